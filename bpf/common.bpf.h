@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * What every event family shares: whom to watch, where records go, what was lost.
+ * Each object declares these maps; user space creates them once and hands them to all.
+ */
+#ifndef NPS_COMMON_BPF_H
+#define NPS_COMMON_BPF_H
+
+#include "ktypes.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+
+#include "event.h"
+#include "bpf_shared.h"
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_TARGETS);
+	__type(key, __u32); /* thread group */
+	__type(value, __u32); /* NPS_TARGET_* */
+} targets SEC(".maps");
+
+struct ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* user space sizes the real ones */
+};
+
+/* One ring per CPU: producers on different CPUs never meet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, NPS_MAX_CPUS);
+	__type(key, __u32);
+	__array(values, struct ring);
+} rings SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NPS_COUNTER_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+/* Fill level at which the reader is woken before its next turn. */
+const volatile __u64 wake_bytes = 1 << 20;
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&counters, &what);
+
+	if (n)
+		*n += 1; /* per CPU; a preempting program can cost a count, never add one */
+}
+
+static __always_inline __u32 target_flags(__u32 tgid)
+{
+	__u32 *flags = bpf_map_lookup_elem(&targets, &tgid);
+
+	return flags ? *flags : 0;
+}
+
+static __always_inline void *this_ring(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&rings, &cpu);
+}
+
+/* A wake-up costs more than the record: only past the mark, and once per crossing. */
+static __always_inline __u64 wake_flag(void *ring)
+{
+	__u64 filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);
+
+	if (filled >= wake_bytes && filled < wake_bytes + 4096)
+		return BPF_RB_FORCE_WAKEUP;
+	return BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline struct nps_event *event_reserve(void *ring, __u8 kind)
+{
+	struct nps_event *e = ring ? bpf_ringbuf_reserve(ring, sizeof(*e), 0) : NULL;
+
+	if (!e) {
+		count(NPS_COUNTER_LOST + kind);
+		return NULL;
+	}
+	count(NPS_COUNTER_SENT + kind);
+	e->kind = kind;
+	e->flags = 0;
+	return e;
+}
+
+#endif

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * CANN calls. One pair of handlers serves every probe of the catalogue: the
+ * attach cookie says which row was hit, the row says what to read.
+ *
+ * A call is kept in its thread's stack of open calls from entry to return and
+ * becomes one record at return. Entry and return are paired by stack pointer, so that a call
+ * that never returns (longjmp, exception) costs itself and nothing else.
+ */
+#include "common.bpf.h"
+#include "catalog.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+extern bool bpf_session_is_return(void) __ksym __weak;
+
+struct probe_spec {
+	__u8 flags;
+	struct nps_slot slot[4];
+};
+
+static const struct probe_spec specs[NPS_PROBE_MAX] = {
+#define SPEC(id, symbol, lib, layer, flags, s0, s1, s2, s3) \
+	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
+	NPS_CATALOG(SPEC)
+#undef SPEC
+};
+
+struct open_call {
+	__u64 start;
+	__u64 sp;
+	__u64 args[4];
+	__u16 probe;
+	__u8 flags;
+};
+
+struct thread_state {
+	__u32 depth;
+	struct open_call calls[NPS_MAX_DEPTH];
+	struct nps_string text; /* scratch: these programs can be preempted, so not per CPU */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} interned SEC(".maps");
+
+#if defined(__TARGET_ARCH_x86)
+#define SP_POPPED_BY_RETURN 8 /* ret takes the return address off the stack */
+#else
+#define SP_POPPED_BY_RETURN 0
+#endif
+
+static __always_inline __u64 argument(struct pt_regs *ctx, __u8 n)
+{
+	__u64 v = 0;
+
+	switch (n) {
+	case 1:
+		return PT_REGS_PARM1(ctx);
+	case 2:
+		return PT_REGS_PARM2(ctx);
+	case 3:
+		return PT_REGS_PARM3(ctx);
+	case 4:
+		return PT_REGS_PARM4(ctx);
+	case 5:
+		return PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+	case 6:
+		return ctx->r9;
+	case 7:
+	case 8:
+		/* Above the return address. */
+		bpf_probe_read_user(&v, sizeof(v), (void *)(PT_REGS_SP(ctx) + 8 * (n - 6)));
+		return v;
+#else
+	case 6:
+		return ctx->user_regs.regs[5];
+	case 7:
+		return ctx->user_regs.regs[6];
+	case 8:
+		return ctx->user_regs.regs[7];
+#endif
+	}
+	return v;
+}
+
+/* FNV-like over 8-byte words; the text is padded with zeros to whole words. */
+static __always_inline __u64 text_hash(const char *text, __u32 len)
+{
+	const __u64 *word = (const __u64 *)text;
+	__u64 h = 0xcbf29ce484222325ULL;
+
+	for (__u32 i = 0; i < NPS_STR_MAX / 8; i++) {
+		if (i * 8 >= len)
+			break;
+		h = (h ^ word[i]) * 0x100000001b3ULL;
+		h ^= h >> 29;
+	}
+	return h ? h : 1;
+}
+
+/* Sends the text behind a user pointer once and returns its id, 0 if unreadable. */
+static __always_inline __u64 intern(struct thread_state *st, __u32 pid, __u64 ptr)
+{
+	struct nps_string *s = &st->text;
+	__u8 one = 1;
+	__u64 id;
+	long n;
+	void *ring;
+
+	__builtin_memset(s->text, 0, sizeof(s->text));
+	n = bpf_probe_read_user_str(s->text, sizeof(s->text), (void *)ptr);
+	if (n <= 0)
+		return 0;
+	id = text_hash(s->text, n);
+	if (bpf_map_lookup_elem(&interned, &id))
+		return id;
+	s->kind = NPS_STR_TEXT;
+	s->pad = 0;
+	s->len = n - 1;
+	s->pid = pid;
+	s->id = id;
+	s->time = bpf_ktime_get_ns();
+	ring = this_ring();
+	/* Not remembered when lost: the next use sends it again. */
+	if (!ring || bpf_ringbuf_output(ring, s, sizeof(*s), BPF_RB_NO_WAKEUP)) {
+		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		return id;
+	}
+	count(NPS_COUNTER_SENT + NPS_KIND_STRING);
+	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
+	return id;
+}
+
+static __always_inline void fault(__u8 *flags, int slot)
+{
+	*flags |= NPS_F_SLOT_FAULT(slot);
+	count(NPS_COUNTER_FAULT);
+}
+
+/* Arguments as they are at entry; OUT slots keep the pointer until the return. */
+static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
+					     const struct probe_spec *spec, __u64 *args,
+					     __u8 *flags)
+{
+	for (int i = 0; i < 4; i++) {
+		__u8 how = spec->slot[i].how;
+		__u64 v = 0;
+
+		if (how != NPS_SLOT_NONE)
+			v = argument(ctx, spec->slot[i].arg);
+		if (how == NPS_SLOT_STR) {
+			v = intern(st, pid, v);
+			if (!v)
+				fault(flags, i);
+		}
+		args[i] = v;
+	}
+}
+
+static __always_inline void read_return_slots(struct thread_state *st, __u32 pid,
+					      const struct probe_spec *spec, __u64 *args, __u8 *flags)
+{
+	for (int i = 0; i < 4; i++) {
+		__u64 v = 0;
+		__u32 v32 = 0;
+		long err = 0;
+
+		switch (spec->slot[i].how) {
+		case NPS_SLOT_OUT64:
+			err = bpf_probe_read_user(&v, sizeof(v), (void *)args[i]);
+			break;
+		case NPS_SLOT_OUT32:
+			err = bpf_probe_read_user(&v32, sizeof(v32), (void *)args[i]);
+			v = v32;
+			break;
+		case NPS_SLOT_OUTSTR:
+			v = intern(st, pid, args[i]);
+			err = v ? 0 : -1;
+			break;
+		default:
+			continue;
+		}
+		if (err)
+			fault(flags, i);
+		args[i] = v;
+	}
+}
+
+static __always_inline struct thread_state *thread_state(void)
+{
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0,
+				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
+/* Frames whose stack is gone were left by longjmp or an exception. */
+static __always_inline void drop_dead_calls(struct thread_state *st, __u64 sp, __u16 probe)
+{
+	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
+		__u32 top = st->depth - 1;
+		struct open_call *c;
+
+		if (top >= NPS_MAX_DEPTH)
+			return;
+		c = &st->calls[top];
+		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
+		if (c->sp > sp || (c->sp == sp && c->probe != probe))
+			return;
+		count(NPS_COUNTER_FRAMES);
+		st->depth = top;
+	}
+}
+
+/* Returns 1 when the return of this call is of no interest. */
+static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct thread_state *st;
+	struct open_call *c;
+	__u64 sp;
+
+	if (probe >= NPS_PROBE_MAX || !target_flags(pid))
+		return 1;
+	st = thread_state();
+	if (!st)
+		return 1;
+	sp = PT_REGS_SP(ctx);
+	drop_dead_calls(st, sp, probe);
+	if ((specs[probe].flags & NPS_P_FOLD) && st->depth)
+		return 1;
+	if (st->depth >= NPS_MAX_DEPTH) {
+		count(NPS_COUNTER_FRAMES);
+		return 1;
+	}
+	c = &st->calls[st->depth];
+	c->flags = 0;
+	c->probe = probe;
+	c->sp = sp;
+	read_entry_slots(ctx, st, pid, &specs[probe], c->args, &c->flags);
+	st->depth++;
+	count(NPS_COUNTER_HITS);
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo, 64 bytes). */
+struct task_send_info {
+	__s32 type;
+	__u32 ts_id, sq_id;
+	__s32 timeout;
+	__u64 sqe_addr;
+	__u32 sqe_num, pos;
+};
+
+static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
+{
+	struct task_send_info info;
+	void *ring = this_ring();
+	__u32 n;
+
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1])) {
+		count(NPS_COUNTER_FAULT);
+		return;
+	}
+	n = info.sqe_num;
+	if (n > NPS_MAX_SQE)
+		count(NPS_COUNTER_SQE_CUT);
+	for (__u32 i = 0; i < NPS_MAX_SQE; i++) {
+		struct nps_event *e;
+
+		if (i >= n)
+			break;
+		e = event_reserve(ring, NPS_EV_SQE);
+		if (!e)
+			continue;
+		e->probe = NPS_PROBE_SQ_TASK_SEND;
+		e->pid = pid_tgid >> 32;
+		e->tid = (__u32)pid_tgid;
+		e->ret = ret;
+		e->start = c->start;
+		e->dur = now - c->start;
+		e->args[0] = (c->args[0] & 0xffff) | (__u64)i << 16 | (__u64)(n & 0xffff) << 32;
+		e->args[3] = info.sq_id;
+		if (n > NPS_MAX_SQE)
+			e->flags |= NPS_F_TRUNCATED;
+		if (bpf_probe_read_user(&e->args[1], 16, (void *)(info.sqe_addr + i * 64))) {
+			e->args[1] = 0;
+			e->args[2] = 0;
+			e->flags |= NPS_F_SLOT_FAULT(1);
+			count(NPS_COUNTER_FAULT);
+		}
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+}
+
+static __always_inline void send_call(struct thread_state *st, struct open_call *c, __u64 now, __u64 pid_tgid,
+				      __s32 ret)
+{
+	__u16 probe = c->probe;
+	struct nps_event *e;
+	void *ring;
+
+	if (probe >= NPS_PROBE_MAX)
+		return;
+	read_return_slots(st, pid_tgid >> 32, &specs[probe], c->args, &c->flags);
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_API);
+	if (!e)
+		return;
+	e->flags = c->flags;
+	e->probe = probe;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = ret;
+	e->start = c->start;
+	e->dur = now - c->start;
+	for (int i = 0; i < 4; i++)
+		e->args[i] = c->args[i];
+	bpf_ringbuf_submit(e, specs[probe].flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP :
+								wake_flag(ring));
+}
+
+static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct thread_state *st;
+	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
+
+	if (!target_flags(pid_tgid >> 32))
+		return 0;
+	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	if (!st)
+		return 0;
+	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
+		__u32 top = st->depth - 1 - i;
+		struct open_call *c;
+
+		if (top >= NPS_MAX_DEPTH)
+			return 0; /* entered before we attached, or folded */
+		c = &st->calls[top];
+		if (c->probe != probe || c->sp != sp)
+			continue;
+		if (probe == NPS_PROBE_SQ_TASK_SEND)
+			send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+		else
+			send_call(st, c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+		st->depth = top;
+		return 0;
+	}
+	return 0;
+}
+
+/* uprobe session link: both ends, one attachment. Attach type set by user space. */
+SEC("uprobe")
+int call_session(struct pt_regs *ctx)
+{
+	__u16 probe = bpf_get_attach_cookie(ctx);
+
+	if (bpf_session_is_return())
+		return call_returned(ctx, probe);
+	return call_entered(ctx, probe);
+}
+
+SEC("uprobe")
+int call_entry(struct pt_regs *ctx)
+{
+	call_entered(ctx, bpf_get_attach_cookie(ctx));
+	return 0;
+}
+
+SEC("uretprobe")
+int call_return(struct pt_regs *ctx)
+{
+	return call_returned(ctx, bpf_get_attach_cookie(ctx));
+}
+
+/* Entry-only probes: the functions that an exception may leave. */
+SEC("uprobe")
+int call_mark(struct pt_regs *ctx)
+{
+	__u16 probe = bpf_get_attach_cookie(ctx);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 now = bpf_ktime_get_ns();
+	__u64 args[4];
+	struct thread_state *st;
+	struct nps_event *e;
+	__u8 flags = 0;
+	void *ring;
+
+	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
+		return 0;
+	st = thread_state();
+	if (!st)
+		return 0;
+	read_entry_slots(ctx, st, pid_tgid >> 32, &specs[probe], args, &flags);
+	count(NPS_COUNTER_HITS);
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_MARK);
+	if (!e)
+		return 0;
+	e->flags = flags;
+	e->probe = probe;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = now;
+	e->dur = 0;
+	for (int i = 0; i < 4; i++)
+		e->args[i] = args[i];
+	bpf_ringbuf_submit(e, wake_flag(ring));
+	return 0;
+}

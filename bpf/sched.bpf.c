@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * Scheduling of the watched processes, and their births and deaths. One record
+ * per stretch on a CPU, written when it ends: it also says how long the thread had slept and
+ * how long it had been runnable before.
+ */
+#include "common.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Off: only births and deaths are followed. */
+const volatile bool with_sched = true;
+
+struct sched_state {
+	__u64 on; /* put on a CPU, 0 = not seen */
+	__u64 off; /* taken off */
+	__u64 runnable; /* woken, 0 = was never asleep */
+	__u32 waker;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_THREADS);
+	__type(key, __u32); /* tid */
+	__type(value, struct sched_state);
+} scheds SEC(".maps");
+
+/* Threads whose name was sent; the first four bytes of the name catch a change. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, NPS_MAX_THREADS);
+	__type(key, __u32);
+	__type(value, __u64);
+} named SEC(".maps");
+
+static __always_inline __u32 task_state(struct task_struct *t)
+{
+	struct task_struct___before_5_14 *old = (void *)t;
+
+	if (bpf_core_field_exists(t->__state))
+		return BPF_CORE_READ(t, __state);
+	return BPF_CORE_READ(old, state);
+}
+
+/* Sends the name of a thread when it is new or has changed. */
+static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pid)
+{
+	struct nps_string *s;
+	char comm[16] = {};
+	__u64 *known, mark;
+	void *ring;
+
+	bpf_probe_read_kernel(comm, sizeof(comm), &t->comm);
+	mark = *(__u64 *)comm ^ (*(__u64 *)(comm + 8) << 1);
+	known = bpf_map_lookup_elem(&named, &tid);
+	if (known && *known == mark)
+		return;
+	ring = this_ring();
+	s = ring ? bpf_ringbuf_reserve(ring, sizeof(*s), 0) : NULL;
+	if (!s) {
+		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		return;
+	}
+	count(NPS_COUNTER_SENT + NPS_KIND_STRING);
+	__builtin_memset(s, 0, sizeof(*s));
+	s->kind = NPS_STR_COMM;
+	s->pid = pid;
+	s->id = tid;
+	s->time = bpf_ktime_get_ns();
+	__builtin_memcpy(s->text, comm, sizeof(comm));
+	s->text[15] = 0;
+	for (int i = 0; i < 16; i++)
+		if (s->text[i])
+			s->len = i + 1;
+	bpf_ringbuf_submit(s, BPF_RB_NO_WAKEUP);
+	bpf_map_update_elem(&named, &tid, &mark, BPF_ANY);
+}
+
+static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 pid, __u32 next_tid,
+				     __u64 now)
+{
+	struct sched_state *st = bpf_map_lookup_elem(&scheds, &tid);
+	struct sched_state fresh = { .off = now };
+	struct nps_event *e;
+	__u32 state = task_state(prev);
+	void *ring;
+
+	if (!st) {
+		bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
+		return;
+	}
+	if (st->on) {
+		ring = this_ring();
+		e = event_reserve(ring, NPS_EV_SCHED);
+		if (e) {
+			e->probe = 0;
+			e->pid = pid;
+			e->tid = tid;
+			e->ret = st->waker;
+			e->start = st->on;
+			e->dur = now - st->on;
+			e->args[0] = st->off;
+			e->args[1] = st->runnable;
+			e->args[2] = bpf_get_smp_processor_id() | (__u64)next_tid << 32;
+			e->args[3] = state |
+				     (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
+			bpf_ringbuf_submit(e, wake_flag(ring));
+		}
+	}
+	st->on = 0;
+	st->off = now;
+	st->runnable = 0;
+	st->waker = 0;
+}
+
+SEC("raw_tp/sched_switch")
+int sched_switched(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *prev = (struct task_struct *)ctx->args[1];
+	struct task_struct *next = (struct task_struct *)ctx->args[2];
+	__u64 now;
+	__u32 prev_pid, next_pid, prev_tid, next_tid;
+	bool out, in;
+
+	if (!with_sched)
+		return 0;
+	prev_pid = BPF_CORE_READ(prev, tgid);
+	next_pid = BPF_CORE_READ(next, tgid);
+	out = target_flags(prev_pid) & NPS_TARGET_OSRT;
+	in = target_flags(next_pid) & NPS_TARGET_OSRT;
+	if (!out && !in)
+		return 0;
+	now = bpf_ktime_get_ns();
+	prev_tid = BPF_CORE_READ(prev, pid);
+	next_tid = BPF_CORE_READ(next, pid);
+	if (out) {
+		left_cpu(prev, prev_tid, prev_pid, next_tid, now);
+		send_comm(prev, prev_tid, prev_pid);
+		if (next_tid)
+			send_comm(next, next_tid, next_pid);
+	}
+	if (in) {
+		struct sched_state *st = bpf_map_lookup_elem(&scheds, &next_tid);
+		struct sched_state fresh = { .on = now };
+
+		if (st)
+			st->on = now;
+		else
+			bpf_map_update_elem(&scheds, &next_tid, &fresh, BPF_ANY);
+	}
+	return 0;
+}
+
+static __always_inline int woken(struct task_struct *t)
+{
+	struct sched_state *st;
+	__u32 tid;
+
+	if (!with_sched || !(target_flags(BPF_CORE_READ(t, tgid)) & NPS_TARGET_OSRT))
+		return 0;
+	tid = BPF_CORE_READ(t, pid);
+	st = bpf_map_lookup_elem(&scheds, &tid);
+	if (st && !st->on) {
+		st->runnable = bpf_ktime_get_ns();
+		st->waker = (__u32)bpf_get_current_pid_tgid();
+	}
+	return 0;
+}
+
+SEC("raw_tp/sched_wakeup")
+int sched_woken(struct bpf_raw_tracepoint_args *ctx)
+{
+	return woken((struct task_struct *)ctx->args[0]);
+}
+
+static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, __u64 arg)
+{
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_PROC);
+
+	if (!e)
+		return;
+	e->probe = what;
+	e->pid = pid;
+	e->tid = tid;
+	e->ret = 0;
+	e->start = bpf_ktime_get_ns();
+	e->dur = 0;
+	e->args[0] = arg;
+	e->args[1] = 0;
+	e->args[2] = 0;
+	e->args[3] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
+}
+
+SEC("raw_tp/sched_process_fork")
+int process_forked(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *parent = (struct task_struct *)ctx->args[0];
+	struct task_struct *child = (struct task_struct *)ctx->args[1];
+	__u32 pid = BPF_CORE_READ(parent, tgid);
+	__u32 child_pid = BPF_CORE_READ(child, tgid);
+	__u32 flags = target_flags(pid);
+
+	/* A new thread is covered by its process. */
+	if (!(flags & NPS_TARGET_FOLLOW) || child_pid == pid)
+		return 0;
+	bpf_map_update_elem(&targets, &child_pid, &flags, BPF_ANY);
+	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child_pid);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exec")
+int process_execed(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	if (target_flags(pid_tgid >> 32))
+		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, 0);
+	return 0;
+}
+
+SEC("raw_tp/sched_process_exit")
+int process_exited(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct task_struct *t = (struct task_struct *)ctx->args[0];
+	__u32 pid = BPF_CORE_READ(t, tgid);
+	__u32 tid = BPF_CORE_READ(t, pid);
+
+	if (!target_flags(pid))
+		return 0;
+	bpf_map_delete_elem(&scheds, &tid);
+	/* The last thread takes the process with it. */
+	if (BPF_CORE_READ(t, signal, live.counter) == 0) {
+		send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code));
+		bpf_map_delete_elem(&targets, &pid);
+	}
+	return 0;
+}

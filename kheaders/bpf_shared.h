@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* Sizes and indices on which the BPF objects and the collector agree. */
+#ifndef NPS_BPF_SHARED_H
+#define NPS_BPF_SHARED_H
+
+#define NPS_MAX_TARGETS 8192
+#define NPS_MAX_CPUS 1024
+#define NPS_MAX_THREADS 65536
+#define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
+#define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
+
+/* Value in the targets map. */
+#define NPS_TARGET_WATCH 0x1
+#define NPS_TARGET_FOLLOW 0x2 /* children become targets too */
+#define NPS_TARGET_OSRT 0x4 /* system calls and scheduling as well */
+
+/* Per-CPU counters: a base plus the event kind; strings count as kind 7. */
+#define NPS_KIND_STRING 7
+enum nps_counter {
+	NPS_COUNTER_LOST = 0, /* no room in the ring */
+	NPS_COUNTER_SENT = 8,
+	NPS_COUNTER_FRAMES = 16, /* a return without its entry, or nested too deep */
+	NPS_COUNTER_SQE_CUT = 17, /* SQEs beyond NPS_MAX_SQE in one call */
+	NPS_COUNTER_FAULT = 18, /* job memory could not be read */
+	NPS_COUNTER_HITS = 19, /* uprobe programs run for a watched process */
+	NPS_COUNTER_MAX = 20,
+};
+
+/* Cookie of a uprobe: the catalogue id. This one belongs to the calibration. */
+#define NPS_COOKIE_CALIBRATE 0xffff
+
+#endif

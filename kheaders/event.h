@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * Wire format of events: what the kernel side writes into the rings and what a
+ * session's event file holds, byte for byte (little endian, no padding).
+ *
+ * One call is one record, written when the call returns. Times are
+ * CLOCK_MONOTONIC nanoseconds. Identifiers are those of the initial pid namespace.
+ * Included from BPF and from user space: the includer provides __u8..__u64.
+ */
+#ifndef NPS_EVENT_H
+#define NPS_EVENT_H
+
+enum nps_kind {
+	NPS_EV_NONE = 0,
+	NPS_EV_API = 1, /* a probed C function returned; probe = catalogue id */
+	NPS_EV_SQE = 2, /* one 64-byte SQE was submitted with halSqTaskSend */
+	NPS_EV_MARK = 3, /* an entry-only probe was hit; dur = 0 */
+	NPS_EV_SYSCALL = 4, /* a system call returned; probe = system call number */
+	NPS_EV_SCHED = 5, /* a thread left the CPU */
+	NPS_EV_PROC = 6, /* fork, exec, exit: see nps_proc_what in probe */
+	NPS_EV_KIND_MAX = 7,
+};
+
+/*
+ * Slots of nps_event.args by kind:
+ *
+ *  API, MARK  as the catalogue says (catalog.h); ret = return value, 32 bits.
+ *  SQE        [0] u16 device | u16 index of the SQE in its call << 16
+ *                 | u16 number of SQEs in the call << 32
+ *             [1] the first 8 bytes of the SQE: u8 type (bits 0-5), u8 flags,
+ *                 u16 block_dim, u16 rt_stream_id, u16 task_id
+ *             [2] bytes 8..15 of the SQE   [3] u32 sqId
+ *             start/dur = the halSqTaskSend call, ret = its result.
+ *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result.
+ *  SCHED      start/dur = the time on the CPU that just ended;
+ *             [0] when the thread had left the CPU before (0 unknown)
+ *             [1] when it became runnable again (0 unknown: it was preempted or
+ *                 the wake-up came before the capture)
+ *             [2] u32 cpu | u32 tid of the next thread << 32
+ *             [3] u32 state it left in (0 = still runnable, preempted)
+ *                 | u16 prio << 32
+ *             ret = tid that woke it (0 unknown)
+ *  PROC       FORK: [0] new pid (tgid), tid = forking thread
+ *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it
+ */
+struct nps_event {
+	__u8 kind; /* enum nps_kind */
+	__u8 flags; /* NPS_F_* */
+	__u16 probe;
+	__u32 pid; /* thread group */
+	__u32 tid;
+	__s32 ret;
+	__u64 start;
+	__u64 dur;
+	__u64 args[4];
+};
+
+/* A slot could not be read from the job's memory; its bit is 1 << slot. */
+#define NPS_F_SLOT_FAULT(slot) (1U << (slot))
+#define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
+
+enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
+
+/* Strings are interned: events carry the id, the text travels once. */
+enum nps_string_what {
+	NPS_STR_TEXT = 64, /* id = hash of the text */
+	NPS_STR_COMM = 65, /* id = tid; text = comm of that thread from `time` on */
+};
+#define NPS_STR_MAX 128 /* bytes with the closing NUL; longer text is cut */
+
+struct nps_string {
+	__u8 kind; /* enum nps_string_what */
+	__u8 pad;
+	__u16 len; /* bytes of text without the NUL */
+	__u32 pid;
+	__u64 id;
+	__u64 time;
+	char text[NPS_STR_MAX];
+};
+
+#endif
