@@ -19,12 +19,24 @@ struct probe_spec {
 	struct nps_slot slot[4];
 };
 
-static const struct probe_spec specs[NPS_PROBE_MAX] = {
+/* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
+#define SPEC_SLOTS 128
+#define MASKED(i, slots) ({ __u64 _i = (i); asm volatile("%0 &= %1" : "+r"(_i) : "i"((slots) - 1)); _i; })
+
+_Static_assert(NPS_PROBE_MAX <= SPEC_SLOTS, "specs");
+_Static_assert((NPS_MAX_DEPTH & (NPS_MAX_DEPTH - 1)) == 0, "calls");
+
+static const struct probe_spec specs[SPEC_SLOTS] = {
 #define SPEC(id, symbol, lib, layer, flags, s0, s1, s2, s3) \
 	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SPEC)
 #undef SPEC
 };
+
+static __always_inline const struct probe_spec *spec_of(__u16 probe)
+{
+	return &specs[MASKED(probe, SPEC_SLOTS)];
+}
 
 struct open_call {
 	__u64 start;
@@ -213,7 +225,7 @@ static __always_inline void drop_dead_calls(struct thread_state *st, __u64 sp, _
 
 		if (top >= NPS_MAX_DEPTH)
 			return;
-		c = &st->calls[top];
+		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
 		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
 		if (c->sp > sp || (c->sp == sp && c->probe != probe))
 			return;
@@ -237,17 +249,17 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 		return 1;
 	sp = PT_REGS_SP(ctx);
 	drop_dead_calls(st, sp, probe);
-	if ((specs[probe].flags & NPS_P_FOLD) && st->depth)
+	if ((spec_of(probe)->flags & NPS_P_FOLD) && st->depth)
 		return 1;
 	if (st->depth >= NPS_MAX_DEPTH) {
 		count(NPS_COUNTER_FRAMES);
 		return 1;
 	}
-	c = &st->calls[st->depth];
+	c = &st->calls[MASKED(st->depth, NPS_MAX_DEPTH)];
 	c->flags = 0;
 	c->probe = probe;
 	c->sp = sp;
-	read_entry_slots(ctx, st, pid, &specs[probe], c->args, &c->flags);
+	read_entry_slots(ctx, st, pid, spec_of(probe), c->args, &c->flags);
 	st->depth++;
 	count(NPS_COUNTER_HITS);
 	c->start = bpf_ktime_get_ns();
@@ -313,7 +325,7 @@ static __always_inline void send_call(struct thread_state *st, struct open_call 
 
 	if (probe >= NPS_PROBE_MAX)
 		return;
-	read_return_slots(st, pid_tgid >> 32, &specs[probe], c->args, &c->flags);
+	read_return_slots(st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_API);
 	if (!e)
@@ -327,7 +339,7 @@ static __always_inline void send_call(struct thread_state *st, struct open_call 
 	e->dur = now - c->start;
 	for (int i = 0; i < 4; i++)
 		e->args[i] = c->args[i];
-	bpf_ringbuf_submit(e, specs[probe].flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP :
+	bpf_ringbuf_submit(e, spec_of(probe)->flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP :
 								wake_flag(ring));
 }
 
@@ -349,7 +361,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 
 		if (top >= NPS_MAX_DEPTH)
 			return 0; /* entered before we attached, or folded */
-		c = &st->calls[top];
+		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
 		if (c->probe != probe || c->sp != sp)
 			continue;
 		if (probe == NPS_PROBE_SQ_TASK_SEND)
@@ -404,7 +416,7 @@ int call_mark(struct pt_regs *ctx)
 	st = thread_state();
 	if (!st)
 		return 0;
-	read_entry_slots(ctx, st, pid_tgid >> 32, &specs[probe], args, &flags);
+	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), args, &flags);
 	count(NPS_COUNTER_HITS);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);

@@ -3,7 +3,7 @@
  * Shared memory between the helper library in the job and the collector.
  *
  * The helper creates one memfd named NPS_AGENT_NAME, sealed against shrinking, and
- * sleeps on `command`. The collector finds it in /proc/PID/maps, opens it through
+ * sleeps on `wake`. The collector finds it in /proc/PID/maps, opens it through
  * /proc/PID/map_files and maps it. The mapping is the control page followed by the ring.
  * Nothing in it is trusted by the collector: it belongs to the job.
  */
@@ -32,18 +32,22 @@ struct nps_agent_device {
 	__s32 error; /* driver's code */
 	__u64 bytes; /* delivered so far */
 	__u64 started_raw; /* CLOCK_MONOTONIC_RAW ns when the channel opened */
+	__u32 freq_khz; /* of the device's counter, as the driver says; 0 unknown */
+	char chip[28]; /* name of the chip, "" unknown */
 };
 
 struct nps_agent_control {
 	__u64 magic;
 	__u32 version;
 	__u32 ring_size;
-	__u32 command; /* written by the collector; futex word */
-	__u32 clock_request; /* collector adds 1 to ask for clock samples; wakes with command's futex */
+	__u32 command; /* collector: enum nps_agent_command */
+	__u32 clock_request; /* collector adds 1 to ask for clock samples */
 	__u32 clock_done; /* helper: last request served */
 	__u32 heartbeat; /* collector adds 1 at least every second; 5 s of silence idles the helper */
+	__u32 owner; /* collector: its pid, so that a second one can tell whether the first lives */
 	__u32 state; /* helper: enum nps_agent_command it has reached */
 	__u32 wake; /* futex word: collector adds 1 and wakes after any change */
+	__u32 pad;
 	__u64 head; /* helper: bytes ever written to the ring */
 	__u64 tail; /* collector: bytes ever taken */
 	__u64 lost; /* helper: bytes dropped because the ring was full */

@@ -26,7 +26,4 @@ enum nps_counter {
 	NPS_COUNTER_MAX = 20,
 };
 
-/* Cookie of a uprobe: the catalogue id. This one belongs to the calibration. */
-#define NPS_COOKIE_CALIBRATE 0xffff
-
 #endif

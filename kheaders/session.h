@@ -49,7 +49,7 @@ struct nps_device_clock {
 struct nps_loss {
 	__u8 kind; /* enum nps_kind; NPS_STR_* for strings */
 	__u8 pad[3];
-	__u32 cpu;
+	__u32 cpu; /* 0xffffffff: all together */
 	__u64 lost; /* records since the start */
 };
 

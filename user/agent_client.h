@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The collector's end of the helper library's shared memory (kheaders/agent.h).
+ * The memory belongs to the job: every number in it is checked before it is used.
+ */
+#ifndef NPS_AGENT_CLIENT_H
+#define NPS_AGENT_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cjson/cJSON.h>
+
+#include "proc_maps.h"
+#include "session_writer.h"
+
+struct nps_agent_client;
+
+/*
+ * Maps the helper of a process, if there is one. Returns 0, -ENOENT when the job was
+ * started without it, or another -errno; `why` then says so in words.
+ */
+int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
+			   struct nps_agent_client **out, char *why, size_t why_size);
+/* Releases the memory and closes files; the helper should have been stopped. */
+void nps_agent_client__free(struct nps_agent_client *a);
+
+/* Wakes the helper: it opens the task log of every device its process has a context on. */
+void nps_agent_client__start(struct nps_agent_client *a);
+
+/* Tells the helper that devices may have changed. */
+void nps_agent_client__poke(struct nps_agent_client *a);
+
+/* Moves what has arrived into the session. Call at least every 100 ms. -errno on a write error, -EPROTO when the memory makes no sense. */
+int nps_agent_client__drain(struct nps_agent_client *a);
+
+/* Once a second: sign of life, and a request for clock samples. */
+void nps_agent_client__tick(struct nps_agent_client *a);
+
+/* Asks the helper to flush and let go. */
+void nps_agent_client__stop(struct nps_agent_client *a);
+/* Has it? Keep draining until it has, or has died. */
+bool nps_agent_client__idle(const struct nps_agent_client *a);
+
+/* Is the task log of any device open? */
+bool nps_agent_client__recording(const struct nps_agent_client *a);
+
+/* Was it ever open during this capture? */
+bool nps_agent_client__delivered(const struct nps_agent_client *a);
+
+/* Why no device is recording, in words; "" if one is. */
+void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size);
+
+uint64_t nps_agent_client__lost(const struct nps_agent_client *a);
+uint64_t nps_agent_client__bytes(const struct nps_agent_client *a);
+
+/* Name of its PROF_* directory, NULL before the first byte came. */
+const char *nps_agent_client__prof_dir(const struct nps_agent_client *a);
+
+/* Adds {"id","freq_khz","chip"} of its devices to the array unless they are there. */
+void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices);
+
+#endif

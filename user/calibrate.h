@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a probe costs here and now: measured on this very process before the capture. */
+#ifndef NPS_CALIBRATE_H
+#define NPS_CALIBRATE_H
+
+#include "kernel_side.h"
+#include "probes.h"
+
+/* Added time of one occurrence, ns; negative when it could not be measured. */
+struct nps_cost {
+	double probe_ns; /* a call probed at entry and return */
+	double syscall_ns;
+	double switch_ns; /* a context switch away and back again, once */
+};
+
+/* Takes some 20 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */
+void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capability.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <linux/capability.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "uprobe_link.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#endif
+
+/* What is needed, and for what. CAP_SYS_ADMIN contains the first two. */
+static const struct {
+	int cap;
+	const char *name;
+} needed_caps[] = {
+	{ CAP_BPF, "CAP_BPF" }, /* load programs */
+	{ CAP_PERFMON, "CAP_PERFMON" }, /* attach them */
+	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, /* maps and environment of other users' jobs */
+	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, /* their libraries */
+};
+
+static void find_missing_caps(struct nps_capability *c)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = {};
+	uint64_t have;
+
+	if (syscall(SYS_capget, &h, d))
+		return;
+	have = d[0].effective | (uint64_t)d[1].effective << 32;
+	for (size_t i = 0; i < sizeof(needed_caps) / sizeof(*needed_caps); i++) {
+		size_t at = strlen(c->missing_caps);
+
+		if (have >> needed_caps[i].cap & 1 || (i < 2 && have >> CAP_SYS_ADMIN & 1))
+			continue;
+		snprintf(c->missing_caps + at, sizeof(c->missing_caps) - at, "%s%s", at ? ", " : "",
+			 needed_caps[i].name);
+	}
+}
+
+static bool has_map(enum bpf_map_type type)
+{
+	return libbpf_probe_bpf_map_type(type, NULL) == 1;
+}
+
+static bool has_helper(enum bpf_prog_type type, enum bpf_func_id id)
+{
+	return libbpf_probe_bpf_helper(type, id, NULL) == 1;
+}
+
+void nps_capability__probe(struct nps_capability *c)
+{
+	int fd;
+
+	memset(c, 0, sizeof(*c));
+	libbpf_set_print(NULL);
+	find_missing_caps(c);
+	fd = bpf_map_create(BPF_MAP_TYPE_ARRAY, "nps_probe", 4, 8, 1, NULL);
+	c->bpf_error = fd < 0 ? -fd : 0;
+	c->bpf = fd >= 0;
+	if (fd >= 0)
+		close(fd);
+	c->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	if (!c->bpf)
+		return;
+	c->ringbuf = has_map(BPF_MAP_TYPE_RINGBUF);
+	c->task_storage = has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
+			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
+	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
+	c->cookie = has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
+	if (nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_MULTI))
+		c->mark_attach_type = NPS_BPF_TRACE_UPROBE_MULTI;
+	if (c->mark_attach_type && nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_SESSION))
+		c->uprobe = NPS_UPROBE_SESSION;
+	else if (c->mark_attach_type)
+		c->uprobe = NPS_UPROBE_MULTI;
+	else if (c->cookie && access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0)
+		c->uprobe = NPS_UPROBE_PERF;
+}
+
+int nps_capability__check(const struct nps_capability *c)
+{
+	if (*c->missing_caps) {
+		nps_warn("cannot attach: this process lacks %s: run as root, or grant them with setcap",
+			 c->missing_caps);
+		return -EPERM;
+	}
+	if (!c->bpf) {
+		nps_warn("cannot attach: bpf(2) is refused: %s: the kernel needs CONFIG_BPF_SYSCALL and must not be locked down",
+			 strerror(c->bpf_error));
+		return -ENOTSUP;
+	}
+	if (!c->btf || !c->ringbuf || !c->task_storage || !c->raw_tracepoint || !c->uprobe) {
+		nps_warn("cannot attach: this kernel lacks %s: `npuscope doctor` shows what is there",
+			 !c->btf	    ? "BTF (/sys/kernel/btf/vmlinux)" :
+			 !c->ringbuf	    ? "BPF ring buffers (Linux 5.8)" :
+			 !c->task_storage   ? "BPF task storage (Linux 5.11)" :
+			 !c->raw_tracepoint ? "raw tracepoints for BPF" :
+					      "uprobes with cookies (Linux 5.15)");
+		return -ENOTSUP;
+	}
+	return 0;
+}
+
+const char *nps_uprobe_row__name(enum nps_uprobe_row row)
+{
+	static const char *const names[] = { "none", "perf event", "multi link", "session link" };
+
+	return names[row];
+}
+
+static void row(FILE *out, const char *what, bool have, const char *detail)
+{
+	fprintf(out, "  %-18s %-4s %s\n", what, have ? "yes" : "no", detail);
+}
+
+void nps_capability__print(const struct nps_capability *c, FILE *out)
+{
+	struct utsname u = {};
+
+	uname(&u);
+	fprintf(out, "kernel %s %s\n", u.release, u.machine);
+	row(out, "privileges", !*c->missing_caps, *c->missing_caps ? c->missing_caps : "");
+	row(out, "bpf(2)", c->bpf, c->bpf ? "" : strerror(c->bpf_error));
+	row(out, "BTF", c->btf, "relocation of kernel types");
+	row(out, "ring buffer", c->ringbuf, "one ring for each CPU");
+	row(out, "task storage", c->task_storage, "open calls of a thread");
+	row(out, "raw tracepoints", c->raw_tracepoint, "system calls and scheduling");
+	row(out, "attach cookies", c->cookie, "one program for all probes");
+	row(out, "uprobes", c->uprobe != NPS_UPROBE_NONE, nps_uprobe_row__name(c->uprobe));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What this kernel and this process can do, found out once by trying. Everything
+ * that differs between kernels is decided here; no other file asks again.
+ */
+#ifndef NPS_CAPABILITY_H
+#define NPS_CAPABILITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+/* How C functions are probed at entry and return, best first. */
+enum nps_uprobe_row {
+	NPS_UPROBE_NONE = 0,
+	NPS_UPROBE_PERF, /* a perf event for each probe: slow to leave */
+	NPS_UPROBE_MULTI, /* one link a file for entries, one for returns */
+	NPS_UPROBE_SESSION, /* one link a file for both */
+};
+
+struct nps_capability {
+	char missing_caps[128]; /* names of the Linux capabilities we lack, "" = none */
+	bool bpf; /* bpf(2) works at all */
+	int bpf_error; /* why not: errno */
+	bool btf; /* /sys/kernel/btf/vmlinux, which relocation needs */
+	bool ringbuf, task_storage, raw_tracepoint, cookie;
+	enum nps_uprobe_row uprobe;
+	uint32_t mark_attach_type; /* of entry-only probes: uprobe multi or 0 (perf event) */
+};
+
+void nps_capability__probe(struct nps_capability *c);
+
+/* 0 when events can be captured; otherwise prints one line that says what is missing and returns -EPERM or -ENOTSUP. */
+int nps_capability__check(const struct nps_capability *c);
+
+const char *nps_uprobe_row__name(enum nps_uprobe_row row);
+
+/* The table that `npuscope doctor` shows. */
+void nps_capability__print(const struct nps_capability *c, FILE *out);
+
+#endif

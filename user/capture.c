@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "agent_client.h"
+#include "clocks.h"
+#include "discover.h"
+#include "launch.h"
+#include "log.h"
+
+#define TURN_MS 50
+#define SECOND 1000000000ULL
+#define AGENT_START_MS 500 /* how long the task logs may take to open */
+#define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
+
+#define FOR_EACH_AGENT(c, p) \
+	for (struct nps_process *p = (c)->processes; p; p = p->next) \
+		if (p->agent)
+
+static void save(struct nps_capture *c)
+{
+	cJSON *j = nps_capture__describe(c);
+	int err = nps_session__write_json(&c->session, j);
+
+	if (err)
+		nps_debug("session.json: %s", strerror(-err));
+	cJSON_Delete(j);
+}
+
+static void sample_clocks(struct nps_capture *c, struct nps_clock *clock)
+{
+	nps_clock__sample(clock);
+	nps_stream__append(&c->session.clocks, NPS_CHUNK_CLOCKS, 0, clock, sizeof(*clock));
+}
+
+static void drain_agents(struct nps_capture *c)
+{
+	FOR_EACH_AGENT(c, p)
+	{
+		int err = nps_agent_client__drain(p->agent);
+
+		if (err == -EPROTO)
+			nps_warn("pid %d: its helper's memory makes no sense: its task log ends here", p->pid);
+		if (err && !atomic_load(&c->session.events.error))
+			atomic_store(&c->session.clocks.error, err);
+	}
+}
+
+static bool all_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *))
+{
+	FOR_EACH_AGENT(c, p)
+		if (p->alive && !is(p->agent))
+			return false;
+	return true;
+}
+
+static void wait_for_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms)
+{
+	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
+		usleep(5000);
+		drain_agents(c);
+	}
+	drain_agents(c);
+}
+
+static void mark_exited(struct nps_process *p, uint64_t when, int code)
+{
+	if (!p || !p->alive)
+		return;
+	p->alive = false;
+	p->exit_mono = when;
+	p->exit_code = code;
+}
+
+static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
+{
+	struct nps_process *p = nps_discover__find(c, (pid_t)n->pid);
+
+	switch (n->what) {
+	case NPS_NOTICE_FORK:
+		nps_discover__add(c, (pid_t)n->arg);
+		break;
+	case NPS_NOTICE_EXEC:
+		if (!p)
+			break;
+		/* A new program: new memory, new helper. */
+		nps_process__refresh(p);
+		nps_agent_client__free(p->agent);
+		p->agent = NULL;
+		nps_discover__scan(c, p);
+		break;
+	case NPS_NOTICE_EXIT:
+		mark_exited(p, n->time, (int)n->arg);
+		break;
+	case NPS_NOTICE_CODE_MAPPED:
+		if (p)
+			nps_discover__scan(c, p);
+		break;
+	case NPS_NOTICE_DEVICE:
+		if (p && p->agent)
+			nps_agent_client__poke(p->agent);
+		break;
+	case NPS_NOTICE_STUB:
+		if (p)
+			nps_process__name_address(p, n->arg);
+		break;
+	}
+}
+
+static void handle_notices(struct nps_capture *c)
+{
+	struct nps_notice v[256];
+	int overflow = 0, n;
+
+	do {
+		n = nps_reader__notices(c->reader, v, 256, &overflow);
+		for (int i = 0; i < n; i++) {
+			/* dlopen maps a library in several steps: one look is enough for all */
+			if (i + 1 < n && v[i].what == NPS_NOTICE_CODE_MAPPED &&
+			    v[i + 1].what == NPS_NOTICE_CODE_MAPPED && v[i + 1].pid == v[i].pid)
+				continue;
+			handle_notice(c, &v[i]);
+		}
+		if (overflow)
+			for (struct nps_process *p = c->processes; p; p = p->next)
+				if (p->alive)
+					nps_discover__scan(c, p);
+	} while (n == 256);
+}
+
+static uint64_t cpu_time(pid_t pid)
+{
+	char path[32], buf[1024], *at;
+	unsigned long user = 0, sys = 0;
+	FILE *f;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return 0;
+	n = fread(buf, 1, sizeof(buf) - 1, f);
+	fclose(f);
+	buf[n] = '\0';
+	at = strrchr(buf, ')'); /* the name before it can hold anything */
+	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) != 2)
+		return 0;
+	return (user + sys) * (SECOND / sysconf(_SC_CLK_TCK));
+}
+
+static void account_cpu(struct nps_capture *c)
+{
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		uint64_t now = p->alive ? cpu_time(p->pid) : 0;
+
+		if (!now)
+			continue;
+		if (p->cpu_last)
+			c->job_cpu_ns += now > p->cpu_last ? now - p->cpu_last : 0;
+		p->cpu_last = now;
+	}
+}
+
+static void every_second(struct nps_capture *c)
+{
+	struct nps_clock clock;
+
+	sample_clocks(c, &clock);
+	FOR_EACH_AGENT(c, p)
+		nps_agent_client__tick(p->agent);
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive && !nps_pid_exists(p->pid))
+			mark_exited(p, clock.mono, 0); /* its EXIT record was lost, or it died before we attached */
+	account_cpu(c);
+	save(c);
+}
+
+static bool any_alive(const struct nps_capture *c)
+{
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive)
+			return true;
+	return false;
+}
+
+/* Returns why the capture ends. */
+static const char *watch(struct nps_capture *c, int signals)
+{
+	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
+				{ .fd = nps_reader__notice_fd(c->reader), .events = POLLIN } };
+	uint64_t second = c->begin_mono + SECOND, end = c->begin_mono + c->opts->duration_ns;
+
+	for (;;) {
+		uint64_t now = nps_now(CLOCK_MONOTONIC);
+		uint64_t left = c->opts->duration_ns && end > now ? (end - now) / 1000000 + 1 : TURN_MS;
+		int err;
+
+		if (c->opts->duration_ns && now >= end)
+			return "duration";
+		if (poll(fds, 2, left < TURN_MS ? (int)left : TURN_MS) < 0 && errno != EINTR)
+			return "error";
+		if (fds[0].revents & POLLIN)
+			return "signal";
+		handle_notices(c);
+		drain_agents(c);
+		err = nps_session__error(&c->session);
+		if (err) {
+			nps_warn("capture stopped: cannot write to %s: %s: free space or choose another directory with -o; what was captured is kept",
+				 c->session.path, strerror(-err));
+			c->degraded = true;
+			return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
+		}
+		if (!any_alive(c))
+			return "targets exited";
+		if (nps_now(CLOCK_MONOTONIC) >= second) {
+			every_second(c);
+			second += SECOND;
+		}
+	}
+}
+
+/* The first Ctrl-C ends the capture properly; a second one, while we tidy up, ends it at once. */
+static int catch_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGHUP);
+	sigprocmask(SIG_BLOCK, set, NULL);
+	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+static void release_signals(int fd, const sigset_t *set)
+{
+	struct signalfd_siginfo si;
+
+	while (read(fd, &si, sizeof(si)) > 0)
+		;
+	close(fd);
+	sigprocmask(SIG_UNBLOCK, set, NULL);
+}
+
+static int add_targets(struct nps_capture *c)
+{
+	int err = 0;
+
+	if (c->child)
+		return nps_discover__add(c, c->child);
+	for (int i = 0; i < c->opts->n_pids; i++) {
+		err = nps_discover__add_tree(c, c->opts->pids[i]);
+		if (err) {
+			nps_warn("cannot watch pid %d: %s: check it with ps", c->opts->pids[i],
+				 err == -ESRCH ? "no such process" : strerror(-err));
+			return err;
+		}
+	}
+	return 0;
+}
+
+static int prepare_child(struct nps_capture *c)
+{
+	char agent[PATH_MAX];
+	bool preload = c->opts->task_source != NPS_TASKS_HOST;
+	pid_t pid;
+
+	if (preload && nps_discover__agent_path(agent, sizeof(agent))) {
+		nps_warn("libnpuscope_agent.so is not beside this program: device times will be bounds only");
+		c->degraded = true;
+		preload = false;
+	}
+	pid = nps_launch__prepare(c->opts->command, preload ? agent : NULL, &c->child_go);
+	if (pid < 0) {
+		nps_warn("cannot start %s: %s", c->opts->command[0], strerror(-pid));
+		return pid;
+	}
+	c->child = pid;
+	return 0;
+}
+
+/* Everything up to the first moment at which all probes are in place. */
+static int begin(struct nps_capture *c)
+{
+	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
+					      .ring_bytes = c->opts->ring_bytes,
+					      .osrt = c->opts->osrt };
+	int err;
+
+	nps_capability__probe(&c->cap);
+	err = nps_capability__check(&c->cap);
+	if (err)
+		return err;
+	for (int i = 0; i < c->opts->n_pids; i++) {
+		if (nps_pid_exists(c->opts->pids[i]))
+			continue;
+		nps_warn("cannot watch pid %d: no such process: check it with ps", c->opts->pids[i]);
+		return -ESRCH;
+	}
+	err = nps_session__create(c->opts->out, &c->session);
+	if (!err && c->opts->command)
+		err = prepare_child(c);
+	if (!err)
+		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
+	if (!err)
+		err = nps_probes__new(c->kernel, &c->probes);
+	if (!err)
+		err = nps_kernel_side__attach(c->kernel);
+	if (err)
+		return err;
+	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
+	nps_kernel_side__reset_counters(c->kernel);
+	err = nps_reader__start(c->kernel, &c->session, &c->reader);
+	if (err) {
+		nps_warn("cannot start reading: %s", strerror(-err));
+		return err;
+	}
+	sample_clocks(c, &c->start);
+	if (c->child)
+		nps_discover__before_exec(c, c->opts->command[0]);
+	err = add_targets(c);
+	if (err)
+		return err;
+	if (c->child) {
+		c->begin_mono = nps_now(CLOCK_MONOTONIC);
+		err = nps_launch__go(c->child_go);
+		c->child_go = -1;
+		if (err)
+			nps_warn("cannot run %s: %s", c->opts->command[0], strerror(-err));
+		return err;
+	}
+	wait_for_agents(c, nps_agent_client__recording, AGENT_START_MS);
+	c->begin_mono = nps_now(CLOCK_MONOTONIC);
+	return 0;
+}
+
+static void say_what_is_missing(struct nps_capture *c)
+{
+	bool cann = nps_probes__count(c->probes) > 0;
+
+	for (struct nps_process *p = c->processes; p && cann; p = p->next) {
+		char reason[160];
+
+		if (!p->has_cann || c->opts->task_source == NPS_TASKS_HOST ||
+		    (p->agent && nps_agent_client__delivered(p->agent)))
+			continue;
+		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
+		if (p->agent)
+			nps_agent_client__reason(p->agent, reason, sizeof(reason));
+		nps_warn("pid %d: no device task log: %s: device times are bounds from submission and synchronisation",
+			 p->pid, reason);
+		c->degraded |= c->opts->task_source == NPS_TASKS_AGENT || p->agent;
+	}
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->has_cann)
+			cann = true;
+	if (!cann || !nps_probes__count(c->probes)) {
+		nps_warn("no process has a CANN library mapped: only system calls and scheduling were recorded: is this the NPU job?");
+		c->degraded = true;
+	}
+	if (c->opts->step_marker && !c->marker_found) {
+		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or --step-marker",
+			 c->opts->step_marker);
+		c->degraded = true;
+	}
+}
+
+static void finish(struct nps_capture *c)
+{
+	uint64_t begin;
+
+	account_cpu(c);
+	FOR_EACH_AGENT(c, p)
+		nps_agent_client__stop(p->agent);
+	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);
+	begin = nps_now(CLOCK_MONOTONIC);
+	nps_kernel_side__detach(c->kernel);
+	nps_probes__detach(c->probes);
+	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
+	nps_reader__stop(c->reader);
+	handle_notices(c);
+	sample_clocks(c, &c->end);
+	say_what_is_missing(c);
+	if (nps_capture__dropped(c))
+		c->degraded = true;
+	c->complete = true;
+	save(c);
+}
+
+int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
+{
+	sigset_t set;
+	int signals, err;
+
+	memset(c, 0, sizeof(*c));
+	c->opts = opts;
+	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
+	c->child_go = -1;
+	signals = catch_signals(&set);
+	if (signals < 0)
+		return -errno;
+	err = begin(c);
+	if (!err) {
+		account_cpu(c);
+		save(c);
+		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
+			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
+		c->end_reason = watch(c, signals);
+		c->end_mono = nps_now(CLOCK_MONOTONIC);
+	}
+	release_signals(signals, &set);
+	if (!err)
+		finish(c);
+	else
+		nps_session__discard(&c->session);
+	return err;
+}
+
+void nps_capture__free(struct nps_capture *c)
+{
+	struct nps_process *p, *next;
+
+	if (c->child_go >= 0)
+		nps_launch__cancel(c->child, c->child_go);
+	nps_reader__free(c->reader);
+	nps_probes__free(c->probes);
+	nps_kernel_side__close(c->kernel);
+	for (p = c->processes; p; p = next) {
+		next = p->next;
+		nps_agent_client__free(p->agent);
+		nps_process__free(p);
+	}
+	nps_session__close(&c->session);
+}

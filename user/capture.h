@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One capture, from the first probe to the closed session. */
+#ifndef NPS_CAPTURE_H
+#define NPS_CAPTURE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "calibrate.h"
+#include "capability.h"
+#include "kernel_side.h"
+#include "probes.h"
+#include "process.h"
+#include "reader.h"
+#include "session_writer.h"
+
+enum nps_task_source { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT };
+
+struct nps_record_opts {
+	size_t sz;
+	int argc; /* of the command line, for the session */
+	char **argv;
+	const pid_t *pids;
+	int n_pids;
+	char **command; /* NULL-terminated; NULL: attach to pids */
+	uint64_t duration_ns; /* 0: until a signal, or the job ends */
+	const char *out;
+	int level;
+	enum nps_task_source task_source;
+	const char *step_marker; /* function name, NULL: none */
+	int step_arg; /* argument that carries the step's number, 0: none */
+	size_t ring_bytes;
+	bool osrt, children;
+};
+
+struct nps_capture {
+	const struct nps_record_opts *opts;
+	struct nps_capability cap;
+	struct nps_kernel_side *kernel;
+	struct nps_probes *probes;
+	struct nps_reader *reader;
+	struct nps_session session;
+	struct nps_process *processes;
+	struct nps_cost cost;
+	pid_t child; /* of -- CMD, 0: none */
+	int child_go; /* write here to let it exec */
+	bool marker_found;
+	struct nps_clock start, end;
+	uint64_t begin_mono, end_mono;
+	uint64_t attach_ns, detach_ns;
+	uint64_t job_cpu_ns; /* of the watched processes during the capture */
+	const char *end_reason;
+	bool complete;
+	bool degraded; /* something asked for is missing: exit status 3 */
+};
+
+/*
+ * Captures as asked. 0: the session at c->session.path is complete; -errno: nothing
+ * usable was written, and the reason has been printed. Free with nps_capture__free either way.
+ */
+int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts);
+void nps_capture__free(struct nps_capture *c);
+
+/* Sum of everything that was lost. */
+uint64_t nps_capture__dropped(const struct nps_capture *c);
+
+/* Share of the job's CPU time that the probes took, in percent, from counts and measured
+ * costs; negative when it could not be measured. */
+double nps_capture__overhead(const struct nps_capture *c);
+
+/* A line for each process that has a helper: what its task log delivered. */
+void nps_capture__print_agents(const struct nps_capture *c, FILE *out);
+
+/* session.json of the capture as it stands; free with cJSON_Delete. */
+cJSON *nps_capture__describe(const struct nps_capture *c);
+
+#endif

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* session.json (docs/session-format.md) */
+#include "capture.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "agent_client.h"
+#include "session.h"
+
+static void add_u64(cJSON *j, const char *name, uint64_t v)
+{
+	char text[24];
+
+	/* A JSON number of cJSON is a double: times need all their digits. */
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
+	cJSON_AddRawToObject(j, name, text);
+}
+
+static void read_line(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "re");
+
+	buf[0] = '\0';
+	if (!f)
+		return;
+	if (fgets(buf, (int)size, f))
+		buf[strcspn(buf, "\n")] = '\0';
+	fclose(f);
+}
+
+/* A number that names the host: the machine id, hashed, since the id itself is not to be handed round. */
+static uint64_t host_uid(void)
+{
+	char id[64];
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	read_line("/etc/machine-id", id, sizeof(id));
+	if (!id[0])
+		gethostname(id, sizeof(id) - 1);
+	for (const char *p = id; *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3ULL;
+	return h >> 1;
+}
+
+static void add_host(cJSON *j)
+{
+	cJSON *h = cJSON_AddObjectToObject(j, "host");
+	char boot[64], uid[24];
+	struct utsname u = {};
+
+	uname(&u);
+	read_line("/proc/sys/kernel/random/boot_id", boot, sizeof(boot));
+	snprintf(uid, sizeof(uid), "%llu", (unsigned long long)host_uid());
+	cJSON_AddStringToObject(h, "name", u.nodename);
+	cJSON_AddStringToObject(h, "uid", uid);
+	cJSON_AddStringToObject(h, "kernel", u.release);
+	cJSON_AddStringToObject(h, "arch", u.machine);
+	cJSON_AddNumberToObject(h, "cpus", (double)sysconf(_SC_NPROCESSORS_ONLN));
+	cJSON_AddStringToObject(h, "boot_id", boot);
+	cJSON_AddNumberToObject(h, "memory_kb",
+				(double)sysconf(_SC_PHYS_PAGES) * ((double)sysconf(_SC_PAGESIZE) / 1024));
+}
+
+static void add_request(const struct nps_capture *c, cJSON *j)
+{
+	static const char *const sources[] = { "auto", "host", "agent" };
+	const struct nps_record_opts *o = c->opts;
+	cJSON *r = cJSON_AddObjectToObject(j, "request");
+	cJSON *argv = cJSON_AddArrayToObject(r, "argv"), *pids = cJSON_AddArrayToObject(r, "pids");
+	char marker[300];
+
+	for (int i = 0; i < o->argc; i++)
+		cJSON_AddItemToArray(argv, cJSON_CreateString(o->argv[i]));
+	for (int i = 0; i < o->n_pids; i++)
+		cJSON_AddItemToArray(pids, cJSON_CreateNumber(o->pids[i]));
+	add_u64(r, "duration_ns", o->duration_ns);
+	cJSON_AddNumberToObject(r, "level", o->level);
+	cJSON_AddStringToObject(r, "task_source", sources[o->task_source]);
+	if (o->step_marker) {
+		snprintf(marker, sizeof(marker), o->step_arg ? "%s@%d" : "%s", o->step_marker, o->step_arg);
+		cJSON_AddStringToObject(r, "step_marker", marker);
+	} else {
+		cJSON_AddNullToObject(r, "step_marker");
+	}
+	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
+}
+
+static void add_clock(cJSON *j, const char *name, const struct nps_clock *clock)
+{
+	cJSON *o;
+
+	if (!clock->mono) {
+		cJSON_AddNullToObject(j, name);
+		return;
+	}
+	o = cJSON_AddObjectToObject(j, name);
+	add_u64(o, "monotonic", clock->mono);
+	add_u64(o, "monotonic_raw", clock->raw);
+	add_u64(o, "realtime", clock->real);
+	add_u64(o, "boottime", clock->boot);
+}
+
+static void add_number_or_null(cJSON *j, const char *name, bool known, uint64_t v)
+{
+	if (known)
+		add_u64(j, name, v);
+	else
+		cJSON_AddNullToObject(j, name);
+}
+
+static cJSON *describe_process(const struct nps_process *p)
+{
+	cJSON *j = cJSON_CreateObject();
+	const char *prof = p->agent ? nps_agent_client__prof_dir(p->agent) : NULL;
+	bool delivered = p->agent && nps_agent_client__delivered(p->agent);
+	char reason[160];
+
+	cJSON_AddNumberToObject(j, "pid", p->pid);
+	cJSON_AddNumberToObject(j, "ns_pid", p->ns_pid);
+	cJSON_AddNumberToObject(j, "ppid", p->ppid);
+	cJSON_AddStringToObject(j, "comm", p->comm);
+	cJSON_AddItemToObject(j, "cmdline", cJSON_Duplicate(p->cmdline, 1));
+	cJSON_AddStringToObject(j, "host_name", p->host_name);
+	add_number_or_null(j, "rank", p->rank >= 0, p->rank);
+	add_number_or_null(j, "world_size", p->world_size >= 0, p->world_size);
+	add_u64(j, "start_monotonic", p->start_mono);
+	add_number_or_null(j, "exit_monotonic", p->exit_mono, p->exit_mono);
+	add_number_or_null(j, "exit_code", p->exit_mono, p->exit_code);
+	cJSON_AddItemToObject(j, "env", cJSON_Duplicate(p->env, 1));
+	cJSON_AddStringToObject(j, "task_source", delivered ? "agent" : "host");
+	snprintf(reason, sizeof(reason), "%s", p->agent_reason);
+	if (delivered)
+		reason[0] = '\0';
+	else if (p->agent && !reason[0])
+		nps_agent_client__reason(p->agent, reason, sizeof(reason));
+	cJSON_AddStringToObject(j, "task_source_reason", reason);
+	if (prof)
+		cJSON_AddStringToObject(j, "prof_dir", prof);
+	else
+		cJSON_AddNullToObject(j, "prof_dir");
+	add_u64(j, "agent_lost_bytes", p->agent ? nps_agent_client__lost(p->agent) : 0);
+	cJSON_AddItemToObject(j, "maps", cJSON_Duplicate(p->maps, 1));
+	cJSON_AddItemToObject(j, "symbols", cJSON_Duplicate(p->symbols, 1));
+	return j;
+}
+
+static const char *const kind_names[8] = { NULL, "api", "sqe", "mark", "syscall", "sched", "proc", "strings" };
+
+static void add_counts(const struct nps_capture *c, cJSON *j)
+{
+	cJSON *events = cJSON_AddObjectToObject(j, "events"), *drops = cJSON_AddObjectToObject(j, "drops");
+	cJSON *ring = cJSON_AddObjectToObject(drops, "ring"), *agent = cJSON_AddObjectToObject(drops, "agent");
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	struct nps_reader_counts counts = {};
+	char pid[16];
+
+	if (c->reader)
+		nps_reader__counts(c->reader, &counts);
+	if (c->kernel)
+		nps_kernel_side__counters(c->kernel, counters);
+	for (int kind = 1; kind < 8; kind++) {
+		add_u64(events, kind_names[kind], counts.kinds[kind]);
+		add_u64(ring, kind_names[kind], counters[NPS_COUNTER_LOST + kind]);
+	}
+	for (const struct nps_process *p = c->processes; p; p = p->next) {
+		uint64_t lost = p->agent ? nps_agent_client__lost(p->agent) : 0;
+
+		snprintf(pid, sizeof(pid), "%d", p->pid);
+		if (lost)
+			add_u64(agent, pid, lost);
+	}
+	add_u64(drops, "frames", counters[NPS_COUNTER_FRAMES]);
+	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
+	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
+}
+
+double nps_capture__overhead(const struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	struct nps_reader_counts n = {};
+	double ns;
+
+	if (c->cost.probe_ns < 0 || !c->job_cpu_ns || !c->reader)
+		return -1;
+	nps_reader__counts(c->reader, &n);
+	nps_kernel_side__counters(c->kernel, counters);
+	ns = c->cost.probe_ns * (double)counters[NPS_COUNTER_HITS];
+	if (c->cost.syscall_ns > 0)
+		ns += c->cost.syscall_ns * (double)n.kinds[4];
+	if (c->cost.switch_ns > 0)
+		ns += c->cost.switch_ns * (double)n.kinds[5];
+	return 100 * ns / (double)c->job_cpu_ns;
+}
+
+void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
+{
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		if (p->agent)
+			fprintf(out, "task log %-7d %12llu %12llu bytes\n", p->pid,
+				(unsigned long long)nps_agent_client__bytes(p->agent),
+				(unsigned long long)nps_agent_client__lost(p->agent));
+}
+
+static void add_measured(cJSON *j, const char *name, double v)
+{
+	if (v >= 0)
+		cJSON_AddNumberToObject(j, name, (double)(long)(v * 100 + 0.5) / 100);
+	else
+		cJSON_AddNullToObject(j, name);
+}
+
+static void add_cost(const struct nps_capture *c, cJSON *j)
+{
+	cJSON *cost = cJSON_AddObjectToObject(j, "cost");
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+
+	if (c->kernel)
+		nps_kernel_side__counters(c->kernel, counters);
+	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
+	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
+	add_measured(cost, "probe_ns", c->cost.probe_ns);
+	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
+	add_measured(cost, "sched_ns", c->cost.switch_ns);
+	add_u64(cost, "probe_hits", counters[NPS_COUNTER_HITS]);
+	add_u64(cost, "job_cpu_ns", c->job_cpu_ns);
+	add_measured(cost, "overhead_percent", nps_capture__overhead(c));
+}
+
+cJSON *nps_capture__describe(const struct nps_capture *c)
+{
+	static const uint64_t no_hits[1024];
+	cJSON *j = cJSON_CreateObject(), *list, *window;
+
+	cJSON_AddStringToObject(j, "format", "npuscope-session");
+	cJSON_AddNumberToObject(j, "version", NPS_SESSION_VERSION);
+	cJSON_AddStringToObject(j, "npuscope", NPS_VERSION);
+	cJSON_AddBoolToObject(j, "complete", c->complete);
+	cJSON_AddStringToObject(j, "end_reason", c->end_reason ? c->end_reason : "running");
+	add_host(j);
+	add_request(c, j);
+	window = cJSON_AddObjectToObject(j, "capture");
+	add_u64(window, "begin_monotonic", c->begin_mono);
+	add_number_or_null(window, "end_monotonic", c->end_mono, c->end_mono);
+	add_clock(j, "start", &c->start);
+	add_clock(j, "end", &c->end);
+	list = cJSON_AddArrayToObject(j, "processes");
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		cJSON_AddItemToArray(list, describe_process(p));
+	list = cJSON_AddArrayToObject(j, "devices");
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		if (p->agent)
+			nps_agent_client__describe_devices(p->agent, list);
+	nps_probes__describe(c->probes, c->reader ? nps_reader__hits(c->reader) : no_hits, j);
+	add_counts(c, j);
+	add_cost(c, j);
+	return j;
+}
+
+uint64_t nps_capture__dropped(const struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {}, n;
+
+	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
+		return 0;
+	n = counters[NPS_COUNTER_FRAMES] + counters[NPS_COUNTER_SQE_CUT];
+	for (int kind = 1; kind < 8; kind++)
+		n += counters[NPS_COUNTER_LOST + kind];
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		if (p->agent)
+			n += nps_agent_client__lost(p->agent);
+	return n;
+}

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analyze.h"
+#include "capture.h"
+#include "cmd.h"
+#include "log.h"
+
+#define MAX_PIDS 256
+#define DEFAULT_RING (8UL << 20)
+
+struct args {
+	struct nps_record_opts rec;
+	pid_t pids[MAX_PIDS];
+	char marker[256];
+	bool text, db;
+};
+
+enum {
+	OPT_LEVEL = 256,
+	OPT_TASK_SOURCE,
+	OPT_EXPORT,
+	OPT_RING,
+	OPT_MARKER,
+	OPT_HOST_SYS,
+	OPT_NO_CHILDREN,
+};
+
+static const struct argp_option options[] = {
+	{ "pid", 'p', "PID[,PID]...", 0, "Attach to these processes and their children; may be given again", 0 },
+	{ "duration", 'd', "TIME", 0, "How long: 10s, 500ms, 1m (default: until Ctrl-C, or the job ends)", 0 },
+	{ "output", 'o', "DIR", 0, "Where the session directory is created (default: the current directory)", 0 },
+	{ "task-source", OPT_TASK_SOURCE, "auto|host|agent", 0,
+	  "Device times: from the helper library in the job, or bounds from what the host sees (default: auto, the best there is)",
+	  0 },
+	{ "step-marker", OPT_MARKER, "FUNC[@N]", 0,
+	  "A step begins when the job enters this function; its Nth integer argument is the step's number (default: no steps)",
+	  0 },
+	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)", 0 },
+	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
+	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
+	{ "ring-size", OPT_RING, "SIZE", 0, "Ring of each CPU: 512K, 8M, 64M (default: 8M)", 0 },
+	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
+	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
+	{ "verbose", 'v', 0, 0, "More detail", 0 },
+	{ 0 },
+};
+
+static int parse_pids(struct args *a, const char *text)
+{
+	char *end;
+
+	for (;; text = end + 1) {
+		long pid;
+
+		errno = 0;
+		pid = strtol(text, &end, 10);
+		if (end == text || errno || pid <= 0 || pid > INT_MAX || (*end && *end != ','))
+			return -EINVAL;
+		if (a->rec.n_pids == MAX_PIDS)
+			return -E2BIG;
+		a->pids[a->rec.n_pids++] = (pid_t)pid;
+		if (!*end)
+			return 0;
+	}
+}
+
+/* Number with a unit from `units` ("name factor" pairs); 0 for nonsense. */
+static uint64_t parse_scaled(const char *text, const char *const *units, const uint64_t *factors, int n)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	for (int i = 0; i < n; i++)
+		if (end != text && strcmp(end, units[i]) == 0 && v > 0 && v * (double)factors[i] < 1e18)
+			return (uint64_t)(v * (double)factors[i] + 0.5);
+	return 0;
+}
+
+static uint64_t parse_time(const char *text)
+{
+	static const char *const units[] = { "", "s", "ms", "us", "m", "h" };
+	static const uint64_t ns[] = { 1000000000, 1000000000, 1000000, 1000, 60000000000, 3600000000000 };
+
+	return parse_scaled(text, units, ns, 6);
+}
+
+static uint64_t parse_size(const char *text)
+{
+	static const char *const units[] = { "", "K", "M", "G" };
+	static const uint64_t bytes[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
+
+	return parse_scaled(text, units, bytes, 4);
+}
+
+static int parse_export(struct args *a, const char *text)
+{
+	char copy[64], *save = NULL;
+
+	a->text = a->db = false;
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return -EINVAL;
+	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (strcmp(word, "text") == 0)
+			a->text = true;
+		else if (strcmp(word, "db") == 0)
+			a->db = true;
+		else
+			return -EINVAL;
+	}
+	return a->text || a->db ? 0 : -EINVAL;
+}
+
+static int parse_marker(struct args *a, const char *text)
+{
+	const char *at = strrchr(text, '@');
+	size_t len = at ? (size_t)(at - text) : strlen(text);
+
+	if (!len || len >= sizeof(a->marker))
+		return -EINVAL;
+	if (at && (at[1] < '1' || at[1] > '4' || at[2]))
+		return -EINVAL;
+	memcpy(a->marker, text, len);
+	a->marker[len] = '\0';
+	a->rec.step_marker = a->marker;
+	a->rec.step_arg = at ? at[1] - '0' : 0;
+	return 0;
+}
+
+static int parse_word(const char *text, const char *const *words, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strcmp(text, words[i]) == 0)
+			return i;
+	return -EINVAL;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	static const char *const sources[] = { "auto", "host", "agent" }, *const levels[] = { "1", "2" },
+				 *const host_sys[] = { "none", "osrt" };
+	struct args *a = state->input;
+	int v = 0;
+
+	switch (key) {
+	case 'p':
+		v = parse_pids(a, arg);
+		break;
+	case 'd':
+		a->rec.duration_ns = parse_time(arg);
+		v = a->rec.duration_ns ? 0 : -EINVAL;
+		break;
+	case 'o':
+		a->rec.out = arg;
+		v = *arg ? 0 : -EINVAL;
+		break;
+	case 'q':
+		nps_log_quiet(1);
+		break;
+	case 'v':
+		nps_log_verbose(1);
+		break;
+	case OPT_TASK_SOURCE:
+		v = parse_word(arg, sources, 3);
+		a->rec.task_source = v;
+		break;
+	case OPT_MARKER:
+		v = parse_marker(a, arg);
+		break;
+	case OPT_HOST_SYS:
+		v = parse_word(arg, host_sys, 2);
+		a->rec.osrt = v == 1;
+		break;
+	case OPT_LEVEL:
+		v = parse_word(arg, levels, 2);
+		a->rec.level = v + 1;
+		break;
+	case OPT_EXPORT:
+		v = parse_export(a, arg);
+		break;
+	case OPT_RING:
+		a->rec.ring_bytes = parse_size(arg);
+		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
+		break;
+	case OPT_NO_CHILDREN:
+		a->rec.children = false;
+		break;
+	case ARGP_KEY_ARGS:
+		a->rec.command = state->argv + state->next;
+		break;
+	case ARGP_KEY_END:
+		if (!a->rec.n_pids == !a->rec.command)
+			argp_error(state, "give either -p PID or a command after --");
+		break;
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+	if (v < 0)
+		argp_error(state, "%s: not a valid value: see --help", arg);
+	return 0;
+}
+
+static const struct argp argp = {
+	.options = options,
+	.parser = parse,
+	.args_doc = "-p PID\n-- COMMAND [ARG]...",
+	.doc = "Captures a job on Ascend NPUs that already runs, or one that it starts, and writes trace_view.json, tables and databases.\v"
+	       "Results are printed on stdout as paths, one a line. Exit status: 0 done; 1 failed; 2 wrong usage; "
+	       "3 done, but something was lost or unavailable.",
+};
+
+static void print_losses(const struct nps_capture *c)
+{
+	uint64_t dropped = nps_capture__dropped(c);
+
+	if (dropped)
+		nps_warn("%" PRIu64 " records were lost: see \"drops\" in %s/session.json: a larger --ring-size helps",
+			 dropped, c->session.path);
+}
+
+static void print_capture(const struct nps_capture *c)
+{
+	struct nps_reader_counts n;
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+
+	static const char *const kinds[8] = { NULL,	 "CANN calls",	 "submissions", "entry marks",
+					      "system calls", "time slices", "processes",   "strings" };
+
+	nps_reader__counts(c->reader, &n);
+	nps_kernel_side__counters(c->kernel, counters);
+	fprintf(stderr, "\n%-16s %12s %12s\n", "source", "events", "dropped");
+	for (int kind = 1; kind < 8; kind++)
+		fprintf(stderr, "%-16s %12" PRIu64 " %12" PRIu64 "\n", kinds[kind], n.kinds[kind],
+			counters[NPS_COUNTER_LOST + kind]);
+	nps_capture__print_agents(c, stderr);
+	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
+		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
+		(double)c->detach_ns / 1e6);
+	if (c->cost.probe_ns >= 0)
+		fprintf(stderr, "measured cost: %.0f ns a probed call, %.0f ns a system call, %.0f ns a switch\n",
+			c->cost.probe_ns, c->cost.syscall_ns, c->cost.switch_ns);
+	if (nps_capture__overhead(c) >= 0)
+		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
+}
+
+/* The analysis of what was captured. Returns the exit status. */
+static int analyze(const struct args *a, const struct nps_capture *c)
+{
+	struct nps_analyze_opts opts = { .sz = sizeof(opts), .text = a->text, .db = a->db };
+	struct nps_summary sum = { 0 };
+	int err = nps_analyze(c->session.path, &opts, &sum);
+
+	if (err < 0) {
+		nps_warn("the session is kept in %s: npuscope analyze can be run on it again", c->session.path);
+		nps_summary_free(&sum);
+		return NPS_FAILED;
+	}
+	nps_summary_print(stderr, &sum);
+	for (size_t i = 0; i < sum.n_results; i++)
+		printf("%s\n", sum.results[i]);
+	nps_summary_free(&sum);
+	return err ? NPS_PARTIAL : NPS_OK;
+}
+
+int nps_cmd_record(int argc, char **argv)
+{
+	struct args a = { .rec = { .sz = sizeof(a.rec), .argc = argc, .argv = argv, .out = ".", .level = 1,
+				   .ring_bytes = DEFAULT_RING, .osrt = true, .children = true },
+			  .text = true, .db = true };
+	struct nps_capture c;
+	int status = NPS_OK, err;
+
+	argp_err_exit_status = NPS_USAGE;
+	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &a);
+	if (err)
+		return NPS_USAGE;
+	a.rec.pids = a.pids;
+	err = nps_capture__run(&c, &a.rec);
+	if (err) {
+		nps_capture__free(&c);
+		return NPS_FAILED;
+	}
+	nps_info("session in %s (%s)", c.session.path, c.end_reason);
+	print_losses(&c);
+	printf("%s\n", c.session.path);
+	if (a.text || a.db)
+		status = analyze(&a, &c);
+	print_capture(&c);
+	if (status == NPS_OK && c.degraded)
+		status = NPS_PARTIAL;
+	nps_capture__free(&c);
+	return status;
+}

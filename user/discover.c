@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "discover.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent_client.h"
+#include "clocks.h"
+#include "launch.h"
+#include "log.h"
+
+/* SONAMEs looked for beside those that are already mapped. */
+static const char *const sonames[] = {
+	"libascendcl.so", "libacl_rt.so", "libruntime.so", "libascend_hal.so",
+	"libnnopbase.so", "libhccl.so",	  "libhcomm.so",
+};
+
+struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
+{
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->pid == pid)
+			return p;
+	return NULL;
+}
+
+static void attach_fd(struct nps_capture *c, int fd, const char *path)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	int n = nps_probes__attach_file(c->probes, fd, path);
+
+	if (n < 0) {
+		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
+		c->degraded = true;
+	}
+	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+}
+
+/*
+ * Tries every library name in one directory, seen from `root` ("" or /proc/PID/root).
+ * Libraries that the job loads later are then probed before their first call. Link stubs are never loaded.
+ */
+static void attach_directory(struct nps_capture *c, const char *root, const char *dir, size_t dir_len)
+{
+	char path[PATH_MAX];
+
+	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) || memmem(dir, dir_len, "/stub", 5))
+		return;
+	for (size_t i = 0; i < sizeof(sonames) / sizeof(*sonames); i++) {
+		struct stat st;
+		int fd;
+
+		if (snprintf(path, sizeof(path), "%s%.*s/%s", root, (int)dir_len, dir, sonames[i]) >=
+		    (int)sizeof(path))
+			continue;
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		if (fd < 0)
+			continue;
+		if (!fstat(fd, &st) && S_ISREG(st.st_mode))
+			attach_fd(c, fd, path + strlen(root));
+		close(fd);
+	}
+}
+
+static void attach_search_path(struct nps_capture *c, const char *root, const char *dirs)
+{
+	for (const char *end; dirs && *dirs; dirs = *end ? end + 1 : end) {
+		end = strchrnul(dirs, ':');
+		attach_directory(c, root, dirs, end - dirs);
+	}
+}
+
+static void attach_marker(struct nps_capture *c, int fd, const char *path)
+{
+	int err = nps_probes__attach_marker(c->probes, fd, path, c->opts->step_marker);
+
+	if (err >= 0)
+		c->marker_found = true;
+	else if (err != -ENOENT && err != -ENOEXEC)
+		nps_debug("%s: %s", path, strerror(-err));
+}
+
+static void scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m,
+			 bool want_marker)
+{
+	bool wanted = nps_probes__wants(nps_basename(m->path));
+	int fd;
+
+	if (!m->exec || (!wanted && !want_marker))
+		return;
+	fd = nps_mapping__open(p->pid, m, O_RDONLY);
+	if (fd < 0) {
+		if (wanted)
+			nps_warn("cannot open %s of pid %d: %s: its calls will be missing", m->path, p->pid,
+				 strerror(-fd));
+		return;
+	}
+	if (wanted) {
+		attach_fd(c, fd, m->path);
+		p->has_cann = true;
+	}
+	if (want_marker)
+		attach_marker(c, fd, m->path);
+	close(fd);
+}
+
+static void find_agent(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+{
+	if (p->agent || c->opts->task_source == NPS_TASKS_HOST) {
+		if (!p->agent)
+			snprintf(p->agent_reason, sizeof(p->agent_reason), "--task-source host");
+		return;
+	}
+	if (nps_agent_client__open(p->pid, maps, &c->session, &p->agent, p->agent_reason, sizeof(p->agent_reason)))
+		return;
+	p->agent_reason[0] = '\0';
+	nps_agent_client__start(p->agent);
+}
+
+void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
+{
+	bool want_marker = c->opts->step_marker && !c->marker_found;
+	char root[64], last_dir[PATH_MAX] = "";
+	struct nps_maps maps;
+
+	if (nps_maps__read(p->pid, &maps))
+		return;
+	snprintf(root, sizeof(root), "/proc/%d/root", p->pid);
+	for (size_t i = 0; i < maps.n; i++) {
+		const char *base = nps_basename(maps.v[i].path);
+		size_t dir_len = base - maps.v[i].path;
+
+		scan_mapping(c, p, &maps.v[i], want_marker);
+		if (!maps.v[i].exec || !nps_probes__wants(base) || dir_len >= sizeof(last_dir) || dir_len < 2)
+			continue;
+		if (strncmp(last_dir, maps.v[i].path, dir_len - 1) == 0 && !last_dir[dir_len - 1])
+			continue;
+		snprintf(last_dir, sizeof(last_dir), "%.*s", (int)dir_len - 1, maps.v[i].path);
+		attach_directory(c, root, last_dir, dir_len - 1);
+	}
+	attach_search_path(c, root, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
+	nps_process__set_maps(p, &maps);
+	find_agent(c, p, &maps);
+	nps_maps__free(&maps);
+}
+
+int nps_discover__add(struct nps_capture *c, pid_t pid)
+{
+	uint32_t flags = NPS_TARGET_WATCH | (c->opts->children ? NPS_TARGET_FOLLOW : 0) |
+			 (c->opts->osrt ? NPS_TARGET_OSRT : 0);
+	struct nps_process *p = nps_discover__find(c, pid);
+	int err;
+
+	if (p && p->alive)
+		return 0;
+	err = nps_process__read(pid, &p);
+	if (!err)
+		err = nps_kernel_side__add_target(c->kernel, pid, flags);
+	if (err)
+		return err;
+	p->next = c->processes;
+	c->processes = p;
+	nps_discover__scan(c, p);
+	return 0;
+}
+
+static void add_child(pid_t pid, void *arg)
+{
+	nps_discover__add_tree(arg, pid);
+}
+
+int nps_discover__add_tree(struct nps_capture *c, pid_t pid)
+{
+	int err = nps_discover__add(c, pid);
+
+	if (!err && c->opts->children)
+		nps_children__for_each(pid, add_child, c);
+	return err;
+}
+
+void nps_discover__before_exec(struct nps_capture *c, const char *command)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	attach_search_path(c, "", getenv("LD_LIBRARY_PATH"));
+	if (!c->opts->step_marker || nps_launch__find(command, path, sizeof(path)))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	attach_marker(c, fd, path);
+	close(fd);
+}
+
+int nps_discover__agent_path(char *path, size_t size)
+{
+	/* beside the program in the build tree, in lib/ when installed */
+	static const char *const places[] = { "libnpuscope_agent.so", "../lib/npuscope/libnpuscope_agent.so" };
+	char exe[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
+	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+	char *slash;
+
+	if (n < 0)
+		return -errno;
+	exe[n] = '\0';
+	slash = strrchr(exe, '/');
+	if (!slash)
+		return -ENOENT;
+	slash[1] = '\0';
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		snprintf(candidate, sizeof(candidate), "%s%s", exe, places[i]);
+		if (realpath(candidate, real) && access(real, R_OK) == 0)
+			return snprintf(path, size, "%s", real) < (int)size ? 0 : -ENAMETOOLONG;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Finds the processes of the job and the files in them that want probes. */
+#ifndef NPS_DISCOVER_H
+#define NPS_DISCOVER_H
+
+#include "capture.h"
+
+/* Watches a process from now on, and its libraries. -ESRCH when it is gone. Known ones are left alone. */
+int nps_discover__add(struct nps_capture *c, pid_t pid);
+
+/* ... and every living descendant. */
+int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
+
+/* Looks again at what a process has mapped: attaches new libraries and the helper. */
+void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
+
+/* Attaches to the libraries that a job about to start will find through LD_LIBRARY_PATH, and the marker to its file. */
+void nps_discover__before_exec(struct nps_capture *c, const char *command);
+
+struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid);
+
+/* Path of the helper library that belongs to this program. -ENOENT. */
+int nps_discover__agent_path(char *path, size_t size);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Functions of an ELF file by name and by file offset. The file belongs to the
+ * watched job: it is read, never mapped (a file that shrinks must not kill us), and nothing in it is trusted.
+ */
+#ifndef NPS_ELF_FILE_H
+#define NPS_ELF_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nps_elf;
+
+/* Reads the ELF file behind `fd` (kept open by the caller). -errno; -ENOEXEC: not a 64-bit ELF file. */
+int nps_elf__open(int fd, struct nps_elf **out);
+void nps_elf__close(struct nps_elf *elf);
+
+/* e_machine: EM_X86_64, EM_AARCH64. */
+int nps_elf__machine(const struct nps_elf *elf);
+
+/* GNU build-id in hex, "" if there is none. `hex` has room for 2 * 20 + 1 bytes. */
+void nps_elf__build_id(const struct nps_elf *elf, char hex[41]);
+
+struct nps_elf_function {
+	const char *name; /* valid while the file is open */
+	uint64_t offset; /* in the file */
+	uint64_t vaddr;
+	uint64_t size; /* bytes, 0 if the file does not say */
+};
+
+/* Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set,
+ * until it returns non-zero; returns that, 0 at the end, or -errno. */
+int nps_elf__for_each_function(const struct nps_elf *elf, bool symtab,
+			       int (*each)(const struct nps_elf_function *f, void *arg), void *arg);
+
+/* The function by that name, .dynsym first. -ENOENT. */
+int nps_elf__find(const struct nps_elf *elf, const char *name, bool symtab, struct nps_elf_function *out);
+
+/* Name of the function that covers a file offset, copied to `name`. -ENOENT. */
+int nps_elf__name_at(const struct nps_elf *elf, uint64_t offset, char *name, size_t size);
+
+/* Up to `len` bytes of code at a file offset; returns how many were read, or -errno. */
+int nps_elf__code(const struct nps_elf *elf, uint64_t offset, uint8_t *buf, size_t len);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cmd.h"
+
+static const struct command {
+	const char *name, *what;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{ "record", "capture a job and write its results", nps_cmd_record },
+	{ "analyze", "write results from captured sessions, here or on another machine", nps_cmd_analyze },
+	{ "doctor", "what this host can deliver, and what is missing", nps_cmd_doctor },
+};
+#define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+
+static void usage(FILE *out)
+{
+	fprintf(out, "Usage: npuscope COMMAND [OPTION]...\n\n");
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
+	fprintf(out, "\n`npuscope COMMAND --help` describes its options.\n");
+}
+
+int main(int argc, char **argv)
+{
+	/* Captures hold other people's arguments and file names: nothing for the world. */
+	umask(0027);
+	if (argc < 2) {
+		usage(stderr);
+		return NPS_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		usage(stdout);
+		return NPS_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0) {
+		printf("npuscope %s\n", NPS_VERSION);
+		return NPS_OK;
+	}
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "npuscope: no command %s: see npuscope --help\n", argv[1]);
+	return NPS_USAGE;
+}

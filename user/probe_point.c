@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probe_point.h"
+
+#include <capstone/capstone.h>
+#include <elf.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define MAX_SKIP 24 /* bytes of prologue looked through */
+
+/* What arch/x86/kernel/uprobes.c emulates: push of a register, one-byte nop, near
+ * jump and call, and conditional jumps. */
+static bool x86_emulated(const cs_insn *in)
+{
+	const uint8_t *b = in->bytes;
+
+	if (in->size == 1 && ((b[0] >= 0x50 && b[0] <= 0x57) || b[0] == 0x90))
+		return true;
+	if (in->size == 2 && b[0] == 0x41 && b[1] >= 0x50 && b[1] <= 0x57)
+		return true;
+	if (b[0] == 0xe8 || b[0] == 0xe9 || b[0] == 0xeb || (b[0] >= 0x70 && b[0] <= 0x7f))
+		return true;
+	return in->size == 6 && b[0] == 0x0f && b[1] >= 0x80 && b[1] <= 0x8f;
+}
+
+static bool x86_is_argument(uint16_t reg)
+{
+	switch (reg) {
+	case X86_REG_RDI: case X86_REG_EDI: case X86_REG_DI: case X86_REG_DIL:
+	case X86_REG_RSI: case X86_REG_ESI: case X86_REG_SI: case X86_REG_SIL:
+	case X86_REG_RDX: case X86_REG_EDX: case X86_REG_DX: case X86_REG_DL: case X86_REG_DH:
+	case X86_REG_RCX: case X86_REG_ECX: case X86_REG_CX: case X86_REG_CL: case X86_REG_CH:
+	case X86_REG_R8: case X86_REG_R8D: case X86_REG_R8W: case X86_REG_R8B:
+	case X86_REG_R9: case X86_REG_R9D: case X86_REG_R9W: case X86_REG_R9B:
+	case X86_REG_RSP: case X86_REG_ESP: case X86_REG_SP: case X86_REG_SPL:
+		return true;
+	}
+	return false;
+}
+
+/* What arch/arm64/kernel/probes simulates, of which functions begin with hints only. */
+static bool arm64_emulated(const cs_insn *in)
+{
+	uint32_t op;
+
+	memcpy(&op, in->bytes, sizeof(op));
+	return op == 0xd503201f /* nop */ || (op & 0x7c000000) == 0x14000000 /* b, bl */;
+}
+
+static bool arm64_is_argument(uint16_t reg)
+{
+	return (reg >= ARM64_REG_X0 && reg <= ARM64_REG_X8) || (reg >= ARM64_REG_W0 && reg <= ARM64_REG_W8) ||
+	       reg == ARM64_REG_LR || reg == ARM64_REG_SP || reg == ARM64_REG_WSP;
+}
+
+static bool writes_memory(int machine, const cs_insn *in)
+{
+	if (machine == EM_X86_64) {
+		for (int i = 0; i < in->detail->x86.op_count; i++)
+			if (in->detail->x86.operands[i].type == X86_OP_MEM &&
+			    (in->detail->x86.operands[i].access & CS_AC_WRITE))
+				return true;
+		return false;
+	}
+	for (int i = 0; i < in->detail->arm64.op_count; i++)
+		if (in->detail->arm64.operands[i].type == ARM64_OP_MEM)
+			return true; /* loads and stores alike: rare before the frame is built */
+	return false;
+}
+
+static bool harmless(csh cs, int machine, const cs_insn *in)
+{
+	cs_regs reads, writes;
+	uint8_t nr = 0, nw = 0;
+
+	if (cs_insn_group(cs, in, CS_GRP_JUMP) || cs_insn_group(cs, in, CS_GRP_CALL) ||
+	    cs_insn_group(cs, in, CS_GRP_RET) || cs_insn_group(cs, in, CS_GRP_INT) ||
+	    writes_memory(machine, in) || cs_regs_access(cs, in, reads, &nr, writes, &nw))
+		return false;
+	for (int i = 0; i < nw; i++)
+		if (machine == EM_X86_64 ? x86_is_argument(writes[i]) : arm64_is_argument(writes[i]))
+			return false;
+	return true;
+}
+
+/* Does a branch inside the function lead to `target`? Then a probe there would count loop turns. */
+static bool is_branch_target(csh cs, int machine, const uint8_t *code, size_t len, uint64_t target)
+{
+	cs_insn *in = cs_malloc(cs);
+	uint64_t addr = 0;
+	bool hit = false;
+
+	if (!in)
+		return true;
+	while (!hit && len && cs_disasm_iter(cs, &code, &len, &addr, in)) {
+		if (!cs_insn_group(cs, in, CS_GRP_JUMP))
+			continue;
+		if (machine == EM_X86_64)
+			hit = in->detail->x86.op_count == 1 && in->detail->x86.operands[0].type == X86_OP_IMM &&
+			      (uint64_t)in->detail->x86.operands[0].imm == target;
+		else
+			for (int i = 0; i < in->detail->arm64.op_count; i++)
+				hit |= in->detail->arm64.operands[i].type == ARM64_OP_IMM &&
+				       (uint64_t)in->detail->arm64.operands[i].imm == target;
+	}
+	cs_free(in, 1);
+	return hit;
+}
+
+size_t nps_probe_point(int machine, const uint8_t *code, size_t len)
+{
+	const uint8_t *at = code;
+	size_t left = len, found = 0;
+	uint64_t addr = 0;
+	cs_insn *in;
+	csh cs;
+
+	if (machine != EM_X86_64 && machine != EM_AARCH64)
+		return 0;
+	if (cs_open(machine == EM_X86_64 ? CS_ARCH_X86 : CS_ARCH_ARM64,
+		    machine == EM_X86_64 ? CS_MODE_64 : CS_MODE_ARM, &cs))
+		return 0;
+	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
+	in = cs_malloc(cs);
+	while (in && cs_disasm_iter(cs, &at, &left, &addr, in)) {
+		bool emulated = machine == EM_X86_64 ? x86_emulated(in) : arm64_emulated(in);
+
+		if (emulated) {
+			found = in->address;
+			break;
+		}
+		if (addr > MAX_SKIP || !harmless(cs, machine, in))
+			break;
+	}
+	if (in)
+		cs_free(in, 1);
+	if (found && is_branch_target(cs, machine, code, len, found))
+		found = 0;
+	cs_close(&cs);
+	return found;
+}

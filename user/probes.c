@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "probes.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "elf_file.h"
+#include "log.h"
+#include "proc_maps.h"
+#include "probe_point.h"
+#include "uprobe_link.h"
+
+#define MAX_BODY 65536 /* bytes of a function looked through for branches */
+
+static const struct row {
+	uint16_t id;
+	const char *symbol;
+	uint32_t libs;
+	uint32_t flags;
+} rows[] = {
+#define ROW(id, symbol, lib, layer, flags, ...) { NPS_PROBE_##id, symbol, lib, flags },
+	NPS_CATALOG(ROW)
+#undef ROW
+};
+#define N_ROWS (sizeof(rows) / sizeof(*rows))
+
+static const struct {
+	const char *soname;
+	uint32_t lib;
+} libraries[] = {
+	{ "libascendcl.so", NPS_LIB_ASCENDCL }, { "libacl_rt.so", NPS_LIB_ACL_RT },
+	{ "libruntime.so", NPS_LIB_RUNTIME },	{ "libascend_hal.so", NPS_LIB_HAL },
+	{ "libnnopbase.so", NPS_LIB_NNOPBASE }, { "libhccl.so", NPS_LIB_HCCL },
+	{ "libhcomm.so", NPS_LIB_HCOMM },
+};
+
+struct attached {
+	uint16_t id;
+	bool returns;
+	uint64_t offset;
+};
+
+struct file {
+	char *path;
+	dev_t dev;
+	ino_t ino;
+	off_t size;
+	char build_id[41];
+	struct attached *probes;
+	unsigned n;
+	struct file *next;
+};
+
+struct nps_probes {
+	struct nps_kernel_side *k;
+	struct file *files;
+	int *link_fds; /* multi and session links */
+	unsigned n_fds;
+	struct bpf_link **links; /* perf-event uprobes */
+	unsigned n_links;
+	int calibration_fds[2];
+};
+
+int nps_probes__new(struct nps_kernel_side *k, struct nps_probes **out)
+{
+	struct nps_probes *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->k = k;
+	p->calibration_fds[0] = p->calibration_fds[1] = -1;
+	*out = p;
+	return 0;
+}
+
+void nps_probes__detach(struct nps_probes *p)
+{
+	for (unsigned i = 0; i < p->n_fds; i++)
+		close(p->link_fds[i]);
+	for (unsigned i = 0; i < p->n_links; i++)
+		bpf_link__destroy(p->links[i]);
+	p->n_fds = p->n_links = 0;
+}
+
+void nps_probes__free(struct nps_probes *p)
+{
+	struct file *f, *next;
+
+	if (!p)
+		return;
+	nps_probes__detach(p);
+	for (f = p->files; f; f = next) {
+		next = f->next;
+		free(f->path);
+		free(f->probes);
+		free(f);
+	}
+	free(p->link_fds);
+	free(p->links);
+	free(p);
+}
+
+static uint32_t library_of(const char *basename)
+{
+	size_t len = strcspn(basename, " "); /* " (deleted)" */
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (strlen(libraries[i].soname) == len && memcmp(libraries[i].soname, basename, len) == 0)
+			return libraries[i].lib;
+	return 0;
+}
+
+bool nps_probes__wants(const char *basename)
+{
+	return library_of(basename) != 0;
+}
+
+/* The same file can show another device number through an overlay; its build-id stays. */
+static struct file *find_file(struct nps_probes *p, const struct stat *st, const char *build_id)
+{
+	for (struct file *f = p->files; f; f = f->next) {
+		if (f->ino != st->st_ino)
+			continue;
+		if (f->dev == st->st_dev)
+			return f;
+		if (*build_id && f->size == st->st_size && strcmp(f->build_id, build_id) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+static struct file *add_file(struct nps_probes *p, const struct stat *st, const char *build_id, const char *path)
+{
+	struct file *f = calloc(1, sizeof(*f));
+
+	if (!f || !(f->path = strdup(path))) {
+		free(f);
+		return NULL;
+	}
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->size = st->st_size;
+	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
+	f->next = p->files;
+	p->files = f;
+	return f;
+}
+
+static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset)
+{
+	struct attached *v = realloc(f->probes, (f->n + 1) * sizeof(*v));
+
+	if (!v)
+		return -ENOMEM;
+	f->probes = v;
+	v[f->n++] = (struct attached){ .id = id, .returns = returns, .offset = offset };
+	return 0;
+}
+
+static uint64_t cheap_offset(const struct nps_elf *elf, const struct nps_elf_function *fn)
+{
+	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
+	uint8_t *code;
+	uint64_t skip = 0;
+	int n;
+
+	/* A body of unknown length cannot be searched for branches back. */
+	if (!fn->size || fn->size > MAX_BODY)
+		return fn->offset;
+	code = malloc(len);
+	n = code ? nps_elf__code(elf, fn->offset, code, len) : -ENOMEM;
+	if (n > 0)
+		skip = nps_probe_point(nps_elf__machine(elf), code, n);
+	free(code);
+	return fn->offset + skip;
+}
+
+struct match {
+	const struct nps_elf *elf;
+	uint32_t lib;
+	struct file *file;
+};
+
+static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->probes[i].offset == offset || f->probes[i].id == id)
+			return true;
+	return false;
+}
+
+static int match_row(const struct nps_elf_function *fn, void *arg)
+{
+	struct match *m = arg;
+
+	for (size_t i = 0; i < N_ROWS; i++) {
+		uint64_t offset;
+
+		if (!(rows[i].libs & m->lib) || strcmp(rows[i].symbol, fn->name) != 0)
+			continue;
+		offset = cheap_offset(m->elf, fn);
+		/* Aliases share code: one probe there is enough. */
+		if (has_probe_at(m->file, offset, rows[i].id))
+			return 0;
+		return file_add_probe(m->file, rows[i].id, rows[i].flags & NPS_P_RET, offset);
+	}
+	return 0;
+}
+
+static int keep_fd(struct nps_probes *p, int fd)
+{
+	int *v = realloc(p->link_fds, (p->n_fds + 1) * sizeof(*v));
+
+	if (!v) {
+		close(fd);
+		return -ENOMEM;
+	}
+	p->link_fds = v;
+	v[p->n_fds++] = fd;
+	return 0;
+}
+
+static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type, const char *path,
+		      const uint64_t *offsets, const uint64_t *cookies, unsigned n)
+{
+	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
+	int fd = nps_uprobe_multi__link(prog, attach_type, path, offsets, cookies, n, which == NPS_PROG_RETURN, 0);
+
+	return fd < 0 ? fd : keep_fd(p, fd);
+}
+
+static int link_perf(struct nps_probes *p, enum nps_program which, const char *path, uint64_t offset, uint64_t cookie)
+{
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = which == NPS_PROG_RETURN, .bpf_cookie = cookie);
+	struct bpf_link **v = realloc(p->links, (p->n_links + 1) * sizeof(*v));
+	struct bpf_link *link;
+
+	if (!v)
+		return -ENOMEM;
+	p->links = v;
+	link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1, path, offset, &opts);
+	if (!link)
+		return -errno;
+	v[p->n_links++] = link;
+	return 0;
+}
+
+/* Attaches the probes of one sort: those with a return, or the marks. */
+static int attach_sort(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n_all,
+		       bool returns)
+{
+	uint64_t *offsets = calloc(n_all, sizeof(*offsets)), *cookies = calloc(n_all, sizeof(*cookies));
+	enum nps_uprobe_row row = nps_kernel_side__uprobe_row(p->k);
+	unsigned n = 0;
+	int err = 0;
+
+	if (!offsets || !cookies) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (unsigned i = 0; i < n_all; i++) {
+		if (probes[i].returns != returns)
+			continue;
+		offsets[n] = probes[i].offset;
+		cookies[n++] = probes[i].id;
+	}
+	if (!n)
+		goto out;
+	if (row == NPS_UPROBE_PERF) {
+		/* Returns first: an entry without its return would look like a lost call. */
+		for (unsigned i = 0; i < n && !err; i++) {
+			if (returns)
+				err = link_perf(p, NPS_PROG_RETURN, path, offsets[i], cookies[i]);
+			if (!err)
+				err = link_perf(p, returns ? NPS_PROG_ENTRY : NPS_PROG_MARK, path, offsets[i],
+						cookies[i]);
+		}
+	} else if (!returns) {
+		err = link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
+	} else if (row == NPS_UPROBE_SESSION) {
+		err = link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offsets, cookies, n);
+	} else {
+		err = link_multi(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
+		if (!err)
+			err = link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
+	}
+out:
+	free(offsets);
+	free(cookies);
+	return err;
+}
+
+/* The kernel takes a path; this one leads to the open file even when it has no name any more. */
+static void fd_path(int fd, char *buf, size_t size)
+{
+	snprintf(buf, size, "/proc/%d/fd/%d", getpid(), fd);
+}
+
+static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id[41])
+{
+	int err;
+
+	if (fstat(fd, st))
+		return -errno;
+	if (!S_ISREG(st->st_mode))
+		return -EINVAL;
+	err = nps_elf__open(fd, elf);
+	if (!err)
+		nps_elf__build_id(*elf, build_id);
+	return err;
+}
+
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
+{
+	struct match m = { .lib = library_of(nps_basename(path)) };
+	struct nps_elf *elf = NULL;
+	char build_id[41], link_path[64];
+	struct stat st;
+	int err;
+
+	if (!m.lib)
+		return 0;
+	err = open_elf(fd, &st, &elf, build_id);
+	if (err)
+		return err;
+	if (find_file(p, &st, build_id))
+		goto out;
+	m.elf = elf;
+	m.file = add_file(p, &st, build_id, path);
+	err = m.file ? nps_elf__for_each_function(elf, false, match_row, &m) : -ENOMEM;
+	if (err)
+		goto out;
+	fd_path(fd, link_path, sizeof(link_path));
+	err = attach_sort(p, link_path, m.file->probes, m.file->n, true);
+	if (!err)
+		err = attach_sort(p, link_path, m.file->probes, m.file->n, false);
+	if (err)
+		m.file->n = 0;
+	else
+		err = m.file->n;
+	nps_debug("%s: %u probes", path, m.file->n);
+out:
+	nps_elf__close(elf);
+	return err;
+}
+
+int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function)
+{
+	struct nps_elf *elf = NULL;
+	struct nps_elf_function fn;
+	char build_id[41], link_path[64];
+	struct attached probe;
+	struct file *f;
+	struct stat st;
+	int err;
+
+	err = open_elf(fd, &st, &elf, build_id);
+	if (err)
+		return err;
+	err = nps_elf__find(elf, function, true, &fn);
+	if (err)
+		goto out;
+	f = find_file(p, &st, build_id);
+	if (!f)
+		f = add_file(p, &st, build_id, path);
+	if (!f) {
+		err = -ENOMEM;
+		goto out;
+	}
+	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = cheap_offset(elf, &fn) };
+	if (has_probe_at(f, probe.offset, probe.id))
+		goto out;
+	fd_path(fd, link_path, sizeof(link_path));
+	err = attach_sort(p, link_path, &probe, 1, false);
+	if (!err)
+		err = file_add_probe(f, probe.id, false, probe.offset);
+	if (!err)
+		err = 1;
+out:
+	nps_elf__close(elf);
+	return err;
+}
+
+void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSON *session)
+{
+	cJSON *libs = cJSON_AddArrayToObject(session, "libraries");
+	cJSON *probes = cJSON_AddArrayToObject(session, "probes");
+
+	for (const struct file *f = p->files; f; f = f->next) {
+		cJSON *lib = cJSON_CreateObject();
+
+		cJSON_AddStringToObject(lib, "path", f->path);
+		cJSON_AddNumberToObject(lib, "dev", (double)f->dev);
+		cJSON_AddNumberToObject(lib, "ino", (double)f->ino);
+		cJSON_AddStringToObject(lib, "build_id", f->build_id);
+		cJSON_AddNumberToObject(lib, "probes", f->n);
+		cJSON_AddItemToArray(libs, lib);
+		for (unsigned i = 0; i < f->n; i++) {
+			const struct attached *a = &f->probes[i];
+			cJSON *j = cJSON_CreateObject();
+
+			cJSON_AddNumberToObject(j, "id", a->id);
+			cJSON_AddStringToObject(j, "symbol", rows[a->id - 1].symbol);
+			cJSON_AddStringToObject(j, "library", f->path);
+			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
+			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
+			cJSON_AddNumberToObject(j, "hits", (double)hits[a->id]);
+			cJSON_AddItemToArray(probes, j);
+		}
+	}
+}
+
+unsigned nps_probes__count(const struct nps_probes *p)
+{
+	unsigned n = 0;
+
+	for (const struct file *f = p->files; f; f = f->next)
+		n += f->n;
+	return n;
+}
+
+unsigned nps_probes__files(const struct nps_probes *p)
+{
+	unsigned n = 0;
+
+	for (const struct file *f = p->files; f; f = f->next)
+		n += f->n > 0;
+	return n;
+}
+
+int nps_probes__calibrate(struct nps_probes *p, const char *function)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err, pid = getpid();
+	int prog_session, prog_return, prog_entry;
+	uint64_t cookie = NPS_PROBE_FREE; /* a call with one plain argument */
+	struct nps_elf *elf = NULL;
+	struct nps_elf_function fn;
+	char path[64];
+
+	if (fd < 0)
+		return -errno;
+	err = nps_elf__open(fd, &elf);
+	if (!err)
+		err = nps_elf__find(elf, function, true, &fn);
+	if (err)
+		goto out;
+	fn.offset = cheap_offset(elf, &fn);
+	fd_path(fd, path, sizeof(path));
+	switch (nps_kernel_side__uprobe_row(p->k)) {
+	case NPS_UPROBE_SESSION:
+		prog_session = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_SESSION));
+		p->calibration_fds[0] = nps_uprobe_multi__link(prog_session, NPS_BPF_TRACE_UPROBE_SESSION, path,
+							       &fn.offset, &cookie, 1, false, pid);
+		err = p->calibration_fds[0] < 0 ? p->calibration_fds[0] : 0;
+		break;
+	case NPS_UPROBE_MULTI:
+		prog_return = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_RETURN));
+		prog_entry = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_ENTRY));
+		p->calibration_fds[0] = nps_uprobe_multi__link(prog_return, NPS_BPF_TRACE_UPROBE_MULTI, path,
+							       &fn.offset, &cookie, 1, true, pid);
+		p->calibration_fds[1] = nps_uprobe_multi__link(prog_entry, NPS_BPF_TRACE_UPROBE_MULTI, path,
+							       &fn.offset, &cookie, 1, false, pid);
+		err = p->calibration_fds[0] < 0 ? p->calibration_fds[0] :
+		      p->calibration_fds[1] < 0 ? p->calibration_fds[1] :
+						  0;
+		break;
+	default:
+		err = -ENOTSUP; /* leaving a perf-event probe takes longer than measuring it is worth */
+	}
+out:
+	nps_elf__close(elf);
+	close(fd);
+	return err;
+}
+
+void nps_probes__uncalibrate(struct nps_probes *p)
+{
+	for (int i = 0; i < 2; i++) {
+		if (p->calibration_fds[i] >= 0)
+			close(p->calibration_fds[i]);
+		p->calibration_fds[i] = -1;
+	}
+}

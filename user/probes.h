@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Attaches the catalogue to files: each file once, whatever number of processes
+ * and paths lead to it; each probe at the cheapest instruction that does.
+ */
+#ifndef NPS_PROBES_H
+#define NPS_PROBES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cjson/cJSON.h>
+
+#include "kernel_side.h"
+
+struct nps_probes;
+
+int nps_probes__new(struct nps_kernel_side *k, struct nps_probes **out);
+void nps_probes__free(struct nps_probes *p);
+
+/* Takes every probe out; what was attached can still be described. */
+void nps_probes__detach(struct nps_probes *p);
+
+/* Does a library of that base name carry probes? */
+bool nps_probes__wants(const char *basename);
+
+/*
+ * Attaches every catalogue row that the file exports. `fd` is the open file, `path`
+ * what to call it. Returns the number of probes attached (0: it already was, or has none), or -errno.
+ */
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path);
+
+/* Puts the step marker on `function` of the file; -ENOENT when the file has no such function. */
+int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function);
+
+/* Adds "libraries" and "probes" to `session`; hits[NPS_PROBE_MAX]: records seen by row. */
+void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSON *session);
+
+unsigned nps_probes__count(const struct nps_probes *p);
+unsigned nps_probes__files(const struct nps_probes *p);
+
+/* A private attachment for measuring: the call probe on a function of this very program. 0 or -errno. */
+int nps_probes__calibrate(struct nps_probes *p, const char *function);
+void nps_probes__uncalibrate(struct nps_probes *p);
+
+#endif

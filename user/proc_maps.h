@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Mappings of a process, from /proc/PID/maps, and the files behind them. */
+#ifndef NPS_PROC_MAPS_H
+#define NPS_PROC_MAPS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct nps_mapping {
+	uint64_t start, end, offset;
+	uint64_t dev, ino; /* as in maps */
+	bool exec, write, shared;
+	char *path; /* as the process sees it, " (deleted)" kept; never NULL */
+};
+
+struct nps_maps {
+	struct nps_mapping *v;
+	size_t n;
+};
+
+/* Reads the mappings that have a file behind them. -errno; -ESRCH when the process is gone. */
+int nps_maps__read(pid_t pid, struct nps_maps *maps);
+void nps_maps__free(struct nps_maps *maps);
+
+/*
+ * Opens the file of a mapping whatever became of its name: through map_files, which
+ * also works for deleted files, else through the process' root directory.
+ * `flags` as for open(2). Returns a descriptor or -errno.
+ */
+int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags);
+
+/* Last component of a path. */
+const char *nps_basename(const char *path);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What /proc says of one process of the job. */
+#ifndef NPS_PROCESS_H
+#define NPS_PROCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <cjson/cJSON.h>
+
+#include "proc_maps.h"
+
+struct nps_agent_client;
+
+struct nps_process {
+	pid_t pid, ns_pid, ppid;
+	char comm[16];
+	char host_name[65]; /* of its UTS namespace */
+	int rank, world_size; /* -1 unknown */
+	uint64_t start_mono; /* ns, when it was first seen by us */
+	uint64_t exit_mono; /* 0 while it lives */
+	int exit_code;
+	cJSON *cmdline; /* array of strings */
+	cJSON *env; /* object: the variables worth recording */
+	cJSON *maps; /* array: executable mappings, as of the last scan */
+	cJSON *symbols; /* array: functions whose address a launch named */
+	bool has_cann;
+	bool alive;
+	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
+	struct nps_agent_client *agent; /* NULL: none */
+	char agent_reason[128]; /* why there is none */
+	struct nps_process *next;
+};
+
+/* Reads identity of a live process. -ESRCH when it is gone, -ENOMEM. */
+int nps_process__read(pid_t pid, struct nps_process **out);
+void nps_process__free(struct nps_process *p);
+
+/* Reads again what exec changes. */
+void nps_process__refresh(struct nps_process *p);
+
+/* Remembers the executable mappings for session.json. */
+void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps);
+
+/* Names the function at an address of the process and remembers it; nothing when there is none. */
+void nps_process__name_address(struct nps_process *p, uint64_t address);
+
+/* Calls `each` for every live child process of `pid`. */
+void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg);
+
+bool nps_pid_exists(pid_t pid);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "reader.h"
+
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "clocks.h"
+#include "event.h"
+#include "log.h"
+
+#define TURN_MS 20 /* how long records may lie in a ring */
+#define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
+#define LOSS_NS 1000000000ULL
+#define BUFFER_BYTES (1U << 20)
+#define MAX_NOTICES 4096
+#define STUB_SLOTS 4096 /* power of two */
+#define PROT_EXEC_ARG 4
+
+struct buffer {
+	struct nps_reader *reader;
+	uint32_t cpu, used;
+	char *data;
+};
+
+struct nps_reader {
+	struct nps_kernel_side *k;
+	struct nps_session *s;
+	struct ring_buffer *rb;
+	int epoll_fd;
+	struct buffer *cpus;
+	struct buffer strings;
+	int n_cpus;
+	uint32_t own_pid;
+	pthread_t thread;
+	bool running;
+	atomic_bool stop;
+	atomic_ullong kinds[8], bytes;
+	uint64_t hits[NPS_PROBE_MAX];
+	uint64_t stubs[STUB_SLOTS];
+	int notice_fd;
+	pthread_mutex_t lock;
+	struct nps_notice notices[MAX_NOTICES];
+	int n_notices, overflow;
+};
+
+static void notify(struct nps_reader *r, enum nps_notice_what what, const struct nps_event *e, uint64_t arg)
+{
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&r->lock);
+	if (r->n_notices < MAX_NOTICES)
+		r->notices[r->n_notices++] = (struct nps_notice){ what, e->pid, arg, e->start };
+	else
+		r->overflow = 1;
+	pthread_mutex_unlock(&r->lock);
+	if (write(r->notice_fd, &one, sizeof(one)) < 0)
+		nps_debug("eventfd: %s", strerror(errno));
+}
+
+int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int *overflow)
+{
+	uint64_t n;
+	int taken;
+
+	if (read(r->notice_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		nps_debug("eventfd: %s", strerror(errno));
+	pthread_mutex_lock(&r->lock);
+	taken = r->n_notices < max ? r->n_notices : max;
+	memcpy(v, r->notices, taken * sizeof(*v));
+	memmove(r->notices, r->notices + taken, (r->n_notices - taken) * sizeof(*v));
+	r->n_notices -= taken;
+	*overflow = r->overflow;
+	r->overflow = 0;
+	pthread_mutex_unlock(&r->lock);
+	return taken;
+}
+
+/* A set that forgets: at worst an address is named twice. */
+static bool stub_is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
+{
+	uint64_t key = address ^ (uint64_t)pid << 48;
+	uint64_t *slot = &r->stubs[(key * 0x9e3779b97f4a7c15ULL) >> 52 & (STUB_SLOTS - 1)];
+
+	if (*slot == key)
+		return false;
+	*slot = key;
+	return true;
+}
+
+static void look_at_call(struct nps_reader *r, const struct nps_event *e)
+{
+	switch (e->probe) {
+	case NPS_PROBE_SET_DEVICE:
+	case NPS_PROBE_RT_SET_DEVICE:
+		notify(r, NPS_NOTICE_DEVICE, e, e->args[0]);
+		break;
+	case NPS_PROBE_RT_LAUNCH:
+	case NPS_PROBE_RT_LAUNCH_FLAG:
+	case NPS_PROBE_RT_LAUNCH_FLAG_V2:
+		if (stub_is_new(r, e->pid, e->args[0]))
+			notify(r, NPS_NOTICE_STUB, e, e->args[0]);
+		break;
+	}
+}
+
+#if defined(__x86_64__)
+#define NR_MMAP 9
+#else
+#define NR_MMAP 222
+#endif
+
+static void look_at(struct nps_reader *r, const struct nps_event *e)
+{
+	switch (e->kind) {
+	case NPS_EV_API:
+	case NPS_EV_MARK:
+		if (e->probe < NPS_PROBE_MAX)
+			r->hits[e->probe]++;
+		look_at_call(r, e);
+		break;
+	case NPS_EV_SQE:
+		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
+		break;
+	case NPS_EV_SYSCALL:
+		if (e->probe == NR_MMAP && (e->args[2] & PROT_EXEC_ARG) && e->ret >= 0)
+			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
+		break;
+	case NPS_EV_PROC:
+		notify(r, e->probe == NPS_PROC_FORK ? NPS_NOTICE_FORK :
+			  e->probe == NPS_PROC_EXEC ? NPS_NOTICE_EXEC :
+						      NPS_NOTICE_EXIT,
+		       e, e->args[0]);
+		break;
+	}
+}
+
+static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
+{
+	if (b->used)
+		nps_stream__append(st, type, b->cpu, b->data, b->used);
+	atomic_fetch_add_explicit(&b->reader->bytes, b->used, memory_order_relaxed);
+	b->used = 0;
+}
+
+static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size)
+{
+	if (b->used + size > BUFFER_BYTES)
+		flush(b, st, type);
+	memcpy(b->data + b->used, data, size);
+	b->used += size;
+}
+
+static int take(void *ctx, void *data, size_t size)
+{
+	struct buffer *b = ctx;
+	struct nps_reader *r = b->reader;
+	const struct nps_event *e = data;
+	int kind;
+
+	if (size == sizeof(struct nps_string)) {
+		put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, data, size);
+		kind = NPS_KIND_STRING;
+	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
+		if (e->pid == r->own_pid)
+			return 0; /* the calibration's */
+		look_at(r, e);
+		put(b, &r->s->events, NPS_CHUNK_EVENTS, data, size);
+		kind = e->kind;
+	} else {
+		return 0;
+	}
+	atomic_fetch_add_explicit(&r->kinds[kind], 1, memory_order_relaxed);
+	return 0;
+}
+
+static void flush_all(struct nps_reader *r)
+{
+	/* Texts first: an event on disk then never names a text that is not. */
+	flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS);
+	for (int i = 0; i < r->n_cpus; i++)
+		flush(&r->cpus[i], &r->s->events, NPS_CHUNK_EVENTS);
+}
+
+static void write_loss(struct nps_reader *r)
+{
+	uint64_t counters[NPS_COUNTER_MAX];
+	struct nps_loss loss[8];
+	int n = 0;
+
+	if (nps_kernel_side__counters(r->k, counters))
+		return;
+	memset(loss, 0, sizeof(loss));
+	for (int kind = 1; kind < 8; kind++) {
+		if (!counters[NPS_COUNTER_LOST + kind])
+			continue;
+		loss[n].kind = kind == NPS_KIND_STRING ? NPS_STR_TEXT : kind;
+		loss[n].cpu = UINT32_MAX;
+		loss[n++].lost = counters[NPS_COUNTER_LOST + kind];
+	}
+	if (n)
+		nps_stream__append(&r->s->events, NPS_CHUNK_LOSS, 0, loss, n * sizeof(*loss));
+}
+
+/* Records are lost when this thread gets no CPU. It sleeps nearly always, so it may come first. */
+static void ask_for_priority(void)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_RR, &prio))
+		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10);
+}
+
+/* Edge-triggered: a ring that merely holds records must not keep us spinning, only
+ * one that was said to be filling. */
+static void wait_for_turn(struct nps_reader *r)
+{
+	struct epoll_event ev[8];
+
+	epoll_wait(r->epoll_fd, ev, 8, TURN_MS);
+}
+
+static void *read_rings(void *arg)
+{
+	struct nps_reader *r = arg;
+	uint64_t flushed = 0, loss = 0;
+
+	prctl(PR_SET_NAME, "nps_reader");
+	ask_for_priority();
+	while (!atomic_load(&r->stop)) {
+		uint64_t now;
+
+		wait_for_turn(r);
+		ring_buffer__consume(r->rb);
+		now = nps_now(CLOCK_MONOTONIC);
+		if (now - flushed >= FLUSH_NS) {
+			flush_all(r);
+			flushed = now;
+		}
+		if (now - loss >= LOSS_NS) {
+			write_loss(r);
+			loss = now;
+		}
+	}
+	ring_buffer__consume(r->rb);
+	flush_all(r);
+	write_loss(r);
+	return NULL;
+}
+
+static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
+{
+	b->reader = r;
+	b->cpu = cpu;
+	b->data = malloc(BUFFER_BYTES);
+	return b->data ? 0 : -ENOMEM;
+}
+
+static int add_rings(struct nps_reader *r)
+{
+	for (int i = 0; i < r->n_cpus; i++) {
+		int fd = nps_kernel_side__ring_fd(r->k, i), err = buffer_init(r, &r->cpus[i], i);
+		struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
+
+		if (err)
+			return err;
+		if (!r->rb) {
+			r->rb = ring_buffer__new(fd, take, &r->cpus[i], NULL);
+			err = r->rb ? 0 : -errno;
+		} else {
+			err = ring_buffer__add(r->rb, fd, take, &r->cpus[i]);
+		}
+		if (!err && epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+			err = -errno;
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct nps_reader **out)
+{
+	struct nps_reader *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	r->k = k;
+	r->s = s;
+	r->own_pid = getpid();
+	r->n_cpus = nps_kernel_side__cpus(k);
+	pthread_mutex_init(&r->lock, NULL);
+	r->notice_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	r->cpus = calloc(r->n_cpus, sizeof(*r->cpus));
+	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	err = r->notice_fd < 0 || r->epoll_fd < 0 ? -errno : !r->cpus ? -ENOMEM : buffer_init(r, &r->strings, 0);
+	if (!err)
+		err = add_rings(r);
+	if (!err)
+		err = -pthread_create(&r->thread, NULL, read_rings, r);
+	if (err) {
+		nps_reader__free(r);
+		return err;
+	}
+	r->running = true;
+	*out = r;
+	return 0;
+}
+
+void nps_reader__stop(struct nps_reader *r)
+{
+	if (!r || !r->running)
+		return;
+	atomic_store(&r->stop, true);
+	pthread_join(r->thread, NULL);
+	r->running = false;
+}
+
+void nps_reader__free(struct nps_reader *r)
+{
+	if (!r)
+		return;
+	nps_reader__stop(r);
+	ring_buffer__free(r->rb);
+	for (int i = 0; r->cpus && i < r->n_cpus; i++)
+		free(r->cpus[i].data);
+	free(r->cpus);
+	free(r->strings.data);
+	if (r->notice_fd >= 0)
+		close(r->notice_fd);
+	if (r->epoll_fd >= 0)
+		close(r->epoll_fd);
+	pthread_mutex_destroy(&r->lock);
+	free(r);
+}
+
+int nps_reader__notice_fd(const struct nps_reader *r)
+{
+	return r->notice_fd;
+}
+
+void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
+{
+	for (int i = 0; i < 8; i++)
+		c->kinds[i] = atomic_load_explicit(&r->kinds[i], memory_order_relaxed);
+	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
+}
+
+const uint64_t *nps_reader__hits(const struct nps_reader *r)
+{
+	return r->hits;
+}

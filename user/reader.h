@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The thread that takes records out of the rings and puts them into the session.
+ * It wakes by the clock, or when a ring fills; what concerns the control thread (births, deaths,
+ * new libraries, new devices) it hands over as notices.
+ */
+#ifndef NPS_READER_H
+#define NPS_READER_H
+
+#include <stdint.h>
+
+#include "kernel_side.h"
+#include "session_writer.h"
+
+struct nps_reader;
+
+enum nps_notice_what {
+	NPS_NOTICE_FORK, /* arg = new pid */
+	NPS_NOTICE_EXEC,
+	NPS_NOTICE_EXIT, /* arg = exit code, time = when */
+	NPS_NOTICE_CODE_MAPPED, /* a library may have come */
+	NPS_NOTICE_DEVICE, /* a device was set */
+	NPS_NOTICE_STUB, /* arg = address of a kernel's stub function, seen for the first time */
+};
+
+struct nps_notice {
+	enum nps_notice_what what;
+	uint32_t pid;
+	uint64_t arg, time;
+};
+
+struct nps_reader_counts {
+	uint64_t kinds[8]; /* records by enum nps_kind; [7] strings */
+	uint64_t bytes;
+};
+
+/* Starts the thread. It writes s->events and s->strings. -errno. */
+int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct nps_reader **out);
+
+/* Takes what is left in the rings, writes it, ends the thread. Call after detaching. */
+void nps_reader__stop(struct nps_reader *r);
+void nps_reader__free(struct nps_reader *r);
+
+/* Descriptor that polls readable when there are notices. */
+int nps_reader__notice_fd(const struct nps_reader *r);
+
+/* Takes up to `max` notices; returns how many. *overflow is set when some were lost: look at everything again. */
+int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int *overflow);
+
+void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c);
+
+/* Records seen by catalogue row, [NPS_PROBE_MAX]; stable after nps_reader__stop. */
+const uint64_t *nps_reader__hits(const struct nps_reader *r);
+
+#endif

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session_writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "log.h"
+
+int nps_write_all(int fd, const void *buf, size_t len)
+{
+	const char *at = buf;
+
+	while (len) {
+		ssize_t n = write(fd, at, len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n ? -errno : -ENOSPC;
+		at += n;
+		len -= n;
+	}
+	return 0;
+}
+
+static int create_file(int dir, const char *name)
+{
+	int fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int stream_open(struct nps_session *s, struct nps_stream *st, const char *name)
+{
+	st->fd = create_file(s->dir_fd, name);
+	return st->fd < 0 ? st->fd : 0;
+}
+
+/* A host name may hold anything; a file name of ours may not. */
+static void clean_name(char *s)
+{
+	for (; *s; s++)
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_", *s))
+			*s = '_';
+}
+
+static void session_name(char *buf, size_t size)
+{
+	struct utsname uts = { .nodename = "host" };
+	struct timespec now;
+	char stamp[32];
+	struct tm tm;
+
+	uname(&uts);
+	clean_name(uts.nodename);
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
+	snprintf(buf, size, "npuscope_%.64s_%s%03ld", uts.nodename, stamp, now.tv_nsec / 1000000);
+}
+
+static int open_out(const char *out)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(out, 0750) && errno != EEXIST) {
+		nps_warn("cannot create output directory %s: %s: choose another with -o", out, strerror(errno));
+		return -errno;
+	}
+	if (!lstat(out, &st) && S_ISLNK(st.st_mode)) {
+		nps_warn("cannot use output directory %s: it is a symbolic link: name the directory itself", out);
+		return -ELOOP;
+	}
+	fd = open(out, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0) {
+		nps_warn("cannot use output directory %s: %s: choose another with -o", out, strerror(errno));
+		return -errno;
+	}
+	return fd;
+}
+
+int nps_session__create(const char *out, struct nps_session *s)
+{
+	char name[128], real[PATH_MAX];
+	int out_fd, err;
+
+	memset(s, 0, sizeof(*s));
+	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = -1;
+	out_fd = open_out(out);
+	if (out_fd < 0)
+		return out_fd;
+	session_name(name, sizeof(name));
+	err = mkdirat(out_fd, name, 0750) ? -errno : 0;
+	/* Two captures that begin in the same millisecond. */
+	for (int i = 0; err == -EEXIST && i < 1000; i++) {
+		usleep(1000);
+		session_name(name, sizeof(name));
+		err = mkdirat(out_fd, name, 0750) ? -errno : 0;
+	}
+	if (!err && (s->dir_fd = openat(out_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)) < 0)
+		err = -errno;
+	close(out_fd);
+	if (!err && (!realpath(out, real) ||
+		     snprintf(s->path, sizeof(s->path), "%s/%s", real, name) >= (int)sizeof(s->path)))
+		err = -ENAMETOOLONG;
+	if (!err)
+		err = stream_open(s, &s->events, "events.nps");
+	if (!err)
+		err = stream_open(s, &s->strings, "strings.nps");
+	if (!err)
+		err = stream_open(s, &s->clocks, "clocks.nps");
+	if (err) {
+		nps_warn("cannot write in output directory %s: %s: choose another with -o", out, strerror(-err));
+		nps_session__close(s);
+	}
+	return err;
+}
+
+void nps_session__close(struct nps_session *s)
+{
+	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->dir_fd };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}
+
+void nps_session__discard(struct nps_session *s)
+{
+	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps", "session.json" };
+
+	if (s->dir_fd < 0)
+		return;
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
+		unlinkat(s->dir_fd, files[i], 0);
+	if (rmdir(s->path))
+		nps_debug("%s: %s", s->path, strerror(errno));
+	nps_session__close(s);
+}
+
+int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const void *payload, uint32_t len)
+{
+	struct nps_chunk c = { .magic = NPS_CHUNK_MAGIC,
+			       .version = NPS_SESSION_VERSION,
+			       .type = type,
+			       .seq = st->seq,
+			       .len = len,
+			       .crc = crc32(0, payload, len),
+			       .cpu = cpu };
+	int err = atomic_load(&st->error);
+
+	if (err)
+		return err;
+	err = nps_write_all(st->fd, &c, sizeof(c));
+	if (!err)
+		err = nps_write_all(st->fd, payload, len);
+	if (err) {
+		atomic_store(&st->error, err);
+		/* The reader would stop at half a chunk as well; this keeps the file exact. */
+		if (ftruncate(st->fd, (off_t)st->size))
+			nps_debug("cannot take back half a chunk: %s", strerror(errno));
+		return err;
+	}
+	st->seq++;
+	st->size += sizeof(c) + len;
+	return 0;
+}
+
+int nps_session__error(const struct nps_session *s)
+{
+	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks };
+
+	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
+		int err = atomic_load(&streams[i]->error);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+int nps_session__write_json(struct nps_session *s, const cJSON *json)
+{
+	char *text = cJSON_Print(json);
+	int fd, err;
+
+	if (!text)
+		return -ENOMEM;
+	unlinkat(s->dir_fd, "session.json.new", 0);
+	fd = create_file(s->dir_fd, "session.json.new");
+	err = fd < 0 ? fd : nps_write_all(fd, text, strlen(text));
+	if (!err)
+		err = nps_write_all(fd, "\n", 1);
+	if (!err && fsync(fd))
+		err = -errno;
+	if (fd >= 0 && close(fd) && !err)
+		err = -errno;
+	if (!err && renameat(s->dir_fd, "session.json.new", s->dir_fd, "session.json"))
+		err = -errno;
+	if (err)
+		unlinkat(s->dir_fd, "session.json.new", 0);
+	free(text);
+	return err;
+}
+
+int nps_session__open_file(struct nps_session *s, const char *path)
+{
+	char copy[PATH_MAX];
+
+	if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+		return -ENAMETOOLONG;
+	for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		if (mkdirat(s->dir_fd, copy, 0750) && errno != EEXIST)
+			return -errno;
+		*slash = '/';
+	}
+	return create_file(s->dir_fd, copy);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "uprobe_link.h"
+
+#include <bpf/bpf.h>
+#include <errno.h>
+#include <linux/bpf.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define UPROBE_MULTI_RETURN 1U
+
+/* union bpf_attr of BPF_LINK_CREATE as of Linux 6.6. */
+struct link_create_attr {
+	uint32_t prog_fd, target_fd, attach_type, flags;
+	uint64_t path, offsets, ref_ctr_offsets, cookies;
+	uint32_t cnt, multi_flags, pid, pad;
+};
+
+static uint64_t ptr(const void *p)
+{
+	return (uint64_t)(uintptr_t)p;
+}
+
+int nps_uprobe_multi__link(int prog_fd, uint32_t attach_type, const char *path, const uint64_t *offsets,
+			   const uint64_t *cookies, uint32_t n, bool returns, int pid)
+{
+	struct link_create_attr attr = {
+		.prog_fd = prog_fd,
+		.attach_type = attach_type,
+		.path = ptr(path),
+		.offsets = ptr(offsets),
+		.cookies = ptr(cookies),
+		.cnt = n,
+		.multi_flags = returns ? UPROBE_MULTI_RETURN : 0,
+		.pid = pid,
+	};
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+bool nps_uprobe_multi__supported(uint32_t attach_type)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = attach_type);
+	uint64_t offset = 0;
+	int prog, link;
+
+	prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", insns, 2, &opts);
+	if (prog < 0)
+		return false;
+	/* A kernel that knows the link gets as far as refusing the path, which is no file. */
+	link = nps_uprobe_multi__link(prog, attach_type, "/", &offset, NULL, 1, false, 0);
+	close(prog);
+	if (link >= 0)
+		close(link);
+	return link == -EBADF;
+}
