@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The network: what is launched in a step.  The number of layers follows from the launch rate, the size of the
+ * tensors from the time that a kernel may take at that rate.
+ */
+#define _GNU_SOURCE
+#include "job.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define LAUNCHES_PER_LAYER 20
+#define LAUNCHES_PER_STEP 18	/* outside the layers */
+#define BUSY_SHARE 0.5		/* of a launch's period, for the mean kernel */
+#define MEAN_WAVE_NS 1500.0
+#define KERNEL_SETUP_NS 1500.0
+#define CORES 24
+#define BLOCK_ELEMENTS 8192
+#define BUCKETS 4
+#define ACTIVATION_BYTES (8u << 20)
+#define EVAL_KERNEL "eval_metric_custom"
+
+struct model {
+	struct rank *rank;
+	long layers;
+	uint64_t launch_ns;
+	uint64_t next_launch;	/* the pace: launches are not made before their time */
+	void *memory, *gradients;
+	uint64_t gradient_count;
+	aclTensor *x, *weight;
+	aclScalar *alpha;
+	aclIntArray *dims;
+	aclBoolArray *mask;
+	aclrtEvent gradients_ready[BUCKETS], reduced;
+	void *binary;
+};
+
+static const char stub_name[] = "scale_gradients_custom";
+
+/* The host stub of a kernel launched the <<<>>> way: only its address matters. */
+void scale_gradients_custom(void);
+
+void scale_gradients_custom(void)
+{
+}
+
+static void *create_memory(size_t bytes)
+{
+	void *p = NULL;
+
+	check(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
+	return p;
+}
+
+static aclTensor *create_tensor(int64_t elements, void *data)
+{
+	int64_t dims[] = { 16, elements / 16 }, stride[] = { elements / 16, 1 };
+	aclTensor *t = aclCreateTensor(dims, 2, ACL_FLOAT16, stride, 0, ACL_FORMAT_ND, dims, 2, data);
+
+	check(!t, "aclCreateTensor");
+	return t;
+}
+
+/* So many elements that the mean kernel takes its share of a launch's period. */
+static int64_t elements_for(uint64_t launch_ns)
+{
+	double waves = ((double)launch_ns * BUSY_SHARE - KERNEL_SETUP_NS) / MEAN_WAVE_NS;
+
+	return (int64_t)((waves < 1 ? 1 : waves) * CORES) * BLOCK_ELEMENTS;
+}
+
+static void register_stub(struct model *m)
+{
+	rtDevBinary_t binary = { .magic = 0x41494343, .data = stub_name, .length = sizeof(stub_name) };
+
+	check(rtDevBinaryRegister(&binary, &m->binary), "rtDevBinaryRegister");
+	check(rtFunctionRegister(m->binary, (const void *)(uintptr_t)scale_gradients_custom, stub_name, stub_name, 0),
+	      "rtFunctionRegister");
+}
+
+struct model *model_create(struct rank *r)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	int64_t dims[] = { 1 };
+	bool mask[] = { true, true, true };
+	float one = 1;
+
+	check(!m, "model");
+	m->rank = r;
+	m->launch_ns = 1000000000ull / (uint64_t)r->options->rate;
+	m->layers = (long)(STEP_PERIOD_NS / m->launch_ns - LAUNCHES_PER_STEP) / LAUNCHES_PER_LAYER;
+	m->layers = m->layers < BUCKETS ? BUCKETS : m->layers;
+	m->memory = create_memory(ACTIVATION_BYTES);
+	m->gradients = create_memory(ACTIVATION_BYTES);
+	m->gradient_count = ACTIVATION_BYTES / 2 / BUCKETS;
+	m->x = create_tensor(elements_for(m->launch_ns), m->memory);
+	m->weight = create_tensor(elements_for(m->launch_ns), m->memory);
+	m->alpha = aclCreateScalar(&one, ACL_FLOAT);
+	m->dims = aclCreateIntArray(dims, 1);
+	m->mask = aclCreateBoolArray(mask, 3);
+	check(!m->alpha || !m->dims || !m->mask, "aclCreateScalar");
+	for (int i = 0; i < BUCKETS; i++)
+		check(aclrtCreateEventExWithFlag(&m->gradients_ready[i], ACL_EVENT_SYNC), "aclrtCreateEventExWithFlag");
+	check(aclrtCreateEventWithFlag(&m->reduced, ACL_EVENT_TIME_LINE), "aclrtCreateEventWithFlag");
+	register_stub(m);
+	m->next_launch = now_ns();
+	return m;
+}
+
+void model_destroy(struct model *m)
+{
+	for (int i = 0; i < BUCKETS; i++)
+		check(aclrtDestroyEvent(m->gradients_ready[i]), "aclrtDestroyEvent");
+	check(aclrtDestroyEvent(m->reduced), "aclrtDestroyEvent");
+	aclDestroyTensor(m->x);
+	aclDestroyTensor(m->weight);
+	aclDestroyScalar(m->alpha);
+	aclDestroyIntArray(m->dims);
+	aclDestroyBoolArray(m->mask);
+	check(rtDevBinaryUnRegister(m->binary), "rtDevBinaryUnRegister");
+	check(aclrtFree(m->memory), "aclrtFree");
+	check(aclrtFree(m->gradients), "aclrtFree");
+	free(m);
+}
+
+/* Sleeps only when well ahead: a sleep costs more than a launch. After a delay it catches up within limits. */
+static void pace(struct model *m, long launches)
+{
+	uint64_t now = now_ns();
+
+	m->next_launch += m->launch_ns * (uint64_t)launches;
+	if (m->next_launch > now + 200000) {
+		uint64_t ns = m->next_launch - now;
+		struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+
+		nanosleep(&ts, NULL);
+	} else if (m->next_launch + STEP_PERIOD_NS / 4 < now) {
+		m->next_launch = now;
+	}
+}
+
+/* Both phases of an operator on the compute stream, then as long a pause as its launches are worth. */
+#define OP(m, launches, op, ...) \
+	do { \
+		uint64_t ws_; \
+		aclOpExecutor *ex_; \
+		check(aclnn##op##GetWorkspaceSize(__VA_ARGS__, &ws_, &ex_), "aclnn" #op "GetWorkspaceSize"); \
+		check(aclnn##op(NULL, ws_, ex_, (m)->rank->compute), "aclnn" #op); \
+		pace(m, launches); \
+	} while (0)
+
+static void forward_layer(struct model *m)
+{
+	aclTensor *x = m->x, *w = m->weight;
+
+	OP(m, 1, LayerNorm, x, m->dims, w, w, 1e-5, x, NULL, NULL);
+	OP(m, 1, Matmul, x, w, x, 0);
+	OP(m, 1, FlashAttentionScore, x, x, x, NULL, NULL, NULL, NULL, NULL, 0.125, 1.0, 65536, 0, 16, (char *)"BSH",
+	   0, 0, NULL, NULL, NULL, x);
+	OP(m, 1, Matmul, x, w, x, 0);
+	OP(m, 1, Add, x, x, m->alpha, x);
+	OP(m, 2, Mm, x, w, x, 0);
+	OP(m, 1, Gelu, x, x);
+	OP(m, 1, Mul, x, w, x);
+}
+
+static void backward_layer(struct model *m)
+{
+	aclTensor *x = m->x, *w = m->weight;
+
+	OP(m, 1, GeluBackward, x, x, x);
+	OP(m, 2, Mm, x, w, x, 0);
+	OP(m, 1, Matmul, x, w, x, 0);
+	OP(m, 1, SoftmaxBackward, x, x, -1, x);
+	OP(m, 2, Mm, x, w, x, 0);
+	OP(m, 3, LayerNormBackward, x, x, m->dims, x, x, w, w, m->mask, x, x, x);
+	OP(m, 1, InplaceCopy, x, x);
+}
+
+/* Gradients of a part of the layers go out while the next part is computed. */
+static void reduce_bucket(struct model *m, int bucket)
+{
+	struct rank *r = m->rank;
+	char *gradients = (char *)m->gradients + m->gradient_count * 2 * (uint64_t)bucket;
+
+	check(aclrtRecordEvent(m->gradients_ready[bucket], r->compute), "aclrtRecordEvent");
+	check(aclrtStreamWaitEvent(r->communication, m->gradients_ready[bucket]), "aclrtStreamWaitEvent");
+	check(HcclAllReduce(gradients, gradients, m->gradient_count, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM, r->comm,
+			    r->communication), "HcclAllReduce");
+	pace(m, 1);
+}
+
+static void backward(struct model *m)
+{
+	int bucket = 0;
+
+	for (long i = 0; i < m->layers; i++) {
+		backward_layer(m);
+		if (bucket < BUCKETS && i + 1 == m->layers * (bucket + 1) / BUCKETS)
+			reduce_bucket(m, bucket++);
+	}
+}
+
+static void optimizer(struct model *m)
+{
+	struct rank *r = m->rank;
+	aclTensor *x = m->x;
+	void *args[2] = { m->gradients, NULL };
+
+	check(aclrtRecordEvent(m->reduced, r->communication), "aclrtRecordEvent");
+	check(aclrtStreamWaitEvent(r->compute, m->reduced), "aclrtStreamWaitEvent");
+	check(rtKernelLaunch((const void *)(uintptr_t)scale_gradients_custom, 48, args, sizeof(args), NULL, r->compute),
+	      "rtKernelLaunch");
+	pace(m, 1);
+	for (int i = 0; i < BUCKETS; i++)
+		OP(m, 1, ApplyAdamW, x, x, x, x, x, x, x, x, x, x, x, NULL, false, false);
+	OP(m, 1, InplaceZero, x);
+}
+
+static void loss(struct model *m)
+{
+	aclTensor *x = m->x;
+
+	OP(m, 1, Cast, x, ACL_FLOAT, x);
+	OP(m, 1, Softmax, x, -1, x);
+	OP(m, 2, ReduceSum, x, m->dims, false, ACL_FLOAT, x);
+}
+
+void model_step(struct model *m, const void *batch, size_t bytes)
+{
+	struct rank *r = m->rank;
+	void *activations = create_memory(ACTIVATION_BYTES);
+
+	check(aclrtMemcpyAsync(activations, ACTIVATION_BYTES, batch, bytes, ACL_MEMCPY_HOST_TO_DEVICE, r->compute),
+	      "aclrtMemcpyAsync");
+	pace(m, 1);
+	OP(m, 1, Embedding, m->weight, m->x, m->x);
+	for (long i = 0; i < m->layers; i++)
+		forward_layer(m);
+	loss(m);
+	backward(m);
+	optimizer(m);
+	check(aclrtSynchronizeStream(r->compute), "aclrtSynchronizeStream");
+	check(aclrtFree(activations), "aclrtFree");
+}
+
+static void eval_kernel_path(char *path, size_t size)
+{
+	const char *opp = getenv("ASCEND_OPP_PATH");
+
+	check(!opp, "ASCEND_OPP_PATH is not set");
+	check(snprintf(path, size, "%s/built-in/op_impl/ai_core/tbe/kernel/ascend910b/%s.o", opp, EVAL_KERNEL) >=
+	      (int)size, "ASCEND_OPP_PATH");
+}
+
+/* A handle that is used at once and then given back: what a tracer that learns names must keep up with. */
+void model_evaluate(struct model *m)
+{
+	aclrtBinHandle binary;
+	aclrtFuncHandle function;
+	uint64_t args[2] = { 0 };
+	char path[PATH_MAX];
+
+	eval_kernel_path(path, sizeof(path));
+	check(aclrtBinaryLoadFromFile(path, NULL, &binary), "aclrtBinaryLoadFromFile");
+	check(aclrtBinaryGetFunction(binary, EVAL_KERNEL, &function), "aclrtBinaryGetFunction");
+	check(aclrtLaunchKernel(function, 96, args, sizeof(args), m->rank->compute), "aclrtLaunchKernel");
+	check(aclrtSynchronizeStream(m->rank->compute), "aclrtSynchronizeStream");
+	check(aclrtBinaryUnLoad(binary), "aclrtBinaryUnLoad");
+}

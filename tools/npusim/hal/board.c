@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#define _GNU_SOURCE
+#include "board.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define BOARD_MAGIC 0x3144524f4255504eull	/* "NPUBORD1" */
+#define DEFAULT_DRIFT_PPM 40.0
+#define LOCK_BOARD 0
+#define LOCK_SLOT(i) (1 + (i))
+
+static int lock_byte(int fd, int command, short type, off_t byte)
+{
+	struct flock fl = { .l_type = type, .l_whence = SEEK_SET, .l_start = byte, .l_len = 1 };
+
+	while (fcntl(fd, command, &fl)) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return command == F_OFD_GETLK ? fl.l_type : 0;
+}
+
+void board_lock(struct board *b)
+{
+	pthread_mutex_lock(&b->lock);
+	if (lock_byte(b->fd, F_OFD_SETLKW, F_WRLCK, LOCK_BOARD)) {
+		perror("npusim: board lock");
+		abort();
+	}
+}
+
+void board_unlock(struct board *b)
+{
+	lock_byte(b->fd, F_OFD_SETLK, F_UNLCK, LOCK_BOARD);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* Our own lock never conflicts, so our own slot looks free here. */
+static bool slot_held_by_other(struct board *b, unsigned int slot)
+{
+	return lock_byte(b->fd, F_OFD_GETLK, F_WRLCK, LOCK_SLOT(slot)) != F_UNLCK;
+}
+
+bool board_owner_alive(struct board *b, uint32_t owner)
+{
+	return owner && (owner == b->slot + 1 || slot_held_by_other(b, owner - 1));
+}
+
+static void power_up(struct board_shared *s, uint32_t device)
+{
+	const char *ppm = getenv("NPUSIM_DRIFT_PPM");
+
+	memset(s, 0, sizeof(*s));
+	s->counter_offset = 10000000000000ull + device * 3718281828459ull;
+	s->drift_ppb = (int64_t)((ppm ? strtod(ppm, NULL) : DEFAULT_DRIFT_PPM) * 1000.0);
+	s->magic = BOARD_MAGIC;
+}
+
+/* What the slot's last holder left behind must not look like ours. */
+static void clear_slot(struct board *b)
+{
+	struct board_shared *s = b->shared;
+	uint32_t owner = b->slot + 1;
+
+	for (int i = 0; i < PROF_CHANNELS; i++)
+		s->channel_owner[i] = s->channel_owner[i] == owner ? 0 : s->channel_owner[i];
+	for (int i = 0; i < BOARD_STREAMS; i++)
+		s->stream_owner[i] = s->stream_owner[i] == owner ? 0 : s->stream_owner[i];
+	for (int i = 0; i < BOARD_NOTIFIES; i++) {
+		if (atomic_load(&s->notifies[i].owner) == owner)
+			atomic_store(&s->notifies[i].owner, 0);
+	}
+	atomic_store(&s->slots[b->slot].hbm_used, 0);
+}
+
+/* Called with the board locked. */
+static drvError_t take_slot(struct board *b, uint32_t device)
+{
+	int mine = -1;
+	bool in_use = false;
+
+	for (unsigned int i = 0; i < BOARD_SLOTS; i++) {
+		if (slot_held_by_other(b, i))
+			in_use = true;
+		else if (mine < 0)
+			mine = (int)i;
+	}
+	if (mine < 0)
+		return DRV_ERROR_NO_RESOURCES;
+	if (!in_use || b->shared->magic != BOARD_MAGIC)
+		power_up(b->shared, device);
+	if (lock_byte(b->fd, F_OFD_SETLK, F_WRLCK, LOCK_SLOT(mine)))
+		return DRV_ERROR_NO_RESOURCES;
+	b->slot = (unsigned int)mine;
+	clear_slot(b);
+	return DRV_ERROR_NONE;
+}
+
+static int open_file(uint32_t device)
+{
+	const char *name = getenv("NPUSIM_BOARD");
+	char path[PATH_MAX];
+	int fd;
+
+	if (name && *name && !strchr(name, '/'))
+		snprintf(path, sizeof(path), "/dev/shm/%s.%u", name, device);
+	else
+		snprintf(path, sizeof(path), "/dev/shm/npusim-%u.%u", getuid(), device);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	if (fd < 0)
+		fprintf(stderr, "npusim: %s: %s\n", path, strerror(errno));
+	return fd;
+}
+
+drvError_t board_open(struct board *b, uint32_t device)
+{
+	size_t size = sizeof(struct board_shared);
+	drvError_t err;
+
+	b->fd = open_file(device);
+	if (b->fd < 0)
+		return DRV_ERROR_NO_DEVICE;
+	pthread_mutex_init(&b->lock, NULL);
+	board_lock(b);
+	b->shared = ftruncate(b->fd, (off_t)size) ? MAP_FAILED :
+		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+	err = b->shared == MAP_FAILED ? DRV_ERROR_OUT_OF_MEMORY : take_slot(b, device);
+	board_unlock(b);
+	if (err)
+		close(b->fd);
+	return err;
+}
+
+int board_claim_stream(struct board *b)
+{
+	int id = -1;
+
+	board_lock(b);
+	for (int i = 0; i < BOARD_STREAMS && id < 0; i++) {
+		if (!board_owner_alive(b, b->shared->stream_owner[i]))
+			id = i;
+	}
+	if (id >= 0)
+		b->shared->stream_owner[id] = b->slot + 1;
+	board_unlock(b);
+	return id;
+}
+
+void board_release_stream(struct board *b, uint32_t id)
+{
+	board_lock(b);
+	b->shared->stream_owner[id] = 0;
+	board_unlock(b);
+}
+
+int board_claim_notify(struct board *b)
+{
+	int id = -1;
+
+	board_lock(b);
+	for (int i = 0; i < BOARD_NOTIFIES && id < 0; i++) {
+		if (!board_owner_alive(b, b->shared->notifies[i].owner))
+			id = i;
+	}
+	if (id >= 0) {
+		memset(&b->shared->notifies[id], 0, sizeof(struct board_notify));
+		b->shared->notifies[id].owner = b->slot + 1;
+	}
+	board_unlock(b);
+	return id;
+}
+
+void board_release_notify(struct board *b, uint32_t id)
+{
+	atomic_store(&b->shared->notifies[id].owner, 0);
+}
+
+bool board_claim_channel(struct board *b, uint32_t channel)
+{
+	uint32_t *owner = &b->shared->channel_owner[channel];
+	bool taken;
+
+	board_lock(b);
+	taken = *owner != b->slot + 1 && board_owner_alive(b, *owner);
+	if (!taken)
+		*owner = b->slot + 1;
+	board_unlock(b);
+	return !taken;
+}
+
+void board_release_channel(struct board *b, uint32_t channel)
+{
+	board_lock(b);
+	b->shared->channel_owner[channel] = 0;
+	board_unlock(b);
+}
+
+void board_ring(struct board *b, uint32_t slot)
+{
+	_Atomic uint32_t *bell = &b->shared->slots[slot].doorbell;
+
+	atomic_fetch_add(bell, 1);
+	syscall(SYS_futex, bell, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+void board_notify_post(struct board *b, uint32_t id, uint64_t when)
+{
+	struct board_notify *n = &b->shared->notifies[id];
+	uint32_t owner = atomic_load(&n->owner);
+
+	if (!owner)
+		return;
+	atomic_store(&n->when[atomic_fetch_add(&n->posted, 1) % BOARD_POSTS], when);
+	board_ring(b, owner - 1);
+}
+
+uint64_t board_notify_take(struct board *b, uint32_t id)
+{
+	struct board_notify *n = &b->shared->notifies[id];
+	uint64_t when = atomic_exchange(&n->when[n->taken % BOARD_POSTS], 0);
+
+	if (when)
+		n->taken++;
+	return when;
+}
+
+uint64_t board_hbm_used(struct board *b)
+{
+	uint64_t sum = 0;
+
+	board_lock(b);
+	for (uint32_t i = 0; i < BOARD_SLOTS; i++) {
+		if (board_owner_alive(b, i + 1))
+			sum += atomic_load(&b->shared->slots[i].hbm_used);
+	}
+	board_unlock(b);
+	return sum;
+}
+
+/* offset + raw * hz * (1 + drift), in integers so that every process gets the same tick. */
+uint64_t board_counter(const struct board *b, uint64_t raw_ns)
+{
+	unsigned __int128 ticks = (unsigned __int128)raw_ns * COUNTER_HZ;
+
+	ticks *= (unsigned __int128)(1000000000 + b->shared->drift_ppb);
+	return b->shared->counter_offset + (uint64_t)(ticks / 1000000000000000000u);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One device as one process sees it: its board, its queues, the engine that works through them. */
+#ifndef NPUSIM_HAL_DEVICE_H
+#define NPUSIM_HAL_DEVICE_H
+
+#include "../abi/stars.h"
+#include "../truth/truth.h"
+#include "board.h"
+
+#define DEVICES_MAX 16
+#define SQ_DEPTH 1024
+#define SQS_MAX 512
+#define EVENTS_MAX 65536
+#define EVENT_HISTORY 4
+#define CQ_DEPTH 4096
+
+struct task {
+	struct truth_task facts;
+	struct stars_sqe sqe;
+	bool start_logged;
+};
+
+/*
+ * Counts of SQEs since the queue was made: done <= scheduled <= submitted.  A scheduled task has its start and
+ * end on the device's timeline, even if these are still to come; it is done when the clock has passed its end.
+ */
+struct sq {
+	bool in_use;
+	uint32_t id;
+	uint16_t stream;
+	uint32_t flip;
+	uint64_t done, scheduled, submitted;
+	uint64_t last_end;
+	struct task ring[SQ_DEPTH];
+};
+
+struct event {
+	uint32_t latest;
+	uint32_t sequence[EVENT_HISTORY];
+	uint64_t when[EVENT_HISTORY];
+};
+
+struct profiler;
+
+struct device {
+	uint32_t id;
+	struct board board;
+	bool opened;			/* has a context: the engine runs */
+	pthread_mutex_t lock;		/* everything below */
+	pthread_cond_t progress;	/* something was scheduled or done for a queue that was stuck */
+	pthread_t engine;
+	bool stopping;
+	bool idle;			/* the engine sleeps until someone rings */
+	uint32_t random;
+	int nsqs;
+	struct sq *sqs[SQS_MAX];
+	struct event *events;
+	uint8_t event_in_use[EVENTS_MAX / 8];
+	struct stars_cqe cq[CQ_DEPTH];
+	uint64_t cq_head, cq_tail;
+	struct profiler *profiler;
+};
+
+/* NULL for an id that does not exist. Maps the board on first use; does not open the device. */
+struct device *device_get(uint32_t id);
+/* Opened devices only, else NULL. */
+struct device *device_opened(uint32_t id);
+uint32_t device_count(void);
+drvError_t device_open(uint32_t id);
+
+drvError_t engine_start(struct device *d);
+void engine_stop(struct device *d);
+
+/* With the device locked: */
+void sched_submit(struct device *d, struct sq *q, const struct stars_sqe *sqe, uint64_t submit);
+void sched_all(struct device *d);
+void sched_retire(struct device *d, uint64_t now);
+
+uint32_t model_random(struct device *d, uint32_t below);
+uint64_t model_duration(struct device *d, const struct stars_sqe *sqe);
+
+/* With the device locked: */
+void prof_task_started(struct device *d, const struct task *t);
+void prof_task_ended(struct device *d, const struct sq *q, const struct task *t);
+/* Hands what happened until now to the channel's reader. Returns when to come again, 0 if never. */
+uint64_t prof_deliver(struct device *d, uint64_t now);
+
+void sleep_ns(uint64_t ns);
+
+#endif

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Opening devices and asking them things. */
+#include "device.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define API_VERSION 0x071905
+#define CHIP_910B_VERSION 0x0320
+#define OSC_KHZ 50000
+#define HOST_OSC_KHZ 1000000
+#define AICORE_MHZ 1800
+#define AICPU_CORES 6
+#define AICORE_CORES 24
+#define VECTOR_CORES 48
+
+drvError_t halDeviceOpen(uint32_t devid, halDevOpenIn *in, halDevOpenOut *out)
+{
+	(void)in;
+	if (out)
+		memset(out, 0, sizeof(*out));
+	return device_open(devid);
+}
+
+drvError_t halDeviceClose(uint32_t devid, void *in)
+{
+	(void)in;
+	return device_opened(devid) ? DRV_ERROR_NONE : DRV_ERROR_INVALID_DEVICE;
+}
+
+drvError_t drvDeviceOpen(void **devInfo, uint32_t devId)
+{
+	if (devInfo)
+		*devInfo = NULL;
+	return device_open(devId);
+}
+
+drvError_t drvDeviceClose(uint32_t devId)
+{
+	return halDeviceClose(devId, NULL);
+}
+
+drvError_t drvGetDevNum(uint32_t *num)
+{
+	*num = device_count();
+	return DRV_ERROR_NONE;
+}
+
+drvError_t drvGetDevIDs(uint32_t *ids, uint32_t len)
+{
+	for (uint32_t i = 0; i < len && i < device_count(); i++)
+		ids[i] = i;
+	return DRV_ERROR_NONE;
+}
+
+drvError_t drvGetPlatformInfo(uint32_t *info)
+{
+	*info = 1;	/* host side */
+	return DRV_ERROR_NONE;
+}
+
+drvError_t drvDeviceGetPhyIdByIndex(uint32_t index, uint32_t *phyId)
+{
+	if (index >= device_count())
+		return DRV_ERROR_INVALID_DEVICE;
+	*phyId = index;
+	return DRV_ERROR_NONE;
+}
+
+drvError_t drvDeviceStatus(uint32_t devId, int *status)
+{
+	if (devId >= device_count())
+		return DRV_ERROR_INVALID_DEVICE;
+	*status = 1;	/* works */
+	return DRV_ERROR_NONE;
+}
+
+int drvDeviceGetBareTgid(void)
+{
+	return getpid();
+}
+
+drvError_t halGetAPIVersion(int *version)
+{
+	*version = API_VERSION;
+	return DRV_ERROR_NONE;
+}
+
+drvError_t halGetChipInfo(unsigned int devId, halChipInfo *info)
+{
+	if (devId >= device_count())
+		return DRV_ERROR_INVALID_DEVICE;
+	memset(info, 0, sizeof(*info));
+	strcpy(info->type, "Ascend");
+	strcpy(info->name, "910B3");
+	strcpy(info->version, "V1");
+	return DRV_ERROR_NONE;
+}
+
+drvError_t halGetSocVersion(uint32_t devId, char *version, uint32_t len)
+{
+	if (devId >= device_count())
+		return DRV_ERROR_INVALID_DEVICE;
+	snprintf(version, len, "Ascend910B3");
+	return DRV_ERROR_NONE;
+}
+
+/* A message's way to the device or back; too short to sleep. */
+static void message_delay(struct device *d)
+{
+	uint32_t ns, odds;
+	uint64_t until;
+
+	pthread_mutex_lock(&d->lock);
+	odds = model_random(d, 100);
+	ns = 1500 + model_random(d, odds < 3 ? 60000 : odds < 20 ? 12000 : 3000);
+	pthread_mutex_unlock(&d->lock);
+	until = truth_now() + ns;
+	while (truth_now() < until)
+		;
+}
+
+static int64_t system_count(struct device *d)
+{
+	uint64_t ticks;
+
+	message_delay(d);
+	ticks = board_counter(&d->board, truth_now());
+	message_delay(d);
+	return (int64_t)ticks;
+}
+
+/* Share of the last second or so in which kernels ran is not modelled; a queue in work counts as busy. */
+static int64_t utilisation(struct device *d)
+{
+	int64_t busy = 0;
+
+	pthread_mutex_lock(&d->lock);
+	for (int i = 0; i < d->nsqs; i++) {
+		if (d->sqs[i]->done < d->sqs[i]->submitted)
+			busy = 100;
+	}
+	pthread_mutex_unlock(&d->lock);
+	return busy;
+}
+
+static drvError_t system_info(struct device *d, int32_t info, int64_t *value)
+{
+	switch (info) {
+	case INFO_TYPE_VERSION:
+		*value = CHIP_910B_VERSION;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_CORE_NUM:
+		*value = 1;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_SYS_COUNT:
+		*value = system_count(d);
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_MONOTONIC_RAW:
+		message_delay(d);
+		*value = (int64_t)((board_counter(&d->board, truth_now()) - d->board.shared->counter_offset) *
+				   (1000000000u / COUNTER_HZ));
+		message_delay(d);
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_PHY_CHIP_ID:
+		*value = d->id;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_PHY_DIE_ID:
+		*value = 0;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_HOST_OSC_FREQUE:
+		*value = HOST_OSC_KHZ;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_DEV_OSC_FREQUE:
+		*value = OSC_KHZ;
+		return DRV_ERROR_NONE;
+	default:
+		return DRV_ERROR_NOT_SUPPORT;
+	}
+}
+
+static drvError_t core_info(struct device *d, int64_t cores, int32_t info, int64_t *value)
+{
+	switch (info) {
+	case INFO_TYPE_CORE_NUM:
+		*value = cores;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_FREQUE:
+		*value = AICORE_MHZ;
+		return DRV_ERROR_NONE;
+	case INFO_TYPE_UTILIZATION:
+		*value = utilisation(d);
+		return DRV_ERROR_NONE;
+	default:
+		return DRV_ERROR_NOT_SUPPORT;
+	}
+}
+
+drvError_t halGetDeviceInfo(uint32_t devId, int32_t moduleType, int32_t infoType, int64_t *value)
+{
+	struct device *d = device_get(devId);
+
+	if (!d)
+		return DRV_ERROR_INVALID_DEVICE;
+	if (!value)
+		return DRV_ERROR_INVALID_VALUE;
+	switch (moduleType) {
+	case MODULE_TYPE_SYSTEM:
+		return system_info(d, infoType, value);
+	case MODULE_TYPE_AICORE:
+		return core_info(d, AICORE_CORES, infoType, value);
+	case MODULE_TYPE_VECTOR_CORE:
+		return core_info(d, VECTOR_CORES, infoType, value);
+	case MODULE_TYPE_AICPU:
+		return core_info(d, AICPU_CORES, infoType, value);
+	default:
+		return DRV_ERROR_NOT_SUPPORT;
+	}
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * libsimtruth: the simulated stack writes down what it really did.  See TRUTH.md for the file.
+ *
+ * Every call is a no-op until truth_start() found NPUSIM_TRUTH in the environment.
+ */
+#ifndef NPUSIM_TRUTH_H
+#define NPUSIM_TRUTH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(default)
+
+struct truth_task {
+	uint32_t device;
+	uint16_t stream;
+	uint16_t task;
+	uint32_t flip;
+	uint8_t type;		/* SQE type */
+	uint64_t launch;
+	uint64_t submit, start, end;
+};
+
+/* CLOCK_MONOTONIC_RAW in ns, the time base of the truth file and of the device model. */
+uint64_t truth_now(void);
+
+void truth_start(void);
+void truth_device(uint32_t device, uint64_t hz, uint64_t offset, double drift_ppm);
+
+/*
+ * A call of the job into the stack.  Calls nest (aclrtX -> rtX); only the outermost is written, with one
+ * `launch` line for every SQE that was submitted in it.
+ */
+const char *truth_enter(const char *api);
+void truth_leave(const char **api);
+#define TRUTH_CALL(name) \
+	__attribute__((cleanup(truth_leave), unused)) const char *truth_call_ = truth_enter(name)
+
+/* What the next submissions of this thread are for; the strings must live until the call is left. */
+void truth_kernel_name(const char *name);
+void truth_operator(const char *aclnn_api, const char *l0_operator);
+
+/* One SQE reached the driver; returns its launch id. */
+uint64_t truth_sqe(const struct truth_task *task);
+/* The device finished a task. */
+void truth_task_done(const struct truth_task *task);
+
+void truth_op(const char *aclnn_api, const void *executor, int phase, uint64_t begin);
+
+/* Between begin and end the thread's submissions are collected as the tasks of one collective. */
+void truth_collective_begin(void);
+void truth_collective_end(const char *api, uint64_t begin, uint64_t count, int dtype, const char *group);
+
+#pragma GCC visibility pop
+
+#endif
