@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, bench, all.
+# Does nothing, quickly, when everything is there.
+set -eu
+
+build="gcc libc6-dev make clang llvm libbpf-dev libelf-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
+build="$build bpftool python3"
+test="g++ libcmocka-dev strace util-linux mount"
+lint="clang-format clang-tidy cppcheck shellcheck git"
+bench="strace ltrace linux-perf bpftrace time"
+
+usage="Usage: sh tools/setup.sh [test] [lint] [bench] [all]"
+wanted=$build
+for what in "$@"; do
+	case $what in
+	build) ;;
+	test) wanted="$wanted $test" ;;
+	lint) wanted="$wanted $lint" ;;
+	bench) wanted="$wanted $bench" ;;
+	all) wanted="$wanted $test $lint $bench" ;;
+	-h | --help)
+		echo "$usage"
+		exit 0
+		;;
+	*)
+		echo "setup: no set of packages is called $what: $usage" >&2
+		exit 2
+		;;
+	esac
+done
+
+if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
+	echo "setup: this is not Debian: no apt-get: install by hand what matches: $wanted" >&2
+	exit 1
+fi
+
+is_installed() {
+	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
+}
+
+missing=
+for package in $wanted; do
+	is_installed "$package" || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+if [ "$(id -u)" != 0 ]; then
+	echo "setup: installing needs root: run it with sudo: missing:$missing" >&2
+	exit 1
+fi
+
+export DEBIAN_FRONTEND=noninteractive
+echo "setup: installing$missing" >&2
+if ! apt-get update -q > /dev/null; then
+	echo "setup: apt-get update failed: check the network and the sources of apt" >&2
+	exit 1
+fi
+# shellcheck disable=SC2086 # a list of words
+if ! apt-get install -q -y --no-install-recommends $missing > /dev/null; then
+	echo "setup: apt-get could not install:$missing: see its messages above" >&2
+	exit 1
+fi
