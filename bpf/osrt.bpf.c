@@ -28,6 +28,19 @@ struct {
 #endif
 #define PROT_EXEC 4
 
+/*
+ * On x86-64 since 6.11 a return probe comes back through a system call of its own
+ * (uretprobe, and uprobe for optimised entries): our doing, not the job's.
+ */
+static __always_inline bool is_probe_trampoline(long nr)
+{
+#if defined(__TARGET_ARCH_x86)
+	return nr == 335 || nr == 336;
+#else
+	return false;
+#endif
+}
+
 static __always_inline int read_args(struct pt_regs *regs, __u64 args[3])
 {
 #if defined(__TARGET_ARCH_x86)
@@ -52,7 +65,7 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct open_syscall *s;
 
-	if (!(target_flags(pid) & NPS_TARGET_OSRT))
+	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT))
 		return 0;
 	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0,
 				 BPF_LOCAL_STORAGE_GET_F_CREATE);

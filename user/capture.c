@@ -328,17 +328,18 @@ static int begin(struct nps_capture *c)
 	err = add_targets(c);
 	if (err)
 		return err;
+	wait_for_agents(c, nps_agent_client__recording, AGENT_START_MS);
+	err = nps_discover__arm(c);
+	if (err)
+		return err;
+	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	if (c->child) {
-		c->begin_mono = nps_now(CLOCK_MONOTONIC);
 		err = nps_launch__go(c->child_go);
 		c->child_go = -1;
 		if (err)
 			nps_warn("cannot run %s: %s", c->opts->command[0], strerror(-err));
-		return err;
 	}
-	wait_for_agents(c, nps_agent_client__recording, AGENT_START_MS);
-	c->begin_mono = nps_now(CLOCK_MONOTONIC);
-	return 0;
+	return err;
 }
 
 static void say_what_is_missing(struct nps_capture *c)

@@ -48,6 +48,7 @@ struct nps_capture {
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;
+	bool armed; /* records flow */
 	struct nps_clock start, end;
 	uint64_t begin_mono, end_mono;
 	uint64_t attach_ns, detach_ns;

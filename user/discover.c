@@ -148,24 +148,43 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 	nps_maps__free(&maps);
 }
 
-int nps_discover__add(struct nps_capture *c, pid_t pid)
+static int watch(struct nps_capture *c, struct nps_process *p)
 {
 	uint32_t flags = NPS_TARGET_WATCH | (c->opts->children ? NPS_TARGET_FOLLOW : 0) |
 			 (c->opts->osrt ? NPS_TARGET_OSRT : 0);
+
+	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
+}
+
+int nps_discover__add(struct nps_capture *c, pid_t pid)
+{
 	struct nps_process *p = nps_discover__find(c, pid);
 	int err;
 
 	if (p && p->alive)
 		return 0;
 	err = nps_process__read(pid, &p);
-	if (!err)
-		err = nps_kernel_side__add_target(c->kernel, pid, flags);
+	if (!err && c->armed)
+		err = watch(c, p);
 	if (err)
 		return err;
 	p->next = c->processes;
 	c->processes = p;
 	nps_discover__scan(c, p);
 	return 0;
+}
+
+int nps_discover__arm(struct nps_capture *c)
+{
+	int err = 0;
+
+	c->armed = true;
+	for (struct nps_process *p = c->processes; p && !err; p = p->next)
+		err = watch(c, p);
+	/* Children that were born while we attached. */
+	for (int i = 0; i < c->opts->n_pids && !err && c->opts->children; i++)
+		nps_discover__add_tree(c, c->opts->pids[i]);
+	return err;
 }
 
 static void add_child(pid_t pid, void *arg)

@@ -5,11 +5,15 @@
 
 #include "capture.h"
 
-/* Watches a process from now on, and its libraries. -ESRCH when it is gone. Known ones are left alone. */
+/* Takes a process into the capture and attaches to its libraries. Recording starts at once when the
+ * capture is armed. -ESRCH when it is gone. Known ones are left alone. */
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
 /* ... and every living descendant. */
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
+
+/* Lets the records flow, for all processes at once, now that the probes are in place. */
+int nps_discover__arm(struct nps_capture *c);
 
 /* Looks again at what a process has mapped: attaches new libraries and the helper. */
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
