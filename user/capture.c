@@ -106,7 +106,11 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 			nps_discover__scan(c, p);
 		break;
 	case NPS_NOTICE_DEVICE:
-		if (p && p->agent)
+		if (!p)
+			break;
+		if (!p->agent) /* its helper may have come after we looked */
+			nps_discover__scan(c, p);
+		if (p->agent)
 			nps_agent_client__poke(p->agent);
 		break;
 	case NPS_NOTICE_STUB:
