@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+"""Damages copies of good results, one fault at a time, and asserts that the checker finds it.
+
+Results to use: the folders given as arguments, else those of NPUSCOPE_REFERENCE_DATA
+(real captures) and NPUSCOPE_RESULT_DIR (our own).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import mutations_db  # noqa: E402
+import mutations_text  # noqa: E402
+from harness import ROOT, Skip, Tests, execute  # noqa: E402
+from mutation import Copy, Mutation  # noqa: E402
+
+sys.path.insert(0, str(ROOT / "tools" / "conformance"))
+import capture  # noqa: E402
+
+CHECK = "tools/conformance/check"
+VARIABLES = ("NPUSCOPE_REFERENCE_DATA", "NPUSCOPE_RESULT_DIR")
+MUTATIONS = mutations_text.MUTATIONS + mutations_db.MUTATIONS
+
+
+def roots() -> list[Path]:
+    """Folders to search for results."""
+    if sys.argv[1:]:
+        return [Path(argument) for argument in sys.argv[1:]]
+    return [Path(os.environ[name]) for name in VARIABLES if os.environ.get(name)]
+
+
+def fresh(folder: Path, scratch: Path, generation: str) -> Copy:
+    """A writable copy of FOLDER."""
+    target = scratch / folder.name
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(folder, target, symlinks=True)
+    if generation == "A":                       # modes matter in our own results only
+        for path in (target, *target.rglob("*")):
+            path.chmod(0o750 if path.is_dir() else 0o640)
+    return Copy(target, generation)
+
+
+def baseline(folder: Path) -> str:
+    """The generation of an undamaged result, which must pass."""
+    done = execute(CHECK, folder)
+    assert done.returncode == 0, f"the undamaged result fails:\n{done.stdout}{done.stderr}"
+    return re.search(r"generation (\w)", done.stdout).group(1)
+
+
+def damage(folder: Path, scratch: Path, generation: str, mutation: Mutation, tried: set[str]) -> None:
+    """Apply one fault to a fresh copy; the check that it breaks must say so."""
+    copy = fresh(folder, scratch, generation)
+    mutation.apply(copy)
+    tried.add(mutation.name)
+    done = execute(CHECK, copy.path)
+    failed = re.findall(r"^FAIL (\S+)", done.stdout, re.M)
+    assert done.returncode == 1, f"exit {done.returncode}: {done.stderr}"
+    assert mutation.expected in failed, f"expected {mutation.expected} to fail, failed were {failed}"
+
+
+def main() -> int:
+    """Entry point."""
+    tests = Tests()
+    folders = [folder for root in roots() for folder in capture.find(root)]
+    if not folders:
+        def nothing() -> None:
+            raise Skip(f"neither {' nor '.join(VARIABLES)} names a result")
+        tests.run("mutations", nothing)
+        return tests.finish()
+    tried: set[str] = set()
+    with tempfile.TemporaryDirectory(prefix="mutations-") as scratch:
+        for folder in folders:
+            name = "/".join(folder.parts[-3:])
+            found: list[str] = []
+            tests.run(f"{name}: undamaged", lambda: found.append(baseline(folder)))
+            for mutation in MUTATIONS if found else ():
+                tests.run(f"{name}: {mutation.name}",
+                          lambda: damage(folder, Path(scratch), found[0], mutation, tried))
+    print(f"{len(tried)} of {len(MUTATIONS)} faults were tried")
+    return tests.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
