@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * From a session directory to results that MindStudio Insight, msprof-analyze, Perfetto and
+ * chrome://tracing open. Needs no root and no NPU.
+ */
+#ifndef NPS_ANALYZE_H
+#define NPS_ANALYZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define NPS_EXPORT_TEXT 0x1
+#define NPS_EXPORT_DB 0x2
+#define NPS_EXPORT_DEFAULT (NPS_EXPORT_TEXT | NPS_EXPORT_DB)
+
+struct nps_analyze_opts {
+	size_t size; /* sizeof(struct nps_analyze_opts): the structure may grow */
+	const char *output; /* existing directory; NULL: the session's own */
+	unsigned int export; /* NPS_EXPORT_*; 0: only count */
+};
+
+struct nps_summary_op {
+	char *name; /* type of the operator */
+	uint64_t count;
+	uint64_t total_ns; /* of the measured ones */
+};
+
+struct nps_summary_proc {
+	uint32_t pid, rank;
+	bool has_rank; /* else rank is the device's number */
+	char *comm;
+	uint64_t device_tasks; /* all, however their time is known */
+	uint64_t matched; /* device log met submission */
+	uint64_t host_bounds; /* submission without a device record */
+	uint64_t before_capture; /* device log without a submission */
+	uint64_t launches; /* kernels launched */
+	uint64_t collectives, api_calls, os_calls, switches, steps;
+	struct nps_summary_op top[10]; /* by total time, then count; name NULL at the end */
+	double clock_residual_us, clock_drift_ppm; /* worst of its devices; 0 without a device log */
+	char *path; /* of its result, NULL if none was written */
+};
+
+struct nps_summary {
+	struct nps_summary_proc *procs;
+	size_t nprocs; /* those with a result */
+	uint64_t events_lost; /* kernel rings */
+	uint64_t strings_lost, agent_bytes_lost, device_records_lost, frames_lost, submissions_truncated;
+	bool cut; /* the capture or a file ended early */
+	bool incomplete; /* something was lost, cut or unavailable: exit status 3 */
+};
+
+/*
+ * Analyses SESSION_DIR. 0, or a negative errno with the reason on stderr; then no result of it
+ * exists that was not there before. OUT may be NULL, else it is filled (also after an
+ * error, with what is known) and nps_summary_free() releases it.
+ */
+int nps_analyze(const char *session_dir, const struct nps_analyze_opts *opts, struct nps_summary *out);
+
+/* The table that `record` and `analyze` end with. */
+void nps_summary_print(FILE *file, const struct nps_summary *summary);
+void nps_summary_free(struct nps_summary *summary);
+
+/* The subcommand. Exit status 0 done, 1 failed, 2 wrong usage, 3 done but something was lost. */
+int nps_cmd_analyze(int argc, char **argv);
+
+#endif

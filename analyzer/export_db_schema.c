@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Schema 1.2.0 of the vendor's database: the tables that a session fills (outputs 4.2, 4.3). */
+#include "export_db.h"
+
+static const char tables[] =
+	"CREATE TABLE SESSION_TIME_INFO (startTimeNs INTEGER,endTimeNs INTEGER);"
+	"CREATE TABLE NPU_INFO (id INTEGER,name TEXT);"
+	"CREATE TABLE HOST_INFO (hostUid TEXT,hostName TEXT);"
+	"CREATE TABLE META_DATA (name TEXT,value TEXT);"
+	"CREATE TABLE RANK_DEVICE_MAP (rankId INTEGER, deviceId INTEGER);"
+	"CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY,value TEXT);"
+	"CREATE TABLE TASK (startNs INTEGER,endNs INTEGER,deviceId INTEGER,connectionId INTEGER,globalTaskId INTEGER,globalPid INTEGER,"
+	"taskType INTEGER,contextId INTEGER,streamId INTEGER,taskId INTEGER,modelId INTEGER);"
+	"CREATE TABLE COMPUTE_TASK_INFO (name INTEGER,globalTaskId INTEGER PRIMARY KEY,blockNum INTEGER,mixBlockNum INTEGER,taskType INTEGER,"
+	"opType INTEGER,inputFormats INTEGER,inputDataTypes INTEGER,inputShapes INTEGER,outputFormats INTEGER,outputDataTypes INTEGER,"
+	"outputShapes INTEGER,attrInfo INTEGER,opState INTEGER,hf32Eligible INTEGER,gridDim INTEGER,blockDim INTEGER);"
+	"CREATE TABLE COMMUNICATION_TASK_INFO (name INTEGER,globalTaskId INTEGER,taskType INTEGER,planeId INTEGER,groupName INTEGER,"
+	"notifyId INTEGER,rdmaType INTEGER,srcRank INTEGER,dstRank INTEGER,transportType INTEGER,size INTEGER,dataType INTEGER,"
+	"linkType INTEGER,opId INTEGER,isMaster INTEGER,bandwidth NUMERIC);"
+	"CREATE TABLE COMMUNICATION_OP (opName INTEGER,startNs INTEGER,endNs INTEGER,connectionId INTEGER,groupName INTEGER,"
+	"opId INTEGER PRIMARY KEY,relay INTEGER,retry INTEGER,dataType INTEGER,algType INTEGER,count NUMERIC,opType INTEGER,deviceId INTEGER,"
+	"rankSize INTEGER);"
+	"CREATE TABLE CANN_API (startNs INTEGER,endNs INTEGER,type INTEGER,globalTid INTEGER,connectionId INTEGER PRIMARY KEY,name INTEGER);"
+	"CREATE TABLE MEMCPY_INFO (globalTaskId NUMERIC,size NUMERIC,memcpyOperation NUMERIC);"
+	"CREATE TABLE OSRT_API (name NUMERIC,globalTid NUMERIC,startNs NUMERIC,endNs NUMERIC);"
+	"CREATE TABLE OVERLAP_ANALYSIS (id INTEGER PRIMARY KEY,deviceId INTEGER,startNs NUMERIC,endNs NUMERIC,type INTEGER);"
+	"CREATE TABLE STEP_TIME (id INTEGER, startNs INTEGER, endNs INTEGER);"
+	"CREATE TABLE NPUSCOPE_TASK_TIME (globalTaskId INTEGER PRIMARY KEY,source TEXT,startLowNs INTEGER,startHighNs INTEGER,"
+	"endLowNs INTEGER,endHighNs INTEGER);";
+
+static const char enums[] =
+	"CREATE TABLE ENUM_API_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_API_TYPE VALUES(5000,'runtime'),(5500,'communication'),(10000,'node'),(15000,'model'),(20000,'acl'),(50001,'op'),"
+	"(50002,'queue'),(50003,'trace'),(50004,'mstx');"
+	"CREATE TABLE ENUM_MODULE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_MODULE VALUES(0,'SLOG'),(1,'IDEDD'),(2,'SCC'),(3,'HCCL'),(4,'FMK'),(5,'CCU'),(6,'DVPP'),(7,'RUNTIME'),(8,'CCE'),"
+	"(9,'HDC'),(10,'DRV'),(11,'NET'),(22,'DEVMM'),(23,'KERNEL'),(24,'LIBMEDIA'),(25,'CCECPU'),(27,'ROS'),(28,'HCCP'),(29,'ROCE'),"
+	"(30,'TEFUSION'),(31,'PROFILING'),(32,'DP'),(33,'APP'),(34,'TS'),(35,'TSDUMP'),(36,'AICPU'),(37,'LP'),(38,'TDT'),(39,'FE'),(40,'MD'),"
+	"(41,'MB'),(42,'ME'),(43,'IMU'),(44,'IMP'),(45,'GE'),(47,'CAMERA'),(48,'ASCENDCL'),(49,'TEEOS'),(50,'ISP'),(51,'SIS'),(52,'HSM'),"
+	"(53,'DSS'),(54,'PROCMGR'),(55,'BBOX'),(56,'AIVECTOR'),(57,'TBE'),(58,'FV'),(60,'TUNE'),(61,'HSS'),(62,'FFTS'),(63,'OP'),(64,'UDF'),"
+	"(65,'HICAID'),(66,'TSYNC'),(67,'AUDIO'),(68,'TPRT'),(69,'ASCENDCKERNEL'),(70,'ASYS'),(71,'ATRACE'),(72,'RTC'),(73,'SYSMONITOR'),"
+	"(74,'AMP'),(75,'ADETECT'),(76,'MBUFF'),(77,'CUSTOM');"
+	"CREATE TABLE ENUM_HCCL_DATA_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_HCCL_DATA_TYPE VALUES(0,'INT8'),(1,'INT16'),(2,'INT32'),(3,'FP16'),(4,'FP32'),(5,'INT64'),(6,'UINT64'),(7,'UINT8'),"
+	"(8,'UINT16'),(9,'UINT32'),(10,'FP64'),(11,'BFP16'),(12,'INT128'),(14,'HIF8'),(15,'FP8E4M3'),(16,'FP8E5M2'),(17,'FP8E8M0'),"
+	"(255,'RESERVED'),(65534,'N/A'),(65535,'INVALID_TYPE');"
+	"CREATE TABLE ENUM_HCCL_LINK_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_HCCL_LINK_TYPE VALUES(0,'ON_CHIP'),(1,'HCCS'),(2,'PCIE'),(3,'ROCE'),(4,'SIO'),(5,'HCCS_SW'),(6,'STANDARD_ROCE'),"
+	"(7,'UB'),(8,'UBoE'),(255,'RESERVED'),(65534,'N/A'),(65535,'INVALID_TYPE');"
+	"CREATE TABLE ENUM_HCCL_TRANSPORT_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_HCCL_TRANSPORT_TYPE VALUES(0,'SDMA'),(1,'RDMA'),(2,'LOCAL'),(3,'UB'),(4,'ROCE'),(255,'RESERVED'),(65534,'N/A'),"
+	"(65535,'INVALID_TYPE');"
+	"CREATE TABLE ENUM_HCCL_RDMA_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_HCCL_RDMA_TYPE VALUES(0,'RDMA_SEND_NOTIFY'),(1,'RDMA_SEND_PAYLOAD'),(255,'RESERVED'),(65534,'N/A'),"
+	"(65535,'INVALID_TYPE');"
+	"CREATE TABLE ENUM_MSTX_EVENT_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_MSTX_EVENT_TYPE VALUES(0,'marker'),(1,'push/pop'),(2,'start/end'),(3,'marker_ex');"
+	"CREATE TABLE ENUM_MEMCPY_OPERATION (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_MEMCPY_OPERATION VALUES(0,'host to host'),(1,'host to device'),(2,'device to host'),(3,'device to device'),"
+	"(4,'managed memory'),(5,'addr device to device'),(6,'host to device ex'),(7,'device to host ex'),(65535,'other');"
+	"CREATE TABLE ENUM_OVERLAP_ANALYSIS_TYPE (id INTEGER PRIMARY KEY,name TEXT);"
+	"INSERT INTO ENUM_OVERLAP_ANALYSIS_TYPE VALUES(0,'COMPUTE'),(1,'COMMUNICATION'),(2,'COMM_NOT_OVERLAP_COMP'),(3,'FREE'),"
+	"(65535,'RESERVE');";
+
+void nps_db__schema(struct nps_db *db)
+{
+	nps_db__exec(db, tables);
+	nps_db__exec(db, enums);
+}
