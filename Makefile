@@ -12,6 +12,7 @@
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
+.SECONDARY:
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 

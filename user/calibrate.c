@@ -104,12 +104,15 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 {
 	double without;
 
-	cost->probe_ns = cost->syscall_ns = cost->switch_ns = -1;
+	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->switch_ns = -1;
 	without = time_of(call_target);
 	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
 		return;
-	if (!nps_probes__calibrate(p, "nps_calibration_target"))
+	if (!nps_probes__calibrate(p, "nps_calibration_target", true))
 		cost->probe_ns = time_of(call_target) - without;
+	nps_probes__uncalibrate(p);
+	if (!nps_probes__calibrate(p, "nps_calibration_target", false))
+		cost->mark_ns = time_of(call_target) - without;
 	nps_probes__uncalibrate(p);
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());

@@ -9,6 +9,7 @@
 /* Added time of one occurrence, ns; negative when it could not be measured. */
 struct nps_cost {
 	double probe_ns; /* a call probed at entry and return */
+	double mark_ns; /* a call probed at entry only */
 	double syscall_ns;
 	double switch_ns; /* a context switch away and back again, once */
 };

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "event.h"
 #include "session.h"
 
 static void add_u64(cJSON *j, const char *name, uint64_t v)
@@ -181,17 +182,20 @@ double nps_capture__overhead(const struct nps_capture *c)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts n = {};
+	uint64_t marks;
 	double ns;
 
-	if (c->cost.probe_ns < 0 || !c->job_cpu_ns || !c->reader)
+	if (c->cost.probe_ns < 0 || c->cost.mark_ns < 0 || !c->job_cpu_ns || !c->reader)
 		return -1;
 	nps_reader__counts(c->reader, &n);
 	nps_kernel_side__counters(c->kernel, counters);
-	ns = c->cost.probe_ns * (double)counters[NPS_COUNTER_HITS];
+	/* every entry-only hit becomes a record or a counted loss */
+	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
+	ns = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks) + c->cost.mark_ns * (double)marks;
 	if (c->cost.syscall_ns > 0)
-		ns += c->cost.syscall_ns * (double)n.kinds[4];
+		ns += c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
 	if (c->cost.switch_ns > 0)
-		ns += c->cost.switch_ns * (double)n.kinds[5];
+		ns += c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
 	return 100 * ns / (double)c->job_cpu_ns;
 }
 
@@ -222,6 +226,7 @@ static void add_cost(const struct nps_capture *c, cJSON *j)
 	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
 	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
 	add_measured(cost, "probe_ns", c->cost.probe_ns);
+	add_measured(cost, "mark_ns", c->cost.mark_ns);
 	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
 	add_measured(cost, "sched_ns", c->cost.switch_ns);
 	add_u64(cost, "probe_hits", counters[NPS_COUNTER_HITS]);

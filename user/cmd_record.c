@@ -20,7 +20,7 @@ struct args {
 	struct nps_record_opts rec;
 	pid_t pids[MAX_PIDS];
 	char marker[256];
-	bool text, db;
+	bool text, db, quiet;
 };
 
 enum {
@@ -164,6 +164,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		v = *arg ? 0 : -EINVAL;
 		break;
 	case 'q':
+		a->quiet = true;
 		nps_log_quiet(1);
 		break;
 	case 'v':
@@ -246,8 +247,8 @@ static void print_capture(const struct nps_capture *c)
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
 	if (c->cost.probe_ns >= 0)
-		fprintf(stderr, "measured cost: %.0f ns a probed call, %.0f ns a system call, %.0f ns a switch\n",
-			c->cost.probe_ns, c->cost.syscall_ns, c->cost.switch_ns);
+		fprintf(stderr, "measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system call, %.0f ns a switch\n",
+			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
 	if (nps_capture__overhead(c) >= 0)
 		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
 }
@@ -255,20 +256,25 @@ static void print_capture(const struct nps_capture *c)
 /* The analysis of what was captured. Returns the exit status. */
 static int analyze(const struct args *a, const struct nps_capture *c)
 {
-	struct nps_analyze_opts opts = { .sz = sizeof(opts), .text = a->text, .db = a->db };
+	struct nps_analyze_opts opts = { .size = sizeof(opts),
+					 .export = (a->text ? NPS_EXPORT_TEXT : 0) | (a->db ? NPS_EXPORT_DB : 0) };
 	struct nps_summary sum = { 0 };
-	int err = nps_analyze(c->session.path, &opts, &sum);
+	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
 
 	if (err < 0) {
 		nps_warn("the session is kept in %s: npuscope analyze can be run on it again", c->session.path);
 		nps_summary_free(&sum);
 		return NPS_FAILED;
 	}
-	nps_summary_print(stderr, &sum);
-	for (size_t i = 0; i < sum.n_results; i++)
-		printf("%s\n", sum.results[i]);
+	if (!a->quiet)
+		nps_summary_print(stderr, &sum);
+	for (size_t i = 0; i < sum.nprocs; i++)
+		if (sum.procs[i].path)
+			printf("%s\n", sum.procs[i].path);
+	if (sum.incomplete)
+		status = NPS_PARTIAL;
 	nps_summary_free(&sum);
-	return err ? NPS_PARTIAL : NPS_OK;
+	return status;
 }
 
 int nps_cmd_record(int argc, char **argv)
@@ -294,7 +300,8 @@ int nps_cmd_record(int argc, char **argv)
 	printf("%s\n", c.session.path);
 	if (a.text || a.db)
 		status = analyze(&a, &c);
-	print_capture(&c);
+	if (!a.quiet)
+		print_capture(&c);
 	if (status == NPS_OK && c.degraded)
 		status = NPS_PARTIAL;
 	nps_capture__free(&c);

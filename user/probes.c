@@ -435,11 +435,44 @@ unsigned nps_probes__files(const struct nps_probes *p)
 	return n;
 }
 
-int nps_probes__calibrate(struct nps_probes *p, const char *function)
+static int calibration_link(struct nps_probes *p, enum nps_program which, uint32_t attach_type, const char *path,
+			    uint64_t offset, uint64_t cookie)
 {
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err, pid = getpid();
-	int prog_session, prog_return, prog_entry;
-	uint64_t cookie = NPS_PROBE_FREE; /* a call with one plain argument */
+	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
+
+	return nps_uprobe_multi__link(prog, attach_type, path, &offset, &cookie, 1, which == NPS_PROG_RETURN,
+				      getpid());
+}
+
+static int calibration_links(struct nps_probes *p, bool returns, const char *path, uint64_t offset)
+{
+	/* rows with one plain argument */
+	uint64_t call = NPS_PROBE_FREE, mark = NPS_PROBE_STEP_MARKER;
+	int *fds = p->calibration_fds;
+
+	switch (nps_kernel_side__uprobe_row(p->k)) {
+	case NPS_UPROBE_SESSION:
+	case NPS_UPROBE_MULTI:
+		break;
+	default:
+		return -ENOTSUP; /* leaving a perf-event probe takes longer than measuring it is worth */
+	}
+	if (!returns) {
+		fds[0] = calibration_link(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, mark);
+	} else if (nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_SESSION) {
+		fds[0] = calibration_link(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offset, call);
+	} else {
+		fds[0] = calibration_link(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);
+		fds[1] = calibration_link(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);
+		if (fds[1] < 0)
+			return fds[1];
+	}
+	return fds[0] < 0 ? fds[0] : 0;
+}
+
+int nps_probes__calibrate(struct nps_probes *p, const char *function, bool returns)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
 	char path[64];
@@ -449,32 +482,10 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function)
 	err = nps_elf__open(fd, &elf);
 	if (!err)
 		err = nps_elf__find(elf, function, true, &fn);
-	if (err)
-		goto out;
-	fn.offset = cheap_offset(elf, &fn);
-	fd_path(fd, path, sizeof(path));
-	switch (nps_kernel_side__uprobe_row(p->k)) {
-	case NPS_UPROBE_SESSION:
-		prog_session = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_SESSION));
-		p->calibration_fds[0] = nps_uprobe_multi__link(prog_session, NPS_BPF_TRACE_UPROBE_SESSION, path,
-							       &fn.offset, &cookie, 1, false, pid);
-		err = p->calibration_fds[0] < 0 ? p->calibration_fds[0] : 0;
-		break;
-	case NPS_UPROBE_MULTI:
-		prog_return = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_RETURN));
-		prog_entry = bpf_program__fd(nps_kernel_side__program(p->k, NPS_PROG_ENTRY));
-		p->calibration_fds[0] = nps_uprobe_multi__link(prog_return, NPS_BPF_TRACE_UPROBE_MULTI, path,
-							       &fn.offset, &cookie, 1, true, pid);
-		p->calibration_fds[1] = nps_uprobe_multi__link(prog_entry, NPS_BPF_TRACE_UPROBE_MULTI, path,
-							       &fn.offset, &cookie, 1, false, pid);
-		err = p->calibration_fds[0] < 0 ? p->calibration_fds[0] :
-		      p->calibration_fds[1] < 0 ? p->calibration_fds[1] :
-						  0;
-		break;
-	default:
-		err = -ENOTSUP; /* leaving a perf-event probe takes longer than measuring it is worth */
+	if (!err) {
+		fd_path(fd, path, sizeof(path));
+		err = calibration_links(p, returns, path, cheap_offset(elf, &fn));
 	}
-out:
 	nps_elf__close(elf);
 	close(fd);
 	return err;

@@ -39,8 +39,9 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);
 
-/* A private attachment for measuring: the call probe on a function of this very program. 0 or -errno. */
-int nps_probes__calibrate(struct nps_probes *p, const char *function);
+/* A private attachment for measuring, on a function of this very program: at entry and return, or
+ * at entry alone. 0 or -errno. */
+int nps_probes__calibrate(struct nps_probes *p, const char *function, bool returns);
 void nps_probes__uncalibrate(struct nps_probes *p);
 
 #endif

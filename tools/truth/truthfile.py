@@ -89,29 +89,35 @@ class Clock:
 class Truth:
     """Everything one process wrote."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, paths: list[Path]) -> None:
+        self.path = paths[0]
         self.pid = 0
         self.rank: Optional[int] = None
         self.launches: dict[int, Launch] = {}
         self.tasks: list[Task] = []
         self.ops: list[Op] = []
         self.steps: list[Step] = []
-        self.complete = False
         samples: list[tuple[int, int, int]] = []
+        self.complete = all([self._read(path, samples) for path in paths])
+        if not self.pid:
+            raise TruthError(f"{self.path}: no proc line")
+        self.clock = Clock(samples)
+
+    def _read(self, path: Path, samples: list[tuple[int, int, int]]) -> bool:
+        """Take in one file; did its writer end properly?"""
+        ended = False
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
-                    self._parse(line.rstrip("\n").split("\t"), samples)
+                    ended = self._parse(line.rstrip("\n").split("\t"), samples)
                 except (ValueError, IndexError, TypeError) as error:
                     if not line.endswith("\n"):
                         break                   # killed in the middle of a line
                     raise TruthError(f"{path}:{number}: {error}") from None
-        if not self.pid:
-            raise TruthError(f"{path}: no proc line")
-        self.clock = Clock(samples)
+        return ended
 
-    def _parse(self, field: list[str], samples: list[tuple[int, int, int]]) -> None:
+    def _parse(self, field: list[str], samples: list[tuple[int, int, int]]) -> bool:
+        """Take in one line; is it the last?"""
         kind = field[0]
         if kind == "launch":
             ident, tid = int(field[1]), int(field[2])
@@ -134,8 +140,7 @@ class Truth:
         elif kind == "proc":
             self.pid = int(field[1])
             self.rank = None if field[2] == "-" else int(field[2])
-        elif kind == "end":
-            self.complete = True
+        return kind == "end"
 
     def first_phase_begin(self) -> dict[int, int]:
         """Launch id -> raw ns at which the first phase of its aclnn operator began.
@@ -176,6 +181,10 @@ def _text(field: str) -> str:
 
 
 def load(directory: Path, pids: Optional[set[int]] = None) -> list[Truth]:
-    """All truth files of DIRECTORY, optionally of some processes only."""
-    found = [Truth(path) for path in sorted(directory.glob("truth.*.tsv"))]
-    return [truth for truth in found if pids is None or truth.pid in pids]
+    """The truth of every process in DIRECTORY, or of some; steps may have a file of their own."""
+    files: dict[int, list[Path]] = defaultdict(list)
+    for path in sorted(directory.glob("truth.*.tsv"), key=lambda path: (len(path.name), path.name)):
+        number = path.name.split(".")[1]
+        if number.isdigit() and (pids is None or int(number) in pids):
+            files[int(number)].append(path)
+    return [Truth(paths) for _, paths in sorted(files.items())]
