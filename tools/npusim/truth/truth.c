@@ -65,6 +65,11 @@ void truth_device(uint32_t device, uint64_t hz, uint64_t offset, double drift_pp
 	line_close(p);
 }
 
+static bool is_kernel(const struct truth_task *t)
+{
+	return t->type <= 1;
+}
+
 static const char *task_name(const struct truth_task *t)
 {
 	switch (t->type) {
@@ -158,8 +163,8 @@ uint64_t truth_sqe(const struct truth_task *task)
 	s->task = *task;
 	s->task.launch = atomic_fetch_add(&next_launch, 1);
 	s->name = task_name(task);
-	s->aclnn_api = self.aclnn_api;
-	s->l0_operator = self.l0_operator;
+	s->aclnn_api = is_kernel(task) ? self.aclnn_api : NULL;
+	s->l0_operator = is_kernel(task) ? self.l0_operator : NULL;
 	if (self.collecting && self.ntasks < COLLECTIVE_TASKS)
 		self.tasks[self.ntasks++] = *task;
 	return s->task.launch;
