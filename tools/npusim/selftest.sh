@@ -5,7 +5,6 @@ set -eu
 here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 root=${1:-build/npusim/Ascend}
 dir=$(mktemp -d)
-trap 'rm -rf "$dir"' EXIT
 export NPUSIM_BOARD="npusim-selftest-$$"
 trap 'rm -rf "$dir"; rm -f /dev/shm/$NPUSIM_BOARD.*' EXIT
 
@@ -15,6 +14,9 @@ run() {	# NAME RUN-DEMO-ARGUMENT...
 	echo "== $name"
 	NPUSIM_TRUTH="$dir/$name" "$root/bin/run-demo.sh" "$@"
 }
+
+echo "== channel"
+(source "$root/cann/set_env.sh" && python3 "$here/selftest_channel.py")
 
 run c --seconds 3 --quiet --self-profile "$dir/stars"
 python3 "$here/selftest.py" "$dir/c" "$dir/stars"

@@ -6,6 +6,7 @@
 #include "device.h"
 
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -49,7 +50,10 @@ static void *engine(void *arg)
 {
 	struct device *d = arg;
 	char name[16];
+	sigset_t all;
 
+	sigfillset(&all);	/* signals are the job's */
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	snprintf(name, sizeof(name), "npusim-dev%u", d->id);
 	prctl(PR_SET_NAME, name);
 	pthread_mutex_lock(&d->lock);

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -234,7 +235,10 @@ static void put_clocks(void)
 static void *writer(void *arg)
 {
 	char *spare = arg;
+	sigset_t all;
 
+	sigfillset(&all);	/* signals are the job's */
+	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	prctl(PR_SET_NAME, "npusim-truth");
 	pthread_mutex_lock(&truth.lock);
 	while (!truth.closing) {
