@@ -25,8 +25,8 @@ static void upper(const struct nps_sub *const *subs, const struct nps_task *cons
 	uint64_t high = UINT64_MAX;
 
 	for (size_t i = n; i-- > 0;) {
-		while (nsyncs && syncs[nsyncs - 1].cover >= subs[i]->end)
-			high = NPS_MIN(high, syncs[--nsyncs].done);
+		for (; nsyncs && syncs[nsyncs - 1].cover >= subs[i]->end; nsyncs--)
+			high = NPS_MIN(high, syncs[nsyncs - 1].done);
 		if (tasks[i])
 			high = NPS_MIN(high, tasks[i]->end);
 		else

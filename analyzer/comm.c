@@ -12,13 +12,15 @@ static void add_task(struct nps_comm_op *op, const struct nps_task *task)
 {
 	bool measured = nps_task__measured(task);
 
-	/* Measured tasks decide; submissions stand in only while there is none. */
-	if (!op->tasks || (measured && !op->measured)) {
+	/* Measured tasks decide; without any, the op stands at its first submission, without a length. */
+	if (measured && !op->measured) {
 		op->start = task->start;
 		op->end = task->end;
-	} else if (measured || !op->measured) {
+	} else if (measured) {
 		op->start = NPS_MIN(op->start, task->start);
 		op->end = NPS_MAX(op->end, task->end);
+	} else if (!op->tasks || (!op->measured && task->start < op->start)) {
+		op->start = op->end = task->start;
 	}
 	op->tasks++;
 	op->measured += measured;

@@ -8,8 +8,22 @@
 
 /* trace_view.json. 0 or negative errno. */
 int nps_export__trace(const struct nps_result *result, int dirfd);
-/* The scheduling layers of the trace (insight 2.6). */
-void nps_export__sched(const struct nps_result *result, struct nps_writer *w);
+
+/* The scheduling layers of the trace (insight 2.6), as events in order of time. */
+struct nps_sched {
+	const struct nps_result *result;
+	struct nps_writer *w;
+	uint64_t process, cpu; /* pids of the layers */
+	struct nps_vec events; /* struct nps_key: time, run, what */
+	size_t next;
+};
+
+/* Prepares the events and writes the rows that name the lanes. 0 or -ENOMEM. */
+int nps_sched__init(struct nps_sched *sched, const struct nps_result *result, struct nps_writer *w);
+/* Time of the next event, UINT64_MAX after the last. */
+uint64_t nps_sched__time(const struct nps_sched *sched);
+void nps_sched__write(struct nps_sched *sched);
+void nps_sched__free(struct nps_sched *sched);
 
 /* kernel_details.csv, op_statistic.csv, api_statistic.csv, step_trace_time.csv. */
 int nps_export__csv(const struct nps_result *result, int dirfd);

@@ -14,11 +14,16 @@
 
 enum { SORT_CANN = 7, SORT_OSRT = 13, SORT_HW = 14, SORT_COMM = 16, SORT_OVERLAP = 31 };
 
+/* The layers are written as one sequence in order of time: next row of each. */
 struct trace {
 	const struct nps_result *r;
 	const struct nps_model *m;
 	struct nps_writer w;
-	uint64_t cann;
+	uint64_t cann_pid, os_pid;
+	const char *arch;
+	uint8_t *flows; /* a bit for each connection id that leads to the device */
+	size_t cann, task, comm, comm_task, overlap, os;
+	struct nps_sched sched;
 };
 
 /* --- pieces --- */
@@ -179,30 +184,48 @@ static void cann_args(struct trace *t, const struct nps_cann *row)
 	nps_writer__lit(w, "}");
 }
 
-static int cann_layer(struct trace *t)
+static int cann_lanes(struct trace *t)
+{
+	const struct nps_proc *proc = t->r->proc;
+	struct nps_map seen = { 0 };
+	int err = 0;
+
+	/* Also if it stays empty: a card must not begin with a scheduling layer. */
+	nps_trace__layer(&t->w, t->cann_pid, "CANN", "CPU", SORT_CANN);
+	for (size_t i = 0; !err && i < proc->cann.len; i++)
+		err = thread_row(t, &seen, t->cann_pid, NPS_AT(&proc->cann, struct nps_cann, i).tid, "Thread", true);
+	nps_map__free(&seen);
+	return err;
+}
+
+static const struct nps_cann *cann_row(const struct trace *t)
+{
+	const struct nps_proc *proc = t->r->proc;
+
+	if (t->cann >= proc->cann_order.len)
+		return NULL;
+	return &NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, t->cann));
+}
+
+static uint64_t cann_time(const struct trace *t)
+{
+	return cann_row(t) ? cann_row(t)->start : UINT64_MAX;
+}
+
+static void cann_write(struct trace *t)
 {
 	static const char *const prefix[] = { [NPS_LAYER_RUNTIME] = "Runtime", [NPS_LAYER_COMM] = "Communication",
 		[NPS_LAYER_NODE] = "Node", [NPS_LAYER_ACL] = "AscendCL" };
-	const struct nps_proc *proc = t->r->proc;
-	struct nps_map seen = { 0 };
+	const struct nps_cann *row = cann_row(t);
 	char name[1200];
-	int err = 0;
 
-	if (!proc->cann.len)
-		return 0;
-	nps_trace__layer(&t->w, t->cann, "CANN", "CPU", SORT_CANN);
-	for (size_t i = 0; !err && i < proc->cann.len; i++)
-		err = thread_row(t, &seen, t->cann, NPS_AT(&proc->cann, struct nps_cann, i).tid, "Thread", true);
-	for (size_t i = 0; !err && i < proc->cann.len; i++) {
-		const struct nps_cann *row = &NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, i));
-
-		snprintf(name, sizeof(name), "%s@%s", prefix[row->level], text(t, row->name));
-		slice(t, name, t->cann, row->tid, row->start, row->end);
-		cann_args(t, row);
-		nps_trace__end(&t->w, "X");
-	}
-	nps_map__free(&seen);
-	return err ? err : t->w.err;
+	snprintf(name, sizeof(name), "%s@%s", prefix[row->level], text(t, row->name));
+	slice(t, name, t->cann_pid, row->tid, row->start, row->end);
+	cann_args(t, row);
+	nps_trace__end(&t->w, "X");
+	if (t->flows[row->conn / 8] >> row->conn % 8 & 1)
+		flow(t, row->conn, t->cann_pid, row->tid, row->start, true);
+	t->cann++;
 }
 
 static void bound(struct trace *t, const char *key, uint64_t value)
@@ -252,19 +275,6 @@ static bool has_flow(const struct nps_task *task)
 	return task->comm == NPS_NONE && task->conn != NPS_NONE && task->kind != NPS_TASK_OTHER;
 }
 
-/* The flow's beginning, once for each CANN row; SEEN is a bit for each connection id. */
-static void flow_begin(struct trace *t, uint8_t *seen, uint32_t conn)
-{
-	const struct nps_proc *proc = t->r->proc;
-	const struct nps_cann *row;
-
-	if (conn == NPS_NONE || !conn || conn > proc->cann_order.len || seen[conn / 8] >> conn % 8 & 1)
-		return;
-	seen[conn / 8] |= 1 << conn % 8;
-	row = &NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, conn - 1));
-	flow(t, conn, t->cann, row->tid, row->start, true);
-}
-
 static uint64_t device_pid(const struct trace *t, unsigned int sort_index, unsigned int device)
 {
 	return nps_layer_pid(t->r->proc->pid, sort_index, device);
@@ -296,7 +306,13 @@ static void hardware_slice(struct trace *t, const struct nps_task *task, uint64_
 	nps_trace__end(w, "X");
 }
 
-static int hardware_layer(struct trace *t, uint8_t *flows)
+static void note_flow(struct trace *t, uint32_t conn)
+{
+	if (conn && conn <= t->r->proc->cann_order.len)
+		t->flows[conn / 8] |= 1 << conn % 8;
+}
+
+static int hardware_lanes(struct trace *t)
 {
 	const struct nps_result *r = t->r;
 	struct nps_map seen = { 0 };
@@ -305,21 +321,28 @@ static int hardware_layer(struct trace *t, uint8_t *flows)
 	for (unsigned int d = 0; d < NPS_MAX_DEVICES; d++)
 		if (r->proc->devices >> d & 1)
 			device_layer(t, SORT_HW, d, "Ascend Hardware");
-	for (size_t i = 0; !err && i < r->ntasks; i++)
-		err = thread_row(t, &seen, device_pid(t, SORT_HW, r->tasks[i].device), r->tasks[i].stream, "Stream", true);
-	nps_map__free(&seen);
 	for (size_t i = 0; !err && i < r->ntasks; i++) {
-		const struct nps_task *task = &r->tasks[i];
-		uint64_t pid = device_pid(t, SORT_HW, task->device);
-
-		hardware_slice(t, task, pid);
-		if (has_flow(task)) {
-			flow_begin(t, flows, task->conn);
-			flow(t, task->conn, pid, task->stream, task->start, false);
-		}
-		err = t->w.err;
+		err = thread_row(t, &seen, device_pid(t, SORT_HW, r->tasks[i].device), r->tasks[i].stream, "Stream", true);
+		if (has_flow(&r->tasks[i]))
+			note_flow(t, r->tasks[i].conn);
 	}
+	nps_map__free(&seen);
 	return err;
+}
+
+static uint64_t hardware_time(const struct trace *t)
+{
+	return t->task < t->r->ntasks ? t->r->tasks[t->task].start : UINT64_MAX;
+}
+
+static void hardware_write(struct trace *t)
+{
+	const struct nps_task *task = &t->r->tasks[t->task++];
+	uint64_t pid = device_pid(t, SORT_HW, task->device);
+
+	hardware_slice(t, task, pid);
+	if (has_flow(task))
+		flow(t, task->conn, pid, task->stream, task->start, false);
 }
 
 static const char *data_type(unsigned int dtype)
@@ -330,7 +353,7 @@ static const char *data_type(unsigned int dtype)
 	return dtype < NPS_ARRAY_SIZE(names) && names[dtype] ? names[dtype] : dtype == 65534 ? "N/A" : "INVALID_TYPE";
 }
 
-static void comm_op(struct trace *t, const struct nps_comm_op *op, uint8_t *flows)
+static void comm_op(struct trace *t, const struct nps_comm_op *op)
 {
 	const struct nps_group *group = nps_result__group(t->r, op);
 	uint64_t pid = device_pid(t, SORT_COMM, op->device);
@@ -351,7 +374,6 @@ static void comm_op(struct trace *t, const struct nps_comm_op *op, uint8_t *flow
 	nps_writer__json(w, op->measured ? "device log" : "host bounds");
 	nps_writer__lit(w, "}");
 	nps_trace__end(w, "X");
-	flow_begin(t, flows, op->conn);
 	flow(t, op->conn, pid, group->lane, op->start, false);
 }
 
@@ -384,7 +406,7 @@ static void comm_task(struct trace *t, const struct nps_task *task)
 	nps_trace__end(w, "X");
 }
 
-static int comm_layer(struct trace *t, uint8_t *flows)
+static void comm_lanes(struct trace *t)
 {
 	const struct nps_result *r = t->r;
 	uint64_t layers = 0;
@@ -405,91 +427,174 @@ static int comm_layer(struct trace *t, uint8_t *flows)
 		}
 	}
 	for (size_t i = 0; i < r->comm_order.len; i++)
-		comm_op(t, nps_result__comm(r, NPS_AT(&r->comm_order, uint32_t, i)), flows);
-	for (size_t i = 0; r->groups.len && i < r->ntasks; i++)
-		if (r->tasks[i].comm != NPS_NONE)
-			comm_task(t, &r->tasks[i]);
-	return t->w.err;
+		note_flow(t, nps_result__comm(r, NPS_AT(&r->comm_order, uint32_t, i))->conn);
 }
 
-static int overlap_layer(struct trace *t)
+static uint64_t comm_time(const struct trace *t)
 {
-	static const char *const names[] = { "Computing", "Communication", "Communication(Not Overlapped)", "Free" };
-	const struct nps_result *r = t->r;
+	const struct nps_vec *order = &t->r->comm_order;
 
+	return t->comm < order->len ? nps_result__comm(t->r, NPS_AT(order, uint32_t, t->comm))->start : UINT64_MAX;
+}
+
+static void comm_write(struct trace *t)
+{
+	comm_op(t, nps_result__comm(t->r, NPS_AT(&t->r->comm_order, uint32_t, t->comm++)));
+}
+
+static void skip_compute(struct trace *t)
+{
+	while (t->comm_task < t->r->ntasks && t->r->tasks[t->comm_task].comm == NPS_NONE)
+		t->comm_task++;
+}
+
+static uint64_t comm_task_time(const struct trace *t)
+{
+	return t->comm_task < t->r->ntasks ? t->r->tasks[t->comm_task].start : UINT64_MAX;
+}
+
+static void comm_task_write(struct trace *t)
+{
+	comm_task(t, &t->r->tasks[t->comm_task++]);
+	skip_compute(t);
+}
+
+static const char *const overlap_names[] = { "Computing", "Communication", "Communication(Not Overlapped)", "Free" };
+
+static void overlap_lanes(struct trace *t)
+{
 	for (unsigned int d = 0; d < NPS_MAX_DEVICES; d++) {
-		if (!(r->proc->devices >> d & 1))
+		if (!(t->r->proc->devices >> d & 1))
 			continue;
 		device_layer(t, SORT_OVERLAP, d, "Overlap Analysis");
 		for (unsigned int lane = 0; lane < 4; lane++)
-			nps_trace__thread(&t->w, device_pid(t, SORT_OVERLAP, d), lane, names[lane], false);
+			nps_trace__thread(&t->w, device_pid(t, SORT_OVERLAP, d), lane, overlap_names[lane], false);
 	}
-	for (size_t i = 0; i < r->overlap.len; i++) {
-		const struct nps_span *span = &NPS_AT(&r->overlap, struct nps_span, i);
-
-		slice(t, names[span->type], device_pid(t, SORT_OVERLAP, span->device), span->type, span->start, span->end);
-		nps_writer__lit(&t->w, ", \"args\": {}");
-		nps_trace__end(&t->w, "X");
-	}
-	return t->w.err;
 }
 
-static int os_layer(struct trace *t)
+static uint64_t overlap_time(const struct trace *t)
+{
+	return t->overlap < t->r->overlap.len ? NPS_AT(&t->r->overlap, struct nps_span, t->overlap).start : UINT64_MAX;
+}
+
+static void overlap_write(struct trace *t)
+{
+	const struct nps_span *span = &NPS_AT(&t->r->overlap, struct nps_span, t->overlap++);
+
+	slice(t, overlap_names[span->type], device_pid(t, SORT_OVERLAP, span->device), span->type, span->start, span->end);
+	nps_writer__lit(&t->w, ", \"args\": {}");
+	nps_trace__end(&t->w, "X");
+}
+
+static int os_lanes(struct trace *t)
 {
 	const struct nps_vec *calls = &t->r->proc->os_calls;
-	const char *arch = nps_json_str(cJSON_GetObjectItemCaseSensitive(t->m->json, "host"), "arch", "");
-	uint64_t pid = nps_layer_pid(t->r->proc->pid, SORT_OSRT, NPS_HOST_DEVICE);
 	struct nps_map seen = { 0 };
 	int err = 0;
 
 	if (calls->len)
-		nps_trace__layer(&t->w, pid, "OS Runtime API", "CPU", SORT_OSRT);
+		nps_trace__layer(&t->w, t->os_pid, "OS Runtime API", "CPU", SORT_OSRT);
 	for (size_t i = 0; !err && i < calls->len; i++)
-		err = thread_row(t, &seen, pid, NPS_AT(calls, struct nps_os_call, i).tid, "Thread", false);
-	for (size_t i = 0; !err && i < calls->len; i++) {
-		const struct nps_os_call *call = &NPS_AT(calls, struct nps_os_call, i);
-		const char *name = nps_syscall_name(arch, call->nr);
-		char number[32];
-
-		snprintf(number, sizeof(number), "syscall_%u", call->nr);
-		slice(t, name ? name : number, pid, call->tid, call->start, call->end);
-		nps_trace__end(&t->w, "X");
-		err = t->w.err;
-	}
+		err = thread_row(t, &seen, t->os_pid, NPS_AT(calls, struct nps_os_call, i).tid, "Thread", false);
 	nps_map__free(&seen);
+	return err;
+}
+
+static uint64_t os_time(const struct trace *t)
+{
+	return t->os < t->r->proc->os_calls.len ? NPS_AT(&t->r->proc->os_calls, struct nps_os_call, t->os).start : UINT64_MAX;
+}
+
+static void os_write(struct trace *t)
+{
+	const struct nps_os_call *call = &NPS_AT(&t->r->proc->os_calls, struct nps_os_call, t->os++);
+	const char *name = nps_syscall_name(t->arch, call->nr);
+	char number[32];
+
+	snprintf(number, sizeof(number), "syscall_%u", call->nr);
+	slice(t, name ? name : number, t->os_pid, call->tid, call->start, call->end);
+	nps_trace__end(&t->w, "X");
+}
+
+static uint64_t sched_time(const struct trace *t)
+{
+	return nps_sched__time(&t->sched);
+}
+
+static void sched_write(struct trace *t)
+{
+	nps_sched__write(&t->sched);
+}
+
+static const struct layer {
+	uint64_t (*time)(const struct trace *t); /* of its next event, UINT64_MAX after the last */
+	void (*write)(struct trace *t);
+} layers[] = {
+	{ cann_time, cann_write }, { hardware_time, hardware_write }, { comm_time, comm_write }, { comm_task_time, comm_task_write },
+	{ overlap_time, overlap_write }, { os_time, os_write }, { sched_time, sched_write },
+};
+
+/* Always the layer whose next event is the earliest. */
+static int merge(struct trace *t)
+{
+	while (!t->w.err) {
+		const struct layer *first = NULL;
+		uint64_t when = UINT64_MAX;
+
+		for (size_t i = 0; i < NPS_ARRAY_SIZE(layers); i++) {
+			uint64_t time = layers[i].time(t);
+
+			if (time < when) {
+				when = time;
+				first = &layers[i];
+			}
+		}
+		if (!first)
+			break;
+		first->write(t);
+	}
+	return t->w.err;
+}
+
+static int write_all(struct trace *t)
+{
+	int err = cann_lanes(t);
+
+	if (!err)
+		err = hardware_lanes(t);
+	if (!err) {
+		comm_lanes(t);
+		overlap_lanes(t);
+		err = os_lanes(t);
+	}
+	if (!err)
+		err = nps_sched__init(&t->sched, t->r, &t->w);
+	if (!err) {
+		skip_compute(t);
+		err = merge(t);
+	}
+	nps_sched__free(&t->sched);
 	return err;
 }
 
 int nps_export__trace(const struct nps_result *result, int dirfd)
 {
-	struct trace *t = calloc(1, sizeof(*t));
-	uint8_t *flows = calloc(result->proc->cann_order.len / 8 + 1, 1);
-	int err = t && flows ? 0 : -ENOMEM, closed;
+	const cJSON *host = cJSON_GetObjectItemCaseSensitive(result->model->json, "host");
+	struct trace t = { .r = result, .m = result->model, .cann_pid = nps_layer_pid(result->proc->pid, SORT_CANN, NPS_HOST_DEVICE),
+		.os_pid = nps_layer_pid(result->proc->pid, SORT_OSRT, NPS_HOST_DEVICE), .arch = nps_json_str(host, "arch", "") };
+	int err, closed;
 
+	t.flows = calloc(result->proc->cann_order.len / 8 + 1, 1);
+	if (!t.flows)
+		return -ENOMEM;
+	err = nps_writer__open(&t.w, dirfd, "trace_view.json");
 	if (!err) {
-		*t = (struct trace){ .r = result, .m = result->model, .cann = nps_layer_pid(result->proc->pid, SORT_CANN, NPS_HOST_DEVICE) };
-		err = nps_writer__open(&t->w, dirfd, "trace_view.json");
-	}
-	if (!err) {
-		nps_writer__lit(&t->w, "[");
-		if (!result->proc->cann.len) /* the card must not begin with a scheduling layer */
-			nps_trace__layer(&t->w, t->cann, "CANN", "CPU", SORT_CANN);
-		err = cann_layer(t);
-		if (!err)
-			err = hardware_layer(t, flows);
-		if (!err)
-			err = comm_layer(t, flows);
-		if (!err)
-			err = overlap_layer(t);
-		if (!err)
-			err = os_layer(t);
-		if (!err)
-			nps_export__sched(result, &t->w);
-		nps_writer__lit(&t->w, "]");
-		closed = nps_writer__close(&t->w);
+		nps_writer__lit(&t.w, "[");
+		err = write_all(&t);
+		nps_writer__lit(&t.w, "]");
+		closed = nps_writer__close(&t.w);
 		err = err ? err : closed;
 	}
-	free(flows);
-	free(t);
+	free(t.flows);
 	return err;
 }

@@ -301,8 +301,10 @@ static int make_logged(struct join *j, uint32_t *made)
 		struct nps_task *task;
 
 		made[i] = NPS_NONE;
-		if (!log[i].end || (sub == NPS_NONE && log[i].end < j->model->begin))
-			continue; /* unfinished, or over before the capture began */
+		/* unfinished; or not of this capture: over before it began, or begun after it ended */
+		if (!log[i].end ||
+		    (sub == NPS_NONE && (log[i].end < j->model->begin || log[i].start > j->model->end)))
+			continue;
 		task = nps_vec__push(&j->model->tasks);
 		if (!task || j->model->tasks.len >= NPS_NONE)
 			return -ENOMEM;

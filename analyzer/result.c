@@ -327,9 +327,38 @@ static void find_window(struct nps_result *r)
 		cover(r, NPS_AT(&p->steps, struct nps_step, i).start, NPS_AT(&p->steps, struct nps_step, i).end);
 }
 
+/* Rows of VEC, whose first field is a time, in its order. */
+static int sort_rows(struct nps_vec *vec)
+{
+	struct nps_vec keys, sorted;
+	size_t n = vec->len;
+	int err;
+
+	nps_vec__init(&keys, vec->dirfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, vec->dirfd, vec->elem);
+	err = n >= NPS_NONE ? -EOVERFLOW : nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	if (!err && n) {
+		struct nps_key *key = keys.data;
+
+		for (size_t i = 0; i < n; i++)
+			key[i] = (struct nps_key){ .key = *(uint64_t *)((char *)vec->data + i * vec->elem), .row = i };
+		nps_sort_keys(key, key + n, n);
+		for (size_t i = 0; i < n; i++)
+			memcpy((char *)sorted.data + i * vec->elem, (char *)vec->data + key[i].row * vec->elem, vec->elem);
+		nps_vec__free(vec);
+		*vec = sorted;
+	} else {
+		nps_vec__free(&sorted);
+	}
+	nps_vec__free(&keys);
+	return err;
+}
+
 int nps_result__init(struct nps_result *r, struct nps_model *model, uint32_t proc_row)
 {
-	const struct nps_proc *proc = &model->procs[proc_row];
+	struct nps_proc *proc = &model->procs[proc_row];
 	int err;
 
 	*r = (struct nps_result){ .model = model, .proc = proc, .proc_row = proc_row, .ntasks = proc->tasks };
@@ -350,6 +379,13 @@ int nps_result__init(struct nps_result *r, struct nps_model *model, uint32_t pro
 	for (uint32_t device = 0; !err && device < NPS_MAX_DEVICES; device++)
 		if (proc->devices >> device & 1)
 			err = analyse_device(r, device);
+	if (!err)
+		err = sort_rows(&r->overlap);
+	/* Events of different CPUs interleave in the session. */
+	if (!err)
+		err = sort_rows(&proc->os_calls);
+	if (!err)
+		err = sort_rows(&proc->runs);
 	return err;
 }
 

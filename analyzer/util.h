@@ -9,8 +9,9 @@
 #define NPS_NONE UINT32_MAX /* no row; also the vendor's "none" for ids */
 
 #define NPS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-#define NPS_MIN(a, b) ((a) < (b) ? (a) : (b))
-#define NPS_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Each argument once: they are called with side effects sooner or later. */
+#define NPS_MIN(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
+#define NPS_MAX(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
 
 /* Prints `npuscope: ` and one line to stderr. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

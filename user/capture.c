@@ -20,6 +20,7 @@
 #define TURN_MS 50
 #define SECOND 1000000000ULL
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
+#define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
 
 #define FOR_EACH_AGENT(c, p) \
@@ -382,6 +383,8 @@ static void finish(struct nps_capture *c)
 	uint64_t begin;
 
 	account_cpu(c);
+	nps_discover__disarm(c);
+	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
 		nps_agent_client__stop(p->agent);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);

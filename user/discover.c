@@ -187,6 +187,12 @@ int nps_discover__arm(struct nps_capture *c)
 	return err;
 }
 
+void nps_discover__disarm(struct nps_capture *c)
+{
+	c->armed = false;
+	nps_kernel_side__clear_targets(c->kernel);
+}
+
 static void add_child(pid_t pid, void *arg)
 {
 	nps_discover__add_tree(arg, pid);

@@ -223,6 +223,17 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(k->sched->maps.targets), &key) ? -errno : 0;
 }
 
+void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
+{
+	int fd = bpf_map__fd(k->sched->maps.targets);
+	uint32_t pid;
+
+	/* A process can fork while we delete: until none is left. */
+	while (!bpf_map_get_next_key(fd, NULL, &pid))
+		if (bpf_map_delete_elem(fd, &pid) && errno != ENOENT)
+			break;
+}
+
 int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 {
 	return k->cpus;

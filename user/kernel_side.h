@@ -37,6 +37,8 @@ void nps_kernel_side__detach(struct nps_kernel_side *k);
 
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags);
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
+/* All of them, those that the kernel side added itself too. */
+void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
