@@ -231,7 +231,7 @@ def _(view: TraceCopy) -> None:
     view.events.insert(0, dict(mark))
 
 
-@trace("events are out of order", "T11")
+@trace("events are out of order", "T11", "A")
 def _(view: TraceCopy) -> None:
     tasks = view.slices("Ascend Hardware")
     if len(tasks) < 2:

@@ -74,17 +74,21 @@ def d2(rank: Rank, check: Check) -> None:
 def d3(rank: Rank, check: Check) -> None:
     db = has(rank, "TASK", "CANN_API", "STRING_IDS")
     check.saw(one(db, "SELECT count(*) FROM TASK"))
+    seen = "" if rank.generation == "A" else f" AND connectionId != {NONE_ID}"
+    if rank.generation == "B":
+        check.note(f"{one(db, f'SELECT count(*) FROM TASK WHERE connectionId = {NONE_ID}')} tasks state that their launch"
+                   " was not seen")
     for link, name, start in db.execute(
             "SELECT connectionId, value, startNs FROM TASK LEFT JOIN STRING_IDS ON id = taskType WHERE connectionId"
-            " NOT IN (SELECT connectionId FROM CANN_API) AND ifnull(value, '') NOT LIKE 'PROFILING_%'"):
+            f" NOT IN (SELECT connectionId FROM CANN_API) AND ifnull(value, '') NOT LIKE 'PROFILING_%'{seen}"):
         check.fail(f"{name} at {start}: connection id {link} is not in CANN_API")
     for (start,) in db.execute(
             "SELECT TASK.startNs FROM TASK JOIN COMPUTE_TASK_INFO USING (globalTaskId) LEFT JOIN CANN_API"
-            " USING (connectionId) WHERE ifnull(CANN_API.type, 0) != 10000"):
+            f" USING (connectionId) WHERE ifnull(CANN_API.type, 0) != 10000{seen}"):
         check.fail(f"computing task at {start}: its connection id is not that of a node call")
     if "COMMUNICATION_OP" in rank.db_tables:
         for (start,) in db.execute("SELECT startNs FROM COMMUNICATION_OP WHERE connectionId NOT IN"
-                                   " (SELECT connectionId FROM CANN_API)"):
+                                   f" (SELECT connectionId FROM CANN_API){seen}"):
             check.fail(f"communication operator at {start}: connection id is not in CANN_API")
 
 
@@ -99,7 +103,8 @@ def d4(rank: Rank, check: Check) -> None:
         check.expect(node == kernels + ops, f"{node} node calls, {kernels} kernels and {ops} operators")
         check.expect(master == ops, f"{master} communication calls, {ops} operators")
     else:
-        linked = one(db, "SELECT count(DISTINCT connectionId) FROM TASK JOIN COMPUTE_TASK_INFO USING (globalTaskId)")
+        linked = one(db, "SELECT count(DISTINCT connectionId) FROM TASK JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
+                     f" WHERE connectionId != {NONE_ID}")
         check.expect(node >= linked, f"{node} node calls, {linked} launches of kernels")
         check.expect(master >= ops, f"{master} communication calls, {ops} operators")
     check.saw(kernels + ops)
@@ -113,9 +118,13 @@ def d5(rank: Rank, check: Check) -> None:
                  f"opId {ids[:10]}")
     if "COMMUNICATION_TASK_INFO" not in rank.db_tables:
         return
+    measured = "1" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
+        "globalTaskId NOT IN (SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds')"
     for ident, start, end, low, high in db.execute(
-            "SELECT o.opId, o.startNs, o.endNs, min(t.startNs), max(t.endNs) FROM COMMUNICATION_OP o"
-            " JOIN COMMUNICATION_TASK_INFO USING (opId) JOIN TASK t USING (globalTaskId) GROUP BY o.opId"):
+            "SELECT o.opId, o.startNs, o.endNs, ifnull(min(CASE WHEN m THEN t.startNs END), min(t.startNs)),"
+            " ifnull(max(CASE WHEN m THEN t.endNs END), max(t.endNs)) FROM COMMUNICATION_OP o"
+            f" JOIN (SELECT opId, globalTaskId, {measured} AS m FROM COMMUNICATION_TASK_INFO) USING (opId)"
+            " JOIN TASK t USING (globalTaskId) GROUP BY o.opId"):
         check.expect((start, end) == (low, high), f"operator {ident}: {start}..{end}, its tasks {low}..{high}")
     for (ident,) in db.execute("SELECT DISTINCT opId FROM COMMUNICATION_TASK_INFO WHERE opId NOT IN"
                                " (SELECT opId FROM COMMUNICATION_OP)"):
@@ -313,9 +322,11 @@ def w4(rank: Rank, check: Check) -> None:
         where = f"task {ident} ({source})"
         if start is None:
             check.fail(f"{where} is not in TASK")
-        for left, right in ((low, high), (end_low, end_high), (low, end_high)):
+        for left, right in ((low, high), (end_low, end_high)):
             if left is not None and right is not None and left > right:
                 check.fail(f"{where}: {left} > {right}")
+        if low is not None and end_high is not None and low >= end_high:
+            check.fail(f"{where}: ends by {end_high} and starts at {low} or later")
         if source == "host bounds" and start != end:
             check.fail(f"{where}: has a duration")
         if not source:

@@ -52,6 +52,8 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
     db = has(rank, "TASK", "COMPUTE_TASK_INFO", "CANN_API")
     spans: dict[tuple[int, str], Spans] = defaultdict(Spans)
     single = len(steps) == 1
+    bounded = "SELECT 0" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
+        "SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds'"
 
     def step_of(launch: Optional[int], start: int) -> Optional[str]:
         if single:
@@ -61,15 +63,17 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
 
     for start, end, device, launch in db.execute(
             "SELECT t.startNs, t.endNs, t.deviceId, a.startNs FROM TASK t JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
-            " LEFT JOIN CANN_API a USING (connectionId)"):
+            f" LEFT JOIN CANN_API a USING (connectionId) WHERE globalTaskId NOT IN ({bounded})"):
         step = step_of(launch, start)
         if step is not None:
             spans[device, step].compute.append((start, end))
     if "COMMUNICATION_OP" in rank.db_tables:
+        measured = " WHERE o.opId NOT IN (SELECT opId FROM COMMUNICATION_TASK_INFO GROUP BY opId" \
+            f" HAVING min(globalTaskId IN ({bounded})))" if "COMMUNICATION_TASK_INFO" in rank.db_tables else ""
         own = "o.deviceId" if rank.generation == "B" else str(next(iter(rank.devices), 0))
         for start, end, device, name, launch in db.execute(
                 f"SELECT o.startNs, o.endNs, {own}, value, a.startNs FROM COMMUNICATION_OP o"
-                " LEFT JOIN STRING_IDS ON id = opName LEFT JOIN CANN_API a USING (connectionId)"):
+                f" LEFT JOIN STRING_IDS ON id = opName LEFT JOIN CANN_API a USING (connectionId){measured}"):
             step = step_of(launch, start)
             if step is not None:
                 spans[device, step].communication.append((start, end))

@@ -46,8 +46,11 @@ def _kernel_spans(rank: Rank) -> Spans:
     """Computing and communication spans by (device, step); ns."""
     (table,) = need(rank, "kernel_details")
     spans: Spans = defaultdict(lambda: {"compute": [], "communication": [], "receive": []})
+    bounded = {(one.name, one.start) for one in rank.trace.collectives if one.bounded} if rank.trace else set()
     for row in table.dicts():
         start = us_to_ns(row["Start Time(us)"])
+        if (row["Name"], start) in bounded:
+            continue
         span = start, start + round(float(row["Duration(us)"]) * 1000)
         group = spans[row.get("Device_id", ""), row.get("Step Id", "")]
         communication = row["Accelerator Core"] in COMMUNICATION_CORES

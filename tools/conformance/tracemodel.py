@@ -19,7 +19,8 @@ from tracefile import Number, events, is_exact_us, us_to_ns
 PHASES = frozenset("MXICstf")
 TORCH_CATS = frozenset(("cpu_op", "python_function", "enqueue", "dequeue"))
 HOST_DEVICE = 31
-NO_CONTEXT = 0xFFFFFFFF
+HOST_BOUNDS = "host bounds"
+NO_CONTEXT = NO_CONNECTION = 0xFFFFFFFF
 KEPT = 5
 OVERLAP_LANES = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 HOST_LAYERS = frozenset(("CANN", "CPU Usage", "Memory Usage", "Network Usage", "Disk Usage", "OS Runtime API"))
@@ -37,6 +38,16 @@ class Slice(NamedTuple):
     name: str
     cat: Optional[str]
     args: Any                   # the arguments of device and CANN slices, else just the tuple of their keys
+
+    @property
+    def bounded(self) -> bool:
+        """Was the time of this task never measured?"""
+        return isinstance(self.args, dict) and self.args.get("time_source") == HOST_BOUNDS
+
+    @property
+    def unlinked(self) -> bool:
+        """Does this task state that its launch is unknown?"""
+        return isinstance(self.args, dict) and self.args.get("connection_id") == NO_CONNECTION
 
     @property
     def end(self) -> int:

@@ -128,7 +128,7 @@ class Comparison:
             tally.count["tasks_found"] += expected
             self._judge_times(tally, fact, task)
             launch = self.truth.launches.get(fact.launch)
-            if launch and not name_matches(launch, task.name):
+            if expected and launch and not name_matches(launch, task.name):
                 tally.note("name_mismatches", f"{_describe(task)} should be {expected_name(launch)}")
 
     def _missing_task(self, tally: Tally, fact: Task) -> None:
