@@ -144,6 +144,9 @@ enum { ACL_EVENT_SYNC = 1, ACL_EVENT_TIME_LINE = 8 };
 	  (dst, destMax, src, count, kind, stream)) \
 	F(aclError, aclrtMemset, (void *devPtr, size_t maxCount, int32_t value, size_t count), \
 	  (devPtr, maxCount, value, count)) \
+	F(aclError, aclrtMemsetAsync, \
+	  (void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream), \
+	  (devPtr, maxCount, value, count, stream)) \
 	F(aclError, aclrtBinaryLoadFromFile, (const char *path, void *options, aclrtBinHandle *handle), \
 	  (path, options, handle)) \
 	F(aclError, aclrtBinaryLoadFromData, \
@@ -153,6 +156,8 @@ enum { ACL_EVENT_SYNC = 1, ACL_EVENT_TIME_LINE = 8 };
 	F(aclError, aclrtBinaryGetFunction, \
 	  (const aclrtBinHandle handle, const char *kernelName, aclrtFuncHandle *function), \
 	  (handle, kernelName, function)) \
+	F(aclError, aclrtBinaryGetFunctionByEntry, \
+	  (aclrtBinHandle handle, uint64_t funcEntry, aclrtFuncHandle *function), (handle, funcEntry, function)) \
 	F(aclError, aclrtGetFunctionName, (aclrtFuncHandle function, uint32_t maxLen, char *name), \
 	  (function, maxLen, name)) \
 	F(aclError, aclrtLaunchKernel, \

@@ -102,6 +102,7 @@ rtError_t rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void 
 rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t cnt, rtRecudeKind_t kind,
 			rtDataType_t type, rtStream_t stream);
 rtError_t rtMemset(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt);
+rtError_t rtMemsetAsync(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt, rtStream_t stream);
 rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rtStream_t stream);
 
 rtError_t rtDevBinaryRegister(const rtDevBinary_t *bin, void **hdl);
@@ -115,6 +116,7 @@ rtError_t rtsBinaryLoadFromFile(const char *path, const void *options, rtBinHand
 rtError_t rtsBinaryLoadFromData(const void *data, uint64_t length, const void *options, rtBinHandle *handle);
 rtError_t rtsBinaryUnload(rtBinHandle handle);
 rtError_t rtsFuncGetByName(const rtBinHandle handle, const char *kernelName, rtFuncHandle *function);
+rtError_t rtsFuncGetByEntry(const rtBinHandle handle, uint64_t entry, rtFuncHandle *function);
 rtError_t rtsFuncGetName(const rtFuncHandle function, uint32_t maxLen, char *name);
 
 rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize, rtSmDesc_t *smDesc,

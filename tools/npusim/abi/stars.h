@@ -23,6 +23,9 @@ enum stars_type {
 #define STARS_FLIP 98		/* TS_TASK_TYPE of a PLACE_HOLDER */
 #define STARS_HOST_FUNC 72
 
+/* Only memory that is this process' own is touched; a peer's is not mapped here. */
+enum stars_dma { STARS_DMA_NONE, STARS_DMA_COPY, STARS_DMA_FILL /* with the low byte of src */ };
+
 struct stars_sqe {
 	uint8_t type;
 	uint8_t flags;
@@ -43,7 +46,7 @@ struct stars_sqe {
 		} notify;
 		struct {
 			uint64_t src, dst, len;
-			uint32_t copy;		/* addresses are the process' own: move the bytes */
+			uint32_t action;	/* what to do with the bytes, an enum stars_dma */
 		} dma;
 		struct {
 			uint64_t address, value;

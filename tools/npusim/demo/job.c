@@ -16,7 +16,7 @@ static volatile sig_atomic_t stop_signal;
 static struct rank self;
 static struct model *model;
 
-/* The step function, the way a tracer is told about it: external, not inlined, its first instruction the step's begin. */
+/* External and not inlined: a tracer takes its entry for the begin of the step. */
 void train_step(long step);
 
 void check(int err, const char *what)

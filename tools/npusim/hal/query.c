@@ -131,7 +131,7 @@ static int64_t system_count(struct device *d)
 	return (int64_t)ticks;
 }
 
-/* Share of the last second or so in which kernels ran is not modelled; a queue in work counts as busy. */
+/* All or nothing: there is a task in a queue, or there is none. */
 static int64_t utilisation(struct device *d)
 {
 	int64_t busy = 0;

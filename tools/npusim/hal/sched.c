@@ -148,8 +148,12 @@ void sched_submit(struct device *d, struct sq *q, const struct stars_sqe *sqe, u
 /* Only what the job handed over as its own memory is really moved. */
 static void move_bytes(const struct task *t)
 {
-	if ((type_of(t) == STARS_PCIE_DMA || type_of(t) == STARS_SDMA) && t->sqe.dma.copy)
+	bool dma = type_of(t) == STARS_PCIE_DMA || type_of(t) == STARS_SDMA;
+
+	if (dma && t->sqe.dma.action == STARS_DMA_COPY)
 		memcpy((void *)(uintptr_t)t->sqe.dma.dst, (const void *)(uintptr_t)t->sqe.dma.src, t->sqe.dma.len);
+	else if (dma && t->sqe.dma.action == STARS_DMA_FILL)
+		memset((void *)(uintptr_t)t->sqe.dma.dst, (int)(t->sqe.dma.src & 0xff), t->sqe.dma.len);
 	else if (type_of(t) == STARS_WRITE_VALUE)
 		*(volatile uint64_t *)(uintptr_t)t->sqe.write.address = t->sqe.write.value;
 }

@@ -22,6 +22,11 @@ aclError aclrtBinaryGetFunctionImpl(const aclrtBinHandle handle, const char *ker
 	return rtsFuncGetByName(handle, kernelName, function);
 }
 
+aclError aclrtBinaryGetFunctionByEntryImpl(aclrtBinHandle handle, uint64_t funcEntry, aclrtFuncHandle *function)
+{
+	return rtsFuncGetByEntry(handle, funcEntry, function);
+}
+
 aclError aclrtGetFunctionNameImpl(aclrtFuncHandle function, uint32_t maxLen, char *name)
 {
 	return rtsFuncGetName(function, maxLen, name);

@@ -123,6 +123,12 @@ aclError aclrtMemsetImpl(void *devPtr, size_t maxCount, int32_t value, size_t co
 	return rtMemset(devPtr, maxCount, (uint32_t)value, count);
 }
 
+aclError aclrtMemsetAsyncImpl(void *devPtr, size_t maxCount, int32_t value, size_t count, aclrtStream stream)
+{
+	TRUTH_CALL("aclrtMemsetAsync");
+	return rtMemsetAsync(devPtr, maxCount, (uint32_t)value, count, stream);
+}
+
 aclError aclrtValueWriteImpl(void *devAddr, uint64_t value, uint32_t flag, aclrtStream stream)
 {
 	TRUTH_CALL("aclrtValueWrite");

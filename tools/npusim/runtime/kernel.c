@@ -171,6 +171,15 @@ rtError_t rtsFuncGetByName(const rtBinHandle handle, const char *kernelName, rtF
 	return *function ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION;
 }
 
+/* What is found by tiling key has no name but the one made of the key. */
+rtError_t rtsFuncGetByEntry(const rtBinHandle handle, uint64_t entry, rtFuncHandle *function)
+{
+	if (!handle || !function)
+		return ACL_ERROR_RT_PARAM_INVALID;
+	*function = (void *)(uintptr_t)kernel_by_key(handle, entry);
+	return *function ? ACL_SUCCESS : ACL_ERROR_RT_MEMORY_ALLOCATION;
+}
+
 rtError_t rtsFuncGetName(const rtFuncHandle function, uint32_t maxLen, char *name)
 {
 	const struct kernel *k = function;

@@ -70,7 +70,8 @@ rtError_t rtMemcpy(void *dst, uint64_t destMax, const void *src, uint64_t cnt, r
 	return from_driver(halMemcpy(dst, destMax, (void *)(uintptr_t)src, cnt, NULL));
 }
 
-static rtError_t send_copy(uint8_t type, void *dst, const void *src, uint64_t cnt, bool copy, rtStream_t stream)
+static rtError_t send_dma(uint8_t type, void *dst, const void *src, uint64_t cnt, enum stars_dma action,
+			  rtStream_t stream)
 {
 	struct stream *s = stream_of(stream);
 	struct stars_sqe sqe = { .type = type };
@@ -80,7 +81,7 @@ static rtError_t send_copy(uint8_t type, void *dst, const void *src, uint64_t cn
 	sqe.dma.dst = (uintptr_t)dst;
 	sqe.dma.src = (uintptr_t)src;
 	sqe.dma.len = cnt;
-	sqe.dma.copy = copy;
+	sqe.dma.action = action;
 	return stream_send(s, &sqe, NULL, NULL);
 }
 
@@ -96,7 +97,7 @@ rtError_t rtMemcpyAsync(void *dst, uint64_t destMax, const void *src, uint64_t c
 
 	if (!dst || !src || cnt == 0 || cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_copy(copy_engine(kind), dst, src, cnt, true, stream);
+	return send_dma(copy_engine(kind), dst, src, cnt, STARS_DMA_COPY, stream);
 }
 
 rtError_t rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void *src, uint64_t cnt,
@@ -106,7 +107,7 @@ rtError_t rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void 
 
 	if (cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_copy(copy_engine(kind), dst, src, cnt, false, stream);
+	return send_dma(copy_engine(kind), dst, src, cnt, STARS_DMA_NONE, stream);
 }
 
 rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t cnt, rtRecudeKind_t kind,
@@ -118,7 +119,7 @@ rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t c
 	(void)type;
 	if (cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_copy(STARS_SDMA, dst, src, cnt, false, stream);
+	return send_dma(STARS_SDMA, dst, src, cnt, STARS_DMA_NONE, stream);
 }
 
 rtError_t rtMemset(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt)
@@ -128,6 +129,15 @@ rtError_t rtMemset(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt)
 	for (uint64_t i = 0; i < cnt; i++)
 		((volatile uint8_t *)devPtr)[i] = (uint8_t)value;
 	return ACL_SUCCESS;
+}
+
+rtError_t rtMemsetAsync(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt, rtStream_t stream)
+{
+	TRUTH_CALL("rtMemsetAsync");
+
+	if (!devPtr || cnt == 0 || cnt > destMax)
+		return ACL_ERROR_RT_PARAM_INVALID;
+	return send_dma(STARS_SDMA, devPtr, (const void *)(uintptr_t)value, cnt, STARS_DMA_FILL, stream);
 }
 
 rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rtStream_t stream)
