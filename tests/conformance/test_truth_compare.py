@@ -75,7 +75,8 @@ def perfect() -> dict[str, Any]:
                               "level": "node" if name in KERNEL else "acl", "name": "launch"})
         model["tasks"].append({"task": index, "link": 100 + index, "name": shown, "start": real(at + 100),
                                "end": real(at + 150), "kernel": name in KERNEL, "bounds": None})
-    model["steps"] = [{"id": number, "start": real(begin), "end": real(end)} for number, begin, end in STEPS[1:3]]
+    model["steps"] = [{"id": step[0], "start": real(step[1]), "end": real(after[1])}
+                      for step, after in zip(STEPS[1:3], STEPS[2:4])]
     for task in model["tasks"]:
         at = LAUNCHES[task["task"]][4]
         task["step"] = next((str(n) for n, begin, end in STEPS[1:3] if begin <= at < end), "")
@@ -207,7 +208,7 @@ CASES: list[tuple[str, Callable[[dict[str, Any]], None], int, int, dict[str, Any
     ("bounds too late", bounds(30_120, 30_500), 0, 1, {"bounds_tasks": 1, "bounds_violations": 1}, "text db"),
     ("bounds too early", bounds(30_020, 30_090), 0, 1, {"bounds_violations": 1}, "text db"),
     ("lost step", drop("steps", 1), 0, 1, {"steps_found": 1}, "text db"),
-    ("step end off by 7 us", put("steps", 1, end=real(150_007)), 0, 0, {"step_boundary_error_us_max": 7.007}, "text db"),
+    ("step end off by 7 us", put("steps", 1, end=real(890_007)), 0, 0, {"step_boundary_error_us_max": 7.007}, "text db"),
     ("kernel in the wrong step", put("tasks", 1, step="5"), 0, 1, {"step_assignment_errors": 1}, "text"),
     ("kernel without its step", put("tasks", 1, step=""), 0, 1, {"step_assignment_errors": 1}, "text"),
 ]

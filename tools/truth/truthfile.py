@@ -97,6 +97,7 @@ class Truth:
         self.tasks: list[Task] = []
         self.ops: list[Op] = []
         self.steps: list[Step] = []
+        self.collectives: dict[int, list[tuple[int, int]]] = defaultdict(list)      # tid -> begin, end; raw ns
         samples: list[tuple[int, int, int]] = []
         self.complete = all([self._read(path, samples) for path in paths])
         if not self.pid:
@@ -135,12 +136,25 @@ class Truth:
             self.ops.append(Op(int(field[1]), field[2], field[3], int(field[4]), int(field[5]), int(field[6])))
         elif kind == "step":
             self.steps.append(Step(int(field[1]), int(field[2]), int(field[3])))
+        elif kind == "collective":
+            self.collectives[int(field[1])].append((int(field[3]), int(field[4])))
         elif kind == "clock":
             samples.append((int(field[1]), int(field[2]), int(field[3])))
         elif kind == "proc":
             self.pid = int(field[1])
             self.rank = None if field[2] == "-" else int(field[2])
         return kind == "end"
+
+    def collective_spans(self) -> dict[int, tuple[int, int]]:
+        """Launch id -> raw begin and end of the collective call that made it."""
+        result: dict[int, tuple[int, int]] = {}
+        lanes = {tid: sorted(spans) for tid, spans in self.collectives.items()}
+        starts = {tid: [span[0] for span in spans] for tid, spans in lanes.items()}
+        for launch in self.launches.values():
+            place = bisect_right(starts.get(launch.tid, []), launch.begin) - 1
+            if place >= 0 and launch.begin <= lanes[launch.tid][place][1]:
+                result[launch.ident] = lanes[launch.tid][place]
+        return result
 
     def first_phase_begin(self) -> dict[int, int]:
         """Launch id -> raw ns at which the first phase of its aclnn operator began.
