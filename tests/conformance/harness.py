@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The little that the tests of this folder share: run, count, report."""
 
 from __future__ import annotations

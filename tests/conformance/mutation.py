@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a mutation works on: a private copy of one result folder."""
 
 from __future__ import annotations

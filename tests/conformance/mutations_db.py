@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Single faults in a db export and in the folder itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Single faults in a text export."""
 
 from __future__ import annotations
@@ -356,6 +357,12 @@ def _sum_row(copy: Copy) -> None:
     copy.cell("memory_record", row, "Total Allocated(MB)", add(1))
 
 
+def _preparing(copy: Copy) -> None:
+    with copy.trace() as view:
+        view.all(lambda one: one["ph"] == "X" and one["name"].startswith("ProfilerStep#"))
+    copy.cell("step_trace_time", 1, "Preparing", add(5))
+
+
 def _released(copy: Copy) -> None:
     row = copy.row_where("operator_memory", lambda cells: bool(cells["Release Time(us)"].strip()))
     copy.cell("operator_memory", row, "Duration(us)", add(1))
@@ -378,6 +385,7 @@ MUTATIONS += [
     Mutation("a sample of a module is gone", "C12", _drop_row("npu_module_mem", 1)),
     Mutation("a sum of memory is wrong", "C10", _sum_row),
     Mutation("a memory duration is wrong", "C11", _released),
+    Mutation("Preparing is wrong", "C15", _preparing),
 ]
 csv("a timestamp is quoted", "R2", "kernel_details", 2, "Start Time(us)", lambda text: f'"{text}"')
 csv("a timestamp is rounded", "R2", "kernel_details", 2, "Start Time(us)", lambda text: text[:-2])
@@ -394,7 +402,6 @@ csv("a variance is wrong", "C6", "api_statistic", 1, "Variance", lambda text: st
 csv("a step id is wrong", "C14", "kernel_details", 2, "Step Id", lambda text: "777")
 csv("Overlapped is wrong", "C14", "step_trace_time", 1, "Overlapped", add(1))
 csv("Stage is wrong", "C14", "step_trace_time", 1, "Stage", add(5))
-csv("Preparing is wrong", "C15", "step_trace_time", 1, "Preparing", add(5))
 csv("Computing is wrong", "C16", "step_trace_time", 1, "Computing", add(5))
 csv("a device is wrong", "R4", "memory_record", 1, "Device Type", lambda text: "NPU:9")
 csv("a device id is wrong", "R4", "kernel_details", 1, "Device_id", lambda text: "9")

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Damages copies of good results, one fault at a time, and asserts that the checker finds it.
 
 Results to use: the folders given as arguments, else those of NPUSCOPE_REFERENCE_DATA

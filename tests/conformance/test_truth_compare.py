@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks tools/truth/compare on a small truth and results with known errors."""
 
 from __future__ import annotations

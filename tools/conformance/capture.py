@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """A result folder: which files it has, which generation wrote them."""
 
 from __future__ import annotations

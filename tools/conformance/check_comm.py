@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of communication.json, communication_matrix.json and their tables (J1..J7)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the CSV files: headers (H1), syntax (R1..R5) and contents (C1..C13)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the profiler database's contents: D1..D9, D12..D14, W1..W4."""
 
 from __future__ import annotations
@@ -121,11 +122,14 @@ def d5(rank: Rank, check: Check) -> None:
     measured = "1" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
         "globalTaskId NOT IN (SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds')"
     for ident, start, end, low, high in db.execute(
-            "SELECT o.opId, o.startNs, o.endNs, ifnull(min(CASE WHEN m THEN t.startNs END), min(t.startNs)),"
-            " ifnull(max(CASE WHEN m THEN t.endNs END), max(t.endNs)) FROM COMMUNICATION_OP o"
+            "SELECT o.opId, o.startNs, o.endNs, min(CASE WHEN m THEN t.startNs END),"
+            " max(CASE WHEN m THEN t.endNs END) FROM COMMUNICATION_OP o"
             f" JOIN (SELECT opId, globalTaskId, {measured} AS m FROM COMMUNICATION_TASK_INFO) USING (opId)"
             " JOIN TASK t USING (globalTaskId) GROUP BY o.opId"):
-        check.expect((start, end) == (low, high), f"operator {ident}: {start}..{end}, its tasks {low}..{high}")
+        if low is None:
+            check.expect(start == end, f"operator {ident}: {start}..{end}, none of its tasks was measured")
+        else:
+            check.expect((start, end) == (low, high), f"operator {ident}: {start}..{end}, its tasks {low}..{high}")
     for (ident,) in db.execute("SELECT DISTINCT opId FROM COMMUNICATION_TASK_INFO WHERE opId NOT IN"
                                " (SELECT opId FROM COMMUNICATION_OP)"):
         check.fail(f"COMMUNICATION_TASK_INFO: operator {ident} does not exist")

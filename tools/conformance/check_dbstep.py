@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the steps in the databases: D10, D11."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the folder itself: F1..F6, G1."""
 
 from __future__ import annotations

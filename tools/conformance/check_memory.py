@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the memory tables C10..C12."""
 
 from __future__ import annotations

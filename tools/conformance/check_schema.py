@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of the databases' form: S1..S5."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks that a text and a db export of one session say the same: X1..X6."""
 
 from __future__ import annotations

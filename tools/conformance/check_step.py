@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of step_trace_time (C14..C16)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks of trace_view.json: T1..T11 and what MindStudio Insight needs (V1..V12)."""
 
 from __future__ import annotations
@@ -381,6 +382,8 @@ def v11(rank: Rank, check: Check) -> None:
 @RULES.rule("V12", "a task whose time is only bounded says so, within consistent bounds")
 def v12(rank: Rank, check: Check) -> None:
     trace = need(rank)
+    for one in trace.collectives + trace.planes:
+        check.expect(not one.bounded or one.length == 0, f"{one.name} at {one.start}: bounded, but has a duration")
     keys = ("start_low_us", "start_high_us", "end_low_us", "end_high_us")
     for one in trace.hardware:
         if not one.bounded:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The exact header lines of the text files, per generation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Arithmetic on sets of half-open intervals."""
 
 from __future__ import annotations

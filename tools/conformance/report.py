@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Checks by id, what they examined, and what they found."""
 
 from __future__ import annotations

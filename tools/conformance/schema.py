@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Tables of the profiler database and of analysis.db, as data.
 
 One string a table: columns in order with their types, `*` marks the primary

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Incremental reader of Chrome trace files.
 
 A trace_view.json of a real job is hundreds of megabytes, so events are decoded

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """The scanned form of a trace_view.json: everything the checks need, in one pass.
 
 What can be judged event by event is judged here and kept as a `Flaw`; slices

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Holds the results of a capture against the truth."""
 
 from __future__ import annotations
@@ -187,7 +188,11 @@ class Comparison:
     def _judge_steps(self, tally: Tally) -> None:
         clock, window = self.truth.clock, self.window
         steps = sorted(self.truth.steps, key=lambda step: step.begin)
-        whole = [step for step in steps if self._inside(step.begin, step.end)]
+        # A step reaches to the beginning of the next: what the job does in between belongs to it,
+        # and one that nothing follows has no end that could be seen.
+        following = {step.number: after.begin for step, after in zip(steps, steps[1:])}
+        whole = [step for step in steps if step.number in following
+                 and self._inside(step.begin, following[step.number])]
         for step in steps:
             outside = clock.mono(step.end) <= window.begin or clock.mono(step.begin) >= window.end
             length = (step.end - step.begin) / 1e6
@@ -198,12 +203,10 @@ class Comparison:
         tally.count["steps_expected"] += len(whole)
         pairs = self._pair_steps(whole)
         tally.count["steps_found"] += len(pairs)
-        following = {step.number: after.begin for step, after in zip(steps, steps[1:])}
         for step, told in pairs:
-            # A step reaches to the beginning of the next: what the job does in between belongs to it.
             if told.start is not None:
                 tally.boundary_errors.append(abs(told.start - self.real(step.begin)) / 1000)
-            if told.end is not None and step.number in following:
+            if told.end is not None:
                 tally.boundary_errors.append(abs(told.end - self.real(following[step.number])) / 1000)
         offsets = {int(told.ident) - step.number for step, told in pairs if told.ident.isdigit()}
         offset = offsets.pop() if len(offsets) == 1 else 0

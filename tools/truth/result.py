@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """What a capture says: device tasks, their launches and steps, from text or db.
 
 Both forms become the same rows, so that the comparison does not know which one

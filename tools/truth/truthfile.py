@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: BSD-2-Clause
 """Reader of npusim's truth files (tools/npusim/TRUTH.md)."""
 
 from __future__ import annotations
