@@ -20,11 +20,13 @@ struct {
 	__type(value, struct open_syscall);
 } syscalls SEC(".maps");
 
-/* Mapping code is how a library arrives: the reader then looks for new ones. */
+/* Mapping code is how a library arrives, and a memfd how our helper does: the reader then looks. */
 #if defined(__TARGET_ARCH_x86)
 #define NR_MMAP 9
+#define NR_MEMFD_CREATE 319
 #else
 #define NR_MMAP 222
+#define NR_MEMFD_CREATE 279
 #endif
 #define PROT_EXEC 4
 
@@ -107,7 +109,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 		e->args[2] = s->args[2];
 		e->args[3] = ret;
 		flags = wake_flag(ring);
-		if (s->nr == NR_MMAP && (s->args[2] & PROT_EXEC))
+		if ((s->nr == NR_MMAP && (s->args[2] & PROT_EXEC)) || s->nr == NR_MEMFD_CREATE)
 			flags = BPF_RB_FORCE_WAKEUP;
 		bpf_ringbuf_submit(e, flags);
 	}

@@ -173,9 +173,13 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 		if (how != NPS_SLOT_NONE)
 			v = argument(ctx, spec->slot[i].arg);
 		if (how == NPS_SLOT_STR) {
-			v = intern(st, pid, v);
-			if (!v)
+			__u64 id = intern(st, pid, v);
+
+			/* A literal whose page is not in memory yet: we may not wait for it, the reader may. */
+			if (!id)
 				fault(flags, i);
+			else
+				v = id;
 		}
 		args[i] = v;
 	}

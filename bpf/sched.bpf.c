@@ -76,17 +76,20 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	bpf_map_update_elem(&named, &tid, &mark, BPF_ANY);
 }
 
+#define STATE_DEAD 0x80 /* TASK_DEAD of the kernel, since 4.14 */
+
 static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 pid, __u32 next_tid,
-				     __u64 now)
+				     __u32 state, __u64 now)
 {
 	struct sched_state *st = bpf_map_lookup_elem(&scheds, &tid);
 	struct sched_state fresh = { .off = now };
 	struct nps_event *e;
-	__u32 state = task_state(prev);
 	void *ring;
 
 	if (!st) {
-		bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
+		/* A dead thread was accounted for when it exited, and never comes back. */
+		if (!(state & STATE_DEAD))
+			bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
 		return;
 	}
 	if (st->on) {
@@ -134,7 +137,7 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	prev_tid = BPF_CORE_READ(prev, pid);
 	next_tid = BPF_CORE_READ(next, pid);
 	if (out) {
-		left_cpu(prev, prev_tid, prev_pid, next_tid, now);
+		left_cpu(prev, prev_tid, prev_pid, next_tid, task_state(prev), now);
 		send_comm(prev, prev_tid, prev_pid);
 		if (next_tid)
 			send_comm(next, next_tid, next_pid);
@@ -226,9 +229,13 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *t = (struct task_struct *)ctx->args[0];
 	__u32 pid = BPF_CORE_READ(t, tgid);
 	__u32 tid = BPF_CORE_READ(t, pid);
+	__u32 flags = target_flags(pid);
 
-	if (!target_flags(pid))
+	if (!flags)
 		return 0;
+	/* The thread's last stretch ends here: of the last thread no switch will be seen. */
+	if (with_sched && (flags & NPS_TARGET_OSRT))
+		left_cpu(t, tid, pid, 0, STATE_DEAD, bpf_ktime_get_ns());
 	bpf_map_delete_elem(&scheds, &tid);
 	/* The last thread takes the process with it. */
 	if (BPF_CORE_READ(t, signal, live.counter) == 0) {

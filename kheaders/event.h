@@ -55,7 +55,8 @@ struct nps_event {
 	__u64 args[4];
 };
 
-/* A slot could not be read from the job's memory; its bit is 1 << slot. */
+/* A slot could not be read from the job's memory; its bit is 1 << slot. In the rings, a text that
+ * could not be read is its address; the reader tries again, and in a session file it is 0. */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
 

@@ -106,9 +106,11 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		if (p)
 			nps_discover__scan(c, p);
 		break;
+	case NPS_NOTICE_SUBMITS:
 	case NPS_NOTICE_DEVICE:
 		if (!p)
 			break;
+		p->submits |= n->what == NPS_NOTICE_SUBMITS;
 		if (!p->agent) /* its helper may have come after we looked */
 			nps_discover__scan(c, p);
 		if (p->agent)
@@ -354,7 +356,7 @@ static void say_what_is_missing(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p && cann; p = p->next) {
 		char reason[160];
 
-		if (!p->has_cann || c->opts->task_source == NPS_TASKS_HOST ||
+		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST ||
 		    (p->agent && nps_agent_client__delivered(p->agent)))
 			continue;
 		snprintf(reason, sizeof(reason), "%s", p->agent_reason);

@@ -26,6 +26,7 @@ struct nps_process {
 	cJSON *maps; /* array: executable mappings, as of the last scan */
 	cJSON *symbols; /* array: functions whose address a launch named */
 	bool has_cann;
+	bool submits; /* tasks to a device */
 	bool alive;
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
 	struct nps_agent_client *agent; /* NULL: none */

@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "catalog.h"
@@ -25,7 +26,7 @@
 #define LOSS_NS 1000000000ULL
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
-#define STUB_SLOTS 4096 /* power of two */
+#define SEEN_SLOTS 4096 /* power of two */
 #define PROT_EXEC_ARG 4
 
 struct buffer {
@@ -48,7 +49,7 @@ struct nps_reader {
 	atomic_bool stop;
 	atomic_ullong kinds[8], bytes;
 	uint64_t hits[NPS_PROBE_MAX];
-	uint64_t stubs[STUB_SLOTS];
+	uint64_t seen[SEEN_SLOTS];
 	int notice_fd;
 	pthread_mutex_t lock;
 	struct nps_notice notices[MAX_NOTICES];
@@ -87,11 +88,11 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 	return taken;
 }
 
-/* A set that forgets: at worst an address is named twice. */
-static bool stub_is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
+/* A set that forgets: at worst something is told twice. */
+static bool is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
 {
-	uint64_t key = address ^ (uint64_t)pid << 48;
-	uint64_t *slot = &r->stubs[(key * 0x9e3779b97f4a7c15ULL) >> 52 & (STUB_SLOTS - 1)];
+	uint64_t key = address ^ (uint64_t)pid << 40;
+	uint64_t *slot = &r->seen[(key * 0x9e3779b97f4a7c15ULL) >> 52 & (SEEN_SLOTS - 1)];
 
 	if (*slot == key)
 		return false;
@@ -109,7 +110,7 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	case NPS_PROBE_RT_LAUNCH:
 	case NPS_PROBE_RT_LAUNCH_FLAG:
 	case NPS_PROBE_RT_LAUNCH_FLAG_V2:
-		if (stub_is_new(r, e->pid, e->args[0]))
+		if (is_new(r, e->pid, e->args[0]))
 			notify(r, NPS_NOTICE_STUB, e, e->args[0]);
 		break;
 	}
@@ -117,8 +118,10 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 
 #if defined(__x86_64__)
 #define NR_MMAP 9
+#define NR_MEMFD_CREATE 319
 #else
 #define NR_MMAP 222
+#define NR_MEMFD_CREATE 279
 #endif
 
 static void look_at(struct nps_reader *r, const struct nps_event *e)
@@ -132,9 +135,11 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		break;
 	case NPS_EV_SQE:
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
+		if (is_new(r, e->pid, 0))
+			notify(r, NPS_NOTICE_SUBMITS, e, 0);
 		break;
 	case NPS_EV_SYSCALL:
-		if (e->probe == NR_MMAP && (e->args[2] & PROT_EXEC_ARG) && e->ret >= 0)
+		if ((e->probe == NR_MMAP && (e->args[2] & PROT_EXEC_ARG)) || e->probe == NR_MEMFD_CREATE)
 			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
 		break;
 	case NPS_EV_PROC:
@@ -143,6 +148,61 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 						      NPS_NOTICE_EXIT,
 		       e, e->args[0]);
 		break;
+	}
+}
+
+static const struct {
+	struct nps_slot slot[4];
+} catalog[NPS_PROBE_MAX] = {
+#define SLOTS(id, symbol, lib, layer, flags, s0, s1, s2, s3) \
+	[NPS_PROBE_##id] = { { { s0 }, { s1 }, { s2 }, { s3 } } },
+	NPS_CATALOG(SLOTS)
+#undef SLOTS
+};
+
+static uint64_t fnv1a(const char *s)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (; *s; s++)
+		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
+	return h;
+}
+
+static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size);
+
+/* Text of the job that the kernel side could not read; 0 if we cannot either. */
+static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
+{
+	struct nps_string s = { .kind = NPS_STR_TEXT, .pid = e->pid, .time = e->start };
+	struct iovec to = { s.text, sizeof(s.text) - 1 };
+	struct iovec from = { (void *)(uintptr_t)address, sizeof(s.text) - 1 };
+	uint64_t page_left = 4096 - (address & 4095);
+	ssize_t n = process_vm_readv(e->pid, &to, 1, &from, 1, 0);
+
+	if (n <= 0 && page_left < from.iov_len) { /* the text can end just before a hole */
+		to.iov_len = from.iov_len = page_left;
+		n = process_vm_readv(e->pid, &to, 1, &from, 1, 0);
+	}
+	if (n <= 0)
+		return 0;
+	s.text[n] = '\0';
+	s.len = strlen(s.text);
+	s.id = fnv1a(s.text);
+	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
+	return s.id;
+}
+
+static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
+{
+	if ((e->kind != NPS_EV_API && e->kind != NPS_EV_MARK) || !e->flags || e->probe >= NPS_PROBE_MAX)
+		return;
+	for (int i = 0; i < 4; i++) {
+		if (!(e->flags & NPS_F_SLOT_FAULT(i)) || catalog[e->probe].slot[i].how != NPS_SLOT_STR)
+			continue;
+		e->args[i] = e->args[i] ? read_text(r, e, e->args[i]) : 0;
+		if (e->args[i])
+			e->flags &= ~NPS_F_SLOT_FAULT(i);
 	}
 }
 
@@ -167,6 +227,7 @@ static int take(void *ctx, void *data, size_t size)
 	struct buffer *b = ctx;
 	struct nps_reader *r = b->reader;
 	const struct nps_event *e = data;
+	struct nps_event copy;
 	int kind;
 
 	if (size == sizeof(struct nps_string)) {
@@ -176,7 +237,9 @@ static int take(void *ctx, void *data, size_t size)
 		if (e->pid == r->own_pid)
 			return 0; /* the calibration's */
 		look_at(r, e);
-		put(b, &r->s->events, NPS_CHUNK_EVENTS, data, size);
+		copy = *e;
+		read_missing_texts(r, &copy);
+		put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
 		kind = e->kind;
 	} else {
 		return 0;

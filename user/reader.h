@@ -20,6 +20,7 @@ enum nps_notice_what {
 	NPS_NOTICE_EXIT, /* arg = exit code, time = when */
 	NPS_NOTICE_CODE_MAPPED, /* a library may have come */
 	NPS_NOTICE_DEVICE, /* a device was set */
+	NPS_NOTICE_SUBMITS, /* the process submitted its first task */
 	NPS_NOTICE_STUB, /* arg = address of a kernel's stub function, seen for the first time */
 };
 
