@@ -76,7 +76,8 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	bpf_map_update_elem(&named, &tid, &mark, BPF_ANY);
 }
 
-#define STATE_DEAD 0x80 /* TASK_DEAD of the kernel, since 4.14 */
+#define STATE_TASK_DEAD 0x80 /* at the last switch of a thread, since Linux 4.14 */
+#define STATE_EXIT_DEAD 0x10 /* what we call its last stretch: X in the kernel's own letters */
 
 static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 pid, __u32 next_tid,
 				     __u32 state, __u64 now)
@@ -88,7 +89,7 @@ static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 
 
 	if (!st) {
 		/* A dead thread was accounted for when it exited, and never comes back. */
-		if (!(state & STATE_DEAD))
+		if (!(state & STATE_TASK_DEAD))
 			bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
 		return;
 	}
@@ -105,8 +106,7 @@ static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 
 			e->args[0] = st->off;
 			e->args[1] = st->runnable;
 			e->args[2] = bpf_get_smp_processor_id() | (__u64)next_tid << 32;
-			e->args[3] = state |
-				     (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
+			e->args[3] = state | (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
 			bpf_ringbuf_submit(e, wake_flag(ring));
 		}
 	}
@@ -235,7 +235,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	/* The thread's last stretch ends here: of the last thread no switch will be seen. */
 	if (with_sched && (flags & NPS_TARGET_OSRT))
-		left_cpu(t, tid, pid, 0, STATE_DEAD, bpf_ktime_get_ns());
+		left_cpu(t, tid, pid, 0, STATE_EXIT_DEAD, bpf_ktime_get_ns());
 	bpf_map_delete_elem(&scheds, &tid);
 	/* The last thread takes the process with it. */
 	if (BPF_CORE_READ(t, signal, live.counter) == 0) {
