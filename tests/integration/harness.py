@@ -1,0 +1,596 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the integration tests share: jobs that are always cleaned up, runs of npuscope with a
+time limit, an independent decoder of session files, and a look at what is left in the kernel.
+
+A test is a function decorated with @test; it gets a Case. Outcomes are printed as
+`PASS name`, `FAIL name: reason`, `SKIP name: reason`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import fnmatch
+import json
+import os
+import re
+import select
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from pathlib import Path
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("NPUSCOPE_BUILD", ROOT / "build"))
+NPUSCOPE = BUILD / "npuscope"
+SANITIZED = BUILD / "san" / "npuscope"
+AGENT = BUILD / "libnpuscope_agent.so"
+SIM = ROOT / "build" / "npusim" / "Ascend"
+JOBS = ROOT / "build" / "jobs"
+JOB_SOURCES = ROOT / "tests" / "integration" / "jobs"
+
+TEST_SECONDS = 150  # for one test unless it says otherwise
+WAIT_SECONDS = 60  # for one thing to happen on a busy machine
+
+DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3  # exit status of npuscope
+
+SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior)Sanitizer|: runtime error: ")
+
+
+class Skip(Exception):
+    """The test cannot run here; the text says what is missing."""
+
+
+class TooLong(BaseException):
+    """A test exceeded its time. Not an Exception: no test may swallow it."""
+
+
+# ---- tests and their outcomes ------------------------------------------------
+
+_tests: list[tuple[str, Callable[["Case"], None], int]] = []
+
+
+def test(function: Optional[Callable[["Case"], None]] = None, *, seconds: int = TEST_SECONDS) -> Any:
+    """Decorator: this function is a test."""
+    def register(f: Callable[["Case"], None]) -> Callable[["Case"], None]:
+        _tests.append((f.__name__, f, seconds))
+        return f
+    return register(function) if function else register
+
+
+def add_test(name: str, function: Callable[["Case"], None], seconds: int = TEST_SECONDS) -> None:
+    """Register a test that a table made."""
+    _tests.append((name, function, seconds))
+
+
+def _on_alarm(_signal: int, _frame: Any) -> None:
+    raise TooLong()
+
+
+def _outcome(name: str, function: Callable[["Case"], None], seconds: int) -> bool:
+    case = Case(name)
+    signal.signal(signal.SIGALRM, _on_alarm)
+    signal.alarm(seconds)
+    try:
+        function(case)
+        case.finish()
+    except Skip as why:
+        print(f"SKIP {name}: {why}")
+        return True
+    except TooLong:
+        print(f"FAIL {name}: took more than {seconds} s")
+        traceback.print_exc()
+    except AssertionError as error:
+        print(f"FAIL {name}: {_one_line(error) or _where()}")
+        traceback.print_exc()
+    except Exception as error:  # a broken test is a failed test
+        print(f"FAIL {name}: {type(error).__name__}: {_one_line(error)}")
+        traceback.print_exc()
+    else:
+        print(f"PASS {name}")
+        return True
+    finally:
+        signal.alarm(0)
+        case.clean_up()
+    return False
+
+
+def _one_line(error: BaseException) -> str:
+    return " | ".join(str(error).split("\n"))[:1000]
+
+
+def _where() -> str:
+    frame = traceback.extract_tb(sys.exc_info()[2])[-1]
+    return f"{frame.line} ({Path(frame.filename).name}:{frame.lineno})"
+
+
+def main() -> int:
+    """Run the tests whose names match the patterns on the command line, or all. The exit status."""
+    patterns = sys.argv[1:] or ["*"]
+    chosen = [t for t in _tests if any(fnmatch.fnmatch(t[0], p) for p in patterns)]
+    # Orphans of a job become our children, so that they can be found and ended.
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    good = [_outcome(*t) for t in chosen]
+    return 0 if good and all(good) else 1
+
+
+# ---- what a test needs ---------------------------------------------------------
+
+def need(condition: bool, what: str) -> None:
+    """Skip unless."""
+    if not condition:
+        raise Skip(f"needs {what}")
+
+
+def need_root() -> None:
+    need(os.geteuid() == 0, "root: probes are loaded into the kernel")
+
+
+def need_program(name: str, package: str) -> str:
+    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
+    need(path is not None, f"{name}: package {package}")
+    return str(path)
+
+
+def need_npusim() -> None:
+    need((SIM / "bin" / "npusim-train").exists(), "build/npusim: make npusim")
+
+
+def need_job(name: str) -> Path:
+    need((JOBS / name).exists(), f"build/jobs/{name}: make jobs")
+    return JOBS / name
+
+
+def need_mounts() -> None:
+    need_root()
+    need_program("unshare", "util-linux")
+
+
+# ---- files with a number of bytes that a job prints, results, sessions ----------
+
+Arg = Union[str, Path, int]
+
+
+def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] = (), **more: Arg) -> dict[str, str]:
+    """Environment of a job."""
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
+    path = [str(p) for p in libs]
+    if sim:
+        cann = SIM / "cann"
+        driver = SIM / "driver" / "lib64"
+        path += [str(cann.resolve() / "latest" / "lib64")] if not (cann / "lib64").exists() else [str(cann / "lib64")]
+        path += [str(driver / "driver"), str(driver / "common")]
+        env["ASCEND_HOME_PATH"] = str(cann)
+    if path:
+        env["LD_LIBRARY_PATH"] = ":".join(path)
+    if agent:
+        env["LD_PRELOAD"] = str(AGENT)
+    env.update({k: str(v) for k, v in more.items()})
+    return env
+
+
+class Result:
+    """What became of a run of npuscope."""
+
+    def __init__(self, argv: Sequence[str], status: int, out: str, err: str) -> None:
+        self.argv, self.status, self.out, self.err = argv, status, out, err
+        assert not SANITIZER.search(err), f"sanitizer: {err}"
+
+    @property
+    def session(self) -> "Session":
+        """The session whose path `record` printed."""
+        found = re.search(r"^/.*/npuscope_[^/\n]+$", self.out, re.M)
+        assert found, f"no session in the output: {self}"
+        return Session(Path(found.group(0)))
+
+    @property
+    def complaints(self) -> list[str]:
+        """Lines on stderr without the tables that `record` prints."""
+        return [line for line in self.err.splitlines() if line.startswith("npuscope: ")]
+
+    def expect(self, *statuses: int) -> "Result":
+        """Fail unless the exit status is one of these."""
+        assert self.status in statuses, f"exit status {self.status}, not {statuses}: {self}"
+        return self
+
+    def __str__(self) -> str:
+        return f"{' '.join(self.argv)}\nstatus {self.status}\nstdout: {self.out}\nstderr: {self.err}"
+
+
+class Running:
+    """A process of ours with its output in files."""
+
+    def __init__(self, case: "Case", argv: Sequence[Arg], **kwargs: Any) -> None:
+        self.argv = [str(a) for a in argv]
+        base = case.path(f"process{len(case.running)}")
+        self.out_path, self.err_path = Path(f"{base}.out"), Path(f"{base}.err")
+        stdin = kwargs.pop("stdin", subprocess.PIPE)
+        with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
+            self.process = subprocess.Popen(self.argv, stdin=stdin, stdout=out, stderr=err,
+                                            start_new_session=True, **kwargs)
+        case.running.append(self)
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    @property
+    def out(self) -> str:
+        return self.out_path.read_text(errors="replace")
+
+    @property
+    def err(self) -> str:
+        return self.err_path.read_text(errors="replace")
+
+    def tell(self, line: str) -> None:
+        """Write a line to its stdin."""
+        assert self.process.stdin
+        self.process.stdin.write(line.encode() + b"\n")
+        self.process.stdin.flush()
+
+    def wait_for(self, pattern: str, *, err: bool = False, seconds: float = WAIT_SECONDS) -> "re.Match[str]":
+        """Until its output matches."""
+        regex = re.compile(pattern, re.M)
+
+        def look() -> Optional["re.Match[str]"]:
+            found = regex.search(self.err if err else self.out)
+            if not found and self.process.poll() is not None:
+                found = regex.search(self.err if err else self.out)
+                assert found, f"{self.argv[0]} ended with {self.process.returncode} before {pattern!r}: " \
+                              f"{self.out[-2000:]} {self.err[-2000:]}"
+            return found
+        return wait_until(look, f"{pattern!r} from {self.argv[0]}: {self.out[-500:]} {self.err[-500:]}", seconds)
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def wait(self, seconds: float = WAIT_SECONDS) -> int:
+        """Its exit status; negative for a signal."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{' '.join(self.argv)} still runs after {seconds} s: {self.err[-500:]}") from error
+
+    def result(self, seconds: float = WAIT_SECONDS) -> Result:
+        """Wait for a run of npuscope."""
+        status = self.wait(seconds)
+        return Result(self.argv, status, self.out, self.err)
+
+    def kill(self) -> None:
+        """End it and its process group, whatever state they are in."""
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        if self.process.stdin:
+            try:
+                self.process.stdin.close()
+            except OSError:
+                pass
+        self.process.wait()
+
+
+def wait_until(look: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
+    """The first true value of `look`."""
+    end = time.monotonic() + seconds
+    while True:
+        found = look()
+        if found:
+            return found
+        assert time.monotonic() < end, f"waited {seconds} s for {what}"
+        time.sleep(0.02)
+
+
+class Case:
+    """One run of one test: its folder, its processes."""
+
+    def __init__(self, name: str) -> None:
+        parent = ROOT / "build" / "test-tmp"
+        parent.mkdir(parents=True, exist_ok=True)
+        self.name = name
+        self.dir = Path(tempfile.mkdtemp(prefix=f"{name[:40]}.", dir=parent))
+        self.running: list[Running] = []
+        self.at_end: list[Callable[[], None]] = []
+        self.watch_kernel = False
+
+    def path(self, name: str) -> Path:
+        return self.dir / name
+
+    def start(self, argv: Sequence[Arg], **kwargs: Any) -> Running:
+        """Start a process; it is ended with the test."""
+        return Running(self, argv, **kwargs)
+
+    def run(self, argv: Sequence[Arg], *, seconds: float = WAIT_SECONDS, **kwargs: Any) -> Result:
+        """Run a command to its end."""
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        return self.start(argv, **kwargs).result(seconds)
+
+    def npuscope(self, *args: Arg, program: Path = NPUSCOPE, **kwargs: Any) -> Result:
+        """Run npuscope to its end."""
+        return self.run([program, *args], **kwargs)
+
+    def record(self, *args: Arg, wait: bool = True, program: Path = NPUSCOPE, **kwargs: Any) -> Running:
+        """Start `npuscope record`; with `wait`, until every probe is in place."""
+        need_root()
+        self.watch_kernel = True
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        run = self.start([program, "record", *args], **kwargs)
+        if wait:
+            run.wait_for(r"^npuscope: recording ", err=True)
+        return run
+
+    def sim_job(self, *args: Arg, agent: bool = True, python: bool = False, truth: Optional[Path] = None,
+                wait: bool = True) -> Running:
+        """Start npusim's training job; with `wait`, until it trains. `pids`: its ranks."""
+        need_npusim()
+        more: dict[str, Arg] = {"NPUSIM_TRUTH": truth} if truth else {}
+        env = environment(sim=True, agent=agent, **more)
+        script = SIM / "bin" / "npusim-train.py"
+        if python:
+            need(script.exists() and script.stat().st_size > 0, "npusim-train.py: make npusim")
+        argv: list[Arg] = ["/usr/bin/python3", script, *args] if python else [SIM / "bin" / "npusim-train", *args]
+        job = self.start(argv, env=env, stdin=subprocess.DEVNULL, cwd=self.dir)
+        if wait:
+            job.wait_for(r"^ready( \d+)*$")
+        return job
+
+    def analyze(self, session: Path, *args: Arg, **kwargs: Any) -> Result:
+        return self.npuscope("analyze", session, *args, **kwargs)
+
+    def finish(self) -> None:
+        """At the end of a test that went well: nothing of ours may be left in the kernel."""
+        if self.watch_kernel and all(not r.alive() for r in self.running if "npuscope" in r.argv[0]):
+            left = kernel_leftovers()
+            assert not left, f"left in the kernel: {left}"
+
+    def clean_up(self) -> None:
+        for run in reversed(self.running):
+            run.kill()
+        for pid in list(children_of(os.getpid())):
+            try:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            except (ProcessLookupError, ChildProcessError):
+                pass
+        for undo in reversed(self.at_end):
+            undo()
+        if os.environ.get("NPUSCOPE_KEEP_TESTS") is None:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+
+def ranks_of(job: Running) -> list[int]:
+    """Process ids that npusim's training job printed."""
+    return [int(p) for p in job.wait_for(r"^ready( \d+)*$").group(0).split()[1:]]
+
+
+def pid_list(pids: Sequence[int]) -> str:
+    return ",".join(map(str, pids))
+
+
+# ---- /proc --------------------------------------------------------------------
+
+def children_of(pid: int) -> Iterator[int]:
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            yield int(stat.parent.name)
+
+
+def threads_of(pid: int) -> dict[int, str]:
+    """Threads and their names."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            found[int(task.name)] = (task / "comm").read_text().strip()
+        except OSError:
+            pass
+    return found
+
+
+def cpu_ns(pid: int, tid: int) -> int:
+    """CPU time of a thread, by the scheduler's own account."""
+    return int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0])
+
+
+def mappings(pid: int) -> list[tuple[int, int, str, int, str]]:
+    """(start, end, permissions, offset, path)"""
+    found = []
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        fields = line.split(None, 5)
+        start, end = (int(x, 16) for x in fields[0].split("-"))
+        found.append((start, end, fields[1], int(fields[2], 16), fields[5] if len(fields) > 5 else ""))
+    return found
+
+
+def code_at(pid: int, path: str, offset: int, size: int) -> Optional[bytes]:
+    """Bytes that the process would execute at an offset of a mapped file."""
+    for start, end, permissions, at, name in mappings(pid):
+        if name == path and "x" in permissions and at <= offset < at + end - start:
+            with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+                memory.seek(start + offset - at)
+                return memory.read(size)
+    return None
+
+
+# ---- the kernel -----------------------------------------------------------------
+
+def _own_names() -> tuple[set[str], set[str]]:
+    """Names of our BPF programs and maps, from the sources; the kernel keeps 15 bytes."""
+    programs, maps = set(), {"nps_ring", "nps_probe"}
+    for source in (ROOT / "bpf").glob("*.bpf.*"):
+        text = source.read_text()
+        programs |= {n[:15] for n in re.findall(r'^SEC\("[^"]+"\)\nint (\w+)\(', text, re.M)}
+        maps |= {n[:15] for n in re.findall(r'^} (\w+) SEC\("\.maps"\);', text, re.M)}
+    for source in (ROOT / "bpf").glob("*.bpf.c"):
+        name = source.name.split(".")[0] + "_bpf"
+        maps |= {f"{name[:8]}{section}"[:15] for section in (".rodata", ".bss", ".data")}
+    return programs, maps
+
+
+def _bpftool(*args: str) -> list[dict[str, Any]]:
+    tool = need_program("bpftool", "bpftool")
+    text = subprocess.run([tool, "-j", *args], capture_output=True, text=True, timeout=60, check=False).stdout
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _held_by_another(entry: dict[str, Any]) -> bool:
+    """Another npuscope on this machine is none of our business."""
+    mine = {os.getpid()}
+    for holder in entry.get("pids", []):
+        if holder["pid"] not in mine and Path(f"/proc/{holder['pid']}").exists():
+            return True
+    return False
+
+
+def kernel_objects() -> list[str]:
+    """BPF programs, links and maps of ours that no other process holds."""
+    programs, maps = _own_names()
+    all_progs = _bpftool("prog", "show")
+    progs = [p for p in all_progs if p.get("name") in programs and not _held_by_another(p)]
+    known = {p["id"] for p in all_progs}
+    ids = {p["id"] for p in progs}
+    found = [f"program {p['name']}" for p in progs]
+    found += [f"link {link['id']} of program {link.get('prog_id')}" for link in _bpftool("link", "show")
+              if (link.get("prog_id") in ids or link.get("prog_id") not in known) and not _held_by_another(link)]
+    found += [f"map {m.get('name')}" for m in _bpftool("map", "show")
+              if m.get("name") in maps and not _held_by_another(m)]
+    return found
+
+
+def uprobe_events() -> Optional[str]:
+    """The kernel's list of named uprobes; None where tracefs cannot be mounted."""
+    for place in ("/sys/kernel/tracing/uprobe_events", "/sys/kernel/debug/tracing/uprobe_events"):
+        if os.path.exists(place):
+            return Path(place).read_text()
+    with tempfile.TemporaryDirectory() as place:
+        run = subprocess.run(["unshare", "-m", "sh", "-c",
+                              f"mount -t tracefs none '{place}' && cat '{place}/uprobe_events'"],
+                             capture_output=True, text=True, timeout=30, check=False)
+        return run.stdout if run.returncode == 0 else None
+
+
+def kernel_leftovers() -> list[str]:
+    """The same, after the kernel has had time to free what nobody holds."""
+    end = time.monotonic() + 15
+    while True:
+        found = kernel_objects()
+        if not found or time.monotonic() > end:
+            return found
+        time.sleep(0.2)
+
+
+# ---- session files, decoded without a line of npuscope's ---------------------------
+
+CHUNK = struct.Struct("<IHHQIIII")
+EVENT = struct.Struct("<BBHIIi2Q4Q")
+STRING = struct.Struct("<BBHIQQ128s")
+MAGIC = 0x4B43504E
+CHUNK_EVENTS, CHUNK_STRINGS, CHUNK_CLOCKS, CHUNK_DEVICE_CLOCKS, CHUNK_LOSS = 1, 2, 3, 4, 5
+API, SQE, MARK, SYSCALL, SCHED, PROC = 1, 2, 3, 4, 5, 6
+FORK, EXEC, EXIT = 1, 2, 3
+
+
+class Event:
+    """struct nps_event"""
+
+    __slots__ = ("kind", "flags", "probe", "pid", "tid", "ret", "start", "dur", "args")
+
+    def __init__(self, fields: tuple[int, ...]) -> None:
+        self.kind, self.flags, self.probe, self.pid, self.tid, self.ret, self.start, self.dur = fields[:8]
+        self.args = fields[8:]
+
+
+def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
+    """(type, payload) of every good chunk."""
+    data = path.read_bytes()
+    at = seq = 0
+    while at + CHUNK.size <= len(data):
+        magic, version, kind, number, length, crc, _cpu, _pad = CHUNK.unpack_from(data, at)
+        payload = data[at + CHUNK.size:at + CHUNK.size + length]
+        if magic != MAGIC or version != 1 or number != seq or len(payload) != length or zlib.crc32(payload) != crc:
+            return
+        yield kind, payload
+        at += CHUNK.size + length
+        seq += 1
+
+
+class Session:
+    """A session directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._events: Optional[list[Event]] = None
+
+    @property
+    def json(self) -> dict[str, Any]:
+        return json.loads((self.path / "session.json").read_text())
+
+    @property
+    def events(self) -> list[Event]:
+        if self._events is None:
+            self._events = [Event(fields) for kind, payload in chunks(self.path / "events.nps")
+                            if kind == CHUNK_EVENTS for fields in EVENT.iter_unpack(payload)]
+        return self._events
+
+    @property
+    def strings(self) -> dict[int, str]:
+        found = {}
+        for kind, payload in chunks(self.path / "strings.nps"):
+            for what, _pad, length, _pid, ident, _time, text in STRING.iter_unpack(payload):
+                if kind == CHUNK_STRINGS and what == 64:
+                    found[ident] = text[:length].decode(errors="replace")
+        return found
+
+    def of(self, kind: int, pid: Optional[int] = None) -> list[Event]:
+        return [e for e in self.events if e.kind == kind and pid in (None, e.pid)]
+
+    def process(self, pid: int) -> dict[str, Any]:
+        found = [p for p in self.json["processes"] if p["pid"] == pid]
+        assert found, f"pid {pid} is not in {[p['pid'] for p in self.json['processes']]}"
+        return found[0]
+
+    def dropped(self) -> int:
+        """Records that the session admits to have lost."""
+        drops = self.json["drops"]
+        return sum(drops["ring"].values()) + sum(drops["agent"].values()) + drops["sqe"]
+
+
+def catalogue() -> dict[str, tuple[int, bool]]:
+    """symbol -> (id, is it probed at its return), from kheaders/catalog.h."""
+    text = (ROOT / "kheaders" / "catalog.h").read_text()
+    rows = re.findall(r'^\tP\((\w+), "([^"]*)", [^,]+, \w+, ([^,]+),', text, re.M)
+    assert len(rows) > 80, "kheaders/catalog.h is written in another way now"
+    return {symbol: (i + 1, "NPS_P_RET" in flags) for i, (_name, symbol, flags) in enumerate(rows)}
+
+
+# ---- libraries of our own with CANN's names -------------------------------------------
+
+def build_library(case: Case, source: str, soname: str, where: Path) -> Path:
+    """Compile jobs/SOURCE to a shared library of that name."""
+    compiler = need_program("g++" if source.endswith(".cc") else "gcc", "g++" if source.endswith(".cc") else "gcc")
+    where.mkdir(parents=True, exist_ok=True)
+    out = where / soname
+    case.run([compiler, "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-fPIC", "-shared",
+              f"-Wl,-soname,{soname}", JOB_SOURCES / source, "-o", out]).expect(0)
+    return out
+
+
+def readable(descriptor: int, seconds: float) -> bool:
+    """Is there something to read within that time?"""
+    return bool(select.select([descriptor], [], [], seconds)[0])

@@ -1,0 +1,215 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""System calls, sleeping and running time. Witnesses: the job's own counts, strace, getrusage, clock_gettime."""
+
+import re
+import sys
+from collections import Counter, defaultdict
+from typing import Optional
+
+from harness import (EXEC, EXIT, FORK, PROC, SCHED, SYSCALL, Case, Event, Result, Session, build_library, environment,
+                     main, need_job, need_program, need_root, test)
+
+X86 = {"getppid": 110, "getpriority": 140, "openat": 257, "write": 1, "futex": 202, "clock_nanosleep": 230}
+ARM = {"getppid": 173, "getpriority": 141, "openat": 56, "write": 64, "futex": 98, "clock_nanosleep": 115}
+NR = X86 if __import__("platform").machine() == "x86_64" else ARM
+FUTEX_WAIT, FUTEX_WAKE = 0, 1
+DEAD = 0x10  # state of a thread at its last switch
+NAP_NS, LONG_NAP_NS, LONG_NAPS = 2_000_000, 30_000_000, 10
+
+Facts = dict[str, dict[int, list[int]]]  # name -> pid -> values
+
+
+def facts_of(text: str) -> Facts:
+    found: Facts = defaultdict(lambda: defaultdict(list))
+    for name, pid, value in re.findall(r"^(\w+) (\d+) (\d+)$", text, re.M):
+        found[name][int(pid)].append(int(value))
+    return found
+
+
+def capture(case: Case, *options: str, command: bool = False) -> tuple[Facts, int, Session, Result]:
+    """Run the job under npuscope; its facts, its pid, the session."""
+    need_root()
+    program = need_job("osrt_job")
+    if command:
+        case.path("go").write_text("go\n")
+        with open(case.path("go"), "rb") as go:
+            run = case.record("-o", case.dir, "--export", "none", *options, "--", program, stdin=go, wait=False)
+        result = run.result()
+        text = result.out
+    else:
+        job = case.start([program])
+        job.wait_for("^ready")
+        run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", *options)
+        job.tell("go")
+        assert job.wait() == 5, f"the job ended with {job.process.returncode}"
+        result = run.result()
+        text = job.out
+    result.expect(3)  # no CANN library in this job
+    pid = next(iter(facts_of(text)["cpu_ns"]))
+    return facts_of(text), pid, result.session, result
+
+
+def count(session: Session, pid: int, name: str, first: Optional[int] = None) -> int:
+    return sum(e.probe == NR[name] and first in (None, e.args[0]) for e in session.of(SYSCALL, pid))
+
+
+def family(facts: Facts, pid: int) -> tuple[int, int, int]:
+    child = facts["child"][pid][0]
+    return pid, child, facts["child"][child][0]
+
+
+def system_calls_are_counted(case: Case, command: bool) -> None:
+    facts, pid, session, result = capture(case, command=command)
+    assert session.dropped() == 0, f"records lost on a small job: {result.err}"
+    for who in family(facts, pid):
+        for name in ("getppid", "getpriority"):
+            seen = count(session, who, name)
+            assert seen == facts[name][who][0], f"{name} of {who}: {seen}, not {facts[name][who][0]}"
+        writes = count(session, who, "write", facts["null_fd"][who][0])
+        assert writes == facts["null_writes"][who][0], f"write of {who}: {writes}"
+
+
+@test
+def system_calls_attached(case: Case) -> None:
+    system_calls_are_counted(case, command=False)
+
+
+@test
+def system_calls_from_the_start(case: Case) -> None:
+    system_calls_are_counted(case, command=True)
+
+
+@test
+def system_calls_against_strace(case: Case) -> None:
+    """Same job, counted by strace: same numbers, over the whole family."""
+    strace = need_program("strace", "strace")
+    # Without the helper, which would make calls of its own in the job.
+    _facts, _pid, session, result = capture(case, "--task-source", "host", command=True)
+    table = case.path("strace.txt")
+    traced = case.start([strace, "-f", "-c", "-U", "name,calls", "-o", table, need_job("osrt_job")])
+    traced.tell("go")
+    assert traced.wait() == 5, f"strace: {traced.err}"
+    other = {name: int(calls) for name, calls in re.findall(r"^\s*(\w+)\s+(\d+)\s*$", table.read_text(), re.M)}
+    ours = Counter(e.probe for e in session.of(SYSCALL))
+    assert session.dropped() == 0, result.err
+    for name in ("getppid", "getpriority", "openat", "write"):
+        assert ours[NR[name]] == other[name], f"{name}: {ours[NR[name]]}, strace says {other[name]}"
+    # A sleep that a signal interrupts is started again; futex waits depend on who is first.
+    assert abs(ours[NR["clock_nanosleep"]] - other["clock_nanosleep"]) <= 2, ours[NR["clock_nanosleep"]]
+
+
+@test
+def sleeps_and_futex_waits(case: Case) -> None:
+    facts, pid, session, _result = capture(case)
+    naps = [e for e in session.of(SYSCALL, pid) if e.probe == NR["clock_nanosleep"] and e.tid == pid]
+    assert len(naps) == facts["naps"][pid][0], len(naps)
+    assert all(e.dur >= NAP_NS for e in naps), sorted(e.dur for e in naps)
+    total, own = sum(e.dur for e in naps), facts["naps_wall_ns"][pid][0]
+    assert 0.8 * own < total <= own, f"naps of {total} ns, the job measured {own}"
+
+    address = facts["futex_address"][pid][0]
+    futex = [e for e in session.of(SYSCALL, pid) if e.probe == NR["futex"] and e.args[0] == address]
+    for player in ("player0", "player1"):
+        mine = [e for e in futex if e.tid == facts[f"{player}_tid"][pid][0]]
+        waits = [e for e in mine if e.args[1] & 0xFF == FUTEX_WAIT]
+        wakes = sum(e.args[1] & 0xFF == FUTEX_WAKE for e in mine)
+        assert len(waits) == facts[f"{player}_waits"][pid][0], f"{player}: {len(waits)} waits"
+        assert wakes == facts[f"{player}_wakes"][pid][0], f"{player}: {wakes} wakes"
+        waited, own = sum(e.dur for e in waits), facts[f"{player}_waited_ns"][pid][0]
+        # The job's clock reads lie outside the call, and it can be preempted between them.
+        assert 0.5 * own < waited <= own, f"{player}: waited {waited} ns, it measured {own}"
+
+
+def slices(session: Session, pid: int, tid: Optional[int] = None) -> list[Event]:
+    return [e for e in session.of(SCHED, pid) if tid in (None, e.tid)]
+
+
+def close_to(found: int, own: int, share: float, slack: int) -> bool:
+    return abs(found - own) <= share * own + slack
+
+
+@test
+def running_time(case: Case) -> None:
+    """Tolerance 5 % and 10 ms: the job reads its clocks a little before its threads leave the CPU for good."""
+    facts, pid, session, _result = capture(case)
+    spun = slices(session, pid, facts["spin_tid"][pid][0])
+    found, own = sum(e.dur for e in spun), facts["spin_cpu_ns"][pid][0]
+    assert close_to(found, own, 0.05, 10_000_000), f"spinning thread: {found} ns on the CPU, it measured {own}"
+    found, own = sum(e.dur for e in slices(session, pid)), facts["cpu_ns"][pid][0]
+    assert close_to(found, own, 0.05, 20_000_000), f"all threads: {found} ns on the CPU, getrusage says {own}"
+    brief = sum(sum(e.dur for e in slices(session, pid, tid)) for tid in facts["brief_tid"][pid])
+    own = facts["brief_cpu_ns"][pid][0]
+    assert close_to(brief, own, 0.1, 10_000_000), f"brief threads: {brief} ns on the CPU, they measured {own}"
+    states = [e.args[3] & 0xFFFFFFFF for e in slices(session, pid)]
+    preempted, dead = states.count(0), states.count(DEAD)
+    voluntary = len(states) - preempted - dead
+    own = facts["switches"][pid][0]
+    assert close_to(voluntary, own, 0.02, 10), f"{voluntary} slices ended by waiting, getrusage counts {own}"
+    own = facts["preempted"][pid][0]
+    assert close_to(preempted, own, 0.02, 10), f"{preempted} slices ended by preemption, getrusage counts {own}"
+    assert dead == len({e.tid for e in slices(session, pid)}), f"{dead} threads ended"
+
+
+@test
+def sleeping_time(case: Case) -> None:
+    facts, pid, session, _result = capture(case)
+    mine = sorted(slices(session, pid, facts["sleep_tid"][pid][0]), key=lambda e: e.start)
+    slept = sum(e.args[1] - e.args[0] for e in mine if e.args[0] and e.args[1])
+    wall = facts["sleep_wall_ns"][pid][0]
+    assert LONG_NAPS * LONG_NAP_NS * 0.99 <= slept <= wall + 5_000_000, f"slept {slept} of {wall} ns"
+    for before, after in zip(mine, mine[1:]):
+        assert before.start + before.dur <= after.start, "two slices of a thread overlap"
+        assert not after.args[1] or after.args[0] <= after.args[1] <= after.start, "woken before it slept"
+        assert after.args[0] == before.start + before.dur, "a slice says when the one before it ended"
+
+
+@test
+def family_is_followed(case: Case) -> None:
+    """Threads, a child by fork, a grandchild by fork and exec: seen, named, with their exit codes."""
+    facts, pid, session, _result = capture(case)
+    _, child, grandchild = family(facts, pid)
+    forks = {(e.pid, e.args[0]) for e in session.of(PROC) if e.probe == FORK}
+    assert (pid, child) in forks and (child, grandchild) in forks, forks
+    assert [e.pid for e in session.of(PROC) if e.probe == EXEC] == [grandchild]
+    exits = {e.pid: e.args[0] for e in session.of(PROC) if e.probe == EXIT}
+    assert exits == {pid: 5 << 8, child: 6 << 8, grandchild: 7 << 8}, exits
+    assert [session.process(p)["exit_code"] >> 8 for p in (pid, child, grandchild)] == [5, 6, 7]
+    assert session.process(child)["ppid"] == pid and session.process(grandchild)["ppid"] == child
+    assert session.process(grandchild)["cmdline"][1:] == ["leaf"], session.process(grandchild)["cmdline"]
+    assert session.json["end_reason"] == "targets exited"
+
+
+@test
+def no_children(case: Case) -> None:
+    need_root()
+    job = case.start([need_job("osrt_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--no-children")
+    job.tell("go")
+    assert job.wait() == 5
+    session = run.result().session
+    assert {e.pid for e in session.of(SYSCALL)} == {job.pid}, "children were recorded"
+    assert len(session.json["processes"]) == 1
+
+
+@test
+def no_osrt(case: Case) -> None:
+    """--host-sys none: no system calls, no time slices, and the job does not pay for them."""
+    need_root()
+    where = case.path("lib")
+    build_library(case, "acl_rt_lib.c", "libacl_rt.so", where)
+    job = case.start([need_job("loader_job")], env=environment(libs=[where]))
+    job.tell("load libacl_rt.so")
+    job.wait_for("^loaded")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none")
+    job.tell("call aclrtSynchronizeDevice 50")
+    job.tell("quit 4")
+    assert job.wait() == 4
+    session = run.result().expect(0, 3).session
+    assert not session.of(SYSCALL) and not session.of(SCHED)
+    assert len(session.of(1)) == 50, len(session.of(1))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
