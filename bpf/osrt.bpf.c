@@ -69,8 +69,7 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 
 	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT))
 		return 0;
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0,
-				 BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!s)
 		return 0;
 	s->nr = nr;

@@ -21,13 +21,18 @@ struct probe_spec {
 
 /* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
 #define SPEC_SLOTS 128
-#define MASKED(i, slots) ({ __u64 _i = (i); asm volatile("%0 &= %1" : "+r"(_i) : "i"((slots) - 1)); _i; })
+#define MASKED(i, slots)                                                                                     \
+	({                                                                                                   \
+		__u64 _i = (i);                                                                              \
+		asm volatile("%0 &= %1" : "+r"(_i) : "i"((slots)-1));                                        \
+		_i;                                                                                          \
+	})
 
 _Static_assert(NPS_PROBE_MAX <= SPEC_SLOTS, "specs");
 _Static_assert((NPS_MAX_DEPTH & (NPS_MAX_DEPTH - 1)) == 0, "calls");
 
 static const struct probe_spec specs[SPEC_SLOTS] = {
-#define SPEC(id, symbol, lib, layer, flags, s0, s1, s2, s3) \
+#define SPEC(id, symbol, lib, layer, flags, s0, s1, s2, s3)                                                  \
 	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SPEC)
 #undef SPEC
@@ -163,8 +168,7 @@ static __always_inline void fault(__u8 *flags, int slot)
 
 /* Arguments as they are at entry; OUT slots keep the pointer until the return. */
 static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
-					     const struct probe_spec *spec, __u64 *args,
-					     __u8 *flags)
+					     const struct probe_spec *spec, __u64 *args, __u8 *flags)
 {
 	for (int i = 0; i < 4; i++) {
 		__u8 how = spec->slot[i].how;
@@ -216,8 +220,7 @@ static __always_inline void read_return_slots(struct thread_state *st, __u32 pid
 
 static __always_inline struct thread_state *thread_state(void)
 {
-	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0,
-				    BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
 /* Frames whose stack is gone were left by longjmp or an exception. */
@@ -343,8 +346,7 @@ static __always_inline void send_call(struct thread_state *st, struct open_call 
 	e->dur = now - c->start;
 	for (int i = 0; i < 4; i++)
 		e->args[i] = c->args[i];
-	bpf_ringbuf_submit(e, spec_of(probe)->flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP :
-								wake_flag(ring));
+	bpf_ringbuf_submit(e, spec_of(probe)->flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
 static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)

@@ -200,7 +200,7 @@ enum nps_probe_id {
 #define NPS_P_ENUM(id, ...) NPS_PROBE_##id,
 	NPS_CATALOG(NPS_P_ENUM)
 #undef NPS_P_ENUM
-	NPS_PROBE_MAX
+		NPS_PROBE_MAX
 };
 
 #endif

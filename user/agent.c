@@ -134,10 +134,9 @@ static bool put_block(uint32_t type, uint32_t device, const void *payload, uint3
 		return false;
 	}
 	b = (struct nps_agent_block *)(ring + at);
-	*b = (struct nps_agent_block){ .type = type,
-				       .len = len,
-				       .device = device,
-				       .channel = CHANNEL_STARS_SOC_LOG };
+	*b = (struct nps_agent_block){
+		.type = type, .len = len, .device = device, .channel = CHANNEL_STARS_SOC_LOG
+	};
 	memcpy(b + 1, payload, len);
 	__atomic_store_n(&ctl->head, head + need, __ATOMIC_RELEASE);
 	return true;
@@ -173,7 +172,8 @@ static bool find_driver(void)
 		memcpy((char *)&drv + symbols[i].offset, &sym, sizeof(sym));
 	}
 	/* flush and chip_info are conveniences; the reference keeps the library while we use it */
-	if (!drv.get_channels || !drv.start || !drv.stop || !drv.read || !drv.device_count || !drv.device_info) {
+	if (!drv.get_channels || !drv.start || !drv.stop || !drv.read || !drv.device_count ||
+	    !drv.device_info) {
 		memset(&drv, 0, sizeof(drv));
 		dlclose(hal);
 		return false;

@@ -66,8 +66,8 @@ static bool take_over(struct nps_agent_client *a)
 	uint32_t owner = __atomic_load_n(&ctl->owner, __ATOMIC_ACQUIRE);
 	bool alive = owner && nps_pid_exists((pid_t)owner) && owner != (uint32_t)getpid();
 
-	if (alive || !__atomic_compare_exchange_n(&ctl->owner, &owner, (uint32_t)getpid(), false, __ATOMIC_ACQ_REL,
-						  __ATOMIC_ACQUIRE))
+	if (alive || !__atomic_compare_exchange_n(&ctl->owner, &owner, (uint32_t)getpid(), false,
+						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
 		return false;
 	__atomic_store_n(&ctl->command, NPS_AGENT_IDLE, __ATOMIC_RELEASE);
 	wake(a);
@@ -117,7 +117,8 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	a->ctl = mem;
 	a->ring = (char *)mem + NPS_AGENT_CONTROL_SIZE;
 	if (a->ctl->magic != NPS_AGENT_MAGIC || a->ctl->version != NPS_AGENT_VERSION) {
-		snprintf(why, why_size, "it is of another version (%u, not %d)", a->ctl->version, NPS_AGENT_VERSION);
+		snprintf(why, why_size, "it is of another version (%u, not %d)", a->ctl->version,
+			 NPS_AGENT_VERSION);
 		nps_agent_client__free(a);
 		return -EPROTO;
 	}
@@ -141,8 +142,8 @@ static void finish_slice(struct nps_agent_client *a, unsigned device)
 	close(f->fd);
 	f->fd = -1;
 	/* CANN's mark of a slice that is complete. */
-	snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u.done", a->prof_dir, device, device,
-		 f->slice);
+	snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u.done", a->prof_dir, device,
+		 device, f->slice);
 	snprintf(text, sizeof(text), "filesize:%u\nstarttime:0\nendtime  :0\n", f->size);
 	fd = nps_session__open_file(a->s, path);
 	if (fd >= 0) {
@@ -226,8 +227,8 @@ static int write_slice(struct nps_agent_client *a, unsigned device, const char *
 	int err;
 
 	if (f->fd < 0) {
-		snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u", a->prof_dir, device,
-			 device, f->slice);
+		snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u", a->prof_dir,
+			 device, device, f->slice);
 		f->fd = nps_session__open_file(a->s, path);
 		if (f->fd < 0)
 			return f->fd;
@@ -371,7 +372,8 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 		if (d->status == NPS_AGENT_S_BUSY)
 			snprintf(buf, size, "the task log of device %u is in use by another profiler", i);
 		else if (d->status == NPS_AGENT_S_ERROR)
-			snprintf(buf, size, "the driver refused the task log of device %u: code %d", i, d->error);
+			snprintf(buf, size, "the driver refused the task log of device %u: code %d", i,
+				 d->error);
 		else if (d->status == NPS_AGENT_S_NO_CHANNEL)
 			snprintf(buf, size, "device %u has no task log", i);
 	}
@@ -396,9 +398,8 @@ static bool has_device(const cJSON *devices, unsigned id)
 {
 	const cJSON *d;
 
-	cJSON_ArrayForEach(d, devices)
-		if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) == id)
-			return true;
+	cJSON_ArrayForEach(d, devices) if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) ==
+					   id) return true;
 	return false;
 }
 

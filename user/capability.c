@@ -97,17 +97,18 @@ int nps_capability__check(const struct nps_capability *c)
 		return -EPERM;
 	}
 	if (!c->bpf) {
-		nps_warn("cannot attach: bpf(2) is refused: %s: the kernel needs CONFIG_BPF_SYSCALL and must not be locked down",
+		nps_warn("cannot attach: bpf(2) is refused: %s: the kernel needs CONFIG_BPF_SYSCALL and must "
+			 "not be locked down",
 			 strerror(c->bpf_error));
 		return -ENOTSUP;
 	}
 	if (!c->btf || !c->ringbuf || !c->task_storage || !c->raw_tracepoint || !c->uprobe) {
 		nps_warn("cannot attach: this kernel lacks %s: `npuscope doctor` shows what is there",
-			 !c->btf	    ? "BTF (/sys/kernel/btf/vmlinux)" :
-			 !c->ringbuf	    ? "BPF ring buffers (Linux 5.8)" :
-			 !c->task_storage   ? "BPF task storage (Linux 5.11)" :
-			 !c->raw_tracepoint ? "raw tracepoints for BPF" :
-					      "uprobes with cookies (Linux 5.15)");
+			 !c->btf	      ? "BTF (/sys/kernel/btf/vmlinux)"
+			 : !c->ringbuf	      ? "BPF ring buffers (Linux 5.8)"
+			 : !c->task_storage   ? "BPF task storage (Linux 5.11)"
+			 : !c->raw_tracepoint ? "raw tracepoints for BPF"
+					      : "uprobes with cookies (Linux 5.15)");
 		return -ENOTSUP;
 	}
 	return 0;

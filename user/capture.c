@@ -23,8 +23,8 @@
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
 
-#define FOR_EACH_AGENT(c, p) \
-	for (struct nps_process *p = (c)->processes; p; p = p->next) \
+#define FOR_EACH_AGENT(c, p)                                                                                 \
+	for (struct nps_process *p = (c)->processes; p; p = p->next)                                         \
 		if (p->agent)
 
 static void save(struct nps_capture *c)
@@ -50,7 +50,8 @@ static void drain_agents(struct nps_capture *c)
 		int err = nps_agent_client__drain(p->agent);
 
 		if (err == -EPROTO)
-			nps_warn("pid %d: its helper's memory makes no sense: its task log ends here", p->pid);
+			nps_warn("pid %d: its helper's memory makes no sense: its task log ends here",
+				 p->pid);
 		if (err && !atomic_load(&c->session.events.error))
 			atomic_store(&c->session.clocks.error, err);
 	}
@@ -59,8 +60,8 @@ static void drain_agents(struct nps_capture *c)
 static bool all_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *))
 {
 	FOR_EACH_AGENT(c, p)
-		if (p->alive && !is(p->agent))
-			return false;
+	if (p->alive && !is(p->agent))
+		return false;
 	return true;
 }
 
@@ -183,10 +184,11 @@ static void every_second(struct nps_capture *c)
 
 	sample_clocks(c, &clock);
 	FOR_EACH_AGENT(c, p)
-		nps_agent_client__tick(p->agent);
+	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->alive && !nps_pid_exists(p->pid))
-			mark_exited(p, clock.mono, 0); /* its EXIT record was lost, or it died before we attached */
+			mark_exited(p, clock.mono,
+				    0); /* its EXIT record was lost, or it died before we attached */
 	account_cpu(c);
 	save(c);
 }
@@ -221,7 +223,8 @@ static const char *watch(struct nps_capture *c, int signals)
 		drain_agents(c);
 		err = nps_session__error(&c->session);
 		if (err) {
-			nps_warn("capture stopped: cannot write to %s: %s: free space or choose another directory with -o; what was captured is kept",
+			nps_warn("capture stopped: cannot write to %s: %s: free space or choose another "
+				 "directory with -o; what was captured is kept",
 				 c->session.path, strerror(-err));
 			c->degraded = true;
 			return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
@@ -362,7 +365,8 @@ static void say_what_is_missing(struct nps_capture *c)
 		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
 		if (p->agent)
 			nps_agent_client__reason(p->agent, reason, sizeof(reason));
-		nps_warn("pid %d: no device task log: %s: device times are bounds from submission and synchronisation",
+		nps_warn("pid %d: no device task log: %s: device times are bounds from submission and "
+			 "synchronisation",
 			 p->pid, reason);
 		c->degraded |= c->opts->task_source == NPS_TASKS_AGENT || p->agent;
 	}
@@ -370,11 +374,13 @@ static void say_what_is_missing(struct nps_capture *c)
 		if (p->has_cann)
 			cann = true;
 	if (!cann || !nps_probes__count(c->probes)) {
-		nps_warn("no process has a CANN library mapped: only system calls and scheduling were recorded: is this the NPU job?");
+		nps_warn("no process has a CANN library mapped: only system calls and scheduling were "
+			 "recorded: is this the NPU job?");
 		c->degraded = true;
 	}
 	if (c->opts->step_marker && !c->marker_found) {
-		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or --step-marker",
+		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
+			 "--step-marker",
 			 c->opts->step_marker);
 		c->degraded = true;
 	}
@@ -388,7 +394,7 @@ static void finish(struct nps_capture *c)
 	nps_discover__disarm(c);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
-		nps_agent_client__stop(p->agent);
+	nps_agent_client__stop(p->agent);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_kernel_side__detach(c->kernel);

@@ -148,12 +148,15 @@ static cJSON *describe_process(const struct nps_process *p)
 	return j;
 }
 
-static const char *const kind_names[8] = { NULL, "api", "sqe", "mark", "syscall", "sched", "proc", "strings" };
+static const char *const kind_names[8] = {
+	NULL, "api", "sqe", "mark", "syscall", "sched", "proc", "strings"
+};
 
 static void add_counts(const struct nps_capture *c, cJSON *j)
 {
 	cJSON *events = cJSON_AddObjectToObject(j, "events"), *drops = cJSON_AddObjectToObject(j, "drops");
-	cJSON *ring = cJSON_AddObjectToObject(drops, "ring"), *agent = cJSON_AddObjectToObject(drops, "agent");
+	cJSON *ring = cJSON_AddObjectToObject(drops, "ring"),
+	      *agent = cJSON_AddObjectToObject(drops, "agent");
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts counts = {};
 	char pid[16];
@@ -191,7 +194,8 @@ double nps_capture__overhead(const struct nps_capture *c)
 	nps_kernel_side__counters(c->kernel, counters);
 	/* every entry-only hit becomes a record or a counted loss */
 	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
-	ns = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks) + c->cost.mark_ns * (double)marks;
+	ns = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks) +
+	     c->cost.mark_ns * (double)marks;
 	if (c->cost.syscall_ns > 0)
 		ns += c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
 	if (c->cost.switch_ns > 0)

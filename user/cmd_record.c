@@ -37,19 +37,26 @@ enum {
 };
 
 static const struct argp_option options[] = {
-	{ "pid", 'p', "PID[,PID]...", 0, "Attach to these processes and their children; may be given again", 0 },
-	{ "duration", 'd', "TIME", 0, "How long: 10s, 500ms, 1m (default: until Ctrl-C, or the job ends)", 0 },
-	{ "output", 'o', "DIR", 0, "Where the session directory is created (default: the current directory)", 0 },
+	{ "pid", 'p', "PID[,PID]...", 0, "Attach to these processes and their children; may be given again",
+	  0 },
+	{ "duration", 'd', "TIME", 0, "How long: 10s, 500ms, 1m (default: until Ctrl-C, or the job ends)",
+	  0 },
+	{ "output", 'o', "DIR", 0, "Where the session directory is created (default: the current directory)",
+	  0 },
 	{ "task-source", OPT_TASK_SOURCE, "auto|host|agent", 0,
-	  "Device times: from the helper library in the job, or bounds from what the host sees (default: auto, the best there is)",
+	  "Device times: from the helper library in the job, or bounds from what the host sees (default: "
+	  "auto, the best there is)",
 	  0 },
 	{ "step-marker", OPT_MARKER, "FUNC[@N]", 0,
-	  "A step begins when the job enters this function; its Nth integer argument is the step's number (default: no steps)",
+	  "A step begins when the job enters this function; its Nth integer argument is the step's number "
+	  "(default: no steps)",
 	  0 },
-	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)", 0 },
+	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
+	  0 },
 	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
-	{ "ring-size", OPT_RING, "SIZE", 0, "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
+	{ "ring-size", OPT_RING, "SIZE", 0,
+	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
 	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
@@ -217,8 +224,10 @@ static const struct argp argp = {
 	.options = options,
 	.parser = parse,
 	.args_doc = "-p PID\n-- COMMAND [ARG]...",
-	.doc = "Captures a job on Ascend NPUs that already runs, or one that it starts, and writes trace_view.json, tables and databases.\v"
-	       "Results are printed on stdout as paths, one a line. Exit status: 0 done; 1 failed; 2 wrong usage; "
+	.doc = "Captures a job on Ascend NPUs that already runs, or one that it starts, and writes "
+	       "trace_view.json, tables and databases.\v"
+	       "Results are printed on stdout as paths, one a line. Exit status: 0 done; 1 failed; 2 wrong "
+	       "usage; "
 	       "3 done, but something was lost or unavailable.",
 };
 
@@ -238,7 +247,8 @@ static void print_losses(const struct nps_capture *c)
 	uint64_t dropped = nps_capture__dropped(c);
 
 	if (dropped)
-		nps_warn("%" PRIu64 " records were lost: see \"drops\" in %s/session.json: a larger --ring-size helps",
+		nps_warn("%" PRIu64
+			 " records were lost: see \"drops\" in %s/session.json: a larger --ring-size helps",
 			 dropped, c->session.path);
 }
 
@@ -247,7 +257,7 @@ static void print_capture(const struct nps_capture *c)
 	struct nps_reader_counts n;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 
-	static const char *const kinds[8] = { NULL,	 "CANN calls",	 "submissions", "entry marks",
+	static const char *const kinds[8] = { NULL,	      "CANN calls",  "submissions", "entry marks",
 					      "system calls", "time slices", "processes",   "strings" };
 
 	nps_reader__counts(c->reader, &n);
@@ -261,7 +271,9 @@ static void print_capture(const struct nps_capture *c)
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
 	if (c->cost.probe_ns >= 0)
-		fprintf(stderr, "measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system call, %.0f ns a switch\n",
+		fprintf(stderr,
+			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
+			"call, %.0f ns a switch\n",
 			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
 	if (nps_capture__overhead(c) >= 0)
 		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
@@ -270,13 +282,15 @@ static void print_capture(const struct nps_capture *c)
 /* The analysis of what was captured. Returns the exit status. */
 static int analyze(const struct args *a, const struct nps_capture *c)
 {
-	struct nps_analyze_opts opts = { .size = sizeof(opts),
-					 .export = (a->text ? NPS_EXPORT_TEXT : 0) | (a->db ? NPS_EXPORT_DB : 0) };
+	struct nps_analyze_opts opts = {
+		.size = sizeof(opts), .export = (a->text ? NPS_EXPORT_TEXT : 0) | (a->db ? NPS_EXPORT_DB : 0)
+	};
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
 
 	if (err < 0) {
-		nps_warn("the session is kept in %s: npuscope analyze can be run on it again", c->session.path);
+		nps_warn("the session is kept in %s: npuscope analyze can be run on it again",
+			 c->session.path);
 		nps_summary_free(&sum);
 		return NPS_FAILED;
 	}
@@ -293,9 +307,16 @@ static int analyze(const struct args *a, const struct nps_capture *c)
 
 int nps_cmd_record(int argc, char **argv)
 {
-	struct args a = { .rec = { .sz = sizeof(a.rec), .argc = argc, .argv = argv, .out = ".", .level = 1,
-				   .ring_bytes = default_ring(), .osrt = true, .children = true },
-			  .text = true, .db = true };
+	struct args a = { .rec = { .sz = sizeof(a.rec),
+				   .argc = argc,
+				   .argv = argv,
+				   .out = ".",
+				   .level = 1,
+				   .ring_bytes = default_ring(),
+				   .osrt = true,
+				   .children = true },
+			  .text = true,
+			  .db = true };
 	struct nps_capture c;
 	int status = NPS_OK, err;
 

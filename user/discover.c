@@ -48,7 +48,8 @@ static void attach_directory(struct nps_capture *c, const char *root, const char
 {
 	char path[PATH_MAX];
 
-	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) || memmem(dir, dir_len, "/stub", 5))
+	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) ||
+	    memmem(dir, dir_len, "/stub", 5))
 		return;
 	for (size_t i = 0; i < sizeof(sonames) / sizeof(*sonames); i++) {
 		struct stat st;
@@ -115,7 +116,8 @@ static void find_agent(struct nps_capture *c, struct nps_process *p, const struc
 			snprintf(p->agent_reason, sizeof(p->agent_reason), "--task-source host");
 		return;
 	}
-	if (nps_agent_client__open(p->pid, maps, &c->session, &p->agent, p->agent_reason, sizeof(p->agent_reason)))
+	if (nps_agent_client__open(p->pid, maps, &c->session, &p->agent, p->agent_reason,
+				   sizeof(p->agent_reason)))
 		return;
 	p->agent_reason[0] = '\0';
 	nps_agent_client__start(p->agent);
@@ -142,7 +144,8 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 		snprintf(last_dir, sizeof(last_dir), "%.*s", (int)dir_len - 1, maps.v[i].path);
 		attach_directory(c, root, last_dir, dir_len - 1);
 	}
-	attach_search_path(c, root, cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
+	attach_search_path(c, root,
+			   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
 	nps_process__set_maps(p, &maps);
 	find_agent(c, p, &maps);
 	nps_maps__free(&maps);
@@ -225,7 +228,8 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 int nps_discover__agent_path(char *path, size_t size)
 {
 	/* beside the program in the build tree, in lib/ when installed */
-	static const char *const places[] = { "libnpuscope_agent.so", "../lib/npuscope/libnpuscope_agent.so" };
+	static const char *const places[] = { "libnpuscope_agent.so",
+					      "../lib/npuscope/libnpuscope_agent.so" };
 	char exe[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	char *slash;

@@ -167,7 +167,8 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	if (!err && opts->osrt)
 		err = load_osrt(k, opts);
 	if (err) {
-		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words", strerror(-err));
+		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
+			 strerror(-err));
 		goto fail;
 	}
 	*out = k;

@@ -25,16 +25,21 @@ static bool x86_emulated(const cs_insn *in)
 
 static bool x86_is_argument(uint16_t reg)
 {
-	switch (reg) {
-	case X86_REG_RDI: case X86_REG_EDI: case X86_REG_DI: case X86_REG_DIL:
-	case X86_REG_RSI: case X86_REG_ESI: case X86_REG_SI: case X86_REG_SIL:
-	case X86_REG_RDX: case X86_REG_EDX: case X86_REG_DX: case X86_REG_DL: case X86_REG_DH:
-	case X86_REG_RCX: case X86_REG_ECX: case X86_REG_CX: case X86_REG_CL: case X86_REG_CH:
-	case X86_REG_R8: case X86_REG_R8D: case X86_REG_R8W: case X86_REG_R8B:
-	case X86_REG_R9: case X86_REG_R9D: case X86_REG_R9W: case X86_REG_R9B:
-	case X86_REG_RSP: case X86_REG_ESP: case X86_REG_SP: case X86_REG_SPL:
-		return true;
-	}
+	/* clang-format off */
+	static const uint16_t regs[] = {
+		X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL,
+		X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL,
+		X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH,
+		X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH,
+		X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B,
+		X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B,
+		X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL,
+	};
+	/* clang-format on */
+
+	for (size_t i = 0; i < sizeof(regs) / sizeof(*regs); i++)
+		if (regs[i] == reg)
+			return true;
 	return false;
 }
 
@@ -68,14 +73,24 @@ static bool writes_memory(int machine, const cs_insn *in)
 	return false;
 }
 
+/* Hints that sign the return address (paciasp and kin) change the link register without saying so. */
+static bool arm64_is_signing_hint(const cs_insn *in)
+{
+	uint32_t op;
+
+	memcpy(&op, in->bytes, sizeof(op));
+	return (op & 0xfffff01f) == 0xd503201f && (op & 0xffffff3f) != 0xd503241f; /* all but bti */
+}
+
 static bool harmless(csh cs, int machine, const cs_insn *in)
 {
 	cs_regs reads, writes;
 	uint8_t nr = 0, nw = 0;
 
-	if (cs_insn_group(cs, in, CS_GRP_JUMP) || cs_insn_group(cs, in, CS_GRP_CALL) ||
-	    cs_insn_group(cs, in, CS_GRP_RET) || cs_insn_group(cs, in, CS_GRP_INT) ||
-	    writes_memory(machine, in) || cs_regs_access(cs, in, reads, &nr, writes, &nw))
+	if ((machine == EM_AARCH64 && arm64_is_signing_hint(in)) || cs_insn_group(cs, in, CS_GRP_JUMP) ||
+	    cs_insn_group(cs, in, CS_GRP_CALL) || cs_insn_group(cs, in, CS_GRP_RET) ||
+	    cs_insn_group(cs, in, CS_GRP_INT) || writes_memory(machine, in) ||
+	    cs_regs_access(cs, in, reads, &nr, writes, &nw))
 		return false;
 	for (int i = 0; i < nw; i++)
 		if (machine == EM_X86_64 ? x86_is_argument(writes[i]) : arm64_is_argument(writes[i]))
@@ -96,7 +111,8 @@ static bool is_branch_target(csh cs, int machine, const uint8_t *code, size_t le
 		if (!cs_insn_group(cs, in, CS_GRP_JUMP))
 			continue;
 		if (machine == EM_X86_64)
-			hit = in->detail->x86.op_count == 1 && in->detail->x86.operands[0].type == X86_OP_IMM &&
+			hit = in->detail->x86.op_count == 1 &&
+			      in->detail->x86.operands[0].type == X86_OP_IMM &&
 			      (uint64_t)in->detail->x86.operands[0].imm == target;
 		else
 			for (int i = 0; i < in->detail->arm64.op_count; i++)

@@ -136,7 +136,8 @@ static struct file *find_file(struct nps_probes *p, const struct stat *st, const
 	return NULL;
 }
 
-static struct file *add_file(struct nps_probes *p, const struct stat *st, const char *build_id, const char *path)
+static struct file *add_file(struct nps_probes *p, const struct stat *st, const char *build_id,
+			     const char *path)
 {
 	struct file *f = calloc(1, sizeof(*f));
 
@@ -231,12 +232,14 @@ static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t att
 		      const uint64_t *offsets, const uint64_t *cookies, unsigned n)
 {
 	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
-	int fd = nps_uprobe_multi__link(prog, attach_type, path, offsets, cookies, n, which == NPS_PROG_RETURN, 0);
+	int fd = nps_uprobe_multi__link(prog, attach_type, path, offsets, cookies, n,
+					which == NPS_PROG_RETURN, 0);
 
 	return fd < 0 ? fd : keep_fd(p, fd);
 }
 
-static int link_perf(struct nps_probes *p, enum nps_program which, const char *path, uint64_t offset, uint64_t cookie)
+static int link_perf(struct nps_probes *p, enum nps_program which, const char *path, uint64_t offset,
+		     uint64_t cookie)
 {
 	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = which == NPS_PROG_RETURN, .bpf_cookie = cookie);
 	struct bpf_link **v = realloc(p->links, (p->n_links + 1) * sizeof(*v));
@@ -245,7 +248,8 @@ static int link_perf(struct nps_probes *p, enum nps_program which, const char *p
 	if (!v)
 		return -ENOMEM;
 	p->links = v;
-	link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1, path, offset, &opts);
+	link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1, path, offset,
+					       &opts);
 	if (!link)
 		return -errno;
 	v[p->n_links++] = link;
@@ -285,11 +289,13 @@ static int attach_sort(struct nps_probes *p, const char *path, const struct atta
 	} else if (!returns) {
 		err = link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
 	} else if (row == NPS_UPROBE_SESSION) {
-		err = link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offsets, cookies, n);
+		err = link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offsets, cookies,
+				 n);
 	} else {
 		err = link_multi(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
 		if (!err)
-			err = link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
+			err = link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets,
+					 cookies, n);
 	}
 out:
 	free(offsets);
@@ -435,8 +441,8 @@ unsigned nps_probes__files(const struct nps_probes *p)
 	return n;
 }
 
-static int calibration_link(struct nps_probes *p, enum nps_program which, uint32_t attach_type, const char *path,
-			    uint64_t offset, uint64_t cookie)
+static int calibration_link(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
+			    const char *path, uint64_t offset, uint64_t cookie)
 {
 	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
 
@@ -460,7 +466,8 @@ static int calibration_links(struct nps_probes *p, bool returns, const char *pat
 	if (!returns) {
 		fds[0] = calibration_link(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, mark);
 	} else if (nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_SESSION) {
-		fds[0] = calibration_link(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offset, call);
+		fds[0] = calibration_link(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offset,
+					  call);
 	} else {
 		fds[0] = calibration_link(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);
 		fds[1] = calibration_link(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);

@@ -143,9 +143,10 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
 		break;
 	case NPS_EV_PROC:
-		notify(r, e->probe == NPS_PROC_FORK ? NPS_NOTICE_FORK :
-			  e->probe == NPS_PROC_EXEC ? NPS_NOTICE_EXEC :
-						      NPS_NOTICE_EXIT,
+		notify(r,
+		       e->probe == NPS_PROC_FORK   ? NPS_NOTICE_FORK
+		       : e->probe == NPS_PROC_EXEC ? NPS_NOTICE_EXEC
+						   : NPS_NOTICE_EXIT,
 		       e, e->args[0]);
 		break;
 	}
@@ -154,7 +155,7 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 static const struct {
 	struct nps_slot slot[4];
 } catalog[NPS_PROBE_MAX] = {
-#define SLOTS(id, symbol, lib, layer, flags, s0, s1, s2, s3) \
+#define SLOTS(id, symbol, lib, layer, flags, s0, s1, s2, s3)                                                 \
 	[NPS_PROBE_##id] = { { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SLOTS)
 #undef SLOTS
@@ -367,7 +368,9 @@ int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct n
 	r->notice_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	r->cpus = calloc(r->n_cpus, sizeof(*r->cpus));
 	r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	err = r->notice_fd < 0 || r->epoll_fd < 0 ? -errno : !r->cpus ? -ENOMEM : buffer_init(r, &r->strings, 0);
+	err = r->notice_fd < 0 || r->epoll_fd < 0 ? -errno
+	      : !r->cpus			  ? -ENOMEM
+						  : buffer_init(r, &r->strings, 0);
 	if (!err)
 		err = add_rings(r);
 	if (!err)

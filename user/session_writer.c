@@ -73,11 +73,13 @@ static int open_out(const char *out)
 	int fd;
 
 	if (mkdir(out, 0750) && errno != EEXIST) {
-		nps_warn("cannot create output directory %s: %s: choose another with -o", out, strerror(errno));
+		nps_warn("cannot create output directory %s: %s: choose another with -o", out,
+			 strerror(errno));
 		return -errno;
 	}
 	if (!lstat(out, &st) && S_ISLNK(st.st_mode)) {
-		nps_warn("cannot use output directory %s: it is a symbolic link: name the directory itself", out);
+		nps_warn("cannot use output directory %s: it is a symbolic link: name the directory itself",
+			 out);
 		return -ELOOP;
 	}
 	fd = open(out, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -119,7 +121,8 @@ int nps_session__create(const char *out, struct nps_session *s)
 	if (!err)
 		err = stream_open(s, &s->clocks, "clocks.nps");
 	if (err) {
-		nps_warn("cannot write in output directory %s: %s: choose another with -o", out, strerror(-err));
+		nps_warn("cannot write in output directory %s: %s: choose another with -o", out,
+			 strerror(-err));
 		nps_session__close(s);
 	}
 	return err;

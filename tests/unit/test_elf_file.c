@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Symbols and offsets of this very program, against the dynamic linker's word; and damaged files. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "elf_file.h"
+#include "proc_maps.h"
+
+__attribute__((noinline, used)) int a_function_of_this_program(int x)
+{
+	return x * 3 + 1;
+}
+
+static int open_self(struct nps_elf **elf)
+{
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	assert_true(fd >= 0);
+	assert_int_equal(nps_elf__open(fd, elf), 0);
+	return fd;
+}
+
+/* File offset of an address, from the kernel's list of mappings. */
+static uint64_t offset_of(const void *address)
+{
+	uint64_t at = (uint64_t)(uintptr_t)address, offset = 0;
+	struct nps_maps maps;
+
+	assert_int_equal(nps_maps__read(getpid(), &maps), 0);
+	for (size_t i = 0; i < maps.n; i++)
+		if (maps.v[i].exec && at >= maps.v[i].start && at < maps.v[i].end)
+			offset = at - maps.v[i].start + maps.v[i].offset;
+	nps_maps__free(&maps);
+	return offset;
+}
+
+static void finds_functions(void **state)
+{
+	struct nps_elf_function f;
+	struct nps_elf *elf;
+	uint8_t code[8];
+	int fd = open_self(&elf);
+
+	(void)state;
+	assert_int_equal(nps_elf__find(elf, "a_function_of_this_program", true, &f), 0);
+	assert_int_equal(f.offset, offset_of((void *)(uintptr_t)a_function_of_this_program));
+	assert_true(f.size > 0);
+	assert_int_equal(nps_elf__code(elf, f.offset, code, sizeof(code)), sizeof(code));
+	assert_memory_equal(code, (void *)(uintptr_t)a_function_of_this_program, sizeof(code));
+	assert_int_equal(nps_elf__find(elf, "there_is_no_such_function", true, &f), -ENOENT);
+	nps_elf__close(elf);
+	close(fd);
+}
+
+static void names_addresses(void **state)
+{
+	struct nps_elf *elf;
+	char name[64];
+	int fd = open_self(&elf);
+	uint64_t offset = offset_of((void *)(uintptr_t)a_function_of_this_program);
+
+	(void)state;
+	assert_int_equal(nps_elf__name_at(elf, offset + 1, name, sizeof(name)), 0);
+	assert_string_equal(name, "a_function_of_this_program");
+	assert_int_equal(nps_elf__name_at(elf, 1, name, sizeof(name)), -ENOENT);
+	nps_elf__close(elf);
+	close(fd);
+}
+
+static void build_id_is_the_linkers(void **state)
+{
+	char hex[41], line[256], want[64] = "";
+	struct nps_elf *elf;
+	int fd = open_self(&elf);
+	FILE *p;
+
+	(void)state;
+	nps_elf__build_id(elf, hex);
+	snprintf(line, sizeof(line), "LC_ALL=C readelf -n /proc/%d/exe 2>/dev/null", getpid());
+	p = popen(line, "r");
+	assert_non_null(p);
+	while (fgets(line, sizeof(line), p))
+		if (sscanf(line, " Build ID: %63s", want) == 1)
+			break;
+	pclose(p);
+	assert_string_equal(hex, want);
+	nps_elf__close(elf);
+	close(fd);
+}
+
+/* Every damaged copy is refused or read, never believed into a crash. */
+static void damaged_files(void **state)
+{
+	static char image[1 << 22];
+	char path[] = "/tmp/nps_elf_XXXXXX";
+	int self = open("/proc/self/exe", O_RDONLY), fd = mkstemp(path);
+	ssize_t size = read(self, image, sizeof(image));
+	unsigned int seed = 1;
+
+	(void)state;
+	assert_true(size > 4096);
+	for (int i = 0; i < 300; i++) {
+		struct nps_elf_function f;
+		struct nps_elf *elf;
+		char hex[41], name[64];
+		size_t len = i % 3 ? (size_t)size : (size_t)(rand_r(&seed) % size);
+
+		assert_int_equal(ftruncate(fd, 0), 0);
+		assert_int_equal(pwrite(fd, image, len, 0), len);
+		for (int k = 0; k < 8; k++) {
+			/* in the headers, where it hurts: the first KB and the section table at the end */
+			off_t at = k & 1 ? rand_r(&seed) % 1024
+					 : (off_t)(len - rand_r(&seed) % (len < 3000 ? len : 3000) - 1);
+			unsigned char byte = rand_r(&seed);
+
+			if (at >= 0 && at < (off_t)len)
+				assert_int_equal(pwrite(fd, &byte, 1, at), 1);
+		}
+		if (nps_elf__open(fd, &elf))
+			continue;
+		nps_elf__build_id(elf, hex);
+		nps_elf__find(elf, "a_function_of_this_program", true, &f);
+		nps_elf__name_at(elf, 0x1234, name, sizeof(name));
+		nps_elf__close(elf);
+	}
+	close(fd);
+	close(self);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(finds_functions),
+		cmocka_unit_test(names_addresses),
+		cmocka_unit_test(build_id_is_the_linkers),
+		cmocka_unit_test(damaged_files),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

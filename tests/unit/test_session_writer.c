@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the session writer leaves on disk, read back byte by byte; and a disk that is full. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "session_writer.h"
+
+static char dir[64];
+
+static int make_dir(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
+	return mkdtemp(dir) ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+	char cmd[96];
+
+	(void)state;
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
+	return system(cmd);
+}
+
+static size_t slurp(const char *path, char *buf, size_t size)
+{
+	FILE *f = fopen(path, "r");
+	size_t n;
+
+	assert_non_null(f);
+	n = fread(buf, 1, size, f);
+	fclose(f);
+	return n;
+}
+
+static void chunks_and_modes(void **state)
+{
+	char path[PATH_MAX + 64], buf[4096];
+	struct nps_session s;
+	struct nps_chunk c;
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(stat(s.path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0750);
+	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 3, "first", 5), 0);
+	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_LOSS, 0, "second!", 7), 0);
+	snprintf(path, sizeof(path), "%s/events.nps", s.path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 07777, 0640);
+	assert_int_equal(slurp(path, buf, sizeof(buf)), 2 * sizeof(c) + 12);
+	memcpy(&c, buf, sizeof(c));
+	assert_int_equal(c.magic, NPS_CHUNK_MAGIC);
+	assert_int_equal(c.version, NPS_SESSION_VERSION);
+	assert_int_equal(c.type, NPS_CHUNK_EVENTS);
+	assert_int_equal(c.seq, 0);
+	assert_int_equal(c.len, 5);
+	assert_int_equal(c.cpu, 3);
+	assert_int_equal(c.crc, crc32(0, (const unsigned char *)"first", 5));
+	memcpy(&c, buf + sizeof(c) + 5, sizeof(c));
+	assert_int_equal(c.seq, 1);
+	assert_memory_equal(buf + 2 * sizeof(c) + 5, "second!", 7);
+	nps_session__close(&s);
+}
+
+static void json_is_replaced_whole(void **state)
+{
+	char path[PATH_MAX + 64], buf[4096] = "";
+	struct nps_session s;
+	cJSON *j = cJSON_CreateObject();
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	cJSON_AddStringToObject(j, "a", "a rather long text that the second version does not have");
+	assert_int_equal(nps_session__write_json(&s, j), 0);
+	cJSON_Delete(j);
+	j = cJSON_CreateObject();
+	cJSON_AddNumberToObject(j, "b", 1);
+	assert_int_equal(nps_session__write_json(&s, j), 0);
+	cJSON_Delete(j);
+	snprintf(path, sizeof(path), "%s/session.json", s.path);
+	slurp(path, buf, sizeof(buf));
+	assert_null(strstr(buf, "rather"));
+	assert_non_null(strstr(buf, "\"b\""));
+	snprintf(path, sizeof(path), "%s/session.json.new", s.path);
+	assert_int_not_equal(access(path, F_OK), 0);
+	nps_session__close(&s);
+}
+
+static void links_are_refused(void **state)
+{
+	struct nps_session s;
+	char link[96], file[96];
+
+	(void)state;
+	snprintf(link, sizeof(link), "%s/link", dir);
+	snprintf(file, sizeof(file), "%s/file", dir);
+	assert_int_equal(symlink(dir, link), 0);
+	assert_int_equal(nps_session__create(link, &s), -ELOOP);
+	close(creat(file, 0640));
+	assert_int_equal(nps_session__create(file, &s), -ENOTDIR);
+	assert_int_equal(nps_session__create("/nonexistent/a/b", &s), -ENOENT);
+}
+
+/* A limit on the file size stands for the full disk: the chunk that does not fit leaves no trace. */
+static void full_disk_keeps_whole_chunks(void **state)
+{
+	struct rlimit old, small = { 4096, RLIM_INFINITY };
+	static char payload[3000];
+	char path[PATH_MAX + 64];
+	struct nps_session s;
+	struct stat st;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 0, payload, sizeof(payload)), 0);
+	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 0, payload, sizeof(payload)),
+			 -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(nps_stream__append(&s.events, NPS_CHUNK_EVENTS, 0, "x", 1), -EFBIG);
+	assert_int_equal(nps_session__error(&s), -EFBIG);
+	snprintf(path, sizeof(path), "%s/events.nps", s.path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, sizeof(struct nps_chunk) + sizeof(payload));
+	nps_session__close(&s);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(chunks_and_modes, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(json_is_replaced_whole, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(links_are_refused, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_chunks, make_dir, remove_dir),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
