@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a synthetic session with known truth to results that hold it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "analyze.h"
+#include "gen_session.h"
+#include "join.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char *dir;
+
+static int setup(void **state)
+{
+	(void)state;
+	dir = gen_temp_dir();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	gen_remove(dir);
+	return 0;
+}
+
+static struct nps_summary analyze(unsigned int what)
+{
+	const struct nps_analyze_opts opts = { .size = sizeof(opts), .export = what };
+	struct nps_summary summary;
+
+	assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
+	return summary;
+}
+
+static sqlite3 *open_db(const struct nps_summary_proc *proc)
+{
+	char path[1024];
+	sqlite3 *db;
+
+	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_%u.db", proc->path, proc->rank);
+	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
+	return db;
+}
+
+static int64_t one(sqlite3 *db, const char *sql)
+{
+	sqlite3_stmt *stmt;
+	int64_t value;
+
+	assert_int_equal(sqlite3_prepare_v2(db, sql, -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+	value = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return value;
+}
+
+/* Every true task is in the database, within 1 us (the simulated clock has 20 ns ticks). */
+static void hold_against_truth(const struct nps_summary_proc *proc, const struct gen_task *truth, size_t n)
+{
+	sqlite3 *db = open_db(proc);
+	sqlite3_stmt *stmt;
+
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK"), n);
+	assert_int_equal(sqlite3_prepare_v2(db, "SELECT startNs, endNs, (SELECT value FROM STRING_IDS s JOIN COMPUTE_TASK_INFO c ON s.id = c.name "
+						"WHERE c.globalTaskId = t.globalTaskId) FROM TASK t WHERE streamId = ? AND taskId = ? "
+						"ORDER BY startNs LIMIT 1 OFFSET ?", -1, &stmt, NULL), SQLITE_OK);
+	for (size_t i = 0; i < n; i++) {
+		int64_t start, end;
+
+		sqlite3_bind_int64(stmt, 1, truth[i].stream);
+		sqlite3_bind_int64(stmt, 2, truth[i].task);
+		sqlite3_bind_int64(stmt, 3, truth[i].flip);
+		assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+		start = sqlite3_column_int64(stmt, 0) - GEN_REAL0 + GEN_T0;
+		end = sqlite3_column_int64(stmt, 1) - GEN_REAL0 + GEN_T0;
+		assert_true(llabs(start - (int64_t)truth[i].start) < 1000);
+		assert_true(llabs(end - (int64_t)truth[i].end) < 1000);
+		if (!strncmp(truth[i].name, "aclnn", 5))
+			assert_string_equal((const char *)sqlite3_column_text(stmt, 2), truth[i].name);
+		sqlite3_reset(stmt);
+	}
+	sqlite3_finalize(stmt);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE connectionId NOT IN (SELECT connectionId FROM CANN_API)"), 0);
+	assert_int_equal(one(db, "SELECT count(*) FROM COMPUTE_TASK_INFO") + one(db, "SELECT count(*) FROM COMMUNICATION_OP"),
+			 one(db, "SELECT count(*) FROM CANN_API WHERE type = 10000"));
+	sqlite3_close(db);
+}
+
+static void two_ranks_with_device_log(void **state)
+{
+	struct gen_job job = { .ranks = 2, .launches = 2000, .agent = true, .os = true };
+	struct nps_summary summary;
+
+	(void)state;
+	gen_job(dir, &job);
+	summary = analyze(NPS_EXPORT_DEFAULT);
+	assert_int_equal(summary.nprocs, 2);
+	assert_false(summary.incomplete);
+	for (size_t r = 0; r < 2; r++) {
+		const struct nps_summary_proc *p = &summary.procs[r];
+
+		assert_int_equal(p->rank, r);
+		assert_int_equal(p->launches, 2000);
+		assert_int_equal(p->device_tasks, job.per_rank);
+		assert_int_equal(p->matched, job.per_rank);
+		assert_int_equal(p->host_bounds, 0);
+		assert_int_equal(p->collectives, 20);
+		assert_int_equal(p->steps, 20);
+		assert_int_equal(p->os_calls, 200);
+		assert_int_equal(p->top[0].count, 500);
+		assert_true(p->clock_drift_ppm > 22.9 && p->clock_drift_ppm < 23.1);
+		hold_against_truth(p, job.truth + r * job.stride, job.per_rank);
+	}
+	nps_summary_free(&summary);
+	free(job.truth);
+}
+
+static void lost_records_become_bounds(void **state)
+{
+	struct gen_job job = { .ranks = 1, .launches = 1000, .agent = true, .lose_every = 37 };
+	struct nps_summary summary;
+	sqlite3 *db;
+
+	(void)state;
+	gen_job(dir, &job);
+	summary = analyze(NPS_EXPORT_DB);
+	assert_int_equal(summary.procs[0].host_bounds, (job.per_rank + 36) / 37);
+	assert_int_equal(summary.procs[0].device_tasks, job.per_rank);
+	db = open_db(&summary.procs[0]);
+	for (size_t i = 0; i < job.per_rank; i += 37) {
+		const struct gen_task *t = &job.truth[i];
+		char where[256], sql[512];
+
+		snprintf(where, sizeof(where), "FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE source = 'host bounds' AND streamId = %u AND taskId = %u",
+			 t->stream, t->task);
+		snprintf(sql, sizeof(sql), "SELECT startLowNs %s", where);
+		assert_true(one(db, sql) - GEN_REAL0 + GEN_T0 <= t->start);
+		snprintf(sql, sizeof(sql), "SELECT coalesce(endHighNs, 9223372036854775807) %s", where);
+		assert_true((uint64_t)one(db, sql) - GEN_REAL0 + GEN_T0 + 1000 >= t->end);
+		snprintf(sql, sizeof(sql), "SELECT endNs - startNs %s", where);
+		assert_int_equal(one(db, sql), 0);
+	}
+	sqlite3_close(db);
+	nps_summary_free(&summary);
+	free(job.truth);
+}
+
+static void host_only_bounds_hold(void **state)
+{
+	struct gen_job job = { .ranks = 1, .launches = 500 };
+	struct nps_summary summary;
+	sqlite3 *db;
+
+	(void)state;
+	gen_job(dir, &job);
+	summary = analyze(NPS_EXPORT_DB);
+	assert_int_equal(summary.procs[0].host_bounds, job.per_rank);
+	db = open_db(&summary.procs[0]);
+	for (size_t i = 0; i < job.per_rank; i++) {
+		char sql[256];
+		uint64_t high;
+
+		snprintf(sql, sizeof(sql), "SELECT endHighNs FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE streamId = %u AND taskId = %u",
+			 job.truth[i].stream, job.truth[i].task);
+		high = one(db, sql) - GEN_REAL0 + GEN_T0;
+		assert_true(high >= job.truth[i].end); /* true, and not later than one step's synchronisation */
+		assert_true(high < job.truth[i].end + 2000000);
+	}
+	sqlite3_close(db);
+	nps_summary_free(&summary);
+	free(job.truth);
+}
+
+static void task_ids_wrap(void **state)
+{
+	struct gen_job job = { .ranks = 1, .launches = 70000, .agent = true };
+	struct nps_summary summary;
+
+	(void)state;
+	gen_job(dir, &job);
+	summary = analyze(NPS_EXPORT_TEXT);
+	assert_int_equal(summary.procs[0].matched, job.per_rank);
+	assert_int_equal(summary.procs[0].host_bounds, 0);
+	nps_summary_free(&summary);
+	free(job.truth);
+}
+
+static void bounds_of_one_stream(void **state)
+{
+	const struct nps_sub subs[] = { { .begin = 100, .end = 101 }, { .begin = 200, .end = 201 }, { .begin = 300, .end = 301 }, { .begin = 400, .end = 401 } };
+	const struct nps_task measured = { .start = 250, .end = 280 };
+	const struct nps_sub *s[] = { &subs[0], &subs[1], &subs[2], &subs[3] };
+	const struct nps_task *t[] = { NULL, &measured, NULL, NULL };
+	const struct nps_sync syncs[] = { { .cover = 350, .done = 900 } };
+	struct nps_bounds b[4] = { { 0 } };
+
+	(void)state;
+	nps_bounds__stream(s, t, 4, syncs, 1, b);
+	assert_int_equal(b[0].start_low, 100);
+	assert_int_equal(b[0].end_high, 280); /* the measured one after it had ended */
+	assert_int_equal(b[2].start_low, 300);
+	assert_int_equal(b[2].end_high, 900);
+	assert_true(b[3].end_high == UINT64_MAX); /* no synchronisation followed */
+}
+
+static void results_are_replaced_whole(void **state)
+{
+	struct gen_job job = { .ranks = 1, .launches = 100, .agent = true };
+	struct nps_summary first, second;
+	char path[1024];
+	struct stat st;
+
+	(void)state;
+	gen_job(dir, &job);
+	first = analyze(NPS_EXPORT_DEFAULT);
+	second = analyze(NPS_EXPORT_TEXT);
+	assert_string_equal(first.procs[0].path, second.procs[0].path);
+	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/analysis.db", second.procs[0].path);
+	assert_int_equal(access(path, F_OK), -1);
+	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/trace_view.json", second.procs[0].path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0640);
+	nps_summary_free(&first);
+	nps_summary_free(&second);
+	free(job.truth);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(two_ranks_with_device_log), TEST(lost_records_become_bounds), TEST(host_only_bounds_hold), TEST(task_ids_wrap),
+		cmocka_unit_test(bounds_of_one_stream), TEST(results_are_replaced_whole),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+
+#include "join.h"
+#include "names.h"
+
+#define PID 50
+
+static struct nps_model model;
+static struct nps_names names;
+
+static int setup(void **state)
+{
+	(void)state;
+	nps_model__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_model__proc(&model, PID);
+	names = (struct nps_names){ 0 };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	nps_names__free(&names);
+	nps_model__free(&model);
+	return 0;
+}
+
+static uint64_t text(const char *s)
+{
+	uint32_t id = nps_strings__addz(&model.strings, s);
+
+	nps_map__put(&model.string_ids, 1000 + id, id);
+	return 1000 + id;
+}
+
+static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end, uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	struct nps_event *ev = nps_vec__push(&model.events);
+
+	*ev = (struct nps_event){ .kind = kind, .probe = probe, .pid = PID, .tid = tid, .start = start, .dur = end - start,
+		.args = { a0, a1, a2 } };
+}
+
+static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
+{
+	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
+}
+
+/* A launch of HANDLE at AT with its submission of TYPE. */
+static void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
+{
+	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32, type | 8 << 16 | 2ULL << 32 | at << 48, 0);
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
+}
+
+static void build(void)
+{
+	assert_int_equal(nps_names__build(&names, &model), 0);
+	assert_int_equal(nps_nest__run(&model, &names), 0);
+	assert_int_equal(nps_nest__number(&model), 0);
+}
+
+static const char *name_of(size_t sub)
+{
+	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).name);
+}
+
+static const char *type_of(size_t sub)
+{
+	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).type);
+}
+
+static void group_hashes_are_the_vendors(void **state)
+{
+	(void)state; /* read from real captures */
+	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736414082311975") == 11978775601474615865ULL);
+	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736410538306028") == 17148521525495523210ULL);
+	assert_true(nps_group_hash("group_name_0") == 5862276093215481612ULL);
+}
+
+static void phases_in_two_threads(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 100, text("aclnnLayerNorm"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 110, text("Cast"), 0xe1);
+	mark(NPS_PROBE_NN_L0, 1, 120, text("LayerNormV3"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 2, 200, text("aclnnLayerNorm"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 2, 210, 0xe1, 0x77);
+	launch(2, 220, 0xf1, 0);
+	launch(2, 240, 0xf2, 0);
+	launch(2, 260, 0xf3, 0); /* more launches than operators */
+	build();
+	assert_string_equal(name_of(0), "aclnnLayerNorm_Cast");
+	assert_string_equal(type_of(0), "Cast");
+	assert_string_equal(name_of(1), "aclnnLayerNorm_LayerNormV3");
+	assert_string_equal(name_of(2), "kernel@0xf3");
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).kind, NPS_TASK_COMPUTE);
+}
+
+static void an_executor_runs_again_or_is_reused(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_L0, 1, 10, text("Add"), 0xe1);
+	for (uint64_t t = 100; t < 300; t += 100) { /* repeatable */
+		mark(NPS_PROBE_NN_PHASE2, 1, t, text("aclnnAdd"), 0xe1);
+		mark(NPS_PROBE_NN_RUN, 1, t + 10, 0xe1, 0);
+		launch(1, t + 20, 0xf1, 0);
+	}
+	mark(NPS_PROBE_NN_L0, 1, 400, text("Mul"), 0xe1); /* the same address, another operator */
+	mark(NPS_PROBE_NN_PHASE2, 1, 500, text("aclnnMul"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 510, 0xe1, 0);
+	launch(1, 520, 0xf2, 0);
+	build();
+	assert_string_equal(name_of(0), "aclnnAdd_Add");
+	assert_string_equal(name_of(1), "aclnnAdd_Add");
+	assert_string_equal(name_of(2), "aclnnMul_Mul");
+}
+
+static void phase_1_before_the_capture_is_learned(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnAdd"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 110, 0xe1, 0);
+	launch(1, 120, 0xf1, 0);
+	mark(NPS_PROBE_NN_PHASE2, 1, 130, text("aclnnMul"), 0xe9);
+	mark(NPS_PROBE_NN_RUN, 1, 140, 0xe9, 0);
+	launch(1, 150, 0xf9, 0); /* never seen otherwise */
+	mark(NPS_PROBE_NN_PHASE1, 1, 200, text("aclnnAdd"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 210, text("AddV2"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 300, text("aclnnAdd"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 310, 0xe1, 0);
+	launch(1, 320, 0xf1, 0);
+	build();
+	assert_string_equal(name_of(0), "aclnnAdd_AddV2");
+	assert_string_equal(type_of(0), "AddV2");
+	assert_string_equal(name_of(1), "kernel@0xf9");
+	assert_string_equal(name_of(2), "aclnnAdd_AddV2");
+}
+
+static void handles_have_the_name_of_their_time(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_BIN_GET_FUNC, 1, 100, 110, text("first_kernel"), 0xf1, 0xb1);
+	launch(1, 200, 0xf1, 0);
+	event(NPS_EV_API, NPS_PROBE_BIN_GET_FUNC, 1, 300, 310, text("second_kernel"), 0xf1, 0xb1);
+	launch(1, 400, 0xf1, 0);
+	launch(1, 500, 0xabc0, 0);
+	model.procs[0].json = model.json = cJSON_Parse("{\"symbols\": [{\"address\": 43968, \"name\": \"stub_fn\"}]}");
+	build();
+	assert_string_equal(name_of(0), "first_kernel");
+	assert_string_equal(name_of(1), "second_kernel");
+	assert_string_equal(name_of(2), "stub_fn");
+}
+
+static void the_rows_of_a_launch(void **state)
+{
+	const struct nps_cann *rows;
+
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 90, text("aclnnAdd"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 95, text("Add"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnAdd"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 110, 0xe1, 0);
+	launch(1, 120, 0xf1, 0);
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 200, 900, 0, 0, 0); /* not part of the operator */
+	build();
+	assert_int_equal(model.procs[0].cann.len, 5);
+	rows = model.procs[0].cann.data;
+	assert_string_equal(nps_strings__get(&model.strings, rows[0].name), "aclnnAddGetWorkspaceSize");
+	assert_int_equal(rows[0].start, 90);
+	assert_int_equal(rows[0].end, 95);
+	assert_string_equal(nps_strings__get(&model.strings, rows[1].name), "aclnnAdd");
+	assert_int_equal(rows[1].start, 100);
+	assert_int_equal(rows[1].end, 129);
+	assert_true(rows[1].lower_bound);
+	assert_int_equal(rows[2].level, NPS_LAYER_ACL);
+	assert_int_equal(rows[3].level, NPS_LAYER_NODE);
+	assert_int_equal(rows[3].start, 120);
+	assert_int_equal(rows[3].end, 129);
+	assert_int_equal(rows[3].conn, 4);
+	assert_string_equal(nps_strings__get(&model.strings, rows[3].item), "aclnnAdd_Add");
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).cann, 3);
+}
+
+static void other_tasks_have_the_vendors_names(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, 1, 10, 20, 4096, 1, 0x77);
+	event(NPS_EV_SQE, 0, 1, 12, 14, 1ULL << 32, 17 | 2ULL << 32, 0);
+	event(NPS_EV_SQE, 0, 1, 30, 31, 1ULL << 32, 7 | 2ULL << 32, 0);
+	event(NPS_EV_SQE, 0, 1, 32, 33, 1ULL << 32, 63 | 2ULL << 32, 0); /* a slot of the one before */
+	build();
+	assert_int_equal(model.subs.len, 2);
+	assert_string_equal(name_of(0), "MEMCPY_ASYNC");
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).size, 4096);
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).memcpy_op, 1);
+	assert_string_equal(name_of(1), "Notify Wait");
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 1).cann, NPS_NONE);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(group_hashes_are_the_vendors), TEST(phases_in_two_threads), TEST(an_executor_runs_again_or_is_reused),
+		TEST(phase_1_before_the_capture_is_learned), TEST(handles_have_the_name_of_their_time), TEST(the_rows_of_a_launch),
+		TEST(other_tasks_have_the_vendors_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
