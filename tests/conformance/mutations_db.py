@@ -19,6 +19,8 @@ def sql(name: str, expected: str, statement: str, needs: str = "", database: str
     def apply(copy: Copy) -> None:
         if generation:
             copy.only(generation)
+        if expected.startswith("X"):            # found by comparing the two forms of one result
+            copy.file("trace_view.json")
         copy.sql(statement, needs, *([database] if database else []))
     MUTATIONS.append(Mutation(name, expected, apply))
 
@@ -105,6 +107,16 @@ sql("an elapsed time is wrong", "J6", "UPDATE CommAnalyzerTime SET elapse_time =
     "CommAnalyzerTime", ANALYSIS)
 sql("a start of communication is wrong", "J7", "UPDATE CommAnalyzerTime SET start_timestamp = start_timestamp + 90",
     "CommAnalyzerTime", ANALYSIS)
+
+
+sql("a task is elsewhere in the db", "X1", "UPDATE TASK SET startNs = startNs + 2000, endNs = endNs + 2000 WHERE rowid = 5",
+    "TASK")
+sql("a kernel has another name in the db", "X2", "UPDATE STRING_IDS SET value = value || 'y' WHERE id = (SELECT name FROM"
+    " COMPUTE_TASK_INFO LIMIT 1)", "COMPUTE_TASK_INFO")
+sql("a call is missing in the db", "X3", "DELETE FROM CANN_API WHERE rowid = (SELECT max(rowid) FROM CANN_API)", "CANN_API")
+sql("a step is shorter in the db", "X4", "UPDATE StepTraceTime SET stage = stage - 5", "StepTraceTime", ANALYSIS)
+sql("an operator is longer in the db", "X5", "UPDATE COMMUNICATION_OP SET endNs = endNs + 5000", "COMMUNICATION_OP")
+sql("a system call is missing in the db", "X6", "DELETE FROM OSRT_API WHERE rowid = 1", "OSRT_API")
 
 
 def _analysis_row(copy: Copy) -> None:

@@ -60,7 +60,8 @@ def damage(folder: Path, scratch: Path, generation: str, mutation: Mutation, tri
     copy = fresh(folder, scratch, generation)
     mutation.apply(copy)
     tried.add(mutation.name)
-    done = execute(CHECK, copy.path)
+    pair = ("--same-session", copy.path) if mutation.expected.startswith("X") else ()
+    done = execute(CHECK, *pair, copy.path)
     failed = re.findall(r"^FAIL (\S+)", done.stdout, re.M)
     assert done.returncode == 1, f"exit {done.returncode}: {done.stderr}"
     assert mutation.expected in failed, f"expected {mutation.expected} to fail, failed were {failed}"
