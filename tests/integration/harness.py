@@ -162,11 +162,11 @@ def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] =
     env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "LD_LIBRARY_PATH")}
     path = [str(p) for p in libs]
     if sim:
-        cann = SIM / "cann"
-        driver = SIM / "driver" / "lib64"
-        path += [str(cann.resolve() / "latest" / "lib64")] if not (cann / "lib64").exists() else [str(cann / "lib64")]
-        path += [str(driver / "driver"), str(driver / "common")]
-        env["ASCEND_HOME_PATH"] = str(cann)
+        # The way a user does it.
+        run = subprocess.run(["bash", "-c", '. "$0" && env -0', SIM / "cann" / "set_env.sh"], env=env, text=True,
+                             capture_output=True, check=True)
+        env = dict(line.split("=", 1) for line in run.stdout.split("\0") if line)
+        path.append(env["LD_LIBRARY_PATH"])
     if path:
         env["LD_LIBRARY_PATH"] = ":".join(path)
     if agent:

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What a user meets first: help, version, doctor, installation."""
+
+import os
+import re
+import subprocess
+import sys
+
+from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, ROOT, USAGE, Case, build_library, environment, main, need_job,
+                     need_root, test)
+
+COMMANDS = ("record", "analyze", "doctor")
+
+
+@test
+def help_texts(case: Case) -> None:
+    text = case.npuscope("--help").expect(DONE).out
+    for command in COMMANDS:
+        assert re.search(rf"^\s+{command}\s", text, re.M), text
+        own = case.npuscope(command, "--help").expect(DONE).out
+        assert "Usage:" in own and len(own.splitlines()) > 5, own
+        assert max(len(line) for line in own.splitlines()) <= 100, "help is wider than a terminal"
+
+
+@test
+def every_option_has_help(case: Case) -> None:
+    text = case.npuscope("record", "--help").expect(DONE).out
+    options = re.findall(r"^\s+(?:-\w(?:, )?|)(--[\w-]+)[^\n]*\n?", text, re.M)
+    assert len(options) >= 10, options
+    for option in ("--pid", "--duration", "--output", "--task-source", "--step-marker", "--export", "--level"):
+        assert option in text, f"{option} is not in the help"
+    assert "default:" in text
+
+
+@test
+def version(case: Case) -> None:
+    text = case.npuscope("--version").expect(DONE).out
+    assert re.fullmatch(r"npuscope \d+\.\d+\.\d+\n", text), text
+    number = re.search(r"^VERSION := (.*)$", (ROOT / "Makefile").read_text(), re.M)
+    assert number and number.group(1) in text
+
+
+@test
+def doctor(case: Case) -> None:
+    need_root()
+    result = case.npuscope("doctor").expect(DONE)
+    assert os.uname().release in result.out
+    for row in ("privileges", "bpf(2)", "BTF", "ring buffer", "uprobes", "helper library"):
+        assert re.search(rf"^\s+{re.escape(row)}\s+yes", result.out, re.M), f"{row}: {result.out}"
+
+
+@test
+def usage_errors(case: Case) -> None:
+    for argv in ([], ["frobnicate"], ["record"], ["record", "--frobnicate"], ["analyze"], ["doctor", "surplus"]):
+        result = case.npuscope(*argv).expect(USAGE)
+        assert result.err.strip() and not result.out, f"{argv}: {result}"
+
+
+@test
+def install(case: Case) -> None:
+    """make install into DESTDIR; the installed program finds its helper and captures with it."""
+    need_root()
+    dest = case.path("dest")
+    built = subprocess.run(["make", "-C", ROOT, "install", f"DESTDIR={dest}", "prefix=/opt/npuscope",
+                            f"BUILD={os.path.relpath(BUILD, ROOT)}"], capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    files = sorted(str(p.relative_to(dest)) for p in dest.rglob("*") if p.is_file())
+    assert "opt/npuscope/bin/npuscope" in files and "opt/npuscope/lib/npuscope/libnpuscope_agent.so" in files, files
+    program = dest / "opt/npuscope/bin/npuscope"
+    assert os.access(program, os.X_OK)
+    text = case.npuscope("doctor", program=program).expect(DONE).out
+    assert re.search(r"^\s+helper library\s+yes", text, re.M), text
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    case.path("commands").write_text("load libacl_rt.so\ncall aclInit 7\nquit 0\n")
+    with open(case.path("commands"), "rb") as commands:
+        run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
+                          env=environment(libs=[library.parent]), stdin=commands, wait=False)
+    session = run.result().session
+    assert len(session.of(API)) == 7
+    maps = session.json["processes"][0]["maps"]
+    helper = dest / "opt/npuscope/lib/npuscope/libnpuscope_agent.so"
+    assert any(m["path"] == str(helper) for m in maps), "the job was not started with the installed helper"
+
+
+@test
+def program_without_helper(case: Case) -> None:
+    """Alone in a directory it says that device times will be bounds."""
+    need_root()
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    program = case.path("npuscope")
+    program.write_bytes(NPUSCOPE.read_bytes())
+    program.chmod(0o755)
+    case.path("commands").write_text("load libacl_rt.so\ncall aclInit 7\nquit 0\n")
+    with open(case.path("commands"), "rb") as commands:
+        run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
+                          env=environment(libs=[library.parent]), stdin=commands, wait=False)
+    result = run.result().expect(3)
+    assert any("libnpuscope_agent.so" in line for line in result.complaints), result.err
+    assert len(result.session.of(API)) == 7
+
+
+@test
+def helper_needs_libc_only(_case: Case) -> None:
+    """It is loaded into other people's jobs."""
+    text = subprocess.run(["readelf", "-dW", AGENT], capture_output=True, text=True, check=True).stdout
+    assert set(re.findall(r"NEEDED.*\[(.*?)\]", text)) <= {"libc.so.6", "libdl.so.2", "libpthread.so.0"}, text
+    text = subprocess.run(["readelf", "-sW", "--dyn-syms", AGENT], capture_output=True, text=True, check=True).stdout
+    table = text[text.index("'.dynsym'"):].split("\n\n")[0]
+    exported = [line.split()[7] for line in table.splitlines() if len(line.split()) > 7 and line.split()[6].isdigit()]
+    assert not exported, f"the helper could interpose {exported}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
