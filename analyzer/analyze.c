@@ -27,6 +27,7 @@ static int build(struct nps_model *model, const char *path)
 
 	if (err)
 		return err;
+	nps_vec__cool(&model->events);
 	err = nps_names__build(&names, model);
 	if (!err)
 		err = nps_nest__run(model, &names);

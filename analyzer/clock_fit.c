@@ -7,7 +7,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define RATE_MIN_SPAN 200000000.0 /* ns: closer reads say nothing about the rate */
+/* ns. Reads bracket the tasks, so even a poor rate errs by no more than the reads do;
+ * but reads of one burst would be extrapolated. */
+#define RATE_MIN_SPAN 10000000.0
 #define RATE_MAX_PPM 500.0 /* no oscillator is worse: then the reads are wrong */
 #define WIDTH_FLOOR 100.0 /* ns; keeps the weight of a zero-width bracket finite */
 

@@ -28,93 +28,6 @@ struct fill {
 	int64_t na;
 };
 
-/* --- database --- */
-
-static void db_error(struct nps_db *db, int rc)
-{
-	if (db->err)
-		return;
-	switch (rc & 0xff) {
-	case SQLITE_FULL: db->err = -ENOSPC; break;
-	case SQLITE_NOMEM: db->err = -ENOMEM; break;
-	default: db->err = -EIO;
-	}
-	if (db->err == -EIO) {
-		int saved = sqlite3_system_errno(db->handle);
-
-		db->err = saved ? -saved : -EIO;
-	}
-}
-
-int nps_db__open(struct nps_db *db, const char *path)
-{
-	int fd = open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0640), rc;
-
-	*db = (struct nps_db){ 0 };
-	if (fd < 0)
-		return db->err = -errno;
-	fchmod(fd, 0640);
-	close(fd);
-	rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
-	if (rc)
-		db_error(db, rc);
-	nps_db__exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
-			 "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; BEGIN");
-	return db->err;
-}
-
-void nps_db__exec(struct nps_db *db, const char *sql)
-{
-	int rc = db->err ? 0 : sqlite3_exec(db->handle, sql, NULL, NULL, NULL);
-
-	if (rc)
-		db_error(db, rc);
-}
-
-sqlite3_stmt *nps_db__insert(struct nps_db *db, const char *table, int columns)
-{
-	sqlite3_stmt *stmt = NULL;
-	char sql[256];
-	int len = snprintf(sql, sizeof(sql), "INSERT INTO %s VALUES(?", table), rc;
-
-	for (int i = 1; i < columns; i++)
-		len += snprintf(sql + len, sizeof(sql) - len, ",?");
-	snprintf(sql + len, sizeof(sql) - len, ")");
-	rc = db->err ? 0 : sqlite3_prepare_v2(db->handle, sql, -1, &stmt, NULL);
-	if (rc)
-		db_error(db, rc);
-	return stmt;
-}
-
-void nps_db__step(struct nps_db *db, sqlite3_stmt *stmt)
-{
-	int rc = db->err ? SQLITE_DONE : sqlite3_step(stmt);
-
-	if (rc != SQLITE_DONE)
-		db_error(db, rc);
-	sqlite3_reset(stmt);
-}
-
-void nps_db__row(struct nps_db *db, sqlite3_stmt *stmt, const int64_t *values, int n)
-{
-	for (int i = 0; i < n; i++)
-		sqlite3_bind_int64(stmt, i + 1, values[i]);
-	nps_db__step(db, stmt);
-}
-
-int nps_db__close(struct nps_db *db)
-{
-	if (db->handle) {
-		nps_db__exec(db, "COMMIT");
-		/* The header then says what the vendor's files say; the setting itself is not stored. */
-		nps_db__exec(db, "PRAGMA journal_mode=DELETE");
-		if (sqlite3_close(db->handle) && !db->err)
-			db->err = -EIO;
-		db->handle = NULL;
-	}
-	return db->err;
-}
-
 /* --- strings --- */
 
 static int64_t string_id(struct fill *f, uint32_t text)
@@ -175,65 +88,68 @@ static void cann(struct fill *f)
 {
 	static const int64_t types[] = { [NPS_LAYER_RUNTIME] = 5000, [NPS_LAYER_COMM] = 5500, [NPS_LAYER_NODE] = 10000, [NPS_LAYER_ACL] = 20000 };
 	const struct nps_proc *proc = f->r->proc;
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "CANN_API", 6);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "CANN_API", NULL, 6);
 	for (size_t i = 0; !f->db.err && i < proc->cann_order.len; i++) {
 		const struct nps_cann *row = &NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, i));
 		int64_t v[] = { real(f, row->start), real(f, row->end), types[row->level], global_tid(f, row->tid), row->conn,
 			string_id(f, row->name) };
 
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
-static void bind_open(sqlite3_stmt *stmt, int column, const struct fill *f, uint64_t mono)
+static int64_t open_time(const struct fill *f, uint64_t mono)
 {
-	if (mono == UINT64_MAX)
-		sqlite3_bind_null(stmt, column);
-	else
-		sqlite3_bind_int64(stmt, column, real(f, mono));
+	return mono == UINT64_MAX ? NPS_DB_NULL : real(f, mono);
 }
 
-static void task_time(struct fill *f, sqlite3_stmt *stmt, const struct nps_task *task, size_t id)
+static void task_time(struct fill *f, struct nps_db_bulk *bulk, const struct nps_task *task, size_t id)
 {
 	bool measured = nps_task__measured(task);
 	struct nps_bounds b = { task->start, task->start, task->end, task->end };
 
 	if (!measured)
 		b = NPS_AT(&f->m->bounds, struct nps_bounds, task->bounds);
-	sqlite3_bind_int64(stmt, 1, id);
-	sqlite3_bind_text(stmt, 2, measured ? "device log" : "host bounds", -1, SQLITE_STATIC);
-	bind_open(stmt, 3, f, b.start_low);
-	bind_open(stmt, 4, f, b.start_high);
-	bind_open(stmt, 5, f, b.end_low);
-	bind_open(stmt, 6, f, b.end_high);
-	nps_db__step(&f->db, stmt);
+	int64_t v[] = { id, measured, open_time(f, b.start_low), open_time(f, b.start_high), open_time(f, b.end_low), open_time(f, b.end_high) };
+
+	nps_db_bulk__add(bulk, v);
+}
+
+static void task_times(struct fill *f)
+{
+	struct nps_db_bulk bulk;
+
+	nps_db_bulk__init(&bulk, &f->db, "NPUSCOPE_TASK_TIME", "(?,iif(?,'device log','host bounds'),?,?,?,?)", 6);
+	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++)
+		task_time(f, &bulk, &f->r->tasks[i], i);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void tasks(struct fill *f)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "TASK", 11), *times = nps_db__insert(&f->db, "NPUSCOPE_TASK_TIME", 6);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "TASK", NULL, 11);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++) {
 		const struct nps_task *task = &f->r->tasks[i];
 		int64_t v[] = { real(f, task->start), real(f, task->end), task->device, task->conn, i, f->r->proc->pid,
 			literal(f, nps_task_host_type(task)), task->context, task->stream, task->task, NO_ID };
 
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
-		if (!f->db.err)
-			task_time(f, times, task, i);
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
-	sqlite3_finalize(times);
+	nps_db_bulk__finish(&bulk);
 	nps_db__exec(&f->db, "CREATE INDEX TaskIndex ON TASK (startNs,globalTaskId)");
 }
 
 static void compute(struct fill *f)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "COMPUTE_TASK_INFO", 17);
+	struct nps_db_bulk bulk;
 	int64_t na = f->na;
 
+	nps_db_bulk__init(&bulk, &f->db, "COMPUTE_TASK_INFO", NULL, 17);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++) {
 		const struct nps_task *task = &f->r->tasks[i];
 
@@ -242,29 +158,31 @@ static void compute(struct fill *f)
 		int64_t v[] = { string_id(f, task->name), i, task->blocks, 0, literal(f, nps_task_core(task)), string_id(f, task->type),
 			na, na, na, na, na, na, na, na, na, na, na };
 
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void copies(struct fill *f)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "MEMCPY_INFO", 3);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "MEMCPY_INFO", NULL, 3);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++) {
 		const struct nps_task *task = &f->r->tasks[i];
 		int64_t v[] = { i, task->size, task->memcpy_op == 255 ? 65535 : task->memcpy_op };
 
 		if (task->kind == NPS_TASK_MEMCPY)
-			nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+			nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void collectives(struct fill *f, int64_t *op_ids)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "COMMUNICATION_OP", 14);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "COMMUNICATION_OP", NULL, 14);
 	for (size_t i = 0; !f->db.err && i < f->r->comm_order.len; i++) {
 		uint32_t row = NPS_AT(&f->r->comm_order, uint32_t, i);
 		const struct nps_comm_op *op = nps_result__comm(f->r, row);
@@ -272,15 +190,16 @@ static void collectives(struct fill *f, int64_t *op_ids)
 			op->dtype, f->na, NPS_MIN(op->count, (uint64_t)INT64_MAX), string_id(f, op->type), op->device, op->ranks };
 
 		op_ids[row] = i + 1;
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void collective_tasks(struct fill *f, const int64_t *op_ids)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "COMMUNICATION_TASK_INFO", 16);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "COMMUNICATION_TASK_INFO", NULL, 16);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++) {
 		const struct nps_task *task = &f->r->tasks[i];
 		const struct nps_comm_op *op;
@@ -289,14 +208,11 @@ static void collective_tasks(struct fill *f, const int64_t *op_ids)
 			continue;
 		op = nps_result__comm(f->r, task->comm);
 		int64_t v[] = { string_id(f, op->name), i, literal(f, nps_comm_task_type(task)), nps_result__plane(f->r, task),
-			string_id(f, op->group), NO_NOTIFY, NOT_KNOWN, NO_ID, NO_ID, NOT_KNOWN, -1, NOT_KNOWN, NOT_KNOWN, op_ids[task->comm], 0 };
+			string_id(f, op->group), NO_NOTIFY, NOT_KNOWN, NO_ID, NO_ID, NOT_KNOWN, -1, NOT_KNOWN, NOT_KNOWN, op_ids[task->comm], 0, NPS_DB_NULL };
 
-		for (size_t c = 0; c < NPS_ARRAY_SIZE(v); c++)
-			sqlite3_bind_int64(stmt, c + 1, v[c]);
-		sqlite3_bind_null(stmt, 16);
-		nps_db__step(&f->db, stmt);
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 	nps_db__exec(&f->db, "CREATE INDEX CommunicationTaskIndex ON COMMUNICATION_TASK_INFO (globalTaskId)");
 }
 
@@ -317,8 +233,9 @@ static void system_calls(struct fill *f)
 {
 	const char *arch = nps_json_str(cJSON_GetObjectItemCaseSensitive(f->m->json, "host"), "arch", "");
 	const struct nps_vec *calls = &f->r->proc->os_calls;
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "OSRT_API", 4);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "OSRT_API", NULL, 4);
 	for (size_t i = 0; !f->db.err && i < calls->len; i++) {
 		const struct nps_os_call *call = &NPS_AT(calls, struct nps_os_call, i);
 		const char *name = nps_syscall_name(arch, call->nr);
@@ -327,22 +244,23 @@ static void system_calls(struct fill *f)
 		snprintf(number, sizeof(number), "syscall_%u", call->nr);
 		int64_t v[] = { literal(f, name ? name : number), global_tid(f, call->tid), real(f, call->start), real(f, call->end) };
 
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void overlap(struct fill *f)
 {
-	sqlite3_stmt *stmt = nps_db__insert(&f->db, "OVERLAP_ANALYSIS", 5);
+	struct nps_db_bulk bulk;
 
+	nps_db_bulk__init(&bulk, &f->db, "OVERLAP_ANALYSIS", NULL, 5);
 	for (size_t i = 0; !f->db.err && i < f->r->overlap.len; i++) {
 		const struct nps_span *span = &NPS_AT(&f->r->overlap, struct nps_span, i);
 		int64_t v[] = { i, span->device, real(f, span->start), real(f, span->end), span->type };
 
-		nps_db__row(&f->db, stmt, v, NPS_ARRAY_SIZE(v));
+		nps_db_bulk__add(&bulk, v);
 	}
-	sqlite3_finalize(stmt);
+	nps_db_bulk__finish(&bulk);
 }
 
 static void steps(struct fill *f)
@@ -441,6 +359,7 @@ static int profiler_db(const struct nps_result *result, const char *path)
 		meta_data(&f);
 		cann(&f);
 		tasks(&f);
+		task_times(&f);
 		compute(&f);
 		copies(&f);
 		communication(&f);

@@ -23,6 +23,25 @@ sqlite3_stmt *nps_db__insert(struct nps_db *db, const char *table, int columns);
 /* Binds the N integers from column 1 on, steps and resets. */
 void nps_db__row(struct nps_db *db, sqlite3_stmt *stmt, const int64_t *values, int n);
 void nps_db__step(struct nps_db *db, sqlite3_stmt *stmt);
+
+#define NPS_DB_NULL INT64_MIN /* a NULL among integers */
+#define NPS_DB_BATCH 32 /* rows of one statement: a statement costs more than a row */
+
+/* Many rows of integers into one table. */
+struct nps_db_bulk {
+	struct nps_db *db;
+	sqlite3_stmt *many;
+	char table[48], row[96];
+	int columns, rows;
+	int64_t values[NPS_DB_BATCH * 20];
+};
+
+/* ROW is the parenthesised list of values with `?` for each column, NULL for plain ones. */
+void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *table, const char *row, int columns);
+void nps_db_bulk__add(struct nps_db_bulk *bulk, const int64_t *values);
+/* Writes what is left. */
+void nps_db_bulk__finish(struct nps_db_bulk *bulk);
+
 /* Commits (rolls back after an error) and closes. 0 or the first error. */
 int nps_db__close(struct nps_db *db);
 

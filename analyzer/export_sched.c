@@ -30,7 +30,7 @@ static void state(const struct nps_sched *s, const char *lane, const char *name,
 	nps_trace__lane(s->w, lane);
 	nps_trace__time(s->w, nps_model__real(s->result->model, start), end - start);
 	if (cpu != NPS_NONE) {
-		nps_writer__lit(s->w, ", \"args\": {\"cpu\": ");
+		nps_writer__lit(s->w, ",\"args\":{\"cpu\":");
 		nps_writer__u64(s->w, cpu);
 		nps_writer__lit(s->w, "}");
 	}
@@ -60,11 +60,11 @@ static void on_cpu(const struct nps_sched *s, const char *lane, const struct nps
 	nps_trace__begin(w, lane, s->cpu);
 	nps_trace__lane(w, name);
 	nps_trace__time(w, nps_model__real(s->result->model, run->start), run->end - run->start);
-	nps_writer__lit(w, ", \"args\": {\"end_state\": ");
+	nps_writer__lit(w, ",\"args\":{\"end_state\":");
 	nps_writer__json(w, state_letter(run->state));
-	nps_writer__lit(w, ", \"prio\": ");
+	nps_writer__lit(w, ",\"prio\":");
 	nps_writer__u64(w, run->prio);
-	nps_writer__lit(w, ", \"host_pid\": ");
+	nps_writer__lit(w, ",\"host_pid\":");
 	nps_writer__u64(w, run->tid);
 	nps_writer__lit(w, "}");
 	nps_trace__end(w, "X");
@@ -87,19 +87,19 @@ static void switched(const struct nps_sched *s, const struct nps_run *run)
 	nps_trace__begin(w, "sched_switch", s->cpu);
 	nps_trace__lane(w, name);
 	nps_trace__time(w, nps_model__real(s->result->model, run->end), 0);
-	nps_writer__lit(w, ", \"args\": {\"prev_comm\": ");
+	nps_writer__lit(w, ",\"args\":{\"prev_comm\":");
 	nps_writer__json(w, comm_of(s, run->tid, run->end, own));
-	nps_writer__lit(w, ", \"prev_pid\": ");
+	nps_writer__lit(w, ",\"prev_pid\":");
 	nps_writer__u64(w, run->tid);
-	nps_writer__lit(w, ", \"prev_prio\": ");
+	nps_writer__lit(w, ",\"prev_prio\":");
 	nps_writer__u64(w, run->prio);
-	nps_writer__lit(w, ", \"prev_state\": ");
+	nps_writer__lit(w, ",\"prev_state\":");
 	nps_writer__json(w, state_letter(run->state));
-	nps_writer__lit(w, ", \"next_comm\": ");
+	nps_writer__lit(w, ",\"next_comm\":");
 	nps_writer__json(w, comm_of(s, run->next, run->end, run->next ? "unknown" : "swapper"));
-	nps_writer__lit(w, ", \"next_pid\": ");
+	nps_writer__lit(w, ",\"next_pid\":");
 	nps_writer__u64(w, run->next);
-	nps_writer__lit(w, ", \"next_prio\": \"N/A\"}"); /* not observed */
+	nps_writer__lit(w, ",\"next_prio\":\"N/A\"}"); /* not observed */
 	nps_trace__end(w, "X");
 }
 
@@ -107,7 +107,7 @@ static void lane_row(const struct nps_sched *s, uint64_t pid, const char *lane)
 {
 	nps_trace__begin(s->w, "thread_name", pid);
 	nps_trace__lane(s->w, lane);
-	nps_writer__lit(s->w, ", \"args\": {\"name\": ");
+	nps_writer__lit(s->w, ",\"args\":{\"name\":");
 	nps_writer__json(s->w, lane);
 	nps_writer__lit(s->w, "}");
 	nps_trace__end(s->w, "M");

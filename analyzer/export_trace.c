@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COOL (1U << 20) /* events after which rows that were read leave the resident set */
 #define NO_ID 4294967295U
 
 enum { SORT_CANN = 7, SORT_OSRT = 13, SORT_HW = 14, SORT_COMM = 16, SORT_OVERLAP = 31 };
@@ -31,29 +32,29 @@ struct trace {
 void nps_trace__begin(struct nps_writer *w, const char *name, uint64_t pid)
 {
 	nps_writer__item(w);
-	nps_writer__lit(w, "{\"name\": ");
+	nps_writer__lit(w, "{\"name\":");
 	nps_writer__json(w, name);
-	nps_writer__lit(w, ", \"pid\": ");
+	nps_writer__lit(w, ",\"pid\":");
 	nps_writer__u64(w, pid);
 }
 
 void nps_trace__tid(struct nps_writer *w, uint64_t tid)
 {
-	nps_writer__lit(w, ", \"tid\": ");
+	nps_writer__lit(w, ",\"tid\":");
 	nps_writer__u64(w, tid);
 }
 
 void nps_trace__lane(struct nps_writer *w, const char *tid)
 {
-	nps_writer__lit(w, ", \"tid\": ");
+	nps_writer__lit(w, ",\"tid\":");
 	nps_writer__json(w, tid);
 }
 
 void nps_trace__time(struct nps_writer *w, uint64_t real, uint64_t dur)
 {
-	nps_writer__lit(w, ", \"ts\": \"");
+	nps_writer__lit(w, ",\"ts\":\"");
 	nps_writer__us(w, real);
-	nps_writer__lit(w, "\", \"dur\": ");
+	nps_writer__lit(w, "\",\"dur\":");
 	if (dur)
 		nps_writer__us(w, dur);
 	else
@@ -62,7 +63,7 @@ void nps_trace__time(struct nps_writer *w, uint64_t real, uint64_t dur)
 
 void nps_trace__end(struct nps_writer *w, const char *ph)
 {
-	nps_writer__lit(w, ", \"ph\": \"");
+	nps_writer__lit(w, ",\"ph\":\"");
 	nps_writer__lit(w, ph);
 	nps_writer__lit(w, "\"}");
 }
@@ -71,9 +72,9 @@ static void meta(struct nps_writer *w, uint64_t pid, uint64_t tid, const char *w
 {
 	nps_trace__begin(w, what, pid);
 	nps_trace__tid(w, tid);
-	nps_writer__lit(w, ", \"args\": {\"");
+	nps_writer__lit(w, ",\"args\":{\"");
 	nps_writer__lit(w, key);
-	nps_writer__lit(w, "\": ");
+	nps_writer__lit(w, "\":");
 	if (text)
 		nps_writer__json(w, text);
 	else
@@ -125,16 +126,16 @@ static void flow(struct trace *t, uint32_t conn, uint64_t pid, uint64_t tid, uin
 	struct nps_writer *w = &t->w;
 
 	nps_writer__item(w);
-	nps_writer__lit(w, "{\"name\": \"HostToDevice");
+	nps_writer__lit(w, "{\"name\":\"HostToDevice");
 	nps_writer__u64(w, (uint64_t)conn << 32);
-	nps_writer__lit(w, "\", \"pid\": ");
+	nps_writer__lit(w, "\",\"pid\":");
 	nps_writer__u64(w, pid);
 	nps_trace__tid(w, tid);
-	nps_writer__lit(w, ", \"cat\": \"HostToDevice\", \"id\": \"");
+	nps_writer__lit(w, ",\"cat\":\"HostToDevice\",\"id\":\"");
 	nps_writer__u64(w, (uint64_t)conn << 32);
-	nps_writer__lit(w, "\", \"ts\": \"");
+	nps_writer__lit(w, "\",\"ts\":\"");
 	nps_writer__us(w, nps_model__real(t->m, at));
-	nps_writer__lit(w, begin ? "\"" : "\", \"bp\": \"e\"");
+	nps_writer__lit(w, begin ? "\"" : "\",\"bp\":\"e\"");
 	nps_trace__end(w, begin ? "s" : "f");
 }
 
@@ -159,28 +160,28 @@ static void cann_args(struct trace *t, const struct nps_cann *row)
 	const char *name = text(t, row->name);
 	struct nps_writer *w = &t->w;
 
-	arg_u64(w, ", \"args\": {\"Thread Id\": ", row->tid);
+	arg_u64(w, ",\"args\":{\"Thread Id\":", row->tid);
 	switch (row->level) {
 	case NPS_LAYER_ACL:
-		arg_text(w, ", \"Mode\": ", !strncmp(name, "aclnn", 5) ? "ACL_NN" : !strncmp(name, "Hccl", 4) ? "HOST_HCCL" :
+		arg_text(w, ",\"Mode\":", !strncmp(name, "aclnn", 5) ? "ACL_NN" : !strncmp(name, "Hccl", 4) ? "HOST_HCCL" :
 			 !strncmp(name, "aclop", 5) ? "ACL_OP" : "ACL_RTS");
-		arg_text(w, ", \"level\": \"acl\", \"id\": ", name);
-		nps_writer__lit(w, ", \"item_id\": \"0\"");
+		arg_text(w, ",\"level\":\"acl\",\"id\":", name);
+		nps_writer__lit(w, ",\"item_id\":\"0\"");
 		break;
 	case NPS_LAYER_RUNTIME:
-		arg_text(w, ", \"Mode\": ", name);
-		nps_writer__lit(w, ", \"level\": \"runtime\", \"id\": \"0\", \"item_id\": \"0\"");
+		arg_text(w, ",\"Mode\":", name);
+		nps_writer__lit(w, ",\"level\":\"runtime\",\"id\":\"0\",\"item_id\":\"0\"");
 		break;
 	case NPS_LAYER_NODE:
-		nps_writer__lit(w, ", \"Mode\": \"launch\", \"level\": \"node\", \"id\": \"0\"");
-		arg_text(w, ", \"item_id\": ", text(t, row->item));
+		nps_writer__lit(w, ",\"Mode\":\"launch\",\"level\":\"node\",\"id\":\"0\"");
+		arg_text(w, ",\"item_id\":", text(t, row->item));
 		break;
 	default:
-		nps_writer__lit(w, ", \"Mode\": \"master\", \"level\": \"communication\", \"id\": \"0\", \"item_id\": \"launch\"");
+		nps_writer__lit(w, ",\"Mode\":\"master\",\"level\":\"communication\",\"id\":\"0\",\"item_id\":\"launch\"");
 	}
-	arg_u64(w, ", \"connection_id\": ", row->conn);
+	arg_u64(w, ",\"connection_id\":", row->conn);
 	if (row->lower_bound)
-		nps_writer__lit(w, ", \"end\": \"lower bound\"");
+		nps_writer__lit(w, ",\"end\":\"lower bound\"");
 	nps_writer__lit(w, "}");
 }
 
@@ -242,15 +243,15 @@ static void time_source(struct trace *t, const struct nps_task *task)
 	const struct nps_bounds *b;
 
 	if (nps_task__measured(task)) {
-		nps_writer__lit(&t->w, ", \"time_source\": \"device log\"");
+		nps_writer__lit(&t->w, ",\"time_source\":\"device log\"");
 		return;
 	}
 	b = &NPS_AT(&t->m->bounds, struct nps_bounds, task->bounds);
-	nps_writer__lit(&t->w, ", \"time_source\": \"host bounds\"");
-	bound(t, ", \"start_low_us\": \"", b->start_low);
-	bound(t, ", \"start_high_us\": \"", b->start_high);
-	bound(t, ", \"end_low_us\": \"", b->end_low);
-	bound(t, ", \"end_high_us\": \"", b->end_high);
+	nps_writer__lit(&t->w, ",\"time_source\":\"host bounds\"");
+	bound(t, ",\"start_low_us\":\"", b->start_low);
+	bound(t, ",\"start_high_us\":\"", b->start_high);
+	bound(t, ",\"end_low_us\":\"", b->end_low);
+	bound(t, ",\"end_high_us\":\"", b->end_high);
 }
 
 static void copy_args(struct trace *t, const struct nps_task *task)
@@ -261,13 +262,13 @@ static void copy_args(struct trace *t, const struct nps_task *task)
 	if (task->kind != NPS_TASK_MEMCPY)
 		return;
 	if (task->size) {
-		arg_u64(&t->w, ", \"size(B)\": ", task->size);
+		arg_u64(&t->w, ",\"size(B)\":", task->size);
 		if (ns) { /* bytes per ns are GB per s */
-			snprintf(text, sizeof(text), ", \"bandwidth(GB/s)\": %.6f", (double)task->size / ns);
+			snprintf(text, sizeof(text), ",\"bandwidth(GB/s)\":%.6f", (double)task->size / ns);
 			nps_writer__lit(&t->w, text);
 		}
 	}
-	arg_text(&t->w, ", \"operation\": ", nps_memcpy_operation(task->memcpy_op));
+	arg_text(&t->w, ",\"operation\":", nps_memcpy_operation(task->memcpy_op));
 }
 
 static bool has_flow(const struct nps_task *task)
@@ -293,13 +294,13 @@ static void hardware_slice(struct trace *t, const struct nps_task *task, uint64_
 	struct nps_writer *w = &t->w;
 
 	slice(t, text(t, task->name), pid, task->stream, task->start, task->end);
-	arg_u64(w, ", \"args\": {\"Model Id\": ", NO_ID);
-	arg_text(w, ", \"Task Type\": ", nps_task_type(task));
-	arg_u64(w, ", \"Physic Stream Id\": ", task->stream);
-	arg_u64(w, ", \"Task Id\": ", task->task);
-	arg_u64(w, ", \"Batch Id\": ", task->batch);
-	arg_u64(w, ", \"Subtask Id\": ", task->context);
-	arg_u64(w, ", \"connection_id\": ", task->conn);
+	arg_u64(w, ",\"args\":{\"Model Id\":", NO_ID);
+	arg_text(w, ",\"Task Type\":", nps_task_type(task));
+	arg_u64(w, ",\"Physic Stream Id\":", task->stream);
+	arg_u64(w, ",\"Task Id\":", task->task);
+	arg_u64(w, ",\"Batch Id\":", task->batch);
+	arg_u64(w, ",\"Subtask Id\":", task->context);
+	arg_u64(w, ",\"connection_id\":", task->conn);
 	copy_args(t, task);
 	time_source(t, task);
 	nps_writer__lit(w, "}");
@@ -360,17 +361,17 @@ static void comm_op(struct trace *t, const struct nps_comm_op *op)
 	struct nps_writer *w = &t->w;
 
 	slice(t, text(t, op->name), pid, group->lane, op->start, op->end);
-	nps_writer__lit(w, ", \"args\": {");
+	nps_writer__lit(w, ",\"args\":{");
 	if (op->ranks != NPS_NONE)
-		arg_u64(w, "\"rank_size\": ", op->ranks);
+		arg_u64(w, "\"rank_size\":", op->ranks);
 	else
-		nps_writer__lit(w, "\"rank_size\": \"N/A\"");
-	arg_u64(w, ", \"connection_id\": ", op->conn);
-	arg_u64(w, ", \"model id\": ", NO_ID);
-	arg_text(w, ", \"data_type\": ", data_type(op->dtype));
-	nps_writer__lit(w, ", \"alg_type\": \"N/A\"");
-	arg_u64(w, ", \"count\": ", op->count);
-	nps_writer__lit(w, ", \"relay\": \"no\", \"retry\": \"no\", \"time_source\": ");
+		nps_writer__lit(w, "\"rank_size\":\"N/A\"");
+	arg_u64(w, ",\"connection_id\":", op->conn);
+	arg_u64(w, ",\"model id\":", NO_ID);
+	arg_text(w, ",\"data_type\":", data_type(op->dtype));
+	nps_writer__lit(w, ",\"alg_type\":\"N/A\"");
+	arg_u64(w, ",\"count\":", op->count);
+	nps_writer__lit(w, ",\"relay\":\"no\",\"retry\":\"no\",\"time_source\":");
 	nps_writer__json(w, op->measured ? "device log" : "host bounds");
 	nps_writer__lit(w, "}");
 	nps_trace__end(w, "X");
@@ -394,13 +395,13 @@ static void comm_task(struct trace *t, const struct nps_task *task)
 	struct nps_writer *w = &t->w;
 
 	slice(t, type, device_pid(t, SORT_COMM, task->device), group->lane + 1 + nps_result__plane(t->r, task), task->start, task->end);
-	arg_u64(w, ", \"args\": {\"notify_id\": \"N/A\", \"duration estimated(us)\": \"N/A\", \"stream id\": ", task->stream);
-	arg_u64(w, ", \"task id\": ", task->task);
-	arg_u64(w, ", \"context id\": ", task->context);
-	arg_text(w, ", \"task type\": ", type);
-	nps_writer__lit(w, ", \"src rank\": 4294967295, \"dst rank\": 4294967295, \"transport type\": \"N/A\", \"size(Byte)\": \"N/A\", "
-			   "\"data type\": \"N/A\", \"link type\": \"N/A\", \"bandwidth(GB/s)\": \"N/A\"");
-	arg_u64(w, ", \"model id\": ", NO_ID);
+	arg_u64(w, ",\"args\":{\"notify_id\":\"N/A\",\"duration estimated(us)\":\"N/A\",\"stream id\":", task->stream);
+	arg_u64(w, ",\"task id\":", task->task);
+	arg_u64(w, ",\"context id\":", task->context);
+	arg_text(w, ",\"task type\":", type);
+	nps_writer__lit(w, ",\"src rank\":4294967295,\"dst rank\":4294967295,\"transport type\":\"N/A\",\"size(Byte)\":\"N/A\", "
+			   "\"data type\":\"N/A\",\"link type\":\"N/A\",\"bandwidth(GB/s)\":\"N/A\"");
+	arg_u64(w, ",\"model id\":", NO_ID);
 	time_source(t, task);
 	nps_writer__lit(w, "}");
 	nps_trace__end(w, "X");
@@ -482,7 +483,7 @@ static void overlap_write(struct trace *t)
 	const struct nps_span *span = &NPS_AT(&t->r->overlap, struct nps_span, t->overlap++);
 
 	slice(t, overlap_names[span->type], device_pid(t, SORT_OVERLAP, span->device), span->type, span->start, span->end);
-	nps_writer__lit(&t->w, ", \"args\": {}");
+	nps_writer__lit(&t->w, ",\"args\":{}");
 	nps_trace__end(&t->w, "X");
 }
 
@@ -537,9 +538,15 @@ static const struct layer {
 /* Always the layer whose next event is the earliest. */
 static int merge(struct trace *t)
 {
-	while (!t->w.err) {
+	for (size_t n = 0; !t->w.err; n++) {
 		const struct layer *first = NULL;
 		uint64_t when = UINT64_MAX;
+
+		if (!(n & (COOL - 1))) {
+			nps_vec__cool(&t->m->tasks);
+			nps_vec__cool(&t->r->proc->cann);
+			nps_vec__cool(&t->r->overlap);
+		}
 
 		for (size_t i = 0; i < NPS_ARRAY_SIZE(layers); i++) {
 			uint64_t time = layers[i].time(t);

@@ -19,6 +19,7 @@ int nps_writer__open(struct nps_writer *w, int dirfd, const char *name)
 	if (w->fd < 0)
 		return -errno;
 	fchmod(w->fd, 0640); /* whatever the umask */
+	w->size = SIZE;
 	w->buf = malloc(SIZE);
 	if (!w->buf) {
 		close(w->fd);
@@ -52,23 +53,18 @@ int nps_writer__close(struct nps_writer *w)
 	return w->err;
 }
 
-void nps_writer__bytes(struct nps_writer *w, const char *bytes, size_t len)
+void nps_writer__spill(struct nps_writer *w, const char *bytes, size_t len)
 {
 	while (len) {
-		size_t part = NPS_MIN(len, SIZE - w->len);
+		size_t part = NPS_MIN(len, w->size - w->len);
 
 		memcpy(w->buf + w->len, bytes, part);
 		w->len += part;
 		bytes += part;
 		len -= part;
-		if (w->len == SIZE)
+		if (w->len == w->size)
 			flush(w);
 	}
-}
-
-void nps_writer__lit(struct nps_writer *w, const char *text)
-{
-	nps_writer__bytes(w, text, strlen(text));
 }
 
 void nps_writer__u64(struct nps_writer *w, uint64_t value)
@@ -118,7 +114,13 @@ void nps_writer__json(struct nps_writer *w, const char *text)
 	nps_writer__bytes(w, "\"", 1);
 	while (left > plain) {
 		unsigned char c = text[plain];
-		size_t n = c < 0x20 || c == '"' || c == '\\' || c == 0x7f ? 0 : nps_utf8_len(text + plain, left - plain);
+		size_t n;
+
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') { /* nearly always */
+			plain++;
+			continue;
+		}
+		n = c < 0x20 || c == '"' || c == '\\' || c == 0x7f ? 0 : nps_utf8_len(text + plain, left - plain);
 
 		if (n) {
 			plain += n;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define COOL (1U << 19) /* events after which those that were read leave the resident set */
 #define DEPTH 64 /* deeper calls keep their row but are nobody's parent */
 
 struct frame {
@@ -602,6 +603,10 @@ int nps_nest__run(struct nps_model *model, struct nps_names *names)
 		const struct nps_key *key = &NPS_AT(&keys, struct nps_key, i);
 		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, key->row);
 
+		if (!(i & (COOL - 1))) {
+			nps_vec__cool(&model->events);
+			nps_vec__cool(&keys);
+		}
 		if (key->group != group)
 			new_thread(w, ev);
 		group = key->group;

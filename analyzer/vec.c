@@ -143,7 +143,7 @@ void *nps_vec__push(struct nps_vec *vec)
 	return row;
 }
 
-void nps_vec__cool(struct nps_vec *vec)
+void nps_vec__cool(const struct nps_vec *vec)
 {
 	if (vec->fd >= 0)
 		madvise(vec->data, vec->bytes, MADV_DONTNEED);

@@ -31,7 +31,7 @@ int nps_vec__resize(struct nps_vec *vec, size_t len);
 void *nps_vec__push(struct nps_vec *vec);
 
 /* Tells the kernel that the rows will not be needed soon: they leave the resident set. */
-void nps_vec__cool(struct nps_vec *vec);
+void nps_vec__cool(const struct nps_vec *vec);
 
 void nps_vec__free(struct nps_vec *vec);
 
