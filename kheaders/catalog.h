@@ -12,8 +12,10 @@
  * flags     NPS_P_RET: a C function that no C++ exception can cross: probed at
  *           entry and return. Without it the probe is entry-only (an event of kind
  *           NPS_EV_MARK): an exception that crosses a return-probed frame ends the job.
- *           NPS_P_FOLD: the lower half of a pair (aclrtX -> rtX); not recorded
- *           when the same thread is already inside a probed function.
+ *           NPS_P_FOLD: not recorded when the same thread is already inside a probed
+ *           function: jobs call it from above and directly.
+ *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
+ *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once.
  * slot      NPS_SLOT(how, argument number from 1, meaning).
  */
@@ -45,6 +47,7 @@ enum nps_layer {
 #define NPS_P_FOLD 0x2
 #define NPS_P_KICK 0x4
 #define NPS_P_LAUNCH 0x8 /* queues a kernel */
+#define NPS_P_TWIN 0x10
 
 enum nps_slot_how {
 	NPS_SLOT_NONE = 0,
@@ -155,8 +158,8 @@ struct nps_slot {
 	P(RT_LAUNCH_FLAG_V2, "rtKernelLaunchWithFlagV2", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(2, BLOCKS), NPS_V(5, STREAM), NPS_S0) \
 	P(RT_LAUNCH_HANDLE, "rtKernelLaunchWithHandle", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(3, BLOCKS), NPS_V(6, STREAM), NPS_V(2, KEY)) \
 	P(RT_LAUNCH_HANDLE_V2, "rtKernelLaunchWithHandleV2", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(3, BLOCKS), NPS_V(6, STREAM), NPS_V(2, KEY)) \
-	P(RT_LAUNCH_FUNC_V3, "rtLaunchKernelByFuncHandleV3", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(2, BLOCKS), NPS_V(4, STREAM), NPS_S0) \
-	P(RTS_LAUNCH_HOST_ARGS, "rtsLaunchKernelWithHostArgs", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(2, BLOCKS), NPS_V(3, STREAM), NPS_S0) \
+	P(RT_LAUNCH_FUNC_V3, "rtLaunchKernelByFuncHandleV3", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_TWIN | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(2, BLOCKS), NPS_V(4, STREAM), NPS_S0) \
+	P(RTS_LAUNCH_HOST_ARGS, "rtsLaunchKernelWithHostArgs", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_TWIN | NPS_P_LAUNCH, NPS_V(1, FUNC), NPS_V(2, BLOCKS), NPS_V(3, STREAM), NPS_S0) \
 	P(RT_LAUNCH_AICPU, "rtAicpuKernelLaunchExWithArgs", NPS_LIB_RUNTIME, RUNTIME, NPS_P_RET | NPS_P_FOLD | NPS_P_LAUNCH, NPS_T(2, NAME), NPS_V(3, BLOCKS), NPS_V(6, STREAM), NPS_S0) \
 	/* kernel names */ \
 	P(BIN_LOAD_FILE, "aclrtBinaryLoadFromFile", NPS_LIB_ACL, ACL, NPS_P_RET, NPS_T(1, NAME), NPS_O64(3, BIN), NPS_S0, NPS_S0) \

@@ -36,7 +36,7 @@ void nps_agent_client__poke(struct nps_agent_client *a);
 /* Moves what has arrived into the session. Call at least every 100 ms. -errno on a write error, -EPROTO when the memory makes no sense. */
 int nps_agent_client__drain(struct nps_agent_client *a);
 
-/* Once a second: sign of life, and a request for clock samples. */
+/* At least once a second: sign of life, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);
 
 /* Asks the helper to flush and let go. */

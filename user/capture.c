@@ -19,6 +19,7 @@
 
 #define TURN_MS 50
 #define SECOND 1000000000ULL
+#define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
@@ -206,7 +207,8 @@ static const char *watch(struct nps_capture *c, int signals)
 {
 	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
 				{ .fd = nps_reader__notice_fd(c->reader), .events = POLLIN } };
-	uint64_t second = c->begin_mono + SECOND, end = c->begin_mono + c->opts->duration_ns;
+	uint64_t second = c->begin_mono + SECOND, device_clock = c->begin_mono + DEVICE_CLOCK_NS;
+	uint64_t end = c->begin_mono + c->opts->duration_ns;
 
 	for (;;) {
 		uint64_t now = nps_now(CLOCK_MONOTONIC);
@@ -231,6 +233,11 @@ static const char *watch(struct nps_capture *c, int signals)
 		}
 		if (!any_alive(c))
 			return "targets exited";
+		if (nps_now(CLOCK_MONOTONIC) >= device_clock) {
+			FOR_EACH_AGENT(c, p)
+				nps_agent_client__tick(p->agent);
+			device_clock += DEVICE_CLOCK_NS;
+		}
 		if (nps_now(CLOCK_MONOTONIC) >= second) {
 			every_second(c);
 			second += SECOND;
@@ -320,7 +327,7 @@ static int begin(struct nps_capture *c)
 	if (!err)
 		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
 	if (!err)
-		err = nps_probes__new(c->kernel, &c->probes);
+		err = nps_probes__new(c->kernel, c->opts->level, &c->probes);
 	if (!err)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)

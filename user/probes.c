@@ -60,6 +60,7 @@ struct file {
 
 struct nps_probes {
 	struct nps_kernel_side *k;
+	int level;
 	struct file *files;
 	int *link_fds; /* multi and session links */
 	unsigned n_fds;
@@ -68,13 +69,14 @@ struct nps_probes {
 	int calibration_fds[2];
 };
 
-int nps_probes__new(struct nps_kernel_side *k, struct nps_probes **out)
+int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_probes **out)
 {
 	struct nps_probes *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->k = k;
+	p->level = level;
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
 	return 0;
@@ -186,6 +188,7 @@ static uint64_t cheap_offset(const struct nps_elf *elf, const struct nps_elf_fun
 struct match {
 	const struct nps_elf *elf;
 	uint32_t lib;
+	int level;
 	struct file *file;
 };
 
@@ -206,6 +209,8 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 
 		if (!(rows[i].libs & m->lib) || strcmp(rows[i].symbol, fn->name) != 0)
 			continue;
+		if ((rows[i].flags & NPS_P_TWIN) && m->level < 2)
+			return 0;
 		offset = cheap_offset(m->elf, fn);
 		/* Aliases share code: one probe there is enough. */
 		if (has_probe_at(m->file, offset, rows[i].id))
@@ -325,7 +330,7 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
-	struct match m = { .lib = library_of(nps_basename(path)) };
+	struct match m = { .lib = library_of(nps_basename(path)), .level = p->level };
 	struct nps_elf *elf = NULL;
 	char build_id[41], link_path[64];
 	struct stat st;

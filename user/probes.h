@@ -15,7 +15,8 @@
 
 struct nps_probes;
 
-int nps_probes__new(struct nps_kernel_side *k, struct nps_probes **out);
+/* `level` as the vendor's: 1, or 2 with the runtime layer. */
+int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_probes **out);
 void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */
