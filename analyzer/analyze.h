@@ -52,8 +52,8 @@ struct nps_summary {
 };
 
 /*
- * Analyses SESSION_DIR. 0, or a negative errno with the reason on stderr; then no result of it
- * exists that was not there before. OUT may be NULL, else it is filled (also after an
+ * Analyses SESSION_DIR. 0, or a negative errno with the reason on stderr. A result exists whole or
+ * not at all; those of processes that were done before an error stay. OUT may be NULL, else it is filled (also after an
  * error, with what is known) and nps_summary_free() releases it.
  */
 int nps_analyze(const char *session_dir, const struct nps_analyze_opts *opts, struct nps_summary *out);

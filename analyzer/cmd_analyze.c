@@ -51,6 +51,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	int what;
 
 	switch (key) {
+	case ARGP_KEY_INIT:
+		state->name = "npuscope analyze";
+		return 0;
 	case 'o':
 		cmd->opts.output = arg;
 		return 0;
@@ -76,7 +79,7 @@ static int analyze_one(const char *dir, const struct nps_analyze_opts *opts)
 	struct nps_summary summary;
 	int err = nps_analyze(dir, opts, &summary), status = 0;
 
-	for (size_t i = 0; !err && i < summary.nprocs; i++)
+	for (size_t i = 0; i < summary.nprocs; i++)
 		if (summary.procs[i].path)
 			puts(summary.procs[i].path);
 	if (!err)

@@ -378,16 +378,6 @@ static void comm_op(struct trace *t, const struct nps_comm_op *op)
 	flow(t, op->conn, pid, group->lane, op->start, false);
 }
 
-const char *nps_comm_task_type(const struct nps_task *task)
-{
-	switch (task->sqe_type) {
-	case NPS_SQE_SDMA: case NPS_SQE_PCIE_DMA: return "Memcpy";
-	case NPS_SQE_NOTIFY_WAIT: return "Notify_Wait";
-	case NPS_SQE_NOTIFY_RECORD: case NPS_SQE_WRITE_VALUE: return "Notify_Record";
-	}
-	return nps_task_type(task);
-}
-
 static void comm_task(struct trace *t, const struct nps_task *task)
 {
 	const struct nps_group *group = nps_result__group(t->r, nps_result__comm(t->r, task->comm));

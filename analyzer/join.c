@@ -242,11 +242,6 @@ static void shift_logs(struct join *j)
 
 /* --- tasks --- */
 
-static bool is_kernel(unsigned int type)
-{
-	return type == NPS_SQE_AI_CORE || type == NPS_SQE_AI_CPU || type == NPS_SQE_AIV || type == NPS_SQE_DSA;
-}
-
 static void from_sub(struct nps_model *model, struct nps_task *task, const struct nps_sub *sub)
 {
 	struct nps_proc *proc = &model->procs[sub->proc];
@@ -282,7 +277,7 @@ static void from_log(struct nps_model *model, struct nps_task *task, const struc
 			.comm = NPS_NONE, .step = NPS_NONE, .bounds = NPS_NONE, .device = log->device, .task = log->task,
 			.sqe_type = log->sqe_type, .memcpy_op = 255 };
 		task->name = task->type = nps_task_type_name(model, log->sqe_type);
-		task->kind = is_kernel(log->sqe_type) ? NPS_TASK_COMPUTE : NPS_TASK_OTHER;
+		task->kind = nps_is_kernel(log->sqe_type) ? NPS_TASK_COMPUTE : NPS_TASK_OTHER;
 		model->procs[log->proc].unsubmitted++;
 		model->procs[log->proc].devices |= 1ULL << log->device;
 	}

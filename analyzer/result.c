@@ -69,6 +69,16 @@ const char *nps_task_core(const struct nps_task *task)
 	return nps_task_type(task);
 }
 
+const char *nps_comm_task_type(const struct nps_task *task)
+{
+	switch (task->sqe_type) {
+	case NPS_SQE_SDMA: case NPS_SQE_PCIE_DMA: return "Memcpy";
+	case NPS_SQE_NOTIFY_WAIT: return "Notify_Wait";
+	case NPS_SQE_NOTIFY_RECORD: case NPS_SQE_WRITE_VALUE: return "Notify_Record";
+	}
+	return nps_task_type(task);
+}
+
 const char *nps_memcpy_operation(uint8_t operation)
 {
 	static const char *const names[] = { "host to host", "host to device", "device to host", "device to device", "managed memory",
