@@ -11,7 +11,7 @@ from collections import defaultdict
 from xml.sax.saxutils import escape
 
 LAYERS = ("CANN", "OS Runtime API", "Process Scheduling", "Ascend Hardware", "Communication", "Overlap Analysis")
-LANES_PER_LAYER = {"CANN": 1, "OS Runtime API": 2, "Process Scheduling": 3, "Ascend Hardware": 3, "Communication": 2,
+LANES_PER_LAYER = {"CANN": 1, "OS Runtime API": 2, "Process Scheduling": 2, "Ascend Hardware": 3, "Communication": 2,
                    "Overlap Analysis": 4}
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#edc948", "#9c755f")
 WIDTH, LEFT, ROW, DEPTH = 1200, 230, 16, 3
@@ -19,6 +19,10 @@ WIDTH, LEFT, ROW, DEPTH = 1200, 230, 16, 3
 
 def colour(name):
     return COLOURS[hashlib.md5(name.encode()).digest()[0] % len(COLOURS)]
+
+
+def short(lane):
+    return lane if len(lane) <= 18 else lane[:17] + "\u2026"
 
 
 def load(path):
@@ -43,7 +47,7 @@ def depths(slices):
     """Nesting level of each slice of one lane."""
     ends, out = [], []
     for ts, dur, name in sorted(slices, key=lambda s: (s[0], -s[1])):
-        while ends and ends[-1] <= ts:
+        while ends and ends[-1] <= ts + 0.002:  # printed ends are rounded
             ends.pop()
         out.append((ts, dur, name, min(len(ends), DEPTH - 1)))
         ends.append(ts + dur)
@@ -61,7 +65,7 @@ def draw(slices, start, length):
                 continue
             height = ROW * (1 + max(s[3] for s in rows))
             body.append(f'<text x="6" y="{y + 12}" class="l">{escape(layer)}</text>'
-                        f'<text x="{LEFT - 8}" y="{y + 12}" class="r">{escape(key[1][:22])}</text>')
+                        f'<text x="{LEFT - 8}" y="{y + 12}" class="r">{escape(short(key[1]))}</text>')
             for ts, dur, name, depth in rows:
                 x = LEFT + (max(ts, start) - start) * scale
                 w = max(0.5, (min(ts + dur, start + length) - max(ts, start)) * scale)

@@ -4,7 +4,7 @@
 #include "../truth/truth.h"
 
 #define BLOCK_ELEMENTS 8192
-#define BLOCKS_MAX 48 /* vector cores of the chip: kernels loop over the rest */
+#define BLOCKS_MAX 65535
 
 struct l0 {
 	const char *op, *kernel;
