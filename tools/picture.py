@@ -14,7 +14,7 @@ LAYERS = ("CANN", "OS Runtime API", "Process Scheduling", "Ascend Hardware", "Co
 LANES_PER_LAYER = {"CANN": 1, "OS Runtime API": 2, "Process Scheduling": 2, "Ascend Hardware": 3, "Communication": 2,
                    "Overlap Analysis": 4}
 COLOURS = ("#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#b07aa1", "#76b7b2", "#edc948", "#9c755f")
-WIDTH, LEFT, ROW, DEPTH = 1200, 230, 16, 3
+WIDTH, LEFT, ROW, DEPTH = 1200, 270, 16, 3
 
 
 def colour(name):
@@ -23,6 +23,12 @@ def colour(name):
 
 def short(lane):
     return lane if len(lane) <= 18 else lane[:17] + "\u2026"
+
+
+def nanoseconds(event):
+    """Start of an event; a float cannot hold Unix time to the ns."""
+    whole, _, part = event["ts"].partition(".")
+    return int(whole) * 1000 + int(part.ljust(3, "0"))
 
 
 def load(path):
@@ -35,11 +41,11 @@ def load(path):
             processes[e["pid"]] = e["args"]["name"]
         elif e["ph"] == "M" and e["name"] == "thread_name":
             threads[e["pid"], e["tid"]] = e["args"]["name"]
-    first = min(float(e["ts"]) for e in events if e["ph"] == "X")
+    first = min(nanoseconds(e) for e in events if e["ph"] == "X")
     for e in events:
         if e["ph"] == "X" and processes.get(e["pid"]) in LAYERS:
             lane = threads.get((e["pid"], e["tid"]), str(e["tid"]))
-            slices[processes[e["pid"]], lane].append((float(e["ts"]) - first, float(e["dur"]), e["name"]))
+            slices[processes[e["pid"]], lane].append(((nanoseconds(e) - first) / 1000, float(e["dur"]), e["name"]))
     return slices
 
 
