@@ -14,15 +14,10 @@ struct executor {
 	bool ran;
 };
 
-struct phase2 {
-	uint64_t executor;
-	uint32_t api;
-};
-
 struct builder {
 	struct nps_names *names;
-	struct nps_map executor_of, phase2_of; /* (process, executor), tid -> row */
-	struct nps_vec executors, phase2s;
+	struct nps_map executor_of; /* (process, executor) -> row */
+	struct nps_vec executors;
 };
 
 uint64_t nps_group_hash(const char *name)
@@ -112,37 +107,24 @@ static int on_l0(struct builder *b, uint32_t proc, const struct nps_event *ev)
 	return 0;
 }
 
-static int on_phase2(struct builder *b, uint32_t proc, const struct nps_event *ev)
-{
-	struct executor *ex;
-	struct phase2 *phase;
-	uint64_t address = 0;
-	bool made;
-
-	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
-	phase = row_of(&b->phase2_of, &b->phase2s, ev->tid, &made);
-	ex = executor_of(b, proc, address);
-	if (!phase || !ex)
-		return -ENOMEM;
-	ex->api = text_arg(b->names->model, ev, NPS_M_NAME);
-	*phase = (struct phase2){ address, ex->api };
-	return 0;
-}
-
+/*
+ * A run of an operator: its launches follow on the same thread. The second phase begins it, and so
+ * does the executor's run function, which is probed at level 2 only: then it is told twice, alike.
+ */
 static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
 {
-	struct nps_op_run *run = nps_vec__push(&b->names->runs);
-	uint32_t row = nps_map__get(&b->phase2_of, ev->tid);
 	struct executor *ex;
+	struct nps_op_run *run;
 	uint64_t address = 0;
 
 	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
 	ex = executor_of(b, proc, address);
+	run = nps_vec__push(&b->names->runs);
 	if (!run || !ex)
 		return -ENOMEM;
+	if (ev->probe == NPS_PROBE_NN_PHASE2)
+		ex->api = text_arg(b->names->model, ev, NPS_M_NAME);
 	*run = (struct nps_op_run){ ex->api, ex->first, ex->count };
-	if (row != NPS_NONE && NPS_AT(&b->phase2s, struct phase2, row).executor == address)
-		run->api = NPS_AT(&b->phase2s, struct phase2, row).api;
 	ex->ran = true;
 	ev->args[3] = b->names->runs.len;
 	return 0;
@@ -198,7 +180,6 @@ static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
 	case NPS_PROBE_NN_L0:
 		return on_l0(b, proc, ev);
 	case NPS_PROBE_NN_PHASE2:
-		return on_phase2(b, proc, ev);
 	case NPS_PROBE_NN_RUN:
 		return on_run(b, proc, ev);
 	case NPS_PROBE_HCCL_COMM_INIT:
@@ -263,7 +244,6 @@ int nps_names__build(struct nps_names *names, struct nps_model *model)
 	nps_vec__init(&names->runs, model->tmpfd, sizeof(struct nps_op_run));
 	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
 	nps_vec__init(&b.executors, model->tmpfd, sizeof(struct executor));
-	nps_vec__init(&b.phase2s, model->tmpfd, sizeof(struct phase2));
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	err = collect(model, &keys, &n);
 	if (!err && n)
@@ -282,9 +262,7 @@ int nps_names__build(struct nps_names *names, struct nps_model *model)
 	if (!err)
 		err = nps_history__finish(&names->ranks);
 	nps_map__free(&b.executor_of);
-	nps_map__free(&b.phase2_of);
 	nps_vec__free(&b.executors);
-	nps_vec__free(&b.phase2s);
 	nps_vec__free(&keys);
 	return err;
 }

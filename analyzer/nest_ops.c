@@ -38,23 +38,32 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	return 0;
 }
 
+static void begin_run(struct nps_walk *w, const struct nps_event *ev)
+{
+	w->run = ev->args[3] && ev->args[3] <= w->names->runs.len ?
+			 &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL;
+	w->l0 = w->run ? w->run->first : NPS_NONE;
+	w->l0_used = 0;
+}
+
 int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 {
+	int err;
+
 	switch (ev->probe) {
 	case NPS_PROBE_NN_PHASE1:
 		return open_op(w, ev, false);
 	case NPS_PROBE_NN_PHASE2:
-		return open_op(w, ev, true);
+		err = open_op(w, ev, true);
+		begin_run(w, ev);
+		return err;
 	case NPS_PROBE_NN_L0:
 		w->run = NULL;
 		if (!w->op_phase2)
 			nps_walk__extend_op(w, ev->start);
 		return 0;
 	case NPS_PROBE_NN_RUN:
-		w->run = ev->args[3] && ev->args[3] <= w->names->runs.len ?
-				 &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL;
-		w->l0 = w->run ? w->run->first : NPS_NONE;
-		w->l0_used = 0;
+		begin_run(w, ev);
 		if (w->op_phase2)
 			nps_walk__extend_op(w, ev->start);
 		return 0;

@@ -174,7 +174,7 @@ struct nps_slot {
 	/* aclnn: C++ functions, so entry-only */ \
 	P(NN_PHASE1, "_Z19InitL2Phase1ContextPKcPP13aclOpExecutor", NPS_LIB_NNOPBASE, ACL, 0, NPS_T(1, NAME), NPS_V(2, ARG), NPS_S0, NPS_S0) \
 	P(NN_PHASE2, "_Z19InitL2Phase2ContextPKcP13aclOpExecutor", NPS_LIB_NNOPBASE, ACL, 0, NPS_T(1, NAME), NPS_V(2, EXECUTOR), NPS_S0, NPS_S0) \
-	P(NN_RUN, "_Z19CommonOpExecutorRunPvmP13aclOpExecutorS_", NPS_LIB_NNOPBASE, NONE, 0, NPS_V(3, EXECUTOR), NPS_V(4, STREAM), NPS_V(2, SIZE), NPS_S0) \
+	P(NN_RUN, "_Z19CommonOpExecutorRunPvmP13aclOpExecutorS_", NPS_LIB_NNOPBASE, NONE, NPS_P_TWIN, NPS_V(3, EXECUTOR), NPS_V(4, STREAM), NPS_V(2, SIZE), NPS_S0) \
 	P(NN_L0, "_Z13InitL0ContextPKcP13aclOpExecutor", NPS_LIB_NNOPBASE, NONE, 0, NPS_T(1, NAME), NPS_V(2, EXECUTOR), NPS_S0, NPS_S0) \
 	/* collectives */ \
 	P(HCCL_ALL_REDUCE, "HcclAllReduce", NPS_LIB_COMM, ACL, NPS_P_RET, NPS_V(3, COUNT), NPS_V(4, DTYPE), NPS_V(6, COMM), NPS_V(7, STREAM)) \
