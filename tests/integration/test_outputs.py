@@ -1,0 +1,224 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The result folders: complete, in the vendor's format, the same whenever a session is analysed."""
+
+import filecmp
+import json
+import os
+import re
+import shutil
+import sqlite3
+import sys
+import time
+from pathlib import Path
+
+from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, USAGE, Case, Session, main, need, need_root, pid_list,
+                     ranks_of, test)
+
+CHECK = ROOT / "tools" / "conformance" / "check"
+RESULT = re.compile(r"_ascend_pt$")
+
+
+def conforms(case: Case, *arguments: object) -> None:
+    run = case.run(["/usr/bin/python3", CHECK, *[str(a) for a in arguments]], seconds=240)
+    assert run.status == 0, f"{run.out[-3000:]} {run.err[-1000:]}"
+
+
+def session_of(case: Case, *options: str, seconds: int = 3, marker: bool = True) -> Session:
+    """A capture of two ranks that is not analysed yet."""
+    need_root()
+    job = case.sim_job("--ranks", 2)
+    step = ("--step-marker", "train_step@1") if marker else ()
+    run = case.record("-p", pid_list(ranks_of(job)), "-d", f"{seconds}s", "-o", case.path("session"), "--export",
+                      "none", *step, *options)
+    session = run.result(60).expect(DONE).session
+    job.kill()
+    return session
+
+
+def folders(path: Path) -> list[Path]:
+    return sorted(p for p in path.rglob("*") if p.is_dir() and RESULT.search(p.name))
+
+
+def files(path: Path) -> dict[str, Path]:
+    return {str(p.relative_to(path)): p for p in sorted(path.rglob("*")) if p.is_file()}
+
+
+def suffixes(path: Path) -> set[str]:
+    return {p.suffix for p in files(path).values()}
+
+
+@test
+def formats(case: Case) -> None:
+    """Text alone, database alone, both: each complete, and both say the same."""
+    session = session_of(case)
+    outs = {}
+    for name in ("text", "db", "text,db"):
+        outs[name] = case.path(name)
+        result = case.analyze(session.path, "-o", outs[name], "--export", name).expect(DONE)
+        assert sorted(result.out.splitlines()) == [str(p) for p in folders(outs[name])], result.out
+        assert len(folders(outs[name])) == 2, "one folder for each rank"
+        conforms(case, outs[name])
+    for folder in folders(outs["text"]):
+        assert ".db" not in suffixes(folder), "a database beside trace_view.json hides it from MindStudio Insight"
+        assert (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
+    for folder in folders(outs["db"]):
+        assert not list(folder.rglob("trace_view.json")) and not list(folder.rglob("*.csv"))
+    for text, db in zip(folders(outs["text"]), folders(outs["db"])):
+        conforms(case, "--same-session", text, db)
+    for both in folders(outs["text,db"]):
+        conforms(case, "--same-session", both, both)
+
+
+@test
+def bounds_and_no_steps(case: Case) -> None:
+    """A poorer capture is still in the format."""
+    session = session_of(case, "--task-source", "host", marker=False)
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+
+
+@test
+def level_two(case: Case) -> None:
+    session = session_of(case, "--level", "2")
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+
+
+@test
+def without_osrt(case: Case) -> None:
+    session = session_of(case, "--host-sys", "none")
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+
+
+def same_file(a: Path, b: Path) -> bool:
+    if a.suffix != ".db":
+        return filecmp.cmp(a, b, shallow=False)
+    dumps = []
+    for path in (a, b):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            dumps.append(list(db.iterdump()))
+    return dumps[0] == dumps[1]
+
+
+@test
+def analysed_again_elsewhere(case: Case) -> None:
+    """The session moves to another directory; what is written there is the same, byte for byte."""
+    session = session_of(case)
+    first, second = case.path("first"), case.path("second")
+    case.analyze(session.path, "-o", first).expect(DONE)
+    moved = case.path("moved") / session.path.name
+    shutil.copytree(session.path, moved)
+    shutil.rmtree(session.path)
+    case.analyze(moved, "-o", second, cwd="/").expect(DONE)
+    assert files(first).keys() == files(second).keys()
+    different = [name for name, path in files(first).items() if not same_file(path, files(second)[name])]
+    assert not different, different
+    assert not folders(moved), "results were written into the session although -o was given"
+
+
+@test
+def record_and_analyze_agree(case: Case) -> None:
+    """What `record` writes at the end of a capture is what `analyze` writes later."""
+    need_root()
+    job = case.sim_job("--ranks", 1)
+    result = case.record("-p", ranks_of(job)[0], "-d", "2s", "-o", case.path("out"), "--step-marker",
+                         "train_step@1").result(60).expect(DONE)
+    job.kill()
+    paths = result.out.splitlines()
+    assert paths[0] == str(result.session.path) and len(paths) == 2, result.out
+    again = case.path("again")
+    case.analyze(result.session.path, "-o", again).expect(DONE)
+    names = files(Path(paths[1]))
+    assert names.keys() == files(folders(again)[0]).keys()
+    different = [n for n, p in names.items() if not same_file(p, files(folders(again)[0])[n])]
+    assert not different, different
+
+
+@test
+def nothing_for_the_world(case: Case) -> None:
+    """Directories 0750 and files 0640, whatever the umask: captures hold other people's arguments."""
+    session = session_of(case, seconds=1)
+    case.analyze(session.path, "-o", case.path("out"), preexec_fn=lambda: os.umask(0) and None).expect(DONE)
+    for top in (session.path, *folders(case.path("out"))):
+        for path in (top, *top.rglob("*")):
+            mode = path.stat().st_mode & 0o777
+            assert mode == (0o750 if path.is_dir() else 0o640), f"{path}: {mode:o}"
+
+
+@test
+def sanitized_analyzer(case: Case) -> None:
+    """The same results from the build with ASan and UBSan, and not a word from either."""
+    need(SANITIZED.exists(), "build/san/npuscope: make SAN=1")
+    session = session_of(case)
+    for name, program in (("plain", None), ("sanitized", SANITIZED)):
+        kwargs = {"program": program} if program else {}
+        result = case.analyze(session.path, "-o", case.path(name), seconds=140, **kwargs).expect(DONE)
+        assert "runtime error" not in result.err
+    plain, sanitized = files(case.path("plain")), files(case.path("sanitized"))
+    assert plain.keys() == sanitized.keys()
+    assert not [n for n, p in plain.items() if not same_file(p, sanitized[n])]
+
+
+@test
+def several_sessions(case: Case) -> None:
+    """Sessions of several hosts or moments in one call; one that is none costs the status, not the others."""
+    one, two = session_of(case, seconds=1), session_of(case, seconds=1)
+    out = case.path("out")
+    result = case.npuscope("analyze", one.path, two.path, "-o", out).expect(DONE)
+    assert len(folders(out)) == len(result.out.splitlines()) == 4, result.out
+    result = case.npuscope("analyze", one.path, case.path("none"), "-o", case.path("more"))
+    result.expect(FAILED, PARTIAL)
+    assert len(folders(case.path("more"))) == 2 and any(str(case.path("none")) in c for c in result.complaints)
+
+
+@test
+def trace_is_what_viewers_read(case: Case) -> None:
+    """trace_view.json with a JSON parser that is not ours: every slice has its fields, none is negative."""
+    session = session_of(case, seconds=2)
+    case.analyze(session.path, "-o", case.path("out"), "--export", "text").expect(DONE)
+    now = time.time() * 1e6
+    for folder in folders(case.path("out")):
+        trace = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
+        slices = [e for e in trace if e["ph"] == "X"]
+        assert len(slices) > 1000, len(slices)
+        for e in slices:
+            assert float(e["dur"]) >= 0 and abs(float(e["ts"]) - now) < 600e6, e
+            assert e["name"] and "pid" in e and "tid" in e, e
+        starts = {e["id"] for e in trace if e["ph"] == "s"}
+        ends = {e["id"] for e in trace if e["ph"] == "f"}
+        assert starts == ends and starts, "arrows without a beginning or an end"
+        named = {(e["pid"], e["tid"]) for e in trace if e["ph"] == "M" and e["name"] == "thread_name"}
+        assert {(e["pid"], e["tid"]) for e in slices} <= named, "a lane without a name"
+
+
+def reference_data() -> Path:
+    path = os.environ.get("NPUSCOPE_REFERENCE_DATA")
+    need(path is not None, "NPUSCOPE_REFERENCE_DATA: a directory with captures of the vendor's profiler")
+    assert path and Path(path).is_dir(), f"NPUSCOPE_REFERENCE_DATA={path} is no directory"
+    return Path(path)
+
+
+@test
+def the_checker_accepts_real_captures(case: Case) -> None:
+    """Otherwise it would measure us against something else than the vendor's profiler."""
+    real = folders(reference_data())
+    assert real, "no *_ascend_pt in NPUSCOPE_REFERENCE_DATA"
+    conforms(case, *real)
+
+
+@test
+def export_words(case: Case) -> None:
+    session = session_of(case, seconds=1)
+    for junk in ("", "pdf", "text,pdf", "TEXT"):
+        result = case.analyze(session.path, "-o", case.path("junk"), "--export", junk).expect(USAGE)
+        assert result.err.strip() and not case.path("junk").exists(), result
+    case.analyze(session.path, "-o", case.path("none"), "--export", "none").expect(DONE)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

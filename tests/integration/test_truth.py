@@ -1,0 +1,157 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole captures of the simulated job, held against what the simulator says really happened."""
+
+import json
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+from harness import (DONE, PARTIAL, ROOT, SIM, Case, Result, environment, main, need_npusim, need_root, pid_list,
+                     ranks_of, test)
+
+COMPARE = ROOT / "tools" / "truth" / "compare"
+
+
+def hold_up(case: Case, session: Path, form: str, *options: str, result: Optional[Path] = None,
+            statuses: tuple[int, ...] = (0,)) -> dict[str, Any]:
+    """Run tools/truth/compare; its numbers."""
+    out = case.path(f"truth_{form}.json")
+    run = case.run(["/usr/bin/python3", COMPARE, "--truth", case.path("truth"), "--result", result or session,
+                    "--session", session, "--format", form, "--json", out, *options], seconds=120)
+    assert run.status in statuses, f"{form}: {run.out} {run.err}"
+    numbers: dict[str, Any] = json.loads(out.read_text())
+    assert numbers["tasks_found"] > 500, f"too few tasks to say anything: {numbers['tasks_found']}"
+    return numbers
+
+
+def stop(job: Any) -> None:
+    """Let the job end by itself, so that its truth file has an end."""
+    time.sleep(0.5)
+    job.signal(signal.SIGTERM)
+    job.wait(30)
+
+
+def capture(case: Case, seconds: int, *options: str, python: bool = False, ranks: int = 2, agent: bool = True) -> Result:
+    """Attach to a job that has been running for a while."""
+    need_root()
+    case.path("truth").mkdir()
+    job = case.sim_job("--ranks", ranks, python=python, agent=agent, truth=case.path("truth"))
+    time.sleep(1)
+    run = case.record("-p", pid_list(ranks_of(job)), "-d", f"{seconds}s", "-o", case.path("out"), *options)
+    result = run.result(seconds + 90)
+    stop(job)
+    return result
+
+
+def expect_measured(numbers: dict[str, Any], bounds_share: float = 0) -> None:
+    """Times of the device's own log: clocks agree within microseconds, half of the tasks within two."""
+    assert numbers["bounds_tasks"] <= bounds_share * numbers["tasks_found"], \
+        f"{numbers['bounds_tasks']} of {numbers['tasks_found']} tasks have bounds instead of the device's times"
+    assert numbers["bounds_violations"] == 0
+    assert numbers["start_error_us_p50"] < 2 and numbers["end_error_us_p50"] < 2, numbers
+    assert numbers["start_error_us_p99"] < 20 and numbers["end_error_us_p99"] < 20, numbers
+
+
+@test
+def attached_with_helper(case: Case) -> None:
+    result = capture(case, 10, "--step-marker", "train_step@1").expect(DONE)
+    session = result.session
+    assert session.dropped() == 0
+    for form in ("db", "text"):
+        expect_measured(hold_up(case, session.path, form, "--require-steps"))
+
+
+@test
+def attached_without_helper(case: Case) -> None:
+    """--task-source host: no measurement, but the truth of every task lies within its bounds."""
+    result = capture(case, 5, "--step-marker", "train_step@1", "--task-source", "host").expect(DONE)
+    for form in ("db", "text"):
+        numbers = hold_up(case, result.session.path, form, "--require-steps")
+        assert numbers["bounds_violations"] == 0
+        assert numbers["bounds_tasks"] >= numbers["tasks_found"], "a bound is dressed up as a measurement"
+
+
+@test
+def job_without_helper(case: Case) -> None:
+    """The job was started as usual, without the helper: as above, and stderr says why."""
+    result = capture(case, 3, "--step-marker", "train_step@1", agent=False).expect(DONE)
+    assert any("no device task log" in line for line in result.complaints), result.err
+    numbers = hold_up(case, result.session.path, "db", "--require-steps")
+    assert numbers["bounds_tasks"] >= numbers["tasks_found"] and numbers["bounds_violations"] == 0
+
+
+@test
+def from_the_start(case: Case) -> None:
+    """record -- CMD: from the first call to the exit."""
+    need_root()
+    need_npusim()
+    case.path("truth").mkdir()
+    env = environment(sim=True, NPUSIM_TRUTH=case.path("truth"))
+    run = case.record("-o", case.path("out"), "--step-marker", "train_step@1", "--", SIM / "bin" / "npusim-train",
+                      "--ranks", 2, "--steps", 60, env=env, wait=False)
+    result = run.result(120).expect(DONE)
+    session = result.session
+    assert session.json["end_reason"] == "targets exited"
+    assert sorted(p["rank"] for p in session.json["processes"] if p["rank"] is not None) == [0, 1]
+    for form in ("db", "text"):
+        # The task log can be opened once the job has set its device: what it submits before has bounds.
+        expect_measured(hold_up(case, session.path, form, "--require-steps"), bounds_share=0.05)
+
+
+@test
+def python_job(case: Case) -> None:
+    """Phase 1 of an operator in one thread, phase 2 in another, calls through ctypes."""
+    result = capture(case, 5, "--step-marker", "train_step_begin@1", python=True).expect(DONE)
+    for form in ("db", "text"):
+        expect_measured(hold_up(case, result.session.path, form, "--require-steps"))
+
+
+@test
+def one_rank_of_two(case: Case) -> None:
+    """Only the ranks that were asked for are in the results."""
+    need_root()
+    case.path("truth").mkdir()
+    job = case.sim_job("--ranks", 2, truth=case.path("truth"))
+    pid = ranks_of(job)[1]
+    result = case.record("-p", pid, "-d", "3s", "-o", case.path("out")).result(60).expect(DONE)
+    stop(job)
+    assert [p["pid"] for p in result.session.json["processes"]] == [pid]
+    folders = [line for line in result.out.splitlines() if line.endswith("_ascend_pt")]
+    assert len(folders) == 1 and f"_{pid}_" in folders[0], result.out
+    expect_measured(hold_up(case, result.session.path, "db", "--pid", str(pid)))
+
+
+@test
+def small_rings_admit_their_losses(case: Case) -> None:
+    """With rings far too small records are lost: status 3, the number on stderr, and nothing that remains is wrong."""
+    result = capture(case, 3, "--ring-size", "4K", "--step-marker", "train_step@1", ranks=1)
+    if result.session.dropped() == 0:
+        from harness import Skip
+        raise Skip("needs a machine on which a ring of 4 KiB overflows")
+    result.expect(PARTIAL)
+    lost = result.session.dropped()
+    assert any(str(lost) in line and "lost" in line for line in result.complaints), f"{lost}: {result.err}"
+    hold_up(case, result.session.path, "db", statuses=(0, 3))
+
+
+@test
+def another_profiler_has_the_log(case: Case) -> None:
+    """The job reads its own task log: npuscope says so, keeps to bounds, and leaves the job's log alone."""
+    need_root()
+    case.path("truth").mkdir()
+    job = case.sim_job("--ranks", 1, "--self-profile", case.path("own"), truth=case.path("truth"))
+    result = case.record("-p", ranks_of(job)[0], "-d", "3s", "-o", case.path("out")).result(60).expect(PARTIAL)
+    stop(job)
+    assert any("another profiler" in line for line in result.complaints), result.err
+    numbers = hold_up(case, result.session.path, "db")
+    assert numbers["bounds_tasks"] >= numbers["tasks_found"]
+    check = case.run(["/usr/bin/python3", ROOT / "tools" / "npusim" / "selftest.py", case.path("truth"),
+                      case.path("own")], seconds=60)
+    assert check.status == 0, f"the job's own profile suffered: {check.out} {check.err}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
