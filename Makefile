@@ -255,8 +255,15 @@ demo: setup
 demo-run: all npusim
 	$(Q)tools/demo.sh
 
-bench: all npusim
-	$(Q)$(MAKE) --no-print-directory jobs
+$(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)/libnps_analyzer.a
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
+
+$(BUILD)/bench/hammer: tools/bench/hammer.c
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
+
+bench: all npusim $(BUILD)/bench/gen_session $(BUILD)/bench/hammer
 	$(Q)tools/bench/run.sh
 
 lint: $(SKELS)

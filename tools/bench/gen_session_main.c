@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* `gen_session_main DIR TASKS`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "gen_session.h"
+
+int main(int argc, char **argv)
+{
+	struct gen_job job = { .ranks = 2, .agent = true, .os = true };
+
+	if (argc != 3 || mkdir(argv[1], 0750)) {
+		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS\n");
+		return 2;
+	}
+	/* per 100 launches: 2 copies, an event and the tasks of a collective */
+	job.launches = (unsigned int)(atof(argv[2]) / job.ranks / 1.1);
+	gen_job(argv[1], &job);
+	free(job.truth);
+	return 0;
+}
