@@ -43,7 +43,8 @@ static int build(struct nps_model *model, const char *path)
 	if (!err)
 		err = nps_comm__finish(model);
 	if (err)
-		nps_msg("cannot analyse %s: %s: is there room in the output directory?", path, strerror(-err));
+		nps_msg("cannot analyse %s: %s: is there room in the output directory?", path,
+			strerror(-err));
 	return err;
 }
 
@@ -65,16 +66,20 @@ static void result_name(const struct nps_result *r, char *out, size_t size)
 	if (!host)
 		host = nps_json_str(cJSON_GetObjectItemCaseSensitive(r->model->json, "host"), "name", "host");
 	for (; *host && n < sizeof(clean) - 1; host++)
-		clean[n++] = isalnum((unsigned char)*host) || *host == '.' || *host == '-' || *host == '_' ? *host : '-';
+		clean[n++] = isalnum((unsigned char)*host) || *host == '.' || *host == '-' || *host == '_'
+				     ? *host
+				     : '-';
 	clean[n] = 0;
 	if (!n || clean[0] == '.')
 		clean[0] = 'h', clean[n ? n : 1] = 0;
 	if (localtime_r(&seconds, &tm))
 		strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
-	snprintf(out, size, "%s_%u_%s%03u_ascend_pt", clean, r->proc->pid, stamp, (unsigned int)(begin / 1000000 % 1000));
+	snprintf(out, size, "%s_%u_%s%03u_ascend_pt", clean, r->proc->pid, stamp,
+		 (unsigned int)(begin / 1000000 % 1000));
 }
 
-static int write_files(const struct nps_result *r, struct nps_output_dir *dir, const char *parent, unsigned int what)
+static int write_files(const struct nps_result *r, struct nps_output_dir *dir, const char *parent,
+		       unsigned int what)
 {
 	static const char sub[] = "ASCEND_PROFILER_OUTPUT";
 	char path[4096];
@@ -98,7 +103,8 @@ static int write_files(const struct nps_result *r, struct nps_output_dir *dir, c
 	return err;
 }
 
-static int write_result(const struct nps_result *r, int outfd, const char *parent, unsigned int what, char **path)
+static int write_result(const struct nps_result *r, int outfd, const char *parent, unsigned int what,
+			char **path)
 {
 	struct nps_output_dir dir;
 	char name[256];
@@ -115,13 +121,15 @@ static int write_result(const struct nps_result *r, int outfd, const char *paren
 	}
 	if (err) {
 		nps_msg("cannot write %s/%s: %s: %s", parent, name, strerror(-err),
-			err == -ENOSPC ? "free some space or name another directory with -o" : "check the directory or name another with -o");
+			err == -ENOSPC ? "free some space or name another directory with -o"
+				       : "check the directory or name another with -o");
 		return err;
 	}
 	return asprintf(path, "%s/%s", parent, name) < 0 ? -ENOMEM : 0;
 }
 
-static int export_all(struct nps_model *model, int outfd, const char *parent, unsigned int what, struct nps_summary *out)
+static int export_all(struct nps_model *model, int outfd, const char *parent, unsigned int what,
+		      struct nps_summary *out)
 {
 	bool any = false;
 	int err = 0;
@@ -138,7 +146,8 @@ static int export_all(struct nps_model *model, int outfd, const char *parent, un
 			continue;
 		err = nps_result__init(&result, model, p);
 		if (err)
-			nps_msg("cannot analyse process %u: %s: is there room in the output directory?", proc->pid, strerror(-err));
+			nps_msg("cannot analyse process %u: %s: is there room in the output directory?",
+				proc->pid, strerror(-err));
 		if (!err && what)
 			err = write_result(&result, outfd, parent, what, &path);
 		if (!err)

@@ -5,7 +5,8 @@
  */
 #include "join.h"
 
-static void lower(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n, struct nps_bounds *bounds)
+static void lower(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n,
+		  struct nps_bounds *bounds)
 {
 	uint64_t low = 0;
 
@@ -19,8 +20,8 @@ static void lower(const struct nps_sub *const *subs, const struct nps_task *cons
 	}
 }
 
-static void upper(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n, const struct nps_sync *syncs,
-		  size_t nsyncs, struct nps_bounds *bounds)
+static void upper(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n,
+		  const struct nps_sync *syncs, size_t nsyncs, struct nps_bounds *bounds)
 {
 	uint64_t high = UINT64_MAX;
 

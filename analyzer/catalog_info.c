@@ -3,8 +3,11 @@
 
 #include <stddef.h>
 
-#define ROW(id, sym, lib, lay, fl, s0, s1, s2, s3) \
-	[NPS_PROBE_##id] = { .symbol = sym, .layer = NPS_LAYER_##lay, .flags = (uint8_t)(fl), .slot = { { s0 }, { s1 }, { s2 }, { s3 } } },
+#define ROW(id, sym, lib, lay, fl, s0, s1, s2, s3)                                                           \
+	[NPS_PROBE_##id] = { .symbol = sym,                                                                  \
+			     .layer = NPS_LAYER_##lay,                                                       \
+			     .flags = (uint8_t)(fl),                                                         \
+			     .slot = { { s0 }, { s1 }, { s2 }, { s3 } } },
 
 static const struct nps_probe_info rows[NPS_PROBE_MAX] = { NPS_CATALOG(ROW) };
 

@@ -93,7 +93,8 @@ static void solve(struct nps_clock_fit *fit, const struct sums *s, double nomina
 	fit->raw_ref = s->ref->raw_before + width(s->ref) / 2 + (uint64_t)llround(my - slope * mx);
 }
 
-int nps_clock_fit__fit(struct nps_clock_fit *fit, const struct nps_device_clock *reads, size_t n, uint64_t freq_khz)
+int nps_clock_fit__fit(struct nps_clock_fit *fit, const struct nps_device_clock *reads, size_t n,
+		       uint64_t freq_khz)
 {
 	double nominal = freq_khz ? 1e6 / freq_khz : 0;
 	struct sums s = { 0 };

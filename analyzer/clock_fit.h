@@ -28,7 +28,8 @@ struct nps_clock_fit {
  * Fits the N reads of one device, whose nominal frequency is FREQ_KHZ. One read, or reads too
  * close together for a rate, give the nominal rate. 0; -ENODATA without a usable read.
  */
-int nps_clock_fit__fit(struct nps_clock_fit *fit, const struct nps_device_clock *reads, size_t n, uint64_t freq_khz);
+int nps_clock_fit__fit(struct nps_clock_fit *fit, const struct nps_device_clock *reads, size_t n,
+		       uint64_t freq_khz);
 
 /* CLOCK_MONOTONIC_RAW ns at which the counter stood at COUNTER. */
 uint64_t nps_clock_fit__raw(const struct nps_clock_fit *fit, uint64_t counter);

@@ -102,9 +102,11 @@ int nps_cmd_analyze(int argc, char **argv)
 		.options = options,
 		.parser = parse,
 		.args_doc = "DIR...",
-		.doc = "Turn session directories of `npuscope record` into results for MindStudio Insight, msprof-analyze, Perfetto and "
+		.doc = "Turn session directories of `npuscope record` into results for MindStudio Insight, "
+		       "msprof-analyze, Perfetto and "
 		       "chrome://tracing. Prints the path of each result."
-		       "\vExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something was lost or cut.",
+		       "\vExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something was lost or "
+		       "cut.",
 	};
 	struct command cmd = { .opts = { .size = sizeof(cmd.opts), .export = NPS_EXPORT_DEFAULT } };
 	int status = 0;
@@ -112,7 +114,8 @@ int nps_cmd_analyze(int argc, char **argv)
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
 	if (cmd.opts.output && mkdir(cmd.opts.output, 0750) && errno != EEXIST) {
-		nps_msg("cannot make %s: %s: name another directory with -o", cmd.opts.output, strerror(errno));
+		nps_msg("cannot make %s: %s: name another directory with -o", cmd.opts.output,
+			strerror(errno));
 		return EXIT_FAILED;
 	}
 	for (int i = 0; i < cmd.ndirs; i++) {

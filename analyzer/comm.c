@@ -49,7 +49,8 @@ static int name_ops(struct nps_model *model, struct nps_proc *proc, struct nps_v
 		number = number == NPS_NONE ? 0 : number + 1;
 		err = nps_map__put(&seq, op->group, number);
 		snprintf(text, sizeof(text), "%s_%03u_%u_1", nps_strings__get(&model->strings, op->type),
-			 (unsigned int)(nps_group_hash(nps_strings__get(&model->strings, op->group)) % 1000), number);
+			 (unsigned int)(nps_group_hash(nps_strings__get(&model->strings, op->group)) % 1000),
+			 number);
 		op->name = nps_strings__addz(&model->strings, text);
 		op->conn = NPS_AT(&proc->cann, struct nps_cann, op->node).conn;
 		op->step = nps_steps__at(proc, NPS_AT(&proc->cann, struct nps_cann, op->node).start);

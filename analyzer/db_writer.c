@@ -14,9 +14,14 @@ static void db_error(struct nps_db *db, int rc)
 	if (db->err)
 		return;
 	switch (rc & 0xff) {
-	case SQLITE_FULL: db->err = -ENOSPC; break;
-	case SQLITE_NOMEM: db->err = -ENOMEM; break;
-	default: db->err = -EIO;
+	case SQLITE_FULL:
+		db->err = -ENOSPC;
+		break;
+	case SQLITE_NOMEM:
+		db->err = -ENOMEM;
+		break;
+	default:
+		db->err = -EIO;
 	}
 	if (db->err == -EIO) {
 		int saved = sqlite3_system_errno(db->handle);
@@ -30,15 +35,18 @@ int nps_db__open(struct nps_db *db, const char *path)
 	int fd = open(path, O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0640), rc;
 
 	*db = (struct nps_db){ 0 };
-	sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); /* no lock around each allocation; refused if somebody was first */
+	sqlite3_config(SQLITE_CONFIG_MEMSTATUS,
+		       0); /* no lock around each allocation; refused if somebody was first */
 	if (fd < 0)
 		return db->err = -errno;
 	fchmod(fd, 0640);
 	close(fd);
-	rc = sqlite3_open_v2(path, &db->handle, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
+	rc = sqlite3_open_v2(path, &db->handle,
+			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, NULL);
 	if (rc)
 		db_error(db, rc);
-	nps_db__exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA locking_mode=EXCLUSIVE;"
+	nps_db__exec(db, "PRAGMA page_size=4096; PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; PRAGMA "
+			 "locking_mode=EXCLUSIVE;"
 			 "PRAGMA cache_size=-16384; PRAGMA temp_store=MEMORY; BEGIN");
 	return db->err;
 }
@@ -123,7 +131,8 @@ static void run_rows(struct nps_db_bulk *bulk, sqlite3_stmt *stmt)
 	bulk->rows = 0;
 }
 
-void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *table, const char *row, int columns)
+void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *table, const char *row,
+		       int columns)
 {
 	int len = 0;
 
@@ -134,7 +143,8 @@ void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *
 	if (row)
 		snprintf(bulk->row, sizeof(bulk->row), "%s", row);
 	for (int i = 0; !row && i < columns; i++)
-		len += snprintf(bulk->row + len, sizeof(bulk->row) - len, "%s?%s", i ? "," : "(", i == columns - 1 ? ")" : "");
+		len += snprintf(bulk->row + len, sizeof(bulk->row) - len, "%s?%s", i ? "," : "(",
+				i == columns - 1 ? ")" : "");
 	bulk->many = prepare_rows(bulk, NPS_DB_BATCH);
 }
 

@@ -55,7 +55,8 @@ void nps_trace__lane(struct nps_writer *w, const char *tid);
 void nps_trace__time(struct nps_writer *w, uint64_t real, uint64_t dur);
 void nps_trace__end(struct nps_writer *w, const char *ph);
 /* The three rows that name a layer. */
-void nps_trace__layer(struct nps_writer *w, uint64_t pid, const char *name, const char *label, unsigned int sort_index);
+void nps_trace__layer(struct nps_writer *w, uint64_t pid, const char *name, const char *label,
+		      unsigned int sort_index);
 void nps_trace__thread(struct nps_writer *w, uint64_t pid, uint64_t tid, const char *name, bool sorted);
 
 #endif

@@ -41,7 +41,8 @@ static void kernel_head(const struct nps_result *r, struct nps_writer *w, uint32
 	nps_writer__lit(w, NO_ID ",");
 }
 
-static void kernel_times(const struct nps_result *r, struct nps_writer *w, uint64_t start, uint64_t end, uint64_t *before, bool first)
+static void kernel_times(const struct nps_result *r, struct nps_writer *w, uint64_t start, uint64_t end,
+			 uint64_t *before, bool first)
 {
 	nps_writer__us(w, nps_model__real(r->model, start));
 	nps_writer__lit(w, "\t,"); /* the TAB keeps spreadsheets from rounding it */
@@ -64,8 +65,10 @@ static int kernel_details(const struct nps_result *r, int dirfd)
 		return err;
 	if (r->proc->steps.len)
 		nps_writer__lit(&w, "Step Id,");
-	nps_writer__lit(&w, "Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),"
-			    "Block Num,Mix Block Num,HF32 Eligible,Input Shapes,Input Data Types,Input Formats,Output Shapes,"
+	nps_writer__lit(&w, "Device_id,Model ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start "
+			    "Time(us),Duration(us),Wait Time(us),"
+			    "Block Num,Mix Block Num,HF32 Eligible,Input Shapes,Input Data Types,Input "
+			    "Formats,Output Shapes,"
 			    "Output Data Types,Output Formats,Context ID\n");
 	for (size_t i = 0; i < r->kernels.len; i++) {
 		const struct nps_kernel *k = &NPS_AT(&r->kernels, struct nps_kernel, i);
@@ -117,7 +120,8 @@ static int op_stats(const struct nps_result *r, struct nps_vec *stats)
 
 	for (size_t i = 0; !err && i < r->ntasks; i++) {
 		const struct nps_task *task = &r->tasks[i];
-		uint64_t key = nps_hash2((uint64_t)task->type << 32 | task->device, task->core), ns = task->end - task->start;
+		uint64_t key = nps_hash2((uint64_t)task->type << 32 | task->device, task->core),
+			 ns = task->end - task->start;
 		struct op_stat *stat;
 		uint32_t row;
 
@@ -128,7 +132,10 @@ static int op_stats(const struct nps_result *r, struct nps_vec *stats)
 		if (!stat)
 			err = -errno;
 		else if (row == NPS_NONE) {
-			*stat = (struct op_stat){ .type = task->type, .device = task->device, .core = nps_task_core(task), .least = UINT64_MAX };
+			*stat = (struct op_stat){ .type = task->type,
+						  .device = task->device,
+						  .core = nps_task_core(task),
+						  .least = UINT64_MAX };
 			err = nps_map__put(&rows, key, stats->len - 1);
 		}
 		if (err)
@@ -168,7 +175,8 @@ static int op_statistic(const struct nps_result *r, int dirfd)
 		err = nps_writer__open(&w, dirfd, "op_statistic.csv");
 	if (err)
 		goto out;
-	nps_writer__lit(&w, "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)\n");
+	nps_writer__lit(&w, "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max "
+			    "Time(us),Ratio(%)\n");
 	for (size_t i = 0; i < stats.len; i++)
 		total += NPS_AT(&stats, struct op_stat, i).total;
 	for (size_t i = 0; i < stats.len; i++) {
@@ -219,7 +227,8 @@ static int api_stats(const struct nps_result *r, struct nps_vec *stats)
 		const struct nps_cann *api = &NPS_AT(&r->proc->cann, struct nps_cann, i);
 		uint64_t key = (uint64_t)api->name << 8 | api->level, ns = api->end - api->start;
 		uint32_t row = nps_map__get(&rows, key);
-		struct api_stat *s = row == NPS_NONE ? nps_vec__push(stats) : &NPS_AT(stats, struct api_stat, row);
+		struct api_stat *s = row == NPS_NONE ? nps_vec__push(stats)
+						     : &NPS_AT(stats, struct api_stat, row);
 		double mean;
 
 		if (!s) {
@@ -246,8 +255,10 @@ static int api_stats(const struct nps_result *r, struct nps_vec *stats)
 
 static int api_statistic(const struct nps_result *r, int dirfd)
 {
-	static const char *const levels[] = { [NPS_LAYER_RUNTIME] = "runtime", [NPS_LAYER_COMM] = "communication", [NPS_LAYER_NODE] = "node",
-		[NPS_LAYER_ACL] = "acl" };
+	static const char *const levels[] = { [NPS_LAYER_RUNTIME] = "runtime",
+					      [NPS_LAYER_COMM] = "communication",
+					      [NPS_LAYER_NODE] = "node",
+					      [NPS_LAYER_ACL] = "acl" };
 	struct nps_vec stats;
 	struct nps_writer w;
 	int err;
@@ -289,7 +300,8 @@ static int step_trace(const struct nps_result *r, int dirfd)
 
 	if (err)
 		return err;
-	nps_writer__lit(&w, "Device_id,Step,Computing,Communication(Not Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
+	nps_writer__lit(&w, "Device_id,Step,Computing,Communication(Not "
+			    "Overlapped),Overlapped,Communication,Free,Stage,Bubble,"
 			    "Communication(Not Overlapped and Exclude Receive),Preparing\n");
 	for (size_t i = 0; i < r->steps.len; i++) {
 		const struct nps_step_row *row = &NPS_AT(&r->steps, struct nps_step_row, i);

@@ -66,7 +66,8 @@ static void strings(struct fill *f)
 		const char *text = nps_strings__get(&f->m->strings, NPS_AT(&f->order, uint32_t, i));
 
 		sqlite3_bind_int64(stmt, 1, i);
-		sqlite3_bind_text(stmt, 2, *text ? text : " ", -1, SQLITE_STATIC); /* readers drop empty names */
+		sqlite3_bind_text(stmt, 2, *text ? text : " ", -1,
+				  SQLITE_STATIC); /* readers drop empty names */
 		nps_db__step(&f->db, stmt);
 	}
 	sqlite3_finalize(stmt);
@@ -86,15 +87,19 @@ static int64_t global_tid(const struct fill *f, uint32_t tid)
 
 static void cann(struct fill *f)
 {
-	static const int64_t types[] = { [NPS_LAYER_RUNTIME] = 5000, [NPS_LAYER_COMM] = 5500, [NPS_LAYER_NODE] = 10000, [NPS_LAYER_ACL] = 20000 };
+	static const int64_t types[] = { [NPS_LAYER_RUNTIME] = 5000,
+					 [NPS_LAYER_COMM] = 5500,
+					 [NPS_LAYER_NODE] = 10000,
+					 [NPS_LAYER_ACL] = 20000 };
 	const struct nps_proc *proc = f->r->proc;
 	struct nps_db_bulk bulk;
 
 	nps_db_bulk__init(&bulk, &f->db, "CANN_API", NULL, 6);
 	for (size_t i = 0; !f->db.err && i < proc->cann_order.len; i++) {
-		const struct nps_cann *row = &NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, i));
-		int64_t v[] = { real(f, row->start), real(f, row->end), types[row->level], global_tid(f, row->tid), row->conn,
-			string_id(f, row->name) };
+		const struct nps_cann *row =
+			&NPS_AT(&proc->cann, struct nps_cann, NPS_AT(&proc->cann_order, uint32_t, i));
+		int64_t v[] = { real(f, row->start),	 real(f, row->end), types[row->level],
+				global_tid(f, row->tid), row->conn,	    string_id(f, row->name) };
 
 		nps_db_bulk__add(&bulk, v);
 	}
@@ -113,7 +118,12 @@ static void task_time(struct fill *f, struct nps_db_bulk *bulk, const struct nps
 
 	if (!measured)
 		b = NPS_AT(&f->m->bounds, struct nps_bounds, task->bounds);
-	int64_t v[] = { id, measured, open_time(f, b.start_low), open_time(f, b.start_high), open_time(f, b.end_low), open_time(f, b.end_high) };
+	int64_t v[] = { id,
+			measured,
+			open_time(f, b.start_low),
+			open_time(f, b.start_high),
+			open_time(f, b.end_low),
+			open_time(f, b.end_high) };
 
 	nps_db_bulk__add(bulk, v);
 }
@@ -122,7 +132,8 @@ static void task_times(struct fill *f)
 {
 	struct nps_db_bulk bulk;
 
-	nps_db_bulk__init(&bulk, &f->db, "NPUSCOPE_TASK_TIME", "(?,iif(?,'device log','host bounds'),?,?,?,?)", 6);
+	nps_db_bulk__init(&bulk, &f->db, "NPUSCOPE_TASK_TIME",
+			  "(?,iif(?,'device log','host bounds'),?,?,?,?)", 6);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++)
 		task_time(f, &bulk, &f->r->tasks[i], i);
 	nps_db_bulk__finish(&bulk);
@@ -135,8 +146,17 @@ static void tasks(struct fill *f)
 	nps_db_bulk__init(&bulk, &f->db, "TASK", NULL, 11);
 	for (size_t i = 0; !f->db.err && i < f->r->ntasks; i++) {
 		const struct nps_task *task = &f->r->tasks[i];
-		int64_t v[] = { real(f, task->start), real(f, task->end), task->device, task->conn, i, f->r->proc->pid,
-			literal(f, nps_task_host_type(task)), task->context, task->stream, task->task, NO_ID };
+		int64_t v[] = { real(f, task->start),
+				real(f, task->end),
+				task->device,
+				task->conn,
+				i,
+				f->r->proc->pid,
+				literal(f, nps_task_host_type(task)),
+				task->context,
+				task->stream,
+				task->task,
+				NO_ID };
 
 		nps_db_bulk__add(&bulk, v);
 	}
@@ -155,8 +175,23 @@ static void compute(struct fill *f)
 
 		if (task->kind != NPS_TASK_COMPUTE)
 			continue;
-		int64_t v[] = { string_id(f, task->name), i, task->blocks, 0, literal(f, nps_task_core(task)), string_id(f, task->type),
-			na, na, na, na, na, na, na, na, na, na, na };
+		int64_t v[] = { string_id(f, task->name),
+				i,
+				task->blocks,
+				0,
+				literal(f, nps_task_core(task)),
+				string_id(f, task->type),
+				na,
+				na,
+				na,
+				na,
+				na,
+				na,
+				na,
+				na,
+				na,
+				na,
+				na };
 
 		nps_db_bulk__add(&bulk, v);
 	}
@@ -186,8 +221,20 @@ static void collectives(struct fill *f, int64_t *op_ids)
 	for (size_t i = 0; !f->db.err && i < f->r->comm_order.len; i++) {
 		uint32_t row = NPS_AT(&f->r->comm_order, uint32_t, i);
 		const struct nps_comm_op *op = nps_result__comm(f->r, row);
-		int64_t v[] = { string_id(f, op->name), real(f, op->start), real(f, op->end), op->conn, string_id(f, op->group), i + 1, 0, 0,
-			op->dtype, f->na, NPS_MIN(op->count, (uint64_t)INT64_MAX), string_id(f, op->type), op->device, op->ranks };
+		int64_t v[] = { string_id(f, op->name),
+				real(f, op->start),
+				real(f, op->end),
+				op->conn,
+				string_id(f, op->group),
+				i + 1,
+				0,
+				0,
+				op->dtype,
+				f->na,
+				NPS_MIN(op->count, (uint64_t)INT64_MAX),
+				string_id(f, op->type),
+				op->device,
+				op->ranks };
 
 		op_ids[row] = i + 1;
 		nps_db_bulk__add(&bulk, v);
@@ -207,8 +254,22 @@ static void collective_tasks(struct fill *f, const int64_t *op_ids)
 		if (task->comm == NPS_NONE)
 			continue;
 		op = nps_result__comm(f->r, task->comm);
-		int64_t v[] = { string_id(f, op->name), i, literal(f, nps_comm_task_type(task)), nps_result__plane(f->r, task),
-			string_id(f, op->group), NO_NOTIFY, NOT_KNOWN, NO_ID, NO_ID, NOT_KNOWN, -1, NOT_KNOWN, NOT_KNOWN, op_ids[task->comm], 0, NPS_DB_NULL };
+		int64_t v[] = { string_id(f, op->name),
+				i,
+				literal(f, nps_comm_task_type(task)),
+				nps_result__plane(f->r, task),
+				string_id(f, op->group),
+				NO_NOTIFY,
+				NOT_KNOWN,
+				NO_ID,
+				NO_ID,
+				NOT_KNOWN,
+				-1,
+				NOT_KNOWN,
+				NOT_KNOWN,
+				op_ids[task->comm],
+				0,
+				NPS_DB_NULL };
 
 		nps_db_bulk__add(&bulk, v);
 	}
@@ -242,7 +303,8 @@ static void system_calls(struct fill *f)
 		char number[32];
 
 		snprintf(number, sizeof(number), "syscall_%u", call->nr);
-		int64_t v[] = { literal(f, name ? name : number), global_tid(f, call->tid), real(f, call->start), real(f, call->end) };
+		int64_t v[] = { literal(f, name ? name : number), global_tid(f, call->tid),
+				real(f, call->start), real(f, call->end) };
 
 		nps_db_bulk__add(&bulk, v);
 	}
@@ -296,7 +358,8 @@ static void meta_data(struct fill *f)
 	pair(f, stmt, "SCHEMA_VERSION", "1.2.0");
 	if (!meta)
 		f->db.err = f->db.err ? f->db.err : -ENOMEM;
-	cJSON_ArrayForEach(item, meta) {
+	cJSON_ArrayForEach(item, meta)
+	{
 		char *value = cJSON_PrintUnformatted(item);
 
 		if (value)
@@ -320,8 +383,10 @@ static void host_uid(const char *uid, char *out, size_t size)
 
 static void identity(struct fill *f)
 {
-	sqlite3_stmt *host = nps_db__insert(&f->db, "HOST_INFO", 2), *npu = nps_db__insert(&f->db, "NPU_INFO", 2);
-	sqlite3_stmt *rank = nps_db__insert(&f->db, "RANK_DEVICE_MAP", 2), *window = nps_db__insert(&f->db, "SESSION_TIME_INFO", 2);
+	sqlite3_stmt *host = nps_db__insert(&f->db, "HOST_INFO", 2),
+		     *npu = nps_db__insert(&f->db, "NPU_INFO", 2);
+	sqlite3_stmt *rank = nps_db__insert(&f->db, "RANK_DEVICE_MAP", 2),
+		     *window = nps_db__insert(&f->db, "SESSION_TIME_INFO", 2);
 	const cJSON *json = cJSON_GetObjectItemCaseSensitive(f->m->json, "host");
 	int64_t span[] = { real(f, f->r->first), real(f, f->r->last) };
 	char uid[32];
@@ -335,7 +400,10 @@ static void identity(struct fill *f)
 		if (!(f->r->proc->devices >> d & 1) && (d || f->r->proc->devices))
 			continue;
 		sqlite3_bind_int64(npu, 1, f->r->proc->devices ? (int)d : -1);
-		sqlite3_bind_text(npu, 2, !f->r->proc->devices || !f->m->devices[d].chip ? "UNKNOWN" : f->m->devices[d].chip, -1, SQLITE_STATIC);
+		sqlite3_bind_text(npu, 2,
+				  !f->r->proc->devices || !f->m->devices[d].chip ? "UNKNOWN"
+										 : f->m->devices[d].chip,
+				  -1, SQLITE_STATIC);
 		nps_db__step(&f->db, npu);
 		nps_db__row(&f->db, rank, map, 2);
 	}
@@ -392,9 +460,12 @@ static int analysis_db(const struct nps_result *result, const char *path)
 
 	if (err)
 		return nps_db__close(&db);
-	nps_db__exec(&db, "CREATE TABLE StepTraceTime (deviceId INTEGER, step TEXT, computing NUMERIC, communication_not_overlapped NUMERIC, "
-			  "overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC, "
-			  "communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC)");
+	nps_db__exec(
+		&db,
+		"CREATE TABLE StepTraceTime (deviceId INTEGER, step TEXT, computing NUMERIC, "
+		"communication_not_overlapped NUMERIC, "
+		"overlapped NUMERIC, communication NUMERIC, free NUMERIC, stage NUMERIC, bubble NUMERIC, "
+		"communication_not_overlapped_and_exclude_receive NUMERIC, preparing NUMERIC)");
 	stmt = nps_db__insert(&db, "StepTraceTime", 11);
 	for (size_t i = 0; !db.err && i < result->steps.len; i++) {
 		const struct nps_step_row *row = &NPS_AT(&result->steps, struct nps_step_row, i);

@@ -37,7 +37,8 @@ struct nps_db_bulk {
 };
 
 /* ROW is the parenthesised list of values with `?` for each column, NULL for plain ones. */
-void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *table, const char *row, int columns);
+void nps_db_bulk__init(struct nps_db_bulk *bulk, struct nps_db *db, const char *table, const char *row,
+		       int columns);
 void nps_db_bulk__add(struct nps_db_bulk *bulk, const int64_t *values);
 /* Writes what is left. */
 void nps_db_bulk__finish(struct nps_db_bulk *bulk);

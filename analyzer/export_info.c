@@ -21,8 +21,11 @@ static void add_u64(cJSON *object, const char *name, uint64_t value)
 
 static void add_env(cJSON *meta, const struct nps_proc *proc)
 {
-	static const char *const names[] = { "ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC", "HCCL_RDMA_SL", "ACLNN_CACHE_LIMIT",
-		"HOST_CACHE_CAPACITY", "ASCEND_ENHANCE_ENABLE", "PYTORCH_NPU_ALLOC_CONF", "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO" };
+	static const char *const names[] = {
+		"ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC",	     "HCCL_RDMA_SL",
+		"ACLNN_CACHE_LIMIT",	   "HOST_CACHE_CAPACITY",    "ASCEND_ENHANCE_ENABLE",
+		"PYTORCH_NPU_ALLOC_CONF",  "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"
+	};
 	const cJSON *have = cJSON_GetObjectItemCaseSensitive(proc->json, "env");
 	cJSON *env = cJSON_AddObjectToObject(meta, "ENV_VARIABLES");
 
@@ -32,8 +35,11 @@ static void add_env(cJSON *meta, const struct nps_proc *proc)
 
 static void add_losses(cJSON *own, const struct nps_result *r)
 {
-	static const char *const kinds[] = { [NPS_EV_API] = "api", [NPS_EV_SQE] = "sqe", [NPS_EV_MARK] = "mark",
-		[NPS_EV_SYSCALL] = "syscall", [NPS_EV_SCHED] = "sched", [NPS_EV_PROC] = "proc", [NPS_STR_TEXT] = "strings" };
+	static const char *const kinds[] = {
+		[NPS_EV_API] = "api",	      [NPS_EV_SQE] = "sqe",	[NPS_EV_MARK] = "mark",
+		[NPS_EV_SYSCALL] = "syscall", [NPS_EV_SCHED] = "sched", [NPS_EV_PROC] = "proc",
+		[NPS_STR_TEXT] = "strings"
+	};
 	const struct nps_losses *lost = &r->model->losses;
 	cJSON *drops = cJSON_AddObjectToObject(own, "drops");
 
@@ -90,9 +96,11 @@ cJSON *nps_export__metadata(const struct nps_result *r)
 	add_u64(own, "tasks_with_host_bounds_only", r->proc->bounded);
 	add_u64(own, "tasks_submitted_before_capture", r->proc->unsubmitted);
 	if (r->proc->bounded)
-		cJSON_AddStringToObject(own, "host_bounds_note",
-					"tasks whose time_source is `host bounds` were not measured: their rows stand at the submission with "
-					"duration 0, which is no duration; the bounds are in args and in NPUSCOPE_TASK_TIME");
+		cJSON_AddStringToObject(
+			own, "host_bounds_note",
+			"tasks whose time_source is `host bounds` were not measured: their rows stand at the "
+			"submission with "
+			"duration 0, which is no duration; the bounds are in args and in NPUSCOPE_TASK_TIME");
 	add_clocks(own, r);
 	add_losses(own, r);
 	return meta;
@@ -120,7 +128,8 @@ static cJSON *experimental(bool text, bool db)
 
 static cJSON *info(const struct nps_result *r, bool text, bool db)
 {
-	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops", "with_modules" };
+	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops",
+				      "with_modules" };
 	cJSON *root = cJSON_CreateObject(), *config, *common, *list, *start, *end;
 	char rank[16];
 

@@ -19,10 +19,12 @@ static void thread_lane(const struct nps_sched *s, char *out, size_t size, uint3
 
 	if (comm == NPS_NONE)
 		comm = s->result->proc->comm;
-	snprintf(out, size, "%s:%u", comm == NPS_NONE ? "unknown" : nps_strings__get(&s->result->model->strings, comm), tid);
+	snprintf(out, size, "%s:%u",
+		 comm == NPS_NONE ? "unknown" : nps_strings__get(&s->result->model->strings, comm), tid);
 }
 
-static void state(const struct nps_sched *s, const char *lane, const char *name, uint64_t start, uint64_t end, uint32_t cpu)
+static void state(const struct nps_sched *s, const char *lane, const char *name, uint64_t start, uint64_t end,
+		  uint32_t cpu)
 {
 	if (end < start)
 		return;
@@ -43,7 +45,8 @@ static const char *state_letter(uint32_t state)
 	static const struct {
 		uint32_t bit;
 		const char *letter;
-	} letters[] = { { 0x1, "S" }, { 0x2, "D" }, { 0x4, "T" }, { 0x8, "t" }, { 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
+	} letters[] = { { 0x1, "S" },  { 0x2, "D" },  { 0x4, "T" },  { 0x8, "t" },
+			{ 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
 
 	for (size_t i = 0; state && i < NPS_ARRAY_SIZE(letters); i++)
 		if (state & letters[i].bit)
@@ -79,7 +82,9 @@ static const char *comm_of(const struct nps_sched *s, uint32_t tid, uint64_t tim
 
 static void switched(const struct nps_sched *s, const struct nps_run *run)
 {
-	const char *own = s->result->proc->comm == NPS_NONE ? "unknown" : nps_strings__get(&s->result->model->strings, s->result->proc->comm);
+	const char *own = s->result->proc->comm == NPS_NONE
+				  ? "unknown"
+				  : nps_strings__get(&s->result->model->strings, s->result->proc->comm);
 	struct nps_writer *w = s->w;
 	char name[32];
 
@@ -182,8 +187,10 @@ int nps_sched__init(struct nps_sched *s, const struct nps_result *result, struct
 	struct nps_map seen = { 0 }, state_of = { 0 };
 	int err = 0;
 
-	*s = (struct nps_sched){ .result = result, .w = w, .process = nps_layer_pid(result->proc->pid, SORT_PROCESS, NPS_HOST_DEVICE),
-		.cpu = nps_layer_pid(result->proc->pid, SORT_CPU, NPS_HOST_DEVICE) };
+	*s = (struct nps_sched){ .result = result,
+				 .w = w,
+				 .process = nps_layer_pid(result->proc->pid, SORT_PROCESS, NPS_HOST_DEVICE),
+				 .cpu = nps_layer_pid(result->proc->pid, SORT_CPU, NPS_HOST_DEVICE) };
 	nps_vec__init(&s->events, result->model->tmpfd, sizeof(struct nps_key));
 	if (!n)
 		return 0;
@@ -218,14 +225,30 @@ void nps_sched__write(struct nps_sched *s)
 
 	thread_lane(s, lane, sizeof(lane), run->tid, run->start);
 	switch ((enum what)event->group) {
-	case COUNTED: state(s, lane, "Running", run->start, run->start, NPS_NONE); break;
-	case SLEEPING: state(s, lane, "Sleeping", run->left, run->woken, run->cpu); break;
-	case SLEEPING_ALL: state(s, lane, "Sleeping", run->left, run->start, run->cpu); break;
-	case RUNNABLE: state(s, lane, "Runnable", run->woken, run->start, run->cpu); break;
-	case RUNNABLE_ALL: state(s, lane, "Runnable", run->left, run->start, run->cpu); break;
-	case RUNNING: state(s, lane, "Running", run->start, run->end, run->cpu); break;
-	case ON_CPU: on_cpu(s, lane, run); break;
-	case SWITCH: switched(s, run); break;
+	case COUNTED:
+		state(s, lane, "Running", run->start, run->start, NPS_NONE);
+		break;
+	case SLEEPING:
+		state(s, lane, "Sleeping", run->left, run->woken, run->cpu);
+		break;
+	case SLEEPING_ALL:
+		state(s, lane, "Sleeping", run->left, run->start, run->cpu);
+		break;
+	case RUNNABLE:
+		state(s, lane, "Runnable", run->woken, run->start, run->cpu);
+		break;
+	case RUNNABLE_ALL:
+		state(s, lane, "Runnable", run->left, run->start, run->cpu);
+		break;
+	case RUNNING:
+		state(s, lane, "Running", run->start, run->end, run->cpu);
+		break;
+	case ON_CPU:
+		on_cpu(s, lane, run);
+		break;
+	case SWITCH:
+		switched(s, run);
+		break;
 	}
 }
 

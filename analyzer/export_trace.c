@@ -68,7 +68,8 @@ void nps_trace__end(struct nps_writer *w, const char *ph)
 	nps_writer__lit(w, "\"}");
 }
 
-static void meta(struct nps_writer *w, uint64_t pid, uint64_t tid, const char *what, const char *key, const char *text, uint64_t number)
+static void meta(struct nps_writer *w, uint64_t pid, uint64_t tid, const char *what, const char *key,
+		 const char *text, uint64_t number)
 {
 	nps_trace__begin(w, what, pid);
 	nps_trace__tid(w, tid);
@@ -83,7 +84,8 @@ static void meta(struct nps_writer *w, uint64_t pid, uint64_t tid, const char *w
 	nps_trace__end(w, "M");
 }
 
-void nps_trace__layer(struct nps_writer *w, uint64_t pid, const char *name, const char *label, unsigned int sort_index)
+void nps_trace__layer(struct nps_writer *w, uint64_t pid, const char *name, const char *label,
+		      unsigned int sort_index)
 {
 	meta(w, pid, 0, "process_name", "name", name, 0);
 	meta(w, pid, 0, "process_labels", "labels", label, 0);
@@ -142,7 +144,8 @@ static void flow(struct trace *t, uint32_t conn, uint64_t pid, uint64_t tid, uin
 /* --- layers --- */
 
 /* A thread row for each new KEY; SEEN remembers. */
-static int thread_row(struct trace *t, struct nps_map *seen, uint64_t pid, uint64_t tid, const char *prefix, bool sorted)
+static int thread_row(struct trace *t, struct nps_map *seen, uint64_t pid, uint64_t tid, const char *prefix,
+		      bool sorted)
 {
 	char name[64];
 	int err;
@@ -163,8 +166,11 @@ static void cann_args(struct trace *t, const struct nps_cann *row)
 	arg_u64(w, ",\"args\":{\"Thread Id\":", row->tid);
 	switch (row->level) {
 	case NPS_LAYER_ACL:
-		arg_text(w, ",\"Mode\":", !strncmp(name, "aclnn", 5) ? "ACL_NN" : !strncmp(name, "Hccl", 4) ? "HOST_HCCL" :
-			 !strncmp(name, "aclop", 5) ? "ACL_OP" : "ACL_RTS");
+		arg_text(w, ",\"Mode\":",
+			 !strncmp(name, "aclnn", 5)   ? "ACL_NN"
+			 : !strncmp(name, "Hccl", 4)  ? "HOST_HCCL"
+			 : !strncmp(name, "aclop", 5) ? "ACL_OP"
+						      : "ACL_RTS");
 		arg_text(w, ",\"level\":\"acl\",\"id\":", name);
 		nps_writer__lit(w, ",\"item_id\":\"0\"");
 		break;
@@ -177,7 +183,8 @@ static void cann_args(struct trace *t, const struct nps_cann *row)
 		arg_text(w, ",\"item_id\":", text(t, row->item));
 		break;
 	default:
-		nps_writer__lit(w, ",\"Mode\":\"master\",\"level\":\"communication\",\"id\":\"0\",\"item_id\":\"launch\"");
+		nps_writer__lit(w, ",\"Mode\":\"master\",\"level\":\"communication\",\"id\":\"0\",\"item_"
+				   "id\":\"launch\"");
 	}
 	arg_u64(w, ",\"connection_id\":", row->conn);
 	if (row->lower_bound)
@@ -194,7 +201,8 @@ static int cann_lanes(struct trace *t)
 	/* Also if it stays empty: a card must not begin with a scheduling layer. */
 	nps_trace__layer(&t->w, t->cann_pid, "CANN", "CPU", SORT_CANN);
 	for (size_t i = 0; !err && i < proc->cann.len; i++)
-		err = thread_row(t, &seen, t->cann_pid, NPS_AT(&proc->cann, struct nps_cann, i).tid, "Thread", true);
+		err = thread_row(t, &seen, t->cann_pid, NPS_AT(&proc->cann, struct nps_cann, i).tid, "Thread",
+				 true);
 	nps_map__free(&seen);
 	return err;
 }
@@ -215,8 +223,10 @@ static uint64_t cann_time(const struct trace *t)
 
 static void cann_write(struct trace *t)
 {
-	static const char *const prefix[] = { [NPS_LAYER_RUNTIME] = "Runtime", [NPS_LAYER_COMM] = "Communication",
-		[NPS_LAYER_NODE] = "Node", [NPS_LAYER_ACL] = "AscendCL" };
+	static const char *const prefix[] = { [NPS_LAYER_RUNTIME] = "Runtime",
+					      [NPS_LAYER_COMM] = "Communication",
+					      [NPS_LAYER_NODE] = "Node",
+					      [NPS_LAYER_ACL] = "AscendCL" };
 	const struct nps_cann *row = cann_row(t);
 	char name[1200];
 
@@ -323,7 +333,8 @@ static int hardware_lanes(struct trace *t)
 		if (r->proc->devices >> d & 1)
 			device_layer(t, SORT_HW, d, "Ascend Hardware");
 	for (size_t i = 0; !err && i < r->ntasks; i++) {
-		err = thread_row(t, &seen, device_pid(t, SORT_HW, r->tasks[i].device), r->tasks[i].stream, "Stream", true);
+		err = thread_row(t, &seen, device_pid(t, SORT_HW, r->tasks[i].device), r->tasks[i].stream,
+				 "Stream", true);
 		if (has_flow(&r->tasks[i]))
 			note_flow(t, r->tasks[i].conn);
 	}
@@ -348,10 +359,13 @@ static void hardware_write(struct trace *t)
 
 static const char *data_type(unsigned int dtype)
 {
-	static const char *const names[] = { "INT8", "INT16", "INT32", "FP16", "FP32", "INT64", "UINT64", "UINT8", "UINT16", "UINT32", "FP64",
-		"BFP16", "INT128", NULL, "HIF8", "FP8E4M3", "FP8E5M2", "FP8E8M0" };
+	static const char *const names[] = { "INT8",   "INT16", "INT32",  "FP16",    "FP32",	"INT64",
+					     "UINT64", "UINT8", "UINT16", "UINT32",  "FP64",	"BFP16",
+					     "INT128", NULL,	"HIF8",	  "FP8E4M3", "FP8E5M2", "FP8E8M0" };
 
-	return dtype < NPS_ARRAY_SIZE(names) && names[dtype] ? names[dtype] : dtype == 65534 ? "N/A" : "INVALID_TYPE";
+	return dtype < NPS_ARRAY_SIZE(names) && names[dtype] ? names[dtype]
+	       : dtype == 65534				     ? "N/A"
+							     : "INVALID_TYPE";
 }
 
 static void comm_op(struct trace *t, const struct nps_comm_op *op)
@@ -384,12 +398,15 @@ static void comm_task(struct trace *t, const struct nps_task *task)
 	const char *type = nps_comm_task_type(task);
 	struct nps_writer *w = &t->w;
 
-	slice(t, type, device_pid(t, SORT_COMM, task->device), group->lane + 1 + nps_result__plane(t->r, task), task->start, task->end);
-	arg_u64(w, ",\"args\":{\"notify_id\":\"N/A\",\"duration estimated(us)\":\"N/A\",\"stream id\":", task->stream);
+	slice(t, type, device_pid(t, SORT_COMM, task->device),
+	      group->lane + 1 + nps_result__plane(t->r, task), task->start, task->end);
+	arg_u64(w, ",\"args\":{\"notify_id\":\"N/A\",\"duration estimated(us)\":\"N/A\",\"stream id\":",
+		task->stream);
 	arg_u64(w, ",\"task id\":", task->task);
 	arg_u64(w, ",\"context id\":", task->context);
 	arg_text(w, ",\"task type\":", type);
-	nps_writer__lit(w, ",\"src rank\":4294967295,\"dst rank\":4294967295,\"transport type\":\"N/A\",\"size(Byte)\":\"N/A\", "
+	nps_writer__lit(w, ",\"src rank\":4294967295,\"dst rank\":4294967295,\"transport "
+			   "type\":\"N/A\",\"size(Byte)\":\"N/A\", "
 			   "\"data type\":\"N/A\",\"link type\":\"N/A\",\"bandwidth(GB/s)\":\"N/A\"");
 	arg_u64(w, ",\"model id\":", NO_ID);
 	time_source(t, task);
@@ -425,7 +442,8 @@ static uint64_t comm_time(const struct trace *t)
 {
 	const struct nps_vec *order = &t->r->comm_order;
 
-	return t->comm < order->len ? nps_result__comm(t->r, NPS_AT(order, uint32_t, t->comm))->start : UINT64_MAX;
+	return t->comm < order->len ? nps_result__comm(t->r, NPS_AT(order, uint32_t, t->comm))->start
+				    : UINT64_MAX;
 }
 
 static void comm_write(struct trace *t)
@@ -450,7 +468,8 @@ static void comm_task_write(struct trace *t)
 	skip_compute(t);
 }
 
-static const char *const overlap_names[] = { "Computing", "Communication", "Communication(Not Overlapped)", "Free" };
+static const char *const overlap_names[] = { "Computing", "Communication", "Communication(Not Overlapped)",
+					     "Free" };
 
 static void overlap_lanes(struct trace *t)
 {
@@ -459,20 +478,23 @@ static void overlap_lanes(struct trace *t)
 			continue;
 		device_layer(t, SORT_OVERLAP, d, "Overlap Analysis");
 		for (unsigned int lane = 0; lane < 4; lane++)
-			nps_trace__thread(&t->w, device_pid(t, SORT_OVERLAP, d), lane, overlap_names[lane], false);
+			nps_trace__thread(&t->w, device_pid(t, SORT_OVERLAP, d), lane, overlap_names[lane],
+					  false);
 	}
 }
 
 static uint64_t overlap_time(const struct trace *t)
 {
-	return t->overlap < t->r->overlap.len ? NPS_AT(&t->r->overlap, struct nps_span, t->overlap).start : UINT64_MAX;
+	return t->overlap < t->r->overlap.len ? NPS_AT(&t->r->overlap, struct nps_span, t->overlap).start
+					      : UINT64_MAX;
 }
 
 static void overlap_write(struct trace *t)
 {
 	const struct nps_span *span = &NPS_AT(&t->r->overlap, struct nps_span, t->overlap++);
 
-	slice(t, overlap_names[span->type], device_pid(t, SORT_OVERLAP, span->device), span->type, span->start, span->end);
+	slice(t, overlap_names[span->type], device_pid(t, SORT_OVERLAP, span->device), span->type,
+	      span->start, span->end);
 	nps_writer__lit(&t->w, ",\"args\":{}");
 	nps_trace__end(&t->w, "X");
 }
@@ -486,14 +508,17 @@ static int os_lanes(struct trace *t)
 	if (calls->len)
 		nps_trace__layer(&t->w, t->os_pid, "OS Runtime API", "CPU", SORT_OSRT);
 	for (size_t i = 0; !err && i < calls->len; i++)
-		err = thread_row(t, &seen, t->os_pid, NPS_AT(calls, struct nps_os_call, i).tid, "Thread", false);
+		err = thread_row(t, &seen, t->os_pid, NPS_AT(calls, struct nps_os_call, i).tid, "Thread",
+				 false);
 	nps_map__free(&seen);
 	return err;
 }
 
 static uint64_t os_time(const struct trace *t)
 {
-	return t->os < t->r->proc->os_calls.len ? NPS_AT(&t->r->proc->os_calls, struct nps_os_call, t->os).start : UINT64_MAX;
+	return t->os < t->r->proc->os_calls.len
+		       ? NPS_AT(&t->r->proc->os_calls, struct nps_os_call, t->os).start
+		       : UINT64_MAX;
 }
 
 static void os_write(struct trace *t)
@@ -521,8 +546,9 @@ static const struct layer {
 	uint64_t (*time)(const struct trace *t); /* of its next event, UINT64_MAX after the last */
 	void (*write)(struct trace *t);
 } layers[] = {
-	{ cann_time, cann_write }, { hardware_time, hardware_write }, { comm_time, comm_write }, { comm_task_time, comm_task_write },
-	{ overlap_time, overlap_write }, { os_time, os_write }, { sched_time, sched_write },
+	{ cann_time, cann_write },	     { hardware_time, hardware_write }, { comm_time, comm_write },
+	{ comm_task_time, comm_task_write }, { overlap_time, overlap_write },	{ os_time, os_write },
+	{ sched_time, sched_write },
 };
 
 /* Always the layer whose next event is the earliest. */
@@ -577,8 +603,11 @@ static int write_all(struct trace *t)
 int nps_export__trace(const struct nps_result *result, int dirfd)
 {
 	const cJSON *host = cJSON_GetObjectItemCaseSensitive(result->model->json, "host");
-	struct trace t = { .r = result, .m = result->model, .cann_pid = nps_layer_pid(result->proc->pid, SORT_CANN, NPS_HOST_DEVICE),
-		.os_pid = nps_layer_pid(result->proc->pid, SORT_OSRT, NPS_HOST_DEVICE), .arch = nps_json_str(host, "arch", "") };
+	struct trace t = { .r = result,
+			   .m = result->model,
+			   .cann_pid = nps_layer_pid(result->proc->pid, SORT_CANN, NPS_HOST_DEVICE),
+			   .os_pid = nps_layer_pid(result->proc->pid, SORT_OSRT, NPS_HOST_DEVICE),
+			   .arch = nps_json_str(host, "arch", "") };
 	int err, closed;
 
 	t.flows = calloc(result->proc->cann_order.len / 8 + 1, 1);

@@ -33,8 +33,10 @@ static int import_text(struct import *in, const struct nps_string *s)
 	name = nps_vec__push(&model->comms);
 	if (!name)
 		return -errno;
-	*name = (struct nps_comm_name){ .time = s->time, .tid = s->id, .text = text,
-		.before = nps_map__get(&model->comm_of, (uint32_t)s->id) };
+	*name = (struct nps_comm_name){ .time = s->time,
+					.tid = s->id,
+					.text = text,
+					.before = nps_map__get(&model->comm_of, (uint32_t)s->id) };
 	return nps_map__put(&model->comm_of, (uint32_t)s->id, model->comms.len - 1);
 }
 
@@ -111,7 +113,9 @@ static int keep_os_call(struct nps_proc *proc, const struct nps_event *ev)
 
 	if (!call)
 		return -errno;
-	*call = (struct nps_os_call){ .start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = ev->probe };
+	*call = (struct nps_os_call){
+		.start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = ev->probe
+	};
 	return 0;
 }
 
@@ -121,9 +125,15 @@ static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
 
 	if (!run)
 		return -errno;
-	*run = (struct nps_run){ .start = ev->start, .end = ev->start + ev->dur, .left = ev->args[0],
-		.woken = ev->args[1], .tid = ev->tid, .cpu = ev->args[2], .next = ev->args[2] >> 32,
-		.state = ev->args[3], .prio = ev->args[3] >> 32 & 0xffff };
+	*run = (struct nps_run){ .start = ev->start,
+				 .end = ev->start + ev->dur,
+				 .left = ev->args[0],
+				 .woken = ev->args[1],
+				 .tid = ev->tid,
+				 .cpu = ev->args[2],
+				 .next = ev->args[2] >> 32,
+				 .state = ev->args[3],
+				 .prio = ev->args[3] >> 32 & 0xffff };
 	return 0;
 }
 
@@ -187,16 +197,19 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	case NPS_CHUNKS_COMPLETE:
 		return 0;
 	case NPS_CHUNKS_VERSION:
-		nps_msg("cannot read %s/%s: it has version %u, this program reads version %d: use a matching npuscope", path, name,
-			result.version, NPS_SESSION_VERSION);
+		nps_msg("cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
+			"npuscope",
+			path, name, result.version, NPS_SESSION_VERSION);
 		return -EPROTO;
 	case NPS_CHUNKS_MISSING:
 		nps_msg("%s/%s is missing: the session is incomplete: what is there is used", path, name);
 		break;
 	case NPS_CHUNKS_CUT:
 	case NPS_CHUNKS_DAMAGED:
-		nps_msg("%s/%s is %s after %" PRIu64 " bytes (%" PRIu64 " chunks): the capture was interrupted: what is before it is used",
-			path, name, result.end == NPS_CHUNKS_CUT ? "cut off" : "damaged", result.bytes, result.chunks);
+		nps_msg("%s/%s is %s after %" PRIu64 " bytes (%" PRIu64
+			" chunks): the capture was interrupted: what is before it is used",
+			path, name, result.end == NPS_CHUNKS_CUT ? "cut off" : "damaged", result.bytes,
+			result.chunks);
 		break;
 	}
 	in->model->losses.cut = true;
@@ -215,7 +228,8 @@ static int import_process(struct nps_model *model, const cJSON *json)
 		return model->nprocs >= NPS_MAX_PROCS ? 0 : -ENOMEM;
 	proc->known = true;
 	proc->json = json;
-	proc->has_rank = nps_json_has_u64(json, "rank", &rank) && rank < 100000; /* five digits in file names */
+	proc->has_rank = nps_json_has_u64(json, "rank", &rank) &&
+			 rank < 100000; /* five digits in file names */
 	proc->rank = proc->has_rank ? rank : 0;
 	proc->world_size = nps_json_u64(json, "world_size", 0);
 	proc->agent = !strcmp(nps_json_str(json, "task_source", ""), "agent");
@@ -228,8 +242,9 @@ static void import_drops(struct nps_model *model)
 	static const struct {
 		const char *name;
 		unsigned int kind;
-	} kinds[] = { { "api", NPS_EV_API }, { "sqe", NPS_EV_SQE }, { "mark", NPS_EV_MARK }, { "syscall", NPS_EV_SYSCALL },
-		{ "sched", NPS_EV_SCHED }, { "proc", NPS_EV_PROC }, { "strings", NPS_STR_TEXT } };
+	} kinds[] = { { "api", NPS_EV_API },	     { "sqe", NPS_EV_SQE },	{ "mark", NPS_EV_MARK },
+		      { "syscall", NPS_EV_SYSCALL }, { "sched", NPS_EV_SCHED }, { "proc", NPS_EV_PROC },
+		      { "strings", NPS_STR_TEXT } };
 	const cJSON *drops = cJSON_GetObjectItemCaseSensitive(model->json, "drops"), *agent;
 	const cJSON *ring = cJSON_GetObjectItemCaseSensitive(drops, "ring");
 
@@ -240,9 +255,11 @@ static void import_drops(struct nps_model *model)
 	}
 	model->losses.frames = nps_json_u64(drops, "frames", 0);
 	model->losses.sqe = nps_json_u64(drops, "sqe", 0);
-	cJSON_ArrayForEach(agent, cJSON_GetObjectItemCaseSensitive(drops, "agent"))
-		if (cJSON_IsNumber(agent) && agent->valuedouble > 0)
-			model->losses.agent_bytes = nps_add_sat(model->losses.agent_bytes, NPS_MIN(agent->valuedouble, 1e18));
+	cJSON_ArrayForEach(agent,
+			   cJSON_GetObjectItemCaseSensitive(drops, "agent")) if (cJSON_IsNumber(agent) &&
+										 agent->valuedouble > 0)
+		model->losses.agent_bytes =
+		nps_add_sat(model->losses.agent_bytes, NPS_MIN(agent->valuedouble, 1e18));
 }
 
 static int import_json(struct nps_model *model, const char *path)
@@ -254,17 +271,20 @@ static int import_json(struct nps_model *model, const char *path)
 	model->json = nps_session__json(model->dirfd, "session.json");
 	if (!model->json) {
 		err = errno;
-		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?", path,
-			err == EILSEQ ? "it is not valid JSON" : strerror(err));
+		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?",
+			path, err == EILSEQ ? "it is not valid JSON" : strerror(err));
 		return -err;
 	}
 	if (strcmp(nps_json_str(model->json, "format", ""), "npuscope-session")) {
-		nps_msg("cannot read %s: session.json does not say format npuscope-session: name a session directory", path);
+		nps_msg("cannot read %s: session.json does not say format npuscope-session: name a session "
+			"directory",
+			path);
 		return -EPROTO;
 	}
 	version = nps_json_u64(model->json, "version", 0);
 	if (version != NPS_SESSION_VERSION) {
-		nps_msg("cannot read %s: the session has version %" PRIu64 ", this program reads version %d: use a matching npuscope",
+		nps_msg("cannot read %s: the session has version %" PRIu64
+			", this program reads version %d: use a matching npuscope",
 			path, version, NPS_SESSION_VERSION);
 		return -EPROTO;
 	}
@@ -275,16 +295,21 @@ static int import_json(struct nps_model *model, const char *path)
 	model->begin = nps_json_u64(capture, "begin_monotonic", mono);
 	model->end = nps_json_u64(capture, "end_monotonic", 0);
 	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
-	if (!mono || !model->begin || model->begin > INT64_MAX / 2 || model->begin_real - DAY > INT64_MAX / 2) {
-		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it began", path);
+	if (!mono || !model->begin || model->begin > INT64_MAX / 2 ||
+	    model->begin_real - DAY > INT64_MAX / 2) {
+		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it "
+			"began",
+			path);
 		return -EPROTO;
 	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "processes")) {
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "processes"))
+	{
 		err = import_process(model, item);
 		if (err)
 			return err;
 	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices")) {
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
+	{
 		uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES);
 
 		if (id < NPS_MAX_DEVICES) {
@@ -302,7 +327,8 @@ static void set_end(struct import *in, const char *path)
 
 	if (!model->complete) {
 		model->losses.cut = true;
-		nps_msg("%s is not complete: the capture was killed or still runs: its end is the last event", path);
+		nps_msg("%s is not complete: the capture was killed or still runs: its end is the last event",
+			path);
 	}
 	if (!model->complete || model->end < model->begin || model->end > model->begin + 30 * DAY)
 		model->end = NPS_MAX(in->last, model->begin);
@@ -325,12 +351,14 @@ int nps_import__session(struct nps_model *model, const char *path)
 		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);
 
 		if (loss->kind < NPS_ARRAY_SIZE(model->losses.ring))
-			model->losses.ring[loss->kind] = nps_add_sat(model->losses.ring[loss->kind], loss->lost);
+			model->losses.ring[loss->kind] =
+				nps_add_sat(model->losses.ring[loss->kind], loss->lost);
 	}
 	import_drops(model);
 	set_end(&in, path);
 	if (in.strange)
-		nps_msg("%" PRIu64 " events of %s have impossible times: they are damaged: left out", in.strange, path);
+		nps_msg("%" PRIu64 " events of %s have impossible times: they are damaged: left out",
+			in.strange, path);
 	nps_map__free(&in.loss_rows);
 	nps_vec__free(&in.losses);
 	return err;

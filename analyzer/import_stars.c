@@ -113,7 +113,8 @@ static void unmangle(const struct record *r, bool expanded, uint16_t *stream, ui
 	unsigned int s = r->stream, t = r->task;
 
 	if (expanded) {
-		if (r->sqe_type != NPS_SQE_PLACE_HOLDER && r->sqe_type != NPS_SQE_EVENT_RECORD && s & 0x8000) {
+		if (r->sqe_type != NPS_SQE_PLACE_HOLDER && r->sqe_type != NPS_SQE_EVENT_RECORD &&
+		    s & 0x8000) {
 			*stream = t & 0x7fff;
 			*task = (t & 0x8000) | (s & 0x7fff);
 			return;
@@ -144,9 +145,11 @@ static bool is_expanded(const struct log *log, const struct nps_map *streams)
 		const struct record *r = &NPS_AT(&log->records, struct record, i);
 
 		unmangle(r, false, &stream, &task);
-		plain += nps_map__get(streams, (uint64_t)log->proc << 32 | log->device << 16 | stream) != NPS_NONE;
+		plain += nps_map__get(streams, (uint64_t)log->proc << 32 | log->device << 16 | stream) !=
+			 NPS_NONE;
 		unmangle(r, true, &stream, &task);
-		expanded += nps_map__get(streams, (uint64_t)log->proc << 32 | log->device << 16 | stream) != NPS_NONE;
+		expanded += nps_map__get(streams, (uint64_t)log->proc << 32 | log->device << 16 | stream) !=
+			    NPS_NONE;
 	}
 	return expanded > plain;
 }
@@ -191,9 +194,14 @@ static int pair(struct log *log, bool expanded)
 				err = err ? err : -errno;
 				break;
 			}
-			*row = (struct nps_log_task){ .start = r->counter, .proc = log->proc, .context = NPS_NONE,
-				.device = log->device, .stream = stream, .task = task, .sqe_type = r->sqe_type,
-				.core = r->sqe_type };
+			*row = (struct nps_log_task){ .start = r->counter,
+						      .proc = log->proc,
+						      .context = NPS_NONE,
+						      .device = log->device,
+						      .stream = stream,
+						      .task = task,
+						      .sqe_type = r->sqe_type,
+						      .core = r->sqe_type };
 			err = nps_map__put(&open, key, log->tasks->len - 1);
 		} else if (r->func == FUNC_END) {
 			if (row && !row->end && r->counter >= row->start)
@@ -296,12 +304,15 @@ static int read_process(struct log *log, struct nps_proc *proc, const struct nps
 	if (!name)
 		return 0;
 	if (!*name || strchr(name, '/') || name[0] == '.') {
-		nps_msg("prof_dir '%s' of process %u is no directory of the session: session.json is damaged: left out", name, proc->pid);
+		nps_msg("prof_dir '%s' of process %u is no directory of the session: session.json is "
+			"damaged: left out",
+			name, proc->pid);
 		return 0;
 	}
 	fd = openat(log->model->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
-		nps_msg("cannot open %s: %s: device times of process %u are host bounds", name, strerror(errno), proc->pid);
+		nps_msg("cannot open %s: %s: device times of process %u are host bounds", name,
+			strerror(errno), proc->pid);
 		log->model->losses.cut = true;
 		return 0;
 	}
@@ -320,7 +331,8 @@ int nps_import__stars(struct nps_model *model, const struct nps_map *streams_see
 	for (log.proc = 0; !err && log.proc < model->nprocs; log.proc++)
 		err = read_process(&log, &model->procs[log.proc], streams_seen);
 	if (log.garbage) {
-		nps_msg("%" PRIu64 " blocks of the device log are no records: they are damaged: left out", log.garbage);
+		nps_msg("%" PRIu64 " blocks of the device log are no records: they are damaged: left out",
+			log.garbage);
 		model->losses.cut = true;
 	}
 	nps_vec__free(&log.records);

@@ -20,7 +20,8 @@ struct join {
 	struct nps_vec sub_keys, log_keys; /* struct nps_key by (stream, time) */
 	struct nps_map groups; /* process, device, stream -> dense number */
 	uint32_t ngroups;
-	uint32_t last[65536], stamp[65536]; /* latest submission of a task id, valid if stamp is the group's */
+	uint32_t last[65536],
+		stamp[65536]; /* latest submission of a task id, valid if stamp is the group's */
 };
 
 static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
@@ -41,7 +42,8 @@ static int fit_one(struct nps_model *model, struct nps_device_log *log, struct n
 		for (size_t i = 0; i < model->device_clocks.len; i++) {
 			struct nps_device_clock *read;
 
-			if (all[i].device != log->device || (own && all[i].pid != model->procs[log->proc].pid))
+			if (all[i].device != log->device ||
+			    (own && all[i].pid != model->procs[log->proc].pid))
 				continue;
 			read = nps_vec__push(reads);
 			if (!read)
@@ -65,7 +67,8 @@ int nps_join__clocks(struct nps_model *model)
 		reads.len = 0;
 		err = fit_one(model, log, &reads);
 		if (!err && !log->fitted) {
-			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in time: host bounds are used",
+			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in "
+				"time: host bounds are used",
 				log->device, model->procs[log->proc].pid);
 			model->losses.cut = true;
 		}
@@ -87,12 +90,15 @@ static void to_mono(struct join *j)
 		if (!device || !device->fitted)
 			continue;
 		log[kept] = log[i];
-		log[kept].start = nps_raw_to_mono(clocks, j->model->clocks.len, nps_clock_fit__raw(&device->fit, log[i].start));
+		log[kept].start = nps_raw_to_mono(clocks, j->model->clocks.len,
+						  nps_clock_fit__raw(&device->fit, log[i].start));
 		if (log[i].end)
-			log[kept].end = nps_raw_to_mono(clocks, j->model->clocks.len, nps_clock_fit__raw(&device->fit, log[i].end));
+			log[kept].end = nps_raw_to_mono(clocks, j->model->clocks.len,
+							nps_clock_fit__raw(&device->fit, log[i].end));
 		/* a counter far off its reads: no time that could be shown */
 		if (log[kept].start > j->model->begin - NPS_MIN(j->model->begin, 86400000000000ULL) &&
-		    log[kept].start < j->model->end + 86400000000000ULL && log[kept].end < j->model->end + 86400000000000ULL)
+		    log[kept].start < j->model->end + 86400000000000ULL &&
+		    log[kept].end < j->model->end + 86400000000000ULL)
 			kept++;
 	}
 	j->logs.len = kept;
@@ -179,7 +185,8 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 			++*s;
 			continue;
 		}
-		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row), last = j->last[log[row].task];
+		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row),
+			 last = j->last[log[row].task];
 
 		*match = NPS_NONE;
 		if (j->stamp[log[row].task] == group + 1 && subs[last].task_row == NPS_NONE) {
@@ -215,20 +222,25 @@ static void shift_logs(struct join *j)
 		NPS_AT(&j->model->logs, struct nps_device_log, i).earliest = INT64_MAX;
 	for (size_t i = 0; i < j->logs.len; i++) {
 		uint32_t sub = NPS_AT(&j->match, uint32_t, i);
-		struct nps_device_log *device = sub == NPS_NONE ? NULL : nps_model__log(j->model, log[i].proc, log[i].device);
+		struct nps_device_log *device =
+			sub == NPS_NONE ? NULL : nps_model__log(j->model, log[i].proc, log[i].device);
 
 		if (device)
-			device->earliest = NPS_MIN(device->earliest, (int64_t)(log[i].start - subs[sub].begin));
+			device->earliest =
+				NPS_MIN(device->earliest, (int64_t)(log[i].start - subs[sub].begin));
 	}
 	for (size_t i = 0; i < j->model->logs.len; i++) {
 		struct nps_device_log *device = &NPS_AT(&j->model->logs, struct nps_device_log, i);
 
 		if (device->earliest >= 0)
 			continue;
-		if ((double)-device->earliest <= device->fit.uncertainty_ns + 3 * device->fit.residual_ns + 1000)
+		if ((double)-device->earliest <=
+		    device->fit.uncertainty_ns + 3 * device->fit.residual_ns + 1000)
 			device->causal_shift = -device->earliest;
 		else
-			nps_msg("device %u of process %u: a task seems to start %" PRId64 " ns before its submission: the clock fit is worse than its samples say: times are kept as fitted",
+			nps_msg("device %u of process %u: a task seems to start %" PRId64
+				" ns before its submission: the clock fit is worse than its samples say: "
+				"times are kept as fitted",
 				device->device, j->model->procs[device->proc].pid, -device->earliest);
 	}
 	for (size_t i = 0; i < j->logs.len; i++) {
@@ -267,15 +279,24 @@ static void from_sub(struct nps_model *model, struct nps_task *task, const struc
 	task->bounds = NPS_NONE;
 }
 
-static void from_log(struct nps_model *model, struct nps_task *task, const struct nps_log_task *log, const struct nps_sub *sub)
+static void from_log(struct nps_model *model, struct nps_task *task, const struct nps_log_task *log,
+		     const struct nps_sub *sub)
 {
 	if (sub) {
 		from_sub(model, task, sub);
 		model->procs[sub->proc].matched++;
 	} else {
-		*task = (struct nps_task){ .proc = log->proc, .conn = NPS_NONE, .stream = log->stream, .context = NPS_NONE,
-			.comm = NPS_NONE, .step = NPS_NONE, .bounds = NPS_NONE, .device = log->device, .task = log->task,
-			.sqe_type = log->sqe_type, .memcpy_op = 255 };
+		*task = (struct nps_task){ .proc = log->proc,
+					   .conn = NPS_NONE,
+					   .stream = log->stream,
+					   .context = NPS_NONE,
+					   .comm = NPS_NONE,
+					   .step = NPS_NONE,
+					   .bounds = NPS_NONE,
+					   .device = log->device,
+					   .task = log->task,
+					   .sqe_type = log->sqe_type,
+					   .memcpy_op = 255 };
 		task->name = task->type = nps_task_type_name(model, log->sqe_type);
 		task->kind = nps_is_kernel(log->sqe_type) ? NPS_TASK_COMPUTE : NPS_TASK_OTHER;
 		model->procs[log->proc].unsubmitted++;
@@ -303,7 +324,8 @@ static int make_logged(struct join *j, uint32_t *made)
 		task = nps_vec__push(&j->model->tasks);
 		if (!task || j->model->tasks.len >= NPS_NONE)
 			return -ENOMEM;
-		from_log(j->model, task, &log[i], sub == NPS_NONE ? NULL : &NPS_AT(&j->model->subs, struct nps_sub, sub));
+		from_log(j->model, task, &log[i],
+			 sub == NPS_NONE ? NULL : &NPS_AT(&j->model->subs, struct nps_sub, sub));
 		made[i] = j->model->tasks.len - 1;
 	}
 	return 0;
@@ -317,7 +339,8 @@ struct stream_scratch {
 };
 
 /* Host bounds of one stream's submissions SK[0..n) that have no measured task. */
-static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, const uint32_t *made, struct stream_scratch *scratch)
+static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, const uint32_t *made,
+			struct stream_scratch *scratch)
 {
 	const struct nps_sync *syncs = j->model->syncs.data;
 	const struct nps_sub *first = &NPS_AT(&j->model->subs, struct nps_sub, sk[0].row);
@@ -329,7 +352,8 @@ static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, cons
 		uint32_t task = sub->task_row == NPS_NONE ? NPS_NONE : made[sub->task_row];
 
 		scratch->subs[i] = sub;
-		scratch->tasks[i] = task == NPS_NONE ? NULL : &NPS_AT(&j->model->tasks, struct nps_task, task);
+		scratch->tasks[i] = task == NPS_NONE ? NULL
+						     : &NPS_AT(&j->model->tasks, struct nps_task, task);
 		missing += task == NPS_NONE;
 	}
 	if (!missing)
@@ -355,7 +379,8 @@ static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, cons
 		task->bounds = j->model->bounds.len - 1;
 		*bounds = scratch->bounds[i];
 		if (scratch->subs[i]->task_row != NPS_NONE) { /* it was seen to start, not to end */
-			bounds->start_low = bounds->start_high = bounds->end_low = log[scratch->subs[i]->task_row].start;
+			bounds->start_low = bounds->start_high = bounds->end_low =
+				log[scratch->subs[i]->task_row].start;
 			bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
 		}
 		j->model->procs[task->proc].bounded++;

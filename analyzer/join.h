@@ -34,7 +34,6 @@ void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task
 /* Times, names and sequence numbers of the collectives. */
 int nps_comm__finish(struct nps_model *model);
 
-
 /* Text of a task that is no kernel: `EVENT_RECORD`, `Notify Wait`, ... (outputs 2.4). */
 uint32_t nps_task_type_name(struct nps_model *model, unsigned int sqe_type);
 

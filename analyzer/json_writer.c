@@ -15,7 +15,8 @@
 
 int nps_writer__open(struct nps_writer *w, int dirfd, const char *name)
 {
-	*w = (struct nps_writer){ .fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640) };
+	*w = (struct nps_writer){ .fd = openat(dirfd, name,
+					       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640) };
 	if (w->fd < 0)
 		return -errno;
 	fchmod(w->fd, 0640); /* whatever the umask */
@@ -120,7 +121,8 @@ void nps_writer__json(struct nps_writer *w, const char *text)
 			plain++;
 			continue;
 		}
-		n = c < 0x20 || c == '"' || c == '\\' || c == 0x7f ? 0 : nps_utf8_len(text + plain, left - plain);
+		n = c < 0x20 || c == '"' || c == '\\' || c == 0x7f ? 0
+								   : nps_utf8_len(text + plain, left - plain);
 
 		if (n) {
 			plain += n;

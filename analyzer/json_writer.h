@@ -24,7 +24,8 @@ int nps_writer__open(struct nps_writer *w, int dirfd, const char *name);
 /* Writes what is left and closes. 0 or the first error; the file is then incomplete. */
 int nps_writer__close(struct nps_writer *w);
 
-void nps_writer__spill(struct nps_writer *w, const char *bytes, size_t len); /* what the buffer has no room for */
+void nps_writer__spill(struct nps_writer *w, const char *bytes,
+		       size_t len); /* what the buffer has no room for */
 
 static inline void nps_writer__bytes(struct nps_writer *w, const char *bytes, size_t len)
 {

@@ -12,7 +12,7 @@ struct nps_map {
 		uint64_t key;
 		uint32_t value;
 		uint32_t used;
-	} *slots;
+	} * slots;
 	size_t size, len;
 };
 

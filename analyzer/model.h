@@ -39,7 +39,8 @@ enum nps_sqe_type {
 /* A task that computes, as opposed to one that copies or waits. */
 static inline bool nps_is_kernel(unsigned int sqe_type)
 {
-	return sqe_type == NPS_SQE_AI_CORE || sqe_type == NPS_SQE_AI_CPU || sqe_type == NPS_SQE_AIV || sqe_type == NPS_SQE_DSA;
+	return sqe_type == NPS_SQE_AI_CORE || sqe_type == NPS_SQE_AI_CPU || sqe_type == NPS_SQE_AIV ||
+	       sqe_type == NPS_SQE_DSA;
 }
 
 enum nps_task_kind { NPS_TASK_OTHER = 0, NPS_TASK_COMPUTE, NPS_TASK_MEMCPY, NPS_TASK_EVENT };

@@ -43,7 +43,8 @@ static uint32_t text_arg(const struct nps_model *model, const struct nps_event *
 	return nps_event_arg(ev, meaning, &id) ? nps_model__text(model, id) : NPS_NONE;
 }
 
-bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name, const struct nps_model *model)
+bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
+		       const struct nps_model *model)
 {
 	uint64_t key;
 
@@ -196,7 +197,8 @@ static int add_symbols(struct nps_names *names, uint32_t proc)
 	const cJSON *item, *json = names->model->procs[proc].json;
 	int err = 0;
 
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "symbols")) {
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "symbols"))
+	{
 		const char *name = nps_json_str(item, "name", NULL);
 		const char *hex = nps_json_str(item, "address", "");
 		uint64_t address = nps_json_u64(item, "address", 0);
@@ -249,7 +251,8 @@ int nps_names__build(struct nps_names *names, struct nps_model *model)
 	if (!err && n)
 		nps_sort_keys(keys.data, (struct nps_key *)keys.data + n, n);
 	for (size_t i = 0; !err && i < n; i++) {
-		struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
+		struct nps_event *ev =
+			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
 
 		err = on_event(&b, nps_map__get(&model->proc_of, ev->pid), ev);
 	}

@@ -42,7 +42,8 @@ int nps_names__build(struct nps_names *names, struct nps_model *model);
 uint64_t nps_names__key(uint32_t proc, uint64_t handle);
 
 /* The handle that the launch EV names, 0 if none; false if the launch carries its NAME itself. */
-bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name, const struct nps_model *model);
+bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
+		       const struct nps_model *model);
 
 /* Name of the kernel HANDLE at TIME as it was registered, else `kernel@0x...`. */
 uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t handle, uint64_t time);

@@ -19,7 +19,12 @@ struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end,
 	struct nps_cann *row = nps_vec__push(&w->proc->cann);
 
 	if (row)
-		*row = (struct nps_cann){ .start = start, .end = end, .tid = w->tid, .name = name, .item = NPS_NONE, .level = level };
+		*row = (struct nps_cann){ .start = start,
+					  .end = end,
+					  .tid = w->tid,
+					  .name = name,
+					  .item = NPS_NONE,
+					  .level = level };
 	return row;
 }
 
@@ -66,8 +71,14 @@ static int keep_sync(struct nps_walk *w, const struct nps_event *ev, const struc
 static int on_call(struct nps_walk *w, const struct nps_event *ev)
 {
 	const struct nps_probe_info *info = nps_probe_info(ev->probe);
-	struct nps_frame frame = { .ev = ev, .info = info, .end = ev->start + ev->dur, .cann = NPS_NONE, .comm = NPS_NONE,
-		.copy = NPS_NONE, .name = NPS_NONE, .type = NPS_NONE };
+	struct nps_frame frame = { .ev = ev,
+				   .info = info,
+				   .end = ev->start + ev->dur,
+				   .cann = NPS_NONE,
+				   .comm = NPS_NONE,
+				   .copy = NPS_NONE,
+				   .name = NPS_NONE,
+				   .type = NPS_NONE };
 	uint64_t device;
 	int err = 0;
 
@@ -100,7 +111,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 		err = keep_sync(w, ev, info);
 		break;
 	case NPS_CALL_SET_DEVICE:
-		if (!ev->ret && nps_event_arg(ev, NPS_M_DEVICE, &device) && (uint32_t)device < NPS_MAX_DEVICES)
+		if (!ev->ret && nps_event_arg(ev, NPS_M_DEVICE, &device) &&
+		    (uint32_t)device < NPS_MAX_DEVICES)
 			w->device = device;
 		break;
 	}
@@ -123,8 +135,12 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 
 static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
 {
-	struct nps_sync sync = { .cover = p->ev->start, .done = p->ev->start + p->ev->dur, .proc = p->proc,
-		.device = p->device, .stream = UINT16_MAX }, *row;
+	struct nps_sync sync = { .cover = p->ev->start,
+				 .done = p->ev->start + p->ev->dur,
+				 .proc = p->proc,
+				 .device = p->device,
+				 .stream = UINT16_MAX },
+			*row;
 	uint64_t handle, value, devices = w->model->procs[p->proc].devices;
 
 	if (p->call == NPS_CALL_SYNC_DEVICE) {
@@ -136,7 +152,8 @@ static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
 		if (!nps_event_arg(p->ev, NPS_M_STREAM, &handle))
 			return 0;
 		handle = nps_names__key(p->proc, handle);
-		if (!nps_history__at(&w->streams, handle, sync.cover, &value) && !nps_history__first(&w->streams, handle, &value))
+		if (!nps_history__at(&w->streams, handle, sync.cover, &value) &&
+		    !nps_history__first(&w->streams, handle, &value))
 			return 0;
 		sync.device = value >> 16;
 		sync.stream = value;
@@ -218,7 +235,11 @@ static int sort_events(const struct nps_model *model, struct nps_vec *keys)
 			err = nps_map__put(&threads, thread, row);
 		}
 		/* ascending key = descending end; the lowest bits order what begins and ends together */
-		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK ? 0 : (~(ev->start + ev->dur)) << 1 | (ev->kind == NPS_EV_SQE), .row = i, .group = row };
+		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK ? 0
+									  : (~(ev->start + ev->dur)) << 1 |
+										    (ev->kind == NPS_EV_SQE),
+					   .row = i,
+					   .group = row };
 	}
 	nps_sort_keys(key, tmp, n);
 	for (size_t i = 0; i < n; i++)
@@ -259,7 +280,9 @@ int nps_nest__run(struct nps_model *model, struct nps_names *names)
 	nps_history__init(&w->event_marks, model->tmpfd);
 	w->node_name = nps_strings__addz(&model->strings, "launch");
 	for (unsigned int i = 0; i < NPS_PROBE_MAX; i++)
-		w->symbols[i] = nps_probe_info(i) ? nps_strings__addz(&model->strings, nps_probe_info(i)->symbol) : NPS_NONE;
+		w->symbols[i] = nps_probe_info(i)
+					? nps_strings__addz(&model->strings, nps_probe_info(i)->symbol)
+					: NPS_NONE;
 	err = sort_events(model, &keys);
 	for (size_t i = 0; !err && i < keys.len; i++) {
 		const struct nps_key *key = &NPS_AT(&keys, struct nps_key, i);

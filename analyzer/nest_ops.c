@@ -26,7 +26,8 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	if (name == NPS_NONE)
 		name = nps_strings__addz(&w->model->strings, "aclnn(name lost)");
 	else if (!phase2)
-		name = nps_strings__addf(&w->model->strings, "%sGetWorkspaceSize", nps_strings__get(&w->model->strings, name));
+		name = nps_strings__addf(&w->model->strings, "%sGetWorkspaceSize",
+					 nps_strings__get(&w->model->strings, name));
 	row = nps_walk__row(w, ev->start, ev->start, NPS_LAYER_ACL, name);
 	if (!row)
 		return -ENOMEM;
@@ -40,8 +41,9 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 
 static void begin_run(struct nps_walk *w, const struct nps_event *ev)
 {
-	w->run = ev->args[3] && ev->args[3] <= w->names->runs.len ?
-			 &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL;
+	w->run = ev->args[3] && ev->args[3] <= w->names->runs.len
+			 ? &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1)
+			 : NULL;
 	w->l0 = w->run ? w->run->first : NPS_NONE;
 	w->l0_used = 0;
 }
@@ -77,7 +79,8 @@ static uint32_t op_name(struct nps_walk *w, uint32_t api, uint32_t l0)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s_%s", nps_strings__get(&w->model->strings, api), nps_strings__get(&w->model->strings, l0));
+	snprintf(text, sizeof(text), "%s_%s", nps_strings__get(&w->model->strings, api),
+		 nps_strings__get(&w->model->strings, l0));
 	return nps_strings__addz(&w->model->strings, text);
 }
 

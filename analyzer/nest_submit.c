@@ -35,15 +35,22 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 		f->comm = w->proc->comms.len - 1;
 		nps_event_arg(f->ev, NPS_M_COMM, &comm);
 		key = nps_names__key(w->proc_row, comm);
-		*op = (struct nps_comm_op){ .call_start = f->ev->start, .tid = w->tid, .ranks = NPS_NONE, .dtype = 65534,
-			.device = sub->device, .name = NPS_NONE, .step = NPS_NONE };
-		if (nps_history__at(&w->names->groups, key, f->ev->start, &value) || nps_history__first(&w->names->groups, key, &value)) {
+		*op = (struct nps_comm_op){ .call_start = f->ev->start,
+					    .tid = w->tid,
+					    .ranks = NPS_NONE,
+					    .dtype = 65534,
+					    .device = sub->device,
+					    .name = NPS_NONE,
+					    .step = NPS_NONE };
+		if (nps_history__at(&w->names->groups, key, f->ev->start, &value) ||
+		    nps_history__first(&w->names->groups, key, &value)) {
 			op->group = value;
 		} else {
 			snprintf(text, sizeof(text), "comm@0x%llx", (unsigned long long)comm);
 			op->group = nps_strings__addz(&w->model->strings, text);
 		}
-		if (nps_history__at(&w->names->ranks, key, f->ev->start, &value) || nps_history__first(&w->names->ranks, key, &value))
+		if (nps_history__at(&w->names->ranks, key, f->ev->start, &value) ||
+		    nps_history__first(&w->names->ranks, key, &value))
 			op->ranks = value;
 		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))
@@ -64,10 +71,18 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 }
 
 static const char *const other_names[64] = {
-	[NPS_SQE_AI_CORE] = "AI_CORE", [NPS_SQE_AI_CPU] = "AI_CPU", [NPS_SQE_AIV] = "AI_VECTOR_CORE", [NPS_SQE_DSA] = "DSA",
-	[NPS_SQE_PLACE_HOLDER] = "PLACE_HOLDER", [NPS_SQE_EVENT_RECORD] = "EVENT_RECORD", [NPS_SQE_EVENT_WAIT] = "EVENT_WAIT",
-	[NPS_SQE_NOTIFY_RECORD] = "Notify Record", [NPS_SQE_NOTIFY_WAIT] = "Notify Wait", [NPS_SQE_WRITE_VALUE] = "Write Value",
-	[NPS_SQE_SDMA] = "SDMA", [NPS_SQE_PCIE_DMA] = "PCIE_DMA",
+	[NPS_SQE_AI_CORE] = "AI_CORE",
+	[NPS_SQE_AI_CPU] = "AI_CPU",
+	[NPS_SQE_AIV] = "AI_VECTOR_CORE",
+	[NPS_SQE_DSA] = "DSA",
+	[NPS_SQE_PLACE_HOLDER] = "PLACE_HOLDER",
+	[NPS_SQE_EVENT_RECORD] = "EVENT_RECORD",
+	[NPS_SQE_EVENT_WAIT] = "EVENT_WAIT",
+	[NPS_SQE_NOTIFY_RECORD] = "Notify Record",
+	[NPS_SQE_NOTIFY_WAIT] = "Notify Wait",
+	[NPS_SQE_WRITE_VALUE] = "Write Value",
+	[NPS_SQE_SDMA] = "SDMA",
+	[NPS_SQE_PCIE_DMA] = "PCIE_DMA",
 };
 
 uint32_t nps_task_type_name(struct nps_model *model, unsigned int sqe_type)
@@ -86,7 +101,8 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	if (!row)
 		return -ENOMEM;
 	sub->kind = NPS_TASK_COMPUTE;
-	sub->name = launch && launch->name != NPS_NONE ? launch->name : nps_task_type_name(w->model, sub->sqe_type);
+	sub->name = launch && launch->name != NPS_NONE ? launch->name
+						       : nps_task_type_name(w->model, sub->sqe_type);
 	sub->type = launch && launch->type != NPS_NONE ? launch->type : sub->name;
 	sub->cann = nps_walk__last_row(w);
 	row->item = sub->name;
@@ -96,7 +112,8 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	p = nps_vec__push(&w->pending);
 	if (!p)
 		return -errno;
-	*p = (struct nps_pending){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row, sub->cann, w->run->api };
+	*p = (struct nps_pending){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row,
+				   sub->cann, w->run->api };
 	nps_walk__extend_op(w, launch->end);
 	return 0;
 }
@@ -116,7 +133,11 @@ static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame 
 	sync = nps_vec__push(&w->model->syncs);
 	if (!sync)
 		return -errno;
-	*sync = (struct nps_sync){ .cover = sub->end, .done = call->end, .proc = w->proc_row, .device = sub->device, .stream = sub->stream };
+	*sync = (struct nps_sync){ .cover = sub->end,
+				   .done = call->end,
+				   .proc = w->proc_row,
+				   .device = sub->device,
+				   .stream = sub->stream };
 	return 0;
 }
 
@@ -126,8 +147,10 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 	int err = 0;
 
 	if (nps_event_arg(call->ev, NPS_M_STREAM, &handle))
-		err = nps_history__add(&w->streams, nps_names__key(w->proc_row, handle), call->ev->start, (uint32_t)sub->device << 16 | sub->stream);
-	if (!err && call->info->call == NPS_CALL_RECORD_EVENT && nps_event_arg(call->ev, NPS_M_EVENT, &handle))
+		err = nps_history__add(&w->streams, nps_names__key(w->proc_row, handle), call->ev->start,
+				       (uint32_t)sub->device << 16 | sub->stream);
+	if (!err && call->info->call == NPS_CALL_RECORD_EVENT &&
+	    nps_event_arg(call->ev, NPS_M_EVENT, &handle))
 		err = nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), sub->begin,
 				       sub - (const struct nps_sub *)w->model->subs.data);
 	return err;
@@ -136,7 +159,8 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 {
 	unsigned int device = ev->args[0] & 0xffff, type = ev->args[1] & 0x3f;
-	struct nps_frame *coll = nps_walk__frame(w, NPS_CALL_COLLECTIVE), *call = nps_walk__frame(w, NPS_CALL_MEMCPY), *inner = NULL;
+	struct nps_frame *coll = nps_walk__frame(w, NPS_CALL_COLLECTIVE),
+			 *call = nps_walk__frame(w, NPS_CALL_MEMCPY), *inner = NULL;
 	struct nps_sub *sub;
 	int err;
 
@@ -152,10 +176,21 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	sub = nps_vec__push(&w->model->subs);
 	if (!sub)
 		return -errno;
-	*sub = (struct nps_sub){ .begin = ev->start, .end = ev->start + ev->dur, .proc = w->proc_row, .tid = w->tid,
-		.cann = inner ? inner->cann : NPS_NONE, .comm = NPS_NONE, .type = NPS_NONE, .task_row = NPS_NONE,
-		.memcpy_call = NPS_NONE, .device = device, .stream = ev->args[1] >> 32, .task = ev->args[1] >> 48,
-		.blocks = ev->args[1] >> 16, .sqe_type = type, .memcpy_op = 255 };
+	*sub = (struct nps_sub){ .begin = ev->start,
+				 .end = ev->start + ev->dur,
+				 .proc = w->proc_row,
+				 .tid = w->tid,
+				 .cann = inner ? inner->cann : NPS_NONE,
+				 .comm = NPS_NONE,
+				 .type = NPS_NONE,
+				 .task_row = NPS_NONE,
+				 .memcpy_call = NPS_NONE,
+				 .device = device,
+				 .stream = ev->args[1] >> 32,
+				 .task = ev->args[1] >> 48,
+				 .blocks = ev->args[1] >> 16,
+				 .sqe_type = type,
+				 .memcpy_op = 255 };
 	w->device = device;
 	w->proc->devices |= 1ULL << device;
 	err = inner ? note_handles(w, sub, inner) : 0;
@@ -169,7 +204,8 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 		return kernel(w, sub, nps_walk__frame(w, NPS_CALL_LAUNCH));
 	if (call && (type == NPS_SQE_PCIE_DMA || type == NPS_SQE_SDMA))
 		return copy(w, sub, call);
-	sub->kind = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_EVENT_WAIT ? NPS_TASK_EVENT : NPS_TASK_OTHER;
+	sub->kind = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_EVENT_WAIT ? NPS_TASK_EVENT
+									       : NPS_TASK_OTHER;
 	sub->name = nps_task_type_name(w->model, type);
 	return 0;
 }

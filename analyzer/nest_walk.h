@@ -54,7 +54,8 @@ struct nps_walk {
 };
 
 /* A new CANN row of the thread; NULL if there is no memory. */
-struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end, uint8_t level, uint32_t name);
+struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end, uint8_t level,
+			       uint32_t name);
 uint32_t nps_walk__last_row(const struct nps_walk *w);
 
 /* The innermost open call of class CALL, NULL if none. */

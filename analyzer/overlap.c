@@ -78,13 +78,15 @@ static int outside(struct merged m, struct merged cut, uint32_t device, struct n
 }
 
 /* The gaps that neither list covers. */
-static int gaps(struct merged a, struct merged b, uint32_t device, struct nps_vec *spans, struct nps_overlap_sums *sums)
+static int gaps(struct merged a, struct merged b, uint32_t device, struct nps_vec *spans,
+		struct nps_overlap_sums *sums)
 {
 	uint64_t until = 0;
 	int err = 0, begun = 0;
 
 	while (!err && (a.at < a.end || b.at < b.end)) {
-		const struct nps_span *span = a.at < a.end && (b.at == b.end || a.at->start <= b.at->start) ? a.at++ : b.at++;
+		const struct nps_span *span =
+			a.at < a.end && (b.at == b.end || a.at->start <= b.at->start) ? a.at++ : b.at++;
 
 		if (!begun)
 			sums->first = until = span->start;
@@ -99,8 +101,8 @@ static int gaps(struct merged a, struct merged b, uint32_t device, struct nps_ve
 	return err;
 }
 
-int nps_overlap__build(const struct nps_span *compute, size_t ncompute, const struct nps_span *comm, size_t ncomm, uint32_t device,
-		       struct nps_vec *spans, struct nps_overlap_sums *sums)
+int nps_overlap__build(const struct nps_span *compute, size_t ncompute, const struct nps_span *comm,
+		       size_t ncomm, uint32_t device, struct nps_vec *spans, struct nps_overlap_sums *sums)
 {
 	struct merged a = { compute, compute + ncompute }, b = { comm, comm + ncomm };
 	int err;

@@ -8,7 +8,12 @@
 #include <stdint.h>
 
 /* Values of ENUM_OVERLAP_ANALYSIS_TYPE. */
-enum nps_overlap_type { NPS_OVERLAP_COMPUTE = 0, NPS_OVERLAP_COMM = 1, NPS_OVERLAP_COMM_ALONE = 2, NPS_OVERLAP_FREE = 3 };
+enum nps_overlap_type {
+	NPS_OVERLAP_COMPUTE = 0,
+	NPS_OVERLAP_COMM = 1,
+	NPS_OVERLAP_COMM_ALONE = 2,
+	NPS_OVERLAP_FREE = 3
+};
 
 struct nps_span {
 	uint64_t start, end;
@@ -27,7 +32,7 @@ struct nps_overlap_sums {
  * uncovered goes to SPANS (may be NULL), type by type, with DEVICE. Computing, not overlapped
  * communication and free tile [first, last] without a gap. 0 or -ENOMEM.
  */
-int nps_overlap__build(const struct nps_span *compute, size_t ncompute, const struct nps_span *comm, size_t ncomm, uint32_t device,
-		       struct nps_vec *spans, struct nps_overlap_sums *sums);
+int nps_overlap__build(const struct nps_span *compute, size_t ncompute, const struct nps_span *comm,
+		       size_t ncomm, uint32_t device, struct nps_vec *spans, struct nps_overlap_sums *sums);
 
 #endif

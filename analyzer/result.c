@@ -30,20 +30,34 @@ uint32_t nps_result__plane(const struct nps_result *result, const struct nps_tas
 const char *nps_task_type(const struct nps_task *task)
 {
 	switch (task->core) {
-	case NPS_SQE_AI_CORE: return "AI_CORE";
-	case NPS_SQE_AI_CPU: return "AI_CPU";
-	case NPS_SQE_AIV: return "AI_VECTOR_CORE";
-	case NPS_SQE_PLACE_HOLDER: return "PLACE_HOLDER_SQE";
-	case NPS_SQE_EVENT_RECORD: return "EVENT_RECORD_SQE";
-	case NPS_SQE_EVENT_WAIT: return "EVENT_WAIT_SQE";
-	case NPS_SQE_NOTIFY_RECORD: return "Notify Record";
-	case NPS_SQE_NOTIFY_WAIT: return "Notify Wait";
-	case NPS_SQE_WRITE_VALUE: return "Write Value";
-	case NPS_SQE_SDMA: return task->kind == NPS_TASK_MEMCPY ? "SDMA_SQE" : "SDMA";
-	case NPS_SQE_DSA: return "DSA_SQE";
-	case NPS_SQE_PCIE_DMA: return "PCIE_DMA_SQE";
-	case NPS_CORE_MIX_AIC: return "MIX_AIC";
-	case NPS_CORE_MIX_AIV: return "MIX_AIV";
+	case NPS_SQE_AI_CORE:
+		return "AI_CORE";
+	case NPS_SQE_AI_CPU:
+		return "AI_CPU";
+	case NPS_SQE_AIV:
+		return "AI_VECTOR_CORE";
+	case NPS_SQE_PLACE_HOLDER:
+		return "PLACE_HOLDER_SQE";
+	case NPS_SQE_EVENT_RECORD:
+		return "EVENT_RECORD_SQE";
+	case NPS_SQE_EVENT_WAIT:
+		return "EVENT_WAIT_SQE";
+	case NPS_SQE_NOTIFY_RECORD:
+		return "Notify Record";
+	case NPS_SQE_NOTIFY_WAIT:
+		return "Notify Wait";
+	case NPS_SQE_WRITE_VALUE:
+		return "Write Value";
+	case NPS_SQE_SDMA:
+		return task->kind == NPS_TASK_MEMCPY ? "SDMA_SQE" : "SDMA";
+	case NPS_SQE_DSA:
+		return "DSA_SQE";
+	case NPS_SQE_PCIE_DMA:
+		return "PCIE_DMA_SQE";
+	case NPS_CORE_MIX_AIC:
+		return "MIX_AIC";
+	case NPS_CORE_MIX_AIV:
+		return "MIX_AIV";
 	}
 	return "UNKNOWN";
 }
@@ -53,13 +67,20 @@ const char *nps_task_host_type(const struct nps_task *task)
 	if (task->kind == NPS_TASK_MEMCPY)
 		return "MEMCPY_ASYNC";
 	switch (task->core) {
-	case NPS_SQE_AI_CORE: return "KERNEL_AICORE";
-	case NPS_SQE_AI_CPU: return "KERNEL_AICPU";
-	case NPS_SQE_AIV: return "KERNEL_AIVEC";
-	case NPS_SQE_PLACE_HOLDER: return "PLACE_HOLDER";
-	case NPS_SQE_EVENT_RECORD: return "EVENT_RECORD";
-	case NPS_SQE_EVENT_WAIT: return "EVENT_WAIT";
-	case NPS_SQE_DSA: return "STARS_COMMON";
+	case NPS_SQE_AI_CORE:
+		return "KERNEL_AICORE";
+	case NPS_SQE_AI_CPU:
+		return "KERNEL_AICPU";
+	case NPS_SQE_AIV:
+		return "KERNEL_AIVEC";
+	case NPS_SQE_PLACE_HOLDER:
+		return "PLACE_HOLDER";
+	case NPS_SQE_EVENT_RECORD:
+		return "EVENT_RECORD";
+	case NPS_SQE_EVENT_WAIT:
+		return "EVENT_WAIT";
+	case NPS_SQE_DSA:
+		return "STARS_COMMON";
 	}
 	return nps_task_type(task);
 }
@@ -72,17 +93,23 @@ const char *nps_task_core(const struct nps_task *task)
 const char *nps_comm_task_type(const struct nps_task *task)
 {
 	switch (task->sqe_type) {
-	case NPS_SQE_SDMA: case NPS_SQE_PCIE_DMA: return "Memcpy";
-	case NPS_SQE_NOTIFY_WAIT: return "Notify_Wait";
-	case NPS_SQE_NOTIFY_RECORD: case NPS_SQE_WRITE_VALUE: return "Notify_Record";
+	case NPS_SQE_SDMA:
+	case NPS_SQE_PCIE_DMA:
+		return "Memcpy";
+	case NPS_SQE_NOTIFY_WAIT:
+		return "Notify_Wait";
+	case NPS_SQE_NOTIFY_RECORD:
+	case NPS_SQE_WRITE_VALUE:
+		return "Notify_Record";
 	}
 	return nps_task_type(task);
 }
 
 const char *nps_memcpy_operation(uint8_t operation)
 {
-	static const char *const names[] = { "host to host", "host to device", "device to host", "device to device", "managed memory",
-		"addr device to device", "host to device ex", "device to host ex" };
+	static const char *const names[] = { "host to host",	  "host to device",   "device to host",
+					     "device to device",  "managed memory",   "addr device to device",
+					     "host to device ex", "device to host ex" };
 
 	return operation < NPS_ARRAY_SIZE(names) ? names[operation] : "other";
 }
@@ -157,11 +184,14 @@ static int make_kernels(struct nps_result *r)
 	size_t t = 0, c = 0;
 
 	for (;;) {
-		const struct nps_comm_op *op = c < r->comm_order.len ? nps_result__comm(r, NPS_AT(&r->comm_order, uint32_t, c)) : NULL;
+		const struct nps_comm_op *op =
+			c < r->comm_order.len ? nps_result__comm(r, NPS_AT(&r->comm_order, uint32_t, c))
+					      : NULL;
 		struct nps_kernel *row;
 		bool comm;
 
-		while (t < r->ntasks && (r->tasks[t].kind != NPS_TASK_COMPUTE || r->tasks[t].comm != NPS_NONE))
+		while (t < r->ntasks &&
+		       (r->tasks[t].kind != NPS_TASK_COMPUTE || r->tasks[t].comm != NPS_NONE))
 			t++;
 		if (t == r->ntasks && !op)
 			return 0;
@@ -169,7 +199,8 @@ static int make_kernels(struct nps_result *r)
 		row = nps_vec__push(&r->kernels);
 		if (!row)
 			return -errno;
-		*row = (struct nps_kernel){ comm ? op->start : r->tasks[t].start, comm ? NPS_AT(&r->comm_order, uint32_t, c) : (uint32_t)t, comm };
+		*row = (struct nps_kernel){ comm ? op->start : r->tasks[t].start,
+					    comm ? NPS_AT(&r->comm_order, uint32_t, c) : (uint32_t)t, comm };
 		if (comm)
 			c++;
 		else
@@ -187,13 +218,14 @@ static int collect(const struct nps_result *r, uint32_t device, struct nps_vec *
 		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
 		struct nps_span *span;
 
-		if ((op ? op->device : task->device) != device || !(op ? op->measured : nps_task__measured(task)))
+		if ((op ? op->device : task->device) != device ||
+		    !(op ? op->measured : nps_task__measured(task)))
 			continue;
 		span = nps_vec__push(op ? comm : compute);
 		if (!span)
 			return -errno;
-		*span = op ? (struct nps_span){ op->start, op->end, op->step, k->row } :
-			     (struct nps_span){ task->start, task->end, task->step, k->row };
+		*span = op ? (struct nps_span){ op->start, op->end, op->step, k->row }
+			   : (struct nps_span){ task->start, task->end, task->step, k->row };
 	}
 	return 0;
 }
@@ -244,8 +276,9 @@ static int by_step(const struct nps_vec *spans, size_t nsteps, struct nps_vec *s
 	return err;
 }
 
-static int step_row(struct nps_result *r, uint32_t device, uint32_t step, uint64_t origin, const struct nps_span *compute, size_t ncompute,
-		    const struct nps_span *comm, size_t ncomm)
+static int step_row(struct nps_result *r, uint32_t device, uint32_t step, uint64_t origin,
+		    const struct nps_span *compute, size_t ncompute, const struct nps_span *comm,
+		    size_t ncomm)
 {
 	struct nps_step_row *row = nps_vec__push(&r->steps);
 
@@ -272,9 +305,13 @@ static int make_steps(struct nps_result *r, uint32_t device, struct nps_vec *com
 	int err;
 
 	if (!n) {
-		uint64_t origin = r->proc->cann.len ? NPS_AT(&r->proc->cann, struct nps_cann, NPS_AT(&r->proc->cann_order, uint32_t, 0)).start : 0;
+		uint64_t origin = r->proc->cann.len ? NPS_AT(&r->proc->cann, struct nps_cann,
+							     NPS_AT(&r->proc->cann_order, uint32_t, 0))
+							      .start
+						    : 0;
 
-		return step_row(r, device, NPS_NONE, origin, compute->data, compute->len, comm->data, comm->len);
+		return step_row(r, device, NPS_NONE, origin, compute->data, compute->len, comm->data,
+				comm->len);
 	}
 	nps_vec__init(&a, r->model->tmpfd, sizeof(struct nps_span));
 	nps_vec__init(&b, r->model->tmpfd, sizeof(struct nps_span));
@@ -305,7 +342,8 @@ static int analyse_device(struct nps_result *r, uint32_t device)
 	nps_vec__init(&comm, r->model->tmpfd, sizeof(struct nps_span));
 	err = collect(r, device, &compute, &comm);
 	if (!err)
-		err = nps_overlap__build(compute.data, compute.len, comm.data, comm.len, device, &r->overlap, &sums);
+		err = nps_overlap__build(compute.data, compute.len, comm.data, comm.len, device, &r->overlap,
+					 &sums);
 	if (!err)
 		err = at_least_one(r, device, from, compute.len || comm.len ? sums.first : r->first);
 	if (!err)
@@ -330,11 +368,14 @@ static void find_window(struct nps_result *r)
 	for (size_t i = 0; i < r->ntasks; i++)
 		cover(r, r->tasks[i].start, r->tasks[i].end);
 	for (size_t i = 0; i < p->cann.len; i++)
-		cover(r, NPS_AT(&p->cann, struct nps_cann, i).start, NPS_AT(&p->cann, struct nps_cann, i).end);
+		cover(r, NPS_AT(&p->cann, struct nps_cann, i).start,
+		      NPS_AT(&p->cann, struct nps_cann, i).end);
 	for (size_t i = 0; i < p->os_calls.len; i++)
-		cover(r, NPS_AT(&p->os_calls, struct nps_os_call, i).start, NPS_AT(&p->os_calls, struct nps_os_call, i).end);
+		cover(r, NPS_AT(&p->os_calls, struct nps_os_call, i).start,
+		      NPS_AT(&p->os_calls, struct nps_os_call, i).end);
 	for (size_t i = 0; i < p->steps.len; i++)
-		cover(r, NPS_AT(&p->steps, struct nps_step, i).start, NPS_AT(&p->steps, struct nps_step, i).end);
+		cover(r, NPS_AT(&p->steps, struct nps_step, i).start,
+		      NPS_AT(&p->steps, struct nps_step, i).end);
 }
 
 /* Rows of VEC, whose first field is a time, in its order. */
@@ -353,10 +394,12 @@ static int sort_rows(struct nps_vec *vec)
 		struct nps_key *key = keys.data;
 
 		for (size_t i = 0; i < n; i++)
-			key[i] = (struct nps_key){ .key = *(uint64_t *)((char *)vec->data + i * vec->elem), .row = i };
+			key[i] = (struct nps_key){ .key = *(uint64_t *)((char *)vec->data + i * vec->elem),
+						   .row = i };
 		nps_sort_keys(key, key + n, n);
 		for (size_t i = 0; i < n; i++)
-			memcpy((char *)sorted.data + i * vec->elem, (char *)vec->data + key[i].row * vec->elem, vec->elem);
+			memcpy((char *)sorted.data + i * vec->elem,
+			       (char *)vec->data + key[i].row * vec->elem, vec->elem);
 		nps_vec__free(vec);
 		*vec = sorted;
 	} else {

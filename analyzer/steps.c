@@ -67,7 +67,8 @@ int nps_steps__build(struct nps_model *model)
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	err = sorted_marks(model, &keys);
 	for (size_t i = 0; !err && i < keys.len; i++) {
-		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
+		const struct nps_event *ev =
+			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
 
 		err = add_mark(&model->procs[nps_map__get(&model->proc_of, ev->pid)], ev, arg);
 	}

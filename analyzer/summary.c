@@ -33,7 +33,8 @@ static int top(struct nps_summary_proc *proc, const struct nps_result *r)
 		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
 		const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
 		uint32_t type = op ? op->type : task->type, row = nps_map__get(&rows, type);
-		struct total *t = row == NPS_NONE ? nps_vec__push(&totals) : &NPS_AT(&totals, struct total, row);
+		struct total *t = row == NPS_NONE ? nps_vec__push(&totals)
+						  : &NPS_AT(&totals, struct total, row);
 
 		if (!t) {
 			err = -errno;
@@ -51,7 +52,8 @@ static int top(struct nps_summary_proc *proc, const struct nps_result *r)
 	for (size_t i = 0; !err && i < NPS_MIN(totals.len, NPS_ARRAY_SIZE(proc->top)); i++) {
 		const struct total *t = &NPS_AT(&totals, struct total, i);
 
-		proc->top[i] = (struct nps_summary_op){ strdup(nps_strings__get(&r->model->strings, t->type)), t->count, t->ns };
+		proc->top[i] = (struct nps_summary_op){ strdup(nps_strings__get(&r->model->strings, t->type)),
+							t->count, t->ns };
 	}
 	nps_map__free(&rows);
 	nps_vec__free(&totals);
@@ -68,10 +70,19 @@ int nps_summary__add(struct nps_summary *summary, const struct nps_result *r, ch
 		return -ENOMEM;
 	summary->procs = more;
 	proc = &more[summary->nprocs];
-	*proc = (struct nps_summary_proc){ .pid = p->pid, .rank = r->rank, .has_rank = p->has_rank, .device_tasks = r->ntasks,
-		.matched = p->matched, .host_bounds = p->bounded, .before_capture = p->unsubmitted, .launches = p->launches,
-		.collectives = r->comm_order.len, .api_calls = p->cann.len, .os_calls = p->os_calls.len, .switches = p->runs.len,
-		.steps = p->steps.len };
+	*proc = (struct nps_summary_proc){ .pid = p->pid,
+					   .rank = r->rank,
+					   .has_rank = p->has_rank,
+					   .device_tasks = r->ntasks,
+					   .matched = p->matched,
+					   .host_bounds = p->bounded,
+					   .before_capture = p->unsubmitted,
+					   .launches = p->launches,
+					   .collectives = r->comm_order.len,
+					   .api_calls = p->cann.len,
+					   .os_calls = p->os_calls.len,
+					   .switches = p->runs.len,
+					   .steps = p->steps.len };
 	err = top(proc, r);
 	if (err)
 		return err;
@@ -102,8 +113,8 @@ void nps_summary__losses(struct nps_summary *s, const struct nps_model *model)
 	s->frames_lost = lost->frames;
 	s->submissions_truncated = lost->sqe;
 	s->cut = lost->cut;
-	s->incomplete = s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost || s->device_records_lost || s->frames_lost ||
-			s->submissions_truncated || lost->pids;
+	s->incomplete = s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost ||
+			s->device_records_lost || s->frames_lost || s->submissions_truncated || lost->pids;
 }
 
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
@@ -111,18 +122,25 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 	fprintf(file, "process %u (%s)", p->pid, p->comm ? p->comm : "");
 	if (p->has_rank)
 		fprintf(file, ", rank %u", p->rank);
-	fprintf(file, ": %" PRIu64 " API calls, %" PRIu64 " kernel launches, %" PRIu64 " collectives, %" PRIu64 " steps\n", p->api_calls,
-		p->launches, p->collectives, p->steps);
-	fprintf(file, "  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64 " with host bounds only, %" PRIu64
-		" submitted before the capture)\n", p->device_tasks, p->matched + p->before_capture, p->host_bounds, p->before_capture);
+	fprintf(file,
+		": %" PRIu64 " API calls, %" PRIu64 " kernel launches, %" PRIu64 " collectives, %" PRIu64
+		" steps\n",
+		p->api_calls, p->launches, p->collectives, p->steps);
+	fprintf(file,
+		"  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64
+		" with host bounds only, %" PRIu64 " submitted before the capture)\n",
+		p->device_tasks, p->matched + p->before_capture, p->host_bounds, p->before_capture);
 	if (p->matched)
-		fprintf(file, "  device clock: residual %.2f us, drift %.2f ppm\n", p->clock_residual_us, p->clock_drift_ppm);
+		fprintf(file, "  device clock: residual %.2f us, drift %.2f ppm\n", p->clock_residual_us,
+			p->clock_drift_ppm);
 	if (p->os_calls || p->switches)
-		fprintf(file, "  host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU\n", p->os_calls, p->switches);
+		fprintf(file, "  host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU\n", p->os_calls,
+			p->switches);
 	if (p->top[0].name)
 		fprintf(file, "  %-40s %10s %14s\n", "operator", "count", "total (us)");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name; i++)
-		fprintf(file, "  %-40.40s %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].name, p->top[i].count, p->top[i].total_ns / 1000,
+		fprintf(file, "  %-40.40s %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].name,
+			p->top[i].count, p->top[i].total_ns / 1000,
 			(unsigned int)(p->top[i].total_ns % 1000));
 }
 
@@ -131,9 +149,12 @@ void nps_summary_print(FILE *file, const struct nps_summary *s)
 	for (size_t i = 0; i < s->nprocs; i++)
 		print_proc(file, &s->procs[i]);
 	if (s->incomplete)
-		fprintf(file, "lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64 " bytes of the device log, %" PRIu64
-			" device records, %" PRIu64 " stack frames, %" PRIu64 " submissions%s\n", s->events_lost, s->strings_lost,
-			s->agent_bytes_lost, s->device_records_lost, s->frames_lost, s->submissions_truncated,
+		fprintf(file,
+			"lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
+			" bytes of the device log, %" PRIu64 " device records, %" PRIu64
+			" stack frames, %" PRIu64 " submissions%s\n",
+			s->events_lost, s->strings_lost, s->agent_bytes_lost, s->device_records_lost,
+			s->frames_lost, s->submissions_truncated,
 			s->cut ? "; the capture was cut short" : "");
 }
 

@@ -10,8 +10,18 @@
 
 #define NPS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 /* Each argument once: they are called with side effects sooner or later. */
-#define NPS_MIN(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ < b_ ? a_ : b_; })
-#define NPS_MAX(a, b) ({ __typeof__(a) a_ = (a); __typeof__(b) b_ = (b); a_ > b_ ? a_ : b_; })
+#define NPS_MIN(a, b)                                                                                        \
+	({                                                                                                   \
+		__typeof__(a) a_ = (a);                                                                      \
+		__typeof__(b) b_ = (b);                                                                      \
+		a_ < b_ ? a_ : b_;                                                                           \
+	})
+#define NPS_MAX(a, b)                                                                                        \
+	({                                                                                                   \
+		__typeof__(a) a_ = (a);                                                                      \
+		__typeof__(b) b_ = (b);                                                                      \
+		a_ > b_ ? a_ : b_;                                                                           \
+	})
 
 /* Prints `npuscope: ` and one line to stderr. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -78,8 +78,8 @@ static int to_file(struct nps_vec *vec, size_t bytes)
 
 static int in_memory(struct nps_vec *vec, size_t bytes)
 {
-	void *map = vec->data ? mremap(vec->data, vec->bytes, bytes, MREMAP_MAYMOVE) :
-				mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *map = vec->data ? mremap(vec->data, vec->bytes, bytes, MREMAP_MAYMOVE)
+			      : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
 		return -errno;

@@ -235,7 +235,7 @@ static const char *watch(struct nps_capture *c, int signals)
 			return "targets exited";
 		if (nps_now(CLOCK_MONOTONIC) >= device_clock) {
 			FOR_EACH_AGENT(c, p)
-				nps_agent_client__tick(p->agent);
+			nps_agent_client__tick(p->agent);
 			device_clock += DEVICE_CLOCK_NS;
 		}
 		if (nps_now(CLOCK_MONOTONIC) >= second) {

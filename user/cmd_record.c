@@ -154,6 +154,14 @@ static int parse_word(const char *text, const char *const *words, int n)
 	return -EINVAL;
 }
 
+static const char *option_name(int key)
+{
+	for (size_t i = 0; options[i].name; i++)
+		if (options[i].key == key)
+			return options[i].name;
+	return "";
+}
+
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sources[] = { "auto", "host", "agent" }, *const levels[] = { "1", "2" },
@@ -210,13 +218,15 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case ARGP_KEY_END:
 		if (!a->rec.n_pids == !a->rec.command)
-			argp_error(state, "give either -p PID or a command after --");
+			argp_failure(state, NPS_USAGE, 0,
+				     "give either -p PID or a command after --: see --help");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
 	if (v < 0)
-		argp_error(state, "%s: not a valid value: see --help", arg);
+		argp_failure(state, NPS_USAGE, 0, "--%s '%s': not a valid value: see --help",
+			     option_name(key), arg);
 	return 0;
 }
 

@@ -6,12 +6,15 @@
 #include "cmd.h"
 
 static const struct command {
-	const char *name, *what;
+	const char *name;
+	char *full_name; /* what argp and getopt call the program */
+	const char *what;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "record", "capture a job and write its results", nps_cmd_record },
-	{ "analyze", "write results from captured sessions, here or on another machine", nps_cmd_analyze },
-	{ "doctor", "what this host can deliver, and what is missing", nps_cmd_doctor },
+	{ "record", "npuscope record", "capture a job and write its results", nps_cmd_record },
+	{ "analyze", "npuscope analyze", "write results from captured sessions, here or on another machine",
+	  nps_cmd_analyze },
+	{ "doctor", "npuscope doctor", "what this host can deliver, and what is missing", nps_cmd_doctor },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))
 
@@ -40,8 +43,10 @@ int main(int argc, char **argv)
 		return NPS_OK;
 	}
 	for (size_t i = 0; i < N_COMMANDS; i++)
-		if (strcmp(argv[1], commands[i].name) == 0)
+		if (strcmp(argv[1], commands[i].name) == 0) {
+			argv[1] = commands[i].full_name;
 			return commands[i].run(argc - 1, argv + 1);
+		}
 	fprintf(stderr, "npuscope: no command %s: see npuscope --help\n", argv[1]);
 	return NPS_USAGE;
 }

@@ -40,14 +40,6 @@ static const char *const recorded_env[] = {
 	"LD_LIBRARY_PATH",
 };
 
-bool nps_pid_exists(pid_t pid)
-{
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%d", pid);
-	return access(path, F_OK) == 0;
-}
-
 /* The whole of /proc/PID/NAME up to MAX_PROC_FILE, NUL-terminated. NULL on failure. */
 static char *read_proc(pid_t pid, const char *name, size_t *len)
 {
@@ -67,6 +59,22 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 	if (buf)
 		buf[*len] = '\0';
 	return buf;
+}
+
+/* A zombie has nothing left to watch, unless only its first thread has ended. */
+bool nps_pid_exists(pid_t pid)
+{
+	size_t len;
+	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL, state = 0;
+	long threads = 0;
+	bool exists;
+
+	exists = at &&
+		 sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
+			&state, &threads) == 2 &&
+		 ((state != 'Z' && state != 'X') || threads > 1);
+	free(buf);
+	return exists;
 }
 
 /* cJSON wants UTF-8; arguments and variables can be any bytes. */

@@ -123,7 +123,7 @@ int nps_session__create(const char *out, struct nps_session *s)
 	if (err) {
 		nps_warn("cannot write in output directory %s: %s: choose another with -o", out,
 			 strerror(-err));
-		nps_session__close(s);
+		nps_session__discard(s);
 	}
 	return err;
 }

@@ -45,8 +45,12 @@ void gen_open(struct gen *gen, const char *dir)
 
 static void chunk(struct gen_file *file, unsigned int type, const void *payload, size_t len)
 {
-	struct nps_chunk head = { .magic = NPS_CHUNK_MAGIC, .version = NPS_SESSION_VERSION, .type = type, .seq = file->seq++, .len = len,
-		.crc = crc32(crc32(0, NULL, 0), payload, len) };
+	struct nps_chunk head = { .magic = NPS_CHUNK_MAGIC,
+				  .version = NPS_SESSION_VERSION,
+				  .type = type,
+				  .seq = file->seq++,
+				  .len = len,
+				  .crc = crc32(crc32(0, NULL, 0), payload, len) };
 
 	fwrite(&head, sizeof(head), 1, file->file);
 	fwrite(payload, 1, len, file->file);
@@ -108,15 +112,22 @@ uint64_t gen_counter(const struct gen *gen, uint64_t mono)
 
 void gen_clock(struct gen *gen, uint64_t mono)
 {
-	struct nps_clock c = { .mono = mono, .raw = gen_raw(gen, mono), .real = mono - GEN_T0 + GEN_REAL0, .boot = mono, .raw_after = gen_raw(gen, mono) + 80 };
+	struct nps_clock c = { .mono = mono,
+			       .raw = gen_raw(gen, mono),
+			       .real = mono - GEN_T0 + GEN_REAL0,
+			       .boot = mono,
+			       .raw_after = gen_raw(gen, mono) + 80 };
 
 	chunk(&gen->clocks, NPS_CHUNK_CLOCKS, &c, sizeof(c));
 }
 
 void gen_device_clock(struct gen *gen, uint32_t pid, uint32_t device, uint64_t mono, uint64_t width)
 {
-	struct nps_device_clock c = { .device = device, .pid = pid, .raw_before = gen_raw(gen, mono) - width / 2,
-		.raw_after = gen_raw(gen, mono) + (width - width / 2), .counter = gen_counter(gen, mono) };
+	struct nps_device_clock c = { .device = device,
+				      .pid = pid,
+				      .raw_before = gen_raw(gen, mono) - width / 2,
+				      .raw_after = gen_raw(gen, mono) + (width - width / 2),
+				      .counter = gen_counter(gen, mono) };
 
 	chunk(&gen->clocks, NPS_CHUNK_DEVICE_CLOCKS, &c, sizeof(c));
 }
@@ -136,10 +147,12 @@ void gen_soc_open(struct gen *gen, uint32_t pid, unsigned int device)
 	gen->soc_count = 0;
 }
 
-void gen_soc(struct gen *gen, unsigned int func, unsigned int sqe_type, unsigned int stream, unsigned int task, uint64_t mono)
+void gen_soc(struct gen *gen, unsigned int func, unsigned int sqe_type, unsigned int stream,
+	     unsigned int task, uint64_t mono)
 {
 	unsigned char r[64] = { 0 };
-	uint16_t head = func | (gen->soc_count++ & 15) << 6 | sqe_type << 10, magic = 0x6bd3, s = stream, t = task;
+	uint16_t head = func | (gen->soc_count++ & 15) << 6 | sqe_type << 10, magic = 0x6bd3, s = stream,
+		 t = task;
 	uint64_t counter = gen_counter(gen, mono);
 
 	memcpy(r, &head, 2);
@@ -155,27 +168,46 @@ void gen_soc_close(struct gen *gen)
 	need(!fclose(gen->soc), "stars_soc");
 }
 
-void gen_api(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t start, uint64_t end, uint64_t a0, uint64_t a1,
-	     uint64_t a2, uint64_t a3)
+void gen_api(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t start, uint64_t end,
+	     uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
 {
-	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_API, .probe = probe, .pid = pid, .tid = tid, .start = start, .dur = end - start,
+	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_API,
+					    .probe = probe,
+					    .pid = pid,
+					    .tid = tid,
+					    .start = start,
+					    .dur = end - start,
 					    .args = { a0, a1, a2, a3 } });
 }
 
-void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t at, uint64_t a0, uint64_t a1, uint64_t a2)
+void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t at, uint64_t a0,
+	      uint64_t a1, uint64_t a2)
 {
-	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_MARK, .probe = probe, .pid = pid, .tid = tid, .start = at, .args = { a0, a1, a2 } });
+	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_MARK,
+					    .probe = probe,
+					    .pid = pid,
+					    .tid = tid,
+					    .start = at,
+					    .args = { a0, a1, a2 } });
 }
 
-void gen_sqe(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t start, uint64_t end, unsigned int device, unsigned int type,
-	     unsigned int stream, unsigned int task, unsigned int blocks)
+void gen_sqe(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t start, uint64_t end, unsigned int device,
+	     unsigned int type, unsigned int stream, unsigned int task, unsigned int blocks)
 {
-	gen_event(gen, &(struct nps_event){ .kind = NPS_EV_SQE, .probe = NPS_PROBE_SQ_TASK_SEND, .pid = pid, .tid = tid, .start = start,
-					    .dur = end - start, .args = { device | 1ULL << 32,
-					    type | blocks << 16 | (uint64_t)(stream & 0xffff) << 32 | (uint64_t)(task & 0xffff) << 48 } });
+	gen_event(gen,
+		  &(struct nps_event){ .kind = NPS_EV_SQE,
+				       .probe = NPS_PROBE_SQ_TASK_SEND,
+				       .pid = pid,
+				       .tid = tid,
+				       .start = start,
+				       .dur = end - start,
+				       .args = { device | 1ULL << 32,
+						 type | blocks << 16 | (uint64_t)(stream & 0xffff) << 32 |
+							 (uint64_t)(task & 0xffff) << 48 } });
 }
 
-void gen_close(struct gen *gen, bool complete, const char *processes, const char *devices, const char *step_marker)
+void gen_close(struct gen *gen, bool complete, const char *processes, const char *devices,
+	       const char *step_marker)
 {
 	uint64_t end = gen->last + 1000000;
 	FILE *json;
@@ -184,14 +216,24 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 	free(gen->batch);
 	need(!fclose(gen->events.file) && !fclose(gen->strings.file) && !fclose(gen->clocks.file), "close");
 	json = create(gen->dir, "session.json");
-	fprintf(json, "{\"format\": \"npuscope-session\", \"version\": 1, \"npuscope\": \"0.1.0\", \"complete\": %s, \"end_reason\": \"duration\",\n",
+	fprintf(json,
+		"{\"format\": \"npuscope-session\", \"version\": 1, \"npuscope\": \"0.1.0\", \"complete\": "
+		"%s, \"end_reason\": \"duration\",\n",
 		complete ? "true" : "false");
-	fprintf(json, "\"host\": {\"name\": \"node7\", \"uid\": \"3538958389648580163\", \"arch\": \"x86_64\", \"cpus\": 2},\n");
-	fprintf(json, "\"request\": {\"level\": 1, \"task_source\": \"auto\", \"step_marker\": %s},\n", step_marker ? step_marker : "null");
-	fprintf(json, "\"capture\": {\"begin_monotonic\": %llu, \"end_monotonic\": %" PRIu64 "},\n", GEN_T0, end);
-	fprintf(json, "\"start\": {\"monotonic\": %llu, \"monotonic_raw\": %" PRIu64 ", \"realtime\": %llu, \"boottime\": %llu},\n", GEN_T0,
-		gen_raw(gen, GEN_T0), GEN_REAL0, GEN_T0);
-	fprintf(json, "\"processes\": [%s], \"devices\": [%s], \"drops\": {\"ring\": {}, \"agent\": {}, \"frames\": 0, \"sqe\": 0}}\n", processes, devices);
+	fprintf(json, "\"host\": {\"name\": \"node7\", \"uid\": \"3538958389648580163\", \"arch\": "
+		      "\"x86_64\", \"cpus\": 2},\n");
+	fprintf(json, "\"request\": {\"level\": 1, \"task_source\": \"auto\", \"step_marker\": %s},\n",
+		step_marker ? step_marker : "null");
+	fprintf(json, "\"capture\": {\"begin_monotonic\": %llu, \"end_monotonic\": %" PRIu64 "},\n", GEN_T0,
+		end);
+	fprintf(json,
+		"\"start\": {\"monotonic\": %llu, \"monotonic_raw\": %" PRIu64
+		", \"realtime\": %llu, \"boottime\": %llu},\n",
+		GEN_T0, gen_raw(gen, GEN_T0), GEN_REAL0, GEN_T0);
+	fprintf(json,
+		"\"processes\": [%s], \"devices\": [%s], \"drops\": {\"ring\": {}, \"agent\": {}, "
+		"\"frames\": 0, \"sqe\": 0}}\n",
+		processes, devices);
 	need(!fclose(json), "session.json");
 }
 
@@ -214,7 +256,8 @@ static const char *const apis[] = { "aclnnMatmul", "aclnnAdd", "aclnnSoftmax", "
 static const char *const l0s[] = { "MatMulV2", "Add", "SoftmaxV2", "LayerNormV3" };
 
 /* The device takes the task as soon as its stream is idle, 3 us after the submission at the earliest. */
-static struct gen_task *submit(struct rank *r, unsigned int stream, unsigned int type, uint64_t dur, const char *name)
+static struct gen_task *submit(struct rank *r, unsigned int stream, unsigned int type, uint64_t dur,
+			       const char *name)
 {
 	struct gen_task *t = &r->truth[r->ntruth++];
 	uint32_t number = r->next[stream]++;
@@ -242,7 +285,8 @@ static void op(struct rank *r, unsigned int i)
 	begin = r->now + 2000;
 	r->now = begin + 400;
 	submit(r, 2, 0, 5000 + i % 7 * 1000, name);
-	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_LAUNCH_HOST_ARGS, begin, r->now + 1000, handle, 24, 0x99000002, 0);
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_LAUNCH_HOST_ARGS, begin, r->now + 1000, handle, 24,
+		0x99000002, 0);
 	r->now += 2500;
 }
 
@@ -252,7 +296,8 @@ static void copy_in(struct rank *r)
 
 	r->now += 300;
 	submit(r, 2, 17, 20000, "MEMCPY_ASYNC");
-	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_MEMCPY_ASYNC, begin, r->now + 900, 1 << 20, 1, 0x99000002, 0xdead000);
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_MEMCPY_ASYNC, begin, r->now + 900, 1 << 20, 1, 0x99000002,
+		0xdead000);
 	r->now += 2000;
 }
 
@@ -262,21 +307,24 @@ static void event_record(struct rank *r)
 
 	r->now += 200;
 	submit(r, 2, 4, 100, "EVENT_RECORD");
-	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_RECORD_EVENT, begin, r->now + 700, 0xe0e0, 0x99000002, 0, 0);
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_RECORD_EVENT, begin, r->now + 700, 0xe0e0, 0x99000002, 0,
+		0);
 	r->now += 1500;
 }
 
 static void all_reduce(struct rank *r)
 {
 	static const unsigned int types[] = { 6, 7, 11, 7, 11, 6 };
-	static const char *const names[] = { "NOTIFY_RECORD", "NOTIFY_WAIT", "SDMA", "NOTIFY_WAIT", "SDMA", "NOTIFY_RECORD" };
+	static const char *const names[] = { "NOTIFY_RECORD", "NOTIFY_WAIT", "SDMA",
+					     "NOTIFY_WAIT",   "SDMA",	     "NOTIFY_RECORD" };
 	uint64_t begin = r->now;
 
 	for (unsigned int i = 0; i < 6; i++) {
 		r->now += 900;
 		submit(r, i % 2 ? 6 : 5, types[i], types[i] == 11 ? 30000 : 400, names[i]);
 	}
-	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_HCCL_ALL_REDUCE, begin, r->now + 1500, 4096, 4, 0xc0c0, 0x99000005);
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_HCCL_ALL_REDUCE, begin, r->now + 1500, 4096, 4, 0xc0c0,
+		0x99000005);
 	r->now += 3000;
 }
 
@@ -294,15 +342,27 @@ static void os_noise(struct rank *r, unsigned int i)
 {
 	uint64_t at = r->now;
 
-	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL, .probe = i % 3 ? 16 : 202, .pid = r->pid, .tid = r->tid + 1,
-					       .start = at, .dur = 700 });
-	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SCHED, .pid = r->pid, .tid = r->tid + 1, .ret = r->tid, .start = at - 500,
-					       .dur = 1500, .args = { at - 4000, i % 2 ? at - 1000 : 0, i % 4 | 77ULL << 32, (i % 2) | 120ULL << 32 } });
+	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
+					       .probe = i % 3 ? 16 : 202,
+					       .pid = r->pid,
+					       .tid = r->tid + 1,
+					       .start = at,
+					       .dur = 700 });
+	gen_event(r->gen, &(struct nps_event){ .kind = NPS_EV_SCHED,
+					       .pid = r->pid,
+					       .tid = r->tid + 1,
+					       .ret = r->tid,
+					       .start = at - 500,
+					       .dur = 1500,
+					       .args = { at - 4000, i % 2 ? at - 1000 : 0,
+							 i % 4 | 77ULL << 32, (i % 2) | 120ULL << 32 } });
 }
 
 static int by_start(const void *a, const void *b)
 {
-	const struct { uint64_t time; } *x = a, *y = b;
+	const struct {
+		uint64_t time;
+	} *x = a, *y = b;
 
 	return x->time < y->time ? -1 : x->time > y->time;
 }
@@ -337,7 +397,11 @@ static uint8_t type_of(const struct gen_task *t)
 	static const struct {
 		const char *name;
 		uint8_t type;
-	} types[] = { { "MEMCPY_ASYNC", 17 }, { "EVENT_RECORD", 4 }, { "NOTIFY_RECORD", 6 }, { "NOTIFY_WAIT", 7 }, { "SDMA", 11 } };
+	} types[] = { { "MEMCPY_ASYNC", 17 },
+		      { "EVENT_RECORD", 4 },
+		      { "NOTIFY_RECORD", 6 },
+		      { "NOTIFY_WAIT", 7 },
+		      { "SDMA", 11 } };
 
 	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
 		if (!strcmp(t->name, types[i].name))
@@ -345,10 +409,16 @@ static uint8_t type_of(const struct gen_task *t)
 	return 0;
 }
 
-static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, const uint64_t *names, const uint64_t *l0_names, uint64_t comm_name)
+static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, const uint64_t *names,
+		     const uint64_t *l0_names, uint64_t comm_name)
 {
-	struct rank r = { .gen = gen, .job = job, .pid = 4000 + number * 100, .tid = 4000 + number * 100, .device = number,
-		.now = GEN_T0 + 5000000 + number * 1000, .truth = job->truth + number * job->stride };
+	struct rank r = { .gen = gen,
+			  .job = job,
+			  .pid = 4000 + number * 100,
+			  .tid = 4000 + number * 100,
+			  .device = number,
+			  .now = GEN_T0 + 5000000 + number * 1000,
+			  .truth = job->truth + number * job->stride };
 	uint8_t *types;
 
 	memcpy(r.names, names, 4 * sizeof(*names));
@@ -358,7 +428,8 @@ static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, 
 	gen_api(gen, r.pid, r.tid, NPS_PROBE_SET_DEVICE, r.now, r.now + 9000, r.device, 0, 0, 0);
 	r.now += 10000;
 	gen_api(gen, r.pid, r.tid, NPS_PROBE_HCCL_COMM_NAME, r.now, r.now + 2000, 0xc0c0, comm_name, 0, 0);
-	gen_api(gen, r.pid, r.tid, NPS_PROBE_HCCL_RANK_SIZE, r.now + 2500, r.now + 3000, 0xc0c0, job->ranks, 0, 0);
+	gen_api(gen, r.pid, r.tid, NPS_PROBE_HCCL_RANK_SIZE, r.now + 2500, r.now + 3000, 0xc0c0, job->ranks,
+		0, 0);
 	r.now += 10000;
 	for (unsigned int i = 0; i < job->launches; i++) {
 		if (i % 100 == 0)
@@ -407,11 +478,13 @@ void gen_job(const char *dir, struct gen_job *job)
 	for (unsigned int r = 0; r < job->ranks; r++) {
 		run_rank(&gen, job, r, names, l0_names, comm);
 		snprintf(processes + strlen(processes), sizeof(processes) - strlen(processes),
-			 "%s{\"pid\": %u, \"comm\": \"python3\", \"rank\": %u, \"world_size\": %u, \"task_source\": \"%s\", \"prof_dir\": \"PROF_%u\", "
-			 "\"env\": {\"ASCEND_LAUNCH_BLOCKING\": \"0\"}}", r ? ", " : "", 4000 + r * 100, r, job->ranks,
-			 job->agent ? "agent" : "host", 4000 + r * 100);
-		snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices), "%s{\"id\": %u, \"freq_khz\": 50000, \"chip\": \"Ascend910B\"}",
-			 r ? ", " : "", r);
+			 "%s{\"pid\": %u, \"comm\": \"python3\", \"rank\": %u, \"world_size\": %u, "
+			 "\"task_source\": \"%s\", \"prof_dir\": \"PROF_%u\", "
+			 "\"env\": {\"ASCEND_LAUNCH_BLOCKING\": \"0\"}}",
+			 r ? ", " : "", 4000 + r * 100, r, job->ranks, job->agent ? "agent" : "host",
+			 4000 + r * 100);
+		snprintf(devices + strlen(devices), sizeof(devices) - strlen(devices),
+			 "%s{\"id\": %u, \"freq_khz\": 50000, \"chip\": \"Ascend910B\"}", r ? ", " : "", r);
 	}
 	for (uint64_t t = GEN_T0; t < gen.last + 1000000000; t += 1000000000)
 		gen_clock(&gen, t);

@@ -55,18 +55,21 @@ void gen_device_clock(struct gen *gen, uint32_t pid, uint32_t device, uint64_t m
 
 /* Opens PROF_{pid}/device_{device}/data/stars_soc.data.{device}.slice_0. */
 void gen_soc_open(struct gen *gen, uint32_t pid, unsigned int device);
-void gen_soc(struct gen *gen, unsigned int func, unsigned int sqe_type, unsigned int stream, unsigned int task, uint64_t mono);
+void gen_soc(struct gen *gen, unsigned int func, unsigned int sqe_type, unsigned int stream,
+	     unsigned int task, uint64_t mono);
 void gen_soc_close(struct gen *gen);
 
 /* Short forms of events. */
-void gen_api(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t start, uint64_t end, uint64_t a0, uint64_t a1,
-	     uint64_t a2, uint64_t a3);
-void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t at, uint64_t a0, uint64_t a1, uint64_t a2);
-void gen_sqe(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t start, uint64_t end, unsigned int device, unsigned int type,
-	     unsigned int stream, unsigned int task, unsigned int blocks);
+void gen_api(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t start, uint64_t end,
+	     uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3);
+void gen_mark(struct gen *gen, uint32_t pid, uint32_t tid, unsigned int probe, uint64_t at, uint64_t a0,
+	      uint64_t a1, uint64_t a2);
+void gen_sqe(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t start, uint64_t end, unsigned int device,
+	     unsigned int type, unsigned int stream, unsigned int task, unsigned int blocks);
 
 /* Writes session.json with PROCESSES as the content of that array (and so on) and closes. */
-void gen_close(struct gen *gen, bool complete, const char *processes, const char *devices, const char *step_marker);
+void gen_close(struct gen *gen, bool complete, const char *processes, const char *devices,
+	       const char *step_marker);
 
 /* What happened to one device task. */
 struct gen_task {

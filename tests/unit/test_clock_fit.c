@@ -20,8 +20,10 @@ static struct nps_device_clock at(uint64_t after, double ppm, uint64_t width, do
 {
 	uint64_t read = RAW0 + after;
 
-	return (struct nps_device_clock){ .raw_before = read - (uint64_t)(width * late), .raw_after = read - (uint64_t)(width * late) + width,
-		.counter = COUNTER0 + (uint64_t)llround(after * 0.05 * (1 + ppm * 1e-6)) };
+	return (struct nps_device_clock){ .raw_before = read - (uint64_t)(width * late),
+					  .raw_after = read - (uint64_t)(width * late) + width,
+					  .counter = COUNTER0 +
+						     (uint64_t)llround(after * 0.05 * (1 + ppm * 1e-6)) };
 }
 
 static uint64_t error_at(const struct nps_clock_fit *fit, uint64_t after, double ppm)
@@ -69,7 +71,8 @@ static void wide_brackets_do_not_pull(void **state)
 
 	(void)state;
 	for (int i = 0; i < 40; i++)
-		reads[i] = i % 4 ? at(i * 500000000ULL, -25, 3000, 0.5) : at(i * 500000000ULL, -25, 900000, 0.02);
+		reads[i] = i % 4 ? at(i * 500000000ULL, -25, 3000, 0.5)
+				 : at(i * 500000000ULL, -25, 900000, 0.02);
 	assert_int_equal(nps_clock_fit__fit(&fit, reads, 40, 50000), 0);
 	assert_int_equal(fit.used, 30);
 	assert_true(fabs(fit.drift_ppm + 25) < 0.1);
@@ -103,8 +106,9 @@ static void reads_close_together_say_nothing_about_the_rate(void **state)
 
 static void garbage_is_no_clock(void **state)
 {
-	struct nps_device_clock reads[3] = { { .raw_before = 9, .raw_after = 3, .counter = 1 }, { .counter = 0 },
-		{ .raw_before = 1, .raw_after = UINT64_MAX, .counter = 5 } };
+	struct nps_device_clock reads[3] = { { .raw_before = 9, .raw_after = 3, .counter = 1 },
+					     { .counter = 0 },
+					     { .raw_before = 1, .raw_after = UINT64_MAX, .counter = 5 } };
 	struct nps_clock_fit fit;
 
 	(void)state;
@@ -117,7 +121,8 @@ static void garbage_is_no_clock(void **state)
 static void raw_to_mono_interpolates(void **state)
 {
 	/* mono - raw goes from -1000 to -900 over 1000 ns of raw */
-	const struct nps_clock samples[] = { { .raw = 10000, .mono = 9000 }, { .raw = 11000, .mono = 10100 } };
+	const struct nps_clock samples[] = { { .raw = 10000, .mono = 9000 },
+					     { .raw = 11000, .mono = 10100 } };
 
 	(void)state;
 	assert_int_equal(nps_raw_to_mono(samples, 2, 10000), 9000);
@@ -131,9 +136,12 @@ static void raw_to_mono_interpolates(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_read_has_the_nominal_rate), cmocka_unit_test(drift_is_found),
-		cmocka_unit_test(wide_brackets_do_not_pull), cmocka_unit_test(noise_averages_out),
-		cmocka_unit_test(reads_close_together_say_nothing_about_the_rate), cmocka_unit_test(garbage_is_no_clock),
+		cmocka_unit_test(one_read_has_the_nominal_rate),
+		cmocka_unit_test(drift_is_found),
+		cmocka_unit_test(wide_brackets_do_not_pull),
+		cmocka_unit_test(noise_averages_out),
+		cmocka_unit_test(reads_close_together_say_nothing_about_the_rate),
+		cmocka_unit_test(garbage_is_no_clock),
 		cmocka_unit_test(raw_to_mono_interpolates),
 	};
 

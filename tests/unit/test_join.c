@@ -47,7 +47,8 @@ static sqlite3 *open_db(const struct nps_summary_proc *proc)
 	char path[1024];
 	sqlite3 *db;
 
-	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_%u.db", proc->path, proc->rank);
+	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_%u.db", proc->path,
+		 proc->rank);
 	assert_int_equal(sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL), SQLITE_OK);
 	return db;
 }
@@ -71,9 +72,14 @@ static void hold_against_truth(const struct nps_summary_proc *proc, const struct
 	sqlite3_stmt *stmt;
 
 	assert_int_equal(one(db, "SELECT count(*) FROM TASK"), n);
-	assert_int_equal(sqlite3_prepare_v2(db, "SELECT startNs, endNs, (SELECT value FROM STRING_IDS s JOIN COMPUTE_TASK_INFO c ON s.id = c.name "
-						"WHERE c.globalTaskId = t.globalTaskId) FROM TASK t WHERE streamId = ? AND taskId = ? "
-						"ORDER BY startNs LIMIT 1 OFFSET ?", -1, &stmt, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_prepare_v2(db,
+					    "SELECT startNs, endNs, (SELECT value FROM STRING_IDS s JOIN "
+					    "COMPUTE_TASK_INFO c ON s.id = c.name "
+					    "WHERE c.globalTaskId = t.globalTaskId) FROM TASK t WHERE "
+					    "streamId = ? AND taskId = ? "
+					    "ORDER BY startNs LIMIT 1 OFFSET ?",
+					    -1, &stmt, NULL),
+			 SQLITE_OK);
 	for (size_t i = 0; i < n; i++) {
 		int64_t start, end;
 
@@ -90,8 +96,11 @@ static void hold_against_truth(const struct nps_summary_proc *proc, const struct
 		sqlite3_reset(stmt);
 	}
 	sqlite3_finalize(stmt);
-	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE connectionId NOT IN (SELECT connectionId FROM CANN_API)"), 0);
-	assert_int_equal(one(db, "SELECT count(*) FROM COMPUTE_TASK_INFO") + one(db, "SELECT count(*) FROM COMMUNICATION_OP"),
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE connectionId NOT IN (SELECT connectionId "
+				 "FROM CANN_API)"),
+			 0);
+	assert_int_equal(one(db, "SELECT count(*) FROM COMPUTE_TASK_INFO") +
+				 one(db, "SELECT count(*) FROM COMMUNICATION_OP"),
 			 one(db, "SELECT count(*) FROM CANN_API WHERE type = 10000"));
 	sqlite3_close(db);
 }
@@ -141,7 +150,9 @@ static void lost_records_become_bounds(void **state)
 		const struct gen_task *t = &job.truth[i];
 		char where[256], sql[512];
 
-		snprintf(where, sizeof(where), "FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE source = 'host bounds' AND streamId = %u AND taskId = %u",
+		snprintf(where, sizeof(where),
+			 "FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE source = 'host "
+			 "bounds' AND streamId = %u AND taskId = %u",
 			 t->stream, t->task);
 		snprintf(sql, sizeof(sql), "SELECT startLowNs %s", where);
 		assert_true(one(db, sql) - GEN_REAL0 + GEN_T0 <= t->start);
@@ -170,10 +181,13 @@ static void host_only_bounds_hold(void **state)
 		char sql[256];
 		uint64_t high;
 
-		snprintf(sql, sizeof(sql), "SELECT endHighNs FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE streamId = %u AND taskId = %u",
+		snprintf(sql, sizeof(sql),
+			 "SELECT endHighNs FROM NPUSCOPE_TASK_TIME JOIN TASK USING (globalTaskId) WHERE "
+			 "streamId = %u AND taskId = %u",
 			 job.truth[i].stream, job.truth[i].task);
 		high = one(db, sql) - GEN_REAL0 + GEN_T0;
-		assert_true(high >= job.truth[i].end); /* true, and not later than one step's synchronisation */
+		assert_true(high >=
+			    job.truth[i].end); /* true, and not later than one step's synchronisation */
 		assert_true(high < job.truth[i].end + 2000000);
 	}
 	sqlite3_close(db);
@@ -197,7 +211,10 @@ static void task_ids_wrap(void **state)
 
 static void bounds_of_one_stream(void **state)
 {
-	const struct nps_sub subs[] = { { .begin = 100, .end = 101 }, { .begin = 200, .end = 201 }, { .begin = 300, .end = 301 }, { .begin = 400, .end = 401 } };
+	const struct nps_sub subs[] = { { .begin = 100, .end = 101 },
+					{ .begin = 200, .end = 201 },
+					{ .begin = 300, .end = 301 },
+					{ .begin = 400, .end = 401 } };
 	const struct nps_task measured = { .start = 250, .end = 280 };
 	const struct nps_sub *s[] = { &subs[0], &subs[1], &subs[2], &subs[3] };
 	const struct nps_task *t[] = { NULL, &measured, NULL, NULL };
@@ -239,8 +256,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_device_log), TEST(lost_records_become_bounds), TEST(host_only_bounds_hold), TEST(task_ids_wrap),
-		cmocka_unit_test(bounds_of_one_stream), TEST(results_are_replaced_whole),
+		TEST(two_ranks_with_device_log),
+		TEST(lost_records_become_bounds),
+		TEST(host_only_bounds_hold),
+		TEST(task_ids_wrap),
+		cmocka_unit_test(bounds_of_one_stream),
+		TEST(results_are_replaced_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

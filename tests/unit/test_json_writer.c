@@ -77,7 +77,9 @@ static void everything_hostile_is_escaped(void **state)
 	nps_writer__json(&w, hostile);
 	json = cJSON_Parse(written());
 	assert_true(cJSON_IsString(json));
-	assert_non_null(strstr(json->valuestring, "{\xe4\xb8\xad} \xf0\x9f\x98\x80 \xef\xbf\xbd")); /* surrogate, overlong, cut */
+	assert_non_null(
+		strstr(json->valuestring,
+		       "{\xe4\xb8\xad} \xf0\x9f\x98\x80 \xef\xbf\xbd")); /* surrogate, overlong, cut */
 	assert_int_equal(json->valuestring[0], 1);
 	assert_non_null(strchr(json->valuestring, '\\'));
 	cJSON_Delete(json);

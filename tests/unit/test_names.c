@@ -41,12 +41,18 @@ static uint64_t text(const char *s)
 	return 1000 + id;
 }
 
-static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end, uint64_t a0, uint64_t a1, uint64_t a2)
+static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end,
+		  uint64_t a0, uint64_t a1, uint64_t a2)
 {
 	struct nps_event *ev = nps_vec__push(&model.events);
 
-	*ev = (struct nps_event){ .kind = kind, .probe = probe, .pid = PID, .tid = tid, .start = start, .dur = end - start,
-		.args = { a0, a1, a2 } };
+	*ev = (struct nps_event){ .kind = kind,
+				  .probe = probe,
+				  .pid = PID,
+				  .tid = tid,
+				  .start = start,
+				  .dur = end - start,
+				  .args = { a0, a1, a2 } };
 }
 
 static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
@@ -81,8 +87,10 @@ static const char *type_of(size_t sub)
 static void group_hashes_are_the_vendors(void **state)
 {
 	(void)state; /* read from real captures */
-	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736414082311975") == 11978775601474615865ULL);
-	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736410538306028") == 17148521525495523210ULL);
+	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736414082311975") ==
+		    11978775601474615865ULL);
+	assert_true(nps_group_hash("90.91.105.46%enp189s0f0_60000_0_1736410538306028") ==
+		    17148521525495523210ULL);
 	assert_true(nps_group_hash("group_name_0") == 5862276093215481612ULL);
 }
 
@@ -153,7 +161,8 @@ static void handles_have_the_name_of_their_time(void **state)
 	event(NPS_EV_API, NPS_PROBE_BIN_GET_FUNC, 1, 300, 310, text("second_kernel"), 0xf1, 0xb1);
 	launch(1, 400, 0xf1, 0);
 	launch(1, 500, 0xabc0, 0);
-	model.procs[0].json = model.json = cJSON_Parse("{\"symbols\": [{\"address\": 43968, \"name\": \"stub_fn\"}]}");
+	model.procs[0].json = model.json =
+		cJSON_Parse("{\"symbols\": [{\"address\": 43968, \"name\": \"stub_fn\"}]}");
 	build();
 	assert_string_equal(name_of(0), "first_kernel");
 	assert_string_equal(name_of(1), "second_kernel");
@@ -210,8 +219,9 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(group_hashes_are_the_vendors), TEST(phases_in_two_threads), TEST(an_executor_runs_again_or_is_reused),
-		TEST(phase_1_before_the_capture_is_learned), TEST(handles_have_the_name_of_their_time), TEST(the_rows_of_a_launch),
+		cmocka_unit_test(group_hashes_are_the_vendors), TEST(phases_in_two_threads),
+		TEST(an_executor_runs_again_or_is_reused),	TEST(phase_1_before_the_capture_is_learned),
+		TEST(handles_have_the_name_of_their_time),	TEST(the_rows_of_a_launch),
 		TEST(other_tasks_have_the_vendors_names),
 	};
 

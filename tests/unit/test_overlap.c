@@ -32,7 +32,9 @@ static void known_answer(void **state)
 	 * compute   100-200, 150-250 (another stream), 250-260, 400-500
 	 * comm      180-300, 450-460, 490-600
 	 */
-	const struct nps_span compute[] = { { 100, 200, 0, 0 }, { 150, 250, 0, 0 }, { 250, 260, 0, 0 }, { 400, 500, 0, 0 } };
+	const struct nps_span compute[] = {
+		{ 100, 200, 0, 0 }, { 150, 250, 0, 0 }, { 250, 260, 0, 0 }, { 400, 500, 0, 0 }
+	};
 	const struct nps_span comm[] = { { 180, 300, 0, 0 }, { 450, 460, 0, 0 }, { 490, 600, 0, 0 } };
 	struct nps_overlap_sums sums;
 	struct nps_vec spans;
@@ -103,8 +105,10 @@ static void nothing_is_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(known_answer), cmocka_unit_test(a_collective_around_kernels_is_cut_by_each),
-		cmocka_unit_test(one_kernel_over_several_collectives), cmocka_unit_test(nothing_is_nothing),
+		cmocka_unit_test(known_answer),
+		cmocka_unit_test(a_collective_around_kernels_is_cut_by_each),
+		cmocka_unit_test(one_kernel_over_several_collectives),
+		cmocka_unit_test(nothing_is_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

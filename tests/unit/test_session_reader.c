@@ -56,7 +56,12 @@ static int count(void *ctx, const struct nps_chunk *chunk, const void *payload)
 /* A session of three event chunks, 64 bytes of payload each. */
 static void three_chunks(void)
 {
-	struct nps_event ev = { .kind = NPS_EV_API, .probe = NPS_PROBE_ACL_INIT, .pid = 5, .tid = 5, .start = GEN_T0 + 10, .dur = 5 };
+	struct nps_event ev = { .kind = NPS_EV_API,
+				.probe = NPS_PROBE_ACL_INIT,
+				.pid = 5,
+				.tid = 5,
+				.start = GEN_T0 + 10,
+				.dur = 5 };
 	struct gen gen;
 
 	gen_open(&gen, dir);
@@ -123,7 +128,8 @@ static void damaged_anywhere(void **state)
 
 	(void)state;
 	three_chunks();
-	damage("events.nps", 2 * whole + sizeof(struct nps_chunk) + 9, 0xaa); /* payload of the third: checksum */
+	damage("events.nps", 2 * whole + sizeof(struct nps_chunk) + 9,
+	       0xaa); /* payload of the third: checksum */
 	result = read_all(&bytes);
 	assert_int_equal(result.end, NPS_CHUNKS_DAMAGED);
 	assert_int_equal(result.chunks, 2);
@@ -145,8 +151,10 @@ static void long_integers_keep_their_digits(void **state)
 	cJSON *json;
 
 	(void)state;
-	write_file("session.json", "{\"a\": 1736408883704643213, \"b\": \"x 12345678901234567890 \\\" 1\", \"c\": -12345678901234567, "
-				   "\"d\": 18446744073709551616, \"e\": 7, \"f\": 1.5, \"g\": [1736408883704643213]}");
+	write_file("session.json",
+		   "{\"a\": 1736408883704643213, \"b\": \"x 12345678901234567890 \\\" 1\", \"c\": "
+		   "-12345678901234567, "
+		   "\"d\": 18446744073709551616, \"e\": 7, \"f\": 1.5, \"g\": [1736408883704643213]}");
 	json = nps_session__json(dirfd_, "session.json");
 	assert_non_null(json);
 	assert_true(nps_json_u64(json, "a", 0) == 1736408883704643213ULL);
@@ -195,7 +203,8 @@ static void what_is_no_session_is_refused(void **state)
 	assert_int_equal(analyze(), -EPROTO);
 	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1}");
 	assert_int_equal(analyze(), -EPROTO);
-	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1, \"start\": {\"monotonic\": 18446744073709551615, \"realtime\": 5}}");
+	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1, \"start\": "
+				   "{\"monotonic\": 18446744073709551615, \"realtime\": 5}}");
 	assert_int_equal(analyze(), -EPROTO);
 }
 
@@ -262,11 +271,14 @@ static void hostile_events(void **state)
 		gen_device_clock(&gen, 1, 1, GEN_T0, 1000);
 		gen_soc_open(&gen, 1, 1);
 		for (int i = 0; i < 60; i++)
-			gen_soc(&gen, random_next(&seed) >> 20 & 0x23, random_next(&seed) >> 20 & 63, random_next(&seed) >> 16, random_next(&seed) >> 16,
+			gen_soc(&gen, random_next(&seed) >> 20 & 0x23, random_next(&seed) >> 20 & 63,
+				random_next(&seed) >> 16, random_next(&seed) >> 16,
 				GEN_T0 + random_next(&seed) % 5000);
 		fwrite(ev, 1, 1000, gen.soc);
 		gen_soc_close(&gen);
-		gen_close(&gen, round % 2, "{\"pid\": 1, \"prof_dir\": \"PROF_1\", \"rank\": 99999999999, \"task_source\": 5, \"env\": []}, {\"pid\": -4}, 7",
+		gen_close(&gen, round % 2,
+			  "{\"pid\": 1, \"prof_dir\": \"PROF_1\", \"rank\": 99999999999, \"task_source\": 5, "
+			  "\"env\": []}, {\"pid\": -4}, 7",
 			  "{\"id\": 1, \"freq_khz\": 1, \"chip\": {}}, null, {\"id\": 999}", "\"x@4\"");
 		assert_true(analyze() >= 0);
 	}
@@ -276,8 +288,13 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(good_file), TEST(cut_anywhere), TEST(damaged_anywhere), TEST(long_integers_keep_their_digits),
-		TEST(broken_json_is_told_apart), TEST(what_is_no_session_is_refused), TEST(a_killed_capture_is_analysed_up_to_the_cut),
+		TEST(good_file),
+		TEST(cut_anywhere),
+		TEST(damaged_anywhere),
+		TEST(long_integers_keep_their_digits),
+		TEST(broken_json_is_told_apart),
+		TEST(what_is_no_session_is_refused),
+		TEST(a_killed_capture_is_analysed_up_to_the_cut),
 		TEST(hostile_events),
 	};
 

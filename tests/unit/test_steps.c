@@ -30,8 +30,12 @@ static void mark(uint32_t pid, uint64_t at, uint64_t first, uint64_t second)
 {
 	struct nps_event *ev = nps_vec__push(&model.events);
 
-	*ev = (struct nps_event){ .kind = NPS_EV_MARK, .probe = NPS_PROBE_STEP_MARKER, .pid = pid, .tid = pid, .start = at,
-		.args = { first, second } };
+	*ev = (struct nps_event){ .kind = NPS_EV_MARK,
+				  .probe = NPS_PROBE_STEP_MARKER,
+				  .pid = pid,
+				  .tid = pid,
+				  .start = at,
+				  .args = { first, second } };
 	nps_model__proc(&model, pid);
 }
 
@@ -86,7 +90,8 @@ static void numbers_come_from_the_argument(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marker_arguments), cmocka_unit_test_setup_teardown(marks_bound_steps, setup, teardown),
+		cmocka_unit_test(marker_arguments),
+		cmocka_unit_test_setup_teardown(marks_bound_steps, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_come_from_the_argument, setup, teardown),
 	};
 

@@ -82,7 +82,9 @@ static void map_keeps_every_key(void **state)
 
 static void sort_is_stable(void **state)
 {
-	struct nps_key keys[6] = { { 3, 0, 1 }, { 1, 1, 0 }, { 3, 2, 0 }, { 1ULL << 60, 3, 1 }, { 1, 4, 1 }, { 0, 5, 0 } }, tmp[6];
+	struct nps_key keys[6] = { { 3, 0, 1 },		 { 1, 1, 0 }, { 3, 2, 0 },
+				   { 1ULL << 60, 3, 1 }, { 1, 4, 1 }, { 0, 5, 0 } },
+		       tmp[6];
 	const uint32_t by_key[] = { 5, 1, 4, 0, 2, 3 }, by_group[] = { 5, 1, 2, 4, 0, 3 };
 
 	(void)state;
@@ -113,9 +115,12 @@ static void texts_are_interned_and_clean(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rows_survive_growth_into_a_file), cmocka_unit_test(resize_gives_zeroes_again),
-		cmocka_unit_test(impossible_sizes_are_refused), cmocka_unit_test(map_keeps_every_key),
-		cmocka_unit_test(sort_is_stable), cmocka_unit_test(texts_are_interned_and_clean),
+		cmocka_unit_test(rows_survive_growth_into_a_file),
+		cmocka_unit_test(resize_gives_zeroes_again),
+		cmocka_unit_test(impossible_sizes_are_refused),
+		cmocka_unit_test(map_keeps_every_key),
+		cmocka_unit_test(sort_is_stable),
+		cmocka_unit_test(texts_are_interned_and_clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

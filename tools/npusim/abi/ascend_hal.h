@@ -25,7 +25,7 @@ struct halSqCqInputInfo {
 	uint32_t type, tsId;
 	uint32_t sqeSize, cqeSize, sqeDepth, cqeDepth;
 	uint32_t grpId, flag, cqId, sqId;
-	uint32_t info[5];	/* [0] stream id, [1] tid */
+	uint32_t info[5]; /* [0] stream id, [1] tid */
 	uint32_t ext_info_len;
 	void *ext_info;
 	uint32_t res[6];
@@ -96,7 +96,8 @@ struct halResourceIdOutputInfo {
 	uint32_t res[5];
 };
 
-drvError_t halResourceIdAlloc(uint32_t devId, struct halResourceIdInputInfo *in, struct halResourceIdOutputInfo *out);
+drvError_t halResourceIdAlloc(uint32_t devId, struct halResourceIdInputInfo *in,
+			      struct halResourceIdOutputInfo *out);
 drvError_t halResourceIdFree(uint32_t devId, struct halResourceIdInputInfo *in);
 
 /* Devices. */
@@ -140,7 +141,7 @@ drvError_t halGetDeviceInfo(uint32_t devId, int32_t moduleType, int32_t infoType
 
 /* Memory. */
 
-#define MEM_DEVID(flag) ((uint32_t)((flag) & 0x3ff))
+#define MEM_DEVID(flag) ((uint32_t)((flag)&0x3ff))
 #define MEM_KIND(flag) ((uint32_t)(((flag) >> 10) & 0xf))
 #define MEM_FLAG(dev, kind) ((unsigned long long)(dev) | (unsigned long long)(kind) << 10)
 enum { MEM_KIND_SVM, MEM_KIND_DEV, MEM_KIND_HOST };
@@ -160,7 +161,8 @@ struct MemInfo {
 
 drvError_t halMemAlloc(void **pp, unsigned long long size, unsigned long long flag);
 drvError_t halMemFree(void *pp);
-drvError_t halMemCreate(drv_mem_handle_t **handle, size_t size, const struct drv_mem_prop *prop, uint64_t flag);
+drvError_t halMemCreate(drv_mem_handle_t **handle, size_t size, const struct drv_mem_prop *prop,
+			uint64_t flag);
 drvError_t halMemRelease(drv_mem_handle_t *handle);
 drvError_t halMemAddressReserve(void **ptr, size_t size, size_t alignment, void *addr, uint64_t flag);
 drvError_t halMemAddressFree(void *ptr);

@@ -11,8 +11,15 @@ typedef struct {
 	char internal[4108];
 } HcclRootInfo;
 
-enum { HCCL_SUCCESS = 0, HCCL_E_PARA = 1, HCCL_E_PTR = 2, HCCL_E_MEMORY = 3, HCCL_E_SYSCALL = 8, HCCL_E_TIMEOUT = 9,
-       HCCL_E_RUNTIME = 15 };
+enum {
+	HCCL_SUCCESS = 0,
+	HCCL_E_PARA = 1,
+	HCCL_E_PTR = 2,
+	HCCL_E_MEMORY = 3,
+	HCCL_E_SYSCALL = 8,
+	HCCL_E_TIMEOUT = 9,
+	HCCL_E_RUNTIME = 15
+};
 enum { HCCL_DATA_TYPE_FP16 = 3, HCCL_DATA_TYPE_FP32 = 4 };
 enum { HCCL_REDUCE_SUM };
 
@@ -28,10 +35,10 @@ HcclResult HcclGetCommAsyncError(HcclComm comm, HcclResult *asyncError);
 
 HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataType dataType, HcclReduceOp op,
 			 HcclComm comm, aclrtStream stream);
-HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDataType dataType, HcclReduceOp op,
-			     HcclComm comm, aclrtStream stream);
-HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType, HcclComm comm,
-			 aclrtStream stream);
+HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDataType dataType,
+			     HcclReduceOp op, HcclComm comm, aclrtStream stream);
+HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType,
+			 HcclComm comm, aclrtStream stream);
 HcclResult HcclBroadcast(void *buf, uint64_t count, HcclDataType dataType, uint32_t root, HcclComm comm,
 			 aclrtStream stream);
 HcclResult HcclSend(void *sendBuf, uint64_t count, HcclDataType dataType, uint32_t destRank, HcclComm comm,

@@ -13,7 +13,12 @@ typedef int rtMemcpyKind_t, rtRecudeKind_t, rtDataType_t;
 typedef struct rtKernelLaunchCfg rtKernelLaunchCfg_t;
 typedef struct rtSmDesc rtSmDesc_t;
 
-enum { RT_MEMCPY_HOST_TO_HOST, RT_MEMCPY_HOST_TO_DEVICE, RT_MEMCPY_DEVICE_TO_HOST, RT_MEMCPY_DEVICE_TO_DEVICE };
+enum {
+	RT_MEMCPY_HOST_TO_HOST,
+	RT_MEMCPY_HOST_TO_DEVICE,
+	RT_MEMCPY_DEVICE_TO_HOST,
+	RT_MEMCPY_DEVICE_TO_DEVICE
+};
 
 typedef struct {
 	uint32_t magic, version;
@@ -108,8 +113,8 @@ rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rt
 rtError_t rtDevBinaryRegister(const rtDevBinary_t *bin, void **hdl);
 rtError_t rtRegisterAllKernel(const rtDevBinary_t *bin, void **hdl);
 rtError_t rtDevBinaryUnRegister(void *hdl);
-rtError_t rtFunctionRegister(void *binHandle, const void *stubFunc, const char *stubName, const void *kernelInfoExt,
-			     uint32_t funcMode);
+rtError_t rtFunctionRegister(void *binHandle, const void *stubFunc, const char *stubName,
+			     const void *kernelInfoExt, uint32_t funcMode);
 rtError_t rtGetFunctionByName(const char *stubName, void **stubFunc);
 rtError_t rtQueryFunctionRegistered(const char *stubName);
 rtError_t rtsBinaryLoadFromFile(const char *path, const void *options, rtBinHandle *handle);
@@ -119,18 +124,21 @@ rtError_t rtsFuncGetByName(const rtBinHandle handle, const char *kernelName, rtF
 rtError_t rtsFuncGetByEntry(const rtBinHandle handle, uint64_t entry, rtFuncHandle *function);
 rtError_t rtsFuncGetName(const rtFuncHandle function, uint32_t maxLen, char *name);
 
-rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize, rtSmDesc_t *smDesc,
-			 rtStream_t stream);
-rtError_t rtKernelLaunchWithFlag(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc,
-				 rtStream_t stream, uint32_t flags);
-rtError_t rtKernelLaunchWithFlagV2(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc,
-				   rtStream_t stream, uint32_t flags, const rtTaskCfgInfo_t *cfgInfo);
-rtError_t rtKernelLaunchWithHandleV2(void *hdl, const uint64_t tilingKey, uint32_t numBlocks, rtArgsEx_t *argsInfo,
-				     rtSmDesc_t *smDesc, rtStream_t stream, const rtTaskCfgInfo_t *cfgInfo);
+rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize,
+			 rtSmDesc_t *smDesc, rtStream_t stream);
+rtError_t rtKernelLaunchWithFlag(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo,
+				 rtSmDesc_t *smDesc, rtStream_t stream, uint32_t flags);
+rtError_t rtKernelLaunchWithFlagV2(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo,
+				   rtSmDesc_t *smDesc, rtStream_t stream, uint32_t flags,
+				   const rtTaskCfgInfo_t *cfgInfo);
+rtError_t rtKernelLaunchWithHandleV2(void *hdl, const uint64_t tilingKey, uint32_t numBlocks,
+				     rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc, rtStream_t stream,
+				     const rtTaskCfgInfo_t *cfgInfo);
 rtError_t rtLaunchKernelByFuncHandleV3(rtFuncHandle function, uint32_t numBlocks, const rtArgsEx_t *argsInfo,
 				       rtStream_t stream, const rtTaskCfgInfo_t *cfgInfo);
 rtError_t rtsLaunchKernelWithDevArgs(rtFuncHandle function, uint32_t numBlocks, rtStream_t stream,
-				     rtKernelLaunchCfg_t *cfg, const void *args, uint32_t argsSize, void *reserve);
+				     rtKernelLaunchCfg_t *cfg, const void *args, uint32_t argsSize,
+				     void *reserve);
 rtError_t rtsLaunchKernelWithConfig(rtFuncHandle function, uint32_t numBlocks, rtStream_t stream,
 				    rtKernelLaunchCfg_t *cfg, void *argsHandle, void *reserve);
 rtError_t rtsLaunchKernelWithHostArgs(rtFuncHandle function, uint32_t numBlocks, rtStream_t stream,

@@ -20,7 +20,7 @@ enum stars_type {
 
 #define STARS_TYPE_MASK 0x3f
 #define STARS_WR_CQE 0x40
-#define STARS_FLIP 98		/* TS_TASK_TYPE of a PLACE_HOLDER */
+#define STARS_FLIP 98 /* TS_TASK_TYPE of a PLACE_HOLDER */
 #define STARS_HOST_FUNC 72
 
 /* Only memory that is this process' own is touched; a peer's is not mapped here. */
@@ -36,7 +36,7 @@ struct stars_sqe {
 		struct {
 			uint64_t pc, args;
 			uint32_t args_size;
-			uint32_t wave_ns;	/* time of one block on one core */
+			uint32_t wave_ns; /* time of one block on one core */
 		} kernel;
 		struct {
 			uint32_t id, sequence;
@@ -46,7 +46,7 @@ struct stars_sqe {
 		} notify;
 		struct {
 			uint64_t src, dst, len;
-			uint32_t action;	/* what to do with the bytes, an enum stars_dma */
+			uint32_t action; /* what to do with the bytes, an enum stars_dma */
 		} dma;
 		struct {
 			uint64_t address, value;
@@ -60,18 +60,18 @@ struct stars_sqe {
 };
 
 struct stars_cqe {
-	uint16_t flags;		/* phase, warn, evt, place_hold, sq id:11, error */
+	uint16_t flags; /* phase, warn, evt, place_hold, sq id:11, error */
 	uint16_t sq_head, stream, task;
 	uint64_t syscnt;
 };
 
 struct stars_record {
-	uint16_t header;	/* func:6 cnt:4 sqe type:6 */
+	uint16_t header; /* func:6 cnt:4 sqe type:6 */
 	uint16_t magic;
 	uint16_t stream, task;
 	uint64_t syscnt;
 	uint16_t reserved;
-	uint16_t engine;	/* acc:6 acsq:10 */
+	uint16_t engine; /* acc:6 acsq:10 */
 	uint8_t rest[44];
 };
 

@@ -4,11 +4,11 @@
 
 #pragma GCC visibility push(default)
 
-#define WRAPPER(type, name, params, args) \
-	ACL_IMPL_PROTOTYPE(type, name, params, args) \
-	type name params \
-	{ \
-		return name##Impl args; \
+#define WRAPPER(type, name, params, args)                                                                    \
+	ACL_IMPL_PROTOTYPE(type, name, params, args)                                                         \
+	type name params                                                                                     \
+	{                                                                                                    \
+		return name##Impl args;                                                                      \
 	}
 
 ACL_API(WRAPPER)

@@ -133,7 +133,8 @@ int rank_main(const struct options *options, struct control *control)
 	for (step = 0; !must_stop(&self, step, start); step++) {
 		train_step(step);
 		if (!options->quiet && self.id == 0 && step % 20 == 19)
-			fprintf(stderr, "step %ld: %.1f ms\n", step + 1, (double)(now_ns() - start) / 1e6 / (double)(step + 1));
+			fprintf(stderr, "step %ld: %.1f ms\n", step + 1,
+				(double)(now_ns() - start) / 1e6 / (double)(step + 1));
 	}
 	if (options->self_profile)
 		self_profile_stop();

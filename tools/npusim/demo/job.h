@@ -12,10 +12,10 @@
 
 struct options {
 	int ranks;
-	long rate;		/* launches a second per rank */
+	long rate; /* launches a second per rank */
 	double seconds;
 	long steps;
-	long slow_every;	/* 0: never */
+	long slow_every; /* 0: never */
 	bool quiet;
 	const char *pidfile;
 	const char *self_profile;
@@ -24,7 +24,7 @@ struct options {
 /* What the ranks share, in a file that the launcher made. */
 struct control {
 	_Atomic int ready;
-	_Atomic long stop_at;	/* first step that is not run; 0: not decided */
+	_Atomic long stop_at; /* first step that is not run; 0: not decided */
 	_Atomic int root_ready;
 	HcclRootInfo root;
 };
@@ -38,7 +38,7 @@ struct rank {
 	aclrtStream compute, communication;
 	HcclComm comm;
 	struct loader *loader;
-	uint64_t loss;		/* fixed point; depends on the number of steps only */
+	uint64_t loss; /* fixed point; depends on the number of steps only */
 };
 
 /* Fails the job with a message if an API call did not return 0. */

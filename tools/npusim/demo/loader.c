@@ -42,7 +42,7 @@ static int create_dataset(int rank, size_t batch_bytes)
 		memset(batch, i, batch_bytes);
 		check(write(fd, batch, batch_bytes) != (ssize_t)batch_bytes, "dataset write");
 	}
-	unlink(path);	/* gone when the job is */
+	unlink(path); /* gone when the job is */
 	free(batch);
 	return fd;
 }
@@ -58,7 +58,7 @@ static void read_batch(struct loader *l, long step)
 	off_t offset = step % DATASET_BATCHES * (off_t)l->batch_bytes;
 
 	if (is_slow(l, step))
-		nanosleep(&slow, NULL);		/* a file server having a bad moment */
+		nanosleep(&slow, NULL); /* a file server having a bad moment */
 	check(pread(l->fd, l->batches[step % QUEUE_DEPTH], l->batch_bytes, offset) != (ssize_t)l->batch_bytes,
 	      "dataset read");
 }

@@ -12,8 +12,8 @@
 #include <time.h>
 
 #define LAUNCHES_PER_LAYER 20
-#define LAUNCHES_PER_STEP 18	/* outside the layers */
-#define BUSY_SHARE 0.5		/* of a launch's period, for the mean kernel */
+#define LAUNCHES_PER_STEP 18 /* outside the layers */
+#define BUSY_SHARE 0.5 /* of a launch's period, for the mean kernel */
 #define MEAN_WAVE_NS 1500.0
 #define KERNEL_SETUP_NS 1500.0
 #define CORES 24
@@ -26,7 +26,7 @@ struct model {
 	struct rank *rank;
 	long layers;
 	uint64_t launch_ns;
-	uint64_t next_launch;	/* the pace: launches are not made before their time */
+	uint64_t next_launch; /* the pace: launches are not made before their time */
 	void *memory, *gradients;
 	uint64_t gradient_count;
 	aclTensor *x, *weight;
@@ -76,7 +76,8 @@ static void register_stub(struct model *m)
 	rtDevBinary_t binary = { .magic = 0x41494343, .data = stub_name, .length = sizeof(stub_name) };
 
 	check(rtDevBinaryRegister(&binary, &m->binary), "rtDevBinaryRegister");
-	check(rtFunctionRegister(m->binary, (const void *)(uintptr_t)scale_gradients_custom, stub_name, stub_name, 0),
+	check(rtFunctionRegister(m->binary, (const void *)(uintptr_t)scale_gradients_custom, stub_name,
+				 stub_name, 0),
 	      "rtFunctionRegister");
 }
 
@@ -102,7 +103,8 @@ struct model *model_create(struct rank *r)
 	m->mask = aclCreateBoolArray(mask, 3);
 	check(!m->alpha || !m->dims || !m->mask, "aclCreateScalar");
 	for (int i = 0; i < BUCKETS; i++)
-		check(aclrtCreateEventExWithFlag(&m->gradients_ready[i], ACL_EVENT_SYNC), "aclrtCreateEventExWithFlag");
+		check(aclrtCreateEventExWithFlag(&m->gradients_ready[i], ACL_EVENT_SYNC),
+		      "aclrtCreateEventExWithFlag");
 	check(aclrtCreateEventWithFlag(&m->reduced, ACL_EVENT_TIME_LINE), "aclrtCreateEventWithFlag");
 	register_stub(m);
 	m->next_launch = now_ns();
@@ -133,7 +135,8 @@ static void pace(struct model *m, long launches)
 	m->next_launch += m->launch_ns * (uint64_t)launches;
 	if (m->next_launch > now + 200000) {
 		uint64_t ns = m->next_launch - now;
-		struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u) };
+		struct timespec ts = { .tv_sec = (time_t)(ns / 1000000000u),
+				       .tv_nsec = (long)(ns % 1000000000u) };
 
 		nanosleep(&ts, NULL);
 	} else if (m->next_launch + STEP_PERIOD_NS / 4 < now) {
@@ -142,13 +145,13 @@ static void pace(struct model *m, long launches)
 }
 
 /* Both phases of an operator on the compute stream, then as long a pause as its launches are worth. */
-#define OP(m, launches, op, ...) \
-	do { \
-		uint64_t ws_; \
-		aclOpExecutor *ex_; \
+#define OP(m, launches, op, ...)                                                                             \
+	do {                                                                                                 \
+		uint64_t ws_;                                                                                \
+		aclOpExecutor *ex_;                                                                          \
 		check(aclnn##op##GetWorkspaceSize(__VA_ARGS__, &ws_, &ex_), "aclnn" #op "GetWorkspaceSize"); \
-		check(aclnn##op(NULL, ws_, ex_, (m)->rank->compute), "aclnn" #op); \
-		pace(m, launches); \
+		check(aclnn##op(NULL, ws_, ex_, (m)->rank->compute), "aclnn" #op);                           \
+		pace(m, launches);                                                                           \
 	} while (0)
 
 static void forward_layer(struct model *m)
@@ -157,8 +160,8 @@ static void forward_layer(struct model *m)
 
 	OP(m, 1, LayerNorm, x, m->dims, w, w, 1e-5, x, NULL, NULL);
 	OP(m, 1, Matmul, x, w, x, 0);
-	OP(m, 1, FlashAttentionScore, x, x, x, NULL, NULL, NULL, NULL, NULL, 0.125, 1.0, 65536, 0, 16, (char *)"BSH",
-	   0, 0, NULL, NULL, NULL, x);
+	OP(m, 1, FlashAttentionScore, x, x, x, NULL, NULL, NULL, NULL, NULL, 0.125, 1.0, 65536, 0, 16,
+	   (char *)"BSH", 0, 0, NULL, NULL, NULL, x);
 	OP(m, 1, Matmul, x, w, x, 0);
 	OP(m, 1, Add, x, x, m->alpha, x);
 	OP(m, 2, Mm, x, w, x, 0);
@@ -187,8 +190,9 @@ static void reduce_bucket(struct model *m, int bucket)
 
 	check(aclrtRecordEvent(m->gradients_ready[bucket], r->compute), "aclrtRecordEvent");
 	check(aclrtStreamWaitEvent(r->communication, m->gradients_ready[bucket]), "aclrtStreamWaitEvent");
-	check(HcclAllReduce(gradients, gradients, m->gradient_count, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM, r->comm,
-			    r->communication), "HcclAllReduce");
+	check(HcclAllReduce(gradients, gradients, m->gradient_count, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM,
+			    r->comm, r->communication),
+	      "HcclAllReduce");
 	pace(m, 1);
 }
 
@@ -211,7 +215,8 @@ static void optimizer(struct model *m)
 
 	check(aclrtRecordEvent(m->reduced, r->communication), "aclrtRecordEvent");
 	check(aclrtStreamWaitEvent(r->compute, m->reduced), "aclrtStreamWaitEvent");
-	check(rtKernelLaunch((const void *)(uintptr_t)scale_gradients_custom, 48, args, sizeof(args), NULL, r->compute),
+	check(rtKernelLaunch((const void *)(uintptr_t)scale_gradients_custom, 48, args, sizeof(args), NULL,
+			     r->compute),
 	      "rtKernelLaunch");
 	pace(m, 1);
 	for (int i = 0; i < BUCKETS; i++)
@@ -233,7 +238,8 @@ void model_step(struct model *m, const void *batch, size_t bytes)
 	struct rank *r = m->rank;
 	void *activations = create_memory(ACTIVATION_BYTES);
 
-	check(aclrtMemcpyAsync(activations, ACTIVATION_BYTES, batch, bytes, ACL_MEMCPY_HOST_TO_DEVICE, r->compute),
+	check(aclrtMemcpyAsync(activations, ACTIVATION_BYTES, batch, bytes, ACL_MEMCPY_HOST_TO_DEVICE,
+			       r->compute),
 	      "aclrtMemcpyAsync");
 	pace(m, 1);
 	OP(m, 1, Embedding, m->weight, m->x, m->x);
@@ -251,8 +257,9 @@ static void eval_kernel_path(char *path, size_t size)
 	const char *opp = getenv("ASCEND_OPP_PATH");
 
 	check(!opp, "ASCEND_OPP_PATH is not set");
-	check(snprintf(path, size, "%s/built-in/op_impl/ai_core/tbe/kernel/ascend910b/%s.o", opp, EVAL_KERNEL) >=
-	      (int)size, "ASCEND_OPP_PATH");
+	check(snprintf(path, size, "%s/built-in/op_impl/ai_core/tbe/kernel/ascend910b/%s.o", opp,
+		       EVAL_KERNEL) >= (int)size,
+	      "ASCEND_OPP_PATH");
 }
 
 /* A handle that is used at once and then given back: what a tracer that learns names must keep up with. */

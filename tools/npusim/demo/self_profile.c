@@ -47,9 +47,12 @@ static void *run(void *arg)
 
 void self_profile_start(const char *path, int rank, int device)
 {
-	uint32_t config[11] = { 1 };	/* acsq_task */
-	struct prof_start_para para = { .channel_type = PROF_TS_TYPE, .sample_period = 20, .real_time = 1,
-					.user_data = config, .user_data_size = sizeof(config) };
+	uint32_t config[11] = { 1 }; /* acsq_task */
+	struct prof_start_para para = { .channel_type = PROF_TS_TYPE,
+					.sample_period = 20,
+					.real_time = 1,
+					.user_data = config,
+					.user_data_size = sizeof(config) };
 	char name[PATH_MAX];
 
 	snprintf(name, sizeof(name), "%s.%d", path, rank);

@@ -26,7 +26,8 @@ void step_log_open(void)
 void step_log(long step, uint64_t begin, uint64_t end)
 {
 	if (steps)
-		fprintf(steps, "step\t%ld\t%llu\t%llu\n", step, (unsigned long long)begin, (unsigned long long)end);
+		fprintf(steps, "step\t%ld\t%llu\t%llu\n", step, (unsigned long long)begin,
+			(unsigned long long)end);
 }
 
 void step_log_close(void)

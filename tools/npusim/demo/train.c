@@ -30,7 +30,8 @@ static void usage(FILE *out)
 	      "  --slow-every N    every Nth step waits for its data (default 20, 0 never)\n"
 	      "  --quiet           print only the result\n"
 	      "  --pidfile FILE    write the rank pids, one a line, when training begins\n"
-	      "  --self-profile F  every rank reads its own STARS log into F.RANK\n", out);
+	      "  --self-profile F  every rank reads its own STARS log into F.RANK\n",
+	      out);
 }
 
 static int parse(int argc, char **argv, struct options *o)

@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BOARD_MAGIC 0x3144524f4255504eull	/* "NPUBORD1" */
+#define BOARD_MAGIC 0x3144524f4255504eull /* "NPUBORD1" */
 #define DEFAULT_DRIFT_PPM 40.0
 #define LOCK_BOARD 0
 #define LOCK_SLOT(i) (1 + (i))
@@ -132,8 +132,9 @@ drvError_t board_open(struct board *b, uint32_t device)
 		return DRV_ERROR_NO_DEVICE;
 	pthread_mutex_init(&b->lock, NULL);
 	board_lock(b);
-	b->shared = ftruncate(b->fd, (off_t)size) ? MAP_FAILED :
-		    mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
+	b->shared = ftruncate(b->fd, (off_t)size)
+			    ? MAP_FAILED
+			    : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, b->fd, 0);
 	err = b->shared == MAP_FAILED ? DRV_ERROR_OUT_OF_MEMORY : take_slot(b, device);
 	board_unlock(b);
 	if (err)

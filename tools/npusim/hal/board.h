@@ -23,13 +23,13 @@
 #define COUNTER_HZ 50000000ull
 
 struct board_slot {
-	_Atomic uint32_t doorbell;	/* futex */
+	_Atomic uint32_t doorbell; /* futex */
 	_Atomic uint64_t hbm_used;
 };
 
 /* Device times at which the notify was recorded and not yet waited for. */
 struct board_notify {
-	_Atomic uint32_t owner;		/* slot + 1 */
+	_Atomic uint32_t owner; /* slot + 1 */
 	_Atomic uint32_t posted;
 	uint32_t taken;
 	_Atomic uint64_t when[BOARD_POSTS];
@@ -37,7 +37,7 @@ struct board_notify {
 
 struct board_shared {
 	uint64_t magic;
-	uint64_t counter_offset;	/* ticks at CLOCK_MONOTONIC_RAW 0 */
+	uint64_t counter_offset; /* ticks at CLOCK_MONOTONIC_RAW 0 */
 	int64_t drift_ppb;
 	struct board_slot slots[BOARD_SLOTS];
 	uint32_t channel_owner[PROF_CHANNELS];
@@ -48,7 +48,7 @@ struct board_shared {
 struct board {
 	int fd;
 	unsigned int slot;
-	pthread_mutex_t lock;		/* the file lock does not hold off our own threads */
+	pthread_mutex_t lock; /* the file lock does not hold off our own threads */
 	struct board_shared *shared;
 };
 

@@ -45,12 +45,12 @@ struct profiler;
 struct device {
 	uint32_t id;
 	struct board board;
-	bool opened;			/* has a context: the engine runs */
-	pthread_mutex_t lock;		/* everything below */
-	pthread_cond_t progress;	/* something was scheduled or done for a queue that was stuck */
+	bool opened; /* has a context: the engine runs */
+	pthread_mutex_t lock; /* everything below */
+	pthread_cond_t progress; /* something was scheduled or done for a queue that was stuck */
 	pthread_t engine;
 	bool stopping;
-	bool idle;			/* the engine sleeps until someone rings */
+	bool idle; /* the engine sleeps until someone rings */
 	uint32_t random;
 	int nsqs;
 	struct sq *sqs[SQS_MAX];

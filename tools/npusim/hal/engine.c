@@ -52,7 +52,7 @@ static void *engine(void *arg)
 	char name[16];
 	sigset_t all;
 
-	sigfillset(&all);	/* signals are the job's */
+	sigfillset(&all); /* signals are the job's */
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	snprintf(name, sizeof(name), "npusim-dev%u", d->id);
 	prctl(PR_SET_NAME, name);

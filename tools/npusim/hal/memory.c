@@ -54,8 +54,8 @@ static void discharge(uint32_t device, uint64_t size)
 
 static struct block *map_block(uint64_t size)
 {
-	struct block *b = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-			       -1, 0);
+	struct block *b = mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE,
+			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
 	return b == MAP_FAILED ? NULL : b;
 }
@@ -100,7 +100,8 @@ drvError_t halMemFree(void *pp)
 	return DRV_ERROR_NONE;
 }
 
-drvError_t halMemCreate(drv_mem_handle_t **handle, size_t size, const struct drv_mem_prop *prop, uint64_t flag)
+drvError_t halMemCreate(drv_mem_handle_t **handle, size_t size, const struct drv_mem_prop *prop,
+			uint64_t flag)
 {
 	drv_mem_handle_t *h;
 	drvError_t err;

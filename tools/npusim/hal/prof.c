@@ -14,7 +14,7 @@
 
 #define RING_BYTES (4u << 20)
 #define BATCH_NS 20000000u
-#define SPLIT_EVERY 3		/* this often a read ends inside a record */
+#define SPLIT_EVERY 3 /* this often a read ends inside a record */
 
 struct stars_event {
 	uint64_t when;
@@ -27,13 +27,13 @@ struct profiler {
 	bool active;
 	bool log_tasks;
 	uint64_t opened, next;
-	uint8_t count;		/* the record's 4-bit sequence number */
+	uint8_t count; /* the record's 4-bit sequence number */
 	size_t nevents, room;
 	struct stars_event *events;
 	/* under ring_lock */
-	uint32_t write, read;	/* offsets in the ring: nothing tells full from empty */
+	uint32_t write, read; /* offsets in the ring: nothing tells full from empty */
 	uint32_t reads;
-	bool queued;		/* for poll: once until polled */
+	bool queued; /* for poll: once until polled */
 	char ring[RING_BYTES];
 };
 
@@ -64,13 +64,17 @@ static void add_event(struct device *d, const struct task *t, uint64_t when, int
 		struct stars_event *more = realloc(p->events, room * sizeof(*more));
 
 		if (!more)
-			return;		/* the hardware would lose it too; the numbering shows nothing then */
+			return; /* the hardware would lose it too; the numbering shows nothing then */
 		p->events = more;
 		p->room = room;
 	}
-	p->events[p->nevents++] = (struct stars_event) {
-		.when = when, .stream = t->facts.stream, .task = t->facts.task, .type = t->facts.type,
-		.func = (uint8_t)func, .sq = (uint16_t)sq,
+	p->events[p->nevents++] = (struct stars_event){
+		.when = when,
+		.stream = t->facts.stream,
+		.task = t->facts.task,
+		.type = t->facts.type,
+		.func = (uint8_t)func,
+		.sq = (uint16_t)sq,
 	};
 }
 

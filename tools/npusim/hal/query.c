@@ -56,7 +56,7 @@ drvError_t drvGetDevIDs(uint32_t *ids, uint32_t len)
 
 drvError_t drvGetPlatformInfo(uint32_t *info)
 {
-	*info = 1;	/* host side */
+	*info = 1; /* host side */
 	return DRV_ERROR_NONE;
 }
 
@@ -72,7 +72,7 @@ drvError_t drvDeviceStatus(uint32_t devId, int *status)
 {
 	if (devId >= device_count())
 		return DRV_ERROR_INVALID_DEVICE;
-	*status = 1;	/* works */
+	*status = 1; /* works */
 	return DRV_ERROR_NONE;
 }
 

@@ -24,11 +24,12 @@ static int claim_event(struct device *d)
 static void release_event(struct device *d, uint32_t id)
 {
 	pthread_mutex_lock(&d->lock);
-	d->event_in_use[id / 8] &= (uint8_t)~(1 << id % 8);
+	d->event_in_use[id / 8] &= (uint8_t) ~(1 << id % 8);
 	pthread_mutex_unlock(&d->lock);
 }
 
-drvError_t halResourceIdAlloc(uint32_t devId, struct halResourceIdInputInfo *in, struct halResourceIdOutputInfo *out)
+drvError_t halResourceIdAlloc(uint32_t devId, struct halResourceIdInputInfo *in,
+			      struct halResourceIdOutputInfo *out)
 {
 	struct device *d = device_opened(devId);
 	int id = -1;

@@ -11,8 +11,8 @@
 #define LAUNCH_JITTER_NS 4000
 #define TASK_GAP_NS 250
 #define TASK_GAP_JITTER_NS 500
-#define WAKE_NS 160		/* from a record to the end of the wait for it */
-#define LINK_NS 900		/* a notify's way to another device */
+#define WAKE_NS 160 /* from a record to the end of the wait for it */
+#define LINK_NS 900 /* a notify's way to another device */
 
 static uint8_t type_of(const struct task *t)
 {
@@ -57,7 +57,8 @@ static uint64_t awaited(struct device *d, const struct task *t)
 {
 	if (type_of(t) == STARS_EVENT_WAIT)
 		return event_time(d, t);
-	return t->sqe.notify.id < BOARD_NOTIFIES ? board_notify_take(&d->board, t->sqe.notify.id) : t->facts.start;
+	return t->sqe.notify.id < BOARD_NOTIFIES ? board_notify_take(&d->board, t->sqe.notify.id)
+						 : t->facts.start;
 }
 
 static bool is_wait(const struct task *t)
@@ -151,7 +152,8 @@ static void move_bytes(const struct task *t)
 	bool dma = type_of(t) == STARS_PCIE_DMA || type_of(t) == STARS_SDMA;
 
 	if (dma && t->sqe.dma.action == STARS_DMA_COPY)
-		memcpy((void *)(uintptr_t)t->sqe.dma.dst, (const void *)(uintptr_t)t->sqe.dma.src, t->sqe.dma.len);
+		memcpy((void *)(uintptr_t)t->sqe.dma.dst, (const void *)(uintptr_t)t->sqe.dma.src,
+		       t->sqe.dma.len);
 	else if (dma && t->sqe.dma.action == STARS_DMA_FILL)
 		memset((void *)(uintptr_t)t->sqe.dma.dst, (int)(t->sqe.dma.src & 0xff), t->sqe.dma.len);
 	else if (type_of(t) == STARS_WRITE_VALUE)

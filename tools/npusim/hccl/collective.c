@@ -46,7 +46,8 @@ static void meet_all(struct call *c, enum meeting m)
 static void copy(struct call *c, void *dst, const void *src, uint64_t bytes)
 {
 	if (!c->err && bytes)
-		c->err = rtMemcpyAsyncWithoutCheckKind(dst, bytes, src, bytes, RT_MEMCPY_DEVICE_TO_DEVICE, c->stream);
+		c->err = rtMemcpyAsyncWithoutCheckKind(dst, bytes, src, bytes, RT_MEMCPY_DEVICE_TO_DEVICE,
+						       c->stream);
 }
 
 /* From or to every peer; alone, there is only the copy from one buffer to the other. */
@@ -59,7 +60,8 @@ static void copy_all(struct call *c, void *dst, const void *src, uint64_t bytes)
 	}
 }
 
-static void reduce_all(struct call *c, void *dst, const void *src, uint64_t bytes, HcclReduceOp op, HcclDataType type)
+static void reduce_all(struct call *c, void *dst, const void *src, uint64_t bytes, HcclReduceOp op,
+		       HcclDataType type)
 {
 	for (uint32_t peer = 0; peer < c->comm->nranks; peer++) {
 		if (peer != c->comm->rank && !c->err && bytes)
@@ -92,8 +94,8 @@ HcclResult HcclAllReduce(void *sendBuf, void *recvBuf, uint64_t count, HcclDataT
 	return finish(&c, "HcclAllReduce", begin, count, dataType);
 }
 
-HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDataType dataType, HcclReduceOp op,
-			     HcclComm comm, aclrtStream stream)
+HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, HcclDataType dataType,
+			     HcclReduceOp op, HcclComm comm, aclrtStream stream)
 {
 	uint64_t begin = truth_now();
 	struct call c = { .comm = comm, .stream = stream };
@@ -107,8 +109,8 @@ HcclResult HcclReduceScatter(void *sendBuf, void *recvBuf, uint64_t recvCount, H
 	return finish(&c, "HcclReduceScatter", begin, recvCount, dataType);
 }
 
-HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType, HcclComm comm,
-			 aclrtStream stream)
+HcclResult HcclAllGather(void *sendBuf, void *recvBuf, uint64_t sendCount, HcclDataType dataType,
+			 HcclComm comm, aclrtStream stream)
 {
 	uint64_t begin = truth_now();
 	struct call c = { .comm = comm, .stream = stream };

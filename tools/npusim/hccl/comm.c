@@ -129,7 +129,8 @@ HcclResult HcclCommInitRootInfo(uint32_t nRanks, const HcclRootInfo *rootInfo, u
 
 	if (!rootInfo || !comm)
 		return HCCL_E_PTR;
-	if (nRanks < 1 || nRanks > RANKS_MAX || rank >= nRanks || rendezvous_path(path, sizeof(path), rootInfo))
+	if (nRanks < 1 || nRanks > RANKS_MAX || rank >= nRanks ||
+	    rendezvous_path(path, sizeof(path), rootInfo))
 		return HCCL_E_PARA;
 	c = calloc(1, sizeof(*c));
 	if (!c)

@@ -139,7 +139,8 @@ static aclnnStatus launch_planned(const aclOpExecutor *e, const struct planned *
 	return err;
 }
 
-aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream)
+aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,
+				aclrtStream stream)
 {
 	aclnnStatus err = ACLNN_SUCCESS;
 

@@ -74,16 +74,17 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 /* The parameters are the vendor's; the simulation looks at one of them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#define PHASE_1(op, params) \
-	aclnnStatus aclnn##op##GetWorkspaceSize(params, uint64_t *workspaceSize, aclOpExecutor **executor) \
-	{ \
-		static const struct l0 *const kernels[] = { KERNELS_##op, NULL }; \
-		return plan("aclnn" #op, kernels, SIZED_BY_##op, workspaceSize, executor); \
+#define PHASE_1(op, params)                                                                                  \
+	aclnnStatus aclnn##op##GetWorkspaceSize(params, uint64_t *workspaceSize, aclOpExecutor **executor)   \
+	{                                                                                                    \
+		static const struct l0 *const kernels[] = { KERNELS_##op, NULL };                            \
+		return plan("aclnn" #op, kernels, SIZED_BY_##op, workspaceSize, executor);                   \
 	}
-#define PHASE_2(op, params) \
-	aclnnStatus aclnn##op(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor, aclrtStream stream) \
-	{ \
-		return run("aclnn" #op, workspace, workspaceSize, executor, stream); \
+#define PHASE_2(op, params)                                                                                  \
+	aclnnStatus aclnn##op(void *workspace, uint64_t workspaceSize, aclOpExecutor *executor,              \
+			      aclrtStream stream)                                                            \
+	{                                                                                                    \
+		return run("aclnn" #op, workspace, workspaceSize, executor, stream);                         \
 	}
 
 #define KERNELS_Add &add

@@ -26,9 +26,9 @@ struct array {
 	uint8_t data[];
 };
 
-aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType, const int64_t *stride,
-			   int64_t offset, aclFormat format, const int64_t *storageDims, uint64_t storageDimsNum,
-			   void *tensorData)
+aclTensor *aclCreateTensor(const int64_t *viewDims, uint64_t viewDimsNum, aclDataType dataType,
+			   const int64_t *stride, int64_t offset, aclFormat format,
+			   const int64_t *storageDims, uint64_t storageDimsNum, void *tensorData)
 {
 	aclTensor *t;
 

@@ -7,7 +7,8 @@ aclError aclrtBinaryLoadFromFileImpl(const char *path, void *options, aclrtBinHa
 	return rtsBinaryLoadFromFile(path, options, handle);
 }
 
-aclError aclrtBinaryLoadFromDataImpl(const void *data, size_t length, const void *options, aclrtBinHandle *handle)
+aclError aclrtBinaryLoadFromDataImpl(const void *data, size_t length, const void *options,
+				     aclrtBinHandle *handle)
 {
 	return rtsBinaryLoadFromData(data, length, options, handle);
 }
@@ -17,12 +18,14 @@ aclError aclrtBinaryUnLoadImpl(aclrtBinHandle handle)
 	return rtsBinaryUnload(handle);
 }
 
-aclError aclrtBinaryGetFunctionImpl(const aclrtBinHandle handle, const char *kernelName, aclrtFuncHandle *function)
+aclError aclrtBinaryGetFunctionImpl(const aclrtBinHandle handle, const char *kernelName,
+				    aclrtFuncHandle *function)
 {
 	return rtsFuncGetByName(handle, kernelName, function);
 }
 
-aclError aclrtBinaryGetFunctionByEntryImpl(aclrtBinHandle handle, uint64_t funcEntry, aclrtFuncHandle *function)
+aclError aclrtBinaryGetFunctionByEntryImpl(aclrtBinHandle handle, uint64_t funcEntry,
+					   aclrtFuncHandle *function)
 {
 	return rtsFuncGetByEntry(handle, funcEntry, function);
 }
@@ -32,8 +35,8 @@ aclError aclrtGetFunctionNameImpl(aclrtFuncHandle function, uint32_t maxLen, cha
 	return rtsFuncGetName(function, maxLen, name);
 }
 
-aclError aclrtLaunchKernelImpl(aclrtFuncHandle function, uint32_t numBlocks, const void *argsData, size_t argsSize,
-			       aclrtStream stream)
+aclError aclrtLaunchKernelImpl(aclrtFuncHandle function, uint32_t numBlocks, const void *argsData,
+			       size_t argsSize, aclrtStream stream)
 {
 	TRUTH_CALL("aclrtLaunchKernel");
 	rtArgsEx_t args = { .args = (void *)(uintptr_t)argsData, .argsSize = (uint32_t)argsSize };
@@ -41,8 +44,8 @@ aclError aclrtLaunchKernelImpl(aclrtFuncHandle function, uint32_t numBlocks, con
 	return rtLaunchKernelByFuncHandleV3(function, numBlocks, &args, stream, NULL);
 }
 
-aclError aclrtLaunchKernelV2Impl(aclrtFuncHandle function, uint32_t numBlocks, const void *argsData, size_t argsSize,
-				 aclrtLaunchKernelCfg *cfg, aclrtStream stream)
+aclError aclrtLaunchKernelV2Impl(aclrtFuncHandle function, uint32_t numBlocks, const void *argsData,
+				 size_t argsSize, aclrtLaunchKernelCfg *cfg, aclrtStream stream)
 {
 	TRUTH_CALL("aclrtLaunchKernelV2");
 	return rtsLaunchKernelWithDevArgs(function, numBlocks, stream, (rtKernelLaunchCfg_t *)cfg, argsData,
@@ -53,7 +56,8 @@ aclError aclrtLaunchKernelWithConfigImpl(aclrtFuncHandle function, uint32_t numB
 					 aclrtLaunchKernelCfg *cfg, aclrtArgsHandle args, void *reserve)
 {
 	TRUTH_CALL("aclrtLaunchKernelWithConfig");
-	return rtsLaunchKernelWithConfig(function, numBlocks, stream, (rtKernelLaunchCfg_t *)cfg, args, reserve);
+	return rtsLaunchKernelWithConfig(function, numBlocks, stream, (rtKernelLaunchCfg_t *)cfg, args,
+					 reserve);
 }
 
 aclError aclrtLaunchKernelWithHostArgsImpl(aclrtFuncHandle function, uint32_t numBlocks, aclrtStream stream,

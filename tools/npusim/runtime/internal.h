@@ -18,8 +18,8 @@ ACL_API(ACL_IMPL_PROTOTYPE)
 #pragma GCC visibility pop
 
 struct context {
-	uint32_t device;	/* the driver's number */
-	int32_t user_device;	/* after ASCEND_RT_VISIBLE_DEVICES */
+	uint32_t device; /* the driver's number */
+	int32_t user_device; /* after ASCEND_RT_VISIBLE_DEVICES */
 	struct stream *default_stream;
 };
 
@@ -30,19 +30,19 @@ struct stream {
 	pthread_mutex_t lock;
 	uint16_t next_task;
 	uint32_t flip;
-	uint64_t sent;		/* SQEs */
-	uint64_t done;		/* at least so many are */
+	uint64_t sent; /* SQEs */
+	uint64_t done; /* at least so many are */
 };
 
 struct event {
 	uint32_t device, id, flag;
-	struct stream *stream;	/* of the last record */
+	struct stream *stream; /* of the last record */
 	uint32_t sequence;
-	uint64_t position;	/* `sent` of that stream after the record */
+	uint64_t position; /* `sent` of that stream after the record */
 	uint16_t task;
 	bool stamped;
 	uint64_t syscnt;
-	struct event *next;	/* awaits its CQE */
+	struct event *next; /* awaits its CQE */
 };
 
 struct kernel {
@@ -63,7 +63,8 @@ rtError_t streams_synchronize(const struct context *ctx, int32_t timeout);
 rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position, uint16_t *task);
 rtError_t stream_wait(struct stream *s, uint64_t position, int32_t timeout);
 
-rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size, rtStream_t stream);
+rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size,
+		 rtStream_t stream);
 
 /* NULL if nothing is registered under it. */
 const struct kernel *kernel_by_stub(const void *stub);

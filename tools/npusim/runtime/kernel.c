@@ -220,8 +220,8 @@ static struct stub *new_stub(const void *function, const char *name, const struc
 	return s;
 }
 
-rtError_t rtFunctionRegister(void *binHandle, const void *stubFunc, const char *stubName, const void *kernelInfoExt,
-			     uint32_t funcMode)
+rtError_t rtFunctionRegister(void *binHandle, const void *stubFunc, const char *stubName,
+			     const void *kernelInfoExt, uint32_t funcMode)
 {
 	struct kernel *k;
 	struct stub *s;

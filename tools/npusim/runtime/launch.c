@@ -2,7 +2,8 @@
 /* The many ways to launch a kernel end in one SQE. */
 #include "internal.h"
 
-rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size, rtStream_t stream)
+rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size,
+		 rtStream_t stream)
 {
 	struct stream *s = stream_of(stream);
 	struct stars_sqe sqe = { .type = STARS_AICORE };
@@ -20,8 +21,8 @@ rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint
 	return stream_send(s, &sqe, NULL, NULL);
 }
 
-rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize, rtSmDesc_t *smDesc,
-			 rtStream_t stream)
+rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize,
+			 rtSmDesc_t *smDesc, rtStream_t stream)
 {
 	TRUTH_CALL("rtKernelLaunch");
 
@@ -29,8 +30,8 @@ rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, u
 	return launch(kernel_by_stub(stubFunc), numBlocks, args, argsSize, stream);
 }
 
-rtError_t rtKernelLaunchWithFlag(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc,
-				 rtStream_t stream, uint32_t flags)
+rtError_t rtKernelLaunchWithFlag(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo,
+				 rtSmDesc_t *smDesc, rtStream_t stream, uint32_t flags)
 {
 	TRUTH_CALL("rtKernelLaunchWithFlag");
 
@@ -41,8 +42,9 @@ rtError_t rtKernelLaunchWithFlag(const void *stubFunc, uint32_t numBlocks, rtArg
 	return launch(kernel_by_stub(stubFunc), numBlocks, argsInfo->args, argsInfo->argsSize, stream);
 }
 
-rtError_t rtKernelLaunchWithFlagV2(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc,
-				   rtStream_t stream, uint32_t flags, const rtTaskCfgInfo_t *cfgInfo)
+rtError_t rtKernelLaunchWithFlagV2(const void *stubFunc, uint32_t numBlocks, rtArgsEx_t *argsInfo,
+				   rtSmDesc_t *smDesc, rtStream_t stream, uint32_t flags,
+				   const rtTaskCfgInfo_t *cfgInfo)
 {
 	TRUTH_CALL("rtKernelLaunchWithFlagV2");
 
@@ -54,8 +56,9 @@ rtError_t rtKernelLaunchWithFlagV2(const void *stubFunc, uint32_t numBlocks, rtA
 	return launch(kernel_by_stub(stubFunc), numBlocks, argsInfo->args, argsInfo->argsSize, stream);
 }
 
-rtError_t rtKernelLaunchWithHandleV2(void *hdl, const uint64_t tilingKey, uint32_t numBlocks, rtArgsEx_t *argsInfo,
-				     rtSmDesc_t *smDesc, rtStream_t stream, const rtTaskCfgInfo_t *cfgInfo)
+rtError_t rtKernelLaunchWithHandleV2(void *hdl, const uint64_t tilingKey, uint32_t numBlocks,
+				     rtArgsEx_t *argsInfo, rtSmDesc_t *smDesc, rtStream_t stream,
+				     const rtTaskCfgInfo_t *cfgInfo)
 {
 	TRUTH_CALL("rtKernelLaunchWithHandleV2");
 
@@ -78,7 +81,8 @@ rtError_t rtLaunchKernelByFuncHandleV3(rtFuncHandle function, uint32_t numBlocks
 }
 
 rtError_t rtsLaunchKernelWithDevArgs(rtFuncHandle function, uint32_t numBlocks, rtStream_t stream,
-				     rtKernelLaunchCfg_t *cfg, const void *args, uint32_t argsSize, void *reserve)
+				     rtKernelLaunchCfg_t *cfg, const void *args, uint32_t argsSize,
+				     void *reserve)
 {
 	TRUTH_CALL("rtsLaunchKernelWithDevArgs");
 

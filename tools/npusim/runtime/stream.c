@@ -27,8 +27,10 @@ static drvError_t allocate_queue(struct stream *s)
 {
 	struct halResourceIdInputInfo id_in = { .type = DRV_STREAM_ID };
 	struct halResourceIdOutputInfo id_out;
-	struct halSqCqInputInfo in = { .sqeSize = sizeof(struct stars_sqe), .cqeSize = sizeof(struct stars_cqe),
-				       .sqeDepth = SQ_DEPTH, .cqeDepth = SQ_DEPTH };
+	struct halSqCqInputInfo in = { .sqeSize = sizeof(struct stars_sqe),
+				       .cqeSize = sizeof(struct stars_cqe),
+				       .sqeDepth = SQ_DEPTH,
+				       .cqeDepth = SQ_DEPTH };
 	struct halSqCqOutputInfo out;
 	drvError_t err = halResourceIdAlloc(s->device, &id_in, &id_out);
 
@@ -140,7 +142,9 @@ static rtError_t wait_for_room(struct stream *s, uint32_t want)
 /* Called with the stream locked. */
 static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 {
-	struct halTaskSendInfo info = { .sqId = s->sq, .timeout = -1, .sqe_addr = (uint8_t *)sqe, .sqe_num = 1 };
+	struct halTaskSendInfo info = {
+		.sqId = s->sq, .timeout = -1, .sqe_addr = (uint8_t *)sqe, .sqe_num = 1
+	};
 	rtError_t err = wait_for_room(s, 1);
 
 	if (err)
@@ -156,7 +160,8 @@ static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 /* The first task of a new round of ids tells the device so. */
 static rtError_t send_flip(struct stream *s)
 {
-	struct stars_sqe flip = { .type = STARS_PLACE_HOLDER, .holder = { .kind = STARS_FLIP, .flip = ++s->flip } };
+	struct stars_sqe flip = { .type = STARS_PLACE_HOLDER,
+				  .holder = { .kind = STARS_FLIP, .flip = ++s->flip } };
 
 	return send_locked(s, &flip);
 }

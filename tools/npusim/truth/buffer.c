@@ -237,7 +237,7 @@ static void *writer(void *arg)
 	char *spare = arg;
 	sigset_t all;
 
-	sigfillset(&all);	/* signals are the job's */
+	sigfillset(&all); /* signals are the job's */
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	prctl(PR_SET_NAME, "npusim-truth");
 	pthread_mutex_lock(&truth.lock);

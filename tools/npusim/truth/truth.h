@@ -17,7 +17,7 @@ struct truth_task {
 	uint16_t stream;
 	uint16_t task;
 	uint32_t flip;
-	uint8_t type;		/* SQE type */
+	uint8_t type; /* SQE type */
 	uint64_t launch;
 	uint64_t submit, start, end;
 };
@@ -34,7 +34,7 @@ void truth_device(uint32_t device, uint64_t hz, uint64_t offset, double drift_pp
  */
 const char *truth_enter(const char *api);
 void truth_leave(const char **api);
-#define TRUTH_CALL(name) \
+#define TRUTH_CALL(name)                                                                                     \
 	__attribute__((cleanup(truth_leave), unused)) const char *truth_call_ = truth_enter(name)
 
 /* What the next submissions of this thread are for; the strings must live until the call is left. */
