@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, ROOT, USAGE, Case, build_library, environment, main, need_job,
                      need_root, test)
@@ -72,10 +73,13 @@ def install(case: Case) -> None:
     text = case.npuscope("doctor", program=program).expect(DONE).out
     assert re.search(r"^\s+helper library\s+yes", text, re.M), text
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
-    case.path("commands").write_text("load libacl_rt.so\ncall aclInit 7\nquit 0\n")
-    with open(case.path("commands"), "rb") as commands:
-        run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
-                          env=environment(libs=[library.parent]), stdin=commands, wait=False)
+    run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
+                      env=environment(libs=[library.parent]), stdin=subprocess.PIPE, wait=False)
+    run.tell("load libacl_rt.so")
+    run.tell("call aclInit 7")
+    run.wait_for("^called aclInit 7")
+    time.sleep(1.5)  # until npuscope has looked at its mappings
+    run.tell("quit 0")
     session = run.result().session
     assert len(session.of(API)) == 7
     maps = session.json["processes"][0]["maps"]
