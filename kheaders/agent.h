@@ -10,6 +10,8 @@
 #ifndef NPS_AGENT_H
 #define NPS_AGENT_H
 
+#include <linux/types.h>
+
 #define NPS_AGENT_NAME "npuscope-agent"
 #define NPS_AGENT_MAGIC 0x544741534e50554eULL /* "NUPNSAGT" */
 #define NPS_AGENT_VERSION 1

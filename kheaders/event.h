@@ -5,10 +5,12 @@
  *
  * One call is one record, written when the call returns. Times are
  * CLOCK_MONOTONIC nanoseconds. Identifiers are those of the initial pid namespace.
- * Included from BPF and from user space: the includer provides __u8..__u64.
+ * Included from BPF and from user space.
  */
 #ifndef NPS_EVENT_H
 #define NPS_EVENT_H
+
+#include <linux/types.h>
 
 enum nps_kind {
 	NPS_EV_NONE = 0,

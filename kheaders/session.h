@@ -9,6 +9,8 @@
 #ifndef NPS_SESSION_H
 #define NPS_SESSION_H
 
+#include <linux/types.h>
+
 #define NPS_SESSION_VERSION 1
 #define NPS_CHUNK_MAGIC 0x4b43504eU /* "NPCK" */
 #define NPS_CHUNK_MAX (4U << 20) /* no payload is larger */

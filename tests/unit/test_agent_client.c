@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The collector's end of the helper's memory. This program plays the helper: what it puts into
+ * the ring, true or hostile, must come out as whole records or be refused.
+ */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "agent_client.h"
+
+#define SIZE (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
+
+static char dir[64];
+static struct nps_session session;
+static struct nps_agent_control *ctl;
+static char *ring;
+static int memfd;
+
+static void make_memory(unsigned int seals, off_t size)
+{
+	void *m;
+
+	memfd = memfd_create(NPS_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	assert_true(memfd >= 0);
+	assert_int_equal(ftruncate(memfd, size), 0);
+	/* executable or not does not matter: the collector looks for the name */
+	m = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	assert_true(m != MAP_FAILED);
+	if (seals)
+		assert_int_equal(fcntl(memfd, F_ADD_SEALS, seals), 0);
+	ctl = m;
+	ring = (char *)m + NPS_AGENT_CONTROL_SIZE;
+}
+
+static void announce(void)
+{
+	ctl->version = NPS_AGENT_VERSION;
+	ctl->ring_size = NPS_AGENT_RING_SIZE;
+	ctl->magic = NPS_AGENT_MAGIC;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
+	if (!mkdtemp(dir) || nps_session__create(dir, &session))
+		return -1;
+	make_memory(F_SEAL_SHRINK, SIZE);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	char cmd[96];
+
+	(void)state;
+	munmap(ctl, SIZE);
+	close(memfd);
+	nps_session__close(&session);
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
+	return system(cmd);
+}
+
+static int open_client(struct nps_agent_client **a)
+{
+	struct nps_maps maps;
+	char why[128] = "";
+	int err;
+
+	assert_int_equal(nps_maps__read(getpid(), &maps), 0);
+	err = nps_agent_client__open(getpid(), &maps, &session, a, why, sizeof(why));
+	nps_maps__free(&maps);
+	if (err)
+		assert_true(why[0] != '\0');
+	return err;
+}
+
+/* Opening a mapping through map_files needs privileges that not every tester has. */
+static struct nps_agent_client *start(void)
+{
+	struct nps_agent_client *a = NULL;
+	int err;
+
+	announce();
+	err = open_client(&a);
+	if (err == -EPERM || err == -EACCES || err == -ENOENT)
+		skip();
+	assert_int_equal(err, 0);
+	nps_agent_client__start(a);
+	assert_int_equal(ctl->command, NPS_AGENT_RUN);
+	return a;
+}
+
+static void put(uint32_t type, uint32_t device, const void *data, uint32_t len)
+{
+	struct nps_agent_block b = { .type = type, .len = len, .device = device, .channel = 50 };
+	uint32_t at = ctl->head & (NPS_AGENT_RING_SIZE - 1);
+
+	memcpy(ring + at, &b, sizeof(b));
+	memcpy(ring + at + sizeof(b), data, len);
+	ctl->head += sizeof(b) + ((len + 7) & ~7U);
+}
+
+static size_t slice(struct nps_agent_client *a, unsigned int device, char *buf, size_t size)
+{
+	char path[PATH_MAX + 256];
+	size_t n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%s/device_%u/data/stars_soc.data.%u.slice_0", session.path,
+		 nps_agent_client__prof_dir(a), device, device);
+	f = fopen(path, "r");
+	if (f) {
+		n = fread(buf, 1, size, f);
+		fclose(f);
+	}
+	return n;
+}
+
+static void split_records_come_out_whole(void **state)
+{
+	struct nps_agent_client *a = start();
+	char records[320], got[512];
+
+	(void)state;
+	for (int i = 0; i < 320; i++)
+		records[i] = (char)(i * 7);
+	put(NPS_AGENT_B_DATA, 3, records, 100); /* a record and a half */
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(slice(a, 3, got, sizeof(got)), 64);
+	put(NPS_AGENT_B_DATA, 3, records + 100, 1);
+	put(NPS_AGENT_B_DATA, 3, records + 101, 219);
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(slice(a, 3, got, sizeof(got)), 320);
+	assert_memory_equal(got, records, 320);
+	assert_int_equal(ctl->tail, ctl->head);
+	assert_true(nps_agent_client__delivered(a));
+	nps_agent_client__free(a);
+	assert_int_equal(ctl->owner, 0);
+}
+
+static void ring_wraps(void **state)
+{
+	struct nps_agent_client *a;
+	struct nps_agent_block skip_block = { .type = NPS_AGENT_B_SKIP };
+	char record[64] = "after the end", got[256];
+
+	(void)state;
+	/* 40 bytes before the end: a skip block, then on at the start */
+	ctl->head = NPS_AGENT_RING_SIZE - 40;
+	a = start();
+	skip_block.len = 40 - sizeof(skip_block);
+	memcpy(ring + NPS_AGENT_RING_SIZE - 40, &skip_block, sizeof(skip_block));
+	ctl->head += 40;
+	put(NPS_AGENT_B_DATA, 0, record, 64);
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(slice(a, 0, got, sizeof(got)), 64);
+	assert_string_equal(got, "after the end");
+	nps_agent_client__free(a);
+}
+
+static void end_too_short_for_a_block(void **state)
+{
+	struct nps_agent_client *a;
+	char record[64] = "x", got[256];
+
+	(void)state;
+	ctl->head = NPS_AGENT_RING_SIZE - 8;
+	a = start();
+	ctl->head += 8;
+	put(NPS_AGENT_B_DATA, 0, record, 64);
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(slice(a, 0, got, sizeof(got)), 64);
+	nps_agent_client__free(a);
+}
+
+static void hostile_numbers(void **state)
+{
+	static const struct nps_agent_block bad[] = {
+		{ .type = NPS_AGENT_B_DATA, .len = 0xffffffff },
+		{ .type = NPS_AGENT_B_DATA, .len = NPS_AGENT_RING_SIZE },
+		{ .type = NPS_AGENT_B_DATA, .len = 1000 }, /* more than head - tail */
+		{ .type = NPS_AGENT_B_DATA, .len = 16, .device = NPS_AGENT_MAX_DEVICES },
+		{ .type = 77, .len = 16 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		struct nps_agent_client *a;
+
+		ctl->head = 0;
+		ctl->owner = 0;
+		ctl->command = ctl->state = 0;
+		a = start();
+		memcpy(ring, &bad[i], sizeof(bad[i]));
+		ctl->head = 64;
+		assert_int_equal(nps_agent_client__drain(a), -EPROTO);
+		assert_int_equal(nps_agent_client__drain(a), 0); /* given up, quietly */
+		assert_true(nps_agent_client__idle(a));
+		nps_agent_client__free(a);
+	}
+}
+
+static void head_that_runs_away(void **state)
+{
+	struct nps_agent_client *a = start();
+
+	(void)state;
+	ctl->head = 1ULL << 60;
+	assert_int_equal(nps_agent_client__drain(a), -EPROTO);
+	nps_agent_client__free(a);
+}
+
+static void clocks_are_stamped_by_us(void **state)
+{
+	struct nps_agent_client *a = start();
+	struct nps_device_clock c = { .device = 63,
+				      .pid = 1,
+				      .raw_before = 10,
+				      .raw_after = 20,
+				      .counter = 30 },
+				got;
+	char path[PATH_MAX + 16];
+	FILE *f;
+
+	(void)state;
+	put(NPS_AGENT_B_CLOCK, 2, &c, sizeof(c));
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	snprintf(path, sizeof(path), "%s/clocks.nps", session.path);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	assert_int_equal(fseek(f, sizeof(struct nps_chunk), SEEK_SET), 0);
+	assert_int_equal(fread(&got, sizeof(got), 1, f), 1);
+	fclose(f);
+	assert_int_equal(got.device, 2);
+	assert_int_equal(got.pid, getpid());
+	assert_int_equal(got.counter, 30);
+	nps_agent_client__free(a);
+}
+
+static void memory_that_can_shrink_is_refused(void **state)
+{
+	struct nps_agent_client *a = NULL;
+	int err;
+
+	(void)state;
+	munmap(ctl, SIZE);
+	close(memfd);
+	make_memory(0, SIZE);
+	announce();
+	err = open_client(&a);
+	if (err == -EPERM || err == -EACCES || err == -ENOENT)
+		skip();
+	assert_int_equal(err, -EPROTO);
+}
+
+static void wrong_version_and_busy(void **state)
+{
+	struct nps_agent_client *a = start(), *second = NULL;
+
+	(void)state;
+	ctl->owner = 1; /* init is alive: somebody else's */
+	assert_int_equal(open_client(&second), -EBUSY);
+	ctl->owner = 0;
+	ctl->version = NPS_AGENT_VERSION + 1;
+	assert_int_equal(open_client(&second), -EPROTO);
+	nps_agent_client__free(a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(split_records_come_out_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(ring_wraps, setup, teardown),
+		cmocka_unit_test_setup_teardown(end_too_short_for_a_block, setup, teardown),
+		cmocka_unit_test_setup_teardown(hostile_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
+		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
+		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
