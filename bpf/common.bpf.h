@@ -85,7 +85,6 @@ static __always_inline struct nps_event *event_reserve(void *ring, __u8 kind)
 		count(NPS_COUNTER_LOST + kind);
 		return NULL;
 	}
-	count(NPS_COUNTER_SENT + kind);
 	e->kind = kind;
 	e->flags = 0;
 	return e;

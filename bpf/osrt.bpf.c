@@ -70,8 +70,10 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT))
 		return 0;
 	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!s)
+	if (!s) {
+		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
 		return 0;
+	}
 	s->nr = nr;
 	if (read_args(regs, s->args))
 		count(NPS_COUNTER_FAULT);

@@ -155,7 +155,6 @@ static __always_inline __u64 intern(struct thread_state *st, __u32 pid, __u64 pt
 		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return id;
 	}
-	count(NPS_COUNTER_SENT + NPS_KIND_STRING);
 	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
 	return id;
 }
@@ -251,9 +250,12 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid))
 		return 1;
+	count(NPS_COUNTER_HITS);
 	st = thread_state();
-	if (!st)
+	if (!st) {
+		count(NPS_COUNTER_LOST + NPS_EV_API);
 		return 1;
+	}
 	sp = PT_REGS_SP(ctx);
 	drop_dead_calls(st, sp, probe);
 	if ((spec_of(probe)->flags & NPS_P_FOLD) && st->depth)
@@ -268,7 +270,6 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->sp = sp;
 	read_entry_slots(ctx, st, pid, spec_of(probe), c->args, &c->flags);
 	st->depth++;
-	count(NPS_COUNTER_HITS);
 	c->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -355,6 +356,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct thread_state *st;
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
+	__u32 passed = 0;
 
 	if (!target_flags(pid_tgid >> 32))
 		return 0;
@@ -368,8 +370,12 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 		if (top >= NPS_MAX_DEPTH)
 			return 0; /* entered before we attached, or folded */
 		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
-		if (c->probe != probe || c->sp != sp)
+		if (c->probe != probe || c->sp != sp) {
+			passed++;
 			continue;
+		}
+		if (passed)
+			count(NPS_COUNTER_FRAMES); /* calls inside it that never returned */
 		if (probe == NPS_PROBE_SQ_TASK_SEND)
 			send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 		else
@@ -419,11 +425,13 @@ int call_mark(struct pt_regs *ctx)
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
 		return 0;
-	st = thread_state();
-	if (!st)
-		return 0;
-	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), args, &flags);
 	count(NPS_COUNTER_HITS);
+	st = thread_state();
+	if (!st) {
+		count(NPS_COUNTER_LOST + NPS_EV_MARK);
+		return 0;
+	}
+	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), args, &flags);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)

@@ -25,7 +25,7 @@ struct {
 	__type(value, struct sched_state);
 } scheds SEC(".maps");
 
-/* Threads whose name was sent; the first four bytes of the name catch a change. */
+/* Threads whose name was sent, with a digest of it that catches a change. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, NPS_MAX_THREADS);
@@ -37,9 +37,10 @@ static __always_inline __u32 task_state(struct task_struct *t)
 {
 	struct task_struct___before_5_14 *old = (void *)t;
 
+	/* the low byte: above it are flags, not states */
 	if (bpf_core_field_exists(t->__state))
-		return BPF_CORE_READ(t, __state);
-	return BPF_CORE_READ(old, state);
+		return BPF_CORE_READ(t, __state) & 0xff;
+	return BPF_CORE_READ(old, state) & 0xff;
 }
 
 /* Sends the name of a thread when it is new or has changed. */
@@ -61,7 +62,6 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return;
 	}
-	count(NPS_COUNTER_SENT + NPS_KIND_STRING);
 	__builtin_memset(s, 0, sizeof(*s));
 	s->kind = NPS_STR_COMM;
 	s->pid = pid;
@@ -121,6 +121,7 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct task_struct *prev = (struct task_struct *)ctx->args[1];
 	struct task_struct *next = (struct task_struct *)ctx->args[2];
+	bool preempted = ctx->args[0];
 	__u64 now;
 	__u32 prev_pid, next_pid, prev_tid, next_tid;
 	bool out, in;
@@ -137,7 +138,9 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	prev_tid = BPF_CORE_READ(prev, pid);
 	next_tid = BPF_CORE_READ(next, pid);
 	if (out) {
-		left_cpu(prev, prev_tid, prev_pid, next_tid, task_state(prev), now);
+		left_cpu(prev, prev_tid, prev_pid, next_tid,
+			 /* it can be preempted on its way to sleep, and is runnable all the same */
+			 preempted ? 0 : task_state(prev), now);
 		send_comm(prev, prev_tid, prev_pid);
 		if (next_tid)
 			send_comm(next, next_tid, next_pid);
@@ -170,7 +173,8 @@ static __always_inline int woken(struct task_struct *t)
 	return 0;
 }
 
-SEC("raw_tp/sched_wakeup")
+/* Not sched_wakeup: that can run on the CPU of the woken, where `current` is anybody. */
+SEC("raw_tp/sched_waking")
 int sched_woken(struct bpf_raw_tracepoint_args *ctx)
 {
 	return woken((struct task_struct *)ctx->args[0]);
@@ -208,7 +212,10 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 	/* A new thread is covered by its process. */
 	if (!(flags & NPS_TARGET_FOLLOW) || child_pid == pid)
 		return 0;
-	bpf_map_update_elem(&targets, &child_pid, &flags, BPF_ANY);
+	if (bpf_map_update_elem(&targets, &child_pid, &flags, BPF_ANY)) {
+		count(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
+		return 0;
+	}
 	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child_pid);
 	return 0;
 }

@@ -18,6 +18,7 @@
 #define NPS_AGENT_CONTROL_SIZE 4096U
 #define NPS_AGENT_RING_SIZE (32U << 20) /* bytes, a power of two */
 #define NPS_AGENT_MAX_DEVICES 64
+#define NPS_AGENT_RECORD 64 /* bytes of a record of the task log */
 
 enum nps_agent_command { NPS_AGENT_IDLE = 0, NPS_AGENT_RUN = 1 };
 
@@ -65,7 +66,7 @@ struct nps_agent_block {
 	__u32 len; /* bytes of payload, the padding to 8 not counted */
 	__u16 device;
 	__u16 channel;
-	__u32 pad;
+	__u32 phase; /* DATA: position of the first byte in its record, to find records again after a loss */
 	/* payload: bytes of the channel as read, or struct nps_device_clock[] */
 };
 

@@ -14,16 +14,15 @@
 #define NPS_TARGET_FOLLOW 0x2 /* children become targets too */
 #define NPS_TARGET_OSRT 0x4 /* system calls and scheduling as well */
 
-/* Per-CPU counters: a base plus the event kind; strings count as kind 7. */
+/* Per-CPU counters: losses are a base plus the event kind; strings count as kind 7. */
 #define NPS_KIND_STRING 7
 enum nps_counter {
 	NPS_COUNTER_LOST = 0, /* no room in the ring */
-	NPS_COUNTER_SENT = 8,
-	NPS_COUNTER_FRAMES = 16, /* a return without its entry, or nested too deep */
-	NPS_COUNTER_SQE_CUT = 17, /* SQEs beyond NPS_MAX_SQE in one call */
-	NPS_COUNTER_FAULT = 18, /* job memory could not be read */
-	NPS_COUNTER_HITS = 19, /* uprobe programs run for a watched process */
-	NPS_COUNTER_MAX = 20,
+	NPS_COUNTER_FRAMES = 8, /* a return without its entry, or nested too deep */
+	NPS_COUNTER_SQE_CUT = 9, /* SQEs beyond NPS_MAX_SQE in one call */
+	NPS_COUNTER_FAULT = 10, /* job memory could not be read */
+	NPS_COUNTER_HITS = 11, /* uprobe programs run for a watched process */
+	NPS_COUNTER_MAX = 12,
 };
 
 #endif

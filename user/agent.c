@@ -15,9 +15,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +34,7 @@
 #define SILENCE_NS 5000000000ULL /* of the collector, before we let go */
 #define READ_BYTES (256U << 10)
 #define CLOCK_SAMPLES 8
+#define EXIT_MS 200 /* at most, of the job's exit */
 
 /* Driver facts: channel, types and codes of the profiling API of libascend_hal. */
 #define CHANNEL_STARS_SOC_LOG 50
@@ -84,10 +87,10 @@ static struct driver {
 
 static struct nps_agent_control *ctl;
 static char *ring;
-static int memfd = -1;
 static char buffer[READ_BYTES];
 static struct channel_list channels;
 static uint32_t clock_served;
+static uint32_t exiting;
 
 static uint64_t now(clockid_t clock)
 {
@@ -114,7 +117,7 @@ static uint64_t room(uint64_t head)
 	return NPS_AGENT_RING_SIZE - (head - __atomic_load_n(&ctl->tail, __ATOMIC_ACQUIRE));
 }
 
-static bool put_block(uint32_t type, uint32_t device, const void *payload, uint32_t len)
+static bool put_block(uint32_t type, uint32_t device, uint32_t phase, const void *payload, uint32_t len)
 {
 	uint32_t need = sizeof(struct nps_agent_block) + ((len + 7) & ~7U);
 	uint64_t head = ctl->head;
@@ -135,7 +138,7 @@ static bool put_block(uint32_t type, uint32_t device, const void *payload, uint3
 	}
 	b = (struct nps_agent_block *)(ring + at);
 	*b = (struct nps_agent_block){
-		.type = type, .len = len, .device = device, .channel = CHANNEL_STARS_SOC_LOG
+		.type = type, .len = len, .device = device, .channel = CHANNEL_STARS_SOC_LOG, .phase = phase
 	};
 	memcpy(b + 1, payload, len);
 	__atomic_store_n(&ctl->head, head + need, __ATOMIC_RELEASE);
@@ -143,6 +146,22 @@ static bool put_block(uint32_t type, uint32_t device, const void *payload, uint3
 }
 
 /* ---- driver ---------------------------------------------------------------- */
+
+/*
+ * The job exits while the channel is open: hand over what the driver still holds, and be out of its
+ * code before its own destructors run. Bounded, whatever the driver does.
+ */
+static void let_go(void)
+{
+	const struct timespec turn = { .tv_nsec = 1000000 };
+
+	store32(&exiting, 1);
+	for (int i = 0; i < EXIT_MS && load32(&ctl->state) != NPS_AGENT_IDLE; i++) {
+		__atomic_fetch_add(&ctl->wake, 1, __ATOMIC_RELEASE);
+		syscall(SYS_futex, &ctl->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+		nanosleep(&turn, NULL);
+	}
+}
 
 static bool find_driver(void)
 {
@@ -178,6 +197,8 @@ static bool find_driver(void)
 		dlclose(hal);
 		return false;
 	}
+	/* Registered after the driver's own handlers, so it runs before them. */
+	atexit(let_go);
 	return true;
 }
 
@@ -266,8 +287,10 @@ static void read_channel(unsigned device)
 	int n;
 
 	while ((n = drv.read(device, CHANNEL_STARS_SOC_LOG, buffer, sizeof(buffer))) > 0) {
+		uint32_t phase = d->bytes % NPS_AGENT_RECORD;
+
 		d->bytes += n;
-		if (!put_block(NPS_AGENT_B_DATA, device, buffer, n))
+		if (!put_block(NPS_AGENT_B_DATA, device, phase, buffer, n))
 			__atomic_fetch_add(&ctl->lost, n, __ATOMIC_RELAXED);
 	}
 }
@@ -301,7 +324,7 @@ static void sample_clock(unsigned device)
 		c[n].raw_after = now(CLOCK_MONOTONIC_RAW);
 		c[n++].counter = (uint64_t)counter;
 	}
-	if (n && !put_block(NPS_AGENT_B_CLOCK, device, c, n * sizeof(*c)))
+	if (n && !put_block(NPS_AGENT_B_CLOCK, device, 0, c, n * sizeof(*c)))
 		__atomic_fetch_add(&ctl->lost, n * sizeof(*c), __ATOMIC_RELAXED);
 }
 
@@ -337,7 +360,7 @@ static void run(void)
 	uint32_t beat = load32(&ctl->heartbeat);
 
 	store32(&ctl->state, NPS_AGENT_RUN);
-	while (load32(&ctl->command) == NPS_AGENT_RUN) {
+	while (load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting)) {
 		uint32_t seen = load32(&ctl->wake);
 		uint64_t t = now(CLOCK_MONOTONIC);
 
@@ -371,7 +394,7 @@ static void *agent_main(void *arg)
 	for (;;) {
 		uint32_t seen = load32(&ctl->wake);
 
-		if (load32(&ctl->command) == NPS_AGENT_RUN)
+		if (load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting))
 			run();
 		else
 			wait_for_wake(seen, NULL);
@@ -379,27 +402,47 @@ static void *agent_main(void *arg)
 	return NULL;
 }
 
-/* A forked child has neither our thread nor our memory (MADV_DONTFORK); exec gives it its own. */
-static void in_child(void)
+/*
+ * A process that cannot become an NPU job is left exactly as it was: a thread more would change what
+ * it may do (unshare, setns). Python loads CANN later, everything else is linked with it.
+ */
+static bool may_use_npu(void)
 {
-	close(memfd);
-	memfd = -1;
+	static const char *const libraries[] = { "libascendcl.so", "libacl_rt.so", "libascend_hal.so" };
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
+		void *lib = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+
+		if (lib) {
+			dlclose(lib);
+			return true;
+		}
+	}
+	return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
 }
 
+/* No descriptor is kept: the job may close or reuse any number. A forked child has neither our
+ * thread nor our memory (MADV_DONTFORK); exec gives it its own. */
 static bool create_memory(void)
 {
 	size_t size = NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE;
-	void *m;
+	struct rlimit limit;
+	void *m = MAP_FAILED;
+	int fd;
 
 	_Static_assert(sizeof(struct nps_agent_control) <= NPS_AGENT_CONTROL_SIZE, "control page");
-	memfd = memfd_create(NPS_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (memfd < 0 || ftruncate(memfd, size))
+	/* Beyond the limit ftruncate would kill the job with SIGXFSZ. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < size)
 		return false;
-	m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, memfd, 0);
+	fd = memfd_create(NPS_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0)
+		return false;
+	if (!ftruncate(fd, size) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
 	if (m == MAP_FAILED)
 		return false;
 	madvise(m, size, MADV_DONTFORK);
-	fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	ctl = m;
 	ring = (char *)m + NPS_AGENT_CONTROL_SIZE;
 	ctl->version = NPS_AGENT_VERSION;
@@ -416,9 +459,8 @@ __attribute__((constructor)) static void agent_start(void)
 	pthread_t thread;
 
 	/* Whatever fails here, the job goes on as if we were not there. */
-	if (!create_memory())
+	if (!may_use_npu() || !create_memory())
 		goto out;
-	pthread_atfork(NULL, NULL, in_child);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attr);

@@ -19,7 +19,6 @@
 #include "process.h"
 
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
-#define RECORD_BYTES 64 /* of the task log: slices are cut between records */
 #define SLICE_BYTES (2U << 20)
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 
@@ -28,7 +27,7 @@ struct device_file {
 	unsigned slice;
 	uint32_t size; /* of the slice */
 	uint32_t held; /* bytes of a record whose end is still to come */
-	char rest[RECORD_BYTES];
+	char rest[NPS_AGENT_RECORD];
 };
 
 struct nps_agent_client {
@@ -37,7 +36,7 @@ struct nps_agent_client {
 	struct nps_agent_control *ctl;
 	const char *ring;
 	uint64_t tail, lost_before, bytes;
-	bool broken, started, delivered;
+	bool broken, started, stopped, interrupted, delivered;
 	char prof_dir[96];
 	struct device_file *files[NPS_AGENT_MAX_DEVICES];
 };
@@ -64,7 +63,7 @@ static bool take_over(struct nps_agent_client *a)
 {
 	struct nps_agent_control *ctl = a->ctl;
 	uint32_t owner = __atomic_load_n(&ctl->owner, __ATOMIC_ACQUIRE);
-	bool alive = owner && nps_pid_exists((pid_t)owner) && owner != (uint32_t)getpid();
+	bool alive = owner && owner != (uint32_t)getpid() && nps_pid_is_kin((pid_t)owner);
 
 	if (alive || !__atomic_compare_exchange_n(&ctl->owner, &owner, (uint32_t)getpid(), false,
 						  __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -165,8 +164,11 @@ void nps_agent_client__free(struct nps_agent_client *a)
 		finish_slice(a, i);
 		free(a->files[i]);
 	}
-	if (a->started)
+	if (a->ctl->owner == (uint32_t)getpid()) {
+		/* The ring's pages are charged to the job. */
+		madvise((void *)a->ring, NPS_AGENT_RING_SIZE, MADV_REMOVE);
 		__atomic_store_n(&a->ctl->owner, 0, __ATOMIC_RELEASE);
+	}
 	munmap(a->ctl, MAP_BYTES);
 	free(a);
 }
@@ -191,12 +193,20 @@ void nps_agent_client__poke(struct nps_agent_client *a)
 
 void nps_agent_client__tick(struct nps_agent_client *a)
 {
+	/* We were silent for too long and it let go: take it up again, and say so. */
+	if (a->started && !a->stopped &&
+	    __atomic_load_n(&a->ctl->command, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE) {
+		a->interrupted = true;
+		__atomic_store_n(&a->ctl->command, NPS_AGENT_RUN, __ATOMIC_RELEASE);
+		wake(a);
+	}
 	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
 }
 
 void nps_agent_client__stop(struct nps_agent_client *a)
 {
+	a->stopped = true;
 	__atomic_store_n(&a->ctl->command, NPS_AGENT_IDLE, __ATOMIC_RELEASE);
 	wake(a);
 }
@@ -251,19 +261,19 @@ static int put_records(struct nps_agent_client *a, unsigned device, const char *
 
 	a->bytes += len;
 	if (f->held) {
-		take = RECORD_BYTES - f->held < len ? RECORD_BYTES - f->held : len;
+		take = NPS_AGENT_RECORD - f->held < len ? NPS_AGENT_RECORD - f->held : len;
 		memcpy(f->rest + f->held, data, take);
 		f->held += take;
 		data += take;
 		len -= take;
-		if (f->held < RECORD_BYTES)
+		if (f->held < NPS_AGENT_RECORD)
 			return 0;
-		err = write_slice(a, device, f->rest, RECORD_BYTES);
+		err = write_slice(a, device, f->rest, NPS_AGENT_RECORD);
 		f->held = 0;
 		if (err)
 			return err;
 	}
-	whole = len - len % RECORD_BYTES;
+	whole = len - len % NPS_AGENT_RECORD;
 	err = whole ? write_slice(a, device, data, whole) : 0;
 	if (err)
 		return err;
@@ -272,8 +282,11 @@ static int put_records(struct nps_agent_client *a, unsigned device, const char *
 	return 0;
 }
 
-static int put_data(struct nps_agent_client *a, unsigned device, const char *data, uint32_t len)
+static int put_data(struct nps_agent_client *a, unsigned device, uint32_t phase, const char *data,
+		    uint32_t len)
 {
+	uint32_t skip;
+
 	if (!a->files[device]) {
 		if (!a->prof_dir[0])
 			name_prof_dir(a);
@@ -283,6 +296,15 @@ static int put_data(struct nps_agent_client *a, unsigned device, const char *dat
 		a->files[device]->fd = -1;
 	}
 	a->delivered = true;
+	if (phase != a->files[device]->held) {
+		/* The helper lost bytes in between: go on at the next whole record. */
+		a->files[device]->held = 0;
+		skip = (NPS_AGENT_RECORD - phase % NPS_AGENT_RECORD) % NPS_AGENT_RECORD;
+		if (skip >= len)
+			return 0;
+		data += skip;
+		len -= skip;
+	}
 	return put_records(a, device, data, len);
 }
 
@@ -308,7 +330,7 @@ static int take_block(struct nps_agent_client *a, const struct nps_agent_block *
 	if (b->device >= NPS_AGENT_MAX_DEVICES)
 		return -EPROTO;
 	if (b->type == NPS_AGENT_B_DATA)
-		return put_data(a, b->device, payload, b->len);
+		return put_data(a, b->device, b->phase, payload, b->len);
 	if (b->type == NPS_AGENT_B_CLOCK)
 		return put_clocks(a, b->device, payload, b->len);
 	return -EPROTO;
@@ -321,7 +343,7 @@ int nps_agent_client__drain(struct nps_agent_client *a)
 
 	if (a->broken || !a->started)
 		return 0;
-	if (head - a->tail > NPS_AGENT_RING_SIZE)
+	if (head - a->tail > NPS_AGENT_RING_SIZE || (head & 7))
 		err = -EPROTO;
 	while (!err && a->tail != head) {
 		uint32_t at = a->tail & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
@@ -329,6 +351,10 @@ int nps_agent_client__drain(struct nps_agent_client *a)
 		uint64_t size;
 
 		if (to_end < sizeof(b)) { /* too short even for a SKIP block */
+			if (head - a->tail < to_end) {
+				err = -EPROTO;
+				break;
+			}
 			a->tail += to_end;
 			continue;
 		}
@@ -353,6 +379,11 @@ bool nps_agent_client__recording(const struct nps_agent_client *a)
 		if (a->ctl->device[i].status == NPS_AGENT_S_ON)
 			return true;
 	return false;
+}
+
+bool nps_agent_client__interrupted(const struct nps_agent_client *a)
+{
+	return a->interrupted;
 }
 
 bool nps_agent_client__delivered(const struct nps_agent_client *a)

@@ -47,6 +47,9 @@ bool nps_agent_client__idle(const struct nps_agent_client *a);
 /* Is the task log of any device open? */
 bool nps_agent_client__recording(const struct nps_agent_client *a);
 
+/* Was there a gap because this program did not get to run for seconds? */
+bool nps_agent_client__interrupted(const struct nps_agent_client *a);
+
 /* Was it ever open during this capture? */
 bool nps_agent_client__delivered(const struct nps_agent_client *a);
 

@@ -7,6 +7,7 @@
 #include <linux/bpf.h>
 #include <linux/capability.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -18,14 +19,21 @@
 #define CAP_PERFMON 38
 #define CAP_BPF 39
 #endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
 
-/* What is needed, and for what. CAP_SYS_ADMIN contains the first two. */
+#define INIT_PID_NAMESPACE 0xeffffffcU /* inode of the first one, fixed by the kernel */
+
+/* What is needed, and for what. CAP_SYS_ADMIN contains the first ones. */
+#define IN_SYS_ADMIN 3
 static const struct {
 	int cap;
 	const char *name;
 } needed_caps[] = {
 	{ CAP_BPF, "CAP_BPF" }, /* load programs */
 	{ CAP_PERFMON, "CAP_PERFMON" }, /* attach them */
+	{ CAP_CHECKPOINT_RESTORE, "CAP_CHECKPOINT_RESTORE" }, /* files behind mappings */
 	{ CAP_SYS_PTRACE, "CAP_SYS_PTRACE" }, /* maps and environment of other users' jobs */
 	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, /* their libraries */
 };
@@ -42,7 +50,7 @@ static void find_missing_caps(struct nps_capability *c)
 	for (size_t i = 0; i < sizeof(needed_caps) / sizeof(*needed_caps); i++) {
 		size_t at = strlen(c->missing_caps);
 
-		if (have >> needed_caps[i].cap & 1 || (i < 2 && have >> CAP_SYS_ADMIN & 1))
+		if (have >> needed_caps[i].cap & 1 || (i < IN_SYS_ADMIN && have >> CAP_SYS_ADMIN & 1))
 			continue;
 		snprintf(c->missing_caps + at, sizeof(c->missing_caps) - at, "%s%s", at ? ", " : "",
 			 needed_caps[i].name);
@@ -91,10 +99,17 @@ void nps_capability__probe(struct nps_capability *c)
 
 int nps_capability__check(const struct nps_capability *c)
 {
+	struct stat st;
+
 	if (*c->missing_caps) {
 		nps_warn("cannot attach: this process lacks %s: run as root, or grant them with setcap",
 			 c->missing_caps);
 		return -EPERM;
+	}
+	if (stat("/proc/self/ns/pid", &st) == 0 && st.st_ino != INIT_PID_NAMESPACE) {
+		nps_warn("cannot attach: this is a pid namespace of its own, and the kernel reports pids of "
+			 "the host: run npuscope on the host, or the container with the host's pids");
+		return -ENOTSUP;
 	}
 	if (!c->bpf) {
 		nps_warn("cannot attach: bpf(2) is refused: %s: the kernel needs CONFIG_BPF_SYSCALL and must "

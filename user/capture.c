@@ -20,6 +20,8 @@
 #define TURN_MS 50
 #define SECOND 1000000000ULL
 #define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
+#define RESCAN_NS (SECOND / 10) /* between two looks at one process */
+#define RESCAN_BUDGET_NS (SECOND / 20) /* for all looks of one turn */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
@@ -28,10 +30,11 @@
 	for (struct nps_process *p = (c)->processes; p; p = p->next)                                         \
 		if (p->agent)
 
-static void save(struct nps_capture *c)
+/* `durable`: down to the disk, which can take seconds. */
+static void save(struct nps_capture *c, bool durable)
 {
 	cJSON *j = nps_capture__describe(c);
-	int err = nps_session__write_json(&c->session, j);
+	int err = nps_session__write_json(&c->session, j, durable);
 
 	if (err)
 		nps_debug("session.json: %s", strerror(-err));
@@ -84,66 +87,85 @@ static void mark_exited(struct nps_process *p, uint64_t when, int code)
 	p->exit_code = code;
 }
 
+static void handle_exec(struct nps_process *p)
+{
+	/* A new program: new memory, new helper. The log of the old one, if it left any, stays. */
+	nps_process__refresh(p);
+	if (p->agent)
+		nps_agent_client__drain(p->agent);
+	if (p->agent && !nps_agent_client__delivered(p->agent)) {
+		nps_agent_client__free(p->agent);
+		p->agent = NULL;
+	}
+	p->rescan = true;
+	p->scanned = 0;
+}
+
 static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 {
 	struct nps_process *p = nps_discover__find(c, (pid_t)n->pid);
 
+	if (n->what == NPS_NOTICE_FORK && !c->ending)
+		nps_discover__add_born(c, (pid_t)n->arg);
+	if (!p)
+		return;
 	switch (n->what) {
-	case NPS_NOTICE_FORK:
-		nps_discover__add(c, (pid_t)n->arg);
-		break;
-	case NPS_NOTICE_EXEC:
-		if (!p)
-			break;
-		/* A new program: new memory, new helper. */
-		nps_process__refresh(p);
-		nps_agent_client__free(p->agent);
-		p->agent = NULL;
-		nps_discover__scan(c, p);
-		break;
 	case NPS_NOTICE_EXIT:
 		mark_exited(p, n->time, (int)n->arg);
 		break;
+	case NPS_NOTICE_STUB:
+		nps_process__name_address(p, n->arg);
+		break;
+	case NPS_NOTICE_EXEC:
+		handle_exec(p);
+		break;
 	case NPS_NOTICE_CODE_MAPPED:
-		if (p)
-			nps_discover__scan(c, p);
+		p->rescan = true;
 		break;
 	case NPS_NOTICE_SUBMITS:
 	case NPS_NOTICE_DEVICE:
-		if (!p)
-			break;
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
+		if (c->ending)
+			break;
 		if (!p->agent) /* its helper may have come after we looked */
 			nps_discover__scan(c, p);
 		if (p->agent)
 			nps_agent_client__poke(p->agent);
 		break;
-	case NPS_NOTICE_STUB:
-		if (p)
-			nps_process__name_address(p, n->arg);
+	default:
 		break;
 	}
 }
 
+/* One batch a turn: a job that maps code all the time must not keep us from everything else. */
 static void handle_notices(struct nps_capture *c)
 {
 	struct nps_notice v[256];
-	int overflow = 0, n;
+	int overflow = 0, n = nps_reader__notices(c->reader, v, 256, &overflow);
 
-	do {
-		n = nps_reader__notices(c->reader, v, 256, &overflow);
-		for (int i = 0; i < n; i++) {
-			/* dlopen maps a library in several steps: one look is enough for all */
-			if (i + 1 < n && v[i].what == NPS_NOTICE_CODE_MAPPED &&
-			    v[i + 1].what == NPS_NOTICE_CODE_MAPPED && v[i + 1].pid == v[i].pid)
-				continue;
-			handle_notice(c, &v[i]);
-		}
-		if (overflow)
-			for (struct nps_process *p = c->processes; p; p = p->next)
-				if (p->alive)
-					nps_discover__scan(c, p);
-	} while (n == 256);
+	for (int i = 0; i < n; i++)
+		handle_notice(c, &v[i]);
+	if (overflow)
+		for (struct nps_process *p = c->processes; p; p = p->next)
+			p->rescan = true;
+}
+
+/* Looks at processes that have mapped something: each a few times a second, and not too long at once. */
+static void rescan(struct nps_capture *c)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+		if (now - begin > RESCAN_BUDGET_NS)
+			return;
+		if (!p->rescan || !p->alive || now - p->scanned < RESCAN_NS)
+			continue;
+		p->rescan = false;
+		p->scanned = now;
+		nps_discover__scan(c, p);
+	}
 }
 
 static uint64_t cpu_time(pid_t pid)
@@ -191,7 +213,7 @@ static void every_second(struct nps_capture *c)
 			mark_exited(p, clock.mono,
 				    0); /* its EXIT record was lost, or it died before we attached */
 	account_cpu(c);
-	save(c);
+	save(c, false);
 }
 
 static bool any_alive(const struct nps_capture *c)
@@ -222,6 +244,7 @@ static const char *watch(struct nps_capture *c, int signals)
 		if (fds[0].revents & POLLIN)
 			return "signal";
 		handle_notices(c);
+		rescan(c);
 		drain_agents(c);
 		err = nps_session__error(&c->session);
 		if (err) {
@@ -377,6 +400,13 @@ static void say_what_is_missing(struct nps_capture *c)
 			 p->pid, reason);
 		c->degraded |= c->opts->task_source == NPS_TASKS_AGENT || p->agent;
 	}
+	FOR_EACH_AGENT(c, p)
+	if (nps_agent_client__interrupted(p->agent)) {
+		nps_warn("pid %d: a gap in its task log: npuscope was not scheduled for seconds: tasks of "
+			 "that time have bounds",
+			 p->pid);
+		c->degraded = true;
+	}
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann)
 			cann = true;
@@ -397,6 +427,7 @@ static void finish(struct nps_capture *c)
 {
 	uint64_t begin;
 
+	c->ending = true;
 	account_cpu(c);
 	nps_discover__disarm(c);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
@@ -408,13 +439,14 @@ static void finish(struct nps_capture *c)
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_reader__stop(c->reader);
-	handle_notices(c);
+	for (int i = 0; i < 16; i++)
+		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
 	say_what_is_missing(c);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
 	c->complete = true;
-	save(c);
+	save(c, true);
 }
 
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
@@ -432,7 +464,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	err = begin(c);
 	if (!err) {
 		account_cpu(c);
-		save(c);
+		save(c, true);
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
@@ -441,8 +473,10 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	release_signals(signals, &set);
 	if (!err)
 		finish(c);
-	else
+	if (err) {
+		nps_reader__stop(c->reader); /* it writes until it is stopped */
 		nps_session__discard(&c->session);
+	}
 	return err;
 }
 
@@ -460,5 +494,6 @@ void nps_capture__free(struct nps_capture *c)
 		nps_agent_client__free(p->agent);
 		nps_process__free(p);
 	}
+	free(c->searched);
 	nps_session__close(&c->session);
 }

@@ -48,7 +48,10 @@ struct nps_capture {
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;
+	uint64_t *searched; /* files that were searched for the marker */
+	size_t n_searched;
 	bool armed; /* records flow */
+	bool ending; /* nothing new is attached any more */
 	struct nps_clock start, end;
 	uint64_t begin_mono, end_mono;
 	uint64_t attach_ns, detach_ns;

@@ -7,6 +7,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "agent.h"
 #include "agent_client.h"
 #include "event.h"
 #include "session.h"
@@ -74,7 +75,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	char marker[300];
 
 	for (int i = 0; i < o->argc; i++)
-		cJSON_AddItemToArray(argv, cJSON_CreateString(o->argv[i]));
+		cJSON_AddItemToArray(argv, nps_json_text(o->argv[i]));
 	for (int i = 0; i < o->n_pids; i++)
 		cJSON_AddItemToArray(pids, cJSON_CreateNumber(o->pids[i]));
 	add_u64(r, "duration_ns", o->duration_ns);
@@ -122,7 +123,7 @@ static cJSON *describe_process(const struct nps_process *p)
 	cJSON_AddNumberToObject(j, "pid", p->pid);
 	cJSON_AddNumberToObject(j, "ns_pid", p->ns_pid);
 	cJSON_AddNumberToObject(j, "ppid", p->ppid);
-	cJSON_AddStringToObject(j, "comm", p->comm);
+	cJSON_AddItemToObject(j, "comm", nps_json_text(p->comm));
 	cJSON_AddItemToObject(j, "cmdline", cJSON_Duplicate(p->cmdline, 1));
 	cJSON_AddStringToObject(j, "host_name", p->host_name);
 	add_number_or_null(j, "rank", p->rank >= 0, p->rank);
@@ -279,6 +280,6 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)
-			n += nps_agent_client__lost(p->agent);
+			n += nps_agent_client__lost(p->agent) / NPS_AGENT_RECORD;
 	return n;
 }

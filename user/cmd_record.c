@@ -257,8 +257,8 @@ static void print_losses(const struct nps_capture *c)
 	uint64_t dropped = nps_capture__dropped(c);
 
 	if (dropped)
-		nps_warn("%" PRIu64
-			 " records were lost: see \"drops\" in %s/session.json: a larger --ring-size helps",
+		nps_warn("%" PRIu64 " records were lost: \"drops\" in %s/session.json says which: where it "
+				    "says ring, a larger --ring-size helps",
 			 dropped, c->session.path);
 }
 

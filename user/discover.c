@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent_client.h"
@@ -41,10 +40,10 @@ static void attach_fd(struct nps_capture *c, int fd, const char *path)
 }
 
 /*
- * Tries every library name in one directory, seen from `root` ("" or /proc/PID/root).
- * Libraries that the job loads later are then probed before their first call. Link stubs are never loaded.
+ * Tries every library name in one directory as process `pid` sees it (0: as we do). Libraries that
+ * the job loads later are then probed before their first call. Link stubs are never loaded.
  */
-static void attach_directory(struct nps_capture *c, const char *root, const char *dir, size_t dir_len)
+static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, size_t dir_len)
 {
 	char path[PATH_MAX];
 
@@ -52,26 +51,24 @@ static void attach_directory(struct nps_capture *c, const char *root, const char
 	    memmem(dir, dir_len, "/stub", 5))
 		return;
 	for (size_t i = 0; i < sizeof(sonames) / sizeof(*sonames); i++) {
-		struct stat st;
 		int fd;
 
-		if (snprintf(path, sizeof(path), "%s%.*s/%s", root, (int)dir_len, dir, sonames[i]) >=
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, sonames[i]) >=
 		    (int)sizeof(path))
 			continue;
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		fd = nps_open_in_root(pid, path);
 		if (fd < 0)
 			continue;
-		if (!fstat(fd, &st) && S_ISREG(st.st_mode))
-			attach_fd(c, fd, path + strlen(root));
+		attach_fd(c, fd, path);
 		close(fd);
 	}
 }
 
-static void attach_search_path(struct nps_capture *c, const char *root, const char *dirs)
+static void attach_search_path(struct nps_capture *c, pid_t pid, const char *dirs)
 {
 	for (const char *end; dirs && *dirs; dirs = *end ? end + 1 : end) {
 		end = strchrnul(dirs, ':');
-		attach_directory(c, root, dirs, end - dirs);
+		attach_directory(c, pid, dirs, end - dirs);
 	}
 }
 
@@ -85,12 +82,30 @@ static void attach_marker(struct nps_capture *c, int fd, const char *path)
 		nps_debug("%s: %s", path, strerror(-err));
 }
 
+/* Searching a file for the marker reads all its symbols: each file once. */
+static bool first_search(struct nps_capture *c, const struct nps_mapping *m)
+{
+	uint64_t key = m->ino ^ m->dev << 48;
+	uint64_t *v;
+
+	for (size_t i = 0; i < c->n_searched; i++)
+		if (c->searched[i] == key)
+			return false;
+	v = realloc(c->searched, (c->n_searched + 1) * sizeof(*v));
+	if (!v)
+		return true;
+	c->searched = v;
+	v[c->n_searched++] = key;
+	return true;
+}
+
 static void scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m,
 			 bool want_marker)
 {
 	bool wanted = nps_probes__wants(nps_basename(m->path));
 	int fd;
 
+	want_marker = want_marker && m->exec && !c->marker_found && first_search(c, m);
 	if (!m->exec || (!wanted && !want_marker))
 		return;
 	fd = nps_mapping__open(p->pid, m, O_RDONLY);
@@ -126,12 +141,11 @@ static void find_agent(struct nps_capture *c, struct nps_process *p, const struc
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 {
 	bool want_marker = c->opts->step_marker && !c->marker_found;
-	char root[64], last_dir[PATH_MAX] = "";
+	char last_dir[PATH_MAX] = "";
 	struct nps_maps maps;
 
 	if (nps_maps__read(p->pid, &maps))
 		return;
-	snprintf(root, sizeof(root), "/proc/%d/root", p->pid);
 	for (size_t i = 0; i < maps.n; i++) {
 		const char *base = nps_basename(maps.v[i].path);
 		size_t dir_len = base - maps.v[i].path;
@@ -142,9 +156,9 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 		if (strncmp(last_dir, maps.v[i].path, dir_len - 1) == 0 && !last_dir[dir_len - 1])
 			continue;
 		snprintf(last_dir, sizeof(last_dir), "%.*s", (int)dir_len - 1, maps.v[i].path);
-		attach_directory(c, root, last_dir, dir_len - 1);
+		attach_directory(c, p->pid, last_dir, dir_len - 1);
 	}
-	attach_search_path(c, root,
+	attach_search_path(c, p->pid,
 			   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
 	nps_process__set_maps(p, &maps);
 	find_agent(c, p, &maps);
@@ -159,7 +173,7 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
 }
 
-int nps_discover__add(struct nps_capture *c, pid_t pid)
+static int add(struct nps_capture *c, pid_t pid, bool watched)
 {
 	struct nps_process *p = nps_discover__find(c, pid);
 	int err;
@@ -167,14 +181,26 @@ int nps_discover__add(struct nps_capture *c, pid_t pid)
 	if (p && p->alive)
 		return 0;
 	err = nps_process__read(pid, &p);
-	if (!err && c->armed)
+	if (!err && c->armed && !watched)
 		err = watch(c, p);
 	if (err)
 		return err;
+	if (!nps_pid_exists(pid)) /* it ended meanwhile, and its number may come again */
+		nps_kernel_side__del_target(c->kernel, pid);
 	p->next = c->processes;
 	c->processes = p;
 	nps_discover__scan(c, p);
 	return 0;
+}
+
+int nps_discover__add(struct nps_capture *c, pid_t pid)
+{
+	return add(c, pid, false);
+}
+
+int nps_discover__add_born(struct nps_capture *c, pid_t pid)
+{
+	return add(c, pid, true);
 }
 
 int nps_discover__arm(struct nps_capture *c)
@@ -215,7 +241,7 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 	char path[PATH_MAX];
 	int fd;
 
-	attach_search_path(c, "", getenv("LD_LIBRARY_PATH"));
+	attach_search_path(c, 0, getenv("LD_LIBRARY_PATH"));
 	if (!c->opts->step_marker || nps_launch__find(command, path, sizeof(path)))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

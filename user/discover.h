@@ -9,6 +9,9 @@
  * capture is armed. -ESRCH when it is gone. Known ones are left alone. */
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
+/* The same for a child that the kernel side watches already. */
+int nps_discover__add_born(struct nps_capture *c, pid_t pid);
+
 /* ... and every living descendant. */
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
 

@@ -10,11 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#define MAX_SEGMENTS 64 /* of code; real files have one or two */
+#define MAX_SECTION (1UL << 30) /* bytes of a symbol table; more is no library */
+
 struct nps_elf {
 	int fd;
 	Elf *elf;
 	GElf_Ehdr ehdr;
+	GElf_Phdr code[MAX_SEGMENTS];
+	size_t n_code;
 };
+
+static void read_segments(struct nps_elf *e);
 
 int nps_elf__open(int fd, struct nps_elf **out)
 {
@@ -32,6 +39,7 @@ int nps_elf__open(int fd, struct nps_elf **out)
 		nps_elf__close(e);
 		return -ENOEXEC;
 	}
+	read_segments(e);
 	*out = e;
 	return 0;
 }
@@ -85,19 +93,27 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 	}
 }
 
-static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
+static void read_segments(struct nps_elf *e)
 {
 	size_t n = 0;
 
 	if (elf_getphdrnum(e->elf, &n))
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
+		return;
+	for (size_t i = 0; i < n && e->n_code < MAX_SEGMENTS; i++) {
+		GElf_Phdr *ph = &e->code[e->n_code];
 
-		if (!gelf_getphdr(e->elf, i, &ph) || ph.p_type != PT_LOAD || !(ph.p_flags & PF_X))
-			continue;
-		if (vaddr >= ph.p_vaddr && vaddr - ph.p_vaddr < ph.p_filesz) {
-			*offset = vaddr - ph.p_vaddr + ph.p_offset;
+		if (gelf_getphdr(e->elf, i, ph) && ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
+			e->n_code++;
+	}
+}
+
+static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
+{
+	for (size_t i = 0; i < e->n_code; i++) {
+		const GElf_Phdr *ph = &e->code[i];
+
+		if (vaddr >= ph->p_vaddr && vaddr - ph->p_vaddr < ph->p_filesz) {
+			*offset = vaddr - ph->p_vaddr + ph->p_offset;
 			return true;
 		}
 	}
@@ -114,7 +130,8 @@ static int for_each_in(const struct nps_elf *e, uint32_t type,
 		Elf_Data *data;
 		size_t n;
 
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != type || !sh.sh_entsize)
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != type || !sh.sh_entsize ||
+		    sh.sh_size > MAX_SECTION)
 			continue;
 		data = elf_getdata(scn, NULL);
 		if (!data)
@@ -187,7 +204,7 @@ static int match_offset(const struct nps_elf_function *f, void *arg)
 
 int nps_elf__name_at(const struct nps_elf *e, uint64_t offset, char *name, size_t size)
 {
-	struct nps_elf_function f;
+	struct nps_elf_function f = { .name = "" };
 	struct find find = { .offset = offset, .out = &f };
 	int err = nps_elf__for_each_function(e, true, match_offset, &find);
 

@@ -9,8 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+mode_t nps_caller_umask = 022;
 
 static void set_preload(const char *library)
 {
@@ -35,6 +38,7 @@ static void child(char *const argv[], const char *preload, int sock)
 
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	umask(nps_caller_umask);
 	if (read(sock, &go, 1) != 1)
 		_exit(127); /* cancelled */
 	if (preload)
@@ -75,7 +79,7 @@ int nps_launch__go(int go)
 	int err = 0;
 	ssize_t n;
 
-	if (write(go, "g", 1) != 1)
+	if (send(go, "g", 1, MSG_NOSIGNAL) != 1) /* it may have been killed meanwhile */
 		err = errno;
 	/* exec closes the other end; a failure sends its errno first */
 	do

@@ -5,6 +5,9 @@
 
 #include <sys/types.h>
 
+/* What main() found: the command gets it back. */
+extern mode_t nps_caller_umask;
+
 /*
  * Forks a child that waits, then execs `argv`. `preload`: a library put in front of LD_PRELOAD, or NULL.
  * Returns the pid and in *go a descriptor for nps_launch__go; -errno on failure.

@@ -29,7 +29,8 @@ static void emit(const char *fmt, va_list ap)
 	int n = vsnprintf(line, sizeof(line), fmt, ap);
 
 	for (int i = 0; i < n && i < (int)sizeof(line) - 1; i++)
-		if (iscntrl((unsigned char)line[i]))
+		if (iscntrl((unsigned char)line[i]) ||
+		    ((unsigned char)line[i] >= 0x80 && (unsigned char)line[i] < 0xa0))
 			line[i] = '?';
 	fprintf(stderr, "npuscope: %s\n", line);
 }

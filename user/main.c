@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "cmd.h"
+#include "launch.h"
 
 static const struct command {
 	const char *name;
@@ -29,7 +30,7 @@ static void usage(FILE *out)
 int main(int argc, char **argv)
 {
 	/* Captures hold other people's arguments and file names: nothing for the world. */
-	umask(0027);
+	nps_caller_umask = umask(0027);
 	if (argc < 2) {
 		usage(stderr);
 		return NPS_USAGE;

@@ -98,7 +98,13 @@ static bool harmless(csh cs, int machine, const cs_insn *in)
 	return true;
 }
 
-/* Does a branch inside the function lead to `target`? Then a probe there would count loop turns. */
+static bool into_skipped(uint64_t to, uint64_t target)
+{
+	return to > 0 && to <= target;
+}
+
+/* Does a branch inside the function lead to `target`, or to what was skipped before it? Then a probe
+ * there would count loop turns. */
 static bool is_branch_target(csh cs, int machine, const uint8_t *code, size_t len, uint64_t target)
 {
 	cs_insn *in = cs_malloc(cs);
@@ -113,14 +119,14 @@ static bool is_branch_target(csh cs, int machine, const uint8_t *code, size_t le
 		if (machine == EM_X86_64)
 			hit = in->detail->x86.op_count == 1 &&
 			      in->detail->x86.operands[0].type == X86_OP_IMM &&
-			      (uint64_t)in->detail->x86.operands[0].imm == target;
+			      into_skipped((uint64_t)in->detail->x86.operands[0].imm, target);
 		else
 			for (int i = 0; i < in->detail->arm64.op_count; i++)
 				hit |= in->detail->arm64.operands[i].type == ARM64_OP_IMM &&
-				       (uint64_t)in->detail->arm64.operands[i].imm == target;
+				       into_skipped((uint64_t)in->detail->arm64.operands[i].imm, target);
 	}
 	cs_free(in, 1);
-	return hit;
+	return hit || len; /* what could not be read may hold one */
 }
 
 size_t nps_probe_point(int machine, const uint8_t *code, size_t len)

@@ -14,6 +14,7 @@
 #include "elf_file.h"
 #include "log.h"
 #include "proc_maps.h"
+#include "process.h"
 #include "probe_point.h"
 #include "uprobe_link.h"
 
@@ -332,7 +333,8 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
 	struct match m = { .lib = library_of(nps_basename(path)), .level = p->level };
 	struct nps_elf *elf = NULL;
-	char build_id[41], link_path[64];
+	char build_id[41] = "", link_path[64];
+	unsigned int fds_before;
 	struct stat st;
 	int err;
 
@@ -349,13 +351,18 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 	if (err)
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
+	fds_before = p->n_fds;
 	err = attach_sort(p, link_path, m.file->probes, m.file->n, true);
 	if (!err)
 		err = attach_sort(p, link_path, m.file->probes, m.file->n, false);
-	if (err)
+	if (err) {
+		/* all or nothing */
+		while (p->n_fds > fds_before)
+			close(p->link_fds[--p->n_fds]);
 		m.file->n = 0;
-	else
+	} else {
 		err = m.file->n;
+	}
 	nps_debug("%s: %u probes", path, m.file->n);
 out:
 	nps_elf__close(elf);
@@ -366,7 +373,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 {
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
-	char build_id[41], link_path[64];
+	char build_id[41] = "", link_path[64];
 	struct attached probe;
 	struct file *f;
 	struct stat st;
@@ -407,7 +414,7 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 	for (const struct file *f = p->files; f; f = f->next) {
 		cJSON *lib = cJSON_CreateObject();
 
-		cJSON_AddStringToObject(lib, "path", f->path);
+		cJSON_AddItemToObject(lib, "path", nps_json_text(f->path));
 		cJSON_AddNumberToObject(lib, "dev", (double)f->dev);
 		cJSON_AddNumberToObject(lib, "ino", (double)f->ino);
 		cJSON_AddStringToObject(lib, "build_id", f->build_id);
@@ -419,7 +426,7 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 
 			cJSON_AddNumberToObject(j, "id", a->id);
 			cJSON_AddStringToObject(j, "symbol", rows[a->id - 1].symbol);
-			cJSON_AddStringToObject(j, "library", f->path);
+			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
 			cJSON_AddNumberToObject(j, "hits", (double)hits[a->id]);

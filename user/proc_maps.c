@@ -4,11 +4,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -93,23 +94,65 @@ void nps_maps__free(struct nps_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
+/* openat2(2) has no wrapper in glibc; from Linux 5.6. */
+static int open_below(int root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* From a mere handle of a file to one that can be read. */
+static int reopen(int handle)
+{
+	char path[32];
+	struct stat st;
+	int fd;
+
+	if (fstat(handle, &st))
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int nps_open_in_root(pid_t pid, const char *path)
+{
+	char name[32];
+	int root, handle, fd;
+
+	snprintf(name, sizeof(name), pid ? "/proc/%d/root" : "/", pid);
+	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	handle = open_below(root, path);
+	close(root);
+	if (handle < 0)
+		return handle;
+	fd = reopen(handle);
+	close(handle);
+	return fd;
+}
+
 int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags)
 {
-	char path[PATH_MAX];
+	char path[64];
 	struct stat st;
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
 	fd = open(path, flags | O_CLOEXEC);
-	if (fd >= 0)
-		return fd;
-	if (snprintf(path, sizeof(path), "/proc/%d/root%s", pid, m->path) >= (int)sizeof(path))
-		return -ENAMETOOLONG;
-	fd = open(path, flags | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 || (flags & O_ACCMODE) != O_RDONLY)
+		return fd < 0 ? -errno : fd;
+	fd = nps_open_in_root(pid, m->path);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* The name may lead to another file by now. */
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_ino != m->ino) {
+	if (fstat(fd, &st) || st.st_ino != m->ino) {
 		close(fd);
 		return -ESTALE;
 	}

@@ -31,6 +31,13 @@ void nps_maps__free(struct nps_maps *maps);
  */
 int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags);
 
+/*
+ * Opens a regular file by its absolute path as a process sees it: links, absolute ones too, are followed
+ * inside its root. Nothing but a regular file is opened: opening a device can have effects. pid 0: our own root.
+ * Returns a descriptor or -errno.
+ */
+int nps_open_in_root(pid_t pid, const char *path);
+
 /* Last component of a path. */
 const char *nps_basename(const char *path);
 

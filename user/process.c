@@ -16,6 +16,7 @@
 #include "clocks.h"
 #include "elf_file.h"
 
+#define MAX_SYMBOLS 4096 /* of one process: no job has more stubs, a hostile one may */
 #define MAX_PROC_FILE (1 << 20) /* of environ and cmdline: the rest is not worth keeping */
 
 /* The variables that the vendor's profiler records, and those that name the rank. */
@@ -78,7 +79,7 @@ bool nps_pid_exists(pid_t pid)
 }
 
 /* cJSON wants UTF-8; arguments and variables can be any bytes. */
-static cJSON *json_text(const char *s)
+cJSON *nps_json_text(const char *s)
 {
 	size_t n = strlen(s);
 	char *copy = malloc(n + 1);
@@ -101,7 +102,7 @@ static void read_cmdline(struct nps_process *p)
 	cJSON_Delete(p->cmdline);
 	p->cmdline = cJSON_CreateArray();
 	for (size_t at = 0; buf && at < len; at += strlen(buf + at) + 1)
-		cJSON_AddItemToArray(p->cmdline, json_text(buf + at));
+		cJSON_AddItemToArray(p->cmdline, nps_json_text(buf + at));
 	free(buf);
 }
 
@@ -132,7 +133,7 @@ static void read_environ(struct nps_process *p)
 			if (strlen(recorded_env[i]) == name_len &&
 			    memcmp(recorded_env[i], buf + at, name_len) == 0 &&
 			    !cJSON_GetObjectItemCaseSensitive(p->env, recorded_env[i]))
-				cJSON_AddItemToObject(p->env, recorded_env[i], json_text(eq + 1));
+				cJSON_AddItemToObject(p->env, recorded_env[i], nps_json_text(eq + 1));
 	}
 	free(buf);
 	p->rank = env_number(p->env, "RANK");
@@ -228,7 +229,7 @@ void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps)
 		cJSON_AddNumberToObject(m, "start", (double)maps->v[i].start);
 		cJSON_AddNumberToObject(m, "end", (double)maps->v[i].end);
 		cJSON_AddNumberToObject(m, "offset", (double)maps->v[i].offset);
-		cJSON_AddItemToObject(m, "path", json_text(maps->v[i].path));
+		cJSON_AddItemToObject(m, "path", nps_json_text(maps->v[i].path));
 		cJSON_AddItemToArray(p->maps, m);
 	}
 }
@@ -253,7 +254,7 @@ void nps_process__name_address(struct nps_process *p, uint64_t address)
 	struct nps_maps maps;
 	char name[256], hex[24];
 
-	if (nps_maps__read(p->pid, &maps))
+	if (cJSON_GetArraySize(p->symbols) >= MAX_SYMBOLS || nps_maps__read(p->pid, &maps))
 		return;
 	for (size_t i = 0; i < maps.n; i++) {
 		cJSON *s;
@@ -265,11 +266,22 @@ void nps_process__name_address(struct nps_process *p, uint64_t address)
 		s = cJSON_CreateObject();
 		snprintf(hex, sizeof(hex), "0x%" PRIx64, address);
 		cJSON_AddStringToObject(s, "address", hex);
-		cJSON_AddItemToObject(s, "name", json_text(name));
+		cJSON_AddItemToObject(s, "name", nps_json_text(name));
 		cJSON_AddItemToArray(p->symbols, s);
 		break;
 	}
 	nps_maps__free(&maps);
+}
+
+bool nps_pid_is_kin(pid_t pid)
+{
+	size_t len;
+	char *ours = read_proc(getpid(), "comm", &len), *theirs = read_proc(pid, "comm", &len);
+	bool kin = ours && theirs && strcmp(ours, theirs) == 0;
+
+	free(ours);
+	free(theirs);
+	return kin;
 }
 
 void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg)

@@ -16,7 +16,7 @@ struct nps_agent_client;
 struct nps_process {
 	pid_t pid, ns_pid, ppid;
 	char comm[16];
-	char host_name[65]; /* of its UTS namespace */
+	char host_name[65];
 	int rank, world_size; /* -1 unknown */
 	uint64_t start_mono; /* ns, when it was first seen by us */
 	uint64_t exit_mono; /* 0 while it lives */
@@ -27,6 +27,8 @@ struct nps_process {
 	cJSON *symbols; /* array: functions whose address a launch named */
 	bool has_cann;
 	bool submits; /* tasks to a device */
+	bool rescan; /* it has mapped something */
+	uint64_t scanned; /* when we looked last, CLOCK_MONOTONIC ns */
 	bool alive;
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
 	struct nps_agent_client *agent; /* NULL: none */
@@ -51,5 +53,11 @@ void nps_process__name_address(struct nps_process *p, uint64_t address);
 void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg);
 
 bool nps_pid_exists(pid_t pid);
+
+/* Is that pid a live process of this program's name? */
+bool nps_pid_is_kin(pid_t pid);
+
+/* A JSON string of any bytes: what is not ASCII becomes `?`. */
+cJSON *nps_json_text(const char *s);
 
 #endif

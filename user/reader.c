@@ -217,8 +217,12 @@ static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
 
 static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size)
 {
-	if (b->used + size > BUFFER_BYTES)
+	if (b->used + size > BUFFER_BYTES) {
+		/* Texts first: an event on disk then never names a text that is not. */
+		if (type == NPS_CHUNK_EVENTS)
+			flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
 		flush(b, st, type);
+	}
 	memcpy(b->data + b->used, data, size);
 	b->used += size;
 }
@@ -251,8 +255,7 @@ static int take(void *ctx, void *data, size_t size)
 
 static void flush_all(struct nps_reader *r)
 {
-	/* Texts first: an event on disk then never names a text that is not. */
-	flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS);
+	flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS); /* texts first, as above */
 	for (int i = 0; i < r->n_cpus; i++)
 		flush(&r->cpus[i], &r->s->events, NPS_CHUNK_EVENTS);
 }

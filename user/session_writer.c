@@ -152,6 +152,23 @@ void nps_session__discard(struct nps_session *s)
 	nps_session__close(s);
 }
 
+static int write_both(int fd, const void *head, size_t head_len, const void *body, size_t body_len)
+{
+	struct iovec v[] = { { (void *)head, head_len }, { (void *)body, body_len } };
+	ssize_t n = writev(fd, v, 2);
+	size_t done = n > 0 ? (size_t)n : 0;
+	int err = 0;
+
+	if (n < 0 && errno != EINTR)
+		return -errno;
+	if (done < head_len)
+		err = nps_write_all(fd, (const char *)head + done, head_len - done);
+	if (err)
+		return err;
+	done = done > head_len ? done - head_len : 0;
+	return nps_write_all(fd, (const char *)body + done, body_len - done);
+}
+
 int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const void *payload, uint32_t len)
 {
 	struct nps_chunk c = { .magic = NPS_CHUNK_MAGIC,
@@ -165,9 +182,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 
 	if (err)
 		return err;
-	err = nps_write_all(st->fd, &c, sizeof(c));
-	if (!err)
-		err = nps_write_all(st->fd, payload, len);
+	err = write_both(st->fd, &c, sizeof(c), payload, len);
 	if (err) {
 		atomic_store(&st->error, err);
 		/* The reader would stop at half a chunk as well; this keeps the file exact. */
@@ -193,7 +208,7 @@ int nps_session__error(const struct nps_session *s)
 	return 0;
 }
 
-int nps_session__write_json(struct nps_session *s, const cJSON *json)
+int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable)
 {
 	char *text = cJSON_Print(json);
 	int fd, err;
@@ -205,7 +220,7 @@ int nps_session__write_json(struct nps_session *s, const cJSON *json)
 	err = fd < 0 ? fd : nps_write_all(fd, text, strlen(text));
 	if (!err)
 		err = nps_write_all(fd, "\n", 1);
-	if (!err && fsync(fd))
+	if (!err && durable && fsync(fd))
 		err = -errno;
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;

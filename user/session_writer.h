@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <linux/types.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/uio.h>
 
@@ -42,8 +43,8 @@ void nps_session__discard(struct nps_session *s);
 /* Appends one chunk. -errno, now and at every later call. */
 int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const void *payload, uint32_t len);
 
-/* Replaces session.json. -errno. */
-int nps_session__write_json(struct nps_session *s, const cJSON *json);
+/* Replaces session.json; `durable`: with fsync. -errno. */
+int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable);
 
 /* First error of any stream, 0 if all is well. */
 int nps_session__error(const struct nps_session *s);

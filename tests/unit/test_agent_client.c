@@ -10,10 +10,12 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "agent.h"
@@ -26,6 +28,7 @@ static struct nps_session session;
 static struct nps_agent_control *ctl;
 static char *ring;
 static int memfd;
+static uint32_t delivered; /* bytes of the log so far: a block tells where in a record it begins */
 
 static void make_memory(unsigned int seals, off_t size)
 {
@@ -57,6 +60,7 @@ static int setup(void **state)
 	if (!mkdtemp(dir) || nps_session__create(dir, &session))
 		return -1;
 	make_memory(F_SEAL_SHRINK, SIZE);
+	delivered = 0;
 	return 0;
 }
 
@@ -104,12 +108,18 @@ static struct nps_agent_client *start(void)
 
 static void put(uint32_t type, uint32_t device, const void *data, uint32_t len)
 {
-	struct nps_agent_block b = { .type = type, .len = len, .device = device, .channel = 50 };
+	struct nps_agent_block b = { .type = type,
+				     .len = len,
+				     .device = device,
+				     .channel = 50,
+				     .phase = delivered % NPS_AGENT_RECORD };
 	uint32_t at = ctl->head & (NPS_AGENT_RING_SIZE - 1);
 
 	memcpy(ring + at, &b, sizeof(b));
 	memcpy(ring + at + sizeof(b), data, len);
 	ctl->head += sizeof(b) + ((len + 7) & ~7U);
+	if (type == NPS_AGENT_B_DATA)
+		delivered += len;
 }
 
 static size_t slice(struct nps_agent_client *a, unsigned int device, char *buf, size_t size)
@@ -148,6 +158,27 @@ static void split_records_come_out_whole(void **state)
 	assert_true(nps_agent_client__delivered(a));
 	nps_agent_client__free(a);
 	assert_int_equal(ctl->owner, 0);
+}
+
+/* The helper had no room for 90 bytes in the middle: what follows is found again at a whole record. */
+static void a_gap_costs_only_itself(void **state)
+{
+	struct nps_agent_client *a = start();
+	char records[320], got[512];
+
+	(void)state;
+	for (int i = 0; i < 320; i++)
+		records[i] = (char)(i / 64);
+	put(NPS_AGENT_B_DATA, 0, records, 70);
+	delivered += 90;
+	put(NPS_AGENT_B_DATA, 0, records + 160, 160);
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	/* record 0 before the gap, 3 and 4 after it; 1 and 2 were torn */
+	assert_int_equal(slice(a, 0, got, sizeof(got)), 192);
+	assert_int_equal(got[0], 0);
+	assert_int_equal(got[64], 3);
+	assert_int_equal(got[191], 4);
+	nps_agent_client__free(a);
 }
 
 static void ring_wraps(void **state)
@@ -202,6 +233,7 @@ static void hostile_numbers(void **state)
 		ctl->head = 0;
 		ctl->owner = 0;
 		ctl->command = ctl->state = 0;
+		delivered = 0;
 		a = start();
 		memcpy(ring, &bad[i], sizeof(bad[i]));
 		ctl->head = 64;
@@ -210,6 +242,19 @@ static void hostile_numbers(void **state)
 		assert_true(nps_agent_client__idle(a));
 		nps_agent_client__free(a);
 	}
+}
+
+/* The job claims an end of 4 bytes where 8 are left to the end of the ring. */
+static void head_inside_the_end(void **state)
+{
+	struct nps_agent_client *a;
+
+	(void)state;
+	ctl->head = NPS_AGENT_RING_SIZE - 8;
+	a = start();
+	ctl->head += 4;
+	assert_int_equal(nps_agent_client__drain(a), -EPROTO);
+	nps_agent_client__free(a);
 }
 
 static void head_that_runs_away(void **state)
@@ -268,11 +313,22 @@ static void memory_that_can_shrink_is_refused(void **state)
 static void wrong_version_and_busy(void **state)
 {
 	struct nps_agent_client *a = start(), *second = NULL;
+	pid_t kin;
 
 	(void)state;
-	ctl->owner = 1; /* init is alive: somebody else's */
+	/* another process of our name, alive: somebody else's */
+	kin = fork();
+	if (kin == 0) {
+		pause();
+		_exit(0);
+	}
+	ctl->owner = (uint32_t)kin;
 	assert_int_equal(open_client(&second), -EBUSY);
-	ctl->owner = 0;
+	kill(kin, SIGKILL);
+	waitpid(kin, NULL, 0);
+	/* dead now: the helper is free again */
+	assert_int_equal(open_client(&second), 0);
+	nps_agent_client__free(second);
 	ctl->version = NPS_AGENT_VERSION + 1;
 	assert_int_equal(open_client(&second), -EPROTO);
 	nps_agent_client__free(a);
@@ -282,9 +338,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(split_records_come_out_whole, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_gap_costs_only_itself, setup, teardown),
 		cmocka_unit_test_setup_teardown(ring_wraps, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_too_short_for_a_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(head_inside_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),

@@ -85,6 +85,14 @@ static void loop_head_is_no_place(void **state)
 	assert_int_equal(X86(0x31, 0xc0, 0x53, 0x5b, 0xff, 0xc0, 0x83, 0xf8, 0x09, 0x75, 0xf7, 0xc3), 0);
 }
 
+static void loop_into_the_skipped_is_no_place(void **state)
+{
+	(void)state;
+	/* xor eax, eax; 2: cmp byte [rdi+rax], 0; je +4; inc eax; jmp 2; ret */
+	assert_int_equal(X86(0x31, 0xc0, 0x80, 0x3c, 0x07, 0x00, 0x74, 0x04, 0xff, 0xc0, 0xeb, 0xf6, 0xc3),
+			 0);
+}
+
 static void junk_and_short_code(void **state)
 {
 	(void)state;
@@ -120,6 +128,7 @@ int main(void)
 		cmocka_unit_test(written_memory_stops),
 		cmocka_unit_test(jumps_are_emulated),
 		cmocka_unit_test(loop_head_is_no_place),
+		cmocka_unit_test(loop_into_the_skipped_is_no_place),
 		cmocka_unit_test(junk_and_short_code),
 		cmocka_unit_test(arm64),
 	};

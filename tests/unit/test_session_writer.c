@@ -87,11 +87,11 @@ static void json_is_replaced_whole(void **state)
 	(void)state;
 	assert_int_equal(nps_session__create(dir, &s), 0);
 	cJSON_AddStringToObject(j, "a", "a rather long text that the second version does not have");
-	assert_int_equal(nps_session__write_json(&s, j), 0);
+	assert_int_equal(nps_session__write_json(&s, j, true), 0);
 	cJSON_Delete(j);
 	j = cJSON_CreateObject();
 	cJSON_AddNumberToObject(j, "b", 1);
-	assert_int_equal(nps_session__write_json(&s, j), 0);
+	assert_int_equal(nps_session__write_json(&s, j, true), 0);
 	cJSON_Delete(j);
 	snprintf(path, sizeof(path), "%s/session.json", s.path);
 	slurp(path, buf, sizeof(buf));
