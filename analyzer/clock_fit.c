@@ -3,6 +3,7 @@
 
 #include "util.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -82,6 +83,7 @@ static void solve(struct nps_clock_fit *fit, const struct sums *s, double nomina
 	double varx = s->xx / s->w - mx * mx, cov = s->xy / s->w - mx * my;
 	double slope = s->last - s->first >= RATE_MIN_SPAN && varx > 0 ? cov / varx : 0, var;
 
+	assert(s->ref);
 	if (fabs(slope) * 1e6 > RATE_MAX_PPM)
 		slope = 0;
 	var = s->yy / s->w - my * my - (slope ? slope * cov : 0);
@@ -110,6 +112,7 @@ int nps_clock_fit__fit(struct nps_clock_fit *fit, const struct nps_device_clock 
 	for (size_t i = 0; i < n && !s.ref; i++)
 		if (usable(&reads[i]) && width(&reads[i]) == least)
 			s.ref = &reads[i];
+	assert(s.ref); /* the narrowest of the usable ones was found just before */
 	for (size_t i = 0; i < n; i++) {
 		if (!usable(&reads[i]) || width(&reads[i]) > limit)
 			continue;

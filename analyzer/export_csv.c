@@ -2,6 +2,7 @@
 /* The CSV tables (outputs 3.2). */
 #include "export.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ static int kernel_details(const struct nps_result *r, int dirfd)
 		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
 		const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
 
+		assert(op || task);
 		kernel_head(r, &w, op ? op->step : task->step, op ? op->device : task->device);
 		if (op) {
 			nps_writer__lit(&w, "N/A,N/A,");
@@ -129,9 +131,11 @@ static int op_stats(const struct nps_result *r, struct nps_vec *stats)
 			continue;
 		row = nps_map__get(&rows, key);
 		stat = row == NPS_NONE ? nps_vec__push(stats) : &NPS_AT(stats, struct op_stat, row);
-		if (!stat)
+		if (!stat) {
 			err = -errno;
-		else if (row == NPS_NONE) {
+			break;
+		}
+		if (row == NPS_NONE) {
 			*stat = (struct op_stat){ .type = task->type,
 						  .device = task->device,
 						  .core = nps_task_core(task),
@@ -149,7 +153,7 @@ static int op_stats(const struct nps_result *r, struct nps_vec *stats)
 		stat->most = NPS_MAX(stat->most, ns);
 	}
 	nps_map__free(&rows);
-	if (!err && stats->len)
+	if (!err && stats->data)
 		qsort(stats->data, stats->len, stats->elem, by_total);
 	return err;
 }
@@ -248,7 +252,7 @@ static int api_stats(const struct nps_result *r, struct nps_vec *stats)
 		s->most = NPS_MAX(s->most, ns);
 	}
 	nps_map__free(&rows);
-	if (!err && stats->len)
+	if (!err && stats->data)
 		qsort_r(stats->data, stats->len, stats->elem, by_name, &r->model->strings);
 	return err;
 }

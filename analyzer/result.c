@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "result.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -218,6 +219,7 @@ static int collect(const struct nps_result *r, uint32_t device, struct nps_vec *
 		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
 		struct nps_span *span;
 
+		assert(op || task);
 		if ((op ? op->device : task->device) != device ||
 		    !(op ? op->measured : nps_task__measured(task)))
 			continue;

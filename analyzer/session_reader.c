@@ -160,7 +160,7 @@ struct cJSON *nps_session__json(int dirfd, const char *name)
 {
 	struct cJSON *json = NULL;
 	char *text = NULL, *quoted = NULL;
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = open_regular(dirfd, name, &st), err = 0;
 	ssize_t n;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "summary.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,10 +33,13 @@ static int top(struct nps_summary_proc *proc, const struct nps_result *r)
 		const struct nps_kernel *k = &NPS_AT(&r->kernels, struct nps_kernel, i);
 		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
 		const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
-		uint32_t type = op ? op->type : task->type, row = nps_map__get(&rows, type);
-		struct total *t = row == NPS_NONE ? nps_vec__push(&totals)
-						  : &NPS_AT(&totals, struct total, row);
+		uint32_t type, row;
+		struct total *t;
 
+		assert(op || task);
+		type = op ? op->type : task->type;
+		row = nps_map__get(&rows, type);
+		t = row == NPS_NONE ? nps_vec__push(&totals) : &NPS_AT(&totals, struct total, row);
 		if (!t) {
 			err = -errno;
 			break;
@@ -47,6 +51,7 @@ static int top(struct nps_summary_proc *proc, const struct nps_result *r)
 		t->count++;
 		t->ns += op ? op->end - op->start : task->end - task->start;
 	}
+	assert(totals.data || !totals.len);
 	if (totals.len)
 		qsort(totals.data, totals.len, totals.elem, by_time);
 	for (size_t i = 0; !err && i < NPS_MIN(totals.len, NPS_ARRAY_SIZE(proc->top)); i++) {

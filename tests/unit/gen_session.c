@@ -372,7 +372,7 @@ static void device_log(struct rank *r, const uint8_t *types)
 	struct record {
 		uint64_t time;
 		uint32_t row, end;
-	} *records = calloc(2 * r->ntruth, sizeof(*records));
+	} *records = calloc(2 * r->ntruth + 1, sizeof(*records));
 
 	need(records != NULL, "calloc");
 	for (size_t i = 0; i < r->ntruth; i++) {

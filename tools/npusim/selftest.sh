@@ -35,7 +35,7 @@ echo "== a killed rank leaves nothing behind"
 job=$!
 while [ ! -s "$dir/pids" ]; do sleep 0.05; done
 sleep 0.5
-kill -9 $(cat "$dir/pids")
+xargs kill -9 < "$dir/pids"
 wait $job && exit 1
 run after --steps 20 --quiet
 python3 "$here/selftest.py" "$dir/after"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
+# shellcheck shell=bash
 # To be sourced by a POSIX-like shell with BASH_SOURCE, or with ASCEND_HOME_PATH already set.
 if [ -n "${BASH_SOURCE:-}" ]; then
 	ASCEND_HOME_PATH=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)

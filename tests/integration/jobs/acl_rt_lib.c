@@ -76,7 +76,11 @@ int aclrtMalloc(void **ptr, size_t size, int policy)
 
 int aclrtLaunchKernel(void *func, unsigned blocks, const void *args, size_t size, void *stream)
 {
-	int status = act(6, func);
+	volatile int status = act(6, func);
 
-	return status + (blocks && args && size && stream ? 0 : 0);
+	(void)blocks;
+	(void)args;
+	(void)size;
+	(void)stream;
+	return status;
 }

@@ -19,10 +19,8 @@ static struct model *model;
 /* External and not inlined: a tracer takes its entry for the begin of the step. */
 void train_step(long step);
 
-void check(int err, const char *what)
+void fail(int err, const char *what)
 {
-	if (!err)
-		return;
 	fprintf(stderr, "npusim-train: rank %d: %s: error %d\n", self.id, what, err);
 	exit(1);
 }

@@ -41,8 +41,15 @@ struct rank {
 	uint64_t loss; /* fixed point; depends on the number of steps only */
 };
 
+/* Ends the job with a message. */
+_Noreturn void fail(int err, const char *what);
+
 /* Fails the job with a message if an API call did not return 0. */
-void check(int err, const char *what);
+static inline void check(int err, const char *what)
+{
+	if (err)
+		fail(err, what);
+}
 
 uint64_t now_ns(void);
 

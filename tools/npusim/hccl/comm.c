@@ -103,7 +103,7 @@ static bool wait_for_all(struct comm *c, struct rendezvous *r)
 static HcclResult join(struct comm *c, const char *path)
 {
 	struct rendezvous *r = open_rendezvous(path);
-	HcclResult result = HCCL_SUCCESS;
+	HcclResult result;
 
 	if (!r)
 		return HCCL_E_SYSCALL;
@@ -111,8 +111,8 @@ static HcclResult join(struct comm *c, const char *path)
 		result = HCCL_E_RUNTIME;
 	else if (!wait_for_all(c, r))
 		result = HCCL_E_TIMEOUT;
-	else if (open_notifies(c, r))
-		result = HCCL_E_RUNTIME;
+	else
+		result = open_notifies(c, r) ? HCCL_E_RUNTIME : HCCL_SUCCESS;
 	if (result || atomic_fetch_add(&r->left, 1) + 1 == c->nranks)
 		unlink(path);
 	munmap(r, sizeof(*r));

@@ -324,6 +324,8 @@ bool buffer_start(void)
 		if (spare && open_file(dir) == 0 && start_writer(spare)) {
 			atomic_store(&truth.running, true);
 			first = true;
+		} else {
+			free(spare);
 		}
 	}
 	pthread_mutex_unlock(&truth.lock);
