@@ -258,7 +258,7 @@ static void print_losses(const struct nps_capture *c)
 
 	if (dropped)
 		nps_warn("%" PRIu64 " records were lost: \"drops\" in %s/session.json says which: where it "
-				    "says ring, a larger --ring-size helps",
+			 "says ring, a larger --ring-size helps",
 			 dropped, c->session.path);
 }
 
