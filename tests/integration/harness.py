@@ -381,7 +381,7 @@ def pid_list(pids: Sequence[int]) -> str:
 def children_of(pid: int) -> Iterator[int]:
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = stat.read_text().rsplit(")", 1)[1].split()
+            fields = stat.read_text(errors="replace").rsplit(")", 1)[1].split()
         except OSError:
             continue
         if int(fields[1]) == pid:

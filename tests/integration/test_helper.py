@@ -1,0 +1,128 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The helper library must be no burden to whatever it is preloaded into, and the collector none to
+the command it starts; neither may be led astray by a job. Witness: the same program without the helper."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from harness import AGENT, DONE, PARTIAL, SIM, Case, environment, main, need, pid_list, ranks_of, test
+
+PYTHON = "/usr/bin/python3"
+
+
+def both(case: Case, argv: list[str]) -> None:
+    """Fail unless a command does the same with the helper as without."""
+    plain = subprocess.run(argv, env=environment(), capture_output=True, check=False, timeout=60)
+    helped = subprocess.run(argv, env=environment(agent=True), capture_output=True, check=False, timeout=60)
+    assert (helped.returncode, helped.stdout, helped.stderr) == (plain.returncode, plain.stdout, plain.stderr), \
+        f"{argv}: {plain} became {helped}"
+    assert plain.returncode == 0, f"{argv} fails anyway: {plain}"
+
+
+@test
+def helper_takes_no_descriptor(case: Case) -> None:
+    """The job may close any number and use it again, in forked children too."""
+    case.path("file").write_text("hello\n")
+    code = ("import os\n"
+            "print(sorted(os.listdir('/proc/self/fd')))\n"
+            "os.closerange(3, 64)\n"
+            f"fd = os.open({str(case.path('file'))!r}, os.O_RDONLY)\n"
+            "pid = os.fork()\n"
+            "if pid == 0:\n"
+            "    print(fd, os.read(fd, 9), flush=True)\n"
+            "    os._exit(0)\n"
+            "print(os.waitpid(pid, 0)[1])\n")
+    both(case, [PYTHON, "-c", code])
+
+
+@test
+def helper_respects_file_size_limit(case: Case) -> None:
+    both(case, ["bash", "-c", f"ulimit -f 100; {PYTHON} -c 'print(1)'; /bin/echo $?"])
+
+
+@test
+def helper_leaves_other_programs_single_threaded(case: Case) -> None:
+    """A process with a second thread may not enter a user namespace."""
+    probe = subprocess.run(["unshare", "-U", "true"], capture_output=True, check=False)
+    need(probe.returncode == 0, "user namespaces")
+    both(case, ["unshare", "-U", "true"])
+    both(case, ["sh", "-c", "ls /proc/self/task | wc -l"])
+
+
+@test
+def command_gets_callers_umask(case: Case) -> None:
+    old = subprocess.run(["sh", "-c", "umask 022; exec \"$@\"", "sh", "sh", "-c", "umask"], capture_output=True, check=True)
+    run = case.record("-q", "-o", case.dir, "--export", "none", "--", "sh", "-c", "umask", wait=False,
+                      preexec_fn=lambda: os.umask(0o022)).result()
+    assert old.stdout.decode().strip() in run.out.split(), run
+
+
+@test
+def any_process_name_is_recorded(case: Case) -> None:
+    """Names are bytes; session.json is UTF-8 whatever they are, and no control character reaches the terminal."""
+    code = ("import ctypes, time\n"
+            "ctypes.CDLL(None).prctl(15, b'\\xff\\x1b[2J\"\\\\', 0, 0, 0)\n"
+            "time.sleep(1.5)\n")
+    run = case.record("-o", case.dir, "--", PYTHON, "-c", code, wait=False).result()
+    run.expect(PARTIAL)
+    text = (run.session.path / "session.json").read_bytes().decode("utf-8")
+    json.loads(text)
+    assert "\x1b" not in run.err
+
+
+@test
+def storm_of_mappings_does_not_stop_the_clock(case: Case) -> None:
+    """Processes that map code all the time may cost us a look now and then, not the end of the capture."""
+    code = ("import mmap, time\n"
+            "end = time.monotonic() + 30\n"
+            "keep = [mmap.mmap(-1, 4096, prot=mmap.PROT_READ if i % 2 else mmap.PROT_WRITE) for i in range(2000)]\n"
+            "while time.monotonic() < end:\n"
+            "    mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()\n")
+    jobs = [case.start([PYTHON, "-c", code]) for _ in range(3)]
+    time.sleep(1)
+    begin = time.monotonic()
+    run = case.record("-d", "2s", "-o", case.dir, "--export", "none", "-p", pid_list([j.pid for j in jobs])).result()
+    took = time.monotonic() - begin
+    run.expect(DONE, PARTIAL)
+    assert took < 20, f"a capture of 2 s took {took:.0f} s"
+
+
+@test
+def stalled_collector_takes_the_log_up_again(case: Case) -> None:
+    """The helper lets go of a collector that is silent for 5 s; one that comes back says so and goes on."""
+    job = case.sim_job("--ranks", "1", "--seconds", "40")
+    rec = case.record("-d", "14s", "-o", case.dir, "--export", "none", "-p", pid_list(ranks_of(job)))
+    time.sleep(2)
+    rec.signal(signal.SIGSTOP)
+    time.sleep(7)
+    rec.signal(signal.SIGCONT)
+    time.sleep(3)
+    slices = list(case.dir.glob("npuscope_*/PROF_*/device_*/data/*.slice_*"))
+    before = sum(p.stat().st_size for p in slices if not p.name.endswith(".done"))
+    run = rec.result().expect(PARTIAL)
+    slices = list(case.dir.glob("npuscope_*/PROF_*/device_*/data/*.slice_*"))
+    after = sum(p.stat().st_size for p in slices if not p.name.endswith(".done"))
+    assert after > before, f"the task log stopped at {before} bytes"
+    assert any("gap in its task log" in line for line in run.complaints), run
+
+
+@test
+def job_that_exits_leaves_no_task_behind(case: Case) -> None:
+    """What the driver still holds when the job exits is handed over: no task of the end is without its time."""
+    need(AGENT.exists(), "the helper library: make")
+    env = environment(sim=True)
+    sim = SIM / "bin" / "npusim-train"
+    run = case.record("-o", case.dir, "--export", "db", "--", sim, "--ranks", "1", "--steps", "20", wait=False,
+                      env=env).result(120)
+    run.expect(DONE)
+    bounds = [line for line in run.err.splitlines() if "with host bounds only" in line]
+    assert bounds and all(" 0 with host bounds only" in line for line in bounds), run
+
+
+if __name__ == "__main__":
+    sys.exit(main())
