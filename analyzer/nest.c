@@ -6,6 +6,10 @@
  */
 #include "nest_walk.h"
 
+#include "session_reader.h"
+
+#include <cjson/cJSON.h>
+#include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +35,11 @@ struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end,
 uint32_t nps_walk__last_row(const struct nps_walk *w)
 {
 	return w->proc->cann.len - 1;
+}
+
+uint64_t nps_walk__stream_key(uint32_t proc, uint32_t tid, uint64_t handle)
+{
+	return nps_names__key(proc, handle ? handle : nps_hash2(tid, 1));
 }
 
 struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call_class call)
@@ -64,8 +73,32 @@ static int keep_sync(struct nps_walk *w, const struct nps_event *ev, const struc
 	sync = nps_vec__push(&w->syncs);
 	if (!sync)
 		return -errno;
-	*sync = (struct nps_pending_sync){ ev, w->proc_row, w->device, info->call };
+	*sync = (struct nps_pending_sync){ ev, w->proc_row, w->device, w->user, info->call };
 	return 0;
+}
+
+/* The thread has another device or context: its default stream is another one too. */
+static int enter_context(struct nps_walk *w, const struct nps_event *ev)
+{
+	uint64_t device;
+
+	if (ev->ret)
+		return 0;
+	w->device = w->user = UINT16_MAX;
+	if (ev->probe != NPS_PROBE_CREATE_CONTEXT && nps_event_arg(ev, NPS_M_DEVICE, &device) &&
+	    (uint32_t)device < NPS_MAX_DEVICES)
+		w->user = device;
+	return nps_history__add(&w->streams, nps_walk__stream_key(w->proc_row, w->tid, 0),
+				ev->start + ev->dur, NPS_NONE);
+}
+
+static int forget_event(struct nps_walk *w, const struct nps_event *ev)
+{
+	uint64_t handle;
+
+	if (!nps_event_arg(ev, NPS_M_EVENT, &handle))
+		return 0;
+	return nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), ev->start, NPS_NONE);
 }
 
 static int on_call(struct nps_walk *w, const struct nps_event *ev)
@@ -79,7 +112,6 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .copy = NPS_NONE,
 				   .name = NPS_NONE,
 				   .type = NPS_NONE };
-	uint64_t device;
 	int err = 0;
 
 	if (!info)
@@ -110,10 +142,11 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 	case NPS_CALL_QUERY_EVENT:
 		err = keep_sync(w, ev, info);
 		break;
-	case NPS_CALL_SET_DEVICE:
-		if (!ev->ret && nps_event_arg(ev, NPS_M_DEVICE, &device) &&
-		    (uint32_t)device < NPS_MAX_DEVICES)
-			w->device = device;
+	case NPS_CALL_SET_CONTEXT:
+		err = enter_context(w, ev);
+		break;
+	case NPS_CALL_DESTROY_EVENT:
+		err = forget_event(w, ev);
 		break;
 	}
 	if (w->depth < NPS_WALK_DEPTH)
@@ -133,35 +166,68 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 
 /* --- synchronisations --- */
 
+/*
+ * The driver's number of the device that a thread calls USER: as its submissions told, else by the
+ * environment of the process, else the same.
+ */
+static uint16_t driver_device(const struct nps_walk *w, uint32_t proc, uint16_t user)
+{
+	const cJSON *env = cJSON_GetObjectItemCaseSensitive(w->model->procs[proc].json, "env");
+	const char *list = nps_json_str(env, "ASCEND_RT_VISIBLE_DEVICES", "");
+	uint32_t seen = nps_map__get(&w->user_devices, (uint64_t)proc << 16 | user);
+	unsigned long device;
+
+	if (seen != NPS_NONE)
+		return seen;
+	if (!*list)
+		return user;
+	for (; user && *list; user--) {
+		list += strcspn(list, ",");
+		list += *list == ',';
+	}
+	device = isdigit((unsigned char)*list) ? strtoul(list, NULL, 10) : UINT16_MAX;
+	return NPS_MIN(device, (unsigned long)UINT16_MAX);
+}
+
+/* The device whose work the thread waited for, UINT16_MAX if that is unknown. */
+static uint16_t sync_device(const struct nps_walk *w, const struct nps_pending_sync *p)
+{
+	uint64_t devices = w->model->procs[p->proc].devices;
+
+	if (p->device != UINT16_MAX)
+		return p->device;
+	if (p->user != UINT16_MAX)
+		return driver_device(w, p->proc, p->user);
+	return devices && !(devices & (devices - 1)) ? __builtin_ctzll(devices) : UINT16_MAX;
+}
+
 static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
 {
 	struct nps_sync sync = { .cover = p->ev->start,
 				 .done = p->ev->start + p->ev->dur,
 				 .proc = p->proc,
-				 .device = p->device,
+				 .device = sync_device(w, p),
 				 .stream = UINT16_MAX },
 			*row;
-	uint64_t handle, value, devices = w->model->procs[p->proc].devices;
+	uint64_t handle, value;
 
 	if (p->call == NPS_CALL_SYNC_DEVICE) {
-		if (sync.device == UINT16_MAX && devices && !(devices & (devices - 1)))
-			sync.device = __builtin_ctzll(devices);
 		if (sync.device == UINT16_MAX)
 			return 0;
 	} else if (p->call == NPS_CALL_SYNC_STREAM) {
 		if (!nps_event_arg(p->ev, NPS_M_STREAM, &handle))
 			return 0;
-		handle = nps_names__key(p->proc, handle);
-		if (!nps_history__at(&w->streams, handle, sync.cover, &value) &&
-		    !nps_history__first(&w->streams, handle, &value))
-			return 0;
+		handle = nps_walk__stream_key(p->proc, p->ev->tid, handle);
+		if (!nps_history__at(&w->streams, handle, sync.cover, &value) || value == NPS_NONE)
+			return 0; /* nothing was queued there since the capture began */
 		sync.device = value >> 16;
 		sync.stream = value;
 	} else {
 		const struct nps_sub *sub;
 
 		if (!nps_event_arg(p->ev, NPS_M_EVENT, &handle) ||
-		    !nps_history__at(&w->event_marks, nps_names__key(p->proc, handle), sync.cover, &value))
+		    !nps_history__at(&w->event_marks, nps_names__key(p->proc, handle), sync.cover, &value) ||
+		    value == NPS_NONE)
 			return 0;
 		sub = &NPS_AT(&w->model->subs, struct nps_sub, value);
 		sync.cover = sub->end;
@@ -260,7 +326,7 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->run = NULL;
 	w->op_row = NPS_NONE;
 	w->op_limit = UINT64_MAX;
-	w->device = UINT16_MAX;
+	w->device = w->user = UINT16_MAX;
 }
 
 int nps_nest__run(struct nps_model *model, struct nps_names *names)
@@ -304,6 +370,7 @@ int nps_nest__run(struct nps_model *model, struct nps_names *names)
 	nps_vec__free(&w->syncs);
 	nps_history__free(&w->streams);
 	nps_history__free(&w->event_marks);
+	nps_map__free(&w->user_devices);
 	free(w);
 	return err;
 }

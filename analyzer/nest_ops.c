@@ -99,6 +99,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 	}
 	if (!w->run || w->run->api == NPS_NONE)
 		return 0;
+	w->api = w->run->api;
 	key = nps_names__key(w->proc_row, w->handle);
 	if (l0 != NPS_NONE) {
 		const struct nps_l0 *node = &NPS_AT(&w->names->l0s, struct nps_l0, l0);

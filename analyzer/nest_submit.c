@@ -113,7 +113,7 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	if (!p)
 		return -errno;
 	*p = (struct nps_pending){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row,
-				   sub->cann, w->run->api };
+				   sub->cann, w->api };
 	nps_walk__extend_op(w, launch->end);
 	return 0;
 }
@@ -146,12 +146,14 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 	uint64_t handle;
 	int err = 0;
 
-	if (nps_event_arg(call->ev, NPS_M_STREAM, &handle))
-		err = nps_history__add(&w->streams, nps_names__key(w->proc_row, handle), call->ev->start,
-				       (uint32_t)sub->device << 16 | sub->stream);
+	/* A collective queues on streams of its own as well. */
+	if (call->info->call != NPS_CALL_COLLECTIVE && nps_event_arg(call->ev, NPS_M_STREAM, &handle))
+		err = nps_history__add(&w->streams, nps_walk__stream_key(w->proc_row, w->tid, handle),
+				       call->ev->start, (uint32_t)sub->device << 16 | sub->stream);
+	/* The event stands for this record from when the call returned: until then maybe for an older one. */
 	if (!err && call->info->call == NPS_CALL_RECORD_EVENT &&
 	    nps_event_arg(call->ev, NPS_M_EVENT, &handle))
-		err = nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), sub->begin,
+		err = nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), call->end,
 				       sub - (const struct nps_sub *)w->model->subs.data);
 	return err;
 }
@@ -192,6 +194,9 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .sqe_type = type,
 				 .memcpy_op = 255 };
 	w->device = device;
+	if (w->user != UINT16_MAX &&
+	    nps_map__put(&w->user_devices, (uint64_t)w->proc_row << 16 | w->user, device))
+		return -ENOMEM;
 	w->proc->devices |= 1ULL << device;
 	err = inner ? note_handles(w, sub, inner) : 0;
 	if (err)

@@ -24,7 +24,7 @@ struct nps_pending {
 struct nps_pending_sync {
 	const struct nps_event *ev;
 	uint32_t proc;
-	uint16_t device;
+	uint16_t device, user; /* of the thread, as in nps_walk */
 	uint8_t call;
 };
 
@@ -33,6 +33,7 @@ struct nps_walk {
 	struct nps_names *names;
 	struct nps_history streams; /* handle -> device << 16 | stream */
 	struct nps_history event_marks; /* event handle -> row of subs that records it */
+	struct nps_map user_devices; /* process << 16 | number in the job -> the driver's number */
 	struct nps_vec pending, syncs;
 	uint32_t node_name, copies;
 	uint32_t symbols[NPS_PROBE_MAX]; /* texts */
@@ -47,9 +48,11 @@ struct nps_walk {
 	uint32_t op_row; /* open aclnn row, NPS_NONE */
 	bool op_phase2;
 	uint64_t op_limit;
-	uint16_t device;
+	uint16_t device; /* it last submitted to, UINT16_MAX: none since `user` */
+	uint16_t user; /* number it gave to aclrtSetDevice, UINT16_MAX unknown */
 	/* the launch being looked at */
 	uint64_t handle;
+	uint32_t api; /* its operator */
 	bool learn_later;
 };
 
@@ -57,6 +60,9 @@ struct nps_walk {
 struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end, uint8_t level,
 			       uint32_t name);
 uint32_t nps_walk__last_row(const struct nps_walk *w);
+
+/* Key of stream HANDLE in nps_walk.streams. The default stream is one for each context: a thread's own. */
+uint64_t nps_walk__stream_key(uint32_t proc, uint32_t tid, uint64_t handle);
 
 /* The innermost open call of class CALL, NULL if none. */
 struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call_class call);

@@ -215,14 +215,110 @@ static void other_tasks_have_the_vendors_names(void **state)
 	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 1).cann, NPS_NONE);
 }
 
+static void marks_inside_a_launch(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnAdd"), 0xe1); /* its first phase was not seen */
+	mark(NPS_PROBE_NN_L0, 1, 121, text("Mul"), 0xe2);
+	launch(1, 120, 0xf1, 0);
+	build();
+	assert_string_equal(name_of(0), "kernel@0xf1");
+}
+
+static void sqe(uint32_t tid, uint64_t at, uint64_t device, unsigned int type, uint64_t stream)
+{
+	event(NPS_EV_SQE, 0, tid, at, at + 1, device | 1ULL << 32, type | stream << 32 | at << 48, 0);
+}
+
+static const struct nps_sync *sync_at(size_t i)
+{
+	assert_true(i < model.syncs.len);
+	return &NPS_AT(&model.syncs, struct nps_sync, i);
+}
+
+static void devices_have_the_drivers_numbers(void **state)
+{
+	(void)state;
+	model.procs[0].json = model.json =
+		cJSON_Parse("{\"env\": {\"ASCEND_RT_VISIBLE_DEVICES\": \"5,3,0\"}}");
+	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 1, 10, 20, 1, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 100, 200, 0, 0, 0); /* as the environment says */
+	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 2, 10, 20, 0, 0, 0);
+	sqe(2, 30, 6, 0, 2);
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 2, 100, 200, 0, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 3, 10, 20, 0, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 3, 100, 200, 0, 0, 0); /* as thread 2 was seen to do */
+	build();
+	assert_int_equal(model.syncs.len, 3);
+	assert_int_equal(sync_at(0)->device, 3);
+	assert_int_equal(sync_at(1)->device, 6);
+	assert_int_equal(sync_at(2)->device, 6);
+}
+
+static void streams_of_a_collective_are_not_the_callers(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 10, 15, 0xe7, 0x77, 0);
+	sqe(1, 11, 0, NPS_SQE_EVENT_RECORD, 5);
+	event(NPS_EV_API, NPS_PROBE_HCCL_ALL_REDUCE, 1, 20, 40, 8, 4, 0xc0);
+	NPS_AT(&model.events, struct nps_event, 2).args[3] = 0x77;
+	sqe(1, 22, 0, NPS_SQE_NOTIFY_RECORD, 5);
+	sqe(1, 24, 0, NPS_SQE_SDMA, 9);
+	event(NPS_EV_API, NPS_PROBE_SYNC_STREAM, 1, 50, 60, 0x77, 0, 0);
+	build();
+	assert_int_equal(model.syncs.len, 1);
+	assert_int_equal(sync_at(0)->stream, 5);
+}
+
+static void default_streams_belong_to_a_context(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, 1, 10, 20, 64, 1, 0);
+	sqe(1, 12, 0, NPS_SQE_PCIE_DMA, 2);
+	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, 2, 30, 40, 64, 1, 0);
+	sqe(2, 32, 1, NPS_SQE_PCIE_DMA, 7);
+	event(NPS_EV_API, NPS_PROBE_SYNC_STREAM, 1, 50, 60, 0, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 1, 70, 71, 1, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_SYNC_STREAM, 1, 80, 90, 0, 0, 0); /* which one that is was not seen */
+	build();
+	assert_int_equal(model.syncs.len, 1);
+	assert_int_equal(sync_at(0)->device, 0);
+	assert_int_equal(sync_at(0)->stream, 2);
+}
+
+static void events_stand_for_their_last_record(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 10, 20, 0xe7, 0x77, 0);
+	sqe(1, 12, 0, NPS_SQE_EVENT_RECORD, 2);
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 30, 40, 0xe7, 0x77, 0);
+	sqe(1, 32, 0, NPS_SQE_EVENT_RECORD, 2);
+	event(NPS_EV_API, NPS_PROBE_QUERY_EVENT, 2, 35, 36, 0xe7, 1, 0); /* while it is recorded again */
+	event(NPS_EV_API, NPS_PROBE_QUERY_EVENT, 2, 45, 46, 0xe7, 1, 0);
+	event(NPS_EV_API, NPS_PROBE_DESTROY_EVENT, 1, 50, 51, 0xe7, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_QUERY_EVENT, 2, 60, 61, 0xe7, 1, 0); /* a new one: never recorded */
+	build();
+	assert_int_equal(model.syncs.len, 2);
+	assert_int_equal(sync_at(0)->cover, 13);
+	assert_int_equal(sync_at(1)->cover, 33);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(group_hashes_are_the_vendors), TEST(phases_in_two_threads),
-		TEST(an_executor_runs_again_or_is_reused),	TEST(phase_1_before_the_capture_is_learned),
-		TEST(handles_have_the_name_of_their_time),	TEST(the_rows_of_a_launch),
+		cmocka_unit_test(group_hashes_are_the_vendors),
+		TEST(phases_in_two_threads),
+		TEST(an_executor_runs_again_or_is_reused),
+		TEST(phase_1_before_the_capture_is_learned),
+		TEST(handles_have_the_name_of_their_time),
+		TEST(the_rows_of_a_launch),
 		TEST(other_tasks_have_the_vendors_names),
+		TEST(marks_inside_a_launch),
+		TEST(devices_have_the_drivers_numbers),
+		TEST(streams_of_a_collective_are_not_the_callers),
+		TEST(default_streams_belong_to_a_context),
+		TEST(events_stand_for_their_last_record),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
