@@ -9,7 +9,6 @@
 struct nps_history {
 	struct nps_vec rows;
 	struct nps_map last;
-	bool finished;
 };
 
 void nps_history__init(struct nps_history *history, int dirfd);

@@ -15,7 +15,7 @@ struct import {
 	struct nps_map loss_rows; /* kind << 32 | cpu -> row of losses */
 	struct nps_vec losses; /* struct nps_loss */
 	uint64_t last; /* latest time seen */
-	uint64_t strange; /* events with impossible times */
+	uint64_t strange; /* events with impossible times or processes */
 };
 
 static int import_text(struct import *in, const struct nps_string *s)
@@ -71,13 +71,14 @@ static int on_clocks(void *ctx, const struct nps_chunk *chunk, const void *paylo
 	if (err)
 		return err;
 	memcpy((char *)to->data + have * to->elem, payload, chunk->len);
-	/* Clocks that run backwards cannot be interpolated: keep the first of them. */
+	/* Clocks that run backwards or are of another time cannot be interpolated. */
 	if (chunk->type == NPS_CHUNK_CLOCKS) {
 		const struct nps_clock *c = payload;
 
 		to->len = have;
 		for (size_t i = 0; i < n; i++) {
-			if (to->len && NPS_AT(to, struct nps_clock, to->len - 1).raw >= c[i].raw)
+			if ((to->len && NPS_AT(to, struct nps_clock, to->len - 1).raw >= c[i].raw) ||
+			    c[i].mono > in->model->begin + 30 * DAY || c[i].raw > INT64_MAX / 2)
 				continue;
 			NPS_AT(to, struct nps_clock, to->len++) = c[i];
 			in->last = NPS_MAX(in->last, c[i].mono);
@@ -146,7 +147,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 
 	if (ev->kind == NPS_EV_PROC || ev->kind == NPS_EV_NONE || ev->kind >= NPS_EV_KIND_MAX)
 		return 0;
-	if (ev->start + DAY < model->begin || end > model->begin + 30 * DAY || !ev->start) {
+	if (ev->start + DAY < model->begin || end > model->begin + 30 * DAY || !ev->start || !ev->pid ||
+	    ev->pid > INT32_MAX) {
 		in->strange++;
 		return 0;
 	}
@@ -357,7 +359,8 @@ int nps_import__session(struct nps_model *model, const char *path)
 	import_drops(model);
 	set_end(&in, path);
 	if (in.strange)
-		nps_msg("%" PRIu64 " events of %s have impossible times: they are damaged: left out",
+		nps_msg("%" PRIu64
+			" events of %s have impossible times or processes: they are damaged: left out",
 			in.strange, path);
 	nps_map__free(&in.loss_rows);
 	nps_vec__free(&in.losses);

@@ -151,9 +151,10 @@ void nps_vec__cool(const struct nps_vec *vec)
 
 void nps_vec__free(struct nps_vec *vec)
 {
-	if (vec->data)
+	if (vec->data) { /* a vec that is all zero was never made: 0 is not its file */
 		munmap(vec->data, vec->bytes);
-	if (vec->fd >= 0)
-		close(vec->fd);
+		if (vec->fd >= 0)
+			close(vec->fd);
+	}
 	nps_vec__init(vec, vec->dirfd, vec->elem);
 }
