@@ -109,6 +109,7 @@ int nps_cmd_analyze(int argc, char **argv)
 		       "cut.",
 	};
 	struct command cmd = { .opts = { .size = sizeof(cmd.opts), .export = NPS_EXPORT_DEFAULT } };
+	struct stat st;
 	int status = 0;
 
 	argp_err_exit_status = EXIT_USAGE;
@@ -116,6 +117,10 @@ int nps_cmd_analyze(int argc, char **argv)
 	if (cmd.opts.output && mkdir(cmd.opts.output, 0750) && errno != EEXIST) {
 		nps_msg("cannot make %s: %s: name another directory with -o", cmd.opts.output,
 			strerror(errno));
+		return EXIT_FAILED;
+	}
+	if (cmd.opts.output && !lstat(cmd.opts.output, &st) && S_ISLNK(st.st_mode)) {
+		nps_msg("cannot use %s: it is a symbolic link: name the directory itself", cmd.opts.output);
 		return EXIT_FAILED;
 	}
 	for (int i = 0; i < cmd.ndirs; i++) {
