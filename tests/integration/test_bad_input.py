@@ -161,8 +161,9 @@ def without_capability(case: Case, dropped: str, named: str, others: Sequence[st
     assert not any(other in result.err for other in others), result.err
 
 
-CAPS = ("CAP_BPF", "CAP_PERFMON", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH")
+CAPS = ("CAP_BPF", "CAP_PERFMON", "CAP_CHECKPOINT_RESTORE", "CAP_SYS_PTRACE", "CAP_DAC_READ_SEARCH")
 for _dropped, _named in (("-sys_admin,-bpf", "CAP_BPF"), ("-sys_admin,-perfmon", "CAP_PERFMON"),
+                         ("-sys_admin,-checkpoint_restore", "CAP_CHECKPOINT_RESTORE"),
                          ("-sys_ptrace", "CAP_SYS_PTRACE"), ("-dac_read_search", "CAP_DAC_READ_SEARCH")):
     add_test(f"without_{_named}", lambda case, d=_dropped, n=_named: without_capability(
         case, d, n, [c for c in CAPS if c != n]))
@@ -170,7 +171,7 @@ for _dropped, _named in (("-sys_admin,-bpf", "CAP_BPF"), ("-sys_admin,-perfmon",
 
 @test
 def with_the_named_capabilities_only(case: Case) -> None:
-    """What the message asks for is enough: no root, these four, a job of somebody else."""
+    """What the message asks for is enough: no root, these few, a job of somebody else."""
     need_root()
     setpriv = need_program("setpriv", "util-linux")
     place = copy_for_nobody(case)
@@ -178,7 +179,7 @@ def with_the_named_capabilities_only(case: Case) -> None:
     job = case.start([need_job("loader_job")])
     job.tell(f"load {library}")
     job.wait_for("^loaded")
-    caps = "-all,+bpf,+perfmon,+sys_ptrace,+dac_read_search"
+    caps = ",".join(["-all"] + [f"+{name[4:].lower()}" for name in CAPS])
     run = case.start([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", f"--inh-caps={caps}",
                       f"--ambient-caps={caps}", f"--bounding-set={caps}", place / "npuscope", "record", "-p", job.pid,
                       "-o", place / "out", "--export", "none"], stdin=subprocess.DEVNULL)
