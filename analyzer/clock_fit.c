@@ -131,7 +131,7 @@ uint64_t nps_clock_fit__raw(const struct nps_clock_fit *fit, uint64_t counter)
 
 	if (!(ns > -9e18 && ns < 9e18))
 		return 0;
-	return fit->raw_ref + (uint64_t)(llround(ns) + fit->shift);
+	return fit->raw_ref + (uint64_t)llround(ns);
 }
 
 uint64_t nps_raw_to_mono(const struct nps_clock *samples, size_t n, uint64_t raw)

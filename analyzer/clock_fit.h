@@ -10,14 +10,13 @@
 #include "session.h"
 
 /*
- * raw = raw_ref + (counter - counter_ref) * ns_per_tick + shift. Rate and offset come from a
+ * raw = raw_ref + (counter - counter_ref) * ns_per_tick. Rate and offset come from a
  * weighted least-squares fit over the bracketed reads; the weight of a read falls
  * with the square of its bracket's width.
  */
 struct nps_clock_fit {
 	uint64_t counter_ref, raw_ref;
 	double ns_per_tick;
-	int64_t shift; /* ns */
 	double drift_ppm; /* device's rate against its nominal frequency, positive = fast */
 	double residual_ns; /* root mean square, weighted */
 	double uncertainty_ns; /* half of the narrowest bracket */

@@ -362,6 +362,10 @@ int nps_import__session(struct nps_model *model, const char *path)
 		nps_msg("%" PRIu64
 			" events of %s have impossible times or processes: they are damaged: left out",
 			in.strange, path);
+	if (model->losses.pids)
+		nps_msg("%" PRIu64 " events of %s belong to more than %d processes: left out",
+			model->losses.pids, path, NPS_MAX_PROCS);
+	model->losses.cut |= in.strange;
 	nps_map__free(&in.loss_rows);
 	nps_vec__free(&in.losses);
 	return err;

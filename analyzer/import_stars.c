@@ -77,6 +77,15 @@ static int parse(struct log *log, const unsigned char *p)
 	return 0;
 }
 
+/* A part of the log that cannot be read is lost; the rest is not. */
+static int unreadable(struct log *log, const char *name)
+{
+	nps_msg("cannot read %s of process %u: %s: left out", name, log->model->procs[log->proc].pid,
+		strerror(errno));
+	log->model->losses.cut = true;
+	return 0;
+}
+
 /* Reads one slice; a tail that is no whole record is dropped, as its writer was cut off there. */
 static int read_slice(struct log *log, int dirfd, const char *name)
 {
@@ -87,14 +96,21 @@ static int read_slice(struct log *log, int dirfd, const char *name)
 	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), err = 0;
 
 	if (fd < 0)
-		return -errno;
+		return unreadable(log, name);
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
 		close(fd);
-		return 0;
+		errno = EINVAL;
+		return unreadable(log, name);
 	}
-	while (!err && (n = read(fd, buf + have, sizeof(buf) - have)) > 0) {
+	while (!err && (n = read(fd, buf + have, sizeof(buf) - have)) != 0) {
 		size_t used = 0;
 
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0) {
+			unreadable(log, name);
+			break;
+		}
 		have += n;
 		for (; !err && used + RECORD <= have; used += RECORD)
 			err = parse(log, buf + used);
@@ -263,7 +279,7 @@ static int read_device(struct log *log, int proffd, const struct nps_map *stream
 	snprintf(path, sizeof(path), "device_%u/data", log->device);
 	fd = openat(proffd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -errno;
+		return errno == ENOENT ? 0 : unreadable(log, path);
 	dir = fdopendir(fd);
 	if (!dir) {
 		close(fd);

@@ -37,19 +37,17 @@ static int fit_one(struct nps_model *model, struct nps_device_log *log, struct n
 	uint64_t freq = model->devices[log->device].freq_khz;
 	int err = 0;
 
-	/* First the process's own reads; without any, those of others on the device of that number. */
-	for (int own = 1; own >= 0 && !reads->len; own--)
-		for (size_t i = 0; i < model->device_clocks.len; i++) {
-			struct nps_device_clock *read;
+	/* Only the process's own reads: what another process calls by that number may be another device. */
+	for (size_t i = 0; i < model->device_clocks.len; i++) {
+		struct nps_device_clock *read;
 
-			if (all[i].device != log->device ||
-			    (own && all[i].pid != model->procs[log->proc].pid))
-				continue;
-			read = nps_vec__push(reads);
-			if (!read)
-				return -errno;
-			*read = all[i];
-		}
+		if (all[i].device != log->device || all[i].pid != model->procs[log->proc].pid)
+			continue;
+		read = nps_vec__push(reads);
+		if (!read)
+			return -errno;
+		*read = all[i];
+	}
 	err = nps_clock_fit__fit(&log->fit, reads->data, reads->len, freq ? freq : DEFAULT_FREQ_KHZ);
 	log->fitted = !err;
 	return err == -ENODATA ? 0 : err;
@@ -82,7 +80,7 @@ static void to_mono(struct join *j)
 {
 	const struct nps_clock *clocks = j->model->clocks.data;
 	struct nps_log_task *log = j->logs.data;
-	size_t kept = 0;
+	size_t kept = 0, strange = 0;
 
 	for (size_t i = 0; i < j->logs.len; i++) {
 		const struct nps_device_log *device = nps_model__log(j->model, log[i].proc, log[i].device);
@@ -100,8 +98,16 @@ static void to_mono(struct join *j)
 		    log[kept].start < j->model->end + 86400000000000ULL &&
 		    log[kept].end < j->model->end + 86400000000000ULL)
 			kept++;
+		else
+			strange++;
 	}
 	j->logs.len = kept;
+	if (strange) {
+		nps_msg("%zu tasks of the device log are more than a day from the capture: they are damaged: "
+			"left out",
+			strange);
+		j->model->losses.cut = true;
+	}
 }
 
 /* --- matching --- */
@@ -338,6 +344,13 @@ struct stream_scratch {
 	struct nps_sync *syncs;
 };
 
+/* Room for COUNT rows of SIZE bytes in VEC, as large as a session may be. */
+static void *scratch_rows(struct nps_vec *vec, const struct nps_model *model, size_t size, size_t count)
+{
+	nps_vec__init(vec, model->tmpfd, size);
+	return nps_vec__reserve(vec, count + 1) ? NULL : vec->data;
+}
+
 /* Host bounds of one stream's submissions SK[0..n) that have no measured task. */
 static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, const uint32_t *made,
 			struct stream_scratch *scratch)
@@ -399,15 +412,16 @@ static int make_bounded(struct join *j, const uint32_t *made)
 {
 	const struct nps_key *sk = j->sub_keys.data;
 	size_t n = j->sub_keys.len, end;
-	struct stream_scratch scratch = { 0 };
+	struct stream_scratch scratch;
+	struct nps_vec rows[4];
 	int err = 0;
 
 	if (j->model->syncs.len)
 		qsort(j->model->syncs.data, j->model->syncs.len, sizeof(struct nps_sync), by_cover);
-	scratch.subs = malloc((n + 1) * sizeof(*scratch.subs));
-	scratch.tasks = malloc((n + 1) * sizeof(*scratch.tasks));
-	scratch.bounds = malloc((n + 1) * sizeof(*scratch.bounds));
-	scratch.syncs = malloc((j->model->syncs.len + 1) * sizeof(*scratch.syncs));
+	scratch.subs = scratch_rows(&rows[0], j->model, sizeof(*scratch.subs), n);
+	scratch.tasks = scratch_rows(&rows[1], j->model, sizeof(*scratch.tasks), n);
+	scratch.bounds = scratch_rows(&rows[2], j->model, sizeof(*scratch.bounds), n);
+	scratch.syncs = scratch_rows(&rows[3], j->model, sizeof(*scratch.syncs), j->model->syncs.len);
 	if (!scratch.subs || !scratch.tasks || !scratch.bounds || !scratch.syncs)
 		err = -ENOMEM;
 	for (size_t start = 0; !err && start < n; start = end) {
@@ -415,10 +429,8 @@ static int make_bounded(struct join *j, const uint32_t *made)
 			end++;
 		err = bound_stream(j, sk + start, end - start, made, &scratch);
 	}
-	free(scratch.subs);
-	free(scratch.tasks);
-	free(scratch.bounds);
-	free(scratch.syncs);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(rows); i++)
+		nps_vec__free(&rows[i]);
 	return err;
 }
 

@@ -229,6 +229,24 @@ static void a_killed_capture_is_analysed_up_to_the_cut(void **state)
 	free(job.truth);
 }
 
+static void an_unreadable_log_is_a_loss(void **state)
+{
+	struct gen_job job = { .ranks = 1, .launches = 100, .agent = true };
+	char path[600];
+
+	(void)state;
+	gen_job(dir, &job);
+	snprintf(path, sizeof(path), "%s/PROF_4000/device_0/data/stars_soc.data.0.slice_007", dir);
+	assert_int_equal(symlink("/dev/zero", path), 0); /* read by its number, 7: there is none */
+	assert_int_equal(analyze(), 1);
+	snprintf(path, sizeof(path), "%s/PROF_4000/device_9", dir);
+	assert_int_equal(mkdir(path, 0700), 0);
+	snprintf(path, sizeof(path), "%s/PROF_4000/device_9/data", dir);
+	assert_int_equal(symlink("/", path), 0);
+	assert_int_equal(analyze(), 1);
+	free(job.truth);
+}
+
 static uint32_t random_next(uint32_t *seed)
 {
 	return *seed = *seed * 1664525 + 1013904223;
@@ -295,6 +313,7 @@ int main(void)
 		TEST(broken_json_is_told_apart),
 		TEST(what_is_no_session_is_refused),
 		TEST(a_killed_capture_is_analysed_up_to_the_cut),
+		TEST(an_unreadable_log_is_a_loss),
 		TEST(hostile_events),
 	};
 
