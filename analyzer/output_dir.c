@@ -55,15 +55,36 @@ int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *nam
 	return 0;
 }
 
+/* There is a result of that name: they change places, then the temporary name is the old one's. */
+static int replace(const struct nps_output_dir *dir)
+{
+	char old[sizeof(dir->temp) + 4];
+
+	if (!renameat2(dir->parent, dir->temp, dir->parent, dir->name, RENAME_EXCHANGE))
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	/* NFS and others cannot do that in one step. */
+	snprintf(old, sizeof(old), "%s.old", dir->temp);
+	if (renameat(dir->parent, dir->name, dir->parent, old))
+		return -errno;
+	if (renameat(dir->parent, dir->temp, dir->parent, dir->name)) {
+		int err = -errno;
+
+		renameat(dir->parent, old, dir->parent, dir->name);
+		return err;
+	}
+	remove_tree(dir->parent, old, DEPTH);
+	return 0;
+}
+
 int nps_output_dir__commit(struct nps_output_dir *dir)
 {
-	int err = 0;
+	int err = renameat(dir->parent, dir->temp, dir->parent, dir->name) ? -errno : 0;
 
-	if (renameat(dir->parent, dir->temp, dir->parent, dir->name)) {
-		/* There is one already: change places, then the temporary name is the old one's. */
-		if ((errno != ENOTEMPTY && errno != EEXIST) ||
-		    renameat2(dir->parent, dir->temp, dir->parent, dir->name, RENAME_EXCHANGE))
-			err = -errno;
+	if (err) {
+		if (err == -ENOTEMPTY || err == -EEXIST)
+			err = replace(dir);
 		remove_tree(dir->parent, dir->temp, DEPTH);
 	}
 	close(dir->fd);
