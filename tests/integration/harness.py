@@ -116,6 +116,8 @@ def main() -> int:
     chosen = [t for t in _tests if any(fnmatch.fnmatch(t[0], p) for p in patterns)]
     # Orphans of a job become our children, so that they can be found and ended.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+    # The runner's time limit: the test's processes are ended all the same.
+    signal.signal(signal.SIGTERM, lambda _signal, _frame: sys.exit(143))
     good = [_outcome(*t) for t in chosen]
     return 0 if good and all(good) else 1
 
