@@ -55,11 +55,39 @@ static void kernel_times(const struct nps_result *r, struct nps_writer *w, uint6
 	*before = end;
 }
 
-static int kernel_details(const struct nps_result *r, int dirfd)
+static unsigned int kernel_device(const struct nps_result *r, const struct nps_kernel *k)
+{
+	return k->comm ? nps_result__comm(r, k->row)->device : r->tasks[k->row].device;
+}
+
+static void kernel_row(const struct nps_result *r, struct nps_writer *w, const struct nps_kernel *k,
+		       uint64_t *before, bool first)
 {
 	const struct nps_strings *strings = &r->model->strings;
+	const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
+	const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
+
+	assert(op || task);
+	kernel_head(r, w, op ? op->step : task->step, kernel_device(r, k));
+	if (op) {
+		nps_writer__lit(w, "N/A,N/A,");
+	} else {
+		cell_u64(w, task->task);
+		cell_u64(w, task->stream);
+	}
+	cell_text(w, nps_strings__get(strings, op ? op->name : task->name));
+	cell_text(w, nps_strings__get(strings, op ? op->type : task->type));
+	nps_writer__lit(w, "N/A,");
+	cell_text(w, op ? "COMMUNICATION" : nps_task_core(task));
+	kernel_times(r, w, op ? op->start : task->start, op ? op->end : task->end, before, first);
+	cell_u64(w, op ? 0 : task->blocks);
+	nps_writer__lit(w, "0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A\n");
+}
+
+/* Device by device: a kernel does not wait for one of another device. */
+static int kernel_details(const struct nps_result *r, int dirfd)
+{
 	struct nps_writer w;
-	uint64_t before = 0;
 	int err = nps_writer__open(&w, dirfd, "kernel_details.csv");
 
 	if (err)
@@ -71,26 +99,20 @@ static int kernel_details(const struct nps_result *r, int dirfd)
 			    "Block Num,Mix Block Num,HF32 Eligible,Input Shapes,Input Data Types,Input "
 			    "Formats,Output Shapes,"
 			    "Output Data Types,Output Formats,Context ID\n");
-	for (size_t i = 0; i < r->kernels.len; i++) {
-		const struct nps_kernel *k = &NPS_AT(&r->kernels, struct nps_kernel, i);
-		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
-		const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
+	for (unsigned int device = 0; device < NPS_MAX_DEVICES; device++) {
+		uint64_t before = 0;
+		bool first = true;
 
-		assert(op || task);
-		kernel_head(r, &w, op ? op->step : task->step, op ? op->device : task->device);
-		if (op) {
-			nps_writer__lit(&w, "N/A,N/A,");
-		} else {
-			cell_u64(&w, task->task);
-			cell_u64(&w, task->stream);
+		if (!(r->proc->devices >> device & 1))
+			continue;
+		for (size_t i = 0; i < r->kernels.len; i++) {
+			const struct nps_kernel *k = &NPS_AT(&r->kernels, struct nps_kernel, i);
+
+			if (kernel_device(r, k) != device)
+				continue;
+			kernel_row(r, &w, k, &before, first);
+			first = false;
 		}
-		cell_text(&w, nps_strings__get(strings, op ? op->name : task->name));
-		cell_text(&w, nps_strings__get(strings, op ? op->type : task->type));
-		nps_writer__lit(&w, "N/A,");
-		cell_text(&w, op ? "COMMUNICATION" : nps_task_core(task));
-		kernel_times(r, &w, op ? op->start : task->start, op ? op->end : task->end, &before, !i);
-		cell_u64(&w, op ? 0 : task->blocks);
-		nps_writer__lit(&w, "0,N/A,N/A,N/A,N/A,N/A,N/A,N/A,N/A\n");
 	}
 	return nps_writer__close(&w);
 }
@@ -170,7 +192,7 @@ static int op_statistic(const struct nps_result *r, int dirfd)
 {
 	struct nps_vec stats;
 	struct nps_writer w;
-	uint64_t total = 0;
+	uint64_t total[NPS_MAX_DEVICES] = { 0 }; /* of each device */
 	int err;
 
 	nps_vec__init(&stats, r->model->tmpfd, sizeof(struct op_stat));
@@ -182,7 +204,7 @@ static int op_statistic(const struct nps_result *r, int dirfd)
 	nps_writer__lit(&w, "Device_id,OP Type,Core Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max "
 			    "Time(us),Ratio(%)\n");
 	for (size_t i = 0; i < stats.len; i++)
-		total += NPS_AT(&stats, struct op_stat, i).total;
+		total[NPS_AT(&stats, struct op_stat, i).device] += NPS_AT(&stats, struct op_stat, i).total;
 	for (size_t i = 0; i < stats.len; i++) {
 		const struct op_stat *s = &NPS_AT(&stats, struct op_stat, i);
 
@@ -195,7 +217,7 @@ static int op_statistic(const struct nps_result *r, int dirfd)
 		fixed3(&w, s->measured ? s->total / 1000.0 / s->measured : 0);
 		nps_writer__lit(&w, ",");
 		cell_us(&w, s->most);
-		fixed3(&w, total ? 100.0 * s->total / total : 0);
+		fixed3(&w, total[s->device] ? 100.0 * s->total / total[s->device] : 0);
 		nps_writer__lit(&w, "\n");
 	}
 	err = nps_writer__close(&w);

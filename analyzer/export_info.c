@@ -101,6 +101,11 @@ cJSON *nps_export__metadata(const struct nps_result *r)
 			"tasks whose time_source is `host bounds` were not measured: their rows stand at the "
 			"submission with "
 			"duration 0, which is no duration; the bounds are in args and in NPUSCOPE_TASK_TIME");
+	if (r->proc->cann.len)
+		cJSON_AddStringToObject(
+			own, "operator_end_note",
+			"operators (acl rows named aclnn*) are seen when they begin: their end, and so every "
+			"duration of theirs, is a lower bound");
 	add_clocks(own, r);
 	add_losses(own, r);
 	return meta;

@@ -386,7 +386,9 @@ static void comm_op(struct trace *t, const struct nps_comm_op *op)
 	nps_writer__lit(w, ",\"alg_type\":\"N/A\"");
 	arg_u64(w, ",\"count\":", op->count);
 	nps_writer__lit(w, ",\"relay\":\"no\",\"retry\":\"no\",\"time_source\":");
-	nps_writer__json(w, op->measured ? "device log" : "host bounds");
+	nps_writer__json(w, op->measured == op->tasks ? "device log"
+			    : op->measured	      ? "device log of a part of its tasks"
+						      : "host bounds");
 	nps_writer__lit(w, "}");
 	nps_trace__end(w, "X");
 	flow(t, op->conn, pid, group->lane, op->start, false);

@@ -108,7 +108,7 @@ struct nps_comm_op {
 	uint32_t conn, step;
 	uint32_t tasks, measured;
 	uint16_t device;
-	uint16_t dtype; /* HcclDataType; 65534 unknown */
+	uint16_t dtype; /* HcclDataType; 65534 not told, 65535 none of them */
 };
 
 struct nps_step {

@@ -20,6 +20,12 @@ static uint8_t memcpy_operation(const struct nps_event *ev)
 	return 255;
 }
 
+/* As ENUM_HCCL_DATA_TYPE has them: 13 is not given to any type. */
+static uint16_t hccl_data_type(uint32_t type)
+{
+	return type < 18 && type != 13 ? type : 65535;
+}
+
 /* The collective that frame F stands for, made at its first submission. */
 static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *sub)
 {
@@ -54,7 +60,7 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 			op->ranks = value;
 		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))
-			op->dtype = NPS_MIN((uint32_t)value, 65534U);
+			op->dtype = hccl_data_type(value);
 		op->type = nps_strings__addf(&w->model->strings, "hcom_%s_", f->info->collective);
 		row = nps_walk__row(w, sub->begin, sub->end, NPS_LAYER_NODE, w->node_name);
 		op->node = nps_walk__last_row(w);

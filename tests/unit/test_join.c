@@ -252,15 +252,75 @@ static void results_are_replaced_whole(void **state)
 	free(job.truth);
 }
 
+/* One process, two devices, kernels of both in turn: rows and sums are each device's own. */
+static void two_devices_of_one_process(void **state)
+{
+	char line[1024];
+	struct nps_summary summary;
+	struct gen gen;
+	double ratio[2] = { 0 }, wait;
+	unsigned int device, last = 0, rows = 0;
+	FILE *file;
+
+	(void)state;
+	gen_open(&gen, dir);
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t at = GEN_T0 + 1000000 + i * 10000;
+
+		gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at, at + 3000, 0xf1, 8, 0x77 + i % 2, 0);
+		gen_sqe(&gen, 4000, 4000, at + 1000, at + 2000, i % 2, NPS_SQE_AI_CORE, 2, i / 2, 8);
+	}
+	for (unsigned int d = 0; d < 2; d++) {
+		gen_soc_open(&gen, 4000, d);
+		for (uint64_t i = d; i < 20; i += 2) {
+			gen_soc(&gen, 0, NPS_SQE_AI_CORE, 2, i / 2, GEN_T0 + 1000000 + i * 10000 + 4000);
+			gen_soc(&gen, 1, NPS_SQE_AI_CORE, 2, i / 2, GEN_T0 + 1000000 + i * 10000 + 12000);
+		}
+		gen_soc_close(&gen);
+		for (uint64_t i = 0; i < 4; i++)
+			gen_device_clock(&gen, 4000, d, GEN_T0 + i * 500000000, 2500);
+	}
+	gen_clock(&gen, GEN_T0);
+	gen_clock(&gen, GEN_T0 + 1000000000);
+	gen_close(&gen, true, "{\"pid\": 4000, \"comm\": \"job\", \"prof_dir\": \"PROF_4000\"}",
+		  "{\"id\": 0, \"freq_khz\": 50000}, {\"id\": 1, \"freq_khz\": 50000}", "null");
+	summary = analyze(NPS_EXPORT_TEXT);
+	assert_int_equal(summary.procs[0].matched, 20);
+	snprintf(line, sizeof(line), "%s/ASCEND_PROFILER_OUTPUT/kernel_details.csv", summary.procs[0].path);
+	file = fopen(line, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	while (fgets(line, sizeof(line), file)) {
+		assert_int_equal(sscanf(line, "%u,%*u,%*u,%*u,%*[^,],%*[^,],%*[^,],%*[^,],%*f\t,%*f,%lf",
+					&device, &wait),
+				 2);
+		assert_true(device >= last);
+		last = device;
+		assert_true(rows++ % 10 ? wait > 11.9 && wait < 12.1 : wait == 0);
+	}
+	fclose(file);
+	assert_int_equal(rows, 20);
+	snprintf(line, sizeof(line), "%s/ASCEND_PROFILER_OUTPUT/op_statistic.csv", summary.procs[0].path);
+	file = fopen(line, "r");
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	while (fgets(line, sizeof(line), file)) {
+		device = strtoul(line, NULL, 10);
+		assert_true(device < 2);
+		ratio[device] += strtod(strrchr(line, ',') + 1, NULL);
+	}
+	fclose(file);
+	assert_true(ratio[0] == 100 && ratio[1] == 100);
+	nps_summary_free(&summary);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_device_log),
-		TEST(lost_records_become_bounds),
-		TEST(host_only_bounds_hold),
-		TEST(task_ids_wrap),
-		cmocka_unit_test(bounds_of_one_stream),
+		TEST(two_ranks_with_device_log),  TEST(lost_records_become_bounds),
+		TEST(host_only_bounds_hold),	  TEST(task_ids_wrap),
+		TEST(two_devices_of_one_process), cmocka_unit_test(bounds_of_one_stream),
 		TEST(results_are_replaced_whole),
 	};
 
