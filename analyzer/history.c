@@ -2,11 +2,10 @@
 #include "history.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 struct row {
 	uint64_t key, time, value;
-	uint32_t before; /* earlier row of the key */
+	uint32_t count; /* rows of the key, in its first one, after finish */
 	uint32_t pad;
 };
 
@@ -34,58 +33,89 @@ int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, u
 	return nps_map__put(&history->last, key, history->rows.len - 1);
 }
 
-int nps_history__finish(struct nps_history *history)
+/* Keys of the rows, in order of key and time; KEYS has room for twice the rows. */
+static int sort_rows(struct nps_history *history, struct nps_key *keys, size_t n)
 {
-	size_t n = history->rows.len;
-	struct nps_key *keys = calloc(2 * n + 1, sizeof(*keys));
+	uint32_t ngroups = 0;
 	int err = 0;
 
-	if (!keys)
-		return -ENOMEM;
-	for (size_t i = 0; i < n; i++)
-		keys[i] = (struct nps_key){ .key = NPS_AT(&history->rows, struct row, i).time, .row = i };
-	nps_sort_keys(keys, keys + n, n);
 	nps_map__clear(&history->last);
 	for (size_t i = 0; !err && i < n; i++) {
-		struct row *row = &NPS_AT(&history->rows, struct row, keys[i].row);
+		const struct row *row = &NPS_AT(&history->rows, struct row, i);
+		uint32_t group = nps_map__get(&history->last, row->key);
 
-		row->before = nps_map__get(&history->last, row->key);
-		err = nps_map__put(&history->last, row->key, keys[i].row);
+		if (group == NPS_NONE) {
+			group = ngroups++;
+			err = nps_map__put(&history->last, row->key, group);
+		}
+		keys[i] = (struct nps_key){ .key = row->time, .row = i, .group = group };
 	}
-	free(keys);
+	nps_sort_keys(keys, keys + n, n);
+	nps_sort_groups(keys, keys + n, n);
+	return err;
+}
+
+int nps_history__finish(struct nps_history *history)
+{
+	size_t n = history->rows.len, first = 0;
+	struct nps_vec keys, sorted;
+	struct row *to;
+	int err;
+
+	nps_vec__init(&keys, history->rows.dirfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, history->rows.dirfd, sizeof(struct row));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	if (!err && n)
+		err = sort_rows(history, keys.data, n);
+	to = sorted.data;
+	for (size_t i = 0; !err && i < n; i++) {
+		to[i] = NPS_AT(&history->rows, struct row, NPS_AT(&keys, struct nps_key, i).row);
+		if (!i || to[i].key != to[first].key) {
+			first = i;
+			err = nps_map__put(&history->last, to[i].key, i);
+		}
+		to[first].count++;
+	}
+	nps_vec__free(&keys);
+	nps_vec__free(&history->rows);
+	history->rows = sorted;
 	return err;
 }
 
 bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
 {
-	uint32_t at = nps_map__get(&history->last, key);
+	uint32_t first = nps_map__get(&history->last, key);
+	const struct row *rows = history->rows.data;
+	size_t low, high;
 
-	while (at != NPS_NONE) {
-		const struct row *row = &NPS_AT(&history->rows, struct row, at);
+	if (first == NPS_NONE)
+		return false;
+	low = first;
+	high = (size_t)first + rows[first].count;
+	while (low < high) { /* the first row after TIME */
+		size_t mid = low + (high - low) / 2;
 
-		if (row->time <= time) {
-			*value = row->value;
-			return true;
-		}
-		at = row->before;
+		if (rows[mid].time <= time)
+			low = mid + 1;
+		else
+			high = mid;
 	}
-	return false;
+	if (low == first)
+		return false;
+	*value = rows[low - 1].value;
+	return true;
 }
 
 bool nps_history__first(const struct nps_history *history, uint64_t key, uint64_t *value)
 {
-	uint32_t at = nps_map__get(&history->last, key);
+	uint32_t first = nps_map__get(&history->last, key);
 
-	if (at == NPS_NONE)
+	if (first == NPS_NONE)
 		return false;
-	for (;;) {
-		const struct row *row = &NPS_AT(&history->rows, struct row, at);
-
-		*value = row->value;
-		if (row->before == NPS_NONE)
-			return true;
-		at = row->before;
-	}
+	*value = NPS_AT(&history->rows, struct row, first).value;
+	return true;
 }
 
 void nps_history__free(struct nps_history *history)

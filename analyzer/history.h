@@ -8,7 +8,7 @@
 
 struct nps_history {
 	struct nps_vec rows;
-	struct nps_map last;
+	struct nps_map last; /* key -> its last row, after finish its first */
 };
 
 void nps_history__init(struct nps_history *history, int dirfd);
@@ -16,7 +16,7 @@ void nps_history__init(struct nps_history *history, int dirfd);
 /* From TIME on KEY has VALUE. In any order, before finish; a repeated value may be left out. */
 int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value);
 
-/* Orders what was added. 0 or -ENOMEM. */
+/* Orders what was added. 0 or a negative errno. */
 int nps_history__finish(struct nps_history *history);
 
 /* The value of KEY at TIME, in *VALUE: the latest one from before, false if there is none. */

@@ -303,11 +303,36 @@ static void events_stand_for_their_last_record(void **state)
 	assert_int_equal(sync_at(1)->cover, 33);
 }
 
+static void histories_are_in_order_of_time(void **state)
+{
+	struct nps_history history;
+	uint64_t value = 0;
+
+	(void)state;
+	nps_history__init(&history, AT_FDCWD);
+	for (uint64_t i = 200; i-- > 0;) /* latest first, two keys in turn */
+		assert_int_equal(nps_history__add(&history, i & 1, 10 * i, i), 0);
+	assert_int_equal(nps_history__add(&history, 1, 10, 999), 0); /* at one time the last one counts */
+	assert_int_equal(nps_history__finish(&history), 0);
+	assert_false(nps_history__at(&history, 1, 9, &value));
+	assert_true(nps_history__at(&history, 1, 29, &value));
+	assert_int_equal(value, 999);
+	for (uint64_t t = 30; t < 2100; t++) {
+		assert_true(nps_history__at(&history, 1, t, &value));
+		assert_int_equal(value, t >= 1990 ? 199 : (t / 10 - 1) | 1);
+	}
+	assert_true(nps_history__first(&history, 0, &value));
+	assert_int_equal(value, 0);
+	assert_false(nps_history__first(&history, 5, &value));
+	nps_history__free(&history);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(group_hashes_are_the_vendors),
+		cmocka_unit_test(histories_are_in_order_of_time),
 		TEST(phases_in_two_threads),
 		TEST(an_executor_runs_again_or_is_reused),
 		TEST(phase_1_before_the_capture_is_learned),
