@@ -46,7 +46,7 @@ struct nps_summary {
 	struct nps_summary_proc *procs;
 	size_t nprocs; /* those with a result */
 	uint64_t events_lost; /* kernel rings */
-	uint64_t strings_lost, agent_bytes_lost, device_records_lost, frames_lost, submissions_truncated;
+	uint64_t strings_lost, agent_bytes_lost, device_records_lost, submissions_truncated;
 	bool cut; /* the capture or a file ended early */
 	bool incomplete; /* something was lost, cut or unavailable: exit status 3 */
 };

@@ -114,6 +114,9 @@ int nps_cmd_analyze(int argc, char **argv)
 
 	argp_err_exit_status = EXIT_USAGE;
 	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	if (cmd.opts.output) /* `link/` would lead through the link; the text is the caller's argv */
+		for (char *o = (char *)cmd.opts.output, *end = o + strlen(o); end > o + 1 && end[-1] == '/';)
+			*--end = '\0';
 	if (cmd.opts.output && mkdir(cmd.opts.output, 0750) && errno != EEXIST) {
 		nps_msg("cannot make %s: %s: name another directory with -o", cmd.opts.output,
 			strerror(errno));

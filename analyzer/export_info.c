@@ -47,7 +47,6 @@ static void add_losses(cJSON *own, const struct nps_result *r)
 		if (kinds[i])
 			add_u64(drops, kinds[i], lost->ring[i]);
 	add_u64(drops, "agent_bytes", lost->agent_bytes);
-	add_u64(drops, "frames", lost->frames);
 	add_u64(drops, "truncated_submissions", lost->sqe);
 	add_u64(drops, "device_records", lost->device_records);
 }

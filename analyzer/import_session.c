@@ -255,7 +255,6 @@ static void import_drops(struct nps_model *model)
 
 		*lost = NPS_MAX(*lost, nps_json_u64(ring, kinds[i].name, 0));
 	}
-	model->losses.frames = nps_json_u64(drops, "frames", 0);
 	model->losses.sqe = nps_json_u64(drops, "sqe", 0);
 	cJSON_ArrayForEach(agent,
 			   cJSON_GetObjectItemCaseSensitive(drops, "agent")) if (cJSON_IsNumber(agent) &&

@@ -164,7 +164,7 @@ struct nps_device_log {
 
 struct nps_losses {
 	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
-	uint64_t agent_bytes, frames, sqe, pids;
+	uint64_t agent_bytes, sqe, pids;
 	uint64_t device_records; /* gaps of the 4-bit counter */
 	bool cut; /* capture or a file ends early */
 };

@@ -115,11 +115,10 @@ void nps_summary__losses(struct nps_summary *s, const struct nps_model *model)
 	s->strings_lost = nps_add_sat(lost->ring[NPS_STR_TEXT], lost->ring[NPS_STR_COMM]);
 	s->agent_bytes_lost = lost->agent_bytes;
 	s->device_records_lost = lost->device_records;
-	s->frames_lost = lost->frames;
 	s->submissions_truncated = lost->sqe;
 	s->cut = lost->cut;
 	s->incomplete = s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost ||
-			s->device_records_lost || s->frames_lost || s->submissions_truncated || lost->pids;
+			s->device_records_lost || s->submissions_truncated || lost->pids;
 }
 
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
@@ -156,11 +155,9 @@ void nps_summary_print(FILE *file, const struct nps_summary *s)
 	if (s->incomplete)
 		fprintf(file,
 			"lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
-			" bytes of the device log, %" PRIu64 " device records, %" PRIu64
-			" stack frames, %" PRIu64 " submissions%s\n",
+			" bytes of the device log, %" PRIu64 " device records, %" PRIu64 " submissions%s\n",
 			s->events_lost, s->strings_lost, s->agent_bytes_lost, s->device_records_lost,
-			s->frames_lost, s->submissions_truncated,
-			s->cut ? "; the capture was cut short" : "");
+			s->submissions_truncated, s->cut ? "; the capture was cut short" : "");
 }
 
 void nps_summary_free(struct nps_summary *s)

@@ -235,7 +235,7 @@ static __always_inline void drop_dead_calls(struct thread_state *st, __u64 sp, _
 		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
 		if (c->sp > sp || (c->sp == sp && c->probe != probe))
 			return;
-		count(NPS_COUNTER_FRAMES);
+		count(NPS_COUNTER_UNRETURNED);
 		st->depth = top;
 	}
 }
@@ -261,7 +261,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	if ((spec_of(probe)->flags & NPS_P_FOLD) && st->depth)
 		return 1;
 	if (st->depth >= NPS_MAX_DEPTH) {
-		count(NPS_COUNTER_FRAMES);
+		count(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
 		return 1;
 	}
 	c = &st->calls[MASKED(st->depth, NPS_MAX_DEPTH)];
@@ -375,7 +375,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 			continue;
 		}
 		if (passed)
-			count(NPS_COUNTER_FRAMES); /* calls inside it that never returned */
+			count(NPS_COUNTER_UNRETURNED); /* calls inside it that never returned */
 		if (probe == NPS_PROBE_SQ_TASK_SEND)
 			send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 		else

@@ -18,7 +18,7 @@
 #define NPS_KIND_STRING 7
 enum nps_counter {
 	NPS_COUNTER_LOST = 0, /* no room in the ring */
-	NPS_COUNTER_FRAMES = 8, /* a return without its entry, or nested too deep */
+	NPS_COUNTER_UNRETURNED = 8, /* calls left by longjmp or an exception: no loss, there is no return */
 	NPS_COUNTER_SQE_CUT = 9, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 10, /* job memory could not be read */
 	NPS_COUNTER_HITS = 11, /* uprobe programs run for a watched process */

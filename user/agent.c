@@ -8,6 +8,7 @@
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <linux/types.h>
 #include <pthread.h>
@@ -163,6 +164,15 @@ static void let_go(void)
 	}
 }
 
+static int is_driver(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	const char *slash = info->dlpi_name ? strrchr(info->dlpi_name, '/') : NULL;
+
+	(void)size;
+	(void)arg;
+	return slash && strcmp(slash + 1, "libascend_hal.so") == 0;
+}
+
 static bool find_driver(void)
 {
 	static const struct {
@@ -182,7 +192,8 @@ static bool find_driver(void)
 
 	if (drv.start)
 		return true;
-	hal = dlopen("libascend_hal.so", RTLD_NOW | RTLD_NOLOAD);
+	/* dlopen searches the file system even when told not to load */
+	hal = dl_iterate_phdr(is_driver, NULL) ? dlopen("libascend_hal.so", RTLD_NOW | RTLD_NOLOAD) : NULL;
 	if (!hal)
 		return false;
 	for (size_t i = 0; i < sizeof(symbols) / sizeof(*symbols); i++) {

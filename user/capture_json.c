@@ -177,8 +177,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		if (lost)
 			add_u64(agent, pid, lost);
 	}
-	add_u64(drops, "frames", counters[NPS_COUNTER_FRAMES]);
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
+	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
 }
 
@@ -275,7 +275,7 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
-	n = counters[NPS_COUNTER_FRAMES] + counters[NPS_COUNTER_SQE_CUT];
+	n = counters[NPS_COUNTER_SQE_CUT];
 	for (int kind = 1; kind < 8; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)

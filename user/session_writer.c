@@ -67,10 +67,20 @@ static void session_name(char *buf, size_t size)
 	snprintf(buf, size, "npuscope_%.64s_%s%03ld", uts.nodename, stamp, now.tv_nsec / 1000000);
 }
 
-static int open_out(const char *out)
+static int open_out(const char *name)
 {
+	size_t len = strlen(name);
+	char out[PATH_MAX];
 	struct stat st;
 	int fd;
+
+	/* `link/` would lead through the link */
+	while (len > 1 && name[len - 1] == '/')
+		len--;
+	if (snprintf(out, sizeof(out), "%.*s", (int)len, name) >= (int)sizeof(out)) {
+		nps_warn("cannot use the output directory: its name is too long: choose another with -o");
+		return -ENAMETOOLONG;
+	}
 
 	if (mkdir(out, 0750) && errno != EEXIST) {
 		nps_warn("cannot create output directory %s: %s: choose another with -o", out,

