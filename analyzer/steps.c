@@ -57,6 +57,18 @@ static int sorted_marks(const struct nps_model *model, struct nps_vec *keys)
 	return err;
 }
 
+/* Where a mark was lost, the numbers skip: the interval before the gap holds more than one step. */
+static void drop_gaps(struct nps_proc *proc)
+{
+	struct nps_step *steps = proc->steps.data;
+	size_t kept = 0;
+
+	for (size_t i = 0; i + 1 < proc->steps.len; i++)
+		if (steps[i + 1].number == steps[i].number + 1)
+			steps[kept++] = steps[i];
+	proc->steps.len = kept;
+}
+
 int nps_steps__build(struct nps_model *model)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
@@ -72,9 +84,12 @@ int nps_steps__build(struct nps_model *model)
 
 		err = add_mark(&model->procs[nps_map__get(&model->proc_of, ev->pid)], ev, arg);
 	}
-	for (uint32_t p = 0; p < model->nprocs; p++)
-		if (model->procs[p].steps.len)
+	for (uint32_t p = 0; p < model->nprocs; p++) {
+		if (arg && model->losses.ring[NPS_EV_MARK])
+			drop_gaps(&model->procs[p]); /* and the last, which nothing ended */
+		else if (model->procs[p].steps.len)
 			model->procs[p].steps.len--; /* nothing ended the last one */
+	}
 	nps_vec__free(&keys);
 	return err;
 }

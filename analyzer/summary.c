@@ -154,7 +154,7 @@ void nps_summary_print(FILE *file, const struct nps_summary *s)
 		print_proc(file, &s->procs[i]);
 	if (s->incomplete)
 		fprintf(file,
-			"lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
+			"npuscope: lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
 			" bytes of the device log, %" PRIu64 " device records, %" PRIu64 " submissions%s\n",
 			s->events_lost, s->strings_lost, s->agent_bytes_lost, s->device_records_lost,
 			s->submissions_truncated, s->cut ? "; the capture was cut short" : "");

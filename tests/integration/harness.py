@@ -152,6 +152,8 @@ def need_job(name: str) -> Path:
 def need_mounts() -> None:
     need_root()
     need_program("unshare", "util-linux")
+    can = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode == 0
+    need(can, "mount namespaces (not in a chroot)")
 
 
 # ---- files with a number of bytes that a job prints, results, sessions ----------
