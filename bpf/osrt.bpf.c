@@ -20,16 +20,6 @@ struct {
 	__type(value, struct open_syscall);
 } syscalls SEC(".maps");
 
-/* Mapping code is how a library arrives, and a memfd how our helper does: the reader then looks. */
-#if defined(__TARGET_ARCH_x86)
-#define NR_MMAP 9
-#define NR_MEMFD_CREATE 319
-#else
-#define NR_MMAP 222
-#define NR_MEMFD_CREATE 279
-#endif
-#define PROT_EXEC 4
-
 /*
  * On x86-64 since 6.11 a return probe comes back through a system call of its own
  * (uretprobe, and uprobe for optimised entries): our doing, not the job's.
@@ -110,7 +100,8 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 		e->args[2] = s->args[2];
 		e->args[3] = ret;
 		flags = wake_flag(ring);
-		if ((s->nr == NR_MMAP && (s->args[2] & PROT_EXEC)) || s->nr == NR_MEMFD_CREATE)
+		/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
+		if ((s->nr == NPS_NR_MMAP && (s->args[2] & NPS_PROT_EXEC)) || s->nr == NPS_NR_MEMFD_CREATE)
 			flags = BPF_RB_FORCE_WAKEUP;
 		bpf_ringbuf_submit(e, flags);
 	}

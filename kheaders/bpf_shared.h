@@ -25,4 +25,14 @@ enum nps_counter {
 	NPS_COUNTER_MAX = 12,
 };
 
+/* System calls after which a library, or our helper, may be there. */
+#if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
+#define NPS_NR_MMAP 9
+#define NPS_NR_MEMFD_CREATE 319
+#else
+#define NPS_NR_MMAP 222
+#define NPS_NR_MEMFD_CREATE 279
+#endif
+#define NPS_PROT_EXEC 4
+
 #endif

@@ -13,12 +13,6 @@
 #include "launch.h"
 #include "log.h"
 
-/* SONAMEs looked for beside those that are already mapped. */
-static const char *const sonames[] = {
-	"libascendcl.so", "libacl_rt.so", "libruntime.so", "libascend_hal.so",
-	"libnnopbase.so", "libhccl.so",	  "libhcomm.so",
-};
-
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 {
 	for (struct nps_process *p = c->processes; p; p = p->next)
@@ -45,16 +39,16 @@ static void attach_fd(struct nps_capture *c, int fd, const char *path)
  */
 static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, size_t dir_len)
 {
+	const char *soname;
 	char path[PATH_MAX];
 
 	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) ||
 	    memmem(dir, dir_len, "/stub", 5))
 		return;
-	for (size_t i = 0; i < sizeof(sonames) / sizeof(*sonames); i++) {
+	for (size_t i = 0; (soname = nps_probes__soname(i)); i++) {
 		int fd;
 
-		if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, sonames[i]) >=
-		    (int)sizeof(path))
+		if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, soname) >= (int)sizeof(path))
 			continue;
 		fd = nps_open_in_root(pid, path);
 		if (fd < 0)

@@ -21,7 +21,19 @@ struct nps_elf {
 	size_t n_code;
 };
 
-static void read_segments(struct nps_elf *e);
+static void read_segments(struct nps_elf *e)
+{
+	size_t n = 0;
+
+	if (elf_getphdrnum(e->elf, &n))
+		return;
+	for (size_t i = 0; i < n && e->n_code < MAX_SEGMENTS; i++) {
+		GElf_Phdr *ph = &e->code[e->n_code];
+
+		if (gelf_getphdr(e->elf, i, ph) && ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
+			e->n_code++;
+	}
+}
 
 int nps_elf__open(int fd, struct nps_elf **out)
 {
@@ -90,20 +102,6 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 			continue;
 		if (find_build_id(elf_getdata_rawchunk(e->elf, ph.p_offset, ph.p_filesz, ELF_T_NHDR), hex))
 			return;
-	}
-}
-
-static void read_segments(struct nps_elf *e)
-{
-	size_t n = 0;
-
-	if (elf_getphdrnum(e->elf, &n))
-		return;
-	for (size_t i = 0; i < n && e->n_code < MAX_SEGMENTS; i++) {
-		GElf_Phdr *ph = &e->code[e->n_code];
-
-		if (gelf_getphdr(e->elf, i, ph) && ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
-			e->n_code++;
 	}
 }
 

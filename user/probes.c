@@ -120,6 +120,11 @@ static uint32_t library_of(const char *basename)
 	return 0;
 }
 
+const char *nps_probes__soname(size_t i)
+{
+	return i < sizeof(libraries) / sizeof(*libraries) ? libraries[i].soname : NULL;
+}
+
 bool nps_probes__wants(const char *basename)
 {
 	return library_of(basename) != 0;
@@ -339,6 +344,9 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 	int err;
 
 	if (!m.lib)
+		return 0;
+	/* Each look at a process comes by here: a file that is known is not parsed again. */
+	if (!fstat(fd, &st) && find_file(p, &st, ""))
 		return 0;
 	err = open_elf(fd, &st, &elf, build_id);
 	if (err)

@@ -22,6 +22,9 @@ void nps_probes__free(struct nps_probes *p);
 /* Takes every probe out; what was attached can still be described. */
 void nps_probes__detach(struct nps_probes *p);
 
+/* The i-th library that carries probes, NULL behind the last. */
+const char *nps_probes__soname(size_t i);
+
 /* Does a library of that base name carry probes? */
 bool nps_probes__wants(const char *basename);
 

@@ -27,7 +27,6 @@
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
 #define SEEN_SLOTS 4096 /* power of two */
-#define PROT_EXEC_ARG 4
 
 struct buffer {
 	struct nps_reader *reader;
@@ -116,14 +115,6 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	}
 }
 
-#if defined(__x86_64__)
-#define NR_MMAP 9
-#define NR_MEMFD_CREATE 319
-#else
-#define NR_MMAP 222
-#define NR_MEMFD_CREATE 279
-#endif
-
 static void look_at(struct nps_reader *r, const struct nps_event *e)
 {
 	switch (e->kind) {
@@ -139,7 +130,8 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 			notify(r, NPS_NOTICE_SUBMITS, e, 0);
 		break;
 	case NPS_EV_SYSCALL:
-		if ((e->probe == NR_MMAP && (e->args[2] & PROT_EXEC_ARG)) || e->probe == NR_MEMFD_CREATE)
+		if ((e->probe == NPS_NR_MMAP && (e->args[2] & NPS_PROT_EXEC)) ||
+		    e->probe == NPS_NR_MEMFD_CREATE)
 			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
 		break;
 	case NPS_EV_PROC:
