@@ -3,7 +3,8 @@
 #   make            the program and the helper library, in build/
 #   make demo       the simulated job, traced; results in build/demo
 #   make test       everything that can be tested here (as root: all of it)
-#   make bench      figures for docs/benchmarks.md, in build/bench
+#   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
+#   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
 #   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax
 #   make install    to DESTDIR and prefix
 #
@@ -36,16 +37,16 @@ WARN := -Wall -Wextra -Werror
 comma := ,
 override CFLAGS := -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' \
 	$(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(CFLAGS)
-CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -MMD -MP
+CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -I$(BUILD)/gen -MMD -MP
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ikheaders -Ibpf $(WARN) \
 	-Wno-unused-parameter -idirafter /usr/include/$(shell uname -m)-linux-gnu
-ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm
-USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS) -lpthread
+ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm -lprotobuf-nanopb -lpthread
+USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
-ANALYZER_SRC := $(wildcard analyzer/*.c)
+ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c
 USER_SRC := $(filter-out $(AGENT_SRC) user/main.c,$(wildcard user/*.c))
@@ -65,6 +66,13 @@ $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/bpf
 
 $(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
+
+# --- field numbers of Perfetto's format ---------------------------------------
+$(BUILD)/gen/export/perfetto.pb.h: analyzer/export/perfetto.proto
+	@mkdir -p $(@D)
+	$(call say,PROTO,$@)nanopb_generator.py -q -I $(<D) -D $(@D) $(<F)
+
+$(BUILD)/analyzer/export/pftrace_writer.o: | $(BUILD)/gen/export/perfetto.pb.h
 
 # --- collector and analyzer --------------------------------------------------
 $(BUILD)/%.o: %.c
@@ -230,6 +238,23 @@ $(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_user.a $(BUILD)/li
 
 unit: $(UNIT_BIN)
 
+# --- witnesses: programs that make input with known content; they share nothing with what they test -------
+GEN_CANN_SRC := $(wildcard tests/cannraw/*.c)
+build/tests/gen-cann: $(GEN_CANN_SRC) $(wildcard tests/cannraw/*.h)
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)gcc -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $(GEN_CANN_SRC) -lm
+
+.PHONY: witnesses
+witnesses: build/tests/gen-cann
+
+$(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(ANALYZER_LIBS)
+
+.PHONY: browser
+browser: $(BUILD)/browser/make_pftrace
+	$(Q)tests/browser/fetch.sh || echo 'make: the browser tests will be skipped' >&2
+
 JOBS := $(patsubst tests/integration/jobs/%,build/jobs/%,$(basename $(filter-out %_lib.c %_lib.cc,$(JOB_SRC))))
 build/jobs/%: tests/integration/jobs/%.c
 	@mkdir -p $(@D)
@@ -241,9 +266,29 @@ CXX ?= g++
 jobs: $(JOBS)
 
 test: all npusim
-	$(Q)$(MAKE) --no-print-directory jobs unit
+	$(Q)$(MAKE) --no-print-directory jobs unit witnesses browser
 	$(Q)$(MAKE) --no-print-directory SAN=1 unit all
 	$(Q)tests/run
+
+# --- fuzzers of the importers: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
+FUZZ ?= session ascend_db cann torch trace
+FUZZ_SECONDS ?= 60
+FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
+FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
+FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
+	-fno-omit-frame-pointer
+
+.PHONY: fuzz fuzz-library
+fuzz-library:
+	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) CFLAGS='-O1 $(FUZZ_SAN) -fsanitize=fuzzer-no-link' \
+		WARN=-w build/fuzz/libnps_analyzer.a
+
+$(FUZZ_BIN): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
+	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Ianalyzer -Itests/fuzz $(FUZZ_SAN) \
+		-fsanitize=fuzzer $(filter %.c,$^) build/fuzz/libnps_analyzer.a -o $@ $(ANALYZER_LIBS)
+
+fuzz: $(FUZZ_BIN)
+	$(Q)tests/fuzz/run.sh $(FUZZ_SECONDS) $^
 
 # --- demo, bench, lint ----------------------------------------------------------
 setup:
@@ -263,10 +308,10 @@ $(BUILD)/bench/hammer: tools/bench/hammer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
 
-bench: all npusim $(BUILD)/bench/gen_session $(BUILD)/bench/hammer
-	$(Q)tools/bench/run.sh
+bench: all npusim witnesses $(BUILD)/bench/gen_session $(BUILD)/bench/hammer
+	$(Q)tools/bench/run.sh $(BENCH)
 
-lint: $(SKELS)
+lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h
 	$(Q)tools/lint.sh
 
 format:

@@ -1,70 +1,51 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The order of things: import, names, nesting, steps, tasks, collectives; then one result a process. */
+/* The order of things: import, derive, export; one result a process of a session, one of any other input. */
 #include "analyze.h"
 
-#include "export.h"
+#include "base/pool.h"
 #include "import.h"
-#include "join.h"
-#include "output_dir.h"
-#include "session_reader.h"
-#include "steps.h"
+#include "input.h"
+#include "job.h"
+#include "session/import_process.h"
+#include "session/session_reader.h"
 #include "summary.h"
 
+#include <assert.h>
 #include <cjson/cJSON.h>
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-static int build(struct nps_model *model, const char *path)
-{
-	struct nps_names names = { 0 };
-	int err = nps_import__session(model, path);
-
-	if (err)
-		return err;
-	nps_vec__cool(&model->events);
-	err = nps_names__build(&names, model);
-	if (!err)
-		err = nps_nest__run(model, &names);
-	nps_names__free(&names);
-	if (!err)
-		err = nps_nest__number(model);
-	if (!err)
-		err = nps_steps__build(model);
-	nps_vec__free(&model->events);
-	if (!err)
-		err = nps_join__tasks(model);
-	nps_vec__free(&model->subs);
-	if (!err)
-		err = nps_comm__finish(model);
-	if (err)
-		nps_msg("cannot analyse %s: %s: is there room in the output directory?", path,
-			strerror(-err));
-	return err;
-}
-
-static bool has_cann(const struct nps_proc *proc)
-{
-	return proc->cann.len || proc->tasks;
-}
+struct analysis {
+	const struct nps_input *input;
+	struct nps_analyze_opts opts;
+	struct nps_place place;
+	struct nps_recording *rec; /* SESSION */
+	uint32_t *rows; /* processes of it that make results */
+	bool parallel; /* several results at once: progress of the first only */
+	struct nps_summary *out;
+};
 
 /* {host}_{pid}_{yyyymmddHHMMSSmmm}_ascend_pt, with what Insight refuses in paths replaced. */
-static void result_name(const struct nps_result *r, char *out, size_t size)
+static void session_result_name(const struct nps_recording *rec, const struct nps_proc *proc, char *out,
+				size_t size)
 {
-	const char *host = nps_json_str(r->proc->json, "host_name", NULL);
-	uint64_t begin = r->model->begin_real;
+	const char *host = nps_json_str(proc->json, "host_name", NULL);
+	uint64_t begin = rec->begin_real;
 	time_t seconds = begin / 1000000000;
 	char stamp[32] = "", clean[128];
 	struct tm tm;
 	size_t n = 0;
 
 	if (!host)
-		host = nps_json_str(cJSON_GetObjectItemCaseSensitive(r->model->json, "host"), "name", "host");
+		host = nps_json_str(cJSON_GetObjectItemCaseSensitive(rec->json, "host"), "name", "host");
 	for (; *host && n < sizeof(clean) - 1; host++)
 		clean[n++] = isalnum((unsigned char)*host) || *host == '.' || *host == '-' || *host == '_'
 				     ? *host
@@ -74,134 +55,270 @@ static void result_name(const struct nps_result *r, char *out, size_t size)
 		clean[0] = 'h', clean[n ? n : 1] = 0;
 	if (localtime_r(&seconds, &tm))
 		strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
-	snprintf(out, size, "%s_%u_%s%03u_ascend_pt", clean, r->proc->pid, stamp,
+	snprintf(out, size, "%s_%u_%s%03u_ascend_pt", clean, proc->pid, stamp,
 		 (unsigned int)(begin / 1000000 % 1000));
 }
 
-static int write_files(const struct nps_result *r, struct nps_output_dir *dir, const char *parent,
-		       unsigned int what)
+static int import(struct nps_model *model, const struct analysis *a, size_t i)
 {
-	static const char sub[] = "ASCEND_PROFILER_OUTPUT";
-	char path[4096];
-	int fd, err;
-
-	if (mkdirat(dir->fd, sub, 0750))
-		return -errno;
-	fd = openat(dir->fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	fchmod(fd, 0750);
-	err = nps_export__info(r, dir->fd, what & NPS_EXPORT_TEXT, what & NPS_EXPORT_DB);
-	if (!err && what & NPS_EXPORT_TEXT)
-		err = nps_export__trace(r, fd);
-	if (!err && what & NPS_EXPORT_TEXT)
-		err = nps_export__csv(r, fd);
-	snprintf(path, sizeof(path), "%s/%s/%s", parent, dir->temp, sub);
-	if (!err && what & NPS_EXPORT_DB)
-		err = nps_export__db(r, fd, path);
-	close(fd);
-	return err;
-}
-
-static int write_result(const struct nps_result *r, int outfd, const char *parent, unsigned int what,
-			char **path)
-{
-	struct nps_output_dir dir;
-	char name[256];
 	int err;
 
-	result_name(r, name, sizeof(name));
-	err = nps_output_dir__open(&dir, outfd, name);
-	if (!err) {
-		err = write_files(r, &dir, parent, what);
-		if (err)
-			nps_output_dir__abort(&dir);
-		else
-			err = nps_output_dir__commit(&dir);
-	}
-	if (err) {
-		nps_msg("cannot write %s/%s: %s: %s", parent, name, strerror(-err),
-			err == -ENOSPC ? "free some space or name another directory with -o"
-				       : "check the directory or name another with -o");
-		return err;
-	}
-	return asprintf(path, "%s/%s", parent, name) < 0 ? -ENOMEM : 0;
-}
-
-static int export_all(struct nps_model *model, int outfd, const char *parent, unsigned int what,
-		      struct nps_summary *out)
-{
-	bool any = false;
-	int err = 0;
-
-	for (uint32_t p = 0; p < model->nprocs; p++)
-		any |= has_cann(&model->procs[p]);
-	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
-		const struct nps_proc *proc = &model->procs[p];
-		struct nps_result result;
-		char *path = NULL;
-
-		/* Without any CANN call in the whole session it is a trace of the host. */
-		if (any ? !has_cann(proc) : !proc->os_calls.len && !proc->runs.len && !proc->known)
-			continue;
-		err = nps_result__init(&result, model, p);
+	nps_progress__stage(model->progress, "reading", 0, NULL);
+	switch (a->input->kind) {
+	case NPS_INPUT_SESSION:
+		assert(a->rec);
+		err = nps_import__process(model, a->rec, a->rows[i]);
 		if (err)
 			nps_msg("cannot analyse process %u: %s: is there room in the output directory?",
-				proc->pid, strerror(-err));
-		if (!err && what)
-			err = write_result(&result, outfd, parent, what, &path);
-		if (!err)
-			err = nps_summary__add(out, &result, path);
-		if (err)
-			free(path);
-		nps_result__free(&result);
+				a->rec->procs[a->rows[i]].pid, strerror(-err));
+		return err;
+	case NPS_INPUT_CANN:
+		return nps_import__cann(model, a->input->path);
+	case NPS_INPUT_TORCH:
+		err = a->input->prof[0] ? nps_import__cann(model, a->input->prof) : 0;
+		return err ? err : nps_import__torch(model, a->input->path);
+	case NPS_INPUT_DB:
+		return nps_import__ascend_db(model, a->input->path);
+	case NPS_INPUT_TRACE:
+		return nps_import__trace(model, a->input->path);
 	}
+	return -EINVAL;
+}
+
+/* One model: filled, derived, written, summed up. */
+static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *proc)
+{
+	struct nps_place place = a->place;
+	struct nps_progress progress;
+	struct nps_model model;
+	int err;
+
+	nps_progress__init(&progress, a->parallel && i ? NPS_PROGRESS_NEVER : a->opts.progress, NULL);
+	err = nps_model__init(&model, place.fd, a->rec ? &a->rec->strings : NULL);
+	if (err)
+		return err;
+	model.progress = &progress;
+	err = import(&model, a, i);
+	nps_model__cool(&model);
+	if (!err) {
+		err = nps_job__derive(&model);
+		if (err)
+			nps_msg("cannot analyse %s: %s: is there room in the output directory?",
+				a->input->path, strerror(-err));
+	}
+	if (!err)
+		err = nps_summary__fill(proc, &model);
+	if (!err && a->rec) {
+		nps_summary__process(proc, a->rec, a->rows[i]);
+		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
+	}
+	if (!err && a->opts.look)
+		err = a->opts.look(a->opts.ctx, &model);
+	if (!err && a->opts.formats)
+		err = nps_job__export(&model, &a->opts, &place, proc->path);
+	nps_progress__end(&progress);
+	nps_model__free(&model);
 	return err;
 }
 
-static int open_output(const char *path)
+static int run(void *ctx, size_t i, FILE *out)
 {
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct nps_summary_proc proc;
+	int err = analyze_one(ctx, i, &proc);
 
-	if (fd < 0)
-		nps_msg("cannot write into %s: %s: name a directory with -o", path, strerror(errno));
-	return fd < 0 ? -errno : fd;
+	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
+		err = -EIO;
+	return err;
+}
+
+static int done(void *ctx, size_t i, int err, FILE *in)
+{
+	struct analysis *a = ctx;
+	struct nps_summary_proc proc;
+
+	(void)i;
+	if (err)
+		return err;
+	if (fread(&proc, sizeof(proc), 1, in) != 1)
+		return -EIO;
+	return nps_summary__add(a->out, &proc);
+}
+
+static size_t processes(const struct nps_analyze_opts *opts)
+{
+	return opts->processes ? opts->processes : NPS_MAX(nps_cpus() / 2, 1UL);
+}
+
+static int session(struct analysis *a, int dirfd)
+{
+	struct nps_recording *rec = calloc(1, sizeof(*rec));
+	struct nps_progress progress;
+	size_t n = 0;
+	int err;
+
+	if (!rec)
+		return -ENOMEM;
+	a->rec = rec;
+	nps_recording__init(rec, dirfd, a->place.fd);
+	nps_progress__init(&progress, a->opts.progress, NULL);
+	rec->progress = &progress;
+	err = nps_recording__load(rec, a->input->path);
+	nps_progress__end(&progress);
+	if (!err)
+		a->rows = calloc(rec->nprocs + 1, sizeof(*a->rows));
+	if (!err && !a->rows)
+		err = -ENOMEM;
+	for (uint32_t p = 0; !err && p < rec->nprocs; p++)
+		if (nps_recording__has_result(rec, p))
+			a->rows[n++] = p;
+	a->parallel = n > 1 && processes(&a->opts) > 1;
+	if (!err)
+		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
+	nps_summary__losses(a->out, rec);
+	free(a->rows);
+	nps_recording__free(rec);
+	free(rec);
+	return err;
+}
+
+/* True if PATH is the directory NAME in FD or lies below it, whatever links and dots are in its text. */
+static bool lies_in(int fd, const char *name, const char *path)
+{
+	char whole[PATH_MAX], *slash;
+	struct stat dir, st;
+	bool found = false;
+
+	if (fstatat(fd, name, &dir, 0) || !realpath(path, whole))
+		return false;
+	do {
+		found = !stat(whole, &st) && st.st_dev == dir.st_dev && st.st_ino == dir.st_ino;
+		slash = strrchr(whole, '/');
+		*slash = 0;
+	} while (!found && slash != whole);
+	return found;
+}
+
+/* True if NAME in FD holds what no result does: the result would replace a capture or somebody's files. */
+static bool holds_other(int fd, const char *name)
+{
+	static const char *const ours[] = { ".",
+					    "..",
+					    "ASCEND_PROFILER_OUTPUT",
+					    "profiler_info*.json",
+					    "profiler_metadata.json",
+					    "analyze",
+					    "msprof_*.db",
+					    "mindstudio_profiler_output" };
+	int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = sub < 0 ? NULL : fdopendir(sub);
+	struct dirent *entry;
+	bool other = false;
+
+	if (!dir) {
+		other = errno != ENOENT;
+		if (sub >= 0)
+			close(sub);
+		return other;
+	}
+	while (!other && (entry = readdir(dir))) {
+		other = true;
+		for (size_t i = 0; other && i < NPS_ARRAY_SIZE(ours); i++)
+			other = fnmatch(ours[i], entry->d_name, 0) != 0;
+	}
+	closedir(dir);
+	return other;
+}
+
+/* Whether the results beside INPUT were made with data of a framework that are no longer there. */
+static bool lacks_framework(const struct nps_input *input)
+{
+	char path[PATH_MAX];
+
+	return input->kind == NPS_INPUT_TORCH &&
+	       (snprintf(path, sizeof(path), "%s/FRAMEWORK", input->path) >= (int)sizeof(path) ||
+		access(path, F_OK));
+}
+
+/* Decides where the result of INPUT goes. 0, or negative errno after saying why. */
+static int choose_place(struct analysis *a)
+{
+	const struct nps_input *input = a->input;
+	struct nps_place *place = &a->place;
+	int err;
+
+	place->parent = a->opts.output ? a->opts.output : input->path;
+	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
+		nps_msg("cannot write beside %s: the result would take its place: name a directory with -o",
+			input->path);
+		return -EEXIST;
+	}
+	if (!a->opts.output && a->opts.formats && lacks_framework(input)) {
+		nps_msg("cannot write into %s: without FRAMEWORK the results there could not be made again: "
+			"name a directory with -o",
+			input->path);
+		return -EEXIST;
+	}
+	if (input->kind == NPS_INPUT_DB && !a->opts.output)
+		place->parent = "/tmp"; /* for temporary files: nothing is written */
+	place->fd = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (place->fd < 0) {
+		err = -errno;
+		nps_msg("cannot write into %s: %s: name a directory with -o", place->parent, strerror(-err));
+		return err;
+	}
+	if (input->kind == NPS_INPUT_SESSION)
+		return 0;
+	place->entries = !a->opts.output;
+	if (place->entries) {
+		snprintf(place->name, sizeof(place->name), "npuscope");
+		return 0;
+	}
+	err = nps_input__result_name(input, place->name, sizeof(place->name));
+	if (!err && a->opts.formats &&
+	    (lies_in(place->fd, place->name, input->path) || holds_other(place->fd, place->name)))
+		err = -EEXIST;
+	if (err)
+		nps_msg("cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
+			err == -EEXIST ? "raw data, the input or other files are there" : strerror(-err));
+	return err;
+}
+
+int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_opts *opts,
+		      struct nps_summary *out)
+{
+	struct nps_summary unused = { 0 };
+	struct analysis a = { .input = input,
+			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
+			      .place = { .fd = -1 },
+			      .out = out ? out : &unused };
+	int dirfd = -1, err;
+
+	if (opts)
+		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
+	*a.out = (struct nps_summary){ 0 };
+	if (input->kind == NPS_INPUT_SESSION) {
+		dirfd = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (dirfd < 0) {
+			err = -errno;
+			nps_msg("cannot open %s: %s: name a session directory", input->path, strerror(-err));
+			return err;
+		}
+	}
+	err = choose_place(&a);
+	if (!err)
+		err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
+	if (a.place.fd >= 0)
+		close(a.place.fd);
+	if (dirfd >= 0)
+		close(dirfd);
+	nps_summary_free(&unused);
+	return err;
 }
 
 int nps_analyze(const char *session_dir, const struct nps_analyze_opts *opts, struct nps_summary *out)
 {
-	const char *output = opts && opts->output ? opts->output : session_dir;
-	unsigned int what = opts ? opts->export : NPS_EXPORT_DEFAULT;
-	struct nps_summary unused = { 0 };
-	struct nps_model *model;
-	int dirfd, outfd, err;
+	struct nps_input input = { .kind = NPS_INPUT_SESSION };
 
-	if (!out)
-		out = &unused;
-	*out = (struct nps_summary){ 0 };
-	dirfd = open(session_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0) {
-		err = -errno;
-		nps_msg("cannot open %s: %s: name a session directory", session_dir, strerror(-err));
-		return err;
-	}
-	outfd = open_output(output);
-	model = outfd < 0 ? NULL : calloc(1, sizeof(*model));
-	if (!model) {
-		err = outfd < 0 ? outfd : -ENOMEM;
-		goto out;
-	}
-	nps_model__init(model, dirfd, outfd);
-	err = build(model, session_dir);
-	if (!err)
-		err = export_all(model, outfd, output, what, out);
-	nps_summary__losses(out, model);
-	nps_model__free(model);
-	free(model);
-out:
-	if (outfd >= 0)
-		close(outfd);
-	close(dirfd);
-	nps_summary_free(&unused);
-	return err;
+	snprintf(input.path, sizeof(input.path), "%s", session_dir);
+	return nps_analyze_input(&input, opts, out);
 }

@@ -1,28 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From a session directory to results that MindStudio Insight, msprof-analyze, Perfetto and
+ * From what a profiler recorded to results that MindStudio Insight, msprof-analyze, Perfetto and
  * chrome://tracing open. Needs no root and no NPU.
  */
 #ifndef NPS_ANALYZE_H
 #define NPS_ANALYZE_H
 
+#include "base/progress.h"
+#include "export/formats.h"
+#include "model/lost.h"
+
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#define NPS_EXPORT_TEXT 0x1
-#define NPS_EXPORT_DB 0x2
-#define NPS_EXPORT_DEFAULT (NPS_EXPORT_TEXT | NPS_EXPORT_DB)
+struct nps_input;
+struct nps_model;
+
+#define NPS_FORMAT_DEFAULT (NPS_FORMAT_TEXT | NPS_FORMAT_DB)
+
+enum nps_compat { NPS_COMPAT_AUTO, NPS_COMPAT_A, NPS_COMPAT_B };
 
 struct nps_analyze_opts {
 	size_t size; /* sizeof(struct nps_analyze_opts): the structure may grow */
-	const char *output; /* existing directory; NULL: the session's own */
-	unsigned int export; /* NPS_EXPORT_*; 0: only count */
+	const char *output; /* existing directory; NULL: in the input's own */
+	unsigned int formats; /* NPS_FORMAT_*; 0: only count */
+	enum nps_compat compat; /* generation of names; AUTO: the input's own */
+	bool gzip; /* trace_view.json.gz */
+	unsigned int processes; /* at most so many at once; 0: half of the CPUs */
+	enum nps_progress_mode progress;
+	/* Sees each model once all is derived, before it is written; with processes 1 in the caller's process. */
+	int (*look)(void *ctx, const struct nps_model *model);
+	void *ctx;
 };
 
 struct nps_summary_op {
-	char *name; /* type of the operator */
+	char name[128]; /* type of the operator; "" after the last */
 	uint64_t count;
 	uint64_t total_ns; /* of the measured ones */
 };
@@ -30,16 +45,17 @@ struct nps_summary_op {
 struct nps_summary_proc {
 	uint32_t pid, rank;
 	bool has_rank; /* else rank is the device's number */
-	char *comm;
+	char comm[128];
 	uint64_t device_tasks; /* all, however their time is known */
-	uint64_t matched; /* device log met submission */
+	uint64_t measured; /* by the device or by another profiler */
 	uint64_t host_bounds; /* submission without a device record */
 	uint64_t before_capture; /* device log without a submission */
 	uint64_t launches; /* kernels launched */
-	uint64_t collectives, api_calls, os_calls, switches, steps;
-	struct nps_summary_op top[10]; /* by total time, then count; name NULL at the end */
+	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
+	struct nps_summary_op top[10]; /* by total time, then count */
 	double clock_residual_us, clock_drift_ppm; /* worst of its devices; 0 without a device log */
-	char *path; /* of its result, NULL if none was written */
+	struct nps_lost losses[32]; /* count 0 after the last */
+	char path[PATH_MAX]; /* of its result, "" if none was written */
 };
 
 struct nps_summary {
@@ -52,10 +68,14 @@ struct nps_summary {
 };
 
 /*
- * Analyses SESSION_DIR. 0, or a negative errno with the reason on stderr. A result exists whole or
+ * Analyses INPUT. 0, or a negative errno with the reason on stderr. A result exists whole or
  * not at all; those of processes that were done before an error stay. OUT may be NULL, else it is filled (also after an
  * error, with what is known) and nps_summary_free() releases it.
  */
+int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_opts *opts,
+		      struct nps_summary *out);
+
+/* The same for the session directory of `npuscope record`. */
 int nps_analyze(const char *session_dir, const struct nps_analyze_opts *opts, struct nps_summary *out);
 
 /* The table that `record` and `analyze` end with. */

@@ -1,31 +1,33 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From files to the model's tables. All input is untrusted. */
-#ifndef NPS_IMPORT_H
-#define NPS_IMPORT_H
+/*
+ * The doors into the model. Each importer is given an empty model and a directory and fills the tables. All input is
+ * untrusted: what cannot be read is counted with nps_model__lost(), and the rest is imported. A directory of which
+ * nothing can be made gives a negative errno, and the reason has been printed with nps_msg().
+ */
+#ifndef NPS_IMPORTERS_H
+#define NPS_IMPORTERS_H
 
-#include "model.h"
+#include "model/model.h"
 
 /*
- * Reads session.json and the chunk files into MODEL. A cut or damaged file is read up to
- * the cut, said on stderr and noted in model->losses.cut. Negative errno if nothing can be
- * made of the directory; the reason has been printed.
+ * CANN's raw data: PATH is a PROF_* directory (prof-raw 1-4). Devices become rows of one model. Texts, times and
+ * connection ids as CANN's own parser has them.
  */
-int nps_import__session(struct nps_model *model, const char *path);
-
-/* One finished (or, with end = 0, unfinished) task of a device's log. */
-struct nps_log_task {
-	uint64_t start, end; /* device counter */
-	uint32_t proc; /* whose PROF directory it came from */
-	uint32_t context;
-	uint16_t device, stream, task;
-	uint8_t sqe_type, core;
-};
+int nps_import__cann(struct nps_model *model, const char *path);
 
 /*
- * Reads the task logs (PROF_x/device_N/data/stars_soc.data.N.slice_K) of all processes, appends
- * struct nps_log_task rows to TASKS and notes gaps in model->losses. STREAMS_SEEN tells which
- * (process << 32 | device << 16 | stream) the host submitted to: it decides how ids were mangled.
+ * What the torch profiler adds: PATH is a ..._ascend_pt directory with FRAMEWORK/ (prof-raw 5). If the PROF_*
+ * directory beside it was imported into MODEL before, operators are linked to its launches.
  */
-int nps_import__stars(struct nps_model *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
+int nps_import__torch(struct nps_model *model, const char *path);
+
+/*
+ * ascend_pytorch_profiler_*.db, ascend_mindspore_profiler_*.db or msprof_*.db (outputs 4), and the analysis.db beside it.
+ * PATH is the file. It is opened for reading only and never changed.
+ */
+int nps_import__ascend_db(struct nps_model *model, const char *path);
+
+/* trace_view.json or msprof_*.json, plain or gzip (outputs 2): what a trace tells of tables. PATH is the file. */
+int nps_import__trace(struct nps_model *model, const char *path);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "summary.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -22,91 +21,128 @@ static int by_time(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-static int top(struct nps_summary_proc *proc, const struct nps_result *r)
+struct totals {
+	struct nps_map rows; /* type -> row of list */
+	struct nps_vec list; /* struct total */
+};
+
+static int count(struct totals *totals, uint32_t type, uint64_t ns)
 {
-	struct nps_map rows = { 0 };
-	struct nps_vec totals;
+	uint32_t row = nps_map__get(&totals->rows, type);
+	struct total *t = row == NPS_NONE ? nps_vec__push(&totals->list)
+					  : &NPS_AT(&totals->list, struct total, row);
 	int err = 0;
 
-	nps_vec__init(&totals, r->model->tmpfd, sizeof(struct total));
-	for (size_t i = 0; !err && i < r->kernels.len; i++) {
-		const struct nps_kernel *k = &NPS_AT(&r->kernels, struct nps_kernel, i);
-		const struct nps_comm_op *op = k->comm ? nps_result__comm(r, k->row) : NULL;
-		const struct nps_task *task = k->comm ? NULL : &r->tasks[k->row];
-		uint32_t type, row;
-		struct total *t;
-
-		assert(op || task);
-		type = op ? op->type : task->type;
-		row = nps_map__get(&rows, type);
-		t = row == NPS_NONE ? nps_vec__push(&totals) : &NPS_AT(&totals, struct total, row);
-		if (!t) {
-			err = -errno;
-			break;
-		}
-		if (row == NPS_NONE) {
-			t->type = type;
-			err = nps_map__put(&rows, type, totals.len - 1);
-		}
-		t->count++;
-		t->ns += op ? op->end - op->start : task->end - task->start;
+	if (!t)
+		return -errno;
+	if (row == NPS_NONE) {
+		t->type = type;
+		err = nps_map__put(&totals->rows, type, totals->list.len - 1);
 	}
-	assert(totals.data || !totals.len);
-	if (totals.len)
-		qsort(totals.data, totals.len, totals.elem, by_time);
-	for (size_t i = 0; !err && i < NPS_MIN(totals.len, NPS_ARRAY_SIZE(proc->top)); i++) {
-		const struct total *t = &NPS_AT(&totals, struct total, i);
-
-		proc->top[i] = (struct nps_summary_op){ strdup(nps_strings__get(&r->model->strings, t->type)),
-							t->count, t->ns };
-	}
-	nps_map__free(&rows);
-	nps_vec__free(&totals);
+	t->count++;
+	t->ns = nps_add_sat(t->ns, ns);
 	return err;
 }
 
-int nps_summary__add(struct nps_summary *summary, const struct nps_result *r, char *path)
+static int count_all(struct totals *totals, const struct nps_model *model)
 {
-	struct nps_summary_proc *more = realloc(summary->procs, (summary->nprocs + 1) * sizeof(*more)), *proc;
-	const struct nps_proc *p = r->proc;
+	struct nps_pace pace = { .model = model };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < model->compute.t.len; i++) {
+		uint32_t task = model->compute.task[i];
+
+		err = count(totals, nps_model__kernel_type(model, i),
+			    model->task.end[task] - model->task.start[task]);
+		nps_pace__step(&pace);
+	}
+	for (size_t i = 0; !err && i < model->comm_op.t.len; i++)
+		err = count(totals, model->comm_op.type[i], model->comm_op.end[i] - model->comm_op.start[i]);
+	return err;
+}
+
+static int top(struct nps_summary_proc *proc, const struct nps_model *model)
+{
+	struct totals totals = { 0 };
 	int err;
 
-	if (!more)
-		return -ENOMEM;
-	summary->procs = more;
-	proc = &more[summary->nprocs];
-	*proc = (struct nps_summary_proc){ .pid = p->pid,
-					   .rank = r->rank,
-					   .has_rank = p->has_rank,
-					   .device_tasks = r->ntasks,
-					   .matched = p->matched,
-					   .host_bounds = p->bounded,
-					   .before_capture = p->unsubmitted,
-					   .launches = p->launches,
-					   .collectives = r->comm_order.len,
-					   .api_calls = p->cann.len,
-					   .os_calls = p->os_calls.len,
-					   .switches = p->runs.len,
-					   .steps = p->steps.len };
-	err = top(proc, r);
-	if (err)
-		return err;
-	proc->comm = strdup(p->comm == NPS_NONE ? "" : nps_strings__get(&r->model->strings, p->comm));
-	proc->path = path;
-	for (size_t i = 0; i < r->model->logs.len; i++) {
-		const struct nps_device_log *log = &NPS_AT(&r->model->logs, struct nps_device_log, i);
+	nps_vec__init(&totals.list, model->tmpfd, sizeof(struct total));
+	err = count_all(&totals, model);
+	if (totals.list.len)
+		qsort(totals.list.data, totals.list.len, totals.list.elem, by_time);
+	for (size_t i = 0; !err && i < NPS_MIN(totals.list.len, NPS_ARRAY_SIZE(proc->top)); i++) {
+		const struct total *t = &NPS_AT(&totals.list, struct total, i);
 
-		if (log->proc != r->proc_row || !log->fitted)
+		snprintf(proc->top[i].name, sizeof(proc->top[i].name), "%s",
+			 nps_model__text_or_na(model, t->type));
+		proc->top[i].count = t->count;
+		proc->top[i].total_ns = t->ns;
+	}
+	nps_map__free(&totals.rows);
+	nps_vec__free(&totals.list);
+	return err;
+}
+
+int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
+{
+	struct nps_pace pace = { .model = m };
+
+	*proc = (struct nps_summary_proc){ .pid = m->pid,
+					   .rank = m->rank,
+					   .has_rank = m->has_rank,
+					   .device_tasks = m->task.t.len,
+					   .host_bounds = m->bounds.t.len,
+					   .measured =
+						   m->task.t.len - NPS_MIN(m->bounds.t.len, m->task.t.len),
+					   .collectives = m->comm_op.t.len,
+					   .api_calls = m->api.t.len,
+					   .os_calls = m->osrt.t.len,
+					   .switches = m->run.t.len,
+					   .steps = m->step.t.len };
+	snprintf(proc->comm, sizeof(proc->comm), "%s", nps_model__text(m, m->process));
+	for (size_t i = 0; i < m->api.t.len; i++) {
+		proc->launches += m->api.type[i] == NPS_API_NODE;
+		nps_pace__step(&pace);
+	}
+	for (size_t i = 0; i < m->torch.t.len; i++) {
+		proc->torch_ops += m->torch.type[i] == NPS_API_TORCH_OP;
+		nps_pace__step(&pace);
+	}
+	for (size_t i = 0; i < NPS_MIN(m->losses.len, NPS_ARRAY_SIZE(proc->losses)); i++)
+		proc->losses[i] = NPS_AT(&m->losses, struct nps_lost, i);
+	return top(proc, m);
+}
+
+void nps_summary__process(struct nps_summary_proc *proc, const struct nps_recording *rec, uint32_t proc_row)
+{
+	const struct nps_proc *p = &rec->procs[proc_row];
+
+	proc->launches = p->launches;
+	proc->before_capture = p->unsubmitted;
+	for (size_t i = 0; i < rec->logs.len; i++) {
+		const struct nps_device_log *log = &NPS_AT(&rec->logs, struct nps_device_log, i);
+
+		if (log->proc != proc_row || !log->fitted)
 			continue;
 		proc->clock_residual_us = NPS_MAX(proc->clock_residual_us, log->fit.residual_ns / 1000);
 		if (fabs(log->fit.drift_ppm) > fabs(proc->clock_drift_ppm))
 			proc->clock_drift_ppm = log->fit.drift_ppm;
 	}
-	summary->nprocs++;
+}
+
+int nps_summary__add(struct nps_summary *summary, const struct nps_summary_proc *proc)
+{
+	struct nps_summary_proc *more = realloc(summary->procs, (summary->nprocs + 1) * sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	summary->procs = more;
+	more[summary->nprocs++] = *proc;
+	summary->incomplete |= proc->losses[0].count > 0;
 	return 0;
 }
 
-void nps_summary__losses(struct nps_summary *s, const struct nps_model *model)
+void nps_summary__losses(struct nps_summary *s, const struct nps_recording *model)
 {
 	const struct nps_losses *lost = &model->losses;
 
@@ -117,42 +153,76 @@ void nps_summary__losses(struct nps_summary *s, const struct nps_model *model)
 	s->device_records_lost = lost->device_records;
 	s->submissions_truncated = lost->sqe;
 	s->cut = lost->cut;
-	s->incomplete = s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost ||
-			s->device_records_lost || s->submissions_truncated || lost->pids;
+	s->incomplete |= s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost ||
+			 s->device_records_lost || s->submissions_truncated || lost->pids;
+}
+
+/* Texts of a job on their way to a terminal: control characters could be commands to it. */
+static void print_clean(FILE *file, const char *text, int width)
+{
+	int n = 0;
+
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		bool begins = (*c & 0xc0) != 0x80;
+
+		if (begins && n == width)
+			break;
+		n += begins;
+		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* the same commands with the eighth bit */
+			c++, fputc('?', file);
+		else
+			fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, file);
+	}
+	fprintf(file, "%*s", width < 100 ? width - n : 0, "");
 }
 
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
 {
-	fprintf(file, "process %u (%s)", p->pid, p->comm ? p->comm : "");
+	fprintf(file, "process %u (", p->pid);
+	print_clean(file, p->comm, 128);
+	fprintf(file, ")");
 	if (p->has_rank)
 		fprintf(file, ", rank %u", p->rank);
 	fprintf(file,
 		": %" PRIu64 " API calls, %" PRIu64 " kernel launches, %" PRIu64 " collectives, %" PRIu64
 		" steps\n",
 		p->api_calls, p->launches, p->collectives, p->steps);
+	if (p->torch_ops)
+		fprintf(file, "  framework: %" PRIu64 " operators\n", p->torch_ops);
 	fprintf(file,
 		"  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64
 		" with host bounds only, %" PRIu64 " submitted before the capture)\n",
-		p->device_tasks, p->matched + p->before_capture, p->host_bounds, p->before_capture);
-	if (p->matched)
+		p->device_tasks, p->measured, p->host_bounds, p->before_capture);
+	if (p->clock_residual_us > 0 || fabs(p->clock_drift_ppm) > 0)
 		fprintf(file, "  device clock: residual %.2f us, drift %.2f ppm\n", p->clock_residual_us,
 			p->clock_drift_ppm);
 	if (p->os_calls || p->switches)
 		fprintf(file, "  host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU\n", p->os_calls,
 			p->switches);
-	if (p->top[0].name)
+	if (p->top[0].name[0])
 		fprintf(file, "  %-40s %10s %14s\n", "operator", "count", "total (us)");
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name; i++)
-		fprintf(file, "  %-40.40s %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].name,
-			p->top[i].count, p->top[i].total_ns / 1000,
-			(unsigned int)(p->top[i].total_ns % 1000));
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name[0]; i++) {
+		fprintf(file, "  ");
+		print_clean(file, p->top[i].name, 40);
+		fprintf(file, " %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].count,
+			p->top[i].total_ns / 1000, (unsigned int)(p->top[i].total_ns % 1000));
+	}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->losses) && p->losses[i].count; i++)
+		fprintf(file, "npuscope: not in the result: %" PRIu64 " %s\n", p->losses[i].count,
+			p->losses[i].what);
+}
+
+static bool lost_in_capture(const struct nps_summary *s)
+{
+	return s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost || s->device_records_lost ||
+	       s->submissions_truncated;
 }
 
 void nps_summary_print(FILE *file, const struct nps_summary *s)
 {
 	for (size_t i = 0; i < s->nprocs; i++)
 		print_proc(file, &s->procs[i]);
-	if (s->incomplete)
+	if (lost_in_capture(s))
 		fprintf(file,
 			"npuscope: lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
 			" bytes of the device log, %" PRIu64 " device records, %" PRIu64 " submissions%s\n",
@@ -162,12 +232,6 @@ void nps_summary_print(FILE *file, const struct nps_summary *s)
 
 void nps_summary_free(struct nps_summary *s)
 {
-	for (size_t i = 0; i < s->nprocs; i++) {
-		for (size_t t = 0; t < NPS_ARRAY_SIZE(s->procs[i].top); t++)
-			free(s->procs[i].top[t].name);
-		free(s->procs[i].comm);
-		free(s->procs[i].path);
-	}
 	free(s->procs);
 	*s = (struct nps_summary){ 0 };
 }

@@ -4,11 +4,19 @@
 #define NPS_SUMMARY_H
 
 #include "analyze.h"
-#include "result.h"
+#include "model/model.h"
+#include "session/recording.h"
 
-/* Appends RESULT's process; takes over PATH (may be NULL). 0 or -ENOMEM. */
-int nps_summary__add(struct nps_summary *summary, const struct nps_result *result, char *path);
+/* What MODEL holds, without a path. 0 or -ENOMEM. */
+int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *model);
 
-void nps_summary__losses(struct nps_summary *summary, const struct nps_model *model);
+/* What only the recording knows of its process PROC_ROW. */
+void nps_summary__process(struct nps_summary_proc *proc, const struct nps_recording *recording,
+			  uint32_t proc_row);
+
+/* Appends PROC. 0 or -ENOMEM. */
+int nps_summary__add(struct nps_summary *summary, const struct nps_summary_proc *proc);
+
+void nps_summary__losses(struct nps_summary *summary, const struct nps_recording *recording);
 
 #endif

@@ -58,7 +58,7 @@ check_tidy() {
 			case $1 in
 			*.cc) flags=(-std=c++17) ;;
 			tools/npusim/*) flags=(-std=gnu11 -Itools/npusim) ;;
-			*) flags=(-std=gnu11 -Ikheaders -Ianalyzer -Iuser -Itests/unit "-I$0/bpf") ;;
+			*) flags=(-std=gnu11 -Ikheaders -Ianalyzer -Iuser -Itests/unit "-I$0/bpf" "-I$0/gen") ;;
 			esac
 			out=$(clang-tidy --quiet $checks "$1" -- "${flags[@]}" -D_GNU_SOURCE "-DNPS_VERSION=\"0\"" 2> /dev/null)
 			status=$?
@@ -78,7 +78,7 @@ check_cppcheck() {
 		--inline-suppr --cppcheck-build-dir="$BUILD/cppcheck" \
 		--suppress=missingIncludeSystem --suppress=unmatchedSuppression \
 		--suppress=preprocessorErrorDirective:kheaders/catalog.h \
-		--suppress=internalAstError:analyzer/export_db.c \
+		--suppress=internalAstError:analyzer/export/export_db.c \
 		--suppress=nullPointerArithmeticRedundantCheck:user/process.c \
 		--suppress=arrayIndexOutOfBounds:tools/npusim/truth/buffer.c \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \

@@ -1,24 +1,28 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, bench, all.
+# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, fuzz, bench, all.
 # Does nothing, quickly, when everything is there.
 set -eu
 
 build="gcc libc6-dev make clang llvm libbpf-dev libelf-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
+build="$build protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
-test="g++ libcmocka-dev strace util-linux mount"
+test="g++ libcmocka-dev strace util-linux mount chromium chromium-driver golang-1.19-src"
+command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
+fuzz="clang libclang-rt-14-dev"
 bench="strace ltrace linux-perf bpftrace time"
 
-usage="Usage: sh tools/setup.sh [test] [lint] [bench] [all]"
+usage="Usage: sh tools/setup.sh [test] [lint] [fuzz] [bench] [all]"
 wanted=$build
 for what in "$@"; do
 	case $what in
 	build) ;;
 	test) wanted="$wanted $test" ;;
 	lint) wanted="$wanted $lint" ;;
+	fuzz) wanted="$wanted $fuzz" ;;
 	bench) wanted="$wanted $bench" ;;
-	all) wanted="$wanted $test $lint $bench" ;;
+	all) wanted="$wanted $test $lint $fuzz $bench" ;;
 	-h | --help)
 		echo "$usage"
 		exit 0
@@ -35,8 +39,12 @@ if ! command -v dpkg-query > /dev/null || ! command -v apt-get > /dev/null; then
 	exit 1
 fi
 
+# One word for each architecture that the package is there for.
 is_installed() {
-	[ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2> /dev/null)" = installed ]
+	case " $(dpkg-query -W -f '${db:Status-Status} ' "$1" 2> /dev/null)" in
+	*" installed "*) return 0 ;;
+	esac
+	return 1
 }
 
 missing=

@@ -293,7 +293,7 @@ static void print_capture(const struct nps_capture *c)
 static int analyze(const struct args *a, const struct nps_capture *c)
 {
 	struct nps_analyze_opts opts = {
-		.size = sizeof(opts), .export = (a->text ? NPS_EXPORT_TEXT : 0) | (a->db ? NPS_EXPORT_DB : 0)
+		.size = sizeof(opts), .formats = (a->text ? NPS_FORMAT_TEXT : 0) | (a->db ? NPS_FORMAT_DB : 0)
 	};
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
@@ -307,7 +307,7 @@ static int analyze(const struct args *a, const struct nps_capture *c)
 	if (!a->quiet)
 		nps_summary_print(stderr, &sum);
 	for (size_t i = 0; i < sum.nprocs; i++)
-		if (sum.procs[i].path)
+		if (sum.procs[i].path[0])
 			printf("%s\n", sum.procs[i].path);
 	if (sum.incomplete)
 		status = NPS_PARTIAL;

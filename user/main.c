@@ -5,6 +5,7 @@
 
 #include "cmd.h"
 #include "launch.h"
+#include "show.h"
 
 static const struct command {
 	const char *name;
@@ -15,6 +16,7 @@ static const struct command {
 	{ "record", "npuscope record", "capture a job and write its results", nps_cmd_record },
 	{ "analyze", "npuscope analyze", "write results from captured sessions, here or on another machine",
 	  nps_cmd_analyze },
+	{ "show", "npuscope show", "print where the time of a job went", nps_cmd_show },
 	{ "doctor", "npuscope doctor", "what this host can deliver, and what is missing", nps_cmd_doctor },
 };
 #define N_COMMANDS (sizeof(commands) / sizeof(*commands))

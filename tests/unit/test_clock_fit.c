@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "clock_fit.h"
+#include "session/clock_fit.h"
 
 #include <errno.h>
 #include <math.h>

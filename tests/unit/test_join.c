@@ -9,7 +9,7 @@
 
 #include "analyze.h"
 #include "gen_session.h"
-#include "join.h"
+#include "session/join.h"
 
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static int teardown(void **state)
 
 static struct nps_summary analyze(unsigned int what)
 {
-	const struct nps_analyze_opts opts = { .size = sizeof(opts), .export = what };
+	const struct nps_analyze_opts opts = { .size = sizeof(opts), .formats = what };
 	struct nps_summary summary;
 
 	assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
@@ -44,7 +44,7 @@ static struct nps_summary analyze(unsigned int what)
 
 static sqlite3 *open_db(const struct nps_summary_proc *proc)
 {
-	char path[1024];
+	char path[8192];
 	sqlite3 *db;
 
 	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_%u.db", proc->path,
@@ -112,7 +112,7 @@ static void two_ranks_with_device_log(void **state)
 
 	(void)state;
 	gen_job(dir, &job);
-	summary = analyze(NPS_EXPORT_DEFAULT);
+	summary = analyze(NPS_FORMAT_DEFAULT);
 	assert_int_equal(summary.nprocs, 2);
 	assert_false(summary.incomplete);
 	for (size_t r = 0; r < 2; r++) {
@@ -121,7 +121,7 @@ static void two_ranks_with_device_log(void **state)
 		assert_int_equal(p->rank, r);
 		assert_int_equal(p->launches, 2000);
 		assert_int_equal(p->device_tasks, job.per_rank);
-		assert_int_equal(p->matched, job.per_rank);
+		assert_int_equal(p->measured, job.per_rank);
 		assert_int_equal(p->host_bounds, 0);
 		assert_int_equal(p->collectives, 20);
 		assert_int_equal(p->steps, 20);
@@ -142,7 +142,7 @@ static void lost_records_become_bounds(void **state)
 
 	(void)state;
 	gen_job(dir, &job);
-	summary = analyze(NPS_EXPORT_DB);
+	summary = analyze(NPS_FORMAT_DB);
 	assert_int_equal(summary.procs[0].host_bounds, (job.per_rank + 36) / 37);
 	assert_int_equal(summary.procs[0].device_tasks, job.per_rank);
 	db = open_db(&summary.procs[0]);
@@ -174,7 +174,7 @@ static void host_only_bounds_hold(void **state)
 
 	(void)state;
 	gen_job(dir, &job);
-	summary = analyze(NPS_EXPORT_DB);
+	summary = analyze(NPS_FORMAT_DB);
 	assert_int_equal(summary.procs[0].host_bounds, job.per_rank);
 	db = open_db(&summary.procs[0]);
 	for (size_t i = 0; i < job.per_rank; i++) {
@@ -202,8 +202,8 @@ static void task_ids_wrap(void **state)
 
 	(void)state;
 	gen_job(dir, &job);
-	summary = analyze(NPS_EXPORT_TEXT);
-	assert_int_equal(summary.procs[0].matched, job.per_rank);
+	summary = analyze(NPS_FORMAT_TEXT);
+	assert_int_equal(summary.procs[0].measured, job.per_rank);
 	assert_int_equal(summary.procs[0].host_bounds, 0);
 	nps_summary_free(&summary);
 	free(job.truth);
@@ -234,13 +234,13 @@ static void results_are_replaced_whole(void **state)
 {
 	struct gen_job job = { .ranks = 1, .launches = 100, .agent = true };
 	struct nps_summary first, second;
-	char path[1024];
+	char path[8192];
 	struct stat st;
 
 	(void)state;
 	gen_job(dir, &job);
-	first = analyze(NPS_EXPORT_DEFAULT);
-	second = analyze(NPS_EXPORT_TEXT);
+	first = analyze(NPS_FORMAT_DEFAULT);
+	second = analyze(NPS_FORMAT_TEXT);
 	assert_string_equal(first.procs[0].path, second.procs[0].path);
 	snprintf(path, sizeof(path), "%s/ASCEND_PROFILER_OUTPUT/analysis.db", second.procs[0].path);
 	assert_int_equal(access(path, F_OK), -1);
@@ -255,7 +255,7 @@ static void results_are_replaced_whole(void **state)
 /* One process, two devices, kernels of both in turn: rows and sums are each device's own. */
 static void two_devices_of_one_process(void **state)
 {
-	char line[1024];
+	char line[8192];
 	struct nps_summary summary;
 	struct gen gen;
 	double ratio[2] = { 0 }, wait;
@@ -284,8 +284,8 @@ static void two_devices_of_one_process(void **state)
 	gen_clock(&gen, GEN_T0 + 1000000000);
 	gen_close(&gen, true, "{\"pid\": 4000, \"comm\": \"job\", \"prof_dir\": \"PROF_4000\"}",
 		  "{\"id\": 0, \"freq_khz\": 50000}, {\"id\": 1, \"freq_khz\": 50000}", "null");
-	summary = analyze(NPS_EXPORT_TEXT);
-	assert_int_equal(summary.procs[0].matched, 20);
+	summary = analyze(NPS_FORMAT_TEXT);
+	assert_int_equal(summary.procs[0].measured, 20);
 	snprintf(line, sizeof(line), "%s/ASCEND_PROFILER_OUTPUT/kernel_details.csv", summary.procs[0].path);
 	file = fopen(line, "r");
 	assert_non_null(file);

@@ -8,19 +8,19 @@
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 
-#include "join.h"
-#include "names.h"
+#include "session/join.h"
+#include "session/names.h"
 
 #define PID 50
 
-static struct nps_model model;
+static struct nps_recording model;
 static struct nps_names names;
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_model__init(&model, AT_FDCWD, AT_FDCWD);
-	nps_model__proc(&model, PID);
+	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_recording__proc(&model, PID);
 	names = (struct nps_names){ 0 };
 	return 0;
 }
@@ -29,7 +29,7 @@ static int teardown(void **state)
 {
 	(void)state;
 	nps_names__free(&names);
-	nps_model__free(&model);
+	nps_recording__free(&model);
 	return 0;
 }
 

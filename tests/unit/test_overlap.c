@@ -7,7 +7,7 @@
 #include <cmocka.h>
 #include <fcntl.h>
 
-#include "overlap.h"
+#include "overlap_reference.h"
 
 /* Adds up the spans of one type. */
 static uint64_t length(const struct nps_vec *spans, uint32_t type, size_t *count)

@@ -9,7 +9,7 @@
 
 #include "analyze.h"
 #include "gen_session.h"
-#include "session_reader.h"
+#include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -183,7 +183,7 @@ static void broken_json_is_told_apart(void **state)
 
 static int analyze(void)
 {
-	const struct nps_analyze_opts opts = { .size = sizeof(opts), .export = NPS_EXPORT_TEXT };
+	const struct nps_analyze_opts opts = { .size = sizeof(opts), .formats = NPS_FORMAT_TEXT };
 	struct nps_summary summary;
 	int err = nps_analyze(dir, &opts, &summary);
 

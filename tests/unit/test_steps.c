@@ -8,21 +8,21 @@
 #include <cjson/cJSON.h>
 #include <fcntl.h>
 
-#include "steps.h"
+#include "session/steps.h"
 
-static struct nps_model model;
+static struct nps_recording model;
 
 static int setup(void **state)
 {
 	(void)state;
-	nps_model__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
 	return 0;
 }
 
 static int teardown(void **state)
 {
 	(void)state;
-	nps_model__free(&model);
+	nps_recording__free(&model);
 	return 0;
 }
 
@@ -36,7 +36,7 @@ static void mark(uint32_t pid, uint64_t at, uint64_t first, uint64_t second)
 				  .tid = pid,
 				  .start = at,
 				  .args = { first, second } };
-	nps_model__proc(&model, pid);
+	nps_recording__proc(&model, pid);
 }
 
 static void marker_arguments(void **state)

@@ -8,9 +8,9 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-#include "map.h"
-#include "string_table.h"
-#include "vec.h"
+#include "base/map.h"
+#include "base/string_table.h"
+#include "base/vec.h"
 
 #include <string.h>
 

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the rows of a database say together: kinds and names of tasks, operators of calls, numbers of the queue. */
+#include "ascend_db/import_db.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define FIRST_TORCH_LINK (5U << 28) /* newer torch_npu adds it to its own numbers (outputs 4.5) */
+
+/* --- tasks --- */
+
+/* What the host calls a task, what the device calls it, and what it is if nothing else tells. */
+static const struct type {
+	const char *host, *device;
+	enum nps_task_class class;
+} types[] = {
+	{ "AI_CORE", "AI_CORE", NPS_CLASS_PARENT },
+	{ "AI_VECTOR_CORE", "AI_CORE", NPS_CLASS_PARENT },
+	{ "AIV_SQE", "AI_CORE", NPS_CLASS_PARENT },
+	{ "KERNEL_AICORE", "AI_CORE", NPS_CLASS_PARENT },
+	{ "KERNEL_AIVEC", "AI_CORE", NPS_CLASS_PARENT },
+	{ "MIX_AIC", "MIX_AIC", NPS_CLASS_PARENT },
+	{ "MIX_AIV", "MIX_AIV", NPS_CLASS_PARENT },
+	{ "FFTS_PLUS", "FFTS_PLUS", NPS_CLASS_PARENT },
+	{ "EVENT_RECORD", "EVENT_RECORD_SQE", NPS_CLASS_EVENT },
+	{ "EVENT_WAIT", "EVENT_WAIT_SQE", NPS_CLASS_EVENT },
+	{ "PROFILING_ENABLE", "PLACE_HOLDER_SQE", NPS_CLASS_OTHER },
+	{ "PROFILING_DISABLE", "PLACE_HOLDER_SQE", NPS_CLASS_OTHER },
+	{ "STARS_COMMON", "DSA_SQE", NPS_CLASS_OTHER },
+};
+
+/* Types that were met, by text: there are few, and rows are many. */
+struct met {
+	uint32_t text, device; /* texts */
+	uint8_t class;
+};
+
+struct types {
+	struct nps_db_import *in;
+	struct met met[64];
+	unsigned int n;
+};
+
+static struct met meet(struct nps_db_import *in, uint32_t text)
+{
+	const char *name = nps_model__text(in->model, text);
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(types); i++)
+		if (!strcmp(types[i].host, name))
+			return (struct met){ text, nps_strings__addz(in->model->strings, types[i].device),
+					     types[i].class };
+	return (struct met){ text, text, NPS_CLASS_OTHER };
+}
+
+static struct met type_of(struct types *t, uint32_t text)
+{
+	for (unsigned int i = 0; i < t->n; i++)
+		if (t->met[i].text == text)
+			return t->met[i];
+	t->n += t->n < NPS_ARRAY_SIZE(t->met);
+	return t->met[t->n - 1] = meet(t->in, text);
+}
+
+static int kernels(struct nps_db_import *in, struct types *t)
+{
+	struct nps_model *model = in->model;
+	const struct nps_compute_table *compute = &model->compute;
+	struct nps_task_table *task = &model->task;
+	struct nps_pace pace = { .model = model };
+	uint32_t mix = nps_strings__addz(model->strings, "MIX_AIV");
+
+	for (size_t i = 0; i < compute->t.len; i++) {
+		uint32_t row = compute->task[i], core = compute->core[i];
+		bool told = core != NPS_NONE && strcmp(nps_model__text(model, core), "N/A") != 0;
+
+		task->class[row] = NPS_CLASS_COMPUTE;
+		task->name[row] = compute->name[i];
+		/* Level 0 does not tell the core; kernels with a context are mixed ones (all of them in real captures). */
+		task->hw_type[row] = !told && task->context[row] != NPS_NO_ID
+					     ? mix
+					     : type_of(t, told ? core : task->type[row]).device;
+		nps_pace__step(&pace);
+	}
+	return mix == NPS_NONE ? -ENOMEM : 0;
+}
+
+static bool within_device(uint32_t operation)
+{
+	return operation == 3 || operation == 5; /* ENUM_MEMCPY_OPERATION */
+}
+
+static int copies(struct nps_model *model)
+{
+	uint32_t pcie = nps_strings__addz(model->strings, "PCIE_DMA_SQE");
+	uint32_t sdma = nps_strings__addz(model->strings, "SDMA_SQE");
+
+	for (size_t i = 0; i < model->memcpy.t.len; i++) {
+		uint32_t row = model->memcpy.task[i];
+
+		model->task.class[row] = NPS_CLASS_MEMCPY;
+		model->task.hw_type[row] = within_device(model->memcpy.operation[i]) ? sdma : pcie;
+	}
+	return pcie == NPS_NONE || sdma == NPS_NONE ? -ENOMEM : 0;
+}
+
+static int tasks(struct nps_db_import *in)
+{
+	struct nps_model *model = in->model;
+	struct nps_task_table *task = &model->task;
+	struct types t = { .in = in };
+	struct nps_pace pace = { .model = model };
+	int err = kernels(in, &t);
+
+	for (size_t i = 0; i < model->comm_task.t.len; i++)
+		task->class[model->comm_task.task[i]] = NPS_CLASS_COMM;
+	if (!err)
+		err = copies(model);
+	for (size_t i = 0; !err && i < task->t.len; i++) {
+		struct met met;
+
+		task->step[i] = NPS_NONE;
+		if (task->name[i] == NPS_NONE)
+			task->name[i] = task->type[i];
+		if (task->hw_type[i] == NPS_NONE || task->class[i] == NPS_CLASS_OTHER) {
+			met = type_of(&t, task->type[i]);
+			if (task->hw_type[i] == NPS_NONE)
+				task->hw_type[i] = met.device;
+			if (task->class[i] == NPS_CLASS_OTHER)
+				task->class[i] = met.class;
+		}
+		nps_pace__step(&pace);
+	}
+	return err;
+}
+
+/* --- collectives --- */
+
+/* A collective of which the database does not say where it ran, ran where its first task did. */
+static int collectives(struct nps_db_import *in)
+{
+	struct nps_model *model = in->model;
+	const struct nps_comm_task_table *part = &model->comm_task;
+	struct nps_comm_op_table *op = &model->comm_op;
+	int64_t device = model->device.t.len ? model->device.id[0] : 0;
+	bool has_device = nps_db_source__has_column(&in->source, "COMMUNICATION_OP", "deviceId");
+	struct nps_index ops;
+	uint64_t strangers = 0;
+	int64_t twice = nps_db_index__build(&ops, model, op->id, op->t.len);
+
+	for (size_t i = 0; i < op->t.len; i++) {
+		op->step[i] = NPS_NONE;
+		op->model[i] = NPS_NO_ID;
+		op->tasks[i] = op->measured[i] = 0;
+		if (!has_device)
+			op->device[i] = device;
+	}
+	for (size_t i = 0; i < part->t.len; i++) {
+		uint32_t row = nps_index__get(&ops, part->op[i]);
+
+		if (row == NPS_NONE) {
+			strangers++;
+			continue;
+		}
+		if (!has_device && !op->tasks[row])
+			op->device[row] = model->task.device[part->task[i]];
+		op->tasks[row]++;
+		op->measured[row] += model->task.source[part->task[i]] != NPS_TIME_HOST_BOUNDS;
+	}
+	nps_index__free(&ops);
+	nps_model__lost(model, strangers, "tasks of collectives that are not there");
+	return NPS_MIN(twice, (int64_t)0);
+}
+
+/* --- calls --- */
+
+struct calls {
+	struct nps_model *model;
+	struct nps_index rows; /* connection -> row of `api` */
+};
+
+static void name_call(struct calls *c, uint32_t connection, uint32_t name)
+{
+	uint32_t row = connection == NPS_NO_ID ? NPS_NONE : nps_index__get(&c->rows, connection);
+
+	if (row != NPS_NONE && c->model->api.type[row] == NPS_API_NODE && c->model->api.item[row] == NPS_NONE)
+		c->model->api.item[row] = name;
+}
+
+static int calls(struct nps_db_import *in)
+{
+	struct nps_model *model = in->model;
+	struct calls c = { .model = model };
+	struct nps_pace pace = { .model = model };
+	int64_t twice = nps_db_index__build(&c.rows, model, model->api.connection, model->api.t.len);
+
+	for (size_t i = 0; i < model->compute.t.len; i++) {
+		name_call(&c, model->task.connection[model->compute.task[i]], model->compute.name[i]);
+		nps_pace__step(&pace);
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_index__cool(&c.rows);
+	}
+	for (size_t i = 0; i < model->comm_op.t.len; i++)
+		name_call(&c, model->comm_op.connection[i], model->comm_op.name[i]);
+	nps_index__free(&c.rows);
+	return NPS_MIN(twice, (int64_t)0);
+}
+
+/* --- the queue's numbers --- */
+
+static int correlations(struct nps_db_import *in)
+{
+	struct nps_model *model = in->model;
+	const struct nps_link_table *link = &model->link;
+	struct nps_pace pace = { .model = model };
+	struct nps_index first;
+	int64_t twice = nps_db_index__build(&first, model, link->id, link->t.len);
+
+	for (size_t i = 0; i < model->torch.t.len; i++) {
+		int64_t id = model->torch.connection[i];
+		uint32_t row;
+
+		if (model->torch.type[i] != NPS_API_TORCH_QUEUE || id < 0)
+			continue;
+		row = nps_index__get(&first, id);
+		if (row != NPS_NONE)
+			model->torch.correlation[i] =
+				link->connection[row] -
+				(link->connection[row] >= FIRST_TORCH_LINK ? FIRST_TORCH_LINK : 0);
+		nps_pace__step(&pace);
+	}
+	nps_index__free(&first);
+	return NPS_MIN(twice, (int64_t)0);
+}
+
+/* --- the whole --- */
+
+static void cover(struct nps_model *model, const uint64_t *start, const uint64_t *end, size_t len)
+{
+	struct nps_pace pace = { .model = model };
+
+	for (size_t i = 0; i < len; i++) {
+		nps_model__cover(model, start[i], end[i]);
+		nps_pace__step(&pace);
+	}
+}
+
+/* Everything timed lies in the capture: a viewer does not show the rest. */
+static void cover_all(struct nps_model *model)
+{
+	cover(model, model->task.start, model->task.end, model->task.t.len);
+	cover(model, model->comm_op.start, model->comm_op.end, model->comm_op.t.len);
+	cover(model, model->api.start, model->api.end, model->api.t.len);
+	cover(model, model->torch.start, model->torch.end, model->torch.t.len);
+	cover(model, model->osrt.start, model->osrt.end, model->osrt.t.len);
+	if (model->start > model->end)
+		model->start = model->end;
+}
+
+static void process_and_level(struct nps_model *model)
+{
+	if (model->task.t.len)
+		model->pid = model->task.pid[0];
+	else if (model->torch.t.len)
+		model->pid = model->torch.gtid[0] >> 32;
+	else if (model->api.t.len)
+		model->pid = model->api.gtid[0] >> 32;
+	if (!model->info && model->compute.t.len)
+		model->level = model->compute.core[0] != NPS_NONE && model->compute.core[0] != model->na;
+}
+
+int nps_db_complete(struct nps_db_import *in)
+{
+	int err = tasks(in);
+
+	if (!err)
+		err = collectives(in);
+	if (!err)
+		err = calls(in);
+	if (!err)
+		err = correlations(in);
+	cover_all(in->model);
+	process_and_level(in->model);
+	return err;
+}

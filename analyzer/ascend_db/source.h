@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A database that somebody else wrote: read only, never changed, never trusted. */
+#ifndef NPS_DB_SOURCE_H
+#define NPS_DB_SOURCE_H
+
+#include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nps_db_source {
+	sqlite3 *handle;
+	uint64_t
+		budget; /* steps of SQLite's machine that one statement over a sane file of this size can need */
+	uint64_t left;
+};
+
+/*
+ * 0, -EBUSY if a program is writing or has left changes beside the file, or another negative errno. The
+ * reason has been printed. Closing is due if it was opened.
+ */
+int nps_db_source__open(struct nps_db_source *source, const char *path);
+void nps_db_source__close(struct nps_db_source *source);
+
+/* NULL if SQLite refuses it: because of damage, or a name that is not there. */
+sqlite3_stmt *nps_db_source__prepare(struct nps_db_source *source, const char *sql);
+
+/* An ordinary table, no view and no virtual table. */
+bool nps_db_source__has_table(struct nps_db_source *source, const char *table);
+bool nps_db_source__has_column(struct nps_db_source *source, const char *table, const char *column);
+
+/* Whether SQL gives a row. */
+bool nps_db_source__any(struct nps_db_source *source, const char *sql);
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The tables of the vendor's databases (outputs 4) as data: name, columns in order and the cells of the
+ * model they hold. The importer and the exporter walk the same rows.
+ */
+#ifndef NPS_DB_SPEC_H
+#define NPS_DB_SPEC_H
+
+#include "model/model.h"
+
+#define NPS_DB_A 0x1U /* schema 1.0.0 */
+#define NPS_DB_B 0x2U /* schema 1.2.0 */
+#define NPS_DB_BOTH (NPS_DB_A | NPS_DB_B)
+
+static inline unsigned int nps_db_generation(enum nps_generation generation)
+{
+	return generation == NPS_GENERATION_A ? NPS_DB_A : NPS_DB_B;
+}
+
+/* How a cell of the database says what a cell of the model holds. */
+enum nps_db_value {
+	NPS_DB_NUMBER, /* as it is; NULL: not known */
+	NPS_DB_TIME_TEXT, /* a number as TEXT */
+	NPS_DB_STRING, /* id of STRING_IDS; unknown: that of N/A */
+	NPS_DB_STRING_NULL, /* unknown: NULL */
+	NPS_DB_STRING_NO_ID, /* unknown: 4294967295 */
+	NPS_DB_STRING_OP, /* the id the text has among msprof's, if any */
+	NPS_DB_TEXT, /* TEXT; unknown: NULL */
+	NPS_DB_TASK, /* globalTaskId of a row of the task table */
+	NPS_DB_ROW, /* the row's number; no cell */
+	NPS_DB_SOURCE, /* enum nps_time_source as TEXT */
+	NPS_DB_BOUND /* cell of the task's row in `bounds` */
+};
+
+#define NPS_DB_NO_CELL UINT8_MAX
+
+struct nps_db_column {
+	const char *name, *type;
+	uint8_t value; /* enum nps_db_value */
+	uint8_t generations; /* NPS_DB_* */
+	uint8_t cell; /* column of the model's table, NPS_DB_NO_CELL: none */
+};
+
+/* Who numbers a table's strings (outputs 4.5). */
+enum nps_db_range { NPS_DB_MSPROF, NPS_DB_TORCH, NPS_DB_MEMORY, NPS_DB_RANGES };
+
+enum nps_db_presence {
+	NPS_DB_WITH_DATA,
+	NPS_DB_ALWAYS,
+	NPS_DB_OWN /* without data in databases that are no copy of an imported one */
+};
+
+/* Order in which the model wants the rows. */
+enum nps_db_order { NPS_DB_AS_STORED, NPS_DB_BY_TIME, NPS_DB_BY_TASK };
+
+struct nps_db_table {
+	const char *name;
+	const struct nps_db_column *columns;
+	uint8_t ncolumns;
+	uint8_t generations;
+	uint8_t presence; /* enum nps_db_presence */
+	uint8_t range; /* enum nps_db_range */
+	uint8_t order; /* enum nps_db_order */
+	bool torch; /* written by torch_npu: its spelling, and not in msprof_*.db */
+	const char *key; /* column that is the INTEGER PRIMARY KEY */
+	const char *index; /* NAME, columns */
+	const char *index_columns;
+	const char *sorted; /* column that orders the rows: time or task */
+	size_t table; /* of the model: offset */
+};
+
+#define NPS_DB_CELL(table, column)                                                                           \
+	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
+/* A column: SQL name, SQL type, conversion, and the cell. */
+#define NPS_DB_C(table, name, type, value, column)                                                           \
+	{                                                                                                    \
+		name, #type, NPS_DB_##value, NPS_DB_BOTH, NPS_DB_CELL(table, column)                         \
+	}
+#define NPS_DB_CA(table, name, type, value, column)                                                          \
+	{                                                                                                    \
+		name, #type, NPS_DB_##value, NPS_DB_A, NPS_DB_CELL(table, column)                            \
+	}
+#define NPS_DB_CB(table, name, type, value, column)                                                          \
+	{                                                                                                    \
+		name, #type, NPS_DB_##value, NPS_DB_B, NPS_DB_CELL(table, column)                            \
+	}
+#define NPS_DB_COLUMNS(array) .columns = (array), .ncolumns = NPS_ARRAY_SIZE(array)
+#define NPS_DB_OF(field) .table = offsetof(struct nps_model, field)
+
+static inline struct nps_table *nps_db_table__of(const struct nps_model *model,
+						 const struct nps_db_table *table)
+{
+	return (struct nps_table *)((char *)model + table->table);
+}
+
+static inline unsigned int nps_db_column__kind(const struct nps_table *table,
+					       const struct nps_db_column *column)
+{
+	return table->columns[column->cell].kind;
+}
+
+/* Families; each ends with a table without a name. */
+extern const struct nps_db_table nps_db_device_tables[], nps_db_host_tables[], nps_db_torch_tables[],
+	nps_db_memory_tables[], nps_db_counter_tables[], nps_db_analysis_tables[];
+/* Tables that only this program writes. */
+extern const struct nps_db_table nps_db_own_tables[];
+
+/* All families of the profiler's database in the order of writing; ends with NULL. */
+extern const struct nps_db_table *const nps_db_families[];
+
+struct nps_db_enum_row {
+	int32_t id;
+	uint8_t generations;
+	const char *name;
+};
+
+struct nps_db_enum {
+	const char *name;
+	uint8_t generations;
+	const struct nps_db_enum_row *rows;
+	size_t nrows;
+	size_t table; /* of the model: offset; also there if this has rows; 0: none */
+};
+
+/* Ends with an enum without a name. */
+extern const struct nps_db_enum nps_db_enums[];
+
+/* Of ENUM_API_TYPE: from this id on torch_npu adds the rows. */
+#define NPS_DB_FIRST_TORCH_TYPE 50001
+
+/* CREATE TABLE of TABLE as GENERATION has it. Returns its length; it fits if that is below SIZE. */
+int nps_db_table__ddl(const struct nps_db_table *table, unsigned int generation, char *sql, size_t size);
+
+/* Columns that GENERATION has, as indexes into table->columns. Returns how many. */
+int nps_db_table__columns(const struct nps_db_table *table, unsigned int generation, uint8_t *columns);
+
+#define NPS_DB_MAX_COLUMNS 32
+
+#endif

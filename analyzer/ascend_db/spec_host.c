@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the host did, and its counters. */
+#include "ascend_db/spec.h"
+
+#define C(...) NPS_DB_C(__VA_ARGS__)
+
+static const struct nps_db_column api[] = {
+	C(api, "startNs", INTEGER, NUMBER, start),
+	C(api, "endNs", INTEGER, NUMBER, end),
+	C(api, "type", INTEGER, NUMBER, type),
+	C(api, "globalTid", INTEGER, NUMBER, gtid),
+	C(api, "connectionId", INTEGER, NUMBER, connection),
+	C(api, "name", INTEGER, STRING, name),
+};
+
+static const struct nps_db_column osrt[] = {
+	C(osrt, "name", NUMERIC, STRING, name),
+	C(osrt, "globalTid", NUMERIC, NUMBER, gtid),
+	C(osrt, "startNs", NUMERIC, NUMBER, start),
+	C(osrt, "endNs", NUMERIC, NUMBER, end),
+};
+
+static const struct nps_db_column mstx[] = {
+	C(mstx, "startNs", INTEGER, NUMBER, start),
+	C(mstx, "endNs", INTEGER, NUMBER, end),
+	C(mstx, "eventType", INTEGER, NUMBER, type),
+	C(mstx, "rangeId", INTEGER, NUMBER, range),
+	C(mstx, "category", INTEGER, NUMBER, category),
+	C(mstx, "message", INTEGER, STRING_NO_ID, message),
+	C(mstx, "globalTid", INTEGER, NUMBER, gtid),
+	C(mstx, "endGlobalTid", INTEGER, NUMBER, end_gtid),
+	C(mstx, "domainId", INTEGER, STRING_NO_ID, domain),
+	C(mstx, "connectionId", INTEGER, NUMBER, connection),
+};
+
+static const struct nps_db_column cpu_usage[] = {
+	C(cpu_usage, "timestampNs", NUMERIC, NUMBER, timestamp),
+	C(cpu_usage, "cpuId", NUMERIC, TEXT, cpu),
+	C(cpu_usage, "usage", NUMERIC, NUMBER, usage),
+};
+
+static const struct nps_db_column host_mem[] = {
+	C(host_mem, "timestampNs", NUMERIC, NUMBER, timestamp),
+	C(host_mem, "usage", NUMERIC, NUMBER, usage),
+};
+
+static const struct nps_db_column host_disk[] = {
+	C(host_disk, "timestampNs", NUMERIC, NUMBER, timestamp),
+	C(host_disk, "readRate", NUMERIC, NUMBER, read),
+	C(host_disk, "writeRate", NUMERIC, NUMBER, write),
+	C(host_disk, "usage", NUMERIC, NUMBER, usage),
+};
+
+static const struct nps_db_column host_network[] = {
+	C(host_network, "timestampNs", NUMERIC, NUMBER, timestamp),
+	C(host_network, "usage", NUMERIC, NUMBER, usage),
+	C(host_network, "speed", NUMERIC, NUMBER, speed),
+};
+
+#define COUNTER(sql, columns_, field)                                                                        \
+	{                                                                                                    \
+		.name = sql, NPS_DB_COLUMNS(columns_), NPS_DB_OF(field), .generations = NPS_DB_BOTH,         \
+		.order = NPS_DB_BY_TIME, .sorted = "timestampNs"                                             \
+	}
+
+const struct nps_db_table nps_db_host_tables[] = {
+	{ .name = "CANN_API",
+	  NPS_DB_COLUMNS(api),
+	  NPS_DB_OF(api),
+	  .generations = NPS_DB_BOTH,
+	  .presence = NPS_DB_ALWAYS,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs",
+	  .key = "connectionId" },
+	{ .name = "OSRT_API",
+	  NPS_DB_COLUMNS(osrt),
+	  NPS_DB_OF(osrt),
+	  .generations = NPS_DB_BOTH,
+	  .presence = NPS_DB_OWN,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
+	{ .name = "MSTX_EVENTS",
+	  NPS_DB_COLUMNS(mstx),
+	  NPS_DB_OF(mstx),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
+	COUNTER("CPU_USAGE", cpu_usage, cpu_usage),
+	COUNTER("HOST_MEM_USAGE", host_mem, host_mem),
+	COUNTER("HOST_DISK_USAGE", host_disk, host_disk),
+	COUNTER("HOST_NETWORK_USAGE", host_network, host_network),
+	{ 0 },
+};

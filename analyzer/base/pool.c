@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/pool.h"
+
+#include "base/util.h"
+#include "base/vec.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct job {
+	pid_t pid; /* 0: not running */
+	FILE *file; /* what it hands over */
+	int err;
+};
+
+static FILE *hand_over(int tmpfd)
+{
+	int fd = nps_temp_file(tmpfd);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+/* The exit status carries an errno; those above 255 do not exist on Linux. */
+static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file)
+{
+	int err = fn(ctx, i, file);
+
+	if (!err && fflush(file))
+		err = -errno;
+	fflush(stderr);
+	_exit(-err & 0xff);
+}
+
+static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd)
+{
+	pid_t parent = getpid();
+
+	fflush(NULL); /* or both would write what is buffered */
+	job->file = hand_over(tmpfd);
+	job->pid = job->file ? fork() : -1;
+	if (job->pid < 0) {
+		job->err = -errno;
+		job->pid = 0;
+		nps_msg("cannot start a process for a part: %s", strerror(-job->err));
+	} else if (!job->pid) {
+		/* Nobody would take the result of a child whose parent was killed. */
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			_exit(1);
+		child(fn, ctx, i, job->file);
+	}
+}
+
+/* Only for this one: the caller's process may have children of its own, which are not ours to reap. */
+static void reap(struct job *job)
+{
+	int status;
+	pid_t pid;
+
+	if (!job->pid)
+		return;
+	do
+		pid = waitpid(job->pid, &status, 0);
+	while (pid < 0 && errno == EINTR);
+	job->pid = 0;
+	job->err = pid > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
+	if (pid > 0 && WIFSIGNALED(status))
+		nps_msg("a process that worked on a part was killed: %s: is there enough memory?",
+			strsignal(WTERMSIG(status)));
+}
+
+/* Hands over what job I left and closes it: files of all jobs at once may be more than a process can have. */
+static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
+{
+	int err;
+
+	if (job->file)
+		rewind(job->file);
+	err = done(ctx, i, job->err, job->file);
+	if (job->file)
+		fclose(job->file);
+	job->file = NULL;
+	return err;
+}
+
+int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, void *ctx, int tmpfd)
+{
+	struct job *jobs = calloc(n + 1, sizeof(*jobs));
+	bool forks = max > 1 && n > 1;
+	size_t started = 0;
+	int err = 0;
+
+	if (!jobs)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		struct job *job = &jobs[i];
+		int one;
+
+		for (; forks && started < n && started - i < max; started++)
+			start(&jobs[started], fn, ctx, started, tmpfd);
+		reap(job);
+		if (!forks) {
+			job->file = hand_over(tmpfd);
+			job->err = job->file ? fn(ctx, i, job->file) : -errno;
+		}
+		one = finish(job, i, done, ctx);
+		err = err ? err : one;
+	}
+	free(jobs);
+	return err;
+}
+
+struct threads {
+	int (*fn)(void *ctx, size_t i);
+	void *ctx;
+	size_t n;
+	_Atomic size_t next;
+	int *errs;
+};
+
+static void *worker(void *arg)
+{
+	struct threads *t = arg;
+	size_t i;
+
+	while ((i = t->next++) < t->n)
+		t->errs[i] = t->fn(t->ctx, i);
+	return NULL;
+}
+
+int nps_threads__run(size_t n, size_t max, int (*fn)(void *ctx, size_t i), void *ctx)
+{
+	struct threads t = { .fn = fn, .ctx = ctx, .n = n, .errs = calloc(n + 1, sizeof(int)) };
+	pthread_t *ids = calloc(max + 1, sizeof(*ids));
+	size_t started = 0;
+	int err = t.errs && ids ? 0 : -ENOMEM;
+
+	/* This thread works too; if others cannot be had it does everything. */
+	while (!err && started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
+		started++;
+	if (!err)
+		worker(&t);
+	for (size_t i = 0; i < started; i++)
+		pthread_join(ids[i], NULL);
+	for (size_t i = 0; !err && i < n; i++)
+		err = t.errs[i];
+	free(t.errs);
+	free(ids);
+	return err;
+}
+
+size_t nps_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) ? 1 : NPS_MAX(CPU_COUNT(&set), 1);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/util.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+void nps_msg(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("npuscope: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+uint64_t nps_hash_bytes(const void *data, size_t len)
+{
+	const unsigned char *p = data;
+	uint64_t h = 0xcbf29ce484222325ULL;
+
+	for (size_t i = 0; i < len; i++)
+		h = (h ^ p[i]) * 0x100000001b3ULL;
+	return nps_hash2(h, len);
+}
+
+size_t nps_utf8_len(const char *s, size_t left)
+{
+	const unsigned char *p = (const unsigned char *)s;
+	size_t need;
+	uint32_t code, least;
+
+	if (!left)
+		return 0;
+	if (p[0] < 0x80)
+		return 1;
+	if ((p[0] & 0xe0) == 0xc0)
+		need = 2, code = p[0] & 0x1f, least = 0x80;
+	else if ((p[0] & 0xf0) == 0xe0)
+		need = 3, code = p[0] & 0x0f, least = 0x800;
+	else if ((p[0] & 0xf8) == 0xf0)
+		need = 4, code = p[0] & 0x07, least = 0x10000;
+	else
+		return 0;
+	if (need > left)
+		return 0;
+	for (size_t i = 1; i < need; i++) {
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+		code = code << 6 | (p[i] & 0x3f);
+	}
+	if (code < least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return 0;
+	return need;
+}
+
+size_t nps_utf8_clean(char *dst, const char *src, size_t len)
+{
+	char *out = dst;
+
+	for (size_t i = 0; i < len;) {
+		size_t n = src[i] ? nps_utf8_len(src + i, len - i) : 0;
+
+		if (n) {
+			memcpy(out, src + i, n);
+			out += n;
+			i += n;
+		} else {
+			memcpy(out, "\xef\xbf\xbd", 3);
+			out += 3;
+			i++;
+		}
+	}
+	*out = 0;
+	return out - dst;
+}
+
+uint64_t nps_skip_hole(int fd, size_t unit)
+{
+	off_t at = lseek(fd, 0, SEEK_CUR), data = lseek(fd, at, SEEK_DATA);
+
+	if (data < 0 && errno == ENXIO)
+		data = lseek(fd, 0, SEEK_END); /* a hole up to the end */
+	if (at >= 0 && data > at)
+		data = at + (data - at) / (off_t)unit * (off_t)unit;
+	else
+		data = at;
+	return at >= 0 && lseek(fd, data, SEEK_SET) == data ? (uint64_t)(data - at) : 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Small things that every module of the analyzer needs. */
+#ifndef NPS_UTIL_H
+#define NPS_UTIL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NPS_NONE UINT32_MAX /* no row; also the vendor's "none" for ids */
+
+#define NPS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
+/* Each argument once: they are called with side effects sooner or later. */
+#define NPS_MIN(a, b)                                                                                        \
+	({                                                                                                   \
+		__typeof__(a) a_ = (a);                                                                      \
+		__typeof__(b) b_ = (b);                                                                      \
+		a_ < b_ ? a_ : b_;                                                                           \
+	})
+#define NPS_MAX(a, b)                                                                                        \
+	({                                                                                                   \
+		__typeof__(a) a_ = (a);                                                                      \
+		__typeof__(b) b_ = (b);                                                                      \
+		a_ > b_ ? a_ : b_;                                                                           \
+	})
+
+/* Prints `npuscope: ` and one line to stderr. */
+void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* a + b, stopping at the largest value: times in a session are not trusted. */
+static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* Mixes two words into one hash (splitmix64's finaliser). */
+static inline uint64_t nps_hash2(uint64_t a, uint64_t b)
+{
+	uint64_t x = a * 0x9e3779b97f4a7c15ULL + b;
+
+	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	x = (x ^ (x >> 27)) * 0x94d049bb133111ebULL;
+	return x ^ (x >> 31);
+}
+
+uint64_t nps_hash_bytes(const void *data, size_t len);
+
+/*
+ * Copies LEN bytes into DST as valid UTF-8: every invalid byte and every NUL becomes
+ * U+FFFD. DST holds at least 3 * LEN + 1 bytes and is terminated. Returns its length.
+ */
+size_t nps_utf8_clean(char *dst, const char *src, size_t len);
+
+/*
+ * Moves FD past a hole of its file, in which nothing was ever written, by a multiple of UNIT bytes: sparse files can be of
+ * any size. Returns the bytes that were skipped; 0 where there is none, or the file system does not tell.
+ */
+uint64_t nps_skip_hole(int fd, size_t unit);
+
+/* Length of the valid UTF-8 sequence at P (at most LEFT bytes), 0 if invalid. */
+size_t nps_utf8_len(const char *p, size_t left);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What the parts of the import of CANN's raw data share. The host's records become launches and host tasks, the
+ * device's records become runs; both are then joined by their keys. None of it is held in memory: rows are in
+ * temporary files that are walked in order, and all orders are made by external sorts.
+ */
+#ifndef NPS_CANN_CAPTURE_H
+#define NPS_CANN_CAPTURE_H
+
+#include "base/ext_sort.h"
+#include "cann/control.h"
+#include "cann/dictionary.h"
+#include "cann/tensors.h"
+
+#include <stddef.h>
+
+/* Levels of host records (prof-raw 2.0). */
+enum nps_cann_level {
+	NPS_LEVEL_TX = 20500,
+	NPS_LEVEL_ACL = 20000,
+	NPS_LEVEL_MODEL = 15000,
+	NPS_LEVEL_NODE = 10000,
+	NPS_LEVEL_AICPU = 6000,
+	NPS_LEVEL_COMM = 5500,
+	NPS_LEVEL_RUNTIME = 5000
+};
+
+#define NPS_NO_CONTEXT UINT32_MAX
+#define NPS_DEVICES_MAX 256 /* of one process */
+
+/* What the runtime submitted: one task_track record. */
+struct nps_launch {
+	uint64_t submit; /* Unix ns, 0 unknown: of a graph it is not told which call ran it */
+	int64_t bytes; /* of a copy, NPS_NULL unknown */
+	uint32_t stream, task, batch;
+	uint32_t type; /* text */
+	uint32_t connection, model;
+	uint16_t device;
+	uint16_t operation; /* of a copy */
+	uint8_t kind; /* enum nps_launch_kind */
+};
+
+enum nps_launch_kind {
+	NPS_LAUNCH_OTHER,
+	NPS_LAUNCH_KERNEL,
+	NPS_LAUNCH_MIX, /* a kernel that may be logged as context 0 */
+	NPS_LAUNCH_FFTS, /* a graph of contexts */
+	NPS_LAUNCH_COPY,
+	NPS_LAUNCH_EVENT
+};
+
+/* What is expected to run: a launch, or one context of it. */
+struct nps_host_task {
+	uint32_t launch; /* row */
+	uint32_t context;
+	uint32_t kernel; /* row of kernels, NPS_NONE: no kernel */
+	uint32_t part; /* row of parts, NPS_NONE: not of a collective */
+};
+
+/* What is known of a kernel; texts are NPS_NONE if unknown. */
+struct nps_kernel_info {
+	uint32_t name, core, type, attributes;
+	uint32_t tensors; /* list, NPS_NONE unknown */
+	uint32_t blocks, mix_blocks;
+	uint32_t grid, block_dim;
+	uint8_t state; /* enum nps_op_state */
+	uint8_t hf32; /* 0 no, 1 yes, 2 unknown */
+};
+
+enum nps_op_state { NPS_STATE_STATIC, NPS_STATE_DYNAMIC, NPS_STATE_UNKNOWN };
+
+/* A task of a collective, as hccl_info tells it. */
+struct nps_part_info {
+	uint64_t group; /* hash, 0 unknown */
+	uint64_t notify;
+	int64_t bytes; /* NPS_NULL unknown */
+	double estimate; /* us */
+	uint32_t op; /* row of collectives */
+	uint32_t context;
+	uint32_t name; /* text: Memcpy, Notify_Wait, ... */
+	uint32_t plane, local, remote, ranks;
+	uint32_t dtype, link, transport, rdma;
+	uint32_t known; /* 0: there was no hccl_info */
+	uint32_t master;
+};
+
+/* A collective as the host called it. */
+struct nps_collective {
+	uint64_t begin; /* host counter */
+	uint64_t group; /* hash, 0 unknown */
+	uint64_t count; /* UINT64_MAX unknown */
+	uint64_t start, end; /* of its first run, Unix ns; start 0: not measured */
+	uint32_t type; /* text: hcom_allReduce_ */
+	uint32_t algorithm; /* text */
+	uint32_t connection, model, device;
+	uint32_t dtype; /* 65534 not told */
+	uint32_t ranks; /* 0 unknown */
+	uint32_t index; /* in its group */
+	uint32_t tasks; /* that were launched */
+	uint32_t seen; /* of the first run */
+	uint8_t relay, retry; /* 2 unknown */
+};
+
+/* One run of a task on a device. Rows by start. */
+struct nps_cann_run {
+	uint64_t start, end; /* end 0: not told */
+	uint32_t stream, task, context, batch;
+	uint32_t blocks; /* told by the device, 0 unknown */
+	uint16_t device; /* index of devices */
+	uint8_t source; /* enum nps_run_source */
+	uint8_t type; /* as logged */
+};
+
+enum nps_run_source { NPS_RUN_STARS, NPS_RUN_CONTEXT, NPS_RUN_HWTS, NPS_RUN_TRACK };
+
+/* Counters of one run: [0] of AI cores, [1] of vector cores. */
+struct nps_run_pmu {
+	uint64_t cycles[2];
+	uint64_t values[2][NPS_CANN_EVENTS];
+	uint8_t main; /* which of the two the task's own record is about, 2: there was none */
+};
+
+struct nps_capture {
+	struct nps_model *model;
+	int err; /* the first one: allocation or disk */
+	struct nps_cann_dir host; /* host.fd < 0: there is none */
+	struct nps_cann_dir *devices;
+	size_t ndevices;
+	bool v6, batches; /* ids of 32 bits; ids of 16 bits that wrap */
+	struct nps_dictionary names;
+	struct nps_tensors tensors;
+
+	struct nps_vec launches; /* struct nps_launch by submission */
+	struct nps_vec host_tasks; /* struct nps_host_task */
+	struct nps_vec kernels; /* struct nps_kernel_info */
+	struct nps_vec parts; /* struct nps_part_info */
+	struct nps_vec collectives; /* struct nps_collective */
+	struct nps_vec runs; /* struct nps_cann_run */
+	struct nps_vec run_pmus; /* struct nps_run_pmu */
+	struct nps_ext_sort pmu_order; /* struct nps_row_pair: run, row of run_pmus */
+	struct nps_ext_sort marks; /* struct nps_mark: of mstx on devices */
+	struct nps_ext_sort steps; /* struct nps_step_mark */
+	struct nps_ext_sort matches; /* struct nps_match by run */
+};
+
+struct nps_row_pair {
+	struct nps_sort_key key; /* high: first row, low: second */
+};
+
+/* A run and the host task it belongs to. */
+struct nps_match {
+	struct nps_sort_key key; /* high: run; low: host task << 32 | which of its runs */
+};
+#define NPS_MATCH_PARENT UINT32_MAX /* for a host task: the run is the graph of other runs */
+
+struct nps_mark {
+	struct nps_sort_key key; /* high: id, low: Unix ns */
+	uint32_t tag, device;
+};
+
+/* A step trace row. */
+struct nps_step_mark {
+	struct nps_sort_key key; /* high: device << 32 | model, low: Unix ns */
+	uint64_t index;
+	uint32_t tag;
+};
+
+/* Room for a row of one of the files above; NULL, with capture->err, without memory or disk. */
+void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
+
+/* Room in a sorter; NULL, with capture->err, without memory or disk. */
+void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort);
+
+/* Lets go of what rows of VEC occupy, every 65536th time it is called with the same *STEPS. */
+static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)
+{
+	if (!(++*steps & 0xffff))
+		nps_vec__cool(vec);
+}
+
+/* --- the parts, in this order; each returns 0 or a negative errno ----------------------------------------- */
+
+/* host_records.c: everything the host recorded goes to EVENTS in order of time; see host_records.h. */
+/* host_tree.c: calls become api rows, launches and host tasks. */
+int nps_capture__host(struct nps_capture *capture);
+
+/* device_log.c: logs of all devices become runs with their counters, and marks. */
+int nps_capture__devices(struct nps_capture *capture);
+
+/* aicore.c: the counters of chips before Stars. */
+int nps_capture__aicore(struct nps_capture *capture);
+
+/* join.c: finds the host task of each run. */
+int nps_capture__join(struct nps_capture *capture);
+
+/* fill.c: the model's tasks, kernels, copies, counters, parts of collectives. */
+int nps_capture__fill(struct nps_capture *capture);
+
+/* mstx.c: ranges and marks, with what the devices told of them. */
+int nps_capture__mstx(struct nps_capture *capture);
+
+/* steps.c: iterations and their parts, as the devices traced them. */
+int nps_capture__steps(struct nps_capture *capture);
+
+#endif

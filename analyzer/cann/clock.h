@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From counters to Unix time, in exact integers (prof-raw 3). */
+#ifndef NPS_CANN_CLOCK_H
+#define NPS_CANN_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NPS_NS_PER_S 1000000000ULL
+#define NPS_CANN_HZ_MAX 10000000000ULL /* so that a remainder in ns fits 64 bits */
+
+/* Unix ns = zero + floor((count - count0) * 10^9 / hz) */
+struct nps_cann_clock {
+	bool known;
+	uint64_t count0;
+	uint64_t hz;
+	int64_t zero;
+};
+
+/* DELTA ticks in ns, rounded down; a second's remainder times 10^9 fits 64 bits. */
+static inline bool nps_cann_ticks__ns(uint64_t delta, uint64_t hz, uint64_t *ns)
+{
+	uint64_t whole;
+
+	if (__builtin_mul_overflow(delta / hz, NPS_NS_PER_S, &whole))
+		return false;
+	*ns = delta % hz * NPS_NS_PER_S / hz;
+	return !__builtin_add_overflow(whole, *ns, ns);
+}
+
+/* COUNT in Unix ns. False if that is no time between 1970 and 2262. */
+static inline bool nps_cann_clock__unix(const struct nps_cann_clock *clock, uint64_t count, uint64_t *unix_ns)
+{
+	bool before = count < clock->count0;
+	uint64_t delta = before ? clock->count0 - count : count - clock->count0, ns;
+	int64_t at;
+
+	if (!clock->known || !nps_cann_ticks__ns(delta, clock->hz, &ns) || ns > INT64_MAX)
+		return false;
+	if (before) /* rounding down means away from the sync point */
+		ns += delta % clock->hz * NPS_NS_PER_S % clock->hz != 0;
+	if (before ? __builtin_sub_overflow(clock->zero, (int64_t)ns, &at)
+		   : __builtin_add_overflow(clock->zero, (int64_t)ns, &at))
+		return false;
+	*unix_ns = at;
+	return at > 0;
+}
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cann/collectives.h"
+
+#include "session/names.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+
+#define NOT_TOLD 65534
+#define INVALID 65535
+
+/* A run of a call after its first. */
+struct repeat {
+	uint32_t call, run;
+	uint64_t start, end;
+	uint32_t seen;
+};
+
+/* A run of a call, to be sorted by its start. */
+struct instance {
+	struct nps_sort_key key; /* high: start; low: number, calls before repeats */
+};
+
+static struct nps_collective *call_at(const struct nps_collectives *c, size_t i)
+{
+	return &NPS_AT(&c->capture->collectives, struct nps_collective, i);
+}
+
+static struct repeat *repeat_at(const struct nps_collectives *c, size_t i)
+{
+	return &NPS_AT(&c->repeats, struct repeat, i);
+}
+
+/* Numbers calls within their groups, in the order in which they began on the host. */
+static int number_calls(struct nps_collectives *c)
+{
+	struct nps_ext_sort order;
+	struct nps_map counts = { 0 };
+	const struct instance *next;
+	int err = 0;
+
+	nps_ext_sort__init(&order, c->capture->model->tmpfd, sizeof(struct instance));
+	for (size_t i = 0; !err && i < c->capture->collectives.len; i++) {
+		struct instance *to = nps_capture__sort(c->capture, &order);
+
+		if (to)
+			to->key = (struct nps_sort_key){ call_at(c, i)->begin, i };
+		err = c->capture->err;
+	}
+	err = err ? err : nps_ext_sort__finish(&order);
+	while (!err && (next = nps_ext_sort__next(&order))) {
+		struct nps_collective *call = call_at(c, next->key.low);
+		uint64_t group = nps_hash2(call->group, call->device);
+		uint32_t count = nps_map__get(&counts, group);
+
+		call->index = count == NPS_NONE ? 0 : count;
+		err = nps_map__put(&counts, group, call->index + 1);
+	}
+	err = err ? err : order.err;
+	nps_ext_sort__free(&order);
+	nps_map__free(&counts);
+	return err;
+}
+
+int nps_collectives__begin(struct nps_collectives *c, struct nps_capture *capture)
+{
+	int tmpfd = capture->model->tmpfd;
+
+	c->capture = capture;
+	nps_vec__init(&c->repeats, tmpfd, sizeof(struct repeat));
+	nps_vec__init(&c->names, tmpfd, sizeof(uint32_t));
+	nps_vec__init(&c->ids, tmpfd, sizeof(uint32_t));
+	return number_calls(c);
+}
+
+void nps_collectives__free(struct nps_collectives *c)
+{
+	if (!c->capture)
+		return;
+	nps_vec__free(&c->repeats);
+	nps_vec__free(&c->names);
+	nps_vec__free(&c->ids);
+	nps_map__free(&c->repeat_of);
+}
+
+/* The number of run ORDINAL of CALL: calls are counted first, then their further runs. NPS_NONE without memory. */
+static uint32_t instance_of(struct nps_collectives *c, uint32_t call, uint32_t ordinal)
+{
+	uint64_t key = (uint64_t)call << 32 | ordinal;
+	struct repeat *repeat;
+	uint32_t i;
+
+	if (!ordinal)
+		return call;
+	i = nps_map__get(&c->repeat_of, key);
+	if (i == NPS_NONE) {
+		repeat = nps_vec__push(&c->repeats);
+		i = c->repeats.len - 1;
+		if (!repeat || nps_map__put(&c->repeat_of, key, i))
+			return NPS_NONE;
+		*repeat = (struct repeat){ .call = call, .run = ordinal };
+	}
+	return c->capture->collectives.len + i;
+}
+
+static void widen(uint64_t *start, uint64_t *end, uint64_t task_start, uint64_t task_end)
+{
+	*start = *start ? NPS_MIN(*start, task_start) : task_start;
+	*end = NPS_MAX(*end, task_end);
+}
+
+static uint32_t enum_of(uint32_t value, uint32_t most)
+{
+	return value <= most || value == 255 ? value : INVALID;
+}
+
+int nps_collectives__part(struct nps_collectives *c, uint32_t task, uint32_t part_row, uint32_t ordinal)
+{
+	struct nps_capture *capture = c->capture;
+	struct nps_model *m = capture->model;
+	const struct nps_part_info *part = &NPS_AT(&capture->parts, struct nps_part_info, part_row);
+	uint64_t start = m->task.start[task], end = m->task.end[task];
+	uint32_t instance = instance_of(c, part->op, ordinal);
+	size_t row;
+	int err;
+
+	if (instance == NPS_NONE)
+		return -ENOMEM;
+	if (!ordinal) {
+		struct nps_collective *call = call_at(c, part->op);
+
+		widen(&call->start, &call->end, start, end);
+		call->seen++;
+	} else {
+		struct repeat *repeat = repeat_at(c, instance - capture->collectives.len);
+
+		widen(&repeat->start, &repeat->end, start, end);
+		repeat->seen++;
+	}
+	err = nps_table__add(&m->comm_task.t, &row);
+	if (err)
+		return err;
+	m->comm_task.task[row] = task;
+	m->comm_task.type[row] = part->known ? part->name : m->na;
+	m->comm_task.plane[row] = part->known ? part->plane : NPS_NO_ID;
+	m->comm_task.group[row] = NPS_NONE;
+	m->comm_task.notify[row] = !part->known ? 0 : NPS_MIN(part->notify, (uint64_t)NPS_NO_NOTIFY);
+	m->comm_task.rdma_type[row] = part->known ? enum_of(part->rdma, 5) : NOT_TOLD;
+	m->comm_task.src[row] = part->known ? part->local : NPS_NO_ID;
+	m->comm_task.dst[row] = part->known ? part->remote : NPS_NO_ID;
+	m->comm_task.transport[row] = part->known ? enum_of(part->transport, 4) : NOT_TOLD;
+	m->comm_task.size[row] = part->known ? part->bytes : -1;
+	m->comm_task.dtype[row] = part->known ? enum_of(part->dtype, 17) : NOT_TOLD;
+	m->comm_task.link[row] = part->known ? enum_of(part->link, 8) : NOT_TOLD;
+	m->comm_task.op[row] = instance;
+	m->comm_task.master[row] = part->master;
+	m->comm_task.bandwidth[row] = part->known && end > start ? part->bytes * 1e9 / (end - start)
+								 : NPS_NAN;
+	m->comm_task.estimate[row] = part->known ? part->estimate : NPS_NAN;
+	nps_capture__step(&capture->parts, &c->part_steps);
+	return 0;
+}
+
+/* The last three characters of the group's hash; a group without a name is its hash. */
+static void group_digits(const struct nps_collectives *c, uint64_t group, char digits[4])
+{
+	struct nps_capture *capture = c->capture;
+	uint32_t name = nps_dictionary__name(&capture->names, group);
+	uint64_t hash = nps_dictionary__has(&capture->names, group)
+				? nps_group_hash(nps_model__text(capture->model, name))
+				: group;
+	char text[24];
+	int len = snprintf(text, sizeof(text), "%" PRIu64, hash);
+
+	memcpy(digits, text + (len > 3 ? len - 3 : 0), (len > 3 ? 3 : len) + 1);
+}
+
+/* Adds the row of a run. */
+static int add_row(struct nps_collectives *c, const struct nps_collective *call, uint32_t run, uint64_t start,
+		   uint64_t end, uint32_t seen, uint32_t *name)
+{
+	struct nps_model *m = c->capture->model;
+	char digits[4], type[512];
+	size_t row;
+	int err = nps_table__add(&m->comm_op.t, &row);
+
+	if (err)
+		return err;
+	group_digits(c, call->group, digits);
+	snprintf(type, sizeof(type), "%s", nps_model__text_or_na(m, call->type));
+	*name = nps_strings__addf(m->strings, "%s_%s_%u_%u", type, digits, call->index, run + 1);
+	if (*name == NPS_NONE)
+		return -ENOMEM;
+	m->comm_op.name[row] = *name;
+	m->comm_op.start[row] = start;
+	m->comm_op.end[row] = end;
+	m->comm_op.connection[row] = call->connection;
+	m->comm_op.group[row] = call->group ? nps_dictionary__name(&c->capture->names, call->group)
+					    : NPS_NONE;
+	m->comm_op.id[row] = row + 1;
+	m->comm_op.relay[row] = call->relay < 2 ? call->relay : NPS_NULL;
+	m->comm_op.retry[row] = call->retry < 2 ? call->retry : NPS_NULL;
+	m->comm_op.dtype[row] = call->dtype;
+	m->comm_op.algorithm[row] = call->algorithm;
+	m->comm_op.count[row] = call->count > INT64_MAX ? NPS_NULL : (int64_t)call->count;
+	m->comm_op.type[row] = call->type;
+	m->comm_op.device[row] = call->device;
+	m->comm_op.ranks[row] = call->ranks ? call->ranks : NPS_NULL;
+	m->comm_op.model[row] = call->model;
+	m->comm_op.tasks[row] = call->tasks;
+	m->comm_op.measured[row] = seen;
+	m->comm_op.step[row] = NPS_NONE;
+	return 0;
+}
+
+static int add_rows(struct nps_collectives *c, struct nps_ext_sort *order)
+{
+	size_t ncalls = c->capture->collectives.len;
+	const struct instance *next;
+	uint32_t name = NPS_NONE;
+	int err = 0;
+
+	while (!err && (next = nps_ext_sort__next(order))) {
+		size_t i = next->key.low;
+		const struct repeat *repeat = i < ncalls ? NULL : repeat_at(c, i - ncalls);
+		const struct nps_collective *call = call_at(c, repeat ? repeat->call : i);
+
+		if (repeat)
+			err = add_row(c, call, repeat->run, repeat->start, repeat->end, repeat->seen, &name);
+		else
+			err = add_row(c, call, 0, call->start, call->end, call->seen, &name);
+		NPS_AT(&c->names, uint32_t, i) = name;
+		NPS_AT(&c->ids, uint32_t, i) = c->capture->model->comm_op.t.len;
+	}
+	return err ? err : order->err;
+}
+
+static int sort_runs(struct nps_collectives *c, struct nps_ext_sort *order)
+{
+	size_t ncalls = c->capture->collectives.len;
+	uint64_t unseen = 0;
+
+	for (size_t i = 0; i < ncalls + c->repeats.len; i++) {
+		uint64_t start = i < ncalls ? call_at(c, i)->start : repeat_at(c, i - ncalls)->start;
+		struct instance *to;
+
+		if (!start) {
+			unseen++;
+			continue;
+		}
+		to = nps_capture__sort(c->capture, order);
+		if (!to)
+			return c->capture->err;
+		to->key = (struct nps_sort_key){ start, i };
+	}
+	nps_model__lost(c->capture->model, unseen, "collectives that never ran");
+	return nps_ext_sort__finish(order);
+}
+
+int nps_collectives__finish(struct nps_collectives *c)
+{
+	struct nps_model *m = c->capture->model;
+	size_t n = c->capture->collectives.len + c->repeats.len;
+	struct nps_pace pace = { m, 0 };
+	struct nps_ext_sort order;
+	int err;
+
+	nps_ext_sort__init(&order, m->tmpfd, sizeof(struct instance));
+	err = nps_vec__resize(&c->names, n);
+	if (!err)
+		err = nps_vec__resize(&c->ids, n);
+	if (!err)
+		err = sort_runs(c, &order);
+	if (!err)
+		err = add_rows(c, &order);
+	nps_ext_sort__free(&order);
+	for (size_t i = 0; !err && i < m->comm_task.t.len; i++) {
+		uint32_t instance = m->comm_task.op[i], row = NPS_AT(&c->ids, uint32_t, instance);
+
+		m->comm_task.name[i] = NPS_AT(&c->names, uint32_t, instance);
+		m->comm_task.op[i] = row;
+		m->comm_task.group[i] = m->comm_op.group[row - 1];
+		nps_pace__step(&pace);
+	}
+	return err;
+}

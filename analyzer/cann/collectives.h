@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Collectives: each call of the host is one or, in a graph, several runs; each run has a name with the number of the
+ * call in its group (prof-raw 4.4, outputs 0.3).
+ */
+#ifndef NPS_CANN_COLLECTIVES_H
+#define NPS_CANN_COLLECTIVES_H
+
+#include "cann/capture.h"
+
+struct nps_collectives {
+	struct nps_capture *capture;
+	struct nps_vec repeats; /* further runs of calls, struct repeat */
+	struct nps_map repeat_of; /* call << 32 | run -> row */
+	struct nps_vec names; /* uint32_t, by call and then by repeat */
+	struct nps_vec ids;
+	uint32_t steps, part_steps;
+};
+
+int nps_collectives__begin(struct nps_collectives *collectives, struct nps_capture *capture);
+void nps_collectives__free(struct nps_collectives *collectives);
+
+/* Row TASK of `task` is run ORDINAL of part PART. 0 or negative errno. */
+int nps_collectives__part(struct nps_collectives *collectives, uint32_t task, uint32_t part,
+			  uint32_t ordinal);
+
+/* All tasks are known: fills comm_op. 0 or negative errno. */
+int nps_collectives__finish(struct nps_collectives *collectives);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cann/control.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONTROL_BYTES (4UL << 20) /* no honest control file is larger */
+
+char *nps_cann_read_file(int dirfd, const char *name, size_t most)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	size_t len = 0;
+	char *text;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return NULL;
+	}
+	most = NPS_MIN(most, (size_t)st.st_size);
+	text = malloc(most + 1);
+	while (text && len < most) {
+		ssize_t n = read(fd, text + len, most - len);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			break;
+		len += n;
+	}
+	if (text)
+		text[len] = 0;
+	close(fd);
+	return text;
+}
+
+/* NAME, or NAME.N in a device's directory. */
+static char *read_control(const struct nps_cann_dir *dir, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), dir->device == NPS_CANN_HOST ? "%s" : "%s.%u", name, dir->device);
+	return nps_cann_read_file(dir->fd, path, CONTROL_BYTES);
+}
+
+/* The first line is all there is. */
+static cJSON *parse_line(char *text)
+{
+	cJSON *json;
+
+	if (!text)
+		return NULL;
+	text[strcspn(text, "\n")] = 0;
+	json = cJSON_Parse(text);
+	free(text);
+	return json;
+}
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
+
+	return text ? text : "";
+}
+
+/* A decimal number, as a number or a text. */
+static bool number_of(const cJSON *json, const char *key, uint64_t *value)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+	char *end;
+
+	if (cJSON_IsNumber(item)) {
+		if (!(item->valuedouble >= 0 && item->valuedouble < 9007199254740992.0))
+			return false;
+		*value = item->valuedouble;
+		return true;
+	}
+	if (!cJSON_IsString(item) || item->valuestring[0] < '0' || item->valuestring[0] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(item->valuestring, &end, 10);
+	return !*end && !errno;
+}
+
+/* MHz with up to six decimals, in Hz; 0: none. */
+static uint64_t hertz_of(const cJSON *json, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+	uint64_t hz = 0;
+	const char *p;
+	char digits[32] = "";
+	int decimals = -1;
+
+	if (cJSON_IsNumber(item))
+		snprintf(digits, sizeof(digits), "%.6f", item->valuedouble);
+	p = cJSON_IsNumber(item) ? digits : text_of(json, key);
+	for (; *p && decimals < 6; p++) {
+		if (*p == '.' && decimals < 0) {
+			decimals = 0;
+			continue;
+		}
+		if (*p < '0' || *p > '9' || hz > NPS_CANN_HZ_MAX)
+			return 0;
+		hz = hz * 10 + (*p - '0');
+		decimals += decimals >= 0;
+	}
+	for (decimals = NPS_MAX(decimals, 0); decimals < 6 && hz <= NPS_CANN_HZ_MAX; decimals++)
+		hz *= 10;
+	return hz <= NPS_CANN_HZ_MAX ? hz : 0;
+}
+
+static double mhz_of(const cJSON *json, const char *key)
+{
+	return hertz_of(json, key) / 1e6;
+}
+
+static uint32_t small_of(const cJSON *json, const char *key)
+{
+	uint64_t value;
+
+	return number_of(json, key, &value) && value < 65536 ? value : 0;
+}
+
+static void copy_text(char *to, size_t size, const cJSON *json, const char *key)
+{
+	snprintf(to, size, "%s", text_of(json, key));
+}
+
+static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
+{
+	cJSON *json = parse_line(read_control(dir, "info.json"));
+	const cJSON *item, *rank;
+	uint64_t value;
+
+	if (!json) {
+		nps_model__lost(model, 1, "info.json files that are missing or no JSON");
+		return;
+	}
+	dir->chip = number_of(json, "platform_version", &value) && value < 256 ? value : NPS_CHIP_910B;
+	dir->second_version = !strcmp(text_of(json, "version"), "2.0");
+	dir->pid = number_of(json, "pid", &value) && value <= UINT32_MAX ? value : 0;
+	copy_text(dir->process, sizeof(dir->process), json, "pid_name");
+	copy_text(dir->host_name, sizeof(dir->host_name), json, "hostname");
+	copy_text(dir->host_uid, sizeof(dir->host_uid), json, "hostUid");
+	rank = cJSON_GetObjectItemCaseSensitive(json, "rank_id");
+	if (number_of(json, "rank_id", &value) && value < NPS_NONE &&
+	    !(cJSON_IsNumber(rank) && rank->valuedouble < 0))
+		dir->rank = value;
+	number_of(json, "drvVersion", &dir->driver);
+	number_of(json, "memoryTotal", &dir->memory_kb);
+	number_of(json, "cpuNums", &dir->cpus);
+	number_of(json, "sysClockFreq", &dir->user_hz);
+	if (sscanf(text_of(json, "cannVersion"), "%3u.%3u", &dir->cann_major, &dir->cann_minor) < 1)
+		dir->cann_major = dir->cann_minor = 0;
+	dir->host_hz =
+		hertz_of(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "CPU"), 0), "Frequency");
+	item = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "DeviceInfo"), 0);
+	if (item) {
+		dir->device_hz = hertz_of(item, "hwts_frequency");
+		dir->aic_mhz = mhz_of(item, "aic_frequency");
+		dir->aiv_mhz = mhz_of(item, "aiv_frequency");
+		dir->aic_cores = small_of(item, "ai_core_num");
+		dir->aiv_cores = small_of(item, "aiv_num");
+	}
+	cJSON_Delete(json);
+}
+
+static void read_metrics(struct nps_cann_metrics *metrics, const cJSON *json, const char *name,
+			 const char *events)
+{
+	const char *p = text_of(json, events);
+
+	copy_text(metrics->name, sizeof(metrics->name), json, name);
+	while (*p && metrics->nevents < NPS_CANN_EVENTS) {
+		char *end;
+		unsigned long value = strtoul(p, &end, 0);
+
+		if (end == p)
+			break;
+		metrics->events[metrics->nevents++] = NPS_MIN(value, (unsigned long)UINT32_MAX);
+		p = end + strspn(end, ", ");
+	}
+}
+
+static void read_sample(struct nps_cann_dir *dir)
+{
+	cJSON *json = parse_line(nps_cann_read_file(dir->fd, "sample.json", CONTROL_BYTES));
+	const char *level;
+
+	if (!json)
+		return;
+	level = text_of(json, "prof_level");
+	if (!*level)
+		level = text_of(json, "profLevel");
+	if (level[0] == 'l' || level[0] == 'L')
+		level += strspn(level, "levelLEVEL");
+	if (*level >= '0' && *level <= '9')
+		dir->level = NPS_MIN(*level - '0', 3);
+	dir->sampled_pmu = !strcmp(text_of(json, "ai_core_profiling_mode"), "sample-based");
+	read_metrics(&dir->aic, json, "ai_core_metrics", "ai_core_profiling_events");
+	read_metrics(&dir->aiv, json, "aiv_metrics", "aiv_profiling_events");
+	cJSON_Delete(json);
+}
+
+static void read_session(struct nps_cann_dir *dir)
+{
+	cJSON *json = parse_line(read_control(dir, "start_info"));
+
+	dir->has_begin = number_of(json, "collectionTimeBegin", &dir->begin_us) &&
+			 number_of(json, "clockMonotonicRaw", &dir->begin_raw) &&
+			 dir->begin_us < INT64_MAX / 1000 && dir->begin_raw < INT64_MAX;
+	cJSON_Delete(json);
+	json = parse_line(read_control(dir, "end_info"));
+	dir->has_end = number_of(json, "collectionTimeEnd", &dir->end_us) && dir->end_us < INT64_MAX / 1000;
+	cJSON_Delete(json);
+}
+
+/* The number after `KEY:` at the start of a line. */
+static bool log_number(const char *text, const char *key, uint64_t *value)
+{
+	size_t len = strlen(key);
+
+	for (; text; text = strchr(text, '\n')) {
+		text += *text == '\n';
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the file is terminated */
+		if (!strncmp(text, key, len) && text[len] == ':') {
+			text += len + 1;
+			text += strspn(text, " \t");
+			return *text >= '0' && *text <= '9' && sscanf(text, "%" SCNu64, value) == 1;
+		}
+		if (!*text)
+			break;
+	}
+	return false;
+}
+
+static void read_starts(struct nps_cann_dir *dir)
+{
+	char *text = read_control(dir, "host_start.log");
+	uint64_t diff = 0, ns;
+
+	if (text) {
+		dir->has_host_start = log_number(text, "clock_monotonic_raw", &dir->start_raw) &&
+				      log_number(text, "cntvct", &dir->start_count) &&
+				      dir->start_raw < INT64_MAX;
+		if (log_number(text, "cntvct_diff", &diff) && dir->host_hz && diff < UINT32_MAX &&
+		    nps_cann_ticks__ns(diff, dir->host_hz, &ns))
+			dir->start_raw += ns;
+	}
+	free(text);
+	text = dir->device == NPS_CANN_HOST ? NULL : read_control(dir, "dev_start.log");
+	if (text)
+		dir->has_device_start = log_number(text, "clock_monotonic_raw", &dir->device_raw) &&
+					log_number(text, "cntvct", &dir->device_count);
+	free(text);
+}
+
+int nps_cann_dir__open(struct nps_cann_dir *dir, struct nps_model *model, int parentfd, const char *name,
+		       uint32_t device)
+{
+	int err;
+
+	*dir = (struct nps_cann_dir){
+		.datafd = -1, .device = device, .chip = NPS_CHIP_910B, .rank = -1, .level = -1
+	};
+	dir->fd = openat(parentfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (dir->fd < 0)
+		return -errno;
+	read_info(dir, model);
+	read_sample(dir);
+	read_session(dir);
+	read_starts(dir);
+	dir->datafd = openat(dir->fd, "data", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	err = nps_slices__open(&dir->files, dir->datafd);
+	if (err)
+		nps_cann_dir__close(dir);
+	return err;
+}
+
+void nps_cann_dir__close(struct nps_cann_dir *dir)
+{
+	nps_slices__close(&dir->files);
+	if (dir->datafd >= 0)
+		close(dir->datafd);
+	if (dir->fd >= 0)
+		close(dir->fd);
+	dir->fd = dir->datafd = -1;
+}
+
+static void set_clock(struct nps_cann_clock *clock, bool known, uint64_t count, uint64_t raw, uint64_t hz,
+		      int64_t wall)
+{
+	clock->count0 = count;
+	clock->hz = hz ? hz : 1;
+	clock->known = known && hz && !__builtin_add_overflow((int64_t)raw, wall, &clock->zero);
+}
+
+void nps_cann_dir__clocks(struct nps_cann_dir *dir, const struct nps_cann_dir *other)
+{
+	bool wall_known;
+	int64_t wall;
+
+	if (!dir->has_begin && other && other->has_begin) {
+		dir->has_begin = true;
+		dir->begin_us = other->begin_us;
+		dir->begin_raw = other->begin_raw;
+	}
+	if (!dir->has_end && other && other->has_end) {
+		dir->has_end = true;
+		dir->end_us = other->end_us;
+	}
+	if (!dir->has_host_start && other && other->has_host_start) {
+		dir->has_host_start = true;
+		dir->start_raw = other->start_raw;
+		dir->start_count = other->start_count;
+	}
+	if (!dir->host_hz && other)
+		dir->host_hz = other->host_hz;
+	wall_known = dir->has_begin;
+	wall = wall_known ? (int64_t)(dir->begin_us * 1000) - (int64_t)dir->begin_raw : 0;
+	set_clock(&dir->host_raw_clock, wall_known, 0, 0, NPS_NS_PER_S, wall);
+	if (dir->host_hz)
+		set_clock(&dir->host_clock, wall_known && dir->has_host_start, dir->start_count,
+			  dir->start_raw, dir->host_hz, wall);
+	else
+		dir->host_clock = dir->host_raw_clock;
+	if (dir->device == NPS_CANN_HOST)
+		return;
+	set_clock(&dir->device_clock, wall_known && dir->has_host_start && dir->has_device_start,
+		  dir->device_count, dir->start_raw, dir->device_hz, wall);
+	set_clock(&dir->device_raw_clock, wall_known && dir->has_host_start && dir->has_device_start,
+		  dir->device_raw, dir->start_raw, NPS_NS_PER_S, wall);
+}

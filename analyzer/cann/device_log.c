@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One walk over the logs of all devices: starts and ends become runs, in order of start, and a counter goes to the run
+ * that is open at its time (prof-raw 4.2, 4.6).
+ */
+#include "base/progress.h"
+#include "cann/batches.h"
+#include "cann/device_records.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OPEN_MOST (1U << 20) /* starts whose ends are waited for */
+
+struct open_run {
+	uint32_t stream, task, context;
+	uint32_t run, pmu; /* rows; pmu NPS_NONE: no counters yet */
+	/*
+	 * A run of the same task began and ended while this one was open. If this one's end is still to come the two have
+	 * each other's end, for ends come in the order of starts; if not, this one's end was lost.
+	 */
+	uint32_t later;
+	uint16_t device;
+	bool used;
+};
+
+struct device_log {
+	struct nps_capture *capture;
+	struct nps_device_records records;
+	struct nps_batches batches;
+	struct open_run *open;
+	size_t room, nopen;
+	uint64_t no_end, no_start, repeated, no_task;
+	uint32_t steps, pmu_steps;
+};
+
+static struct nps_cann_run *run_at(const struct device_log *log, uint32_t row)
+{
+	return &NPS_AT(&log->capture->runs, struct nps_cann_run, row);
+}
+
+/* --- what is open: a hash table; the latest two runs of a task at most are in it ---------------------------- */
+
+static size_t home(const struct device_log *log, uint32_t device, uint32_t stream, uint32_t task,
+		   uint32_t context)
+{
+	return nps_hash2((uint64_t)stream << 32 | task, (uint64_t)device << 32 | context) & (log->room - 1);
+}
+
+static bool is_task(const struct open_run *open, const struct nps_device_event *event, uint32_t context)
+{
+	return open->task == event->task && open->stream == event->stream && open->context == context &&
+	       open->device == event->device;
+}
+
+/* The latest open run of the task, and in *OLDER the one before. */
+static struct open_run *find(const struct device_log *log, const struct nps_device_event *event,
+			     uint32_t context, struct open_run **older)
+{
+	struct open_run *latest = NULL;
+	size_t i;
+
+	*older = NULL;
+	if (!log->room)
+		return NULL;
+	for (i = home(log, event->device, event->stream, event->task, context); log->open[i].used;
+	     i = (i + 1) & (log->room - 1)) {
+		struct open_run *open = &log->open[i];
+
+		if (!is_task(open, event, context))
+			continue;
+		if (!latest || open->run > latest->run) {
+			*older = latest;
+			latest = open;
+		} else {
+			*older = open;
+		}
+	}
+	return latest;
+}
+
+static void close_run(struct device_log *log, struct open_run *open)
+{
+	size_t mask = log->room - 1, hole = open - log->open;
+
+	log->nopen--;
+	for (size_t i = (hole + 1) & mask; log->open[i].used; i = (i + 1) & mask) {
+		const struct open_run *at = &log->open[i];
+		size_t from = home(log, at->device, at->stream, at->task, at->context);
+
+		/* Only what was pushed past the hole may fill it. */
+		if (((i - from) & mask) < ((i - hole) & mask))
+			continue;
+		log->open[hole] = *at;
+		hole = i;
+	}
+	log->open[hole].used = false;
+}
+
+static void insert(struct device_log *log, const struct open_run *open)
+{
+	size_t i = home(log, open->device, open->stream, open->task, open->context);
+
+	while (log->open[i].used)
+		i = (i + 1) & (log->room - 1);
+	log->open[i] = *open;
+}
+
+static int grow(struct device_log *log)
+{
+	struct device_log bigger = { .room = log->room ? log->room * 2 : 1024 };
+
+	bigger.open = calloc(bigger.room, sizeof(*bigger.open));
+	if (!bigger.open)
+		return -ENOMEM;
+	for (size_t i = 0; i < log->room; i++)
+		if (log->open[i].used)
+			insert(&bigger, &log->open[i]);
+	free(log->open);
+	log->open = bigger.open;
+	log->room = bigger.room;
+	return 0;
+}
+
+/* --- events ----------------------------------------------------------------------------------------------- */
+
+static uint32_t add_run(struct device_log *log, const struct nps_device_event *event)
+{
+	struct nps_capture *capture = log->capture;
+	struct nps_cann_run *run = nps_capture__push(capture, &capture->runs);
+
+	if (!run)
+		return NPS_NONE;
+	nps_capture__step(&capture->runs, &log->steps);
+	*run = (struct nps_cann_run){ .start = event->key.high,
+				      .stream = event->stream,
+				      .task = event->task,
+				      .context = event->context,
+				      .device = event->device,
+				      .source = event->source,
+				      .type = event->type };
+	if (capture->batches)
+		capture->err = nps_batches__task(&log->batches, event->device, event->stream, event->task,
+						 capture->runs.len - 1);
+	return capture->runs.len - 1;
+}
+
+static void start(struct device_log *log, const struct nps_device_event *event)
+{
+	struct open_run *older, *latest = find(log, event, event->context, &older), open;
+
+	if (latest && run_at(log, latest->run)->start == event->key.high) {
+		log->repeated++;
+		return;
+	}
+	if (latest && latest->later != NPS_NONE)
+		older = latest; /* runs after it have ended: it has lost its end */
+	if (older) {
+		log->no_end++;
+		close_run(log, older);
+	}
+	if (log->nopen == OPEN_MOST) {
+		log->no_end++;
+		return;
+	}
+	if (log->nopen * 2 >= log->room)
+		log->capture->err = grow(log);
+	if (log->capture->err)
+		return;
+	open = (struct open_run){ event->stream, event->task, event->context, add_run(log, event),
+				  NPS_NONE,	 NPS_NONE,    event->device,  true };
+	if (open.run == NPS_NONE)
+		return;
+	log->nopen++;
+	insert(log, &open);
+}
+
+static void end(struct device_log *log, const struct nps_device_event *event)
+{
+	struct open_run *older, *latest = find(log, event, event->context, &older);
+
+	if (!latest) {
+		log->no_start++;
+		return;
+	}
+	if (latest->later != NPS_NONE) {
+		struct nps_cann_run *later = run_at(log, latest->later);
+
+		run_at(log, latest->run)->end = later->end;
+		later->end = event->key.high;
+	} else {
+		run_at(log, latest->run)->end = event->key.high;
+		if (older)
+			older->later = latest->run;
+	}
+	close_run(log, latest);
+}
+
+/* The counters of an open run; NULL without memory. */
+static struct nps_run_pmu *pmu_of(struct device_log *log, struct open_run *open)
+{
+	struct nps_capture *capture = log->capture;
+	struct nps_run_pmu *pmu;
+	struct nps_row_pair *pair;
+
+	if (open->pmu != NPS_NONE)
+		return &NPS_AT(&capture->run_pmus, struct nps_run_pmu, open->pmu);
+	pmu = nps_capture__push(capture, &capture->run_pmus);
+	pair = pmu ? nps_capture__sort(capture, &capture->pmu_order) : NULL;
+	if (!pair)
+		return NULL;
+	nps_capture__step(&capture->run_pmus, &log->pmu_steps);
+	open->pmu = capture->run_pmus.len - 1;
+	*pair = (struct nps_row_pair){ { open->run, open->pmu } };
+	pmu->main = 2;
+	return pmu;
+}
+
+static void count(struct device_log *log, const struct nps_device_event *event)
+{
+	const struct nps_counters *counters =
+		&NPS_AT(&log->records.counters, struct nps_counters, event->row);
+	struct open_run *older, *open = find(log, event, event->context, &older);
+	unsigned int core = counters->core;
+	struct nps_run_pmu *pmu;
+
+	if (!open && event->context != NPS_NO_CONTEXT)
+		open = find(log, event, NPS_NO_CONTEXT, &older); /* logged as a whole */
+	if (!open) {
+		log->no_task++;
+		return;
+	}
+	pmu = pmu_of(log, open);
+	if (!pmu || (counters->block && core == pmu->main))
+		return;
+	if (!counters->block) {
+		pmu->main = core;
+		pmu->cycles[core] = counters->cycles;
+		memcpy(pmu->values[core], counters->values, sizeof(counters->values));
+		return;
+	}
+	pmu->cycles[core] = nps_add_sat(pmu->cycles[core], counters->cycles);
+	for (int i = 0; i < NPS_CANN_EVENTS; i++)
+		pmu->values[core][i] = nps_add_sat(pmu->values[core][i], counters->values[i]);
+}
+
+static void blocks(struct device_log *log, const struct nps_device_event *event)
+{
+	struct open_run *older, *open = find(log, event, NPS_NO_CONTEXT, &older);
+
+	if (open)
+		run_at(log, open->run)->blocks = event->row;
+}
+
+static void take(struct device_log *log, const struct nps_device_event *event)
+{
+	switch ((enum nps_device_kind)(event->key.low >> 56)) {
+	case NPS_DEVICE_FLIP:
+		if (log->capture->batches)
+			log->capture->err = nps_batches__flip(&log->batches, event->device, event->stream,
+							      event->row, event->task);
+		break;
+	case NPS_DEVICE_PMU:
+		count(log, event);
+		break;
+	case NPS_DEVICE_BLOCKS:
+		blocks(log, event);
+		break;
+	case NPS_DEVICE_START:
+		start(log, event);
+		break;
+	case NPS_DEVICE_END:
+		end(log, event);
+		break;
+	}
+}
+
+static void walk(struct device_log *log)
+{
+	struct nps_capture *capture = log->capture;
+	const struct nps_device_event *event;
+	uint32_t steps = 0;
+
+	nps_progress__stage(capture->model->progress, "matching tasks", log->records.events.total, "records");
+	while (!capture->err && (event = nps_ext_sort__next(&log->records.events))) {
+		nps_progress__add(capture->model->progress, 1);
+		nps_capture__step(&log->records.counters, &steps);
+		take(log, event);
+	}
+	if (!capture->err)
+		capture->err = log->records.events.err;
+	nps_model__lost(capture->model, log->no_end + log->nopen, "starts of tasks without an end");
+	nps_model__lost(capture->model, log->no_start, "ends of tasks without a start");
+	nps_model__lost(capture->model, log->repeated, "starts of tasks that repeat another one");
+	nps_model__lost(capture->model, log->no_task, "counters of no task");
+}
+
+static uint32_t *batch_of(void *arg, uint32_t row)
+{
+	struct nps_capture *capture = arg;
+
+	return &NPS_AT(&capture->runs, struct nps_cann_run, row).batch;
+}
+
+int nps_capture__devices(struct nps_capture *capture)
+{
+	struct device_log log = { .capture = capture };
+
+	nps_batches__init(&log.batches, capture->model->tmpfd, batch_of, capture);
+	if (!nps_device_records__read(&log.records, capture))
+		walk(&log);
+	nps_device_records__free(&log.records);
+	nps_batches__free(&log.batches);
+	free(log.open);
+	return capture->err;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Counters of the chip: quality of service, frequency, the scheduler's sampled counters, caches by task, sampled cores. */
+#include "cann/side_read.h"
+
+#include <stdio.h>
+
+#define MB (1ULL << 20)
+#define LPM_POINTS 55
+#define LAST_AIC 24 /* sampled cores with a larger number are vector cores */
+
+/* --- qos --- */
+
+static void put_qos(struct nps_side *side, uint64_t ticks, const uint8_t *words, size_t nwords, int64_t die)
+{
+	struct nps_qos_table *t = &side->model->qos;
+	uint64_t ns;
+	size_t row;
+
+	if (!nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns))
+		return;
+	for (size_t i = 0; i < NPS_MIN(nwords, side->config.nqos) && nps_side__add(side, &t->t, &row); i++) {
+		t->device[row] = side->dir->device;
+		t->event[row] = side->config.qos[i];
+		t->bandwidth[row] = nps_u32(words + 4 * i) * MB;
+		t->timestamp[row] = ns;
+		t->die[row] = die;
+	}
+}
+
+static void qos(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	put_qos(side, v[0], record + 24, NPS_SIDE_QOS, -1);
+}
+
+/* --- lpmFreqConv and lpmInfoConv: up to 55 changes of one kind; only those of the frequency have a table --- */
+
+static void put_mhz(struct nps_side *side, uint64_t ns, uint32_t mhz)
+{
+	struct nps_frequency_table *t = &side->model->frequency;
+	size_t row;
+
+	if (!nps_side__add(side, &t->t, &row))
+		return;
+	t->device[row] = side->dir->device;
+	t->timestamp[row] = ns;
+	t->mhz[row] = mhz;
+	t->die[row] = -1;
+}
+
+/* What was so before the device was synchronised was so then. values[0]: MHz. */
+static void end_lpm(struct nps_side *side)
+{
+	uint64_t ns, begin = side->dir->has_begin ? side->dir->begin_us * 1000 : 0;
+
+	if (!side->lasts.len || !nps_cann_clock__unix(&side->dir->device_clock, side->dir->device_count, &ns))
+		return;
+	put_mhz(side, NPS_MAX(ns, begin), NPS_AT(&side->lasts, struct nps_side_last, 0).values[0]);
+}
+
+static void lpm(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	if (v[1]) /* voltages */
+		return;
+	for (size_t i = 0; i < v[0] && !side->err; i++) {
+		const uint8_t *point = record + 8 + i * 16;
+		uint64_t ticks = nps_u64(point), ns;
+		uint32_t mhz = nps_u32(point + 8);
+		struct nps_side_last *last;
+		bool first;
+
+		if (ticks >= side->dir->device_count) {
+			if (nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns))
+				put_mhz(side, ns, mhz);
+			continue;
+		}
+		last = nps_side__last(side, 0, &first);
+		if (last)
+			last->values[0] = mhz;
+	}
+}
+
+/* --- stars_soc_profile: one stream of several kinds --- */
+
+enum soc_kind {
+	SOC_QOS = 0x18,
+	SOC_SIO = 0x19,
+	SOC_ACC = 0x1a,
+	SOC_CHIP = 0x1b,
+	SOC_LEVEL = 0x1c,
+	SOC_POWER = 0x1d
+};
+
+enum { CHIP_PA_LINK = 0x3f, CHIP_PCIE = 0x22 };
+
+static void acc(struct nps_side *side, uint64_t ticks, const uint8_t *record)
+{
+	struct nps_acc_pmu_table *t = &side->model->acc_pmu;
+	uint64_t ns;
+	size_t row;
+
+	if (!nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns) || !nps_side__add(side, &t->t, &row))
+		return;
+	t->acc[row] = nps_u16(record + 18);
+	t->write_bandwidth[row] = nps_u64(record + 32) & INT64_MAX;
+	t->read_bandwidth[row] = nps_u64(record + 40) & INT64_MAX;
+	t->write_ost[row] = nps_u64(record + 48) & INT64_MAX;
+	t->read_ost[row] = nps_u64(record + 56) & INT64_MAX;
+	t->timestamp[row] = ns;
+	t->device[row] = side->dir->device;
+}
+
+static uint32_t die_name(struct nps_side *side, unsigned int die)
+{
+	char name[32];
+
+	if (nps_cann_dir__v6(side->dir) && die != 1 && die < 4)
+		snprintf(name, sizeof(name), die ? "U-DIE%u" : "D-DIE%u", die ? die - 2 : 0);
+	else
+		snprintf(name, sizeof(name), "die %u", die);
+	return nps_side__text(side, name);
+}
+
+/* Totals of 32 bits that wrap, by die; rows tell bytes a second. */
+static void sio(struct nps_side *side, uint64_t ticks, const uint8_t *record)
+{
+	struct nps_sio_table *t = &side->model->sio;
+	unsigned int die = nps_u16(record + 18);
+	struct nps_side_last *last, before;
+	uint64_t ns;
+	size_t row;
+	bool first;
+
+	if (!nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns))
+		return;
+	last = nps_side__last(side, die, &first);
+	if (!last)
+		return;
+	before = *last;
+	last->time = ns;
+	for (size_t i = 0; i < 8; i++)
+		last->values[i] = nps_u32(record + 32 + 4 * i);
+	if (first || ns <= before.time || !nps_side__add(side, &t->t, &row))
+		return;
+	double *const columns[] = { t->rx_req, t->rx_rsp, t->rx_snp, t->rx_dat,
+				    t->tx_req, t->tx_rsp, t->tx_snp, t->tx_dat };
+
+	t->device[row] = side->dir->device;
+	t->name[row] = die_name(side, die);
+	t->timestamp[row] = ns;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++) {
+		uint32_t grown = nps_u32(record + 32 + 4 * i) - (uint32_t)before.values[i];
+
+		columns[i][row] = grown * 1e9 / (ns - before.time);
+	}
+}
+
+static void chip_trans(struct nps_side *side, uint64_t ticks, const uint8_t *record)
+{
+	struct nps_chip_trans_table *t = &side->model->chip_trans;
+	unsigned int kind = nps_u16(record) >> 10;
+	uint64_t ns;
+	size_t row;
+
+	if (nps_cann_dir__v6(side->dir))
+		kind = CHIP_PCIE;
+	if (kind != CHIP_PA_LINK && kind != CHIP_PCIE) {
+		side->bad++;
+		return;
+	}
+	if (!nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns) || !nps_side__add(side, &t->t, &row))
+		return;
+	t->device[row] = side->dir->device;
+	t->timestamp[row] = ns;
+	t->kind[row] = kind == CHIP_PCIE;
+	t->id[row] = nps_u16(record + 18) & 0x3f;
+	t->first[row] = nps_u64(record + 32);
+	t->second[row] = nps_u64(record + 40);
+}
+
+static void level(struct nps_side *side, uint64_t ticks, const uint8_t *record)
+{
+	struct nps_soc_level_table *t = &side->model->soc_level;
+	unsigned int bits = nps_u16(record + 32);
+	uint64_t ns;
+	size_t row;
+
+	if (!nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns) || !nps_side__add(side, &t->t, &row))
+		return;
+	t->mata[row] = bits & 7;
+	t->l2_buffer[row] = bits >> 3 & 0xff;
+	t->timestamp[row] = ns;
+	t->device[row] = side->dir->device;
+}
+
+static void soc(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	/* The last generation has two words of its own before the bandwidths. */
+	size_t skip = nps_cann_dir__v6(side->dir) ? 2 : 0;
+
+	switch (v[0] & 0x3f) {
+	case SOC_QOS:
+		put_qos(side, v[1], record + 24 + 4 * skip, NPS_SIDE_QOS - skip, -1);
+		break;
+	case SOC_SIO:
+		sio(side, v[1], record);
+		break;
+	case SOC_ACC:
+		acc(side, v[1], record);
+		break;
+	case SOC_CHIP:
+		chip_trans(side, v[1], record);
+		break;
+	case SOC_LEVEL:
+		level(side, v[1], record);
+		break;
+	case SOC_POWER: /* no result has a place for it */
+		break;
+	default:
+		side->bad++;
+	}
+}
+
+/* --- l2_cache and socpmu: eight events of a task --- */
+
+static uint64_t sum(const int8_t *signs, const uint64_t *events)
+{
+	int64_t total = 0;
+
+	for (size_t i = 0; i < NPS_CANN_EVENTS; i++)
+		total += signs[i] * (int64_t)events[i];
+	return NPS_MAX(total, 0);
+}
+
+static void put_task(struct nps_side *side, struct nps_task_counter_table *t, uint64_t stream, uint64_t task,
+		     double first, double second)
+{
+	size_t row;
+
+	if (!nps_side__add(side, &t->t, &row))
+		return;
+	t->device[row] = side->dir->device;
+	t->stream[row] = nps_cann_dir__v6(side->dir) ? stream : stream % 2048;
+	t->task[row] = task;
+	t->first[row] = first;
+	t->second[row] = second;
+	t->name[row] = NPS_NONE;
+}
+
+static void put_rates(struct nps_side *side, struct nps_task_counter_table *t,
+		      const struct nps_side_rates *rates, const uint64_t *v)
+{
+	uint64_t asked = sum(rates->request, v + 2);
+	double first = NPS_NAN, second = NPS_NAN;
+
+	if (rates->known) {
+		first = asked ? nps_side__round6((double)sum(rates->first, v + 2) / asked) : NPS_NAN;
+		second = asked ? nps_side__round6((double)sum(rates->second, v + 2) / asked) : 0;
+	}
+	put_task(side, t, v[0], v[1], first, second);
+}
+
+static void l2_cache(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	(void)record;
+	put_rates(side, &side->model->l2_cache, &side->config.l2, v);
+}
+
+static void socpmu(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	enum { CACHE = 1, TRANSLATION = 2, FAULTS = 4 };
+
+	switch (nps_u16(record + 14)) {
+	case CACHE:
+		put_rates(side, &side->model->l2_cache, &side->config.l2, v);
+		break;
+	case TRANSLATION:
+		put_rates(side, &side->model->soc_pmu, &side->config.tlb, v);
+		break;
+	case FAULTS:
+		put_task(side, &side->model->page_fault, v[0], v[1], v[2], NPS_NAN);
+		break;
+	default:
+		side->bad++;
+	}
+}
+
+/* --- sampled counters of cores: eight or ten events, cycles, time, count, core --- */
+
+static void core(struct nps_side *side, const uint64_t *v, const uint8_t *record)
+{
+	struct nps_sample_pmu_table *t = &side->model->sample_pmu;
+	bool v6 = nps_cann_dir__v6(side->dir);
+	double mhz = v[3] > LAST_AIC && side->dir->aiv_mhz > 0 ? side->dir->aiv_mhz : side->dir->aic_mhz;
+	struct nps_side_last *last;
+	uint64_t ns, before;
+	size_t row;
+	bool first;
+
+	(void)record;
+	if (!nps_side__time(side, v6 ? NPS_SIDE_TICKS : NPS_SIDE_RAW, v[1], &ns))
+		return;
+	last = nps_side__last(side, v[3], &first);
+	if (!last || !nps_side__add(side, &t->t, &row))
+		return;
+	before = last->time;
+	last->time = ns;
+	t->device[row] = side->dir->device;
+	t->timestamp[row] = ns;
+	t->total_cycle[row] = v[0];
+	t->usage[row] = first || ns <= before || !(mhz > 0) ? NPS_NAN
+							    : v[0] * 1e5 / (mhz * (double)(ns - before));
+	t->mhz[row] = mhz > 0 ? mhz : NPS_NAN;
+	t->core[row] = v[3];
+	t->core_type[row] = nps_side__text(side, v[3] > LAST_AIC ? "AIV" : "AIC");
+}
+
+#define TIME NPS_SIDE_MOST_TIME
+#define COUNT NPS_SIDE_MOST_COUNT
+#define STARS ((struct nps_magic){ .value = 0x6bd3, .offset = 2 })
+
+static const struct nps_side_format formats[] = {
+	{ "qos.data", 64, NPS_NO_MAGIC, { { 16, 8, 1, TIME }, { 24, 4, 10, 0 } }, qos, NULL },
+	{ "lpmFreqConv.data",
+	  888,
+	  NPS_NO_MAGIC,
+	  { { 0, 4, 1, LPM_POINTS }, { 4, 4, 1, 15 }, { 8, 8, 1, TIME } },
+	  lpm,
+	  end_lpm },
+	{ "lpmInfoConv.data",
+	  888,
+	  NPS_NO_MAGIC,
+	  { { 0, 4, 1, LPM_POINTS }, { 4, 4, 1, 15 }, { 8, 8, 1, TIME } },
+	  lpm,
+	  end_lpm },
+	{ "stars_soc_profile.data", 64, STARS, { { 0, 2, 1, 0 }, { 8, 8, 1, 0 } }, soc, NULL },
+	{ "l2_cache.data",
+	  72,
+	  NPS_NO_MAGIC,
+	  { { 2, 2, 1, 0 }, { 4, 2, 1, 0 }, { 8, 8, 8, COUNT } },
+	  l2_cache,
+	  NULL },
+	{ "socpmu.data",
+	  80,
+	  NPS_NO_MAGIC,
+	  { { 10, 2, 1, 0 }, { 12, 2, 1, 0 }, { 16, 8, 8, COUNT } },
+	  socpmu,
+	  NULL },
+};
+
+static const struct nps_side_format core_formats[] = {
+	{ "ffts_profile.data",
+	  96,
+	  NPS_NO_MAGIC,
+	  { { 72, 8, 1, COUNT },
+	    { 80, 8, 1, TIME },
+	    { 88, 1, 1, 0 },
+	    { 89, 1, 1, 127 },
+	    { 2, 2, 1, 4096 },
+	    { 8, 8, 8, COUNT } },
+	  core,
+	  NULL },
+	{ "ffts_profile.data",
+	  112,
+	  NPS_NO_MAGIC,
+	  { { 88, 8, 1, COUNT },
+	    { 96, 8, 1, TIME },
+	    { 104, 1, 1, 0 },
+	    { 105, 1, 1, 127 },
+	    { 2, 2, 1, 4096 },
+	    { 8, 8, 10, COUNT } },
+	  core,
+	  NULL },
+};
+
+void nps_side__chip(struct nps_side *side)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(formats); i++)
+		nps_side__records(side, &formats[i]);
+	if (side->config.sampled)
+		nps_side__records(side, &core_formats[nps_cann_dir__v6(side->dir)]);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cann/side_config.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTROL_BYTES (4UL << 20)
+#define DISK_HZ 50000000 /* 50 Hz, unless something else is told */
+#define CARD_SPEED 125000 /* B/s of a Mbit/s */
+#define MOST_SPEED 100000000 /* Mbit/s */
+
+/*
+ * Events of the L2 cache and of address translation by chip. A minus takes an event away; 0 ends a list but for the
+ * first place.
+ */
+static const struct rule {
+	uint32_t chips; /* bits of platform_version */
+	int16_t request[3], first[7], second[3];
+} l2_rules[] = {
+	{ 1 << 1, { 0x59 }, { 0x5b }, { 0x5c } },
+	{ 1 << 2 | 1 << 3 | 1 << 4, { 0x78, 0x79 }, { 0x6a }, { 0x71 } },
+	{ 1 << 5 | 1 << 7 | 1 << 8 | 1 << 11, { 0xfb, 0xfc }, { 0x90, 0x91 }, { 0x9c } },
+	{ 1 << 15 | 1 << 16, { 0x00 }, { 0x00, -0x81, -0x82, -0x83, -0x74, -0x75 }, { 0x74, 0x75 } },
+}, tlb_rules[] = {
+	{ 1 << 5 | 1 << 15 | 1 << 16, { 0x8a }, { 0x8c, 0x8d }, { 0x02 } },
+};
+
+static cJSON *read_json(const struct nps_cann_dir *dir, const char *name, bool numbered)
+{
+	char path[64], *text;
+	cJSON *json;
+
+	snprintf(path, sizeof(path), numbered && dir->device != NPS_CANN_HOST ? "%s.%u" : "%s", name,
+		 dir->device);
+	text = nps_cann_read_file(dir->fd, path, CONTROL_BYTES);
+	if (!text)
+		return NULL;
+	text[strcspn(text, "\n")] = 0;
+	json = cJSON_Parse(text);
+	free(text);
+	return json;
+}
+
+static const char *text_of(const cJSON *json, const char *key)
+{
+	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
+
+	return text ? text : "";
+}
+
+static double number_of(const cJSON *json, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
+	double value = cJSON_IsNumber(item) ? item->valuedouble : strtod(text_of(json, key), NULL);
+
+	return value > 0 && value < 1e9 ? value : 0;
+}
+
+static int read_qos(struct nps_side_config *config, struct nps_model *model, const char *names)
+{
+	while (*names && config->nqos < NPS_SIDE_QOS) {
+		size_t len = strcspn(names, ",");
+
+		if (len) {
+			uint32_t text = nps_strings__add(model->strings, names, len);
+
+			if (text == NPS_NONE)
+				return -ENOMEM;
+			config->qos[config->nqos++] = text;
+		}
+		names += len;
+		names += *names == ',';
+	}
+	return 0;
+}
+
+/* `0xf6,0xfb,...` up to a semicolon. */
+static size_t read_events(const char *text, uint32_t *events)
+{
+	size_t n = 0;
+
+	while (n < NPS_CANN_EVENTS && *text && *text != ';') {
+		char *end;
+		unsigned long value = strtoul(text, &end, 0);
+
+		if (end == text)
+			break;
+		events[n++] = NPS_MIN(value, (unsigned long)UINT32_MAX);
+		text = end + strspn(end, ", ");
+	}
+	return n;
+}
+
+/* Where the events of LIST are; false if one of them was not recorded. */
+static bool place(int8_t *signs, const int16_t *list, const uint32_t *events, size_t n)
+{
+	for (size_t k = 0; !k || list[k]; k++) {
+		uint32_t event = abs(list[k]);
+		size_t i = 0;
+
+		while (i < n && events[i] != event)
+			i++;
+		if (i == n)
+			return false;
+		signs[i] += list[k] < 0 ? -1 : 1;
+	}
+	return true;
+}
+
+static void read_rates(struct nps_side_rates *rates, const struct rule *rules, size_t nrules, uint32_t chip,
+		       const char *text)
+{
+	uint32_t events[NPS_CANN_EVENTS];
+	size_t n = read_events(text, events);
+
+	for (size_t i = 0; chip < 32 && i < nrules; i++)
+		if (rules[i].chips >> chip & 1)
+			rates->known = place(rates->request, rules[i].request, events, n) &&
+				       place(rates->first, rules[i].first, events, n) &&
+				       place(rates->second, rules[i].second, events, n);
+}
+
+static int read_sample(struct nps_side_config *config, struct nps_model *model,
+		       const struct nps_cann_dir *dir)
+{
+	cJSON *json = read_json(dir, "sample.json", false);
+	const char *smmu = strstr(text_of(json, "npuEvents"), "SMMU:");
+	const char *llc = text_of(json, "llc_profiling");
+	double hz = number_of(json, "host_disk_freq");
+	int err = read_qos(config, model, text_of(json, "qosEvents"));
+
+	config->llc = !strcmp(llc, "read") ? 'r' : !strcmp(llc, "write") ? 'w' : 0;
+	config->sampled = !strcmp(text_of(json, "ai_core_profiling_mode"), "sample-based");
+	config->disk_hz = hz >= 1e-3 ? (uint64_t)(hz * 1e6 + 0.5) : DISK_HZ;
+	read_rates(&config->l2, l2_rules, NPS_ARRAY_SIZE(l2_rules), dir->chip,
+		   text_of(json, "l2CacheTaskProfilingEvents"));
+	read_rates(&config->tlb, tlb_rules, NPS_ARRAY_SIZE(tlb_rules), dir->chip,
+		   smmu ? smmu + strlen("SMMU:") : "");
+	cJSON_Delete(json);
+	return err;
+}
+
+static void read_cards(struct nps_side_config *config, const cJSON *cards)
+{
+	const cJSON *card;
+
+	cJSON_ArrayForEach(card, cards)
+	{
+		double speed = number_of(card, "speed");
+		struct nps_side_card *to = &config->cards[config->ncards];
+
+		if (speed < 1 || speed > MOST_SPEED || config->ncards == NPS_SIDE_CARDS)
+			continue;
+		snprintf(to->name, sizeof(to->name), "%s", text_of(card, "netCardName"));
+		to->speed = (uint64_t)(speed * CARD_SPEED);
+		config->ncards++;
+	}
+}
+
+/* `2,3,4` */
+static void read_cpus(struct nps_side_config *config, const char *list, uint8_t kind)
+{
+	while (*list) {
+		char *end;
+		unsigned long cpu = strtoul(list, &end, 10);
+
+		if (end == list)
+			break;
+		if (cpu < NPS_SIDE_CPUS)
+			config->cpus[cpu] = kind;
+		list = end + strspn(end, ", ");
+	}
+}
+
+int nps_side_config__read(struct nps_side_config *config, struct nps_model *model,
+			  const struct nps_cann_dir *dir)
+{
+	cJSON *json = read_json(dir, "info.json", true);
+	const cJSON *device;
+
+	*config = (struct nps_side_config){ 0 };
+	read_cards(config, cJSON_GetObjectItemCaseSensitive(json, "netCard"));
+	device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "DeviceInfo"), 0);
+	read_cpus(config, text_of(device, "ai_cpu"), 'a');
+	read_cpus(config, text_of(device, "ctrl_cpu"), 'c');
+	cJSON_Delete(json);
+	return read_sample(config, model, dir);
+}

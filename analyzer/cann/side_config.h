@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What sample.json and info.json say of the sampled counters. */
+#ifndef NPS_SIDE_CONFIG_H
+#define NPS_SIDE_CONFIG_H
+
+#include "cann/control.h"
+
+#define NPS_SIDE_QOS 10 /* values of a record */
+#define NPS_SIDE_CARDS 64
+#define NPS_SIDE_CPUS 256
+
+/* Which of a record's events add up to a rate: event i counts `sign[i]` times. */
+struct nps_side_rates {
+	bool known;
+	int8_t request[NPS_CANN_EVENTS], first[NPS_CANN_EVENTS], second[NPS_CANN_EVENTS];
+};
+
+struct nps_side_config {
+	uint32_t qos[NPS_SIDE_QOS]; /* texts */
+	size_t nqos;
+	char llc; /* 'r', 'w'; 0: neither */
+	bool sampled; /* counters of AI cores are sampled, not taken by task */
+	uint64_t disk_hz; /* times 10^6 */
+	struct nps_side_rates l2, tlb;
+
+	struct nps_side_card {
+		char name[64];
+		uint64_t speed; /* B/s */
+	} cards[NPS_SIDE_CARDS];
+	size_t ncards;
+	uint8_t cpus[NPS_SIDE_CPUS]; /* of the device: 'c' control, 'a' AI */
+};
+
+/* Reads what DIR tells; texts go to MODEL. 0 or -ENOMEM. */
+int nps_side_config__read(struct nps_side_config *config, struct nps_model *model,
+			  const struct nps_cann_dir *dir);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cann/side.h"
+#include "cann/side_read.h"
+
+#include <stddef.h>
+
+/* Tables whose rows come from several files or devices, and what they are in the order of. */
+#define BY(field, column)                                                                                    \
+	{                                                                                                    \
+		offsetof(struct nps_model, field), offsetof(struct nps_model, field.column)                  \
+	}
+
+static const struct ordered {
+	size_t table, column;
+} ordered[] = {
+	BY(hbm, timestamp),
+	BY(llc, timestamp),
+	BY(ddr, timestamp),
+	BY(npu_mem, timestamp),
+	BY(npu_module_mem, timestamp),
+	BY(npu_op_mem, timestamp),
+	BY(frequency, timestamp),
+	BY(soc_level, timestamp),
+	BY(acc_pmu, timestamp),
+	BY(hccs, timestamp),
+	BY(pcie, timestamp),
+	BY(nic, timestamp),
+	BY(roce, timestamp),
+	BY(netdev, timestamp),
+	BY(qos, timestamp),
+	BY(sio, timestamp),
+	BY(ub, timestamp),
+	BY(chip_trans, timestamp),
+	BY(sample_pmu, timestamp),
+	BY(cpu_usage, timestamp),
+	BY(host_mem, timestamp),
+	BY(host_disk, timestamp),
+	BY(host_network, timestamp),
+	BY(osrt, start),
+	BY(aicpu, timestamp),
+	BY(aicpu_mi, start),
+	BY(dp, timestamp),
+};
+
+static void order_all(struct nps_side *side)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(ordered) && !side->err; i++) {
+		struct nps_table *table = (struct nps_table *)((char *)side->model + ordered[i].table);
+		size_t cells = ordered[i].column - ordered[i].table - sizeof(*table);
+
+		side->err = nps_side__order(table, cells / sizeof(void *));
+	}
+}
+
+/*
+ * Module memory is told in counts of the host, which the host's own files relate to its raw clock; from there on the times
+ * of a device are those of its start_info.
+ */
+static void set_host_clock(struct nps_side *side)
+{
+	const struct nps_cann_dir *host = side->host, *dir = side->dir;
+	const struct nps_cann_clock *raw = &dir->host_raw_clock;
+
+	int64_t wall;
+
+	side->host_clock = dir->host_clock;
+	if (!host || !host->host_clock.known || !raw->known)
+		return;
+	side->host_clock = host->host_clock;
+	side->host_clock.known = !__builtin_sub_overflow(raw->zero, host->host_raw_clock.zero, &wall) &&
+				 !__builtin_add_overflow(host->host_clock.zero, wall, &side->host_clock.zero);
+}
+
+static void read_dir(struct nps_side *side, const struct nps_cann_dir *dir)
+{
+	side->dir = dir;
+	if (side->err || !dir->files.n)
+		return;
+	side->err = nps_side_config__read(&side->config, side->model, dir);
+	set_host_clock(side);
+	if (dir == side->host) {
+		nps_side__operators(side);
+		nps_side__host(side);
+		nps_side__calls(side);
+	} else {
+		nps_side__memory(side);
+		nps_side__links(side);
+		nps_side__chip(side);
+		nps_side__aicpu(side);
+	}
+	nps_side__system(side);
+}
+
+int nps_cann_side__import(struct nps_model *model, const struct nps_cann_dir *host,
+			  const struct nps_cann_dir *devices, size_t ndevices)
+{
+	struct nps_side side = { .model = model, .host = host };
+
+	nps_vec__init(&side.lasts, model->tmpfd, sizeof(struct nps_side_last));
+	if (host)
+		read_dir(&side, host);
+	for (size_t i = 0; i < ndevices; i++)
+		read_dir(&side, &devices[i]);
+	order_all(&side);
+	nps_vec__free(&side.lasts);
+	nps_map__free(&side.of);
+	if (side.named)
+		nps_dictionary__free(&side.names);
+	return side.err;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The order of rows: a table is filled file by file and device by device, each in order or nearly so. The sorter merges
+ * these runs, and then columns are copied one by one.
+ */
+#include "base/ext_sort.h"
+#include "cann/side_read.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool in_order(const struct nps_table *table, const uint64_t *times)
+{
+	for (size_t i = 1; i < table->len; i++)
+		if (times[i] < times[i - 1])
+			return false;
+	return true;
+}
+
+/* Which row comes when. */
+static int sort_rows(const struct nps_table *table, const uint64_t *times, struct nps_vec *order)
+{
+	struct nps_ext_sort sort;
+	const struct nps_sort_key *key;
+	size_t at = 0;
+	int err;
+
+	nps_ext_sort__init(&sort, table->dirfd, sizeof(*key));
+	for (size_t i = 0; !sort.err && i < table->len; i++) {
+		struct nps_sort_key *to = nps_ext_sort__add(&sort);
+
+		if (to)
+			*to = (struct nps_sort_key){ .high = times[i], .low = i };
+	}
+	err = sort.err ? sort.err : nps_ext_sort__finish(&sort);
+	if (!err)
+		err = nps_vec__resize(order, table->len);
+	while (!err && at < table->len && (key = nps_ext_sort__next(&sort)))
+		NPS_AT(order, uint64_t, at++) = key->low;
+	if (!err)
+		err = sort.err;
+	nps_ext_sort__free(&sort);
+	return err;
+}
+
+static void copy_column(const struct nps_table *to, const struct nps_table *from, size_t column,
+			const struct nps_vec *order)
+{
+	size_t size = from->columns[column].size;
+	const char *source = nps_table__cells(from, column);
+	char *target = nps_table__cells(to, column);
+
+	for (size_t i = 0; i < from->len; i++) {
+		memcpy(target + i * size, source + NPS_AT(order, uint64_t, i) * size, size);
+		if (!(~i & (NPS_TABLE_HOT - 1))) {
+			nps_table__cool(from);
+			nps_table__cool(to);
+			nps_vec__cool(order);
+		}
+	}
+}
+
+int nps_side__order(struct nps_table *table, size_t time)
+{
+	size_t bytes = sizeof(*table) + table->ncolumns * sizeof(void *);
+	struct nps_table *sorted, *old;
+	struct nps_vec order;
+	int err;
+
+	if (in_order(table, nps_table__cells(table, time)))
+		return 0;
+	sorted = calloc(1, bytes);
+	old = malloc(bytes);
+	if (!sorted || !old) {
+		free(sorted);
+		free(old);
+		return -ENOMEM;
+	}
+	nps_vec__init(&order, table->dirfd, sizeof(uint64_t));
+	err = sort_rows(table, nps_table__cells(table, time), &order);
+	if (!err)
+		err = nps_table__init(sorted, table->columns, table->ncolumns, table->dirfd);
+	if (!err) {
+		err = nps_table__resize(sorted, table->len);
+		for (size_t i = 0; !err && i < table->ncolumns; i++)
+			copy_column(sorted, table, i, &order);
+		if (!err) { /* the two change places: a table is one piece with the pointers to its cells */
+			memcpy(old, table, bytes);
+			memcpy(table, sorted, bytes);
+			memcpy(sorted, old, bytes);
+		}
+		nps_table__free(sorted);
+	}
+	nps_vec__free(&order);
+	free(sorted);
+	free(old);
+	return err;
+}

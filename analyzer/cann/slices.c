@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cann/slices.h"
+
+#include "base/progress.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BUFFER (1UL << 20)
+#define SLICE ".slice_"
+#define PROBE 64 /* bytes at both ends that tell slices apart: they hold times */
+
+/* Splits `<base>.slice_<number>`. */
+static bool parse_name(const char *name, uint32_t *base, uint32_t *number)
+{
+	const char *mark = NULL, *p = name;
+	uint64_t value = 0;
+
+	while ((p = strstr(p, SLICE)))
+		mark = p++;
+	if (!mark || mark == name || mark - name > 200)
+		return false;
+	p = mark + strlen(SLICE);
+	if (!*p)
+		return false;
+	for (; *p; p++) {
+		if (*p < '0' || *p > '9' || value > UINT32_MAX / 10)
+			return false;
+		value = value * 10 + (*p - '0');
+	}
+	*base = mark - name;
+	*number = value;
+	return value < UINT32_MAX;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct nps_slice *x = a, *y = b;
+	int order = strncmp(x->name, y->name, NPS_MIN(x->base, y->base));
+
+	if (order)
+		return order;
+	if (x->base != y->base)
+		return x->base < y->base ? -1 : 1;
+	if (x->number != y->number)
+		return x->number < y->number ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+int nps_slices__open(struct nps_slices *slices, int dirfd)
+{
+	struct dirent *entry;
+	size_t room = 0;
+	DIR *dir;
+	int fd;
+
+	*slices = (struct nps_slices){ .dirfd = dirfd };
+	if (dirfd < 0)
+		return 0;
+	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (!dir) {
+		int err = -errno;
+
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	while ((entry = readdir(dir))) {
+		uint32_t base, number;
+
+		if (!parse_name(entry->d_name, &base, &number))
+			continue;
+		if (slices->n == room) {
+			struct nps_slice *all = realloc(slices->all, (room + 256) * sizeof(*all));
+
+			if (!all)
+				break;
+			slices->all = all;
+			room += 256;
+		}
+		slices->all[slices->n] = (struct nps_slice){ strdup(entry->d_name), base, number };
+		if (!slices->all[slices->n].name)
+			break;
+		slices->n++;
+	}
+	closedir(dir);
+	if (entry) {
+		nps_slices__close(slices);
+		return -ENOMEM;
+	}
+	if (slices->n)
+		qsort(slices->all, slices->n, sizeof(*slices->all), compare);
+	return 0;
+}
+
+void nps_slices__close(struct nps_slices *slices)
+{
+	for (size_t i = 0; i < slices->n; i++)
+		free(slices->all[i].name);
+	free(slices->all);
+	*slices = (struct nps_slices){ .dirfd = -1 };
+}
+
+/* The slices of BASE: from *AT up to, not including, the returned number. */
+static size_t find(const struct nps_slices *slices, const char *base, size_t *at)
+{
+	size_t len = strlen(base), i = 0;
+
+	while (i < slices->n && (slices->all[i].base != len || strncmp(slices->all[i].name, base, len)))
+		i++;
+	*at = i;
+	while (i < slices->n && slices->all[i].base == len && !strncmp(slices->all[i].name, base, len))
+		i++;
+	return i;
+}
+
+static int open_slice(const struct nps_slices *slices, size_t i, struct stat *st)
+{
+	int fd = openat(slices->dirfd, slices->all[i].name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode))) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+uint64_t nps_slices__bytes(const struct nps_slices *slices, size_t i)
+{
+	struct stat st;
+	int fd = open_slice(slices, i, &st);
+
+	if (fd < 0)
+		return 0;
+	close(fd);
+	return st.st_size;
+}
+
+uint64_t nps_slices__size(const struct nps_slices *slices, const char *base)
+{
+	uint64_t total = 0;
+	size_t at, end = find(slices, base, &at);
+
+	for (; at < end; at++)
+		total += nps_slices__bytes(slices, at);
+	return total;
+}
+
+/* What tells a slice from another one. */
+struct probe {
+	off_t size;
+	uint8_t first[PROBE], last[PROBE];
+};
+
+static void probe(int fd, off_t size, struct probe *probe)
+{
+	memset(probe, 0, sizeof(*probe));
+	probe->size = size;
+	/* A slice that cannot be read is noticed when its records are. */
+	if (pread(fd, probe->first, PROBE, 0) < 0 ||
+	    pread(fd, probe->last, PROBE, size > PROBE ? size - PROBE : 0) < 0)
+		memset(probe, 0, sizeof(*probe));
+}
+
+static ssize_t read_at(int fd, uint8_t *to, size_t len, off_t at)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(fd, to + done, len - done, at + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return n < 0 ? -1 : (ssize_t)done;
+		done += n;
+	}
+	return done;
+}
+
+/* Ends may be padding: slices that look the same are compared byte by byte. */
+static bool same(const struct nps_slices *slices, size_t a, size_t b)
+{
+	uint8_t x[4096], y[4096];
+	struct stat st;
+	int fda = open_slice(slices, a, &st), fdb = open_slice(slices, b, &st);
+	bool equal = fda >= 0 && fdb >= 0;
+	ssize_t n = 1;
+
+	for (off_t at = 0; equal && n > 0; at += n) {
+		n = read_at(fda, x, sizeof(x), at);
+		equal = n >= 0 && read_at(fdb, y, sizeof(y), at) == n && !memcmp(x, y, n);
+	}
+	if (fda >= 0)
+		close(fda);
+	if (fdb >= 0)
+		close(fdb);
+	return equal;
+}
+
+/*
+ * The slices that remain are [at, end) of a private list: those that cannot be opened and those that repeat the one
+ * before are left out. Returns the bytes of all.
+ */
+static int choose(struct nps_reader *reader, uint64_t *total)
+{
+	struct nps_slices *own = calloc(1, sizeof(*own));
+	uint64_t missing = 0, doubled = 0, closed = 0;
+	struct probe last = { 0 }, this;
+	size_t at = reader->at, before = at;
+
+	if (!own)
+		return -ENOMEM;
+	own->dirfd = reader->slices->dirfd;
+	own->all = calloc(reader->end - at + 1, sizeof(*own->all));
+	if (!own->all) {
+		free(own);
+		return -ENOMEM;
+	}
+	*total = 0;
+	for (; at < reader->end; at++) {
+		struct nps_slice *slice = &reader->slices->all[at];
+		struct stat st;
+		int fd;
+
+		if (own->n && slice->number > own->all[own->n - 1].number + 1)
+			missing += slice->number - own->all[own->n - 1].number - 1;
+		else if (!own->n)
+			missing += slice->number;
+		fd = open_slice(reader->slices, at, &st);
+		if (fd < 0) {
+			closed++;
+			continue;
+		}
+		probe(fd, st.st_size, &this);
+		close(fd);
+		if (own->n && this.size > 0 && !memcmp(&this, &last, sizeof(this)) &&
+		    same(reader->slices, before, at)) {
+			doubled++;
+			own->all[own->n - 1].number = slice->number;
+			continue;
+		}
+		last = this;
+		before = at;
+		*total += st.st_size;
+		own->all[own->n++] = *slice;
+	}
+	nps_model__lost(reader->model, missing, "slices of %s that are missing", reader->base);
+	nps_model__lost(reader->model, doubled, "slices of %s that repeat another one", reader->base);
+	nps_model__lost(reader->model, closed, "slices of %s that cannot be read", reader->base);
+	reader->slices = own;
+	reader->at = 0;
+	reader->end = own->n;
+	return 0;
+}
+
+/* Makes LEN bytes available at the front of what is left, if the stream has them. */
+static bool fill(struct nps_reader *reader, size_t len)
+{
+	struct stat st;
+
+	if (reader->len - reader->used >= len)
+		return true;
+	memmove(reader->buffer, reader->buffer + reader->used, reader->len - reader->used);
+	reader->len -= reader->used;
+	reader->used = 0;
+	while (reader->len < BUFFER) {
+		ssize_t n;
+
+		if (reader->fd < 0) {
+			if (reader->at == reader->end)
+				break;
+			reader->fd = open_slice(reader->slices, reader->at++, &st);
+			if (reader->fd < 0) {
+				nps_model__lost(reader->model, 1, "slices of %s that cannot be read",
+						reader->base);
+				continue;
+			}
+		}
+		reader->bad += nps_skip_hole(reader->fd, reader->record);
+		n = read(reader->fd, reader->buffer + reader->len, BUFFER - reader->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			if (n < 0)
+				nps_model__lost(reader->model, 1, "slices of %s that cannot be read",
+						reader->base);
+			close(reader->fd);
+			reader->fd = -1;
+			continue;
+		}
+		reader->len += n;
+		nps_progress__add(reader->model->progress, n);
+	}
+	return reader->len - reader->used >= len;
+}
+
+static bool is_record(const struct nps_reader *reader, size_t at)
+{
+	if (reader->magic.value == UINT32_MAX)
+		return true;
+	at += reader->used + reader->magic.offset;
+	return at + 2 <= reader->len && nps_u16(reader->buffer + at) == reader->magic.value;
+}
+
+/*
+ * A stream whose first slices were deleted may begin within a record. Where records can be recognised they are; else
+ * the bytes that are left over are the first ones if slices are missing, and the last ones if not.
+ */
+static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
+{
+	size_t rest = total % reader->record;
+
+	if (!rest || !fill(reader, 1))
+		return;
+	if (reader->magic.value != UINT32_MAX)
+		aged = !is_record(reader, 0) && is_record(reader, rest);
+	if (aged && fill(reader, rest)) {
+		reader->used += rest;
+		nps_model__lost(reader->model, 1, "records of %s that are no records", reader->base);
+	}
+}
+
+int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
+		     const char *base, size_t record, struct nps_magic magic)
+{
+	uint64_t total;
+	bool aged;
+	int err;
+
+	*reader = (struct nps_reader){
+		.slices = slices, .model = model, .base = base, .fd = -1, .record = record, .magic = magic
+	};
+	reader->end = find(slices, base, &reader->at);
+	reader->finished = reader->at == reader->end;
+	if (reader->finished) {
+		reader->slices = NULL;
+		return 0;
+	}
+	aged = slices->all[reader->at].number > 0;
+	err = choose(reader, &total);
+	if (err) {
+		reader->slices = NULL;
+		return err;
+	}
+	reader->buffer = malloc(BUFFER);
+	if (!reader->buffer)
+		return -ENOMEM;
+	skip_partial(reader, total, aged);
+	return 0;
+}
+
+/* The next byte, of a record's length, where one, or better two in a row, may begin; the record's length if none. */
+static size_t next_begin(struct nps_reader *reader)
+{
+	size_t skip = 1;
+
+	fill(reader, 3 * reader->record);
+	while (skip < reader->record &&
+	       !(is_record(reader, skip) && (is_record(reader, skip + reader->record) ||
+					     reader->len - reader->used < skip + 2 * reader->record)))
+		skip++;
+	return skip;
+}
+
+static void skip_bad(struct nps_reader *reader, size_t bytes)
+{
+	bytes = NPS_MIN(bytes, reader->len - reader->used);
+	reader->bad += bytes;
+	reader->used += bytes;
+}
+
+/* A record that was cut looks like one, but another one begins before its end. */
+static bool is_cut(struct nps_reader *reader, size_t *length)
+{
+	if (reader->magic.value == UINT32_MAX || is_record(reader, reader->record) ||
+	    !fill(reader, 2 * reader->record) || is_record(reader, reader->record))
+		return false;
+	*length = next_begin(reader);
+	return *length < reader->record;
+}
+
+const uint8_t *nps_reader__next(struct nps_reader *reader)
+{
+	const uint8_t *record;
+	size_t cut;
+
+	if (reader->finished)
+		return NULL;
+	while (fill(reader, reader->record)) {
+		if (!is_record(reader, 0)) {
+			skip_bad(reader, next_begin(reader));
+		} else if (is_cut(reader, &cut)) {
+			skip_bad(reader, cut);
+		} else {
+			record = reader->buffer + reader->used;
+			reader->used += reader->record;
+			return record;
+		}
+	}
+	reader->bad += reader->len - reader->used;
+	reader->used = reader->len;
+	reader->finished = true;
+	return NULL;
+}
+
+const char *nps_reader__line(struct nps_reader *reader, size_t *len)
+{
+	const char *line, *end;
+
+	if (reader->finished)
+		return NULL;
+	end = memchr(reader->buffer + reader->used, '\n', reader->len - reader->used);
+	if (!end) {
+		fill(reader, BUFFER);
+		end = memchr(reader->buffer + reader->used, '\n', reader->len - reader->used);
+	}
+	line = (const char *)reader->buffer + reader->used;
+	if (end) {
+		*len = end - line;
+		reader->used += *len + 1;
+		return line;
+	}
+	*len = reader->len - reader->used;
+	reader->used = reader->len;
+	reader->finished = !*len;
+	return *len ? line : NULL;
+}
+
+void nps_reader__close(struct nps_reader *reader)
+{
+	if (reader->bad)
+		nps_model__lost(reader->model, (reader->bad + reader->record - 1) / reader->record,
+				"records of %s that are no records", reader->base);
+	if (reader->fd >= 0)
+		close(reader->fd);
+	free(reader->buffer);
+	if (reader->slices) { /* the list is this reader's own, the names are not */
+		free(reader->slices->all);
+		free((void *)reader->slices);
+	}
+	*reader = (struct nps_reader){ .fd = -1, .finished = true };
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Iterations of graphs and steps of training, as the devices' step trace has them (prof-raw 2.5). */
+#include "cann/capture.h"
+
+#include <string.h>
+
+#define OPEN_MOST 64 /* parts that have begun */
+
+enum tag {
+	TAG_START = 0,
+	TAG_MODEL_END = 1,
+	TAG_FORWARD = 2,
+	TAG_BACKWARD = 3,
+	TAG_END = 4,
+	TAG_REDUCE = 10000,
+	TAG_GET_NEXT = 20000,
+	TAG_STEP_START = 60000,
+	TAG_STEP_END = 60001
+};
+
+struct steps {
+	struct nps_capture *capture;
+	uint64_t of; /* device << 32 | model */
+	uint64_t id, start, forward, backward, end;
+	bool open;
+	uint64_t last_end; /* of the iteration before, 0 none */
+	struct {
+		uint32_t tag;
+		uint64_t start;
+	} parts[OPEN_MOST];
+	unsigned int nparts;
+	uint64_t unpaired;
+};
+
+static void flush(struct steps *s)
+{
+	struct nps_model *m = s->capture->model;
+	size_t row = 0;
+
+	s->unpaired += s->nparts;
+	s->nparts = 0;
+	if (!s->open)
+		return;
+	s->open = false;
+	s->capture->err = nps_table__add(&m->iteration.t, &row);
+	if (s->capture->err)
+		return;
+	m->iteration.device[row] = s->of >> 32;
+	m->iteration.model[row] = s->of & UINT32_MAX;
+	m->iteration.id[row] = s->id;
+	m->iteration.fp_start[row] = s->forward;
+	m->iteration.bp_end[row] = s->backward;
+	m->iteration.start[row] = s->start;
+	m->iteration.end[row] = s->end;
+	nps_model__cover(m, s->start, NPS_MAX(s->start, s->end));
+	s->last_end = s->end;
+}
+
+/* The iteration that a mark belongs to. One without a start of its own begins where the one before ended. */
+static void enter(struct steps *s, const struct nps_step_mark *mark)
+{
+	if (s->open && s->id == mark->index)
+		return;
+	flush(s);
+	s->open = true;
+	s->id = mark->index;
+	s->start = s->last_end;
+	s->forward = s->backward = s->end = 0;
+}
+
+/* Parts begin with an even tag and end with the odd one behind it. */
+static void part(struct steps *s, const struct nps_step_mark *mark)
+{
+	struct nps_model *m = s->capture->model;
+	unsigned int i = 0;
+	size_t row = 0;
+
+	enter(s, mark);
+	if (mark->tag % 2 == 0) {
+		if (s->nparts == OPEN_MOST) {
+			s->unpaired++;
+			return;
+		}
+		s->parts[s->nparts].tag = mark->tag;
+		s->parts[s->nparts++].start = mark->key.low;
+		return;
+	}
+	while (i < s->nparts && s->parts[i].tag != mark->tag - 1)
+		i++;
+	if (i == s->nparts) {
+		s->unpaired++;
+		return;
+	}
+	s->capture->err = nps_table__add(&m->iteration_part.t, &row);
+	if (s->capture->err)
+		return;
+	m->iteration_part.device[row] = s->of >> 32;
+	m->iteration_part.model[row] = s->of & UINT32_MAX;
+	m->iteration_part.id[row] = mark->index;
+	m->iteration_part.kind[row] = mark->tag >= TAG_GET_NEXT;
+	m->iteration_part.start[row] = s->parts[i].start;
+	m->iteration_part.end[row] = mark->key.low;
+	s->parts[i] = s->parts[--s->nparts];
+}
+
+static void take(struct steps *s, const struct nps_step_mark *mark)
+{
+	if (mark->key.high != s->of) {
+		flush(s);
+		s->of = mark->key.high;
+		s->last_end = 0;
+	}
+	switch (mark->tag) {
+	case TAG_START:
+	case TAG_STEP_START:
+		flush(s);
+		enter(s, mark);
+		s->start = mark->key.low;
+		break;
+	case TAG_FORWARD:
+		enter(s, mark);
+		s->forward = mark->key.low;
+		break;
+	case TAG_BACKWARD:
+		enter(s, mark);
+		s->backward = mark->key.low;
+		break;
+	case TAG_END:
+	case TAG_STEP_END:
+		enter(s, mark);
+		s->end = mark->key.low;
+		break;
+	case TAG_MODEL_END:
+		if (s->open && s->id == mark->index && !s->end)
+			s->end = mark->key.low;
+		break;
+	default:
+		if (mark->tag >= TAG_REDUCE && mark->tag < TAG_STEP_START)
+			part(s, mark);
+		else
+			nps_model__lost(s->capture->model, 1, "step trace rows of unknown tags");
+	}
+}
+
+int nps_capture__steps(struct nps_capture *capture)
+{
+	struct steps s = { .capture = capture, .of = UINT64_MAX };
+	const struct nps_step_mark *mark;
+
+	capture->err = nps_ext_sort__finish(&capture->steps);
+	while (!capture->err && (mark = nps_ext_sort__next(&capture->steps)))
+		take(&s, mark);
+	if (!capture->err)
+		capture->err = capture->steps.err;
+	if (!capture->err)
+		flush(&s);
+	nps_model__lost(capture->model, s.unpaired, "parts of iterations without begin or end");
+	return capture->err;
+}

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* npuscope show */
+#include "analyze.h"
+#include "base/util.h"
+#include "findings/findings.h"
+#include "findings/ranks.h"
+#include "input.h"
+#include "show.h"
+
+#include <argp.h>
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSY = 3 };
+enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS };
+
+struct command {
+	char **dirs;
+	int ndirs;
+	size_t top;
+	unsigned int only;
+	bool json;
+	enum nps_progress_mode progress;
+	struct nps_vec inputs; /* struct nps_input */
+	struct nps_ranks ranks;
+	const struct nps_input *input; /* that is being looked at */
+	cJSON *results; /* of --json */
+	int status;
+};
+
+static const struct argp_option options[] = {
+	{ "top", OPT_TOP, "N", 0, "rows of each table (default: 10)", 0 },
+	{ "only", OPT_ONLY, "LIST", 0,
+	  "tables, separated by commas: overview, findings, steps, operators, apis, communication, memory, "
+	  "idle, "
+	  "host, torchair, ranks (default: all that have rows)",
+	  0 },
+	{ "json", OPT_JSON, NULL, 0, "print all numbers as JSON (default: tables)", 0 },
+	{ "progress", OPT_PROGRESS, "WHEN", 0,
+	  "tell on stderr what is being done: always, never or auto: if it is a terminal (default: auto)",
+	  0 },
+	{ 0 },
+};
+
+static unsigned int parse_only(const char *list)
+{
+	unsigned int only = 0;
+
+	while (*list) {
+		size_t len = strcspn(list, ",");
+		unsigned int bit = nps_show__section(list, len);
+
+		if (!bit)
+			return 0;
+		only |= bit;
+		list += len;
+		list += *list == ',';
+	}
+	return only;
+}
+
+static error_t parse(int key, char *arg, struct argp_state *state)
+{
+	struct command *cmd = state->input;
+	char *end;
+	long n;
+
+	switch (key) {
+	case ARGP_KEY_INIT:
+		state->name = "npuscope show";
+		return 0;
+	case OPT_TOP:
+		errno = 0;
+		n = strtol(arg, &end, 10);
+		if (errno || *end || end == arg || n < 1 || n > 1000)
+			argp_error(state, "--top %s: not a number from 1 to 1000", arg);
+		cmd->top = n;
+		return 0;
+	case OPT_ONLY:
+		cmd->only = parse_only(arg);
+		if (!cmd->only)
+			argp_error(state, "--only %s: unknown table: use %s", arg, nps_show_sections);
+		return 0;
+	case OPT_JSON:
+		cmd->json = true;
+		return 0;
+	case OPT_PROGRESS:
+		if (!strcmp(arg, "always"))
+			cmd->progress = NPS_PROGRESS_ALWAYS;
+		else if (!strcmp(arg, "never"))
+			cmd->progress = NPS_PROGRESS_NEVER;
+		else if (!strcmp(arg, "auto"))
+			cmd->progress = NPS_PROGRESS_AUTO;
+		else
+			argp_error(state, "--progress %s: use always, never or auto", arg);
+		return 0;
+	case ARGP_KEY_ARGS:
+		cmd->dirs = state->argv + state->next;
+		cmd->ndirs = state->argc - state->next;
+		return 0;
+	case ARGP_KEY_NO_ARGS:
+		argp_error(state, "no input: name one or more directories");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int look(void *ctx, const struct nps_model *model)
+{
+	struct command *cmd = ctx;
+	cJSON *document = nps_findings__make(model);
+	int err;
+
+	if (!document)
+		return -errno;
+	err = nps_ranks__add(&cmd->ranks, model, cmd->input->path);
+	if (!err && cmd->json) {
+		cJSON_AddStringToObject(document, "path", cmd->input->path);
+		cJSON_AddItemToArray(cmd->results, document);
+		return 0;
+	}
+	if (!err && cmd->only != NPS_SHOW_RANKS) {
+		fputs(cmd->ranks.list.len > 1 ? "\n\n" : "", stdout);
+		nps_show__text(stdout, cmd->input->path);
+		putchar('\n');
+		nps_show__result(stdout, document, cmd->only, cmd->top);
+	}
+	cJSON_Delete(document);
+	return err;
+}
+
+/* A failure outweighs a loss. */
+static int worse(int a, int b)
+{
+	return a == EXIT_FAILED || b == EXIT_FAILED ? EXIT_FAILED : NPS_MAX(a, b);
+}
+
+static void show_input(struct command *cmd, const char *tmp)
+{
+	struct nps_analyze_opts opts = { .size = sizeof(opts),
+					 .output = tmp,
+					 .processes = 1,
+					 .progress = cmd->progress,
+					 .look = look,
+					 .ctx = cmd };
+	struct nps_summary summary;
+	int err = nps_analyze_input(cmd->input, &opts, &summary);
+
+	if (!err && !summary.nprocs)
+		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
+			cmd->input->path);
+	cmd->status = worse(cmd->status, err					 ? EXIT_FAILED
+					 : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
+										 : 0);
+	nps_summary_free(&summary);
+}
+
+static int print_ranks(struct command *cmd, cJSON **ranks)
+{
+	int err = nps_ranks__compare(&cmd->ranks, ranks);
+
+	if (!err && *ranks && !cmd->json && cmd->only & NPS_SHOW_RANKS)
+		nps_show__ranks(stdout, *ranks, cmd->top);
+	return err;
+}
+
+static int print_json(struct command *cmd, cJSON *ranks)
+{
+	cJSON *document = cJSON_CreateObject();
+	char *text;
+
+	cJSON_AddNumberToObject(document, "version", 1);
+	cJSON_AddItemToObject(document, "results", cmd->results);
+	if (ranks)
+		cJSON_AddItemToObject(document, "ranks", ranks);
+	text = cJSON_Print(document);
+	if (text)
+		puts(text);
+	cJSON_free(text);
+	cJSON_Delete(document);
+	return text ? 0 : -ENOMEM;
+}
+
+static int show_all(struct command *cmd)
+{
+	const char *tmp = getenv("TMPDIR");
+	cJSON *ranks = NULL;
+	int fd, err = 0;
+
+	tmp = tmp && *tmp ? tmp : "/tmp";
+	fd = open(tmp, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		nps_msg("cannot open %s: %s: set TMPDIR to another directory", tmp, strerror(errno));
+		return EXIT_FAILED;
+	}
+	nps_ranks__init(&cmd->ranks, fd);
+	cmd->results = cmd->json ? cJSON_CreateArray() : NULL;
+	for (size_t i = 0; i < cmd->inputs.len; i++) {
+		cmd->input = &NPS_AT(&cmd->inputs, struct nps_input, i);
+		show_input(cmd, tmp);
+	}
+	if (cmd->ranks.list.len)
+		err = print_ranks(cmd, &ranks);
+	if (cmd->json && !err)
+		err = print_json(cmd, ranks);
+	else
+		cJSON_Delete(ranks);
+	if (err)
+		nps_msg("cannot compare the results: %s", strerror(-err));
+	nps_ranks__free(&cmd->ranks);
+	close(fd);
+	return err ? EXIT_FAILED : cmd->status;
+}
+
+/* Whether a trace lies below a directory that is an input, or beside a database that is one. */
+static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct nps_input *input = &NPS_AT(inputs, struct nps_input, i);
+		size_t len = strlen(input->path);
+
+		if (input->kind == NPS_INPUT_DB)
+			while (len && input->path[len - 1] != '/')
+				len--;
+		while (len > 1 && input->path[len - 1] == '/')
+			len--;
+		if (!strncmp(input->path, trace, len) && trace[len] == '/')
+			return true;
+	}
+	return false;
+}
+
+/* Appends what PATH is: what `analyze` takes, and traces that are all there is of a result. */
+static int find_input(struct command *cmd, const char *path)
+{
+	size_t n;
+	struct nps_vec traces;
+	int err, other;
+
+	nps_vec__init(&traces, AT_FDCWD, sizeof(struct nps_input));
+	err = nps_show__find_traces(&traces, path);
+	if (!err && traces.len == 1 && !strcmp(NPS_AT(&traces, struct nps_input, 0).path, path))
+		other = -ENOENT; /* the file itself, which is no database */
+	else
+		other = nps_inputs__find(&cmd->inputs, path);
+	n = cmd->inputs.len;
+	for (size_t i = 0; !err && i < traces.len; i++) {
+		const struct nps_input *trace = &NPS_AT(&traces, struct nps_input, i);
+		struct nps_input *input;
+
+		if (covered(&cmd->inputs, n, trace->path))
+			continue;
+		input = nps_vec__push(&cmd->inputs);
+		if (!input)
+			err = -errno;
+		else
+			*input = *trace;
+	}
+	nps_vec__free(&traces);
+	return err == -ENOENT ? other : err;
+}
+
+static void find_inputs(struct command *cmd)
+{
+	for (int i = 0; i < cmd->ndirs; i++) {
+		int err = find_input(cmd, cmd->dirs[i]);
+
+		if (!err)
+			continue;
+		if (err == -ENOENT && !access(cmd->dirs[i], F_OK))
+			nps_msg("cannot show %s: neither a session of npuscope nor a PROF_*, *_ascend_pt, "
+				"database or "
+				"trace of the vendor's profilers: name one",
+				cmd->dirs[i]);
+		else
+			nps_msg("cannot open %s: %s: name a session, a PROF_* or *_ascend_pt directory, a "
+				"database or a trace",
+				cmd->dirs[i], strerror(-err));
+		cmd->status = EXIT_FAILED;
+	}
+}
+
+int nps_cmd_show(int argc, char **argv)
+{
+	static const struct argp argp = {
+		.options = options,
+		.parser = parse,
+		.args_doc = "DIR...",
+		.doc = "Print where the time of a job went. DIR is a session of `npuscope record`, a PROF_* "
+		       "directory of "
+		       "CANN's profiler, a *_ascend_pt directory of the PyTorch profiler, one of their "
+		       "databases, a "
+		       "trace_view.json or msprof_*.json (also .gz), or a directory that holds several of "
+		       "these: then "
+		       "the ranks are compared, too. No files are written."
+		       "\vExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something was lost or "
+		       "cut.",
+	};
+	struct command cmd = { .top = 10, .only = ~0U };
+	int status;
+
+	argp_err_exit_status = EXIT_USAGE;
+	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
+	find_inputs(&cmd);
+	status = show_all(&cmd);
+	nps_vec__free(&cmd.inputs);
+	return fflush(stdout) ? EXIT_FAILED : status;
+}

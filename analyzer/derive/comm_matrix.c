@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Communication matrix (outputs 5.2): collectives of one type and group are a family; for each link of a family the best, the
+ * middle and the worst collectives are told, and the sum. Records are written as collectives end and brought
+ * together by link afterwards, so that only one link's are in memory at a time.
+ */
+#include "derive/comm.h"
+#include "derive/round4.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define KEPT_SLOTS 4096
+#define NAME 256 /* bytes of a type */
+
+struct link { /* of the current collective */
+	uint32_t src, dst;
+	uint32_t transport; /* text */
+	double size, time;
+};
+
+struct record { /* a link of a collective */
+	uint32_t bin, op, transport; /* op, transport: texts */
+	double bandwidth, size, time;
+};
+
+enum rank { TOP1, MIDDLE, BOTTOM1, BOTTOM2, BOTTOM3, RANKS };
+
+struct bin { /* a link of a family */
+	uint32_t src, dst;
+	uint32_t family, next; /* next: of the family */
+	uint32_t best; /* text: transport of the best */
+	uint64_t count, first; /* records; where they begin in `sorted` */
+	uint64_t rank[RANKS]; /* records in `sorted` */
+	double size, time;
+};
+
+struct family {
+	uint32_t name, group; /* texts: type of the collective, hash */
+	uint32_t step, type; /* texts */
+	uint32_t first, last; /* bins */
+};
+
+void nps_matrix__init(struct nps_matrix *x, struct nps_model *m, const struct nps_comm_texts *texts)
+{
+	*x = (struct nps_matrix){ .m = m, .texts = texts };
+	nps_vec__init(&x->records, m->tmpfd, sizeof(struct record));
+	nps_vec__init(&x->sorted, m->tmpfd, sizeof(struct record));
+	nps_vec__init(&x->bins, m->tmpfd, sizeof(struct bin));
+	nps_vec__init(&x->families, m->tmpfd, sizeof(struct family));
+	nps_vec__init(&x->links, m->tmpfd, sizeof(struct link));
+}
+
+void nps_matrix__free(struct nps_matrix *x)
+{
+	nps_vec__free(&x->records);
+	nps_vec__free(&x->sorted);
+	nps_vec__free(&x->bins);
+	nps_vec__free(&x->families);
+	nps_vec__free(&x->links);
+	nps_map__free(&x->bin_of);
+	nps_map__free(&x->family_of);
+	nps_map__free(&x->link_of);
+}
+
+static uint32_t transport_text(const struct nps_comm_texts *texts, uint32_t link)
+{
+	switch (link) {
+	case 0:
+		return texts->local;
+	case 1:
+	case 5:
+		return texts->transport[NPS_TRANSPORT_HCCS];
+	case 2:
+		return texts->transport[NPS_TRANSPORT_PCIE];
+	case 3:
+		return texts->roce;
+	case 4:
+		return texts->transport[NPS_TRANSPORT_SIO];
+	case 6:
+		return texts->standard_roce;
+	case 7:
+		return texts->ub;
+	case 8:
+		return texts->uboe;
+	case 255:
+		return texts->reserved;
+	case NPS_NONE:
+		return texts->transport[NPS_TRANSPORT_RDMA];
+	}
+	return texts->invalid;
+}
+
+int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
+{
+	uint32_t dst = t->dst == NPS_NO_ID ? t->src : t->dst;
+	uint64_t key = (uint64_t)t->src << 32 | dst;
+	struct link *link;
+	uint32_t at;
+
+	if (t->src == NPS_NO_ID)
+		return 0;
+	at = nps_map__get(&x->link_of, key);
+	if (at == NPS_NONE) {
+		link = nps_vec__push(&x->links);
+		if (!link || nps_map__put(&x->link_of, key, x->links.len - 1))
+			return -ENOMEM;
+		link->src = t->src;
+		link->dst = dst;
+	} else {
+		link = &NPS_AT(&x->links, struct link, at);
+	}
+	link->transport = transport_text(x->texts, t->link);
+	link->size += t->size;
+	link->time += t->time;
+	return 0;
+}
+
+/*
+ * The type of a collective, from its name: the vendor takes the first of these words that occurs, and of two
+ * at the same place the one listed first, which makes reduceScatter a reduce.
+ */
+static void type_of(const char *name, char type[NAME])
+{
+	static const char *const words[] = { "send",	     "reduce",	 "invalid",   "broadcast",
+					     "allreduce",    "receive",	 "allgather", "reducescatter",
+					     "scatter",	     "alltoall", "alltoallv", "alltoallvc",
+					     "batchsendrecv" };
+	const char *end = strstr(name, "__");
+	size_t len = end ? (size_t)(end - name) : strlen(name);
+
+	for (const char *at = name; *at; at++)
+		for (size_t i = 0; i < NPS_ARRAY_SIZE(words); i++)
+			if (words[i][0] == tolower((unsigned char)*at) &&
+			    !strncasecmp(at, words[i], strlen(words[i]))) {
+				snprintf(type, NAME, "%s", words[i]);
+				return;
+			}
+	snprintf(type, NAME, "%.*s", (int)NPS_MIN(len, (size_t)NAME - 1), name);
+}
+
+/* Finds or makes the row of KEY; a different row with the same hash takes the next free value. */
+static int family_row(struct nps_matrix *x, const struct nps_whole_op *op, uint32_t *row)
+{
+	char type[NAME];
+	uint64_t key;
+	struct family *f, new = { .group = op->group, .step = op->step, .type = op->type, .first = NPS_NONE };
+
+	type_of(nps_model__text(x->m, x->m->comm_op.name[op->row]), type);
+	new.name = nps_strings__addz(x->m->strings, type);
+	if (new.name == NPS_NONE)
+		return -ENOMEM;
+	key = nps_hash2((uint64_t) new.name << 32 | new.group, (uint64_t) new.step << 32 | new.type);
+	while ((*row = nps_map__get(&x->family_of, key)) != NPS_NONE) {
+		f = &NPS_AT(&x->families, struct family, *row);
+		if (f->name == new.name && f->group == new.group && f->step == new.step &&
+		    f->type == new.type)
+			return 0;
+		key++;
+	}
+	f = nps_vec__push(&x->families);
+	if (!f)
+		return -ENOMEM;
+	*f = new;
+	*row = x->families.len - 1;
+	return nps_map__put(&x->family_of, key, *row);
+}
+
+static int bin_row(struct nps_matrix *x, uint32_t family, const struct link *link, uint32_t *row)
+{
+	struct family *f = &NPS_AT(&x->families, struct family, family);
+	uint64_t key = nps_hash2((uint64_t)link->src << 32 | link->dst, family);
+	struct bin *bin;
+
+	while ((*row = nps_map__get(&x->bin_of, key)) != NPS_NONE) {
+		bin = &NPS_AT(&x->bins, struct bin, *row);
+		if (bin->src == link->src && bin->dst == link->dst && bin->family == family)
+			return 0;
+		key++;
+	}
+	bin = nps_vec__push(&x->bins);
+	if (!bin)
+		return -ENOMEM;
+	*row = x->bins.len - 1;
+	bin->src = link->src;
+	bin->dst = link->dst;
+	bin->family = family;
+	bin->next = NPS_NONE;
+	if (f->first == NPS_NONE)
+		f->first = *row;
+	else
+		NPS_AT(&x->bins, struct bin, f->last).next = *row;
+	f->last = *row;
+	return nps_map__put(&x->bin_of, key, *row);
+}
+
+int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
+{
+	uint32_t family;
+	int err = x->links.len ? family_row(x, op, &family) : 0;
+
+	for (size_t i = 0; !err && i < x->links.len; i++) {
+		const struct link *link = &NPS_AT(&x->links, struct link, i);
+		struct record *record;
+		uint32_t bin;
+
+		err = bin_row(x, family, link, &bin);
+		if (err)
+			break;
+		NPS_AT(&x->bins, struct bin, bin).count++;
+		record = nps_vec__push(&x->records);
+		if (!record)
+			return -ENOMEM;
+		*record = (struct record){ .bin = bin,
+					   .op = x->m->comm_op.name[op->row],
+					   .transport = link->transport,
+					   .bandwidth = link->time != 0 ? nps_round4(link->size / link->time)
+									: 0,
+					   .size = link->size,
+					   .time = link->time };
+		if (!(x->records.len % NPS_TABLE_HOT))
+			nps_vec__cool(&x->records);
+	}
+	x->links.len = 0;
+	if (x->link_of.size > KEPT_SLOTS)
+		nps_map__free(&x->link_of);
+	else
+		nps_map__clear(&x->link_of);
+	return err;
+}
+
+/* Brings the records of each bin together, keeping their order. */
+static int gather(struct nps_matrix *x)
+{
+	uint64_t at = 0;
+	int err = nps_vec__reserve(&x->sorted, x->records.len);
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < x->bins.len; i++) {
+		struct bin *bin = &NPS_AT(&x->bins, struct bin, i);
+
+		bin->first = at;
+		at += bin->count;
+		bin->count = 0;
+	}
+	for (size_t i = 0; i < x->records.len; i++) {
+		const struct record *record = &NPS_AT(&x->records, struct record, i);
+		struct bin *bin = &NPS_AT(&x->bins, struct bin, record->bin);
+
+		NPS_AT(&x->sorted, struct record, bin->first + bin->count++) = *record;
+		if (!(i % NPS_TABLE_HOT)) {
+			nps_vec__cool(&x->records);
+			nps_vec__cool(&x->sorted);
+		}
+	}
+	x->sorted.len = x->records.len;
+	nps_vec__free(&x->records);
+	return 0;
+}
+
+/* A key that ascends as a bandwidth, which is not negative, descends. */
+static uint64_t descending(double bandwidth)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &bandwidth, sizeof(bits));
+	return ~bits;
+}
+
+static int rank(struct nps_matrix *x, struct bin *bin, struct nps_vec *keys)
+{
+	const struct record *records = (const struct record *)x->sorted.data + bin->first;
+	uint64_t n = bin->count;
+	struct nps_key *key;
+	int err = n >= NPS_NONE ? -EOVERFLOW : nps_vec__reserve(keys, 2 * n);
+
+	if (err)
+		return err;
+	key = keys->data;
+	for (uint64_t i = 0; i < n; i++)
+		key[i] = (struct nps_key){ .key = descending(records[i].bandwidth), .row = i };
+	nps_sort_keys(key, key + n, n);
+	/* The sum of doubles depends on their order: the vendor adds them up sorted. */
+	for (uint64_t i = 0; i < n; i++) {
+		bin->size += records[key[i].row].size;
+		bin->time += records[key[i].row].time;
+	}
+	bin->best = records[key[0].row].transport;
+	bin->rank[TOP1] = bin->first + key[0].row;
+	bin->rank[MIDDLE] = bin->first + key[n / 2].row;
+	bin->rank[BOTTOM1] = bin->first + key[n - 1].row;
+	bin->rank[BOTTOM2] = bin->first + key[n > 1 ? n - 2 : 0].row;
+	bin->rank[BOTTOM3] = bin->first + key[n > 2 ? n - 3 : 0].row;
+	return 0;
+}
+
+static int add_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
+		   size_t *row)
+{
+	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
+	uint32_t src = nps_strings__addf(x->m->strings, "%u", bin->src);
+	uint32_t dst = nps_strings__addf(x->m->strings, "%u", bin->dst);
+	int err = src == NPS_NONE || dst == NPS_NONE ? -ENOMEM : nps_table__add(&to->t, row);
+
+	if (err)
+		return err;
+	to->op[*row] = name;
+	to->group[*row] = f->group;
+	to->src[*row] = src;
+	to->dst[*row] = dst;
+	to->step[*row] = f->step;
+	to->type[*row] = f->type;
+	return 0;
+}
+
+static int ranked_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
+		      enum rank which)
+{
+	const struct record *record = &NPS_AT(&x->sorted, struct record, bin->rank[which]);
+	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
+	size_t row;
+	int err = add_row(x, f, bin, name, &row);
+
+	if (err)
+		return err;
+	to->transport[row] = record->transport;
+	to->size[row] = record->size;
+	to->time[row] = record->time;
+	to->bandwidth[row] = record->bandwidth;
+	to->name[row] = record->op;
+	return 0;
+}
+
+static int total_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name)
+{
+	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
+	size_t row;
+	int err = add_row(x, f, bin, name, &row);
+
+	if (err)
+		return err;
+	to->transport[row] = bin->best;
+	to->size[row] = bin->size;
+	to->time[row] = bin->time;
+	to->bandwidth[row] = bin->time != 0 ? nps_round4(bin->size / bin->time) : 0;
+	to->name[row] = x->texts->none;
+	return 0;
+}
+
+/* The rows of a family in the vendor's order: the sum stands between. */
+static int family_rows(struct nps_matrix *x, const struct family *f)
+{
+	static const struct {
+		const char *suffix;
+		int rank; /* RANKS: the sum */
+		unsigned int least; /* collectives */
+	} kinds[] = { { "top1", TOP1, 1 },   { "middle", MIDDLE, 1 },	{ "bottom1", BOTTOM1, 1 },
+		      { "total", RANKS, 1 }, { "bottom2", BOTTOM2, 2 }, { "bottom3", BOTTOM3, 3 } };
+	int err = 0;
+
+	for (size_t k = 0; !err && k < NPS_ARRAY_SIZE(kinds); k++) {
+		uint32_t name = nps_strings__addf(x->m->strings, "%s-%s", nps_model__text(x->m, f->name),
+						  kinds[k].suffix);
+
+		err = name == NPS_NONE ? -ENOMEM : 0;
+		for (uint32_t i = f->first; !err && i != NPS_NONE;) {
+			const struct bin *bin = &NPS_AT(&x->bins, struct bin, i);
+
+			i = bin->next;
+			if (bin->count < kinds[k].least)
+				continue;
+			err = kinds[k].rank == RANKS ? total_row(x, f, bin, name)
+						     : ranked_row(x, f, bin, name, kinds[k].rank);
+		}
+	}
+	return err;
+}
+
+int nps_matrix__finish(struct nps_matrix *x)
+{
+	struct nps_vec keys;
+	int err = gather(x);
+
+	nps_vec__init(&keys, x->m->tmpfd, sizeof(struct nps_key));
+	for (size_t i = 0; !err && i < x->bins.len; i++) {
+		err = rank(x, &NPS_AT(&x->bins, struct bin, i), &keys);
+		if (!(i % 1024)) {
+			nps_vec__cool(&x->sorted);
+			nps_vec__cool(&keys);
+		}
+	}
+	nps_vec__free(&keys);
+	for (size_t i = 0; !err && i < x->families.len; i++) {
+		err = family_rows(x, &NPS_AT(&x->families, struct family, i));
+		if (!(i % 1024))
+			nps_vec__cool(&x->sorted);
+	}
+	return err;
+}

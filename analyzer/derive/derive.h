@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What follows from the imported tables. Each fills its own tables of the model; what was imported stays as it is. */
+#ifndef NPS_DERIVE_H
+#define NPS_DERIVE_H
+
+#include "model/model.h"
+
+/*
+ * Torch results: sets torch.connection and `link` from torch.correlation, sequence numbers and the tasks' connections,
+ * unless `link` was imported. Enqueues, dequeues and operators each by start. 0 or negative errno.
+ */
+int nps_derive__links(struct nps_model *model);
+
+/* Gives tasks and collectives their step (outputs 6): sets task.step and comm_op.step. */
+int nps_derive__steps(struct nps_model *model);
+
+/* Fills `overlap`, device by device by start, and `step_trace` (outputs 6) unless they were imported. Needs the steps. */
+int nps_derive__overlap(struct nps_model *model);
+
+/*
+ * Fills comm_time, comm_bandwidth and comm_matrix (outputs 5.1, 5.2) unless they were imported, of collectives whose
+ * tasks tell more than that they were there. Needs the steps.
+ */
+int nps_derive__comm(struct nps_model *model);
+
+/* Names the rows of l2_cache, soc_pmu, page_fault and aicpu by the kernels with their stream and task id. */
+int nps_derive__task_names(struct nps_model *model);
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which step a task belongs to. Where it is known when a task was submitted, that decides; what came through the task queue
+ * was asked for when it was put in. Elsewhere a step has a window on the device, from its earliest kernel (found through the
+ * connection to the call that launched it) to its last one or the step's own end, whichever is later, and a task belongs
+ * to the window in which it starts. So do tasks of graphs: they run whenever the graph does.
+ */
+#include "derive/derive.h"
+#include "derive/index.h"
+#include "derive/queue.h"
+
+#include <errno.h>
+#include <stdbool.h>
+
+#define FAR 256 /* collectives lie that far apart that each touches a page of its own */
+#define OUTSIDE (NPS_NONE - 1) /* of a call made in no step */
+
+struct window {
+	uint64_t start, end; /* on the host */
+	uint64_t first, last; /* of its kernels; first UINT64_MAX: none */
+	uint32_t step;
+};
+
+struct steps {
+	struct nps_model *m;
+	struct nps_vec windows; /* struct window by start */
+	struct nps_vec device; /* struct window by first */
+	struct nps_queue queue;
+	struct nps_index put; /* correlation -> enqueue */
+	struct nps_index launched; /* connection -> window, or OUTSIDE */
+	bool submits; /* times of submission are known */
+};
+
+/* COUNT windows by start, or by first; there are few. */
+static int sort_windows(struct nps_vec *windows, bool by_first)
+{
+	size_t n = windows->len;
+	struct nps_vec keys, sorted;
+	int err;
+
+	nps_vec__init(&keys, windows->dirfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, windows->dirfd, sizeof(struct window));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	if (!err && n) {
+		struct nps_key *key = keys.data;
+
+		for (size_t i = 0; i < n; i++) {
+			const struct window *w = &NPS_AT(windows, struct window, i);
+
+			key[i] = (struct nps_key){ .key = by_first ? w->first : w->start, .row = i };
+		}
+		nps_sort_keys(key, key + n, n);
+		for (size_t i = 0; i < n; i++)
+			NPS_AT(&sorted, struct window, i) = NPS_AT(windows, struct window, key[i].row);
+		nps_vec__free(windows);
+		*windows = sorted;
+	} else {
+		nps_vec__free(&sorted);
+	}
+	nps_vec__free(&keys);
+	return err;
+}
+
+static int make_windows(struct steps *s)
+{
+	const struct nps_step_table *step = &s->m->step;
+	int err = nps_vec__resize(&s->windows, step->t.len);
+
+	for (size_t i = 0; !err && i < step->t.len; i++)
+		NPS_AT(&s->windows, struct window, i) = (struct window){
+			.start = step->start[i], .end = step->end[i], .first = UINT64_MAX, .step = i
+		};
+	return err ? err : sort_windows(&s->windows, false);
+}
+
+/* The last window that begins at TIME or before, if it contains TIME. Callers come nearly in order: HINT is where it was. */
+static uint32_t find(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
+{
+	const struct window *w = windows->data;
+	size_t low = 0, high = windows->len;
+
+#define BEGIN(i) (device ? w[i].first : w[i].start)
+	if (*hint < high && BEGIN(*hint) <= time && (*hint + 1 == high || BEGIN(*hint + 1) > time)) {
+		low = *hint + 1;
+	} else {
+		while (low < high) {
+			size_t mid = low + (high - low) / 2;
+
+			if (BEGIN(mid) <= time)
+				low = mid + 1;
+			else
+				high = mid;
+		}
+	}
+#undef BEGIN
+	if (!low)
+		return NPS_NONE;
+	*hint = low - 1;
+	return time < (device ? w[low - 1].last : w[low - 1].end) ? low - 1 : NPS_NONE;
+}
+
+static uint32_t step_at(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
+{
+	uint32_t at = find(windows, device, time, hint);
+
+	return at == NPS_NONE ? NPS_NONE : NPS_AT(windows, struct window, at).step;
+}
+
+/* Lets go of the index from time to time, as a pace does of the tables. */
+static void step(const struct steps *s, struct nps_pace *pace)
+{
+	nps_pace__step(pace);
+	if (pace->steps & (NPS_TABLE_HOT - 1))
+		return;
+	nps_index__cool(&s->launched);
+	nps_index__cool(&s->put);
+}
+
+static int index_enqueues(struct steps *s)
+{
+	const struct nps_torch_table *torch = &s->m->torch;
+	struct nps_pace pace = { s->m, 0 };
+	uint64_t low = UINT64_MAX, high = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < s->queue.dequeues; i++, step(s, &pace)) {
+		if (torch->correlation[i] < 0)
+			continue;
+		low = NPS_MIN(low, (uint64_t)torch->correlation[i]);
+		high = NPS_MAX(high, (uint64_t)torch->correlation[i]);
+	}
+	nps_index__init(&s->put, s->m->tmpfd, low, high, s->queue.dequeues);
+	for (size_t i = 0; !err && i < s->queue.dequeues; i++, step(s, &pace))
+		if (torch->correlation[i] >= 0)
+			err = nps_index__put(&s->put, torch->correlation[i], i);
+	return err;
+}
+
+/* When call ROW was asked for: at its start, or when what its thread had taken out of the queue was put in. */
+static int asked(struct steps *s, size_t row, uint64_t *time)
+{
+	const struct nps_api_table *api = &s->m->api;
+	uint32_t dequeue, enqueue;
+	int err = nps_queue__at(&s->queue, api->gtid[row], api->start[row], &dequeue);
+
+	*time = api->start[row];
+	if (dequeue == NPS_NONE)
+		return err;
+	enqueue = nps_index__get(&s->put, s->m->torch.correlation[dequeue]);
+	if (enqueue != NPS_NONE)
+		*time = s->m->torch.start[enqueue];
+	return err;
+}
+
+/* Which step each call was made in. */
+static int index_calls(struct steps *s)
+{
+	const struct nps_api_table *api = &s->m->api;
+	struct nps_pace pace = { s->m, 0 };
+	uint64_t low = NPS_NO_ID, high = 0;
+	uint32_t hint = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < api->t.len; i++, step(s, &pace)) {
+		if (api->connection[i] == NPS_NO_ID)
+			continue;
+		low = NPS_MIN(low, (uint64_t)api->connection[i]);
+		high = NPS_MAX(high, (uint64_t)api->connection[i]);
+	}
+	nps_index__init(&s->launched, s->m->tmpfd, low, high, api->t.len);
+	for (size_t i = 0; !err && i < api->t.len; i++, step(s, &pace)) {
+		uint64_t time;
+		uint32_t at;
+
+		if (api->connection[i] == NPS_NO_ID)
+			continue;
+		err = asked(s, i, &time);
+		if (err)
+			break;
+		at = find(&s->windows, false, time, &hint);
+		err = nps_index__put(&s->launched, api->connection[i], at == NPS_NONE ? OUTSIDE : at);
+	}
+	return err;
+}
+
+static void widen(struct steps *s, uint32_t at, uint64_t start, uint64_t end)
+{
+	struct window *w;
+
+	if (at == NPS_NONE || at == OUTSIDE)
+		return;
+	w = &NPS_AT(&s->windows, struct window, at);
+	w->first = NPS_MIN(w->first, start);
+	w->last = NPS_MAX(w->last, end);
+}
+
+/* The windows of the kernels; tasks of which it is known when they were submitted get their step. */
+static void see_tasks(struct steps *s)
+{
+	const struct nps_task_table *task = &s->m->task;
+	struct nps_pace pace = { s->m, 0 };
+	uint32_t hint = 0;
+
+	for (size_t i = 0; i < task->t.len; i++, step(s, &pace)) {
+		uint32_t at = NPS_NONE;
+
+		if (task->submit[i] ? s->queue.end : task->model[i] == NPS_NO_ID)
+			at = nps_index__get(&s->launched, task->connection[i]);
+		if (task->submit[i] && at == NPS_NONE)
+			at = find(&s->windows, false, task->submit[i], &hint);
+		task->step[i] = at == NPS_NONE || at == OUTSIDE || !task->submit[i]
+					? NPS_NONE
+					: NPS_AT(&s->windows, struct window, at).step;
+		if (task->class[i] != NPS_CLASS_COMPUTE)
+			continue;
+		s->submits |= task->submit[i] != 0;
+		if (task->source[i] != NPS_TIME_HOST_BOUNDS)
+			widen(s, at, task->start[i], task->end[i]);
+	}
+}
+
+static void see_comms(struct steps *s)
+{
+	const struct nps_comm_op_table *op = &s->m->comm_op;
+
+	for (size_t i = 0; i < op->t.len; i++) {
+		if (!(i % FAR))
+			nps_index__cool(&s->launched);
+		if (op->model[i] == NPS_NO_ID && (!op->tasks[i] || op->measured[i]))
+			widen(s, nps_index__get(&s->launched, op->connection[i]), op->start[i], op->end[i]);
+	}
+}
+
+/* Windows of steps with kernels; if no kernel has a step, nobody knows when the device worked for which. */
+static int device_windows(struct steps *s)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < s->windows.len; i++)
+		any |= NPS_AT(&s->windows, struct window, i).first != UINT64_MAX;
+	for (size_t i = 0; i < s->windows.len; i++) {
+		const struct window *w = &NPS_AT(&s->windows, struct window, i);
+		struct window *to;
+
+		if (any && w->first == UINT64_MAX)
+			continue;
+		to = nps_vec__push(&s->device);
+		if (!to)
+			return -ENOMEM;
+		*to = *w;
+		to->first = any ? w->first : w->start;
+		to->last = NPS_MAX(w->last, w->end);
+	}
+	return sort_windows(&s->device, true);
+}
+
+static void give(struct steps *s)
+{
+	const struct nps_task_table *task = &s->m->task;
+	const struct nps_comm_op_table *op = &s->m->comm_op;
+	struct nps_pace pace = { s->m, 0 };
+	uint32_t hint = 0;
+
+	for (size_t i = 0; i < task->t.len; i++, step(s, &pace))
+		if (!task->submit[i])
+			task->step[i] = step_at(&s->device, true, task->start[i], &hint);
+	for (size_t i = 0; i < op->t.len; i++, step(s, &pace)) {
+		uint32_t at;
+
+		if (!(i % FAR))
+			nps_index__cool(&s->launched);
+		at = s->submits && op->model[i] == NPS_NO_ID ? nps_index__get(&s->launched, op->connection[i])
+							     : NPS_NONE;
+		if (at == OUTSIDE)
+			op->step[i] = NPS_NONE;
+		else if (at == NPS_NONE)
+			op->step[i] = step_at(&s->device, true, op->start[i], &hint);
+		else
+			op->step[i] = NPS_AT(&s->windows, struct window, at).step;
+	}
+}
+
+static void no_steps(struct nps_model *m)
+{
+	struct nps_pace pace = { m, 0 };
+
+	for (size_t i = 0; i < m->task.t.len; i++, nps_pace__step(&pace))
+		m->task.step[i] = NPS_NONE;
+	for (size_t i = 0; i < m->comm_op.t.len; i++, nps_pace__step(&pace))
+		m->comm_op.step[i] = NPS_NONE;
+}
+
+int nps_derive__steps(struct nps_model *m)
+{
+	struct steps s = { .m = m };
+	int err;
+
+	if (!m->step.t.len) {
+		no_steps(m);
+		return 0;
+	}
+	nps_vec__init(&s.windows, m->tmpfd, sizeof(struct window));
+	nps_vec__init(&s.device, m->tmpfd, sizeof(struct window));
+	nps_index__init(&s.put, m->tmpfd, 0, 0, 0);
+	nps_index__init(&s.launched, m->tmpfd, 0, 0, 0);
+	nps_queue__init(&s.queue, m);
+	err = make_windows(&s);
+	if (!err)
+		err = index_enqueues(&s);
+	if (!err)
+		err = index_calls(&s);
+	if (!err) {
+		see_tasks(&s);
+		see_comms(&s);
+		err = device_windows(&s);
+	}
+	if (!err)
+		give(&s);
+	nps_vec__free(&s.windows);
+	nps_vec__free(&s.device);
+	nps_queue__free(&s.queue);
+	nps_index__free(&s.put);
+	nps_index__free(&s.launched);
+	return err;
+}

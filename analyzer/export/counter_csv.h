@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Tables of sampled counters: what those of the device and those of the host have in common. */
+#ifndef NPS_COUNTER_CSV_H
+#define NPS_COUNTER_CSV_H
+
+#include "base/csv_writer.h"
+
+/* Whether tables are named and cut as msprof does it. */
+static inline bool nps_counter__stamped(const struct nps_export *ex)
+{
+	return ex->model->layout == NPS_LAYOUT_MSPROF;
+}
+
+/* Rows there are; without memory there is none. */
+static inline size_t nps_counter__rows(const struct nps_vec *vec)
+{
+	return vec->data ? vec->len : 0;
+}
+
+/* VALUE with up to three decimals, N/A if it is not known. */
+static inline void nps_counter__cell(struct nps_csv *csv, double value)
+{
+	if (isnan(value))
+		nps_csv__lit(csv, "N/A");
+	else
+		nps_csv__short(csv, nps_thousandths(value));
+}
+
+/* host_*, os_runtime_statistic. 0 or negative errno. */
+int nps_counter__host(const struct nps_export *ex, int dirfd);
+
+/* cpu_usage, process_cpu_usage, sys_mem, process_mem; msprof's layout. 0 or negative errno. */
+int nps_counter__system(const struct nps_export *ex, int dirfd);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/csv_pmu.h"
+
+#include <stdio.h>
+
+enum kind { PMU_NUMBER, PMU_TIME, PMU_COUNT }; /* time: ns in the model, us in the table */
+
+#define TOTALS "total_time,total_cycles,"
+
+/* Counters by aic_metrics, in the order of columns. Chips collect some more that have no meaning there. */
+static const struct metric {
+	const char *aic, *aiv;
+	bool cube; /* cube_utilization(%) follows */
+} metrics[] = {
+	{ TOTALS "mac_time,mac_ratio,scalar_time,scalar_ratio,mte1_time,mte1_ratio,mte2_time,mte2_ratio,"
+		 "fixpipe_time,fixpipe_ratio,icache_miss_rate",
+	  TOTALS "vec_time,vec_ratio,scalar_time,scalar_ratio,mte2_time,mte2_ratio,mte3_time,mte3_ratio,"
+		 "icache_miss_rate",
+	  true },
+	{ TOTALS "mac_fp16_ratio,mac_int8_ratio,cube_fops",
+	  TOTALS "vec_fp32_ratio,vec_fp16_ratio,vec_int32_ratio,vec_misc_ratio,vector_fops", false },
+	{ TOTALS "l1_read_bw,l1_write_bw,main_mem_read_bw,main_mem_write_bw,l2_read_bw,l2_write_bw",
+	  TOTALS "ub_read_bw,ub_write_bw,main_mem_read_bw,main_mem_write_bw,l2_read_bw,l2_write_bw", false },
+	{ TOTALS "l0a_read_bw,l0a_write_bw,l0b_read_bw,l0b_write_bw,l0c_read_bw_cube,l0c_write_bw_cube",
+	  TOTALS "l0c_read_bw,l0c_write_bw", false },
+	{ TOTALS "ub_read_bw_scalar,ub_write_bw_scalar",
+	  TOTALS "ub_read_bw_vector,ub_write_bw_vector,ub_read_bw_scalar,ub_write_bw_scalar", false },
+	{ TOTALS, TOTALS "vec_bankgroup_cflt_ratio,vec_bank_cflt_ratio,vec_resc_cflt_ratio", false },
+	{ TOTALS "write_cache_hit,write_cache_miss_allocate,r0_read_cache_hit,r0_read_cache_miss_allocate,"
+		 "r1_read_cache_hit,r1_read_cache_miss_allocate",
+	  TOTALS "write_cache_hit,write_cache_miss_allocate,r0_read_cache_hit,r0_read_cache_miss_allocate,"
+		 "r1_read_cache_hit,r1_read_cache_miss_allocate",
+	  false },
+	{ TOTALS
+	  "read_main_memory_datas,write_main_memory_datas,GM_to_L1_datas,L0C_to_L1_datas,L0C_to_GM_datas,"
+	  "GM_to_UB_datas,UB_to_GM_datas",
+	  TOTALS
+	  "read_main_memory_datas,write_main_memory_datas,GM_to_L1_datas,L0C_to_L1_datas,L0C_to_GM_datas,"
+	  "GM_to_UB_datas,UB_to_GM_datas",
+	  false },
+};
+
+struct names {
+	uint32_t text[NPS_PMU_MAX];
+	size_t len;
+};
+
+/* Names of the table in order of appearance. They repeat kernel by kernel. */
+static void collect(const struct nps_model *m, struct names *names)
+{
+	struct nps_pace pace = { .model = m };
+	size_t next = 0;
+
+	for (size_t i = 0; i < m->pmu.t.len; i++) {
+		uint32_t name = m->pmu.name[i];
+		size_t at = 0;
+
+		if (next < names->len && names->text[next] == name) {
+			at = next;
+		} else {
+			while (at < names->len && names->text[at] != name)
+				at++;
+			if (at == names->len && at < NPS_PMU_MAX && name != NPS_NONE)
+				names->text[names->len++] = name;
+		}
+		next = at + 1 < names->len ? at + 1 : 0;
+		nps_pace__step(&pace);
+	}
+}
+
+static uint32_t find(const struct nps_model *m, const struct names *names, const char *name)
+{
+	for (size_t i = 0; i < names->len; i++)
+		if (!strcmp(nps_model__text(m, names->text[i]), name))
+			return names->text[i];
+	return NPS_NONE;
+}
+
+/* One name of LIST after the other as PREFIX_name; false at the end. */
+static bool next_name(const char **list, const char *prefix, char *name, size_t size)
+{
+	size_t len = strcspn(*list, ",");
+
+	if (!len)
+		return false;
+	snprintf(name, size, "%s_%.*s", prefix, (int)len, *list);
+	*list += len + ((*list)[len] == ',');
+	return true;
+}
+
+static size_t count(const struct nps_model *m, const struct names *names, const char *list,
+		    const char *prefix)
+{
+	char name[64];
+	size_t found = 0;
+
+	while (next_name(&list, prefix, name, sizeof(name)))
+		found += find(m, names, name) != NPS_NONE;
+	return found;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t len = strlen(text), tail = strlen(end);
+
+	return len >= tail && !strcmp(text + len - tail, end);
+}
+
+static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
+{
+	struct nps_pmu_column *c = &p->columns[p->ncolumns];
+	const char *unit = "";
+
+	/* Cells of a column that no kernel has would be N/A throughout; names with other letters are refused. */
+	if (text == NPS_NONE || p->ncolumns == NPS_PMU_MAX || strlen(name) > sizeof(c->header) - 8 ||
+	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
+		return;
+	if (ends_with(name, "_time"))
+		c->kind = PMU_TIME, unit = "(us)";
+	else if (ends_with(name, "_cycles"))
+		c->kind = PMU_COUNT;
+	else if (strstr(name, "bw"))
+		unit = "(GB/s)";
+	else if (strstr(name, "datas"))
+		unit = "(KB)";
+	if (!strcmp(name, "aic_total_time") || !strcmp(name, "total_time"))
+		name = "aicore_time";
+	else if (!strcmp(name, "aiv_total_time"))
+		name = "aiv_time";
+	c->name = text;
+	snprintf(c->header, sizeof(c->header), "%s%s", name, unit);
+	p->ncolumns++;
+}
+
+static void add_list(struct nps_pmu_pivot *p, const struct names *names, const char *list, const char *prefix)
+{
+	char name[64];
+
+	while (next_name(&list, prefix, name, sizeof(name)))
+		add(p, name, find(p->model, names, name));
+}
+
+void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m)
+{
+	const struct metric *best = NULL;
+	struct names names = { .len = 0 };
+	size_t most = 4; /* the totals, which every metric has */
+
+	*p = (struct nps_pmu_pivot){ .model = m, .cycles = NPS_NONE };
+	collect(m, &names);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(metrics); i++) {
+		size_t found =
+			count(m, &names, metrics[i].aic, "aic") + count(m, &names, metrics[i].aiv, "aiv");
+
+		if (found > most) {
+			most = found;
+			best = &metrics[i];
+		}
+	}
+	if (best) {
+		add_list(p, &names, best->aic, "aic");
+		add_list(p, &names, best->aiv, "aiv");
+		p->cycles = best->cube ? find(m, &names, "aic_total_cycles") : NPS_NONE;
+	} else { /* a chip without separate vector cores, or a metric that is new */
+		for (size_t i = 0; i < names.len; i++)
+			add(p, nps_model__text(m, names.text[i]), names.text[i]);
+	}
+	for (size_t i = 0; i < NPS_PMU_MAX; i++)
+		p->seen[i] = NPS_NONE - 1; /* no name at all */
+}
+
+void nps_pmu__header(const struct nps_pmu_pivot *p, char *header, size_t size)
+{
+	size_t len = strlen(header);
+
+	for (size_t i = 0; i < p->ncolumns && len < size; i++)
+		len += snprintf(header + len, size - len, ",%s", p->columns[i].header);
+	if (p->cycles != NPS_NONE && len < size)
+		snprintf(header + len, size - len, ",cube_utilization(%%)");
+}
+
+/* First row of TASK or later. Kernels without counters are few, so it is near; a new device begins anew. */
+static size_t seek(const struct nps_pmu_pivot *p, uint32_t task)
+{
+	const uint32_t *tasks = p->model->pmu.task;
+	size_t len = p->model->pmu.t.len, low = p->at, step = 1, high;
+
+	if (low && low <= len && tasks[low - 1] >= task)
+		low = 0;
+	for (high = low; high < len && tasks[high] < task; step *= 2) {
+		low = high + 1;
+		high = high + step < len ? high + step : len;
+	}
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (tasks[middle] < task)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The column of counter number I of a kernel, which is called NAME; ncolumns if it has none. */
+static size_t column_of(struct nps_pmu_pivot *p, size_t i, uint32_t name)
+{
+	size_t column = 0;
+
+	if (i < NPS_PMU_MAX && p->seen[i] == name)
+		return p->seen_column[i];
+	while (column < p->ncolumns && p->columns[column].name != name)
+		column++;
+	if (i < NPS_PMU_MAX) {
+		p->seen[i] = name;
+		p->seen_column[i] = column;
+	}
+	return column;
+}
+
+/* Percent of what all cube units could have done in the kernel's time; NaN if the chip is not known. */
+static double cube_utilization(const struct nps_model *m, uint32_t task, double cycles)
+{
+	uint32_t device = m->task.device[task];
+	double us = (double)(m->task.end[task] - m->task.start[task]) / 1000, mhz, cores;
+
+	if (cycles == 0 || us == 0)
+		return 0;
+	for (size_t i = 0; i < m->device.t.len; i++) {
+		if (m->device.id[i] != (int64_t)device)
+			continue;
+		mhz = m->device.aic_mhz[i];
+		cores = m->device.aic_cores[i];
+		return mhz > 0 && cores > 0 ? cycles / (mhz * cores * us) * 100 : NPS_NAN;
+	}
+	return NPS_NAN;
+}
+
+static void put_cube(struct nps_pmu_pivot *p, struct nps_csv *csv, uint32_t task, double cycles)
+{
+	double percent = isnan(cycles) ? NPS_NAN : cube_utilization(p->model, task, cycles);
+
+	if (isnan(percent))
+		nps_csv__lit(csv, "N/A");
+	else if (percent == 0 && csv->ex->generation == NPS_GENERATION_A)
+		nps_csv__lit(csv, "0");
+	else
+		nps_csv__span(csv, nps_thousandths(percent));
+}
+
+static void put_value(struct nps_csv *csv, uint8_t kind, double value)
+{
+	if (isnan(value))
+		nps_csv__lit(csv, "N/A");
+	else if (kind == PMU_COUNT)
+		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
+	else
+		nps_csv__short(csv, nps_thousandths(kind == PMU_TIME ? value / 1000 : value));
+}
+
+void nps_pmu__cells(struct nps_pmu_pivot *p, struct nps_csv *csv, uint32_t task)
+{
+	const struct nps_model *m = p->model;
+	double cycles = NPS_NAN;
+	size_t i = 0;
+
+	if (!p->ncolumns)
+		return;
+	if (task != NPS_NONE) {
+		p->at = seek(p, task);
+		for (size_t c = 0; c < p->ncolumns; c++)
+			p->values[c] = NPS_NAN;
+		for (; p->at < m->pmu.t.len && m->pmu.task[p->at] == task; p->at++, i++) {
+			size_t column = column_of(p, i, m->pmu.name[p->at]);
+
+			if (column < p->ncolumns)
+				p->values[column] = m->pmu.value[p->at];
+		}
+	}
+	for (size_t c = 0; c < p->ncolumns; c++) {
+		if (!i)
+			nps_csv__lit(csv, "N/A");
+		else
+			put_value(csv, p->columns[c].kind, p->values[c]);
+		if (i && p->columns[c].name == p->cycles)
+			cycles = p->values[c];
+	}
+	if (p->cycles != NPS_NONE)
+		put_cube(p, csv, task, cycles);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Writers of result files. Each reads a finished model, writes into DIRFD, a directory that becomes visible when all are
+ * done, and returns 0 or a negative errno. They run in parallel threads: none adds texts to the model or
+ * changes it, and each walks tables in their order with a struct nps_pace, so that memory stays bounded.
+ * A file is not written where nothing of its kind happened.
+ */
+#ifndef NPS_EXPORT_H
+#define NPS_EXPORT_H
+
+#include "export/formats.h"
+#include "model/model.h"
+
+struct nps_export {
+	const struct nps_model *model;
+	unsigned int formats; /* NPS_FORMAT_* */
+	enum nps_generation generation; /* names of columns and layers to write */
+	bool gzip; /* trace_view.json.gz in place of trace_view.json */
+	char stamp[16]; /* of msprof's file names: yyyymmddHHMMSS of the capture's start, local time */
+};
+
+/* trace_view.json(.gz) in the torch layout, msprof_{stamp}.json in msprof's. */
+int nps_export__trace(const struct nps_export *ex, int dirfd);
+
+/* kernel_details.csv and the other tables of the torch layout (outputs 3.1, 3.2). */
+int nps_export__torch_csv(const struct nps_export *ex, int dirfd);
+
+/* op_summary_{stamp}.csv and the other tables of msprof's layout (outputs 3.4), in slices of 1,000,000 rows. */
+int nps_export__msprof_csv(const struct nps_export *ex, int dirfd);
+
+/* Tables of sampled counters, either layout: pcie, hccs, nic, roce, ddr, hbm, llc, host_*, ... (outputs 3.4). */
+int nps_export__counter_csv(const struct nps_export *ex, int dirfd);
+
+/* communication.json and communication_matrix.json (outputs 5.1, 5.2). */
+int nps_export__communication(const struct nps_export *ex, int dirfd);
+
+/* The rank's database (or msprof_{stamp}.db); PATH is DIRFD's path, because SQLite wants one. */
+int nps_export__db(const struct nps_export *ex, int dirfd, const char *path);
+
+/* analysis.db (outputs 4.7). */
+int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *path);
+
+/* npuscope.pftrace. */
+int nps_export__perfetto(const struct nps_export *ex, int dirfd);
+
+/* npuscope.folded: operator stacks and their time, for flame graphs. */
+int nps_export__folded(const struct nps_export *ex, int dirfd);
+
+/* profiler_info_{rank}.json and profiler_metadata.json. */
+int nps_export__info(const struct nps_export *ex, int dirfd);
+
+#define NPS_HOST_DEVICE 31 /* device field of layers that belong to the host */
+
+/* pid of a layer in the trace: (pid << 10) | (sort_index << 5) | device (outputs 2.2). */
+static inline uint64_t nps_layer_pid(uint32_t pid, unsigned int sort_index, unsigned int device)
+{
+	return (uint64_t)pid << 10 | sort_index << 5 | device;
+}
+
+#endif

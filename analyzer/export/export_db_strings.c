@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* STRING_IDS. */
+#include "export/export_db.h"
+
+#include <errno.h>
+#include <string.h>
+
+static const uint32_t bases[NPS_DB_RANGES] = { 0, 1U << 28, 2U << 28 };
+
+/* The id of an imported text, NPS_NONE if it is not one. */
+static uint32_t imported(const struct nps_model *model, uint32_t text)
+{
+	return text < model->db_ids.len ? NPS_AT(&model->db_ids, uint32_t, text) : NPS_NONE;
+}
+
+void nps_db_ids__init(struct nps_db_ids *ids, const struct nps_model *model)
+{
+	*ids = (struct nps_db_ids){ .model = model };
+	memcpy(ids->first, bases, sizeof(bases));
+	for (int r = 0; r < NPS_DB_RANGES; r++) {
+		nps_vec__init(&ids->given[r], model->tmpfd, sizeof(uint32_t));
+		nps_vec__init(&ids->order[r], model->tmpfd, sizeof(uint32_t));
+	}
+	/* New ones follow those of the import. */
+	for (size_t text = 0; text < model->db_ids.len; text++) {
+		uint32_t id = imported(model, text), r = id >> 28;
+
+		if (r < NPS_DB_RANGES)
+			ids->first[r] = NPS_MAX(ids->first[r], id + 1);
+	}
+}
+
+void nps_db_ids__free(struct nps_db_ids *ids)
+{
+	for (int r = 0; r < NPS_DB_RANGES; r++) {
+		nps_vec__free(&ids->given[r]);
+		nps_vec__free(&ids->order[r]);
+	}
+}
+
+uint32_t nps_db_ids__find(const struct nps_db_ids *ids, enum nps_db_range range, uint32_t text)
+{
+	const struct nps_vec *given = &ids->given[range];
+	uint32_t id = imported(ids->model, text);
+
+	if (id != NPS_NONE)
+		return id;
+	return text < given->len ? NPS_AT(given, uint32_t, text) - 1 : NPS_NONE;
+}
+
+uint32_t nps_db_ids__get(struct nps_db_ids *ids, enum nps_db_range range, uint32_t text)
+{
+	struct nps_vec *given = &ids->given[range], *order = &ids->order[range];
+	uint32_t id = nps_db_ids__find(ids, range, text), *next;
+
+	if (id != NPS_NONE || ids->err)
+		return id;
+	if (text >= given->len)
+		ids->err = nps_vec__resize(given, NPS_MAX((size_t)text + 1, ids->model->strings->at.len));
+	next = ids->err ? NULL : nps_vec__push(order);
+	if (!next) {
+		ids->err = ids->err ? ids->err : -ENOMEM;
+		return NPS_NONE;
+	}
+	*next = text;
+	id = ids->first[range] + order->len - 1;
+	NPS_AT(given, uint32_t, text) = id + 1;
+	return id;
+}
+
+struct rows {
+	struct nps_db_ids *ids;
+	struct nps_db_writer *db;
+	sqlite3_stmt *insert;
+};
+
+static void write_text(struct rows *rows, uint32_t id, const char *text)
+{
+	sqlite3_bind_int64(rows->insert, 1, id);
+	sqlite3_bind_text(rows->insert, 2, text, -1, SQLITE_STATIC);
+	nps_db_writer__step(rows->db, rows->insert);
+}
+
+static void write_imported(struct rows *rows)
+{
+	const struct nps_model *model = rows->ids->model;
+
+	for (size_t text = 0; !rows->db->err && text < model->db_ids.len; text++)
+		if (imported(model, text) != NPS_NONE)
+			write_text(rows, imported(model, text), nps_model__text(model, text));
+}
+
+static void write_range(struct rows *rows, int range)
+{
+	const struct nps_vec *order = &rows->ids->order[range];
+
+	for (size_t i = 0; !rows->db->err && i < order->len; i++) {
+		const char *text = nps_model__text(rows->ids->model, NPS_AT(order, uint32_t, i));
+
+		write_text(rows, rows->ids->first[range] + i,
+			   *text ? text : " "); /* readers drop empty ones */
+	}
+}
+
+void nps_db_ids__write(struct nps_db_ids *ids, struct nps_db_writer *db)
+{
+	struct rows rows = { ids, db, NULL };
+
+	nps_db_writer__exec(db, "CREATE TABLE STRING_IDS (id INTEGER PRIMARY KEY,value TEXT)");
+	rows.insert = nps_db_writer__prepare(db, "INSERT INTO STRING_IDS VALUES(?,?)");
+	write_imported(&rows);
+	for (int r = 0; r < NPS_DB_RANGES; r++)
+		write_range(&rows, r);
+	sqlite3_finalize(rows.insert);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks for flame graphs, a line each: frames from the outermost, joined by `;`, a blank, us.
+ * npuscope.folded: time that host threads spent in Python functions, operators and CANN calls, less what they called.
+ * npuscope_device.folded: time of the device tasks that were launched there.
+ */
+#include "export/export.h"
+
+#include "base/json_writer.h"
+#include "base/map.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ROOT 0
+#define DEPTH 512 /* frames of one stack; deeper ones count for the last */
+
+struct node { /* a stack: a frame on top of another stack */
+	uint32_t parent, text;
+	int64_t host_ns; /* self time */
+	uint64_t device_ns;
+};
+
+struct frame {
+	uint64_t end;
+	uint32_t node;
+};
+
+struct thread {
+	uint32_t depth, room;
+	struct frame *stack;
+};
+
+struct folder {
+	const struct nps_model *m;
+	struct nps_vec nodes; /* struct node; 0 is no frame */
+	struct nps_map child_of; /* (parent, text) -> node */
+	struct nps_map thread_of; /* gtid -> row of threads */
+	struct nps_vec threads; /* struct thread */
+	struct nps_vec launched; /* uint32_t: connection -> node, 0 none */
+	int err;
+};
+
+static struct node *node_at(const struct folder *f, uint32_t i)
+{
+	return &NPS_AT(&f->nodes, struct node, i);
+}
+
+static uint32_t child(struct folder *f, uint32_t parent, uint32_t text)
+{
+	uint64_t key = (uint64_t)parent << 32 | text;
+	uint32_t i = nps_map__get(&f->child_of, key);
+	struct node *node;
+
+	if (i != NPS_NONE)
+		return i;
+	node = nps_vec__push(&f->nodes);
+	if (!node || nps_map__put(&f->child_of, key, f->nodes.len - 1)) {
+		f->err = -ENOMEM;
+		return ROOT;
+	}
+	i = f->nodes.len - 1;
+	node->parent = parent;
+	node->text = text;
+	return i;
+}
+
+static struct thread *thread_of(struct folder *f, uint64_t gtid)
+{
+	uint32_t row = nps_map__get(&f->thread_of, gtid);
+	struct thread *t;
+
+	if (row != NPS_NONE)
+		return &NPS_AT(&f->threads, struct thread, row);
+	t = nps_vec__push(&f->threads);
+	if (!t || nps_map__put(&f->thread_of, gtid, f->threads.len - 1)) {
+		f->err = -ENOMEM;
+		return NULL;
+	}
+	return t;
+}
+
+static void enter(struct folder *f, struct thread *t, uint64_t end, uint32_t node)
+{
+	if (t->depth == DEPTH)
+		return;
+	/* An input can have more threads than rows are nested in any of them. */
+	if (t->depth == t->room) {
+		uint32_t room = t->room ? 2 * t->room : 4;
+		struct frame *stack = realloc(t->stack, room * sizeof(*stack));
+
+		if (!stack) {
+			f->err = -ENOMEM;
+			return;
+		}
+		t->stack = stack;
+		t->room = room;
+	}
+	t->stack[t->depth++] = (struct frame){ end, node };
+}
+
+/* A call of TEXT on thread GTID; calls come in order of start. Returns its stack. */
+static uint32_t call(struct folder *f, uint64_t gtid, uint32_t text, uint64_t start, uint64_t end)
+{
+	struct thread *t = thread_of(f, gtid);
+	int64_t ns = end > start ? end - start : 0;
+	uint32_t parent, node;
+
+	if (!t)
+		return ROOT;
+	while (t->depth && t->stack[t->depth - 1].end <= start)
+		t->depth--;
+	parent = t->depth ? t->stack[t->depth - 1].node : ROOT;
+	node = child(f, parent, text);
+	node_at(f, node)->host_ns += ns;
+	if (parent)
+		node_at(f, parent)->host_ns -= ns;
+	enter(f, t, end, node);
+	return node;
+}
+
+struct cursor {
+	size_t at, end;
+	bool api;
+};
+
+static uint64_t start_of(const struct nps_model *m, const struct cursor *c)
+{
+	if (c->at == c->end)
+		return UINT64_MAX;
+	return c->api ? m->api.start[c->at] : m->torch.start[c->at];
+}
+
+static void note_launch(struct folder *f, uint32_t connection, uint32_t node)
+{
+	if (connection < f->launched.len)
+		NPS_AT(&f->launched, uint32_t, connection) = node;
+}
+
+/* Python frames, operators and CANN calls, each by start, merged; of equal starts the outer layer first. */
+static void walk(struct folder *f)
+{
+	const struct nps_model *m = f->m;
+	struct nps_pace pace = { .model = m };
+	struct nps_rows python = nps_model__torch_rows(m, NPS_API_PYTHON);
+	struct nps_rows ops = nps_model__torch_rows(m, NPS_API_TORCH_OP);
+	struct cursor cursors[] = { { python.begin, python.end, false },
+				    { ops.begin, ops.end, false },
+				    { 0, m->api.t.len, true } };
+
+	while (!f->err) {
+		struct cursor *first = &cursors[0];
+		size_t i;
+
+		for (size_t c = 1; c < NPS_ARRAY_SIZE(cursors); c++)
+			if (start_of(m, &cursors[c]) < start_of(m, first))
+				first = &cursors[c];
+		if (start_of(m, first) == UINT64_MAX)
+			return;
+		i = first->at++;
+		if (first->api)
+			note_launch(f, m->api.connection[i],
+				    call(f, m->api.gtid[i], m->api.name[i], m->api.start[i], m->api.end[i]));
+		else
+			call(f, m->torch.gtid[i], m->torch.name[i], m->torch.start[i], m->torch.end[i]);
+		nps_pace__step(&pace);
+	}
+}
+
+static void add_device_time(struct folder *f)
+{
+	const struct nps_model *m = f->m;
+	struct nps_pace pace = { .model = m };
+
+	for (size_t i = 0; i < m->task.t.len; i++) {
+		uint32_t connection = m->task.connection[i];
+
+		/* The time of a parent is that of its parts, which are rows too. */
+		if (connection < f->launched.len && m->task.class[i] != NPS_CLASS_PARENT &&
+		    m->task.source[i] != NPS_TIME_HOST_BOUNDS)
+			node_at(f, NPS_AT(&f->launched, uint32_t, connection))->device_ns +=
+				m->task.end[i] - m->task.start[i];
+		nps_pace__step(&pace);
+	}
+}
+
+static void frame_text(struct nps_writer *w, const char *text)
+{
+	for (; *text; text++)
+		nps_writer__bytes(w, *text == ';' ? ":" : (unsigned char)*text < ' ' ? " " : text, 1);
+}
+
+static void line(const struct folder *f, struct nps_writer *w, uint32_t node, uint64_t us)
+{
+	uint32_t path[DEPTH + 1], n = 0;
+
+	for (uint32_t i = node; i != ROOT && n < NPS_ARRAY_SIZE(path); i = node_at(f, i)->parent)
+		path[n++] = i;
+	while (n--) {
+		frame_text(w, nps_model__text(f->m, node_at(f, path[n])->text));
+		nps_writer__lit(w, n ? ";" : " ");
+	}
+	nps_writer__u64(w, us);
+	nps_writer__lit(w, "\n");
+}
+
+static int write_file(const struct folder *f, int dirfd, const char *name, bool device)
+{
+	struct nps_writer w;
+	bool any = false;
+	int err;
+
+	for (size_t i = 1; !any && i < f->nodes.len; i++)
+		any = device ? node_at(f, i)->device_ns >= 1000 : node_at(f, i)->host_ns >= 1000;
+	if (!any)
+		return 0;
+	err = nps_writer__open(&w, dirfd, name);
+	if (err)
+		return err;
+	for (size_t i = 1; i < f->nodes.len; i++) {
+		const struct node *node = node_at(f, i);
+		uint64_t ns = device ? node->device_ns : (uint64_t)NPS_MAX(node->host_ns, 0L);
+
+		if (ns >= 1000)
+			line(f, &w, i, ns / 1000);
+	}
+	return nps_writer__close(&w);
+}
+
+static int init(struct folder *f, const struct nps_model *m)
+{
+	struct nps_pace pace = { .model = m };
+	uint32_t most = 0;
+
+	*f = (struct folder){ .m = m };
+	nps_vec__init(&f->nodes, m->tmpfd, sizeof(struct node));
+	nps_vec__init(&f->threads, m->tmpfd, sizeof(struct thread));
+	nps_vec__init(&f->launched, m->tmpfd, sizeof(uint32_t));
+	for (size_t i = 0; i < m->api.t.len; i++) {
+		if (m->api.connection[i] != NPS_NO_ID)
+			most = NPS_MAX(most, m->api.connection[i]);
+		nps_pace__step(&pace);
+	}
+	/* Connections are numbers of calls; an input whose numbers are wild gets no device stacks. */
+	if (most <= 16 * m->api.t.len + 65536)
+		f->err = nps_vec__resize(&f->launched, (size_t)most + 1);
+	if (!f->err && !nps_vec__push(&f->nodes))
+		f->err = -ENOMEM;
+	return f->err;
+}
+
+int nps_export__folded(const struct nps_export *ex, int dirfd)
+{
+	struct folder f;
+	int err = init(&f, ex->model);
+
+	if (!err) {
+		walk(&f);
+		err = f.err;
+	}
+	if (!err) {
+		add_device_time(&f);
+		err = write_file(&f, dirfd, "npuscope.folded", false);
+	}
+	if (!err)
+		err = write_file(&f, dirfd, "npuscope_device.folded", true);
+	for (size_t i = 0; i < f.threads.len; i++)
+		free(NPS_AT(&f.threads, struct thread, i).stack);
+	nps_vec__free(&f.nodes);
+	nps_vec__free(&f.threads);
+	nps_vec__free(&f.launched);
+	nps_map__free(&f.child_of);
+	nps_map__free(&f.thread_of);
+	return err;
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Process Scheduling and CPU Scheduling as the viewer reads them (insight 2.6). Runs come by start; their events wait in a
+ * heap for their time. How a thread waits is known from its next run, so that the heap holds a few events of each thread.
+ */
+#include "export/trace_event.h"
+
+#include <errno.h>
+
+/* What an event shows of its run, in the order of events of one time. */
+enum what { SLEEPING, RUNNABLE, SLEEPING_ALL, RUNNABLE_ALL, RUNNING, SWITCH };
+
+static uint64_t process_pid(const struct nps_trace *t)
+{
+	return nps_trace__pid(t, NPS_TRACE_PROCESS_SCHED, 0);
+}
+
+static uint64_t cpu_pid(const struct nps_trace *t)
+{
+	return nps_trace__pid(t, NPS_TRACE_CPU_SCHED, 0);
+}
+
+static const char *comm_of(const struct nps_trace *t, size_t row)
+{
+	uint32_t comm = t->m->run.comm[row];
+
+	comm = comm == NPS_NONE ? t->m->process : comm;
+	return comm == NPS_NONE ? "unknown" : nps_trace__text(t, comm);
+}
+
+/* `"comm:tid"`, which the viewer takes apart at the last colon. */
+static void thread_name(struct nps_trace *t, size_t row)
+{
+	const char *comm = comm_of(t, row);
+
+	nps_writer__lit(&t->w, "\"");
+	nps_writer__json_part(&t->w, comm, strlen(comm));
+	nps_trace__u64(&t->w, ":", t->m->run.tid[row]);
+	nps_writer__lit(&t->w, "\"");
+}
+
+static void cpu_name(struct nps_trace *t, size_t row)
+{
+	nps_trace__u64(&t->w, "\"CPU ", t->m->run.cpu[row]);
+	nps_writer__lit(&t->w, "\"");
+}
+
+static void state(struct nps_trace *t, size_t row, const char *name, uint64_t start, uint64_t end,
+		  bool with_cpu)
+{
+	struct nps_writer *w = &t->w;
+
+	if (end < start)
+		return;
+	nps_writer__item(w);
+	nps_trace__string(w, "{\"name\":", name);
+	nps_trace__u64(w, ",\"pid\":", process_pid(t));
+	nps_writer__lit(w, ",\"tid\":");
+	thread_name(t, row);
+	nps_trace__span(w, start, end);
+	if (with_cpu) {
+		nps_trace__u64(w, ",\"args\":{\"cpu\":", t->m->run.cpu[row]);
+		nps_writer__lit(w, "}");
+	}
+	nps_trace__end(w);
+}
+
+/* The letters of the kernel's own sched_switch, R = preempted. */
+static const char *state_letter(uint32_t bits)
+{
+	static const struct {
+		uint32_t bit;
+		const char *letter;
+	} letters[] = { { 0x1, "S" },  { 0x2, "D" },  { 0x4, "T" },  { 0x8, "t" },
+			{ 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
+
+	for (size_t i = 0; bits && i < NPS_ARRAY_SIZE(letters); i++)
+		if (bits & letters[i].bit)
+			return letters[i].letter;
+	return bits ? "?" : "R";
+}
+
+static void on_cpu(struct nps_trace *t, size_t row)
+{
+	const struct nps_run_table *run = &t->m->run;
+	struct nps_writer *w = &t->w;
+
+	nps_writer__item(w);
+	nps_writer__lit(w, "{\"name\":");
+	thread_name(t, row);
+	nps_trace__u64(w, ",\"pid\":", cpu_pid(t));
+	nps_writer__lit(w, ",\"tid\":");
+	cpu_name(t, row);
+	nps_trace__span(w, run->start[row], run->end[row]);
+	nps_trace__string(w, ",\"args\":{\"end_state\":", state_letter(run->state[row]));
+	nps_trace__u64(w, ",\"prio\":", run->prio[row]);
+	nps_trace__u64(w, ",\"host_pid\":", run->tid[row]);
+	nps_writer__lit(w, "}");
+	nps_trace__end(w);
+}
+
+static void switched(struct nps_trace *t, size_t row)
+{
+	const struct nps_run_table *run = &t->m->run;
+	struct nps_writer *w = &t->w;
+
+	nps_writer__item(w);
+	nps_trace__u64(w, "{\"name\":\"sched_switch\",\"pid\":", cpu_pid(t));
+	nps_writer__lit(w, ",\"tid\":");
+	cpu_name(t, row);
+	nps_trace__span(w, run->end[row], run->end[row]);
+	nps_trace__string(w, ",\"args\":{\"prev_comm\":", comm_of(t, row));
+	nps_trace__u64(w, ",\"prev_pid\":", run->tid[row]);
+	nps_trace__u64(w, ",\"prev_prio\":", run->prio[row]);
+	nps_trace__string(w, ",\"prev_state\":", state_letter(run->state[row]));
+	nps_trace__string(w, ",\"next_comm\":",
+			  run->next_comm[row] != NPS_NONE ? nps_trace__text(t, run->next_comm[row])
+			  : run->next[row]		  ? "unknown"
+							  : "swapper");
+	nps_trace__u64(w, ",\"next_pid\":", run->next[row]);
+	nps_writer__lit(w, ",\"next_prio\":\"N/A\"}"); /* not observed */
+	nps_trace__end(w);
+}
+
+/* --- the heap of events to come --- */
+
+static bool before(const struct nps_trace_pending *a, const struct nps_trace_pending *b)
+{
+	return a->time != b->time ? a->time < b->time
+	       : a->row != b->row ? a->row < b->row
+				  : a->what < b->what;
+}
+
+static int push(struct nps_trace *t, uint64_t time, uint32_t row, enum what what)
+{
+	struct nps_trace_pending event = { time, row, what }, *heap;
+	size_t at = t->pending.len;
+
+	if (!nps_vec__push(&t->pending))
+		return -errno;
+	heap = t->pending.data;
+	for (; at && before(&event, &heap[(at - 1) / 2]); at = (at - 1) / 2)
+		heap[at] = heap[(at - 1) / 2];
+	heap[at] = event;
+	return 0;
+}
+
+static struct nps_trace_pending pop(struct nps_trace *t)
+{
+	struct nps_trace_pending *heap = t->pending.data, first = heap[0], last;
+	size_t at = 0, n = --t->pending.len;
+
+	last = heap[n];
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child + 1 < n && before(&heap[child + 1], &heap[child]))
+			child++;
+		if (child >= n || !before(&heap[child], &last))
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = last;
+	return first;
+}
+
+static void set_next(struct nps_trace *t)
+{
+	t->next[t->scheduled] = t->pending.len ? NPS_AT(&t->pending, struct nps_trace_pending, 0).time
+					       : UINT64_MAX;
+}
+
+/* How the thread waits for the run that is to come; PREEMPTED: it could have gone on. */
+static int push_wait(struct nps_trace *t, uint32_t row, bool preempted)
+{
+	const struct nps_run_table *run = &t->m->run;
+	uint64_t left = run->left[row], woken = run->woken[row], start = run->start[row];
+	int err;
+
+	if (!left || left > start || left < t->m->start)
+		return 0;
+	if (woken < left || woken > start)
+		return push(t, left, row, preempted ? RUNNABLE_ALL : SLEEPING_ALL);
+	err = push(t, left, row, SLEEPING);
+	return err ? err : push(t, woken, row, RUNNABLE);
+}
+
+/* --- events in order of time --- */
+
+static uint64_t lane_key(const struct nps_trace *t, size_t row)
+{
+	return nps_hash2(t->m->run.tid[row], t->m->run.comm[row]);
+}
+
+static void ran(struct nps_trace *t, uint32_t row)
+{
+	const struct nps_run_table *run = &t->m->run;
+
+	/* Switches are counted under no CPU: without this slice the viewer shows none. */
+	if (nps_map__get(&t->counted, lane_key(t, row)) == NPS_NONE) {
+		state(t, row, "Running", run->start[row], run->start[row], false);
+		if (nps_map__put(&t->counted, lane_key(t, row), 1) && !t->w.err)
+			t->w.err = -ENOMEM;
+	}
+	state(t, row, "Running", run->start[row], run->end[row], true);
+	on_cpu(t, row);
+}
+
+static void next_event(struct nps_trace *t, size_t at)
+{
+	const struct nps_run_table *run = &t->m->run;
+	struct nps_trace_pending event = pop(t);
+	uint32_t row = event.row;
+
+	(void)at;
+	switch ((enum what)event.what) {
+	case SLEEPING:
+		state(t, row, "Sleeping", run->left[row], run->woken[row], true);
+		break;
+	case SLEEPING_ALL:
+		state(t, row, "Sleeping", run->left[row], run->start[row], true);
+		break;
+	case RUNNABLE:
+		state(t, row, "Runnable", run->woken[row], run->start[row], true);
+		break;
+	case RUNNABLE_ALL:
+		state(t, row, "Runnable", run->left[row], run->start[row], true);
+		break;
+	case RUNNING:
+		ran(t, row);
+		break;
+	case SWITCH:
+		switched(t, row);
+		break;
+	}
+	set_next(t);
+}
+
+static void next_run(struct nps_trace *t, size_t row)
+{
+	uint32_t following = NPS_AT(&t->following, uint32_t, row);
+	int err = push(t, t->m->run.start[row], row, RUNNING);
+
+	if (!err)
+		err = push(t, t->m->run.end[row], row, SWITCH);
+	if (!err && following)
+		err = push_wait(t, following, !t->m->run.state[row]);
+	if (err && !t->w.err)
+		t->w.err = err;
+	set_next(t);
+}
+
+/* --- lanes --- */
+
+/* Notes the run if it is the first on its lane or its CPU. */
+static int note_lanes(struct nps_trace *t, struct nps_map *seen, uint32_t row)
+{
+	uint64_t thread = lane_key(t, row), cpu = nps_hash2(t->m->run.cpu[row], ~0ULL);
+	uint32_t *lane;
+	int err;
+
+	if (nps_map__get(seen, thread) != NPS_NONE && nps_map__get(seen, cpu) != NPS_NONE)
+		return 0;
+	lane = nps_vec__push(&t->sched_lanes);
+	if (!lane)
+		return -errno;
+	*lane = row;
+	err = nps_map__put(seen, thread, 1);
+	return err ? err : nps_map__put(seen, cpu, 1);
+}
+
+/* Tells the thread's run before that ROW follows. */
+static int note_order(struct nps_trace *t, struct nps_map *last, uint32_t row)
+{
+	uint32_t tid = t->m->run.tid[row], previous = nps_map__get(last, tid);
+	int err = 0;
+
+	if (previous == NPS_NONE)
+		err = push_wait(t, row, false);
+	else
+		NPS_AT(&t->following, uint32_t, previous) = row;
+	return err ? err : nps_map__put(last, tid, row);
+}
+
+int nps_trace__scan_sched(struct nps_trace *t)
+{
+	struct nps_map seen = { 0 }, last = { 0 };
+	int err = nps_vec__resize(&t->following, t->m->run.t.len);
+
+	for (size_t i = 0; !err && i < t->m->run.t.len; i++) {
+		err = note_lanes(t, &seen, i);
+		if (!err)
+			err = note_order(t, &last, i);
+		nps_pace__step(&t->pace);
+	}
+	nps_map__free(&seen);
+	nps_map__free(&last);
+	return err;
+}
+
+static void lane_row(struct nps_trace *t, size_t row, uint64_t pid,
+		     void (*name)(struct nps_trace *t, size_t row))
+{
+	struct nps_writer *w = &t->w;
+
+	nps_writer__item(w);
+	nps_trace__u64(w, "{\"name\":\"thread_name\",\"pid\":", pid);
+	nps_writer__lit(w, ",\"tid\":");
+	name(t, row);
+	nps_writer__lit(w, ",\"args\":{\"name\":");
+	name(t, row);
+	nps_writer__lit(w, "},\"ph\":\"M\"}");
+}
+
+int nps_trace__name_sched(struct nps_trace *t)
+{
+	struct nps_map seen = { 0 };
+	int err = 0;
+
+	if (!t->sched_lanes.len)
+		return 0;
+	nps_trace__name_layer(t, NPS_TRACE_PROCESS_SCHED, 0);
+	nps_trace__name_layer(t, NPS_TRACE_CPU_SCHED, 0);
+	for (size_t i = 0; !err && i < t->sched_lanes.len; i++) {
+		uint32_t row = NPS_AT(&t->sched_lanes, uint32_t, i);
+		uint64_t thread = lane_key(t, row), cpu = nps_hash2(t->m->run.cpu[row], ~0ULL);
+
+		if (nps_map__get(&seen, thread) == NPS_NONE)
+			lane_row(t, row, process_pid(t), thread_name);
+		if (nps_map__get(&seen, cpu) == NPS_NONE)
+			lane_row(t, row, cpu_pid(t), cpu_name);
+		err = nps_map__put(&seen, thread, 1);
+		if (!err)
+			err = nps_map__put(&seen, cpu, 1);
+	}
+	nps_map__free(&seen);
+	return err;
+}
+
+void nps_trace__add_sched(struct nps_trace *t)
+{
+	if (!t->m->run.t.len)
+		return;
+	nps_trace__add(t, &t->m->run.t, t->m->run.start, NULL, next_run);
+	t->scheduled = t->nsources;
+	nps_trace__add(t, &t->m->run.t, NULL, NULL, next_event);
+	set_next(t);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Collectives: by type and group; where sub-tasks were recorded, waiting for peers against transfer. */
+#include "findings/findings.h"
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS 50
+#define SLOW_LINK 3.0 /* times that another link is faster */
+
+struct kind {
+	uint32_t type, group;
+	uint64_t count, total, unmeasured;
+	uint64_t worst_ns;
+	uint32_t worst; /* row of comm_op */
+};
+
+struct collectives {
+	const struct nps_model *m;
+	struct nps_map rows; /* (type, group) -> row of kinds */
+	struct nps_vec kinds; /* struct kind */
+	uint64_t total, unmeasured;
+};
+
+/* Imported collectives come without counts of tasks: somebody measured them. */
+static bool measured(const struct nps_model *m, size_t i)
+{
+	return m->comm_op.measured[i] || !m->comm_op.tasks[i];
+}
+
+static int add(struct collectives *c, size_t i)
+{
+	const struct nps_comm_op_table *t = &c->m->comm_op;
+	uint64_t key = (uint64_t)t->type[i] << 32 | t->group[i], ns = nps_find__ns(t->start[i], t->end[i]);
+	uint32_t row = nps_map__get(&c->rows, key);
+	struct kind *kind;
+
+	if (row == NPS_NONE) {
+		kind = nps_vec__push(&c->kinds);
+		if (!kind || nps_map__put(&c->rows, key, c->kinds.len - 1))
+			return -ENOMEM;
+		kind->type = t->type[i];
+		kind->group = t->group[i];
+		kind->worst = i;
+	} else {
+		kind = &NPS_AT(&c->kinds, struct kind, row);
+	}
+	kind->count++;
+	if (!measured(c->m, i)) {
+		kind->unmeasured++;
+		c->unmeasured++;
+		return 0;
+	}
+	kind->total += ns;
+	c->total += ns;
+	if (ns > kind->worst_ns) {
+		kind->worst_ns = ns;
+		kind->worst = i;
+	}
+	return 0;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct kind *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return (x->worst > y->worst) - (x->worst < y->worst);
+}
+
+static cJSON *place(const struct nps_model *m, uint32_t row)
+{
+	cJSON *where = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(where, "name", nps_model__text(m, m->comm_op.name[row]));
+	cJSON_AddNumberToObject(where, "device", m->comm_op.device[row]);
+	nps_find__time(where, "start_us", m->comm_op.start[row]);
+	nps_find__time(where, "end_us", m->comm_op.end[row]);
+	return where;
+}
+
+static void kind_object(const struct nps_model *m, cJSON *list, const struct kind *kind)
+{
+	cJSON *object = cJSON_CreateObject();
+	uint64_t known = kind->count - kind->unmeasured;
+
+	cJSON_AddItemToArray(list, object);
+	cJSON_AddStringToObject(object, "type", nps_model__text_or_na(m, kind->type));
+	cJSON_AddStringToObject(object, "group", nps_model__text_or_na(m, kind->group));
+	cJSON_AddNumberToObject(object, "count", (double)kind->count);
+	nps_find__number(object, "total_us", kind->total / 1e3);
+	nps_find__number(object, "mean_us", known ? kind->total / 1e3 / known : NPS_NAN);
+	nps_find__number(object, "max_us", known ? kind->worst_ns / 1e3 : NPS_NAN);
+	if (known)
+		cJSON_AddItemToObject(object, "slowest", place(m, kind->worst));
+}
+
+/* Sums of the statistics of the single collectives, ms; those of steps and totals are not in the table. */
+static int waits(struct nps_find *find, cJSON *section)
+{
+	const struct nps_comm_time_table *t = &find->model->comm_time;
+	double elapse = 0, wait = 0, transit = 0, sync = 0;
+	cJSON *numbers;
+
+	if (!t->t.len) {
+		cJSON_AddStringToObject(section, "wait_and_transfer",
+					"not known: the tasks of the collectives were not recorded with "
+					"their sizes and links");
+		return 0;
+	}
+	for (size_t i = 0; i < t->t.len; i++) {
+		elapse += t->elapse[i];
+		wait += t->wait[i];
+		transit += t->transit[i];
+		sync += t->synchronization[i];
+	}
+	numbers = cJSON_AddObjectToObject(section, "wait_and_transfer");
+	nps_find__number(numbers, "elapse_us", elapse * 1e3);
+	nps_find__number(numbers, "wait_us", wait * 1e3);
+	nps_find__number(numbers, "synchronization_us", sync * 1e3);
+	nps_find__number(numbers, "transit_us", transit * 1e3);
+	if (wait + transit <= 0 || wait < 0.3 * (wait + transit) || find->span_us <= 0)
+		return 0;
+	return nps_find__add(
+		find, "communication_wait", wait * 1e3 / find->span_us, cJSON_Duplicate(numbers, 1), NULL,
+		"the peers arrive late or unevenly: compare the ranks (`npuscope show` over all of them) and "
+		"look at the rank that waits least",
+		"collectives wait for their peers for %.1f %% of wait and transfer (%.1f of %.1f us)",
+		100 * wait / (wait + transit), wait * 1e3, (wait + transit) * 1e3);
+}
+
+/* What went over a link between two ranks, in all operators. */
+struct link {
+	uint32_t transport, src, dst;
+	double size, time; /* MB, ms */
+};
+
+#define LINKS 65536
+
+static int collect_links(const struct nps_model *m, struct nps_vec *links)
+{
+	const struct nps_comm_matrix_table *t = &m->comm_matrix;
+	struct nps_map rows = { 0 };
+	struct nps_pace pace = { .model = m };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->t.len; i++) {
+		uint64_t key = nps_hash2((uint64_t)t->src[i] << 32 | t->dst[i], t->transport[i]);
+		uint32_t row = nps_map__get(&rows, key);
+		struct link *link;
+
+		nps_pace__step(&pace);
+		if (t->src[i] == t->dst[i] || !(t->size[i] > 0) || !(t->time[i] > 0) ||
+		    (row == NPS_NONE && links->len == LINKS))
+			continue;
+		link = row == NPS_NONE ? nps_vec__push(links) : &NPS_AT(links, struct link, row);
+		if (!link || (row == NPS_NONE && nps_map__put(&rows, key, links->len - 1)))
+			err = -ENOMEM;
+		if (err)
+			break;
+		link->transport = t->transport[i];
+		link->src = t->src[i];
+		link->dst = t->dst[i];
+		link->size += t->size[i];
+		link->time += t->time[i];
+	}
+	nps_map__free(&rows);
+	return err;
+}
+
+static double speed(const struct link *link)
+{
+	return link->size / link->time;
+}
+
+static int report_slow_link(struct nps_find *find, const struct link *slow, const struct link *fast)
+{
+	const struct nps_model *m = find->model;
+	cJSON *numbers = cJSON_CreateObject(), *where = cJSON_CreateObject();
+
+	nps_find__number(numbers, "slow_gb_per_s", speed(slow));
+	nps_find__number(numbers, "fast_gb_per_s", speed(fast));
+	nps_find__number(numbers, "slow_mb", slow->size);
+	nps_find__number(numbers, "slow_us", slow->time * 1e3);
+	cJSON_AddStringToObject(where, "slow_link_from", nps_model__text(m, slow->src));
+	cJSON_AddStringToObject(where, "slow_link_to", nps_model__text(m, slow->dst));
+	return nps_find__add(find, "slow_link", find->span_us > 0 ? slow->time * 1e3 / find->span_us : 0,
+			     numbers, where,
+			     "compare packet sizes of the two links in communication_matrix.json; small "
+			     "packets, a busy or a degraded link are the usual reasons",
+			     "%s from rank %s to %s carries %.2f GB/s, while another link reaches %.2f GB/s",
+			     nps_model__text(m, slow->transport), nps_model__text(m, slow->src),
+			     nps_model__text(m, slow->dst), speed(slow), speed(fast));
+}
+
+/*
+ * The link that is furthest below the best one of its transport; links that carry little are not
+ * judged: their packets are small.
+ */
+static int slow_links(struct nps_find *find)
+{
+	const struct link *slow = NULL, *fast = NULL;
+	struct nps_map best = { 0 }; /* transport -> link */
+	struct nps_vec links;
+	int err;
+
+	nps_vec__init(&links, find->model->tmpfd, sizeof(struct link));
+	err = collect_links(find->model, &links);
+	for (size_t i = 0; !err && i < links.len; i++) {
+		const struct link *link = &NPS_AT(&links, struct link, i);
+		uint32_t row = nps_map__get(&best, link->transport);
+
+		if (row == NPS_NONE || speed(link) > speed(&NPS_AT(&links, struct link, row)))
+			err = nps_map__put(&best, link->transport, i);
+	}
+	for (size_t i = 0; !err && i < links.len; i++) {
+		const struct link *link = &NPS_AT(&links, struct link, i);
+		const struct link *top = &NPS_AT(&links, struct link, nps_map__get(&best, link->transport));
+
+		if (speed(top) < SLOW_LINK * speed(link) || link->size < 0.1 * top->size || link->size < 1)
+			continue;
+		if (!slow || speed(top) / speed(link) > speed(fast) / speed(slow)) {
+			slow = link;
+			fast = top;
+		}
+	}
+	if (!err && slow)
+		err = report_slow_link(find, slow, fast);
+	nps_map__free(&best);
+	nps_vec__free(&links);
+	return err;
+}
+
+static int report(struct nps_find *find, struct collectives *c)
+{
+	cJSON *section = cJSON_AddObjectToObject(find->document, "communication"), *list;
+	int err;
+
+	if (c->kinds.len)
+		qsort(c->kinds.data, c->kinds.len, c->kinds.elem, by_total);
+	nps_find__number(section, "total_us", c->total / 1e3);
+	cJSON_AddNumberToObject(section, "collectives", (double)c->m->comm_op.t.len);
+	cJSON_AddNumberToObject(section, "without_measured_tasks", (double)c->unmeasured);
+	list = cJSON_AddArrayToObject(section, "rows");
+	for (size_t i = 0; i < NPS_MIN(c->kinds.len, (size_t)ROWS); i++)
+		kind_object(c->m, list, &NPS_AT(&c->kinds, struct kind, i));
+	err = waits(find, section);
+	return err ? err : slow_links(find);
+}
+
+int nps_find__communication(struct nps_find *find)
+{
+	struct collectives c = { .m = find->model };
+	struct nps_pace pace = { .model = find->model };
+	int err = 0;
+
+	nps_vec__init(&c.kinds, c.m->tmpfd, sizeof(struct kind));
+	for (size_t i = 0; !err && i < c.m->comm_op.t.len; i++) {
+		err = add(&c, i);
+		nps_pace__step(&pace);
+	}
+	if (!err && c.kinds.len)
+		err = report(find, &c);
+	nps_vec__free(&c.kinds);
+	nps_map__free(&c.rows);
+	return err;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The host: system calls that took long, and threads that could have run but had no CPU. */
+#include "findings/findings.h"
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS 20
+
+struct total { /* of a system call, or of a thread's waits for a CPU */
+	uint32_t key;
+	uint64_t count, ns, worst_ns, worst_start;
+	uint32_t worst_tid;
+};
+
+struct totals {
+	struct nps_map rows;
+	struct nps_vec list; /* struct total */
+};
+
+static int add(struct totals *totals, uint32_t key, uint32_t tid, uint64_t start, uint64_t ns)
+{
+	uint32_t row = nps_map__get(&totals->rows, key);
+	struct total *t = row == NPS_NONE ? nps_vec__push(&totals->list)
+					  : &NPS_AT(&totals->list, struct total, row);
+
+	if (!t || (row == NPS_NONE && nps_map__put(&totals->rows, key, totals->list.len - 1)))
+		return -ENOMEM;
+	t->key = key;
+	t->count++;
+	t->ns = nps_add_sat(t->ns, ns);
+	if (ns >= t->worst_ns) {
+		t->worst_ns = ns;
+		t->worst_start = start;
+		t->worst_tid = tid;
+	}
+	return 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct total *x = a, *y = b;
+
+	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : (x->key > y->key) - (x->key < y->key);
+}
+
+static int collect_calls(const struct nps_model *m, struct totals *totals)
+{
+	struct nps_pace pace = { .model = m };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->osrt.t.len; i++) {
+		nps_pace__step(&pace);
+		err = add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
+			  nps_find__ns(m->osrt.start[i], m->osrt.end[i]));
+	}
+	return err;
+}
+
+static int collect_waits(const struct nps_model *m, struct totals *totals)
+{
+	struct nps_pace pace = { .model = m };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->run.t.len; i++) {
+		uint64_t woken = m->run.woken[i];
+
+		nps_pace__step(&pace);
+		if (woken && woken < m->run.start[i])
+			err = add(totals, m->run.tid[i], m->run.tid[i], woken, m->run.start[i] - woken);
+	}
+	return err;
+}
+
+static void rows(const struct nps_model *m, cJSON *list, const struct totals *totals, bool threads)
+{
+	for (size_t i = 0; i < NPS_MIN(totals->list.len, (size_t)ROWS); i++) {
+		const struct total *t = &NPS_AT(&totals->list, struct total, i);
+		cJSON *row = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, row);
+		if (threads)
+			cJSON_AddNumberToObject(row, "thread", t->key);
+		else
+			cJSON_AddStringToObject(row, "call", nps_model__text(m, t->key));
+		cJSON_AddNumberToObject(row, "count", (double)t->count);
+		nps_find__number(row, "total_us", t->ns / 1e3);
+		nps_find__number(row, "max_us", t->worst_ns / 1e3);
+		nps_find__time(row, "longest_at_us", t->worst_start);
+		if (!threads)
+			cJSON_AddNumberToObject(row, "longest_in_thread", t->worst_tid);
+	}
+}
+
+static int starved(struct nps_find *find, const struct total *t)
+{
+	cJSON *numbers, *where;
+
+	if (find->span_us <= 0 || t->ns / 1e3 < 0.05 * find->span_us)
+		return 0;
+	numbers = cJSON_CreateObject();
+	nps_find__number(numbers, "runnable_us", t->ns / 1e3);
+	nps_find__number(numbers, "longest_us", t->worst_ns / 1e3);
+	cJSON_AddNumberToObject(numbers, "times", (double)t->count);
+	where = cJSON_CreateObject();
+	cJSON_AddNumberToObject(where, "thread", t->key);
+	nps_find__time(where, "start_us", t->worst_start);
+	return nps_find__add(
+		find, "cpu_starved", t->ns / 1e3 / find->span_us, numbers, where,
+		"more threads want to run than the process has CPUs: look at affinity, limits and neighbours",
+		"thread %u waited %.1f us for a CPU although it could run, %.1f us at the longest", t->key,
+		t->ns / 1e3, t->worst_ns / 1e3);
+}
+
+static int section(struct nps_find *find, cJSON **object, const char *name, bool threads,
+		   int (*collect)(const struct nps_model *m, struct totals *totals))
+{
+	struct totals totals = { 0 };
+	int err;
+
+	nps_vec__init(&totals.list, find->model->tmpfd, sizeof(struct total));
+	err = collect(find->model, &totals);
+	if (!err && totals.list.len) {
+		qsort(totals.list.data, totals.list.len, totals.list.elem, by_time);
+		if (!*object)
+			*object = cJSON_AddObjectToObject(find->document, "host");
+		rows(find->model, cJSON_AddArrayToObject(*object, name), &totals, threads);
+		if (threads)
+			err = starved(find, &NPS_AT(&totals.list, struct total, 0));
+	}
+	nps_vec__free(&totals.list);
+	nps_map__free(&totals.rows);
+	return err;
+}
+
+int nps_find__host(struct nps_find *find)
+{
+	cJSON *object = NULL;
+	int err = section(find, &object, "system_calls", false, collect_calls);
+
+	return err ? err : section(find, &object, "waits_for_cpu", true, collect_waits);
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Idle devices. A gap in a device's work ends with a task; what of the gap passed before the host had submitted that
+ * task is the host's (the launch queue was empty), the rest is the device's side: waiting for an event or the
+ * launch itself. Work is kernels, copies, collectives and their tasks; event and notify records are none.
+ */
+#include "findings/findings.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEVICES 64
+#define LONGEST 20 /* gaps that are listed */
+#define ENOUGH 0.05 /* share of the time from which a finding is made */
+
+struct gap {
+	uint64_t start, end;
+	uint64_t host; /* ns of it that were the host's */
+	uint32_t device, stream, connection; /* of what ends it; stream NPS_NONE: a collective */
+	uint32_t name;
+	uint32_t api, call, op; /* longest in it: CANN call, system call, torch operator; NPS_NONE none */
+	uint64_t api_ns, call_ns, op_ns; /* of these within the host's part */
+	uint64_t launcher; /* gtid of the thread that launched what ends it, 0 unknown */
+};
+
+struct device {
+	bool used;
+	uint64_t first, busy_until;
+	uint64_t idle, host, queued, unknown; /* ns */
+	uint64_t gaps, kernels, kernel_ns, submissions, first_submit, last_submit;
+};
+
+/* A task or a collective. */
+struct work {
+	uint64_t start, end, submit;
+	uint32_t device, stream, connection, name;
+	bool kernel;
+};
+
+struct idle {
+	const struct nps_model *m;
+	const struct nps_submits *submits;
+	struct device devices[DEVICES];
+	struct gap longest[LONGEST]; /* by start once found */
+	size_t nlongest;
+	uint64_t unmeasured; /* tasks and collectives */
+	bool any;
+};
+
+/* Keeps the gap if it is among the longest of the host's. */
+static void keep(struct idle *idle, const struct gap *gap)
+{
+	size_t least = 0;
+
+	if (!gap->host)
+		return;
+	if (idle->nlongest < LONGEST) {
+		idle->longest[idle->nlongest++] = *gap;
+		return;
+	}
+	for (size_t i = 1; i < LONGEST; i++)
+		if (idle->longest[i].host < idle->longest[least].host)
+			least = i;
+	if (gap->host > idle->longest[least].host)
+		idle->longest[least] = *gap;
+}
+
+static void add_gap(struct idle *idle, struct device *d, const struct work *w)
+{
+	struct gap gap = { .start = d->busy_until,
+			   .end = w->start,
+			   .device = w->device,
+			   .stream = w->stream,
+			   .connection = w->connection,
+			   .name = w->name,
+			   .api = NPS_NONE,
+			   .call = NPS_NONE,
+			   .op = NPS_NONE };
+	uint64_t ns = gap.end - gap.start;
+
+	d->gaps++;
+	d->idle += ns;
+	if (!w->submit) {
+		d->unknown += ns;
+		return;
+	}
+	gap.host = w->submit > gap.start ? NPS_MIN(w->submit, gap.end) - gap.start : 0;
+	d->host += gap.host;
+	d->queued += ns - gap.host;
+	keep(idle, &gap);
+}
+
+static void add_work(struct idle *idle, const struct work *w)
+{
+	struct device *d = &idle->devices[w->device];
+
+	if (!d->used)
+		d->first = d->busy_until = w->start;
+	d->used = true;
+	if (w->start > d->busy_until)
+		add_gap(idle, d, w);
+	d->busy_until = NPS_MAX(d->busy_until, w->end);
+	if (!w->kernel)
+		return;
+	d->kernels++;
+	d->kernel_ns += nps_find__ns(w->start, w->end);
+	if (!w->submit)
+		return;
+	if (!d->submissions++)
+		d->first_submit = d->last_submit = w->submit;
+	d->first_submit = NPS_MIN(d->first_submit, w->submit);
+	d->last_submit = NPS_MAX(d->last_submit, w->submit);
+}
+
+/* Copies without a row of details are copies, too. */
+static bool is_copy(const struct nps_model *m, size_t i)
+{
+	return m->task.class[i] == NPS_CLASS_MEMCPY ||
+	       (m->task.class[i] == NPS_CLASS_OTHER &&
+		!strcmp(nps_model__text(m, m->task.type[i]), "MEMCPY_ASYNC"));
+}
+
+static void add_task(struct idle *idle, size_t i)
+{
+	const struct nps_task_table *t = &idle->m->task;
+	struct work w = { .start = t->start[i],
+			  .end = t->end[i],
+			  .device = t->device[i],
+			  .stream = t->stream[i],
+			  .connection = t->connection[i],
+			  .name = t->name[i],
+			  .kernel = t->class[i] == NPS_CLASS_COMPUTE };
+
+	if (!w.kernel && t->class[i] != NPS_CLASS_COMM && !is_copy(idle->m, i))
+		return;
+	if (w.device >= DEVICES)
+		return;
+	idle->any = true;
+	if (t->source[i] == NPS_TIME_HOST_BOUNDS) {
+		idle->unmeasured++;
+		return;
+	}
+	w.submit = nps_submits__of_task(idle->submits, i);
+	add_work(idle, &w);
+}
+
+static void add_collective(struct idle *idle, size_t i)
+{
+	const struct nps_comm_op_table *t = &idle->m->comm_op;
+	struct work w = { .start = t->start[i],
+			  .end = t->end[i],
+			  .device = t->device[i],
+			  .stream = NPS_NONE,
+			  .connection = t->connection[i],
+			  .name = t->name[i] };
+
+	if (w.device >= DEVICES)
+		return;
+	idle->any = true;
+	if (t->tasks[i] && !t->measured[i]) {
+		idle->unmeasured++;
+		return;
+	}
+	w.submit = nps_submits__of_connection(idle->submits, w.connection, w.start);
+	add_work(idle, &w);
+}
+
+/* Tasks and collectives together by start; of equal ones the task, which knows more about its submission. */
+static void walk(struct idle *idle)
+{
+	const struct nps_model *m = idle->m;
+	struct nps_pace pace = { .model = m };
+	size_t task = 0, op = 0;
+
+	while (task < m->task.t.len || op < m->comm_op.t.len) {
+		nps_pace__step(&pace);
+		nps_submits__step(idle->submits, task + op);
+		if (op == m->comm_op.t.len ||
+		    (task < m->task.t.len && m->task.start[task] <= m->comm_op.start[op]))
+			add_task(idle, task++);
+		else
+			add_collective(idle, op++);
+	}
+}
+
+static void sort_gaps(struct idle *idle)
+{
+	for (size_t i = 1; i < idle->nlongest; i++)
+		for (size_t k = i; k && idle->longest[k].start < idle->longest[k - 1].start; k--) {
+			struct gap swap = idle->longest[k];
+
+			idle->longest[k] = idle->longest[k - 1];
+			idle->longest[k - 1] = swap;
+		}
+}
+
+/*
+ * What [START, END] shares with the host's part of a gap, if it tells more than what shares LONGEST: of those that cover
+ * most of it the one that began last, which is the innermost; else the longest. Otherwise 0.
+ */
+static uint64_t telling_share(const struct gap *gap, uint64_t start, uint64_t end, uint64_t longest)
+{
+	uint64_t from = NPS_MAX(start, gap->start), to = NPS_MIN(end, gap->start + gap->host);
+	uint64_t ns = to > from ? to - from : 0;
+
+	return 2 * ns >= gap->host || (2 * longest < gap->host && ns >= longest) ? ns : 0;
+}
+
+/* Calls the function for each gap that [start, end] touches. */
+static void with_gaps(struct idle *idle, uint64_t start, uint64_t end, size_t row,
+		      void (*fn)(const struct nps_model *m, struct gap *gap, size_t row))
+{
+	const struct gap *last = &idle->longest[idle->nlongest - 1];
+
+	if (end <= idle->longest[0].start || start >= last->end)
+		return;
+	for (size_t g = 0; g < idle->nlongest; g++)
+		if (end > idle->longest[g].start && start < idle->longest[g].end)
+			fn(idle->m, &idle->longest[g], row);
+}
+
+static void see_api(const struct nps_model *m, struct gap *gap, size_t row)
+{
+	uint64_t ns = telling_share(gap, m->api.start[row], m->api.end[row], gap->api_ns);
+
+	if (m->api.connection[row] == gap->connection && gap->connection != NPS_NO_ID)
+		gap->launcher = m->api.gtid[row];
+	if (ns) {
+		gap->api = row;
+		gap->api_ns = ns;
+	}
+}
+
+static void see_op(const struct nps_model *m, struct gap *gap, size_t row)
+{
+	uint64_t ns = telling_share(gap, m->torch.start[row], m->torch.end[row], gap->op_ns);
+
+	if (ns && strncmp(nps_model__text(m, m->torch.name[row]), "ProfilerStep#", 13)) {
+		gap->op = row;
+		gap->op_ns = ns;
+	}
+}
+
+/*
+ * Only of the thread that was busy with the operator or, without one, of the thread that launched: others that sleep
+ * all the time tell nothing.
+ */
+static void see_call(const struct nps_model *m, struct gap *gap, size_t row)
+{
+	uint64_t thread = gap->op != NPS_NONE ? m->torch.gtid[gap->op] : gap->launcher, ns;
+
+	if (m->osrt.gtid[row] != thread)
+		return;
+	ns = telling_share(gap, m->osrt.start[row], m->osrt.end[row], gap->call_ns);
+	if (ns) {
+		gap->call = row;
+		gap->call_ns = ns;
+	}
+}
+
+/* What the host did in the gaps. */
+static void look_into_gaps(struct idle *idle)
+{
+	const struct nps_model *m = idle->m;
+	struct nps_pace pace = { .model = m };
+
+	if (!idle->nlongest)
+		return;
+	for (size_t i = 0; i < m->api.t.len; i++) {
+		nps_pace__step(&pace);
+		with_gaps(idle, m->api.start[i], m->api.end[i], i, see_api);
+	}
+	for (size_t i = 0; i < m->torch.t.len; i++) {
+		nps_pace__step(&pace);
+		if (m->torch.type[i] == NPS_API_TORCH_OP)
+			with_gaps(idle, m->torch.start[i], m->torch.end[i], i, see_op);
+	}
+	for (size_t i = 0; i < m->osrt.t.len; i++) {
+		nps_pace__step(&pace);
+		with_gaps(idle, m->osrt.start[i], m->osrt.end[i], i, see_call);
+	}
+}
+
+static void did(cJSON *object, const char *key, const char *name, uint64_t gtid, uint64_t ns)
+{
+	cJSON *what = cJSON_AddObjectToObject(object, key);
+
+	cJSON_AddStringToObject(what, "name", name);
+	cJSON_AddNumberToObject(what, "thread", (double)(gtid & UINT32_MAX));
+	nps_find__number(what, "within_us", ns / 1e3);
+}
+
+static cJSON *gap_object(const struct idle *idle, const struct gap *gap)
+{
+	const struct nps_model *m = idle->m;
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddNumberToObject(object, "device", gap->device);
+	nps_find__time(object, "start_us", gap->start);
+	nps_find__time(object, "end_us", gap->end);
+	nps_find__number(object, "host_us", gap->host / 1e3);
+	cJSON_AddStringToObject(object, "next_task", nps_model__text(m, gap->name));
+	if (gap->stream != NPS_NONE)
+		cJSON_AddNumberToObject(object, "next_stream", gap->stream);
+	if (gap->launcher)
+		cJSON_AddNumberToObject(object, "launching_thread", (double)(gap->launcher & UINT32_MAX));
+	if (gap->api != NPS_NONE)
+		did(object, "host_call", nps_model__text(m, m->api.name[gap->api]), m->api.gtid[gap->api],
+		    gap->api_ns);
+	if (gap->op != NPS_NONE)
+		did(object, "torch_op", nps_model__text(m, m->torch.name[gap->op]), m->torch.gtid[gap->op],
+		    gap->op_ns);
+	if (gap->call != NPS_NONE)
+		did(object, "system_call", nps_model__text(m, m->osrt.name[gap->call]),
+		    m->osrt.gtid[gap->call], gap->call_ns);
+	return object;
+}
+
+static const struct gap *longest_of(const struct idle *idle, uint32_t device)
+{
+	const struct gap *longest = NULL;
+
+	for (size_t i = 0; i < idle->nlongest; i++)
+		if (idle->longest[i].device == device && (!longest || idle->longest[i].host > longest->host))
+			longest = &idle->longest[i];
+	return longest;
+}
+
+/* ", mostly in NAME": the innermost of what covers most of the gap. */
+static void mostly(const struct nps_model *m, const struct gap *gap, char *out, size_t size)
+{
+	const char *name = NULL;
+
+	if (gap->call != NPS_NONE && 2 * gap->call_ns >= gap->host)
+		name = nps_model__text(m, m->osrt.name[gap->call]);
+	else if (gap->api != NPS_NONE && 2 * gap->api_ns >= gap->host)
+		name = nps_model__text(m, m->api.name[gap->api]);
+	else if (gap->op != NPS_NONE && 2 * gap->op_ns >= gap->host)
+		name = nps_model__text(m, m->torch.name[gap->op]);
+	*out = 0;
+	if (name)
+		snprintf(out, size, ", mostly in %.128s", name);
+}
+
+static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t device)
+{
+	const struct device *d = &idle->devices[device];
+	const struct gap *gap = longest_of(idle, device);
+	double span = (d->busy_until - d->first) / 1e3, host = d->host / 1e3;
+	char in[160];
+	cJSON *numbers;
+
+	if (!gap || span <= 0 || host < ENOUGH * span)
+		return 0;
+	mostly(idle->m, gap, in, sizeof(in));
+	numbers = cJSON_CreateObject();
+	nps_find__number(numbers, "device_span_us", span);
+	nps_find__number(numbers, "idle_us", d->idle / 1e3);
+	nps_find__number(numbers, "host_bound_us", host);
+	cJSON_AddNumberToObject(numbers, "gaps", (double)d->gaps);
+	return nps_find__add(
+		find, "host_bound", host / span, numbers, gap_object(idle, gap),
+		"the device had nothing queued: look at what the host did in the longest gaps; fewer or "
+		"larger operators, graph mode, or less synchronisation keep the queue filled",
+		"NPU %u stood idle for %.1f %% of its time (%.1f us) because the host had not launched the "
+		"next task; the longest such gap took %.1f us%s",
+		device, 100 * host / span, host, gap->host / 1e3, in);
+}
+
+static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t device)
+{
+	const struct device *d = &idle->devices[device];
+	double span = (d->busy_until - d->first) / 1e3, kernel, interval;
+	cJSON *numbers;
+
+	if (d->submissions < 100 || !d->kernels || span <= 0)
+		return 0;
+	kernel = d->kernel_ns / 1e3 / d->kernels;
+	interval = (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1);
+	if (kernel >= interval || d->host / 1e3 < ENOUGH * span)
+		return 0;
+	numbers = cJSON_CreateObject();
+	nps_find__number(numbers, "mean_kernel_us", kernel);
+	nps_find__number(numbers, "mean_launch_interval_us", interval);
+	cJSON_AddNumberToObject(numbers, "kernels", (double)d->kernels);
+	return nps_find__add(
+		find, "launch_bound", d->host / 1e3 / span * (1 - kernel / interval), numbers, NULL,
+		"kernels are shorter than the host needs to launch the next: fuse operators, enlarge the "
+		"batch or capture a graph",
+		"kernels of NPU %u take %.2f us on average, but the host launches one only every %.2f us",
+		device, kernel, interval);
+}
+
+static void device_object(cJSON *list, const struct device *d, uint32_t device)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddItemToArray(list, object);
+	cJSON_AddNumberToObject(object, "device", device);
+	nps_find__number(object, "span_us", (d->busy_until - d->first) / 1e3);
+	nps_find__number(object, "idle_us", d->idle / 1e3);
+	nps_find__number(object, "host_bound_us", d->host / 1e3);
+	nps_find__number(object, "device_side_us", d->queued / 1e3);
+	nps_find__number(object, "unknown_us", d->unknown / 1e3);
+	cJSON_AddNumberToObject(object, "gaps", (double)d->gaps);
+	cJSON_AddNumberToObject(object, "kernels", (double)d->kernels);
+	nps_find__number(object, "mean_kernel_us", d->kernels ? d->kernel_ns / 1e3 / d->kernels : NPS_NAN);
+	nps_find__number(object, "mean_launch_interval_us",
+			 d->submissions > 1 ? (d->last_submit - d->first_submit) / 1e3 / (d->submissions - 1)
+					    : NPS_NAN);
+}
+
+int nps_find__idle(struct nps_find *find)
+{
+	struct idle idle = { .m = find->model, .submits = &find->submits };
+	cJSON *section, *list, *gaps;
+	int err = 0;
+
+	walk(&idle);
+	if (!idle.any)
+		return 0;
+	sort_gaps(&idle);
+	look_into_gaps(&idle);
+	section = cJSON_AddObjectToObject(find->document, "idle");
+	cJSON_AddNumberToObject(section, "tasks_left_out", (double)idle.unmeasured);
+	list = cJSON_AddArrayToObject(section, "devices");
+	for (uint32_t d = 0; !err && d < DEVICES; d++) {
+		if (!idle.devices[d].used)
+			continue;
+		device_object(list, &idle.devices[d], d);
+		err = host_bound(find, &idle, d);
+		if (!err)
+			err = launch_bound(find, &idle, d);
+	}
+	gaps = cJSON_AddArrayToObject(section, "longest_gaps");
+	for (size_t i = 0; i < idle.nlongest; i++)
+		cJSON_AddItemToArray(gaps, gap_object(&idle, &idle.longest[i]));
+	return err;
+}

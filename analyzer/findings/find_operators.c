@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The operators that take most of the device's time, and why: their shapes, their waits in the queue, their worst case. */
+#include "findings/findings.h"
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define TOP 40 /* types that are looked at closely */
+#define SHAPES 64 /* of each */
+#define OFTEN 3 /* times that a shape occurs before its mean tells something */
+#define VARIES 2.0 /* p99 over median from which an operator varies */
+
+struct type_total {
+	uint32_t type, core;
+	uint64_t count, total;
+};
+
+struct shape {
+	uint32_t text;
+	uint64_t count, total;
+};
+
+struct hot {
+	struct type_total sum;
+	struct nps_histogram time, wait; /* ns on the device; from submission to start */
+	uint64_t worst_ns;
+	uint32_t worst; /* row of compute */
+	struct shape shapes[SHAPES];
+	uint32_t nshapes;
+	uint64_t unknown_shapes, other_shapes;
+};
+
+struct operators {
+	const struct nps_model *m;
+	const struct nps_submits *submits;
+	struct nps_map rows; /* (type, core) -> row of totals, then place in top */
+	struct nps_vec totals; /* struct type_total */
+	struct hot *top;
+	size_t ntop;
+	uint64_t all; /* ns */
+	uint64_t unmeasured;
+};
+
+static uint32_t type_of(const struct nps_model *m, size_t i)
+{
+	return nps_model__kernel_type(m, i);
+}
+
+static uint64_t key_of(const struct nps_model *m, size_t i)
+{
+	return (uint64_t)type_of(m, i) << 32 | m->compute.core[i];
+}
+
+static bool measured(const struct nps_model *m, size_t i)
+{
+	return m->task.source[m->compute.task[i]] != NPS_TIME_HOST_BOUNDS;
+}
+
+static uint64_t duration(const struct nps_model *m, size_t i)
+{
+	return nps_find__ns(m->task.start[m->compute.task[i]], m->task.end[m->compute.task[i]]);
+}
+
+static int add_total(struct operators *o, size_t i)
+{
+	uint64_t key = key_of(o->m, i);
+	uint32_t row = nps_map__get(&o->rows, key);
+	struct type_total *t;
+
+	if (row == NPS_NONE) {
+		t = nps_vec__push(&o->totals);
+		if (!t || nps_map__put(&o->rows, key, o->totals.len - 1))
+			return -ENOMEM;
+		t->type = type_of(o->m, i);
+		t->core = o->m->compute.core[i];
+	} else {
+		t = &NPS_AT(&o->totals, struct type_total, row);
+	}
+	t->count++;
+	t->total += duration(o->m, i);
+	o->all += duration(o->m, i);
+	return 0;
+}
+
+static int total_up(struct operators *o)
+{
+	struct nps_pace pace = { .model = o->m };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < o->m->compute.t.len; i++) {
+		nps_pace__step(&pace);
+		if (measured(o->m, i))
+			err = add_total(o, i);
+		else
+			o->unmeasured++;
+	}
+	return err;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct type_total *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return x->type != y->type ? (x->type > y->type) - (x->type < y->type)
+				  : (x->core > y->core) - (x->core < y->core);
+}
+
+/* Sorts the totals; the first become `top`, and the map leads to them. */
+static int choose(struct operators *o)
+{
+	if (o->totals.len)
+		qsort(o->totals.data, o->totals.len, o->totals.elem, by_total);
+	o->ntop = NPS_MIN(o->totals.len, (size_t)TOP);
+	o->top = calloc(o->ntop + 1, sizeof(*o->top));
+	if (!o->top)
+		return -ENOMEM;
+	nps_map__clear(&o->rows);
+	for (size_t i = 0; i < o->ntop; i++) {
+		const struct type_total *t = &NPS_AT(&o->totals, struct type_total, i);
+
+		o->top[i].sum = *t;
+		if (nps_map__put(&o->rows, (uint64_t)t->type << 32 | t->core, i))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void add_shape(struct hot *op, uint32_t text, uint32_t na, uint64_t ns)
+{
+	uint32_t i = 0;
+
+	if (text == NPS_NONE || text == na) {
+		op->unknown_shapes++;
+		return;
+	}
+	while (i < op->nshapes && op->shapes[i].text != text)
+		i++;
+	if (i == SHAPES) {
+		op->other_shapes++;
+		return;
+	}
+	if (i == op->nshapes)
+		op->shapes[op->nshapes++].text = text;
+	op->shapes[i].count++;
+	op->shapes[i].total += ns;
+}
+
+static void look(struct operators *o, size_t i)
+{
+	const struct nps_model *m = o->m;
+	uint32_t place = nps_map__get(&o->rows, key_of(m, i)), task = m->compute.task[i];
+	uint64_t ns = duration(m, i), submit = nps_submits__of_task(o->submits, task);
+	struct hot *op;
+
+	if (place == NPS_NONE)
+		return;
+	op = &o->top[place];
+	nps_histogram__add(&op->time, ns);
+	if (ns > op->worst_ns || op->time.count == 1) {
+		op->worst_ns = ns;
+		op->worst = i;
+	}
+	if (submit && submit <= m->task.start[task])
+		nps_histogram__add(&op->wait, m->task.start[task] - submit);
+	add_shape(op, m->compute.input_shapes[i], m->na, ns);
+}
+
+/* Means of the slowest and the fastest shape that occur often enough to have one. */
+static double shape_spread(const struct hot *op)
+{
+	double least = 0, most = 0;
+
+	for (uint32_t i = 0; i < op->nshapes; i++) {
+		double mean = (double)op->shapes[i].total / op->shapes[i].count;
+
+		if (op->shapes[i].count < OFTEN)
+			continue;
+		most = NPS_MAX(most, mean);
+		least = least <= 0 || mean < least ? mean : least;
+	}
+	return least > 0 ? most / least : 0;
+}
+
+static const char *why(const struct hot *op)
+{
+	double p50 = nps_histogram__quantile(&op->time, 0.5), p99 = nps_histogram__quantile(&op->time, 0.99);
+
+	if (op->time.count < 20 || p50 <= 0 || p99 < VARIES * p50)
+		return "takes about the same time each time";
+	if (op->unknown_shapes)
+		return "varies; its shapes are not known";
+	return shape_spread(op) >= VARIES ? "varies with its shapes"
+					  : "varies although its shapes explain little of it";
+}
+
+static cJSON *place_of(const struct nps_model *m, const struct hot *op)
+{
+	uint32_t task = m->compute.task[op->worst];
+	cJSON *where = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(where, "name", nps_model__text(m, m->compute.name[op->worst]));
+	cJSON_AddNumberToObject(where, "device", m->task.device[task]);
+	cJSON_AddNumberToObject(where, "stream", m->task.stream[task]);
+	nps_find__time(where, "start_us", m->task.start[task]);
+	nps_find__time(where, "end_us", m->task.end[task]);
+	if (m->compute.input_shapes[op->worst] != NPS_NONE)
+		cJSON_AddStringToObject(where, "input_shapes",
+					nps_model__text(m, m->compute.input_shapes[op->worst]));
+	return where;
+}
+
+static cJSON *numbers_of(const struct operators *o, const struct hot *op)
+{
+	cJSON *object = cJSON_CreateObject();
+
+	cJSON_AddNumberToObject(object, "count", (double)op->sum.count);
+	nps_find__number(object, "total_us", op->sum.total / 1e3);
+	nps_find__number(object, "share_of_device_time", o->all ? (double)op->sum.total / o->all : 0);
+	nps_find__number(object, "mean_us", op->sum.total / 1e3 / op->sum.count);
+	nps_find__number(object, "p50_us", nps_histogram__quantile(&op->time, 0.5) / 1e3);
+	nps_find__number(object, "p99_us", nps_histogram__quantile(&op->time, 0.99) / 1e3);
+	nps_find__number(object, "max_us", op->time.most / 1e3);
+	nps_find__number(object, "queue_wait_p50_us",
+			 op->wait.count ? nps_histogram__quantile(&op->wait, 0.5) / 1e3 : NPS_NAN);
+	nps_find__number(object, "queue_wait_max_us", op->wait.count ? op->wait.most / 1e3 : NPS_NAN);
+	cJSON_AddNumberToObject(object, "shapes", op->nshapes);
+	nps_find__number(object, "slowest_shape_over_fastest", op->nshapes > 1 ? shape_spread(op) : NPS_NAN);
+	cJSON_AddStringToObject(object, "why", why(op));
+	return object;
+}
+
+static int report(struct nps_find *find, const struct operators *o)
+{
+	cJSON *section = cJSON_AddObjectToObject(find->document, "operators"), *list;
+	int err = 0;
+
+	cJSON_AddNumberToObject(section, "tasks_left_out", (double)o->unmeasured);
+	cJSON_AddNumberToObject(section, "types", (double)o->totals.len);
+	nps_find__number(section, "total_us", o->all / 1e3);
+	list = cJSON_AddArrayToObject(section, "rows");
+	for (size_t i = 0; !err && i < o->ntop; i++) {
+		const struct hot *op = &o->top[i];
+		const char *type = nps_model__text_or_na(o->m, op->sum.type);
+		double share = o->all ? (double)op->sum.total / o->all : 0;
+		cJSON *row = numbers_of(o, op);
+
+		cJSON_AddItemToArray(list, row);
+		cJSON_AddStringToObject(row, "type", type);
+		cJSON_AddStringToObject(row, "core", nps_model__text_or_na(o->m, op->sum.core));
+		cJSON_AddItemToObject(row, "slowest", place_of(o->m, op));
+		if (i < 5 && share >= 0.1)
+			err = nps_find__add(
+				find, "slow_operator",
+				find->span_us > 0 ? op->sum.total / 1e3 / find->span_us : 0,
+				numbers_of(o, op), place_of(o->m, op),
+				"open the slowest one in the trace; compare its shapes and PMU columns in "
+				"kernel_details with the others",
+				"%s takes %.1f %% of the kernels' time in %llu calls and %s; the slowest "
+				"takes %.1f us",
+				type, 100 * share, (unsigned long long)op->sum.count, why(op),
+				op->worst_ns / 1e3);
+	}
+	return err;
+}
+
+int nps_find__operators(struct nps_find *find)
+{
+	struct operators o = { .m = find->model, .submits = &find->submits };
+	struct nps_pace pace = { .model = find->model };
+	int err;
+
+	nps_vec__init(&o.totals, o.m->tmpfd, sizeof(struct type_total));
+	err = total_up(&o);
+	if (!err)
+		err = choose(&o);
+	for (size_t i = 0; !err && i < o.m->compute.t.len; i++) {
+		nps_pace__step(&pace);
+		nps_submits__step(o.submits, i);
+		if (measured(o.m, i))
+			look(&o, i);
+	}
+	if (!err && (o.totals.len || o.unmeasured))
+		err = report(find, &o);
+	free(o.top);
+	nps_vec__free(&o.totals);
+	nps_map__free(&o.rows);
+	return err;
+}

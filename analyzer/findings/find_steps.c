@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps: what they consist of, how much they vary, and what grew in the slow ones. */
+#include "findings/findings.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define ROWS 1000 /* of the section: the slowest */
+#define SLOW 1.25 /* times the median */
+
+enum part { COMPUTING, ALONE, FREE, PREPARING, PARTS };
+
+static const char *const part_names[] = { "computing", "communication that is not overlapped", "free time",
+					  "preparation" };
+
+struct row {
+	double total, parts[PARTS];
+	uint32_t trace; /* row of step_trace */
+};
+
+struct summary {
+	struct row rows[ROWS]; /* the slowest first */
+	size_t nrows, n; /* n: all steps */
+	double middle, p90, parts[PARTS], sums[PARTS]; /* medians; sums of all */
+	size_t slow; /* steps that are over SLOW times the median */
+	double lost; /* by them */
+};
+
+static int by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int by_total(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->total != y->total ? (x->total < y->total ? 1 : -1)
+				    : (x->trace > y->trace) - (x->trace < y->trace);
+}
+
+static double quantile(const double *sorted, size_t n, double q)
+{
+	return n ? sorted[NPS_MIN((size_t)(q * n), n - 1)] : 0;
+}
+
+static void fill(const struct nps_model *m, struct row *row, size_t i)
+{
+	const struct nps_step_trace_table *t = &m->step_trace;
+
+	row->parts[COMPUTING] = t->computing[i];
+	row->parts[ALONE] = t->not_overlapped[i];
+	row->parts[FREE] = t->free[i];
+	row->parts[PREPARING] = t->preparing[i];
+	row->total = t->computing[i] + t->not_overlapped[i] + t->free[i] + t->preparing[i];
+	row->trace = i;
+}
+
+static void row_object(const struct nps_model *m, cJSON *list, const struct row *row)
+{
+	cJSON *object = cJSON_CreateObject();
+	size_t i = row->trace;
+
+	cJSON_AddItemToArray(list, object);
+	cJSON_AddNumberToObject(object, "device", m->step_trace.device[i]);
+	cJSON_AddStringToObject(object, "step", nps_model__text(m, m->step_trace.step[i]));
+	nps_find__number(object, "total_us", row->total);
+	nps_find__number(object, "computing_us", row->parts[COMPUTING]);
+	nps_find__number(object, "communication_not_overlapped_us", row->parts[ALONE]);
+	nps_find__number(object, "communication_us", m->step_trace.communication[i]);
+	nps_find__number(object, "free_us", row->parts[FREE]);
+	nps_find__number(object, "preparing_us", row->parts[PREPARING]);
+}
+
+/* Median and 90th percentile of the whole and of the parts, exact. */
+static int medians(const struct nps_model *m, struct summary *s)
+{
+	double *values = calloc(s->n + 1, sizeof(*values));
+	struct row row;
+
+	if (!values)
+		return -ENOMEM;
+	for (int part = 0; part <= PARTS; part++) {
+		for (size_t i = 0; i < s->n; i++) {
+			fill(m, &row, i);
+			values[i] = part == PARTS ? row.total : row.parts[part];
+		}
+		qsort(values, s->n, sizeof(*values), by_double);
+		if (part < PARTS) {
+			s->parts[part] = quantile(values, s->n, 0.5);
+			continue;
+		}
+		s->middle = quantile(values, s->n, 0.5);
+		s->p90 = quantile(values, s->n, 0.9);
+	}
+	free(values);
+	return 0;
+}
+
+/* Sums, and the slowest rows: a heap whose root is the fastest of them. */
+static void collect(const struct nps_model *m, struct summary *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct row row;
+		size_t at;
+
+		fill(m, &row, i);
+		for (int part = 0; part < PARTS; part++)
+			s->sums[part] += row.parts[part];
+		if (s->nrows == ROWS && by_total(&row, &s->rows[0]) >= 0)
+			continue;
+		if (s->nrows < ROWS) {
+			at = s->nrows++;
+			for (; at && by_total(&row, &s->rows[(at - 1) / 2]) > 0; at = (at - 1) / 2)
+				s->rows[at] = s->rows[(at - 1) / 2];
+		} else {
+			size_t child;
+
+			for (at = 0; (child = 2 * at + 1) < ROWS; at = child) {
+				if (child + 1 < ROWS && by_total(&s->rows[child + 1], &s->rows[child]) > 0)
+					child++;
+				if (by_total(&row, &s->rows[child]) >= 0)
+					break;
+				s->rows[at] = s->rows[child];
+			}
+		}
+		s->rows[at] = row;
+	}
+	qsort(s->rows, s->nrows, sizeof(*s->rows), by_total);
+}
+
+/* The place of the slowest step; a step without a row in `step` has none. */
+static cJSON *place(const struct nps_model *m, const struct row *row)
+{
+	const char *name = nps_model__text(m, m->step_trace.step[row->trace]);
+	cJSON *where = cJSON_CreateObject();
+
+	cJSON_AddNumberToObject(where, "device", m->step_trace.device[row->trace]);
+	cJSON_AddStringToObject(where, "step", name);
+	for (size_t i = 0; i < m->step.t.len; i++)
+		if (*name && m->step.id[i] == strtoll(name, NULL, 10)) {
+			nps_find__time(where, "start_us", m->step.start[i]);
+			nps_find__time(where, "end_us", m->step.end[i]);
+			break;
+		}
+	return where;
+}
+
+static void count_slow(const struct nps_model *m, struct summary *s)
+{
+	for (size_t i = 0; i < s->n; i++) {
+		struct row row;
+
+		fill(m, &row, i);
+		if (row.total <= SLOW * s->middle)
+			continue;
+		s->slow++;
+		s->lost += row.total - s->middle;
+	}
+}
+
+static int jitter(struct nps_find *find, struct summary *s)
+{
+	const struct row *worst = &s->rows[0];
+	cJSON *numbers;
+	int grew = 0;
+
+	count_slow(find->model, s);
+	if (s->n < 3 || !s->slow || s->middle <= 0)
+		return 0;
+	for (int part = 1; part < PARTS; part++)
+		if (worst->parts[part] - s->parts[part] > worst->parts[grew] - s->parts[grew])
+			grew = part;
+	numbers = cJSON_CreateObject();
+	cJSON_AddNumberToObject(numbers, "steps", (double)s->n);
+	cJSON_AddNumberToObject(numbers, "slow_steps", (double)s->slow);
+	nps_find__number(numbers, "median_us", s->middle);
+	nps_find__number(numbers, "slowest_us", worst->total);
+	nps_find__number(numbers, "lost_us", s->lost);
+	nps_find__number(numbers, "grown_part_us", worst->parts[grew] - s->parts[grew]);
+	cJSON_AddStringToObject(numbers, "grown_part", part_names[grew]);
+	return nps_find__add(
+		find, "step_jitter", find->span_us > 0 ? s->lost / find->span_us : 0, numbers,
+		place(find->model, worst),
+		"compare the slowest step with one of median length in the trace, first in the part that "
+		"grew",
+		"%zu of %zu steps take over %.2f times the median of %.1f us; the slowest takes %.1f us, "
+		"mostly more %s (+%.1f us)",
+		s->slow, s->n, SLOW, s->middle, worst->total, part_names[grew],
+		worst->parts[grew] - s->parts[grew]);
+}
+
+/* What the time of all steps consists of. */
+static int breakdown(struct nps_find *find, cJSON *section, const double *sums)
+{
+	double all = 0;
+	cJSON *numbers;
+
+	for (int part = 0; part < PARTS; part++)
+		all += sums[part];
+	nps_find__number(section, "computing_us", sums[COMPUTING]);
+	nps_find__number(section, "communication_not_overlapped_us", sums[ALONE]);
+	nps_find__number(section, "free_us", sums[FREE]);
+	nps_find__number(section, "preparing_us", sums[PREPARING]);
+	if (all <= 0 || sums[ALONE] < 0.1 * all)
+		return 0;
+	numbers = cJSON_CreateObject();
+	nps_find__number(numbers, "communication_not_overlapped_us", sums[ALONE]);
+	nps_find__number(numbers, "computing_us", sums[COMPUTING]);
+	return nps_find__add(
+		find, "communication_not_overlapped", sums[ALONE] / all, numbers, NULL,
+		"look at which collectives stand alone in the Overlap Analysis lanes; see the section "
+		"`communication` for wait and transfer",
+		"communication that no computing hides takes %.1f %% of the time (%.1f us)",
+		100 * sums[ALONE] / all, sums[ALONE]);
+}
+
+int nps_find__steps(struct nps_find *find)
+{
+	const struct nps_model *m = find->model;
+	struct summary *s = calloc(1, sizeof(*s));
+	cJSON *section, *list;
+	int err;
+
+	if (!s)
+		return -ENOMEM;
+	s->n = m->step_trace.t.len;
+	if (!s->n) {
+		free(s);
+		return 0;
+	}
+	collect(m, s);
+	err = medians(m, s);
+	section = cJSON_AddObjectToObject(find->document, "steps");
+	cJSON_AddNumberToObject(section, "count", (double)m->step.t.len);
+	nps_find__number(section, "median_us", s->middle);
+	nps_find__number(section, "p90_us", s->p90);
+	nps_find__number(section, "slowest_us", s->rows[0].total);
+	if (!err)
+		err = breakdown(find, section, s->sums);
+	list = cJSON_AddArrayToObject(section, "rows");
+	for (size_t i = 0; i < s->nrows; i++)
+		row_object(m, list, &s->rows[i]);
+	if (!err && m->step.t.len)
+		err = jitter(find, s);
+	free(s);
+	return err;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Answers: where the time went and what to look at. A document with a section for each question (`steps`, `idle`,
+ * `operators`, `apis`, `communication`, `memory`, `host`, `torchair`) and a list `findings`, worst first, each with the
+ * numbers and the place in the trace that support it. Times are us (Unix where they are places), shares are fractions.
+ */
+#ifndef NPS_FINDINGS_H
+#define NPS_FINDINGS_H
+
+#include "derive/index.h"
+#include "model/model.h"
+
+struct cJSON;
+
+/*
+ * The document about MODEL, whose derivations are done. The caller frees it with cJSON_Delete(). NULL with
+ * errno: ENOMEM or what a temporary file said.
+ */
+struct cJSON *nps_findings__make(const struct nps_model *model);
+
+/* npuscope_findings.json in DIRFD. 0 or negative errno. */
+int nps_findings__write(const struct cJSON *document, int dirfd);
+
+/* --- for the sections: each adds its object to DOCUMENT and what it found to the list. 0 or negative errno. --- */
+
+/* When tasks were submitted: as recorded, or by the call with the task's connection. */
+struct nps_submits {
+	const struct nps_model *model;
+	struct nps_index calls; /* connection -> row of `api`; empty if all times were recorded */
+	bool indexed;
+};
+
+int nps_submits__init(struct nps_submits *submits, const struct nps_model *model);
+void nps_submits__free(struct nps_submits *submits);
+
+/* Called for each row of a walk: lets go of the index from time to time, as nps_pace__step() does of tables. */
+static inline void nps_submits__step(const struct nps_submits *submits, size_t row)
+{
+	if (submits->indexed && !(row & (NPS_TABLE_HOT - 1)))
+		nps_index__cool(&submits->calls);
+}
+
+/* The time at which what has CONNECTION and began at START was submitted, at the latest; 0 unknown. */
+uint64_t nps_submits__of_connection(const struct nps_submits *submits, uint32_t connection, uint64_t start);
+uint64_t nps_submits__of_task(const struct nps_submits *submits, size_t task);
+
+struct nps_find {
+	const struct nps_model *model;
+	struct nps_submits submits;
+	struct cJSON *document;
+	struct cJSON *list; /* document["findings"] */
+	double span_us; /* of the capture */
+};
+
+int nps_find__steps(struct nps_find *find);
+int nps_find__idle(struct nps_find *find);
+int nps_find__operators(struct nps_find *find);
+int nps_find__apis(struct nps_find *find);
+int nps_find__communication(struct nps_find *find);
+int nps_find__memory(struct nps_find *find);
+int nps_find__host(struct nps_find *find);
+int nps_find__torchair(struct nps_find *find);
+
+/*
+ * A finding: ID names its kind; SHARE of the capture's time is its weight; NUMBERS and WHERE (may be NULL) are taken
+ * over; ADVICE says what to look at. TITLE is a sentence with the numbers. 0 or -ENOMEM.
+ */
+int nps_find__add(struct nps_find *find, const char *id, double share, struct cJSON *numbers,
+		  struct cJSON *where, const char *advice, const char *title, ...)
+	__attribute__((format(printf, 7, 8)));
+
+/* END - START; nothing if a database says that it ended before it began. */
+static inline uint64_t nps_find__ns(uint64_t start, uint64_t end)
+{
+	return end > start ? end - start : 0;
+}
+
+/* A number with at most three decimals; NaN becomes null. */
+void nps_find__number(struct cJSON *object, const char *name, double value);
+
+/* A time of the trace: us with three decimals, all digits. */
+void nps_find__time(struct cJSON *object, const char *name, uint64_t ns);
+
+/* Durations of one kind in fixed memory: quantiles are off by at most 1/32 of their value. */
+#define NPS_HISTOGRAM_BUCKETS (61 * 16)
+
+struct nps_histogram {
+	uint64_t count, total, least, most;
+	uint32_t buckets[NPS_HISTOGRAM_BUCKETS];
+};
+
+void nps_histogram__add(struct nps_histogram *histogram, uint64_t value);
+
+/* The value below which the share Q of all lies, 0 if there are none. */
+uint64_t nps_histogram__quantile(const struct nps_histogram *histogram, double q);
+
+#endif

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "findings/ranks.h"
+
+#include "findings/findings.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORST 20 /* collectives that are listed */
+#define STEPS 1000 /* steps that are listed */
+#define CLOCKS_AGREE 100000 /* ns that ends of collectives may differ without a reason in the clocks */
+#define ENOUGH 5 /* common collectives from which clocks are compared */
+#define UNEVEN 1.1 /* times the median */
+#define WORTH 0.01 /* share of the capture */
+
+enum value { COMPUTING, COMMUNICATION, ALONE, FREE, PREPARING, TOTAL, VALUES };
+
+static const char *const value_names[VALUES] = {
+	"computing_us", "communication_us", "communication_not_overlapped_us",
+	"free_us",	"preparing_us",	    "total_us"
+};
+
+struct op {
+	uint64_t key, start, end; /* key: name, group and how many of that name came before */
+	uint32_t name;
+};
+
+struct step {
+	uint64_t key;
+	uint32_t name;
+	double values[VALUES];
+};
+
+struct rank {
+	uint32_t name, number;
+	bool numbered;
+	uint64_t span;
+	struct nps_vec ops,
+		steps; /* struct op, struct step; by key once compared, but for the first rank's steps */
+	double sums[VALUES];
+	size_t nops, nsteps; /* next rows of a walk */
+	int64_t offset; /* of its clock, ns */
+	uint64_t common, last, late, wait; /* collectives with others; ns */
+};
+
+void nps_ranks__init(struct nps_ranks *r, int tmpfd)
+{
+	r->tmpfd = tmpfd;
+	nps_strings__init(&r->strings, tmpfd);
+	nps_vec__init(&r->list, tmpfd, sizeof(struct rank));
+}
+
+static struct rank *rank_at(const struct nps_ranks *r, size_t i)
+{
+	return &NPS_AT(&r->list, struct rank, i);
+}
+
+void nps_ranks__free(struct nps_ranks *r)
+{
+	for (size_t i = 0; i < r->list.len; i++) {
+		nps_vec__free(&rank_at(r, i)->ops);
+		nps_vec__free(&rank_at(r, i)->steps);
+	}
+	nps_vec__free(&r->list);
+	nps_strings__free(&r->strings);
+}
+
+/* --- what is kept of a rank -------------------------------------------------------------------------------------------- */
+
+static uint64_t hash_text(const char *text)
+{
+	return nps_hash_bytes(text, strlen(text));
+}
+
+/* Lanes of traces are numbered by each rank for itself: they name no group. */
+static uint64_t hash_group(const char *group)
+{
+	unsigned int number;
+	char c;
+
+	return sscanf(group, "Group %u%c", &number, &c) == 1 ? 0 : hash_text(group);
+}
+
+static int add_op(struct nps_ranks *r, struct rank *rank, const struct nps_model *m, size_t i,
+		  struct nps_map *seen)
+{
+	const struct nps_comm_op_table *t = &m->comm_op;
+	const char *name = nps_model__text(m, t->name[i]);
+	uint64_t which = nps_hash2(hash_text(name), hash_group(nps_model__text(m, t->group[i])));
+	uint32_t before = nps_map__get(seen, which);
+	struct op *op;
+
+	before = before == NPS_NONE ? 0 : before;
+	if (nps_map__put(seen, which, before + 1))
+		return -ENOMEM;
+	op = nps_vec__push(&rank->ops);
+	if (!op)
+		return -ENOMEM;
+	op->key = nps_hash2(which, before);
+	op->start = t->start[i];
+	op->end = NPS_MAX(t->start[i], t->end[i]);
+	op->name = nps_strings__addz(&r->strings, name);
+	return op->name == NPS_NONE ? -ENOMEM : 0;
+}
+
+static int add_ops(struct nps_ranks *r, struct rank *rank, const struct nps_model *m)
+{
+	struct nps_pace pace = { .model = m };
+	struct nps_map seen = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
+		nps_pace__step(&pace);
+		if (!m->comm_op.tasks[i] || m->comm_op.measured[i])
+			err = add_op(r, rank, m, i, &seen);
+	}
+	nps_map__free(&seen);
+	return err;
+}
+
+static int add_steps(struct nps_ranks *r, struct rank *rank, const struct nps_model *m)
+{
+	const struct nps_step_trace_table *t = &m->step_trace;
+
+	for (size_t i = 0; i < t->t.len; i++) {
+		const char *name = nps_model__text(m, t->step[i]);
+		struct step *step = nps_vec__push(&rank->steps);
+
+		if (!step)
+			return -ENOMEM;
+		step->key = hash_text(name);
+		step->name = nps_strings__addz(&r->strings, name);
+		if (step->name == NPS_NONE)
+			return -ENOMEM;
+		step->values[COMPUTING] = t->computing[i];
+		step->values[COMMUNICATION] = t->communication[i];
+		step->values[ALONE] = t->not_overlapped[i];
+		step->values[FREE] = t->free[i];
+		step->values[PREPARING] = t->preparing[i];
+		step->values[TOTAL] = t->computing[i] + t->not_overlapped[i] + t->free[i] + t->preparing[i];
+		for (int value = 0; value < VALUES; value++)
+			rank->sums[value] += step->values[value];
+	}
+	return 0;
+}
+
+int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *name)
+{
+	struct rank *rank = nps_vec__push(&r->list);
+	int err;
+
+	if (!rank)
+		return -ENOMEM;
+	nps_vec__init(&rank->ops, r->tmpfd, sizeof(struct op));
+	nps_vec__init(&rank->steps, r->tmpfd, sizeof(struct step));
+	rank->name = nps_strings__addz(&r->strings, name);
+	rank->numbered = m->has_rank;
+	rank->number = m->rank;
+	rank->span = m->end > m->start ? m->end - m->start : 0;
+	err = rank->name == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
+	return err ? err : add_steps(r, rank, m);
+}
+
+/* --- collectives -------------------------------------------------------------------------------------------------------- */
+
+static int by_key(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b; /* key is the first member of both */
+
+	return (x > y) - (x < y);
+}
+
+static int by_i64(const void *a, const void *b)
+{
+	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static const struct op *op_of(const struct rank *rank, uint64_t key)
+{
+	return rank->nops < rank->ops.len && NPS_AT(&rank->ops, struct op, rank->nops).key == key
+		       ? &NPS_AT(&rank->ops, struct op, rank->nops)
+		       : NULL;
+}
+
+/* Steps all ranks on to the next collective that at least two of them have; its key, 0 at the end. */
+static uint64_t next_common(struct nps_ranks *r, uint64_t done)
+{
+	for (;;) {
+		uint64_t key = UINT64_MAX;
+		size_t with = 0;
+
+		for (size_t i = 0; i < r->list.len; i++) {
+			struct rank *rank = rank_at(r, i);
+
+			if (op_of(rank, done))
+				rank->nops++;
+			if (rank->nops < rank->ops.len)
+				key = NPS_MIN(key, NPS_AT(&rank->ops, struct op, rank->nops).key);
+		}
+		if (key == UINT64_MAX)
+			return 0;
+		for (size_t i = 0; i < r->list.len; i++)
+			with += op_of(rank_at(r, i), key) != NULL;
+		if (with > 1)
+			return key;
+		done = key;
+	}
+}
+
+static void rewind_ops(struct nps_ranks *r)
+{
+	for (size_t i = 0; i < r->list.len; i++)
+		rank_at(r, i)->nops = 0;
+}
+
+/*
+ * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much more, always in the
+ * same way, come from clocks of different hosts.
+ */
+static int compare_clocks(struct nps_ranks *r)
+{
+	for (size_t i = 1; i < r->list.len; i++) {
+		const struct rank *first = rank_at(r, 0);
+		struct rank *rank = rank_at(r, i);
+		size_t room = NPS_MIN(first->ops.len, rank->ops.len), n = 0, a = 0, b = 0;
+		int64_t *apart = malloc((room + 1) * sizeof(*apart));
+
+		if (!apart)
+			return -ENOMEM;
+		while (a < first->ops.len && b < rank->ops.len) {
+			const struct op *x = &NPS_AT(&first->ops, struct op, a);
+			const struct op *y = &NPS_AT(&rank->ops, struct op, b);
+
+			if (x->key == y->key)
+				apart[n++] = (int64_t)(y->end - x->end);
+			a += x->key <= y->key;
+			b += y->key <= x->key;
+		}
+		qsort(apart, n, sizeof(*apart), by_i64);
+		if (n >= ENOUGH && (apart[n / 2] > CLOCKS_AGREE || apart[n / 2] < -CLOCKS_AGREE))
+			rank->offset = apart[n / 2];
+		free(apart);
+	}
+	return 0;
+}
+
+/* A collective whose ranks arrive far apart. */
+struct skewed {
+	uint64_t skew, start;
+	uint32_t name, first, last; /* ranks by place */
+};
+
+struct arrivals {
+	uint64_t common, total;
+	struct nps_histogram skews;
+	struct skewed worst[WORST];
+	size_t nworst;
+};
+
+static void keep_worst(struct arrivals *a, const struct skewed *new)
+{
+	size_t at;
+
+	if (a->nworst == WORST && a->worst[WORST - 1].skew >= new->skew)
+		return;
+	at = a->nworst < WORST ? a->nworst++ : WORST - 1;
+	for (; at && a->worst[at - 1].skew < new->skew; at--)
+		a->worst[at] = a->worst[at - 1];
+	a->worst[at] = *new;
+}
+
+static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key)
+{
+	struct skewed s = { .first = NPS_NONE };
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < r->list.len; i++) {
+		const struct op *op = op_of(rank_at(r, i), key);
+		uint64_t start = op ? op->start - rank_at(r, i)->offset : 0;
+
+		if (!op)
+			continue;
+		if (s.first == NPS_NONE || start < first) {
+			first = start;
+			s.first = i;
+			s.start = op->start;
+			s.name = op->name;
+		}
+		if (start >= last) {
+			last = start;
+			s.last = i;
+		}
+	}
+	for (size_t i = 0; i < r->list.len; i++) {
+		const struct op *op = op_of(rank_at(r, i), key);
+		struct rank *rank = rank_at(r, i);
+
+		if (!op)
+			continue;
+		rank->common++;
+		rank->late += op->start - rank->offset - first;
+		rank->wait += last - (op->start - rank->offset);
+	}
+	s.skew = last - first;
+	rank_at(r, s.last)->last += s.skew > 0;
+	nps_histogram__add(&a->skews, s.skew);
+	keep_worst(a, &s);
+}
+
+/* --- as answers ------------------------------------------------------------------------------------------------------------ */
+
+static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
+{
+	const struct rank *rank = rank_at(r, i);
+
+	if (rank->numbered)
+		snprintf(out, size, "rank %u", rank->number);
+	else
+		snprintf(out, size, "%.200s", nps_strings__get(&r->strings, rank->name));
+}
+
+static void add_label(const struct nps_ranks *r, cJSON *object, const char *key, size_t i)
+{
+	char text[256];
+
+	label(r, i, text, sizeof(text));
+	cJSON_AddStringToObject(object, key, text);
+}
+
+static void add_ranks(const struct nps_ranks *r, cJSON *document)
+{
+	cJSON *list = cJSON_AddArrayToObject(document, "rows");
+
+	for (size_t i = 0; i < r->list.len; i++) {
+		const struct rank *rank = rank_at(r, i);
+		cJSON *row = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, row);
+		add_label(r, row, "rank", i);
+		cJSON_AddStringToObject(row, "path", nps_strings__get(&r->strings, rank->name));
+		cJSON_AddNumberToObject(row, "steps", (double)rank->steps.len);
+		for (int value = 0; value < VALUES; value++)
+			nps_find__number(row, value_names[value], rank->sums[value]);
+		cJSON_AddNumberToObject(row, "collectives", (double)rank->ops.len);
+		cJSON_AddNumberToObject(row, "common_collectives", (double)rank->common);
+		cJSON_AddNumberToObject(row, "last_in", (double)rank->last);
+		nps_find__number(row, "late_us", rank->late / 1e3);
+		nps_find__number(row, "wait_us", rank->wait / 1e3);
+		nps_find__number(row, "clock_offset_us", rank->offset / 1e3);
+	}
+}
+
+static void add_arrivals(const struct nps_ranks *r, cJSON *document, const struct arrivals *a)
+{
+	cJSON *object = cJSON_AddObjectToObject(document, "arrivals"), *list;
+	const struct nps_histogram *h = &a->skews;
+
+	cJSON_AddNumberToObject(object, "common_collectives", (double)h->count);
+	nps_find__number(object, "total_skew_us", h->total / 1e3);
+	nps_find__number(object, "mean_skew_us", h->count ? h->total / 1e3 / h->count : NPS_NAN);
+	nps_find__number(object, "p50_skew_us", h->count ? nps_histogram__quantile(h, 0.5) / 1e3 : NPS_NAN);
+	nps_find__number(object, "p99_skew_us", h->count ? nps_histogram__quantile(h, 0.99) / 1e3 : NPS_NAN);
+	nps_find__number(object, "max_skew_us", h->count ? h->most / 1e3 : NPS_NAN);
+	list = cJSON_AddArrayToObject(object, "worst");
+	for (size_t i = 0; i < a->nworst; i++) {
+		cJSON *row = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, row);
+		cJSON_AddStringToObject(row, "name", nps_strings__get(&r->strings, a->worst[i].name));
+		nps_find__number(row, "skew_us", a->worst[i].skew / 1e3);
+		add_label(r, row, "first", a->worst[i].first);
+		add_label(r, row, "last", a->worst[i].last);
+		nps_find__time(row, "start_us", a->worst[i].start);
+	}
+}
+
+static const struct step *step_of(const struct rank *rank, uint64_t key)
+{
+	const struct step *found =
+		bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
+
+	return found;
+}
+
+/* Steps of the first rank that others have, too: who needed longest for what. */
+static void add_steps_section(const struct nps_ranks *r, cJSON *document)
+{
+	static const enum value compared[] = { TOTAL, COMPUTING, COMMUNICATION, FREE };
+	cJSON *list = cJSON_AddArrayToObject(document, "steps");
+	const struct rank *first = rank_at(r, 0);
+
+	for (size_t i = 0; i < NPS_MIN(first->steps.len, (size_t)STEPS); i++) {
+		const struct step *step = &NPS_AT(&first->steps, struct step, i);
+		cJSON *row = cJSON_CreateObject();
+		size_t with = 0;
+
+		cJSON_AddStringToObject(row, "step", nps_strings__get(&r->strings, step->name));
+		for (size_t c = 0; c < NPS_ARRAY_SIZE(compared); c++) {
+			double least = 0, most = 0;
+			size_t slowest = 0;
+			char key[64];
+
+			with = 0;
+			for (size_t k = 0; k < r->list.len; k++) {
+				const struct step *other = k ? step_of(rank_at(r, k), step->key) : step;
+				double value = other ? other->values[compared[c]] : 0;
+
+				if (!other)
+					continue;
+				if (!with || value > most) {
+					most = value;
+					slowest = k;
+				}
+				least = !with || value < least ? value : least;
+				with++;
+			}
+			snprintf(key, sizeof(key), "least_%s", value_names[compared[c]]);
+			nps_find__number(row, key, least);
+			snprintf(key, sizeof(key), "most_%s", value_names[compared[c]]);
+			nps_find__number(row, key, most);
+			snprintf(key, sizeof(key), "most_%s_by", value_names[compared[c]]);
+			add_label(r, row, key, slowest);
+		}
+		cJSON_AddNumberToObject(row, "ranks", (double)with);
+		if (with > 1)
+			cJSON_AddItemToArray(list, row);
+		else
+			cJSON_Delete(row);
+	}
+}
+
+/* The median; of two the smaller. */
+static double middle_of(const struct nps_ranks *r, enum value value)
+{
+	for (size_t i = 0; i < r->list.len; i++) {
+		double v = rank_at(r, i)->sums[value];
+		size_t before = 0;
+
+		for (size_t k = 0; k < r->list.len; k++) {
+			double other = rank_at(r, k)->sums[value];
+
+			before += other < v || (other == v && k < i);
+		}
+		if (before == (r->list.len - 1) / 2)
+			return v;
+	}
+	return 0;
+}
+
+/* The rank that comes last: others wait for it, and it waits least. */
+static int slow_rank(const struct nps_ranks *r, struct nps_find *find)
+{
+	uint64_t all = 0;
+	size_t slow = 0;
+	const struct rank *s;
+	char name[256];
+	cJSON *numbers;
+
+	for (size_t i = 0; i < r->list.len; i++) {
+		all = nps_add_sat(all, rank_at(r, i)->late);
+		if (rank_at(r, i)->late > rank_at(r, slow)->late)
+			slow = i;
+	}
+	s = rank_at(r, slow);
+	if (s->late < all / 2 || !s->span || s->late < WORTH * s->span)
+		return 0;
+	label(r, slow, name, sizeof(name));
+	numbers = cJSON_CreateObject();
+	cJSON_AddStringToObject(numbers, "rank", name);
+	cJSON_AddNumberToObject(numbers, "common_collectives", (double)s->common);
+	cJSON_AddNumberToObject(numbers, "last_in", (double)s->last);
+	nps_find__number(numbers, "late_us", s->late / 1e3);
+	nps_find__number(numbers, "wait_us", s->wait / 1e3);
+	return nps_find__add(
+		find, "slow_rank", (double)s->late / s->span, numbers, NULL,
+		"look at this rank's own steps: more computing means more work or a slower device, more "
+		"free time a slower host",
+		"%.200s is the last in %llu of %llu collectives that it shares with others; they wait "
+		"%.1f us for it, and it waits %.1f us",
+		name, (unsigned long long)s->last, (unsigned long long)s->common, s->late / 1e3,
+		s->wait / 1e3);
+}
+
+static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value value, const char *what)
+{
+	double middle = middle_of(r, value), most, all;
+	size_t slow = 0;
+	char name[256];
+	cJSON *numbers;
+
+	for (size_t i = 1; i < r->list.len; i++)
+		if (rank_at(r, i)->sums[value] > rank_at(r, slow)->sums[value])
+			slow = i;
+	most = rank_at(r, slow)->sums[value];
+	all = rank_at(r, slow)->sums[TOTAL];
+	if (middle <= 0 || most < UNEVEN * middle || all <= 0 || most - middle < WORTH * all)
+		return 0;
+	label(r, slow, name, sizeof(name));
+	numbers = cJSON_CreateObject();
+	cJSON_AddStringToObject(numbers, "rank", name);
+	nps_find__number(numbers, "most_us", most);
+	nps_find__number(numbers, "median_us", middle);
+	return nps_find__add(find, value == COMPUTING ? "uneven_computing" : "uneven_free",
+			     (most - middle) / all, numbers, NULL,
+			     value == COMPUTING
+				     ? "compare the operators of this rank with another's: the same work "
+				       "that takes longer is the device, more work is the input"
+				     : "compare the idle times of this rank with another's",
+			     "%.200s spends %.1f us %s, the median of all ranks is %.1f us", name, most, what,
+			     middle);
+}
+
+static int report(const struct nps_ranks *r, const struct arrivals *a, cJSON *document)
+{
+	struct nps_find find = { .document = document };
+	int err;
+
+	add_ranks(r, document);
+	add_arrivals(r, document, a);
+	add_steps_section(r, document);
+	find.list = cJSON_AddArrayToObject(document, "findings");
+	if (!find.list)
+		return -ENOMEM;
+	err = slow_rank(r, &find);
+	if (!err)
+		err = uneven(r, &find, COMPUTING, "computing");
+	return err ? err : uneven(r, &find, FREE, "idle");
+}
+
+int nps_ranks__compare(struct nps_ranks *r, cJSON **document)
+{
+	struct arrivals *a;
+	int err;
+
+	*document = NULL;
+	if (r->list.len < 2)
+		return 0;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	for (size_t i = 0; i < r->list.len; i++) {
+		struct rank *rank = rank_at(r, i);
+
+		if (rank->ops.len)
+			qsort(rank->ops.data, rank->ops.len, rank->ops.elem, by_key);
+		if (i && rank->steps.len) /* those of the first are listed in their order */
+			qsort(rank->steps.data, rank->steps.len, rank->steps.elem, by_key);
+	}
+	err = compare_clocks(r);
+	rewind_ops(r);
+	for (uint64_t key = next_common(r, 0); !err && key; key = next_common(r, key))
+		see_collective(r, a, key);
+	*document = err ? NULL : cJSON_CreateObject();
+	if (!err)
+		err = *document ? report(r, a, *document) : -ENOMEM;
+	if (err) {
+		cJSON_Delete(*document);
+		*document = NULL;
+	}
+	free(a);
+	return err;
+}

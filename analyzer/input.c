@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "input.h"
+
+#include "base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEPTH 5 /* as Insight searches */
+
+static bool is_dir(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !lstat(path, &st) &&
+	       S_ISDIR(st.st_mode);
+}
+
+static bool is_file(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !lstat(path, &st) &&
+	       S_ISREG(st.st_mode);
+}
+
+static bool is_database(const char *name)
+{
+	static const char *const patterns[] = { "ascend_pytorch_profiler.db",
+						"ascend_pytorch_profiler_[0-9]*.db",
+						"ascend_mindspore_profiler.db",
+						"ascend_mindspore_profiler_[0-9]*.db", "msprof_[0-9]*.db" };
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(patterns); i++)
+		if (!fnmatch(patterns[i], name, 0))
+			return true;
+	return false;
+}
+
+/* First entry of PATH, in order of names, that PICK accepts, into OUT. */
+static bool first(const char *path, bool (*pick)(const char *dir, const char *name), char *out)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort);
+	bool found = false;
+
+	for (int i = 0; i < n; i++) {
+		if (!found && pick(path, entries[i]->d_name))
+			found = snprintf(out, PATH_MAX, "%s/%s", path, entries[i]->d_name) < PATH_MAX;
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	return found;
+}
+
+static bool device_dir(const char *dir, const char *name)
+{
+	return !fnmatch("device_[0-9]*", name, 0) && is_dir(dir, name);
+}
+
+static bool is_prof(const char *path)
+{
+	char unused[PATH_MAX];
+
+	return (is_dir(path, "host") && !is_file(path, "session.json")) || first(path, device_dir, unused);
+}
+
+static bool prof_dir(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return !fnmatch("PROF_*", name, 0) && is_dir(dir, name) &&
+	       snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && is_prof(path);
+}
+
+static bool database(const char *dir, const char *name)
+{
+	return is_database(name) && is_file(dir, name);
+}
+
+static int append(struct nps_vec *inputs, enum nps_input_kind kind, const char *path, const char *prof)
+{
+	struct nps_input *input = nps_vec__push(inputs);
+
+	if (!input)
+		return -errno;
+	input->kind = kind;
+	snprintf(input->path, sizeof(input->path), "%s", path);
+	snprintf(input->prof, sizeof(input->prof), "%s", prof);
+	return 0;
+}
+
+/* Appends what the directory PATH itself is; *found tells whether it was anything. */
+static int directory(struct nps_vec *inputs, const char *path, bool *found)
+{
+	char output[PATH_MAX], other[PATH_MAX] = "";
+
+	*found = true;
+	if (is_file(path, "session.json"))
+		return append(inputs, NPS_INPUT_SESSION, path, "");
+	if (is_dir(path, "FRAMEWORK") ||
+	    (is_dir(path, "ASCEND_PROFILER_OUTPUT") && first(path, prof_dir, other))) {
+		first(path, prof_dir, other);
+		return append(inputs, NPS_INPUT_TORCH, path, other);
+	}
+	if (is_prof(path))
+		return append(inputs, NPS_INPUT_CANN, path, "");
+	if (snprintf(output, sizeof(output), "%s/ASCEND_PROFILER_OUTPUT", path) < (int)sizeof(output) &&
+	    first(output, database, other))
+		return append(inputs, NPS_INPUT_DB, other, "");
+	if (first(path, database, other))
+		return append(inputs, NPS_INPUT_DB, other, "");
+	*found = false;
+	return 0;
+}
+
+static int search(struct nps_vec *inputs, const char *path, int depth)
+{
+	struct dirent **entries;
+	bool found;
+	int err = directory(inputs, path, &found), n;
+
+	if (err || found || !depth)
+		return err;
+	n = scandir(path, &entries, NULL, alphasort);
+	if (n < 0)
+		return depth == DEPTH ? -errno : 0; /* one that cannot be read below is not for us */
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char below[PATH_MAX];
+
+		if (!err && name[0] != '.' && is_dir(path, name) &&
+		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below))
+			err = search(inputs, below, depth - 1);
+		free(entries[i]);
+	}
+	free(entries);
+	return err;
+}
+
+int nps_inputs__find(struct nps_vec *inputs, const char *path)
+{
+	size_t before = inputs->len;
+	char clean[PATH_MAX];
+	struct stat st;
+	size_t len;
+	int err;
+
+	if (snprintf(clean, sizeof(clean), "%s", path) >= (int)sizeof(clean))
+		return -ENAMETOOLONG;
+	for (len = strlen(clean); len > 1 && clean[len - 1] == '/'; len--)
+		clean[len - 1] = 0;
+	if (stat(clean, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return append(inputs, NPS_INPUT_DB, clean, "");
+	if (!S_ISDIR(st.st_mode))
+		return -ENOTDIR;
+	err = search(inputs, clean, DEPTH);
+	if (!err && inputs->len == before)
+		err = -ENOENT;
+	return err;
+}
+
+/* The last part of PATH. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+int nps_input__result_name(const struct nps_input *input, char *out, size_t size)
+{
+	char path[PATH_MAX];
+	char *slash;
+
+	snprintf(path, sizeof(path), "%s", input->path);
+	if (input->kind == NPS_INPUT_DB) {
+		slash = strrchr(path, '/');
+		*(slash ? slash : path) = 0;
+		slash = strrchr(path, '/');
+		if (!strcmp(base_name(path), "ASCEND_PROFILER_OUTPUT"))
+			*(slash ? slash : path) = 0;
+	}
+	if ((size_t)snprintf(out, size, "%s", base_name(path)) >= size)
+		return -ENAMETOOLONG;
+	if (!*out || !strcmp(out, ".") || !strcmp(out, ".."))
+		snprintf(out, size, "%s", input->kind == NPS_INPUT_DB ? "result_ascend_pt" : "result");
+	return 0;
+}

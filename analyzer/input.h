@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a path given to `analyze` or `show` is, and what lies below it. */
+#ifndef NPS_INPUT_H
+#define NPS_INPUT_H
+
+#include "base/vec.h"
+
+#include <limits.h>
+
+enum nps_input_kind {
+	NPS_INPUT_SESSION, /* directory of `npuscope record` */
+	NPS_INPUT_CANN, /* PROF_* directory */
+	NPS_INPUT_TORCH, /* ..._ascend_pt with FRAMEWORK/, PROF_*, or both */
+	NPS_INPUT_DB, /* a database of results */
+	NPS_INPUT_TRACE /* a trace file: nps_inputs__find() leaves these to others */
+};
+
+struct nps_input {
+	enum nps_input_kind kind;
+	char path[PATH_MAX]; /* the directory, or the database itself */
+	char prof[PATH_MAX]; /* TORCH: its PROF_* directory, "" if none */
+};
+
+/*
+ * Appends what PATH is, or what the directories below it are, to INPUTS (struct nps_input), in order of
+ * names. Raw data are preferred to a database beside them. 0, -ENOENT if there is nothing to analyse, or another
+ * negative errno. Symbolic links below PATH are not followed.
+ */
+int nps_inputs__find(struct nps_vec *inputs, const char *path);
+
+/*
+ * Name of the result of INPUT, which is no session: that of its directory. 0 or -ENAMETOOLONG.
+ */
+int nps_input__result_name(const struct nps_input *input, char *out, size_t size);
+
+#endif

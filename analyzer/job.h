@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From a filled model to one result directory. */
+#ifndef NPS_JOB_H
+#define NPS_JOB_H
+
+#include "analyze.h"
+#include "model/model.h"
+
+/* Where a result goes. */
+struct nps_place {
+	const char *parent; /* directory, for messages and SQLite */
+	int fd; /* of it */
+	char name[256]; /* of the result in it */
+	bool entries; /* the result's entries go into the parent itself, beside what is there */
+};
+
+/* Derives what follows from the imported tables of MODEL. 0 or negative errno. */
+int nps_job__derive(struct nps_model *model);
+
+/* Writes the result of MODEL into PLACE and its path into PATH. 0 or negative errno; the reason has been printed. */
+int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts,
+		    const struct nps_place *place, char path[PATH_MAX]);
+
+#endif

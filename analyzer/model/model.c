@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "model.h"
+
+#include "base/progress.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define COLUMN(kind, name) { #name, NPS_COLUMN_##kind, sizeof(nps_cell_##kind) },
+#define COLUMNS_OF(type, COLUMNS) static const struct nps_column type##_columns[] = { COLUMNS(COLUMN) };
+
+COLUMNS_OF(port, NPS_PORT_COLUMNS)
+COLUMNS_OF(task_counter, NPS_TASK_COUNTER_COLUMNS)
+NPS_OWN_TABLES(COLUMNS_OF)
+
+#define OWN_ENTRY(field, COLUMNS)                                                                            \
+	{ offsetof(struct nps_model, field), field##_columns, NPS_ARRAY_SIZE(field##_columns) },
+#define SHARED_ENTRY(field, type, COLUMNS)                                                                   \
+	{ offsetof(struct nps_model, field), type##_columns, NPS_ARRAY_SIZE(type##_columns) },
+
+static const struct entry {
+	size_t offset;
+	const struct nps_column *columns;
+	size_t ncolumns;
+} tables[] = { NPS_OWN_TABLES(OWN_ENTRY) NPS_SHARED_TABLES(SHARED_ENTRY) };
+
+static struct nps_table *table_at(const struct nps_model *model, size_t i)
+{
+	return (struct nps_table *)((char *)model + tables[i].offset);
+}
+
+int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings)
+{
+	int err = 0;
+
+	*model = (struct nps_model){ .tmpfd = tmpfd,
+				     .start = UINT64_MAX,
+				     .process = NPS_NONE,
+				     .host_name = NPS_NONE,
+				     .host_uid = NPS_NONE };
+	nps_strings__init(&model->own, tmpfd);
+	nps_vec__init(&model->db_ids, tmpfd, sizeof(uint32_t));
+	nps_vec__init(&model->losses, tmpfd, sizeof(struct nps_lost));
+	model->strings = strings ? strings : &model->own;
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
+		err = nps_table__init(table_at(model, i), tables[i].columns, tables[i].ncolumns, tmpfd);
+	if (!err) {
+		model->na = nps_strings__addz(model->strings, "N/A");
+		err = model->na == NPS_NONE ? -ENOMEM : 0;
+	}
+	if (err)
+		nps_model__free(model);
+	return err;
+}
+
+void nps_model__free(struct nps_model *model)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++)
+		nps_table__free(table_at(model, i));
+	nps_strings__free(&model->own);
+	nps_vec__free(&model->db_ids);
+	nps_vec__free(&model->losses);
+	cJSON_Delete(model->info);
+	cJSON_Delete(model->metadata);
+	model->info = model->metadata = NULL;
+}
+
+void nps_model__cool(const struct nps_model *model)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++)
+		nps_table__cool(table_at(model, i));
+}
+
+struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type)
+{
+	const struct nps_torch_table *t = &model->torch;
+	struct nps_rows rows = { 0 };
+
+	while (rows.begin < t->t.len && t->type[rows.begin] != type)
+		rows.begin++;
+	for (rows.end = rows.begin; rows.end < t->t.len && t->type[rows.end] == type;)
+		rows.end++;
+	return rows;
+}
+
+void nps_pace__rest(const struct nps_pace *pace)
+{
+	nps_model__cool(pace->model);
+	nps_progress__steps(pace->model->progress, NPS_TABLE_HOT);
+}
+
+void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, ...)
+{
+	struct nps_lost *loss, new = { .count = count };
+	va_list ap;
+
+	if (!count)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(new.what, sizeof(new.what), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < model->losses.len; i++) {
+		loss = &NPS_AT(&model->losses, struct nps_lost, i);
+		if (!strcmp(loss->what, new.what)) {
+			loss->count = nps_add_sat(loss->count, count);
+			return;
+		}
+	}
+	loss = nps_vec__push(&model->losses);
+	if (loss) /* without memory for a line about it the analysis ends anyway */
+		*loss = new;
+}
+
+void nps_model__cover(struct nps_model *model, uint64_t start, uint64_t end)
+{
+	if (start)
+		model->start = NPS_MIN(model->start, start);
+	model->end = NPS_MAX(model->end, end);
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What was measured in one process (or, without a process, on one host): columnar tables that an importer fills, the
+ * derivations complete and the exporters read. One model is one result directory.
+ *
+ * Order of rows that importers keep: `task`, `api`, `comm_op`, `osrt` and counters by start; details of tasks by task row.
+ */
+#ifndef NPS_MODEL_H
+#define NPS_MODEL_H
+
+#include "base/string_table.h"
+#include "base/vec.h"
+#include "lost.h"
+#include "tables.h"
+
+struct cJSON;
+struct nps_progress;
+
+/* Column and layer names (outputs 0, gen-A and gen-B). */
+enum nps_generation {
+	NPS_GENERATION_B, /* with Device_id columns, Block Num, layer Communication, schema 1.2.0 */
+	NPS_GENERATION_A /* early 2025: Block Dim, layer HCCL, schema 1.0.0 */
+};
+
+/* Which tree the vendor would have written. */
+enum nps_layout {
+	NPS_LAYOUT_TORCH, /* ..._ascend_pt/ASCEND_PROFILER_OUTPUT */
+	NPS_LAYOUT_MSPROF /* PROF_.../mindstudio_profiler_output and msprof_*.db */
+};
+
+#define NPS_TABLE_FIELD(field, COLUMNS) struct nps_##field##_table field;
+#define NPS_SHARED_FIELD(field, type, COLUMNS) struct nps_##type##_table field;
+
+struct nps_model {
+	int tmpfd; /* directory of temporary files; not owned */
+	struct nps_strings *strings; /* texts of all columns; `own` or the importer's */
+	struct nps_strings own;
+	struct nps_vec db_ids; /* uint32_t a text: its STRING_IDS id in the database it came from, NPS_NONE */
+	uint32_t na; /* the text N/A */
+	struct nps_progress *progress; /* NULL: none is shown; not owned */
+
+	enum nps_generation generation; /* of what was imported */
+	enum nps_layout layout;
+	unsigned int level; /* profiler level: 0, 1, 2 */
+	uint32_t pid;
+	bool has_rank;
+	uint32_t rank; /* the device's number if there is none */
+	uint32_t process; /* text: name of the process, NPS_NONE unknown */
+	uint32_t host_name, host_uid; /* texts; the uid is a decimal number */
+	uint64_t start, end; /* of the capture, Unix ns: everything timed lies in between */
+	struct cJSON *info; /* profiler_info_{rank}.json; owned; NULL: none */
+	struct cJSON *metadata; /* profiler_metadata.json and META_DATA; owned; NULL: none */
+	bool comm_analyzed; /* comm_time, comm_bandwidth and comm_matrix were imported */
+	bool step_traced; /* step_trace was imported */
+	bool overlapped; /* overlap was imported */
+	struct nps_vec losses; /* struct nps_lost */
+
+	NPS_OWN_TABLES(NPS_TABLE_FIELD)
+	NPS_SHARED_TABLES(NPS_SHARED_FIELD)
+};
+
+/* An empty model that keeps its temporary files in TMPFD and its texts in STRINGS (NULL: its own). 0 or -ENOMEM. */
+int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings);
+void nps_model__free(struct nps_model *model);
+
+/* All tables leave the resident set; see nps_table__cool(). Threads that read them may go on. */
+void nps_model__cool(const struct nps_model *model);
+
+/* Counts COUNT things that were lost or could not be read; nothing if COUNT is 0. */
+void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Widens [start, end] so that it covers a time; 0 is no time. */
+void nps_model__cover(struct nps_model *model, uint64_t start, uint64_t end);
+
+/* The text of a cell, "" for NPS_NONE. */
+static inline const char *nps_model__text(const struct nps_model *model, uint32_t text)
+{
+	return nps_strings__get(model->strings, text);
+}
+
+/* The same, "N/A" for NPS_NONE. */
+static inline const char *nps_model__text_or_na(const struct nps_model *model, uint32_t text)
+{
+	return text == NPS_NONE ? "N/A" : nps_strings__get(model->strings, text);
+}
+
+/* The type of kernel ROW of `compute`; level 0 does not tell it, then its name. */
+static inline uint32_t nps_model__kernel_type(const struct nps_model *model, size_t row)
+{
+	uint32_t type = model->compute.type[row];
+	const char *text = nps_model__text(model, type);
+
+	return type == NPS_NONE || (text[0] == 'N' && text[1] == '/' && text[2] == 'A' && !text[3])
+		       ? model->compute.name[row]
+		       : type;
+}
+
+/* Rows [begin, end) of a table. */
+struct nps_rows {
+	size_t begin, end;
+};
+
+/* The rows of `torch` that have TYPE (enum nps_api_type): they stand together. */
+struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type);
+
+/*
+ * A reader's step counter: from time to time it lets go of what it has read, so that memory stays bounded, and tells
+ * the progress of the present stage.
+ */
+struct nps_pace {
+	const struct nps_model *model;
+	uint32_t steps;
+};
+
+void nps_pace__rest(const struct nps_pace *pace);
+
+static inline void nps_pace__step(struct nps_pace *pace)
+{
+	if (!(++pace->steps & (NPS_TABLE_HOT - 1)))
+		nps_pace__rest(pace);
+}
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/history.h"
+
+#include <errno.h>
+
+struct row {
+	uint64_t key, time, value;
+	uint32_t count; /* rows of the key, in its first one, after finish */
+	uint32_t pad;
+};
+
+void nps_history__init(struct nps_history *history, int dirfd)
+{
+	*history = (struct nps_history){ 0 };
+	nps_vec__init(&history->rows, dirfd, sizeof(struct row));
+}
+
+int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
+{
+	uint32_t last = nps_map__get(&history->last, key);
+	struct row *row;
+
+	if (last != NPS_NONE) {
+		const struct row *old = &NPS_AT(&history->rows, struct row, last);
+
+		if (old->value == value && old->time <= time)
+			return 0;
+	}
+	row = nps_vec__push(&history->rows);
+	if (!row || history->rows.len >= NPS_NONE)
+		return -ENOMEM;
+	*row = (struct row){ .key = key, .time = time, .value = value };
+	return nps_map__put(&history->last, key, history->rows.len - 1);
+}
+
+/* Keys of the rows, in order of key and time; KEYS has room for twice the rows. */
+static int sort_rows(struct nps_history *history, struct nps_key *keys, size_t n)
+{
+	uint32_t ngroups = 0;
+	int err = 0;
+
+	nps_map__clear(&history->last);
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct row *row = &NPS_AT(&history->rows, struct row, i);
+		uint32_t group = nps_map__get(&history->last, row->key);
+
+		if (group == NPS_NONE) {
+			group = ngroups++;
+			err = nps_map__put(&history->last, row->key, group);
+		}
+		keys[i] = (struct nps_key){ .key = row->time, .row = i, .group = group };
+	}
+	nps_sort_keys(keys, keys + n, n);
+	nps_sort_groups(keys, keys + n, n);
+	return err;
+}
+
+int nps_history__finish(struct nps_history *history)
+{
+	size_t n = history->rows.len, first = 0;
+	struct nps_vec keys, sorted;
+	struct row *to;
+	int err;
+
+	nps_vec__init(&keys, history->rows.dirfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, history->rows.dirfd, sizeof(struct row));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	if (!err && n)
+		err = sort_rows(history, keys.data, n);
+	to = sorted.data;
+	for (size_t i = 0; !err && i < n; i++) {
+		to[i] = NPS_AT(&history->rows, struct row, NPS_AT(&keys, struct nps_key, i).row);
+		if (!i || to[i].key != to[first].key) {
+			first = i;
+			err = nps_map__put(&history->last, to[i].key, i);
+		}
+		to[first].count++;
+	}
+	nps_vec__free(&keys);
+	nps_vec__free(&history->rows);
+	history->rows = sorted;
+	return err;
+}
+
+bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
+{
+	uint32_t first = nps_map__get(&history->last, key);
+	const struct row *rows = history->rows.data;
+	size_t low, high;
+
+	if (first == NPS_NONE)
+		return false;
+	low = first;
+	high = (size_t)first + rows[first].count;
+	while (low < high) { /* the first row after TIME */
+		size_t mid = low + (high - low) / 2;
+
+		if (rows[mid].time <= time)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == first)
+		return false;
+	*value = rows[low - 1].value;
+	return true;
+}
+
+bool nps_history__first(const struct nps_history *history, uint64_t key, uint64_t *value)
+{
+	uint32_t first = nps_map__get(&history->last, key);
+
+	if (first == NPS_NONE)
+		return false;
+	*value = NPS_AT(&history->rows, struct row, first).value;
+	return true;
+}
+
+void nps_history__free(struct nps_history *history)
+{
+	nps_vec__free(&history->rows);
+	nps_map__free(&history->last);
+}

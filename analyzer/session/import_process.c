@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/import_process.h"
+
+#include "session/session_reader.h"
+#include "session/syscall_names.h"
+#include "session/task_types.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NOT_TOLD 65534 /* `N/A` of the HCCL enums */
+
+struct fill {
+	struct nps_model *m;
+	struct nps_recording *rec;
+	struct nps_proc *proc;
+	const struct nps_task *tasks; /* of the process, by start */
+	struct nps_vec comm_id; /* uint32_t: row of proc->comms -> its id, 0 none */
+	struct nps_map planes; /* (group, device, stream) -> plane */
+	struct nps_map nplanes; /* (group, device) -> planes */
+	uint32_t texts[256][2]; /* by core: hw_type, host type */
+	int err;
+};
+
+static uint64_t real(const struct fill *f, uint64_t mono)
+{
+	return nps_recording__real(f->rec, mono);
+}
+
+static uint64_t gtid(const struct fill *f, uint32_t tid)
+{
+	return (uint64_t)f->proc->pid << 32 | tid;
+}
+
+static uint32_t text(struct fill *f, const char *s)
+{
+	uint32_t id = nps_strings__addz(f->m->strings, s);
+
+	if (id == NPS_NONE)
+		f->err = f->err ? f->err : -ENOMEM;
+	return id;
+}
+
+/* A new row; false when something went wrong before. */
+static bool add(struct fill *f, struct nps_table *table, size_t *row)
+{
+	if (!f->err)
+		f->err = nps_table__add(table, row);
+	return !f->err;
+}
+
+/* Rows of VEC, whose first field is a time, in its order: events of different CPUs interleave in the session. */
+static int sort_rows(struct nps_vec *vec)
+{
+	struct nps_vec keys, sorted;
+	size_t n = vec->len;
+	int err;
+
+	nps_vec__init(&keys, vec->dirfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, vec->dirfd, vec->elem);
+	err = n >= NPS_NONE ? -EOVERFLOW : nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	if (!err && n) {
+		struct nps_key *key = keys.data;
+
+		for (size_t i = 0; i < n; i++)
+			key[i] = (struct nps_key){ .key = *(uint64_t *)((char *)vec->data + i * vec->elem),
+						   .row = i };
+		nps_sort_keys(key, key + n, n);
+		for (size_t i = 0; i < n; i++)
+			memcpy((char *)sorted.data + i * vec->elem,
+			       (char *)vec->data + key[i].row * vec->elem, vec->elem);
+		nps_vec__free(vec);
+		*vec = sorted;
+	} else {
+		nps_vec__free(&sorted);
+	}
+	nps_vec__free(&keys);
+	return err;
+}
+
+/* --- device ------------------------------------------------------------------------------------------ */
+
+static const struct nps_comm_op *comm_op(const struct fill *f, uint32_t row)
+{
+	return &NPS_AT(&f->proc->comms, struct nps_comm_op, row);
+}
+
+/* The lane of a collective's task: each stream that a group uses on a device is a plane. */
+static uint32_t plane_of(struct fill *f, const struct nps_comm_op *op, const struct nps_task *task)
+{
+	uint64_t group = (uint64_t)op->group << 32 | op->device, key = nps_hash2(group, task->stream);
+	uint32_t plane = nps_map__get(&f->planes, key), n;
+
+	if (plane != NPS_NONE)
+		return plane;
+	n = nps_map__get(&f->nplanes, group);
+	plane = n == NPS_NONE ? 0 : n;
+	if (nps_map__put(&f->planes, key, plane) || nps_map__put(&f->nplanes, group, plane + 1))
+		f->err = -ENOMEM;
+	return plane;
+}
+
+static void collective_task(struct fill *f, const struct nps_task *task, uint32_t task_row)
+{
+	const struct nps_comm_op *op = comm_op(f, task->comm);
+	uint32_t plane = plane_of(f, op, task), type = text(f, nps_comm_task_type(task));
+	struct nps_comm_task_table *t = &f->m->comm_task;
+	size_t row;
+
+	if (!add(f, &t->t, &row))
+		return;
+	t->task[row] = task_row;
+	t->name[row] = op->name;
+	t->type[row] = type;
+	t->plane[row] = plane;
+	t->group[row] = op->group;
+	t->notify[row] = NPS_NO_NOTIFY;
+	t->src[row] = t->dst[row] = NPS_NO_ID;
+	t->rdma_type[row] = t->transport[row] = t->dtype[row] = t->link[row] = NOT_TOLD;
+	t->size[row] = -1;
+	t->op[row] = NPS_AT(&f->comm_id, uint32_t, task->comm);
+	t->bandwidth[row] = t->estimate[row] = NPS_NAN;
+}
+
+static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
+{
+	struct nps_compute_table *t = &f->m->compute;
+	size_t row;
+
+	if (!add(f, &t->t, &row))
+		return;
+	t->task[row] = task_row;
+	t->name[row] = task->name;
+	t->core[row] = f->texts[task->core][0];
+	t->type[row] = task->type;
+	t->blocks[row] = task->blocks;
+	t->input_formats[row] = t->input_types[row] = t->input_shapes[row] = NPS_NONE;
+	t->output_formats[row] = t->output_types[row] = t->output_shapes[row] = NPS_NONE;
+	t->attributes[row] = t->state[row] = t->hf32[row] = t->grid[row] = t->block_dim[row] = NPS_NONE;
+}
+
+static void copy(struct fill *f, const struct nps_task *task, uint32_t task_row)
+{
+	struct nps_memcpy_table *t = &f->m->memcpy;
+	size_t row;
+
+	if (!add(f, &t->t, &row))
+		return;
+	t->task[row] = task_row;
+	t->size[row] = task->size ? (int64_t)NPS_MIN(task->size, (uint64_t)INT64_MAX) : NPS_NULL;
+	t->operation[row] = task->memcpy_op == 255 ? 65535 : task->memcpy_op;
+}
+
+static uint64_t bound(const struct fill *f, uint64_t mono)
+{
+	return mono == UINT64_MAX ? UINT64_MAX : real(f, mono);
+}
+
+static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_row)
+{
+	const struct nps_bounds *b = &NPS_AT(&f->rec->bounds, struct nps_bounds, task->bounds);
+	struct nps_bounds_table *t = &f->m->bounds;
+	size_t row;
+
+	if (!add(f, &t->t, &row))
+		return;
+	t->task[row] = task_row;
+	t->start_low[row] = bound(f, b->start_low);
+	t->start_high[row] = bound(f, b->start_high);
+	t->end_low[row] = bound(f, b->end_low);
+	t->end_high[row] = bound(f, b->end_high);
+}
+
+static uint8_t class_of(const struct nps_task *task)
+{
+	static const uint8_t classes[] = { [NPS_TASK_OTHER] = NPS_CLASS_OTHER,
+					   [NPS_TASK_COMPUTE] = NPS_CLASS_COMPUTE,
+					   [NPS_TASK_MEMCPY] = NPS_CLASS_MEMCPY,
+					   [NPS_TASK_EVENT] = NPS_CLASS_EVENT };
+
+	return task->comm != NPS_NONE ? NPS_CLASS_COMM : classes[task->kind];
+}
+
+/* The texts of a core's tasks, made once. */
+static const uint32_t *type_texts(struct fill *f, const struct nps_task *task)
+{
+	uint32_t *texts = f->texts[task->core];
+
+	if (texts[0] == NPS_NONE) {
+		texts[0] = text(f, nps_task_type(task));
+		texts[1] = text(f, nps_task_host_type(task));
+	}
+	return texts;
+}
+
+static void one_task(struct fill *f, const struct nps_task *task)
+{
+	const uint32_t *texts = type_texts(f, task);
+	struct nps_task_table *t = &f->m->task;
+	uint8_t class = class_of(task);
+	uint32_t hw = texts[0], host = texts[1];
+	size_t row;
+
+	if (task->kind == NPS_TASK_MEMCPY) { /* a copy engine is named by what it does */
+		hw = text(f, nps_task_type(task));
+		host = text(f, "MEMCPY_ASYNC");
+	}
+	if (!add(f, &t->t, &row))
+		return;
+	t->start[row] = real(f, task->start);
+	t->end[row] = real(f, task->end);
+	t->device[row] = task->device;
+	t->connection[row] = task->conn;
+	t->id[row] = row;
+	t->pid[row] = f->proc->pid;
+	t->type[row] = host;
+	t->context[row] = task->context;
+	t->stream[row] = task->stream;
+	t->task[row] = task->task;
+	t->model[row] = NPS_NO_ID;
+	t->batch[row] = task->batch;
+	t->name[row] = task->name;
+	t->hw_type[row] = hw;
+	t->submit[row] = task->submit ? real(f, task->submit) : 0;
+	t->step[row] = task->step;
+	t->class[row] = class;
+	t->source[row] = nps_task__measured(task) ? NPS_TIME_DEVICE_LOG : NPS_TIME_HOST_BOUNDS;
+	if (class == NPS_CLASS_COMM)
+		collective_task(f, task, row);
+	else if (class == NPS_CLASS_COMPUTE)
+		kernel(f, task, row);
+	else if (class == NPS_CLASS_MEMCPY)
+		copy(f, task, row);
+	if (!nps_task__measured(task))
+		bounds(f, task, row);
+}
+
+static void tasks(struct fill *f)
+{
+	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
+		one_task(f, &f->tasks[i]);
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_vec__cool(&f->rec->tasks);
+	}
+}
+
+static void one_collective(struct fill *f, uint32_t comm)
+{
+	const struct nps_comm_op *op = comm_op(f, comm);
+	struct nps_comm_op_table *t = &f->m->comm_op;
+	size_t row;
+
+	if (!add(f, &t->t, &row))
+		return;
+	t->name[row] = op->name;
+	t->start[row] = real(f, op->start);
+	t->end[row] = real(f, op->end);
+	t->connection[row] = op->conn;
+	t->group[row] = op->group;
+	t->id[row] = row + 1;
+	t->dtype[row] = op->dtype;
+	t->algorithm[row] = NPS_NONE;
+	t->count[row] = NPS_MIN(op->count, (uint64_t)INT64_MAX);
+	t->type[row] = op->type;
+	t->device[row] = op->device;
+	t->ranks[row] = op->ranks == NPS_NONE ? NPS_NULL : op->ranks;
+	t->model[row] = NPS_NO_ID;
+	t->tasks[row] = op->tasks;
+	t->measured[row] = op->measured;
+	t->step[row] = op->step;
+	NPS_AT(&f->comm_id, uint32_t, comm) = row + 1;
+}
+
+/* Collectives of which tasks were seen, by start. */
+static void collectives(struct fill *f)
+{
+	size_t n = f->proc->comms.len, kept = 0;
+	struct nps_key *keys = calloc(2 * n + 1, sizeof(*keys));
+
+	f->err = keys ? nps_vec__resize(&f->comm_id, n) : -ENOMEM;
+	for (size_t i = 0; !f->err && i < n; i++)
+		if (comm_op(f, i)->tasks)
+			keys[kept++] = (struct nps_key){ .key = comm_op(f, i)->start, .row = i };
+	if (!f->err)
+		nps_sort_keys(keys, keys + kept, kept);
+	for (size_t i = 0; !f->err && i < kept; i++)
+		one_collective(f, keys[i].row);
+	free(keys);
+}
+
+/* --- host -------------------------------------------------------------------------------------------- */
+
+static void calls(struct fill *f)
+{
+	static const uint32_t types[] = { [NPS_LAYER_RUNTIME] = NPS_API_RUNTIME,
+					  [NPS_LAYER_COMM] = NPS_API_COMM,
+					  [NPS_LAYER_NODE] = NPS_API_NODE,
+					  [NPS_LAYER_ACL] = NPS_API_ACL };
+	struct nps_api_table *t = &f->m->api;
+
+	for (size_t i = 0; !f->err && i < f->proc->cann_order.len; i++) {
+		const struct nps_cann *call =
+			&NPS_AT(&f->proc->cann, struct nps_cann, NPS_AT(&f->proc->cann_order, uint32_t, i));
+		size_t row;
+
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, call->start);
+		t->end[row] = real(f, call->end);
+		t->type[row] = types[call->level];
+		t->gtid[row] = gtid(f, call->tid);
+		t->connection[row] = call->conn;
+		t->name[row] = call->name;
+		t->item[row] = call->item;
+		t->mode[row] = NPS_NONE;
+		t->lower_bound[row] = call->lower_bound;
+	}
+}
+
+static void system_calls(struct fill *f)
+{
+	const char *arch = nps_json_str(cJSON_GetObjectItemCaseSensitive(f->rec->json, "host"), "arch", "");
+	struct nps_osrt_table *t = &f->m->osrt;
+
+	for (size_t i = 0; !f->err && i < f->proc->os_calls.len; i++) {
+		const struct nps_os_call *call = &NPS_AT(&f->proc->os_calls, struct nps_os_call, i);
+		const char *known = nps_syscall_name(arch, call->nr);
+		char number[32];
+		uint32_t name;
+		size_t row;
+
+		snprintf(number, sizeof(number), "syscall_%u", call->nr);
+		name = text(f, known ? known : number);
+		if (!add(f, &t->t, &row))
+			return;
+		t->name[row] = name;
+		t->gtid[row] = gtid(f, call->tid);
+		t->start[row] = real(f, call->start);
+		t->end[row] = real(f, call->end);
+	}
+}
+
+static void runs(struct fill *f)
+{
+	struct nps_run_table *t = &f->m->run;
+
+	for (size_t i = 0; !f->err && i < f->proc->runs.len; i++) {
+		const struct nps_run *run = &NPS_AT(&f->proc->runs, struct nps_run, i);
+		uint32_t comm = nps_recording__comm_at(f->rec, run->tid, run->start);
+		uint32_t next = run->next ? nps_recording__comm_at(f->rec, run->next, run->end) : NPS_NONE;
+		size_t row;
+
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, run->start);
+		t->end[row] = real(f, run->end);
+		t->left[row] = run->left ? real(f, run->left) : 0;
+		t->woken[row] = run->woken ? real(f, run->woken) : 0;
+		t->tid[row] = run->tid;
+		t->cpu[row] = run->cpu;
+		t->next[row] = run->next;
+		t->prio[row] = run->prio;
+		t->state[row] = run->state;
+		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
+		t->next_comm[row] = next;
+	}
+}
+
+static void steps(struct fill *f)
+{
+	struct nps_step_table *t = &f->m->step;
+
+	for (size_t i = 0; !f->err && i < f->proc->steps.len; i++) {
+		const struct nps_step *step = &NPS_AT(&f->proc->steps, struct nps_step, i);
+		size_t row;
+
+		if (!add(f, &t->t, &row))
+			return;
+		t->id[row] = (int64_t)step->number;
+		t->start[row] = real(f, step->start);
+		t->end[row] = real(f, step->end);
+	}
+}
+
+/* --- identity ---------------------------------------------------------------------------------------- */
+
+static void devices(struct fill *f)
+{
+	struct nps_device_table *t = &f->m->device;
+
+	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++) {
+		bool used = f->proc->devices >> d & 1;
+		const char *chip = used && f->rec->devices[d].chip ? f->rec->devices[d].chip : "UNKNOWN";
+		uint32_t name;
+		size_t row;
+
+		if (!used && (d || f->proc->devices))
+			continue;
+		name = text(f, chip);
+		if (!add(f, &t->t, &row))
+			return;
+		t->id[row] = used ? (int64_t)d : -1;
+		t->chip[row] = name;
+		t->rank[row] = f->m->rank;
+	}
+}
+
+/* The vendor's uid is a decimal number; a machine id of another form is hashed into one. */
+static void host(struct fill *f)
+{
+	const cJSON *json = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
+	const char *uid = nps_json_str(json, "uid", "");
+	size_t digits = strspn(uid, "0123456789");
+	char number[32];
+
+	snprintf(number, sizeof(number), "%" PRIu64, nps_hash_bytes(uid, strlen(uid)));
+	f->m->host_uid = text(f, digits && !uid[digits] && digits < 20 ? uid : number);
+	f->m->host_name = text(f, nps_json_str(json, "name", "unknown"));
+}
+
+static void window(struct fill *f)
+{
+	const struct nps_model *m = f->m;
+
+	nps_model__cover(f->m, real(f, f->rec->begin), real(f, f->rec->end));
+	for (size_t i = 0; i < m->task.t.len; i++)
+		nps_model__cover(f->m, m->task.start[i], m->task.end[i]);
+	for (size_t i = 0; i < m->api.t.len; i++)
+		nps_model__cover(f->m, m->api.start[i], m->api.end[i]);
+	for (size_t i = 0; i < m->osrt.t.len; i++)
+		nps_model__cover(f->m, m->osrt.start[i], m->osrt.end[i]);
+	for (size_t i = 0; i < m->step.t.len; i++)
+		nps_model__cover(f->m, m->step.start[i], m->step.end[i]);
+}
+
+int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row)
+{
+	struct nps_proc *proc = &rec->procs[proc_row];
+	struct fill f = { .m = model, .rec = rec, .proc = proc };
+	uint32_t device = proc->devices ? __builtin_ctzll(proc->devices) : 0;
+
+	memset(f.texts, 0xff, sizeof(f.texts));
+	nps_vec__init(&f.comm_id, model->tmpfd, sizeof(uint32_t));
+	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
+	model->generation = NPS_GENERATION_B;
+	model->layout = NPS_LAYOUT_TORCH;
+	model->level = 1;
+	model->pid = proc->pid;
+	model->has_rank = proc->has_rank;
+	model->rank = proc->has_rank ? proc->rank : device;
+	model->process = proc->comm;
+	f.err = sort_rows(&proc->os_calls);
+	if (!f.err)
+		f.err = sort_rows(&proc->runs);
+	if (!f.err)
+		collectives(&f);
+	tasks(&f);
+	calls(&f);
+	system_calls(&f);
+	runs(&f);
+	steps(&f);
+	devices(&f);
+	host(&f);
+	if (!f.err)
+		window(&f);
+	if (!f.err)
+		f.err = nps_import__process_info(model, rec, proc_row);
+	nps_vec__free(&f.comm_id);
+	nps_map__free(&f.planes);
+	nps_map__free(&f.nplanes);
+	return f.err;
+}

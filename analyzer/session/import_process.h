@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The door for our own sessions: one process of a joined recording becomes a model. */
+#ifndef NPS_IMPORT_PROCESS_H
+#define NPS_IMPORT_PROCESS_H
+
+#include "model/model.h"
+#include "session/recording.h"
+
+/* Reads and joins the session in PATH. 0 or a negative errno; the reason has been printed. */
+int nps_recording__load(struct nps_recording *recording, const char *path);
+
+/* True if process PROC_ROW did something that makes a result. */
+bool nps_recording__has_result(const struct nps_recording *recording, uint32_t proc_row);
+
+/*
+ * Fills MODEL, made with the recording's strings, from process PROC_ROW; the process's own
+ * rows are sorted in place. 0 or a negative errno.
+ */
+int nps_import__process(struct nps_model *model, struct nps_recording *recording, uint32_t proc_row);
+
+/* profiler_info_{rank}.json and profiler_metadata.json of the process, into MODEL. 0 or -ENOMEM. */
+int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
+			     uint32_t proc_row);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/import.h"
+
+#include "base/progress.h"
+#include "session/session_reader.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DAY 86400000000000ULL
+
+struct import {
+	struct nps_recording *model;
+	struct nps_map loss_rows; /* kind << 32 | cpu -> row of losses */
+	struct nps_vec losses; /* struct nps_loss */
+	uint64_t last; /* latest time seen */
+	uint64_t strange; /* events with impossible times or processes */
+	uint64_t foreign; /* chunks of a file that belong into another */
+};
+
+static int import_text(struct import *in, const struct nps_string *s)
+{
+	struct nps_recording *model = in->model;
+	uint32_t text = nps_strings__add(&model->strings, s->text, NPS_MIN(s->len, NPS_STR_MAX - 1));
+	struct nps_comm_name *name;
+
+	if (text == NPS_NONE)
+		return -ENOMEM;
+	if (s->kind == NPS_STR_TEXT)
+		return nps_map__put(&model->string_ids, s->id, text);
+	if (s->kind != NPS_STR_COMM)
+		return 0;
+	name = nps_vec__push(&model->comms);
+	if (!name)
+		return -errno;
+	*name = (struct nps_comm_name){ .time = s->time,
+					.tid = s->id,
+					.text = text,
+					.before = nps_map__get(&model->comm_of, (uint32_t)s->id) };
+	return nps_map__put(&model->comm_of, (uint32_t)s->id, model->comms.len - 1);
+}
+
+/* A chunk of a kind that the file does not hold. */
+static int foreign(struct import *in)
+{
+	in->foreign++;
+	return 0;
+}
+
+static int on_strings(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	const struct nps_string *s = payload;
+	int err = 0;
+
+	if (chunk->type != NPS_CHUNK_STRINGS)
+		return foreign(ctx);
+	for (size_t i = 0; !err && i < chunk->len / sizeof(*s); i++)
+		err = import_text(ctx, &s[i]);
+	return err;
+}
+
+static int on_clocks(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	struct import *in = ctx;
+	struct nps_vec *to;
+	size_t n, have;
+	int err;
+
+	if (chunk->type == NPS_CHUNK_CLOCKS)
+		to = &in->model->clocks;
+	else if (chunk->type == NPS_CHUNK_DEVICE_CLOCKS)
+		to = &in->model->device_clocks;
+	else
+		return foreign(in);
+	n = chunk->len / to->elem;
+	if (!n)
+		return 0; /* an empty array has no address to copy to */
+	have = to->len;
+	err = nps_vec__resize(to, have + n);
+	if (err)
+		return err;
+	memcpy((char *)to->data + have * to->elem, payload, chunk->len);
+	/* Clocks that run backwards or are of another time cannot be interpolated. */
+	if (chunk->type == NPS_CHUNK_CLOCKS) {
+		const struct nps_clock *c = payload;
+
+		to->len = have;
+		for (size_t i = 0; i < n; i++) {
+			if ((to->len && NPS_AT(to, struct nps_clock, to->len - 1).raw >= c[i].raw) ||
+			    c[i].mono > in->model->begin + 30 * DAY || c[i].raw > INT64_MAX / 2)
+				continue;
+			NPS_AT(to, struct nps_clock, to->len++) = c[i];
+			in->last = NPS_MAX(in->last, c[i].mono);
+		}
+	}
+	return 0;
+}
+
+static int on_loss(struct import *in, const struct nps_loss *loss)
+{
+	uint64_t key = (uint64_t)loss->kind << 32 | loss->cpu;
+	uint32_t row = nps_map__get(&in->loss_rows, key);
+	struct nps_loss *copy;
+	int err;
+
+	if (row == NPS_NONE) {
+		copy = nps_vec__push(&in->losses);
+		if (!copy)
+			return -errno;
+		err = nps_map__put(&in->loss_rows, key, in->losses.len - 1);
+		if (err)
+			return err;
+	} else {
+		copy = &NPS_AT(&in->losses, struct nps_loss, row);
+	}
+	*copy = *loss; /* running totals: the last one counts */
+	return 0;
+}
+
+static int keep_os_call(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_call *call = nps_vec__push(&proc->os_calls);
+
+	if (!call)
+		return -errno;
+	*call = (struct nps_os_call){
+		.start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = ev->probe
+	};
+	return 0;
+}
+
+static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_run *run = nps_vec__push(&proc->runs);
+
+	if (!run)
+		return -errno;
+	*run = (struct nps_run){ .start = ev->start,
+				 .end = ev->start + ev->dur,
+				 .left = ev->args[0],
+				 .woken = ev->args[1],
+				 .tid = ev->tid,
+				 .cpu = ev->args[2],
+				 .next = ev->args[2] >> 32,
+				 .state = ev->args[3],
+				 .prio = ev->args[3] >> 32 & 0xffff };
+	return 0;
+}
+
+static int on_event(struct import *in, const struct nps_event *ev)
+{
+	struct nps_recording *model = in->model;
+	uint64_t end = nps_add_sat(ev->start, ev->dur);
+	struct nps_proc *proc;
+	struct nps_event *copy;
+
+	if (ev->kind == NPS_EV_PROC || ev->kind == NPS_EV_NONE || ev->kind >= NPS_EV_KIND_MAX)
+		return 0;
+	if (ev->start + DAY < model->begin || end > model->begin + 30 * DAY || !ev->start || !ev->pid ||
+	    ev->pid > INT32_MAX) {
+		in->strange++;
+		return 0;
+	}
+	proc = nps_recording__proc(model, ev->pid);
+	if (!proc) {
+		model->losses.pids++;
+		return 0;
+	}
+	in->last = NPS_MAX(in->last, end);
+	if (ev->kind == NPS_EV_SYSCALL)
+		return keep_os_call(proc, ev);
+	if (ev->kind == NPS_EV_SCHED)
+		return keep_run(proc, ev);
+	if (model->events.len >= NPS_NONE - 1)
+		return -EOVERFLOW;
+	copy = nps_vec__push(&model->events);
+	if (!copy)
+		return -errno;
+	*copy = *ev;
+	return 0;
+}
+
+static int on_events(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	const struct nps_loss *loss = payload;
+	const struct nps_event *ev = payload;
+	struct import *in = ctx;
+	int err = 0;
+
+	nps_progress__add(in->model->progress, chunk->len);
+	if (chunk->type == NPS_CHUNK_LOSS)
+		for (size_t i = 0; !err && i < chunk->len / sizeof(*loss); i++)
+			err = on_loss(ctx, &loss[i]);
+	else if (chunk->type == NPS_CHUNK_EVENTS)
+		for (size_t i = 0; !err && i < chunk->len / sizeof(*ev); i++)
+			err = on_event(ctx, &ev[i]);
+	else
+		err = foreign(in);
+	return err;
+}
+
+static int read_chunks(struct import *in, const char *path, const char *name, nps_chunk_fn fn)
+{
+	struct nps_chunks result;
+	struct stat st;
+	int err;
+
+	nps_progress__stage(in->model->progress, "reading",
+			    fstatat(in->model->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_size, NULL);
+	err = nps_chunks__read(in->model->dirfd, name, fn, in, &result);
+
+	if (err) {
+		nps_msg("cannot read %s/%s: %s: is the disk full, or memory?", path, name, strerror(-err));
+		return err;
+	}
+	if (in->foreign) {
+		nps_msg("%s/%s holds %" PRIu64 " chunks of another file: they are left out", path, name,
+			in->foreign);
+		in->model->losses.cut = true;
+		in->foreign = 0;
+	}
+	switch (result.end) {
+	case NPS_CHUNKS_COMPLETE:
+		return 0;
+	case NPS_CHUNKS_VERSION:
+		nps_msg("cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
+			"npuscope",
+			path, name, result.version, NPS_SESSION_VERSION);
+		return -EPROTO;
+	case NPS_CHUNKS_MISSING:
+		nps_msg("%s/%s is missing: the session is incomplete: what is there is used", path, name);
+		break;
+	case NPS_CHUNKS_CUT:
+	case NPS_CHUNKS_DAMAGED:
+		nps_msg("%s/%s is %s after %" PRIu64 " bytes (%" PRIu64
+			" chunks): the capture was interrupted: what is before it is used",
+			path, name, result.end == NPS_CHUNKS_CUT ? "cut off" : "damaged", result.bytes,
+			result.chunks);
+		break;
+	}
+	in->model->losses.cut = true;
+	return 0;
+}
+
+static int import_process(struct nps_recording *model, const cJSON *json)
+{
+	struct nps_proc *proc;
+	uint64_t pid, rank;
+
+	if (!nps_json_has_u64(json, "pid", &pid) || !pid || pid > INT32_MAX)
+		return 0;
+	proc = nps_recording__proc(model, pid);
+	if (!proc)
+		return model->nprocs >= NPS_MAX_PROCS ? 0 : -ENOMEM;
+	proc->known = true;
+	proc->json = json;
+	proc->has_rank = nps_json_has_u64(json, "rank", &rank) &&
+			 rank < 100000; /* five digits in file names */
+	proc->rank = proc->has_rank ? rank : 0;
+	proc->world_size = nps_json_u64(json, "world_size", 0);
+	proc->agent = !strcmp(nps_json_str(json, "task_source", ""), "agent");
+	proc->comm = nps_strings__addz(&model->strings, nps_json_str(json, "comm", "unknown"));
+	return 0;
+}
+
+static void import_drops(struct nps_recording *model)
+{
+	static const struct {
+		const char *name;
+		unsigned int kind;
+	} kinds[] = { { "api", NPS_EV_API },	     { "sqe", NPS_EV_SQE },	{ "mark", NPS_EV_MARK },
+		      { "syscall", NPS_EV_SYSCALL }, { "sched", NPS_EV_SCHED }, { "proc", NPS_EV_PROC },
+		      { "strings", NPS_STR_TEXT } };
+	const cJSON *drops = cJSON_GetObjectItemCaseSensitive(model->json, "drops"), *agent;
+	const cJSON *ring = cJSON_GetObjectItemCaseSensitive(drops, "ring");
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(kinds); i++) {
+		uint64_t *lost = &model->losses.ring[kinds[i].kind];
+
+		*lost = NPS_MAX(*lost, nps_json_u64(ring, kinds[i].name, 0));
+	}
+	model->losses.sqe = nps_json_u64(drops, "sqe", 0);
+	cJSON_ArrayForEach(agent,
+			   cJSON_GetObjectItemCaseSensitive(drops, "agent")) if (cJSON_IsNumber(agent) &&
+										 agent->valuedouble > 0)
+		model->losses.agent_bytes =
+		nps_add_sat(model->losses.agent_bytes, NPS_MIN(agent->valuedouble, 1e18));
+}
+
+static int import_json(struct nps_recording *model, const char *path)
+{
+	const cJSON *start, *capture, *item;
+	uint64_t mono, version;
+	int err;
+
+	model->json = nps_session__json(model->dirfd, "session.json");
+	if (!model->json) {
+		err = errno;
+		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?",
+			path, err == EILSEQ ? "it is not valid JSON" : strerror(err));
+		return -err;
+	}
+	if (strcmp(nps_json_str(model->json, "format", ""), "npuscope-session")) {
+		nps_msg("cannot read %s: session.json does not say format npuscope-session: name a session "
+			"directory",
+			path);
+		return -EPROTO;
+	}
+	version = nps_json_u64(model->json, "version", 0);
+	if (version != NPS_SESSION_VERSION) {
+		nps_msg("cannot read %s: the session has version %" PRIu64
+			", this program reads version %d: use a matching npuscope",
+			path, version, NPS_SESSION_VERSION);
+		return -EPROTO;
+	}
+	model->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model->json, "complete"));
+	start = cJSON_GetObjectItemCaseSensitive(model->json, "start");
+	capture = cJSON_GetObjectItemCaseSensitive(model->json, "capture");
+	mono = nps_json_u64(start, "monotonic", 0);
+	model->begin = nps_json_u64(capture, "begin_monotonic", mono);
+	model->end = nps_json_u64(capture, "end_monotonic", 0);
+	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
+	if (!mono || !model->begin || model->begin > INT64_MAX / 2 ||
+	    model->begin_real - DAY > INT64_MAX / 2) {
+		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it "
+			"began",
+			path);
+		return -EPROTO;
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "processes"))
+	{
+		err = import_process(model, item);
+		if (err)
+			return err;
+	}
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
+	{
+		uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES);
+
+		if (id < NPS_MAX_DEVICES) {
+			model->devices[id].freq_khz = NPS_MIN(nps_json_u64(item, "freq_khz", 0), 10000000U);
+			model->devices[id].chip = nps_json_str(item, "chip", NULL);
+		}
+	}
+	return 0;
+}
+
+/* The end of the capture: as recorded, or, after a cut, the last thing that was seen. */
+static void set_end(struct import *in, const char *path)
+{
+	struct nps_recording *model = in->model;
+
+	if (!model->complete) {
+		model->losses.cut = true;
+		nps_msg("%s is not complete: the capture was killed or still runs: its end is the last event",
+			path);
+	}
+	if (!model->complete || model->end < model->begin || model->end > model->begin + 30 * DAY)
+		model->end = NPS_MAX(in->last, model->begin);
+}
+
+int nps_import__session(struct nps_recording *model, const char *path)
+{
+	struct import in = { .model = model };
+	int err = import_json(model, path);
+
+	if (err)
+		return err;
+	nps_vec__init(&in.losses, model->tmpfd, sizeof(struct nps_loss));
+	err = read_chunks(&in, path, "clocks.nps", on_clocks);
+	if (!err)
+		err = read_chunks(&in, path, "strings.nps", on_strings);
+	if (!err)
+		err = read_chunks(&in, path, "events.nps", on_events);
+	for (size_t i = 0; i < in.losses.len; i++) {
+		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);
+
+		if (loss->kind < NPS_ARRAY_SIZE(model->losses.ring))
+			model->losses.ring[loss->kind] =
+				nps_add_sat(model->losses.ring[loss->kind], loss->lost);
+	}
+	import_drops(model);
+	set_end(&in, path);
+	if (in.strange)
+		nps_msg("%" PRIu64
+			" events of %s have impossible times or processes: they are damaged: left out",
+			in.strange, path);
+	if (model->losses.pids)
+		nps_msg("%" PRIu64 " events of %s belong to more than %d processes: left out",
+			model->losses.pids, path, NPS_MAX_PROCS);
+	model->losses.cut |= in.strange;
+	nps_map__free(&in.loss_rows);
+	nps_vec__free(&in.losses);
+	return err;
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Submissions meet the device's log. */
+#include "session/join.h"
+
+#include "session/import.h"
+#include "session/steps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define SLACK 1000000 /* ns by which a start may seem to precede its submission */
+#define DEFAULT_FREQ_KHZ 50000 /* of the 910B's counter */
+
+struct join {
+	struct nps_recording *model;
+	struct nps_vec logs; /* struct nps_log_task */
+	struct nps_vec match; /* uint32_t: submission of log task i */
+	struct nps_vec sub_keys, log_keys; /* struct nps_key by (stream, time) */
+	struct nps_map groups; /* process, device, stream -> dense number */
+	uint32_t ngroups;
+	uint32_t last[65536],
+		stamp[65536]; /* latest submission of a task id, valid if stamp is the group's */
+};
+
+static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
+{
+	return (uint64_t)proc << 32 | device << 16 | stream;
+}
+
+/* --- clocks --- */
+
+static int fit_one(struct nps_recording *model, struct nps_device_log *log, struct nps_vec *reads)
+{
+	const struct nps_device_clock *all = model->device_clocks.data;
+	uint64_t freq = model->devices[log->device].freq_khz;
+	int err = 0;
+
+	/* Only the process's own reads: what another process calls by that number may be another device. */
+	for (size_t i = 0; i < model->device_clocks.len; i++) {
+		struct nps_device_clock *read;
+
+		if (all[i].device != log->device || all[i].pid != model->procs[log->proc].pid)
+			continue;
+		read = nps_vec__push(reads);
+		if (!read)
+			return -errno;
+		*read = all[i];
+	}
+	err = nps_clock_fit__fit(&log->fit, reads->data, reads->len, freq ? freq : DEFAULT_FREQ_KHZ);
+	log->fitted = !err;
+	return err == -ENODATA ? 0 : err;
+}
+
+int nps_join__clocks(struct nps_recording *model)
+{
+	struct nps_vec reads;
+	int err = 0;
+
+	nps_vec__init(&reads, model->tmpfd, sizeof(struct nps_device_clock));
+	for (size_t i = 0; !err && i < model->logs.len; i++) {
+		struct nps_device_log *log = &NPS_AT(&model->logs, struct nps_device_log, i);
+
+		reads.len = 0;
+		err = fit_one(model, log, &reads);
+		if (!err && !log->fitted) {
+			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in "
+				"time: host bounds are used",
+				log->device, model->procs[log->proc].pid);
+			model->losses.cut = true;
+		}
+	}
+	nps_vec__free(&reads);
+	return err;
+}
+
+/* Counters become CLOCK_MONOTONIC; logs without a clock go. */
+static void to_mono(struct join *j)
+{
+	const struct nps_clock *clocks = j->model->clocks.data;
+	struct nps_log_task *log = j->logs.data;
+	size_t kept = 0, strange = 0;
+
+	for (size_t i = 0; i < j->logs.len; i++) {
+		const struct nps_device_log *device =
+			nps_recording__log(j->model, log[i].proc, log[i].device);
+
+		if (!device || !device->fitted)
+			continue;
+		log[kept] = log[i];
+		log[kept].start = nps_raw_to_mono(clocks, j->model->clocks.len,
+						  nps_clock_fit__raw(&device->fit, log[i].start));
+		if (log[i].end)
+			log[kept].end = nps_raw_to_mono(clocks, j->model->clocks.len,
+							nps_clock_fit__raw(&device->fit, log[i].end));
+		/* a counter far off its reads: no time that could be shown */
+		if (log[kept].start > j->model->begin - NPS_MIN(j->model->begin, 86400000000000ULL) &&
+		    log[kept].start < j->model->end + 86400000000000ULL &&
+		    log[kept].end < j->model->end + 86400000000000ULL)
+			kept++;
+		else
+			strange++;
+	}
+	j->logs.len = kept;
+	if (strange) {
+		nps_msg("%zu tasks of the device log are more than a day from the capture: they are damaged: "
+			"left out",
+			strange);
+		j->model->losses.cut = true;
+	}
+}
+
+/* --- matching --- */
+
+static int group_of(struct join *j, uint32_t proc, unsigned int device, unsigned int stream, uint32_t *group)
+{
+	uint64_t key = stream_key(proc, device, stream);
+
+	*group = nps_map__get(&j->groups, key);
+	if (*group != NPS_NONE)
+		return 0;
+	*group = j->ngroups++;
+	return nps_map__put(&j->groups, key, *group);
+}
+
+static int sort_subs(struct join *j)
+{
+	const struct nps_sub *subs = j->model->subs.data;
+	size_t n = j->model->subs.len;
+	int err = nps_vec__resize(&j->sub_keys, 2 * n);
+	struct nps_key *keys = j->sub_keys.data;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		keys[i] = (struct nps_key){ .key = subs[i].begin, .row = i };
+		err = group_of(j, subs[i].proc, subs[i].device, subs[i].stream, &keys[i].group);
+	}
+	if (err)
+		return err;
+	nps_sort_keys(keys, keys + n, n);
+	nps_sort_groups(keys, keys + n, n);
+	j->sub_keys.len = n;
+	return 0;
+}
+
+static int sort_logs(struct join *j)
+{
+	const struct nps_log_task *log = j->logs.data;
+	size_t n = j->logs.len;
+	int err = nps_vec__resize(&j->log_keys, 2 * n);
+	struct nps_key *keys = j->log_keys.data;
+
+	if (!err)
+		err = nps_vec__resize(&j->match, n);
+	for (size_t i = 0; !err && i < n; i++) {
+		keys[i] = (struct nps_key){ .key = log[i].start, .row = i };
+		err = group_of(j, log[i].proc, log[i].device, log[i].stream, &keys[i].group);
+	}
+	if (err)
+		return err;
+	nps_sort_keys(keys, keys + n, n);
+	nps_sort_groups(keys, keys + n, n);
+	j->log_keys.len = n;
+	return 0;
+}
+
+/*
+ * One stream: both lists in order of time. A task belongs to the latest submission of its id that
+ * had begun; at most 1024 are queued and an id comes back after 65536, so there is one.
+ */
+static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
+{
+	const struct nps_key *sk = j->sub_keys.data, *lk = j->log_keys.data;
+	struct nps_sub *subs = j->model->subs.data;
+	const struct nps_log_task *log = j->logs.data;
+	int64_t id = -1; /* task id without wraps */
+
+	for (;;) {
+		bool sub = *s < j->sub_keys.len && sk[*s].group == group;
+		bool task = *l < j->log_keys.len && lk[*l].group == group;
+
+		if (!sub && !task)
+			return;
+		if (sub && (!task || sk[*s].key <= nps_add_sat(lk[*l].key, SLACK))) {
+			struct nps_sub *new = &subs[sk[*s].row];
+
+			id = id < 0 ? new->task : id + (int16_t)(new->task - (uint16_t)id);
+			id = NPS_MAX(id, 0);
+			new->batch = id >> 16;
+			j->last[new->task] = sk[*s].row;
+			j->stamp[new->task] = group + 1;
+			++*s;
+			continue;
+		}
+		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row),
+			 last = j->last[log[row].task];
+
+		*match = NPS_NONE;
+		if (j->stamp[log[row].task] == group + 1 && subs[last].task_row == NPS_NONE) {
+			subs[last].task_row = row;
+			*match = last;
+		}
+		++*l;
+	}
+}
+
+static int match(struct join *j)
+{
+	size_t s = 0, l = 0;
+	int err = sort_subs(j);
+
+	if (!err)
+		err = sort_logs(j);
+	for (uint32_t group = 0; !err && group < j->ngroups; group++)
+		match_stream(j, group, &s, &l);
+	return err;
+}
+
+/*
+ * Causality refines the clock: no task starts before its submission. A violation within what the
+ * brackets leave open shifts the whole log; a larger one is no clock error and is left alone.
+ */
+static void shift_logs(struct join *j)
+{
+	const struct nps_sub *subs = j->model->subs.data;
+	struct nps_log_task *log = j->logs.data;
+
+	for (size_t i = 0; i < j->model->logs.len; i++)
+		NPS_AT(&j->model->logs, struct nps_device_log, i).earliest = INT64_MAX;
+	for (size_t i = 0; i < j->logs.len; i++) {
+		uint32_t sub = NPS_AT(&j->match, uint32_t, i);
+		struct nps_device_log *device =
+			sub == NPS_NONE ? NULL : nps_recording__log(j->model, log[i].proc, log[i].device);
+
+		if (device)
+			device->earliest =
+				NPS_MIN(device->earliest, (int64_t)(log[i].start - subs[sub].begin));
+	}
+	for (size_t i = 0; i < j->model->logs.len; i++) {
+		struct nps_device_log *device = &NPS_AT(&j->model->logs, struct nps_device_log, i);
+
+		if (device->earliest >= 0)
+			continue;
+		if ((double)-device->earliest <=
+		    device->fit.uncertainty_ns + 3 * device->fit.residual_ns + 1000)
+			device->causal_shift = -device->earliest;
+		else
+			nps_msg("device %u of process %u: a task seems to start %" PRId64
+				" ns before its submission: the clock fit is worse than its samples say: "
+				"times are kept as fitted",
+				device->device, j->model->procs[device->proc].pid, -device->earliest);
+	}
+	for (size_t i = 0; i < j->logs.len; i++) {
+		const struct nps_device_log *device =
+			nps_recording__log(j->model, log[i].proc, log[i].device);
+
+		log[i].start += device->causal_shift;
+		if (log[i].end)
+			log[i].end += device->causal_shift;
+	}
+}
+
+/* --- tasks --- */
+
+static void from_sub(struct nps_recording *model, struct nps_task *task, const struct nps_sub *sub)
+{
+	struct nps_proc *proc = &model->procs[sub->proc];
+
+	task->submit = sub->begin;
+	task->size = sub->size;
+	task->proc = sub->proc;
+	task->conn = sub->cann == NPS_NONE ? NPS_NONE : NPS_AT(&proc->cann, struct nps_cann, sub->cann).conn;
+	task->stream = sub->stream;
+	task->batch = sub->batch;
+	task->name = sub->name;
+	task->type = sub->type;
+	task->comm = sub->comm;
+	task->step = nps_steps__at(proc, sub->begin);
+	task->device = sub->device;
+	task->task = sub->task;
+	task->blocks = sub->blocks;
+	task->sqe_type = sub->sqe_type;
+	task->kind = sub->kind;
+	task->memcpy_op = sub->memcpy_op;
+	task->core = sub->sqe_type;
+	task->context = NPS_NONE;
+	task->bounds = NPS_NONE;
+}
+
+static void from_log(struct nps_recording *model, struct nps_task *task, const struct nps_log_task *log,
+		     const struct nps_sub *sub)
+{
+	if (sub) {
+		from_sub(model, task, sub);
+		model->procs[sub->proc].matched++;
+	} else {
+		*task = (struct nps_task){ .proc = log->proc,
+					   .conn = NPS_NONE,
+					   .stream = log->stream,
+					   .context = NPS_NONE,
+					   .comm = NPS_NONE,
+					   .step = NPS_NONE,
+					   .bounds = NPS_NONE,
+					   .device = log->device,
+					   .task = log->task,
+					   .sqe_type = log->sqe_type,
+					   .memcpy_op = 255 };
+		task->name = task->type = nps_task_type_name(model, log->sqe_type);
+		task->kind = nps_is_kernel(log->sqe_type) ? NPS_TASK_COMPUTE : NPS_TASK_OTHER;
+		model->procs[log->proc].unsubmitted++;
+		model->procs[log->proc].devices |= 1ULL << log->device;
+	}
+	task->core = log->core;
+	task->start = log->start;
+	task->end = NPS_MAX(log->end, log->start);
+}
+
+/* Tasks of the log. MADE[i] becomes the task of log row i, or NPS_NONE. */
+static int make_logged(struct join *j, uint32_t *made)
+{
+	const struct nps_log_task *log = j->logs.data;
+
+	for (size_t i = 0; i < j->logs.len; i++) {
+		uint32_t sub = NPS_AT(&j->match, uint32_t, i);
+		struct nps_task *task;
+
+		made[i] = NPS_NONE;
+		/* unfinished; or not of this capture: over before it began, or begun after it ended */
+		if (!log[i].end ||
+		    (sub == NPS_NONE && (log[i].end < j->model->begin || log[i].start > j->model->end)))
+			continue;
+		task = nps_vec__push(&j->model->tasks);
+		if (!task || j->model->tasks.len >= NPS_NONE)
+			return -ENOMEM;
+		from_log(j->model, task, &log[i],
+			 sub == NPS_NONE ? NULL : &NPS_AT(&j->model->subs, struct nps_sub, sub));
+		made[i] = j->model->tasks.len - 1;
+	}
+	return 0;
+}
+
+struct stream_scratch {
+	const struct nps_sub **subs;
+	const struct nps_task **tasks;
+	struct nps_bounds *bounds;
+	struct nps_sync *syncs;
+};
+
+/* Room for COUNT rows of SIZE bytes in VEC, as large as a session may be. */
+static void *scratch_rows(struct nps_vec *vec, const struct nps_recording *model, size_t size, size_t count)
+{
+	nps_vec__init(vec, model->tmpfd, size);
+	return nps_vec__reserve(vec, count + 1) ? NULL : vec->data;
+}
+
+/* Host bounds of one stream's submissions SK[0..n) that have no measured task. */
+static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, const uint32_t *made,
+			struct stream_scratch *scratch)
+{
+	const struct nps_sync *syncs = j->model->syncs.data;
+	const struct nps_sub *first = &NPS_AT(&j->model->subs, struct nps_sub, sk[0].row);
+	const struct nps_log_task *log = j->logs.data;
+	size_t missing = 0, nsyncs = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct nps_sub *sub = &NPS_AT(&j->model->subs, struct nps_sub, sk[i].row);
+		uint32_t task = sub->task_row == NPS_NONE ? NPS_NONE : made[sub->task_row];
+
+		scratch->subs[i] = sub;
+		scratch->tasks[i] = task == NPS_NONE ? NULL
+						     : &NPS_AT(&j->model->tasks, struct nps_task, task);
+		missing += task == NPS_NONE;
+	}
+	if (!missing)
+		return 0;
+	for (size_t i = 0; i < j->model->syncs.len; i++)
+		if (syncs[i].proc == first->proc && syncs[i].device == first->device &&
+		    (syncs[i].stream == UINT16_MAX || syncs[i].stream == first->stream))
+			scratch->syncs[nsyncs++] = syncs[i];
+	nps_bounds__stream(scratch->subs, scratch->tasks, n, scratch->syncs, nsyncs, scratch->bounds);
+	for (size_t i = 0; i < n; i++) {
+		struct nps_bounds *bounds;
+		struct nps_task *task;
+
+		if (scratch->tasks[i])
+			continue;
+		/* Pushing moves the tasks: nothing below looks at scratch->tasks[i] but for NULL. */
+		task = nps_vec__push(&j->model->tasks);
+		bounds = nps_vec__push(&j->model->bounds);
+		if (!task || !bounds || j->model->tasks.len >= NPS_NONE)
+			return -ENOMEM;
+		from_sub(j->model, task, scratch->subs[i]);
+		task->start = task->end = scratch->subs[i]->begin;
+		task->bounds = j->model->bounds.len - 1;
+		*bounds = scratch->bounds[i];
+		if (scratch->subs[i]->task_row != NPS_NONE) { /* it was seen to start, not to end */
+			bounds->start_low = bounds->start_high = bounds->end_low =
+				log[scratch->subs[i]->task_row].start;
+			bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
+		}
+		j->model->procs[task->proc].bounded++;
+	}
+	return 0;
+}
+
+static int by_cover(const void *a, const void *b)
+{
+	const struct nps_sync *x = a, *y = b;
+
+	return x->cover < y->cover ? -1 : x->cover > y->cover;
+}
+
+static int make_bounded(struct join *j, const uint32_t *made)
+{
+	const struct nps_key *sk = j->sub_keys.data;
+	size_t n = j->sub_keys.len, end;
+	struct stream_scratch scratch;
+	struct nps_vec rows[4];
+	int err = 0;
+
+	if (j->model->syncs.len)
+		qsort(j->model->syncs.data, j->model->syncs.len, sizeof(struct nps_sync), by_cover);
+	scratch.subs = scratch_rows(&rows[0], j->model, sizeof(*scratch.subs), n);
+	scratch.tasks = scratch_rows(&rows[1], j->model, sizeof(*scratch.tasks), n);
+	scratch.bounds = scratch_rows(&rows[2], j->model, sizeof(*scratch.bounds), n);
+	scratch.syncs = scratch_rows(&rows[3], j->model, sizeof(*scratch.syncs), j->model->syncs.len);
+	if (!scratch.subs || !scratch.tasks || !scratch.bounds || !scratch.syncs)
+		err = -ENOMEM;
+	for (size_t start = 0; !err && start < n; start = end) {
+		for (end = start + 1; end < n && sk[end].group == sk[start].group;)
+			end++;
+		err = bound_stream(j, sk + start, end - start, made, &scratch);
+	}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(rows); i++)
+		nps_vec__free(&rows[i]);
+	return err;
+}
+
+/* Tasks by process and start, each process's range noted. */
+static int sort_tasks(struct nps_recording *model)
+{
+	struct nps_task *tasks = model->tasks.data, *to;
+	size_t n = model->tasks.len;
+	struct nps_vec keys, sorted;
+	struct nps_key *key;
+	int err;
+
+	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
+	nps_vec__init(&sorted, model->tmpfd, sizeof(struct nps_task));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = nps_vec__resize(&sorted, n);
+	key = keys.data;
+	to = sorted.data;
+	for (size_t i = 0; !err && i < n; i++)
+		key[i] = (struct nps_key){ .key = tasks[i].start, .row = i, .group = tasks[i].proc };
+	if (!err) {
+		nps_sort_keys(key, key + n, n);
+		nps_sort_groups(key, key + n, n);
+		for (size_t i = 0; i < n; i++)
+			to[i] = tasks[key[i].row];
+		nps_vec__free(&model->tasks);
+		model->tasks = sorted;
+		for (size_t i = 0; i < n; i++) {
+			struct nps_proc *proc = &model->procs[to[i].proc];
+
+			if (!proc->tasks++)
+				proc->first_task = i;
+		}
+	} else {
+		nps_vec__free(&sorted);
+	}
+	nps_vec__free(&keys);
+	return err;
+}
+
+static int streams_seen(const struct nps_recording *model, struct nps_map *seen)
+{
+	const struct nps_sub *subs = model->subs.data;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < model->subs.len; i++)
+		err = nps_map__put(seen, stream_key(subs[i].proc, subs[i].device, subs[i].stream), 1);
+	return err;
+}
+
+int nps_join__tasks(struct nps_recording *model)
+{
+	struct join *j = calloc(1, sizeof(*j));
+	struct nps_map seen = { 0 };
+	uint32_t *made = NULL;
+	int err;
+
+	if (!j)
+		return -ENOMEM;
+	j->model = model;
+	nps_vec__init(&j->logs, model->tmpfd, sizeof(struct nps_log_task));
+	nps_vec__init(&j->match, model->tmpfd, sizeof(uint32_t));
+	nps_vec__init(&j->sub_keys, model->tmpfd, sizeof(struct nps_key));
+	nps_vec__init(&j->log_keys, model->tmpfd, sizeof(struct nps_key));
+	err = streams_seen(model, &seen);
+	if (!err)
+		err = nps_import__stars(model, &seen, &j->logs);
+	if (!err)
+		err = nps_join__clocks(model);
+	if (!err) {
+		to_mono(j);
+		err = match(j);
+	}
+	if (!err) {
+		shift_logs(j);
+		made = malloc((j->logs.len + 1) * sizeof(*made));
+		err = made ? make_logged(j, made) : -ENOMEM;
+	}
+	if (!err)
+		err = make_bounded(j, made);
+	if (!err)
+		err = sort_tasks(model);
+	free(made);
+	nps_map__free(&seen);
+	nps_map__free(&j->groups);
+	nps_vec__free(&j->logs);
+	nps_vec__free(&j->match);
+	nps_vec__free(&j->sub_keys);
+	nps_vec__free(&j->log_keys);
+	free(j);
+	return err;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The joins that make the model: calls -> operators -> submissions -> device tasks. */
+#ifndef NPS_JOIN_H
+#define NPS_JOIN_H
+
+#include "session/names.h"
+
+/*
+ * Walks every thread's calls in their nesting. Fills the processes' CANN rows and collectives,
+ * model->subs (in no order) and model->syncs. 0 or a negative errno.
+ */
+int nps_nest__run(struct nps_recording *model, struct nps_names *names);
+
+/* Numbers the CANN rows of every process by start (connection ids), fills cann_order. */
+int nps_nest__number(struct nps_recording *model);
+
+/* Fits the clock of every device that has samples. */
+int nps_join__clocks(struct nps_recording *model);
+
+/*
+ * Reads the device logs, gives every task its submission, and every submission without a
+ * device record its host bounds. Fills model->tasks, sorted by process and start.
+ */
+int nps_join__tasks(struct nps_recording *model);
+
+/*
+ * Host bounds (behaviours 16.2, D3) of the submissions SUBS[0..n), one stream's in order of time,
+ * into BOUNDS. TASKS[i] is the measured task of SUBS[i] or NULL. SYNCS are those that cover the
+ * stream, by cover.
+ */
+void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n,
+			const struct nps_sync *syncs, size_t nsyncs, struct nps_bounds *bounds);
+
+/* Times, names and sequence numbers of the collectives. */
+int nps_comm__finish(struct nps_recording *model);
+
+/* Text of a task that is no kernel: `EVENT_RECORD`, `Notify Wait`, ... (outputs 2.4). */
+uint32_t nps_task_type_name(struct nps_recording *model, unsigned int sqe_type);
+
+#endif

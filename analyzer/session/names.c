@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/names.h"
+
+#include "session/session_reader.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+struct executor {
+	uint32_t first, last, count; /* L0 operators of phase 1 */
+	uint32_t api;
+	bool ran;
+};
+
+struct builder {
+	struct nps_names *names;
+	struct nps_map executor_of; /* (process, executor) -> row */
+	struct nps_vec executors;
+};
+
+uint64_t nps_group_hash(const char *name)
+{
+	uint32_t h29 = 0, h131 = 0;
+
+	for (; *name; name++) {
+		h29 = h29 * 29 + (unsigned char)*name;
+		h131 = h131 * 131 + (unsigned char)*name;
+	}
+	return (uint64_t)h29 << 32 | h131;
+}
+
+uint64_t nps_names__key(uint32_t proc, uint64_t handle)
+{
+	return nps_hash2(handle, proc);
+}
+
+static uint32_t text_arg(const struct nps_recording *model, const struct nps_event *ev,
+			 enum nps_meaning meaning)
+{
+	uint64_t id;
+
+	return nps_event_arg(ev, meaning, &id) ? nps_recording__text(model, id) : NPS_NONE;
+}
+
+bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
+		       const struct nps_recording *model)
+{
+	uint64_t key;
+
+	*handle = 0;
+	*name = text_arg(model, ev, NPS_M_NAME);
+	if (*name != NPS_NONE)
+		return false;
+	nps_event_arg(ev, NPS_M_FUNC, handle);
+	if (nps_event_arg(ev, NPS_M_KEY, &key) && key)
+		*handle = nps_hash2(*handle, key);
+	return true;
+}
+
+/* The row KEY has in VEC, made if need be. */
+static void *row_of(struct nps_map *map, struct nps_vec *vec, uint64_t key, bool *made)
+{
+	uint32_t row = nps_map__get(map, key);
+	void *new;
+
+	*made = row == NPS_NONE;
+	if (!*made)
+		return (char *)vec->data + row * vec->elem;
+	new = nps_vec__push(vec);
+	if (!new || nps_map__put(map, key, vec->len - 1))
+		return NULL;
+	return new;
+}
+
+static struct executor *executor_of(struct builder *b, uint32_t proc, uint64_t address)
+{
+	bool made;
+	struct executor *ex = row_of(&b->executor_of, &b->executors, nps_names__key(proc, address), &made);
+
+	if (ex && made)
+		*ex = (struct executor){ .first = NPS_NONE, .last = NPS_NONE, .api = NPS_NONE };
+	return ex;
+}
+
+static int on_l0(struct builder *b, uint32_t proc, const struct nps_event *ev)
+{
+	struct nps_names *names = b->names;
+	struct executor *ex;
+	struct nps_l0 *l0;
+	uint64_t address;
+
+	if (!nps_event_arg(ev, NPS_M_EXECUTOR, &address))
+		return 0;
+	ex = executor_of(b, proc, address);
+	l0 = nps_vec__push(&names->l0s);
+	if (!ex || !l0)
+		return -ENOMEM;
+	if (ex->ran) /* the address is used again */
+		*ex = (struct executor){ .first = NPS_NONE, .last = NPS_NONE, .api = NPS_NONE };
+	*l0 = (struct nps_l0){ text_arg(names->model, ev, NPS_M_NAME), NPS_NONE };
+	if (ex->last == NPS_NONE)
+		ex->first = names->l0s.len - 1;
+	else
+		NPS_AT(&names->l0s, struct nps_l0, ex->last).next = names->l0s.len - 1;
+	ex->last = names->l0s.len - 1;
+	ex->count++;
+	return 0;
+}
+
+/*
+ * A run of an operator: its launches follow on the same thread. The second phase begins it, and so
+ * does the executor's run function, which is probed at level 2 only: then it is told twice, alike.
+ */
+static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
+{
+	struct executor *ex;
+	struct nps_op_run *run;
+	uint64_t address = 0;
+
+	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
+	ex = executor_of(b, proc, address);
+	run = nps_vec__push(&b->names->runs);
+	if (!run || !ex)
+		return -ENOMEM;
+	if (ev->probe == NPS_PROBE_NN_PHASE2)
+		ex->api = text_arg(b->names->model, ev, NPS_M_NAME);
+	*run = (struct nps_op_run){ ex->api, ex->first, ex->count };
+	ex->ran = true;
+	ev->args[3] = b->names->runs.len;
+	return 0;
+}
+
+static int on_registration(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
+{
+	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
+	uint64_t handle, end = ev->start + ev->dur;
+
+	if (ev->ret || name == NPS_NONE || !nps_event_arg(ev, NPS_M_FUNC, &handle))
+		return 0;
+	return nps_history__add(&names->funcs, nps_names__key(proc, handle), end, name);
+}
+
+static int on_communicator(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
+{
+	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
+	uint64_t comm, ranks, key;
+	int err = 0;
+
+	if (ev->ret || !nps_event_arg(ev, NPS_M_COMM, &comm))
+		return 0;
+	key = nps_names__key(proc, comm);
+	if (name != NPS_NONE)
+		err = nps_history__add(&names->groups, key, ev->start, name);
+	if (!err && nps_event_arg(ev, NPS_M_RANKS, &ranks))
+		err = nps_history__add(&names->ranks, key, ev->start, (uint32_t)ranks);
+	return err;
+}
+
+static bool is_naming(const struct nps_event *ev)
+{
+	switch (ev->probe) {
+	case NPS_PROBE_NN_PHASE2:
+	case NPS_PROBE_NN_RUN:
+	case NPS_PROBE_NN_L0:
+		return ev->kind == NPS_EV_MARK;
+	case NPS_PROBE_BIN_GET_FUNC:
+	case NPS_PROBE_GET_FUNC_NAME:
+	case NPS_PROBE_RT_FUNC_REGISTER:
+	case NPS_PROBE_HCCL_COMM_INIT:
+	case NPS_PROBE_HCCL_COMM_NAME:
+	case NPS_PROBE_HCCL_RANK_SIZE:
+		return ev->kind == NPS_EV_API;
+	}
+	return false;
+}
+
+static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
+{
+	switch (ev->probe) {
+	case NPS_PROBE_NN_L0:
+		return on_l0(b, proc, ev);
+	case NPS_PROBE_NN_PHASE2:
+	case NPS_PROBE_NN_RUN:
+		return on_run(b, proc, ev);
+	case NPS_PROBE_HCCL_COMM_INIT:
+	case NPS_PROBE_HCCL_COMM_NAME:
+	case NPS_PROBE_HCCL_RANK_SIZE:
+		return on_communicator(b->names, proc, ev);
+	default:
+		return on_registration(b->names, proc, ev);
+	}
+}
+
+static int add_symbols(struct nps_names *names, uint32_t proc)
+{
+	const cJSON *item, *json = names->model->procs[proc].json;
+	int err = 0;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(json, "symbols"))
+	{
+		const char *name = nps_json_str(item, "name", NULL);
+		const char *hex = nps_json_str(item, "address", "");
+		uint64_t address = nps_json_u64(item, "address", 0);
+
+		if (hex[0] == '0' && hex[1] == 'x')
+			address = strtoull(hex, NULL, 16);
+		if (name && address)
+			err = nps_map__put(&names->symbols, nps_names__key(proc, address),
+					   nps_strings__addz(&names->model->strings, name));
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+/* The naming events in order of time. */
+static int collect(const struct nps_recording *model, struct nps_vec *keys, size_t *n)
+{
+	for (size_t i = 0; i < model->events.len; i++) {
+		const struct nps_event *ev = &NPS_AT(&model->events, struct nps_event, i);
+		struct nps_key *key;
+
+		if (!is_naming(ev))
+			continue;
+		key = nps_vec__push(keys);
+		if (!key)
+			return -errno;
+		*key = (struct nps_key){ .key = ev->start, .row = i };
+	}
+	*n = keys->len;
+	return nps_vec__resize(keys, 2 * keys->len);
+}
+
+int nps_names__build(struct nps_names *names, struct nps_recording *model)
+{
+	struct builder b = { .names = names };
+	struct nps_vec keys;
+	size_t n = 0;
+	int err;
+
+	*names = (struct nps_names){ .model = model };
+	nps_history__init(&names->funcs, model->tmpfd);
+	nps_history__init(&names->groups, model->tmpfd);
+	nps_history__init(&names->ranks, model->tmpfd);
+	nps_vec__init(&names->runs, model->tmpfd, sizeof(struct nps_op_run));
+	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
+	nps_vec__init(&b.executors, model->tmpfd, sizeof(struct executor));
+	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
+	err = collect(model, &keys, &n);
+	if (!err && n)
+		nps_sort_keys(keys.data, (struct nps_key *)keys.data + n, n);
+	for (size_t i = 0; !err && i < n; i++) {
+		struct nps_event *ev =
+			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
+
+		err = on_event(&b, nps_map__get(&model->proc_of, ev->pid), ev);
+	}
+	for (uint32_t p = 0; !err && p < model->nprocs; p++)
+		err = add_symbols(names, p);
+	if (!err)
+		err = nps_history__finish(&names->funcs);
+	if (!err)
+		err = nps_history__finish(&names->groups);
+	if (!err)
+		err = nps_history__finish(&names->ranks);
+	nps_map__free(&b.executor_of);
+	nps_vec__free(&b.executors);
+	nps_vec__free(&keys);
+	return err;
+}
+
+uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t handle, uint64_t time)
+{
+	uint64_t key = nps_names__key(proc, handle), value;
+	uint32_t name;
+
+	if (nps_history__at(&names->funcs, key, time, &value))
+		return value;
+	name = nps_map__get(&names->symbols, key);
+	if (name != NPS_NONE)
+		return name;
+	if (nps_history__first(&names->funcs, key, &value))
+		return value;
+	return nps_strings__addf(&names->model->strings, "kernel@0x%" PRIx64, handle);
+}
+
+void nps_names__free(struct nps_names *names)
+{
+	nps_history__free(&names->funcs);
+	nps_history__free(&names->groups);
+	nps_history__free(&names->ranks);
+	nps_map__free(&names->symbols);
+	nps_map__free(&names->learned);
+	nps_vec__free(&names->runs);
+	nps_vec__free(&names->l0s);
+}

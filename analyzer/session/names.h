@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names: which aclnn operator runs, which kernel a handle stands for, what a communicator is
+ * called. Built in one pass over the marks and registrations in order of time, because
+ * the two phases of an operator may be in two threads and addresses are used again.
+ */
+#ifndef NPS_NAMES_H
+#define NPS_NAMES_H
+
+#include "session/history.h"
+#include "session/recording.h"
+
+/* One run of an operator's executor. */
+struct nps_op_run {
+	uint32_t api; /* "aclnnMatmul", NPS_NONE unknown */
+	uint32_t first; /* node of the L0 operators, NPS_NONE if they are unknown */
+	uint32_t count;
+};
+
+struct nps_l0 {
+	uint32_t text, next;
+};
+
+struct nps_names {
+	struct nps_recording *model;
+	struct nps_history funcs; /* handle -> name */
+	struct nps_history groups; /* communicator -> name */
+	struct nps_history ranks; /* communicator -> size */
+	struct nps_map symbols; /* address of a stub -> name */
+	struct nps_map learned; /* handle -> L0 operator it was launched for */
+	struct nps_vec runs; /* struct nps_op_run */
+	struct nps_vec l0s; /* struct nps_l0 */
+};
+
+/*
+ * Reads all events of MODEL. For NPS_PROBE_NN_RUN marks it sets args[3] to the number of the run
+ * in names->runs, plus 1. 0 or -ENOMEM.
+ */
+int nps_names__build(struct nps_names *names, struct nps_recording *model);
+
+/* A key for HANDLE in process PROC. */
+uint64_t nps_names__key(uint32_t proc, uint64_t handle);
+
+/* The handle that the launch EV names, 0 if none; false if the launch carries its NAME itself. */
+bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *name,
+		       const struct nps_recording *model);
+
+/* Name of the kernel HANDLE at TIME as it was registered, else `kernel@0x...`. */
+uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t handle, uint64_t time);
+
+void nps_names__free(struct nps_names *names);
+
+/*
+ * Hash of a communication group's name, as the vendor prints it: two polynomial hashes with the
+ * primes 29 and 131, (h29 << 32) | h131 (outputs 0.3).
+ */
+uint64_t nps_group_hash(const char *name);
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Submissions: what each SQE is, and which call and collective it belongs to. */
+#include "session/nest_walk.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+static uint8_t memcpy_operation(const struct nps_event *ev)
+{
+	uint64_t kind;
+
+	if (nps_event_arg(ev, NPS_M_KIND_ACL, &kind)) {
+		kind &= UINT32_MAX;
+		return kind <= 3 ? kind : kind == 6 || kind == 7 ? 3 : 255;
+	}
+	if (nps_event_arg(ev, NPS_M_KIND_RT, &kind)) {
+		kind &= UINT32_MAX;
+		return kind <= 7 ? kind : 255;
+	}
+	return 255;
+}
+
+/* As ENUM_HCCL_DATA_TYPE has them: 13 is not given to any type. */
+static uint16_t hccl_data_type(uint32_t type)
+{
+	return type < 18 && type != 13 ? type : 65535;
+}
+
+/* The collective that frame F stands for, made at its first submission. */
+static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *sub)
+{
+	struct nps_comm_op *op;
+	struct nps_cann *row;
+	uint64_t comm = 0, value, key;
+	char text[64];
+
+	if (f->comm == NPS_NONE) {
+		op = nps_vec__push(&w->proc->comms);
+		if (!op)
+			return -errno;
+		f->comm = w->proc->comms.len - 1;
+		nps_event_arg(f->ev, NPS_M_COMM, &comm);
+		key = nps_names__key(w->proc_row, comm);
+		*op = (struct nps_comm_op){ .call_start = f->ev->start,
+					    .tid = w->tid,
+					    .ranks = NPS_NONE,
+					    .dtype = 65534,
+					    .device = sub->device,
+					    .name = NPS_NONE,
+					    .step = NPS_NONE };
+		if (nps_history__at(&w->names->groups, key, f->ev->start, &value) ||
+		    nps_history__first(&w->names->groups, key, &value)) {
+			op->group = value;
+		} else {
+			snprintf(text, sizeof(text), "comm@0x%llx", (unsigned long long)comm);
+			op->group = nps_strings__addz(&w->model->strings, text);
+		}
+		if (nps_history__at(&w->names->ranks, key, f->ev->start, &value) ||
+		    nps_history__first(&w->names->ranks, key, &value))
+			op->ranks = value;
+		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
+		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))
+			op->dtype = hccl_data_type(value);
+		op->type = nps_strings__addf(&w->model->strings, "hcom_%s_", f->info->collective);
+		row = nps_walk__row(w, sub->begin, sub->end, NPS_LAYER_NODE, w->node_name);
+		op->node = nps_walk__last_row(w);
+		if (!row || !nps_walk__row(w, sub->begin, sub->end, NPS_LAYER_COMM, w->node_name))
+			return -ENOMEM;
+		op->launch = nps_walk__last_row(w);
+	}
+	op = &NPS_AT(&w->proc->comms, struct nps_comm_op, f->comm);
+	row = w->proc->cann.data;
+	row[op->node].end = row[op->launch].end = NPS_MAX(row[op->node].end, sub->end);
+	sub->comm = f->comm;
+	sub->cann = op->node;
+	return 0;
+}
+
+static const char *const other_names[64] = {
+	[NPS_SQE_AI_CORE] = "AI_CORE",
+	[NPS_SQE_AI_CPU] = "AI_CPU",
+	[NPS_SQE_AIV] = "AI_VECTOR_CORE",
+	[NPS_SQE_DSA] = "DSA",
+	[NPS_SQE_PLACE_HOLDER] = "PLACE_HOLDER",
+	[NPS_SQE_EVENT_RECORD] = "EVENT_RECORD",
+	[NPS_SQE_EVENT_WAIT] = "EVENT_WAIT",
+	[NPS_SQE_NOTIFY_RECORD] = "Notify Record",
+	[NPS_SQE_NOTIFY_WAIT] = "Notify Wait",
+	[NPS_SQE_WRITE_VALUE] = "Write Value",
+	[NPS_SQE_SDMA] = "SDMA",
+	[NPS_SQE_PCIE_DMA] = "PCIE_DMA",
+};
+
+uint32_t nps_task_type_name(struct nps_recording *model, unsigned int sqe_type)
+{
+	if (sqe_type < 64 && other_names[sqe_type])
+		return nps_strings__addz(&model->strings, other_names[sqe_type]);
+	return nps_strings__addf(&model->strings, "SQE_TYPE_%u", sqe_type);
+}
+
+static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *launch)
+{
+	uint64_t start = launch ? launch->ev->start : sub->begin, end = launch ? launch->end : sub->end;
+	struct nps_cann *row = nps_walk__row(w, start, end, NPS_LAYER_NODE, w->node_name);
+	struct nps_pending *p;
+
+	if (!row)
+		return -ENOMEM;
+	sub->kind = NPS_TASK_COMPUTE;
+	sub->name = launch && launch->name != NPS_NONE ? launch->name
+						       : nps_task_type_name(w->model, sub->sqe_type);
+	sub->type = launch && launch->type != NPS_NONE ? launch->type : sub->name;
+	sub->cann = nps_walk__last_row(w);
+	row->item = sub->name;
+	w->proc->launches++;
+	if (!launch || !w->learn_later)
+		return 0;
+	p = nps_vec__push(&w->pending);
+	if (!p)
+		return -errno;
+	*p = (struct nps_pending){ w->handle, sub - (struct nps_sub *)w->model->subs.data, w->proc_row,
+				   sub->cann, w->api };
+	nps_walk__extend_op(w, launch->end);
+	return 0;
+}
+
+/* A copy is named as the vendor names it, and a blocking copy to the host is a synchronisation. */
+static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *call)
+{
+	struct nps_sync *sync;
+
+	sub->kind = NPS_TASK_MEMCPY;
+	sub->name = nps_strings__addz(&w->model->strings, "MEMCPY_ASYNC");
+	sub->memcpy_op = memcpy_operation(call->ev);
+	sub->memcpy_call = call->copy;
+	nps_event_arg(call->ev, NPS_M_SIZE, &sub->size);
+	if (call->ev->probe != NPS_PROBE_MEMCPY || sub->memcpy_op != 2 || call->ev->ret)
+		return 0;
+	sync = nps_vec__push(&w->model->syncs);
+	if (!sync)
+		return -errno;
+	*sync = (struct nps_sync){ .cover = sub->end,
+				   .done = call->end,
+				   .proc = w->proc_row,
+				   .device = sub->device,
+				   .stream = sub->stream };
+	return 0;
+}
+
+static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const struct nps_frame *call)
+{
+	uint64_t handle;
+	int err = 0;
+
+	/* A collective queues on streams of its own as well. */
+	if (call->info->call != NPS_CALL_COLLECTIVE && nps_event_arg(call->ev, NPS_M_STREAM, &handle))
+		err = nps_history__add(&w->streams, nps_walk__stream_key(w->proc_row, w->tid, handle),
+				       call->ev->start, (uint32_t)sub->device << 16 | sub->stream);
+	/* The event stands for this record from when the call returned: until then maybe for an older one. */
+	if (!err && call->info->call == NPS_CALL_RECORD_EVENT &&
+	    nps_event_arg(call->ev, NPS_M_EVENT, &handle))
+		err = nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), call->end,
+				       sub - (const struct nps_sub *)w->model->subs.data);
+	return err;
+}
+
+int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
+{
+	unsigned int device = ev->args[0] & 0xffff, type = ev->args[1] & 0x3f;
+	struct nps_frame *coll = nps_walk__frame(w, NPS_CALL_COLLECTIVE),
+			 *call = nps_walk__frame(w, NPS_CALL_MEMCPY), *inner = NULL;
+	struct nps_sub *sub;
+	int err;
+
+	if (ev->ret || type == NPS_SQE_INVALID)
+		return 0;
+	if (device >= NPS_MAX_DEVICES || ev->flags & (NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1))) {
+		w->model->losses.sqe++;
+		return 0;
+	}
+	for (int i = w->depth - 1; i >= 0 && !inner; i--)
+		if (w->stack[i].cann != NPS_NONE)
+			inner = &w->stack[i];
+	sub = nps_vec__push(&w->model->subs);
+	if (!sub)
+		return -errno;
+	*sub = (struct nps_sub){ .begin = ev->start,
+				 .end = ev->start + ev->dur,
+				 .proc = w->proc_row,
+				 .tid = w->tid,
+				 .cann = inner ? inner->cann : NPS_NONE,
+				 .comm = NPS_NONE,
+				 .type = NPS_NONE,
+				 .task_row = NPS_NONE,
+				 .memcpy_call = NPS_NONE,
+				 .device = device,
+				 .stream = ev->args[1] >> 32,
+				 .task = ev->args[1] >> 48,
+				 .blocks = ev->args[1] >> 16,
+				 .sqe_type = type,
+				 .memcpy_op = 255 };
+	w->device = device;
+	if (w->user != UINT16_MAX &&
+	    nps_map__put(&w->user_devices, (uint64_t)w->proc_row << 16 | w->user, device))
+		return -ENOMEM;
+	w->proc->devices |= 1ULL << device;
+	err = inner ? note_handles(w, sub, inner) : 0;
+	if (err)
+		return err;
+	if (coll) {
+		sub->name = nps_task_type_name(w->model, type);
+		return collective(w, coll, sub);
+	}
+	if (nps_is_kernel(type))
+		return kernel(w, sub, nps_walk__frame(w, NPS_CALL_LAUNCH));
+	if (call && (type == NPS_SQE_PCIE_DMA || type == NPS_SQE_SDMA))
+		return copy(w, sub, call);
+	sub->kind = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_EVENT_WAIT ? NPS_TASK_EVENT
+									       : NPS_TASK_OTHER;
+	sub->name = nps_task_type_name(w->model, type);
+	return 0;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The walk over a thread's calls (nest.c), shared with its parts. */
+#ifndef NPS_NEST_WALK_H
+#define NPS_NEST_WALK_H
+
+#include "session/join.h"
+
+#define NPS_WALK_DEPTH 64 /* deeper calls keep their row but are nobody's parent */
+
+struct nps_frame {
+	const struct nps_event *ev;
+	const struct nps_probe_info *info;
+	uint64_t end;
+	uint32_t cann, comm, copy;
+	uint32_t name, type; /* of the kernel, for launches */
+};
+
+/* A launch whose operator is not known until all launches have been seen. */
+struct nps_pending {
+	uint64_t handle;
+	uint32_t sub, proc, cann, api;
+};
+
+struct nps_pending_sync {
+	const struct nps_event *ev;
+	uint32_t proc;
+	uint16_t device, user; /* of the thread, as in nps_walk */
+	uint8_t call;
+};
+
+struct nps_walk {
+	struct nps_recording *model;
+	struct nps_names *names;
+	struct nps_history streams; /* handle -> device << 16 | stream */
+	struct nps_history event_marks; /* event handle -> row of subs that records it */
+	struct nps_map user_devices; /* process << 16 | number in the job -> the driver's number */
+	struct nps_vec pending, syncs;
+	uint32_t node_name, copies;
+	uint32_t symbols[NPS_PROBE_MAX]; /* texts */
+	/* the thread */
+	struct nps_proc *proc;
+	uint32_t proc_row, tid;
+	struct nps_frame stack[NPS_WALK_DEPTH];
+	int depth;
+	const struct nps_op_run *run;
+	uint32_t l0; /* next L0 operator of the run */
+	uint32_t l0_used;
+	uint32_t op_row; /* open aclnn row, NPS_NONE */
+	bool op_phase2;
+	uint64_t op_limit;
+	uint16_t device; /* it last submitted to, UINT16_MAX: none since `user` */
+	uint16_t user; /* number it gave to aclrtSetDevice, UINT16_MAX unknown */
+	/* the launch being looked at */
+	uint64_t handle;
+	uint32_t api; /* its operator */
+	bool learn_later;
+};
+
+/* A new CANN row of the thread; NULL if there is no memory. */
+struct nps_cann *nps_walk__row(struct nps_walk *w, uint64_t start, uint64_t end, uint8_t level,
+			       uint32_t name);
+uint32_t nps_walk__last_row(const struct nps_walk *w);
+
+/* Key of stream HANDLE in nps_walk.streams. The default stream is one for each context: a thread's own. */
+uint64_t nps_walk__stream_key(uint32_t proc, uint32_t tid, uint64_t handle);
+
+/* The innermost open call of class CALL, NULL if none. */
+struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call_class call);
+
+/* nest_ops.c: an entry-only mark of the thread. */
+int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev);
+/* Names the kernel of launch EV: the run's next L0 operator, else as it was registered. */
+int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
+/* The open operator lasted until UNTIL at least. */
+void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
+/* Operators whose first phase was before the capture: what their handles were launched for later. */
+void nps_walk__name_pending(struct nps_walk *w);
+
+/* nest_submit.c: one submitted SQE. */
+int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);
+
+#endif

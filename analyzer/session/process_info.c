@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* profiler_info_{rank}.json and profiler_metadata.json of a recorded process (outputs 5.3, 5.4). */
+#include "session/import_process.h"
+
+#include "session/session_reader.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+struct view {
+	const struct nps_model *model;
+	const struct nps_recording *rec;
+	const struct nps_proc *proc;
+	uint32_t proc_row;
+};
+
+/* cJSON keeps numbers as doubles; this writes all digits of a ns time. */
+static void add_u64(cJSON *object, const char *name, uint64_t value)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%" PRIu64, value);
+	cJSON_AddRawToObject(object, name, text);
+}
+
+static void add_env(cJSON *meta, const struct nps_proc *proc)
+{
+	static const char *const names[] = {
+		"ASCEND_GLOBAL_LOG_LEVEL", "HCCL_RDMA_TC",	     "HCCL_RDMA_SL",
+		"ACLNN_CACHE_LIMIT",	   "HOST_CACHE_CAPACITY",    "ASCEND_ENHANCE_ENABLE",
+		"PYTORCH_NPU_ALLOC_CONF",  "ASCEND_LAUNCH_BLOCKING", "HCCL_ALGO"
+	};
+	const cJSON *have = cJSON_GetObjectItemCaseSensitive(proc->json, "env");
+	cJSON *env = cJSON_AddObjectToObject(meta, "ENV_VARIABLES");
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++)
+		cJSON_AddStringToObject(env, names[i], nps_json_str(have, names[i], ""));
+}
+
+static void add_losses(cJSON *own, const struct view *r)
+{
+	static const char *const kinds[] = {
+		[NPS_EV_API] = "api",	      [NPS_EV_SQE] = "sqe",	[NPS_EV_MARK] = "mark",
+		[NPS_EV_SYSCALL] = "syscall", [NPS_EV_SCHED] = "sched", [NPS_EV_PROC] = "proc",
+		[NPS_STR_TEXT] = "strings"
+	};
+	const struct nps_losses *lost = &r->rec->losses;
+	cJSON *drops = cJSON_AddObjectToObject(own, "drops");
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(kinds); i++)
+		if (kinds[i])
+			add_u64(drops, kinds[i], lost->ring[i]);
+	add_u64(drops, "agent_bytes", lost->agent_bytes);
+	add_u64(drops, "truncated_submissions", lost->sqe);
+	add_u64(drops, "device_records", lost->device_records);
+}
+
+static void add_clocks(cJSON *own, const struct view *r)
+{
+	cJSON *list = cJSON_AddArrayToObject(own, "device_clocks");
+
+	for (size_t i = 0; i < r->rec->logs.len; i++) {
+		const struct nps_device_log *log = &NPS_AT(&r->rec->logs, struct nps_device_log, i);
+		cJSON *row;
+
+		if (log->proc != r->proc_row)
+			continue;
+		row = cJSON_CreateObject();
+		cJSON_AddItemToArray(list, row);
+		cJSON_AddNumberToObject(row, "device", log->device);
+		cJSON_AddBoolToObject(row, "fitted", log->fitted);
+		cJSON_AddNumberToObject(row, "samples", log->fit.samples);
+		cJSON_AddNumberToObject(row, "samples_used", log->fit.used);
+		cJSON_AddNumberToObject(row, "drift_ppm", log->fit.drift_ppm);
+		cJSON_AddNumberToObject(row, "residual_us", log->fit.residual_ns / 1000);
+		cJSON_AddNumberToObject(row, "uncertainty_us", log->fit.uncertainty_ns / 1000);
+		cJSON_AddNumberToObject(row, "causality_shift_us", log->causal_shift / 1000.0);
+		add_u64(row, "records", log->records);
+		add_u64(row, "records_lost", log->lost);
+		add_u64(row, "tasks_without_start_or_end", log->incomplete);
+	}
+}
+
+static cJSON *metadata(const struct view *r)
+{
+	cJSON *meta = cJSON_CreateObject(), *own;
+	const char *why = nps_json_str(r->proc->json, "task_source_reason", NULL);
+
+	add_env(meta, r->proc);
+	own = cJSON_AddObjectToObject(meta, "npuscope");
+	cJSON_AddStringToObject(own, "version", nps_json_str(r->rec->json, "npuscope", "unknown"));
+	cJSON_AddStringToObject(own, "task_source", r->proc->agent ? "agent" : "host");
+	if (why)
+		cJSON_AddStringToObject(own, "task_source_reason", why);
+	cJSON_AddBoolToObject(own, "complete", r->rec->complete);
+	cJSON_AddStringToObject(own, "end_reason", nps_json_str(r->rec->json, "end_reason", "unknown"));
+	add_u64(own, "device_tasks", r->model->task.t.len);
+	add_u64(own, "tasks_from_device_log", r->proc->matched + r->proc->unsubmitted);
+	add_u64(own, "tasks_with_host_bounds_only", r->proc->bounded);
+	add_u64(own, "tasks_submitted_before_capture", r->proc->unsubmitted);
+	if (r->proc->bounded)
+		cJSON_AddStringToObject(
+			own, "host_bounds_note",
+			"tasks whose time_source is `host bounds` were not measured: their rows stand at the "
+			"submission with "
+			"duration 0, which is no duration; the bounds are in args and in NPUSCOPE_TASK_TIME");
+	if (r->proc->cann.len)
+		cJSON_AddStringToObject(
+			own, "operator_end_note",
+			"operators (acl rows named aclnn*) are seen when they begin: their end, and so every "
+			"duration of theirs, is a lower bound");
+	add_clocks(own, r);
+	add_losses(own, r);
+	return meta;
+}
+
+static cJSON *experimental(void)
+{
+	cJSON *exp = cJSON_CreateObject();
+
+	cJSON_AddStringToObject(exp, "_profiler_level", "Level1");
+	cJSON_AddStringToObject(exp, "_aic_metrics", "ACL_AICORE_NONE");
+	cJSON_AddFalseToObject(exp, "_l2_cache");
+	cJSON_AddFalseToObject(exp, "_msprof_tx");
+	cJSON_AddFalseToObject(exp, "_data_simplification");
+	cJSON_AddFalseToObject(exp, "record_op_args");
+	cJSON_AddArrayToObject(exp, "_export_type"); /* the exporter knows */
+	cJSON_AddFalseToObject(exp, "_op_attr");
+	cJSON_AddNullToObject(exp, "_gc_detect_threshold");
+	return exp;
+}
+
+static cJSON *info(const struct view *r)
+{
+	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops",
+				      "with_modules" };
+	cJSON *root = cJSON_CreateObject(), *config, *common, *list, *start, *end;
+	char rank[16];
+
+	config = cJSON_AddObjectToObject(root, "config");
+	common = cJSON_AddObjectToObject(config, "common_config");
+	list = cJSON_AddArrayToObject(common, "activities");
+	cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.CPU"));
+	cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.NPU"));
+	cJSON_AddNullToObject(common, "schedule");
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(flags); i++)
+		cJSON_AddFalseToObject(common, flags[i]);
+	cJSON_AddItemToObject(config, "experimental_config", experimental());
+	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
+	start = cJSON_AddObjectToObject(root, "start_info");
+	cJSON_AddFalseToObject(start, "syscnt_enable");
+	cJSON_AddNumberToObject(start, "freq", 1000);
+	add_u64(start, "start_cnt", r->rec->begin);
+	add_u64(start, "start_monotonic", r->rec->begin);
+	end = cJSON_AddObjectToObject(root, "end_info");
+	add_u64(end, "collectionTimeEnd", r->model->end);
+	add_u64(end, "MonotonicTimeEnd", r->model->end - (r->rec->begin_real - r->rec->begin));
+	snprintf(rank, sizeof(rank), "%u", r->model->rank);
+	cJSON_AddStringToObject(root, "rank_id", rank);
+	return root;
+}
+
+int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
+			     uint32_t proc_row)
+{
+	const struct view view = { model, recording, &recording->procs[proc_row], proc_row };
+
+	model->info = info(&view);
+	model->metadata = metadata(&view);
+	return model->info && model->metadata ? 0 : -ENOMEM;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/recording.h"
+
+#include <cjson/cJSON.h>
+#include <stdlib.h>
+
+void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
+{
+	*model = (struct nps_recording){ .dirfd = dirfd, .tmpfd = tmpfd };
+	nps_strings__init(&model->strings, tmpfd);
+	nps_vec__init(&model->comms, tmpfd, sizeof(struct nps_comm_name));
+	nps_vec__init(&model->events, tmpfd, sizeof(struct nps_event));
+	nps_vec__init(&model->clocks, tmpfd, sizeof(struct nps_clock));
+	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
+	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
+	nps_vec__init(&model->syncs, tmpfd, sizeof(struct nps_sync));
+	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
+	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
+	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
+}
+
+static void free_proc(struct nps_proc *proc)
+{
+	nps_vec__free(&proc->cann);
+	nps_vec__free(&proc->cann_order);
+	nps_vec__free(&proc->comms);
+	nps_vec__free(&proc->steps);
+	nps_vec__free(&proc->os_calls);
+	nps_vec__free(&proc->runs);
+}
+
+void nps_recording__free(struct nps_recording *model)
+{
+	for (uint32_t i = 0; i < model->nprocs; i++)
+		free_proc(&model->procs[i]);
+	free(model->procs);
+	nps_map__free(&model->proc_of);
+	nps_map__free(&model->comm_of);
+	nps_map__free(&model->string_ids);
+	nps_strings__free(&model->strings);
+	nps_vec__free(&model->comms);
+	nps_vec__free(&model->events);
+	nps_vec__free(&model->clocks);
+	nps_vec__free(&model->device_clocks);
+	nps_vec__free(&model->subs);
+	nps_vec__free(&model->syncs);
+	nps_vec__free(&model->tasks);
+	nps_vec__free(&model->bounds);
+	nps_vec__free(&model->logs);
+	cJSON_Delete(model->json);
+	model->json = NULL;
+}
+
+struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
+{
+	uint32_t row = nps_map__get(&model->proc_of, pid);
+	struct nps_proc *proc;
+
+	if (row != NPS_NONE)
+		return &model->procs[row];
+	if (model->nprocs >= NPS_MAX_PROCS)
+		return NULL;
+	/* Room for all at once: rows never move, so that pointers to them stay good. */
+	if (!model->procs)
+		model->procs = calloc(NPS_MAX_PROCS, sizeof(*model->procs));
+	if (!model->procs || nps_map__put(&model->proc_of, pid, model->nprocs))
+		return NULL;
+	proc = &model->procs[model->nprocs++];
+	proc->pid = pid;
+	proc->comm = NPS_NONE;
+	nps_vec__init(&proc->cann, model->tmpfd, sizeof(struct nps_cann));
+	nps_vec__init(&proc->cann_order, model->tmpfd, sizeof(uint32_t));
+	nps_vec__init(&proc->comms, model->tmpfd, sizeof(struct nps_comm_op));
+	nps_vec__init(&proc->steps, model->tmpfd, sizeof(struct nps_step));
+	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
+	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
+	return proc;
+}
+
+uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time)
+{
+	uint32_t row = nps_map__get(&model->comm_of, tid), text = NPS_NONE;
+
+	while (row != NPS_NONE) {
+		const struct nps_comm_name *name = &NPS_AT(&model->comms, struct nps_comm_name, row);
+
+		text = name->text;
+		if (name->time <= time)
+			break;
+		row = name->before;
+	}
+	return text;
+}
+
+uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id)
+{
+	return nps_map__get(&model->string_ids, id);
+}
+
+struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t proc, unsigned int device)
+{
+	struct nps_device_log *log;
+
+	for (size_t i = 0; i < model->logs.len; i++) {
+		log = &NPS_AT(&model->logs, struct nps_device_log, i);
+		if (log->proc == proc && log->device == device)
+			return log;
+	}
+	log = nps_vec__push(&model->logs);
+	if (log) {
+		log->proc = proc;
+		log->device = device;
+	}
+	return log;
+}

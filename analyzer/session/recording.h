@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The model of a session: tables that the importers and joins fill and the exporters read.
+ * Times are CLOCK_MONOTONIC ns unless a name says otherwise; texts are ids of model->strings.
+ */
+#ifndef NPS_RECORDING_H
+#define NPS_RECORDING_H
+
+#include "session/catalog_info.h"
+#include "session/clock_fit.h"
+#include "base/string_table.h"
+#include "base/vec.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cJSON;
+struct nps_progress;
+
+#define NPS_MAX_PROCS 4096
+#define NPS_MAX_DEVICES 64
+
+/* SQE types of the 910B (stars v1) that the analyzer tells apart. */
+enum nps_sqe_type {
+	NPS_SQE_AI_CORE = 0,
+	NPS_SQE_AI_CPU = 1,
+	NPS_SQE_AIV = 2,
+	NPS_SQE_PLACE_HOLDER = 3,
+	NPS_SQE_EVENT_RECORD = 4,
+	NPS_SQE_EVENT_WAIT = 5,
+	NPS_SQE_NOTIFY_RECORD = 6,
+	NPS_SQE_NOTIFY_WAIT = 7,
+	NPS_SQE_WRITE_VALUE = 8,
+	NPS_SQE_SDMA = 11,
+	NPS_SQE_DSA = 15,
+	NPS_SQE_PCIE_DMA = 17,
+	NPS_SQE_INVALID = 63, /* slot of a longer SQE */
+};
+
+/* A task that computes, as opposed to one that copies or waits. */
+static inline bool nps_is_kernel(unsigned int sqe_type)
+{
+	return sqe_type == NPS_SQE_AI_CORE || sqe_type == NPS_SQE_AI_CPU || sqe_type == NPS_SQE_AIV ||
+	       sqe_type == NPS_SQE_DSA;
+}
+
+enum nps_task_kind { NPS_TASK_OTHER = 0, NPS_TASK_COMPUTE, NPS_TASK_MEMCPY, NPS_TASK_EVENT };
+
+/* A row of the CANN layer. */
+struct nps_cann {
+	uint64_t start, end;
+	uint32_t tid;
+	uint32_t name; /* symbol */
+	uint32_t item; /* node rows: the operator; else NPS_NONE */
+	uint32_t conn; /* connection id: 1, 2, ... in order of start */
+	uint8_t level; /* enum nps_layer */
+	bool lower_bound; /* the end is the least it can be */
+};
+
+/* One submitted SQE. */
+struct nps_sub {
+	uint64_t begin, end; /* of the submitting call */
+	uint64_t size; /* bytes, memory copies; 0 unknown */
+	uint32_t proc, tid;
+	uint32_t cann; /* row of the process's CANN table, NPS_NONE if none */
+	uint32_t comm; /* collective of the process, NPS_NONE if none */
+	uint32_t name, type;
+	uint32_t batch; /* wraps of the task id seen before */
+	uint32_t task_row; /* NPS_NONE: no device record */
+	uint32_t memcpy_call; /* number of the copying call it belongs to, NPS_NONE if none */
+	uint16_t device, stream, task, blocks;
+	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
+	uint8_t memcpy_op; /* of ENUM_MEMCPY_OPERATION, 255 none */
+};
+
+/* Where the truth lies if nobody measured; UINT64_MAX: open. */
+struct nps_bounds {
+	uint64_t start_low, start_high, end_low, end_high;
+};
+
+struct nps_task {
+	uint64_t start, end; /* host bounds: both the submission */
+	uint64_t submit; /* 0: before the capture */
+	uint64_t size;
+	uint32_t proc;
+	uint32_t conn; /* NPS_NONE none */
+	uint32_t stream, batch, context;
+	uint32_t name, type;
+	uint32_t comm; /* collective, NPS_NONE if none */
+	uint32_t step; /* row of the process's steps, NPS_NONE outside */
+	uint32_t bounds; /* row of model->bounds, NPS_NONE: the device's log */
+	uint16_t device, task, blocks;
+	uint8_t sqe_type, kind, memcpy_op;
+	uint8_t core; /* enum nps_sqe_type, or 6 + 64 / 7 + 64 for MIX_AIC / MIX_AIV */
+};
+
+#define NPS_CORE_MIX_AIC (64 + 6)
+#define NPS_CORE_MIX_AIV (64 + 7)
+
+/* A collective: one Hccl call that queued tasks. */
+struct nps_comm_op {
+	uint64_t start, end; /* of its tasks */
+	uint64_t call_start;
+	uint64_t count; /* elements */
+	uint32_t tid;
+	uint32_t node, launch; /* its CANN rows */
+	uint32_t name, type, group;
+	uint32_t ranks; /* communicator size, NPS_NONE unknown */
+	uint32_t conn, step;
+	uint32_t tasks, measured;
+	uint16_t device;
+	uint16_t dtype; /* HcclDataType; 65534 not told, 65535 none of them */
+};
+
+struct nps_step {
+	uint64_t number, start, end;
+};
+
+struct nps_os_call {
+	uint64_t start, end;
+	uint32_t tid, nr;
+};
+
+struct nps_run { /* a time on a CPU that ended, see nps_event */
+	uint64_t start, end, left, woken;
+	uint32_t tid, cpu, next, prio, state, comm;
+};
+
+struct nps_proc {
+	uint32_t pid;
+	bool known; /* session.json lists it */
+	bool has_rank, agent;
+	uint32_t rank, world_size;
+	uint32_t comm; /* name of the process */
+	const struct cJSON *json; /* its entry in session.json, NULL if none */
+	struct nps_vec cann; /* struct nps_cann */
+	struct nps_vec cann_order; /* uint32_t: rows by start */
+	struct nps_vec comms; /* struct nps_comm_op by call_start */
+	struct nps_vec steps; /* struct nps_step */
+	struct nps_vec os_calls; /* struct nps_os_call */
+	struct nps_vec runs; /* struct nps_run */
+	size_t first_task, tasks; /* of model->tasks, by start */
+	uint64_t devices; /* bit d: used device d */
+	uint64_t launches, matched, bounded, unsubmitted;
+};
+
+struct nps_device {
+	uint64_t freq_khz; /* of the counter; 0 unknown */
+	const char *chip;
+};
+
+/*
+ * The task log of one device as one process delivered it. Device numbers are the process's own
+ * (containers renumber them), so nothing here is shared between processes.
+ */
+struct nps_device_log {
+	uint32_t proc;
+	uint16_t device;
+	bool fitted, has_log;
+	struct nps_clock_fit fit;
+	int64_t causal_shift; /* ns added to every time so that no task starts before its submission */
+	int64_t earliest; /* ns, least of start - submission before that */
+	uint64_t records, lost, incomplete;
+};
+
+struct nps_losses {
+	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
+	uint64_t agent_bytes, sqe, pids;
+	uint64_t device_records; /* gaps of the 4-bit counter */
+	bool cut; /* capture or a file ends early */
+};
+
+struct nps_recording {
+	int tmpfd; /* directory for temporary files */
+	int dirfd; /* the session */
+	struct nps_progress *progress; /* NULL: none is shown; not owned */
+	struct cJSON *json;
+	struct nps_strings strings;
+	struct nps_map string_ids; /* the session's id -> strings */
+	struct nps_vec comms; /* struct nps_comm_name by time */
+	struct nps_map comm_of; /* tid -> last row of comms */
+	struct nps_vec events; /* struct nps_event: API, SQE, MARK */
+	struct nps_vec clocks; /* struct nps_clock */
+	struct nps_vec device_clocks; /* struct nps_device_clock */
+	struct nps_vec subs; /* struct nps_sub */
+	struct nps_vec syncs; /* struct nps_sync */
+	struct nps_vec tasks; /* struct nps_task by (process, start) */
+	struct nps_vec bounds; /* struct nps_bounds */
+	struct nps_proc *procs;
+	uint32_t nprocs;
+	struct nps_map proc_of; /* pid -> row of procs */
+	struct nps_device devices[NPS_MAX_DEVICES];
+	struct nps_vec logs; /* struct nps_device_log */
+	struct nps_losses losses;
+	uint64_t begin, end; /* of the capture */
+	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */
+	bool complete;
+};
+
+struct nps_comm_name {
+	uint64_t time;
+	uint32_t tid, text;
+	uint32_t before; /* earlier row of the same thread, NPS_NONE */
+};
+
+/* A call that returned when everything it covers had ended. */
+struct nps_sync {
+	uint64_t cover; /* submissions up to here are covered */
+	uint64_t done; /* the call returned */
+	uint32_t proc;
+	uint16_t device, stream; /* UINT16_MAX: all */
+};
+
+void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
+void nps_recording__free(struct nps_recording *model);
+
+/* The process PID, made if need be; NULL if there are too many or no memory. */
+struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid);
+
+/* The log of DEVICE in process PROC, made if need be; NULL if there is no memory. */
+struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t proc, unsigned int device);
+
+/* Unix time, ns, of a CLOCK_MONOTONIC time. */
+static inline uint64_t nps_recording__real(const struct nps_recording *model, uint64_t mono)
+{
+	return mono + (model->begin_real - model->begin);
+}
+
+/* Name of thread TID at TIME, NPS_NONE if unknown. */
+uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time);
+
+/* Text id of the session's string ID, NPS_NONE if it was lost. */
+uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id);
+
+static inline bool nps_task__measured(const struct nps_task *task)
+{
+	return task->bounds == NPS_NONE;
+}
+
+#endif

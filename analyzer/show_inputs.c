@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Trace files as inputs: results that came as text only. */
+#include "base/util.h"
+#include "input.h"
+#include "show.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define DEPTH 5
+
+static bool is_trace(const char *name)
+{
+	static const char *const patterns[] = { "trace_view.json", "trace_view.json.gz", "msprof_[0-9]*.json",
+						"msprof_[0-9]*.json.gz" };
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(patterns); i++)
+		if (!fnmatch(patterns[i], name, 0))
+			return true;
+	return false;
+}
+
+static int append(struct nps_vec *inputs, const char *path)
+{
+	struct nps_input *input = nps_vec__push(inputs);
+
+	if (!input)
+		return -errno;
+	*input = (struct nps_input){ .kind = NPS_INPUT_TRACE };
+	snprintf(input->path, sizeof(input->path), "%s", path);
+	return 0;
+}
+
+static int search(struct nps_vec *inputs, const char *path, int depth)
+{
+	struct dirent **entries;
+	int n = scandir(path, &entries, NULL, alphasort), err = 0;
+
+	if (n < 0)
+		return depth == DEPTH ? -errno : 0;
+	for (int i = 0; i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char below[PATH_MAX];
+		struct stat st;
+
+		if (!err && name[0] != '.' &&
+		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
+		    !lstat(below, &st)) {
+			if (S_ISREG(st.st_mode) && is_trace(name))
+				err = append(inputs, below);
+			else if (S_ISDIR(st.st_mode) && depth)
+				err = search(inputs, below, depth - 1);
+		}
+		free(entries[i]);
+	}
+	free(entries);
+	return err;
+}
+
+/* A database begins with its name, and whatever else is a file may be a trace. */
+static bool is_database(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char head[sizeof(magic)] = "";
+	FILE *file = fopen(path, "rbe");
+	bool is;
+
+	if (!file)
+		return false;
+	is = fread(head, 1, sizeof(magic), file) == sizeof(magic) && !memcmp(head, magic, sizeof(magic));
+	fclose(file);
+	return is;
+}
+
+int nps_show__find_traces(struct nps_vec *inputs, const char *path)
+{
+	size_t before = inputs->len;
+	struct stat st;
+	int err;
+
+	if (strlen(path) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	if (stat(path, &st))
+		return -errno;
+	if (S_ISREG(st.st_mode))
+		return is_database(path) ? -ENOENT : append(inputs, path);
+	err = S_ISDIR(st.st_mode) ? search(inputs, path, DEPTH) : -ENOTDIR;
+	return !err && inputs->len == before ? -ENOENT : err;
+}

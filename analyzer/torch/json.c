@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "torch/json.h"
+
+#include "base/util.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LARGEST (16UL << 20) /* bytes of a file */
+#define EXACT 15 /* digits that a double holds */
+
+static char *read_file(int dirfd, const char *name, size_t *len)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
+	char *text = NULL;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st))
+		err = errno;
+	else if (!S_ISREG(st.st_mode))
+		err = EINVAL;
+	else if ((uint64_t)st.st_size > LARGEST)
+		err = EFBIG;
+	else if (!(text = malloc(st.st_size + 1)))
+		err = ENOMEM;
+	for (*len = 0; text && *len < (size_t)st.st_size;) {
+		ssize_t got = read(fd, text + *len, st.st_size - *len);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			err = errno;
+		if (got <= 0)
+			break;
+		*len += got;
+	}
+	close(fd);
+	if (err) {
+		free(text);
+		text = NULL;
+	}
+	errno = err;
+	return text;
+}
+
+/* The next number of a JSON text from *AT on, outside of strings; *AT moves behind it. NULL: none. */
+static const char *next_number(const char **at, size_t *len)
+{
+	const char *p = *at, *start;
+
+	for (; *p && !((*p >= '0' && *p <= '9') || *p == '-'); p++) {
+		if (*p != '"')
+			continue;
+		for (p++; *p && *p != '"'; p++)
+			p += *p == '\\' && p[1];
+		if (!*p)
+			break;
+	}
+	start = p;
+	p += strspn(p, "0123456789+-.eE");
+	*at = p;
+	*len = p - start;
+	return *len ? start : NULL;
+}
+
+static cJSON *following(cJSON *item, cJSON **parents, size_t *depth)
+{
+	if (item->child && *depth < CJSON_NESTING_LIMIT) {
+		parents[(*depth)++] = item;
+		return item->child;
+	}
+	while (!item->next && *depth)
+		item = parents[--*depth];
+	return *depth ? item->next : NULL;
+}
+
+/* The tree has its numbers in the text's order: those that lost digits get the text itself. */
+static bool keep_digits(cJSON *json, const char *text)
+{
+	cJSON *parents[CJSON_NESTING_LIMIT];
+	size_t depth = 0, len;
+
+	for (cJSON *item = json; item; item = following(item, parents, &depth)) {
+		const char *number;
+
+		if (!cJSON_IsNumber(item))
+			continue;
+		number = next_number(&text, &len);
+		if (!number)
+			return true;
+		if (len <= EXACT || memchr(number, '.', len) || memchr(number, 'e', len) ||
+		    memchr(number, 'E', len))
+			continue;
+		item->valuestring = cJSON_malloc(len + 1);
+		if (!item->valuestring)
+			return false;
+		memcpy(item->valuestring, number, len);
+		item->valuestring[len] = 0;
+		item->type = cJSON_Raw;
+	}
+	return true;
+}
+
+cJSON *nps_fw_json__read(int dirfd, const char *name)
+{
+	size_t len;
+	char *raw = read_file(dirfd, name, &len), *text;
+	cJSON *json = NULL;
+
+	if (!raw)
+		return NULL;
+	text = malloc(3 * len + 1);
+	if (text) {
+		nps_utf8_clean(text, raw, len);
+		json = cJSON_Parse(text);
+		errno = EILSEQ;
+	}
+	if (json && !keep_digits(json, text)) {
+		cJSON_Delete(json);
+		json = NULL;
+		errno = ENOMEM;
+	}
+	free(text);
+	free(raw);
+	return json;
+}
+
+bool nps_fw_json__i64(const cJSON *object, const char *name, int64_t *value)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, name);
+	char *end;
+	long long number;
+
+	if (cJSON_IsNumber(item)) {
+		if (!(item->valuedouble >= -1e15 && item->valuedouble <= 1e15))
+			return false;
+		*value = item->valuedouble;
+		return true;
+	}
+	if (!cJSON_IsString(item) && !cJSON_IsRaw(item))
+		return false;
+	errno = 0;
+	number = strtoll(item->valuestring, &end, 10);
+	if (errno || end == item->valuestring || *end)
+		return false;
+	*value = number;
+	return true;
+}

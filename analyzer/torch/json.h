@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* JSON files of the profiler. Integers that a double cannot hold keep their digits. */
+#ifndef NPS_FW_JSON_H
+#define NPS_FW_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct cJSON;
+
+/* Reads NAME in DIRFD; NULL with errno: ENOENT, EFBIG, EILSEQ (no JSON) or of reading. cJSON_Delete() frees it. */
+struct cJSON *nps_fw_json__read(int dirfd, const char *name);
+
+/* Member NAME of OBJECT as an integer, which may be written as a string. */
+bool nps_fw_json__i64(const struct cJSON *object, const char *name, int64_t *value);
+
+#endif

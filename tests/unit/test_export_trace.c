@@ -1,0 +1,793 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The trace of a small model that has something of everything, read back as JSON. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "gen_session.h"
+#include "export/export.h"
+
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#define T0 1736408883704643212ULL
+#define PID 3016828U
+
+static struct nps_model m;
+static struct nps_export ex;
+static char *dir, *text;
+static int dirfd_;
+static cJSON *events;
+
+static uint32_t word(const char *s)
+{
+	uint32_t id = nps_strings__addz(m.strings, s);
+
+	assert_int_not_equal(id, NPS_NONE);
+	return id;
+}
+
+#define ADD(field)                                                                                           \
+	({                                                                                                   \
+		size_t row_;                                                                                 \
+		assert_int_equal(nps_table__add(&m.field.t, &row_), 0);                                      \
+		row_;                                                                                        \
+	})
+#define SET(field, column, value) (m.field.column[m.field.t.len - 1] = (value))
+
+static uint64_t gtid(uint32_t tid)
+{
+	return (uint64_t)PID << 32 | tid;
+}
+
+/* --- the model --- */
+
+static void call(uint64_t at, uint64_t dur, uint32_t type, const char *name, const char *item,
+		 uint32_t connection)
+{
+	uint32_t name_ = word(name), item_ = item ? word(item) : NPS_NONE;
+
+	ADD(api);
+	SET(api, start, T0 + at);
+	SET(api, end, T0 + at + dur);
+	SET(api, type, type);
+	SET(api, gtid, gtid(PID));
+	SET(api, connection, connection);
+	SET(api, name, name_);
+	SET(api, item, item_);
+	SET(api, mode, NPS_NONE);
+}
+
+static void task(uint64_t at, uint64_t dur, uint8_t class, const char *name, const char *type,
+		 uint32_t stream, uint32_t number, uint32_t connection)
+{
+	uint32_t name_ = word(name), type_ = word(type);
+
+	ADD(task);
+	SET(task, start, T0 + at);
+	SET(task, end, T0 + at + dur);
+	SET(task, connection, connection);
+	SET(task, pid, PID);
+	SET(task, context, NPS_NO_ID);
+	SET(task, stream, stream);
+	SET(task, task, number);
+	SET(task, model, NPS_NO_ID);
+	SET(task, name, name_);
+	SET(task, hw_type, type_);
+	SET(task, class, class);
+}
+
+static void fill_device(void)
+{
+	uint32_t group = word("group_name_0"), memcpy_ = word("Memcpy"), op = word("hcom_allReduce__865_0_1");
+
+	call(0, 10000, NPS_API_ACL, "aclnnMatmul", NULL, 1);
+	call(1000, 5000, NPS_API_NODE, "launch", "MatMul{\"V2\"", 2);
+	call(20000, 3000, NPS_API_ACL, "aclrtMemcpyAsync", NULL, 3);
+	call(30000, 9000, NPS_API_COMM, "launch", NULL, 4);
+	call(40000, 100, NPS_API_RUNTIME, "EventRecord", NULL, 5);
+	call(50000, 100, NPS_API_MODEL, "ModelExecute", NULL, 6);
+	task(8000, 5000, NPS_CLASS_COMPUTE, "MatMul{\"V2\"", "AI_CORE", 2, 65535, 2);
+	ADD(compute);
+	SET(compute, grid, word("8"));
+	SET(compute, block_dim, NPS_NONE);
+	task(25000, 2000, NPS_CLASS_MEMCPY, "MEMCPY_ASYNC", "PCIE_DMA_SQE", 3, 8, 3);
+	ADD(memcpy);
+	SET(memcpy, task, 1);
+	SET(memcpy, size, 4000);
+	SET(memcpy, operation, 1);
+	task(26000, 10, NPS_CLASS_PARENT, "FFTS_PLUS", "FFTS_PLUS", 2, 12, NPS_NO_ID);
+	task(35000, 1000, NPS_CLASS_COMM, "SDMA", "SDMA", 7, 9, NPS_NO_ID);
+	ADD(comm_task);
+	SET(comm_task, task, 3);
+	SET(comm_task, type, memcpy_);
+	SET(comm_task, plane, 1);
+	SET(comm_task, group, group);
+	SET(comm_task, notify, NPS_NO_NOTIFY);
+	SET(comm_task, dst, 1);
+	SET(comm_task, dtype, 4);
+	SET(comm_task, link, 1);
+	SET(comm_task, size, 4096);
+	SET(comm_task, bandwidth, 2.5e9);
+	SET(comm_task, estimate, NPS_NAN);
+	task(42000, 0, NPS_CLASS_EVENT, "EVENT_RECORD", "EVENT_RECORD_SQE", 2, 10, 5);
+	task(43000, 20, NPS_CLASS_OTHER, "PROFILING_ENABLE", "PLACE_HOLDER_SQE", 0, 11, NPS_NO_ID);
+	ADD(comm_op);
+	SET(comm_op, name, op);
+	SET(comm_op, start, T0 + 34000);
+	SET(comm_op, end, T0 + 39000);
+	SET(comm_op, connection, 4);
+	SET(comm_op, group, group);
+	SET(comm_op, id, 1);
+	SET(comm_op, dtype, 4);
+	SET(comm_op, algorithm, NPS_NONE);
+	SET(comm_op, count, 1024);
+	SET(comm_op, ranks, NPS_NULL);
+	SET(comm_op, model, NPS_NO_ID);
+	for (uint32_t type = 0; type < 4; type++) {
+		ADD(overlap);
+		SET(overlap, start, T0 + 8000 + type * 5000);
+		SET(overlap, end, T0 + 13000 + type * 5000);
+		SET(overlap, type, type);
+	}
+}
+
+static void torch(uint32_t type, uint64_t at, uint64_t dur, uint32_t tid, const char *name)
+{
+	uint32_t name_ = word(name);
+
+	ADD(torch);
+	SET(torch, start, T0 + at);
+	SET(torch, end, T0 + at + dur);
+	SET(torch, gtid, gtid(tid));
+	SET(torch, type, type);
+	SET(torch, name, name_);
+	SET(torch, connection, NPS_NULL);
+	SET(torch, sequence, NPS_NULL);
+	SET(torch, forward_tid, NPS_NULL);
+	SET(torch, callchain, NPS_NULL);
+	SET(torch, correlation, NPS_NULL);
+	SET(torch, input_types, NPS_NONE);
+	SET(torch, input_shapes, NPS_NONE);
+	SET(torch, modules, NPS_NONE);
+	SET(torch, extra, NPS_NONE);
+	SET(torch, python_id, NPS_NULL);
+	SET(torch, python_parent, NPS_NULL);
+	SET(torch, python_module, NPS_NULL);
+}
+
+static void frame(uint32_t id, const char *stack, uint32_t depth)
+{
+	uint32_t stack_ = word(stack);
+
+	ADD(frame);
+	SET(frame, id, id);
+	SET(frame, stack, stack_);
+	SET(frame, depth, depth);
+}
+
+static void link_(uint32_t id, uint32_t connection)
+{
+	ADD(link);
+	SET(link, id, id);
+	SET(link, connection, connection);
+}
+
+static void fill_torch(void)
+{
+	uint32_t shapes = word("2,2;2,2;"), types = word("float;\r\nfloat"), extra = word("flops:16;"),
+		 modules = word("nn.Module: Linear_0");
+
+	torch(NPS_API_TORCH_QUEUE, 500, 100, PID, "Enqueue@aclnnMatmul");
+	SET(torch, correlation, 8234);
+	torch(NPS_API_TORCH_QUEUE, 600, 100, PID, "Enqueue@lost");
+	SET(torch, correlation, 8235);
+	torch(NPS_API_TORCH_QUEUE, 900, 300, PID + 1, "Dequeue@aclnnMatmul");
+	SET(torch, correlation, 8234);
+	torch(NPS_API_PYTHON, 100, 60000, PID, "train.py(3): <module>");
+	SET(torch, python_id, 1);
+	torch(NPS_API_PYTHON, 200, 50000, PID, "nn.Module: Linear_0");
+	SET(torch, python_id, 2);
+	SET(torch, python_parent, 1);
+	SET(torch, python_module, 0);
+	torch(NPS_API_TORCH_OP, 300, 9000, PID, "aten::linear");
+	SET(torch, sequence, 7);
+	torch(NPS_API_TORCH_OP, 400, 8000, PID, "aten::addmm");
+	SET(torch, sequence, 7);
+	SET(torch, connection, 5);
+	SET(torch, callchain, 1);
+	SET(torch, input_shapes, shapes);
+	SET(torch, input_types, types);
+	SET(torch, extra, extra);
+	SET(torch, modules, modules);
+	torch(NPS_API_TORCH_OP, 15000, 9000, PID + 2, "AddmmBackward0");
+	SET(torch, sequence, 7);
+	SET(torch, forward_tid, 1);
+	SET(torch, connection, 6);
+	frame(0, "other.py(1): f", 0);
+	frame(1, "inner.py(1): f", 0);
+	frame(1, "outer.py(2): g", 1);
+	link_(5, 2);
+	link_(5, 1342177280);
+	link_(6, 3);
+	link_(6, 4);
+	link_(6, 1342177280);
+	ADD(gc);
+	SET(gc, start, T0 + 52000);
+	SET(gc, end, T0 + 53000);
+	SET(gc, gtid, gtid(PID));
+}
+
+static void fill_host(void)
+{
+	uint32_t name = word("futex"), comm = word("wor:ker"), message = word("step"),
+		 domain = word("default");
+
+	ADD(osrt);
+	SET(osrt, name, name);
+	SET(osrt, gtid, gtid(PID + 3));
+	SET(osrt, start, T0 + 700);
+	SET(osrt, end, T0 + 1400);
+	for (uint32_t i = 0; i < 2; i++) {
+		ADD(run);
+		SET(run, start, T0 + 1000 + i * 5000);
+		SET(run, end, T0 + 3000 + i * 5000);
+		SET(run, left, i ? T0 + 3000 : 0);
+		SET(run, woken, i ? T0 + 4000 : 0);
+		SET(run, tid, PID + 3);
+		SET(run, prio, 120);
+		SET(run, state, 1);
+		SET(run, comm, comm);
+		SET(run, next_comm, NPS_NONE);
+	}
+	ADD(mstx);
+	SET(mstx, start, T0 + 5000);
+	SET(mstx, end, T0 + 5000);
+	SET(mstx, message, message);
+	SET(mstx, gtid, gtid(PID));
+	SET(mstx, domain, domain);
+	SET(mstx, connection, 4000000000U);
+	SET(mstx, device_start, T0 + 6000);
+	SET(mstx, device_end, T0 + 6100);
+	SET(mstx, stream, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		ADD(iteration);
+		SET(iteration, model, 13);
+		SET(iteration, id, i + 1);
+		SET(iteration, start, T0 + i * 20000);
+		SET(iteration, fp_start, T0 + 1000 + i * 20000);
+		SET(iteration, bp_end, T0 + 15000 + i * 20000);
+		SET(iteration, end, T0 + 19000 + i * 20000);
+		ADD(iteration_part);
+		SET(iteration_part, model, 13);
+		SET(iteration_part, id, 1);
+		SET(iteration_part, kind, i);
+		SET(iteration_part, start, T0 + 2000 + i);
+		SET(iteration_part, end, T0 + 2100 + i);
+	}
+}
+
+#define COUNT(table)                                                                                         \
+	do {                                                                                                 \
+		ADD(table);                                                                                  \
+		SET(table, timestamp, T0 + 100);                                                             \
+	} while (0)
+
+static void fill_counters(void)
+{
+	uint32_t avg = word("Avg"), read = word("read"), write = word("write"), app = word("app"),
+		 others = word("OTHERS"), die = word("die 0");
+
+	COUNT(cpu_usage);
+	SET(cpu_usage, cpu, avg);
+	SET(cpu_usage, usage, 12.5);
+	COUNT(host_mem);
+	SET(host_mem, usage, 40);
+	COUNT(host_disk);
+	COUNT(host_network);
+	COUNT(frequency);
+	SET(frequency, mhz, 1800);
+	COUNT(npu_mem);
+	SET(npu_mem, type, app);
+	SET(npu_mem, hbm, 2160232.0 * 1024);
+	COUNT(ddr);
+	COUNT(acc_pmu);
+	COUNT(hccs);
+	COUNT(nic);
+	SET(nic, bandwidth, 1000);
+	SET(nic, rx_byte_rate, 500);
+	SET(nic, tx_packets, 4);
+	SET(nic, tx_errors, 1);
+	COUNT(roce);
+	COUNT(pcie);
+	SET(pcie, latency_avg, 1500);
+	COUNT(hbm);
+	SET(hbm, bandwidth, 21.25 * 1048576);
+	SET(hbm, type, write);
+	COUNT(soc_level);
+	COUNT(chip_trans);
+	COUNT(llc);
+	SET(llc, mode, read);
+	SET(llc, hit_rate, 84);
+	SET(llc, throughput, NPS_NAN);
+	COUNT(sio);
+	SET(sio, name, die);
+	COUNT(qos);
+	SET(qos, event, others);
+	SET(qos, bandwidth, 1876.0 * 1048576);
+	COUNT(ub);
+	SET(ub, port, 3);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	dir = gen_temp_dir();
+	dirfd_ = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(nps_model__init(&m, dirfd_, NULL), 0);
+	m.pid = PID;
+	m.level = 1;
+	m.start = T0;
+	m.end = T0 + 1000000;
+	fill_device();
+	fill_torch();
+	fill_host();
+	fill_counters();
+	ex = (struct nps_export){ .model = &m, .formats = NPS_FORMAT_TEXT, .stamp = "20250109074803" };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	cJSON_Delete(events);
+	events = NULL;
+	free(text);
+	text = NULL;
+	nps_model__free(&m);
+	close(dirfd_);
+	gen_remove(dir);
+	return 0;
+}
+
+/* --- reading back --- */
+
+/* The unpacked content of NAME: zlib reads plain files as they are. */
+static char *content(const char *name)
+{
+	char path[512], *bytes = calloc(1, 1 << 20);
+	gzFile file;
+
+	snprintf(path, sizeof(path), "%s/%s", dir, name);
+	file = gzopen(path, "rb");
+	assert_non_null(file);
+	assert_true(gzread(file, bytes, (1 << 20) - 1) > 0);
+	gzclose(file);
+	return bytes;
+}
+
+static void export(const char *name)
+{
+	assert_int_equal(nps_export__trace(&ex, dirfd_), 0);
+	text = content(name);
+	events = cJSON_Parse(text);
+	assert_true(cJSON_IsArray(events));
+}
+
+static const char *str(const cJSON *event, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, key);
+
+	return cJSON_IsString(item) ? item->valuestring : "";
+}
+
+static uint64_t num(const cJSON *event, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(event, key);
+
+	return cJSON_IsNumber(item) ? (uint64_t)item->valuedouble : 0;
+}
+
+static bool same(const cJSON *a, const cJSON *b, const char *key)
+{
+	return cJSON_Compare(cJSON_GetObjectItemCaseSensitive(a, key),
+			     cJSON_GetObjectItemCaseSensitive(b, key), true);
+}
+
+static bool is(const cJSON *event, const char *ph, const char *name)
+{
+	return !strcmp(str(event, "ph"), ph) && (!name || !strcmp(str(event, "name"), name));
+}
+
+static const cJSON *find(const char *ph, const char *name)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, events) if (is(event, ph, name)) return event;
+	return NULL;
+}
+
+static bool is_time(const char *ts)
+{
+	size_t whole = strspn(ts, "0123456789");
+
+	return whole && ts[whole] == '.' && strspn(ts + whole + 1, "0123456789") == 3 && !ts[whole + 4];
+}
+
+static size_t bare_times;
+
+static void check_event(const cJSON *event)
+{
+	const cJSON *last = event->child;
+
+	while (last->next)
+		last = last->next;
+	assert_string_equal(last->string, "ph");
+	if (is(event, "M", NULL))
+		return;
+	bare_times += !is_time(str(event, "ts"));
+	if (is(event, "X", NULL))
+		assert_true(cJSON_IsNumber(cJSON_GetObjectItemCaseSensitive(event, "dur")));
+}
+
+static bool has_lane_name(const cJSON *slice)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, events) if (is(event, "M", "thread_name") && same(event, slice, "pid") &&
+					      same(event, slice, "tid")) return true;
+	return false;
+}
+
+static bool has_process_row(const cJSON *slice, const char *name)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, events) if (is(event, "M", name) && same(event, slice, "pid")) return true;
+	return false;
+}
+
+static size_t count_flow(const cJSON *flow, const char *ph)
+{
+	const cJSON *event;
+	size_t n = 0;
+
+	cJSON_ArrayForEach(event, events)
+		n += is(event, ph, NULL) && same(event, flow, "cat") && same(event, flow, "id");
+	return n;
+}
+
+static bool starts_slice(const cJSON *flow)
+{
+	const cJSON *event;
+
+	cJSON_ArrayForEach(event, events) if (is(event, "X", NULL) && same(event, flow, "pid") &&
+					      same(event, flow, "tid") &&
+					      same(event, flow, "ts")) return true;
+	return false;
+}
+
+/* T1, T3, T4, T5 and that "ph" comes last. */
+static void check_all(size_t bare)
+{
+	const cJSON *event;
+
+	bare_times = 0;
+	cJSON_ArrayForEach(event, events)
+	{
+		check_event(event);
+		if (!is(event, "M", NULL) && !is(event, "s", NULL) && !is(event, "f", NULL)) {
+			assert_true(has_process_row(event, "process_name"));
+			assert_true(has_process_row(event, "process_labels"));
+			assert_true(has_process_row(event, "process_sort_index"));
+		}
+		if (is(event, "X", NULL))
+			assert_true(has_lane_name(event));
+		if (!is(event, "s", NULL) && !is(event, "f", NULL))
+			continue;
+		if (!strcmp(str(event, "cat"), "Data_aug Bound"))
+			continue;
+		assert_true(starts_slice(event));
+		assert_int_equal(count_flow(event, "s"), 1);
+		assert_true(count_flow(event, "f") >= 1);
+	}
+	assert_int_equal(bare_times, bare);
+}
+
+static size_t count(const char *ph, const char *name)
+{
+	const cJSON *event;
+	size_t n = 0;
+
+	cJSON_ArrayForEach(event, events) n += is(event, ph, name);
+	return n;
+}
+
+static void has(const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no %s", line);
+}
+
+static void lacks(const char *line)
+{
+	if (strstr(text, line))
+		fail_msg("has %s", line);
+}
+
+/* The process called NAME: its pid and its sort index. */
+static void layer(const char *name, unsigned int sort, unsigned int device, const char *label)
+{
+	uint64_t pid = nps_layer_pid(PID, sort, device);
+	char line[200];
+
+	snprintf(line, sizeof(line),
+		 "{\"name\":\"process_name\",\"pid\":%" PRIu64 ",\"tid\":0,\"args\":{\"name\":\"%s\"}", pid,
+		 name);
+	has(line);
+	snprintf(line, sizeof(line),
+		 "{\"name\":\"process_labels\",\"pid\":%" PRIu64 ",\"tid\":0,\"args\":{\"labels\":\"%s\"}",
+		 pid, label);
+	has(line);
+}
+
+/* --- what is expected --- */
+
+static void every_layer_in_generation_b(void **state)
+{
+	(void)state;
+	export("trace_view.json");
+	check_all(0);
+	layer("CANN", 7, 31, "CPU");
+	layer("MsTx", 6, 31, "CPU");
+	layer("CPU Usage", 9, 31, "CPU");
+	layer("OS Runtime API", 13, 31, "CPU");
+	layer("Ascend Hardware", 14, 0, "NPU 0");
+	layer("Communication", 16, 0, "NPU 0");
+	layer("HBM", 24, 0, "NPU 0");
+	layer("Ub", 33, 0, "NPU 0");
+	layer("Overlap Analysis", 31, 0, "NPU 0");
+	layer("Process Scheduling", 36, 31, "CPU");
+	has("{\"name\":\"Plane 1\"}");
+	has("Group group_name_0 Communication");
+	has("{\"name\":\"Node@launch\",\"pid\":3089232127,\"tid\":3016828,\"ts\":\"1736408883704644.212\","
+	    "\"dur\":5.000,"
+	    "\"args\":{\"Thread Id\":3016828,\"Mode\":\"launch\",\"level\":\"node\",\"id\":\"0\","
+	    "\"item_id\":\"MatMul{\\\"V2\\\"\",\"connection_id\":2},\"ph\":\"X\"},\n"
+	    "{\"name\":\"HostToDevice8589934592\",\"pid\":3089232127,\"tid\":3016828,\"cat\":"
+	    "\"HostToDevice\","
+	    "\"id\":\"8589934592\",\"ts\":\"1736408883704644.212\",\"ph\":\"s\"}");
+	has("\"name\":\"Communication@launch\"");
+	has("\"Mode\":\"ACL_NN\",\"level\":\"acl\",\"id\":\"aclnnMatmul\",\"item_id\":\"0\"");
+	has("\"size(B)\":4000,\"bandwidth(GB/s)\":2.000000,\"operation\":\"host to device\"}");
+	has("\"Grid Dim\":\"8\"}");
+	has("\"args\":{\"rank_size\":\"N/A\",\"connection_id\":4,\"model "
+	    "id\":4294967295,\"data_type\":\"FP32\","
+	    "\"alg_type\":\"N/A\",\"count\":1024,\"relay\":\"no\",\"retry\":\"no\"}");
+	has("\"link type\":\"HCCS\",\"bandwidth(GB/s)\":2.5,");
+	has("\"dur\":5.000,\"args\":{},\"ph\":\"X\"}");
+	has("write_bandwidth");
+	lacks("time_source");
+	lacks("FFTS_PLUS");
+}
+
+static void every_layer_in_generation_a(void **state)
+{
+	(void)state;
+	ex.generation = NPS_GENERATION_A;
+	export("trace_view.json");
+	check_all(1); /* the closing frequency */
+	layer("CANN", 7, 0, "CPU");
+	layer("Ascend Hardware", 13, 0, "NPU");
+	layer("HCCL", 15, 0, "NPU");
+	layer("HBM", 17, 0, "NPU");
+	layer("Overlap Analysis", 23, 0, "NPU");
+	has("Group 0 Communication");
+	has("\"name\":\"Hccl@launch\"");
+	has("\"data size(Byte)\":4000,\"memcpy direction\":\"host to device\"}");
+	has("write_band_width");
+	has("\"name\":\"Enqueue\"");
+	/* (2 << 64) + (65535 << 48) + 4294967295 */
+	has("\"id\":\"55339950750446911487\"");
+	has("\"id\":\"3\"");
+	has("\"id\":\"17179869183\"");
+	lacks("HostToDevice5\"");
+}
+
+static void framework_events(void **state)
+{
+	const cJSON *flow;
+
+	(void)state;
+	export("trace_view.json");
+	has("{\"name\":\"aten::addmm\",\"pid\":3016828,\"tid\":3016828,\"ts\":\"1736408883704643.612\","
+	    "\"dur\":8.000,"
+	    "\"cat\":\"cpu_op\",\"args\":{\"Sequence number\":7,\"Fwd thread id\":0,"
+	    "\"Input Dims\":\"2,2;\\r\\n2,2;\\r\\n\",\"Input type\":\"float;\\r\\nfloat\","
+	    "\"Module Hierarchy\":\"nn.Module: Linear_0\",\"flops\":16,"
+	    "\"Call stack\":\"inner.py(1): f;\\r\\nouter.py(2): g\"},\"ph\":\"X\"}");
+	has("\"cat\":\"enqueue\",\"args\":{\"correlation_id\":8235}");
+	has("\"args\":{\"Python id\":2,\"Python parent id\":1,\"Python module id\":0}");
+	has("\"args\":{\"Python id\":1,\"Python parent id\":null}");
+	has("\"name\":\"GC\"");
+	/* The queue's reader is shown last. */
+	has("\"tid\":3016829,\"args\":{\"sort_index\":3016831}");
+	assert_int_equal(count("s", "enqueue_to_dequeue"), 1);
+	flow = find("s", "fwdbwd");
+	assert_non_null(flow);
+	assert_string_equal(str(flow, "ts"), "1736408883704643.612"); /* of the inner one */
+	assert_int_equal(num(find("f", "fwdbwd"), "tid"), PID + 2);
+	assert_int_equal(count("s", "torch_to_npu"), 3); /* kernel, memcpy, collective */
+	has("{\"bp\":\"e\",\"name\":\"torch_to_npu\",\"id\":1736408883704651212,\"pid\":3016828,\"tid\":"
+	    "3016828,"
+	    "\"ts\":\"1736408883704643.612\",\"cat\":\"async_npu\",\"ph\":\"s\"}");
+}
+
+static void counters_of_all_kinds(void **state)
+{
+	static const char *const names[] = {
+		"CPU Avg",	 "Memory Usage",   "Disk Usage",
+		"Network Usage", "AI Core Freq",   "APP/HBM",
+		"DDR/Read",	 "read_bandwidth", "Tx",
+		"Port 0/Rx",	 "PCIe_post",	   "HBM 0/Write",
+		"Mata Bw Level", "PA Link Rx",	   "LLC 0 Read/Hit Rate",
+		"req_rx",	 "QoS OTHERS",	   "UB Port003",
+	};
+
+	(void)state;
+	export("trace_view.json");
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++)
+		if (!find("C", names[i]))
+			fail_msg("no %s", names[i]);
+	assert_int_equal(count("C", "AI Core Freq"), 2);
+	assert_int_equal(count("C", "Port 0/Rx"), 2); /* NIC and RoCE */
+	has("\"args\":{\"KB\":2160232.0}");
+	has("\"args\":{\"Write(MB/s)\":21.25}");
+	has("\"args\":{\"Hit Rate(%)\":0.84}");
+	has("\"args\":{\"Tx\":1.5,\"Rx\":0.0}");
+	has("\"args\":{\"value\":1876.0}");
+	has("\"Rx Bandwidth Efficiency\":50.0");
+	has("\"Tx Error Rate\":25.0");
+	lacks("Read/Throughput");
+}
+
+static void marks_and_iterations(void **state)
+{
+	(void)state;
+	export("trace_view.json");
+	has("\"args\":{\"event_type\":\"marker\",\"domain\":\"default\"}");
+	assert_int_equal(count("s", "MsTx_4000000000"), 1);
+	assert_int_equal(count("f", "MsTx_4000000000"), 1);
+	has("Step Trace(Model ID:13)");
+	has("\"name\":\"Iteration 1\",\"pid\":3089232320,\"tid\":70013");
+	has("\"name\":\"Reduce_1_0\"");
+	has("\"name\":\"GetNext\"");
+	has("\"Data_aug Bound(us)\":2.000");
+	assert_int_equal(count("t", "Data_aug Bound 1"), 1);
+}
+
+static void threads_and_cpus(void **state)
+{
+	const char *sleeping, *running;
+
+	(void)state;
+	export("trace_view.json");
+	sleeping = strstr(text, "\"name\":\"Sleeping\"");
+	running = strstr(text, "\"ts\":\"1736408883704649.212\",\"dur\":2.000");
+	assert_true(sleeping && running && sleeping < running);
+	has("\"tid\":\"wor:ker:3016831\",\"ts\":\"1736408883704646.212\",\"dur\":1.000,\"args\":{\"cpu\":0}");
+	has("\"name\":\"Runnable\"");
+	assert_int_equal(count("X", "sched_switch"), 2);
+	has("\"prev_state\":\"S\",\"next_comm\":\"swapper\",\"next_pid\":0");
+}
+
+static void own_times_say_where_they_come_from(void **state)
+{
+	(void)state;
+	m.task.source[0] = NPS_TIME_DEVICE_LOG;
+	m.task.source[1] = NPS_TIME_HOST_BOUNDS;
+	ADD(bounds);
+	SET(bounds, task, 1);
+	SET(bounds, start_low, T0);
+	SET(bounds, start_high, UINT64_MAX);
+	SET(bounds, end_low, UINT64_MAX);
+	SET(bounds, end_high, T0 + 27000);
+	m.comm_op.tasks[0] = 2;
+	m.comm_op.measured[0] = 1;
+	export("trace_view.json");
+	has("\"time_source\":\"device log\"");
+	has("\"time_source\":\"host bounds\",\"start_low_us\":\"1736408883704643.212\",\"end_high_us\":");
+	has("\"time_source\":\"device log of a part of its tasks\"");
+}
+
+static void level_0_has_no_calls_and_planes(void **state)
+{
+	(void)state;
+	m.level = 0;
+	export("trace_view.json");
+	check_all(0);
+	lacks("AscendCL@");
+	lacks("Plane");
+	lacks("HostToDevice");
+	has("hcom_allReduce");
+	assert_int_equal(count("f", "torch_to_npu"), 3);
+}
+
+static void level_0_of_generation_a_keeps_its_flows(void **state)
+{
+	(void)state;
+	m.level = 0;
+	ex.generation = NPS_GENERATION_A;
+	export("trace_view.json");
+	lacks("\"name\":\"CANN\"");
+	lacks("AscendCL@");
+	has("\"name\":\"Plane 0\"");
+	assert_int_equal(count("s", "HostToDevice3"), 1);
+}
+
+static void msprof_has_no_framework(void **state)
+{
+	(void)state;
+	m.layout = NPS_LAYOUT_MSPROF;
+	m.level = 0;
+	export("msprof_20250109074803.json");
+	lacks("\"Python\"");
+	lacks("cpu_op");
+	lacks("torch_to_npu");
+	has("AscendCL@");
+	check_all(0);
+}
+
+static void compressed_is_the_same(void **state)
+{
+	char *first;
+
+	(void)state;
+	export("trace_view.json");
+	ex.gzip = true;
+	assert_int_equal(nps_export__trace(&ex, dirfd_), 0);
+	first = content("trace_view.json.gz");
+	assert_string_equal(first, text);
+	free(first);
+}
+
+static void an_empty_capture_is_a_trace(void **state)
+{
+	struct nps_model empty;
+
+	(void)state;
+	assert_int_equal(nps_model__init(&empty, dirfd_, NULL), 0);
+	ex.model = &empty;
+	export("trace_view.json");
+	nps_model__free(&empty);
+	assert_int_equal(count("X", NULL), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(every_layer_in_generation_b, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_layer_in_generation_a, setup, teardown),
+		cmocka_unit_test_setup_teardown(framework_events, setup, teardown),
+		cmocka_unit_test_setup_teardown(counters_of_all_kinds, setup, teardown),
+		cmocka_unit_test_setup_teardown(marks_and_iterations, setup, teardown),
+		cmocka_unit_test_setup_teardown(threads_and_cpus, setup, teardown),
+		cmocka_unit_test_setup_teardown(own_times_say_where_they_come_from, setup, teardown),
+		cmocka_unit_test_setup_teardown(level_0_has_no_calls_and_planes, setup, teardown),
+		cmocka_unit_test_setup_teardown(level_0_of_generation_a_keeps_its_flows, setup, teardown),
+		cmocka_unit_test_setup_teardown(msprof_has_no_framework, setup, teardown),
+		cmocka_unit_test_setup_teardown(compressed_is_the_same, setup, teardown),
+		cmocka_unit_test_setup_teardown(an_empty_capture_is_a_trace, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
