@@ -22,12 +22,20 @@ class Mutation(NamedTuple):
     apply: Callable[["Copy"], None]
 
 
+PROFILER_DB = "ascend_pytorch_profiler*.db"
+# names of kernel_details that op_summary has otherwise
+IN_SUMMARY = {"Name": "Op Name", "Type": "OP Type", "Accelerator Core": "Task Type", "Start Time(us)": "Task Start Time(us)",
+              "Duration(us)": "Task Duration(us)", "Wait Time(us)": "Task Wait Time(us)"}
+
+
 class Copy:
     """A fresh copy of a result, and ways to damage it."""
 
     def __init__(self, path: Path, generation: str) -> None:
         self.path = path
-        self.out = path / "ASCEND_PROFILER_OUTPUT"
+        self.prof = (path / "mindstudio_profiler_output").is_dir()
+        self.out = path / ("mindstudio_profiler_output" if self.prof else "ASCEND_PROFILER_OUTPUT")
+        self.more = path / "analyze" if self.prof else self.out
         self.generation = generation
 
     def only(self, generation: str) -> None:
@@ -37,9 +45,24 @@ class Copy:
 
     def file(self, name: str) -> Path:
         """A file of the output folder, or skip."""
-        path = self.out / name
+        path = self.more / name if name.startswith("communication") and name.endswith(".json") else self.out / name
+        if self.prof and name == "trace_view.json":
+            path = next(self.out.glob("msprof_*.json"), path)
+        elif self.prof and name.endswith(".csv"):
+            stem = "op_summary" if name == "kernel_details.csv" else name[:-4]
+            path = next(self.out.glob(f"{stem}_[0-9]*.csv"), path)
         if not path.is_file():
             raise Skip(f"no {name}")
+        return path
+
+    def database(self, pattern: str = PROFILER_DB) -> Path:
+        """A database of the result, or skip."""
+        folder = self.out
+        if self.prof:
+            folder, pattern = (self.path, "msprof_*.db") if pattern == PROFILER_DB else (self.more, pattern)
+        path = next(folder.glob(pattern), None)
+        if not path:
+            raise Skip(f"no {pattern}")
         return path
 
     # ---- trace ----
@@ -68,6 +91,8 @@ class Copy:
         """Change one cell; rows count from 1, negative ones from the end."""
         with self.lines(name) as lines:
             header = lines[0].rstrip("\r\n").split(",")
+            if self.prof and name == "kernel_details":
+                column = IN_SUMMARY.get(column, column)
             if column not in header:
                 raise Skip(f"{name}.csv has no {column}")
             if len(lines) < 2 or len(lines) <= row:
@@ -99,12 +124,9 @@ class Copy:
         yield content
         path.write_text(json.dumps(content), encoding="utf-8")
 
-    def sql(self, statement: str, needs: str = "", database: str = "ascend_pytorch_profiler*.db") -> None:
+    def sql(self, statement: str, needs: str = "", database: str = PROFILER_DB) -> None:
         """Run one statement that must change something; NEEDS are tables that must have rows."""
-        path = next(self.out.glob(database), None)
-        if not path:
-            raise Skip(f"no {database}")
-        db = sqlite3.connect(path)
+        db = sqlite3.connect(self.database(database))
         try:
             for table in needs.split():
                 if not db.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() or \

@@ -21,6 +21,8 @@ def sql(name: str, expected: str, statement: str, needs: str = "", database: str
             copy.only(generation)
         if expected.startswith("X"):            # found by comparing the two forms of one result
             copy.file("trace_view.json")
+        if expected == "J9":                    # found by comparing the tables with the JSON files
+            copy.file("communication_matrix.json")
         copy.sql(statement, needs, *([database] if database else []))
     MUTATIONS.append(Mutation(name, expected, apply))
 
@@ -37,10 +39,11 @@ sql("details of no task", "D2", f"UPDATE COMPUTE_TASK_INFO SET globalTaskId = 99
 sql("a task has an unknown connection id", "D3", f"UPDATE TASK SET connectionId = 3000000000 WHERE {KERNEL}",
     "TASK COMPUTE_TASK_INFO")
 sql("a kernel's call is no node", "D3",
-    "UPDATE CANN_API SET type = 20000 WHERE connectionId = (SELECT connectionId FROM TASK JOIN COMPUTE_TASK_INFO"
+    "UPDATE CANN_API SET type = 15000 WHERE connectionId = (SELECT connectionId FROM TASK JOIN COMPUTE_TASK_INFO"
     " USING (globalTaskId) LIMIT 1)", "TASK COMPUTE_TASK_INFO")
 sql("a launch is gone", "D4", "DELETE FROM CANN_API WHERE connectionId = (SELECT connectionId FROM TASK JOIN"
-    " COMPUTE_TASK_INFO USING (globalTaskId) LIMIT 1)", "TASK COMPUTE_TASK_INFO", generation="A")
+    " COMPUTE_TASK_INFO USING (globalTaskId) LIMIT 1) AND NOT EXISTS (SELECT 1 FROM sqlite_master WHERE name LIKE"
+    " 'NPUSCOPE%')", "TASK COMPUTE_TASK_INFO", generation="A")
 sql("most launches are gone", "D4", "DELETE FROM CANN_API WHERE type = 10000", "CANN_API COMPUTE_TASK_INFO")
 sql("an operator ends before its tasks", "D5", "UPDATE COMMUNICATION_OP SET endNs = endNs - 1000 WHERE opId IN"
     " (SELECT opId FROM COMMUNICATION_TASK_INFO)", "COMMUNICATION_OP COMMUNICATION_TASK_INFO")
@@ -117,6 +120,30 @@ sql("a call is missing in the db", "X3", "DELETE FROM CANN_API WHERE rowid = (SE
 sql("a step is shorter in the db", "X4", "UPDATE StepTraceTime SET stage = stage - 5", "StepTraceTime", ANALYSIS)
 sql("an operator is longer in the db", "X5", "UPDATE COMMUNICATION_OP SET endNs = endNs + 5000", "COMMUNICATION_OP")
 sql("a system call is missing in the db", "X6", "DELETE FROM OSRT_API WHERE rowid = 1", "OSRT_API")
+sql("an overlap is longer", "D15", "UPDATE OVERLAP_ANALYSIS SET endNs = endNs + 10 WHERE id = (SELECT max(id) FROM"
+    " OVERLAP_ANALYSIS WHERE type = 0)", "OVERLAP_ANALYSIS")
+sql("a free time is gone", "D15", "DELETE FROM OVERLAP_ANALYSIS WHERE id = (SELECT max(id) FROM OVERLAP_ANALYSIS WHERE type ="
+    " 3)", "OVERLAP_ANALYSIS")
+sql("an overlap is of another device", "D15", "UPDATE OVERLAP_ANALYSIS SET deviceId = deviceId + 1 WHERE id = (SELECT max(id)"
+    " FROM OVERLAP_ANALYSIS WHERE type = 1)", "OVERLAP_ANALYSIS")
+sql("framework rows are out of order", "D16", "UPDATE PYTORCH_API SET type = 50003, connectionId = NULL WHERE rowid ="
+    " (SELECT max(rowid) FROM PYTORCH_API WHERE type = 50001)", "PYTORCH_API")
+sql("a Python function has a connection", "D16", "UPDATE PYTORCH_API SET connectionId = 1 WHERE rowid = (SELECT max(rowid)"
+    " FROM PYTORCH_API WHERE type = 50003)", "PYTORCH_API")
+sql("numbers of the queue collide with CANN's", "D16", "UPDATE CONNECTION_IDS SET connectionId = connectionId - 1342177280 +"
+    " 100000000 WHERE connectionId >= 1342177280", "CONNECTION_IDS", generation="B")
+sql("an operator has the number of the queue", "D17", "UPDATE PYTORCH_API SET connectionId = (SELECT connectionId FROM"
+    " PYTORCH_API WHERE type = 50002 AND connectionId IS NOT NULL LIMIT 1) WHERE rowid = (SELECT max(rowid) FROM PYTORCH_API"
+    " WHERE type = 50001)", "PYTORCH_API CONNECTION_IDS")
+sql("a mark has a length", "D18", "UPDATE MSTX_EVENTS SET endNs = endNs + 5 WHERE rowid = (SELECT max(rowid) FROM MSTX_EVENTS"
+    " WHERE startNs = endNs)", "MSTX_EVENTS")
+sql("two marks share a connection", "D18", "UPDATE MSTX_EVENTS SET connectionId = 4000000077", "MSTX_EVENTS")
+sql("an idle time is wrong", "J8", "UPDATE CommAnalyzerTime SET idle_time = idle_time + 1 WHERE rowid = 1", "CommAnalyzerTime",
+    ANALYSIS)
+sql("a bandwidth is wrong", "J8", "UPDATE CommAnalyzerBandwidth SET bandwidth = bandwidth + 1 WHERE rowid = 1",
+    "CommAnalyzerBandwidth", ANALYSIS)
+sql("a link is faster in the table", "J9", "UPDATE CommAnalyzerMatrix SET transit_size = transit_size * 2, bandwidth ="
+    " bandwidth * 2 WHERE rowid = 1", "CommAnalyzerMatrix", ANALYSIS)
 
 
 def _analysis_row(copy: Copy) -> None:
@@ -155,16 +182,34 @@ def _bad_name(copy: Copy) -> None:
 
 def _no_trace(copy: Copy) -> None:
     copy.file("trace_view.json").unlink()
-    if any(copy.out.glob("ascend_pytorch_profiler*.db")):
-        raise Skip("the db remains")
 
 
 def _second_trace(copy: Copy) -> None:
-    (copy.path / "trace_view.json").write_bytes(copy.file("trace_view.json").read_bytes())
+    ((copy.out if copy.prof else copy.path) / "trace_view.json").write_bytes(copy.file("trace_view.json").read_bytes())
 
 
 def _cache(copy: Copy) -> None:
     (copy.out / "mindstudio_insight_data.db").write_bytes(b"")
+
+
+def _other_time(copy: Copy) -> None:
+    path = copy.file("api_statistic.csv")
+    if not copy.prof:
+        raise Skip("no times in names")
+    path.rename(path.with_name("api_statistic_20010101000000.csv"))
+
+
+def _slice_number(copy: Copy) -> None:
+    path = copy.file("kernel_details.csv")
+    if not copy.prof:
+        raise Skip("no slices")
+    path.rename(path.with_name(path.name.replace("op_summary_", "op_summary_slice_1_")))
+
+
+def _stray(copy: Copy) -> None:
+    if not copy.prof:
+        raise Skip("no times in names")
+    (copy.out / "op_statistic.csv").write_bytes(copy.file("op_statistic.csv").read_bytes())
 
 
 def _mode(copy: Copy) -> None:
@@ -192,6 +237,9 @@ MUTATIONS += [
     Mutation("no profiler_info", "F1", _remove_info),
     Mutation("profiler_info of another rank", "F1", _rename_info),
     Mutation("profiler_info is cut off", "F1", _garble_info),
+    Mutation("a file of another time", "F8", _other_time),
+    Mutation("slices do not begin with 0", "F8", _slice_number),
+    Mutation("a file without a time in its name", "F8", _stray),
     Mutation("a file may be written by all", "F2", _mode),
     Mutation("a folder may be written by all", "F2", _folder_mode),
     Mutation("a link", "F3", _link),

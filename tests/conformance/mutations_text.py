@@ -410,6 +410,38 @@ csv("a cache row has no task", "C13", "l2_cache", 1, "Task Id", lambda text: "64
 csv("an operator's name is wrong", "C8", "operator_details", 1, "Name", lambda text: text + "x")
 
 
+def _first_iteration(copy: Copy) -> None:
+    copy.cell("step_trace", 1, "FP to BP Time(us)", add(1))
+
+
+def _end_first(copy: Copy) -> None:
+    row = copy.row_where("msprof_tx", lambda cells: cells["event_type"] == "start/end")
+    copy.cell("msprof_tx", row, "End_time(us)", lambda text: shifted(text, -1000))
+
+
+def _wide_mark(copy: Copy) -> None:
+    row = copy.row_where("msprof_tx", lambda cells: cells["event_type"].startswith("marker"))
+    copy.cell("msprof_tx", row, "End_time(us)", lambda text: shifted(text, 5))
+
+
+MUTATIONS += [
+    Mutation("a task's row is gone", "C17", _drop_row("task_time", 2)),
+    Mutation("rows of tasks are swapped", "C17", _swap("task_time", 1, 4)),
+    Mutation("a row of communication_statistic is gone", "C18", _drop_row("communication_statistic", 1)),
+    Mutation("an iteration's time is wrong", "C19", _first_iteration),
+    Mutation("a range ends before it starts", "C20", _end_first),
+    Mutation("a mark in msprof_tx has a length", "C20", _wide_mark),
+    Mutation("rows of system calls are swapped", "C21", _swap("os_runtime_statistic", 1, 4)),
+]
+csv("a task's time is wrong", "C17", "task_time", 2, "task_time(us)", add(1))
+csv("a task's stream is wrong", "C17", "task_time", 2, "stream_id", lambda text: "31337")
+csv("a count of collectives is wrong", "C18", "communication_statistic", 1, "Count", lambda text: str(int(text) + 1))
+csv("a share of collectives is wrong", "C18", "communication_statistic", 1, "Ratio(%)", add(3))
+csv("a count of system calls is wrong", "C21", "os_runtime_statistic", 1, "Count", lambda text: str(int(text) + 1))
+csv("a share of system calls is wrong", "C21", "os_runtime_statistic", 1, "Time(%)", add(0.5))
+csv("an AI CPU task has no id", "C22", "aicpu", 1, "Task ID", lambda text: "x")
+
+
 def _cache_level(copy: Copy) -> None:
     with open(copy.file("kernel_details.csv"), encoding="utf-8") as file:
         by_id = "Task ID" in file.readline()

@@ -9,11 +9,14 @@ from typing import Any, Iterator
 
 from capture import Rank, table_names
 from report import Check, RuleSet, Skip
+from tracefile import us_to_ns
+from tracemodel import Slice
 
 RULES = RuleSet()
 TRANSPORTS = ["RDMA", "HCCS", "PCIE", "SDMA", "SIO"]
 TOTAL = "Total Op Info"
 LOCAL_RANK = 0xFFFFFFFF
+_OF_DEVICE = re.compile(r"_dev\d+$")      # devices of one process use the same names
 _OP = re.compile(r"hcom_\w+?__(\d{3})_\d+(_\d+)?")
 
 
@@ -102,21 +105,44 @@ def _total(check: Check, where: str, ops: dict[str, Any], total: dict[str, Any])
             check.expect(abs(band[key] - right) <= 1e-6, f"{where} {TOTAL} {transport}: {key}, expected {right}")
 
 
+def outside_of_steps(rank: Rank) -> list[Slice]:
+    """Operators of the trace that belong to no step; where there is one step only, it takes all."""
+    table = rank.table("kernel_details")
+    if not rank.trace or not table or "Step Id" not in table.index or len(rank.trace.steps) < 2:
+        return []
+    known = {(row["Name"], us_to_ns(row["Start Time(us)"])) for row in table.dicts() if row["Step Id"]}
+    return [one for one in rank.trace.collectives
+            if not any((one.name, one.start + off) in known for off in (-1, 0, 1))]
+
+
+def _below(planes: list[Slice], ops: list[Slice], lanes: set[tuple[Any, Any]]) -> list[Slice]:
+    """The plane tasks of operators: on the lanes behind the group's, within its time."""
+    found = []
+    for one in planes:
+        lane = max((tid for pid, tid in lanes if pid == one.pid and tid < one.tid), default=None)
+        if any(op.pid == one.pid and op.tid == lane and op.start <= one.start <= op.end for op in ops):
+            found.append(one)
+    return found
+
+
 @RULES.rule("J2", "communication.json has the operators of the trace, with their times")
 def j2(rank: Rank, check: Check) -> None:
     content = need(rank, "communication.json")
     if not rank.trace:
-        raise Skip("no trace_view.json")
-    in_trace = {one.name: one for one in rank.trace.collectives}
-    told = set()
+        raise Skip("no timeline")
+    in_trace: dict[str, list[Slice]] = defaultdict(list)
+    for one in rank.trace.collectives:
+        in_trace[one.name].append(one)
+    told = {one.name for one in outside_of_steps(rank)}
     for _, name, value in operators(content):
         if name == TOTAL:
             continue
-        told.add(name.partition("@")[0])
-        one, time = in_trace.get(name.partition("@")[0]), value["Communication Time Info"]
-        if not one:
+        bare, time = _OF_DEVICE.sub("", name.partition("@")[0]), value["Communication Time Info"]
+        told.add(bare)
+        if not in_trace.get(bare):
             check.expect(False, f"{name} is not in the trace")
             continue
+        one = min(in_trace[bare], key=lambda other: abs(float(time["Start Timestamp(us)"]) - other.start / 1000))
         check.expect(abs(time["Elapse Time(ms)"] - one.length / 1e6) <= 1.5e-6, f"{name}: Elapse, trace {one.length} ns")
         check.expect(abs(float(time["Start Timestamp(us)"]) - one.start / 1000) <= 0.3, f"{name}: start, trace {one.start}")
     for name in in_trace.keys() - told:
@@ -129,8 +155,11 @@ def j3(rank: Rank, check: Check) -> None:
     if not rank.trace or not rank.trace.planes:
         raise Skip("no plane tasks in the trace")
     right: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
+    outside = outside_of_steps(rank)
+    lanes = {(one.pid, one.tid) for one in rank.trace.collectives}
+    left_out = set(map(id, _below(rank.trace.planes, outside, lanes))) if outside else set()
     for one in rank.trace.planes:
-        if one.args.get("task type") in ("Memcpy", "Reduce_Inline"):
+        if id(one) not in left_out and one.args.get("task type") in ("Memcpy", "Reduce_Inline"):
             source, target = one.args["src rank"], one.args["dst rank"]
             link = right[f"{source}-{source if target == LOCAL_RANK else target}"]
             link[0] += one.args["size(Byte)"] / 1e6
@@ -190,12 +219,14 @@ def _both(rank: Rank) -> Iterator[tuple[str, float, float, int, int]]:
         raise Skip("not both databases")
     if "CommAnalyzerTime" not in table_names(rank.analysis) or "COMMUNICATION_OP" not in rank.db_tables:
         raise Skip("no communication tables")
-    ops = {row[0]: row[1:] for row in rank.db.execute(
-        "SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName")}
+    ops: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for name, start, end in rank.db.execute("SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName"):
+        ops[name].append((start, end))          # devices of one process use the same names
     for name, start, elapsed in rank.analysis.execute(
             "SELECT hccl_op_name, start_timestamp, elapse_time FROM CommAnalyzerTime"):
+        name = _OF_DEVICE.sub("", name)
         if name in ops:
-            yield name, start, elapsed, *ops[name]
+            yield name, start, elapsed, *min(ops[name], key=lambda span: abs(span[0] / 1000 - start))
         else:
             raise ValueError(f"{name} is not in COMMUNICATION_OP")
 

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from capture import Rank, table_names
+from check_csv import plain
 from check_db import columns
 from report import Check, RuleSet, Skip
 from tracefile import us_to_ns
@@ -57,14 +58,14 @@ def x2(pair: Pair, check: Check) -> None:
     left: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     right: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     for row in table.dicts():
-        left[row["Name"]].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"]) * 1000))
+        left[plain(row["Name"])].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"]) * 1000))
     queries = ["SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"
                " JOIN STRING_IDS ON id = c.name"]
     if "COMMUNICATION_OP" in pair.db.db_tables:
         queries.append("SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName")
     for query in queries:
         for name, start, end in db.execute(query):
-            right[name].append((start, end - start))
+            right[plain(name)].append((start, end - start))
     _match(check, "kernel", left, right)
 
 

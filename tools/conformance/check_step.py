@@ -19,6 +19,7 @@ Spans = dict[tuple[str, str], dict[str, list[Interval]]]
 
 @RULES.rule("C14", "step_trace_time adds up")
 def c14(rank: Rank, check: Check) -> None:
+    rank.one_device()
     (table,) = need(rank, "step_trace_time")
     seen: set[tuple[str, str]] = set()
     for row in table.dicts():
@@ -71,6 +72,7 @@ def _rows(rank: Rank) -> Iterator[tuple[tuple[str, str], dict[str, str], dict[st
 
 @RULES.rule("C15", "Preparing is the time from the step mark to the first task")
 def c15(rank: Rank, check: Check) -> None:
+    rank.one_device()
     need(rank, "step_trace_time")
     steps = rank.trace.steps if rank.trace else {}
     if not steps:
@@ -85,6 +87,7 @@ def c15(rank: Rank, check: Check) -> None:
 
 @RULES.rule("C16", "step_trace_time follows from the intervals of kernel_details")
 def c16(rank: Rank, check: Check) -> None:
+    rank.one_device()
     for key, row, spans in _rows(rank):
         count = len(spans["compute"]) + len(spans["communication"])
         room = 0.01 + 0.001 * count

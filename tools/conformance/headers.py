@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from typing import Union
+
 PIPE_PMU = ("aicore_time(us),aic_total_cycles,aic_mac_time(us),aic_mac_ratio,aic_scalar_time(us),aic_scalar_ratio,"
             "aic_mte1_time(us),aic_mte1_ratio,aic_mte2_time(us),aic_mte2_ratio,aic_fixpipe_time(us),"
             "aic_fixpipe_ratio,aic_icache_miss_rate,aiv_time(us),aiv_total_cycles,aiv_vec_time(us),aiv_vec_ratio,"
@@ -98,15 +101,66 @@ _TORCH = {
     "memory_record": ["Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,"
                       "Device Type"],
 }
+# what only msprof writes, and what it writes otherwise; the device's column goes in front in generation B
+_CORES = r"Core ID(,[A-Za-z0-9_]+(\((us|%|GB/s|KB)\))?)*"
+_PROF: dict[str, list[Union[str, re.Pattern[str]]]] = {
+    "communication_statistic": ["OP Type,Count,Total Time(us),Min Time(us),Avg Time(us),Max Time(us),Ratio(%)"],
+    "op_statistic": [*_CANN["op_statistic"], "Model Name," + _CANN["op_statistic"][0]],
+    "npu_mem": ["event,ddr(KB),hbm(KB),memory(KB),timestamp(us)"],
+    "npu_module_mem": ["Component,Timestamp(us),Total Reserved(KB),Device"],
+    "memory_record": ["Component,Timestamp(us),Total Allocated(KB),Total Reserved(KB),Device"],
+    "operator_memory": ["Name,Size(KB),Allocation Time(us),Duration(us),Allocation Total Allocated(KB),"
+                        "Allocation Total Reserved(KB),Release Total Allocated(KB),Release Total Reserved(KB),Device"],
+    "static_op_mem": ["Op Name,Model Name,Graph ID,Node Index Start,Node Index End,Size(KB)"],
+    "aicpu": _CANN["data_preprocess"],
+    "aicpu_mi": ["Node Name,Start Time(us),End Time(us),Queue Size"],
+    "dp": ["Timestamp(us),Action,Source,Cached Buffer Size"],
+    "fusion_op": ["Model Name,Model ID,Fusion Op,Original Ops,Memory Input(KB),Memory Output(KB),Memory Weight(KB),"
+                  "Memory Workspace(KB),Memory Total(KB)"],
+    "step_trace": [re.compile(r"(Device_id,)?Iteration ID,FP Start\(us\),BP End\(us\),Iteration End\(us\),"
+                              r"Iteration Time\(us\),FP to BP Time\(us\),Iteration Refresh\(us\),"
+                              r"Data Aug Bound\(us\),Model ID(,Reduce Start\(us\),Reduce Duration\(us\))*")],
+    "msprof_tx": ["pid,tid,category,event_type,payload_type,payload_value,Start_time(us),End_time(us),message_type,"
+                  "message" + tail for tail in ("", ",domain", ",domain,Device Start_time(us),Device End_time(us)")],
+    "page_fault": ["Stream Id,Task Id,Page Fault Num,Op Name"],
+    "ddr": ["Metric,Read(MB/s),Write(MB/s)"],
+    "hbm": ["Metric,Read(MB/s),Write(MB/s)"],
+    "llc_read_write": ["Mode,Task,Hit Rate(%),Throughput(MB/s)"],
+    "dvpp": ["Dvpp Id,Engine Type,Engine ID,All Time(us),All Frame,All Utilization(%)"],
+    "cpu_usage": ["Cpu Type,User(%),Sys(%),IoWait(%),Irq(%),Soft(%),Idle(%)"],
+    "process_cpu_usage": ["PID,Name,CPU(%)"],
+    "sys_mem": ["Memory Total(kB),Memory Free(kB),Buffers(kB),Cached(kB),Share Memory(kB),Commit Limit(kB),"
+                "Committed AS(kB),Huge Pages Total(pages),Huge Pages Free(pages)"],
+    "process_mem": ["PID,Name,Size(pages),Resident(pages),Shared(pages)"],
+    "ub": ["PortId,TimeStamp,UBRxPortBandWidth(MB/s),UBTxPortBandWidth(MB/s)"],
+    "ai_core_utilization": [re.compile("(Device_id,)?" + _CORES)],
+    "ai_vector_core_utilization": [re.compile("(Device_id,)?" + _CORES)],
+    **{f"{cpu}_cpu_top_function": ["Function,Module,Cycles,Cycles(%)"] for cpu in ("ctrl", "ai")},
+    "ts_cpu_top_function": ["Function,Cycles,Cycles(%)"],
+    **{f"{cpu}_cpu_pmu_events": ["Event,Name,Count"] for cpu in ("ctrl", "ai", "ts")},
+}
+
+
+def _op_summary(generation: str) -> list[str]:
+    unit = "Dim" if generation == "A" else "Num"
+    line = (f"Model ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),Task Duration(us),"
+            f"Task Wait Time(us),Block {unit},Mix Block {unit},HF32 Eligible,{_SHAPES},Context ID")
+    return [line + block for block in pmu_blocks()]
+
+
 # absolute times: three decimals and a TAB, never quoted
-TIME_COLUMNS = ("Start Time(us)", "Task Start Time(us)", "Timestamp(us)", "Allocation Time(us)", "Release Time(us)",
-                "Active Release Time(us)", "task_start(us)", "task_stop(us)")
+TIME_COLUMNS = ("Start Time(us)", "Task Start Time(us)", "Timestamp(us)", "timestamp(us)", "Allocation Time(us)",
+                "Release Time(us)", "Active Release Time(us)", "task_start(us)", "task_stop(us)")
 
 
-def allowed(stem: str, generation: str) -> list[str]:
-    """Header lines that STEM.csv may have; empty if the file is not known."""
-    if stem == "kernel_details":
-        return _kernel_details(generation)
-    if stem in _CANN:
-        return ["Device_id," + line if generation == "B" else line for line in _CANN[stem]]
-    return _TORCH.get(stem, [])
+def allowed(stem: str, generation: str, prof: bool) -> list[Union[str, re.Pattern[str]]]:
+    """Header lines that STEM.csv may have, patterns among them; empty if the file is not known."""
+    if stem == "kernel_details" and not prof:
+        return list(_kernel_details(generation))
+    lines: list[Union[str, re.Pattern[str]]] = []
+    if prof:
+        lines = list(_op_summary(generation)) if stem == "op_summary" else _PROF.get(stem, [])
+    elif stem in _TORCH:
+        return list(_TORCH[stem])
+    lines = lines or list(_CANN.get(stem, []))
+    return ["Device_id," + line if generation == "B" and isinstance(line, str) else line for line in lines]

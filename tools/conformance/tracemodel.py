@@ -21,13 +21,14 @@ PHASES = frozenset("MXICstf")
 TORCH_CATS = frozenset(("cpu_op", "python_function", "enqueue", "dequeue"))
 HOST_DEVICE = 31
 HOST_BOUNDS = "host bounds"
+MARK_KEYS = {"Physic Stream Id", "Task Id"}
 NO_CONTEXT = NO_CONNECTION = 0xFFFFFFFF
 KEPT = 5
 OVERLAP_LANES = ("Computing", "Communication", "Communication(Not Overlapped)", "Free")
 HOST_LAYERS = frozenset(("CANN", "CPU Usage", "Memory Usage", "Network Usage", "Disk Usage", "OS Runtime API"))
 SCHEDULING = frozenset(("Process Scheduling", "CPU Scheduling"))
 COMMUNICATION = frozenset(("HCCL", "Communication", "COMMUNICATION"))
-KERNEL_TYPES = ("AI_CORE", "AI_VECTOR_CORE", "MIX_AIC", "MIX_AIV", "AI_CPU", "DSA_SQE", "KERNEL_")
+KERNEL_TYPES = ("AI_", "AIC", "AIV", "FUSION", "MIX_", "DSA_SQE", "KERNEL_")
 
 
 class Slice(NamedTuple):
@@ -112,8 +113,9 @@ class Trace:
 
     @cached_property
     def hardware(self) -> list[Slice]:
-        """Device tasks."""
-        return self.layer("Ascend Hardware")
+        """Device tasks; neither marks nor iterations of graphs, which are in that layer, too."""
+        return [one for one in self.layer("Ascend Hardware") if isinstance(one.args, dict) and set(one.args) != MARK_KEYS
+                and self.thread_name.get((one.pid, one.tid), "Stream").startswith("Stream")]
 
     @cached_property
     def kernels(self) -> list[Slice]:
@@ -221,17 +223,18 @@ class Lane:
         return None
 
 
-def scan(path: Path) -> Trace:
-    """Read a trace file."""
+def scan(paths: list[Path]) -> Trace:
+    """Read a trace file, or its slices."""
     trace = Trace()
     key_sets: dict[tuple[str, ...], tuple[str, ...]] = {}
     names: dict[str, str] = {}
-    try:
-        for event in events(path):
-            trace.events += 1
-            _take(trace, event, key_sets, names)
-    except ValueError as error:
-        trace.error = str(error)
+    for path in paths:
+        try:
+            for event in events(path):
+                trace.events += 1
+                _take(trace, event, key_sets, names)
+        except ValueError as error:
+            trace.error = str(error)
     return trace
 
 
@@ -272,7 +275,8 @@ def _timestamp(trace: Trace, event: dict[str, Any]) -> Optional[int]:
         return None
     if ts <= 0:
         trace.flaws["ts <= 0"].add(event)
-    if event.get("cat") not in _TORCH_ORDER:
+    if event.get("cat") not in _OWN_ORDER and event.get("args", {}).keys() != MARK_KEYS and \
+            not trace.thread_name.get((event.get("pid"), event.get("tid")), "").startswith("Step Trace"):
         now = float(value)
         if now < trace.last_us - 0.25:
             trace.flaws["order"].add(event)
@@ -280,7 +284,7 @@ def _timestamp(trace: Trace, event: dict[str, Any]) -> Optional[int]:
     return ts
 
 
-_TORCH_ORDER = TORCH_CATS | {"async_npu", "async_task_queue", "fwdbwd", "GC"}
+_OWN_ORDER = TORCH_CATS | {"async_npu", "async_task_queue", "fwdbwd", "GC", "MsTx", "Data_aug Bound", "GetNext Time"}
 
 
 def _take_metadata(trace: Trace, event: dict[str, Any]) -> None:
