@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
-Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and
-docs/benchmarks.md from it. Tools that are not installed are left out, with a line that says so.
+Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
+sections of docs/benchmarks.md. Arguments choose sections: job, events, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
 import os
 import platform
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+
+import analyzer
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/bench"
@@ -23,6 +26,7 @@ NPUSCOPE = ROOT / "build/npuscope"
 STEPS = int(os.environ.get("BENCH_STEPS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
 TASKS = [int(float(t)) for t in os.environ.get("BENCH_TASKS", "1e4,1e5,1e6").split(",")]
+RAW_TASKS = [int(float(t)) for t in os.environ.get("BENCH_RAW_TASKS", "1e4,1e5,1e6,1e7").split(",")]
 
 rows: list[tuple] = []
 
@@ -165,55 +169,84 @@ def event_rate():
     add("system calls as fast as they go, traced", float(traced[0]) / 3, "1/s", "the same untraced", float(plain) / 3)
 
 
-def peak_and_cpu(command):
-    pid = os.fork()
-    if pid == 0:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.execv(command[0], command)
-    _, status, usage = os.wait4(pid, 0)
-    if os.waitstatus_to_exitcode(status) not in (0, 3):
-        raise RuntimeError(f"{command}: status {os.waitstatus_to_exitcode(status)}")
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def analyzer():
+def analyze_sessions():
+    """Sessions of npuscope itself."""
     generator = OUT / "gen_session"
     base = None
     for tasks in TASKS:
         session = OUT / f"gen_{tasks}"
         shutil.rmtree(session, ignore_errors=True)
         subprocess.run([str(generator), str(session), str(tasks)], check=True, stdout=subprocess.DEVNULL)
-        begin = time.monotonic()
-        cpu, rss = peak_and_cpu([str(NPUSCOPE), "analyze", str(session)])
-        wall = time.monotonic() - begin
+        cpu, wall, peak, _ = analyzer.run([str(NPUSCOPE), "analyze", str(session)])
         per_million = cpu * 1e6 / tasks
-        if base is None:
-            base = per_million
-        add(f"analyze {tasks} tasks: CPU for a million", per_million, "s",
-            f"analyze {TASKS[0]} tasks: CPU for a million", base)
-        add(f"analyze {tasks} tasks: wall for a million", wall * 1e6 / tasks, "s",
-            f"analyze {tasks} tasks: CPU for a million", per_million)
-        add(f"analyze {tasks} tasks: peak memory", rss, "MB", f"{tasks} tasks, 868 raw bytes each",
-            tasks * 868 / 1e6)
+        base = base or per_million
+        add(f"session of {tasks} tasks: CPU for a million", per_million, "s",
+            f"session of {TASKS[0]} tasks: CPU for a million", base)
+        add(f"session of {tasks} tasks: wall for a million", wall * 1e6 / tasks, "s",
+            f"session of {tasks} tasks: CPU for a million", per_million)
+        add(f"session of {tasks} tasks: peak memory", peak, "MB", f"{tasks} tasks, 868 raw bytes each", tasks * 868 / 1e6)
         shutil.rmtree(session)
 
 
-def write_results():
+def analyze_raw():
+    """Raw data of CANN's profiler."""
+    results = analyzer.measure(ROOT / "build/tests/gen-cann", NPUSCOPE, OUT, RAW_TASKS, say)
+    base = {}
+    for tasks, formats, cpu, wall, peak, temporary, raw, result in results:
+        name = f"{tasks} kernels to {formats}"
+        per_million = cpu * 1e6 / tasks
+        base.setdefault(formats, (per_million, tasks))
+        add(f"{name}: CPU for a million", per_million, "s", f"{base[formats][1]} kernels to {formats}", base[formats][0])
+        add(f"{name}: wall for a million", wall * 1e6 / tasks, "s", "its CPU", per_million)
+        add(f"{name}: peak memory", peak, "MB", "its raw data", raw / 1e6)
+        add(f"{name}: temporary files", temporary / 1e6, "MB", "its raw data", raw / 1e6)
+        add(f"{name}: result", result / 1e6, "MB", "its raw data", raw / 1e6)
+    if results:
+        analyzer.picture(results, ROOT / "docs/analyze.svg")
+
+
+TEXTS = {
+    "job": f"""## The job under tracers
+
+Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
+one rank, {STEPS} steps, best of {ROUNDS} rounds; the time is the job's own. The tools do not do the same: strace and perf trace
+see system calls only, ltrace library calls only, bpftrace counts both and keeps no record.""",
+    "events": "## Events to disk",
+    "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
+    "raw": """## Analysis of CANN's raw data
+
+Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall time
+and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same size.
+
+![CPU time and memory over size](analyze.svg)""",
+}
+
+
+def kind():
+    virtual = Path("/sys/hypervisor").exists() or "hypervisor" in Path("/proc/cpuinfo").read_text(errors="replace")
+    return f"{os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release().split('-')[0]}" + \
+        (", virtual machine" if virtual else "")
+
+
+def section(name, table):
+    lines = [f"<!-- {name} -->", TEXTS[name], "", f"Measured on {kind()} by `make bench BENCH={name}`.", "",
+             "| figure | value | unit | ratio | of |", "|---|---:|---|---:|---|"]
+    return "\n".join(lines + [f"| {f} | {v} | {u} | {r} | {b} |" for f, v, u, b, _, r in table]) + f"\n<!-- end {name} -->\n"
+
+
+def write_results(measured):
+    """Replaces the measured sections of docs/benchmarks.md; the others stay."""
+    page = ROOT / "docs/benchmarks.md"
+    old = page.read_text(encoding="utf-8") if page.exists() else ""
+    kept = dict((m[1], m[0]) for m in re.finditer(r"<!-- (\w+) -->\n.*?<!-- end \1 -->\n", old, re.S))
+    kept.update((name, section(name, table)) for name, table in measured.items())
+    head = "# Benchmarks\n\nMade by `make bench`; each ratio is of two commands of one run.\n"
+    page.write_text("\n".join([head] + [kept[name] for name in TEXTS if name in kept]), encoding="utf-8")
     with open(OUT / "results.csv", "w", newline="", encoding="utf-8") as f:
         w = csv.writer(f, lineterminator="\n")
         w.writerow(("figure", "value", "unit", "baseline", "baseline_value", "ratio"))
-        w.writerows(rows)
-    kind = f"{os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release().split('-')[0]}, virtual machine" \
-        if Path("/sys/hypervisor").exists() or "hypervisor" in Path("/proc/cpuinfo").read_text(errors="replace") \
-        else f"{os.cpu_count()} CPUs, {platform.machine()}, Linux {platform.release().split('-')[0]}"
-    lines = ["# Benchmarks", "", "Made by `make bench`; each ratio is of two commands of one run, on this kind of machine: "
-             + kind + ".", "Absolute figures of a virtual machine say little: traps and wake-ups are dear there. "
-             "The job is the simulated", f"training job of one rank, {STEPS} steps, best of {ROUNDS} rounds; "
-             "the time is the job's own. The tools do not do the same: strace and perf trace see system calls only, ltrace",
-             "library calls only, bpftrace counts both and keeps no record.", "", "| figure | value | unit | ratio | of |", "|---|---:|---|---:|---|"]
-    lines += [f"| {f} | {v} | {u} | {r} | {b} |" for f, v, u, b, _, r in rows]
-    (ROOT / "docs/benchmarks.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        for table in measured.values():
+            w.writerows(table)
 
 
 def main():
@@ -224,14 +257,13 @@ def main():
         if old.is_dir():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    which = sys.argv[1:] or ["job", "events", "analyzer"]
-    if "job" in which:
-        slow_down(sim_env())
-    if "events" in which:
-        event_rate()
-    if "analyzer" in which:
-        analyzer()
-    write_results()
+    sections = {"job": lambda: slow_down(sim_env()), "events": event_rate, "sessions": analyze_sessions, "raw": analyze_raw}
+    measured = {}
+    for name in sys.argv[1:] or sections:
+        rows.clear()
+        sections[name]()
+        measured[name] = list(rows)
+    write_results(measured)
     say(f"wrote {OUT / 'results.csv'} and docs/benchmarks.md")
     return 0
 
