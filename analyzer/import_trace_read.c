@@ -79,10 +79,10 @@ static void skip_value(struct nps_trace_reader *r)
 			in_string = true;
 		} else if (c == '{' || c == '[') {
 			depth++;
-		} else if ((c == '}' || c == ']') && --depth < 0) {
-			return;
-		} else if (c == ',' && !depth) {
-			return;
+		} else {
+			depth -= c == '}' || c == ']';
+			if (depth < 0 || (c == ',' && !depth))
+				return;
 		}
 		if (!in_string && !depth && (c == '}' || c == ']' || c == '"')) {
 			r->at++;

@@ -86,14 +86,14 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
+	uint64_t unmeasured = NPS_MIN(m->bounds.t.len, m->task.t.len);
 
 	*proc = (struct nps_summary_proc){ .pid = m->pid,
 					   .rank = m->rank,
 					   .has_rank = m->has_rank,
 					   .device_tasks = m->task.t.len,
 					   .host_bounds = m->bounds.t.len,
-					   .measured =
-						   m->task.t.len - NPS_MIN(m->bounds.t.len, m->task.t.len),
+					   .measured = m->task.t.len - unmeasured,
 					   .collectives = m->comm_op.t.len,
 					   .api_calls = m->api.t.len,
 					   .os_calls = m->osrt.t.len,

@@ -9,7 +9,8 @@
 
 struct strings {
 	struct nps_db_import *in;
-	uint64_t wrong, twice, cut; /* rows without a usable id, with another's, with too long a text */
+	uint64_t wrong, twice; /* rows without a usable id, with another's */
+	uint64_t cut, none; /* with too long a text, without one */
 };
 
 static int note_id(struct nps_db_import *in, uint32_t id, uint32_t text)
@@ -65,7 +66,8 @@ static int row(struct strings *s, sqlite3_stmt *stmt)
 		return 0;
 	}
 	s->cut += len > LONGEST;
-	new = text_of(s->in, text ? text : "", NPS_MIN(len, (size_t)LONGEST));
+	s->none += !len;
+	new = len ? text_of(s->in, text, NPS_MIN(len, (size_t)LONGEST)) : s->in->model->na;
 	return new == NPS_NONE ? -ENOMEM : note_id(s->in, id, new);
 }
 
@@ -88,7 +90,9 @@ int nps_db_strings__read(struct nps_db_import *in)
 	nps_model__lost(in->model, s.wrong, "rows of STRING_IDS whose id is none");
 	nps_model__lost(in->model, s.twice, "rows of STRING_IDS whose id another has");
 	nps_model__lost(in->model, s.cut, "texts of STRING_IDS that are cut because they are too long");
-	return err;
+	nps_model__lost(in->model, s.none, "texts of STRING_IDS that are missing or empty");
+	/* A hole in the ids must not come out again: all are given anew. */
+	return err || !s.none ? err : nps_vec__resize(&in->model->db_ids, 0);
 }
 
 uint32_t nps_db_strings__text(const struct nps_db_import *in, int64_t id)

@@ -313,9 +313,11 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i)
 	case OP_ID:
 		id_value(context, cursor, u32[row]);
 		break;
+	case OP_ID_OP:
+		known_id(context, cursor, u32[row] == NPS_NONE ? cursor->model->na : u32[row], c->op);
+		break;
 	case OP_ID_NULL:
 	case OP_ID_NO_ID:
-	case OP_ID_OP:
 		known_id(context, cursor, u32[row], c->op);
 		break;
 	case OP_TEXT:

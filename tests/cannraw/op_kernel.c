@@ -211,19 +211,26 @@ static uint32_t pick_kind(struct gen *g, uint64_t k)
 	return (uint32_t)(mix64(k) % PLAIN_KINDS);
 }
 
+static enum sqe sqe_of(uint32_t ge_type)
+{
+	switch (ge_type) {
+	case GE_AI_CPU:
+		return SQE_AICPU;
+	case GE_AI_VECTOR_CORE:
+		return SQE_AIV;
+	default:
+		return SQE_AIC;
+	}
+}
+
 /* KIND has one device task: a queue entry, or for MIX kernels context 0 of an FFTS+ entry. */
 static void one_kernel(struct gen *g, struct thread *t, struct device *d, uint64_t k, uint32_t kind)
 {
-	static const enum sqe sqe_of[] = { [GE_AI_CORE] = SQE_AIC,
-					   [GE_AI_CPU] = SQE_AICPU,
-					   [GE_AI_VECTOR_CORE] = SQE_AIV,
-					   [GE_MIX_AIC] = SQE_AIC,
-					   [GE_MIX_AIV] = SQE_AIC };
 	const bool mix = kind >= KIND_MIX;
 	struct tensors ten;
 	struct node n = kernel_node(g, kernel_name(g, k, kind), k, kind, &ten);
 	struct launch l = kernel_launch(g, &n, kind);
-	struct task task = new_task("compute", sqe_of[n.ge_type]);
+	struct task task = new_task("compute", sqe_of(n.ge_type));
 	struct stream *st = pick_stream(g, t, d);
 	struct span acl, node;
 	uint64_t stamp;

@@ -16,10 +16,8 @@
 #define PUT_MAX (128u * 1024)
 #define BUF_BYTES (CHUNK_MIN + CHUNK_SPREAD + PUT_MAX)
 
-void need(bool ok, const char *what)
+_Noreturn void give_up(const char *what)
 {
-	if (ok)
-		return;
 	fprintf(stderr, "gen-cann: %s: %s\n", what, strerror(errno));
 	exit(1);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Damaged, absurd and hostile input of `npuscope analyze`.
+"""Damaged, absurd and hostile input of `npuscope analyze` and `npuscope show`.
 
 Whatever the input: no crash, a documented exit status, a line that says what is wrong, what could be read is in the
 results and what could not is counted, and every result that was written passes the checks of tools/conformance.
@@ -76,8 +76,12 @@ class Outcome(NamedTuple):
 
 
 def analyze(*args: object, before: Optional[Callable[[], None]] = None) -> Outcome:
+    return run("analyze", *args, before=before)
+
+
+def run(subcommand: str, *args: object, before: Optional[Callable[[], None]] = None) -> Outcome:
     """Run it; a signal or a run without end is a failure in every case."""
-    command = [str(NPUSCOPE), "analyze", *map(str, args)]
+    command = [str(NPUSCOPE), subcommand, *map(str, args)]
     try:
         done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, preexec_fn=before,
                               stdin=subprocess.DEVNULL)
@@ -809,52 +813,55 @@ def trace_copy() -> Path:
     return copy_of(next(good_results().glob("*_4000_*")) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", "traces")
 
 
-def traces_are_read() -> bool:
-    return analyze(trace_copy(), "-o", fresh(), "-e", "db").status in (DONE, PARTIAL)
+def shown(what: str, path: Path) -> None:
+    """`npuscope show` reads traces: no crash, numbers that are JSON, or a line that says what is wrong."""
+    for args in (("--json",), ()):
+        outcome = run("show", *args, path)
+        results = json.loads(outcome.out)["results"] if args else outcome.out
+        assert bool(results) == (outcome.status != FAILED), f"{what}: status {outcome.status}, but {results!r:.200}"
+        assert "\x1b" not in outcome.out, f"{what}: control characters reach the terminal"
 
 
 @test
 def trace_damaged() -> None:
-    if not traces_are_read():
-        raise Skip("traces are no input of this version")
     rng = random.Random(SEED)
     text = trace_copy().read_bytes()
+    assert run("show", trace_copy()).status == DONE
     for what in (b"", b"[", b"{}", b"[]", b'{"traceEvents": 1}', b"[" * 10**6, b'[{"a":' * 10**6, text[:len(text) // 2],
                  text + text, text.replace(b'"ts": ', b'"ts": -'), text.replace(b'"dur": ', b'"dur": 1e999'),
-                 text.replace(b'"name"', b'"\xff"'), text.replace(b",", b"", 1), b"\0" * 1000):
+                 text.replace(b'"name"', b'"\xff"'), text.replace(b'"name": "', b'"name": "\\u001b[31m'),
+                 text.replace(b",", b"", 1), b"\0" * 1000):
         path = trace_copy()
         path.write_bytes(what)
-        survive(f"a trace of {what[:40]!r}", path, DONE, PARTIAL, FAILED, loose=True)
+        shown(f"a trace of {what[:40]!r}", path)
     for number in range(12):
         data = bytearray(text)
         for _ in range(rng.choice((1, 20))):
             data[rng.randrange(len(data))] = rng.randrange(256)
         path = trace_copy()
         path.write_bytes(data)
-        survive(f"seed {SEED}: trace {number}", path, DONE, PARTIAL, FAILED, loose=True)
+        shown(f"seed {SEED}: trace {number}", path)
 
 
 @test
 def trace_bombs() -> None:
-    """10 GB in 10 MB: of zeros, of one text, of spaces; and a plain file of 100 GB of nothing."""
-    if not traces_are_read():
-        raise Skip("traces are no input of this version")
+    """2 GB in 2 MB: of zeros, of one text, of spaces; and a plain file of 100 GB of nothing."""
     for what, head, fill in (("zeros", b"", b"\0"), ("a text", b'[{"name": "', b"a"), ("spaces", b"[", b" "),
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
         path.parent.mkdir()
         member = gzip.compress(fill * (100 << 20), 6)
-        path.write_bytes(gzip.compress(head) + member * 100)
-        survive(f"a bomb of {what}", path, DONE, PARTIAL, FAILED, loose=True)
+        path.write_bytes(gzip.compress(head) + member * 20)
+        shown(f"a bomb of {what}", path)
         shutil.rmtree(path.parent)
     path = trace_copy()
     os.truncate(path, HUGE)
-    survive("a trace of 100 GB", path, DONE, PARTIAL, FAILED, loose=True)
+    shown("a trace of 100 GB", path)
     for cut in (10, 1000):
         path = fresh("gz") / "trace_view.json.gz"
         path.parent.mkdir()
         path.write_bytes(gzip.compress(trace_copy().read_bytes())[:-cut])
-        survive("a cut gzip file", path, DONE, PARTIAL, FAILED, loose=True)
+        shown("a cut gzip file", path)
 
 
 # --- space, signals, company -----------------------------------------------------------------------------------------

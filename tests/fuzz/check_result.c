@@ -32,10 +32,13 @@ static char *content(const char *path, size_t *len)
 	*len = 0;
 	while ((n = gzread(file, text + *len, room - *len)) > 0) {
 		*len += n;
-		if (*len == room)
-			text = realloc(text, (room *= 2) + 1);
-		if (!text)
-			abort();
+		if (*len == room) {
+			char *more = realloc(text, (room *= 2) + 1);
+
+			if (!more)
+				abort();
+			text = more;
+		}
 	}
 	if (n < 0)
 		broken(path, "not gzip", *len);

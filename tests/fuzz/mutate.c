@@ -133,7 +133,7 @@ static void move_records(struct fuzz_file *file)
 	size_t size = records[below(sizeof(records) / sizeof(records[0]))] * (1 + below(3)), from, to;
 	uint8_t copy[512 * 3];
 
-	if (file->len < size)
+	if (!size || file->len < size)
 		return;
 	from = below(file->len / size) * size;
 	to = below(file->len / size) * size;
@@ -242,17 +242,18 @@ static void take_out(struct fuzz_archive *archive, size_t i)
 /* The file once more under another name, or instead of the one with that name. */
 static void copy_file(struct fuzz_archive *archive, const struct fuzz_file *from, const char *name)
 {
-	struct fuzz_file *to = archive->files;
+	struct fuzz_file *to;
+	size_t i = 0;
 
-	while (to < archive->files + archive->n && strcmp(to->name, name))
-		to++;
-	if (to == from || to == archive->files + FUZZ_FILES)
+	while (i < archive->n && strcmp(archive->files[i].name, name))
+		i++;
+	to = &archive->files[i];
+	if (i == FUZZ_FILES || to == from)
 		return;
-	if (to == archive->files + archive->n) {
-		to->data = NULL;
+	if (i < archive->n)
+		free(to->data);
+	else
 		archive->n++;
-	}
-	free(to->data);
 	snprintf(to->name, sizeof(to->name), "%s", name);
 	to->len = from->len;
 	to->data = malloc(from->len + 1);

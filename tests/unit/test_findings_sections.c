@@ -421,6 +421,7 @@ static void test_histogram(void **state)
 {
 	static const double quantiles[] = { 0, 0.1, 0.5, 0.9, 0.99 };
 	static uint64_t values[5000];
+	const size_t count = NPS_ARRAY_SIZE(values);
 	struct nps_histogram h = { 0 };
 
 	(void)state;
@@ -432,7 +433,8 @@ static void test_histogram(void **state)
 	}
 	qsort(values, NPS_ARRAY_SIZE(values), sizeof(*values), by_value);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(quantiles); i++) {
-		double exact = values[(size_t)(quantiles[i] * NPS_ARRAY_SIZE(values))];
+		size_t rank = (size_t)(quantiles[i] * (double)count);
+		double exact = values[rank];
 
 		assert_true(fabs(nps_histogram__quantile(&h, quantiles[i]) - exact) <= exact / 32);
 	}

@@ -49,8 +49,8 @@ def split_kernels(table: Table) -> tuple[list[dict[str, str]], list[dict[str, st
 
 
 def plain(name: str) -> str:
-    """A name as it can be compared: in a cell, blanks are not kept as they are."""
-    return " ".join(name.split())
+    """A name as it can be compared: in a cell, control characters are blanks, and no name is N/A."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f]", " ", name).split()) or "N/A"
 
 
 @RULES.rule("H1", "header lines are those of the generation")
