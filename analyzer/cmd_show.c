@@ -153,6 +153,8 @@ static void show_input(struct command *cmd, const char *tmp)
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
 			cmd->input->path);
+	else if (!err && summary.incomplete)
+		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
 	cmd->status = worse(cmd->status, err					 ? EXIT_FAILED
 					 : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
 										 : 0);
