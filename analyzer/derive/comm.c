@@ -120,10 +120,12 @@ static int finish_op(struct walk *w, const struct under_way *op)
 	struct nps_whole_op whole = { .row = op->row, .first = op->first };
 	bool peer = starts_with(name, "hcom_send") || starts_with(name, "hcom_receive") ||
 		    starts_with(name, "hcom_batchsendrecv");
-	int err = op->details && !starts_with(name, "total") ? step_of(w, op->row, &whole.step) : -ENOENT;
+	int err = op->details && !starts_with(name, "total") ? 0 : -ENOENT;
 
 	whole.peer = strcasestr(name, "send") || strcasestr(name, "receive");
 	whole.type = peer ? w->peer : w->collective;
+	if (!err)
+		err = step_of(w, op->row, &whole.step); /* adds a text: the name may have moved */
 	if (!err) {
 		whole.group = group_hash(w->m, w->m->comm_op.group[op->row]);
 		err = whole.group == NPS_NONE ? -ENOMEM

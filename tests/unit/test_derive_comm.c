@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "derive/derive.h"
@@ -222,6 +223,40 @@ static void many(void **state)
 	nps_model__free(&m);
 }
 
+/* The step's name is added while the collective's is looked at: the table of texts may move. */
+static void texts_that_move(void **state)
+{
+	const size_t moves = 256 << 10; /* into a file, whatever lies behind it */
+	char filler[1024];
+
+	(void)state;
+	for (size_t fill = moves - 250; fill < moves; fill++) {
+		struct nps_model m;
+		size_t row = 0;
+
+		assert_int_equal(nps_model__init(&m, AT_FDCWD, NULL), 0);
+		for (int64_t id = 50; id < 52; id++) {
+			assert_int_equal(nps_table__add(&m.step.t, &row), 0);
+			m.step.id[row] = id;
+		}
+		row = add_op(&m, 7, "hcom_send__612_0_1", 2000, 9000);
+		m.comm_op.step[row] = 0;
+		add_task(&m, 7, "Memcpy", 0, 2000, 7000, 8, 1);
+		for (int i = 0; m.strings->text.len < fill; i++) {
+			size_t left = fill - m.strings->text.len;
+			int width = left > 900 ? 800 : (int)NPS_MAX(left, (size_t)7) - 1;
+
+			snprintf(filler, sizeof(filler), "%0*d", width, i);
+			nps_strings__addz(m.strings, filler);
+		}
+		assert_int_equal(nps_derive__comm(&m), 0);
+		assert_int_equal(m.comm_time.t.len, 1);
+		assert_text(&m, m.comm_time.step[0], "step50");
+		assert_text(&m, m.comm_time.type[0], "p2p");
+		nps_model__free(&m);
+	}
+}
+
 static void rounding(void **state)
 {
 	(void)state;
@@ -241,7 +276,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_collective),    cmocka_unit_test(payloads),
 		cmocka_unit_test(details_and_steps), cmocka_unit_test(many),
-		cmocka_unit_test(rounding),
+		cmocka_unit_test(texts_that_move),   cmocka_unit_test(rounding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
