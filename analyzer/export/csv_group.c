@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grouping by counting: the rows may be many, the keys (devices, modules) are few. */
+/* Grouping by counting: rows are walked in their order, whether the keys are few (devices) or many (collectives). */
 #include "export/csv_tables.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define KEYS_MAX 65536 /* beyond, rows stay ungrouped at the end: no real capture has that many */
-
 struct bucket {
 	uint64_t key;
 	size_t rows; /* then: where its next row goes */
+};
+
+struct grouping {
+	struct nps_vec buckets; /* struct bucket, one for each key */
+	struct nps_map of; /* key -> bucket */
 };
 
 static int by_key(const void *a, const void *b)
@@ -19,34 +22,19 @@ static int by_key(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-struct grouping {
-	struct bucket *buckets; /* the last is for what has no own one */
-	size_t nbuckets, room;
-	struct nps_map of; /* key -> bucket */
-};
-
-static uint32_t find(const struct grouping *g, uint64_t key)
+static struct bucket *find(const struct grouping *g, uint64_t key)
 {
-	uint32_t bucket = nps_map__get(&g->of, key);
-
-	return bucket == NPS_NONE ? g->nbuckets : bucket;
+	return &NPS_AT(&g->buckets, struct bucket, nps_map__get(&g->of, key));
 }
 
 static int add_bucket(struct grouping *g, uint64_t key)
 {
-	if (g->nbuckets == KEYS_MAX)
-		return 0;
-	if (g->nbuckets + 1 >= g->room) {
-		size_t room = g->room ? 2 * g->room : 64;
-		struct bucket *more = realloc(g->buckets, room * sizeof(*more));
+	struct bucket *bucket = nps_vec__push(&g->buckets);
 
-		if (!more)
-			return -ENOMEM;
-		g->buckets = more;
-		g->room = room;
-	}
-	g->buckets[g->nbuckets] = (struct bucket){ .key = key };
-	return nps_map__put(&g->of, key, g->nbuckets++);
+	if (!bucket)
+		return -errno;
+	bucket->key = key;
+	return nps_map__put(&g->of, key, g->buckets.len - 1);
 }
 
 /* Stores the keys; *SORTED: the rows are grouped as they are. */
@@ -73,11 +61,10 @@ static int sort_buckets(struct grouping *g)
 {
 	int err = 0;
 
-	qsort(g->buckets, g->nbuckets, sizeof(*g->buckets), by_key);
+	qsort(g->buckets.data, g->buckets.len, sizeof(struct bucket), by_key);
 	nps_map__clear(&g->of);
-	for (size_t i = 0; !err && i < g->nbuckets; i++)
-		err = nps_map__put(&g->of, g->buckets[i].key, i);
-	g->buckets[g->nbuckets] = (struct bucket){ 0 };
+	for (size_t i = 0; !err && i < g->buckets.len; i++)
+		err = nps_map__put(&g->of, NPS_AT(&g->buckets, struct bucket, i).key, i);
 	return err;
 }
 
@@ -90,10 +77,11 @@ int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model,
 	bool sorted;
 	int err;
 
+	nps_vec__init(&g.buckets, model->tmpfd, sizeof(struct bucket));
 	nps_vec__init(&groups->order, model->tmpfd, sizeof(uint32_t));
 	groups->len = len;
 	err = collect(&g, &pace, len, key, ctx, &sorted);
-	if (err || sorted || !g.buckets)
+	if (err || sorted)
 		goto out;
 	err = sort_buckets(&g);
 	if (!err)
@@ -101,23 +89,24 @@ int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model,
 	if (err)
 		goto out;
 	for (size_t i = 0; i < len; i++) {
-		g.buckets[find(&g, key(ctx, i))].rows++;
+		find(&g, key(ctx, i))->rows++;
 		nps_pace__step(&pace);
 	}
-	for (size_t i = 0; i <= g.nbuckets; i++) {
-		size_t rows = g.buckets[i].rows;
+	for (size_t i = 0; i < g.buckets.len; i++) {
+		struct bucket *bucket = &NPS_AT(&g.buckets, struct bucket, i);
+		size_t rows = bucket->rows;
 
-		g.buckets[i].rows = sum;
+		bucket->rows = sum;
 		sum += rows;
 	}
 	for (size_t i = 0; i < len; i++) {
-		NPS_AT(&groups->order, uint32_t, g.buckets[find(&g, key(ctx, i))].rows++) = i;
+		NPS_AT(&groups->order, uint32_t, find(&g, key(ctx, i))->rows++) = i;
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&groups->order);
 		nps_pace__step(&pace);
 	}
 out:
-	free(g.buckets);
+	nps_vec__free(&g.buckets);
 	nps_map__free(&g.of);
 	return err;
 }

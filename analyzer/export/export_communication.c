@@ -42,6 +42,7 @@ struct exporter {
 	struct nps_map step_of; /* text -> row of steps */
 	struct nps_csv_groups time, bandwidth, matrix;
 	struct nps_map time_of; /* hash of a collective -> place in `time`; made when it is needed */
+	int err; /* of making it */
 	size_t near; /* place in `time` where the owner of the latest bandwidth row was */
 	size_t at_time, at_bandwidth, at_matrix; /* what is written next */
 	struct sums sums;
@@ -125,8 +126,8 @@ static uint64_t bandwidth_key(const void *ctx, size_t row)
 	for (size_t i = e->near; i < e->m->comm_time.t.len && i < e->near + NEAR; i++)
 		if (owns(e, i, row))
 			return e->near = i;
-	if (!e->time_of.len && index_times(e))
-		return NPS_NONE;
+	if (!e->time_of.len && !e->err)
+		e->err = index_times(e);
 	place = nps_map__get(&e->time_of, identity(b->op[row], b->group[row], b->step[row], b->type[row]));
 	if (place != NPS_NONE)
 		e->near = place;
@@ -146,6 +147,8 @@ static int order(struct exporter *e)
 		err = nps_csv__group(&e->time, m, m->comm_time.t.len, time_key, e);
 	if (!err)
 		err = nps_csv__group(&e->bandwidth, m, m->comm_bandwidth.t.len, bandwidth_key, e);
+	if (!err)
+		err = e->err;
 	if (!err)
 		err = nps_csv__group(&e->matrix, m, m->comm_matrix.t.len, matrix_key, e);
 	return err;

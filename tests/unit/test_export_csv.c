@@ -680,6 +680,36 @@ static void slices(void **state)
 	assert_int_equal(strcspn(f->text, "\n"), header);
 }
 
+static void traffic_of_many_collectives(void **state)
+{
+	const char size[] = "\"Transit Size(MB)\": 5.0, \"Transit Time(ms)\": 1.0, \"Bandwidth(GB/s)\"";
+	const size_t n = 70000;
+	struct fixture *f = *state;
+	struct nps_comm_time_table *t = &f->m.comm_time;
+	struct nps_comm_bandwidth_table *b = &f->m.comm_bandwidth;
+	uint32_t step = text(f, "step1"), group = text(f, "11"), transport = text(f, "HCCS");
+	const uint32_t types[] = { text(f, "p2p"), text(f, "collective") };
+	size_t found = 0;
+	char name[32];
+
+	for (size_t i = 0; i < n; i++) { /* the types take turns, so that rows are brought together */
+		size_t at = row(&t->t), bw = row(&b->t);
+
+		snprintf(name, sizeof(name), "hcom_x__011_%zu_1", i);
+		t->op[at] = b->op[bw] = text(f, name);
+		t->group[at] = b->group[bw] = group;
+		t->step[at] = b->step[bw] = step;
+		t->type[at] = b->type[bw] = types[i & 1];
+		b->transport[bw] = transport;
+		b->size[bw] = b->bandwidth[bw] = b->package[bw] = 5;
+		b->time[bw] = b->count[bw] = b->total[bw] = 1;
+	}
+	assert_int_equal(nps_export__communication(&f->ex, f->fd), 0);
+	for (const char *at = read_all(f, "communication.json"); (at = strstr(at, size)); at++)
+		found++;
+	assert_int_equal(found, n);
+}
+
 static void nothing_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -724,6 +754,7 @@ int main(void)
 		TEST(step_times),
 		TEST(msprof_layout),
 		TEST(slices),
+		TEST(traffic_of_many_collectives),
 		TEST(nothing_leaves_nothing),
 		TEST(a_file_in_the_way_is_an_error),
 	};
