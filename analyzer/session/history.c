@@ -15,10 +15,19 @@ void nps_history__init(struct nps_history *history, int dirfd)
 	nps_vec__init(&history->rows, dirfd, sizeof(struct row));
 }
 
+static int push(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
+{
+	struct row *row = nps_vec__push(&history->rows);
+
+	if (!row || history->rows.len >= NPS_NONE)
+		return -ENOMEM;
+	*row = (struct row){ .key = key, .time = time, .value = value };
+	return nps_map__put(&history->last, key, history->rows.len - 1);
+}
+
 int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
 {
 	uint32_t last = nps_map__get(&history->last, key);
-	struct row *row;
 
 	if (last != NPS_NONE) {
 		const struct row *old = &NPS_AT(&history->rows, struct row, last);
@@ -26,11 +35,12 @@ int nps_history__add(struct nps_history *history, uint64_t key, uint64_t time, u
 		if (old->value == value && old->time <= time)
 			return 0;
 	}
-	row = nps_vec__push(&history->rows);
-	if (!row || history->rows.len >= NPS_NONE)
-		return -ENOMEM;
-	*row = (struct row){ .key = key, .time = time, .value = value };
-	return nps_map__put(&history->last, key, history->rows.len - 1);
+	return push(history, key, time, value);
+}
+
+int nps_history__reset(struct nps_history *history, uint64_t key, uint64_t time)
+{
+	return push(history, key, time, NPS_NONE); /* even after another: nobody looks across one */
 }
 
 /* Keys of the rows, in order of key and time; KEYS has room for twice the rows. */
@@ -84,17 +94,10 @@ int nps_history__finish(struct nps_history *history)
 	return err;
 }
 
-bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
+/* The first row after TIME of those of a key, [LOW, HIGH). */
+static size_t after(const struct row *rows, size_t low, size_t high, uint64_t time)
 {
-	uint32_t first = nps_map__get(&history->last, key);
-	const struct row *rows = history->rows.data;
-	size_t low, high;
-
-	if (first == NPS_NONE)
-		return false;
-	low = first;
-	high = (size_t)first + rows[first].count;
-	while (low < high) { /* the first row after TIME */
+	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
 		if (rows[mid].time <= time)
@@ -102,19 +105,39 @@ bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t t
 		else
 			high = mid;
 	}
-	if (low == first)
-		return false;
-	*value = rows[low - 1].value;
-	return true;
+	return low;
 }
 
-bool nps_history__first(const struct nps_history *history, uint64_t key, uint64_t *value)
+bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
 {
 	uint32_t first = nps_map__get(&history->last, key);
+	const struct row *rows = history->rows.data;
+	size_t next;
 
 	if (first == NPS_NONE)
 		return false;
-	*value = NPS_AT(&history->rows, struct row, first).value;
+	next = after(rows, first, (size_t)first + rows[first].count, time);
+	if (next == first)
+		return false;
+	*value = rows[next - 1].value;
+	return true;
+}
+
+bool nps_history__near(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value)
+{
+	uint32_t first = nps_map__get(&history->last, key);
+	const struct row *rows = history->rows.data;
+	size_t next, end;
+
+	if (nps_history__at(history, key, time, value) && *value != NPS_NONE)
+		return true;
+	if (first == NPS_NONE)
+		return false;
+	end = (size_t)first + rows[first].count;
+	next = after(rows, first, end, time);
+	if (next == end || rows[next].value == NPS_NONE)
+		return false;
+	*value = rows[next].value;
 	return true;
 }
 

@@ -132,14 +132,27 @@ static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
 	return 0;
 }
 
+/* From when on what EV tells is true: a handle that a call returns means something else until then. */
+static uint64_t told_at(const struct nps_event *ev)
+{
+	switch (ev->probe) {
+	case NPS_PROBE_BIN_GET_FUNC:
+	case NPS_PROBE_GET_FUNC_NAME:
+	case NPS_PROBE_RT_FUNC_REGISTER:
+	case NPS_PROBE_HCCL_COMM_INIT:
+		return ev->start + ev->dur;
+	}
+	return ev->start;
+}
+
 static int on_registration(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
 {
 	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
-	uint64_t handle, end = ev->start + ev->dur;
+	uint64_t handle;
 
 	if (ev->ret || name == NPS_NONE || !nps_event_arg(ev, NPS_M_FUNC, &handle))
 		return 0;
-	return nps_history__add(&names->funcs, nps_names__key(proc, handle), end, name);
+	return nps_history__add(&names->funcs, nps_names__key(proc, handle), told_at(ev), name);
 }
 
 static int on_communicator(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
@@ -151,10 +164,15 @@ static int on_communicator(struct nps_names *names, uint32_t proc, const struct 
 	if (ev->ret || !nps_event_arg(ev, NPS_M_COMM, &comm))
 		return 0;
 	key = nps_names__key(proc, comm);
-	if (name != NPS_NONE)
-		err = nps_history__add(&names->groups, key, ev->start, name);
+	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT || ev->probe == NPS_PROBE_HCCL_COMM_DESTROY) {
+		err = nps_history__reset(&names->groups, key, told_at(ev));
+		if (!err)
+			err = nps_history__reset(&names->ranks, key, told_at(ev));
+	}
+	if (!err && name != NPS_NONE)
+		err = nps_history__add(&names->groups, key, told_at(ev), name);
 	if (!err && nps_event_arg(ev, NPS_M_RANKS, &ranks))
-		err = nps_history__add(&names->ranks, key, ev->start, (uint32_t)ranks);
+		err = nps_history__add(&names->ranks, key, told_at(ev), (uint32_t)ranks);
 	return err;
 }
 
@@ -169,6 +187,7 @@ static bool is_naming(const struct nps_event *ev)
 	case NPS_PROBE_GET_FUNC_NAME:
 	case NPS_PROBE_RT_FUNC_REGISTER:
 	case NPS_PROBE_HCCL_COMM_INIT:
+	case NPS_PROBE_HCCL_COMM_DESTROY:
 	case NPS_PROBE_HCCL_COMM_NAME:
 	case NPS_PROBE_HCCL_RANK_SIZE:
 		return ev->kind == NPS_EV_API;
@@ -185,6 +204,7 @@ static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
 	case NPS_PROBE_NN_RUN:
 		return on_run(b, proc, ev);
 	case NPS_PROBE_HCCL_COMM_INIT:
+	case NPS_PROBE_HCCL_COMM_DESTROY:
 	case NPS_PROBE_HCCL_COMM_NAME:
 	case NPS_PROBE_HCCL_RANK_SIZE:
 		return on_communicator(b->names, proc, ev);
@@ -227,7 +247,7 @@ static int collect(const struct nps_recording *model, struct nps_vec *keys, size
 		key = nps_vec__push(keys);
 		if (!key)
 			return -errno;
-		*key = (struct nps_key){ .key = ev->start, .row = i };
+		*key = (struct nps_key){ .key = told_at(ev), .row = i };
 	}
 	*n = keys->len;
 	return nps_vec__resize(keys, 2 * keys->len);
@@ -281,7 +301,7 @@ uint32_t nps_names__kernel(struct nps_names *names, uint32_t proc, uint64_t hand
 	name = nps_map__get(&names->symbols, key);
 	if (name != NPS_NONE)
 		return name;
-	if (nps_history__first(&names->funcs, key, &value))
+	if (nps_history__near(&names->funcs, key, time, &value))
 		return value;
 	return nps_strings__addf(&names->model->strings, "kernel@0x%" PRIx64, handle);
 }

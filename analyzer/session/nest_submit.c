@@ -48,15 +48,13 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 					    .device = sub->device,
 					    .name = NPS_NONE,
 					    .step = NPS_NONE };
-		if (nps_history__at(&w->names->groups, key, f->ev->start, &value) ||
-		    nps_history__first(&w->names->groups, key, &value)) {
+		if (nps_history__near(&w->names->groups, key, f->ev->start, &value)) {
 			op->group = value;
 		} else {
 			snprintf(text, sizeof(text), "comm@0x%llx", (unsigned long long)comm);
 			op->group = nps_strings__addz(&w->model->strings, text);
 		}
-		if (nps_history__at(&w->names->ranks, key, f->ev->start, &value) ||
-		    nps_history__first(&w->names->ranks, key, &value))
+		if (nps_history__near(&w->names->ranks, key, f->ev->start, &value))
 			op->ranks = value;
 		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))

@@ -321,10 +321,66 @@ static void histories_are_in_order_of_time(void **state)
 		assert_true(nps_history__at(&history, 1, t, &value));
 		assert_int_equal(value, t >= 1990 ? 199 : (t / 10 - 1) | 1);
 	}
-	assert_true(nps_history__first(&history, 0, &value));
+	assert_true(nps_history__near(&history, 0, 0, &value));
 	assert_int_equal(value, 0);
-	assert_false(nps_history__first(&history, 5, &value));
+	assert_false(nps_history__near(&history, 5, 0, &value));
 	nps_history__free(&history);
+}
+
+static void histories_do_not_cross_a_reset(void **state)
+{
+	static const uint64_t values[] = { NPS_NONE, NPS_NONE, NPS_NONE, 7, 7, NPS_NONE, NPS_NONE };
+	struct nps_history history;
+
+	(void)state;
+	nps_history__init(&history, AT_FDCWD);
+	assert_int_equal(nps_history__reset(&history, 1, 10), 0);
+	assert_int_equal(nps_history__reset(&history, 1, 20), 0);
+	assert_int_equal(nps_history__add(&history, 1, 30, 7), 0);
+	assert_int_equal(nps_history__reset(&history, 1, 40), 0);
+	assert_int_equal(nps_history__finish(&history), 0);
+	for (uint64_t t = 0; t < NPS_ARRAY_SIZE(values); t++) {
+		uint64_t value = NPS_NONE;
+
+		assert_int_equal(nps_history__near(&history, 1, 9 * t, &value), values[t] != NPS_NONE);
+		assert_true(values[t] == NPS_NONE || value == values[t]);
+	}
+	nps_history__free(&history);
+}
+
+static void all_reduce(uint64_t at)
+{
+	event(NPS_EV_API, NPS_PROBE_HCCL_ALL_REDUCE, 1, at, at + 9, 8, 4, 0xc0);
+	sqe(1, at + 2, 0, NPS_SQE_SDMA, 5);
+}
+
+static void expect_group(size_t row, const char *name, uint32_t ranks)
+{
+	const struct nps_comm_op *op = &NPS_AT(&model.procs[0].comms, struct nps_comm_op, row);
+
+	assert_string_equal(nps_strings__get(&model.strings, op->group), name);
+	assert_int_equal(op->ranks, ranks);
+}
+
+static void communicators_end(void **state)
+{
+	(void)state;
+	all_reduce(10); /* made before the capture */
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_NAME, 1, 20, 25, 0xc0, text("group_A"), 0);
+	event(NPS_EV_API, NPS_PROBE_HCCL_RANK_SIZE, 1, 30, 35, 0xc0, 2, 0);
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_INIT, 2, 40, 75, 8, 0, 0xc0); /* another thread waits */
+	all_reduce(50);
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_DESTROY, 1, 60, 65, 0xc0, 0, 0);
+	all_reduce(80);
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_DESTROY, 1, 90, 95, 0xc0, 0, 0);
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_INIT, 1, 100, 105, 4, 0, 0xc0);
+	all_reduce(110);
+	event(NPS_EV_API, NPS_PROBE_HCCL_COMM_NAME, 1, 120, 125, 0xc0, text("group_A"), 0);
+	build();
+	expect_group(0, "group_A", 2);
+	expect_group(1, "group_A", 2);
+	expect_group(2, "comm@0xc0", 8); /* nobody asked while it lived */
+	expect_group(3, "group_A", 4);
 }
 
 int main(void)
@@ -333,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(group_hashes_are_the_vendors),
 		cmocka_unit_test(histories_are_in_order_of_time),
+		cmocka_unit_test(histories_do_not_cross_a_reset),
 		TEST(phases_in_two_threads),
 		TEST(an_executor_runs_again_or_is_reused),
 		TEST(phase_1_before_the_capture_is_learned),
@@ -344,6 +401,7 @@ int main(void)
 		TEST(streams_of_a_collective_are_not_the_callers),
 		TEST(default_streams_belong_to_a_context),
 		TEST(events_stand_for_their_last_record),
+		TEST(communicators_end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
