@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ROWS 50
 #define SLOW_LINK 3.0 /* times that another link is faster */
@@ -134,29 +135,51 @@ static int waits(struct nps_find *find, cJSON *section)
 		100 * wait / (wait + transit), wait * 1e3, (wait + transit) * 1e3);
 }
 
-/* What went over a link between two ranks, in all operators. */
+/* What went over a link between two ranks of a group, in all operators. */
 struct link {
-	uint32_t transport, src, dst;
+	uint32_t transport, group, src, dst; /* ranks are numbered within their group */
 	double size, time; /* MB, ms */
 };
 
 #define LINKS 65536
+
+/* The row holds all transfers of its operator over the link; other rows of it are single ones of these. */
+static bool is_total(const struct nps_model *m, size_t i)
+{
+	const char *op = nps_model__text(m, m->comm_matrix.op[i]);
+	size_t len = strlen(op);
+
+	return len >= 6 && !strcmp(op + len - 6, "-total");
+}
+
+/* Without sums, as in the layout of 2023, each row is a collective of its own. */
+static bool any_totals(const struct nps_model *m)
+{
+	struct nps_pace pace = { .model = m };
+
+	for (size_t i = 0; i < m->comm_matrix.t.len; i++, nps_pace__step(&pace))
+		if (is_total(m, i))
+			return true;
+	return false;
+}
 
 static int collect_links(const struct nps_model *m, struct nps_vec *links)
 {
 	const struct nps_comm_matrix_table *t = &m->comm_matrix;
 	struct nps_map rows = { 0 };
 	struct nps_pace pace = { .model = m };
+	bool totals = any_totals(m);
 	int err = 0;
 
 	for (size_t i = 0; !err && i < t->t.len; i++) {
-		uint64_t key = nps_hash2((uint64_t)t->src[i] << 32 | t->dst[i], t->transport[i]);
+		uint64_t key = nps_hash2((uint64_t)t->src[i] << 32 | t->dst[i],
+					 (uint64_t)t->transport[i] << 32 | t->group[i]);
 		uint32_t row = nps_map__get(&rows, key);
 		struct link *link;
 
 		nps_pace__step(&pace);
-		if (t->src[i] == t->dst[i] || !(t->size[i] > 0) || !(t->time[i] > 0) ||
-		    (row == NPS_NONE && links->len == LINKS))
+		if ((totals && !is_total(m, i)) || t->src[i] == t->dst[i] || !(t->size[i] > 0) ||
+		    !(t->time[i] > 0) || (row == NPS_NONE && links->len == LINKS))
 			continue;
 		link = row == NPS_NONE ? nps_vec__push(links) : &NPS_AT(links, struct link, row);
 		if (!link || (row == NPS_NONE && nps_map__put(&rows, key, links->len - 1)))
@@ -164,6 +187,7 @@ static int collect_links(const struct nps_model *m, struct nps_vec *links)
 		if (err)
 			break;
 		link->transport = t->transport[i];
+		link->group = t->group[i];
 		link->src = t->src[i];
 		link->dst = t->dst[i];
 		link->size += t->size[i];
@@ -187,15 +211,18 @@ static int report_slow_link(struct nps_find *find, const struct link *slow, cons
 	nps_find__number(numbers, "fast_gb_per_s", speed(fast));
 	nps_find__number(numbers, "slow_mb", slow->size);
 	nps_find__number(numbers, "slow_us", slow->time * 1e3);
+	cJSON_AddStringToObject(where, "group", nps_model__text_or_na(m, slow->group));
 	cJSON_AddStringToObject(where, "slow_link_from", nps_model__text(m, slow->src));
 	cJSON_AddStringToObject(where, "slow_link_to", nps_model__text(m, slow->dst));
 	return nps_find__add(find, "slow_link", find->span_us > 0 ? slow->time * 1e3 / find->span_us : 0,
 			     numbers, where,
 			     "compare packet sizes of the two links in communication_matrix.json; small "
 			     "packets, a busy or a degraded link are the usual reasons",
-			     "%s from rank %s to %s carries %.2f GB/s, while another link reaches %.2f GB/s",
+			     "%s from rank %s to %s of group %s carries %.2f GB/s, while another link "
+			     "reaches %.2f GB/s",
 			     nps_model__text(m, slow->transport), nps_model__text(m, slow->src),
-			     nps_model__text(m, slow->dst), speed(slow), speed(fast));
+			     nps_model__text(m, slow->dst), nps_model__text_or_na(m, slow->group),
+			     speed(slow), speed(fast));
 }
 
 /*

@@ -330,6 +330,8 @@ static void add_link(struct nps_model *m, const char *src, const char *dst, cons
 	row = new_row(&t->t);
 	t->src[row] = text(m, src);
 	t->dst[row] = text(m, dst);
+	t->op[row] = text(m, "hcom_allReduce__1_0_1");
+	t->group[row] = text(m, "g");
 	t->transport[row] = text(m, transport);
 	t->size[row] = mb;
 	t->time[row] = ms;
@@ -374,6 +376,44 @@ static void test_communication(void **state)
 	assert_true(number(finding(d, "slow_link"), "numbers/slow_gb_per_s") == 5);
 	assert_true(number(finding(d, "slow_link"), "numbers/fast_gb_per_s") == 20);
 	assert_string_equal(string(finding(d, "slow_link"), "where/slow_link_to"), "2");
+	cJSON_Delete(d);
+}
+
+/*
+ * A link's transfers are told as a sum and once more as the best, the middle and the worst of them. Ranks of different groups
+ * share nothing but their numbers.
+ */
+static void test_links(void **state)
+{
+	static const struct {
+		const char *op, *group;
+		double mb, ms;
+	} links[] = { { "allreduce-top1", "one", 300, 15 },    { "allreduce-middle", "one", 300, 15 },
+		      { "allreduce-bottom1", "one", 300, 15 }, { "allreduce-total", "one", 300, 15 },
+		      { "allreduce-top1", "two", 40, 10 },     { "allreduce-total", "two", 100, 50 },
+		      { "allgather-total", "two", 100, 50 } };
+	struct nps_model m;
+	const cJSON *slow;
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	m.end = T0 + 400000 * US;
+	new_row(&m.comm_op.t);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(links); i++) {
+		add_link(&m, "0", "1", "HCCS", links[i].mb, links[i].ms);
+		m.comm_matrix.op[i] = text(&m, links[i].op);
+		m.comm_matrix.group[i] = text(&m, links[i].group);
+	}
+	d = make(&m);
+	slow = finding(d, "slow_link");
+	assert_true(number(slow, "numbers/slow_mb") == 200);
+	assert_true(number(slow, "numbers/slow_us") == 100000);
+	assert_true(number(slow, "numbers/slow_gb_per_s") == 2);
+	assert_true(number(slow, "numbers/fast_gb_per_s") == 20);
+	assert_true(number(slow, "share") == 0.25);
+	assert_string_equal(string(slow, "where/group"), "two");
+	assert_non_null(strstr(string(slow, "title"), "from rank 0 to 1 of group two"));
 	cJSON_Delete(d);
 }
 
@@ -481,10 +521,15 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication), cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_hostile),
 	};
 	int failed;
 
