@@ -114,6 +114,12 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	}
 	if (!err && a->opts.look)
 		err = a->opts.look(a->opts.ctx, &model);
+	/* Raw data that were cleared away must not take their results with them. */
+	if (!err && a->opts.formats && place.entries && model.start > model.end) {
+		nps_msg("cannot write into %s: nothing in it has a time: name a directory with -o",
+			a->input->path);
+		err = -ENODATA;
+	}
 	if (!err && a->opts.formats)
 		err = nps_job__export(&model, &a->opts, &place, proc->path);
 	nps_progress__end(&progress);
@@ -123,9 +129,12 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 
 static int run(void *ctx, size_t i, FILE *out)
 {
+	struct analysis *a = ctx;
 	struct nps_summary_proc proc;
-	int err = analyze_one(ctx, i, &proc);
+	int err = a->parallel ? nps_strings__own(&a->rec->strings) : 0;
 
+	if (!err)
+		err = analyze_one(a, i, &proc);
 	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
 		err = -EIO;
 	return err;
@@ -229,14 +238,49 @@ static bool holds_other(int fd, const char *name)
 	return other;
 }
 
-/* Whether the results beside INPUT were made with data of a framework that are no longer there. */
-static bool lacks_framework(const struct nps_input *input)
+/* True if the directory NAME in PATH holds files that no profiler writes: they would go with the old result. */
+static bool holds_notes(const char *path, const char *name)
 {
-	char path[PATH_MAX];
+	static const char *const results[] = { "*.csv", "*.json", "*.json.gz", "*.db",
+					       "*.txt", ".*",	  "*.pftrace", "*.folded" };
+	char whole[PATH_MAX];
+	DIR *dir;
+	struct dirent *entry;
+	bool other = false;
 
-	return input->kind == NPS_INPUT_TORCH &&
-	       (snprintf(path, sizeof(path), "%s/FRAMEWORK", input->path) >= (int)sizeof(path) ||
-		access(path, F_OK));
+	if (snprintf(whole, sizeof(whole), "%s/%s", path, name) >= (int)sizeof(whole))
+		return false;
+	dir = opendir(whole);
+	while (dir && !other && (entry = readdir(dir))) {
+		other = true;
+		for (size_t i = 0; other && i < NPS_ARRAY_SIZE(results); i++)
+			other = fnmatch(results[i], entry->d_name, 0) != 0;
+	}
+	if (dir)
+		closedir(dir);
+	return other;
+}
+
+static bool exists(const char *path, const char *name)
+{
+	char whole[PATH_MAX];
+
+	return snprintf(whole, sizeof(whole), "%s/%s", path, name) < (int)sizeof(whole) &&
+	       !access(whole, F_OK);
+}
+
+/* Why the results beside INPUT must stay as they are; NULL: they need not. */
+static const char *keeps_results(const struct nps_input *input)
+{
+	if (input->kind == NPS_INPUT_TORCH && !exists(input->path, "FRAMEWORK"))
+		return "without FRAMEWORK the results there could not be made again";
+	if (input->kind == NPS_INPUT_TORCH && !input->prof[0] &&
+	    exists(input->path, "ASCEND_PROFILER_OUTPUT"))
+		return "without PROF_* the results there could not be made again";
+	if (holds_notes(input->path, "ASCEND_PROFILER_OUTPUT") ||
+	    holds_notes(input->path, "mindstudio_profiler_output"))
+		return "there are other files among the old results";
+	return NULL;
 }
 
 /* Decides where the result of INPUT goes. 0, or negative errno after saying why. */
@@ -244,6 +288,7 @@ static int choose_place(struct analysis *a)
 {
 	const struct nps_input *input = a->input;
 	struct nps_place *place = &a->place;
+	const char *why;
 	int err;
 
 	place->parent = a->opts.output ? a->opts.output : input->path;
@@ -252,10 +297,9 @@ static int choose_place(struct analysis *a)
 			input->path);
 		return -EEXIST;
 	}
-	if (!a->opts.output && a->opts.formats && lacks_framework(input)) {
-		nps_msg("cannot write into %s: without FRAMEWORK the results there could not be made again: "
-			"name a directory with -o",
-			input->path);
+	why = a->opts.output || !a->opts.formats ? NULL : keeps_results(input);
+	if (why) {
+		nps_msg("cannot write into %s: %s: name a directory with -o", input->path, why);
 		return -EEXIST;
 	}
 	if (input->kind == NPS_INPUT_DB && !a->opts.output)

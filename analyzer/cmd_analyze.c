@@ -23,6 +23,7 @@ struct command {
 	int ndirs;
 	struct nps_vec inputs; /* struct nps_input */
 	int status;
+	bool side_by_side; /* several inputs at once */
 };
 
 static const struct argp_option options[] = {
@@ -155,9 +156,15 @@ static int worse(int a, int b)
 static int analyze_input(void *ctx, size_t i, FILE *out)
 {
 	struct command *cmd = ctx;
+	struct nps_analyze_opts opts = cmd->opts;
 	struct nps_summary summary;
-	int err = nps_analyze_input(&NPS_AT(&cmd->inputs, struct nps_input, i), &cmd->opts, &summary);
-	size_t n = summary.nprocs;
+	size_t n;
+	int err;
+
+	if (i && cmd->side_by_side)
+		opts.progress = NPS_PROGRESS_NEVER; /* there is one line for it */
+	err = nps_analyze_input(&NPS_AT(&cmd->inputs, struct nps_input, i), &opts, &summary);
+	n = summary.nprocs;
 
 	/* What was done before an error stays, and is told. */
 	if (fwrite(&summary, sizeof(summary), 1, out) != 1 ||
@@ -289,8 +296,8 @@ static int run_all(struct command *cmd)
 		return EXIT_FAILED;
 	}
 	if (cmd->inputs.len > 1)
-		cmd->opts.processes =
-			1; /* inputs side by side, and the results of each one after the other */
+		cmd->opts.processes = 1; /* several inputs at once, the results of each one after the other */
+	cmd->side_by_side = cmd->inputs.len > 1 && max > 1;
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
 	return err ? EXIT_FAILED : cmd->status;
@@ -319,13 +326,14 @@ int nps_cmd_analyze(int argc, char **argv)
 	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
-	status = cmd.opts.output ? prepare_output(&cmd) : 0;
-	if (status)
-		return status;
 	find_inputs(&cmd);
-	if (!usable(&cmd))
+	if (!cmd.inputs.len)
+		status = cmd.status;
+	else if (!usable(&cmd))
 		status = EXIT_USAGE;
 	else
+		status = cmd.opts.output ? prepare_output(&cmd) : 0;
+	if (!status && cmd.inputs.len)
 		status = run_all(&cmd);
 	nps_vec__free(&cmd.inputs);
 	return fflush(stdout) ? EXIT_FAILED : status;

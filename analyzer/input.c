@@ -99,10 +99,34 @@ static int append(struct nps_vec *inputs, enum nps_input_kind kind, const char *
 	return 0;
 }
 
+/* Appends the databases in PATH: of several ranks, collected in one place. */
+static int databases(struct nps_vec *inputs, const char *path, bool *found)
+{
+	struct dirent **entries;
+	size_t before = inputs->len;
+	int n = scandir(path, &entries, NULL, alphasort), err = 0;
+
+	for (int i = 0; i < n; i++) {
+		char file[PATH_MAX];
+
+		if (!err && database(path, entries[i]->d_name) &&
+		    snprintf(file, sizeof(file), "%s/%s", path, entries[i]->d_name) < (int)sizeof(file))
+			err = append(inputs, NPS_INPUT_DB, file, "");
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	for (size_t i = before; i < inputs->len; i++)
+		NPS_AT(inputs, struct nps_input, i).one_of_many = inputs->len - before > 1;
+	*found = inputs->len > before;
+	return err;
+}
+
 /* Appends what the directory PATH itself is; *found tells whether it was anything. */
 static int directory(struct nps_vec *inputs, const char *path, bool *found)
 {
 	char output[PATH_MAX], other[PATH_MAX] = "";
+	int err = 0;
 
 	*found = true;
 	if (is_file(path, "session.json"))
@@ -114,13 +138,10 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	}
 	if (is_prof(path))
 		return append(inputs, NPS_INPUT_CANN, path, "");
-	if (snprintf(output, sizeof(output), "%s/ASCEND_PROFILER_OUTPUT", path) < (int)sizeof(output) &&
-	    first(output, database, other))
-		return append(inputs, NPS_INPUT_DB, other, "");
-	if (first(path, database, other))
-		return append(inputs, NPS_INPUT_DB, other, "");
 	*found = false;
-	return 0;
+	if (snprintf(output, sizeof(output), "%s/ASCEND_PROFILER_OUTPUT", path) < (int)sizeof(output))
+		err = databases(inputs, output, found);
+	return err || *found ? err : databases(inputs, path, found);
 }
 
 static int search(struct nps_vec *inputs, const char *path, int depth)
@@ -181,8 +202,10 @@ static const char *base_name(const char *path)
 
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size)
 {
+	const char *name, *file = base_name(input->path);
 	char path[PATH_MAX];
 	char *slash;
+	int len;
 
 	snprintf(path, sizeof(path), "%s", input->path);
 	if (input->kind == NPS_INPUT_DB) {
@@ -192,9 +215,12 @@ int nps_input__result_name(const struct nps_input *input, char *out, size_t size
 		if (!strcmp(base_name(path), "ASCEND_PROFILER_OUTPUT"))
 			*(slash ? slash : path) = 0;
 	}
-	if ((size_t)snprintf(out, size, "%s", base_name(path)) >= size)
-		return -ENAMETOOLONG;
-	if (!*out || !strcmp(out, ".") || !strcmp(out, ".."))
-		snprintf(out, size, "%s", input->kind == NPS_INPUT_DB ? "result_ascend_pt" : "result");
-	return 0;
+	name = base_name(path);
+	if (!*name || !strcmp(name, ".") || !strcmp(name, ".."))
+		name = input->kind == NPS_INPUT_DB ? "result_ascend_pt" : "result";
+	if (input->one_of_many)
+		len = snprintf(out, size, "%s_%.*s", name, (int)strcspn(file, "."), file);
+	else
+		len = snprintf(out, size, "%s", name);
+	return (size_t)len < size ? 0 : -ENAMETOOLONG;
 }

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 
 #include <limits.h>
+#include <stdbool.h>
 
 enum nps_input_kind {
 	NPS_INPUT_SESSION, /* directory of `npuscope record` */
@@ -19,6 +20,7 @@ struct nps_input {
 	enum nps_input_kind kind;
 	char path[PATH_MAX]; /* the directory, or the database itself */
 	char prof[PATH_MAX]; /* TORCH: its PROF_* directory, "" if none */
+	bool one_of_many; /* DB: there are others in its directory */
 };
 
 /*
@@ -29,7 +31,8 @@ struct nps_input {
 int nps_inputs__find(struct nps_vec *inputs, const char *path);
 
 /*
- * Name of the result of INPUT, which is no session: that of its directory. 0 or -ENAMETOOLONG.
+ * Name of the result of INPUT, which is no session: that of its directory, with that of the database behind it if
+ * there are several. 0 or -ENAMETOOLONG.
  */
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size);
 

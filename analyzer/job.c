@@ -142,7 +142,8 @@ static void stamp(const struct nps_model *model, char *out, size_t size)
 	time_t seconds = model->start / 1000000000;
 	struct tm tm;
 
-	if (!localtime_r(&seconds, &tm) || !strftime(out, size, "%Y%m%d%H%M%S", &tm))
+	if (model->start > model->end || !localtime_r(&seconds, &tm) ||
+	    !strftime(out, size, "%Y%m%d%H%M%S", &tm))
 		snprintf(out, size, "00000000000000");
 }
 

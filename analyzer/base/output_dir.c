@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define DEPTH 8
+#define KEPT 200 /* bytes of a name that its temporary one has: that must not be too long for a file system */
 
 /* Removes NAME in PARENT and what is in it; symlinks are removed, not followed. */
 static void remove_tree(int parent, const char *name, int depth)
@@ -40,7 +41,7 @@ static void remove_tree(int parent, const char *name, int depth)
 /* True if NAME is `.WHOSE.<pid>.<n>.tmp`. */
 static bool is_temp_of(const char *name, const char *whose)
 {
-	size_t len = strlen(whose), all = strlen(name);
+	size_t len = strnlen(whose, KEPT), all = strlen(name);
 
 	return name[0] == '.' && !strncmp(name + 1, whose, len) && name[1 + len] == '.' && all > 4 &&
 	       !strcmp(name + all - 4, ".tmp");
@@ -101,7 +102,8 @@ int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *nam
 	for (unsigned int try = 0; try < 100; try++) {
 		int err;
 
-		snprintf(dir->temp, sizeof(dir->temp), ".%s.%d.%u.tmp", dir->name, (int)getpid(), try);
+		snprintf(dir->temp, sizeof(dir->temp), ".%.*s.%d.%u.tmp", KEPT, dir->name, (int)getpid(),
+			 try);
 		err = mkdirat(parent, dir->temp, 0750) ? -errno : claim(dir);
 		if (!err)
 			return 0;
@@ -111,35 +113,37 @@ int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *nam
 	return -EEXIST;
 }
 
-/* FROM in FROMDIR becomes NAME in PARENT; what had that name becomes FROM, or is removed. */
-static int exchange(int fromdir, const char *from, int parent, const char *name)
+/* FROM in FROMDIR becomes NAME in PARENT; what had that name becomes FROM, or OLD. */
+static int exchange(int fromdir, const char *from, int parent, const char *name, const char *old)
 {
-	char old[sizeof(((struct nps_output_dir *)0)->temp) + 8];
+	int err;
 
 	if (!renameat2(fromdir, from, parent, name, RENAME_EXCHANGE))
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* NFS and others cannot do that in one step. */
-	snprintf(old, sizeof(old), ".%s.old", name);
+	remove_tree(parent, old, DEPTH);
 	if (renameat(parent, name, parent, old))
 		return -errno;
-	if (renameat(fromdir, from, parent, name)) {
-		int err = -errno;
-
-		renameat(parent, old, parent, name);
-		return err;
-	}
-	remove_tree(parent, old, DEPTH);
-	return 0;
+	if (!renameat(fromdir, from, parent, name))
+		return 0;
+	err = -errno;
+	renameat(parent, old, parent, name);
+	return err;
 }
 
 static int move(int fromdir, const char *from, int parent, const char *name)
 {
+	char old[KEPT + 8];
 	int err = renameat(fromdir, from, parent, name) ? -errno : 0;
 
+	snprintf(old, sizeof(old), ".%.*s.old", KEPT, name);
 	if (err == -ENOTEMPTY || err == -EEXIST)
-		err = exchange(fromdir, from, parent, name);
+		err = exchange(fromdir, from, parent, name, old);
+	if (!err)
+		remove_tree(parent, old,
+			    DEPTH); /* also that of a writer which was killed after its first step */
 	return err;
 }
 

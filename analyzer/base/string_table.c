@@ -95,6 +95,13 @@ uint32_t nps_strings__addf(struct nps_strings *strings, const char *fmt, ...)
 	return nps_strings__addz(strings, text);
 }
 
+int nps_strings__own(struct nps_strings *strings)
+{
+	int err = nps_vec__own(&strings->text);
+
+	return err ? err : nps_vec__own(&strings->at);
+}
+
 void nps_strings__free(struct nps_strings *strings)
 {
 	nps_vec__free(&strings->text);

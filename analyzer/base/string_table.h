@@ -29,6 +29,9 @@ uint32_t nps_strings__append_new(struct nps_strings *strings, const char *text, 
 /* The text, "" for NPS_NONE; valid until the next add. */
 const char *nps_strings__get(const struct nps_strings *strings, uint32_t id);
 
+/* Texts added from now on are this process' alone, as after fork(). 0 or negative errno. */
+int nps_strings__own(struct nps_strings *strings);
+
 void nps_strings__free(struct nps_strings *strings);
 
 #endif

@@ -2,20 +2,44 @@
 #include "base/util.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+size_t nps_control(const char *text)
+{
+	const unsigned char *c = (const unsigned char *)text;
+
+	if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0)
+		return 2;
+	return *c < 0x20 || *c == 0x7f;
+}
+
+void nps_print_text(FILE *file, const char *text)
+{
+	while (*text) {
+		size_t skip = nps_control(text);
+
+		putc(skip ? '?' : *text, file);
+		text += skip ? skip : 1;
+	}
+}
+
 void nps_msg(const char *fmt, ...)
 {
+	char line[3 * PATH_MAX];
 	va_list ap;
 
-	fputs("npuscope: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	flockfile(stderr); /* lines of threads do not mix */
+	fputs("npuscope: ", stderr);
+	nps_print_text(stderr, line);
 	fputc('\n', stderr);
+	funlockfile(stderr);
 }
 
 uint64_t nps_hash_bytes(const void *data, size_t len)

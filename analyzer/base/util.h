@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define NPS_NONE UINT32_MAX /* no row; also the vendor's "none" for ids */
 
@@ -23,7 +24,13 @@
 		a_ > b_ ? a_ : b_;                                                                           \
 	})
 
-/* Prints `npuscope: ` and one line to stderr. */
+/* Bytes of the control character at the start of TEXT, 0 if there is none: also one with the eighth bit, as UTF-8. */
+size_t nps_control(const char *text);
+
+/* Prints a text of a job or a file: its control characters, which could be commands to a terminal, become '?'. */
+void nps_print_text(FILE *file, const char *text);
+
+/* Prints `npuscope: ` and one line to stderr, without control characters. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* a + b, stopping at the largest value: times in a session are not trusted. */

@@ -152,6 +152,19 @@ void nps_vec__cool(const struct nps_vec *vec)
 		madvise(vec->data, vec->bytes, MADV_DONTNEED);
 }
 
+int nps_vec__own(struct nps_vec *vec)
+{
+	if (vec->fd < 0)
+		return 0;
+	if (mmap(vec->data, vec->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, vec->fd, 0) ==
+	    MAP_FAILED)
+		return -errno;
+	/* Without a file the array grows into a new one, and is not cooled, which would drop the private pages. */
+	close(vec->fd);
+	vec->fd = -1;
+	return 0;
+}
+
 void nps_vec__free(struct nps_vec *vec)
 {
 	if (vec->data) { /* a vec that is all zero was never made: 0 is not its file */

@@ -33,6 +33,12 @@ void *nps_vec__push(struct nps_vec *vec);
 /* Tells the kernel that the rows will not be needed soon: they leave the resident set. */
 void nps_vec__cool(const struct nps_vec *vec);
 
+/*
+ * Makes the rows this process' own, as after fork(): what it changes or appends is no longer in the file that other
+ * processes have mapped, too. 0 or negative errno.
+ */
+int nps_vec__own(struct nps_vec *vec);
+
 void nps_vec__free(struct nps_vec *vec);
 
 /* An unlinked file in DIRFD for reading and writing; the caller closes it. Negative errno on failure. */

@@ -648,12 +648,13 @@ static void msprof_layout(void **state)
 	assert_false(exists(f, "npu_mem_20240101120000.csv"));
 }
 
+/* Not with strchr(), which a sanitizer makes read the whole rest each time. */
 static size_t lines(const char *bytes)
 {
 	size_t n = 0;
 
-	for (; (bytes = strchr(bytes, '\n')); bytes++)
-		n++;
+	for (; *bytes; bytes++)
+		n += *bytes == '\n';
 	return n;
 }
 
@@ -705,8 +706,8 @@ static void traffic_of_many_collectives(void **state)
 		b->time[bw] = b->count[bw] = b->total[bw] = 1;
 	}
 	assert_int_equal(nps_export__communication(&f->ex, f->fd), 0);
-	for (const char *at = read_all(f, "communication.json"); (at = strstr(at, size)); at++)
-		found++;
+	for (const char *at = read_all(f, "communication.json"); *at; at++)
+		found += *at == '"' && !strncmp(at, size, sizeof(size) - 1);
 	assert_int_equal(found, n);
 }
 
