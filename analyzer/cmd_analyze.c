@@ -168,7 +168,7 @@ static int analyze_input(void *ctx, size_t i, FILE *out)
 
 	/* What was done before an error stays, and is told. */
 	if (fwrite(&summary, sizeof(summary), 1, out) != 1 ||
-	    fwrite(summary.procs, sizeof(*summary.procs), n, out) != n)
+	    (n && fwrite(summary.procs, sizeof(*summary.procs), n, out) != n))
 		err = err ? err : -EIO;
 	nps_summary_free(&summary);
 	return err;

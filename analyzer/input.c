@@ -67,11 +67,17 @@ static bool device_dir(const char *dir, const char *name)
 	return !fnmatch("device_[0-9]*", name, 0) && is_dir(dir, name);
 }
 
+/* Also one that lost a file: it is no directory of another kind. */
+static bool is_session(const char *path)
+{
+	return is_file(path, "session.json") || is_file(path, "events.nps");
+}
+
 static bool is_prof(const char *path)
 {
 	char unused[PATH_MAX];
 
-	return (is_dir(path, "host") && !is_file(path, "session.json")) || first(path, device_dir, unused);
+	return is_dir(path, "host") || first(path, device_dir, unused);
 }
 
 static bool prof_dir(const char *dir, const char *name)
@@ -129,7 +135,7 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	int err = 0;
 
 	*found = true;
-	if (is_file(path, "session.json"))
+	if (is_session(path))
 		return append(inputs, NPS_INPUT_SESSION, path, "");
 	if (is_dir(path, "FRAMEWORK") ||
 	    (is_dir(path, "ASCEND_PROFILER_OUTPUT") && first(path, prof_dir, other))) {
@@ -168,6 +174,21 @@ static int search(struct nps_vec *inputs, const char *path, int depth)
 	return err;
 }
 
+/* By its name or its first bytes: whoever names a damaged database is told what is wrong with it. */
+static bool looks_like_database(const char *path)
+{
+	static const char magic[] = "SQLite format 3";
+	char head[sizeof(magic)] = "";
+	const char *dot = strrchr(path, '.');
+	FILE *file = fopen(path, "re");
+	bool is = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
+		  !memcmp(head, magic, sizeof(magic));
+
+	if (file)
+		fclose(file);
+	return is || (dot && !strcmp(dot, ".db"));
+}
+
 int nps_inputs__find(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
@@ -183,7 +204,7 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 	if (stat(clean, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return append(inputs, NPS_INPUT_DB, clean, "");
+		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
 	err = search(inputs, clean, DEPTH);
