@@ -82,6 +82,7 @@ struct nps_part_info {
 	uint32_t dtype, link, transport, rdma;
 	uint32_t known; /* 0: there was no hccl_info */
 	uint32_t master;
+	uint32_t runs; /* number of the latest run of the call that it was seen in, from 1; 0: of none */
 };
 
 /* A collective as the host called it. */
@@ -98,6 +99,7 @@ struct nps_collective {
 	uint32_t index; /* in its group */
 	uint32_t tasks; /* that were launched */
 	uint32_t seen; /* of the first run */
+	uint32_t run, repeat; /* the latest, from 0, and its row of repeats unless it is the first */
 	uint8_t relay, retry; /* 2 unknown */
 };
 
@@ -149,7 +151,7 @@ struct nps_row_pair {
 
 /* A run and the host task it belongs to. */
 struct nps_match {
-	struct nps_sort_key key; /* high: run; low: host task << 32 | which of its runs */
+	struct nps_sort_key key; /* high: run; low: host task */
 };
 #define NPS_MATCH_PARENT UINT32_MAX /* for a host task: the run is the graph of other runs */
 

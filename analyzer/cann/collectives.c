@@ -19,6 +19,13 @@ struct repeat {
 	uint32_t seen;
 };
 
+/* What one stream has run of a call. */
+struct lane {
+	uint64_t start; /* of the latest task */
+	uint32_t launch; /* row of the latest launch */
+	uint32_t run;
+};
+
 /* A run of a call, to be sorted by its start. */
 struct instance {
 	struct nps_sort_key key; /* high: start; low: number, calls before repeats */
@@ -71,6 +78,7 @@ int nps_collectives__begin(struct nps_collectives *c, struct nps_capture *captur
 
 	c->capture = capture;
 	nps_vec__init(&c->repeats, tmpfd, sizeof(struct repeat));
+	nps_vec__init(&c->lanes, tmpfd, sizeof(struct lane));
 	nps_vec__init(&c->names, tmpfd, sizeof(uint32_t));
 	nps_vec__init(&c->ids, tmpfd, sizeof(uint32_t));
 	return number_calls(c);
@@ -83,27 +91,49 @@ void nps_collectives__free(struct nps_collectives *c)
 	nps_vec__free(&c->repeats);
 	nps_vec__free(&c->names);
 	nps_vec__free(&c->ids);
-	nps_map__free(&c->repeat_of);
+	nps_vec__free(&c->lanes);
+	nps_map__free(&c->lane_of);
 }
 
-/* The number of run ORDINAL of CALL: calls are counted first, then their further runs. NPS_NONE without memory. */
-static uint32_t instance_of(struct nps_collectives *c, uint32_t call, uint32_t ordinal)
+/*
+ * Whether the task that runs HOST, which is PART, at START begins another run of its call: one that was seen already does.
+ * A graph's stream runs what was launched in order: where it goes back the graph was executed again, even if the log of
+ * the task that began it was lost. 1 or 0, negative errno.
+ */
+static int begins_run(struct nps_collectives *c, const struct nps_host_task *host,
+		      const struct nps_part_info *part, uint64_t start)
 {
-	uint64_t key = (uint64_t)call << 32 | ordinal;
-	struct repeat *repeat;
-	uint32_t i;
+	const struct nps_launch *launch = &NPS_AT(&c->capture->launches, struct nps_launch, host->launch);
+	uint64_t key = (uint64_t)part->op << 32 | launch->stream;
+	uint32_t run = call_at(c, part->op)->run, i;
+	bool begins = part->runs == run + 1;
+	struct lane *lane;
 
-	if (!ordinal)
-		return call;
-	i = nps_map__get(&c->repeat_of, key);
+	if (launch->model == NPS_NO_ID)
+		return begins;
+	i = nps_map__get(&c->lane_of, key);
 	if (i == NPS_NONE) {
-		repeat = nps_vec__push(&c->repeats);
-		i = c->repeats.len - 1;
-		if (!repeat || nps_map__put(&c->repeat_of, key, i))
-			return NPS_NONE;
-		*repeat = (struct repeat){ .call = call, .run = ordinal };
+		lane = nps_vec__push(&c->lanes);
+		if (!lane || nps_map__put(&c->lane_of, key, c->lanes.len - 1))
+			return -ENOMEM;
+	} else {
+		lane = &NPS_AT(&c->lanes, struct lane, i);
+		begins = begins || (lane->run == run && host->launch < lane->launch && start > lane->start);
 	}
-	return c->capture->collectives.len + i;
+	*lane = (struct lane){ start, host->launch, run + begins };
+	return begins;
+}
+
+/* Begins the next run of CALL. 0 or negative errno. */
+static int next_run(struct nps_collectives *c, uint32_t call)
+{
+	struct repeat *repeat = nps_vec__push(&c->repeats);
+
+	if (!repeat)
+		return -ENOMEM;
+	*repeat = (struct repeat){ .call = call, .run = ++call_at(c, call)->run };
+	call_at(c, call)->repeat = c->repeats.len - 1;
+	return 0;
 }
 
 static void widen(uint64_t *start, uint64_t *end, uint64_t task_start, uint64_t task_end)
@@ -117,29 +147,48 @@ static uint32_t enum_of(uint32_t value, uint32_t most)
 	return value <= most || value == 255 ? value : INVALID;
 }
 
-int nps_collectives__part(struct nps_collectives *c, uint32_t task, uint32_t part_row, uint32_t ordinal)
+/*
+ * Counts the run of PART into that of its call; *INSTANCE: its number, calls are counted first and then their further
+ * runs. Which run of the part it is tells nothing, as logs may be lost. 0 or negative errno.
+ */
+static int assign(struct nps_collectives *c, uint32_t task, const struct nps_host_task *host,
+		  struct nps_part_info *part, uint32_t *instance)
+{
+	uint64_t start = c->capture->model->task.start[task], end = c->capture->model->task.end[task];
+	struct nps_collective *call = call_at(c, part->op);
+	struct repeat *repeat;
+	int err = begins_run(c, host, part, start);
+
+	if (err > 0)
+		err = next_run(c, part->op);
+	if (err)
+		return err;
+	part->runs = call->run + 1;
+	if (!call->run) {
+		widen(&call->start, &call->end, start, end);
+		call->seen++;
+		*instance = part->op;
+		return 0;
+	}
+	repeat = repeat_at(c, call->repeat);
+	widen(&repeat->start, &repeat->end, start, end);
+	repeat->seen++;
+	*instance = c->capture->collectives.len + call->repeat;
+	return 0;
+}
+
+int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct nps_host_task *host)
 {
 	struct nps_capture *capture = c->capture;
 	struct nps_model *m = capture->model;
-	const struct nps_part_info *part = &NPS_AT(&capture->parts, struct nps_part_info, part_row);
+	struct nps_part_info *part = &NPS_AT(&capture->parts, struct nps_part_info, host->part);
 	uint64_t start = m->task.start[task], end = m->task.end[task];
-	uint32_t instance = instance_of(c, part->op, ordinal);
+	uint32_t instance;
 	size_t row;
-	int err;
+	int err = assign(c, task, host, part, &instance);
 
-	if (instance == NPS_NONE)
-		return -ENOMEM;
-	if (!ordinal) {
-		struct nps_collective *call = call_at(c, part->op);
-
-		widen(&call->start, &call->end, start, end);
-		call->seen++;
-	} else {
-		struct repeat *repeat = repeat_at(c, instance - capture->collectives.len);
-
-		widen(&repeat->start, &repeat->end, start, end);
-		repeat->seen++;
-	}
+	if (err)
+		return err;
 	err = nps_table__add(&m->comm_task.t, &row);
 	if (err)
 		return err;

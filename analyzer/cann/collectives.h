@@ -11,7 +11,8 @@
 struct nps_collectives {
 	struct nps_capture *capture;
 	struct nps_vec repeats; /* further runs of calls, struct repeat */
-	struct nps_map repeat_of; /* call << 32 | run -> row */
+	struct nps_vec lanes; /* struct lane: the tasks of a graph's call on one stream */
+	struct nps_map lane_of; /* call << 32 | stream -> row */
 	struct nps_vec names; /* uint32_t, by call and then by repeat */
 	struct nps_vec ids;
 	uint32_t steps, part_steps;
@@ -20,9 +21,9 @@ struct nps_collectives {
 int nps_collectives__begin(struct nps_collectives *collectives, struct nps_capture *capture);
 void nps_collectives__free(struct nps_collectives *collectives);
 
-/* Row TASK of `task` is run ORDINAL of part PART. 0 or negative errno. */
-int nps_collectives__part(struct nps_collectives *collectives, uint32_t task, uint32_t part,
-			  uint32_t ordinal);
+/* Row TASK of `task` is a run of HOST, which is part of a collective. Runs come by start. 0 or negative errno. */
+int nps_collectives__part(struct nps_collectives *collectives, uint32_t task,
+			  const struct nps_host_task *host);
 
 /* All tasks are known: fills comm_op. 0 or negative errno. */
 int nps_collectives__finish(struct nps_collectives *collectives);

@@ -32,7 +32,6 @@ struct fill {
 struct told {
 	const struct nps_host_task *task; /* NULL: nothing */
 	const struct nps_launch *launch;
-	uint32_t ordinal; /* which of the launch's runs */
 	bool parent;
 };
 
@@ -61,8 +60,7 @@ static struct told look_up(struct fill *fill, size_t row)
 
 	if (!fill->match || fill->match->key.high != row)
 		return told;
-	host = fill->match->key.low >> 32;
-	told.ordinal = fill->match->key.low & UINT32_MAX;
+	host = fill->match->key.low;
 	told.parent = host == NPS_MATCH_PARENT;
 	if (!told.parent) {
 		told.task = &NPS_AT(&capture->host_tasks, struct nps_host_task, host);
@@ -244,8 +242,7 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 	case NPS_CLASS_COMM:
 		assert(told.task);
 		if (!capture->err)
-			capture->err = nps_collectives__part(&fill->collectives, task, told.task->part,
-							     told.ordinal);
+			capture->err = nps_collectives__part(&fill->collectives, task, told.task);
 		break;
 	default:
 		break;

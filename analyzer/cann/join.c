@@ -135,12 +135,12 @@ static void read_group(struct join *join, uint64_t high)
 		join->matched[i] = 0;
 }
 
-static void match(struct join *join, uint32_t run, uint32_t host, uint32_t ordinal)
+static void match(struct join *join, uint32_t run, uint32_t host)
 {
 	struct nps_match *to = nps_capture__sort(join->capture, &join->capture->matches);
 
 	if (to)
-		to->key = (struct nps_sort_key){ run, (uint64_t)host << 32 | ordinal };
+		to->key = (struct nps_sort_key){ run, host };
 }
 
 /*
@@ -165,7 +165,6 @@ static void join_context(struct join *join, uint64_t high, uint32_t context, boo
 {
 	struct nps_capture *capture = join->capture;
 	size_t first = 0, n = 0;
-	uint32_t ordinal = 0;
 
 	while (first < join->group.n && context_of(&join->group.rows[first]) < context)
 		first++;
@@ -179,12 +178,12 @@ static void join_context(struct join *join, uint64_t high, uint32_t context, boo
 	while (!capture->err && join->run && join->run->key.high == high &&
 	       context_of(join->run) == context) {
 		if (n == 1) {
-			match(join, row_of(join->run), row_of(&join->group.rows[first]), ordinal++);
+			match(join, row_of(join->run), row_of(&join->group.rows[first]));
 			join->matched[first] = 1;
 		} else if (n > 1) {
 			push(capture, &join->same, join->run);
 		} else if (context == NPS_NO_CONTEXT && contexts_before) {
-			match(join, row_of(join->run), NPS_MATCH_PARENT, 0);
+			match(join, row_of(join->run), NPS_MATCH_PARENT);
 		}
 		join->run = nps_ext_sort__next(&join->runs);
 	}
@@ -195,7 +194,7 @@ static void join_context(struct join *join, uint64_t high, uint32_t context, boo
 		return;
 	}
 	for (size_t i = 0; i < n && !capture->err; i++) {
-		match(join, row_of(&join->same.rows[i]), row_of(&join->group.rows[first + i]), 0);
+		match(join, row_of(&join->same.rows[i]), row_of(&join->group.rows[first + i]));
 		join->matched[first + i] = 1;
 	}
 }

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Captures made by hand: what the host's calls and launches become together with what one device logged. */
+#include "import.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define UNIX_US 1736408883000000ULL
+#define UNIX (UNIX_US * 1000)
+#define RAW 5000000000ULL /* raw ns of the host at UNIX, and when the device was synchronised */
+#define COUNT 700000ULL /* of the host and the device then; 100 and 50 MHz */
+#define TICK 20 /* ns of the device */
+#define STREAM 3
+#define TID 1
+
+enum level { ACL = 20000, MODEL = 15000, NODE = 10000, HCCL = 5500, RUNTIME = 5000 };
+enum task { AICORE = 0 };
+
+struct fixture {
+	char dir[64];
+	int host, device; /* their data directories */
+	int tmpfd;
+	unsigned int logged; /* records of the device */
+	struct nps_model m;
+};
+
+static void put_at(int dirfd, const char *name, const void *bytes, size_t len)
+{
+	int fd = openat(dirfd, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, bytes, len), len);
+	close(fd);
+}
+
+static void put_text(int dirfd, const char *name, const char *text)
+{
+	put_at(dirfd, name, text, strlen(text));
+}
+
+static int make_dir(int prof, const char *name, const char *suffix)
+{
+	char path[64], text[256];
+	int fd, data;
+
+	assert_int_equal(mkdirat(prof, name, 0700), 0);
+	fd = openat(prof, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(fd, "data", 0700), 0);
+	snprintf(path, sizeof(path), "info.json%s", suffix);
+	put_text(fd, path,
+		 "{\"version\":\"1.0\",\"platform_version\":\"5\",\"pid\":\"77\",\"CPU\":[{\"Frequency\":"
+		 "\"100\"}],"
+		 "\"DeviceInfo\":[{\"hwts_frequency\":\"50\",\"aic_frequency\":\"1000\"}]}");
+	snprintf(path, sizeof(path), "start_info%s", suffix);
+	snprintf(text, sizeof(text), "{\"collectionTimeBegin\":\"%llu\",\"clockMonotonicRaw\":\"%llu\"}",
+		 UNIX_US, RAW);
+	put_text(fd, path, text);
+	snprintf(path, sizeof(path), "host_start.log%s", suffix);
+	snprintf(text, sizeof(text), "clock_monotonic_raw: %llu\ncntvct: %llu\ncntvct_diff: 0\n", RAW, COUNT);
+	put_text(fd, path, text);
+	if (*suffix)
+		put_text(fd, "dev_start.log.0", "clock_monotonic_raw: 1000\ncntvct: 700000\n");
+	data = openat(fd, "data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(fd);
+	return data;
+}
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+	int prof;
+
+	assert_non_null(f);
+	strcpy(f->dir, "/tmp/nps_host_XXXXXX");
+	assert_non_null(mkdtemp(f->dir));
+	prof = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	f->tmpfd = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(prof >= 0 && f->tmpfd >= 0);
+	assert_int_equal(nps_model__init(&f->m, f->tmpfd, NULL), 0);
+	f->host = make_dir(prof, "host", "");
+	f->device = make_dir(prof, "device_0", ".0");
+	close(prof);
+	put_text(f->host, "unaging.additional.type_info_dic.slice_0",
+		 "5000_0:KERNEL_AICORE\n5000_4:KERNEL_FUSION\n5000_5:MEMCPY_ASYNC\n5000_52:FFTS_PLUS\n"
+		 "5000_600:KERNEL_SIMT\n5500_65537:master\n");
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+	char command[128];
+
+	nps_model__free(&f->m);
+	snprintf(command, sizeof(command), "rm -rf %s", f->dir);
+	assert_int_equal(system(command), 0);
+	close(f->host);
+	close(f->device);
+	close(f->tmpfd);
+	free(f);
+	return 0;
+}
+
+static void import(struct fixture *f)
+{
+	assert_int_equal(nps_import__cann(&f->m, f->dir), 0);
+}
+
+/* --- records; times are counts of the host or the device since the start --- */
+
+static void store(uint8_t *to, uint64_t value, size_t width)
+{
+	memcpy(to, &value, width); /* the tests run on little-endian machines, as the program does */
+}
+
+static void head(uint8_t *record, enum level level, uint32_t type, uint64_t time)
+{
+	store(record, 0x5a5a, 2);
+	store(record + 2, level, 2);
+	store(record + 4, type, 4);
+	store(record + 8, TID, 4);
+	store(record + 16, COUNT + time, 8);
+}
+
+static void call(struct fixture *f, enum level level, uint32_t type, uint64_t begin, uint64_t end,
+		 uint64_t item)
+{
+	uint8_t record[40] = { 0 };
+
+	head(record, level, type, begin);
+	store(record + 24, COUNT + end, 8);
+	store(record + 32, item, 8);
+	put_at(f->host, "aging.api_event.data.slice_0", record, sizeof(record));
+}
+
+static void launch(struct fixture *f, uint64_t time, uint32_t task, enum task type, uint64_t kernel)
+{
+	uint8_t record[64] = { 0 };
+
+	head(record, RUNTIME, 802, time);
+	store(record + 26, STREAM, 2);
+	store(record + 28, task, 4);
+	store(record + 32, type, 8);
+	store(record + 40, kernel, 8);
+	store(record + 48, 1, 2);
+	put_at(f->host, "aging.compact.task_track.slice_0", record, sizeof(record));
+}
+
+static void part(struct fixture *f, uint64_t time)
+{
+	uint8_t record[256] = { 0 };
+
+	head(record, HCCL, 10, time);
+	store(record + 40, 9, 8);
+	store(record + 56, 2, 4);
+	store(record + 68, UINT32_MAX, 4);
+	put_at(f->host, "aging.additional.hccl_info.slice_0", record, sizeof(record));
+}
+
+/* A run of TASK. */
+static void run(struct fixture *f, uint32_t task, uint64_t start, uint64_t end)
+{
+	for (unsigned int i = 0; i < 2; i++) {
+		uint8_t record[64] = { 0 };
+
+		store(record, i | (f->logged++ & 15) << 6, 2);
+		store(record + 2, 0x6bd3, 2);
+		store(record + 4, STREAM, 2);
+		store(record + 6, task, 2);
+		store(record + 8, COUNT + (i ? end : start), 8);
+		put_at(f->device, "stars_soc.data.0.slice_0", record, sizeof(record));
+	}
+}
+
+/* --- collectives of graphs --- */
+
+#define PARTS 3
+#define REPLAYS 4
+#define REPLAY 100000 /* ticks from one to the next */
+
+/*
+ * Executes a graph's collective of PARTS tasks several times, but loses the logs of the first run's parts whose bits are
+ * in LOST_FIRST, and those of the second in LOST_SECOND.
+ */
+static void replay(struct fixture *f, unsigned int lost_first, unsigned int lost_second)
+{
+	call(f, MODEL, 2, 0, 1000, 9);
+	call(f, NODE, 5, 10, 900, 5);
+	call(f, HCCL, 65537, 20, 800, 6);
+	for (uint32_t k = 0; k < PARTS; k++) {
+		launch(f, 30 + 10 * k, k, AICORE, 0);
+		part(f, 30 + 10 * k);
+	}
+	for (uint32_t r = 0; r < REPLAYS; r++)
+		for (uint32_t k = 0; k < PARTS; k++)
+			if (!((r == 0 ? lost_first : r == 1 ? lost_second : 0) >> k & 1))
+				run(f, k, r * REPLAY + 1000 * k, r * REPLAY + 1000 * k + 500);
+	import(f);
+}
+
+static void assert_replays(const struct fixture *f, unsigned int lost_first, unsigned int lost_second)
+{
+	const struct nps_comm_op_table *t = &f->m.comm_op;
+
+	assert_int_equal(t->t.len, REPLAYS);
+	for (uint32_t r = 0; r < REPLAYS; r++) {
+		unsigned int gone = r == 0   ? lost_first
+				    : r == 1 ? lost_second
+					     : 0,
+			     first = 0, last = PARTS - 1;
+
+		while (gone >> first & 1)
+			first++;
+		while (gone >> last & 1)
+			last--;
+		assert_int_equal(t->start[r], UNIX + TICK * (r * REPLAY + 1000 * first));
+		assert_int_equal(t->end[r], UNIX + TICK * (r * REPLAY + 1000 * last + 500));
+		assert_int_equal(t->measured[r], PARTS - __builtin_popcount(gone));
+	}
+	for (size_t i = 1; i < f->m.comm_task.t.len; i++)
+		assert_true(f->m.comm_task.op[i] - f->m.comm_task.op[i - 1] <= 1);
+}
+
+static void replays_are_told_apart(void **state)
+{
+	replay(*state, 0, 0);
+	assert_replays(*state, 0, 0);
+}
+
+static void a_lost_end_of_a_replay(void **state)
+{
+	replay(*state, 4, 0);
+	assert_replays(*state, 4, 0);
+}
+
+static void a_capture_that_begins_in_a_replay(void **state)
+{
+	replay(*state, 3, 0);
+	assert_replays(*state, 3, 0);
+}
+
+static void a_lost_log_between_replays(void **state)
+{
+	replay(*state, 0, 1);
+	assert_replays(*state, 0, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		TEST(replays_are_told_apart),
+		TEST(a_lost_end_of_a_replay),
+		TEST(a_capture_that_begins_in_a_replay),
+		TEST(a_lost_log_between_replays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
