@@ -278,9 +278,14 @@ void nps_show__ranks(FILE *out, const cJSON *document, size_t top)
 			number(arrivals, "common_collectives"), number(arrivals, "mean_skew_us"),
 			number(arrivals, "p50_skew_us"), number(arrivals, "p99_skew_us"),
 			number(arrivals, "max_skew_us"));
-	else
+	else if (!(number(arrivals, "collectives_not_matched") > 0))
 		fprintf(out, "\nwho arrives late is not known: no collective has the same name and group in "
 			     "two ranks\n");
+	if (number(arrivals, "collectives_not_matched") > 0)
+		fprintf(out,
+			"\nwho arrives late is not known of %.0f collectives: those of the same name and "
+			"group in other ranks end at other times\n",
+			number(arrivals, "collectives_not_matched"));
 	TABLE(&v, "collectives with the largest distance between arrivals, us",
 	      cJSON_GetObjectItemCaseSensitive(arrivals, "worst"), { "name", "name", NPS_SHOW_TEXT },
 	      { "distance", "skew_us", NPS_SHOW_US }, { "first", "first", NPS_SHOW_TEXT },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "findings/ranks.h"
 
+#include "findings/align.h"
 #include "findings/findings.h"
 
 #include <cjson/cJSON.h>
@@ -11,7 +12,6 @@
 
 #define WORST 20 /* collectives that are listed */
 #define STEPS 1000 /* steps that are listed */
-#define CLOCKS_AGREE 100000 /* ns that ends of collectives may differ without a reason in the clocks */
 #define ENOUGH 5 /* common collectives from which clocks are compared */
 #define UNEVEN 1.1 /* times the median */
 #define WORTH 0.01 /* share of the capture */
@@ -23,11 +23,6 @@ static const char *const value_names[VALUES] = {
 	"free_us",	"preparing_us",	    "total_us"
 };
 
-struct op {
-	uint64_t key, start, end; /* key: name, group and how many of that name came before */
-	uint32_t name;
-};
-
 struct step {
 	uint64_t key;
 	uint32_t name;
@@ -35,15 +30,17 @@ struct step {
 };
 
 struct rank {
-	uint32_t name, number;
+	uint32_t name, number, pid;
+	uint32_t host; /* text; empty: not known */
 	bool numbered;
 	uint64_t span;
 	struct nps_vec ops,
-		steps; /* struct op, struct step; by key once compared, but for the first rank's steps */
+		steps; /* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
 	double sums[VALUES];
 	size_t nops, nsteps; /* next rows of a walk */
 	int64_t offset; /* of its clock, ns */
 	uint64_t common, last, late, wait; /* collectives with others; ns */
+	uint64_t unknown; /* collectives of which nobody knows with which ones of other ranks they belong */
 };
 
 void nps_ranks__init(struct nps_ranks *r, int tmpfd)
@@ -81,27 +78,42 @@ static uint64_t hash_group(const char *group)
 	unsigned int number;
 	char c;
 
-	return sscanf(group, "Group %u%c", &number, &c) == 1 ? 0 : hash_text(group);
+	if (!*group || !strcmp(group, "N/A") || sscanf(group, "Group %u%c", &number, &c) == 1)
+		return 0;
+	return hash_text(group);
+}
+
+/* How many of this kind came before, and one more from now on. */
+static int count(struct nps_map *seen, uint64_t which, uint32_t *before)
+{
+	*before = nps_map__get(seen, which);
+	*before = *before == NPS_NONE ? 0 : *before;
+	return nps_map__put(seen, which, *before + 1);
 }
 
 static int add_op(struct nps_ranks *r, struct rank *rank, const struct nps_model *m, size_t i,
 		  struct nps_map *seen)
 {
 	const struct nps_comm_op_table *t = &m->comm_op;
-	const char *name = nps_model__text(m, t->name[i]);
-	uint64_t which = nps_hash2(hash_text(name), hash_group(nps_model__text(m, t->group[i])));
-	uint32_t before = nps_map__get(seen, which);
-	struct op *op;
+	const char *name = nps_model__text(m, t->name[i]), *numbers = strstr(name, "__");
+	uint64_t group = hash_group(nps_model__text(m, t->group[i]));
+	uint64_t which = nps_hash2(hash_text(name), group);
+	uint32_t before, place;
+	struct nps_collective *op;
 
-	before = before == NPS_NONE ? 0 : before;
-	if (nps_map__put(seen, which, before + 1))
+	if (count(seen, which, &before) || count(seen, ~group, &place))
 		return -ENOMEM;
+	if (t->tasks[i] && !t->measured[i])
+		return 0;
 	op = nps_vec__push(&rank->ops);
 	if (!op)
 		return -ENOMEM;
 	op->key = nps_hash2(which, before);
 	op->start = t->start[i];
 	op->end = NPS_MAX(t->start[i], t->end[i]);
+	op->group = group;
+	op->kind = numbers ? nps_hash_bytes(name, numbers - name) : hash_text(name);
+	op->place = place;
 	op->name = nps_strings__addz(&r->strings, name);
 	return op->name == NPS_NONE ? -ENOMEM : 0;
 }
@@ -114,8 +126,7 @@ static int add_ops(struct nps_ranks *r, struct rank *rank, const struct nps_mode
 
 	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
 		nps_pace__step(&pace);
-		if (!m->comm_op.tasks[i] || m->comm_op.measured[i])
-			err = add_op(r, rank, m, i, &seen);
+		err = add_op(r, rank, m, i, &seen);
 	}
 	nps_map__free(&seen);
 	return err;
@@ -154,13 +165,15 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 
 	if (!rank)
 		return -ENOMEM;
-	nps_vec__init(&rank->ops, r->tmpfd, sizeof(struct op));
+	nps_vec__init(&rank->ops, r->tmpfd, sizeof(struct nps_collective));
 	nps_vec__init(&rank->steps, r->tmpfd, sizeof(struct step));
 	rank->name = nps_strings__addz(&r->strings, name);
 	rank->numbered = m->has_rank;
 	rank->number = m->rank;
+	rank->pid = m->pid;
+	rank->host = nps_strings__addz(&r->strings, nps_model__text(m, m->host_uid));
 	rank->span = m->end > m->start ? m->end - m->start : 0;
-	err = rank->name == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
+	err = rank->name == NPS_NONE || rank->host == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
 	return err ? err : add_steps(r, rank, m);
 }
 
@@ -173,6 +186,15 @@ static int by_key(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+static int by_place(const void *a, const void *b)
+{
+	const struct nps_collective *x = a, *y = b;
+
+	if (x->group != y->group)
+		return x->group > y->group ? 1 : -1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
 static int by_i64(const void *a, const void *b)
 {
 	int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
@@ -180,10 +202,10 @@ static int by_i64(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static const struct op *op_of(const struct rank *rank, uint64_t key)
+static const struct nps_collective *op_of(const struct rank *rank, uint64_t key)
 {
-	return rank->nops < rank->ops.len && NPS_AT(&rank->ops, struct op, rank->nops).key == key
-		       ? &NPS_AT(&rank->ops, struct op, rank->nops)
+	return rank->nops < rank->ops.len && NPS_AT(&rank->ops, struct nps_collective, rank->nops).key == key
+		       ? &NPS_AT(&rank->ops, struct nps_collective, rank->nops)
 		       : NULL;
 }
 
@@ -200,7 +222,7 @@ static uint64_t next_common(struct nps_ranks *r, uint64_t done)
 			if (op_of(rank, done))
 				rank->nops++;
 			if (rank->nops < rank->ops.len)
-				key = NPS_MIN(key, NPS_AT(&rank->ops, struct op, rank->nops).key);
+				key = NPS_MIN(key, NPS_AT(&rank->ops, struct nps_collective, rank->nops).key);
 		}
 		if (key == UINT64_MAX)
 			return 0;
@@ -218,6 +240,101 @@ static void rewind_ops(struct nps_ranks *r)
 		rank_at(r, i)->nops = 0;
 }
 
+static void sort_ops(struct nps_ranks *r, int (*order)(const void *a, const void *b))
+{
+	for (size_t i = 0; i < r->list.len; i++) {
+		struct nps_vec *ops = &rank_at(r, i)->ops;
+
+		if (ops->len)
+			qsort(ops->data, ops->len, ops->elem, order);
+	}
+}
+
+static bool same_host(const struct nps_ranks *r, const struct rank *a, const struct rank *b)
+{
+	return a->host == b->host && *nps_strings__get(&r->strings, a->host);
+}
+
+/* The collectives of a group; the rank's are by place. */
+static struct nps_collective *group_of(const struct rank *rank, uint64_t group, size_t *n)
+{
+	struct nps_collective *ops = rank->ops.data;
+	size_t begin = 0, end = rank->ops.len;
+
+	while (begin < end) {
+		size_t middle = begin + (end - begin) / 2;
+
+		if (ops[middle].group < group)
+			begin = middle + 1;
+		else
+			end = middle;
+	}
+	while (end < rank->ops.len && ops[end].group == group)
+		end++;
+	*n = end - begin;
+	return *n ? ops + begin : NULL;
+}
+
+/* Compares a rank's collectives of a group with those of the first rank on its host that has any. */
+static int align_group(struct nps_ranks *r, size_t i, uint64_t group)
+{
+	struct rank *rank = rank_at(r, i);
+	size_t ny, nx = 0;
+	struct nps_collective *y = group_of(rank, group, &ny), *x = NULL;
+	bool unknown;
+	int err;
+
+	for (size_t k = 0; k < i && !x; k++)
+		if (same_host(r, rank_at(r, k), rank))
+			x = group_of(rank_at(r, k), group, &nx);
+	if (!x || !group)
+		return 0;
+	err = nps_align__group(x, nx, y, ny, &unknown);
+	if (!err && unknown)
+		rank->unknown += ny;
+	return err;
+}
+
+static int align_ranks(struct nps_ranks *r)
+{
+	int err = 0;
+
+	sort_ops(r, by_place);
+	for (size_t i = 1; i < r->list.len; i++) {
+		const struct nps_vec *ops = &rank_at(r, i)->ops;
+
+		for (size_t at = 0, n; !err && at < ops->len; at += n) {
+			uint64_t group = NPS_AT(ops, struct nps_collective, at).group;
+
+			group_of(rank_at(r, i), group, &n);
+			err = align_group(r, i, group);
+		}
+	}
+	return err;
+}
+
+/* Nothing is known about when this rank arrived. */
+static void forget_arrivals(struct rank *rank)
+{
+	for (size_t i = 0; i < rank->ops.len; i++)
+		NPS_AT(&rank->ops, struct nps_collective, i).key = NPS_ALIGN_NOBODY;
+	rank->unknown = rank->ops.len;
+}
+
+/* APART: by how much the N common collectives end later than the first rank's, by size. */
+static void judge_clock(struct rank *rank, const int64_t *apart, size_t n)
+{
+	int64_t middle = apart[n / 2], low = apart[n / 4], high = apart[3 * n / 4], spread;
+
+	if (n < ENOUGH || (middle <= NPS_ALIGN_CLOSE && middle >= -NPS_ALIGN_CLOSE))
+		return;
+	/* If they are now this, now that far apart it is not the clock: they are not the same collectives. */
+	if (__builtin_sub_overflow(high, low, &spread) || spread > NPS_ALIGN_CLOSE)
+		forget_arrivals(rank);
+	else
+		rank->offset = middle;
+}
+
 /*
  * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much more, always in the
  * same way, come from clocks of different hosts.
@@ -228,13 +345,16 @@ static int compare_clocks(struct nps_ranks *r)
 		const struct rank *first = rank_at(r, 0);
 		struct rank *rank = rank_at(r, i);
 		size_t room = NPS_MIN(first->ops.len, rank->ops.len), n = 0, a = 0, b = 0;
-		int64_t *apart = malloc((room + 1) * sizeof(*apart));
+		int64_t *apart;
 
+		if (same_host(r, first, rank))
+			continue;
+		apart = calloc(room + 1, sizeof(*apart));
 		if (!apart)
 			return -ENOMEM;
 		while (a < first->ops.len && b < rank->ops.len) {
-			const struct op *x = &NPS_AT(&first->ops, struct op, a);
-			const struct op *y = &NPS_AT(&rank->ops, struct op, b);
+			const struct nps_collective *x = &NPS_AT(&first->ops, struct nps_collective, a);
+			const struct nps_collective *y = &NPS_AT(&rank->ops, struct nps_collective, b);
 
 			if (x->key == y->key)
 				apart[n++] = (int64_t)(y->end - x->end);
@@ -242,8 +362,7 @@ static int compare_clocks(struct nps_ranks *r)
 			b += y->key <= x->key;
 		}
 		qsort(apart, n, sizeof(*apart), by_i64);
-		if (n >= ENOUGH && (apart[n / 2] > CLOCKS_AGREE || apart[n / 2] < -CLOCKS_AGREE))
-			rank->offset = apart[n / 2];
+		judge_clock(rank, apart, n);
 		free(apart);
 	}
 	return 0;
@@ -280,7 +399,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 	uint64_t first = UINT64_MAX, last = 0;
 
 	for (size_t i = 0; i < r->list.len; i++) {
-		const struct op *op = op_of(rank_at(r, i), key);
+		const struct nps_collective *op = op_of(rank_at(r, i), key);
 		uint64_t start = op ? op->start - rank_at(r, i)->offset : 0;
 
 		if (!op)
@@ -297,7 +416,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 		}
 	}
 	for (size_t i = 0; i < r->list.len; i++) {
-		const struct op *op = op_of(rank_at(r, i), key);
+		const struct nps_collective *op = op_of(rank_at(r, i), key);
 		struct rank *rank = rank_at(r, i);
 
 		if (!op)
@@ -320,6 +439,9 @@ static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 
 	if (rank->numbered)
 		snprintf(out, size, "rank %u", rank->number);
+	else if (rank->pid) /* all processes of a session come from one place */
+		snprintf(out, size, "%.200s process %u", nps_strings__get(&r->strings, rank->name),
+			 rank->pid);
 	else
 		snprintf(out, size, "%.200s", nps_strings__get(&r->strings, rank->name));
 }
@@ -339,6 +461,7 @@ static void add_ranks(const struct nps_ranks *r, cJSON *document)
 	for (size_t i = 0; i < r->list.len; i++) {
 		const struct rank *rank = rank_at(r, i);
 		cJSON *row = cJSON_CreateObject();
+		bool known = rank->common || !rank->unknown;
 
 		cJSON_AddItemToArray(list, row);
 		add_label(r, row, "rank", i);
@@ -349,8 +472,9 @@ static void add_ranks(const struct nps_ranks *r, cJSON *document)
 		cJSON_AddNumberToObject(row, "collectives", (double)rank->ops.len);
 		cJSON_AddNumberToObject(row, "common_collectives", (double)rank->common);
 		cJSON_AddNumberToObject(row, "last_in", (double)rank->last);
-		nps_find__number(row, "late_us", rank->late / 1e3);
-		nps_find__number(row, "wait_us", rank->wait / 1e3);
+		cJSON_AddNumberToObject(row, "collectives_not_matched", (double)rank->unknown);
+		nps_find__number(row, "late_us", known ? rank->late / 1e3 : NPS_NAN);
+		nps_find__number(row, "wait_us", known ? rank->wait / 1e3 : NPS_NAN);
 		nps_find__number(row, "clock_offset_us", rank->offset / 1e3);
 	}
 }
@@ -359,8 +483,12 @@ static void add_arrivals(const struct nps_ranks *r, cJSON *document, const struc
 {
 	cJSON *object = cJSON_AddObjectToObject(document, "arrivals"), *list;
 	const struct nps_histogram *h = &a->skews;
+	uint64_t unknown = 0;
 
+	for (size_t i = 0; i < r->list.len; i++)
+		unknown += rank_at(r, i)->unknown;
 	cJSON_AddNumberToObject(object, "common_collectives", (double)h->count);
+	cJSON_AddNumberToObject(object, "collectives_not_matched", (double)unknown);
 	nps_find__number(object, "total_skew_us", h->total / 1e3);
 	nps_find__number(object, "mean_skew_us", h->count ? h->total / 1e3 / h->count : NPS_NAN);
 	nps_find__number(object, "p50_skew_us", h->count ? nps_histogram__quantile(h, 0.5) / 1e3 : NPS_NAN);
@@ -543,15 +671,16 @@ int nps_ranks__compare(struct nps_ranks *r, cJSON **document)
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
-	for (size_t i = 0; i < r->list.len; i++) {
-		struct rank *rank = rank_at(r, i);
+	for (size_t i = 1; i < r->list.len; i++) { /* those of the first are listed in their order */
+		struct nps_vec *steps = &rank_at(r, i)->steps;
 
-		if (rank->ops.len)
-			qsort(rank->ops.data, rank->ops.len, rank->ops.elem, by_key);
-		if (i && rank->steps.len) /* those of the first are listed in their order */
-			qsort(rank->steps.data, rank->steps.len, rank->steps.elem, by_key);
+		if (steps->len)
+			qsort(steps->data, steps->len, steps->elem, by_key);
 	}
-	err = compare_clocks(r);
+	err = align_ranks(r);
+	sort_ops(r, by_key);
+	if (!err)
+		err = compare_clocks(r);
 	rewind_ops(r);
 	for (uint64_t key = next_common(r, 0); !err && key; key = next_common(r, key))
 		see_collective(r, a, key);

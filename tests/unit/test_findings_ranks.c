@@ -144,6 +144,100 @@ static void test_slow_rank(void **state)
 	nps_ranks__free(&ranks);
 }
 
+/* Collectives 1 ms apart, more or less; a capture that begins with FIRST numbers them from there. */
+static void fill_from(struct nps_model *m, uint32_t rank, uint64_t first, const char *host)
+{
+	char name[64];
+
+	assert_int_equal(nps_model__init(m, tmpfd, NULL), 0);
+	m->pid = 100 + rank;
+	m->host_uid = host ? nps_strings__addz(m->strings, host) : NPS_NONE;
+	m->start = T0;
+	m->end = T0 + OPS * 1000 * US;
+	for (uint64_t i = first; i < OPS; i++) {
+		uint64_t at = T0 + (i * 1000 + i * 37 % 7 * 20) * US;
+
+		snprintf(name, sizeof(name), "hcom_%s__1_%llu_1", i % 3 ? "allReduce" : "allGather",
+			 (unsigned long long)(i - first));
+		add_op(m, name, "world", at + rank * 2 * US, at + 100 * US);
+	}
+}
+
+static cJSON *compare_two(const struct nps_model *a, const struct nps_model *b)
+{
+	struct nps_ranks ranks;
+	cJSON *d;
+
+	nps_ranks__init(&ranks, tmpfd);
+	assert_int_equal(nps_ranks__add(&ranks, a, "dir"), 0);
+	assert_int_equal(nps_ranks__add(&ranks, b, "dir"), 0);
+	assert_int_equal(nps_ranks__compare(&ranks, &d), 0);
+	assert_non_null(d);
+	nps_ranks__free(&ranks);
+	return d;
+}
+
+/* Captures of one host that do not begin at once: equal names are not the same collectives, but ends tell which are. */
+static void test_later_capture(void **state)
+{
+	static const struct {
+		uint64_t first[2];
+	} cases[] = { { { 0, 1 } }, { { 3, 0 } }, { { 0, 80 } }, { { 7, 7 } } };
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(cases); i++) {
+		uint64_t common = OPS - NPS_MAX(cases[i].first[0], cases[i].first[1]);
+		struct nps_model a, b;
+		cJSON *d;
+
+		fill_from(&a, 0, cases[i].first[0], "5");
+		fill_from(&b, 1, cases[i].first[1], "5");
+		d = compare_two(&a, &b);
+		assert_true(number(row_of(d, "rows", 1), "common_collectives") == (double)common);
+		assert_true(number(row_of(d, "rows", 1), "collectives_not_matched") == 0);
+		assert_true(number(row_of(d, "rows", 1), "clock_offset_us") == 0);
+		assert_true(number(row_of(d, "rows", 1), "late_us") == 2 * (double)common);
+		assert_true(number(row_of(d, "rows", 0), "late_us") == 0);
+		assert_string_equal(
+			cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(row_of(d, "rows", 1), "rank")),
+			"dir process 101"); /* the other one has the same path */
+		assert_null(row_of(d, "findings", 0));
+		cJSON_Delete(d);
+		nps_model__free(&a);
+		nps_model__free(&b);
+	}
+}
+
+/* Nothing is said where equal names are other collectives, and none fits: no late rank, no clock. */
+static void test_no_match(void **state)
+{
+	(void)state;
+	for (int one_host = 0; one_host < 2; one_host++) {
+		struct nps_model a, b;
+		cJSON *d;
+
+		fill_from(&a, 0, 0, one_host ? "5" : NULL);
+		fill_from(&b, 1, 1, one_host ? "5" : NULL);
+		for (size_t i = 0; i < b.comm_op.t.len; i++) {
+			uint64_t off = (300 + i * 53 % 11 * 40) * US;
+
+			b.comm_op.name[i] =
+				nps_strings__addz(b.strings, nps_model__text(&a, a.comm_op.name[i]));
+			b.comm_op.start[i] += off;
+			b.comm_op.end[i] += off;
+		}
+		d = compare_two(&a, &b);
+		assert_true(number(row_of(d, "rows", 1), "common_collectives") == 0);
+		assert_true(number(row_of(d, "rows", 1), "collectives_not_matched") == OPS - 1);
+		assert_true(cJSON_IsNull(cJSON_GetObjectItemCaseSensitive(row_of(d, "rows", 1), "late_us")));
+		assert_true(number(row_of(d, "rows", 1), "clock_offset_us") == 0);
+		assert_null(row_of(d, "findings", 0));
+		cJSON_Delete(d);
+		nps_model__free(&a);
+		nps_model__free(&b);
+	}
+}
+
 /* Ranks without anything in common, and times without sense. */
 static void test_hostile(void **state)
 {
@@ -156,7 +250,10 @@ static void test_hostile(void **state)
 		struct nps_model m;
 
 		assert_int_equal(nps_model__init(&m, tmpfd, NULL), 0);
+		m.host_uid = nps_strings__addz(m.strings, "5");
 		add_op(&m, i ? "x" : "y", "g", UINT64_MAX, 0);
+		add_op(&m, "z", "g", i, UINT64_MAX);
+		add_op(&m, "z", "g", 9, 2);
 		for (int k = 0; k < 20; k++)
 			add_op(&m, "same", "Group 3", i ? UINT64_MAX - k : (uint64_t)k, i ? 5 : UINT64_MAX);
 		if (i)
@@ -174,6 +271,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slow_rank),
+		cmocka_unit_test(test_later_capture),
+		cmocka_unit_test(test_no_match),
 		cmocka_unit_test(test_hostile),
 	};
 	int failed;
