@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose database it is: the tables of one row or a few, META_DATA, and the json files beside it. */
 #include "ascend_db/import_db.h"
+#include "torch/json.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -12,10 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
-
-#define LONGEST_JSON (16L << 20)
 
 /* --- tables --- */
 
@@ -136,7 +134,7 @@ static int ranks(struct nps_db_import *in, bool without)
 
 static void keep_metadata(struct nps_model *model, const char *name, const char *value)
 {
-	cJSON *parsed = cJSON_Parse(value);
+	cJSON *parsed = nps_fw_json__parse(value);
 
 	if (!parsed)
 		parsed = cJSON_CreateString(value);
@@ -207,25 +205,12 @@ static void generation(struct nps_db_import *in)
 /* --- files beside it --- */
 
 /* The object in file NAME of DIRFD; NULL: none. A file that is there and is not one is counted. */
-static cJSON *read_json(struct nps_db_import *in, int dirfd, const char *name)
+static cJSON *read_object(struct nps_db_import *in, int dirfd, const char *name)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-	struct stat st;
-	cJSON *json = NULL;
-	char *text, shown[64];
-	ssize_t len;
+	cJSON *json = nps_fw_json__read(dirfd, name);
+	char shown[64];
 
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size <= LONGEST_JSON) {
-		text = malloc(st.st_size + 1);
-		len = text ? pread(fd, text, st.st_size, 0) : -1;
-		if (len >= 0)
-			json = cJSON_ParseWithLength(text, len);
-		free(text);
-	}
-	close(fd);
-	if (json && cJSON_IsObject(json))
+	if (cJSON_IsObject(json) || (!json && errno == ENOENT))
 		return json;
 	cJSON_Delete(json);
 	nps_model__lost(in->model, 1, "file %s, which is no json object",
@@ -247,14 +232,14 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 
 	if (in->model->has_rank) {
 		snprintf(name, sizeof(name), "profiler_info_%u.json", in->model->rank);
-		info = read_json(in, dirfd, name);
+		info = read_object(in, dirfd, name);
 		if (info)
 			return info;
 	}
 	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
 	for (int i = 0; i < n; i++) {
 		if (!info && n == 1) /* several: nobody knows whose */
-			info = read_json(in, dirfd, entries[i]->d_name);
+			info = read_object(in, dirfd, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -291,7 +276,7 @@ static void files_beside(struct nps_db_import *in, const char *path)
 	if (dirfd < 0)
 		return;
 	in->model->info = info_of(in, dirfd);
-	merge_metadata(in->model, read_json(in, dirfd, "profiler_metadata.json"));
+	merge_metadata(in->model, read_object(in, dirfd, "profiler_metadata.json"));
 	close(dirfd);
 }
 

@@ -108,6 +108,24 @@ static bool keep_digits(cJSON *json, const char *text)
 	return true;
 }
 
+/* NULL with errno. STRICT: nothing but blanks may follow the value. */
+static cJSON *parse(const char *text, bool strict)
+{
+	cJSON *json = cJSON_ParseWithOpts(text, NULL, strict);
+
+	errno = EILSEQ;
+	if (!json || keep_digits(json, text))
+		return json;
+	cJSON_Delete(json);
+	errno = ENOMEM;
+	return NULL;
+}
+
+cJSON *nps_fw_json__parse(const char *text)
+{
+	return parse(text, true);
+}
+
 cJSON *nps_fw_json__read(int dirfd, const char *name)
 {
 	size_t len;
@@ -119,13 +137,7 @@ cJSON *nps_fw_json__read(int dirfd, const char *name)
 	text = malloc(3 * len + 1);
 	if (text) {
 		nps_utf8_clean(text, raw, len);
-		json = cJSON_Parse(text);
-		errno = EILSEQ;
-	}
-	if (json && !keep_digits(json, text)) {
-		cJSON_Delete(json);
-		json = NULL;
-		errno = ENOMEM;
+		json = parse(text, false);
 	}
 	free(text);
 	free(raw);

@@ -11,6 +11,9 @@ struct cJSON;
 /* Reads NAME in DIRFD; NULL with errno: ENOENT, EFBIG, EILSEQ (no JSON) or of reading. cJSON_Delete() frees it. */
 struct cJSON *nps_fw_json__read(int dirfd, const char *name);
 
+/* The value that all of TEXT is; NULL with errno. */
+struct cJSON *nps_fw_json__parse(const char *text);
+
 /* Member NAME of OBJECT as an integer, which may be written as a string. */
 bool nps_fw_json__i64(const struct cJSON *object, const char *name, int64_t *value);
 

@@ -106,6 +106,15 @@ static void make(const char *path, const char *sql)
 	sqlite3_close(db);
 }
 
+static void put(const char *path, const void *bytes, size_t len)
+{
+	FILE *file = fopen(path, "wb");
+
+	assert_non_null(file);
+	assert_int_equal(fwrite(bytes, 1, len, file), len);
+	fclose(file);
+}
+
 static uint64_t lost(const struct nps_model *model, const char *what)
 {
 	for (size_t i = 0; i < model->losses.len; i++) {
@@ -368,6 +377,30 @@ static void endless_metadata(void **state)
 	nps_model__free(&model);
 }
 
+/* Whole numbers of more digits than a double holds, in META_DATA and in the files above. */
+static void numbers_keep_their_digits(void **state)
+{
+	static const char info[] = "{\"end_info\":{\"collectionTimeEnd\":1736407068203015510}}";
+	const char *path = in_folder("in/ascend_pytorch_profiler_0.db");
+	struct nps_model model;
+	char *text;
+
+	(void)state;
+	make(path, "CREATE TABLE META_DATA (name TEXT,value TEXT); INSERT INTO META_DATA VALUES "
+		   "('id','[1736407068203015511]'),('number','1736407068203015512'),('release','3.1.0')");
+	put(in_folder("profiler_info_0.json"), info, strlen(info));
+	import(&model, path);
+	text = cJSON_PrintUnformatted(model.info);
+	assert_string_equal(text, info);
+	cJSON_free(text);
+	text = cJSON_PrintUnformatted(model.metadata);
+	assert_string_equal(
+		text, "{\"id\":[1736407068203015511],\"number\":1736407068203015512,\"release\":\"3.1.0\"}");
+	cJSON_free(text);
+	nps_model__free(&model);
+	unlink(in_folder("profiler_info_0.json"));
+}
+
 static void empty_model(void **state)
 {
 	const char *path = in_folder("in/ascend_pytorch_profiler_0.db");
@@ -536,15 +569,6 @@ static int try(const char *path)
 	return err;
 }
 
-static void put(const char *path, const void *bytes, size_t len)
-{
-	FILE *file = fopen(path, "wb");
-
-	assert_non_null(file);
-	assert_int_equal(fwrite(bytes, 1, len, file), len);
-	fclose(file);
-}
-
 static void not_databases(void **state)
 {
 	const char *path = in_folder("msprof_1.db");
@@ -661,6 +685,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(details_find_their_task),
 		cmocka_unit_test(collectives_of_bounded_tasks),
 		cmocka_unit_test(endless_metadata),
+		cmocka_unit_test(numbers_keep_their_digits),
 		cmocka_unit_test(empty_model),
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
