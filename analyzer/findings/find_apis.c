@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of CANN by name: how often, how long, and where the longest is. */
+/* Calls of CANN by level and name: how often, how long, and where the longest is. */
 #include "findings/findings.h"
 
+#include "base/map.h"
 #include "base/vec.h"
 
 #include <cjson/cJSON.h>
@@ -17,8 +18,7 @@ struct api {
 
 struct apis {
 	const struct nps_model *m;
-	uint32_t *rows; /* text -> row of list, NPS_NONE */
-	size_t ntexts;
+	struct nps_map rows; /* (type, name) -> row of list */
 	struct nps_vec list; /* struct api */
 };
 
@@ -26,21 +26,22 @@ static int add(struct apis *a, size_t i)
 {
 	const struct nps_api_table *t = &a->m->api;
 	uint64_t ns = nps_find__ns(t->start[i], t->end[i]);
-	uint32_t name = t->name[i];
+	uint64_t key = (uint64_t)t->type[i] << 32 | t->name[i];
+	uint32_t row = nps_map__get(&a->rows, key);
 	struct api *api;
 
-	if (name >= a->ntexts)
+	if (t->name[i] == NPS_NONE)
 		return 0;
-	if (a->rows[name] == NPS_NONE) {
-		a->rows[name] = a->list.len;
+	if (row == NPS_NONE) {
 		api = nps_vec__push(&a->list);
-		if (!api)
+		if (!api || nps_map__put(&a->rows, key, a->list.len - 1))
 			return -ENOMEM;
-		api->name = name;
+		api->name = t->name[i];
 		api->type = t->type[i];
 		api->worst = i;
+	} else {
+		api = &NPS_AT(&a->list, struct api, row);
 	}
-	api = &NPS_AT(&a->list, struct api, a->rows[name]);
 	api->count++;
 	api->total = nps_add_sat(api->total, ns);
 	if (ns > api->worst_ns) {
@@ -54,8 +55,11 @@ static int by_total(const void *a, const void *b)
 {
 	const struct api *x = a, *y = b;
 
-	return x->total != y->total ? (x->total < y->total ? 1 : -1)
-				    : (x->name > y->name) - (x->name < y->name);
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	if (x->name != y->name)
+		return x->name > y->name ? 1 : -1;
+	return (x->type > y->type) - (x->type < y->type);
 }
 
 static const char *level(uint32_t type)
@@ -101,17 +105,12 @@ static void report(cJSON *document, struct apis *a)
 
 int nps_find__apis(struct nps_find *find)
 {
-	struct apis a = { .m = find->model, .ntexts = find->model->strings->at.len };
+	struct apis a = { .m = find->model };
 	struct nps_pace pace = { .model = find->model };
 	int err = 0;
 
 	if (!a.m->api.t.len)
 		return 0;
-	a.rows = malloc((a.ntexts + 1) * sizeof(*a.rows));
-	if (!a.rows)
-		return -ENOMEM;
-	for (size_t i = 0; i < a.ntexts; i++)
-		a.rows[i] = NPS_NONE;
 	nps_vec__init(&a.list, a.m->tmpfd, sizeof(struct api));
 	for (size_t i = 0; !err && i < a.m->api.t.len; i++) {
 		nps_pace__step(&pace);
@@ -120,6 +119,6 @@ int nps_find__apis(struct nps_find *find)
 	if (!err && a.list.len)
 		report(find->document, &a);
 	nps_vec__free(&a.list);
-	free(a.rows);
+	nps_map__free(&a.rows);
 	return err;
 }

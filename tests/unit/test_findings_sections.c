@@ -239,6 +239,30 @@ static void test_idle(void **state)
 	cJSON_Delete(d);
 }
 
+/* A launch of a kernel and one of a collective have the same name. */
+static void test_apis(void **state)
+{
+	static const uint32_t types[] = { NPS_API_NODE, NPS_API_COMM, NPS_API_NODE };
+	struct nps_model m;
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(types); i++) {
+		add_api(&m, 10 * i, 10 * i + 5 + i, MAIN, NPS_NO_ID, "launch");
+		m.api.type[i] = types[i];
+	}
+	m.end = T0 + 100 * US;
+	d = make(&m);
+	assert_true(number(d, "apis/names") == 2);
+	assert_string_equal(string(d, "apis/rows/0/level"), "node");
+	assert_true(number(d, "apis/rows/0/total_us") == 5 + 7);
+	assert_true(number(d, "apis/rows/0/max_us") == 7);
+	assert_string_equal(string(d, "apis/rows/1/level"), "communication");
+	assert_true(number(d, "apis/rows/1/total_us") == 6);
+	cJSON_Delete(d);
+}
+
 static void test_launch_bound(void **state)
 {
 	struct nps_model m;
@@ -521,15 +545,11 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),	     cmocka_unit_test(test_apis),
+		cmocka_unit_test(test_launch_bound), cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_operators),    cmocka_unit_test(test_communication),
+		cmocka_unit_test(test_links),	     cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),    cmocka_unit_test(test_hostile),
 	};
 	int failed;
 
