@@ -44,6 +44,7 @@ struct idle {
 	struct device devices[DEVICES];
 	struct gap longest[LONGEST]; /* by start once found */
 	size_t nlongest;
+	uint64_t last_end; /* of these; devices' gaps overlap */
 	uint64_t unmeasured; /* tasks and collectives */
 	bool any;
 };
@@ -186,6 +187,8 @@ static void walk(struct idle *idle)
 
 static void sort_gaps(struct idle *idle)
 {
+	for (size_t i = 0; i < idle->nlongest; i++)
+		idle->last_end = NPS_MAX(idle->last_end, idle->longest[i].end);
 	for (size_t i = 1; i < idle->nlongest; i++)
 		for (size_t k = i; k && idle->longest[k].start < idle->longest[k - 1].start; k--) {
 			struct gap swap = idle->longest[k];
@@ -211,9 +214,7 @@ static uint64_t telling_share(const struct gap *gap, uint64_t start, uint64_t en
 static void with_gaps(struct idle *idle, uint64_t start, uint64_t end, size_t row,
 		      void (*fn)(const struct nps_model *m, struct gap *gap, size_t row))
 {
-	const struct gap *last = &idle->longest[idle->nlongest - 1];
-
-	if (end <= idle->longest[0].start || start >= last->end)
+	if (end <= idle->longest[0].start || start >= idle->last_end)
 		return;
 	for (size_t g = 0; g < idle->nlongest; g++)
 		if (end > idle->longest[g].start && start < idle->longest[g].end)

@@ -239,6 +239,27 @@ static void test_idle(void **state)
 	cJSON_Delete(d);
 }
 
+/* Gaps of two devices overlap: the one that begins last is not the one that ends last. */
+static void test_idle_devices(void **state)
+{
+	struct nps_model m;
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	add_kernel(&m, 0, 10, 0, "A", NULL);
+	m.task.device[add_kernel(&m, 0, 20, 0, "A", NULL)] = 1;
+	m.task.device[add_kernel(&m, 40, 50, 35, "A", NULL)] = 1;
+	add_kernel(&m, 1000, 1010, 995, "A", NULL);
+	add_api(&m, 100, 900, MAIN, NPS_NO_ID, "aclrtMalloc");
+	d = make(&m);
+	assert_int_equal(cJSON_GetArraySize(at(d, "idle/longest_gaps")), 2);
+	assert_true(number(d, "idle/longest_gaps/0/host_us") == 985);
+	assert_string_equal(string(d, "idle/longest_gaps/0/host_call/name"), "aclrtMalloc");
+	assert_null(at(d, "idle/longest_gaps/1/host_call"));
+	cJSON_Delete(d);
+}
+
 /* A launch of a kernel and one of a collective have the same name. */
 static void test_apis(void **state)
 {
@@ -545,11 +566,17 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),	     cmocka_unit_test(test_apis),
-		cmocka_unit_test(test_launch_bound), cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_operators),    cmocka_unit_test(test_communication),
-		cmocka_unit_test(test_links),	     cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),    cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_devices),
+		cmocka_unit_test(test_apis),
+		cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_hostile),
 	};
 	int failed;
 
