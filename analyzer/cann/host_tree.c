@@ -553,12 +553,29 @@ static void take(struct nps_host_tree *tree, const struct nps_host_event *event)
 	}
 }
 
-/* The same record twice comes from a stream that was told twice; but tensors may well be alike. */
-static bool is_repeated(const struct nps_host_event *event, const struct nps_host_event *last)
+/*
+ * The same record twice comes from a stream that was told twice; but tensors may well be alike, and so may the sizes of
+ * copies as long as one waits for its own.
+ */
+static bool is_repeated(struct nps_host_tree *tree, const struct nps_host_event *event,
+			const struct nps_host_event *last)
 {
+	const struct nps_thread *thread;
+
 	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding only lets a repeated record pass */
-	return !memcmp(event, last, sizeof(*event)) && event->key.low >> 56 != NPS_HOST_TENSORS &&
-	       event->key.low >> 56 != NPS_HOST_COMM_PART && event->key.low >> 56 != NPS_HOST_CONTEXTS;
+	if (memcmp(event, last, sizeof(*event)) != 0)
+		return false;
+	switch ((enum nps_host_kind)(event->key.low >> 56)) {
+	case NPS_HOST_TENSORS:
+	case NPS_HOST_COMM_PART:
+	case NPS_HOST_CONTEXTS:
+		return false;
+	case NPS_HOST_COPY:
+		thread = thread_of(tree, tid_of(event, NPS_HOST_COPY));
+		return thread && !thread->ncopies;
+	default:
+		return true;
+	}
 }
 
 static void walk(struct nps_host_tree *tree)
@@ -574,7 +591,7 @@ static void walk(struct nps_host_tree *tree)
 	while (!capture->err && (event = nps_ext_sort__next(&tree->records.events))) {
 		nps_progress__add(capture->model->progress, 1);
 		nps_capture__step(&tree->records.parts, &steps);
-		if (is_repeated(event, &last)) {
+		if (is_repeated(tree, event, &last)) {
 			repeated++;
 			continue;
 		}

@@ -22,7 +22,7 @@
 #define TID 1
 
 enum level { ACL = 20000, MODEL = 15000, NODE = 10000, HCCL = 5500, RUNTIME = 5000 };
-enum task { AICORE = 0 };
+enum task { AICORE = 0, COPY = 5 };
 
 struct fixture {
 	char dir[64];
@@ -155,6 +155,16 @@ static void launch(struct fixture *f, uint64_t time, uint32_t task, enum task ty
 	put_at(f->host, "aging.compact.task_track.slice_0", record, sizeof(record));
 }
 
+static void copy(struct fixture *f, uint64_t time, uint64_t bytes)
+{
+	uint8_t record[64] = { 0 };
+
+	head(record, RUNTIME, 801, time);
+	store(record + 24, bytes, 8);
+	store(record + 40, 1, 2);
+	put_at(f->host, "aging.compact.memcpy_info.slice_0", record, sizeof(record));
+}
+
 static void part(struct fixture *f, uint64_t time)
 {
 	uint8_t record[256] = { 0 };
@@ -179,6 +189,20 @@ static void run(struct fixture *f, uint32_t task, uint64_t start, uint64_t end)
 		store(record + 8, COUNT + (i ? end : start), 8);
 		put_at(f->device, "stars_soc.data.0.slice_0", record, sizeof(record));
 	}
+}
+
+/* How much of what WHAT begins with was lost. */
+static uint64_t lost(const struct fixture *f, const char *what)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < f->m.losses.len; i++) {
+		const struct nps_lost *loss = &NPS_AT(&f->m.losses, struct nps_lost, i);
+
+		if (!strncmp(loss->what, what, strlen(what)))
+			count += loss->count;
+	}
+	return count;
 }
 
 /* --- collectives of graphs --- */
@@ -254,6 +278,31 @@ static void a_lost_log_between_replays(void **state)
 	assert_replays(*state, 0, 1);
 }
 
+/* --- launches --- */
+
+static void copies_of_one_call_may_be_alike(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ACL, 2, 0, 500, 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		launch(f, 10, i, COPY, 0);
+		copy(f, 10, 4096);
+		run(f, i, 100 * i, 100 * i + 50);
+	}
+	/* A record too many is not the size of the next copy. */
+	copy(f, 10, 4096);
+	launch(f, 20, 2, COPY, 0);
+	copy(f, 20, 512);
+	run(f, 2, 200, 250);
+	import(f);
+	assert_int_equal(f->m.memcpy.t.len, 3);
+	assert_int_equal(f->m.memcpy.size[0], 4096);
+	assert_int_equal(f->m.memcpy.size[1], 4096);
+	assert_int_equal(f->m.memcpy.size[2], 512);
+	assert_int_equal(lost(f, "records of the host that repeat another one"), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -263,6 +312,7 @@ int main(void)
 		TEST(a_lost_end_of_a_replay),
 		TEST(a_capture_that_begins_in_a_replay),
 		TEST(a_lost_log_between_replays),
+		TEST(copies_of_one_call_may_be_alike),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
