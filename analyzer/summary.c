@@ -61,6 +61,14 @@ static int count_all(struct totals *totals, const struct nps_model *model)
 	return err;
 }
 
+static void copy_text(char *to, size_t size, const char *text)
+{
+	size_t len = nps_utf8_fit(text, size - 1);
+
+	memcpy(to, text, len);
+	to[len] = 0;
+}
+
 static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 {
 	struct totals totals = { 0 };
@@ -73,8 +81,8 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 	for (size_t i = 0; !err && i < NPS_MIN(totals.list.len, NPS_ARRAY_SIZE(proc->top)); i++) {
 		const struct total *t = &NPS_AT(&totals.list, struct total, i);
 
-		snprintf(proc->top[i].name, sizeof(proc->top[i].name), "%s",
-			 nps_model__text_or_na(model, t->type));
+		copy_text(proc->top[i].name, sizeof(proc->top[i].name),
+			  nps_model__text_or_na(model, t->type));
 		proc->top[i].count = t->count;
 		proc->top[i].total_ns = t->ns;
 	}
@@ -99,7 +107,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .os_calls = m->osrt.t.len,
 					   .switches = m->run.t.len,
 					   .steps = m->step.t.len };
-	snprintf(proc->comm, sizeof(proc->comm), "%s", nps_model__text(m, m->process));
+	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process));
 	for (size_t i = 0; i < m->api.t.len; i++) {
 		proc->launches += m->api.type[i] == NPS_API_NODE;
 		nps_pace__step(&pace);

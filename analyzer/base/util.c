@@ -82,6 +82,17 @@ size_t nps_utf8_len(const char *s, size_t left)
 	return need;
 }
 
+size_t nps_utf8_fit(const char *text, size_t max)
+{
+	size_t len = strnlen(text, max), last = len;
+
+	while (last && (text[last - 1] & 0xc0) == 0x80)
+		last--;
+	if (last)
+		last--; /* the first byte of the last character */
+	return nps_utf8_len(text + last, len - last) == len - last ? len : last;
+}
+
 size_t nps_utf8_clean(char *dst, const char *src, size_t len)
 {
 	char *out = dst;

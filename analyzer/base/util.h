@@ -65,6 +65,12 @@ size_t nps_utf8_clean(char *dst, const char *src, size_t len);
  */
 uint64_t nps_skip_hole(int fd, size_t unit);
 
+/*
+ * Bytes of TEXT, at most MAX, without a last character that is not whole: where a text may be cut. TEXT is valid UTF-8 up to
+ * there.
+ */
+size_t nps_utf8_fit(const char *text, size_t max);
+
 /* Length of the valid UTF-8 sequence at P (at most LEFT bytes), 0 if invalid. */
 size_t nps_utf8_len(const char *p, size_t left);
 

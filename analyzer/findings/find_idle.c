@@ -341,7 +341,7 @@ static void mostly(const struct nps_model *m, const struct gap *gap, char *out, 
 		name = nps_model__text(m, m->torch.name[gap->op]);
 	*out = 0;
 	if (name)
-		snprintf(out, size, ", mostly in %.128s", name);
+		snprintf(out, size, ", mostly in %.*s", (int)nps_utf8_fit(name, 128), name);
 }
 
 static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t device)

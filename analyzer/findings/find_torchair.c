@@ -237,6 +237,7 @@ static void add_times(cJSON *object, const char *key, const struct nps_histogram
 
 static void graph_name(const struct nps_model *m, const struct nps_tah_graph *g, char *out, size_t size)
 {
+	const char *caller = nps_model__text(m, g->caller), *module = nps_model__text(m, g->module);
 	char ordinal[48] = "";
 
 	if (g->rest) {
@@ -249,9 +250,9 @@ static void graph_name(const struct nps_model *m, const struct nps_tah_graph *g,
 	if (g->caller == NPS_NONE && g->module == NPS_NONE)
 		snprintf(out, size, "%s", *ordinal ? ordinal : "all calls");
 	else
-		snprintf(out, size, "%.200s%s%.200s%s%s", nps_model__text(m, g->caller),
+		snprintf(out, size, "%.*s%s%.*s%s%s", (int)nps_utf8_fit(caller, 200), caller,
 			 g->caller != NPS_NONE && g->module != NPS_NONE ? ", " : "",
-			 nps_model__text(m, g->module), g->ordinal > 1 ? ", " : "",
+			 (int)nps_utf8_fit(module, 200), module, g->ordinal > 1 ? ", " : "",
 			 g->ordinal > 1 ? ordinal : "");
 }
 
@@ -441,8 +442,9 @@ static int graph_findings(struct nps_find *find, const struct nps_tah_graph *g)
 	add_parts(numbers, g);
 	err = nps_find__add(find, "torchair_head", head / find->span_us, numbers,
 			    call_object(find->model, &g->slowest), parts[largest_part(g)].advice,
-			    "head overhead of compiled graph (%.120s) takes %.1f us in %llu calls; %s", name,
-			    head, (unsigned long long)g->whole.count, text);
+			    "head overhead of compiled graph (%.*s) takes %.1f us in %llu calls; %s",
+			    (int)nps_utf8_fit(name, 120), name, head, (unsigned long long)g->whole.count,
+			    text);
 	return err ? err : log_finding(find, g, name);
 }
 

@@ -41,6 +41,7 @@ int nps_find__add(struct nps_find *find, const char *id, double share, cJSON *nu
 	va_start(ap, title);
 	vsnprintf(text, sizeof(text), title, ap);
 	va_end(ap);
+	text[nps_utf8_fit(text, sizeof(text))] = 0;
 	cJSON_AddStringToObject(finding, "id", id);
 	cJSON_AddStringToObject(finding, "title", text);
 	nps_find__number(finding, "share", share);

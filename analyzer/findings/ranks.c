@@ -436,14 +436,15 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 {
 	const struct rank *rank = rank_at(r, i);
+	const char *name = nps_strings__get(&r->strings, rank->name);
+	int len = (int)nps_utf8_fit(name, 200);
 
 	if (rank->numbered)
 		snprintf(out, size, "rank %u", rank->number);
 	else if (rank->pid) /* all processes of a session come from one place */
-		snprintf(out, size, "%.200s process %u", nps_strings__get(&r->strings, rank->name),
-			 rank->pid);
+		snprintf(out, size, "%.*s process %u", len, name, rank->pid);
 	else
-		snprintf(out, size, "%.200s", nps_strings__get(&r->strings, rank->name));
+		snprintf(out, size, "%.*s", len, name);
 }
 
 static void add_label(const struct nps_ranks *r, cJSON *object, const char *key, size_t i)
@@ -608,7 +609,7 @@ static int slow_rank(const struct nps_ranks *r, struct nps_find *find)
 		find, "slow_rank", (double)s->late / s->span, numbers, NULL,
 		"look at this rank's own steps: more computing means more work or a slower device, more "
 		"free time a slower host",
-		"%.200s is the last in %llu of %llu collectives that it shares with others; they wait "
+		"%s is the last in %llu of %llu collectives that it shares with others; they wait "
 		"%.1f us for it, and it waits %.1f us",
 		name, (unsigned long long)s->last, (unsigned long long)s->common, s->late / 1e3,
 		s->wait / 1e3);
@@ -639,7 +640,7 @@ static int uneven(const struct nps_ranks *r, struct nps_find *find, enum value v
 				     ? "compare the operators of this rank with another's: the same work "
 				       "that takes longer is the device, more work is the input"
 				     : "compare the idle times of this rank with another's",
-			     "%.200s spends %.1f us %s, the median of all ranks is %.1f us", name, most, what,
+			     "%s spends %.1f us %s, the median of all ranks is %.1f us", name, most, what,
 			     middle);
 }
 

@@ -102,6 +102,7 @@ void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, .
 	va_start(ap, fmt);
 	vsnprintf(new.what, sizeof(new.what), fmt, ap);
 	va_end(ap);
+	new.what[nps_utf8_fit(new.what, sizeof(new.what))] = 0;
 	for (size_t i = 0; i < model->losses.len; i++) {
 		loss = &NPS_AT(&model->losses, struct nps_lost, i);
 		if (!strcmp(loss->what, new.what)) {

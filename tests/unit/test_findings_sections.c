@@ -462,6 +462,57 @@ static void test_links(void **state)
 	cJSON_Delete(d);
 }
 
+static bool is_utf8(const char *text)
+{
+	size_t left = strlen(text), n;
+
+	for (; left; text += n, left -= n) {
+		n = nps_utf8_len(text, left);
+		if (!n)
+			return false;
+	}
+	return true;
+}
+
+/* Texts that are too long for a title are cut between characters. */
+static void test_long_texts(void **state)
+{
+	(void)state;
+	for (int from = 0; from < 4; from++) {
+		char name[1001] = "";
+		struct nps_model m;
+		size_t row;
+		cJSON *d;
+
+		memset(name, 'x', from);
+		for (int at = from; at + 4 < (int)sizeof(name); at += 4)
+			memcpy(name + at, "\xf0\x9f\x8d\x80", 5);
+		begin(&m);
+		nps_model__lost(&m, 1, "lines of %s", name);
+		add_kernel(&m, 100, 200, 50, "A", NULL);
+		add_kernel(&m, 900, 1000, 850, "A", NULL);
+		add_api(&m, 210, 840, MAIN, NPS_NO_ID, name);
+		row = new_row(&m.comm_op.t);
+		m.comm_op.start[row] = m.comm_op.end[row] = T0 + 100 * US;
+		add_link(&m, "0", "1", name, 100, 5);
+		add_link(&m, "0", "2", name, 100, 50);
+		d = make(&m);
+		assert_true(is_utf8(string(d, "capture/lost/0/what")));
+		assert_non_null(strstr(string(finding(d, "host_bound"), "title"), "mostly in"));
+		assert_true(is_utf8(string(finding(d, "host_bound"), "title")));
+		assert_true(strlen(string(finding(d, "slow_link"), "title")) > 500);
+		assert_true(is_utf8(string(finding(d, "slow_link"), "title")));
+		cJSON_Delete(d);
+	}
+	assert_int_equal(nps_utf8_fit("", 5), 0);
+	assert_int_equal(nps_utf8_fit("abc", 0), 0);
+	assert_int_equal(nps_utf8_fit("abc", 2), 2);
+	assert_int_equal(nps_utf8_fit("a\xc3\xa4", 2), 1);
+	assert_int_equal(nps_utf8_fit("a\xc3\xa4", 3), 3);
+	assert_int_equal(nps_utf8_fit("a\xc3\xa4", 9), 3);
+	assert_int_equal(nps_utf8_fit("\xe4\xbd\xa0\xe5\xa5\xbd", 5), 3);
+}
+
 static void test_memory_and_host(void **state)
 {
 	struct nps_model m;
@@ -566,17 +617,12 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_idle_devices),
-		cmocka_unit_test(test_apis),
-		cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_devices),
+		cmocka_unit_test(test_apis),	      cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_long_texts),    cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),     cmocka_unit_test(test_hostile),
 	};
 	int failed;
 
