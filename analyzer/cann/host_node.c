@@ -432,16 +432,19 @@ static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_
 	return node->collective;
 }
 
-/* Where parts are looked for: they come in order. */
-struct cursor {
-	uint32_t from, left; /* info, and how many may still be looked at */
+/* What is told of a call's parts. */
+struct told_parts {
+	uint32_t from,
+		left; /* info to look from, as parts come in order, and how many may still be looked at */
+	bool graph; /* with contexts FIRST to LAST */
+	uint32_t first, last;
 };
 
 /* The part that is told for CONTEXT, looked for from where the one before was. NULL: none. */
 static const struct nps_part_info *part_of(const struct nps_host_tree *tree, const struct nps_open_call *call,
-					   struct cursor *cursor, uint32_t context)
+					   struct told_parts *told, uint32_t context)
 {
-	uint32_t start = cursor->from, i = start;
+	uint32_t start = told->from, i = start;
 
 	do {
 		const struct nps_host_info *info;
@@ -451,16 +454,16 @@ static const struct nps_part_info *part_of(const struct nps_host_tree *tree, con
 			if (i == start || i == NPS_NONE)
 				break;
 		}
-		if (!cursor->left)
+		if (!told->left)
 			break;
-		cursor->left--;
+		told->left--;
 		info = nps_info(tree, i);
 		if (info->kind == NPS_HOST_COMM_PART) {
 			const struct nps_part_info *part =
 				&NPS_AT(&tree->records.parts, struct nps_part_info, info->event.part.row);
 
 			if (part->context == context) {
-				cursor->from = info->next;
+				told->from = info->next;
 				return part;
 			}
 		}
@@ -492,9 +495,9 @@ static void add_part(struct nps_host_tree *tree, const struct nps_open_call *cal
 	add_task(tree, (struct nps_host_task){ launch, context, NPS_NONE, capture->parts.len - 1 });
 }
 
-/* First and last context of a graph, as told inside CALL. */
-static bool context_range(const struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t *first,
-			  uint32_t *last)
+/* First and last context of a graph. */
+static void read_contexts(const struct nps_host_tree *tree, const struct nps_open_call *call,
+			  struct told_parts *told)
 {
 	for (uint32_t i = call->infos; i != NPS_NONE; i = nps_info(tree, i)->next) {
 		const struct nps_host_event *event = &nps_info(tree, i)->event;
@@ -502,32 +505,32 @@ static bool context_range(const struct nps_host_tree *tree, const struct nps_ope
 
 		if (nps_info(tree, i)->kind != NPS_HOST_CONTEXTS)
 			continue;
-		*first = ids[event->contexts.first];
-		*last = ids[event->contexts.first + 1];
-		return *first <= *last;
+		told->first = ids[event->contexts.first];
+		told->last = ids[event->contexts.first + 1];
+		told->graph = told->first <= told->last;
+		return;
 	}
-	return false;
 }
 
 static void add_parts(struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t launch,
-		      struct cursor *from)
+		      struct told_parts *told)
 {
-	uint32_t op = collective_of(tree, call, launch_of(tree, launch)->device), first, last;
+	uint32_t op = collective_of(tree, call, launch_of(tree, launch)->device);
 
 	if (op == NPS_NONE) {
 		add_task(tree, (struct nps_host_task){ launch, NPS_NO_CONTEXT, NPS_NONE, NPS_NONE });
 		return;
 	}
-	if (launch_of(tree, launch)->kind != NPS_LAUNCH_FFTS || !context_range(tree, call, &first, &last)) {
-		add_part(tree, call, part_of(tree, call, from, NPS_NO_CONTEXT), op, launch, NPS_NO_CONTEXT);
+	if (launch_of(tree, launch)->kind != NPS_LAUNCH_FFTS || !told->graph) {
+		add_part(tree, call, part_of(tree, call, told, NPS_NO_CONTEXT), op, launch, NPS_NO_CONTEXT);
 		return;
 	}
-	if (last - first >= CONTEXTS_MOST) {
+	if (told->last - told->first >= CONTEXTS_MOST) {
 		nps_model__lost(tree->capture->model, 1, "collectives with impossible contexts");
 		return;
 	}
-	for (uint32_t context = first; context <= last && !tree->capture->err; context++) {
-		add_part(tree, call, part_of(tree, call, from, context), op, launch, context);
+	for (uint32_t context = told->first; context <= told->last && !tree->capture->err; context++) {
+		add_part(tree, call, part_of(tree, call, told, context), op, launch, context);
 		if (context == UINT32_MAX)
 			break;
 	}
@@ -535,10 +538,11 @@ static void add_parts(struct nps_host_tree *tree, const struct nps_open_call *ca
 
 void nps_host_tree__end_comm(struct nps_host_tree *tree, const struct nps_open_call *call)
 {
-	struct cursor from = { call->infos, LOOKS_MOST };
+	struct told_parts told = { .from = call->infos, .left = LOOKS_MOST };
 
+	read_contexts(tree, call, &told);
 	for (uint32_t i = call->launches; i != NPS_NONE && !tree->capture->err; i = nps_info(tree, i)->next)
-		add_parts(tree, call, nps_info(tree, i)->launch.row, &from);
-	if (!from.left)
+		add_parts(tree, call, nps_info(tree, i)->launch.row, &told);
+	if (!told.left)
 		nps_model__lost(tree->capture->model, 1, "collectives with impossibly many tasks");
 }
