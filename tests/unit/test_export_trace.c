@@ -580,6 +580,25 @@ static void every_layer_in_generation_b(void **state)
 	lacks("FFTS_PLUS");
 }
 
+static void no_two_layers_share_a_pid(void **state)
+{
+	struct nps_map seen = { 0 };
+
+	(void)state;
+	assert_true(nps_layer_pid(PID, 13, 0) == 3089232288);
+	for (unsigned int device = 0; device < 64; device++)
+		for (unsigned int sort = 0; sort < 40; sort++)
+			for (uint32_t pid = UINT32_MAX - 1; pid; pid++) { /* an even one and an odd one */
+				uint64_t layer = nps_layer_pid(pid, sort, device);
+
+				assert_int_equal(nps_map__get(&seen, layer), NPS_NONE);
+				assert_int_equal(nps_map__put(&seen, layer, 1), 0);
+				assert_true(layer < 1ULL << 53);
+				assert_int_equal(layer & 31, device & 31);
+			}
+	nps_map__free(&seen);
+}
+
 static void every_layer_in_generation_a(void **state)
 {
 	(void)state;
@@ -775,6 +794,7 @@ static void an_empty_capture_is_a_trace(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_two_layers_share_a_pid),
 		cmocka_unit_test_setup_teardown(every_layer_in_generation_b, setup, teardown),
 		cmocka_unit_test_setup_teardown(every_layer_in_generation_a, setup, teardown),
 		cmocka_unit_test_setup_teardown(framework_events, setup, teardown),
