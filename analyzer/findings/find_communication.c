@@ -128,7 +128,8 @@ static int waits(struct nps_find *find, cJSON *section)
 	if (wait + transit <= 0 || wait < 0.3 * (wait + transit) || find->span_us <= 0)
 		return 0;
 	return nps_find__add(
-		find, "communication_wait", wait * 1e3 / find->span_us, cJSON_Duplicate(numbers, 1), NULL,
+		find, "communication_wait", nps_find__mean_share(find, wait * 1e3),
+		cJSON_Duplicate(numbers, 1), NULL,
 		"the peers arrive late or unevenly: compare the ranks (`npuscope show` over all of them) and "
 		"look at the rank that waits least",
 		"collectives wait for their peers for %.1f %% of wait and transfer (%.1f of %.1f us)",
@@ -214,8 +215,7 @@ static int report_slow_link(struct nps_find *find, const struct link *slow, cons
 	cJSON_AddStringToObject(where, "group", nps_model__text_or_na(m, slow->group));
 	cJSON_AddStringToObject(where, "slow_link_from", nps_model__text(m, slow->src));
 	cJSON_AddStringToObject(where, "slow_link_to", nps_model__text(m, slow->dst));
-	return nps_find__add(find, "slow_link", find->span_us > 0 ? slow->time * 1e3 / find->span_us : 0,
-			     numbers, where,
+	return nps_find__add(find, "slow_link", nps_find__share(find, slow->time * 1e3), numbers, where,
 			     "compare packet sizes of the two links in communication_matrix.json; small "
 			     "packets, a busy or a degraded link are the usual reasons",
 			     "%s from rank %s to %s of group %s carries %.2f GB/s, while another link "

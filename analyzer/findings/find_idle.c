@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEVICES 64
 #define LONGEST 20 /* gaps that are listed */
 #define ENOUGH 0.05 /* share of the time from which a finding is made */
 
@@ -41,7 +40,7 @@ struct work {
 struct idle {
 	const struct nps_model *m;
 	const struct nps_submits *submits;
-	struct device devices[DEVICES];
+	struct device devices[NPS_FIND_DEVICES];
 	struct gap longest[LONGEST]; /* by start once found */
 	size_t nlongest;
 	uint64_t last_end; /* of these; devices' gaps overlap */
@@ -135,7 +134,7 @@ static void add_task(struct idle *idle, size_t i)
 
 	if (!w.kernel && t->class[i] != NPS_CLASS_COMM && !is_copy(idle->m, i))
 		return;
-	if (w.device >= DEVICES)
+	if (w.device >= NPS_FIND_DEVICES)
 		return;
 	idle->any = true;
 	if (t->source[i] == NPS_TIME_HOST_BOUNDS) {
@@ -156,7 +155,7 @@ static void add_collective(struct idle *idle, size_t i)
 			  .connection = t->connection[i],
 			  .name = t->name[i] };
 
-	if (w.device >= DEVICES)
+	if (w.device >= NPS_FIND_DEVICES)
 		return;
 	idle->any = true;
 	if (t->tasks[i] && !t->measured[i]) {
@@ -361,7 +360,7 @@ static int host_bound(struct nps_find *find, const struct idle *idle, uint32_t d
 	nps_find__number(numbers, "host_bound_us", host);
 	cJSON_AddNumberToObject(numbers, "gaps", (double)d->gaps);
 	return nps_find__add(
-		find, "host_bound", host / span, numbers, gap_object(idle, gap),
+		find, "host_bound", nps_find__share(find, host), numbers, gap_object(idle, gap),
 		"the device had nothing queued: look at what the host did in the longest gaps; fewer or "
 		"larger operators, graph mode, or less synchronisation keep the queue filled",
 		"NPU %u stood idle for %.1f %% of its time (%.1f us) because the host had not launched the "
@@ -386,7 +385,8 @@ static int launch_bound(struct nps_find *find, const struct idle *idle, uint32_t
 	nps_find__number(numbers, "mean_launch_interval_us", interval);
 	cJSON_AddNumberToObject(numbers, "kernels", (double)d->kernels);
 	return nps_find__add(
-		find, "launch_bound", d->host / 1e3 / span * (1 - kernel / interval), numbers, NULL,
+		find, "launch_bound", nps_find__share(find, d->host / 1e3 * (1 - kernel / interval)), numbers,
+		NULL,
 		"kernels are shorter than the host needs to launch the next: fuse operators, enlarge the "
 		"batch or capture a graph",
 		"kernels of NPU %u take %.2f us on average, but the host launches one only every %.2f us",
@@ -426,7 +426,7 @@ int nps_find__idle(struct nps_find *find)
 	section = cJSON_AddObjectToObject(find->document, "idle");
 	cJSON_AddNumberToObject(section, "tasks_left_out", (double)idle.unmeasured);
 	list = cJSON_AddArrayToObject(section, "devices");
-	for (uint32_t d = 0; !err && d < DEVICES; d++) {
+	for (uint32_t d = 0; !err && d < NPS_FIND_DEVICES; d++) {
 		if (!idle.devices[d].used)
 			continue;
 		device_object(list, &idle.devices[d], d);

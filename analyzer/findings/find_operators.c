@@ -256,8 +256,7 @@ static int report(struct nps_find *find, const struct operators *o)
 		cJSON_AddItemToObject(row, "slowest", place_of(o->m, op));
 		if (i < 5 && share >= 0.1)
 			err = nps_find__add(
-				find, "slow_operator",
-				find->span_us > 0 ? op->sum.total / 1e3 / find->span_us : 0,
+				find, "slow_operator", nps_find__mean_share(find, op->sum.total / 1e3),
 				numbers_of(o, op), place_of(o->m, op),
 				"open the slowest one in the trace; compare its shapes and PMU columns in "
 				"kernel_details with the others",

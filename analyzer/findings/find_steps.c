@@ -184,8 +184,7 @@ static int jitter(struct nps_find *find, struct summary *s)
 	nps_find__number(numbers, "grown_part_us", worst->parts[grew] - s->parts[grew]);
 	cJSON_AddStringToObject(numbers, "grown_part", part_names[grew]);
 	return nps_find__add(
-		find, "step_jitter", find->span_us > 0 ? s->lost / find->span_us : 0, numbers,
-		place(find->model, worst),
+		find, "step_jitter", nps_find__mean_share(find, s->lost), numbers, place(find->model, worst),
 		"compare the slowest step with one of median length in the trace, first in the part that "
 		"grew",
 		"%zu of %zu steps take over %.2f times the median of %.1f us; the slowest takes %.1f us, "
@@ -212,10 +211,10 @@ static int breakdown(struct nps_find *find, cJSON *section, const double *sums)
 	nps_find__number(numbers, "communication_not_overlapped_us", sums[ALONE]);
 	nps_find__number(numbers, "computing_us", sums[COMPUTING]);
 	return nps_find__add(
-		find, "communication_not_overlapped", sums[ALONE] / all, numbers, NULL,
+		find, "communication_not_overlapped", nps_find__mean_share(find, sums[ALONE]), numbers, NULL,
 		"look at which collectives stand alone in the Overlap Analysis lanes; see the section "
 		"`communication` for wait and transfer",
-		"communication that no computing hides takes %.1f %% of the time (%.1f us)",
+		"communication that no computing hides takes %.1f %% of the steps' time (%.1f us)",
 		100 * sums[ALONE] / all, sums[ALONE]);
 }
 

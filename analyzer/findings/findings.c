@@ -134,6 +134,25 @@ static void capture(const struct nps_model *m, cJSON *document)
 	}
 }
 
+/* Devices that have tasks, collectives or steps. */
+static unsigned int count_devices(const struct nps_model *m)
+{
+	const struct {
+		const uint32_t *device;
+		size_t rows;
+	} tables[] = { { m->task.device, m->task.t.len },
+		       { m->comm_op.device, m->comm_op.t.len },
+		       { m->step_trace.device, m->step_trace.t.len } };
+	struct nps_pace pace = { .model = m };
+	uint64_t seen = 0;
+
+	for (size_t t = 0; t < NPS_ARRAY_SIZE(tables); t++)
+		for (size_t i = 0; i < tables[t].rows; i++, nps_pace__step(&pace))
+			if (tables[t].device[i] < NPS_FIND_DEVICES)
+				seen |= 1ULL << tables[t].device[i];
+	return NPS_MAX(__builtin_popcountll(seen), 1);
+}
+
 cJSON *nps_findings__make(const struct nps_model *model)
 {
 	static int (*const sections[])(struct nps_find *) = {
@@ -145,6 +164,7 @@ cJSON *nps_findings__make(const struct nps_model *model)
 
 	if (model->end > model->start)
 		find.span_us = (model->end - model->start) / 1e3;
+	find.devices = count_devices(model);
 	cJSON_AddNumberToObject(find.document, "version", 1);
 	capture(model, find.document);
 	find.list = cJSON_AddArrayToObject(find.document, "findings");

@@ -44,12 +44,15 @@ static inline void nps_submits__step(const struct nps_submits *submits, size_t r
 uint64_t nps_submits__of_connection(const struct nps_submits *submits, uint32_t connection, uint64_t start);
 uint64_t nps_submits__of_task(const struct nps_submits *submits, size_t task);
 
+#define NPS_FIND_DEVICES 64 /* devices of higher numbers are left out */
+
 struct nps_find {
 	const struct nps_model *model;
 	struct nps_submits submits;
 	struct cJSON *document;
 	struct cJSON *list; /* document["findings"] */
 	double span_us; /* of the capture */
+	unsigned int devices; /* that worked, at least 1 */
 };
 
 int nps_find__steps(struct nps_find *find);
@@ -73,6 +76,17 @@ int nps_find__add(struct nps_find *find, const char *id, double share, struct cJ
 static inline uint64_t nps_find__ns(uint64_t start, uint64_t end)
 {
 	return end > start ? end - start : 0;
+}
+
+/* What US of one device, or of a thread, are of the capture's time; of US that were added up over all devices the mean. */
+static inline double nps_find__share(const struct nps_find *find, double us)
+{
+	return find->span_us > 0 ? us / find->span_us : 0;
+}
+
+static inline double nps_find__mean_share(const struct nps_find *find, double us)
+{
+	return nps_find__share(find, us / find->devices);
 }
 
 /* A number with at most three decimals; NaN becomes null. */

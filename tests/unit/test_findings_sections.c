@@ -232,7 +232,8 @@ static void test_idle(void **state)
 	assert_true(number(d, "idle/longest_gaps/0/system_call/within_us") == 2000);
 	assert_true(number(d, "idle/longest_gaps/1/launching_thread") == 9);
 	assert_string_equal(string(d, "idle/longest_gaps/1/system_call/name"), "epoll_wait");
-	assert_true(fabs(number(finding(d, "host_bound"), "share") - 2900 / 8600.) < 0.001);
+	assert_true(fabs(number(finding(d, "host_bound"), "share") - 2900 / 31000.) < 0.001);
+	assert_non_null(strstr(string(finding(d, "host_bound"), "title"), "33.7 % of its time"));
 	assert_non_null(strstr(string(finding(d, "host_bound"), "title"), "futex"));
 	assert_true(number(d, "apis/rows/0/total_us") == 2500);
 	assert_string_equal(string(d, "apis/rows/0/name"), "outer");
@@ -326,6 +327,29 @@ static void test_steps(void **state)
 	assert_true(number(finding(d, "step_jitter"), "numbers/slow_steps") == 1);
 	assert_string_equal(string(finding(d, "step_jitter"), "numbers/grown_part"), "free time");
 	assert_true(number(finding(d, "step_jitter"), "numbers/grown_part_us") == 480);
+	cJSON_Delete(d);
+}
+
+/* Shares are of the capture's time, not of the steps' or of all devices' together. */
+static void test_shares(void **state)
+{
+	struct nps_model m;
+	char name[16];
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	for (int i = 0; i < 20; i++) {
+		snprintf(name, sizeof(name), "%d", i / 2);
+		add_step(&m, name, 60, 40, i < 18 ? 0 : 500);
+		m.step_trace.device[i] = i % 2;
+	}
+	m.end = T0 + 4000 * US; /* each device works for 1000 us of them and waits for 500 */
+	d = make(&m);
+	assert_true(number(finding(d, "communication_not_overlapped"), "share") == 0.1);
+	assert_non_null(strstr(string(finding(d, "communication_not_overlapped"), "title"), " 26.7 % "));
+	assert_true(number(finding(d, "step_jitter"), "share") == 0.125);
+	assert_true(number(finding(d, "step_jitter"), "numbers/lost_us") == 1000);
 	cJSON_Delete(d);
 }
 
@@ -617,12 +641,19 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_devices),
-		cmocka_unit_test(test_apis),	      cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication), cmocka_unit_test(test_links),
-		cmocka_unit_test(test_long_texts),    cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_devices),
+		cmocka_unit_test(test_apis),
+		cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_hostile),
 	};
 	int failed;
 
