@@ -243,7 +243,7 @@ static void begin_call(struct nps_host_tree *tree, struct nps_thread *thread,
 	uint32_t level = event->call.level, connection, name;
 
 	if (!is_shown(level)) {
-		nps_model__lost(tree->capture->model, 1, "calls of level %u, which no table shows", level);
+		tree->unshown++;
 		return;
 	}
 	connection = tree->connections++;
@@ -604,6 +604,7 @@ static void walk(struct nps_host_tree *tree)
 		end_calls(tree, &NPS_AT(&tree->threads, struct nps_thread, i), UINT64_MAX);
 	nps_model__lost(capture->model, repeated, "records of the host that repeat another one");
 	nps_model__lost(capture->model, tree->outside, "records outside the calls that they describe");
+	nps_model__lost(capture->model, tree->unshown, "calls of levels that no table shows");
 	nps_model__lost(capture->model, tree->deep, "calls nested deeper than %d", DEPTH_MOST);
 }
 

@@ -69,7 +69,7 @@ struct nps_host_tree {
 	uint32_t master_type; /* of HCCL calls on the plane that decides */
 	uint32_t core_names[12];
 	uint32_t connections; /* calls so far */
-	uint64_t outside, deep; /* losses */
+	uint64_t outside, deep, unshown; /* losses */
 	uint32_t launch_steps, task_steps, kernel_steps, part_steps;
 
 	struct nps_desc *descs; /* of the node that is being closed */

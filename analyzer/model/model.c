@@ -92,6 +92,8 @@ void nps_pace__rest(const struct nps_pace *pace)
 	nps_progress__steps(pace->model->progress, NPS_TABLE_HOT);
 }
 
+#define KINDS_MOST 256 /* of losses: each is looked for among those before it */
+
 void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, ...)
 {
 	struct nps_lost *loss, new = { .count = count };
@@ -105,11 +107,14 @@ void nps_model__lost(struct nps_model *model, uint64_t count, const char *fmt, .
 	new.what[nps_utf8_fit(new.what, sizeof(new.what))] = 0;
 	for (size_t i = 0; i < model->losses.len; i++) {
 		loss = &NPS_AT(&model->losses, struct nps_lost, i);
-		if (!strcmp(loss->what, new.what)) {
+		/* The last one counts what there is no room for. */
+		if (i == KINDS_MOST || !strcmp(loss->what, new.what)) {
 			loss->count = nps_add_sat(loss->count, count);
 			return;
 		}
 	}
+	if (model->losses.len == KINDS_MOST)
+		strcpy(new.what, "further kinds of losses");
 	loss = nps_vec__push(&model->losses);
 	if (loss) /* without memory for a line about it the analysis ends anyway */
 		*loss = new;

@@ -303,6 +303,31 @@ static void copies_of_one_call_may_be_alike(void **state)
 	assert_int_equal(lost(f, "records of the host that repeat another one"), 1);
 }
 
+/* --- losses --- */
+
+static void levels_without_a_table_are_one_loss(void **state)
+{
+	struct fixture *f = *state;
+
+	for (uint32_t i = 0; i < 100; i++)
+		call(f, 100 + i, 1, 10 * i, 10 * i + 5, 0);
+	import(f);
+	assert_int_equal(f->m.api.t.len, 0);
+	assert_int_equal(lost(f, "calls of levels that no table shows"), 100);
+}
+
+static void kinds_of_losses_are_bounded(void **state)
+{
+	struct fixture *f = *state;
+
+	for (unsigned int i = 0; i < 600; i++)
+		nps_model__lost(&f->m, 2, "%u", i % 300);
+	assert_int_equal(f->m.losses.len, 257);
+	assert_int_equal(lost(f, "299"), 0);
+	assert_int_equal(lost(f, "further kinds of losses"), 2 * 2 * (300 - 256));
+	assert_int_equal(NPS_AT(&f->m.losses, struct nps_lost, 255).count, 4);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -313,6 +338,8 @@ int main(void)
 		TEST(a_capture_that_begins_in_a_replay),
 		TEST(a_lost_log_between_replays),
 		TEST(copies_of_one_call_may_be_alike),
+		TEST(levels_without_a_table_are_one_loss),
+		TEST(kinds_of_losses_are_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
