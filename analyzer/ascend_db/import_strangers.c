@@ -60,9 +60,12 @@ static bool holds_data(struct nps_db_import *in, const char *table, const char *
 	return any;
 }
 
+#define COLUMNS_MOST 32 /* that are looked at, of one table: for each that holds nothing all of it is read */
+
 static void strange_columns(struct nps_db_import *in, const struct nps_db_table *table)
 {
 	sqlite3_stmt *stmt = nps_db_source__prepare(&in->source, "SELECT name FROM pragma_table_info(?)");
+	uint64_t n = 0;
 	char shown[40];
 
 	if (!stmt)
@@ -71,12 +74,15 @@ static void strange_columns(struct nps_db_import *in, const struct nps_db_table 
 	while (sqlite3_step(stmt) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(stmt, 0);
 
-		if (name && !has_column(table, name) &&
-		    !is_one_of(name, insight_columns, NPS_ARRAY_SIZE(insight_columns)) &&
-		    holds_data(in, table->name, name))
+		if (!name || has_column(table, name) ||
+		    is_one_of(name, insight_columns, NPS_ARRAY_SIZE(insight_columns)))
+			continue;
+		if (n++ < COLUMNS_MOST && holds_data(in, table->name, name))
 			nps_model__lost(in->model, 1, "column %s of table %s, which nobody here knows",
 					nps_db_printable(name, shown, sizeof(shown)), table->name);
 	}
+	nps_model__lost(in->model, n > COLUMNS_MOST ? n - COLUMNS_MOST : 0,
+			"further columns of table %s, which nobody here knows", table->name);
 	sqlite3_finalize(stmt);
 }
 

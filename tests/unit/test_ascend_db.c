@@ -377,6 +377,26 @@ static void endless_metadata(void **state)
 	nps_model__free(&model);
 }
 
+/* Whether they hold something is a question about all rows. */
+static void endless_columns(void **state)
+{
+	const char *path = in_folder("msprof_7.db");
+	struct nps_model model;
+	char sql[8192] = "CREATE TABLE NPU_MEM (type INTEGER", *end = sql + strlen(sql);
+
+	(void)state;
+	for (int i = 0; i < 100; i++)
+		end += sprintf(end, ",c%d INTEGER", i);
+	strcpy(end, "); INSERT INTO NPU_MEM (type,c0,c5) VALUES (1,2,3)");
+	make(path, sql);
+	import(&model, path);
+	assert_int_equal(lost(&model, "column c0 of table NPU_MEM"), 1);
+	assert_int_equal(lost(&model, "column c1 of table NPU_MEM"), 0);
+	assert_int_equal(lost(&model, "column c5 of table NPU_MEM"), 1);
+	assert_int_equal(lost(&model, "further columns of table NPU_MEM"), 68);
+	nps_model__free(&model);
+}
+
 /* Whole numbers of more digits than a double holds, in META_DATA and in the files above. */
 static void numbers_keep_their_digits(void **state)
 {
@@ -685,6 +705,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(details_find_their_task),
 		cmocka_unit_test(collectives_of_bounded_tasks),
 		cmocka_unit_test(endless_metadata),
+		cmocka_unit_test(endless_columns),
 		cmocka_unit_test(numbers_keep_their_digits),
 		cmocka_unit_test(empty_model),
 		cmocka_unit_test(keys_that_are_none),
