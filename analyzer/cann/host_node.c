@@ -105,8 +105,7 @@ void nps_host_tree__bare_launch(struct nps_host_tree *tree, const struct nps_hos
 {
 	struct nps_host_task task = { row, NPS_NO_CONTEXT, NPS_NONE, NPS_NONE };
 
-	/* What is no KERNEL_* by name, but may hold kernels, tells nothing of them here. */
-	if (type->kind == NPS_LAUNCH_MIX || (type->kind == NPS_LAUNCH_KERNEL && type->core != NPS_NONE)) {
+	if (type->kernel) {
 		struct nps_kernel_info kernel = unknown_kernel(
 			track->kernel ? nps_dictionary__name(&tree->capture->names, track->kernel)
 				      : type->text);

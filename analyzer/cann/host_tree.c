@@ -269,20 +269,21 @@ static const struct nps_launch_type *launch_type(struct nps_host_tree *tree, uin
 	static const struct {
 		const char *name, *core;
 		uint8_t kind;
+		bool kernel; /* by itself, too */
 	} kinds[] = {
-		{ "KERNEL_MIX_AIC", "MIX_AIC", NPS_LAUNCH_MIX },
-		{ "KERNEL_MIX_AIV", "MIX_AIV", NPS_LAUNCH_MIX },
-		{ "KERNEL_AICORE", "AI_CORE", NPS_LAUNCH_KERNEL },
-		{ "KERNEL_AIVEC", "AI_VECTOR_CORE", NPS_LAUNCH_KERNEL },
-		{ "KERNEL_AICPU", "AI_CPU", NPS_LAUNCH_KERNEL },
-		{ "KERNEL", NULL, NPS_LAUNCH_KERNEL },
-		{ "STARS_COMMON", NULL, NPS_LAUNCH_KERNEL },
-		{ "FFTS_PLUS", NULL, NPS_LAUNCH_FFTS },
-		{ "MEMCPY", NULL, NPS_LAUNCH_COPY },
-		{ "EVENT_", NULL, NPS_LAUNCH_EVENT },
-		{ "DAVID_EVENT_", NULL, NPS_LAUNCH_EVENT },
-		{ "IPC_EVENT_", NULL, NPS_LAUNCH_EVENT },
-		{ "REMOTE_EVENT_", NULL, NPS_LAUNCH_EVENT },
+		{ "KERNEL_MIX_AIC", "MIX_AIC", NPS_LAUNCH_MIX, true },
+		{ "KERNEL_MIX_AIV", "MIX_AIV", NPS_LAUNCH_MIX, true },
+		{ "KERNEL_AICORE", "AI_CORE", NPS_LAUNCH_KERNEL, true },
+		{ "KERNEL_AIVEC", "AI_VECTOR_CORE", NPS_LAUNCH_KERNEL, true },
+		{ "KERNEL_AICPU", "AI_CPU", NPS_LAUNCH_KERNEL, true },
+		{ "KERNEL", NULL, NPS_LAUNCH_KERNEL, true },
+		{ "STARS_COMMON", NULL, NPS_LAUNCH_KERNEL, false },
+		{ "FFTS_PLUS", NULL, NPS_LAUNCH_FFTS, false },
+		{ "MEMCPY", NULL, NPS_LAUNCH_COPY, false },
+		{ "EVENT_", NULL, NPS_LAUNCH_EVENT, false },
+		{ "DAVID_EVENT_", NULL, NPS_LAUNCH_EVENT, false },
+		{ "IPC_EVENT_", NULL, NPS_LAUNCH_EVENT, false },
+		{ "REMOTE_EVENT_", NULL, NPS_LAUNCH_EVENT, false },
 	};
 	struct nps_capture *capture = tree->capture;
 	uint32_t i = nps_map__get(&tree->launch_type_of, number);
@@ -298,6 +299,7 @@ static const struct nps_launch_type *launch_type(struct nps_host_tree *tree, uin
 			break;
 	if (i < NPS_ARRAY_SIZE(kinds)) {
 		type.kind = kinds[i].kind;
+		type.kernel = kinds[i].kernel;
 		if (kinds[i].core)
 			type.core = nps_strings__addz(capture->model->strings, kinds[i].core);
 	}

@@ -42,6 +42,7 @@ struct nps_launch_type {
 	uint32_t text;
 	uint32_t core; /* text of what it runs on, NPS_NONE: not told by the type */
 	uint8_t kind; /* enum nps_launch_kind */
+	bool kernel; /* even without a call that says so */
 };
 
 struct nps_thread {

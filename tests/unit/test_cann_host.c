@@ -22,7 +22,7 @@
 #define TID 1
 
 enum level { ACL = 20000, MODEL = 15000, NODE = 10000, HCCL = 5500, RUNTIME = 5000 };
-enum task { AICORE = 0, COPY = 5 };
+enum task { AICORE = 0, FUSION = 4, COPY = 5, FFTS = 52, SIMT = 600 };
 
 struct fixture {
 	char dir[64];
@@ -303,6 +303,27 @@ static void copies_of_one_call_may_be_alike(void **state)
 	assert_int_equal(lost(f, "records of the host that repeat another one"), 1);
 }
 
+static void kernels_need_no_call(void **state)
+{
+	static const enum task types[] = { AICORE, FUSION, FFTS, SIMT };
+	struct fixture *f = *state;
+
+	put_text(f->host, "unaging.additional.hash_dic.slice_0", "100:a\n101:b\n102:c\n103:d\n");
+	for (uint32_t i = 0; i < NPS_ARRAY_SIZE(types); i++) {
+		launch(f, 10 + i, i, types[i], 100 + i);
+		run(f, i, 100 * i, 100 * i + 50);
+	}
+	import(f);
+	assert_int_equal(f->m.task.t.len, 4);
+	assert_int_equal(f->m.compute.t.len, 3);
+	assert_string_equal(nps_model__text(&f->m, f->m.compute.name[0]), "a");
+	assert_string_equal(nps_model__text(&f->m, f->m.compute.core[0]), "AI_CORE");
+	assert_string_equal(nps_model__text(&f->m, f->m.compute.name[1]), "b");
+	assert_int_equal(f->m.compute.core[1], NPS_NONE);
+	assert_string_equal(nps_model__text(&f->m, f->m.compute.name[2]), "d");
+	assert_int_equal(f->m.task.class[2], NPS_CLASS_OTHER);
+}
+
 /* --- losses --- */
 
 static void levels_without_a_table_are_one_loss(void **state)
@@ -338,6 +359,7 @@ int main(void)
 		TEST(a_capture_that_begins_in_a_replay),
 		TEST(a_lost_log_between_replays),
 		TEST(copies_of_one_call_may_be_alike),
+		TEST(kernels_need_no_call),
 		TEST(levels_without_a_table_are_one_loss),
 		TEST(kinds_of_losses_are_bounded),
 	};
