@@ -8,7 +8,7 @@
 #include <string.h>
 
 struct total {
-	uint32_t type;
+	uint32_t text, len; /* the type: so much of a text */
 	uint64_t count, ns;
 };
 
@@ -22,13 +22,13 @@ static int by_time(const void *a, const void *b)
 }
 
 struct totals {
-	struct nps_map rows; /* type -> row of list */
+	struct nps_map rows; /* type, or hash of a part of a name -> row of list */
 	struct nps_vec list; /* struct total */
 };
 
-static int count(struct totals *totals, uint32_t type, uint64_t ns)
+static int count(struct totals *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
-	uint32_t row = nps_map__get(&totals->rows, type);
+	uint32_t row = nps_map__get(&totals->rows, key);
 	struct total *t = row == NPS_NONE ? nps_vec__push(&totals->list)
 					  : &NPS_AT(&totals->list, struct total, row);
 	int err = 0;
@@ -36,12 +36,27 @@ static int count(struct totals *totals, uint32_t type, uint64_t ns)
 	if (!t)
 		return -errno;
 	if (row == NPS_NONE) {
-		t->type = type;
-		err = nps_map__put(&totals->rows, type, totals->list.len - 1);
+		t->text = text;
+		t->len = len;
+		err = nps_map__put(&totals->rows, key, totals->list.len - 1);
 	}
 	t->count++;
 	t->ns = nps_add_sat(t->ns, ns);
 	return err;
+}
+
+static int count_collective(struct totals *totals, const struct nps_model *m, size_t i)
+{
+	uint64_t ns = m->comm_op.end[i] - m->comm_op.start[i];
+	uint32_t type = m->comm_op.type[i];
+	const char *name = nps_model__text(m, m->comm_op.name[i]), *number = strstr(name, "__");
+	uint32_t len;
+
+	if (strcmp(nps_model__text_or_na(m, type), "N/A"))
+		return count(totals, type, type, UINT32_MAX, ns);
+	/* Level 0 does not tell types: hcom_allReduce_ of hcom_allReduce__612_0_1. */
+	len = number ? (size_t)(number + 1 - name) : strlen(name);
+	return count(totals, nps_hash_bytes(name, len), m->comm_op.name[i], len, ns);
 }
 
 static int count_all(struct totals *totals, const struct nps_model *model)
@@ -50,20 +65,19 @@ static int count_all(struct totals *totals, const struct nps_model *model)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < model->compute.t.len; i++) {
-		uint32_t task = model->compute.task[i];
+		uint32_t task = model->compute.task[i], type = nps_model__kernel_type(model, i);
 
-		err = count(totals, nps_model__kernel_type(model, i),
-			    model->task.end[task] - model->task.start[task]);
+		err = count(totals, type, type, UINT32_MAX, model->task.end[task] - model->task.start[task]);
 		nps_pace__step(&pace);
 	}
 	for (size_t i = 0; !err && i < model->comm_op.t.len; i++)
-		err = count(totals, model->comm_op.type[i], model->comm_op.end[i] - model->comm_op.start[i]);
+		err = count_collective(totals, model, i);
 	return err;
 }
 
-static void copy_text(char *to, size_t size, const char *text)
+static void copy_text(char *to, size_t size, const char *text, size_t most)
 {
-	size_t len = nps_utf8_fit(text, size - 1);
+	size_t len = nps_utf8_fit(text, NPS_MIN(size - 1, most));
 
 	memcpy(to, text, len);
 	to[len] = 0;
@@ -81,8 +95,8 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 	for (size_t i = 0; !err && i < NPS_MIN(totals.list.len, NPS_ARRAY_SIZE(proc->top)); i++) {
 		const struct total *t = &NPS_AT(&totals.list, struct total, i);
 
-		copy_text(proc->top[i].name, sizeof(proc->top[i].name),
-			  nps_model__text_or_na(model, t->type));
+		copy_text(proc->top[i].name, sizeof(proc->top[i].name), nps_model__text_or_na(model, t->text),
+			  t->len);
 		proc->top[i].count = t->count;
 		proc->top[i].total_ns = t->ns;
 	}
@@ -107,7 +121,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .os_calls = m->osrt.t.len,
 					   .switches = m->run.t.len,
 					   .steps = m->step.t.len };
-	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process));
+	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
 	for (size_t i = 0; i < m->api.t.len; i++) {
 		proc->launches += m->api.type[i] == NPS_API_NODE;
 		nps_pace__step(&pace);
