@@ -4,6 +4,7 @@
  * mean, for each device: one walk over the samples fills a few groups.
  */
 #include "export/counter_csv.h"
+#include "export/port_rates.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -257,7 +258,6 @@ static void put_direction(struct nps_csv *csv, const struct nps_port_table *t, c
 	double bytes = growth(port, rx ? t->rx_bytes : t->tx_bytes);
 	double errors = growth(port, rx ? t->rx_errors : t->tx_errors);
 	double dropped = growth(port, rx ? t->rx_dropped : t->tx_dropped);
-	double bandwidth = t->bandwidth[port->first]; /* B/s by name, bit/s by what the vendor does with it */
 	double rate = rx ? t->rx_packet_rate[port->last] : t->tx_packet_rate[port->last];
 	double byte_rate = rx ? t->rx_byte_rate[port->last] : t->tx_byte_rate[port->last];
 
@@ -265,7 +265,7 @@ static void put_direction(struct nps_csv *csv, const struct nps_port_table *t, c
 		rate = isnan(packets) ? rate : packets / seconds;
 		byte_rate = isnan(bytes) ? byte_rate : bytes / seconds;
 	}
-	nps_counter__cell(csv, bandwidth > 0 ? byte_rate * 8 / bandwidth : 0);
+	nps_counter__cell(csv, nps_port_efficiency(byte_rate, t->bandwidth[port->first]));
 	nps_counter__cell(csv, rate);
 	nps_counter__cell(csv, packets > 0 ? 100 * errors / packets : 0);
 	nps_counter__cell(csv, packets > 0 ? 100 * dropped / packets : 0);

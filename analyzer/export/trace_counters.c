@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters of the device and the host (outputs 2.5). A counter without a value has no event. */
 #include "export/trace_event.h"
+#include "export/port_rates.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -271,11 +272,12 @@ static void direction(struct counter *c, int64_t function, bool rx, double packe
 static void port(struct nps_trace *t, const struct nps_port_table *a, enum nps_trace_layer layer, size_t i)
 {
 	struct counter c = counter(t, layer, a->device[i], a->timestamp[i]);
-	double bandwidth = a->bandwidth[i] > 0 ? a->bandwidth[i] : NAN; /* B/s */
 
-	direction(&c, a->function[i], true, a->rx_packet_rate[i], 100 * a->rx_byte_rate[i] / bandwidth,
+	direction(&c, a->function[i], true, a->rx_packet_rate[i],
+		  nps_port_efficiency(a->rx_byte_rate[i], a->bandwidth[i]),
 		  percent(a->rx_errors[i], a->rx_packets[i]), percent(a->rx_dropped[i], a->rx_packets[i]));
-	direction(&c, a->function[i], false, a->tx_packet_rate[i], 100 * a->tx_byte_rate[i] / bandwidth,
+	direction(&c, a->function[i], false, a->tx_packet_rate[i],
+		  nps_port_efficiency(a->tx_byte_rate[i], a->bandwidth[i]),
 		  percent(a->tx_errors[i], a->tx_packets[i]), percent(a->tx_dropped[i], a->tx_packets[i]));
 }
 
