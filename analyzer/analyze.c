@@ -93,7 +93,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	struct nps_model model;
 	int err;
 
-	nps_progress__init(&progress, a->parallel && i ? NPS_PROGRESS_NEVER : a->opts.progress, NULL);
+	nps_progress__init(&progress, a->parallel && i ? NPS_PROGRESS_NEVER : a->opts.progress);
 	err = nps_model__init(&model, place.fd, a->rec ? &a->rec->strings : NULL);
 	if (err)
 		return err;
@@ -169,7 +169,7 @@ static int session(struct analysis *a, int dirfd)
 		return -ENOMEM;
 	a->rec = rec;
 	nps_recording__init(rec, dirfd, a->place.fd);
-	nps_progress__init(&progress, a->opts.progress, NULL);
+	nps_progress__init(&progress, a->opts.progress);
 	rec->progress = &progress;
 	err = nps_recording__load(rec, a->input->path);
 	nps_progress__end(&progress);

@@ -286,20 +286,3 @@ void nps_writer__json(struct nps_writer *w, const char *text)
 	nps_writer__json_part(w, text, strlen(text));
 	nps_writer__bytes(w, "\"", 1);
 }
-
-void nps_writer__csv(struct nps_writer *w, const char *text)
-{
-	bool quote = strpbrk(text, ",\"") != NULL;
-
-	if (quote)
-		nps_writer__bytes(w, "\"", 1);
-	for (; *text; text++) {
-		char c = (unsigned char)*text < 0x20 ? ' ' : *text;
-
-		if (c == '"')
-			nps_writer__bytes(w, "\"", 1);
-		nps_writer__bytes(w, &c, 1);
-	}
-	if (quote)
-		nps_writer__bytes(w, "\"", 1);
-}

@@ -92,7 +92,4 @@ void nps_writer__json(struct nps_writer *w, const char *text);
 /* LEN bytes as a part of a JSON string, without quotes. */
 void nps_writer__json_part(struct nps_writer *w, const char *text, size_t len);
 
-/* TEXT as a CSV cell: quoted if it must be, control characters become spaces. */
-void nps_writer__csv(struct nps_writer *w, const char *text);
-
 #endif

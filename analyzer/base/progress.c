@@ -16,11 +16,11 @@ static double since(const struct timespec *then)
 	return now.tv_sec - then->tv_sec + (now.tv_nsec - then->tv_nsec) / 1e9;
 }
 
-void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mode, const char *subject)
+void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mode)
 {
 	bool terminal = isatty(STDERR_FILENO);
 
-	*progress = (struct nps_progress){ .subject = subject, .line = terminal };
+	*progress = (struct nps_progress){ .line = terminal };
 	progress->on = mode == NPS_PROGRESS_ALWAYS || (mode == NPS_PROGRESS_AUTO && terminal);
 }
 
@@ -60,8 +60,8 @@ static void print(struct nps_progress *p, double seconds)
 	if (p->total)
 		snprintf(rest, sizeof(rest), ", %.0f%%, %.0f s left",
 			 100.0 * (p->done < p->total ? p->done : p->total) / p->total, left);
-	fprintf(stderr, "%snpuscope: %s%s%s: %s%s%s", p->line ? "\r\033[K" : "", p->subject ? p->subject : "",
-		p->subject ? ": " : "", p->stage, amount, rest, p->line ? "" : "\n");
+	fprintf(stderr, "%snpuscope: %s: %s%s%s", p->line ? "\r\033[K" : "", p->stage, amount, rest,
+		p->line ? "" : "\n");
 	fflush(stderr);
 	p->visible = p->line;
 }

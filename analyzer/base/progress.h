@@ -16,7 +16,6 @@ enum nps_progress_mode {
 
 struct nps_progress {
 	bool on, line; /* a terminal's line is overwritten, another gets lines */
-	const char *subject; /* what is worked on: "rank 3"; NULL: nothing to tell apart */
 	const char *stage, *unit;
 	bool bytes; /* the amount is bytes, else rows of UNIT */
 	bool by_steps; /* the stage is told by what its readers step over, see nps_progress__steps() */
@@ -28,7 +27,7 @@ struct nps_progress {
 	bool visible; /* something stands on the terminal's line */
 };
 
-void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mode, const char *subject);
+void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mode);
 
 /* Begins STAGE of TOTAL bytes (UNIT NULL) or rows called UNIT; 0: nobody knows. PROGRESS may be NULL. */
 void nps_progress__stage(struct nps_progress *progress, const char *stage, uint64_t total, const char *unit);

@@ -198,15 +198,6 @@ static void everything_hostile_is_escaped(void **state)
 	cJSON_Delete(json);
 }
 
-static void csv_cells_stay_cells(void **state)
-{
-	(void)state;
-	nps_writer__csv(&w, "plain");
-	nps_writer__lit(&w, ",");
-	nps_writer__csv(&w, "a,b\"c\nd");
-	assert_string_equal(written(), "plain,\"a,b\"\"c d\"");
-}
-
 static void items_are_separated(void **state)
 {
 	(void)state;
@@ -255,7 +246,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(compressed_bytes_are_reproducible, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_files_have_no_seams, setup, teardown),
 		cmocka_unit_test_setup_teardown(everything_hostile_is_escaped, setup, teardown),
-		cmocka_unit_test_setup_teardown(csv_cells_stay_cells, setup, teardown),
 		cmocka_unit_test_setup_teardown(items_are_separated, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_are_new_and_private, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_full_disk_is_an_error_at_close, setup, teardown),
