@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/dictionary.h"
 
+#include "torch/memo.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ static int put(struct nps_dictionary *dict, struct nps_map *map, uint64_t key, c
 
 	if (nps_map__get(map, key) != NPS_NONE)
 		return 0;
-	id = nps_strings__add(dict->strings, text, len);
+	id = nps_fw_intern(dict->strings, text, len);
 	return id == NPS_NONE ? -ENOMEM : nps_map__put(map, key, id);
 }
 

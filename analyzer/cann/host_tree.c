@@ -3,6 +3,7 @@
 #include "cann/host_tree.h"
 
 #include "base/progress.h"
+#include "torch/memo.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -471,6 +472,30 @@ static void attach(struct nps_host_tree *tree, struct nps_thread *thread, const 
 	nps_call(tree, call)->last_info = last;
 }
 
+/* The names of the operators that became FUSION, `a;b;c`; NPS_NONE without memory. */
+static uint32_t originals_of(struct nps_capture *capture, const struct nps_fusion *fusion)
+{
+	const struct nps_model *m = capture->model;
+	uint32_t names[NPS_ARRAY_SIZE(fusion->originals)], text;
+	size_t room = 1;
+	char *all, *to;
+
+	/* Texts move while one is added. */
+	for (uint32_t i = 0; i < fusion->noriginals; i++)
+		names[i] = nps_dictionary__name(&capture->names, fusion->originals[i]);
+	for (uint32_t i = 0; i < fusion->noriginals; i++)
+		room += strlen(nps_model__text(m, names[i])) + 1;
+	all = to = malloc(room);
+	if (!all)
+		return NPS_NONE;
+	*to = 0;
+	for (uint32_t i = 0; i < fusion->noriginals; i++)
+		to += sprintf(to, i ? ";%s" : "%s", nps_model__text(m, names[i]));
+	text = nps_fw_intern(m->strings, all, to - all);
+	free(all);
+	return text;
+}
+
 static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 		  const struct nps_host_event *event)
 {
@@ -478,22 +503,17 @@ static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 	struct nps_model *m = capture->model;
 	const struct nps_fusion *fusion =
 		&NPS_AT(&tree->records.fusions, struct nps_fusion, event->fusion.row);
-	uint32_t call = innermost(tree, thread, NPS_LEVEL_MODEL, event->key.high), names[8] = { 0 };
-	char originals[1024] = "";
-	size_t row, len = 0;
+	uint32_t call = innermost(tree, thread, NPS_LEVEL_MODEL, event->key.high), originals;
+	size_t row;
 
 	if (call == NPS_NONE) {
 		tree->outside++;
 		return;
 	}
-	for (uint32_t i = 0; i < fusion->noriginals; i++)
-		names[i] = nps_dictionary__name(&capture->names, fusion->originals[i]);
-	for (uint32_t i = 0; i < fusion->noriginals; i++) {
-		const char *name = nps_model__text(m, names[i]);
-
-		if (len + strlen(name) + 2 > sizeof(originals))
-			break;
-		len += sprintf(originals + len, i ? ";%s" : "%s", name);
+	originals = originals_of(capture, fusion);
+	if (originals == NPS_NONE) {
+		capture->err = -ENOMEM;
+		return;
 	}
 	capture->err = nps_table__add(&m->fusion_op.t, &row);
 	if (capture->err)
@@ -501,7 +521,7 @@ static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 	m->fusion_op.model[row] = nps_call(tree, call)->model;
 	m->fusion_op.model_name[row] = nps_map__get(&tree->records.graphs, nps_call(tree, call)->model);
 	m->fusion_op.name[row] = nps_dictionary__name(&capture->names, fusion->name);
-	m->fusion_op.originals[row] = nps_strings__add(m->strings, originals, len);
+	m->fusion_op.originals[row] = originals;
 	m->fusion_op.input[row] = NPS_MIN(fusion->input, (uint64_t)INT64_MAX);
 	m->fusion_op.output[row] = NPS_MIN(fusion->output, (uint64_t)INT64_MAX);
 	m->fusion_op.weight[row] = NPS_MIN(fusion->weight, (uint64_t)INT64_MAX);
@@ -606,6 +626,7 @@ static void walk(struct nps_host_tree *tree)
 		end_calls(tree, &NPS_AT(&tree->threads, struct nps_thread, i), UINT64_MAX);
 	nps_model__lost(capture->model, repeated, "records of the host that repeat another one");
 	nps_model__lost(capture->model, tree->outside, "records outside the calls that they describe");
+	nps_model__lost(capture->model, capture->tensors.dropped, "tensors of operators that have too many");
 	nps_model__lost(capture->model, tree->unshown, "calls of levels that no table shows");
 	nps_model__lost(capture->model, tree->deep, "calls nested deeper than %d", DEPTH_MOST);
 }

@@ -2,13 +2,16 @@
 #include "cann/tensors.h"
 
 #include "cann/slices.h"
+#include "torch/memo.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define MOST 1024 /* tensors of one operator */
-#define TEXT 1000 /* bytes of a text: more would be cut anyway */
+#define TENSOR_TEXT                                                                                          \
+	96 /* bytes of one of a list's texts about one tensor: eight numbers, or the longest name */
 
 struct list {
 	uint64_t at; /* in bytes */
@@ -168,6 +171,7 @@ uint32_t nps_tensors__join(struct nps_tensors *tensors, uint32_t first, uint32_t
 	const struct list *b = &NPS_AT(&tensors->lists, struct list, second);
 	uint32_t n = NPS_MIN(b->n, MOST - NPS_MIN(a->n, (uint32_t)MOST)), all = NPS_MIN(a->n, (uint32_t)MOST);
 
+	tensors->dropped += b->n - n;
 	memcpy(both, (uint8_t *)tensors->bytes.data + a->at, (size_t)all * NPS_TENSOR_BYTES);
 	memcpy(both + (size_t)all * NPS_TENSOR_BYTES, (uint8_t *)tensors->bytes.data + b->at,
 	       (size_t)n * NPS_TENSOR_BYTES);
@@ -175,7 +179,7 @@ uint32_t nps_tensors__join(struct nps_tensors *tensors, uint32_t first, uint32_t
 }
 
 struct text {
-	char text[TEXT + 1];
+	char *text;
 	size_t len;
 	bool any;
 };
@@ -184,8 +188,6 @@ static void append(struct text *text, const char *part)
 {
 	size_t len = strlen(part);
 
-	if (text->len + len > TEXT)
-		return;
 	memcpy(text->text + text->len, part, len + 1);
 	text->len += len;
 }
@@ -208,10 +210,9 @@ static void append_shape(struct text *text, const uint8_t *shape)
 	}
 }
 
-/* Texts of the inputs (KIND 0) or the outputs. */
-static int write_texts(struct nps_tensors *tensors, const struct list *list, uint32_t kind, uint32_t *ids)
+static void append_all(struct nps_tensors *tensors, const struct list *list, uint32_t kind,
+		       struct text *texts)
 {
-	struct text texts[3] = { 0 };
 	const uint8_t *p = (const uint8_t *)tensors->bytes.data + list->at;
 
 	for (uint32_t i = 0; i < list->n; i++, p += NPS_TENSOR_BYTES) {
@@ -226,15 +227,28 @@ static int write_texts(struct nps_tensors *tensors, const struct list *list, uin
 		append_name(&texts[1], nps_ge_type(nps_u32(p + 8)), nps_u32(p + 8));
 		append_shape(&texts[2], p + 12);
 	}
-	for (int t = 0; t < 3; t++) {
-		ids[t] = NPS_NONE;
-		if (texts[t].any) {
-			ids[t] = nps_strings__add(tensors->strings, texts[t].text, texts[t].len);
-			if (ids[t] == NPS_NONE)
-				return -ENOMEM;
-		}
+}
+
+/* Texts of the inputs (KIND 0) or the outputs. */
+static int write_texts(struct nps_tensors *tensors, const struct list *list, uint32_t kind, uint32_t *ids)
+{
+	size_t room = (size_t)list->n * TENSOR_TEXT + 1;
+	char *all = malloc(3 * room);
+	struct text texts[3] = { 0 };
+	int err = all ? 0 : -ENOMEM;
+
+	for (int t = 0; all && t < 3; t++)
+		texts[t].text = all + t * room;
+	if (!err)
+		append_all(tensors, list, kind, texts);
+	for (int t = 0; t < 3 && !err; t++) {
+		ids[t] = texts[t].any ? nps_fw_intern(tensors->strings, texts[t].text, texts[t].len)
+				      : NPS_NONE;
+		if (texts[t].any && ids[t] == NPS_NONE)
+			err = -ENOMEM;
 	}
-	return 0;
+	free(all);
+	return err;
 }
 
 int nps_tensors__texts(struct nps_tensors *tensors, uint32_t i, struct nps_tensor_texts *texts)

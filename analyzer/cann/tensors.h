@@ -22,6 +22,7 @@ struct nps_tensors {
 	struct nps_vec lists; /* what is known of each list */
 	struct nps_vec bytes; /* the tensors of all lists as they were recorded */
 	struct nps_map by_hash;
+	uint64_t dropped; /* tensors of lists that are too long */
 	uint32_t steps; /* after some, what is mapped may leave memory */
 };
 

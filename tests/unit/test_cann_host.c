@@ -324,6 +324,26 @@ static void kernels_need_no_call(void **state)
 	assert_int_equal(f->m.task.class[2], NPS_CLASS_OTHER);
 }
 
+static void long_names_stay_whole(void **state)
+{
+	struct fixture *f = *state;
+	char line[3000];
+
+	for (uint32_t i = 0; i < 2; i++) {
+		snprintf(line, sizeof(line), "%u:%02900u%c\n", 100 + i, 0U, "ab"[i]);
+		put_text(f->host, "unaging.additional.hash_dic.slice_0", line);
+		launch(f, 10 + i, i, AICORE, 100 + i);
+		run(f, i, 100 * i, 100 * i + 50);
+	}
+	import(f);
+	for (uint32_t i = 0; i < 2; i++) {
+		const char *name = nps_model__text(&f->m, f->m.compute.name[i]);
+
+		assert_int_equal(strlen(name), 2901);
+		assert_int_equal(name[strlen(name) - 1], 'a' + i);
+	}
+}
+
 /* --- losses --- */
 
 static void levels_without_a_table_are_one_loss(void **state)
@@ -360,6 +380,7 @@ int main(void)
 		TEST(a_lost_log_between_replays),
 		TEST(copies_of_one_call_may_be_alike),
 		TEST(kernels_need_no_call),
+		TEST(long_names_stay_whole),
 		TEST(levels_without_a_table_are_one_loss),
 		TEST(kinds_of_losses_are_bounded),
 	};

@@ -170,6 +170,42 @@ static void tensors_are_told_once(void **state)
 	nps_strings__free(&strings);
 }
 
+#define MANY 300
+
+static void many_tensors_are_told_whole(void **state)
+{
+	uint8_t data[MANY * NPS_TENSOR_BYTES];
+	const uint32_t large[8] = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX,
+				    UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX };
+	struct nps_strings strings;
+	struct nps_tensors tensors;
+	struct nps_tensor_texts texts, others;
+	const char *p;
+	size_t n = 1;
+
+	(void)state;
+	nps_strings__init(&strings, AT_FDCWD);
+	nps_tensors__init(&tensors, &strings, AT_FDCWD);
+	for (uint32_t i = 0; i < MANY; i++) {
+		put_tensor(data + (size_t)i * NPS_TENSOR_BYTES, 0, 11, 17, 0, 0);
+		memcpy(data + (size_t)i * NPS_TENSOR_BYTES + 12, large, sizeof(large));
+	}
+	assert_int_equal(nps_tensors__texts(&tensors, nps_tensors__add(&tensors, data, MANY), &texts), 0);
+	for (p = nps_strings__get(&strings, texts.input_shapes); (p = strchr(p, ';')); p++)
+		n++;
+	assert_int_equal(n, MANY);
+	assert_int_equal(strlen(nps_strings__get(&strings, texts.input_shapes)), MANY * (8 * 11) - 1);
+	assert_int_equal(strlen(nps_strings__get(&strings, texts.input_formats)),
+			 MANY * strlen("FRACTAL_DECONV_SP_STRIDE_TRANS;") - 1);
+	/* Another last one makes another text. */
+	data[sizeof(data) - 1] = 1;
+	assert_int_equal(nps_tensors__texts(&tensors, nps_tensors__add(&tensors, data, MANY), &others), 0);
+	assert_string_not_equal(nps_strings__get(&strings, texts.input_shapes),
+				nps_strings__get(&strings, others.input_shapes));
+	nps_tensors__free(&tensors);
+	nps_strings__free(&strings);
+}
+
 static double value_of(const struct nps_strings *strings, const struct nps_pmu_plan *plan,
 		       const double *values, const char *name)
 {
@@ -243,6 +279,7 @@ int main(void)
 		cmocka_unit_test(racing_tasks_move_to_the_new_batch),
 		cmocka_unit_test(a_destroyed_stream_begins_a_batch_of_its_own),
 		cmocka_unit_test(tensors_are_told_once),
+		cmocka_unit_test(many_tensors_are_told_whole),
 		cmocka_unit_test(blocks_run_in_rounds),
 		cmocka_unit_test(nothing_is_divided_by_zero),
 	};
