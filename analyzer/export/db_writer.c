@@ -21,6 +21,9 @@ static void failed(struct nps_db_writer *db, int rc)
 	case SQLITE_NOMEM:
 		db->err = -ENOMEM;
 		break;
+	case SQLITE_CONSTRAINT: /* the data cannot stand like this, and no device is to blame */
+		db->err = -EILSEQ;
+		break;
 	default:
 		saved = db->handle ? sqlite3_system_errno(db->handle) : 0;
 		db->err = saved ? -saved : -EIO;

@@ -9,13 +9,14 @@
 
 /*
  * STRING_IDS while it comes into being. A text keeps the number it had in the database that it was imported
- * from; another gets the next one of its range when it is first used.
+ * from; another gets the next one of its range when it is first used, or above all ranges if an import filled it.
  */
 struct nps_db_ids {
 	const struct nps_model *model;
 	struct nps_vec given[NPS_DB_RANGES]; /* uint32_t a text: its id + 1, 0: none yet */
 	struct nps_vec order[NPS_DB_RANGES]; /* uint32_t: texts by id */
-	uint32_t first[NPS_DB_RANGES]; /* id of order[.][0] */
+	uint32_t next[NPS_DB_RANGES + 1]; /* id of the next new text; last: of one whose range is full */
+	struct nps_map above; /* imported ids above the ranges */
 	int err;
 };
 

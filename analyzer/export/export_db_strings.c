@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-static const uint32_t bases[NPS_DB_RANGES] = { 0, 1U << 28, 2U << 28 };
+static const uint32_t bases[NPS_DB_RANGES + 1] = { 0, 1U << 28, 2U << 28, 3U << 28 };
 
 /* The id of an imported text, NPS_NONE if it is not one. */
 static uint32_t imported(const struct nps_model *model, uint32_t text)
@@ -16,17 +16,19 @@ static uint32_t imported(const struct nps_model *model, uint32_t text)
 void nps_db_ids__init(struct nps_db_ids *ids, const struct nps_model *model)
 {
 	*ids = (struct nps_db_ids){ .model = model };
-	memcpy(ids->first, bases, sizeof(bases));
+	memcpy(ids->next, bases, sizeof(bases));
 	for (int r = 0; r < NPS_DB_RANGES; r++) {
 		nps_vec__init(&ids->given[r], model->tmpfd, sizeof(uint32_t));
 		nps_vec__init(&ids->order[r], model->tmpfd, sizeof(uint32_t));
 	}
 	/* New ones follow those of the import. */
-	for (size_t text = 0; text < model->db_ids.len; text++) {
+	for (size_t text = 0; !ids->err && text < model->db_ids.len; text++) {
 		uint32_t id = imported(model, text), r = id >> 28;
 
 		if (r < NPS_DB_RANGES)
-			ids->first[r] = NPS_MAX(ids->first[r], id + 1);
+			ids->next[r] = NPS_MAX(ids->next[r], id + 1);
+		else if (id != NPS_NONE)
+			ids->err = nps_map__put(&ids->above, id, text);
 	}
 }
 
@@ -36,6 +38,20 @@ void nps_db_ids__free(struct nps_db_ids *ids)
 		nps_vec__free(&ids->given[r]);
 		nps_vec__free(&ids->order[r]);
 	}
+	nps_map__free(&ids->above);
+}
+
+/* There are more ids above the ranges than texts. */
+static uint32_t new_id(struct nps_db_ids *ids, enum nps_db_range range)
+{
+	uint32_t id;
+
+	if (ids->next[range] < bases[range + 1])
+		return ids->next[range]++;
+	do
+		id = ids->next[NPS_DB_RANGES]++;
+	while (nps_map__get(&ids->above, id) != NPS_NONE);
+	return id;
 }
 
 uint32_t nps_db_ids__find(const struct nps_db_ids *ids, enum nps_db_range range, uint32_t text)
@@ -63,7 +79,7 @@ uint32_t nps_db_ids__get(struct nps_db_ids *ids, enum nps_db_range range, uint32
 		return NPS_NONE;
 	}
 	*next = text;
-	id = ids->first[range] + order->len - 1;
+	id = new_id(ids, range);
 	NPS_AT(given, uint32_t, text) = id + 1;
 	return id;
 }
@@ -92,12 +108,13 @@ static void write_imported(struct rows *rows)
 
 static void write_range(struct rows *rows, int range)
 {
-	const struct nps_vec *order = &rows->ids->order[range];
+	const struct nps_vec *order = &rows->ids->order[range], *given = &rows->ids->given[range];
 
 	for (size_t i = 0; !rows->db->err && i < order->len; i++) {
-		const char *text = nps_model__text(rows->ids->model, NPS_AT(order, uint32_t, i));
+		uint32_t id = NPS_AT(order, uint32_t, i);
+		const char *text = nps_model__text(rows->ids->model, id);
 
-		write_text(rows, rows->ids->first[range] + i,
+		write_text(rows, NPS_AT(given, uint32_t, id) - 1,
 			   *text ? text : " "); /* readers drop empty ones */
 	}
 }

@@ -22,6 +22,7 @@
 
 #include "ascend_db/spec.h"
 #include "export/export.h"
+#include "export/export_db.h"
 #include "import.h"
 
 /* --- a folder and what lies in it --- */
@@ -552,6 +553,42 @@ static void hostile_cells(void **state)
 	nps_model__free(&model);
 }
 
+static void full_ranges_of_ids(void **state)
+{
+	const char *path = in_folder("ids.db");
+	const uint32_t taken[] = { 268435455, 805306369 }; /* the last of a range, and one above all */
+	struct nps_db_writer db;
+	struct nps_db_ids ids;
+	struct nps_model model;
+	uint32_t text[5];
+
+	(void)state;
+	assert_int_equal(nps_model__init(&model, folder_fd, NULL), 0);
+	for (uint32_t i = 0; i < NPS_ARRAY_SIZE(text); i++)
+		text[i] = nps_strings__addf(model.strings, "text %u", i);
+	assert_int_equal(nps_vec__resize(&model.db_ids, text[4] + 1), 0);
+	memset(model.db_ids.data, 0xff, model.db_ids.len * sizeof(uint32_t));
+	NPS_AT(&model.db_ids, uint32_t, text[0]) = taken[0];
+	NPS_AT(&model.db_ids, uint32_t, text[1]) = taken[1];
+	nps_db_ids__init(&ids, &model);
+	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[0]), taken[0]);
+	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[2]), 805306368);
+	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_TORCH, text[3]), 268435456);
+	assert_int_equal(nps_db_ids__get(&ids, NPS_DB_MSPROF, text[4]), 805306370);
+	assert_int_equal(nps_db_ids__find(&ids, NPS_DB_MSPROF, text[2]), 805306368);
+	assert_int_equal(nps_db_writer__open(&db, path), 0);
+	nps_db_ids__write(&ids, &db);
+	nps_db_writer__exec(&db, "INSERT INTO STRING_IDS VALUES(805306370,'again')");
+	assert_int_equal(db.err, -EILSEQ);
+	db.err = 0;
+	assert_int_equal(nps_db_writer__close(&db), 0);
+	assert_string_equal(
+		ask(path, "SELECT group_concat(id||value) FROM STRING_IDS"),
+		"268435455text 0,268435456text 3,805306368text 2,805306369text 1,805306370text 4");
+	nps_db_ids__free(&ids);
+	nps_model__free(&model);
+}
+
 static void not_tables(void **state)
 {
 	const char *path = in_folder("msprof_1.db");
@@ -711,6 +748,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
 		cmocka_unit_test(hostile_cells),
+		cmocka_unit_test(full_ranges_of_ids),
 		cmocka_unit_test(not_tables),
 		cmocka_unit_test(not_databases),
 		cmocka_unit_test(damage),
