@@ -20,7 +20,7 @@
 #define NAMES 65536 /* processes and threads whose names are kept */
 #define PROGRESS (1U << 12) /* events between two looks at what was read */
 
-enum layer { UNKNOWN, PYTHON, GC, CANN, OS, HARDWARE, COMMUNICATION, LEFT_OUT };
+enum layer { UNKNOWN, PYTHON, GC, CANN, OS, HARDWARE, COMMUNICATION, LEFT_OUT, FOREIGN };
 enum section { QUEUE, FRAMES, REST, SECTIONS };
 
 struct process {
@@ -47,6 +47,7 @@ struct import {
 	struct nps_map threads; /* hash of pid and tid -> text: name */
 	struct nps_map chains; /* text of a stack -> its id in `frame` */
 	uint32_t nchains, ncollectives;
+	uint64_t foreign; /* events of layers that are not read */
 	uint64_t app; /* pid of the Python process, 0 none */
 };
 
@@ -142,7 +143,7 @@ static enum layer layer_of(const struct nps_trace_text *name)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(layers); i++)
 		if (is(name, layers[i].name))
 			return layers[i].layer;
-	return begins(name, "Step Trace") ? LEFT_OUT : UNKNOWN;
+	return begins(name, "Step Trace") ? LEFT_OUT : FOREIGN;
 }
 
 static int read_metadata(struct import *in, const struct nps_trace_event *event)
@@ -562,6 +563,9 @@ static int add_rest(struct import *in, const struct row *row)
 		return row->type == NPS_NONE ? add_collective(in, row, p) : 0;
 	case LEFT_OUT:
 		break;
+	case FOREIGN: /* that of user's ranges has the name of the application */
+		in->foreign++;
+		break;
 	}
 	return 0;
 }
@@ -655,6 +659,7 @@ int nps_import__trace(struct nps_model *model, const char *path)
 		err = fill_section(&in, FRAMES);
 	if (!err)
 		err = fill_section(&in, REST);
+	nps_model__lost(model, in.foreign, "events of processes that no table shows");
 	for (int i = 0; i < SECTIONS; i++)
 		nps_ext_sort__free(&in.sections[i]);
 	nps_vec__free(&in.process);
