@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * trace_view.json or msprof_*.json as a model (outputs 2). Events come in any order and what their process is
- * may be told last, so they are sorted outside of memory first. Counters, flows and lanes that follow from others
- * (overlap, parts of collectives) are not read.
+ * may be told last, so they are sorted outside of memory first. Counters, flows, lanes that follow from others
+ * (overlap, parts of collectives) and those of the scheduler are not read.
  */
 #include "import.h"
 
@@ -12,10 +12,12 @@
 
 #include <errno.h>
 #include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define NAMES 65536 /* processes and threads whose names are kept */
 #define PROGRESS (1U << 12) /* events between two looks at what was read */
@@ -133,6 +135,8 @@ static enum layer layer_of(const struct nps_trace_text *name)
 		{ "HCCL", COMMUNICATION },
 		{ "Communication", COMMUNICATION },
 		{ "Overlap Analysis", LEFT_OUT },
+		{ "Process Scheduling", LEFT_OUT },
+		{ "CPU Scheduling", LEFT_OUT },
 		{ "CCU", LEFT_OUT },
 		{ "DPU", LEFT_OUT },
 		{ "Biu Perf", LEFT_OUT },
@@ -618,30 +622,53 @@ static int fill_section(struct import *in, enum section section)
 
 /* --- which rank ---------------------------------------------------------------------------------------------------- */
 
-/* profiler_info_{rank}.json beside the trace or above it tells the rank. */
+static bool is_info(const char *name, uint32_t *rank)
+{
+	unsigned int number;
+	int end = 0;
+
+	if (sscanf(name, "profiler_info_%9u.json%n", &number, &end) != 1 || !end || name[end])
+		return false;
+	*rank = number;
+	return true;
+}
+
+/* How many profiler_info_{rank}.json there are; *RANK: that of one of them. Closes DIRFD. */
+static unsigned int count_infos(int dirfd, uint32_t *rank)
+{
+	DIR *dir = dirfd < 0 ? NULL : fdopendir(dirfd);
+	const struct dirent *entry;
+	unsigned int n = 0;
+
+	if (!dir && dirfd >= 0)
+		close(dirfd);
+	while (dir && (entry = readdir(dir)))
+		n += is_info(entry->d_name, rank);
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* profiler_info_{rank}.json beside the trace or above it tells the rank, if it is the only one: else nobody knows whose. */
 static void find_rank(struct nps_model *m, const char *path)
 {
-	char dir[PATH_MAX], *slash;
+	const char *slash = strrchr(path, '/');
+	char beside[PATH_MAX];
+	int fd, above;
+	unsigned int n;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	for (int up = 0; up < 2 && !m->has_rank && (slash = strrchr(dir, '/')); up++) {
-		struct dirent *entry;
-		DIR *d;
-
-		*slash = 0;
-		d = opendir(*dir ? dir : "/");
-		while (d && !m->has_rank && (entry = readdir(d))) {
-			unsigned int rank;
-			char c;
-
-			m->has_rank = sscanf(entry->d_name, "profiler_info_%9u.jso%c", &rank, &c) == 2 &&
-				      c == 'n';
-			if (m->has_rank)
-				m->rank = rank;
-		}
-		if (d)
-			closedir(d);
-	}
+	snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	fd = open(beside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	n = count_infos(fd, &m->rank);
+	if (!n)
+		n = count_infos(above, &m->rank);
+	else if (above >= 0)
+		close(above);
+	m->has_rank = n == 1;
+	m->rank = m->has_rank ? m->rank : 0;
 }
 
 int nps_import__trace(struct nps_model *model, const char *path)

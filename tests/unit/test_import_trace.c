@@ -45,6 +45,12 @@ static void put(const char *name, const char *text)
 	close(fd);
 }
 
+static void import_as(struct nps_model *m, const char *path)
+{
+	assert_int_equal(nps_model__init(m, folder_fd, NULL), 0);
+	assert_int_equal(nps_import__trace(m, path), 0);
+}
+
 /* Imports the trace TEXT, which lies in the folder "out". */
 static void import(struct nps_model *m, const char *text)
 {
@@ -52,8 +58,7 @@ static void import(struct nps_model *m, const char *text)
 
 	put("out/trace_view.json", text);
 	snprintf(path, sizeof(path), "%s/out/trace_view.json", folder);
-	assert_int_equal(nps_model__init(m, folder_fd, NULL), 0);
-	assert_int_equal(nps_import__trace(m, path), 0);
+	import_as(m, path);
 }
 
 static void only_named_layers_are_read(void **state)
@@ -80,12 +85,50 @@ static void only_named_layers_are_read(void **state)
 	nps_model__free(&m);
 }
 
+/* The rank of the trace as it is named from its own directory and from elsewhere; -1: none. */
+static int rank_of_trace(void)
+{
+	struct nps_model near, far;
+	char path[128];
+	int cwd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), rank;
+
+	put("out/trace_view.json", "[]");
+	snprintf(path, sizeof(path), "%s/out", folder);
+	assert_int_equal(chdir(path), 0);
+	import_as(&near, "trace_view.json");
+	assert_int_equal(fchdir(cwd), 0);
+	close(cwd);
+	snprintf(path, sizeof(path), "%s/out/../out/trace_view.json", folder);
+	import_as(&far, path);
+	assert_int_equal(near.has_rank, far.has_rank);
+	assert_int_equal(near.rank, far.rank);
+	rank = near.has_rank ? (int)near.rank : -1;
+	nps_model__free(&near);
+	nps_model__free(&far);
+	return rank;
+}
+
+static void the_rank_is_that_of_the_only_info(void **state)
+{
+	(void)state;
+	assert_int_equal(rank_of_trace(), -1);
+	put("profiler_info_7.json", "{}");
+	put("profiler_info_8.json.bak", "{}");
+	put("profiler_info_.json", "{}");
+	assert_int_equal(rank_of_trace(), 7);
+	put("profiler_info_9.json", "{}");
+	assert_int_equal(rank_of_trace(), -1);
+	put("out/profiler_info_3.json", "{}"); /* nearer */
+	assert_int_equal(rank_of_trace(), 3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(only_named_layers_are_read),
+		TEST(the_rank_is_that_of_the_only_info),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
