@@ -5,6 +5,7 @@
  * npuscope_device.folded: time of the device tasks that were launched there.
  */
 #include "export/export.h"
+#include "export/host_rows.h"
 
 #include "base/json_writer.h"
 #include "base/map.h"
@@ -120,52 +121,31 @@ static uint32_t call(struct folder *f, uint64_t gtid, uint32_t text, uint64_t st
 	return node;
 }
 
-struct cursor {
-	size_t at, end;
-	bool api;
-};
-
-static uint64_t start_of(const struct nps_model *m, const struct cursor *c)
-{
-	if (c->at == c->end)
-		return UINT64_MAX;
-	return c->api ? m->api.start[c->at] : m->torch.start[c->at];
-}
-
 static void note_launch(struct folder *f, uint32_t connection, uint32_t node)
 {
 	if (connection < f->launched.len)
 		NPS_AT(&f->launched, uint32_t, connection) = node;
 }
 
-/* Python frames, operators and CANN calls, each by start, merged; of equal starts the outer layer first. */
+/* Python frames, operators and CANN calls. */
 static void walk(struct folder *f)
 {
 	const struct nps_model *m = f->m;
-	struct nps_pace pace = { .model = m };
-	struct nps_rows python = nps_model__torch_rows(m, NPS_API_PYTHON);
-	struct nps_rows ops = nps_model__torch_rows(m, NPS_API_TORCH_OP);
-	struct cursor cursors[] = { { python.begin, python.end, false },
-				    { ops.begin, ops.end, false },
-				    { 0, m->api.t.len, true } };
+	struct nps_host_rows rows;
+	bool api;
+	size_t i;
+	int err;
 
-	while (!f->err) {
-		struct cursor *first = &cursors[0];
-		size_t i;
-
-		for (size_t c = 1; c < NPS_ARRAY_SIZE(cursors); c++)
-			if (start_of(m, &cursors[c]) < start_of(m, first))
-				first = &cursors[c];
-		if (start_of(m, first) == UINT64_MAX)
-			return;
-		i = first->at++;
-		if (first->api)
+	nps_host_rows__begin(&rows, m, false);
+	while (!f->err && nps_host_rows__next(&rows, &api, &i)) {
+		if (api)
 			note_launch(f, m->api.connection[i],
 				    call(f, m->api.gtid[i], m->api.name[i], m->api.start[i], m->api.end[i]));
 		else
 			call(f, m->torch.gtid[i], m->torch.name[i], m->torch.start[i], m->torch.end[i]);
-		nps_pace__step(&pace);
 	}
+	err = nps_host_rows__end(&rows);
+	f->err = f->err ? f->err : err;
 }
 
 static void add_device_time(struct folder *f)

@@ -6,8 +6,8 @@
  */
 #include "export/export.h"
 
-#include "base/ext_sort.h"
 #include "base/map.h"
+#include "export/host_rows.h"
 #include "export/pftrace_writer.h"
 
 #include <errno.h>
@@ -161,141 +161,44 @@ static void torch_row(struct perfetto *p, size_t i)
 		nps_pftrace__arg_i64(p->w, "Sequence number", t->sequence[i]);
 }
 
-/* A row with its place among those that nest: by start, of the same start the longer first. */
-struct placed {
-	struct nps_sort_key key;
-	uint32_t row;
-};
-
-struct cursor {
-	size_t at, end;
-	bool api;
-	bool sorted; /* the rows come from SORT, AT is the next of them */
-	struct nps_ext_sort sort;
-};
-
-static struct cursor torch_rows(const struct nps_model *m, uint32_t type)
-{
-	struct nps_rows rows = nps_model__torch_rows(m, type);
-
-	return (struct cursor){ .at = rows.begin, .end = rows.end };
-}
-
-static struct nps_sort_key place_of(const struct nps_model *m, size_t i)
-{
-	return (struct nps_sort_key){ m->torch.start[i], ~m->torch.end[i] };
-}
-
-static void next_sorted(struct perfetto *p, struct cursor *c)
-{
-	const struct placed *next = nps_ext_sort__next(&c->sort);
-
-	if (c->sort.err && !p->err)
-		p->err = c->sort.err;
-	c->at = next ? next->row : c->end;
-}
-
-/* Sorts the cursor's rows unless they are: databases have Python's calls by their end. */
-static void sort_rows(struct perfetto *p, struct cursor *c)
-{
-	size_t i = c->at;
-
-	nps_ext_sort__init(&c->sort, p->m->tmpfd, sizeof(struct placed));
-	while (i + 1 < c->end && !nps_sort_key__less(place_of(p->m, i + 1), place_of(p->m, i))) {
-		nps_pace__step(&p->pace);
-		i++;
-	}
-	if (i + 1 >= c->end)
-		return;
-	c->sorted = true;
-	for (i = c->at; i < c->end && !c->sort.err; i++) {
-		struct placed *placed = nps_ext_sort__add(&c->sort);
-
-		if (placed)
-			*placed = (struct placed){ place_of(p->m, i), (uint32_t)i };
-		nps_pace__step(&p->pace);
-	}
-	p->err = nps_ext_sort__finish(&c->sort);
-	if (!p->err)
-		next_sorted(p, c);
-}
-
-static void begin_of(const struct nps_model *m, const struct cursor *c, uint64_t *start, uint64_t *end)
-{
-	*start = *end = UINT64_MAX;
-	if (c->at == c->end)
-		return;
-	*start = c->api ? m->api.start[c->at] : m->torch.start[c->at];
-	*end = c->api ? m->api.end[c->at] : m->torch.end[c->at];
-}
-
-/* The cursor whose row is the first, of the same start the longer; NULL: there are no more. */
-static struct cursor *first_of(const struct nps_model *m, struct cursor *cursors, size_t n)
-{
-	struct cursor *first = NULL;
-	uint64_t best = UINT64_MAX, best_end = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		uint64_t start, end;
-
-		begin_of(m, &cursors[i], &start, &end);
-		if (start < best || (start == best && start != UINT64_MAX && end > best_end)) {
-			first = &cursors[i];
-			best = start;
-			best_end = end;
-		}
-	}
-	return first;
-}
-
 static void host_threads(struct perfetto *p)
 {
-	struct cursor cursors[] = { torch_rows(p->m, NPS_API_PYTHON),
-				    torch_rows(p->m, NPS_API_TORCH_OP),
-				    torch_rows(p->m, NPS_API_TORCH_MSTX),
-				    { .end = p->m->api.t.len, .api = true } };
-	const size_t n = NPS_ARRAY_SIZE(cursors);
-	struct cursor *c;
+	struct nps_host_rows rows;
+	bool api;
+	size_t i;
+	int err;
 
-	for (size_t i = 0; i < n && !p->err; i++)
-		if (!cursors[i].api)
-			sort_rows(p, &cursors[i]);
-	while (!p->err && (c = first_of(p->m, cursors, n))) {
-		if (c->api)
-			api_row(p, c->at);
+	nps_host_rows__begin(&rows, p->m, true);
+	while (!p->err && nps_host_rows__next(&rows, &api, &i)) {
+		if (api)
+			api_row(p, i);
 		else
-			torch_row(p, c->at);
-		if (c->sorted)
-			next_sorted(p, c);
-		else
-			c->at++;
-		nps_pace__step(&p->pace);
+			torch_row(p, i);
 	}
-	for (size_t i = 0; i < n; i++)
-		if (cursors[i].sorted)
-			nps_ext_sort__free(&cursors[i].sort);
+	err = nps_host_rows__end(&rows);
+	p->err = p->err ? p->err : err;
 }
 
 /* Enqueue and dequeue overlap operators without nesting in them: they get lanes of their own. */
 static void queues(struct perfetto *p)
 {
-	struct cursor c = torch_rows(p->m, NPS_API_TORCH_QUEUE);
+	struct nps_rows rows = nps_model__torch_rows(p->m, NPS_API_TORCH_QUEUE);
 
-	for (; !p->err && c.at < c.end; c.at++) {
+	for (size_t i = rows.begin; !p->err && i < rows.end; i++) {
 		const struct nps_torch_table *t = &p->m->torch;
 		uint64_t lane;
 
 		nps_pace__step(&p->pace);
-		if (!t->start[c.at]) /* one side was not recorded */
+		if (!t->start[i]) /* one side was not recorded */
 			continue;
-		lane = numbered(p, LANE, nps_hash2(1, t->gtid[c.at]), p->process, "Task queue of thread",
-				t->gtid[c.at] & UINT32_MAX, 1);
-		nps_pftrace__slice(p->w, lane, t->start[c.at], length(t->start[c.at], t->end[c.at]), "queue",
-				   text(p, t->name[c.at]));
-		if (t->correlation[c.at] < 0 || t->correlation[c.at] > UINT32_MAX)
+		lane = numbered(p, LANE, nps_hash2(1, t->gtid[i]), p->process, "Task queue of thread",
+				t->gtid[i] & UINT32_MAX, 1);
+		nps_pftrace__slice(p->w, lane, t->start[i], length(t->start[i], t->end[i]), "queue",
+				   text(p, t->name[i]));
+		if (t->correlation[i] < 0 || t->correlation[i] > UINT32_MAX)
 			continue;
-		nps_pftrace__arg_i64(p->w, "correlation_id", t->correlation[c.at]);
-		nps_pftrace__flow(p->w, QUEUE_FLOW + (uint64_t)t->correlation[c.at]);
+		nps_pftrace__arg_i64(p->w, "correlation_id", t->correlation[i]);
+		nps_pftrace__flow(p->w, QUEUE_FLOW + (uint64_t)t->correlation[i]);
 	}
 }
 

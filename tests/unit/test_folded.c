@@ -94,6 +94,41 @@ static void stacks_and_their_time(void **state)
 	nps_model__free(&m);
 }
 
+static void frame(struct nps_model *m, const char *name, uint64_t start, uint64_t end)
+{
+	size_t row = 0;
+
+	assert_int_equal(nps_table__add(&m->torch.t, &row), 0);
+	m->torch.type[row] = NPS_API_PYTHON;
+	m->torch.start[row] = start;
+	m->torch.end[row] = end;
+	m->torch.gtid[row] = 1;
+	m->torch.name[row] = nps_strings__addz(m->strings, name);
+}
+
+/* Databases have Python's frames by their end, the innermost first. */
+static void frames_by_their_end(void **state)
+{
+	struct nps_model m;
+	struct nps_export ex = { .model = &m };
+
+	(void)state;
+	unlinkat(folder_fd, "npuscope.folded", 0);
+	unlinkat(folder_fd, "npuscope_device.folded", 0);
+	assert_int_equal(nps_model__init(&m, folder_fd, NULL), 0);
+	frame(&m, "leaf", 30000, 40000);
+	frame(&m, "first", 10000, 50000);
+	frame(&m, "second", 60000, 90000);
+	frame(&m, "main", 10000, 110000);
+	call(&m, 1, "launch", 70000, 75000, 3);
+	task(&m, 4000, 3, NPS_CLASS_COMPUTE, NPS_TIME_IMPORTED);
+	assert_int_equal(nps_export__folded(&ex, folder_fd), 0);
+	assert_file("npuscope.folded", "main 30\nmain;first 30\nmain;first;leaf 10\nmain;second 25\n"
+				       "main;second;launch 5\n");
+	assert_file("npuscope_device.folded", "main;second;launch 4\n");
+	nps_model__free(&m);
+}
+
 /* A small file can tell of very many threads. */
 static void many_threads(void **state)
 {
@@ -118,6 +153,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_and_their_time),
+		cmocka_unit_test(frames_by_their_end),
 		cmocka_unit_test(many_threads),
 	};
 
