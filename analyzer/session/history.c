@@ -17,11 +17,14 @@ void nps_history__init(struct nps_history *history, int dirfd)
 
 static int push(struct nps_history *history, uint64_t key, uint64_t time, uint64_t value)
 {
+	uint32_t last = nps_map__get(&history->last, key);
 	struct row *row = nps_vec__push(&history->rows);
 
 	if (!row || history->rows.len >= NPS_NONE)
 		return -ENOMEM;
 	*row = (struct row){ .key = key, .time = time, .value = value };
+	if (last != NPS_NONE && NPS_AT(&history->rows, struct row, last).time > time)
+		return 0;
 	return nps_map__put(&history->last, key, history->rows.len - 1);
 }
 

@@ -8,7 +8,7 @@
 
 struct nps_history {
 	struct nps_vec rows;
-	struct nps_map last; /* key -> its last row, after finish its first */
+	struct nps_map last; /* key -> its latest row, after finish its first */
 };
 
 void nps_history__init(struct nps_history *history, int dirfd);

@@ -26,7 +26,6 @@ static int import_text(struct import *in, const struct nps_string *s)
 {
 	struct nps_recording *model = in->model;
 	uint32_t text = nps_strings__add(&model->strings, s->text, NPS_MIN(s->len, NPS_STR_MAX - 1));
-	struct nps_comm_name *name;
 
 	if (text == NPS_NONE)
 		return -ENOMEM;
@@ -34,14 +33,7 @@ static int import_text(struct import *in, const struct nps_string *s)
 		return nps_map__put(&model->string_ids, s->id, text);
 	if (s->kind != NPS_STR_COMM)
 		return 0;
-	name = nps_vec__push(&model->comms);
-	if (!name)
-		return -errno;
-	*name = (struct nps_comm_name){ .time = s->time,
-					.tid = s->id,
-					.text = text,
-					.before = nps_map__get(&model->comm_of, (uint32_t)s->id) };
-	return nps_map__put(&model->comm_of, (uint32_t)s->id, model->comms.len - 1);
+	return nps_history__add(&model->comms, (uint32_t)s->id, s->time, text);
 }
 
 /* A chunk of a kind that the file does not hold. */
@@ -374,6 +366,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 	err = read_chunks(&in, path, "clocks.nps", on_clocks);
 	if (!err)
 		err = read_chunks(&in, path, "strings.nps", on_strings);
+	if (!err)
+		err = nps_history__finish(&model->comms);
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
 	for (size_t i = 0; i < in.losses.len; i++) {

@@ -8,7 +8,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 {
 	*model = (struct nps_recording){ .dirfd = dirfd, .tmpfd = tmpfd };
 	nps_strings__init(&model->strings, tmpfd);
-	nps_vec__init(&model->comms, tmpfd, sizeof(struct nps_comm_name));
+	nps_history__init(&model->comms, tmpfd);
 	nps_vec__init(&model->events, tmpfd, sizeof(struct nps_event));
 	nps_vec__init(&model->clocks, tmpfd, sizeof(struct nps_clock));
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
@@ -35,10 +35,9 @@ void nps_recording__free(struct nps_recording *model)
 		free_proc(&model->procs[i]);
 	free(model->procs);
 	nps_map__free(&model->proc_of);
-	nps_map__free(&model->comm_of);
 	nps_map__free(&model->string_ids);
 	nps_strings__free(&model->strings);
-	nps_vec__free(&model->comms);
+	nps_history__free(&model->comms);
 	nps_vec__free(&model->events);
 	nps_vec__free(&model->clocks);
 	nps_vec__free(&model->device_clocks);
@@ -79,17 +78,9 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time)
 {
-	uint32_t row = nps_map__get(&model->comm_of, tid), text = NPS_NONE;
+	uint64_t text;
 
-	while (row != NPS_NONE) {
-		const struct nps_comm_name *name = &NPS_AT(&model->comms, struct nps_comm_name, row);
-
-		text = name->text;
-		if (name->time <= time)
-			break;
-		row = name->before;
-	}
-	return text;
+	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
 }
 
 uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id)

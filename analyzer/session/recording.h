@@ -8,6 +8,7 @@
 
 #include "session/catalog_info.h"
 #include "session/clock_fit.h"
+#include "session/history.h"
 #include "base/string_table.h"
 #include "base/vec.h"
 
@@ -177,8 +178,7 @@ struct nps_recording {
 	struct cJSON *json;
 	struct nps_strings strings;
 	struct nps_map string_ids; /* the session's id -> strings */
-	struct nps_vec comms; /* struct nps_comm_name by time */
-	struct nps_map comm_of; /* tid -> last row of comms */
+	struct nps_history comms; /* tid -> text: names of threads */
 	struct nps_vec events; /* struct nps_event: API, SQE, MARK */
 	struct nps_vec clocks; /* struct nps_clock */
 	struct nps_vec device_clocks; /* struct nps_device_clock */
@@ -195,12 +195,6 @@ struct nps_recording {
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */
 	bool complete;
-};
-
-struct nps_comm_name {
-	uint64_t time;
-	uint32_t tid, text;
-	uint32_t before; /* earlier row of the same thread, NPS_NONE */
 };
 
 /* A call that returned when everything it covers had ended. */

@@ -348,6 +348,27 @@ static void histories_do_not_cross_a_reset(void **state)
 	nps_history__free(&history);
 }
 
+static void names_of_a_thread_that_is_renamed(void **state)
+{
+	const unsigned int renames = 200000; /* each of them looked up: in a second or two, not in an hour */
+
+	(void)state;
+	assert_int_equal(nps_history__add(&model.comms, 7, 30, 1), 0);
+	assert_int_equal(nps_history__add(&model.comms, 7, 20, 2), 0); /* told late */
+	assert_int_equal(nps_history__add(&model.comms, 7, 40, 2), 0);
+	for (uint64_t i = 0; i < renames; i++)
+		assert_int_equal(nps_history__add(&model.comms, 8, 10 * i + 10, i % 2), 0);
+	assert_int_equal(nps_history__finish(&model.comms), 0);
+	assert_int_equal(nps_recording__comm_at(&model, 7, 1),
+			 2); /* before the first: as it was called first */
+	assert_int_equal(nps_recording__comm_at(&model, 7, 29), 2);
+	assert_int_equal(nps_recording__comm_at(&model, 7, 39), 1);
+	assert_int_equal(nps_recording__comm_at(&model, 7, 99), 2);
+	for (uint64_t i = 0; i < renames; i++)
+		assert_int_equal(nps_recording__comm_at(&model, 8, 10 * i + 15), i % 2);
+	assert_int_equal(nps_recording__comm_at(&model, 9, 15), NPS_NONE);
+}
+
 static void all_reduce(uint64_t at)
 {
 	event(NPS_EV_API, NPS_PROBE_HCCL_ALL_REDUCE, 1, at, at + 9, 8, 4, 0xc0);
@@ -402,6 +423,7 @@ int main(void)
 		TEST(default_streams_belong_to_a_context),
 		TEST(events_stand_for_their_last_record),
 		TEST(communicators_end),
+		TEST(names_of_a_thread_that_is_renamed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
