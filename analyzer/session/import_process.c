@@ -266,7 +266,8 @@ static void one_collective(struct fill *f, uint32_t comm)
 	t->id[row] = row + 1;
 	t->dtype[row] = op->dtype;
 	t->algorithm[row] = NPS_NONE;
-	t->count[row] = NPS_MIN(op->count, (uint64_t)INT64_MAX);
+	t->count[row] = op->count > INT64_MAX ? NPS_NULL : (int64_t)op->count;
+	t->relay[row] = t->retry[row] = NPS_NULL; /* decided inside HCCL */
 	t->type[row] = op->type;
 	t->device[row] = op->device;
 	t->ranks[row] = op->ranks == NPS_NONE ? NPS_NULL : op->ranks;
@@ -450,7 +451,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_TORCH;
-	model->level = 1;
+	model->level = nps_recording__level(rec);
 	model->pid = proc->pid;
 	model->has_rank = proc->has_rank;
 	model->rank = proc->has_rank ? proc->rank : device;

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 struct view {
 	const struct nps_model *model;
@@ -116,11 +117,12 @@ static cJSON *metadata(const struct view *r)
 	return meta;
 }
 
-static cJSON *experimental(void)
+static cJSON *experimental(const struct view *r)
 {
 	cJSON *exp = cJSON_CreateObject();
 
-	cJSON_AddStringToObject(exp, "_profiler_level", "Level1");
+	cJSON_AddStringToObject(exp, "_profiler_level",
+				nps_recording__level(r->rec) == 2 ? "Level2" : "Level1");
 	cJSON_AddStringToObject(exp, "_aic_metrics", "ACL_AICORE_NONE");
 	cJSON_AddFalseToObject(exp, "_l2_cache");
 	cJSON_AddFalseToObject(exp, "_msprof_tx");
@@ -132,22 +134,38 @@ static cJSON *experimental(void)
 	return exp;
 }
 
+/* What was asked for; older sessions do not say and have both. */
+static void add_activities(cJSON *common, const struct view *r)
+{
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
+	const char *asked = nps_json_str(request, "activities", "cpu,npu");
+	cJSON *list = cJSON_AddArrayToObject(common, "activities");
+
+	while (*asked) {
+		size_t len = strcspn(asked, ",");
+
+		if (len == 3 && !strncmp(asked, "cpu", len))
+			cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.CPU"));
+		else if (len == 3 && !strncmp(asked, "npu", len))
+			cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.NPU"));
+		asked += len + (asked[len] == ',');
+	}
+}
+
 static cJSON *info(const struct view *r)
 {
 	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops",
 				      "with_modules" };
-	cJSON *root = cJSON_CreateObject(), *config, *common, *list, *start, *end;
+	cJSON *root = cJSON_CreateObject(), *config, *common, *start, *end;
 	char rank[16];
 
 	config = cJSON_AddObjectToObject(root, "config");
 	common = cJSON_AddObjectToObject(config, "common_config");
-	list = cJSON_AddArrayToObject(common, "activities");
-	cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.CPU"));
-	cJSON_AddItemToArray(list, cJSON_CreateString("ProfilerActivity.NPU"));
+	add_activities(common, r);
 	cJSON_AddNullToObject(common, "schedule");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(flags); i++)
 		cJSON_AddFalseToObject(common, flags[i]);
-	cJSON_AddItemToObject(config, "experimental_config", experimental());
+	cJSON_AddItemToObject(config, "experimental_config", experimental(r));
 	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
 	start = cJSON_AddObjectToObject(root, "start_info");
 	cJSON_AddFalseToObject(start, "syscnt_enable");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/recording.h"
 
+#include "session/session_reader.h"
+
 #include <cjson/cJSON.h>
 #include <stdlib.h>
 
@@ -81,6 +83,13 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 	uint64_t text;
 
 	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
+}
+
+unsigned int nps_recording__level(const struct nps_recording *model)
+{
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
+
+	return nps_json_u64(request, "level", 1) == 2 ? 2 : 1;
 }
 
 uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id)

@@ -102,7 +102,7 @@ struct nps_task {
 struct nps_comm_op {
 	uint64_t start, end; /* of its tasks */
 	uint64_t call_start;
-	uint64_t count; /* elements */
+	uint64_t count; /* elements; UINT64_MAX: the call has none or it could not be read */
 	uint32_t tid;
 	uint32_t node, launch; /* its CANN rows */
 	uint32_t name, type, group;
@@ -204,6 +204,9 @@ struct nps_sync {
 	uint32_t proc;
 	uint16_t device, stream; /* UINT16_MAX: all */
 };
+
+/* What was recorded: as the vendor's levels 1 and 2 (with the runtime layer). Older sessions do not say: 1. */
+unsigned int nps_recording__level(const struct nps_recording *model);
 
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
 void nps_recording__free(struct nps_recording *model);

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <cjson/cJSON.h>
+#include <fcntl.h>
+
+#include "session/import_process.h"
+
+/* profiler_info's level and activities of a session whose `request` is REQUEST. */
+static void expect(const char *request, const char *level, unsigned int number, int activities)
+{
+	const cJSON *config, *common, *experimental;
+	struct nps_recording rec;
+	struct nps_model model;
+
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_recording__proc(&rec, 50));
+	rec.json = cJSON_Parse(request);
+	assert_non_null(rec.json);
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	assert_int_equal(model.level, number);
+	config = cJSON_GetObjectItemCaseSensitive(model.info, "config");
+	common = cJSON_GetObjectItemCaseSensitive(config, "common_config");
+	experimental = cJSON_GetObjectItemCaseSensitive(config, "experimental_config");
+	assert_string_equal(
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(experimental, "_profiler_level")),
+		level);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(common, "activities")),
+			 activities);
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
+static void what_was_asked_for(void **state)
+{
+	(void)state;
+	expect("{\"request\":{\"level\":2,\"activities\":\"cpu,npu,osrt\"}}", "Level2", 2, 2);
+	expect("{\"request\":{\"level\":1,\"activities\":\"npu\"}}", "Level1", 1, 1);
+	expect("{\"request\":{\"level\":77,\"activities\":7}}", "Level1", 1, 2);
+	expect("{}", "Level1", 1, 2); /* older */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
