@@ -188,6 +188,11 @@ uint32_t nps_trace__comm_lane(const struct nps_trace *t, size_t op)
 	return group_of(t, t->m->comm_op.group[op], t->m->comm_op.device[op])->lane;
 }
 
+static const char *yes_or_no(int64_t value)
+{
+	return value == NPS_NULL ? "N/A" : value > 0 ? "yes" : "no";
+}
+
 static void measured(struct nps_trace *t, size_t row)
 {
 	const struct nps_comm_op_table *op = &t->m->comm_op;
@@ -218,8 +223,8 @@ void nps_trace__comm_op(struct nps_trace *t, size_t row)
 	nps_trace__string(w, ",\"alg_type\":", nps_model__text_or_na(t->m, op->algorithm[row]));
 	number_or_na(w, ",\"count\":", op->count[row]);
 	if (!t->gen_a) {
-		nps_trace__string(w, ",\"relay\":", op->relay[row] > 0 ? "yes" : "no");
-		nps_trace__string(w, ",\"retry\":", op->retry[row] > 0 ? "yes" : "no");
+		nps_trace__string(w, ",\"relay\":", yes_or_no(op->relay[row]));
+		nps_trace__string(w, ",\"retry\":", yes_or_no(op->retry[row]));
 	}
 	measured(t, row);
 	nps_writer__lit(w, "}");

@@ -43,6 +43,7 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 		key = nps_names__key(w->proc_row, comm);
 		*op = (struct nps_comm_op){ .call_start = f->ev->start,
 					    .tid = w->tid,
+					    .count = UINT64_MAX,
 					    .ranks = NPS_NONE,
 					    .dtype = 65534,
 					    .device = sub->device,

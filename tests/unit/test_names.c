@@ -402,6 +402,20 @@ static void communicators_end(void **state)
 	expect_group(1, "group_A", 2);
 	expect_group(2, "comm@0xc0", 8); /* nobody asked while it lived */
 	expect_group(3, "group_A", 4);
+	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).count, 8);
+}
+
+static void counts_that_were_not_told(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_HCCL_BARRIER, 1, 10, 19, 0, 0, 0xc0);
+	sqe(1, 12, 0, NPS_SQE_NOTIFY_RECORD, 5);
+	all_reduce(30);
+	NPS_AT(&model.events, struct nps_event, 2).flags = NPS_F_SLOT_FAULT(0);
+	build();
+	assert_int_equal(model.procs[0].comms.len, 2);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(NPS_AT(&model.procs[0].comms, struct nps_comm_op, i).count == UINT64_MAX);
 }
 
 int main(void)
@@ -423,6 +437,7 @@ int main(void)
 		TEST(default_streams_belong_to_a_context),
 		TEST(events_stand_for_their_last_record),
 		TEST(communicators_end),
+		TEST(counts_that_were_not_told),
 		TEST(names_of_a_thread_that_is_renamed),
 	};
 
