@@ -114,6 +114,8 @@ static void end_shares(struct nps_side *side)
 		const struct kind *kind = &shares->kinds[k];
 		double spent[CPU_FIELDS], all = 0;
 
+		if (kind->samples < 2) /* one alone tells of the time since the system started */
+			continue;
 		for (size_t i = 0; i < CPU_FIELDS; i++) {
 			spent[i] = kind->now[i] > kind->first[i] ? kind->now[i] - kind->first[i] : 0;
 			all += spent[i];

@@ -494,8 +494,8 @@ def host_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
     yield "os_runtime_statistic", [("host", *item["row"].values()) for item in c.of("host/os_runtime_statistic")]
 
 
-def spent(now: Row, before: Optional[Row]) -> list[float]:
-    values = {key: now[key] - (before[key] if before else 0) for key in now}
+def spent(now: Row, before: Row) -> list[float]:
+    values = {key: now[key] - before[key] for key in now}
     total = sum(values.values())
     return [100 * values[key] / total for key in ("user", "system", "iowait", "irq", "softirq", "idle")]
 
@@ -512,7 +512,8 @@ def system_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
         kinds = [("host", None)] if where else [("aicpu", (2, 3)), ("ctrlcpu", (0, 1))]
         for kind, wanted in kinds:
             ends = [cpus(raw, wanted) if wanted else raw["cpu"] for raw in (raws[-1], raws[0])]
-            shares.append((owner, kind, *spent(ends[0], ends[1] if len(raws) > 1 else None)))
+            if len(raws) > 1:
+                shares.append((owner, kind, *spent(*ends)))
         lines = c.of(f"{where}{pid}-CpuUsage.data")
         ticks = [item["raw"]["utime"] + item["raw"]["stime"] for item in (lines[0], lines[-1])]
         ns = lines[-1]["ns"] - lines[0]["ns"]

@@ -616,7 +616,12 @@ static void shares_are_of_the_capture(void **state)
 	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  150 0 125 1025 0 0 0 0 0 0\n\n");
 	text(f, 1, "SystemCpuUsage.data",
 	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 3 0 0 0 0 0 0\n"
-	     "cpu2 1 0 0 1 0 0 0 0 0 0\ncpu3 0 0 2 0 0 0 0 0 0 0\n");
+	     "cpu2 1 0 0 1 0 0 0 0 0 0\ncpu3 0 0 2 0 0 0 0 0 0 0\n\n"
+	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 2 0 0 6 0 0 0 0 0 0\n"
+	     "cpu2 2 0 0 2 0 0 0 0 0 0\ncpu3 0 0 4 0 0 0 0 0 0 0\n");
+	/* One sample tells what was spent since the system started, long before the capture. */
+	text(f, 0, "SystemCpuUsage.data",
+	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 3 0 0 0 0 0 0\n");
 	import(f);
 	assert_int_equal(t->t.len, 3);
 	assert_int_equal(t->device[0], NPS_NONE);
