@@ -286,7 +286,8 @@ static int import(struct nps_capture *capture)
 		nps_capture__join(capture);
 	/* Their frequencies are wanted for the kernels' counters. */
 	if (!capture->err)
-		capture->err = nps_cann_side__import(m, capture->host.fd >= 0 ? &capture->host : NULL,
+		capture->err = nps_cann_side__import(m, &capture->names,
+						     capture->host.fd >= 0 ? &capture->host : NULL,
 						     capture->devices, capture->ndevices);
 	if (!capture->err)
 		nps_capture__fill(capture);

@@ -4,11 +4,14 @@
 #define NPS_CANN_SIDE_H
 
 #include "cann/control.h"
+#include "cann/dictionary.h"
 
 /*
- * Imports them from the opened directories HOST (NULL: there is none) and DEVICES into MODEL. 0 or negative errno.
+ * Imports them from the opened directories HOST (NULL: there is none), whose dictionary NAMES is, and DEVICES into MODEL.
+ * 0 or negative errno.
  */
-int nps_cann_side__import(struct nps_model *model, const struct nps_cann_dir *host,
-			  const struct nps_cann_dir *devices, size_t ndevices);
+int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
+			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
+			  size_t ndevices);
 
 #endif

@@ -91,10 +91,11 @@ static void read_dir(struct nps_side *side, const struct nps_cann_dir *dir)
 	nps_side__system(side);
 }
 
-int nps_cann_side__import(struct nps_model *model, const struct nps_cann_dir *host,
-			  const struct nps_cann_dir *devices, size_t ndevices)
+int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
+			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
+			  size_t ndevices)
 {
-	struct nps_side side = { .model = model, .host = host };
+	struct nps_side side = { .model = model, .names = names, .host = host };
 
 	nps_vec__init(&side.lasts, model->tmpfd, sizeof(struct nps_side_last));
 	if (host)
@@ -104,7 +105,5 @@ int nps_cann_side__import(struct nps_model *model, const struct nps_cann_dir *ho
 	order_all(&side);
 	nps_vec__free(&side.lasts);
 	nps_map__free(&side.of);
-	if (side.named)
-		nps_dictionary__free(&side.names);
 	return side.err;
 }

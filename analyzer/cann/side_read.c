@@ -262,13 +262,8 @@ uint32_t nps_side__text(struct nps_side *side, const char *text)
 
 uint32_t nps_side__name(struct nps_side *side, uint64_t hash)
 {
-	uint32_t id;
+	uint32_t id = nps_dictionary__name(side->names, hash);
 
-	if (!side->named && !side->err) {
-		side->err = nps_dictionary__read(&side->names, side->model, &side->dir->files);
-		side->named = true;
-	}
-	id = side->err ? NPS_NONE : nps_dictionary__name(&side->names, hash);
 	if (id == NPS_NONE && !side->err)
 		side->err = -ENOMEM;
 	return id;

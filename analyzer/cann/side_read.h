@@ -25,8 +25,7 @@ struct nps_side {
 	const struct nps_cann_dir *dir; /* the one that is being read */
 	struct nps_side_config config; /* of `dir` */
 	struct nps_cann_clock host_clock; /* host counters, by the Unix time of `dir` */
-	struct nps_dictionary names;
-	bool named; /* `names` was read */
+	struct nps_dictionary *names; /* of the host */
 	int err; /* the first one: allocation or disk */
 
 	/* of the file that is being read */

@@ -357,6 +357,27 @@ static void levels_without_a_table_are_one_loss(void **state)
 	assert_int_equal(lost(f, "calls of levels that no table shows"), 100);
 }
 
+static void dictionaries_are_read_once(void **state)
+{
+	struct fixture *f = *state;
+	uint8_t record[256] = { 0 };
+
+	put_text(f->host, "unaging.additional.hash_dic.slice_0", "damaged\n20:aclnnAdd\n");
+	head(record, NODE, 6, 10);
+	store(record + 24, 1, 8);
+	store(record + 32, 4096, 8);
+	store(record + 40, 20, 8);
+	store(record + 48, 1, 8);
+	store(record + 56, 1, 8);
+	store(record + 68, 20, 4);
+	put_at(f->host, "aging.additional.task_memory_info.slice_0", record, sizeof(record));
+	run(f, 0, 0, 50);
+	import(f);
+	assert_int_equal(f->m.npu_op_mem.t.len, 1);
+	assert_string_equal(nps_model__text(&f->m, f->m.npu_op_mem.name[0]), "aclnnAdd");
+	assert_int_equal(lost(f, "lines of unaging.additional.hash_dic"), 1);
+}
+
 static void kinds_of_losses_are_bounded(void **state)
 {
 	struct fixture *f = *state;
@@ -382,6 +403,7 @@ int main(void)
 		TEST(kernels_need_no_call),
 		TEST(long_names_stay_whole),
 		TEST(levels_without_a_table_are_one_loss),
+		TEST(dictionaries_are_read_once),
 		TEST(kinds_of_losses_are_bounded),
 	};
 

@@ -144,6 +144,7 @@ static int import_from(struct nps_model *m, struct nps_cann_dir *host, struct np
 		       const unsigned int *numbers, size_t n, int prof)
 {
 	struct nps_cann_dir *known = NULL;
+	struct nps_dictionary names = { .strings = m->strings };
 	char name[32];
 	int err = 0;
 
@@ -157,8 +158,11 @@ static int import_from(struct nps_model *m, struct nps_cann_dir *host, struct np
 		if (!err)
 			nps_cann_dir__clocks(&devices[i], known);
 	}
+	if (!err && known)
+		err = nps_dictionary__read(&names, m, &known->files);
 	if (!err)
-		err = nps_cann_side__import(m, known, devices, n);
+		err = nps_cann_side__import(m, &names, known, devices, n);
+	nps_dictionary__free(&names);
 	for (size_t i = 0; i < n; i++)
 		nps_cann_dir__close(&devices[i]);
 	if (known)
