@@ -122,6 +122,9 @@ struct nps_db_enum {
 	size_t table; /* of the model: offset; also there if this has rows; 0: none */
 };
 
+/* Name of ID in the enum TABLE, of another generation if GENERATION (NPS_DB_*) has none; NULL: none is known. */
+const char *nps_db_enum_name(const char *table, uint32_t id, unsigned int generation);
+
 /* Ends with an enum without a name. */
 extern const struct nps_db_enum nps_db_enums[];
 

@@ -2,6 +2,8 @@
 /* ENUM_* tables of both generations (outputs 4.4). */
 #include "ascend_db/spec.h"
 
+#include <string.h>
+
 #define R(id, name)                                                                                          \
 	{                                                                                                    \
 		id, NPS_DB_BOTH, name                                                                        \
@@ -162,3 +164,20 @@ const struct nps_db_enum nps_db_enums[] = {
 	{ "ENUM_OVERLAP_ANALYSIS_TYPE", NPS_DB_B, ROWS(overlap), 0 },
 	{ 0 },
 };
+
+const char *nps_db_enum_name(const char *table, uint32_t id, unsigned int generation)
+{
+	const struct nps_db_enum *e = nps_db_enums;
+	const char *other = NULL;
+
+	while (e->name && strcmp(e->name, table) != 0)
+		e++;
+	for (size_t i = 0; e->name && i < e->nrows; i++) {
+		if ((uint32_t)e->rows[i].id != id)
+			continue;
+		if (e->rows[i].generations & generation)
+			return e->rows[i].name;
+		other = e->rows[i].name;
+	}
+	return other;
+}

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/csv_number.h"
+#include "export/csv_modules.h"
 #include "export/export.h"
 
 #define T0 1700000000000000000ULL
@@ -586,6 +587,19 @@ static void modules_are_grouped(void **state)
 
 /* --- steps, msprof ------------------------------------------------------------------------------------- */
 
+static void modules_have_the_names_of_their_generation(void **state)
+{
+	(void)state;
+	assert_string_equal(nps_module_name(2, NPS_GENERATION_A), "IDEDH");
+	assert_string_equal(nps_module_name(2, NPS_GENERATION_B), "SCC");
+	assert_string_equal(nps_module_name(7, NPS_GENERATION_B), "RUNTIME");
+	assert_string_equal(nps_module_name(12, NPS_GENERATION_B), "MDCLOCATION");
+	assert_string_equal(nps_module_name(74, NPS_GENERATION_A), "AML");
+	assert_string_equal(nps_module_name(77, NPS_GENERATION_B), "CUSTOM");
+	assert_null(nps_module_name(78, NPS_GENERATION_A));
+	assert_null(nps_module_name(UINT32_MAX, NPS_GENERATION_A));
+}
+
 static void step_times(void **state)
 {
 	struct fixture *f = *state;
@@ -752,6 +766,7 @@ int main(void)
 		TEST(operators),
 		TEST(memory_of_both),
 		TEST(modules_are_grouped),
+		cmocka_unit_test(modules_have_the_names_of_their_generation),
 		TEST(step_times),
 		TEST(msprof_layout),
 		TEST(slices),
