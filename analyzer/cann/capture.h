@@ -108,7 +108,7 @@ struct nps_cann_run {
 	uint64_t start, end; /* end 0: not told */
 	uint32_t stream, task, context, batch;
 	uint32_t blocks; /* told by the device, 0 unknown */
-	uint16_t device; /* index of devices */
+	uint16_t device; /* its number */
 	uint8_t source; /* enum nps_run_source */
 	uint8_t type; /* as logged */
 };

@@ -53,8 +53,9 @@ static char *read_control(const struct nps_cann_dir *dir, const char *name)
 }
 
 /* The first line is all there is. */
-static cJSON *parse_line(char *text)
+cJSON *nps_cann_dir__json(const struct nps_cann_dir *dir, const char *name, bool numbered)
 {
+	char *text = numbered ? read_control(dir, name) : nps_cann_read_file(dir->fd, name, CONTROL_BYTES);
 	cJSON *json;
 
 	if (!text)
@@ -65,11 +66,27 @@ static cJSON *parse_line(char *text)
 	return json;
 }
 
-static const char *text_of(const cJSON *json, const char *key)
+const char *nps_cann_text(const cJSON *json, const char *key)
 {
 	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
 
 	return text ? text : "";
+}
+
+size_t nps_cann_events(const char *text, uint32_t *events)
+{
+	size_t n = 0;
+
+	while (n < NPS_CANN_EVENTS && *text && *text != ';') {
+		char *end;
+		unsigned long value = strtoul(text, &end, 0);
+
+		if (end == text)
+			break;
+		events[n++] = NPS_MIN(value, (unsigned long)UINT32_MAX);
+		text = end + strspn(end, ", ");
+	}
+	return n;
 }
 
 /* A decimal number, as a number or a text. */
@@ -102,7 +119,7 @@ static uint64_t hertz_of(const cJSON *json, const char *key)
 
 	if (cJSON_IsNumber(item))
 		snprintf(digits, sizeof(digits), "%.6f", item->valuedouble);
-	p = cJSON_IsNumber(item) ? digits : text_of(json, key);
+	p = cJSON_IsNumber(item) ? digits : nps_cann_text(json, key);
 	for (; *p && decimals < 6; p++) {
 		if (*p == '.' && decimals < 0) {
 			decimals = 0;
@@ -132,12 +149,12 @@ static uint32_t small_of(const cJSON *json, const char *key)
 
 static void copy_text(char *to, size_t size, const cJSON *json, const char *key)
 {
-	snprintf(to, size, "%s", text_of(json, key));
+	snprintf(to, size, "%s", nps_cann_text(json, key));
 }
 
 static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 {
-	cJSON *json = parse_line(read_control(dir, "info.json"));
+	cJSON *json = nps_cann_dir__json(dir, "info.json", true);
 	const cJSON *item, *rank;
 	uint64_t value;
 
@@ -146,7 +163,7 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 		return;
 	}
 	dir->chip = number_of(json, "platform_version", &value) && value < 256 ? value : NPS_CHIP_910B;
-	dir->second_version = !strcmp(text_of(json, "version"), "2.0");
+	dir->second_version = !strcmp(nps_cann_text(json, "version"), "2.0");
 	dir->pid = number_of(json, "pid", &value) && value <= UINT32_MAX ? value : 0;
 	copy_text(dir->process, sizeof(dir->process), json, "pid_name");
 	copy_text(dir->host_name, sizeof(dir->host_name), json, "hostname");
@@ -159,7 +176,7 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 	number_of(json, "memoryTotal", &dir->memory_kb);
 	number_of(json, "cpuNums", &dir->cpus);
 	number_of(json, "sysClockFreq", &dir->user_hz);
-	if (sscanf(text_of(json, "cannVersion"), "%3u.%3u", &dir->cann_major, &dir->cann_minor) < 1)
+	if (sscanf(nps_cann_text(json, "cannVersion"), "%3u.%3u", &dir->cann_major, &dir->cann_minor) < 1)
 		dir->cann_major = dir->cann_minor = 0;
 	dir->host_hz =
 		hertz_of(cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "CPU"), 0), "Frequency");
@@ -177,35 +194,25 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 static void read_metrics(struct nps_cann_metrics *metrics, const cJSON *json, const char *name,
 			 const char *events)
 {
-	const char *p = text_of(json, events);
-
 	copy_text(metrics->name, sizeof(metrics->name), json, name);
-	while (*p && metrics->nevents < NPS_CANN_EVENTS) {
-		char *end;
-		unsigned long value = strtoul(p, &end, 0);
-
-		if (end == p)
-			break;
-		metrics->events[metrics->nevents++] = NPS_MIN(value, (unsigned long)UINT32_MAX);
-		p = end + strspn(end, ", ");
-	}
+	metrics->nevents = nps_cann_events(nps_cann_text(json, events), metrics->events);
 }
 
 static void read_sample(struct nps_cann_dir *dir)
 {
-	cJSON *json = parse_line(nps_cann_read_file(dir->fd, "sample.json", CONTROL_BYTES));
+	cJSON *json = nps_cann_dir__json(dir, "sample.json", false);
 	const char *level;
 
 	if (!json)
 		return;
-	level = text_of(json, "prof_level");
+	level = nps_cann_text(json, "prof_level");
 	if (!*level)
-		level = text_of(json, "profLevel");
+		level = nps_cann_text(json, "profLevel");
 	if (level[0] == 'l' || level[0] == 'L')
 		level += strspn(level, "levelLEVEL");
 	if (*level >= '0' && *level <= '9')
 		dir->level = NPS_MIN(*level - '0', 3);
-	dir->sampled_pmu = !strcmp(text_of(json, "ai_core_profiling_mode"), "sample-based");
+	dir->sampled_pmu = !strcmp(nps_cann_text(json, "ai_core_profiling_mode"), "sample-based");
 	read_metrics(&dir->aic, json, "ai_core_metrics", "ai_core_profiling_events");
 	read_metrics(&dir->aiv, json, "aiv_metrics", "aiv_profiling_events");
 	cJSON_Delete(json);
@@ -213,13 +220,13 @@ static void read_sample(struct nps_cann_dir *dir)
 
 static void read_session(struct nps_cann_dir *dir)
 {
-	cJSON *json = parse_line(read_control(dir, "start_info"));
+	cJSON *json = nps_cann_dir__json(dir, "start_info", true);
 
 	dir->has_begin = number_of(json, "collectionTimeBegin", &dir->begin_us) &&
 			 number_of(json, "clockMonotonicRaw", &dir->begin_raw) &&
 			 dir->begin_us < INT64_MAX / 1000 && dir->begin_raw < INT64_MAX;
 	cJSON_Delete(json);
-	json = parse_line(read_control(dir, "end_info"));
+	json = nps_cann_dir__json(dir, "end_info", true);
 	dir->has_end = number_of(json, "collectionTimeEnd", &dir->end_us) && dir->end_us < INT64_MAX / 1000;
 	cJSON_Delete(json);
 }

@@ -25,6 +25,8 @@ enum nps_cann_chip {
 	NPS_CHIP_950_1 = 16
 };
 
+struct cJSON;
+
 /* Which counters a record of an AI core's PMU has, and what they were asked for. */
 struct nps_cann_metrics {
 	char name[32]; /* "PipeUtilization" */
@@ -76,6 +78,15 @@ void nps_cann_dir__clocks(struct nps_cann_dir *dir, const struct nps_cann_dir *o
 
 /* The text of a file, at most MOST bytes, ended with NUL; NULL if there is none. Freed by the caller. */
 char *nps_cann_read_file(int dirfd, const char *name, size_t most);
+
+/* The JSON of file NAME, in a device's directory of NAME.N if NUMBERED; NULL: none. cJSON_Delete() frees it. */
+struct cJSON *nps_cann_dir__json(const struct nps_cann_dir *dir, const char *name, bool numbered);
+
+/* A text of an object, "" if there is none. */
+const char *nps_cann_text(const struct cJSON *json, const char *key);
+
+/* `0xf6,0xfb,...` up to a semicolon: the first NPS_CANN_EVENTS of them. Returns how many. */
+size_t nps_cann_events(const char *text, uint32_t *events);
 
 static inline bool nps_cann_dir__v6(const struct nps_cann_dir *dir)
 {

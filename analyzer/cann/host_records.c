@@ -7,7 +7,6 @@
 #include <string.h>
 
 #define MAGIC 0x5A5A
-#define PAYLOAD 24 /* where it begins */
 #define TENSORS_MOST 5 /* of a record */
 #define CONTEXTS_MOST 55
 #define ORIGINALS_MOST 8
@@ -70,7 +69,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 	event->call.item = call->item;
 	event->call.tid = call->tid;
 	event->call.type = call->type;
-	event->call.reserve = call->request;
+	event->call.request = call->request;
 	event->call.level = call->level;
 }
 
@@ -161,17 +160,18 @@ static void read_calls(struct nps_host_records *records, struct nps_capture *cap
 
 /* --- compact records ---------------------------------------------------------------------------------- */
 
-static void launch(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
-		   uint32_t type)
+/* NULL: it is none that counts, or there is no memory. */
+static struct nps_host_launch *launch(struct nps_host_records *records, struct nps_capture *capture,
+				      const uint8_t *p, uint32_t type)
 {
 	struct nps_host_event *event;
 	struct nps_host_launch *to;
 
 	if (type == TASK_MAINTENANCE || nps_u16(p + 24) >> 12 == DEVICE_DPU)
-		return;
+		return NULL;
 	event = add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);
 	if (!event)
-		return;
+		return NULL;
 	to = &event->launch;
 	to->tid = nps_u32(p + 8);
 	to->type = type;
@@ -181,39 +181,32 @@ static void launch(struct nps_host_records *records, struct nps_capture *capture
 		to->blocks = nps_u16(p + 48);
 		to->ratio = p[52] & 7;
 	}
-}
-
-static struct nps_host_launch *latest(struct nps_host_records *records)
-{
-	struct nps_ext_sort *sort = &records->events;
-
-	return &((struct nps_host_event *)(sort->chunk + (sort->rows - 1) * sort->elem))->launch;
+	return to;
 }
 
 static void task_track(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
 		       bool aging)
 {
-	uint64_t type = nps_u64(p + 32), before = records->events.total;
+	uint64_t type = nps_u64(p + 32);
+	struct nps_host_launch *to = launch(records, capture, p, NPS_MIN(type, (uint64_t)UINT32_MAX));
 
 	(void)aging;
-	launch(records, capture, p, NPS_MIN(type, (uint64_t)UINT32_MAX));
-	if (records->events.total > before) {
-		latest(records)->stream = nps_u16(p + 26);
-		latest(records)->task = nps_u32(p + 28);
-	}
+	if (!to)
+		return;
+	to->stream = nps_u16(p + 26);
+	to->task = nps_u32(p + 28);
 }
 
 static void task_track_v2(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,
 			  bool aging)
 {
-	uint64_t before = records->events.total;
+	struct nps_host_launch *to = launch(records, capture, p, nps_u32(p + 36));
 
 	(void)aging;
-	launch(records, capture, p, nps_u32(p + 36));
-	if (records->events.total > before) {
-		latest(records)->stream = nps_u32(p + 28);
-		latest(records)->task = nps_u32(p + 32);
-	}
+	if (!to)
+		return;
+	to->stream = nps_u32(p + 28);
+	to->task = nps_u32(p + 32);
 }
 
 static void node_basic_info(struct nps_host_records *records, struct nps_capture *capture, const uint8_t *p,

@@ -36,7 +36,8 @@ struct nps_host_event {
 	union {
 		struct {
 			uint64_t end, item;
-			uint32_t tid, type, reserve;
+			uint32_t tid, type;
+			uint32_t request; /* only tells apart what else would be one call told twice */
 			uint16_t level;
 		} call;
 		struct nps_host_launch launch; /* of flips too */

@@ -376,6 +376,6 @@ void nps_side__chip(struct nps_side *side)
 {
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(formats); i++)
 		nps_side__records(side, &formats[i]);
-	if (side->config.sampled)
+	if (side->dir->sampled_pmu)
 		nps_side__records(side, &core_formats[nps_cann_dir__v6(side->dir)]);
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CONTROL_BYTES (4UL << 20)
 #define DISK_HZ 50000000 /* 50 Hz, unless something else is told */
 #define CARD_SPEED 125000 /* B/s of a Mbit/s */
 #define MOST_SPEED 100000000 /* Mbit/s */
@@ -28,33 +27,10 @@ static const struct rule {
 	{ 1 << 5 | 1 << 15 | 1 << 16, { 0x8a }, { 0x8c, 0x8d }, { 0x02 } },
 };
 
-static cJSON *read_json(const struct nps_cann_dir *dir, const char *name, bool numbered)
-{
-	char path[64], *text;
-	cJSON *json;
-
-	snprintf(path, sizeof(path), numbered && dir->device != NPS_CANN_HOST ? "%s.%u" : "%s", name,
-		 dir->device);
-	text = nps_cann_read_file(dir->fd, path, CONTROL_BYTES);
-	if (!text)
-		return NULL;
-	text[strcspn(text, "\n")] = 0;
-	json = cJSON_Parse(text);
-	free(text);
-	return json;
-}
-
-static const char *text_of(const cJSON *json, const char *key)
-{
-	const char *text = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(json, key));
-
-	return text ? text : "";
-}
-
 static double number_of(const cJSON *json, const char *key)
 {
 	const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, key);
-	double value = cJSON_IsNumber(item) ? item->valuedouble : strtod(text_of(json, key), NULL);
+	double value = cJSON_IsNumber(item) ? item->valuedouble : strtod(nps_cann_text(json, key), NULL);
 
 	return value > 0 && value < 1e9 ? value : 0;
 }
@@ -77,23 +53,6 @@ static int read_qos(struct nps_side_config *config, struct nps_model *model, con
 	return 0;
 }
 
-/* `0xf6,0xfb,...` up to a semicolon. */
-static size_t read_events(const char *text, uint32_t *events)
-{
-	size_t n = 0;
-
-	while (n < NPS_CANN_EVENTS && *text && *text != ';') {
-		char *end;
-		unsigned long value = strtoul(text, &end, 0);
-
-		if (end == text)
-			break;
-		events[n++] = NPS_MIN(value, (unsigned long)UINT32_MAX);
-		text = end + strspn(end, ", ");
-	}
-	return n;
-}
-
 /* Where the events of LIST are; false if one of them was not recorded. */
 static bool place(int8_t *signs, const int16_t *list, const uint32_t *events, size_t n)
 {
@@ -114,7 +73,7 @@ static void read_rates(struct nps_side_rates *rates, const struct rule *rules, s
 		       const char *text)
 {
 	uint32_t events[NPS_CANN_EVENTS];
-	size_t n = read_events(text, events);
+	size_t n = nps_cann_events(text, events);
 
 	for (size_t i = 0; chip < 32 && i < nrules; i++)
 		if (rules[i].chips >> chip & 1)
@@ -126,17 +85,16 @@ static void read_rates(struct nps_side_rates *rates, const struct rule *rules, s
 static int read_sample(struct nps_side_config *config, struct nps_model *model,
 		       const struct nps_cann_dir *dir)
 {
-	cJSON *json = read_json(dir, "sample.json", false);
-	const char *smmu = strstr(text_of(json, "npuEvents"), "SMMU:");
-	const char *llc = text_of(json, "llc_profiling");
+	cJSON *json = nps_cann_dir__json(dir, "sample.json", false);
+	const char *smmu = strstr(nps_cann_text(json, "npuEvents"), "SMMU:");
+	const char *llc = nps_cann_text(json, "llc_profiling");
 	double hz = number_of(json, "host_disk_freq");
-	int err = read_qos(config, model, text_of(json, "qosEvents"));
+	int err = read_qos(config, model, nps_cann_text(json, "qosEvents"));
 
 	config->llc = !strcmp(llc, "read") ? 'r' : !strcmp(llc, "write") ? 'w' : 0;
-	config->sampled = !strcmp(text_of(json, "ai_core_profiling_mode"), "sample-based");
 	config->disk_hz = hz >= 1e-3 ? (uint64_t)(hz * 1e6 + 0.5) : DISK_HZ;
 	read_rates(&config->l2, l2_rules, NPS_ARRAY_SIZE(l2_rules), dir->chip,
-		   text_of(json, "l2CacheTaskProfilingEvents"));
+		   nps_cann_text(json, "l2CacheTaskProfilingEvents"));
 	read_rates(&config->tlb, tlb_rules, NPS_ARRAY_SIZE(tlb_rules), dir->chip,
 		   smmu ? smmu + strlen("SMMU:") : "");
 	cJSON_Delete(json);
@@ -154,7 +112,7 @@ static void read_cards(struct nps_side_config *config, const cJSON *cards)
 
 		if (speed < 1 || speed > MOST_SPEED || config->ncards == NPS_SIDE_CARDS)
 			continue;
-		snprintf(to->name, sizeof(to->name), "%s", text_of(card, "netCardName"));
+		snprintf(to->name, sizeof(to->name), "%s", nps_cann_text(card, "netCardName"));
 		to->speed = (uint64_t)(speed * CARD_SPEED);
 		config->ncards++;
 	}
@@ -178,14 +136,14 @@ static void read_cpus(struct nps_side_config *config, const char *list, uint8_t 
 int nps_side_config__read(struct nps_side_config *config, struct nps_model *model,
 			  const struct nps_cann_dir *dir)
 {
-	cJSON *json = read_json(dir, "info.json", true);
+	cJSON *json = nps_cann_dir__json(dir, "info.json", true);
 	const cJSON *device;
 
 	*config = (struct nps_side_config){ 0 };
 	read_cards(config, cJSON_GetObjectItemCaseSensitive(json, "netCard"));
 	device = cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(json, "DeviceInfo"), 0);
-	read_cpus(config, text_of(device, "ai_cpu"), 'a');
-	read_cpus(config, text_of(device, "ctrl_cpu"), 'c');
+	read_cpus(config, nps_cann_text(device, "ai_cpu"), 'a');
+	read_cpus(config, nps_cann_text(device, "ctrl_cpu"), 'c');
 	cJSON_Delete(json);
 	return read_sample(config, model, dir);
 }

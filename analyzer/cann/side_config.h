@@ -19,7 +19,6 @@ struct nps_side_config {
 	uint32_t qos[NPS_SIDE_QOS]; /* texts */
 	size_t nqos;
 	char llc; /* 'r', 'w'; 0: neither */
-	bool sampled; /* counters of AI cores are sampled, not taken by task */
 	uint64_t disk_hz; /* times 10^6 */
 	struct nps_side_rates l2, tlb;
 
