@@ -593,7 +593,7 @@ def port_counters(c: Capture) -> Iterator[tuple[str, str, int, tuple]]:
             for way in ("rx", "tx"):
                 packets = value[way + "Packets"]
                 yield process, f"Port {value['funcId']}/{way.capitalize()}", row[1], (
-                    100 * value[way + "ByteRate"] / value["bandwidth"], value[way + "PacketRate"],
+                    8 * value[way + "ByteRate"] / value["bandwidth"], value[way + "PacketRate"],
                     *(100 * value[way + name] / packets if packets else 0 for name in ("Errors", "Dropped")))
 
 
