@@ -125,7 +125,7 @@ static int look(void *ctx, const struct nps_model *model)
 	}
 	if (!err && cmd->only != NPS_SHOW_RANKS) {
 		fputs(cmd->ranks.list.len > 1 ? "\n\n" : "", stdout);
-		nps_show__text(stdout, cmd->input->path);
+		nps_print_text(stdout, cmd->input->path);
 		putchar('\n');
 		nps_show__result(stdout, document, cmd->only, cmd->top);
 	}

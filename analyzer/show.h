@@ -32,9 +32,6 @@ struct nps_show_column {
 void nps_show__table(FILE *out, const char *title, const struct cJSON *rows,
 		     const struct nps_show_column *columns, size_t ncolumns, size_t top, double start_us);
 
-/* TEXT without control characters. */
-void nps_show__text(FILE *out, const char *text);
-
 /* The sections of one result that ONLY names (a bit each, see nps_show__section()). */
 void nps_show__result(FILE *out, const struct cJSON *document, unsigned int only, size_t top);
 

@@ -96,9 +96,9 @@ static void print_findings(FILE *out, const cJSON *list, size_t top)
 		if (n++ == top)
 			break;
 		fprintf(out, "%2zu. %5.1f%%  ", n, 100 * number(finding, "share"));
-		nps_show__text(out, title ? title : "");
+		nps_print_text(out, title ? title : "");
 		fprintf(out, "\n            ");
-		nps_show__text(out, advice ? advice : "");
+		nps_print_text(out, advice ? advice : "");
 		putc('\n', out);
 	}
 }
@@ -213,9 +213,9 @@ static void torchair(const struct view *v)
 
 		if (n++ == v->top)
 			break;
-		nps_show__text(v->out, name ? name : "");
+		nps_print_text(v->out, name ? name : "");
 		fprintf(v->out, ": ");
-		nps_show__text(v->out, text ? text : "");
+		nps_print_text(v->out, text ? text : "");
 		putc('\n', v->out);
 	}
 	TABLE(v, "TorchAir calls, by time, us", part(v, "torchair", "rows"),

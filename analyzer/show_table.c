@@ -10,26 +10,6 @@
 #define CELL 512 /* bytes of a cell */
 #define COLUMNS 24
 
-/* Bytes of the character at TEXT that would command a terminal, 0 if it is harmless. */
-static size_t control(const char *text)
-{
-	unsigned char c = text[0];
-
-	if (c < 0x20 || c == 0x7f)
-		return 1;
-	return c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0 ? 2 : 0;
-}
-
-void nps_show__text(FILE *out, const char *text)
-{
-	while (*text) {
-		size_t skip = control(text);
-
-		putc(skip ? '?' : *text, out);
-		text += skip ? skip : 1;
-	}
-}
-
 /* At most WIDEST characters of TEXT; the end of a longer one is what tells it from others. */
 static void text_cell(const char *text, char out[CELL])
 {
@@ -51,7 +31,7 @@ static void text_cell(const char *text, char out[CELL])
 		}
 	}
 	while (at < len && n + 8 < CELL) {
-		size_t skip = control(text + at);
+		size_t skip = nps_control(text + at);
 
 		if (skip_to && at == skip_from) {
 			out[n++] = '.';

@@ -184,16 +184,15 @@ static void print_clean(FILE *file, const char *text, int width)
 {
 	int n = 0;
 
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		bool begins = (*c & 0xc0) != 0x80;
+	while (*text) {
+		bool begins = (*text & 0xc0) != 0x80;
+		size_t skip = nps_control(text);
 
 		if (begins && n == width)
 			break;
 		n += begins;
-		if (*c == 0xc2 && c[1] >= 0x80 && c[1] < 0xa0) /* the same commands with the eighth bit */
-			c++, fputc('?', file);
-		else
-			fputc(*c < 0x20 || *c == 0x7f ? '?' : *c, file);
+		fputc(skip ? '?' : *text, file);
+		text += skip ? skip : 1;
 	}
 	fprintf(file, "%*s", width < 100 ? width - n : 0, "");
 }
@@ -229,9 +228,11 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 		fprintf(file, " %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].count,
 			p->top[i].total_ns / 1000, (unsigned int)(p->top[i].total_ns % 1000));
 	}
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->losses) && p->losses[i].count; i++)
-		fprintf(file, "npuscope: not in the result: %" PRIu64 " %s\n", p->losses[i].count,
-			p->losses[i].what);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->losses) && p->losses[i].count; i++) {
+		fprintf(file, "npuscope: not in the result: %" PRIu64 " ", p->losses[i].count);
+		nps_print_text(file, p->losses[i].what);
+		fputc('\n', file);
+	}
 }
 
 static bool lost_in_capture(const struct nps_summary *s)
