@@ -10,7 +10,7 @@
 #define TENSORS_MOST 5 /* of a record */
 #define CONTEXTS_MOST 55
 #define ORIGINALS_MOST 8
-#define TRANSFER_MOST (1ULL << 50) /* bytes that one task of a collective may move */
+#define TRANSFER_MOST (1LL << 50) /* bytes that one task of a collective may move */
 #define DEVICE_DPU 1 /* upper bits of a device number */
 #define TASK_MAINTENANCE 6
 #define TASK_FLIP 98
@@ -393,7 +393,7 @@ static void hccl_info(struct nps_host_records *records, struct nps_capture *capt
 	part->notify = nps_u64(p + 72);
 	memcpy(&part->estimate, &bits, sizeof(bits));
 	part->bytes = nps_u64(p + 112);
-	if (part->bytes > TRANSFER_MOST) {
+	if (part->bytes < 0 || part->bytes > TRANSFER_MOST) {
 		nps_model__lost(capture->model, 1, "records of hccl_info with impossible sizes");
 		part->bytes = 0;
 	}
