@@ -89,7 +89,7 @@ struct opts {
 	uint64_t tasks, seed;
 	uint32_t comm_every, comm_tasks, memcpy_every, event_every, ffts_every, mstx_every, aicpu_every,
 		bare_every;
-	uint32_t model_runs, streams, threads, devices, level, chip, pid;
+	uint32_t model_runs, streams, threads, devices, level, chip, pid, slice_kib;
 	uint64_t host_khz, device_khz; /* host 0: raw ns */
 	bool pmu, step_trace, flip, nasty, shapes, unique, no_done, straddle, mangle, comm_ffts, ffts_parent;
 };

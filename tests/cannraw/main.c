@@ -59,6 +59,7 @@ static const struct option_row rows[] = {
 	{ "no-done", FLAG, AT(no_done), 0, 0, "neither .done files nor end_info" },
 	{ "pid", NUMBER, AT(pid), 1, 99999999, "pid of the traced process (4242)" },
 	{ "cann-version", TEXT_OPTION, AT(cann), 0, 0, "version in info.json (9.1.0)" },
+	{ "slice-kib", NUMBER, AT(slice_kib), 4, 1 << 20, "size of a slice (2048)" },
 	{ "truth", TEXT_OPTION, AT(truth), 0, 0, "write what must be found, as JSON lines" },
 };
 
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
 				.level = 2,
 				.chip = 5,
 				.pid = 4242,
+				.slice_kib = 2048,
 				.host_khz = 100000,
 				.device_khz = 50000,
 				.cann = "9.1.0" } };
@@ -179,6 +181,7 @@ int main(int argc, char **argv)
 	g.o.out = argv[optind];
 	if (!check(&g.o))
 		return 2;
+	slices_of(g.o.slice_kib);
 	gen_run(&g);
 	printf("%s\n", g.prof);
 	return fflush(stdout) == 0 ? 0 : 1;

@@ -10,11 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE_BYTES (2048u * 1024)
-#define CHUNK_MIN (96u * 1024)
-#define CHUNK_SPREAD (400u * 1024)
+#define SLICE_KIB 2048u
+#define CHUNK_MIN(bytes) ((bytes) / 1024 * 48) /* of a slice */
+#define CHUNK_SPREAD(bytes) ((bytes) / 1024 * 200)
 #define PUT_MAX (128u * 1024)
-#define BUF_BYTES (CHUNK_MIN + CHUNK_SPREAD + PUT_MAX)
+#define BUF_BYTES(bytes) (CHUNK_MIN(bytes) + CHUNK_SPREAD(bytes) + PUT_MAX)
+
+static size_t slice_bytes = SLICE_KIB * 1024;
+
+void slices_of(unsigned int kib)
+{
+	slice_bytes = kib * 1024ul;
+}
 
 _Noreturn void give_up(const char *what)
 {
@@ -65,7 +72,7 @@ void write_control(const char *path, const char *text, bool done)
 static size_t next_chunk(struct slices *s)
 {
 	s->rnd = s->rnd * 1664525 + 1013904223;
-	return CHUNK_MIN + (s->rnd >> 8) % CHUNK_SPREAD;
+	return CHUNK_MIN(slice_bytes) + (s->rnd >> 8) % CHUNK_SPREAD(slice_bytes);
 }
 
 void slices_open(struct slices *s, const char *dir, const char *name, bool straddle, bool done_files)
@@ -104,14 +111,14 @@ static void write_chunk(struct slices *s, size_t len)
 	s->in_slice += len;
 	s->len -= len;
 	memmove(s->buf, s->buf + len, s->len);
-	if (s->in_slice >= SLICE_BYTES)
+	if (s->in_slice >= slice_bytes)
 		end_slice(s);
 }
 
 void slices_put(struct slices *s, const void *data, size_t len, size_t count)
 {
 	if (!s->buf) {
-		s->buf = malloc(BUF_BYTES);
+		s->buf = malloc(BUF_BYTES(slice_bytes));
 		need(s->buf != NULL, s->base);
 	}
 	memcpy(s->buf + s->len, data, len);

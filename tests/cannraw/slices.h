@@ -19,6 +19,8 @@ struct slices {
 	bool done_files;
 };
 
+/* Slices opened from now on end after KIB KiB (2048, as the real ones). */
+void slices_of(unsigned int kib);
 /* Prepares the stream; nothing is created before the first record. */
 void slices_open(struct slices *s, const char *dir, const char *name, bool straddle, bool done_files);
 /* Appends whole records, at most 128 KiB at a time; COUNT of them, LEN bytes together. */

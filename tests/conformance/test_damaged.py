@@ -213,7 +213,7 @@ def good_results() -> Path:
 
 
 @functools.cache
-def good_cann(options: str = "--tasks 20000 --memcpy-every 50") -> tuple[Path, Path]:
+def good_cann(options: str = "--tasks 3000 --memcpy-every 50 --slice-kib 128") -> tuple[Path, Path]:
     """A PROF_* directory and its truth."""
     need(GEN_CANN, "make witnesses")
     out, truth = fresh("cann"), fresh("truth")
