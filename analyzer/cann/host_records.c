@@ -165,11 +165,16 @@ static void read_calls(struct nps_host_records *records, struct nps_capture *cap
 static struct nps_host_launch *launch(struct nps_host_records *records, struct nps_capture *capture,
 				      const uint8_t *p, uint32_t type)
 {
+	uint16_t device = nps_u16(p + 24) & 0xfff;
 	struct nps_host_event *event;
 	struct nps_host_launch *to;
 
 	if (type == TASK_MAINTENANCE || nps_u16(p + 24) >> 12 == DEVICE_DPU)
 		return NULL;
+	if (device >= NPS_DEVICES_MAX) {
+		nps_model__lost(capture->model, 1, "launches on devices that cannot be");
+		return NULL;
+	}
 	event = add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);
 	if (!event)
 		return NULL;
@@ -177,7 +182,7 @@ static struct nps_host_launch *launch(struct nps_host_records *records, struct n
 	to->tid = nps_u32(p + 8);
 	to->type = type;
 	to->kernel = nps_u64(p + 40);
-	to->device = nps_u16(p + 24) & 0xfff;
+	to->device = device;
 	if (type != TASK_SIMT) {
 		to->blocks = nps_u16(p + 48);
 		to->ratio = p[52] & 7;
