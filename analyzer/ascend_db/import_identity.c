@@ -132,10 +132,22 @@ static int ranks(struct nps_db_import *in, bool without)
 
 /* --- META_DATA --- */
 
-static void keep_metadata(struct nps_model *model, const char *name, const char *value)
+/* Values that readers take for JSON objects. */
+static bool is_object(const char *name)
+{
+	return !strcmp(name, "ENV_VARIABLES") || !strcmp(name, "parallel_group_info") ||
+	       !strcmp(name, "distributed_args");
+}
+
+/* False: the value is not what its name promises. */
+static bool keep_metadata(struct nps_model *model, const char *name, const char *value)
 {
 	cJSON *parsed = nps_fw_json__parse(value);
 
+	if (is_object(name) && !cJSON_IsObject(parsed)) {
+		cJSON_Delete(parsed);
+		return false;
+	}
 	if (!parsed)
 		parsed = cJSON_CreateString(value);
 	if (!model->metadata)
@@ -143,6 +155,7 @@ static void keep_metadata(struct nps_model *model, const char *name, const char 
 	if (cJSON_GetObjectItemCaseSensitive(model->metadata, name) ||
 	    !cJSON_AddItemToObject(model->metadata, name, parsed))
 		cJSON_Delete(parsed);
+	return true;
 }
 
 static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
@@ -156,13 +169,16 @@ static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 		nps_model__lost(model, 1, "rows of META_DATA without a name or a value");
 		return 0;
 	}
+	if (strncmp(nps_model__text(model, name), "SCHEMA_VERSION", strlen("SCHEMA_VERSION")) &&
+	    !keep_metadata(model, nps_model__text(model, name), nps_model__text(model, value))) {
+		nps_model__lost(model, 1, "values of META_DATA that are damaged");
+		return 0;
+	}
 	err = nps_table__add(&model->meta.t, &row);
 	if (err)
 		return err;
 	model->meta.name[row] = name;
 	model->meta.value[row] = value;
-	if (strncmp(nps_model__text(model, name), "SCHEMA_VERSION", strlen("SCHEMA_VERSION")))
-		keep_metadata(model, nps_model__text(model, name), nps_model__text(model, value));
 	return 0;
 }
 
