@@ -265,9 +265,9 @@ build/jobs/%: tests/integration/jobs/%.cc
 CXX ?= g++
 jobs: $(JOBS)
 
-test: all npusim
-	$(Q)$(MAKE) --no-print-directory jobs unit witnesses browser
-	$(Q)$(MAKE) --no-print-directory SAN=1 unit all
+test:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
 	$(Q)tests/run
 
 # --- fuzzers of the importers: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
