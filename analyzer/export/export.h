@@ -52,14 +52,16 @@ int nps_export__info(const struct nps_export *ex, int dirfd);
 #define NPS_HOST_DEVICE 31 /* device field of layers that belong to the host */
 
 /*
- * pid of a layer in the trace: (pid << 10) | (sort_index << 5) | device (outputs 2.2). The vendor's fields have 5 bits;
- * more of a sort index or a device stand above the process's, so that no two layers share a pid: below 2^53, as
- * viewers in JavaScript need it. The host's device does not meet the device 31, they have no layer in common.
+ * pid of a layer in the trace: (pid << 10) | (sort_index << 5) | device (outputs 2.2). The vendor's fields have 5 bits. The few
+ * sort indexes above take the place of 2 and those behind it, which nobody has: Perfetto keeps 32 bits of a pid. More of a
+ * device stands above the process's: below 2^53, as viewers in JavaScript need it. The host's device does not meet the device
+ * 31, they have no layer in common.
  */
 static inline uint64_t nps_layer_pid(uint32_t pid, unsigned int sort_index, unsigned int device)
 {
-	return (uint64_t)(device >> 5) << 43 | (uint64_t)(sort_index >> 5) << 42 | (uint64_t)pid << 10 |
-	       (sort_index & 31) << 5 | (device & 31);
+	unsigned int place = sort_index < 32 ? sort_index : sort_index - 31;
+
+	return (uint64_t)(device >> 5) << 43 | (uint64_t)pid << 10 | (place & 31) << 5 | (device & 31);
 }
 
 #endif

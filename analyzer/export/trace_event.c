@@ -37,8 +37,8 @@ static const struct layer {
 	[NPS_TRACE_OVERLAP] = { "Overlap Analysis", "Overlap Analysis", 31, 23, false },
 	[NPS_TRACE_UB] = { "Ub", "Ub", 33, 30, false },
 	/* Past the vendor's last: shown at the end, and never as the card's first layer. */
-	[NPS_TRACE_PROCESS_SCHED] = { "Process Scheduling", "Process Scheduling", 36, 36, true },
-	[NPS_TRACE_CPU_SCHED] = { "CPU Scheduling", "CPU Scheduling", 37, 37, true },
+	[NPS_TRACE_PROCESS_SCHED] = { "Process Scheduling", "Process Scheduling", 35, 35, true },
+	[NPS_TRACE_CPU_SCHED] = { "CPU Scheduling", "CPU Scheduling", 36, 36, true },
 };
 
 uint64_t nps_trace__pid(const struct nps_trace *t, enum nps_trace_layer layer, uint32_t device)
