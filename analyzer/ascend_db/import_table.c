@@ -27,6 +27,7 @@ struct reader {
 	const struct nps_db_column *columns[NPS_DB_MAX_COLUMNS]; /* of the statement */
 	int n;
 	int first_time, last_time, task; /* among them; -1: none */
+	uint8_t other_time; /* cell of a time that the database does not have */
 	int order; /* the one that has to ascend */
 	uint64_t before; /* its value in the row before */
 	union cell cells[NPS_DB_MAX_COLUMNS];
@@ -71,6 +72,7 @@ static void choose_columns(struct reader *r)
 
 	r->n = 0;
 	r->first_time = r->last_time = r->task = r->order = -1;
+	r->other_time = NPS_DB_NO_CELL;
 	for (int i = 0; i < spec->ncolumns; i++) {
 		const struct nps_db_column *c = &spec->columns[i];
 		bool missing = c->generations & r->in->generation && c->cell != NPS_DB_NO_CELL;
@@ -78,6 +80,8 @@ static void choose_columns(struct reader *r)
 		if (!is_readable(r, c)) {
 			nps_model__lost(r->in->model, missing, "column %s of table %s is not there", c->name,
 					spec->name);
+			if (missing && nps_db_column__kind(r->table, c) == NPS_COLUMN_time)
+				r->other_time = c->cell;
 			continue;
 		}
 		if (nps_db_column__kind(r->table, c) == NPS_COLUMN_time) {
@@ -306,6 +310,8 @@ static int append(struct reader *r)
 		row[i] = unknown(r->table->columns[i].kind);
 	for (int i = 0; i < r->n; i++)
 		row[r->columns[i]->cell] = r->cells[i];
+	if (r->other_time != NPS_DB_NO_CELL && r->first_time >= 0) /* a start without an end is a moment */
+		row[r->other_time] = r->cells[r->first_time];
 	for (uint32_t i = 0; i < r->table->ncolumns; i++)
 		store(nps_table__cells(r->table, i), at, r->table->columns[i].kind, row[i]);
 	return 0;

@@ -239,6 +239,8 @@ static uint32_t op_name(const struct nps_comm_stats *s, uint32_t row)
 {
 	uint32_t name = s->m->comm_op.name[row], device = s->m->comm_op.device[row];
 
+	if (name == NPS_NONE)
+		name = s->m->na;
 	if (s->m->device.t.len < 2 || device == (uint64_t)s->m->device.id[0])
 		return name;
 	return nps_strings__addf(s->m->strings, "%s_dev%u", nps_model__text(s->m, name), device);
