@@ -98,9 +98,11 @@ static void choose_columns(struct reader *r)
 	}
 }
 
-/* Whether rows can be read at all: without their time or their task they are nothing. */
+/* Whether rows can be read at all: without their start or their task they are nothing. */
 static bool is_usable(const struct reader *r)
 {
+	bool timed = false;
+
 	if (!r->n)
 		return false;
 	for (int i = 0; i < r->spec->ncolumns; i++) {
@@ -108,8 +110,10 @@ static bool is_usable(const struct reader *r)
 
 		if (c->value == NPS_DB_TASK && r->task < 0)
 			return false;
-		if (c->cell != NPS_DB_NO_CELL && nps_db_column__kind(r->table, c) == NPS_COLUMN_time &&
-		    r->first_time < 0)
+		if (timed || c->cell == NPS_DB_NO_CELL || nps_db_column__kind(r->table, c) != NPS_COLUMN_time)
+			continue;
+		timed = true;
+		if (r->first_time < 0 || r->columns[r->first_time] != c)
 			return false;
 	}
 	return true;
