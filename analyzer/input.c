@@ -174,19 +174,25 @@ static int search(struct nps_vec *inputs, const char *path, int depth)
 	return err;
 }
 
-/* By its name or its first bytes: whoever names a damaged database is told what is wrong with it. */
-static bool looks_like_database(const char *path)
+bool nps_input__is_sqlite(const char *path)
 {
 	static const char magic[] = "SQLite format 3";
 	char head[sizeof(magic)] = "";
-	const char *dot = strrchr(path, '.');
-	FILE *file = fopen(path, "re");
+	FILE *file = fopen(path, "rbe");
 	bool is = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
 		  !memcmp(head, magic, sizeof(magic));
 
 	if (file)
 		fclose(file);
-	return is || (dot && !strcmp(dot, ".db"));
+	return is;
+}
+
+/* By its first bytes or its name: whoever names a damaged database is told what is wrong with it. */
+static bool looks_like_database(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return nps_input__is_sqlite(path) || (dot && !strcmp(dot, ".db"));
 }
 
 int nps_inputs__find(struct nps_vec *inputs, const char *path)

@@ -30,6 +30,9 @@ struct nps_input {
  */
 int nps_inputs__find(struct nps_vec *inputs, const char *path);
 
+/* True if PATH begins as SQLite's files do. */
+bool nps_input__is_sqlite(const char *path);
+
 /*
  * Name of the result of INPUT, which is no session: that of its directory, with that of the database behind it if
  * there are several. 0 or -ENAMETOOLONG.

@@ -62,21 +62,6 @@ static int search(struct nps_vec *inputs, const char *path, int depth)
 	return err;
 }
 
-/* A database begins with its name, and whatever else is a file may be a trace. */
-static bool is_database(const char *path)
-{
-	static const char magic[] = "SQLite format 3";
-	char head[sizeof(magic)] = "";
-	FILE *file = fopen(path, "rbe");
-	bool is;
-
-	if (!file)
-		return false;
-	is = fread(head, 1, sizeof(magic), file) == sizeof(magic) && !memcmp(head, magic, sizeof(magic));
-	fclose(file);
-	return is;
-}
-
 int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
@@ -88,7 +73,7 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 	if (stat(path, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return is_database(path) ? -ENOENT : append(inputs, path);
+		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path);
 	err = S_ISDIR(st.st_mode) ? search(inputs, path, DEPTH) : -ENOTDIR;
 	return !err && inputs->len == before ? -ENOENT : err;
 }
