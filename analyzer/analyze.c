@@ -207,6 +207,21 @@ static bool lies_in(int fd, const char *name, const char *path)
 	return found;
 }
 
+/* True if DIR, which is closed, has an entry that none of the N patterns fits. */
+static bool has_other(DIR *dir, const char *const *patterns, size_t n)
+{
+	struct dirent *entry;
+	bool other = false;
+
+	while (!other && (entry = readdir(dir))) {
+		other = true;
+		for (size_t i = 0; other && i < n; i++)
+			other = fnmatch(patterns[i], entry->d_name, 0) != 0;
+	}
+	closedir(dir);
+	return other;
+}
+
 /* True if NAME in FD holds what no result does: the result would replace a capture or somebody's files. */
 static bool holds_other(int fd, const char *name)
 {
@@ -220,22 +235,14 @@ static bool holds_other(int fd, const char *name)
 					    "mindstudio_profiler_output" };
 	int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = sub < 0 ? NULL : fdopendir(sub);
-	struct dirent *entry;
-	bool other = false;
+	bool there;
 
-	if (!dir) {
-		other = errno != ENOENT;
-		if (sub >= 0)
-			close(sub);
-		return other;
-	}
-	while (!other && (entry = readdir(dir))) {
-		other = true;
-		for (size_t i = 0; other && i < NPS_ARRAY_SIZE(ours); i++)
-			other = fnmatch(ours[i], entry->d_name, 0) != 0;
-	}
-	closedir(dir);
-	return other;
+	if (dir)
+		return has_other(dir, ours, NPS_ARRAY_SIZE(ours));
+	there = errno != ENOENT;
+	if (sub >= 0)
+		close(sub);
+	return there;
 }
 
 /* True if the directory NAME in PATH holds files that no profiler writes: they would go with the old result. */
@@ -245,20 +252,11 @@ static bool holds_notes(const char *path, const char *name)
 					       "*.txt", ".*",	  "*.pftrace", "*.folded" };
 	char whole[PATH_MAX];
 	DIR *dir;
-	struct dirent *entry;
-	bool other = false;
 
 	if (snprintf(whole, sizeof(whole), "%s/%s", path, name) >= (int)sizeof(whole))
 		return false;
 	dir = opendir(whole);
-	while (dir && !other && (entry = readdir(dir))) {
-		other = true;
-		for (size_t i = 0; other && i < NPS_ARRAY_SIZE(results); i++)
-			other = fnmatch(results[i], entry->d_name, 0) != 0;
-	}
-	if (dir)
-		closedir(dir);
-	return other;
+	return dir && has_other(dir, results, NPS_ARRAY_SIZE(results));
 }
 
 static bool exists(const char *path, const char *name)
