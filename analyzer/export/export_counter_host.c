@@ -87,6 +87,21 @@ static void put_amount(struct nps_csv *csv, double value)
 
 /* --- cpu, memory, disk, network --- */
 
+/* The table STEM with its one row begun, which is about no device. NULL: no memory. */
+static struct nps_csv *only_row(const struct nps_export *ex, int dirfd, const char *stem, const char *header)
+{
+	const struct nps_csv_file file = {
+		.stem = stem, .header = header, .stamped = nps_counter__stamped(ex), .device = true
+	};
+	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+
+	if (csv) {
+		nps_csv__row(csv);
+		nps_csv__device(csv, NPS_NONE);
+	}
+	return csv;
+}
+
 struct cpus {
 	struct nps_map of; /* text -> 1: was busy, 0: was seen */
 	size_t seen, busy;
@@ -115,12 +130,6 @@ static int count_cpus(const struct nps_model *m, struct cpus *cpus)
 
 static int host_cpu(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "host_cpu_usage",
-		.header = "Total Cpu Numbers,Occupied Cpu Numbers,Recommend Cpu Numbers",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
 	const struct nps_model *m = ex->model;
 	uint32_t total = m->host.t.len ? m->host.cpus[0] : 0;
 	struct cpus cpus = { 0 };
@@ -133,11 +142,10 @@ static int host_cpu(const struct nps_export *ex, int dirfd)
 	nps_map__free(&cpus.of);
 	if (err)
 		return err;
-	csv = nps_csv__new(ex, dirfd, &file);
+	csv = only_row(ex, dirfd, "host_cpu_usage",
+		       "Total Cpu Numbers,Occupied Cpu Numbers,Recommend Cpu Numbers");
 	if (!csv)
 		return -ENOMEM;
-	nps_csv__row(csv);
-	nps_csv__device(csv, NPS_NONE);
 	if (total)
 		nps_csv__u64(csv, total);
 	else
@@ -150,12 +158,6 @@ static int host_cpu(const struct nps_export *ex, int dirfd)
 
 static int host_mem(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "host_mem_usage",
-		.header = "Total Memory(KB),Peak Used Memory(KB),Recommend Memory(KB)",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
 	const struct nps_model *m = ex->model;
 	double total = memory(m);
 	struct nps_csv *csv;
@@ -167,11 +169,10 @@ static int host_mem(const struct nps_export *ex, int dirfd)
 	err = find_used(m, m->host_mem.usage, m->host_mem.t.len, &used);
 	if (err)
 		return err;
-	csv = nps_csv__new(ex, dirfd, &file);
+	csv = only_row(ex, dirfd, "host_mem_usage",
+		       "Total Memory(KB),Peak Used Memory(KB),Recommend Memory(KB)");
 	if (!csv)
 		return -ENOMEM;
-	nps_csv__row(csv);
-	nps_csv__device(csv, NPS_NONE);
 	if (total > 0)
 		nps_csv__u64(csv, (uint64_t)NPS_MIN(total, 1e18));
 	else
@@ -184,13 +185,6 @@ static int host_mem(const struct nps_export *ex, int dirfd)
 
 static int host_disk(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "host_disk_usage",
-		.header = "Peak Disk Read(KB/s),Recommend Disk Read(KB/s),Peak Disk Write(KB/s),"
-			  "Recommend Disk Write(KB/s)",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
 	const struct nps_model *m = ex->model;
 	struct used read, write;
 	struct nps_csv *csv;
@@ -203,11 +197,11 @@ static int host_disk(const struct nps_export *ex, int dirfd)
 		err = find_used(m, m->host_disk.write, m->host_disk.t.len, &write);
 	if (err)
 		return err;
-	csv = nps_csv__new(ex, dirfd, &file);
+	csv = only_row(ex, dirfd, "host_disk_usage",
+		       "Peak Disk Read(KB/s),Recommend Disk Read(KB/s),Peak Disk Write(KB/s),"
+		       "Recommend Disk Write(KB/s)");
 	if (!csv)
 		return -ENOMEM;
-	nps_csv__row(csv);
-	nps_csv__device(csv, NPS_NONE);
 	put_amount(csv, read.peak / KB);
 	put_amount(csv, read.recommend / KB);
 	put_amount(csv, write.peak / KB);
@@ -218,12 +212,6 @@ static int host_disk(const struct nps_export *ex, int dirfd)
 
 static int host_network(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "host_network_usage",
-		.header = "Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
 	const struct nps_model *m = ex->model;
 	struct nps_csv *csv;
 	struct used used;
@@ -234,11 +222,10 @@ static int host_network(const struct nps_export *ex, int dirfd)
 	err = find_used(m, m->host_network.speed, m->host_network.t.len, &used);
 	if (err)
 		return err;
-	csv = nps_csv__new(ex, dirfd, &file);
+	csv = only_row(ex, dirfd, "host_network_usage",
+		       "Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)");
 	if (!csv)
 		return -ENOMEM;
-	nps_csv__row(csv);
-	nps_csv__device(csv, NPS_NONE);
 	put_fine(csv, or_na(network(m) / KB, network(m) > 0));
 	put_fine(csv, used.peak / KB);
 	put_fine(csv, used.recommend / KB);
