@@ -7,7 +7,7 @@ import subprocess
 import sys
 import traceback
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Iterable
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -51,3 +51,28 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a tool of this tree and capture what it prints."""
     command = [sys.executable, str(ROOT / tool), *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def compile_to(output: Path, sources: Iterable[object], *options: str) -> Path:
+    """Build a program of this tree; its path."""
+    command = ["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o", str(output), *map(str, sources), *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(f"{output.name}: {done.stderr[:2000]}")
+    return output
+
+
+def dump_program(name: str, build: Path, scratch: Path) -> Path:
+    """tests/NAME.c, which prints what an importer of the library in BUILD made."""
+    archive = build / "libnps_analyzer.a"
+    if not archive.exists():
+        raise Skip(f"{archive} is missing: make")
+    return compile_to(scratch / name, [f"tests/{name}.c", archive], "-Ikheaders", "-Ianalyzer", "-lsqlite3", "-lcjson",
+                      "-lz", "-lm", "-lpthread")
+
+
+def raw_data_program(build: Path, scratch: Path) -> Path:
+    """The generator of CANN's raw data."""
+    known = build / "tests" / "gen-cann"
+    return known if known.exists() else compile_to(
+        scratch / "gen-cann", sorted((ROOT / "tests" / "cannraw").glob("*.c")), "-lm")

@@ -25,7 +25,7 @@ from typing import Any, Callable, Iterable
 
 sys.dont_write_bytecode = True
 
-from harness import ROOT, Skip, Tests  # noqa: E402
+from harness import ROOT, Tests, dump_program as compiled_dump, raw_data_program  # noqa: E402
 
 BUILD = ROOT / "build"
 SCRATCH = Path(tempfile.mkdtemp(prefix="npuscope-cann-"))
@@ -74,30 +74,16 @@ MHZ, CORES = 1850, (24, 48)
 
 # --- programs -------------------------------------------------------------------------------------------------
 
-def compile_to(output: Path, sources: Iterable[object], *options: str) -> Path:
-    command = ["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o", str(output), *map(str, sources), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(f"{output.name}: {done.stderr[:2000]}")
-    return output
-
-
 @functools.cache
 def dump_program() -> Path:
     if "NPS_CANN_DUMP" in os.environ:
         return Path(os.environ["NPS_CANN_DUMP"])
-    archive = BUILD / "libnps_analyzer.a"
-    if not archive.exists():
-        raise Skip(f"{archive} is missing: make")
-    return compile_to(SCRATCH / "cann_dump", ["tests/cann_dump.c", archive], "-Ikheaders", "-Ianalyzer", "-lsqlite3",
-                      "-lcjson", "-lz", "-lm", "-lpthread")
+    return compiled_dump("cann_dump", BUILD, SCRATCH)
 
 
 @functools.cache
 def witness() -> Path:
-    known = BUILD / "tests" / "gen-cann"
-    return known if known.exists() else compile_to(
-        SCRATCH / "gen-cann", sorted((ROOT / "tests" / "cannraw").glob("*.c")), "-lm")
+    return raw_data_program(BUILD, SCRATCH)
 
 
 def tables_of(lines: Iterable[str], key: str) -> Tables:

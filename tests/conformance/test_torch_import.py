@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Callable, Iterable, Optional
 
-from harness import ROOT, Skip, Tests
+from harness import ROOT, Tests, dump_program as compiled_dump, raw_data_program
 
 Row = dict
 Tables = dict[str, list[Row]]
@@ -46,30 +46,16 @@ TYPED = FILES - {"torch.python_tracer_func", "torch.gc_record"}
 
 # --- programs -----------------------------------------------------------------------------------------------------
 
-def compile_to(output: Path, sources: Iterable[object], *options: str) -> Path:
-    command = ["gcc", "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-o", str(output), *map(str, sources), *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise AssertionError(f"{output.name}: {done.stderr[:2000]}")
-    return output
-
-
 @functools.cache
 def dump_program() -> Path:
     if "NPS_TORCH_DUMP" in os.environ:
         return Path(os.environ["NPS_TORCH_DUMP"])
-    archive = BUILD / "libnps_analyzer.a"
-    if not archive.exists():
-        raise Skip(f"{archive} is missing: make")
-    return compile_to(SCRATCH / "torch_dump", ["tests/torch_dump.c", archive], "-Ikheaders", "-Ianalyzer", "-lsqlite3",
-                      "-lcjson", "-lz", "-lm", "-lpthread")
+    return compiled_dump("torch_dump", BUILD, SCRATCH)
 
 
 @functools.cache
 def task_program() -> Path:
-    known = ROOT / "build" / "tests" / "gen-cann"
-    return known if known.exists() else compile_to(
-        SCRATCH / "gen-cann", sorted((ROOT / "tests" / "cannraw").glob("*.c")), "-lm")
+    return raw_data_program(ROOT / "build", SCRATCH)
 
 
 def generate(where: Path, options: str, *more: object) -> tuple[Path, Tables]:
