@@ -3,6 +3,7 @@
 #include "analyze.h"
 #include "base/pool.h"
 #include "base/util.h"
+#include "exit_status.h"
 #include "input.h"
 
 #include <argp.h>
@@ -14,7 +15,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSY = 3 };
 enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS };
 
 struct command {
@@ -147,12 +147,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* A failure outweighs a loss. */
-static int worse(int a, int b)
-{
-	return a == EXIT_FAILED || b == EXIT_FAILED ? EXIT_FAILED : NPS_MAX(a, b);
-}
-
 static int analyze_input(void *ctx, size_t i, FILE *out)
 {
 	struct command *cmd = ctx;
@@ -194,9 +188,9 @@ static int analyzed(void *ctx, size_t i, int err, FILE *in)
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
 			NPS_AT(&cmd->inputs, struct nps_input, i).path);
-	cmd->status = worse(cmd->status, err					 ? EXIT_FAILED
-					 : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
-										 : 0);
+	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
+						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
+											  : 0);
 	nps_summary_free(&summary);
 	return 0;
 }

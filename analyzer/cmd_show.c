@@ -2,6 +2,7 @@
 /* npuscope show */
 #include "analyze.h"
 #include "base/util.h"
+#include "exit_status.h"
 #include "findings/findings.h"
 #include "findings/ranks.h"
 #include "input.h"
@@ -15,7 +16,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_LOSSY = 3 };
 enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS };
 
 struct command {
@@ -133,12 +133,6 @@ static int look(void *ctx, const struct nps_model *model)
 	return err;
 }
 
-/* A failure outweighs a loss. */
-static int worse(int a, int b)
-{
-	return a == EXIT_FAILED || b == EXIT_FAILED ? EXIT_FAILED : NPS_MAX(a, b);
-}
-
 static void show_input(struct command *cmd, const char *tmp)
 {
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
@@ -155,9 +149,9 @@ static void show_input(struct command *cmd, const char *tmp)
 			cmd->input->path);
 	else if (!err && summary.incomplete)
 		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
-	cmd->status = worse(cmd->status, err					 ? EXIT_FAILED
-					 : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
-										 : 0);
+	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
+						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
+											  : 0);
 	nps_summary_free(&summary);
 }
 
