@@ -6,12 +6,20 @@
 #include <string.h>
 
 #define LONGEST 1024 /* bytes of a text, before cleaning */
+#define FIRST_SLOTS 1024
+#define LOOKUPS 1024 /* after which pages that they touched are let go: most texts are looked up once */
+
+struct slot {
+	uint32_t hash; /* lower half of that of the text */
+	uint32_t text; /* its id + 1; 0: free */
+};
 
 void nps_strings__init(struct nps_strings *strings, int dirfd)
 {
 	nps_vec__init(&strings->text, dirfd, 1);
 	nps_vec__init(&strings->at, dirfd, sizeof(uint64_t));
-	strings->by_hash = (struct nps_map){ 0 };
+	nps_vec__init(&strings->slots, dirfd, sizeof(struct slot));
+	strings->used = strings->lookups = 0;
 }
 
 const char *nps_strings__get(const struct nps_strings *strings, uint32_t id)
@@ -26,7 +34,7 @@ static uint32_t append(struct nps_strings *strings, const char *text, size_t len
 	size_t start = strings->text.len;
 	uint64_t *at;
 
-	if (strings->at.len >= NPS_NONE || nps_vec__resize(&strings->text, start + len + 1))
+	if (strings->at.len >= NPS_NONE - 1 || nps_vec__resize(&strings->text, start + len + 1))
 		return NPS_NONE;
 	at = nps_vec__push(&strings->at);
 	if (!at)
@@ -36,34 +44,87 @@ static uint32_t append(struct nps_strings *strings, const char *text, size_t len
 	return strings->at.len - 1;
 }
 
+/* The slot that has TEXT, or the free one where it belongs. */
+static struct slot *find(const struct nps_strings *strings, uint32_t hash, const char *text)
+{
+	struct slot *slots = strings->slots.data;
+	size_t mask = strings->slots.len - 1, i = hash & mask;
+
+	while (slots[i].text &&
+	       (slots[i].hash != hash || strcmp(nps_strings__get(strings, slots[i].text - 1), text) != 0))
+		i = (i + 1) & mask;
+	return &slots[i];
+}
+
+/* Twice as many slots. The texts need not be looked at. */
+static int grow(struct nps_strings *strings)
+{
+	const struct slot *slots = strings->slots.data;
+	struct nps_vec bigger;
+	struct slot *to;
+	size_t mask;
+	int err;
+
+	nps_vec__init(&bigger, strings->slots.dirfd, sizeof(struct slot));
+	err = nps_vec__resize(&bigger, NPS_MAX(strings->slots.len * 2, (size_t)FIRST_SLOTS));
+	if (err)
+		return err;
+	to = bigger.data;
+	mask = bigger.len - 1;
+	for (size_t i = 0; i < strings->slots.len; i++) {
+		size_t at = slots[i].hash & mask;
+
+		if (!slots[i].text)
+			continue;
+		while (to[at].text)
+			at = (at + 1) & mask;
+		to[at] = slots[i];
+	}
+	nps_vec__free(&strings->slots);
+	strings->slots = bigger;
+	return 0;
+}
+
+static struct slot *look_up(struct nps_strings *strings, uint32_t hash, const char *text)
+{
+	if (strings->used * 3 >= strings->slots.len * 2 && grow(strings))
+		return NULL;
+	if (!(++strings->lookups % LOOKUPS))
+		nps_strings__cool(strings);
+	return find(strings, hash, text);
+}
+
 uint32_t nps_strings__add(struct nps_strings *strings, const char *text, size_t len)
 {
 	char clean[3 * LONGEST + 1];
-	uint64_t hash;
-	uint32_t id;
+	struct slot *slot;
+	uint32_t hash, id;
 
 	len = nps_utf8_clean(clean, text, NPS_MIN(len, (size_t)LONGEST));
 	hash = nps_hash_bytes(clean, len);
-	/* A different text with the same hash takes the next free hash value. */
-	while ((id = nps_map__get(&strings->by_hash, hash)) != NPS_NONE) {
-		if (!strcmp(nps_strings__get(strings, id), clean))
-			return id;
-		hash++;
-	}
-	id = append(strings, clean, len);
-	if (id == NPS_NONE || nps_map__put(&strings->by_hash, hash, id))
+	slot = look_up(strings, hash, clean);
+	if (!slot)
 		return NPS_NONE;
+	if (slot->text)
+		return slot->text - 1;
+	id = append(strings, clean, len);
+	if (id == NPS_NONE)
+		return NPS_NONE;
+	*slot = (struct slot){ hash, id + 1 };
+	strings->used++;
 	return id;
 }
 
 uint32_t nps_strings__append_new(struct nps_strings *strings, const char *text, size_t len)
 {
 	size_t start = strings->text.len;
-	uint64_t *at, hash;
+	struct slot *slot;
+	uint64_t *at;
+	uint32_t hash;
 	char *to;
 
 	/* Cleaning makes it three times as long at most. */
-	if (strings->at.len >= NPS_NONE || nps_vec__resize(&strings->text, start + 3 * len + 1))
+	if (strings->at.len >= NPS_NONE - 1 || nps_vec__resize(&strings->text, start + 3 * len + 1))
 		return NPS_NONE;
 	to = (char *)strings->text.data + start;
 	len = nps_utf8_clean(to, text, len);
@@ -72,10 +133,16 @@ uint32_t nps_strings__append_new(struct nps_strings *strings, const char *text, 
 	if (!at)
 		return NPS_NONE;
 	*at = start;
+	if (len > LONGEST)
+		return strings->at.len - 1;
 	hash = nps_hash_bytes(to, len);
-	if (len <= LONGEST && nps_map__get(&strings->by_hash, hash) == NPS_NONE &&
-	    nps_map__put(&strings->by_hash, hash, strings->at.len - 1))
+	slot = look_up(strings, hash, to);
+	if (!slot)
 		return NPS_NONE;
+	if (!slot->text) {
+		*slot = (struct slot){ hash, strings->at.len };
+		strings->used++;
+	}
 	return strings->at.len - 1;
 }
 
@@ -95,16 +162,26 @@ uint32_t nps_strings__addf(struct nps_strings *strings, const char *fmt, ...)
 	return nps_strings__addz(strings, text);
 }
 
+void nps_strings__cool(const struct nps_strings *strings)
+{
+	nps_vec__cool(&strings->text);
+	nps_vec__cool(&strings->at);
+	nps_vec__cool(&strings->slots);
+}
+
 int nps_strings__own(struct nps_strings *strings)
 {
 	int err = nps_vec__own(&strings->text);
 
-	return err ? err : nps_vec__own(&strings->at);
+	if (!err)
+		err = nps_vec__own(&strings->at);
+	return err ? err : nps_vec__own(&strings->slots);
 }
 
 void nps_strings__free(struct nps_strings *strings)
 {
 	nps_vec__free(&strings->text);
 	nps_vec__free(&strings->at);
-	nps_map__free(&strings->by_hash);
+	nps_vec__free(&strings->slots);
+	strings->used = 0;
 }

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Interned texts of the model. All texts are valid UTF-8 without NUL. */
+/*
+ * Interned texts of the model. All texts are valid UTF-8 without NUL. The names of collectives make them as many as the
+ * rows of a table, so the texts and what finds them are in files as tables are.
+ */
 #ifndef NPS_STRING_TABLE_H
 #define NPS_STRING_TABLE_H
 
-#include "base/map.h"
+#include "base/util.h"
 #include "base/vec.h"
 
 struct nps_strings {
 	struct nps_vec text; /* bytes, each text terminated */
 	struct nps_vec at; /* uint64_t: where text i starts */
-	struct nps_map by_hash; /* of the text -> i */
+	struct nps_vec slots; /* struct slot: a hash table of open addressing, 2^n slots */
+	size_t used; /* slots */
+	uint32_t lookups;
 };
 
 void nps_strings__init(struct nps_strings *strings, int dirfd);
@@ -28,6 +33,9 @@ uint32_t nps_strings__append_new(struct nps_strings *strings, const char *text, 
 
 /* The text, "" for NPS_NONE; valid until the next add. */
 const char *nps_strings__get(const struct nps_strings *strings, uint32_t id);
+
+/* Texts leave the resident set until they are needed again. */
+void nps_strings__cool(const struct nps_strings *strings);
 
 /* Texts added from now on are this process' alone, as after fork(). 0 or negative errno. */
 int nps_strings__own(struct nps_strings *strings);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/csv_op_memory.h"
 
+#include "base/map.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

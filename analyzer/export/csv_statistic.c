@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums by kind: op_statistic, api_statistic, communication_statistic. */
+#include "base/map.h"
 #include "export/csv_tables.h"
 
 #include <errno.h>

@@ -3,6 +3,7 @@
  * Tables of sampled counters (outputs 3.4). Most say in a few lines what the samples were in the least, the most and the
  * mean, for each device: one walk over the samples fills a few groups.
  */
+#include "base/map.h"
 #include "export/counter_csv.h"
 #include "export/port_rates.h"
 

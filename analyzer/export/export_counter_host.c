@@ -3,6 +3,7 @@
  * Tables of the host's counters (outputs 3.4): what was used at most and what the vendor recommends to have, which is a
  * quarter more than the 98th percentile of what was used at all.
  */
+#include "base/map.h"
 #include "export/counter_csv.h"
 
 #include <errno.h>

@@ -4,6 +4,7 @@
 #define NPS_EXPORT_DB_H
 
 #include "ascend_db/spec.h"
+#include "base/map.h"
 #include "export/db_writer.h"
 #include "export/export.h"
 

@@ -81,6 +81,8 @@ uint32_t nps_db_ids__get(struct nps_db_ids *ids, enum nps_db_range range, uint32
 	*next = text;
 	id = new_id(ids, range);
 	NPS_AT(given, uint32_t, text) = id + 1;
+	if (!(order->len & (NPS_TABLE_HOT - 1)))
+		nps_vec__cool(given);
 	return id;
 }
 

@@ -72,6 +72,7 @@ void nps_model__cool(const struct nps_model *model)
 {
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++)
 		nps_table__cool(table_at(model, i));
+	nps_strings__cool(model->strings);
 }
 
 struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type)

@@ -6,6 +6,7 @@
 #ifndef NPS_FW_MEMO_H
 #define NPS_FW_MEMO_H
 
+#include "base/map.h"
 #include "base/string_table.h"
 
 struct nps_fw_memo {

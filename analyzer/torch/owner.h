@@ -3,6 +3,7 @@
 #ifndef NPS_FW_OWNER_H
 #define NPS_FW_OWNER_H
 
+#include "base/map.h"
 #include "model/model.h"
 
 struct nps_fw_owner {

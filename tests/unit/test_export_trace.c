@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "gen_session.h"
+#include "base/map.h"
 #include "export/export.h"
 
 #include <cjson/cJSON.h>

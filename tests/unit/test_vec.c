@@ -9,7 +9,6 @@
 #include <stdlib.h>
 
 #include "base/map.h"
-#include "base/string_table.h"
 #include "base/vec.h"
 
 #include <string.h>
@@ -96,22 +95,6 @@ static void sort_is_stable(void **state)
 		assert_int_equal(keys[i].row, by_group[i]);
 }
 
-static void texts_are_interned_and_clean(void **state)
-{
-	struct nps_strings strings;
-	uint32_t a, b, bad;
-
-	(void)state;
-	nps_strings__init(&strings, AT_FDCWD);
-	a = nps_strings__addz(&strings, "aclnnAdd");
-	b = nps_strings__addf(&strings, "aclnn%s", "Add");
-	assert_int_equal(a, b);
-	bad = nps_strings__add(&strings, "x\xff\xe4\xb8\xad\0y", 7);
-	assert_string_equal(nps_strings__get(&strings, bad), "x\xef\xbf\xbd\xe4\xb8\xad\xef\xbf\xbdy");
-	assert_string_equal(nps_strings__get(&strings, NPS_NONE), "");
-	nps_strings__free(&strings);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -120,7 +103,6 @@ int main(void)
 		cmocka_unit_test(impossible_sizes_are_refused),
 		cmocka_unit_test(map_keeps_every_key),
 		cmocka_unit_test(sort_is_stable),
-		cmocka_unit_test(texts_are_interned_and_clean),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
