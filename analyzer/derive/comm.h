@@ -3,7 +3,7 @@
 #ifndef NPS_COMM_H
 #define NPS_COMM_H
 
-#include "base/map.h"
+#include "base/ext_sort.h"
 #include "model/model.h"
 
 #include <stdbool.h>
@@ -64,7 +64,7 @@ struct nps_comm_texts {
 struct nps_matrix {
 	struct nps_model *m;
 	const struct nps_comm_texts *texts;
-	struct nps_vec records, sorted; /* struct record */
+	struct nps_ext_sort records; /* struct record */
 	struct nps_vec bins, families;
 	struct nps_map bin_of, family_of;
 	struct nps_vec links; /* struct link of the current collective */

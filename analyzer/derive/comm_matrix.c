@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Communication matrix (outputs 5.2): collectives of one type and group are a family; for each link of a family the best, the
- * middle and the worst collectives are told, and the sum. Records are written as collectives end and brought
- * together by link afterwards, so that only one link's are in memory at a time.
+ * middle and the worst collectives are told, and the sum. Records are written as collectives end and sorted by link
+ * and bandwidth afterwards.
  */
 #include "derive/comm.h"
 #include "derive/round4.h"
@@ -15,6 +15,7 @@
 
 #define KEPT_SLOTS 4096
 #define NAME 256 /* bytes of a type */
+#define BINS_HOT 1024 /* bins, or families, that stay in memory as they are walked */
 
 struct link { /* of the current collective */
 	uint32_t src, dst;
@@ -23,8 +24,9 @@ struct link { /* of the current collective */
 };
 
 struct record { /* a link of a collective */
-	uint32_t bin, op, transport; /* op, transport: texts */
+	struct nps_sort_key key; /* bin; bandwidth, descending */
 	double bandwidth, size, time;
+	uint32_t op, transport; /* texts */
 };
 
 enum rank { TOP1, MIDDLE, BOTTOM1, BOTTOM2, BOTTOM3, RANKS };
@@ -32,9 +34,8 @@ enum rank { TOP1, MIDDLE, BOTTOM1, BOTTOM2, BOTTOM3, RANKS };
 struct bin { /* a link of a family */
 	uint32_t src, dst;
 	uint32_t family, next; /* next: of the family */
-	uint32_t best; /* text: transport of the best */
-	uint64_t count, first; /* records; where they begin in `sorted` */
-	uint64_t rank[RANKS]; /* records in `sorted` */
+	uint64_t count; /* records */
+	struct record ranked[RANKS];
 	double size, time;
 };
 
@@ -47,8 +48,7 @@ struct family {
 void nps_matrix__init(struct nps_matrix *x, struct nps_model *m, const struct nps_comm_texts *texts)
 {
 	*x = (struct nps_matrix){ .m = m, .texts = texts };
-	nps_vec__init(&x->records, m->tmpfd, sizeof(struct record));
-	nps_vec__init(&x->sorted, m->tmpfd, sizeof(struct record));
+	nps_ext_sort__init(&x->records, m->tmpfd, sizeof(struct record));
 	nps_vec__init(&x->bins, m->tmpfd, sizeof(struct bin));
 	nps_vec__init(&x->families, m->tmpfd, sizeof(struct family));
 	nps_vec__init(&x->links, m->tmpfd, sizeof(struct link));
@@ -56,8 +56,7 @@ void nps_matrix__init(struct nps_matrix *x, struct nps_model *m, const struct np
 
 void nps_matrix__free(struct nps_matrix *x)
 {
-	nps_vec__free(&x->records);
-	nps_vec__free(&x->sorted);
+	nps_ext_sort__free(&x->records);
 	nps_vec__free(&x->bins);
 	nps_vec__free(&x->families);
 	nps_vec__free(&x->links);
@@ -197,71 +196,6 @@ static int bin_row(struct nps_matrix *x, uint32_t family, const struct link *lin
 	return nps_map__put(&x->bin_of, key, *row);
 }
 
-int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
-{
-	uint32_t family;
-	int err = x->links.len ? family_row(x, op, &family) : 0;
-
-	for (size_t i = 0; !err && i < x->links.len; i++) {
-		const struct link *link = &NPS_AT(&x->links, struct link, i);
-		struct record *record;
-		uint32_t bin;
-
-		err = bin_row(x, family, link, &bin);
-		if (err)
-			break;
-		NPS_AT(&x->bins, struct bin, bin).count++;
-		record = nps_vec__push(&x->records);
-		if (!record)
-			return -ENOMEM;
-		*record = (struct record){ .bin = bin,
-					   .op = x->m->comm_op.name[op->row],
-					   .transport = link->transport,
-					   .bandwidth = link->time != 0 ? nps_round4(link->size / link->time)
-									: 0,
-					   .size = link->size,
-					   .time = link->time };
-		if (!(x->records.len % NPS_TABLE_HOT))
-			nps_vec__cool(&x->records);
-	}
-	x->links.len = 0;
-	if (x->link_of.size > KEPT_SLOTS)
-		nps_map__free(&x->link_of);
-	else
-		nps_map__clear(&x->link_of);
-	return err;
-}
-
-/* Brings the records of each bin together, keeping their order. */
-static int gather(struct nps_matrix *x)
-{
-	uint64_t at = 0;
-	int err = nps_vec__reserve(&x->sorted, x->records.len);
-
-	if (err)
-		return err;
-	for (size_t i = 0; i < x->bins.len; i++) {
-		struct bin *bin = &NPS_AT(&x->bins, struct bin, i);
-
-		bin->first = at;
-		at += bin->count;
-		bin->count = 0;
-	}
-	for (size_t i = 0; i < x->records.len; i++) {
-		const struct record *record = &NPS_AT(&x->records, struct record, i);
-		struct bin *bin = &NPS_AT(&x->bins, struct bin, record->bin);
-
-		NPS_AT(&x->sorted, struct record, bin->first + bin->count++) = *record;
-		if (!(i % NPS_TABLE_HOT)) {
-			nps_vec__cool(&x->records);
-			nps_vec__cool(&x->sorted);
-		}
-	}
-	x->sorted.len = x->records.len;
-	nps_vec__free(&x->records);
-	return 0;
-}
-
 /* A key that ascends as a bandwidth, which is not negative, descends. */
 static uint64_t descending(double bandwidth)
 {
@@ -271,31 +205,75 @@ static uint64_t descending(double bandwidth)
 	return ~bits;
 }
 
-static int rank(struct nps_matrix *x, struct bin *bin, struct nps_vec *keys)
+static int add_record(struct nps_matrix *x, uint32_t bin, uint32_t op, const struct link *link)
 {
-	const struct record *records = (const struct record *)x->sorted.data + bin->first;
-	uint64_t n = bin->count;
-	struct nps_key *key;
-	int err = n >= NPS_NONE ? -EOVERFLOW : nps_vec__reserve(keys, 2 * n);
+	struct record *record = nps_ext_sort__add(&x->records);
+	double bandwidth = link->time != 0 ? nps_round4(link->size / link->time) : 0;
 
-	if (err)
-		return err;
-	key = keys->data;
-	for (uint64_t i = 0; i < n; i++)
-		key[i] = (struct nps_key){ .key = descending(records[i].bandwidth), .row = i };
-	nps_sort_keys(key, key + n, n);
-	/* The sum of doubles depends on their order: the vendor adds them up sorted. */
-	for (uint64_t i = 0; i < n; i++) {
-		bin->size += records[key[i].row].size;
-		bin->time += records[key[i].row].time;
-	}
-	bin->best = records[key[0].row].transport;
-	bin->rank[TOP1] = bin->first + key[0].row;
-	bin->rank[MIDDLE] = bin->first + key[n / 2].row;
-	bin->rank[BOTTOM1] = bin->first + key[n - 1].row;
-	bin->rank[BOTTOM2] = bin->first + key[n > 1 ? n - 2 : 0].row;
-	bin->rank[BOTTOM3] = bin->first + key[n > 2 ? n - 3 : 0].row;
+	if (!record)
+		return x->records.err;
+	NPS_AT(&x->bins, struct bin, bin).count++;
+	*record = (struct record){ .key = { bin, descending(bandwidth) },
+				   .op = op,
+				   .transport = link->transport,
+				   .bandwidth = bandwidth,
+				   .size = link->size,
+				   .time = link->time };
 	return 0;
+}
+
+int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
+{
+	uint32_t family, bin;
+	int err = x->links.len ? family_row(x, op, &family) : 0;
+
+	for (size_t i = 0; !err && i < x->links.len; i++) {
+		const struct link *link = &NPS_AT(&x->links, struct link, i);
+
+		err = bin_row(x, family, link, &bin);
+		if (!err)
+			err = add_record(x, bin, x->m->comm_op.name[op->row], link);
+	}
+	x->links.len = 0;
+	if (x->link_of.size > KEPT_SLOTS)
+		nps_map__free(&x->link_of);
+	else
+		nps_map__clear(&x->link_of);
+	return err;
+}
+
+/* Takes RECORD, which is number I of its bin in descending order. */
+static void take(struct bin *bin, uint64_t i, const struct record *record)
+{
+	uint64_t n = bin->count;
+	const uint64_t at[RANKS] = { [TOP1] = 0,
+				     [MIDDLE] = n / 2,
+				     [BOTTOM1] = n - 1,
+				     [BOTTOM2] = n > 1 ? n - 2 : 0,
+				     [BOTTOM3] = n > 2 ? n - 3 : 0 };
+
+	for (int rank = 0; rank < RANKS; rank++)
+		if (at[rank] == i)
+			bin->ranked[rank] = *record;
+	/* The sum of doubles depends on their order: the vendor adds them up sorted. */
+	bin->size += record->size;
+	bin->time += record->time;
+}
+
+static int rank(struct nps_matrix *x)
+{
+	const struct record *record;
+	uint64_t bin = UINT64_MAX, i = 0;
+	int err = nps_ext_sort__finish(&x->records);
+
+	while (!err && (record = nps_ext_sort__next(&x->records))) {
+		i = record->key.high == bin ? i + 1 : 0;
+		if (!i && !(record->key.high % BINS_HOT))
+			nps_vec__cool(&x->bins);
+		bin = record->key.high;
+		take(&NPS_AT(&x->bins, struct bin, bin), i, record);
+	}
+	return err ? err : x->records.err;
 }
 
 static int add_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
@@ -320,7 +298,7 @@ static int add_row(struct nps_matrix *x, const struct family *f, const struct bi
 static int ranked_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
 		      enum rank which)
 {
-	const struct record *record = &NPS_AT(&x->sorted, struct record, bin->rank[which]);
+	const struct record *record = &bin->ranked[which];
 	struct nps_comm_matrix_table *to = &x->m->comm_matrix;
 	size_t row;
 	int err = add_row(x, f, bin, name, &row);
@@ -343,7 +321,7 @@ static int total_row(struct nps_matrix *x, const struct family *f, const struct 
 
 	if (err)
 		return err;
-	to->transport[row] = bin->best;
+	to->transport[row] = bin->ranked[TOP1].transport;
 	to->size[row] = bin->size;
 	to->time[row] = bin->time;
 	to->bandwidth[row] = bin->time != 0 ? nps_round4(bin->size / bin->time) : 0;
@@ -382,22 +360,12 @@ static int family_rows(struct nps_matrix *x, const struct family *f)
 
 int nps_matrix__finish(struct nps_matrix *x)
 {
-	struct nps_vec keys;
-	int err = gather(x);
+	int err = rank(x);
 
-	nps_vec__init(&keys, x->m->tmpfd, sizeof(struct nps_key));
-	for (size_t i = 0; !err && i < x->bins.len; i++) {
-		err = rank(x, &NPS_AT(&x->bins, struct bin, i), &keys);
-		if (!(i % 1024)) {
-			nps_vec__cool(&x->sorted);
-			nps_vec__cool(&keys);
-		}
-	}
-	nps_vec__free(&keys);
 	for (size_t i = 0; !err && i < x->families.len; i++) {
 		err = family_rows(x, &NPS_AT(&x->families, struct family, i));
-		if (!(i % 1024))
-			nps_vec__cool(&x->sorted);
+		if (!(i % BINS_HOT))
+			nps_vec__cool(&x->bins);
 	}
 	return err;
 }
