@@ -1,112 +1,65 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grouping by counting: rows are walked in their order, whether the keys are few (devices) or many (collectives). */
+/* Grouping: rows that are grouped as they are, as most tables of one device, stay so; others are sorted by key. */
+#include "base/ext_sort.h"
 #include "export/csv_tables.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
-struct bucket {
-	uint64_t key;
-	size_t rows; /* then: where its next row goes */
+struct keyed {
+	struct nps_sort_key key; /* high: the group's; rows of one keep their order */
+	uint64_t row;
 };
 
-struct grouping {
-	struct nps_vec buckets; /* struct bucket, one for each key */
-	struct nps_map of; /* key -> bucket */
-};
-
-static int by_key(const void *a, const void *b)
+static bool grouped(struct nps_pace *pace, size_t len, uint64_t (*key)(const void *ctx, size_t row),
+		    const void *ctx)
 {
-	const struct bucket *x = a, *y = b;
+	uint64_t before = 0, k;
 
-	return x->key < y->key ? -1 : x->key > y->key;
-}
-
-static struct bucket *find(const struct grouping *g, uint64_t key)
-{
-	return &NPS_AT(&g->buckets, struct bucket, nps_map__get(&g->of, key));
-}
-
-static int add_bucket(struct grouping *g, uint64_t key)
-{
-	struct bucket *bucket = nps_vec__push(&g->buckets);
-
-	if (!bucket)
-		return -errno;
-	bucket->key = key;
-	return nps_map__put(&g->of, key, g->buckets.len - 1);
-}
-
-/* Stores the keys; *SORTED: the rows are grouped as they are. */
-static int collect(struct grouping *g, struct nps_pace *pace, size_t len,
-		   uint64_t (*key)(const void *ctx, size_t row), const void *ctx, bool *sorted)
-{
-	uint64_t before = 0;
-	int err = 0;
-
-	*sorted = true;
-	for (size_t i = 0; !err && i < len; i++) {
-		uint64_t k = key(ctx, i);
-
-		*sorted &= k >= before;
-		if ((!i || k != before) && nps_map__get(&g->of, k) == NPS_NONE)
-			err = add_bucket(g, k);
-		before = k;
+	for (size_t i = 0; i < len; i++, before = k) {
+		k = key(ctx, i);
+		if (k < before)
+			return false;
 		nps_pace__step(pace);
 	}
-	return err;
+	return true;
 }
 
-static int sort_buckets(struct grouping *g)
+int nps_csv__push_row(struct nps_csv_groups *groups, uint32_t row)
 {
-	int err = 0;
+	uint32_t *to = nps_vec__push(&groups->order);
 
-	qsort(g->buckets.data, g->buckets.len, sizeof(struct bucket), by_key);
-	nps_map__clear(&g->of);
-	for (size_t i = 0; !err && i < g->buckets.len; i++)
-		err = nps_map__put(&g->of, NPS_AT(&g->buckets, struct bucket, i).key, i);
-	return err;
+	if (!to)
+		return -errno;
+	*to = row;
+	return 0;
 }
 
 int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model, size_t len,
 		   uint64_t (*key)(const void *ctx, size_t row), const void *ctx)
 {
 	struct nps_pace pace = { .model = model };
-	struct grouping g = { 0 };
-	size_t sum = 0;
-	bool sorted;
-	int err;
+	const struct keyed *next;
+	struct nps_ext_sort sort;
+	int err = 0;
 
-	nps_vec__init(&g.buckets, model->tmpfd, sizeof(struct bucket));
 	nps_vec__init(&groups->order, model->tmpfd, sizeof(uint32_t));
 	groups->len = len;
-	err = collect(&g, &pace, len, key, ctx, &sorted);
-	if (err || sorted)
-		goto out;
-	err = sort_buckets(&g);
-	if (!err)
-		err = nps_vec__resize(&groups->order, len);
-	if (err)
-		goto out;
-	for (size_t i = 0; i < len; i++) {
-		find(&g, key(ctx, i))->rows++;
-		nps_pace__step(&pace);
-	}
-	for (size_t i = 0; i < g.buckets.len; i++) {
-		struct bucket *bucket = &NPS_AT(&g.buckets, struct bucket, i);
-		size_t rows = bucket->rows;
+	if (grouped(&pace, len, key, ctx))
+		return 0;
+	nps_ext_sort__init(&sort, model->tmpfd, sizeof(struct keyed));
+	for (size_t i = 0; !sort.err && i < len; i++) {
+		struct keyed *to = nps_ext_sort__add(&sort);
 
-		bucket->rows = sum;
-		sum += rows;
-	}
-	for (size_t i = 0; i < len; i++) {
-		NPS_AT(&groups->order, uint32_t, find(&g, key(ctx, i))->rows++) = i;
-		if (!(i & (NPS_TABLE_HOT - 1)))
-			nps_vec__cool(&groups->order);
+		if (to)
+			*to = (struct keyed){ { key(ctx, i), 0 }, i };
 		nps_pace__step(&pace);
 	}
-out:
-	nps_vec__free(&g.buckets);
-	nps_map__free(&g.of);
+	nps_ext_sort__finish(&sort);
+	while (!err && (next = nps_ext_sort__next(&sort))) {
+		err = nps_csv__push_row(groups, next->row);
+		nps_pace__step(&pace);
+	}
+	err = err ? err : sort.err;
+	nps_ext_sort__free(&sort);
 	return err;
 }

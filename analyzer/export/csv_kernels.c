@@ -102,9 +102,14 @@ static int order_by_device(struct walk *w)
 		return err;
 	err = nps_csv__group(&groups, w->m, w->order.len, device_key, w);
 	if (!err && groups.order.len) {
-		for (size_t i = 0; i < groups.len; i++)
+		for (size_t i = 0; i < groups.len; i++) {
 			NPS_AT(&groups.order, uint32_t, i) =
 				NPS_AT(&w->order, uint32_t, NPS_AT(&groups.order, uint32_t, i));
+			if (!(i & (NPS_TABLE_HOT - 1))) {
+				nps_vec__cool(&groups.order);
+				nps_vec__cool(&w->order);
+			}
+		}
 		nps_vec__free(&w->order);
 		w->order = groups.order;
 		return 0;

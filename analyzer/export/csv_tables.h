@@ -41,6 +41,9 @@ struct nps_csv_groups {
 int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model, size_t len,
 		   uint64_t (*key)(const void *ctx, size_t row), const void *ctx);
 
+/* Appends a row to the order of GROUPS. 0 or negative errno. */
+int nps_csv__push_row(struct nps_csv_groups *groups, uint32_t row);
+
 static inline uint32_t nps_csv__grouped(const struct nps_csv_groups *groups, size_t i)
 {
 	return groups->order.len ? NPS_AT(&groups->order, uint32_t, i) : i;

@@ -4,6 +4,7 @@
  * or imported. Rows are brought together by step and type; a collective's bandwidth rows follow its time row.
  */
 #include "base/csv_number.h"
+#include "base/ext_sort.h"
 #include "base/json_writer.h"
 #include "derive/round4.h"
 #include "export/csv_tables.h"
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NEAR 16 /* time rows that are looked at before all are */
 #define KEPT_SLOTS 4096
 
 static const char *const transports[] = { "RDMA", "HCCS", "PCIE", "SDMA", "SIO" };
@@ -41,9 +41,6 @@ struct exporter {
 	struct nps_vec steps; /* uint32_t: text, in order of appearance */
 	struct nps_map step_of; /* text -> row of steps */
 	struct nps_csv_groups time, bandwidth, matrix;
-	struct nps_map time_of; /* hash of a collective -> place in `time`; made when it is needed */
-	int err; /* of making it */
-	size_t near; /* place in `time` where the owner of the latest bandwidth row was */
 	size_t at_time, at_bandwidth, at_matrix; /* what is written next */
 	struct sums sums;
 	struct nps_writer w;
@@ -94,44 +91,92 @@ static bool owns(const struct exporter *e, size_t place, size_t bandwidth)
 	       t->step[row] == b->step[bandwidth] && t->type[row] == b->type[bandwidth];
 }
 
-static uint64_t identity(uint32_t op, uint32_t group, uint32_t step, uint32_t type)
+/* Everything that tells a collective from others. */
+static struct nps_sort_key identity(uint32_t op, uint32_t group, uint32_t step, uint32_t type)
 {
-	return nps_hash2((uint64_t)op << 32 | group, (uint64_t)step << 32 | type);
+	return (struct nps_sort_key){ (uint64_t)op << 32 | group, (uint64_t)step << 32 | type };
 }
 
-static int index_times(struct exporter *e)
+struct keyed {
+	struct nps_sort_key key;
+	uint32_t row; /* of comm_bandwidth, or place in `time` */
+	bool bandwidth;
+};
+
+static int add_keyed(struct nps_ext_sort *sort, struct nps_sort_key key, uint32_t row, bool bandwidth)
+{
+	struct keyed *to = nps_ext_sort__add(sort);
+
+	if (!to)
+		return sort->err;
+	*to = (struct keyed){ key, row, bandwidth };
+	return 0;
+}
+
+/* Collectives by identity: the time rows of each before its bandwidth rows, as the sort is stable. */
+static int sort_collectives(struct exporter *e, struct nps_ext_sort *sort)
 {
 	const struct nps_comm_time_table *t = &e->m->comm_time;
+	const struct nps_comm_bandwidth_table *b = &e->m->comm_bandwidth;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < t->t.len; i++) {
-		uint32_t row = nps_csv__grouped(&e->time, i);
-		uint64_t key = identity(t->op[row], t->group[row], t->step[row], t->type[row]);
+	for (size_t place = 0; !err && place < t->t.len; place++, nps_pace__step(&e->pace)) {
+		uint32_t row = nps_csv__grouped(&e->time, place);
 
-		if (nps_map__get(&e->time_of, key) == NPS_NONE)
-			err = nps_map__put(&e->time_of, key, i);
+		err = add_keyed(sort, identity(t->op[row], t->group[row], t->step[row], t->type[row]), place,
+				false);
 	}
-	return err;
+	for (size_t row = 0; !err && row < b->t.len; row++, nps_pace__step(&e->pace))
+		err = add_keyed(sort, identity(b->op[row], b->group[row], b->step[row], b->type[row]), row,
+				true);
+	return err ? err : nps_ext_sort__finish(sort);
 }
 
-/* Place of the time row that a bandwidth row belongs to, mostly that of the one before or the next; last: none. */
-static uint64_t bandwidth_key(const void *ctx, size_t row)
+static bool same_key(struct nps_sort_key a, struct nps_sort_key b)
 {
-	struct exporter *e = (struct exporter *)ctx;
-	const struct nps_comm_bandwidth_table *b = &e->m->comm_bandwidth;
-	uint32_t place;
+	return a.high == b.high && a.low == b.low;
+}
 
-	if (!row)
-		e->near = 0;
-	for (size_t i = e->near; i < e->m->comm_time.t.len && i < e->near + NEAR; i++)
-		if (owns(e, i, row))
-			return e->near = i;
-	if (!e->time_of.len && !e->err)
-		e->err = index_times(e);
-	place = nps_map__get(&e->time_of, identity(b->op[row], b->group[row], b->step[row], b->type[row]));
-	if (place != NPS_NONE)
-		e->near = place;
-	return place;
+/* Bandwidth rows go where their collective's first time row is; those of none are left out. */
+static int place_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sort *placed)
+{
+	struct keyed owner = { .row = NPS_NONE };
+	const struct keyed *next;
+	int err = 0;
+
+	while (!err && (next = nps_ext_sort__next(collectives))) {
+		bool known = owner.row != NPS_NONE && same_key(owner.key, next->key);
+
+		if (!next->bandwidth && !known)
+			owner = *next;
+		else if (next->bandwidth && known)
+			err = add_keyed(placed, (struct nps_sort_key){ owner.row, next->row }, next->row,
+					true);
+	}
+	if (!err)
+		err = collectives->err;
+	return err ? err : nps_ext_sort__finish(placed);
+}
+
+static int order_bandwidths(struct exporter *e)
+{
+	struct nps_ext_sort collectives, placed;
+	const struct keyed *next;
+	int err;
+
+	nps_vec__init(&e->bandwidth.order, e->m->tmpfd, sizeof(uint32_t));
+	nps_ext_sort__init(&collectives, e->m->tmpfd, sizeof(struct keyed));
+	nps_ext_sort__init(&placed, e->m->tmpfd, sizeof(struct keyed));
+	err = sort_collectives(e, &collectives);
+	if (!err)
+		err = place_bandwidths(&collectives, &placed);
+	nps_ext_sort__free(&collectives);
+	while (!err && (next = nps_ext_sort__next(&placed)))
+		err = nps_csv__push_row(&e->bandwidth, next->row);
+	err = err ? err : placed.err;
+	nps_ext_sort__free(&placed);
+	e->bandwidth.len = e->bandwidth.order.len;
+	return err;
 }
 
 static int order(struct exporter *e)
@@ -146,9 +191,7 @@ static int order(struct exporter *e)
 	if (!err)
 		err = nps_csv__group(&e->time, m, m->comm_time.t.len, time_key, e);
 	if (!err)
-		err = nps_csv__group(&e->bandwidth, m, m->comm_bandwidth.t.len, bandwidth_key, e);
-	if (!err)
-		err = e->err;
+		err = order_bandwidths(e);
 	if (!err)
 		err = nps_csv__group(&e->matrix, m, m->comm_matrix.t.len, matrix_key, e);
 	return err;
@@ -493,7 +536,6 @@ int nps_export__communication(const struct nps_export *ex, int dirfd)
 	nps_vec__free(&e->bandwidth.order);
 	nps_vec__free(&e->matrix.order);
 	nps_map__free(&e->step_of);
-	nps_map__free(&e->time_of);
 	free(e);
 	return err;
 }
