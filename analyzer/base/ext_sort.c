@@ -247,13 +247,19 @@ static int begin_merge(struct nps_ext_sort *sort)
 {
 	size_t rows = NPS_MIN((size_t)BUFFER_MAX, NPS_MAX((size_t)BUFFER_MIN, MERGE_BYTES / sort->nruns)) /
 		      sort->elem;
+	void *buffers;
 
 	sort->buffer_bytes = NPS_MAX((size_t)1, rows) * sort->elem;
-	sort->buffers = malloc(sort->nruns * sort->buffer_bytes);
 	sort->sources = calloc(sort->nruns, sizeof(*sort->sources));
 	sort->heap = calloc(sort->nruns, sizeof(*sort->heap));
-	if (!sort->buffers || !sort->sources || !sort->heap)
+	if (!sort->sources || !sort->heap)
 		return -ENOMEM;
+	/* Not malloc(), which would keep them when they are freed. */
+	sort->bytes = sort->nruns * sort->buffer_bytes;
+	buffers = mmap(NULL, sort->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (buffers == MAP_FAILED)
+		return -errno;
+	sort->buffers = buffers;
 	for (size_t i = 0; i < sort->nruns; i++) {
 		sort->sources[i].buffer = sort->buffers + i * sort->buffer_bytes;
 		if (refill(sort, i))
@@ -314,10 +320,11 @@ const void *nps_ext_sort__next(struct nps_ext_sort *sort)
 void nps_ext_sort__free(struct nps_ext_sort *sort)
 {
 	unmap_chunk(sort);
+	if (sort->buffers)
+		munmap(sort->buffers, sort->bytes);
 	free(sort->runs);
 	free(sort->sources);
 	free(sort->heap);
-	free(sort->buffers);
 	if (sort->elem && sort->fd >= 0)
 		close(sort->fd);
 	nps_ext_sort__init(sort, sort->dirfd, sort->elem ? sort->elem : 1);

@@ -27,7 +27,7 @@ struct nps_ext_sort {
 	uint64_t total; /* records that were added */
 	uint8_t *chunk;
 	struct nps_key *order, *spare; /* of the chunk */
-	size_t bytes; /* mapped for the three */
+	size_t bytes; /* mapped for the three, then for the buffers of the merge */
 	off_t end; /* of the file */
 	struct nps_sort_run {
 		off_t at, end;

@@ -41,6 +41,19 @@ static struct repeat *repeat_at(const struct nps_collectives *c, size_t i)
 	return &NPS_AT(&c->repeats, struct repeat, i);
 }
 
+/* One row was looked at: nearly all are in order of time, so what lies behind may leave memory. */
+static void step(struct nps_collectives *c)
+{
+	if (++c->steps & (NPS_TABLE_HOT - 1))
+		return;
+	nps_vec__cool(&c->capture->collectives);
+	nps_vec__cool(&c->capture->parts);
+	nps_vec__cool(&c->repeats);
+	nps_vec__cool(&c->lanes);
+	nps_vec__cool(&c->names);
+	nps_vec__cool(&c->ids);
+}
+
 /* Numbers calls within their groups, in the order in which they began on the host. */
 static int number_calls(struct nps_collectives *c)
 {
@@ -56,6 +69,7 @@ static int number_calls(struct nps_collectives *c)
 		if (to)
 			to->key = (struct nps_sort_key){ call_at(c, i)->begin, i };
 		err = c->capture->err;
+		step(c);
 	}
 	err = err ? err : nps_ext_sort__finish(&order);
 	while (!err && (next = nps_ext_sort__next(&order))) {
@@ -65,6 +79,7 @@ static int number_calls(struct nps_collectives *c)
 
 		call->index = count == NPS_NONE ? 0 : count;
 		err = nps_map__put(&counts, group, call->index + 1);
+		step(c);
 	}
 	err = err ? err : order.err;
 	nps_ext_sort__free(&order);
@@ -209,7 +224,7 @@ int nps_collectives__part(struct nps_collectives *c, uint32_t task, const struct
 	m->comm_task.bandwidth[row] = part->known && end > start ? part->bytes * 1e9 / (end - start)
 								 : NPS_NAN;
 	m->comm_task.estimate[row] = part->known ? part->estimate : NPS_NAN;
-	nps_capture__step(&capture->parts, &c->part_steps);
+	step(c);
 	return 0;
 }
 
@@ -283,6 +298,7 @@ static int add_rows(struct nps_collectives *c, struct nps_ext_sort *order)
 			err = add_row(c, call, 0, call->start, call->end, call->seen, &name);
 		NPS_AT(&c->names, uint32_t, i) = name;
 		NPS_AT(&c->ids, uint32_t, i) = c->capture->model->comm_op.t.len;
+		step(c);
 	}
 	return err ? err : order->err;
 }
@@ -296,6 +312,7 @@ static int sort_runs(struct nps_collectives *c, struct nps_ext_sort *order)
 		uint64_t start = i < ncalls ? call_at(c, i)->start : repeat_at(c, i - ncalls)->start;
 		struct instance *to;
 
+		step(c);
 		if (!start) {
 			unseen++;
 			continue;
@@ -333,6 +350,7 @@ int nps_collectives__finish(struct nps_collectives *c)
 		m->comm_task.op[i] = row;
 		m->comm_task.group[i] = m->comm_op.group[row - 1];
 		nps_pace__step(&pace);
+		step(c);
 	}
 	return err;
 }

@@ -15,7 +15,7 @@ struct nps_collectives {
 	struct nps_map lane_of; /* call << 32 | stream -> row */
 	struct nps_vec names; /* uint32_t, by call and then by repeat */
 	struct nps_vec ids;
-	uint32_t steps, part_steps;
+	uint32_t steps;
 };
 
 int nps_collectives__begin(struct nps_collectives *collectives, struct nps_capture *capture);
