@@ -7,7 +7,8 @@
 
 #define LONGEST 1024 /* bytes of a text, before cleaning */
 #define FIRST_SLOTS 1024
-#define LOOKUPS 1024 /* after which pages that they touched are let go: most texts are looked up once */
+#define SLOTS_HOT (1U << 16) /* that stay in memory as the table grows */
+#define LOOKUPS 256 /* after which pages that they touched are let go: most texts are looked up once */
 
 struct slot {
 	uint32_t hash; /* lower half of that of the text */
@@ -66,7 +67,8 @@ static int grow(struct nps_strings *strings)
 	int err;
 
 	nps_vec__init(&bigger, strings->slots.dirfd, sizeof(struct slot));
-	err = nps_vec__resize(&bigger, NPS_MAX(strings->slots.len * 2, (size_t)FIRST_SLOTS));
+	bigger.len = NPS_MAX(strings->slots.len * 2, (size_t)FIRST_SLOTS);
+	err = nps_vec__reserve(&bigger, bigger.len); /* new pages are zero */
 	if (err)
 		return err;
 	to = bigger.data;
@@ -74,6 +76,10 @@ static int grow(struct nps_strings *strings)
 	for (size_t i = 0; i < strings->slots.len; i++) {
 		size_t at = slots[i].hash & mask;
 
+		if (!(i % SLOTS_HOT)) {
+			nps_vec__cool(&strings->slots);
+			nps_vec__cool(&bigger);
+		}
 		if (!slots[i].text)
 			continue;
 		while (to[at].text)

@@ -37,7 +37,10 @@ const char *nps_strings__get(const struct nps_strings *strings, uint32_t id);
 /* Texts leave the resident set until they are needed again. */
 void nps_strings__cool(const struct nps_strings *strings);
 
-/* Texts added from now on are this process' alone, as after fork(). 0 or negative errno. */
+/*
+ * Texts added from now on are this process' alone, as after fork(). The other process adds none as long as this one
+ * lives: its slots would show here where nothing was changed yet. 0 or negative errno.
+ */
 int nps_strings__own(struct nps_strings *strings);
 
 void nps_strings__free(struct nps_strings *strings);

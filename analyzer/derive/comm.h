@@ -67,6 +67,7 @@ struct nps_matrix {
 	struct nps_ext_sort records; /* struct record */
 	struct nps_vec bins, families;
 	struct nps_map bin_of, family_of;
+	uint32_t steps; /* over bins */
 	struct nps_vec links; /* struct link of the current collective */
 	struct nps_map link_of;
 };

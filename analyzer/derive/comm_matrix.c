@@ -15,7 +15,7 @@
 
 #define KEPT_SLOTS 4096
 #define NAME 256 /* bytes of a type */
-#define BINS_HOT 1024 /* bins, or families, that stay in memory as they are walked */
+#define BINS_HOT 16384 /* that stay in memory */
 
 struct link { /* of the current collective */
 	uint32_t src, dst;
@@ -63,6 +63,13 @@ void nps_matrix__free(struct nps_matrix *x)
 	nps_map__free(&x->bin_of);
 	nps_map__free(&x->family_of);
 	nps_map__free(&x->link_of);
+}
+
+/* A bin was looked at. */
+static void step(struct nps_matrix *x)
+{
+	if (!(++x->steps % BINS_HOT))
+		nps_vec__cool(&x->bins);
 }
 
 static uint32_t transport_text(const struct nps_comm_texts *texts, uint32_t link)
@@ -213,6 +220,7 @@ static int add_record(struct nps_matrix *x, uint32_t bin, uint32_t op, const str
 	if (!record)
 		return x->records.err;
 	NPS_AT(&x->bins, struct bin, bin).count++;
+	step(x);
 	*record = (struct record){ .key = { bin, descending(bandwidth) },
 				   .op = op,
 				   .transport = link->transport,
@@ -268,12 +276,14 @@ static int rank(struct nps_matrix *x)
 
 	while (!err && (record = nps_ext_sort__next(&x->records))) {
 		i = record->key.high == bin ? i + 1 : 0;
-		if (!i && !(record->key.high % BINS_HOT))
-			nps_vec__cool(&x->bins);
 		bin = record->key.high;
 		take(&NPS_AT(&x->bins, struct bin, bin), i, record);
+		if (!i)
+			step(x);
 	}
-	return err ? err : x->records.err;
+	err = err ? err : x->records.err;
+	nps_ext_sort__free(&x->records);
+	return err;
 }
 
 static int add_row(struct nps_matrix *x, const struct family *f, const struct bin *bin, uint32_t name,
@@ -349,6 +359,7 @@ static int family_rows(struct nps_matrix *x, const struct family *f)
 			const struct bin *bin = &NPS_AT(&x->bins, struct bin, i);
 
 			i = bin->next;
+			step(x);
 			if (bin->count < kinds[k].least)
 				continue;
 			err = kinds[k].rank == RANKS ? total_row(x, f, bin, name)
@@ -362,10 +373,7 @@ int nps_matrix__finish(struct nps_matrix *x)
 {
 	int err = rank(x);
 
-	for (size_t i = 0; !err && i < x->families.len; i++) {
+	for (size_t i = 0; !err && i < x->families.len; i++)
 		err = family_rows(x, &NPS_AT(&x->families, struct family, i));
-		if (!(i % BINS_HOT))
-			nps_vec__cool(&x->bins);
-	}
 	return err;
 }

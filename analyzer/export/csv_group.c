@@ -5,11 +5,6 @@
 
 #include <errno.h>
 
-struct keyed {
-	struct nps_sort_key key; /* high: the group's; rows of one keep their order */
-	uint64_t row;
-};
-
 static bool grouped(struct nps_pace *pace, size_t len, uint64_t (*key)(const void *ctx, size_t row),
 		    const void *ctx)
 {
@@ -38,7 +33,7 @@ int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model,
 		   uint64_t (*key)(const void *ctx, size_t row), const void *ctx)
 {
 	struct nps_pace pace = { .model = model };
-	const struct keyed *next;
+	const struct nps_sort_key *next; /* high: the group's key; low: the row */
 	struct nps_ext_sort sort;
 	int err = 0;
 
@@ -46,17 +41,17 @@ int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model,
 	groups->len = len;
 	if (grouped(&pace, len, key, ctx))
 		return 0;
-	nps_ext_sort__init(&sort, model->tmpfd, sizeof(struct keyed));
+	nps_ext_sort__init(&sort, model->tmpfd, sizeof(*next));
 	for (size_t i = 0; !sort.err && i < len; i++) {
-		struct keyed *to = nps_ext_sort__add(&sort);
+		struct nps_sort_key *to = nps_ext_sort__add(&sort);
 
 		if (to)
-			*to = (struct keyed){ { key(ctx, i), 0 }, i };
+			*to = (struct nps_sort_key){ key(ctx, i), i };
 		nps_pace__step(&pace);
 	}
 	nps_ext_sort__finish(&sort);
 	while (!err && (next = nps_ext_sort__next(&sort))) {
-		err = nps_csv__push_row(groups, next->row);
+		err = nps_csv__push_row(groups, next->low);
 		nps_pace__step(&pace);
 	}
 	err = err ? err : sort.err;

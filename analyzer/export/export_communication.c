@@ -137,42 +137,65 @@ static bool same_key(struct nps_sort_key a, struct nps_sort_key b)
 	return a.high == b.high && a.low == b.low;
 }
 
-/* Bandwidth rows go where their collective's first time row is; those of none are left out. */
+/*
+ * Bandwidth rows go where their collective's first time row is; those of none are left out. PLACED gets keys of place
+ * and row.
+ */
 static int place_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sort *placed)
 {
 	struct keyed owner = { .row = NPS_NONE };
 	const struct keyed *next;
-	int err = 0;
+	struct nps_sort_key *to;
 
-	while (!err && (next = nps_ext_sort__next(collectives))) {
+	while ((next = nps_ext_sort__next(collectives))) {
 		bool known = owner.row != NPS_NONE && same_key(owner.key, next->key);
 
 		if (!next->bandwidth && !known)
 			owner = *next;
-		else if (next->bandwidth && known)
-			err = add_keyed(placed, (struct nps_sort_key){ owner.row, next->row }, next->row,
-					true);
+		if (!next->bandwidth || !known)
+			continue;
+		to = nps_ext_sort__add(placed);
+		if (!to)
+			return placed->err;
+		*to = (struct nps_sort_key){ owner.row, next->row };
 	}
-	if (!err)
-		err = collectives->err;
-	return err ? err : nps_ext_sort__finish(placed);
+	return collectives->err ? collectives->err : nps_ext_sort__finish(placed);
+}
+
+/* Whether each bandwidth row belongs to the time row of the one before or to a later one. */
+static bool bandwidths_in_order(struct exporter *e)
+{
+	size_t place = 0;
+
+	for (size_t row = 0; row < e->m->comm_bandwidth.t.len; row++, nps_pace__step(&e->pace)) {
+		while (place < e->time.len && !owns(e, place, row)) {
+			place++;
+			nps_pace__step(&e->pace);
+		}
+		if (place == e->time.len)
+			return false;
+	}
+	return true;
 }
 
 static int order_bandwidths(struct exporter *e)
 {
 	struct nps_ext_sort collectives, placed;
-	const struct keyed *next;
+	const struct nps_sort_key *next;
 	int err;
 
 	nps_vec__init(&e->bandwidth.order, e->m->tmpfd, sizeof(uint32_t));
+	e->bandwidth.len = e->m->comm_bandwidth.t.len;
+	if (bandwidths_in_order(e))
+		return 0;
 	nps_ext_sort__init(&collectives, e->m->tmpfd, sizeof(struct keyed));
-	nps_ext_sort__init(&placed, e->m->tmpfd, sizeof(struct keyed));
+	nps_ext_sort__init(&placed, e->m->tmpfd, sizeof(*next));
 	err = sort_collectives(e, &collectives);
 	if (!err)
 		err = place_bandwidths(&collectives, &placed);
 	nps_ext_sort__free(&collectives);
 	while (!err && (next = nps_ext_sort__next(&placed)))
-		err = nps_csv__push_row(&e->bandwidth, next->row);
+		err = nps_csv__push_row(&e->bandwidth, next->low);
 	err = err ? err : placed.err;
 	nps_ext_sort__free(&placed);
 	e->bandwidth.len = e->bandwidth.order.len;

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import shutil
 import sqlite3
 import subprocess
@@ -277,6 +278,31 @@ def same_bytes(folder: Path) -> None:
         assert ours == theirs, f"at {at}: ours {ours[at - 40:at + 40]!r}, theirs {theirs[at - 40:at + 40]!r}"
 
 
+def any_order() -> None:
+    """Bandwidth rows find their collective wherever they stand in their table, and those of none are left out."""
+    chance = random.Random(7)
+    times, bandwidths = [], []
+    for number in range(3000):
+        head = {"op": f"hcom_{number}", "group": number % 3, "step": f"step{chance.randrange(5)}",
+                "type": chance.choice(("p2p", "collective"))}
+        times.append(line("comm_time", **head, start=number, elapse=number / 8, transit=number / 16))
+        transports = ("HCCS", "SDMA")[:chance.randrange(3)]
+        bandwidths.append([line("comm_bandwidth", **head, transport=transport, size=number + 1, time=number + 2,
+                                package=package, count=1, total=package)
+                           for transport in transports for package in range(1, chance.randrange(2, 5))])
+    stray = line("comm_bandwidth", op="hcom_stray", group=0, step="step0", type="p2p", transport="HCCS", size=9, time=9)
+    in_order = communication_files("".join(times + [row for rows in bandwidths for row in rows]))
+    chance.shuffle(bandwidths)
+    columns = [[rows[i] for rows in bandwidths if i < len(rows)] for i in range(8)]
+    scattered = communication_files("".join(times + [row for rows in columns for row in rows + [stray]]))
+    assert in_order == scattered
+    read = [op for step in json.loads(scattered[0]).values() for kind in step.values() for name, op in kind.items()
+            if name != "Total Op Info"]
+    buckets = [size for op in read for info in op["Communication Bandwidth Info"].values()
+               for size in info["Size Distribution"].items()]
+    assert len(read) == len(times) and len(buckets) == sum(map(len, bandwidths))
+
+
 CHECKS = {"StepTraceTime": step_times, "CONNECTION_IDS": links}
 COMM_CHECKS = {"CommAnalyzerTime": comm_time, "CommAnalyzerBandwidth": bandwidth, "CommAnalyzerMatrix": matrix,
                "communication.json": whole_json}
@@ -290,6 +316,8 @@ COLUMNS = {"hccl_op_name": "op", "group_name": "group", "start_timestamp": "star
 def main() -> int:
     """Check every capture."""
     tests = Tests()
+    if PROGRAM.exists():
+        tests.run("communication files of rows in any order", any_order)
     root = os.environ.get("NPUSCOPE_REFERENCE_DATA")
     folders = sorted(path.parent for path in Path(root).rglob("analysis.db")) if root else []
     folders = [folder for folder in folders if any(folder.glob("ascend_*_profiler*.db"))]
