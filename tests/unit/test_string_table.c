@@ -78,8 +78,9 @@ static void texts_are_clean(void **state)
 
 	assert_string_equal(nps_strings__get(strings, id), "a\xef\xbf\xbd"
 							   "b\xef\xbf\xbd");
-	assert_int_equal(nps_strings__add(strings, "a\xff"
-						   "b\0",
+	assert_int_equal(nps_strings__add(strings,
+					  "a\xff"
+					  "b\0",
 					  4),
 			 id);
 	assert_int_not_equal(nps_strings__addz(strings, ""), id);
