@@ -20,7 +20,7 @@ struct probe_spec {
 };
 
 /* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
-#define SPEC_SLOTS 128
+#define SPEC_SLOTS 512
 #define MASKED(i, slots)                                                                                     \
 	({                                                                                                   \
 		__u64 _i = (i);                                                                              \
@@ -32,7 +32,7 @@ _Static_assert(NPS_PROBE_MAX <= SPEC_SLOTS, "specs");
 _Static_assert((NPS_MAX_DEPTH & (NPS_MAX_DEPTH - 1)) == 0, "calls");
 
 static const struct probe_spec specs[SPEC_SLOTS] = {
-#define SPEC(id, symbol, lib, layer, flags, s0, s1, s2, s3)                                                  \
+#define SPEC(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                            \
 	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SPEC)
 #undef SPEC
@@ -77,38 +77,46 @@ struct {
 #define SP_POPPED_BY_RETURN 0
 #endif
 
-static __always_inline __u64 argument(struct pt_regs *ctx, __u8 n)
+/* Arguments in registers, and where those behind them stand. All are read: the verifier wants fixed offsets. */
+struct arguments {
+	__u64 reg[8];
+	__u64 stack;
+};
+
+#if defined(__TARGET_ARCH_x86)
+#define REGISTERS 6
+#define ABOVE_RETURN_ADDRESS 8
+#else
+#define REGISTERS 8
+#define ABOVE_RETURN_ADDRESS 0
+#endif
+
+static __always_inline void load_arguments(struct pt_regs *ctx, struct arguments *a)
+{
+	a->reg[0] = PT_REGS_PARM1(ctx);
+	a->reg[1] = PT_REGS_PARM2(ctx);
+	a->reg[2] = PT_REGS_PARM3(ctx);
+	a->reg[3] = PT_REGS_PARM4(ctx);
+	a->reg[4] = PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+	a->reg[5] = ctx->r9;
+	a->reg[6] = a->reg[7] = 0;
+#else
+	a->reg[5] = ctx->user_regs.regs[5];
+	a->reg[6] = ctx->user_regs.regs[6];
+	a->reg[7] = ctx->user_regs.regs[7];
+#endif
+	a->stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
+}
+
+/* Argument N, from 1. */
+static __always_inline __u64 argument(const struct arguments *a, __u8 n)
 {
 	__u64 v = 0;
 
-	switch (n) {
-	case 1:
-		return PT_REGS_PARM1(ctx);
-	case 2:
-		return PT_REGS_PARM2(ctx);
-	case 3:
-		return PT_REGS_PARM3(ctx);
-	case 4:
-		return PT_REGS_PARM4(ctx);
-	case 5:
-		return PT_REGS_PARM5(ctx);
-#if defined(__TARGET_ARCH_x86)
-	case 6:
-		return ctx->r9;
-	case 7:
-	case 8:
-		/* Above the return address. */
-		bpf_probe_read_user(&v, sizeof(v), (void *)(PT_REGS_SP(ctx) + 8 * (n - 6)));
-		return v;
-#else
-	case 6:
-		return ctx->user_regs.regs[5];
-	case 7:
-		return ctx->user_regs.regs[6];
-	case 8:
-		return ctx->user_regs.regs[7];
-#endif
-	}
+	if (n <= REGISTERS)
+		return a->reg[MASKED(n - 1, 8)];
+	bpf_probe_read_user(&v, sizeof(v), (void *)(a->stack + 8 * (n - REGISTERS - 1)));
 	return v;
 }
 
@@ -165,30 +173,58 @@ static __always_inline void fault(__u8 *flags, int slot)
 	count(NPS_COUNTER_FAULT);
 }
 
+/* The text behind ADDRESS as slot I; no text has id 0. */
+static __always_inline __u64 entry_text(struct thread_state *st, __u32 pid, __u64 address, __u8 *flags, int i)
+{
+	__u64 id = intern(st, pid, address);
+
+	/* A literal whose page is not in memory yet: we may not wait for it, the reader may. */
+	if (!id)
+		fault(flags, i);
+	return id ? id : address;
+}
+
 /* Arguments as they are at entry; OUT slots keep the pointer until the return. */
 static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
-					     const struct probe_spec *spec, __u64 *args, __u8 *flags)
+					     const struct probe_spec *spec, __u64 operator, __u64 * args,
+					     __u8 *flags)
 {
+	struct arguments a;
+
+	load_arguments(ctx, &a);
 	for (int i = 0; i < 4; i++) {
 		__u8 how = spec->slot[i].how;
-		__u64 v = 0;
+		__u64 v = 0, to = 0;
+		__u32 size = 8;
 
-		if (how != NPS_SLOT_NONE)
-			v = argument(ctx, spec->slot[i].arg);
-		if (how == NPS_SLOT_STR) {
-			__u64 id = intern(st, pid, v);
-
-			/* A literal whose page is not in memory yet: we may not wait for it, the reader may. */
-			if (!id)
+		if (how == NPS_SLOT_PROBE)
+			v = operator;
+		else if (how != NPS_SLOT_NONE && how != NPS_SLOT_RESULT)
+			v = argument(&a, spec->slot[i].arg);
+		if (v)
+			v += spec->slot[i].offset;
+		switch (v ? how : NPS_SLOT_NONE) {
+		case NPS_SLOT_IN32:
+			size = 4;
+			/* fall through */
+		case NPS_SLOT_IN64:
+		case NPS_SLOT_TEXT_PTR:
+			if (bpf_probe_read_user(&to, size, (void *)v))
 				fault(flags, i);
-			else
-				v = id;
+			v = to;
+			if (v && how == NPS_SLOT_TEXT_PTR)
+				v = entry_text(st, pid, v, flags, i);
+			break;
+		case NPS_SLOT_STR:
+		case NPS_SLOT_TEXT_IN:
+			v = entry_text(st, pid, v, flags, i);
+			break;
 		}
 		args[i] = v;
 	}
 }
 
-static __always_inline void read_return_slots(struct thread_state *st, __u32 pid,
+static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
 					      const struct probe_spec *spec, __u64 *args, __u8 *flags)
 {
 	for (int i = 0; i < 4; i++) {
@@ -196,6 +232,10 @@ static __always_inline void read_return_slots(struct thread_state *st, __u32 pid
 		__u32 v32 = 0;
 		long err = 0;
 
+		if (spec->slot[i].how == NPS_SLOT_RESULT)
+			args[i] = PT_REGS_RC(ctx);
+		if (!args[i])
+			continue; /* the job did not want to know */
 		switch (spec->slot[i].how) {
 		case NPS_SLOT_OUT64:
 			err = bpf_probe_read_user(&v, sizeof(v), (void *)args[i]);
@@ -268,7 +308,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->flags = 0;
 	c->probe = probe;
 	c->sp = sp;
-	read_entry_slots(ctx, st, pid, spec_of(probe), c->args, &c->flags);
+	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
 	st->depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
@@ -324,8 +364,8 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 	}
 }
 
-static __always_inline void send_call(struct thread_state *st, struct open_call *c, __u64 now, __u64 pid_tgid,
-				      __s32 ret)
+static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
+				      __u64 now, __u64 pid_tgid)
 {
 	__u16 probe = c->probe;
 	struct nps_event *e;
@@ -333,7 +373,7 @@ static __always_inline void send_call(struct thread_state *st, struct open_call 
 
 	if (probe >= NPS_PROBE_MAX)
 		return;
-	read_return_slots(st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
+	read_return_slots(ctx, st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_API);
 	if (!e)
@@ -342,7 +382,7 @@ static __always_inline void send_call(struct thread_state *st, struct open_call 
 	e->probe = probe;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
-	e->ret = ret;
+	e->ret = (__s32)PT_REGS_RC(ctx);
 	e->start = c->start;
 	e->dur = now - c->start;
 	for (int i = 0; i < 4; i++)
@@ -379,7 +419,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 		if (probe == NPS_PROBE_SQ_TASK_SEND)
 			send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 		else
-			send_call(st, c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+			send_call(ctx, st, c, now, pid_tgid);
 		st->depth = top;
 		return 0;
 	}
@@ -414,9 +454,10 @@ int call_return(struct pt_regs *ctx)
 SEC("uprobe")
 int call_mark(struct pt_regs *ctx)
 {
-	__u16 probe = bpf_get_attach_cookie(ctx);
+	__u64 cookie = bpf_get_attach_cookie(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
+	__u16 probe = cookie;
 	__u64 args[4];
 	struct thread_state *st;
 	struct nps_event *e;
@@ -431,7 +472,7 @@ int call_mark(struct pt_regs *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);
 		return 0;
 	}
-	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), args, &flags);
+	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), cookie >> 16, args, &flags);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)

@@ -350,14 +350,14 @@ static int begin(struct nps_capture *c)
 	if (!err)
 		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
 	if (!err)
-		err = nps_probes__new(c->kernel, c->opts->level, &c->probes);
+		err = nps_probes__new(c->kernel, c->opts->level, &c->operators, &c->probes);
 	if (!err)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)
 		return err;
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	nps_kernel_side__reset_counters(c->kernel);
-	err = nps_reader__start(c->kernel, &c->session, &c->reader);
+	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
 	if (err) {
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
@@ -488,6 +488,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);
+	nps_operators__free(&c->operators);
 	nps_kernel_side__close(c->kernel);
 	for (p = c->processes; p; p = next) {
 		next = p->next;

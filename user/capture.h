@@ -12,6 +12,7 @@
 #include "calibrate.h"
 #include "capability.h"
 #include "kernel_side.h"
+#include "operators.h"
 #include "probes.h"
 #include "process.h"
 #include "reader.h"
@@ -40,6 +41,7 @@ struct nps_capture {
 	const struct nps_record_opts *opts;
 	struct nps_capability cap;
 	struct nps_kernel_side *kernel;
+	struct nps_operators operators;
 	struct nps_probes *probes;
 	struct nps_reader *reader;
 	struct nps_session session;

@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "catalog.h"
 #include "clocks.h"
 #include "launch.h"
 #include "log.h"
+#include "probe_rows.h"
 
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 {
@@ -24,7 +26,8 @@ struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 static void attach_fd(struct nps_capture *c, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_probes__attach_file(c->probes, fd, path);
+	int n = nps_operators__library(nps_basename(path)) ? nps_probes__attach_operators(c->probes, fd, path)
+							   : nps_probes__attach_file(c->probes, fd, path);
 
 	if (n < 0) {
 		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
@@ -45,7 +48,7 @@ static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, 
 	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) ||
 	    memmem(dir, dir_len, "/stub", 5))
 		return;
-	for (size_t i = 0; (soname = nps_probes__soname(i)); i++) {
+	for (size_t i = 0; (soname = nps_probe_rows__soname(i)); i++) {
 		int fd;
 
 		if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, soname) >= (int)sizeof(path))
@@ -96,7 +99,7 @@ static bool first_search(struct nps_capture *c, const struct nps_mapping *m)
 static void scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m,
 			 bool want_marker)
 {
-	bool wanted = nps_probes__wants(nps_basename(m->path));
+	bool wanted = nps_probe_rows__library(nps_basename(m->path));
 	int fd;
 
 	want_marker = want_marker && m->exec && !c->marker_found && first_search(c, m);
@@ -116,6 +119,46 @@ static void scan_mapping(struct nps_capture *c, struct nps_process *p, const str
 	if (want_marker)
 		attach_marker(c, fd, m->path);
 	close(fd);
+}
+
+static bool opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
+{
+	*fd = m->exec ? nps_mapping__open(p->pid, m, O_RDONLY) : -1;
+	return *fd >= 0;
+}
+
+/* Has the process functions through which all its operators go? */
+static bool has_common_phase(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+{
+	bool found = false;
+	int fd;
+
+	for (size_t i = 0; i < maps->n && !found; i++) {
+		if (strcmp(nps_basename(maps->v[i].path), "libnnopbase.so") || !opened(p, &maps->v[i], &fd))
+			continue;
+		found = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
+		close(fd);
+	}
+	return found;
+}
+
+/* Where it has none its operators are probed one by one. */
+static void attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+{
+	int common = -1; /* not looked at */
+
+	for (size_t i = 0; i < maps->n; i++) {
+		int fd;
+
+		if (!nps_operators__library(nps_basename(maps->v[i].path)) || !maps->v[i].exec)
+			continue;
+		if (common < 0)
+			common = has_common_phase(c, p, maps);
+		if (common || !opened(p, &maps->v[i], &fd))
+			continue;
+		attach_fd(c, fd, maps->v[i].path);
+		close(fd);
+	}
 }
 
 static void find_agent(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
@@ -145,13 +188,15 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 		size_t dir_len = base - maps.v[i].path;
 
 		scan_mapping(c, p, &maps.v[i], want_marker);
-		if (!maps.v[i].exec || !nps_probes__wants(base) || dir_len >= sizeof(last_dir) || dir_len < 2)
+		if (!maps.v[i].exec || !nps_probe_rows__library(base) || dir_len >= sizeof(last_dir) ||
+		    dir_len < 2)
 			continue;
 		if (strncmp(last_dir, maps.v[i].path, dir_len - 1) == 0 && !last_dir[dir_len - 1])
 			continue;
 		snprintf(last_dir, sizeof(last_dir), "%.*s", (int)dir_len - 1, maps.v[i].path);
 		attach_directory(c, p->pid, last_dir, dir_len - 1);
 	}
+	attach_operators(c, p, &maps);
 	attach_search_path(c, p->pid,
 			   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
 	nps_process__set_maps(p, &maps);

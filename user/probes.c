@@ -10,40 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "catalog.h"
 #include "elf_file.h"
 #include "log.h"
+#include "operators.h"
 #include "proc_maps.h"
 #include "process.h"
 #include "probe_point.h"
+#include "probe_rows.h"
 #include "uprobe_link.h"
 
 #define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
-static const struct row {
-	uint16_t id;
-	const char *symbol;
-	uint32_t libs;
-	uint32_t flags;
-} rows[] = {
-#define ROW(id, symbol, lib, layer, flags, ...) { NPS_PROBE_##id, symbol, lib, flags },
-	NPS_CATALOG(ROW)
-#undef ROW
-};
-#define N_ROWS (sizeof(rows) / sizeof(*rows))
-
-static const struct {
-	const char *soname;
-	uint32_t lib;
-} libraries[] = {
-	{ "libascendcl.so", NPS_LIB_ASCENDCL }, { "libacl_rt.so", NPS_LIB_ACL_RT },
-	{ "libruntime.so", NPS_LIB_RUNTIME },	{ "libascend_hal.so", NPS_LIB_HAL },
-	{ "libnnopbase.so", NPS_LIB_NNOPBASE }, { "libhccl.so", NPS_LIB_HCCL },
-	{ "libhcomm.so", NPS_LIB_HCOMM },
-};
-
 struct attached {
 	uint16_t id;
+	uint16_t operator; /* its number, 0: none */
 	bool returns;
 	uint64_t offset;
 };
@@ -62,6 +42,7 @@ struct file {
 struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
+	struct nps_operators *operators;
 	struct file *files;
 	int *link_fds; /* multi and session links */
 	unsigned n_fds;
@@ -70,7 +51,8 @@ struct nps_probes {
 	int calibration_fds[2];
 };
 
-int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_probes **out)
+int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
+		    struct nps_probes **out)
 {
 	struct nps_probes *p = calloc(1, sizeof(*p));
 
@@ -78,6 +60,7 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_probes **ou
 		return -ENOMEM;
 	p->k = k;
 	p->level = level;
+	p->operators = operators;
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
 	return 0;
@@ -110,28 +93,8 @@ void nps_probes__free(struct nps_probes *p)
 	free(p);
 }
 
-static uint32_t library_of(const char *basename)
-{
-	size_t len = strcspn(basename, " "); /* " (deleted)" */
-
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-		if (strlen(libraries[i].soname) == len && memcmp(libraries[i].soname, basename, len) == 0)
-			return libraries[i].lib;
-	return 0;
-}
-
-const char *nps_probes__soname(size_t i)
-{
-	return i < sizeof(libraries) / sizeof(*libraries) ? libraries[i].soname : NULL;
-}
-
-bool nps_probes__wants(const char *basename)
-{
-	return library_of(basename) != 0;
-}
-
 /* The same file can show another device number through an overlay; its build-id stays. */
-static struct file *find_file(struct nps_probes *p, const struct stat *st, const char *build_id)
+static struct file *find_file(const struct nps_probes *p, const struct stat *st, const char *build_id)
 {
 	for (struct file *f = p->files; f; f = f->next) {
 		if (f->ino != st->st_ino)
@@ -164,7 +127,9 @@ static struct file *add_file(struct nps_probes *p, const struct stat *st, const 
 
 static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset)
 {
-	struct attached *v = realloc(f->probes, (f->n + 1) * sizeof(*v));
+	/* Room doubles: it is full where the number of probes is a power of two. */
+	bool full = !(f->n & (f->n - 1));
+	struct attached *v = full ? realloc(f->probes, (f->n ? 2 * f->n : 1) * sizeof(*v)) : f->probes;
 
 	if (!v)
 		return -ENOMEM;
@@ -208,22 +173,17 @@ static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
 
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
+	const struct nps_probe_row *row = nps_probe_rows__find(fn->name);
 	struct match *m = arg;
+	uint64_t offset;
 
-	for (size_t i = 0; i < N_ROWS; i++) {
-		uint64_t offset;
-
-		if (!(rows[i].libs & m->lib) || strcmp(rows[i].symbol, fn->name) != 0)
-			continue;
-		if ((rows[i].flags & NPS_P_TWIN) && m->level < 2)
-			return 0;
-		offset = cheap_offset(m->elf, fn);
-		/* Aliases share code: one probe there is enough. */
-		if (has_probe_at(m->file, offset, rows[i].id))
-			return 0;
-		return file_add_probe(m->file, rows[i].id, rows[i].flags & NPS_P_RET, offset);
-	}
-	return 0;
+	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->level < 2))
+		return 0;
+	offset = cheap_offset(m->elf, fn);
+	/* Aliases share code: one probe there is enough. */
+	if (has_probe_at(m->file, offset, row->id))
+		return 0;
+	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
 }
 
 static int keep_fd(struct nps_probes *p, int fd)
@@ -284,7 +244,7 @@ static int attach_sort(struct nps_probes *p, const char *path, const struct atta
 		if (probes[i].returns != returns)
 			continue;
 		offsets[n] = probes[i].offset;
-		cookies[n++] = probes[i].id;
+		cookies[n++] = probes[i].id | (uint64_t)probes[i].operator<< 16;
 	}
 	if (!n)
 		goto out;
@@ -336,7 +296,7 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
-	struct match m = { .lib = library_of(nps_basename(path)), .level = p->level };
+	struct match m = { .lib = nps_probe_rows__library(nps_basename(path)), .level = p->level };
 	struct nps_elf *elf = NULL;
 	char build_id[41] = "", link_path[64];
 	unsigned int fds_before;
@@ -372,6 +332,71 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 		err = m.file->n;
 	}
 	nps_debug("%s: %u probes", path, m.file->n);
+out:
+	nps_elf__close(elf);
+	return err;
+}
+
+bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
+{
+	const struct file *f;
+	struct stat st;
+
+	if (fstat(fd, &st))
+		return false;
+	f = find_file(p, &st, "");
+	for (unsigned i = 0; f && i < f->n; i++)
+		if (f->probes[i].id == id)
+			return true;
+	return false;
+}
+
+struct operator_match {
+	struct match m;
+	struct nps_operators *operators;
+};
+
+static int match_operator(const struct nps_elf_function *fn, void *arg)
+{
+	struct operator_match *om = arg;
+	int number = nps_operators__add(om->operators, fn->name);
+	int err;
+
+	if (number < 0)
+		return number;
+	err = file_add_probe(om->m.file, NPS_PROBE_NN_EXPORT, false, cheap_offset(om->m.elf, fn));
+	if (!err)
+		om->m.file->probes[om->m.file->n - 1].operator=(uint16_t) number;
+	return err;
+}
+
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
+{
+	struct operator_match om = { .operators = p->operators };
+	char build_id[41] = "", link_path[64];
+	struct nps_elf *elf = NULL;
+	struct stat st;
+	int err;
+
+	if (!fstat(fd, &st) && find_file(p, &st, ""))
+		return 0;
+	err = open_elf(fd, &st, &elf, build_id);
+	if (err)
+		return err;
+	if (find_file(p, &st, build_id))
+		goto out;
+	om.m.elf = elf;
+	om.m.file = add_file(p, &st, build_id, path);
+	err = !om.m.file ? -ENOMEM : nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_PERF ? -ENOTSUP : 0;
+	if (!err)
+		err = nps_operators__find(elf, match_operator, &om);
+	fd_path(fd, link_path, sizeof(link_path));
+	if (!err)
+		err = attach_sort(p, link_path, om.m.file->probes, om.m.file->n, false);
+	if (err && om.m.file)
+		om.m.file->n = 0;
+	else if (!err)
+		err = om.m.file->n;
 out:
 	nps_elf__close(elf);
 	return err;
@@ -433,7 +458,7 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 			cJSON *j = cJSON_CreateObject();
 
 			cJSON_AddNumberToObject(j, "id", a->id);
-			cJSON_AddStringToObject(j, "symbol", rows[a->id - 1].symbol);
+			cJSON_AddStringToObject(j, "symbol", nps_probe_rows__get(a->id)->symbol);
 			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");

@@ -13,26 +13,31 @@
 
 #include "kernel_side.h"
 
+struct nps_operators;
 struct nps_probes;
 
-/* `level` as the vendor's: 1, or 2 with the runtime layer. */
-int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_probes **out);
+/* `level` as the vendor's: 1, or 2 with the runtime layer. `operators` gets the names of those that are probed one by one. */
+int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
+		    struct nps_probes **out);
 void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */
 void nps_probes__detach(struct nps_probes *p);
-
-/* The i-th library that carries probes, NULL behind the last. */
-const char *nps_probes__soname(size_t i);
-
-/* Does a library of that base name carry probes? */
-bool nps_probes__wants(const char *basename);
 
 /*
  * Attaches every catalogue row that the file exports. `fd` is the open file, `path`
  * what to call it. Returns the number of probes attached (0: it already was, or has none), or -errno.
  */
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path);
+
+/* Was probe `id` attached to the open file? */
+bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
+
+/*
+ * Attaches to the second phase of each aclnn operator that a library exports: for CANN whose libnnopbase.so has no function
+ * through which all of them go. Returns as nps_probes__attach_file(); -ENOTSUP where a probe each would take minutes.
+ */
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path);
 
 /* Puts the step marker on `function` of the file; -ENOENT when the file has no such function. */
 int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function);

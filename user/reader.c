@@ -20,6 +20,7 @@
 #include "clocks.h"
 #include "event.h"
 #include "log.h"
+#include "operators.h"
 
 #define TURN_MS 20 /* how long records may lie in a ring */
 #define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
@@ -37,6 +38,8 @@ struct buffer {
 struct nps_reader {
 	struct nps_kernel_side *k;
 	struct nps_session *s;
+	const struct nps_operators *operators;
+	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* of their names in the session, 0: not written yet */
 	struct ring_buffer *rb;
 	int epoll_fd;
 	struct buffer *cpus;
@@ -147,7 +150,7 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 static const struct {
 	struct nps_slot slot[4];
 } catalog[NPS_PROBE_MAX] = {
-#define SLOTS(id, symbol, lib, layer, flags, s0, s1, s2, s3)                                                 \
+#define SLOTS(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                           \
 	[NPS_PROBE_##id] = { { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(SLOTS)
 #undef SLOTS
@@ -186,12 +189,39 @@ static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint6
 	return s.id;
 }
 
+static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, const char *text)
+{
+	struct nps_string s = { .kind = NPS_STR_TEXT, .pid = e->pid, .time = e->start };
+
+	s.len = snprintf(s.text, sizeof(s.text), "%s", text);
+	if (s.len >= sizeof(s.text))
+		s.len = sizeof(s.text) - 1;
+	s.id = fnv1a(s.text);
+	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
+	return s.id;
+}
+
+static void name_operator(struct nps_reader *r, struct nps_event *e)
+{
+	uint64_t number = e->args[0];
+	const char *name = nps_operators__name(r->operators, number);
+
+	if (e->kind != NPS_EV_MARK || e->probe != NPS_PROBE_NN_EXPORT)
+		return;
+	if (name && !r->operator_ids[number])
+		r->operator_ids[number] = write_text(r, e, name);
+	e->args[0] = name ? r->operator_ids[number] : 0;
+}
+
 static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 {
 	if ((e->kind != NPS_EV_API && e->kind != NPS_EV_MARK) || !e->flags || e->probe >= NPS_PROBE_MAX)
 		return;
 	for (int i = 0; i < 4; i++) {
-		if (!(e->flags & NPS_F_SLOT_FAULT(i)) || catalog[e->probe].slot[i].how != NPS_SLOT_STR)
+		uint8_t how = catalog[e->probe].slot[i].how;
+
+		if (!(e->flags & NPS_F_SLOT_FAULT(i)) ||
+		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR))
 			continue;
 		e->args[i] = e->args[i] ? read_text(r, e, e->args[i]) : 0;
 		if (e->args[i])
@@ -236,6 +266,7 @@ static int take(void *ctx, void *data, size_t size)
 		look_at(r, e);
 		copy = *e;
 		read_missing_texts(r, &copy);
+		name_operator(r, &copy);
 		put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
 		kind = e->kind;
 	} else {
@@ -348,7 +379,8 @@ static int add_rings(struct nps_reader *r)
 	return 0;
 }
 
-int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct nps_reader **out)
+int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_operators *operators,
+		      struct nps_reader **out)
 {
 	struct nps_reader *r = calloc(1, sizeof(*r));
 	int err;
@@ -357,6 +389,7 @@ int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct n
 		return -ENOMEM;
 	r->k = k;
 	r->s = s;
+	r->operators = operators;
 	r->own_pid = getpid();
 	r->n_cpus = nps_kernel_side__cpus(k);
 	pthread_mutex_init(&r->lock, NULL);

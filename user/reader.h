@@ -30,13 +30,16 @@ struct nps_notice {
 	uint64_t arg, time;
 };
 
+struct nps_operators;
+
 struct nps_reader_counts {
 	uint64_t kinds[8]; /* records by enum nps_kind; [7] strings */
 	uint64_t bytes;
 };
 
-/* Starts the thread. It writes s->events and s->strings. -errno. */
-int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, struct nps_reader **out);
+/* Starts the thread. It writes s->events and s->strings, with the names of `operators`. -errno. */
+int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_operators *operators,
+		      struct nps_reader **out);
 
 /* Takes what is left in the rings, writes it, ends the thread. Call after detaching. */
 void nps_reader__stop(struct nps_reader *r);

@@ -2,61 +2,51 @@
 #include "session/catalog_info.h"
 
 #include <stddef.h>
+#include <string.h>
 
-#define ROW(id, sym, lib, lay, fl, s0, s1, s2, s3)                                                           \
+#define ROW(id, sym, lib, lay, does, fl, s0, s1, s2, s3)                                                     \
 	[NPS_PROBE_##id] = { .symbol = sym,                                                                  \
 			     .layer = NPS_LAYER_##lay,                                                       \
-			     .flags = (uint8_t)(fl),                                                         \
+			     .call = NPS_CALL_##does,                                                        \
 			     .slot = { { s0 }, { s1 }, { s2 }, { s3 } } },
 
 static const struct nps_probe_info rows[NPS_PROBE_MAX] = { NPS_CATALOG(ROW) };
 
-static const struct call_class {
-	uint8_t call;
-	const char *collective;
-} classes[NPS_PROBE_MAX] = {
-	[NPS_PROBE_MEMCPY] = { NPS_CALL_MEMCPY, NULL },
-	[NPS_PROBE_MEMCPY_ASYNC] = { NPS_CALL_MEMCPY, NULL },
-	[NPS_PROBE_MEMCPY_ASYNC_COND] = { NPS_CALL_MEMCPY, NULL },
-	[NPS_PROBE_RT_MEMCPY_ASYNC] = { NPS_CALL_MEMCPY, NULL },
-	[NPS_PROBE_SYNC_DEVICE] = { NPS_CALL_SYNC_DEVICE, NULL },
-	[NPS_PROBE_SYNC_DEVICE_TO] = { NPS_CALL_SYNC_DEVICE, NULL },
-	[NPS_PROBE_RT_SYNC_DEVICE] = { NPS_CALL_SYNC_DEVICE, NULL },
-	[NPS_PROBE_SYNC_STREAM] = { NPS_CALL_SYNC_STREAM, NULL },
-	[NPS_PROBE_SYNC_STREAM_TO] = { NPS_CALL_SYNC_STREAM, NULL },
-	[NPS_PROBE_RT_SYNC_STREAM] = { NPS_CALL_SYNC_STREAM, NULL },
-	[NPS_PROBE_SYNC_EVENT] = { NPS_CALL_SYNC_EVENT, NULL },
-	[NPS_PROBE_QUERY_EVENT] = { NPS_CALL_QUERY_EVENT, NULL },
-	[NPS_PROBE_RECORD_EVENT] = { NPS_CALL_RECORD_EVENT, NULL },
-	[NPS_PROBE_DESTROY_EVENT] = { NPS_CALL_DESTROY_EVENT, NULL },
-	[NPS_PROBE_SET_DEVICE] = { NPS_CALL_SET_CONTEXT, NULL },
-	[NPS_PROBE_RT_SET_DEVICE] = { NPS_CALL_SET_CONTEXT, NULL },
-	[NPS_PROBE_CREATE_CONTEXT] = { NPS_CALL_SET_CONTEXT, NULL },
-	[NPS_PROBE_SET_CONTEXT] = { NPS_CALL_SET_CONTEXT, NULL },
-	[NPS_PROBE_HCCL_ALL_REDUCE] = { NPS_CALL_COLLECTIVE, "allReduce" },
-	[NPS_PROBE_HCCL_REDUCE] = { NPS_CALL_COLLECTIVE, "reduce" },
-	[NPS_PROBE_HCCL_BROADCAST] = { NPS_CALL_COLLECTIVE, "broadcast" },
-	[NPS_PROBE_HCCL_ALL_GATHER] = { NPS_CALL_COLLECTIVE, "allGather" },
-	[NPS_PROBE_HCCL_REDUCE_SCATTER] = { NPS_CALL_COLLECTIVE, "reduceScatter" },
-	[NPS_PROBE_HCCL_SCATTER] = { NPS_CALL_COLLECTIVE, "scatter" },
-	[NPS_PROBE_HCCL_ALL_TO_ALL] = { NPS_CALL_COLLECTIVE, "alltoall" },
-	[NPS_PROBE_HCCL_SEND] = { NPS_CALL_COLLECTIVE, "send" },
-	[NPS_PROBE_HCCL_RECV] = { NPS_CALL_COLLECTIVE, "receive" },
-	[NPS_PROBE_HCCL_BARRIER] = { NPS_CALL_COLLECTIVE, "barrier" },
+/* As the vendor's names of collectives have them: hcom_allReduce__... */
+static const char *const collectives[NPS_PROBE_MAX] = {
+	[NPS_PROBE_HCCL_ALL_REDUCE] = "allReduce",
+	[NPS_PROBE_HCCL_REDUCE] = "reduce",
+	[NPS_PROBE_HCCL_BROADCAST] = "broadcast",
+	[NPS_PROBE_HCCL_ALL_GATHER] = "allGather",
+	[NPS_PROBE_HCCL_ALL_GATHER_V] = "allGatherV",
+	[NPS_PROBE_HCCL_REDUCE_SCATTER] = "reduceScatter",
+	[NPS_PROBE_HCCL_REDUCE_SCATTER_V] = "reduceScatterV",
+	[NPS_PROBE_HCCL_SCATTER] = "scatter",
+	[NPS_PROBE_HCCL_ALL_TO_ALL] = "alltoall",
+	[NPS_PROBE_HCCL_ALL_TO_ALL_V] = "alltoallv",
+	[NPS_PROBE_HCCL_ALL_TO_ALL_VC] = "alltoallvc",
+	[NPS_PROBE_HCCL_SEND] = "send",
+	[NPS_PROBE_HCCL_RECV] = "receive",
+	[NPS_PROBE_HCCL_BATCH_SEND_RECV] = "batchSendRecv",
+	[NPS_PROBE_HCCL_BARRIER] = "barrier",
 };
 
 const struct nps_probe_info *nps_probe_info(unsigned int probe)
 {
-	static struct nps_probe_info merged[NPS_PROBE_MAX];
+	return probe < NPS_PROBE_MAX && rows[probe].symbol ? &rows[probe] : NULL;
+}
 
-	if (probe >= NPS_PROBE_MAX || !rows[probe].symbol)
-		return NULL;
-	if (!merged[probe].symbol) {
-		merged[probe] = rows[probe];
-		merged[probe].call = rows[probe].flags & NPS_P_LAUNCH ? NPS_CALL_LAUNCH : classes[probe].call;
-		merged[probe].collective = classes[probe].collective;
-	}
-	return &merged[probe];
+const char *nps_probe_collective(unsigned int probe)
+{
+	return probe < NPS_PROBE_MAX ? collectives[probe] : NULL;
+}
+
+unsigned int nps_probe_of(const char *symbol)
+{
+	for (unsigned int probe = 1; probe < NPS_PROBE_MAX; probe++)
+		if (!strcmp(rows[probe].symbol, symbol))
+			return probe;
+	return NPS_PROBE_NONE;
 }
 
 int nps_event_arg(const struct nps_event *ev, enum nps_meaning meaning, uint64_t *value)

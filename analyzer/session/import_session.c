@@ -2,6 +2,7 @@
 #include "session/import.h"
 
 #include "base/progress.h"
+#include "session/catalog_info.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -20,6 +21,7 @@ struct import {
 	uint64_t last; /* latest time seen */
 	uint64_t strange; /* events with impossible times or processes */
 	uint64_t foreign; /* chunks of a file that belong into another */
+	struct nps_map probe_of; /* row of the catalogue that recorded the session -> row of ours */
 };
 
 static int import_text(struct import *in, const struct nps_string *s)
@@ -149,6 +151,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	uint64_t end = nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
 	struct nps_event *copy;
+	uint32_t probe;
 
 	if (ev->kind == NPS_EV_PROC || ev->kind == NPS_EV_NONE || ev->kind >= NPS_EV_KIND_MAX)
 		return 0;
@@ -173,6 +176,9 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	if (!copy)
 		return -errno;
 	*copy = *ev;
+	probe = nps_map__get(&in->probe_of, ev->probe);
+	if (probe != NPS_NONE)
+		copy->probe = probe;
 	return 0;
 }
 
@@ -283,6 +289,23 @@ static void import_drops(struct nps_recording *model)
 		nps_add_sat(model->losses.agent_bytes, NPS_MIN(agent->valuedouble, 1e18));
 }
 
+/* The session says which function each number in its events stands for: catalogues grow. */
+static int map_probes(struct import *in)
+{
+	const cJSON *item;
+	int err = 0;
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(in->model->json, "probes"))
+	{
+		uint64_t id = nps_json_u64(item, "id", 0);
+		const char *symbol = nps_json_str(item, "symbol", NULL);
+
+		if (!err && symbol && id && id <= UINT16_MAX)
+			err = nps_map__put(&in->probe_of, id, nps_probe_of(symbol));
+	}
+	return err;
+}
+
 static int import_json(struct nps_recording *model, const char *path)
 {
 	const cJSON *start, *capture, *item;
@@ -363,7 +386,9 @@ int nps_import__session(struct nps_recording *model, const char *path)
 	if (err)
 		return err;
 	nps_vec__init(&in.losses, model->tmpfd, sizeof(struct nps_loss));
-	err = read_chunks(&in, path, "clocks.nps", on_clocks);
+	err = map_probes(&in);
+	if (!err)
+		err = read_chunks(&in, path, "clocks.nps", on_clocks);
 	if (!err)
 		err = read_chunks(&in, path, "strings.nps", on_strings);
 	if (!err)
@@ -388,6 +413,7 @@ int nps_import__session(struct nps_recording *model, const char *path)
 			model->losses.pids, path, NPS_MAX_PROCS);
 	model->losses.cut |= in.strange;
 	nps_map__free(&in.loss_rows);
+	nps_map__free(&in.probe_of);
 	nps_vec__free(&in.losses);
 	return err;
 }

@@ -53,7 +53,9 @@ bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *n
 	*name = text_arg(model, ev, NPS_M_NAME);
 	if (*name != NPS_NONE)
 		return false;
-	nps_event_arg(ev, NPS_M_FUNC, handle);
+	/* Kernels that have no handle of their own are known by their binary's and a key. */
+	if (!nps_event_arg(ev, NPS_M_FUNC, handle))
+		nps_event_arg(ev, NPS_M_BIN, handle);
 	if (nps_event_arg(ev, NPS_M_KEY, &key) && key)
 		*handle = nps_hash2(*handle, key);
 	return true;
@@ -124,7 +126,7 @@ static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
 	run = nps_vec__push(&b->names->runs);
 	if (!run || !ex)
 		return -ENOMEM;
-	if (ev->probe == NPS_PROBE_NN_PHASE2)
+	if (ev->probe == NPS_PROBE_NN_PHASE2 || ev->probe == NPS_PROBE_NN_EXPORT)
 		ex->api = text_arg(b->names->model, ev, NPS_M_NAME);
 	*run = (struct nps_op_run){ ex->api, ex->first, ex->count };
 	ex->ran = true;
@@ -132,17 +134,19 @@ static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
 	return 0;
 }
 
+static unsigned int call_of(const struct nps_event *ev)
+{
+	const struct nps_probe_info *info = nps_probe_info(ev->probe);
+
+	return info && ev->kind == NPS_EV_API ? info->call : NPS_CALL_OTHER;
+}
+
 /* From when on what EV tells is true: a handle that a call returns means something else until then. */
 static uint64_t told_at(const struct nps_event *ev)
 {
-	switch (ev->probe) {
-	case NPS_PROBE_BIN_GET_FUNC:
-	case NPS_PROBE_GET_FUNC_NAME:
-	case NPS_PROBE_RT_FUNC_REGISTER:
-	case NPS_PROBE_HCCL_COMM_INIT:
-		return ev->start + ev->dur;
-	}
-	return ev->start;
+	unsigned int call = call_of(ev);
+
+	return call == NPS_CALL_FUNC_NAME || call == NPS_CALL_COMM_NEW ? ev->start + ev->dur : ev->start;
 }
 
 static int on_registration(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
@@ -158,18 +162,19 @@ static int on_registration(struct nps_names *names, uint32_t proc, const struct 
 static int on_communicator(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
 {
 	uint32_t name = text_arg(names->model, ev, NPS_M_NAME);
+	unsigned int call = call_of(ev);
 	uint64_t comm, ranks, key;
 	int err = 0;
 
 	if (ev->ret || !nps_event_arg(ev, NPS_M_COMM, &comm))
 		return 0;
 	key = nps_names__key(proc, comm);
-	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT || ev->probe == NPS_PROBE_HCCL_COMM_DESTROY) {
+	if (call == NPS_CALL_COMM_NEW || call == NPS_CALL_COMM_END) {
 		err = nps_history__reset(&names->groups, key, told_at(ev));
 		if (!err)
 			err = nps_history__reset(&names->ranks, key, told_at(ev));
 	}
-	if (!err && name != NPS_NONE)
+	if (!err && name != NPS_NONE && *nps_strings__get(&names->model->strings, name))
 		err = nps_history__add(&names->groups, key, told_at(ev), name);
 	if (!err && nps_event_arg(ev, NPS_M_RANKS, &ranks))
 		err = nps_history__add(&names->ranks, key, told_at(ev), (uint32_t)ranks);
@@ -178,21 +183,12 @@ static int on_communicator(struct nps_names *names, uint32_t proc, const struct 
 
 static bool is_naming(const struct nps_event *ev)
 {
-	switch (ev->probe) {
-	case NPS_PROBE_NN_PHASE2:
-	case NPS_PROBE_NN_RUN:
-	case NPS_PROBE_NN_L0:
-		return ev->kind == NPS_EV_MARK;
-	case NPS_PROBE_BIN_GET_FUNC:
-	case NPS_PROBE_GET_FUNC_NAME:
-	case NPS_PROBE_RT_FUNC_REGISTER:
-	case NPS_PROBE_HCCL_COMM_INIT:
-	case NPS_PROBE_HCCL_COMM_DESTROY:
-	case NPS_PROBE_HCCL_COMM_NAME:
-	case NPS_PROBE_HCCL_RANK_SIZE:
-		return ev->kind == NPS_EV_API;
-	}
-	return false;
+	unsigned int call = call_of(ev);
+
+	if (ev->kind == NPS_EV_MARK)
+		return ev->probe == NPS_PROBE_NN_PHASE2 || ev->probe == NPS_PROBE_NN_RUN ||
+		       ev->probe == NPS_PROBE_NN_L0 || ev->probe == NPS_PROBE_NN_EXPORT;
+	return call >= NPS_CALL_FUNC_NAME && call <= NPS_CALL_COMM_FACT;
 }
 
 static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
@@ -201,16 +197,13 @@ static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
 	case NPS_PROBE_NN_L0:
 		return on_l0(b, proc, ev);
 	case NPS_PROBE_NN_PHASE2:
+	case NPS_PROBE_NN_EXPORT:
 	case NPS_PROBE_NN_RUN:
 		return on_run(b, proc, ev);
-	case NPS_PROBE_HCCL_COMM_INIT:
-	case NPS_PROBE_HCCL_COMM_DESTROY:
-	case NPS_PROBE_HCCL_COMM_NAME:
-	case NPS_PROBE_HCCL_RANK_SIZE:
-		return on_communicator(b->names, proc, ev);
-	default:
-		return on_registration(b->names, proc, ev);
 	}
+	if (call_of(ev) == NPS_CALL_FUNC_NAME)
+		return on_registration(b->names, proc, ev);
+	return on_communicator(b->names, proc, ev);
 }
 
 static int add_symbols(struct nps_names *names, uint32_t proc)

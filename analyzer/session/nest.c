@@ -43,7 +43,7 @@ uint64_t nps_walk__stream_key(uint32_t proc, uint32_t tid, uint64_t handle)
 	return nps_names__key(proc, handle ? handle : nps_hash2(tid, 1));
 }
 
-struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call_class call)
+struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call call)
 {
 	for (int i = w->depth - 1; i >= 0; i--)
 		if (w->stack[i].info->call == call)

@@ -56,6 +56,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 	case NPS_PROBE_NN_PHASE1:
 		return open_op(w, ev, false);
 	case NPS_PROBE_NN_PHASE2:
+	case NPS_PROBE_NN_EXPORT:
 		err = open_op(w, ev, true);
 		begin_run(w, ev);
 		return err;

@@ -26,14 +26,32 @@ static uint16_t hccl_data_type(uint32_t type)
 	return type < 18 && type != 13 ? type : 65535;
 }
 
+/*
+ * The time of a submission of collective F for rows that have to nest: that of the call through which F made it, if there
+ * was one, as the call has a row too.
+ */
+static void span_in(const struct nps_walk *w, const struct nps_frame *f, const struct nps_sub *sub,
+		    uint64_t *start, uint64_t *end)
+{
+	const struct nps_frame *inner = f + 1;
+
+	*start = sub->begin;
+	*end = sub->end;
+	if (inner >= w->stack + w->depth)
+		return;
+	*start = inner->ev->start;
+	*end = inner->end;
+}
+
 /* The collective that frame F stands for, made at its first submission. */
 static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *sub)
 {
 	struct nps_comm_op *op;
 	struct nps_cann *row;
-	uint64_t comm = 0, value, key;
+	uint64_t comm = 0, value, key, start, end;
 	char text[64];
 
+	span_in(w, f, sub, &start, &end);
 	if (f->comm == NPS_NONE) {
 		op = nps_vec__push(&w->proc->comms);
 		if (!op)
@@ -60,16 +78,17 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))
 			op->dtype = hccl_data_type(value);
-		op->type = nps_strings__addf(&w->model->strings, "hcom_%s_", f->info->collective);
-		row = nps_walk__row(w, sub->begin, sub->end, NPS_LAYER_NODE, w->node_name);
+		op->type =
+			nps_strings__addf(&w->model->strings, "hcom_%s_", nps_probe_collective(f->ev->probe));
+		row = nps_walk__row(w, start, end, NPS_LAYER_NODE, w->node_name);
 		op->node = nps_walk__last_row(w);
-		if (!row || !nps_walk__row(w, sub->begin, sub->end, NPS_LAYER_COMM, w->node_name))
+		if (!row || !nps_walk__row(w, start, end, NPS_LAYER_COMM, w->node_name))
 			return -ENOMEM;
 		op->launch = nps_walk__last_row(w);
 	}
 	op = &NPS_AT(&w->proc->comms, struct nps_comm_op, f->comm);
 	row = w->proc->cann.data;
-	row[op->node].end = row[op->launch].end = NPS_MAX(row[op->node].end, sub->end);
+	row[op->node].end = row[op->launch].end = NPS_MAX(row[op->node].end, end);
 	sub->comm = f->comm;
 	sub->cann = op->node;
 	return 0;
@@ -123,17 +142,26 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	return 0;
 }
 
+/* Whether the copy is done when the call returns. */
+static bool blocks(unsigned int probe)
+{
+	return probe == NPS_PROBE_MEMCPY || probe == NPS_PROBE_MEMCPY_2D || probe == NPS_PROBE_RT_MEMCPY;
+}
+
 /* A copy is named as the vendor names it, and a blocking copy to the host is a synchronisation. */
 static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame *call)
 {
 	struct nps_sync *sync;
+	uint64_t rows;
 
 	sub->kind = NPS_TASK_MEMCPY;
 	sub->name = nps_strings__addz(&w->model->strings, "MEMCPY_ASYNC");
 	sub->memcpy_op = memcpy_operation(call->ev);
 	sub->memcpy_call = call->copy;
 	nps_event_arg(call->ev, NPS_M_SIZE, &sub->size);
-	if (call->ev->probe != NPS_PROBE_MEMCPY || sub->memcpy_op != 2 || call->ev->ret)
+	if (nps_event_arg(call->ev, NPS_M_ROWS, &rows) && __builtin_mul_overflow(sub->size, rows, &sub->size))
+		sub->size = 0;
+	if (!blocks(call->ev->probe) || sub->memcpy_op != 2 || call->ev->ret)
 		return 0;
 	sync = nps_vec__push(&w->model->syncs);
 	if (!sync)

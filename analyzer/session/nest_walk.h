@@ -65,7 +65,7 @@ uint32_t nps_walk__last_row(const struct nps_walk *w);
 uint64_t nps_walk__stream_key(uint32_t proc, uint32_t tid, uint64_t handle);
 
 /* The innermost open call of class CALL, NULL if none. */
-struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call_class call);
+struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call call);
 
 /* nest_ops.c: an entry-only mark of the thread. */
 int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev);

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "operators.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int nps_operators__add(struct nps_operators *operators, const char *name)
+{
+	char *copy;
+
+	if (operators->n + 1 >= NPS_OPERATORS_MAX)
+		return -ENOSPC;
+	copy = strdup(name);
+	if (!copy)
+		return -ENOMEM;
+	atomic_store(&operators->names[++operators->n], copy);
+	return (int)operators->n;
+}
+
+const char *nps_operators__name(const struct nps_operators *operators, unsigned long number)
+{
+	return number < NPS_OPERATORS_MAX ? atomic_load(&operators->names[number]) : NULL;
+}
+
+bool nps_operators__library(const char *basename)
+{
+	static const char *const prefixes[] = { "libopapi", "libaclnn_", "libcust_opapi" };
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(*prefixes); i++)
+		if (!strncmp(basename, prefixes[i], strlen(prefixes[i])))
+			return strstr(basename, ".so") != NULL;
+	return false;
+}
+
+struct functions {
+	struct nps_elf_function *v;
+	size_t n, room;
+};
+
+static int collect(const struct nps_elf_function *f, void *arg)
+{
+	struct functions *all = arg;
+
+	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0)
+		return 0;
+	if (all->n == all->room) {
+		size_t room = all->room ? all->room * 2 : 256;
+		struct nps_elf_function *v = realloc(all->v, room * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		all->v = v;
+		all->room = room;
+	}
+	all->v[all->n++] = *f;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	return strcmp(((const struct nps_elf_function *)a)->name, ((const struct nps_elf_function *)b)->name);
+}
+
+/* Name of the first phase: in sorted order it can stand anywhere behind its second one. */
+static bool has_first_phase(const struct functions *all, const char *name)
+{
+	static const char suffix[] = "GetWorkspaceSize";
+	struct nps_elf_function key = { .name = NULL };
+	char first[512];
+
+	if (snprintf(first, sizeof(first), "%s%s", name, suffix) >= (int)sizeof(first))
+		return false;
+	key.name = first;
+	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare) != NULL;
+}
+
+int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_elf_function *f, void *arg),
+			void *arg)
+{
+	struct functions all = { 0 };
+	int err = nps_elf__for_each_function(elf, false, collect, &all);
+
+	if (!err)
+		qsort(all.v, all.n, sizeof(*all.v), compare);
+	for (size_t i = 0; !err && i < all.n; i++)
+		if (has_first_phase(&all, all.v[i].name))
+			err = each(&all.v[i], arg);
+	free(all.v);
+	return err;
+}
+
+void nps_operators__free(struct nps_operators *operators)
+{
+	for (unsigned int i = 1; i <= operators->n; i++)
+		free((char *)atomic_load(&operators->names[i]));
+	operators->n = 0;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Names of operators that are probed one by one, where CANN has no function through which all of them go. A probe
+ * carries the number, the reader writes the name. One thread adds, another reads.
+ */
+#ifndef NPS_OPERATORS_H
+#define NPS_OPERATORS_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "elf_file.h"
+
+#define NPS_OPERATORS_MAX 16384
+
+struct nps_operators {
+	_Atomic(const char *) names[NPS_OPERATORS_MAX]; /* [0] is none */
+	unsigned int n;
+};
+
+/* All zero is an empty table. The number of NAME, which is copied; -ENOMEM, -ENOSPC. */
+int nps_operators__add(struct nps_operators *operators, const char *name);
+
+/* The name of a number, NULL if it has none. */
+const char *nps_operators__name(const struct nps_operators *operators, unsigned long number);
+
+/* Is that the base name of a library of operators? */
+bool nps_operators__library(const char *basename);
+
+/*
+ * Calls `each` for the second phase of every operator that a library exports, aclnnX where aclnnXGetWorkspaceSize is
+ * exported too, until it returns non-zero; returns that, 0 at the end, or -errno.
+ */
+int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_elf_function *f, void *arg),
+			void *arg);
+
+void nps_operators__free(struct nps_operators *operators);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The catalogue as the collector needs it: which functions to look for in which library. */
+#ifndef NPS_PROBE_ROWS_H
+#define NPS_PROBE_ROWS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "catalog.h"
+
+struct nps_probe_row {
+	uint16_t id;
+	const char *symbol;
+	uint32_t libs; /* NPS_LIB_* */
+	uint32_t flags; /* NPS_P_* */
+	uint8_t layer; /* enum nps_layer */
+	struct nps_slot slot[4];
+};
+
+/* The row of probe ID, NULL if there is none. */
+const struct nps_probe_row *nps_probe_rows__get(unsigned id);
+
+/* The row of the function SYMBOL, NULL if it is not probed. */
+const struct nps_probe_row *nps_probe_rows__find(const char *symbol);
+
+/* NPS_LIB_* of a library by its base name, which may end with " (deleted)"; 0: it carries no probes. */
+uint32_t nps_probe_rows__library(const char *basename);
+
+/* The i-th library that carries probes, NULL behind the last. */
+const char *nps_probe_rows__soname(size_t i);
+
+/*
+ * The catalogue, a line each, tabs between columns: symbol, libraries, layer, level from which it is attached, how,
+ * what is read of each argument (name@argument, with .offset where it is behind a pointer; result: what the call gave
+ * back).
+ */
+void nps_probe_rows__print(FILE *out);
+
+#endif
