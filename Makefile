@@ -236,7 +236,7 @@ $(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_user.a $(BUILD)/li
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ -lcmocka $(USER_LIBS)
 
-unit: $(UNIT_BIN)
+unit: $(UNIT_BIN) $(BUILD)/bench/gen_session
 
 # --- witnesses: programs that make input with known content; they share nothing with what they test -------
 GEN_CANN_SRC := $(wildcard tests/cannraw/*.c)
@@ -308,7 +308,7 @@ $(BUILD)/bench/hammer: tools/bench/hammer.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
 
-bench: all npusim witnesses $(BUILD)/bench/gen_session $(BUILD)/bench/hammer
+bench: all npusim witnesses unit $(BUILD)/bench/hammer
 	$(Q)tools/bench/run.sh $(BENCH)
 
 lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h

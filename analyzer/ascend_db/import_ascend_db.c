@@ -98,7 +98,7 @@ static int import(struct nps_db_import *in, const char *path)
 	if (!err)
 		err = read_analysis(in, path);
 	if (err)
-		nps_msg("%s: %s", path, strerror(-err));
+		nps_msg_cannot(path, err);
 	return err;
 }
 

@@ -42,6 +42,33 @@ void nps_msg(const char *fmt, ...)
 	funlockfile(stderr);
 }
 
+void nps_msg_cannot(const char *path, int err)
+{
+	const char *hint = "check the input";
+
+	switch (-err) {
+	case ENOSPC:
+	case EDQUOT:
+		hint = "make room, or name another directory with -o";
+		break;
+	case EFBIG:
+		hint = "raise the limit of file sizes (ulimit -f), or name another file system with -o";
+		break;
+	case EMFILE:
+	case ENFILE:
+		hint = "raise the limit of open files (ulimit -n)";
+		break;
+	case ENOMEM:
+		hint = "free memory, or raise the limit (ulimit -v)";
+		break;
+	case EACCES:
+	case EPERM:
+		hint = "run as a user who may read it";
+		break;
+	}
+	nps_msg("cannot analyse %s: %s: %s", path, strerror(-err), hint);
+}
+
 uint64_t nps_hash_bytes(const void *data, size_t len)
 {
 	const unsigned char *p = data;

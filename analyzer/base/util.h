@@ -33,6 +33,9 @@ void nps_print_text(FILE *file, const char *text);
 /* Prints `npuscope: ` and one line to stderr, without control characters. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* "cannot analyse PATH: why: what to do" for a negative errno. */
+void nps_msg_cannot(const char *path, int err);
+
 /* a + b, stopping at the largest value: times in a session are not trusted. */
 static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
 {

@@ -308,7 +308,7 @@ int nps_import__cann(struct nps_model *model, const char *path)
 		free(capture);
 		if (fd >= 0)
 			close(fd);
-		nps_msg("%s: %s", path, strerror(-err));
+		nps_msg_cannot(path, err);
 		return err;
 	}
 	init(capture, model);
@@ -323,7 +323,7 @@ int nps_import__cann(struct nps_model *model, const char *path)
 	if (!err)
 		err = import(capture);
 	if (err && err != -ENOENT)
-		nps_msg("%s: %s", path, strerror(-err));
+		nps_msg_cannot(path, err);
 	destroy(capture);
 	free(capture);
 	return err;

@@ -254,7 +254,7 @@ int nps_import__torch(struct nps_model *model, const char *path)
 
 	if (dirfd < 0) {
 		err = -errno;
-		nps_msg("%s: %s", path, strerror(errno));
+		nps_msg_cannot(path, err);
 		return err;
 	}
 	model->layout = NPS_LAYOUT_TORCH;
@@ -270,6 +270,6 @@ int nps_import__torch(struct nps_model *model, const char *path)
 	}
 	close(dirfd);
 	if (err)
-		nps_msg("%s: %s", path, strerror(-err));
+		nps_msg_cannot(path, err);
 	return err;
 }
