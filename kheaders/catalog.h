@@ -90,7 +90,7 @@ enum nps_slot_how {
 	NPS_SLOT_TEXT_IN = 8, /* pointer: text that begins at the offset, interned at entry */
 	NPS_SLOT_TEXT_PTR = 9, /* pointer: char * at the offset, its text interned at entry */
 	NPS_SLOT_RESULT = 10, /* the result of the call, 64 bits */
-	NPS_SLOT_PROBE = 11, /* the number of the operator whose probe it is; the reader makes it the id of its name */
+	NPS_SLOT_PROBE = 11, /* number of the operator; the reader makes it the id of its name */
 };
 
 enum nps_meaning {
