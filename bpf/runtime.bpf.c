@@ -280,6 +280,18 @@ static __always_inline void drop_dead_calls(struct thread_state *st, __u64 sp, _
 	}
 }
 
+/* Is the thread inside a probed function that tells enough of what is called in it? */
+static __always_inline bool told_above(struct thread_state *st)
+{
+	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
+		if (i >= st->depth)
+			return false;
+		if (!(spec_of(st->calls[MASKED(i, NPS_MAX_DEPTH)].probe)->flags & NPS_P_OPEN))
+			return true;
+	}
+	return true;
+}
+
 /* Returns 1 when the return of this call is of no interest. */
 static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 {
@@ -298,7 +310,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	}
 	sp = PT_REGS_SP(ctx);
 	drop_dead_calls(st, sp, probe);
-	if ((spec_of(probe)->flags & NPS_P_FOLD) && st->depth)
+	if ((spec_of(probe)->flags & NPS_P_FOLD) && told_above(st))
 		return 1;
 	if (st->depth >= NPS_MAX_DEPTH) {
 		count(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */

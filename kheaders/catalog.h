@@ -15,6 +15,7 @@
  *           NPS_EV_MARK): an exception that crosses a return-probed frame ends the job.
  *           NPS_P_FOLD: not recorded when the same thread is already inside a probed
  *           function: jobs call it from above and directly.
+ *           NPS_P_OPEN: folds nothing: what is called inside is told as if it were not there.
  *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
  *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once.
@@ -55,6 +56,7 @@ enum nps_layer {
 #define NPS_P_FOLD 0x2
 #define NPS_P_KICK 0x4
 #define NPS_P_TWIN 0x10
+#define NPS_P_OPEN 0x20
 
 enum nps_call {
 	NPS_CALL_OTHER = 0,

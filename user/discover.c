@@ -127,14 +127,14 @@ static bool opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
 	return *fd >= 0;
 }
 
-/* Has the process functions through which all its operators go? */
-static bool has_common_phase(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+/* Has the process functions through which all its operators go? -1: their library is not mapped yet. */
+static int has_common_phase(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
-	bool found = false;
-	int fd;
+	int found = -1, fd;
 
-	for (size_t i = 0; i < maps->n && !found; i++) {
-		if (strcmp(nps_basename(maps->v[i].path), "libnnopbase.so") || !opened(p, &maps->v[i], &fd))
+	for (size_t i = 0; i < maps->n && found <= 0; i++) {
+		if (nps_probe_rows__library(nps_basename(maps->v[i].path)) != NPS_LIB_NNOPBASE ||
+		    !opened(p, &maps->v[i], &fd))
 			continue;
 		found = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
 		close(fd);
@@ -145,16 +145,16 @@ static bool has_common_phase(struct nps_capture *c, struct nps_process *p, const
 /* Where it has none its operators are probed one by one. */
 static void attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
-	int common = -1; /* not looked at */
+	int common = -2; /* not looked at */
 
 	for (size_t i = 0; i < maps->n; i++) {
 		int fd;
 
 		if (!nps_operators__library(nps_basename(maps->v[i].path)) || !maps->v[i].exec)
 			continue;
-		if (common < 0)
+		if (common == -2)
 			common = has_common_phase(c, p, maps);
-		if (common || !opened(p, &maps->v[i], &fd))
+		if (common != 0 || !opened(p, &maps->v[i], &fd))
 			continue;
 		attach_fd(c, fd, maps->v[i].path);
 		close(fd);

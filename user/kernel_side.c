@@ -123,12 +123,17 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	return err ? err : osrt_bpf__load(k->osrt);
 }
 
-/* Before 5.11 BPF memory counts against the limit of locked memory. */
-static void raise_memlock(void)
+/* Before 5.11 BPF memory counts against the limit of locked memory */
+static void raise_limits(void)
 {
 	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
 
 	setrlimit(RLIMIT_MEMLOCK, &r);
+	/* Where each probe is a perf event of its own they are many. */
+	if (!getrlimit(RLIMIT_NOFILE, &r)) {
+		r.rlim_cur = r.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &r);
+	}
 }
 
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
@@ -146,7 +151,7 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 		return -ENOMEM;
 	k->cap = *cap;
 	k->cpus = libbpf_num_possible_cpus();
-	raise_memlock();
+	raise_limits();
 	libbpf_set_print(print_libbpf);
 	if (k->cpus < 1 || k->cpus > NPS_MAX_CPUS) {
 		nps_warn("cannot attach: %d CPUs: at most %d are supported", k->cpus, NPS_MAX_CPUS);

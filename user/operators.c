@@ -10,6 +10,9 @@ int nps_operators__add(struct nps_operators *operators, const char *name)
 {
 	char *copy;
 
+	for (unsigned int i = 1; i <= operators->n; i++)
+		if (!strcmp(nps_operators__name(operators, i), name))
+			return (int)i; /* of another copy of the library */
 	if (operators->n + 1 >= NPS_OPERATORS_MAX)
 		return -ENOSPC;
 	copy = strdup(name);
@@ -34,6 +37,9 @@ bool nps_operators__library(const char *basename)
 	return false;
 }
 
+#define LONGEST 256 /* bytes of a name */
+#define MOST (8 * NPS_OPERATORS_MAX) /* functions of a library, first phases and aliases among them */
+
 struct functions {
 	struct nps_elf_function *v;
 	size_t n, room;
@@ -43,8 +49,10 @@ static int collect(const struct nps_elf_function *f, void *arg)
 {
 	struct functions *all = arg;
 
-	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0)
+	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0 || strnlen(f->name, LONGEST) == LONGEST)
 		return 0;
+	if (all->n >= MOST)
+		return -E2BIG;
 	if (all->n == all->room) {
 		size_t room = all->room ? all->room * 2 : 256;
 		struct nps_elf_function *v = realloc(all->v, room * sizeof(*v));
@@ -68,7 +76,7 @@ static bool has_first_phase(const struct functions *all, const char *name)
 {
 	static const char suffix[] = "GetWorkspaceSize";
 	struct nps_elf_function key = { .name = NULL };
-	char first[512];
+	char first[2 * LONGEST];
 
 	if (snprintf(first, sizeof(first), "%s%s", name, suffix) >= (int)sizeof(first))
 		return false;

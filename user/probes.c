@@ -19,6 +19,7 @@
 #include "probe_rows.h"
 #include "uprobe_link.h"
 
+#define ENOTSUPP 524 /* of the kernel, not of libc */
 #define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
 struct attached {
@@ -294,12 +295,69 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 	return err;
 }
 
+/* Takes out the links that came after. */
+static void undo(struct nps_probes *p, unsigned fds_before, unsigned links_before)
+{
+	while (p->n_fds > fds_before)
+		close(p->link_fds[--p->n_fds]);
+	while (p->n_links > links_before)
+		bpf_link__destroy(p->links[--p->n_links]);
+}
+
+static int attach_both(struct nps_probes *p, const char *link_path, const struct file *f)
+{
+	unsigned fds_before = p->n_fds, links_before = p->n_links;
+	int err = attach_sort(p, link_path, f->probes, f->n, true);
+
+	if (!err)
+		err = attach_sort(p, link_path, f->probes, f->n, false);
+	if (err)
+		undo(p, fds_before, links_before); /* all or nothing */
+	return err;
+}
+
+/* The kernel refuses some first instructions (lock prefixes); one such function must not cost all the others. */
+static void drop_unprobeable(struct nps_probes *p, const char *link_path, struct file *f)
+{
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < f->n; i++) {
+		unsigned fds_before = p->n_fds;
+		int err = attach_sort(p, link_path, &f->probes[i], 1, f->probes[i].returns);
+
+		undo(p, fds_before, p->n_links);
+		if (err)
+			nps_warn("cannot probe %s of %s: the kernel refuses its first instruction: its calls "
+				 "will be "
+				 "missing",
+				 nps_probe_rows__get(f->probes[i].id)->symbol, f->path);
+		else
+			f->probes[kept++] = f->probes[i];
+	}
+	f->n = kept;
+}
+
+static int attach_all(struct nps_probes *p, int fd, struct file *f)
+{
+	char link_path[64];
+	int err;
+
+	fd_path(fd, link_path, sizeof(link_path));
+	err = attach_both(p, link_path, f);
+	if ((err == -ENOTSUPP || err == -ENOTSUP) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
+		drop_unprobeable(p, link_path, f);
+		err = attach_both(p, link_path, f);
+	}
+	if (err)
+		f->n = 0;
+	return err ? err : (int)f->n;
+}
+
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
 	struct match m = { .lib = nps_probe_rows__library(nps_basename(path)), .level = p->level };
 	struct nps_elf *elf = NULL;
-	char build_id[41] = "", link_path[64];
-	unsigned int fds_before;
+	char build_id[41] = "";
 	struct stat st;
 	int err;
 
@@ -318,19 +376,7 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 	err = m.file ? nps_elf__for_each_function(elf, false, match_row, &m) : -ENOMEM;
 	if (err)
 		goto out;
-	fd_path(fd, link_path, sizeof(link_path));
-	fds_before = p->n_fds;
-	err = attach_sort(p, link_path, m.file->probes, m.file->n, true);
-	if (!err)
-		err = attach_sort(p, link_path, m.file->probes, m.file->n, false);
-	if (err) {
-		/* all or nothing */
-		while (p->n_fds > fds_before)
-			close(p->link_fds[--p->n_fds]);
-		m.file->n = 0;
-	} else {
-		err = m.file->n;
-	}
+	err = attach_all(p, fd, m.file);
 	nps_debug("%s: %u probes", path, m.file->n);
 out:
 	nps_elf__close(elf);
@@ -339,12 +385,16 @@ out:
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 {
+	struct nps_elf *elf = NULL;
+	char build_id[41] = "";
 	const struct file *f;
 	struct stat st;
 
-	if (fstat(fd, &st))
+	/* By build-id as well: an overlay shows the same file under another number. */
+	if (open_elf(fd, &st, &elf, build_id))
 		return false;
-	f = find_file(p, &st, "");
+	f = find_file(p, &st, build_id);
+	nps_elf__close(elf);
 	for (unsigned i = 0; f && i < f->n; i++)
 		if (f->probes[i].id == id)
 			return true;
@@ -359,12 +409,16 @@ struct operator_match {
 static int match_operator(const struct nps_elf_function *fn, void *arg)
 {
 	struct operator_match *om = arg;
-	int number = nps_operators__add(om->operators, fn->name);
-	int err;
+	uint64_t offset = cheap_offset(om->m.elf, fn);
+	int number, err;
 
+	for (unsigned i = 0; i < om->m.file->n; i++)
+		if (om->m.file->probes[i].offset == offset)
+			return 0; /* an alias */
+	number = nps_operators__add(om->operators, fn->name);
 	if (number < 0)
 		return number;
-	err = file_add_probe(om->m.file, NPS_PROBE_NN_EXPORT, false, cheap_offset(om->m.elf, fn));
+	err = file_add_probe(om->m.file, NPS_PROBE_NN_EXPORT, false, offset);
 	if (!err)
 		om->m.file->probes[om->m.file->n - 1].operator=(uint16_t) number;
 	return err;
@@ -373,7 +427,7 @@ static int match_operator(const struct nps_elf_function *fn, void *arg)
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
 {
 	struct operator_match om = { .operators = p->operators };
-	char build_id[41] = "", link_path[64];
+	char build_id[41] = "";
 	struct nps_elf *elf = NULL;
 	struct stat st;
 	int err;
@@ -390,13 +444,10 @@ int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
 	err = !om.m.file ? -ENOMEM : nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_PERF ? -ENOTSUP : 0;
 	if (!err)
 		err = nps_operators__find(elf, match_operator, &om);
-	fd_path(fd, link_path, sizeof(link_path));
 	if (!err)
-		err = attach_sort(p, link_path, om.m.file->probes, om.m.file->n, false);
-	if (err && om.m.file)
+		err = attach_all(p, fd, om.m.file);
+	else if (om.m.file)
 		om.m.file->n = 0;
-	else if (!err)
-		err = om.m.file->n;
 out:
 	nps_elf__close(elf);
 	return err;

@@ -8,6 +8,7 @@ job passed, and what the catalogue calls an argument against what the signature 
 
 from __future__ import annotations
 
+import platform
 import re
 import struct
 import sys
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
 from harness import (API, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue, environment, main,
-                     need_program, need_root, test)
+                     need, need_program, need_root, test)
 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
 SUBMISSION = "halSqTaskSend"  # becomes records of another kind, which test_truth looks at
@@ -328,7 +329,10 @@ def operators_one_by_one(case: Case) -> None:
     """Without common functions in libnnopbase.so each operator's second phase is probed, under its own name."""
     need_root()
     program, library = operator_job(case)
-    job = case.start([program, library])
+    case.path("base.c").write_text("int aclnnBase(void) { return 1; }\n")
+    base = case.path("libnnopbase.so")
+    case.run([need_program("gcc", "gcc"), "-fPIC", "-shared", case.path("base.c"), "-o", base]).expect(0)
+    job = case.start([program, library, base])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
     job.tell("")
@@ -353,6 +357,30 @@ def operators_through_common_functions(case: Case) -> None:
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     assert {Path(p["library"]).name for p in session.json["probes"]} == {"libnnopbase.so"}
+
+
+@test
+def one_function_that_cannot_be_probed(case: Case) -> None:
+    """The kernel refuses a probe on an instruction with a lock prefix: the others of the library are probed all the same."""
+    need_root()
+    need(platform.machine() == "x86_64", "x86-64: lock prefixes")
+    compiler = need_program("gcc", "gcc")
+    case.path("lib.c").write_text("int n; __asm__(\".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl"
+                                  " n@GOTPCREL(%rip)\\n ret\\n.size aclInit,.-aclInit\");\n"
+                                  "int aclrtSynchronizeDevice(void) { return n++; }\n")
+    case.path("job.c").write_text("#include <stdio.h>\nint aclrtSynchronizeDevice(void);\nint main(void) { puts(\"ready\");"
+                                  " fflush(stdout); getchar(); for (int i = 0; i < 9; i++) aclrtSynchronizeDevice(); }\n")
+    library, job_path = case.path("libacl_rt.so"), case.path("job")
+    case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)
+    case.run([compiler, "-O1", "-w", case.path("job.c"), "-o", job_path, library]).expect(0)
+    job = case.start([job_path], env=environment(libs=[library.parent]))
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    job.tell("")
+    job.wait()
+    result = run.result().expect(DONE, PARTIAL)
+    assert any("cannot probe aclInit of" in line for line in result.complaints), result.err
+    assert len(result.session.of(API, job.pid)) == 9
 
 
 for number, layout_name in enumerate(("old", "new")):
