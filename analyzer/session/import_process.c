@@ -389,6 +389,30 @@ static void steps(struct fill *f)
 	}
 }
 
+static void marks(struct fill *f)
+{
+	struct nps_mstx_table *t = &f->m->mstx;
+	size_t row;
+
+	for (size_t i = 0; !f->err && i < f->proc->marks.len; i++) {
+		const struct nps_mstx_mark *mark = &NPS_AT(&f->proc->marks, struct nps_mstx_mark, i);
+
+		if (!mark->end)
+			continue; /* it outlives the capture, as calls can */
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, mark->start);
+		t->end[row] = real(f, mark->end);
+		t->type[row] = mark->type;
+		t->range[row] = NPS_MIN(mark->range, (uint64_t)NPS_NO_ID);
+		t->message[row] = mark->message;
+		t->gtid[row] = gtid(f, mark->tid);
+		t->end_gtid[row] = gtid(f, mark->end_tid);
+		t->domain[row] = mark->domain_name;
+		t->connection[row] = NPS_NO_ID;
+	}
+}
+
 /* --- identity ---------------------------------------------------------------------------------------- */
 
 static void devices(struct fill *f)
@@ -436,6 +460,8 @@ static void window(struct fill *f)
 		nps_model__cover(f->m, m->api.start[i], m->api.end[i]);
 	for (size_t i = 0; i < m->osrt.t.len; i++)
 		nps_model__cover(f->m, m->osrt.start[i], m->osrt.end[i]);
+	for (size_t i = 0; i < m->mstx.t.len; i++)
+		nps_model__cover(f->m, m->mstx.start[i], m->mstx.end[i]);
 	for (size_t i = 0; i < m->step.t.len; i++)
 		nps_model__cover(f->m, m->step.start[i], m->step.end[i]);
 }
@@ -460,12 +486,15 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		f.err = sort_rows(&proc->runs);
 	if (!f.err)
+		f.err = sort_rows(&proc->marks);
+	if (!f.err)
 		collectives(&f);
 	tasks(&f);
 	calls(&f);
 	system_calls(&f);
 	runs(&f);
 	steps(&f);
+	marks(&f);
 	devices(&f);
 	host(&f);
 	if (!f.err)

@@ -149,6 +149,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 	case NPS_CALL_DESTROY_EVENT:
 		err = forget_event(w, ev);
 		break;
+	default:
+		err = nps_walk__mstx(w, ev, info->call);
 	}
 	if (w->depth < NPS_WALK_DEPTH)
 		w->stack[w->depth++] = frame;
@@ -271,7 +273,7 @@ static int finish(struct nps_walk *w)
 	if (!err)
 		err = forget_shared_sizes(w);
 	nps_walk__name_pending(w);
-	return err;
+	return err ? err : nps_walk__finish_marks(w);
 }
 
 /* --- order --- */
@@ -326,6 +328,7 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->depth = 0;
 	w->run = NULL;
 	w->op_row = NPS_NONE;
+	w->open_mark = NPS_NONE;
 	w->op_limit = UINT64_MAX;
 	w->device = w->user = UINT16_MAX;
 }
@@ -343,6 +346,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&w->pending, model->tmpfd, sizeof(struct nps_pending));
 	nps_vec__init(&w->syncs, model->tmpfd, sizeof(struct nps_pending_sync));
+	nps_walk__init_marks(w);
 	nps_history__init(&w->streams, model->tmpfd);
 	nps_history__init(&w->event_marks, model->tmpfd);
 	w->node_name = nps_strings__addz(&model->strings, "launch");
@@ -374,6 +378,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 	nps_history__free(&w->streams);
 	nps_history__free(&w->event_marks);
 	nps_map__free(&w->user_devices);
+	nps_walk__free_marks(w);
 	free(w);
 	return err;
 }

@@ -50,6 +50,7 @@ static void begin_run(struct nps_walk *w, const struct nps_event *ev)
 
 int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 {
+	const struct nps_probe_info *info = nps_probe_info(ev->probe);
 	int err;
 
 	switch (ev->probe) {
@@ -71,7 +72,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 			nps_walk__extend_op(w, ev->start);
 		return 0;
 	}
-	return 0;
+	return info ? nps_walk__mstx(w, ev, info->call) : 0;
 }
 
 /* --- names of kernels --- */
@@ -94,7 +95,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 	w->learn_later = false;
 	if (!nps_names__handle(ev, &w->handle, &frame->name, w->model)) {
 		frame->type = frame->name;
-	} else {
+	} else if (w->handle) {
 		frame->name = nps_names__kernel(w->names, w->proc_row, w->handle, ev->start);
 		frame->type = frame->name;
 	}

@@ -37,6 +37,8 @@ struct nps_walk {
 	struct nps_vec pending, syncs;
 	uint32_t node_name, copies;
 	uint32_t symbols[NPS_PROBE_MAX]; /* texts */
+	struct nps_vec range_ends; /* mstx, see nest_marks.c */
+	struct nps_map range_starts, domains;
 	/* the thread */
 	struct nps_proc *proc;
 	uint32_t proc_row, tid;
@@ -48,6 +50,7 @@ struct nps_walk {
 	uint32_t op_row; /* open aclnn row, NPS_NONE */
 	bool op_phase2;
 	uint64_t op_limit;
+	uint32_t open_mark; /* innermost open mstx range without a number, NPS_NONE */
 	uint16_t device; /* it last submitted to, UINT16_MAX: none since `user` */
 	uint16_t user; /* number it gave to aclrtSetDevice, UINT16_MAX unknown */
 	/* the launch being looked at */
@@ -75,6 +78,12 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
 /* Operators whose first phase was before the capture: what their handles were launched for later. */
 void nps_walk__name_pending(struct nps_walk *w);
+
+/* nest_marks.c: a call of mstx; after all threads: ranges and domains are put together. */
+void nps_walk__init_marks(struct nps_walk *w);
+int nps_walk__mstx(struct nps_walk *w, const struct nps_event *ev, enum nps_call call);
+int nps_walk__finish_marks(struct nps_walk *w);
+void nps_walk__free_marks(struct nps_walk *w);
 
 /* nest_submit.c: one submitted SQE. */
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);

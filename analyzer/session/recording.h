@@ -127,6 +127,16 @@ struct nps_run { /* a time on a CPU that ended, see nps_event */
 	uint32_t tid, cpu, next, prio, state, comm;
 };
 
+/* A mark or a range of mstx. */
+struct nps_mstx_mark {
+	uint64_t start, end; /* end 0: not seen */
+	uint64_t range, domain; /* its number, 0 none; handle, 0 the default one */
+	uint32_t tid, end_tid;
+	uint32_t message, domain_name; /* texts */
+	uint32_t outer; /* row of the range around it, if they have no numbers */
+	uint8_t type; /* ENUM_MSTX_EVENT_TYPE */
+};
+
 struct nps_proc {
 	uint32_t pid;
 	bool known; /* session.json lists it */
@@ -140,6 +150,7 @@ struct nps_proc {
 	struct nps_vec steps; /* struct nps_step */
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec runs; /* struct nps_run */
+	struct nps_vec marks; /* struct nps_mstx_mark */
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
