@@ -24,7 +24,7 @@
 
 struct attached {
 	uint16_t id;
-	uint16_t operator; /* its number, 0: none */
+	uint16_t number; /* of the operator, 0: none */
 	bool returns;
 	uint64_t offset;
 };
@@ -159,8 +159,8 @@ static uint64_t cheap_offset(const struct nps_elf *elf, const struct nps_elf_fun
 
 struct match {
 	const struct nps_elf *elf;
+	const struct nps_probes *p;
 	uint32_t lib;
-	int level;
 	struct file *file;
 };
 
@@ -178,7 +178,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	struct match *m = arg;
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->level < 2))
+	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->p->level < 2))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -245,7 +245,7 @@ static int attach_sort(struct nps_probes *p, const char *path, const struct atta
 		if (probes[i].returns != returns)
 			continue;
 		offsets[n] = probes[i].offset;
-		cookies[n++] = probes[i].id | (uint64_t)probes[i].operator<< 16;
+		cookies[n++] = probes[i].id | (uint64_t)probes[i].number << 16;
 	}
 	if (!n)
 		goto out;
@@ -353,16 +353,15 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 	return err ? err : (int)f->n;
 }
 
-int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
+/* Attaches what COLLECT finds in a file that is not known yet. */
+static int attach_new(struct nps_probes *p, int fd, const char *path, struct match *m,
+		      int (*collect)(struct match *m))
 {
-	struct match m = { .lib = nps_probe_rows__library(nps_basename(path)), .level = p->level };
-	struct nps_elf *elf = NULL;
 	char build_id[41] = "";
+	struct nps_elf *elf = NULL;
 	struct stat st;
 	int err;
 
-	if (!m.lib)
-		return 0;
 	/* Each look at a process comes by here: a file that is known is not parsed again. */
 	if (!fstat(fd, &st) && find_file(p, &st, ""))
 		return 0;
@@ -371,16 +370,29 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 		return err;
 	if (find_file(p, &st, build_id))
 		goto out;
-	m.elf = elf;
-	m.file = add_file(p, &st, build_id, path);
-	err = m.file ? nps_elf__for_each_function(elf, false, match_row, &m) : -ENOMEM;
-	if (err)
-		goto out;
-	err = attach_all(p, fd, m.file);
-	nps_debug("%s: %u probes", path, m.file->n);
+	m->elf = elf;
+	m->file = add_file(p, &st, build_id, path);
+	err = m->file ? collect(m) : -ENOMEM;
+	if (!err)
+		err = attach_all(p, fd, m->file);
+	else if (m->file)
+		m->file->n = 0;
+	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
 out:
 	nps_elf__close(elf);
 	return err;
+}
+
+static int collect_rows(struct match *m)
+{
+	return nps_elf__for_each_function(m->elf, false, match_row, m);
+}
+
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
+{
+	struct match m = { .p = p, .lib = nps_probe_rows__library(nps_basename(path)) };
+
+	return m.lib ? attach_new(p, fd, path, &m, collect_rows) : 0;
 }
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
@@ -401,56 +413,36 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 	return false;
 }
 
-struct operator_match {
-	struct match m;
-	struct nps_operators *operators;
-};
-
 static int match_operator(const struct nps_elf_function *fn, void *arg)
 {
-	struct operator_match *om = arg;
-	uint64_t offset = cheap_offset(om->m.elf, fn);
+	struct match *m = arg;
+	uint64_t offset = cheap_offset(m->elf, fn);
 	int number, err;
 
-	for (unsigned i = 0; i < om->m.file->n; i++)
-		if (om->m.file->probes[i].offset == offset)
+	for (unsigned i = 0; i < m->file->n; i++)
+		if (m->file->probes[i].offset == offset)
 			return 0; /* an alias */
-	number = nps_operators__add(om->operators, fn->name);
+	number = nps_operators__add(m->p->operators, fn->name);
 	if (number < 0)
 		return number;
-	err = file_add_probe(om->m.file, NPS_PROBE_NN_EXPORT, false, offset);
+	err = file_add_probe(m->file, NPS_PROBE_NN_EXPORT, false, offset);
 	if (!err)
-		om->m.file->probes[om->m.file->n - 1].operator=(uint16_t) number;
+		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
+}
+
+static int collect_operators(struct match *m)
+{
+	if (nps_kernel_side__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
+		return -ENOTSUP;
+	return nps_operators__find(m->elf, match_operator, m);
 }
 
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
 {
-	struct operator_match om = { .operators = p->operators };
-	char build_id[41] = "";
-	struct nps_elf *elf = NULL;
-	struct stat st;
-	int err;
+	struct match m = { .p = p };
 
-	if (!fstat(fd, &st) && find_file(p, &st, ""))
-		return 0;
-	err = open_elf(fd, &st, &elf, build_id);
-	if (err)
-		return err;
-	if (find_file(p, &st, build_id))
-		goto out;
-	om.m.elf = elf;
-	om.m.file = add_file(p, &st, build_id, path);
-	err = !om.m.file ? -ENOMEM : nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_PERF ? -ENOTSUP : 0;
-	if (!err)
-		err = nps_operators__find(elf, match_operator, &om);
-	if (!err)
-		err = attach_all(p, fd, om.m.file);
-	else if (om.m.file)
-		om.m.file->n = 0;
-out:
-	nps_elf__close(elf);
-	return err;
+	return attach_new(p, fd, path, &m, collect_operators);
 }
 
 int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function)
