@@ -6,6 +6,7 @@ the command it starts; neither may be led astray by a job. Witness: the same pro
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -113,15 +114,23 @@ def stalled_collector_takes_the_log_up_again(case: Case) -> None:
 
 @test
 def job_that_exits_leaves_no_task_behind(case: Case) -> None:
-    """What the driver still holds when the job exits is handed over: no task of the end is without its time."""
+    """What the driver still holds when the job exits is handed over: no task of the end is without its time.
+
+    Those before the first that the device timed were submitted before the log was open: on a busy machine there are some.
+    """
     need(AGENT.exists(), "the helper library: make")
     env = environment(sim=True)
     sim = SIM / "bin" / "npusim-train"
     run = case.record("-o", case.dir, "--export", "db", "--", sim, "--ranks", "1", "--steps", "20", wait=False,
                       env=env).result(120)
     run.expect(DONE)
-    bounds = [line for line in run.err.splitlines() if "with host bounds only" in line]
-    assert bounds and all(" 0 with host bounds only" in line for line in bounds), run
+    databases = list(case.dir.rglob("ascend_pytorch_profiler_*.db"))
+    assert len(databases) == 1, run
+    with sqlite3.connect(f"file:{databases[0]}?mode=ro", uri=True) as db:
+        sources = [source for source, in db.execute(
+            "SELECT source FROM TASK JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) ORDER BY startNs")]
+    timed = sources[sources.index("device log"):]
+    assert len(timed) > len(sources) / 2 and set(timed) == {"device log"}, f"{sources.count('device log')} timed: {run}"
 
 
 if __name__ == "__main__":

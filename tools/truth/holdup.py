@@ -211,7 +211,8 @@ class Comparison:
         offsets = {int(told.ident) - step.number for step, told in pairs if told.ident.isdigit()}
         offset = offsets.pop() if len(offsets) == 1 else 0
         tally.count["steps_renumbered"] += offset != 0
-        self._judge_assignment(tally, steps, {step.number for step in whole}, offset)
+        found = {step.number for step, _ in pairs}
+        self._judge_assignment(tally, steps, {step.number for step in whole}, found, offset)
 
     def _pair_steps(self, whole: list[Step]) -> list[tuple[Step, ResultStep]]:
         timed = [step for step in self.steps if step.start is not None and step.end is not None]
@@ -228,7 +229,9 @@ class Comparison:
                 pairs.append((step, timed[index]))
         return pairs
 
-    def _judge_assignment(self, tally: Tally, steps: list[Step], whole: set[int], offset: int) -> None:
+    def _judge_assignment(self, tally: Tally, steps: list[Step], whole: set[int], found: set[int],
+                          offset: int) -> None:
+        """Every kernel is in its step; in none where the result does not have the step, which counts as missing."""
         begins = [step.begin for step in steps]
         for index, task in self.matched.items():
             launch = self.truth.launches.get(self.truth.tasks[index].launch)
@@ -237,7 +240,9 @@ class Comparison:
             place = bisect_right(begins, launch.begin) - 1
             inside = place >= 0 and launch.begin < steps[place].end
             number = steps[place].number if inside else None
-            right = {str(number + offset)} if number in whole else {"", *([str(number + offset)] if inside else [])}
+            right = {str(number + offset)} if inside else set()
+            if number not in whole or number not in found:
+                right.add("")
             if task.step not in right:
                 tally.note("step_assignment_errors", f"{_describe(task)} is in step {task.step!r},"
                                                      f" should be {sorted(right)}")
