@@ -14,15 +14,17 @@
 #define NPS_TARGET_FOLLOW 0x2 /* children become targets too */
 #define NPS_TARGET_OSRT 0x4 /* system calls and scheduling as well */
 
-/* Per-CPU counters: losses are a base plus the event kind; strings count as kind 7. */
-#define NPS_KIND_STRING 7
+/* Per-CPU counters: losses are a base plus the event kind; strings count as kind 31. */
+#define NPS_KIND_STRING 31
+#define NPS_KIND_END 32 /* room for more kinds */
 enum nps_counter {
 	NPS_COUNTER_LOST = 0, /* no room in the ring */
-	NPS_COUNTER_UNRETURNED = 8, /* calls left by longjmp or an exception: no loss, there is no return */
-	NPS_COUNTER_SQE_CUT = 9, /* SQEs beyond NPS_MAX_SQE in one call */
-	NPS_COUNTER_FAULT = 10, /* job memory could not be read */
-	NPS_COUNTER_HITS = 11, /* uprobe programs run for a watched process */
-	NPS_COUNTER_MAX = 12,
+	NPS_COUNTER_UNRETURNED =
+		NPS_KIND_END, /* calls left by longjmp or an exception: no loss, there is no return */
+	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
+	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
+	NPS_COUNTER_HITS = 35, /* uprobe programs run for a watched process */
+	NPS_COUNTER_MAX = 36,
 };
 
 /* System calls after which a library, or our helper, may be there. */

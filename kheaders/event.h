@@ -20,8 +20,31 @@ enum nps_kind {
 	NPS_EV_SYSCALL = 4, /* a system call returned; probe = system call number */
 	NPS_EV_SCHED = 5, /* a thread left the CPU */
 	NPS_EV_PROC = 6, /* fork, exec, exit: see nps_proc_what in probe */
-	NPS_EV_KIND_MAX = 7,
+	NPS_EV_SYSCALL_SUM = 7, /* system calls that are too many or too short for a record each */
+	NPS_EV_LOCK = 8, /* a wait for a lock or another thread ended */
+	NPS_EV_FAULT = 9, /* page faults of a thread */
+	NPS_EV_IO = 10, /* a request of a block device was completed, or bytes went over a socket */
+	NPS_EV_IRQ = 11, /* an interrupt on a watched thread's CPU */
+	NPS_EV_STACK = 12, /* a stack sample; its frames are in stacks.nps */
+	NPS_EV_TENSOR = 13, /* a tensor's description: shape, data type, format */
+	NPS_EV_KIND_MAX = 14,
 };
+
+/* Every kind: its id, what it is called in session.json and on the terminal. */
+#define NPS_EVENT_KINDS(K)                                                                                   \
+	K(NPS_EV_API, "api", "CANN calls")                                                                   \
+	K(NPS_EV_SQE, "sqe", "submissions")                                                                  \
+	K(NPS_EV_MARK, "mark", "entry marks")                                                                \
+	K(NPS_EV_SYSCALL, "syscall", "system calls")                                                         \
+	K(NPS_EV_SCHED, "sched", "time slices")                                                              \
+	K(NPS_EV_PROC, "proc", "processes")                                                                  \
+	K(NPS_EV_SYSCALL_SUM, "syscall_sum", "call sums")                                                    \
+	K(NPS_EV_LOCK, "lock", "lock waits")                                                                 \
+	K(NPS_EV_FAULT, "fault", "page faults")                                                              \
+	K(NPS_EV_IO, "io", "I/O requests")                                                                   \
+	K(NPS_EV_IRQ, "irq", "interrupts")                                                                   \
+	K(NPS_EV_STACK, "stack", "stack samples")                                                            \
+	K(NPS_EV_TENSOR, "tensor", "tensors")
 
 /*
  * Slots of nps_event.args by kind:

@@ -21,6 +21,7 @@ enum nps_chunk_type {
 	NPS_CHUNK_CLOCKS = 3, /* struct nps_clock[] */
 	NPS_CHUNK_DEVICE_CLOCKS = 4, /* struct nps_device_clock[] */
 	NPS_CHUNK_LOSS = 5, /* struct nps_loss[], running totals; in events.nps */
+	/* 16..31: samples of the host, in host.nps; 32..47: stacks, in stacks.nps */
 };
 
 struct nps_chunk {

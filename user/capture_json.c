@@ -149,9 +149,9 @@ static cJSON *describe_process(const struct nps_process *p)
 	return j;
 }
 
-static const char *const kind_names[8] = {
-	NULL, "api", "sqe", "mark", "syscall", "sched", "proc", "strings"
-};
+#define NAME(id, name, words) [id] = (name),
+static const char *const kind_names[NPS_KIND_END] = { NPS_EVENT_KINDS(NAME)[NPS_KIND_STRING] = "strings" };
+#undef NAME
 
 static void add_counts(const struct nps_capture *c, cJSON *j)
 {
@@ -166,7 +166,9 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		nps_reader__counts(c->reader, &counts);
 	if (c->kernel)
 		nps_kernel_side__counters(c->kernel, counters);
-	for (int kind = 1; kind < 8; kind++) {
+	for (int kind = 1; kind < NPS_KIND_END; kind++) {
+		if (!kind_names[kind])
+			continue;
 		add_u64(events, kind_names[kind], counts.kinds[kind]);
 		add_u64(ring, kind_names[kind], counters[NPS_COUNTER_LOST + kind]);
 	}
@@ -276,7 +278,7 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
 	n = counters[NPS_COUNTER_SQE_CUT];
-	for (int kind = 1; kind < 8; kind++)
+	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)

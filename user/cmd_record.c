@@ -12,6 +12,7 @@
 #include "analyze.h"
 #include "capture.h"
 #include "cmd.h"
+#include "event.h"
 #include "log.h"
 
 #define MAX_PIDS 256
@@ -267,15 +268,17 @@ static void print_capture(const struct nps_capture *c)
 	struct nps_reader_counts n;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 
-	static const char *const kinds[8] = { NULL,	      "CANN calls",  "submissions", "entry marks",
-					      "system calls", "time slices", "processes",   "strings" };
+#define NAME(id, name, words) [id] = (words),
+	static const char *const kinds[NPS_KIND_END] = { NPS_EVENT_KINDS(NAME)[NPS_KIND_STRING] = "strings" };
+#undef NAME
 
 	nps_reader__counts(c->reader, &n);
 	nps_kernel_side__counters(c->kernel, counters);
 	fprintf(stderr, "\n%-16s %12s %12s\n", "source", "events", "dropped");
-	for (int kind = 1; kind < 8; kind++)
-		fprintf(stderr, "%-16s %12" PRIu64 " %12" PRIu64 "\n", kinds[kind], n.kinds[kind],
-			counters[NPS_COUNTER_LOST + kind]);
+	for (int kind = 1; kind < NPS_KIND_END; kind++)
+		if (n.kinds[kind] || counters[NPS_COUNTER_LOST + kind])
+			fprintf(stderr, "%-16s %12" PRIu64 " %12" PRIu64 "\n", kinds[kind], n.kinds[kind],
+				counters[NPS_COUNTER_LOST + kind]);
 	nps_capture__print_agents(c, stderr);
 	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,

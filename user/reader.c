@@ -49,7 +49,7 @@ struct nps_reader {
 	pthread_t thread;
 	bool running;
 	atomic_bool stop;
-	atomic_ullong kinds[8], bytes;
+	atomic_ullong kinds[NPS_KIND_END], bytes;
 	uint64_t hits[NPS_PROBE_MAX];
 	uint64_t seen[SEEN_SLOTS];
 	int notice_fd;
@@ -286,13 +286,13 @@ static void flush_all(struct nps_reader *r)
 static void write_loss(struct nps_reader *r)
 {
 	uint64_t counters[NPS_COUNTER_MAX];
-	struct nps_loss loss[8];
+	struct nps_loss loss[NPS_KIND_END];
 	int n = 0;
 
 	if (nps_kernel_side__counters(r->k, counters))
 		return;
 	memset(loss, 0, sizeof(loss));
-	for (int kind = 1; kind < 8; kind++) {
+	for (int kind = 1; kind < NPS_KIND_END; kind++) {
 		if (!counters[NPS_COUNTER_LOST + kind])
 			continue;
 		loss[n].kind = kind == NPS_KIND_STRING ? NPS_STR_TEXT : kind;
@@ -446,7 +446,7 @@ int nps_reader__notice_fd(const struct nps_reader *r)
 
 void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 {
-	for (int i = 0; i < 8; i++)
+	for (int i = 0; i < NPS_KIND_END; i++)
 		c->kinds[i] = atomic_load_explicit(&r->kinds[i], memory_order_relaxed);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }

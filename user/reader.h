@@ -33,7 +33,7 @@ struct nps_notice {
 struct nps_operators;
 
 struct nps_reader_counts {
-	uint64_t kinds[8]; /* records by enum nps_kind; [7] strings */
+	uint64_t kinds[NPS_KIND_END]; /* records by enum nps_kind; [NPS_KIND_STRING] strings */
 	uint64_t bytes;
 };
 

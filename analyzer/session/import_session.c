@@ -170,6 +170,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return keep_os_call(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
 		return keep_run(proc, ev);
+	if (ev->kind > NPS_EV_PROC)
+		return 0; /* of no call */
 	if (model->events.len >= NPS_NONE - 1)
 		return -EOVERFLOW;
 	copy = nps_vec__push(&model->events);
@@ -270,9 +272,9 @@ static void import_drops(struct nps_recording *model)
 	static const struct {
 		const char *name;
 		unsigned int kind;
-	} kinds[] = { { "api", NPS_EV_API },	     { "sqe", NPS_EV_SQE },	{ "mark", NPS_EV_MARK },
-		      { "syscall", NPS_EV_SYSCALL }, { "sched", NPS_EV_SCHED }, { "proc", NPS_EV_PROC },
-		      { "strings", NPS_STR_TEXT } };
+#define KIND(id, name, words) { name, id },
+	} kinds[] = { NPS_EVENT_KINDS(KIND){ "strings", NPS_STR_TEXT } };
+#undef KIND
 	const cJSON *drops = cJSON_GetObjectItemCaseSensitive(model->json, "drops"), *agent;
 	const cJSON *ring = cJSON_GetObjectItemCaseSensitive(drops, "ring");
 

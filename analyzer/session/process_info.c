@@ -42,11 +42,9 @@ static void add_env(cJSON *meta, const struct nps_proc *proc)
 
 static void add_losses(cJSON *own, const struct view *r)
 {
-	static const char *const kinds[] = {
-		[NPS_EV_API] = "api",	      [NPS_EV_SQE] = "sqe",	[NPS_EV_MARK] = "mark",
-		[NPS_EV_SYSCALL] = "syscall", [NPS_EV_SCHED] = "sched", [NPS_EV_PROC] = "proc",
-		[NPS_STR_TEXT] = "strings"
-	};
+#define NAME(id, name, words) [id] = (name),
+	static const char *const kinds[] = { NPS_EVENT_KINDS(NAME)[NPS_STR_TEXT] = "strings" };
+#undef NAME
 	const struct nps_losses *lost = &r->rec->losses;
 	cJSON *drops = cJSON_AddObjectToObject(own, "drops");
 
