@@ -6,7 +6,13 @@
 
 static const struct nps_probe_row rows[] = {
 #define ROW(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                             \
-	{ NPS_PROBE_##id, symbol, lib, flags, NPS_LAYER_##layer, { { s0 }, { s1 }, { s2 }, { s3 } } },
+	{ NPS_PROBE_##id,                                                                                    \
+	  symbol,                                                                                            \
+	  lib,                                                                                               \
+	  flags,                                                                                             \
+	  NPS_LAYER_##layer,                                                                                 \
+	  NPS_CALL_##call,                                                                                   \
+	  { { s0 }, { s1 }, { s2 }, { s3 } } },
 	NPS_CATALOG(ROW)
 #undef ROW
 };
@@ -56,6 +62,32 @@ const struct nps_probe_row *nps_probe_rows__find(const char *symbol)
 	/* The row of the step marker has no symbol. */
 	found = *symbol ? bsearch(symbol, sorted, N_ROWS, sizeof(*sorted), compare_symbol) : NULL;
 	return found ? *found : NULL;
+}
+
+enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
+{
+	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_STEP_MARKER)
+		return NPS_TIER_CORE;
+	switch (row->call) {
+	case NPS_CALL_LAUNCH:
+	case NPS_CALL_SYNC_DEVICE:
+	case NPS_CALL_SYNC_STREAM:
+	case NPS_CALL_SYNC_EVENT:
+	case NPS_CALL_SET_CONTEXT:
+	case NPS_CALL_COLLECTIVE:
+	case NPS_CALL_COMM_NEW:
+	case NPS_CALL_COMM_END:
+	case NPS_CALL_COMM_FACT:
+	case NPS_CALL_MSTX_MARK:
+	case NPS_CALL_MSTX_START:
+	case NPS_CALL_MSTX_END:
+	case NPS_CALL_MSTX_DOMAIN:
+		return NPS_TIER_CORE;
+	}
+	for (int i = 0; i < 4; i++)
+		if (row->slot[i].meaning == NPS_M_NAME)
+			return NPS_TIER_NAMES;
+	return NPS_TIER_DETAIL;
 }
 
 uint32_t nps_probe_rows__library(const char *basename)

@@ -15,8 +15,19 @@ struct nps_probe_row {
 	uint32_t libs; /* NPS_LIB_* */
 	uint32_t flags; /* NPS_P_* */
 	uint8_t layer; /* enum nps_layer */
+	uint8_t call; /* enum nps_call */
 	struct nps_slot slot[4];
 };
+
+/* What is given up first when watching costs too much is last. */
+enum nps_tier {
+	NPS_TIER_CORE, /* launches, submissions, collectives, synchronisation, steps and marks */
+	NPS_TIER_NAMES, /* what names a kernel */
+	NPS_TIER_DETAIL, /* everything else */
+	NPS_TIERS
+};
+
+enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row);
 
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "elf_file.h"
+#include "link_set.h"
 #include "log.h"
 #include "operators.h"
 #include "proc_maps.h"
@@ -45,10 +46,8 @@ struct nps_probes {
 	int level;
 	struct nps_operators *operators;
 	struct file *files;
-	int *link_fds; /* multi and session links */
-	unsigned n_fds;
-	struct bpf_link **links; /* perf-event uprobes */
-	unsigned n_links;
+	struct nps_links links;
+	enum nps_tier shed; /* this tier and those above are not attached any more */
 	int calibration_fds[2];
 };
 
@@ -61,6 +60,7 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *
 		return -ENOMEM;
 	p->k = k;
 	p->level = level;
+	p->shed = NPS_TIERS;
 	p->operators = operators;
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
@@ -69,11 +69,13 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *
 
 void nps_probes__detach(struct nps_probes *p)
 {
-	for (unsigned i = 0; i < p->n_fds; i++)
-		close(p->link_fds[i]);
-	for (unsigned i = 0; i < p->n_links; i++)
-		bpf_link__destroy(p->links[i]);
-	p->n_fds = p->n_links = 0;
+	nps_links__close(&p->links, 0);
+}
+
+void nps_probes__shed(struct nps_probes *p, enum nps_tier tier)
+{
+	p->shed = tier;
+	nps_links__close(&p->links, tier);
 }
 
 void nps_probes__free(struct nps_probes *p)
@@ -89,8 +91,7 @@ void nps_probes__free(struct nps_probes *p)
 		free(f->probes);
 		free(f);
 	}
-	free(p->link_fds);
-	free(p->links);
+	nps_links__free(&p->links);
 	free(p);
 }
 
@@ -187,91 +188,92 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
 }
 
-static int keep_fd(struct nps_probes *p, int fd)
-{
-	int *v = realloc(p->link_fds, (p->n_fds + 1) * sizeof(*v));
+/* Functions of one file and tier that are probed in the same way. */
+struct sort {
+	const char *path;
+	bool returns;
+	enum nps_tier tier;
+	uint64_t *offsets, *cookies;
+	unsigned n;
+};
 
-	if (!v) {
-		close(fd);
-		return -ENOMEM;
-	}
-	p->link_fds = v;
-	v[p->n_fds++] = fd;
-	return 0;
-}
-
-static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type, const char *path,
-		      const uint64_t *offsets, const uint64_t *cookies, unsigned n)
+static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
+		      const struct sort *sort)
 {
 	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
-	int fd = nps_uprobe_multi__link(prog, attach_type, path, offsets, cookies, n,
+	int fd = nps_uprobe_multi__link(prog, attach_type, sort->path, sort->offsets, sort->cookies, sort->n,
 					which == NPS_PROG_RETURN, 0);
 
-	return fd < 0 ? fd : keep_fd(p, fd);
+	return fd < 0 ? fd : nps_links__keep_fd(&p->links, fd, sort->tier);
 }
 
-static int link_perf(struct nps_probes *p, enum nps_program which, const char *path, uint64_t offset,
-		     uint64_t cookie)
+static int link_perf(struct nps_probes *p, enum nps_program which, const struct sort *sort, unsigned i)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = which == NPS_PROG_RETURN, .bpf_cookie = cookie);
-	struct bpf_link **v = realloc(p->links, (p->n_links + 1) * sizeof(*v));
-	struct bpf_link *link;
+	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = which == NPS_PROG_RETURN,
+		    .bpf_cookie = sort->cookies[i]);
+	struct bpf_link *link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1,
+								sort->path, sort->offsets[i], &opts);
 
-	if (!v)
-		return -ENOMEM;
-	p->links = v;
-	link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1, path, offset,
-					       &opts);
-	if (!link)
-		return -errno;
-	v[p->n_links++] = link;
-	return 0;
+	return link ? nps_links__keep(&p->links, link, sort->tier) : -errno;
 }
 
-/* Attaches the probes of one sort: those with a return, or the marks. */
-static int attach_sort(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n_all,
-		       bool returns)
+static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
-	uint64_t *offsets = calloc(n_all, sizeof(*offsets)), *cookies = calloc(n_all, sizeof(*cookies));
 	enum nps_uprobe_row row = nps_kernel_side__uprobe_row(p->k);
-	unsigned n = 0;
 	int err = 0;
 
-	if (!offsets || !cookies) {
-		err = -ENOMEM;
-		goto out;
-	}
-	for (unsigned i = 0; i < n_all; i++) {
-		if (probes[i].returns != returns)
-			continue;
-		offsets[n] = probes[i].offset;
-		cookies[n++] = probes[i].id | (uint64_t)probes[i].number << 16;
-	}
-	if (!n)
-		goto out;
 	if (row == NPS_UPROBE_PERF) {
 		/* Returns first: an entry without its return would look like a lost call. */
-		for (unsigned i = 0; i < n && !err; i++) {
-			if (returns)
-				err = link_perf(p, NPS_PROG_RETURN, path, offsets[i], cookies[i]);
+		for (unsigned i = 0; i < sort->n && !err; i++) {
+			if (sort->returns)
+				err = link_perf(p, NPS_PROG_RETURN, sort, i);
 			if (!err)
-				err = link_perf(p, returns ? NPS_PROG_ENTRY : NPS_PROG_MARK, path, offsets[i],
-						cookies[i]);
+				err = link_perf(p, sort->returns ? NPS_PROG_ENTRY : NPS_PROG_MARK, sort, i);
 		}
-	} else if (!returns) {
-		err = link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
-	} else if (row == NPS_UPROBE_SESSION) {
-		err = link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offsets, cookies,
-				 n);
-	} else {
-		err = link_multi(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
-		if (!err)
-			err = link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets,
-					 cookies, n);
+		return err;
 	}
-out:
-	free(offsets);
-	free(cookies);
+	if (!sort->returns)
+		return link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, sort);
+	if (row == NPS_UPROBE_SESSION)
+		return link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, sort);
+	err = link_multi(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, sort);
+	return err ? err : link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, sort);
+}
+
+static void pick(struct sort *sort, const struct attached *probes, unsigned n)
+{
+	sort->n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		if (probes[i].returns != sort->returns ||
+		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
+			continue;
+		sort->offsets[sort->n] = probes[i].offset;
+		sort->cookies[sort->n++] = probes[i].id | (uint64_t)probes[i].number << 16;
+	}
+}
+
+/* Attaches probes of one file: all of them or none. */
+static int attach(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n)
+{
+	struct sort sort = { .path = path };
+	unsigned before = p->links.n;
+	int err = 0;
+
+	sort.offsets = calloc(n, sizeof(*sort.offsets));
+	sort.cookies = calloc(n, sizeof(*sort.cookies));
+	if (n && (!sort.offsets || !sort.cookies))
+		err = -ENOMEM;
+	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
+		for (int returns = 1; !err && returns >= 0; returns--) {
+			sort.returns = returns;
+			pick(&sort, probes, n);
+			if (sort.n)
+				err = link_sort(p, &sort);
+		}
+	if (err)
+		nps_links__undo(&p->links, before);
+	free(sort.offsets);
+	free(sort.cookies);
 	return err;
 }
 
@@ -295,37 +297,16 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 	return err;
 }
 
-/* Takes out the links that came after. */
-static void undo(struct nps_probes *p, unsigned fds_before, unsigned links_before)
-{
-	while (p->n_fds > fds_before)
-		close(p->link_fds[--p->n_fds]);
-	while (p->n_links > links_before)
-		bpf_link__destroy(p->links[--p->n_links]);
-}
-
-static int attach_both(struct nps_probes *p, const char *link_path, const struct file *f)
-{
-	unsigned fds_before = p->n_fds, links_before = p->n_links;
-	int err = attach_sort(p, link_path, f->probes, f->n, true);
-
-	if (!err)
-		err = attach_sort(p, link_path, f->probes, f->n, false);
-	if (err)
-		undo(p, fds_before, links_before); /* all or nothing */
-	return err;
-}
-
 /* The kernel refuses some first instructions (lock prefixes); one such function must not cost all the others. */
 static void drop_unprobeable(struct nps_probes *p, const char *link_path, struct file *f)
 {
 	unsigned kept = 0;
 
 	for (unsigned i = 0; i < f->n; i++) {
-		unsigned fds_before = p->n_fds;
-		int err = attach_sort(p, link_path, &f->probes[i], 1, f->probes[i].returns);
+		unsigned before = p->links.n;
+		int err = attach(p, link_path, &f->probes[i], 1);
 
-		undo(p, fds_before, p->n_links);
+		nps_links__undo(&p->links, before);
 		if (err)
 			nps_warn("cannot probe %s of %s: the kernel refuses its first instruction: its calls "
 				 "will be "
@@ -343,10 +324,10 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 	int err;
 
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach_both(p, link_path, f);
+	err = attach(p, link_path, f->probes, f->n);
 	if ((err == -ENOTSUPP || err == -ENOTSUP) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
 		drop_unprobeable(p, link_path, f);
-		err = attach_both(p, link_path, f);
+		err = attach(p, link_path, f->probes, f->n);
 	}
 	if (err)
 		f->n = 0;
@@ -472,7 +453,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	if (has_probe_at(f, probe.offset, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach_sort(p, link_path, &probe, 1, false);
+	err = attach(p, link_path, &probe, 1);
 	if (!err)
 		err = file_add_probe(f, probe.id, false, probe.offset);
 	if (!err)

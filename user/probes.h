@@ -12,6 +12,7 @@
 #include <cjson/cJSON.h>
 
 #include "kernel_side.h"
+#include "probe_rows.h"
 
 struct nps_operators;
 struct nps_probes;
@@ -23,6 +24,9 @@ void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */
 void nps_probes__detach(struct nps_probes *p);
+
+/* Takes out the probes of TIER and above, and attaches no more of them: watching costs too much. */
+void nps_probes__shed(struct nps_probes *p, enum nps_tier tier);
 
 /*
  * Attaches every catalogue row that the file exports. `fd` is the open file, `path`
