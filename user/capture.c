@@ -213,6 +213,7 @@ static void every_second(struct nps_capture *c)
 			mark_exited(p, clock.mono,
 				    0); /* its EXIT record was lost, or it died before we attached */
 	account_cpu(c);
+	nps_overhead__every_second(c);
 	save(c, false);
 }
 
@@ -246,6 +247,7 @@ static const char *watch(struct nps_capture *c, int signals)
 		handle_notices(c);
 		rescan(c);
 		drain_agents(c);
+		nps_overhead__turn(c, false);
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: free space or choose another "
@@ -429,6 +431,7 @@ static void finish(struct nps_capture *c)
 
 	c->ending = true;
 	account_cpu(c);
+	nps_overhead__turn(c, true);
 	nps_discover__disarm(c);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
@@ -458,6 +461,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
 	c->child_go = -1;
+	nps_overhead__begin(c);
 	signals = catch_signals(&set);
 	if (signals < 0)
 		return -errno;

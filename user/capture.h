@@ -13,6 +13,7 @@
 #include "capability.h"
 #include "kernel_side.h"
 #include "operators.h"
+#include "overhead.h"
 #include "probes.h"
 #include "process.h"
 #include "reader.h"
@@ -34,6 +35,7 @@ struct nps_record_opts {
 	const char *step_marker; /* function name, NULL: none */
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
+	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 };
 
@@ -47,6 +49,7 @@ struct nps_capture {
 	struct nps_session session;
 	struct nps_process *processes;
 	struct nps_cost cost;
+	struct nps_overhead overhead;
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;
@@ -72,10 +75,6 @@ void nps_capture__free(struct nps_capture *c);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);
-
-/* Share of the job's CPU time that the probes took, in percent, from counts and measured
- * costs; negative when it could not be measured. */
-double nps_capture__overhead(const struct nps_capture *c);
 
 /* A line for each process that has a helper: what its task log delivered. */
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out);

@@ -184,28 +184,6 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
 }
 
-double nps_capture__overhead(const struct nps_capture *c)
-{
-	uint64_t counters[NPS_COUNTER_MAX] = {};
-	struct nps_reader_counts n = {};
-	uint64_t marks;
-	double ns;
-
-	if (c->cost.probe_ns < 0 || c->cost.mark_ns < 0 || !c->job_cpu_ns || !c->reader)
-		return -1;
-	nps_reader__counts(c->reader, &n);
-	nps_kernel_side__counters(c->kernel, counters);
-	/* every entry-only hit becomes a record or a counted loss */
-	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
-	ns = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks) +
-	     c->cost.mark_ns * (double)marks;
-	if (c->cost.syscall_ns > 0)
-		ns += c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
-	if (c->cost.switch_ns > 0)
-		ns += c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
-	return 100 * ns / (double)c->job_cpu_ns;
-}
-
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 {
 	for (const struct nps_process *p = c->processes; p; p = p->next)
@@ -213,32 +191,6 @@ void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 			fprintf(out, "task log %-7d %12llu %12llu bytes\n", p->pid,
 				(unsigned long long)nps_agent_client__bytes(p->agent),
 				(unsigned long long)nps_agent_client__lost(p->agent));
-}
-
-static void add_measured(cJSON *j, const char *name, double v)
-{
-	if (v >= 0)
-		cJSON_AddNumberToObject(j, name, (double)(long)(v * 100 + 0.5) / 100);
-	else
-		cJSON_AddNullToObject(j, name);
-}
-
-static void add_cost(const struct nps_capture *c, cJSON *j)
-{
-	cJSON *cost = cJSON_AddObjectToObject(j, "cost");
-	uint64_t counters[NPS_COUNTER_MAX] = {};
-
-	if (c->kernel)
-		nps_kernel_side__counters(c->kernel, counters);
-	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
-	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
-	add_measured(cost, "probe_ns", c->cost.probe_ns);
-	add_measured(cost, "mark_ns", c->cost.mark_ns);
-	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
-	add_measured(cost, "sched_ns", c->cost.switch_ns);
-	add_u64(cost, "probe_hits", counters[NPS_COUNTER_HITS]);
-	add_u64(cost, "job_cpu_ns", c->job_cpu_ns);
-	add_measured(cost, "overhead_percent", nps_capture__overhead(c));
 }
 
 cJSON *nps_capture__describe(const struct nps_capture *c)
@@ -267,7 +219,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 			nps_agent_client__describe_devices(p->agent, list);
 	nps_probes__describe(c->probes, c->reader ? nps_reader__hits(c->reader) : no_hits, j);
 	add_counts(c, j);
-	add_cost(c, j);
+	nps_overhead__describe(c, j);
 	return j;
 }
 

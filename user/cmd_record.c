@@ -35,6 +35,7 @@ enum {
 	OPT_MARKER,
 	OPT_HOST_SYS,
 	OPT_NO_CHILDREN,
+	OPT_MAX_OVERHEAD,
 };
 
 static const struct argp_option options[] = {
@@ -58,6 +59,11 @@ static const struct argp_option options[] = {
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
+	{ "max-overhead", OPT_MAX_OVERHEAD, "SHARE", 0,
+	  "Watching may take this much of the job's CPU time, 0.1% to 100%: when it takes more, detail is "
+	  "given up, "
+	  "a sort a second: system calls, scheduling, other calls, names, all calls (default: no limit)",
+	  0 },
 	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
@@ -109,6 +115,15 @@ static uint64_t parse_size(const char *text)
 	static const uint64_t bytes[] = { 1, 1 << 10, 1 << 20, 1 << 30 };
 
 	return parse_scaled(text, units, bytes, 4);
+}
+
+/* "3%" or "3"; 0 for nonsense. */
+static double parse_percent(const char *text)
+{
+	char *end;
+	double v = strtod(text, &end);
+
+	return end != text && (!*end || !strcmp(end, "%")) && v >= 0.1 && v <= 100 ? v : 0;
 }
 
 static int parse_export(struct args *a, const char *text)
@@ -211,6 +226,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.ring_bytes = parse_size(arg);
 		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
 		break;
+	case OPT_MAX_OVERHEAD:
+		a->rec.max_overhead = parse_percent(arg);
+		v = a->rec.max_overhead > 0 ? 0 : -EINVAL;
+		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = false;
 		break;
@@ -288,8 +307,7 @@ static void print_capture(const struct nps_capture *c)
 			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
 			"call, %.0f ns a switch\n",
 			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
-	if (nps_capture__overhead(c) >= 0)
-		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
+	nps_overhead__print(c, stderr);
 }
 
 /* The analysis of what was captured. Returns the exit status. */

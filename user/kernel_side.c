@@ -215,6 +215,42 @@ void nps_kernel_side__detach(struct nps_kernel_side *k)
 	sched_bpf__detach(k->sched);
 }
 
+void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k)
+{
+	if (k->osrt)
+		osrt_bpf__detach(k->osrt);
+}
+
+static void drop(struct bpf_link **link)
+{
+	bpf_link__destroy(*link);
+	*link = NULL;
+}
+
+void nps_kernel_side__drop_sched(struct nps_kernel_side *k)
+{
+	drop(&k->sched->links.sched_switched);
+	drop(&k->sched->links.sched_woken);
+}
+
+static void each_of(const struct bpf_object *obj, void (*each)(const char *name, int fd, void *arg),
+		    void *arg)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, obj) if (bpf_program__fd(prog) >= 0)
+		each(bpf_program__name(prog), bpf_program__fd(prog), arg);
+}
+
+void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
+				       void (*each)(const char *name, int fd, void *arg), void *arg)
+{
+	each_of(k->sched->obj, each, arg);
+	each_of(k->runtime->obj, each, arg);
+	if (k->osrt)
+		each_of(k->osrt->obj, each, arg);
+}
+
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags)
 {
 	uint32_t key = pid;

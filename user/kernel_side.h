@@ -35,6 +35,14 @@ int nps_kernel_side__attach(struct nps_kernel_side *k);
 /* Detaches the tracepoint programs; the uprobe links belong to probes.h. */
 void nps_kernel_side__detach(struct nps_kernel_side *k);
 
+/* Take out what costs too much; what was recorded stays. */
+void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k);
+void nps_kernel_side__drop_sched(struct nps_kernel_side *k);
+
+/* Each program that is loaded. */
+void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
+				       void (*each)(const char *name, int fd, void *arg), void *arg);
+
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags);
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
 /* All of them, those that the kernel side added itself too. */

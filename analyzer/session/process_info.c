@@ -56,6 +56,29 @@ static void add_losses(cJSON *own, const struct view *r)
 	add_u64(drops, "device_records", lost->device_records);
 }
 
+/* What the capture cost the job, and from when on what was not recorded any more because it cost too much. */
+static void add_cost(cJSON *own, const struct view *r)
+{
+	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(r->rec->json, "cost"), *from;
+	const cJSON *percent = cJSON_GetObjectItemCaseSensitive(cost, "overhead_percent");
+	cJSON *list;
+
+	if (cJSON_IsNumber(percent))
+		cJSON_AddNumberToObject(own, "overhead_percent_of_cpu_time", percent->valuedouble);
+	if (!cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cost, "given_up")))
+		return;
+	list = cJSON_AddArrayToObject(own, "given_up");
+	cJSON_ArrayForEach(from, cJSON_GetObjectItemCaseSensitive(cost, "given_up"))
+	{
+		cJSON *to = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, to);
+		cJSON_AddStringToObject(to, "what", nps_json_str(from, "what", "unknown"));
+		add_u64(to, "since",
+			nps_json_u64(from, "monotonic", r->rec->begin) + r->rec->begin_real - r->rec->begin);
+	}
+}
+
 static void add_clocks(cJSON *own, const struct view *r)
 {
 	cJSON *list = cJSON_AddArrayToObject(own, "device_clocks");
@@ -112,6 +135,7 @@ static cJSON *metadata(const struct view *r)
 			"duration of theirs, is a lower bound");
 	add_clocks(own, r);
 	add_losses(own, r);
+	add_cost(own, r);
 	return meta;
 }
 

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What watching costs the job, while it is watched: occurrences counted by the kernel side times what one cost when it
+ * was measured before the capture (calibrate.h), beside what the kernel itself says the BPF programs took. And what is
+ * given up, in a fixed order, when that is more than the user allows.
+ */
+#ifndef NPS_OVERHEAD_H
+#define NPS_OVERHEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+struct nps_capture;
+
+enum nps_cost_kind {
+	NPS_COST_CALL, /* functions probed at entry and return */
+	NPS_COST_MARK, /* functions probed at entry */
+	NPS_COST_SYSCALL,
+	NPS_COST_SWITCH,
+	NPS_COST_KINDS
+};
+
+/* Stages of giving up, in this order. */
+enum nps_shed {
+	NPS_SHED_SYSCALLS, /* system calls */
+	NPS_SHED_SCHED, /* scheduling */
+	NPS_SHED_DETAIL, /* calls that neither queue work, nor wait for it, nor name it */
+	NPS_SHED_NAMES, /* what names kernels */
+	NPS_SHED_CORE, /* every probe: what is left is the device's log */
+	NPS_SHED_STAGES
+};
+
+#define NPS_OVERHEAD_PROGRAMS 48
+
+struct nps_overhead {
+	uint64_t cpu_ns, spent_ns; /* of the job and of the probes, when it was last looked at */
+	int stage; /* the next one to be given up */
+	struct {
+		uint64_t mono;
+		double percent; /* of the job's CPU time, just before */
+		enum nps_shed what;
+	} shed[NPS_SHED_STAGES];
+	unsigned int n_shed;
+	/* The kernel's run statistics, taken now and then: they are not free either. */
+	int stats_fd; /* -1: not being taken */
+	uint64_t stats_at, stats_gap; /* monotonic ns; ns */
+	struct {
+		char name[32];
+		uint64_t runs, ns; /* in all windows */
+		uint64_t base_runs, base_ns; /* when the window began */
+	} programs[NPS_OVERHEAD_PROGRAMS];
+	unsigned int n_programs;
+};
+
+/* Call once, when the capture begins. */
+void nps_overhead__begin(struct nps_capture *c);
+
+/* Time the probes have taken so far, ns, and by kind; negative when it could not be measured. */
+double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KINDS]);
+
+/* The same as a share of the CPU time that the job used, in percent. */
+double nps_overhead__percent(const struct nps_capture *c);
+
+/* The same for people, a line. */
+void nps_overhead__print(const struct nps_capture *c, FILE *out);
+
+/* Holds the overhead against the limit; a line for what is given up. Call each second. */
+void nps_overhead__every_second(struct nps_capture *c);
+
+/* Opens and closes the windows of run statistics. Call each turn, and with ENDING once at the end. */
+void nps_overhead__turn(struct nps_capture *c, bool ending);
+
+/* Adds "cost" to the session. */
+void nps_overhead__describe(const struct nps_capture *c, cJSON *session);
+
+/* What a stage is called in the session and on the terminal. */
+const char *nps_shed__name(enum nps_shed what);
+
+#endif
