@@ -1,28 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <argp.h>
 #include <limits.h>
+#include <stdio.h>
+#include <sys/resource.h>
 
 #include "capability.h"
 #include "cmd.h"
 #include "discover.h"
+#include "estimate.h"
 #include "probe_rows.h"
 
-enum { OPTION_PROBES = 256 };
+enum { OPTION_PROBES = 256, OPTION_ESTIMATE };
+
+struct args {
+	bool probes, estimate;
+	struct nps_rates rates;
+};
 
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
-	bool *probes = state->input;
+	struct args *a = state->input;
 
-	(void)arg;
-	if (key != OPTION_PROBES)
+	switch (key) {
+	case OPTION_PROBES:
+		a->probes = true;
+		return 0;
+	case OPTION_ESTIMATE:
+		a->estimate = true;
+		if (nps_rates__parse(arg, &a->rates))
+			argp_failure(state, NPS_USAGE, 0, "--estimate '%s': not a valid value: see --help",
+				     arg);
+		return 0;
+	default:
 		return ARGP_ERR_UNKNOWN;
-	*probes = true;
-	return 0;
+	}
 }
 
 static const struct argp_option options[] = {
 	{ "probes", OPTION_PROBES, NULL, 0,
 	  "list the functions that are probed instead, tabs between columns", 0 },
+	{ "estimate", OPTION_ESTIMATE, "NAME=N[,NAME=N]...", 0,
+	  "what a capture will take on disk and of the job's CPU time instead, from launches, other calls, "
+	  "syscalls and "
+	  "switches a second, and its time in seconds (60): launches=2000,syscalls=5000,time=600",
+	  0 },
 	{ 0 }
 };
 
@@ -33,21 +54,41 @@ static const struct argp argp = {
 	       "captured, 1 they cannot.",
 };
 
+/* What attaching takes: descriptors, and where each probe is a perf event of its own, time. */
+static void print_budget(const struct nps_capability *cap)
+{
+	struct rlimit limit = { 0 };
+	unsigned int links = NPS_PROBE_MAX - 1;
+	char text[160];
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	if (cap->uprobe >= NPS_UPROBE_MULTI)
+		snprintf(text, sizeof(text),
+			 "a few links for each library, whatever the number of functions");
+	else
+		snprintf(text, sizeof(text), "up to %u descriptors of %llu, and 0.1 s for each to leave them",
+			 2 * links, (unsigned long long)limit.rlim_max);
+	printf("  %-18s %-4s %s\n", "attaching", limit.rlim_max > 2 * links ? "yes" : "no", text);
+}
+
 int nps_cmd_doctor(int argc, char **argv)
 {
 	struct nps_capability cap;
 	char agent[PATH_MAX];
-	bool probes = false;
+	struct args a = { 0 };
 
 	argp_err_exit_status = NPS_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &probes))
+	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return NPS_USAGE;
-	if (probes) {
+	if (a.probes) {
 		nps_probe_rows__print(stdout);
 		return NPS_OK;
 	}
 	nps_capability__probe(&cap);
+	if (a.estimate)
+		return nps_estimate__print(&cap, &a.rates, stdout) ? NPS_FAILED : NPS_OK;
 	nps_capability__print(&cap, stdout);
+	print_budget(&cap);
 	printf("  %-18s %-4s %s\n", "helper library",
 	       nps_discover__agent_path(agent, sizeof(agent)) ? "no" : "yes",
 	       "device task log of jobs started with it");

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What a capture of a job with known rates will take: disk, and CPU time of the job. */
+#ifndef NPS_ESTIMATE_H
+#define NPS_ESTIMATE_H
+
+#include <stdio.h>
+
+#include "capability.h"
+
+/* Occurrences a second. */
+struct nps_rates {
+	double launches, calls, syscalls, switches;
+	double seconds; /* how long the capture lasts */
+};
+
+/* "launches=2000,calls=500,syscalls=5000,switches=1000,time=600": each may be left out. 0 or -EINVAL. */
+int nps_rates__parse(const char *text, struct nps_rates *rates);
+
+/*
+ * Prints the estimate. Costs are measured now, on this machine, which needs the privileges of a capture; without them
+ * sizes alone are printed. 0 or -errno when nothing could be printed.
+ */
+int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *rates, FILE *out);
+
+#endif
