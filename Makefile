@@ -304,11 +304,11 @@ $(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
 
-$(BUILD)/bench/hammer: tools/bench/hammer.c
+$(BUILD)/bench/hammer $(BUILD)/bench/workload: $(BUILD)/bench/%: tools/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
 
-bench: all npusim witnesses unit $(BUILD)/bench/hammer
+bench: all npusim witnesses unit $(BUILD)/bench/hammer $(BUILD)/bench/workload
 	$(Q)tools/bench/run.sh $(BENCH)
 
 lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h

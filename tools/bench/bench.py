@@ -3,13 +3,14 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, events, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: job, osrt, events, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
 import os
 import platform
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,13 +19,16 @@ import time
 from pathlib import Path
 
 import analyzer
+import host
+import soak
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/bench"
 SIM = ROOT / "build/npusim/Ascend"
 NPUSCOPE = ROOT / "build/npuscope"
+SOAK_SECONDS = int(os.environ.get("BENCH_SOAK_SECONDS", "600"))
 STEPS = int(os.environ.get("BENCH_STEPS", "60"))
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "3"))
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 TASKS = [int(float(t)) for t in os.environ.get("BENCH_TASKS", "1e4,1e5,1e6").split(",")]
 RAW_TASKS = [int(float(t)) for t in os.environ.get("BENCH_RAW_TASKS", "1e4,1e5,1e6,1e7").split(",")]
 
@@ -52,22 +56,30 @@ def job(steps, rate=50000):
     return [str(SIM / "bin/npusim-train"), "--ranks", "1", "--rate", str(rate), "--steps", str(steps), "--quiet"]
 
 
-def job_seconds_inside(wrapper, env, rate=50000, rounds=ROUNDS):
+# Runs its arguments and leaves the nanoseconds they took in $STAMP.
+TIMED = 'b=$(date +%s%N); "$@"; s=$?; e=$(date +%s%N); echo $((e-b)) > "$STAMP"; exit $s'
+
+
+def job_seconds(wrapper, env, rate=50000, steps=STEPS):
     """Seconds that the job itself took under a wrapper: start-up and analysis of the tracer left out."""
     stamp = OUT / "stamp"
-    script = 'b=$(date +%s%N); "$@"; s=$?; e=$(date +%s%N); echo $((e-b)) > ' + str(stamp) + "; exit $s"
-    times = []
-    for _ in range(rounds):
-        command = wrapper + ["bash", "-c", script, "job"] + job(STEPS, rate)
-        done = subprocess.run(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False)
-        if done.returncode not in (0, 3) or not stamp.exists():
-            raise RuntimeError(f"{command[0]}: status {done.returncode}: {done.stderr.decode()[-500:]}")
-        times.append(int(stamp.read_text()) / 1e9)
-        stamp.unlink()
-    return min(times)
+    words = job(steps, rate)
+    if wrapper and wrapper[0] == "bpftrace":  # it wants one word
+        path = OUT / "job.sh"
+        path.write_text(f"#!/bin/bash\nset -- {shlex.join(words)}\n{TIMED}\n")
+        path.chmod(0o755)
+        command = wrapper + ["/bin/bash " + str(path)]
+    else:
+        command = wrapper + ["bash", "-c", TIMED, "job"] + words
+    done = subprocess.run(command, env=env | {"STAMP": str(stamp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
+    if done.returncode not in (0, 3) or not stamp.exists():
+        raise RuntimeError(f"{command[0]}: status {done.returncode}: {done.stderr.decode()[-500:]}")
+    seconds = int(stamp.read_text()) / 1e9
+    stamp.unlink()
+    return seconds, done.stdout.decode()
 
 
-def tracers(env):
+def tracers():
     lib = SIM / "cann/latest/lib64"
     hal = next(SIM.rglob("libascend_hal.so"))
     probes = ",".join(f"uprobe:{lib}/libacl_rt.so:{f},uretprobe:{lib}/libacl_rt.so:{f}" for f in (
@@ -75,49 +87,53 @@ def tracers(env):
     bt = f"uprobe:{hal}:halSqTaskSend{{@send=count();}} {probes}{{@calls[probe]=count();}} " \
          "tracepoint:raw_syscalls:sys_enter{@s=count();} tracepoint:raw_syscalls:sys_exit{@e=count();}"
     quiet = ["-q", "-o", str(OUT), "--export", "none"]
-    return [
+    table = [
         ("npuscope record", [str(NPUSCOPE), "record"] + quiet + ["--"]),
+        ("npuscope record --osrt-threshold 0", [str(NPUSCOPE), "record", "--osrt-threshold", "0"] + quiet + ["--"]),
         ("npuscope record --task-source host", [str(NPUSCOPE), "record", "--task-source", "host"] + quiet + ["--"]),
         ("npuscope record --host-sys none", [str(NPUSCOPE), "record", "--host-sys", "none"] + quiet + ["--"]),
         ("strace -f -c", ["strace", "-f", "-c", "-o", str(OUT / "strace.txt")]),
-        ("ltrace -f -c -e aclrt*", ["ltrace", "-f", "-c", "-o", str(OUT / "ltrace.txt"), "-e",
-                                    "aclrt*+halSqTaskSend"]),
         ("perf trace -s", ["perf", "trace", "-s", "-o", str(OUT / "perf.txt"), "--"]),
         ("bpftrace count", ["bpftrace", "-o", str(OUT / "bpftrace.txt"), "-e", bt, "-c"]),
-    ], env
-
-
-def slow_down(env):
-    plain = job_seconds_inside([], env)
-    add("job of 50000 launches/s, no tracer", plain, "s", "the same", plain)
-    paced = job_seconds_inside([], env, 2000)
-    add("job of 2000 launches/s, no tracer", paced, "s", "the same", paced)
-    add("job of 2000 launches/s under npuscope record",
-        job_seconds_inside([str(NPUSCOPE), "record", "-q", "-o", str(OUT), "--export", "none", "--"], env, 2000), "s",
-        "job of 2000 launches/s, no tracer", paced)
-    table, env = tracers(env)
+    ]
     for name, wrapper in table:
         if not shutil.which(wrapper[0]):
             say(f"{name}: not installed, left out")
-            continue
-        try:
-            if wrapper[0] == "bpftrace":
-                script = OUT / "job.sh"
-                stamp = OUT / "stamp"
-                script.write_text("#!/bin/bash\nb=$(date +%s%N)\n" + " ".join(job(STEPS)) +
-                                  f" > /dev/null\necho $(($(date +%s%N)-b)) > {stamp}\n")
-                script.chmod(0o755)
-                times = []
-                for _ in range(ROUNDS):
-                    subprocess.run(wrapper + ["/bin/bash " + str(script)], env=env, stdout=subprocess.DEVNULL,
-                                   stderr=subprocess.DEVNULL, timeout=300, check=True)
-                    times.append(int(stamp.read_text()) / 1e9)
-                seconds = min(times)
-            else:
-                seconds = job_seconds_inside(wrapper, env, rounds=1 if wrapper[0] == "ltrace" else ROUNDS)
-            add(f"job of 50000 launches/s under {name}", seconds, "s", "job of 50000 launches/s, no tracer", plain)
-        except (RuntimeError, subprocess.SubprocessError, FileNotFoundError) as why:
-            say(f"{name}: failed, left out: {str(why)[:300]}")
+    return {name: wrapper for name, wrapper in table if shutil.which(wrapper[0])}
+
+
+def slow_down(env):
+    """At rising rates of launches, then under other tracers."""
+    record = [str(NPUSCOPE), "record", "-q", "-o", str(OUT), "--export", "none", "--"]
+    runs = {}
+    for rate in (2000, 10000, 20000, 50000):
+        runs[f"job of {rate} launches/s, no tracer"] = lambda rate=rate: job_seconds([], env, rate)[0]
+        runs[f"job of {rate} launches/s under npuscope record"] = lambda rate=rate: job_seconds(record, env, rate)[0]
+    for name, wrapper in tracers().items():
+        if name != "npuscope record":
+            runs[f"job of 50000 launches/s under {name}"] = lambda wrapper=wrapper: job_seconds(wrapper, env)[0]
+    found = host.medians(runs, ROUNDS, say)
+    for name, seconds in found.items():
+        base = re.sub(r"(launches/s).*", r"\1, no tracer", name)
+        add(name, seconds, "s", base, found[base])
+    cost_of_a_call(env, record)
+
+
+def cost_of_a_call(env, record):
+    """What a probed call takes from the job, beside ltrace's: few steps, for ltrace is slow."""
+    steps = 5
+    plain = min(job_seconds([], env, steps=steps)[0] for _ in range(ROUNDS))
+    seconds, text = min(job_seconds(record, env, steps=steps) for _ in range(ROUNDS))
+    own = (seconds - plain) / host.probed_calls(Path(next(w for w in text.splitlines() if w.startswith("/")))) * 1e9
+    add("added to a call by npuscope record", own, "ns", "the same", own)
+    if not shutil.which("ltrace"):
+        say("ltrace: not installed, left out")
+        return
+    report = OUT / "ltrace.txt"
+    seconds, _ = job_seconds(["ltrace", "-f", "-c", "-o", str(report), "-e", "aclrt*+halSqTaskSend"], env, steps=steps)
+    calls = host.ltrace_calls(report)
+    if calls:
+        add("added to a call by ltrace -f -c", (seconds - plain) / calls * 1e9, "ns", "npuscope record", own)
 
 
 def record_rate(hammer, rate, ring, seconds=3):
@@ -209,8 +225,16 @@ TEXTS = {
     "job": f"""## The job under tracers
 
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
-one rank, {STEPS} steps, best of {ROUNDS} rounds; the time is the job's own. The tools do not do the same: strace and perf trace
+one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not do the same: strace and perf trace
 see system calls only, ltrace library calls only, bpftrace counts both and keeps no record.""",
+    "osrt": f"""## The operating system under tracers
+
+Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that fight for a mutex, 1.5 GB
+copied in blocks of 64 KB; median of {host.ROUNDS} rounds taken in turns, time of the program's own clock. `npuscope record` keeps a record of
+each long call and sums of the short ones, and every switch; with `--osrt-threshold 0` a record of every call.""",
+    "soak": f"""## A long capture
+
+{soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked at each second.""",
     "events": "## Events to disk",
     "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
     "raw": """## Analysis of CANN's raw data
@@ -257,7 +281,11 @@ def main():
         if old.is_dir():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    sections = {"job": lambda: slow_down(sim_env()), "events": event_rate, "sessions": analyze_sessions, "raw": analyze_raw}
+    sections = {"job": lambda: slow_down(sim_env()),
+                "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
+                "events": event_rate,
+                "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),
+                "sessions": analyze_sessions, "raw": analyze_raw}
     measured = {}
     for name in sys.argv[1:] or sections:
         rows.clear()
