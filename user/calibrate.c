@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "calibrate.h"
 
+#include <bpf/bpf.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -100,19 +101,39 @@ static double time_of_switches(struct nps_kernel_side *k, double syscall_ns)
 	return with > 0 ? with : 0;
 }
 
+/* Mean time of the uprobe programs for one turn of the loop, by the kernel's own statistics; 0 if it keeps none. */
+static double program_time(struct nps_kernel_side *k)
+{
+	struct nps_program_time before = { 0 }, after = { 0 };
+	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+
+	if (fd < 0)
+		return 0;
+	nps_kernel_side__program_time(k, NPS_PROG_ALL, &before);
+	call_target();
+	nps_kernel_side__program_time(k, NPS_PROG_ALL, &after);
+	close(fd);
+	return (double)(after.ns - before.ns) / CALLS;
+}
+
 void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost)
 {
 	double without;
 
+	cost->probe_program_ns = cost->mark_program_ns = 0;
 	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->switch_ns = -1;
 	without = time_of(call_target);
 	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
 		return;
-	if (!nps_probes__calibrate(p, "nps_calibration_target", true))
+	if (!nps_probes__calibrate(p, "nps_calibration_target", true)) {
 		cost->probe_ns = time_of(call_target) - without;
+		cost->probe_program_ns = program_time(k);
+	}
 	nps_probes__uncalibrate(p);
-	if (!nps_probes__calibrate(p, "nps_calibration_target", false))
+	if (!nps_probes__calibrate(p, "nps_calibration_target", false)) {
 		cost->mark_ns = time_of(call_target) - without;
+		cost->mark_program_ns = program_time(k);
+	}
 	nps_probes__uncalibrate(p);
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());

@@ -10,6 +10,8 @@
 struct nps_cost {
 	double probe_ns; /* a call probed at entry and return */
 	double mark_ns; /* a call probed at entry only */
+	double probe_program_ns,
+		mark_program_ns; /* what of them the BPF programs took, as the kernel counts it */
 	double syscall_ns;
 	double switch_ns; /* a context switch away and back again, once */
 };

@@ -86,7 +86,7 @@ int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates
 			 (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH + MARKS_OF_LAUNCH) * r->launches;
 	double bytes = records * sizeof(struct nps_event) + r->launches * LOG_OF_TASK + CLOCK_BYTES +
 		       (double)sysconf(_SC_NPROCESSORS_ONLN) * FLUSHES * sizeof(struct nps_chunk);
-	struct nps_cost cost = { -1, -1, -1, -1 };
+	struct nps_cost cost = { .probe_ns = -1 };
 
 	fprintf(out, "capture of %g s\n", r->seconds);
 	fprintf(out, "  %-18s %.0f a second\n", "records", records);

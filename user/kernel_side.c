@@ -334,3 +334,19 @@ struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, en
 		return k->runtime->progs.call_mark;
 	}
 }
+
+void nps_kernel_side__program_time(const struct nps_kernel_side *k, enum nps_program which,
+				   struct nps_program_time *time)
+{
+	for (enum nps_program p = 0; p < NPS_PROG_ALL; p++) {
+		int fd = which == p || which == NPS_PROG_ALL ? bpf_program__fd(nps_kernel_side__program(k, p))
+							     : -1;
+		struct bpf_prog_info info = {};
+		uint32_t size = sizeof(info);
+
+		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
+			continue;
+		time->runs += info.run_cnt;
+		time->ns += info.run_time_ns;
+	}
+}

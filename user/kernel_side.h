@@ -60,7 +60,14 @@ enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)
 
 /* Programs for probes.h; the bpf_program is struct bpf_program *. */
 struct bpf_program;
-enum nps_program { NPS_PROG_SESSION, NPS_PROG_ENTRY, NPS_PROG_RETURN, NPS_PROG_MARK };
+enum nps_program { NPS_PROG_SESSION, NPS_PROG_ENTRY, NPS_PROG_RETURN, NPS_PROG_MARK, NPS_PROG_ALL };
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which);
+
+/* Adds what the kernel's run statistics say about a program of probes.h, or about all of them. */
+struct nps_program_time {
+	uint64_t runs, ns;
+};
+void nps_kernel_side__program_time(const struct nps_kernel_side *k, enum nps_program which,
+				   struct nps_program_time *time);
 
 #endif

@@ -17,6 +17,7 @@
 #define WINDOW_NS 200000000ULL
 #define LEAST_CPU_NS                                                                                         \
 	200000000ULL /* of the job, to say anything about a share of it: the kernel counts it in 10 ms */
+#define LEAST_RUNS 100 /* of a program, to believe its mean */
 #define WORTH 0.02 /* of all cost: a stage that saves less is passed over */
 
 void nps_overhead__begin(struct nps_capture *c)
@@ -29,11 +30,39 @@ void nps_overhead__begin(struct nps_capture *c)
 
 /* --- what it cost --- */
 
+/* Mean of a program's runs in the windows so far; negative when there were too few. */
+static double mean_of(const struct nps_overhead *o, const char *program)
+{
+	for (unsigned int i = 0; i < o->n_programs; i++)
+		if (!strcmp(o->programs[i].name, program) && o->programs[i].runs >= LEAST_RUNS)
+			return (double)o->programs[i].ns / (double)o->programs[i].runs;
+	return -1;
+}
+
+/*
+ * Cost of a call and of a mark as they are in this job: the trap as it was measured before the capture, and the program as
+ * the kernel sees it run: it reads more arguments and colder memory than in the calibration.
+ */
+static void cost_now(const struct nps_capture *c, double *call, double *mark)
+{
+	double session = mean_of(&c->overhead, "call_session"), entry = mean_of(&c->overhead, "call_entry"),
+	       leave = mean_of(&c->overhead, "call_return"), marks = mean_of(&c->overhead, "call_mark");
+
+	*call = c->cost.probe_ns;
+	*mark = c->cost.mark_ns;
+	if (c->cost.probe_program_ns > 0 && session > 0)
+		*call += 2 * session - c->cost.probe_program_ns;
+	else if (c->cost.probe_program_ns > 0 && entry > 0 && leave > 0)
+		*call += entry + leave - c->cost.probe_program_ns;
+	if (c->cost.mark_program_ns > 0 && marks > 0)
+		*mark += marks - c->cost.mark_program_ns;
+}
+
 double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KINDS])
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, marks;
 	struct nps_reader_counts n = {};
-	double all = 0;
+	double all = 0, call, mark;
 
 	memset(kinds, 0, NPS_COST_KINDS * sizeof(*kinds));
 	if (c->cost.probe_ns < 0 || c->cost.mark_ns < 0 || !c->reader)
@@ -42,8 +71,9 @@ double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KI
 	nps_kernel_side__counters(c->kernel, counters);
 	/* every entry-only hit becomes a record or a counted loss */
 	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
-	kinds[NPS_COST_CALL] = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks);
-	kinds[NPS_COST_MARK] = c->cost.mark_ns * (double)marks;
+	cost_now(c, &call, &mark);
+	kinds[NPS_COST_CALL] = call * ((double)counters[NPS_COUNTER_HITS] - (double)marks);
+	kinds[NPS_COST_MARK] = mark * (double)marks;
 	if (c->cost.syscall_ns > 0)
 		kinds[NPS_COST_SYSCALL] = c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
 	if (c->cost.switch_ns > 0)
