@@ -412,7 +412,7 @@ static void say_what_is_missing(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann)
 			cann = true;
-	if (!cann || !nps_probes__count(c->probes)) {
+	if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only system calls and scheduling were "
 			 "recorded: is this the NPU job?");
 		c->degraded = true;

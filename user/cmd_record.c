@@ -55,7 +55,11 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
 	  0 },
-	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
+	{ "level", OPT_LEVEL, "none|0|1|2", 0,
+	  "Detail, as the vendor's profiler levels: marks of mstx alone; what runs on the device, and its "
+	  "names; every "
+	  "call; the runtime's layer too (default: 1)",
+	  0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
@@ -180,7 +184,8 @@ static const char *option_name(int key)
 
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
-	static const char *const sources[] = { "auto", "host", "agent" }, *const levels[] = { "1", "2" },
+	static const char *const sources[] = { "auto", "host", "agent" },
+				 *const levels[] = { "none", "0", "1", "2" },
 				 *const host_sys[] = { "none", "osrt" };
 	struct args *a = state->input;
 	int v = 0;
@@ -216,8 +221,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.osrt = v == 1;
 		break;
 	case OPT_LEVEL:
-		v = parse_word(arg, levels, 2);
-		a->rec.level = v + 1;
+		v = parse_word(arg, levels, 4);
+		a->rec.level = NPS_LEVEL_NONE + v;
 		break;
 	case OPT_EXPORT:
 		v = parse_export(a, arg);
@@ -356,6 +361,8 @@ int nps_cmd_record(int argc, char **argv)
 	if (err)
 		return NPS_USAGE;
 	a.rec.pids = a.pids;
+	if (a.rec.level == NPS_LEVEL_NONE)
+		a.rec.task_source = NPS_TASKS_HOST; /* no task, no log of tasks */
 	err = nps_capture__run(&c, &a.rec);
 	if (err) {
 		nps_capture__free(&c);

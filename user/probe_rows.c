@@ -90,6 +90,20 @@ enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 	return NPS_TIER_DETAIL;
 }
 
+int nps_probe_rows__level(const struct nps_probe_row *row)
+{
+	if (row->flags & NPS_P_TWIN)
+		return 2;
+	switch (row->call) {
+	case NPS_CALL_MSTX_MARK:
+	case NPS_CALL_MSTX_START:
+	case NPS_CALL_MSTX_END:
+	case NPS_CALL_MSTX_DOMAIN:
+		return NPS_LEVEL_NONE;
+	}
+	return nps_probe_rows__tier(row) == NPS_TIER_DETAIL ? 1 : 0;
+}
+
 uint32_t nps_probe_rows__library(const char *basename)
 {
 	size_t len = strcspn(basename, " "); /* " (deleted)" */
@@ -190,6 +204,8 @@ void nps_probe_rows__print(FILE *out)
 					      [NPS_LAYER_NODE] = "node",
 					      [NPS_LAYER_ACL] = "acl" };
 
+	static const char *const levels[] = { "none", "0", "1", "2" };
+
 	fputs("symbol\tlibraries\tlayer\tlevel\thow\targuments\n", out);
 	for (size_t i = 0; i < N_ROWS; i++) {
 		const struct nps_probe_row *row = &rows[i];
@@ -198,7 +214,7 @@ void nps_probe_rows__print(FILE *out)
 			continue;
 		fprintf(out, "%s\t", row->symbol);
 		print_libraries(row, out);
-		fprintf(out, "\t%s\t%d\t%s\t", layers[row->layer], row->flags & NPS_P_TWIN ? 2 : 1,
+		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer], levels[nps_probe_rows__level(row) + 1],
 			!(row->flags & NPS_P_RET) ? "entry"
 			: row->flags & NPS_P_FOLD ? "outermost call"
 						  : "call");

@@ -29,6 +29,11 @@ enum nps_tier {
 
 enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row);
 
+/* The lowest --level at which it is attached, as the vendor's: NPS_LEVEL_NONE (marks alone), 0 (what runs on the device
+ * and its names), 1 (every call), 2 (the runtime's layer too). */
+#define NPS_LEVEL_NONE (-1)
+int nps_probe_rows__level(const struct nps_probe_row *row);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 

@@ -179,7 +179,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	struct match *m = arg;
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->p->level < 2))
+	if (!row || !(row->libs & m->lib) || m->p->level < nps_probe_rows__level(row))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -414,6 +414,8 @@ static int match_operator(const struct nps_elf_function *fn, void *arg)
 
 static int collect_operators(struct match *m)
 {
+	if (m->p->level < 0)
+		return 0;
 	if (nps_kernel_side__uprobe_row(m->p->k) == NPS_UPROBE_PERF)
 		return -ENOTSUP;
 	return nps_operators__find(m->elf, match_operator, m);

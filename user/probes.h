@@ -17,7 +17,7 @@
 struct nps_operators;
 struct nps_probes;
 
-/* `level` as the vendor's: 1, or 2 with the runtime layer. `operators` gets the names of those that are probed one by one. */
+/* `level` as nps_probe_rows__level(). `operators` gets the names of those that are probed one by one. */
 int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
 		    struct nps_probes **out);
 void nps_probes__free(struct nps_probes *p);

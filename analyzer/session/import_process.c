@@ -477,7 +477,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	f.tasks = proc->tasks ? (struct nps_task *)rec->tasks.data + proc->first_task : NULL;
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_TORCH;
-	model->level = nps_recording__level(rec);
+	model->level = NPS_MAX(nps_recording__level(rec), 0);
 	model->pid = proc->pid;
 	model->has_rank = proc->has_rank;
 	model->rank = proc->has_rank ? proc->rank : device;

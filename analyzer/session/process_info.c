@@ -141,10 +141,10 @@ static cJSON *metadata(const struct view *r)
 
 static cJSON *experimental(const struct view *r)
 {
+	static const char *const levels[] = { "Level_none", "Level0", "Level1", "Level2" };
 	cJSON *exp = cJSON_CreateObject();
 
-	cJSON_AddStringToObject(exp, "_profiler_level",
-				nps_recording__level(r->rec) == 2 ? "Level2" : "Level1");
+	cJSON_AddStringToObject(exp, "_profiler_level", levels[nps_recording__level(r->rec) + 1]);
 	cJSON_AddStringToObject(exp, "_aic_metrics", "ACL_AICORE_NONE");
 	cJSON_AddFalseToObject(exp, "_l2_cache");
 	cJSON_AddFalseToObject(exp, "_msprof_tx");

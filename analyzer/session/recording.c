@@ -87,11 +87,14 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
 }
 
-unsigned int nps_recording__level(const struct nps_recording *model)
+int nps_recording__level(const struct nps_recording *model)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
+	const cJSON *level = cJSON_GetObjectItemCaseSensitive(request, "level");
 
-	return nps_json_u64(request, "level", 1) == 2 ? 2 : 1;
+	return cJSON_IsNumber(level) && level->valuedouble >= -1 && level->valuedouble <= 2
+		       ? (int)level->valuedouble
+		       : 1;
 }
 
 uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id)

@@ -216,8 +216,8 @@ struct nps_sync {
 	uint16_t device, stream; /* UINT16_MAX: all */
 };
 
-/* What was recorded: as the vendor's levels 1 and 2 (with the runtime layer). Older sessions do not say: 1. */
-unsigned int nps_recording__level(const struct nps_recording *model);
+/* What was recorded, as the vendor's levels: -1 (none) to 2. Older sessions do not say: 1. */
+int nps_recording__level(const struct nps_recording *model);
 
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
 void nps_recording__free(struct nps_recording *model);

@@ -387,21 +387,25 @@ for number, layout_name in enumerate(("old", "new")):
     add_test(f"every_call_of_the_{layout_name}_layout", lambda case, number=number: every_call(case, number))
 
 
-@test
-def levels(case: Case) -> None:
-    """What is attached at level 1 is what the table says, and nothing of level 2."""
+def what_a_level_attaches(case: Case, level: str, below: tuple[str, ...]) -> None:
+    """What is attached is what the table says, and nothing of higher levels."""
     need_root()
     job_path, libraries = build(case, 1)
     table = case.npuscope("doctor", "--probes").expect(0).out.splitlines()[1:]
-    wanted = {line.split("\t")[0] for line in table if line.split("\t")[3] == "1" and "*" not in line}
+    wanted = {line.split("\t")[0] for line in table if line.split("\t")[3] in below and "*" not in line}
     job = case.start([job_path], env=environment(libs=[libraries]))
     job.wait_for("^ready")
-    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--level", level)
     job.tell("")
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     assert {p["symbol"] for p in session.json["probes"]} == wanted
-    assert 150 < len(wanted) < len(table)
+    assert 5 < len(wanted) < len(table)
+
+
+LEVELS = ("none", "0", "1", "2")
+for at, level_name in enumerate(LEVELS[:3]):
+    add_test(f"level_{level_name}", lambda case, at=at: what_a_level_attaches(case, LEVELS[at], LEVELS[:at + 1]))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The result folders: complete, in the vendor's format, the same whenever a session is analysed."""
 
+import csv
 import filecmp
 import json
 import os
@@ -86,6 +87,21 @@ def level_two(case: Case) -> None:
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
     conforms(case, out)
+
+
+@test
+def level_zero(case: Case) -> None:
+    """What runs on the device, by name, and no layer of the host."""
+    session = session_of(case, "--level", "0")
+    assert not [p for p in session.json["probes"] if p["symbol"] == "aclrtMalloc"]
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+    for folder in folders(out):
+        with open(folder / "ASCEND_PROFILER_OUTPUT" / "kernel_details.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        names = {row["Name"] for row in rows}
+        assert len(rows) > 100 and any("MatMulV2" in name for name in names), names
 
 
 @test
