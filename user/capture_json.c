@@ -195,7 +195,6 @@ void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 
 cJSON *nps_capture__describe(const struct nps_capture *c)
 {
-	static const uint64_t no_hits[1024];
 	cJSON *j = cJSON_CreateObject(), *list, *window;
 
 	cJSON_AddStringToObject(j, "format", "npuscope-session");
@@ -217,7 +216,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)
 			nps_agent_client__describe_devices(p->agent, list);
-	nps_probes__describe(c->probes, c->reader ? nps_reader__hits(c->reader) : no_hits, j);
+	nps_probes__describe(c->probes, c->reader, j);
 	add_counts(c, j);
 	nps_overhead__describe(c, j);
 	return j;

@@ -16,6 +16,7 @@
 #include "operators.h"
 #include "proc_maps.h"
 #include "process.h"
+#include "reader.h"
 #include "probe_point.h"
 #include "probe_rows.h"
 #include "uprobe_link.h"
@@ -465,7 +466,7 @@ out:
 	return err;
 }
 
-void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSON *session)
+void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session)
 {
 	cJSON *libs = cJSON_AddArrayToObject(session, "libraries");
 	cJSON *probes = cJSON_AddArrayToObject(session, "probes");
@@ -485,10 +486,15 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 
 			cJSON_AddNumberToObject(j, "id", a->id);
 			cJSON_AddStringToObject(j, "symbol", nps_probe_rows__get(a->id)->symbol);
+			if (a->number)
+				cJSON_AddItemToObject(
+					j, "operator",
+					nps_json_text(nps_operators__name(p->operators, a->number)));
 			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
-			cJSON_AddNumberToObject(j, "hits", (double)hits[a->id]);
+			cJSON_AddNumberToObject(
+				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);
 		}
 	}

@@ -15,6 +15,7 @@
 #include "probe_rows.h"
 
 struct nps_operators;
+struct nps_reader;
 struct nps_probes;
 
 /* `level` as nps_probe_rows__level(). `operators` gets the names of those that are probed one by one. */
@@ -46,8 +47,8 @@ int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
 /* Puts the step marker on `function` of the file; -ENOENT when the file has no such function. */
 int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function);
 
-/* Adds "libraries" and "probes" to `session`; hits[NPS_PROBE_MAX]: records seen by row. */
-void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSON *session);
+/* Adds "libraries" and "probes" to `session`; READER, which may be NULL, knows how often each was hit. */
+void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session);
 
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);

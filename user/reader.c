@@ -50,7 +50,7 @@ struct nps_reader {
 	bool running;
 	atomic_bool stop;
 	atomic_ullong kinds[NPS_KIND_END], bytes;
-	uint64_t hits[NPS_PROBE_MAX];
+	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
 	uint64_t seen[SEEN_SLOTS];
 	int notice_fd;
 	pthread_mutex_t lock;
@@ -208,6 +208,8 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 
 	if (e->kind != NPS_EV_MARK || e->probe != NPS_PROBE_NN_EXPORT)
 		return;
+	if (name)
+		r->operator_hits[number]++;
 	if (name && !r->operator_ids[number])
 		r->operator_ids[number] = write_text(r, e, name);
 	e->args[0] = name ? r->operator_ids[number] : 0;
@@ -451,7 +453,9 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }
 
-const uint64_t *nps_reader__hits(const struct nps_reader *r)
+uint64_t nps_reader__hits(const struct nps_reader *r, unsigned int probe, unsigned int operator)
 {
-	return r->hits;
+	if (operator)
+		return operator<NPS_OPERATORS_MAX ? r->operator_hits[operator] : 0;
+	return probe < NPS_PROBE_MAX ? r->hits[probe] : 0;
 }

@@ -53,7 +53,8 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 
 void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c);
 
-/* Records seen by catalogue row, [NPS_PROBE_MAX]; stable after nps_reader__stop. */
-const uint64_t *nps_reader__hits(const struct nps_reader *r);
+/* Records seen of a probe; of one operator where the row is shared by many, OPERATOR 0 else. Stable after
+ * nps_reader__stop. */
+uint64_t nps_reader__hits(const struct nps_reader *r, unsigned int probe, unsigned int operator);
 
 #endif

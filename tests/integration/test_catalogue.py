@@ -341,6 +341,8 @@ def operators_one_by_one(case: Case) -> None:
     strings = session.strings
     found = [(strings.get(e.args[0]), *e.args[1:]) for e in session.of(MARK, job.pid)]
     assert found == [(f"aclnnOp{i}", 0x1000 + i, 0x99, i + 7) for i in range(OPERATORS)], found[:3]
+    told = {p["operator"]: p["hits"] for p in session.json["probes"] if "operator" in p}
+    assert told == {f"aclnnOp{i}": 1 for i in range(OPERATORS)}, "hits of each operator"
     assert not session.dropped()
 
 
