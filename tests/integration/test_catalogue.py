@@ -339,7 +339,7 @@ def operators_one_by_one(case: Case) -> None:
     assert job.wait() == 0
     session = run.result().expect(DONE, PARTIAL).session
     strings = session.strings
-    found = [(strings.get(e.args[0]), *e.args[1:]) for e in session.of(MARK, job.pid)]
+    found = [(strings.get(e.args[0]), *e.args[1:]) for e in sorted(session.of(MARK, job.pid), key=lambda e: e.start)]
     assert found == [(f"aclnnOp{i}", 0x1000 + i, 0x99, i + 7) for i in range(OPERATORS)], found[:3]
     told = {p["operator"]: p["hits"] for p in session.json["probes"] if "operator" in p}
     assert told == {f"aclnnOp{i}": 1 for i in range(OPERATORS)}, "hits of each operator"
