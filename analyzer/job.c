@@ -4,6 +4,7 @@
 #include "base/output_dir.h"
 #include "base/pool.h"
 #include "derive/derive.h"
+#include "derive/host.h"
 #include "export/export.h"
 #include "findings/findings.h"
 
@@ -229,7 +230,9 @@ int nps_job__derive(struct nps_model *model)
 		      { "steps", nps_derive__steps },
 		      { "overlap", nps_derive__overlap },
 		      { "communication", nps_derive__comm },
-		      { "names of tasks", nps_derive__task_names } };
+		      { "names of tasks", nps_derive__task_names },
+		      { "scheduling", nps_derive__threads },
+		      { "host time", nps_derive__host } };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(steps); i++) {

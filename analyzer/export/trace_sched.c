@@ -3,6 +3,7 @@
  * Process Scheduling and CPU Scheduling as the viewer reads them (insight 2.6). Runs come by start; their events wait in a
  * heap for their time. How a thread waits is known from its next run, so that the heap holds a few events of each thread.
  */
+#include "derive/waits.h"
 #include "export/trace_event.h"
 
 #include <errno.h>
@@ -71,8 +72,8 @@ static const char *state_letter(uint32_t bits)
 	static const struct {
 		uint32_t bit;
 		const char *letter;
-	} letters[] = { { 0x1, "S" },  { 0x2, "D" },  { 0x4, "T" },  { 0x8, "t" },
-			{ 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
+	} letters[] = { { NPS_RUN_OPEN, "N/A" }, { 0x1, "S" },	{ 0x2, "D" },  { 0x4, "T" }, { 0x8, "t" },
+			{ 0x10, "X" },		 { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
 
 	for (size_t i = 0; bits && i < NPS_ARRAY_SIZE(letters); i++)
 		if (bits & letters[i].bit)
@@ -171,19 +172,20 @@ static void set_next(struct nps_trace *t)
 					       : UINT64_MAX;
 }
 
-/* How the thread waits for the run that is to come; PREEMPTED: it could have gone on. */
-static int push_wait(struct nps_trace *t, uint32_t row, bool preempted)
+/* How the thread waits for the run ROW that is to come. */
+static int push_wait(struct nps_trace *t, uint32_t row, uint32_t previous)
 {
-	const struct nps_run_table *run = &t->m->run;
-	uint64_t left = run->left[row], woken = run->woken[row], start = run->start[row];
+	struct nps_wait wait = nps_run__wait(t->m, row, previous);
 	int err;
 
-	if (!left || left > start || left < t->m->start)
+	if (!wait.known)
 		return 0;
-	if (woken < left || woken > start)
-		return push(t, left, row, preempted ? RUNNABLE_ALL : SLEEPING_ALL);
-	err = push(t, left, row, SLEEPING);
-	return err ? err : push(t, woken, row, RUNNABLE);
+	if (wait.woken == wait.left)
+		return push(t, wait.left, row, RUNNABLE_ALL);
+	if (wait.woken == wait.start && t->m->run.woken[row] != wait.woken)
+		return push(t, wait.left, row, SLEEPING_ALL);
+	err = push(t, wait.left, row, SLEEPING);
+	return err ? err : push(t, wait.woken, row, RUNNABLE);
 }
 
 /* --- events in order of time --- */
@@ -240,12 +242,15 @@ static void next_event(struct nps_trace *t, size_t at)
 static void next_run(struct nps_trace *t, size_t row)
 {
 	uint32_t following = NPS_AT(&t->following, uint32_t, row);
-	int err = push(t, t->m->run.start[row], row, RUNNING);
+	bool open = t->m->run.state[row] & NPS_RUN_OPEN;
+	int err = open && t->m->run.start[row] >= t->m->run.end[row]
+			  ? 0 /* it had no CPU when the capture ended */
+			  : push(t, t->m->run.start[row], row, RUNNING);
 
-	if (!err)
+	if (!err && !open)
 		err = push(t, t->m->run.end[row], row, SWITCH);
 	if (!err && following)
-		err = push_wait(t, following, !t->m->run.state[row]);
+		err = push_wait(t, following, row);
 	if (err && !t->w.err)
 		t->w.err = err;
 	set_next(t);
@@ -277,7 +282,7 @@ static int note_order(struct nps_trace *t, struct nps_map *last, uint32_t row)
 	int err = 0;
 
 	if (previous == NPS_NONE)
-		err = push_wait(t, row, false);
+		err = push_wait(t, row, NPS_NONE);
 	else
 		NPS_AT(&t->following, uint32_t, previous) = row;
 	return err ? err : nps_map__put(last, tid, row);
