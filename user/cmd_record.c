@@ -35,6 +35,7 @@ enum {
 	OPT_MARKER,
 	OPT_HOST_SYS,
 	OPT_NO_CHILDREN,
+	OPT_IRQ,
 };
 
 static const struct argp_option options[] = {
@@ -53,6 +54,9 @@ static const struct argp_option options[] = {
 	  "(default: no steps)",
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
+	  0 },
+	{ "irq", OPT_IRQ, 0, 0,
+	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
 	  0 },
 	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
@@ -211,6 +215,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.ring_bytes = parse_size(arg);
 		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
 		break;
+	case OPT_IRQ:
+		a->rec.irq = true;
+		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = false;
 		break;
@@ -221,6 +228,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!a->rec.n_pids == !a->rec.command)
 			argp_failure(state, NPS_USAGE, 0,
 				     "give either -p PID or a command after --: see --help");
+		if (a->rec.irq && !a->rec.osrt)
+			argp_failure(state, NPS_USAGE, 0,
+				     "--irq needs --host-sys osrt: leave one of them out");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;
