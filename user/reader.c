@@ -453,6 +453,8 @@ void nps_reader__stop(struct nps_reader *r)
 void nps_reader__append(struct nps_reader *r, const struct nps_event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
+		if (events[i].pid == r->own_pid)
+			continue; /* the calibration's */
 		if (events[i].kind == NPS_EV_SCHED)
 			name_waker(r, &events[i]);
 		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &events[i], sizeof(events[i]));

@@ -5,6 +5,7 @@
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 #include "session/task_types.h"
+#include "session/wakers.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -525,6 +526,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	calls(&f);
 	system_calls(&f);
 	runs(&f);
+	if (!f.err)
+		f.err = nps_wakers__check(model);
 	interrupts(&f);
 	steps(&f);
 	marks(&f);
