@@ -68,6 +68,7 @@ static void spin(uint64_t ns)
 /* A lock of ours, so that every wait is one call: 0 free, 1 held. */
 static _Atomic uint32_t lock;
 static _Atomic int round_held;
+static uint64_t joined;
 
 static void *holder(void *arg)
 {
@@ -83,6 +84,15 @@ static void *holder(void *arg)
 	}
 	thread_facts("holder");
 	return arg;
+}
+
+/* That is a wait for a lock, too: a futex. */
+static void join(pthread_t t)
+{
+	uint64_t began = now(CLOCK_MONOTONIC);
+
+	pthread_join(t, NULL);
+	joined += now(CLOCK_MONOTONIC) - began;
 }
 
 static void wait_for_lock(void)
@@ -103,8 +113,9 @@ static void wait_for_lock(void)
 		waited += now(CLOCK_MONOTONIC) - began;
 		atomic_store(&round_held, 2 * i + 2);
 	}
-	pthread_join(t, NULL);
 	fact("lock_ns", waited);
+	fact("held_ns", HOLDS * HOLD_NS);
+	join(t);
 }
 
 static void read_file(void)
@@ -154,7 +165,7 @@ static void share_a_cpu(void)
 	wall = now(CLOCK_MONOTONIC) - wall;
 	cpu = now(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	fact("shared_wait_ns", wall - cpu);
-	pthread_join(t, NULL);
+	join(t);
 	sched_setaffinity(0, sizeof(old), &old);
 }
 
@@ -198,8 +209,10 @@ int main(void)
 	for (int i = 0; i < NAPS; i++)
 		nap(NAP_NS);
 	fact("nap_ns", now(CLOCK_MONOTONIC) - began);
+	fact("nap_least_ns", NAPS * NAP_NS);
 	share_a_cpu();
 	move();
+	fact("join_ns", joined);
 	thread_facts("main");
 	printf("done %d\n", getpid());
 	fflush(stdout);
