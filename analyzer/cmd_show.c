@@ -37,7 +37,7 @@ static const struct argp_option options[] = {
 	{ "only", OPT_ONLY, "LIST", 0,
 	  "tables, separated by commas: overview, findings, steps, operators, apis, communication, memory, "
 	  "idle, "
-	  "host, torchair, ranks (default: all that have rows)",
+	  "host, host_time, torchair, ranks (default: all that have rows)",
 	  0 },
 	{ "json", OPT_JSON, NULL, 0, "print all numbers as JSON (default: tables)", 0 },
 	{ "progress", OPT_PROGRESS, "WHEN", 0,

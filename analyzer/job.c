@@ -4,6 +4,7 @@
 #include "base/output_dir.h"
 #include "base/pool.h"
 #include "derive/derive.h"
+#include "derive/host.h"
 #include "export/export.h"
 #include "findings/findings.h"
 
@@ -52,6 +53,11 @@ static int analysis_database(struct job *job)
 	return with_path(job, torch(job) ? OUTPUT : ANALYZE, nps_export__analysis_db);
 }
 
+static int ftrace_database(struct job *job)
+{
+	return with_path(job, OUTPUT, nps_export__ftrace_db);
+}
+
 static int trace(struct job *job)
 {
 	return nps_export__trace(&job->ex, job->fds[OUTPUT]);
@@ -64,6 +70,8 @@ static int tables(struct job *job)
 
 	if (!err)
 		err = nps_export__counter_csv(&job->ex, job->fds[OUTPUT]);
+	if (!err)
+		err = nps_export__host_csv(&job->ex, job->fds[OUTPUT]);
 	return err;
 }
 
@@ -92,10 +100,15 @@ static const struct writer {
 	unsigned int format;
 	int (*write)(struct job *job);
 } writers[] = {
-	{ NPS_FORMAT_DB, database },	      { NPS_FORMAT_TEXT, trace },
-	{ NPS_FORMAT_PERFETTO, perfetto },    { NPS_FORMAT_TEXT, tables },
-	{ NPS_FORMAT_DB, analysis_database }, { NPS_FORMAT_TEXT, communication },
-	{ NPS_FORMAT_FOLDED, folded },	      { ~0U, findings },
+	{ NPS_FORMAT_DB, database },
+	{ NPS_FORMAT_DB, ftrace_database },
+	{ NPS_FORMAT_TEXT, trace },
+	{ NPS_FORMAT_PERFETTO, perfetto },
+	{ NPS_FORMAT_TEXT, tables },
+	{ NPS_FORMAT_DB, analysis_database },
+	{ NPS_FORMAT_TEXT, communication },
+	{ NPS_FORMAT_FOLDED, folded },
+	{ ~0U, findings },
 };
 
 static int write_one(void *ctx, size_t i)
@@ -229,7 +242,9 @@ int nps_job__derive(struct nps_model *model)
 		      { "steps", nps_derive__steps },
 		      { "overlap", nps_derive__overlap },
 		      { "communication", nps_derive__comm },
-		      { "names of tasks", nps_derive__task_names } };
+		      { "names of tasks", nps_derive__task_names },
+		      { "scheduling", nps_derive__threads },
+		      { "host time", nps_derive__host } };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(steps); i++) {

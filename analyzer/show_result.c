@@ -191,6 +191,19 @@ static void host(const struct view *v)
 	      { "longest at, ms", "longest_at_us", NPS_SHOW_WHEN });
 }
 
+static void host_time(const struct view *v)
+{
+	TABLE(v, "time of host threads over all steps, us", part(v, "host_time", NULL),
+	      { "thread", "thread", NPS_SHOW_COUNT }, { "name", "name", NPS_SHOW_TEXT },
+	      { "total", "total_us", NPS_SHOW_US }, { "own code", "user_us", NPS_SHOW_US },
+	      { "CANN", "cann_us", NPS_SHOW_US }, { "I/O calls", "io_calls_us", NPS_SHOW_US },
+	      { "other calls", "other_calls_us", NPS_SHOW_US },
+	      { "for device", "device_wait_us", NPS_SHOW_US }, { "for locks", "lock_wait_us", NPS_SHOW_US },
+	      { "for a CPU", "cpu_wait_us", NPS_SHOW_US }, { "for I/O", "io_wait_us", NPS_SHOW_US },
+	      { "interrupts", "interrupts_us", NPS_SHOW_US }, { "sleep", "sleep_us", NPS_SHOW_US },
+	      { "not seen", "not_observed_us", NPS_SHOW_US });
+}
+
 static void torchair(const struct view *v)
 {
 	const cJSON *graph, *graphs = part(v, "torchair", "graphs");
@@ -234,11 +247,11 @@ static const struct {
 	{ "overview", overview },   { "findings", findings }, { "steps", steps },
 	{ "operators", operators }, { "apis", apis },	      { "communication", communication },
 	{ "memory", memory },	    { "idle", idle },	      { "host", host },
-	{ "torchair", torchair },
+	{ "host_time", host_time }, { "torchair", torchair },
 };
 
-const char nps_show_sections[] =
-	"overview, findings, steps, operators, apis, communication, memory, idle, host, torchair, ranks";
+const char nps_show_sections[] = "overview, findings, steps, operators, apis, communication, memory, idle, "
+				 "host, host_time, torchair, ranks";
 
 unsigned int nps_show__section(const char *name, size_t len)
 {

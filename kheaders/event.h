@@ -65,8 +65,13 @@ enum nps_kind {
  *             [3] u32 state it left in (0 = still runnable, preempted)
  *                 | u16 prio << 32
  *             ret = tid that woke it (0 unknown)
+ *             With NPS_F_OPEN the capture ended, not the stretch; dur = 0: the
+ *             thread was not on a CPU then.
  *  PROC       FORK: [0] new pid (tgid), tid = forking thread
  *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it
+ *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
+ *             probe = number of the interrupt, softirq or (x86) enum nps_irq_local;
+ *             [0] u32 enum nps_irq_what | u32 cpu << 32
  */
 struct nps_event {
 	__u8 kind; /* enum nps_kind */
@@ -84,6 +89,15 @@ struct nps_event {
  * could not be read is its address; the reader tries again, and in a session file it is 0. */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
+
+#define NPS_F_OPEN 0x20 /* SCHED: the thread was still there when the capture ended */
+
+enum nps_irq_what {
+	NPS_IRQ_HARD, /* a device's */
+	NPS_IRQ_SOFT, /* softirq */
+	NPS_IRQ_LOCAL /* of the CPU itself: the timer, other CPUs */
+};
+enum nps_irq_local { NPS_LOCAL_TIMER, NPS_LOCAL_RESCHEDULE, NPS_LOCAL_CALL, NPS_LOCAL_CALL_SINGLE };
 
 enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 

@@ -16,6 +16,7 @@
 #include "discover.h"
 #include "launch.h"
 #include "log.h"
+#include "open_slices.h"
 
 #define TURN_MS 50
 #define SECOND 1000000000ULL
@@ -333,7 +334,8 @@ static int begin(struct nps_capture *c)
 {
 	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
 					      .ring_bytes = c->opts->ring_bytes,
-					      .osrt = c->opts->osrt };
+					      .osrt = c->opts->osrt,
+					      .irq = c->opts->irq };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -417,6 +419,8 @@ static void say_what_is_missing(struct nps_capture *c)
 			 "recorded: is this the NPU job?");
 		c->degraded = true;
 	}
+	if (c->opts->irq && !nps_kernel_side__has_irq(c->kernel))
+		c->degraded = true;
 	if (c->opts->step_marker && !c->marker_found) {
 		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
 			 "--step-marker",
@@ -442,6 +446,8 @@ static void finish(struct nps_capture *c)
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_reader__stop(c->reader);
+	if (c->opts->osrt)
+		nps_open_slices__write(c->kernel, c->reader, c->end_mono);
 	for (int i = 0; i < 16; i++)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);

@@ -37,6 +37,7 @@ struct nps_record_opts {
 	size_t ring_bytes;
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
+	bool irq; /* interrupts that stop the job's threads */
 };
 
 struct nps_capture {

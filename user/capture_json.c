@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* session.json (docs/session-format.md) */
 #include "capture.h"
+#include "irq.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,9 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddNullToObject(r, "step_marker");
 	}
 	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
+	cJSON_AddBoolToObject(r, "irq", o->irq);
+	if (o->irq)
+		nps_irq_side__names(cJSON_AddObjectToObject(j, "interrupts"));
 }
 
 static void add_clock(cJSON *j, const char *name, const struct nps_clock *clock)

@@ -36,6 +36,7 @@ enum {
 	OPT_HOST_SYS,
 	OPT_NO_CHILDREN,
 	OPT_MAX_OVERHEAD,
+	OPT_IRQ,
 };
 
 static const struct argp_option options[] = {
@@ -59,6 +60,9 @@ static const struct argp_option options[] = {
 	  "Detail, as the vendor's profiler levels: marks of mstx alone; what runs on the device, and its "
 	  "names; every "
 	  "call; the runtime's layer too (default: 1)",
+	  0 },
+	{ "irq", OPT_IRQ, 0, 0,
+	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
 	  0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
@@ -235,6 +239,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.max_overhead = parse_percent(arg);
 		v = a->rec.max_overhead > 0 ? 0 : -EINVAL;
 		break;
+	case OPT_IRQ:
+		a->rec.irq = true;
+		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = false;
 		break;
@@ -245,6 +252,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (!a->rec.n_pids == !a->rec.command)
 			argp_failure(state, NPS_USAGE, 0,
 				     "give either -p PID or a command after --: see --help");
+		if (a->rec.irq && !a->rec.osrt)
+			argp_failure(state, NPS_USAGE, 0,
+				     "--irq needs --host-sys osrt: leave one of them out");
 		break;
 	default:
 		return ARGP_ERR_UNKNOWN;

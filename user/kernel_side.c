@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "irq.h"
 #include "log.h"
 #include "osrt.skel.h"
 #include "runtime.skel.h"
@@ -22,6 +23,7 @@ struct nps_kernel_side {
 	struct sched_bpf *sched; /* loaded first: owns the shared maps */
 	struct runtime_bpf *runtime;
 	struct osrt_bpf *osrt; /* NULL unless asked for */
+	struct nps_irq_side *irq; /* the same */
 	int cpus;
 	int *ring_fds;
 };
@@ -123,6 +125,11 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	return err ? err : osrt_bpf__load(k->osrt);
 }
 
+static int share_with(void *k, struct bpf_object *obj)
+{
+	return share_maps(k, obj);
+}
+
 /* Before 5.11 BPF memory counts against the limit of locked memory */
 static void raise_limits(void)
 {
@@ -171,6 +178,8 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	}
 	if (!err && opts->osrt)
 		err = load_osrt(k, opts);
+	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
+		nps_irq_side__open(share_with, k, ring_size(opts->ring_bytes) / 4, &k->irq);
 	if (err) {
 		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
 			 strerror(-err));
@@ -187,6 +196,7 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 {
 	if (!k)
 		return;
+	nps_irq_side__close(k->irq);
 	osrt_bpf__destroy(k->osrt);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
@@ -203,6 +213,10 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 
 	if (!err && k->osrt)
 		err = osrt_bpf__attach(k->osrt);
+	if (!err && k->irq && nps_irq_side__attach(k->irq)) {
+		nps_irq_side__close(k->irq);
+		k->irq = NULL;
+	}
 	if (err)
 		nps_warn("cannot attach to tracepoints: %s", strerror(-err));
 	return err;
@@ -210,6 +224,7 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 
 void nps_kernel_side__detach(struct nps_kernel_side *k)
 {
+	nps_irq_side__detach(k->irq);
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
 	sched_bpf__detach(k->sched);
@@ -314,6 +329,16 @@ void nps_kernel_side__reset_counters(struct nps_kernel_side *k)
 	for (uint32_t i = 0; zero && i < NPS_COUNTER_MAX; i++)
 		bpf_map_update_elem(fd, &i, zero, BPF_ANY);
 	free(zero);
+}
+
+bool nps_kernel_side__has_irq(const struct nps_kernel_side *k)
+{
+	return k->irq;
+}
+
+struct bpf_map *nps_kernel_side__sched_map(const struct nps_kernel_side *k, const char *name)
+{
+	return bpf_object__find_map_by_name(k->sched->obj, name);
 }
 
 enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)

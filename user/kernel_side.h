@@ -21,6 +21,7 @@ struct nps_kernel_side_opts {
 	size_t sz; /* of this struct, so that it can grow */
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
+	bool irq; /* and interrupts; needs osrt */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -54,6 +55,13 @@ int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k);
 /* Sums over the CPUs; counters[NPS_COUNTER_MAX]. */
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX]);
+
+/* Whether interrupts are recorded: where they cannot be, the capture goes on. */
+bool nps_kernel_side__has_irq(const struct nps_kernel_side *k);
+
+/* The kernel side's map NAME of what it knows of threads, NULL if there is none. */
+struct bpf_map;
+struct bpf_map *nps_kernel_side__sched_map(const struct nps_kernel_side *k, const char *name);
 
 /* The row of the capability table that loaded: a kernel can refuse what it claims to have. */
 enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k);

@@ -3,6 +3,7 @@
 
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -28,6 +29,7 @@
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
 #define SEEN_SLOTS 4096 /* power of two */
+#define WAKER_NAME 1 /* in their place an address that no function has */
 
 struct buffer {
 	struct nps_reader *reader;
@@ -215,6 +217,31 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 	e->args[0] = name ? r->operator_ids[number] : 0;
 }
 
+/* The kernel side names threads that it sees on a CPU; one that only wakes others is asked here. */
+static void name_waker(struct nps_reader *r, const struct nps_event *e)
+{
+	struct nps_string s = {
+		.kind = NPS_STR_COMM, .pid = e->pid, .id = (uint32_t)e->ret, .time = e->start
+	};
+	char path[64];
+	ssize_t n;
+	int fd;
+
+	if (e->ret <= 0 || !is_new(r, e->ret, WAKER_NAME))
+		return;
+	snprintf(path, sizeof(path), "/proc/%d/comm", e->ret);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return; /* it is gone */
+	n = read(fd, s.text, 16);
+	close(fd);
+	if (n <= 1)
+		return;
+	s.len = n - 1; /* without the end of the line */
+	s.text[s.len] = '\0';
+	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
+}
+
 static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 {
 	if ((e->kind != NPS_EV_API && e->kind != NPS_EV_MARK) || !e->flags || e->probe >= NPS_PROBE_MAX)
@@ -269,6 +296,8 @@ static int take(void *ctx, void *data, size_t size)
 		copy = *e;
 		read_missing_texts(r, &copy);
 		name_operator(r, &copy);
+		if (e->kind == NPS_EV_SCHED)
+			name_waker(r, e);
 		put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
 		kind = e->kind;
 	} else {
@@ -421,6 +450,19 @@ void nps_reader__stop(struct nps_reader *r)
 	atomic_store(&r->stop, true);
 	pthread_join(r->thread, NULL);
 	r->running = false;
+}
+
+void nps_reader__append(struct nps_reader *r, const struct nps_event *events, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (events[i].pid == r->own_pid)
+			continue; /* the calibration's */
+		if (events[i].kind == NPS_EV_SCHED)
+			name_waker(r, &events[i]);
+		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &events[i], sizeof(events[i]));
+		atomic_fetch_add_explicit(&r->kinds[events[i].kind], 1, memory_order_relaxed);
+	}
+	flush_all(r);
 }
 
 void nps_reader__free(struct nps_reader *r)

@@ -45,6 +45,10 @@ int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const st
 void nps_reader__stop(struct nps_reader *r);
 void nps_reader__free(struct nps_reader *r);
 
+/* Once it has stopped: writes N events that the collector made itself. */
+struct nps_event;
+void nps_reader__append(struct nps_reader *r, const struct nps_event *events, size_t n);
+
 /* Descriptor that polls readable when there are notices. */
 int nps_reader__notice_fd(const struct nps_reader *r);
 

@@ -57,6 +57,45 @@ static const struct nps_db_column host_network[] = {
 	C(host_network, "speed", NUMERIC, NUMBER, speed),
 };
 
+static const struct nps_db_column breakdown[] = {
+	C(host_breakdown, "step", TEXT, TEXT, step),
+	C(host_breakdown, "startNs", INTEGER, NUMBER, start),
+	C(host_breakdown, "endNs", INTEGER, NUMBER, end),
+	C(host_breakdown, "globalTid", INTEGER, NUMBER, gtid),
+	C(host_breakdown, "threadName", TEXT, TEXT, comm),
+	C(host_breakdown, "userCodeNs", INTEGER, NUMBER, user),
+	C(host_breakdown, "cannCallsNs", INTEGER, NUMBER, cann),
+	C(host_breakdown, "ioCallsNs", INTEGER, NUMBER, io_calls),
+	C(host_breakdown, "otherCallsNs", INTEGER, NUMBER, other_calls),
+	C(host_breakdown, "deviceWaitNs", INTEGER, NUMBER, device_wait),
+	C(host_breakdown, "lockWaitNs", INTEGER, NUMBER, lock_wait),
+	C(host_breakdown, "cpuWaitNs", INTEGER, NUMBER, cpu_wait),
+	C(host_breakdown, "ioWaitNs", INTEGER, NUMBER, io_wait),
+	C(host_breakdown, "interruptsNs", INTEGER, NUMBER, interrupts),
+	C(host_breakdown, "otherSleepNs", INTEGER, NUMBER, sleep),
+	C(host_breakdown, "notObservedNs", INTEGER, NUMBER, unknown),
+};
+
+static const struct nps_db_column threads[] = {
+	C(host_thread, "globalTid", INTEGER, NUMBER, gtid),
+	C(host_thread, "threadName", TEXT, TEXT, comm),
+	C(host_thread, "runningNs", INTEGER, NUMBER, running),
+	C(host_thread, "runnableNs", INTEGER, NUMBER, runnable),
+	C(host_thread, "sleepingNs", INTEGER, NUMBER, sleeping),
+	C(host_thread, "uninterruptibleNs", INTEGER, NUMBER, blocked),
+	C(host_thread, "slices", INTEGER, NUMBER, slices),
+	C(host_thread, "voluntarySwitches", INTEGER, NUMBER, waits),
+	C(host_thread, "preemptions", INTEGER, NUMBER, preemptions),
+	C(host_thread, "migrations", INTEGER, NUMBER, migrations),
+	C(host_thread, "cpus", INTEGER, NUMBER, cpus),
+	C(host_thread, "wakerTid", INTEGER, NUMBER, waker),
+	C(host_thread, "wakerName", TEXT, TEXT, waker_comm),
+	C(host_thread, "wakeUps", INTEGER, NUMBER, wakes),
+	C(host_thread, "preemptorTid", INTEGER, NUMBER, preemptor),
+	C(host_thread, "preemptorName", TEXT, TEXT, preemptor_comm),
+	C(host_thread, "preempted", INTEGER, NUMBER, preempted),
+};
+
 #define COUNTER(sql, columns_, field)                                                                        \
 	{                                                                                                    \
 		.name = sql, NPS_DB_COLUMNS(columns_), NPS_DB_OF(field), .generations = NPS_DB_BOTH,         \
@@ -89,5 +128,13 @@ const struct nps_db_table nps_db_host_tables[] = {
 	COUNTER("HOST_MEM_USAGE", host_mem, host_mem),
 	COUNTER("HOST_DISK_USAGE", host_disk, host_disk),
 	COUNTER("HOST_NETWORK_USAGE", host_network, host_network),
+	{ .name = "NPUSCOPE_HOST_BREAKDOWN",
+	  NPS_DB_COLUMNS(breakdown),
+	  NPS_DB_OF(host_breakdown),
+	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_HOST_THREADS",
+	  NPS_DB_COLUMNS(threads),
+	  NPS_DB_OF(host_thread),
+	  .generations = NPS_DB_BOTH },
 	{ 0 },
 };

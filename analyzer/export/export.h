@@ -40,6 +40,12 @@ int nps_export__db(const struct nps_export *ex, int dirfd, const char *path);
 /* analysis.db (outputs 4.7). */
 int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *path);
 
+/* ftrace_data.db: how threads were scheduled, as MindStudio Insight reads it. */
+int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *path);
+
+/* npuscope_host_breakdown.csv and npuscope_host_threads.csv. */
+int nps_export__host_csv(const struct nps_export *ex, int dirfd);
+
 /* npuscope.pftrace. */
 int nps_export__perfetto(const struct nps_export *ex, int dirfd);
 

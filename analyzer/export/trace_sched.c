@@ -3,12 +3,20 @@
  * Process Scheduling and CPU Scheduling as the viewer reads them (insight 2.6). Runs come by start; their events wait in a
  * heap for their time. How a thread waits is known from its next run, so that the heap holds a few events of each thread.
  */
+#include "derive/waits.h"
+#include "event.h"
+#include "export/run_names.h"
 #include "export/trace_event.h"
 
 #include <errno.h>
 
 /* What an event shows of its run, in the order of events of one time. */
 enum what { SLEEPING, RUNNABLE, SLEEPING_ALL, RUNNABLE_ALL, RUNNING, SWITCH };
+
+/* Beside it: the state in which the thread had left its CPU. */
+#define WHAT_MASK 0x7fU
+#define STATE_KNOWN 0x80U
+#define STATE_SHIFT 8
 
 static uint64_t process_pid(const struct nps_trace *t)
 {
@@ -22,10 +30,7 @@ static uint64_t cpu_pid(const struct nps_trace *t)
 
 static const char *comm_of(const struct nps_trace *t, size_t row)
 {
-	uint32_t comm = t->m->run.comm[row];
-
-	comm = comm == NPS_NONE ? t->m->process : comm;
-	return comm == NPS_NONE ? "unknown" : nps_trace__text(t, comm);
+	return nps_run__comm(t->m, t->m->run.comm[row]);
 }
 
 /* `"comm:tid"`, which the viewer takes apart at the last colon. */
@@ -45,39 +50,78 @@ static void cpu_name(struct nps_trace *t, size_t row)
 	nps_writer__lit(&t->w, "\"");
 }
 
-static void state(struct nps_trace *t, size_t row, const char *name, uint64_t start, uint64_t end,
-		  bool with_cpu)
+static void begin_state(struct nps_trace *t, size_t row, const char *name, uint64_t start, uint64_t end)
 {
 	struct nps_writer *w = &t->w;
 
-	if (end < start)
-		return;
 	nps_writer__item(w);
 	nps_trace__string(w, "{\"name\":", name);
 	nps_trace__u64(w, ",\"pid\":", process_pid(t));
 	nps_writer__lit(w, ",\"tid\":");
 	thread_name(t, row);
 	nps_trace__span(w, start, end);
-	if (with_cpu) {
-		nps_trace__u64(w, ",\"args\":{\"cpu\":", t->m->run.cpu[row]);
-		nps_writer__lit(w, "}");
-	}
+}
+
+static void state(struct nps_trace *t, size_t row, const char *name, uint64_t start, uint64_t end)
+{
+	begin_state(t, row, name, start, end);
+	nps_trace__u64(&t->w, ",\"args\":{\"cpu\":", t->m->run.cpu[row]);
+	nps_writer__lit(&t->w, "}");
+	nps_trace__end(&t->w);
+}
+
+static void slept(struct nps_trace *t, size_t row, uint64_t end, uint32_t what)
+{
+	struct nps_writer *w = &t->w;
+
+	begin_state(t, row, "Sleeping", t->m->run.left[row], end);
+	nps_trace__u64(w, ",\"args\":{\"cpu\":", t->m->run.cpu[row]);
+	nps_trace__string(w,
+			  ",\"state\":", what & STATE_KNOWN ? nps_run__letter(what >> STATE_SHIFT) : "N/A");
+	nps_writer__lit(w, "}");
 	nps_trace__end(w);
 }
 
-/* The letters of the kernel's own sched_switch, R = preempted. */
-static const char *state_letter(uint32_t bits)
+static void queued(struct nps_trace *t, size_t row, uint64_t start)
 {
-	static const struct {
-		uint32_t bit;
-		const char *letter;
-	} letters[] = { { 0x1, "S" },  { 0x2, "D" },  { 0x4, "T" },  { 0x8, "t" },
-			{ 0x10, "X" }, { 0x20, "Z" }, { 0x40, "P" }, { 0x80, "I" } };
+	const struct nps_run_table *run = &t->m->run;
+	struct nps_writer *w = &t->w;
 
-	for (size_t i = 0; bits && i < NPS_ARRAY_SIZE(letters); i++)
-		if (bits & letters[i].bit)
-			return letters[i].letter;
-	return bits ? "?" : "R";
+	begin_state(t, row, "Runnable", start, run->start[row]);
+	nps_trace__u64(w, ",\"args\":{\"cpu\":", run->cpu[row]);
+	if (run->waker[row]) {
+		const char *comm = run->waker_comm[row] == NPS_NONE
+					   ? "unknown"
+					   : nps_trace__text(t, run->waker_comm[row]);
+
+		nps_writer__lit(w, ",\"waker\":\"");
+		nps_writer__json_part(w, comm, strlen(comm));
+		nps_trace__u64(w, ":", run->waker[row]);
+		nps_writer__lit(w, "\"");
+	}
+	nps_writer__lit(w, "}");
+	nps_trace__end(w);
+}
+
+/* An interrupt, on the CPU whose thread it stopped. */
+static void interrupt(struct nps_trace *t, size_t row)
+{
+	const struct nps_irq_table *irq = &t->m->irq;
+	bool soft = irq->what[row] == NPS_IRQ_SOFT;
+	const char *comm = nps_run__comm(t->m, irq->comm[row]);
+	struct nps_writer *w = &t->w;
+
+	nps_writer__item(w);
+	nps_trace__u64(w, soft ? "{\"name\":\"softirq\",\"pid\":" : "{\"name\":\"irq\",\"pid\":", cpu_pid(t));
+	nps_trace__u64(w, ",\"tid\":\"CPU ", irq->cpu[row]);
+	nps_writer__lit(w, "\"");
+	nps_trace__span(w, irq->start[row], irq->end[row]);
+	nps_writer__lit(w, ",\"args\":{\"task\":\"");
+	nps_writer__json_part(w, comm, strlen(comm));
+	nps_trace__u64(w, ":", irq->tid[row]);
+	nps_trace__string(w, soft ? "\",\"action\":" : "\",\"name\":", nps_trace__text(t, irq->name[row]));
+	nps_writer__lit(w, "}");
+	nps_trace__end(w);
 }
 
 static void on_cpu(struct nps_trace *t, size_t row)
@@ -92,7 +136,7 @@ static void on_cpu(struct nps_trace *t, size_t row)
 	nps_writer__lit(w, ",\"tid\":");
 	cpu_name(t, row);
 	nps_trace__span(w, run->start[row], run->end[row]);
-	nps_trace__string(w, ",\"args\":{\"end_state\":", state_letter(run->state[row]));
+	nps_trace__string(w, ",\"args\":{\"end_state\":", nps_run__letter(run->state[row]));
 	nps_trace__u64(w, ",\"prio\":", run->prio[row]);
 	nps_trace__u64(w, ",\"host_pid\":", run->tid[row]);
 	nps_writer__lit(w, "}");
@@ -112,11 +156,8 @@ static void switched(struct nps_trace *t, size_t row)
 	nps_trace__string(w, ",\"args\":{\"prev_comm\":", comm_of(t, row));
 	nps_trace__u64(w, ",\"prev_pid\":", run->tid[row]);
 	nps_trace__u64(w, ",\"prev_prio\":", run->prio[row]);
-	nps_trace__string(w, ",\"prev_state\":", state_letter(run->state[row]));
-	nps_trace__string(w, ",\"next_comm\":",
-			  run->next_comm[row] != NPS_NONE ? nps_trace__text(t, run->next_comm[row])
-			  : run->next[row]		  ? "unknown"
-							  : "swapper");
+	nps_trace__string(w, ",\"prev_state\":", nps_run__letter(run->state[row]));
+	nps_trace__string(w, ",\"next_comm\":", nps_run__next(t->m, row));
 	nps_trace__u64(w, ",\"next_pid\":", run->next[row]);
 	nps_writer__lit(w, ",\"next_prio\":\"N/A\"}"); /* not observed */
 	nps_trace__end(w);
@@ -131,7 +172,7 @@ static bool before(const struct nps_trace_pending *a, const struct nps_trace_pen
 				  : a->what < b->what;
 }
 
-static int push(struct nps_trace *t, uint64_t time, uint32_t row, enum what what)
+static int push(struct nps_trace *t, uint64_t time, uint32_t row, uint32_t what)
 {
 	struct nps_trace_pending event = { time, row, what }, *heap;
 	size_t at = t->pending.len;
@@ -171,19 +212,21 @@ static void set_next(struct nps_trace *t)
 					       : UINT64_MAX;
 }
 
-/* How the thread waits for the run that is to come; PREEMPTED: it could have gone on. */
-static int push_wait(struct nps_trace *t, uint32_t row, bool preempted)
+/* How the thread waits for the run ROW that is to come. */
+static int push_wait(struct nps_trace *t, uint32_t row, uint32_t previous)
 {
-	const struct nps_run_table *run = &t->m->run;
-	uint64_t left = run->left[row], woken = run->woken[row], start = run->start[row];
-	int err;
+	struct nps_wait wait = nps_run__wait(t->m, row, previous);
+	uint32_t state =
+		previous == NPS_NONE ? 0 : STATE_KNOWN | (t->m->run.state[previous] & 0xffff) << STATE_SHIFT;
+	int err = 0;
 
-	if (!left || left > start || left < t->m->start)
+	if (!wait.known)
 		return 0;
-	if (woken < left || woken > start)
-		return push(t, left, row, preempted ? RUNNABLE_ALL : SLEEPING_ALL);
-	err = push(t, left, row, SLEEPING);
-	return err ? err : push(t, woken, row, RUNNABLE);
+	if (wait.woken > wait.left)
+		err = push(t, wait.left, row, (wait.woken == wait.start ? SLEEPING_ALL : SLEEPING) | state);
+	if (!err && wait.start > wait.woken)
+		err = push(t, wait.woken, row, wait.woken == wait.left ? RUNNABLE_ALL : RUNNABLE);
+	return err;
 }
 
 /* --- events in order of time --- */
@@ -199,11 +242,12 @@ static void ran(struct nps_trace *t, uint32_t row)
 
 	/* Switches are counted under no CPU: without this slice the viewer shows none. */
 	if (nps_map__get(&t->counted, lane_key(t, row)) == NPS_NONE) {
-		state(t, row, "Running", run->start[row], run->start[row], false);
+		begin_state(t, row, "Running", run->start[row], run->start[row]);
+		nps_trace__end(&t->w);
 		if (nps_map__put(&t->counted, lane_key(t, row), 1) && !t->w.err)
 			t->w.err = -ENOMEM;
 	}
-	state(t, row, "Running", run->start[row], run->end[row], true);
+	state(t, row, "Running", run->start[row], run->end[row]);
 	on_cpu(t, row);
 }
 
@@ -214,18 +258,18 @@ static void next_event(struct nps_trace *t, size_t at)
 	uint32_t row = event.row;
 
 	(void)at;
-	switch ((enum what)event.what) {
+	switch ((enum what)(event.what & WHAT_MASK)) {
 	case SLEEPING:
-		state(t, row, "Sleeping", run->left[row], run->woken[row], true);
+		slept(t, row, run->woken[row], event.what);
 		break;
 	case SLEEPING_ALL:
-		state(t, row, "Sleeping", run->left[row], run->start[row], true);
+		slept(t, row, run->start[row], event.what);
 		break;
 	case RUNNABLE:
-		state(t, row, "Runnable", run->woken[row], run->start[row], true);
+		queued(t, row, run->woken[row]);
 		break;
 	case RUNNABLE_ALL:
-		state(t, row, "Runnable", run->left[row], run->start[row], true);
+		queued(t, row, run->left[row]);
 		break;
 	case RUNNING:
 		ran(t, row);
@@ -240,12 +284,13 @@ static void next_event(struct nps_trace *t, size_t at)
 static void next_run(struct nps_trace *t, size_t row)
 {
 	uint32_t following = NPS_AT(&t->following, uint32_t, row);
-	int err = push(t, t->m->run.start[row], row, RUNNING);
+	bool open = t->m->run.state[row] & NPS_RUN_OPEN;
+	int err = nps_run__ran(t->m, row) ? push(t, t->m->run.start[row], row, RUNNING) : 0;
 
-	if (!err)
+	if (!err && !open)
 		err = push(t, t->m->run.end[row], row, SWITCH);
 	if (!err && following)
-		err = push_wait(t, following, !t->m->run.state[row]);
+		err = push_wait(t, following, row);
 	if (err && !t->w.err)
 		t->w.err = err;
 	set_next(t);
@@ -277,7 +322,7 @@ static int note_order(struct nps_trace *t, struct nps_map *last, uint32_t row)
 	int err = 0;
 
 	if (previous == NPS_NONE)
-		err = push_wait(t, row, false);
+		err = push_wait(t, row, NPS_NONE);
 	else
 		NPS_AT(&t->following, uint32_t, previous) = row;
 	return err ? err : nps_map__put(last, tid, row);
@@ -340,6 +385,7 @@ int nps_trace__name_sched(struct nps_trace *t)
 
 void nps_trace__add_sched(struct nps_trace *t)
 {
+	nps_trace__add(t, &t->m->irq.t, t->m->irq.start, NULL, interrupt);
 	if (!t->m->run.t.len)
 		return;
 	nps_trace__add(t, &t->m->run.t, t->m->run.start, NULL, next_run);

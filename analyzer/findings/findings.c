@@ -156,8 +156,9 @@ static unsigned int count_devices(const struct nps_model *m)
 cJSON *nps_findings__make(const struct nps_model *model)
 {
 	static int (*const sections[])(struct nps_find *) = {
-		nps_find__steps,	 nps_find__idle,   nps_find__operators, nps_find__apis,
-		nps_find__communication, nps_find__memory, nps_find__host,	nps_find__torchair,
+		nps_find__steps, nps_find__idle,	  nps_find__operators,
+		nps_find__apis,	 nps_find__communication, nps_find__memory,
+		nps_find__host,	 nps_find__torchair,	  nps_find__host_time,
 	};
 	struct nps_find find = { .model = model, .document = cJSON_CreateObject() };
 	int err = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Answers: where the time went and what to look at. A document with a section for each question (`steps`, `idle`,
- * `operators`, `apis`, `communication`, `memory`, `host`, `torchair`) and a list `findings`, worst first, each with the
+ * `operators`, `apis`, `communication`, `memory`, `host`, `host_time`, `torchair`) and a list `findings`, worst first, each with the
  * numbers and the place in the trace that support it. Times are us (Unix where they are places), shares are fractions.
  */
 #ifndef NPS_FINDINGS_H
@@ -62,6 +62,7 @@ int nps_find__apis(struct nps_find *find);
 int nps_find__communication(struct nps_find *find);
 int nps_find__memory(struct nps_find *find);
 int nps_find__host(struct nps_find *find);
+int nps_find__host_time(struct nps_find *find);
 int nps_find__torchair(struct nps_find *find);
 
 /*

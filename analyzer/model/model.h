@@ -53,6 +53,7 @@ struct nps_model {
 	bool comm_analyzed; /* comm_time, comm_bandwidth and comm_matrix were imported */
 	bool step_traced; /* step_trace was imported */
 	bool overlapped; /* overlap was imported */
+	bool runs_lost; /* some rows of `run` are missing */
 	struct nps_vec losses; /* struct nps_lost */
 
 	NPS_OWN_TABLES(NPS_TABLE_FIELD)

@@ -8,6 +8,7 @@
 #define NPS_TABLES_H
 
 #include "table.h"
+#include "tables_host.h"
 
 #define NPS_NO_ID 4294967295U /* the vendor's "none": model, context, rank, connection */
 #define NPS_NO_NOTIFY INT64_MAX
@@ -237,7 +238,9 @@ enum nps_api_type {
 	C(time, start)                                                                                       \
 	C(time, end)
 
-/* A time on a CPU that ended; `left` when it gave the CPU up before, `woken` when it could run; 0 unknown. */
+/* A time on a CPU that ended; `left` when it gave the CPU up before, `woken` when it could run; 0 unknown. state: as the
+ * kernel's sched_switch has it, 0 preempted, or NPS_RUN_OPEN. waker: thread that woke it before, 0 unknown. */
+#define NPS_RUN_OPEN (1U << 31) /* the capture ended here, not the stretch: no switch */
 #define NPS_RUN_COLUMNS(C)                                                                                   \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -249,7 +252,9 @@ enum nps_api_type {
 	C(u32, prio)                                                                                         \
 	C(u32, state)                                                                                        \
 	C(text, comm)                                                                                        \
-	C(text, next_comm)
+	C(text, next_comm)                                                                                   \
+	C(u32, waker)                                                                                        \
+	C(text, waker_comm)
 
 /* connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: where it ran. */
 #define NPS_MSTX_COLUMNS(C)                                                                                  \
@@ -743,6 +748,7 @@ enum nps_api_type {
 	T(gc, NPS_GC_COLUMNS)                                                                                \
 	T(osrt, NPS_OSRT_COLUMNS)                                                                            \
 	T(run, NPS_RUN_COLUMNS)                                                                              \
+	T(irq, NPS_IRQ_COLUMNS)                                                                              \
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \
@@ -782,6 +788,8 @@ enum nps_api_type {
 	T(process_mem, NPS_PROCESS_MEM_COLUMNS)                                                              \
 	T(overlap, NPS_OVERLAP_COLUMNS)                                                                      \
 	T(step_trace, NPS_STEP_TRACE_COLUMNS)                                                                \
+	T(host_breakdown, NPS_HOST_BREAKDOWN_COLUMNS)                                                        \
+	T(host_thread, NPS_HOST_THREAD_COLUMNS)                                                              \
 	T(comm_time, NPS_COMM_TIME_COLUMNS)                                                                  \
 	T(comm_bandwidth, NPS_COMM_BANDWIDTH_COLUMNS)                                                        \
 	T(comm_matrix, NPS_COMM_MATRIX_COLUMNS)                                                              \

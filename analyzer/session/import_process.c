@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import_process.h"
 
+#include "session/irq_names.h"
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 #include "session/task_types.h"
+#include "session/wakers.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -370,6 +372,34 @@ static void runs(struct fill *f)
 		t->state[row] = run->state;
 		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
 		t->next_comm[row] = next;
+		t->waker[row] = run->waker;
+		t->waker_comm[row] = run->waker ? nps_recording__comm_at(f->rec, run->waker, run->woken)
+						: NPS_NONE;
+	}
+}
+
+static void interrupts(struct fill *f)
+{
+	struct nps_irq_table *t = &f->m->irq;
+
+	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
+		const struct nps_irq *irq = &NPS_AT(&f->proc->irqs, struct nps_irq, i);
+		uint32_t comm = nps_recording__comm_at(f->rec, irq->tid, irq->start);
+		uint32_t name = nps_irq_name(f->rec, irq);
+		size_t row;
+
+		if (name == NPS_NONE)
+			f->err = f->err ? f->err : -ENOMEM;
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, irq->start);
+		t->end[row] = real(f, irq->end);
+		t->tid[row] = irq->tid;
+		t->cpu[row] = irq->cpu;
+		t->number[row] = irq->number;
+		t->what[row] = irq->what;
+		t->name[row] = name;
+		t->comm[row] = comm == NPS_NONE ? f->proc->comm : comm;
 	}
 }
 
@@ -482,9 +512,12 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	model->has_rank = proc->has_rank;
 	model->rank = proc->has_rank ? proc->rank : device;
 	model->process = proc->comm;
+	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	f.err = sort_rows(&proc->os_calls);
 	if (!f.err)
 		f.err = sort_rows(&proc->runs);
+	if (!f.err)
+		f.err = sort_rows(&proc->irqs);
 	if (!f.err)
 		f.err = sort_rows(&proc->marks);
 	if (!f.err)
@@ -493,6 +526,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	calls(&f);
 	system_calls(&f);
 	runs(&f);
+	if (!f.err)
+		f.err = nps_wakers__check(model);
+	interrupts(&f);
 	steps(&f);
 	marks(&f);
 	devices(&f);

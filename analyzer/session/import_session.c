@@ -3,6 +3,7 @@
 
 #include "base/progress.h"
 #include "session/catalog_info.h"
+#include "model/tables.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -140,8 +141,24 @@ static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
 				 .tid = ev->tid,
 				 .cpu = ev->args[2],
 				 .next = ev->args[2] >> 32,
-				 .state = ev->args[3],
-				 .prio = ev->args[3] >> 32 & 0xffff };
+				 .state = ev->flags & NPS_F_OPEN ? NPS_RUN_OPEN : ev->args[3],
+				 .prio = ev->args[3] >> 32 & 0xffff,
+				 .waker = ev->ret > 0 ? ev->ret : 0 };
+	return 0;
+}
+
+static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_irq *irq = nps_vec__push(&proc->irqs);
+
+	if (!irq)
+		return -errno;
+	*irq = (struct nps_irq){ .start = ev->start,
+				 .end = ev->start + ev->dur,
+				 .tid = ev->tid,
+				 .cpu = ev->args[0] >> 32,
+				 .number = ev->probe,
+				 .what = ev->args[0] };
 	return 0;
 }
 
@@ -170,6 +187,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return keep_os_call(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
 		return keep_run(proc, ev);
+	if (ev->kind == NPS_EV_IRQ)
+		return keep_irq(proc, ev);
 	if (ev->kind > NPS_EV_PROC)
 		return 0; /* of no call */
 	if (model->events.len >= NPS_NONE - 1)

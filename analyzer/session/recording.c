@@ -29,6 +29,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->steps);
 	nps_vec__free(&proc->os_calls);
 	nps_vec__free(&proc->runs);
+	nps_vec__free(&proc->irqs);
 	nps_vec__free(&proc->marks);
 }
 
@@ -76,6 +77,7 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->steps, model->tmpfd, sizeof(struct nps_step));
 	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
+	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_irq));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
 	return proc;
 }

@@ -124,7 +124,13 @@ struct nps_os_call {
 
 struct nps_run { /* a time on a CPU that ended, see nps_event */
 	uint64_t start, end, left, woken;
-	uint32_t tid, cpu, next, prio, state, comm;
+	uint32_t tid, cpu, next, prio, state, waker;
+};
+
+struct nps_irq { /* an interrupt that took a thread's CPU */
+	uint64_t start, end;
+	uint32_t tid, cpu, number;
+	uint8_t what; /* enum nps_irq_what */
 };
 
 /* A mark or a range of mstx. */
@@ -150,6 +156,7 @@ struct nps_proc {
 	struct nps_vec steps; /* struct nps_step */
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec runs; /* struct nps_run */
+	struct nps_vec irqs; /* struct nps_irq */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */

@@ -708,7 +708,8 @@ static void threads_and_cpus(void **state)
 	sleeping = strstr(text, "\"name\":\"Sleeping\"");
 	running = strstr(text, "\"ts\":\"1736408883704649.212\",\"dur\":2.000");
 	assert_true(sleeping && running && sleeping < running);
-	has("\"tid\":\"wor:ker:3016831\",\"ts\":\"1736408883704646.212\",\"dur\":1.000,\"args\":{\"cpu\":0}");
+	has("\"tid\":\"wor:ker:3016831\",\"ts\":\"1736408883704646.212\",\"dur\":1.000,\"args\":{\"cpu\":0,"
+	    "\"state\":\"S\"}");
 	has("\"name\":\"Runnable\"");
 	assert_int_equal(count("X", "sched_switch"), 2);
 	has("\"prev_state\":\"S\",\"next_comm\":\"swapper\",\"next_pid\":0");

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the time of the threads that drive the device went, and what of it holds up its steps. */
+#include "findings/findings.h"
+
+#include "base/map.h"
+#include "base/vec.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROWS 20
+#define ENOUGH 0.1 /* share of a thread's steps from which a part is told */
+
+enum { PARTS = 10 };
+
+/* The parts in words, in the order in which sum_of() has them; the last is what nobody saw. */
+static const struct {
+	const char *key; /* of the section */
+	const char *id, *words, *advice; /* of a finding; NULL: it is none */
+} parts[PARTS + 1] = {
+	{ "user_us", "host_user_code", "ran its own code",
+	  "look at the operators' Python and C++ code, data preparation included; a profile of that thread "
+	  "names the functions" },
+	{ "cann_us", "host_cann_calls", "ran inside of CANN calls",
+	  "launching costs more than computing: larger operators, graph mode or several queues save "
+	  "launches" },
+	{ "io_calls_us", "host_io_calls", "was on the CPU in calls of files, pipes or sockets",
+	  "read in larger pieces, or let another thread do it" },
+	{ "other_calls_us", "host_system_calls", "was on the CPU in other system calls",
+	  "see os_runtime_statistic for which: mapping and freeing memory is a frequent one" },
+	{ "device_wait_us", NULL, NULL, NULL },
+	{ "lock_wait_us", "host_lock_wait", "waited for locks and other threads",
+	  "see which thread woke it: with Python that is often the interpreter's lock, held by a data loader "
+	  "or a logger" },
+	{ "cpu_wait_us", "host_cpu_wait", "could run and had no CPU",
+	  "look at affinity, CPU limits and at who took the CPU: npuscope_host_threads.csv names it" },
+	{ "io_wait_us", "host_io_wait", "waited for files, pipes or sockets",
+	  "prefetch, cache, or move the reading to another thread" },
+	{ "interrupts_us", "host_interrupts", "was stopped by interrupts",
+	  "bind the interrupts of network and disks to other CPUs" },
+	{ "sleep_us", "host_sleep", "slept or polled of its own will",
+	  "look for sleeps, polls with a timeout and condition waits between the steps" },
+	{ "not_observed_us", NULL, NULL, NULL },
+};
+
+struct sum { /* of a thread over all its windows */
+	uint32_t tid, comm;
+	uint64_t windows, length, ns[PARTS + 1], worst_ns[PARTS + 1], worst_start[PARTS + 1];
+	uint32_t worst_step[PARTS + 1];
+	bool interrupts; /* they were recorded */
+};
+
+static struct sum *sum_of(struct nps_vec *sums, struct nps_map *rows, uint32_t tid)
+{
+	uint32_t row = nps_map__get(rows, tid);
+	struct sum *sum;
+
+	if (row != NPS_NONE)
+		return &NPS_AT(sums, struct sum, row);
+	sum = nps_vec__push(sums);
+	if (!sum || nps_map__put(rows, tid, sums->len - 1))
+		return NULL;
+	sum->tid = tid;
+	return sum;
+}
+
+static int collect(const struct nps_model *m, struct nps_vec *sums)
+{
+	const struct nps_host_breakdown_table *t = &m->host_breakdown;
+	struct nps_pace pace = { .model = m };
+	struct nps_map rows = { 0 };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
+		const uint64_t ns[PARTS + 1] = {
+			t->user[i],	   t->cann[i],	      t->io_calls[i],
+			t->other_calls[i], t->device_wait[i], t->lock_wait[i],
+			t->cpu_wait[i],	   t->io_wait[i],     t->interrupts[i] > 0 ? t->interrupts[i] : 0,
+			t->sleep[i],	   t->unknown[i]
+		};
+		struct sum *sum = sum_of(sums, &rows, (uint32_t)t->gtid[i]);
+
+		if (!sum) {
+			err = -ENOMEM;
+			break;
+		}
+		sum->comm = t->comm[i];
+		sum->windows++;
+		sum->length = nps_add_sat(sum->length, nps_find__ns(t->start[i], t->end[i]));
+		sum->interrupts |= t->interrupts[i] != NPS_NULL;
+		for (int part = 0; part <= PARTS; part++) {
+			sum->ns[part] = nps_add_sat(sum->ns[part], ns[part]);
+			if (ns[part] < sum->worst_ns[part])
+				continue;
+			sum->worst_ns[part] = ns[part];
+			sum->worst_start[part] = t->start[i];
+			sum->worst_step[part] = t->step[i];
+		}
+	}
+	nps_map__free(&rows);
+	return err;
+}
+
+/* Who works most comes first. */
+static int by_work(const void *a, const void *b)
+{
+	const struct sum *x = a, *y = b;
+	uint64_t p = x->length - NPS_MIN(x->length, nps_add_sat(x->ns[9], x->ns[10]));
+	uint64_t q = y->length - NPS_MIN(y->length, nps_add_sat(y->ns[9], y->ns[10]));
+
+	return p != q ? (p < q ? 1 : -1) : (x->tid > y->tid) - (x->tid < y->tid);
+}
+
+static void section(const struct nps_model *m, cJSON *document, const struct nps_vec *sums)
+{
+	cJSON *list = cJSON_AddArrayToObject(document, "host_time");
+
+	for (size_t i = 0; i < NPS_MIN(sums->len, (size_t)ROWS); i++) {
+		const struct sum *sum = &NPS_AT(sums, struct sum, i);
+		cJSON *row = cJSON_CreateObject();
+
+		cJSON_AddItemToArray(list, row);
+		cJSON_AddNumberToObject(row, "thread", sum->tid);
+		cJSON_AddStringToObject(row, "name", nps_model__text(m, sum->comm));
+		cJSON_AddNumberToObject(row, "steps", m->step.t.len ? (double)sum->windows : 0);
+		nps_find__number(row, "total_us", sum->length / 1e3);
+		for (int part = 0; part <= PARTS; part++)
+			if (part != 8 || sum->interrupts)
+				nps_find__number(row, parts[part].key, sum->ns[part] / 1e3);
+	}
+}
+
+/* What a thread lost most on, unless it waits for the device anyway. */
+static int judge(struct nps_find *find, const struct sum *sum)
+{
+	const struct nps_model *m = find->model;
+	uint64_t busy = sum->length - NPS_MIN(sum->length, nps_add_sat(sum->ns[4], sum->ns[PARTS]));
+	cJSON *numbers, *where;
+	int worst = 0;
+
+	for (int part = 1; part < PARTS; part++)
+		if (parts[part].id && sum->ns[part] > sum->ns[worst])
+			worst = part;
+	/* A host that spends its time waiting for the device is not what holds it up. */
+	if (!sum->length || sum->ns[4] > busy || (double)sum->ns[worst] < ENOUGH * (double)sum->length)
+		return 0;
+	numbers = cJSON_CreateObject();
+	for (int part = 0; part <= PARTS; part++)
+		if (part != 8 || sum->interrupts)
+			nps_find__number(numbers, parts[part].key, sum->ns[part] / 1e3);
+	nps_find__number(numbers, "total_us", sum->length / 1e3);
+	where = cJSON_CreateObject();
+	cJSON_AddNumberToObject(where, "thread", sum->tid);
+	cJSON_AddStringToObject(where, "step", nps_model__text(m, sum->worst_step[worst]));
+	nps_find__time(where, "start_us", sum->worst_start[worst]);
+	return nps_find__add(
+		find, parts[worst].id, nps_find__share(find, sum->ns[worst] / 1e3), numbers, where,
+		parts[worst].advice,
+		"steps wait for the host: thread %u (%.60s) %s for %.1f us of %.1f us, and waited for the "
+		"device for %.1f us",
+		sum->tid, nps_model__text(m, sum->comm), parts[worst].words, sum->ns[worst] / 1e3,
+		sum->length / 1e3, sum->ns[4] / 1e3);
+}
+
+int nps_find__host_time(struct nps_find *find)
+{
+	const struct nps_model *m = find->model;
+	struct nps_vec sums;
+	int err;
+
+	if (!m->host_breakdown.t.len)
+		return 0;
+	nps_vec__init(&sums, m->tmpfd, sizeof(struct sum));
+	err = collect(m, &sums);
+	if (!err) {
+		qsort(sums.data, sums.len, sums.elem, by_work);
+		section(m, find->document, &sums);
+		/* Of a host without tasks of a device there is nothing that it could hold up. */
+		if (m->task.t.len)
+			err = judge(find, sums.data);
+	}
+	nps_vec__free(&sums);
+	return err;
+}

@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""What results say about scheduling. Witnesses: the job's own clocks and getrusage, /proc, the conformance checker."""
+
+import csv
+import re
+import sqlite3
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness import ROOT, Case, Session, environment, main, need, need_job, need_root, test
+
+Row = dict[str, str]
+
+
+@dataclass
+class Thread:
+    """What a thread said about itself."""
+    tid: int
+    cpu_ns: int
+    voluntary: int
+    involuntary: int
+
+
+@dataclass
+class Run:
+    """A capture of sched_job: what it said and where the result is."""
+    pid: int
+    facts: dict[str, int]
+    threads: dict[str, Thread]
+    result: Path
+    session: Session
+
+    def rows(self, stem: str) -> list[Row]:
+        with open(self.result / f"{stem}.csv", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def query(self, database: str, sql: str) -> list[tuple]:
+        with sqlite3.connect(f"file:{self.result / database}?mode=ro", uri=True) as db:
+            return db.execute(sql).fetchall()
+
+
+def capture(case: Case, *options: str) -> Run:
+    """Record and analyze the job while it works; the capture ends before the job does."""
+    need_root()
+    job = case.start([need_job("sched_job")], env=environment())
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, *options)
+    job.tell("go")
+    job.wait_for("^done")
+    run.signal(2)
+    result = run.result().expect(3)  # no CANN library in this job
+    job.tell("end")
+    assert job.wait() == 0
+    facts = {name: int(value) for name, _, value in re.findall(r"^(\w+) (\d+) (\d+)$", job.out, re.M)}
+    threads = {name: Thread(*map(int, rest)) for name, *rest in
+               re.findall(r"^thread (\w+) (\d+) (\d+) (\d+) (\d+)$", job.out, re.M)}
+    (folder,) = [Path(line) for line in result.out.splitlines() if f"_{job.pid}_" in line and line.endswith("_ascend_pt")]
+    return Run(job.pid, facts, threads, folder / "ASCEND_PROFILER_OUTPUT", result.session)
+
+
+def close(found: float, own: float, share: float, slack_ns: float) -> bool:
+    return abs(found - own) <= share * own + slack_ns
+
+
+def us(row: Row, name: str) -> float:
+    """A time of a table, in ns."""
+    return float(row[name]) * 1000
+
+
+def of_thread(rows: list[Row], tid: int) -> Row:
+    (row,) = [row for row in rows if row["Thread ID"] == str(tid)]
+    return row
+
+
+@test
+def threads_as_they_say(case: Case) -> None:
+    """CPU time within 1 % (and 2 ms) of each thread's own clock, switches of getrusage, the waker and the preemptor."""
+    run = capture(case)
+    rows = run.rows("npuscope_host_threads")
+    main_thread = run.threads["main"]
+    for name in ("holder", "rival"):
+        own, row = run.threads[name], of_thread(rows, run.threads[name].tid)
+        assert close(us(row, "Running(us)"), own.cpu_ns, 0.01, 2_000_000), f"{name}: {row}, it says {own}"
+        voluntary, preempted = int(row["Voluntary Switches"]) - 1, int(row["Preemptions"])  # the last one is its death
+        assert close(voluntary, own.voluntary, 0.02, 3), f"{name}: {voluntary} waits, getrusage {own.voluntary}"
+        assert close(preempted, own.involuntary, 0.02, 3), f"{name}: {preempted} preemptions, getrusage {own.involuntary}"
+        assert row["Thread Name"] == name, row
+    row = of_thread(rows, run.pid)
+    assert (row["Waker Name"], int(row["Waker Thread ID"])) == ("holder", run.threads["holder"].tid), row
+    assert (row["Preemptor Name"], int(row["Preemptor Thread ID"])) == ("rival", run.threads["rival"].tid), row
+    assert int(row["Migrations"]) >= run.facts["moves"] * 0.9, f"{row}, it moved {run.facts['moves']} times"
+    # Its clock says nothing of what it did after it had spoken, up to the end of the capture.
+    assert us(row, "Running(us)") >= 0.99 * main_thread.cpu_ns - 2_000_000, f"{row}, it says {main_thread}"
+
+
+@test
+def where_the_time_went(case: Case) -> None:
+    """The parts of the main thread are what it did, and add up."""
+    run = capture(case)
+    row, facts = of_thread(run.rows("npuscope_host_breakdown"), run.pid), run.facts
+    parts = ("User Code(us)", "CANN Calls(us)", "I/O Calls(us)", "Other System Calls(us)", "Device Wait(us)",
+             "Lock Wait(us)", "CPU Wait(us)", "I/O Wait(us)", "Other Sleep(us)", "Not Observed(us)")
+    total = sum(us(row, part) for part in parts)
+    assert abs(total - us(row, "Duration(us)")) < 1, f"the parts add up to {total}: {row}"
+    assert row["Interrupts(us)"] == "N/A" and row["Step"] == "", row
+    # The job's clocks also tell the time in which it could run again and had no CPU.
+    locks, naps = us(row, "Lock Wait(us)"), us(row, "Other Sleep(us)")
+    most = facts["lock_ns"] + facts["join_ns"] + 2_000_000
+    assert 0.95 * facts["held_ns"] <= locks <= most, f"{row}, the lock was held {facts['held_ns']}, it waited {most}"
+    assert 0.99 * facts["nap_least_ns"] <= naps <= facts["nap_ns"] + 2_000_000, f"{row}, it slept {facts['nap_ns']}"
+    assert us(row, "CPU Wait(us)") >= 0.9 * facts["shared_wait_ns"], f"{row}, it waited {facts['shared_wait_ns']}"
+    reading = us(row, "I/O Calls(us)")
+    assert 0.2 * facts["read_cpu_ns"] < reading <= 1.1 * facts["read_cpu_ns"] + 5_000_000, f"{row}: {facts['read_cpu_ns']}"
+    assert us(row, "User Code(us)") >= 0.98 * (facts["spin_ns"] + 250_000_000), f"{row}, it spun {facts['spin_ns']}"
+    # Until it was told to begin it slept, and nobody had seen it fall asleep.
+    idle = facts["began_ns"] - run.session.json["capture"]["begin_monotonic"]
+    assert us(row, "Not Observed(us)") < idle + 0.02 * us(row, "Duration(us)"), f"{row}, it began after {idle}"
+    ours = run.query("ascend_pytorch_profiler_0.db", "SELECT globalTid & 0xffffffff, userCodeNs, lockWaitNs, interruptsNs"
+                     " FROM NPUSCOPE_HOST_BREAKDOWN")
+    assert (run.pid, round(us(row, "User Code(us)")), round(us(row, "Lock Wait(us)")), None) in ours, ours
+
+
+@test
+def ftrace_data(case: Case) -> None:
+    """ftrace_data.db says what the tables and the trace say, and holds to the viewer's rules."""
+    run = capture(case)
+    states = dict(run.query("ftrace_data.db", "SELECT name, sum(duration) FROM slice JOIN thread USING (track_id) WHERE pid ="
+                            f" 'Process Scheduling' AND tid LIKE '%:{run.pid}' GROUP BY name"))
+    row = of_thread(run.rows("npuscope_host_threads"), run.pid)
+    assert abs(states["Running"] - us(row, "Running(us)")) < 1, (states, row)
+    assert abs(states["Runnable"] - us(row, "Runnable(us)")) < 1, (states, row)
+    assert abs(states["Sleeping"] - us(row, "Sleeping(us)") - us(row, "Uninterruptible(us)")) < 1, (states, row)
+    switches = run.query("ftrace_data.db", "SELECT count(*), sum(json_extract(args, '$.prev_state') = 'R') FROM slice"
+                         f" WHERE name = 'sched_switch' AND json_extract(args, '$.prev_pid') = {run.pid}")
+    assert switches == [(int(row["Voluntary Switches"]) + int(row["Preemptions"]), int(row["Preemptions"]))], switches
+    check = subprocess.run([ROOT / "tools" / "conformance" / "check", "--verbose", run.result.parent], text=True,
+                           capture_output=True, check=False)
+    assert check.returncode == 0, check.stdout[-3000:]
+    for rule in ("E1", "E2", "E3", "E4"):
+        assert re.search(rf"^PASS {rule} ", check.stdout, re.M), check.stdout[-3000:]
+
+
+def interrupts_of_the_host() -> int:
+    return sum(int(line.split()[1]) for line in Path("/proc/stat").read_text().splitlines() if line.startswith(("intr", "softirq")))
+
+
+@test
+def interrupts(case: Case) -> None:
+    """--irq: interrupts stop the threads, not more often than the host has any; they are in the tables and layers."""
+    before = interrupts_of_the_host()
+    run = capture(case, "--irq")
+    host = interrupts_of_the_host() - before
+    seen = len([e for e in run.session.events if e.kind == 11])
+    need(seen > 0, "a kernel whose interrupts are traced")
+    assert seen <= host, f"{seen} interrupts, the host had {host}"
+    row = of_thread(run.rows("npuscope_host_breakdown"), run.pid)
+    stolen = us(row, "Interrupts(us)")
+    assert 0 < stolen < 0.2 * us(row, "Duration(us)"), row
+    found = run.query("ftrace_data.db", "SELECT count(*), sum(name = 'softirq'), count(json_extract(args, '$.task')),"
+                      " count(coalesce(json_extract(args, '$.name'), json_extract(args, '$.action'))) FROM slice"
+                      " WHERE name IN ('irq', 'softirq')")
+    assert found[0][0] == seen == found[0][2] == found[0][3], (found, seen)
+    ticks = [e for e in run.session.events if e.kind == 11 and e.args[0] & 0xFFFFFFFF == 1 and e.probe == 1]
+    assert ticks or found[0][1], "a thread that spins for half a second is stopped by softirqs"
+
+
+@test
+def no_interrupts_without_scheduling(case: Case) -> None:
+    need_root()
+    case.npuscope("record", "--irq", "--host-sys", "none", "-p", 1).expect(2)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
