@@ -17,6 +17,7 @@
 #include "process.h"
 #include "reader.h"
 #include "session_writer.h"
+#include "stacks.h"
 
 enum nps_task_source { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT };
 
@@ -35,6 +36,7 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	bool osrt, children;
+	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 };
 
 struct nps_capture {
@@ -44,6 +46,7 @@ struct nps_capture {
 	struct nps_operators operators;
 	struct nps_probes *probes;
 	struct nps_reader *reader;
+	struct nps_stacks *stacks; /* NULL: not asked for */
 	struct nps_session session;
 	struct nps_process *processes;
 	struct nps_cost cost;
