@@ -87,15 +87,25 @@ static int folded(struct job *job)
 	return nps_export__folded(&job->ex, job->fds[OUTPUT]);
 }
 
+static int stacks(struct job *job)
+{
+	return nps_export__stacks(&job->ex, job->fds[OUTPUT]);
+}
+
 /* The longest first. */
 static const struct writer {
 	unsigned int format;
 	int (*write)(struct job *job);
 } writers[] = {
-	{ NPS_FORMAT_DB, database },	      { NPS_FORMAT_TEXT, trace },
-	{ NPS_FORMAT_PERFETTO, perfetto },    { NPS_FORMAT_TEXT, tables },
-	{ NPS_FORMAT_DB, analysis_database }, { NPS_FORMAT_TEXT, communication },
-	{ NPS_FORMAT_FOLDED, folded },	      { ~0U, findings },
+	{ NPS_FORMAT_DB, database },
+	{ NPS_FORMAT_TEXT, trace },
+	{ NPS_FORMAT_PERFETTO, perfetto },
+	{ NPS_FORMAT_TEXT, tables },
+	{ NPS_FORMAT_DB, analysis_database },
+	{ NPS_FORMAT_TEXT, communication },
+	{ NPS_FORMAT_FOLDED, folded },
+	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, stacks },
+	{ ~0U, findings },
 };
 
 static int write_one(void *ctx, size_t i)

@@ -46,6 +46,7 @@ static void one_line(const char *line, struct nps_ksym *syms, uint64_t *nearest,
 	if (i == n || nearest[i] >= address)
 		return;
 	nearest[i] = address;
+	memset(syms[i].name, 0, sizeof(syms[i].name)); /* all of it goes into the file */
 	snprintf(syms[i].name, sizeof(syms[i].name), module[0] ? "%.80s [%.30s]" : "%.80s", name, module);
 }
 
