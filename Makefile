@@ -40,7 +40,8 @@ override CFLAGS := -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VER
 CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -I$(BUILD)/gen -MMD -MP
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ikheaders -Ibpf $(WARN) \
 	-Wno-unused-parameter -idirafter /usr/include/$(shell uname -m)-linux-gnu
-ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm -lprotobuf-nanopb -lpthread
+# libstdc++: names of C++ functions
+ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm -lprotobuf-nanopb -ldw -lelf -lstdc++ -lpthread
 USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)

@@ -248,8 +248,8 @@ static bool holds_other(int fd, const char *name)
 /* True if the directory NAME in PATH holds files that no profiler writes: they would go with the old result. */
 static bool holds_notes(const char *path, const char *name)
 {
-	static const char *const results[] = { "*.csv", "*.json", "*.json.gz", "*.db",
-					       "*.txt", ".*",	  "*.pftrace", "*.folded" };
+	static const char *const results[] = { "*.csv", "*.json",    "*.json.gz", "*.db", "*.txt",
+					       ".*",	"*.pftrace", "*.folded",  "*.svg" };
 	char whole[PATH_MAX];
 	DIR *dir;
 

@@ -95,6 +95,11 @@ static int folded(struct job *job)
 	return nps_export__folded(&job->ex, job->fds[OUTPUT]);
 }
 
+static int stacks(struct job *job)
+{
+	return nps_export__stacks(&job->ex, job->fds[OUTPUT]);
+}
+
 /* The longest first. */
 static const struct writer {
 	unsigned int format;
@@ -108,6 +113,7 @@ static const struct writer {
 	{ NPS_FORMAT_DB, analysis_database },
 	{ NPS_FORMAT_TEXT, communication },
 	{ NPS_FORMAT_FOLDED, folded },
+	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, stacks },
 	{ ~0U, findings },
 };
 

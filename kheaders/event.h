@@ -25,7 +25,7 @@ enum nps_kind {
 	NPS_EV_FAULT = 9, /* page faults of a thread */
 	NPS_EV_IO = 10, /* a request of a block device was completed, or bytes went over a socket */
 	NPS_EV_IRQ = 11, /* an interrupt on a watched thread's CPU */
-	NPS_EV_STACK = 12, /* a stack sample; its frames are in stacks.nps */
+	NPS_EV_STACK = 12, /* a stack: no record of this form, it is in stacks.nps (stack.h) */
 	NPS_EV_TENSOR = 13, /* a tensor's description: shape, data type, format */
 	NPS_EV_KIND_MAX = 14,
 };

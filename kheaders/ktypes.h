@@ -62,6 +62,10 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct bpf_iter__task {
+	struct task_struct *task;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -22,6 +22,10 @@ enum nps_chunk_type {
 	NPS_CHUNK_DEVICE_CLOCKS = 4, /* struct nps_device_clock[] */
 	NPS_CHUNK_LOSS = 5, /* struct nps_loss[], running totals; in events.nps */
 	/* 16..31: samples of the host, in host.nps; 32..47: stacks, in stacks.nps */
+	NPS_CHUNK_STACKS = 32, /* struct nps_stack and what follows each, stack.h */
+	NPS_CHUNK_MAPS = 33, /* struct nps_map_record with paths */
+	NPS_CHUNK_KSYMS = 34, /* struct nps_ksym[] */
+	NPS_CHUNK_VDSO = 35, /* the ELF image of [vdso] */
 };
 
 struct nps_chunk {

@@ -4,10 +4,10 @@
 # Does nothing, quickly, when everything is there.
 set -eu
 
-build="gcc libc6-dev make clang llvm libbpf-dev libelf-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
+build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
 build="$build protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
-test="g++ libcmocka-dev strace util-linux mount chromium chromium-driver golang-1.19-src"
+test="libcmocka-dev strace util-linux mount chromium chromium-driver golang-1.19-src"
 command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
 fuzz="clang libclang-rt-14-dev"

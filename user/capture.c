@@ -329,6 +329,15 @@ static int prepare_child(struct nps_capture *c)
 	return 0;
 }
 
+/* Without them the capture is poorer, but there. */
+static void start_stacks(struct nps_capture *c)
+{
+	const struct nps_stacks_opts *o = &c->opts->stacks;
+
+	if ((o->on_cpu || o->off_cpu) && nps_stacks__start(c->kernel, &c->session, o, &c->stacks))
+		c->degraded = true;
+}
+
 /* Everything up to the first moment at which all probes are in place. */
 static int begin(struct nps_capture *c)
 {
@@ -366,6 +375,7 @@ static int begin(struct nps_capture *c)
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
 	}
+	start_stacks(c);
 	sample_clocks(c, &c->start);
 	if (c->child)
 		nps_discover__before_exec(c, c->opts->command[0]);
@@ -434,6 +444,7 @@ static void finish(struct nps_capture *c)
 	uint64_t begin;
 
 	c->ending = true;
+	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
 	nps_discover__disarm(c);
@@ -448,6 +459,7 @@ static void finish(struct nps_capture *c)
 	nps_reader__stop(c->reader);
 	if (c->opts->osrt)
 		nps_open_slices__write(c->kernel, c->reader, c->end_mono);
+	nps_stacks__finish(c->stacks);
 	for (int i = 0; i < 16; i++)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
@@ -484,7 +496,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err)
 		finish(c);
 	if (err) {
-		nps_reader__stop(c->reader); /* it writes until it is stopped */
+		nps_reader__stop(c->reader); /* they write until they are stopped */
+		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);
 	}
 	return err;
@@ -496,6 +509,7 @@ void nps_capture__free(struct nps_capture *c)
 
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
+	nps_stacks__free(c->stacks);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);
 	nps_operators__free(&c->operators);

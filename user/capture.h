@@ -18,6 +18,7 @@
 #include "process.h"
 #include "reader.h"
 #include "session_writer.h"
+#include "stacks.h"
 
 enum nps_task_source { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT };
 
@@ -38,6 +39,7 @@ struct nps_record_opts {
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 	bool irq; /* interrupts that stop the job's threads */
+	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 };
 
 struct nps_capture {
@@ -47,6 +49,7 @@ struct nps_capture {
 	struct nps_operators operators;
 	struct nps_probes *probes;
 	struct nps_reader *reader;
+	struct nps_stacks *stacks; /* NULL: not asked for */
 	struct nps_session session;
 	struct nps_process *processes;
 	struct nps_cost cost;

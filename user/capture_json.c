@@ -67,6 +67,23 @@ static void add_host(cJSON *j)
 				(double)sysconf(_SC_PHYS_PAGES) * ((double)sysconf(_SC_PAGESIZE) / 1024));
 }
 
+static void add_stacks(const struct nps_capture *c, cJSON *j)
+{
+	static const char *const ways[] = { "auto", "fp", "dwarf" };
+	const struct nps_stacks_opts *o = &c->opts->stacks;
+	cJSON *s;
+
+	if (!o->on_cpu && !o->off_cpu)
+		return;
+	s = cJSON_AddObjectToObject(j, "stacks");
+	cJSON_AddBoolToObject(s, "on_cpu", o->on_cpu);
+	cJSON_AddBoolToObject(s, "off_cpu", o->off_cpu);
+	cJSON_AddNumberToObject(s, "hz", o->hz);
+	add_u64(s, "off_cpu_min_ns", o->sleep_min);
+	cJSON_AddStringToObject(s, "unwind", ways[o->unwind]);
+	add_u64(s, "uncopied", nps_stacks__uncopied(c->stacks));
+}
+
 static void add_request(const struct nps_capture *c, cJSON *j)
 {
 	static const char *const sources[] = { "auto", "host", "agent" };
@@ -92,6 +109,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	cJSON_AddBoolToObject(r, "irq", o->irq);
 	if (o->irq)
 		nps_irq_side__names(cJSON_AddObjectToObject(j, "interrupts"));
+	add_stacks(c, r);
 }
 
 static void add_clock(cJSON *j, const char *name, const struct nps_clock *clock)
@@ -170,6 +188,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		nps_reader__counts(c->reader, &counts);
 	if (c->kernel)
 		nps_kernel_side__counters(c->kernel, counters);
+	counts.kinds[NPS_EV_STACK] = nps_stacks__written(c->stacks);
+	counters[NPS_COUNTER_LOST + NPS_EV_STACK] += nps_stacks__lost(c->stacks);
 	for (int kind = 1; kind < NPS_KIND_END; kind++) {
 		if (!kind_names[kind])
 			continue;
@@ -232,7 +252,7 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
-	n = counters[NPS_COUNTER_SQE_CUT];
+	n = counters[NPS_COUNTER_SQE_CUT] + nps_stacks__lost(c->stacks);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)

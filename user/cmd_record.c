@@ -37,6 +37,10 @@ enum {
 	OPT_NO_CHILDREN,
 	OPT_MAX_OVERHEAD,
 	OPT_IRQ,
+	OPT_STACKS,
+	OPT_STACK_FREQ,
+	OPT_OFFCPU_MIN,
+	OPT_UNWIND,
 };
 
 static const struct argp_option options[] = {
@@ -73,6 +77,15 @@ static const struct argp_option options[] = {
 	  "a sort a second: system calls, scheduling, other calls, names, all calls (default: no limit)",
 	  0 },
 	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
+	{ "stacks", OPT_STACKS, "cpu,offcpu|none", 0,
+	  "Stacks of what runs, sampled by the clock, and of what sleeps, for flame graphs (default: none)",
+	  0 },
+	{ "stack-freq", OPT_STACK_FREQ, "HZ", 0, "Samples a second, 1 to 999 (default: 99)", 0 },
+	{ "offcpu-min", OPT_OFFCPU_MIN, "TIME", 0, "Shorter sleeps have no stack (default: 1ms)", 0 },
+	{ "unwind", OPT_UNWIND, "auto|fp|dwarf", 0,
+	  "Callers by frame pointers alone; or by .eh_frame, for which up to 16 KiB (dwarf: 32) of the stack "
+	  "are copied with each sample (default: auto, the better of both)",
+	  0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
 	{ 0 },
@@ -154,6 +167,37 @@ static int parse_export(struct args *a, const char *text)
 	return a->text || a->db ? 0 : -EINVAL;
 }
 
+static int parse_stacks(struct nps_stacks_opts *o, const char *text)
+{
+	char copy[32], *save = NULL;
+
+	o->on_cpu = o->off_cpu = false;
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (snprintf(copy, sizeof(copy), "%s", text) >= (int)sizeof(copy))
+		return -EINVAL;
+	for (char *word = strtok_r(copy, ",", &save); word; word = strtok_r(NULL, ",", &save)) {
+		if (strcmp(word, "cpu") == 0)
+			o->on_cpu = true;
+		else if (strcmp(word, "offcpu") == 0)
+			o->off_cpu = true;
+		else
+			return -EINVAL;
+	}
+	return o->on_cpu || o->off_cpu ? 0 : -EINVAL;
+}
+
+static int parse_freq(struct nps_stacks_opts *o, const char *text)
+{
+	char *end;
+	unsigned long hz = strtoul(text, &end, 10);
+
+	if (!isdigit((unsigned char)*text) || *end || hz < 1 || hz > 999)
+		return -EINVAL;
+	o->hz = (unsigned int)hz;
+	return 0;
+}
+
 static int parse_marker(struct args *a, const char *text)
 {
 	const char *at = strrchr(text, '@');
@@ -190,6 +234,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sources[] = { "auto", "host", "agent" },
 				 *const levels[] = { "none", "0", "1", "2" },
+				 *const unwinds[] = { "auto", "fp", "dwarf" },
 				 *const host_sys[] = { "none", "osrt" };
 	struct args *a = state->input;
 	int v = 0;
@@ -243,7 +288,21 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.irq = true;
 		break;
 	case OPT_NO_CHILDREN:
-		a->rec.children = false;
+		a->rec.children = a->rec.stacks.children = false;
+		break;
+	case OPT_STACKS:
+		v = parse_stacks(&a->rec.stacks, arg);
+		break;
+	case OPT_STACK_FREQ:
+		v = parse_freq(&a->rec.stacks, arg);
+		break;
+	case OPT_OFFCPU_MIN:
+		a->rec.stacks.sleep_min = parse_time(arg);
+		v = a->rec.stacks.sleep_min ? 0 : -EINVAL;
+		break;
+	case OPT_UNWIND:
+		v = parse_word(arg, unwinds, 3);
+		a->rec.stacks.unwind = v;
 		break;
 	case ARGP_KEY_ARGS:
 		a->rec.command = state->argv + state->next;
@@ -308,6 +367,8 @@ static void print_capture(const struct nps_capture *c)
 
 	nps_reader__counts(c->reader, &n);
 	nps_kernel_side__counters(c->kernel, counters);
+	n.kinds[NPS_EV_STACK] = nps_stacks__written(c->stacks);
+	counters[NPS_COUNTER_LOST + NPS_EV_STACK] += nps_stacks__lost(c->stacks);
 	fprintf(stderr, "\n%-16s %12s %12s\n", "source", "events", "dropped");
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		if (n.kinds[kind] || counters[NPS_COUNTER_LOST + kind])
@@ -360,7 +421,8 @@ int nps_cmd_record(int argc, char **argv)
 				   .level = 1,
 				   .ring_bytes = default_ring(),
 				   .osrt = true,
-				   .children = true },
+				   .children = true,
+				   .stacks = { .hz = 99, .sleep_min = 1000000, .children = true } },
 			  .text = true,
 			  .db = true };
 	struct nps_capture c;

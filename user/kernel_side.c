@@ -59,7 +59,7 @@ static int create_rings(struct nps_kernel_side *k, size_t bytes)
 }
 
 /* Every object declares targets, rings and counters; all use those of the first. */
-static int share_maps(struct nps_kernel_side *k, struct bpf_object *obj)
+int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj)
 {
 	struct bpf_map *own[] = { k->sched->maps.targets, k->sched->maps.rings, k->sched->maps.counters };
 
@@ -109,7 +109,7 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_entry, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_return, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_mark, attach);
-	err = share_maps(k, k->runtime->obj);
+	err = nps_kernel_side__share_maps(k, k->runtime->obj);
 	return err ? err : runtime_bpf__load(k->runtime);
 }
 
@@ -121,13 +121,13 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	if (!k->osrt)
 		return -errno;
 	set_wake_mark((uint64_t *)&k->osrt->rodata->wake_bytes, opts->ring_bytes);
-	err = share_maps(k, k->osrt->obj);
+	err = nps_kernel_side__share_maps(k, k->osrt->obj);
 	return err ? err : osrt_bpf__load(k->osrt);
 }
 
 static int share_with(void *k, struct bpf_object *obj)
 {
-	return share_maps(k, obj);
+	return nps_kernel_side__share_maps(k, obj);
 }
 
 /* Before 5.11 BPF memory counts against the limit of locked memory */

@@ -49,6 +49,10 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
 /* All of them, those that the kernel side added itself too. */
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
 
+/* Makes an object that is open use the targets, rings and counters of the others. -errno. */
+struct bpf_object;
+int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj);
+
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 

@@ -54,10 +54,10 @@ static bool parse_line(const char *line, struct nps_mapping *m, const char **pat
 	m->exec = perms[2] == 'x';
 	m->shared = perms[3] == 's';
 	*path = line + at;
-	return m->ino && **path == '/';
+	return true;
 }
 
-int nps_maps__read(pid_t pid, struct nps_maps *maps)
+static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
 {
 	char name[64], *line = NULL;
 	size_t cap = 0;
@@ -76,14 +76,24 @@ int nps_maps__read(pid_t pid, struct nps_maps *maps)
 
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		if (parse_line(line, &m, &path))
-			err = maps_add(maps, &m, path);
+		if (parse_line(line, &m, &path) && (all || (m.ino && *path == '/')))
+			err = maps_add(maps, &m, *path ? path : "//anon");
 	}
 	free(line);
 	fclose(f);
 	if (err)
 		nps_maps__free(maps);
 	return err;
+}
+
+int nps_maps__read(pid_t pid, struct nps_maps *maps)
+{
+	return read_maps(pid, maps, false);
+}
+
+int nps_maps__read_all(pid_t pid, struct nps_maps *maps)
+{
+	return read_maps(pid, maps, true);
 }
 
 void nps_maps__free(struct nps_maps *maps)

@@ -22,6 +22,9 @@ struct nps_maps {
 
 /* Reads the mappings that have a file behind them. -errno; -ESRCH when the process is gone. */
 int nps_maps__read(pid_t pid, struct nps_maps *maps);
+
+/* The same with those that have none: [vdso], and //anon for what has no name. */
+int nps_maps__read_all(pid_t pid, struct nps_maps *maps);
 void nps_maps__free(struct nps_maps *maps);
 
 /*

@@ -151,7 +151,8 @@ void nps_session__close(struct nps_session *s)
 
 void nps_session__discard(struct nps_session *s)
 {
-	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps", "session.json" };
+	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps", "stacks.nps",
+					     "session.json" };
 
 	if (s->dir_fd < 0)
 		return;

@@ -102,6 +102,13 @@ static const struct nps_db_column threads[] = {
 		.order = NPS_DB_BY_TIME, .sorted = "timestampNs"                                             \
 	}
 
+/* Of npuscope alone. kind: 1 on the CPU, 2 off it. */
+static const struct nps_db_column stack[] = {
+	C(stack, "startNs", INTEGER, NUMBER, start), C(stack, "globalTid", INTEGER, NUMBER, gtid),
+	C(stack, "kind", INTEGER, NUMBER, kind),     C(stack, "weightNs", INTEGER, NUMBER, weight),
+	C(stack, "thread", INTEGER, STRING, comm),   C(stack, "stack", INTEGER, STRING, frames),
+};
+
 const struct nps_db_table nps_db_host_tables[] = {
 	{ .name = "CANN_API",
 	  NPS_DB_COLUMNS(api),
@@ -118,6 +125,7 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .presence = NPS_DB_OWN,
 	  .order = NPS_DB_BY_TIME,
 	  .sorted = "startNs" },
+	{ .name = "NPUSCOPE_STACK", NPS_DB_COLUMNS(stack), NPS_DB_OF(stack), .generations = NPS_DB_BOTH },
 	{ .name = "MSTX_EVENTS",
 	  NPS_DB_COLUMNS(mstx),
 	  NPS_DB_OF(mstx),

@@ -256,6 +256,15 @@ enum nps_api_type {
 	C(u32, waker)                                                                                        \
 	C(text, waker_comm)
 
+/* A stack: frames from the outermost, joined by `;`. kind: enum nps_stack_kind. weight: ns on or off the CPU. */
+#define NPS_STACK_COLUMNS(C)                                                                                 \
+	C(time, start)                                                                                       \
+	C(u64, gtid)                                                                                         \
+	C(u8, kind)                                                                                          \
+	C(u64, weight)                                                                                       \
+	C(text, comm)                                                                                        \
+	C(text, frames)
+
 /* connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: where it ran. */
 #define NPS_MSTX_COLUMNS(C)                                                                                  \
 	C(time, start)                                                                                       \
@@ -749,6 +758,7 @@ enum nps_api_type {
 	T(osrt, NPS_OSRT_COLUMNS)                                                                            \
 	T(run, NPS_RUN_COLUMNS)                                                                              \
 	T(irq, NPS_IRQ_COLUMNS)                                                                              \
+	T(stack, NPS_STACK_COLUMNS)                                                                          \
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \

@@ -2,6 +2,7 @@
 #include "session/import_process.h"
 
 #include "session/irq_names.h"
+#include "session/import_stacks.h"
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 #include "session/task_types.h"
@@ -531,6 +532,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	interrupts(&f);
 	steps(&f);
 	marks(&f);
+	if (!f.err)
+		f.err = nps_import__stacks(model, rec, proc_row);
 	devices(&f);
 	host(&f);
 	if (!f.err)

@@ -2,6 +2,7 @@
 #include "session/session_reader.h"
 
 #include "base/util.h"
+#include "stack.h"
 
 #include <cjson/cJSON.h>
 #include <ctype.h>
@@ -57,6 +58,11 @@ static size_t record_size(unsigned int type)
 		[NPS_CHUNK_CLOCKS] = sizeof(struct nps_clock),
 		[NPS_CHUNK_DEVICE_CLOCKS] = sizeof(struct nps_device_clock),
 		[NPS_CHUNK_LOSS] = sizeof(struct nps_loss),
+		/* bytes: the records have their own sizes */
+		[NPS_CHUNK_STACKS] = 1,
+		[NPS_CHUNK_MAPS] = 1,
+		[NPS_CHUNK_KSYMS] = sizeof(struct nps_ksym),
+		[NPS_CHUNK_VDSO] = 1,
 	};
 
 	return type < NPS_ARRAY_SIZE(sizes) ? sizes[type] : 0;

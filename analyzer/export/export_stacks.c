@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks as folded lines and flame graphs: on the CPU a weight is a sample, off it time; a line has us.
+ */
+#include "export/export.h"
+#include "export/flame_graph.h"
+
+#include "stack.h"
+
+#include <stdio.h>
+
+struct view {
+	uint8_t kind;
+	const char *folded, *svg, *title;
+	struct nps_flame_labels labels;
+	uint64_t unit; /* of the lines */
+};
+
+static const struct view views[] = {
+	{ NPS_STACK_ONCPU,
+	  "npuscope_oncpu.folded",
+	  "flamegraph_oncpu.svg",
+	  "on the CPU",
+	  { NULL, "samples", 1 },
+	  1 },
+	{ NPS_STACK_OFFCPU,
+	  "npuscope_offcpu.folded",
+	  "flamegraph_offcpu.svg",
+	  "off the CPU, asleep",
+	  { NULL, "ms", 1e-6 },
+	  1000 },
+};
+
+static int collect(struct nps_flame *flame, const struct nps_model *m, uint8_t kind)
+{
+	struct nps_pace pace = { .model = m };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < m->stack.t.len; i++) {
+		if (m->stack.kind[i] == kind)
+			err = nps_flame__add(flame, nps_model__text(m, m->stack.comm[i]),
+					     nps_model__text(m, m->stack.frames[i]),
+					     kind == NPS_STACK_ONCPU ? 1 : m->stack.weight[i]);
+		nps_pace__step(&pace);
+	}
+	return err ? err : nps_flame__finish(flame);
+}
+
+static int one_view(const struct nps_export *ex, int dirfd, const struct view *view)
+{
+	const struct nps_model *m = ex->model;
+	struct nps_flame_labels labels = view->labels;
+	struct nps_flame flame;
+	char title[256];
+	int err = nps_flame__init(&flame, m->tmpfd);
+
+	if (!err)
+		err = collect(&flame, m, view->kind);
+	if (!err && nps_flame__node(&flame, 0)->total) {
+		snprintf(title, sizeof(title), "%.64s (process %u) %s", nps_model__text(m, m->process),
+			 m->pid, view->title);
+		labels.title = title;
+		err = nps_flame__write_folded(&flame, dirfd, view->folded, view->unit);
+		if (!err)
+			err = nps_flame__write_svg(&flame, dirfd, view->svg, &labels);
+	}
+	nps_flame__free(&flame);
+	return err;
+}
+
+int nps_export__stacks(const struct nps_export *ex, int dirfd)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && ex->model->stack.t.len && i < NPS_ARRAY_SIZE(views); i++)
+		err = one_view(ex, dirfd, &views[i]);
+	return err;
+}

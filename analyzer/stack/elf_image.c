@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stack/elf_image.h"
+
+#include "base/util.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MAX_SEGMENTS 64
+#define MAX_TABLE (1UL << 30) /* bytes of a symbol table */
+#define MAX_BARE 4096 /* bytes that a function without a size can have */
+
+struct symbol {
+	uint64_t vaddr, size;
+	const char *name;
+	uint8_t rank; /* of several at one address the highest is shown */
+};
+
+struct nps_elf_image {
+	int fd; /* -1: in memory */
+	void *memory;
+	Elf *elf;
+	struct nps_elf_image *debug; /* whose texts our symbols are */
+	GElf_Phdr segments[MAX_SEGMENTS];
+	size_t nsegments;
+	struct symbol *symbols; /* by address, read when first asked for */
+	size_t nsymbols, room;
+	bool read, symtab, cfi_tried;
+	Dwarf_CFI *cfi;
+};
+
+static int begin(struct nps_elf_image *image)
+{
+	size_t n = 0;
+
+	if (!image->elf || elf_kind(image->elf) != ELF_K_ELF || gelf_getclass(image->elf) != ELFCLASS64 ||
+	    elf_getphdrnum(image->elf, &n))
+		return -ENOEXEC;
+	for (size_t i = 0; i < n && image->nsegments < MAX_SEGMENTS; i++) {
+		GElf_Phdr *ph = &image->segments[image->nsegments];
+
+		if (gelf_getphdr(image->elf, (int)i, ph) && ph->p_type == PT_LOAD)
+			image->nsegments++;
+	}
+	return 0;
+}
+
+int nps_elf_image__open(int fd, struct nps_elf_image **out)
+{
+	struct nps_elf_image *image = calloc(1, sizeof(*image));
+	int err;
+
+	elf_version(EV_CURRENT);
+	if (!image) {
+		close(fd);
+		return -ENOMEM;
+	}
+	image->fd = fd;
+	image->elf = elf_begin(fd, ELF_C_READ, NULL);
+	err = begin(image);
+	if (err)
+		nps_elf_image__close(image);
+	else
+		*out = image;
+	return err;
+}
+
+int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_image **out)
+{
+	struct nps_elf_image *image = calloc(1, sizeof(*image));
+	int err = -ENOMEM;
+
+	elf_version(EV_CURRENT);
+	if (!image)
+		return -ENOMEM;
+	image->fd = -1;
+	image->memory = malloc(len + 1);
+	if (image->memory) {
+		memcpy(image->memory, bytes, len);
+		image->elf = elf_memory(image->memory, len);
+		err = begin(image);
+	}
+	if (err)
+		nps_elf_image__close(image);
+	else
+		*out = image;
+	return err;
+}
+
+void nps_elf_image__close(struct nps_elf_image *image)
+{
+	if (!image)
+		return;
+	nps_elf_image__close(image->debug);
+	if (image->cfi)
+		dwarf_cfi_end(image->cfi);
+	elf_end(image->elf);
+	if (image->fd >= 0)
+		close(image->fd);
+	free(image->memory);
+	free(image->symbols);
+	free(image);
+}
+
+static size_t note_id(Elf_Data *data, uint8_t id[20])
+{
+	size_t at = 0, name, desc, next;
+	GElf_Nhdr note;
+
+	for (; data && (next = gelf_getnote(data, at, &note, &name, &desc)) > 0; at = next) {
+		const char *bytes = data->d_buf;
+
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != 4 || memcmp(bytes + name, "GNU", 4))
+			continue;
+		memcpy(id, bytes + desc, NPS_MIN((size_t)note.n_descsz, (size_t)20));
+		return NPS_MIN((size_t)note.n_descsz, (size_t)20);
+	}
+	return 0;
+}
+
+size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20])
+{
+	size_t n = 0, found = 0;
+
+	elf_getphdrnum(image->elf, &n);
+	for (size_t i = 0; i < n && !found; i++) {
+		GElf_Phdr ph;
+
+		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_NOTE)
+			found = note_id(elf_getdata_rawchunk(image->elf, (int64_t)ph.p_offset, ph.p_filesz,
+							     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
+					id);
+	}
+	return found;
+}
+
+bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, uint64_t *vaddr)
+{
+	for (size_t i = 0; i < image->nsegments; i++) {
+		const GElf_Phdr *ph = &image->segments[i];
+
+		if (offset >= ph->p_offset && offset - ph->p_offset < ph->p_filesz) {
+			*vaddr = offset - ph->p_offset + ph->p_vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* --- names ------------------------------------------------------------------------------------------------ */
+
+static int add_symbol(struct nps_elf_image *image, const struct symbol *symbol)
+{
+	if (image->nsymbols == image->room) {
+		size_t room = image->room ? 2 * image->room : 256;
+		struct symbol *bigger = realloc(image->symbols, room * sizeof(*bigger));
+
+		if (!bigger)
+			return -ENOMEM;
+		image->symbols = bigger;
+		image->room = room;
+	}
+	image->symbols[image->nsymbols++] = *symbol;
+	return 0;
+}
+
+static uint8_t rank_of(const GElf_Sym *sym)
+{
+	uint8_t bind = GELF_ST_BIND(sym->st_info);
+
+	return (sym->st_size ? 4 : 0) + (bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0);
+}
+
+static int read_table(struct nps_elf_image *image, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
+{
+	bool symtab = sh->sh_type == SHT_SYMTAB;
+	Elf_Data *data = elf_getdata(scn, NULL);
+	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
+	int err = 0;
+
+	image->symtab |= symtab && n > 1;
+	for (size_t i = 0; i < n && !err; i++) {
+		struct symbol s;
+		GElf_Sym sym;
+
+		if (!gelf_getsym(data, (int)i, &sym) || sym.st_shndx == SHN_UNDEF || !sym.st_value)
+			continue;
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC && GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC &&
+		    !(GELF_ST_TYPE(sym.st_info) == STT_NOTYPE && symtab && sym.st_shndx < SHN_LORESERVE))
+			continue;
+		/* Exported labels without a size say nothing of where they end. */
+		if (!sym.st_size && !symtab)
+			continue;
+		s.name = elf_strptr(elf, sh->sh_link, sym.st_name);
+		s.vaddr = sym.st_value;
+		s.size = sym.st_size;
+		s.rank = rank_of(&sym);
+		if (s.name && s.name[0] && s.name[0] != '$') /* $x, $d: of the arm64 assembler */
+			err = add_symbol(image, &s);
+	}
+	return err;
+}
+
+static int read_tables(struct nps_elf_image *image, Elf *elf)
+{
+	Elf_Scn *scn = NULL;
+	int err = 0;
+
+	while (!err && (scn = elf_nextscn(elf, scn))) {
+		GElf_Shdr sh;
+
+		if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) &&
+		    sh.sh_size <= MAX_TABLE)
+			err = read_table(image, elf, scn, &sh);
+	}
+	return err;
+}
+
+/* By address; of one address the one to show first. */
+static int by_address(const void *a, const void *b)
+{
+	const struct symbol *x = a, *y = b;
+
+	if (x->vaddr != y->vaddr)
+		return x->vaddr < y->vaddr ? -1 : 1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static void read_symbols(struct nps_elf_image *image)
+{
+	size_t kept = 0;
+
+	if (image->read)
+		return;
+	image->read = true;
+	if (read_tables(image, image->elf) || (image->debug && read_tables(image, image->debug->elf)))
+		nps_msg("not all names of an ELF file were read: out of memory");
+	if (image->nsymbols)
+		qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_address);
+	for (size_t i = 0; i < image->nsymbols; i++)
+		if (!kept || image->symbols[kept - 1].vaddr != image->symbols[i].vaddr)
+			image->symbols[kept++] = image->symbols[i];
+	image->nsymbols = kept;
+}
+
+int nps_elf_image__add_symbols(struct nps_elf_image *image, struct nps_elf_image *debug)
+{
+	if (image->debug || image->read) {
+		nps_elf_image__close(debug);
+		return -EEXIST;
+	}
+	image->debug = debug;
+	return 0;
+}
+
+bool nps_elf_image__has_symtab(const struct nps_elf_image *image)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+
+	while ((scn = elf_nextscn(image->elf, scn)))
+		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_SYMTAB)
+			return true;
+	return false;
+}
+
+const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
+{
+	size_t low = 0, high;
+	const struct symbol *s;
+
+	read_symbols(image);
+	high = image->nsymbols;
+	while (low < high) { /* the first behind VADDR */
+		size_t mid = low + (high - low) / 2;
+
+		if (image->symbols[mid].vaddr <= vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	/* A function can lie within the bounds of the one before it: a few are looked at. */
+	for (size_t back = 1; back <= 4 && back <= low; back++) {
+		s = &image->symbols[low - back];
+		if (vaddr - s->vaddr < (s->size ? s->size : back == 1 ? MAX_BARE : 0))
+			return s->name;
+	}
+	return NULL;
+}
+
+/* --- callers ---------------------------------------------------------------------------------------------- */
+
+Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr)
+{
+	Dwarf_Frame *frame = NULL;
+
+	if (!image->cfi_tried) {
+		image->cfi_tried = true;
+		image->cfi = dwarf_getcfi_elf(image->elf);
+	}
+	if (!image->cfi || dwarf_cfi_addrframe(image->cfi, vaddr, &frame))
+		return NULL;
+	return frame;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stack/spaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define GENERATIONS 64 /* of births that a mapping is followed through */
+#define MAX_MODULES 65536
+
+void nps_spaces__init(struct nps_spaces *s, int dirfd)
+{
+	memset(s, 0, sizeof(*s));
+	nps_vec__init(&s->spaces, dirfd, sizeof(struct nps_vec));
+	nps_vec__init(&s->modules, dirfd, sizeof(struct nps_module));
+}
+
+void nps_spaces__free(struct nps_spaces *s)
+{
+	for (size_t i = 0; i < s->spaces.len; i++)
+		nps_vec__free(&NPS_AT(&s->spaces, struct nps_vec, i));
+	for (size_t i = 0; i < s->modules.len; i++) {
+		struct nps_module *m = &NPS_AT(&s->modules, struct nps_module, i);
+
+		nps_elf_image__close(m->image);
+		free(m->path);
+	}
+	nps_elf_image__close(s->vdso);
+	nps_vec__free(&s->spaces);
+	nps_vec__free(&s->modules);
+	nps_map__free(&s->space_of);
+	nps_map__free(&s->module_of);
+}
+
+static struct nps_vec *space_of(struct nps_spaces *s, uint32_t pid)
+{
+	uint32_t row = nps_map__get(&s->space_of, pid);
+	struct nps_vec *space;
+
+	if (row != NPS_NONE)
+		return &NPS_AT(&s->spaces, struct nps_vec, row);
+	space = nps_vec__push(&s->spaces);
+	if (!space || nps_map__put(&s->space_of, pid, s->spaces.len - 1))
+		return NULL;
+	nps_vec__init(space, s->spaces.dirfd, sizeof(struct nps_code));
+	return space;
+}
+
+static uint32_t module_of(struct nps_spaces *s, const struct nps_map_record *r, const char *path)
+{
+	uint64_t key = nps_hash2(nps_hash_bytes(path, strlen(path)),
+				 nps_hash_bytes(r->build_id, NPS_MIN(r->build_id_len, (__u8)20)));
+	uint32_t row = nps_map__get(&s->module_of, key);
+	struct nps_module *m;
+
+	if (row != NPS_NONE || s->modules.len >= MAX_MODULES)
+		return row;
+	m = nps_vec__push(&s->modules);
+	if (!m)
+		return NPS_NONE;
+	m->path = strdup(path);
+	m->pid = r->pid;
+	m->build_id_len = NPS_MIN(r->build_id_len, (__u8)20);
+	memcpy(m->build_id, r->build_id, m->build_id_len);
+	if (!m->path || nps_map__put(&s->module_of, key, s->modules.len - 1))
+		return NPS_NONE;
+	return s->modules.len - 1;
+}
+
+int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const char *path)
+{
+	uint32_t pid = r->what == NPS_MAP_FORK ? (uint32_t)r->start : r->pid;
+	struct nps_code code = { .time = r->time, .module = NPS_NONE };
+	struct nps_code *row;
+	struct nps_vec *space;
+
+	if (r->what == NPS_MAP_FORK) {
+		code.parent = r->pid;
+	} else if (r->what == NPS_MAP_CODE) {
+		code.start = r->start;
+		code.end = r->end;
+		code.offset = r->offset;
+		code.module = module_of(s, r, path);
+		if (code.module == NPS_NONE)
+			return s->modules.len >= MAX_MODULES ? 0 : -ENOMEM;
+	} else if (r->what != NPS_MAP_EXEC) {
+		return 0;
+	}
+	space = space_of(s, pid);
+	row = space ? nps_vec__push(space) : NULL;
+	if (!row)
+		return -ENOMEM;
+	*row = code;
+	return 0;
+}
+
+void nps_spaces__set_vdso(struct nps_spaces *s, const void *bytes, size_t len)
+{
+	if (!s->vdso && nps_elf_image__memory(bytes, len, &s->vdso))
+		s->vdso = NULL;
+}
+
+int nps_spaces__finish(struct nps_spaces *s)
+{
+	for (size_t i = 0; i < s->spaces.len; i++) {
+		struct nps_vec *space = &NPS_AT(&s->spaces, struct nps_vec, i);
+		struct nps_key *keys = calloc(2 * space->len + 1, sizeof(*keys));
+		struct nps_code *copy = malloc((space->len + 1) * sizeof(*copy)), *rows = space->data;
+
+		if (!keys || !copy) {
+			free(keys);
+			free(copy);
+			return -ENOMEM;
+		}
+		for (size_t k = 0; k < space->len; k++) {
+			keys[k] = (struct nps_key){ .key = rows[k].time, .row = k };
+			copy[k] = rows[k];
+		}
+		nps_sort_keys(keys, keys + space->len, space->len);
+		for (size_t k = 0; k < space->len; k++)
+			rows[k] = copy[keys[k].row];
+		free(keys);
+		free(copy);
+	}
+	return 0;
+}
+
+const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid, uint64_t time,
+					uint64_t address)
+{
+	for (int generation = 0; generation < GENERATIONS; generation++) {
+		uint32_t row = nps_map__get(&s->space_of, pid);
+		const struct nps_vec *space = row == NPS_NONE ? NULL
+							      : &NPS_AT(&s->spaces, struct nps_vec, row);
+		const struct nps_code *code = space ? space->data : NULL;
+		size_t i = space ? space->len : 0;
+
+		for (; i; i--) {
+			const struct nps_code *c = &code[i - 1];
+
+			if (c->time > time)
+				continue;
+			if (c->module == NPS_NONE)
+				break;
+			if (address >= c->start && address < c->end)
+				return c;
+		}
+		if (!i || !code[i - 1].parent)
+			return NULL;
+		time = code[i - 1].time; /* as it was when it was born */
+		pid = code[i - 1].parent;
+	}
+	return NULL;
+}
+
+/* --- files ------------------------------------------------------------------------------------------------ */
+
+/* A regular file of that path as an image that is the build of M; NULL. *OTHER: it is one, but not that build. */
+static struct nps_elf_image *open_image(const char *path, const struct nps_module *m, bool *other)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct nps_elf_image *image;
+	uint8_t id[20];
+	struct stat st;
+	size_t n;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return NULL;
+	}
+	if (nps_elf_image__open(fd, &image))
+		return NULL;
+	n = nps_elf_image__build_id(image, id);
+	if (n == m->build_id_len && !memcmp(id, m->build_id, n))
+		return image;
+	*other = true;
+	nps_elf_image__close(image);
+	return NULL;
+}
+
+static struct nps_elf_image *open_debug(const struct nps_module *m)
+{
+	char path[128] = "/usr/lib/debug/.build-id/";
+	size_t len = strlen(path);
+	bool other;
+
+	if (m->build_id_len < 2)
+		return NULL;
+	for (size_t i = 0; i < m->build_id_len; i++)
+		len += (size_t)snprintf(path + len, sizeof(path) - len, i == 1 ? "/%02x" : "%02x",
+					m->build_id[i]);
+	snprintf(path + len, sizeof(path) - len, ".debug");
+	return open_image(path, m, &other);
+}
+
+static void load_module(struct nps_module *m)
+{
+	struct nps_elf_image *debug;
+	char path[PATH_MAX];
+
+	m->tried = true;
+	if (m->path[0] != '/' || m->path[1] == '/') /* [vdso], //anon, ... */
+		return;
+	m->image = open_image(m->path, m, &m->other);
+	/* In a container, or deleted: as long as the process lives. The build-id says that it still is this one. */
+	if (!m->image && m->build_id_len &&
+	    snprintf(path, sizeof(path), "/proc/%u/root%s", m->pid, m->path) < (int)sizeof(path))
+		m->image = open_image(path, m, &m->other);
+	debug = m->image && nps_elf_image__has_symtab(m->image) ? NULL : open_debug(m);
+	if (!m->image)
+		m->image = debug; /* names, but no way to the callers */
+	else if (debug)
+		nps_elf_image__add_symbols(m->image, debug);
+}
+
+struct nps_elf_image *nps_spaces__image(struct nps_spaces *s, const struct nps_code *code)
+{
+	struct nps_module *m = &NPS_AT(&s->modules, struct nps_module, code->module);
+
+	if (!strcmp(m->path, "[vdso]"))
+		return s->vdso;
+	if (!m->tried)
+		load_module(m);
+	return m->image;
+}
+
+size_t nps_spaces__missing(const struct nps_spaces *s, const char **example)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->modules.len; i++) {
+		const struct nps_module *m = &NPS_AT(&s->modules, struct nps_module, i);
+
+		if (!m->tried || m->image || m->path[0] != '/' || m->path[1] == '/')
+			continue;
+		*example = m->path;
+		n++;
+	}
+	return n;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Steps from a function to its callers with .eh_frame, on a copy of the stack. */
+#ifndef NPS_UNWIND_H
+#define NPS_UNWIND_H
+
+#include "stack/elf_image.h"
+
+#define NPS_UNWIND_REGS 33
+#define NPS_UNWIND_MAX 512 /* frames of a stack */
+
+struct nps_unwind {
+	uint64_t regs[NPS_UNWIND_REGS]; /* in DWARF's order, see kheaders/stack.h */
+	uint32_t nregs; /* 17: x86-64, 33: arm64 */
+	const uint8_t *stack; /* what was copied from the stack pointer upwards */
+	size_t stack_len;
+	/* The file that PC is in and its address there; NULL: nothing is known of it, with *CODE whether code is there. */
+	struct nps_elf_image *(*find)(void *ctx, uint64_t pc, uint64_t *vaddr, bool *code);
+	void *ctx;
+};
+
+/*
+ * Writes the places of execution, innermost first, callers as the address behind the call. Returns how many, at most
+ * NPS_UNWIND_MAX. *COMPLETE: it got to where the thread began.
+ */
+size_t nps_unwind__walk(const struct nps_unwind *unwind, uint64_t *frames, bool *complete);
+
+/* Where memory, registers and the frame's address of an expression come from. */
+struct nps_expr {
+	const uint64_t *regs;
+	uint32_t nregs;
+	uint64_t cfa, stack_at;
+	const uint8_t *stack;
+	size_t stack_len;
+};
+
+/* Value of a DWARF expression. False: it uses what is not there, or makes no sense. */
+bool nps_expr__eval(const struct nps_expr *expr, const Dwarf_Op *ops, size_t nops, uint64_t *value);
+
+#endif

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * Stacks of the watched processes. On the CPU the kernel's own sampler takes them, and the program here only says
+ * whose samples are wanted. Off the CPU the stack is taken when a thread goes to sleep, and sent when it
+ * is back if it was away long enough.
+ */
+#include "common.bpf.h"
+#include "stack.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Sleeps shorter than this are not sent, ns. */
+const volatile __u64 sleep_min = 1000000;
+
+/* Copy registers and the stack as well, for unwinding without frame pointers. */
+const volatile bool with_copy = false;
+
+/* The sleeps that are sent; few and large, so one ring does. User space sizes it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} sleeps SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct nps_sleep);
+} sleepers SEC(".maps");
+
+/* 0: the kernel drops the sample. */
+SEC("perf_event")
+int sample_wanted(struct bpf_perf_event_data *ctx)
+{
+	return target_flags(bpf_get_current_pid_tgid() >> 32) ? 1 : 0;
+}
+
+static __always_inline __u32 state_of(struct task_struct *t)
+{
+	struct task_struct___before_5_14 *old = (void *)t;
+
+	if (bpf_core_field_exists(t->__state))
+		return BPF_CORE_READ(t, __state) & 0xff;
+	return BPF_CORE_READ(old, state) & 0xff;
+}
+
+#if defined(__TARGET_ARCH_x86)
+#define PLACE_OF_SP 7
+static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *r)
+{
+	s->regs[0] = r->ax;
+	s->regs[1] = r->dx;
+	s->regs[2] = r->cx;
+	s->regs[3] = r->bx;
+	s->regs[4] = r->si;
+	s->regs[5] = r->di;
+	s->regs[6] = r->bp;
+	s->regs[7] = r->sp;
+	s->regs[8] = r->r8;
+	s->regs[9] = r->r9;
+	s->regs[10] = r->r10;
+	s->regs[11] = r->r11;
+	s->regs[12] = r->r12;
+	s->regs[13] = r->r13;
+	s->regs[14] = r->r14;
+	s->regs[15] = r->r15;
+	s->regs[16] = r->ip;
+	s->n_regs = 17;
+}
+#else
+#define PLACE_OF_SP 31
+static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *r)
+{
+	/* x0..x30, sp and pc lie as DWARF numbers them */
+	__builtin_memcpy(s->regs, &r->user_regs, NPS_STACK_REGS * sizeof(s->regs[0]));
+	s->n_regs = NPS_STACK_REGS;
+}
+#endif
+
+/*
+ * A read that meets an unmapped page fails as a whole, and the top of a stack is near one: the whole, or up to the
+ * second page boundary above the pointer, or up to the first.
+ */
+static __always_inline void copy_stack(struct nps_sleep *s, __u64 sp)
+{
+	__u32 to_page = 4096 - (sp & 4095), n = 4096 + to_page;
+
+	s->flags |= NPS_STACK_F_CUT;
+	if (!bpf_probe_read_user(s->stack, NPS_SLEEP_BYTES, (void *)sp)) {
+		s->n_bytes = NPS_SLEEP_BYTES;
+		return;
+	}
+	s->flags &= ~NPS_STACK_F_CUT;
+	if (n <= NPS_SLEEP_BYTES && !bpf_probe_read_user(s->stack, n, (void *)sp))
+		s->n_bytes = n;
+	else if (to_page <= 4096 && !bpf_probe_read_user(s->stack, to_page, (void *)sp))
+		s->n_bytes = to_page;
+}
+
+/* The copy needs to know where user space was: a helper of 5.15. */
+static __always_inline void copy_user(struct nps_sleep *s)
+{
+	struct pt_regs regs, *at;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return;
+	at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (!at || bpf_probe_read_kernel(&regs, sizeof(regs), at))
+		return;
+	put_regs(s, &regs);
+	copy_stack(s, s->regs[PLACE_OF_SP]);
+}
+
+static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u32 state)
+{
+	struct nps_sleep *s = bpf_task_storage_get(&sleepers, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+
+	if (!s) {
+		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+		return;
+	}
+	s->pid = pid_tgid >> 32;
+	s->tid = (__u32)pid_tgid;
+	s->state = state;
+	s->cpu = bpf_get_smp_processor_id();
+	s->flags = 0;
+	s->n_regs = 0;
+	s->n_bytes = 0;
+	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
+	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
+	if (with_copy)
+		copy_user(s);
+	s->since = bpf_ktime_get_ns();
+}
+
+static __always_inline void send(struct nps_sleep *s, __u64 now)
+{
+	__u32 n = s->n_bytes;
+
+	s->until = now;
+	if (n > NPS_SLEEP_BYTES)
+		n = NPS_SLEEP_BYTES;
+	if (bpf_ringbuf_output(&sleeps, s, __builtin_offsetof(struct nps_sleep, stack) + n, BPF_RB_NO_WAKEUP))
+		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+}
+
+/* A thread that is preempted is not asleep: the scheduling records tell of it. */
+SEC("tp_btf/sched_switch")
+int stack_switched(__u64 *ctx)
+{
+	bool preempted = ctx[0];
+	struct task_struct *prev = (void *)ctx[1];
+	struct task_struct *next = (void *)ctx[2];
+	struct nps_sleep *s = bpf_task_storage_get(&sleepers, next, 0, 0);
+	__u64 now;
+	__u32 state;
+
+	if (s && s->since) {
+		now = bpf_ktime_get_ns();
+		if (now - s->since >= sleep_min)
+			send(s, now);
+		s->since = 0;
+	}
+	if (preempted || !target_flags(BPF_CORE_READ(prev, tgid)))
+		return 0;
+	state = state_of(prev);
+	if (state && !(state & 0x90)) /* runnable, or dead: never asleep */
+		fell_asleep(ctx, prev, state);
+	return 0;
+}
+
+/* At the end of the capture, when nothing is recorded any more: who is still asleep. */
+SEC("iter/task")
+int stack_sleepers(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct nps_sleep *s;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (!t)
+		return 0;
+	s = bpf_task_storage_get(&sleepers, t, 0, 0);
+	if (!s || !s->since)
+		return 0;
+	s->flags |= NPS_STACK_F_OPEN;
+	if (now - s->since >= sleep_min)
+		send(s, now);
+	s->since = 0;
+	return 0;
+}

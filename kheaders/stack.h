@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * Stacks: what the kernel side sends for a sleep, and the records of stacks.nps. Addresses are raw; names are found when
+ * the session is analysed. docs/session-format.md is the full description.
+ */
+#ifndef NPS_STACK_H
+#define NPS_STACK_H
+
+#include <linux/types.h>
+
+#define NPS_STACK_USER 127 /* frames of a user stack that frame pointers give */
+#define NPS_STACK_KERNEL 64
+#define NPS_STACK_REGS 33 /* most registers of a sample */
+#define NPS_SLEEP_BYTES 8192 /* most bytes of a sleeper's user stack */
+
+enum nps_stack_kind { NPS_STACK_ONCPU = 1, NPS_STACK_OFFCPU = 2 };
+
+#define NPS_STACK_F_OPEN 0x1 /* still asleep when the capture ended */
+#define NPS_STACK_F_CUT 0x2 /* the stack is larger than what was copied of it */
+
+/*
+ * NPS_CHUNK_STACKS: records of variable size, one behind another. Behind this header: u64 kernel frames and u64 user
+ * frames (innermost first; user frames as frame pointers give them), u64 registers, bytes of the user stack from its
+ * pointer upwards, zeros up to the next 8 bytes.
+ *
+ * Registers have DWARF's numbers. x86-64: 17, of which 7 is the stack pointer and 16 the place of execution.
+ * arm64: 33, of which 31 is the stack pointer and 32 the place of execution.
+ */
+struct nps_stack {
+	__u32 size; /* bytes of the record with all that follows it, a multiple of 8 */
+	__u8 kind; /* enum nps_stack_kind */
+	__u8 flags; /* NPS_STACK_F_* */
+	__u16 state; /* OFFCPU: the state it slept in, as SCHED has it */
+	__u32 pid;
+	__u32 tid;
+	__u32 cpu;
+	__u16 n_kernel, n_user; /* frames */
+	__u16 n_regs;
+	__u16 pad;
+	__u32 n_bytes; /* of the user stack, without the zeros */
+	__u64 time; /* CLOCK_MONOTONIC ns: of the sample; OFFCPU: when it went to sleep */
+	__u64 weight; /* ns: the sampling period; OFFCPU: how long it was away */
+};
+
+enum nps_map_what {
+	NPS_MAP_CODE = 1, /* code was mapped, or was there when the capture began */
+	NPS_MAP_FORK = 2, /* process `start` was born with the mappings of `pid` */
+	NPS_MAP_EXEC = 3, /* all mappings of `pid` are gone */
+};
+#define NPS_MAP_PATH 4096
+
+/* NPS_CHUNK_MAPS: records of variable size. Behind this header: the path, terminated, zeros up to the next 8 bytes. */
+struct nps_map_record {
+	__u32 size; /* bytes of the record, a multiple of 8 */
+	__u8 what; /* enum nps_map_what */
+	__u8 build_id_len; /* 0: the file has none, or it could not be read */
+	__u16 pad;
+	__u32 pid;
+	__u32 pad2;
+	__u64 time; /* CLOCK_MONOTONIC ns, from when on */
+	__u64 start, end, offset; /* addresses, and of `start` in the file */
+	__u8 build_id[24];
+};
+
+/* NPS_CHUNK_KSYMS: the kernel's function at an address that is in a stack. */
+struct nps_ksym {
+	__u64 address; /* as in the stack */
+	char name[120]; /* terminated, with [module] behind that of a module */
+};
+
+/*
+ * What sample.bpf.c sends when a sleeper is back, cut behind the last byte of `stack` in use.
+ */
+struct nps_sleep {
+	__u64 since; /* 0: the thread is not asleep */
+	__u64 until;
+	__u32 pid, tid;
+	__u32 state, cpu;
+	__u32 flags; /* NPS_STACK_F_* */
+	__u32 n_regs;
+	__s32 kernel_bytes, user_bytes; /* of the frames; negative: there are none */
+	__u32 n_bytes;
+	__u32 pad;
+	__u64 regs[NPS_STACK_REGS];
+	__u64 kernel[NPS_STACK_KERNEL];
+	__u64 user[NPS_STACK_USER];
+	__u8 stack[NPS_SLEEP_BYTES];
+};
+
+#endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names of kernel addresses, from /proc/kallsyms. */
+#ifndef NPS_KALLSYMS_H
+#define NPS_KALLSYMS_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "stack.h"
+
+/*
+ * Fills in the names of `n` addresses, sorted ascending; "" where the kernel keeps it to itself. `f` is read to its end.
+ * -errno.
+ */
+int nps_kallsyms__name(FILE *f, struct nps_ksym *syms, size_t n);
+
+#endif

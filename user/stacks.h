@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Stacks of a capture: what runs, sampled by the clock, and what sleeps, into stacks.nps. A thread of its own takes
+ * them; nothing is unwound or named beside the job but the kernel's functions, at the end.
+ */
+#ifndef NPS_STACKS_H
+#define NPS_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel_side.h"
+#include "session_writer.h"
+
+enum nps_unwind { NPS_UNWIND_AUTO, NPS_UNWIND_FP, NPS_UNWIND_DWARF };
+
+struct nps_stacks_opts {
+	bool on_cpu, off_cpu;
+	unsigned int hz; /* samples a second of each CPU */
+	uint64_t sleep_min; /* ns */
+	enum nps_unwind unwind;
+	bool children; /* the processes that ours start belong to them */
+};
+
+struct nps_stacks;
+
+/* Attaches and starts the thread; stacks.nps is in the session. -errno after a line that says why. */
+int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_stacks_opts *opts,
+		      struct nps_stacks **out);
+
+/* A process is watched from now on: what it has mapped is written. Before its first sample. NULL does nothing. */
+void nps_stacks__watch(struct nps_stacks *st, pid_t pid);
+
+/* Ends sampling, writes who is still asleep, ends the thread. NULL does nothing. */
+void nps_stacks__stop(struct nps_stacks *st);
+
+/* Writes the names of the kernel's functions, which takes a while. NULL does nothing. */
+void nps_stacks__finish(struct nps_stacks *st);
+void nps_stacks__free(struct nps_stacks *st);
+
+/* Stacks written, and those that were lost: no room, or the file is full. NULL: 0. */
+uint64_t nps_stacks__written(const struct nps_stacks *st);
+uint64_t nps_stacks__lost(const struct nps_stacks *st);
+
+/* Stacks that are there but could be written without the copy only, because the file has reached its limit. */
+uint64_t nps_stacks__uncopied(const struct nps_stacks *st);
+
+#endif
