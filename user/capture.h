@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "capability.h"
+#include "host_sys.h"
 #include "kernel_side.h"
 #include "operators.h"
 #include "probes.h"
@@ -35,7 +36,11 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	bool osrt, children;
+	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
+	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 };
+
+struct nps_system_wide;
 
 struct nps_capture {
 	const struct nps_record_opts *opts;
@@ -45,6 +50,8 @@ struct nps_capture {
 	struct nps_probes *probes;
 	struct nps_reader *reader;
 	struct nps_session session;
+	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
+	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes;
 	struct nps_cost cost;
 	pid_t child; /* of -- CMD, 0: none */

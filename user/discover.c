@@ -228,6 +228,7 @@ static int add(struct nps_capture *c, pid_t pid, bool watched)
 		nps_kernel_side__del_target(c->kernel, pid);
 	p->next = c->processes;
 	c->processes = p;
+	nps_host_sys__target(c->host_sys, pid);
 	nps_discover__scan(c, p);
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "hostsys.skel.h"
 #include "log.h"
 #include "osrt.skel.h"
 #include "runtime.skel.h"
@@ -22,6 +23,7 @@ struct nps_kernel_side {
 	struct sched_bpf *sched; /* loaded first: owns the shared maps */
 	struct runtime_bpf *runtime;
 	struct osrt_bpf *osrt; /* NULL unless asked for */
+	struct hostsys_bpf *hostsys; /* NULL unless asked for, or not to be had */
 	int cpus;
 	int *ring_fds;
 };
@@ -123,6 +125,42 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	return err ? err : osrt_bpf__load(k->osrt);
 }
 
+/* One way to count what sockets carry: by the tracepoints (Linux 6.3), else by probes of the kernel's functions. */
+static int try_hostsys(struct nps_kernel_side *k, bool tracepoints)
+{
+	struct bpf_program *prog;
+	int err;
+
+	k->hostsys = hostsys_bpf__open();
+	if (!k->hostsys)
+		return -errno;
+	bpf_object__for_each_program(prog, k->hostsys->obj) bpf_program__set_autoload(
+		prog, (bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT) == tracepoints);
+	err = share_maps(k, k->hostsys->obj);
+	if (!err)
+		err = hostsys_bpf__load(k->hostsys);
+	if (!err)
+		err = hostsys_bpf__attach(k->hostsys);
+	if (err) {
+		hostsys_bpf__destroy(k->hostsys);
+		k->hostsys = NULL;
+	}
+	return err;
+}
+
+/* Where neither is possible the capture goes on without. */
+static void load_hostsys(struct nps_kernel_side *k)
+{
+	int err = try_hostsys(k, true);
+
+	if (err)
+		err = try_hostsys(k, false);
+	if (err)
+		nps_warn("cannot count network bytes by process: %s: neither the tracepoint sock_send_length "
+			 "nor kprobes can be had: interfaces are sampled all the same",
+			 strerror(-err));
+}
+
 /* Before 5.11 BPF memory counts against the limit of locked memory */
 static void raise_limits(void)
 {
@@ -171,6 +209,8 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	}
 	if (!err && opts->osrt)
 		err = load_osrt(k, opts);
+	if (!err && opts->network)
+		load_hostsys(k);
 	if (err) {
 		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
 			 strerror(-err));
@@ -187,6 +227,7 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 {
 	if (!k)
 		return;
+	hostsys_bpf__destroy(k->hostsys);
 	osrt_bpf__destroy(k->osrt);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
@@ -212,6 +253,8 @@ void nps_kernel_side__detach(struct nps_kernel_side *k)
 {
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
+	if (k->hostsys)
+		hostsys_bpf__detach(k->hostsys);
 	sched_bpf__detach(k->sched);
 }
 
@@ -229,6 +272,20 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(k->sched->maps.targets), &key) ? -errno : 0;
 }
 
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on)
+{
+	k->sched->bss->own_pid = (uint32_t)getpid();
+	k->sched->bss->watch_all = on && k->osrt; /* else births and deaths would come from everybody */
+	if (k->osrt) {
+		k->osrt->bss->own_pid = (uint32_t)getpid();
+		k->osrt->bss->watch_all = on;
+	}
+	if (k->hostsys) {
+		k->hostsys->bss->own_pid = (uint32_t)getpid();
+		k->hostsys->bss->watch_all = on;
+	}
+}
+
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
 {
 	int fd = bpf_map__fd(k->sched->maps.targets);
@@ -238,6 +295,16 @@ void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
 	while (!bpf_map_get_next_key(fd, NULL, &pid))
 		if (bpf_map_delete_elem(fd, &pid) && errno != ENOENT)
 			break;
+}
+
+int nps_kernel_side__net_map(const struct nps_kernel_side *k)
+{
+	return k->hostsys ? bpf_map__fd(k->hostsys->maps.net_bytes) : -1;
+}
+
+uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k)
+{
+	return k->hostsys ? k->hostsys->bss->net_lost : 0;
 }
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k)

@@ -21,6 +21,7 @@ struct nps_kernel_side_opts {
 	size_t sz; /* of this struct, so that it can grow */
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
+	bool network; /* bytes that sockets carry, by process */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -37,8 +38,15 @@ void nps_kernel_side__detach(struct nps_kernel_side *k);
 
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags);
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
+/* Every process of the host is a target, or no longer, for system calls, scheduling and network bytes. */
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on);
 /* All of them, those that the kernel side added itself too. */
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
+
+/* Map of struct nps_net_bytes by thread group; -1: not asked for, or this kernel has no place to count. */
+int nps_kernel_side__net_map(const struct nps_kernel_side *k);
+/* Processes whose sockets were not counted for want of room. */
+uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
