@@ -58,11 +58,20 @@ struct nps_summary_proc {
 	char path[PATH_MAX]; /* of its result, "" if none was written */
 };
 
+/* A process beside the job that ran where the job waited. */
+struct nps_summary_neighbour {
+	uint32_t pid;
+	char comm[32];
+	uint64_t run_ns, taken_ns; /* on a CPU in all; of it while threads of the job waited for that CPU */
+};
+
 struct nps_summary {
 	struct nps_summary_proc *procs;
 	size_t nprocs; /* those with a result */
 	uint64_t events_lost; /* kernel rings */
 	uint64_t strings_lost, agent_bytes_lost, device_records_lost, submissions_truncated;
+	uint64_t host_lost; /* processes and devices that were not sampled */
+	struct nps_summary_neighbour neighbours[5]; /* taken_ns 0 after the last */
 	bool cut; /* the capture or a file ended early */
 	bool incomplete; /* something was lost, cut or unavailable: exit status 3 */
 };
