@@ -52,6 +52,7 @@ struct nps_summary_proc {
 	uint64_t before_capture; /* device log without a submission */
 	uint64_t launches; /* kernels launched */
 	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
+	uint64_t samples; /* of what processes use of the host */
 	struct nps_summary_op top[10]; /* by total time, then count */
 	double clock_residual_us, clock_drift_ppm; /* worst of its devices; 0 without a device log */
 	struct nps_lost losses[32]; /* count 0 after the last */

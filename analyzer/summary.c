@@ -120,6 +120,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .api_calls = m->api.t.len,
 					   .os_calls = m->osrt.t.len,
 					   .switches = m->run.t.len,
+					   .samples = m->host_process.t.len,
 					   .steps = m->step.t.len };
 	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
 	for (size_t i = 0; i < m->api.t.len; i++) {
@@ -227,6 +228,13 @@ static void print_neighbours(FILE *file, const struct nps_summary *s)
 
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
 {
+	if (!p->pid && p->samples) {
+		fprintf(file,
+			"host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU, %" PRIu64
+			" samples of processes\n",
+			p->os_calls, p->switches, p->samples);
+		return;
+	}
 	fprintf(file, "process %u (", p->pid);
 	print_clean(file, p->comm, 128);
 	fprintf(file, ")");

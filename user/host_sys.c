@@ -22,6 +22,7 @@
 #define TEXT_SIZE (1U << 20) /* of the longest file of /proc */
 #define MOST_CPUS (NPS_MAX_CPUS + 1)
 #define MOST_PENDING 1024 /* targets that the thread has not taken over yet */
+#define MOST_TARGETS 4096
 #define SHARE 4 /* sampling uses at most one CPU divided by this */
 
 struct nps_host_sys {
@@ -35,6 +36,9 @@ struct nps_host_sys {
 	pthread_mutex_t lock; /* of the pending targets */
 	pid_t pending[MOST_PENDING];
 	size_t n_pending;
+	pid_t targets[MOST_TARGETS]; /* whose network namespaces are looked at again */
+	size_t n_targets;
+	uint64_t looked; /* at them */
 	atomic_uint_fast64_t samples, records, late, missed, cpu_ns, overflow;
 	int stat, meminfo;
 	uint64_t tick_ns;
@@ -118,14 +122,28 @@ static void take_over_targets(struct nps_host_sys *h)
 	pthread_mutex_unlock(&h->lock);
 	for (size_t i = 0; i < n; i++) {
 		nps_host_tasks__target(h->tasks, pids[i]);
-		if (h->opts.parts & NPS_HOST_SYS_NETWORK)
-			nps_host_devices__add_namespace(h->devices, pids[i]);
+		if (h->n_targets < MOST_TARGETS)
+			h->targets[h->n_targets++] = pids[i];
+		h->looked = 0;
 	}
+}
+
+/* A process can go into another network namespace, as what starts a container does. */
+static void look_for_namespaces(struct nps_host_sys *h)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	if (!(h->opts.parts & NPS_HOST_SYS_NETWORK) || now - h->looked < SECOND)
+		return;
+	h->looked = now;
+	for (size_t i = 0; i < h->n_targets; i++)
+		nps_host_devices__add_namespace(h->devices, h->targets[i]);
 }
 
 static void sample(struct nps_host_sys *h)
 {
 	take_over_targets(h);
+	look_for_namespaces(h);
 	if (h->opts.parts & NPS_HOST_SYS_CPU)
 		sample_cpus(h);
 	nps_host_tasks__look(h->tasks);
