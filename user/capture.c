@@ -455,8 +455,8 @@ static void say_what_is_missing(struct nps_capture *c)
 		if (!c->processes)
 			nps_info("no process used an NPU: only the host was recorded");
 	} else if (!cann || !nps_probes__count(c->probes)) {
-		nps_warn("no process has a CANN library mapped: only system calls and scheduling were "
-			 "recorded: is this the NPU job?");
+		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
+			 "this the NPU job?");
 		c->degraded = true;
 	}
 	if (c->opts->step_marker && !c->marker_found) {

@@ -199,8 +199,9 @@ static bool read_stat(struct nps_host_tasks *t, int fd, struct nps_task_stat *st
 /* Ticks after boot as CLOCK_MONOTONIC, which stands still while the host sleeps. */
 static uint64_t born(const struct nps_host_tasks *t, uint64_t ticks)
 {
-	uint64_t slept = nps_now(CLOCK_BOOTTIME) - nps_now(CLOCK_MONOTONIC), ns;
+	uint64_t mono = nps_now(CLOCK_MONOTONIC), boot = nps_now(CLOCK_BOOTTIME), slept, ns;
 
+	slept = boot - mono; /* in that order: never negative */
 	if (__builtin_mul_overflow(ticks, t->tick_ns, &ns) || ns < slept)
 		return 0;
 	return ns - slept;

@@ -46,8 +46,17 @@ static uint32_t text(struct fill *f, const char *fmt, uint64_t number)
 static uint32_t name_of(struct fill *f, enum nps_host_what what, uint32_t id)
 {
 	const struct nps_host_named *name = nps_host_samples__name(f->host, what, id);
+	uint32_t own;
 
-	return name ? name->text : text(f, "%llu", id);
+	if (!name)
+		return text(f, "%llu", id);
+	if (!(name->flags & NPS_HOST_JOB_NET))
+		return name->text;
+	/* the host has one of the same name, as a rule */
+	own = nps_strings__addf(f->m->strings, "%s (job)", nps_strings__get(f->m->strings, name->text));
+	if (own == NPS_NONE && !f->err)
+		f->err = -ENOMEM;
+	return own;
 }
 
 /* NOW - BEFORE for each second of NS; NaN if either is not known, or a counter began anew. */
@@ -87,7 +96,7 @@ static bool is_loopback(const struct fill *f, uint32_t card)
 
 /*
  * Which interfaces make up the network: those of the job's own namespace where it has one; of these those whose speed
- * is known; where none is known all but the loopback.
+ * is known; where none is known all but the loopback; where there is nothing else the loopback.
  */
 struct network {
 	struct nps_map in; /* ids */
@@ -106,14 +115,14 @@ static int choose_cards(struct fill *f, struct network *n)
 
 		own = name && name->flags & NPS_HOST_JOB_NET;
 	}
-	for (int pass = 0; pass < 2 && !n->in.len; pass++)
+	for (int pass = 0; pass < 3 && !n->in.len; pass++)
 		for (size_t i = 0; i < cards->len && !err; i++) {
 			uint32_t id = NPS_AT(cards, struct nps_host_card, i).id;
 			const struct nps_host_named *name =
 				nps_host_samples__name(f->host, NPS_HOST_CARD, id);
 
 			if (!name || !!(name->flags & NPS_HOST_JOB_NET) != own ||
-			    (pass ? is_loopback(f, id) : !name->speed) ||
+			    (pass == 0 && !name->speed) || (pass == 1 && is_loopback(f, id)) ||
 			    nps_map__get(&n->in, id) != NPS_NONE)
 				continue;
 			err = nps_map__put(&n->in, id, 1);
