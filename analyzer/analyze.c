@@ -28,7 +28,7 @@ struct analysis {
 	struct nps_analyze_opts opts;
 	struct nps_place place;
 	struct nps_recording *rec; /* SESSION */
-	uint32_t *rows; /* processes of it that make results */
+	uint32_t *rows; /* processes of it that make results; NPS_NONE: the whole host */
 	bool parallel; /* several results at once: progress of the first only */
 	struct nps_summary *out;
 };
@@ -59,6 +59,19 @@ static void session_result_name(const struct nps_recording *rec, const struct np
 		 (unsigned int)(begin / 1000000 % 1000));
 }
 
+/* Of system-wide data the vendor makes PROF_{number}_{yyyymmddHHMMSSmmm}_{16 letters}. */
+static void host_result_name(const struct nps_recording *rec, char *out, size_t size)
+{
+	time_t seconds = rec->begin_real / 1000000000;
+	char stamp[32] = "";
+	struct tm tm;
+
+	if (localtime_r(&seconds, &tm))
+		strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
+	snprintf(out, size, "PROF_000001_%s%03u_NPUSCOPEHOSTWIDE", stamp,
+		 (unsigned int)(rec->begin_real / 1000000 % 1000));
+}
+
 static int import(struct nps_model *model, const struct analysis *a, size_t i)
 {
 	int err;
@@ -67,6 +80,12 @@ static int import(struct nps_model *model, const struct analysis *a, size_t i)
 	switch (a->input->kind) {
 	case NPS_INPUT_SESSION:
 		assert(a->rec);
+		if (a->rows[i] == NPS_NONE) {
+			err = nps_import__whole_host(model, a->rec);
+			if (err)
+				nps_msg_cannot(a->input->path, err);
+			return err;
+		}
 		err = nps_import__process(model, a->rec, a->rows[i]);
 		if (err)
 			nps_msg("cannot analyse process %u: %s: is there room in the output directory?",
@@ -108,7 +127,9 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	}
 	if (!err)
 		err = nps_summary__fill(proc, &model);
-	if (!err && a->rec) {
+	if (!err && a->rec && a->rows[i] == NPS_NONE) {
+		host_result_name(a->rec, place.name, sizeof(place.name));
+	} else if (!err && a->rec) {
 		nps_summary__process(proc, a->rec, a->rows[i]);
 		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
 	}
@@ -174,16 +195,19 @@ static int session(struct analysis *a, int dirfd)
 	err = nps_recording__load(rec, a->input->path);
 	nps_progress__end(&progress);
 	if (!err)
-		a->rows = calloc(rec->nprocs + 1, sizeof(*a->rows));
+		a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
 	if (!err && !a->rows)
 		err = -ENOMEM;
 	for (uint32_t p = 0; !err && p < rec->nprocs; p++)
 		if (nps_recording__has_result(rec, p))
 			a->rows[n++] = p;
+	if (!err && nps_recording__has_host_result(rec))
+		a->rows[n++] = NPS_NONE;
 	a->parallel = n > 1 && processes(&a->opts) > 1;
 	if (!err)
 		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
 	nps_summary__losses(a->out, rec);
+	nps_summary__neighbours(a->out, rec);
 	free(a->rows);
 	nps_recording__free(rec);
 	free(rec);

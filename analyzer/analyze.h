@@ -52,10 +52,18 @@ struct nps_summary_proc {
 	uint64_t before_capture; /* device log without a submission */
 	uint64_t launches; /* kernels launched */
 	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
+	uint64_t samples; /* of what processes use of the host */
 	struct nps_summary_op top[10]; /* by total time, then count */
 	double clock_residual_us, clock_drift_ppm; /* worst of its devices; 0 without a device log */
 	struct nps_lost losses[32]; /* count 0 after the last */
 	char path[PATH_MAX]; /* of its result, "" if none was written */
+};
+
+/* A process beside the job that ran where the job waited. */
+struct nps_summary_neighbour {
+	uint32_t pid;
+	char comm[32];
+	uint64_t run_ns, taken_ns; /* on a CPU in all; of it while threads of the job waited for that CPU */
 };
 
 struct nps_summary {
@@ -63,6 +71,8 @@ struct nps_summary {
 	size_t nprocs; /* those with a result */
 	uint64_t events_lost; /* kernel rings */
 	uint64_t strings_lost, agent_bytes_lost, device_records_lost, submissions_truncated;
+	uint64_t host_lost; /* processes and devices that were not sampled */
+	struct nps_summary_neighbour neighbours[5]; /* taken_ns 0 after the last */
 	bool cut; /* the capture or a file ended early */
 	bool incomplete; /* something was lost, cut or unavailable: exit status 3 */
 };

@@ -120,6 +120,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .api_calls = m->api.t.len,
 					   .os_calls = m->osrt.t.len,
 					   .switches = m->run.t.len,
+					   .samples = m->host_process.t.len,
 					   .steps = m->step.t.len };
 	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
 	for (size_t i = 0; i < m->api.t.len; i++) {
@@ -174,9 +175,23 @@ void nps_summary__losses(struct nps_summary *s, const struct nps_recording *mode
 	s->agent_bytes_lost = lost->agent_bytes;
 	s->device_records_lost = lost->device_records;
 	s->submissions_truncated = lost->sqe;
+	s->host_lost = lost->host;
 	s->cut = lost->cut;
 	s->incomplete |= s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost ||
-			 s->device_records_lost || s->submissions_truncated || lost->pids;
+			 s->device_records_lost || s->submissions_truncated || s->host_lost || lost->pids;
+}
+
+void nps_summary__neighbours(struct nps_summary *s, const struct nps_recording *rec)
+{
+	for (size_t i = 0; i < NPS_MIN(rec->host.neighbours.len, NPS_ARRAY_SIZE(s->neighbours)); i++) {
+		const struct nps_neighbour *n = &NPS_AT(&rec->host.neighbours, struct nps_neighbour, i);
+
+		s->neighbours[i].pid = n->pid;
+		s->neighbours[i].run_ns = n->run;
+		s->neighbours[i].taken_ns = n->taken;
+		copy_text(s->neighbours[i].comm, sizeof(s->neighbours[i].comm),
+			  n->name == NPS_NONE ? "" : nps_strings__get(&rec->strings, n->name), SIZE_MAX);
+	}
 }
 
 /* Texts of a job on their way to a terminal: control characters could be commands to it. */
@@ -197,8 +212,29 @@ static void print_clean(FILE *file, const char *text, int width)
 	fprintf(file, "%*s", width < 100 ? width - n : 0, "");
 }
 
+static void print_neighbours(FILE *file, const struct nps_summary *s)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(s->neighbours) && s->neighbours[i].taken_ns; i++) {
+		const struct nps_summary_neighbour *n = &s->neighbours[i];
+
+		if (!i)
+			fprintf(file, "CPU taken from the processes that use an NPU, by:\n");
+		fprintf(file, "  process %u (", n->pid);
+		print_clean(file, n->comm, 128);
+		fprintf(file, "): %.3f s while they waited for that CPU, of %.3f s that it ran\n",
+			n->taken_ns / 1e9, n->run_ns / 1e9);
+	}
+}
+
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
 {
+	if (!p->pid && p->samples) {
+		fprintf(file,
+			"host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU, %" PRIu64
+			" samples of processes\n",
+			p->os_calls, p->switches, p->samples);
+		return;
+	}
 	fprintf(file, "process %u (", p->pid);
 	print_clean(file, p->comm, 128);
 	fprintf(file, ")");
@@ -238,19 +274,21 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 static bool lost_in_capture(const struct nps_summary *s)
 {
 	return s->cut || s->events_lost || s->strings_lost || s->agent_bytes_lost || s->device_records_lost ||
-	       s->submissions_truncated;
+	       s->submissions_truncated || s->host_lost;
 }
 
 void nps_summary_print(FILE *file, const struct nps_summary *s)
 {
 	for (size_t i = 0; i < s->nprocs; i++)
 		print_proc(file, &s->procs[i]);
+	print_neighbours(file, s);
 	if (lost_in_capture(s))
 		fprintf(file,
 			"npuscope: lost: %" PRIu64 " events, %" PRIu64 " strings, %" PRIu64
-			" bytes of the device log, %" PRIu64 " device records, %" PRIu64 " submissions%s\n",
+			" bytes of the device log, %" PRIu64 " device records, %" PRIu64
+			" submissions, %" PRIu64 " processes or devices of the host%s\n",
 			s->events_lost, s->strings_lost, s->agent_bytes_lost, s->device_records_lost,
-			s->submissions_truncated, s->cut ? "; the capture was cut short" : "");
+			s->submissions_truncated, s->host_lost, s->cut ? "; the capture was cut short" : "");
 }
 
 void nps_summary_free(struct nps_summary *s)

@@ -17,6 +17,9 @@ void nps_summary__process(struct nps_summary_proc *proc, const struct nps_record
 /* Appends PROC. 0 or -ENOMEM. */
 int nps_summary__add(struct nps_summary *summary, const struct nps_summary_proc *proc);
 
+/* Who took CPU from the job, if the whole host was watched. */
+void nps_summary__neighbours(struct nps_summary *summary, const struct nps_recording *recording);
+
 void nps_summary__losses(struct nps_summary *summary, const struct nps_recording *recording);
 
 #endif

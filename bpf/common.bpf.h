@@ -53,11 +53,17 @@ static __always_inline void count(__u32 what)
 		*n += 1; /* per CPU; a preempting program can cost a count, never add one */
 }
 
+/* Set while the whole host is watched: every process but the collector, as far as system calls and scheduling go. */
+bool watch_all = false;
+__u32 own_pid = 0;
+
 static __always_inline __u32 target_flags(__u32 tgid)
 {
 	__u32 *flags = bpf_map_lookup_elem(&targets, &tgid);
 
-	return flags ? *flags : 0;
+	if (flags)
+		return *flags;
+	return watch_all && tgid && tgid != own_pid ? NPS_TARGET_OSRT : 0;
 }
 
 static __always_inline void *this_ring(void)

@@ -3,6 +3,8 @@
 #ifndef NPS_BPF_SHARED_H
 #define NPS_BPF_SHARED_H
 
+#include <linux/types.h>
+
 #define NPS_MAX_TARGETS 8192
 #define NPS_MAX_CPUS 1024
 #define NPS_MAX_THREADS 65536
@@ -13,6 +15,11 @@
 #define NPS_TARGET_WATCH 0x1
 #define NPS_TARGET_FOLLOW 0x2 /* children become targets too */
 #define NPS_TARGET_OSRT 0x4 /* system calls and scheduling as well */
+
+/* Value in the net_bytes map: what the internet sockets of a thread group carried. */
+struct nps_net_bytes {
+	__u64 received, sent;
+};
 
 /* Per-CPU counters: losses are a base plus the event kind; strings count as kind 31. */
 #define NPS_KIND_STRING 31

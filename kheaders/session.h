@@ -26,6 +26,14 @@ enum nps_chunk_type {
 	NPS_CHUNK_MAPS = 33, /* struct nps_map_record with paths */
 	NPS_CHUNK_KSYMS = 34, /* struct nps_ksym[] */
 	NPS_CHUNK_VDSO = 35, /* the ELF image of [vdso] */
+	NPS_CHUNK_HOST_NAMES = 16, /* struct nps_host_name[] */
+	NPS_CHUNK_HOST_CPUS = 17, /* struct nps_host_cpu[] */
+	NPS_CHUNK_HOST_SYSTEM = 18, /* struct nps_host_system[] */
+	NPS_CHUNK_HOST_THREADS = 19, /* struct nps_host_thread[] */
+	NPS_CHUNK_HOST_PROCESSES = 20, /* struct nps_host_process[] */
+	NPS_CHUNK_HOST_MEMORY = 21, /* struct nps_host_memory[] */
+	NPS_CHUNK_HOST_DISKS = 22, /* struct nps_host_disk[] */
+	NPS_CHUNK_HOST_CARDS = 23, /* struct nps_host_card[] */
 };
 
 struct nps_chunk {
@@ -58,6 +66,89 @@ struct nps_loss {
 	__u8 pad[3];
 	__u32 cpu; /* 0xffffffff: all together */
 	__u64 lost; /* records since the start */
+};
+
+/*
+ * Samples of the host. Times are CLOCK_MONOTONIC ns; what is counted is the kernel's running total, so that a
+ * sample that is missing costs resolution and nothing else. NPS_HOST_UNKNOWN: not asked for, or not to be had.
+ */
+#define NPS_HOST_UNKNOWN 0xffffffffffffffffULL
+#define NPS_HOST_NAME_MAX 32 /* bytes with the closing NUL */
+
+enum nps_host_what {
+	NPS_HOST_PROCESS = 1, /* id = pid; text = its comm */
+	NPS_HOST_THREAD = 2, /* id = tid, pid = its process */
+	NPS_HOST_DISK = 3, /* id = major << 20 | minor */
+	NPS_HOST_CARD = 4, /* network interface: id as in nps_host_card */
+};
+
+#define NPS_HOST_TARGET 0x1 /* a process that is watched, not one beside it */
+#define NPS_HOST_JOB_NET 0x2 /* an interface of the job's own network namespace */
+#define NPS_HOST_PART 0x4 /* a partition, or a device made of others: its bytes are counted there too */
+
+struct nps_host_name {
+	__u8 what; /* enum nps_host_what */
+	__u8 flags; /* NPS_HOST_* as it is from `time` on */
+	__u16 pad;
+	__u32 id;
+	__u32 pid;
+	__u32 pad2;
+	__u64 time;
+	__u64 speed; /* CARD: bytes a second, 0 unknown */
+	char text[NPS_HOST_NAME_MAX];
+};
+
+/* One CPU since boot, ns in steps of the kernel's clock tick; cpu 0xffffffff: all together. */
+struct nps_host_cpu {
+	__u64 time;
+	__u32 cpu, pad;
+	__u64 user, sys, iowait, irq, soft, idle, steal; /* user: with nice */
+};
+
+struct nps_host_system {
+	__u64 time;
+	__u64 switches, forks; /* since boot */
+	__u32 running, blocked; /* threads, now */
+};
+
+struct nps_host_thread {
+	__u64 time;
+	__u32 pid, tid;
+	__u64 run, wait; /* ns on a CPU; ns runnable without one */
+	__u64 switches; /* times that it was put on a CPU */
+	__u32 cpu; /* where it is, or was last */
+	__u32 pad;
+};
+
+struct nps_host_process {
+	__u64 time;
+	__u32 pid, threads;
+	__u64 run; /* ns on a CPU of all its threads, those that ended too */
+	__u64 resident; /* bytes of memory, now */
+	__u64 read, written,
+		cancelled; /* bytes from and for storage; written, but dropped before it was stored */
+	__u64 received, sent; /* bytes through sockets of the internet families */
+};
+
+/* kB; huge pages: their number */
+struct nps_host_memory {
+	__u64 time;
+	__u64 total, free, available, buffers, cached, shared, swap_total, swap_free, dirty, commit_limit,
+		committed, huge_total, huge_free;
+};
+
+struct nps_host_disk {
+	__u64 time;
+	__u32 id, pad;
+	__u64 reads, read, writes, written; /* requests, bytes */
+	__u64 busy, queue; /* ns with requests in flight; the same weighted by their number */
+};
+
+struct nps_host_card {
+	__u64 time;
+	__u32 id, pad;
+	__u64 received, received_packets, receive_errors, receive_drops;
+	__u64 sent, sent_packets, send_errors, send_drops;
 };
 
 #endif

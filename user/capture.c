@@ -17,6 +17,7 @@
 #include "launch.h"
 #include "log.h"
 #include "open_slices.h"
+#include "system_wide.h"
 
 #define TURN_MS 50
 #define SECOND 1000000000ULL
@@ -257,7 +258,9 @@ static const char *watch(struct nps_capture *c, int signals)
 			c->degraded = true;
 			return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
 		}
-		if (!any_alive(c))
+		if (c->opts->all)
+			nps_system_wide__look(c->system_wide, c);
+		else if (!any_alive(c))
 			return "targets exited";
 		if (nps_now(CLOCK_MONOTONIC) >= device_clock) {
 			FOR_EACH_AGENT(c, p)
@@ -298,6 +301,12 @@ static int add_targets(struct nps_capture *c)
 
 	if (c->child)
 		return nps_discover__add(c, c->child);
+	if (c->opts->all) {
+		err = nps_system_wide__new(&c->system_wide);
+		if (!err)
+			nps_system_wide__look(c->system_wide, c);
+		return err;
+	}
 	for (int i = 0; i < c->opts->n_pids; i++) {
 		err = nps_discover__add_tree(c, c->opts->pids[i]);
 		if (err) {
@@ -338,13 +347,34 @@ static void start_stacks(struct nps_capture *c)
 		c->degraded = true;
 }
 
+static int start_host_sys(struct nps_capture *c)
+{
+	struct nps_host_sys_opts opts = { .sz = sizeof(opts),
+					  .parts = c->opts->host_sys,
+					  .hz = c->opts->host_sys_hz,
+					  .all = c->opts->all,
+					  .net_map = nps_kernel_side__net_map(c->kernel),
+					  .begin = nps_now(CLOCK_MONOTONIC) };
+	int err;
+
+	if (!opts.parts)
+		return 0;
+	c->degraded |= opts.parts & NPS_HOST_SYS_NETWORK && opts.net_map < 0;
+	err = nps_host_sys__start(&opts, &c->session.host, &c->host_sys);
+	if (err)
+		nps_warn("cannot sample the host: %s: leave out --host-sys, or allow more memory and threads",
+			 strerror(-err));
+	return err;
+}
+
 /* Everything up to the first moment at which all probes are in place. */
 static int begin(struct nps_capture *c)
 {
 	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
 					      .ring_bytes = c->opts->ring_bytes,
 					      .osrt = c->opts->osrt,
-					      .irq = c->opts->irq };
+					      .irq = c->opts->irq,
+					      .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -358,6 +388,8 @@ static int begin(struct nps_capture *c)
 		return -ESRCH;
 	}
 	err = nps_session__create(c->opts->out, &c->session);
+	if (!err && c->opts->host_sys)
+		err = nps_session__open_host(&c->session);
 	if (!err && c->opts->command)
 		err = prepare_child(c);
 	if (!err)
@@ -369,6 +401,10 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
+	if (c->opts->all && c->opts->osrt)
+		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
+			 "longer, each switch %.0f ns",
+			 c->cost.syscall_ns, c->cost.switch_ns);
 	nps_kernel_side__reset_counters(c->kernel);
 	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
 	if (err) {
@@ -377,6 +413,9 @@ static int begin(struct nps_capture *c)
 	}
 	start_stacks(c);
 	sample_clocks(c, &c->start);
+	err = start_host_sys(c);
+	if (err)
+		return err;
 	if (c->child)
 		nps_discover__before_exec(c, c->opts->command[0]);
 	err = add_targets(c);
@@ -386,6 +425,8 @@ static int begin(struct nps_capture *c)
 	err = nps_discover__arm(c);
 	if (err)
 		return err;
+	if (c->opts->all)
+		nps_kernel_side__watch_all(c->kernel, true);
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	if (c->child) {
 		err = nps_launch__go(c->child_go);
@@ -424,9 +465,12 @@ static void say_what_is_missing(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann)
 			cann = true;
-	if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
-		nps_warn("no process has a CANN library mapped: only system calls and scheduling were "
-			 "recorded: is this the NPU job?");
+	if (c->opts->all) {
+		if (!c->processes)
+			nps_info("no process used an NPU: only the host was recorded");
+	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
+		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
+			 "this the NPU job?");
 		c->degraded = true;
 	}
 	if (c->opts->irq && !nps_kernel_side__has_irq(c->kernel))
@@ -447,6 +491,9 @@ static void finish(struct nps_capture *c)
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
+	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
+	if (c->opts->all)
+		nps_kernel_side__watch_all(c->kernel, false);
 	nps_discover__disarm(c);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
@@ -478,6 +525,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
+	c->session.host.fd = -1;
 	c->child_go = -1;
 	nps_overhead__begin(c);
 	signals = catch_signals(&set);
@@ -496,6 +544,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err)
 		finish(c);
 	if (err) {
+		nps_host_sys__stop(c->host_sys);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);
@@ -510,6 +559,8 @@ void nps_capture__free(struct nps_capture *c)
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_stacks__free(c->stacks);
+	nps_host_sys__free(c->host_sys);
+	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);
 	nps_operators__free(&c->operators);

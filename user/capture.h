@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "capability.h"
+#include "host_sys.h"
 #include "kernel_side.h"
 #include "operators.h"
 #include "overhead.h"
@@ -40,7 +41,11 @@ struct nps_record_opts {
 	bool osrt, children;
 	bool irq; /* interrupts that stop the job's threads */
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
+	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
+	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 };
+
+struct nps_system_wide;
 
 struct nps_capture {
 	const struct nps_record_opts *opts;
@@ -51,6 +56,8 @@ struct nps_capture {
 	struct nps_reader *reader;
 	struct nps_stacks *stacks; /* NULL: not asked for */
 	struct nps_session session;
+	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
+	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes;
 	struct nps_cost cost;
 	struct nps_overhead overhead;

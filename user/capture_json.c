@@ -84,6 +84,16 @@ static void add_stacks(const struct nps_capture *c, cJSON *j)
 	add_u64(s, "uncopied", nps_stacks__uncopied(c->stacks));
 }
 
+static void add_host_sys(const struct nps_record_opts *o, cJSON *r)
+{
+	cJSON *parts = cJSON_AddArrayToObject(r, "host_sys");
+
+	for (unsigned int i = 0; i < NPS_HOST_SYS_PARTS; i++)
+		if ((o->host_sys | (o->osrt ? NPS_HOST_SYS_OSRT : 0)) >> i & 1)
+			cJSON_AddItemToArray(parts, cJSON_CreateString(nps_host_sys__part(i)));
+	cJSON_AddNumberToObject(r, "host_sys_hz", o->host_sys_hz);
+}
+
 static void add_request(const struct nps_capture *c, cJSON *j)
 {
 	static const char *const sources[] = { "auto", "host", "agent" };
@@ -110,6 +120,8 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	if (o->irq)
 		nps_irq_side__names(cJSON_AddObjectToObject(j, "interrupts"));
 	add_stacks(c, r);
+	cJSON_AddBoolToObject(r, "all", o->all);
+	add_host_sys(o, r);
 }
 
 static void add_clock(cJSON *j, const char *name, const struct nps_clock *clock)
@@ -175,6 +187,12 @@ static cJSON *describe_process(const struct nps_process *p)
 static const char *const kind_names[NPS_KIND_END] = { NPS_EVENT_KINDS(NAME)[NPS_KIND_STRING] = "strings" };
 #undef NAME
 
+/* Processes whose sockets were not counted. */
+static uint64_t net_lost(const struct nps_capture *c)
+{
+	return c->kernel ? nps_kernel_side__net_lost(c->kernel) : 0;
+}
+
 static void add_counts(const struct nps_capture *c, cJSON *j)
 {
 	cJSON *events = cJSON_AddObjectToObject(j, "events"), *drops = cJSON_AddObjectToObject(j, "drops");
@@ -182,6 +200,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	      *agent = cJSON_AddObjectToObject(drops, "agent");
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts counts = {};
+	struct nps_host_sys_counts host;
 	char pid[16];
 
 	if (c->reader)
@@ -203,6 +222,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		if (lost)
 			add_u64(agent, pid, lost);
 	}
+	nps_host_sys__counts(c->host_sys, &host);
+	add_u64(drops, "host", host.missed + net_lost(c));
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -249,10 +270,12 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 uint64_t nps_capture__dropped(const struct nps_capture *c)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, n;
+	struct nps_host_sys_counts host;
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
-	n = counters[NPS_COUNTER_SQE_CUT] + nps_stacks__lost(c->stacks);
+	nps_host_sys__counts(c->host_sys, &host);
+	n = counters[NPS_COUNTER_SQE_CUT] + nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)

@@ -25,6 +25,8 @@ struct args {
 	pid_t pids[MAX_PIDS];
 	char marker[256];
 	bool text, db, quiet;
+	unsigned int host_sys; /* NPS_HOST_SYS_* */
+	bool host_sys_given;
 };
 
 enum {
@@ -34,6 +36,7 @@ enum {
 	OPT_RING,
 	OPT_MARKER,
 	OPT_HOST_SYS,
+	OPT_HOST_SYS_FREQ,
 	OPT_NO_CHILDREN,
 	OPT_MAX_OVERHEAD,
 	OPT_IRQ,
@@ -58,7 +61,9 @@ static const struct argp_option options[] = {
 	  "A step begins when the job enters this function; its Nth integer argument is the step's number "
 	  "(default: no steps)",
 	  0 },
-	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
+	{ "all", 'a', 0, 0,
+	  "Watch the whole host: its counters, and every process that uses an NPU now or later; needs no NPU "
+	  "job",
 	  0 },
 	{ "level", OPT_LEVEL, "none|0|1|2", 0,
 	  "Detail, as the vendor's profiler levels: marks of mstx alone; what runs on the device, and its "
@@ -68,6 +73,11 @@ static const struct argp_option options[] = {
 	{ "irq", OPT_IRQ, 0, 0,
 	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
 	  0 },
+	{ "host-sys", OPT_HOST_SYS, "LIST|none", 0,
+	  "What to record of the host: cpu,mem,disk,network are sampled, osrt is system calls and scheduling "
+	  "(default: osrt; with -a: cpu,mem,disk,network)",
+	  0 },
+	{ "host-sys-freq", OPT_HOST_SYS_FREQ, "HZ", 0, "Samples a second, 1 to 1000 (default: 50)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
@@ -214,6 +224,19 @@ static int parse_marker(struct args *a, const char *text)
 	return 0;
 }
 
+static int parse_hz(const char *text, unsigned int *hz)
+{
+	char *end;
+	long v;
+
+	errno = 0;
+	v = strtol(text, &end, 10);
+	if (end == text || *end || errno || v < 1 || v > NPS_HOST_SYS_MOST_HZ)
+		return -EINVAL;
+	*hz = (unsigned int)v;
+	return 0;
+}
+
 static int parse_word(const char *text, const char *const *words, int n)
 {
 	for (int i = 0; i < n; i++)
@@ -234,8 +257,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sources[] = { "auto", "host", "agent" },
 				 *const levels[] = { "none", "0", "1", "2" },
-				 *const unwinds[] = { "auto", "fp", "dwarf" },
-				 *const host_sys[] = { "none", "osrt" };
+				 *const unwinds[] = { "auto", "fp", "dwarf" };
 	struct args *a = state->input;
 	int v = 0;
 
@@ -266,8 +288,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		v = parse_marker(a, arg);
 		break;
 	case OPT_HOST_SYS:
-		v = parse_word(arg, host_sys, 2);
-		a->rec.osrt = v == 1;
+		v = nps_host_sys__parse(arg, &a->host_sys);
+		a->host_sys_given = true;
+		break;
+	case OPT_HOST_SYS_FREQ:
+		v = parse_hz(arg, &a->rec.host_sys_hz);
+		break;
+	case 'a':
+		a->rec.all = true;
 		break;
 	case OPT_LEVEL:
 		v = parse_word(arg, levels, 4);
@@ -308,10 +336,12 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.command = state->argv + state->next;
 		break;
 	case ARGP_KEY_END:
-		if (!a->rec.n_pids == !a->rec.command)
+		if (!a->host_sys_given)
+			a->host_sys = a->rec.all ? NPS_HOST_SYS_SAMPLED : NPS_HOST_SYS_OSRT;
+		if (!!a->rec.n_pids + !!a->rec.command + a->rec.all != 1)
 			argp_failure(state, NPS_USAGE, 0,
-				     "give either -p PID or a command after --: see --help");
-		if (a->rec.irq && !a->rec.osrt)
+				     "give either -p PID, -a, or a command after --: see --help");
+		if (a->rec.irq && !(a->host_sys & NPS_HOST_SYS_OSRT))
 			argp_failure(state, NPS_USAGE, 0,
 				     "--irq needs --host-sys osrt: leave one of them out");
 		break;
@@ -327,7 +357,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 static const struct argp argp = {
 	.options = options,
 	.parser = parse,
-	.args_doc = "-p PID\n-- COMMAND [ARG]...",
+	.args_doc = "-p PID\n-a\n-- COMMAND [ARG]...",
 	.doc = "Captures a job on Ascend NPUs that already runs, or one that it starts, and writes "
 	       "trace_view.json, tables and databases.\v"
 	       "Results are printed on stdout as paths, one a line. Exit status: 0 done; 1 failed; 2 wrong "
@@ -356,6 +386,23 @@ static void print_losses(const struct nps_capture *c)
 			 dropped, c->session.path);
 }
 
+static void print_host_sys(const struct nps_capture *c)
+{
+	struct nps_host_sys_counts n;
+
+	nps_host_sys__counts(c->host_sys, &n);
+	if (!c->host_sys)
+		return;
+	fprintf(stderr, "host: %" PRIu64 " samples, %" PRIu64 " records, for %.2f %% of one CPU\n", n.samples,
+		n.records,
+		c->end_mono > c->begin_mono ? 100 * (double)n.cpu_ns / (double)(c->end_mono - c->begin_mono)
+					    : 0);
+	if (n.late)
+		nps_warn("%" PRIu64 " samples of the host were left out: sampling took too long: a lower "
+			 "--host-sys-freq has none to leave out, totals are right all the same",
+			 n.late);
+}
+
 static void print_capture(const struct nps_capture *c)
 {
 	struct nps_reader_counts n;
@@ -375,6 +422,7 @@ static void print_capture(const struct nps_capture *c)
 			fprintf(stderr, "%-16s %12" PRIu64 " %12" PRIu64 "\n", kinds[kind], n.kinds[kind],
 				counters[NPS_COUNTER_LOST + kind]);
 	nps_capture__print_agents(c, stderr);
+	print_host_sys(c);
 	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
@@ -420,7 +468,7 @@ int nps_cmd_record(int argc, char **argv)
 				   .out = ".",
 				   .level = 1,
 				   .ring_bytes = default_ring(),
-				   .osrt = true,
+				   .host_sys_hz = NPS_HOST_SYS_HZ,
 				   .children = true,
 				   .stacks = { .hz = 99, .sleep_min = 1000000, .children = true } },
 			  .text = true,
@@ -435,6 +483,8 @@ int nps_cmd_record(int argc, char **argv)
 	a.rec.pids = a.pids;
 	if (a.rec.level == NPS_LEVEL_NONE)
 		a.rec.task_source = NPS_TASKS_HOST; /* no task, no log of tasks */
+	a.rec.host_sys = a.host_sys & NPS_HOST_SYS_SAMPLED;
+	a.rec.osrt = a.host_sys & NPS_HOST_SYS_OSRT;
 	err = nps_capture__run(&c, &a.rec);
 	if (err) {
 		nps_capture__free(&c);

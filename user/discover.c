@@ -229,6 +229,7 @@ static int add(struct nps_capture *c, pid_t pid, bool watched)
 	p->next = c->processes;
 	c->processes = p;
 	nps_stacks__watch(c->stacks, pid);
+	nps_host_sys__target(c->host_sys, pid);
 	nps_discover__scan(c, p);
 	return 0;
 }

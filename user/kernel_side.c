@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "irq.h"
+#include "hostsys.skel.h"
 #include "log.h"
 #include "osrt.skel.h"
 #include "runtime.skel.h"
@@ -24,6 +25,7 @@ struct nps_kernel_side {
 	struct runtime_bpf *runtime;
 	struct osrt_bpf *osrt; /* NULL unless asked for */
 	struct nps_irq_side *irq; /* the same */
+	struct hostsys_bpf *hostsys; /* NULL unless asked for, or not to be had */
 	int cpus;
 	int *ring_fds;
 };
@@ -130,6 +132,42 @@ static int share_with(void *k, struct bpf_object *obj)
 	return nps_kernel_side__share_maps(k, obj);
 }
 
+/* One way to count what sockets carry: by the tracepoints (Linux 6.3), else by probes of the kernel's functions. */
+static int try_hostsys(struct nps_kernel_side *k, bool tracepoints)
+{
+	struct bpf_program *prog;
+	int err;
+
+	k->hostsys = hostsys_bpf__open();
+	if (!k->hostsys)
+		return -errno;
+	bpf_object__for_each_program(prog, k->hostsys->obj) bpf_program__set_autoload(
+		prog, (bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT) == tracepoints);
+	err = nps_kernel_side__share_maps(k, k->hostsys->obj);
+	if (!err)
+		err = hostsys_bpf__load(k->hostsys);
+	if (!err)
+		err = hostsys_bpf__attach(k->hostsys);
+	if (err) {
+		hostsys_bpf__destroy(k->hostsys);
+		k->hostsys = NULL;
+	}
+	return err;
+}
+
+/* Where neither is possible the capture goes on without. */
+static void load_hostsys(struct nps_kernel_side *k)
+{
+	int err = try_hostsys(k, true);
+
+	if (err)
+		err = try_hostsys(k, false);
+	if (err)
+		nps_warn("cannot count network bytes by process: %s: neither the tracepoint sock_send_length "
+			 "nor kprobes can be had: interfaces are sampled all the same",
+			 strerror(-err));
+}
+
 /* Before 5.11 BPF memory counts against the limit of locked memory */
 static void raise_limits(void)
 {
@@ -180,6 +218,8 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 		err = load_osrt(k, opts);
 	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
 		nps_irq_side__open(share_with, k, ring_size(opts->ring_bytes) / 4, &k->irq);
+	if (!err && opts->network)
+		load_hostsys(k);
 	if (err) {
 		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
 			 strerror(-err));
@@ -197,6 +237,7 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 	if (!k)
 		return;
 	nps_irq_side__close(k->irq);
+	hostsys_bpf__destroy(k->hostsys);
 	osrt_bpf__destroy(k->osrt);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
@@ -227,6 +268,8 @@ void nps_kernel_side__detach(struct nps_kernel_side *k)
 	nps_irq_side__detach(k->irq);
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
+	if (k->hostsys)
+		hostsys_bpf__detach(k->hostsys);
 	sched_bpf__detach(k->sched);
 }
 
@@ -280,6 +323,20 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 	return bpf_map_delete_elem(bpf_map__fd(k->sched->maps.targets), &key) ? -errno : 0;
 }
 
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on)
+{
+	k->sched->bss->own_pid = (uint32_t)getpid();
+	k->sched->bss->watch_all = on && k->osrt; /* else births and deaths would come from everybody */
+	if (k->osrt) {
+		k->osrt->bss->own_pid = (uint32_t)getpid();
+		k->osrt->bss->watch_all = on;
+	}
+	if (k->hostsys) {
+		k->hostsys->bss->own_pid = (uint32_t)getpid();
+		k->hostsys->bss->watch_all = on;
+	}
+}
+
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
 {
 	int fd = bpf_map__fd(k->sched->maps.targets);
@@ -289,6 +346,16 @@ void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
 	while (!bpf_map_get_next_key(fd, NULL, &pid))
 		if (bpf_map_delete_elem(fd, &pid) && errno != ENOENT)
 			break;
+}
+
+int nps_kernel_side__net_map(const struct nps_kernel_side *k)
+{
+	return k->hostsys ? bpf_map__fd(k->hostsys->maps.net_bytes) : -1;
+}
+
+uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k)
+{
+	return k->hostsys ? k->hostsys->bss->net_lost : 0;
 }
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k)

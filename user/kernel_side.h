@@ -22,6 +22,7 @@ struct nps_kernel_side_opts {
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
 	bool irq; /* and interrupts; needs osrt */
+	bool network; /* bytes that sockets carry, by process */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -46,12 +47,18 @@ void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
 
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags);
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
+/* Every process of the host is a target, or no longer, for system calls, scheduling and network bytes. */
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on);
 /* All of them, those that the kernel side added itself too. */
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
 
 /* Makes an object that is open use the targets, rings and counters of the others. -errno. */
 struct bpf_object;
 int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj);
+/* Map of struct nps_net_bytes by thread group; -1: not asked for, or this kernel has no place to count. */
+int nps_kernel_side__net_map(const struct nps_kernel_side *k);
+/* Processes whose sockets were not counted for want of room. */
+uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);

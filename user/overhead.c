@@ -280,6 +280,7 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 	cJSON *cost = cJSON_AddObjectToObject(session, "cost"), *spent;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	double kinds[NPS_COST_KINDS], all = nps_overhead__spent(c, kinds);
+	struct nps_host_sys_counts host;
 
 	if (c->kernel)
 		nps_kernel_side__counters(c->kernel, counters);
@@ -295,6 +296,12 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 	for (int i = 0; all >= 0 && i < NPS_COST_KINDS; i++)
 		cJSON_AddNumberToObject(spent, kind_names[i], (double)(uint64_t)kinds[i]);
 	add_measured(cost, "overhead_percent", nps_overhead__percent(c));
+	if (c->host_sys) {
+		nps_host_sys__counts(c->host_sys, &host);
+		cJSON_AddNumberToObject(cost, "host_samples", (double)host.samples);
+		cJSON_AddNumberToObject(cost, "host_samples_left_out", (double)host.late);
+		cJSON_AddNumberToObject(cost, "host_sampling_ns", (double)host.cpu_ns);
+	}
 	add_measured(cost, "max_overhead_percent", c->opts->max_overhead > 0 ? c->opts->max_overhead : -1);
 	add_programs(&c->overhead, cost);
 	add_shed(&c->overhead, cost);

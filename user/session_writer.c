@@ -106,7 +106,7 @@ int nps_session__create(const char *out, struct nps_session *s)
 	int out_fd, err;
 
 	memset(s, 0, sizeof(*s));
-	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = -1;
+	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = -1;
 	out_fd = open_out(out);
 	if (out_fd < 0)
 		return out_fd;
@@ -138,9 +138,14 @@ int nps_session__create(const char *out, struct nps_session *s)
 	return err;
 }
 
+int nps_session__open_host(struct nps_session *s)
+{
+	return stream_open(s, &s->host, "host.nps");
+}
+
 void nps_session__close(struct nps_session *s)
 {
-	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->dir_fd };
+	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->dir_fd };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
@@ -151,8 +156,8 @@ void nps_session__close(struct nps_session *s)
 
 void nps_session__discard(struct nps_session *s)
 {
-	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps", "stacks.nps",
-					     "session.json" };
+	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps",
+					     "stacks.nps", "host.nps",	  "session.json" };
 
 	if (s->dir_fd < 0)
 		return;
@@ -208,7 +213,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 
 int nps_session__error(const struct nps_session *s)
 {
-	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks };
+	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks, &s->host };
 
 	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
 		int err = atomic_load(&streams[i]->error);

@@ -28,6 +28,7 @@ struct nps_session {
 	char path[PATH_MAX];
 	int dir_fd;
 	struct nps_stream events, strings, clocks;
+	struct nps_stream host; /* only if the host is sampled */
 };
 
 /*
@@ -36,6 +37,9 @@ struct nps_session {
  */
 int nps_session__create(const char *out, struct nps_session *s);
 void nps_session__close(struct nps_session *s);
+
+/* host.nps, for samples of the host. -errno. */
+int nps_session__open_host(struct nps_session *s);
 
 /* Removes a session that never began. */
 void nps_session__discard(struct nps_session *s);

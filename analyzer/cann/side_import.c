@@ -48,7 +48,7 @@ static void order_all(struct nps_side *side)
 		struct nps_table *table = (struct nps_table *)((char *)side->model + ordered[i].table);
 		size_t cells = ordered[i].column - ordered[i].table - sizeof(*table);
 
-		side->err = nps_side__order(table, cells / sizeof(void *));
+		side->err = nps_table__order(table, cells / sizeof(void *));
 	}
 }
 

@@ -132,7 +132,4 @@ void nps_side__host(struct nps_side *side); /* host_cpu, host_mem, host_network,
 void nps_side__calls(struct nps_side *side); /* host_syscall, host_pthreadcall */
 void nps_side__system(struct nps_side *side); /* samples of /proc, of the host or the device */
 
-/* Brings TABLE into the order of its column TIME. 0 or negative errno. */
-int nps_side__order(struct nps_table *table, size_t time);
-
 #endif

@@ -49,7 +49,7 @@ bool nps_is_device_wait(const char *name);
  */
 int nps_derive__host(struct nps_model *model);
 
-/* Fills host_thread: how each thread was scheduled. 0 or negative errno. */
+/* Fills sched_thread: how each thread was scheduled. 0 or negative errno. */
 int nps_derive__threads(struct nps_model *model);
 
 #endif

@@ -21,7 +21,7 @@ struct thread {
 
 struct state {
 	struct nps_model *m;
-	struct nps_vec threads; /* struct thread: a row each of host_thread */
+	struct nps_vec threads; /* struct thread: a row each of sched_thread */
 	struct nps_map thread_of; /* tid -> row */
 	struct nps_map met[ROLES]; /* (tid, other) -> times */
 	struct nps_map cpus; /* (tid, cpu) seen */
@@ -39,13 +39,13 @@ static int thread_of(struct state *s, uint32_t tid, uint32_t *at)
 	t = nps_vec__push(&s->threads);
 	if (!t)
 		return -errno;
-	err = nps_table__add(&s->m->host_thread.t, &row);
+	err = nps_table__add(&s->m->sched_thread.t, &row);
 	if (err)
 		return err;
 	*t = (struct thread){ .last = NPS_NONE };
 	for (int role = 0; role < ROLES; role++)
 		t->best[role].comm = NPS_NONE;
-	s->m->host_thread.gtid[row] = (uint64_t)s->m->pid << 32 | tid;
+	s->m->sched_thread.gtid[row] = (uint64_t)s->m->pid << 32 | tid;
 	*at = row;
 	return nps_map__put(&s->thread_of, tid, row);
 }
@@ -67,7 +67,7 @@ static int meet(struct state *s, struct thread *t, enum role role, uint32_t tid,
 
 static void add_wait(struct state *s, uint32_t at, size_t row, uint32_t previous)
 {
-	struct nps_host_thread_table *table = &s->m->host_thread;
+	struct nps_sched_thread_table *table = &s->m->sched_thread;
 	struct nps_wait wait = nps_run__wait(s->m, row, previous);
 	bool blocked = previous != NPS_NONE && s->m->run.state[previous] & NPS_STATE_UNINTERRUPTIBLE;
 
@@ -84,7 +84,7 @@ static void add_wait(struct state *s, uint32_t at, size_t row, uint32_t previous
 static int add_end(struct state *s, uint32_t at, struct thread *t, size_t row)
 {
 	const struct nps_run_table *run = &s->m->run;
-	struct nps_host_thread_table *table = &s->m->host_thread;
+	struct nps_sched_thread_table *table = &s->m->sched_thread;
 
 	if (run->state[row] & NPS_RUN_OPEN)
 		return 0;
@@ -99,7 +99,7 @@ static int add_end(struct state *s, uint32_t at, struct thread *t, size_t row)
 static int add_run(struct state *s, size_t row)
 {
 	const struct nps_run_table *run = &s->m->run;
-	struct nps_host_thread_table *table = &s->m->host_thread;
+	struct nps_sched_thread_table *table = &s->m->sched_thread;
 	bool ran = run->end[row] > run->start[row] || !(run->state[row] & NPS_RUN_OPEN);
 	uint64_t key = (uint64_t)run->tid[row] << 32 | run->cpu[row];
 	struct thread *t;
@@ -130,7 +130,7 @@ static int add_run(struct state *s, size_t row)
 
 static void name_others(struct state *s)
 {
-	struct nps_host_thread_table *table = &s->m->host_thread;
+	struct nps_sched_thread_table *table = &s->m->sched_thread;
 
 	for (size_t i = 0; i < s->threads.len; i++) {
 		const struct thread *t = &NPS_AT(&s->threads, struct thread, i);

@@ -69,7 +69,7 @@ static int threads(const struct nps_export *ex, int dirfd)
 			  "Uninterruptible(us),Slices,Voluntary Switches,Preemptions,Migrations,CPUs,"
 			  "Waker Thread ID,Waker Name,Wake-ups,Preemptor Thread ID,Preemptor Name,Preempted"
 	};
-	const struct nps_host_thread_table *t = &ex->model->host_thread;
+	const struct nps_sched_thread_table *t = &ex->model->sched_thread;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 
 	for (size_t i = 0; csv && i < t->t.len; i++) {

@@ -640,6 +640,64 @@ static void host_counters(struct perfetto *p)
 	}
 }
 
+/* The counters WORD, NAME and NUMBER (0: none), of which OF tells what is counted. */
+static void named_sample(struct perfetto *p, const char *word, uint32_t name, uint32_t number, const char *of,
+			 const char *unit, uint64_t time, double value)
+{
+	char title[128], tell[16] = "";
+
+	if (number)
+		snprintf(tell, sizeof(tell), " %u", number);
+	snprintf(title, sizeof(title), "%s %.40s%s %s", word, text(p, name), tell, of);
+	sample(p, NPS_NONE, title, unit, time, value);
+}
+
+static void own_host_counters(struct perfetto *p)
+{
+	const struct nps_host_process_table *a = &p->m->host_process;
+	const struct nps_host_thread_table *h = &p->m->host_thread;
+	const struct nps_host_device_table *d = &p->m->host_device;
+	const struct nps_host_load_table *l = &p->m->host_load;
+
+	for (size_t i = 0; i < l->t.len; i++) {
+		sample(p, NPS_NONE, "Host CPU", "%", l->timestamp[i], l->cpu[i]);
+		sample(p, NPS_NONE, "Host switches", "/s", l->timestamp[i], l->switches[i]);
+		sample(p, NPS_NONE, "Host threads running", "threads", l->timestamp[i], l->running[i]);
+		sample(p, NPS_NONE, "Host threads blocked", "threads", l->timestamp[i], l->blocked[i]);
+	}
+	for (size_t i = 0; i < a->t.len; i++) {
+		const struct {
+			const char *of, *unit;
+			double value;
+		} samples[] = { { "CPU", "%", a->cpu[i] },
+				{ "resident", "B", a->resident[i] },
+				{ "read", "B/s", a->read[i] },
+				{ "written", "B/s", a->write[i] },
+				{ "received", "B/s", a->received[i] },
+				{ "sent", "B/s", a->sent[i] } };
+
+		for (size_t k = 0; k < NPS_ARRAY_SIZE(samples); k++)
+			named_sample(p, "Process", a->name[i], a->pid[i], samples[k].of, samples[k].unit,
+				     a->timestamp[i], samples[k].value);
+	}
+	for (size_t i = 0; i < h->t.len; i++) {
+		named_sample(p, "Thread", h->name[i], h->tid[i], "CPU", "%", h->timestamp[i], h->cpu[i]);
+		named_sample(p, "Thread", h->name[i], h->tid[i], "waiting for a CPU", "%", h->timestamp[i],
+			     h->wait[i]);
+		named_sample(p, "Thread", h->name[i], h->tid[i], "switches", "/s", h->timestamp[i],
+			     h->switches[i]);
+	}
+	for (size_t i = 0; i < d->t.len; i++) {
+		const char *word = d->card[i] ? "Network" : "Disk";
+
+		named_sample(p, word, d->name[i], 0, d->card[i] ? "received" : "read", "B/s", d->timestamp[i],
+			     d->in[i]);
+		named_sample(p, word, d->name[i], 0, d->card[i] ? "sent" : "written", "B/s", d->timestamp[i],
+			     d->out[i]);
+		named_sample(p, word, d->name[i], 0, "busy", "%", d->timestamp[i], d->busy[i]);
+	}
+}
+
 static void write_all(struct perfetto *p)
 {
 	const struct nps_pftrace_clock now = { NPS_PFTRACE_REALTIME, p->m->start };
@@ -670,6 +728,7 @@ static void write_all(struct perfetto *p)
 	port_counters(p, &p->m->nic, "NIC");
 	port_counters(p, &p->m->roce, "RoCE");
 	host_counters(p);
+	own_host_counters(p);
 	cpus(p);
 }
 

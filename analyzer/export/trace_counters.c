@@ -140,6 +140,86 @@ static void host_disk(struct nps_trace *t, size_t i)
 	one(&c, "Disk Usage", "Usage(%)", t->m->host_disk.usage[i]);
 }
 
+/* --- the host, samples of our own --- */
+
+/* The event's name: a word, a text of the job or the host, and a number that tells it from others, 0 none. */
+static void begin_named(struct counter *c, const char *word, uint32_t name, uint32_t number, const char *of)
+{
+	const char *text = nps_trace__text(c->t, name);
+
+	begin(c);
+	nps_writer__lit(&c->t->w, word);
+	nps_writer__json_part(&c->t->w, text, strlen(text));
+	if (number)
+		nps_trace__u64(&c->t->w, " ", number);
+	nps_writer__lit(&c->t->w, of);
+	named(c);
+}
+
+/* One series, or two; a NaN is left out. */
+static void pair(struct counter *c, const char *word, uint32_t name, uint32_t number, const char *of,
+		 const char *first_key, double first, const char *second_key, double second)
+{
+	if (!isfinite(first) && !isfinite(second))
+		return;
+	begin_named(c, word, name, number, of);
+	real(c, first_key, first);
+	real(c, second_key, second);
+	end(c);
+}
+
+static void host_process(struct nps_trace *t, size_t i)
+{
+	const struct nps_host_process_table *a = &t->m->host_process;
+	struct counter c = counter(t, NPS_TRACE_HOST_USAGE, 0, a->timestamp[i]);
+
+	pair(&c, "Process ", a->name[i], a->pid[i], " CPU", "Usage(%)", a->cpu[i], "", NPS_NAN);
+	pair(&c, "Process ", a->name[i], a->pid[i], " Memory", "Resident(MB)", a->resident[i] / MB, "",
+	     NPS_NAN);
+	pair(&c, "Process ", a->name[i], a->pid[i], " Disk", "Read(MB/s)", a->read[i] / MB, "Write(MB/s)",
+	     a->write[i] / MB);
+	pair(&c, "Process ", a->name[i], a->pid[i], " Network", "Rx(MB/s)", a->received[i] / MB, "Tx(MB/s)",
+	     a->sent[i] / MB);
+}
+
+static void host_thread(struct nps_trace *t, size_t i)
+{
+	const struct nps_host_thread_table *a = &t->m->host_thread;
+	struct counter c = counter(t, NPS_TRACE_HOST_USAGE, 0, a->timestamp[i]);
+
+	pair(&c, "Thread ", a->name[i], a->tid[i], " CPU", "Running(%)", a->cpu[i], "Waiting(%)", a->wait[i]);
+	pair(&c, "Thread ", a->name[i], a->tid[i], " Switches", "Switches(/s)", a->switches[i], "", NPS_NAN);
+}
+
+static void host_device(struct nps_trace *t, size_t i)
+{
+	const struct nps_host_device_table *a = &t->m->host_device;
+	struct counter c = counter(t, NPS_TRACE_HOST_USAGE, 0, a->timestamp[i]);
+
+	if (a->card[i]) {
+		pair(&c, "Network ", a->name[i], 0, "", "Rx(MB/s)", a->in[i] / MB, "Tx(MB/s)",
+		     a->out[i] / MB);
+		return;
+	}
+	pair(&c, "Disk ", a->name[i], 0, "", "Read(MB/s)", a->in[i] / MB, "Write(MB/s)", a->out[i] / MB);
+	pair(&c, "Disk ", a->name[i], 0, " Busy", "Usage(%)", a->busy[i], "", NPS_NAN);
+}
+
+static void host_load(struct nps_trace *t, size_t i)
+{
+	const struct nps_host_load_table *a = &t->m->host_load;
+	struct counter c = counter(t, NPS_TRACE_HOST_USAGE, 0, a->timestamp[i]);
+
+	one(&c, "Host CPU", "Usage(%)", a->cpu[i]);
+	one(&c, "Host Switches", "Switches(/s)", a->switches[i]);
+	begin(&c);
+	nps_writer__lit(&t->w, "Host Threads");
+	named(&c);
+	whole(&c, "Running", a->running[i]);
+	whole(&c, "Blocked", a->blocked[i]);
+	end(&c);
+}
+
 /* --- the device --- */
 
 static void mhz(struct counter *c, int64_t die, int64_t value, bool bare)
@@ -464,6 +544,10 @@ static const struct kind {
 	{ NPS_TRACE_SIO, OF(sio), TABLE(sio.device), sio },
 	{ NPS_TRACE_QOS, OF(qos), TABLE(qos.device), qos },
 	{ NPS_TRACE_UB, OF(ub), TABLE(ub.device), ub },
+	{ NPS_TRACE_HOST_USAGE, OF(host_load), 0, host_load },
+	{ NPS_TRACE_HOST_USAGE, OF(host_process), 0, host_process },
+	{ NPS_TRACE_HOST_USAGE, OF(host_thread), 0, host_thread },
+	{ NPS_TRACE_HOST_USAGE, OF(host_device), 0, host_device },
 };
 
 static const struct nps_table *table_of(const struct nps_trace *t, const struct kind *kind)
@@ -496,10 +580,15 @@ void nps_trace__scan_counters(struct nps_trace *t)
 
 void nps_trace__name_counters(struct nps_trace *t)
 {
-	for (size_t k = 0; k < NPS_ARRAY_SIZE(kinds); k++)
+	uint64_t done = 0; /* devices of the present layer: kinds of one stand together */
+
+	for (size_t k = 0; k < NPS_ARRAY_SIZE(kinds); k++) {
+		done = k && kinds[k].layer == kinds[k - 1].layer ? done : 0;
 		for (uint32_t d = 0; d < NPS_TRACE_DEVICES; d++)
-			if (t->counted_on[k] >> d & 1)
+			if (t->counted_on[k] & ~done & 1ULL << d)
 				nps_trace__name_layer(t, kinds[k].layer, d);
+		done |= t->counted_on[k];
+	}
 }
 
 void nps_trace__add_counters(struct nps_trace *t)

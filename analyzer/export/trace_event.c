@@ -39,6 +39,7 @@ static const struct layer {
 	/* Past the vendor's last: shown at the end, and never as the card's first layer. */
 	[NPS_TRACE_PROCESS_SCHED] = { "Process Scheduling", "Process Scheduling", 35, 35, true },
 	[NPS_TRACE_CPU_SCHED] = { "CPU Scheduling", "CPU Scheduling", 36, 36, true },
+	[NPS_TRACE_HOST_USAGE] = { "Host Usage", "Host Usage", 39, 34, true },
 };
 
 uint64_t nps_trace__pid(const struct nps_trace *t, enum nps_trace_layer layer, uint32_t device)

@@ -41,11 +41,12 @@ enum nps_trace_layer {
 	NPS_TRACE_UB,
 	NPS_TRACE_PROCESS_SCHED,
 	NPS_TRACE_CPU_SCHED,
+	NPS_TRACE_HOST_USAGE,
 };
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
-#define NPS_TRACE_COUNTERS 24
-#define NPS_TRACE_SOURCES 48
+#define NPS_TRACE_COUNTERS 32
+#define NPS_TRACE_SOURCES 64
 
 struct nps_trace;
 

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #define ROWS 20
+#define LEAST_TAKEN 0.02 /* of the capture: what is worth a finding */
 
 struct total { /* of a system call, or of a thread's waits for a CPU */
 	uint32_t key;
@@ -137,10 +138,44 @@ static int section(struct nps_find *find, cJSON **object, const char *name, bool
 	return err;
 }
 
+/* What CPU time the processes took that are not the job's: a list, and a finding about each that took much. */
+static int neighbours(struct nps_find *find, cJSON **object)
+{
+	const struct nps_neighbour_table *t = &find->model->neighbour;
+	cJSON *list = NULL;
+	int err = 0;
+
+	for (size_t i = 0; i < NPS_MIN(t->t.len, (size_t)ROWS) && !err; i++) {
+		double share = nps_find__share(find, t->taken[i] / 1e3);
+		cJSON *row = cJSON_CreateObject();
+
+		if (!*object)
+			*object = cJSON_AddObjectToObject(find->document, "host");
+		if (!list)
+			list = cJSON_AddArrayToObject(*object, "neighbours");
+		cJSON_AddItemToArray(list, row);
+		cJSON_AddNumberToObject(row, "process", t->pid[i]);
+		cJSON_AddStringToObject(row, "name", nps_model__text(find->model, t->name[i]));
+		nps_find__number(row, "ran_us", t->run[i] / 1e3);
+		nps_find__number(row, "taken_us", t->taken[i] / 1e3);
+		if (share >= LEAST_TAKEN)
+			err = nps_find__add(
+				find, "cpu_taken", share, cJSON_Duplicate(row, true), NULL,
+				"give the job CPUs of its own (taskset, cpusets), or move or stop "
+				"that process",
+				"process %u (%.31s) ran for %.1f us on CPUs for which threads of "
+				"processes that use an NPU waited meanwhile",
+				t->pid[i], nps_model__text(find->model, t->name[i]), t->taken[i] / 1e3);
+	}
+	return err;
+}
+
 int nps_find__host(struct nps_find *find)
 {
 	cJSON *object = NULL;
 	int err = section(find, &object, "system_calls", false, collect_calls);
 
-	return err ? err : section(find, &object, "waits_for_cpu", true, collect_waits);
+	if (!err)
+		err = section(find, &object, "waits_for_cpu", true, collect_waits);
+	return err ? err : neighbours(find, &object);
 }

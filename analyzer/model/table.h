@@ -98,6 +98,9 @@ static inline int nps_table__add(struct nps_table *table, size_t *row)
 	return 0;
 }
 
+/* Brings the rows into the order of column number TIME, which holds times. 0 or negative errno. */
+int nps_table__order(struct nps_table *table, size_t time);
+
 /* Makes the table LEN rows long; new rows are zeros. 0 or negative errno. */
 int nps_table__resize(struct nps_table *table, size_t len);
 

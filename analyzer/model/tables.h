@@ -540,6 +540,54 @@ enum nps_api_type {
 	C(f64, usage)                                                                                        \
 	C(f64, speed)
 
+/* --- samples of our own, where the vendor has nothing: rates of the time from `timestamp` to the next row ---------- */
+
+/* cpu: percent of one CPU. resident: bytes; the others bytes a second. NaN: not sampled. */
+#define NPS_HOST_PROCESS_COLUMNS(C)                                                                          \
+	C(time, timestamp)                                                                                   \
+	C(u32, pid)                                                                                          \
+	C(text, name)                                                                                        \
+	C(f64, cpu)                                                                                          \
+	C(f64, resident)                                                                                     \
+	C(f64, read)                                                                                         \
+	C(f64, write)                                                                                        \
+	C(f64, received)                                                                                     \
+	C(f64, sent)
+
+/* wait: percent of the time in which it could run and had no CPU. */
+#define NPS_HOST_THREAD_COLUMNS(C)                                                                           \
+	C(time, timestamp)                                                                                   \
+	C(u32, pid)                                                                                          \
+	C(u32, tid)                                                                                          \
+	C(text, name)                                                                                        \
+	C(f64, cpu)                                                                                          \
+	C(f64, wait)                                                                                         \
+	C(f64, switches) /* a second */
+
+/* A disk or an interface: bytes a second in and out; busy: percent, NaN of interfaces. */
+#define NPS_HOST_DEVICE_COLUMNS(C)                                                                           \
+	C(time, timestamp)                                                                                   \
+	C(text, name)                                                                                        \
+	C(u8, card)                                                                                          \
+	C(f64, in)                                                                                           \
+	C(f64, out)                                                                                          \
+	C(f64, busy)
+
+/* All CPUs together. cpu: percent of them; switches: a second; running, blocked: threads. */
+#define NPS_HOST_LOAD_COLUMNS(C)                                                                             \
+	C(time, timestamp)                                                                                   \
+	C(f64, cpu)                                                                                          \
+	C(f64, switches)                                                                                     \
+	C(u32, running)                                                                                      \
+	C(u32, blocked)
+
+/* Processes beside the job, what took most first: ns on a CPU in all; of it on CPUs on which the job waited. */
+#define NPS_NEIGHBOUR_COLUMNS(C)                                                                             \
+	C(u32, pid)                                                                                          \
+	C(text, name)                                                                                        \
+	C(u64, run)                                                                                          \
+	C(u64, taken)
+
 /* --- tables of text files only --------------------------------------------------------------------------- */
 
 /* l2_cache, soc_pmu (TLB), page_fault: two values of a task by stream and task id. */
@@ -799,7 +847,7 @@ enum nps_api_type {
 	T(overlap, NPS_OVERLAP_COLUMNS)                                                                      \
 	T(step_trace, NPS_STEP_TRACE_COLUMNS)                                                                \
 	T(host_breakdown, NPS_HOST_BREAKDOWN_COLUMNS)                                                        \
-	T(host_thread, NPS_HOST_THREAD_COLUMNS)                                                              \
+	T(sched_thread, NPS_SCHED_THREAD_COLUMNS)                                                            \
 	T(comm_time, NPS_COMM_TIME_COLUMNS)                                                                  \
 	T(comm_bandwidth, NPS_COMM_BANDWIDTH_COLUMNS)                                                        \
 	T(comm_matrix, NPS_COMM_MATRIX_COLUMNS)                                                              \
@@ -809,7 +857,12 @@ enum nps_api_type {
 	T(comm_schedule, NPS_COMM_SCHEDULE_COLUMNS)                                                          \
 	T(dpu, NPS_DPU_COLUMNS)                                                                              \
 	T(ccu, NPS_CCU_COLUMNS)                                                                              \
-	T(host, NPS_HOST_COLUMNS)
+	T(host, NPS_HOST_COLUMNS)                                                                            \
+	T(host_process, NPS_HOST_PROCESS_COLUMNS)                                                            \
+	T(host_thread, NPS_HOST_THREAD_COLUMNS)                                                              \
+	T(host_device, NPS_HOST_DEVICE_COLUMNS)                                                              \
+	T(host_load, NPS_HOST_LOAD_COLUMNS)                                                                  \
+	T(neighbour, NPS_NEIGHBOUR_COLUMNS)
 
 /* Tables that share a type: T(field, type, COLUMNS). */
 #define NPS_SHARED_TABLES(T)                                                                                 \

@@ -39,7 +39,7 @@
 	C(u64, unknown)
 
 /* How a thread was scheduled; times in ns. waker, preemptor: the thread that woke it, or took its CPU, most often; 0 none. */
-#define NPS_HOST_THREAD_COLUMNS(C)                                                                           \
+#define NPS_SCHED_THREAD_COLUMNS(C)                                                                          \
 	C(u64, gtid)                                                                                         \
 	C(text, comm)                                                                                        \
 	C(u64, running)                                                                                      \

@@ -3,6 +3,7 @@
 
 #include "session/irq_names.h"
 #include "session/import_stacks.h"
+#include "session/import_host.h"
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 #include "session/task_types.h"
@@ -11,11 +12,16 @@
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define NOT_TOLD 65534 /* `N/A` of the HCCL enums */
+
+/* Number of a column of a table of the model. */
+#define COLUMN_OF(table, column)                                                                             \
+	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
 
 struct fill {
 	struct nps_model *m;
@@ -537,11 +543,41 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	devices(&f);
 	host(&f);
 	if (!f.err)
+		f.err = nps_import__host(model, rec, proc->pid);
+	if (!f.err)
 		window(&f);
 	if (!f.err)
 		f.err = nps_import__process_info(model, rec, proc_row);
 	nps_vec__free(&f.comm_id);
 	nps_map__free(&f.planes);
 	nps_map__free(&f.nplanes);
+	return f.err;
+}
+
+int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
+{
+	struct nps_proc nobody = { .pid = 0 };
+	struct fill f = { .m = model, .rec = rec, .proc = &nobody };
+
+	model->generation = NPS_GENERATION_B;
+	model->layout = NPS_LAYOUT_MSPROF;
+	model->level = nps_recording__level(rec);
+	model->process = text(&f, "host");
+	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
+		f.proc = &rec->procs[p];
+		system_calls(&f);
+		runs(&f);
+	}
+	f.proc = &nobody;
+	if (!f.err)
+		f.err = nps_table__order(&model->osrt.t, COLUMN_OF(osrt, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->run.t, COLUMN_OF(run, start));
+	devices(&f);
+	host(&f);
+	if (!f.err)
+		f.err = nps_import__host(model, rec, 0);
+	if (!f.err)
+		window(&f);
 	return f.err;
 }

@@ -18,6 +18,15 @@ bool nps_recording__has_result(const struct nps_recording *recording, uint32_t p
  */
 int nps_import__process(struct nps_model *model, struct nps_recording *recording, uint32_t proc_row);
 
+/*
+ * Fills MODEL from the whole host of the recording: its samples, and the system calls of all processes if they were
+ * recorded. 0 or a negative errno.
+ */
+int nps_import__whole_host(struct nps_model *model, struct nps_recording *recording);
+
+/* True if the recording has a result about the whole host. */
+bool nps_recording__has_host_result(const struct nps_recording *recording);
+
 /* profiler_info_{rank}.json and profiler_metadata.json of the process, into MODEL. 0 or -ENOMEM. */
 int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
 			     uint32_t proc_row);

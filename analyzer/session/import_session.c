@@ -222,6 +222,18 @@ static int on_events(void *ctx, const struct nps_chunk *chunk, const void *paylo
 	return err;
 }
 
+static int on_host(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	struct import *in = ctx;
+	struct nps_recording *model = in->model;
+	uint64_t first = model->begin > DAY ? model->begin - DAY : 1;
+	int err = nps_host_samples__add(&model->host, &model->strings, chunk, payload, first,
+					model->begin + 30 * DAY);
+
+	nps_progress__add(model->progress, chunk->len);
+	return err > 0 ? foreign(in) : err;
+}
+
 static int read_chunks(struct import *in, const char *path, const char *name, nps_chunk_fn fn)
 {
 	struct nps_chunks result;
@@ -303,6 +315,7 @@ static void import_drops(struct nps_recording *model)
 		*lost = NPS_MAX(*lost, nps_json_u64(ring, kinds[i].name, 0));
 	}
 	model->losses.sqe = nps_json_u64(drops, "sqe", 0);
+	model->losses.host = nps_json_u64(drops, "host", 0);
 	cJSON_ArrayForEach(agent,
 			   cJSON_GetObjectItemCaseSensitive(drops, "agent")) if (cJSON_IsNumber(agent) &&
 										 agent->valuedouble > 0)
@@ -329,7 +342,7 @@ static int map_probes(struct import *in)
 
 static int import_json(struct nps_recording *model, const char *path)
 {
-	const cJSON *start, *capture, *item;
+	const cJSON *start, *capture, *request, *item;
 	uint64_t mono, version;
 	int err;
 
@@ -352,6 +365,14 @@ static int import_json(struct nps_recording *model, const char *path)
 			", this program reads version %d: use a matching npuscope",
 			path, version, NPS_SESSION_VERSION);
 		return -EPROTO;
+	}
+	request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
+	model->host.all = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "all"));
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(request, "host_sys"))
+	{
+		const char *part = cJSON_GetStringValue(item);
+
+		model->host.asked |= part && strcmp(part, "osrt") != 0;
 	}
 	model->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model->json, "complete"));
 	start = cJSON_GetObjectItemCaseSensitive(model->json, "start");
@@ -416,6 +437,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = nps_history__finish(&model->comms);
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
+	if (!err && model->host.asked)
+		err = read_chunks(&in, path, "host.nps", on_host);
 	for (size_t i = 0; i < in.losses.len; i++) {
 		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);
 
@@ -424,7 +447,10 @@ int nps_import__session(struct nps_recording *model, const char *path)
 				nps_add_sat(model->losses.ring[loss->kind], loss->lost);
 	}
 	import_drops(model);
+	for (size_t i = 0; i < model->host.processes.len; i++)
+		in.last = NPS_MAX(in.last, NPS_AT(&model->host.processes, struct nps_host_process, i).time);
 	set_end(&in, path);
+	in.strange += model->host.strange;
 	if (in.strange)
 		nps_msg("%" PRIu64
 			" events of %s have impossible times or processes: they are damaged: left out",

@@ -30,6 +30,8 @@ int nps_recording__load(struct nps_recording *rec, const char *path)
 	nps_vec__free(&rec->subs);
 	if (!err)
 		err = nps_comm__finish(rec);
+	if (!err && rec->host.all)
+		err = nps_host_samples__contend(&rec->host, rec->begin, rec->end);
 	if (err)
 		nps_msg("cannot analyse %s: %s: is there room in the output directory?", path,
 			strerror(-err));
@@ -41,6 +43,15 @@ static bool has_cann(const struct nps_proc *proc)
 	return proc->cann.len || proc->tasks;
 }
 
+bool nps_recording__has_host_result(const struct nps_recording *rec)
+{
+	bool any = rec->host.asked;
+
+	for (uint32_t p = 0; p < rec->nprocs && !any; p++)
+		any = rec->procs[p].os_calls.len || rec->procs[p].runs.len;
+	return rec->host.all && any;
+}
+
 bool nps_recording__has_result(const struct nps_recording *rec, uint32_t proc_row)
 {
 	const struct nps_proc *proc = &rec->procs[proc_row];
@@ -48,6 +59,9 @@ bool nps_recording__has_result(const struct nps_recording *rec, uint32_t proc_ro
 	for (uint32_t p = 0; p < rec->nprocs; p++)
 		if (has_cann(&rec->procs[p]))
 			return has_cann(proc);
+	/* Of the whole host only processes that use an NPU have results of their own. */
+	if (rec->host.all)
+		return proc->known;
 	/* Without any CANN call in the whole session it is a trace of the host. */
 	return proc->os_calls.len || proc->runs.len || proc->known;
 }

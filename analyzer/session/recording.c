@@ -19,6 +19,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
 	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
+	nps_host_samples__init(&model->host, tmpfd);
 }
 
 static void free_proc(struct nps_proc *proc)
@@ -50,6 +51,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->tasks);
 	nps_vec__free(&model->bounds);
 	nps_vec__free(&model->logs);
+	nps_host_samples__free(&model->host);
 	cJSON_Delete(model->json);
 	model->json = NULL;
 }

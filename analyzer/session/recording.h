@@ -9,6 +9,7 @@
 #include "session/catalog_info.h"
 #include "session/clock_fit.h"
 #include "session/history.h"
+#include "session/host_samples.h"
 #include "base/string_table.h"
 #include "base/vec.h"
 
@@ -185,6 +186,7 @@ struct nps_device_log {
 struct nps_losses {
 	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
 	uint64_t agent_bytes, sqe, pids;
+	uint64_t host; /* processes and devices that were not sampled */
 	uint64_t device_records; /* gaps of the 4-bit counter */
 	bool cut; /* capture or a file ends early */
 };
@@ -209,6 +211,7 @@ struct nps_recording {
 	struct nps_map proc_of; /* pid -> row of procs */
 	struct nps_device devices[NPS_MAX_DEVICES];
 	struct nps_vec logs; /* struct nps_device_log */
+	struct nps_host_samples host;
 	struct nps_losses losses;
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */

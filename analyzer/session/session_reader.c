@@ -63,6 +63,14 @@ static size_t record_size(unsigned int type)
 		[NPS_CHUNK_MAPS] = 1,
 		[NPS_CHUNK_KSYMS] = sizeof(struct nps_ksym),
 		[NPS_CHUNK_VDSO] = 1,
+		[NPS_CHUNK_HOST_NAMES] = sizeof(struct nps_host_name),
+		[NPS_CHUNK_HOST_CPUS] = sizeof(struct nps_host_cpu),
+		[NPS_CHUNK_HOST_SYSTEM] = sizeof(struct nps_host_system),
+		[NPS_CHUNK_HOST_THREADS] = sizeof(struct nps_host_thread),
+		[NPS_CHUNK_HOST_PROCESSES] = sizeof(struct nps_host_process),
+		[NPS_CHUNK_HOST_MEMORY] = sizeof(struct nps_host_memory),
+		[NPS_CHUNK_HOST_DISKS] = sizeof(struct nps_host_disk),
+		[NPS_CHUNK_HOST_CARDS] = sizeof(struct nps_host_card),
 	};
 
 	return type < NPS_ARRAY_SIZE(sizes) ? sizes[type] : 0;

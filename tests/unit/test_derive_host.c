@@ -430,20 +430,20 @@ static void scheduling_of_threads(void **state)
 	}
 	add_run(m, PID, BASE + 500, BASE + 500, BASE + 440, BASE + 490, NPS_RUN_OPEN);
 	assert_int_equal(nps_derive__threads(m), 0);
-	assert_int_equal(m->host_thread.t.len, 1);
-	assert_int_equal(m->host_thread.running[0], 200);
-	assert_int_equal(m->host_thread.slices[0], 5);
-	assert_int_equal(m->host_thread.waits[0], 4);
-	assert_int_equal(m->host_thread.preemptions[0], 1);
-	assert_int_equal(m->host_thread.migrations[0], 2);
-	assert_int_equal(m->host_thread.cpus[0], 2);
-	assert_int_equal(m->host_thread.sleeping[0], 40 * 3);
-	assert_int_equal(m->host_thread.blocked[0], 50);
-	assert_int_equal(m->host_thread.runnable[0], 20 * 3 + 60 + 10);
-	assert_int_equal(m->host_thread.waker[0], 77);
-	assert_int_equal(m->host_thread.wakes[0], 2);
-	assert_int_equal(m->host_thread.preemptor[0], 88);
-	assert_int_equal(m->host_thread.preempted[0], 1);
+	assert_int_equal(m->sched_thread.t.len, 1);
+	assert_int_equal(m->sched_thread.running[0], 200);
+	assert_int_equal(m->sched_thread.slices[0], 5);
+	assert_int_equal(m->sched_thread.waits[0], 4);
+	assert_int_equal(m->sched_thread.preemptions[0], 1);
+	assert_int_equal(m->sched_thread.migrations[0], 2);
+	assert_int_equal(m->sched_thread.cpus[0], 2);
+	assert_int_equal(m->sched_thread.sleeping[0], 40 * 3);
+	assert_int_equal(m->sched_thread.blocked[0], 50);
+	assert_int_equal(m->sched_thread.runnable[0], 20 * 3 + 60 + 10);
+	assert_int_equal(m->sched_thread.waker[0], 77);
+	assert_int_equal(m->sched_thread.wakes[0], 2);
+	assert_int_equal(m->sched_thread.preemptor[0], 88);
+	assert_int_equal(m->sched_thread.preempted[0], 1);
 	nps_model__free(m);
 }
 

@@ -4,7 +4,8 @@
  * these runs, and then columns are copied one by one.
  */
 #include "base/ext_sort.h"
-#include "cann/side_read.h"
+#include "base/vec.h"
+#include "model/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static void copy_column(const struct nps_table *to, const struct nps_table *from
 	}
 }
 
-int nps_side__order(struct nps_table *table, size_t time)
+int nps_table__order(struct nps_table *table, size_t time)
 {
 	size_t bytes = sizeof(*table) + table->ncolumns * sizeof(void *);
 	struct nps_table *sorted, *old;

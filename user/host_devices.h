@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Disks and network interfaces whose counters are sampled: those of the host and of the job's network namespaces. */
+#ifndef NPS_HOST_DEVICES_H
+#define NPS_HOST_DEVICES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "host_out.h"
+
+struct nps_host_devices;
+
+/* 0 or -ENOMEM. */
+int nps_host_devices__new(struct nps_host_out *out, struct nps_host_devices **devices);
+void nps_host_devices__free(struct nps_host_devices *devices);
+
+/* The interfaces of the network namespace in which `pid` lives are sampled too. */
+void nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid);
+
+/* One sample of each. `text` is a buffer of `size` bytes for the kernel's words. */
+void nps_host_devices__disks(struct nps_host_devices *d, char *text, size_t size);
+void nps_host_devices__cards(struct nps_host_devices *d, char *text, size_t size);
+
+/* Devices for which there was no room, and namespaces that could not be read. */
+uint64_t nps_host_devices__missed(const struct nps_host_devices *d);
+
+/* What stands in an open file of /proc, from its beginning. -errno. */
+ssize_t nps_read_proc(int fd, char *text, size_t size);
+
+#endif

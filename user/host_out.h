@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Samples of the host on their way to host.nps: a buffer for each kind, a chunk when it is full or the time has come. */
+#ifndef NPS_HOST_OUT_H
+#define NPS_HOST_OUT_H
+
+#include <stdint.h>
+
+#include "session_writer.h"
+
+#define NPS_HOST_KINDS (NPS_CHUNK_HOST_CARDS - NPS_CHUNK_HOST_NAMES + 1)
+
+struct nps_host_out {
+	struct nps_stream *stream; /* not owned; its error is the error of all that follows */
+	struct {
+		char *data;
+		uint32_t used;
+	} buffers[NPS_HOST_KINDS];
+	uint64_t records;
+};
+
+/* All the memory it will ever need. 0 or -ENOMEM. */
+int nps_host_out__init(struct nps_host_out *out, struct nps_stream *stream);
+void nps_host_out__free(struct nps_host_out *out);
+
+/* A record of chunk type `type`, of `size` bytes: the type's struct. */
+void nps_host_out__put(struct nps_host_out *out, uint16_t type, const void *record, uint32_t size);
+
+/* Names process, thread, disk or card `id`; `text` is cut to fit. */
+void nps_host_out__name(struct nps_host_out *out, struct nps_host_name name, const char *text);
+
+/* Writes what is buffered. */
+void nps_host_out__flush(struct nps_host_out *out);
+
+#endif
