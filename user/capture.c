@@ -331,7 +331,8 @@ static int begin(struct nps_capture *c)
 {
 	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
 					      .ring_bytes = c->opts->ring_bytes,
-					      .osrt = c->opts->osrt };
+					      .osrt = c->opts->osrt,
+					      .osrt_threshold_ns = c->opts->osrt_threshold_ns };
 	int err;
 
 	nps_capability__probe(&c->cap);

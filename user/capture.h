@@ -35,6 +35,7 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	bool osrt, children;
+	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 };
 
 struct nps_capture {

@@ -80,6 +80,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddItemToArray(pids, cJSON_CreateNumber(o->pids[i]));
 	add_u64(r, "duration_ns", o->duration_ns);
 	cJSON_AddNumberToObject(r, "level", o->level);
+	add_u64(r, "osrt_threshold_ns", o->osrt_threshold_ns);
 	cJSON_AddStringToObject(r, "task_source", sources[o->task_source]);
 	if (o->step_marker) {
 		snprintf(marker, sizeof(marker), o->step_arg ? "%s@%d" : "%s", o->step_marker, o->step_arg);
@@ -179,6 +180,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		if (lost)
 			add_u64(agent, pid, lost);
 	}
+	add_u64(events, "summed_syscalls", counts.summed);
+	add_u64(drops, "sums", counts.sums_failed);
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -200,7 +203,7 @@ double nps_capture__overhead(const struct nps_capture *c)
 	ns = c->cost.probe_ns * ((double)counters[NPS_COUNTER_HITS] - (double)marks) +
 	     c->cost.mark_ns * (double)marks;
 	if (c->cost.syscall_ns > 0)
-		ns += c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
+		ns += c->cost.syscall_ns * (double)(n.kinds[NPS_EV_SYSCALL] + n.summed);
 	if (c->cost.switch_ns > 0)
 		ns += c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
 	return 100 * ns / (double)c->job_cpu_ns;
@@ -274,10 +277,13 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 uint64_t nps_capture__dropped(const struct nps_capture *c)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, n;
+	struct nps_reader_counts counts = {};
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
-	n = counters[NPS_COUNTER_SQE_CUT];
+	if (c->reader)
+		nps_reader__counts(c->reader, &counts);
+	n = counters[NPS_COUNTER_SQE_CUT] + counts.sums_failed;
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)

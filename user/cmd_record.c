@@ -19,6 +19,8 @@
 #define DEFAULT_RING (8UL << 20)
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
 #define SMALLEST_RING (512UL << 10)
+#define DEFAULT_THRESHOLD 10000UL /* ns: what blocks takes longer, what only asks the kernel takes less */
+#define MAX_THRESHOLD 4000000000UL /* sums hold the longest call in 32 bits */
 
 struct args {
 	struct nps_record_opts rec;
@@ -34,6 +36,7 @@ enum {
 	OPT_RING,
 	OPT_MARKER,
 	OPT_HOST_SYS,
+	OPT_OSRT_THRESHOLD,
 	OPT_NO_CHILDREN,
 };
 
@@ -53,6 +56,11 @@ static const struct argp_option options[] = {
 	  "(default: no steps)",
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
+	  0 },
+	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
+	  "System calls shorter than this are counted and summed up, not recorded one by one: 10us, 1ms, "
+	  "less than "
+	  "4s; 0 records all (default: 10us)",
 	  0 },
 	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
@@ -200,6 +208,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		v = parse_word(arg, host_sys, 2);
 		a->rec.osrt = v == 1;
 		break;
+	case OPT_OSRT_THRESHOLD:
+		a->rec.osrt_threshold_ns = parse_time(arg);
+		v = (!a->rec.osrt_threshold_ns && strcmp(arg, "0")) ||
+				    a->rec.osrt_threshold_ns > MAX_THRESHOLD
+			    ? -EINVAL
+			    : 0;
+		break;
 	case OPT_LEVEL:
 		v = parse_word(arg, levels, 2);
 		a->rec.level = v + 1;
@@ -327,6 +342,7 @@ int nps_cmd_record(int argc, char **argv)
 				   .level = 1,
 				   .ring_bytes = default_ring(),
 				   .osrt = true,
+				   .osrt_threshold_ns = DEFAULT_THRESHOLD,
 				   .children = true },
 			  .text = true,
 			  .db = true };

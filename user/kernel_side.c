@@ -56,19 +56,30 @@ static int create_rings(struct nps_kernel_side *k, size_t bytes)
 	return 0;
 }
 
+static int share_map(struct bpf_object *obj, const struct bpf_map *own)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(obj, bpf_map__name(own));
+
+	return m ? bpf_map__reuse_fd(m, bpf_map__fd(own)) : -ENOENT;
+}
+
 /* Every object declares targets, rings and counters; all use those of the first. */
 static int share_maps(struct nps_kernel_side *k, struct bpf_object *obj)
 {
 	struct bpf_map *own[] = { k->sched->maps.targets, k->sched->maps.rings, k->sched->maps.counters };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
-		struct bpf_map *m = bpf_object__find_map_by_name(obj, bpf_map__name(own[i]));
-		int err = m ? bpf_map__reuse_fd(m, bpf_map__fd(own[i])) : -ENOENT;
+		int err = share_map(obj, own[i]);
 
 		if (err)
 			return err;
 	}
 	return 0;
+}
+
+static void set_constant(uint64_t *constant, uint64_t value)
+{
+	*constant = value;
 }
 
 static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
@@ -119,7 +130,12 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	if (!k->osrt)
 		return -errno;
 	set_wake_mark((uint64_t *)&k->osrt->rodata->wake_bytes, opts->ring_bytes);
+	set_constant((uint64_t *)&k->osrt->rodata->threshold_ns, opts->osrt_threshold_ns);
 	err = share_maps(k, k->osrt->obj);
+	if (!err)
+		err = share_map(k->osrt->obj, k->sched->maps.scheds);
+	if (!err)
+		err = share_map(k->osrt->obj, k->sched->maps.syscalls);
 	return err ? err : osrt_bpf__load(k->osrt);
 }
 
@@ -248,6 +264,24 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 {
 	return k->ring_fds[cpu];
+}
+
+int nps_kernel_side__sums_fd(const struct nps_kernel_side *k, bool next)
+{
+	bool odd = k->osrt && (k->osrt->bss->sums_turn & 1) != next;
+
+	return !k->osrt ? -1 : bpf_map__fd(odd ? k->osrt->maps.sums_odd : k->osrt->maps.sums_even);
+}
+
+void nps_kernel_side__turn_sums(struct nps_kernel_side *k)
+{
+	if (k->osrt)
+		__atomic_fetch_add(&k->osrt->bss->sums_turn, 1, __ATOMIC_SEQ_CST);
+}
+
+int nps_kernel_side__threads_fd(const struct nps_kernel_side *k)
+{
+	return bpf_map__fd(k->sched->maps.scheds);
 }
 
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX])

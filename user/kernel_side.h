@@ -21,6 +21,7 @@ struct nps_kernel_side_opts {
 	size_t sz; /* of this struct, so that it can grow */
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
+	uint64_t osrt_threshold_ns; /* shorter system calls are summed up; below 4 s; 0: none */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -42,6 +43,16 @@ void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
+
+/*
+ * The table into which short system calls are summed now, or, `next`, the one that lies still until
+ * nps_kernel_side__turn_sums makes it that. -1 without osrt.
+ */
+int nps_kernel_side__sums_fd(const struct nps_kernel_side *k, bool next);
+void nps_kernel_side__turn_sums(struct nps_kernel_side *k);
+
+/* The table of watched threads: tid -> struct nps_thread. */
+int nps_kernel_side__threads_fd(const struct nps_kernel_side *k);
 
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k);
 /* Sums over the CPUs; counters[NPS_COUNTER_MAX]. */
