@@ -133,6 +133,9 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 			e->args[3] = state | (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
 			bpf_ringbuf_submit(e, wake_flag(ring));
 		}
+	} else if (st->off) {
+		/* It ran, but we were not called when it was put on the CPU: nobody knows for how long. */
+		count(NPS_COUNTER_LOST + NPS_EV_SCHED);
 	}
 	st->on = 0;
 	st->off = now;
