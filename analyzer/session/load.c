@@ -49,5 +49,5 @@ bool nps_recording__has_result(const struct nps_recording *rec, uint32_t proc_ro
 		if (has_cann(&rec->procs[p]))
 			return has_cann(proc);
 	/* Without any CANN call in the whole session it is a trace of the host. */
-	return proc->os_calls.len || proc->runs.len || proc->known;
+	return proc->os_calls.len || proc->os_sums.len || proc->runs.len || proc->known;
 }
