@@ -80,6 +80,41 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct bvec_iter {
+	unsigned long long bi_sector;
+	unsigned int bi_size;
+};
+
+struct block_device {
+	unsigned int bd_dev;
+};
+
+struct gendisk {
+	int major, first_minor;
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev; /* since 5.12 */
+	unsigned int bi_opf;
+	unsigned char bi_status;
+	struct bvec_iter bi_iter;
+};
+
+struct bio___before_5_12 {
+	struct gendisk *bi_disk;
+	unsigned char bi_partno;
+};
+
+struct request {
+	struct bio *bio;
+};
+
+struct vm_fault {
+	unsigned long address;
+	unsigned int flags;
+};
+
 struct task_struct {
 	unsigned int __state; /* since 5.14 */
 	unsigned int flags;

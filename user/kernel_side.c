@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "os_io.h"
 #include "osrt.skel.h"
 #include "runtime.skel.h"
 #include "sched.skel.h"
@@ -22,6 +23,7 @@ struct nps_kernel_side {
 	struct sched_bpf *sched; /* loaded first: owns the shared maps */
 	struct runtime_bpf *runtime;
 	struct osrt_bpf *osrt; /* NULL unless asked for */
+	struct nps_os_io *io; /* the same; NULL too where the kernel has nothing of it */
 	int cpus;
 	int *ring_fds;
 };
@@ -87,6 +89,23 @@ static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
 	*mark = ring_size(ring_bytes) / 4;
 }
 
+/* What is known of each thread */
+static int share_threads(struct nps_kernel_side *k, struct bpf_object *obj)
+{
+	int err = share_map(obj, k->sched->maps.scheds);
+
+	return err ? err : share_map(obj, k->sched->maps.syscalls);
+}
+
+int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
+				uint64_t *wake_mark)
+{
+	int err = share_maps(k, obj);
+
+	set_wake_mark(wake_mark, ring_bytes);
+	return err ? err : share_threads(k, obj);
+}
+
 static int load_sched(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {
 	k->sched = sched_bpf__open();
@@ -133,10 +152,16 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	set_constant((uint64_t *)&k->osrt->rodata->threshold_ns, opts->osrt_threshold_ns);
 	err = share_maps(k, k->osrt->obj);
 	if (!err)
-		err = share_map(k->osrt->obj, k->sched->maps.scheds);
+		err = share_threads(k, k->osrt->obj);
 	if (!err)
-		err = share_map(k->osrt->obj, k->sched->maps.syscalls);
-	return err ? err : osrt_bpf__load(k->osrt);
+		err = osrt_bpf__load(k->osrt);
+	if (err)
+		return err;
+	err = nps_os_io__open(k, opts->ring_bytes, &k->io);
+	if (err)
+		nps_warn("no requests of block devices and no major page faults in this capture: %s",
+			 strerror(-err));
+	return 0;
 }
 
 /* Before 5.11 BPF memory counts against the limit of locked memory */
@@ -203,6 +228,7 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 {
 	if (!k)
 		return;
+	nps_os_io__free(k->io);
 	osrt_bpf__destroy(k->osrt);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
@@ -219,6 +245,8 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 
 	if (!err && k->osrt)
 		err = osrt_bpf__attach(k->osrt);
+	if (!err)
+		nps_os_io__attach(k->io); /* says what is missing: the capture goes on without */
 	if (err)
 		nps_warn("cannot attach to tracepoints: %s", strerror(-err));
 	return err;
@@ -226,6 +254,7 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 
 void nps_kernel_side__detach(struct nps_kernel_side *k)
 {
+	nps_os_io__detach(k->io);
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
 	sched_bpf__detach(k->sched);

@@ -41,6 +41,14 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
 /* All of them, those that the kernel side added itself too. */
 void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
 
+/*
+ * Makes OBJ, which is not loaded yet, use the maps of this capture: targets, rings, counters, threads. *WAKE_MARK is
+ * its constant of that name.
+ */
+struct bpf_object;
+int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
+				uint64_t *wake_mark);
+
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 

@@ -121,7 +121,7 @@ static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
 
 	if (!thread)
 		return -ENOMEM;
-	if (ev->probe != DISK_READ && ev->probe != DISK_WRITE)
+	if ((ev->probe != DISK_READ && ev->probe != DISK_WRITE) || !ev->args[0])
 		return 0; /* flushes and discards move no data */
 	thread->requests[ev->probe]++;
 	thread->bytes[ev->probe] = nps_add_sat(thread->bytes[ev->probe], ev->args[0]);
