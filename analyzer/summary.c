@@ -105,6 +105,15 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 	return err;
 }
 
+static uint64_t system_calls(const struct nps_model *m)
+{
+	uint64_t n = m->osrt.t.len;
+
+	for (size_t i = 0; i < m->osrt_sum.t.len; i++)
+		n = nps_add_sat(n, m->osrt_sum.count[i]);
+	return n;
+}
+
 int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 {
 	struct nps_pace pace = { .model = m };
@@ -118,7 +127,7 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .measured = m->task.t.len - unmeasured,
 					   .collectives = m->comm_op.t.len,
 					   .api_calls = m->api.t.len,
-					   .os_calls = m->osrt.t.len,
+					   .os_calls = system_calls(m),
 					   .switches = m->run.t.len,
 					   .samples = m->host_process.t.len,
 					   .steps = m->step.t.len };

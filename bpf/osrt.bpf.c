@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * System calls of the watched processes: one record per call, written when it
- * returns. Raw tracepoints, because every other process of the host pays for them too.
+ * System calls of the watched processes. Those that last are one record each, written when
+ * they return; shorter ones are summed up by thread and number, so that a job that makes a million of them a
+ * second can be watched. Raw tracepoints, because every other process of the host pays for them too.
  */
-#include "common.bpf.h"
+#include "threads.bpf.h"
+#include "os_calls.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-struct open_syscall {
-	__u64 start;
-	__u64 args[3];
-	__u32 nr;
+/* Calls shorter than this are summed up; 0: none. */
+const volatile __u64 threshold_ns = 0;
+
+/*
+ * Two tables of sums: one is filled while the other lies still and is taken by the collector,
+ * which then says which is next. Not per CPU: a thread is on one CPU at a time, and its sums are its own.
+ */
+struct sums {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_SUMS);
+	__type(key, struct nps_sum_key);
+	__type(value, struct nps_sum);
 };
+struct sums sums_even SEC(".maps");
+struct sums sums_odd SEC(".maps");
+volatile __u32 sums_turn = 0;
 
 struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct open_syscall);
-} syscalls SEC(".maps");
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} paths SEC(".maps");
 
 /*
  * On x86-64 since 6.11 a return probe comes back through a system call of its own
@@ -33,21 +46,161 @@ static __always_inline bool is_probe_trampoline(long nr)
 #endif
 }
 
-static __always_inline int read_args(struct pt_regs *regs, __u64 args[3])
-{
-#if defined(__TARGET_ARCH_x86)
-	/* dx, si, di lie next to each other */
-	__u64 r[3];
-	long err = bpf_probe_read_kernel(r, sizeof(r), &regs->dx);
+/* --- locks --- */
 
-	args[0] = r[2];
-	args[1] = r[1];
-	args[2] = r[0];
-	return err;
-#else
-	return bpf_probe_read_kernel(args, 3 * sizeof(args[0]), &regs->user_regs.regs[0]);
-#endif
+#define FUTEX_OP 0x7f /* above it are flags */
+#define FUTEX_WAITS (1U << 0 | 1U << 6 | 1U << 9 | 1U << 11 | 1U << 13) /* WAIT, LOCK_PI, WAIT_BITSET, ... */
+
+/* A mutex says who has it, as long as somebody has: that is read before the wait. */
+static __always_inline void begin_wait(struct futex_wait *w, const __u64 args[4])
+{
+	w->op = args[1];
+	if ((w->op & FUTEX_OP) > 31 || !(FUTEX_WAITS >> (w->op & FUTEX_OP) & 1))
+		return;
+	w->address = args[0];
+	w->value = args[2];
+	w->unreadable = bpf_probe_read_user(w->words, sizeof(w->words), (void *)args[0]) &&
+			/* it can be the last word of a page, and no mutex */
+			bpf_probe_read_user(w->words, sizeof(w->words[0]), (void *)args[0]);
 }
+
+/* Who ended the wait, if somebody did: only then is the result 0, and only a thread can. */
+static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tgid, long ret, __u64 now)
+{
+	const struct futex_wait *w = &s->wait;
+	__u32 tid = (__u32)pid_tgid;
+	struct nps_thread *thread = bpf_map_lookup_elem(&scheds, &tid);
+	struct nps_event *e;
+
+	if (!thread || thread->off <= s->start)
+		return; /* it did not sleep */
+	e = event_reserve(this_ring(), NPS_EV_LOCK);
+	if (!e)
+		return;
+	e->flags = w->unreadable ? NPS_F_SLOT_FAULT(2) : 0;
+	e->probe = w->op & FUTEX_OP;
+	e->pid = pid_tgid >> 32;
+	e->tid = tid;
+	e->ret = (__s32)ret;
+	e->start = s->start;
+	e->dur = now - s->start;
+	e->args[0] = w->address;
+	e->args[1] = (ret == 0 && thread->woken > s->start ? thread->last_waker : 0) | (__u64)w->value << 32;
+	e->args[2] = w->words[0] | (__u64)w->words[2] << 32;
+	e->args[3] = w->words[3] | (__u64)(__u16)w->words[4] << 32 | (__u64)(w->op >> 7 & 0xffff) << 48;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+/* --- short calls --- */
+
+static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 start, __u64 now, long ret,
+				       __u64 bytes)
+{
+	void *map = sums_turn & 1 ? (void *)&sums_odd : (void *)&sums_even;
+	struct nps_sum *sum = bpf_map_lookup_elem(map, key);
+	__u32 ns = now - start;
+	bool failed = ret < 0 && ret >= -4095;
+
+	if (!sum) {
+		struct nps_sum fresh = { .first = start,
+					 .last = now,
+					 .total = ns,
+					 .bytes = bytes,
+					 .count = 1,
+					 .errors = failed,
+					 .shortest = ns,
+					 .longest = ns };
+
+		return !bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST);
+	}
+	sum->last = now;
+	sum->total += ns;
+	sum->bytes += bytes;
+	sum->count++;
+	sum->errors += failed;
+	if (ns < sum->shortest)
+		sum->shortest = ns;
+	if (ns > sum->longest)
+		sum->longest = ns;
+	return true;
+}
+
+/* --- long ones --- */
+
+/* Sends the path once and returns its id, 0 if it cannot be read. The kernel has just read it: it is in memory. */
+static __always_inline __u64 path_id(struct nps_string *s, __u32 pid, __u64 address)
+{
+	__u64 h = 0xcbf29ce484222325ULL;
+	__u8 one = 1;
+	void *ring;
+	long n;
+
+	__builtin_memset(s->text, 0, sizeof(s->text));
+	n = bpf_probe_read_user_str(s->text, sizeof(s->text), (void *)address);
+	if (n <= 0)
+		return 0;
+	for (int i = 0; i < NPS_STR_MAX / 8; i++) {
+		h = (h ^ ((const __u64 *)s->text)[i]) * 0x100000001b3ULL;
+		h ^= h >> 29;
+	}
+	h = h ? h : 1;
+	if (bpf_map_lookup_elem(&paths, &h))
+		return h;
+	s->kind = NPS_STR_TEXT;
+	s->pad = 0;
+	s->len = n - 1;
+	s->pid = pid;
+	s->id = h;
+	s->time = bpf_ktime_get_ns();
+	ring = this_ring();
+	/* Not remembered when lost: the next use sends it again. */
+	if (!ring || bpf_ringbuf_output(ring, s, sizeof(*s), BPF_RB_NO_WAKEUP)) {
+		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		return h;
+	}
+	bpf_map_update_elem(&paths, &h, &one, BPF_ANY);
+	return h;
+}
+
+static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid, __u64 args[4], __u8 *flags)
+{
+	if (what & CALL_PATH) {
+		args[0] = path_id(&s->text, pid, args[0]);
+		if (!args[0])
+			*flags |= NPS_F_SLOT_FAULT(0);
+	}
+	if (what & CALL_PATH_AT) {
+		args[1] = path_id(&s->text, pid, args[1]);
+		if (!args[1])
+			*flags |= NPS_F_SLOT_FAULT(1);
+	}
+	if (what & CALL_TIME)
+		args[2] = s->time;
+}
+
+static __always_inline void send_call(struct open_syscall *s, __u8 flags, const __u64 args[4], __u64 pid_tgid,
+				      long ret, __u64 now, bool wake)
+{
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_SYSCALL);
+
+	if (!e)
+		return;
+	e->flags = flags;
+	e->probe = s->nr;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = (__s32)ret;
+	e->start = s->start;
+	e->dur = now - s->start;
+	e->args[0] = args[0];
+	e->args[1] = args[1];
+	e->args[2] = args[2];
+	e->args[3] = ret;
+	bpf_ringbuf_submit(e, wake ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
+}
+
+/* --- entry and return --- */
 
 SEC("raw_tp/sys_enter")
 int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
@@ -56,6 +209,8 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 	long nr = (long)ctx->args[1];
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct open_syscall *s;
+	__u64 args[4];
+	__u8 what;
 
 	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT))
 		return 0;
@@ -65,8 +220,16 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	}
 	s->nr = nr;
-	if (read_args(regs, s->args))
-		count(NPS_COUNTER_FAULT);
+	what = os_call(nr);
+	if (what & (CALL_FUTEX | CALL_TIME)) {
+		s->wait.address = 0;
+		if (os_call_args(regs, args))
+			count(NPS_COUNTER_FAULT);
+		else if (what & CALL_FUTEX)
+			begin_wait(&s->wait, args);
+		else
+			s->time = time_given(nr, regs, args);
+	}
 	s->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -74,37 +237,45 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 SEC("raw_tp/sys_exit")
 int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 {
+	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
 	long ret = (long)ctx->args[1];
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	struct open_syscall *s;
-	struct nps_event *e;
-	__u64 flags;
-	void *ring;
+	/* Threads of others have none, which is found out faster than that they are of others. */
+	struct open_syscall *s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	__u64 pid_tgid, start, now, args[4] = {};
+	__u8 what, flags = 0;
+	bool maps = false;
 
-	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
-		return 0;
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
 	if (!s || !s->start)
 		return 0; /* entered before we attached */
-	ring = this_ring();
-	e = event_reserve(ring, NPS_EV_SYSCALL);
-	if (e) {
-		e->probe = s->nr;
-		e->pid = pid_tgid >> 32;
-		e->tid = (__u32)pid_tgid;
-		e->ret = (__s32)ret;
-		e->start = s->start;
-		e->dur = bpf_ktime_get_ns() - s->start;
-		e->args[0] = s->args[0];
-		e->args[1] = s->args[1];
-		e->args[2] = s->args[2];
-		e->args[3] = ret;
-		flags = wake_flag(ring);
-		/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
-		if ((s->nr == NPS_NR_MMAP && (s->args[2] & NPS_PROT_EXEC)) || s->nr == NPS_NR_MEMFD_CREATE)
-			flags = BPF_RB_FORCE_WAKEUP;
-		bpf_ringbuf_submit(e, flags);
+	start = s->start;
+	now = bpf_ktime_get_ns();
+	pid_tgid = bpf_get_current_pid_tgid();
+	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
+		goto done;
+	what = os_call(s->nr);
+	if ((what || now - start >= threshold_ns) && os_call_args(regs, args))
+		count(NPS_COUNTER_FAULT);
+	if (what & CALL_SOCKET)
+		flags = NPS_F_SOCKET;
+	else if (what & CALL_FD)
+		flags = fd_kind(args[0]);
+	/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
+	if (what & CALL_MAPS)
+		maps = s->nr == NPS_NR_MEMFD_CREATE || (args[2] & NPS_PROT_EXEC);
+	if (now - start < threshold_ns && !maps) {
+		struct nps_sum_key key = {
+			.pid = pid_tgid >> 32, .tid = (__u32)pid_tgid, .nr = s->nr, .flags = flags
+		};
+
+		if (add_to_sum(&key, start, now, ret, (what & CALL_BYTES) && ret > 0 ? ret : 0))
+			goto done;
+		/* There is no room for another sum: nothing is lost, it is one record more. */
 	}
+	if ((what & CALL_FUTEX) && s->wait.address)
+		send_lock(s, pid_tgid, ret, now);
+	explain(s, what, pid_tgid >> 32, args, &flags);
+	send_call(s, flags, args, pid_tgid, ret, now, maps);
+done:
 	s->start = 0;
 	return 0;
 }

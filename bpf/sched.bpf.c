@@ -4,26 +4,12 @@
  * per stretch on a CPU, written when it ends: it also says how long the thread had slept and
  * how long it had been runnable before.
  */
-#include "common.bpf.h"
+#include "threads.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Off: only births and deaths are followed. */
 const volatile bool with_sched = true;
-
-struct sched_state {
-	__u64 on; /* put on a CPU, 0 = not seen */
-	__u64 off; /* taken off */
-	__u64 runnable; /* woken, 0 = was never asleep */
-	__u32 waker;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, NPS_MAX_THREADS);
-	__type(key, __u32); /* tid */
-	__type(value, struct sched_state);
-} scheds SEC(".maps");
 
 /* Threads whose name was sent, with a digest of it that catches a change. */
 struct {
@@ -76,29 +62,67 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	bpf_map_update_elem(&named, &tid, &mark, BPF_ANY);
 }
 
-#define STATE_TASK_DEAD 0x80 /* at the last switch of a thread, since Linux 4.14 */
-#define STATE_EXIT_DEAD 0x10 /* what we call its last stretch: X in the kernel's own letters */
+#define STATE_EXIT_DEAD 0x10 /* what we call a thread's last stretch: X in the kernel's own letters */
+#define TASK_IS_EXITING 0x4 /* PF_EXITING: set before sched_process_exit, and never taken back */
+#define FAULTS_NS 1000000000ULL /* between two records of a thread's page faults */
 
-static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 pid, __u32 next_tid,
-				     __u32 state, __u64 now)
+/* The kernel counts page faults anyway: what a thread had since it was last told, at most once a second. */
+static __always_inline void tell_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
 {
-	struct sched_state *st = bpf_map_lookup_elem(&scheds, &tid);
-	struct sched_state fresh = { .off = now };
+	__u64 minor = BPF_CORE_READ(t, min_flt), major = BPF_CORE_READ(t, maj_flt);
+	struct nps_event *e;
+
+	if (minor == st->minor && major == st->major)
+		return;
+	if (minor < st->minor || major < st->major) { /* another thread has its number: an exec */
+		st->minor = minor;
+		st->major = major;
+		return;
+	}
+	e = event_reserve(this_ring(), NPS_EV_FAULT);
+	if (!e)
+		return; /* the next record has these too */
+	e->probe = NPS_FAULT_SUM;
+	e->pid = st->pid;
+	e->tid = tid;
+	e->ret = 0;
+	e->start = st->faults_told;
+	e->dur = now - st->faults_told;
+	e->args[0] = minor - st->minor;
+	e->args[1] = major - st->major;
+	e->args[2] = 0;
+	e->args[3] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	st->minor = minor;
+	st->major = major;
+	st->faults_told = now;
+}
+
+/* A thread that we see for the first time. Not one that exits: its last stretch was told at its exit. */
+static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __u64 on, __u64 off)
+{
+	struct nps_thread fresh = { .on = on, .off = off, .pid = pid };
+
+	if (BPF_CORE_READ(t, flags) & TASK_IS_EXITING)
+		return;
+	fresh.faults_told = on + off; /* one of them is 0 */
+	fresh.minor = BPF_CORE_READ(t, min_flt);
+	fresh.major = BPF_CORE_READ(t, maj_flt);
+	bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
+}
+
+static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread *st, __u32 tid,
+				     __u32 next_tid, __u32 state, __u64 now)
+{
 	struct nps_event *e;
 	void *ring;
 
-	if (!st) {
-		/* A dead thread was accounted for when it exited, and never comes back. */
-		if (!(state & STATE_TASK_DEAD))
-			bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
-		return;
-	}
 	if (st->on) {
 		ring = this_ring();
 		e = event_reserve(ring, NPS_EV_SCHED);
 		if (e) {
 			e->probe = 0;
-			e->pid = pid;
+			e->pid = st->pid;
 			e->tid = tid;
 			e->ret = st->waker;
 			e->start = st->on;
@@ -109,11 +133,16 @@ static __always_inline void left_cpu(struct task_struct *prev, __u32 tid, __u32 
 			e->args[3] = state | (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
 			bpf_ringbuf_submit(e, wake_flag(ring));
 		}
+	} else if (st->off) {
+		/* It ran, but we were not called when it was put on the CPU: nobody knows for how long. */
+		count(NPS_COUNTER_LOST + NPS_EV_SCHED);
 	}
 	st->on = 0;
 	st->off = now;
 	st->runnable = 0;
 	st->waker = 0;
+	if (now - st->faults_told >= FAULTS_NS)
+		tell_faults(prev, st, tid, now);
 }
 
 SEC("raw_tp/sched_switch")
@@ -122,6 +151,7 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *prev = (struct task_struct *)ctx->args[1];
 	struct task_struct *next = (struct task_struct *)ctx->args[2];
 	bool preempted = ctx->args[0];
+	struct nps_thread *st;
 	__u64 now;
 	__u32 prev_pid, next_pid, prev_tid, next_tid;
 	bool out, in;
@@ -138,37 +168,47 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	prev_tid = BPF_CORE_READ(prev, pid);
 	next_tid = BPF_CORE_READ(next, pid);
 	if (out) {
-		left_cpu(prev, prev_tid, prev_pid, next_tid,
-			 /* it can be preempted on its way to sleep, and is runnable all the same */
-			 preempted ? 0 : task_state(prev), now);
+		st = bpf_map_lookup_elem(&scheds, &prev_tid);
+		if (st)
+			left_cpu(prev, st, prev_tid, next_tid,
+				 /* it can be preempted on its way to sleep, and is runnable all the same */
+				 preempted ? 0 : task_state(prev), now);
+		else
+			meet(prev, prev_tid, prev_pid, 0, now);
 		send_comm(prev, prev_tid, prev_pid);
 		if (next_tid)
 			send_comm(next, next_tid, next_pid);
 	}
 	if (in) {
-		struct sched_state *st = bpf_map_lookup_elem(&scheds, &next_tid);
-		struct sched_state fresh = { .on = now };
-
+		st = bpf_map_lookup_elem(&scheds, &next_tid);
 		if (st)
 			st->on = now;
 		else
-			bpf_map_update_elem(&scheds, &next_tid, &fresh, BPF_ANY);
+			meet(next, next_tid, next_pid, now, 0);
 	}
 	return 0;
 }
 
 static __always_inline int woken(struct task_struct *t)
 {
-	struct sched_state *st;
-	__u32 tid;
+	struct nps_thread *st;
+	__u32 tid, waker;
+	__u64 now;
 
 	if (!with_sched || !(target_flags(BPF_CORE_READ(t, tgid)) & NPS_TARGET_OSRT))
 		return 0;
 	tid = BPF_CORE_READ(t, pid);
 	st = bpf_map_lookup_elem(&scheds, &tid);
-	if (st && !st->on) {
-		st->runnable = bpf_ktime_get_ns();
-		st->waker = (__u32)bpf_get_current_pid_tgid();
+	if (!st)
+		return 0;
+	now = bpf_ktime_get_ns();
+	waker = (__u32)bpf_get_current_pid_tgid();
+	/* It can be woken on its way to sleep, before it left the CPU. */
+	st->woken = now;
+	st->last_waker = waker;
+	if (!st->on) {
+		st->runnable = now;
+		st->waker = waker;
 	}
 	return 0;
 }
@@ -236,14 +276,18 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	struct task_struct *t = (struct task_struct *)ctx->args[0];
 	__u32 pid = BPF_CORE_READ(t, tgid);
 	__u32 tid = BPF_CORE_READ(t, pid);
-	__u32 flags = target_flags(pid);
+	struct nps_thread *st = with_sched ? bpf_map_lookup_elem(&scheds, &tid) : NULL;
+	__u64 now = bpf_ktime_get_ns();
 
-	if (!flags)
+	/* Before the question whether the process is watched: a sibling that overtook us may have ended that. */
+	if (st) {
+		/* The thread's last stretch ends here: of the last thread no switch will be seen. */
+		left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
+		tell_faults(t, st, tid, now);
+		bpf_map_delete_elem(&scheds, &tid);
+	}
+	if (!target_flags(pid))
 		return 0;
-	/* The thread's last stretch ends here: of the last thread no switch will be seen. */
-	if (with_sched && (flags & NPS_TARGET_OSRT))
-		left_cpu(t, tid, pid, 0, STATE_EXIT_DEAD, bpf_ktime_get_ns());
-	bpf_map_delete_elem(&scheds, &tid);
 	/* The last thread takes the process with it. */
 	if (BPF_CORE_READ(t, signal, live.counter) == 0) {
 		send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code));

@@ -9,6 +9,8 @@
 #define NPS_MAX_CPUS 1024
 #define NPS_MAX_THREADS 65536
 #define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
+#define NPS_MAX_SUMS 16384 /* (thread, system call) pairs summed in a second; beyond: a record each */
+#define NPS_MAX_IO 16384 /* requests of block devices in flight */
 #define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
 
 /* Value in the targets map. */
@@ -32,6 +34,35 @@ enum nps_counter {
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
 	NPS_COUNTER_HITS = 35, /* uprobe programs run for a watched process */
 	NPS_COUNTER_MAX = 36,
+};
+
+/* A watched thread; times are CLOCK_MONOTONIC ns. */
+struct nps_thread {
+	__u64 on; /* put on a CPU, 0 = not seen */
+	__u64 off; /* taken off */
+	__u64 runnable; /* woken, 0 = was never asleep */
+	__u64 woken; /* for the last time */
+	__u32 waker; /* since it was taken off */
+	__u32 last_waker; /* at `woken` */
+	__u64 minor, major; /* page faults that were told */
+	__u64 faults_told;
+	__u32 pid;
+	__u32 pad;
+};
+
+/* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
+struct nps_sum_key {
+	__u32 pid, tid;
+	__u16 nr, flags; /* NPS_F_SOCKET, NPS_F_NPU_NODE */
+	__u32 pad;
+};
+
+struct nps_sum {
+	__u64 first, last; /* start of the first call, end of the last, CLOCK_MONOTONIC ns */
+	__u64 total; /* ns */
+	__u64 bytes;
+	__u32 count, errors;
+	__u32 shortest, longest; /* ns */
 };
 
 /* System calls after which a library, or our helper, may be there. */

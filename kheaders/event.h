@@ -23,7 +23,7 @@ enum nps_kind {
 	NPS_EV_SYSCALL_SUM = 7, /* system calls that are too many or too short for a record each */
 	NPS_EV_LOCK = 8, /* a wait for a lock or another thread ended */
 	NPS_EV_FAULT = 9, /* page faults of a thread */
-	NPS_EV_IO = 10, /* a request of a block device was completed, or bytes went over a socket */
+	NPS_EV_IO = 10, /* a request of a block device that a thread made was completed */
 	NPS_EV_IRQ = 11, /* an interrupt on a watched thread's CPU */
 	NPS_EV_STACK = 12, /* a stack: no record of this form, it is in stacks.nps (stack.h) */
 	NPS_EV_TENSOR = 13, /* a tensor's description: shape, data type, format */
@@ -56,7 +56,32 @@ enum nps_kind {
  *                 u16 block_dim, u16 rt_stream_id, u16 task_id
  *             [2] bytes 8..15 of the SQE   [3] u32 sqId
  *             start/dur = the halSqTaskSend call, ret = its result.
- *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result.
+ *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result; but
+ *             open, creat: [0], openat, openat2: [1] id of the path's text, 0 unreadable
+ *             poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep:
+ *                 [2] the time given in ns, all ones: without end
+ *             flags: NPS_F_SOCKET, NPS_F_NPU_NODE, what the descriptor in [0] is
+ *  SYSCALL_SUM  calls of one thread and number that were shorter than the threshold:
+ *             start/dur = from the first one's start to the last one's end
+ *             [0] u32 count | u32 of them failed << 32   [1] their time, ns
+ *             [2] u32 shortest | u32 longest << 32, ns   [3] bytes they moved
+ *             flags: as of SYSCALL
+ *  LOCK       a futex wait that slept; probe = futex operation without its flags;
+ *             start/dur = the system call (of the same start), ret = its result
+ *             [0] address of the futex
+ *             [1] u32 tid that woke it (0: nobody did, or unknown) | u32 value waited on << 32
+ *             [2] u32 the futex word when the wait began | u32 the word 8 bytes on << 32:
+ *                 of a mutex of glibc the tid of its owner
+ *             [3] u32 the word 12 bytes on (its users) | u16 of its kind << 32 | u16 flags of
+ *                 the operation, shifted by 7 << 48
+ *             NPS_F_SLOT_FAULT(2): the words could not be read.
+ *  FAULT      NPS_FAULT_SUM: [0] minor, [1] major faults from start to start + dur
+ *             NPS_FAULT_MAJOR: one; [0] address; dur 0 = when it began is unknown
+ *  IO         probe = operation of the block layer (0 read, 1 write, 2 flush, 3 discard, ...)
+ *             start/dur = from the thread's request to its completion, ret = the layer's status
+ *             [0] bytes   [1] u32 device as the kernel has it (major << 20 | minor)
+ *                 | u16 number + 1 of the system call it was made in << 32, 0: none (a fault)
+ *             [2] sector  [3] u32 flags of the operation (REQ_*)
  *  SCHED      start/dur = the time on the CPU that just ended;
  *             [0] when the thread had left the CPU before (0 unknown)
  *             [1] when it became runnable again (0 unknown: it was preempted or
@@ -89,6 +114,10 @@ struct nps_event {
  * could not be read is its address; the reader tries again, and in a session file it is 0. */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
 #define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
+#define NPS_F_SOCKET 0x20 /* the descriptor is a socket */
+#define NPS_F_NPU_NODE 0x40 /* the descriptor is a device node of the NPU's driver */
+
+enum nps_fault_what { NPS_FAULT_SUM = 0, NPS_FAULT_MAJOR = 1 };
 
 #define NPS_F_OPEN 0x20 /* SCHED: the thread was still there when the capture ended */
 

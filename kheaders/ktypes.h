@@ -33,6 +33,7 @@ struct user_pt_regs {
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
+	__u64 orig_x0; /* so since 5.0, and of no other use to programs of the uprobe kind */
 };
 #else
 #error "ktypes.h knows x86-64 and arm64"
@@ -49,13 +50,81 @@ struct signal_struct {
 	int group_exit_code;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+	struct path f_path;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct bvec_iter {
+	unsigned long long bi_sector;
+	unsigned int bi_size;
+};
+
+struct block_device {
+	unsigned int bd_dev;
+};
+
+struct gendisk {
+	int major, first_minor;
+};
+
+struct bio {
+	struct bio *bi_next;
+	struct block_device *bi_bdev; /* since 5.12 */
+	unsigned int bi_opf;
+	unsigned char bi_status;
+	struct bvec_iter bi_iter;
+};
+
+struct bio___before_5_12 {
+	struct gendisk *bi_disk;
+	unsigned char bi_partno;
+};
+
+struct request {
+	struct bio *bio;
+};
+
+struct vm_fault {
+	unsigned long address;
+	unsigned int flags;
+};
+
 struct task_struct {
 	unsigned int __state; /* since 5.14 */
+	unsigned int flags;
 	int prio;
 	int pid, tgid;
 	int exit_code;
 	char comm[16];
+	unsigned long min_flt, maj_flt;
 	struct signal_struct *signal;
+	struct files_struct *files;
 };
 
 struct task_struct___before_5_14 {

@@ -374,7 +374,8 @@ static int begin(struct nps_capture *c)
 					      .ring_bytes = c->opts->ring_bytes,
 					      .osrt = c->opts->osrt,
 					      .irq = c->opts->irq,
-					      .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK };
+					      .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
+					      .osrt_threshold_ns = c->opts->osrt_threshold_ns };
 	int err;
 
 	nps_capability__probe(&c->cap);

@@ -43,6 +43,7 @@ struct nps_record_opts {
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
+	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 };
 
 struct nps_system_wide;

@@ -108,6 +108,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddItemToArray(pids, cJSON_CreateNumber(o->pids[i]));
 	add_u64(r, "duration_ns", o->duration_ns);
 	cJSON_AddNumberToObject(r, "level", o->level);
+	add_u64(r, "osrt_threshold_ns", o->osrt_threshold_ns);
 	cJSON_AddStringToObject(r, "task_source", sources[o->task_source]);
 	if (o->step_marker) {
 		snprintf(marker, sizeof(marker), o->step_arg ? "%s@%d" : "%s", o->step_marker, o->step_arg);
@@ -224,6 +225,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	}
 	nps_host_sys__counts(c->host_sys, &host);
 	add_u64(drops, "host", host.missed + net_lost(c));
+	add_u64(events, "summed_syscalls", counts.summed);
+	add_u64(drops, "sums", counts.sums_failed);
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -270,12 +273,16 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 uint64_t nps_capture__dropped(const struct nps_capture *c)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, n;
+	struct nps_reader_counts counts = {};
 	struct nps_host_sys_counts host;
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
+	if (c->reader)
+		nps_reader__counts(c->reader, &counts);
 	nps_host_sys__counts(c->host_sys, &host);
-	n = counters[NPS_COUNTER_SQE_CUT] + nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
+	n = counters[NPS_COUNTER_SQE_CUT] + counts.sums_failed + nps_stacks__lost(c->stacks) + host.missed +
+	    net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	for (const struct nps_process *p = c->processes; p; p = p->next)

@@ -19,6 +19,8 @@
 #define DEFAULT_RING (8UL << 20)
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
 #define SMALLEST_RING (512UL << 10)
+#define DEFAULT_THRESHOLD 10000UL /* ns: what blocks takes longer, what only asks the kernel takes less */
+#define MAX_THRESHOLD 4000000000UL /* sums hold the longest call in 32 bits */
 
 struct args {
 	struct nps_record_opts rec;
@@ -37,6 +39,7 @@ enum {
 	OPT_MARKER,
 	OPT_HOST_SYS,
 	OPT_HOST_SYS_FREQ,
+	OPT_OSRT_THRESHOLD,
 	OPT_NO_CHILDREN,
 	OPT_MAX_OVERHEAD,
 	OPT_IRQ,
@@ -78,6 +81,11 @@ static const struct argp_option options[] = {
 	  "(default: osrt; with -a: cpu,mem,disk,network)",
 	  0 },
 	{ "host-sys-freq", OPT_HOST_SYS_FREQ, "HZ", 0, "Samples a second, 1 to 1000 (default: 50)", 0 },
+	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
+	  "System calls shorter than this are counted and summed up, not recorded one by one: 10us, 1ms, "
+	  "less than "
+	  "4s; 0 records all (default: 10us)",
+	  0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
@@ -297,6 +305,13 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'a':
 		a->rec.all = true;
 		break;
+	case OPT_OSRT_THRESHOLD:
+		a->rec.osrt_threshold_ns = parse_time(arg);
+		v = (!a->rec.osrt_threshold_ns && strcmp(arg, "0")) ||
+				    a->rec.osrt_threshold_ns > MAX_THRESHOLD
+			    ? -EINVAL
+			    : 0;
+		break;
 	case OPT_LEVEL:
 		v = parse_word(arg, levels, 4);
 		a->rec.level = NPS_LEVEL_NONE + v;
@@ -470,6 +485,7 @@ int nps_cmd_record(int argc, char **argv)
 				   .ring_bytes = default_ring(),
 				   .host_sys_hz = NPS_HOST_SYS_HZ,
 				   .children = true,
+				   .osrt_threshold_ns = DEFAULT_THRESHOLD,
 				   .stacks = { .hz = 99, .sleep_min = 1000000, .children = true } },
 			  .text = true,
 			  .db = true };

@@ -14,6 +14,7 @@
 #include "irq.h"
 #include "hostsys.skel.h"
 #include "log.h"
+#include "os_io.h"
 #include "osrt.skel.h"
 #include "runtime.skel.h"
 #include "sched.skel.h"
@@ -26,6 +27,7 @@ struct nps_kernel_side {
 	struct osrt_bpf *osrt; /* NULL unless asked for */
 	struct nps_irq_side *irq; /* the same */
 	struct hostsys_bpf *hostsys; /* NULL unless asked for, or not to be had */
+	struct nps_os_io *io; /* the same; NULL too where the kernel has nothing of it */
 	int cpus;
 	int *ring_fds;
 };
@@ -60,14 +62,20 @@ static int create_rings(struct nps_kernel_side *k, size_t bytes)
 	return 0;
 }
 
+static int share_map(struct bpf_object *obj, const struct bpf_map *own)
+{
+	struct bpf_map *m = bpf_object__find_map_by_name(obj, bpf_map__name(own));
+
+	return m ? bpf_map__reuse_fd(m, bpf_map__fd(own)) : -ENOENT;
+}
+
 /* Every object declares targets, rings and counters; all use those of the first. */
 int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj)
 {
 	struct bpf_map *own[] = { k->sched->maps.targets, k->sched->maps.rings, k->sched->maps.counters };
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
-		struct bpf_map *m = bpf_object__find_map_by_name(obj, bpf_map__name(own[i]));
-		int err = m ? bpf_map__reuse_fd(m, bpf_map__fd(own[i])) : -ENOENT;
+		int err = share_map(obj, own[i]);
 
 		if (err)
 			return err;
@@ -75,9 +83,31 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 	return 0;
 }
 
+static void set_constant(uint64_t *constant, uint64_t value)
+{
+	*constant = value;
+}
+
 static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
 {
 	*mark = ring_size(ring_bytes) / 4;
+}
+
+/* What is known of each thread */
+static int share_threads(struct nps_kernel_side *k, struct bpf_object *obj)
+{
+	int err = share_map(obj, k->sched->maps.scheds);
+
+	return err ? err : share_map(obj, k->sched->maps.syscalls);
+}
+
+int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
+			   uint64_t *wake_mark)
+{
+	int err = nps_kernel_side__share_maps(k, obj);
+
+	set_wake_mark(wake_mark, ring_bytes);
+	return err ? err : share_threads(k, obj);
 }
 
 static int load_sched(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
@@ -123,8 +153,19 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	if (!k->osrt)
 		return -errno;
 	set_wake_mark((uint64_t *)&k->osrt->rodata->wake_bytes, opts->ring_bytes);
+	set_constant((uint64_t *)&k->osrt->rodata->threshold_ns, opts->osrt_threshold_ns);
 	err = nps_kernel_side__share_maps(k, k->osrt->obj);
-	return err ? err : osrt_bpf__load(k->osrt);
+	if (!err)
+		err = share_threads(k, k->osrt->obj);
+	if (!err)
+		err = osrt_bpf__load(k->osrt);
+	if (err)
+		return err;
+	err = nps_os_io__open(k, opts->ring_bytes, &k->io);
+	if (err)
+		nps_warn("no requests of block devices and no major page faults in this capture: %s",
+			 strerror(-err));
+	return 0;
 }
 
 static int share_with(void *k, struct bpf_object *obj)
@@ -238,6 +279,7 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 		return;
 	nps_irq_side__close(k->irq);
 	hostsys_bpf__destroy(k->hostsys);
+	nps_os_io__free(k->io);
 	osrt_bpf__destroy(k->osrt);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
@@ -258,6 +300,8 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 		nps_irq_side__close(k->irq);
 		k->irq = NULL;
 	}
+	if (!err)
+		nps_os_io__attach(k->io); /* says what is missing: the capture goes on without */
 	if (err)
 		nps_warn("cannot attach to tracepoints: %s", strerror(-err));
 	return err;
@@ -266,6 +310,7 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 void nps_kernel_side__detach(struct nps_kernel_side *k)
 {
 	nps_irq_side__detach(k->irq);
+	nps_os_io__detach(k->io);
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
 	if (k->hostsys)
@@ -366,6 +411,24 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 {
 	return k->ring_fds[cpu];
+}
+
+int nps_kernel_side__sums_fd(const struct nps_kernel_side *k, bool next)
+{
+	bool odd = k->osrt && (k->osrt->bss->sums_turn & 1) != next;
+
+	return !k->osrt ? -1 : bpf_map__fd(odd ? k->osrt->maps.sums_odd : k->osrt->maps.sums_even);
+}
+
+void nps_kernel_side__turn_sums(struct nps_kernel_side *k)
+{
+	if (k->osrt)
+		__atomic_fetch_add(&k->osrt->bss->sums_turn, 1, __ATOMIC_SEQ_CST);
+}
+
+int nps_kernel_side__threads_fd(const struct nps_kernel_side *k)
+{
+	return bpf_map__fd(k->sched->maps.scheds);
 }
 
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX])

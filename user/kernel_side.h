@@ -23,6 +23,7 @@ struct nps_kernel_side_opts {
 	bool osrt; /* system calls and scheduling too */
 	bool irq; /* and interrupts; needs osrt */
 	bool network; /* bytes that sockets carry, by process */
+	uint64_t osrt_threshold_ns; /* shorter system calls are summed up; below 4 s; 0: none */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -59,9 +60,22 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 int nps_kernel_side__net_map(const struct nps_kernel_side *k);
 /* Processes whose sockets were not counted for want of room. */
 uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k);
+/* The same, and the threads of system calls. *WAKE_MARK is its constant of that name. */
+int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
+			   uint64_t *wake_mark);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
+
+/*
+ * The table into which short system calls are summed now, or, `next`, the one that lies still until
+ * nps_kernel_side__turn_sums makes it that. -1 without osrt.
+ */
+int nps_kernel_side__sums_fd(const struct nps_kernel_side *k, bool next);
+void nps_kernel_side__turn_sums(struct nps_kernel_side *k);
+
+/* The table of watched threads: tid -> struct nps_thread. */
+int nps_kernel_side__threads_fd(const struct nps_kernel_side *k);
 
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k);
 /* Sums over the CPUs; counters[NPS_COUNTER_MAX]. */

@@ -75,7 +75,7 @@ double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KI
 	kinds[NPS_COST_CALL] = call * ((double)counters[NPS_COUNTER_HITS] - (double)marks);
 	kinds[NPS_COST_MARK] = mark * (double)marks;
 	if (c->cost.syscall_ns > 0)
-		kinds[NPS_COST_SYSCALL] = c->cost.syscall_ns * (double)n.kinds[NPS_EV_SYSCALL];
+		kinds[NPS_COST_SYSCALL] = c->cost.syscall_ns * (double)(n.kinds[NPS_EV_SYSCALL] + n.summed);
 	if (c->cost.switch_ns > 0)
 		kinds[NPS_COST_SWITCH] = c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
 	for (int i = 0; i < NPS_COST_KINDS; i++)

@@ -22,6 +22,7 @@
 #include "event.h"
 #include "log.h"
 #include "operators.h"
+#include "os_sums.h"
 
 #define TURN_MS 20 /* how long records may lie in a ring */
 #define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
@@ -51,8 +52,8 @@ struct nps_reader {
 	pthread_t thread;
 	bool running;
 	atomic_bool stop;
-	atomic_ullong kinds[NPS_KIND_END], bytes;
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
+	atomic_ullong kinds[NPS_KIND_END], bytes, summed, sums_failed;
 	uint64_t seen[SEEN_SLOTS];
 	int notice_fd;
 	pthread_mutex_t lock;
@@ -307,6 +308,29 @@ static int take(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+/* Sums have no CPU and no order: they go with the records of the first. */
+static void keep_sum(void *ctx, const struct nps_event *e)
+{
+	struct nps_reader *r = ctx;
+
+	if (e->pid == r->own_pid)
+		return;
+	put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, e, sizeof(*e));
+	atomic_fetch_add_explicit(&r->kinds[e->kind], 1, memory_order_relaxed);
+	if (e->kind == NPS_EV_SYSCALL_SUM)
+		atomic_fetch_add_explicit(&r->summed, e->args[0] & UINT32_MAX, memory_order_relaxed);
+}
+
+static void take_sums(struct nps_reader *r, int (*take_them)(struct nps_kernel_side *, nps_os_sum_fn, void *))
+{
+	int err = take_them(r->k, keep_sum, r);
+
+	if (!err)
+		return;
+	nps_debug("sums of system calls: %s", strerror(-err));
+	atomic_fetch_add_explicit(&r->sums_failed, 1, memory_order_relaxed);
+}
+
 static void flush_all(struct nps_reader *r)
 {
 	flush(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS); /* texts first, as above */
@@ -370,11 +394,13 @@ static void *read_rings(void *arg)
 			flushed = now;
 		}
 		if (now - loss >= LOSS_NS) {
+			take_sums(r, nps_os_sums__take);
 			write_loss(r);
 			loss = now;
 		}
 	}
 	ring_buffer__consume(r->rb);
+	take_sums(r, nps_os_sums__finish);
 	flush_all(r);
 	write_loss(r);
 	return NULL;
@@ -492,6 +518,8 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 {
 	for (int i = 0; i < NPS_KIND_END; i++)
 		c->kinds[i] = atomic_load_explicit(&r->kinds[i], memory_order_relaxed);
+	c->summed = atomic_load_explicit(&r->summed, memory_order_relaxed);
+	c->sums_failed = atomic_load_explicit(&r->sums_failed, memory_order_relaxed);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }
 

@@ -20,6 +20,47 @@ static const struct nps_db_column osrt[] = {
 	C(osrt, "endNs", NUMERIC, NUMBER, end),
 };
 
+/* Calls that were too many or too short for a row of OSRT_API. */
+static const struct nps_db_column osrt_sum[] = {
+	C(osrt_sum, "name", INTEGER, STRING, name),	C(osrt_sum, "globalTid", INTEGER, NUMBER, gtid),
+	C(osrt_sum, "startNs", INTEGER, NUMBER, start), C(osrt_sum, "endNs", INTEGER, NUMBER, end),
+	C(osrt_sum, "count", INTEGER, NUMBER, count),	C(osrt_sum, "errors", INTEGER, NUMBER, errors),
+	C(osrt_sum, "totalNs", INTEGER, NUMBER, total), C(osrt_sum, "minNs", INTEGER, NUMBER, shortest),
+	C(osrt_sum, "maxNs", INTEGER, NUMBER, longest), C(osrt_sum, "bytes", INTEGER, NUMBER, bytes),
+};
+
+static const struct nps_db_column os_lock[] = {
+	C(os_lock, "globalTid", INTEGER, NUMBER, gtid),
+	C(os_lock, "kind", INTEGER, STRING, kind),
+	C(os_lock, "address", INTEGER, NUMBER, address),
+	C(os_lock, "holderTid", INTEGER, NUMBER, holder),
+	C(os_lock, "wakerTid", INTEGER, NUMBER, waker),
+	C(os_lock, "count", INTEGER, NUMBER, count),
+	C(os_lock, "totalNs", INTEGER, NUMBER, total),
+	C(os_lock, "maxNs", INTEGER, NUMBER, longest),
+	C(os_lock, "maxStartNs", INTEGER, NUMBER, longest_start),
+};
+
+static const struct nps_db_column os_thread[] = {
+	C(os_thread, "globalTid", INTEGER, NUMBER, gtid),
+	C(os_thread, "name", INTEGER, STRING, name),
+	C(os_thread, "runningNs", INTEGER, NUMBER, running),
+	C(os_thread, "waits", INTEGER, NUMBER, waits),
+	C(os_thread, "preempted", INTEGER, NUMBER, preempted),
+	C(os_thread, "migrations", INTEGER, NUMBER, migrations),
+	C(os_thread, "minorFaults", INTEGER, NUMBER, minor),
+	C(os_thread, "majorFaults", INTEGER, NUMBER, major),
+	C(os_thread, "majorFaultNs", INTEGER, NUMBER, major_ns),
+	C(os_thread, "diskReads", INTEGER, NUMBER, reads),
+	C(os_thread, "diskReadBytes", INTEGER, NUMBER, read_bytes),
+	C(os_thread, "diskReadNs", INTEGER, NUMBER, read_ns),
+	C(os_thread, "diskWrites", INTEGER, NUMBER, writes),
+	C(os_thread, "diskWriteBytes", INTEGER, NUMBER, write_bytes),
+	C(os_thread, "diskWriteNs", INTEGER, NUMBER, write_ns),
+	C(os_thread, "socketReceivedBytes", INTEGER, NUMBER, received),
+	C(os_thread, "socketSentBytes", INTEGER, NUMBER, sent),
+};
+
 static const struct nps_db_column mstx[] = {
 	C(mstx, "startNs", INTEGER, NUMBER, start),
 	C(mstx, "endNs", INTEGER, NUMBER, end),
@@ -126,6 +167,15 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .order = NPS_DB_BY_TIME,
 	  .sorted = "startNs" },
 	{ .name = "NPUSCOPE_STACK", NPS_DB_COLUMNS(stack), NPS_DB_OF(stack), .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_OSRT_SUM",
+	  NPS_DB_COLUMNS(osrt_sum),
+	  NPS_DB_OF(osrt_sum),
+	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_LOCK", NPS_DB_COLUMNS(os_lock), NPS_DB_OF(os_lock), .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_THREAD",
+	  NPS_DB_COLUMNS(os_thread),
+	  NPS_DB_OF(os_thread),
+	  .generations = NPS_DB_BOTH },
 	{ .name = "MSTX_EVENTS",
 	  NPS_DB_COLUMNS(mstx),
 	  NPS_DB_OF(mstx),

@@ -26,8 +26,17 @@ static inline void nps_counter__cell(struct nps_csv *csv, double value)
 		nps_csv__short(csv, nps_thousandths(value));
 }
 
+/* VALUE to 9 decimals: nothing the samples could tell is lost, and sums do not show how they were made. */
+static inline void nps_counter__fine(struct nps_csv *csv, double value)
+{
+	nps_csv__repr(csv, value < 1e6 && value > -1e6 ? nearbyint(value * 1e9) / 1e9 : value);
+}
+
 /* host_*, os_runtime_statistic. 0 or negative errno. */
 int nps_counter__host(const struct nps_export *ex, int dirfd);
+
+/* os_runtime_statistic, npuscope_threads, npuscope_locks. 0 or negative errno. */
+int nps_counter__os(const struct nps_export *ex, int dirfd);
 
 /* cpu_usage, process_cpu_usage, sys_mem, process_mem; msprof's layout. 0 or negative errno. */
 int nps_counter__system(const struct nps_export *ex, int dirfd);

@@ -71,12 +71,6 @@ static double or_na(double value, bool known)
 	return known ? value : NAN;
 }
 
-/* VALUE to 9 decimals: nothing the samples could tell is lost, and sums do not show how they were made. */
-static void put_fine(struct nps_csv *csv, double value)
-{
-	nps_csv__repr(csv, value < 1e6 && value > -1e6 ? nearbyint(value * 1e9) / 1e9 : value);
-}
-
 /* An amount: nothing is written as an integer. */
 static void put_amount(struct nps_csv *csv, double value)
 {
@@ -227,96 +221,10 @@ static int host_network(const struct nps_export *ex, int dirfd)
 		       "Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)");
 	if (!csv)
 		return -ENOMEM;
-	put_fine(csv, or_na(network(m) / KB, network(m) > 0));
-	put_fine(csv, used.peak / KB);
-	put_fine(csv, used.recommend / KB);
+	nps_counter__fine(csv, or_na(network(m) / KB, network(m) > 0));
+	nps_counter__fine(csv, used.peak / KB);
+	nps_counter__fine(csv, used.recommend / KB);
 	nps_csv__end(csv);
-	return nps_csv__close(csv);
-}
-
-/* --- system and pthread calls by thread and name --- */
-
-struct call {
-	uint64_t gtid, sum, least, most, count;
-	uint32_t name;
-};
-
-static int by_time(const void *a, const void *b)
-{
-	const struct call *x = a, *y = b;
-
-	if (x->sum != y->sum)
-		return x->sum > y->sum ? -1 : 1;
-	if (x->gtid != y->gtid)
-		return x->gtid < y->gtid ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
-static int count_calls(const struct nps_model *m, struct nps_vec *calls, uint64_t *total)
-{
-	const struct nps_osrt_table *t = &m->osrt;
-	struct nps_pace pace = { .model = m };
-	struct nps_map of = { 0 };
-	int err = 0;
-
-	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
-		uint64_t ns = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
-		uint64_t key = nps_hash2(t->gtid[i], t->name[i]);
-		uint32_t row = nps_map__get(&of, key);
-		struct call *call = row == NPS_NONE ? nps_vec__push(calls) : &NPS_AT(calls, struct call, row);
-
-		if (!call) {
-			err = -ENOMEM;
-			break;
-		}
-		if (row == NPS_NONE) {
-			*call = (struct call){ .gtid = t->gtid[i], .name = t->name[i], .least = UINT64_MAX };
-			err = nps_map__put(&of, key, calls->len - 1);
-		}
-		call->sum = nps_add_sat(call->sum, ns);
-		call->least = NPS_MIN(call->least, ns);
-		call->most = NPS_MAX(call->most, ns);
-		call->count++;
-		*total = nps_add_sat(*total, ns);
-	}
-	nps_map__free(&of);
-	return err;
-}
-
-static int os_runtime(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "os_runtime_statistic",
-					   .header = "Process ID,Thread ID,Name,Time(%),Time(us),Count,"
-						     "Avg(us),Max(us),Min(us)",
-					   .stamped = nps_counter__stamped(ex),
-					   .device = true };
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	uint64_t total = 0;
-	struct nps_vec calls;
-
-	nps_vec__init(&calls, ex->model->tmpfd, sizeof(struct call));
-	if (csv)
-		csv->err = count_calls(ex->model, &calls, &total);
-	if (calls.data)
-		qsort(calls.data, calls.len, sizeof(struct call), by_time);
-	for (size_t i = 0; csv && i < nps_counter__rows(&calls); i++) {
-		const struct call *call = &NPS_AT(&calls, struct call, i);
-
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__u64(csv, call->gtid >> 32);
-		nps_csv__u64(csv, call->gtid & UINT32_MAX);
-		nps_csv__text(csv, call->name);
-		put_fine(csv,
-			 total ? (double)call->sum / total : 0); /* a fraction, whatever the header says */
-		nps_csv__short(csv, call->sum);
-		nps_csv__u64(csv, call->count);
-		put_fine(csv, call->sum / 1000.0 / call->count);
-		nps_csv__short(csv, call->most);
-		nps_csv__short(csv, call->least);
-		nps_csv__end(csv);
-	}
-	nps_vec__free(&calls);
 	return nps_csv__close(csv);
 }
 
@@ -330,7 +238,7 @@ int nps_counter__host(const struct nps_export *ex, int dirfd)
 		err = host_disk(ex, dirfd);
 	if (!err)
 		err = host_network(ex, dirfd);
-	return err ? err : os_runtime(ex, dirfd);
+	return err ? err : nps_counter__os(ex, dirfd);
 }
 
 /* --- the whole system, msprof's layout --- */

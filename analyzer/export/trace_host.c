@@ -165,15 +165,6 @@ void nps_trace__cann(struct nps_trace *t, size_t row)
 		nps_trace__start_links(t, connection, pid, tid, api->start[row]);
 }
 
-void nps_trace__osrt(struct nps_trace *t, size_t row)
-{
-	const struct nps_osrt_table *osrt = &t->m->osrt;
-
-	nps_trace__slice(&t->w, nps_trace__text(t, osrt->name[row]), nps_trace__pid(t, NPS_TRACE_OSRT, 0),
-			 (uint32_t)osrt->gtid[row], osrt->start[row], osrt->end[row]);
-	nps_trace__end(&t->w);
-}
-
 /* --- MsTx --- */
 
 static void mark_args(struct nps_trace *t, size_t row)

@@ -7,6 +7,8 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define ROWS 20
@@ -49,6 +51,27 @@ static int by_time(const void *a, const void *b)
 	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : (x->key > y->key) - (x->key < y->key);
 }
 
+/* Calls that were summed up: their longest has no time of its own, its sum begins then or before. */
+static int collect_sums(const struct nps_model *m, struct totals *totals)
+{
+	const struct nps_osrt_sum_table *t = &m->osrt_sum;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < t->t.len; i++) {
+		uint32_t row;
+		struct total *total;
+
+		err = add(totals, t->name[i], t->gtid[i] & UINT32_MAX, t->start[i], t->longest[i]);
+		row = err ? NPS_NONE : nps_map__get(&totals->rows, t->name[i]);
+		if (row == NPS_NONE || !t->count[i])
+			continue;
+		total = &NPS_AT(&totals->list, struct total, row);
+		total->count = nps_add_sat(total->count, t->count[i] - 1);
+		total->ns = nps_add_sat(total->ns, t->total[i] - NPS_MIN(t->longest[i], t->total[i]));
+	}
+	return err;
+}
+
 static int collect_calls(const struct nps_model *m, struct totals *totals)
 {
 	struct nps_pace pace = { .model = m };
@@ -59,7 +82,7 @@ static int collect_calls(const struct nps_model *m, struct totals *totals)
 		err = add(totals, m->osrt.name[i], m->osrt.gtid[i] & UINT32_MAX, m->osrt.start[i],
 			  nps_find__ns(m->osrt.start[i], m->osrt.end[i]));
 	}
-	return err;
+	return err ? err : collect_sums(m, totals);
 }
 
 static int collect_waits(const struct nps_model *m, struct totals *totals)
@@ -170,6 +193,61 @@ static int neighbours(struct nps_find *find, cJSON **object)
 	return err;
 }
 
+static int by_wait(const void *a, const void *b, void *ctx)
+{
+	const struct nps_os_lock_table *t = ctx;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return t->total[x] != t->total[y] ? (t->total[x] < t->total[y] ? 1 : -1) : (x > y) - (x < y);
+}
+
+static void lock_row(const struct nps_model *m, cJSON *list, uint32_t i)
+{
+	const struct nps_os_lock_table *t = &m->os_lock;
+	cJSON *row = cJSON_CreateObject();
+	char address[24];
+
+	cJSON_AddItemToArray(list, row);
+	snprintf(address, sizeof(address), "0x%" PRIx64, t->address[i]);
+	cJSON_AddStringToObject(row, "lock", nps_model__text(m, t->kind[i]));
+	cJSON_AddStringToObject(row, "address", address);
+	cJSON_AddNumberToObject(row, "thread", (double)(t->gtid[i] & UINT32_MAX));
+	if (t->holder[i])
+		cJSON_AddNumberToObject(row, "holder", t->holder[i]);
+	else
+		cJSON_AddStringToObject(row, "holder", "unknown");
+	cJSON_AddNumberToObject(row, "count", (double)t->count[i]);
+	nps_find__number(row, "total_us", t->total[i] / 1e3);
+	nps_find__number(row, "max_us", t->longest[i] / 1e3);
+	nps_find__time(row, "longest_at_us", t->longest_start[i]);
+}
+
+/* The waits that took most: by thread, lock and holder. */
+static int lock_waits(struct nps_find *find, cJSON **object)
+{
+	const struct nps_model *m = find->model;
+	struct nps_vec order;
+	cJSON *list;
+	int err;
+
+	if (!m->os_lock.t.len)
+		return 0;
+	nps_vec__init(&order, m->tmpfd, sizeof(uint32_t));
+	err = nps_vec__resize(&order, m->os_lock.t.len);
+	for (uint32_t i = 0; !err && i < order.len; i++)
+		NPS_AT(&order, uint32_t, i) = i;
+	if (!err) {
+		qsort_r(order.data, order.len, order.elem, by_wait, (void *)&m->os_lock);
+		if (!*object)
+			*object = cJSON_AddObjectToObject(find->document, "host");
+		list = cJSON_AddArrayToObject(*object, "lock_waits");
+		for (size_t i = 0; i < NPS_MIN(order.len, (size_t)ROWS); i++)
+			lock_row(m, list, NPS_AT(&order, uint32_t, i));
+	}
+	nps_vec__free(&order);
+	return err;
+}
+
 int nps_find__host(struct nps_find *find)
 {
 	cJSON *object = NULL;
@@ -177,5 +255,7 @@ int nps_find__host(struct nps_find *find)
 
 	if (!err)
 		err = section(find, &object, "waits_for_cpu", true, collect_waits);
-	return err ? err : neighbours(find, &object);
+	if (!err)
+		err = neighbours(find, &object);
+	return err ? err : lock_waits(find, &object);
 }

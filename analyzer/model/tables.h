@@ -7,6 +7,7 @@
 #ifndef NPS_TABLES_H
 #define NPS_TABLES_H
 
+#include "os_tables.h"
 #include "table.h"
 #include "tables_host.h"
 
@@ -230,13 +231,6 @@ enum nps_api_type {
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
 	C(u64, gtid)
-
-/* System calls and pthread calls by start. */
-#define NPS_OSRT_COLUMNS(C)                                                                                  \
-	C(text, name)                                                                                        \
-	C(u64, gtid)                                                                                         \
-	C(time, start)                                                                                       \
-	C(time, end)
 
 /* A time on a CPU that ended; `left` when it gave the CPU up before, `woken` when it could run; 0 unknown. state: as the
  * kernel's sched_switch has it, 0 preempted, or NPS_RUN_OPEN. waker: thread that woke it before, 0 unknown. */
@@ -804,6 +798,9 @@ enum nps_api_type {
 	T(step, NPS_STEP_COLUMNS)                                                                            \
 	T(gc, NPS_GC_COLUMNS)                                                                                \
 	T(osrt, NPS_OSRT_COLUMNS)                                                                            \
+	T(osrt_sum, NPS_OSRT_SUM_COLUMNS)                                                                    \
+	T(os_lock, NPS_OS_LOCK_COLUMNS)                                                                      \
+	T(os_thread, NPS_OS_THREAD_COLUMNS)                                                                  \
 	T(run, NPS_RUN_COLUMNS)                                                                              \
 	T(irq, NPS_IRQ_COLUMNS)                                                                              \
 	T(stack, NPS_STACK_COLUMNS)                                                                          \

@@ -4,8 +4,8 @@
 #include "session/irq_names.h"
 #include "session/import_stacks.h"
 #include "session/import_host.h"
+#include "session/os_calls.h"
 #include "session/session_reader.h"
-#include "session/syscall_names.h"
 #include "session/task_types.h"
 #include "session/wakers.h"
 
@@ -333,29 +333,6 @@ static void calls(struct fill *f)
 	}
 }
 
-static void system_calls(struct fill *f)
-{
-	const char *arch = nps_json_str(cJSON_GetObjectItemCaseSensitive(f->rec->json, "host"), "arch", "");
-	struct nps_osrt_table *t = &f->m->osrt;
-
-	for (size_t i = 0; !f->err && i < f->proc->os_calls.len; i++) {
-		const struct nps_os_call *call = &NPS_AT(&f->proc->os_calls, struct nps_os_call, i);
-		const char *known = nps_syscall_name(arch, call->nr);
-		char number[32];
-		uint32_t name;
-		size_t row;
-
-		snprintf(number, sizeof(number), "syscall_%u", call->nr);
-		name = text(f, known ? known : number);
-		if (!add(f, &t->t, &row))
-			return;
-		t->name[row] = name;
-		t->gtid[row] = gtid(f, call->tid);
-		t->start[row] = real(f, call->start);
-		t->end[row] = real(f, call->end);
-	}
-}
-
 static void runs(struct fill *f)
 {
 	struct nps_run_table *t = &f->m->run;
@@ -497,6 +474,8 @@ static void window(struct fill *f)
 		nps_model__cover(f->m, m->api.start[i], m->api.end[i]);
 	for (size_t i = 0; i < m->osrt.t.len; i++)
 		nps_model__cover(f->m, m->osrt.start[i], m->osrt.end[i]);
+	for (size_t i = 0; i < m->osrt_sum.t.len; i++)
+		nps_model__cover(f->m, m->osrt_sum.start[i], m->osrt_sum.end[i]);
 	for (size_t i = 0; i < m->mstx.t.len; i++)
 		nps_model__cover(f->m, m->mstx.start[i], m->mstx.end[i]);
 	for (size_t i = 0; i < m->step.t.len; i++)
@@ -522,6 +501,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	f.err = sort_rows(&proc->os_calls);
 	if (!f.err)
+		f.err = sort_rows(&proc->os_locks);
+	if (!f.err)
 		f.err = sort_rows(&proc->runs);
 	if (!f.err)
 		f.err = sort_rows(&proc->irqs);
@@ -531,7 +512,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 		collectives(&f);
 	tasks(&f);
 	calls(&f);
-	system_calls(&f);
+	if (!f.err)
+		f.err = nps_os_calls__fill(model, rec, proc);
 	runs(&f);
 	if (!f.err)
 		f.err = nps_wakers__check(model);
@@ -561,11 +543,11 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 
 	model->generation = NPS_GENERATION_B;
 	model->layout = NPS_LAYOUT_MSPROF;
-	model->level = nps_recording__level(rec);
+	model->level = NPS_MAX(nps_recording__level(rec), 0);
 	model->process = text(&f, "host");
 	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
 		f.proc = &rec->procs[p];
-		system_calls(&f);
+		f.err = nps_os_calls__fill(model, rec, f.proc);
 		runs(&f);
 	}
 	f.proc = &nobody;

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "session/catalog_info.h"
 #include "model/tables.h"
+#include "session/os_calls.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -116,18 +117,6 @@ static int on_loss(struct import *in, const struct nps_loss *loss)
 	return 0;
 }
 
-static int keep_os_call(struct nps_proc *proc, const struct nps_event *ev)
-{
-	struct nps_os_call *call = nps_vec__push(&proc->os_calls);
-
-	if (!call)
-		return -errno;
-	*call = (struct nps_os_call){
-		.start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = ev->probe
-	};
-	return 0;
-}
-
 static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
 {
 	struct nps_run *run = nps_vec__push(&proc->runs);
@@ -183,8 +172,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return 0;
 	}
 	in->last = NPS_MAX(in->last, end);
-	if (ev->kind == NPS_EV_SYSCALL)
-		return keep_os_call(proc, ev);
+	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
+		return nps_os_calls__keep(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
 		return keep_run(proc, ev);
 	if (ev->kind == NPS_EV_IRQ)

@@ -63,5 +63,5 @@ bool nps_recording__has_result(const struct nps_recording *rec, uint32_t proc_ro
 	if (rec->host.all)
 		return proc->known;
 	/* Without any CANN call in the whole session it is a trace of the host. */
-	return proc->os_calls.len || proc->runs.len || proc->known;
+	return proc->os_calls.len || proc->os_sums.len || proc->runs.len || proc->known;
 }

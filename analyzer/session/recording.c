@@ -29,6 +29,11 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->comms);
 	nps_vec__free(&proc->steps);
 	nps_vec__free(&proc->os_calls);
+	nps_vec__free(&proc->os_sums);
+	nps_vec__free(&proc->os_locks);
+	nps_vec__free(&proc->os_threads);
+	nps_map__free(&proc->os_sum_of);
+	nps_map__free(&proc->os_thread_of);
 	nps_vec__free(&proc->runs);
 	nps_vec__free(&proc->irqs);
 	nps_vec__free(&proc->marks);
@@ -78,6 +83,9 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->comms, model->tmpfd, sizeof(struct nps_comm_op));
 	nps_vec__init(&proc->steps, model->tmpfd, sizeof(struct nps_step));
 	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
+	nps_vec__init(&proc->os_sums, model->tmpfd, sizeof(struct nps_os_sum));
+	nps_vec__init(&proc->os_locks, model->tmpfd, sizeof(struct nps_os_lock));
+	nps_vec__init(&proc->os_threads, model->tmpfd, sizeof(struct nps_os_thread));
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
 	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_irq));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));

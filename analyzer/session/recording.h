@@ -118,9 +118,36 @@ struct nps_step {
 	uint64_t number, start, end;
 };
 
-struct nps_os_call {
+struct nps_os_call { /* slots as in event.h */
 	uint64_t start, end;
-	uint32_t tid, nr;
+	uint64_t args[4];
+	uint32_t tid;
+	uint16_t nr;
+	uint8_t flags;
+};
+
+/* Short calls of one thread and number, all of the capture together; times in ns. */
+struct nps_os_sum {
+	uint64_t first, last, count, errors, total, shortest, longest, bytes;
+	uint32_t tid;
+	uint16_t nr;
+	uint8_t flags;
+};
+
+struct nps_os_lock { /* a futex wait that slept, see nps_event */
+	uint64_t start, end, address;
+	uint32_t tid, waker;
+	uint32_t value, word, owner, users;
+	uint16_t mutex_kind, op_flags;
+	uint8_t op;
+	bool unreadable;
+};
+
+/* What a thread did, in sums; I/O by direction: 0 read, 1 written. */
+struct nps_os_thread {
+	uint64_t minor, major, major_ns; /* page faults */
+	uint64_t requests[2], bytes[2], ns[2]; /* of block devices */
+	uint32_t tid;
 };
 
 struct nps_run { /* a time on a CPU that ended, see nps_event */
@@ -156,6 +183,10 @@ struct nps_proc {
 	struct nps_vec comms; /* struct nps_comm_op by call_start */
 	struct nps_vec steps; /* struct nps_step */
 	struct nps_vec os_calls; /* struct nps_os_call */
+	struct nps_vec os_sums; /* struct nps_os_sum */
+	struct nps_vec os_locks; /* struct nps_os_lock */
+	struct nps_vec os_threads; /* struct nps_os_thread */
+	struct nps_map os_sum_of, os_thread_of; /* their rows */
 	struct nps_vec runs; /* struct nps_run */
 	struct nps_vec irqs; /* struct nps_irq */
 	struct nps_vec marks; /* struct nps_mstx_mark */

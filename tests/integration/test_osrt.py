@@ -27,9 +27,11 @@ def facts_of(text: str) -> Facts:
     return found
 
 
-def capture(case: Case, *options: str, command: bool = False) -> tuple[Facts, int, Session, Result]:
+def capture(case: Case, *options: str, command: bool = False, threshold: str = "0"
+            ) -> tuple[Facts, int, Session, Result]:
     """Run the job under npuscope; its facts, its pid, the session."""
     need_root()
+    options = ("--osrt-threshold", threshold, *options)
     program = need_job("osrt_job")
     if command:
         case.path("go").write_text("go\n")

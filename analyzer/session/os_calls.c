@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/os_calls.h"
+
+#include "session/session_reader.h"
+#include "session/syscall_names.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FAULT_NR UINT16_MAX /* a row that is no call */
+#define FAULT_NAME "major page fault"
+#define EXITED 0x10 /* state after the last run of a thread */
+#define DISK_READ 0
+#define DISK_WRITE 1
+
+/* --- what is kept of the events --- */
+
+static int keep_call(struct nps_proc *proc, const struct nps_event *ev, uint16_t nr)
+{
+	struct nps_os_call *call = nps_vec__push(&proc->os_calls);
+
+	if (!call)
+		return -errno;
+	*call = (struct nps_os_call){
+		.start = ev->start, .end = ev->start + ev->dur, .tid = ev->tid, .nr = nr, .flags = ev->flags
+	};
+	memcpy(call->args, ev->args, sizeof(call->args));
+	return 0;
+}
+
+/* The row of KEY in LIST, made if need be; NULL without memory. */
+static void *row_of(struct nps_vec *list, struct nps_map *of, uint64_t key)
+{
+	uint32_t row = nps_map__get(of, key);
+	void *fresh;
+
+	if (row != NPS_NONE)
+		return (char *)list->data + row * list->elem;
+	fresh = nps_vec__push(list);
+	return fresh && !nps_map__put(of, key, list->len - 1) ? fresh : NULL;
+}
+
+static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
+{
+	uint64_t key = nps_hash2(ev->tid, ev->probe | (uint64_t)ev->flags << 16);
+	struct nps_os_sum *sum = row_of(&proc->os_sums, &proc->os_sum_of, key);
+	uint64_t end = nps_add_sat(ev->start, ev->dur);
+
+	if (!sum)
+		return -ENOMEM;
+	if (!sum->count)
+		*sum = (struct nps_os_sum){ .first = ev->start,
+					    .last = end,
+					    .shortest = UINT64_MAX,
+					    .tid = ev->tid,
+					    .nr = ev->probe,
+					    .flags = ev->flags };
+	sum->first = NPS_MIN(sum->first, ev->start);
+	sum->last = NPS_MAX(sum->last, end);
+	sum->count = nps_add_sat(sum->count, ev->args[0] & UINT32_MAX);
+	sum->errors = nps_add_sat(sum->errors, ev->args[0] >> 32);
+	sum->total = nps_add_sat(sum->total, ev->args[1]);
+	sum->shortest = NPS_MIN(sum->shortest, ev->args[2] & UINT32_MAX);
+	sum->longest = NPS_MAX(sum->longest, ev->args[2] >> 32);
+	sum->bytes = nps_add_sat(sum->bytes, ev->args[3]);
+	return 0;
+}
+
+static int keep_lock(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_lock *lock = nps_vec__push(&proc->os_locks);
+
+	if (!lock)
+		return -errno;
+	*lock = (struct nps_os_lock){ .start = ev->start,
+				      .end = ev->start + ev->dur,
+				      .address = ev->args[0],
+				      .tid = ev->tid,
+				      .waker = ev->args[1],
+				      .value = ev->args[1] >> 32,
+				      .word = ev->args[2],
+				      .owner = ev->args[2] >> 32,
+				      .users = ev->args[3],
+				      .mutex_kind = ev->args[3] >> 32,
+				      .op_flags = ev->args[3] >> 48,
+				      .op = ev->probe,
+				      .unreadable = ev->flags & NPS_F_SLOT_FAULT(2) };
+	return 0;
+}
+
+static struct nps_os_thread *thread_of(struct nps_proc *proc, uint32_t tid)
+{
+	struct nps_os_thread *thread = row_of(&proc->os_threads, &proc->os_thread_of, tid);
+
+	if (thread)
+		thread->tid = tid;
+	return thread;
+}
+
+static int keep_fault(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_thread *thread = thread_of(proc, ev->tid);
+
+	if (!thread)
+		return -ENOMEM;
+	if (ev->probe == NPS_FAULT_SUM) {
+		thread->minor = nps_add_sat(thread->minor, ev->args[0]);
+		thread->major = nps_add_sat(thread->major, ev->args[1]);
+		return 0;
+	}
+	thread->major_ns = nps_add_sat(thread->major_ns, ev->dur);
+	return ev->dur ? keep_call(proc, ev, FAULT_NR) : 0;
+}
+
+static int keep_io(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_thread *thread = thread_of(proc, ev->tid);
+
+	if (!thread)
+		return -ENOMEM;
+	if ((ev->probe != DISK_READ && ev->probe != DISK_WRITE) || !ev->args[0])
+		return 0; /* flushes and discards move no data */
+	thread->requests[ev->probe]++;
+	thread->bytes[ev->probe] = nps_add_sat(thread->bytes[ev->probe], ev->args[0]);
+	thread->ns[ev->probe] = nps_add_sat(thread->ns[ev->probe], ev->dur);
+	return 0;
+}
+
+int nps_os_calls__keep(struct nps_proc *proc, const struct nps_event *ev)
+{
+	switch (ev->kind) {
+	case NPS_EV_SYSCALL:
+		return keep_call(proc, ev, ev->probe);
+	case NPS_EV_SYSCALL_SUM:
+		return keep_sum(proc, ev);
+	case NPS_EV_LOCK:
+		return keep_lock(proc, ev);
+	case NPS_EV_FAULT:
+		return keep_fault(proc, ev);
+	default:
+		return keep_io(proc, ev);
+	}
+}
+
+/* --- what calls tell --- */
+
+static const struct {
+	const char *name;
+	enum nps_os_shape shape;
+} shapes[] = {
+	{ "copy_file_range", NPS_OS_BYTES },
+	{ "creat", NPS_OS_OPEN },
+	{ "epoll_pwait", NPS_OS_WAIT_FD },
+	{ "epoll_pwait2", NPS_OS_WAIT_FD },
+	{ "epoll_wait", NPS_OS_WAIT_FD },
+	{ "clock_nanosleep", NPS_OS_WAIT },
+	{ "futex", NPS_OS_FUTEX },
+	{ "ioctl", NPS_OS_IOCTL },
+	{ "mmap", NPS_OS_MAP },
+	{ "munmap", NPS_OS_MAP },
+	{ "nanosleep", NPS_OS_WAIT },
+	{ "open", NPS_OS_OPEN },
+	{ "openat", NPS_OS_OPEN },
+	{ "openat2", NPS_OS_OPEN },
+	{ "poll", NPS_OS_WAIT },
+	{ "ppoll", NPS_OS_WAIT },
+	{ "pread64", NPS_OS_BYTES },
+	{ "preadv", NPS_OS_BYTES },
+	{ "preadv2", NPS_OS_BYTES },
+	{ "pselect6", NPS_OS_WAIT },
+	{ "pwrite64", NPS_OS_BYTES },
+	{ "pwritev", NPS_OS_BYTES },
+	{ "pwritev2", NPS_OS_BYTES },
+	{ "read", NPS_OS_BYTES },
+	{ "readv", NPS_OS_BYTES },
+	{ "recvfrom", NPS_OS_BYTES },
+	{ "recvmsg", NPS_OS_BYTES },
+	{ "select", NPS_OS_WAIT },
+	{ "sendfile", NPS_OS_BYTES },
+	{ "sendmsg", NPS_OS_BYTES },
+	{ "sendto", NPS_OS_BYTES },
+	{ "splice", NPS_OS_BYTES },
+	{ "write", NPS_OS_BYTES },
+	{ "writev", NPS_OS_BYTES },
+};
+
+enum nps_os_shape nps_os_shape_of(const char *name)
+{
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(shapes); i++)
+		if (!strcmp(shapes[i].name, name))
+			return shapes[i].shape;
+	return NPS_OS_PLAIN;
+}
+
+/* Whether bytes of a call of that name come in; else they go out. */
+static bool comes_in(const char *name)
+{
+	return !strncmp(name, "re", 2) || !strncmp(name, "pre", 3);
+}
+
+/* --- filling the model --- */
+
+struct number { /* what is known of a system call number */
+	uint32_t name;
+	enum nps_os_shape shape;
+	bool told, in;
+};
+
+struct fill {
+	struct nps_model *m;
+	const struct nps_recording *rec;
+	struct nps_proc *proc;
+	struct number *numbers; /* 65536 */
+	struct nps_map lock_of; /* hash of thread, lock, kind and holder -> row of os_lock */
+	struct nps_map thread_of; /* tid -> row of os_thread */
+	struct nps_map cpu_of; /* tid -> CPU it was on */
+	size_t lock; /* the next wait that may belong to a call */
+	int err;
+};
+
+static uint64_t real(const struct fill *f, uint64_t mono)
+{
+	return nps_recording__real(f->rec, mono);
+}
+
+static uint64_t gtid(const struct fill *f, uint32_t tid)
+{
+	return (uint64_t)f->proc->pid << 32 | tid;
+}
+
+static uint32_t text(struct fill *f, const char *s)
+{
+	uint32_t id = nps_strings__addz(f->m->strings, s);
+
+	if (id == NPS_NONE)
+		f->err = f->err ? f->err : -ENOMEM;
+	return id;
+}
+
+static const struct number *number(struct fill *f, uint16_t nr)
+{
+	const cJSON *host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
+	struct number *n = &f->numbers[nr];
+	const char *name;
+	char unknown[32];
+
+	if (n->told)
+		return n;
+	name = nr == FAULT_NR ? FAULT_NAME : nps_syscall_name(nps_json_str(host, "arch", ""), nr);
+	snprintf(unknown, sizeof(unknown), "syscall_%u", nr);
+	n->name = text(f, name ? name : unknown);
+	n->shape = nr == FAULT_NR ? NPS_OS_FAULT : name ? nps_os_shape_of(name) : NPS_OS_PLAIN;
+	n->in = name && comes_in(name);
+	n->told = true;
+	return n;
+}
+
+static size_t thread_row(struct fill *f, uint32_t tid, uint64_t when)
+{
+	struct nps_os_thread_table *t = &f->m->os_thread;
+	uint32_t known = nps_map__get(&f->thread_of, tid), comm;
+	size_t row = 0;
+
+	if (known != NPS_NONE)
+		return known;
+	comm = nps_recording__comm_at(f->rec, tid, when);
+	f->err = nps_table__add(&t->t, &row);
+	if (f->err)
+		return 0;
+	t->gtid[row] = gtid(f, tid);
+	t->name[row] = comm == NPS_NONE ? f->proc->comm : comm;
+	f->err = nps_map__put(&f->thread_of, tid, row);
+	return row;
+}
+
+static void sockets(struct fill *f, uint32_t tid, uint64_t when, bool in, uint64_t bytes)
+{
+	size_t row = thread_row(f, tid, when);
+	uint64_t *sum;
+
+	if (f->err)
+		return;
+	sum = in ? &f->m->os_thread.received[row] : &f->m->os_thread.sent[row];
+	*sum = nps_add_sat(*sum, bytes);
+}
+
+static bool is_thread(const void *ctx, uint32_t tid)
+{
+	const struct fill *f = ctx;
+
+	return nps_map__get(&f->thread_of, tid) != NPS_NONE;
+}
+
+static void add_wait(struct fill *f, const struct nps_os_lock *w, enum nps_os_lock_kind kind, uint32_t holder)
+{
+	static const char *const names[] = NPS_LOCK_NAMES;
+	struct nps_os_lock_table *t = &f->m->os_lock;
+	uint64_t key = nps_hash2(nps_hash2(w->address, w->tid), (uint64_t)kind << 32 | holder);
+	uint32_t known = nps_map__get(&f->lock_of, key), name = text(f, names[kind]);
+	uint64_t ns = w->end - w->start;
+	size_t row = known;
+
+	if (known == NPS_NONE && !f->err)
+		f->err = nps_table__add(&t->t, &row);
+	if (known == NPS_NONE && !f->err)
+		f->err = nps_map__put(&f->lock_of, key, row);
+	if (f->err)
+		return;
+	t->gtid[row] = gtid(f, w->tid);
+	t->kind[row] = name;
+	t->address[row] = w->address;
+	t->holder[row] = holder;
+	t->count[row]++;
+	t->total[row] = nps_add_sat(t->total[row], ns);
+	if (ns >= t->longest[row]) {
+		t->longest[row] = ns;
+		t->longest_start[row] = real(f, w->start);
+		t->waker[row] = w->waker;
+	}
+}
+
+/* The wait of a futex call: its record has the same start. */
+static void wait_of(struct fill *f, const struct nps_os_call *call, size_t row)
+{
+	struct nps_osrt_table *t = &f->m->osrt;
+	const struct nps_os_lock *locks = f->proc->os_locks.data;
+	size_t n = f->proc->os_locks.len;
+
+	while (f->lock < n && locks[f->lock].start < call->start)
+		f->lock++;
+	for (size_t i = f->lock; i < n && locks[i].start == call->start; i++) {
+		uint32_t holder;
+
+		if (locks[i].tid != call->tid)
+			continue;
+		t->lock[row] = nps_os_lock_kind_of(&locks[i], is_thread, f, &holder);
+		t->holder[row] = holder;
+		t->waker[row] = locks[i].waker;
+		add_wait(f, &locks[i], t->lock[row], holder);
+		return;
+	}
+}
+
+static void add_call(struct fill *f, const struct nps_os_call *call)
+{
+	const struct number *n = number(f, call->nr);
+	struct nps_osrt_table *t = &f->m->osrt;
+	size_t row;
+
+	if (!f->err)
+		f->err = nps_table__add(&t->t, &row);
+	if (f->err)
+		return;
+	t->name[row] = n->name;
+	t->gtid[row] = gtid(f, call->tid);
+	t->start[row] = real(f, call->start);
+	t->end[row] = real(f, call->end);
+	t->shape[row] = n->shape;
+	t->fd_kind[row] = call->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE);
+	t->arg0[row] = call->args[0];
+	t->arg1[row] = call->args[1];
+	t->arg2[row] = call->args[2];
+	t->result[row] = (int64_t)call->args[3];
+	t->path[row] = NPS_NONE;
+	if (n->shape == NPS_OS_OPEN) {
+		const char *name = nps_strings__get(f->m->strings, n->name);
+
+		t->path[row] = nps_recording__text(f->rec, call->args[!strncmp(name, "openat", 6)]);
+	}
+	if (n->shape == NPS_OS_FUTEX)
+		wait_of(f, call, row);
+	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && (int64_t)call->args[3] > 0)
+		sockets(f, call->tid, call->start, n->in, call->args[3]);
+}
+
+static void add_sum(struct fill *f, const struct nps_os_sum *sum)
+{
+	const struct number *n = number(f, sum->nr);
+	struct nps_osrt_sum_table *t = &f->m->osrt_sum;
+	size_t row;
+
+	if (!f->err)
+		f->err = nps_table__add(&t->t, &row);
+	if (f->err)
+		return;
+	t->name[row] = n->name;
+	t->gtid[row] = gtid(f, sum->tid);
+	t->start[row] = real(f, sum->first);
+	t->end[row] = real(f, sum->last);
+	t->count[row] = sum->count;
+	t->errors[row] = sum->errors;
+	t->total[row] = sum->total;
+	t->shortest[row] = sum->shortest;
+	t->longest[row] = sum->longest;
+	t->bytes[row] = sum->bytes;
+	t->fd_kind[row] = sum->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE);
+	thread_row(f, sum->tid, sum->first);
+	if (sum->flags & NPS_F_SOCKET)
+		sockets(f, sum->tid, sum->first, n->in, sum->bytes);
+}
+
+static void add_run(struct fill *f, const struct nps_run *run)
+{
+	struct nps_os_thread_table *t = &f->m->os_thread;
+	size_t row = thread_row(f, run->tid, run->start);
+	uint32_t cpu = nps_map__get(&f->cpu_of, run->tid);
+
+	if (f->err)
+		return;
+	t->running[row] = nps_add_sat(t->running[row], run->end - run->start);
+	t->waits[row] += run->state && run->state != EXITED;
+	t->preempted[row] += run->state == 0;
+	t->migrations[row] += cpu != NPS_NONE && cpu != run->cpu;
+	f->err = nps_map__put(&f->cpu_of, run->tid, run->cpu);
+}
+
+static void add_thread(struct fill *f, const struct nps_os_thread *thread)
+{
+	struct nps_os_thread_table *t = &f->m->os_thread;
+	size_t row = thread_row(f, thread->tid, f->rec->begin);
+
+	if (f->err)
+		return;
+	t->minor[row] = thread->minor;
+	t->major[row] = thread->major;
+	t->major_ns[row] = thread->major_ns;
+	t->reads[row] = thread->requests[DISK_READ];
+	t->read_bytes[row] = thread->bytes[DISK_READ];
+	t->read_ns[row] = thread->ns[DISK_READ];
+	t->writes[row] = thread->requests[DISK_WRITE];
+	t->write_bytes[row] = thread->bytes[DISK_WRITE];
+	t->write_ns[row] = thread->ns[DISK_WRITE];
+}
+
+int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec, struct nps_proc *proc)
+{
+	struct fill f = { .m = model, .rec = rec, .proc = proc };
+
+	f.numbers = calloc(UINT16_MAX + 1, sizeof(*f.numbers));
+	if (!f.numbers)
+		return -ENOMEM;
+	/* Threads first: whether a number is one of them is what names a holder. */
+	for (size_t i = 0; !f.err && i < proc->runs.len; i++)
+		add_run(&f, &NPS_AT(&proc->runs, struct nps_run, i));
+	for (size_t i = 0; !f.err && i < proc->os_threads.len; i++)
+		add_thread(&f, &NPS_AT(&proc->os_threads, struct nps_os_thread, i));
+	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
+		thread_row(&f, NPS_AT(&proc->os_calls, struct nps_os_call, i).tid, rec->begin);
+	for (size_t i = 0; !f.err && i < proc->os_sums.len; i++)
+		add_sum(&f, &NPS_AT(&proc->os_sums, struct nps_os_sum, i));
+	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
+		add_call(&f, &NPS_AT(&proc->os_calls, struct nps_os_call, i));
+	nps_map__free(&f.lock_of);
+	nps_map__free(&f.thread_of);
+	nps_map__free(&f.cpu_of);
+	free(f.numbers);
+	return f.err;
+}

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * Requests that watched threads make of block devices, and page faults of theirs that had to wait for
+ * one. A request belongs to the thread that made it: what the kernel writes back later belongs to nobody here.
+ */
+#include "threads.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* --- requests --- */
+
+#define OPERATION 0xff /* of bi_opf; above it are flags */
+
+struct request_made {
+	__u64 start, bytes, sector;
+	__u32 pid, tid, device, flags;
+	__u32 call; /* number + 1 of the system call it was made in, 0 none */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_IO);
+	__type(key, __u64); /* address of the bio */
+	__type(value, struct request_made);
+} requests SEC(".maps");
+
+static __always_inline __u32 device_of(struct bio *bio)
+{
+	struct bio___before_5_12 *old = (void *)bio;
+
+	if (bpf_core_field_exists(bio->bi_bdev))
+		return BPF_CORE_READ(bio, bi_bdev, bd_dev);
+	return BPF_CORE_READ(old, bi_disk, major) << 20 |
+	       (BPF_CORE_READ(old, bi_disk, first_minor) + BPF_CORE_READ(old, bi_partno));
+}
+
+static __always_inline int made(struct bio *bio)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), key = (__u64)bio;
+	struct request_made r = {};
+	struct open_syscall *s;
+
+	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
+		return 0;
+	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	r.call = s && s->start ? s->nr + 1 : 0;
+	r.start = bpf_ktime_get_ns();
+	r.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
+	r.sector = BPF_CORE_READ(bio, bi_iter.bi_sector);
+	r.flags = BPF_CORE_READ(bio, bi_opf);
+	r.device = device_of(bio);
+	r.pid = pid_tgid >> 32;
+	r.tid = (__u32)pid_tgid;
+	if (bpf_map_update_elem(&requests, &key, &r, BPF_ANY))
+		count(NPS_COUNTER_LOST + NPS_EV_IO);
+	return 0;
+}
+
+SEC("raw_tp/block_bio_queue")
+int request_made(struct bpf_raw_tracepoint_args *ctx)
+{
+	return made((struct bio *)ctx->args[0]);
+}
+
+/* Before 5.11 the queue came first. */
+SEC("raw_tp/block_bio_queue")
+int request_made_old(struct bpf_raw_tracepoint_args *ctx)
+{
+	return made((struct bio *)ctx->args[1]);
+}
+
+static __always_inline void done(struct bio *bio, __s32 status)
+{
+	__u64 key = (__u64)bio;
+	struct request_made *r = bpf_map_lookup_elem(&requests, &key);
+	struct nps_event *e;
+	void *ring;
+
+	if (!r)
+		return;
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_IO);
+	if (e) {
+		e->probe = r->flags & OPERATION;
+		e->pid = r->pid;
+		e->tid = r->tid;
+		e->ret = status;
+		e->start = r->start;
+		e->dur = bpf_ktime_get_ns() - r->start;
+		e->args[0] = r->bytes;
+		e->args[1] = r->device | (__u64)(__u16)r->call << 32;
+		e->args[2] = r->sector;
+		e->args[3] = r->flags & ~OPERATION;
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+	bpf_map_delete_elem(&requests, &key);
+}
+
+/* Devices without a queue of their own, such as the device mapper. */
+SEC("raw_tp/block_bio_complete")
+int request_done(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct bio *bio = (struct bio *)ctx->args[1];
+
+	done(bio, BPF_CORE_READ(bio, bi_status));
+	return 0;
+}
+
+#define MERGED 64 /* requests of threads in one of the device; the rest has no end */
+
+/* Devices with a queue end what was merged together, as far as its bytes go. */
+SEC("raw_tp/block_rq_complete")
+int merged_done(struct bpf_raw_tracepoint_args *ctx)
+{
+	struct request *rq = (struct request *)ctx->args[0];
+	__s32 status = (__s32)ctx->args[1];
+	__u32 left = (__u32)ctx->args[2];
+	struct bio *bio = BPF_CORE_READ(rq, bio);
+
+	for (int i = 0; i < MERGED && bio; i++) {
+		__u32 size = BPF_CORE_READ(bio, bi_iter.bi_size);
+
+		if (size > left)
+			break;
+		left -= size;
+		done(bio, status);
+		bio = BPF_CORE_READ(bio, bi_next);
+	}
+	return 0;
+}
+
+/* --- major page faults --- */
+
+#define FAULT_TRIED 0x20 /* FAULT_FLAG_TRIED: the same fault again, the data has come */
+#define PAGE_OF(address) ((address) & ~4095ULL)
+
+static __always_inline int begun(__u64 address)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct open_syscall *s;
+
+	if (!(target_flags(pid) & NPS_TARGET_OSRT))
+		return 0;
+	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!s)
+		return 0; /* its fault will have no time */
+	s->fault_page = PAGE_OF(address);
+	s->fault_start = bpf_ktime_get_ns();
+	return 0;
+}
+
+/* Where the kernel has trampolines: only where a fault may have to wait, since most faults never come here. */
+SEC("fentry/filemap_fault")
+int BPF_PROG(file_fault, struct vm_fault *vmf)
+{
+	return vmf->flags & FAULT_TRIED ? 0 : begun(vmf->address);
+}
+
+SEC("fentry/do_swap_page")
+int BPF_PROG(swap_fault, struct vm_fault *vmf)
+{
+	return vmf->flags & FAULT_TRIED ? 0 : begun(vmf->address);
+}
+
+/* Elsewhere, on x86-64: every fault. */
+SEC("raw_tp/page_fault_user")
+int user_fault(struct bpf_raw_tracepoint_args *ctx)
+{
+	return begun(ctx->args[0]);
+}
+
+SEC("raw_tp/page_fault_kernel")
+int kernel_fault(struct bpf_raw_tracepoint_args *ctx)
+{
+	return begun(ctx->args[0]);
+}
+
+/* As linux/bpf_perf_event.h has it. */
+struct bpf_perf_event_data {
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs regs;
+#else
+	struct user_pt_regs regs;
+#endif
+	__u64 sample_period;
+	__u64 addr;
+};
+
+/* The kernel's own counter of them: at the end of each. */
+SEC("perf_event")
+int major_fault(struct bpf_perf_event_data *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), now;
+	struct open_syscall *s;
+	struct nps_event *e;
+
+	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
+		return 0;
+	e = event_reserve(this_ring(), NPS_EV_FAULT);
+	if (!e)
+		return 0;
+	now = bpf_ktime_get_ns();
+	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	e->probe = NPS_FAULT_MAJOR;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = s && s->fault_page == PAGE_OF(ctx->addr) ? s->fault_start : now;
+	e->dur = now - e->start;
+	e->args[0] = ctx->addr;
+	e->args[1] = 0;
+	e->args[2] = 0;
+	e->args[3] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+	return 0;
+}
