@@ -105,6 +105,8 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 
 	if (BPF_CORE_READ(t, flags) & TASK_IS_EXITING)
 		return;
+	if (off)
+		fresh.ran = BPF_CORE_READ(t, se.sum_exec_runtime);
 	fresh.faults_told = on + off; /* one of them is 0 */
 	fresh.minor = BPF_CORE_READ(t, min_flt);
 	fresh.major = BPF_CORE_READ(t, maj_flt);
@@ -114,9 +116,21 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread *st, __u32 tid,
 				     __u32 next_tid, __u32 state, __u64 now)
 {
+	__u64 ran = BPF_CORE_READ(prev, se.sum_exec_runtime);
 	struct nps_event *e;
 	void *ring;
 
+	/*
+	 * The kernel does not call us at every switch (not when it leaves certain tasks). How long this one ran it knows all the
+	 * same, and so when it began.
+	 */
+	if (!st->on && st->off && ran > st->ran) {
+		st->on = now - (ran - st->ran);
+		if (st->on < st->off)
+			st->on = st->off;
+		if (st->runnable > st->on) /* woken once more while it ran */
+			st->runnable = st->on;
+	}
 	if (st->on) {
 		ring = this_ring();
 		e = event_reserve(ring, NPS_EV_SCHED);
@@ -133,12 +147,10 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 			e->args[3] = state | (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
 			bpf_ringbuf_submit(e, wake_flag(ring));
 		}
-	} else if (st->off) {
-		/* It ran, but we were not called when it was put on the CPU: nobody knows for how long. */
-		count(NPS_COUNTER_LOST + NPS_EV_SCHED);
 	}
 	st->on = 0;
 	st->off = now;
+	st->ran = ran;
 	st->runnable = 0;
 	st->waker = 0;
 	if (now - st->faults_told >= FAULTS_NS)

@@ -115,7 +115,12 @@ struct vm_fault {
 	unsigned int flags;
 };
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
 struct task_struct {
+	struct sched_entity se;
 	unsigned int __state; /* since 5.14 */
 	unsigned int flags;
 	int prio;
