@@ -135,7 +135,7 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 		}
 	} else if (st->off) {
 		/* It ran, but we were not called when it was put on the CPU: nobody knows for how long. */
-		count(NPS_COUNTER_LOST + NPS_EV_SCHED);
+		count(NPS_COUNTER_UNSEEN);
 	}
 	st->on = 0;
 	st->off = now;

@@ -28,7 +28,8 @@ enum nps_counter {
 	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
 	NPS_COUNTER_HITS = 35, /* uprobe programs run for a watched process */
-	NPS_COUNTER_MAX = 36,
+	NPS_COUNTER_UNSEEN = 36, /* stretches on a CPU whose beginning the kernel did not tell */
+	NPS_COUNTER_MAX = 37,
 };
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */

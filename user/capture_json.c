@@ -184,6 +184,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(drops, "sums", counts.sums_failed);
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
+	add_u64(j, "unseen_slices", counters[NPS_COUNTER_UNSEEN]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
 }
 
