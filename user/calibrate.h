@@ -11,10 +11,11 @@ struct nps_cost {
 	double probe_ns; /* a call probed at entry and return */
 	double mark_ns; /* a call probed at entry only */
 	double syscall_ns;
+	double fault_ns; /* a page fault */
 	double switch_ns; /* a context switch away and back again, once */
 };
 
-/* Takes some 20 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */
+/* Takes some 40 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */
 void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost);
 
 #endif

@@ -205,6 +205,8 @@ double nps_capture__overhead(const struct nps_capture *c)
 	     c->cost.mark_ns * (double)marks;
 	if (c->cost.syscall_ns > 0)
 		ns += c->cost.syscall_ns * (double)(n.kinds[NPS_EV_SYSCALL] + n.summed);
+	if (c->cost.fault_ns > 0)
+		ns += c->cost.fault_ns * (double)n.faults;
 	if (c->cost.switch_ns > 0)
 		ns += c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
 	return 100 * ns / (double)c->job_cpu_ns;
@@ -240,6 +242,7 @@ static void add_cost(const struct nps_capture *c, cJSON *j)
 	add_measured(cost, "mark_ns", c->cost.mark_ns);
 	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
 	add_measured(cost, "sched_ns", c->cost.switch_ns);
+	add_measured(cost, "fault_ns", c->cost.fault_ns);
 	add_u64(cost, "probe_hits", counters[NPS_COUNTER_HITS]);
 	add_u64(cost, "job_cpu_ns", c->job_cpu_ns);
 	add_measured(cost, "overhead_percent", nps_capture__overhead(c));

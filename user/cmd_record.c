@@ -301,8 +301,9 @@ static void print_capture(const struct nps_capture *c)
 	if (c->cost.probe_ns >= 0)
 		fprintf(stderr,
 			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
-			"call, %.0f ns a switch\n",
-			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
+			"call, %.0f ns a switch, %.0f ns a page fault\n",
+			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns,
+			c->cost.fault_ns);
 	if (nps_capture__overhead(c) >= 0)
 		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
 }
