@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,6 +44,20 @@ static void yield(void)
 {
 	for (int i = 0; i < CALLS; i++)
 		sched_yield();
+}
+
+/* A page fault each. */
+static void touch(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *pages = mmap(NULL, CALLS * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return;
+	madvise(pages, CALLS * page, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < CALLS; i++)
+		((volatile char *)pages)[i * page] = 1;
+	munmap(pages, CALLS * page);
 }
 
 /* ns for one turn of the loop, the best of some rounds. */
@@ -118,10 +133,10 @@ static double program_time(struct nps_kernel_side *k)
 
 void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost)
 {
-	double without;
+	double without, fault;
 
 	cost->probe_program_ns = cost->mark_program_ns = 0;
-	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->switch_ns = -1;
+	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->switch_ns = cost->fault_ns = -1;
 	without = time_of(call_target);
 	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
 		return;
@@ -138,8 +153,11 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());
 		without = time_of(call_kernel);
+		fault = time_of(touch);
 		nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
 		cost->syscall_ns = time_of(call_kernel) - without;
+		fault = time_of(touch) - fault;
+		cost->fault_ns = fault > 0 ? fault : 0;
 		nps_kernel_side__del_target(k, getpid());
 		cost->switch_ns = time_of_switches(k, cost->syscall_ns);
 	}

@@ -13,10 +13,11 @@ struct nps_cost {
 	double probe_program_ns,
 		mark_program_ns; /* what of them the BPF programs took, as the kernel counts it */
 	double syscall_ns;
+	double fault_ns; /* a page fault */
 	double switch_ns; /* a context switch away and back again, once */
 };
 
-/* Takes some 20 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */
+/* Takes some 40 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */
 void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost);
 
 #endif

@@ -444,8 +444,9 @@ static void print_capture(const struct nps_capture *c)
 	if (c->cost.probe_ns >= 0)
 		fprintf(stderr,
 			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
-			"call, %.0f ns a switch\n",
-			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
+			"call, %.0f ns a switch, %.0f ns a page fault\n",
+			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns,
+			c->cost.fault_ns);
 	nps_overhead__print(c, stderr);
 }
 

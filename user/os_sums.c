@@ -86,7 +86,7 @@ static void give_faults(const struct nps_thread *t, uint32_t tid, nps_os_sum_fn 
 			       .pid = t->pid,
 			       .tid = tid,
 			       .start = t->faults_told };
-	uint64_t minor, major, now = nps_now(CLOCK_MONOTONIC);
+	uint64_t minor = 0, major = 0, now = nps_now(CLOCK_MONOTONIC);
 
 	if (read_faults(t->pid, tid, &minor, &major) || minor < t->minor || major < t->major ||
 	    (minor == t->minor && major == t->major))

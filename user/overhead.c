@@ -76,6 +76,8 @@ double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KI
 	kinds[NPS_COST_MARK] = mark * (double)marks;
 	if (c->cost.syscall_ns > 0)
 		kinds[NPS_COST_SYSCALL] = c->cost.syscall_ns * (double)(n.kinds[NPS_EV_SYSCALL] + n.summed);
+	if (c->cost.fault_ns > 0)
+		kinds[NPS_COST_FAULT] = c->cost.fault_ns * (double)n.faults;
 	if (c->cost.switch_ns > 0)
 		kinds[NPS_COST_SWITCH] = c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
 	for (int i = 0; i < NPS_COST_KINDS; i++)
@@ -90,7 +92,7 @@ double nps_overhead__percent(const struct nps_capture *c)
 	return ns < 0 || !c->job_cpu_ns ? -1 : 100 * ns / (double)c->job_cpu_ns;
 }
 
-static const char *const kind_names[] = { "calls", "marks", "syscalls", "sched" };
+static const char *const kind_names[] = { "calls", "marks", "syscalls", "sched", "faults" };
 
 void nps_overhead__print(const struct nps_capture *c, FILE *out)
 {
@@ -290,6 +292,7 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 	add_measured(cost, "mark_ns", c->cost.mark_ns);
 	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
 	add_measured(cost, "sched_ns", c->cost.switch_ns);
+	add_measured(cost, "fault_ns", c->cost.fault_ns);
 	cJSON_AddNumberToObject(cost, "probe_hits", (double)counters[NPS_COUNTER_HITS]);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");

@@ -20,6 +20,7 @@ enum nps_cost_kind {
 	NPS_COST_MARK, /* functions probed at entry */
 	NPS_COST_SYSCALL,
 	NPS_COST_SWITCH,
+	NPS_COST_FAULT,
 	NPS_COST_KINDS
 };
 

@@ -53,7 +53,7 @@ struct nps_reader {
 	bool running;
 	atomic_bool stop;
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
-	atomic_ullong kinds[NPS_KIND_END], bytes, summed, sums_failed;
+	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
 	uint64_t seen[SEEN_SLOTS];
 	int notice_fd;
 	pthread_mutex_t lock;
@@ -279,6 +279,12 @@ static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const vo
 	b->used += size;
 }
 
+static void count_faults(struct nps_reader *r, const struct nps_event *e)
+{
+	if (e->kind == NPS_EV_FAULT && e->probe == NPS_FAULT_SUM)
+		atomic_fetch_add_explicit(&r->faults, e->args[0] + e->args[1], memory_order_relaxed);
+}
+
 static int take(void *ctx, void *data, size_t size)
 {
 	struct buffer *b = ctx;
@@ -299,6 +305,7 @@ static int take(void *ctx, void *data, size_t size)
 		name_operator(r, &copy);
 		if (e->kind == NPS_EV_SCHED)
 			name_waker(r, e);
+		count_faults(r, &copy);
 		put(b, &r->s->events, NPS_CHUNK_EVENTS, &copy, size);
 		kind = e->kind;
 	} else {
@@ -317,6 +324,7 @@ static void keep_sum(void *ctx, const struct nps_event *e)
 		return;
 	put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, e, sizeof(*e));
 	atomic_fetch_add_explicit(&r->kinds[e->kind], 1, memory_order_relaxed);
+	count_faults(r, e);
 	if (e->kind == NPS_EV_SYSCALL_SUM)
 		atomic_fetch_add_explicit(&r->summed, e->args[0] & UINT32_MAX, memory_order_relaxed);
 }
@@ -519,6 +527,7 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 	for (int i = 0; i < NPS_KIND_END; i++)
 		c->kinds[i] = atomic_load_explicit(&r->kinds[i], memory_order_relaxed);
 	c->summed = atomic_load_explicit(&r->summed, memory_order_relaxed);
+	c->faults = atomic_load_explicit(&r->faults, memory_order_relaxed);
 	c->sums_failed = atomic_load_explicit(&r->sums_failed, memory_order_relaxed);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }

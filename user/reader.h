@@ -35,6 +35,7 @@ struct nps_operators;
 struct nps_reader_counts {
 	uint64_t kinds[NPS_KIND_END]; /* records by enum nps_kind; [NPS_KIND_STRING] strings */
 	uint64_t summed; /* system calls in the NPS_EV_SYSCALL_SUM records */
+	uint64_t faults; /* page faults in the NPS_EV_FAULT records */
 	uint64_t sums_failed; /* times that sums could not be taken: their calls are missing */
 	uint64_t bytes;
 };

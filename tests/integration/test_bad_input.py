@@ -304,7 +304,8 @@ def disk_fills_up(case: Case) -> None:
     alone = case.start([need_job("storm_job"), 3000000])
     job = case.start([need_job("storm_job"), 3000000])
     job.wait_for("^ready")
-    result = case.npuscope("record", "-p", job.pid, "-o", disk, "--export", "none").expect(PARTIAL)
+    result = case.npuscope("record", "-p", job.pid, "-o", disk, "--export", "none", "--osrt-threshold", "0")
+    result.expect(PARTIAL)
     assert sum("No space left" in line and "capture stopped" in line for line in result.complaints) == 1, result.err
     assert job.wait() == alone.wait() == 9
     assert re.sub("ready.*", "", job.out) == re.sub("ready.*", "", alone.out), "the job computed something else"

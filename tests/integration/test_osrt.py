@@ -14,6 +14,7 @@ X86 = {"getppid": 110, "getpriority": 140, "openat": 257, "write": 1, "futex": 2
 ARM = {"getppid": 173, "getpriority": 141, "openat": 56, "write": 64, "futex": 98, "clock_nanosleep": 115}
 NR = X86 if __import__("platform").machine() == "x86_64" else ARM
 FUTEX_WAIT, FUTEX_WAKE = 0, 1
+SYSCALL_SUM = 7
 DEAD = 0x10  # state of a thread at its last switch
 NAP_NS, LONG_NAP_NS, LONG_NAPS = 2_000_000, 30_000_000, 10
 
@@ -82,23 +83,47 @@ def system_calls_from_the_start(case: Case) -> None:
     system_calls_are_counted(case, command=True)
 
 
-@test
-def system_calls_against_strace(case: Case) -> None:
+def calls_by_number(session: Session) -> "Counter[int]":
+    """Those that have a record, and those that were summed up."""
+    calls = Counter(e.probe for e in session.of(SYSCALL))
+    for e in session.of(SYSCALL_SUM):
+        calls[e.probe] += e.args[0] & 0xFFFFFFFF
+    return calls
+
+
+def compare_with_strace(case: Case, threshold: str) -> None:
     """Same job, counted by strace: same numbers, over the whole family."""
     strace = need_program("strace", "strace")
     # Without the helper, which would make calls of its own in the job.
-    _facts, _pid, session, result = capture(case, "--task-source", "host", command=True)
+    _facts, _pid, session, result = capture(case, "--task-source", "host", command=True, threshold=threshold)
     table = case.path("strace.txt")
     traced = case.start([strace, "-f", "-c", "-U", "name,calls", "-o", table, need_job("osrt_job")])
     traced.tell("go")
     assert traced.wait() == 5, f"strace: {traced.err}"
     other = {name: int(calls) for name, calls in re.findall(r"^\s*(\w+)\s+(\d+)\s*$", table.read_text(), re.M)}
-    ours = Counter(e.probe for e in session.of(SYSCALL))
+    ours = calls_by_number(session)
     assert session.dropped() == 0, result.err
+    assert bool(session.of(SYSCALL_SUM)) == (threshold != "0")
     for name in ("getppid", "getpriority", "openat", "write"):
         assert ours[NR[name]] == other[name], f"{name}: {ours[NR[name]]}, strace says {other[name]}"
     # A sleep that a signal interrupts is started again; futex waits depend on who is first.
     assert abs(ours[NR["clock_nanosleep"]] - other["clock_nanosleep"]) <= 2, ours[NR["clock_nanosleep"]]
+
+
+@test
+def system_calls_against_strace(case: Case) -> None:
+    compare_with_strace(case, "0")
+
+
+@test
+def sums_against_strace(case: Case) -> None:
+    compare_with_strace(case, "10us")
+
+
+@test
+def sums_of_all_against_strace(case: Case) -> None:
+    """All calls, sleeping ones too, are shorter than the threshold."""
+    compare_with_strace(case, "3s")
 
 
 @test
@@ -150,6 +175,8 @@ def running_time(case: Case) -> None:
     assert close_to(voluntary, own, 0.02, 10), f"{voluntary} slices ended by waiting, getrusage counts {own}"
     own = facts["preempted"][pid][0]
     assert close_to(preempted, own, 0.02, 10), f"{preempted} slices ended by preemption, getrusage counts {own}"
+    ended = Counter(e.tid for e in slices(session, pid) if e.args[3] & 0xFFFFFFFF == DEAD)
+    assert max(ended.values()) == 1, f"ended more than once: {ended}"
     assert dead == len({e.tid for e in slices(session, pid)}), f"{dead} threads ended"
 
 

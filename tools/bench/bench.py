@@ -139,7 +139,8 @@ def cost_of_a_call(env, record):
 def record_rate(hammer, rate, ring, seconds=3):
     """Events written and lost when a job makes `rate` system calls a second."""
     done = subprocess.run([str(NPUSCOPE), "record", "-q", "-o", str(OUT), "--export", "none", "--task-source", "host",
-                           "--ring-size", ring, "--", str(hammer), str(rate), str(seconds)], capture_output=True, check=False, text=True)
+                           "--osrt-threshold", "0", "--ring-size", ring, "--", str(hammer), str(rate), str(seconds)],
+                          capture_output=True, check=False, text=True)
     paths = [p for p in done.stdout.splitlines() if p.startswith("/")]
     session = Path(paths[-1])
     info = json.loads((session / "session.json").read_text())
