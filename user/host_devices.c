@@ -142,7 +142,7 @@ static uint64_t speed_of(int sock, const char *name)
 	snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", name);
 	if (ioctl(sock, SIOCETHTOOL, &request))
 		return 0;
-	mbit = ethtool_cmd_speed(&cmd);
+	mbit = (uint32_t)cmd.speed_hi << 16 | cmd.speed;
 	return mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX ? 0 : (uint64_t)mbit * MBIT;
 }
 
