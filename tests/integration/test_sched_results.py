@@ -189,6 +189,24 @@ def interrupts_of_the_host() -> int:
 
 
 @test
+def a_thread_that_never_stops(case: Case) -> None:
+    """It has a CPU for itself: no switch tells of it, but it is seen to run when the capture ends."""
+    need_root()
+    need(os.cpu_count() != 1, "two CPUs")
+    job = case.start([need_job("sched_job"), "poll"], env=environment())
+    job.wait_for("^ready")
+    result = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir).result().expect(3)
+    job.kill()
+    window = result.session.json["capture"]
+    length = window["end_monotonic"] - window["begin_monotonic"]
+    (folder,) = [Path(line) / "ASCEND_PROFILER_OUTPUT" for line in result.out.splitlines() if line.endswith("_ascend_pt")]
+    with open(folder / "npuscope_host_threads.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert 0.8 * length <= us(row, "Running(us)") <= length + 1, f"{row} in {length} ns"
+    assert row["Voluntary Switches"] == "0", row
+
+
+@test
 def interrupts(case: Case) -> None:
     """--irq: interrupts stop the threads, not more often than the host has any; they are in the tables and layers."""
     before = interrupts_of_the_host()

@@ -2,7 +2,7 @@
 /*
  * A job whose host time is known: it spins, waits for a lock that another thread holds, reads a file in small pieces, sleeps,
  * and shares one CPU with a rival. Prints "ready PID", waits for a line, works, prints facts as "NAME PID VALUE" and, for each of
- * its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it waits for another line, in case the capture is to end first.
+ * its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it waits for another line, in case the capture is to end first. With `poll` it does nothing but spin on a CPU of its own.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -26,6 +26,7 @@
 #define NAPS 4
 #define READS 20000
 #define RIVAL_NS 250000000ULL
+#define POLL_NS 4000000000ULL
 
 static uint64_t now(clockid_t clock)
 {
@@ -190,11 +191,37 @@ static void move(void)
 	fact("moves", moves);
 }
 
-int main(void)
+/* Holds a CPU for itself, as a thread does that polls. */
+static int poll_alone(void)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+	uint64_t end = now(CLOCK_MONOTONIC) + POLL_NS;
+	cpu_set_t old, one;
+
+	sched_getaffinity(0, sizeof(old), &old);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &old)) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+		}
+	}
+	if (sched_setaffinity(0, sizeof(one), &one) || sched_setscheduler(0, SCHED_FIFO, &prio))
+		return 1;
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	while (now(CLOCK_MONOTONIC) < end)
+		;
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	uint64_t began;
 	char line[16];
 
+	if (argc > 1 && !strcmp(argv[1], "poll"))
+		return poll_alone();
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
