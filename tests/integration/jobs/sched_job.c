@@ -26,6 +26,7 @@
 #define NAPS 4
 #define READS 20000
 #define RIVAL_NS 250000000ULL
+#define STEADY_NS 200000000ULL
 #define POLL_NS 4000000000ULL
 
 static uint64_t now(clockid_t clock)
@@ -145,6 +146,28 @@ static void *rival(void *arg)
 	return NULL;
 }
 
+/* Nobody takes its CPU from it, so that its clock and the scheduler's records have nothing to disagree on. */
+static void *steady(void *arg)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+
+	prctl(PR_SET_NAME, "steady");
+	if (sched_setscheduler(0, SCHED_FIFO, &prio))
+		abort();
+	spin(STEADY_NS);
+	thread_facts("steady");
+	return arg;
+}
+
+static void run_steadily(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, steady, NULL))
+		abort();
+	join(t);
+}
+
 /* Two threads that spin on one CPU: each takes it from the other. */
 static void share_a_cpu(void)
 {
@@ -238,6 +261,7 @@ int main(int argc, char **argv)
 	fact("nap_ns", now(CLOCK_MONOTONIC) - began);
 	fact("nap_least_ns", NAPS * NAP_NS);
 	share_a_cpu();
+	run_steadily();
 	move();
 	fact("join_ns", joined);
 	thread_facts("main");
