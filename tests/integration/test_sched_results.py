@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,8 +110,14 @@ def threads_as_they_say(case: Case) -> None:
         assert row["Thread Name"] == name or (name == "steady" and row["Slices"] == "1"), row
     row = of_thread(rows, run.pid)
     assert (row["Waker Name"], int(row["Waker Thread ID"])) == ("holder", run.threads["holder"].tid), row
-    assert (row["Preemptor Name"], int(row["Preemptor Thread ID"])) == ("rival", run.threads["rival"].tid), row
-    assert int(row["Migrations"]) >= run.facts["moves"] * 0.9, f"{row}, it moved {run.facts['moves']} times"
+    # The rival takes its CPU; on a busy host others do so even more often.
+    next_ones = Counter(e.args[2] >> 32 for e in run.session.of(SCHED, run.pid)
+                        if e.tid == run.pid and not e.args[3] & 0xFFFFFFFF and not e.flags & OPEN)
+    assert next_ones[run.threads["rival"].tid] > 5, f"{next_ones}, the rival is {run.threads['rival'].tid}"
+    assert int(row["Preempted"]) == max(next_ones.values()) == next_ones[int(row["Preemptor Thread ID"])], (row, next_ones)
+    if int(row["Preemptor Thread ID"]) == run.threads["rival"].tid:
+        assert row["Preemptor Name"] == "rival", row
+    assert int(row["Migrations"]) >= run.facts["moves"] * 0.9 - 2, f"{row}, it moved {run.facts['moves']} times"
     # It spins when the capture ends: that stretch, which no switch has ended, counts up to there.
     (last,) = [e for e in run.session.of(SCHED, run.pid) if e.tid == run.pid and e.flags & OPEN]
     end = run.session.json["capture"]["end_monotonic"]
