@@ -484,8 +484,21 @@ static void say_what_is_missing(struct nps_capture *c)
 	}
 }
 
+/* What is going on now ends with the capture. */
+static void collect_open_slices(struct nps_capture *c, struct nps_open_slices *slices)
+{
+	*slices = (struct nps_open_slices){ .begin = c->begin_mono, .end = c->end_mono };
+	if (!c->opts->osrt)
+		return;
+	nps_open_slices__collect(slices, c->kernel);
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (!p->exit_mono && p->start_mono < c->begin_mono)
+			nps_open_slices__collect_unseen(slices, c->kernel, p->pid);
+}
+
 static void finish(struct nps_capture *c)
 {
+	struct nps_open_slices slices;
 	uint64_t begin;
 
 	c->ending = true;
@@ -496,6 +509,7 @@ static void finish(struct nps_capture *c)
 	if (c->opts->all)
 		nps_kernel_side__watch_all(c->kernel, false);
 	nps_discover__disarm(c);
+	collect_open_slices(c, &slices);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
@@ -505,8 +519,7 @@ static void finish(struct nps_capture *c)
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_reader__stop(c->reader);
-	if (c->opts->osrt)
-		nps_open_slices__write(c->kernel, c->reader, c->end_mono);
+	nps_open_slices__write(&slices, c->reader);
 	nps_stacks__finish(c->stacks);
 	for (int i = 0; i < 16; i++)
 		handle_notices(c); /* who exited last */

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,46 +75,109 @@ static struct place place_of(uint32_t tid)
 	return place;
 }
 
-/* False: it left the CPU, or came to be, after the end. */
-static bool make_event(uint32_t tid, const struct sched_state *st, uint64_t end, struct nps_event *e)
+static void keep(struct nps_open_slices *s, const struct nps_event *e)
 {
-	uint64_t since = st->on ? st->on : st->off;
-	struct place place;
+	if (s->n == s->room) {
+		size_t room = s->room ? 2 * s->room : 256;
+		struct nps_event *more = realloc(s->events, room * sizeof(*more));
 
-	*e = (struct nps_event){
-		.kind = NPS_EV_SCHED, .flags = NPS_F_OPEN, .tid = tid, .ret = (int32_t)st->waker
-	};
-	e->pid = since && since < end ? process_of(tid) : 0;
-	if (!e->pid)
-		return false;
-	place = place_of(tid);
-	e->start = st->on ? st->on : end;
-	e->dur = end - e->start;
-	e->args[0] = st->off;
-	e->args[1] = st->runnable < e->start ? st->runnable : 0;
-	e->args[2] = place.cpu;
-	e->args[3] = (uint64_t)place.prio << 32;
-	/* Nobody woke it: it sleeps, unless it was preempted. */
-	if (!e->args[1] && !st->on && place.state != 'R')
-		e->args[1] = end;
-	return true;
+		if (!more) {
+			s->lost++;
+			return;
+		}
+		s->events = more;
+		s->room = room;
+	}
+	s->events[s->n++] = *e;
 }
 
-void nps_open_slices__write(struct nps_kernel_side *k, struct nps_reader *reader, uint64_t end)
+/* Nothing of a thread that left its CPU, or came to be, after the end. */
+static void add(struct nps_open_slices *s, uint32_t tid, const struct sched_state *st)
+{
+	uint64_t since = st->on ? st->on : st->off;
+	struct nps_event e = {
+		.kind = NPS_EV_SCHED, .flags = NPS_F_OPEN, .tid = tid, .ret = (int32_t)st->waker
+	};
+	struct place place;
+
+	e.pid = since && since < s->end ? process_of(tid) : 0;
+	if (!e.pid || e.pid == (uint32_t)getpid()) /* that is the calibration's */
+		return;
+	place = place_of(tid);
+	e.start = st->on ? st->on : s->end;
+	e.dur = s->end - e.start;
+	e.args[0] = st->off;
+	e.args[1] = st->runnable < e.start ? st->runnable : 0;
+	e.args[2] = place.cpu;
+	e.args[3] = (uint64_t)place.prio << 32;
+	/* Nobody woke it: it sleeps, unless it was preempted. */
+	if (!e.args[1] && !st->on && place.state != 'R')
+		e.args[1] = s->end;
+	keep(s, &e);
+}
+
+/* The kernel side's map of what threads do; NULL if it keeps that elsewhere. */
+static struct bpf_map *sched_map(struct nps_kernel_side *k)
 {
 	struct bpf_map *map = nps_kernel_side__sched_map(k, "scheds");
+
+	if (map && bpf_map__value_size(map) == sizeof(struct sched_state) &&
+	    bpf_map__key_size(map) == sizeof(uint32_t))
+		return map;
+	nps_debug("the last stretches of threads are not known: the kernel side keeps them elsewhere");
+	return NULL;
+}
+
+void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side *k)
+{
+	struct bpf_map *map = sched_map(k);
 	uint32_t tid, *last = NULL;
 	struct sched_state st;
-	struct nps_event e;
 
-	if (!map || bpf_map__value_size(map) != sizeof(st) || bpf_map__key_size(map) != sizeof(tid)) {
-		nps_debug(
-			"the last stretches of threads are not known: the kernel side keeps them elsewhere");
-		return;
-	}
-	while (!bpf_map_get_next_key(bpf_map__fd(map), last, &tid)) {
+	while (map && !bpf_map_get_next_key(bpf_map__fd(map), last, &tid)) {
 		last = &tid;
-		if (!bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st) && make_event(tid, &st, end, &e))
-			nps_reader__append(reader, &e, 1);
+		if (!bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st))
+			add(s, tid, &st);
 	}
+}
+
+/* Whether the thread runs now and has used as much CPU as one must have that ran for LENGTH ns, or nearly: a guest's clock stops. */
+static bool has_run_for(uint32_t tid, uint64_t length)
+{
+	char text[128];
+
+	return place_of(tid).state == 'R' && read_file("/proc/%u/schedstat", tid, text, sizeof(text)) &&
+	       strtoull(text, NULL, 10) >= length / 2;
+}
+
+void nps_open_slices__collect_unseen(struct nps_open_slices *s, struct nps_kernel_side *k, pid_t pid)
+{
+	struct bpf_map *map = sched_map(k);
+	struct dirent *entry;
+	char path[64];
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = map && s->begin < s->end ? opendir(path) : NULL;
+	while (dir && (entry = readdir(dir))) {
+		uint32_t tid = strtoul(entry->d_name, NULL, 10);
+		struct sched_state st;
+
+		if (!tid || !bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st) ||
+		    !has_run_for(tid, s->end - s->begin))
+			continue;
+		st = (struct sched_state){ .on = s->begin };
+		add(s, tid, &st);
+	}
+	if (dir)
+		closedir(dir);
+}
+
+void nps_open_slices__write(struct nps_open_slices *s, struct nps_reader *reader)
+{
+	if (s->lost)
+		nps_warn("the last stretches of %zu threads are lost: no memory", s->lost);
+	nps_reader__append(reader, s->events, s->n);
+	free(s->events);
+	*s = (struct nps_open_slices){ 0 };
 }

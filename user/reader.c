@@ -30,7 +30,7 @@
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
 #define SEEN_SLOTS 4096 /* power of two */
-#define WAKER_NAME 1 /* in their place an address that no function has */
+#define WAKERS 4096 /* power of two */
 
 struct buffer {
 	struct nps_reader *reader;
@@ -55,6 +55,7 @@ struct nps_reader {
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
 	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
 	uint64_t seen[SEEN_SLOTS];
+	int32_t wakers[WAKERS]; /* those whose names were asked for: forgets, too */
 	int notice_fd;
 	pthread_mutex_t lock;
 	struct nps_notice notices[MAX_NOTICES];
@@ -224,12 +225,14 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 	struct nps_string s = {
 		.kind = NPS_STR_COMM, .pid = e->pid, .id = (uint32_t)e->ret, .time = e->start
 	};
+	int32_t *known = &r->wakers[e->ret & (WAKERS - 1)];
 	char path[64];
 	ssize_t n;
 	int fd;
 
-	if (e->ret <= 0 || !is_new(r, e->ret, WAKER_NAME))
+	if (e->ret <= 0 || *known == e->ret)
 		return;
+	*known = e->ret;
 	snprintf(path, sizeof(path), "/proc/%d/comm", e->ret);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)

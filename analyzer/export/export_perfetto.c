@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "export/host_rows.h"
 #include "export/pftrace_writer.h"
+#include "export/run_names.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -224,6 +225,8 @@ static void cpus(struct perfetto *p)
 	for (size_t i = 0; !p->err && i < t->t.len; i++) {
 		char name[96];
 
+		if (!nps_run__ran(p->m, i))
+			continue;
 		snprintf(name, sizeof(name), "%.60s:%u",
 			 t->comm[i] == NPS_NONE ? "unknown" : text(p, t->comm[i]), t->tid[i]);
 		nps_pftrace__slice(p->w,

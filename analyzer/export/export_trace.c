@@ -198,6 +198,7 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 	nps_vec__init(&t->last_mhz, m->tmpfd, sizeof(struct nps_trace_mhz));
 	nps_vec__init(&t->pending, m->tmpfd, sizeof(struct nps_trace_pending));
 	nps_vec__init(&t->following, m->tmpfd, sizeof(uint32_t));
+	nps_vec__init(&t->iterations, m->tmpfd, 2 * sizeof(uint32_t));
 	nps_vec__init(&t->sched_lanes, m->tmpfd, sizeof(uint32_t));
 }
 
@@ -222,6 +223,7 @@ static void done(struct nps_trace *t)
 	nps_map__free(&t->counted);
 	nps_vec__free(&t->pending);
 	nps_vec__free(&t->following);
+	nps_vec__free(&t->iterations);
 	nps_vec__free(&t->sched_lanes);
 }
 

@@ -118,6 +118,8 @@ struct nps_trace {
 	struct nps_map counted; /* scheduling: lanes that have their slice without a CPU */
 	struct nps_vec sched_lanes; /* uint32_t: runs that are the first on a lane */
 	struct nps_vec pending; /* struct nps_trace_pending, a heap */
+	struct nps_vec
+		iterations; /* uint32_t[2]: the iterations before and after of the same model, row + 1, 0 none */
 	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */
 	size_t scheduled; /* the source of them */
 };

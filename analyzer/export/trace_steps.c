@@ -11,11 +11,39 @@ static uint32_t lane_of(uint32_t model)
 	return LANE + model;
 }
 
+enum { BEFORE, AFTER };
+
+/* The iterations of one model need not stand side by side: others run in between. */
+static uint32_t *neighbours(const struct nps_trace *t, size_t row)
+{
+	return (uint32_t *)t->iterations.data + 2 * row;
+}
+
+static int link_iterations(struct nps_trace *t)
+{
+	const struct nps_iteration_table *a = &t->m->iteration;
+	int err = nps_vec__resize(&t->iterations, a->t.len);
+	struct nps_map last = { 0 };
+
+	for (size_t i = 0; !err && i < a->t.len; i++) {
+		uint64_t key = nps_hash2(a->device[i], a->model[i]);
+		uint32_t before = nps_map__get(&last, key);
+
+		if (before != NPS_NONE) {
+			neighbours(t, i)[BEFORE] = before + 1;
+			neighbours(t, before)[AFTER] = i + 1;
+		}
+		err = nps_map__put(&last, key, i);
+	}
+	nps_map__free(&last);
+	return err;
+}
+
 int nps_trace__scan_steps(struct nps_trace *t)
 {
 	const struct nps_iteration_table *iteration = &t->m->iteration;
 	const struct nps_iteration_part_table *part = &t->m->iteration_part;
-	int err = 0;
+	int err = link_iterations(t);
 
 	for (size_t i = 0; !err && i < iteration->t.len; i++)
 		err = nps_trace_lanes__add(&t->steps, nps_trace__device(t, iteration->device[i]),
@@ -95,7 +123,7 @@ static void data_bound(struct nps_trace *t, size_t row, bool begin)
 	nps_trace__at(w, begin ? a->end[row] : a->fp_start[row]);
 	if (begin) {
 		nps_writer__lit(w, ",\"args\":{\"Data_aug Bound(us)\":");
-		nps_writer__us(w, a->fp_start[row + 1] - a->end[row]);
+		nps_writer__us(w, a->fp_start[neighbours(t, row)[AFTER] - 1] - a->end[row]);
 		nps_writer__lit(w, "},\"ph\":\"s\"}");
 	} else {
 		nps_trace__u64(w, ",\"args\":{\"Iteration ID\":", a->id[row]);
@@ -103,13 +131,13 @@ static void data_bound(struct nps_trace *t, size_t row, bool begin)
 	}
 }
 
-/* Whether the iterations A and A + 1 of the table follow each other with a known wait between them. */
+/* Whether it is known how long the iteration after ROW waited for its data. */
 static bool waits(const struct nps_trace *t, size_t row)
 {
 	const struct nps_iteration_table *a = &t->m->iteration;
+	uint32_t after = neighbours(t, row)[AFTER];
 
-	return row + 1 < a->t.len && a->device[row] == a->device[row + 1] &&
-	       a->model[row] == a->model[row + 1] && a->end[row] && a->fp_start[row + 1] >= a->end[row];
+	return after && a->end[row] && a->fp_start[after - 1] >= a->end[row];
 }
 
 void nps_trace__iteration(struct nps_trace *t, size_t row)
@@ -136,7 +164,7 @@ void nps_trace__iteration(struct nps_trace *t, size_t row)
 		point(w, ",\"Iteration End\":", a->end[row]);
 		part_end(w, ",\"Iteration Refresh(us)\":", bp, a->end[row]);
 	}
-	if (row && waits(t, row - 1))
+	if (neighbours(t, row)[BEFORE] && waits(t, neighbours(t, row)[BEFORE] - 1))
 		data_bound(t, row, false);
 	if (waits(t, row))
 		data_bound(t, row, true);

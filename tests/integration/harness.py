@@ -471,7 +471,8 @@ def kernel_objects() -> list[str]:
     ids = {p["id"] for p in progs}
     found = [f"program {p['name']}" for p in progs]
     found += [f"link {link['id']} of program {link.get('prog_id')}" for link in _bpftool("link", "show")
-              if (link.get("prog_id") in ids or link.get("prog_id") not in known) and not _held_by_another(link)]
+              if "id" in link  # else it went while bpftool looked at it
+              and (link.get("prog_id") in ids or link.get("prog_id") not in known) and not _held_by_another(link)]
     found += [f"map {m.get('name')}" for m in _bpftool("map", "show")
               if m.get("name") in maps and not _held_by_another(m)]
     return found

@@ -715,6 +715,26 @@ static void threads_and_cpus(void **state)
 	has("\"prev_state\":\"S\",\"next_comm\":\"swapper\",\"next_pid\":0");
 }
 
+/* Iterations of another model between two of one hide nothing. */
+static void models_that_take_turns(void **state)
+{
+	(void)state;
+	for (uint32_t i = 0; i < 2; i++) {
+		ADD(iteration);
+		SET(iteration, model, 14 - i);
+		SET(iteration, id, i ? 3 : 1);
+		SET(iteration, start, T0 + 40000 + i * 1000);
+		SET(iteration, fp_start, T0 + 42000);
+		SET(iteration, bp_end, T0 + 45000);
+		SET(iteration, end, T0 + 46000);
+	}
+	export("trace_view.json");
+	assert_int_equal(count("s", "Data_aug Bound 1"), 1);
+	assert_int_equal(count("s", "Data_aug Bound 2"), 1);
+	assert_int_equal(count("t", "Data_aug Bound 2"), 1);
+	has("\"args\":{\"Data_aug Bound(us)\":3.000},\"ph\":\"s\"}");
+}
+
 static void own_times_say_where_they_come_from(void **state)
 {
 	(void)state;
@@ -807,6 +827,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(counters_of_all_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(marks_and_iterations, setup, teardown),
 		cmocka_unit_test_setup_teardown(threads_and_cpus, setup, teardown),
+		cmocka_unit_test_setup_teardown(models_that_take_turns, setup, teardown),
 		cmocka_unit_test_setup_teardown(own_times_say_where_they_come_from, setup, teardown),
 		cmocka_unit_test_setup_teardown(level_0_has_no_calls_and_planes, setup, teardown),
 		cmocka_unit_test_setup_teardown(level_0_of_generation_a_keeps_its_flows, setup, teardown),

@@ -2,7 +2,7 @@
 /*
  * A job whose host time is known: it spins, waits for a lock that another thread holds, reads a file in small pieces, sleeps,
  * and shares one CPU with a rival. Prints "ready PID", waits for a line, works, prints facts as "NAME PID VALUE" and, for each of
- * its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it waits for another line, in case the capture is to end first.
+ * its threads, "thread NAME TID CPU_NS VOLUNTARY INVOLUNTARY"; then it waits for another line, in case the capture is to end first. With `poll` it does nothing but spin on a CPU of its own.
  */
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -26,6 +26,8 @@
 #define NAPS 4
 #define READS 20000
 #define RIVAL_NS 250000000ULL
+#define STEADY_NS 200000000ULL
+#define POLL_NS 4000000000ULL
 
 static uint64_t now(clockid_t clock)
 {
@@ -144,6 +146,28 @@ static void *rival(void *arg)
 	return NULL;
 }
 
+/* Nobody takes its CPU from it, so that its clock and the scheduler's records have nothing to disagree on. */
+static void *steady(void *arg)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+
+	prctl(PR_SET_NAME, "steady");
+	if (sched_setscheduler(0, SCHED_FIFO, &prio))
+		abort();
+	spin(STEADY_NS);
+	thread_facts("steady");
+	return arg;
+}
+
+static void run_steadily(void)
+{
+	pthread_t t;
+
+	if (pthread_create(&t, NULL, steady, NULL))
+		abort();
+	join(t);
+}
+
 /* Two threads that spin on one CPU: each takes it from the other. */
 static void share_a_cpu(void)
 {
@@ -190,11 +214,37 @@ static void move(void)
 	fact("moves", moves);
 }
 
-int main(void)
+/* Holds a CPU for itself, as a thread does that polls. */
+static int poll_alone(void)
+{
+	struct sched_param prio = { .sched_priority = 1 };
+	uint64_t end = now(CLOCK_MONOTONIC) + POLL_NS;
+	cpu_set_t old, one;
+
+	sched_getaffinity(0, sizeof(old), &old);
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (CPU_ISSET(cpu, &old)) {
+			CPU_ZERO(&one);
+			CPU_SET(cpu, &one);
+		}
+	}
+	if (sched_setaffinity(0, sizeof(one), &one) || sched_setscheduler(0, SCHED_FIFO, &prio))
+		return 1;
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	while (now(CLOCK_MONOTONIC) < end)
+		;
+	return 0;
+}
+
+int main(int argc, char **argv)
 {
 	uint64_t began;
 	char line[16];
 
+	if (argc > 1 && !strcmp(argv[1], "poll"))
+		return poll_alone();
 	printf("ready %d\n", getpid());
 	fflush(stdout);
 	if (!fgets(line, sizeof(line), stdin))
@@ -211,6 +261,7 @@ int main(void)
 	fact("nap_ns", now(CLOCK_MONOTONIC) - began);
 	fact("nap_least_ns", NAPS * NAP_NS);
 	share_a_cpu();
+	run_steadily();
 	move();
 	fact("join_ns", joined);
 	thread_facts("main");
