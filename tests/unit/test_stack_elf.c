@@ -299,7 +299,7 @@ static void try_bytes(const uint8_t *bytes, size_t len)
 
 static uint8_t *read_file(const char *path, size_t *len)
 {
-	struct stat st;
+	struct stat st = { 0 };
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	uint8_t *bytes;
 
