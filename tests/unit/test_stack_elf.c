@@ -73,13 +73,17 @@ static void names_its_functions(void **state)
 static struct nps_unwind shot; /* of this thread's stack, taken in the innermost function */
 static uint8_t copy[16384];
 static uint64_t stack_top;
+#define IN_A_PROBE 0x12345
 
-static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, bool *code)
+static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code)
 {
 	(void)ctx;
 	*vaddr = pc - self_base;
-	*code = *vaddr < 256U << 20;
-	return *code ? self : NULL;
+	if (pc == IN_A_PROBE)
+		*code = NPS_UNWIND_PROBE;
+	else if (*vaddr < 256U << 20)
+		*code = NPS_UNWIND_CODE;
+	return *code == NPS_UNWIND_CODE ? self : NULL;
 }
 
 /* Callers' registers that a function saves, as they are here; the others do not matter. */
@@ -183,6 +187,33 @@ static void stops_where_the_copy_ends(void **state)
 		last = n;
 	}
 	assert_true(last >= 5);
+}
+
+/* As if a probe stood at the beginning of inner(), before or after its first push. */
+static void steps_out_of_a_probe(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX], sp, *word = (uint64_t *)(void *)copy;
+	bool complete;
+	size_t n, whole;
+
+	(void)state;
+	take();
+	if (shot.nregs != 17)
+		skip();
+	whole = nps_unwind__walk(&shot, all, &complete);
+	assert_true(whole >= 5);
+	for (sp = 0; word[sp] != all[1]; sp++) /* where take_shot() returns to */
+		assert_true(sp < 512);
+	if (sp)
+		word[--sp] = 7;
+	shot.regs[7] += 8 * sp;
+	shot.regs[16] = IN_A_PROBE;
+	shot.stack += 8 * sp;
+	shot.stack_len -= 8 * sp;
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, whole);
+	assert_int_equal(frames[0], IN_A_PROBE);
+	assert_memory_equal(frames + 1, all + 1, (n - 1) * sizeof(*frames));
 }
 
 /* Any stack and any registers: it ends, within its bounds. */
@@ -380,6 +411,7 @@ int main(void)
 		cmocka_unit_test(walks_to_its_callers),
 		cmocka_unit_test(stops_where_the_copy_ends),
 		cmocka_unit_test(survives_nonsense),
+		cmocka_unit_test(steps_out_of_a_probe),
 		cmocka_unit_test(expressions),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(not_elf),
