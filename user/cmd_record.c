@@ -350,7 +350,8 @@ static void print_capture(const struct nps_capture *c)
 			"call, %.0f ns a switch\n",
 			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.switch_ns);
 	if (nps_capture__overhead(c) >= 0)
-		fprintf(stderr, "that is %.2f %% of the CPU time the job used\n", nps_capture__overhead(c));
+		fprintf(stderr, "that is %.2f %% of the CPU time the job used%s\n", nps_capture__overhead(c),
+			c->stacks ? ", stacks not counted" : "");
 }
 
 /* The analysis of what was captured. Returns the exit status. */
