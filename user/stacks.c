@@ -31,7 +31,7 @@
 #define FILE_MAX (2ULL << 30) /* and from which on nothing more is written */
 #define SLEEPS_RING (8UL << 20)
 #define MAX_KERNEL 65536 /* addresses to name */
-#define MAX_WAITING 4096 /* mappings of processes that may turn out to be ours */
+#define MAX_WAITING 16384 /* mappings and births of processes that may turn out to be ours */
 #define WAITING_TURNS 3
 
 struct buffer {
@@ -300,10 +300,13 @@ static void make_ours(struct nps_stacks *st, uint32_t pid)
 	st->ours[st->n_ours++] = pid;
 }
 
+/* Of a process that is ours; then its children are, too. */
 static void write_map(struct nps_stacks *st, const struct nps_map_record *rec)
 {
 	void *at = reserve(st, &st->maps, rec->size);
 
+	if (rec->what == NPS_MAP_FORK && st->opts.children)
+		make_ours(st, (uint32_t)rec->start);
 	if (at)
 		memcpy(at, rec, rec->size);
 	else
@@ -339,6 +342,8 @@ static void on_record(struct nps_stacks *st, const struct nps_map_record *head, 
 	} else if (st->n_waiting < MAX_WAITING) {
 		st->waiting[st->n_waiting++] = (struct waiting){ rec, WAITING_TURNS };
 		rec = NULL;
+	} else {
+		atomic_fetch_add(&st->lost, 1);
 	}
 	free(rec);
 }
@@ -379,13 +384,8 @@ static void on_map(void *ctx, const struct nps_perf_map *m)
 static void on_fork(void *ctx, uint32_t parent, uint32_t child, uint64_t time)
 {
 	struct nps_map_record head = { .what = NPS_MAP_FORK, .pid = parent, .time = time, .start = child };
-	struct nps_stacks *st = ctx;
 
-	if (!is_ours(st, parent))
-		return;
-	if (st->opts.children)
-		make_ours(st, child);
-	on_record(st, &head, "");
+	on_record(ctx, &head, "");
 }
 
 static void on_exec(void *ctx, uint32_t pid, uint64_t time)

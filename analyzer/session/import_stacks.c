@@ -46,10 +46,15 @@ static uint32_t frame_text(struct import *in, char *name)
 	return nps_strings__addz(in->m->strings, name);
 }
 
+static const char *path_of(const struct import *in, const struct nps_code *code)
+{
+	return NPS_AT(&in->spaces.modules, struct nps_module, code->module).path;
+}
+
 static uint32_t name_of(struct import *in, const struct nps_code *code, uint64_t offset)
 {
 	struct nps_elf_image *image = nps_spaces__image(&in->spaces, code);
-	const char *path = NPS_AT(&in->spaces.modules, struct nps_module, code->module).path;
+	const char *path = path_of(in, code);
 	const char *slash = strrchr(path, '/'), *symbol = NULL, *base = slash ? slash + 1 : path;
 	char name[NPS_DEMANGLED_MAX];
 	uint64_t vaddr;
@@ -60,9 +65,11 @@ static uint32_t name_of(struct import *in, const struct nps_code *code, uint64_t
 		nps_demangle(symbol, name, sizeof(name));
 	else if (!strcmp(base, "anon"))
 		snprintf(name, sizeof(name), "[anon]");
+	else if (!strncmp(base, "[uprobes", 8)) /* what our probes cost */
+		snprintf(name, sizeof(name), "[uprobes]");
 	else
-		snprintf(name, sizeof(name), "[%.250s+0x%" PRIx64 "]", base[0] == '[' ? "vdso" : base,
-			 offset);
+		snprintf(name, sizeof(name), base[0] == '[' ? "%.250s+0x%" PRIx64 : "[%.250s+0x%" PRIx64 "]",
+			 base, offset);
 	return frame_text(in, name);
 }
 
@@ -98,13 +105,14 @@ static int add_ksym(struct import *in, const struct nps_ksym *sym)
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
 
-static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, bool *known)
+static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *kind)
 {
 	struct import *in = ctx;
 	const struct nps_code *code = nps_spaces__find(&in->spaces, in->proc->pid, in->time, pc);
 	struct nps_elf_image *image = code ? nps_spaces__image(&in->spaces, code) : NULL;
 
-	*known = code;
+	if (code)
+		*kind = !strncmp(path_of(in, code), "[uprobes", 8) ? NPS_UNWIND_PROBE : NPS_UNWIND_CODE;
 	if (!image || !nps_elf_image__vaddr(image, pc - code->start + code->offset, vaddr))
 		return NULL;
 	return image;

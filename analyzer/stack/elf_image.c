@@ -176,11 +176,31 @@ static uint8_t rank_of(const GElf_Sym *sym)
 	return (sym->st_size ? 4 : 0) + (bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0);
 }
 
-static int read_table(struct nps_elf_image *image, Elf *elf, Elf_Scn *scn, const GElf_Shdr *sh)
+/* The table of a symbol table's texts. As bytes of the file: see read_table(). */
+static Elf_Data *texts_of(Elf *elf, const GElf_Shdr *sh)
+{
+	Elf_Scn *scn = elf_getscn(elf, sh->sh_link);
+	GElf_Shdr texts;
+
+	if (!scn || !gelf_getshdr(scn, &texts) || texts.sh_type != SHT_STRTAB || texts.sh_size > MAX_TABLE)
+		return NULL;
+	return elf_getdata_rawchunk(elf, (int64_t)texts.sh_offset, texts.sh_size, ELF_T_BYTE);
+}
+
+static const char *text_at(const Elf_Data *texts, uint64_t at)
+{
+	const char *text = texts && at < texts->d_size ? (const char *)texts->d_buf + at : NULL;
+
+	return text && memchr(text, 0, texts->d_size - at) ? text : NULL;
+}
+
+static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh)
 {
 	bool symtab = sh->sh_type == SHT_SYMTAB;
-	Elf_Data *data = elf_getdata(scn, NULL);
+	/* elf_getdata() leaks what it converts where sections of a damaged file overlap */
+	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)sh->sh_offset, sh->sh_size, ELF_T_SYM);
 	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
+	Elf_Data *texts = texts_of(elf, sh);
 	int err = 0;
 
 	image->symtab |= symtab && n > 1;
@@ -196,7 +216,7 @@ static int read_table(struct nps_elf_image *image, Elf *elf, Elf_Scn *scn, const
 		/* Exported labels without a size say nothing of where they end. */
 		if (!sym.st_size && !symtab)
 			continue;
-		s.name = elf_strptr(elf, sh->sh_link, sym.st_name);
+		s.name = text_at(texts, sym.st_name);
 		s.vaddr = sym.st_value;
 		s.size = sym.st_size;
 		s.rank = rank_of(&sym);
@@ -216,7 +236,7 @@ static int read_tables(struct nps_elf_image *image, Elf *elf)
 
 		if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) &&
 		    sh.sh_size <= MAX_TABLE)
-			err = read_table(image, elf, scn, &sh);
+			err = read_table(image, elf, &sh);
 	}
 	return err;
 }

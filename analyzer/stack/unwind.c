@@ -299,6 +299,30 @@ static enum step step_fp(const struct nps_expr *e, uint64_t *regs)
 	return STEPPED;
 }
 
+#define PROBE_WORDS 5
+
+/*
+ * A probe stands at the beginning of a function: what has been pushed is little, and below it lies the address to go on
+ * from, of the function itself or of its caller.
+ */
+static enum step step_probe(const struct nps_unwind *u, const struct nps_expr *e, uint64_t *regs)
+{
+	struct machine m = machine_of(e->nregs);
+	uint64_t sp = regs[m.sp], ra, vaddr;
+
+	for (uint64_t i = 0; m.x86 && i < PROBE_WORDS && load(e, sp + 8 * i, &ra); i++) {
+		enum nps_unwind_code code = NPS_UNWIND_NOWHERE;
+
+		u->find(u->ctx, ra - 1, &vaddr, &code);
+		if (code != NPS_UNWIND_CODE)
+			continue;
+		regs[m.pc] = ra;
+		regs[m.sp] = sp + 8 * (i + 1);
+		return STEPPED;
+	}
+	return STUCK;
+}
+
 size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *complete)
 {
 	uint64_t regs[NPS_UNWIND_REGS];
@@ -317,7 +341,8 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 	while (n < NPS_UNWIND_MAX && step == STEPPED) {
 		struct nps_elf_image *image;
 		Dwarf_Frame *frame;
-		bool code = false, signal = false;
+		enum nps_unwind_code code = NPS_UNWIND_NOWHERE;
+		bool signal = false;
 		uint64_t vaddr = 0;
 
 		image = u->find(u->ctx, regs[m.pc] - !exact, &vaddr, &code);
@@ -325,7 +350,12 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 			break;
 		frames[n++] = regs[m.pc];
 		frame = image ? nps_elf_image__frame(image, vaddr) : NULL;
-		step = frame ? step_cfi(&e, frame, regs, &signal) : step_fp(&e, regs);
+		if (frame)
+			step = step_cfi(&e, frame, regs, &signal);
+		else if (code == NPS_UNWIND_PROBE && n == 1)
+			step = step_probe(u, &e, regs);
+		else
+			step = step_fp(&e, regs);
 		free(frame);
 		exact = signal;
 	}

@@ -8,13 +8,16 @@
 #define NPS_UNWIND_REGS 33
 #define NPS_UNWIND_MAX 512 /* frames of a stack */
 
+/* What an address is. PROBE: the kernel's, where an instruction under a probe is carried out. */
+enum nps_unwind_code { NPS_UNWIND_NOWHERE, NPS_UNWIND_CODE, NPS_UNWIND_PROBE };
+
 struct nps_unwind {
 	uint64_t regs[NPS_UNWIND_REGS]; /* in DWARF's order, see kheaders/stack.h */
 	uint32_t nregs; /* 17: x86-64, 33: arm64 */
 	const uint8_t *stack; /* what was copied from the stack pointer upwards */
 	size_t stack_len;
-	/* The file that PC is in and its address there; NULL: nothing is known of it, with *CODE whether code is there. */
-	struct nps_elf_image *(*find)(void *ctx, uint64_t pc, uint64_t *vaddr, bool *code);
+	/* The file that PC is in and its address there; NULL: there is none. *CODE is NOWHERE before. */
+	struct nps_elf_image *(*find)(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code);
 	void *ctx;
 };
 

@@ -4,16 +4,18 @@
 
 import re
 import shutil
+import signal
 import sqlite3
 import struct
 import sys
+import time
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Optional
 
 from harness import (JOB_SOURCES, Arg, Case, Result, Running, Session, build_library, chunks, main, need,
-                     need_job, need_program, need_root, test)
+                     need_job, need_mounts, need_program, need_root, test)
 
 HEAD = struct.Struct("<IBBHIIIHHHHIQQ")  # struct nps_stack
 STACKS, ONCPU, OFFCPU, OPEN = 32, 1, 2, 1
@@ -319,6 +321,49 @@ def a_command_and_its_child(case: Case) -> None:
     text = "".join(p.read_text() for p in place if p.exists())
     on = Counter({tuple(line.rsplit(" ", 1)[0].split(";")): int(line.rsplit(" ", 1)[1]) for line in text.splitlines()})
     near(below(on, *ROOT, "mostly", "burn") + below(on, *ROOT, "seldom", "burn"), 0.7 * 499, 15, "samples of the child")
+
+
+@test
+def what_is_lost_is_counted(case: Case) -> None:
+    """npuscope gets no CPU for a while: the rings overflow, and the missing samples are told."""
+    need_root()
+    job = case.start([need_job("stacks_job"), 2500])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--stacks", "cpu", "--stack-freq", "999")
+    job.tell("go")
+    time.sleep(0.3)
+    run.signal(signal.SIGSTOP)
+    time.sleep(2)
+    run.signal(signal.SIGCONT)
+    assert job.wait() == 0
+    result = run.result().expect(3)
+    lost = result.session.json["drops"]["ring"]["stack"]
+    kept = len(stacks_of(result.session, job.pid))
+    truth = int(re.findall(r"^cpu_ns (\d+)$", job.out, re.M)[0]) * 999 / 1e9
+    assert lost > 100, f"{lost} lost: the rings did not overflow, this test proves nothing"
+    assert re.search(r"records were lost", result.err), result.err
+    near(kept + lost, truth, 12, f"{kept} kept and {lost} lost, together")
+
+
+@test
+def in_a_mount_namespace(case: Case) -> None:
+    """A path that only the job sees: its file is found while it lives."""
+    need_mounts()
+    job, place = need_job("stacks_job"), case.path("inside")
+    place.mkdir()
+    running = case.start(["unshare", "-m", "sh", "-c", f"mount -t tmpfs none {place} && cp {job} {place}/job && "
+                          f"exec {place}/job 800 linger"])
+    running.wait_for("^ready")
+    run = case.record("-p", running.pid, "-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499")
+    running.tell("go")
+    running.wait_for("^done")
+    run.signal(signal.SIGINT)
+    result = run.result()
+    running.tell("end")
+    assert not (place / "job").exists(), "the namespace hides nothing: this test proves nothing"
+    folder = next(Path(p) for p in result.out.split() if p.endswith("_ascend_pt"))
+    text = (folder / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded").read_text()
+    assert "main;work;mostly;burn" in text, text
 
 
 @test

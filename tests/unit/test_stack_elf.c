@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Names and callers from ELF files: this program's own, and damaged ones. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+#include "stack/demangle.h"
+#include "stack/elf_image.h"
+#include "stack/unwind.h"
+
+#define KEEP __attribute__((noinline, noclone, used))
+
+static struct nps_elf_image *self;
+static uint64_t self_base; /* what is to be taken off an address to have it as the file has it */
+
+static int first_object(struct dl_phdr_info *info, size_t size, void *base)
+{
+	(void)size;
+	*(uint64_t *)base = info->dlpi_addr;
+	return 1; /* it is the program */
+}
+
+static int open_self(void **state)
+{
+	(void)state;
+	dl_iterate_phdr(first_object, &self_base);
+	return nps_elf_image__open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &self);
+}
+
+static int close_self(void **state)
+{
+	(void)state;
+	nps_elf_image__close(self);
+	return 0;
+}
+
+static uint64_t vaddr_of(const void *address)
+{
+	return (uint64_t)(uintptr_t)address - self_base;
+}
+
+static void names_its_functions(void **state)
+{
+	uint64_t at = vaddr_of((void *)(uintptr_t)names_its_functions), vaddr = 0;
+
+	(void)state;
+	assert_true(nps_elf_image__has_symtab(self));
+	assert_string_equal(nps_elf_image__symbol(self, at), "names_its_functions");
+	assert_string_equal(nps_elf_image__symbol(self, at + 9), "names_its_functions");
+	assert_null(nps_elf_image__symbol(self, 0));
+	assert_null(nps_elf_image__symbol(self, UINT64_MAX));
+	assert_true(nps_elf_image__vaddr(self, 0, &vaddr));
+	assert_int_equal(vaddr, 0);
+	assert_false(nps_elf_image__vaddr(self, 1ULL << 40, &vaddr));
+}
+
+/* --- walking ---------------------------------------------------------------------------------------------- */
+
+static struct nps_unwind shot; /* of this thread's stack, taken in the innermost function */
+static uint8_t copy[16384];
+static uint64_t stack_top;
+#define IN_A_PROBE 0x12345
+
+static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code)
+{
+	(void)ctx;
+	*vaddr = pc - self_base;
+	if (pc == IN_A_PROBE)
+		*code = NPS_UNWIND_PROBE;
+	else if (*vaddr < 256U << 20)
+		*code = NPS_UNWIND_CODE;
+	return *code == NPS_UNWIND_CODE ? self : NULL;
+}
+
+/* Callers' registers that a function saves, as they are here; the others do not matter. */
+__attribute__((noinline, no_sanitize("address", "undefined"))) static void take_shot(void)
+{
+#if defined(__x86_64__)
+	uint64_t sp, pc;
+
+	__asm__ volatile(
+		"movq %%rsp, %0\n\tleaq (%%rip), %1\n\tmovq %%rbx, %2\n\tmovq %%rbp, %3\n\tmovq %%r12, %4\n\t"
+		"movq %%r13, %5\n\tmovq %%r14, %6\n\tmovq %%r15, %7"
+		: "=&r"(sp), "=&r"(pc), "=m"(shot.regs[3]), "=m"(shot.regs[6]), "=m"(shot.regs[12]),
+		  "=m"(shot.regs[13]), "=m"(shot.regs[14]), "=m"(shot.regs[15]));
+	shot.regs[7] = sp;
+	shot.regs[16] = pc;
+	shot.nregs = 17;
+	for (size_t i = 0; i < sizeof(copy) / 8 && sp + 8 * i < stack_top; i++)
+		((uint64_t *)(void *)copy)[i] = ((volatile uint64_t *)sp)[i];
+#endif
+	shot.stack = copy;
+	shot.stack_len = sizeof(copy);
+	shot.find = find_self;
+}
+
+KEEP int inner(int x)
+{
+	take_shot();
+	return x + 1;
+}
+
+KEEP int middle(int x)
+{
+	volatile char room[1000];
+
+	room[x & 511] = 1;
+	return inner(x) + room[x & 511];
+}
+
+KEEP int outer(int x)
+{
+	return middle(x) * 3;
+}
+
+static int place_of(const uint64_t *frames, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++) {
+		const char *symbol = nps_elf_image__symbol(self, frames[i] - self_base - (i > 0));
+
+		if (symbol && !strcmp(symbol, name))
+			return (int)i;
+	}
+	return -1;
+}
+
+static void take(void)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	assert_int_equal(pthread_getattr_np(pthread_self(), &attr), 0);
+	assert_int_equal(pthread_attr_getstack(&attr, &low, &size), 0);
+	pthread_attr_destroy(&attr);
+	stack_top = (uint64_t)(uintptr_t)low + size;
+	memset(&shot, 0, sizeof(shot));
+	assert_true(outer(3) > 0);
+	if (!shot.nregs)
+		skip();
+}
+
+static void walks_to_its_callers(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX];
+	bool complete;
+	size_t n;
+
+	(void)state;
+	take();
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_true(n >= 5);
+	assert_int_equal(place_of(frames, n, "take_shot"), 0);
+	assert_int_equal(place_of(frames, n, "inner"), 1);
+	assert_int_equal(place_of(frames, n, "middle"), 2);
+	assert_int_equal(place_of(frames, n, "outer"), 3);
+	assert_true(place_of(frames, n, "walks_to_its_callers") > 3);
+	assert_false(complete); /* the C library is not among what find_self() knows */
+}
+
+static void stops_where_the_copy_ends(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX];
+	bool complete;
+	size_t n, last = 0;
+
+	(void)state;
+	take();
+	for (shot.stack_len = 0; shot.stack_len < 4096; shot.stack_len += 8) {
+		n = nps_unwind__walk(&shot, frames, &complete);
+		assert_true(n >= last); /* more of the stack never gives less */
+		assert_false(complete);
+		last = n;
+	}
+	assert_true(last >= 5);
+}
+
+/* As if a probe stood at the beginning of inner(), before or after its first push. */
+static void steps_out_of_a_probe(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX], sp, *word = (uint64_t *)(void *)copy;
+	bool complete;
+	size_t n, whole;
+
+	(void)state;
+	take();
+	if (shot.nregs != 17)
+		skip();
+	whole = nps_unwind__walk(&shot, all, &complete);
+	assert_true(whole >= 5);
+	for (sp = 0; word[sp] != all[1]; sp++) /* where take_shot() returns to */
+		assert_true(sp < 512);
+	if (sp)
+		word[--sp] = 7;
+	shot.regs[7] += 8 * sp;
+	shot.regs[16] = IN_A_PROBE;
+	shot.stack += 8 * sp;
+	shot.stack_len -= 8 * sp;
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, whole);
+	assert_int_equal(frames[0], IN_A_PROBE);
+	assert_memory_equal(frames + 1, all + 1, (n - 1) * sizeof(*frames));
+}
+
+/* Any stack and any registers: it ends, within its bounds. */
+static void survives_nonsense(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX];
+	bool complete;
+
+	(void)state;
+	take();
+	srand(1);
+	for (int i = 0; i < 20000; i++) {
+		uint64_t pc = shot.regs[16], sp = shot.regs[7];
+
+		((uint64_t *)(void *)copy)[rand() % (int)(sizeof(copy) / 8)] =
+			i % 3 ? (uint64_t)rand() << (rand() % 34)
+			      : self_base + (uint64_t)(rand() % (1 << 20));
+		shot.regs[16] = i % 2 ? self_base + (uint64_t)(rand() % (1 << 20)) : pc;
+		shot.regs[7] = i % 5 ? sp : UINT64_MAX - (uint64_t)(rand() % 64);
+		shot.regs[6] = sp + (uint64_t)(rand() % (int)sizeof(copy));
+		assert_true(nps_unwind__walk(&shot, frames, &complete) <= NPS_UNWIND_MAX);
+		shot.regs[16] = pc;
+		shot.regs[7] = sp;
+	}
+}
+
+/* --- expressions ------------------------------------------------------------------------------------------ */
+
+static const uint64_t memory[] = { 11, 22, 33 };
+static const uint64_t regs[17] = { [6] = 0x2000, [7] = 0x1000, [16] = 0x40000b };
+static const struct nps_expr expr = { .regs = regs,
+				      .nregs = 17,
+				      .cfa = 0x1010,
+				      .stack_at = 0x1000,
+				      .stack = (const uint8_t *)memory,
+				      .stack_len = sizeof(memory) };
+
+static bool eval(const Dwarf_Op *ops, size_t n, uint64_t *value)
+{
+	return nps_expr__eval(&expr, ops, n, value);
+}
+
+#define EVAL(value, ...)                                                                                     \
+	eval((const Dwarf_Op[]){ __VA_ARGS__ }, sizeof((Dwarf_Op[]){ __VA_ARGS__ }) / sizeof(Dwarf_Op), value)
+#define IS(want, ...)                                                                                        \
+	do {                                                                                                 \
+		uint64_t got = 0;                                                                            \
+		assert_true(EVAL(&got, __VA_ARGS__));                                                        \
+		assert_int_equal(got, want);                                                                 \
+	} while (0)
+#define IS_NONE(...)                                                                                         \
+	do {                                                                                                 \
+		uint64_t got = 0;                                                                            \
+		assert_false(EVAL(&got, __VA_ARGS__));                                                       \
+	} while (0)
+
+static void expressions(void **state)
+{
+	(void)state;
+	IS(0x1008, { .atom = DW_OP_breg7, .number = 8 });
+	IS(22, { .atom = DW_OP_breg7, .number = 8 }, { .atom = DW_OP_deref });
+	IS(0x1008, { .atom = DW_OP_call_frame_cfa }, { .atom = DW_OP_plus_uconst, .number = (Dwarf_Word)-8 });
+	IS(5, { .atom = DW_OP_lit7 }, { .atom = DW_OP_lit2 }, { .atom = DW_OP_minus });
+	IS(7, { .atom = DW_OP_lit2 }, { .atom = DW_OP_lit7 }, { .atom = DW_OP_swap }, { .atom = DW_OP_drop });
+	/* what linkers write for the stubs of calls into libraries: 8 more from the 11th byte of 16 on */
+	IS(0x1010, { .atom = DW_OP_breg7, .number = 8 }, { .atom = DW_OP_breg16 }, { .atom = DW_OP_lit15 },
+	   { .atom = DW_OP_and }, { .atom = DW_OP_lit11 }, { .atom = DW_OP_ge }, { .atom = DW_OP_lit3 },
+	   { .atom = DW_OP_shl }, { .atom = DW_OP_plus });
+	IS(9, { .atom = DW_OP_lit1, .offset = 0 }, { .atom = DW_OP_bra, .number = 1, .offset = 1 },
+	   { .atom = DW_OP_lit5, .offset = 4 }, { .atom = DW_OP_lit9, .offset = 5 });
+	IS_NONE({ .atom = DW_OP_deref });
+	IS_NONE({ .atom = DW_OP_breg7, .number = 17 }, { .atom = DW_OP_deref }); /* 7 bytes are left */
+	IS_NONE({ .atom = DW_OP_breg7, .number = (Dwarf_Word)-8 }, { .atom = DW_OP_deref });
+	IS_NONE({ .atom = DW_OP_bregx, .number = 17 });
+	IS_NONE({ .atom = DW_OP_lit1 }, { .atom = DW_OP_plus });
+	IS_NONE({ .atom = 0xff });
+	IS_NONE({ .atom = DW_OP_skip, .number = (Dwarf_Word)-3, .offset = 0 }); /* for ever */
+}
+
+/* --- damaged files ---------------------------------------------------------------------------------------- */
+
+static void look_at_all(struct nps_elf_image *image)
+{
+	uint8_t id[20];
+	uint64_t vaddr;
+
+	nps_elf_image__build_id(image, id);
+	nps_elf_image__has_symtab(image);
+	for (uint64_t at = 0; at < 1 << 20; at += 4093) {
+		nps_elf_image__vaddr(image, at, &vaddr);
+		nps_elf_image__symbol(image, at);
+		free(nps_elf_image__frame(image, at));
+	}
+}
+
+static void try_bytes(const uint8_t *bytes, size_t len)
+{
+	char path[] = "/tmp/test_stack_elf.XXXXXX";
+	struct nps_elf_image *image;
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+	if (!nps_elf_image__open(fd, &image)) {
+		look_at_all(image);
+		nps_elf_image__close(image);
+	}
+	if (!nps_elf_image__memory(bytes, len, &image)) {
+		look_at_all(image);
+		nps_elf_image__close(image);
+	}
+}
+
+static uint8_t *read_file(const char *path, size_t *len)
+{
+	struct stat st = { 0 };
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t *bytes;
+
+	assert_true(fd >= 0 && !fstat(fd, &st));
+	bytes = malloc(st.st_size);
+	assert_non_null(bytes);
+	assert_int_equal(read(fd, bytes, st.st_size), st.st_size);
+	close(fd);
+	*len = st.st_size;
+	return bytes;
+}
+
+static void damaged_files(void **state)
+{
+	size_t len;
+	uint8_t *good = read_file("/bin/true", &len), *bad = malloc(len);
+
+	(void)state;
+	assert_non_null(bad);
+	for (size_t cut = 0; cut < len; cut += len / 97 + 1)
+		try_bytes(good, cut);
+	srand(7);
+	for (int round = 0; round < 400; round++) {
+		int hits = 1 + rand() % 32;
+
+		memcpy(bad, good, len);
+		/* mostly where the headers and tables are */
+		for (int i = 0; i < hits; i++)
+			bad[round % 3 ? (size_t)rand() % 4096 % len : (size_t)rand() % len] = (uint8_t)rand();
+		if (round % 5 == 0)
+			memset(bad + len - len / 8, 0xff, len / 16); /* section headers lie at the end */
+		try_bytes(bad, len);
+	}
+	free(good);
+	free(bad);
+}
+
+static void not_elf(void **state)
+{
+	struct nps_elf_image *image;
+
+	(void)state;
+	assert_int_equal(nps_elf_image__open(open("/etc/passwd", O_RDONLY | O_CLOEXEC), &image), -ENOEXEC);
+	assert_int_equal(nps_elf_image__open(open("/dev/null", O_RDONLY | O_CLOEXEC), &image), -ENOEXEC);
+	assert_int_equal(nps_elf_image__memory("\177ELF", 4, &image), -ENOEXEC);
+}
+
+/* --- C++ -------------------------------------------------------------------------------------------------- */
+
+static void demangles(void **state)
+{
+	char name[NPS_DEMANGLED_MAX], small[8], *deep = malloc(5000);
+
+	(void)state;
+	nps_demangle("_ZN6shapes7PolygonImE4areaEi", name, sizeof(name));
+	assert_string_equal(name, "shapes::Polygon<unsigned long>::area(int)");
+	nps_demangle("plain_c", name, sizeof(name));
+	assert_string_equal(name, "plain_c");
+	nps_demangle("_Z", name, sizeof(name));
+	assert_string_equal(name, "_Z");
+	nps_demangle("_ZN6shapes7PolygonImE4areaEi", small, sizeof(small));
+	assert_string_equal(small, "shapes:");
+	assert_non_null(deep);
+	memset(deep, 'P', 5000);
+	memcpy(deep, "_Z1f", 4);
+	deep[4999] = '\0';
+	nps_demangle(deep, name, sizeof(name));
+	assert_int_equal(strlen(name), sizeof(name) - 1);
+	deep[2000] = '\0';
+	nps_demangle(deep, name, sizeof(name)); /* whatever it says, it ends */
+	free(deep);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(names_its_functions),
+		cmocka_unit_test(walks_to_its_callers),
+		cmocka_unit_test(stops_where_the_copy_ends),
+		cmocka_unit_test(survives_nonsense),
+		cmocka_unit_test(steps_out_of_a_probe),
+		cmocka_unit_test(expressions),
+		cmocka_unit_test(damaged_files),
+		cmocka_unit_test(not_elf),
+		cmocka_unit_test(demangles),
+	};
+
+	return cmocka_run_group_tests(tests, open_self, close_self);
+}
