@@ -19,6 +19,7 @@
  *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
  *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once.
+ *           NPS_P_SHAPES: attached with --record-shapes; without NPS_P_TWIN only then.
  * slot      how it is read, argument number from 1, byte offset where it is behind a pointer, meaning.
  */
 #ifndef NPS_CATALOG_H
@@ -57,6 +58,7 @@ enum nps_layer {
 #define NPS_P_KICK 0x4
 #define NPS_P_TWIN 0x10
 #define NPS_P_OPEN 0x20
+#define NPS_P_SHAPES 0x40
 
 enum nps_call {
 	NPS_CALL_OTHER = 0,

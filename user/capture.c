@@ -331,7 +331,8 @@ static int begin(struct nps_capture *c)
 {
 	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
 					      .ring_bytes = c->opts->ring_bytes,
-					      .osrt = c->opts->osrt };
+					      .osrt = c->opts->osrt,
+					      .shapes = c->opts->shapes };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -350,7 +351,7 @@ static int begin(struct nps_capture *c)
 	if (!err)
 		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
 	if (!err)
-		err = nps_probes__new(c->kernel, c->opts->level, &c->operators, &c->probes);
+		err = nps_probes__new(c->kernel, c->opts->level, c->opts->shapes, &c->operators, &c->probes);
 	if (!err)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)

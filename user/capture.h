@@ -35,6 +35,7 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	bool osrt, children;
+	bool shapes; /* of operators' tensors */
 };
 
 struct nps_capture {

@@ -87,6 +87,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	} else {
 		cJSON_AddNullToObject(r, "step_marker");
 	}
+	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
 	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
 }
 

@@ -35,6 +35,7 @@ enum {
 	OPT_MARKER,
 	OPT_HOST_SYS,
 	OPT_NO_CHILDREN,
+	OPT_SHAPES,
 };
 
 static const struct argp_option options[] = {
@@ -55,6 +56,8 @@ static const struct argp_option options[] = {
 	{ "host-sys", OPT_HOST_SYS, "osrt|none", 0, "System calls and scheduling of the job (default: osrt)",
 	  0 },
 	{ "level", OPT_LEVEL, "1|2", 0, "Detail, as the vendor's profiler levels (default: 1)", 0 },
+	{ "record-shapes", OPT_SHAPES, 0, 0,
+	  "Shapes, data types and formats of operators' tensors (default: no)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
@@ -210,6 +213,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_RING:
 		a->rec.ring_bytes = parse_size(arg);
 		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
+		break;
+	case OPT_SHAPES:
+		a->rec.shapes = true;
 		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = false;

@@ -21,6 +21,7 @@ struct nps_kernel_side_opts {
 	size_t sz; /* of this struct, so that it can grow */
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
+	bool shapes; /* tensors and operands too */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -52,7 +53,7 @@ enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)
 
 /* Programs for probes.h; the bpf_program is struct bpf_program *. */
 struct bpf_program;
-enum nps_program { NPS_PROG_SESSION, NPS_PROG_ENTRY, NPS_PROG_RETURN, NPS_PROG_MARK };
+enum nps_program { NPS_PROG_SESSION, NPS_PROG_ENTRY, NPS_PROG_RETURN, NPS_PROG_MARK, NPS_PROG_OPERANDS };
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which);
 
 #endif

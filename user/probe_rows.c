@@ -150,6 +150,13 @@ static void print_libraries(const struct nps_probe_row *row, FILE *out)
 	}
 }
 
+static const char *level_of(uint32_t flags)
+{
+	if (flags & NPS_P_TWIN)
+		return "2";
+	return flags & NPS_P_SHAPES ? "shapes" : "1";
+}
+
 void nps_probe_rows__print(FILE *out)
 {
 	static const char *const layers[] = { [NPS_LAYER_NONE] = "-",
@@ -166,7 +173,7 @@ void nps_probe_rows__print(FILE *out)
 			continue;
 		fprintf(out, "%s\t", row->symbol);
 		print_libraries(row, out);
-		fprintf(out, "\t%s\t%d\t%s\t", layers[row->layer], row->flags & NPS_P_TWIN ? 2 : 1,
+		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer], level_of(row->flags),
 			!(row->flags & NPS_P_RET) ? "entry"
 			: row->flags & NPS_P_FOLD ? "outermost call"
 						  : "call");

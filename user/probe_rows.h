@@ -31,7 +31,8 @@ uint32_t nps_probe_rows__library(const char *basename);
 const char *nps_probe_rows__soname(size_t i);
 
 /*
- * The catalogue, a line each, tabs between columns: symbol, libraries, layer, level from which it is attached, how,
+ * The catalogue, a line each, tabs between columns: symbol, libraries, layer, level from which it is attached
+ * (shapes: with --record-shapes), how,
  * what is read of each argument (name@argument, with .offset where it is behind a pointer; result: what the call gave
  * back).
  */

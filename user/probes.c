@@ -13,6 +13,7 @@
 #include "elf_file.h"
 #include "log.h"
 #include "operators.h"
+#include "op_arguments.h"
 #include "proc_maps.h"
 #include "process.h"
 #include "probe_point.h"
@@ -25,6 +26,7 @@
 struct attached {
 	uint16_t id;
 	uint16_t number; /* of the operator, 0: none */
+	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
 	uint64_t offset;
 };
@@ -43,6 +45,7 @@ struct file {
 struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
+	bool shapes;
 	struct nps_operators *operators;
 	struct file *files;
 	int *link_fds; /* multi and session links */
@@ -52,7 +55,7 @@ struct nps_probes {
 	int calibration_fds[2];
 };
 
-int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
+int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out)
 {
 	struct nps_probes *p = calloc(1, sizeof(*p));
@@ -61,6 +64,7 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *
 		return -ENOMEM;
 	p->k = k;
 	p->level = level;
+	p->shapes = shapes;
 	p->operators = operators;
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
@@ -161,8 +165,17 @@ struct match {
 	const struct nps_elf *elf;
 	const struct nps_probes *p;
 	uint32_t lib;
+	bool second; /* phases of operators */
 	struct file *file;
 };
+
+/* Is a row of these flags attached? */
+static bool wanted(const struct nps_probes *p, uint32_t flags)
+{
+	if ((flags & NPS_P_SHAPES) && p->shapes)
+		return true;
+	return flags & NPS_P_TWIN ? p->level >= 2 : !(flags & NPS_P_SHAPES);
+}
 
 static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
 {
@@ -178,7 +191,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	struct match *m = arg;
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->p->level < 2))
+	if (!row || !(row->libs & m->lib) || !wanted(m->p, row->flags))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -228,10 +241,22 @@ static int link_perf(struct nps_probes *p, enum nps_program which, const char *p
 	return 0;
 }
 
-/* Attaches the probes of one sort: those with a return, or the marks. */
-static int attach_sort(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n_all,
-		       bool returns)
+enum sort { SORT_CALLS, SORT_MARKS, SORT_OPERANDS, SORTS };
+
+static enum sort sort_of(const struct attached *a)
 {
+	if (a->returns)
+		return SORT_CALLS;
+	return a->id == NPS_PROBE_NN_OPERANDS || a->id == NPS_PROBE_NN_PHASE1_END ? SORT_OPERANDS
+										  : SORT_MARKS;
+}
+
+/* Attaches the probes of one sort: those with a return, or those that run another program. */
+static int attach_sort(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n_all,
+		       enum sort sort)
+{
+	enum nps_program entry = sort == SORT_OPERANDS ? NPS_PROG_OPERANDS : NPS_PROG_MARK;
+	bool returns = sort == SORT_CALLS;
 	uint64_t *offsets = calloc(n_all, sizeof(*offsets)), *cookies = calloc(n_all, sizeof(*cookies));
 	enum nps_uprobe_row row = nps_kernel_side__uprobe_row(p->k);
 	unsigned n = 0;
@@ -242,10 +267,11 @@ static int attach_sort(struct nps_probes *p, const char *path, const struct atta
 		goto out;
 	}
 	for (unsigned i = 0; i < n_all; i++) {
-		if (probes[i].returns != returns)
+		if (sort_of(&probes[i]) != sort)
 			continue;
 		offsets[n] = probes[i].offset;
-		cookies[n++] = probes[i].id | (uint64_t)probes[i].number << 16;
+		cookies[n++] = probes[i].id | (uint64_t)probes[i].number << 16 |
+			       (uint64_t)probes[i].arguments << 32;
 	}
 	if (!n)
 		goto out;
@@ -255,11 +281,11 @@ static int attach_sort(struct nps_probes *p, const char *path, const struct atta
 			if (returns)
 				err = link_perf(p, NPS_PROG_RETURN, path, offsets[i], cookies[i]);
 			if (!err)
-				err = link_perf(p, returns ? NPS_PROG_ENTRY : NPS_PROG_MARK, path, offsets[i],
+				err = link_perf(p, returns ? NPS_PROG_ENTRY : entry, path, offsets[i],
 						cookies[i]);
 		}
 	} else if (!returns) {
-		err = link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
+		err = link_multi(p, entry, NPS_BPF_TRACE_UPROBE_MULTI, path, offsets, cookies, n);
 	} else if (row == NPS_UPROBE_SESSION) {
 		err = link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offsets, cookies,
 				 n);
@@ -304,13 +330,13 @@ static void undo(struct nps_probes *p, unsigned fds_before, unsigned links_befor
 		bpf_link__destroy(p->links[--p->n_links]);
 }
 
-static int attach_both(struct nps_probes *p, const char *link_path, const struct file *f)
+static int attach_sorts(struct nps_probes *p, const char *link_path, const struct file *f)
 {
 	unsigned fds_before = p->n_fds, links_before = p->n_links;
-	int err = attach_sort(p, link_path, f->probes, f->n, true);
+	int err = 0;
 
-	if (!err)
-		err = attach_sort(p, link_path, f->probes, f->n, false);
+	for (enum sort sort = 0; !err && sort < SORTS; sort++)
+		err = attach_sort(p, link_path, f->probes, f->n, sort);
 	if (err)
 		undo(p, fds_before, links_before); /* all or nothing */
 	return err;
@@ -323,7 +349,7 @@ static void drop_unprobeable(struct nps_probes *p, const char *link_path, struct
 
 	for (unsigned i = 0; i < f->n; i++) {
 		unsigned fds_before = p->n_fds;
-		int err = attach_sort(p, link_path, &f->probes[i], 1, f->probes[i].returns);
+		int err = attach_sort(p, link_path, &f->probes[i], 1, sort_of(&f->probes[i]));
 
 		undo(p, fds_before, p->n_links);
 		if (err)
@@ -343,10 +369,10 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 	int err;
 
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach_both(p, link_path, f);
+	err = attach_sorts(p, link_path, f);
 	if ((err == -ENOTSUPP || err == -ENOTSUP) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
 		drop_unprobeable(p, link_path, f);
-		err = attach_both(p, link_path, f);
+		err = attach_sorts(p, link_path, f);
 	}
 	if (err)
 		f->n = 0;
@@ -413,21 +439,41 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 	return false;
 }
 
-static int match_operator(const struct nps_elf_function *fn, void *arg)
+/* Attaches to a phase of operator NUMBER. */
+static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
-	struct match *m = arg;
 	uint64_t offset = cheap_offset(m->elf, fn);
-	int number, err;
+	int err;
 
 	for (unsigned i = 0; i < m->file->n; i++)
 		if (m->file->probes[i].offset == offset)
 			return 0; /* an alias */
-	number = nps_operators__add(m->p->operators, fn->name);
-	if (number < 0)
-		return number;
-	err = file_add_probe(m->file, NPS_PROBE_NN_EXPORT, false, offset);
+	err = file_add_probe(m->file, id, false, offset);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
+	return err;
+}
+
+static int match_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
+			  void *arg)
+{
+	struct match *m = arg;
+	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
+	int number, err = 0;
+	unsigned before;
+
+	if (!m->second && !arguments)
+		return 0;
+	number = nps_operators__add(m->p->operators, second->name);
+	if (number < 0)
+		return number;
+	if (m->second)
+		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
+	before = m->file->n;
+	if (!err && arguments)
+		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
+	if (!err && m->file->n > before)
+		m->file->probes[before].arguments = arguments;
 	return err;
 }
 
@@ -438,9 +484,9 @@ static int collect_operators(struct match *m)
 	return nps_operators__find(m->elf, match_operator, m);
 }
 
-int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second)
 {
-	struct match m = { .p = p };
+	struct match m = { .p = p, .second = second };
 
 	return attach_new(p, fd, path, &m, collect_operators);
 }
@@ -472,7 +518,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	if (has_probe_at(f, probe.offset, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach_sort(p, link_path, &probe, 1, false);
+	err = attach_sort(p, link_path, &probe, 1, SORT_MARKS);
 	if (!err)
 		err = file_add_probe(f, probe.id, false, probe.offset);
 	if (!err)
