@@ -131,8 +131,11 @@ static void collective_task(struct fill *f, const struct nps_task *task, uint32_
 static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	struct nps_compute_table *t = &f->m->compute;
+	struct nps_tensor_texts texts = { NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE };
 	size_t row;
 
+	if (task->operands != NPS_NONE && !f->err)
+		f->err = nps_tensors__texts(&f->rec->tensors, task->operands, &texts);
 	if (!add(f, &t->t, &row))
 		return;
 	t->task[row] = task_row;
@@ -140,8 +143,12 @@ static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->core[row] = f->texts[task->core][0];
 	t->type[row] = task->type;
 	t->blocks[row] = task->blocks;
-	t->input_formats[row] = t->input_types[row] = t->input_shapes[row] = NPS_NONE;
-	t->output_formats[row] = t->output_types[row] = t->output_shapes[row] = NPS_NONE;
+	t->input_formats[row] = texts.input_formats;
+	t->input_types[row] = texts.input_types;
+	t->input_shapes[row] = texts.input_shapes;
+	t->output_formats[row] = texts.output_formats;
+	t->output_types[row] = texts.output_types;
+	t->output_shapes[row] = texts.output_shapes;
 	t->attributes[row] = t->state[row] = t->hf32[row] = t->grid[row] = t->block_dim[row] = NPS_NONE;
 }
 

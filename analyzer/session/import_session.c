@@ -148,7 +148,7 @@ static int keep_run(struct nps_proc *proc, const struct nps_event *ev)
 static int on_event(struct import *in, const struct nps_event *ev)
 {
 	struct nps_recording *model = in->model;
-	uint64_t end = nps_add_sat(ev->start, ev->dur);
+	uint64_t end = ev->kind == NPS_EV_TENSOR ? ev->start : nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
 	struct nps_event *copy;
 	uint32_t probe;
@@ -170,7 +170,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return keep_os_call(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
 		return keep_run(proc, ev);
-	if (ev->kind > NPS_EV_PROC)
+	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	if (model->events.len >= NPS_NONE - 1)
 		return -EOVERFLOW;
@@ -178,6 +178,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	if (!copy)
 		return -errno;
 	*copy = *ev;
+	if (ev->kind == NPS_EV_TENSOR)
+		return 0; /* its probe is a number of its own */
 	probe = nps_map__get(&in->probe_of, ev->probe);
 	if (probe != NPS_NONE)
 		copy->probe = probe;

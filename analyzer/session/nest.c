@@ -112,7 +112,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .comm = NPS_NONE,
 				   .copy = NPS_NONE,
 				   .name = NPS_NONE,
-				   .type = NPS_NONE };
+				   .type = NPS_NONE,
+				   .run = NPS_NONE };
 	int err = 0;
 
 	if (!info)
@@ -129,6 +130,7 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 		if (outer) {
 			frame.name = outer->name;
 			frame.type = outer->type;
+			frame.run = outer->run;
 		} else if (!ev->ret && !nps_walk__frame(w, NPS_CALL_COLLECTIVE)) {
 			err = nps_walk__name_launch(w, ev, &frame);
 		}
@@ -159,6 +161,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 
 static int on_event(struct nps_walk *w, const struct nps_event *ev)
 {
+	if (ev->kind == NPS_EV_TENSOR)
+		return 0; /* plans.h has read it */
 	pop_until(w, ev->start, ev->start + ev->dur);
 	if (ev->kind == NPS_EV_MARK)
 		return nps_walk__mark(w, ev);
@@ -273,6 +277,8 @@ static int finish(struct nps_walk *w)
 	if (!err)
 		err = forget_shared_sizes(w);
 	nps_walk__name_pending(w);
+	if (!err)
+		err = nps_walk__give_operands(w);
 	return err ? err : nps_walk__finish_marks(w);
 }
 
@@ -304,9 +310,10 @@ static int sort_events(const struct nps_recording *model, struct nps_vec *keys)
 			err = nps_map__put(&threads, thread, row);
 		}
 		/* ascending key = descending end; the lowest bits order what begins and ends together */
-		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK ? 0
-									  : (~(ev->start + ev->dur)) << 1 |
-										    (ev->kind == NPS_EV_SQE),
+		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK || ev->kind == NPS_EV_TENSOR
+							  ? 0
+							  : (~(ev->start + ev->dur)) << 1 |
+								    (ev->kind == NPS_EV_SQE),
 					   .row = i,
 					   .group = row };
 	}

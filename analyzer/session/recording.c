@@ -12,6 +12,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_strings__init(&model->strings, tmpfd);
 	nps_history__init(&model->comms, tmpfd);
 	nps_vec__init(&model->events, tmpfd, sizeof(struct nps_event));
+	nps_tensors__init(&model->tensors, &model->strings, tmpfd);
 	nps_vec__init(&model->clocks, tmpfd, sizeof(struct nps_clock));
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
@@ -42,6 +43,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_strings__free(&model->strings);
 	nps_history__free(&model->comms);
 	nps_vec__free(&model->events);
+	nps_tensors__free(&model->tensors);
 	nps_vec__free(&model->clocks);
 	nps_vec__free(&model->device_clocks);
 	nps_vec__free(&model->subs);

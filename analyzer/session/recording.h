@@ -9,6 +9,7 @@
 #include "session/catalog_info.h"
 #include "session/clock_fit.h"
 #include "session/history.h"
+#include "cann/tensors.h"
 #include "base/string_table.h"
 #include "base/vec.h"
 
@@ -68,6 +69,7 @@ struct nps_sub {
 	uint32_t name, type;
 	uint32_t batch; /* wraps of the task id seen before */
 	uint32_t task_row; /* NPS_NONE: no device record */
+	uint32_t run; /* of an operator (names.h), NPS_NONE if none; after the walk the list of its tensors */
 	uint32_t memcpy_call; /* number of the copying call it belongs to, NPS_NONE if none */
 	uint16_t device, stream, task, blocks;
 	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
@@ -90,6 +92,7 @@ struct nps_task {
 	uint32_t comm; /* collective, NPS_NONE if none */
 	uint32_t step; /* row of the process's steps, NPS_NONE outside */
 	uint32_t bounds; /* row of model->bounds, NPS_NONE: the device's log */
+	uint32_t operands; /* list of model->tensors, NPS_NONE unknown */
 	uint16_t device, task, blocks;
 	uint8_t sqe_type, kind, memcpy_op;
 	uint8_t core; /* enum nps_sqe_type, or 6 + 64 / 7 + 64 for MIX_AIC / MIX_AIV */
@@ -190,7 +193,8 @@ struct nps_recording {
 	struct nps_strings strings;
 	struct nps_map string_ids; /* the session's id -> strings */
 	struct nps_history comms; /* tid -> text: names of threads */
-	struct nps_vec events; /* struct nps_event: API, SQE, MARK */
+	struct nps_vec events; /* struct nps_event: API, SQE, MARK, TENSOR */
+	struct nps_tensors tensors; /* lists of operators' tensors */
 	struct nps_vec clocks; /* struct nps_clock */
 	struct nps_vec device_clocks; /* struct nps_device_clock */
 	struct nps_vec subs; /* struct nps_sub */
