@@ -80,6 +80,12 @@ enum nps_call {
 	NPS_CALL_MSTX_START,
 	NPS_CALL_MSTX_END,
 	NPS_CALL_MSTX_DOMAIN,
+	NPS_CALL_ALLOC_DEVICE, /* memory: PTR, SIZE */
+	NPS_CALL_ALLOC_HOST,
+	NPS_CALL_ALLOC_HANDLE, /* memory without an address: PTR is its handle */
+	NPS_CALL_FREE,
+	NPS_CALL_FREE_HANDLE,
+	NPS_CALL_RESERVE, /* addresses without memory, both ways */
 };
 
 enum nps_slot_how {

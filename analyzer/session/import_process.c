@@ -420,6 +420,27 @@ static void marks(struct fill *f)
 	}
 }
 
+static void memory(struct fill *f)
+{
+	uint32_t kinds[] = { text(f, "device"), text(f, "host") };
+	struct nps_job_memory_table *t = &f->m->job_memory;
+	size_t row;
+
+	for (size_t i = 0; i < f->proc->memory.len; i++) {
+		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
+
+		if (!add(f, &t->t, &row))
+			return;
+		t->timestamp[row] = real(f, total->time);
+		t->device[row] = total->device == UINT16_MAX ? NPS_NO_ID : total->device;
+		t->kind[row] = kinds[total->kind];
+		t->delta[row] = total->delta;
+		t->allocated[row] = total->bytes;
+		t->blocks[row] = total->blocks;
+		t->unknown_frees[row] = (int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX);
+	}
+}
+
 /* --- identity ---------------------------------------------------------------------------------------- */
 
 static void devices(struct fill *f)
@@ -502,6 +523,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	runs(&f);
 	steps(&f);
 	marks(&f);
+	memory(&f);
 	devices(&f);
 	host(&f);
 	if (!f.err)

@@ -113,7 +113,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .copy = NPS_NONE,
 				   .name = NPS_NONE,
 				   .type = NPS_NONE,
-				   .run = NPS_NONE };
+				   .run = NPS_NONE,
+				   .alloc = NPS_NONE };
 	int err = 0;
 
 	if (!info)
@@ -152,7 +153,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 		err = forget_event(w, ev);
 		break;
 	default:
-		err = nps_walk__mstx(w, ev, info->call);
+		err = nps_walk__is_memory(info) ? nps_walk__memory(w, ev, &frame)
+						: nps_walk__mstx(w, ev, info->call);
 	}
 	if (w->depth < NPS_WALK_DEPTH)
 		w->stack[w->depth++] = frame;
@@ -196,16 +198,19 @@ static uint16_t driver_device(const struct nps_walk *w, uint32_t proc, uint16_t 
 	return NPS_MIN(device, (unsigned long)UINT16_MAX);
 }
 
+uint16_t nps_walk__thread_device(const struct nps_walk *w, uint32_t proc, uint16_t user)
+{
+	uint64_t devices = w->model->procs[proc].devices;
+
+	if (user != UINT16_MAX)
+		return driver_device(w, proc, user);
+	return devices && !(devices & (devices - 1)) ? __builtin_ctzll(devices) : UINT16_MAX;
+}
+
 /* The device whose work the thread waited for, UINT16_MAX if that is unknown. */
 static uint16_t sync_device(const struct nps_walk *w, const struct nps_pending_sync *p)
 {
-	uint64_t devices = w->model->procs[p->proc].devices;
-
-	if (p->device != UINT16_MAX)
-		return p->device;
-	if (p->user != UINT16_MAX)
-		return driver_device(w, p->proc, p->user);
-	return devices && !(devices & (devices - 1)) ? __builtin_ctzll(devices) : UINT16_MAX;
+	return p->device != UINT16_MAX ? p->device : nps_walk__thread_device(w, p->proc, p->user);
 }
 
 static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
@@ -279,6 +284,8 @@ static int finish(struct nps_walk *w)
 	nps_walk__name_pending(w);
 	if (!err)
 		err = nps_walk__give_operands(w);
+	if (!err)
+		err = nps_walk__finish_memory(w);
 	return err ? err : nps_walk__finish_marks(w);
 }
 

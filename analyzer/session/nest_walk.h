@@ -14,6 +14,7 @@ struct nps_frame {
 	uint32_t cann, comm, copy;
 	uint32_t name, type; /* of the kernel, for launches */
 	uint32_t run; /* of the operator it belongs to, NPS_NONE */
+	uint32_t alloc; /* row of the process's allocs that it made, NPS_NONE */
 };
 
 /* A launch whose operator is not known until all launches have been seen. */
@@ -88,6 +89,15 @@ void nps_walk__init_marks(struct nps_walk *w);
 int nps_walk__mstx(struct nps_walk *w, const struct nps_event *ev, enum nps_call call);
 int nps_walk__finish_marks(struct nps_walk *w);
 void nps_walk__free_marks(struct nps_walk *w);
+
+/*
+ * nest_memory.c: a call that gets or gives back memory, and after all threads the totals. The device of a thread that
+ * called it USER (UINT16_MAX unknown) is told by nest.c; UINT16_MAX if it is not known.
+ */
+bool nps_walk__is_memory(const struct nps_probe_info *info);
+int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
+int nps_walk__finish_memory(struct nps_walk *w);
+uint16_t nps_walk__thread_device(const struct nps_walk *w, uint32_t proc, uint16_t user);
 
 /* nest_submit.c: one submitted SQE. */
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);

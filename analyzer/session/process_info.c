@@ -99,6 +99,7 @@ static cJSON *metadata(const struct view *r)
 	add_u64(own, "tasks_from_device_log", r->proc->matched + r->proc->unsubmitted);
 	add_u64(own, "tasks_with_host_bounds_only", r->proc->bounded);
 	add_u64(own, "tasks_submitted_before_capture", r->proc->unsubmitted);
+	add_u64(own, "frees_of_memory_from_before_the_capture", r->proc->unknown_frees);
 	if (r->proc->bounded)
 		cJSON_AddStringToObject(
 			own, "host_bounds_note",

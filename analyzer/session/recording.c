@@ -31,6 +31,8 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->os_calls);
 	nps_vec__free(&proc->runs);
 	nps_vec__free(&proc->marks);
+	nps_vec__free(&proc->allocs);
+	nps_vec__free(&proc->memory);
 }
 
 void nps_recording__free(struct nps_recording *model)
@@ -79,6 +81,8 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
+	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
+	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));
 	return proc;
 }
 

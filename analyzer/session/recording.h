@@ -140,6 +140,26 @@ struct nps_mstx_mark {
 	uint8_t type; /* ENUM_MSTX_EVENT_TYPE */
 };
 
+enum nps_memory_kind { NPS_MEMORY_DEVICE = 0, NPS_MEMORY_HOST = 1 };
+
+/* An outermost call that got memory, or gave it back. */
+struct nps_alloc {
+	uint64_t time, address, size;
+	uint16_t device, user; /* UINT16_MAX unknown; number that the thread gave to aclrtSetDevice */
+	uint8_t kind; /* enum nps_memory_kind */
+	bool free, handle; /* handle: `address` is none */
+};
+
+/* Memory of one device and kind after a change. */
+struct nps_memory_total {
+	uint64_t time;
+	int64_t delta, bytes, blocks;
+	uint64_t
+		unknown_frees; /* of the process, until then: what they gave back was got before the capture */
+	uint16_t device;
+	uint8_t kind;
+};
+
 struct nps_proc {
 	uint32_t pid;
 	bool known; /* session.json lists it */
@@ -154,6 +174,9 @@ struct nps_proc {
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec runs; /* struct nps_run */
 	struct nps_vec marks; /* struct nps_mstx_mark */
+	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
+	struct nps_vec memory; /* struct nps_memory_total by time */
+	uint64_t unknown_frees;
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
