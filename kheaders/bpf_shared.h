@@ -7,6 +7,7 @@
 #define NPS_MAX_CPUS 1024
 #define NPS_MAX_THREADS 65536
 #define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
+#define NPS_MAX_COMMS 64 /* communicators of one HcclCommInitAll */
 #define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
 
 /* Value in the targets map. */

@@ -249,7 +249,8 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		uint8_t how = catalog[e->probe].slot[i].how;
 
 		if (!(e->flags & NPS_F_SLOT_FAULT(i)) ||
-		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR))
+		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
+		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
 		e->args[i] = e->args[i] ? read_text(r, e, e->args[i]) : 0;
 		if (e->args[i])

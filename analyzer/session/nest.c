@@ -165,6 +165,8 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 {
 	if (ev->kind == NPS_EV_TENSOR)
 		return 0; /* plans.h has read it */
+	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && ev->kind == NPS_EV_API && ev->args[2])
+		return 0; /* another communicator of a call that has its row */
 	pop_until(w, ev->start, ev->start + ev->dur);
 	if (ev->kind == NPS_EV_MARK)
 		return nps_walk__mark(w, ev);
