@@ -137,7 +137,7 @@ NPUSIM_SRC_runtime := runtime/acl_device.c runtime/acl_kernel.c runtime/acl_memo
 	runtime/event.c runtime/kernel.c runtime/launch.c runtime/memory.c runtime/stream.c
 NPUSIM_SRC_acl_rt := acl/acl_rt.c
 NPUSIM_SRC_ascendcl := acl/ascendcl.c
-NPUSIM_SRC_nnopbase := nnop/executor.c nnop/pta_cache.c nnop/tensor.c
+NPUSIM_SRC_nnopbase := nnop/cache.c nnop/executor.c nnop/pta_cache.c nnop/tensor.c
 NPUSIM_SRC_opapi := nnop/opapi.c
 NPUSIM_SRC_hccl := hccl/collective.c hccl/comm.c
 NPUSIM_SRC_trainmark := demo/trainmark.c

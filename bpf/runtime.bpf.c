@@ -55,6 +55,9 @@ struct thread_state {
 	__u32 depth;
 	struct open_call calls[NPS_MAX_DEPTH];
 	struct nps_string text; /* scratch: these programs can be preempted, so not per CPU */
+	/* --record-shapes */
+	__u64 executor_at; /* where the first phase puts its executor, 0: in none */
+	__u16 tensor_records; /* written so far, lost ones too */
 };
 
 struct {
@@ -215,6 +218,14 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 			if (v && how == NPS_SLOT_TEXT_PTR)
 				v = entry_text(st, pid, v, flags, i);
 			break;
+		case NPS_SLOT_TEXT_SIZED:
+			/* An older caller's struct ends before the text. */
+			if (bpf_probe_read_user(&to, sizeof(to), (void *)(v - spec->slot[i].offset)) ||
+			    to < spec->slot[i].offset + NPS_STR_MAX) {
+				v = 0;
+				break;
+			}
+			/* fall through */
 		case NPS_SLOT_STR:
 		case NPS_SLOT_TEXT_IN:
 			v = entry_text(st, pid, v, flags, i);
@@ -376,6 +387,59 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 	}
 }
 
+#include "shapes.bpf.h"
+
+/* HcclCommInitAll: a record for each communicator, the first as of any call, the number of the record in slot 2. */
+static __always_inline void send_communicators(struct open_call *c, __u64 now, __u64 pid_tgid)
+{
+	void *ring = this_ring();
+
+	for (__u32 i = 0; i < NPS_MAX_COMMS; i++) {
+		struct nps_event *e;
+		__u64 comm = 0;
+
+		if (i >= c->args[0])
+			break;
+		if (bpf_probe_read_user(&comm, sizeof(comm), (void *)(c->args[1] + i * sizeof(comm))))
+			count(NPS_COUNTER_FAULT);
+		if (i && !comm)
+			break;
+		e = event_reserve(ring, NPS_EV_API);
+		if (!e)
+			continue;
+		if (!comm)
+			e->flags = NPS_F_SLOT_FAULT(1);
+		e->probe = c->probe;
+		e->pid = pid_tgid >> 32;
+		e->tid = (__u32)pid_tgid;
+		e->ret = 0;
+		e->start = c->start;
+		e->dur = now - c->start;
+		e->args[0] = (__u32)c->args[0];
+		e->args[1] = comm;
+		e->args[2] = i;
+		e->args[3] = 0;
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+}
+
+/* Calls that become records of another kind. */
+static __always_inline bool send_special(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
+					 __u64 now, __u64 pid_tgid)
+{
+	if (c->probe == NPS_PROBE_SQ_TASK_SEND)
+		send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+	else if (c->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && !(__s32)PT_REGS_RC(ctx))
+		send_communicators(c, now, pid_tgid);
+	else if (with_shapes && c->probe == NPS_PROBE_CREATE_TENSOR)
+		send_tensor(st, c->args, PT_REGS_RC(ctx));
+	else if (with_shapes && c->probe == NPS_PROBE_CREATE_TENSOR_LIST)
+		send_list(st, c->args, PT_REGS_RC(ctx));
+	else
+		return false;
+	return true;
+}
+
 static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
 				      __u64 now, __u64 pid_tgid)
 {
@@ -428,9 +492,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 		}
 		if (passed)
 			count(NPS_COUNTER_UNRETURNED); /* calls inside it that never returned */
-		if (probe == NPS_PROBE_SQ_TASK_SEND)
-			send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
-		else
+		if (!send_special(ctx, st, c, now, pid_tgid))
 			send_call(ctx, st, c, now, pid_tgid);
 		st->depth = top;
 		return 0;
@@ -485,6 +547,8 @@ int call_mark(struct pt_regs *ctx)
 		return 0;
 	}
 	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), cookie >> 16, args, &flags);
+	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
+		remember_executor(st, args[1]);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)
@@ -499,5 +563,29 @@ int call_mark(struct pt_regs *ctx)
 	for (int i = 0; i < 4; i++)
 		e->args[i] = args[i];
 	bpf_ringbuf_submit(e, wake_flag(ring));
+	return 0;
+}
+
+/*
+ * --record-shapes: a first phase is entered, or the caller of one has done with it. The cookie is the probe, the
+ * number of the operator << 16, and the number of its arguments << 32.
+ */
+SEC("uprobe")
+int operands(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u16 probe = cookie;
+	struct thread_state *st;
+
+	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	count(NPS_COUNTER_HITS);
+	st = thread_state();
+	if (!st)
+		count(NPS_COUNTER_LOST + NPS_EV_TENSOR);
+	else if (probe == NPS_PROBE_NN_OPERANDS)
+		send_operands(ctx, st, cookie >> 16 & 0xffff, cookie >> 32);
+	else
+		send_executor(st);
 	return 0;
 }

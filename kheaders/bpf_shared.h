@@ -11,6 +11,7 @@
 #define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
 #define NPS_MAX_SUMS 16384 /* (thread, system call) pairs summed in a second; beyond: a record each */
 #define NPS_MAX_IO 16384 /* requests of block devices in flight */
+#define NPS_MAX_COMMS 64 /* communicators of one HcclCommInitAll */
 #define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
 
 /* Value in the targets map. */

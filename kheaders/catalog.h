@@ -19,6 +19,7 @@
  *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
  *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once.
+ *           NPS_P_SHAPES: attached with --record-shapes; without NPS_P_TWIN only then.
  * slot      how it is read, argument number from 1, byte offset where it is behind a pointer, meaning.
  */
 #ifndef NPS_CATALOG_H
@@ -57,6 +58,7 @@ enum nps_layer {
 #define NPS_P_KICK 0x4
 #define NPS_P_TWIN 0x10
 #define NPS_P_OPEN 0x20
+#define NPS_P_SHAPES 0x40
 
 enum nps_call {
 	NPS_CALL_OTHER = 0,
@@ -78,6 +80,12 @@ enum nps_call {
 	NPS_CALL_MSTX_START,
 	NPS_CALL_MSTX_END,
 	NPS_CALL_MSTX_DOMAIN,
+	NPS_CALL_ALLOC_DEVICE, /* memory: PTR, SIZE */
+	NPS_CALL_ALLOC_HOST,
+	NPS_CALL_ALLOC_HANDLE, /* memory without an address: PTR is its handle */
+	NPS_CALL_FREE,
+	NPS_CALL_FREE_HANDLE,
+	NPS_CALL_RESERVE, /* addresses without memory, both ways */
 };
 
 enum nps_slot_how {
@@ -92,6 +100,8 @@ enum nps_slot_how {
 	NPS_SLOT_TEXT_IN = 8, /* pointer: text that begins at the offset, interned at entry */
 	NPS_SLOT_TEXT_PTR = 9, /* pointer: char * at the offset, its text interned at entry */
 	NPS_SLOT_RESULT = 10, /* the result of the call, 64 bits */
+	NPS_SLOT_TEXT_SIZED =
+		12, /* as TEXT_IN, in a struct that begins with its own size, 64 bits, if it is so long */
 	NPS_SLOT_PROBE = 11, /* number of the operator; the reader makes it the id of its name */
 };
 
@@ -146,11 +156,17 @@ struct nps_slot {
 #define NPS_IN64(a, o, m) NPS_SLOT_IN64, a, NPS_M_##m, o
 #define NPS_IN32(a, o, m) NPS_SLOT_IN32, a, NPS_M_##m, o
 #define NPS_TIN(a, o, m) NPS_SLOT_TEXT_IN, a, NPS_M_##m, o
+#define NPS_TSIZED(a, o, m) NPS_SLOT_TEXT_SIZED, a, NPS_M_##m, o
 #define NPS_PT(a, o, m) NPS_SLOT_TEXT_PTR, a, NPS_M_##m, o
 #define NPS_RET(m) NPS_SLOT_RESULT, 0, NPS_M_##m, 0
 #define NPS_OPERATOR(m) NPS_SLOT_PROBE, 0, NPS_M_##m, 0
 
 #include "catalog_rows.h"
+
+/* What the numbers in a session mean: two programs with the same text agree on them. */
+#define NPS_CATALOG_LINE(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                \
+#id " " symbol " " #s0 " " #s1 " " #s2 " " #s3 "\n"
+#define NPS_CATALOG_TEXT NPS_CATALOG(NPS_CATALOG_LINE)
 
 enum nps_probe_id {
 	NPS_PROBE_NONE = 0,

@@ -92,6 +92,18 @@ enum nps_kind {
  *             ret = tid that woke it (0 unknown)
  *             With NPS_F_OPEN the capture ended, not the stretch; dur = 0: the
  *             thread was not on a CPU then.
+ *  TENSOR     --record-shapes. probe = number of the record among the thread's of this kind, modulo
+ *             65536: where one is missing it was lost. start = when it was written. ret = bits of
+ *             NPS_TENSOR_*, dur = what the record is about, by what it is:
+ *             TENSOR    ret: dimensions, data type, format; dur = the aclTensor that aclCreateTensor
+ *                       returned; [0..3] eight 32-bit sizes of the view, the first in the low half.
+ *                       NPS_F_TRUNCATED: more than eight, or one that is no 32-bit number
+ *             LIST      ret: part, count; dur = aclTensorList; [0..3] its members 4 * part ... ;
+ *                       count members in all, of which NPS_MAX_LIST are told
+ *             OPERANDS  ret: part, count; dur = name of the operator whose first phase was entered
+ *                       (in the rings its number); [0..3] its arguments 4 * part ..., without those
+ *                       in floating-point registers; count arguments in all
+ *             EXECUTOR  dur = executor that the first phase of the thread gave back
  *  PROC       FORK: [0] new pid (tgid), tid = forking thread
  *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it
  *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
@@ -127,6 +139,26 @@ enum nps_irq_what {
 	NPS_IRQ_LOCAL /* of the CPU itself: the timer, other CPUs */
 };
 enum nps_irq_local { NPS_LOCAL_TIMER, NPS_LOCAL_RESCHEDULE, NPS_LOCAL_CALL, NPS_LOCAL_CALL_SINGLE };
+
+enum nps_tensor_what {
+	NPS_TENSOR_TENSOR = 0,
+	NPS_TENSOR_LIST = 1,
+	NPS_TENSOR_OPERANDS = 2,
+	NPS_TENSOR_EXECUTOR = 3,
+};
+#define NPS_TENSOR_DIMS_MAX 8
+#define NPS_MAX_LIST 64 /* members of a list that are told */
+#define NPS_MAX_OPERANDS 32 /* arguments of a first phase that are told */
+/* nps_event.ret of a TENSOR record: what it is, a small and a large number */
+#define NPS_TENSOR_RET(what, dims, type, format)                                                             \
+	((__s32)((__u32)(what) | ((__u32)(dims)&0xf) << 4 | ((__u32)(type)&0xff) << 8 |                      \
+		 (__u32)(format) << 16))
+#define NPS_TENSOR_WHAT(ret) ((__u32)(ret)&0xf)
+#define NPS_TENSOR_DIMS(ret) ((__u32)(ret) >> 4 & 0xf)
+#define NPS_TENSOR_PART(ret) ((__u32)(ret) >> 8 & 0xff)
+#define NPS_TENSOR_TYPE(ret) ((__s16)((__u32)(ret)&0xff00) >> 8) /* aclDataType */
+#define NPS_TENSOR_COUNT(ret) ((__u32)(ret) >> 16)
+#define NPS_TENSOR_FORMAT(ret) ((__s16)((__u32)(ret) >> 16)) /* aclFormat */
 
 enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 

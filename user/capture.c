@@ -375,7 +375,8 @@ static int begin(struct nps_capture *c)
 					      .osrt = c->opts->osrt,
 					      .irq = c->opts->irq,
 					      .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
-					      .osrt_threshold_ns = c->opts->osrt_threshold_ns };
+					      .osrt_threshold_ns = c->opts->osrt_threshold_ns,
+					      .shapes = c->opts->shapes };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -396,7 +397,7 @@ static int begin(struct nps_capture *c)
 	if (!err)
 		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
 	if (!err)
-		err = nps_probes__new(c->kernel, c->opts->level, &c->operators, &c->probes);
+		err = nps_probes__new(c->kernel, c->opts->level, c->opts->shapes, &c->operators, &c->probes);
 	if (!err)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)

@@ -44,6 +44,7 @@ struct nps_record_opts {
 	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
+	bool shapes; /* of operators' tensors */
 };
 
 struct nps_system_wide;

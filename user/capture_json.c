@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "agent.h"
 #include "agent_client.h"
+#include "catalog.h"
 #include "event.h"
 #include "session.h"
 
@@ -116,6 +118,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	} else {
 		cJSON_AddNullToObject(r, "step_marker");
 	}
+	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
 	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
 	cJSON_AddBoolToObject(r, "irq", o->irq);
 	if (o->irq)
@@ -248,6 +251,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	cJSON_AddStringToObject(j, "format", "npuscope-session");
 	cJSON_AddNumberToObject(j, "version", NPS_SESSION_VERSION);
 	cJSON_AddStringToObject(j, "npuscope", NPS_VERSION);
+	add_u64(j, "catalogue", crc32(0, (const Bytef *)NPS_CATALOG_TEXT, sizeof(NPS_CATALOG_TEXT) - 1));
 	cJSON_AddBoolToObject(j, "complete", c->complete);
 	cJSON_AddStringToObject(j, "end_reason", c->end_reason ? c->end_reason : "running");
 	add_host(j);

@@ -47,6 +47,7 @@ enum {
 	OPT_STACK_FREQ,
 	OPT_OFFCPU_MIN,
 	OPT_UNWIND,
+	OPT_SHAPES,
 };
 
 static const struct argp_option options[] = {
@@ -86,6 +87,8 @@ static const struct argp_option options[] = {
 	  "less than "
 	  "4s; 0 records all (default: 10us)",
 	  0 },
+	{ "record-shapes", OPT_SHAPES, 0, 0,
+	  "Shapes, data types and formats of operators' tensors (default: no)", 0 },
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
@@ -329,6 +332,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_IRQ:
 		a->rec.irq = true;
+		break;
+	case OPT_SHAPES:
+		a->rec.shapes = true;
 		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = a->rec.stacks.children = false;

@@ -26,14 +26,57 @@ struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 static void attach_fd(struct nps_capture *c, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_operators__library(nps_basename(path)) ? nps_probes__attach_operators(c->probes, fd, path)
-							   : nps_probes__attach_file(c->probes, fd, path);
+	int n = nps_probes__attach_file(c->probes, fd, path);
 
 	if (n < 0) {
 		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
 		c->degraded = true;
 	}
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+}
+
+/* A library of operators; SECOND: their second phases have no function in common. */
+static void attach_operators_fd(struct nps_capture *c, int fd, const char *path, bool second)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	int n = nps_probes__attach_operators(c->probes, fd, path, second);
+
+	if (n < 0) {
+		nps_warn("cannot probe %s: %s: %s", path, strerror(-n),
+			 second ? "its calls will be missing" : "shapes of its operators will be missing");
+		c->degraded = true;
+	}
+	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+}
+
+/* A library in one directory as process `pid` sees it (0: as we do); negative if it is not there. */
+static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *soname, char path[PATH_MAX])
+{
+	if (snprintf(path, PATH_MAX, "%.*s/%s", (int)dir_len, dir, soname) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	return nps_open_in_root(pid, path);
+}
+
+/* For shapes the libraries of operators too, if it is certain that only their first phases are to be probed. */
+static void attach_operators_of(struct nps_capture *c, pid_t pid, const char *dir, size_t dir_len)
+{
+	int fd = -1, common = 0;
+	const char *soname;
+	char path[PATH_MAX];
+
+	if (c->opts->shapes)
+		fd = open_library(pid, dir, dir_len, "libnnopbase.so", path);
+	if (fd >= 0) {
+		common = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
+		close(fd);
+	}
+	for (size_t i = 0; common && (soname = nps_operators__soname(i)); i++) {
+		fd = open_library(pid, dir, dir_len, soname, path);
+		if (fd < 0)
+			continue;
+		attach_operators_fd(c, fd, path, false);
+		close(fd);
+	}
 }
 
 /*
@@ -49,16 +92,14 @@ static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, 
 	    memmem(dir, dir_len, "/stub", 5))
 		return;
 	for (size_t i = 0; (soname = nps_probe_rows__soname(i)); i++) {
-		int fd;
+		int fd = open_library(pid, dir, dir_len, soname, path);
 
-		if (snprintf(path, sizeof(path), "%.*s/%s", (int)dir_len, dir, soname) >= (int)sizeof(path))
-			continue;
-		fd = nps_open_in_root(pid, path);
 		if (fd < 0)
 			continue;
 		attach_fd(c, fd, path);
 		close(fd);
 	}
+	attach_operators_of(c, pid, dir, dir_len);
 }
 
 static void attach_search_path(struct nps_capture *c, pid_t pid, const char *dirs)
@@ -142,7 +183,7 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 	return found;
 }
 
-/* Where it has none its operators are probed one by one. */
+/* Where it has none, and for shapes, its operators are probed one by one. */
 static void attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	int common = -2; /* not looked at */
@@ -154,9 +195,9 @@ static void attach_operators(struct nps_capture *c, struct nps_process *p, const
 			continue;
 		if (common == -2)
 			common = has_common_phase(c, p, maps);
-		if (common != 0 || !opened(p, &maps->v[i], &fd))
+		if (common < 0 || (common > 0 && !c->opts->shapes) || !opened(p, &maps->v[i], &fd))
 			continue;
-		attach_fd(c, fd, maps->v[i].path);
+		attach_operators_fd(c, fd, maps->v[i].path, common == 0);
 		close(fd);
 	}
 }

@@ -58,7 +58,7 @@ static int measure(const struct nps_capability *cap, struct nps_cost *cost)
 	int err = nps_kernel_side__open(cap, &opts, &kernel);
 
 	if (!err)
-		err = nps_probes__new(kernel, 1, &operators, &probes);
+		err = nps_probes__new(kernel, 1, false, &operators, &probes);
 	if (!err)
 		err = nps_kernel_side__attach(kernel);
 	if (!err)

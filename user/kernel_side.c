@@ -141,6 +141,9 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_entry, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_return, attach);
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_mark, attach);
+	k->runtime->rodata->with_shapes = opts->shapes;
+	bpf_program__set_autoload(k->runtime->progs.operands, opts->shapes);
+	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
 	err = nps_kernel_side__share_maps(k, k->runtime->obj);
 	return err ? err : runtime_bpf__load(k->runtime);
 }
@@ -485,6 +488,8 @@ struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, en
 		return k->runtime->progs.call_entry;
 	case NPS_PROG_RETURN:
 		return k->runtime->progs.call_return;
+	case NPS_PROG_OPERANDS:
+		return k->runtime->progs.operands;
 	default:
 		return k->runtime->progs.call_mark;
 	}

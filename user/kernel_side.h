@@ -24,6 +24,7 @@ struct nps_kernel_side_opts {
 	bool irq; /* and interrupts; needs osrt */
 	bool network; /* bytes that sockets carry, by process */
 	uint64_t osrt_threshold_ns; /* shorter system calls are summed up; below 4 s; 0: none */
+	bool shapes; /* tensors and operands too */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */
@@ -93,7 +94,14 @@ enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)
 
 /* Programs for probes.h; the bpf_program is struct bpf_program *. */
 struct bpf_program;
-enum nps_program { NPS_PROG_SESSION, NPS_PROG_ENTRY, NPS_PROG_RETURN, NPS_PROG_MARK, NPS_PROG_ALL };
+enum nps_program {
+	NPS_PROG_SESSION,
+	NPS_PROG_ENTRY,
+	NPS_PROG_RETURN,
+	NPS_PROG_MARK,
+	NPS_PROG_OPERANDS,
+	NPS_PROG_ALL
+};
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which);
 
 /* Adds what the kernel's run statistics say about a program of probes.h, or about all of them. */

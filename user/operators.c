@@ -37,6 +37,15 @@ bool nps_operators__library(const char *basename)
 	return false;
 }
 
+const char *nps_operators__soname(size_t i)
+{
+	static const char *const names[] = { "libopapi.so",	      "libaclnn_math.so",
+					     "libaclnn_ops_infer.so", "libaclnn_ops_train.so",
+					     "libaclnn_rand.so",      "libaclnn_fft.so" };
+
+	return i < sizeof(names) / sizeof(*names) ? names[i] : NULL;
+}
+
 #define LONGEST 256 /* bytes of a name */
 #define MOST (8 * NPS_OPERATORS_MAX) /* functions of a library, first phases and aliases among them */
 
@@ -71,30 +80,32 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct nps_elf_function *)a)->name, ((const struct nps_elf_function *)b)->name);
 }
 
-/* Name of the first phase: in sorted order it can stand anywhere behind its second one. */
-static bool has_first_phase(const struct functions *all, const char *name)
+/* In sorted order the first phase can stand anywhere behind its second one. NULL: there is none. */
+static const struct nps_elf_function *first_phase(const struct functions *all, const char *name)
 {
 	static const char suffix[] = "GetWorkspaceSize";
 	struct nps_elf_function key = { .name = NULL };
 	char first[2 * LONGEST];
 
 	if (snprintf(first, sizeof(first), "%s%s", name, suffix) >= (int)sizeof(first))
-		return false;
+		return NULL;
 	key.name = first;
-	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare) != NULL;
+	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare);
 }
 
-int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_elf_function *f, void *arg),
-			void *arg)
+int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *arg)
 {
 	struct functions all = { 0 };
 	int err = nps_elf__for_each_function(elf, false, collect, &all);
 
 	if (!err)
 		qsort(all.v, all.n, sizeof(*all.v), compare);
-	for (size_t i = 0; !err && i < all.n; i++)
-		if (has_first_phase(&all, all.v[i].name))
-			err = each(&all.v[i], arg);
+	for (size_t i = 0; !err && i < all.n; i++) {
+		const struct nps_elf_function *first = first_phase(&all, all.v[i].name);
+
+		if (first)
+			err = each(first, &all.v[i], arg);
+	}
 	free(all.v);
 	return err;
 }

@@ -27,12 +27,18 @@ const char *nps_operators__name(const struct nps_operators *operators, unsigned 
 /* Is that the base name of a library of operators? */
 bool nps_operators__library(const char *basename);
 
+/* The i-th library of operators that CANN itself has, NULL behind the last. */
+const char *nps_operators__soname(size_t i);
+
+/* The two phases of an operator: aclnnXGetWorkspaceSize and aclnnX. */
+typedef int (*nps_operator_fn)(const struct nps_elf_function *first, const struct nps_elf_function *second,
+			       void *arg);
+
 /*
- * Calls `each` for the second phase of every operator that a library exports, aclnnX where aclnnXGetWorkspaceSize is
- * exported too, until it returns non-zero; returns that, 0 at the end, or -errno.
+ * Calls `each` for every operator of which a library exports both phases, until it returns non-zero; returns that, 0 at
+ * the end, or -errno.
  */
-int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_elf_function *f, void *arg),
-			void *arg);
+int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *arg);
 
 void nps_operators__free(struct nps_operators *operators);
 

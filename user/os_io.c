@@ -58,8 +58,7 @@ static int load(struct nps_kernel_side *k, struct nps_os_io *io, const struct bt
 	if (!io->skel)
 		return -errno;
 	choose(io->skel, btf, fentry);
-	err = nps_kernel_side__adopt(k, io->skel->obj, ring_bytes,
-					  (uint64_t *)&io->skel->rodata->wake_bytes);
+	err = nps_kernel_side__adopt(k, io->skel->obj, ring_bytes, (uint64_t *)&io->skel->rodata->wake_bytes);
 	if (!err)
 		err = osio_bpf__load(io->skel);
 	if (err) {

@@ -108,7 +108,7 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out)
 		fprintf(out, "%s%s %.2f", between, kind_names[i], 100 * kinds[i] / (double)c->job_cpu_ns);
 		between = ", ";
 	}
-	fputc('\n', out);
+	fprintf(out, "%s\n", c->stacks ? "; stacks not counted" : "");
 }
 
 /* --- what is given up --- */

@@ -196,6 +196,18 @@ static void print_libraries(const struct nps_probe_row *row, FILE *out)
 	}
 }
 
+static bool shapes_alone(const struct nps_probe_row *row)
+{
+	return (row->flags & NPS_P_SHAPES) && !(row->flags & NPS_P_TWIN);
+}
+
+bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes)
+{
+	if ((row->flags & NPS_P_SHAPES) && shapes && level >= 0)
+		return true;
+	return !shapes_alone(row) && level >= nps_probe_rows__level(row);
+}
+
 void nps_probe_rows__print(FILE *out)
 {
 	static const char *const layers[] = { [NPS_LAYER_NONE] = "-",
@@ -214,7 +226,8 @@ void nps_probe_rows__print(FILE *out)
 			continue;
 		fprintf(out, "%s\t", row->symbol);
 		print_libraries(row, out);
-		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer], levels[nps_probe_rows__level(row) + 1],
+		fprintf(out, "\t%s\t%s\t%s\t", layers[row->layer],
+			shapes_alone(row) ? "shapes" : levels[nps_probe_rows__level(row) + 1],
 			!(row->flags & NPS_P_RET) ? "entry"
 			: row->flags & NPS_P_FOLD ? "outermost call"
 						  : "call");

@@ -34,6 +34,9 @@ enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row);
 #define NPS_LEVEL_NONE (-1)
 int nps_probe_rows__level(const struct nps_probe_row *row);
 
+/* Is it attached at LEVEL, with --record-shapes or without? */
+bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 
@@ -47,7 +50,8 @@ uint32_t nps_probe_rows__library(const char *basename);
 const char *nps_probe_rows__soname(size_t i);
 
 /*
- * The catalogue, a line each, tabs between columns: symbol, libraries, layer, level from which it is attached, how,
+ * The catalogue, a line each, tabs between columns: symbol, libraries, layer, level from which it is attached
+ * (shapes: with --record-shapes), how,
  * what is read of each argument (name@argument, with .offset where it is behind a pointer; result: what the call gave
  * back).
  */

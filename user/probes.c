@@ -14,6 +14,7 @@
 #include "link_set.h"
 #include "log.h"
 #include "operators.h"
+#include "op_arguments.h"
 #include "proc_maps.h"
 #include "process.h"
 #include "reader.h"
@@ -27,6 +28,7 @@
 struct attached {
 	uint16_t id;
 	uint16_t number; /* of the operator, 0: none */
+	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
 	uint64_t offset;
 };
@@ -45,6 +47,7 @@ struct file {
 struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
+	bool shapes;
 	struct nps_operators *operators;
 	struct file *files;
 	struct nps_links links;
@@ -52,7 +55,7 @@ struct nps_probes {
 	int calibration_fds[2];
 };
 
-int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
+int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out)
 {
 	struct nps_probes *p = calloc(1, sizeof(*p));
@@ -61,6 +64,7 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *
 		return -ENOMEM;
 	p->k = k;
 	p->level = level;
+	p->shapes = shapes;
 	p->shed = NPS_TIERS;
 	p->operators = operators;
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
@@ -163,9 +167,11 @@ struct match {
 	const struct nps_elf *elf;
 	const struct nps_probes *p;
 	uint32_t lib;
+	bool second; /* phases of operators */
 	struct file *file;
 };
 
+/* Is a row of these flags attached? */
 static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
 {
 	for (unsigned i = 0; i < f->n; i++)
@@ -180,7 +186,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	struct match *m = arg;
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || m->p->level < nps_probe_rows__level(row))
+	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -189,10 +195,20 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
 }
 
+/* How a function is probed. */
+enum how { HOW_CALL, HOW_MARK, HOW_OPERANDS, HOWS };
+
+static enum how how_of(const struct attached *a)
+{
+	if (a->returns)
+		return HOW_CALL;
+	return a->id == NPS_PROBE_NN_OPERANDS || a->id == NPS_PROBE_NN_PHASE1_END ? HOW_OPERANDS : HOW_MARK;
+}
+
 /* Functions of one file and tier that are probed in the same way. */
 struct sort {
 	const char *path;
-	bool returns;
+	enum how how;
 	enum nps_tier tier;
 	uint64_t *offsets, *cookies;
 	unsigned n;
@@ -221,20 +237,21 @@ static int link_perf(struct nps_probes *p, enum nps_program which, const struct 
 static int link_sort(struct nps_probes *p, const struct sort *sort)
 {
 	enum nps_uprobe_row row = nps_kernel_side__uprobe_row(p->k);
+	static const enum nps_program entry[] = { NPS_PROG_ENTRY, NPS_PROG_MARK, NPS_PROG_OPERANDS };
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {
 		/* Returns first: an entry without its return would look like a lost call. */
 		for (unsigned i = 0; i < sort->n && !err; i++) {
-			if (sort->returns)
+			if (sort->how == HOW_CALL)
 				err = link_perf(p, NPS_PROG_RETURN, sort, i);
 			if (!err)
-				err = link_perf(p, sort->returns ? NPS_PROG_ENTRY : NPS_PROG_MARK, sort, i);
+				err = link_perf(p, entry[sort->how], sort, i);
 		}
 		return err;
 	}
-	if (!sort->returns)
-		return link_multi(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, sort);
+	if (sort->how != HOW_CALL)
+		return link_multi(p, entry[sort->how], NPS_BPF_TRACE_UPROBE_MULTI, sort);
 	if (row == NPS_UPROBE_SESSION)
 		return link_multi(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, sort);
 	err = link_multi(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, sort);
@@ -245,11 +262,12 @@ static void pick(struct sort *sort, const struct attached *probes, unsigned n)
 {
 	sort->n = 0;
 	for (unsigned i = 0; i < n; i++) {
-		if (probes[i].returns != sort->returns ||
+		if (how_of(&probes[i]) != sort->how ||
 		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
 			continue;
 		sort->offsets[sort->n] = probes[i].offset;
-		sort->cookies[sort->n++] = probes[i].id | (uint64_t)probes[i].number << 16;
+		sort->cookies[sort->n++] = probes[i].id | (uint64_t)probes[i].number << 16 |
+					   (uint64_t)probes[i].arguments << 32;
 	}
 }
 
@@ -265,8 +283,7 @@ static int attach(struct nps_probes *p, const char *path, const struct attached 
 	if (n && (!sort.offsets || !sort.cookies))
 		err = -ENOMEM;
 	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
-		for (int returns = 1; !err && returns >= 0; returns--) {
-			sort.returns = returns;
+		for (sort.how = 0; !err && sort.how < HOWS; sort.how++) {
 			pick(&sort, probes, n);
 			if (sort.n)
 				err = link_sort(p, &sort);
@@ -395,21 +412,41 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 	return false;
 }
 
-static int match_operator(const struct nps_elf_function *fn, void *arg)
+/* Attaches to a phase of operator NUMBER. */
+static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
-	struct match *m = arg;
 	uint64_t offset = cheap_offset(m->elf, fn);
-	int number, err;
+	int err;
 
 	for (unsigned i = 0; i < m->file->n; i++)
 		if (m->file->probes[i].offset == offset)
 			return 0; /* an alias */
-	number = nps_operators__add(m->p->operators, fn->name);
-	if (number < 0)
-		return number;
-	err = file_add_probe(m->file, NPS_PROBE_NN_EXPORT, false, offset);
+	err = file_add_probe(m->file, id, false, offset);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
+	return err;
+}
+
+static int match_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
+			  void *arg)
+{
+	struct match *m = arg;
+	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
+	int number, err = 0;
+	unsigned before;
+
+	if (!m->second && !arguments)
+		return 0;
+	number = nps_operators__add(m->p->operators, second->name);
+	if (number < 0)
+		return number;
+	if (m->second)
+		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
+	before = m->file->n;
+	if (!err && arguments)
+		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
+	if (!err && m->file->n > before)
+		m->file->probes[before].arguments = arguments;
 	return err;
 }
 
@@ -422,9 +459,9 @@ static int collect_operators(struct match *m)
 	return nps_operators__find(m->elf, match_operator, m);
 }
 
-int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path)
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second)
 {
-	struct match m = { .p = p };
+	struct match m = { .p = p, .second = second };
 
 	return attach_new(p, fd, path, &m, collect_operators);
 }

@@ -18,8 +18,11 @@ struct nps_operators;
 struct nps_reader;
 struct nps_probes;
 
-/* `level` as nps_probe_rows__level(). `operators` gets the names of those that are probed one by one. */
-int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
+/*
+ * `level` as nps_probe_rows__level(); `shapes`: what --record-shapes needs too. `operators` gets the names of those that
+ * are probed one by one.
+ */
+int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out);
 void nps_probes__free(struct nps_probes *p);
 
@@ -39,10 +42,11 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path);
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
 
 /*
- * Attaches to the second phase of each aclnn operator that a library exports: for CANN whose libnnopbase.so has no function
- * through which all of them go. Returns as nps_probes__attach_file(); -ENOTSUP where a probe each would take minutes.
+ * Attaches to each aclnn operator that a library exports. To its second phase if SECOND: for CANN whose libnnopbase.so has no
+ * function through which all of them go. To its first phase for shapes. Returns as nps_probes__attach_file(); -ENOTSUP
+ * where a probe each would take minutes.
  */
-int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path);
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second);
 
 /* Puts the step marker on `function` of the file; -ENOENT when the file has no such function. */
 int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function);

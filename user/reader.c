@@ -122,6 +122,21 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	}
 }
 
+/* The row of the catalogue that a record of --record-shapes comes from; one call can make several. */
+static unsigned tensor_probe(const struct nps_event *e)
+{
+	switch (NPS_TENSOR_WHAT(e->ret)) {
+	case NPS_TENSOR_TENSOR:
+		return NPS_PROBE_CREATE_TENSOR;
+	case NPS_TENSOR_LIST:
+		return NPS_PROBE_CREATE_TENSOR_LIST;
+	case NPS_TENSOR_OPERANDS:
+		return NPS_PROBE_NN_OPERANDS;
+	default:
+		return NPS_PROBE_NN_PHASE1_END;
+	}
+}
+
 static void look_at(struct nps_reader *r, const struct nps_event *e)
 {
 	switch (e->kind) {
@@ -135,6 +150,9 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
 		if (is_new(r, e->pid, 0))
 			notify(r, NPS_NOTICE_SUBMITS, e, 0);
+		break;
+	case NPS_EV_TENSOR:
+		r->hits[tensor_probe(e)]++;
 		break;
 	case NPS_EV_SYSCALL:
 		if ((e->probe == NPS_NR_MMAP && (e->args[2] & NPS_PROT_EXEC)) ||
@@ -205,18 +223,28 @@ static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, cons
 	return s.id;
 }
 
+/* The number of an operator, where E has one; NULL elsewhere. */
+static __u64 *operator_number(struct nps_event *e)
+{
+	if (e->kind == NPS_EV_MARK && e->probe == NPS_PROBE_NN_EXPORT)
+		return &e->args[0];
+	if (e->kind == NPS_EV_TENSOR && NPS_TENSOR_WHAT(e->ret) == NPS_TENSOR_OPERANDS)
+		return &e->dur;
+	return NULL;
+}
+
 static void name_operator(struct nps_reader *r, struct nps_event *e)
 {
-	uint64_t number = e->args[0];
-	const char *name = nps_operators__name(r->operators, number);
+	__u64 *slot = operator_number(e), number = slot ? *slot : 0;
+	const char *name = slot ? nps_operators__name(r->operators, number) : NULL;
 
-	if (e->kind != NPS_EV_MARK || e->probe != NPS_PROBE_NN_EXPORT)
+	if (!slot)
 		return;
 	if (name)
 		r->operator_hits[number]++;
 	if (name && !r->operator_ids[number])
 		r->operator_ids[number] = write_text(r, e, name);
-	e->args[0] = name ? r->operator_ids[number] : 0;
+	*slot = name ? r->operator_ids[number] : 0;
 }
 
 /* The kernel side names threads that it sees on a CPU; one that only wakes others is asked here. */
@@ -254,7 +282,8 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		uint8_t how = catalog[e->probe].slot[i].how;
 
 		if (!(e->flags & NPS_F_SLOT_FAULT(i)) ||
-		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR))
+		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
+		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
 		e->args[i] = e->args[i] ? read_text(r, e, e->args[i]) : 0;
 		if (e->args[i])

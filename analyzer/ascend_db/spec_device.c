@@ -200,6 +200,16 @@ static const struct nps_db_column task_time[] = {
 	C(bounds, "endHighNs", INTEGER, BOUND, end_high),
 };
 
+static const struct nps_db_column memory[] = {
+	C(job_memory, "timestampNs", INTEGER, NUMBER, timestamp),
+	C(job_memory, "deviceId", INTEGER, NUMBER, device),
+	C(job_memory, "kind", INTEGER, STRING, kind),
+	C(job_memory, "delta", INTEGER, NUMBER, delta),
+	C(job_memory, "allocated", INTEGER, NUMBER, allocated),
+	C(job_memory, "blocks", INTEGER, NUMBER, blocks),
+	C(job_memory, "unknownFrees", INTEGER, NUMBER, unknown_frees),
+};
+
 /* A row for each task: who measured it, or between which times it began and ended. */
 const struct nps_db_table nps_db_own_tables[] = {
 	{ .name = "NPUSCOPE_TASK_TIME",
@@ -207,5 +217,9 @@ const struct nps_db_table nps_db_own_tables[] = {
 	  NPS_DB_OF(task),
 	  .generations = NPS_DB_BOTH,
 	  .key = "globalTaskId" },
+	{ .name = "NPUSCOPE_MEMORY",
+	  NPS_DB_COLUMNS(memory),
+	  NPS_DB_OF(job_memory),
+	  .generations = NPS_DB_BOTH },
 	{ 0 },
 };

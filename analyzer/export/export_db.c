@@ -143,13 +143,21 @@ static bool has_time_sources(const struct nps_model *model)
 	return false;
 }
 
+/* Tables that the vendor does not have are there when they say something. */
+static bool own_is_present(const struct nps_db_fill *fill, const struct nps_db_table *table)
+{
+	const struct nps_table *rows = nps_db_table__of(fill->model, table);
+
+	return rows == &fill->model->task.t ? has_time_sources(fill->model) : rows->len > 0;
+}
+
 static void fill_tables(struct nps_db_fill *fill)
 {
-	bool sources = has_time_sources(fill->model);
 
 	for (const struct nps_db_table *const *family = nps_db_families; *family; family++)
 		for (const struct nps_db_table *table = *family; table->name && !fill->db.err; table++)
-			if (*family == nps_db_own_tables ? sources : is_present(fill, table))
+			if (*family == nps_db_own_tables ? own_is_present(fill, table)
+							 : is_present(fill, table))
 				nps_db_fill__table(fill, table);
 }
 

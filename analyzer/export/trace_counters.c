@@ -287,6 +287,15 @@ static void npu_mem(struct nps_trace *t, size_t i)
 	one(&c, app ? "APP/Memory" : "Device/Memory", "KB", (a->ddr[i] + a->hbm[i]) / 1024);
 }
 
+static void job_memory(struct nps_trace *t, size_t i)
+{
+	const struct nps_job_memory_table *a = &t->m->job_memory;
+	struct counter c = counter(t, NPS_TRACE_NPU_MEM, a->device[i], a->timestamp[i]);
+	bool host = *nps_trace__text(t, a->kind[i]) == 'h';
+
+	one(&c, host ? "Job/Pinned Host Memory" : "Job/Device Memory", "KB", (double)a->allocated[i] / 1024);
+}
+
 static void ddr(struct nps_trace *t, size_t i)
 {
 	const struct nps_ddr_table *a = &t->m->ddr;
@@ -531,6 +540,7 @@ static const struct kind {
 	{ NPS_TRACE_DISK_USAGE, OF(host_disk), 0, host_disk },
 	{ NPS_TRACE_FREQUENCY, OF(frequency), TABLE(frequency.device), frequency },
 	{ NPS_TRACE_NPU_MEM, OF(npu_mem), TABLE(npu_mem.device), npu_mem },
+	{ NPS_TRACE_NPU_MEM, OF(job_memory), TABLE(job_memory.device), job_memory },
 	{ NPS_TRACE_DDR, OF(ddr), TABLE(ddr.device), ddr },
 	{ NPS_TRACE_ACC_PMU, OF(acc_pmu), TABLE(acc_pmu.device), acc_pmu },
 	{ NPS_TRACE_HCCS, OF(hccs), TABLE(hccs.device), hccs },

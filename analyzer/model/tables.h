@@ -308,6 +308,17 @@ enum nps_api_type {
 	C(i64, stream)                                                                                       \
 	C(u32, device)
 
+/* What the job itself got and gave back since the capture began, after each change. kind: device, host (pinned).
+ * unknown_frees: calls until then that gave back what was got before. device: NPS_NO_ID unknown. */
+#define NPS_JOB_MEMORY_COLUMNS(C)                                                                            \
+	C(time, timestamp)                                                                                   \
+	C(u32, device)                                                                                       \
+	C(text, kind)                                                                                        \
+	C(i64, delta)                                                                                        \
+	C(i64, allocated)                                                                                    \
+	C(i64, blocks)                                                                                       \
+	C(i64, unknown_frees)
+
 #define NPS_NPU_MEM_COLUMNS(C)                                                                               \
 	C(text, type) /* app, device */                                                                      \
 	C(f64, ddr)                                                                                          \
@@ -807,6 +818,7 @@ enum nps_api_type {
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \
+	T(job_memory, NPS_JOB_MEMORY_COLUMNS)                                                                \
 	T(npu_mem, NPS_NPU_MEM_COLUMNS)                                                                      \
 	T(npu_module_mem, NPS_NPU_MODULE_MEM_COLUMNS)                                                        \
 	T(npu_op_mem, NPS_NPU_OP_MEM_COLUMNS)                                                                \

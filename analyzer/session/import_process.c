@@ -140,8 +140,11 @@ static void collective_task(struct fill *f, const struct nps_task *task, uint32_
 static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_row)
 {
 	struct nps_compute_table *t = &f->m->compute;
+	struct nps_tensor_texts texts = { NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE };
 	size_t row;
 
+	if (task->operands != NPS_NONE && !f->err)
+		f->err = nps_tensors__texts(&f->rec->tensors, task->operands, &texts);
 	if (!add(f, &t->t, &row))
 		return;
 	t->task[row] = task_row;
@@ -149,8 +152,12 @@ static void kernel(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->core[row] = f->texts[task->core][0];
 	t->type[row] = task->type;
 	t->blocks[row] = task->blocks;
-	t->input_formats[row] = t->input_types[row] = t->input_shapes[row] = NPS_NONE;
-	t->output_formats[row] = t->output_types[row] = t->output_shapes[row] = NPS_NONE;
+	t->input_formats[row] = texts.input_formats;
+	t->input_types[row] = texts.input_types;
+	t->input_shapes[row] = texts.input_shapes;
+	t->output_formats[row] = texts.output_formats;
+	t->output_types[row] = texts.output_types;
+	t->output_shapes[row] = texts.output_shapes;
 	t->attributes[row] = t->state[row] = t->hf32[row] = t->grid[row] = t->block_dim[row] = NPS_NONE;
 }
 
@@ -427,6 +434,27 @@ static void marks(struct fill *f)
 	}
 }
 
+static void memory(struct fill *f)
+{
+	uint32_t kinds[] = { text(f, "device"), text(f, "host") };
+	struct nps_job_memory_table *t = &f->m->job_memory;
+	size_t row;
+
+	for (size_t i = 0; i < f->proc->memory.len; i++) {
+		const struct nps_memory_total *total = &NPS_AT(&f->proc->memory, struct nps_memory_total, i);
+
+		if (!add(f, &t->t, &row))
+			return;
+		t->timestamp[row] = real(f, total->time);
+		t->device[row] = total->device == UINT16_MAX ? NPS_NO_ID : total->device;
+		t->kind[row] = kinds[total->kind];
+		t->delta[row] = total->delta;
+		t->allocated[row] = total->bytes;
+		t->blocks[row] = total->blocks;
+		t->unknown_frees[row] = (int64_t)NPS_MIN(total->unknown_frees, (uint64_t)INT64_MAX);
+	}
+}
+
 /* --- identity ---------------------------------------------------------------------------------------- */
 
 static void devices(struct fill *f)
@@ -522,6 +550,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	marks(&f);
 	if (!f.err)
 		f.err = nps_import__stacks(model, rec, proc_row);
+	memory(&f);
 	devices(&f);
 	host(&f);
 	if (!f.err)

@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <zlib.h>
 
 #define DAY 86400000000000ULL
 
@@ -23,7 +24,9 @@ struct import {
 	uint64_t last; /* latest time seen */
 	uint64_t strange; /* events with impossible times or processes */
 	uint64_t foreign; /* chunks of a file that belong into another */
-	struct nps_map probe_of; /* row of the catalogue that recorded the session -> row of ours */
+	bool mapped; /* the session was recorded with another catalogue */
+	struct nps_map probe_of; /* row of that one -> row of ours */
+	uint64_t unlisted; /* events of probes of which it does not say what they are */
 };
 
 static int import_text(struct import *in, const struct nps_string *s)
@@ -154,7 +157,7 @@ static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
 static int on_event(struct import *in, const struct nps_event *ev)
 {
 	struct nps_recording *model = in->model;
-	uint64_t end = nps_add_sat(ev->start, ev->dur);
+	uint64_t end = ev->kind == NPS_EV_TENSOR ? ev->start : nps_add_sat(ev->start, ev->dur);
 	struct nps_proc *proc;
 	struct nps_event *copy;
 	uint32_t probe;
@@ -178,7 +181,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return keep_run(proc, ev);
 	if (ev->kind == NPS_EV_IRQ)
 		return keep_irq(proc, ev);
-	if (ev->kind > NPS_EV_PROC)
+	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	if (model->events.len >= NPS_NONE - 1)
 		return -EOVERFLOW;
@@ -186,9 +189,13 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	if (!copy)
 		return -errno;
 	*copy = *ev;
+	if (ev->kind == NPS_EV_TENSOR)
+		return 0; /* its probe is a number of its own */
+	if (!in->mapped)
+		return 0;
 	probe = nps_map__get(&in->probe_of, ev->probe);
-	if (probe != NPS_NONE)
-		copy->probe = probe;
+	in->unlisted += probe == NPS_NONE;
+	copy->probe = probe == NPS_NONE ? NPS_PROBE_NONE : probe;
 	return 0;
 }
 
@@ -312,13 +319,20 @@ static void import_drops(struct nps_recording *model)
 		nps_add_sat(model->losses.agent_bytes, NPS_MIN(agent->valuedouble, 1e18));
 }
 
-/* The session says which function each number in its events stands for: catalogues grow. */
+/*
+ * The session says which function each number in its events stands for: catalogues grow. Written with a catalogue that
+ * is ours, or before sessions had lists, the numbers are ours.
+ */
 static int map_probes(struct import *in)
 {
-	const cJSON *item;
+	const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(in->model->json, "probes");
+	uint64_t ours = crc32(0, (const Bytef *)NPS_CATALOG_TEXT, sizeof(NPS_CATALOG_TEXT) - 1);
 	int err = 0;
 
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(in->model->json, "probes"))
+	in->mapped = cJSON_IsArray(list) && nps_json_u64(in->model->json, "catalogue", 0) != ours;
+	if (!in->mapped)
+		return 0;
+	cJSON_ArrayForEach(item, list)
 	{
 		uint64_t id = nps_json_u64(item, "id", 0);
 		const char *symbol = nps_json_str(item, "symbol", NULL);
@@ -444,10 +458,15 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		nps_msg("%" PRIu64
 			" events of %s have impossible times or processes: they are damaged: left out",
 			in.strange, path);
+	if (in.unlisted)
+		nps_msg("%" PRIu64
+			" events of %s are of probes that its session.json does not list: it was cut short: "
+			"left out",
+			in.unlisted, path);
 	if (model->losses.pids)
 		nps_msg("%" PRIu64 " events of %s belong to more than %d processes: left out",
 			model->losses.pids, path, NPS_MAX_PROCS);
-	model->losses.cut |= in.strange;
+	model->losses.cut |= in.strange || in.unlisted;
 	nps_map__free(&in.loss_rows);
 	nps_map__free(&in.probe_of);
 	nps_vec__free(&in.losses);

@@ -285,6 +285,7 @@ static void from_sub(struct nps_recording *model, struct nps_task *task, const s
 	task->core = sub->sqe_type;
 	task->context = NPS_NONE;
 	task->bounds = NPS_NONE;
+	task->operands = sub->run;
 }
 
 static void from_log(struct nps_recording *model, struct nps_task *task, const struct nps_log_task *log,
@@ -301,6 +302,7 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 					   .comm = NPS_NONE,
 					   .step = NPS_NONE,
 					   .bounds = NPS_NONE,
+					   .operands = NPS_NONE,
 					   .device = log->device,
 					   .task = log->task,
 					   .sqe_type = log->sqe_type,

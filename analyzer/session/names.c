@@ -1,24 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/names.h"
 
+#include "session/plans.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-
-struct executor {
-	uint32_t first, last, count; /* L0 operators of phase 1 */
-	uint32_t api;
-	bool ran;
-};
-
-struct builder {
-	struct nps_names *names;
-	struct nps_map executor_of; /* (process, executor) -> row */
-	struct nps_vec executors;
-};
 
 uint64_t nps_group_hash(const char *name)
 {
@@ -61,79 +50,6 @@ bool nps_names__handle(const struct nps_event *ev, uint64_t *handle, uint32_t *n
 	return true;
 }
 
-/* The row KEY has in VEC, made if need be. */
-static void *row_of(struct nps_map *map, struct nps_vec *vec, uint64_t key, bool *made)
-{
-	uint32_t row = nps_map__get(map, key);
-	void *new;
-
-	*made = row == NPS_NONE;
-	if (!*made)
-		return (char *)vec->data + row * vec->elem;
-	new = nps_vec__push(vec);
-	if (!new || nps_map__put(map, key, vec->len - 1))
-		return NULL;
-	return new;
-}
-
-static struct executor *executor_of(struct builder *b, uint32_t proc, uint64_t address)
-{
-	bool made;
-	struct executor *ex = row_of(&b->executor_of, &b->executors, nps_names__key(proc, address), &made);
-
-	if (ex && made)
-		*ex = (struct executor){ .first = NPS_NONE, .last = NPS_NONE, .api = NPS_NONE };
-	return ex;
-}
-
-static int on_l0(struct builder *b, uint32_t proc, const struct nps_event *ev)
-{
-	struct nps_names *names = b->names;
-	struct executor *ex;
-	struct nps_l0 *l0;
-	uint64_t address;
-
-	if (!nps_event_arg(ev, NPS_M_EXECUTOR, &address))
-		return 0;
-	ex = executor_of(b, proc, address);
-	l0 = nps_vec__push(&names->l0s);
-	if (!ex || !l0)
-		return -ENOMEM;
-	if (ex->ran) /* the address is used again */
-		*ex = (struct executor){ .first = NPS_NONE, .last = NPS_NONE, .api = NPS_NONE };
-	*l0 = (struct nps_l0){ text_arg(names->model, ev, NPS_M_NAME), NPS_NONE };
-	if (ex->last == NPS_NONE)
-		ex->first = names->l0s.len - 1;
-	else
-		NPS_AT(&names->l0s, struct nps_l0, ex->last).next = names->l0s.len - 1;
-	ex->last = names->l0s.len - 1;
-	ex->count++;
-	return 0;
-}
-
-/*
- * A run of an operator: its launches follow on the same thread. The second phase begins it, and so
- * does the executor's run function, which is probed at level 2 only: then it is told twice, alike.
- */
-static int on_run(struct builder *b, uint32_t proc, struct nps_event *ev)
-{
-	struct executor *ex;
-	struct nps_op_run *run;
-	uint64_t address = 0;
-
-	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
-	ex = executor_of(b, proc, address);
-	run = nps_vec__push(&b->names->runs);
-	if (!run || !ex)
-		return -ENOMEM;
-	if (ev->probe == NPS_PROBE_NN_PHASE2 || ev->probe == NPS_PROBE_NN_EXPORT)
-		ex->api = text_arg(b->names->model, ev, NPS_M_NAME);
-	*run = (struct nps_op_run){ ex->api, ex->first, ex->count };
-	ex->ran = true;
-	ev->args[3] = b->names->runs.len;
-	return 0;
-}
-
 static unsigned int call_of(const struct nps_event *ev)
 {
 	const struct nps_probe_info *info = nps_probe_info(ev->probe);
@@ -145,8 +61,10 @@ static unsigned int call_of(const struct nps_event *ev)
 static uint64_t told_at(const struct nps_event *ev)
 {
 	unsigned int call = call_of(ev);
+	bool returns = call == NPS_CALL_FUNC_NAME || call == NPS_CALL_COMM_NEW ||
+		       (ev->kind == NPS_EV_API && nps_plans__wants(ev));
 
-	return call == NPS_CALL_FUNC_NAME || call == NPS_CALL_COMM_NEW ? ev->start + ev->dur : ev->start;
+	return returns ? ev->start + ev->dur : ev->start;
 }
 
 static int on_registration(struct nps_names *names, uint32_t proc, const struct nps_event *ev)
@@ -185,25 +103,18 @@ static bool is_naming(const struct nps_event *ev)
 {
 	unsigned int call = call_of(ev);
 
-	if (ev->kind == NPS_EV_MARK)
-		return ev->probe == NPS_PROBE_NN_PHASE2 || ev->probe == NPS_PROBE_NN_RUN ||
-		       ev->probe == NPS_PROBE_NN_L0 || ev->probe == NPS_PROBE_NN_EXPORT;
-	return call >= NPS_CALL_FUNC_NAME && call <= NPS_CALL_COMM_FACT;
+	return nps_plans__wants(ev) || (call >= NPS_CALL_FUNC_NAME && call <= NPS_CALL_COMM_FACT);
 }
 
-static int on_event(struct builder *b, uint32_t proc, struct nps_event *ev)
+static int on_event(struct nps_names *names, struct nps_plans *plans, struct nps_event *ev)
 {
-	switch (ev->probe) {
-	case NPS_PROBE_NN_L0:
-		return on_l0(b, proc, ev);
-	case NPS_PROBE_NN_PHASE2:
-	case NPS_PROBE_NN_EXPORT:
-	case NPS_PROBE_NN_RUN:
-		return on_run(b, proc, ev);
-	}
+	uint32_t proc = nps_map__get(&names->model->proc_of, ev->pid);
+
+	if (nps_plans__wants(ev))
+		return nps_plans__event(plans, proc, ev);
 	if (call_of(ev) == NPS_CALL_FUNC_NAME)
-		return on_registration(b->names, proc, ev);
-	return on_communicator(b->names, proc, ev);
+		return on_registration(names, proc, ev);
+	return on_communicator(names, proc, ev);
 }
 
 static int add_symbols(struct nps_names *names, uint32_t proc)
@@ -248,7 +159,7 @@ static int collect(const struct nps_recording *model, struct nps_vec *keys, size
 
 int nps_names__build(struct nps_names *names, struct nps_recording *model)
 {
-	struct builder b = { .names = names };
+	struct nps_plans plans;
 	struct nps_vec keys;
 	size_t n = 0;
 	int err;
@@ -259,7 +170,7 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 	nps_history__init(&names->ranks, model->tmpfd);
 	nps_vec__init(&names->runs, model->tmpfd, sizeof(struct nps_op_run));
 	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
-	nps_vec__init(&b.executors, model->tmpfd, sizeof(struct executor));
+	nps_plans__init(&plans, names);
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	err = collect(model, &keys, &n);
 	if (!err && n)
@@ -268,7 +179,7 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 		struct nps_event *ev =
 			&NPS_AT(&model->events, struct nps_event, NPS_AT(&keys, struct nps_key, i).row);
 
-		err = on_event(&b, nps_map__get(&model->proc_of, ev->pid), ev);
+		err = on_event(names, &plans, ev);
 	}
 	for (uint32_t p = 0; !err && p < model->nprocs; p++)
 		err = add_symbols(names, p);
@@ -278,8 +189,8 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 		err = nps_history__finish(&names->groups);
 	if (!err)
 		err = nps_history__finish(&names->ranks);
-	nps_map__free(&b.executor_of);
-	nps_vec__free(&b.executors);
+	nps_plans__finish(&plans);
+	nps_plans__free(&plans);
 	nps_vec__free(&keys);
 	return err;
 }

@@ -15,6 +15,11 @@ struct nps_op_run {
 	uint32_t api; /* "aclnnMatmul", NPS_NONE unknown */
 	uint32_t first; /* node of the L0 operators, NPS_NONE if they are unknown */
 	uint32_t count;
+	uint32_t operands; /* list of model->tensors, NPS_NONE if they are unknown */
+	uint32_t launches; /* of kernels, counted by the walk */
+	uint64_t executor;
+	uint32_t proc;
+	bool cut; /* the last one of its thread: what it launched may come after the capture */
 };
 
 struct nps_l0 {
@@ -33,8 +38,8 @@ struct nps_names {
 };
 
 /*
- * Reads all events of MODEL. For NPS_PROBE_NN_RUN marks it sets args[3] to the number of the run
- * in names->runs, plus 1. 0 or -ENOMEM.
+ * Reads all events of MODEL. In marks that begin a run (plans.h) it sets args[3] to the number of the run in
+ * names->runs, plus 1. 0 or -ENOMEM.
  */
 int nps_names__build(struct nps_names *names, struct nps_recording *model);
 

@@ -112,7 +112,9 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .comm = NPS_NONE,
 				   .copy = NPS_NONE,
 				   .name = NPS_NONE,
-				   .type = NPS_NONE };
+				   .type = NPS_NONE,
+				   .run = NPS_NONE,
+				   .alloc = NPS_NONE };
 	int err = 0;
 
 	if (!info)
@@ -129,6 +131,7 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 		if (outer) {
 			frame.name = outer->name;
 			frame.type = outer->type;
+			frame.run = outer->run;
 		} else if (!ev->ret && !nps_walk__frame(w, NPS_CALL_COLLECTIVE)) {
 			err = nps_walk__name_launch(w, ev, &frame);
 		}
@@ -150,7 +153,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 		err = forget_event(w, ev);
 		break;
 	default:
-		err = nps_walk__mstx(w, ev, info->call);
+		err = nps_walk__is_memory(info) ? nps_walk__memory(w, ev, &frame)
+						: nps_walk__mstx(w, ev, info->call);
 	}
 	if (w->depth < NPS_WALK_DEPTH)
 		w->stack[w->depth++] = frame;
@@ -159,6 +163,10 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 
 static int on_event(struct nps_walk *w, const struct nps_event *ev)
 {
+	if (ev->kind == NPS_EV_TENSOR)
+		return 0; /* plans.h has read it */
+	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && ev->kind == NPS_EV_API && ev->args[2])
+		return 0; /* another communicator of a call that has its row */
 	pop_until(w, ev->start, ev->start + ev->dur);
 	if (ev->kind == NPS_EV_MARK)
 		return nps_walk__mark(w, ev);
@@ -192,16 +200,19 @@ static uint16_t driver_device(const struct nps_walk *w, uint32_t proc, uint16_t 
 	return NPS_MIN(device, (unsigned long)UINT16_MAX);
 }
 
+uint16_t nps_walk__thread_device(const struct nps_walk *w, uint32_t proc, uint16_t user)
+{
+	uint64_t devices = w->model->procs[proc].devices;
+
+	if (user != UINT16_MAX)
+		return driver_device(w, proc, user);
+	return devices && !(devices & (devices - 1)) ? __builtin_ctzll(devices) : UINT16_MAX;
+}
+
 /* The device whose work the thread waited for, UINT16_MAX if that is unknown. */
 static uint16_t sync_device(const struct nps_walk *w, const struct nps_pending_sync *p)
 {
-	uint64_t devices = w->model->procs[p->proc].devices;
-
-	if (p->device != UINT16_MAX)
-		return p->device;
-	if (p->user != UINT16_MAX)
-		return driver_device(w, p->proc, p->user);
-	return devices && !(devices & (devices - 1)) ? __builtin_ctzll(devices) : UINT16_MAX;
+	return p->device != UINT16_MAX ? p->device : nps_walk__thread_device(w, p->proc, p->user);
 }
 
 static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
@@ -273,6 +284,10 @@ static int finish(struct nps_walk *w)
 	if (!err)
 		err = forget_shared_sizes(w);
 	nps_walk__name_pending(w);
+	if (!err)
+		err = nps_walk__give_operands(w);
+	if (!err)
+		err = nps_walk__finish_memory(w);
 	return err ? err : nps_walk__finish_marks(w);
 }
 
@@ -304,9 +319,10 @@ static int sort_events(const struct nps_recording *model, struct nps_vec *keys)
 			err = nps_map__put(&threads, thread, row);
 		}
 		/* ascending key = descending end; the lowest bits order what begins and ends together */
-		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK ? 0
-									  : (~(ev->start + ev->dur)) << 1 |
-										    (ev->kind == NPS_EV_SQE),
+		key[i] = (struct nps_key){ .key = ev->kind == NPS_EV_MARK || ev->kind == NPS_EV_TENSOR
+							  ? 0
+							  : (~(ev->start + ev->dur)) << 1 |
+								    (ev->kind == NPS_EV_SQE),
 					   .row = i,
 					   .group = row };
 	}

@@ -39,18 +39,35 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	return 0;
 }
 
-static void begin_run(struct nps_walk *w, const struct nps_event *ev)
+/*
+ * A second phase inside another one, before anything was launched: the operator is made of that one, whose
+ * executor it runs.
+ */
+static bool continues(const struct nps_walk *w, const struct nps_op_run *run, const struct nps_op_run *outer)
+{
+	return outer && run != outer && run->executor == outer->executor && !run->count && outer->count &&
+	       w->l0 == outer->first;
+}
+
+static void begin_run(struct nps_walk *w, const struct nps_event *ev, const struct nps_op_run *outer)
 {
 	w->run = ev->args[3] && ev->args[3] <= w->names->runs.len
 			 ? &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1)
 			 : NULL;
-	w->l0 = w->run ? w->run->first : NPS_NONE;
+	if (w->run && continues(w, w->run, outer)) {
+		w->run->first = outer->first;
+		w->run->count = outer->count;
+		w->run->operands = outer->operands;
+	}
+	if (w->run != outer || !outer)
+		w->l0 = w->run ? w->run->first : NPS_NONE;
 	w->l0_used = 0;
 }
 
 int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 {
 	const struct nps_probe_info *info = nps_probe_info(ev->probe);
+	const struct nps_op_run *outer = w->run;
 	int err;
 
 	switch (ev->probe) {
@@ -59,7 +76,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 	case NPS_PROBE_NN_PHASE2:
 	case NPS_PROBE_NN_EXPORT:
 		err = open_op(w, ev, true);
-		begin_run(w, ev);
+		begin_run(w, ev, outer);
 		return err;
 	case NPS_PROBE_NN_L0:
 		w->run = NULL;
@@ -67,7 +84,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 			nps_walk__extend_op(w, ev->start);
 		return 0;
 	case NPS_PROBE_NN_RUN:
-		begin_run(w, ev);
+		begin_run(w, ev, outer);
 		if (w->op_phase2)
 			nps_walk__extend_op(w, ev->start);
 		return 0;
@@ -107,6 +124,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 		const struct nps_l0 *node = &NPS_AT(&w->names->l0s, struct nps_l0, l0);
 
 		w->l0 = node->next;
+		frame->run = w->run - (struct nps_op_run *)w->names->runs.data;
 		if (node->text == NPS_NONE)
 			return 0;
 		frame->type = node->text;
@@ -115,10 +133,12 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 		return w->handle ? nps_map__put(&w->names->learned, key, node->text) : 0;
 	}
 	w->learn_later = !w->run->count && w->handle;
+	if (w->learn_later)
+		frame->run = w->run - (struct nps_op_run *)w->names->runs.data;
 	return 0;
 }
 
-/* Operators whose first phase was before the capture: what their handles were launched for later. */
+/* Operators whose L0 operators were told before the capture: what their handles were launched for later. */
 void nps_walk__name_pending(struct nps_walk *w)
 {
 	for (size_t i = 0; i < w->pending.len; i++) {
@@ -132,4 +152,48 @@ void nps_walk__name_pending(struct nps_walk *w)
 		sub->name = op_name(w, p->api, l0);
 		NPS_AT(&w->model->procs[p->proc].cann, struct nps_cann, p->cann).item = sub->name;
 	}
+}
+
+/* Operators of which a run launched nothing: what follows such a run need not be theirs. */
+static int idle_operators(const struct nps_names *names, struct nps_map *idle)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < names->runs.len; i++) {
+		const struct nps_op_run *run = &NPS_AT(&names->runs, struct nps_op_run, i);
+
+		if (!run->launches && !run->cut)
+			err = nps_map__put(idle, nps_names__key(run->proc, run->api), 1);
+	}
+	return err;
+}
+
+/*
+ * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
+ * operators are not known the one kernel that followed is the operator's if that has always one.
+ */
+static uint32_t operands_of(const struct nps_op_run *run, const struct nps_map *idle)
+{
+	if (run->launches != 1 || run->count > 1)
+		return NPS_NONE;
+	if (!run->count && nps_map__get(idle, nps_names__key(run->proc, run->api)) != NPS_NONE)
+		return NPS_NONE;
+	return run->operands;
+}
+
+int nps_walk__give_operands(struct nps_walk *w)
+{
+	struct nps_map idle = { 0 };
+	int err = idle_operators(w->names, &idle);
+
+	for (size_t i = 0; i < w->model->subs.len; i++) {
+		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, i);
+		uint32_t run = sub->run;
+
+		sub->run = run == NPS_NONE || err
+				   ? NPS_NONE
+				   : operands_of(&NPS_AT(&w->names->runs, struct nps_op_run, run), &idle);
+	}
+	nps_map__free(&idle);
+	return err;
 }

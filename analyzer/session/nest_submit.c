@@ -131,6 +131,10 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	sub->cann = nps_walk__last_row(w);
 	row->item = sub->name;
 	w->proc->launches++;
+	if (launch && launch->run != NPS_NONE) {
+		sub->run = launch->run;
+		NPS_AT(&w->names->runs, struct nps_op_run, sub->run).launches++;
+	}
 	if (!launch || !w->learn_later)
 		return 0;
 	p = nps_vec__push(&w->pending);
@@ -219,6 +223,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .comm = NPS_NONE,
 				 .type = NPS_NONE,
 				 .task_row = NPS_NONE,
+				 .run = NPS_NONE,
 				 .memcpy_call = NPS_NONE,
 				 .device = device,
 				 .stream = ev->args[1] >> 32,

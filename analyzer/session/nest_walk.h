@@ -13,6 +13,8 @@ struct nps_frame {
 	uint64_t end;
 	uint32_t cann, comm, copy;
 	uint32_t name, type; /* of the kernel, for launches */
+	uint32_t run; /* of the operator it belongs to, NPS_NONE */
+	uint32_t alloc; /* row of the process's allocs that it made, NPS_NONE */
 };
 
 /* A launch whose operator is not known until all launches have been seen. */
@@ -44,7 +46,7 @@ struct nps_walk {
 	uint32_t proc_row, tid;
 	struct nps_frame stack[NPS_WALK_DEPTH];
 	int depth;
-	const struct nps_op_run *run;
+	struct nps_op_run *run;
 	uint32_t l0; /* next L0 operator of the run */
 	uint32_t l0_used;
 	uint32_t op_row; /* open aclnn row, NPS_NONE */
@@ -76,14 +78,26 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev);
 int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
 /* The open operator lasted until UNTIL at least. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
-/* Operators whose first phase was before the capture: what their handles were launched for later. */
+/* Operators whose L0 operators were told before the capture: what their handles were launched for later. */
 void nps_walk__name_pending(struct nps_walk *w);
+
+/* Kernels that are all that their operator launched get its tensors. 0 or -ENOMEM. */
+int nps_walk__give_operands(struct nps_walk *w);
 
 /* nest_marks.c: a call of mstx; after all threads: ranges and domains are put together. */
 void nps_walk__init_marks(struct nps_walk *w);
 int nps_walk__mstx(struct nps_walk *w, const struct nps_event *ev, enum nps_call call);
 int nps_walk__finish_marks(struct nps_walk *w);
 void nps_walk__free_marks(struct nps_walk *w);
+
+/*
+ * nest_memory.c: a call that gets or gives back memory, and after all threads the totals. The device of a thread that
+ * called it USER (UINT16_MAX unknown) is told by nest.c; UINT16_MAX if it is not known.
+ */
+bool nps_walk__is_memory(const struct nps_probe_info *info);
+int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
+int nps_walk__finish_memory(struct nps_walk *w);
+uint16_t nps_walk__thread_device(const struct nps_walk *w, uint32_t proc, uint16_t user);
 
 /* nest_submit.c: one submitted SQE. */
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);

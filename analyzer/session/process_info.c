@@ -122,6 +122,7 @@ static cJSON *metadata(const struct view *r)
 	add_u64(own, "tasks_from_device_log", r->proc->matched + r->proc->unsubmitted);
 	add_u64(own, "tasks_with_host_bounds_only", r->proc->bounded);
 	add_u64(own, "tasks_submitted_before_capture", r->proc->unsubmitted);
+	add_u64(own, "frees_of_memory_from_before_the_capture", r->proc->unknown_frees);
 	if (r->proc->bounded)
 		cJSON_AddStringToObject(
 			own, "host_bounds_note",
@@ -178,6 +179,7 @@ static cJSON *info(const struct view *r)
 {
 	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops",
 				      "with_modules" };
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
 	cJSON *root = cJSON_CreateObject(), *config, *common, *start, *end;
 	char rank[16];
 
@@ -186,7 +188,8 @@ static cJSON *info(const struct view *r)
 	add_activities(common, r);
 	cJSON_AddNullToObject(common, "schedule");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(flags); i++)
-		cJSON_AddFalseToObject(common, flags[i]);
+		cJSON_AddBoolToObject(common, flags[i],
+				      cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, flags[i])));
 	cJSON_AddItemToObject(config, "experimental_config", experimental(r));
 	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
 	start = cJSON_AddObjectToObject(root, "start_info");

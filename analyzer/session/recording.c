@@ -12,6 +12,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_strings__init(&model->strings, tmpfd);
 	nps_history__init(&model->comms, tmpfd);
 	nps_vec__init(&model->events, tmpfd, sizeof(struct nps_event));
+	nps_tensors__init(&model->tensors, &model->strings, tmpfd);
 	nps_vec__init(&model->clocks, tmpfd, sizeof(struct nps_clock));
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
@@ -37,6 +38,8 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->runs);
 	nps_vec__free(&proc->irqs);
 	nps_vec__free(&proc->marks);
+	nps_vec__free(&proc->allocs);
+	nps_vec__free(&proc->memory);
 }
 
 void nps_recording__free(struct nps_recording *model)
@@ -49,6 +52,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_strings__free(&model->strings);
 	nps_history__free(&model->comms);
 	nps_vec__free(&model->events);
+	nps_tensors__free(&model->tensors);
 	nps_vec__free(&model->clocks);
 	nps_vec__free(&model->device_clocks);
 	nps_vec__free(&model->subs);
@@ -89,6 +93,8 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
 	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_irq));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
+	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
+	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));
 	return proc;
 }
 

@@ -10,6 +10,7 @@
 #include "session/clock_fit.h"
 #include "session/history.h"
 #include "session/host_samples.h"
+#include "cann/tensors.h"
 #include "base/string_table.h"
 #include "base/vec.h"
 
@@ -69,6 +70,7 @@ struct nps_sub {
 	uint32_t name, type;
 	uint32_t batch; /* wraps of the task id seen before */
 	uint32_t task_row; /* NPS_NONE: no device record */
+	uint32_t run; /* of an operator (names.h), NPS_NONE if none; after the walk the list of its tensors */
 	uint32_t memcpy_call; /* number of the copying call it belongs to, NPS_NONE if none */
 	uint16_t device, stream, task, blocks;
 	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
@@ -91,6 +93,7 @@ struct nps_task {
 	uint32_t comm; /* collective, NPS_NONE if none */
 	uint32_t step; /* row of the process's steps, NPS_NONE outside */
 	uint32_t bounds; /* row of model->bounds, NPS_NONE: the device's log */
+	uint32_t operands; /* list of model->tensors, NPS_NONE unknown */
 	uint16_t device, task, blocks;
 	uint8_t sqe_type, kind, memcpy_op;
 	uint8_t core; /* enum nps_sqe_type, or 6 + 64 / 7 + 64 for MIX_AIC / MIX_AIV */
@@ -171,6 +174,26 @@ struct nps_mstx_mark {
 	uint8_t type; /* ENUM_MSTX_EVENT_TYPE */
 };
 
+enum nps_memory_kind { NPS_MEMORY_DEVICE = 0, NPS_MEMORY_HOST = 1 };
+
+/* An outermost call that got memory, or gave it back. */
+struct nps_alloc {
+	uint64_t time, address, size;
+	uint16_t device, user; /* UINT16_MAX unknown; number that the thread gave to aclrtSetDevice */
+	uint8_t kind; /* enum nps_memory_kind */
+	bool free, handle; /* handle: `address` is none */
+};
+
+/* Memory of one device and kind after a change. */
+struct nps_memory_total {
+	uint64_t time;
+	int64_t delta, bytes, blocks;
+	uint64_t
+		unknown_frees; /* of the process, until then: what they gave back was got before the capture */
+	uint16_t device;
+	uint8_t kind;
+};
+
 struct nps_proc {
 	uint32_t pid;
 	bool known; /* session.json lists it */
@@ -190,6 +213,9 @@ struct nps_proc {
 	struct nps_vec runs; /* struct nps_run */
 	struct nps_vec irqs; /* struct nps_irq */
 	struct nps_vec marks; /* struct nps_mstx_mark */
+	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
+	struct nps_vec memory; /* struct nps_memory_total by time */
+	uint64_t unknown_frees;
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
@@ -230,7 +256,8 @@ struct nps_recording {
 	struct nps_strings strings;
 	struct nps_map string_ids; /* the session's id -> strings */
 	struct nps_history comms; /* tid -> text: names of threads */
-	struct nps_vec events; /* struct nps_event: API, SQE, MARK */
+	struct nps_vec events; /* struct nps_event: API, SQE, MARK, TENSOR */
+	struct nps_tensors tensors; /* lists of operators' tensors */
 	struct nps_vec clocks; /* struct nps_clock */
 	struct nps_vec device_clocks; /* struct nps_device_clock */
 	struct nps_vec subs; /* struct nps_sub */

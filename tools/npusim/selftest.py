@@ -57,11 +57,11 @@ def check_tasks(lines):
 
 
 def check_operators(lines):
-    """Each phase 2 follows its phase 1; each operator's launches lie in one of its phase 2s."""
+    """Each phase 2 follows its phase 1, or a hit in the cache; each operator's launches lie in one of its phase 2s."""
     planned, runs = {}, []
     # An executor's address can be reused while another thread still is in phase 2, after it freed the executor.
-    for tid, api, executor, phase, begin, end in sorted(lines["op"], key=lambda f: int(f[5 if f[3] == "1" else 4])):
-        if phase == "1":
+    for tid, api, executor, phase, begin, end in sorted(lines["op"], key=lambda f: int(f[4 if f[3] == "2" else 5])):
+        if phase != "2":
             planned[executor] = api
         else:
             expect(planned.get(executor) == api, f"{api} {executor}: phase 2 without phase 1")

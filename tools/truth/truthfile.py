@@ -158,14 +158,14 @@ class Truth:
         return result
 
     def first_phase_begin(self) -> dict[int, int]:
-        """Launch id -> raw ns at which the first phase of its aclnn operator began.
+        """Launch id -> raw ns at which the first phase of its aclnn operator began, or its executor was taken from the cache.
 
         Only launches inside the second phase of an operator are listed.
         """
         first: dict[str, list[int]] = defaultdict(list)
         second: dict[int, list[Op]] = defaultdict(list)
         for op in self.ops:
-            if op.phase == 1:
+            if op.phase < 2:
                 first[op.executor].append(op.begin)
             else:
                 second[op.tid].append(op)

@@ -16,7 +16,7 @@ typedef struct aclTensorList aclTensorList;
 typedef struct aclOpExecutor aclOpExecutor;
 
 enum { ACL_FLOAT = 0, ACL_FLOAT16 = 1, ACL_BF16 = 27 };
-enum { ACL_FORMAT_ND = 2 };
+enum { ACL_FORMAT_ND = 2, ACL_FORMAT_FRACTAL_NZ = 29 };
 enum { ACLNN_SUCCESS = 0, ACLNN_ERR_PARAM_NULLPTR = 161001, ACLNN_ERR_INNER = 561000 };
 
 #pragma GCC visibility push(default)

@@ -20,6 +20,7 @@
 #define BLOCK_ELEMENTS 8192
 #define BUCKETS 4
 #define ACTIVATION_BYTES (8u << 20)
+#define OPERANDS_MAX 16
 #define EVAL_KERNEL "eval_metric_custom"
 
 struct model {
@@ -29,7 +30,10 @@ struct model {
 	uint64_t next_launch; /* the pace: launches are not made before their time */
 	void *memory, *gradients;
 	uint64_t gradient_count;
-	aclTensor *x, *weight;
+	int64_t elements; /* of a tensor */
+	int layer; /* the layers' tensors have different shapes */
+	aclTensor *made[OPERANDS_MAX]; /* of the operator that is being called */
+	int nmade;
 	aclScalar *alpha;
 	aclIntArray *dims;
 	aclBoolArray *mask;
@@ -52,15 +56,6 @@ static void *create_memory(size_t bytes)
 
 	check(aclrtMalloc(&p, bytes, ACL_MEM_MALLOC_HUGE_FIRST), "aclrtMalloc");
 	return p;
-}
-
-static aclTensor *create_tensor(int64_t elements, void *data)
-{
-	int64_t dims[] = { 16, elements / 16 }, stride[] = { elements / 16, 1 };
-	aclTensor *t = aclCreateTensor(dims, 2, ACL_FLOAT16, stride, 0, ACL_FORMAT_ND, dims, 2, data);
-
-	check(!t, "aclCreateTensor");
-	return t;
 }
 
 /* So many elements that the mean kernel takes its share of a launch's period. */
@@ -96,8 +91,7 @@ struct model *model_create(struct rank *r)
 	m->memory = create_memory(ACTIVATION_BYTES);
 	m->gradients = create_memory(ACTIVATION_BYTES);
 	m->gradient_count = ACTIVATION_BYTES / 2 / BUCKETS;
-	m->x = create_tensor(elements_for(m->launch_ns), m->memory);
-	m->weight = create_tensor(elements_for(m->launch_ns), m->memory);
+	m->elements = elements_for(m->launch_ns);
 	m->alpha = aclCreateScalar(&one, ACL_FLOAT);
 	m->dims = aclCreateIntArray(dims, 1);
 	m->mask = aclCreateBoolArray(mask, 3);
@@ -116,8 +110,6 @@ void model_destroy(struct model *m)
 	for (int i = 0; i < BUCKETS; i++)
 		check(aclrtDestroyEvent(m->gradients_ready[i]), "aclrtDestroyEvent");
 	check(aclrtDestroyEvent(m->reduced), "aclrtDestroyEvent");
-	aclDestroyTensor(m->x);
-	aclDestroyTensor(m->weight);
 	aclDestroyScalar(m->alpha);
 	aclDestroyIntArray(m->dims);
 	aclDestroyBoolArray(m->mask);
@@ -144,42 +136,73 @@ static void pace(struct model *m, long launches)
 	}
 }
 
-/* Both phases of an operator on the compute stream, then as long a pause as its launches are worth. */
+static aclTensor *make_tensor(struct model *m, int64_t rows, aclDataType type, aclFormat format)
+{
+	int64_t dims[] = { rows, m->elements / rows }, stride[] = { m->elements / rows, 1 };
+	aclTensor *t = aclCreateTensor(dims, 2, type, stride, 0, format, dims, 2, m->memory);
+
+	check(!t || m->nmade == OPERANDS_MAX, "aclCreateTensor");
+	return m->made[m->nmade++] = t;
+}
+
+/* An activation of the layer; one with the other data type; a weight. */
+static aclTensor *x(struct model *m)
+{
+	return make_tensor(m, 16 << m->layer % 4, ACL_FLOAT16, ACL_FORMAT_ND);
+}
+
+static aclTensor *x32(struct model *m)
+{
+	return make_tensor(m, 16 << m->layer % 4, ACL_FLOAT, ACL_FORMAT_ND);
+}
+
+static aclTensor *w(struct model *m)
+{
+	return make_tensor(m, 128 << m->layer % 4, ACL_BF16, ACL_FORMAT_FRACTAL_NZ);
+}
+
+static void destroy_tensors(struct model *m)
+{
+	while (m->nmade)
+		check(aclDestroyTensor(m->made[--m->nmade]), "aclDestroyTensor");
+}
+
+/*
+ * Both phases of an operator on the compute stream, with tensors that are made for it and live as long, then as long a
+ * pause as its launches are worth.
+ */
 #define OP(m, launches, op, ...)                                                                             \
 	do {                                                                                                 \
 		uint64_t ws_;                                                                                \
 		aclOpExecutor *ex_;                                                                          \
 		check(aclnn##op##GetWorkspaceSize(__VA_ARGS__, &ws_, &ex_), "aclnn" #op "GetWorkspaceSize"); \
 		check(aclnn##op(NULL, ws_, ex_, (m)->rank->compute), "aclnn" #op);                           \
+		destroy_tensors(m);                                                                          \
 		pace(m, launches);                                                                           \
 	} while (0)
 
 static void forward_layer(struct model *m)
 {
-	aclTensor *x = m->x, *w = m->weight;
-
-	OP(m, 1, LayerNorm, x, m->dims, w, w, 1e-5, x, NULL, NULL);
-	OP(m, 1, Matmul, x, w, x, 0);
-	OP(m, 1, FlashAttentionScore, x, x, x, NULL, NULL, NULL, NULL, NULL, 0.125, 1.0, 65536, 0, 16,
-	   (char *)"BSH", 0, 0, NULL, NULL, NULL, x);
-	OP(m, 1, Matmul, x, w, x, 0);
-	OP(m, 1, Add, x, x, m->alpha, x);
-	OP(m, 2, Mm, x, w, x, 0);
-	OP(m, 1, Gelu, x, x);
-	OP(m, 1, Mul, x, w, x);
+	OP(m, 1, LayerNorm, x(m), m->dims, w(m), w(m), 1e-5, x(m), NULL, NULL);
+	OP(m, 1, Matmul, x(m), w(m), x(m), 0);
+	OP(m, 1, FlashAttentionScore, x(m), x(m), x(m), NULL, NULL, NULL, NULL, NULL, 0.125, 1.0, 65536, 0,
+	   16, (char *)"BSH", 0, 0, NULL, NULL, NULL, x(m));
+	OP(m, 1, Matmul, x(m), w(m), x(m), 0);
+	OP(m, 1, Add, x(m), x(m), m->alpha, x(m));
+	OP(m, 2, Mm, x(m), w(m), x(m), 0);
+	OP(m, 1, Gelu, x(m), x(m));
+	OP(m, 1, Mul, x(m), w(m), x(m));
 }
 
 static void backward_layer(struct model *m)
 {
-	aclTensor *x = m->x, *w = m->weight;
-
-	OP(m, 1, GeluBackward, x, x, x);
-	OP(m, 2, Mm, x, w, x, 0);
-	OP(m, 1, Matmul, x, w, x, 0);
-	OP(m, 1, SoftmaxBackward, x, x, -1, x);
-	OP(m, 2, Mm, x, w, x, 0);
-	OP(m, 3, LayerNormBackward, x, x, m->dims, x, x, w, w, m->mask, x, x, x);
-	OP(m, 1, InplaceCopy, x, x);
+	OP(m, 1, GeluBackward, x(m), x(m), x(m));
+	OP(m, 2, Mm, x(m), w(m), x(m), 0);
+	OP(m, 1, Matmul, x(m), w(m), x(m), 0);
+	OP(m, 1, SoftmaxBackward, x(m), x(m), -1, x(m));
+	OP(m, 2, Mm, x(m), w(m), x(m), 0);
+	OP(m, 3, LayerNormBackward, x(m), x(m), m->dims, x(m), x(m), w(m), w(m), m->mask, x(m), x(m), x(m));
+	OP(m, 1, InplaceCopy, x(m), x(m));
 }
 
 /* Gradients of a part of the layers go out while the next part is computed. */
@@ -201,16 +224,34 @@ static void backward(struct model *m)
 	int bucket = 0;
 
 	for (long i = 0; i < m->layers; i++) {
+		m->layer = (int)(m->layers - 1 - i);
 		backward_layer(m);
 		if (bucket < BUCKETS && i + 1 == m->layers * (bucket + 1) / BUCKETS)
 			reduce_bucket(m, bucket++);
 	}
 }
 
+/* One executor, used for all buckets. */
+static void update_weights(struct model *m)
+{
+	aclOpExecutor *executor;
+	uint64_t ws;
+
+	check(aclnnApplyAdamWGetWorkspaceSize(x(m), x(m), x32(m), x(m), x(m), x(m), x(m), x(m), x(m), x(m),
+					      w(m), NULL, false, false, &ws, &executor),
+	      "aclnnApplyAdamWGetWorkspaceSize");
+	check(aclSetAclOpExecutorRepeatable(executor), "aclSetAclOpExecutorRepeatable");
+	for (int i = 0; i < BUCKETS; i++) {
+		check(aclnnApplyAdamW(NULL, ws, executor, m->rank->compute), "aclnnApplyAdamW");
+		pace(m, 1);
+	}
+	check(aclDestroyAclOpExecutor(executor), "aclDestroyAclOpExecutor");
+	destroy_tensors(m);
+}
+
 static void optimizer(struct model *m)
 {
 	struct rank *r = m->rank;
-	aclTensor *x = m->x;
 	void *args[2] = { m->gradients, NULL };
 
 	check(aclrtRecordEvent(m->reduced, r->communication), "aclrtRecordEvent");
@@ -219,18 +260,15 @@ static void optimizer(struct model *m)
 			     r->compute),
 	      "rtKernelLaunch");
 	pace(m, 1);
-	for (int i = 0; i < BUCKETS; i++)
-		OP(m, 1, ApplyAdamW, x, x, x, x, x, x, x, x, x, x, x, NULL, false, false);
-	OP(m, 1, InplaceZero, x);
+	update_weights(m);
+	OP(m, 1, InplaceZero, x(m));
 }
 
 static void loss(struct model *m)
 {
-	aclTensor *x = m->x;
-
-	OP(m, 1, Cast, x, ACL_FLOAT, x);
-	OP(m, 1, Softmax, x, -1, x);
-	OP(m, 2, ReduceSum, x, m->dims, false, ACL_FLOAT, x);
+	OP(m, 1, Cast, x(m), ACL_FLOAT, x32(m));
+	OP(m, 1, Softmax, x(m), -1, x(m));
+	OP(m, 2, ReduceSum, x(m), m->dims, false, ACL_FLOAT, x(m));
 }
 
 void model_step(struct model *m, const void *batch, size_t bytes)
@@ -242,9 +280,11 @@ void model_step(struct model *m, const void *batch, size_t bytes)
 			       r->compute),
 	      "aclrtMemcpyAsync");
 	pace(m, 1);
-	OP(m, 1, Embedding, m->weight, m->x, m->x);
-	for (long i = 0; i < m->layers; i++)
+	OP(m, 1, Embedding, w(m), x(m), x(m));
+	for (long i = 0; i < m->layers; i++) {
+		m->layer = (int)i;
 		forward_layer(m);
+	}
 	loss(m);
 	backward(m);
 	optimizer(m);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The executor: phase 1 plans kernels into it, phase 2 launches them. */
 #define _GNU_SOURCE
-#include "opbase.h"
+#include "plan.h"
 #include "../truth/truth.h"
 
 #include <dlfcn.h>
@@ -11,27 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KERNELS_MAX 4
 #define KERNEL_DIR "built-in/op_impl/ai_core/tbe/kernel/ascend910b"
 
 struct loaded {
 	struct loaded *next;
 	const char *name;
 	aclrtFuncHandle function;
-};
-
-struct planned {
-	const char *l0_operator;
-	const char *kernel;
-	uint32_t blocks;
-};
-
-struct aclOpExecutor {
-	const char *api;
-	const char *l0_operator;
-	bool repeatable;
-	int nkernels;
-	struct planned kernels[KERNELS_MAX];
 };
 
 static pthread_mutex_t loaded_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -41,8 +26,10 @@ void InitL2Phase1Context(const char *api, aclOpExecutor **executor)
 {
 	aclOpExecutor *e = calloc(1, sizeof(*e));
 
-	if (e)
+	if (e) {
 		e->api = api;
+		e->fills[0] = pta_cache_pending();
+	}
 	*executor = e;
 }
 
@@ -56,17 +43,104 @@ void InitL0Context(const char *l0_operator, aclOpExecutor *executor)
 	executor->l0_operator = l0_operator;
 }
 
+static void fill_caches(const aclOpExecutor *e)
+{
+	for (int i = 0; i < 2; i++)
+		if (e->fills[i])
+			cache_fill(e->fills[i], e->api, &e->plan);
+}
+
 aclnnStatus AddToKernelLauncher(aclOpExecutor *executor, const char *kernel, uint32_t blocks)
 {
-	struct planned *p;
+	struct plan *plan = &executor->plan;
 
-	if (executor->nkernels == KERNELS_MAX)
+	if (plan->nkernels == KERNELS_MAX)
 		return ACLNN_ERR_INNER;
-	p = &executor->kernels[executor->nkernels++];
-	p->l0_operator = executor->l0_operator;
-	p->kernel = kernel;
-	p->blocks = blocks;
+	plan->kernels[plan->nkernels++] = (struct planned){ executor->l0_operator, kernel, blocks, NULL };
+	fill_caches(executor);
 	return ACLNN_SUCCESS;
+}
+
+/* Three fields: shapes, types, formats; "-" where there is no tensor. */
+static int describe(char *to, int room, const aclTensor *const *tensors, int n)
+{
+	int len = 0;
+
+	for (int what = 0; what < 3; what++) {
+		int before;
+
+		if (what)
+			to[len++] = '\t';
+		before = len;
+		for (int i = 0; i < n; i++) {
+			if (!tensors[i] || len + 256 > room)
+				continue;
+			if (len > before)
+				to[len++] = ';';
+			len += DescribeTensor(tensors[i], what, to + len, room - len);
+		}
+		if (len == before)
+			to[len++] = '-';
+	}
+	to[len] = '\0';
+	return len;
+}
+
+void SetKernelTensors(aclOpExecutor *executor, const aclTensor *const *in, int nin,
+		      const aclTensor *const *out, int nout)
+{
+	struct planned *p = &executor->plan.kernels[executor->plan.nkernels - 1];
+	char fields[FIELDS_MAX];
+	int len;
+
+	if (!truth_is_written())
+		return;
+	len = describe(fields, sizeof(fields) / 2, in, nin);
+	fields[len++] = '\t';
+	describe(fields + len, (int)sizeof(fields) - len, out, nout);
+	free(p->tensors);
+	p->tensors = strdup(fields);
+	fill_caches(executor);
+}
+
+/* FNV-1a over everything that makes two calls of an operator alike. */
+static uint64_t call_key(const char *api, const aclTensor *const *in, int nin, const aclTensor *const *out,
+			 int nout)
+{
+	char text[FIELDS_MAX];
+	uint64_t key = 0xcbf29ce484222325ull;
+	int len = snprintf(text, sizeof(text) / 4, "%s\t", api);
+
+	len += describe(text + len, (int)sizeof(text) / 2 - len, in, nin);
+	text[len++] = '\t';
+	len += describe(text + len, (int)sizeof(text) - len, out, nout);
+	for (int i = 0; i < len; i++)
+		key = (key ^ (uint8_t)text[i]) * 0x100000001b3ull;
+	return key;
+}
+
+bool PlanFromCache(aclOpExecutor *executor, const aclTensor *const *in, int nin, const aclTensor *const *out,
+		   int nout)
+{
+	static int on = -1;
+	struct cached *entry;
+	bool fresh;
+
+	if (on < 0)
+		on = getenv("NPUSIM_EXECUTOR_CACHE") != NULL;
+	if (!on)
+		return false;
+	entry = cache_entry(call_key(executor->api, in, nin, out, nout), &fresh);
+	if (!entry)
+		return false;
+	if (fresh) {
+		executor->fills[1] = entry;
+		return false;
+	}
+	cache_take(entry, &executor->plan);
+	if (executor->fills[0])
+		cache_fill(executor->fills[0], executor->api, &executor->plan);
+	return true;
 }
 
 /* $ASCEND_OPP_PATH, or the opp directory beside the library directory of this library. */
@@ -134,8 +208,10 @@ static aclnnStatus launch_planned(const aclOpExecutor *e, const struct planned *
 	if (!function)
 		return ACLNN_ERR_INNER;
 	truth_operator(e->api, p->l0_operator);
+	truth_tensors(p->tensors);
 	err = aclrtLaunchKernelWithHostArgs(function, p->blocks, stream, NULL, args, sizeof(args), NULL, 0);
 	truth_operator(NULL, NULL);
+	truth_tensors(NULL);
 	return err;
 }
 
@@ -146,10 +222,10 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
 
 	if (workspaceSize && !workspace)
 		return ACLNN_ERR_PARAM_NULLPTR;
-	for (int i = 0; !err && i < executor->nkernels; i++)
-		err = launch_planned(executor, &executor->kernels[i], stream);
+	for (int i = 0; !err && i < executor->plan.nkernels; i++)
+		err = launch_planned(executor, &executor->plan.kernels[i], stream);
 	if (!executor->repeatable)
-		free(executor);
+		aclDestroyAclOpExecutor(executor);
 	return err;
 }
 
@@ -163,6 +239,8 @@ aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
 
 aclnnStatus aclDestroyAclOpExecutor(aclOpExecutor *executor)
 {
+	if (executor)
+		plan_free(&executor->plan);
 	free(executor);
 	return ACLNN_SUCCESS;
 }

@@ -37,7 +37,29 @@ static uint32_t blocks_for(const aclTensor *tensor)
 	return blocks > BLOCKS_MAX ? BLOCKS_MAX : (uint32_t)blocks;
 }
 
-static aclnnStatus plan(const char *api, const struct l0 *const *kernels, const aclTensor *sized_by,
+#define TENSORS_MAX 12
+
+/* A kernel of an operator and what it is given; absent tensors are NULL. */
+struct kernel {
+	const struct l0 *l0;
+	const aclTensor *in[TENSORS_MAX], *out[TENSORS_MAX];
+};
+
+static aclnnStatus plan_kernels(aclOpExecutor *executor, const struct kernel *kernels,
+				const aclTensor *sized_by)
+{
+	aclnnStatus err = ACLNN_SUCCESS;
+
+	for (; kernels->l0 && !err; kernels++) {
+		InitL0Context(kernels->l0->op, executor);
+		err = AddToKernelLauncher(executor, kernels->l0->kernel, blocks_for(sized_by));
+		if (!err)
+			SetKernelTensors(executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX);
+	}
+	return err;
+}
+
+static aclnnStatus plan(const char *api, const struct kernel *kernels, const aclTensor *sized_by,
 			uint64_t *workspace_size, aclOpExecutor **executor)
 {
 	uint64_t begin = truth_now();
@@ -48,10 +70,9 @@ static aclnnStatus plan(const char *api, const struct l0 *const *kernels, const 
 	InitL2Phase1Context(api, executor);
 	if (!*executor)
 		return ACLNN_ERR_INNER;
-	for (; *kernels && !err; kernels++) {
-		InitL0Context((*kernels)->op, *executor);
-		err = AddToKernelLauncher(*executor, (*kernels)->kernel, blocks_for(sized_by));
-	}
+	/* the first kernel's tensors tell calls of an operator apart */
+	if (!PlanFromCache(*executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX))
+		err = plan_kernels(*executor, kernels, sized_by);
 	*workspace_size = 0;
 	truth_op(api, *executor, 1, begin);
 	return err;
@@ -77,7 +98,7 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 #define PHASE_1(op, params)                                                                                  \
 	aclnnStatus aclnn##op##GetWorkspaceSize(params, uint64_t *workspaceSize, aclOpExecutor **executor)   \
 	{                                                                                                    \
-		static const struct l0 *const kernels[] = { KERNELS_##op, NULL };                            \
+		const struct kernel kernels[] = { KERNELS_##op, { .l0 = NULL } };                            \
 		return plan("aclnn" #op, kernels, SIZED_BY_##op, workspaceSize, executor);                   \
 	}
 #define PHASE_2(op, params)                                                                                  \
@@ -87,39 +108,154 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 		return run("aclnn" #op, workspace, workspaceSize, executor, stream);                         \
 	}
 
-#define KERNELS_Add &add
+#define KERNELS_Add                                                                                          \
+	{                                                                                                    \
+		&add, { self, other },                                                                       \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Add out
-#define KERNELS_Mul &mul
+#define KERNELS_Mul                                                                                          \
+	{                                                                                                    \
+		&mul, { self, other },                                                                       \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Mul out
-#define KERNELS_Matmul &mat_mul
+#define KERNELS_Matmul                                                                                       \
+	{                                                                                                    \
+		&mat_mul, { self, mat2 },                                                                    \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Matmul out
-#define KERNELS_Mm &trans_data, &mat_mul
+#define KERNELS_Mm                                                                                           \
+	{ &trans_data, { self }, { self } },                                                                 \
+	{                                                                                                    \
+		&mat_mul, { self, mat2 },                                                                    \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Mm out
-#define KERNELS_Softmax &softmax
+#define KERNELS_Softmax                                                                                      \
+	{                                                                                                    \
+		&softmax, { self },                                                                          \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Softmax out
-#define KERNELS_SoftmaxBackward &softmax_grad
+#define KERNELS_SoftmaxBackward                                                                              \
+	{                                                                                                    \
+		&softmax_grad, { gradOutput, output },                                                       \
+		{                                                                                            \
+			gradInput                                                                            \
+		}                                                                                            \
+	}
 #define SIZED_BY_SoftmaxBackward gradInput
-#define KERNELS_Cast &cast
+#define KERNELS_Cast                                                                                         \
+	{                                                                                                    \
+		&cast, { self },                                                                             \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Cast out
-#define KERNELS_InplaceCopy &view_copy
+#define KERNELS_InplaceCopy                                                                                  \
+	{                                                                                                    \
+		&view_copy, { src },                                                                         \
+		{                                                                                            \
+			selfRef                                                                              \
+		}                                                                                            \
+	}
 #define SIZED_BY_InplaceCopy selfRef
-#define KERNELS_InplaceZero &zeros_like
+#define KERNELS_InplaceZero                                                                                  \
+	{                                                                                                    \
+		&zeros_like, { NULL },                                                                       \
+		{                                                                                            \
+			selfRef                                                                              \
+		}                                                                                            \
+	}
 #define SIZED_BY_InplaceZero selfRef
-#define KERNELS_ReduceSum &cast, &reduce_sum
+#define KERNELS_ReduceSum                                                                                    \
+	{ &cast, { self }, { self } },                                                                       \
+	{                                                                                                    \
+		&reduce_sum, { self },                                                                       \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_ReduceSum self
-#define KERNELS_Embedding &gather
+#define KERNELS_Embedding                                                                                    \
+	{                                                                                                    \
+		&gather, { weight, indices },                                                                \
+		{                                                                                            \
+			out                                                                                  \
+		}                                                                                            \
+	}
 #define SIZED_BY_Embedding out
-#define KERNELS_FlashAttentionScore &flash_attention
+#define KERNELS_FlashAttentionScore                                                                          \
+	{                                                                                                    \
+		&flash_attention, { query,                                                                   \
+				    key,                                                                     \
+				    value,                                                                   \
+				    realShiftOptional,                                                       \
+				    dropMaskOptional,                                                        \
+				    paddingMaskOptional,                                                     \
+				    attenMaskOptional },                                                     \
+		{                                                                                            \
+			softmaxMaxOut, softmaxSumOut, softmaxOutOut, attentionOutOut                         \
+		}                                                                                            \
+	}
 #define SIZED_BY_FlashAttentionScore query
-#define KERNELS_LayerNorm &layer_norm
+#define KERNELS_LayerNorm                                                                                    \
+	{                                                                                                    \
+		&layer_norm, { input, weightOptional, biasOptional },                                        \
+		{                                                                                            \
+			out, meanOutOptional, rstdOutOptional                                                \
+		}                                                                                            \
+	}
 #define SIZED_BY_LayerNorm input
-#define KERNELS_LayerNormBackward &layer_norm_grad, &reduce_sum, &cast
+#define KERNELS_LayerNormBackward                                                                            \
+	{ &layer_norm_grad,                                                                                  \
+	  { gradOut, input, mean, rstd, weightOptional, biasOptional },                                      \
+	  { gradInputOut } },                                                                                \
+		{ &reduce_sum, { gradOut, mean }, { gradWeightOut } },                                       \
+	{                                                                                                    \
+		&cast, { gradWeightOut },                                                                    \
+		{                                                                                            \
+			gradBiasOut                                                                          \
+		}                                                                                            \
+	}
 #define SIZED_BY_LayerNormBackward input
-#define KERNELS_Gelu &gelu
+#define KERNELS_Gelu                                                                                         \
+	{                                                                                                    \
+		&gelu, { x },                                                                                \
+		{                                                                                            \
+			y                                                                                    \
+		}                                                                                            \
+	}
 #define SIZED_BY_Gelu x
-#define KERNELS_GeluBackward &gelu_grad
+#define KERNELS_GeluBackward                                                                                 \
+	{                                                                                                    \
+		&gelu_grad, { gradOutput, self },                                                            \
+		{                                                                                            \
+			gradInput                                                                            \
+		}                                                                                            \
+	}
 #define SIZED_BY_GeluBackward self
-#define KERNELS_ApplyAdamW &apply_adam_w
+#define KERNELS_ApplyAdamW                                                                                   \
+	{                                                                                                    \
+		&apply_adam_w, { varRef,      mRef,  vRef,  beta1Power, beta2Power, lr,                      \
+				 weightDecay, beta1, beta2, eps,	grad,	    maxGradNormOptional },   \
+		{                                                                                            \
+			varRef, mRef, vRef                                                                   \
+		}                                                                                            \
+	}
 #define SIZED_BY_ApplyAdamW varRef
 
 ACLNN_OPERATORS(PHASE_1)

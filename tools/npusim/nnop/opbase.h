@@ -21,7 +21,21 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
 /* Plans a launch of `kernel` for the L0 operator whose context was initialised last. */
 aclnnStatus AddToKernelLauncher(aclOpExecutor *executor, const char *kernel,
 				uint32_t blocks) __asm__("_ZN2op21AddToKernelLauncherEP13aclOpExecutorPKcj");
+/* What the kernel that was planned last is given; absent tensors are NULL. For the truth file only. */
+void SetKernelTensors(aclOpExecutor *executor, const aclTensor *const *in, int nin,
+		      const aclTensor *const *out,
+		      int nout) __asm__("_ZN2op16SetKernelTensorsEP13aclOpExecutorPKPK9aclTensoriS5_i");
 uint64_t TensorElements(const aclTensor *tensor) __asm__("_ZN2op14TensorElementsEPK9aclTensor");
+/* Shape, type or format (WHAT 0, 1, 2) as the truth file has it, behind `to`, at most `room` bytes; the length. */
+int DescribeTensor(const aclTensor *tensor, int what, char *to,
+		   int room) __asm__("_ZN2op14DescribeTensorEPK9aclTensoriPci");
+
+/*
+ * The operator's own cache: takes over the plan of an earlier first phase of the same operator with the same
+ * tensors. False: there is none, or the cache is off (NPUSIM_EXECUTOR_CACHE).
+ */
+bool PlanFromCache(aclOpExecutor *executor, const aclTensor *const *in, int nin, const aclTensor *const *out,
+		   int nout) __asm__("_ZN2op13PlanFromCacheEP13aclOpExecutorPKPK9aclTensoriS5_i");
 
 #pragma GCC visibility pop
 

@@ -2,6 +2,7 @@
 /* Tensors, scalars and arrays: descriptions only. */
 #include "opbase.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,18 @@ uint64_t TensorElements(const aclTensor *tensor)
 
 	for (uint64_t i = 0; tensor && i < tensor->ndims; i++)
 		n *= (uint64_t)tensor->dims[i];
+	return n;
+}
+
+int DescribeTensor(const aclTensor *tensor, int what, char *to, int room)
+{
+	int n = 0;
+
+	if (what)
+		return snprintf(to, (size_t)room, "%d", what == 1 ? tensor->type : tensor->format);
+	*to = '\0';
+	for (uint64_t i = 0; i < tensor->ndims && n < room; i++)
+		n += snprintf(to + n, (size_t)(room - n), i ? ",%lld" : "%lld", (long long)tensor->dims[i]);
 	return n;
 }
 

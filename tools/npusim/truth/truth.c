@@ -13,7 +13,7 @@
 
 struct submission {
 	struct truth_task task;
-	const char *name, *aclnn_api, *l0_operator;
+	const char *name, *aclnn_api, *l0_operator, *tensors;
 };
 
 /* What this thread is doing. */
@@ -21,7 +21,7 @@ static __thread struct {
 	int depth;
 	const char *api;
 	uint64_t begin;
-	const char *kernel, *aclnn_api, *l0_operator;
+	const char *kernel, *aclnn_api, *l0_operator, *tensors;
 	int nsqes;
 	struct submission sqes[CALL_SQES];
 	bool collecting;
@@ -118,7 +118,8 @@ static void put_launches(void)
 		p = put_u64(p, s->task.flip);
 		p = put_str(p, s->name);
 		p = put_str(p, s->aclnn_api);
-		line_close(put_str(p, s->l0_operator));
+		p = put_str(p, s->l0_operator);
+		line_close(put_str(p, s->tensors ? s->tensors : "-\t-\t-\t-\t-\t-"));
 	}
 	self.nsqes = 0;
 }
@@ -151,6 +152,16 @@ void truth_operator(const char *aclnn_api, const char *l0_operator)
 	self.l0_operator = l0_operator;
 }
 
+void truth_tensors(const char *fields)
+{
+	self.tensors = fields;
+}
+
+_Bool truth_is_written(void)
+{
+	return buffer_running();
+}
+
 uint64_t truth_sqe(const struct truth_task *task)
 {
 	struct submission *s;
@@ -165,6 +176,7 @@ uint64_t truth_sqe(const struct truth_task *task)
 	s->name = task_name(task);
 	s->aclnn_api = is_kernel(task) ? self.aclnn_api : NULL;
 	s->l0_operator = is_kernel(task) ? self.l0_operator : NULL;
+	s->tensors = is_kernel(task) ? self.tensors : NULL;
 	if (self.collecting && self.ntasks < COLLECTIVE_TASKS)
 		self.tasks[self.ntasks++] = *task;
 	return s->task.launch;

@@ -40,6 +40,10 @@ void truth_leave(const char **api);
 /* What the next submissions of this thread are for; the strings must live until the call is left. */
 void truth_kernel_name(const char *name);
 void truth_operator(const char *aclnn_api, const char *l0_operator);
+/* Six fields, tabs between them, as the `launch` line ends with; NULL: it has no tensors. */
+void truth_tensors(const char *fields);
+/* Is there a file? What is only needed for it need not be made. */
+_Bool truth_is_written(void);
 
 /* One SQE reached the driver; returns its launch id. */
 uint64_t truth_sqe(const struct truth_task *task);

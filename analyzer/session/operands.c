@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/operands.h"
+
+#include "op_signatures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST 1024 /* tensors of an operator */
+#define GE_TYPE_UNDEFINED 28
+#define GE_FORMAT_UNDEFINED 40
+
+/* As nps_tensors__add() takes it. */
+struct described {
+	uint32_t output, format, type, shape[NPS_TENSOR_DIMS_MAX];
+};
+_Static_assert(sizeof(struct described) == NPS_TENSOR_BYTES, "struct described");
+
+struct tensor {
+	struct described is;
+	uint32_t age;
+	bool complete;
+};
+
+struct list {
+	uint64_t members[NPS_MAX_LIST];
+	uint32_t count, told, age; /* told: members that arrived */
+};
+
+struct signature {
+	const char *api, *arguments;
+};
+
+static const struct signature signatures[] = {
+#define ROW(api, arguments) { (api), (arguments) },
+	NPS_OP_SIGNATURES(ROW)
+#undef ROW
+};
+
+static int compare(const void *api, const void *row)
+{
+	return strcmp(api, ((const struct signature *)row)->api);
+}
+
+void nps_operands__init(struct nps_operands *operands, struct nps_recording *model)
+{
+	*operands = (struct nps_operands){ .model = model };
+	nps_vec__init(&operands->tensors, model->tmpfd, sizeof(struct tensor));
+	nps_vec__init(&operands->lists, model->tmpfd, sizeof(struct list));
+	nps_vec__init(&operands->ages, model->tmpfd, sizeof(uint32_t));
+}
+
+void nps_operands__free(struct nps_operands *operands)
+{
+	nps_map__free(&operands->tensor_of);
+	nps_map__free(&operands->list_of);
+	nps_vec__free(&operands->tensors);
+	nps_vec__free(&operands->lists);
+	nps_vec__free(&operands->ages);
+}
+
+static uint32_t age_of(const struct nps_operands *operands, uint32_t proc)
+{
+	return proc < operands->ages.len ? NPS_AT(&operands->ages, uint32_t, proc) : 0;
+}
+
+int nps_operands__forget(struct nps_operands *operands, uint32_t proc)
+{
+	int err = proc < operands->ages.len ? 0 : nps_vec__resize(&operands->ages, proc + 1);
+
+	if (!err)
+		NPS_AT(&operands->ages, uint32_t, proc)++;
+	return err;
+}
+
+static uint64_t key_of(uint32_t proc, uint64_t address)
+{
+	return nps_hash2(address, proc);
+}
+
+/* The row of ADDRESS in ROWS, made if need be; NULL without memory. */
+static void *row_of(struct nps_map *map, struct nps_vec *rows, uint32_t proc, uint64_t address)
+{
+	uint64_t key = key_of(proc, address);
+	uint32_t row = nps_map__get(map, key);
+
+	if (row != NPS_NONE)
+		return (char *)rows->data + row * rows->elem;
+	if (rows->len >= NPS_NONE || !nps_vec__push(rows) || nps_map__put(map, key, rows->len - 1))
+		return NULL;
+	return (char *)rows->data + (rows->len - 1) * rows->elem;
+}
+
+static int add_tensor(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
+{
+	struct tensor *t = row_of(&operands->tensor_of, &operands->tensors, proc, ev->dur);
+	uint32_t dims = NPS_MIN(NPS_TENSOR_DIMS(ev->ret), (uint32_t)NPS_TENSOR_DIMS_MAX);
+	int16_t type = NPS_TENSOR_TYPE(ev->ret), format = NPS_TENSOR_FORMAT(ev->ret);
+
+	if (!t)
+		return -ENOMEM;
+	*t = (struct tensor){ .age = age_of(operands, proc),
+			      .complete = !(ev->flags & (NPS_F_TRUNCATED | NPS_F_SLOT_FAULT(0))),
+			      .is.type = type < 0 ? GE_TYPE_UNDEFINED : type,
+			      .is.format = format < 0 ? GE_FORMAT_UNDEFINED : format };
+	for (uint32_t i = 0; i < dims; i++)
+		t->is.shape[i] = ev->args[i / 2] >> (i % 2 ? 32 : 0);
+	return 0;
+}
+
+static int add_list(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
+{
+	struct list *list = row_of(&operands->list_of, &operands->lists, proc, ev->dur);
+	uint32_t part = NPS_TENSOR_PART(ev->ret);
+
+	if (!list)
+		return -ENOMEM;
+	if (!part)
+		*list = (struct list){ .age = age_of(operands, proc), .count = NPS_TENSOR_COUNT(ev->ret) };
+	if (part * 4 != list->told || list->told + 4 > NPS_MAX_LIST || ev->flags) {
+		list->count = UINT32_MAX; /* a part is missing: the list is not known */
+		return 0;
+	}
+	memcpy(&list->members[list->told], ev->args, sizeof(ev->args));
+	list->told += 4;
+	return 0;
+}
+
+int nps_operands__add(struct nps_operands *operands, uint32_t proc, const struct nps_event *ev)
+{
+	return NPS_TENSOR_WHAT(ev->ret) == NPS_TENSOR_LIST ? add_list(operands, proc, ev)
+							   : add_tensor(operands, proc, ev);
+}
+
+static const struct tensor *tensor_at(const struct nps_operands *operands, uint32_t proc, uint64_t address)
+{
+	uint32_t row = nps_map__get(&operands->tensor_of, key_of(proc, address));
+	const struct tensor *t = row == NPS_NONE ? NULL : &NPS_AT(&operands->tensors, struct tensor, row);
+
+	return t && t->age == age_of(operands, proc) && t->complete ? t : NULL;
+}
+
+static const struct list *list_at(const struct nps_operands *operands, uint32_t proc, uint64_t address)
+{
+	uint32_t row = nps_map__get(&operands->list_of, key_of(proc, address));
+	const struct list *list = row == NPS_NONE ? NULL : &NPS_AT(&operands->lists, struct list, row);
+
+	return list && list->age == age_of(operands, proc) && list->count <= list->told ? list : NULL;
+}
+
+struct gathering {
+	struct nps_operands *operands;
+	uint32_t proc, n;
+	struct described all[MOST];
+};
+
+static bool gather_tensor(struct gathering *g, uint64_t address, char how)
+{
+	const struct tensor *t = tensor_at(g->operands, g->proc, address);
+
+	if (!t || g->n + 2 > MOST)
+		return false;
+	if (how != 'o')
+		g->all[g->n++] = t->is;
+	if (how != 'i') {
+		g->all[g->n] = t->is;
+		g->all[g->n++].output = 1;
+	}
+	return true;
+}
+
+static bool gather_list(struct gathering *g, uint64_t address, char how)
+{
+	const struct list *list = list_at(g->operands, g->proc, address);
+
+	if (!list)
+		return false;
+	for (uint32_t i = 0; i < list->count; i++)
+		if (!gather_tensor(g, list->members[i], how))
+			return false;
+	return true;
+}
+
+/* False: the argument is not what the signature says, or not known. An optional tensor may be absent. */
+static bool gather(struct gathering *g, uint64_t value, char letter)
+{
+	switch (letter) {
+	case 'i':
+	case 'o':
+	case 'r':
+		return !value || gather_tensor(g, value, letter);
+	case 'I':
+	case 'O':
+	case 'R':
+		return !value || gather_list(g, value, (char)(letter + 'a' - 'A'));
+	default:
+		return !tensor_at(g->operands, g->proc, value);
+	}
+}
+
+uint32_t nps_operands__list(struct nps_operands *operands, uint32_t proc, const char *api,
+			    const uint64_t *slots, uint32_t n)
+{
+	const struct signature *s =
+		bsearch(api, signatures, NPS_ARRAY_SIZE(signatures), sizeof(*signatures), compare);
+	struct gathering *g = s && strlen(s->arguments) == n ? malloc(sizeof(*g)) : NULL;
+	uint32_t list = NPS_NONE, i;
+
+	if (!g)
+		return NPS_NONE;
+	g->operands = operands;
+	g->proc = proc;
+	g->n = 0;
+	for (i = 0; i < n && gather(g, slots[i], s->arguments[i]); i++)
+		;
+	if (i == n)
+		list = nps_tensors__add(&operands->model->tensors, (const uint8_t *)g->all, g->n);
+	free(g);
+	return list;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/plans.h"
+
+#include <errno.h>
+#include <string.h>
+
+struct plan {
+	uint32_t api; /* NPS_NONE unknown */
+	uint32_t outer; /* operator that was entered before and may be made of this one, NPS_NONE */
+	uint32_t first, last, count; /* L0 operators */
+	uint32_t operands; /* list of model->tensors */
+};
+
+#define NO_PLAN ((struct plan){ NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, 0, NPS_NONE })
+
+struct executor {
+	struct plan plan;
+	uint32_t cached; /* row of plans->cached it fills, NPS_NONE */
+	bool ran, repeatable;
+};
+
+struct thread {
+	bool seen;
+	uint16_t records; /* number of the next TENSOR record */
+	/* arguments of the first phase that was entered last */
+	uint32_t api, n, told;
+	uint64_t slots[NPS_MAX_OPERANDS];
+	/* first phases whose executor is not known yet; the latest one */
+	uint32_t unbound;
+	struct plan plan;
+	uint32_t cached; /* row that the next first phase fills */
+	/* the latest run */
+	uint64_t run_executor;
+	uint32_t run; /* its number, 0 when it cannot be told again */
+	uint32_t last_run;
+};
+
+void nps_plans__init(struct nps_plans *plans, struct nps_names *names)
+{
+	int tmpfd = names->model->tmpfd;
+
+	*plans = (struct nps_plans){ .names = names };
+	nps_operands__init(&plans->operands, names->model);
+	nps_vec__init(&plans->executors, tmpfd, sizeof(struct executor));
+	nps_vec__init(&plans->threads, tmpfd, sizeof(struct thread));
+	nps_vec__init(&plans->cached, tmpfd, sizeof(struct plan));
+}
+
+void nps_plans__free(struct nps_plans *plans)
+{
+	nps_operands__free(&plans->operands);
+	nps_map__free(&plans->executor_of);
+	nps_map__free(&plans->thread_of);
+	nps_map__free(&plans->cached_of);
+	nps_vec__free(&plans->executors);
+	nps_vec__free(&plans->threads);
+	nps_vec__free(&plans->cached);
+}
+
+/* The row KEY has in VEC, made if need be, in *ROW. 0 or -ENOMEM. */
+static int row_of(struct nps_map *map, struct nps_vec *vec, uint64_t key, uint32_t *row, bool *made)
+{
+	*row = nps_map__get(map, key);
+	*made = *row == NPS_NONE;
+	if (!*made)
+		return 0;
+	if (vec->len >= NPS_NONE || !nps_vec__push(vec))
+		return -ENOMEM;
+	*row = vec->len - 1;
+	return nps_map__put(map, key, *row);
+}
+
+static struct executor *executor_of(struct nps_plans *plans, uint32_t proc, uint64_t address)
+{
+	struct executor *ex;
+	uint32_t row;
+	bool made;
+
+	if (row_of(&plans->executor_of, &plans->executors, nps_names__key(proc, address), &row, &made))
+		return NULL;
+	ex = &NPS_AT(&plans->executors, struct executor, row);
+	if (made)
+		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+	return ex;
+}
+
+static struct thread *thread_of(struct nps_plans *plans, const struct nps_event *ev)
+{
+	uint64_t key = (uint64_t)ev->pid << 32 | ev->tid;
+	struct thread *t;
+	uint32_t row;
+	bool made;
+
+	if (row_of(&plans->thread_of, &plans->threads, key, &row, &made))
+		return NULL;
+	t = &NPS_AT(&plans->threads, struct thread, row);
+	if (made) {
+		t->api = t->cached = NPS_NONE;
+		t->plan = NO_PLAN;
+	}
+	return t;
+}
+
+static uint32_t name_of(const struct nps_plans *plans, const struct nps_event *ev)
+{
+	uint64_t id;
+
+	return nps_event_arg(ev, NPS_M_NAME, &id) ? nps_recording__text(plans->names->model, id) : NPS_NONE;
+}
+
+/* What a later hit in the cache will find. */
+static void fill_cache(struct nps_plans *plans, const struct executor *ex)
+{
+	if (ex->cached != NPS_NONE)
+		NPS_AT(&plans->cached, struct plan, ex->cached) = ex->plan;
+}
+
+/* The executor of the thread's latest first phase is known: whatever it was before, it is this now. */
+static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex)
+{
+	*ex = (struct executor){ t->plan, t->cached, false, false };
+	t->unbound--;
+	t->plan = NO_PLAN;
+	t->cached = NPS_NONE;
+	fill_cache(plans, ex);
+}
+
+/* --- first phases ------------------------------------------------------------------------------------ */
+
+/* The thread is in the first phase of API, of which the arguments may have been told. */
+static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, uint32_t api)
+{
+	const char *name = api == NPS_NONE ? NULL : nps_strings__get(&plans->names->model->strings, api);
+	uint32_t outer = t->plan.api;
+
+	t->plan = NO_PLAN;
+	t->plan.api = api;
+	t->plan.outer = outer;
+	t->unbound++;
+	if (name && t->api == api && t->told >= t->n)
+		t->plan.operands = nps_operands__list(&plans->operands, proc, name, t->slots, t->n);
+	t->api = NPS_NONE;
+}
+
+static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	struct nps_vec *l0s = &plans->names->l0s;
+	struct executor *ex;
+	struct nps_l0 *l0;
+	uint64_t address;
+
+	if (!nps_event_arg(ev, NPS_M_EXECUTOR, &address))
+		return 0;
+	ex = executor_of(plans, proc, address);
+	l0 = nps_vec__push(l0s);
+	if (!ex || !l0)
+		return -ENOMEM;
+	if (t->unbound && t->plan.api != NPS_NONE)
+		bind(plans, t, ex);
+	else if (ex->ran) /* the address is used again */
+		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+	*l0 = (struct nps_l0){ name_of(plans, ev), NPS_NONE };
+	if (ex->plan.last == NPS_NONE)
+		ex->plan.first = l0s->len - 1;
+	else
+		NPS_AT(l0s, struct nps_l0, ex->plan.last).next = l0s->len - 1;
+	ex->plan.last = l0s->len - 1;
+	ex->plan.count++;
+	fill_cache(plans, ex);
+	return 0;
+}
+
+/* Arguments that no mark of a first phase followed: CANN has no function that all of them call. */
+static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct thread *t)
+{
+	if (t->api != NPS_NONE)
+		open_plan(plans, proc, t, t->api);
+}
+
+static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	uint32_t part = NPS_TENSOR_PART(ev->ret), n = NPS_TENSOR_COUNT(ev->ret);
+
+	if (!part) {
+		open_unmarked(plans, proc, t);
+		t->api = nps_recording__text(plans->names->model, ev->dur);
+		t->n = n;
+		t->told = 0;
+	}
+	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS) {
+		t->api = NPS_NONE;
+		return;
+	}
+	memcpy(&t->slots[t->told], ev->args, sizeof(ev->args));
+	t->told += 4;
+}
+
+static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	bool lost = t->seen && ev->probe && ev->probe != t->records;
+	struct executor *ex;
+	int err = 0;
+
+	/* A number of 0: the first of the thread, or of another one with the same id. */
+	if (lost || (!t->seen && ev->probe)) {
+		err = nps_operands__forget(&plans->operands, proc);
+		t->api = NPS_NONE;
+	}
+	t->seen = true;
+	t->records = ev->probe + 1;
+	if (err)
+		return err;
+	switch (NPS_TENSOR_WHAT(ev->ret)) {
+	case NPS_TENSOR_TENSOR:
+	case NPS_TENSOR_LIST:
+		return nps_operands__add(&plans->operands, proc, ev);
+	case NPS_TENSOR_OPERANDS:
+		on_operands(plans, proc, t, ev);
+		return 0;
+	case NPS_TENSOR_EXECUTOR:
+		open_unmarked(plans, proc, t);
+		if (!t->unbound || t->plan.api == NPS_NONE)
+			return 0; /* its L0 operators told already */
+		ex = executor_of(plans, proc, ev->dur);
+		if (!ex)
+			return -ENOMEM;
+		bind(plans, t, ex);
+		return 0;
+	}
+	return 0;
+}
+
+/* --- the cache of executors -------------------------------------------------------------------------- */
+
+static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	uint64_t address, key = 0;
+	uint32_t row = NPS_NONE;
+	struct executor *ex;
+	bool made = true;
+	int err = 0;
+
+	if (!nps_event_arg(ev, NPS_M_EXECUTOR, &address))
+		return 0;
+	if (nps_event_arg(ev, NPS_M_ARG, &key))
+		err = row_of(&plans->cached_of, &plans->cached, nps_names__key(proc, key), &row, &made);
+	if (err)
+		return err;
+	if (row != NPS_NONE && made)
+		NPS_AT(&plans->cached, struct plan, row) = NO_PLAN;
+	if (!address) { /* the first phase follows */
+		t->cached = row;
+		return 0;
+	}
+	ex = executor_of(plans, proc, address);
+	if (!ex)
+		return -ENOMEM;
+	*ex = (struct executor){ row == NPS_NONE ? NO_PLAN : NPS_AT(&plans->cached, struct plan, row),
+				 NPS_NONE, false, false };
+	return 0;
+}
+
+static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	struct executor *ex;
+	uint64_t address;
+
+	if (ev->ret || !nps_event_arg(ev, NPS_M_EXECUTOR, &address))
+		return 0;
+	ex = executor_of(plans, proc, address);
+	if (!ex)
+		return -ENOMEM;
+	/* The thread has this executor of its first phase: nothing else is known of either. */
+	if (ev->probe == NPS_PROBE_NN_REPEATABLE && t->unbound == 1 && t->plan.api != NPS_NONE &&
+	    (ex->ran || ex->plan.api == NPS_NONE))
+		bind(plans, t, ex);
+	if (ev->probe == NPS_PROBE_NN_REPEATABLE)
+		ex->repeatable = true;
+	else
+		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+	return 0;
+}
+
+/* --- runs -------------------------------------------------------------------------------------------- */
+
+/* Is this the executor of the one first phase of the thread that nobody has told the executor of? */
+static void bind_by_order(struct nps_plans *plans, struct thread *t, struct executor *ex, uint32_t api)
+{
+	if (!t->unbound || api == NPS_NONE)
+		return;
+	if (t->unbound == 1 && t->plan.api == api)
+		bind(plans, t, ex);
+	else if (t->plan.api == api)
+		t->unbound--; /* several are open: which of them it is cannot be said */
+}
+
+/* Is the plan not of operator API? One operator may be made of another, by calling its phases. */
+static bool is_another(const struct plan *plan, uint32_t api)
+{
+	return api != NPS_NONE && plan->api != NPS_NONE && plan->api != api && plan->outer != api;
+}
+
+/*
+ * A run of an operator: its launches follow on the same thread. The second phase begins it, and so
+ * does the executor's run function, which is probed at level 2 only: then it is told twice.
+ */
+static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, struct nps_event *ev)
+{
+	struct nps_vec *runs = &plans->names->runs;
+	uint32_t api = name_of(plans, ev);
+	struct nps_op_run *run;
+	struct executor *ex;
+	uint64_t address = 0;
+
+	nps_event_arg(ev, NPS_M_EXECUTOR, &address);
+	if (ev->probe == NPS_PROBE_NN_RUN && t->run && t->run_executor == address) {
+		ev->args[3] = t->run;
+		t->run = 0;
+		return 0;
+	}
+	ex = executor_of(plans, proc, address);
+	run = nps_vec__push(runs);
+	if (!run || !ex)
+		return -ENOMEM;
+	if (ev->probe == NPS_PROBE_NN_EXPORT)
+		open_unmarked(plans, proc, t);
+	bind_by_order(plans, t, ex, api);
+	/* The address again without a new first phase, or for another operator: what was planned is over. */
+	if ((ex->ran && !ex->repeatable) || is_another(&ex->plan, api))
+		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+	if (api != NPS_NONE)
+		ex->plan.api = api;
+	*run = (struct nps_op_run){ .api = ex->plan.api,
+				    .first = ex->plan.first,
+				    .count = ex->plan.count,
+				    .operands = ex->plan.operands,
+				    .executor = address,
+				    .proc = proc };
+	ex->ran = true;
+	t->run = t->last_run = runs->len;
+	t->run_executor = address;
+	ev->args[3] = runs->len;
+	return 0;
+}
+
+void nps_plans__finish(struct nps_plans *plans)
+{
+	for (size_t i = 0; i < plans->threads.len; i++) {
+		uint32_t run = NPS_AT(&plans->threads, struct thread, i).last_run;
+
+		if (run)
+			NPS_AT(&plans->names->runs, struct nps_op_run, run - 1).cut = true;
+	}
+}
+
+bool nps_plans__wants(const struct nps_event *ev)
+{
+	if (ev->kind == NPS_EV_TENSOR)
+		return true;
+	switch (ev->probe) {
+	case NPS_PROBE_NN_PHASE1:
+	case NPS_PROBE_NN_PHASE2:
+	case NPS_PROBE_NN_RUN:
+	case NPS_PROBE_NN_L0:
+	case NPS_PROBE_NN_EXPORT:
+		return ev->kind == NPS_EV_MARK;
+	case NPS_PROBE_PTA_GET:
+	case NPS_PROBE_PTA_FIND:
+	case NPS_PROBE_NN_REPEATABLE:
+	case NPS_PROBE_NN_DESTROY_EXECUTOR:
+		return ev->kind == NPS_EV_API;
+	}
+	return false;
+}
+
+int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *ev)
+{
+	struct thread *t = thread_of(plans, ev);
+
+	if (!t)
+		return -ENOMEM;
+	if (ev->kind == NPS_EV_TENSOR)
+		return on_tensor(plans, proc, t, ev);
+	switch (ev->probe) {
+	case NPS_PROBE_NN_PHASE1:
+		open_plan(plans, proc, t, name_of(plans, ev));
+		return 0;
+	case NPS_PROBE_NN_L0:
+		return on_l0(plans, proc, t, ev);
+	case NPS_PROBE_PTA_GET:
+	case NPS_PROBE_PTA_FIND:
+		return on_cache(plans, proc, t, ev);
+	case NPS_PROBE_NN_REPEATABLE:
+	case NPS_PROBE_NN_DESTROY_EXECUTOR:
+		return on_executor(plans, proc, t, ev);
+	}
+	return on_run(plans, proc, t, ev);
+}

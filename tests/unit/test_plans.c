@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "session/join.h"
+#include "session/names.h"
+
+#define PID 50
+
+static struct nps_recording model;
+static struct nps_names names;
+
+static int setup(void **state)
+{
+	(void)state;
+	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
+	nps_recording__proc(&model, PID);
+	names = (struct nps_names){ 0 };
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	nps_names__free(&names);
+	nps_recording__free(&model);
+	return 0;
+}
+
+static uint64_t text(const char *s)
+{
+	uint32_t id = nps_strings__addz(&model.strings, s);
+
+	nps_map__put(&model.string_ids, 1000 + id, id);
+	return 1000 + id;
+}
+
+static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end,
+		  uint64_t a0, uint64_t a1, uint64_t a2)
+{
+	struct nps_event *ev = nps_vec__push(&model.events);
+
+	*ev = (struct nps_event){ .kind = kind,
+				  .probe = probe,
+				  .pid = PID,
+				  .tid = tid,
+				  .start = start,
+				  .dur = end - start,
+				  .args = { a0, a1, a2 } };
+}
+
+static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
+{
+	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
+}
+
+/* A launch of HANDLE at AT with its submission of TYPE. */
+static void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
+{
+	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32, type | 8 << 16 | 2ULL << 32 | at << 48, 0);
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
+}
+
+static void build(void)
+{
+	assert_int_equal(nps_names__build(&names, &model), 0);
+	assert_int_equal(nps_nest__run(&model, &names), 0);
+	assert_int_equal(nps_nest__number(&model), 0);
+}
+
+static const char *name_of(size_t sub)
+{
+	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).name);
+}
+
+static const char *type_of(size_t sub)
+{
+	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).type);
+}
+
+/* --- records of --record-shapes --- */
+
+static uint16_t records[4]; /* of each thread, so far */
+
+static struct nps_event *tensor_event(uint32_t tid, uint64_t at, int32_t ret, uint64_t about)
+{
+	event(NPS_EV_TENSOR, records[tid]++, tid, at, at, 0, 0, 0);
+	NPS_AT(&model.events, struct nps_event, model.events.len - 1).ret = ret;
+	NPS_AT(&model.events, struct nps_event, model.events.len - 1).dur = about;
+	return &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+}
+
+static void tensor(uint32_t tid, uint64_t at, uint64_t address, uint64_t rows)
+{
+	tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_TENSOR, 2, 1, 2), address)->args[0] = rows |
+											      7ULL << 32;
+}
+
+/* First phase of operator NAME (letters: first argument to third) with its L0 operator, if it has one. */
+static void phase_1(uint32_t tid, uint64_t at, const char *name, uint64_t a, uint64_t b, const char *l0,
+		    uint64_t executor)
+{
+	struct nps_event *ev =
+		tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_OPERANDS, 0, 0, 3), text(name));
+
+	ev->args[0] = ev->args[1] = a;
+	ev->args[2] = b;
+	mark(NPS_PROBE_NN_PHASE1, tid, at + 1, text(name), 0x99);
+	if (l0)
+		mark(NPS_PROBE_NN_L0, tid, at + 2, text(l0), executor);
+}
+
+static void run(uint32_t tid, uint64_t at, const char *name, uint64_t executor)
+{
+	mark(NPS_PROBE_NN_PHASE2, tid, at, text(name), executor);
+	launch(tid, at + 5, 0xf1, 0);
+}
+
+/* Input shapes of a kernel, "" if there are none. */
+static const char *shapes_of(size_t sub)
+{
+	uint32_t list = NPS_AT(&model.subs, struct nps_sub, sub).run;
+	struct nps_tensor_texts texts;
+
+	if (list == NPS_NONE)
+		return "";
+	assert_int_equal(nps_tensors__texts(&model.tensors, list, &texts), 0);
+	return nps_strings__get(&model.strings, texts.input_shapes);
+}
+
+static int setup_shapes(void **state)
+{
+	memset(records, 0, sizeof(records));
+	return setup(state);
+}
+
+static void a_plan_crosses_threads(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	tensor(1, 30, 0xa0, 4); /* the address is used again before the run */
+	phase_1(1, 40, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe2);
+	run(2, 100, "aclnnMul", 0xe1);
+	run(2, 200, "aclnnMul", 0xe2);
+	build();
+	assert_string_equal(shapes_of(0), "3,7;3,7");
+	assert_string_equal(shapes_of(1), "4,7;4,7");
+}
+
+static void a_reused_address_starts_anew(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	run(1, 100, "aclnnMul", 0xe1);
+	run(1, 200, "aclnnMul", 0xe1); /* another executor of a cache at the same address */
+	run(1, 300, "aclnnSoftmax", 0xe1);
+	build();
+	assert_string_equal(shapes_of(0), "3,7;3,7");
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "");
+}
+
+static void a_plan_that_never_ran(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	run(1, 100, "aclnnAdd", 0xe1);
+	phase_1(1, 120, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe2);
+	event(NPS_EV_API, NPS_PROBE_NN_DESTROY_EXECUTOR, 1, 130, 131, 0xe2, 0, 0);
+	run(1, 200, "aclnnMul", 0xe2);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(type_of(0), "kernel@0xf1"); /* not of the plan either */
+	assert_string_equal(shapes_of(1), "");
+}
+
+static void repeatable_executors(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	event(NPS_EV_API, NPS_PROBE_NN_REPEATABLE, 1, 30, 31, 0xe1, 0, 0);
+	run(1, 100, "aclnnMul", 0xe1);
+	run(2, 200, "aclnnMul", 0xe1);
+	build();
+	assert_string_equal(shapes_of(0), "3,7;3,7");
+	assert_string_equal(shapes_of(1), "3,7;3,7");
+}
+
+static void hits_in_the_cache(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 12, 13, 0x4e4, 0, 0);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	run(2, 100, "aclnnMul", 0xe1);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 110, 111, 0x4e4, 0, 0xe5);
+	run(2, 200, "aclnnMul", 0xe5);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 210, 211, 0x4e5, 0, 0xe5); /* filled before the capture */
+	run(2, 300, "aclnnMul", 0xe5);
+	build();
+	assert_string_equal(shapes_of(0), "3,7;3,7");
+	assert_string_equal(shapes_of(1), "3,7;3,7");
+	assert_string_equal(name_of(1), "aclnnMul_Mul");
+	assert_string_equal(shapes_of(2), "");
+}
+
+/* First phases without L0 operators: the executor is told apart, or follows from the order. */
+static void hits_in_the_operators_cache(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	tensor(1, 11, 0xb0, 4);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, NULL, 0);
+	tensor_event(1, 25, NPS_TENSOR_RET(NPS_TENSOR_EXECUTOR, 0, 0, 0), 0xe1);
+	phase_1(1, 30, "aclnnMul", 0xb0, 0xb0, NULL, 0);
+	run(1, 100, "aclnnMul", 0xe2);
+	run(2, 200, "aclnnMul", 0xe1);
+	phase_1(1, 230, "aclnnMul", 0xa0, 0xa0, NULL, 0); /* two are open: no order tells them apart */
+	phase_1(1, 240, "aclnnMul", 0xb0, 0xb0, NULL, 0);
+	run(1, 300, "aclnnMul", 0xe3);
+	build();
+	assert_string_equal(shapes_of(0), "4,7;4,7");
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "3,7;3,7"); /* of the second thread */
+}
+
+static void what_does_not_fit_is_not_told(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xbad, "Mul", 0xe1); /* no tensor of the job */
+	run(1, 100, "aclnnMul", 0xe1);
+	phase_1(1, 120, "aclnnSoftmax", 0xa0, 0xa0, "SoftmaxV2", 0xe1); /* a tensor for a number */
+	run(1, 200, "aclnnSoftmax", 0xe1);
+	phase_1(1, 220, "aclnnOfAnotherVendor", 0xa0, 0xa0, "Own", 0xe1);
+	run(1, 300, "aclnnOfAnotherVendor", 0xe1);
+	records[1]++; /* a record was lost: perhaps a tensor at the same address */
+	phase_1(1, 320, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	run(1, 400, "aclnnMul", 0xe1);
+	tensor(1, 410, 0xa0, 5);
+	phase_1(1, 420, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	run(1, 500, "aclnnMul", 0xe1);
+	build();
+	for (size_t i = 0; i < 4; i++)
+		assert_string_equal(shapes_of(i), "");
+	assert_string_equal(shapes_of(4), "5,7;5,7");
+}
+
+static void several_kernels_of_an_operator(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Cast", 0xe1);
+	mark(NPS_PROBE_NN_L0, 1, 23, text("Mul"), 0xe1);
+	run(1, 100, "aclnnMul", 0xe1);
+	launch(1, 120, 0xf2, 0);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "");
+}
+
+/* One operator made of another: both phases are told twice, of the same executor. */
+static void an_operator_inside_another(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 10, text("aclnnOuter"), 0x99);
+	mark(NPS_PROBE_NN_PHASE1, 1, 11, text("aclnnInner"), 0x99);
+	mark(NPS_PROBE_NN_L0, 1, 12, text("Own"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnOuter"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 101, text("aclnnInner"), 0xe1);
+	launch(1, 105, 0xf1, 0);
+	build();
+	assert_string_equal(name_of(0), "aclnnInner_Own");
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup_shapes, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_plan_crosses_threads),
+		TEST(a_reused_address_starts_anew),
+		TEST(a_plan_that_never_ran),
+		TEST(repeatable_executors),
+		TEST(hits_in_the_cache),
+		TEST(hits_in_the_operators_cache),
+		TEST(what_does_not_fit_is_not_told),
+		TEST(several_kernels_of_an_operator),
+		TEST(an_operator_inside_another),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
