@@ -88,7 +88,7 @@ static uint32_t thread_node(struct nps_flame *f, const char *thread)
 	char clean[256];
 	size_t n = 0;
 
-	for (; thread[n] && n < sizeof(clean); n++)
+	for (; n < sizeof(clean) && thread[n]; n++)
 		clean[n] = thread[n] == ';' ? ':' : (unsigned char)thread[n] < ' ' ? ' ' : thread[n];
 	return n ? child(f, 0, clean, n) : child(f, 0, "[no name]", 9);
 }

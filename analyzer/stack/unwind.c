@@ -82,7 +82,8 @@ static bool binary(uint8_t atom, uint64_t low, uint64_t top, uint64_t *out)
 		*out = top < 64 ? low >> top : 0;
 		return true;
 	case DW_OP_shra:
-		*out = (uint64_t)((int64_t)low >> (top < 64 ? top : 63));
+		top = top < 64 ? top : 63;
+		*out = low >> 63 ? ~(~low >> top) : low >> top;
 		return true;
 	case DW_OP_eq:
 		*out = low == top;

@@ -342,7 +342,9 @@ def what_is_lost_is_counted(case: Case) -> None:
     truth = int(re.findall(r"^cpu_ns (\d+)$", job.out, re.M)[0]) * 999 / 1e9
     assert lost > 100, f"{lost} lost: the rings did not overflow, this test proves nothing"
     assert re.search(r"records were lost", result.err), result.err
-    near(kept + lost, truth, 12, f"{kept} kept and {lost} lost, together")
+    # Lost mappings count too, of all processes of the host, for any may have been one of the job's: never too few.
+    assert kept < 0.95 * truth, f"{kept} of {truth:.0f} kept: nothing was missing, this test proves nothing"
+    assert kept + lost > 0.92 * truth, f"{kept} kept and {lost} lost are less than {truth:.0f}"
 
 
 @test

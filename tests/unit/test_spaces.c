@@ -133,9 +133,11 @@ static size_t own_build_id(uint8_t id[20])
 	FILE *p = popen("readelf -n /proc/$PPID/exe", "re");
 
 	assert_non_null(p);
-	while (fgets(line, sizeof(line), p))
-		for (at = strstr(line, "Build ID: "); at && n < 20; n++)
+	while (fgets(line, sizeof(line), p)) {
+		at = strstr(line, "Build ID: ");
+		for (; at && n < 20; n++)
 			id[n] = hex_byte(at + 10 + 2 * n);
+	}
 	pclose(p);
 	return n;
 }

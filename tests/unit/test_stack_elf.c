@@ -277,6 +277,9 @@ static void expressions(void **state)
 	IS(22, { .atom = DW_OP_breg7, .number = 8 }, { .atom = DW_OP_deref });
 	IS(0x1008, { .atom = DW_OP_call_frame_cfa }, { .atom = DW_OP_plus_uconst, .number = (Dwarf_Word)-8 });
 	IS(5, { .atom = DW_OP_lit7 }, { .atom = DW_OP_lit2 }, { .atom = DW_OP_minus });
+	IS(UINT64_MAX, { .atom = DW_OP_const1s, .number = (Dwarf_Word)-8 }, { .atom = DW_OP_lit3 },
+	   { .atom = DW_OP_shra });
+	IS(1, { .atom = DW_OP_lit8 }, { .atom = DW_OP_lit3 }, { .atom = DW_OP_shra });
 	IS(7, { .atom = DW_OP_lit2 }, { .atom = DW_OP_lit7 }, { .atom = DW_OP_swap }, { .atom = DW_OP_drop });
 	/* what linkers write for the stubs of calls into libraries: 8 more from the 11th byte of 16 on */
 	IS(0x1010, { .atom = DW_OP_breg7, .number = 8 }, { .atom = DW_OP_breg16 }, { .atom = DW_OP_lit15 },
@@ -335,7 +338,7 @@ static uint8_t *read_file(const char *path, size_t *len)
 	uint8_t *bytes;
 
 	assert_true(fd >= 0 && !fstat(fd, &st));
-	bytes = malloc(st.st_size);
+	bytes = malloc(st.st_size + 1);
 	assert_non_null(bytes);
 	assert_int_equal(read(fd, bytes, st.st_size), st.st_size);
 	close(fd);
