@@ -329,7 +329,8 @@ def the_host_without_a_job(case: Case) -> None:
     assert min(host.times()) >= before, "a sample from before the capture"
     shares = table(folder, "process_cpu_usage")
     [share] = [float(row["CPU(%)"]) for row in shares if int(row["PID"]) == spin.pid]
-    seconds = (result.session.json["capture"]["end_monotonic"] - result.session.json["capture"]["begin_monotonic"]) / 1e9
+    window = result.session.json["capture"]
+    seconds = (window["end_monotonic"] - window["begin_monotonic"]) / 1e9
     within(share / 100 * seconds, (ran[-1].run - ran[0].run) / 1e9, 0.01, "its share of the capture")
     for stem in ("host_cpu_usage", "host_mem_usage", "host_disk_usage", "host_network_usage", "cpu_usage", "sys_mem"):
         assert table(folder, stem), stem
