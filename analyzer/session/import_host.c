@@ -21,9 +21,15 @@ struct fill {
 	int err;
 };
 
+/* The first and the last sample lie just outside of the capture: what they tell is of its very ends. */
 static uint64_t real(const struct fill *f, uint64_t mono)
 {
-	return nps_recording__real(f->rec, mono);
+	return nps_recording__real(f->rec, NPS_MIN(NPS_MAX(mono, f->rec->begin), f->rec->end));
+}
+
+static bool inside(const struct fill *f, uint64_t start, uint64_t end)
+{
+	return end > f->rec->begin && start < f->rec->end;
 }
 
 /* A new row; false when something went wrong before. */
@@ -193,7 +199,7 @@ static void cpus_of_host(struct fill *f)
 		if (was && now->time < was->time + TICKS_NS)
 			continue;
 		before(f, &last, now->cpu, (uint32_t)i);
-		if (was)
+		if (was && inside(f, was->time, now->time))
 			put_usage(f, real(f, was->time),
 				  now->cpu >= NPS_HOST_CPUS ? average : text(f, "%llu", now->cpu),
 				  busy_share(was, now));
@@ -302,7 +308,7 @@ static void load(struct fill *f)
 		for (; cpu < cpus->len && NPS_AT(cpus, struct nps_host_cpu, cpu).time <= now->time; cpu++)
 			if (NPS_AT(cpus, struct nps_host_cpu, cpu).cpu >= NPS_HOST_CPUS)
 				cpu_now = &NPS_AT(cpus, struct nps_host_cpu, cpu);
-		if (was && add(f, &t->t, &row)) {
+		if (was && inside(f, was->time, now->time) && add(f, &t->t, &row)) {
 			t->timestamp[row] = real(f, was->time);
 			t->cpu[row] = cpu_was && cpu_now ? busy_share(cpu_was, cpu_now) : NPS_NAN;
 			t->switches[row] = rate(was->switches, now->switches, now->time - was->time);
@@ -350,7 +356,7 @@ static void processes(struct fill *f)
 			continue;
 		row = before(f, &last, now->pid, (uint32_t)i);
 		was = row == NPS_NONE ? NULL : &NPS_AT(v, struct nps_host_process, row);
-		if (was && now->time > was->time)
+		if (was && now->time > was->time && inside(f, was->time, now->time))
 			put_process(f, was, now);
 	}
 	nps_map__free(&last);
@@ -367,7 +373,7 @@ static void threads(struct fill *f)
 		uint32_t name;
 
 		/* Of the whole host processes will do: their threads are many. */
-		if (use.pid != f->pid)
+		if (use.pid != f->pid || !inside(f, use.start, use.end))
 			continue;
 		name = name_of(f, NPS_HOST_THREAD, use.tid);
 		if (!add(f, &t->t, &row))
@@ -425,7 +431,7 @@ static void put_memory(struct fill *f, uint64_t time, double usage)
 	struct nps_host_mem_table *t = &f->m->host_mem;
 	size_t row;
 
-	if (!isfinite(usage) || !add(f, &t->t, &row))
+	if (!isfinite(usage) || !inside(f, time, time) || !add(f, &t->t, &row))
 		return;
 	t->timestamp[row] = real(f, time);
 	t->usage[row] = usage;
@@ -553,7 +559,7 @@ static void disks(struct fill *f)
 			sum = (struct sum){ .time = now->time };
 		}
 		was = row == NPS_NONE ? NULL : &NPS_AT(v, struct nps_host_disk, row);
-		if (!was || now->time <= was->time)
+		if (!was || now->time <= was->time || !inside(f, was->time, now->time))
 			continue;
 		read = rate(was->read, now->read, now->time - was->time);
 		write = rate(was->written, now->written, now->time - was->time);
@@ -617,7 +623,7 @@ static void cards(struct fill *f, const struct network *n)
 			sum = (struct sum){ .time = now->time };
 		}
 		was = row == NPS_NONE ? NULL : &NPS_AT(v, struct nps_host_card, row);
-		if (!was || now->time <= was->time)
+		if (!was || now->time <= was->time || !inside(f, was->time, now->time))
 			continue;
 		in = rate(was->received, now->received, now->time - was->time);
 		out = rate(was->sent, now->sent, now->time - was->time);

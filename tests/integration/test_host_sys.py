@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional
 
-from harness import (DONE, PARTIAL, USAGE, Case, Result, Running, Session, chunks, main, need, need_job, need_program,
+from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, Session, chunks, main, need_job, need_program,
                      need_root, pid_list, ranks_of, test)
 
 UNKNOWN = 2**64 - 1
@@ -137,6 +137,11 @@ def table(folder: Path, stem: str) -> list[dict[str, str]]:
         return list(csv.DictReader(f))
 
 
+def conforms(case: Case, folder: Path) -> None:
+    """The vendor's formats, and no row outside of the capture."""
+    case.run([ROOT / "tools" / "conformance" / "check", folder]).expect(0)
+
+
 def counters(folder: Path) -> dict[str, list[dict[str, Any]]]:
     traces = list(folder.rglob("trace_view.json")) + list(folder.rglob("msprof_*.json"))
     found: dict[str, list[dict[str, Any]]] = defaultdict(list)
@@ -198,6 +203,7 @@ def what_the_result_says(case: Case) -> None:
     """The same numbers in the vendor's tables, the database and the trace."""
     facts, pid, result = used(case, "--host-sys", "cpu,mem,disk,network", netns=True)
     [folder] = results(result)
+    conforms(case, folder)
     drawn = counters(folder)
     cpus = os.cpu_count() or 1
 
@@ -314,6 +320,7 @@ def the_host_without_a_job(case: Case) -> None:
     host = Host(result.session)
     [folder] = results(result, "PROF_*")
     assert str(folder) in result.out.splitlines(), result.out
+    conforms(case, folder)
 
     ran = host.process(spin.pid)
     own = int(Path(f"/proc/{spin.pid}/schedstat").read_text().split()[0])
@@ -322,7 +329,8 @@ def the_host_without_a_job(case: Case) -> None:
     assert min(host.times()) >= before, "a sample from before the capture"
     shares = table(folder, "process_cpu_usage")
     [share] = [float(row["CPU(%)"]) for row in shares if int(row["PID"]) == spin.pid]
-    seconds = (result.session.json["capture"]["end_monotonic"] - result.session.json["capture"]["begin_monotonic"]) / 1e9
+    window = result.session.json["capture"]
+    seconds = (window["end_monotonic"] - window["begin_monotonic"]) / 1e9
     within(share / 100 * seconds, (ran[-1].run - ran[0].run) / 1e9, 0.01, "its share of the capture")
     for stem in ("host_cpu_usage", "host_mem_usage", "host_disk_usage", "host_network_usage", "cpu_usage", "sys_mem"):
         assert table(folder, stem), stem
