@@ -10,14 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf_shared.h"
 #include "event.h"
 #include "log.h"
-
-/* As bpf/sched.bpf.c keeps it. */
-struct sched_state {
-	uint64_t on, off, runnable;
-	uint32_t waker;
-};
 
 static bool read_file(const char *format, uint32_t tid, char *text, size_t size)
 {
@@ -92,7 +87,7 @@ static void keep(struct nps_open_slices *s, const struct nps_event *e)
 }
 
 /* Nothing of a thread that left its CPU, or came to be, after the end. */
-static void add(struct nps_open_slices *s, uint32_t tid, const struct sched_state *st)
+static void add(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st)
 {
 	uint64_t since = st->on ? st->on : st->off;
 	struct nps_event e = {
@@ -121,7 +116,7 @@ static struct bpf_map *sched_map(struct nps_kernel_side *k)
 {
 	struct bpf_map *map = nps_kernel_side__sched_map(k, "scheds");
 
-	if (map && bpf_map__value_size(map) == sizeof(struct sched_state) &&
+	if (map && bpf_map__value_size(map) == sizeof(struct nps_thread) &&
 	    bpf_map__key_size(map) == sizeof(uint32_t))
 		return map;
 	nps_debug("the last stretches of threads are not known: the kernel side keeps them elsewhere");
@@ -132,7 +127,7 @@ void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side 
 {
 	struct bpf_map *map = sched_map(k);
 	uint32_t tid, *last = NULL;
-	struct sched_state st;
+	struct nps_thread st;
 
 	while (map && !bpf_map_get_next_key(bpf_map__fd(map), last, &tid)) {
 		last = &tid;
@@ -161,12 +156,12 @@ void nps_open_slices__collect_unseen(struct nps_open_slices *s, struct nps_kerne
 	dir = map && s->begin < s->end ? opendir(path) : NULL;
 	while (dir && (entry = readdir(dir))) {
 		uint32_t tid = strtoul(entry->d_name, NULL, 10);
-		struct sched_state st;
+		struct nps_thread st;
 
 		if (!tid || !bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st) ||
 		    !has_run_for(tid, s->end - s->begin))
 			continue;
-		st = (struct sched_state){ .on = s->begin };
+		st = (struct nps_thread){ .on = s->begin };
 		add(s, tid, &st);
 	}
 	if (dir)
