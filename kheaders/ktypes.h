@@ -56,6 +56,7 @@ struct task_struct {
 	int exit_code;
 	char comm[16];
 	struct signal_struct *signal;
+	struct task_struct *real_parent;
 };
 
 struct task_struct___before_5_14 {

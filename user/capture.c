@@ -2,6 +2,7 @@
 #include "capture.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "catalog.h"
 #include "clocks.h"
 #include "discover.h"
 #include "launch.h"
@@ -331,7 +333,8 @@ static int begin(struct nps_capture *c)
 {
 	struct nps_kernel_side_opts kopts = { .sz = sizeof(kopts),
 					      .ring_bytes = c->opts->ring_bytes,
-					      .osrt = c->opts->osrt };
+					      .osrt = c->opts->osrt,
+					      .mstx = &c->opts->mstx };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -355,6 +358,8 @@ static int begin(struct nps_capture *c)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)
 		return err;
+	if (c->opts->mstx.off)
+		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	nps_kernel_side__reset_counters(c->kernel);
 	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
@@ -423,6 +428,27 @@ static void say_what_is_missing(struct nps_capture *c)
 	}
 }
 
+/* Where domains are asked for by name, those that were made before we came have none. */
+static void say_what_is_unnamed(struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	enum nps_mstx_mode mode = nps_mstx__mode(&c->opts->mstx);
+	uint64_t cut = nps_capture__texts_cut(c);
+
+	nps_kernel_side__counters(c->kernel, counters);
+	if (mode != NPS_MSTX_ALL && counters[NPS_COUNTER_DOMAIN_UNKNOWN]) {
+		nps_warn("%" PRIu64
+			 " mstx domains were made before the capture and have no name: their marks "
+			 "are %s: start the capture first, or the job with libnpuscope_mstx.so",
+			 counters[NPS_COUNTER_DOMAIN_UNKNOWN],
+			 mode == NPS_MSTX_INCLUDE ? "left out" : "kept");
+		c->degraded = true;
+	}
+	if (cut)
+		nps_warn("%" PRIu64 " texts were longer than %d bytes: they are cut, and end in [cut]", cut,
+			 NPS_TEXT_MAX);
+}
+
 static void finish(struct nps_capture *c)
 {
 	uint64_t begin;
@@ -443,6 +469,7 @@ static void finish(struct nps_capture *c)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
 	say_what_is_missing(c);
+	say_what_is_unnamed(c);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
 	c->complete = true;

@@ -35,6 +35,7 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	bool osrt, children;
+	struct nps_mstx_opts mstx;
 };
 
 struct nps_capture {
@@ -72,6 +73,9 @@ void nps_capture__free(struct nps_capture *c);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);
+
+/* Texts that were longer than NPS_TEXT_MAX. */
+uint64_t nps_capture__texts_cut(const struct nps_capture *c);
 
 /* Share of the job's CPU time that the probes took, in percent, from counts and measured
  * costs; negative when it could not be measured. */

@@ -35,6 +35,9 @@ enum {
 	OPT_MARKER,
 	OPT_HOST_SYS,
 	OPT_NO_CHILDREN,
+	OPT_MSTX,
+	OPT_MSTX_INCLUDE,
+	OPT_MSTX_EXCLUDE,
 };
 
 static const struct argp_option options[] = {
@@ -58,6 +61,12 @@ static const struct argp_option options[] = {
 	{ "export", OPT_EXPORT, "text,db|none", 0, "What to write after the capture (default: text,db)", 0 },
 	{ "ring-size", OPT_RING, "SIZE", 0,
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
+	{ "mstx", OPT_MSTX, "on|off", OPTION_ARG_OPTIONAL, "Marks and ranges that the job sets (default: on)",
+	  0 },
+	{ "mstx-domain-include", OPT_MSTX_INCLUDE, "NAME[,NAME]...", 0,
+	  "Only marks of these domains; those without one are in \"default\" (default: all)", 0 },
+	{ "mstx-domain-exclude", OPT_MSTX_EXCLUDE, "NAME[,NAME]...", 0,
+	  "No marks of these domains; without effect where some are included (default: none)", 0 },
 	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
@@ -166,7 +175,7 @@ static const char *option_name(int key)
 static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sources[] = { "auto", "host", "agent" }, *const levels[] = { "1", "2" },
-				 *const host_sys[] = { "none", "osrt" };
+				 *const host_sys[] = { "none", "osrt" }, *const on_off[] = { "on", "off" };
 	struct args *a = state->input;
 	int v = 0;
 
@@ -210,6 +219,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_RING:
 		a->rec.ring_bytes = parse_size(arg);
 		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
+		break;
+	case OPT_MSTX:
+		v = arg ? parse_word(arg, on_off, 2) : 0;
+		a->rec.mstx.off = v == 1;
+		break;
+	case OPT_MSTX_INCLUDE:
+		v = nps_mstx__parse(&a->rec.mstx.include, arg);
+		break;
+	case OPT_MSTX_EXCLUDE:
+		v = nps_mstx__parse(&a->rec.mstx.exclude, arg);
 		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = false;
@@ -338,6 +357,7 @@ int nps_cmd_record(int argc, char **argv)
 	if (err)
 		return NPS_USAGE;
 	a.rec.pids = a.pids;
+	nps_mstx__settle(&a.rec.mstx);
 	err = nps_capture__run(&c, &a.rec);
 	if (err) {
 		nps_capture__free(&c);

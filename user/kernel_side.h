@@ -14,6 +14,7 @@
 
 #include "bpf_shared.h"
 #include "capability.h"
+#include "mstx.h"
 
 struct nps_kernel_side;
 
@@ -21,6 +22,7 @@ struct nps_kernel_side_opts {
 	size_t sz; /* of this struct, so that it can grow */
 	size_t ring_bytes; /* of each CPU's ring; rounded up to a power of two */
 	bool osrt; /* system calls and scheduling too */
+	const struct nps_mstx_opts *mstx; /* which marks; NULL: all */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */

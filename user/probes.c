@@ -50,6 +50,7 @@ struct file {
 struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
+	uint32_t left_out; /* enum nps_lib */
 	struct nps_operators *operators;
 	struct file *files;
 	int *link_fds; /* multi and session links */
@@ -77,6 +78,11 @@ int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
 	return 0;
+}
+
+void nps_probes__leave_out(struct nps_probes *p, uint32_t libs)
+{
+	p->left_out |= libs;
 }
 
 static void *close_every_nth(void *arg)
@@ -237,13 +243,23 @@ static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
 	return false;
 }
 
+/* Our injection library has the functions of mstx under names that are in nobody's way. */
+static const char *name_in_catalogue(const char *name, uint32_t lib)
+{
+	static const char own[] = "npuscope_";
+
+	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
+}
+
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
-	const struct nps_probe_row *row = nps_probe_rows__find(fn->name);
 	struct match *m = arg;
+	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || ((row->flags & NPS_P_TWIN) && m->p->level < 2))
+	if (!row || !(row->libs & m->lib) ||
+	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
+	    ((row->flags & NPS_P_TWIN) && m->p->level < 2))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -482,7 +498,7 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
 	struct match m = { .p = p, .lib = nps_probe_rows__library(nps_basename(path)) };
 
-	return m.lib ? attach_new(p, fd, path, &m, collect_rows) : 0;
+	return m.lib & ~p->left_out ? attach_new(p, fd, path, &m, collect_rows) : 0;
 }
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)

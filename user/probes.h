@@ -19,6 +19,8 @@ struct nps_probes;
 /* `level` as the vendor's: 1, or 2 with the runtime layer. `operators` gets the names of those that are probed one by one. */
 int nps_probes__new(struct nps_kernel_side *k, int level, struct nps_operators *operators,
 		    struct nps_probes **out);
+/* Libraries (enum nps_lib) whose rows are not to be attached. */
+void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
 void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */

@@ -35,6 +35,7 @@ struct nps_operators;
 struct nps_reader_counts {
 	uint64_t kinds[NPS_KIND_END]; /* records by enum nps_kind; [NPS_KIND_STRING] strings */
 	uint64_t bytes;
+	uint64_t texts_cut; /* by the reader; the kernel side counts its own */
 };
 
 /* Starts the thread. It writes s->events and s->strings, with the names of `operators`. -errno. */
