@@ -415,7 +415,12 @@ static void say_what_is_missing(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann)
 			cann = true;
-	if (!cann || !nps_probes__count(c->probes)) {
+	if (cann && !nps_probes__count(c->probes) && nps_probes__a_file(c->probes)) {
+		nps_warn("none of the functions that npuscope knows could be probed in %s: only system calls "
+			 "and scheduling were recorded: npuscope doctor --probes lists them",
+			 nps_probes__a_file(c->probes));
+		c->degraded = true;
+	} else if (!cann || !nps_probes__count(c->probes)) {
 		nps_warn("no process has a CANN library mapped: only system calls and scheduling were "
 			 "recorded: is this the NPU job?");
 		c->degraded = true;

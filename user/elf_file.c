@@ -222,6 +222,18 @@ static int for_each_in(const struct nps_elf *e, uint32_t type,
 	return err;
 }
 
+static int stop_at_once(const struct nps_elf_function *f, void *arg)
+{
+	(void)f;
+	(void)arg;
+	return 1;
+}
+
+bool nps_elf__has_functions(const struct nps_elf *e)
+{
+	return for_each_in(e, SHT_DYNSYM, stop_at_once, NULL) == 1;
+}
+
 int nps_elf__for_each_function(const struct nps_elf *e, bool symtab,
 			       int (*each)(const struct nps_elf_function *, void *), void *arg)
 {

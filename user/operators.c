@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
 int nps_operators__add(struct nps_operators *operators, const char *name)
 {
 	char *copy;
@@ -43,14 +45,28 @@ bool nps_operators__library(const char *basename)
 struct functions {
 	struct nps_elf_function *v;
 	size_t n, room;
+	size_t too_long;
 };
+
+static const char first_phase[] = "GetWorkspaceSize";
+
+static bool is_first_phase(const char *name)
+{
+	size_t len = strlen(name), end = sizeof(first_phase) - 1;
+
+	return len > end && strcmp(name + len - end, first_phase) == 0;
+}
 
 static int collect(const struct nps_elf_function *f, void *arg)
 {
 	struct functions *all = arg;
 
-	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0 || strnlen(f->name, LONGEST) == LONGEST)
+	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0)
 		return 0;
+	if (strnlen(f->name, LONGEST) == LONGEST) {
+		all->too_long += !is_first_phase(f->name);
+		return 0;
+	}
 	if (all->n >= MOST)
 		return -E2BIG;
 	if (all->n == all->room) {
@@ -74,11 +90,10 @@ static int compare(const void *a, const void *b)
 /* Name of the first phase: in sorted order it can stand anywhere behind its second one. */
 static bool has_first_phase(const struct functions *all, const char *name)
 {
-	static const char suffix[] = "GetWorkspaceSize";
 	struct nps_elf_function key = { .name = NULL };
 	char first[2 * LONGEST];
 
-	if (snprintf(first, sizeof(first), "%s%s", name, suffix) >= (int)sizeof(first))
+	if (snprintf(first, sizeof(first), "%s%s", name, first_phase) >= (int)sizeof(first))
 		return false;
 	key.name = first;
 	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare) != NULL;
@@ -95,6 +110,9 @@ int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_
 	for (size_t i = 0; !err && i < all.n; i++)
 		if (has_first_phase(&all, all.v[i].name))
 			err = each(&all.v[i], arg);
+	if (all.too_long)
+		nps_warn("%zu operators have names longer than %d bytes: their calls will be missing",
+			 all.too_long, LONGEST - 1);
 	free(all.v);
 	return err;
 }

@@ -475,11 +475,16 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	if (!fstat(fd, &st) && find_file(p, fd, &st))
 		return 0;
 	err = open_elf(fd, &st, &elf, build_id);
-	if (err)
+	if (err) {
+		/* Said once: the next look at the process finds it here. */
+		add_file(p, fd, &st, "", path);
 		return err;
+	}
 	m->elf = elf;
 	m->file = add_file(p, fd, &st, build_id, path);
 	err = m->file ? collect(m) : -ENOMEM;
+	if (!err && !m->file->n && !nps_elf__has_functions(elf))
+		err = -ENOEXEC;
 	if (!err)
 		err = attach_all(p, fd, m->file);
 	else if (m->file)
@@ -609,6 +614,11 @@ void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSO
 			cJSON_AddItemToArray(probes, j);
 		}
 	}
+}
+
+const char *nps_probes__a_file(const struct nps_probes *p)
+{
+	return p->files ? p->files->path : NULL;
 }
 
 unsigned nps_probes__count(const struct nps_probes *p)

@@ -47,6 +47,9 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 /* Adds "libraries" and "probes" to `session`; hits[NPS_PROBE_MAX]: records seen by row. */
 void nps_probes__describe(const struct nps_probes *p, const uint64_t *hits, cJSON *session);
 
+/* Path of one of the files that were looked at, NULL if there was none. */
+const char *nps_probes__a_file(const struct nps_probes *p);
+
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);
 
