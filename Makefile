@@ -274,10 +274,11 @@ test:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
 	$(Q)tests/run
 
-# --- fuzzers of the importers: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
-FUZZ ?= session ascend_db cann torch trace
+# --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
+FUZZ ?= session ascend_db cann torch trace elf
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,elf_file.c log.c operators.c probe_point.c proc_maps.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -287,7 +288,13 @@ fuzz-library:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) CFLAGS='-O1 $(FUZZ_SAN) -fsanitize=fuzzer-no-link' \
 		WARN=-w build/fuzz/libnps_analyzer.a
 
-$(FUZZ_BIN): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
+# What the collector reads of the watched job's files: no importer, no archive.
+build/fuzz/fuzz_elf: $(FUZZ_ELF_SRC)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Iuser $(FUZZ_SAN) -fsanitize=fuzzer $^ \
+		-o $@ -lelf -lcapstone
+
+$(filter-out build/fuzz/fuzz_elf,$(FUZZ_BIN)): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
 	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Ianalyzer -Itests/fuzz $(FUZZ_SAN) \
 		-fsanitize=fuzzer $(filter %.c,$^) build/fuzz/libnps_analyzer.a -o $@ $(ANALYZER_LIBS)
 

@@ -8,18 +8,37 @@
 
 #include "log.h"
 
+/* Where in the sorted numbers NAME is, or has to go. */
+static unsigned int place_of(const struct nps_operators *operators, const char *name)
+{
+	unsigned int low = 0, high = operators->n;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (strcmp(nps_operators__name(operators, operators->sorted[middle]), name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 int nps_operators__add(struct nps_operators *operators, const char *name)
 {
+	unsigned int at = place_of(operators, name);
+	unsigned short *sorted = &operators->sorted[at];
 	char *copy;
 
-	for (unsigned int i = 1; i <= operators->n; i++)
-		if (!strcmp(nps_operators__name(operators, i), name))
-			return (int)i; /* of another copy of the library */
+	if (at < operators->n && !strcmp(nps_operators__name(operators, *sorted), name))
+		return *sorted; /* of another copy of the library */
 	if (operators->n + 1 >= NPS_OPERATORS_MAX)
 		return -ENOSPC;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
+	memmove(sorted + 1, sorted, (operators->n - at) * sizeof(*sorted));
+	*sorted = (unsigned short)(operators->n + 1);
 	atomic_store(&operators->names[++operators->n], copy);
 	return (int)operators->n;
 }
@@ -105,7 +124,7 @@ int nps_operators__find(const struct nps_elf *elf, int (*each)(const struct nps_
 	struct functions all = { 0 };
 	int err = nps_elf__for_each_function(elf, false, collect, &all);
 
-	if (!err)
+	if (!err && all.n)
 		qsort(all.v, all.n, sizeof(*all.v), compare);
 	for (size_t i = 0; !err && i < all.n; i++)
 		if (has_first_phase(&all, all.v[i].name))

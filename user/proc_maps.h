@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct nps_mapping {
@@ -22,6 +23,9 @@ struct nps_maps {
 
 /* Reads the mappings that have a file behind them. -errno; -ESRCH when the process is gone. */
 int nps_maps__read(pid_t pid, struct nps_maps *maps);
+
+/* The same from an open file of that form. Lines that make no sense are left out. */
+int nps_maps__parse(FILE *f, struct nps_maps *maps);
 void nps_maps__free(struct nps_maps *maps);
 
 /*

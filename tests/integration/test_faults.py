@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import signal
 import struct
 import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable
 
 from harness import (API, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Result, Running, Session, Skip,
-                     add_test, build_library, catalogue, environment, main, need, need_job, need_npusim, need_program,
+                     add_test, build_library, catalogue, code_at, environment, main, need, need_job, need_npusim, need_program,
                      need_root, pid_list, ranks_of, test, wait_until)
 
 SYNC = "aclrtSynchronizeDevice"
@@ -406,12 +405,24 @@ def cpu_goes_offline(case: Case) -> None:
     assert counted(session, job.pid) == 600 and not session.dropped()
 
 
+def has_probe(pid: int, library: Path) -> bool:
+    """Is the function's first instruction in memory another than in the file?"""
+    symbols = subprocess.run([need_program("nm", "binutils"), "-D", library], capture_output=True, text=True, check=True).stdout
+    found = re.search(rf"^([0-9a-f]+) T {SYNC}$", symbols, re.M)
+    assert found, symbols
+    offset = int(found.group(1), 16)  # code stands in the file where it stands in memory
+    return code_at(pid, str(library), offset, 1) != library.read_bytes()[offset:offset + 1]
+
+
 def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running], total: Callable[[Running, Path], int]) -> None:
     """It has a probe on the same function before we come and after we went: both see every call, neither breaks the other."""
     library = library_of(case)
     job = loaded(case, library)
     log = case.path("tracer.log")
     tracer = start(case, library, log)
+    wait_until(lambda: not tracer.alive() or has_probe(job.pid, library), "the other tracer's probe")
+    if not tracer.alive():
+        raise Skip(f"needs another tracer that works: {tracer.err}")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
     tell(job, f"call {SYNC} 500", "called")
     run.signal(signal.SIGINT)
@@ -426,13 +437,7 @@ def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running], tot
 
 def start_bpftrace(case: Case, library: Path, log: Path) -> Running:
     tool = need_program("bpftrace", "bpftrace")
-    tracer = case.start([tool, "-B", "line", "-o", log, "-e", f"BEGIN {{ printf(\"begin\\n\"); }} uprobe:{library}:{SYNC} {{ @ = count(); }}"],
-                        stdin=subprocess.DEVNULL)
-    wait_until(lambda: "begin" in (log.read_text() if log.exists() else "") or not tracer.alive(), "bpftrace")
-    if not tracer.alive():
-        raise Skip(f"needs a bpftrace that works: {tracer.err}")
-    time.sleep(0.5)
-    return tracer
+    return case.start([tool, "-o", log, "-e", f"uprobe:{library}:{SYNC} {{ @ = count(); }}"], stdin=subprocess.DEVNULL)
 
 
 def bpftrace_total(_tracer: Running, log: Path) -> int:
@@ -448,9 +453,7 @@ def start_perf(case: Case, library: Path, _log: Path) -> Running:
         raise Skip(f"needs perf probe: {made.err.strip().splitlines()[:1]}")
     name = f"probe_libacl_rt:{event}"
     case.at_end.append(lambda: subprocess.run([tool, "probe", "-q", "-d", name], check=False, capture_output=True) and None)
-    tracer = case.start([tool, "stat", "-a", "-x", ",", "-e", name, "sleep", "60"], stdin=subprocess.DEVNULL)
-    time.sleep(1)
-    return tracer
+    return case.start([tool, "stat", "-a", "-x", ",", "-e", name, "sleep", "60"], stdin=subprocess.DEVNULL)
 
 
 def perf_total(tracer: Running, _log: Path) -> int:
