@@ -194,9 +194,9 @@ static int for_each_symbol(const struct nps_elf *e, Elf_Data *data, const struct
 	return err;
 }
 
-/* A file can name as many tables as it likes, all of the same bytes: what is read of it is bounded. */
+/* A file can name as many tables as it likes, all of the same bytes: what is read of it is bounded. READ counts tables. */
 static int for_each_in(const struct nps_elf *e, uint32_t type,
-		       int (*each)(const struct nps_elf_function *, void *), void *arg)
+		       int (*each)(const struct nps_elf_function *, void *), void *arg, int *read)
 {
 	size_t budget = MAX_SYMBOL_BYTES;
 	Elf_Scn *scn = NULL;
@@ -216,31 +216,36 @@ static int for_each_in(const struct nps_elf *e, uint32_t type,
 		if (!read_names(e, sh.sh_link, &budget, &names))
 			continue;
 		data = elf_getdata(scn, NULL);
-		if (data)
-			err = for_each_symbol(e, data, &names, each, arg);
+		if (!data)
+			continue;
+		++*read;
+		err = for_each_symbol(e, data, &names, each, arg);
 	}
 	return err;
 }
 
-static int stop_at_once(const struct nps_elf_function *f, void *arg)
+static int pass_over(const struct nps_elf_function *f, void *arg)
 {
 	(void)f;
 	(void)arg;
-	return 1;
+	return 0;
 }
 
-bool nps_elf__has_functions(const struct nps_elf *e)
+bool nps_elf__has_symbols(const struct nps_elf *e)
 {
-	return for_each_in(e, SHT_DYNSYM, stop_at_once, NULL) == 1;
+	int read = 0;
+
+	for_each_in(e, SHT_DYNSYM, pass_over, NULL, &read);
+	return read > 0;
 }
 
 int nps_elf__for_each_function(const struct nps_elf *e, bool symtab,
 			       int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	int err = for_each_in(e, SHT_DYNSYM, each, arg);
+	int read = 0, err = for_each_in(e, SHT_DYNSYM, each, arg, &read);
 
 	if (!err && symtab)
-		err = for_each_in(e, SHT_SYMTAB, each, arg);
+		err = for_each_in(e, SHT_SYMTAB, each, arg, &read);
 	return err;
 }
 

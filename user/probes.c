@@ -483,7 +483,7 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	m->elf = elf;
 	m->file = add_file(p, fd, &st, build_id, path);
 	err = m->file ? collect(m) : -ENOMEM;
-	if (!err && !m->file->n && !nps_elf__has_functions(elf))
+	if (!err && !m->file->n && !nps_elf__has_symbols(elf))
 		err = -ENOEXEC;
 	if (!err)
 		err = attach_all(p, fd, m->file);
