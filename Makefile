@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
 #
-#   make            the program and the helper library, in build/
+#   make            the program and the libraries for jobs, in build/
 #   make demo       the simulated job, traced; results in build/demo
 #   make test       everything that can be tested here (as root: all of it)
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
@@ -49,8 +49,8 @@ BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
-AGENT_SRC := user/agent.c
-USER_SRC := $(filter-out $(AGENT_SRC) user/main.c,$(wildcard user/*.c))
+JOB_SIDE_SRC := user/agent.c user/mstx_inject.c
+USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
@@ -58,7 +58,7 @@ UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(wildcard tes
 JOB_SRC := $(wildcard tests/integration/jobs/*.c tests/integration/jobs/*.cc)
 
 .PHONY: all test demo demo-run bench lint install clean setup unit jobs format
-all: $(BUILD)/npuscope $(BUILD)/libnpuscope_agent.so
+all: $(BUILD)/npuscope $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
 
 # --- kernel side: objects as skeletons inside the program -------------------
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/bpf
@@ -95,6 +95,10 @@ $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_a
 $(BUILD)/libnpuscope_agent.so: user/agent.c kheaders/agent.h kheaders/session.h | $(BUILD)/bpf
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $< -o $@ -ldl -lpthread
+
+$(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h | $(BUILD)/bpf
+	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
+		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_mstx.so $< -o $@ -ldl -lpthread
 
 $(BUILD)/bpf:
 	@mkdir -p $@
@@ -271,10 +275,11 @@ test:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
 	$(Q)tests/run
 
-# --- fuzzers of the importers: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
-FUZZ ?= session ascend_db cann torch trace
+# --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
+FUZZ ?= session ascend_db cann torch trace elf
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,elf_file.c log.c operators.c probe_point.c proc_maps.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -284,7 +289,13 @@ fuzz-library:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) CFLAGS='-O1 $(FUZZ_SAN) -fsanitize=fuzzer-no-link' \
 		WARN=-w build/fuzz/libnps_analyzer.a
 
-$(FUZZ_BIN): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
+# What the collector reads of the watched job's files: no importer, no archive.
+build/fuzz/fuzz_elf: $(FUZZ_ELF_SRC)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Iuser $(FUZZ_SAN) -fsanitize=fuzzer $^ \
+		-o $@ -lelf -lcapstone
+
+$(filter-out build/fuzz/fuzz_elf,$(FUZZ_BIN)): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
 	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Ianalyzer -Itests/fuzz $(FUZZ_SAN) \
 		-fsanitize=fuzzer $(filter %.c,$^) build/fuzz/libnps_analyzer.a -o $@ $(ANALYZER_LIBS)
 
@@ -322,6 +333,7 @@ install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/npuscope
 	install -m 755 $(BUILD)/npuscope $(DESTDIR)$(prefix)/bin/npuscope
 	install -m 755 $(BUILD)/libnpuscope_agent.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_agent.so
+	install -m 755 $(BUILD)/libnpuscope_mstx.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_mstx.so
 
 clean:
 	rm -rf build

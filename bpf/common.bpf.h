@@ -22,6 +22,11 @@ struct {
 	__type(value, __u32); /* NPS_TARGET_* */
 } targets SEC(".maps");
 
+/* Where a text of the job is read to. Of a thread: these programs can be preempted, so it cannot be one per CPU. */
+struct text_scratch {
+	struct nps_string part[NPS_TEXT_PARTS];
+};
+
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096); /* user space sizes the real ones */

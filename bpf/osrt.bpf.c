@@ -6,6 +6,7 @@
  */
 #include "threads.bpf.h"
 #include "os_calls.bpf.h"
+#include "text.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -25,13 +26,6 @@ struct sums {
 struct sums sums_even SEC(".maps");
 struct sums sums_odd SEC(".maps");
 volatile __u32 sums_turn = 0;
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, __u8);
-} paths SEC(".maps");
 
 /*
  * On x86-64 since 6.11 a return probe comes back through a system call of its own
@@ -127,50 +121,15 @@ static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 star
 
 /* --- long ones --- */
 
-/* Sends the path once and returns its id, 0 if it cannot be read. The kernel has just read it: it is in memory. */
-static __always_inline __u64 path_id(struct nps_string *s, __u32 pid, __u64 address)
-{
-	__u64 h = 0xcbf29ce484222325ULL;
-	__u8 one = 1;
-	void *ring;
-	long n;
-
-	__builtin_memset(s->text, 0, sizeof(s->text));
-	n = bpf_probe_read_user_str(s->text, sizeof(s->text), (void *)address);
-	if (n <= 0)
-		return 0;
-	for (int i = 0; i < NPS_STR_MAX / 8; i++) {
-		h = (h ^ ((const __u64 *)s->text)[i]) * 0x100000001b3ULL;
-		h ^= h >> 29;
-	}
-	h = h ? h : 1;
-	if (bpf_map_lookup_elem(&paths, &h))
-		return h;
-	s->kind = NPS_STR_TEXT;
-	s->pad = 0;
-	s->len = n - 1;
-	s->pid = pid;
-	s->id = h;
-	s->time = bpf_ktime_get_ns();
-	ring = this_ring();
-	/* Not remembered when lost: the next use sends it again. */
-	if (!ring || bpf_ringbuf_output(ring, s, sizeof(*s), BPF_RB_NO_WAKEUP)) {
-		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
-		return h;
-	}
-	bpf_map_update_elem(&paths, &h, &one, BPF_ANY);
-	return h;
-}
-
 static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid, __u64 args[4], __u8 *flags)
 {
 	if (what & CALL_PATH) {
-		args[0] = path_id(&s->text, pid, args[0]);
+		args[0] = intern(&s->text, pid, args[0]);
 		if (!args[0])
 			*flags |= NPS_F_SLOT_FAULT(0);
 	}
 	if (what & CALL_PATH_AT) {
-		args[1] = path_id(&s->text, pid, args[1]);
+		args[1] = intern(&s->text, pid, args[1]);
 		if (!args[1])
 			*flags |= NPS_F_SLOT_FAULT(1);
 	}

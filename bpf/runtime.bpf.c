@@ -9,6 +9,8 @@
  */
 #include "common.bpf.h"
 #include "catalog.h"
+#include "mstx.bpf.h"
+#include "text.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -49,12 +51,13 @@ struct open_call {
 	__u64 args[4];
 	__u16 probe;
 	__u8 flags;
+	__u8 wanted; /* of a domain that is made: is it asked for? */
 };
 
 struct thread_state {
 	__u32 depth;
 	struct open_call calls[NPS_MAX_DEPTH];
-	struct nps_string text; /* scratch: these programs can be preempted, so not per CPU */
+	struct text_scratch text;
 	/* --record-shapes */
 	__u64 executor_at; /* where the first phase puts its executor, 0: in none */
 	__u16 tensor_records; /* written so far, lost ones too */
@@ -66,13 +69,6 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, __u64);
-	__type(value, __u8);
-} interned SEC(".maps");
 
 #if defined(__TARGET_ARCH_x86)
 #define SP_POPPED_BY_RETURN 8 /* ret takes the return address off the stack */
@@ -123,53 +119,6 @@ static __always_inline __u64 argument(const struct arguments *a, __u8 n)
 	return v;
 }
 
-/* FNV-like over 8-byte words; the text is padded with zeros to whole words. */
-static __always_inline __u64 text_hash(const char *text, __u32 len)
-{
-	const __u64 *word = (const __u64 *)text;
-	__u64 h = 0xcbf29ce484222325ULL;
-
-	for (__u32 i = 0; i < NPS_STR_MAX / 8; i++) {
-		if (i * 8 >= len)
-			break;
-		h = (h ^ word[i]) * 0x100000001b3ULL;
-		h ^= h >> 29;
-	}
-	return h ? h : 1;
-}
-
-/* Sends the text behind a user pointer once and returns its id, 0 if unreadable. */
-static __always_inline __u64 intern(struct thread_state *st, __u32 pid, __u64 ptr)
-{
-	struct nps_string *s = &st->text;
-	__u8 one = 1;
-	__u64 id;
-	long n;
-	void *ring;
-
-	__builtin_memset(s->text, 0, sizeof(s->text));
-	n = bpf_probe_read_user_str(s->text, sizeof(s->text), (void *)ptr);
-	if (n <= 0)
-		return 0;
-	id = text_hash(s->text, n);
-	if (bpf_map_lookup_elem(&interned, &id))
-		return id;
-	s->kind = NPS_STR_TEXT;
-	s->pad = 0;
-	s->len = n - 1;
-	s->pid = pid;
-	s->id = id;
-	s->time = bpf_ktime_get_ns();
-	ring = this_ring();
-	/* Not remembered when lost: the next use sends it again. */
-	if (!ring || bpf_ringbuf_output(ring, s, sizeof(*s), BPF_RB_NO_WAKEUP)) {
-		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
-		return id;
-	}
-	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
-	return id;
-}
-
 static __always_inline void fault(__u8 *flags, int slot)
 {
 	*flags |= NPS_F_SLOT_FAULT(slot);
@@ -179,7 +128,7 @@ static __always_inline void fault(__u8 *flags, int slot)
 /* The text behind ADDRESS as slot I; no text has id 0. */
 static __always_inline __u64 entry_text(struct thread_state *st, __u32 pid, __u64 address, __u8 *flags, int i)
 {
-	__u64 id = intern(st, pid, address);
+	__u64 id = intern(&st->text, pid, address);
 
 	/* A literal whose page is not in memory yet: we may not wait for it, the reader may. */
 	if (!id)
@@ -256,7 +205,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 			v = v32;
 			break;
 		case NPS_SLOT_OUTSTR:
-			v = intern(st, pid, args[i]);
+			v = intern(&st->text, pid, args[i]);
 			err = v ? 0 : -1;
 			break;
 		default:
@@ -323,6 +272,8 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	drop_dead_calls(st, sp, probe);
 	if ((spec_of(probe)->flags & NPS_P_FOLD) && told_above(st))
 		return 1;
+	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid, PT_REGS_PARM1(ctx)))
+		return 1;
 	if (st->depth >= NPS_MAX_DEPTH) {
 		count(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
 		return 1;
@@ -332,6 +283,8 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->probe = probe;
 	c->sp = sp;
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
+	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
+		c->wanted = name_wanted(&st->text);
 	st->depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
@@ -440,6 +393,22 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 	return true;
 }
 
+/* The name may not have been in memory at entry; the call has read it. */
+static __always_inline void domain_made(struct thread_state *st, struct open_call *c, __u32 pid)
+{
+	__u64 name;
+
+	if (c->flags & NPS_F_SLOT_FAULT(0)) {
+		name = intern(&st->text, pid, c->args[0]);
+		if (name) {
+			c->args[0] = name;
+			c->flags &= ~NPS_F_SLOT_FAULT(0);
+			c->wanted = name_wanted(&st->text);
+		}
+	}
+	domain_remember(pid, c->args[1], c->args[0], c->wanted);
+}
+
 static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
 				      __u64 now, __u64 pid_tgid)
 {
@@ -450,6 +419,8 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	if (probe >= NPS_PROBE_MAX)
 		return;
 	read_return_slots(ctx, st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
+	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
+		domain_made(st, c, pid_tgid >> 32);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_API);
 	if (!e)
@@ -546,6 +517,8 @@ int call_mark(struct pt_regs *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);
 		return 0;
 	}
+	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid_tgid >> 32, PT_REGS_PARM1(ctx)))
+		return 0;
 	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), cookie >> 16, args, &flags);
 	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
 		remember_executor(st, args[1]);

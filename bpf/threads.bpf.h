@@ -22,7 +22,7 @@ struct open_syscall {
 	__u32 nr;
 	__u64 fault_start, fault_page; /* of the last page fault that may have had to wait */
 	struct futex_wait wait; /* of address 0: the call is no futex wait */
-	struct nps_string text; /* scratch: these programs can be preempted, so not per CPU */
+	struct text_scratch text;
 };
 
 struct {

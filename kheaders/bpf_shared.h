@@ -34,7 +34,10 @@ enum nps_counter {
 	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
 	NPS_COUNTER_HITS = 35, /* uprobe programs run for a watched process */
-	NPS_COUNTER_MAX = 36,
+	NPS_COUNTER_TEXT_CUT = 36, /* texts longer than NPS_TEXT_MAX */
+	NPS_COUNTER_DOMAIN_UNKNOWN = 37, /* domains of mstx that were made before the capture */
+	NPS_COUNTER_MSTX_FILTERED = 38, /* marks and ranges of domains that were not asked for */
+	NPS_COUNTER_MAX = 39,
 };
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
@@ -66,6 +69,13 @@ struct nps_sum {
 	__u32 count, errors;
 	__u32 shortest, longest; /* ns */
 };
+
+/* What the domains of mstx in the map of names mean. */
+enum nps_mstx_mode { NPS_MSTX_ALL = 0, NPS_MSTX_INCLUDE = 1, NPS_MSTX_EXCLUDE = 2 };
+#define NPS_MSTX_DOMAINS 256 /* names that can be given */
+
+/* A domain's handle of our injection library points at this, and its name comes after. */
+#define NPS_MSTX_MAGIC 0x316d6f6478746d6eULL /* "nmtxdom1" */
 
 /* System calls after which a library, or our helper, may be there. */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)

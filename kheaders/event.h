@@ -166,12 +166,16 @@ enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 enum nps_string_what {
 	NPS_STR_TEXT = 64, /* id = hash of the text */
 	NPS_STR_COMM = 65, /* id = tid; text = comm of that thread from `time` on */
+	NPS_STR_MORE = 66, /* the text of the record before it, which has the same id, goes on */
 };
-#define NPS_STR_MAX 128 /* bytes with the closing NUL; longer text is cut */
+#define NPS_STR_MAX 128 /* bytes of a record with the closing NUL */
+#define NPS_TEXT_PARTS 4 /* records of one text at most */
+#define NPS_TEXT_MAX (NPS_TEXT_PARTS * (NPS_STR_MAX - 1)) /* bytes; longer text is cut */
+#define NPS_STR_CUT 0x1 /* in the last record of a text that was longer */
 
 struct nps_string {
 	__u8 kind; /* enum nps_string_what */
-	__u8 pad;
+	__u8 flags; /* NPS_STR_CUT */
 	__u16 len; /* bytes of text without the NUL */
 	__u32 pid;
 	__u64 id;

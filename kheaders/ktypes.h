@@ -130,6 +130,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	struct signal_struct *signal;
 	struct files_struct *files;
+	struct task_struct *real_parent;
 };
 
 struct task_struct___before_5_14 {

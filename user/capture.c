@@ -2,6 +2,7 @@
 #include "capture.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "catalog.h"
 #include "clocks.h"
 #include "discover.h"
 #include "launch.h"
@@ -376,7 +378,8 @@ static int begin(struct nps_capture *c)
 					      .irq = c->opts->irq,
 					      .network = c->opts->host_sys & NPS_HOST_SYS_NETWORK,
 					      .osrt_threshold_ns = c->opts->osrt_threshold_ns,
-					      .shapes = c->opts->shapes };
+					      .shapes = c->opts->shapes,
+					      .mstx = &c->opts->mstx };
 	int err;
 
 	nps_capability__probe(&c->cap);
@@ -402,6 +405,8 @@ static int begin(struct nps_capture *c)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)
 		return err;
+	if (c->opts->mstx.off)
+		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
@@ -470,6 +475,13 @@ static void say_what_is_missing(struct nps_capture *c)
 	if (c->opts->all) {
 		if (!c->processes)
 			nps_info("no process used an NPU: only the host was recorded");
+	} else if (cann && c->opts->level >= 0 && !nps_probes__count(c->probes) &&
+		   nps_probes__a_file(c->probes)) {
+		nps_warn(
+			"none of the functions that npuscope knows could be probed in %s: only what the host "
+			"saw was recorded: npuscope doctor --probes lists them",
+			nps_probes__a_file(c->probes));
+		c->degraded = true;
 	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
 			 "this the NPU job?");
@@ -495,6 +507,27 @@ static void collect_open_slices(struct nps_capture *c, struct nps_open_slices *s
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (!p->exit_mono && p->start_mono < c->begin_mono)
 			nps_open_slices__collect_unseen(slices, c->kernel, p->pid);
+}
+
+/* Where domains are asked for by name, those that were made before we came have none. */
+static void say_what_is_unnamed(struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	enum nps_mstx_mode mode = nps_mstx__mode(&c->opts->mstx);
+	uint64_t cut = nps_capture__texts_cut(c);
+
+	nps_kernel_side__counters(c->kernel, counters);
+	if (mode != NPS_MSTX_ALL && counters[NPS_COUNTER_DOMAIN_UNKNOWN]) {
+		nps_warn("%" PRIu64
+			 " mstx domains were made before the capture and have no name: their marks "
+			 "are %s: start the capture first, or the job with libnpuscope_mstx.so",
+			 counters[NPS_COUNTER_DOMAIN_UNKNOWN],
+			 mode == NPS_MSTX_INCLUDE ? "left out" : "kept");
+		c->degraded = true;
+	}
+	if (cut)
+		nps_warn("%" PRIu64 " texts were longer than %d bytes: they are cut, and end in [cut]", cut,
+			 NPS_TEXT_MAX);
 }
 
 static void finish(struct nps_capture *c)
@@ -526,6 +559,7 @@ static void finish(struct nps_capture *c)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
 	say_what_is_missing(c);
+	say_what_is_unnamed(c);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
 	c->complete = true;

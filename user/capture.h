@@ -45,6 +45,7 @@ struct nps_record_opts {
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
+	struct nps_mstx_opts mstx;
 };
 
 struct nps_system_wide;
@@ -88,6 +89,9 @@ void nps_capture__free(struct nps_capture *c);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);
+
+/* Texts that were longer than NPS_TEXT_MAX. */
+uint64_t nps_capture__texts_cut(const struct nps_capture *c);
 
 /* A line for each process that has a helper: what its task log delivered. */
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out);

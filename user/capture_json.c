@@ -233,6 +233,9 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
+	add_u64(j, "texts_cut", nps_capture__texts_cut(c));
+	add_u64(j, "mstx_filtered", counters[NPS_COUNTER_MSTX_FILTERED]);
+	add_u64(j, "mstx_unnamed_domains", counters[NPS_COUNTER_DOMAIN_UNKNOWN]);
 }
 
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
@@ -272,6 +275,18 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	add_counts(c, j);
 	nps_overhead__describe(c, j);
 	return j;
+}
+
+uint64_t nps_capture__texts_cut(const struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	struct nps_reader_counts n = {};
+
+	if (c->reader)
+		nps_reader__counts(c->reader, &n);
+	if (c->kernel)
+		nps_kernel_side__counters(c->kernel, counters);
+	return n.texts_cut + counters[NPS_COUNTER_TEXT_CUT];
 }
 
 uint64_t nps_capture__dropped(const struct nps_capture *c)

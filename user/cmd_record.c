@@ -48,6 +48,9 @@ enum {
 	OPT_OFFCPU_MIN,
 	OPT_UNWIND,
 	OPT_SHAPES,
+	OPT_MSTX,
+	OPT_MSTX_INCLUDE,
+	OPT_MSTX_EXCLUDE,
 };
 
 static const struct argp_option options[] = {
@@ -97,6 +100,12 @@ static const struct argp_option options[] = {
 	  "given up, "
 	  "a sort a second: system calls, scheduling, other calls, names, all calls (default: no limit)",
 	  0 },
+	{ "mstx", OPT_MSTX, "on|off", OPTION_ARG_OPTIONAL, "Marks and ranges that the job sets (default: on)",
+	  0 },
+	{ "mstx-domain-include", OPT_MSTX_INCLUDE, "NAME[,NAME]...", 0,
+	  "Only marks of these domains; those without one are in \"default\" (default: all)", 0 },
+	{ "mstx-domain-exclude", OPT_MSTX_EXCLUDE, "NAME[,NAME]...", 0,
+	  "No marks of these domains; without effect where some are included (default: none)", 0 },
 	{ "no-children", OPT_NO_CHILDREN, 0, 0, "Do not follow children", 0 },
 	{ "stacks", OPT_STACKS, "cpu,offcpu|none", 0,
 	  "Stacks of what runs, sampled by the clock, and of what sleeps, for flame graphs (default: none)",
@@ -268,7 +277,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 {
 	static const char *const sources[] = { "auto", "host", "agent" },
 				 *const levels[] = { "none", "0", "1", "2" },
-				 *const unwinds[] = { "auto", "fp", "dwarf" };
+				 *const unwinds[] = { "auto", "fp", "dwarf" },
+				 *const on_off[] = { "on", "off" };
 	struct args *a = state->input;
 	int v = 0;
 
@@ -335,6 +345,16 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_SHAPES:
 		a->rec.shapes = true;
+		break;
+	case OPT_MSTX:
+		v = arg ? parse_word(arg, on_off, 2) : 0;
+		a->rec.mstx.off = v == 1;
+		break;
+	case OPT_MSTX_INCLUDE:
+		v = nps_mstx__parse(&a->rec.mstx.include, arg);
+		break;
+	case OPT_MSTX_EXCLUDE:
+		v = nps_mstx__parse(&a->rec.mstx.exclude, arg);
 		break;
 	case OPT_NO_CHILDREN:
 		a->rec.children = a->rec.stacks.children = false;
@@ -509,6 +529,7 @@ int nps_cmd_record(int argc, char **argv)
 		a.rec.task_source = NPS_TASKS_HOST; /* no task, no log of tasks */
 	a.rec.host_sys = a.host_sys & NPS_HOST_SYS_SAMPLED;
 	a.rec.osrt = a.host_sys & NPS_HOST_SYS_OSRT;
+	nps_mstx__settle(&a.rec.mstx);
 	err = nps_capture__run(&c, &a.rec);
 	if (err) {
 		nps_capture__free(&c);

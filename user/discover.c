@@ -102,6 +102,20 @@ static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, 
 	attach_operators_of(c, pid, dir, dir_len);
 }
 
+/* The library that a job with the headers of mstx loads at its first mark, which is to be seen already. */
+static void attach_injection(struct nps_capture *c, pid_t pid, const char *path)
+{
+	int fd;
+
+	if (!path || path[0] != '/' || !nps_probe_rows__library(nps_basename(path)))
+		return;
+	fd = nps_open_in_root(pid, path);
+	if (fd < 0)
+		return;
+	attach_fd(c, fd, path);
+	close(fd);
+}
+
 static void attach_search_path(struct nps_capture *c, pid_t pid, const char *dirs)
 {
 	for (const char *end; dirs && *dirs; dirs = *end ? end + 1 : end) {
@@ -240,6 +254,9 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 	attach_operators(c, p, &maps);
 	attach_search_path(c, p->pid,
 			   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
+	attach_injection(
+		c, p->pid,
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "MSTX_INJECTION_PATH")));
 	nps_process__set_maps(p, &maps);
 	find_agent(c, p, &maps);
 	nps_maps__free(&maps);
@@ -324,6 +341,7 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 	int fd;
 
 	attach_search_path(c, 0, getenv("LD_LIBRARY_PATH"));
+	attach_injection(c, 0, getenv("MSTX_INJECTION_PATH"));
 	if (!c->opts->step_marker || nps_launch__find(command, path, sizeof(path)))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);

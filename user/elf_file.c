@@ -5,18 +5,25 @@
 #include <errno.h>
 #include <gelf.h>
 #include <libelf.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define MAX_SEGMENTS 64 /* of code; real files have one or two */
-#define MAX_SECTION (1UL << 30) /* bytes of a symbol table; more is no library */
+#define MAX_SYMBOL_BYTES (512UL << 20) /* of all symbol tables and their names; more is no library */
+#define MAX_TABLES 4 /* of one type; real files have one */
+#define MAX_SECTIONS 65536 /* libelf sets each of them up before anybody asks */
+#define MAX_HEADERS 1024 /* of segments */
+#define MAX_NOTE (64UL << 10) /* bytes of a segment of notes */
 
 struct nps_elf {
 	int fd;
 	Elf *elf;
 	GElf_Ehdr ehdr;
+	uint64_t file_size;
 	GElf_Phdr code[MAX_SEGMENTS];
 	size_t n_code;
 };
@@ -35,19 +42,40 @@ static void read_segments(struct nps_elf *e)
 	}
 }
 
+/* Files that would make libelf allocate what no library needs are turned away before it sees them. */
+static bool is_plausible(int fd)
+{
+	Elf64_Ehdr eh;
+	Elf64_Shdr first;
+
+	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_phnum > MAX_HEADERS)
+		return false;
+	if (eh.e_shnum || !eh.e_shoff)
+		return true;
+	/* The number of sections does not fit the header: it stands in the first of them. */
+	return pread(fd, &first, sizeof(first), (off_t)eh.e_shoff) == sizeof(first) &&
+	       first.sh_size <= MAX_SECTIONS;
+}
+
 int nps_elf__open(int fd, struct nps_elf **out)
 {
 	struct nps_elf *e;
+	struct stat st;
 
 	if (elf_version(EV_CURRENT) == EV_NONE)
 		return -ENOTSUP;
+	if (fstat(fd, &st))
+		return -errno;
+	if (!is_plausible(fd))
+		return -ENOEXEC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->fd = fd;
+	e->file_size = (uint64_t)st.st_size;
 	e->elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || gelf_getclass(e->elf) != ELFCLASS64 ||
-	    !gelf_getehdr(e->elf, &e->ehdr)) {
+	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &e->ehdr)) {
 		nps_elf__close(e);
 		return -ENOEXEC;
 	}
@@ -98,71 +126,126 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 	for (size_t i = 0; i < n; i++) {
 		GElf_Phdr ph;
 
-		if (!gelf_getphdr(e->elf, i, &ph) || ph.p_type != PT_NOTE)
+		if (!gelf_getphdr(e->elf, i, &ph) || ph.p_type != PT_NOTE || ph.p_filesz > MAX_NOTE)
 			continue;
 		if (find_build_id(elf_getdata_rawchunk(e->elf, ph.p_offset, ph.p_filesz, ELF_T_NHDR), hex))
 			return;
 	}
 }
 
+/* A place beyond the end of the file cannot be probed, and the kernel would refuse all others with it. */
 static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
 {
 	for (size_t i = 0; i < e->n_code; i++) {
 		const GElf_Phdr *ph = &e->code[i];
+		uint64_t in = vaddr - ph->p_vaddr;
 
-		if (vaddr >= ph->p_vaddr && vaddr - ph->p_vaddr < ph->p_filesz) {
-			*offset = vaddr - ph->p_vaddr + ph->p_offset;
-			return true;
-		}
+		if (vaddr < ph->p_vaddr || in >= ph->p_filesz)
+			continue;
+		if (ph->p_offset >= e->file_size || in >= e->file_size - ph->p_offset)
+			continue;
+		*offset = ph->p_offset + in;
+		return true;
 	}
 	return false;
 }
 
-static int for_each_in(const struct nps_elf *e, uint32_t type,
-		       int (*each)(const struct nps_elf_function *, void *), void *arg)
+/* Names of a symbol table: the bytes up to the last NUL, so that each name that begins there ends there. */
+struct name_table {
+	const char *text;
+	size_t len;
+};
+
+static bool read_names(const struct nps_elf *e, size_t section, size_t *budget, struct name_table *names)
 {
+	Elf_Scn *scn = elf_getscn(e->elf, section);
+	Elf_Data *data;
+	const char *last;
+	GElf_Shdr sh;
+
+	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_STRTAB || sh.sh_size > *budget)
+		return false;
+	data = elf_getdata(scn, NULL);
+	last = data && data->d_buf ? memrchr(data->d_buf, '\0', data->d_size) : NULL;
+	if (!last)
+		return false;
+	*budget -= sh.sh_size;
+	names->text = data->d_buf;
+	names->len = last + 1 - names->text;
+	return true;
+}
+
+static int for_each_symbol(const struct nps_elf *e, Elf_Data *data, const struct name_table *names,
+			   int (*each)(const struct nps_elf_function *, void *), void *arg)
+{
+	size_t n = data->d_size / sizeof(Elf64_Sym);
+	GElf_Sym sym;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n && i < INT_MAX && gelf_getsym(data, (int)i, &sym); i++) {
+		struct nps_elf_function f = { .vaddr = sym.st_value, .size = sym.st_size };
+
+		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF ||
+		    sym.st_name >= names->len || !vaddr_to_offset(e, sym.st_value, &f.offset))
+			continue;
+		f.name = names->text + sym.st_name;
+		err = each(&f, arg);
+	}
+	return err;
+}
+
+/* A file can name as many tables as it likes, all of the same bytes: what is read of it is bounded. READ counts tables. */
+static int for_each_in(const struct nps_elf *e, uint32_t type,
+		       int (*each)(const struct nps_elf_function *, void *), void *arg, int *read)
+{
+	size_t budget = MAX_SYMBOL_BYTES;
 	Elf_Scn *scn = NULL;
+	int tables = 0, err = 0;
 
-	while ((scn = elf_nextscn(e->elf, scn))) {
-		GElf_Shdr sh;
+	while (!err && tables < MAX_TABLES && (scn = elf_nextscn(e->elf, scn))) {
+		struct name_table names;
 		Elf_Data *data;
-		size_t n;
+		GElf_Shdr sh;
 
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != type || !sh.sh_entsize ||
-		    sh.sh_size > MAX_SECTION)
+		if (!gelf_getshdr(scn, &sh) || sh.sh_type != type)
+			continue;
+		tables++;
+		if (sh.sh_entsize != sizeof(Elf64_Sym) || sh.sh_size > budget)
+			continue;
+		budget -= sh.sh_size;
+		if (!read_names(e, sh.sh_link, &budget, &names))
 			continue;
 		data = elf_getdata(scn, NULL);
 		if (!data)
 			continue;
-		n = data->d_size / sh.sh_entsize;
-		for (size_t i = 0; i < n; i++) {
-			struct nps_elf_function f;
-			GElf_Sym sym;
-			int err;
-
-			if (!gelf_getsym(data, i, &sym) || GELF_ST_TYPE(sym.st_info) != STT_FUNC ||
-			    sym.st_shndx == SHN_UNDEF)
-				continue;
-			f.name = elf_strptr(e->elf, sh.sh_link, sym.st_name);
-			f.vaddr = sym.st_value;
-			f.size = sym.st_size;
-			if (!f.name || !vaddr_to_offset(e, sym.st_value, &f.offset))
-				continue;
-			err = each(&f, arg);
-			if (err)
-				return err;
-		}
+		++*read;
+		err = for_each_symbol(e, data, &names, each, arg);
 	}
+	return err;
+}
+
+static int pass_over(const struct nps_elf_function *f, void *arg)
+{
+	(void)f;
+	(void)arg;
 	return 0;
+}
+
+bool nps_elf__has_symbols(const struct nps_elf *e)
+{
+	int read = 0;
+
+	for_each_in(e, SHT_DYNSYM, pass_over, NULL, &read);
+	return read > 0;
 }
 
 int nps_elf__for_each_function(const struct nps_elf *e, bool symtab,
 			       int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	int err = for_each_in(e, SHT_DYNSYM, each, arg);
+	int read = 0, err = for_each_in(e, SHT_DYNSYM, each, arg, &read);
 
 	if (!err && symtab)
-		err = for_each_in(e, SHT_SYMTAB, each, arg);
+		err = for_each_in(e, SHT_SYMTAB, each, arg, &read);
 	return err;
 }
 

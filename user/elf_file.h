@@ -29,6 +29,9 @@ struct nps_elf_function {
 	uint64_t size; /* bytes, 0 if the file does not say */
 };
 
+/* Can its dynamic symbols be read, though there may be no function among them? Those of a damaged file cannot. */
+bool nps_elf__has_symbols(const struct nps_elf *elf);
+
 /* Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set,
  * until it returns non-zero; returns that, 0 at the end, or -errno. */
 int nps_elf__for_each_function(const struct nps_elf *elf, bool symtab,

@@ -124,6 +124,18 @@ static int load_sched(struct nps_kernel_side *k, const struct nps_kernel_side_op
 	return sched_bpf__load(k->sched);
 }
 
+static int set_domains(struct nps_kernel_side *k, const struct nps_mstx_opts *mstx)
+{
+	const struct nps_mstx_list *list = mstx ? nps_mstx__list(mstx) : NULL;
+	int fd = bpf_map__fd(k->runtime->maps.domain_names);
+	uint8_t one = 1;
+
+	for (unsigned i = 0; list && i < list->n; i++)
+		if (bpf_map_update_elem(fd, list->name[i], &one, BPF_ANY))
+			return -errno;
+	return 0;
+}
+
 static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {
 	bool session = k->cap.uprobe == NPS_UPROBE_SESSION;
@@ -134,6 +146,10 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	if (!k->runtime)
 		return -errno;
 	set_wake_mark((uint64_t *)&k->runtime->rodata->wake_bytes, opts->ring_bytes);
+	if (opts->mstx) {
+		k->runtime->rodata->mstx_mode = nps_mstx__mode(opts->mstx);
+		k->runtime->rodata->mstx_default_wanted = nps_mstx__wants_default(opts->mstx);
+	}
 	bpf_program__set_autoload(k->runtime->progs.call_session, session);
 	bpf_program__set_autoload(k->runtime->progs.call_entry, !session);
 	bpf_program__set_autoload(k->runtime->progs.call_return, !session);
@@ -145,7 +161,9 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	bpf_program__set_autoload(k->runtime->progs.operands, opts->shapes);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
 	err = nps_kernel_side__share_maps(k, k->runtime->obj);
-	return err ? err : runtime_bpf__load(k->runtime);
+	if (!err)
+		err = runtime_bpf__load(k->runtime);
+	return err ? err : set_domains(k, opts->mstx);
 }
 
 static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)

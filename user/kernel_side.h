@@ -14,6 +14,7 @@
 
 #include "bpf_shared.h"
 #include "capability.h"
+#include "mstx.h"
 
 struct nps_kernel_side;
 
@@ -25,6 +26,7 @@ struct nps_kernel_side_opts {
 	bool network; /* bytes that sockets carry, by process */
 	uint64_t osrt_threshold_ns; /* shorter system calls are summed up; below 4 s; 0: none */
 	bool shapes; /* tensors and operands too */
+	const struct nps_mstx_opts *mstx; /* which marks; NULL: all */
 };
 
 /* Loads everything; nothing is attached yet. On failure prints a line, returns -errno. */

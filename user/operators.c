@@ -6,18 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log.h"
+
+/* Where in the sorted numbers NAME is, or has to go. */
+static unsigned int place_of(const struct nps_operators *operators, const char *name)
+{
+	unsigned int low = 0, high = operators->n;
+
+	while (low < high) {
+		unsigned int middle = (low + high) / 2;
+
+		if (strcmp(nps_operators__name(operators, operators->sorted[middle]), name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 int nps_operators__add(struct nps_operators *operators, const char *name)
 {
+	unsigned int at = place_of(operators, name);
+	unsigned short *sorted = &operators->sorted[at];
 	char *copy;
 
-	for (unsigned int i = 1; i <= operators->n; i++)
-		if (!strcmp(nps_operators__name(operators, i), name))
-			return (int)i; /* of another copy of the library */
+	if (at < operators->n && !strcmp(nps_operators__name(operators, *sorted), name))
+		return *sorted; /* of another copy of the library */
 	if (operators->n + 1 >= NPS_OPERATORS_MAX)
 		return -ENOSPC;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
+	memmove(sorted + 1, sorted, (operators->n - at) * sizeof(*sorted));
+	*sorted = (unsigned short)(operators->n + 1);
 	atomic_store(&operators->names[++operators->n], copy);
 	return (int)operators->n;
 }
@@ -52,14 +73,28 @@ const char *nps_operators__soname(size_t i)
 struct functions {
 	struct nps_elf_function *v;
 	size_t n, room;
+	size_t too_long;
 };
+
+static const char first_phase_suffix[] = "GetWorkspaceSize";
+
+static bool is_first_phase(const char *name)
+{
+	size_t len = strlen(name), end = sizeof(first_phase_suffix) - 1;
+
+	return len > end && strcmp(name + len - end, first_phase_suffix) == 0;
+}
 
 static int collect(const struct nps_elf_function *f, void *arg)
 {
 	struct functions *all = arg;
 
-	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0 || strnlen(f->name, LONGEST) == LONGEST)
+	if (strncmp(f->name, "aclnn", strlen("aclnn")) != 0)
 		return 0;
+	if (strnlen(f->name, LONGEST) == LONGEST) {
+		all->too_long += !is_first_phase(f->name);
+		return 0;
+	}
 	if (all->n >= MOST)
 		return -E2BIG;
 	if (all->n == all->room) {
@@ -83,11 +118,10 @@ static int compare(const void *a, const void *b)
 /* In sorted order the first phase can stand anywhere behind its second one. NULL: there is none. */
 static const struct nps_elf_function *first_phase(const struct functions *all, const char *name)
 {
-	static const char suffix[] = "GetWorkspaceSize";
 	struct nps_elf_function key = { .name = NULL };
 	char first[2 * LONGEST];
 
-	if (snprintf(first, sizeof(first), "%s%s", name, suffix) >= (int)sizeof(first))
+	if (snprintf(first, sizeof(first), "%s%s", name, first_phase_suffix) >= (int)sizeof(first))
 		return NULL;
 	key.name = first;
 	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare);
@@ -98,7 +132,7 @@ int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *a
 	struct functions all = { 0 };
 	int err = nps_elf__for_each_function(elf, false, collect, &all);
 
-	if (!err)
+	if (!err && all.n)
 		qsort(all.v, all.n, sizeof(*all.v), compare);
 	for (size_t i = 0; !err && i < all.n; i++) {
 		const struct nps_elf_function *first = first_phase(&all, all.v[i].name);
@@ -106,6 +140,9 @@ int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *a
 		if (first)
 			err = each(first, &all.v[i], arg);
 	}
+	if (all.too_long)
+		nps_warn("%zu operators have names longer than %d bytes: their calls will be missing",
+			 all.too_long, LONGEST - 1);
 	free(all.v);
 	return err;
 }

@@ -16,6 +16,7 @@
 struct nps_operators {
 	_Atomic(const char *) names[NPS_OPERATORS_MAX]; /* [0] is none */
 	unsigned int n;
+	unsigned short sorted[NPS_OPERATORS_MAX]; /* numbers by name; of who adds */
 };
 
 /* All zero is an empty table. The number of NAME, which is copied; -ENOMEM, -ENOSPC. */

@@ -22,14 +22,15 @@ static const struct {
 	const char *soname;
 	uint32_t lib;
 } libraries[] = {
-	{ "libascendcl.so", NPS_LIB_ASCENDCL },	  { "libacl_rt.so", NPS_LIB_ACL_RT },
-	{ "libruntime.so", NPS_LIB_RUNTIME },	  { "libascend_hal.so", NPS_LIB_HAL },
-	{ "libnnopbase.so", NPS_LIB_NNOPBASE },	  { "libhccl.so", NPS_LIB_HCCL },
-	{ "libhcomm.so", NPS_LIB_HCOMM },	  { "libacl_mdl.so", NPS_LIB_MDL },
-	{ "libacl_op_executor.so", NPS_LIB_OP },  { "libacl_op_compiler.so", NPS_LIB_OP },
-	{ "libge_runner.so", NPS_LIB_GE },	  { "libge_runner_v2.so", NPS_LIB_GE },
-	{ "libms_tools_ext.so", NPS_LIB_MSTX },	  { "libprofapi.so", NPS_LIB_PROF },
-	{ "libmsprofiler.so", NPS_LIB_ACL_PROF }, { "libacl_prof.so", NPS_LIB_ACL_PROF },
+	{ "libascendcl.so", NPS_LIB_ASCENDCL },	 { "libacl_rt.so", NPS_LIB_ACL_RT },
+	{ "libruntime.so", NPS_LIB_RUNTIME },	 { "libascend_hal.so", NPS_LIB_HAL },
+	{ "libnnopbase.so", NPS_LIB_NNOPBASE },	 { "libhccl.so", NPS_LIB_HCCL },
+	{ "libhcomm.so", NPS_LIB_HCOMM },	 { "libacl_mdl.so", NPS_LIB_MDL },
+	{ "libacl_op_executor.so", NPS_LIB_OP }, { "libacl_op_compiler.so", NPS_LIB_OP },
+	{ "libge_runner.so", NPS_LIB_GE },	 { "libge_runner_v2.so", NPS_LIB_GE },
+	{ "libms_tools_ext.so", NPS_LIB_MSTX },	 { "libnpuscope_mstx.so", NPS_LIB_MSTX },
+	{ "libprofapi.so", NPS_LIB_PROF },	 { "libmsprofiler.so", NPS_LIB_ACL_PROF },
+	{ "libacl_prof.so", NPS_LIB_ACL_PROF },
 };
 #define N_LIBRARIES (sizeof(libraries) / sizeof(*libraries))
 

@@ -4,10 +4,12 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "elf_file.h"
@@ -25,6 +27,7 @@
 #define ENOTSUPP 524 /* of the kernel, not of libc */
 #define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
+
 struct attached {
 	uint16_t id;
 	uint16_t number; /* of the operator, 0: none */
@@ -38,6 +41,8 @@ struct file {
 	dev_t dev;
 	ino_t ino;
 	off_t size;
+	struct timespec changed, modified;
+	bool overlay;
 	char build_id[41];
 	struct attached *probes;
 	unsigned n;
@@ -48,6 +53,7 @@ struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
 	bool shapes;
+	uint32_t left_out; /* enum nps_lib */
 	struct nps_operators *operators;
 	struct file *files;
 	struct nps_links links;
@@ -70,6 +76,11 @@ int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct np
 	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
 	return 0;
+}
+
+void nps_probes__leave_out(struct nps_probes *p, uint32_t libs)
+{
+	p->left_out |= libs;
 }
 
 void nps_probes__detach(struct nps_probes *p)
@@ -100,21 +111,44 @@ void nps_probes__free(struct nps_probes *p)
 	free(p);
 }
 
-/* The same file can show another device number through an overlay; its build-id stays. */
-static struct file *find_file(const struct nps_probes *p, const struct stat *st, const char *build_id)
+static bool is_overlay(int fd)
 {
-	for (struct file *f = p->files; f; f = f->next) {
-		if (f->ino != st->st_ino)
-			continue;
-		if (f->dev == st->st_dev)
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
+}
+
+static bool same_time(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
+}
+
+/*
+ * Is it the file that we know? An overlay shows the file below it under a device number of its own, so there the times
+ * decide. Elsewhere another device is another file, though number, size and build-id agree: containers that unpack
+ * the same image into memory give their files the same numbers.
+ */
+static bool is_same(const struct file *f, const struct stat *st, bool overlay)
+{
+	if (f->dev == st->st_dev)
+		return f->ino == st->st_ino;
+	/* The upper half of a number can be the overlay's name of the layer. */
+	return (overlay || f->overlay) && (uint32_t)f->ino == (uint32_t)st->st_ino &&
+	       f->size == st->st_size && same_time(&f->changed, &st->st_ctim) &&
+	       same_time(&f->modified, &st->st_mtim);
+}
+
+static struct file *find_file(const struct nps_probes *p, int fd, const struct stat *st)
+{
+	bool overlay = is_overlay(fd);
+
+	for (struct file *f = p->files; f; f = f->next)
+		if (is_same(f, st, overlay))
 			return f;
-		if (*build_id && f->size == st->st_size && strcmp(f->build_id, build_id) == 0)
-			return f;
-	}
 	return NULL;
 }
 
-static struct file *add_file(struct nps_probes *p, const struct stat *st, const char *build_id,
+static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st, const char *build_id,
 			     const char *path)
 {
 	struct file *f = calloc(1, sizeof(*f));
@@ -126,6 +160,9 @@ static struct file *add_file(struct nps_probes *p, const struct stat *st, const 
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->size = st->st_size;
+	f->changed = st->st_ctim;
+	f->modified = st->st_mtim;
+	f->overlay = is_overlay(fd);
 	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
 	f->next = p->files;
 	p->files = f;
@@ -180,13 +217,22 @@ static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
 	return false;
 }
 
+/* Our injection library has the functions of mstx under names that are in nobody's way. */
+static const char *name_in_catalogue(const char *name, uint32_t lib)
+{
+	static const char own[] = "npuscope_";
+
+	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
+}
+
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
-	const struct nps_probe_row *row = nps_probe_rows__find(fn->name);
 	struct match *m = arg;
+	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
 	uint64_t offset;
 
-	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes))
+	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
+	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
@@ -315,25 +361,51 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 	return err;
 }
 
-/* The kernel refuses some first instructions (lock prefixes); one such function must not cost all the others. */
-static void drop_unprobeable(struct nps_probes *p, const char *link_path, struct file *f)
+/* What the job's people call it. */
+static const char *probe_name(const struct nps_probes *p, const struct attached *a)
 {
-	unsigned kept = 0;
+	const char *name = a->number ? nps_operators__name(p->operators, a->number) : NULL;
 
-	for (unsigned i = 0; i < f->n; i++) {
-		unsigned before = p->links.n;
-		int err = attach(p, link_path, &f->probes[i], 1);
+	return name ? name : nps_probe_rows__get(a->id)->symbol;
+}
 
-		nps_links__undo(&p->links, before);
-		if (err)
-			nps_warn("cannot probe %s of %s: the kernel refuses its first instruction: its calls "
-				 "will be "
-				 "missing",
-				 nps_probe_rows__get(f->probes[i].id)->symbol, f->path);
-		else
-			f->probes[kept++] = f->probes[i];
+/* Is that what the kernel says of an instruction or a place it does not like? */
+static bool of_one_probe(int err)
+{
+	return err == -ENOTSUPP || err == -ENOTSUP || err == -EINVAL || err == -EIO;
+}
+
+static int try_range(struct nps_probes *p, const char *link_path, const struct attached *v, unsigned n)
+{
+	unsigned before = p->links.n;
+	int err = attach(p, link_path, v, n);
+
+	nps_links__undo(&p->links, before);
+	return err;
+}
+
+/*
+ * Keeps of N probes those that the kernel takes, in order, and returns how many. It refuses all for the sake of one,
+ * so halves are tried until the one is found: a library of thousands must not take thousands of tries.
+ */
+static unsigned keep_probeable(struct nps_probes *p, const char *link_path, const char *path,
+			       struct attached *v, unsigned n)
+{
+	int err = n ? try_range(p, link_path, v, n) : 0;
+	unsigned half = n / 2, kept;
+
+	if (!err)
+		return n;
+	if (n == 1) {
+		nps_warn("cannot probe %s of %s: the kernel refuses %s: its calls will be missing",
+			 probe_name(p, v), path,
+			 err == -ENOTSUPP || err == -ENOTSUP ? "its first instruction" : strerror(-err));
+		return 0;
 	}
-	f->n = kept;
+	kept = keep_probeable(p, link_path, path, v, half);
+	n = keep_probeable(p, link_path, path, v + half, n - half);
+	memmove(v + kept, v + half, n * sizeof(*v));
+	return kept + n;
 }
 
 static int attach_all(struct nps_probes *p, int fd, struct file *f)
@@ -343,8 +415,8 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, f->probes, f->n);
-	if ((err == -ENOTSUPP || err == -ENOTSUP) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
-		drop_unprobeable(p, link_path, f);
+	if (of_one_probe(err) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
+		f->n = keep_probeable(p, link_path, f->path, f->probes, f->n);
 		err = attach(p, link_path, f->probes, f->n);
 	}
 	if (err)
@@ -362,22 +434,24 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	int err;
 
 	/* Each look at a process comes by here: a file that is known is not parsed again. */
-	if (!fstat(fd, &st) && find_file(p, &st, ""))
+	if (!fstat(fd, &st) && find_file(p, fd, &st))
 		return 0;
 	err = open_elf(fd, &st, &elf, build_id);
-	if (err)
+	if (err) {
+		/* Said once: the next look at the process finds it here. */
+		add_file(p, fd, &st, "", path);
 		return err;
-	if (find_file(p, &st, build_id))
-		goto out;
+	}
 	m->elf = elf;
-	m->file = add_file(p, &st, build_id, path);
+	m->file = add_file(p, fd, &st, build_id, path);
 	err = m->file ? collect(m) : -ENOMEM;
+	if (!err && !m->file->n && !nps_elf__has_symbols(elf))
+		err = -ENOEXEC;
 	if (!err)
 		err = attach_all(p, fd, m->file);
 	else if (m->file)
 		m->file->n = 0;
 	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
-out:
 	nps_elf__close(elf);
 	return err;
 }
@@ -391,21 +465,15 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
 {
 	struct match m = { .p = p, .lib = nps_probe_rows__library(nps_basename(path)) };
 
-	return m.lib ? attach_new(p, fd, path, &m, collect_rows) : 0;
+	return m.lib & ~p->left_out ? attach_new(p, fd, path, &m, collect_rows) : 0;
 }
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 {
-	struct nps_elf *elf = NULL;
-	char build_id[41] = "";
 	const struct file *f;
 	struct stat st;
 
-	/* By build-id as well: an overlay shows the same file under another number. */
-	if (open_elf(fd, &st, &elf, build_id))
-		return false;
-	f = find_file(p, &st, build_id);
-	nps_elf__close(elf);
+	f = fstat(fd, &st) ? NULL : find_file(p, fd, &st);
 	for (unsigned i = 0; f && i < f->n; i++)
 		if (f->probes[i].id == id)
 			return true;
@@ -482,9 +550,9 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	err = nps_elf__find(elf, function, true, &fn);
 	if (err)
 		goto out;
-	f = find_file(p, &st, build_id);
+	f = find_file(p, fd, &st);
 	if (!f)
-		f = add_file(p, &st, build_id, path);
+		f = add_file(p, fd, &st, build_id, path);
 	if (!f) {
 		err = -ENOMEM;
 		goto out;
@@ -535,6 +603,11 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddItemToArray(probes, j);
 		}
 	}
+}
+
+const char *nps_probes__a_file(const struct nps_probes *p)
+{
+	return p->files ? p->files->path : NULL;
 }
 
 unsigned nps_probes__count(const struct nps_probes *p)

@@ -24,6 +24,8 @@ struct nps_probes;
  */
 int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
 		    struct nps_probes **out);
+/* Libraries (enum nps_lib) whose rows are not to be attached. */
+void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
 void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */
@@ -53,6 +55,9 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 
 /* Adds "libraries" and "probes" to `session`; READER, which may be NULL, knows how often each was hit. */
 void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session);
+
+/* Path of one of the files that were looked at, NULL if there was none. */
+const char *nps_probes__a_file(const struct nps_probes *p);
 
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);

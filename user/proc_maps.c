@@ -59,10 +59,8 @@ static bool parse_line(const char *line, struct nps_mapping *m, const char **pat
 
 static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
 {
-	char name[64], *line = NULL;
-	size_t cap = 0;
-	ssize_t n;
-	int err = 0;
+	char name[64];
+	int err;
 	FILE *f;
 
 	memset(maps, 0, sizeof(*maps));
@@ -70,6 +68,19 @@ static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
 	f = fopen(name, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
+	err = nps_maps__parse(f, all, maps);
+	fclose(f);
+	return err;
+}
+
+int nps_maps__parse(FILE *f, bool all, struct nps_maps *maps)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	ssize_t n;
+	int err = 0;
+
+	memset(maps, 0, sizeof(*maps));
 	while (!err && (n = getline(&line, &cap, f)) > 0) {
 		struct nps_mapping m;
 		const char *path;
@@ -80,7 +91,6 @@ static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
 			err = maps_add(maps, &m, *path ? path : "//anon");
 	}
 	free(line);
-	fclose(f);
 	if (err)
 		nps_maps__free(maps);
 	return err;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 struct nps_mapping {
@@ -25,6 +26,8 @@ int nps_maps__read(pid_t pid, struct nps_maps *maps);
 
 /* The same with those that have none: [vdso], and //anon for what has no name. */
 int nps_maps__read_all(pid_t pid, struct nps_maps *maps);
+/* The same from an open file of that form, ALL or those of files. Lines that make no sense are left out. */
+int nps_maps__parse(FILE *f, bool all, struct nps_maps *maps);
 void nps_maps__free(struct nps_maps *maps);
 
 /*

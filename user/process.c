@@ -39,6 +39,7 @@ static const char *const recorded_env[] = {
 	"LOCAL_RANK",
 	"WORLD_SIZE",
 	"LD_LIBRARY_PATH",
+	"MSTX_INJECTION_PATH",
 };
 
 /* The whole of /proc/PID/NAME up to MAX_PROC_FILE, NUL-terminated. NULL on failure. */

@@ -14,7 +14,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include "catalog.h"
@@ -23,6 +22,7 @@
 #include "log.h"
 #include "operators.h"
 #include "os_sums.h"
+#include "texts.h"
 
 #define TURN_MS 20 /* how long records may lie in a ring */
 #define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
@@ -54,6 +54,7 @@ struct nps_reader {
 	atomic_bool stop;
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
 	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
+	atomic_ullong cut; /* texts */
 	uint64_t seen[SEEN_SLOTS];
 	int32_t wakers[WAKERS]; /* those whose names were asked for: forgets, too */
 	int notice_fd;
@@ -178,49 +179,27 @@ static const struct {
 #undef SLOTS
 };
 
-static uint64_t fnv1a(const char *s)
-{
-	uint64_t h = 0xcbf29ce484222325ULL;
-
-	for (; *s; s++)
-		h = (h ^ (unsigned char)*s) * 0x100000001b3ULL;
-	return h;
-}
-
 static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size);
+
+static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, const char *text, size_t len)
+{
+	struct nps_string parts[NPS_TEXT_PARTS];
+	unsigned n = nps_text__split(text, len, e->pid, e->start, parts);
+
+	for (unsigned i = 0; i < n; i++)
+		put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &parts[i], sizeof(parts[i]));
+	if (parts[n - 1].flags & NPS_STR_CUT)
+		atomic_fetch_add_explicit(&r->cut, 1, memory_order_relaxed);
+	return parts[0].id;
+}
 
 /* Text of the job that the kernel side could not read; 0 if we cannot either. */
 static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
 {
-	struct nps_string s = { .kind = NPS_STR_TEXT, .pid = e->pid, .time = e->start };
-	struct iovec to = { s.text, sizeof(s.text) - 1 };
-	struct iovec from = { (void *)(uintptr_t)address, sizeof(s.text) - 1 };
-	uint64_t page_left = 4096 - (address & 4095);
-	ssize_t n = process_vm_readv(e->pid, &to, 1, &from, 1, 0);
+	char text[NPS_TEXT_MAX + 2];
+	ssize_t n = nps_text__read((pid_t)e->pid, address, text);
 
-	if (n <= 0 && page_left < from.iov_len) { /* the text can end just before a hole */
-		to.iov_len = from.iov_len = page_left;
-		n = process_vm_readv(e->pid, &to, 1, &from, 1, 0);
-	}
-	if (n <= 0)
-		return 0;
-	s.text[n] = '\0';
-	s.len = strlen(s.text);
-	s.id = fnv1a(s.text);
-	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
-	return s.id;
-}
-
-static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, const char *text)
-{
-	struct nps_string s = { .kind = NPS_STR_TEXT, .pid = e->pid, .time = e->start };
-
-	s.len = snprintf(s.text, sizeof(s.text), "%s", text);
-	if (s.len >= sizeof(s.text))
-		s.len = sizeof(s.text) - 1;
-	s.id = fnv1a(s.text);
-	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
-	return s.id;
+	return n < 0 ? 0 : write_text(r, e, text, (size_t)n);
 }
 
 /* The number of an operator, where E has one; NULL elsewhere. */
@@ -243,7 +222,7 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 	if (name)
 		r->operator_hits[number]++;
 	if (name && !r->operator_ids[number])
-		r->operator_ids[number] = write_text(r, e, name);
+		r->operator_ids[number] = write_text(r, e, name, strlen(name));
 	*slot = name ? r->operator_ids[number] : 0;
 }
 
@@ -317,6 +296,13 @@ static void count_faults(struct nps_reader *r, const struct nps_event *e)
 		atomic_fetch_add_explicit(&r->faults, e->args[0] + e->args[1], memory_order_relaxed);
 }
 
+/* A text comes with all its parts. */
+static bool is_text(const void *data, size_t size)
+{
+	return size && size % sizeof(struct nps_string) == 0 &&
+	       size <= NPS_TEXT_PARTS * sizeof(struct nps_string) && *(const uint8_t *)data >= NPS_STR_TEXT;
+}
+
 static int take(void *ctx, void *data, size_t size)
 {
 	struct buffer *b = ctx;
@@ -325,8 +311,10 @@ static int take(void *ctx, void *data, size_t size)
 	struct nps_event copy;
 	int kind;
 
-	if (size == sizeof(struct nps_string)) {
-		put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, data, size);
+	if (is_text(data, size)) {
+		for (size_t at = 0; at < size; at += sizeof(struct nps_string))
+			put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, (const char *)data + at,
+			    sizeof(struct nps_string));
 		kind = NPS_KIND_STRING;
 	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
 		if (e->pid == r->own_pid)
@@ -561,6 +549,7 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 	c->summed = atomic_load_explicit(&r->summed, memory_order_relaxed);
 	c->faults = atomic_load_explicit(&r->faults, memory_order_relaxed);
 	c->sums_failed = atomic_load_explicit(&r->sums_failed, memory_order_relaxed);
+	c->texts_cut = atomic_load_explicit(&r->cut, memory_order_relaxed);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }
 

@@ -38,6 +38,7 @@ struct nps_reader_counts {
 	uint64_t faults; /* page faults in the NPS_EV_FAULT records */
 	uint64_t sums_failed; /* times that sums could not be taken: their calls are missing */
 	uint64_t bytes;
+	uint64_t texts_cut; /* by the reader; the kernel side counts its own */
 };
 
 /* Starts the thread. It writes s->events and s->strings, with the names of `operators`. -errno. */

@@ -17,6 +17,14 @@
 
 #define DAY 86400000000000ULL
 
+/* A text of which more records may come. */
+struct long_text {
+	bool open, cut;
+	uint64_t id;
+	size_t len;
+	char bytes[NPS_TEXT_MAX + 8];
+};
+
 struct import {
 	struct nps_recording *model;
 	struct nps_map loss_rows; /* kind << 32 | cpu -> row of losses */
@@ -27,20 +35,61 @@ struct import {
 	bool mapped; /* the session was recorded with another catalogue */
 	struct nps_map probe_of; /* row of that one -> row of ours */
 	uint64_t unlisted; /* events of probes of which it does not say what they are */
+	struct long_text text;
 };
+
+/* A text is told when its last record is known: when another one begins, or the file ends. */
+static int finish_text(struct import *in)
+{
+	static const char cut[] = " [cut]";
+	struct long_text *t = &in->text;
+	uint32_t text;
+
+	if (!t->open)
+		return 0;
+	t->open = false;
+	if (t->cut) {
+		memcpy(t->bytes + t->len, cut, sizeof(cut) - 1);
+		t->len += sizeof(cut) - 1;
+	}
+	text = nps_strings__add(&in->model->strings, t->bytes, t->len);
+	return text == NPS_NONE ? -ENOMEM : nps_map__put(&in->model->string_ids, t->id, text);
+}
+
+static void add_text(struct long_text *t, const struct nps_string *s)
+{
+	size_t len = NPS_MIN(s->len, NPS_STR_MAX - 1);
+
+	len = NPS_MIN(len, NPS_TEXT_MAX - t->len);
+	memcpy(t->bytes + t->len, s->text, len);
+	t->len += len;
+	t->cut = s->flags & NPS_STR_CUT;
+}
 
 static int import_text(struct import *in, const struct nps_string *s)
 {
-	struct nps_recording *model = in->model;
-	uint32_t text = nps_strings__add(&model->strings, s->text, NPS_MIN(s->len, NPS_STR_MAX - 1));
+	uint32_t text;
+	int err;
 
+	if (s->kind == NPS_STR_MORE) {
+		if (in->text.open && in->text.id == s->id)
+			add_text(&in->text, s);
+		return 0;
+	}
+	err = finish_text(in);
+	if (err)
+		return err;
+	if (s->kind == NPS_STR_TEXT) {
+		in->text = (struct long_text){ .open = true, .id = s->id };
+		add_text(&in->text, s);
+		return 0;
+	}
+	text = nps_strings__add(&in->model->strings, s->text, NPS_MIN(s->len, NPS_STR_MAX - 1));
 	if (text == NPS_NONE)
 		return -ENOMEM;
-	if (s->kind == NPS_STR_TEXT)
-		return nps_map__put(&model->string_ids, s->id, text);
 	if (s->kind != NPS_STR_COMM)
 		return 0;
-	return nps_history__add(&model->comms, (uint32_t)s->id, s->time, text);
+	return nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
 }
 
 /* A chunk of a kind that the file does not hold. */
@@ -436,6 +485,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = read_chunks(&in, path, "clocks.nps", on_clocks);
 	if (!err)
 		err = read_chunks(&in, path, "strings.nps", on_strings);
+	if (!err)
+		err = finish_text(&in);
 	if (!err)
 		err = nps_history__finish(&model->comms);
 	if (!err)

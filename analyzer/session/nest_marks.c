@@ -3,6 +3,8 @@
 #include "session/nest_walk.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 /* As ENUM_MSTX_EVENT_TYPE has them. */
 #define MARKER 0
@@ -116,6 +118,18 @@ int nps_walk__mstx(struct nps_walk *w, const struct nps_event *ev, enum nps_call
 	}
 }
 
+/* One that was made before the capture is known by its handle. */
+static uint32_t name_of_domain(struct nps_walk *w, uint32_t proc, uint64_t handle)
+{
+	uint32_t name = nps_map__get(&w->domains, nps_names__key(proc, handle));
+	char text[40];
+
+	if (name != NPS_NONE)
+		return name;
+	snprintf(text, sizeof(text), "domain 0x%" PRIx64, handle);
+	return nps_strings__addz(&w->model->strings, text);
+}
+
 /* Threads were walked one after the other: what one of them said about another's is put together here. */
 int nps_walk__finish_marks(struct nps_walk *w)
 {
@@ -140,11 +154,10 @@ int nps_walk__finish_marks(struct nps_walk *w)
 		for (size_t i = 0; i < w->model->procs[p].marks.len; i++) {
 			struct nps_mstx_mark *mark =
 				&NPS_AT(&w->model->procs[p].marks, struct nps_mstx_mark, i);
-			uint32_t name = mark->domain
-						? nps_map__get(&w->domains, nps_names__key(p, mark->domain))
-						: unnamed;
 
-			mark->domain_name = name == NPS_NONE ? unnamed : name;
+			mark->domain_name = mark->domain ? name_of_domain(w, p, mark->domain) : unnamed;
+			if (mark->domain_name == NPS_NONE)
+				return -ENOMEM;
 		}
 	return 0;
 }

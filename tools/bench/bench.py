@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, osrt, events, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, events, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 import analyzer
+import attach
 import host
 import soak
 
@@ -186,6 +187,15 @@ def event_rate():
     add("system calls as fast as they go, traced", float(traced[0]) / 3, "1/s", "the same untraced", float(plain) / 3)
 
 
+def attach_detach():
+    """Probes on a running job."""
+    base = None
+    for probes, came, went in attach.measure(NPUSCOPE, OUT, (1, 1000, 4000, 10000), ROUNDS):
+        base = base or (came, went)
+        add(f"{probes} probes attached", came, "ms", "1 probe attached", base[0])
+        add(f"{probes} probes gone", went, "ms", "1 probe gone", base[1])
+
+
 def analyze_sessions():
     """Sessions of npuscope itself."""
     generator = OUT / "gen_session"
@@ -228,6 +238,10 @@ TEXTS = {
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
 one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not do the same: strace and perf trace
 see system calls only, ltrace library calls only, bpftrace counts both and keeps no record.""",
+    "attach": f"""## Attaching and letting go
+
+A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits
+until no CPU can be in a probe any more, once.""",
     "osrt": f"""## The operating system under tracers
 
 Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that fight for a mutex, 1.5 GB
@@ -283,6 +297,7 @@ def main():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sections = {"job": lambda: slow_down(sim_env()),
+                "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
                 "events": event_rate,
                 "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),

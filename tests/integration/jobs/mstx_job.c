@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Marks and ranges. Prints for each what it did and when, CLOCK_REALTIME ns just before and after:
- * message, domain, thread that began it, thread that ended it, before and after its begin, before and after its end.
+ * message, domain (made before "ready" with the argument early), thread that began it, thread that ended it, before and after its begin, before and after its end.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -41,14 +41,13 @@ static void *end_outer(void *arg)
 	return NULL;
 }
 
-static void once(int other_thread)
+static void once(void *domain, int other_thread)
 {
 	uint64_t a[2], m[2], b[2], c[2], inner;
 	int me = syscall(SYS_gettid);
 	pthread_t thread;
-	void *domain;
 
-	domain = domain_create("input");
+	domain = domain ? domain : domain_create("input");
 	a[0] = now();
 	outer = start("training step", NULL);
 	a[1] = now();
@@ -75,7 +74,7 @@ static void once(int other_thread)
 
 int main(int argc, char **argv)
 {
-	void *lib = dlopen("libms_tools_ext.so", RTLD_NOW);
+	void *lib = dlopen("libms_tools_ext.so", RTLD_NOW), *domain = NULL;
 
 	if (!lib || argc != 2)
 		return 1;
@@ -85,10 +84,12 @@ int main(int argc, char **argv)
 	domain_create = dlsym(lib, "mstxDomainCreateA");
 	domain_start = dlsym(lib, "mstxDomainRangeStartA");
 	domain_end = dlsym(lib, "mstxDomainRangeEnd");
+	if (!strcmp(argv[1], "early"))
+		domain = domain_create("input");
 	puts("ready");
 	fflush(stdout);
 	if (getchar() == EOF)
 		return 1;
-	once(!strcmp(argv[1], "threads"));
+	once(domain, !strcmp(argv[1], "threads"));
 	return 0;
 }

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * Domains of marks and ranges: which are asked for, and what those are called that were made before the capture.
+ */
+#ifndef NPS_MSTX_BPF_H
+#define NPS_MSTX_BPF_H
+
+#include "catalog.h"
+#include "text.bpf.h"
+
+const volatile __u8 mstx_mode = NPS_MSTX_ALL;
+const volatile __u8 mstx_default_wanted = 1; /* marks without a domain */
+
+struct domain_key {
+	__u64 handle;
+	__u64 pid;
+};
+
+struct domain {
+	__u64 name; /* id of the text, 0: unknown */
+	__u64 wanted;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct domain_key);
+	__type(value, struct domain);
+} domains SEC(".maps");
+
+struct domain_name {
+	char text[NPS_STR_MAX]; /* padded with zeros */
+};
+
+/* Those of --mstx-domain-include or --mstx-domain-exclude. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MSTX_DOMAINS);
+	__type(key, struct domain_name);
+	__type(value, __u8);
+} domain_names SEC(".maps");
+
+_Static_assert(NPS_PROBE_MSTX_DOMAIN_END - NPS_PROBE_MSTX_MARK == 7, "rows of mstx stand together");
+
+static __always_inline bool is_mstx(__u16 probe)
+{
+	return (probe >= NPS_PROBE_MSTX_MARK && probe <= NPS_PROBE_MSTX_DOMAIN_END) ||
+	       probe == NPS_PROBE_ACLPROF_MARK;
+}
+
+/* Is the domain whose name was just interned asked for? */
+static __always_inline bool name_wanted(struct text_scratch *t)
+{
+	bool listed;
+
+	if (mstx_mode == NPS_MSTX_ALL)
+		return true;
+	listed = bpf_map_lookup_elem(&domain_names, t->part[0].text);
+	return listed == (mstx_mode == NPS_MSTX_INCLUDE);
+}
+
+static __always_inline void domain_remember(__u32 pid, __u64 handle, __u64 name, bool wanted)
+{
+	struct domain_key key = { handle, pid };
+	struct domain d = { name, wanted };
+
+	bpf_map_update_elem(&domains, &key, &d, BPF_ANY);
+}
+
+/* As if the process had made the domain just now: the analyzer learns the name. */
+static __always_inline void domain_send(__u64 pid_tgid, __u64 handle, __u64 name)
+{
+	struct nps_event *e = event_reserve(this_ring(), NPS_EV_API);
+
+	if (!e)
+		return;
+	e->probe = NPS_PROBE_MSTX_DOMAIN_CREATE;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = 0;
+	e->start = bpf_ktime_get_ns();
+	e->dur = 0;
+	e->args[0] = name;
+	e->args[1] = handle;
+	e->args[2] = e->args[3] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline struct domain *domain_of_parent(__u64 handle)
+{
+	struct domain_key key = { handle, 0 };
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	key.pid = (__u32)BPF_CORE_READ(task, real_parent, tgid);
+	return bpf_map_lookup_elem(&domains, &key);
+}
+
+/* A handle that we did not see being made: the parent's, or one of our own library's, which carries its name. */
+static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), magic = 0, name = 0;
+	struct domain *parents = domain_of_parent(handle);
+	__u32 pid = pid_tgid >> 32;
+	bool wanted = mstx_mode != NPS_MSTX_INCLUDE;
+
+	if (parents) {
+		name = parents->name;
+		wanted = parents->wanted;
+	} else if (!bpf_probe_read_user(&magic, sizeof(magic), (void *)handle) && magic == NPS_MSTX_MAGIC) {
+		name = intern(t, pid, handle + sizeof(magic));
+		if (name)
+			wanted = name_wanted(t);
+	}
+	if (name)
+		domain_send(pid_tgid, handle, name);
+	else
+		count(NPS_COUNTER_DOMAIN_UNKNOWN);
+	domain_remember(pid, handle, name, wanted);
+	return wanted;
+}
+
+/* Is this mark or range, FIRST its first argument, in a domain that was asked for? */
+static __always_inline bool mstx_wanted(struct text_scratch *t, __u16 probe, __u32 pid, __u64 first)
+{
+	struct domain_key key = { first, pid };
+	struct domain *d;
+	bool wanted = true;
+
+	switch (probe) {
+	case NPS_PROBE_MSTX_DOMAIN_MARK:
+	case NPS_PROBE_MSTX_DOMAIN_START:
+	case NPS_PROBE_MSTX_DOMAIN_END:
+		if (!first) {
+			wanted = mstx_default_wanted;
+			break;
+		}
+		d = bpf_map_lookup_elem(&domains, &key);
+		wanted = d ? d->wanted : domain_first_seen(t, first);
+		break;
+	case NPS_PROBE_MSTX_MARK:
+	case NPS_PROBE_MSTX_RANGE_START:
+	case NPS_PROBE_MSTX_RANGE_END:
+	case NPS_PROBE_ACLPROF_MARK:
+		wanted = mstx_default_wanted;
+		break;
+	}
+	if (!wanted)
+		count(NPS_COUNTER_MSTX_FILTERED);
+	return wanted;
+}
+
+#endif

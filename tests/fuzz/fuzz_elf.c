@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the collector reads of a watched job: its libraries ('e' and the file) and its memory map ('m' and the text). */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "elf_file.h"
+#include "operators.h"
+#include "probe_point.h"
+#include "proc_maps.h"
+
+#define MAX_CODE 4096
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct seen {
+	const struct nps_elf *elf;
+	size_t n, size; /* of the file */
+};
+
+static int look(const struct nps_elf_function *f, void *arg)
+{
+	struct seen *seen = arg;
+	uint8_t code[MAX_CODE];
+	int n;
+
+	seen->n += strlen(f->name) + 1; /* reads all of it */
+	if (f->offset >= seen->size)
+		abort();
+	n = nps_elf__code(seen->elf, f->offset, code, f->size < sizeof(code) ? f->size : sizeof(code));
+	if (n > 0 && nps_probe_point(nps_elf__machine(seen->elf), code, (size_t)n) >= (size_t)n)
+		abort();
+	return 0;
+}
+
+static int look_at_operator(const struct nps_elf_function *f, void *arg)
+{
+	(void)arg;
+	if (strncmp(f->name, "aclnn", 5) != 0)
+		abort();
+	return 0;
+}
+
+static void one_elf(int fd, size_t size)
+{
+	struct nps_elf *elf = NULL;
+	struct seen seen = { .size = size };
+	struct nps_elf_function f;
+	char hex[41], name[64];
+
+	if (nps_elf__open(fd, &elf))
+		return;
+	seen.elf = elf;
+	nps_elf__build_id(elf, hex);
+	if (strspn(hex, "0123456789abcdef") != strlen(hex))
+		abort();
+	nps_elf__for_each_function(elf, false, look, &seen);
+	if (seen.n && !nps_elf__has_symbols(elf))
+		abort();
+	nps_elf__for_each_function(elf, true, look, &seen);
+	nps_elf__find(elf, "aclrtSynchronizeDevice", true, &f);
+	nps_elf__name_at(elf, 0x1000, name, sizeof(name));
+	nps_operators__find(elf, look_at_operator, NULL);
+	nps_elf__close(elf);
+}
+
+static void one_map(const uint8_t *data, size_t size)
+{
+	FILE *f = size ? fmemopen((void *)data, size, "r") : NULL;
+	struct nps_maps maps;
+
+	if (!f)
+		return;
+	if (!nps_maps__parse(f, true, &maps)) {
+		for (size_t i = 0; i < maps.n; i++)
+			if (maps.v[i].path[0] != '/' || !maps.v[i].ino || strchr(maps.v[i].path, '\n') ||
+			    nps_basename(maps.v[i].path) > maps.v[i].path + strlen(maps.v[i].path))
+				abort();
+		nps_maps__free(&maps);
+	}
+	fclose(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int quiet, fd = -1;
+
+	if (!quiet++ && !freopen("/dev/null", "w", stdout))
+		abort();
+	if (size < 1)
+		return 0;
+	if (data[0] == 'm') {
+		one_map(data + 1, size - 1);
+		return 0;
+	}
+	if (fd < 0)
+		fd = memfd_create("fuzz", MFD_CLOEXEC);
+	if (fd < 0 || ftruncate(fd, 0) || pwrite(fd, data + 1, size - 1, 0) != (ssize_t)(size - 1))
+		abort();
+	one_elf(fd, size - 1);
+	return 0;
+}
