@@ -11,7 +11,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Calls shorter than this are summed up; 0: none. */
-const volatile __u64 threshold_ns = 0;
+volatile __u64 threshold_ns = 0; /* the collector raises it where records cost too much */
 
 /*
  * Two tables of sums: one is filled while the other lies still and is taken by the collector,

@@ -20,7 +20,6 @@
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
 #define SMALLEST_RING (512UL << 10)
 #define DEFAULT_THRESHOLD 10000UL /* ns: what blocks takes longer, what only asks the kernel takes less */
-#define MAX_THRESHOLD 4000000000UL /* sums hold the longest call in 32 bits */
 
 struct args {
 	struct nps_record_opts rec;
@@ -74,8 +73,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "level", OPT_LEVEL, "none|0|1|2", 0,
 	  "Detail, as the vendor's profiler levels: marks of mstx alone; what runs on the device, and its "
-	  "names; every "
-	  "call; the runtime's layer too (default: 1)",
+	  "names; every call; the runtime's layer too (default: 1)",
 	  0 },
 	{ "irq", OPT_IRQ, 0, 0,
 	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
@@ -87,8 +85,7 @@ static const struct argp_option options[] = {
 	{ "host-sys-freq", OPT_HOST_SYS_FREQ, "HZ", 0, "Samples a second, 1 to 1000 (default: 50)", 0 },
 	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
 	  "System calls shorter than this are counted and summed up, not recorded one by one: 10us, 1ms, "
-	  "less than "
-	  "4s; 0 records all (default: 10us)",
+	  "up to 4s; 0 records all (default: 10us)",
 	  0 },
 	{ "record-shapes", OPT_SHAPES, 0, 0,
 	  "Shapes, data types and formats of operators' tensors (default: no)", 0 },
@@ -97,8 +94,8 @@ static const struct argp_option options[] = {
 	  "Ring of each CPU: 512K, 8M, 64M (default: 8M, less when there are more than 32 CPUs)", 0 },
 	{ "max-overhead", OPT_MAX_OVERHEAD, "SHARE", 0,
 	  "Watching may take this much of the job's CPU time, 0.1% to 100%: when it takes more, detail is "
-	  "given up, "
-	  "a sort a second: system calls, scheduling, other calls, names, all calls (default: no limit)",
+	  "given up, a sort a second: records of system calls, all of them, scheduling, other calls, names, "
+	  "every call (default: no limit)",
 	  0 },
 	{ "mstx", OPT_MSTX, "on|off", OPTION_ARG_OPTIONAL, "Marks and ranges that the job sets (default: on)",
 	  0 },
@@ -321,7 +318,7 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_OSRT_THRESHOLD:
 		a->rec.osrt_threshold_ns = parse_time(arg);
 		v = (!a->rec.osrt_threshold_ns && strcmp(arg, "0")) ||
-				    a->rec.osrt_threshold_ns > MAX_THRESHOLD
+				    a->rec.osrt_threshold_ns > NPS_LONGEST_SUMMED
 			    ? -EINVAL
 			    : 0;
 		break;

@@ -83,11 +83,6 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 	return 0;
 }
 
-static void set_constant(uint64_t *constant, uint64_t value)
-{
-	*constant = value;
-}
-
 static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
 {
 	*mark = ring_size(ring_bytes) / 4;
@@ -174,7 +169,7 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	if (!k->osrt)
 		return -errno;
 	set_wake_mark((uint64_t *)&k->osrt->rodata->wake_bytes, opts->ring_bytes);
-	set_constant((uint64_t *)&k->osrt->rodata->threshold_ns, opts->osrt_threshold_ns);
+	k->osrt->bss->threshold_ns = opts->osrt_threshold_ns;
 	err = nps_kernel_side__share_maps(k, k->osrt->obj);
 	if (!err)
 		err = share_threads(k, k->osrt->obj);
@@ -337,6 +332,12 @@ void nps_kernel_side__detach(struct nps_kernel_side *k)
 	if (k->hostsys)
 		hostsys_bpf__detach(k->hostsys);
 	sched_bpf__detach(k->sched);
+}
+
+void nps_kernel_side__sum_syscalls(struct nps_kernel_side *k)
+{
+	if (k->osrt)
+		k->osrt->bss->threshold_ns = NPS_LONGEST_SUMMED;
 }
 
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k)

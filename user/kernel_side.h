@@ -24,7 +24,8 @@ struct nps_kernel_side_opts {
 	bool osrt; /* system calls and scheduling too */
 	bool irq; /* and interrupts; needs osrt */
 	bool network; /* bytes that sockets carry, by process */
-	uint64_t osrt_threshold_ns; /* shorter system calls are summed up; below 4 s; 0: none */
+	uint64_t
+		osrt_threshold_ns; /* shorter system calls are summed up; up to NPS_LONGEST_SUMMED; 0: none */
 	bool shapes; /* tensors and operands too */
 	const struct nps_mstx_opts *mstx; /* which marks; NULL: all */
 };
@@ -42,6 +43,7 @@ int nps_kernel_side__attach(struct nps_kernel_side *k);
 void nps_kernel_side__detach(struct nps_kernel_side *k);
 
 /* Take out what costs too much; what was recorded stays. */
+void nps_kernel_side__sum_syscalls(struct nps_kernel_side *k); /* no records of single calls any more */
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k);
 void nps_kernel_side__drop_sched(struct nps_kernel_side *k);
 

@@ -116,6 +116,7 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out)
 static const struct {
 	const char *name, *words;
 } stages[] = {
+	[NPS_SHED_RECORDS] = { "syscall_records", "single system calls, which are summed up" },
 	[NPS_SHED_SYSCALLS] = { "syscalls", "system calls" },
 	[NPS_SHED_SCHED] = { "scheduling", "scheduling" },
 	[NPS_SHED_DETAIL] = { "detail", "calls that neither queue work nor wait for it" },
@@ -131,6 +132,9 @@ const char *nps_shed__name(enum nps_shed what)
 static void give_up(struct nps_capture *c, enum nps_shed what)
 {
 	switch (what) {
+	case NPS_SHED_RECORDS:
+		nps_kernel_side__sum_syscalls(c->kernel);
+		break;
 	case NPS_SHED_SYSCALLS:
 		nps_kernel_side__drop_syscalls(c->kernel);
 		break;
@@ -151,7 +155,7 @@ static void give_up(struct nps_capture *c, enum nps_shed what)
 /* Would the stage save anything worth the loss? Costs of calls are not told apart by tier. */
 static bool is_worth(enum nps_shed what, const double kinds[NPS_COST_KINDS], double all)
 {
-	if (what == NPS_SHED_SYSCALLS)
+	if (what <= NPS_SHED_SYSCALLS)
 		return kinds[NPS_COST_SYSCALL] > WORTH * all;
 	if (what == NPS_SHED_SCHED)
 		return kinds[NPS_COST_SWITCH] > WORTH * all;

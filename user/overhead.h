@@ -26,6 +26,7 @@ enum nps_cost_kind {
 
 /* Stages of giving up, in this order. */
 enum nps_shed {
+	NPS_SHED_RECORDS, /* records of single system calls: they are summed up */
 	NPS_SHED_SYSCALLS, /* system calls */
 	NPS_SHED_SCHED, /* scheduling */
 	NPS_SHED_DETAIL, /* calls that neither queue work, nor wait for it, nor name it */

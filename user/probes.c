@@ -27,7 +27,6 @@
 #define ENOTSUPP 524 /* of the kernel, not of libc */
 #define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
-
 struct attached {
 	uint16_t id;
 	uint16_t number; /* of the operator, 0: none */

@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define NAME_BYTES 512
+#define NAME_BYTES 1024
 
 static const char schema[] =
 	"CREATE TABLE process (pid TEXT PRIMARY KEY, process_name TEXT, label TEXT, process_sort_index "

@@ -84,7 +84,8 @@ static int import_text(struct import *in, const struct nps_string *s)
 		add_text(&in->text, s);
 		return 0;
 	}
-	text = nps_strings__add(&in->model->strings, s->text, NPS_MIN(s->len, NPS_STR_MAX - 1));
+	text = nps_strings__add(&in->model->strings, s->text,
+				strnlen(s->text, NPS_MIN(s->len, NPS_STR_MAX - 1)));
 	if (text == NPS_NONE)
 		return -ENOMEM;
 	if (s->kind != NPS_STR_COMM)

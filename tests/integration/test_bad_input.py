@@ -301,8 +301,8 @@ def small_disk(case: Case, options: str) -> Path:
 def disk_fills_up(case: Case) -> None:
     """The capture ends with a line, what was captured stays readable, the job goes on."""
     disk = small_disk(case, "size=2m")
-    alone = case.start([need_job("storm_job"), 3000000])
-    job = case.start([need_job("storm_job"), 3000000])
+    alone = case.start([need_job("storm_job"), 10000000])
+    job = case.start([need_job("storm_job"), 10000000])
     job.wait_for("^ready")
     result = case.npuscope("record", "-p", job.pid, "-o", disk, "--export", "none", "--osrt-threshold", "0")
     result.expect(PARTIAL)

@@ -10,7 +10,7 @@ from typing import Any
 from harness import (API, DONE, MARK, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, main, need_root, ranks_of,
                      test)
 
-STAGES = ["syscalls", "scheduling", "detail", "names", "all"]
+STAGES = ["syscall_records", "syscalls", "scheduling", "detail", "names", "all"]
 
 
 def watch_job(case: Case, *options: str) -> tuple[Result, Any]:
@@ -35,7 +35,7 @@ def limit_is_kept(case: Case) -> None:
     assert len(lines) == len(names), result.err
     since = {stage["what"]: int(stage["monotonic"]) for stage in given_up}
     grace = 500_000_000  # a call that was open may end, and the links take a moment to close
-    for what, kinds in (("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)), ("all", (API, MARK, SQE))):
+    for what, kinds in (("syscall_records", (SYSCALL,)), ("syscalls", (SYSCALL,)), ("scheduling", (SCHED,)), ("all", (API, MARK, SQE))):
         if what not in since:
             continue
         late = [e for e in result.session.events if e.kind in kinds and e.start > since[what] + grace]
