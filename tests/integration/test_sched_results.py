@@ -15,8 +15,8 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (ROOT, SCHED, Case, Result, Session, cpu_ns, environment, main, need, need_job, need_root, ranks_of,
-                     test)
+from harness import (ROOT, SCHED, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
+                     ranks_of, test)
 
 Row = dict[str, str]
 OPEN = 0x20  # flag of the records that the capture's end cut
@@ -139,7 +139,7 @@ def threads_as_they_say(case: Case) -> None:
 @test
 def where_the_time_went(case: Case) -> None:
     """The parts of the main thread are what it did, and add up."""
-    run = capture(case)
+    run = capture(case, "--osrt-threshold", "0")
     row, facts = of_thread(run.rows("npuscope_host_breakdown"), run.pid), run.facts
     parts = ("User Code(us)", "CANN Calls(us)", "I/O Calls(us)", "Other System Calls(us)", "Device Wait(us)",
              "Lock Wait(us)", "CPU Wait(us)", "I/O Wait(us)", "Other Sleep(us)", "Not Observed(us)")
@@ -209,20 +209,36 @@ def interrupts_of_the_host() -> int:
     return sum(int(line.split()[1]) for line in lines if line.startswith(("intr", "softirq")))
 
 
+def times_preempted(pid: int) -> int:
+    """As the kernel counts."""
+    found = re.search(r"nonvoluntary_ctxt_switches:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    assert found
+    return int(found[1])
+
+
 @test
 def a_thread_that_never_stops(case: Case) -> None:
     """It has a CPU for itself: no switch tells of it, but it is seen to run when the capture ends."""
     need_root()
     need(os.cpu_count() != 1, "two CPUs")
-    job = case.start([need_job("sched_job"), "poll"], env=environment())
-    job.wait_for("^ready")
-    result = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir).result().expect(3)
-    job.kill()
-    window = result.session.json["capture"]
-    length = window["end_monotonic"] - window["begin_monotonic"]
+    for attempt in range(8):  # until nobody else wants its CPU: before the first switch it is not seen
+        job = case.start([need_job("sched_job"), "poll"], env=environment())
+        job.wait_for("^ready")
+        run = case.record("-p", job.pid, "-d", "300ms", "-o", case.path(f"out{attempt}"))
+        before = times_preempted(job.pid)
+        run.wait_for("^npuscope: session in ", err=True)
+        after = times_preempted(job.pid)
+        job.kill()
+        result = run.result().expect(3)
+        if after == before:
+            break
+    else:
+        raise Skip("needs a CPU that nobody else wants for 300 ms")
     (folder,) = result_folders(result)
     with open(folder / "npuscope_host_threads.csv", newline="") as file:
         (row,) = csv.DictReader(file)
+    window = result.session.json["capture"]
+    length = window["end_monotonic"] - window["begin_monotonic"]
     assert 0.8 * length <= us(row, "Running(us)") <= length + 1, f"{row} in {length} ns"
     assert row["Voluntary Switches"] == "0", row
 
