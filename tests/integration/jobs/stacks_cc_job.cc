@@ -9,14 +9,16 @@
 namespace shapes
 {
 
-class Shape {
-public:
+class Shape
+{
+      public:
 	virtual ~Shape() = default;
 	virtual uint64_t area(const std::vector<int> &sides) const = 0;
 };
 
-template <typename T> class Polygon : public Shape {
-public:
+template <typename T> class Polygon : public Shape
+{
+      public:
 	__attribute__((noinline)) uint64_t area(const std::vector<int> &sides) const override
 	{
 		volatile T sum = 0;
