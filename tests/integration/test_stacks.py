@@ -327,13 +327,13 @@ def a_command_and_its_child(case: Case) -> None:
 def what_is_lost_is_counted(case: Case) -> None:
     """npuscope gets no CPU for a while: the rings overflow, and the missing samples are told."""
     need_root()
-    job = case.start([need_job("stacks_job"), 2500])
+    job = case.start([need_job("stacks_job"), 5000])
     job.wait_for("^ready")
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--stacks", "cpu", "--stack-freq", "999")
     job.tell("go")
     time.sleep(0.3)
     run.signal(signal.SIGSTOP)
-    time.sleep(2)
+    time.sleep(4)
     run.signal(signal.SIGCONT)
     assert job.wait() == 0
     result = run.result().expect(3)
