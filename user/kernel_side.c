@@ -192,14 +192,15 @@ static int share_with(void *k, struct bpf_object *obj)
 /* One way to count what sockets carry: by the tracepoints (Linux 6.3), else by probes of the kernel's functions. */
 static int try_hostsys(struct nps_kernel_side *k, bool tracepoints)
 {
-	struct bpf_program *prog;
+	struct bpf_program *prog = NULL;
 	int err;
 
 	k->hostsys = hostsys_bpf__open();
 	if (!k->hostsys)
 		return -errno;
-	bpf_object__for_each_program(prog, k->hostsys->obj) bpf_program__set_autoload(
-		prog, (bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT) == tracepoints);
+	while ((prog = bpf_object__next_program(k->hostsys->obj, prog)))
+		bpf_program__set_autoload(prog, (bpf_program__type(prog) == BPF_PROG_TYPE_RAW_TRACEPOINT) ==
+							tracepoints);
 	err = nps_kernel_side__share_maps(k, k->hostsys->obj);
 	if (!err)
 		err = hostsys_bpf__load(k->hostsys);
@@ -361,10 +362,11 @@ void nps_kernel_side__drop_sched(struct nps_kernel_side *k)
 static void each_of(const struct bpf_object *obj, void (*each)(const char *name, int fd, void *arg),
 		    void *arg)
 {
-	struct bpf_program *prog;
+	struct bpf_program *prog = NULL;
 
-	bpf_object__for_each_program(prog, obj) if (bpf_program__fd(prog) >= 0)
-		each(bpf_program__name(prog), bpf_program__fd(prog), arg);
+	while ((prog = bpf_object__next_program(obj, prog)))
+		if (bpf_program__fd(prog) >= 0)
+			each(bpf_program__name(prog), bpf_program__fd(prog), arg);
 }
 
 void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,

@@ -142,7 +142,8 @@ static int one_alloc(struct totals *t, const struct nps_alloc *a)
 	}
 	if (err)
 		return err;
-	*b = (struct block){ NPS_MIN(a->size, (uint64_t)INT64_MAX / 4), a->device, a->kind, true };
+	*b = (struct block){ a->size, a->device, a->kind, true };
+	b->size = NPS_MIN(b->size, (uint64_t)INT64_MAX / 4);
 	return add_total(t, a->time, b, 1);
 }
 

@@ -53,7 +53,7 @@ def generous_limit(case: Case) -> None:
     assert cost["given_up"] == []
     share = 100 * sum(cost["spent_ns"].values()) / cost["job_cpu_ns"]
     assert abs(share - cost["overhead_percent"]) < 0.02, cost
-    assert min(cost["spent_ns"].values()) > 0, cost
+    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost  # they can cost nothing
     told = {program["name"]: program for program in cost["programs"]}
     assert told["sched_switched"]["runs"] > 100 and told["sched_switched"]["mean_ns"] > 10, told
     words = re.search(r"watching took ([\d.]+) % of the CPU time", result.err)
