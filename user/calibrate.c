@@ -119,16 +119,16 @@ static double time_of_switches(struct nps_kernel_side *k, double syscall_ns)
 /* Mean time of the uprobe programs for one turn of the loop, by the kernel's own statistics; 0 if it keeps none. */
 static double program_time(struct nps_kernel_side *k)
 {
-	struct nps_program_time before = { 0 }, after = { 0 };
+	uint64_t before, after;
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (fd < 0)
 		return 0;
-	nps_kernel_side__program_time(k, NPS_PROG_ALL, &before);
+	before = nps_kernel_side__program_ns(k);
 	call_target();
-	nps_kernel_side__program_time(k, NPS_PROG_ALL, &after);
+	after = nps_kernel_side__program_ns(k);
 	close(fd);
-	return (double)(after.ns - before.ns) / CALLS;
+	return (double)(after - before) / CALLS;
 }
 
 void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "irq.skel.h"
+#include "kernel_side.h"
 #include "log.h"
 
 #define MAX_LINKS 16
@@ -22,8 +23,7 @@ struct nps_irq_side {
 	int n_links;
 };
 
-int nps_irq_side__open(int (*share)(void *ctx, struct bpf_object *obj), void *ctx, uint64_t wake_bytes,
-		       struct nps_irq_side **out)
+int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct nps_irq_side **out)
 {
 	struct nps_irq_side *irq = calloc(1, sizeof(*irq));
 	int err = irq ? 0 : -ENOMEM;
@@ -34,7 +34,7 @@ int nps_irq_side__open(int (*share)(void *ctx, struct bpf_object *obj), void *ct
 	}
 	if (!err) {
 		memcpy((void *)&irq->skel->rodata->wake_bytes, &wake_bytes, sizeof(wake_bytes));
-		err = share(ctx, irq->skel->obj);
+		err = nps_kernel_side__share_maps(k, irq->skel->obj);
 	}
 	if (!err)
 		err = irq_bpf__load(irq->skel);

@@ -6,14 +6,13 @@
 #include <cjson/cJSON.h>
 #include <stdint.h>
 
-struct bpf_object;
 struct nps_irq_side;
+struct nps_kernel_side;
 
 /*
- * Loads the object; SHARE makes it use the maps of the others. 0, or -errno after saying why: the capture goes on without.
+ * Loads the object, which uses the maps of the others. 0, or -errno after saying why: the capture goes on without.
  */
-int nps_irq_side__open(int (*share)(void *ctx, struct bpf_object *obj), void *ctx, uint64_t wake_bytes,
-		       struct nps_irq_side **out);
+int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct nps_irq_side **out);
 /* NULL is nothing. */
 void nps_irq_side__close(struct nps_irq_side *irq);
 

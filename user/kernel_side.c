@@ -168,11 +168,9 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	k->osrt = osrt_bpf__open();
 	if (!k->osrt)
 		return -errno;
-	set_wake_mark((uint64_t *)&k->osrt->rodata->wake_bytes, opts->ring_bytes);
 	k->osrt->bss->threshold_ns = opts->osrt_threshold_ns;
-	err = nps_kernel_side__share_maps(k, k->osrt->obj);
-	if (!err)
-		err = share_threads(k, k->osrt->obj);
+	err = nps_kernel_side__adopt(k, k->osrt->obj, opts->ring_bytes,
+				     (uint64_t *)&k->osrt->rodata->wake_bytes);
 	if (!err)
 		err = osrt_bpf__load(k->osrt);
 	if (err)
@@ -182,11 +180,6 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 		nps_warn("no requests of block devices and no major page faults in this capture: %s",
 			 strerror(-err));
 	return 0;
-}
-
-static int share_with(void *k, struct bpf_object *obj)
-{
-	return nps_kernel_side__share_maps(k, obj);
 }
 
 /* One way to count what sockets carry: by the tracepoints (Linux 6.3), else by probes of the kernel's functions. */
@@ -275,7 +268,7 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	if (!err && opts->osrt)
 		err = load_osrt(k, opts);
 	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
-		nps_irq_side__open(share_with, k, ring_size(opts->ring_bytes) / 4, &k->irq);
+		nps_irq_side__open(k, ring_size(opts->ring_bytes) / 4, &k->irq);
 	if (!err && opts->network)
 		load_hostsys(k);
 	if (err) {
@@ -516,18 +509,17 @@ struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, en
 	}
 }
 
-void nps_kernel_side__program_time(const struct nps_kernel_side *k, enum nps_program which,
-				   struct nps_program_time *time)
+uint64_t nps_kernel_side__program_ns(const struct nps_kernel_side *k)
 {
-	for (enum nps_program p = 0; p < NPS_PROG_ALL; p++) {
-		int fd = which == p || which == NPS_PROG_ALL ? bpf_program__fd(nps_kernel_side__program(k, p))
-							     : -1;
+	uint64_t ns = 0;
+
+	for (enum nps_program p = 0; p < NPS_PROGRAMS; p++) {
+		int fd = bpf_program__fd(nps_kernel_side__program(k, p));
 		struct bpf_prog_info info = {};
 		uint32_t size = sizeof(info);
 
-		if (fd < 0 || bpf_obj_get_info_by_fd(fd, &info, &size))
-			continue;
-		time->runs += info.run_cnt;
-		time->ns += info.run_time_ns;
+		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+			ns += info.run_time_ns;
 	}
+	return ns;
 }

@@ -104,15 +104,11 @@ enum nps_program {
 	NPS_PROG_RETURN,
 	NPS_PROG_MARK,
 	NPS_PROG_OPERANDS,
-	NPS_PROG_ALL
+	NPS_PROGRAMS
 };
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which);
 
-/* Adds what the kernel's run statistics say about a program of probes.h, or about all of them. */
-struct nps_program_time {
-	uint64_t runs, ns;
-};
-void nps_kernel_side__program_time(const struct nps_kernel_side *k, enum nps_program which,
-				   struct nps_program_time *time);
+/* What all programs of probes.h took so far while the kernel kept run statistics, ns. */
+uint64_t nps_kernel_side__program_ns(const struct nps_kernel_side *k);
 
 #endif
