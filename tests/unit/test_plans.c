@@ -5,84 +5,9 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <fcntl.h>
 #include <string.h>
 
-#include "session/join.h"
-#include "session/names.h"
-
-#define PID 50
-
-static struct nps_recording model;
-static struct nps_names names;
-
-static int setup(void **state)
-{
-	(void)state;
-	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
-	nps_recording__proc(&model, PID);
-	names = (struct nps_names){ 0 };
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	nps_names__free(&names);
-	nps_recording__free(&model);
-	return 0;
-}
-
-static uint64_t text(const char *s)
-{
-	uint32_t id = nps_strings__addz(&model.strings, s);
-
-	nps_map__put(&model.string_ids, 1000 + id, id);
-	return 1000 + id;
-}
-
-static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end,
-		  uint64_t a0, uint64_t a1, uint64_t a2)
-{
-	struct nps_event *ev = nps_vec__push(&model.events);
-
-	*ev = (struct nps_event){ .kind = kind,
-				  .probe = probe,
-				  .pid = PID,
-				  .tid = tid,
-				  .start = start,
-				  .dur = end - start,
-				  .args = { a0, a1, a2 } };
-}
-
-static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
-{
-	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
-}
-
-/* A launch of HANDLE at AT with its submission of TYPE. */
-static void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
-{
-	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32, type | 8 << 16 | 2ULL << 32 | at << 48, 0);
-	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
-}
-
-static void build(void)
-{
-	assert_int_equal(nps_names__build(&names, &model), 0);
-	assert_int_equal(nps_nest__run(&model, &names), 0);
-	assert_int_equal(nps_nest__number(&model), 0);
-}
-
-static const char *name_of(size_t sub)
-{
-	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).name);
-}
-
-static const char *type_of(size_t sub)
-{
-	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).type);
-}
+#include "launches.h"
 
 /* --- records of --record-shapes --- */
 
