@@ -65,9 +65,15 @@ const struct nps_probe_row *nps_probe_rows__find(const char *symbol)
 	return found ? *found : NULL;
 }
 
+/* Of those that the job sets with mstx. */
+static bool is_mark(const struct nps_probe_row *row)
+{
+	return row->call >= NPS_CALL_MSTX_MARK && row->call <= NPS_CALL_MSTX_DOMAIN;
+}
+
 enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 {
-	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_STEP_MARKER)
+	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_STEP_MARKER || is_mark(row))
 		return NPS_TIER_CORE;
 	switch (row->call) {
 	case NPS_CALL_LAUNCH:
@@ -79,10 +85,6 @@ enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 	case NPS_CALL_COMM_NEW:
 	case NPS_CALL_COMM_END:
 	case NPS_CALL_COMM_FACT:
-	case NPS_CALL_MSTX_MARK:
-	case NPS_CALL_MSTX_START:
-	case NPS_CALL_MSTX_END:
-	case NPS_CALL_MSTX_DOMAIN:
 		return NPS_TIER_CORE;
 	}
 	for (int i = 0; i < 4; i++)
@@ -95,13 +97,8 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 {
 	if (row->flags & NPS_P_TWIN)
 		return 2;
-	switch (row->call) {
-	case NPS_CALL_MSTX_MARK:
-	case NPS_CALL_MSTX_START:
-	case NPS_CALL_MSTX_END:
-	case NPS_CALL_MSTX_DOMAIN:
+	if (is_mark(row))
 		return NPS_LEVEL_NONE;
-	}
 	return nps_probe_rows__tier(row) == NPS_TIER_DETAIL ? 1 : 0;
 }
 
