@@ -18,6 +18,9 @@ run() {	# NAME RUN-DEMO-ARGUMENT...
 echo "== channel"
 (source "$root/cann/set_env.sh" && python3 "$here/selftest_channel.py")
 
+echo "== device"
+python3 "$here/selftest_device.py" "$root"
+
 run c --seconds 3 --quiet --self-profile "$dir/stars"
 python3 "$here/selftest.py" "$dir/c" "$dir/stars"
 

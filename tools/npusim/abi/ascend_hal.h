@@ -18,6 +18,7 @@ typedef int drvError_t;
 #define DRV_ERROR_NO_RESOURCES 9
 #define DRV_ERROR_WAIT_TIMEOUT 16
 #define DRV_ERROR_NOT_SUPPORT 0xfffe
+#define DRV_ERROR_DEVICE_NOT_READY 35 /* after a reset, until it is opened again */
 
 /* Submission queues. */
 
@@ -168,6 +169,13 @@ drvError_t halMemAddressReserve(void **ptr, size_t size, size_t alignment, void 
 drvError_t halMemAddressFree(void *ptr);
 drvError_t halMemMap(void *ptr, size_t size, size_t offset, drv_mem_handle_t *handle, uint64_t flag);
 drvError_t halMemUnmap(void *ptr);
+/* `info` of halMemcpy: which way, as aclrtMemcpyKind has it, and whose memory. */
+struct memcpy_info {
+	int32_t dir;
+	uint32_t devid;
+	uint32_t reserved[4];
+};
+
 drvError_t halMemcpy(void *dst, size_t dst_size, void *src, size_t count, void *info);
 drvError_t halMemGetInfo(uint32_t devId, unsigned int type, struct MemInfo *info);
 
@@ -178,12 +186,43 @@ drvError_t halMemGetInfo(uint32_t devId, unsigned int type, struct MemInfo *info
 #define PROF_TIMEOUT (-2)
 #define PROF_STARTED_ALREADY (-3)
 #define PROF_STOPPED_ALREADY (-4)
+#define PROF_ERESTART (-5)
+#define PROF_NOT_READABLE (-6)
+#define PROF_BUSY (-8)
+#define PROF_BUF_SIZE_NOT_ENOUGH (-9)
 #define PROF_NOT_ENOUGH_SUB_CHANNEL_RESOURCE (-10)
+#define PROF_VF_SUB_RESOURCE_FULL (-11)
 #define PROF_TS_NO_CONTEXT 115
 #define PROF_CHANNELS 160
 
 enum { PROF_TS_TYPE, PROF_PERIPHERAL_TYPE };
-enum { CHANNEL_STARS_SOC_LOG = 50 };
+enum {
+	CHANNEL_HBM = 1,
+	CHANNEL_PCIE = 3,
+	CHANNEL_NIC = 4,
+	CHANNEL_DDR = 7,
+	CHANNEL_LLC = 8,
+	CHANNEL_HCCS = 9,
+	CHANNEL_AICORE = 43,
+	CHANNEL_TSFW = 44,
+	CHANNEL_HWTS_LOG = 45,
+	CHANNEL_TSFW_L2 = 47,
+	CHANNEL_STARS_SOC_LOG = 50,
+	CHANNEL_STARS_BLOCK_LOG = 51,
+	CHANNEL_STARS_SOC_PROFILE = 52,
+	CHANNEL_FFTS_PROFILE_TASK = 53,
+	CHANNEL_FFTS_PROFILE_SAMPLE = 54,
+	CHANNEL_AIV = 85,
+	CHANNEL_ROCE = 129,
+	CHANNEL_NPU_APP_MEM = 130,
+	CHANNEL_NPU_MEM = 131,
+	CHANNEL_LP = 132,
+	CHANNEL_QOS = 133,
+	CHANNEL_SOC_PMU = 134,
+	CHANNEL_NPU_MODULE_MEM = 142,
+	CHANNEL_AICPU = 143,
+	CHANNEL_UB = 146,
+};
 
 typedef struct {
 	char name[32];

@@ -50,6 +50,7 @@ _Static_assert(offsetof(rtArgsEx_t, argsSize) == 16, "ABI");
 rtError_t rtSetDevice(int32_t device);
 rtError_t rtGetDevice(int32_t *device);
 rtError_t rtGetDeviceCount(int32_t *count);
+rtError_t rtGetDevicePhyIdByIndex(uint32_t devIndex, uint32_t *phyId);
 rtError_t rtDeviceReset(int32_t device);
 rtError_t rtDeviceResetForce(int32_t device);
 rtError_t rtDeviceSynchronize(void);
@@ -108,6 +109,12 @@ rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t c
 			rtDataType_t type, rtStream_t stream);
 rtError_t rtMemset(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt);
 rtError_t rtMemsetAsync(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt, rtStream_t stream);
+/* The arguments of AI CPU kernels are not looked at. */
+rtError_t rtAicpuKernelLaunchExWithArgs(const uint32_t kernelType, const char *const opName,
+					const uint32_t numBlocks, const void *argsInfo,
+					rtSmDesc_t *const smDesc, const rtStream_t stream,
+					const uint32_t flags);
+rtError_t rtProfilerTraceEx(uint64_t id, uint64_t modelId, uint16_t tagId, rtStream_t stream);
 rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rtStream_t stream);
 
 rtError_t rtDevBinaryRegister(const rtDevBinary_t *bin, void **hdl);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device reads (SQE), answers (CQE) and logs (STARS record); 910B numbering. */
+/* What the device reads (SQE) and answers (CQE). Kinds of tasks are the 910B's numbers; a chip may number otherwise. */
 #ifndef NPUSIM_ABI_STARS_H
 #define NPUSIM_ABI_STARS_H
 
 #include <stdint.h>
 
-enum stars_type {
+enum stars_kind {
 	STARS_AICORE = 0,
 	STARS_AICPU = 1,
 	STARS_PLACE_HOLDER = 3,
@@ -20,11 +20,24 @@ enum stars_type {
 
 #define STARS_TYPE_MASK 0x3f
 #define STARS_WR_CQE 0x40
-#define STARS_FLIP 98 /* TS_TASK_TYPE of a PLACE_HOLDER */
+/* TS_TASK_TYPE of a PLACE_HOLDER */
+#define STARS_FLIP 98
+#define STARS_PROFILER_TRACE 26
 #define STARS_HOST_FUNC 72
 
 /* Only memory that is this process' own is touched; a peer's is not mapped here. */
 enum stars_dma { STARS_DMA_NONE, STARS_DMA_COPY, STARS_DMA_FILL /* with the low byte of src */ };
+
+/* Which cores a kernel is made for. */
+enum stars_core { STARS_CUBE, STARS_VECTOR, STARS_MIX };
+
+/* Between which memories the bytes go. */
+enum stars_route { STARS_ON_DEVICE, STARS_TO_DEVICE, STARS_TO_HOST };
+
+/* What another device's memory looks like from here: an address that says whose it is. */
+#define STARS_PEER_BASE 0x500000000000ull
+#define STARS_PEER_SHIFT 36
+#define STARS_PEER_END (STARS_PEER_BASE + (64ull << STARS_PEER_SHIFT))
 
 struct stars_sqe {
 	uint8_t type;
@@ -37,6 +50,7 @@ struct stars_sqe {
 			uint64_t pc, args;
 			uint32_t args_size;
 			uint32_t wave_ns; /* time of one block on one core */
+			uint8_t core; /* an enum stars_core */
 		} kernel;
 		struct {
 			uint32_t id, sequence;
@@ -47,6 +61,7 @@ struct stars_sqe {
 		struct {
 			uint64_t src, dst, len;
 			uint32_t action; /* what to do with the bytes, an enum stars_dma */
+			uint8_t route; /* an enum stars_route */
 		} dma;
 		struct {
 			uint64_t address, value;
@@ -54,8 +69,14 @@ struct stars_sqe {
 		struct {
 			uint32_t kind, flip;
 			uint64_t function, argument;
+			uint16_t tag;
 		} holder;
 		uint8_t bytes[56];
+		/* The last byte is the simulation's own: the kind, where a chip has one number for two. */
+		struct {
+			uint8_t before[55];
+			uint8_t kind;
+		} own;
 	};
 };
 
@@ -65,21 +86,7 @@ struct stars_cqe {
 	uint64_t syscnt;
 };
 
-struct stars_record {
-	uint16_t header; /* func:6 cnt:4 sqe type:6 */
-	uint16_t magic;
-	uint16_t stream, task;
-	uint64_t syscnt;
-	uint16_t reserved;
-	uint16_t engine; /* acc:6 acsq:10 */
-	uint8_t rest[44];
-};
-
-#define STARS_MAGIC 0x6BD3
-enum { STARS_FUNC_START, STARS_FUNC_END };
-
 _Static_assert(sizeof(struct stars_sqe) == 64, "ABI");
 _Static_assert(sizeof(struct stars_cqe) == 16, "ABI");
-_Static_assert(sizeof(struct stars_record) == 64, "ABI");
 
 #endif

@@ -10,7 +10,7 @@
 #define READ_BYTES (1u << 20)
 
 static struct {
-	unsigned int device;
+	unsigned int device, channel;
 	atomic_bool stopping;
 	pthread_t thread;
 	FILE *out;
@@ -20,9 +20,24 @@ static void read_until_empty(char *buf)
 {
 	int n;
 
-	while ((n = prof_channel_read(profile.device, CHANNEL_STARS_SOC_LOG, buf, READ_BYTES)) > 0)
+	while ((n = prof_channel_read(profile.device, profile.channel, buf, READ_BYTES)) > 0)
 		check(fwrite(buf, 1, (size_t)n, profile.out) != (size_t)n, "self profile");
 	check(n, "prof_channel_read");
+}
+
+/* The chip's task log. */
+static unsigned int find_channel(unsigned int device)
+{
+	static channel_list_t list;
+	unsigned int channel = 0;
+
+	check(prof_drv_get_channels(device, &list), "prof_drv_get_channels");
+	for (uint32_t i = 0; i < list.channel_num; i++) {
+		if (list.channel[i].id == CHANNEL_STARS_SOC_LOG || list.channel[i].id == CHANNEL_HWTS_LOG)
+			channel = list.channel[i].id;
+	}
+	check(!channel, "no task log");
+	return channel;
 }
 
 static void *run(void *arg)
@@ -39,7 +54,7 @@ static void *run(void *arg)
 		check(n < 0 ? n : 0, "prof_channel_poll");
 		read_until_empty(buf);
 	}
-	check(halProfDataFlush(profile.device, CHANNEL_STARS_SOC_LOG, &len), "halProfDataFlush");
+	check(halProfDataFlush(profile.device, profile.channel, &len), "halProfDataFlush");
 	read_until_empty(buf);
 	free(buf);
 	return NULL;
@@ -59,7 +74,8 @@ void self_profile_start(const char *path, int rank, int device)
 	profile.out = fopen(name, "w");
 	check(!profile.out, name);
 	profile.device = (unsigned int)device;
-	check(prof_drv_start(profile.device, CHANNEL_STARS_SOC_LOG, &para), "prof_drv_start");
+	profile.channel = find_channel(profile.device);
+	check(prof_drv_start(profile.device, profile.channel, &para), "prof_drv_start");
 	check(pthread_create(&profile.thread, NULL, run, NULL), "self profile thread");
 }
 
@@ -67,6 +83,6 @@ void self_profile_stop(void)
 {
 	atomic_store(&profile.stopping, true);
 	pthread_join(profile.thread, NULL);
-	check(prof_stop(profile.device, CHANNEL_STARS_SOC_LOG), "prof_stop");
+	check(prof_stop(profile.device, profile.channel), "prof_stop");
 	check(fclose(profile.out), "self profile");
 }

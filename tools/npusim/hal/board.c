@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #define _GNU_SOURCE
 #include "board.h"
+#include "control.h"
+#include "../truth/truth.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,8 +16,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BOARD_MAGIC 0x3144524f4255504eull /* "NPUBORD1" */
-#define DEFAULT_DRIFT_PPM 40.0
+#define BOARD_MAGIC 0x3244524f4255504eull /* "NPUBORD2" */
 #define LOCK_BOARD 0
 #define LOCK_SLOT(i) (1 + (i))
 
@@ -58,12 +59,28 @@ bool board_owner_alive(struct board *b, uint32_t owner)
 
 static void power_up(struct board_shared *s, uint32_t device)
 {
-	const char *ppm = getenv("NPUSIM_DRIFT_PPM");
+	const char *name = getenv("NPUSIM_CHIP");
+	const struct chip *chip = chip_named(name);
 
+	if (!chip) {
+		fprintf(stderr, "npusim: NPUSIM_CHIP=%s: no such chip\n", name);
+		chip = chip_named(NULL);
+	}
 	memset(s, 0, sizeof(*s));
-	s->counter_offset = 10000000000000ull + device * 3718281828459ull;
-	s->drift_ppb = (int64_t)((ppm ? strtod(ppm, NULL) : DEFAULT_DRIFT_PPM) * 1000.0);
+	s->chip = chip_index(chip);
+	s->ids = chip_ids_named(chip, getenv("NPUSIM_IDS"));
+	s->resets_ordered = control_resets(device);
+	clock_start(s, device, truth_now());
 	s->magic = BOARD_MAGIC;
+}
+
+pid_t host_pid(void)
+{
+	char text[16];
+	ssize_t n = readlink("/proc/self", text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return n > 0 ? (pid_t)atoi(text) : getpid();
 }
 
 /* What the slot's last holder left behind must not look like ours. */
@@ -81,6 +98,7 @@ static void clear_slot(struct board *b)
 			atomic_store(&s->notifies[i].owner, 0);
 	}
 	atomic_store(&s->slots[b->slot].hbm_used, 0);
+	atomic_store(&s->slots[b->slot].pid, host_pid());
 }
 
 /* Called with the board locked. */
@@ -140,6 +158,12 @@ drvError_t board_open(struct board *b, uint32_t device)
 	if (err)
 		close(b->fd);
 	return err;
+}
+
+void board_forget(struct board *b)
+{
+	munmap(b->shared, sizeof(struct board_shared));
+	close(b->fd);
 }
 
 int board_claim_stream(struct board *b)
@@ -206,6 +230,24 @@ void board_release_channel(struct board *b, uint32_t channel)
 	board_unlock(b);
 }
 
+uint32_t board_follow_reset(struct board *b, uint32_t orders)
+{
+	struct board_shared *s = b->shared;
+
+	if (orders > s->resets_ordered) {
+		board_lock(b);
+		if (orders > s->resets_ordered) {
+			s->resets_ordered = orders;
+			memset(s->channel_owner, 0, sizeof(s->channel_owner));
+			atomic_store(&s->reset_at, truth_now());
+			clock_restart(s, atomic_load(&s->reset_at));
+			atomic_fetch_add(&s->resets, 1);
+		}
+		board_unlock(b);
+	}
+	return atomic_load(&s->resets);
+}
+
 void board_ring(struct board *b, uint32_t slot)
 {
 	_Atomic uint32_t *bell = &b->shared->slots[slot].doorbell;
@@ -248,11 +290,7 @@ uint64_t board_hbm_used(struct board *b)
 	return sum;
 }
 
-/* offset + raw * hz * (1 + drift), in integers so that every process gets the same tick. */
-uint64_t board_counter(const struct board *b, uint64_t raw_ns)
+const struct chip *board_chip(const struct board *b)
 {
-	unsigned __int128 ticks = (unsigned __int128)raw_ns * COUNTER_HZ;
-
-	ticks *= (unsigned __int128)(1000000000 + b->shared->drift_ppb);
-	return b->shared->counter_offset + (uint64_t)(ticks / 1000000000000000000u);
+	return chip_at(b->shared->chip);
 }

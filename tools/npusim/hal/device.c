@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "control.h"
 #include "device.h"
+#include "prof.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #define DEFAULT_DEVICES 8
@@ -25,6 +28,27 @@ void sleep_ns(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
+/* A forked child is another process: it has no device yet, nobody of ours runs in it, and no lock is held. */
+static void forget_devices(void)
+{
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
+	for (int i = 0; i < DEVICES_MAX; i++) {
+		if (devices[i])
+			board_forget(&devices[i]->board);
+		devices[i] = NULL;
+	}
+	memcpy(&devices_lock, &unlocked, sizeof(unlocked));
+	control_forget();
+	channel_forget();
+	sampler_forget();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, forget_devices);
+}
+
 static struct device *new_device(uint32_t id)
 {
 	struct device *d = calloc(1, sizeof(*d));
@@ -39,6 +63,7 @@ static struct device *new_device(uint32_t id)
 		return NULL;
 	}
 	d->id = id;
+	d->resets = atomic_load(&d->board.shared->resets);
 	d->random = (uint32_t)truth_now() | 1;
 	pthread_mutex_init(&d->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -65,11 +90,24 @@ struct device *device_get(uint32_t id)
 	return d;
 }
 
+struct device *device_known(uint32_t id)
+{
+	return id < DEVICES_MAX ? __atomic_load_n(&devices[id], __ATOMIC_ACQUIRE) : NULL;
+}
+
 struct device *device_opened(uint32_t id)
 {
-	struct device *d = id < DEVICES_MAX ? __atomic_load_n(&devices[id], __ATOMIC_ACQUIRE) : NULL;
+	struct device *d = device_known(id);
 
-	return d && __atomic_load_n(&d->opened, __ATOMIC_ACQUIRE) ? d : NULL;
+	return d && __atomic_load_n(&d->opened, __ATOMIC_ACQUIRE) && !d->lost ? d : NULL;
+}
+
+void device_truth(struct device *d)
+{
+	truth_start();
+	if (!d->told)
+		clock_truth(&d->board, d->id);
+	d->told = true;
 }
 
 drvError_t device_open(uint32_t id)
@@ -80,10 +118,9 @@ drvError_t device_open(uint32_t id)
 	if (!d)
 		return DRV_ERROR_INVALID_DEVICE;
 	pthread_mutex_lock(&devices_lock);
+	d->lost = false;
 	if (!d->opened) {
-		truth_start();
-		truth_device(id, COUNTER_HZ, d->board.shared->counter_offset,
-			     (double)d->board.shared->drift_ppb / 1000.0);
+		device_truth(d);
 		err = engine_start(d);
 		if (!err)
 			__atomic_store_n(&d->opened, true, __ATOMIC_RELEASE);
@@ -92,11 +129,24 @@ drvError_t device_open(uint32_t id)
 	return err;
 }
 
+/* Its queues are gone, and so are its contexts until it is opened again. */
+void device_lost(struct device *d)
+{
+	for (int i = 0; i < d->nsqs; i++) {
+		d->sqs[i]->in_use = false;
+		d->sqs[i]->done = d->sqs[i]->scheduled = d->sqs[i]->submitted;
+	}
+	if (d->opened)
+		d->lost = true;
+	pthread_cond_broadcast(&d->progress);
+}
+
 /* The engines write truth: they stop before the truth file is closed. */
 __attribute__((destructor)) static void stop_engines(void)
 {
 	for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-		if (device_opened(i))
+		if (devices[i] && devices[i]->opened)
 			engine_stop(devices[i]);
 	}
+	links_truth();
 }

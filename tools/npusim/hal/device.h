@@ -18,6 +18,7 @@ struct task {
 	struct truth_task facts;
 	struct stars_sqe sqe;
 	bool start_logged;
+	uint64_t accounted; /* what it moved is, until then */
 };
 
 /*
@@ -40,16 +41,19 @@ struct event {
 	uint64_t when[EVENT_HISTORY];
 };
 
-struct profiler;
+struct channel;
+struct prof_event;
 
 struct device {
 	uint32_t id;
 	struct board board;
-	bool opened; /* has a context: the engine runs */
+	bool opened; /* has had a context: the engine runs */
+	_Atomic bool lost; /* the context, to a reset */
 	pthread_mutex_t lock; /* everything below */
 	pthread_cond_t progress; /* something was scheduled or done for a queue that was stuck */
 	pthread_t engine;
 	bool stopping;
+	bool told; /* the truth file has its line */
 	bool idle; /* the engine sleeps until someone rings */
 	uint32_t random;
 	int nsqs;
@@ -58,11 +62,18 @@ struct device {
 	uint8_t event_in_use[EVENTS_MAX / 8];
 	struct stars_cqe cq[CQ_DEPTH];
 	uint64_t cq_head, cq_tail;
-	struct profiler *profiler;
+	uint32_t resets; /* of the board, as far as this process has noticed */
+	struct channel *channels[PROF_CHANNELS]; /* made on first use, kept */
+	int task_channels; /* active ones that want tasks */
+	struct prof_event *batch;
+	size_t batched, batch_room;
+	uint64_t next_batch;
 };
 
 /* NULL for an id that does not exist. Maps the board on first use; does not open the device. */
 struct device *device_get(uint32_t id);
+/* A device that was got before, else NULL. */
+struct device *device_known(uint32_t id);
 /* Opened devices only, else NULL. */
 struct device *device_opened(uint32_t id);
 uint32_t device_count(void);
@@ -76,14 +87,21 @@ void sched_submit(struct device *d, struct sq *q, const struct stars_sqe *sqe, u
 void sched_all(struct device *d);
 void sched_retire(struct device *d, uint64_t now);
 
+uint32_t model_waves(const struct chip *chip, const struct stars_sqe *sqe);
 uint32_t model_random(struct device *d, uint32_t below);
 uint64_t model_duration(struct device *d, const struct stars_sqe *sqe);
 
 /* With the device locked: */
-void prof_task_started(struct device *d, const struct task *t);
 void prof_task_ended(struct device *d, const struct sq *q, const struct task *t);
+/* Writes the device's line of the truth file, once. */
+void device_truth(struct device *d);
+/* A reset has ended what the process had there. */
+void device_lost(struct device *d);
 /* Hands what happened until now to the channel's reader. Returns when to come again, 0 if never. */
 uint64_t prof_deliver(struct device *d, uint64_t now);
+
+/* Is it launched as an FFTS+ task, with sub-tasks? */
+bool task_is_ffts(const struct device *d, const struct task *t);
 
 void sleep_ns(uint64_t ns);
 

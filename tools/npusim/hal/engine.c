@@ -3,6 +3,7 @@
  * The engine thread retires what the clock has passed, takes up queues that waited for another device, and feeds
  * the profiler.  It ticks at TICK_NS while there is work and sleeps on its doorbell while there is none.
  */
+#include "control.h"
 #include "device.h"
 
 #include <linux/futex.h>
@@ -14,7 +15,9 @@
 #include <unistd.h>
 
 #define TICK_NS 1000000u
+#define PROGRESS_NS 2000000u
 #define FOREVER UINT64_MAX
+#define LOOK_NS 50000000u /* for orders */
 
 static uint64_t min_u64(uint64_t a, uint64_t b)
 {
@@ -33,6 +36,18 @@ static uint64_t next_end(const struct device *d)
 			next = min_u64(next, q->ring[q->done % SQ_DEPTH].facts.end);
 	}
 	return next;
+}
+
+/* What a task moves is accounted for while it runs. */
+static bool runs_something(const struct device *d, uint64_t now)
+{
+	for (int i = 0; i < d->nsqs; i++) {
+		const struct sq *q = d->sqs[i];
+
+		if (q->done < q->scheduled && q->ring[q->done % SQ_DEPTH].facts.start <= now)
+			return true;
+	}
+	return false;
 }
 
 static void sleep_on_doorbell(struct device *d, uint32_t seen, uint64_t until, uint64_t now)
@@ -67,14 +82,19 @@ static void *engine(void *arg)
 		until = next_end(d);
 		if (until != FOREVER && until < now + TICK_NS)
 			until = now + TICK_NS;
+		if (runs_something(d, now))
+			until = min_u64(until, now + PROGRESS_NS);
 		if (log)
 			until = min_u64(until, log);
+		if (control_is_used())
+			until = min_u64(until, now + LOOK_NS);
 		d->idle = until > now + TICK_NS;
 		pthread_mutex_unlock(&d->lock);
 		sleep_on_doorbell(d, seen, until, now);
 		pthread_mutex_lock(&d->lock);
 		d->idle = false;
 	}
+	sched_retire(d, truth_now());
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
 }

@@ -4,6 +4,7 @@
  * is a number on the board.
  */
 #include "device.h"
+#include "kmod.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -84,6 +85,8 @@ drvError_t halMemAlloc(void **pp, unsigned long long size, unsigned long long fl
 	b->device = MEM_DEVID(flag);
 	b->hbm = hbm;
 	*pp = (char *)b + PAGE;
+	if (hbm)
+		kmod_memory(b->device, *pp, bytes, 0);
 	return DRV_ERROR_NONE;
 }
 
@@ -94,8 +97,10 @@ drvError_t halMemFree(void *pp)
 	if (!pp || (uintptr_t)pp % PAGE)
 		return DRV_ERROR_INVALID_VALUE;
 	b = (struct block *)((char *)pp - PAGE);
-	if (b->hbm)
+	if (b->hbm) {
+		kmod_memory(b->device, pp, b->size, 1);
 		discharge(b->device, b->size);
+	}
 	munmap(b, b->size + PAGE);
 	return DRV_ERROR_NONE;
 }
@@ -160,10 +165,16 @@ drvError_t halMemUnmap(void *ptr)
 
 drvError_t halMemcpy(void *dst, size_t dst_size, void *src, size_t count, void *info)
 {
-	(void)info;
+	const struct memcpy_info *way = info;
+	struct device *d = way ? device_get(way->devid) : NULL;
+
 	if (count > dst_size || (count && (!dst || !src)))
 		return DRV_ERROR_INVALID_VALUE;
 	memmove(dst, src, count);
+	if (d && (way->dir == 1 || way->dir == 2)) {
+		kmod_copy(way->devid, dst, src, count, way->dir == 2);
+		links_copied(d, way->dir == 1, count);
+	}
 	return DRV_ERROR_NONE;
 }
 

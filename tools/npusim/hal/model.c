@@ -2,12 +2,23 @@
 /* How long the hardware takes. */
 #include "device.h"
 
-#define CORES 24
+#include <stdlib.h>
+
 #define KERNEL_SETUP_NS 1500
 #define SDMA_SETUP_NS 3000
 #define SDMA_BYTES_PER_US 25000
 #define PCIE_SETUP_NS 4000
 #define PCIE_BYTES_PER_US 20000
+
+bool task_is_ffts(const struct device *d, const struct task *t)
+{
+	static int on = -1;
+
+	if (on < 0)
+		on = getenv("NPUSIM_FFTS") != NULL;
+	return on && board_chip(&d->board)->log == CHIP_STARS && t->facts.kind == STARS_AICORE &&
+	       t->sqe.kernel.core == STARS_MIX;
+}
 
 /* xorshift32: the jitter needs no quality, only not to be the same every time. */
 uint32_t model_random(struct device *d, uint32_t below)
@@ -21,12 +32,18 @@ uint32_t model_random(struct device *d, uint32_t below)
 	return x % below;
 }
 
-static uint64_t ideal_duration(const struct stars_sqe *sqe)
+/* How often the cores are filled until all blocks have run. */
+uint32_t model_waves(const struct chip *chip, const struct stars_sqe *sqe)
 {
-	switch (sqe->type & STARS_TYPE_MASK) {
+	return (sqe->block_dim + chip->aicores - 1) / chip->aicores;
+}
+
+static uint64_t ideal_duration(const struct chip *chip, const struct stars_sqe *sqe)
+{
+	switch (chip_kind(chip, sqe)) {
 	case STARS_AICORE:
 	case STARS_AICPU:
-		return KERNEL_SETUP_NS + (uint64_t)(sqe->block_dim + CORES - 1) / CORES * sqe->kernel.wave_ns;
+		return KERNEL_SETUP_NS + (uint64_t)model_waves(chip, sqe) * sqe->kernel.wave_ns;
 	case STARS_SDMA:
 		return SDMA_SETUP_NS + sqe->dma.len * 1000 / SDMA_BYTES_PER_US;
 	case STARS_PCIE_DMA:
@@ -39,7 +56,7 @@ static uint64_t ideal_duration(const struct stars_sqe *sqe)
 /* Ideal, -3..+5 %. */
 uint64_t model_duration(struct device *d, const struct stars_sqe *sqe)
 {
-	uint64_t ns = ideal_duration(sqe);
+	uint64_t ns = ideal_duration(board_chip(&d->board), sqe);
 
 	return ns * (970 + model_random(d, 80)) / 1000;
 }

@@ -1,90 +1,81 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Profiling channel 50, STARS_SOC_LOG: a start and an end record for every task of this process.
- *
- * Events are collected as tasks are retired, put in order of time and numbered every BATCH_NS, and copied to a ring
- * that knows no overflow: a reader that is a whole ring late finds only what was written since.
+ * The driver's profiling API.  Events of tasks are collected as tasks are retired, put in order of time every BATCH_NS
+ * and written to the channels that want them; channels that sample are served by the sampler's thread.
  */
-#include "device.h"
+#include "control.h"
+#include "prof.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#define RING_BYTES (4u << 20)
 #define BATCH_NS 20000000u
-#define SPLIT_EVERY 3 /* this often a read ends inside a record */
-
-struct stars_event {
-	uint64_t when;
-	uint16_t stream, task, sq;
-	uint8_t type, func;
-};
-
-struct profiler {
-	/* under the device's lock */
-	bool active;
-	bool log_tasks;
-	uint64_t opened, next;
-	uint8_t count; /* the record's 4-bit sequence number */
-	size_t nevents, room;
-	struct stars_event *events;
-	/* under ring_lock */
-	uint32_t write, read; /* offsets in the ring: nothing tells full from empty */
-	uint32_t reads;
-	bool queued; /* for poll: once until polled */
-	char ring[RING_BYTES];
-};
-
-static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ring_filled = PTHREAD_COND_INITIALIZER;
+#define PERIOD_MIN_MS 10
+#define PERIOD_MAX_MS 10000
+#define SUB_TASK_NS 300 /* a sub-task begins and ends so far inside its task */
 
 int prof_drv_get_channels(unsigned int device_id, channel_list_t *channels)
 {
-	if (!channels || !device_get(device_id))
+	int err = control_call(device_id, CONTROL_ANY, CALL_CHANNELS);
+	const struct chip_channel *c = NULL;
+	const struct chip *chip;
+	struct device *d;
+
+	if (err)
+		return err;
+	d = channels ? device_get(device_id) : NULL;
+	if (!d)
 		return PROF_ERROR;
+	chip = board_chip(&d->board);
 	memset(channels, 0, sizeof(*channels));
-	channels->chip_type = 5;
-	channels->channel_num = 1;
-	strcpy(channels->channel[0].name, "stars_soc_log_buffer");
-	channels->channel[0].type = 1;
-	channels->channel[0].id = CHANNEL_STARS_SOC_LOG;
+	channels->chip_type = chip->platform;
+	while ((c = chip_next_channel(chip, c))) {
+		channel_info_t *info = &channels->channel[channels->channel_num];
+
+		if (!channel_kind(c->id))
+			continue;
+		strcpy(info->name, c->name);
+		info->type = c->application;
+		info->id = c->id;
+		channels->channel_num++;
+	}
 	return PROF_OK;
 }
 
-static void add_event(struct device *d, const struct task *t, uint64_t when, int func, uint32_t sq)
+/* The hardware would lose it too if there is no room; the numbers show nothing then. */
+static void add_event(struct device *d, const struct sq *q, const struct task *t, int what, uint64_t when)
 {
-	struct profiler *p = d->profiler;
-
-	if (!p->log_tasks || when < p->opened)
-		return;
-	if (p->nevents == p->room) {
-		size_t room = p->room ? p->room * 2 : 4096;
-		struct stars_event *more = realloc(p->events, room * sizeof(*more));
+	if (d->batched == d->batch_room) {
+		size_t room = d->batch_room ? d->batch_room * 2 : 4096;
+		struct prof_event *more = realloc(d->batch, room * sizeof(*more));
 
 		if (!more)
-			return; /* the hardware would lose it too; the numbering shows nothing then */
-		p->events = more;
-		p->room = room;
+			return;
+		d->batch = more;
+		d->batch_room = room;
 	}
-	p->events[p->nevents++] = (struct stars_event){
-		.when = when,
-		.stream = t->facts.stream,
-		.task = t->facts.task,
-		.type = t->facts.type,
-		.func = (uint8_t)func,
-		.sq = (uint16_t)sq,
-	};
+	d->batch[d->batched++] =
+		(struct prof_event){ .when = when, .what = what, .sq = (uint16_t)q->id, .task = *t };
+}
+
+static void add_start(struct device *d, const struct sq *q, const struct task *t)
+{
+	if (board_chip(&d->board)->log == CHIP_HWTS)
+		add_event(d, q, t, EVENT_RECEIVED, t->facts.submit);
+	add_event(d, q, t, EVENT_START, t->facts.start);
+	if (task_is_ffts(d, t))
+		add_event(d, q, t, EVENT_SUB_START, t->facts.start + SUB_TASK_NS);
 }
 
 void prof_task_ended(struct device *d, const struct sq *q, const struct task *t)
 {
-	if (!d->profiler || !d->profiler->active)
+	if (!d->task_channels)
 		return;
 	if (!t->start_logged)
-		add_event(d, t, t->facts.start, STARS_FUNC_START, q->id);
-	add_event(d, t, t->facts.end, STARS_FUNC_END, q->id);
+		add_start(d, q, t);
+	if (task_is_ffts(d, t))
+		add_event(d, q, t, EVENT_SUB_END, t->facts.end - SUB_TASK_NS);
+	add_event(d, q, t, EVENT_END, t->facts.end);
 }
 
 /* A task that runs now has its start in the log before its end is known. */
@@ -96,252 +87,264 @@ static void log_running(struct device *d, uint64_t now)
 
 		if (q->done == q->submitted || !t->facts.start || t->facts.start > now || t->start_logged)
 			continue;
-		add_event(d, t, t->facts.start, STARS_FUNC_START, q->id);
+		add_start(d, q, t);
 		t->start_logged = true;
 	}
 }
 
 static int by_time(const void *a, const void *b)
 {
-	const struct stars_event *x = a, *y = b;
+	const struct prof_event *x = a, *y = b;
 
 	if (x->when != y->when)
 		return x->when < y->when ? -1 : 1;
 	return 0;
 }
 
-static void put_record(struct device *d, struct profiler *p, const struct stars_event *e)
-{
-	struct stars_record r = {
-		.header = (uint16_t)(e->func | (p->count++ & 0xf) << 6 | e->type << 10),
-		.magic = STARS_MAGIC,
-		.stream = e->stream,
-		.task = e->task,
-		.syscnt = board_counter(&d->board, e->when),
-		.engine = (uint16_t)((e->sq & 0x3ff) << 6),
-	};
-
-	memcpy(p->ring + p->write, &r, sizeof(r));
-	p->write = (p->write + (uint32_t)sizeof(r)) % RING_BYTES;
-}
-
 static void deliver_now(struct device *d, uint64_t now)
 {
-	struct profiler *p = d->profiler;
-
 	log_running(d, now);
-	if (p->nevents == 0)
-		return;
-	qsort(p->events, p->nevents, sizeof(*p->events), by_time);
-	pthread_mutex_lock(&ring_lock);
-	for (size_t i = 0; i < p->nevents; i++)
-		put_record(d, p, &p->events[i]);
-	p->nevents = 0;
-	p->queued = true;
-	pthread_cond_broadcast(&ring_filled);
-	pthread_mutex_unlock(&ring_lock);
+	qsort(d->batch, d->batched, sizeof(*d->batch), by_time);
+	for (uint32_t id = 0; id < PROF_CHANNELS; id++) {
+		struct channel *c = d->channels[id];
+
+		if (!c || !c->active || !c->takes_tasks)
+			continue;
+		for (size_t i = 0; i < d->batched; i++) {
+			if (d->batch[i].when >= c->opened)
+				c->kind->task(c, &d->batch[i]);
+		}
+		channel_batch_done(c);
+	}
+	d->batched = 0;
 }
 
 uint64_t prof_deliver(struct device *d, uint64_t now)
 {
-	struct profiler *p = d->profiler;
-
-	if (!p || !p->active)
+	prof_check_reset(d);
+	if (!d->task_channels)
 		return 0;
-	if (now >= p->next) {
+	if (now >= d->next_batch) {
 		deliver_now(d, now);
-		p->next = now + BATCH_NS;
+		d->next_batch = now + BATCH_NS;
 	}
-	return p->next;
+	return d->next_batch;
 }
 
-static bool wants_tasks(const struct prof_start_para *para)
+static void truth_channel(const struct channel *c, const char *what)
 {
-	uint32_t acsq_task;
+	truth_line("channel", "%u\t%u\t%s\t%llu", c->device->id, c->id, what,
+		   (unsigned long long)truth_now());
+}
 
-	if (!para->user_data || para->user_data_size < sizeof(acsq_task))
+/* With the device locked. */
+static void end_channel(struct channel *c, const char *how)
+{
+	c->active = false;
+	c->device->task_channels -= c->takes_tasks;
+	if (c->takes_samples)
+		samples_truth(c);
+	free(c->state);
+	c->state = NULL;
+	channel_dequeue(c);
+	truth_channel(c, how);
+}
+
+/* Whoever sees the order first resets the board; every process finds its channels and queues gone. */
+void prof_check_reset(struct device *d)
+{
+	if (board_follow_reset(&d->board, control_resets(d->id)) == d->resets)
+		return;
+	d->resets = atomic_load(&d->board.shared->resets);
+	truth_line("reset", "%u\t%llu", d->id, (unsigned long long)atomic_load(&d->board.shared->reset_at));
+	clock_truth_after_reset(&d->board, d->id);
+	for (uint32_t id = 0; id < PROF_CHANNELS; id++) {
+		if (d->channels[id] && d->channels[id]->active)
+			end_channel(d->channels[id], "reset");
+	}
+	device_lost(d);
+}
+
+static struct channel *new_channel(struct device *d, const struct channel_kind *kind)
+{
+	struct channel *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->device = d;
+	c->id = kind->id;
+	c->kind = kind;
+	d->channels[c->id] = c;
+	return c;
+}
+
+static bool valid_start(const struct channel_kind *kind, const struct prof_start_para *p)
+{
+	bool period_needed = p->channel_type == PROF_PERIPHERAL_TYPE;
+
+	if (p->channel_type != kind->type || p->user_data_size > CONFIG_MAX ||
+	    p->user_data_size < kind->config_min || (p->user_data_size && !p->user_data))
 		return false;
-	memcpy(&acsq_task, para->user_data, sizeof(acsq_task));
-	return acsq_task == 1;
+	if (p->sample_period == 0)
+		return !period_needed;
+	return p->sample_period >= PERIOD_MIN_MS && p->sample_period <= PERIOD_MAX_MS;
 }
 
-static int start(struct device *d, const struct prof_start_para *para)
+/* With the device locked. */
+static int start(struct device *d, const struct channel_kind *kind, const struct prof_start_para *para)
 {
-	struct profiler *p = d->profiler;
+	struct channel *c = d->channels[kind->id] ? d->channels[kind->id] : new_channel(d, kind);
 
-	if (p && p->active)
-		return PROF_STARTED_ALREADY;
-	if (!p)
-		p = d->profiler = calloc(1, sizeof(*p));
-	if (!p)
+	if (!c)
 		return PROF_ERROR;
-	if (!board_claim_channel(&d->board, CHANNEL_STARS_SOC_LOG))
+	if (c->active)
+		return PROF_STARTED_ALREADY;
+	memset(c->config, 0, sizeof(c->config));
+	c->config_bytes = para->user_data_size;
+	if (para->user_data_size)
+		memcpy(c->config, para->user_data, para->user_data_size);
+	c->takes_tasks = kind->in_context(c);
+	c->takes_samples = !c->takes_tasks;
+	c->period_ms = para->sample_period ? para->sample_period : PERIOD_MIN_MS;
+	if (c->takes_tasks && !device_opened(d->id))
+		return PROF_TS_NO_CONTEXT;
+	if (!board_claim_channel(&d->board, kind->id))
 		return PROF_NOT_ENOUGH_SUB_CHANNEL_RESOURCE;
-	p->active = true;
-	p->log_tasks = wants_tasks(para);
-	p->opened = truth_now();
-	p->next = p->opened + BATCH_NS;
-	p->nevents = 0;
-	pthread_mutex_lock(&ring_lock);
-	p->write = p->read = 0;
-	p->queued = false;
-	pthread_mutex_unlock(&ring_lock);
+	if (!channel_ring_start(c)) {
+		board_release_channel(&d->board, kind->id);
+		return PROF_ERROR;
+	}
+	device_truth(d);
+	c->opened = truth_now();
+	c->since_loss = c->lose_run = 0;
+	c->record = 64;
+	c->last = c->next = 0;
+	if (c->takes_tasks && !d->task_channels++) {
+		d->batched = 0;
+		d->next_batch = c->opened + BATCH_NS;
+	}
+	c->active = true;
+	truth_channel(c, "start");
 	return PROF_OK;
 }
 
 int prof_drv_start(unsigned int device_id, unsigned int channel_id, struct prof_start_para *para)
 {
+	const struct channel_kind *kind = channel_kind(channel_id);
+	int err = control_call(device_id, channel_id, CALL_START);
 	struct device *d;
-	int err;
 
-	if (!para || channel_id != CHANNEL_STARS_SOC_LOG || !device_get(device_id))
+	if (err)
+		return err;
+	d = para && kind ? device_get(device_id) : NULL;
+	if (!d || !chip_channel(board_chip(&d->board), channel_id) || !valid_start(kind, para))
 		return PROF_ERROR;
-	d = device_opened(device_id);
-	if (!d)
-		return PROF_TS_NO_CONTEXT;
 	pthread_mutex_lock(&d->lock);
+	prof_check_reset(d);
 	sched_retire(d, truth_now());
-	err = start(d, para);
+	err = start(d, kind, para);
 	pthread_mutex_unlock(&d->lock);
 	if (!err)
 		board_ring(&d->board, d->board.slot);
+	if (!err && kind->sample && !sampler_wake()) {
+		prof_stop(device_id, channel_id);
+		return PROF_ERROR;
+	}
 	return err;
 }
 
 /* NULL unless the channel runs in this process; else with the device locked. */
-static struct profiler *lock_channel(unsigned int device_id, unsigned int channel_id)
+static struct channel *lock_channel(unsigned int device_id, unsigned int channel_id)
 {
-	struct device *d = device_opened(device_id);
+	struct device *d = channel_id < PROF_CHANNELS ? device_known(device_id) : NULL;
 
-	if (!d || channel_id != CHANNEL_STARS_SOC_LOG)
+	if (!d)
 		return NULL;
 	pthread_mutex_lock(&d->lock);
-	if (d->profiler && d->profiler->active)
-		return d->profiler;
+	prof_check_reset(d);
+	if (d->channels[channel_id] && d->channels[channel_id]->active)
+		return d->channels[channel_id];
 	pthread_mutex_unlock(&d->lock);
 	return NULL;
 }
 
 int prof_stop(unsigned int device_id, unsigned int channel_id)
 {
-	struct profiler *p = lock_channel(device_id, channel_id);
-	struct device *d = device_opened(device_id);
+	int err = control_call(device_id, channel_id, CALL_STOP);
+	struct channel *c;
 
-	if (!p)
+	if (err)
+		return err;
+	c = lock_channel(device_id, channel_id);
+	if (!c)
 		return PROF_STOPPED_ALREADY;
-	p->active = false;
-	board_release_channel(&d->board, channel_id);
-	pthread_mutex_unlock(&d->lock);
-	pthread_mutex_lock(&ring_lock);
-	p->queued = false;
-	pthread_cond_broadcast(&ring_filled);
-	pthread_mutex_unlock(&ring_lock);
+	end_channel(c, "stop");
+	board_release_channel(&c->device->board, channel_id);
+	pthread_mutex_unlock(&c->device->lock);
 	return PROF_OK;
-}
-
-static uint32_t available(const struct profiler *p)
-{
-	return (p->write - p->read) % RING_BYTES;
-}
-
-static uint32_t copy_out(struct profiler *p, char *buf, uint32_t n)
-{
-	uint32_t first = RING_BYTES - p->read;
-
-	if (first > n)
-		first = n;
-	memcpy(buf, p->ring + p->read, first);
-	memcpy(buf + first, p->ring, n - first);
-	p->read = (p->read + n) % RING_BYTES;
-	return n;
 }
 
 int prof_channel_read(unsigned int device_id, unsigned int channel_id, char *buf, unsigned int size)
 {
-	struct profiler *p = lock_channel(device_id, channel_id);
-	uint32_t n;
+	int err = control_call(device_id, channel_id, CALL_READ);
+	struct channel *c;
 
-	if (!p)
+	if (err)
+		return err;
+	c = lock_channel(device_id, channel_id);
+	if (!c)
 		return PROF_STOPPED_ALREADY;
-	pthread_mutex_unlock(&device_opened(device_id)->lock);
-	if (!buf)
-		return PROF_ERROR;
-	pthread_mutex_lock(&ring_lock);
-	n = available(p);
-	if (n > size)
-		n = size;
-	if (n > sizeof(struct stars_record) && ++p->reads % SPLIT_EVERY == 0)
-		n -= 1 + p->reads * 7 % 63;
-	copy_out(p, buf, n);
-	pthread_mutex_unlock(&ring_lock);
-	return (int)n;
-}
-
-/* Moves queued channels to `out`; -1 if no channel runs at all. With the ring locked. */
-static int take_queued(struct prof_poll_info *out, int num)
-{
-	int n = 0;
-	bool any = false;
-
-	for (uint32_t i = 0; i < DEVICES_MAX; i++) {
-		struct device *d = device_opened(i);
-		struct profiler *p = d ? d->profiler : NULL;
-
-		if (!p || !p->active)
-			continue;
-		any = true;
-		if (p->queued && n < num) {
-			p->queued = false;
-			out[n].device_id = i;
-			out[n++].channel_id = CHANNEL_STARS_SOC_LOG;
-		}
-	}
-	return any ? n : -1;
+	pthread_mutex_unlock(&c->device->lock);
+	return buf ? (int)channel_read(c, buf, size) : PROF_ERROR;
 }
 
 int prof_channel_poll(struct prof_poll_info *out, int num, int timeout)
 {
-	struct timespec until;
-	int n;
+	int err = control_call(CONTROL_ANY, CONTROL_ANY, CALL_POLL), n;
 
+	if (err)
+		return err;
 	if (!out || num <= 0)
 		return PROF_ERROR;
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += timeout <= 0 || timeout > 5 ? 5 : timeout;
-	pthread_mutex_lock(&ring_lock);
-	for (;;) {
-		n = take_queued(out, num);
-		if (n || pthread_cond_timedwait(&ring_filled, &ring_lock, &until) == ETIMEDOUT)
-			break;
-	}
-	pthread_mutex_unlock(&ring_lock);
+	n = channel_poll(out, num, timeout <= 0 || timeout > 5 ? 5 : timeout);
 	return n < 0 ? PROF_STOPPED_ALREADY : n;
+}
+
+/* The device pushes what it holds. */
+static void flush(struct channel *c, uint64_t now)
+{
+	if (c->takes_tasks) {
+		sched_retire(c->device, now);
+		deliver_now(c->device, now);
+	} else if (now > c->last) {
+		c->kind->sample(c, now);
+		channel_batch_done(c);
+	}
 }
 
 int halProfDataFlush(unsigned int device_id, unsigned int channel_id, unsigned int *data_len)
 {
-	struct profiler *p = lock_channel(device_id, channel_id);
-	struct device *d = device_opened(device_id);
-	uint64_t now = truth_now();
+	int err = control_call(device_id, channel_id, CALL_FLUSH);
+	struct channel *c;
 
-	if (!p)
+	if (err)
+		return err;
+	c = lock_channel(device_id, channel_id);
+	if (!c)
 		return PROF_STOPPED_ALREADY;
-	sched_retire(d, now);
-	deliver_now(d, now);
-	pthread_mutex_unlock(&d->lock);
+	flush(c, truth_now());
+	pthread_mutex_unlock(&c->device->lock);
 	return halProfQueryAvailBufLen(device_id, channel_id, data_len);
 }
 
 int halProfQueryAvailBufLen(unsigned int device_id, unsigned int channel_id, unsigned int *len)
 {
-	struct profiler *p = lock_channel(device_id, channel_id);
+	struct channel *c = lock_channel(device_id, channel_id);
 
-	if (!p)
+	if (!c)
 		return PROF_STOPPED_ALREADY;
-	pthread_mutex_unlock(&device_opened(device_id)->lock);
-	pthread_mutex_lock(&ring_lock);
+	pthread_mutex_unlock(&c->device->lock);
 	if (len)
-		*len = available(p);
-	pthread_mutex_unlock(&ring_lock);
+		*len = channel_available(c);
 	return PROF_OK;
 }

@@ -7,13 +7,7 @@
 #include <unistd.h>
 
 #define API_VERSION 0x071905
-#define CHIP_910B_VERSION 0x0320
-#define OSC_KHZ 50000
 #define HOST_OSC_KHZ 1000000
-#define AICORE_MHZ 1800
-#define AICPU_CORES 6
-#define AICORE_CORES 24
-#define VECTOR_CORES 48
 
 drvError_t halDeviceOpen(uint32_t devid, halDevOpenIn *in, halDevOpenOut *out)
 {
@@ -78,7 +72,7 @@ drvError_t drvDeviceStatus(uint32_t devId, int *status)
 
 int drvDeviceGetBareTgid(void)
 {
-	return getpid();
+	return host_pid();
 }
 
 drvError_t halGetAPIVersion(int *version)
@@ -89,20 +83,24 @@ drvError_t halGetAPIVersion(int *version)
 
 drvError_t halGetChipInfo(unsigned int devId, halChipInfo *info)
 {
-	if (devId >= device_count())
+	struct device *d = device_get(devId);
+
+	if (!d)
 		return DRV_ERROR_INVALID_DEVICE;
 	memset(info, 0, sizeof(*info));
 	strcpy(info->type, "Ascend");
-	strcpy(info->name, "910B3");
+	strcpy(info->name, board_chip(&d->board)->chip_name);
 	strcpy(info->version, "V1");
 	return DRV_ERROR_NONE;
 }
 
 drvError_t halGetSocVersion(uint32_t devId, char *version, uint32_t len)
 {
-	if (devId >= device_count())
+	struct device *d = device_get(devId);
+
+	if (!d)
 		return DRV_ERROR_INVALID_DEVICE;
-	snprintf(version, len, "Ascend910B3");
+	snprintf(version, len, "%s", board_chip(&d->board)->soc);
 	return DRV_ERROR_NONE;
 }
 
@@ -121,14 +119,31 @@ static void message_delay(struct device *d)
 		;
 }
 
-static int64_t system_count(struct device *d)
+/* The instant at which the device looked at its clocks, somewhere between the call and its return. */
+static uint64_t query_clocks(struct device *d)
 {
-	uint64_t ticks;
+	uint64_t raw, delay, until;
 
 	message_delay(d);
-	ticks = board_counter(&d->board, truth_now());
+	raw = truth_now();
+	pthread_mutex_lock(&d->lock);
+	delay = clock_query_delay(model_random(d, UINT32_MAX));
+	pthread_mutex_unlock(&d->lock);
+	until = raw + delay;
+	if (delay > 200000)
+		sleep_ns(delay - 100000);
+	while (truth_now() < until)
+		;
 	message_delay(d);
-	return (int64_t)ticks;
+	return raw;
+}
+
+/* The device's own CLOCK_MONOTONIC_RAW: the counter in ns since power up. */
+static int64_t device_raw(struct device *d)
+{
+	uint64_t ticks = board_counter(&d->board, query_clocks(d));
+
+	return (int64_t)((unsigned __int128)ticks * 1000000000u / board_chip(&d->board)->counter_hz);
 }
 
 /* All or nothing: there is a task in a queue, or there is none. */
@@ -149,19 +164,16 @@ static drvError_t system_info(struct device *d, int32_t info, int64_t *value)
 {
 	switch (info) {
 	case INFO_TYPE_VERSION:
-		*value = CHIP_910B_VERSION;
+		*value = board_chip(&d->board)->version;
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_CORE_NUM:
 		*value = 1;
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_SYS_COUNT:
-		*value = system_count(d);
+		*value = (int64_t)board_counter(&d->board, query_clocks(d));
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_MONOTONIC_RAW:
-		message_delay(d);
-		*value = (int64_t)((board_counter(&d->board, truth_now()) - d->board.shared->counter_offset) *
-				   (1000000000u / COUNTER_HZ));
-		message_delay(d);
+		*value = device_raw(d);
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_PHY_CHIP_ID:
 		*value = d->id;
@@ -173,7 +185,7 @@ static drvError_t system_info(struct device *d, int32_t info, int64_t *value)
 		*value = HOST_OSC_KHZ;
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_DEV_OSC_FREQUE:
-		*value = OSC_KHZ;
+		*value = (int64_t)(board_chip(&d->board)->counter_hz / 1000);
 		return DRV_ERROR_NONE;
 	default:
 		return DRV_ERROR_NOT_SUPPORT;
@@ -187,7 +199,7 @@ static drvError_t core_info(struct device *d, int64_t cores, int32_t info, int64
 		*value = cores;
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_FREQUE:
-		*value = AICORE_MHZ;
+		*value = board_chip(&d->board)->core_mhz;
 		return DRV_ERROR_NONE;
 	case INFO_TYPE_UTILIZATION:
 		*value = utilisation(d);
@@ -209,11 +221,11 @@ drvError_t halGetDeviceInfo(uint32_t devId, int32_t moduleType, int32_t infoType
 	case MODULE_TYPE_SYSTEM:
 		return system_info(d, infoType, value);
 	case MODULE_TYPE_AICORE:
-		return core_info(d, AICORE_CORES, infoType, value);
+		return core_info(d, board_chip(&d->board)->aicores, infoType, value);
 	case MODULE_TYPE_VECTOR_CORE:
-		return core_info(d, VECTOR_CORES, infoType, value);
+		return core_info(d, board_chip(&d->board)->vector_cores, infoType, value);
 	case MODULE_TYPE_AICPU:
-		return core_info(d, AICPU_CORES, infoType, value);
+		return core_info(d, board_chip(&d->board)->aicpus, infoType, value);
 	default:
 		return DRV_ERROR_NOT_SUPPORT;
 	}

@@ -16,7 +16,7 @@
 
 static uint8_t type_of(const struct task *t)
 {
-	return t->sqe.type & STARS_TYPE_MASK;
+	return t->facts.kind;
 }
 
 static void event_record(struct device *d, const struct task *t)
@@ -125,22 +125,24 @@ void sched_all(struct device *d)
 
 void sched_submit(struct device *d, struct sq *q, const struct stars_sqe *sqe, uint64_t submit)
 {
+	const struct chip *chip = board_chip(&d->board);
 	struct task *t = &q->ring[q->submitted % SQ_DEPTH];
-	uint8_t type = sqe->type & STARS_TYPE_MASK;
+	uint8_t kind = (uint8_t)chip_kind(chip, sqe);
 
 	memset(t, 0, sizeof(*t));
 	t->sqe = *sqe;
-	if (type == STARS_PLACE_HOLDER && sqe->holder.kind == STARS_FLIP)
+	if (kind == STARS_PLACE_HOLDER && sqe->holder.kind == STARS_FLIP)
 		q->flip = sqe->holder.flip;
 	t->facts.device = d->id;
-	t->facts.stream = sqe->stream;
-	t->facts.task = sqe->task;
+	t->facts.stream = q->stream;
+	t->facts.task = chip->log == CHIP_STARS2 ? sqe->stream | (uint32_t)sqe->task << 16 : sqe->task;
 	t->facts.flip = q->flip;
-	t->facts.type = type;
+	t->facts.type = sqe->type & STARS_TYPE_MASK;
+	t->facts.kind = kind;
 	t->facts.submit = submit;
 	t->facts.launch = truth_sqe(&t->facts);
 	q->submitted++;
-	if (type == STARS_EVENT_RECORD || type == STARS_NOTIFY_RECORD)
+	if (kind == STARS_EVENT_RECORD || kind == STARS_NOTIFY_RECORD)
 		sched_all(d);
 	else
 		schedule_queue(d, q);
@@ -169,8 +171,8 @@ static void complete(struct device *d, const struct sq *q, const struct task *t)
 	cqe->flags = (uint16_t)(1 | (type_of(t) == STARS_EVENT_RECORD) << 2 |
 				(type_of(t) == STARS_PLACE_HOLDER) << 3 | (q->id & 0x7ff) << 4);
 	cqe->sq_head = (uint16_t)(q->done % SQ_DEPTH);
-	cqe->stream = t->facts.stream;
-	cqe->task = t->facts.task;
+	cqe->stream = t->sqe.stream;
+	cqe->task = t->sqe.task;
 	cqe->syscnt = board_counter(&d->board, t->facts.end);
 	d->cq_tail++;
 }
@@ -185,6 +187,7 @@ static bool retire_queue(struct device *d, struct sq *q, uint64_t now)
 		if (t->facts.end > now)
 			break;
 		move_bytes(t);
+		links_progress(d, t, t->facts.end);
 		prof_task_ended(d, q, t);
 		truth_task_done(&t->facts);
 		q->done++;
@@ -192,6 +195,8 @@ static bool retire_queue(struct device *d, struct sq *q, uint64_t now)
 			complete(d, q, t);
 		moved = true;
 	}
+	if (q->done < q->scheduled && q->ring[q->done % SQ_DEPTH].facts.start < now)
+		links_progress(d, &q->ring[q->done % SQ_DEPTH], now);
 	return moved;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Queues as the runtime sees them: make one, put SQEs in, look how far it got, take CQEs out. */
 #include "device.h"
+#include "kmod.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,6 +55,8 @@ drvError_t halSqCqAllocate(uint32_t devId, struct halSqCqInputInfo *in, struct h
 		out->flag = 0;
 	}
 	pthread_mutex_unlock(&d->lock);
+	if (q)
+		kmod_queue(devId, in, out);
 	return q ? DRV_ERROR_NONE : DRV_ERROR_NO_RESOURCES;
 }
 
@@ -74,6 +77,8 @@ drvError_t halSqCqFree(uint32_t devId, struct halSqCqFreeInfo *info)
 	}
 	pthread_cond_broadcast(&d->progress);
 	pthread_mutex_unlock(&d->lock);
+	if (q)
+		kmod_queue_gone(devId, info);
 	return q ? DRV_ERROR_NONE : DRV_ERROR_INVALID_HANDLE;
 }
 
@@ -113,7 +118,7 @@ static drvError_t submit(struct device *d, struct halTaskSendInfo *info, uint64_
 		return DRV_ERROR_NO_RESOURCES;
 	info->pos = (uint32_t)(q->submitted % SQ_DEPTH);
 	for (uint32_t i = 0; i < info->sqe_num; i++) {
-		if (sqe[i].stream != q->stream)
+		if (board_chip(&d->board)->log != CHIP_STARS2 && sqe[i].stream != q->stream)
 			return DRV_ERROR_INVALID_VALUE;
 		sched_submit(d, q, &sqe[i], now);
 	}
@@ -138,6 +143,8 @@ drvError_t halSqTaskSend(uint32_t devId, struct halTaskSendInfo *info)
 	pthread_mutex_unlock(&d->lock);
 	if (wake)
 		board_ring(&d->board, d->board.slot);
+	if (!err)
+		kmod_send(devId, info);
 	return err;
 }
 
@@ -157,16 +164,16 @@ static void wait_for_progress(struct device *d)
 /* One look; sleeps if it is not time yet. With the device locked. */
 static void wait_once(struct device *d, struct sq *q, uint64_t count, uint64_t now)
 {
-	uint64_t end;
+	struct truth_task last;
 
 	if (q->scheduled < count) {
 		wait_for_progress(d);
 		return;
 	}
-	end = q->ring[(count - 1) % SQ_DEPTH].facts.end;
+	last = q->ring[(count - 1) % SQ_DEPTH].facts;
 	pthread_mutex_unlock(&d->lock);
-	if (end > now)
-		sleep_ns(end - now);
+	if (last.end > now)
+		kmod_wait(d->id, last.stream, (uint16_t)last.task, last.end - now);
 	pthread_mutex_lock(&d->lock);
 }
 

@@ -4,6 +4,7 @@
  * ranks have to wait for each other, the stream's NOTIFY_WAIT does.
  */
 #include "comm.h"
+#include "../abi/stars.h"
 #include "../truth/truth.h"
 
 struct call {
@@ -50,22 +51,31 @@ static void copy(struct call *c, void *dst, const void *src, uint64_t bytes)
 						       c->stream);
 }
 
-/* From or to every peer; alone, there is only the copy from one buffer to the other. */
+/* A buffer like this one, in a peer's memory. */
+static void *remote(const struct call *c, uint32_t peer, const void *like)
+{
+	uint64_t base = STARS_PEER_BASE + ((uint64_t)c->comm->device[peer] << STARS_PEER_SHIFT);
+
+	return (void *)(uintptr_t)(base + ((uintptr_t)like & ((1ull << STARS_PEER_SHIFT) - 1)));
+}
+
+/* To every peer; alone, there is only the copy from one buffer to the other. */
 static void copy_all(struct call *c, void *dst, const void *src, uint64_t bytes)
 {
 	copy(c, dst, src, c->comm->nranks == 1 ? bytes : 0);
 	for (uint32_t peer = 0; peer < c->comm->nranks; peer++) {
 		if (peer != c->comm->rank)
-			copy(c, dst, src, bytes);
+			copy(c, remote(c, peer, dst), src, bytes);
 	}
 }
 
+/* From every peer. */
 static void reduce_all(struct call *c, void *dst, const void *src, uint64_t bytes, HcclReduceOp op,
 		       HcclDataType type)
 {
 	for (uint32_t peer = 0; peer < c->comm->nranks; peer++) {
 		if (peer != c->comm->rank && !c->err && bytes)
-			c->err = rtReduceAsync(dst, bytes, src, bytes, op, type, c->stream);
+			c->err = rtReduceAsync(dst, bytes, remote(c, peer, src), bytes, op, type, c->stream);
 	}
 }
 
@@ -154,7 +164,7 @@ HcclResult HcclSend(void *sendBuf, uint64_t count, HcclDataType dataType, uint32
 		return HCCL_E_PARA;
 	truth_collective_begin();
 	await(&c, destRank, MEET_RECEIVER);
-	copy(&c, sendBuf, sendBuf, count * type_bytes(dataType));
+	copy(&c, remote(&c, destRank, sendBuf), sendBuf, count * type_bytes(dataType));
 	record(&c, destRank, MEET_SENDER);
 	return finish(&c, "HcclSend", begin, count, dataType);
 }

@@ -23,6 +23,7 @@
 
 struct rendezvous {
 	_Atomic uint32_t joined, left;
+	uint32_t device[RANKS_MAX];
 	/* [rank that waits][rank that records] */
 	char notify[RANKS_MAX][RANKS_MAX][MEETINGS][NOTIFY_NAME_BYTES];
 };
@@ -64,6 +65,8 @@ static rtError_t offer_notifies(struct comm *c, struct rendezvous *r)
 	int32_t device = 0;
 	rtError_t err = rtGetDevice(&device);
 
+	if (!err)
+		err = rtGetDevicePhyIdByIndex((uint32_t)device, &r->device[c->rank]);
 	for (uint32_t peer = 0; peer < c->nranks && !err; peer++) {
 		for (int m = 0; m < MEETINGS && peer != c->rank && !err; m++) {
 			err = rtNotifyCreate(device, &c->own[peer][m]);
@@ -79,6 +82,7 @@ static rtError_t open_notifies(struct comm *c, struct rendezvous *r)
 {
 	rtError_t err = 0;
 
+	memcpy(c->device, r->device, sizeof(c->device));
 	for (uint32_t peer = 0; peer < c->nranks && !err; peer++) {
 		for (int m = 0; m < MEETINGS && peer != c->rank && !err; m++)
 			err = rtIpcOpenNotify(&c->theirs[peer][m], r->notify[peer][c->rank][m]);

@@ -13,6 +13,7 @@ enum meeting { MEET_READY, MEET_MIDDLE, MEET_DONE, MEET_RECEIVER, MEET_SENDER, M
 struct comm {
 	char name[128];
 	uint32_t nranks, rank;
+	uint32_t device[RANKS_MAX]; /* physical ids */
 	rtNotify_t own[RANKS_MAX][MEETINGS]; /* peers record them, we wait */
 	rtNotify_t theirs[RANKS_MAX][MEETINGS];
 };

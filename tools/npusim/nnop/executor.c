@@ -35,11 +35,13 @@ void InitL2Phase1Context(const char *api, aclOpExecutor **executor)
 
 void InitL2Phase2Context(const char *api, aclOpExecutor *executor)
 {
+	SAVES_REGISTERS();
 	executor->api = api;
 }
 
 void InitL0Context(const char *l0_operator, aclOpExecutor *executor)
 {
+	SAVES_REGISTERS();
 	executor->l0_operator = l0_operator;
 }
 
@@ -231,6 +233,7 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
 
 aclnnStatus aclSetAclOpExecutorRepeatable(aclOpExecutor *executor)
 {
+	SAVES_REGISTERS();
 	if (!executor)
 		return ACLNN_ERR_PARAM_NULLPTR;
 	executor->repeatable = true;

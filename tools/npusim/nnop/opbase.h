@@ -5,6 +5,18 @@
 
 #include "../abi/aclnn.h"
 
+/*
+ * First statement of a small function that a job calls all the time. The vendor's are large and begin by saving
+ * registers; so do these then, as a register that the caller owns is said to be lost here.
+ */
+#if defined(__x86_64__)
+#define SAVES_REGISTERS() __asm__ volatile("" ::: "rbx")
+#elif defined(__aarch64__)
+#define SAVES_REGISTERS() __asm__ volatile("" ::: "x19")
+#else
+#define SAVES_REGISTERS()
+#endif
+
 #pragma GCC visibility push(default)
 
 /* Makes the executor that identifies the operator from here to the end of phase 2. */

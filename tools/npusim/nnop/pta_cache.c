@@ -63,6 +63,7 @@ static aclOpExecutor *find(uint64_t key, uint64_t *workspaceSize)
 
 bool CanUsePTACache(const char *api)
 {
+	SAVES_REGISTERS();
 	return api != NULL;
 }
 
@@ -73,6 +74,7 @@ aclOpExecutor *PTAGetExecCache(uint64_t hash, uint64_t *workspaceSize)
 
 aclOpExecutor *PTAFindExecCache(uint8_t *buf, size_t len, uint64_t *workspaceSize)
 {
+	SAVES_REGISTERS();
 	return find(key_of(buf, len), workspaceSize);
 }
 
@@ -89,6 +91,7 @@ void SetPTAHashKey(uint64_t hash)
 
 void SetPTACacheHashKey(uint8_t *key, size_t len)
 {
+	SAVES_REGISTERS();
 	SetPTAHashKey(key_of(key, len));
 }
 
@@ -99,6 +102,7 @@ void UnInitPTACacheThreadLocal(void)
 
 int InitHugeMemThreadLocal(void *arg, bool sync)
 {
+	SAVES_REGISTERS();
 	(void)arg;
 	(void)sync;
 	return ACLNN_SUCCESS;
@@ -106,17 +110,20 @@ int InitHugeMemThreadLocal(void *arg, bool sync)
 
 void UnInitHugeMemThreadLocal(void *arg, bool sync)
 {
+	SAVES_REGISTERS();
 	(void)arg;
 	(void)sync;
 }
 
 void ReleaseHugeMem(void *arg, bool sync)
 {
+	SAVES_REGISTERS();
 	(void)arg;
 	(void)sync;
 }
 
 void AddTensorAddrToCachedList(void *addr)
 {
+	SAVES_REGISTERS();
 	(void)addr;
 }

@@ -172,12 +172,14 @@ static aclnnStatus set_address(aclOpExecutor *executor, aclTensor *tensor, void 
 
 aclnnStatus aclSetInputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
 {
+	SAVES_REGISTERS();
 	(void)index;
 	return set_address(executor, tensor, addr);
 }
 
 aclnnStatus aclSetOutputTensorAddr(aclOpExecutor *executor, const size_t index, aclTensor *tensor, void *addr)
 {
+	SAVES_REGISTERS();
 	(void)index;
 	return set_address(executor, tensor, addr);
 }

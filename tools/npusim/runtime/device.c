@@ -120,6 +120,15 @@ rtError_t rtGetDeviceCount(int32_t *count)
 	return ACL_SUCCESS;
 }
 
+rtError_t rtGetDevicePhyIdByIndex(uint32_t devIndex, uint32_t *phyId)
+{
+	int32_t device = devIndex < DEVICES_MAX ? visible_device((int32_t)devIndex) : -1;
+
+	if (device < 0 || !phyId)
+		return device < 0 ? ACL_ERROR_RT_INVALID_DEVICEID : ACL_ERROR_RT_PARAM_INVALID;
+	return from_driver(drvDeviceGetPhyIdByIndex((uint32_t)device, phyId));
+}
+
 /* The process stays known to the device until it ends; its queues run dry. */
 rtError_t rtDeviceReset(int32_t device)
 {

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #define EVENT_IDS 65536
-#define TICK_NS 20
 #define CQES 32
 
 struct notify {
@@ -76,7 +75,7 @@ static void forget_stamp(struct event *e)
 static void stamp(const struct stars_cqe *cqe)
 {
 	for (struct event *e = awaiting; e; e = e->next) {
-		if (e->task == cqe->task && e->stream->id == cqe->stream) {
+		if (e->sqe_task == cqe->task && e->sqe_stream == cqe->stream) {
 			e->syscnt = cqe->syscnt;
 			e->stamped = true;
 			forget_stamp(e);
@@ -133,7 +132,9 @@ rtError_t rtEventRecord(rtEvent_t event, rtStream_t stream)
 		sqe.flags = STARS_WR_CQE;
 	sqe.event.id = e->id;
 	sqe.event.sequence = e->sequence;
-	err = stream_send(s, &sqe, &e->position, &e->task);
+	err = stream_send(s, &sqe, &e->position);
+	e->sqe_stream = sqe.stream;
+	e->sqe_task = sqe.task;
 	if (!err && e->flag & ACL_EVENT_TIME_LINE)
 		await_stamp(e);
 	return err;
@@ -153,7 +154,7 @@ rtError_t rtStreamWaitEvent(rtStream_t stream, rtEvent_t event)
 		return ACL_SUCCESS;
 	sqe.event.id = e->id;
 	sqe.event.sequence = e->sequence;
-	return stream_send(s, &sqe, NULL, NULL);
+	return stream_send(s, &sqe, NULL);
 }
 
 rtError_t rtEventSynchronizeWithTimeout(rtEvent_t event, int32_t timeout)
@@ -180,6 +181,16 @@ rtError_t rtEventQueryStatus(rtEvent_t event, int *status)
 	return ACL_SUCCESS;
 }
 
+/* The counter's rate is the chip's. */
+static double tick_ns(uint32_t device)
+{
+	int64_t khz = 0;
+
+	return halGetDeviceInfo(device, MODULE_TYPE_SYSTEM, INFO_TYPE_DEV_OSC_FREQUE, &khz) || khz <= 0
+		       ? 0
+		       : 1e6 / (double)khz;
+}
+
 static rtError_t event_syscnt(struct event *e, uint64_t *ticks)
 {
 	rtError_t err;
@@ -203,7 +214,7 @@ rtError_t rtEventElapsedTime(float *ms, rtEvent_t start, rtEvent_t end)
 	if (!err)
 		err = event_syscnt(end, &to);
 	if (!err)
-		*ms = (float)(int64_t)(to - from) * TICK_NS / 1e6f;
+		*ms = (float)((double)(int64_t)(to - from) * tick_ns(((struct event *)start)->device) / 1e6);
 	return err;
 }
 
@@ -213,7 +224,7 @@ rtError_t rtEventGetTimeStamp(uint64_t *timestamp, rtEvent_t event)
 	rtError_t err = event_syscnt(event, &ticks);
 
 	if (!err)
-		*timestamp = ticks * TICK_NS / 1000;
+		*timestamp = (uint64_t)((double)ticks * tick_ns(((struct event *)event)->device) / 1000);
 	return err;
 }
 
@@ -265,7 +276,7 @@ static rtError_t send_notify(struct notify *n, rtStream_t stream, uint8_t type, 
 	sqe.notify.device = n->device;
 	sqe.notify.id = n->id;
 	sqe.notify.timeout = timeout;
-	return stream_send(s, &sqe, NULL, NULL);
+	return stream_send(s, &sqe, NULL);
 }
 
 rtError_t rtNotifyRecord(rtNotify_t notify, rtStream_t stream)

@@ -17,6 +17,9 @@
 ACL_API(ACL_IMPL_PROTOTYPE)
 #pragma GCC visibility pop
 
+/* How SQEs are numbered. */
+enum generation { STARS_V1, STARS_V2, HWTS };
+
 struct context {
 	uint32_t device; /* the driver's number */
 	int32_t user_device; /* after ASCEND_RT_VISIBLE_DEVICES */
@@ -27,6 +30,7 @@ struct stream {
 	struct stream *next;
 	struct context *ctx;
 	uint32_t device, id, sq, cq;
+	enum generation generation;
 	pthread_mutex_t lock;
 	uint16_t next_task;
 	uint32_t flip;
@@ -39,7 +43,7 @@ struct event {
 	struct stream *stream; /* of the last record */
 	uint32_t sequence;
 	uint64_t position; /* `sent` of that stream after the record */
-	uint16_t task;
+	uint16_t sqe_stream, sqe_task;
 	bool stamped;
 	uint64_t syscnt;
 	struct event *next; /* awaits its CQE */
@@ -50,6 +54,7 @@ struct kernel {
 	char *name;
 	uint64_t pc;
 	uint32_t wave_ns;
+	enum stars_core core;
 };
 
 /* The thread's context; NULL without rtSetDevice. */
@@ -59,8 +64,8 @@ struct stream *stream_of(rtStream_t handle);
 struct stream *stream_new(struct context *ctx);
 rtError_t streams_synchronize(const struct context *ctx, int32_t timeout);
 
-/* Fills in ids, waits for room, sends. `position` and `task` may be NULL. */
-rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position, uint16_t *task);
+/* Fills in ids and the chip's number of the kind, waits for room, sends. `position` may be NULL. */
+rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position);
 rtError_t stream_wait(struct stream *s, uint64_t position, int32_t timeout);
 
 rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size,

@@ -127,6 +127,14 @@ rtError_t rtsBinaryUnload(rtBinHandle handle)
 	return ACL_SUCCESS;
 }
 
+/* As the compiler names them. */
+static enum stars_core core_of(const char *name)
+{
+	if (strstr(name, "_mix_"))
+		return STARS_MIX;
+	return strncmp(name, "MatMul", 6) ? STARS_VECTOR : STARS_CUBE;
+}
+
 static struct kernel *new_kernel(struct binary *b, const char *name)
 {
 	struct kernel *k = calloc(1, sizeof(*k));
@@ -139,6 +147,7 @@ static struct kernel *new_kernel(struct binary *b, const char *name)
 		return NULL;
 	}
 	k->pc = (uintptr_t)b->device_copy + hash(name) % b->size / 4 * 4;
+	k->core = core_of(name);
 	k->wave_ns = WAVE_NS_MIN + hash(name) % WAVE_NS_SPREAD;
 	k->next = b->kernels;
 	b->kernels = k;

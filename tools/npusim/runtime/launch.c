@@ -2,6 +2,8 @@
 /* The many ways to launch a kernel end in one SQE. */
 #include "internal.h"
 
+#define AICPU_NS 20000
+
 rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size,
 		 rtStream_t stream)
 {
@@ -18,7 +20,8 @@ rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint
 	sqe.kernel.args = (uintptr_t)args;
 	sqe.kernel.args_size = args_size;
 	sqe.kernel.wave_ns = k->wave_ns;
-	return stream_send(s, &sqe, NULL, NULL);
+	sqe.kernel.core = (uint8_t)k->core;
+	return stream_send(s, &sqe, NULL);
 }
 
 rtError_t rtKernelLaunch(const void *stubFunc, uint32_t numBlocks, void *args, uint32_t argsSize,
@@ -111,4 +114,38 @@ rtError_t rtsLaunchKernelWithHostArgs(rtFuncHandle function, uint32_t numBlocks,
 	(void)placeHolders;
 	(void)numPlaceHolders;
 	return launch(function, numBlocks, hostArgs, argsSize, stream);
+}
+
+rtError_t rtAicpuKernelLaunchExWithArgs(const uint32_t kernelType, const char *const opName,
+					const uint32_t numBlocks, const void *argsInfo,
+					rtSmDesc_t *const smDesc, const rtStream_t stream,
+					const uint32_t flags)
+{
+	TRUTH_CALL("rtAicpuKernelLaunchExWithArgs");
+	struct stream *s = stream_of(stream);
+	struct stars_sqe sqe = { .type = STARS_AICPU, .block_dim = 1 };
+
+	(void)kernelType;
+	(void)numBlocks;
+	(void)argsInfo;
+	(void)smDesc;
+	(void)flags;
+	if (!s || !opName)
+		return s ? ACL_ERROR_RT_PARAM_INVALID : ACL_ERROR_RT_CONTEXT_NULL;
+	truth_kernel_name(opName);
+	sqe.kernel.wave_ns = AICPU_NS;
+	return stream_send(s, &sqe, NULL);
+}
+
+/* A mark in the TS track, at the stream's turn. */
+rtError_t rtProfilerTraceEx(uint64_t id, uint64_t modelId, uint16_t tagId, rtStream_t stream)
+{
+	TRUTH_CALL("rtProfilerTraceEx");
+	struct stream *s = stream_of(stream);
+	struct stars_sqe sqe = {
+		.type = STARS_PLACE_HOLDER,
+		.holder = { .kind = STARS_PROFILER_TRACE, .function = modelId, .argument = id, .tag = tagId }
+	};
+
+	return s ? stream_send(s, &sqe, NULL) : ACL_ERROR_RT_CONTEXT_NULL;
 }

@@ -66,15 +66,17 @@ rtError_t rtReleaseMemAddress(void *virPtr)
 
 rtError_t rtMemcpy(void *dst, uint64_t destMax, const void *src, uint64_t cnt, rtMemcpyKind_t kind)
 {
-	(void)kind;
-	return from_driver(halMemcpy(dst, destMax, (void *)(uintptr_t)src, cnt, NULL));
+	struct context *ctx = context_current();
+	struct memcpy_info info = { .dir = kind, .devid = ctx ? ctx->device : 0 };
+
+	return from_driver(halMemcpy(dst, destMax, (void *)(uintptr_t)src, cnt, ctx ? &info : NULL));
 }
 
-static rtError_t send_dma(uint8_t type, void *dst, const void *src, uint64_t cnt, enum stars_dma action,
-			  rtStream_t stream)
+static rtError_t send_dma(enum stars_route route, void *dst, const void *src, uint64_t cnt,
+			  enum stars_dma action, rtStream_t stream)
 {
 	struct stream *s = stream_of(stream);
-	struct stars_sqe sqe = { .type = type };
+	struct stars_sqe sqe = { .type = route == STARS_ON_DEVICE ? STARS_SDMA : STARS_PCIE_DMA };
 
 	if (!s)
 		return ACL_ERROR_RT_CONTEXT_NULL;
@@ -82,12 +84,15 @@ static rtError_t send_dma(uint8_t type, void *dst, const void *src, uint64_t cnt
 	sqe.dma.src = (uintptr_t)src;
 	sqe.dma.len = cnt;
 	sqe.dma.action = action;
-	return stream_send(s, &sqe, NULL, NULL);
+	sqe.dma.route = route;
+	return stream_send(s, &sqe, NULL);
 }
 
-static uint8_t copy_engine(rtMemcpyKind_t kind)
+static enum stars_route route(rtMemcpyKind_t kind)
 {
-	return kind == RT_MEMCPY_DEVICE_TO_DEVICE ? STARS_SDMA : STARS_PCIE_DMA;
+	if (kind == RT_MEMCPY_DEVICE_TO_DEVICE)
+		return STARS_ON_DEVICE;
+	return kind == RT_MEMCPY_DEVICE_TO_HOST ? STARS_TO_HOST : STARS_TO_DEVICE;
 }
 
 rtError_t rtMemcpyAsync(void *dst, uint64_t destMax, const void *src, uint64_t cnt, rtMemcpyKind_t kind,
@@ -97,7 +102,7 @@ rtError_t rtMemcpyAsync(void *dst, uint64_t destMax, const void *src, uint64_t c
 
 	if (!dst || !src || cnt == 0 || cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_dma(copy_engine(kind), dst, src, cnt, STARS_DMA_COPY, stream);
+	return send_dma(route(kind), dst, src, cnt, STARS_DMA_COPY, stream);
 }
 
 rtError_t rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void *src, uint64_t cnt,
@@ -107,7 +112,7 @@ rtError_t rtMemcpyAsyncWithoutCheckKind(void *dst, uint64_t destMax, const void 
 
 	if (cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_dma(copy_engine(kind), dst, src, cnt, STARS_DMA_NONE, stream);
+	return send_dma(route(kind), dst, src, cnt, STARS_DMA_NONE, stream);
 }
 
 rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t cnt, rtRecudeKind_t kind,
@@ -119,7 +124,7 @@ rtError_t rtReduceAsync(void *dst, uint64_t destMax, const void *src, uint64_t c
 	(void)type;
 	if (cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_dma(STARS_SDMA, dst, src, cnt, STARS_DMA_NONE, stream);
+	return send_dma(STARS_ON_DEVICE, dst, src, cnt, STARS_DMA_NONE, stream);
 }
 
 rtError_t rtMemset(void *devPtr, uint64_t destMax, uint32_t value, uint64_t cnt)
@@ -137,7 +142,7 @@ rtError_t rtMemsetAsync(void *devPtr, uint64_t destMax, uint32_t value, uint64_t
 
 	if (!devPtr || cnt == 0 || cnt > destMax)
 		return ACL_ERROR_RT_PARAM_INVALID;
-	return send_dma(STARS_SDMA, devPtr, (const void *)(uintptr_t)value, cnt, STARS_DMA_FILL, stream);
+	return send_dma(STARS_ON_DEVICE, devPtr, (const void *)(uintptr_t)value, cnt, STARS_DMA_FILL, stream);
 }
 
 rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rtStream_t stream)
@@ -151,5 +156,5 @@ rtError_t rtMemWriteValue(const void *devAddr, uint64_t value, uint32_t flag, rt
 		return s ? ACL_ERROR_RT_PARAM_INVALID : ACL_ERROR_RT_CONTEXT_NULL;
 	sqe.write.address = (uintptr_t)devAddr;
 	sqe.write.value = value;
-	return stream_send(s, &sqe, NULL, NULL);
+	return stream_send(s, &sqe, NULL);
 }

@@ -50,6 +50,24 @@ static drvError_t allocate_queue(struct stream *s)
 	return DRV_ERROR_NONE;
 }
 
+static enum generation generation_of(uint32_t device)
+{
+	int64_t version = 0;
+
+	if (halGetDeviceInfo(device, MODULE_TYPE_SYSTEM, INFO_TYPE_VERSION, &version))
+		return STARS_V1;
+	switch (version >> 8 & 0xff) {
+	case 1:
+	case 2:
+		return HWTS;
+	case 6:
+	case 7:
+		return STARS_V2;
+	default:
+		return STARS_V1;
+	}
+}
+
 struct stream *stream_new(struct context *ctx)
 {
 	struct stream *s = calloc(1, sizeof(*s));
@@ -58,6 +76,7 @@ struct stream *stream_new(struct context *ctx)
 		return NULL;
 	s->ctx = ctx;
 	s->device = ctx->device;
+	s->generation = generation_of(ctx->device);
 	if (allocate_queue(s)) {
 		free(s);
 		return NULL;
@@ -139,6 +158,50 @@ static rtError_t wait_for_room(struct stream *s, uint32_t want)
 	return ACL_SUCCESS;
 }
 
+/* What the chip numbers otherwise than the 910B does. */
+static uint8_t type_950(const struct stars_sqe *sqe)
+{
+	switch (sqe->type) {
+	case STARS_AICORE:
+		return sqe->kernel.core == STARS_CUBE ? 0 : sqe->kernel.core == STARS_VECTOR ? 1 : 2;
+	case STARS_AICPU:
+		return 5;
+	case STARS_EVENT_RECORD:
+		return 6;
+	case STARS_EVENT_WAIT:
+		return 7;
+	case STARS_PCIE_DMA:
+		return 10;
+	default:
+		return sqe->type;
+	}
+}
+
+/* Called with the stream locked. A 950's tasks have a number of 32 bits in place of stream and task. */
+static void number(struct stream *s, struct stars_sqe *sqe)
+{
+	static _Atomic uint32_t last;
+	uint32_t id;
+
+	if (s->generation != STARS_V2) {
+		sqe->stream = (uint16_t)s->id;
+		sqe->task = s->next_task++;
+		if (s->generation == HWTS && sqe->type == STARS_SDMA)
+			sqe->type = 9;
+		return;
+	}
+	id = atomic_fetch_add(&last, 1);
+	sqe->stream = (uint16_t)id;
+	sqe->task = (uint16_t)(id >> 16);
+	sqe->own.kind = sqe->type;
+	sqe->type = type_950(sqe);
+}
+
+static uint32_t number_of(const struct stream *s, const struct stars_sqe *sqe)
+{
+	return s->generation == STARS_V2 ? sqe->stream | (uint32_t)sqe->task << 16 : sqe->task;
+}
+
 /* Called with the stream locked. */
 static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 {
@@ -149,8 +212,7 @@ static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 
 	if (err)
 		return err;
-	sqe->stream = (uint16_t)s->id;
-	sqe->task = s->next_task++;
+	number(s, sqe);
 	err = from_driver(halSqTaskSend(s->device, &info));
 	if (!err)
 		s->sent++;
@@ -166,21 +228,19 @@ static rtError_t send_flip(struct stream *s)
 	return send_locked(s, &flip);
 }
 
-rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position, uint16_t *task)
+rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position)
 {
 	rtError_t err = ACL_SUCCESS;
 
 	pthread_mutex_lock(&s->lock);
-	if (s->next_task == 0 && s->sent > 0)
+	if (s->next_task == 0 && s->sent > 0 && s->generation != STARS_V2)
 		err = send_flip(s);
 	if (!err)
 		err = send_locked(s, sqe);
 	if (position)
 		*position = s->sent;
 	pthread_mutex_unlock(&s->lock);
-	if (task)
-		*task = sqe->task;
-	last_task = sqe->task;
+	last_task = number_of(s, sqe);
 	last_stream = s->id;
 	return err;
 }

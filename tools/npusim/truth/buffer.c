@@ -276,8 +276,13 @@ static void put_proc(void)
 /* A forked child is another process: the file belongs to the parent. */
 static void disable_in_child(void)
 {
+	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+
 	atomic_store(&truth.running, false);
 	truth.started = false;
+	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* whoever held it is not here */
+	truth.buffers = NULL;
+	own = NULL;
 }
 
 static int open_file(const char *dir)

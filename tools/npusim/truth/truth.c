@@ -2,6 +2,7 @@
 #include "truth.h"
 #include "buffer.h"
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -65,14 +66,29 @@ void truth_device(uint32_t device, uint64_t hz, uint64_t offset, double drift_pp
 	line_close(p);
 }
 
+void truth_line(const char *kind, const char *format, ...)
+{
+	char *p = line_open(kind);
+	va_list args;
+	int n;
+
+	if (!p)
+		return;
+	*p++ = '\t';
+	va_start(args, format);
+	n = vsnprintf(p, LINE_MAX_BYTES - 64, format, args);
+	va_end(args);
+	line_close(p + (n < LINE_MAX_BYTES - 65 ? n : LINE_MAX_BYTES - 65));
+}
+
 static bool is_kernel(const struct truth_task *t)
 {
-	return t->type <= 1;
+	return t->kind <= 1;
 }
 
 static const char *task_name(const struct truth_task *t)
 {
-	switch (t->type) {
+	switch (t->kind) {
 	case 0:
 	case 1:
 		return self.kernel;

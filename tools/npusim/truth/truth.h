@@ -15,12 +15,16 @@
 struct truth_task {
 	uint32_t device;
 	uint16_t stream;
-	uint16_t task;
+	uint32_t task; /* 16 bits and flips; a 950 has 32 bits and none */
 	uint32_t flip;
 	uint8_t type; /* SQE type */
+	uint8_t kind; /* the same in the 910B's numbers */
 	uint64_t launch;
 	uint64_t submit, start, end;
 };
+
+/* A line of the file: its kind, and its fields as printf() makes them, tabs between them. */
+void truth_line(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* CLOCK_MONOTONIC_RAW in ns, the time base of the truth file and of the device model. */
 uint64_t truth_now(void);
