@@ -50,12 +50,17 @@ struct {
 /* Fill level at which the reader is woken before its next turn. */
 const volatile __u64 wake_bytes = 1 << 20;
 
-static __always_inline void count(__u32 what)
+static __always_inline void count_some(__u32 what, __u32 some)
 {
-	__u64 *n = bpf_map_lookup_elem(&counters, &what);
+	__u64 *n = some ? bpf_map_lookup_elem(&counters, &what) : NULL;
 
 	if (n)
-		*n += 1; /* per CPU; a preempting program can cost a count, never add one */
+		*n += some; /* per CPU; a preempting program can cost a count, never add one */
+}
+
+static __always_inline void count(__u32 what)
+{
+	count_some(what, 1);
 }
 
 /* Set while the whole host is watched: every process but the collector, as far as system calls and scheduling go. */

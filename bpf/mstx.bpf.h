@@ -6,6 +6,7 @@
 #define NPS_MSTX_BPF_H
 
 #include "catalog.h"
+#include "local.bpf.h"
 #include "text.bpf.h"
 
 const volatile __u8 mstx_mode = NPS_MSTX_ALL;
@@ -23,7 +24,6 @@ struct domain {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 16384);
 	__type(key, struct domain_key);
 	__type(value, struct domain);
@@ -90,7 +90,7 @@ static __always_inline void domain_send(__u64 pid_tgid, __u64 handle, __u64 name
 static __always_inline struct domain *domain_of_parent(__u64 handle)
 {
 	struct domain_key key = { handle, 0 };
-	struct task_struct *task = bpf_get_current_task_btf();
+	struct task_struct *task = this_task();
 
 	key.pid = (__u32)BPF_CORE_READ(task, real_parent, tgid);
 	return bpf_map_lookup_elem(&domains, &key);

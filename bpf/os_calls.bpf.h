@@ -89,6 +89,26 @@ static const __u8 os_calls[OS_CALLS] = {
 	[441] = CALL_TIME, /* epoll_pwait2 */
 };
 
+#define HIGHEST_CALL 4096 /* far above all that there are */
+#define X86_IN_COMPAT_CALL 0x2 /* TS_COMPAT */
+#define ARM64_RUNS_32_BITS (1UL << 22) /* TIF_32BIT */
+
+/* Does the number mean another call, or none? Those of 32-bit programs do, and 64-bit ones can make such calls too. */
+static __always_inline bool is_foreign(struct task_struct *current, __u64 nr)
+{
+#if defined(__TARGET_ARCH_x86)
+	__u32 status = has_task_storage ? current->thread_info.status
+					: BPF_CORE_READ(current, thread_info.status);
+
+	return nr >= HIGHEST_CALL || status & X86_IN_COMPAT_CALL;
+#else
+	__u64 flags = has_task_storage ? current->thread_info.flags
+				       : BPF_CORE_READ(current, thread_info.flags);
+
+	return nr >= HIGHEST_CALL || flags & ARM64_RUNS_32_BITS;
+#endif
+}
+
 static __always_inline __u8 os_call(__u32 nr)
 {
 	__u64 i = nr;
@@ -120,6 +140,22 @@ static __always_inline long os_call_args(struct pt_regs *regs, __u64 args[4])
 #endif
 }
 
+/* The same of a copy of the registers of a call that has not returned. */
+static __always_inline void os_call_args_of(const struct pt_regs *regs, __u64 args[4])
+{
+#if defined(__TARGET_ARCH_x86)
+	args[0] = regs->di;
+	args[1] = regs->si;
+	args[2] = regs->dx;
+	args[3] = regs->r10;
+#else
+	args[0] = regs->orig_x0;
+	args[1] = regs->user_regs.regs[1];
+	args[2] = regs->user_regs.regs[2];
+	args[3] = regs->user_regs.regs[3];
+#endif
+}
+
 #define NO_END (~0ULL)
 
 static __always_inline __u64 time_at(__u64 address, __u64 fraction_ns)
@@ -133,6 +169,42 @@ static __always_inline __u64 time_at(__u64 address, __u64 fraction_ns)
 		return NO_END;
 	}
 	return t[0] * 1000000000ULL + t[1] * fraction_ns;
+}
+
+/* CLOCK_REALTIME without CLOCK_MONOTONIC, ns; the collector sets it. */
+volatile __s64 realtime_offset = 0;
+
+#define SLEEP_UNTIL 1U /* TIMER_ABSTIME */
+
+/* What is left of a sleep until a moment of that clock; of a clock of CPU time the moment itself. */
+static __always_inline __u64 time_left(__u32 clock, __u64 until)
+{
+	__u64 now;
+
+	switch (clock) {
+	case 0: /* CLOCK_REALTIME, and its alarm */
+	case 8:
+		now = bpf_ktime_get_ns() + realtime_offset;
+		break;
+	case 1: /* CLOCK_MONOTONIC */
+		now = bpf_ktime_get_ns();
+		break;
+	case 7: /* CLOCK_BOOTTIME, and its alarm */
+	case 9:
+		now = bpf_ktime_get_boot_ns();
+		break;
+	default:
+		return until;
+	}
+	return until > now ? until - now : 0;
+}
+
+/* clock_nanosleep */
+static __always_inline __u64 time_of_sleep(const __u64 args[4])
+{
+	__u64 time = time_at(args[2], 1);
+
+	return time != NO_END && args[1] & SLEEP_UNTIL ? time_left(args[0], time) : time;
 }
 
 static __always_inline __u64 time_of_ms(__s32 ms)
@@ -155,6 +227,7 @@ static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __
 	case 35: /* nanosleep */
 		return time_at(args[0], 1);
 	case 230: /* clock_nanosleep */
+		return time_of_sleep(args);
 	case 271: /* ppoll */
 		return time_at(args[2], 1);
 	case 441: /* epoll_pwait2 */
@@ -168,6 +241,7 @@ static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __
 	case 101: /* nanosleep */
 		return time_at(args[0], 1);
 	case 115: /* clock_nanosleep */
+		return time_of_sleep(args);
 	case 73: /* ppoll */
 		return time_at(args[2], 1);
 	case 441: /* epoll_pwait2 */
@@ -200,15 +274,26 @@ static __always_inline bool is_npu_name(const char name[8])
 #define S_IFSOCK_ 0140000
 #define S_IFCHR_ 0020000
 
-/* What descriptor FD of the current thread is: NPS_F_SOCKET, NPS_F_NPU_NODE or 0. */
-static __always_inline __u8 fd_kind(__u32 fd)
+/* What descriptor FD of a thread is: NPS_F_SOCKET, NPS_F_NPU_NODE or 0. */
+static __always_inline __u8 fd_kind(struct task_struct *task, __u32 fd)
 {
-	struct fdtable *table = bpf_get_current_task_btf()->files->fdt;
-	struct file *file = NULL;
+	struct fdtable *table;
+	struct file *file = NULL, **files;
+	__u32 n;
 	struct inode *inode;
 	__u16 mode;
 
-	if (fd >= table->max_fds || bpf_probe_read_kernel(&file, sizeof(file), table->fd + fd) || !file)
+	/* Where the kernel vouches for the pointer, no reads that can fail. */
+	if (has_task_storage) {
+		table = task->files->fdt;
+		files = table->fd;
+		n = table->max_fds;
+	} else {
+		table = BPF_CORE_READ(task, files, fdt);
+		files = BPF_CORE_READ(table, fd);
+		n = BPF_CORE_READ(table, max_fds);
+	}
+	if (fd >= n || bpf_probe_read_kernel(&file, sizeof(file), files + fd) || !file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	mode = BPF_CORE_READ(inode, i_mode) & S_IFMT_;

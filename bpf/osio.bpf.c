@@ -42,7 +42,7 @@ static __always_inline int made(struct bio *bio)
 
 	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
 		return 0;
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	s = local_find(&syscalls);
 	r.call = s && s->start ? s->nr + 1 : 0;
 	r.start = bpf_ktime_get_ns();
 	r.bytes = BPF_CORE_READ(bio, bi_iter.bi_size);
@@ -106,7 +106,7 @@ int request_done(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-#define MERGED 64 /* requests of threads in one of the device; the rest has no end */
+#define MERGED 256 /* requests of threads in one of the device: as many as it has segments at most */
 
 /* Devices with a queue end what was merged together, as far as its bytes go. */
 SEC("raw_tp/block_rq_complete")
@@ -131,8 +131,17 @@ int merged_done(struct bpf_raw_tracepoint_args *ctx)
 
 /* --- major page faults --- */
 
-#define FAULT_TRIED 0x20 /* FAULT_FLAG_TRIED: the same fault again, the data has come */
 #define PAGE_OF(address) ((address) & ~4095ULL)
+
+/* Is it the same fault again, the data having come? */
+static __always_inline bool is_second(const struct vm_fault *vmf)
+{
+	const struct vm_fault___before_5_13 *old = (const void *)vmf;
+
+	if (bpf_core_field_exists(vmf->flags))
+		return BPF_CORE_READ(vmf, flags) & FAULT_FLAG_TRIED;
+	return BPF_CORE_READ(old, flags) & FAULT_FLAG_TRIED;
+}
 
 static __always_inline int begun(__u64 address)
 {
@@ -141,7 +150,7 @@ static __always_inline int begun(__u64 address)
 
 	if (!(target_flags(pid) & NPS_TARGET_OSRT))
 		return 0;
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = local_get(&syscalls, &no_syscall);
 	if (!s)
 		return 0; /* its fault will have no time */
 	s->fault_page = PAGE_OF(address);
@@ -153,13 +162,13 @@ static __always_inline int begun(__u64 address)
 SEC("fentry/filemap_fault")
 int BPF_PROG(file_fault, struct vm_fault *vmf)
 {
-	return vmf->flags & FAULT_TRIED ? 0 : begun(vmf->address);
+	return is_second(vmf) ? 0 : begun(vmf->address);
 }
 
 SEC("fentry/do_swap_page")
 int BPF_PROG(swap_fault, struct vm_fault *vmf)
 {
-	return vmf->flags & FAULT_TRIED ? 0 : begun(vmf->address);
+	return is_second(vmf) ? 0 : begun(vmf->address);
 }
 
 /* Elsewhere, on x86-64: every fault. */
@@ -200,7 +209,7 @@ int major_fault(struct bpf_perf_event_data *ctx)
 	if (!e)
 		return 0;
 	now = bpf_ktime_get_ns();
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	s = local_find(&syscalls);
 	e->probe = NPS_FAULT_MAJOR;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;

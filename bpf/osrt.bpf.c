@@ -4,6 +4,7 @@
  * they return; shorter ones are summed up by thread and number, so that a job that makes a million of them a
  * second can be watched. Raw tracepoints, because every other process of the host pays for them too.
  */
+#include "ending.bpf.h"
 #include "threads.bpf.h"
 #include "os_calls.bpf.h"
 #include "text.bpf.h"
@@ -58,30 +59,38 @@ static __always_inline void begin_wait(struct futex_wait *w, const __u64 args[4]
 			bpf_probe_read_user(w->words, sizeof(w->words[0]), (void *)args[0]);
 }
 
+static __always_inline void fill_lock(struct nps_event *e, const struct futex_wait *w, __u32 waker)
+{
+	e->flags = w->unreadable ? NPS_F_SLOT_FAULT(2) : 0;
+	e->probe = w->op & FUTEX_OP;
+	e->args[0] = w->address;
+	e->args[1] = waker | (__u64)w->value << 32;
+	e->args[2] = w->words[0] | (__u64)w->words[2] << 32;
+	e->args[3] = w->words[3] | (__u64)(__u16)w->words[4] << 32 | (__u64)(w->op >> 7 & 0xffff) << 48;
+}
+
+/* What is known of the thread if it has slept in the call; NULL: it has not. */
+static __always_inline struct nps_thread *sleeper_in(const struct open_syscall *s, __u32 tid)
+{
+	struct nps_thread *thread = bpf_map_lookup_elem(&scheds, &tid);
+
+	return thread && thread->off > s->start ? thread : NULL;
+}
+
 /* Who ended the wait, if somebody did: only then is the result 0, and only a thread can. */
 static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tgid, long ret, __u64 now)
 {
-	const struct futex_wait *w = &s->wait;
-	__u32 tid = (__u32)pid_tgid;
-	struct nps_thread *thread = bpf_map_lookup_elem(&scheds, &tid);
-	struct nps_event *e;
+	struct nps_thread *thread = sleeper_in(s, (__u32)pid_tgid);
+	struct nps_event *e = thread ? event_reserve(this_ring(), NPS_EV_LOCK) : NULL;
 
-	if (!thread || thread->off <= s->start)
-		return; /* it did not sleep */
-	e = event_reserve(this_ring(), NPS_EV_LOCK);
 	if (!e)
 		return;
-	e->flags = w->unreadable ? NPS_F_SLOT_FAULT(2) : 0;
-	e->probe = w->op & FUTEX_OP;
+	fill_lock(e, &s->wait, ret == 0 && thread->woken > s->start ? thread->last_waker : 0);
 	e->pid = pid_tgid >> 32;
-	e->tid = tid;
+	e->tid = (__u32)pid_tgid;
 	e->ret = (__s32)ret;
 	e->start = s->start;
 	e->dur = now - s->start;
-	e->args[0] = w->address;
-	e->args[1] = (ret == 0 && thread->woken > s->start ? thread->last_waker : 0) | (__u64)w->value << 32;
-	e->args[2] = w->words[0] | (__u64)w->words[2] << 32;
-	e->args[3] = w->words[3] | (__u64)(__u16)w->words[4] << 32 | (__u64)(w->op >> 7 & 0xffff) << 48;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -171,14 +180,20 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 	__u64 args[4];
 	__u8 what;
 
-	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT))
+	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT) || ended_at)
 		return 0;
-	s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	s = local_get(&syscalls, &no_syscall);
 	if (!s) {
 		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
 		return 0;
 	}
+	if (is_foreign(this_task(), nr)) {
+		s->start = 0;
+		count(NPS_COUNTER_FOREIGN);
+		return 0;
+	}
 	s->nr = nr;
+	s->left = false;
 	what = os_call(nr);
 	if (what & (CALL_FUTEX | CALL_TIME)) {
 		s->wait.address = 0;
@@ -199,7 +214,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
 	long ret = (long)ctx->args[1];
 	/* Threads of others have none, which is found out faster than that they are of others. */
-	struct open_syscall *s = bpf_task_storage_get(&syscalls, bpf_get_current_task_btf(), 0, 0);
+	struct open_syscall *s = local_find(&syscalls);
 	__u64 pid_tgid, start, now, args[4] = {};
 	__u8 what, flags = 0;
 	bool maps = false;
@@ -209,6 +224,10 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	start = s->start;
 	now = bpf_ktime_get_ns();
 	pid_tgid = bpf_get_current_pid_tgid();
+	if (ended_at) {
+		s->left = true; /* it is told of as it was then */
+		return 0;
+	}
 	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
 		goto done;
 	what = os_call(s->nr);
@@ -217,7 +236,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	if (what & CALL_SOCKET)
 		flags = NPS_F_SOCKET;
 	else if (what & CALL_FD)
-		flags = fd_kind(args[0]);
+		flags = fd_kind(this_task(), args[0]);
 	/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
 	if (what & CALL_MAPS)
 		maps = s->nr == NPS_NR_MEMFD_CREATE || (args[2] & NPS_PROT_EXEC);
@@ -236,5 +255,52 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	send_call(s, flags, args, pid_tgid, ret, now, maps);
 done:
 	s->start = 0;
+	return 0;
+}
+
+/* --- at the end --- */
+
+static __always_inline void describe_open(struct task_struct *t, const struct open_syscall *s,
+					  struct nps_event *e)
+{
+	__u8 what = os_call(s->nr);
+	struct pt_regs regs;
+
+	e->flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
+	if (s->left || !user_regs(t, &regs))
+		return;
+	e->flags = 0;
+	os_call_args_of(&regs, e->args);
+	e->args[3] = 0;
+	/* A text of another process cannot be read from here; the collector tries. */
+	if (what & CALL_PATH)
+		e->flags |= NPS_F_SLOT_FAULT(0);
+	if (what & CALL_PATH_AT)
+		e->flags |= NPS_F_SLOT_FAULT(1);
+	if (what & CALL_TIME)
+		e->args[2] = s->time;
+	if (what & CALL_SOCKET)
+		e->flags |= NPS_F_SOCKET;
+	else if (what & CALL_FD)
+		e->flags |= fd_kind(t, e->args[0]);
+}
+
+SEC("iter/task")
+int open_syscalls(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct open_syscall *s = t ? local_of(&syscalls, t) : NULL;
+	struct nps_event e = { .kind = NPS_EV_SYSCALL };
+
+	if (!s || !s->start || s->start >= ended_at)
+		return 0;
+	e.probe = s->nr;
+	describe_open(t, s, &e);
+	give_open(ctx, t, &e, s->start);
+	if (!(os_call(s->nr) & CALL_FUTEX) || !s->wait.address || !sleeper_in(s, t->pid))
+		return 0;
+	e.kind = NPS_EV_LOCK;
+	fill_lock(&e, &s->wait, 0);
+	give_open(ctx, t, &e, s->start);
 	return 0;
 }

@@ -9,6 +9,8 @@
  */
 #include "common.bpf.h"
 #include "catalog.h"
+#include "cookie.bpf.h"
+#include "ending.bpf.h"
 #include "mstx.bpf.h"
 #include "text.bpf.h"
 
@@ -69,6 +71,16 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+static const struct thread_state no_thread_state = {};
+
+/* Where the map is a hash. */
+SEC("raw_tp/sched_process_exit")
+int thread_gone(struct bpf_raw_tracepoint_args *ctx)
+{
+	local_forget(&threads);
+	return 0;
+}
 
 #if defined(__TARGET_ARCH_x86)
 #define SP_POPPED_BY_RETURN 8 /* ret takes the return address off the stack */
@@ -219,7 +231,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 
 static __always_inline struct thread_state *thread_state(void)
 {
-	return bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return local_get(&threads, &no_thread_state);
 }
 
 /* Frames whose stack is gone were left by longjmp or an exception. */
@@ -260,7 +272,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	struct open_call *c;
 	__u64 sp;
 
-	if (probe >= NPS_PROBE_MAX || !target_flags(pid))
+	if (probe >= NPS_PROBE_MAX || !target_flags(pid) || ended_at)
 		return 1;
 	count(NPS_COUNTER_HITS);
 	st = thread_state();
@@ -445,9 +457,9 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
 	__u32 passed = 0;
 
-	if (!target_flags(pid_tgid >> 32))
+	if (ended_at || !target_flags(pid_tgid >> 32))
 		return 0;
-	st = bpf_task_storage_get(&threads, bpf_get_current_task_btf(), 0, 0);
+	st = local_find(&threads);
 	if (!st)
 		return 0;
 	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
@@ -461,8 +473,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 			passed++;
 			continue;
 		}
-		if (passed)
-			count(NPS_COUNTER_UNRETURNED); /* calls inside it that never returned */
+		count_some(NPS_COUNTER_UNRETURNED, passed); /* calls inside it that never returned */
 		if (!send_special(ctx, st, c, now, pid_tgid))
 			send_call(ctx, st, c, now, pid_tgid);
 		st->depth = top;
@@ -475,7 +486,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
-	__u16 probe = bpf_get_attach_cookie(ctx);
+	__u16 probe = cookie_of(ctx);
 
 	if (bpf_session_is_return())
 		return call_returned(ctx, probe);
@@ -485,21 +496,21 @@ int call_session(struct pt_regs *ctx)
 SEC("uprobe")
 int call_entry(struct pt_regs *ctx)
 {
-	call_entered(ctx, bpf_get_attach_cookie(ctx));
+	call_entered(ctx, cookie_of(ctx));
 	return 0;
 }
 
 SEC("uretprobe")
 int call_return(struct pt_regs *ctx)
 {
-	return call_returned(ctx, bpf_get_attach_cookie(ctx));
+	return call_returned(ctx, cookie_of(ctx));
 }
 
 /* Entry-only probes: the functions that an exception may leave. */
 SEC("uprobe")
 int call_mark(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = cookie_of(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
 	__u16 probe = cookie;
@@ -546,7 +557,7 @@ int call_mark(struct pt_regs *ctx)
 SEC("uprobe")
 int operands(struct pt_regs *ctx)
 {
-	__u64 cookie = bpf_get_attach_cookie(ctx);
+	__u64 cookie = cookie_of(ctx);
 	__u16 probe = cookie;
 	struct thread_state *st;
 
@@ -560,5 +571,46 @@ int operands(struct pt_regs *ctx)
 		send_operands(ctx, st, cookie >> 16 & 0xffff, cookie >> 32);
 	else
 		send_executor(st);
+	return 0;
+}
+
+#define SAME_STACK (8UL << 20) /* bytes: farther apart, the thread is on another stack, as of a signal */
+
+/* Has the thread, by its stack pointer in user space, left the call without a return? */
+static __always_inline bool was_left(const struct open_call *c, __u64 sp)
+{
+	return sp > c->sp && sp - c->sp < SAME_STACK;
+}
+
+#define PF_EXITING 0x4 /* include/linux/sched.h */
+
+/* The calls that a thread is in at the end. Results are not there; the collector takes out their slots. */
+SEC("iter/task")
+int open_calls(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct thread_state *st = t ? local_of(&threads, t) : NULL;
+	struct pt_regs regs = {};
+	__u64 sp = 0;
+
+	/* What a thread has on its way out is what it left; where its stack pointer was is not to be had any more. */
+	if (!st || !st->depth || t->flags & PF_EXITING)
+		return 0;
+	if (user_regs(t, &regs))
+		sp = PT_REGS_SP(&regs);
+	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
+		struct open_call *c = &st->calls[MASKED(i, NPS_MAX_DEPTH)];
+		struct nps_event e = { .kind = NPS_EV_API, .ret = -1 };
+
+		if (i >= st->depth)
+			break;
+		if (c->start >= ended_at || was_left(c, sp))
+			continue;
+		e.probe = c->probe;
+		e.flags = c->flags;
+		for (int slot = 0; slot < 4; slot++)
+			e.args[slot] = c->args[slot];
+		give_open(ctx, t, &e, c->start);
+	}
 	return 0;
 }

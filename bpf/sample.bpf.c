@@ -4,7 +4,8 @@
  * whose samples are wanted. Off the CPU the stack is taken when a thread goes to sleep, and sent when it
  * is back if it was away long enough.
  */
-#include "common.bpf.h"
+#include "ending.bpf.h"
+#include "local.bpf.h"
 #include "stack.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -27,6 +28,16 @@ struct {
 	__type(key, int);
 	__type(value, struct nps_sleep);
 } sleepers SEC(".maps");
+
+static const struct nps_sleep no_sleep = {};
+
+/* Where the map is a hash. */
+SEC("raw_tp/sched_process_exit")
+int sleeper_gone(struct bpf_raw_tracepoint_args *ctx)
+{
+	local_forget(&sleepers);
+	return 0;
+}
 
 /* 0: the kernel drops the sample. */
 SEC("perf_event")
@@ -97,15 +108,12 @@ static __always_inline void copy_stack(struct nps_sleep *s, __u64 sp)
 		s->n_bytes = to_page;
 }
 
-/* The copy needs to know where user space was: a helper of 5.15. */
+/* The copy needs to know where user space was. */
 static __always_inline void copy_user(struct nps_sleep *s)
 {
-	struct pt_regs regs, *at;
+	struct pt_regs regs;
 
-	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
-		return;
-	at = (void *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (!at || bpf_probe_read_kernel(&regs, sizeof(regs), at))
+	if (!has_task_storage || !user_regs(bpf_get_current_task_btf(), &regs))
 		return;
 	put_regs(s, &regs);
 	copy_stack(s, s->regs[PLACE_OF_SP]);
@@ -113,7 +121,7 @@ static __always_inline void copy_user(struct nps_sleep *s)
 
 static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u32 state)
 {
-	struct nps_sleep *s = bpf_task_storage_get(&sleepers, prev, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct nps_sleep *s = local_get(&sleepers, &no_sleep);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 
 	if (!s) {
@@ -152,7 +160,7 @@ int stack_switched(__u64 *ctx)
 	bool preempted = ctx[0];
 	struct task_struct *prev = (void *)ctx[1];
 	struct task_struct *next = (void *)ctx[2];
-	struct nps_sleep *s = bpf_task_storage_get(&sleepers, next, 0, 0);
+	struct nps_sleep *s = local_of(&sleepers, next);
 	__u64 now;
 	__u32 state;
 
@@ -180,7 +188,7 @@ int stack_sleepers(struct bpf_iter__task *ctx)
 
 	if (!t)
 		return 0;
-	s = bpf_task_storage_get(&sleepers, t, 0, 0);
+	s = local_of(&sleepers, t);
 	if (!s || !s->since)
 		return 0;
 	s->flags |= NPS_STACK_F_OPEN;

@@ -4,12 +4,16 @@
  * per stretch on a CPU, written when it ends: it also says how long the thread had slept and
  * how long it had been runnable before.
  */
+#include "ending.bpf.h"
 #include "threads.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Off: only births and deaths are followed. */
 const volatile bool with_sched = true;
+
+/* Switches are not followed any more: nothing is made of what is known of threads. */
+volatile bool given_up = false;
 
 /* Threads whose name was sent, with a digest of it that catches a change. */
 struct {
@@ -99,9 +103,10 @@ static __always_inline void tell_faults(struct task_struct *t, struct nps_thread
 }
 
 /* A thread that we see for the first time. Not one that exits: its last stretch was told at its exit. */
-static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __u64 on, __u64 off)
+static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __u64 on, __u64 off,
+				 __u32 state)
 {
-	struct nps_thread fresh = { .on = on, .off = off, .pid = pid };
+	struct nps_thread fresh = { .on = on, .off = off, .pid = pid, .state = state };
 
 	if (BPF_CORE_READ(t, flags) & TASK_IS_EXITING)
 		return;
@@ -150,6 +155,7 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 	}
 	st->on = 0;
 	st->off = now;
+	st->state = state;
 	st->ran = ran;
 	st->runnable = 0;
 	st->waker = 0;
@@ -165,7 +171,7 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	bool preempted = ctx->args[0];
 	struct nps_thread *st;
 	__u64 now;
-	__u32 prev_pid, next_pid, prev_tid, next_tid;
+	__u32 prev_pid, next_pid, prev_tid, next_tid, state;
 	bool out, in;
 
 	if (!with_sched)
@@ -181,12 +187,12 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	next_tid = BPF_CORE_READ(next, pid);
 	if (out) {
 		st = bpf_map_lookup_elem(&scheds, &prev_tid);
+		/* it can be preempted on its way to sleep, and is runnable all the same */
+		state = preempted ? 0 : task_state(prev);
 		if (st)
-			left_cpu(prev, st, prev_tid, next_tid,
-				 /* it can be preempted on its way to sleep, and is runnable all the same */
-				 preempted ? 0 : task_state(prev), now);
+			left_cpu(prev, st, prev_tid, next_tid, state, now);
 		else
-			meet(prev, prev_tid, prev_pid, 0, now);
+			meet(prev, prev_tid, prev_pid, 0, now, state);
 		send_comm(prev, prev_tid, prev_pid);
 		if (next_tid)
 			send_comm(next, next_tid, next_pid);
@@ -196,9 +202,37 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 		if (st)
 			st->on = now;
 		else
-			meet(next, next_tid, next_pid, now, 0);
+			meet(next, next_tid, next_pid, now, 0, 0);
 	}
 	return 0;
+}
+
+/*
+ * x86-64: where a CPU's count of preemption lies, in bytes from its run queue, as the kernel's types say
+ * (user/preempt_count.c); 0: they do not. arm64 has it in the thread.
+ */
+const volatile __s64 preempt_count_at = 0;
+
+#define SERVES_SOFTIRQ 0x100U
+#define SERVES_INTERRUPT 0xff0000U /* of a device, or NMI */
+
+/* Is this an interrupt? Then `current` only happens to be the thread that it stopped. */
+static __always_inline bool in_interrupt(void)
+{
+	struct task_struct *current = this_task();
+	__u32 count = 0;
+
+#if defined(__TARGET_ARCH_x86)
+	__u64 rq;
+
+	if (!preempt_count_at || !bpf_core_field_exists(current->se.cfs_rq))
+		return false;
+	rq = (__u64)BPF_CORE_READ(current, se.cfs_rq, rq);
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)(rq + preempt_count_at));
+#else
+	count = BPF_CORE_READ(current, thread_info.preempt.count);
+#endif
+	return count & (SERVES_INTERRUPT | SERVES_SOFTIRQ);
 }
 
 static __always_inline int woken(struct task_struct *t)
@@ -214,7 +248,7 @@ static __always_inline int woken(struct task_struct *t)
 	if (!st)
 		return 0;
 	now = bpf_ktime_get_ns();
-	waker = (__u32)bpf_get_current_pid_tgid();
+	waker = in_interrupt() ? 0 : (__u32)bpf_get_current_pid_tgid();
 	/* It can be woken on its way to sleep, before it left the CPU. */
 	st->woken = now;
 	st->last_waker = waker;
@@ -232,7 +266,7 @@ int sched_woken(struct bpf_raw_tracepoint_args *ctx)
 	return woken((struct task_struct *)ctx->args[0]);
 }
 
-static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, __u64 arg)
+static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, __u64 arg, __u64 cpu_ns)
 {
 	void *ring = this_ring();
 	struct nps_event *e = event_reserve(ring, NPS_EV_PROC);
@@ -246,7 +280,7 @@ static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, __u64 ar
 	e->start = bpf_ktime_get_ns();
 	e->dur = 0;
 	e->args[0] = arg;
-	e->args[1] = 0;
+	e->args[1] = cpu_ns;
 	e->args[2] = 0;
 	e->args[3] = 0;
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
@@ -268,17 +302,32 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
 		return 0;
 	}
-	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child_pid);
+	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child_pid, 0);
 	return 0;
+}
+
+/* A thread that is not the first one and executes a program takes over the number of the first, which is gone. */
+static __always_inline void take_over_number(__u32 old, __u32 tid)
+{
+	struct nps_thread *st = bpf_map_lookup_elem(&scheds, &old), copy;
+
+	if (!st)
+		return;
+	copy = *st;
+	bpf_map_update_elem(&scheds, &tid, &copy, BPF_ANY);
+	bpf_map_delete_elem(&scheds, &old);
 }
 
 SEC("raw_tp/sched_process_exec")
 int process_execed(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 old = ctx->args[1];
 
+	if (old != (__u32)pid_tgid && !ended_at)
+		take_over_number(old, (__u32)pid_tgid);
 	if (target_flags(pid_tgid >> 32))
-		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, 0);
+		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, 0, 0);
 	return 0;
 }
 
@@ -291,19 +340,26 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	struct nps_thread *st = with_sched ? bpf_map_lookup_elem(&scheds, &tid) : NULL;
 	__u64 now = bpf_ktime_get_ns();
 
+	local_forget(&syscalls);
+	if (ended_at)
+		return 0; /* the collector asks who was there then */
 	/* Before the question whether the process is watched: a sibling that overtook us may have ended that. */
 	if (st) {
 		/* The thread's last stretch ends here: of the last thread no switch will be seen. */
-		left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
+		if (!given_up)
+			left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
 		tell_faults(t, st, tid, now);
 		bpf_map_delete_elem(&scheds, &tid);
 	}
 	if (!target_flags(pid))
 		return 0;
 	/* The last thread takes the process with it. */
-	if (BPF_CORE_READ(t, signal, live.counter) == 0) {
-		send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code));
-		bpf_map_delete_elem(&targets, &pid);
-	}
+	if (BPF_CORE_READ(t, signal, live.counter))
+		return 0;
+	/* Two that exit at one time can both be the last: one of them takes it out. */
+	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
+		return 0;
+	send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code),
+		  BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime));
 	return 0;
 }

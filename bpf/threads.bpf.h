@@ -6,7 +6,7 @@
 #ifndef NPS_THREADS_BPF_H
 #define NPS_THREADS_BPF_H
 
-#include "common.bpf.h"
+#include "local.bpf.h"
 
 /* What a futex wait found when it began; `words` are those of the mutex if it is one. */
 struct futex_wait {
@@ -20,6 +20,7 @@ struct open_syscall {
 	__u64 start; /* 0: in none */
 	__u64 time; /* that a waiting call was given, ns; all ones: without end */
 	__u32 nr;
+	bool left; /* it returned after the capture's end: its registers are gone */
 	__u64 fault_start, fault_page; /* of the last page fault that may have had to wait */
 	struct futex_wait wait; /* of address 0: the call is no futex wait */
 	struct text_scratch text;
@@ -31,6 +32,8 @@ struct {
 	__type(key, int);
 	__type(value, struct open_syscall);
 } syscalls SEC(".maps");
+
+static const struct open_syscall no_syscall = {};
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -4,7 +4,7 @@
  *
  * The helper creates one memfd named NPS_AGENT_NAME, sealed against shrinking, and
  * sleeps on `wake`. The collector finds it in /proc/PID/maps, opens it through
- * /proc/PID/map_files and maps it. The mapping is the control page followed by the ring.
+ * /proc/PID/map_files and maps it. The mapping is the control pages followed by the ring.
  * Nothing in it is trusted by the collector: it belongs to the job.
  */
 #ifndef NPS_AGENT_H
@@ -13,12 +13,14 @@
 #include <linux/types.h>
 
 #define NPS_AGENT_NAME "npuscope-agent"
+#define NPS_AGENT_COMM "npuscope_agent" /* of the helper's threads */
 #define NPS_AGENT_MAGIC 0x544741534e50554eULL /* "NUPNSAGT" */
-#define NPS_AGENT_VERSION 1
-#define NPS_AGENT_CONTROL_SIZE 4096U
+#define NPS_AGENT_VERSION 3
+#define NPS_AGENT_CONTROL_SIZE 32768U
 #define NPS_AGENT_RING_SIZE (32U << 20) /* bytes, a power of two */
 #define NPS_AGENT_MAX_DEVICES 64
-#define NPS_AGENT_RECORD 64 /* bytes of a record of the task log */
+#define NPS_AGENT_MAX_WANTS 12
+#define NPS_AGENT_PARA_MAX 128
 
 enum nps_agent_command { NPS_AGENT_IDLE = 0, NPS_AGENT_RUN = 1 };
 
@@ -27,16 +29,43 @@ enum nps_agent_status {
 	NPS_AGENT_S_ON = 1, /* channel open, records flow */
 	NPS_AGENT_S_BUSY = 2, /* somebody else holds the channel */
 	NPS_AGENT_S_ERROR = 3, /* the driver refused; see error */
-	NPS_AGENT_S_NO_CHANNEL = 4, /* the device has no task-log channel */
+	NPS_AGENT_S_NO_CHANNEL = 4, /* the device has no such channel */
+	NPS_AGENT_S_HELD = 5, /* let go for the job's own profiler */
+};
+
+/* A channel that the collector wants, and what the driver is to be given at its start. */
+struct nps_agent_want {
+	__u32 channel;
+	__s32 type; /* prof_start_para.channel_type */
+	__u32 period_ms;
+	__u32 size; /* of data */
+	__u64 chips; /* bit N: on chips of type N, as prof_drv_get_channels says */
+	__u32 log; /* tasks are in it: without, the device is not recorded */
+	__u32 pad;
+	__u8 data[NPS_AGENT_PARA_MAX];
 };
 
 struct nps_agent_device {
-	__u32 status; /* enum nps_agent_status */
+	__u32 status; /* enum nps_agent_status, of the task log */
 	__s32 error; /* driver's code */
-	__u64 bytes; /* delivered so far */
-	__u64 started_raw; /* CLOCK_MONOTONIC_RAW ns when the channel opened */
+	/*
+	 * Other than 0: let go of the device. The helper adds 1 when the job's own profiler calls the driver; the collector
+	 * sets it to 0, if it has not changed, once the job's profiler holds nothing.
+	 */
+	__u32 hold;
+	__u32 busy; /* helper: a channel is open, or is just being opened or closed */
+	__u64 bytes; /* delivered so far, of all channels */
+	__u64 started_raw; /* CLOCK_MONOTONIC_RAW ns when the task log opened */
 	__u32 freq_khz; /* of the device's counter, as the driver says; 0 unknown */
-	char chip[28]; /* name of the chip, "" unknown */
+	__u32 chip_type; /* as prof_drv_get_channels says */
+	__u32 aic_cores, aiv_cores, aic_mhz, aiv_mhz; /* 0 unknown */
+	__u32 open; /* bit N: want N is open */
+	__u32 refused; /* bit N: it is not, for `want_error` */
+	__s32 want_error[NPS_AGENT_MAX_WANTS];
+	char chip[32]; /* name of the chip, "" unknown */
+	/* Collector: it has channels of the device open, which are let go of when the job's own profiler asks. */
+	__u32 sampled;
+	__u32 pad;
 };
 
 struct nps_agent_control {
@@ -50,10 +79,14 @@ struct nps_agent_control {
 	__u32 owner; /* collector: its pid, so that a second one can tell whether the first lives */
 	__u32 state; /* helper: enum nps_agent_command it has reached */
 	__u32 wake; /* futex word: collector adds 1 and wakes after any change */
-	__u32 pad;
+	__u32 released; /* futex word: helper and collector add 1 and wake when they have let go of a device */
+	__u32 signal; /* helper: number at which a thread of the job waits for that; 0: none was free */
+	__u32 n_wants; /* collector */
+	__u64 handler; /* helper: address of the handler of `signal` */
 	__u64 head; /* helper: bytes ever written to the ring */
 	__u64 tail; /* collector: bytes ever taken */
 	__u64 lost; /* helper: bytes dropped because the ring was full */
+	struct nps_agent_want want[NPS_AGENT_MAX_WANTS];
 	struct nps_agent_device device[NPS_AGENT_MAX_DEVICES];
 };
 
@@ -66,7 +99,8 @@ struct nps_agent_block {
 	__u32 len; /* bytes of payload, the padding to 8 not counted */
 	__u16 device;
 	__u16 channel;
-	__u32 phase; /* DATA: position of the first byte in its record, to find records again after a loss */
+	__u32 epoch; /* DATA: how often the channel has been opened */
+	__u64 position; /* DATA: bytes of the channel before these since it was opened */
 	/* payload: bytes of the channel as read, or struct nps_device_clock[] */
 };
 

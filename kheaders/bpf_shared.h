@@ -38,7 +38,8 @@ enum nps_counter {
 	NPS_COUNTER_TEXT_CUT = 36, /* texts longer than NPS_TEXT_MAX */
 	NPS_COUNTER_DOMAIN_UNKNOWN = 37, /* domains of mstx that were made before the capture */
 	NPS_COUNTER_MSTX_FILTERED = 38, /* marks and ranges of domains that were not asked for */
-	NPS_COUNTER_MAX = 39,
+	NPS_COUNTER_FOREIGN = 39, /* system calls that are numbered in another way: of 32-bit programs */
+	NPS_COUNTER_MAX = 40,
 };
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
@@ -53,7 +54,7 @@ struct nps_thread {
 	__u64 minor, major; /* page faults that were told */
 	__u64 faults_told;
 	__u32 pid;
-	__u32 pad;
+	__u32 state; /* in which it left the CPU for the last time, 0: it could have gone on */
 };
 
 /* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */

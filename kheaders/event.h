@@ -59,7 +59,8 @@ enum nps_kind {
  *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result; but
  *             open, creat: [0], openat, openat2: [1] id of the path's text, 0 unreadable
  *             poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep:
- *                 [2] the time given in ns, all ones: without end
+ *                 [2] the time given in ns, all ones: without end; of a sleep until a moment what was left
+ *                 when it began (of clocks of CPU time: the moment)
  *             flags: NPS_F_SOCKET, NPS_F_NPU_NODE, what the descriptor in [0] is
  *  SYSCALL_SUM  calls of one thread and number that were shorter than the threshold:
  *             start/dur = from the first one's start to the last one's end
@@ -89,9 +90,13 @@ enum nps_kind {
  *             [2] u32 cpu | u32 tid of the next thread << 32
  *             [3] u32 state it left in (0 = still runnable, preempted)
  *                 | u16 prio << 32
- *             ret = tid that woke it (0 unknown)
+ *             ret = tid that woke it (0: unknown, or an interrupt did)
  *             With NPS_F_OPEN the capture ended, not the stretch; dur = 0: the
  *             thread was not on a CPU then.
+ *
+ *  API, SYSCALL and LOCK with NPS_F_UNFINISHED had not returned when the capture ended, to which dur
+ *  reaches: there are no results. API: ret = -1, slots that are read at the return are 0 and
+ *  marked; SYSCALL: ret and [3] are 0; LOCK: ret 0, no waker.
  *  TENSOR     --record-shapes. probe = number of the record among the thread's of this kind, modulo
  *             65536: where one is missing it was lost. start = when it was written. ret = bits of
  *             NPS_TENSOR_*, dur = what the record is about, by what it is:
@@ -105,7 +110,8 @@ enum nps_kind {
  *                       in floating-point registers; count arguments in all
  *             EXECUTOR  dur = executor that the first phase of the thread gave back
  *  PROC       FORK: [0] new pid (tgid), tid = forking thread
- *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it
+ *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it, [1] CPU time of all its
+ *             threads, ns
  *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
  *             probe = number of the interrupt, softirq or (x86) enum nps_irq_local;
  *             [0] u32 enum nps_irq_what | u32 cpu << 32
@@ -128,6 +134,7 @@ struct nps_event {
 #define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */
 #define NPS_F_NPU_NODE 0x40 /* the descriptor is a device node of the NPU's driver */
+#define NPS_F_UNFINISHED 0x80 /* API, SYSCALL, LOCK: it had not returned when the capture ended */
 
 enum nps_fault_what { NPS_FAULT_SUM = 0, NPS_FAULT_MAJOR = 1 };
 
@@ -160,6 +167,7 @@ enum nps_tensor_what {
 #define NPS_TENSOR_COUNT(ret) ((__u32)(ret) >> 16)
 #define NPS_TENSOR_FORMAT(ret) ((__s16)((__u32)(ret) >> 16)) /* aclFormat */
 
+#define NPS_EXIT_UNKNOWN (-1) /* EXIT: where the kernel side cannot tell, no status that wait(2) has */
 enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 
 /* Strings are interned: events carry the id, the text travels once. */

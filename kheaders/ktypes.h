@@ -47,7 +47,7 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
-	int group_exit_code;
+	unsigned long long sum_sched_runtime; /* of threads that are gone */
 };
 
 struct qstr {
@@ -110,16 +110,38 @@ struct request {
 	struct bio *bio;
 };
 
+enum fault_flag { FAULT_FLAG_TRIED = 0x20 };
+
 struct vm_fault {
 	unsigned long address;
+	enum fault_flag flags;
+};
+
+struct vm_fault___before_5_13 {
 	unsigned int flags;
+};
+
+struct rq;
+
+struct cfs_rq {
+	struct rq *rq; /* of the CPU */
 };
 
 struct sched_entity {
 	__u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every thread */
+};
+
+struct thread_info {
+	unsigned long flags;
+	__u32 status; /* x86-64 */
+	struct {
+		__u32 count;
+	} preempt; /* arm64 */
 };
 
 struct task_struct {
+	struct thread_info thread_info;
 	struct sched_entity se;
 	unsigned int __state; /* since 5.14 */
 	unsigned int flags;
@@ -137,7 +159,14 @@ struct task_struct___before_5_14 {
 	long state;
 };
 
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
 struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
 	struct task_struct *task;
 };
 

@@ -34,6 +34,11 @@ enum nps_chunk_type {
 	NPS_CHUNK_HOST_MEMORY = 21, /* struct nps_host_memory[] */
 	NPS_CHUNK_HOST_DISKS = 22, /* struct nps_host_disk[] */
 	NPS_CHUNK_HOST_CARDS = 23, /* struct nps_host_card[] */
+	/* 48..63: of devices, in device.nps, beside DEVICE_CLOCKS */
+	NPS_CHUNK_DEVICE_RAWS =
+		48, /* struct nps_device_clock[], whose counter is ns of the device's CLOCK_MONOTONIC_RAW */
+	NPS_CHUNK_NPU_USAGE = 49, /* struct nps_npu_usage[] */
+	NPS_CHUNK_NPU_PROCESSES = 50, /* struct nps_npu_process[] */
 };
 
 struct nps_chunk {
@@ -149,6 +154,27 @@ struct nps_host_card {
 	__u32 id, pad;
 	__u64 received, received_packets, receive_errors, receive_drops;
 	__u64 sent, sent_packets, send_errors, send_drops;
+};
+
+/* What npu-smi tells of a device. NPS_NPU_UNKNOWN: the driver does not say. */
+#define NPS_NPU_UNKNOWN 0xffffffffU
+
+struct nps_npu_usage {
+	__u64 time; /* CLOCK_MONOTONIC ns */
+	__u64 hbm_total, hbm_used; /* bytes, 0 unknown */
+	__u32 device;
+	__u32 ai_core, vector, ai_cpu, ctrl_cpu, memory, bandwidth; /* percent in use */
+	__u32 hbm_bandwidth; /* percent */
+	__s32 temperature, hbm_temperature; /* degrees Celsius, INT32_MAX unknown */
+	__u32 power; /* 0.1 W */
+	__u32 health; /* 0 well, 1 a hint, 2 minor, 3 major, 4 critical */
+};
+
+/* Memory of a device that one process holds, by its pid on the host. */
+struct nps_npu_process {
+	__u64 time;
+	__u64 bytes;
+	__u32 device, pid;
 };
 
 #endif

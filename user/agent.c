@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_agent.so: preloaded into a job, it sleeps until npuscope wakes it,
- * then opens the driver's task-log channel from inside the process that owns the
- * tasks (the driver gives the log to nobody else) and hands the bytes over through
- * shared memory. It parses nothing, allocates nothing while it runs, interposes no symbol, and touches the
- * driver only between wake-up and release. When the collector falls silent it lets go by itself.
+ * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens the
+ * channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives the log
+ * to nobody else) and hands the bytes over through shared memory. It parses nothing, interposes no symbol, and touches the
+ * driver only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
+ * nobody else. When the collector falls silent it lets go by itself.
+ *
+ * The job's own profiler comes first. Its call of the driver is seen by npuscope's probe, which sends the calling thread a
+ * signal of ours; the handler, run before the driver is, waits until the device's thread has let go.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,6 +26,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <fcntl.h>
 
@@ -35,30 +39,29 @@
 #define SILENCE_NS 5000000000ULL /* of the collector, before we let go */
 #define READ_BYTES (256U << 10)
 #define CLOCK_SAMPLES 8
+#define LAST_SAMPLES 4 /* times as many when the capture ends: nothing comes after them */
 #define EXIT_MS 200 /* at most, of the job's exit */
+#define YIELD_MS 2000 /* at most, of the job's own start of a channel */
 
-/* Driver facts: channel, types and codes of the profiling API of libascend_hal. */
-#define CHANNEL_STARS_SOC_LOG 50
-#define CHANNEL_TYPE_TS 0
-#define SAMPLE_PERIOD_MS 20
+/* Driver facts: types and codes of the profiling API of libascend_hal. */
 #define ERR_STARTED_ALREADY (-3)
 #define ERR_OCCUPIED (-10)
 #define ERR_OCCUPIED_VF (-11)
 #define ERR_NO_CONTEXT 115
 #define MODULE_SYSTEM 0
+#define MODULE_AICORE 4
+#define MODULE_VECTOR_CORE 7
+#define INFO_CORE_NUM 3
+#define INFO_FREQUENCY 4
 #define INFO_SYS_COUNT 13
 #define INFO_DEV_OSC_FREQUE 25
+#define MAX_CHANNELS 160
 
 struct start_para {
 	int32_t channel_type;
 	uint32_t sample_period, real_time, pad;
 	void *user_data;
 	uint32_t user_data_size, pad2;
-};
-
-/* acsq_task, accPmu, cdqm, vpc, jpegd, jpege, ffts_context_task, ffts_block, sdma_dmu, tag, blockShink */
-struct stars_log_config {
-	uint32_t v[11];
 };
 
 struct channel {
@@ -68,7 +71,7 @@ struct channel {
 
 struct channel_list {
 	uint32_t chip_type, n;
-	struct channel v[160];
+	struct channel v[MAX_CHANNELS];
 };
 
 struct chip_info {
@@ -86,12 +89,24 @@ static struct driver {
 	int (*chip_info)(unsigned device, struct chip_info *out);
 } drv;
 
+/* One device's thread. */
+struct worker {
+	pthread_t thread;
+	unsigned device;
+	uint32_t clock_served;
+	uint32_t *epoch; /* of each want */
+	uint64_t position[NPS_AGENT_MAX_WANTS];
+	bool running;
+	struct channel_list channels;
+	char buffer[READ_BYTES];
+};
+
 static struct nps_agent_control *ctl;
 static char *ring;
-static char buffer[READ_BYTES];
-static struct channel_list channels;
-static uint32_t clock_served;
+static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t epochs[NPS_AGENT_MAX_DEVICES][NPS_AGENT_MAX_WANTS]; /* how often each was opened, ever */
 static uint32_t exiting;
+static pid_t own_pid; /* a forked child has none of this */
 
 static uint64_t now(clockid_t clock)
 {
@@ -118,9 +133,9 @@ static uint64_t room(uint64_t head)
 	return NPS_AGENT_RING_SIZE - (head - __atomic_load_n(&ctl->tail, __ATOMIC_ACQUIRE));
 }
 
-static bool put_block(uint32_t type, uint32_t device, uint32_t phase, const void *payload, uint32_t len)
+static bool put_locked(const struct nps_agent_block *head_of, const void *payload)
 {
-	uint32_t need = sizeof(struct nps_agent_block) + ((len + 7) & ~7U);
+	uint32_t len = head_of->len, need = sizeof(struct nps_agent_block) + ((len + 7) & ~7U);
 	uint64_t head = ctl->head;
 	uint32_t at = head & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
 	struct nps_agent_block *b;
@@ -138,12 +153,24 @@ static bool put_block(uint32_t type, uint32_t device, uint32_t phase, const void
 		return false;
 	}
 	b = (struct nps_agent_block *)(ring + at);
-	*b = (struct nps_agent_block){
-		.type = type, .len = len, .device = device, .channel = CHANNEL_STARS_SOC_LOG, .phase = phase
-	};
+	*b = *head_of;
 	memcpy(b + 1, payload, len);
 	__atomic_store_n(&ctl->head, head + need, __ATOMIC_RELEASE);
 	return true;
+}
+
+static void put_block(const struct nps_agent_block *head, const void *payload)
+{
+	pthread_mutex_lock(&ring_lock);
+	if (!put_locked(head, payload))
+		__atomic_fetch_add(&ctl->lost, head->len, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&ring_lock);
+}
+
+static void wake_all(uint32_t *word)
+{
+	__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* ---- driver ---------------------------------------------------------------- */
@@ -156,10 +183,11 @@ static void let_go(void)
 {
 	const struct timespec turn = { .tv_nsec = 1000000 };
 
+	if (getpid() != own_pid)
+		return;
 	store32(&exiting, 1);
 	for (int i = 0; i < EXIT_MS && load32(&ctl->state) != NPS_AGENT_IDLE; i++) {
-		__atomic_fetch_add(&ctl->wake, 1, __ATOMIC_RELEASE);
-		syscall(SYS_futex, &ctl->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+		wake_all(&ctl->wake);
 		nanosleep(&turn, NULL);
 	}
 }
@@ -213,165 +241,376 @@ static bool find_driver(void)
 	return true;
 }
 
-static bool has_task_log(unsigned device)
+/* ---- a device ---------------------------------------------------------------- */
+
+static uint32_t number(unsigned device, int module, int info)
 {
-	memset(&channels, 0, sizeof(channels));
-	if (drv.get_channels(device, &channels))
-		return false;
-	for (uint32_t i = 0; i < channels.n && i < 160; i++)
-		if (channels.v[i].id == CHANNEL_STARS_SOC_LOG)
-			return true;
-	return false;
+	int64_t v = 0;
+
+	return drv.device_info(device, module, info, &v) == 0 && v > 0 && v < UINT32_MAX ? (uint32_t)v : 0;
 }
 
-static void describe(unsigned device, struct nps_agent_device *d)
+static void describe(const struct worker *w, struct nps_agent_device *d)
 {
 	struct chip_info chip = {};
-	int64_t khz = 0;
 
-	if (drv.device_info(device, MODULE_SYSTEM, INFO_DEV_OSC_FREQUE, &khz) == 0 && khz > 0)
-		d->freq_khz = (uint32_t)khz;
-	if (drv.chip_info && drv.chip_info(device, &chip) == 0) {
+	d->freq_khz = number(w->device, MODULE_SYSTEM, INFO_DEV_OSC_FREQUE);
+	d->chip_type = w->channels.chip_type;
+	d->aic_cores = number(w->device, MODULE_AICORE, INFO_CORE_NUM);
+	d->aiv_cores = number(w->device, MODULE_VECTOR_CORE, INFO_CORE_NUM);
+	d->aic_mhz = number(w->device, MODULE_AICORE, INFO_FREQUENCY);
+	d->aiv_mhz = number(w->device, MODULE_VECTOR_CORE, INFO_FREQUENCY);
+	if (drv.chip_info && drv.chip_info(w->device, &chip) == 0) {
 		memcpy(d->chip, chip.name, sizeof(d->chip) - 1);
 		d->chip[sizeof(d->chip) - 1] = '\0';
 	}
 }
 
-static void open_channel(unsigned device)
+static bool offered(const struct worker *w, const struct nps_agent_want *want)
 {
-	struct nps_agent_device *d = &ctl->device[device];
-	struct stars_log_config config = { .v = { [0] = 1, [6] = 1 } };
-	struct start_para p = { .channel_type = CHANNEL_TYPE_TS,
-				.sample_period = SAMPLE_PERIOD_MS,
-				.real_time = 1,
-				.user_data = &config,
-				.user_data_size = sizeof(config) };
-	int err;
+	const struct channel_list *list = &w->channels;
 
-	if (!has_task_log(device)) {
-		store32(&d->status, NPS_AGENT_S_NO_CHANNEL);
-		return;
-	}
-	err = drv.start(device, CHANNEL_STARS_SOC_LOG, &p);
-	d->error = err;
-	switch (err) {
-	case 0:
-		describe(device, d);
-		d->started_raw = now(CLOCK_MONOTONIC_RAW);
-		store32(&d->status, NPS_AGENT_S_ON);
-		break;
-	case ERR_NO_CONTEXT:
-		store32(&d->status, NPS_AGENT_S_OFF);
-		break;
-	case ERR_STARTED_ALREADY:
-	case ERR_OCCUPIED:
-	case ERR_OCCUPIED_VF:
-		store32(&d->status, NPS_AGENT_S_BUSY);
-		break;
-	default:
-		store32(&d->status, NPS_AGENT_S_ERROR);
-	}
-}
-
-static bool any_open(void)
-{
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		if (ctl->device[i].status == NPS_AGENT_S_ON)
+	if (list->chip_type < 64 && !(want->chips >> list->chip_type & 1))
+		return false;
+	for (uint32_t i = 0; i < list->n && i < MAX_CHANNELS; i++)
+		if (list->v[i].id == want->channel)
 			return true;
 	return false;
 }
 
-static void open_channels(void)
+static uint32_t status_of(int err)
 {
-	uint32_t n = 0;
-
-	if (!find_driver() || drv.device_count(&n))
-		return;
-	for (uint32_t i = 0; i < n && i < NPS_AGENT_MAX_DEVICES; i++)
-		if (ctl->device[i].status != NPS_AGENT_S_ON)
-			open_channel(i);
-}
-
-static void read_channel(unsigned device)
-{
-	struct nps_agent_device *d = &ctl->device[device];
-	int n;
-
-	while ((n = drv.read(device, CHANNEL_STARS_SOC_LOG, buffer, sizeof(buffer))) > 0) {
-		uint32_t phase = d->bytes % NPS_AGENT_RECORD;
-
-		d->bytes += n;
-		if (!put_block(NPS_AGENT_B_DATA, device, phase, buffer, n))
-			__atomic_fetch_add(&ctl->lost, n, __ATOMIC_RELAXED);
+	switch (err) {
+	case 0:
+		return NPS_AGENT_S_ON;
+	case ERR_NO_CONTEXT:
+		return NPS_AGENT_S_OFF;
+	case ERR_STARTED_ALREADY:
+	case ERR_OCCUPIED:
+	case ERR_OCCUPIED_VF:
+		return NPS_AGENT_S_BUSY;
+	default:
+		return NPS_AGENT_S_ERROR;
 	}
 }
 
-static void close_channel(unsigned device)
+static int open_channel(struct worker *w, uint32_t i)
 {
+	struct nps_agent_device *d = &ctl->device[w->device];
+	struct nps_agent_want want = ctl->want[i]; /* the driver may write where it is told to read */
+	struct start_para p = { .channel_type = want.type,
+				.sample_period = want.period_ms,
+				.real_time = 1,
+				.user_data = want.size ? want.data : NULL,
+				.user_data_size = want.size <= sizeof(want.data) ? want.size : 0 };
+	int err = drv.start(w->device, want.channel, &p);
+
+	d->want_error[i] = err;
+	if (err) {
+		d->refused |= 1U << i;
+		return err;
+	}
+	w->epoch[i]++;
+	w->position[i] = 0;
+	d->refused &= ~(1U << i);
+	__atomic_fetch_or(&d->open, 1U << i, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* The task log first: where there is none, or somebody has it, nothing else is of use. */
+static void open_channels(struct worker *w)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t n = ctl->n_wants < NPS_AGENT_MAX_WANTS ? ctl->n_wants : NPS_AGENT_MAX_WANTS;
+	uint32_t status = NPS_AGENT_S_NO_CHANNEL;
+
+	memset(&w->channels, 0, sizeof(w->channels));
+	d->error = drv.get_channels(w->device, &w->channels);
+	if (d->error) {
+		store32(&d->status, NPS_AGENT_S_ERROR);
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (!offered(w, &ctl->want[i]) || (!ctl->want[i].log && status != NPS_AGENT_S_ON))
+			continue;
+		if (load32(&d->hold))
+			return;
+		if (!ctl->want[i].log) {
+			open_channel(w, i);
+			continue;
+		}
+		if (status == NPS_AGENT_S_ON)
+			continue;
+		d->error = open_channel(w, i);
+		status = status_of(d->error);
+		if (status != NPS_AGENT_S_ON)
+			break;
+		describe(w, d);
+		d->started_raw = now(CLOCK_MONOTONIC_RAW);
+	}
+	store32(&d->status, status);
+}
+
+static void read_channel(struct worker *w, uint32_t i)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t channel = ctl->want[i].channel;
+	int n;
+
+	while ((n = drv.read(w->device, channel, w->buffer, sizeof(w->buffer))) > 0) {
+		struct nps_agent_block b = { .type = NPS_AGENT_B_DATA,
+					     .len = (uint32_t)n,
+					     .device = (uint16_t)w->device,
+					     .channel = (uint16_t)channel,
+					     .epoch = w->epoch[i],
+					     .position = w->position[i] };
+
+		d->bytes += n;
+		w->position[i] += n;
+		put_block(&b, w->buffer);
+	}
+	/* A reset, or the like, has taken the channel: it is opened anew. */
+	if (n < 0) {
+		d->want_error[i] = n;
+		__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
+		if (ctl->want[i].log) {
+			d->error = n;
+			store32(&d->status, NPS_AGENT_S_ERROR);
+		}
+		drv.stop(w->device, channel);
+	}
+}
+
+static void close_channel(struct worker *w, uint32_t i)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t channel = ctl->want[i].channel;
 	unsigned len = 0;
 
 	if (drv.flush)
-		drv.flush(device, CHANNEL_STARS_SOC_LOG, &len);
-	read_channel(device);
-	drv.stop(device, CHANNEL_STARS_SOC_LOG);
-	read_channel(device);
-	store32(&ctl->device[device].status, NPS_AGENT_S_OFF);
+		drv.flush(w->device, channel, &len);
+	read_channel(w, i);
+	if (!(load32(&d->open) >> i & 1))
+		return;
+	drv.stop(w->device, channel);
+	__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
+}
+
+static void for_each_open(struct worker *w, void (*what)(struct worker *w, uint32_t i))
+{
+	for (uint32_t i = 0; i < NPS_AGENT_MAX_WANTS; i++)
+		if (load32(&ctl->device[w->device].open) >> i & 1)
+			what(w, i);
 }
 
 /* Brackets a read of the device's counter between two of ours, several times. */
-static void sample_clock(unsigned device)
+static void sample_clock(const struct worker *w)
 {
 	struct nps_device_clock c[CLOCK_SAMPLES];
+	struct nps_agent_block b = { .type = NPS_AGENT_B_CLOCK, .device = (uint16_t)w->device };
 	int n = 0;
 
 	for (int i = 0; i < CLOCK_SAMPLES; i++) {
 		int64_t counter = 0;
 
-		c[n].device = device;
+		c[n].device = w->device;
 		c[n].pid = 0; /* the collector knows it */
 		c[n].raw_before = now(CLOCK_MONOTONIC_RAW);
-		if (drv.device_info(device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
+		if (drv.device_info(w->device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
 			continue;
 		c[n].raw_after = now(CLOCK_MONOTONIC_RAW);
 		c[n++].counter = (uint64_t)counter;
 	}
-	if (n && !put_block(NPS_AGENT_B_CLOCK, device, 0, c, n * sizeof(*c)))
-		__atomic_fetch_add(&ctl->lost, n * sizeof(*c), __ATOMIC_RELAXED);
+	b.len = n * sizeof(*c);
+	if (n)
+		put_block(&b, c);
+}
+
+static void serve_clock_request(struct worker *w)
+{
+	uint32_t request = load32(&ctl->clock_request);
+
+	/* A device on which the process has nothing is none of our business. */
+	if (request == w->clock_served || !ctl->device[w->device].started_raw)
+		return;
+	sample_clock(w);
+	w->clock_served = request;
+	store32(&ctl->clock_done, request);
+}
+
+static void let_go_of(struct worker *w, uint32_t status)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+
+	for (int i = 0; load32(&d->open) && i < LAST_SAMPLES; i++)
+		sample_clock(w);
+	for_each_open(w, close_channel);
+	store32(&d->status, status);
+	__atomic_store_n(&d->busy, 0, __ATOMIC_SEQ_CST);
+	wake_all(&ctl->released);
+}
+
+/* `busy` before the look at `hold`, and the other way round in yield_device(): one of the two sees the other. */
+static void try_to_open(struct worker *w)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+
+	__atomic_store_n(&d->busy, 1, __ATOMIC_SEQ_CST);
+	if (!__atomic_load_n(&d->hold, __ATOMIC_SEQ_CST))
+		open_channels(w);
+	if (!load32(&d->open))
+		let_go_of(w, load32(&d->status));
 }
 
 /* ---- life -------------------------------------------------------------------- */
 
-static void wait_for_wake(uint32_t seen, const struct timespec *timeout)
+static void wait_for_wake(uint32_t seen, long ns)
 {
-	syscall(SYS_futex, &ctl->wake, FUTEX_WAIT, seen, timeout, NULL, 0);
+	const struct timespec timeout = { .tv_nsec = ns };
+
+	syscall(SYS_futex, &ctl->wake, FUTEX_WAIT, seen, ns ? &timeout : NULL, NULL, 0);
 }
 
-static void for_each_open(void (*what)(unsigned device))
+static bool wanted(void)
 {
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		if (ctl->device[i].status == NPS_AGENT_S_ON)
-			what(i);
+	return load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting);
 }
 
-static void serve_clock_request(void)
+static void *work(void *arg)
 {
-	uint32_t request = load32(&ctl->clock_request);
+	struct worker *w = arg;
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint64_t tried = 0;
 
-	if (request == clock_served)
+	prctl(PR_SET_NAME, NPS_AGENT_COMM);
+	while (wanted()) {
+		uint32_t seen = load32(&ctl->wake);
+		uint64_t t = now(CLOCK_MONOTONIC);
+
+		if (load32(&d->hold) && load32(&d->busy))
+			let_go_of(w, NPS_AGENT_S_HELD);
+		/* Asking costs the driver a message: with one open, only when told of a change. */
+		if (!load32(&d->hold) && !load32(&d->open) && (!tried || t - tried > RETRY_NS)) {
+			try_to_open(w);
+			tried = t;
+		}
+		for_each_open(w, read_channel);
+		serve_clock_request(w);
+		wait_for_wake(seen, load32(&d->open) ? TURN_NS : (long)RETRY_NS);
+		if (load32(&ctl->wake) != seen)
+			tried = 0; /* something changed: perhaps a device was set */
+	}
+	/* Why nothing was recorded is told after the end. */
+	let_go_of(w, d->status == NPS_AGENT_S_ON ? NPS_AGENT_S_OFF : d->status);
+	return NULL;
+}
+
+/* The device of which it starts a channel: the call's first argument, since the call has just been entered. */
+static uint32_t asked_device(const ucontext_t *context)
+{
+#if defined(__x86_64__)
+	return (uint32_t)context->uc_mcontext.gregs[REG_RDI];
+#elif defined(__aarch64__)
+	return (uint32_t)context->uc_mcontext.regs[0];
+#else
+	(void)context;
+	return UINT32_MAX;
+#endif
+}
+
+/* The job's thread that is about to start a channel: nothing here but what a signal handler may do. */
+static void yield_device(int sig, siginfo_t *info, void *context)
+{
+	uint32_t device = asked_device(context);
+	const struct timespec turn = { .tv_nsec = 5000000 };
+	int saved = errno;
+	bool any;
+
+	(void)sig;
+	(void)info;
+	if (getpid() != own_pid)
 		return;
-	for_each_open(sample_clock);
-	clock_served = request;
-	store32(&ctl->clock_done, request);
+	/* All of them: one that is not busy now may be so in a moment. Those that nobody claims come back at once. */
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+		__atomic_fetch_add(&ctl->device[i].hold, 1, __ATOMIC_SEQ_CST);
+	wake_all(&ctl->wake);
+	for (uint64_t begin = now(CLOCK_MONOTONIC); now(CLOCK_MONOTONIC) - begin < YIELD_MS * 1000000ULL;) {
+		uint32_t seen = load32(&ctl->released);
+
+		any = device < NPS_AGENT_MAX_DEVICES &&
+		      __atomic_load_n(&ctl->device[device].sampled, __ATOMIC_SEQ_CST);
+		for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+			any |= load32(&ctl->device[i].hold) &&
+			       __atomic_load_n(&ctl->device[i].busy, __ATOMIC_SEQ_CST);
+		if (!any)
+			break;
+		syscall(SYS_futex, &ctl->released, FUTEX_WAIT, seen, &turn, NULL, 0);
+	}
+	errno = saved;
 }
 
+/* A number that the job does not use. It stays ours: a signal may still be on its way when we are idle. */
+static void take_signal(void)
+{
+	struct sigaction mine = { .sa_sigaction = yield_device, .sa_flags = SA_RESTART | SA_SIGINFO }, have;
+
+	sigfillset(&mine.sa_mask);
+	for (int n = SIGRTMAX - 1; !ctl->signal && n > SIGRTMIN; n--) {
+		if (sigaction(n, NULL, &have) || have.sa_flags & SA_SIGINFO || have.sa_handler != SIG_DFL)
+			continue;
+		if (sigaction(n, &mine, NULL))
+			continue;
+		ctl->handler = (uintptr_t)yield_device;
+		store32(&ctl->signal, (uint32_t)n);
+	}
+}
+
+static void start_workers(struct worker **workers, uint32_t n)
+{
+	pthread_attr_t attr;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	for (uint32_t i = 0; i < n && i < NPS_AGENT_MAX_DEVICES; i++) {
+		if (workers[i])
+			continue;
+		/* Not malloc(): the job's own may have been replaced, and need not like our threads. */
+		workers[i] = mmap(NULL, sizeof(**workers), PROT_READ | PROT_WRITE,
+				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (workers[i] == MAP_FAILED) {
+			workers[i] = NULL;
+			break;
+		}
+		workers[i]->device = i;
+		workers[i]->epoch = epochs[i];
+		workers[i]->running = !pthread_create(&workers[i]->thread, &attr, work, workers[i]);
+	}
+	pthread_attr_destroy(&attr);
+}
+
+static void end_workers(struct worker **workers)
+{
+	wake_all(&ctl->wake);
+	for (uint32_t i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
+		if (!workers[i])
+			continue;
+		if (workers[i]->running)
+			pthread_join(workers[i]->thread, NULL);
+		munmap(workers[i], sizeof(**workers));
+		workers[i] = NULL;
+	}
+}
+
+/* Looks after the collector's sign of life while the devices' threads work. */
 static void run(void)
 {
-	const struct timespec turn = { .tv_nsec = TURN_NS };
-	uint64_t tried = 0, heard = now(CLOCK_MONOTONIC);
-	uint32_t beat = load32(&ctl->heartbeat);
+	static struct worker *workers[NPS_AGENT_MAX_DEVICES];
+	uint32_t beat = load32(&ctl->heartbeat), n;
+	uint64_t heard = now(CLOCK_MONOTONIC);
 
+	take_signal();
 	store32(&ctl->state, NPS_AGENT_RUN);
-	while (load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting)) {
+	while (wanted()) {
 		uint32_t seen = load32(&ctl->wake);
 		uint64_t t = now(CLOCK_MONOTONIC);
 
@@ -382,35 +621,49 @@ static void run(void)
 			store32(&ctl->command, NPS_AGENT_IDLE);
 			break;
 		}
-		/* Asking costs the driver a message: with one open, only when told of a change. */
-		if (tried == 0 || (t - tried > RETRY_NS && !any_open())) {
-			open_channels();
-			tried = t;
-		}
-		for_each_open(read_channel);
-		serve_clock_request();
-		wait_for_wake(seen, &turn);
-		if (load32(&ctl->wake) != seen)
-			tried = 0; /* something changed: perhaps a device was set */
+		n = 0;
+		if (find_driver() && !drv.device_count(&n))
+			start_workers(workers, n);
+		wait_for_wake(seen, (long)RETRY_NS);
 	}
-	for_each_open(sample_clock);
-	for_each_open(close_channel);
+	end_workers(workers);
 	store32(&ctl->state, NPS_AGENT_IDLE);
 }
 
 static void *agent_main(void *arg)
 {
 	(void)arg;
-	prctl(PR_SET_NAME, "npuscope_agent");
+	prctl(PR_SET_NAME, NPS_AGENT_COMM);
 	for (;;) {
 		uint32_t seen = load32(&ctl->wake);
 
-		if (load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting))
+		if (wanted())
 			run();
 		else
-			wait_for_wake(seen, NULL);
+			wait_for_wake(seen, 0);
 	}
 	return NULL;
+}
+
+/* Another copy of this library, loaded from elsewhere, has done it all. */
+static bool is_there_already(void)
+{
+	static const char name[] = "/memfd:" NPS_AGENT_NAME;
+	char buf[4096 + sizeof(name)];
+	size_t kept = 0;
+	bool found = false;
+	ssize_t n;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && !found && (n = read(fd, buf + kept, 4096)) > 0) {
+		n += kept;
+		found = memmem(buf, n, name, sizeof(name) - 1) != NULL;
+		kept = (size_t)n < sizeof(name) ? (size_t)n : sizeof(name);
+		memmove(buf, buf + n - kept, kept);
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
 }
 
 /*
@@ -470,8 +723,9 @@ __attribute__((constructor)) static void agent_start(void)
 	pthread_t thread;
 
 	/* Whatever fails here, the job goes on as if we were not there. */
-	if (!may_use_npu() || !create_memory())
+	if (!may_use_npu() || is_there_already() || !create_memory())
 		goto out;
+	own_pid = getpid();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attr);

@@ -11,35 +11,29 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "agent.h"
 #include "log.h"
 #include "process.h"
+#include "task_channels.h"
 
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
-#define SLICE_BYTES (2U << 20)
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
-
-struct device_file {
-	int fd;
-	unsigned slice;
-	uint32_t size; /* of the slice */
-	uint32_t held; /* bytes of a record whose end is still to come */
-	char rest[NPS_AGENT_RECORD];
-};
 
 struct nps_agent_client {
 	pid_t pid;
 	struct nps_session *s;
 	struct nps_agent_control *ctl;
 	const char *ring;
+	struct nps_channel_files *files; /* not owned */
+	enum nps_aic_metric metric;
+	uint32_t number; /* of the helpers of this capture: each counts its epochs from 1 */
 	uint64_t tail, lost_before, bytes;
 	bool broken, started, stopped, interrupted, delivered;
-	char prof_dir[96];
-	struct device_file *files[NPS_AGENT_MAX_DEVICES];
 };
+
+static uint32_t helpers;
 
 static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 {
@@ -52,10 +46,15 @@ static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 	return NULL;
 }
 
+bool nps_agent_client__present(const struct nps_maps *maps)
+{
+	return find_mapping(maps) != NULL;
+}
+
 static void wake(struct nps_agent_client *a)
 {
 	__atomic_fetch_add(&a->ctl->wake, 1, __ATOMIC_RELEASE);
-	syscall(SYS_futex, &a->ctl->wake, FUTEX_WAKE, 1, NULL, NULL, 0);
+	syscall(SYS_futex, &a->ctl->wake, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
 /* Claims the helper. One whose collector was killed is released first. */
@@ -76,7 +75,8 @@ static bool take_over(struct nps_agent_client *a)
 }
 
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
-			   struct nps_agent_client **out, char *why, size_t why_size)
+			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
+			   size_t why_size)
 {
 	const struct nps_mapping *m = find_mapping(maps);
 	struct nps_agent_client *a;
@@ -85,7 +85,7 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	void *mem;
 
 	if (!m) {
-		snprintf(why, why_size, "the job was started without the helper library");
+		snprintf(why, why_size, "the job was started without the helper library (--inject loads it)");
 		return -ENOENT;
 	}
 	fd = nps_mapping__open(pid, m, O_RDWR);
@@ -114,6 +114,8 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	a->pid = pid;
 	a->s = s;
 	a->ctl = mem;
+	a->files = files;
+	a->number = ++helpers;
 	a->ring = (char *)mem + NPS_AGENT_CONTROL_SIZE;
 	if (a->ctl->magic != NPS_AGENT_MAGIC || a->ctl->version != NPS_AGENT_VERSION) {
 		snprintf(why, why_size, "it is of another version (%u, not %d)", a->ctl->version,
@@ -130,40 +132,12 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	return 0;
 }
 
-static void finish_slice(struct nps_agent_client *a, unsigned device)
-{
-	struct device_file *f = a->files[device];
-	char path[256], text[96];
-	int fd;
-
-	if (f->fd < 0)
-		return;
-	close(f->fd);
-	f->fd = -1;
-	/* CANN's mark of a slice that is complete. */
-	snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u.done", a->prof_dir, device,
-		 device, f->slice);
-	snprintf(text, sizeof(text), "filesize:%u\nstarttime:0\nendtime  :0\n", f->size);
-	fd = nps_session__open_file(a->s, path);
-	if (fd >= 0) {
-		if (nps_write_all(fd, text, strlen(text)))
-			nps_debug("%s: not written", path);
-		close(fd);
-	}
-	f->slice++;
-	f->size = 0;
-}
-
 void nps_agent_client__free(struct nps_agent_client *a)
 {
 	if (!a)
 		return;
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
-		if (!a->files[i])
-			continue;
-		finish_slice(a, i);
-		free(a->files[i]);
-	}
+	if (a->started && !a->stopped) /* a capture that never began */
+		nps_agent_client__stop(a);
 	if (a->ctl->owner == (uint32_t)getpid()) {
 		/* The ring's pages are charged to the job. */
 		madvise((void *)a->ring, NPS_AGENT_RING_SIZE, MADV_REMOVE);
@@ -173,13 +147,19 @@ void nps_agent_client__free(struct nps_agent_client *a)
 	free(a);
 }
 
-void nps_agent_client__start(struct nps_agent_client *a)
+void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric)
 {
 	/* What an earlier collector left in the ring is not ours. */
 	a->tail = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
 	a->lost_before = __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED);
 	a->started = true;
+	a->metric = metric;
+	a->ctl->n_wants = nps_task_channels(metric, a->ctl->want);
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
+		__atomic_store_n(&a->ctl->device[i].hold, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&a->ctl->device[i].sampled, 0, __ATOMIC_RELEASE);
+	}
 	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->ctl->command, NPS_AGENT_RUN, __ATOMIC_RELEASE);
@@ -216,96 +196,39 @@ bool nps_agent_client__idle(const struct nps_agent_client *a)
 	return a->broken || __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE;
 }
 
-/* PROF_000001_{time}_{pid}{letters}, as CANN names it; the letters only make it unique. */
-static void name_prof_dir(struct nps_agent_client *a)
+/* What the helper told of the device: text of the job's, so letters and digits alone are taken. */
+static void info_of(const struct nps_agent_client *a, unsigned device, struct nps_device_info *info)
 {
-	struct timespec now;
-	char stamp[32];
-	struct tm tm;
+	struct nps_agent_device d;
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	localtime_r(&now.tv_sec, &tm);
-	strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
-	snprintf(a->prof_dir, sizeof(a->prof_dir), "PROF_000001_%s%03ld_%08dNPSCOLLA", stamp,
-		 now.tv_nsec / 1000000, a->pid);
+	memcpy(&d, &a->ctl->device[device], sizeof(d));
+	*info = (struct nps_device_info){ .id = device,
+					  .counter_khz = d.freq_khz,
+					  .aic_mhz = d.aic_mhz,
+					  .aiv_mhz = d.aiv_mhz,
+					  .aic_cores = d.aic_cores,
+					  .aiv_cores = d.aiv_cores };
+	for (size_t i = 0; i + 1 < sizeof(info->chip) && i < sizeof(d.chip) && d.chip[i]; i++)
+		info->chip[i] = isalnum((unsigned char)d.chip[i]) ? d.chip[i] : '_';
+	info->platform = d.chip_type < 64 ? d.chip_type : nps_platform_of(info->chip);
 }
 
-static int write_slice(struct nps_agent_client *a, unsigned device, const char *data, uint32_t len)
+static int put_data(struct nps_agent_client *a, const struct nps_agent_block *b, const void *data)
 {
-	struct device_file *f = a->files[device];
-	char path[256];
-	int err;
+	const struct nps_channel_at at = { .device = b->device,
+					   .channel = b->channel,
+					   .reader = NPS_READ_BY_AGENT,
+					   .epoch = a->number << 16 | (b->epoch & 0xffff),
+					   .position = b->position };
+	struct nps_device_info info;
 
-	if (f->fd < 0) {
-		snprintf(path, sizeof(path), "%s/device_%u/data/stars_soc.data.%u.slice_%u", a->prof_dir,
-			 device, device, f->slice);
-		f->fd = nps_session__open_file(a->s, path);
-		if (f->fd < 0)
-			return f->fd;
-	}
-	err = nps_write_all(f->fd, data, len);
-	if (err)
-		return err;
-	f->size += len;
-	if (f->size >= SLICE_BYTES)
-		finish_slice(a, device);
-	return 0;
-}
-
-/* The driver splits records as it likes; what goes to disk are whole ones. */
-static int put_records(struct nps_agent_client *a, unsigned device, const char *data, uint32_t len)
-{
-	struct device_file *f = a->files[device];
-	uint32_t take, whole;
-	int err;
-
-	a->bytes += len;
-	if (f->held) {
-		take = NPS_AGENT_RECORD - f->held < len ? NPS_AGENT_RECORD - f->held : len;
-		memcpy(f->rest + f->held, data, take);
-		f->held += take;
-		data += take;
-		len -= take;
-		if (f->held < NPS_AGENT_RECORD)
-			return 0;
-		err = write_slice(a, device, f->rest, NPS_AGENT_RECORD);
-		f->held = 0;
-		if (err)
-			return err;
-	}
-	whole = len - len % NPS_AGENT_RECORD;
-	err = whole ? write_slice(a, device, data, whole) : 0;
-	if (err)
-		return err;
-	f->held = len - whole;
-	memcpy(f->rest, data + whole, f->held);
-	return 0;
-}
-
-static int put_data(struct nps_agent_client *a, unsigned device, uint32_t phase, const char *data,
-		    uint32_t len)
-{
-	uint32_t skip;
-
-	if (!a->files[device]) {
-		if (!a->prof_dir[0])
-			name_prof_dir(a);
-		a->files[device] = calloc(1, sizeof(struct device_file));
-		if (!a->files[device])
-			return -ENOMEM;
-		a->files[device]->fd = -1;
+	if (!b->position) {
+		info_of(a, b->device, &info);
+		nps_channel_files__know(a->files, &info);
 	}
 	a->delivered = true;
-	if (phase != a->files[device]->held) {
-		/* The helper lost bytes in between: go on at the next whole record. */
-		a->files[device]->held = 0;
-		skip = (NPS_AGENT_RECORD - phase % NPS_AGENT_RECORD) % NPS_AGENT_RECORD;
-		if (skip >= len)
-			return 0;
-		data += skip;
-		len -= skip;
-	}
-	return put_records(a, device, data, len);
+	a->bytes += b->len;
+	return nps_channel_files__put(a->files, &at, data, b->len);
 }
 
 static int put_clocks(struct nps_agent_client *a, unsigned device, const void *data, uint32_t len)
@@ -319,6 +242,7 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 	for (uint32_t i = 0; i < n; i++) {
 		c[i].device = device;
 		c[i].pid = a->pid;
+		nps_channel_files__clock(a->files, &c[i]);
 	}
 	return nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
 }
@@ -330,7 +254,7 @@ static int take_block(struct nps_agent_client *a, const struct nps_agent_block *
 	if (b->device >= NPS_AGENT_MAX_DEVICES)
 		return -EPROTO;
 	if (b->type == NPS_AGENT_B_DATA)
-		return put_data(a, b->device, b->phase, payload, b->len);
+		return put_data(a, b, payload);
 	if (b->type == NPS_AGENT_B_CLOCK)
 		return put_clocks(a, b->device, payload, b->len);
 	return -EPROTO;
@@ -391,6 +315,11 @@ bool nps_agent_client__delivered(const struct nps_agent_client *a)
 	return a->delivered;
 }
 
+bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device)
+{
+	return device < NPS_AGENT_MAX_DEVICES && a->ctl->device[device].started_raw;
+}
+
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size)
 {
 	buf[0] = '\0';
@@ -400,7 +329,9 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		const struct nps_agent_device *d = &a->ctl->device[i];
 
-		if (d->status == NPS_AGENT_S_BUSY)
+		if (d->status == NPS_AGENT_S_HELD)
+			snprintf(buf, size, "device %u was let go for the job's own profiler", i);
+		else if (d->status == NPS_AGENT_S_BUSY)
 			snprintf(buf, size, "the task log of device %u is in use by another profiler", i);
 		else if (d->status == NPS_AGENT_S_ERROR)
 			snprintf(buf, size, "the driver refused the task log of device %u: code %d", i,
@@ -420,11 +351,6 @@ uint64_t nps_agent_client__bytes(const struct nps_agent_client *a)
 	return a->bytes;
 }
 
-const char *nps_agent_client__prof_dir(const struct nps_agent_client *a)
-{
-	return a->prof_dir[0] ? a->prof_dir : NULL;
-}
-
 static bool has_device(const cJSON *devices, unsigned id)
 {
 	const cJSON *d;
@@ -434,23 +360,77 @@ static bool has_device(const cJSON *devices, unsigned id)
 	return false;
 }
 
+static void describe_events(cJSON *j, const char *name, enum nps_aic_metric metric, uint32_t platform,
+			    int vector)
+{
+	uint16_t events[NPS_AIC_EVENTS];
+	size_t n = nps_aic_metrics__events(metric, platform, vector, events);
+	cJSON *list = cJSON_AddArrayToObject(j, name);
+
+	for (size_t i = 0; i < n; i++)
+		cJSON_AddItemToArray(list, cJSON_CreateNumber(events[i]));
+}
+
 void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
-		struct nps_agent_device d;
+		struct nps_device_info info;
 		cJSON *j;
 
-		memcpy(&d, &a->ctl->device[i], sizeof(d));
-		if (!d.started_raw || has_device(devices, i))
+		if (!a->ctl->device[i].started_raw || has_device(devices, i))
 			continue;
-		d.chip[sizeof(d.chip) - 1] = '\0';
-		for (char *c = d.chip; *c; c++)
-			if (!isalnum((unsigned char)*c))
-				*c = '_';
+		info_of(a, i, &info);
 		j = cJSON_CreateObject();
-		cJSON_AddNumberToObject(j, "id", i);
-		cJSON_AddNumberToObject(j, "freq_khz", d.freq_khz);
-		cJSON_AddStringToObject(j, "chip", d.chip);
 		cJSON_AddItemToArray(devices, j);
+		nps_device_info__describe(&info, j);
+		if (a->metric == NPS_AIC_NONE)
+			continue;
+		cJSON_AddStringToObject(j, "aic_metrics", nps_aic_metrics__name(a->metric));
+		describe_events(j, "aic_events", a->metric, info.platform, 0);
+		describe_events(j, "aiv_events", a->metric, info.platform, 1);
 	}
+}
+
+uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device)
+{
+	return device < NPS_AGENT_MAX_DEVICES
+		       ? __atomic_load_n(&a->ctl->device[device].hold, __ATOMIC_ACQUIRE)
+		       : 0;
+}
+
+void nps_agent_client__let_go(struct nps_agent_client *a, unsigned device)
+{
+	if (device >= NPS_AGENT_MAX_DEVICES || nps_agent_client__hold(a, device))
+		return;
+	__atomic_store_n(&a->ctl->device[device].hold, 1, __ATOMIC_RELEASE);
+	wake(a);
+}
+
+void nps_agent_client__come_back(struct nps_agent_client *a, unsigned device, uint32_t hold)
+{
+	if (device < NPS_AGENT_MAX_DEVICES &&
+	    __atomic_compare_exchange_n(&a->ctl->device[device].hold, &hold, 0, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		wake(a);
+}
+
+bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool sampled, uint32_t hold)
+{
+	uint32_t *word;
+
+	if (device >= NPS_AGENT_MAX_DEVICES)
+		return true;
+	word = &a->ctl->device[device].sampled;
+	if (__atomic_exchange_n(word, sampled, __ATOMIC_SEQ_CST) != sampled && !sampled) {
+		__atomic_fetch_add(&a->ctl->released, 1, __ATOMIC_SEQ_CST);
+		syscall(SYS_futex, &a->ctl->released, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	}
+	return !sampled || __atomic_load_n(&a->ctl->device[device].hold, __ATOMIC_SEQ_CST) == hold;
+}
+
+bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper)
+{
+	helper->signal = __atomic_load_n(&a->ctl->signal, __ATOMIC_ACQUIRE);
+	helper->handler = a->ctl->handler;
+	return helper->signal >= 32 && helper->signal <= 64 && helper->handler;
 }

@@ -13,22 +13,30 @@
 
 #include <cjson/cJSON.h>
 
+#include "aic_metrics.h"
+#include "channel_files.h"
 #include "proc_maps.h"
+#include "proftap.h"
 #include "session_writer.h"
 
 struct nps_agent_client;
 
 /*
  * Maps the helper of a process, if there is one. Returns 0, -ENOENT when the job was
- * started without it, or another -errno; `why` then says so in words.
+ * started without it, or another -errno; `why` then says so in words. What the helper reads goes to FILES.
  */
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
-			   struct nps_agent_client **out, char *why, size_t why_size);
+			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
+			   size_t why_size);
+/* Is the helper in a process with these mappings? */
+bool nps_agent_client__present(const struct nps_maps *maps);
 /* Releases the memory and closes files; the helper should have been stopped. */
 void nps_agent_client__free(struct nps_agent_client *a);
 
-/* Wakes the helper: it opens the task log of every device its process has a context on. */
-void nps_agent_client__start(struct nps_agent_client *a);
+/*
+ * Wakes the helper: it opens the task log, and the counters of METRIC, of every device that its process has a context on.
+ */
+void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric);
 
 /* Tells the helper that devices may have changed. */
 void nps_agent_client__poke(struct nps_agent_client *a);
@@ -53,16 +61,33 @@ bool nps_agent_client__interrupted(const struct nps_agent_client *a);
 /* Was it ever open during this capture? */
 bool nps_agent_client__delivered(const struct nps_agent_client *a);
 
+/* Has its process a context on the device? */
+bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device);
+
 /* Why no device is recording, in words; "" if one is. */
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size);
 
 uint64_t nps_agent_client__lost(const struct nps_agent_client *a);
 uint64_t nps_agent_client__bytes(const struct nps_agent_client *a);
 
-/* Name of its PROF_* directory, NULL before the first byte came. */
-const char *nps_agent_client__prof_dir(const struct nps_agent_client *a);
+/*
+ * The helper lets go of a device, until told that it may come back. HOLD: what nps_agent_client__hold() said before the
+ * reason was looked at: where the helper has let go once more since then, it does not come back. 0: it holds nothing back.
+ */
+uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device);
+void nps_agent_client__let_go(struct nps_agent_client *a, unsigned device);
+void nps_agent_client__come_back(struct nps_agent_client *a, unsigned device, uint32_t hold);
 
-/* Adds {"id","freq_khz","chip"} of its devices to the array unless they are there. */
+/*
+ * The collector has channels of the device open, or has let go of them: a thread of the job that starts one waits for that.
+ * When it says so after HOLD was read, and the helper has let go once more since then, such a thread is on its way: false.
+ */
+bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool sampled, uint32_t hold);
+
+/* The signal at which a thread of the job waits until the helper has let go, and its handler. False: there is none. */
+bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper);
+
+/* Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there. */
 void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices);
 
 #endif

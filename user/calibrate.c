@@ -4,7 +4,8 @@
 #include <bpf/bpf.h>
 #include <pthread.h>
 #include <sched.h>
-#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@
 #include "clocks.h"
 
 #define CALLS 2000
-#define ROUNDS 3
+#define ROUNDS 5
 
 static void *same(void *arg)
 {
@@ -40,12 +41,6 @@ static void call_kernel(void)
 		syscall(SYS_getppid);
 }
 
-static void yield(void)
-{
-	for (int i = 0; i < CALLS; i++)
-		sched_yield();
-}
-
 /* A page fault each. */
 static void touch(void)
 {
@@ -60,60 +55,111 @@ static void touch(void)
 	munmap(pages, CALLS * page);
 }
 
-/* ns for one turn of the loop, the best of some rounds. */
+/* ns of CPU time for one turn of the loop, the best of some rounds: what else runs here is not in it. */
 static double time_of(void (*loop)(void))
 {
 	double best = 0;
 
 	for (int i = 0; i < ROUNDS; i++) {
-		uint64_t begin = nps_now(CLOCK_MONOTONIC);
+		uint64_t begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
 		double ns;
 
 		loop();
-		ns = (double)(nps_now(CLOCK_MONOTONIC) - begin) / CALLS;
+		ns = (double)(nps_now(CLOCK_PROCESS_CPUTIME_ID) - begin) / CALLS;
 		if (i == 0 || ns < best)
 			best = ns;
 	}
 	return best;
 }
 
-static atomic_bool stop_partner;
+/* The same call with a record each time, and summed up. */
+static void time_of_syscalls(struct nps_kernel_side *k, struct nps_cost *cost)
+{
+	uint64_t threshold = nps_kernel_side__threshold(k);
+	double without = time_of(call_kernel);
+
+	nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
+	nps_kernel_side__set_threshold(k, 0);
+	cost->syscall_ns = time_of(call_kernel) - without;
+	nps_kernel_side__set_threshold(k, NPS_LONGEST_SUMMED);
+	cost->sum_ns = time_of(call_kernel) - without;
+	nps_kernel_side__set_threshold(k, threshold);
+	nps_kernel_side__del_target(k, getpid());
+}
+
+/* A ball that two threads on one CPU throw to each other: to have it back takes two switches, two wake-ups and four calls. */
+static int ball[2]; /* eventfds */
+static uint64_t stop_word;
 
 static void *partner(void *arg)
 {
+	uint64_t one = 1, got;
+
 	(void)arg;
-	while (!atomic_load(&stop_partner))
-		sched_yield();
+	while (read(ball[0], &got, sizeof(got)) == sizeof(got) &&
+	       !__atomic_load_n(&stop_word, __ATOMIC_ACQUIRE))
+		if (write(ball[1], &one, sizeof(one)) != sizeof(one))
+			break;
 	return NULL;
 }
 
-/* Two threads on one CPU that yield to each other: each turn is one call and one switch. */
-static double time_of_switches(struct nps_kernel_side *k, double syscall_ns)
+static bool throw_ball(void)
 {
-	cpu_set_t old, one;
+	uint64_t one = 1;
+
+	return write(ball[0], &one, sizeof(one)) == sizeof(one);
+}
+
+static void play(void)
+{
+	uint64_t got;
+
+	for (int i = 0; i < CALLS; i++)
+		if (!throw_ball() || read(ball[1], &got, sizeof(got)) != sizeof(got))
+			return;
+}
+
+/* Two threads that share a CPU, with and without being watched. CALL_NS: what each system call takes. */
+static double time_of_play(struct nps_kernel_side *k, double call_ns)
+{
 	pthread_t thread;
 	double without, with;
+
+	__atomic_store_n(&stop_word, 0, __ATOMIC_RELEASE);
+	if (pthread_create(&thread, NULL, partner, NULL))
+		return -1;
+	without = time_of(play);
+	nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
+	with = time_of(play);
+	nps_kernel_side__del_target(k, getpid());
+	__atomic_store_n(&stop_word, 1, __ATOMIC_RELEASE);
+	if (throw_ball())
+		pthread_join(thread, NULL);
+	else
+		pthread_detach(thread);
+	with = (with - without) / 2 - 2 * call_ns;
+	return with > 0 ? with : 0;
+}
+
+static double time_of_switches(struct nps_kernel_side *k, double call_ns)
+{
+	cpu_set_t old, one;
+	double ns = -1;
 
 	if (sched_getaffinity(0, sizeof(old), &old))
 		return -1;
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
-	sched_setaffinity(0, sizeof(one), &one);
-	atomic_store(&stop_partner, false);
-	if (pthread_create(&thread, NULL, partner, NULL)) {
+	ball[0] = eventfd(0, EFD_CLOEXEC);
+	ball[1] = eventfd(0, EFD_CLOEXEC);
+	if (ball[0] >= 0 && ball[1] >= 0 && !sched_setaffinity(0, sizeof(one), &one)) {
+		ns = time_of_play(k, call_ns);
 		sched_setaffinity(0, sizeof(old), &old);
-		return -1;
 	}
-	without = time_of(yield);
-	nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
-	with = time_of(yield);
-	nps_kernel_side__del_target(k, getpid());
-	atomic_store(&stop_partner, true);
-	pthread_join(thread, NULL);
-	sched_setaffinity(0, sizeof(old), &old);
-	/* Each turn lets the partner run once: two calls and two switches. */
-	with = (with - without) / 2 - syscall_ns;
-	return with > 0 ? with : 0;
+	for (int i = 0; i < 2; i++)
+		if (ball[i] >= 0)
+			close(ball[i]);
+	return ns;
 }
 
 /* Mean time of the uprobe programs for one turn of the loop, by the kernel's own statistics; 0 if it keeps none. */
@@ -136,7 +182,8 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 	double without, fault;
 
 	cost->probe_program_ns = cost->mark_program_ns = 0;
-	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->switch_ns = cost->fault_ns = -1;
+	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->sum_ns = cost->switch_ns = cost->fault_ns =
+		-1;
 	without = time_of(call_target);
 	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
 		return;
@@ -152,14 +199,14 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 	nps_probes__uncalibrate(p);
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());
-		without = time_of(call_kernel);
+		time_of_syscalls(k, cost);
 		fault = time_of(touch);
 		nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
-		cost->syscall_ns = time_of(call_kernel) - without;
 		fault = time_of(touch) - fault;
 		cost->fault_ns = fault > 0 ? fault : 0;
 		nps_kernel_side__del_target(k, getpid());
-		cost->switch_ns = time_of_switches(k, cost->syscall_ns);
+		cost->switch_ns =
+			time_of_switches(k, nps_kernel_side__threshold(k) ? cost->sum_ns : cost->syscall_ns);
 	}
 	nps_kernel_side__del_target(k, getpid());
 }

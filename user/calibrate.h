@@ -12,9 +12,10 @@ struct nps_cost {
 	double mark_ns; /* a call probed at entry only */
 	double probe_program_ns,
 		mark_program_ns; /* what of them the BPF programs took, as the kernel counts it */
-	double syscall_ns;
+	double syscall_ns; /* a system call with a record of its own */
+	double sum_ns; /* one that is summed up */
 	double fault_ns; /* a page fault */
-	double switch_ns; /* a context switch away and back again, once */
+	double switch_ns; /* a context switch, with the wake-up before it */
 };
 
 /* Takes some 40 ms. Needs the tracepoints attached; `osrt`: they include system calls and scheduling. */

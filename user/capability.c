@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <linux/bpf.h>
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -67,6 +68,67 @@ static bool has_helper(enum bpf_prog_type type, enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(type, id, NULL) == 1;
 }
 
+/* A program that loads may still not attach: arm64 before 6.4. */
+static bool has_fentry(void)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	/* A function that does nothing and is there for tests. */
+	int id = libbpf_find_vmlinux_btf_id("bpf_fentry_test1", BPF_TRACE_FENTRY), prog, link;
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
+		    .attach_btf_id = (uint32_t)(id > 0 ? id : 0));
+
+	if (id <= 0)
+		return false;
+	prog = bpf_prog_load(BPF_PROG_TYPE_TRACING, NULL, "GPL", insns, 2, &opts);
+	if (prog < 0)
+		return false;
+	link = bpf_raw_tracepoint_open(NULL, prog);
+	close(prog);
+	if (link >= 0)
+		close(link);
+	return link >= 0;
+}
+
+/* The rows that can be told to be missing; what a row needs comes after it. */
+static const char *const forbidable[] = { "btf",    "ringbuf",	      "task_storage",
+					  "cookie", "uprobe_session", "uprobe_multi",
+					  "fentry" };
+
+/* Is NAME in NPUSCOPE_FORBID? */
+static bool is_forbidden(const char *name)
+{
+	const char *at = getenv("NPUSCOPE_FORBID");
+	size_t len = strlen(name);
+
+	while (at && *at) {
+		size_t n = strcspn(at, ",");
+
+		if (n == len && !strncmp(at, name, n))
+			return true;
+		at += n + (at[n] == ',');
+	}
+	return false;
+}
+
+static void warn_of_unknown_names(void)
+{
+	const char *at = getenv("NPUSCOPE_FORBID");
+
+	while (at && *at) {
+		size_t n = strcspn(at, ","), i = 0;
+
+		while (i < sizeof(forbidable) / sizeof(*forbidable) &&
+		       (strlen(forbidable[i]) != n || strncmp(forbidable[i], at, n)))
+			i++;
+		if (n && i == sizeof(forbidable) / sizeof(*forbidable))
+			nps_warn("NPUSCOPE_FORBID: nothing is called %.*s: it is ignored", (int)n, at);
+		at += n + (at[n] == ',');
+	}
+}
+
 void nps_capability__probe(struct nps_capability *c)
 {
 	int fd;
@@ -79,21 +141,26 @@ void nps_capability__probe(struct nps_capability *c)
 	c->bpf = fd >= 0;
 	if (fd >= 0)
 		close(fd);
-	c->btf = access("/sys/kernel/btf/vmlinux", R_OK) == 0;
+	warn_of_unknown_names();
+	c->btf = !is_forbidden("btf") && access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	if (!c->bpf)
 		return;
-	c->ringbuf = has_map(BPF_MAP_TYPE_RINGBUF);
-	c->task_storage = has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
+	c->ringbuf = !is_forbidden("ringbuf") && has_map(BPF_MAP_TYPE_RINGBUF);
+	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
 			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
 	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
-	c->cookie = has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
-	if (nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_MULTI))
+	c->fentry = !is_forbidden("fentry") && c->btf && has_fentry();
+	c->cookie = !is_forbidden("cookie") && has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
+	/* Links of many probes tell them apart by their cookies. */
+	if (c->cookie && !is_forbidden("uprobe_multi") &&
+	    nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_MULTI))
 		c->mark_attach_type = NPS_BPF_TRACE_UPROBE_MULTI;
-	if (c->mark_attach_type && nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_SESSION))
+	if (c->mark_attach_type && !is_forbidden("uprobe_session") &&
+	    nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_SESSION))
 		c->uprobe = NPS_UPROBE_SESSION;
 	else if (c->mark_attach_type)
 		c->uprobe = NPS_UPROBE_MULTI;
-	else if (c->cookie && access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0)
+	else if (access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0)
 		c->uprobe = NPS_UPROBE_PERF;
 }
 
@@ -117,16 +184,18 @@ int nps_capability__check(const struct nps_capability *c)
 			 strerror(c->bpf_error));
 		return -ENOTSUP;
 	}
-	if (!c->btf || !c->ringbuf || !c->task_storage || !c->raw_tracepoint || !c->uprobe) {
+	if (!c->raw_tracepoint || !c->uprobe) {
 		nps_warn("cannot attach: this kernel lacks %s: `npuscope doctor` shows what is there",
-			 !c->btf	      ? "BTF (/sys/kernel/btf/vmlinux)"
-			 : !c->ringbuf	      ? "BPF ring buffers (Linux 5.8)"
-			 : !c->task_storage   ? "BPF task storage (Linux 5.11)"
-			 : !c->raw_tracepoint ? "raw tracepoints for BPF"
-					      : "uprobes with cookies (Linux 5.15)");
+			 !c->raw_tracepoint ? "raw tracepoints for BPF"
+					    : "uprobes by perf events (Linux 4.17)");
 		return -ENOTSUP;
 	}
 	return 0;
+}
+
+bool nps_capability__is_legacy(const struct nps_capability *c)
+{
+	return !c->btf || !c->ringbuf;
 }
 
 const char *nps_uprobe_row__name(enum nps_uprobe_row row)
@@ -141,6 +210,9 @@ static void row(FILE *out, const char *what, bool have, const char *detail)
 	fprintf(out, "  %-18s %-4s %s\n", what, have ? "yes" : "no", detail);
 }
 
+#define OF_OLD_KERNELS                                                                                       \
+	"relocation and rings: calls, submissions, marks and system calls by perf buffers instead"
+
 void nps_capability__print(const struct nps_capability *c, FILE *out)
 {
 	struct utsname u = {};
@@ -149,10 +221,14 @@ void nps_capability__print(const struct nps_capability *c, FILE *out)
 	fprintf(out, "kernel %s %s\n", u.release, u.machine);
 	row(out, "privileges", !*c->missing_caps, *c->missing_caps ? c->missing_caps : "");
 	row(out, "bpf(2)", c->bpf, c->bpf ? "" : strerror(c->bpf_error));
-	row(out, "BTF", c->btf, "relocation of kernel types");
-	row(out, "ring buffer", c->ringbuf, "one ring for each CPU");
-	row(out, "task storage", c->task_storage, "open calls of a thread");
+	row(out, "BTF", c->btf, c->btf ? "relocation of kernel types" : OF_OLD_KERNELS);
+	row(out, "ring buffer", c->ringbuf, c->ringbuf ? "one ring for each CPU" : OF_OLD_KERNELS);
+	row(out, "task storage", c->task_storage,
+	    c->task_storage ? "open calls of a thread" : "open calls of a thread: in hashes instead");
 	row(out, "raw tracepoints", c->raw_tracepoint, "system calls and scheduling");
-	row(out, "attach cookies", c->cookie, "one program for all probes");
+	row(out, "attach cookies", c->cookie,
+	    c->cookie ? "one program for all probes" : "a small program for each probe instead");
+	row(out, "fentry", c->fentry,
+	    c->fentry ? "page faults that may wait" : "page faults: every one is looked at instead");
 	row(out, "uprobes", c->uprobe != NPS_UPROBE_NONE, nps_uprobe_row__name(c->uprobe));
 }

@@ -24,11 +24,19 @@ struct nps_capability {
 	int bpf_error; /* why not: errno */
 	bool btf; /* /sys/kernel/btf/vmlinux, which relocation needs */
 	bool ringbuf, task_storage, raw_tracepoint, cookie;
+	bool fentry; /* programs at the entry of the kernel's own functions, without a breakpoint */
 	enum nps_uprobe_row uprobe;
 	uint32_t mark_attach_type; /* of entry-only probes: uprobe multi or 0 (perf event) */
 };
 
+/*
+ * Finds out. What the environment variable NPUSCOPE_FORBID names (comma-separated: btf, ringbuf, task_storage, cookie,
+ * uprobe_session, uprobe_multi, fentry) is taken as missing, so that each fallback can be tried on any kernel.
+ */
 void nps_capability__probe(struct nps_capability *c);
+
+/* Is it a kernel for bpf/legacy.bpf.c: without types or ring buffers? */
+bool nps_capability__is_legacy(const struct nps_capability *c);
 
 /* 0 when events can be captured; otherwise prints one line that says what is missing and returns -EPERM or -ENOTSUP. */
 int nps_capability__check(const struct nps_capability *c);

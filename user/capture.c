@@ -14,18 +14,24 @@
 
 #include "agent_client.h"
 #include "catalog.h"
+#include "channel_files.h"
 #include "clocks.h"
 #include "discover.h"
+#include "inject.h"
 #include "launch.h"
 #include "log.h"
 #include "open_slices.h"
 #include "system_wide.h"
 
 #define TURN_MS 50
+#define YIELD_TURN_MS 2 /* while a thread of the job waits for us to let go of a device */
 #define SECOND 1000000000ULL
 #define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
+#define FIRST_CLOCKS_NS (2 * SECOND) /* in which they are four times as many: nothing comes before them */
 #define RESCAN_NS (SECOND / 10) /* between two looks at one process */
 #define RESCAN_BUDGET_NS (SECOND / 20) /* for all looks of one turn */
+#define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
+#define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
@@ -82,6 +88,15 @@ static void wait_for_agents(struct nps_capture *c, bool (*is)(const struct nps_a
 	drain_agents(c);
 }
 
+static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
+{
+	if (now <= p->cpu_last)
+		return;
+	if (p->cpu_last || p->born)
+		c->job_cpu_ns += now - p->cpu_last;
+	p->cpu_last = now;
+}
+
 static void mark_exited(struct nps_process *p, uint64_t when, int code)
 {
 	if (!p || !p->alive)
@@ -91,10 +106,12 @@ static void mark_exited(struct nps_process *p, uint64_t when, int code)
 	p->exit_code = code;
 }
 
-static void handle_exec(struct nps_process *p)
+static void handle_exec(struct nps_capture *c, struct nps_process *p)
 {
 	/* A new program: new memory, new helper. The log of the old one, if it left any, stays. */
 	nps_process__refresh(p);
+	nps_task_source__gone(c->tasks, p);
+	p->signalled = false;
 	if (p->agent)
 		nps_agent_client__drain(p->agent);
 	if (p->agent && !nps_agent_client__delivered(p->agent)) {
@@ -111,17 +128,23 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 
 	if (n->what == NPS_NOTICE_FORK && !c->ending)
 		nps_discover__add_born(c, (pid_t)n->arg);
+	/* Born and gone before we looked: its time is the job's all the same. */
+	if (!p && n->what == NPS_NOTICE_EXIT && !c->opts->all)
+		c->job_cpu_ns += n->cpu_ns;
 	if (!p)
 		return;
 	switch (n->what) {
 	case NPS_NOTICE_EXIT:
+		if (p->alive)
+			add_cpu_time(c, p, n->cpu_ns);
+		nps_task_source__gone(c->tasks, p);
 		mark_exited(p, n->time, (int)n->arg);
 		break;
 	case NPS_NOTICE_STUB:
 		nps_process__name_address(p, n->arg);
 		break;
 	case NPS_NOTICE_EXEC:
-		handle_exec(p);
+		handle_exec(c, p);
 		break;
 	case NPS_NOTICE_CODE_MAPPED:
 		p->rescan = true;
@@ -129,6 +152,8 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	case NPS_NOTICE_SUBMITS:
 	case NPS_NOTICE_DEVICE:
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
+		if (!nps_process__foreign(p))
+			nps_device_sampler__device(c->devices, (uint32_t)n->arg);
 		if (c->ending)
 			break;
 		if (!p->agent) /* its helper may have come after we looked */
@@ -141,6 +166,15 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	}
 }
 
+/* Births that were not told: the kernel side watches them all the same. */
+static void add_missed(void *arg, pid_t pid)
+{
+	struct nps_capture *c = arg;
+
+	if (!c->ending)
+		nps_discover__add_born(c, pid);
+}
+
 /* One batch a turn: a job that maps code all the time must not keep us from everything else. */
 static void handle_notices(struct nps_capture *c)
 {
@@ -149,9 +183,11 @@ static void handle_notices(struct nps_capture *c)
 
 	for (int i = 0; i < n; i++)
 		handle_notice(c, &v[i]);
-	if (overflow)
-		for (struct nps_process *p = c->processes; p; p = p->next)
-			p->rescan = true;
+	if (!overflow)
+		return;
+	nps_kernel_side__for_each_target(c->kernel, add_missed, c);
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		p->rescan = true;
 }
 
 /* Looks at processes that have mapped something: each a few times a second, and not too long at once. */
@@ -194,15 +230,56 @@ static uint64_t cpu_time(pid_t pid)
 
 static void account_cpu(struct nps_capture *c)
 {
-	for (struct nps_process *p = c->processes; p; p = p->next) {
-		uint64_t now = p->alive ? cpu_time(p->pid) : 0;
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive)
+			add_cpu_time(c, p, cpu_time(p->pid));
+}
 
-		if (!now)
-			continue;
-		if (p->cpu_last)
-			c->job_cpu_ns += now > p->cpu_last ? now - p->cpu_last : 0;
-		p->cpu_last = now;
+/* It is as long as the list of processes: where there are thousands it may take a twentieth of our time, not all of it. */
+static void save_now_and_then(struct nps_capture *c)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC), took;
+
+	if (begin < c->save_after)
+		return;
+	save(c, false);
+	took = nps_now(CLOCK_MONOTONIC) - begin;
+	c->save_after = begin + SAVE_SHARE * took;
+}
+
+/* Devices whose task log a helper reads are the job's; others it holds memory of. */
+static void find_devices(struct nps_capture *c)
+{
+	struct nps_device_counts counts;
+
+	if (!c->devices)
+		return;
+	FOR_EACH_AGENT(c, p)
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+		if (!nps_process__foreign(p) && nps_agent_client__uses(p->agent, d))
+			nps_device_sampler__device(c->devices, d);
+	nps_device_sampler__look(c->devices);
+	nps_device_sampler__counts(c->devices, &counts); /* tells the session of a full disk */
+}
+
+/* Without them the capture is poorer, but there. */
+static void start_devices(struct nps_capture *c)
+{
+	pid_t pids[64];
+	size_t n = 0;
+
+	if (!nps_device_options__any(&c->opts->devices))
+		return;
+	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
+		pids[n++] = p->pid;
+	if (nps_device_sampler__start(&c->opts->devices, &c->session, pids, n, &c->devices)) {
+		c->degraded = true;
+		return;
 	}
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
+	find_devices(c);
+	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
 static void every_second(struct nps_capture *c)
@@ -218,7 +295,8 @@ static void every_second(struct nps_capture *c)
 				    0); /* its EXIT record was lost, or it died before we attached */
 	account_cpu(c);
 	nps_overhead__every_second(c);
-	save(c, false);
+	find_devices(c);
+	save_now_and_then(c);
 }
 
 static bool any_alive(const struct nps_capture *c)
@@ -233,24 +311,27 @@ static bool any_alive(const struct nps_capture *c)
 static const char *watch(struct nps_capture *c, int signals)
 {
 	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
-				{ .fd = nps_reader__notice_fd(c->reader), .events = POLLIN } };
+				{ .fd = nps_reader__notice_fd(c->reader), .events = POLLIN },
+				{ .fd = nps_task_source__fd(c->tasks), .events = POLLIN } };
 	uint64_t second = c->begin_mono + SECOND, device_clock = c->begin_mono + DEVICE_CLOCK_NS;
 	uint64_t end = c->begin_mono + c->opts->duration_ns;
 
 	for (;;) {
 		uint64_t now = nps_now(CLOCK_MONOTONIC);
 		uint64_t left = c->opts->duration_ns && end > now ? (end - now) / 1000000 + 1 : TURN_MS;
+		int most = nps_task_source__waits(c->tasks) ? YIELD_TURN_MS : TURN_MS;
 		int err;
 
 		if (c->opts->duration_ns && now >= end)
 			return "duration";
-		if (poll(fds, 2, left < TURN_MS ? (int)left : TURN_MS) < 0 && errno != EINTR)
+		if (poll(fds, 3, left < (uint64_t)most ? (int)left : most) < 0 && errno != EINTR)
 			return "error";
 		if (fds[0].revents & POLLIN)
 			return "signal";
 		handle_notices(c);
 		rescan(c);
 		drain_agents(c);
+		nps_task_source__turn(c->tasks);
 		nps_overhead__turn(c, false);
 		err = nps_session__error(&c->session);
 		if (err) {
@@ -267,7 +348,9 @@ static const char *watch(struct nps_capture *c, int signals)
 		if (nps_now(CLOCK_MONOTONIC) >= device_clock) {
 			FOR_EACH_AGENT(c, p)
 			nps_agent_client__tick(p->agent);
-			device_clock += DEVICE_CLOCK_NS;
+			nps_task_source__tick(c->tasks);
+			device_clock += device_clock < c->begin_mono + FIRST_CLOCKS_NS ? DEVICE_CLOCK_NS / 4
+										       : DEVICE_CLOCK_NS;
 		}
 		if (nps_now(CLOCK_MONOTONIC) >= second) {
 			every_second(c);
@@ -369,6 +452,22 @@ static int start_host_sys(struct nps_capture *c)
 	return err;
 }
 
+static int check_pid(pid_t pid)
+{
+	pid_t process = nps_pid_exists(pid) ? nps_pid_of_thread(pid) : 0;
+
+	if (!process) {
+		nps_warn("cannot watch pid %d: no such process: check it with ps", pid);
+		return -ESRCH;
+	}
+	/* /proc has it under its number too, but nothing is recorded of that. */
+	if (process != pid) {
+		nps_warn("cannot watch pid %d: it is a thread of process %d: give that number", pid, process);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 /* Everything up to the first moment at which all probes are in place. */
 static int begin(struct nps_capture *c)
 {
@@ -386,12 +485,13 @@ static int begin(struct nps_capture *c)
 	err = nps_capability__check(&c->cap);
 	if (err)
 		return err;
-	for (int i = 0; i < c->opts->n_pids; i++) {
-		if (nps_pid_exists(c->opts->pids[i]))
-			continue;
-		nps_warn("cannot watch pid %d: no such process: check it with ps", c->opts->pids[i]);
-		return -ESRCH;
-	}
+	for (int i = 0; i < c->opts->n_pids && !err; i++)
+		err = check_pid(c->opts->pids[i]);
+	if (err)
+		return err;
+	/* Before this process has threads, and before anything is watched. */
+	for (int i = 0; i < c->opts->n_pids && c->opts->inject; i++)
+		c->degraded |= nps_inject__tree(c->opts->pids[i], c->opts->children) != 0;
 	err = nps_session__create(c->opts->out, &c->session);
 	if (!err && c->opts->host_sys)
 		err = nps_session__open_host(&c->session);
@@ -399,8 +499,17 @@ static int begin(struct nps_capture *c)
 		err = prepare_child(c);
 	if (!err)
 		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
+	if (!err && nps_kernel_side__is_legacy(c->kernel)) {
+		nps_warn(
+			"this kernel is old to npuscope: only calls, submissions, marks and system calls are "
+			"recorded, without scheduling, locks, children of the job and what descriptors are: "
+			"`npuscope doctor` shows what it lacks");
+		c->degraded = true;
+	}
 	if (!err)
-		err = nps_probes__new(c->kernel, c->opts->level, c->opts->shapes, &c->operators, &c->probes);
+		err = nps_probes__new(c->kernel, c->opts->level,
+				      c->opts->shapes && !nps_kernel_side__is_legacy(c->kernel),
+				      &c->operators, &c->probes);
 	if (!err)
 		err = nps_kernel_side__attach(c->kernel);
 	if (err)
@@ -411,13 +520,17 @@ static int begin(struct nps_capture *c)
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
 			 "longer, each switch %.0f ns",
-			 c->cost.syscall_ns, c->cost.switch_ns);
+			 c->opts->osrt_threshold_ns ? c->cost.sum_ns : c->cost.syscall_ns, c->cost.switch_ns);
 	nps_kernel_side__reset_counters(c->kernel);
 	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
 	if (err) {
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
 	}
+	err = nps_task_source__open(c, &c->tasks);
+	if (err)
+		return err;
+	nps_overhead__check(c);
 	start_stacks(c);
 	sample_clocks(c, &c->start);
 	err = start_host_sys(c);
@@ -429,6 +542,7 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	wait_for_agents(c, nps_agent_client__recording, AGENT_START_MS);
+	start_devices(c);
 	err = nps_discover__arm(c);
 	if (err)
 		return err;
@@ -451,7 +565,7 @@ static void say_what_is_missing(struct nps_capture *c)
 	for (struct nps_process *p = c->processes; p && cann; p = p->next) {
 		char reason[160];
 
-		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST ||
+		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST || p->tapped ||
 		    (p->agent && nps_agent_client__delivered(p->agent)))
 			continue;
 		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
@@ -460,7 +574,7 @@ static void say_what_is_missing(struct nps_capture *c)
 		nps_warn("pid %d: no device task log: %s: device times are bounds from submission and "
 			 "synchronisation",
 			 p->pid, reason);
-		c->degraded |= c->opts->task_source == NPS_TASKS_AGENT || p->agent;
+		c->degraded |= c->opts->task_source != NPS_TASKS_AUTO || p->agent;
 	}
 	FOR_EACH_AGENT(c, p)
 	if (nps_agent_client__interrupted(p->agent)) {
@@ -487,7 +601,7 @@ static void say_what_is_missing(struct nps_capture *c)
 			 "this the NPU job?");
 		c->degraded = true;
 	}
-	if (c->opts->irq && !nps_kernel_side__has_irq(c->kernel))
+	if ((c->opts->irq && !nps_kernel_side__has_irq(c->kernel)) || nps_probes__refused(c->probes))
 		c->degraded = true;
 	if (c->opts->step_marker && !c->marker_found) {
 		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
@@ -498,15 +612,31 @@ static void say_what_is_missing(struct nps_capture *c)
 }
 
 /* What is going on now ends with the capture. */
-static void collect_open_slices(struct nps_capture *c, struct nps_open_slices *slices)
+static void collect_open(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	*slices = (struct nps_open_slices){ .begin = c->begin_mono, .end = c->end_mono };
+	if (nps_open_calls__collect(slices, c->kernel, nps_probes__shed_tier(c->probes)))
+		c->degraded = true;
 	if (!c->opts->osrt)
 		return;
 	nps_open_slices__collect(slices, c->kernel);
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (!p->exit_mono && p->start_mono < c->begin_mono)
 			nps_open_slices__collect_unseen(slices, c->kernel, p->pid);
+}
+
+/* True if something was asked of devices that could not be had; each channel has said why. */
+static bool say_what_devices_lack(struct nps_capture *c)
+{
+	struct nps_device_counts counts;
+
+	if (!c->devices)
+		return false;
+	nps_device_sampler__counts(c->devices, &counts);
+	if (!nps_device_sampler__devices(c->devices))
+		nps_warn("no device was sampled: the job used none that the driver tells of: --sys-devices "
+			 "names them");
+	return counts.refused || !nps_device_sampler__devices(c->devices);
 }
 
 /* Where domains are asked for by name, those that were made before we came have none. */
@@ -525,9 +655,37 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 mode == NPS_MSTX_INCLUDE ? "left out" : "kept");
 		c->degraded = true;
 	}
+	if (counters[NPS_COUNTER_FOREIGN]) {
+		nps_warn("%" PRIu64 " system calls were made in the way of 32-bit programs, or with a number "
+			 "of none: they are "
+			 "not recorded",
+			 counters[NPS_COUNTER_FOREIGN]);
+		c->degraded = true;
+	}
 	if (cut)
 		nps_warn("%" PRIu64 " texts were longer than %d bytes: they are cut, and end in [cut]", cut,
 			 NPS_TEXT_MAX);
+}
+
+/* With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does. */
+static void write_controls(struct nps_capture *c)
+{
+	struct nps_device_lib lib = { 0 };
+	char why[320];
+
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		bool has_lib = p->files && nps_channel_files__dir(p->files) &&
+			       (lib.hal || !nps_device_lib__open(&lib, &p->pid, 1, why, sizeof(why)));
+		int err = p->files ? nps_channel_files__write_control(p->files, p->comm, p->rank,
+								      c->opts->level, &c->end,
+								      has_lib ? &lib : NULL)
+				   : 0;
+
+		nps_channel_files__finish(p->files);
+		if (err)
+			nps_debug("control files of pid %d: %s", p->pid, strerror(-err));
+	}
+	nps_device_lib__close(&lib);
 }
 
 static void finish(struct nps_capture *c)
@@ -536,31 +694,38 @@ static void finish(struct nps_capture *c)
 	uint64_t begin;
 
 	c->ending = true;
+	c->end_mono = nps_discover__disarm(c);
+	collect_open(c, &slices);
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
 	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
-	if (c->opts->all)
-		nps_kernel_side__watch_all(c->kernel, false);
-	nps_discover__disarm(c);
-	collect_open_slices(c, &slices);
+	nps_device_sampler__stop(c->devices);
+	FOR_EACH_AGENT(c, p)
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
 	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
 	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);
+	nps_task_source__tick(c->tasks);
+	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_reader__stop(c->reader);
-	nps_open_slices__write(&slices, c->reader);
+	nps_overhead__settle(c);
+	if (nps_open_slices__write(&slices, c->reader))
+		c->degraded = true;
 	nps_stacks__finish(c->stacks);
 	for (int i = 0; i < 16; i++)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
+	write_controls(c);
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
-	if (nps_capture__dropped(c))
+	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
 	c->complete = true;
 	save(c, true);
@@ -574,7 +739,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
-	c->session.host.fd = -1;
+	c->session.host.fd = c->session.device.fd = -1;
 	c->child_go = -1;
 	nps_overhead__begin(c);
 	signals = catch_signals(&set);
@@ -587,13 +752,13 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
-		c->end_mono = nps_now(CLOCK_MONOTONIC);
 	}
 	release_signals(signals, &set);
 	if (!err)
 		finish(c);
 	if (err) {
 		nps_host_sys__stop(c->host_sys);
+		nps_device_sampler__stop(c->devices);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);
@@ -609,6 +774,8 @@ void nps_capture__free(struct nps_capture *c)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_stacks__free(c->stacks);
 	nps_host_sys__free(c->host_sys);
+	nps_task_source__free(c->tasks);
+	nps_device_sampler__free(c->devices);
 	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);
@@ -617,6 +784,7 @@ void nps_capture__free(struct nps_capture *c)
 	for (p = c->processes; p; p = next) {
 		next = p->next;
 		nps_agent_client__free(p->agent);
+		nps_channel_files__free(p->files);
 		nps_process__free(p);
 	}
 	free(c->searched);

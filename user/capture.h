@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "capability.h"
+#include "device_sampler.h"
 #include "host_sys.h"
 #include "kernel_side.h"
 #include "operators.h"
@@ -20,8 +21,7 @@
 #include "reader.h"
 #include "session_writer.h"
 #include "stacks.h"
-
-enum nps_task_source { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT };
+#include "task_source.h"
 
 struct nps_record_opts {
 	size_t sz;
@@ -33,12 +33,13 @@ struct nps_record_opts {
 	uint64_t duration_ns; /* 0: until a signal, or the job ends */
 	const char *out;
 	int level;
-	enum nps_task_source task_source;
+	enum nps_task_source_kind task_source;
 	const char *step_marker; /* function name, NULL: none */
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
+	bool inject; /* load the helper library into processes that run without */
 	bool irq; /* interrupts that stop the job's threads */
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
@@ -46,6 +47,7 @@ struct nps_record_opts {
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
 	struct nps_mstx_opts mstx;
+	struct nps_device_opts devices; /* what is sampled of them */
 };
 
 struct nps_system_wide;
@@ -60,6 +62,8 @@ struct nps_capture {
 	struct nps_stacks *stacks; /* NULL: not asked for */
 	struct nps_session session;
 	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
+	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
+	struct nps_task_source *tasks; /* NULL: the job's own profiler is not watched */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes;
 	struct nps_cost cost;
@@ -74,6 +78,7 @@ struct nps_capture {
 	struct nps_clock start, end;
 	uint64_t begin_mono, end_mono;
 	uint64_t attach_ns, detach_ns;
+	uint64_t save_after; /* CLOCK_MONOTONIC ns: when session.json may be rewritten */
 	uint64_t job_cpu_ns; /* of the watched processes during the capture */
 	const char *end_reason;
 	bool complete;

@@ -12,6 +12,7 @@
 #include "agent.h"
 #include "agent_client.h"
 #include "catalog.h"
+#include "channel_files.h"
 #include "event.h"
 #include "session.h"
 
@@ -98,7 +99,7 @@ static void add_host_sys(const struct nps_record_opts *o, cJSON *r)
 
 static void add_request(const struct nps_capture *c, cJSON *j)
 {
-	static const char *const sources[] = { "auto", "host", "agent" };
+	static const char *const sources[] = { "auto", "host", "agent", "profiler" };
 	const struct nps_record_opts *o = c->opts;
 	cJSON *r = cJSON_AddObjectToObject(j, "request");
 	cJSON *argv = cJSON_AddArrayToObject(r, "argv"), *pids = cJSON_AddArrayToObject(r, "pids");
@@ -151,10 +152,25 @@ static void add_number_or_null(cJSON *j, const char *name, bool known, uint64_t 
 		cJSON_AddNullToObject(j, name);
 }
 
-static cJSON *describe_process(const struct nps_process *p)
+/* What the process means by the numbers of its devices, and where the samples of those in a container are. */
+static void describe_numbers(const struct nps_capture *c, const struct nps_process *p, cJSON *j)
+{
+	uint64_t used = nps_device_sampler__used_by(c->devices, p->pid);
+	cJSON *list;
+
+	cJSON_AddStringToObject(j, "device_numbers", nps_process__foreign(p) ? "container" : "host");
+	if (!c->devices || !nps_process__foreign(p))
+		return;
+	list = cJSON_AddArrayToObject(j, "sampled_devices");
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+		if (used >> d & 1)
+			cJSON_AddItemToArray(list, cJSON_CreateNumber(d));
+}
+
+static cJSON *describe_process(const struct nps_capture *c, const struct nps_process *p)
 {
 	cJSON *j = cJSON_CreateObject();
-	const char *prof = p->agent ? nps_agent_client__prof_dir(p->agent) : NULL;
+	const char *prof = p->files ? nps_channel_files__dir(p->files) : NULL;
 	bool delivered = p->agent && nps_agent_client__delivered(p->agent);
 	char reason[160];
 
@@ -168,11 +184,11 @@ static cJSON *describe_process(const struct nps_process *p)
 	add_number_or_null(j, "world_size", p->world_size >= 0, p->world_size);
 	add_u64(j, "start_monotonic", p->start_mono);
 	add_number_or_null(j, "exit_monotonic", p->exit_mono, p->exit_mono);
-	add_number_or_null(j, "exit_code", p->exit_mono, p->exit_code);
+	add_number_or_null(j, "exit_code", p->exit_mono && p->exit_code != NPS_EXIT_UNKNOWN, p->exit_code);
 	cJSON_AddItemToObject(j, "env", cJSON_Duplicate(p->env, 1));
-	cJSON_AddStringToObject(j, "task_source", delivered ? "agent" : "host");
+	cJSON_AddStringToObject(j, "task_source", delivered ? "agent" : p->tapped ? "profiler" : "host");
 	snprintf(reason, sizeof(reason), "%s", p->agent_reason);
-	if (delivered)
+	if (delivered || p->tapped)
 		reason[0] = '\0';
 	else if (p->agent && !reason[0])
 		nps_agent_client__reason(p->agent, reason, sizeof(reason));
@@ -181,6 +197,7 @@ static cJSON *describe_process(const struct nps_process *p)
 		cJSON_AddStringToObject(j, "prof_dir", prof);
 	else
 		cJSON_AddNullToObject(j, "prof_dir");
+	describe_numbers(c, p, j);
 	add_u64(j, "agent_lost_bytes", p->agent ? nps_agent_client__lost(p->agent) : 0);
 	cJSON_AddItemToObject(j, "maps", cJSON_Duplicate(p->maps, 1));
 	cJSON_AddItemToObject(j, "symbols", cJSON_Duplicate(p->symbols, 1));
@@ -197,6 +214,11 @@ static uint64_t net_lost(const struct nps_capture *c)
 	return c->kernel ? nps_kernel_side__net_lost(c->kernel) : 0;
 }
 
+static const char *kernel_side_name(const struct nps_capture *c)
+{
+	return c->kernel && nps_kernel_side__is_legacy(c->kernel) ? "legacy" : "full";
+}
+
 static void add_counts(const struct nps_capture *c, cJSON *j)
 {
 	cJSON *events = cJSON_AddObjectToObject(j, "events"), *drops = cJSON_AddObjectToObject(j, "drops");
@@ -205,6 +227,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts counts = {};
 	struct nps_host_sys_counts host;
+	struct nps_device_counts devices;
 	char pid[16];
 
 	if (c->reader)
@@ -227,15 +250,20 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 			add_u64(agent, pid, lost);
 	}
 	nps_host_sys__counts(c->host_sys, &host);
+	cJSON_AddStringToObject(j, "kernel_side", kernel_side_name(c));
 	add_u64(drops, "host", host.missed + net_lost(c));
+	nps_device_sampler__counts(c->devices, &devices);
+	add_u64(drops, "device", devices.lost);
 	add_u64(events, "summed_syscalls", counts.summed);
 	add_u64(drops, "sums", counts.sums_failed);
+	add_u64(drops, "profiler", nps_task_source__lost(c->tasks));
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
 	add_u64(j, "texts_cut", nps_capture__texts_cut(c));
 	add_u64(j, "mstx_filtered", counters[NPS_COUNTER_MSTX_FILTERED]);
 	add_u64(j, "mstx_unnamed_domains", counters[NPS_COUNTER_DOMAIN_UNKNOWN]);
+	add_u64(j, "foreign_syscalls", counters[NPS_COUNTER_FOREIGN]);
 }
 
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
@@ -266,11 +294,13 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	add_clock(j, "end", &c->end);
 	list = cJSON_AddArrayToObject(j, "processes");
 	for (const struct nps_process *p = c->processes; p; p = p->next)
-		cJSON_AddItemToArray(list, describe_process(p));
+		cJSON_AddItemToArray(list, describe_process(c, p));
 	list = cJSON_AddArrayToObject(j, "devices");
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)
 			nps_agent_client__describe_devices(p->agent, list);
+	nps_task_source__describe(c->tasks, list);
+	nps_device_sampler__describe(c->devices, j, list);
 	nps_probes__describe(c->probes, c->reader, j);
 	add_counts(c, j);
 	nps_overhead__describe(c, j);
@@ -294,18 +324,21 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 	uint64_t counters[NPS_COUNTER_MAX] = {}, n;
 	struct nps_reader_counts counts = {};
 	struct nps_host_sys_counts host;
+	struct nps_device_counts devices;
 
 	if (!c->kernel || nps_kernel_side__counters(c->kernel, counters))
 		return 0;
 	if (c->reader)
 		nps_reader__counts(c->reader, &counts);
 	nps_host_sys__counts(c->host_sys, &host);
-	n = counters[NPS_COUNTER_SQE_CUT] + counts.sums_failed + nps_stacks__lost(c->stacks) + host.missed +
-	    net_lost(c);
+	nps_device_sampler__counts(c->devices, &devices);
+	n = devices.lost + !!devices.torn + counters[NPS_COUNTER_SQE_CUT] + counts.sums_failed +
+	    nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
+	n += (nps_task_source__lost(c->tasks) + 63) / 64;
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)
-			n += nps_agent_client__lost(p->agent) / NPS_AGENT_RECORD;
+			n += (nps_agent_client__lost(p->agent) + 63) / 64;
 	return n;
 }

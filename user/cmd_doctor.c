@@ -8,6 +8,7 @@
 #include "cmd.h"
 #include "discover.h"
 #include "estimate.h"
+#include "inject.h"
 #include "probe_rows.h"
 
 enum { OPTION_PROBES = 256, OPTION_ESTIMATE };
@@ -74,7 +75,7 @@ static void print_budget(const struct nps_capability *cap)
 int nps_cmd_doctor(int argc, char **argv)
 {
 	struct nps_capability cap;
-	char agent[PATH_MAX];
+	char agent[PATH_MAX], why[128];
 	struct args a = { 0 };
 
 	argp_err_exit_status = NPS_USAGE;
@@ -92,5 +93,7 @@ int nps_cmd_doctor(int argc, char **argv)
 	printf("  %-18s %-4s %s\n", "helper library",
 	       nps_discover__agent_path(agent, sizeof(agent)) ? "no" : "yes",
 	       "device task log of jobs started with it");
+	printf("  %-18s %-4s %s\n", "record --inject", nps_inject__possible(why, sizeof(why)) ? "yes" : "no",
+	       why[0] ? why : "loads it into jobs that run, where they allow it");
 	return nps_capability__check(&cap) ? NPS_FAILED : NPS_OK;
 }

@@ -10,6 +10,7 @@
 
 #include "agent_client.h"
 #include "catalog.h"
+#include "channel_files.h"
 #include "clocks.h"
 #include "launch.h"
 #include "log.h"
@@ -32,6 +33,8 @@ static void attach_fd(struct nps_capture *c, int fd, const char *path)
 		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
 		c->degraded = true;
 	}
+	if (nps_probe_rows__library(nps_basename(path)) == NPS_LIB_HAL)
+		nps_task_source__library(c->tasks, fd, path);
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
 }
 
@@ -218,16 +221,21 @@ static void attach_operators(struct nps_capture *c, struct nps_process *p, const
 
 static void find_agent(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
-	if (p->agent || c->opts->task_source == NPS_TASKS_HOST) {
+	bool profiler = c->opts->task_source == NPS_TASKS_PROFILER;
+
+	if (p->agent || profiler || c->opts->task_source == NPS_TASKS_HOST) {
 		if (!p->agent)
-			snprintf(p->agent_reason, sizeof(p->agent_reason), "--task-source host");
+			snprintf(p->agent_reason, sizeof(p->agent_reason), "%s",
+				 profiler ? "the job's own profiler does not read it" : "--task-source host");
 		return;
 	}
-	if (nps_agent_client__open(p->pid, maps, &c->session, &p->agent, p->agent_reason,
-				   sizeof(p->agent_reason)))
+	if (!p->files)
+		p->files = nps_channel_files__new(p->pid, &c->session);
+	if (!p->files || nps_agent_client__open(p->pid, maps, &c->session, p->files, &p->agent,
+						p->agent_reason, sizeof(p->agent_reason)))
 		return;
 	p->agent_reason[0] = '\0';
-	nps_agent_client__start(p->agent);
+	nps_agent_client__start(p->agent, c->opts->devices.metric);
 }
 
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
@@ -270,7 +278,7 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
 }
 
-static int add(struct nps_capture *c, pid_t pid, bool watched)
+static int add(struct nps_capture *c, pid_t pid, bool born)
 {
 	struct nps_process *p = nps_discover__find(c, pid);
 	int err;
@@ -278,16 +286,24 @@ static int add(struct nps_capture *c, pid_t pid, bool watched)
 	if (p && p->alive)
 		return 0;
 	err = nps_process__read(pid, &p);
-	if (!err && c->armed && !watched)
-		err = watch(c, p);
 	if (err)
 		return err;
+	p->born = born || pid == c->child;
+	if (c->armed && !born)
+		err = watch(c, p);
+	if (err) {
+		nps_process__free(p);
+		return err;
+	}
 	if (!nps_pid_exists(pid)) /* it ended meanwhile, and its number may come again */
 		nps_kernel_side__del_target(c->kernel, pid);
 	p->next = c->processes;
 	c->processes = p;
+	if (c->tasks)
+		p->files = nps_channel_files__new(p->pid, &c->session);
 	nps_stacks__watch(c->stacks, pid);
 	nps_host_sys__target(c->host_sys, pid);
+	nps_device_sampler__process(c->devices, pid, nps_process__foreign(p));
 	nps_discover__scan(c, p);
 	return 0;
 }
@@ -315,10 +331,10 @@ int nps_discover__arm(struct nps_capture *c)
 	return err;
 }
 
-void nps_discover__disarm(struct nps_capture *c)
+uint64_t nps_discover__disarm(struct nps_capture *c)
 {
 	c->armed = false;
-	nps_kernel_side__clear_targets(c->kernel);
+	return nps_kernel_side__end(c->kernel);
 }
 
 static void add_child(pid_t pid, void *arg)

@@ -208,7 +208,7 @@ static int socket_in(const char *path)
 	return sock;
 }
 
-void nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid)
+bool nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid)
 {
 	struct namespace *ns = &d->namespaces[d->n_namespaces];
 	char path[48];
@@ -216,13 +216,13 @@ void nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid)
 
 	snprintf(path, sizeof(path), "/proc/%d/ns/net", pid);
 	if (stat(path, &st))
-		return;
+		return false;
 	for (int i = 0; i < d->n_namespaces; i++)
 		if (d->namespaces[i].ino == st.st_ino)
-			return;
+			return true;
 	if (d->n_namespaces == MOST_NAMESPACES) {
 		d->missed++;
-		return;
+		return true;
 	}
 	ns->ino = st.st_ino;
 	ns->socket = pid == getpid() ? socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0) : socket_in(path);
@@ -232,9 +232,10 @@ void nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid)
 		d->missed++;
 		if (ns->socket >= 0)
 			close(ns->socket);
-		return;
+		return true;
 	}
 	d->n_namespaces++;
+	return true;
 }
 
 uint64_t nps_host_devices__missed(const struct nps_host_devices *d)

@@ -3,6 +3,7 @@
 #ifndef NPS_HOST_DEVICES_H
 #define NPS_HOST_DEVICES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -14,8 +15,8 @@ struct nps_host_devices;
 int nps_host_devices__new(struct nps_host_out *out, struct nps_host_devices **devices);
 void nps_host_devices__free(struct nps_host_devices *devices);
 
-/* The interfaces of the network namespace in which `pid` lives are sampled too. */
-void nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid);
+/* The interfaces of the network namespace in which `pid` lives are sampled too. False: there is no such process. */
+bool nps_host_devices__add_namespace(struct nps_host_devices *d, pid_t pid);
 
 /* One sample of each. `text` is a buffer of `size` bytes for the kernel's words. */
 void nps_host_devices__disks(struct nps_host_devices *d, char *text, size_t size);

@@ -124,6 +124,8 @@ static void take_over_targets(struct nps_host_sys *h)
 		nps_host_tasks__target(h->tasks, pids[i]);
 		if (h->n_targets < MOST_TARGETS)
 			h->targets[h->n_targets++] = pids[i];
+		else
+			atomic_fetch_add(&h->overflow, 1);
 		h->looked = 0;
 	}
 }
@@ -136,8 +138,12 @@ static void look_for_namespaces(struct nps_host_sys *h)
 	if (!(h->opts.parts & NPS_HOST_SYS_NETWORK) || now - h->looked < SECOND)
 		return;
 	h->looked = now;
-	for (size_t i = 0; i < h->n_targets; i++)
-		nps_host_devices__add_namespace(h->devices, h->targets[i]);
+	for (size_t i = 0; i < h->n_targets;) {
+		if (nps_host_devices__add_namespace(h->devices, h->targets[i]))
+			i++;
+		else /* it is gone, and its number may be another's one day */
+			h->targets[i] = h->targets[--h->n_targets];
+	}
 }
 
 static void sample(struct nps_host_sys *h)

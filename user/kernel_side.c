@@ -2,28 +2,38 @@
 #include "kernel_side.h"
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <linux/membarrier.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "irq.h"
+#include "legacy_side.h"
 #include "hostsys.skel.h"
 #include "log.h"
 #include "os_io.h"
 #include "osrt.skel.h"
+#include "portable.h"
+#include "preempt_count.h"
 #include "runtime.skel.h"
 #include "sched.skel.h"
+#include "stubs.h"
 #include "uprobe_link.h"
 
 struct nps_kernel_side {
 	struct nps_capability cap;
+	struct nps_legacy *legacy; /* on old kernels, and then none of the others */
 	struct sched_bpf *sched; /* loaded first: owns the shared maps */
 	struct runtime_bpf *runtime;
+	struct nps_stubs *stubs; /* NULL: probes have cookies */
 	struct osrt_bpf *osrt; /* NULL unless asked for */
 	struct nps_irq_side *irq; /* the same */
 	struct hostsys_bpf *hostsys; /* NULL unless asked for, or not to be had */
@@ -69,10 +79,24 @@ static int share_map(struct bpf_object *obj, const struct bpf_map *own)
 	return m ? bpf_map__reuse_fd(m, bpf_map__fd(own)) : -ENOENT;
 }
 
+static int own_map_fd(const struct nps_kernel_side *k, const char *name)
+{
+	struct bpf_map *m = k->legacy ? nps_legacy__map(k->legacy, name)
+				      : bpf_object__find_map_by_name(k->sched->obj, name);
+
+	return m ? bpf_map__fd(m) : -ENOENT;
+}
+
 /* Every object declares targets, rings and counters; all use those of the first. */
 int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj)
 {
-	struct bpf_map *own[] = { k->sched->maps.targets, k->sched->maps.rings, k->sched->maps.counters };
+	struct bpf_map *own[3];
+
+	if (k->legacy)
+		return -ENOTSUP; /* what this object does is not to be had beside that one */
+	own[0] = k->sched->maps.targets;
+	own[1] = k->sched->maps.rings;
+	own[2] = k->sched->maps.counters;
 
 	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++) {
 		int err = share_map(obj, own[i]);
@@ -80,7 +104,7 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 		if (err)
 			return err;
 	}
-	return 0;
+	return nps_portable__prepare(obj, &k->cap);
 }
 
 static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
@@ -105,18 +129,32 @@ int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, si
 	return err ? err : share_threads(k, obj);
 }
 
+static int64_t preempt_count_at(void)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	int64_t at = nps_preempt_count__place(btf);
+
+	btf__free(btf);
+	return at;
+}
+
 static int load_sched(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {
+	int err;
+
 	k->sched = sched_bpf__open();
 	if (!k->sched)
 		return -errno;
 	k->sched->rodata->with_sched = opts->osrt;
 	set_wake_mark((uint64_t *)&k->sched->rodata->wake_bytes, opts->ring_bytes);
+	if (opts->osrt)
+		k->sched->rodata->preempt_count_at = preempt_count_at();
 	if (!opts->osrt) {
 		bpf_program__set_autoload(k->sched->progs.sched_switched, false);
 		bpf_program__set_autoload(k->sched->progs.sched_woken, false);
 	}
-	return sched_bpf__load(k->sched);
+	err = nps_portable__prepare(k->sched->obj, &k->cap);
+	return err ? err : sched_bpf__load(k->sched);
 }
 
 static int set_domains(struct nps_kernel_side *k, const struct nps_mstx_opts *mstx)
@@ -129,6 +167,19 @@ static int set_domains(struct nps_kernel_side *k, const struct nps_mstx_opts *ms
 		if (bpf_map_update_elem(fd, list->name[i], &one, BPF_ANY))
 			return -errno;
 	return 0;
+}
+
+/* On kernels whose probes have no cookies */
+static int make_stubs(struct nps_kernel_side *k)
+{
+	int fds[NPS_PROGRAMS];
+
+	if (k->cap.cookie)
+		return 0;
+	for (enum nps_program p = 0; p < NPS_PROGRAMS; p++)
+		fds[p] = bpf_program__fd(nps_kernel_side__program(k, p));
+	return nps_stubs__new(k->legacy ? own_map_fd(k, "cookie") : bpf_map__fd(k->runtime->maps.cookie), fds,
+			      NPS_PROGRAMS, &k->stubs);
 }
 
 static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
@@ -154,10 +205,13 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	bpf_program__set_expected_attach_type(k->runtime->progs.call_mark, attach);
 	k->runtime->rodata->with_shapes = opts->shapes;
 	bpf_program__set_autoload(k->runtime->progs.operands, opts->shapes);
+	bpf_program__set_autoload(k->runtime->progs.thread_gone, !k->cap.task_storage);
 	bpf_program__set_expected_attach_type(k->runtime->progs.operands, attach);
 	err = nps_kernel_side__share_maps(k, k->runtime->obj);
 	if (!err)
 		err = runtime_bpf__load(k->runtime);
+	if (!err)
+		err = make_stubs(k);
 	return err ? err : set_domains(k, opts->mstx);
 }
 
@@ -169,6 +223,8 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	if (!k->osrt)
 		return -errno;
 	k->osrt->bss->threshold_ns = opts->osrt_threshold_ns;
+	k->osrt->bss->realtime_offset = (int64_t)(nps_now(CLOCK_REALTIME) - nps_now(CLOCK_MONOTONIC));
+	bpf_program__set_autoattach(k->osrt->progs.open_syscalls, false); /* at the end, not before */
 	err = nps_kernel_side__adopt(k, k->osrt->obj, opts->ring_bytes,
 				     (uint64_t *)&k->osrt->rodata->wake_bytes);
 	if (!err)
@@ -237,6 +293,39 @@ static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list 
 	return level == LIBBPF_DEBUG || !nps_log_is_verbose() ? 0 : vfprintf(stderr, fmt, ap);
 }
 
+static int load_legacy(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
+{
+	int err = nps_legacy__open(opts->osrt, &k->legacy);
+
+	k->cap.cookie = false;
+	k->cap.uprobe = NPS_UPROBE_PERF;
+	return err ? err : make_stubs(k);
+}
+
+/* The objects of kernels with types and ring buffers */
+static int load_all(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
+{
+	int err = load_sched(k, opts);
+
+	if (!err)
+		err = create_rings(k, opts->ring_bytes);
+	if (!err)
+		err = load_runtime(k, opts);
+	/* A kernel that has the session link may keep its kfuncs to itself. */
+	if (err && err != -ENOMEM && k->cap.uprobe == NPS_UPROBE_SESSION) {
+		runtime_bpf__destroy(k->runtime);
+		k->cap.uprobe = NPS_UPROBE_MULTI;
+		err = load_runtime(k, opts);
+	}
+	if (!err && opts->osrt)
+		err = load_osrt(k, opts);
+	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
+		nps_irq_side__open(k, ring_size(opts->ring_bytes) / 4, &k->irq);
+	if (!err && opts->network)
+		load_hostsys(k);
+	return err;
+}
+
 int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_kernel_side_opts *opts,
 			  struct nps_kernel_side **out)
 {
@@ -254,23 +343,7 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 		err = -ENOTSUP;
 		goto fail;
 	}
-	err = load_sched(k, opts);
-	if (!err)
-		err = create_rings(k, opts->ring_bytes);
-	if (!err)
-		err = load_runtime(k, opts);
-	/* A kernel that has the session link may keep its kfuncs to itself. */
-	if (err && err != -ENOMEM && k->cap.uprobe == NPS_UPROBE_SESSION) {
-		runtime_bpf__destroy(k->runtime);
-		k->cap.uprobe = NPS_UPROBE_MULTI;
-		err = load_runtime(k, opts);
-	}
-	if (!err && opts->osrt)
-		err = load_osrt(k, opts);
-	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
-		nps_irq_side__open(k, ring_size(opts->ring_bytes) / 4, &k->irq);
-	if (!err && opts->network)
-		load_hostsys(k);
+	err = nps_capability__is_legacy(cap) ? load_legacy(k, opts) : load_all(k, opts);
 	if (err) {
 		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
 			 strerror(-err));
@@ -291,6 +364,8 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 	hostsys_bpf__destroy(k->hostsys);
 	nps_os_io__free(k->io);
 	osrt_bpf__destroy(k->osrt);
+	nps_stubs__free(k->stubs);
+	nps_legacy__close(k->legacy);
 	runtime_bpf__destroy(k->runtime);
 	sched_bpf__destroy(k->sched);
 	for (int i = 0; k->ring_fds && i < k->cpus; i++)
@@ -302,8 +377,12 @@ void nps_kernel_side__close(struct nps_kernel_side *k)
 
 int nps_kernel_side__attach(struct nps_kernel_side *k)
 {
-	int err = sched_bpf__attach(k->sched);
+	int err = k->legacy ? nps_legacy__attach(k->legacy) : sched_bpf__attach(k->sched);
 
+	if (!err && k->runtime && !k->cap.task_storage) {
+		k->runtime->links.thread_gone = bpf_program__attach(k->runtime->progs.thread_gone);
+		err = k->runtime->links.thread_gone ? 0 : -errno;
+	}
 	if (!err && k->osrt)
 		err = osrt_bpf__attach(k->osrt);
 	if (!err && k->irq && nps_irq_side__attach(k->irq)) {
@@ -319,6 +398,10 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 
 void nps_kernel_side__detach(struct nps_kernel_side *k)
 {
+	if (k->legacy) {
+		nps_legacy__detach(k->legacy);
+		return;
+	}
 	nps_irq_side__detach(k->irq);
 	nps_os_io__detach(k->io);
 	if (k->osrt)
@@ -328,16 +411,18 @@ void nps_kernel_side__detach(struct nps_kernel_side *k)
 	sched_bpf__detach(k->sched);
 }
 
-void nps_kernel_side__sum_syscalls(struct nps_kernel_side *k)
+void nps_kernel_side__set_threshold(struct nps_kernel_side *k, uint64_t ns)
 {
 	if (k->osrt)
-		k->osrt->bss->threshold_ns = NPS_LONGEST_SUMMED;
+		k->osrt->bss->threshold_ns = ns;
 }
 
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k)
 {
 	if (k->osrt)
 		osrt_bpf__detach(k->osrt);
+	if (k->legacy)
+		nps_legacy__drop_syscalls(k->legacy);
 }
 
 static void drop(struct bpf_link **link)
@@ -348,6 +433,9 @@ static void drop(struct bpf_link **link)
 
 void nps_kernel_side__drop_sched(struct nps_kernel_side *k)
 {
+	if (k->legacy)
+		return;
+	k->sched->bss->given_up = true;
 	drop(&k->sched->links.sched_switched);
 	drop(&k->sched->links.sched_woken);
 }
@@ -362,11 +450,27 @@ static void each_of(const struct bpf_object *obj, void (*each)(const char *name,
 			each(bpf_program__name(prog), bpf_program__fd(prog), arg);
 }
 
+struct each {
+	const struct nps_kernel_side *k;
+	void (*each)(const char *name, int fd, void *arg);
+	void *arg;
+};
+
+static void each_stub(unsigned int which, int fd, void *arg)
+{
+	struct each *e = arg;
+
+	e->each(bpf_program__name(nps_kernel_side__program(e->k, which)), fd, e->arg);
+}
+
 void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
 				       void (*each)(const char *name, int fd, void *arg), void *arg)
 {
-	each_of(k->sched->obj, each, arg);
-	each_of(k->runtime->obj, each, arg);
+	if (!k->legacy) {
+		each_of(k->sched->obj, each, arg);
+		each_of(k->runtime->obj, each, arg);
+	}
+	nps_stubs__each(k->stubs, each_stub, &(struct each){ k, each, arg });
 	if (k->osrt)
 		each_of(k->osrt->obj, each, arg);
 }
@@ -375,18 +479,32 @@ int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t f
 {
 	uint32_t key = pid;
 
-	return bpf_map_update_elem(bpf_map__fd(k->sched->maps.targets), &key, &flags, BPF_ANY) ? -errno : 0;
+	return bpf_map_update_elem(own_map_fd(k, "targets"), &key, &flags, BPF_ANY) ? -errno : 0;
 }
 
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 {
 	uint32_t key = pid;
 
-	return bpf_map_delete_elem(bpf_map__fd(k->sched->maps.targets), &key) ? -errno : 0;
+	return bpf_map_delete_elem(own_map_fd(k, "targets"), &key) ? -errno : 0;
+}
+
+void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
+				      void *arg)
+{
+	int fd = bpf_map__fd(k->sched->maps.targets);
+	uint32_t pid, *last = NULL;
+
+	while (!bpf_map_get_next_key(fd, last, &pid)) {
+		each(arg, (pid_t)pid);
+		last = &pid;
+	}
 }
 
 void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on)
 {
+	if (k->legacy)
+		return;
 	k->sched->bss->own_pid = (uint32_t)getpid();
 	k->sched->bss->watch_all = on && k->osrt; /* else births and deaths would come from everybody */
 	if (k->osrt) {
@@ -399,15 +517,38 @@ void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on)
 	}
 }
 
-void nps_kernel_side__clear_targets(struct nps_kernel_side *k)
+static void clear_targets(struct nps_kernel_side *k)
 {
-	int fd = bpf_map__fd(k->sched->maps.targets);
+	int fd = own_map_fd(k, "targets");
 	uint32_t pid;
 
 	/* A process can fork while we delete: until none is left. */
 	while (!bpf_map_get_next_key(fd, NULL, &pid))
 		if (bpf_map_delete_elem(fd, &pid) && errno != ENOENT)
 			break;
+}
+
+/* Returns when each program that runs now has ended: all of them run between the kernel's RCU locks. */
+static void wait_for_programs(void)
+{
+	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
+		usleep(10000); /* kernels with CPUs of their own (nohz_full) have no such call */
+}
+
+uint64_t nps_kernel_side__end(struct nps_kernel_side *k)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	if (k->osrt)
+		k->osrt->bss->ended_at = now;
+	if (!k->legacy) {
+		k->runtime->bss->ended_at = now;
+		k->sched->bss->ended_at = now;
+	}
+	nps_kernel_side__watch_all(k, false);
+	clear_targets(k);
+	wait_for_programs();
+	return now;
 }
 
 int nps_kernel_side__net_map(const struct nps_kernel_side *k)
@@ -427,7 +568,17 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 {
-	return k->ring_fds[cpu];
+	return k->ring_fds ? k->ring_fds[cpu] : -1;
+}
+
+int nps_kernel_side__records_fd(const struct nps_kernel_side *k)
+{
+	return k->legacy ? own_map_fd(k, "records") : -1;
+}
+
+bool nps_kernel_side__is_legacy(const struct nps_kernel_side *k)
+{
+	return k->legacy;
 }
 
 int nps_kernel_side__sums_fd(const struct nps_kernel_side *k, bool next)
@@ -445,12 +596,12 @@ void nps_kernel_side__turn_sums(struct nps_kernel_side *k)
 
 int nps_kernel_side__threads_fd(const struct nps_kernel_side *k)
 {
-	return bpf_map__fd(k->sched->maps.scheds);
+	return k->legacy ? -1 : bpf_map__fd(k->sched->maps.scheds);
 }
 
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX])
 {
-	int fd = bpf_map__fd(k->sched->maps.counters);
+	int fd = own_map_fd(k, "counters");
 	uint64_t *percpu = calloc(k->cpus, sizeof(*percpu));
 
 	if (!percpu)
@@ -470,7 +621,7 @@ int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters
 
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k)
 {
-	int fd = bpf_map__fd(k->sched->maps.counters);
+	int fd = own_map_fd(k, "counters");
 	uint64_t *zero = calloc(k->cpus, sizeof(*zero));
 
 	for (uint32_t i = 0; zero && i < NPS_COUNTER_MAX; i++)
@@ -483,9 +634,34 @@ bool nps_kernel_side__has_irq(const struct nps_kernel_side *k)
 	return k->irq;
 }
 
-struct bpf_map *nps_kernel_side__sched_map(const struct nps_kernel_side *k, const char *name)
+bool nps_kernel_side__has_syscalls(const struct nps_kernel_side *k)
 {
-	return bpf_object__find_map_by_name(k->sched->obj, name);
+	return k->legacy ? nps_legacy__has_syscalls(k->legacy) : k->osrt && k->osrt->links.syscall_returned;
+}
+
+bool nps_kernel_side__has_sched(const struct nps_kernel_side *k)
+{
+	return !k->legacy && k->sched->links.sched_switched;
+}
+
+uint64_t nps_kernel_side__threshold(const struct nps_kernel_side *k)
+{
+	return k->osrt ? k->osrt->bss->threshold_ns : 0;
+}
+
+struct bpf_program *nps_kernel_side__open_calls(const struct nps_kernel_side *k)
+{
+	return k->runtime->progs.open_calls;
+}
+
+struct bpf_program *nps_kernel_side__open_syscalls(const struct nps_kernel_side *k)
+{
+	return k->osrt ? k->osrt->progs.open_syscalls : NULL;
+}
+
+const struct nps_capability *nps_kernel_side__cap(const struct nps_kernel_side *k)
+{
+	return &k->cap;
 }
 
 enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)
@@ -493,8 +669,15 @@ enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k)
 	return k->cap.uprobe;
 }
 
+struct nps_stubs *nps_kernel_side__stubs(const struct nps_kernel_side *k)
+{
+	return k->stubs;
+}
+
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which)
 {
+	if (k->legacy)
+		return nps_legacy__program(k->legacy, which);
 	switch (which) {
 	case NPS_PROG_SESSION:
 		return k->runtime->progs.call_session;
@@ -509,17 +692,23 @@ struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, en
 	}
 }
 
+static void add_run_ns(unsigned int which, int fd, void *arg)
+{
+	struct bpf_prog_info info = {};
+	uint32_t size = sizeof(info);
+	uint64_t *ns = arg;
+
+	(void)which;
+	if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
+		*ns += info.run_time_ns;
+}
+
 uint64_t nps_kernel_side__program_ns(const struct nps_kernel_side *k)
 {
 	uint64_t ns = 0;
 
-	for (enum nps_program p = 0; p < NPS_PROGRAMS; p++) {
-		int fd = bpf_program__fd(nps_kernel_side__program(k, p));
-		struct bpf_prog_info info = {};
-		uint32_t size = sizeof(info);
-
-		if (fd >= 0 && !bpf_obj_get_info_by_fd(fd, &info, &size))
-			ns += info.run_time_ns;
-	}
+	for (enum nps_program p = 0; p < NPS_PROGRAMS; p++)
+		add_run_ns(p, bpf_program__fd(nps_kernel_side__program(k, p)), &ns);
+	nps_stubs__each(k->stubs, add_run_ns, &ns);
 	return ns;
 }

@@ -43,7 +43,6 @@ int nps_kernel_side__attach(struct nps_kernel_side *k);
 void nps_kernel_side__detach(struct nps_kernel_side *k);
 
 /* Take out what costs too much; what was recorded stays. */
-void nps_kernel_side__sum_syscalls(struct nps_kernel_side *k); /* no records of single calls any more */
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k);
 void nps_kernel_side__drop_sched(struct nps_kernel_side *k);
 
@@ -53,10 +52,16 @@ void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
 
 int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t flags);
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
+/* Calls EACH with every target, those that the kernel side added itself too. */
+void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
+				      void *arg);
 /* Every process of the host is a target, or no longer, for system calls, scheduling and network bytes. */
 void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on);
-/* All of them, those that the kernel side added itself too. */
-void nps_kernel_side__clear_targets(struct nps_kernel_side *k);
+/*
+ * The capture ends: nothing is a target any more, not what the kernel side added itself either, and no program is under way that
+ * took it for one. What is known of threads stays as it is. Returns the moment, CLOCK_MONOTONIC ns.
+ */
+uint64_t nps_kernel_side__end(struct nps_kernel_side *k);
 
 /* Makes an object that is open use the targets, rings and counters of the others. -errno. */
 struct bpf_object;
@@ -70,6 +75,10 @@ int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, si
 			   uint64_t *wake_mark);
 
 int nps_kernel_side__cpus(const struct nps_kernel_side *k);
+/* Old kernels: fewer sorts of records, and these in perf buffers, of which that is the map; else -1. */
+bool nps_kernel_side__is_legacy(const struct nps_kernel_side *k);
+int nps_kernel_side__records_fd(const struct nps_kernel_side *k);
+
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 
 /*
@@ -82,6 +91,13 @@ void nps_kernel_side__turn_sums(struct nps_kernel_side *k);
 /* The table of watched threads: tid -> struct nps_thread. */
 int nps_kernel_side__threads_fd(const struct nps_kernel_side *k);
 
+/* What is followed: false once it was taken out, or never was asked for. */
+bool nps_kernel_side__has_syscalls(const struct nps_kernel_side *k);
+bool nps_kernel_side__has_sched(const struct nps_kernel_side *k);
+/* System calls shorter than this are summed up, ns: NPS_LONGEST_SUMMED: no records of single calls. */
+uint64_t nps_kernel_side__threshold(const struct nps_kernel_side *k);
+void nps_kernel_side__set_threshold(struct nps_kernel_side *k, uint64_t ns);
+
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k);
 /* Sums over the CPUs; counters[NPS_COUNTER_MAX]. */
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX]);
@@ -89,9 +105,8 @@ int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters
 /* Whether interrupts are recorded: where they cannot be, the capture goes on. */
 bool nps_kernel_side__has_irq(const struct nps_kernel_side *k);
 
-/* The kernel side's map NAME of what it knows of threads, NULL if there is none. */
-struct bpf_map;
-struct bpf_map *nps_kernel_side__sched_map(const struct nps_kernel_side *k, const char *name);
+/* What was found out about this kernel. */
+const struct nps_capability *nps_kernel_side__cap(const struct nps_kernel_side *k);
 
 /* The row of the capability table that loaded: a kernel can refuse what it claims to have. */
 enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k);
@@ -107,6 +122,14 @@ enum nps_program {
 	NPS_PROGRAMS
 };
 struct bpf_program *nps_kernel_side__program(const struct nps_kernel_side *k, enum nps_program which);
+
+/* Iterators over threads that give events of the calls that have not returned; NULL: there is none. */
+struct bpf_program *nps_kernel_side__open_calls(const struct nps_kernel_side *k);
+struct bpf_program *nps_kernel_side__open_syscalls(const struct nps_kernel_side *k);
+
+/* Where probes have no cookies: what gives them some (stubs.h). NULL: they have. */
+struct nps_stubs;
+struct nps_stubs *nps_kernel_side__stubs(const struct nps_kernel_side *k);
 
 /* What all programs of probes.h took so far while the kernel kept run statistics, ns. */
 uint64_t nps_kernel_side__program_ns(const struct nps_kernel_side *k);

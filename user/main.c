@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,6 +30,17 @@ static void usage(FILE *out)
 	fprintf(out, "\n`npuscope COMMAND --help` describes its options.\n");
 }
 
+/* The exit status of a command whose results are told on stdout: to whom, if they cannot be written? */
+static int written(int status)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	fprintf(stderr,
+		"npuscope: cannot write to standard output: %s: free space, or write somewhere else\n",
+		strerror(errno));
+	return status == NPS_OK ? NPS_PARTIAL : status;
+}
+
 int main(int argc, char **argv)
 {
 	/* Captures hold other people's arguments and file names: nothing for the world. */
@@ -39,16 +51,16 @@ int main(int argc, char **argv)
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
 		usage(stdout);
-		return NPS_OK;
+		return written(NPS_OK);
 	}
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("npuscope %s\n", NPS_VERSION);
-		return NPS_OK;
+		return written(NPS_OK);
 	}
 	for (size_t i = 0; i < N_COMMANDS; i++)
 		if (strcmp(argv[1], commands[i].name) == 0) {
 			argv[1] = commands[i].full_name;
-			return commands[i].run(argc - 1, argv + 1);
+			return written(commands[i].run(argc - 1, argv + 1));
 		}
 	fprintf(stderr, "npuscope: no command %s: see npuscope --help\n", argv[1]);
 	return NPS_USAGE;

@@ -2,7 +2,6 @@
 #include "open_slices.h"
 
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,13 +13,13 @@
 #include "event.h"
 #include "log.h"
 
-static bool read_file(const char *format, uint32_t tid, char *text, size_t size)
+static bool read_file(uint32_t pid, uint32_t tid, const char *name, char *text, size_t size)
 {
 	char path[64];
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), format, tid);
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/%s", pid, tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return false;
@@ -32,36 +31,30 @@ static bool read_file(const char *format, uint32_t tid, char *text, size_t size)
 	return true;
 }
 
-/* The process of a thread that is still there, 0 if it is not. */
-static uint32_t process_of(uint32_t tid)
-{
-	char text[2048], *line;
-
-	if (!read_file("/proc/%u/status", tid, text, sizeof(text)))
-		return 0;
-	line = strstr(text, "\nTgid:");
-	return line ? strtoul(line + 6, NULL, 10) : 0;
-}
-
-/* What its stat tells: the fields 3, 18 and 39, which begin behind the name. */
+/* What a thread's stat tells: the fields 3, 10, 12, 18 and 39, which begin behind the name. */
 struct place {
-	char state;
+	char state; /* 0: the thread is gone */
 	uint16_t prio;
 	uint32_t cpu;
+	uint64_t minor, major; /* page faults */
 };
 
-static struct place place_of(uint32_t tid)
+static struct place place_of(uint32_t pid, uint32_t tid)
 {
 	struct place place = { 0 };
 	char text[1024], *at;
 
-	if (!read_file("/proc/%u/stat", tid, text, sizeof(text)))
+	if (!read_file(pid, tid, "stat", text, sizeof(text)))
 		return place;
 	at = strrchr(text, ')');
 	for (int field = 3; at && field <= 39; field++) {
 		at = strchr(at + 1, ' ');
 		if (at && field == 3)
 			place.state = at[1];
+		else if (at && field == 10)
+			place.minor = strtoull(at, NULL, 10);
+		else if (at && field == 12)
+			place.major = strtoull(at, NULL, 10);
 		else if (at && field == 18)
 			place.prio = strtol(at, NULL, 10) + 100; /* the kernel's 0 is told as -100 */
 		else if (at && field == 39)
@@ -70,7 +63,7 @@ static struct place place_of(uint32_t tid)
 	return place;
 }
 
-static void keep(struct nps_open_slices *s, const struct nps_event *e)
+void nps_open_slices__keep(struct nps_open_slices *s, const struct nps_event *e)
 {
 	if (s->n == s->room) {
 		size_t room = s->room ? 2 * s->room : 256;
@@ -86,93 +79,113 @@ static void keep(struct nps_open_slices *s, const struct nps_event *e)
 	s->events[s->n++] = *e;
 }
 
-/* Nothing of a thread that left its CPU, or came to be, after the end. */
-static void add(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st)
+/* The stretch or the wait that the end cut. Nothing of a thread that came to be after it. */
+static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
+			const struct place *place)
 {
-	uint64_t since = st->on ? st->on : st->off;
-	struct nps_event e = {
-		.kind = NPS_EV_SCHED, .flags = NPS_F_OPEN, .tid = tid, .ret = (int32_t)st->waker
-	};
-	struct place place;
+	/* It may have been given a CPU in the moment after the end. */
+	uint64_t on = st->on < s->end ? st->on : 0, since = on ? on : st->off;
+	struct nps_event e = { .kind = NPS_EV_SCHED,
+			       .flags = NPS_F_OPEN,
+			       .pid = st->pid,
+			       .tid = tid,
+			       .ret = (int32_t)st->waker,
+			       .start = on ? on : s->end };
 
-	e.pid = since && since < s->end ? process_of(tid) : 0;
-	if (!e.pid || e.pid == (uint32_t)getpid()) /* that is the calibration's */
+	if (!since || since >= s->end)
 		return;
-	place = place_of(tid);
-	e.start = st->on ? st->on : s->end;
 	e.dur = s->end - e.start;
 	e.args[0] = st->off;
 	e.args[1] = st->runnable < e.start ? st->runnable : 0;
-	e.args[2] = place.cpu;
-	e.args[3] = (uint64_t)place.prio << 32;
+	e.args[2] = place->cpu;
+	e.args[3] = (uint64_t)place->prio << 32;
 	/* Nobody woke it: it sleeps, unless it was preempted. */
-	if (!e.args[1] && !st->on && place.state != 'R')
+	if (!e.args[1] && !on && st->state)
 		e.args[1] = s->end;
-	keep(s, &e);
+	nps_open_slices__keep(s, &e);
 }
 
-/* The kernel side's map of what threads do; NULL if it keeps that elsewhere. */
-static struct bpf_map *sched_map(struct nps_kernel_side *k)
+/* Threads tell their faults when they leave a CPU, at most once a second: what came after that is here. */
+static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
+		       const struct place *place)
 {
-	struct bpf_map *map = nps_kernel_side__sched_map(k, "scheds");
+	struct nps_event e = { .kind = NPS_EV_FAULT,
+			       .probe = NPS_FAULT_SUM,
+			       .pid = st->pid,
+			       .tid = tid,
+			       .start = st->faults_told };
 
-	if (map && bpf_map__value_size(map) == sizeof(struct nps_thread) &&
-	    bpf_map__key_size(map) == sizeof(uint32_t))
-		return map;
-	nps_debug("the last stretches of threads are not known: the kernel side keeps them elsewhere");
-	return NULL;
+	if (st->faults_told >= s->end || place->minor < st->minor || place->major < st->major ||
+	    (place->minor == st->minor && place->major == st->major))
+		return; /* it is gone, or has none */
+	e.dur = s->end - e.start;
+	e.args[0] = place->minor - st->minor;
+	e.args[1] = place->major - st->major;
+	nps_open_slices__keep(s, &e);
 }
 
 void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side *k)
 {
-	struct bpf_map *map = sched_map(k);
+	int map = nps_kernel_side__threads_fd(k);
 	uint32_t tid, *last = NULL;
 	struct nps_thread st;
 
-	while (map && !bpf_map_get_next_key(bpf_map__fd(map), last, &tid)) {
+	while (!bpf_map_get_next_key(map, last, &tid)) {
+		struct place place;
+
 		last = &tid;
-		if (!bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st))
-			add(s, tid, &st);
+		if (bpf_map_lookup_elem(map, &tid, &st) ||
+		    st.pid == (uint32_t)getpid()) /* that is the calibration's */
+			continue;
+		place = place_of(st.pid, tid);
+		if (nps_kernel_side__has_sched(k))
+			add_stretch(s, tid, &st, &place);
+		add_faults(s, tid, &st, &place);
 	}
 }
 
 /* Whether the thread runs now and has used as much CPU as one must have that ran for LENGTH ns, or nearly: a guest's clock stops. */
-static bool has_run_for(uint32_t tid, uint64_t length)
+static bool has_run_for(uint32_t pid, uint32_t tid, uint64_t length)
 {
 	char text[128];
 
-	return place_of(tid).state == 'R' && read_file("/proc/%u/schedstat", tid, text, sizeof(text)) &&
+	return place_of(pid, tid).state == 'R' && read_file(pid, tid, "schedstat", text, sizeof(text)) &&
 	       strtoull(text, NULL, 10) >= length / 2;
 }
 
 void nps_open_slices__collect_unseen(struct nps_open_slices *s, struct nps_kernel_side *k, pid_t pid)
 {
-	struct bpf_map *map = sched_map(k);
+	int map = nps_kernel_side__threads_fd(k);
 	struct dirent *entry;
 	char path[64];
 	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
-	dir = map && s->begin < s->end ? opendir(path) : NULL;
+	dir = nps_kernel_side__has_sched(k) && s->begin < s->end ? opendir(path) : NULL;
 	while (dir && (entry = readdir(dir))) {
 		uint32_t tid = strtoul(entry->d_name, NULL, 10);
 		struct nps_thread st;
+		struct place place;
 
-		if (!tid || !bpf_map_lookup_elem(bpf_map__fd(map), &tid, &st) ||
-		    !has_run_for(tid, s->end - s->begin))
+		if (!tid || !bpf_map_lookup_elem(map, &tid, &st) ||
+		    !has_run_for((uint32_t)pid, tid, s->end - s->begin))
 			continue;
-		st = (struct nps_thread){ .on = s->begin };
-		add(s, tid, &st);
+		st = (struct nps_thread){ .on = s->begin, .pid = (uint32_t)pid };
+		place = place_of((uint32_t)pid, tid);
+		add_stretch(s, tid, &st, &place);
 	}
 	if (dir)
 		closedir(dir);
 }
 
-void nps_open_slices__write(struct nps_open_slices *s, struct nps_reader *reader)
+size_t nps_open_slices__write(struct nps_open_slices *s, struct nps_reader *reader)
 {
-	if (s->lost)
-		nps_warn("the last stretches of %zu threads are lost: no memory", s->lost);
+	size_t lost = s->lost;
+
+	if (lost)
+		nps_warn("what was going on at the end is lost of %zu threads: no memory", lost);
 	nps_reader__append(reader, s->events, s->n);
 	free(s->events);
 	*s = (struct nps_open_slices){ 0 };
+	return lost;
 }

@@ -83,10 +83,7 @@ int nps_os_io__open(struct nps_kernel_side *k, size_t ring_bytes, struct nps_os_
 		return -ENOMEM;
 	}
 	btf = btf__load_vmlinux_btf();
-	err = load(k, io, btf, ring_bytes, true);
-	/* Some kernels have no trampolines. */
-	if (err)
-		err = load(k, io, btf, ring_bytes, false);
+	err = load(k, io, btf, ring_bytes, nps_kernel_side__cap(k)->fentry);
 	btf__free(btf);
 	if (err) {
 		nps_os_io__free(io);

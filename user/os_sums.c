@@ -3,10 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "clocks.h"
 
 #define BATCH 256 /* more than a bucket of the table will ever hold */
 
@@ -55,63 +51,9 @@ int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)
 	return err;
 }
 
-/* The kernel's own counts of a thread's page faults. */
-static int read_faults(uint32_t pid, uint32_t tid, uint64_t *minor, uint64_t *major)
-{
-	unsigned long min, maj;
-	char path[48], buf[1024], *at;
-	size_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", pid, tid);
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = '\0';
-	at = strrchr(buf, ')'); /* the name before it can hold anything */
-	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %lu %*u %lu", &min, &maj) != 2)
-		return -EPROTO;
-	*minor = min;
-	*major = maj;
-	return 0;
-}
-
-/* Threads tell their faults when they leave a CPU, at most once a second: what came after that is here. */
-static void give_faults(const struct nps_thread *t, uint32_t tid, nps_os_sum_fn fn, void *ctx)
-{
-	struct nps_event e = { .kind = NPS_EV_FAULT,
-			       .probe = NPS_FAULT_SUM,
-			       .pid = t->pid,
-			       .tid = tid,
-			       .start = t->faults_told };
-	uint64_t minor = 0, major = 0, now = nps_now(CLOCK_MONOTONIC);
-
-	if (read_faults(t->pid, tid, &minor, &major) || minor < t->minor || major < t->major ||
-	    (minor == t->minor && major == t->major))
-		return; /* it has ended, and told them then; or it has none */
-	e.dur = now > e.start ? now - e.start : 0;
-	e.args[0] = minor - t->minor;
-	e.args[1] = major - t->major;
-	fn(ctx, &e);
-}
-
 int nps_os_sums__finish(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)
 {
-	int threads = nps_kernel_side__threads_fd(k), sums = nps_kernel_side__sums_fd(k, false);
-	int err = nps_os_sums__take(k, fn, ctx);
-	struct nps_thread thread;
-	uint32_t tid, *before = NULL;
+	int sums = nps_kernel_side__sums_fd(k, false), err = nps_os_sums__take(k, fn, ctx);
 
-	if (sums < 0)
-		return 0;
-	if (!err)
-		err = empty(sums, fn, ctx);
-	while (!bpf_map_get_next_key(threads, before, &tid)) {
-		if (!bpf_map_lookup_elem(threads, &tid, &thread))
-			give_faults(&thread, tid, fn, ctx);
-		before = &tid;
-	}
-	return err;
+	return sums < 0 || err ? err : empty(sums, fn, ctx);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel side has summed up, as events: short system calls, and page faults at the end of a capture. */
+/* What the kernel side has summed up, as events: short system calls. */
 #ifndef NPS_OS_SUMS_H
 #define NPS_OS_SUMS_H
 
@@ -14,7 +14,7 @@ typedef void (*nps_os_sum_fn)(void *ctx, const struct nps_event *e);
  */
 int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
 
-/* The rest of them, when the programs are detached, and the page faults of threads that still live. 0 or -errno. */
+/* The rest of them, when the programs are detached. 0 or -errno. */
 int nps_os_sums__finish(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
 
 #endif

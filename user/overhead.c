@@ -15,10 +15,7 @@
 
 #define FIRST_WINDOW_NS 500000000ULL
 #define WINDOW_NS 200000000ULL
-#define LEAST_CPU_NS                                                                                         \
-	200000000ULL /* of the job, to say anything about a share of it: the kernel counts it in 10 ms */
 #define LEAST_RUNS 100 /* of a program, to believe its mean */
-#define WORTH 0.02 /* of all cost: a stage that saves less is passed over */
 
 void nps_overhead__begin(struct nps_capture *c)
 {
@@ -58,50 +55,65 @@ static void cost_now(const struct nps_capture *c, double *call, double *mark)
 		*mark += marks - c->cost.mark_program_ns;
 }
 
-double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KINDS])
+static bool is_measured(const struct nps_capture *c)
 {
-	uint64_t counters[NPS_COUNTER_MAX] = {}, marks;
-	struct nps_reader_counts n = {};
-	double all = 0, call, mark;
+	return c->cost.probe_ns >= 0 && c->cost.mark_ns >= 0 && c->reader;
+}
 
-	memset(kinds, 0, NPS_COST_KINDS * sizeof(*kinds));
-	if (c->cost.probe_ns < 0 || c->cost.mark_ns < 0 || !c->reader)
-		return -1;
+void nps_overhead__check(struct nps_capture *c)
+{
+	if (!(c->opts->max_overhead > 0) || is_measured(c))
+		return;
+	nps_warn("cannot hold --max-overhead: what a probe costs cannot be measured on this kernel: nothing "
+		 "will be given up");
+	c->degraded = true;
+}
+
+void nps_overhead__settle(struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {}, totals[NPS_COST_KINDS], marks;
+	double cost[NPS_COST_KINDS];
+	struct nps_reader_counts n = {};
+
+	if (!is_measured(c) || nps_kernel_side__counters(c->kernel, counters))
+		return;
 	nps_reader__counts(c->reader, &n);
-	nps_kernel_side__counters(c->kernel, counters);
 	/* every entry-only hit becomes a record or a counted loss */
 	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
-	cost_now(c, &call, &mark);
-	kinds[NPS_COST_CALL] = call * ((double)counters[NPS_COUNTER_HITS] - (double)marks);
-	kinds[NPS_COST_MARK] = mark * (double)marks;
-	if (c->cost.syscall_ns > 0)
-		kinds[NPS_COST_SYSCALL] = c->cost.syscall_ns * (double)(n.kinds[NPS_EV_SYSCALL] + n.summed);
-	if (c->cost.fault_ns > 0)
-		kinds[NPS_COST_FAULT] = c->cost.fault_ns * (double)n.faults;
-	if (c->cost.switch_ns > 0)
-		kinds[NPS_COST_SWITCH] = c->cost.switch_ns * (double)n.kinds[NPS_EV_SCHED];
-	for (int i = 0; i < NPS_COST_KINDS; i++)
-		all += kinds[i];
-	return all;
+	cost_now(c, &cost[NPS_COST_CALL], &cost[NPS_COST_MARK]);
+	cost[NPS_COST_SYSCALL] = c->cost.syscall_ns;
+	cost[NPS_COST_SUM] = c->cost.sum_ns;
+	cost[NPS_COST_SWITCH] = c->cost.switch_ns;
+	cost[NPS_COST_FAULT] = c->cost.fault_ns;
+	totals[NPS_COST_CALL] = counters[NPS_COUNTER_HITS] > marks ? counters[NPS_COUNTER_HITS] - marks : 0;
+	totals[NPS_COST_MARK] = marks;
+	totals[NPS_COST_SYSCALL] = n.kinds[NPS_EV_SYSCALL] + counters[NPS_COUNTER_LOST + NPS_EV_SYSCALL];
+	totals[NPS_COST_SUM] = n.summed;
+	totals[NPS_COST_SWITCH] = n.kinds[NPS_EV_SCHED] + counters[NPS_COUNTER_LOST + NPS_EV_SCHED];
+	totals[NPS_COST_FAULT] = n.faults;
+	nps_account__add(&c->overhead.account, totals, cost);
 }
 
 double nps_overhead__percent(const struct nps_capture *c)
 {
-	double kinds[NPS_COST_KINDS], ns = nps_overhead__spent(c, kinds);
-
-	return ns < 0 || !c->job_cpu_ns ? -1 : 100 * ns / (double)c->job_cpu_ns;
+	if (!is_measured(c) || !c->job_cpu_ns)
+		return -1;
+	return 100 * nps_account__sum(c->overhead.account.spent) / (double)c->job_cpu_ns;
 }
 
-static const char *const kind_names[] = { "calls", "marks", "syscalls", "sched", "faults" };
+static const char *const kind_names[] = {
+	"calls", "marks", "syscalls", "summed_syscalls", "sched", "faults"
+};
 
 void nps_overhead__print(const struct nps_capture *c, FILE *out)
 {
-	double kinds[NPS_COST_KINDS], all = nps_overhead__spent(c, kinds);
+	const double *kinds = c->overhead.account.spent;
+	double percent = nps_overhead__percent(c);
 	const char *between = ": ";
 
-	if (all < 0 || !c->job_cpu_ns)
+	if (percent < 0)
 		return;
-	fprintf(out, "watching took %.2f %% of the CPU time the job used", nps_overhead__percent(c));
+	fprintf(out, "watching took %.2f %% of the CPU time the job used", percent);
 	for (int i = 0; i < NPS_COST_KINDS; i++) {
 		if (!(kinds[i] > 0))
 			continue;
@@ -129,11 +141,15 @@ const char *nps_shed__name(enum nps_shed what)
 	return stages[what].name;
 }
 
+static const enum nps_tier tier_of[NPS_SHED_STAGES] = { [NPS_SHED_DETAIL] = NPS_TIER_DETAIL,
+							[NPS_SHED_NAMES] = NPS_TIER_NAMES,
+							[NPS_SHED_CORE] = NPS_TIER_CORE };
+
 static void give_up(struct nps_capture *c, enum nps_shed what)
 {
 	switch (what) {
 	case NPS_SHED_RECORDS:
-		nps_kernel_side__sum_syscalls(c->kernel);
+		nps_kernel_side__set_threshold(c->kernel, NPS_LONGEST_SUMMED);
 		break;
 	case NPS_SHED_SYSCALLS:
 		nps_kernel_side__drop_syscalls(c->kernel);
@@ -141,51 +157,41 @@ static void give_up(struct nps_capture *c, enum nps_shed what)
 	case NPS_SHED_SCHED:
 		nps_kernel_side__drop_sched(c->kernel);
 		break;
-	case NPS_SHED_DETAIL:
-		nps_probes__shed(c->probes, NPS_TIER_DETAIL);
-		break;
-	case NPS_SHED_NAMES:
-		nps_probes__shed(c->probes, NPS_TIER_NAMES);
-		break;
 	default:
-		nps_probes__shed(c->probes, NPS_TIER_CORE);
+		nps_probes__shed(c->probes, tier_of[what]);
 	}
 }
 
-/* Would the stage save anything worth the loss? Costs of calls are not told apart by tier. */
-static bool is_worth(enum nps_shed what, const double kinds[NPS_COST_KINDS], double all)
+/* What there is that could be given up. */
+static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAGES])
 {
-	if (what <= NPS_SHED_SYSCALLS)
-		return kinds[NPS_COST_SYSCALL] > WORTH * all;
-	if (what == NPS_SHED_SCHED)
-		return kinds[NPS_COST_SWITCH] > WORTH * all;
-	return true;
+	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_kernel_side__has_syscalls(c->kernel);
+	can[NPS_SHED_SCHED] = nps_kernel_side__has_sched(c->kernel);
+	for (int what = NPS_SHED_DETAIL; what < NPS_SHED_STAGES; what++)
+		can[what] = nps_probes__has_tier(c->probes, tier_of[what]);
 }
 
 void nps_overhead__every_second(struct nps_capture *c)
 {
 	struct nps_overhead *o = &c->overhead;
-	double kinds[NPS_COST_KINDS], spent = nps_overhead__spent(c, kinds), percent;
-	uint64_t cpu_ns = c->job_cpu_ns - o->cpu_ns, spent_ns = (uint64_t)spent - o->spent_ns;
+	bool can[NPS_SHED_STAGES];
+	double percent;
+	int what;
 
-	if (spent < 0 || cpu_ns < LEAST_CPU_NS)
+	if (!is_measured(c))
 		return;
-	o->cpu_ns = c->job_cpu_ns;
-	o->spent_ns = (uint64_t)spent;
-	percent = 100 * (double)spent_ns / (double)cpu_ns;
-	if (!(c->opts->max_overhead > 0) || percent <= c->opts->max_overhead)
-		return;
-	while (o->stage < NPS_SHED_STAGES && !is_worth(o->stage, kinds, spent))
-		o->stage++;
-	if (o->stage == NPS_SHED_STAGES)
+	nps_overhead__settle(c);
+	look_what_can_go(c, can);
+	what = nps_account__judge(&o->account, c->job_cpu_ns, c->opts->max_overhead, can, &percent);
+	if (what < 0)
 		return;
 	nps_warn("the probes took %.1f %% of the job's CPU time, more than the %.4g %% allowed: no longer "
 		 "recorded: %s",
-		 percent, c->opts->max_overhead, stages[o->stage].words);
-	give_up(c, o->stage);
+		 percent, c->opts->max_overhead, stages[what].words);
+	give_up(c, what);
 	o->shed[o->n_shed].mono = nps_now(CLOCK_MONOTONIC);
 	o->shed[o->n_shed].percent = percent;
-	o->shed[o->n_shed++].what = o->stage++;
+	o->shed[o->n_shed++].what = what;
 	c->degraded = true;
 }
 
@@ -206,12 +212,15 @@ static void look_at_program(const char *name, int fd, void *arg)
 		return;
 	if (i == o->n_programs)
 		snprintf(o->programs[o->n_programs++].name, sizeof(o->programs[i].name), "%.31s", name);
-	if (o->stats_fd >= 0) { /* the window ends */
+	if (o->stats_fd >= 0) { /* the window ends; several can have one name: the sums come right */
 		o->programs[i].runs += info.run_cnt - o->programs[i].base_runs;
 		o->programs[i].ns += info.run_time_ns - o->programs[i].base_ns;
+		o->programs[i].base_runs = 0;
+		o->programs[i].base_ns = 0;
+		return;
 	}
-	o->programs[i].base_runs = info.run_cnt;
-	o->programs[i].base_ns = info.run_time_ns;
+	o->programs[i].base_runs += info.run_cnt;
+	o->programs[i].base_ns += info.run_time_ns;
 }
 
 void nps_overhead__turn(struct nps_capture *c, bool ending)
@@ -285,7 +294,6 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 {
 	cJSON *cost = cJSON_AddObjectToObject(session, "cost"), *spent;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
-	double kinds[NPS_COST_KINDS], all = nps_overhead__spent(c, kinds);
 	struct nps_host_sys_counts host;
 
 	if (c->kernel)
@@ -295,13 +303,14 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 	add_measured(cost, "probe_ns", c->cost.probe_ns);
 	add_measured(cost, "mark_ns", c->cost.mark_ns);
 	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
+	add_measured(cost, "sum_ns", c->cost.sum_ns);
 	add_measured(cost, "sched_ns", c->cost.switch_ns);
 	add_measured(cost, "fault_ns", c->cost.fault_ns);
 	cJSON_AddNumberToObject(cost, "probe_hits", (double)counters[NPS_COUNTER_HITS]);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");
-	for (int i = 0; all >= 0 && i < NPS_COST_KINDS; i++)
-		cJSON_AddNumberToObject(spent, kind_names[i], (double)(uint64_t)kinds[i]);
+	for (int i = 0; is_measured(c) && i < NPS_COST_KINDS; i++)
+		cJSON_AddNumberToObject(spent, kind_names[i], (double)(uint64_t)c->overhead.account.spent[i]);
 	add_measured(cost, "overhead_percent", nps_overhead__percent(c));
 	if (c->host_sys) {
 		nps_host_sys__counts(c->host_sys, &host);

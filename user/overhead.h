@@ -13,36 +13,17 @@
 
 #include <cjson/cJSON.h>
 
+#include "cost_account.h"
+
 struct nps_capture;
-
-enum nps_cost_kind {
-	NPS_COST_CALL, /* functions probed at entry and return */
-	NPS_COST_MARK, /* functions probed at entry */
-	NPS_COST_SYSCALL,
-	NPS_COST_SWITCH,
-	NPS_COST_FAULT,
-	NPS_COST_KINDS
-};
-
-/* Stages of giving up, in this order. */
-enum nps_shed {
-	NPS_SHED_RECORDS, /* records of single system calls: they are summed up */
-	NPS_SHED_SYSCALLS, /* system calls */
-	NPS_SHED_SCHED, /* scheduling */
-	NPS_SHED_DETAIL, /* calls that neither queue work, nor wait for it, nor name it */
-	NPS_SHED_NAMES, /* what names kernels */
-	NPS_SHED_CORE, /* every probe: what is left is the device's log */
-	NPS_SHED_STAGES
-};
 
 #define NPS_OVERHEAD_PROGRAMS 48
 
 struct nps_overhead {
-	uint64_t cpu_ns, spent_ns; /* of the job and of the probes, when it was last looked at */
-	int stage; /* the next one to be given up */
+	struct nps_account account;
 	struct {
 		uint64_t mono;
-		double percent; /* of the job's CPU time, just before */
+		double percent; /* of the job's CPU time, in the interval before */
 		enum nps_shed what;
 	} shed[NPS_SHED_STAGES];
 	unsigned int n_shed;
@@ -60,10 +41,10 @@ struct nps_overhead {
 /* Call once, when the capture begins. */
 void nps_overhead__begin(struct nps_capture *c);
 
-/* Time the probes have taken so far, ns, and by kind; negative when it could not be measured. */
-double nps_overhead__spent(const struct nps_capture *c, double kinds[NPS_COST_KINDS]);
+/* Call once costs are measured: says so, and marks the capture as degraded, where the limit that was asked for cannot be held. */
+void nps_overhead__check(struct nps_capture *c);
 
-/* The same as a share of the CPU time that the job used, in percent. */
+/* Time the probes have taken so far as a share of the CPU time that the job used, percent; negative when it could not be measured. */
 double nps_overhead__percent(const struct nps_capture *c);
 
 /* The same for people, a line. */
@@ -71,6 +52,9 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out);
 
 /* Holds the overhead against the limit; a line for what is given up. Call each second. */
 void nps_overhead__every_second(struct nps_capture *c);
+
+/* Accounts for what came since then. Call when the last record was read. */
+void nps_overhead__settle(struct nps_capture *c);
 
 /* Opens and closes the windows of run statistics. Call each turn, and with ENDING once at the end. */
 void nps_overhead__turn(struct nps_capture *c, bool ending);

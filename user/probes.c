@@ -17,6 +17,7 @@
 #include "log.h"
 #include "operators.h"
 #include "op_arguments.h"
+#include "perf_probe.h"
 #include "proc_maps.h"
 #include "process.h"
 #include "reader.h"
@@ -57,6 +58,7 @@ struct nps_probes {
 	struct file *files;
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
+	unsigned refused; /* probes that the kernel does not take */
 	int calibration_fds[2];
 };
 
@@ -87,10 +89,24 @@ void nps_probes__detach(struct nps_probes *p)
 	nps_links__close(&p->links, 0);
 }
 
+bool nps_probes__has_tier(const struct nps_probes *p, enum nps_tier tier)
+{
+	for (unsigned i = 0; i < p->links.n; i++)
+		if (p->links.v[i].tier == tier)
+			return true;
+	return false;
+}
+
 void nps_probes__shed(struct nps_probes *p, enum nps_tier tier)
 {
-	p->shed = tier;
+	if (tier < p->shed)
+		p->shed = tier;
 	nps_links__close(&p->links, tier);
+}
+
+enum nps_tier nps_probes__shed_tier(const struct nps_probes *p)
+{
+	return p->shed;
 }
 
 void nps_probes__free(struct nps_probes *p)
@@ -256,7 +272,9 @@ struct sort {
 	enum how how;
 	enum nps_tier tier;
 	uint64_t *offsets, *cookies;
+	unsigned *from; /* their places in the list that they were picked from */
 	unsigned n;
+	bool *refused; /* by place in that list: those that the kernel refuses are told here; NULL: it is an error */
 };
 
 static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
@@ -271,12 +289,37 @@ static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t att
 
 static int link_perf(struct nps_probes *p, enum nps_program which, const struct sort *sort, unsigned i)
 {
-	LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = which == NPS_PROG_RETURN,
-		    .bpf_cookie = sort->cookies[i]);
-	struct bpf_link *link = bpf_program__attach_uprobe_opts(nps_kernel_side__program(p->k, which), -1,
-								sort->path, sort->offsets[i], &opts);
+	struct nps_perf_probe probe = { .program = nps_kernel_side__program(p->k, which),
+					.stubs = nps_kernel_side__stubs(p->k),
+					.which = which,
+					.path = sort->path,
+					.offset = sort->offsets[i],
+					.cookie = sort->cookies[i],
+					.returns = which == NPS_PROG_RETURN,
+					.tier = sort->tier };
 
-	return link ? nps_links__keep(&p->links, link, sort->tier) : -errno;
+	return nps_perf_probe__attach(&probe, &p->links);
+}
+
+/* Is that what the kernel says of an instruction or a place it does not like? */
+static bool of_one_probe(int err)
+{
+	return err == -ENOTSUPP || err == -ENOTSUP || err == -EINVAL || err == -EIO;
+}
+
+/* A perf event, or two. The return first: an entry without its return would look like a lost call. */
+static int link_one(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
+{
+	unsigned before = p->links.n;
+	int err = sort->how == HOW_CALL ? link_perf(p, NPS_PROG_RETURN, sort, i) : 0;
+
+	if (!err)
+		err = link_perf(p, entry, sort, i);
+	if (!sort->refused || !of_one_probe(err))
+		return err;
+	nps_links__undo(&p->links, before);
+	sort->refused[sort->from[i]] = true;
+	return 0;
 }
 
 static int link_sort(struct nps_probes *p, const struct sort *sort)
@@ -286,13 +329,8 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 	int err = 0;
 
 	if (row == NPS_UPROBE_PERF) {
-		/* Returns first: an entry without its return would look like a lost call. */
-		for (unsigned i = 0; i < sort->n && !err; i++) {
-			if (sort->how == HOW_CALL)
-				err = link_perf(p, NPS_PROG_RETURN, sort, i);
-			if (!err)
-				err = link_perf(p, entry[sort->how], sort, i);
-		}
+		for (unsigned i = 0; i < sort->n && !err; i++)
+			err = link_one(p, entry[sort->how], sort, i);
 		return err;
 	}
 	if (sort->how != HOW_CALL)
@@ -310,22 +348,25 @@ static void pick(struct sort *sort, const struct attached *probes, unsigned n)
 		if (how_of(&probes[i]) != sort->how ||
 		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
 			continue;
+		sort->from[sort->n] = i;
 		sort->offsets[sort->n] = probes[i].offset;
 		sort->cookies[sort->n++] = probes[i].id | (uint64_t)probes[i].number << 16 |
 					   (uint64_t)probes[i].arguments << 32;
 	}
 }
 
-/* Attaches probes of one file: all of them or none. */
-static int attach(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n)
+/* Attaches probes of one file: all of them or none, but for those that are told in REFUSED. */
+static int attach(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n,
+		  bool *refused)
 {
-	struct sort sort = { .path = path };
+	struct sort sort = { .path = path, .refused = refused };
 	unsigned before = p->links.n;
 	int err = 0;
 
 	sort.offsets = calloc(n, sizeof(*sort.offsets));
 	sort.cookies = calloc(n, sizeof(*sort.cookies));
-	if (n && (!sort.offsets || !sort.cookies))
+	sort.from = calloc(n, sizeof(*sort.from));
+	if (n && (!sort.offsets || !sort.cookies || !sort.from))
 		err = -ENOMEM;
 	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
 		for (sort.how = 0; !err && sort.how < HOWS; sort.how++) {
@@ -337,6 +378,7 @@ static int attach(struct nps_probes *p, const char *path, const struct attached 
 		nps_links__undo(&p->links, before);
 	free(sort.offsets);
 	free(sort.cookies);
+	free(sort.from);
 	return err;
 }
 
@@ -368,16 +410,18 @@ static const char *probe_name(const struct nps_probes *p, const struct attached 
 	return name ? name : nps_probe_rows__get(a->id)->symbol;
 }
 
-/* Is that what the kernel says of an instruction or a place it does not like? */
-static bool of_one_probe(int err)
+static void say_refused(struct nps_probes *p, const struct attached *probe, const char *path, int err)
 {
-	return err == -ENOTSUPP || err == -ENOTSUP || err == -EINVAL || err == -EIO;
+	nps_warn("cannot probe %s of %s: the kernel refuses %s: its calls will be missing",
+		 probe_name(p, probe), path,
+		 err == -ENOTSUPP || err == -ENOTSUP ? "its first instruction" : strerror(-err));
+	p->refused++;
 }
 
 static int try_range(struct nps_probes *p, const char *link_path, const struct attached *v, unsigned n)
 {
 	unsigned before = p->links.n;
-	int err = attach(p, link_path, v, n);
+	int err = attach(p, link_path, v, n, NULL);
 
 	nps_links__undo(&p->links, before);
 	return err;
@@ -396,9 +440,7 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, cons
 	if (!err)
 		return n;
 	if (n == 1) {
-		nps_warn("cannot probe %s of %s: the kernel refuses %s: its calls will be missing",
-			 probe_name(p, v), path,
-			 err == -ENOTSUPP || err == -ENOTSUP ? "its first instruction" : strerror(-err));
+		say_refused(p, v, path, err);
 		return 0;
 	}
 	kept = keep_probeable(p, link_path, path, v, half);
@@ -407,16 +449,39 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, cons
 	return kept + n;
 }
 
+/* Where each probe is attached for itself, each can be refused for itself: leaving one takes too long to try halves. */
+static int attach_each(struct nps_probes *p, const char *link_path, struct file *f)
+{
+	bool *refused = calloc(f->n + 1, sizeof(*refused));
+	int err = refused ? attach(p, link_path, f->probes, f->n, refused) : -ENOMEM;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; !err && i < f->n; i++) {
+		if (refused[i])
+			say_refused(p, &f->probes[i], f->path, -ENOTSUP);
+		else
+			f->probes[kept++] = f->probes[i];
+	}
+	if (!err)
+		f->n = kept;
+	free(refused);
+	return err;
+}
+
 static int attach_all(struct nps_probes *p, int fd, struct file *f)
 {
 	char link_path[64];
 	int err;
 
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach(p, link_path, f->probes, f->n);
-	if (of_one_probe(err) && nps_kernel_side__uprobe_row(p->k) != NPS_UPROBE_PERF) {
-		f->n = keep_probeable(p, link_path, f->path, f->probes, f->n);
-		err = attach(p, link_path, f->probes, f->n);
+	if (nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_PERF) {
+		err = attach_each(p, link_path, f);
+	} else {
+		err = attach(p, link_path, f->probes, f->n, NULL);
+		if (of_one_probe(err)) {
+			f->n = keep_probeable(p, link_path, f->path, f->probes, f->n);
+			err = attach(p, link_path, f->probes, f->n, NULL);
+		}
 	}
 	if (err)
 		f->n = 0;
@@ -560,7 +625,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	if (has_probe_at(f, probe.offset, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
-	err = attach(p, link_path, &probe, 1);
+	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
 		err = file_add_probe(f, probe.id, false, probe.offset);
 	if (!err)
@@ -616,6 +681,11 @@ unsigned nps_probes__count(const struct nps_probes *p)
 	for (const struct file *f = p->files; f; f = f->next)
 		n += f->n;
 	return n;
+}
+
+unsigned nps_probes__refused(const struct nps_probes *p)
+{
+	return p->refused;
 }
 
 unsigned nps_probes__files(const struct nps_probes *p)

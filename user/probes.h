@@ -31,8 +31,14 @@ void nps_probes__free(struct nps_probes *p);
 /* Takes every probe out; what was attached can still be described. */
 void nps_probes__detach(struct nps_probes *p);
 
+/* Is a probe of TIER attached? */
+bool nps_probes__has_tier(const struct nps_probes *p, enum nps_tier tier);
+
 /* Takes out the probes of TIER and above, and attaches no more of them: watching costs too much. */
 void nps_probes__shed(struct nps_probes *p, enum nps_tier tier);
+
+/* The tier from which on probes were taken out; NPS_TIERS: none was. */
+enum nps_tier nps_probes__shed_tier(const struct nps_probes *p);
 
 /*
  * Attaches every catalogue row that the file exports. `fd` is the open file, `path`
@@ -61,6 +67,9 @@ const char *nps_probes__a_file(const struct nps_probes *p);
 
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);
+
+/* Functions that the kernel refused to probe; a line told of each. */
+unsigned nps_probes__refused(const struct nps_probes *p);
 
 /* A private attachment for measuring, on a function of this very program: at entry and return, or
  * at entry alone. 0 or -errno. */

@@ -79,6 +79,16 @@ bool nps_pid_exists(pid_t pid)
 	return exists;
 }
 
+pid_t nps_pid_of_thread(pid_t tid)
+{
+	size_t len;
+	char *buf = read_proc(tid, "status", &len), *at = buf ? strstr(buf, "\nTgid:") : NULL;
+	pid_t pid = at ? atoi(at + 6) : 0;
+
+	free(buf);
+	return pid;
+}
+
 /* cJSON wants UTF-8; arguments and variables can be any bytes. */
 cJSON *nps_json_text(const char *s)
 {

@@ -12,9 +12,10 @@
 #include "proc_maps.h"
 
 struct nps_agent_client;
+struct nps_channel_files;
 
 struct nps_process {
-	pid_t pid, ns_pid, ppid;
+	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
 	char comm[16];
 	char host_name[65];
 	int rank, world_size; /* -1 unknown */
@@ -30,11 +31,21 @@ struct nps_process {
 	bool rescan; /* it has mapped something */
 	uint64_t scanned; /* when we looked last, CLOCK_MONOTONIC ns */
 	bool alive;
+	bool born; /* during the capture: all of its CPU time is the capture's */
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
+	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
+	uint64_t tapped; /* bytes that its own profiler read */
+	bool signalled; /* its helper's signal is known to the kernel side */
 	struct nps_agent_client *agent; /* NULL: none */
 	char agent_reason[128]; /* why there is none */
 	struct nps_process *next;
 };
+
+/* Is it in a container of its own? It calls devices by other numbers than the driver gives them to us, then. */
+static inline bool nps_process__foreign(const struct nps_process *p)
+{
+	return p->ns_pid != p->pid;
+}
 
 /* Reads identity of a live process. -ESRCH when it is gone, -ENOMEM. */
 int nps_process__read(pid_t pid, struct nps_process **out);
@@ -53,6 +64,9 @@ void nps_process__name_address(struct nps_process *p, uint64_t address);
 void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg);
 
 bool nps_pid_exists(pid_t pid);
+
+/* The process that thread TID belongs to; 0: there is none. */
+pid_t nps_pid_of_thread(pid_t tid);
 
 /* Is that pid a live process of this program's name? */
 bool nps_pid_is_kin(pid_t pid);

@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -44,6 +45,7 @@ struct nps_reader {
 	const struct nps_operators *operators;
 	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* of their names in the session, 0: not written yet */
 	struct ring_buffer *rb;
+	struct perf_buffer *pb; /* on old kernels instead */
 	int epoll_fd;
 	struct buffer *cpus;
 	struct buffer strings;
@@ -69,7 +71,12 @@ static void notify(struct nps_reader *r, enum nps_notice_what what, const struct
 
 	pthread_mutex_lock(&r->lock);
 	if (r->n_notices < MAX_NOTICES)
-		r->notices[r->n_notices++] = (struct nps_notice){ what, e->pid, arg, e->start };
+		r->notices[r->n_notices++] =
+			(struct nps_notice){ .what = what,
+					     .pid = e->pid,
+					     .arg = arg,
+					     .time = e->start,
+					     .cpu_ns = what == NPS_NOTICE_EXIT ? e->args[1] : 0 };
 	else
 		r->overflow = 1;
 	pthread_mutex_unlock(&r->lock);
@@ -149,8 +156,8 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		break;
 	case NPS_EV_SQE:
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
-		if (is_new(r, e->pid, 0))
-			notify(r, NPS_NOTICE_SUBMITS, e, 0);
+		if (is_new(r, e->pid, e->args[0] & 0xffff)) /* no stub is at such an address */
+			notify(r, NPS_NOTICE_SUBMITS, e, e->args[0] & 0xffff);
 		break;
 	case NPS_EV_TENSOR:
 		r->hits[tensor_probe(e)]++;
@@ -253,6 +260,13 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
+static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot)
+{
+	e->args[slot] = e->args[slot] ? read_text(r, e, e->args[slot]) : 0;
+	if (e->args[slot])
+		e->flags &= ~NPS_F_SLOT_FAULT(slot);
+}
+
 static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 {
 	if ((e->kind != NPS_EV_API && e->kind != NPS_EV_MARK) || !e->flags || e->probe >= NPS_PROBE_MAX)
@@ -264,9 +278,7 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
 		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
-		e->args[i] = e->args[i] ? read_text(r, e, e->args[i]) : 0;
-		if (e->args[i])
-			e->flags &= ~NPS_F_SLOT_FAULT(i);
+		read_missing_text(r, e, i);
 	}
 }
 
@@ -395,6 +407,42 @@ static void ask_for_priority(void)
 		setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), -10);
 }
 
+struct perf_sample {
+	struct perf_event_header header;
+	uint32_t size;
+	char data[];
+};
+
+/* The kernel pads to 8 bytes what it adds 4 bytes to: records have their own size. */
+static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event_header *header)
+{
+	struct nps_reader *r = ctx;
+	const struct perf_sample *s = (const void *)header;
+	union {
+		struct nps_event event;
+		struct nps_string text;
+	} copy;
+	size_t size;
+
+	/* What found no room was counted by the kernel side. */
+	if (header->type != PERF_RECORD_SAMPLE || cpu < 0 || cpu >= r->n_cpus)
+		return LIBBPF_PERF_EVENT_CONT;
+	size = s->size >= sizeof(copy.text) ? sizeof(copy.text) : sizeof(copy.event);
+	if (s->size >= size) {
+		memcpy(&copy, s->data, size);
+		take(&r->cpus[cpu], &copy, size);
+	}
+	return LIBBPF_PERF_EVENT_CONT;
+}
+
+static void consume(struct nps_reader *r)
+{
+	if (r->pb)
+		perf_buffer__consume(r->pb);
+	else
+		ring_buffer__consume(r->rb);
+}
+
 /* Edge-triggered: a ring that merely holds records must not keep us spinning, only
  * one that was said to be filling. */
 static void wait_for_turn(struct nps_reader *r)
@@ -415,7 +463,7 @@ static void *read_rings(void *arg)
 		uint64_t now;
 
 		wait_for_turn(r);
-		ring_buffer__consume(r->rb);
+		consume(r);
 		now = nps_now(CLOCK_MONOTONIC);
 		if (now - flushed >= FLUSH_NS) {
 			flush_all(r);
@@ -427,7 +475,7 @@ static void *read_rings(void *arg)
 			loss = now;
 		}
 	}
-	ring_buffer__consume(r->rb);
+	consume(r);
 	take_sums(r, nps_os_sums__finish);
 	flush_all(r);
 	write_loss(r);
@@ -442,8 +490,35 @@ static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
 	return b->data ? 0 : -ENOMEM;
 }
 
+#define PERF_PAGES 1024 /* for each CPU */
+
+/* Nobody is woken: the reader looks in turns. */
+static int add_perf_buffers(struct nps_reader *r, int fd)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_BPF_OUTPUT,
+					.sample_type = PERF_SAMPLE_RAW,
+					.sample_period = 1,
+					.watermark = 1,
+					.wakeup_watermark = PERF_PAGES * 4096 / 2 };
+
+	for (int i = 0; i < r->n_cpus; i++) {
+		int err = buffer_init(r, &r->cpus[i], i);
+
+		if (err)
+			return err;
+	}
+	r->pb = perf_buffer__new_raw(fd, PERF_PAGES, &attr, take_sample, r, NULL);
+	return r->pb ? 0 : -errno;
+}
+
 static int add_rings(struct nps_reader *r)
 {
+	int records = nps_kernel_side__records_fd(r->k);
+
+	if (records >= 0)
+		return add_perf_buffers(r, records);
 	for (int i = 0; i < r->n_cpus; i++) {
 		int fd = nps_kernel_side__ring_fd(r->k, i), err = buffer_init(r, &r->cpus[i], i);
 		struct epoll_event ev = { .events = EPOLLIN | EPOLLET };
@@ -509,12 +584,20 @@ void nps_reader__stop(struct nps_reader *r)
 void nps_reader__append(struct nps_reader *r, const struct nps_event *events, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (events[i].pid == r->own_pid)
+		struct nps_event e = events[i];
+
+		if (e.pid == r->own_pid)
 			continue; /* the calibration's */
-		if (events[i].kind == NPS_EV_SCHED)
-			name_waker(r, &events[i]);
-		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &events[i], sizeof(events[i]));
-		atomic_fetch_add_explicit(&r->kinds[events[i].kind], 1, memory_order_relaxed);
+		if (e.kind == NPS_EV_SCHED)
+			name_waker(r, &e);
+		read_missing_texts(r, &e);
+		/* the path of a call that has not returned */
+		for (int slot = 0; slot < 2 && e.kind == NPS_EV_SYSCALL; slot++)
+			if (e.flags & NPS_F_SLOT_FAULT(slot))
+				read_missing_text(r, &e, slot);
+		count_faults(r, &e);
+		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
+		atomic_fetch_add_explicit(&r->kinds[e.kind], 1, memory_order_relaxed);
 	}
 	flush_all(r);
 }
@@ -525,6 +608,7 @@ void nps_reader__free(struct nps_reader *r)
 		return;
 	nps_reader__stop(r);
 	ring_buffer__free(r->rb);
+	perf_buffer__free(r->pb);
 	for (int i = 0; r->cpus && i < r->n_cpus; i++)
 		free(r->cpus[i].data);
 	free(r->cpus);

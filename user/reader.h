@@ -20,7 +20,7 @@ enum nps_notice_what {
 	NPS_NOTICE_EXIT, /* arg = exit code, time = when */
 	NPS_NOTICE_CODE_MAPPED, /* a library may have come */
 	NPS_NOTICE_DEVICE, /* a device was set */
-	NPS_NOTICE_SUBMITS, /* the process submitted its first task */
+	NPS_NOTICE_SUBMITS, /* the process submitted its first task to device arg */
 	NPS_NOTICE_STUB, /* arg = address of a kernel's stub function, seen for the first time */
 };
 
@@ -28,6 +28,7 @@ struct nps_notice {
 	enum nps_notice_what what;
 	uint32_t pid;
 	uint64_t arg, time;
+	uint64_t cpu_ns; /* EXIT: CPU time of the process */
 };
 
 struct nps_operators;

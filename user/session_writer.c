@@ -106,7 +106,7 @@ int nps_session__create(const char *out, struct nps_session *s)
 	int out_fd, err;
 
 	memset(s, 0, sizeof(*s));
-	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = -1;
+	s->dir_fd = s->events.fd = s->strings.fd = s->clocks.fd = s->host.fd = s->device.fd = -1;
 	out_fd = open_out(out);
 	if (out_fd < 0)
 		return out_fd;
@@ -143,9 +143,14 @@ int nps_session__open_host(struct nps_session *s)
 	return stream_open(s, &s->host, "host.nps");
 }
 
+int nps_session__open_device(struct nps_session *s)
+{
+	return stream_open(s, &s->device, "device.nps");
+}
+
 void nps_session__close(struct nps_session *s)
 {
-	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->dir_fd };
+	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->device.fd, &s->dir_fd };
 
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
@@ -156,8 +161,8 @@ void nps_session__close(struct nps_session *s)
 
 void nps_session__discard(struct nps_session *s)
 {
-	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps",
-					     "stacks.nps", "host.nps",	  "session.json" };
+	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps",	 "stacks.nps",
+					     "host.nps",   "device.nps",  "session.json" };
 
 	if (s->dir_fd < 0)
 		return;
@@ -213,7 +218,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 
 int nps_session__error(const struct nps_session *s)
 {
-	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks, &s->host };
+	const struct nps_stream *streams[] = { &s->events, &s->strings, &s->clocks, &s->host, &s->device };
 
 	for (size_t i = 0; i < sizeof(streams) / sizeof(*streams); i++) {
 		int err = atomic_load(&streams[i]->error);

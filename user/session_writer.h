@@ -29,6 +29,7 @@ struct nps_session {
 	int dir_fd;
 	struct nps_stream events, strings, clocks;
 	struct nps_stream host; /* only if the host is sampled */
+	struct nps_stream device; /* only if devices are */
 };
 
 /*
@@ -40,6 +41,9 @@ void nps_session__close(struct nps_session *s);
 
 /* host.nps, for samples of the host. -errno. */
 int nps_session__open_host(struct nps_session *s);
+
+/* device.nps, for clocks and use of devices. -errno. */
+int nps_session__open_device(struct nps_session *s);
 
 /* Removes a session that never began. */
 void nps_session__discard(struct nps_session *s);

@@ -22,6 +22,7 @@
 #include "proc_maps.h"
 #include "sample.skel.h"
 #include "stack.h"
+#include "task_iter.h"
 
 #define TURN_MS 50
 #define BUFFER_BYTES (1U << 20)
@@ -528,6 +529,8 @@ static int load(struct nps_stacks *st)
 	bpf_program__set_autoload(b->progs.sample_wanted, st->opts.on_cpu);
 	bpf_program__set_autoload(b->progs.stack_switched, st->opts.off_cpu);
 	bpf_program__set_autoload(b->progs.stack_sleepers, st->opts.off_cpu);
+	bpf_program__set_autoload(b->progs.sleeper_gone,
+				  st->opts.off_cpu && !nps_kernel_side__cap(st->k)->task_storage);
 	bpf_map__set_autocreate(b->maps.sleepers, st->opts.off_cpu);
 	err = bpf_map__set_max_entries(b->maps.sleeps, SLEEPS_RING);
 	if (!err)
@@ -543,6 +546,8 @@ static int start_sleeps(struct nps_stacks *st)
 	if (!st->sleeps)
 		return -errno;
 	st->bpf->links.stack_switched = bpf_program__attach(st->bpf->progs.stack_switched);
+	if (st->bpf->links.stack_switched && bpf_program__autoload(st->bpf->progs.sleeper_gone))
+		st->bpf->links.sleeper_gone = bpf_program__attach(st->bpf->progs.sleeper_gone);
 	return st->bpf->links.stack_switched ? 0 : -errno;
 }
 
@@ -614,20 +619,11 @@ int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const st
 /* Runs the iterator, which sends who is still asleep. */
 static void send_sleepers(struct nps_stacks *st)
 {
-	struct bpf_link *link = bpf_program__attach_iter(st->bpf->progs.stack_sleepers, NULL);
-	int fd = link ? bpf_iter_create(bpf_link__fd(link)) : -1;
-	char buf[64];
-	ssize_t n = -1;
+	int err = nps_task_iter__run(st->bpf->progs.stack_sleepers, 1, NULL, NULL);
 
-	while (fd >= 0 && (n = read(fd, buf, sizeof(buf))) != 0)
-		if (n < 0 && errno != EINTR && errno != EAGAIN)
-			break;
-	if (n)
+	if (err)
 		nps_warn("cannot ask who is still asleep: %s: sleeps that outlast the capture are missing",
-			 strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	bpf_link__destroy(link);
+			 strerror(-err));
 }
 
 void nps_stacks__stop(struct nps_stacks *st)

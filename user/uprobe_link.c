@@ -4,7 +4,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -38,6 +41,44 @@ int nps_uprobe_multi__link(int prog_fd, uint32_t attach_type, const char *path, 
 	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
 
 	return fd < 0 ? -errno : (int)fd;
+}
+
+/* A number of the kernel's description of its uprobe events; FORMAT as scanf has it. -errno. */
+static int event_source(const char *file, const char *format)
+{
+	char path[96];
+	int value = -1;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/uprobe/%s", file);
+	f = fopen(path, "re");
+	if (!f)
+		return -errno;
+	if (fscanf(f, format, &value) != 1)
+		value = -EPROTO;
+	fclose(f);
+	return value;
+}
+
+int nps_uprobe_perf__link(int prog_fd, const char *path, uint64_t offset, bool returns)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr), .config1 = ptr(path), .config2 = offset };
+	int type = event_source("type", "%d"),
+	    bit = returns ? event_source("format/retprobe", "config:%d") : 0;
+	int fd, err = 0;
+
+	if (type < 0 || bit < 0)
+		return type < 0 ? type : bit;
+	attr.type = (uint32_t)type;
+	attr.config = returns ? 1ULL << bit : 0;
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if (ioctl(fd, PERF_EVENT_IOC_SET_BPF, prog_fd) || ioctl(fd, PERF_EVENT_IOC_ENABLE, 0))
+		err = -errno;
+	if (err)
+		close(fd);
+	return err ? err : fd;
 }
 
 bool nps_uprobe_multi__supported(uint32_t attach_type)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * uprobe multi and session links, set up through bpf(2) itself: Debian 12's libbpf
+ * Probes of functions, set up through system calls themselves. uprobe multi and session links: Debian 12's libbpf
  * and kernel headers are older than both. One link holds any number of probes of one file and leaves
  * in some 30 ms, where perf-event uprobes take 0.1 s each.
  */
@@ -21,6 +21,12 @@
  */
 int nps_uprobe_multi__link(int prog_fd, uint32_t attach_type, const char *path, const uint64_t *offsets,
 			   const uint64_t *cookies, uint32_t n, bool returns, int pid);
+
+/*
+ * Attaches a program to the code at OFFSET of the file PATH, or to its returns, in every process: a perf event of its own
+ * and no cookie. Returns its descriptor (closing it detaches) or -errno.
+ */
+int nps_uprobe_perf__link(int prog_fd, const char *path, uint64_t offset, bool returns);
 
 /* Does this kernel have links of that attach type? */
 bool nps_uprobe_multi__supported(uint32_t attach_type);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * The end of a capture: what has not returned by then is asked for, thread by thread, by iterators that write events to
+ * the collector (user/open_calls.c).
+ */
+#ifndef NPS_ENDING_BPF_H
+#define NPS_ENDING_BPF_H
+
+#include "common.bpf.h"
+
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. From then on what is known of threads stays as it is. */
+volatile __u64 ended_at = 0;
+
+/* Where the thread entered the kernel; false where the kernel does not say (before 5.15). */
+static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *regs)
+{
+	const void *at;
+
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return false;
+	at = (void *)bpf_task_pt_regs(t);
+	return at && !bpf_probe_read_kernel(regs, sizeof(*regs), at);
+}
+
+/* An event of thread T from START to the end. */
+static __always_inline void give_open(struct bpf_iter__task *ctx, struct task_struct *t, struct nps_event *e,
+				      __u64 start)
+{
+	e->flags |= NPS_F_UNFINISHED;
+	e->pid = t->tgid;
+	e->tid = t->pid;
+	e->start = start;
+	e->dur = ended_at - start;
+	bpf_seq_write(ctx->meta->seq, e, sizeof(*e));
+}
+
+#endif

@@ -1,0 +1,569 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without ring buffers: Linux 4.18
+ * to 5.7, and later ones that were configured so. Written for the verifier of 4.19: no global data, no relocation
+ * against the kernel's types, no loops, no function calls, at most 4096 instructions a program, records by perf events.
+ * Not told here: scheduling, locks, children of the job, tensors, domains of marks, what a descriptor is.
+ */
+#include "ktypes.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "bpf_shared.h"
+#include "event.h"
+#include "legacy.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct call {
+	__u64 start, sp;
+	__u64 args[4];
+	__u32 probe;
+	__u8 flags;
+	__u8 tells; /* of what is called in it, enough: the catalogue's rows that fold are not wanted inside */
+	__u16 pad;
+};
+
+struct thread {
+	__u64 regs[8]; /* arguments of the call at hand */
+	__u64 syscall_start; /* 0: in none */
+	__u64 syscall;
+	struct call calls[NPS_LEGACY_DEPTH];
+	__u32 depth, pad;
+	struct nps_string text;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_TARGETS);
+	__type(key, __u32);
+	__type(value, __u32);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERF_EVENT_ARRAY);
+	__type(key, __u32);
+	__type(value, __u32);
+} records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, NPS_COUNTER_MAX);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NPS_LEGACY_SPECS);
+	__type(key, __u32);
+	__type(value, struct nps_legacy_spec);
+} specs SEC(".maps");
+
+/* What the stub of a probe leaves (user/stubs.c). */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} cookie SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32); /* tid */
+	__type(value, struct thread);
+} threads SEC(".maps");
+
+/* Zeros: too large for the stack, and there are no constants. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct thread);
+} nothing SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u8);
+} interned SEC(".maps");
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&counters, &what);
+
+	if (n)
+		*n += 1;
+}
+
+static __always_inline bool is_target(__u32 pid, __u32 flag)
+{
+	__u32 *flags = bpf_map_lookup_elem(&targets, &pid);
+
+	return flags && *flags & flag;
+}
+
+static __always_inline struct thread *thread_of(__u32 tid)
+{
+	struct thread *t = bpf_map_lookup_elem(&threads, &tid), *zero;
+	__u32 only = 0;
+
+	if (t)
+		return t;
+	zero = bpf_map_lookup_elem(&nothing, &only);
+	if (!zero || bpf_map_update_elem(&threads, &tid, zero, BPF_NOEXIST))
+		return NULL;
+	return bpf_map_lookup_elem(&threads, &tid);
+}
+
+static __always_inline void emit(void *ctx, struct nps_event *e)
+{
+	if (bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, e, sizeof(*e)))
+		count(NPS_COUNTER_LOST + e->kind);
+}
+
+/* --- texts: as bpf/text.bpf.h, without what is beyond the first record --- */
+
+static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u64 address)
+{
+	struct nps_string *s = &t->text;
+	__u64 *words = (__u64 *)s->text, id = 0xcbf29ce484222325ULL;
+	__u8 one = 1;
+	long n;
+
+#pragma unroll
+	for (int i = 0; i < NPS_STR_MAX / 8; i++)
+		words[i] = 0;
+	n = bpf_probe_read_str(s->text, sizeof(s->text), (void *)address);
+	if (n <= 0 || n > NPS_STR_MAX)
+		return 0;
+#pragma unroll
+	for (int i = 0; i < NPS_STR_MAX / 8; i++) {
+		if (i * 8 < n) {
+			id = (id ^ words[i]) * 0x100000001b3ULL;
+			id ^= id >> 29;
+		}
+	}
+	id = id ? id : 1;
+	if (bpf_map_lookup_elem(&interned, &id))
+		return id;
+	s->kind = NPS_STR_TEXT;
+	s->flags = n == NPS_STR_MAX ? NPS_STR_CUT : 0;
+	s->len = n - 1;
+	s->pid = pid;
+	s->id = id;
+	s->time = bpf_ktime_get_ns();
+	if (bpf_perf_event_output(ctx, &records, BPF_F_CURRENT_CPU, s, sizeof(*s))) {
+		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
+		return id;
+	}
+	if (n == NPS_STR_MAX)
+		count(NPS_COUNTER_TEXT_CUT);
+	bpf_map_update_elem(&interned, &id, &one, BPF_ANY);
+	return id;
+}
+
+/* --- calls --- */
+
+#if defined(__TARGET_ARCH_x86)
+#define SP_POPPED_BY_RETURN 8
+#define REGISTERS 6
+#define ABOVE_RETURN_ADDRESS 8
+#else
+#define SP_POPPED_BY_RETURN 0
+#define REGISTERS 8
+#define ABOVE_RETURN_ADDRESS 0
+#endif
+
+/* The index must be seen to be in bounds. */
+#define BOUNDED(i, n)                                                                                        \
+	({                                                                                                   \
+		__u64 _i = (i);                                                                              \
+		asm volatile("%0 &= %1" : "+r"(_i) : "i"((n)-1));                                            \
+		_i;                                                                                          \
+	})
+
+static __always_inline void load_registers(struct pt_regs *ctx, __u64 *regs)
+{
+	regs[0] = PT_REGS_PARM1(ctx);
+	regs[1] = PT_REGS_PARM2(ctx);
+	regs[2] = PT_REGS_PARM3(ctx);
+	regs[3] = PT_REGS_PARM4(ctx);
+	regs[4] = PT_REGS_PARM5(ctx);
+#if defined(__TARGET_ARCH_x86)
+	regs[5] = ctx->r9;
+#else
+	regs[5] = ctx->user_regs.regs[5];
+	regs[6] = ctx->user_regs.regs[6];
+	regs[7] = ctx->user_regs.regs[7];
+#endif
+}
+
+static __always_inline __u64 argument(struct thread *t, __u64 stack, __u8 n)
+{
+	__u64 v = 0;
+
+	if (n <= REGISTERS)
+		return t->regs[BOUNDED(n - 1, 8)];
+	bpf_probe_read(&v, sizeof(v), (void *)(stack + 8 * (n - REGISTERS - 1)));
+	return v;
+}
+
+static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack, __u32 pid,
+					const struct nps_slot *slot, bool *fault)
+{
+	__u64 v, to = 0;
+
+	*fault = false;
+	if (slot->how == NPS_SLOT_NONE || slot->how == NPS_SLOT_RESULT || slot->how == NPS_SLOT_PROBE)
+		return 0;
+	v = argument(t, stack, slot->arg);
+	if (!v)
+		return 0;
+	if (slot->how == NPS_SLOT_TEXT_SIZED) {
+		/* An older caller's struct ends before the text. */
+		if (bpf_probe_read(&to, sizeof(to), (void *)v) || to < slot->offset + NPS_STR_MAX)
+			return 0;
+	}
+	v += slot->offset;
+	to = 0;
+	if (slot->how == NPS_SLOT_IN32) {
+		*fault = bpf_probe_read(&to, 4, (void *)v);
+		return to;
+	}
+	if (slot->how == NPS_SLOT_IN64 || slot->how == NPS_SLOT_TEXT_PTR) {
+		*fault = bpf_probe_read(&to, 8, (void *)v);
+		if (slot->how == NPS_SLOT_IN64 || !to)
+			return to;
+		v = to;
+	}
+	if (slot->how == NPS_SLOT_STR || slot->how == NPS_SLOT_TEXT_IN || slot->how == NPS_SLOT_TEXT_PTR ||
+	    slot->how == NPS_SLOT_TEXT_SIZED) {
+		to = intern(ctx, t, pid, v);
+		*fault = !to; /* the reader tries again, from the address */
+		return to ? to : v;
+	}
+	return v;
+}
+
+static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, __u32 pid,
+					const struct nps_legacy_spec *spec, __u64 *args, __u8 *flags)
+{
+	__u64 stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
+
+	load_registers(ctx, t->regs);
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		bool fault;
+
+		args[i] = entry_slot(ctx, t, stack, pid, &spec->slot[i], &fault);
+		if (fault) {
+			*flags |= NPS_F_SLOT_FAULT(i);
+			count(NPS_COUNTER_FAULT);
+		}
+	}
+}
+
+static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe)
+{
+	__u32 only = 0;
+	__u64 *left = bpf_map_lookup_elem(&cookie, &only);
+
+	if (!left)
+		return NULL;
+	*probe = *left & 0xffff;
+	return bpf_map_lookup_elem(&specs, probe);
+}
+
+/* Frames whose stack is gone were left by longjmp or an exception. */
+static __always_inline void drop_dead_calls(struct thread *t, __u64 sp, __u32 probe)
+{
+#pragma unroll
+	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++) {
+		struct call *c;
+
+		if (!t->depth || t->depth > NPS_LEGACY_DEPTH)
+			return;
+		c = &t->calls[BOUNDED(t->depth - 1, NPS_LEGACY_DEPTH)];
+		if (c->sp > sp || (c->sp == sp && c->probe != probe))
+			return;
+		count(NPS_COUNTER_UNRETURNED);
+		t->depth--;
+	}
+}
+
+static __always_inline bool told_above(const struct thread *t)
+{
+#pragma unroll
+	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++)
+		if (i < t->depth && t->calls[i].tells)
+			return true;
+	return false;
+}
+
+SEC("kprobe/call_entry")
+int call_entry(struct pt_regs *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), sp = PT_REGS_SP(ctx);
+	const struct nps_legacy_spec *spec;
+	struct thread *t;
+	struct call *c;
+	__u32 probe;
+
+	spec = spec_of_probe(&probe);
+	if (!spec || !is_target(pid_tgid >> 32, ~0U))
+		return 0;
+	count(NPS_COUNTER_HITS);
+	t = thread_of((__u32)pid_tgid);
+	if (t)
+		drop_dead_calls(t, sp, probe);
+	if (t && spec->flags & NPS_P_FOLD && told_above(t))
+		return 0;
+	if (!t || t->depth >= NPS_LEGACY_DEPTH) {
+		count(NPS_COUNTER_LOST + NPS_EV_API);
+		return 0;
+	}
+	c = &t->calls[BOUNDED(t->depth, NPS_LEGACY_DEPTH)];
+	c->flags = 0;
+	c->tells = !(spec->flags & NPS_P_OPEN);
+	c->probe = probe;
+	c->sp = sp;
+	entry_slots(ctx, t, pid_tgid >> 32, spec, c->args, &c->flags);
+	t->depth++;
+	c->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, __u32 pid,
+					 const struct nps_legacy_spec *spec, struct call *c)
+{
+#pragma unroll
+	for (int i = 0; i < 4; i++) {
+		__u8 how = spec->slot[i].how;
+		bool fault = false;
+		__u64 v = 0;
+
+		if (how == NPS_SLOT_RESULT)
+			c->args[i] = PT_REGS_RC(ctx);
+		if (!c->args[i])
+			continue;
+		if (how == NPS_SLOT_OUT64) {
+			fault = bpf_probe_read(&v, 8, (void *)c->args[i]);
+		} else if (how == NPS_SLOT_OUT32) {
+			fault = bpf_probe_read(&v, 4, (void *)c->args[i]);
+		} else if (how == NPS_SLOT_OUTSTR) {
+			v = intern(ctx, t, pid, c->args[i]);
+			fault = !v;
+		} else {
+			continue;
+		}
+		if (fault) {
+			c->flags |= NPS_F_SLOT_FAULT(i);
+			count(NPS_COUNTER_FAULT);
+		}
+		c->args[i] = v;
+	}
+}
+
+/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo). */
+struct task_send_info {
+	__s32 type;
+	__u32 ts_id, sq_id;
+	__s32 timeout;
+	__u64 sqe_addr;
+	__u32 sqe_num, pos;
+};
+
+static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struct nps_event *e)
+{
+	struct task_send_info info = {};
+	__u64 device = c->args[0] & 0xffff;
+
+	if (bpf_probe_read(&info, sizeof(info), (void *)c->args[1])) {
+		count(NPS_COUNTER_FAULT);
+		return;
+	}
+	e->kind = NPS_EV_SQE;
+	e->flags = info.sqe_num > NPS_LEGACY_SQES ? NPS_F_TRUNCATED : 0;
+	if (info.sqe_num > NPS_LEGACY_SQES)
+		count(NPS_COUNTER_SQE_CUT);
+#pragma unroll
+	for (__u32 i = 0; i < NPS_LEGACY_SQES; i++) {
+		__u64 head[2] = {};
+
+		if (i >= info.sqe_num)
+			return;
+		if (bpf_probe_read(head, sizeof(head), (void *)(info.sqe_addr + i * 64))) {
+			e->flags |= NPS_F_SLOT_FAULT(1);
+			count(NPS_COUNTER_FAULT);
+		}
+		e->args[0] = device | (__u64)i << 16 | (__u64)(info.sqe_num & 0xffff) << 32;
+		e->args[1] = head[0];
+		e->args[2] = head[1];
+		e->args[3] = info.sq_id;
+		emit(ctx, e);
+	}
+}
+
+static __always_inline void send_call(struct pt_regs *ctx, struct thread *t, struct call *c,
+				      const struct nps_legacy_spec *spec, __u64 pid_tgid, __u64 now)
+{
+	struct nps_event e;
+
+	e.probe = c->probe;
+	e.pid = pid_tgid >> 32;
+	e.tid = (__u32)pid_tgid;
+	e.ret = (__s32)PT_REGS_RC(ctx);
+	e.start = c->start;
+	e.dur = now - c->start;
+	if (c->probe == NPS_PROBE_SQ_TASK_SEND) {
+		send_sqes(ctx, c, &e);
+		return;
+	}
+	return_slots(ctx, t, pid_tgid >> 32, spec, c);
+	e.kind = NPS_EV_API;
+	e.flags = c->flags;
+	e.args[0] = c->args[0];
+	e.args[1] = c->args[1];
+	e.args[2] = c->args[2];
+	e.args[3] = c->args[3];
+	emit(ctx, &e);
+}
+
+SEC("kretprobe/call_return")
+int call_return(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
+	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
+	__u32 tid = (__u32)pid_tgid, probe, found = NPS_LEGACY_DEPTH;
+	const struct nps_legacy_spec *spec = spec_of_probe(&probe);
+	struct thread *t;
+
+	if (!spec || !is_target(pid_tgid >> 32, ~0U))
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &tid);
+	if (!t)
+		return 0;
+#pragma unroll
+	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++)
+		if (i < t->depth && t->calls[i].probe == probe && t->calls[i].sp == sp)
+			found = i; /* the innermost */
+	if (found >= NPS_LEGACY_DEPTH)
+		return 0; /* entered before we attached, or folded */
+	if (found + 1 < t->depth)
+		count(NPS_COUNTER_UNRETURNED);
+	t->depth = found;
+	send_call(ctx, t, &t->calls[BOUNDED(found, NPS_LEGACY_DEPTH)], spec, pid_tgid, now);
+	return 0;
+}
+
+SEC("kprobe/call_mark")
+int call_mark(struct pt_regs *ctx)
+{
+	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
+	const struct nps_legacy_spec *spec;
+	struct nps_event e;
+	struct thread *t;
+	__u8 flags = 0;
+	__u32 probe;
+
+	spec = spec_of_probe(&probe);
+	if (!spec || !is_target(pid_tgid >> 32, ~0U))
+		return 0;
+	count(NPS_COUNTER_HITS);
+	t = thread_of((__u32)pid_tgid);
+	if (!t) {
+		count(NPS_COUNTER_LOST + NPS_EV_MARK);
+		return 0;
+	}
+	entry_slots(ctx, t, pid_tgid >> 32, spec, e.args, &flags);
+	e.kind = NPS_EV_MARK;
+	e.flags = flags;
+	e.probe = probe;
+	e.pid = pid_tgid >> 32;
+	e.tid = (__u32)pid_tgid;
+	e.ret = 0;
+	e.start = now;
+	e.dur = 0;
+	emit(ctx, &e);
+	return 0;
+}
+
+/* --- system calls --- */
+
+SEC("raw_tracepoint/sys_enter")
+int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct thread *t;
+
+	if (!is_target(pid_tgid >> 32, NPS_TARGET_OSRT))
+		return 0;
+	t = thread_of((__u32)pid_tgid);
+	if (!t) {
+		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
+		return 0;
+	}
+	t->syscall = ctx->args[1];
+	t->syscall_start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("raw_tracepoint/sys_exit")
+int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), ret = ctx->args[1];
+	__u32 tid = (__u32)pid_tgid;
+	struct thread *t;
+	struct nps_event e;
+
+	if (!is_target(pid_tgid >> 32, NPS_TARGET_OSRT))
+		return 0;
+	t = bpf_map_lookup_elem(&threads, &tid);
+	if (!t || !t->syscall_start)
+		return 0; /* entered before we attached */
+	e.kind = NPS_EV_SYSCALL;
+	/* The arguments are not told: what they mean takes more than these kernels can. */
+	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
+	e.probe = t->syscall;
+	e.pid = pid_tgid >> 32;
+	e.tid = tid;
+	e.ret = (__s32)ret;
+	e.start = t->syscall_start;
+	e.dur = bpf_ktime_get_ns() - t->syscall_start;
+	e.args[0] = e.args[1] = e.args[2] = 0;
+	e.args[3] = ret;
+	t->syscall_start = 0;
+	emit(ctx, &e);
+	return 0;
+}
+
+/* --- the end of threads --- */
+
+SEC("raw_tracepoint/sched_process_exit")
+int thread_exited(struct bpf_raw_tracepoint_args *ctx)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u32 pid = pid_tgid >> 32, tid = (__u32)pid_tgid;
+	struct nps_event e;
+
+	bpf_map_delete_elem(&threads, &tid);
+	/* The first thread takes the process with it, unless it leaves before the others. */
+	if (tid != pid || !is_target(pid, ~0U))
+		return 0;
+	e.kind = NPS_EV_PROC;
+	e.flags = 0;
+	e.probe = NPS_PROC_EXIT;
+	e.pid = pid;
+	e.tid = tid;
+	e.ret = 0;
+	e.start = bpf_ktime_get_ns();
+	e.dur = 0;
+	e.args[0] = ~0ULL; /* its status is not known here */
+	e.args[1] = e.args[2] = e.args[3] = 0;
+	emit(ctx, &e);
+	return 0;
+}

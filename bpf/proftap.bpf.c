@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * The job's own profiler: which channels of the driver it holds, and what they give it. The bytes are copied here, at the
+ * return of the driver's call and in the thread that called: the buffer cannot have been used again by then.
+ */
+#include "common.bpf.h"
+#include "agent.h"
+#include "cookie.bpf.h"
+#include "proftap.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Just what is read: whether a signal's handler is still ours. */
+struct sigaction___tap {
+	void *sa_handler;
+} __attribute__((preserve_access_index));
+
+struct k_sigaction___tap {
+	struct sigaction___tap sa;
+} __attribute__((preserve_access_index));
+
+struct sighand_struct___tap {
+	struct k_sigaction___tap action[64];
+} __attribute__((preserve_access_index));
+
+struct task_struct___tap {
+	struct sighand_struct___tap *sighand;
+} __attribute__((preserve_access_index));
+
+struct call {
+	__u32 what, device, channel, pad;
+	__u64 buf;
+};
+
+struct channel_key {
+	__u32 pid, device, channel;
+};
+
+struct channel_state {
+	__u64 position;
+	__u32 epoch;
+	__u32 aligned; /* a record begins at position 0 */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* a call that is left by an exception has no return */
+	__uint(max_entries, 4096);
+	__type(key, __u64); /* thread */
+	__type(value, struct call);
+} calls SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct channel_key);
+	__type(value, struct channel_state);
+} channels SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32); /* thread group */
+	__type(value, struct nps_tap_helper);
+} helpers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 16 << 20);
+} tap_ring SEC(".maps");
+
+const volatile bool copy = true; /* false: only who holds what is told */
+__u64 lost_events = 0; /* that say who holds what */
+
+/* Is it a thread of our helper? */
+static __always_inline bool is_helper(void)
+{
+	const char name[] = NPS_AGENT_COMM;
+	char comm[16];
+
+	if (bpf_get_current_comm(comm, sizeof(comm)))
+		return false;
+	for (int i = 0; i < (int)sizeof(name) - 1; i++)
+		if (comm[i] != name[i])
+			return false;
+	return true;
+}
+
+static __always_inline void fill(struct nps_tap_event *e, __u32 what, const struct call *c, __u64 id)
+{
+	e->what = what;
+	e->pid = id >> 32;
+	e->tid = (__u32)id;
+	e->device = c->device;
+	e->channel = c->channel;
+	e->ret = 0;
+	e->len = 0;
+	e->epoch = 0;
+	e->position = 0;
+}
+
+static __always_inline void tell_flags(__u32 what, const struct call *c, __u64 id, __s32 ret, __u64 flags)
+{
+	struct nps_tap_event *e = bpf_ringbuf_reserve(&tap_ring, sizeof(*e), 0);
+
+	if (!e) {
+		__sync_fetch_and_add(&lost_events, 1);
+		return;
+	}
+	fill(e, what, c, id);
+	e->ret = ret;
+	bpf_ringbuf_submit(e, flags);
+}
+
+static __always_inline void tell(__u32 what, const struct call *c, __u64 id, __s32 ret)
+{
+	tell_flags(what, c, id, ret, BPF_RB_NO_WAKEUP);
+}
+
+/* Parameters of a start: events of counters are in them. */
+static __always_inline void tell_enter(const struct call *c, __u64 id)
+{
+	struct nps_tap_start *s = bpf_ringbuf_reserve(&tap_ring, sizeof(*s), 0);
+	struct {
+		__s32 type;
+		__u32 period, real_time, pad;
+		__u64 data;
+		__u32 size, pad2;
+	} para = {};
+	__u32 size;
+
+	if (!s) {
+		__sync_fetch_and_add(&lost_events, 1);
+		return;
+	}
+	fill(&s->e, NPS_TAP_ENTER, c, id);
+	if (!bpf_probe_read_user(&para, sizeof(para), (void *)c->buf) && para.data) {
+		size = para.size;
+		if (size > NPS_TAP_PARA)
+			size = NPS_TAP_PARA;
+		if (!bpf_probe_read_user(s->para, size, (void *)para.data))
+			s->e.len = size;
+	}
+	bpf_ringbuf_submit(s, BPF_RB_FORCE_WAKEUP); /* the thread waits for what is done about it */
+}
+
+static __always_inline void hold_up(__u32 pid)
+{
+	struct task_struct___tap *task = (void *)bpf_get_current_task();
+	struct nps_tap_helper *h = bpf_map_lookup_elem(&helpers, &pid);
+	struct sighand_struct___tap *sighand;
+	void *handler = NULL;
+	__u32 number;
+
+	if (!h)
+		return;
+	number = h->signal;
+	if (number < 1 || number > 64)
+		return;
+	sighand = BPF_CORE_READ(task, sighand);
+	if (bpf_probe_read_kernel(&handler, sizeof(handler),
+				  (char *)__builtin_preserve_access_index(&sighand->action[0].sa.sa_handler) +
+					  (number - 1) * bpf_core_type_size(struct k_sigaction___tap)))
+		return;
+	if ((__u64)handler == h->handler)
+		bpf_send_signal_thread(number);
+}
+
+SEC("uprobe")
+int tap_enter(struct pt_regs *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct call c = { .what = (__u32)cookie_of(ctx),
+			  .device = (__u32)PT_REGS_PARM1(ctx),
+			  .channel = (__u32)PT_REGS_PARM2(ctx),
+			  .buf = PT_REGS_PARM3(ctx) };
+
+	if (!target_flags(id >> 32) || is_helper())
+		return 0;
+	if (c.what == NPS_TAP_CALL_LIST) {
+		c.channel = 0;
+		tell_flags(NPS_TAP_LIST, &c, id, 0, BPF_RB_FORCE_WAKEUP);
+		return 0;
+	}
+	if (bpf_map_update_elem(&calls, &id, &c, BPF_ANY))
+		__sync_fetch_and_add(&lost_events, 1);
+	if (c.what != NPS_TAP_CALL_START)
+		return 0;
+	tell_enter(&c, id);
+	hold_up(id >> 32);
+	return 0;
+}
+
+static __always_inline void started(const struct call *c, __u64 id, __s32 ret)
+{
+	struct channel_key key = { .pid = id >> 32, .device = c->device, .channel = c->channel };
+	struct channel_state fresh = { .epoch = 1, .aligned = 1 }, *have;
+
+	tell(NPS_TAP_START, c, id, ret);
+	if (ret)
+		return;
+	have = bpf_map_lookup_elem(&channels, &key);
+	if (have)
+		fresh.epoch = have->epoch + 1;
+	bpf_map_update_elem(&channels, &key, &fresh, BPF_ANY);
+}
+
+static __always_inline void fill_data(struct nps_tap_event *e, const struct call *c, __u64 id,
+				      const struct channel_state *st, __u32 at, __u32 len)
+{
+	fill(e, NPS_TAP_DATA, c, id);
+	e->len = len;
+	e->epoch = st->epoch;
+	e->position = st->position + at;
+}
+
+/* What is not told leaves a gap between positions, which is counted where they are read. */
+static __always_inline bool copy_large(const struct call *c, __u64 id, const struct channel_state *st,
+				       __u32 at)
+{
+	struct nps_tap_large *d = bpf_ringbuf_reserve(&tap_ring, sizeof(*d), 0);
+
+	if (!d)
+		return false;
+	fill_data(&d->e, c, id, st, at, sizeof(d->data));
+	if (bpf_probe_read_user(d->data, sizeof(d->data), (void *)(c->buf + at)))
+		bpf_ringbuf_discard(d, BPF_RB_NO_WAKEUP);
+	else
+		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline bool copy_small(const struct call *c, __u64 id, const struct channel_state *st,
+				       __u32 at, __u32 len)
+{
+	struct nps_tap_small *d = bpf_ringbuf_reserve(&tap_ring, sizeof(*d), 0);
+
+	if (!d)
+		return false;
+	if (len > NPS_TAP_SMALL)
+		len = NPS_TAP_SMALL;
+	fill_data(&d->e, c, id, st, at, len);
+	if (bpf_probe_read_user(d->data, len, (void *)(c->buf + at)))
+		bpf_ringbuf_discard(d, BPF_RB_NO_WAKEUP);
+	else
+		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+	return true;
+}
+
+static __always_inline void copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
+{
+	__u32 at = 0;
+
+	for (__u32 i = 0; i < NPS_TAP_MOST_LARGE; i++) {
+		if (n - at < NPS_TAP_LARGE)
+			break;
+		if (!copy_large(c, id, st, at))
+			return;
+		at += NPS_TAP_LARGE;
+	}
+	for (__u32 i = 0; i < NPS_TAP_LARGE / NPS_TAP_SMALL; i++) {
+		if (at >= n)
+			break;
+		if (!copy_small(c, id, st, at, n - at))
+			return;
+		at += NPS_TAP_SMALL;
+	}
+}
+
+static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
+{
+	struct channel_key key = { .pid = id >> 32, .device = c->device, .channel = c->channel };
+	struct channel_state *st = bpf_map_lookup_elem(&channels, &key);
+	struct channel_state unseen = {};
+
+	if (ret < 0)
+		return;
+	if (!st) {
+		tell(NPS_TAP_EMPTY, c, id, ret);
+		bpf_map_update_elem(&channels, &key, &unseen, BPF_ANY);
+		st = bpf_map_lookup_elem(&channels, &key);
+		if (!st)
+			return;
+	}
+	if (!ret && !st->aligned) {
+		st->aligned = 1;
+		st->position = 0;
+	}
+	if (!ret)
+		return;
+	if (copy && st->aligned)
+		copy_out(c, id, st, (__u32)ret);
+	st->position += (__u32)ret;
+}
+
+SEC("uretprobe")
+int tap_leave(struct pt_regs *ctx)
+{
+	__u64 id = bpf_get_current_pid_tgid();
+	struct call *found = bpf_map_lookup_elem(&calls, &id), c;
+	__s32 ret = (__s32)PT_REGS_RC(ctx);
+
+	if (!found)
+		return 0;
+	c = *found;
+	bpf_map_delete_elem(&calls, &id);
+	if (c.what == NPS_TAP_CALL_START)
+		started(&c, id, ret);
+	else if (c.what == NPS_TAP_CALL_STOP)
+		tell(NPS_TAP_STOP, &c, id, ret);
+	else
+		was_read(&c, id, ret);
+	return 0;
+}

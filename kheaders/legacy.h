@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* Between bpf/legacy.bpf.c and user/legacy_side.c: what old kernels need told in maps, having no constants. */
+#ifndef NPS_LEGACY_H
+#define NPS_LEGACY_H
+
+#include "catalog.h"
+
+#define NPS_LEGACY_DEPTH 8 /* probed calls nested in one thread */
+#define NPS_LEGACY_SQES 8 /* records of one halSqTaskSend call */
+#define NPS_LEGACY_SPECS 512
+
+/* A row of the catalogue, by its number. */
+struct nps_legacy_spec {
+	unsigned char flags; /* NPS_P_* */
+	struct nps_slot slot[4];
+};
+
+#endif

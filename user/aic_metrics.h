@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The events that --aic-metrics NAME programs the AI cores' counters with (outputs 3.3, prof-raw 2.5). */
+#ifndef NPS_AIC_METRICS_H
+#define NPS_AIC_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define NPS_AIC_EVENTS 10 /* counters of a core: 8, of the last generation 10 */
+
+enum nps_aic_metric {
+	NPS_AIC_NONE,
+	NPS_AIC_PIPE,
+	NPS_AIC_ARITHMETIC,
+	NPS_AIC_MEMORY,
+	NPS_AIC_MEMORY_L0,
+	NPS_AIC_MEMORY_UB,
+	NPS_AIC_CONFLICT,
+	NPS_AIC_L2_CACHE,
+	NPS_AIC_MEMORY_ACCESS,
+	NPS_AIC_METRICS
+};
+
+/* The metric of that name, as the vendor's options and enumerations spell it; -EINVAL. */
+int nps_aic_metrics__parse(const char *text, enum nps_aic_metric *metric);
+
+/* Its name in sample.json: PipeUtilization; "" for none. */
+const char *nps_aic_metrics__name(enum nps_aic_metric metric);
+
+/*
+ * Events of METRIC on chips of PLATFORM, of vector cores if VECTOR, into EVENTS. Returns their number, 0: that chip does
+ * not have them.
+ */
+size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, int vector,
+			       uint16_t events[NPS_AIC_EVENTS]);
+
+/* "0x8,0xa,...", as sample.json has them. */
+void nps_aic_metrics__text(const uint16_t *events, size_t n, char *text, size_t size);
+
+#endif

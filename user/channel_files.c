@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "channel_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "clocks.h"
+#include "log.h"
+#include "prof_files.h"
+
+#define MAX_RECORD 256
+
+/* What CANN calls a channel's file, and the length of its records: a multiple where chips differ. */
+static const struct kind {
+	uint32_t channel;
+	uint32_t record;
+	const char *file;
+} kinds[] = {
+	{ 43, 128, "aicore.data" },	  { 44, 40, "ts_track.data" },	    { 45, 64, "hwts.data" },
+	{ 48, 64, "hwts.aiv_data" },	  { 50, 64, "stars_soc.data" },	    { 51, 32, "stars_block.data" },
+	{ 53, 128, "ffts_profile.data" }, { 85, 128, "aiVectorCore.data" }, { 143, 256, "aicpu.data" },
+};
+#define N_KINDS (sizeof(kinds) / sizeof(*kinds))
+
+struct stream {
+	struct nps_prof_file file;
+	bool begun;
+	enum nps_channel_reader reader;
+	uint32_t epoch;
+	uint64_t position; /* of the next byte in the channel */
+	uint32_t held; /* bytes of a record whose end is still to come */
+	char rest[MAX_RECORD];
+};
+
+struct device {
+	struct stream *streams[N_KINDS];
+	int breaks; /* fd + 1, 0: none */
+	struct nps_prof_sync sync; /* of the narrowest read of its clock */
+	uint64_t width;
+	struct nps_device_info info;
+	bool known; /* info is */
+};
+
+struct nps_channel_files {
+	struct nps_session *s;
+	struct nps_prof_control control; /* its name: "" before the first byte came */
+	uint64_t bytes, lost[2]; /* by enum nps_channel_reader */
+	struct device *devices[NPS_DEVICE_MAX]; /* NULL: nothing came */
+};
+
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s)
+{
+	struct nps_channel_files *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->s = s;
+	f->control.pid = pid;
+	f->control.rank = -1;
+	nps_clock__sample(&f->control.begin);
+	return f;
+}
+
+static struct device *device_of(struct nps_channel_files *f, uint32_t device)
+{
+	if (!f->devices[device])
+		f->devices[device] = calloc(1, sizeof(struct device));
+	return f->devices[device];
+}
+
+void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info)
+{
+	struct device *d = info->id < NPS_DEVICE_MAX ? device_of(f, info->id) : NULL;
+
+	if (!d)
+		return;
+	d->info = *info;
+	d->known = true;
+}
+
+void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *c)
+{
+	uint64_t width = c->raw_after - c->raw_before;
+	struct device *d = c->device < NPS_DEVICE_MAX ? device_of(f, c->device) : NULL;
+
+	if (!d || c->raw_after < c->raw_before || (d->sync.host_raw && width >= d->width))
+		return;
+	d->width = width;
+	d->sync = (struct nps_prof_sync){ .host_raw = c->raw_before + width / 2, .device_count = c->counter };
+}
+
+int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
+				     const struct nps_clock *end, const struct nps_device_lib *lib)
+{
+	int err = 0;
+
+	if (!f->control.name[0])
+		return 0;
+	f->control.pid_name = name;
+	f->control.rank = rank;
+	f->control.level = level;
+	if (end)
+		f->control.end = *end;
+	f->control.platform = NPS_PLATFORM_UNKNOWN;
+	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++) {
+		struct device *d = f->devices[i];
+		struct nps_device_info info = { .id = i, .platform = NPS_PLATFORM_UNKNOWN };
+
+		if (!d)
+			continue;
+		if (d->known)
+			info = d->info;
+		if (lib)
+			nps_device_info__read(lib, i, &info);
+		f->control.platform = info.platform;
+		f->control.driver_version = info.driver_version;
+		f->control.host_khz = info.host_khz;
+		err = nps_prof_control__device(&f->control, f->s, &info, &d->sync);
+	}
+	if (!err) /* knows of the devices then */
+		err = nps_prof_control__host(&f->control, f->s);
+	f->control.pid_name = NULL;
+	return err;
+}
+
+static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)
+{
+	f->bytes += len;
+	return nps_prof_file__write(&st->file, f->s, data, len);
+}
+
+static void finish_device(struct nps_channel_files *f, struct device *d)
+{
+	for (size_t k = 0; k < N_KINDS; k++) {
+		struct stream *st = d->streams[k];
+		int err;
+
+		if (!st)
+			continue;
+		/* Half a record of one chip can be a whole one of another. */
+		err = st->held ? write_records(f, st, st->rest, st->held) : 0;
+		if (!err)
+			err = nps_prof_file__finish(&st->file, f->s);
+		if (err)
+			nps_debug("%s: %s", kinds[k].file, strerror(-err));
+		free(st);
+		d->streams[k] = NULL;
+	}
+	if (d->breaks)
+		close(d->breaks - 1);
+	d->breaks = 0;
+}
+
+void nps_channel_files__finish(struct nps_channel_files *f)
+{
+	for (uint32_t i = 0; f && i < NPS_DEVICE_MAX; i++)
+		if (f->devices[i])
+			finish_device(f, f->devices[i]);
+}
+
+void nps_channel_files__free(struct nps_channel_files *f)
+{
+	if (!f)
+		return;
+	nps_channel_files__finish(f);
+	for (uint32_t i = 0; i < NPS_DEVICE_MAX; i++)
+		free(f->devices[i]);
+	free(f);
+}
+
+static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind, uint64_t lost)
+{
+	static const char *const readers[] = { "agent", "profiler" };
+	struct device *d = f->devices[device];
+	const struct stream *st = d->streams[kind];
+	char text[160];
+
+	f->lost[st->reader] += lost;
+	if (!d->breaks) {
+		int fd;
+
+		snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
+		fd = nps_session__open_file(f->s, text);
+		if (fd < 0)
+			return fd;
+		d->breaks = fd + 1;
+	}
+	snprintf(text, sizeof(text), "%s.%u %llu %llu %s\n", kinds[kind].file, device,
+		 (unsigned long long)st->file.total, (unsigned long long)lost, readers[st->reader]);
+	return nps_write_all(d->breaks - 1, text, strlen(text));
+}
+
+/* The driver splits records as it likes; what goes to disk are whole ones. */
+static int put_records(struct nps_channel_files *f, struct stream *st, uint32_t record, const char *data,
+		       uint32_t len)
+{
+	uint32_t take, whole;
+	int err;
+
+	if (st->held) {
+		take = record - st->held < len ? record - st->held : len;
+		memcpy(st->rest + st->held, data, take);
+		st->held += take;
+		data += take;
+		len -= take;
+		if (st->held < record)
+			return 0;
+		st->held = 0;
+		err = write_records(f, st, st->rest, record);
+		if (err)
+			return err;
+	}
+	whole = len - len % record;
+	err = whole ? write_records(f, st, data, whole) : 0;
+	if (err)
+		return err;
+	st->held = len - whole;
+	memcpy(st->rest, data + whole, st->held);
+	return 0;
+}
+
+static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, struct stream **out)
+{
+	struct device *d = device_of(f, device);
+	struct stream *st;
+	int err;
+
+	*out = d ? d->streams[kind] : NULL;
+	if (*out || !d)
+		return d ? 0 : -ENOMEM;
+	if (!f->control.name[0])
+		nps_prof__name(f->control.name, 1, f->control.pid);
+	*out = st = d->streams[kind] = calloc(1, sizeof(*st));
+	if (!st)
+		return -ENOMEM;
+	err = nps_prof_file__init(&st->file, f->control.name, device, kinds[kind].file, 0);
+	return err ? err : nps_channel_files__write_control(f, NULL, -1, 0, NULL, NULL);
+}
+
+/* Takes ST to where bytes stand. The bytes that are missing before them, of records that are torn too. */
+static int go_to(struct stream *st, const struct nps_channel_at *at, uint64_t *missing)
+{
+	bool same = st->begun && st->reader == at->reader && st->epoch == at->epoch;
+
+	*missing = 0;
+	if (same && at->position < st->position)
+		return -EPROTO;
+	if (same && at->position == st->position)
+		return 0;
+	*missing = at->position - (same ? st->position : 0) + st->held;
+	st->held = 0;
+	st->begun = true;
+	st->reader = at->reader;
+	st->epoch = at->epoch;
+	st->position = at->position;
+	return 1;
+}
+
+int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
+			   uint32_t len)
+{
+	uint32_t skip = 0, record;
+	uint64_t missing = 0;
+	struct stream *st;
+	size_t kind = 0;
+	int err;
+
+	while (kind < N_KINDS && kinds[kind].channel != at->channel)
+		kind++;
+	if (kind == N_KINDS)
+		return 0;
+	if (at->device >= NPS_DEVICE_MAX)
+		return -EPROTO;
+	record = kinds[kind].record;
+	err = stream_of(f, at->device, kind, &st);
+	if (!err)
+		err = go_to(st, at, &missing);
+	if (err < 0)
+		return err;
+	if (err) {
+		/* It goes on at the next whole record. */
+		skip = (record - at->position % record) % record;
+		skip = skip < len ? skip : len;
+		err = note_break(f, at->device, kind, missing + skip);
+		st->position += skip;
+	}
+	if (!err)
+		err = put_records(f, st, record, (const char *)data + skip, len - skip);
+	st->position += len - skip;
+	return err;
+}
+
+uint64_t nps_channel_files__bytes(const struct nps_channel_files *f)
+{
+	return f->bytes;
+}
+
+uint64_t nps_channel_files__lost(const struct nps_channel_files *f, enum nps_channel_reader reader)
+{
+	return f->lost[reader];
+}
+
+const char *nps_channel_files__dir(const struct nps_channel_files *f)
+{
+	return f->control.name[0] ? f->control.name : NULL;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Bytes of a process's driver channels as files of CANN's layout: PROF_x/device_N/data/<name>.N.slice_K, cut at whole
+ * records, with the places at which they do not go on in npuscope.breaks (docs/session-format.md).
+ */
+#ifndef NPS_CHANNEL_FILES_H
+#define NPS_CHANNEL_FILES_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "prof_control.h"
+#include "device_lib.h"
+#include "session.h"
+#include "session_writer.h"
+
+struct nps_channel_files;
+
+/* Who read the channel. */
+enum nps_channel_reader { NPS_READ_BY_AGENT, NPS_READ_BY_PROFILER };
+
+/* Where bytes stand. */
+struct nps_channel_at {
+	uint32_t device, channel;
+	enum nps_channel_reader reader;
+	uint32_t epoch; /* of this reader: how often the channel was opened */
+	uint64_t position; /* bytes of the channel before these, since it was opened */
+};
+
+/* Nothing is created before the first byte. NULL: no memory. */
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s);
+
+/* No more bytes will come: writes what is held back, closes what is open, and marks it as complete. */
+void nps_channel_files__finish(struct nps_channel_files *f);
+void nps_channel_files__free(struct nps_channel_files *f);
+
+/*
+ * Appends LEN bytes. What lies between them and the bytes before is counted as lost. 0; -EPROTO: they cannot stand there;
+ * another -errno: a write failed. Channels whose files nobody knows are left out.
+ */
+int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
+			   uint32_t len);
+
+/* What is known of a device, for its control files. */
+void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info);
+
+/* A read of a device's clock: the narrowest one relates the clocks in its control files. */
+void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *clock);
+
+/*
+ * Writes or replaces the control files of the directory, if there is one. NAME: of the process, NULL unknown; RANK -1: none;
+ * END NULL: it goes on; LIB NULL: only what nps_channel_files__know() was told of the devices is known. -errno.
+ */
+int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
+				     const struct nps_clock *end, const struct nps_device_lib *lib);
+
+/* Bytes that were written; that are known to be missing between them. */
+uint64_t nps_channel_files__bytes(const struct nps_channel_files *f);
+uint64_t nps_channel_files__lost(const struct nps_channel_files *f, enum nps_channel_reader reader);
+
+/* Name of the PROF_* directory, NULL before the first byte came. */
+const char *nps_channel_files__dir(const struct nps_channel_files *f);
+
+#endif

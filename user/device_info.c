@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "device_info.h"
+
+#include <cjson/cJSON.h>
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "device_lib.h"
+
+/* halGetDeviceInfo (cann-abi 4.3) */
+enum { MODULE_SYSTEM = 0, MODULE_AICPU = 1, MODULE_CCPU = 2, MODULE_AICORE = 4, MODULE_VECTOR = 7 };
+enum {
+	INFO_VERSION = 1,
+	INFO_CORE_NUM = 3,
+	INFO_FREQUENCY = 4,
+	INFO_OCCUPY = 8,
+	INFO_HOST_OSC = 24,
+	INFO_DEVICE_OSC = 25
+};
+
+struct chip_info {
+	char type[32], name[32], version[32];
+};
+
+static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, int info, int64_t most)
+{
+	int64_t value = 0;
+
+	return lib->device_info(id, module, info, &value) || value < 0 || value > most ? 0 : (uint32_t)value;
+}
+
+uint32_t nps_platform_of(const char *chip)
+{
+	static const struct {
+		const char *name;
+		uint32_t platform;
+	} chips[] = {
+		{ "910A", NPS_PLATFORM_910A },	 { "910PRO", NPS_PLATFORM_910A },
+		{ "910_93", NPS_PLATFORM_910B }, { "910B", NPS_PLATFORM_910B },
+		{ "910C", NPS_PLATFORM_910B },	 { "310P", NPS_PLATFORM_310P },
+		{ "310B", NPS_PLATFORM_310B },	 { "950", NPS_PLATFORM_950 },
+		{ "910", NPS_PLATFORM_910A },	 { "310", NPS_PLATFORM_310 },
+	};
+
+	if (strncasecmp(chip, "ascend", 6) == 0)
+		chip += 6;
+	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++)
+		if (strncasecmp(chip, chips[i].name, strlen(chips[i].name)) == 0)
+			return chips[i].platform;
+	return NPS_PLATFORM_UNKNOWN;
+}
+
+/* Generations as the driver numbers them in its version. */
+static uint32_t platform_of_version(uint32_t version)
+{
+	switch (version >> 8 & 0xff) {
+	case 1:
+		return NPS_PLATFORM_910A;
+	case 3:
+		return NPS_PLATFORM_910B;
+	case 4:
+		return NPS_PLATFORM_310B;
+	case 6:
+	case 7:
+		return NPS_PLATFORM_950;
+	default:
+		return NPS_PLATFORM_UNKNOWN;
+	}
+}
+
+static void name_chip(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info)
+{
+	struct chip_info chip = { 0 };
+	char *to = info->chip;
+
+	if (!lib->chip_info || lib->chip_info(id, &chip))
+		return;
+	chip.name[sizeof(chip.name) - 1] = '\0';
+	for (const char *from = chip.name; *from && to < info->chip + sizeof(info->chip) - 1; from++)
+		*to++ = isalnum((unsigned char)*from) ? *from : '_';
+}
+
+int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info)
+{
+	int64_t version = 0;
+	int api = 0;
+
+	*info = (struct nps_device_info){ .id = id, .platform = NPS_PLATFORM_UNKNOWN };
+	info->counter_khz = ask(lib, id, MODULE_SYSTEM, INFO_DEVICE_OSC, 10000000);
+	if (!info->counter_khz && lib->device_info(id, MODULE_SYSTEM, INFO_VERSION, &version))
+		return -ENODEV;
+	info->host_khz = ask(lib, id, MODULE_SYSTEM, INFO_HOST_OSC, 10000000);
+	info->aic_mhz = ask(lib, id, MODULE_AICORE, INFO_FREQUENCY, 100000);
+	info->aiv_mhz = ask(lib, id, MODULE_VECTOR, INFO_FREQUENCY, 100000);
+	info->aic_cores = ask(lib, id, MODULE_AICORE, INFO_CORE_NUM, 1024);
+	info->aiv_cores = ask(lib, id, MODULE_VECTOR, INFO_CORE_NUM, 1024);
+	info->ai_cpus = ask(lib, id, MODULE_AICPU, INFO_CORE_NUM, 1024);
+	info->ctrl_cpus = ask(lib, id, MODULE_CCPU, INFO_CORE_NUM, 1024);
+	info->ai_cpu_mask = ask(lib, id, MODULE_AICPU, INFO_OCCUPY, UINT32_MAX);
+	name_chip(lib, id, info);
+	info->platform = nps_platform_of(info->chip);
+	if (info->platform == NPS_PLATFORM_UNKNOWN)
+		info->platform = platform_of_version(ask(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
+	if (lib->api_version && !lib->api_version(&api) && api > 0)
+		info->driver_version = (uint32_t)api;
+	return 0;
+}
+
+void nps_device_info__describe(const struct nps_device_info *info, cJSON *device)
+{
+	cJSON_AddNumberToObject(device, "id", info->id);
+	cJSON_AddNumberToObject(device, "freq_khz", info->counter_khz);
+	cJSON_AddStringToObject(device, "chip", info->chip);
+	if (info->platform != NPS_PLATFORM_UNKNOWN)
+		cJSON_AddNumberToObject(device, "platform", info->platform);
+	cJSON_AddNumberToObject(device, "aic_mhz", info->aic_mhz);
+	cJSON_AddNumberToObject(device, "aiv_mhz", info->aiv_mhz);
+	cJSON_AddNumberToObject(device, "aic_cores", info->aic_cores);
+	cJSON_AddNumberToObject(device, "aiv_cores", info->aiv_cores);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the driver says of a device (cann-abi 4.3). What it does not say is 0. */
+#ifndef NPS_DEVICE_INFO_H
+#define NPS_DEVICE_INFO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nps_device_lib;
+
+/* platform_version of info.json (prof-raw, marks). */
+enum nps_platform {
+	NPS_PLATFORM_310 = 0,
+	NPS_PLATFORM_910A = 1,
+	NPS_PLATFORM_310P = 4,
+	NPS_PLATFORM_910B = 5,
+	NPS_PLATFORM_310B = 7,
+	NPS_PLATFORM_950 = 15,
+	NPS_PLATFORM_UNKNOWN = 255,
+};
+
+struct nps_device_info {
+	uint32_t id;
+	uint32_t platform; /* enum nps_platform */
+	uint32_t counter_khz; /* of the device's counter */
+	uint32_t host_khz; /* of the host's, in which module memory is stamped; 10^6: CLOCK_MONOTONIC_RAW */
+	uint32_t aic_mhz, aiv_mhz;
+	uint32_t aic_cores, aiv_cores, ai_cpus, ctrl_cpus, ts_cpus;
+	uint64_t ai_cpu_mask; /* which CPUs of the device are AI CPUs */
+	uint32_t driver_version;
+	char chip[32];
+	/* Its second version of the memory counters' records: learned from the data, prof-raw 2.6. */
+	bool second_version;
+};
+
+/* Asks the driver. 0, or -ENODEV if it does not know the device. */
+int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info);
+
+/* Adds id, freq_khz, chip, platform, cores and their MHz to an entry of the session's devices. */
+struct cJSON;
+void nps_device_info__describe(const struct nps_device_info *info, struct cJSON *device);
+
+/* Platform of a chip by its name as the driver tells it (910B3, 310P1, ...), NPS_PLATFORM_UNKNOWN: of none. */
+uint32_t nps_platform_of(const char *chip);
+
+#endif

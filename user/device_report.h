@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the driver refused, in words, each thing once; and what was sampled, for session.json. */
+#ifndef NPS_DEVICE_REPORT_H
+#define NPS_DEVICE_REPORT_H
+
+#include "device_stream.h"
+
+/* What the driver's calls return (cann-abi 4.1). */
+enum nps_prof_code {
+	NPS_PROF_OK = 0,
+	NPS_PROF_ERROR = -1,
+	NPS_PROF_TIMEOUT = -2,
+	NPS_PROF_STARTED = -3,
+	NPS_PROF_STOPPED = -4,
+	NPS_PROF_INTERRUPTED = -5,
+	NPS_PROF_NOT_READABLE = -6,
+	NPS_PROF_BUSY = -8,
+	NPS_PROF_SMALL_BUFFER = -9,
+	NPS_PROF_OCCUPIED = -10,
+	NPS_PROF_VF_FULL = -11,
+	NPS_PROF_NO_CONTEXT = 115,
+	NPS_PROF_DATA_LOST = 0x916,
+};
+
+/* Will asking again be of no use? */
+bool nps_device_report__final(int code);
+
+/* Says once for each code, with one line, that CALL ("start", "read", "stop") on the channel returned it. */
+void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code);
+
+#endif

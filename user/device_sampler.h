@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Samples devices from outside the job, through the driver's own interfaces: a thread for each device. Nothing is opened in
+ * the job, and what another process uses is left alone.
+ */
+#ifndef NPS_DEVICE_SAMPLER_H
+#define NPS_DEVICE_SAMPLER_H
+
+#include "device_info.h"
+#include "device_options.h"
+#include "device_thread.h"
+
+#include <stdio.h>
+
+struct nps_device_sampler;
+
+/*
+ * Opens the driver's libraries (device_lib.h; PIDS: processes of the job) and device.nps; with --sys-devices all or a list,
+ * starts its devices. 0; -ENOENT without a driver, another -errno: the reason has been printed. OPTS and SESSION must
+ * outlive the sampler.
+ */
+int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
+			      const pid_t *pids, size_t n, struct nps_device_sampler **out);
+
+/*
+ * The job uses DEVICE: from now on it is sampled, unless devices were named by the user. At once for those that
+ * are already. NULL as s, here and below: nothing is sampled.
+ */
+void nps_device_sampler__device(struct nps_device_sampler *s, uint32_t device);
+
+/*
+ * Process PID is the job's: devices of whose memory it holds some are its devices, now and when it is found to later. FOREIGN:
+ * it is in a container, and calls them by other numbers.
+ */
+void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool foreign);
+
+/* Devices of which process PID has been seen to hold memory, as bits. */
+uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t pid);
+
+/* Once a second: looks which devices the job's processes hold memory of. */
+void nps_device_sampler__look(struct nps_device_sampler *s);
+
+/* The job's own profiler wants the channels of DEVICE (NPS_DEVICE_MAX: of all): lets go of them. Does not wait. */
+void nps_device_sampler__release(struct nps_device_sampler *s, uint32_t device);
+
+/* Are channels of DEVICE sampled, or would be? */
+bool nps_device_sampler__samples(const struct nps_device_sampler *s, uint32_t device);
+
+/* Has it let go of them? */
+bool nps_device_sampler__released(const struct nps_device_sampler *s, uint32_t device);
+
+/* ... and does no longer: they are started again, into a PROF_* directory of their own. */
+void nps_device_sampler__resume(struct nps_device_sampler *s, uint32_t device);
+
+/* Waits up to MS until each channel of every device has been tried once. */
+void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
+
+/* What the driver says of a device. 0, -ENODEV; also for a device that is not sampled. */
+int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device,
+			     struct nps_device_info *info);
+
+/* Last samples, then the threads end. */
+void nps_device_sampler__stop(struct nps_device_sampler *s);
+void nps_device_sampler__free(struct nps_device_sampler *s);
+
+/* Sum over all devices. */
+void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_counts *counts);
+size_t nps_device_sampler__devices(const struct nps_device_sampler *s);
+
+/* Adds "device_sampler" to session.json, and what is not there to its "devices". */
+void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, cJSON *devices);
+
+/* A line for the terminal. */
+void nps_device_sampler__print(struct nps_device_sampler *s, uint64_t elapsed_ns, FILE *out);
+
+#endif

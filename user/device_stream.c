@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "device_stream.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "clocks.h"
+
+#define HOLD (64U << 10) /* bytes gathered before a write */
+#define MOST_READS 64 /* of one drain: a driver that always has more must not keep us from the others */
+#define GAP_PERIODS 4 /* that times may jump by before something is missing */
+#define GAP_NS 50000000ULL /* and on top of that: hosts of devices are busy too */
+#define UNSEEN                                                                                               \
+	16 /* records that must look right where records are thought to begin again: reads and writes of all units */
+#define BACK_NS 1000000000ULL /* times of one channel go back by no more */
+#define MOST_RELATIVE 10000000000000ULL /* us since a start: no capture takes months */
+#define MOST_GAP_NS 3600000000000ULL /* no longer without a sample */
+
+int nps_device_stream__start(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			     const struct nps_device_opts *o, const struct nps_device_info *d,
+			     const char *dir)
+{
+	int err = nps_prof_file__init(&s->file, dir, d->id, s->ch->file, HOLD);
+
+	if (err)
+		return INT_MIN;
+	err = nps_channel__start(s->ch, lib, o, d, &s->period_ms);
+	if (err) {
+		nps_prof_file__finish(&s->file, NULL);
+		return err;
+	}
+	s->state = NPS_STREAM_OPEN;
+	s->opened = nps_now(CLOCK_MONOTONIC);
+	s->version = -1;
+	s->number = -1;
+	s->time = 0;
+	s->tick_ns = d->counter_khz ? 1000000 / d->counter_khz : 1;
+	s->tick_ns = s->tick_ns ? s->tick_ns : 1;
+	s->n_rest = 0;
+	s->failures = 0;
+	s->starts++;
+	return 0;
+}
+
+static int running_number(const uint8_t *record)
+{
+	return (record[0] | record[1] << 8) >> 6 & 0xf;
+}
+
+/* Did the device, or what it wrote, skip samples before TIME? */
+static bool jumps(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
+{
+	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns;
+
+	return s->time && time > s->time &&
+	       (time - s->time) > (GAP_PERIODS * s->period_ms * 1000000ULL + GAP_NS) / ns_per_unit;
+}
+
+/* What is missing before this record, as far as its number and time can tell. */
+static void look(struct nps_device_stream *s, const struct nps_channel_format *f, const uint8_t *record)
+{
+	uint64_t time = nps_channel__time(f, record);
+
+	s->records++;
+	s->gaps += jumps(s, f, time);
+	if (f->stars) {
+		int number = running_number(record);
+
+		if (s->number >= 0)
+			s->lost += (unsigned int)(number - s->number - 1) & 0xf;
+		s->number = number;
+	}
+	if (time > s->time)
+		s->time = time;
+}
+
+/* Can TIME follow BEFORE? Samples of one channel are in order, but for those of one instant. */
+static bool follows(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t before,
+		    uint64_t time)
+{
+	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns, slack = BACK_NS / ns_per_unit;
+
+	if (f->time == NPS_CHANNEL_NO_TIME)
+		return true;
+	if (f->unit == 1000 && time > MOST_RELATIVE)
+		return false;
+	return !before || (time + slack >= before && time <= before + MOST_GAP_NS / ns_per_unit);
+}
+
+/* How many of the next records can be such, up to UNSEEN. */
+static unsigned int good(const struct nps_device_stream *s, const struct nps_channel_format *f,
+			 const uint8_t *data, size_t len)
+{
+	uint64_t before = s->time;
+	unsigned int n = 0;
+
+	for (; n < UNSEEN && len >= f->size; n++, data += f->size, len -= f->size) {
+		uint64_t time = nps_channel__time(f, data);
+
+		if (!nps_channel__sane(f, data) || !follows(s, f, before, time))
+			break;
+		before = time;
+	}
+	return n;
+}
+
+/*
+ * Bytes to leave out so that what follows are records: of a ring that was overwritten while we did not look, what we read
+ * next can begin anywhere in a record, and the one before it may be made of two. 0 if all is well, or if no place is
+ * better: then a record is only unusual.
+ */
+static size_t misplaced(const struct nps_device_stream *s, const struct nps_channel_format *f,
+			const uint8_t *data, size_t len)
+{
+	size_t look_at = len < 2UL * f->size ? f->size : 2UL * f->size;
+
+	if (good(s, f, data, look_at) == look_at / f->size)
+		return 0;
+	for (size_t skip = 1; skip < 2UL * f->size && skip < len; skip++)
+		if (good(s, f, data + skip, len - skip) == UNSEEN)
+			return skip;
+	return 0;
+}
+
+/*
+ * Whole records of DATA. Returns how many bytes were used up; what is doubtful waits for more unless it is the LAST.
+ * *err: -errno of writing.
+ */
+static size_t take_records(struct nps_device_stream *s, struct nps_session *session, const uint8_t *data,
+			   size_t len, bool last, int *err)
+{
+	const struct nps_channel_format *f = &s->ch->formats[s->version];
+	size_t at = 0, from = 0;
+
+	while (!*err && len - at >= f->size) {
+		size_t skip;
+
+		if (!last && len - at < (UNSEEN + 2UL) * f->size && good(s, f, data + at, len - at) < 2)
+			break;
+		skip = misplaced(s, f, data + at, len - at);
+		if (skip) {
+			if (at > from)
+				*err = nps_prof_file__write(&s->file, session, data + from, at - from);
+			s->torn += skip;
+			s->gaps++;
+			s->number = -1;
+			at += skip;
+			from = at;
+			continue;
+		}
+		look(s, f, data + at);
+		at += f->size;
+	}
+	if (!*err && at > from)
+		*err = nps_prof_file__write(&s->file, session, data + from, at - from);
+	return at;
+}
+
+/* LEN bytes of BUF, those that were kept first. What is left is kept. -errno of writing. */
+static int take(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session *session,
+		const uint8_t *buf, size_t len, bool last)
+{
+	size_t used = 0;
+	int err = 0;
+
+	s->n_rest = 0;
+	if (!s->ch->formats[0].size) /* text: lines may be cut between slices */
+		return len ? nps_prof_file__write(&s->file, session, buf, len) : 0;
+	if (s->version < 0)
+		s->version = nps_channel__version(s->ch, d, buf, len);
+	if (s->version < 0 && (last || len > sizeof(s->rest)))
+		s->version = 0; /* nothing tells: as most are */
+	if (s->version >= 0)
+		used = take_records(s, session, buf, len, last, &err);
+	if (err)
+		return err;
+	if (len - used > sizeof(s->rest)) /* cannot be: no more than a few records wait */
+		used = len - sizeof(s->rest);
+	s->n_rest = (uint32_t)(len - used);
+	memcpy(s->rest, buf + used, s->n_rest);
+	if (s->ch->relative && s->version == 1)
+		d->second_version = true;
+	return 0;
+}
+
+int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
+			     int *disk)
+{
+	int n = 0, err;
+
+	for (int i = 0; i < MOST_READS; i++) {
+		uint32_t kept = s->n_rest;
+
+		n = lib->read(d->id, s->ch->id, buf + kept, size - kept);
+		if (n <= 0)
+			break;
+		if ((uint32_t)n >
+		    size - kept) /* past the buffer: nothing this driver says is to be believed */
+			return -EPROTO;
+		s->bytes += (uint32_t)n;
+		memcpy(buf, s->rest, kept);
+		err = take(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
+		if (err && !*disk)
+			*disk = err;
+	}
+	return n < 0 ? n : 0;
+}
+
+static void finish(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session *session,
+		   int *disk)
+{
+	uint8_t rest[sizeof(s->rest)];
+	int err;
+
+	memcpy(rest, s->rest, s->n_rest);
+	err = take(s, d, session, rest, s->n_rest, true);
+	if (err && !*disk)
+		*disk = err;
+	s->torn += s->n_rest; /* a record without its end */
+	s->n_rest = 0;
+	err = nps_prof_file__finish(&s->file, session);
+	if (err && !*disk)
+		*disk = err;
+	s->state = NPS_STREAM_WAITS;
+}
+
+int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			    struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
+			    int *disk)
+{
+	unsigned int len = 0;
+	int err;
+
+	if (s->state != NPS_STREAM_OPEN)
+		return 0;
+	if (lib->flush)
+		lib->flush(d->id, s->ch->id,
+			   &len); /* few channels know it, and the rest loses nothing by it */
+	nps_device_stream__drain(s, lib, d, session, buf, size, disk);
+	err = lib->stop(d->id, s->ch->id);
+	nps_device_stream__drain(s, lib, d, session, buf, size, disk);
+	finish(s, d, session, disk);
+	return err;
+}
+
+void nps_device_stream__abandon(struct nps_device_stream *s, struct nps_device_info *d,
+				struct nps_session *session, int *disk)
+{
+	if (s->state == NPS_STREAM_OPEN)
+		finish(s, d, session, disk);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * One channel of one device: opened when it is free, read until it is empty, stored as it came. The driver's ring has no
+ * check for overflow: who reads late finds newer bytes in the place of older ones. What that did is found by the records'
+ * running numbers and times, and where records begin is found again.
+ */
+#ifndef NPS_DEVICE_STREAM_H
+#define NPS_DEVICE_STREAM_H
+
+#include "device_channels.h"
+#include "prof_files.h"
+
+#define NPS_STREAM_CODES 6 /* different errors that are told of one channel */
+
+enum nps_stream_state {
+	NPS_STREAM_WAITS, /* to be started at `retry` */
+	NPS_STREAM_OPEN,
+	NPS_STREAM_ABSENT, /* the device has no such channel */
+	NPS_STREAM_REFUSED, /* it will not be had however often we ask */
+};
+
+struct nps_device_stream {
+	const struct nps_channel *ch;
+	enum nps_stream_state state;
+	uint64_t retry, pause; /* CLOCK_MONOTONIC ns: when to try again, and how long after that */
+	int segment; /* of the thread: whose PROF directory it fills */
+	uint32_t period_ms;
+	uint32_t tick_ns; /* of the device's counter, about */
+	uint64_t opened; /* CLOCK_MONOTONIC ns */
+	struct nps_prof_file file;
+	int version; /* of the records, -1 not known yet */
+	uint8_t rest[8 *
+		     NPS_CHANNEL_RECORD]; /* a record whose end is still to come, or whose look is strange */
+	uint32_t n_rest;
+	int number; /* last running number, -1: none */
+	uint64_t time; /* of the last record */
+	unsigned int failures; /* reads in a row */
+	uint64_t bytes, records, lost, gaps, torn; /* torn: bytes of records that were overwritten in part */
+	unsigned int starts;
+	int codes[NPS_STREAM_CODES]; /* of the driver that were told, 0: free */
+};
+
+/* Starts the channel into PROF directory DIR. 0 or what the driver returned; -ENOMEM as INT32_MIN. */
+int nps_device_stream__start(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			     const struct nps_device_opts *o, const struct nps_device_info *d,
+			     const char *dir);
+
+/*
+ * Reads until there is nothing, into the session, through BUF of SIZE bytes. 0; what the driver returned; *DISK: -errno of
+ * writing. Sets d->second_version when the records show it.
+ */
+int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
+			     int *disk);
+
+/* Flushes, stops and reads the rest. What the driver said to the stop. */
+int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device_lib *lib,
+			    struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
+			    int *disk);
+
+/* Closes the file of a stream that the driver has ended by itself. */
+void nps_device_stream__abandon(struct nps_device_stream *s, struct nps_device_info *d,
+				struct nps_session *session, int *disk);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* One device's channels, clocks and npu-smi values, read by a thread of its own: a driver call can take seconds. */
+#ifndef NPS_DEVICE_THREAD_H
+#define NPS_DEVICE_THREAD_H
+
+#include "device_lib.h"
+#include "device_options.h"
+#include "session_writer.h"
+
+#include <cjson/cJSON.h>
+#include <pthread.h>
+
+struct nps_device_thread;
+
+/* What all threads share. */
+struct nps_device_common {
+	const struct nps_device_lib *lib;
+	const struct nps_device_opts *opts;
+	struct nps_session *session;
+	pthread_mutex_t lock; /* of session->device, and of the numbers of directories */
+	unsigned int directories; /* PROF_* so far */
+};
+
+/* Appends to device.nps. */
+void nps_device_common__append(struct nps_device_common *c, uint16_t type, const void *data, uint32_t len);
+
+/* Starts the thread of one device. -errno. */
+int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
+			     struct nps_device_thread **out);
+
+/* Lets go of all channels, and leaves them alone until they are resumed; does not wait. */
+void nps_device_thread__release(struct nps_device_thread *t, bool release);
+
+/* Are all channels closed? */
+bool nps_device_thread__released(struct nps_device_thread *t);
+
+/* Has the first attempt to start each channel been made? */
+bool nps_device_thread__settled(const struct nps_device_thread *t);
+
+/* Asks the thread to end. */
+void nps_device_thread__stop(struct nps_device_thread *t);
+
+/* Waits up to MS for it. False: it hangs in the driver; it is then left to itself, and T must not be freed. */
+bool nps_device_thread__join(struct nps_device_thread *t, unsigned int ms);
+void nps_device_thread__free(struct nps_device_thread *t);
+
+uint32_t nps_device_thread__device(const struct nps_device_thread *t);
+
+struct nps_device_counts {
+	uint64_t bytes, records;
+	uint64_t lost; /* records that are missing by their numbers */
+	uint64_t torn; /* bytes that were overwritten */
+	uint64_t cpu_ns;
+	unsigned int open, refused; /* channels */
+};
+
+void nps_device_thread__count(struct nps_device_thread *t, struct nps_device_counts *counts);
+
+/* Adds {"id", "channels": [...], "segments": [...]} to the array. */
+void nps_device_thread__describe(struct nps_device_thread *t, cJSON *devices);
+
+/* First -errno of writing, 0. */
+int nps_device_thread__error(const struct nps_device_thread *t);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Inside of the injector: inject.c leads, inject_job.c looks, inject_pick.c stops threads, inject_regs.c and inject_filter.c judge. */
+#ifndef NPS_INJECT_IMPL_H
+#define NPS_INJECT_IMPL_H
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+#include "inject.h"
+#include "inject_code.h"
+#include "proc_maps.h"
+
+#define NPS_INJECT_RANGES 64
+
+struct nps_range {
+	uint64_t start, end;
+};
+
+struct nps_ranges {
+	struct nps_range v[NPS_INJECT_RANGES];
+	unsigned int n;
+};
+
+bool nps_ranges__hold(const struct nps_ranges *r, uint64_t address);
+
+/* The job as it stands before anything is done to it. */
+struct nps_inject_job {
+	pid_t pid;
+	struct nps_maps maps; /* all, by address */
+	struct nps_inject_input input; /* addresses of functions; area */
+	struct nps_ranges libc; /* code of the C library */
+	struct nps_ranges never; /* code in which a thread is left alone: loader, allocators, vdso */
+	struct nps_ranges allocators; /* other than libc's */
+	struct nps_ranges caves; /* room behind the code of libraries where nothing is */
+	uint64_t restorers[8]; /* where signal handlers return to */
+	unsigned int n_restorers;
+	char *why;
+	size_t why_size;
+};
+
+/* Looks at the job. 0, or -errno with the reason in job->why. Free either way. */
+int nps_inject_job__look(struct nps_inject_job *job);
+/* Reads the mappings again. */
+int nps_inject_job__refresh(struct nps_inject_job *job);
+void nps_inject_job__free(struct nps_inject_job *job);
+
+/* Room for `size` bytes of code; on arm64 within reach of `pc`. 0: none. */
+uint64_t nps_inject_job__cave(const struct nps_inject_job *job, uint64_t pc, size_t size);
+
+/* Is it nothing but zeros there? */
+bool nps_inject_job__is_empty(const struct nps_inject_job *job, uint64_t at, size_t size);
+
+const struct nps_mapping *nps_inject_job__mapping(const struct nps_inject_job *job, uint64_t address);
+
+/* Code of libc itself. */
+const struct nps_mapping *nps_inject_job__libc(const struct nps_inject_job *job);
+
+int nps_inject__read(pid_t pid, uint64_t address, void *to, size_t size);
+int nps_inject__write(pid_t pid, uint64_t address, const void *from, size_t size);
+
+/* Says why not, and returns -err. */
+int nps_inject_job__refuse(struct nps_inject_job *job, int err, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Numbers from /proc/PID/task/TID/status; -1: not there. */
+enum nps_inject_field {
+	NPS_INJECT_TRACER,
+	NPS_INJECT_PPID,
+	NPS_INJECT_NSPID,
+	NPS_INJECT_SECCOMP,
+	NPS_INJECT_SIGPND, /* from here on in hex */
+	NPS_INJECT_SHDPND,
+	NPS_INJECT_SIGBLK,
+	NPS_INJECT_N_FIELDS
+};
+#define NPS_INJECT_FIELDS                                                                                    \
+	{                                                                                                    \
+		"TracerPid", "PPid", "NSpid", "Seccomp", "SigPnd", "ShdPnd", "SigBlk"                        \
+	}
+
+struct nps_inject_status {
+	long v[NPS_INJECT_N_FIELDS];
+};
+
+void nps_inject__status(pid_t pid, pid_t tid, struct nps_inject_status *status);
+
+/* ---- registers of a stopped thread ---- */
+
+struct nps_inject_regs {
+	struct user_regs_struct r;
+};
+
+/* What /proc says a sleeping thread does: its system call. */
+struct nps_inject_sleep {
+	long nr; /* -1: none, it runs */
+	uint64_t args[6], sp, pc;
+};
+
+int nps_inject_regs__get(pid_t tid, struct nps_inject_regs *regs);
+int nps_inject_regs__set(pid_t tid, const struct nps_inject_regs *regs);
+uint64_t nps_inject_regs__pc(const struct nps_inject_regs *regs);
+uint64_t nps_inject_regs__sp(const struct nps_inject_regs *regs);
+
+/*
+ * Says in `now` which system call the stop interrupted: nr -1: none; NPS_INJECT_INEXACT: one that could not go on
+ * as it was. Rewinds the registers so that the call is made again and its caller sees nothing; for calls that
+ * the kernel lets fail with EINTR too. `before` is what the thread did before it was stopped.
+ */
+#define NPS_INJECT_INEXACT (-2)
+void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const struct nps_inject_sleep *before,
+			     struct nps_inject_sleep *now);
+
+/* Was a call ended with EINTR by the stop? Rewinds that one alone: the kernel rewinds the others. True: set the registers. */
+bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject_sleep *before);
+
+/* Can this thread be led astray and back with nothing lost? NULL: yes; else why not. */
+const char *nps_inject_regs__check(pid_t tid, const struct nps_inject_regs *regs);
+
+/* Base of the thread's storage. */
+uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs);
+
+/* Completes a copy of the code that will be at `at`, so that it goes on as rewound registers say, and leads there. */
+int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, char *code);
+
+/* ---- system call filters ---- */
+
+/* NULL: a stopped thread's seccomp filters let the injected code and the helper do what they must; else what they refuse. */
+const char *nps_inject_filter__check(pid_t tid);
+
+/* What a classic BPF program of seccomp answers: its SECCOMP_RET_* value; kills for programs that make no sense. */
+uint32_t nps_inject_filter__run(const struct sock_filter *code, unsigned int n,
+				const struct seccomp_data *data);
+
+/* ---- threads ---- */
+
+struct nps_inject_thread {
+	pid_t pid, tid;
+	struct nps_inject_sleep before;
+	struct nps_inject_regs regs; /* as it stopped */
+	struct nps_inject_regs rewound; /* as it will go on from where it is led to */
+	uint64_t stopped_at;
+};
+
+/* Stops a thread of the job in a place where it can be led astray. 0, or -errno with the reason in job->why.
+ * Counts stops. */
+int nps_inject__stop_somewhere(struct nps_inject_job *job, struct nps_inject_thread *t,
+			       struct nps_inject_result *r);
+/* A stop ends now: how long it was goes into r. */
+void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject_result *r);
+
+/* Stops a thread that is seized already; 0, -ESRCH: it is gone, -ETIMEDOUT. */
+int nps_inject__stop(struct nps_inject_thread *t);
+
+/* Lets a stopped thread go for good. */
+void nps_inject__let_go(struct nps_inject_thread *t);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The kernel side of old kernels: bpf/legacy.bpf.c, loaded and attached. kernel_side.h stands before it: no other file
+ * needs to know.
+ */
+#ifndef NPS_LEGACY_SIDE_H
+#define NPS_LEGACY_SIDE_H
+
+#include <stdbool.h>
+
+#include "kernel_side.h"
+
+struct nps_legacy;
+struct bpf_map;
+
+/* Loads; SYSCALLS: system calls too. -errno. */
+int nps_legacy__open(bool syscalls, struct nps_legacy **out);
+void nps_legacy__close(struct nps_legacy *l); /* NULL is fine */
+
+/* Attaches what follows threads and system calls; probes of functions belong to probes.h. -errno. */
+int nps_legacy__attach(struct nps_legacy *l);
+void nps_legacy__detach(struct nps_legacy *l);
+void nps_legacy__drop_syscalls(struct nps_legacy *l);
+bool nps_legacy__has_syscalls(const struct nps_legacy *l);
+
+/* NULL: there is none of that sort or name. */
+struct bpf_program *nps_legacy__program(const struct nps_legacy *l, enum nps_program which);
+struct bpf_map *nps_legacy__map(const struct nps_legacy *l, const char *name);
+
+#endif

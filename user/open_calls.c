@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Calls of the job that had begun and not returned when the capture ended: the kernel side knows of each thread what it is in. */
+#include <bpf/libbpf.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "catalog.h"
+#include "event.h"
+#include "log.h"
+#include "open_slices.h"
+#include "task_iter.h"
+
+struct collecting {
+	struct nps_open_slices *slices;
+	enum nps_tier shed;
+};
+
+/* Records of another kind, which only the return makes. */
+static bool is_special(unsigned int probe)
+{
+	return probe == NPS_PROBE_SQ_TASK_SEND || probe == NPS_PROBE_CREATE_TENSOR ||
+	       probe == NPS_PROBE_CREATE_TENSOR_LIST;
+}
+
+/* What the call would have written is not there yet: the slot holds an address. */
+static void take_out_results(struct nps_event *e, const struct nps_probe_row *row)
+{
+	for (int i = 0; i < 4; i++) {
+		switch (row->slot[i].how) {
+		case NPS_SLOT_OUT32:
+		case NPS_SLOT_OUT64:
+		case NPS_SLOT_OUTSTR:
+		case NPS_SLOT_RESULT:
+			e->args[i] = 0;
+			e->flags |= NPS_F_SLOT_FAULT(i);
+		}
+	}
+}
+
+static void on_call(void *arg, const void *record)
+{
+	const struct collecting *c = arg;
+	struct nps_event e;
+	const struct nps_probe_row *row;
+
+	memcpy(&e, record, sizeof(e));
+	row = nps_probe_rows__get(e.probe);
+	if (!row || is_special(e.probe) || nps_probe_rows__tier(row) >= c->shed)
+		return;
+	take_out_results(&e, row);
+	nps_open_slices__keep(c->slices, &e);
+}
+
+static void on_syscall(void *arg, const void *record)
+{
+	const struct collecting *c = arg;
+	struct nps_event e;
+
+	memcpy(&e, record, sizeof(e));
+	nps_open_slices__keep(c->slices, &e);
+}
+
+static int ask(const struct bpf_program *prog, void (*each)(void *arg, const void *record),
+	       struct collecting *c, const char *what)
+{
+	int err = nps_task_iter__run(prog, sizeof(struct nps_event), each, c);
+
+	if (err)
+		nps_warn("cannot ask which %s have not returned: %s: those that outlast the capture are "
+			 "missing",
+			 what, strerror(-err));
+	return err;
+}
+
+int nps_open_calls__collect(struct nps_open_slices *s, struct nps_kernel_side *k, enum nps_tier shed)
+{
+	struct collecting c = { .slices = s, .shed = shed };
+	int err, other = 0;
+
+	if (nps_kernel_side__is_legacy(k))
+		return 0; /* nobody there can be asked */
+	err = ask(nps_kernel_side__open_calls(k), on_call, &c, "CANN calls");
+	/* Where every call is summed up none is told. */
+	if (nps_kernel_side__has_syscalls(k) && nps_kernel_side__threshold(k) < NPS_LONGEST_SUMMED)
+		other = ask(nps_kernel_side__open_syscalls(k), on_syscall, &c, "system calls");
+	return err ? err : other;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "prof_files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clocks.h"
+
+#define LETTERS 18 /* A to R */
+
+void nps_prof__name(char name[NPS_PROF_NAME], unsigned int index, pid_t pid)
+{
+	uint64_t hash = nps_now(CLOCK_MONOTONIC) * 0x9e3779b97f4a7c15ULL;
+	struct timespec now;
+	char stamp[32], letters[9] = "";
+	struct tm tm;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &tm);
+	strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
+	for (int i = 0; i < 8; i++, hash /= LETTERS)
+		letters[i] = (char)('A' + (hash >> 8) % LETTERS);
+	snprintf(name, NPS_PROF_NAME, "PROF_%06u_%s%03ld_%08d%s", index % 1000000, stamp,
+		 now.tv_nsec / 1000000, pid, letters);
+}
+
+int nps_prof_file__init(struct nps_prof_file *f, const char *dir, unsigned int device, const char *file,
+			uint32_t hold)
+{
+	*f = (struct nps_prof_file){ .fd = -1, .room = hold };
+	if (snprintf(f->path, sizeof(f->path), "%s/device_%u/data/%s.%u", dir, device, file, device) >=
+	    (int)sizeof(f->path))
+		return -ENAMETOOLONG;
+	f->held = hold ? malloc(hold) : NULL;
+	return hold && !f->held ? -ENOMEM : 0;
+}
+
+/* CANN's mark of a file that is complete. */
+static int mark_done(struct nps_session *s, const char *path, uint64_t size)
+{
+	char done[256], text[96];
+	int fd, err;
+
+	if (snprintf(done, sizeof(done), "%s.done", path) >= (int)sizeof(done))
+		return -ENAMETOOLONG;
+	snprintf(text, sizeof(text), "filesize:%llu\nstarttime:0\nendtime  :0\n", (unsigned long long)size);
+	unlinkat(s->dir_fd, done, 0); /* of a small file that was replaced */
+	fd = nps_session__open_file(s, done);
+	if (fd < 0)
+		return fd;
+	err = nps_write_all(fd, text, strlen(text));
+	close(fd);
+	return err;
+}
+
+static int end_slice(struct nps_prof_file *f, struct nps_session *s)
+{
+	char path[224];
+
+	if (f->fd < 0)
+		return 0;
+	close(f->fd);
+	f->fd = -1;
+	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+	f->slice++;
+	return mark_done(s, path, f->size);
+}
+
+static int write_slice(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
+{
+	char path[224];
+	int err;
+
+	if (f->fd < 0) {
+		snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+		f->fd = nps_session__open_file(s, path);
+		if (f->fd < 0)
+			return f->fd;
+		f->size = 0;
+	}
+	err = nps_write_all(f->fd, data, len);
+	if (err)
+		return err;
+	f->size += (uint32_t)len;
+	f->total += len;
+	return f->size >= NPS_PROF_SLICE ? end_slice(f, s) : 0;
+}
+
+int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s)
+{
+	uint32_t n = f->n_held;
+
+	f->n_held = 0;
+	return n ? write_slice(f, s, f->held, n) : 0;
+}
+
+int nps_prof_file__write(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
+{
+	int err = 0;
+
+	if (f->n_held + len > f->room)
+		err = nps_prof_file__flush(f, s);
+	if (err)
+		return err;
+	if (len > f->room)
+		return write_slice(f, s, data, len);
+	memcpy(f->held + f->n_held, data, len);
+	f->n_held += (uint32_t)len;
+	return 0;
+}
+
+int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
+{
+	int err = nps_prof_file__flush(f, s), end = end_slice(f, s);
+
+	free(f->held);
+	f->held = NULL;
+	f->room = 0;
+	return err ? err : end;
+}
+
+int nps_prof__put(struct nps_session *s, const char *path, const char *text)
+{
+	char fresh[256];
+	int fd, err;
+
+	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
+		return -ENAMETOOLONG;
+	unlinkat(s->dir_fd, fresh, 0);
+	fd = nps_session__open_file(s, fresh);
+	if (fd < 0)
+		return fd;
+	err = nps_write_all(fd, text, strlen(text));
+	close(fd);
+	if (!err && renameat(s->dir_fd, fresh, s->dir_fd, path))
+		err = -errno;
+	if (err) {
+		unlinkat(s->dir_fd, fresh, 0);
+		return err;
+	}
+	return mark_done(s, path, strlen(text));
+}

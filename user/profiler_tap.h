@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Probes of the driver's profiling API (prof_drv_start, prof_channel_read, prof_stop): what the job's own profiler holds, and
+ * a copy of what it reads. Nothing is opened.
+ */
+#ifndef NPS_PROFILER_TAP_H
+#define NPS_PROFILER_TAP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "kernel_side.h"
+#include "proftap.h"
+
+struct nps_profiler_tap;
+
+/* Loads the programs. COPY: the bytes too, not only who holds what. -errno where the kernel refuses them. */
+int nps_profiler_tap__open(struct nps_kernel_side *k, bool copy, struct nps_profiler_tap **out);
+void nps_profiler_tap__close(struct nps_profiler_tap *t);
+
+/* Takes every probe out; what is in the ring stays. */
+void nps_profiler_tap__detach(struct nps_profiler_tap *t);
+
+/* Attaches to an open libascend_hal.so, each file once. 0 or -errno. */
+int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path);
+
+/* The helper in process PID asks for a signal before a thread of the job starts a channel; NULL: no longer. */
+void nps_profiler_tap__helper(struct nps_profiler_tap *t, pid_t pid, const struct nps_tap_helper *helper);
+
+/* Hands over what has come, in order: E is followed by its data. Returns how many, or -errno. */
+typedef void (*nps_tap_fn)(void *ctx, const struct nps_tap_event *e, const void *data);
+int nps_profiler_tap__drain(struct nps_profiler_tap *t, nps_tap_fn fn, void *ctx);
+
+/* Readable when a thread of the job is about to start a channel. */
+int nps_profiler_tap__fd(const struct nps_profiler_tap *t);
+
+/* Events that say who holds what and that were lost: claims may be wrong then. */
+uint64_t nps_profiler_tap__lost(const struct nps_profiler_tap *t);
+
+#endif

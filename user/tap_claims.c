@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tap_claims.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static struct nps_tap_claim *find(const struct nps_tap_claims *c, const struct nps_tap_claim *like)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].pid == like->pid && c->v[i].device == like->device &&
+		    c->v[i].channel == like->channel && c->v[i].tid == like->tid)
+			return &c->v[i];
+	return NULL;
+}
+
+static int add(struct nps_tap_claims *c, const struct nps_tap_claim *new)
+{
+	if (find(c, new))
+		return 0;
+	if (c->n == c->room) {
+		size_t room = c->room ? 2 * c->room : 16;
+		struct nps_tap_claim *v = realloc(c->v, room * sizeof(*v));
+
+		if (!v)
+			return -ENOMEM;
+		c->v = v;
+		c->room = room;
+	}
+	c->v[c->n++] = *new;
+	return 0;
+}
+
+static void drop(struct nps_tap_claims *c, const struct nps_tap_claim *like)
+{
+	struct nps_tap_claim *at = find(c, like);
+
+	if (at)
+		*at = c->v[--c->n];
+}
+
+int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
+			  uint32_t channel)
+{
+	return add(c, &(struct nps_tap_claim){ pid, device, channel, tid });
+}
+
+int nps_tap_claims__held(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
+{
+	return add(c, &(struct nps_tap_claim){ pid, device, channel, 0 });
+}
+
+int nps_tap_claims__started(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
+			    uint32_t channel, bool ok)
+{
+	drop(c, &(struct nps_tap_claim){ pid, device, channel, tid });
+	return ok ? nps_tap_claims__held(c, pid, device, channel) : 0;
+}
+
+void nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
+{
+	drop(c, &(struct nps_tap_claim){ pid, device, channel, 0 });
+}
+
+void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid)
+{
+	for (size_t i = c->n; i-- > 0;)
+		if (c->v[i].pid == pid)
+			c->v[i] = c->v[--c->n];
+}
+
+bool nps_tap_claims__any(const struct nps_tap_claims *c, uint32_t pid, uint32_t device)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if ((!pid || c->v[i].pid == pid) && c->v[i].device == device)
+			return true;
+	return false;
+}
+
+void nps_tap_claims__free(struct nps_tap_claims *c)
+{
+	free(c->v);
+	*c = (struct nps_tap_claims){ 0 };
+}

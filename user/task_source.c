@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "task_source.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent_client.h"
+#include "capture.h"
+#include "channel_files.h"
+#include "clocks.h"
+#include "device_info.h"
+#include "device_lib.h"
+#include "discover.h"
+#include "log.h"
+#include "profiler_tap.h"
+#include "session.h"
+#include "tap_claims.h"
+
+#define CLOCK_SAMPLES 8
+#define MODULE_SYSTEM 0
+#define INFO_SYS_COUNT 13
+#define FFTS_PROFILE_TASK 53
+/* In which a profiler that asked for channels, or was refused one, starts them. */
+#define LEASE_NS 3000000000ULL
+#define OCCUPIED (-10) /* answers of the driver: somebody else has the channel */
+#define OCCUPIED_VF (-11)
+
+/* A device whose log a job's own profiler reads. */
+struct tapped {
+	uint32_t pid, device;
+	bool has_info;
+	struct nps_device_info info;
+	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
+	uint32_t n_events[2];
+	bool read;
+};
+
+struct nps_task_source {
+	struct nps_capture *c;
+	struct nps_profiler_tap *tap;
+	struct nps_tap_claims claims;
+	struct nps_device_lib lib;
+	bool lib_tried;
+	struct tapped *tapped;
+	size_t n_tapped;
+	/* CLOCK_MONOTONIC ns until which nothing is sampled: a profiler is about to begin */
+	uint64_t lease[NPS_DEVICE_MAX];
+	bool waits; /* for the sampler to let go of a device */
+	uint64_t let_go; /* bit d: of device d, and that has been said */
+};
+
+int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
+{
+	enum nps_task_source_kind kind = c->opts->task_source;
+	struct nps_task_source *t;
+	int err;
+
+	*out = NULL;
+	if (kind == NPS_TASKS_HOST && !nps_device_options__channels(&c->opts->devices))
+		return 0;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -ENOMEM;
+	t->c = c;
+	err = nps_profiler_tap__open(c->kernel, kind != NPS_TASKS_AGENT && kind != NPS_TASKS_HOST, &t->tap);
+	if (err) {
+		nps_warn("cannot watch for the job's own profiler: %s: where it runs the task log is its "
+			 "alone",
+			 strerror(-err));
+		c->degraded |= kind == NPS_TASKS_PROFILER;
+		free(t);
+		return err == -ENOMEM ? err : 0;
+	}
+	*out = t;
+	return 0;
+}
+
+void nps_task_source__free(struct nps_task_source *t)
+{
+	if (!t)
+		return;
+	nps_profiler_tap__close(t->tap);
+	nps_tap_claims__free(&t->claims);
+	nps_device_lib__close(&t->lib);
+	free(t->tapped);
+	free(t);
+}
+
+void nps_task_source__library(struct nps_task_source *t, int fd, const char *path)
+{
+	int err = t ? nps_profiler_tap__attach(t->tap, fd, path) : 0;
+
+	if (!err || err == -ENOENT)
+		return;
+	nps_warn("cannot probe the profiling functions of %s: %s: what the job's own profiler reads is not "
+		 "seen",
+		 path, strerror(-err));
+	t->c->degraded = true;
+}
+
+static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_t device)
+{
+	struct tapped *more;
+
+	for (size_t i = 0; i < t->n_tapped; i++)
+		if (t->tapped[i].pid == pid && t->tapped[i].device == device)
+			return &t->tapped[i];
+	if (device >= NPS_DEVICE_MAX)
+		return NULL;
+	more = realloc(t->tapped, (t->n_tapped + 1) * sizeof(*more));
+	if (!more)
+		return NULL;
+	t->tapped = more;
+	t->tapped[t->n_tapped] = (struct tapped){ .pid = pid, .device = device };
+	return &t->tapped[t->n_tapped++];
+}
+
+static bool has_lib(struct nps_task_source *t, pid_t pid)
+{
+	char why[320];
+
+	if (!t->lib_tried && nps_device_lib__open(&t->lib, &pid, 1, why, sizeof(why)))
+		nps_warn("devices cannot be asked for their clocks: %s: tasks that the job's own profiler "
+			 "reads "
+			 "have bounds where no helper asks",
+			 why);
+	t->lib_tried = true;
+	return t->lib.hal && t->lib.device_info;
+}
+
+/* Brackets a read of the device's counter between two of ours. */
+static void read_clock(struct nps_task_source *t, const struct tapped *d, struct nps_process *p)
+{
+	struct nps_device_clock c[CLOCK_SAMPLES];
+	uint32_t n = 0;
+
+	for (int i = 0; i < CLOCK_SAMPLES; i++) {
+		int64_t counter = 0;
+
+		c[n] = (struct nps_device_clock){ .device = d->device, .pid = d->pid };
+		c[n].raw_before = nps_now(CLOCK_MONOTONIC_RAW);
+		if (t->lib.device_info(d->device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
+			continue;
+		c[n].raw_after = nps_now(CLOCK_MONOTONIC_RAW);
+		c[n].counter = (uint64_t)counter;
+		nps_channel_files__clock(p->files, &c[n++]);
+	}
+	if (n)
+		nps_stream__append(&t->c->session.clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
+}
+
+/* The device is one of those whose clock has to be known. */
+static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_process *p)
+{
+	d->read = true;
+	if (d->has_info || !has_lib(t, (pid_t)d->pid))
+		return;
+	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
+	if (!d->has_info)
+		return;
+	nps_channel_files__know(p->files, &d->info);
+	read_clock(t, d, p);
+}
+
+void nps_task_source__tick(struct nps_task_source *t)
+{
+	for (size_t i = 0; t && i < t->n_tapped; i++) {
+		struct nps_process *p = nps_discover__find(t->c, (pid_t)t->tapped[i].pid);
+
+		/* A helper reads it from inside, in a thread that nobody waits for. */
+		if (p && p->agent && nps_agent_client__uses(p->agent, t->tapped[i].device))
+			continue;
+		if (p && p->alive && p->files && t->tapped[i].has_info)
+			read_clock(t, &t->tapped[i], p);
+	}
+}
+
+static uint32_t word(const uint8_t *p)
+{
+	uint32_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return v;
+}
+
+/* Which events the job's profiler has its counters count (cann-abi 4.1: parameters of channel 53). */
+static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
+{
+	size_t most = d->has_info && d->info.platform == NPS_PLATFORM_950 ? 10 : 8;
+	size_t core = 16 + 2 * most;
+
+	for (size_t k = 0; k < 2 && 4 + (k + 1) * core <= len; k++) {
+		const uint8_t *at = para + 4 + k * core;
+
+		d->n_events[k] = word(at + 12) <= most ? word(at + 12) : 0;
+		memcpy(d->events[k], at + 16, d->n_events[k] * sizeof(uint16_t));
+	}
+}
+
+static void on_enter(struct nps_task_source *t, const struct nps_tap_event *e, const void *data)
+{
+	struct tapped *d = tapped_of(t, e->pid, e->device);
+
+	nps_tap_claims__enter(&t->claims, e->pid, e->tid, e->device, e->channel);
+	if (d && e->channel == FFTS_PROFILE_TASK)
+		note_events(d, data, e->len);
+}
+
+static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, const void *data)
+{
+	const struct nps_channel_at at = { .device = e->device,
+					   .channel = e->channel,
+					   .reader = NPS_READ_BY_PROFILER,
+					   .epoch = e->epoch,
+					   .position = e->position };
+	struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
+	struct tapped *d = tapped_of(t, e->pid, e->device);
+	int err;
+
+	nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+	if (!p || !p->files || !d)
+		return;
+	look_at(t, d, p);
+	p->tapped += e->len;
+	err = nps_channel_files__put(p->files, &at, data, e->len);
+	if (err && err != -EPROTO)
+		atomic_store(&t->c->session.clocks.error, err);
+}
+
+/* One in a container may mean any device. */
+static void lease(struct nps_task_source *t, const struct nps_tap_event *e)
+{
+	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
+	uint64_t until = nps_now(CLOCK_MONOTONIC) + LEASE_NS;
+
+	for (uint32_t d = 0; p && d < NPS_DEVICE_MAX; d++)
+		if (d == e->device || nps_process__foreign(p))
+			t->lease[d] = until;
+}
+
+static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
+{
+	struct nps_task_source *t = ctx;
+
+	switch ((enum nps_tap_what)e->what) {
+	case NPS_TAP_ENTER:
+		on_enter(t, e, data);
+		break;
+	case NPS_TAP_START:
+		nps_tap_claims__started(&t->claims, e->pid, e->tid, e->device, e->channel, e->ret == 0);
+		if (e->ret == OCCUPIED || e->ret == OCCUPIED_VF)
+			lease(t, e);
+		break;
+	case NPS_TAP_LIST:
+		lease(t, e);
+		break;
+	case NPS_TAP_STOP:
+		nps_tap_claims__stopped(&t->claims, e->pid, e->device, e->channel);
+		break;
+	case NPS_TAP_EMPTY:
+		nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+		break;
+	case NPS_TAP_DATA:
+		on_data(t, e, data);
+		break;
+	}
+}
+
+/* The helper comes back when what made it go is over; see nps_agent_client__come_back() for the order of looks. */
+static void settle_agent(struct nps_task_source *t, struct nps_process *p, const uint32_t *holds)
+{
+	struct nps_tap_helper helper = { 0 };
+
+	if (!p->signalled && nps_agent_client__signal(p->agent, &helper)) {
+		nps_profiler_tap__helper(t->tap, p->pid, &helper);
+		p->signalled = true;
+	}
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++) {
+		if (nps_tap_claims__any(&t->claims, (uint32_t)p->pid, d))
+			nps_agent_client__let_go(p->agent, d);
+		else if (holds[d])
+			nps_agent_client__come_back(p->agent, d, holds[d]);
+	}
+}
+
+static void tell_release(struct nps_task_source *t, uint32_t device)
+{
+	if (!(t->let_go >> device & 1))
+		nps_info("device %u: the job's own profiler runs: its channels are not sampled until it has "
+			 "ended",
+			 device);
+	t->let_go |= 1ULL << device;
+}
+
+/* Does a profiler hold anything of the device, or is about to? One in a container, whose numbers are its own, may mean any. */
+static bool is_claimed(const struct nps_task_source *t, uint32_t device)
+{
+	for (size_t i = 0; i < t->claims.n; i++) {
+		const struct nps_tap_claim *claim = &t->claims.v[i];
+		const struct nps_process *p = nps_discover__find(t->c, (pid_t)claim->pid);
+
+		if (claim->device == device || (p && nps_process__foreign(p)))
+			return true;
+	}
+	return nps_now(CLOCK_MONOTONIC) < t->lease[device];
+}
+
+/*
+ * What is sampled from outside is the profiler's as long as it holds anything of the device. The helper's threads of the job
+ * that start a channel wait while `sampled` is set. Before sampling begins again it is looked whether one came meanwhile.
+ */
+static void settle_device(struct nps_task_source *t, uint32_t d, uint32_t (*holds)[NPS_DEVICE_MAX])
+{
+	struct nps_device_sampler *s = t->c->devices;
+	bool claimed = is_claimed(t, d), released;
+	size_t i = 0;
+
+	if (claimed) {
+		tell_release(t, d);
+		nps_device_sampler__release(s, d);
+	}
+	released = claimed && nps_device_sampler__released(s, d);
+	t->waits |= claimed && !released;
+	for (struct nps_process *p = t->c->processes; p; p = p->next) {
+		if (!p->agent)
+			continue;
+		if (!nps_agent_client__sampled(p->agent, d, p->alive && !released, holds[i++][d]))
+			claimed = true;
+	}
+	if (!claimed)
+		nps_device_sampler__resume(s, d);
+}
+
+static void settle_sampler(struct nps_task_source *t, uint32_t (*holds)[NPS_DEVICE_MAX])
+{
+	t->waits = false;
+	for (uint32_t d = 0; holds && d < NPS_DEVICE_MAX; d++)
+		if (nps_device_sampler__samples(t->c->devices, d))
+			settle_device(t, d, holds);
+}
+
+void nps_task_source__turn(struct nps_task_source *t)
+{
+	uint32_t(*holds)[NPS_DEVICE_MAX];
+	size_t n = 0, i = 0;
+
+	if (!t)
+		return;
+	for (struct nps_process *p = t->c->processes; p; p = p->next)
+		n += p->agent != NULL;
+	holds = calloc(n + 1, sizeof(*holds));
+	for (struct nps_process *p = t->c->processes; p && holds; p = p->next)
+		if (p->agent) {
+			for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+				holds[i][d] = nps_agent_client__hold(p->agent, d);
+			i++;
+		}
+	nps_profiler_tap__drain(t->tap, on_event, t);
+	settle_sampler(t, holds);
+	i = 0;
+	for (struct nps_process *p = t->c->processes; p && holds; p = p->next)
+		if (p->agent)
+			settle_agent(t, p, holds[i++]);
+	free(holds);
+}
+
+int nps_task_source__fd(const struct nps_task_source *t)
+{
+	return t ? nps_profiler_tap__fd(t->tap) : -1;
+}
+
+bool nps_task_source__waits(const struct nps_task_source *t)
+{
+	return t && t->waits;
+}
+
+void nps_task_source__detach(struct nps_task_source *t)
+{
+	if (!t)
+		return;
+	nps_profiler_tap__detach(t->tap);
+	nps_profiler_tap__drain(t->tap, on_event, t);
+}
+
+void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p)
+{
+	if (!t)
+		return;
+	nps_profiler_tap__drain(t->tap, on_event, t); /* what it read is told before its end is */
+	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
+	nps_profiler_tap__helper(t->tap, p->pid, NULL);
+}
+
+static bool has_device(const cJSON *devices, uint32_t id)
+{
+	const cJSON *d;
+
+	cJSON_ArrayForEach(d, devices) if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) ==
+					   id) return true;
+	return false;
+}
+
+void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
+{
+	static const char *const names[] = { "aic_events", "aiv_events" };
+
+	for (size_t i = 0; t && i < t->n_tapped; i++) {
+		const struct tapped *d = &t->tapped[i];
+		cJSON *j;
+
+		if (!d->has_info || !d->read || has_device(devices, d->device))
+			continue;
+		j = cJSON_CreateObject();
+		cJSON_AddItemToArray(devices, j);
+		nps_device_info__describe(&d->info, j);
+		for (int k = 0; k < 2; k++) {
+			cJSON *list = d->n_events[k] ? cJSON_AddArrayToObject(j, names[k]) : NULL;
+
+			for (uint32_t e = 0; e < d->n_events[k]; e++)
+				cJSON_AddItemToArray(list, cJSON_CreateNumber(d->events[k][e]));
+		}
+	}
+}
+
+uint64_t nps_task_source__lost(const struct nps_task_source *t)
+{
+	uint64_t lost = 0;
+
+	for (const struct nps_process *p = t ? t->c->processes : NULL; p; p = p->next)
+		lost += p->files ? nps_channel_files__lost(p->files, NPS_READ_BY_PROFILER) : 0;
+	return lost;
+}
