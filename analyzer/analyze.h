@@ -54,7 +54,8 @@ struct nps_summary_proc {
 	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
 	uint64_t samples; /* of what processes use of the host */
 	struct nps_summary_op top[10]; /* by total time, then count */
-	double clock_residual_us, clock_drift_ppm; /* worst of its devices; 0 without a device log */
+	double clock_error_us, clock_worst_us,
+		clock_drift_ppm; /* most of its devices; 0 without a device log */
 	struct nps_lost losses[32]; /* count 0 after the last */
 	char path[PATH_MAX]; /* of its result, "" if none was written */
 };

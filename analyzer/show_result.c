@@ -70,6 +70,9 @@ static void overview(const struct view *v)
 			fprintf(v->out, "%-36s %12.0f\n", counts[i].name, number(capture, counts[i].key));
 	TABLE(v, "lost or not read", part(v, "capture", "lost"), { "what", "what", NPS_SHOW_TEXT },
 	      { "count", "count", NPS_SHOW_COUNT });
+	TABLE(v, "device clocks against the host's, us", part(v, "capture", "device_clocks"),
+	      { "NPU", "device", NPS_SHOW_COUNT }, { "error, mean", "mean_error_us", NPS_SHOW_US },
+	      { "at most", "worst_error_us", NPS_SHOW_US }, { "known by", "source", NPS_SHOW_TEXT });
 	TABLE(v, "devices, us", part(v, "idle", "devices"), { "NPU", "device", NPS_SHOW_COUNT },
 	      { "span", "span_us", NPS_SHOW_US }, { "idle", "idle_us", NPS_SHOW_US },
 	      { "host too late", "host_bound_us", NPS_SHOW_US },
@@ -200,6 +203,7 @@ static void host_time(const struct view *v)
 	      { "other calls", "other_calls_us", NPS_SHOW_US },
 	      { "for device", "device_wait_us", NPS_SHOW_US }, { "for locks", "lock_wait_us", NPS_SHOW_US },
 	      { "for a CPU", "cpu_wait_us", NPS_SHOW_US }, { "for I/O", "io_wait_us", NPS_SHOW_US },
+	      { "page faults", "page_faults_us", NPS_SHOW_US },
 	      { "interrupts", "interrupts_us", NPS_SHOW_US }, { "sleep", "sleep_us", NPS_SHOW_US },
 	      { "not seen", "not_observed_us", NPS_SHOW_US });
 }

@@ -156,9 +156,10 @@ void nps_summary__process(struct nps_summary_proc *proc, const struct nps_record
 
 		if (log->proc != proc_row || !log->fitted)
 			continue;
-		proc->clock_residual_us = NPS_MAX(proc->clock_residual_us, log->fit.residual_ns / 1000);
-		if (fabs(log->fit.drift_ppm) > fabs(proc->clock_drift_ppm))
-			proc->clock_drift_ppm = log->fit.drift_ppm;
+		proc->clock_error_us = NPS_MAX(proc->clock_error_us, log->clock.error / 1000);
+		proc->clock_worst_us = NPS_MAX(proc->clock_worst_us, log->clock.worst / 1000);
+		if (fabs(log->clock.drift_ppm) > fabs(proc->clock_drift_ppm))
+			proc->clock_drift_ppm = log->clock.drift_ppm;
 	}
 }
 
@@ -259,9 +260,10 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 		"  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64
 		" with host bounds only, %" PRIu64 " submitted before the capture)\n",
 		p->device_tasks, p->measured, p->host_bounds, p->before_capture);
-	if (p->clock_residual_us > 0 || fabs(p->clock_drift_ppm) > 0)
-		fprintf(file, "  device clock: residual %.2f us, drift %.2f ppm\n", p->clock_residual_us,
-			p->clock_drift_ppm);
+	if (p->clock_error_us > 0)
+		fprintf(file,
+			"  device clock: within %.2f us of the host's (worst %.2f us), drift %.2f ppm\n",
+			p->clock_error_us, p->clock_worst_us, p->clock_drift_ppm);
 	if (p->os_calls || p->switches)
 		fprintf(file, "  host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU\n", p->os_calls,
 			p->switches);

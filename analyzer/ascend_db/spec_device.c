@@ -210,6 +210,37 @@ static const struct nps_db_column memory[] = {
 	C(job_memory, "unknownFrees", INTEGER, NUMBER, unknown_frees),
 };
 
+static const struct nps_db_column clock_error[] = {
+	C(clock, "startNs", INTEGER, NUMBER, start),   C(clock, "endNs", INTEGER, NUMBER, end),
+	C(clock, "deviceId", INTEGER, NUMBER, device), C(clock, "errorNs", INTEGER, NUMBER, error),
+	C(clock, "source", INTEGER, STRING, source),
+};
+
+static const struct nps_db_column usage[] = {
+	C(npu_usage, "timestampNs", INTEGER, NUMBER, timestamp),
+	C(npu_usage, "deviceId", INTEGER, NUMBER, device),
+	C(npu_usage, "aiCore", NUMERIC, NUMBER, ai_core),
+	C(npu_usage, "vectorCore", NUMERIC, NUMBER, vector),
+	C(npu_usage, "aiCpu", NUMERIC, NUMBER, ai_cpu),
+	C(npu_usage, "ctrlCpu", NUMERIC, NUMBER, ctrl_cpu),
+	C(npu_usage, "memory", NUMERIC, NUMBER, memory),
+	C(npu_usage, "memoryBandwidth", NUMERIC, NUMBER, bandwidth),
+	C(npu_usage, "hbmBandwidth", NUMERIC, NUMBER, hbm_bandwidth),
+	C(npu_usage, "temperature", NUMERIC, NUMBER, temperature),
+	C(npu_usage, "hbmTemperature", NUMERIC, NUMBER, hbm_temperature),
+	C(npu_usage, "power", NUMERIC, NUMBER, power),
+	C(npu_usage, "health", INTEGER, NUMBER, health),
+	C(npu_usage, "hbmTotal", INTEGER, NUMBER, hbm_total),
+	C(npu_usage, "hbmUsed", INTEGER, NUMBER, hbm_used),
+};
+
+static const struct nps_db_column process_memory[] = {
+	C(npu_process, "timestampNs", INTEGER, NUMBER, timestamp),
+	C(npu_process, "deviceId", INTEGER, NUMBER, device),
+	C(npu_process, "pid", INTEGER, NUMBER, pid),
+	C(npu_process, "bytes", INTEGER, NUMBER, bytes),
+};
+
 /* A row for each task: who measured it, or between which times it began and ended. */
 const struct nps_db_table nps_db_own_tables[] = {
 	{ .name = "NPUSCOPE_TASK_TIME",
@@ -220,6 +251,18 @@ const struct nps_db_table nps_db_own_tables[] = {
 	{ .name = "NPUSCOPE_MEMORY",
 	  NPS_DB_COLUMNS(memory),
 	  NPS_DB_OF(job_memory),
+	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_CLOCK",
+	  NPS_DB_COLUMNS(clock_error),
+	  NPS_DB_OF(clock),
+	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_NPU_USAGE",
+	  NPS_DB_COLUMNS(usage),
+	  NPS_DB_OF(npu_usage),
+	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_NPU_PROCESS",
+	  NPS_DB_COLUMNS(process_memory),
+	  NPS_DB_OF(npu_process),
 	  .generations = NPS_DB_BOTH },
 	{ 0 },
 };

@@ -51,6 +51,13 @@ int nps_csv__close(struct nps_csv *csv);
 void nps_csv__begin(struct nps_csv *csv); /* the file, before a row */
 void nps_csv__flush(struct nps_csv *csv);
 
+/* The file of a table without rows, if the capture was asked for what it holds (NPS_ASKED_*). */
+static inline void nps_csv__without_rows(struct nps_csv *csv, unsigned int asked)
+{
+	if (csv->model->asked & asked)
+		nps_csv__begin(csv);
+}
+
 static inline void nps_csv__row(struct nps_csv *csv)
 {
 	if (!csv->open || csv->rows == NPS_CSV_SLICE)

@@ -28,6 +28,7 @@ static void read_file(struct nps_capture *capture, const struct nps_cann_dir *di
 		      uint8_t core, struct nps_vec *counters, struct nps_ext_sort *records)
 {
 	struct nps_reader reader;
+	uint32_t stream, task;
 	const uint8_t *p;
 	char base[64];
 	int err;
@@ -41,12 +42,9 @@ static void read_file(struct nps_capture *capture, const struct nps_cann_dir *di
 
 		if (!row)
 			break;
+		nps_log__old_counters(p, to, &stream, &task);
 		to->core = core;
-		to->cycles = nps_u64(p + 16);
-		for (int i = 0; i < NPS_CANN_EVENTS; i++)
-			to->values[i] = nps_u64(p + 32 + 8 * i);
-		row->key = (struct nps_sort_key){ task_key(dir->device, nps_u32(p + 96), nps_u16(p + 6)),
-						  counters->len - 1 };
+		row->key = (struct nps_sort_key){ task_key(dir->device, stream, task), counters->len - 1 };
 	}
 	nps_reader__close(&reader);
 	nps_vec__cool(counters);

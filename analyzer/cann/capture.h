@@ -122,6 +122,12 @@ struct nps_run_pmu {
 	uint8_t main; /* which of the two the task's own record is about, 2: there was none */
 };
 
+/* What the task logs lack. */
+struct nps_log_counts {
+	uint64_t no_end, open; /* starts without an end: lost; still to come where the log ends */
+	uint64_t no_start, repeated, no_task;
+};
+
 struct nps_capture {
 	struct nps_model *model;
 	int err; /* the first one: allocation or disk */
@@ -129,6 +135,7 @@ struct nps_capture {
 	struct nps_cann_dir *devices;
 	size_t ndevices;
 	bool v6, batches; /* ids of 32 bits; ids of 16 bits that wrap */
+	bool expanded; /* streams of 15 bits, though no file of the host tells so */
 	struct nps_dictionary names;
 	struct nps_tensors tensors;
 
@@ -143,6 +150,7 @@ struct nps_capture {
 	struct nps_ext_sort marks; /* struct nps_mark: of mstx on devices */
 	struct nps_ext_sort steps; /* struct nps_step_mark */
 	struct nps_ext_sort matches; /* struct nps_match by run */
+	struct nps_log_counts log_counts;
 };
 
 struct nps_row_pair {
@@ -166,6 +174,10 @@ struct nps_step_mark {
 	uint64_t index;
 	uint32_t tag;
 };
+
+/* An empty capture that fills MODEL, and its end. */
+void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *model);
+void nps_cann_capture__free(struct nps_capture *capture);
 
 /* Room for a row of one of the files above; NULL, with capture->err, without memory or disk. */
 void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
@@ -203,5 +215,8 @@ int nps_capture__mstx(struct nps_capture *capture);
 
 /* steps.c: iterations and their parts, as the devices traced them. */
 int nps_capture__steps(struct nps_capture *capture);
+
+/* What can be wrong with the devices' clocks, over the time that the model covers: rows of the model's table `clock`. */
+void nps_capture__trust(struct nps_capture *capture);
 
 #endif

@@ -3,18 +3,22 @@
 #ifndef NPS_CANN_CLOCK_H
 #define NPS_CANN_CLOCK_H
 
+#include "clock/map.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 #define NPS_NS_PER_S 1000000000ULL
 #define NPS_CANN_HZ_MAX 10000000000ULL /* so that a remainder in ns fits 64 bits */
 
-/* Unix ns = zero + floor((count - count0) * 10^9 / hz) */
+/* Unix ns = zero + floor((count - count0) * 10^9 / hz), as the vendor's own tools have it; or as MAP says, which knows better. */
 struct nps_cann_clock {
 	bool known;
 	uint64_t count0;
 	uint64_t hz;
 	int64_t zero;
+	const struct nps_clock_map *map; /* of many reads of the counter; NULL: there is one. Not owned */
+	struct nps_clock_host host; /* of the map */
 };
 
 /* DELTA ticks in ns, rounded down; a second's remainder times 10^9 fits 64 bits. */
@@ -28,6 +32,19 @@ static inline bool nps_cann_ticks__ns(uint64_t delta, uint64_t hz, uint64_t *ns)
 	return !__builtin_add_overflow(whole, *ns, ns);
 }
 
+/* The same by the map. */
+static inline bool nps_cann_clock__mapped(const struct nps_cann_clock *clock, uint64_t count,
+					  uint64_t *unix_ns)
+{
+	size_t knot = 0, sample = 0;
+	struct nps_instant at;
+
+	if (!nps_clock_map__at(clock->map, count, &knot, &at))
+		return false;
+	*unix_ns = nps_host_unix(&clock->host, at.ns, &sample).ns;
+	return *unix_ns > 0 && *unix_ns <= INT64_MAX;
+}
+
 /* COUNT in Unix ns. False if that is no time between 1970 and 2262. */
 static inline bool nps_cann_clock__unix(const struct nps_cann_clock *clock, uint64_t count, uint64_t *unix_ns)
 {
@@ -35,6 +52,8 @@ static inline bool nps_cann_clock__unix(const struct nps_cann_clock *clock, uint
 	uint64_t delta = before ? clock->count0 - count : count - clock->count0, ns;
 	int64_t at;
 
+	if (clock->map)
+		return nps_cann_clock__mapped(clock, count, unix_ns);
 	if (!clock->known || !nps_cann_ticks__ns(delta, clock->hz, &ns) || ns > INT64_MAX)
 		return false;
 	if (before) /* rounding down means away from the sync point */

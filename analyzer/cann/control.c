@@ -73,11 +73,11 @@ const char *nps_cann_text(const cJSON *json, const char *key)
 	return text ? text : "";
 }
 
-size_t nps_cann_events(const char *text, uint32_t *events)
+size_t nps_cann_events(const char *text, uint32_t *events, size_t most)
 {
 	size_t n = 0;
 
-	while (n < NPS_CANN_EVENTS && *text && *text != ';') {
+	while (n < most && *text && *text != ';') {
 		char *end;
 		unsigned long value = strtoul(text, &end, 0);
 
@@ -195,7 +195,7 @@ static void read_metrics(struct nps_cann_metrics *metrics, const cJSON *json, co
 			 const char *events)
 {
 	copy_text(metrics->name, sizeof(metrics->name), json, name);
-	metrics->nevents = nps_cann_events(nps_cann_text(json, events), metrics->events);
+	metrics->nevents = nps_cann_events(nps_cann_text(json, events), metrics->events, NPS_CANN_EVENTS);
 }
 
 static void read_sample(struct nps_cann_dir *dir)

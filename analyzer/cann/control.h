@@ -10,7 +10,7 @@
 #include "cann/slices.h"
 #include "model/model.h"
 
-#define NPS_CANN_EVENTS 8 /* PMU values of a record */
+#define NPS_CANN_EVENTS 10 /* PMU values of a record: 8, on the last generation 10 */
 #define NPS_CANN_HOST 64 /* device number that means the host */
 
 enum nps_cann_chip {
@@ -62,6 +62,13 @@ struct nps_cann_dir {
 	uint64_t start_raw, start_count; /* host_start.log: host raw ns and counter */
 	uint64_t device_raw, device_count; /* dev_start.log */
 
+	/* Filled while the task logs are read. */
+	struct nps_cann_log {
+		uint64_t records;
+		uint64_t gaps; /* in their running numbers: each is some records, modulo 16 */
+		uint64_t lost_bytes; /* that a collector of ours did not get */
+	} log;
+
 	struct nps_cann_clock host_clock; /* of host counters */
 	struct nps_cann_clock device_clock; /* of the device's counter */
 	struct nps_cann_clock device_raw_clock; /* of the device's CLOCK_MONOTONIC_RAW */
@@ -85,8 +92,8 @@ struct cJSON *nps_cann_dir__json(const struct nps_cann_dir *dir, const char *nam
 /* A text of an object, "" if there is none. */
 const char *nps_cann_text(const struct cJSON *json, const char *key);
 
-/* `0xf6,0xfb,...` up to a semicolon: the first NPS_CANN_EVENTS of them. Returns how many. */
-size_t nps_cann_events(const char *text, uint32_t *events);
+/* `0xf6,0xfb,...` up to a semicolon: the first MOST of them. Returns how many. */
+size_t nps_cann_events(const char *text, uint32_t *events, size_t most);
 
 static inline bool nps_cann_dir__v6(const struct nps_cann_dir *dir)
 {

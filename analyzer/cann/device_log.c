@@ -31,7 +31,6 @@ struct device_log {
 	struct nps_batches batches;
 	struct open_run *open;
 	size_t room, nopen;
-	uint64_t no_end, no_start, repeated, no_task;
 	uint32_t steps, pmu_steps;
 };
 
@@ -151,17 +150,17 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 	struct open_run *older, *latest = find(log, event, event->context, &older), open;
 
 	if (latest && run_at(log, latest->run)->start == event->key.high) {
-		log->repeated++;
+		log->capture->log_counts.repeated++;
 		return;
 	}
 	if (latest && latest->later != NPS_NONE)
 		older = latest; /* runs after it have ended: it has lost its end */
 	if (older) {
-		log->no_end++;
+		log->capture->log_counts.no_end++;
 		close_run(log, older);
 	}
 	if (log->nopen == OPEN_MOST) {
-		log->no_end++;
+		log->capture->log_counts.no_end++;
 		return;
 	}
 	if (log->nopen * 2 >= log->room)
@@ -181,7 +180,7 @@ static void end(struct device_log *log, const struct nps_device_event *event)
 	struct open_run *older, *latest = find(log, event, event->context, &older);
 
 	if (!latest) {
-		log->no_start++;
+		log->capture->log_counts.no_start++;
 		return;
 	}
 	if (latest->later != NPS_NONE) {
@@ -228,7 +227,7 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 	if (!open && event->context != NPS_NO_CONTEXT)
 		open = find(log, event, NPS_NO_CONTEXT, &older); /* logged as a whole */
 	if (!open) {
-		log->no_task++;
+		log->capture->log_counts.no_task++;
 		return;
 	}
 	pmu = pmu_of(log, open);
@@ -276,6 +275,14 @@ static void take(struct device_log *log, const struct nps_device_event *event)
 	}
 }
 
+static void tell_losses(struct nps_model *m, const struct nps_log_counts *n)
+{
+	nps_model__lost(m, n->no_end + n->open, "starts of tasks without an end");
+	nps_model__lost(m, n->no_start, "ends of tasks without a start");
+	nps_model__lost(m, n->repeated, "starts of tasks that repeat another one");
+	nps_model__lost(m, n->no_task, "counters of no task");
+}
+
 static void walk(struct device_log *log)
 {
 	struct nps_capture *capture = log->capture;
@@ -290,10 +297,8 @@ static void walk(struct device_log *log)
 	}
 	if (!capture->err)
 		capture->err = log->records.events.err;
-	nps_model__lost(capture->model, log->no_end + log->nopen, "starts of tasks without an end");
-	nps_model__lost(capture->model, log->no_start, "ends of tasks without a start");
-	nps_model__lost(capture->model, log->repeated, "starts of tasks that repeat another one");
-	nps_model__lost(capture->model, log->no_task, "counters of no task");
+	capture->log_counts.open = log->nopen;
+	tell_losses(capture->model, &capture->log_counts);
 }
 
 static uint32_t *batch_of(void *arg, uint32_t row)

@@ -1,50 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/device_records.h"
 
+#include "cann/breaks.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#define STARS_MAGIC 0x6BD3
-#define TRACK_BYTES 40
-#define CUT 2048 /* streams below which ids are told apart by higher bits */
-
-enum stars_function {
-	STARS_START = 0x00,
-	STARS_END = 0x01,
-	STARS_CONTEXT_START = 0x22,
-	STARS_CONTEXT_END = 0x23,
-	STARS_PMU_TASK = 0x28,
-	STARS_PMU_BLOCK = 0x29
-};
-
-enum track_tag {
-	TRACK_STEP = 0x0A,
-	TRACK_COPY = 0x0B,
-	TRACK_TASK = 0x0C,
-	TRACK_FLIP = 0x0E,
-	TRACK_BLOCKS = 0x0F
-};
-
 enum step_tag { STEP_MARK = 11, STEP_RANGE = 12 };
-
-#define TRACK_STARTED 1
-#define TRACK_ENDED 2
-#define TYPE_MEMCPY 5 /* of the runtime's task types */
-
-/* Sub-task types of FFTS+ and their PMU records. */
-#define FFTS_PLUS 4
-#define FFTS_MIX 5
-#define SUB_MIX_AIC 6
 
 struct reading {
 	struct nps_device_records *records;
 	struct nps_capture *capture;
-	const struct nps_cann_dir *dir;
-	bool expanded; /* streams with ids of 15 bits */
+	struct nps_cann_dir *dir;
+	enum nps_ids ids;
 	uint64_t order;
-	uint64_t untimed, unknown, gaps;
-	unsigned int counter; /* running number of the last record, 16: none yet */
+	uint64_t untimed, unknown;
+	struct nps_sequence sequence;
 };
 
 static struct nps_device_event *add(struct reading *r, enum nps_device_kind kind, uint64_t count)
@@ -63,133 +35,6 @@ static struct nps_device_event *add(struct reading *r, enum nps_device_kind kind
 					    .context = NPS_NO_CONTEXT,
 					    .device = r->dir->device };
 	return event;
-}
-
-/*
- * Ids as the hardware logs them hold bits of one in the other's field (prof-raw 2.5).
- */
-static void unmangle(const struct reading *r, const uint8_t *p, unsigned int type, uint32_t *stream,
-		     uint32_t *task)
-{
-	uint32_t s = nps_u16(p), t = nps_u16(p + 2);
-
-	if (r->capture->v6) {
-		*stream = 0;
-		*task = t << 16 | s;
-		return;
-	}
-	switch (r->dir->chip) {
-	case NPS_CHIP_910B:
-	case NPS_CHIP_310B:
-	case NPS_CHIP_V1_1_2:
-	case NPS_CHIP_V1_1_3:
-		break;
-	default:
-		*stream = s;
-		*task = t;
-		return;
-	}
-	if (r->expanded) {
-		*stream = s & 0x7fff;
-		*task = t;
-		if (type != 3 && type != 4 && s & 0x8000) {
-			*stream = t & 0x7fff;
-			*task = (t & 0x8000) | (s & 0x7fff);
-		}
-		return;
-	}
-	*stream = s % CUT;
-	*task = t;
-	if (s & 0x1000) {
-		*task = (t & 0x1fff) | (s & 0xe000);
-	} else if (s & 0x2000) {
-		*stream = (t & 0x0fff) % CUT;
-		*task = (s & 0x0fff) | (t & 0xf000);
-	}
-}
-
-/* A gap in the running number of a stream's records are records that the device lost. */
-static void count_gap(struct reading *r, const uint8_t *p)
-{
-	unsigned int counter = nps_u16(p) >> 6 & 0xf;
-
-	if (r->counter < 16)
-		r->gaps += (counter - r->counter - 1) & 0xf;
-	r->counter = counter;
-}
-
-static void stars_soc(struct reading *r, const uint8_t *p)
-{
-	unsigned int head = nps_u16(p), function = head & 0x3f;
-	struct nps_device_event *event;
-	bool context = function == STARS_CONTEXT_START || function == STARS_CONTEXT_END;
-
-	count_gap(r, p);
-	if (function != STARS_START && function != STARS_END && !context) {
-		r->unknown++;
-		return;
-	}
-	event = add(r, function & 1 ? NPS_DEVICE_END : NPS_DEVICE_START, nps_u64(p + 8));
-	if (!event)
-		return;
-	event->source = context ? NPS_RUN_CONTEXT : NPS_RUN_STARS;
-	event->type = context ? p[16] : head >> 10;
-	if (context)
-		event->context = nps_u16(p + 18);
-	unmangle(r, p + 4, head >> 10, &event->stream, &event->task);
-}
-
-static void hwts(struct reading *r, const uint8_t *p)
-{
-	unsigned int type = p[0] & 7;
-	struct nps_device_event *event;
-
-	if (type > 1)
-		return;
-	event = add(r, type ? NPS_DEVICE_END : NPS_DEVICE_START, nps_u64(p + 8));
-	if (!event)
-		return;
-	event->source = NPS_RUN_HWTS;
-	event->type = p[1];
-	event->stream = nps_u32(p + 16);
-	event->task = nps_u16(p + 6);
-}
-
-/* What AI core a record of the PMU is about. */
-static uint8_t pmu_core(unsigned int ffts, unsigned int sub)
-{
-	if (ffts == FFTS_PLUS || ffts == FFTS_MIX)
-		return sub != SUB_MIX_AIC && sub != 0;
-	return ffts != 0;
-}
-
-static void ffts_profile(struct reading *r, const uint8_t *p)
-{
-	unsigned int function = nps_u16(p) & 0x3f, ffts;
-	struct nps_counters *counters;
-	struct nps_device_event *event;
-
-	count_gap(r, p);
-	if (function != STARS_PMU_TASK && function != STARS_PMU_BLOCK) {
-		r->unknown++;
-		return;
-	}
-	event = add(r, NPS_DEVICE_PMU, nps_u64(p + 120));
-	if (!event)
-		return;
-	counters = nps_capture__push(r->capture, &r->records->counters);
-	if (!counters)
-		return;
-	event->row = r->records->counters.len - 1;
-	counters->block = function == STARS_PMU_BLOCK;
-	ffts = counters->block ? p[21] >> 5 : nps_u16(p + 20) >> 13;
-	counters->core = counters->block ? p[20] & 1 : pmu_core(ffts, p[16]);
-	counters->cycles = nps_u64(p + 32);
-	for (int i = 0; i < NPS_CANN_EVENTS; i++)
-		counters->values[i] = nps_u64(p + 48 + 8 * i);
-	if (ffts == FFTS_PLUS || ffts == FFTS_MIX)
-		event->context = nps_u16(p + 18);
-	unmangle(r, p + 4, 0, &event->stream, &event->task);
 }
 
 static void step_mark(struct reading *r, const uint8_t *p)
@@ -217,77 +62,94 @@ static void step_mark(struct reading *r, const uint8_t *p)
 	}
 }
 
-/* On chips without Stars the task scheduler tells about tasks that are none of the cores'. */
-static void track_task(struct reading *r, const uint8_t *p, uint8_t type, unsigned int status)
+/* Counters of a task; false without memory. */
+static bool add_counters(struct reading *r, struct nps_device_event *event, const uint8_t *p)
 {
-	struct nps_device_event *event;
+	struct nps_counters *counters = nps_capture__push(r->capture, &r->records->counters);
 
-	if (r->dir->chip > NPS_CHIP_310P || (status != TRACK_STARTED && status != TRACK_ENDED))
-		return;
-	event = add(r, status == TRACK_ENDED ? NPS_DEVICE_END : NPS_DEVICE_START, nps_u64(p + 8));
-	if (!event)
-		return;
-	event->source = NPS_RUN_TRACK;
-	event->type = type;
-	event->stream = nps_u16(p + 16);
-	event->task = nps_u16(p + 18);
+	if (!counters)
+		return false;
+	event->row = r->records->counters.len - 1;
+	event->context = nps_log__counters(p, counters);
+	return true;
 }
 
-static void ts_track(struct reading *r, const uint8_t *p)
+static void add_record(struct reading *r, const struct nps_log_record *record, const uint8_t *p)
 {
+	static const uint8_t kinds[] = { [NPS_LOG_START] = NPS_DEVICE_START,
+					 [NPS_LOG_END] = NPS_DEVICE_END,
+					 [NPS_LOG_PMU] = NPS_DEVICE_PMU,
+					 [NPS_LOG_BLOCKS] = NPS_DEVICE_BLOCKS,
+					 [NPS_LOG_FLIP] = NPS_DEVICE_FLIP };
 	struct nps_device_event *event;
 
-	switch (p[1]) {
-	case TRACK_STEP:
+	/* Where Stars logs them, the scheduler's word is a second one. */
+	if (record->source == NPS_RUN_TRACK && r->dir->chip > NPS_CHIP_310P &&
+	    (record->kind == NPS_LOG_START || record->kind == NPS_LOG_END))
+		return;
+	event = add(r, kinds[record->kind], record->count);
+	if (!event)
+		return;
+	event->source = record->source;
+	event->type = record->type;
+	event->context = record->context;
+	event->row = record->value;
+	nps_log__unmangle(r->ids, record, &event->stream, &event->task);
+	if (record->kind == NPS_LOG_PMU)
+		add_counters(r, event, p);
+}
+
+static void take(struct reading *r, const struct nps_log_format *format, const uint8_t *p)
+{
+	struct nps_log_record record;
+
+	nps_log__decode(format, p, &record);
+	nps_sequence__next(&r->sequence, record.sequence);
+	switch ((enum nps_log_kind)record.kind) {
+	case NPS_LOG_NOTHING:
+		break;
+	case NPS_LOG_UNKNOWN:
+		r->unknown++;
+		break;
+	case NPS_LOG_STEP:
 		step_mark(r, p);
 		break;
-	case TRACK_COPY:
-		track_task(r, p, TYPE_MEMCPY, p[20]);
-		break;
-	case TRACK_TASK:
-		track_task(r, p, p[20], p[22]);
-		break;
-	case TRACK_FLIP:
-		event = add(r, NPS_DEVICE_FLIP, nps_u64(p + 8));
-		if (!event)
-			break;
-		event->stream = nps_u16(p + 16);
-		event->row = nps_u16(p + 18);
-		event->task = nps_u16(p + 22);
-		break;
-	case TRACK_BLOCKS:
-		event = add(r, NPS_DEVICE_BLOCKS, nps_u64(p + 8));
-		if (!event)
-			break;
-		event->stream = nps_u16(p + 16);
-		event->task = nps_u16(p + 18);
-		event->row = nps_u32(p + 20);
-		break;
-	default: /* the scheduler tells more than anybody needs */
-		break;
+	default:
+		if (record.kind != NPS_LOG_PMU || !r->capture->v6 || !nps_log__is_block(p))
+			add_record(r, &record, p);
 	}
 }
 
-static void read_file(struct reading *r, const char *name, size_t size, struct nps_magic magic,
-		      void (*record)(struct reading *r, const uint8_t *p))
+static void read_file(struct reading *r, const struct nps_log_format *format)
 {
 	struct nps_model *m = r->capture->model;
+	struct nps_breaks breaks = { 0 };
 	struct nps_reader reader;
 	const uint8_t *p;
 	char base[64];
 	int err;
 
-	snprintf(base, sizeof(base), "%s.%u", name, r->dir->device);
-	err = nps_reader__open(&reader, m, &r->dir->files, base, size, magic);
+	snprintf(base, sizeof(base), "%s.%u", format->file, r->dir->device);
+	err = nps_reader__open(&reader, m, &r->dir->files, base,
+			       r->capture->v6 ? format->bytes_v6 : format->bytes, format->magic);
+	if (!err)
+		err = nps_breaks__read(&breaks, r->dir->datafd, base);
 	r->capture->err = r->capture->err ? r->capture->err : err;
-	r->untimed = r->unknown = r->gaps = 0;
-	r->counter = 16;
-	while (!r->capture->err && (p = nps_reader__next(&reader)))
-		record(r, p);
+	r->untimed = r->unknown = 0;
+	r->sequence = (struct nps_sequence){ .last = NPS_NO_SEQUENCE };
+	while (!r->capture->err && (p = nps_reader__next(&reader))) {
+		if (nps_breaks__passed(&breaks, reader.offset))
+			r->sequence.last = NPS_NO_SEQUENCE;
+		take(r, format, p);
+		r->dir->log.records++;
+	}
 	nps_reader__close(&reader);
+	r->dir->log.gaps += r->sequence.gaps;
+	r->dir->log.lost_bytes += breaks.lost;
+	nps_breaks__free(&breaks);
 	nps_model__lost(m, r->untimed, "records of %s at impossible times", base);
 	nps_model__lost(m, r->unknown, "records of %s of unknown kinds", base);
-	nps_model__lost(m, r->gaps, "records of %s that the device lost", base);
+	nps_model__lost(m, r->sequence.gaps, "records of %s that the device lost", base);
 }
 
 static bool expanded_streams(struct nps_capture *capture)
@@ -312,23 +174,17 @@ static bool expanded_streams(struct nps_capture *capture)
 
 int nps_device_records__read(struct nps_device_records *records, struct nps_capture *capture)
 {
-	const struct nps_magic stars = { STARS_MAGIC, 2 }, track = { TRACK_BYTES, 2 };
-	bool expanded = expanded_streams(capture);
+	bool expanded = capture->expanded || expanded_streams(capture);
 
 	nps_ext_sort__init(&records->events, capture->model->tmpfd, sizeof(struct nps_device_event));
 	nps_vec__init(&records->counters, capture->model->tmpfd, sizeof(struct nps_counters));
 	for (size_t i = 0; i < capture->ndevices; i++) {
-		struct reading r = { .records = records,
-				     .capture = capture,
-				     .dir = &capture->devices[i],
-				     .expanded = expanded };
+		struct reading r = { .records = records, .capture = capture, .dir = &capture->devices[i] };
 
-		read_file(&r, "stars_soc.data", capture->v6 ? 32 : 64, stars, stars_soc);
-		read_file(&r, "hwts.data", 64, NPS_NO_MAGIC, hwts);
-		read_file(&r, "hwts.aiv_data", 64, NPS_NO_MAGIC, hwts);
-		read_file(&r, "ts_track.data", TRACK_BYTES, track, ts_track);
-		if (!r.dir->sampled_pmu)
-			read_file(&r, "ffts_profile.data", 128, NPS_NO_MAGIC, ffts_profile);
+		r.ids = capture->v6 ? NPS_IDS_WHOLE : nps_log__ids(r.dir->chip, expanded);
+		for (const struct nps_log_format *f = nps_log_formats; f->file; f++)
+			if (!r.dir->sampled_pmu || strcmp(f->file, "ffts_profile.data") != 0)
+				read_file(&r, f);
 		nps_vec__cool(&records->counters);
 	}
 	if (!capture->err)

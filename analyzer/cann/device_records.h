@@ -3,7 +3,7 @@
 #ifndef NPS_CANN_DEVICE_RECORDS_H
 #define NPS_CANN_DEVICE_RECORDS_H
 
-#include "cann/capture.h"
+#include "cann/log_records.h"
 
 /*
  * In the order in which they count at the same time: a task is of the batch behind a flip told at its time (prof-raw
@@ -18,13 +18,6 @@ struct nps_device_event {
 	uint16_t device;
 	uint8_t source; /* enum nps_run_source */
 	uint8_t type;
-};
-
-/* One PMU record. */
-struct nps_counters {
-	uint64_t cycles, values[NPS_CANN_EVENTS];
-	uint8_t core; /* 0 AI core, 1 vector core */
-	uint8_t block; /* of one block, to be added up */
 };
 
 struct nps_device_records {

@@ -35,7 +35,7 @@ void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort)
 	return row;
 }
 
-static void init(struct nps_capture *capture, struct nps_model *m)
+void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
 {
 	int tmpfd = m->tmpfd;
 
@@ -54,7 +54,7 @@ static void init(struct nps_capture *capture, struct nps_model *m)
 	nps_ext_sort__init(&capture->matches, tmpfd, sizeof(struct nps_match));
 }
 
-static void destroy(struct nps_capture *capture)
+void nps_cann_capture__free(struct nps_capture *capture)
 {
 	nps_tensors__free(&capture->tensors);
 	nps_dictionary__free(&capture->names);
@@ -288,13 +288,14 @@ static int import(struct nps_capture *capture)
 	if (!capture->err)
 		capture->err = nps_cann_side__import(m, &capture->names,
 						     capture->host.fd >= 0 ? &capture->host : NULL,
-						     capture->devices, capture->ndevices);
+						     capture->devices, capture->ndevices, NULL);
 	if (!capture->err)
 		nps_capture__fill(capture);
 	if (!capture->err)
 		nps_capture__mstx(capture);
 	if (!capture->err)
 		nps_capture__steps(capture);
+	nps_capture__trust(capture);
 	return capture->err;
 }
 
@@ -311,7 +312,7 @@ int nps_import__cann(struct nps_model *model, const char *path)
 		nps_msg_cannot(path, err);
 		return err;
 	}
-	init(capture, model);
+	nps_cann_capture__init(capture, model);
 	err = open_dirs(capture, fd);
 	close(fd);
 	if (err)
@@ -324,7 +325,7 @@ int nps_import__cann(struct nps_model *model, const char *path)
 		err = import(capture);
 	if (err && err != -ENOENT)
 		nps_msg_cannot(path, err);
-	destroy(capture);
+	nps_cann_capture__free(capture);
 	free(capture);
 	return err;
 }

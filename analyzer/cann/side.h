@@ -6,12 +6,28 @@
 #include "cann/control.h"
 #include "cann/dictionary.h"
 
+/* Sampling of one file began then: more exact than that of all files of the device. */
+struct nps_side_start {
+	const char *file; /* without the device; NULL ends a list */
+	uint32_t device;
+	uint64_t raw; /* CLOCK_MONOTONIC_RAW ns of the host */
+};
+
+/* What a session of our own knows beyond the control files. */
+struct nps_side_session {
+	const struct nps_side_start *starts;
+	uint64_t from, to; /* Unix ns: what was sampled in between makes sums */
+};
+
 /*
  * Imports them from the opened directories HOST (NULL: there is none), whose dictionary NAMES is, and DEVICES into MODEL.
- * 0 or negative errno.
+ * SESSION may be NULL. 0 or negative errno.
  */
 int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
-			  size_t ndevices);
+			  size_t ndevices, const struct nps_side_session *session);
+
+/* Leaves out what was sampled before FROM and after TO, Unix ns. 0 or negative errno. */
+int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to);
 
 #endif

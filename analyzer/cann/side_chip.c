@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Counters of the chip: quality of service, frequency, the scheduler's sampled counters, caches by task, sampled cores. */
+#include "cann/pmu.h"
+#include "cann/side.h"
 #include "cann/side_read.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #define MB (1ULL << 20)
 #define LPM_POINTS 55
-#define LAST_AIC 24 /* sampled cores with a larger number are vector cores */
+/* Sampled cores with a larger number are vector cores, where there are not more AI cores. */
+#define LAST_AIC 24
 
 /* --- qos --- */
 
@@ -226,7 +232,7 @@ static uint64_t sum(const int8_t *signs, const uint64_t *events)
 {
 	int64_t total = 0;
 
-	for (size_t i = 0; i < NPS_CANN_EVENTS; i++)
+	for (size_t i = 0; i < NPS_SIDE_EVENTS; i++)
 		total += signs[i] * (int64_t)events[i];
 	return NPS_MAX(total, 0);
 }
@@ -286,11 +292,43 @@ static void socpmu(struct nps_side *side, const uint64_t *v, const uint8_t *reco
 
 /* --- sampled counters of cores: eight or ten events, cycles, time, count, core --- */
 
+#define CORES 128 /* numbers of cores that are told apart */
+
+/* What the cores of a file counted in all. */
+struct core_sums {
+	struct nps_pmu_plan plan;
+	bool vectors; /* the file is of vector cores alone */
+	bool split; /* numbers from `first_vector` on are vector cores */
+	uint64_t first_vector;
+	size_t events; /* in a record */
+	struct {
+		uint64_t cycles, events[NPS_CANN_EVENTS], samples;
+	} cores[CORES];
+};
+
+static bool is_vector(const struct core_sums *sums, uint64_t number)
+{
+	return sums->vectors || (sums->split && number >= sums->first_vector);
+}
+
+static double mhz_of(const struct nps_side *side, bool vector)
+{
+	return vector && side->dir->aiv_mhz > 0 ? side->dir->aiv_mhz : side->dir->aic_mhz;
+}
+
+static void add_sums(struct core_sums *sums, const uint64_t *v)
+{
+	sums->cores[v[3]].samples++;
+	sums->cores[v[3]].cycles = nps_add_sat(sums->cores[v[3]].cycles, v[0]);
+	for (size_t i = 0; i < sums->events; i++)
+		sums->cores[v[3]].events[i] = nps_add_sat(sums->cores[v[3]].events[i], v[5 + i]);
+}
+
 static void core(struct nps_side *side, const uint64_t *v, const uint8_t *record)
 {
 	struct nps_sample_pmu_table *t = &side->model->sample_pmu;
-	bool v6 = nps_cann_dir__v6(side->dir);
-	double mhz = v[3] > LAST_AIC && side->dir->aiv_mhz > 0 ? side->dir->aiv_mhz : side->dir->aic_mhz;
+	bool v6 = nps_cann_dir__v6(side->dir), vector = is_vector(side->state, v[3]);
+	double mhz = mhz_of(side, vector);
 	struct nps_side_last *last;
 	uint64_t ns, before;
 	size_t row;
@@ -299,6 +337,8 @@ static void core(struct nps_side *side, const uint64_t *v, const uint8_t *record
 	(void)record;
 	if (!nps_side__time(side, v6 ? NPS_SIDE_TICKS : NPS_SIDE_RAW, v[1], &ns))
 		return;
+	if (!side->session || (ns >= side->session->from && ns <= side->session->to))
+		add_sums(side->state, v);
 	last = nps_side__last(side, v[3], &first);
 	if (!last || !nps_side__add(side, &t->t, &row))
 		return;
@@ -311,7 +351,66 @@ static void core(struct nps_side *side, const uint64_t *v, const uint8_t *record
 							    : v[0] * 1e5 / (mhz * (double)(ns - before));
 	t->mhz[row] = mhz > 0 ? mhz : NPS_NAN;
 	t->core[row] = v[3];
-	t->core_type[row] = nps_side__text(side, v[3] > LAST_AIC ? "AIV" : "AIC");
+	t->core_type[row] = nps_side__text(side, vector ? "AIV" : "AIC");
+}
+
+/* The numbers of one core over all of its samples, by the formulas of kernels (outputs 3.3). */
+static void put_summary(struct nps_side *side, const struct core_sums *sums, uint32_t number)
+{
+	struct nps_sample_summary_table *t = &side->model->sample_summary;
+	bool vector = is_vector(sums, number);
+	unsigned int which = vector && sums->split; /* one kind of columns on chips with one kind of core */
+	struct nps_run_pmu pmu = { .main = 2 };
+	double values[NPS_PMU_MOST];
+	size_t row;
+
+	pmu.cycles[which] = sums->cores[number].cycles;
+	for (size_t i = 0; i < NPS_CANN_EVENTS; i++)
+		pmu.values[which][i] = sums->cores[number].events[i];
+	nps_pmu__compute(&sums->plan, &pmu, 1, 1, mhz_of(side, vector), values);
+	for (unsigned int i = 0; i < sums->plan.n; i++) {
+		const struct nps_pmu_column *column = &sums->plan.columns[i];
+		const char *name = nps_strings__get(side->model->strings, column->name);
+
+		if (column->core != which)
+			continue;
+		if (!strncmp(name, "aic_", 4) || !strncmp(name, "aiv_", 4))
+			name += 4; /* the file, and the core's type, say it */
+		if (!nps_side__add(side, &t->t, &row))
+			return;
+		t->device[row] = side->dir->device;
+		t->metric[row] = nps_side__text(side, name);
+		t->value[row] = values[i];
+		t->core[row] = number;
+		t->core_type[row] = nps_side__text(side, vector ? "AIV" : "AIC");
+	}
+}
+
+static void end_cores(struct nps_side *side)
+{
+	const struct core_sums *sums = side->state;
+
+	for (uint32_t i = 0; i < CORES && !side->err; i++)
+		if (sums->cores[i].samples)
+			put_summary(side, sums, i);
+}
+
+static void sampled_cores(struct nps_side *side, const struct nps_side_format *format, bool vectors)
+{
+	struct core_sums *sums = calloc(1, sizeof(*sums));
+	int err = sums ? nps_pmu__plan(&sums->plan, side->dir, side->model->strings) : -ENOMEM;
+
+	side->err = side->err ? side->err : err;
+	if (!side->err) {
+		sums->vectors = vectors;
+		sums->split = side->dir->chip >= NPS_CHIP_910B;
+		sums->first_vector = NPS_MAX(LAST_AIC + 1U, side->dir->aic_cores);
+		sums->events = format->fields[5].count;
+		side->state = sums;
+		nps_side__records(side, format);
+		side->state = NULL;
+	}
+	free(sums);
 }
 
 #define TIME NPS_SIDE_MOST_TIME
@@ -347,35 +446,42 @@ static const struct nps_side_format formats[] = {
 	  NULL },
 };
 
-static const struct nps_side_format core_formats[] = {
-	{ "ffts_profile.data",
-	  96,
-	  NPS_NO_MAGIC,
-	  { { 72, 8, 1, COUNT },
-	    { 80, 8, 1, TIME },
-	    { 88, 1, 1, 0 },
-	    { 89, 1, 1, 127 },
-	    { 2, 2, 1, 4096 },
-	    { 8, 8, 8, COUNT } },
-	  core,
-	  NULL },
-	{ "ffts_profile.data",
-	  112,
-	  NPS_NO_MAGIC,
-	  { { 88, 8, 1, COUNT },
-	    { 96, 8, 1, TIME },
-	    { 104, 1, 1, 0 },
-	    { 105, 1, 1, 127 },
-	    { 2, 2, 1, 4096 },
-	    { 8, 8, 10, COUNT } },
-	  core,
-	  NULL },
+/* Where the numbers are that core() wants: cycles, time, count, core, size, events. */
+#define CORE_FIELDS(cycles, time, count)                                                                     \
+	{                                                                                                    \
+		{ cycles, 8, 1, COUNT }, { time, 8, 1, TIME }, { count, 1, 1, 0 },                           \
+			{ (count) + 1, 1, 1, CORES - 1 }, { 2, 2, 1, 4096 },                                 \
+		{                                                                                            \
+			8, 8, ((cycles)-8) / 8, COUNT                                                        \
+		}                                                                                            \
+	}
+
+static const struct {
+	struct nps_side_format format;
+	bool v6, old, vectors; /* chips that have it; it is of vector cores alone */
+} core_files[] = {
+	{ { "ffts_profile.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores },
+	  false,
+	  false,
+	  false },
+	{ { "ffts_profile.data", 112, NPS_NO_MAGIC, CORE_FIELDS(88, 96, 104), core, end_cores },
+	  true,
+	  false,
+	  false },
+	{ { "aicore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores }, false, true, false },
+	{ { "aiVectorCore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores },
+	  false,
+	  true,
+	  true },
 };
 
 void nps_side__chip(struct nps_side *side)
 {
+	bool v6 = nps_cann_dir__v6(side->dir), old = side->dir->chip < NPS_CHIP_910B;
+
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(formats); i++)
 		nps_side__records(side, &formats[i]);
-	if (side->dir->sampled_pmu)
-		nps_side__records(side, &core_formats[nps_cann_dir__v6(side->dir)]);
+	for (size_t i = 0; side->dir->sampled_pmu && i < NPS_ARRAY_SIZE(core_files); i++)
+		if (core_files[i].v6 == v6 && core_files[i].old == old)
+			sampled_cores(side, &core_files[i].format, core_files[i].vectors);
 }

@@ -72,8 +72,8 @@ static bool place(int8_t *signs, const int16_t *list, const uint32_t *events, si
 static void read_rates(struct nps_side_rates *rates, const struct rule *rules, size_t nrules, uint32_t chip,
 		       const char *text)
 {
-	uint32_t events[NPS_CANN_EVENTS];
-	size_t n = nps_cann_events(text, events);
+	uint32_t events[NPS_SIDE_EVENTS];
+	size_t n = nps_cann_events(text, events, NPS_SIDE_EVENTS);
 
 	for (size_t i = 0; chip < 32 && i < nrules; i++)
 		if (rules[i].chips >> chip & 1)

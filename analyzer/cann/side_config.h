@@ -5,6 +5,7 @@
 
 #include "cann/control.h"
 
+#define NPS_SIDE_EVENTS 8 /* of a task, in a record of the L2 cache or of address translation */
 #define NPS_SIDE_QOS 10 /* values of a record */
 #define NPS_SIDE_CARDS 64
 #define NPS_SIDE_CPUS 256
@@ -12,7 +13,7 @@
 /* Which of a record's events add up to a rate: event i counts `sign[i]` times. */
 struct nps_side_rates {
 	bool known;
-	int8_t request[NPS_CANN_EVENTS], first[NPS_CANN_EVENTS], second[NPS_CANN_EVENTS];
+	int8_t request[NPS_SIDE_EVENTS], first[NPS_SIDE_EVENTS], second[NPS_SIDE_EVENTS];
 };
 
 struct nps_side_config {

@@ -2,6 +2,8 @@
 #include "cann/side.h"
 #include "cann/side_read.h"
 
+#include "model/table.h"
+
 #include <stddef.h>
 
 /* Tables whose rows come from several files or devices, and what they are in the order of. */
@@ -93,9 +95,9 @@ static void read_dir(struct nps_side *side, const struct nps_cann_dir *dir)
 
 int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
-			  size_t ndevices)
+			  size_t ndevices, const struct nps_side_session *session)
 {
-	struct nps_side side = { .model = model, .names = names, .host = host };
+	struct nps_side side = { .model = model, .names = names, .host = host, .session = session };
 
 	nps_vec__init(&side.lasts, model->tmpfd, sizeof(struct nps_side_last));
 	if (host)
@@ -106,4 +108,17 @@ int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 	nps_vec__free(&side.lasts);
 	nps_map__free(&side.of);
 	return side.err;
+}
+
+int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(ordered) && !err; i++) {
+		struct nps_table *table = (struct nps_table *)((char *)model + ordered[i].table);
+		size_t cells = ordered[i].column - ordered[i].table - sizeof(*table);
+
+		err = nps_table__clip(table, cells / sizeof(void *), from, to);
+	}
+	return err;
 }

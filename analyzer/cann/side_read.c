@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/side_read.h"
 
+#include "cann/side.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +24,18 @@ bool nps_side__has(const struct nps_side *side, const char *file)
 	return nps_slices__size(&side->dir->files, name) > 0;
 }
 
+/* CLOCK_MONOTONIC_RAW ns of the host at which times of FILE count from. */
+static uint64_t start_of(const struct nps_side *side, const char *file)
+{
+	for (const struct nps_side_start *s = side->session ? side->session->starts : NULL; s && s->file; s++)
+		if (s->device == side->dir->device && !strcmp(s->file, file))
+			return s->raw;
+	return side->dir->start_raw;
+}
+
 static void start(struct nps_side *side, const char *file)
 {
+	side->start_raw = start_of(side, file);
 	name_file(side, side->file, sizeof(side->file), file);
 	side->bad = side->untimed = side->early = 0;
 	side->epoch = side->wrapped = 0;
@@ -193,7 +205,7 @@ static bool convert(struct nps_side *side, enum nps_side_clock clock, uint64_t v
 		/* fall through */
 	case NPS_SIDE_SAMPLED:
 		return dir->has_host_start && !__builtin_mul_overflow(value, 1000, &value) &&
-		       !__builtin_add_overflow(value, dir->start_raw, &value) &&
+		       !__builtin_add_overflow(value, side->start_raw, &value) &&
 		       nps_cann_clock__unix(&dir->host_raw_clock, value, ns);
 	case NPS_SIDE_UNIX:
 		*ns = value;

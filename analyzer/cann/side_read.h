@@ -26,6 +26,8 @@ struct nps_side {
 	struct nps_side_config config; /* of `dir` */
 	struct nps_cann_clock host_clock; /* host counters, by the Unix time of `dir` */
 	struct nps_dictionary *names; /* of the host */
+	const struct nps_side_session *session; /* NULL: of another profiler */
+	uint64_t start_raw; /* of the file that is being read */
 	int err; /* the first one: allocation or disk */
 
 	/* of the file that is being read */

@@ -264,6 +264,7 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 static bool fill(struct nps_reader *reader, size_t len)
 {
 	struct stat st;
+	uint64_t hole;
 
 	if (reader->len - reader->used >= len)
 		return true;
@@ -283,7 +284,9 @@ static bool fill(struct nps_reader *reader, size_t len)
 				continue;
 			}
 		}
-		reader->bad += nps_skip_hole(reader->fd, reader->record);
+		hole = nps_skip_hole(reader->fd, reader->record);
+		reader->bad += hole;
+		reader->taken += hole;
 		n = read(reader->fd, reader->buffer + reader->len, BUFFER - reader->len);
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -323,6 +326,7 @@ static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
 		aged = !is_record(reader, 0) && is_record(reader, rest);
 	if (aged && fill(reader, rest)) {
 		reader->used += rest;
+		reader->taken += rest;
 		nps_model__lost(reader->model, 1, "records of %s that are no records", reader->base);
 	}
 }
@@ -374,6 +378,7 @@ static void skip_bad(struct nps_reader *reader, size_t bytes)
 	bytes = NPS_MIN(bytes, reader->len - reader->used);
 	reader->bad += bytes;
 	reader->used += bytes;
+	reader->taken += bytes;
 }
 
 /* A record that was cut looks like one, but another one begins before its end. */
@@ -401,6 +406,8 @@ const uint8_t *nps_reader__next(struct nps_reader *reader)
 		} else {
 			record = reader->buffer + reader->used;
 			reader->used += reader->record;
+			reader->offset = reader->taken;
+			reader->taken += reader->record;
 			return record;
 		}
 	}

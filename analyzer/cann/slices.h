@@ -45,6 +45,8 @@ struct nps_reader {
 	struct nps_magic magic;
 	uint8_t *buffer;
 	size_t used, len;
+	uint64_t offset; /* in the stream, of the record that was returned last */
+	uint64_t taken; /* bytes of the stream so far */
 	uint64_t bad; /* bytes' worth of records that are no records */
 	bool finished;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "derive/host.h"
 
+#include "derive/host_sums.h"
 #include "derive/index.h"
 #include "derive/waits.h"
 
@@ -18,13 +19,16 @@ struct window {
 
 /* What a thread is known to do: everything up to `settled` is counted, and what begins later has not begun yet. */
 struct thread {
-	uint32_t tid, comm;
+	uint32_t pid, tid, comm;
 	uint64_t settled;
-	uint64_t device, cann, call, irq; /* until when it is in one */
+	uint64_t device, cann, call, irq, fault; /* until when it is in one */
 	uint32_t call_class;
 	uint64_t ran, left, woken, start; /* on a CPU until, then from the next run's wait */
 	bool uninterruptible; /* in that wait */
 	size_t window;
+	struct nps_host_sums sums; /* of its short calls */
+	uint32_t
+		slept; /* class of the summed call in which it slept last, while it waits for a CPU; 0 none */
 };
 
 struct host {
@@ -35,104 +39,10 @@ struct host {
 	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */
 	struct nps_map class_of; /* text -> class of system call, or whether it waits for the device */
 	struct nps_vec cells; /* uint64_t[NPS_HOST_PARTS] of window * threads + thread */
+	int err;
 };
 
 /* --- names ------------------------------------------------------------------------------------------- */
-
-static bool is_one_of(const char *name, const char *const *names, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (!strcmp(name, names[i]))
-			return true;
-	return false;
-}
-
-enum nps_os_call_class nps_os_call_class(const char *name)
-{
-	static const char *const locks[] = { "futex",	   "futex_wait",    "futex_waitv",
-					     "futex_wake", "futex_requeue", "flock",
-					     "semop",	   "semtimedop",    "futex_time64" };
-	static const char *const io[] = {
-		"read",
-		"write",
-		"pread64",
-		"pwrite64",
-		"readv",
-		"writev",
-		"preadv",
-		"pwritev",
-		"preadv2",
-		"pwritev2",
-		"recvfrom",
-		"recvmsg",
-		"recvmmsg",
-		"sendto",
-		"sendmsg",
-		"sendmmsg",
-		"sendfile",
-		"splice",
-		"tee",
-		"vmsplice",
-		"copy_file_range",
-		"fsync",
-		"fdatasync",
-		"sync",
-		"syncfs",
-		"msync",
-		"readahead",
-		"sync_file_range",
-		"open",
-		"openat",
-		"openat2",
-		"creat",
-		"close",
-		"connect",
-		"accept",
-		"accept4",
-		"io_submit",
-		"fallocate",
-		"truncate",
-		"io_getevents",
-		"getdents",
-		"getdents64",
-		"ftruncate",
-		"unlink",
-		"unlinkat",
-		"rename",
-		"renameat",
-		"renameat2",
-		"mkdir",
-		"mkdirat",
-		"rmdir",
-		"stat",
-		"fstat",
-		"lstat",
-		"newfstatat",
-		"statx",
-		"fadvise64",
-		"lseek",
-		"access",
-		"faccessat",
-		"readlink",
-		"readlinkat",
-		"io_uring_enter",
-	};
-
-	return is_one_of(name, locks, NPS_ARRAY_SIZE(locks)) ? NPS_OS_LOCK
-	       : is_one_of(name, io, NPS_ARRAY_SIZE(io))     ? NPS_OS_IO
-							     : NPS_OS_OTHER;
-}
-
-bool nps_is_device_wait(const char *name)
-{
-	static const char *const blocking[] = {
-		"aclrtMemcpy",	   "aclrtMemcpy2d",	   "rtMemcpy",	      "rtMemcpy2d",
-		"rtsMemcpy",	   "aclmdlExecute",	   "aclmdlExecuteV2", "rtModelExecuteSync",
-		"aclmdlRIExecute", "aclrtFreeWithDevSync", "aclrtMemcpyBatch"
-	};
-
-	return strstr(name, "Synchronize") || is_one_of(name, blocking, NPS_ARRAY_SIZE(blocking));
-}
 
 /* The class of what TEXT names, found once. 0 or -ENOMEM. */
 static int class_of(struct host *h, uint32_t text, bool api, uint32_t *class)
@@ -208,7 +118,8 @@ static int add_thread(struct host *h, uint32_t tid)
 	t = nps_vec__push(&h->threads);
 	if (!t)
 		return -errno;
-	*t = (struct thread){ .tid = tid, .comm = h->m->process, .settled = h->m->start };
+	*t = (struct thread){ .pid = h->m->pid, .tid = tid, .comm = h->m->process, .settled = h->m->start };
+	nps_host_sums__init(&t->sums, h->m->tmpfd);
 	return nps_map__put(&h->thread_of, tid, h->threads.len - 1);
 }
 
@@ -280,6 +191,7 @@ static int find_threads(struct host *h)
 			begin(m, t, i);
 		else
 			NPS_AT(&h->following, uint32_t, previous) = i;
+		t->pid = nps_run__gtid(m, i) >> 32;
 		if (m->run.comm[i] != NPS_NONE)
 			t->comm = m->run.comm[i];
 		err = nps_map__put(&last, tid, i);
@@ -290,24 +202,32 @@ static int find_threads(struct host *h)
 
 /* --- the sweep ---------------------------------------------------------------------------------------- */
 
-/* What the thread does at NOW, and, in *UNTIL, how long nothing changes if that is earlier. */
-static enum nps_host_part part_at(const struct thread *t, uint64_t now, uint64_t *until)
+static bool is_asleep(const struct thread *t, uint64_t now)
 {
-	const uint64_t ends[] = { t->device, t->cann, t->call, t->irq, t->ran, t->left, t->woken, t->start };
-	bool runs = now < t->ran, gap = now < t->left, asleep = now < t->woken, waits = now < t->start;
-	uint32_t call = now < t->call ? t->call_class : 0;
+	return now >= t->ran && now >= t->left && now < t->woken;
+}
 
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(ends); i++)
-		if (ends[i] > now)
-			*until = NPS_MIN(*until, ends[i]);
+/* On a CPU, and in nothing that has a record of its own but CANN calls. */
+static bool is_free(const struct thread *t, uint64_t now)
+{
+	return now < t->ran && now >= t->irq && now >= t->fault && now >= t->call;
+}
+
+/* What the thread does at NOW if it is in a system call of class CALL (0: in none). */
+static enum nps_host_part part_at(const struct thread *t, uint64_t now, uint32_t call)
+{
+	bool runs = now < t->ran, gap = now < t->left, asleep = now < t->woken, waits = now < t->start;
+
 	if (!runs && !gap && !asleep && waits)
 		return NPS_HOST_CPU_WAIT;
 	if (runs && now < t->irq)
 		return NPS_HOST_INTERRUPTS;
+	if (now < t->fault)
+		return NPS_HOST_FAULTS;
 	if (now < t->device)
 		return NPS_HOST_DEVICE_WAIT;
 	if (!runs && (gap || !asleep))
-		return NPS_HOST_UNKNOWN;
+		return NPS_HOST_NOT_SEEN;
 	if (!runs)
 		return call == NPS_OS_LOCK				    ? NPS_HOST_LOCK_WAIT
 		       : call == NPS_OS_IO || (!call && t->uninterruptible) ? NPS_HOST_IO_WAIT
@@ -318,33 +238,88 @@ static enum nps_host_part part_at(const struct thread *t, uint64_t now, uint64_t
 				 : NPS_HOST_USER;
 }
 
-/* Adds [FROM, TO) to the thread's part of each step it lies in. */
-static void give(struct host *h, struct thread *t, enum nps_host_part part, uint64_t from, uint64_t to)
+/* The next time after NOW, at most LIMIT, at which something ends. */
+static uint64_t next_end(const struct thread *t, uint64_t now, uint64_t limit)
+{
+	const uint64_t ends[] = { t->device, t->cann, t->call,	t->irq,	  t->fault,
+				  t->ran,    t->left, t->woken, t->start, t->sums.end };
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(ends); i++)
+		if (ends[i] > now)
+			limit = NPS_MIN(limit, ends[i]);
+	return limit;
+}
+
+static uint64_t *cell(const struct host *h, const struct thread *t, size_t window, enum nps_host_part part)
 {
 	size_t thread = t - (struct thread *)h->threads.data;
 
+	return &NPS_AT(&h->cells, uint64_t, (window * h->threads.len + thread) * NPS_HOST_PARTS + part);
+}
+
+/* Adds [FROM, TO) to the thread's part of each step it lies in. */
+static void give(struct host *h, struct thread *t, enum nps_host_part part, uint64_t from, uint64_t to)
+{
+	bool spread = from < t->sums.end && (part == NPS_HOST_USER || part == NPS_HOST_CANN);
+
 	while (t->window < h->windows.len) {
 		const struct window *w = &NPS_AT(&h->windows, struct window, t->window);
-		uint64_t *cell = &NPS_AT(&h->cells, uint64_t,
-					 (t->window * h->threads.len + thread) * NPS_HOST_PARTS + part);
+		uint64_t ns = from < w->end && to > w->start ? NPS_MIN(to, w->end) - NPS_MAX(from, w->start)
+							     : 0;
 
-		if (from < w->end && to > w->start)
-			*cell += NPS_MIN(to, w->end) - NPS_MAX(from, w->start);
+		*cell(h, t, t->window, part) += ns;
+		if (ns && spread && nps_host_sums__note(&t->sums, t->window, part == NPS_HOST_CANN, ns))
+			h->err = -ENOMEM;
 		if (to < w->end)
 			return;
 		t->window++;
 	}
 }
 
+/* What the thread's short calls of the last second take from its own code and from CANN calls. */
+static void spread_sums(struct host *h, struct thread *t)
+{
+	struct nps_host_moved moved;
+
+	while (nps_host_sums__take(&t->sums, &moved)) {
+		*cell(h, t, moved.window, NPS_HOST_USER) -= moved.user;
+		*cell(h, t, moved.window, NPS_HOST_CANN) -= moved.cann;
+		*cell(h, t, moved.window, NPS_HOST_IO_CALLS) += moved.io;
+		*cell(h, t, moved.window, NPS_HOST_OTHER_CALLS) += moved.other;
+	}
+}
+
+/* One stretch in which nothing changes, at most until TIME. */
+static void settle_one(struct host *h, struct thread *t, uint64_t time)
+{
+	uint64_t now = t->settled, until = next_end(t, now, time), left = 0;
+	uint32_t call = now < t->call ? t->call_class : 0, summed = 0;
+	enum nps_host_part part;
+
+	/* It sleeps in calls only; one without a record can have been summed up. */
+	if (!call && now >= t->fault && is_asleep(t, now))
+		summed = nps_host_sums__slept(&t->sums, now, t->woken - t->left, &left);
+	if (summed)
+		until = NPS_MIN(until, now + left);
+	part = part_at(t, now, summed ? summed : call);
+	if (summed)
+		t->slept = summed;
+	else if (part != NPS_HOST_CPU_WAIT)
+		t->slept = 0;
+	if (t->slept) /* it waits for a CPU in that call, too */
+		nps_host_sums__spend(&t->sums, t->slept, until - now);
+	else if (is_free(t, now) || (part == NPS_HOST_NOT_SEEN && !call))
+		nps_host_sums__spare(&t->sums, until - now);
+	give(h, t, part, now, until);
+	t->settled = until;
+	if (t->sums.end && until >= t->sums.end)
+		spread_sums(h, t);
+}
+
 static void settle(struct host *h, struct thread *t, uint64_t time)
 {
-	while (t->settled < time) {
-		uint64_t until = time;
-		enum nps_host_part part = part_at(t, t->settled, &until);
-
-		give(h, t, part, t->settled, until);
-		t->settled = until;
-	}
+	while (t->settled < time)
+		settle_one(h, t, time);
 }
 
 static int take_run(struct host *h, size_t row)
@@ -376,8 +351,29 @@ static int take_call(struct host *h, size_t row)
 	if (!t)
 		return 0;
 	settle(h, t, osrt->start[row]);
+	if (osrt->shape[row] == NPS_OS_FAULT) { /* within a call, as a rule, which goes on behind it */
+		t->fault = NPS_MAX(t->fault, osrt->end[row]);
+		return 0;
+	}
 	t->call = osrt->end[row];
 	return class_of(h, osrt->name[row], false, &t->call_class);
+}
+
+static int take_sum(struct host *h, size_t row)
+{
+	const struct nps_osrt_span_table *span = &h->m->osrt_span;
+	struct thread *t = find_thread(h, (uint32_t)span->gtid[row]);
+	uint32_t class;
+	int err;
+
+	if (!t)
+		return 0;
+	settle(h, t, span->start[row]);
+	err = class_of(h, span->name[row], false, &class);
+	if (!err)
+		nps_host_sums__add(&t->sums, class, t->settled, span->end[row], span->total[row],
+				   span->longest[row]);
+	return err;
 }
 
 static int take_api(struct host *h, size_t row)
@@ -420,7 +416,8 @@ static int sweep(struct host *h)
 	} sources[] = { { m->run.start, m->run.t.len, take_run },
 			{ m->osrt.start, m->osrt.t.len, take_call },
 			{ m->api.start, m->api.t.len, take_api },
-			{ m->irq.start, m->irq.t.len, take_irq } };
+			{ m->irq.start, m->irq.t.len, take_irq },
+			{ m->osrt_span.start, m->osrt_span.t.len, take_sum } };
 	size_t at[NPS_ARRAY_SIZE(sources)] = { 0 };
 	struct nps_pace pace = { m, 0 };
 	int err = 0;
@@ -440,9 +437,11 @@ static int sweep(struct host *h)
 		err = sources[first].take(h, at[first]++);
 		nps_pace__step(&pace);
 	}
-	for (size_t i = 0; i < h->threads.len; i++)
+	for (size_t i = 0; i < h->threads.len; i++) {
 		settle(h, &NPS_AT(&h->threads, struct thread, i), m->end);
-	return err;
+		spread_sums(h, &NPS_AT(&h->threads, struct thread, i));
+	}
+	return err ? err : h->err;
 }
 
 /* --- rows --------------------------------------------------------------------------------------------- */
@@ -453,7 +452,7 @@ static int add_row(struct host *h, const struct window *w, const struct thread *
 	size_t row;
 	int err;
 
-	if (parts[NPS_HOST_UNKNOWN] == w->end - w->start)
+	if (parts[NPS_HOST_NOT_SEEN] == w->end - w->start)
 		return 0; /* not there */
 	err = nps_table__add(&b->t, &row);
 	if (err)
@@ -461,7 +460,7 @@ static int add_row(struct host *h, const struct window *w, const struct thread *
 	b->step[row] = w->text;
 	b->start[row] = w->start;
 	b->end[row] = w->end;
-	b->gtid[row] = (uint64_t)h->m->pid << 32 | t->tid;
+	b->gtid[row] = (uint64_t)t->pid << 32 | t->tid;
 	b->comm[row] = t->comm;
 	b->user[row] = parts[NPS_HOST_USER];
 	b->cann[row] = parts[NPS_HOST_CANN];
@@ -471,10 +470,29 @@ static int add_row(struct host *h, const struct window *w, const struct thread *
 	b->lock_wait[row] = parts[NPS_HOST_LOCK_WAIT];
 	b->cpu_wait[row] = parts[NPS_HOST_CPU_WAIT];
 	b->io_wait[row] = parts[NPS_HOST_IO_WAIT];
+	b->faults[row] = parts[NPS_HOST_FAULTS];
 	b->interrupts[row] = h->m->irq.t.len ? (int64_t)parts[NPS_HOST_INTERRUPTS] : NPS_NULL;
 	b->sleep[row] = parts[NPS_HOST_SLEEP];
-	b->unknown[row] = parts[NPS_HOST_UNKNOWN];
+	b->unknown[row] = parts[NPS_HOST_NOT_SEEN];
 	return 0;
+}
+
+void nps_host_breakdown__parts(const struct nps_model *m, size_t row, uint64_t parts[NPS_HOST_PARTS])
+{
+	const struct nps_host_breakdown_table *b = &m->host_breakdown;
+
+	parts[NPS_HOST_USER] = b->user[row];
+	parts[NPS_HOST_CANN] = b->cann[row];
+	parts[NPS_HOST_IO_CALLS] = b->io_calls[row];
+	parts[NPS_HOST_OTHER_CALLS] = b->other_calls[row];
+	parts[NPS_HOST_DEVICE_WAIT] = b->device_wait[row];
+	parts[NPS_HOST_LOCK_WAIT] = b->lock_wait[row];
+	parts[NPS_HOST_CPU_WAIT] = b->cpu_wait[row];
+	parts[NPS_HOST_IO_WAIT] = b->io_wait[row];
+	parts[NPS_HOST_FAULTS] = b->faults[row];
+	parts[NPS_HOST_INTERRUPTS] = b->interrupts[row] > 0 ? (uint64_t)b->interrupts[row] : 0;
+	parts[NPS_HOST_SLEEP] = b->sleep[row];
+	parts[NPS_HOST_NOT_SEEN] = b->unknown[row];
 }
 
 static int fill(struct host *h)
@@ -524,6 +542,8 @@ int nps_derive__host(struct nps_model *m)
 		err = sweep(&h);
 	if (!err && h.cells.len)
 		err = fill(&h);
+	for (size_t i = 0; i < h.threads.len; i++)
+		nps_host_sums__free(&NPS_AT(&h.threads, struct thread, i).sums);
 	nps_vec__free(&h.windows);
 	nps_vec__free(&h.threads);
 	nps_vec__free(&h.following);

@@ -5,13 +5,15 @@
  *
  *   cpu_wait     it could run and had no CPU
  *   interrupts   it had a CPU, and an interrupt ran there
+ *   faults       it was in a major page fault: its page was read, or waited for
  *   device_wait  it was in a CANN call that returns when the device is done: synchronisation, blocking copy or model
  *   unknown      nobody saw whether it ran: before its first record and after its last one, or between lost ones
  *   asleep:      lock_wait in a futex or semaphore call; io_wait in a call of files, pipes or sockets, or uninterruptibly in
- *                no call at all (a page that has to be read); sleep elsewhere, polling included
+ *                no call at all; sleep elsewhere, polling included
  *   running:     io_calls and other_calls in system calls; cann in CANN calls; user elsewhere
  *
- * So the parts add up to the length of the step.
+ * So the parts add up to the length of the step. Of system calls that were summed up (host_sums.h) it is known how long they
+ * took in each second of a thread, not when in it.
  */
 #ifndef NPS_DERIVE_HOST_H
 #define NPS_DERIVE_HOST_H
@@ -29,9 +31,10 @@ enum nps_host_part {
 	NPS_HOST_LOCK_WAIT,
 	NPS_HOST_CPU_WAIT,
 	NPS_HOST_IO_WAIT,
+	NPS_HOST_FAULTS,
 	NPS_HOST_INTERRUPTS,
 	NPS_HOST_SLEEP,
-	NPS_HOST_UNKNOWN,
+	NPS_HOST_NOT_SEEN,
 	NPS_HOST_PARTS
 };
 
@@ -49,7 +52,13 @@ bool nps_is_device_wait(const char *name);
  */
 int nps_derive__host(struct nps_model *model);
 
-/* Fills sched_thread: how each thread was scheduled. 0 or negative errno. */
+/* The parts of a row of host_breakdown, ns; interrupts that were not recorded are 0. */
+void nps_host_breakdown__parts(const struct nps_model *model, size_t row, uint64_t parts[NPS_HOST_PARTS]);
+
+/* A row of os_thread for thread GTID, of whose scheduling nothing is known. 0 or negative errno. */
+int nps_os_thread__add(struct nps_model *model, uint64_t gtid, uint32_t name, size_t *row);
+
+/* Fills what os_thread says of scheduling, with rows for threads that have none. 0 or negative errno. */
 int nps_derive__threads(struct nps_model *model);
 
 #endif

@@ -12,7 +12,9 @@
 enum role { WAKER, PREEMPTOR, ROLES };
 
 struct thread {
-	uint32_t last; /* its latest run, NPS_NONE none */
+	uint64_t gtid;
+	uint32_t row; /* of os_thread */
+	uint32_t last; /* its latest run, NPS_NONE none, or it was another thread's that had the number */
 	struct {
 		uint32_t tid, comm;
 		uint64_t count;
@@ -21,39 +23,67 @@ struct thread {
 
 struct state {
 	struct nps_model *m;
-	struct nps_vec threads; /* struct thread: a row each of sched_thread */
-	struct nps_map thread_of; /* tid -> row */
-	struct nps_map met[ROLES]; /* (tid, other) -> times */
-	struct nps_map cpus; /* (tid, cpu) seen */
+	struct nps_vec threads; /* struct thread: those with runs */
+	struct nps_map thread_of; /* gtid -> row of threads */
+	struct nps_map known; /* gtid -> row of os_thread */
+	struct nps_map met[ROLES]; /* (thread, other) -> times */
+	struct nps_map cpus; /* (thread, cpu) seen */
 };
 
-static int thread_of(struct state *s, uint32_t tid, uint32_t *at)
+int nps_os_thread__add(struct nps_model *m, uint64_t gtid, uint32_t name, size_t *row)
 {
-	struct thread *t;
-	size_t row;
-	int err;
+	struct nps_os_thread_table *t = &m->os_thread;
+	int err = nps_table__add(&t->t, row);
 
-	*at = nps_map__get(&s->thread_of, tid);
-	if (*at != NPS_NONE)
-		return 0;
-	t = nps_vec__push(&s->threads);
-	if (!t)
-		return -errno;
-	err = nps_table__add(&s->m->sched_thread.t, &row);
 	if (err)
 		return err;
-	*t = (struct thread){ .last = NPS_NONE };
-	for (int role = 0; role < ROLES; role++)
-		t->best[role].comm = NPS_NONE;
-	s->m->sched_thread.gtid[row] = (uint64_t)s->m->pid << 32 | tid;
-	*at = row;
-	return nps_map__put(&s->thread_of, tid, row);
+	t->gtid[*row] = gtid;
+	t->name[*row] = name;
+	t->running[*row] = t->runnable[*row] = t->sleeping[*row] = t->blocked[*row] = NPS_NULL;
+	t->slices[*row] = t->waits[*row] = t->preemptions[*row] = NPS_NULL;
+	t->migrations[*row] = t->cpus[*row] = NPS_NULL;
+	t->waker_comm[*row] = t->preemptor_comm[*row] = NPS_NONE;
+	return 0;
 }
 
-static int meet(struct state *s, struct thread *t, enum role role, uint32_t tid, uint32_t other,
-		uint32_t comm)
+/* From here on there are records of its scheduling. */
+static void begin(struct nps_os_thread_table *t, size_t row)
 {
-	uint64_t key = (uint64_t)tid << 32 | other;
+	t->running[row] = t->runnable[row] = t->sleeping[row] = t->blocked[row] = 0;
+	t->slices[row] = t->waits[row] = t->preemptions[row] = 0;
+	t->migrations[row] = t->cpus[row] = 0;
+}
+
+static int thread_of(struct state *s, size_t run, uint32_t *at)
+{
+	uint64_t gtid = nps_run__gtid(s->m, run);
+	struct thread *t;
+	uint32_t known;
+	size_t row;
+	int err = 0;
+
+	*at = nps_map__get(&s->thread_of, gtid);
+	if (*at != NPS_NONE)
+		return 0;
+	known = nps_map__get(&s->known, gtid);
+	row = known;
+	if (known == NPS_NONE)
+		err = nps_os_thread__add(s->m, gtid, s->m->run.comm[run], &row);
+	t = err ? NULL : nps_vec__push(&s->threads);
+	if (!t)
+		return err ? err : -errno;
+	begin(&s->m->os_thread, row);
+	*t = (struct thread){ .gtid = gtid, .row = row, .last = NPS_NONE };
+	for (int role = 0; role < ROLES; role++)
+		t->best[role].comm = NPS_NONE;
+	*at = s->threads.len - 1;
+	return nps_map__put(&s->thread_of, gtid, *at);
+}
+
+static int meet(struct state *s, uint32_t at, enum role role, uint32_t other, uint32_t comm)
+{
+	struct thread *t = &NPS_AT(&s->threads, struct thread, at);
+	uint64_t key = (uint64_t)at << 32 | other;
 	uint32_t times = nps_map__get(&s->met[role], key);
 
 	times = times == NPS_NONE ? 1 : times + 1;
@@ -65,64 +95,63 @@ static int meet(struct state *s, struct thread *t, enum role role, uint32_t tid,
 	return nps_map__put(&s->met[role], key, times);
 }
 
-static void add_wait(struct state *s, uint32_t at, size_t row, uint32_t previous)
+static void add_wait(struct state *s, const struct thread *t, size_t run)
 {
-	struct nps_sched_thread_table *table = &s->m->sched_thread;
-	struct nps_wait wait = nps_run__wait(s->m, row, previous);
-	bool blocked = previous != NPS_NONE && s->m->run.state[previous] & NPS_STATE_UNINTERRUPTIBLE;
+	struct nps_os_thread_table *table = &s->m->os_thread;
+	struct nps_wait wait = nps_run__wait(s->m, run, t->last);
+	bool blocked = t->last != NPS_NONE && s->m->run.state[t->last] & NPS_STATE_UNINTERRUPTIBLE;
 
 	if (!wait.known)
 		return;
-	if (blocked)
-		table->blocked[at] += wait.woken - wait.left;
-	else
-		table->sleeping[at] += wait.woken - wait.left;
-	table->runnable[at] += wait.start - wait.woken;
+	*(blocked ? &table->blocked[t->row] : &table->sleeping[t->row]) += (int64_t)(wait.woken - wait.left);
+	table->runnable[t->row] += (int64_t)(wait.start - wait.woken);
 }
 
 /* Why the stretch ended: it waits, or somebody took its CPU. */
-static int add_end(struct state *s, uint32_t at, struct thread *t, size_t row)
+static int add_end(struct state *s, uint32_t at, size_t run)
 {
-	const struct nps_run_table *run = &s->m->run;
-	struct nps_sched_thread_table *table = &s->m->sched_thread;
+	const struct thread *t = &NPS_AT(&s->threads, struct thread, at);
+	const struct nps_run_table *runs = &s->m->run;
 
-	if (run->state[row] & NPS_RUN_OPEN)
+	if (runs->state[run] & (NPS_RUN_OPEN | NPS_STATE_EXITED))
 		return 0;
-	if (run->state[row]) {
-		table->waits[at]++;
+	if (runs->state[run]) {
+		s->m->os_thread.waits[t->row]++;
 		return 0;
 	}
-	table->preemptions[at]++;
-	return run->next[row] ? meet(s, t, PREEMPTOR, run->tid[row], run->next[row], run->next_comm[row]) : 0;
+	s->m->os_thread.preemptions[t->row]++;
+	return runs->next[run] ? meet(s, at, PREEMPTOR, runs->next[run], runs->next_comm[run]) : 0;
 }
 
-static int add_run(struct state *s, size_t row)
+static int add_run(struct state *s, size_t run)
 {
-	const struct nps_run_table *run = &s->m->run;
-	struct nps_sched_thread_table *table = &s->m->sched_thread;
-	bool ran = run->end[row] > run->start[row] || !(run->state[row] & NPS_RUN_OPEN);
-	uint64_t key = (uint64_t)run->tid[row] << 32 | run->cpu[row];
+	const struct nps_run_table *runs = &s->m->run;
+	struct nps_os_thread_table *table = &s->m->os_thread;
+	bool ran = runs->end[run] > runs->start[run] || !(runs->state[run] & NPS_RUN_OPEN);
 	struct thread *t;
 	uint32_t at;
-	int err = thread_of(s, run->tid[row], &at);
+	uint64_t key;
+	int err = thread_of(s, run, &at);
 
 	if (err)
 		return err;
 	t = &NPS_AT(&s->threads, struct thread, at);
-	add_wait(s, at, row, t->last);
-	table->comm[at] = run->comm[row];
-	if (run->waker[row] && run->woken[row])
-		err = meet(s, t, WAKER, run->tid[row], run->waker[row], run->waker_comm[row]);
+	add_wait(s, t, run);
+	table->name[t->row] = runs->comm[run];
+	if (runs->waker[run] && runs->woken[run])
+		err = meet(s, at, WAKER, runs->waker[run], runs->waker_comm[run]);
 	if (!err)
-		err = add_end(s, at, t, row);
+		err = add_end(s, at, run);
 	if (!ran) /* it was not on a CPU when the capture ended */
 		return err;
-	table->slices[at]++;
-	table->running[at] += run->end[row] > run->start[row] ? run->end[row] - run->start[row] : 0;
-	table->migrations[at] += t->last != NPS_NONE && run->cpu[t->last] != run->cpu[row];
-	t->last = row;
+	table->slices[t->row]++;
+	table->running[t->row] +=
+		runs->end[run] > runs->start[run] ? (int64_t)(runs->end[run] - runs->start[run]) : 0;
+	table->migrations[t->row] += t->last != NPS_NONE && runs->cpu[t->last] != runs->cpu[run];
+	t->last = runs->state[run] & NPS_STATE_EXITED ? NPS_NONE : (uint32_t)run;
+	key = (uint64_t)at << 32 | runs->cpu[run];
 	if (!err && nps_map__get(&s->cpus, key) == NPS_NONE) {
-		table->cpus[at]++;
+		table->cpus[t->row]++;
 		err = nps_map__put(&s->cpus, key, 1);
 	}
 	return err;
@@ -130,17 +159,17 @@ static int add_run(struct state *s, size_t row)
 
 static void name_others(struct state *s)
 {
-	struct nps_sched_thread_table *table = &s->m->sched_thread;
+	struct nps_os_thread_table *table = &s->m->os_thread;
 
 	for (size_t i = 0; i < s->threads.len; i++) {
 		const struct thread *t = &NPS_AT(&s->threads, struct thread, i);
 
-		table->waker[i] = t->best[WAKER].tid;
-		table->waker_comm[i] = t->best[WAKER].comm;
-		table->wakes[i] = t->best[WAKER].count;
-		table->preemptor[i] = t->best[PREEMPTOR].tid;
-		table->preemptor_comm[i] = t->best[PREEMPTOR].comm;
-		table->preempted[i] = t->best[PREEMPTOR].count;
+		table->waker[t->row] = t->best[WAKER].tid;
+		table->waker_comm[t->row] = t->best[WAKER].comm;
+		table->wakes[t->row] = t->best[WAKER].count;
+		table->preemptor[t->row] = t->best[PREEMPTOR].tid;
+		table->preemptor_comm[t->row] = t->best[PREEMPTOR].comm;
+		table->preempted[t->row] = t->best[PREEMPTOR].count;
 	}
 }
 
@@ -150,13 +179,18 @@ int nps_derive__threads(struct nps_model *m)
 	struct state s = { .m = m };
 	int err = 0;
 
+	if (!m->run.t.len)
+		return 0;
 	nps_vec__init(&s.threads, m->tmpfd, sizeof(struct thread));
+	for (size_t i = 0; !err && i < m->os_thread.t.len; i++)
+		err = nps_map__put(&s.known, m->os_thread.gtid[i], i);
 	for (size_t i = 0; !err && i < m->run.t.len; i++, nps_pace__step(&pace))
 		err = add_run(&s, i);
 	if (!err)
 		name_others(&s);
 	nps_vec__free(&s.threads);
 	nps_map__free(&s.thread_of);
+	nps_map__free(&s.known);
 	for (int role = 0; role < ROLES; role++)
 		nps_map__free(&s.met[role]);
 	nps_map__free(&s.cpus);

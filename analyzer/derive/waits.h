@@ -8,6 +8,13 @@
 #include <stdbool.h>
 
 #define NPS_STATE_UNINTERRUPTIBLE 0x2U
+#define NPS_STATE_EXITED 0x10U /* the thread's last run */
+
+/* pid << 32 | tid of a run's thread. */
+static inline uint64_t nps_run__gtid(const struct nps_model *m, size_t row)
+{
+	return (uint64_t)(m->run.pid[row] ? m->run.pid[row] : m->pid) << 32 | m->run.tid[row];
+}
 
 /* Asleep in [left, woken), runnable in [woken, start). */
 struct nps_wait {

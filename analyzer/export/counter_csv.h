@@ -11,6 +11,12 @@ static inline bool nps_counter__stamped(const struct nps_export *ex)
 	return ex->model->layout == NPS_LAYOUT_MSPROF;
 }
 
+/* Name of a table that msprof has and the torch profiler has not: there it is ours, with the prefix that NAME has. */
+static inline const char *nps_counter__stem(const struct nps_export *ex, const char *name)
+{
+	return nps_counter__stamped(ex) ? name + sizeof("npuscope_") - 1 : name;
+}
+
 /* Rows there are; without memory there is none. */
 static inline size_t nps_counter__rows(const struct nps_vec *vec)
 {

@@ -106,23 +106,33 @@ static bool ends_with(const char *text, const char *end)
 	return len >= tail && !strcmp(text + len - tail, end);
 }
 
+bool nps_pmu__is_time(const char *name)
+{
+	return ends_with(name, "_time");
+}
+
+const char *nps_pmu__unit(const char *name)
+{
+	if (ends_with(name, ")") || ends_with(name, "_cycles"))
+		return "";
+	if (nps_pmu__is_time(name))
+		return "(us)";
+	return strstr(name, "bw") ? "(GB/s)" : strstr(name, "datas") ? "(KB)" : "";
+}
+
 static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
 {
 	struct nps_pmu_column *c = &p->columns[p->ncolumns];
-	const char *unit = "";
+	const char *unit = nps_pmu__unit(name);
 
 	/* Cells of a column that no kernel has would be N/A throughout; names with other letters are refused. */
 	if (text == NPS_NONE || p->ncolumns == NPS_PMU_MAX || strlen(name) > sizeof(c->header) - 8 ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
 		return;
-	if (ends_with(name, "_time"))
-		c->kind = PMU_TIME, unit = "(us)";
+	if (nps_pmu__is_time(name))
+		c->kind = PMU_TIME;
 	else if (ends_with(name, "_cycles"))
 		c->kind = PMU_COUNT;
-	else if (strstr(name, "bw"))
-		unit = "(GB/s)";
-	else if (strstr(name, "datas"))
-		unit = "(KB)";
 	if (!strcmp(name, "aic_total_time") || !strcmp(name, "total_time"))
 		name = "aicore_time";
 	else if (!strcmp(name, "aiv_total_time"))

@@ -24,6 +24,12 @@ struct nps_pmu_pivot {
 	uint8_t seen_column[NPS_PMU_MAX];
 };
 
+/* Is the counter of that name a time: ns in the model, us in tables? */
+bool nps_pmu__is_time(const char *name);
+
+/* Its unit as columns have it: "(us)", "(GB/s)", "(KB)" or "". */
+const char *nps_pmu__unit(const char *name);
+
 /* Finds the columns. */
 void nps_pmu__init(struct nps_pmu_pivot *pivot, const struct nps_model *model);
 

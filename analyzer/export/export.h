@@ -43,7 +43,7 @@ int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *
 /* ftrace_data.db: how threads were scheduled, as MindStudio Insight reads it. */
 int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *path);
 
-/* npuscope_host_breakdown.csv and npuscope_host_threads.csv. */
+/* npuscope_host_breakdown.csv. */
 int nps_export__host_csv(const struct nps_export *ex, int dirfd);
 
 /* npuscope.pftrace. */

@@ -5,6 +5,7 @@
  */
 #include "base/map.h"
 #include "export/counter_csv.h"
+#include "export/csv_pmu.h"
 #include "export/port_rates.h"
 
 #include <errno.h>
@@ -311,9 +312,10 @@ static int ports(const struct nps_export *ex, int dirfd, const char *stem, const
 
 static int ddr(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "ddr", .header = "Metric,Read(MB/s),Write(MB/s)", .stamped = true, .device = true
-	};
+	const struct nps_csv_file file = { .stem = nps_counter__stem(ex, "npuscope_ddr"),
+					   .header = "Metric,Read(MB/s),Write(MB/s)",
+					   .stamped = nps_counter__stamped(ex),
+					   .device = true };
 	const struct nps_ddr_table *t = &ex->model->ddr;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 	struct groups g;
@@ -400,9 +402,10 @@ static void put_runs(struct nps_csv *csv, const struct groups *g, bool modes)
 
 static int hbm(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "hbm", .header = "Metric,Read(MB/s),Write(MB/s)", .stamped = true, .device = true
-	};
+	const struct nps_csv_file file = { .stem = nps_counter__stem(ex, "npuscope_hbm"),
+					   .header = "Metric,Read(MB/s),Write(MB/s)",
+					   .stamped = nps_counter__stamped(ex),
+					   .device = true };
 	const struct nps_hbm_table *t = &ex->model->hbm;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 	struct groups g;
@@ -424,9 +427,9 @@ static int hbm(const struct nps_export *ex, int dirfd)
 
 static int llc(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "llc_read_write",
+	const struct nps_csv_file file = { .stem = nps_counter__stem(ex, "npuscope_llc_read_write"),
 					   .header = "Mode,Task,Hit Rate(%),Throughput(MB/s)",
-					   .stamped = true,
+					   .stamped = nps_counter__stamped(ex),
 					   .device = true };
 	const struct nps_llc_table *t = &ex->model->llc;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
@@ -480,9 +483,9 @@ static int dvpp(const struct nps_export *ex, int dirfd)
 static int ub(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = {
-		.stem = "ub",
+		.stem = nps_counter__stem(ex, "npuscope_ub"),
 		.header = "PortId,TimeStamp,UBRxPortBandWidth(MB/s),UBTxPortBandWidth(MB/s)",
-		.stamped = true,
+		.stamped = nps_counter__stamped(ex),
 		.device = true
 	};
 	const struct nps_ub_table *t = &ex->model->ub;
@@ -598,7 +601,7 @@ static void utilization_header(const struct cores *c, char *header)
 		const char *name = nps_model__text(c->m, c->metrics[i]);
 
 		if (at + strlen(name) + NUMBERS < HEADER && !strpbrk(name, ",\"\r\n"))
-			at += snprintf(header + at, HEADER - at, ",%s", name);
+			at += snprintf(header + at, HEADER - at, ",%s%s", name, nps_pmu__unit(name));
 		else
 			at += snprintf(header + at, HEADER - at, ",%zu", i);
 	}
@@ -622,7 +625,9 @@ static void put_core(struct nps_csv *csv, const struct cores *c, const struct co
 	nps_csv__device(csv, core->device);
 	nps_csv__lit(csv, average ? "Average" : name);
 	for (size_t i = 0; i < c->nmetrics; i++)
-		nps_counter__cell(csv, core->values[i]);
+		nps_counter__cell(csv, nps_pmu__is_time(nps_model__text(c->m, c->metrics[i]))
+					       ? core->values[i] / 1000
+					       : core->values[i]);
 	if (c->mte2 >= 0)
 		nps_counter__cell(csv, share(core->values[c->mte2], c->mac < 0 ? NAN : core->values[c->mac],
 					     c->vec < 0 ? NAN : core->values[c->vec]));
@@ -657,10 +662,11 @@ static int utilization(const struct nps_export *ex, int dirfd, bool vector)
 {
 	struct cores c = { .m = ex->model, .vector = vector };
 	char *header = calloc(1, HEADER);
-	const struct nps_csv_file file = { .stem = vector ? "ai_vector_core_utilization"
-							  : "ai_core_utilization",
+	const struct nps_csv_file file = { .stem = nps_counter__stem(
+						   ex, vector ? "npuscope_ai_vector_core_utilization"
+							      : "npuscope_ai_core_utilization"),
 					   .header = header,
-					   .stamped = true,
+					   .stamped = nps_counter__stamped(ex),
 					   .device = true };
 	struct nps_csv *csv = NULL;
 	int err = header ? 0 : -ENOMEM;
@@ -690,6 +696,47 @@ out:
 	return err;
 }
 
+/* --- what npu-smi tells --- */
+
+static int npu_usage(const struct nps_export *ex, int dirfd)
+{
+	const struct nps_csv_file file = {
+		.stem = "npuscope_npu_usage",
+		.header = "Timestamp(us),AI Core(%),Vector Core(%),AI CPU(%),Control CPU(%),Memory(%),"
+			  "Memory Bandwidth(%),HBM Bandwidth(%),Temperature(C),HBM Temperature(C),Power(W),"
+			  "Health,HBM Total(KB),HBM Used(KB)",
+		.device = true
+	};
+	const struct nps_npu_usage_table *t = &ex->model->npu_usage;
+	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+
+	for (size_t i = 0; csv && i < t->t.len; i++) {
+		const double values[] = {
+			t->ai_core[i],
+			t->vector[i],
+			t->ai_cpu[i],
+			t->ctrl_cpu[i],
+			t->memory[i],
+			t->bandwidth[i],
+			t->hbm_bandwidth[i],
+			t->temperature[i],
+			t->hbm_temperature[i],
+			t->power[i],
+			t->health[i] == NPS_NULL ? NPS_NAN : (double)t->health[i],
+			t->hbm_total[i] == NPS_NULL ? NPS_NAN : (double)t->hbm_total[i] / 1024,
+			t->hbm_used[i] == NPS_NULL ? NPS_NAN : (double)t->hbm_used[i] / 1024
+		};
+
+		nps_csv__row(csv);
+		nps_csv__device(csv, t->device[i]);
+		nps_csv__time(csv, t->timestamp[i]);
+		for (size_t k = 0; k < NPS_ARRAY_SIZE(values); k++)
+			nps_counter__cell(csv, values[k]);
+		nps_csv__end(csv);
+	}
+	return nps_csv__close(csv);
+}
+
 /* --- all --- */
 
 static int links(const struct nps_export *ex, int dirfd)
@@ -713,21 +760,23 @@ static int others(const struct nps_export *ex, int dirfd)
 	if (!err)
 		err = llc(ex, dirfd);
 	if (!err)
-		err = dvpp(ex, dirfd);
-	if (!err)
 		err = ub(ex, dirfd);
 	if (!err)
 		err = utilization(ex, dirfd, false);
-	if (!err)
-		err = utilization(ex, dirfd, true);
-	return err ? err : nps_counter__system(ex, dirfd);
+	return err ? err : utilization(ex, dirfd, true);
 }
 
 int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
 {
 	int err = links(ex, dirfd);
 
-	if (!err && nps_counter__stamped(ex))
+	if (!err && (nps_counter__stamped(ex) || ex->model->sampled))
 		err = others(ex, dirfd);
+	if (!err && nps_counter__stamped(ex))
+		err = dvpp(ex, dirfd);
+	if (!err && nps_counter__stamped(ex))
+		err = nps_counter__system(ex, dirfd);
+	if (!err)
+		err = npu_usage(ex, dirfd);
 	return err ? err : nps_counter__host(ex, dirfd);
 }

@@ -120,12 +120,50 @@ static int os_runtime(const struct nps_export *ex, int dirfd)
 
 /* --- tables of our own --- */
 
+/* A thread, its name and how often; empty cells if there is none. */
+static void put_other(struct nps_csv *csv, uint32_t tid, uint32_t comm, uint64_t count)
+{
+	if (!tid) {
+		nps_csv__empty(csv);
+		nps_csv__empty(csv);
+		nps_csv__empty(csv);
+		return;
+	}
+	nps_csv__u64(csv, tid);
+	nps_csv__text(csv, comm);
+	nps_csv__u64(csv, count);
+}
+
+/* N/A where there is no record of the thread's scheduling. */
+static void put_scheduling(struct nps_csv *csv, const struct nps_os_thread_table *t, size_t i)
+{
+	const int64_t times[] = { t->running[i], t->runnable[i], t->sleeping[i], t->blocked[i] };
+	const int64_t counts[] = { t->slices[i], t->waits[i], t->preemptions[i], t->migrations[i],
+				   t->cpus[i] };
+
+	for (size_t k = 0; k < NPS_ARRAY_SIZE(times); k++)
+		if (times[k] == NPS_NULL)
+			nps_csv__lit(csv, "N/A");
+		else
+			nps_csv__short(csv, times[k]);
+	for (size_t k = 0; k < NPS_ARRAY_SIZE(counts); k++)
+		if (counts[k] == NPS_NULL)
+			nps_csv__lit(csv, "N/A");
+		else
+			nps_csv__i64(csv, counts[k]);
+	put_other(csv, t->waker[i], t->waker_comm[i], t->wakes[i]);
+	put_other(csv, t->preemptor[i], t->preemptor_comm[i], t->preempted[i]);
+}
+
 static int threads(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = {
 		.stem = "npuscope_threads",
-		.header = "Process ID,Thread ID,Name,Running(us),Waits,Preempted,Migrations,Minor Faults,"
-			  "Major Faults,Major Fault Time(us),Disk Reads,Disk Read(B),Disk Read Time(us),"
+		.header = "Process ID,Thread ID,Thread Name,Running(us),Runnable(us),Sleeping(us),"
+			  "Uninterruptible(us),Slices,Voluntary Switches,Preemptions,Migrations,CPUs,"
+			  "Waker Thread ID,Waker Name,Wake-ups,Preemptor Thread ID,Preemptor Name,Preempted,"
+			  "Minor Faults,Major Faults,Major Fault Time(us),Disk Reads,Disk Read(B),Disk Read "
+			  "Time(us),"
 			  "Disk Writes,Disk Written(B),Disk Write Time(us),Socket Received(B),Socket Sent(B)",
 		.stamped = nps_counter__stamped(ex),
 		.device = true
@@ -133,16 +171,15 @@ static int threads(const struct nps_export *ex, int dirfd)
 	const struct nps_os_thread_table *t = &ex->model->os_thread;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 
+	if (csv && !t->t.len)
+		nps_csv__without_rows(csv, NPS_ASKED_OS);
 	for (size_t i = 0; csv && i < t->t.len; i++) {
 		nps_csv__row(csv);
 		nps_csv__device(csv, NPS_NONE);
 		nps_csv__u64(csv, t->gtid[i] >> 32);
 		nps_csv__u64(csv, t->gtid[i] & UINT32_MAX);
 		nps_csv__text(csv, t->name[i]);
-		nps_csv__short(csv, t->running[i]);
-		nps_csv__u64(csv, t->waits[i]);
-		nps_csv__u64(csv, t->preempted[i]);
-		nps_csv__u64(csv, t->migrations[i]);
+		put_scheduling(csv, t, i);
 		nps_csv__u64(csv, t->minor[i]);
 		nps_csv__u64(csv, t->major[i]);
 		nps_csv__short(csv, t->major_ns[i]);
@@ -179,6 +216,8 @@ static int locks(const struct nps_export *ex, int dirfd)
 	const struct nps_os_lock_table *t = &ex->model->os_lock;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 
+	if (csv && !t->t.len)
+		nps_csv__without_rows(csv, NPS_ASKED_OS);
 	for (size_t i = 0; csv && i < t->t.len; i++) {
 		char address[24];
 

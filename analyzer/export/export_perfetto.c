@@ -4,6 +4,7 @@
  * nesting; a device is a group of streams; collectives, overlap and counters have their own groups. Flows lead
  * from the call to the task.
  */
+#include "clock/errors.h"
 #include "export/export.h"
 
 #include "base/map.h"
@@ -137,8 +138,8 @@ static void api_row(struct perfetto *p, size_t i)
 		nps_pftrace__arg_u64(p->w, "connection_id", t->connection[i]);
 		nps_pftrace__flow(p->w, t->connection[i]);
 	}
-	if (t->lower_bound[i])
-		nps_pftrace__arg_text(p->w, "end", "lower bound");
+	if (nps_call__ending(t->ending[i]))
+		nps_pftrace__arg_text(p->w, "end", nps_call__ending(t->ending[i]));
 }
 
 static const char *torch_category(uint32_t type)
@@ -213,6 +214,8 @@ static void system_calls(struct perfetto *p)
 
 		nps_pftrace__slice(p->w, lane, t->start[i], length(t->start[i], t->end[i]), "osrt",
 				   text(p, t->name[i]));
+		if (t->unfinished[i])
+			nps_pftrace__arg_text(p->w, "end", nps_call__ending(NPS_ENDING_UNFINISHED));
 		nps_pace__step(&p->pace);
 	}
 }
@@ -296,11 +299,16 @@ struct details {
 static void task_args(struct perfetto *p, size_t i, struct details *d)
 {
 	const struct nps_model *m = p->m;
+	int64_t error = -1;
 
 	nps_pftrace__arg_text(p->w, "Task Type", text(p, m->task.hw_type[i]));
 	nps_pftrace__arg_u64(p->w, "Task Id", m->task.task[i]);
 	if (m->task.source[i] != NPS_TIME_IMPORTED)
 		nps_pftrace__arg_text(p->w, "time_source", source(m->task.source[i]));
+	if (m->task.source[i] == NPS_TIME_DEVICE_LOG)
+		error = nps_clock_error_at(m, m->task.device[i], m->task.start[i]);
+	if (error >= 0)
+		nps_pftrace__arg_i64(p->w, "clock_error_ns", error);
 	while (d->compute < m->compute.t.len && m->compute.task[d->compute] < i)
 		d->compute++;
 	if (d->compute < m->compute.t.len && m->compute.task[d->compute] == i) {

@@ -11,6 +11,7 @@
 
 struct view {
 	uint8_t kind;
+	unsigned int asked; /* NPS_ASKED_* */
 	const char *folded, *svg, *title;
 	struct nps_flame_labels labels;
 	uint64_t unit; /* of the lines */
@@ -18,12 +19,14 @@ struct view {
 
 static const struct view views[] = {
 	{ NPS_STACK_ONCPU,
+	  NPS_ASKED_ONCPU,
 	  "npuscope_oncpu.folded",
 	  "flamegraph_oncpu.svg",
 	  "on the CPU",
 	  { NULL, "samples", 1 },
 	  1 },
 	{ NPS_STACK_OFFCPU,
+	  NPS_ASKED_OFFCPU,
 	  "npuscope_offcpu.folded",
 	  "flamegraph_offcpu.svg",
 	  "off the CPU, asleep",
@@ -56,11 +59,12 @@ static int one_view(const struct nps_export *ex, int dirfd, const struct view *v
 
 	if (!err)
 		err = collect(&flame, m, view->kind);
-	if (!err && nps_flame__node(&flame, 0)->total) {
+	if (!err && (nps_flame__node(&flame, 0)->total || m->asked & view->asked)) {
 		snprintf(title, sizeof(title), "%.64s (process %u) %s", nps_model__text(m, m->process),
 			 m->pid, view->title);
 		labels.title = title;
-		err = nps_flame__write_folded(&flame, dirfd, view->folded, view->unit);
+		if (nps_flame__node(&flame, 0)->total) /* scripts stumble over files without a line */
+			err = nps_flame__write_folded(&flame, dirfd, view->folded, view->unit);
 		if (!err)
 			err = nps_flame__write_svg(&flame, dirfd, view->svg, &labels);
 	}
@@ -72,7 +76,8 @@ int nps_export__stacks(const struct nps_export *ex, int dirfd)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && ex->model->stack.t.len && i < NPS_ARRAY_SIZE(views); i++)
-		err = one_view(ex, dirfd, &views[i]);
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(views); i++)
+		if (ex->model->stack.t.len || ex->model->asked & views[i].asked)
+			err = one_view(ex, dirfd, &views[i]);
 	return err;
 }

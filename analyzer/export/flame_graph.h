@@ -44,7 +44,7 @@ struct nps_flame_labels {
 	double scale; /* factor for weights in tooltips */
 };
 
-/* A picture that needs nothing but a browser: click zooms, / searches. 0 or negative errno. */
+/* A picture that needs nothing but a browser: click zooms, / searches; of an empty tree it says so. 0 or negative errno. */
 int nps_flame__write_svg(const struct nps_flame *flame, int dirfd, const char *name,
 			 const struct nps_flame_labels *labels);
 

@@ -198,7 +198,7 @@ static void write_picture(struct picture *p)
 		"</text>\n<text id=\"info\" x=\"8\" y=\"42\"></text>\n"
 		"<text id=\"find\" class=\"b\" x=\"1130\" y=\"20\">search</text>\n"
 		"<text id=\"back\" class=\"b\" x=\"1040\" y=\"20\" style=\"display:none\">whole</text>\n");
-	for (uint32_t i = 0; i < p->f->nodes.len; i++) {
+	for (uint32_t i = 0; p->total && i < p->f->nodes.len; i++) {
 		if (nps_flame__node(p->f, i)->total >= p->least)
 			one_frame(p, i);
 		else
@@ -207,7 +207,10 @@ static void write_picture(struct picture *p)
 	if (p->left_out)
 		format(&p->w, "<text x=\"700\" y=\"20\">%u frames below %.3f %% are not drawn</text>\n",
 		       p->left_out, 100.0 / NARROW);
-	nps_writer__lit(&p->w, script);
+	if (p->total)
+		nps_writer__lit(&p->w, script);
+	else
+		format(&p->w, "<text x=\"8\" y=\"%d\">nothing of this was seen</text>\n", TOP + 12);
 	nps_writer__lit(&p->w, "</svg>\n");
 }
 
@@ -217,8 +220,6 @@ int nps_flame__write_svg(const struct nps_flame *f, int dirfd, const char *name,
 	struct picture p = { .f = f, .labels = labels, .total = nps_flame__node(f, 0)->total };
 	int err = -ENOMEM;
 
-	if (!p.total)
-		return 0;
 	p.least = f->nodes.len > MANY ? p.total / NARROW + 1 : 1;
 	p.x = calloc(f->nodes.len, sizeof(*p.x));
 	p.row = calloc(f->nodes.len, sizeof(*p.row));

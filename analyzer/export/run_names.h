@@ -35,6 +35,14 @@ static inline const char *nps_run__next(const struct nps_model *m, size_t row)
 						 : "swapper";
 }
 
+/* What a call whose end was not seen says of it; NULL: it was seen. */
+static inline const char *nps_call__ending(uint8_t ending)
+{
+	return ending == NPS_ENDING_LOWER_BOUND	 ? "lower bound"
+	       : ending == NPS_ENDING_UNFINISHED ? "after the capture"
+						 : NULL;
+}
+
 /* Whether the row is a stretch on a CPU: one of length 0 at the end of the capture only closes the wait before. */
 static inline bool nps_run__ran(const struct nps_model *m, size_t row)
 {

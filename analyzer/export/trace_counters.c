@@ -523,6 +523,37 @@ static void ub(struct nps_trace *t, size_t i)
 	end(&c);
 }
 
+/* --- what npu-smi tells --- */
+
+static void npu_usage(struct nps_trace *t, size_t i)
+{
+	const struct nps_npu_usage_table *a = &t->m->npu_usage;
+	struct counter c = counter(t, NPS_TRACE_NPU_USAGE, a->device[i], a->timestamp[i]);
+
+	one(&c, "AI Core", "Usage(%)", a->ai_core[i]);
+	one(&c, "Vector Core", "Usage(%)", a->vector[i]);
+	one(&c, "AI CPU", "Usage(%)", a->ai_cpu[i]);
+	one(&c, "Control CPU", "Usage(%)", a->ctrl_cpu[i]);
+	one(&c, "Memory", "Usage(%)", a->memory[i]);
+	one(&c, "Memory Bandwidth", "Usage(%)", a->bandwidth[i]);
+	one(&c, "HBM Bandwidth", "Usage(%)", a->hbm_bandwidth[i]);
+	one(&c, "Temperature", "Celsius", a->temperature[i]);
+	one(&c, "HBM Temperature", "Celsius", a->hbm_temperature[i]);
+	one(&c, "Power", "W", a->power[i]);
+	one_whole(&c, "Health", "level", a->health[i]);
+	one(&c, "HBM", "KB", a->hbm_used[i] == NPS_NULL ? NPS_NAN : (double)a->hbm_used[i] / 1024);
+}
+
+static void npu_process(struct nps_trace *t, size_t i)
+{
+	const struct nps_npu_process_table *a = &t->m->npu_process;
+	struct counter c = counter(t, NPS_TRACE_NPU_USAGE, a->device[i], a->timestamp[i]);
+	char name[48];
+
+	snprintf(name, sizeof(name), "Memory of process %u", a->pid[i]);
+	one(&c, name, "KB", (double)a->bytes[i] / 1024);
+}
+
 /* --- all of them --- */
 
 #define TABLE(field) offsetof(struct nps_model, field)
@@ -558,6 +589,8 @@ static const struct kind {
 	{ NPS_TRACE_HOST_USAGE, OF(host_process), 0, host_process },
 	{ NPS_TRACE_HOST_USAGE, OF(host_thread), 0, host_thread },
 	{ NPS_TRACE_HOST_USAGE, OF(host_device), 0, host_device },
+	{ NPS_TRACE_NPU_USAGE, OF(npu_usage), TABLE(npu_usage.device), npu_usage },
+	{ NPS_TRACE_NPU_USAGE, OF(npu_process), TABLE(npu_process.device), npu_process },
 };
 
 static const struct nps_table *table_of(const struct nps_trace *t, const struct kind *kind)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "export/trace_event.h"
 
+#include "clock/errors.h"
+
 #include <stdio.h>
 
 /* Names and sort indexes of both generations (outputs 2.2). Layers that generation A never had come after its own. */
@@ -40,6 +42,7 @@ static const struct layer {
 	[NPS_TRACE_PROCESS_SCHED] = { "Process Scheduling", "Process Scheduling", 35, 35, true },
 	[NPS_TRACE_CPU_SCHED] = { "CPU Scheduling", "CPU Scheduling", 36, 36, true },
 	[NPS_TRACE_HOST_USAGE] = { "Host Usage", "Host Usage", 39, 34, true },
+	[NPS_TRACE_NPU_USAGE] = { "NPU Usage", "NPU Usage", 40, 37, false },
 };
 
 uint64_t nps_trace__pid(const struct nps_trace *t, enum nps_trace_layer layer, uint32_t device)
@@ -179,13 +182,26 @@ static void bound(struct nps_trace *t, const char *key, uint64_t value)
 	nps_writer__lit(&t->w, "\"");
 }
 
+static void clock_error(struct nps_trace *t, size_t task)
+{
+	int64_t error = nps_clock_error_at(t->m, t->m->task.device[task], t->m->task.start[task]);
+
+	if (error < 0)
+		return;
+	nps_writer__lit(&t->w, ",\"clock_error_us\":\"");
+	nps_writer__time(&t->w, (uint64_t)error);
+	nps_writer__lit(&t->w, "\"");
+}
+
 void nps_trace__time_source(struct nps_trace *t, uint8_t source, size_t task)
 {
 	const struct nps_bounds_table *b = &t->m->bounds;
 	size_t row = 0, end = b->t.len;
 
-	if (source == NPS_TIME_DEVICE_LOG)
+	if (source == NPS_TIME_DEVICE_LOG) {
 		nps_writer__lit(&t->w, ",\"time_source\":\"device log\"");
+		clock_error(t, task);
+	}
 	if (source != NPS_TIME_HOST_BOUNDS)
 		return;
 	nps_writer__lit(&t->w, ",\"time_source\":\"host bounds\"");

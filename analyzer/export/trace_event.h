@@ -42,6 +42,7 @@ enum nps_trace_layer {
 	NPS_TRACE_PROCESS_SCHED,
 	NPS_TRACE_CPU_SCHED,
 	NPS_TRACE_HOST_USAGE,
+	NPS_TRACE_NPU_USAGE,
 };
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Layers of the host: CANN, OS Runtime API, MsTx (outputs 2.4). */
+#include "export/run_names.h"
 #include "export/trace_event.h"
 
 static int scan_calls(struct nps_trace *t)
@@ -138,8 +139,8 @@ static void call_args(struct nps_trace *t, size_t row, const char *level, const 
 			  : type == NPS_API_NODE ? item_of(t, row)
 						 : "0");
 	nps_trace__u64(w, ",\"connection_id\":", api->connection[row]);
-	if (api->lower_bound[row])
-		nps_writer__lit(w, ",\"end\":\"lower bound\"");
+	if (nps_call__ending(api->ending[row]))
+		nps_trace__string(w, ",\"end\":", nps_call__ending(api->ending[row]));
 	nps_writer__lit(w, "}");
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* System calls, with what explains them. */
 #include "event.h"
+#include "export/run_names.h"
 #include "export/trace_event.h"
 
 #include <errno.h>
@@ -72,7 +73,7 @@ static void put_shape(struct nps_trace *t, size_t row)
 	switch (osrt->shape[row]) {
 	case NPS_OS_BYTES:
 		put_i64(w, ",\"fd\":", (int32_t)osrt->arg0[row]);
-		if (osrt->result[row] >= 0)
+		if (osrt->result[row] >= 0 && !osrt->unfinished[row])
 			put_i64(w, ",\"bytes\":", osrt->result[row]);
 		break;
 	case NPS_OS_IOCTL:
@@ -128,6 +129,9 @@ static void put_args(struct nps_trace *t, size_t row)
 	nps_writer__lit(w, ",\"args\":{");
 	if (osrt->shape[row] == NPS_OS_FAULT) {
 		put_hex(w, "\"address\":", osrt->arg0[row]);
+	} else if (osrt->unfinished[row]) {
+		nps_trace__string(w, "\"end\":", nps_call__ending(NPS_ENDING_UNFINISHED));
+		put_shape(t, row);
 	} else {
 		put_result(w, osrt->result[row], osrt->shape[row] == NPS_OS_MAP);
 		put_shape(t, row);

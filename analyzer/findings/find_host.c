@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "derive/waits.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -85,18 +86,24 @@ static int collect_calls(const struct nps_model *m, struct totals *totals)
 	return err ? err : collect_sums(m, totals);
 }
 
+/* After they were woken, or lost their CPU to another. */
 static int collect_waits(const struct nps_model *m, struct totals *totals)
 {
 	struct nps_pace pace = { .model = m };
+	struct nps_map last = { 0 };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < m->run.t.len; i++) {
-		uint64_t woken = m->run.woken[i];
+		uint32_t tid = m->run.tid[i];
+		struct nps_wait wait = nps_run__wait(m, i, nps_map__get(&last, tid));
 
 		nps_pace__step(&pace);
-		if (woken && woken < m->run.start[i])
-			err = add(totals, m->run.tid[i], m->run.tid[i], woken, m->run.start[i] - woken);
+		if (wait.known && wait.woken < wait.start)
+			err = add(totals, tid, tid, wait.woken, wait.start - wait.woken);
+		if (!err)
+			err = nps_map__put(&last, tid, i);
 	}
+	nps_map__free(&last);
 	return err;
 }
 
@@ -186,7 +193,7 @@ static int neighbours(struct nps_find *find, cJSON **object)
 				find, "cpu_taken", share, cJSON_Duplicate(row, true), NULL,
 				"give the job CPUs of its own (taskset, cpusets), or move or stop "
 				"that process",
-				"process %u (%.31s) ran for %.1f us on CPUs for which threads of "
+				"process %u (%s) ran for %.1f us on CPUs for which threads of "
 				"processes that use an NPU waited meanwhile",
 				t->pid[i], nps_model__text(find->model, t->name[i]), t->taken[i] / 1e3);
 	}

@@ -4,6 +4,7 @@
 
 #include "base/map.h"
 #include "base/vec.h"
+#include "derive/host.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -12,13 +13,11 @@
 #define ROWS 20
 #define ENOUGH 0.1 /* share of a thread's steps from which a part is told */
 
-enum { PARTS = 10 };
-
-/* The parts in words, in the order in which sum_of() has them; the last is what nobody saw. */
+/* The parts in words, by enum nps_host_part. */
 static const struct {
 	const char *key; /* of the section */
 	const char *id, *words, *advice; /* of a finding; NULL: it is none */
-} parts[PARTS + 1] = {
+} parts[NPS_HOST_PARTS] = {
 	{ "user_us", "host_user_code", "ran its own code",
 	  "look at the operators' Python and C++ code, data preparation included; a profile of that thread "
 	  "names the functions" },
@@ -34,9 +33,11 @@ static const struct {
 	  "see which thread woke it: with Python that is often the interpreter's lock, held by a data loader "
 	  "or a logger" },
 	{ "cpu_wait_us", "host_cpu_wait", "could run and had no CPU",
-	  "look at affinity, CPU limits and at who took the CPU: npuscope_host_threads.csv names it" },
+	  "look at affinity, CPU limits and at who took the CPU: npuscope_threads.csv names it" },
 	{ "io_wait_us", "host_io_wait", "waited for files, pipes or sockets",
 	  "prefetch, cache, or move the reading to another thread" },
+	{ "page_faults_us", "host_page_faults", "waited for pages of files or swap",
+	  "read files ahead (readahead, MAP_POPULATE), lock what is mapped, or give the job more memory" },
 	{ "interrupts_us", "host_interrupts", "was stopped by interrupts",
 	  "bind the interrupts of network and disks to other CPUs" },
 	{ "sleep_us", "host_sleep", "slept or polled of its own will",
@@ -46,8 +47,8 @@ static const struct {
 
 struct sum { /* of a thread over all its windows */
 	uint32_t tid, comm;
-	uint64_t windows, length, ns[PARTS + 1], worst_ns[PARTS + 1], worst_start[PARTS + 1];
-	uint32_t worst_step[PARTS + 1];
+	uint64_t windows, length, ns[NPS_HOST_PARTS], worst_ns[NPS_HOST_PARTS], worst_start[NPS_HOST_PARTS];
+	uint32_t worst_step[NPS_HOST_PARTS];
 	bool interrupts; /* they were recorded */
 };
 
@@ -73,23 +74,19 @@ static int collect(const struct nps_model *m, struct nps_vec *sums)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
-		const uint64_t ns[PARTS + 1] = {
-			t->user[i],	   t->cann[i],	      t->io_calls[i],
-			t->other_calls[i], t->device_wait[i], t->lock_wait[i],
-			t->cpu_wait[i],	   t->io_wait[i],     t->interrupts[i] > 0 ? t->interrupts[i] : 0,
-			t->sleep[i],	   t->unknown[i]
-		};
+		uint64_t ns[NPS_HOST_PARTS];
 		struct sum *sum = sum_of(sums, &rows, (uint32_t)t->gtid[i]);
 
 		if (!sum) {
 			err = -ENOMEM;
 			break;
 		}
+		nps_host_breakdown__parts(m, i, ns);
 		sum->comm = t->comm[i];
 		sum->windows++;
 		sum->length = nps_add_sat(sum->length, nps_find__ns(t->start[i], t->end[i]));
 		sum->interrupts |= t->interrupts[i] != NPS_NULL;
-		for (int part = 0; part <= PARTS; part++) {
+		for (int part = 0; part < NPS_HOST_PARTS; part++) {
 			sum->ns[part] = nps_add_sat(sum->ns[part], ns[part]);
 			if (ns[part] < sum->worst_ns[part])
 				continue;
@@ -106,8 +103,10 @@ static int collect(const struct nps_model *m, struct nps_vec *sums)
 static int by_work(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
-	uint64_t p = x->length - NPS_MIN(x->length, nps_add_sat(x->ns[9], x->ns[10]));
-	uint64_t q = y->length - NPS_MIN(y->length, nps_add_sat(y->ns[9], y->ns[10]));
+	uint64_t p =
+		x->length - NPS_MIN(x->length, nps_add_sat(x->ns[NPS_HOST_SLEEP], x->ns[NPS_HOST_NOT_SEEN]));
+	uint64_t q =
+		y->length - NPS_MIN(y->length, nps_add_sat(y->ns[NPS_HOST_SLEEP], y->ns[NPS_HOST_NOT_SEEN]));
 
 	return p != q ? (p < q ? 1 : -1) : (x->tid > y->tid) - (x->tid < y->tid);
 }
@@ -125,8 +124,8 @@ static void section(const struct nps_model *m, cJSON *document, const struct nps
 		cJSON_AddStringToObject(row, "name", nps_model__text(m, sum->comm));
 		cJSON_AddNumberToObject(row, "steps", m->step.t.len ? (double)sum->windows : 0);
 		nps_find__number(row, "total_us", sum->length / 1e3);
-		for (int part = 0; part <= PARTS; part++)
-			if (part != 8 || sum->interrupts)
+		for (int part = 0; part < NPS_HOST_PARTS; part++)
+			if (part != NPS_HOST_INTERRUPTS || sum->interrupts)
 				nps_find__number(row, parts[part].key, sum->ns[part] / 1e3);
 	}
 }
@@ -135,19 +134,21 @@ static void section(const struct nps_model *m, cJSON *document, const struct nps
 static int judge(struct nps_find *find, const struct sum *sum)
 {
 	const struct nps_model *m = find->model;
-	uint64_t busy = sum->length - NPS_MIN(sum->length, nps_add_sat(sum->ns[4], sum->ns[PARTS]));
+	uint64_t busy = sum->length - NPS_MIN(sum->length, nps_add_sat(sum->ns[NPS_HOST_DEVICE_WAIT],
+								       sum->ns[NPS_HOST_NOT_SEEN]));
 	cJSON *numbers, *where;
 	int worst = 0;
 
-	for (int part = 1; part < PARTS; part++)
+	for (int part = 1; part < NPS_HOST_PARTS; part++)
 		if (parts[part].id && sum->ns[part] > sum->ns[worst])
 			worst = part;
 	/* A host that spends its time waiting for the device is not what holds it up. */
-	if (!sum->length || sum->ns[4] > busy || (double)sum->ns[worst] < ENOUGH * (double)sum->length)
+	if (!sum->length || sum->ns[NPS_HOST_DEVICE_WAIT] > busy ||
+	    (double)sum->ns[worst] < ENOUGH * (double)sum->length)
 		return 0;
 	numbers = cJSON_CreateObject();
-	for (int part = 0; part <= PARTS; part++)
-		if (part != 8 || sum->interrupts)
+	for (int part = 0; part < NPS_HOST_PARTS; part++)
+		if (part != NPS_HOST_INTERRUPTS || sum->interrupts)
 			nps_find__number(numbers, parts[part].key, sum->ns[part] / 1e3);
 	nps_find__number(numbers, "total_us", sum->length / 1e3);
 	where = cJSON_CreateObject();
@@ -157,10 +158,10 @@ static int judge(struct nps_find *find, const struct sum *sum)
 	return nps_find__add(
 		find, parts[worst].id, nps_find__share(find, sum->ns[worst] / 1e3), numbers, where,
 		parts[worst].advice,
-		"steps wait for the host: thread %u (%.60s) %s for %.1f us of %.1f us, and waited for the "
+		"steps wait for the host: thread %u (%s) %s for %.1f us of %.1f us, and waited for the "
 		"device for %.1f us",
 		sum->tid, nps_model__text(m, sum->comm), parts[worst].words, sum->ns[worst] / 1e3,
-		sum->length / 1e3, sum->ns[4] / 1e3);
+		sum->length / 1e3, sum->ns[NPS_HOST_DEVICE_WAIT] / 1e3);
 }
 
 int nps_find__host_time(struct nps_find *find)

@@ -105,6 +105,43 @@ static uint64_t torch_ops(const struct nps_model *m)
 	return n;
 }
 
+/* Those that were summed up, too; a page fault is none. */
+static double system_calls(const struct nps_model *m)
+{
+	struct nps_pace pace = { .model = m };
+	double n = 0;
+
+	for (size_t i = 0; i < m->osrt.t.len; i++, nps_pace__step(&pace))
+		n += m->osrt.shape[i] != NPS_OS_FAULT;
+	for (size_t i = 0; i < m->osrt_sum.t.len; i++)
+		n += (double)m->osrt_sum.count[i];
+	return n;
+}
+
+/* The clock of the device in ROW of the model's table: how wrong it can be. Returns how many rows it has. */
+static size_t device_clock(cJSON *list, const struct nps_model *m, size_t row)
+{
+	const struct nps_clock_table *t = &m->clock;
+	cJSON *object = cJSON_CreateObject();
+	size_t end = row;
+	double length = 0, sum = 0;
+	int64_t worst = 0;
+
+	for (; end < t->t.len && t->device[end] == t->device[row]; end++) {
+		double span = (double)(t->end[end] - t->start[end]);
+
+		length += span;
+		sum += span * (double)t->error[end];
+		worst = NPS_MAX(worst, t->error[end]);
+	}
+	cJSON_AddItemToArray(list, object);
+	cJSON_AddNumberToObject(object, "device", t->device[row]);
+	cJSON_AddStringToObject(object, "source", nps_model__text(m, t->source[row]));
+	cJSON_AddNumberToObject(object, "mean_error_us", length > 0 ? sum / length / 1e3 : 0);
+	cJSON_AddNumberToObject(object, "worst_error_us", (double)worst / 1e3);
+	return end - row;
+}
+
 static void capture(const struct nps_model *m, cJSON *document)
 {
 	cJSON *object = cJSON_AddObjectToObject(document, "capture"), *list;
@@ -121,8 +158,13 @@ static void capture(const struct nps_model *m, cJSON *document)
 	cJSON_AddNumberToObject(object, "collectives", (double)m->comm_op.t.len);
 	cJSON_AddNumberToObject(object, "cann_calls", (double)m->api.t.len);
 	cJSON_AddNumberToObject(object, "torch_operators", (double)torch_ops(m));
-	cJSON_AddNumberToObject(object, "system_calls", (double)m->osrt.t.len);
+	cJSON_AddNumberToObject(object, "system_calls", system_calls(m));
 	cJSON_AddNumberToObject(object, "steps", (double)m->step.t.len);
+	if (m->clock.t.len) {
+		list = cJSON_AddArrayToObject(object, "device_clocks");
+		for (size_t i = 0; i < m->clock.t.len; i += device_clock(list, m, i))
+			;
+	}
 	list = cJSON_AddArrayToObject(object, "lost");
 	for (size_t i = 0; i < m->losses.len; i++) {
 		const struct nps_lost *lost = &NPS_AT(&m->losses, struct nps_lost, i);

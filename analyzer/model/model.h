@@ -31,6 +31,10 @@ enum nps_layout {
 #define NPS_TABLE_FIELD(field, COLUMNS) struct nps_##field##_table field;
 #define NPS_SHARED_FIELD(field, type, COLUMNS) struct nps_##type##_table field;
 
+#define NPS_ASKED_OS 0x1U /* system calls and scheduling */
+#define NPS_ASKED_ONCPU 0x2U /* stacks of what ran */
+#define NPS_ASKED_OFFCPU 0x4U /* stacks of what slept */
+
 struct nps_model {
 	int tmpfd; /* directory of temporary files; not owned */
 	struct nps_strings *strings; /* texts of all columns; `own` or the importer's */
@@ -53,7 +57,9 @@ struct nps_model {
 	bool comm_analyzed; /* comm_time, comm_bandwidth and comm_matrix were imported */
 	bool step_traced; /* step_trace was imported */
 	bool overlapped; /* overlap was imported */
+	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
 	bool runs_lost; /* some rows of `run` are missing */
+	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
 
 	NPS_OWN_TABLES(NPS_TABLE_FIELD)

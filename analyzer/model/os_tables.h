@@ -18,7 +18,8 @@
 	C(i64, result)                                                                                       \
 	C(text, path)                                                                                        \
 	C(u32, holder) /* tid that had the lock when the wait began, 0 not known */                          \
-	C(u32, waker) /* tid that ended the wait, 0 nobody did, or not known */
+	C(u32, waker) /* tid that ended the wait, 0 nobody did, or not known */                              \
+	C(u8, unfinished) /* the capture ended first: so does the row, and there is no result */
 
 /* What of a call's arguments and result is known to mean something. */
 enum nps_os_shape {
@@ -63,6 +64,15 @@ enum nps_os_lock_kind {
 	C(u64, bytes)                                                                                        \
 	C(u8, fd_kind)
 
+/* The same sums, but of about a second each, by start: where in time they belong. longest: of one call. */
+#define NPS_OSRT_SPAN_COLUMNS(C)                                                                             \
+	C(text, name)                                                                                        \
+	C(u64, gtid)                                                                                         \
+	C(time, start)                                                                                       \
+	C(time, end)                                                                                         \
+	C(u64, total)                                                                                        \
+	C(u64, longest)
+
 /* Waits for locks by thread, lock and holder; times in ns. */
 #define NPS_OS_LOCK_COLUMNS(C)                                                                               \
 	C(u64, gtid)                                                                                         \
@@ -75,14 +85,29 @@ enum nps_os_lock_kind {
 	C(u64, longest)                                                                                      \
 	C(time, longest_start)
 
-/* What each thread did, in sums; times in ns. Block devices: what the thread asked them for, not what the kernel wrote later. */
+/*
+ * What each thread did and how it was scheduled, in sums; times in ns. Of scheduling NPS_NULL: no record of it. waker,
+ * preemptor: the thread that woke it, or took its CPU, most often; 0 none. Block devices: what the thread asked them for, not
+ * what the kernel wrote later.
+ */
 #define NPS_OS_THREAD_COLUMNS(C)                                                                             \
 	C(u64, gtid)                                                                                         \
 	C(text, name)                                                                                        \
-	C(u64, running)                                                                                      \
-	C(u64, waits) /* times it left a CPU by itself */                                                    \
+	C(i64, running)                                                                                      \
+	C(i64, runnable)                                                                                     \
+	C(i64, sleeping)                                                                                     \
+	C(i64, blocked) /* uninterruptible */                                                                \
+	C(i64, slices)                                                                                       \
+	C(i64, waits) /* times it gave a CPU up by itself; ending is none */                                 \
+	C(i64, preemptions)                                                                                  \
+	C(i64, migrations)                                                                                   \
+	C(i64, cpus)                                                                                         \
+	C(u32, waker)                                                                                        \
+	C(text, waker_comm)                                                                                  \
+	C(u64, wakes)                                                                                        \
+	C(u32, preemptor)                                                                                    \
+	C(text, preemptor_comm)                                                                              \
 	C(u64, preempted)                                                                                    \
-	C(u64, migrations)                                                                                   \
 	C(u64, minor)                                                                                        \
 	C(u64, major)                                                                                        \
 	C(u64, major_ns)                                                                                     \

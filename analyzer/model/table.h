@@ -101,6 +101,9 @@ static inline int nps_table__add(struct nps_table *table, size_t *row)
 /* Brings the rows into the order of column number TIME, which holds times. 0 or negative errno. */
 int nps_table__order(struct nps_table *table, size_t time);
 
+/* Leaves the rows whose times, in column number TIME in whose order they are, are FROM to TO. 0 or negative errno. */
+int nps_table__clip(struct nps_table *table, size_t time, uint64_t from, uint64_t to);
+
 /* Makes the table LEN rows long; new rows are zeros. 0 or negative errno. */
 int nps_table__resize(struct nps_table *table, size_t len);
 

@@ -98,3 +98,21 @@ int nps_table__order(struct nps_table *table, size_t time)
 	free(old);
 	return err;
 }
+
+int nps_table__clip(struct nps_table *table, size_t time, uint64_t from, uint64_t to)
+{
+	const uint64_t *times = table->len ? nps_table__cells(table, time) : NULL;
+	size_t first = 0, end = table->len;
+
+	while (first < end && times[first] < from)
+		first++;
+	while (end > first && times[end - 1] > to)
+		end--;
+	for (size_t i = 0; first && i < table->ncolumns; i++) {
+		char *cells = nps_table__cells(table, i);
+		size_t size = table->columns[i].size;
+
+		memmove(cells, cells + first * size, (end - first) * size);
+	}
+	return nps_table__resize(table, end - first);
+}

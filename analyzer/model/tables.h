@@ -166,7 +166,7 @@ enum nps_time_source {
 /* --- what the host did ------------------------------------------------------------------------------- */
 
 /* CANN calls by start. type: ENUM_API_TYPE. gtid: pid << 32 | tid. item: operator of a node row.
- * mode: ACL_OP, ACL_NN, ...; NPS_NONE: told from the name. lower_bound: the end is the least it can be. */
+ * mode: ACL_OP, ACL_NN, ...; NPS_NONE: told from the name. ending: enum nps_ending. */
 #define NPS_API_COLUMNS(C)                                                                                   \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -176,7 +176,10 @@ enum nps_time_source {
 	C(text, name)                                                                                        \
 	C(text, item)                                                                                        \
 	C(text, mode)                                                                                        \
-	C(u8, lower_bound)
+	C(u8, ending)
+
+/* What is known of a call's end. LOWER_BOUND: the least it can be. UNFINISHED: the capture's, which it outlived. */
+enum nps_ending { NPS_ENDING_SEEN, NPS_ENDING_LOWER_BOUND, NPS_ENDING_UNFINISHED };
 
 enum nps_api_type {
 	NPS_API_RUNTIME = 5000,
@@ -240,6 +243,7 @@ enum nps_api_type {
 	C(time, end)                                                                                         \
 	C(time, left)                                                                                        \
 	C(time, woken)                                                                                       \
+	C(u32, pid) /* 0: the model's */                                                                     \
 	C(u32, tid)                                                                                          \
 	C(u32, cpu)                                                                                          \
 	C(u32, next)                                                                                         \
@@ -318,6 +322,15 @@ enum nps_api_type {
 	C(i64, allocated)                                                                                    \
 	C(i64, blocks)                                                                                       \
 	C(i64, unknown_frees)
+
+/* How far the device's clock may be off the host's, ns to either side, from start to end; by device and start. source: text,
+ * `measured` by reads of both clocks, `assumed` where there is one read and an oscillator is taken to be no worse than usual. */
+#define NPS_CLOCK_COLUMNS(C)                                                                                 \
+	C(time, start)                                                                                       \
+	C(time, end)                                                                                         \
+	C(u32, device)                                                                                       \
+	C(i64, error)                                                                                        \
+	C(text, source)
 
 #define NPS_NPU_MEM_COLUMNS(C)                                                                               \
 	C(text, type) /* app, device */                                                                      \
@@ -787,6 +800,31 @@ enum nps_api_type {
 	C(u32, aic_cores)                                                                                    \
 	C(u32, aiv_cores)
 
+/* What npu-smi tells: percent, degrees Celsius, watts, bytes; NaN and NPS_NULL: it does not. */
+#define NPS_NPU_USAGE_COLUMNS(C)                                                                             \
+	C(time, timestamp)                                                                                   \
+	C(u32, device)                                                                                       \
+	C(f64, ai_core)                                                                                      \
+	C(f64, vector)                                                                                       \
+	C(f64, ai_cpu)                                                                                       \
+	C(f64, ctrl_cpu)                                                                                     \
+	C(f64, memory)                                                                                       \
+	C(f64, bandwidth)                                                                                    \
+	C(f64, hbm_bandwidth)                                                                                \
+	C(f64, temperature)                                                                                  \
+	C(f64, hbm_temperature)                                                                              \
+	C(f64, power)                                                                                        \
+	C(i64, health)                                                                                       \
+	C(i64, hbm_total)                                                                                    \
+	C(i64, hbm_used)
+
+/* Memory of a device that a process held. */
+#define NPS_NPU_PROCESS_COLUMNS(C)                                                                           \
+	C(time, timestamp)                                                                                   \
+	C(u32, device)                                                                                       \
+	C(u32, pid)                                                                                          \
+	C(i64, bytes)
+
 /* One row: what the host has; 0 unknown. memory: kB, network: B/s of all its cards. */
 #define NPS_HOST_COLUMNS(C)                                                                                  \
 	C(u32, cpus)                                                                                         \
@@ -810,6 +848,7 @@ enum nps_api_type {
 	T(gc, NPS_GC_COLUMNS)                                                                                \
 	T(osrt, NPS_OSRT_COLUMNS)                                                                            \
 	T(osrt_sum, NPS_OSRT_SUM_COLUMNS)                                                                    \
+	T(osrt_span, NPS_OSRT_SPAN_COLUMNS)                                                                  \
 	T(os_lock, NPS_OS_LOCK_COLUMNS)                                                                      \
 	T(os_thread, NPS_OS_THREAD_COLUMNS)                                                                  \
 	T(run, NPS_RUN_COLUMNS)                                                                              \
@@ -819,6 +858,7 @@ enum nps_api_type {
 	T(memory_record, NPS_MEMORY_RECORD_COLUMNS)                                                          \
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \
 	T(job_memory, NPS_JOB_MEMORY_COLUMNS)                                                                \
+	T(clock, NPS_CLOCK_COLUMNS)                                                                          \
 	T(npu_mem, NPS_NPU_MEM_COLUMNS)                                                                      \
 	T(npu_module_mem, NPS_NPU_MODULE_MEM_COLUMNS)                                                        \
 	T(npu_op_mem, NPS_NPU_OP_MEM_COLUMNS)                                                                \
@@ -856,7 +896,6 @@ enum nps_api_type {
 	T(overlap, NPS_OVERLAP_COLUMNS)                                                                      \
 	T(step_trace, NPS_STEP_TRACE_COLUMNS)                                                                \
 	T(host_breakdown, NPS_HOST_BREAKDOWN_COLUMNS)                                                        \
-	T(sched_thread, NPS_SCHED_THREAD_COLUMNS)                                                            \
 	T(comm_time, NPS_COMM_TIME_COLUMNS)                                                                  \
 	T(comm_bandwidth, NPS_COMM_BANDWIDTH_COLUMNS)                                                        \
 	T(comm_matrix, NPS_COMM_MATRIX_COLUMNS)                                                              \
@@ -871,7 +910,9 @@ enum nps_api_type {
 	T(host_thread, NPS_HOST_THREAD_COLUMNS)                                                              \
 	T(host_device, NPS_HOST_DEVICE_COLUMNS)                                                              \
 	T(host_load, NPS_HOST_LOAD_COLUMNS)                                                                  \
-	T(neighbour, NPS_NEIGHBOUR_COLUMNS)
+	T(neighbour, NPS_NEIGHBOUR_COLUMNS)                                                                  \
+	T(npu_usage, NPS_NPU_USAGE_COLUMNS)                                                                  \
+	T(npu_process, NPS_NPU_PROCESS_COLUMNS)
 
 /* Tables that share a type: T(field, type, COLUMNS). */
 #define NPS_SHARED_TABLES(T)                                                                                 \

@@ -34,28 +34,9 @@
 	C(u64, lock_wait)                                                                                    \
 	C(u64, cpu_wait)                                                                                     \
 	C(u64, io_wait)                                                                                      \
+	C(u64, faults)                                                                                       \
 	C(i64, interrupts)                                                                                   \
 	C(u64, sleep)                                                                                        \
 	C(u64, unknown)
-
-/* How a thread was scheduled; times in ns. waker, preemptor: the thread that woke it, or took its CPU, most often; 0 none. */
-#define NPS_SCHED_THREAD_COLUMNS(C)                                                                          \
-	C(u64, gtid)                                                                                         \
-	C(text, comm)                                                                                        \
-	C(u64, running)                                                                                      \
-	C(u64, runnable)                                                                                     \
-	C(u64, sleeping)                                                                                     \
-	C(u64, blocked) /* uninterruptible */                                                                \
-	C(u64, slices)                                                                                       \
-	C(u64, waits) /* gave the CPU up */                                                                  \
-	C(u64, preemptions)                                                                                  \
-	C(u64, migrations)                                                                                   \
-	C(u64, cpus)                                                                                         \
-	C(u32, waker)                                                                                        \
-	C(text, waker_comm)                                                                                  \
-	C(u64, wakes)                                                                                        \
-	C(u32, preemptor)                                                                                    \
-	C(text, preemptor_comm)                                                                              \
-	C(u64, preempted)
 
 #endif

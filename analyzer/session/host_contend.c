@@ -64,16 +64,15 @@ static struct nps_neighbour *neighbour(struct contest *c, uint32_t pid)
 }
 
 /* The part of USE that lies in one slice, and its part of what was taken there. */
-static double taken_in(const struct contest *c, const struct nps_host_use *use, size_t slice, bool last)
+static double taken_in(const struct contest *c, const struct nps_host_use *use, size_t slice)
 {
-	uint64_t from = c->ran.begin + slice * c->ran.slice, to = last ? use->end : from + c->ran.slice;
-	uint64_t begin = NPS_MAX(from, use->start), end = NPS_MIN(to, use->end);
+	uint64_t common = nps_host_grid__common(&c->ran, slice, use->start, use->end);
 	double ran = *nps_host_grid__cell(&c->ran, slice, use->cpu);
 	double waited = *nps_host_grid__cell(&c->waited, slice, use->cpu), own;
 
-	if (end <= begin || !(ran > 0) || !(waited > 0))
+	if (!common || !(ran > 0) || !(waited > 0))
 		return 0;
-	own = (double)use->run * (double)(end - begin) / (double)(use->end - use->start);
+	own = (double)use->run * (double)common / (double)(use->end - use->start);
 	return own / ran * NPS_MIN(ran, waited);
 }
 
@@ -97,7 +96,7 @@ static int charge(struct contest *c)
 			break;
 		}
 		for (size_t i = last - first > MOST_SLICES ? last - MOST_SLICES : first; i <= last; i++)
-			taken += taken_in(c, &use, i, i == last);
+			taken += taken_in(c, &use, i);
 		n->run = nps_add_sat(n->run, use.run);
 		n->taken = nps_add_sat(n->taken, taken < 1e18 ? (uint64_t)taken : 0);
 		c->host->waited = nps_add_sat(c->host->waited, taken < 1e18 ? (uint64_t)taken : 0);

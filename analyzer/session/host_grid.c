@@ -11,7 +11,7 @@ int nps_host_grid__init(struct nps_host_grid *grid, int tmpfd, uint64_t begin, u
 {
 	uint64_t span = end > begin ? end - begin : 1;
 
-	*grid = (struct nps_host_grid){ .begin = begin, .slice = slice, .cpus = cpus };
+	*grid = (struct nps_host_grid){ .begin = begin, .end = begin + span, .slice = slice, .cpus = cpus };
 	nps_vec__init(&grid->cells, tmpfd, sizeof(float));
 	while ((span / grid->slice + 1) * cpus > MOST_CELLS)
 		grid->slice *= 2;
@@ -24,24 +24,29 @@ void nps_host_grid__free(struct nps_host_grid *grid)
 	nps_vec__free(&grid->cells);
 }
 
+uint64_t nps_host_grid__common(const struct nps_host_grid *grid, size_t slice, uint64_t start, uint64_t end)
+{
+	uint64_t from = grid->begin + slice * grid->slice, to = NPS_MIN(from + grid->slice, grid->end);
+
+	from = NPS_MAX(from, start);
+	to = NPS_MIN(to, end);
+	return to > from ? to - from : 0;
+}
+
 void nps_host_grid__add(struct nps_host_grid *grid, uint64_t start, uint64_t end, uint32_t cpu, uint64_t ns)
 {
 	size_t first = nps_host_grid__slice(grid, start), last = nps_host_grid__slice(grid, end);
 
-	if (cpu >= grid->cpus || end <= start || !ns)
+	if (cpu >= grid->cpus || end <= start || !ns || end <= grid->begin || start >= grid->end)
 		return;
 	if (last - first > MOST_SLICES) {
 		first = last - MOST_SLICES;
 		start = grid->begin + first * grid->slice;
 	}
-	for (size_t i = first; i <= last; i++) {
-		uint64_t from = grid->begin + i * grid->slice, to = from + grid->slice;
-		uint64_t begin = NPS_MAX(from, start), stop = i == last ? end : NPS_MIN(to, end);
-
-		if (stop > begin)
-			*nps_host_grid__cell(grid, i, cpu) +=
-				(float)((double)ns * (double)(stop - begin) / (double)(end - start));
-	}
+	for (size_t i = first; i <= last; i++)
+		*nps_host_grid__cell(grid, i, cpu) +=
+			(float)((double)ns * (double)nps_host_grid__common(grid, i, start, end) /
+				(double)(end - start));
 }
 
 bool nps_host_walk__next(struct nps_host_walk *walk, struct nps_host_use *use)

@@ -10,7 +10,7 @@
 
 struct nps_host_grid {
 	struct nps_vec cells; /* float: ns; by slice, then by CPU */
-	uint64_t begin, slice; /* ns */
+	uint64_t begin, end, slice; /* ns; the last slice goes no further than `end` */
 	size_t slices, cpus;
 };
 
@@ -19,8 +19,11 @@ int nps_host_grid__init(struct nps_host_grid *grid, int tmpfd, uint64_t begin, u
 			size_t cpus);
 void nps_host_grid__free(struct nps_host_grid *grid);
 
-/* NS of CPU, used at any time from START to END. */
+/* NS of CPU, used at any time from START to END: of it what falls into the grid's time. */
 void nps_host_grid__add(struct nps_host_grid *grid, uint64_t start, uint64_t end, uint32_t cpu, uint64_t ns);
+
+/* How much, ns, of [START, END) lies in SLICE. */
+uint64_t nps_host_grid__common(const struct nps_host_grid *grid, size_t slice, uint64_t start, uint64_t end);
 
 static inline float *nps_host_grid__cell(const struct nps_host_grid *grid, size_t slice, size_t cpu)
 {

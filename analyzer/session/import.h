@@ -17,15 +17,20 @@ struct nps_log_task {
 	uint64_t start, end; /* device counter */
 	uint32_t proc; /* whose PROF directory it came from */
 	uint32_t context;
-	uint16_t device, stream, task;
+	uint32_t pmu; /* row of model->run_pmus, NPS_NONE: no counters */
+	uint32_t blocks; /* told by the device, 0 unknown */
+	uint32_t task;
+	uint16_t device, stream;
+	bool whole_id; /* `task` is a number of 32 bits that says which stream it was */
+	bool track; /* the scheduler's word, not the cores' */
 	uint8_t sqe_type, core;
 };
 
 /*
- * Reads the task logs (PROF_x/device_N/data/stars_soc.data.N.slice_K) of all processes, appends
- * struct nps_log_task rows to TASKS and notes gaps in model->losses. STREAMS_SEEN tells which
- * (process << 32 | device << 16 | stream) the host submitted to: it decides how ids were mangled.
+ * Reads the task logs (PROF_x/device_N/data) of all processes, appends struct nps_log_task rows to TASKS, their counters to
+ * model->run_pmus, and notes gaps in model->logs. STREAMS_SEEN tells which (process << 32 | device << 16 | stream) the host
+ * submitted to: it decides how ids were mangled.
  */
-int nps_import__stars(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
+int nps_import__logs(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
 
 #endif

@@ -692,6 +692,8 @@ int nps_import__host(struct nps_model *model, const struct nps_recording *rec, u
 		f.err = nps_table__order(&model->host_process.t, 0);
 	if (!f.err)
 		f.err = nps_table__order(&model->host_thread.t, 0);
+	if (!f.err) /* disks, then interfaces */
+		f.err = nps_table__order(&model->host_device.t, 0);
 	nps_map__free(&network.in);
 	return f.err;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import_process.h"
 
+#include "cann/pmu.h"
+#include "session/device_counters.h"
 #include "session/irq_names.h"
 #include "session/import_stacks.h"
 #include "session/import_host.h"
+#include "session/import_npu.h"
 #include "session/os_calls.h"
+#include "session/place.h"
 #include "session/session_reader.h"
 #include "session/task_types.h"
 #include "session/wakers.h"
@@ -29,9 +33,11 @@ struct fill {
 	struct nps_proc *proc;
 	const struct nps_task *tasks; /* of the process, by start */
 	struct nps_vec comm_id; /* uint32_t: row of proc->comms -> its id, 0 none */
+	struct nps_map irq_names; /* (what, number) -> text */
 	struct nps_map planes; /* (group, device, stream) -> plane */
 	struct nps_map nplanes; /* (group, device) -> planes */
 	uint32_t texts[256][2]; /* by core: hw_type, host type */
+	struct nps_pmu_plan *plans[NPS_MAX_DEVICES]; /* NULL: not made */
 	int err;
 };
 
@@ -90,6 +96,18 @@ static int sort_rows(struct nps_vec *vec)
 		nps_vec__free(&sorted);
 	}
 	nps_vec__free(&keys);
+	return err;
+}
+
+/* Everything that this file walks in the order of its times. */
+static int sort_proc(struct nps_proc *proc)
+{
+	struct nps_vec *const all[] = { &proc->os_calls, &proc->os_spans, &proc->os_locks,
+					&proc->runs,	 &proc->irqs,	  &proc->marks };
+	int err = 0;
+
+	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(all); i++)
+		err = sort_rows(all[i]);
 	return err;
 }
 
@@ -215,6 +233,42 @@ static const uint32_t *type_texts(struct fill *f, const struct nps_task *task)
 	return texts;
 }
 
+/* The plan of a device's counters, made once; NULL: it has none. */
+static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
+{
+	struct nps_pmu_plan **plan = &f->plans[device];
+	struct nps_cann_dir dir;
+
+	if (*plan || f->err)
+		return *plan;
+	*plan = calloc(1, sizeof(**plan));
+	if (!*plan) {
+		f->err = -ENOMEM;
+		return NULL;
+	}
+	nps_device_counters(&f->rec->devices[device], &dir);
+	f->err = nps_pmu__plan(*plan, &dir, f->m->strings);
+	return *plan;
+}
+
+static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row)
+{
+	const struct nps_run_pmu *pmu = &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu);
+	const struct nps_pmu_plan *plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
+	struct nps_pmu_table *t = &f->m->pmu;
+	double values[NPS_PMU_MOST];
+	size_t row;
+
+	if (!plan)
+		return;
+	nps_pmu__compute(plan, pmu, task->blocks, task->blocks, 0, values);
+	for (unsigned int i = 0; i < plan->n && add(f, &t->t, &row); i++) {
+		t->task[row] = task_row;
+		t->name[row] = plan->columns[i].name;
+		t->value[row] = values[i];
+	}
+}
+
 static void one_task(struct fill *f, const struct nps_task *task)
 {
 	const uint32_t *texts = type_texts(f, task);
@@ -253,6 +307,8 @@ static void one_task(struct fill *f, const struct nps_task *task)
 		kernel(f, task, row);
 	else if (class == NPS_CLASS_MEMCPY)
 		copy(f, task, row);
+	if (task->pmu != NPS_NONE && class == NPS_CLASS_COMPUTE)
+		counters(f, task, row);
 	if (!nps_task__measured(task))
 		bounds(f, task, row);
 }
@@ -336,7 +392,7 @@ static void calls(struct fill *f)
 		t->name[row] = call->name;
 		t->item[row] = call->item;
 		t->mode[row] = NPS_NONE;
-		t->lower_bound[row] = call->lower_bound;
+		t->ending[row] = call->ending;
 	}
 }
 
@@ -356,6 +412,7 @@ static void runs(struct fill *f)
 		t->end[row] = real(f, run->end);
 		t->left[row] = run->left ? real(f, run->left) : 0;
 		t->woken[row] = run->woken ? real(f, run->woken) : 0;
+		t->pid[row] = f->proc->pid;
 		t->tid[row] = run->tid;
 		t->cpu[row] = run->cpu;
 		t->next[row] = run->next;
@@ -369,6 +426,20 @@ static void runs(struct fill *f)
 	}
 }
 
+/* The session's list of names is long, and interrupts are many. */
+static uint32_t irq_name(struct fill *f, const struct nps_irq *irq)
+{
+	uint64_t key = (uint64_t)irq->what << 32 | irq->number;
+	uint32_t name = nps_map__get(&f->irq_names, key);
+
+	if (name != NPS_NONE)
+		return name;
+	name = nps_irq_name(f->rec, irq);
+	if ((name == NPS_NONE || nps_map__put(&f->irq_names, key, name)) && !f->err)
+		f->err = -ENOMEM;
+	return name;
+}
+
 static void interrupts(struct fill *f)
 {
 	struct nps_irq_table *t = &f->m->irq;
@@ -376,11 +447,9 @@ static void interrupts(struct fill *f)
 	for (size_t i = 0; !f->err && i < f->proc->irqs.len; i++) {
 		const struct nps_irq *irq = &NPS_AT(&f->proc->irqs, struct nps_irq, i);
 		uint32_t comm = nps_recording__comm_at(f->rec, irq->tid, irq->start);
-		uint32_t name = nps_irq_name(f->rec, irq);
+		uint32_t name = irq_name(f, irq);
 		size_t row;
 
-		if (name == NPS_NONE)
-			f->err = f->err ? f->err : -ENOMEM;
 		if (!add(f, &t->t, &row))
 			return;
 		t->start[row] = real(f, irq->start);
@@ -455,6 +524,18 @@ static void memory(struct fill *f)
 	}
 }
 
+/* By device, as readers look for them. */
+static void clocks(struct fill *f)
+{
+	for (unsigned int d = 0; !f->err && d < NPS_MAX_DEVICES; d++)
+		for (size_t i = 0; !f->err && i < f->rec->logs.len; i++) {
+			const struct nps_device_log *log = &NPS_AT(&f->rec->logs, struct nps_device_log, i);
+
+			if (log->device == d && &f->rec->procs[log->proc] == f->proc)
+				f->err = nps_place__errors(f->m, f->rec, log);
+		}
+}
+
 /* --- identity ---------------------------------------------------------------------------------------- */
 
 static void devices(struct fill *f)
@@ -491,6 +572,25 @@ static void host(struct fill *f)
 	f->m->host_name = text(f, nps_json_str(json, "name", "unknown"));
 }
 
+/* What the capture was told to record besides what it always records. */
+static void asked(struct fill *f)
+{
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(f->rec->json, "request"), *item;
+	const cJSON *stacks = cJSON_GetObjectItemCaseSensitive(request, "stacks");
+
+	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(request, "host_sys"))
+	{
+		const char *part = cJSON_GetStringValue(item);
+
+		if (part && !strcmp(part, "osrt"))
+			f->m->asked |= NPS_ASKED_OS;
+	}
+	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(stacks, "on_cpu")))
+		f->m->asked |= NPS_ASKED_ONCPU;
+	if (cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(stacks, "off_cpu")))
+		f->m->asked |= NPS_ASKED_OFFCPU;
+}
+
 static void window(struct fill *f)
 {
 	const struct nps_model *m = f->m;
@@ -510,6 +610,31 @@ static void window(struct fill *f)
 		nps_model__cover(f->m, m->step.start[i], m->step.end[i]);
 }
 
+/*
+ * Devices whose samples belong to the process. In a container they have other numbers than where they were sampled: then those
+ * of whose memory it held some. A job that did nothing on a device that we saw: what was sampled, was sampled for it.
+ */
+static uint64_t sampled_devices(const struct nps_recording *rec, const struct nps_proc *proc)
+{
+	const cJSON *device;
+	uint64_t mask = 0;
+
+	if (strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container") != 0)
+		return proc->devices ? proc->devices : ~0ULL;
+	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(proc->json, "sampled_devices"))
+	{
+		double d = cJSON_GetNumberValue(device);
+
+		if (d >= 0 && d < NPS_MAX_DEVICES)
+			mask |= 1ULL << (unsigned int)d;
+	}
+	if (!mask && rec->npu.asked)
+		nps_msg("process %u is in a container, whose devices have other numbers, and the driver did "
+			"not tell which it used: its result has no samples of devices",
+			proc->pid);
+	return mask;
+}
+
 int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row)
 {
 	struct nps_proc *proc = &rec->procs[proc_row];
@@ -526,16 +651,9 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	model->has_rank = proc->has_rank;
 	model->rank = proc->has_rank ? proc->rank : device;
 	model->process = proc->comm;
+	asked(&f);
 	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
-	f.err = sort_rows(&proc->os_calls);
-	if (!f.err)
-		f.err = sort_rows(&proc->os_locks);
-	if (!f.err)
-		f.err = sort_rows(&proc->runs);
-	if (!f.err)
-		f.err = sort_rows(&proc->irqs);
-	if (!f.err)
-		f.err = sort_rows(&proc->marks);
+	f.err = sort_proc(proc);
 	if (!f.err)
 		collectives(&f);
 	tasks(&f);
@@ -551,17 +669,23 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		f.err = nps_import__stacks(model, rec, proc_row);
 	memory(&f);
+	clocks(&f);
 	devices(&f);
 	host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, proc->pid);
 	if (!f.err)
+		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
+	if (!f.err)
 		window(&f);
 	if (!f.err)
 		f.err = nps_import__process_info(model, rec, proc_row);
 	nps_vec__free(&f.comm_id);
+	nps_map__free(&f.irq_names);
 	nps_map__free(&f.planes);
 	nps_map__free(&f.nplanes);
+	for (size_t i = 0; i < NPS_MAX_DEVICES; i++)
+		free(f.plans[i]);
 	return f.err;
 }
 
@@ -574,21 +698,34 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 	model->layout = NPS_LAYOUT_MSPROF;
 	model->level = NPS_MAX(nps_recording__level(rec), 0);
 	model->process = text(&f, "host");
+	model->runs_lost = rec->losses.ring[NPS_EV_SCHED] || rec->losses.cut;
 	for (uint32_t p = 0; p < rec->nprocs && !f.err; p++) {
 		f.proc = &rec->procs[p];
-		f.err = nps_os_calls__fill(model, rec, f.proc);
+		f.err = sort_proc(f.proc);
+		if (!f.err)
+			f.err = nps_os_calls__fill(model, rec, f.proc);
 		runs(&f);
+		interrupts(&f);
 	}
 	f.proc = &nobody;
 	if (!f.err)
 		f.err = nps_table__order(&model->osrt.t, COLUMN_OF(osrt, start));
 	if (!f.err)
+		f.err = nps_table__order(&model->osrt_span.t, COLUMN_OF(osrt_span, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->irq.t, COLUMN_OF(irq, start));
+	if (!f.err)
 		f.err = nps_table__order(&model->run.t, COLUMN_OF(run, start));
+	if (!f.err)
+		f.err = nps_wakers__check(model);
 	devices(&f);
 	host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, 0);
 	if (!f.err)
+		f.err = nps_import__npu(model, rec, ~0ULL, 0);
+	if (!f.err)
 		window(&f);
+	nps_map__free(&f.irq_names);
 	return f.err;
 }

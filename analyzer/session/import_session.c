@@ -280,6 +280,17 @@ static int on_host(void *ctx, const struct nps_chunk *chunk, const void *payload
 	return err > 0 ? foreign(in) : err;
 }
 
+static int on_device(void *ctx, const struct nps_chunk *chunk, const void *payload)
+{
+	struct import *in = ctx;
+	struct nps_recording *model = in->model;
+	uint64_t first = model->begin > DAY ? model->begin - DAY : 1;
+	int err = nps_npu_samples__add(&model->npu, chunk, payload, first, model->begin + 30 * DAY);
+
+	nps_progress__add(model->progress, chunk->len);
+	return err > 0 ? foreign(in) : err;
+}
+
 static int read_chunks(struct import *in, const char *path, const char *name, nps_chunk_fn fn)
 {
 	struct nps_chunks result;
@@ -360,8 +371,10 @@ static void import_drops(struct nps_recording *model)
 
 		*lost = NPS_MAX(*lost, nps_json_u64(ring, kinds[i].name, 0));
 	}
+	model->losses.agent_bytes = NPS_MIN(nps_json_u64(drops, "profiler", 0), 1000000000000000000ULL);
 	model->losses.sqe = nps_json_u64(drops, "sqe", 0);
 	model->losses.host = nps_json_u64(drops, "host", 0);
+	model->losses.device_samples = nps_json_u64(drops, "device", 0);
 	cJSON_ArrayForEach(agent,
 			   cJSON_GetObjectItemCaseSensitive(drops, "agent")) if (cJSON_IsNumber(agent) &&
 										 agent->valuedouble > 0)
@@ -427,6 +440,7 @@ static int import_json(struct nps_recording *model, const char *path)
 
 		model->host.asked |= part && strcmp(part, "osrt") != 0;
 	}
+	model->npu.asked = cJSON_IsObject(cJSON_GetObjectItemCaseSensitive(model->json, "device_sampler"));
 	model->complete = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(model->json, "complete"));
 	start = cJSON_GetObjectItemCaseSensitive(model->json, "start");
 	capture = cJSON_GetObjectItemCaseSensitive(model->json, "capture");
@@ -449,11 +463,15 @@ static int import_json(struct nps_recording *model, const char *path)
 	}
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
 	{
-		uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES);
+		uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES), platform;
 
 		if (id < NPS_MAX_DEVICES) {
 			model->devices[id].freq_khz = NPS_MIN(nps_json_u64(item, "freq_khz", 0), 10000000U);
 			model->devices[id].chip = nps_json_str(item, "chip", NULL);
+			model->devices[id].has_platform = nps_json_has_u64(item, "platform", &platform) &&
+							  platform < UINT32_MAX;
+			model->devices[id].platform = model->devices[id].has_platform ? platform : 0;
+			model->devices[id].json = item;
 		}
 	}
 	return 0;
@@ -494,6 +512,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = read_chunks(&in, path, "events.nps", on_events);
 	if (!err && model->host.asked)
 		err = read_chunks(&in, path, "host.nps", on_host);
+	if (!err && model->npu.asked)
+		err = read_chunks(&in, path, "device.nps", on_device);
 	for (size_t i = 0; i < in.losses.len; i++) {
 		const struct nps_loss *loss = &NPS_AT(&in.losses, struct nps_loss, i);
 
@@ -505,7 +525,7 @@ int nps_import__session(struct nps_recording *model, const char *path)
 	for (size_t i = 0; i < model->host.processes.len; i++)
 		in.last = NPS_MAX(in.last, NPS_AT(&model->host.processes, struct nps_host_process, i).time);
 	set_end(&in, path);
-	in.strange += model->host.strange;
+	in.strange += model->host.strange + model->npu.strange;
 	if (in.strange)
 		nps_msg("%" PRIu64
 			" events of %s have impossible times or processes: they are damaged: left out",

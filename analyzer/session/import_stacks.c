@@ -217,7 +217,7 @@ static uint32_t stack_text(struct import *in)
 		if (i)
 			in->text[at++] = ';';
 	}
-	text = nps_strings__add(in->m->strings, in->text, at);
+	text = nps_strings__append_new(in->m->strings, in->text, at); /* whole: interned texts are cut */
 	return text == NPS_NONE || nps_map__put(&in->stacks, key, text) ? NPS_NONE : text;
 }
 

@@ -3,6 +3,7 @@
 #include "session/join.h"
 
 #include "session/import.h"
+#include "session/place.h"
 #include "session/steps.h"
 
 #include <errno.h>
@@ -11,11 +12,11 @@
 #include <string.h>
 
 #define SLACK 1000000 /* ns by which a start may seem to precede its submission */
-#define DEFAULT_FREQ_KHZ 50000 /* of the 910B's counter */
 
 struct join {
 	struct nps_recording *model;
 	struct nps_vec logs; /* struct nps_log_task */
+	struct nps_vec counts; /* struct nps_counts of each */
 	struct nps_vec match; /* uint32_t: submission of log task i */
 	struct nps_vec sub_keys, log_keys; /* struct nps_key by (stream, time) */
 	struct nps_map groups; /* process, device, stream -> dense number */
@@ -27,88 +28,6 @@ struct join {
 static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
 {
 	return (uint64_t)proc << 32 | device << 16 | stream;
-}
-
-/* --- clocks --- */
-
-static int fit_one(struct nps_recording *model, struct nps_device_log *log, struct nps_vec *reads)
-{
-	const struct nps_device_clock *all = model->device_clocks.data;
-	uint64_t freq = model->devices[log->device].freq_khz;
-	int err = 0;
-
-	/* Only the process's own reads: what another process calls by that number may be another device. */
-	for (size_t i = 0; i < model->device_clocks.len; i++) {
-		struct nps_device_clock *read;
-
-		if (all[i].device != log->device || all[i].pid != model->procs[log->proc].pid)
-			continue;
-		read = nps_vec__push(reads);
-		if (!read)
-			return -errno;
-		*read = all[i];
-	}
-	err = nps_clock_fit__fit(&log->fit, reads->data, reads->len, freq ? freq : DEFAULT_FREQ_KHZ);
-	log->fitted = !err;
-	return err == -ENODATA ? 0 : err;
-}
-
-int nps_join__clocks(struct nps_recording *model)
-{
-	struct nps_vec reads;
-	int err = 0;
-
-	nps_vec__init(&reads, model->tmpfd, sizeof(struct nps_device_clock));
-	for (size_t i = 0; !err && i < model->logs.len; i++) {
-		struct nps_device_log *log = &NPS_AT(&model->logs, struct nps_device_log, i);
-
-		reads.len = 0;
-		err = fit_one(model, log, &reads);
-		if (!err && !log->fitted) {
-			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in "
-				"time: host bounds are used",
-				log->device, model->procs[log->proc].pid);
-			model->losses.cut = true;
-		}
-	}
-	nps_vec__free(&reads);
-	return err;
-}
-
-/* Counters become CLOCK_MONOTONIC; logs without a clock go. */
-static void to_mono(struct join *j)
-{
-	const struct nps_clock *clocks = j->model->clocks.data;
-	struct nps_log_task *log = j->logs.data;
-	size_t kept = 0, strange = 0;
-
-	for (size_t i = 0; i < j->logs.len; i++) {
-		const struct nps_device_log *device =
-			nps_recording__log(j->model, log[i].proc, log[i].device);
-
-		if (!device || !device->fitted)
-			continue;
-		log[kept] = log[i];
-		log[kept].start = nps_raw_to_mono(clocks, j->model->clocks.len,
-						  nps_clock_fit__raw(&device->fit, log[i].start));
-		if (log[i].end)
-			log[kept].end = nps_raw_to_mono(clocks, j->model->clocks.len,
-							nps_clock_fit__raw(&device->fit, log[i].end));
-		/* a counter far off its reads: no time that could be shown */
-		if (log[kept].start > j->model->begin - NPS_MIN(j->model->begin, 86400000000000ULL) &&
-		    log[kept].start < j->model->end + 86400000000000ULL &&
-		    log[kept].end < j->model->end + 86400000000000ULL)
-			kept++;
-		else
-			strange++;
-	}
-	j->logs.len = kept;
-	if (strange) {
-		nps_msg("%zu tasks of the device log are more than a day from the capture: they are damaged: "
-			"left out",
-			strange);
-		j->model->losses.cut = true;
-	}
 }
 
 /* --- matching --- */
@@ -184,19 +103,20 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 		if (sub && (!task || sk[*s].key <= nps_add_sat(lk[*l].key, SLACK))) {
 			struct nps_sub *new = &subs[sk[*s].row];
 
-			id = id < 0 ? new->task : id + (int16_t)(new->task - (uint16_t)id);
+			id = id < 0 ? new->task : id + (int16_t)((uint16_t) new->task - (uint16_t)id);
 			id = NPS_MAX(id, 0);
-			new->batch = id >> 16;
-			j->last[new->task] = sk[*s].row;
-			j->stamp[new->task] = group + 1;
+			new->batch = new->task > UINT16_MAX ? 0 : id >> 16;
+			j->last[new->task &UINT16_MAX] = sk[*s].row;
+			j->stamp[new->task &UINT16_MAX] = group + 1;
 			++*s;
 			continue;
 		}
 		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row),
-			 last = j->last[log[row].task];
+			 last = j->last[log[row].task & UINT16_MAX];
 
 		*match = NPS_NONE;
-		if (j->stamp[log[row].task] == group + 1 && subs[last].task_row == NPS_NONE) {
+		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && subs[last].task == log[row].task &&
+		    subs[last].task_row == NPS_NONE) {
 			subs[last].task_row = row;
 			*match = last;
 		}
@@ -204,60 +124,47 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 	}
 }
 
+/* Where a task has a number of 32 bits and no stream, the stream is that of its submission. */
+static int find_streams(struct join *j)
+{
+	const struct nps_sub *subs = j->model->subs.data;
+	struct nps_log_task *log = j->logs.data;
+	struct nps_map of = { 0 };
+	bool any = false;
+	int err = 0;
+
+	for (size_t i = 0; !any && i < j->logs.len; i++)
+		any = log[i].whole_id;
+	for (size_t i = 0; any && !err && i < j->model->subs.len; i++)
+		err = nps_map__put(&of,
+				   nps_hash2((uint64_t)subs[i].proc << 16 | subs[i].device, subs[i].task),
+				   subs[i].stream);
+	for (size_t i = 0; any && !err && i < j->logs.len; i++) {
+		uint32_t stream =
+			log[i].whole_id
+				? nps_map__get(&of, nps_hash2((uint64_t)log[i].proc << 16 | log[i].device,
+							      log[i].task))
+				: NPS_NONE;
+
+		if (stream != NPS_NONE)
+			log[i].stream = stream;
+	}
+	nps_map__free(&of);
+	return err;
+}
+
 static int match(struct join *j)
 {
 	size_t s = 0, l = 0;
-	int err = sort_subs(j);
+	int err = find_streams(j);
 
+	if (!err)
+		err = sort_subs(j);
 	if (!err)
 		err = sort_logs(j);
 	for (uint32_t group = 0; !err && group < j->ngroups; group++)
 		match_stream(j, group, &s, &l);
 	return err;
-}
-
-/*
- * Causality refines the clock: no task starts before its submission. A violation within what the
- * brackets leave open shifts the whole log; a larger one is no clock error and is left alone.
- */
-static void shift_logs(struct join *j)
-{
-	const struct nps_sub *subs = j->model->subs.data;
-	struct nps_log_task *log = j->logs.data;
-
-	for (size_t i = 0; i < j->model->logs.len; i++)
-		NPS_AT(&j->model->logs, struct nps_device_log, i).earliest = INT64_MAX;
-	for (size_t i = 0; i < j->logs.len; i++) {
-		uint32_t sub = NPS_AT(&j->match, uint32_t, i);
-		struct nps_device_log *device =
-			sub == NPS_NONE ? NULL : nps_recording__log(j->model, log[i].proc, log[i].device);
-
-		if (device)
-			device->earliest =
-				NPS_MIN(device->earliest, (int64_t)(log[i].start - subs[sub].begin));
-	}
-	for (size_t i = 0; i < j->model->logs.len; i++) {
-		struct nps_device_log *device = &NPS_AT(&j->model->logs, struct nps_device_log, i);
-
-		if (device->earliest >= 0)
-			continue;
-		if ((double)-device->earliest <=
-		    device->fit.uncertainty_ns + 3 * device->fit.residual_ns + 1000)
-			device->causal_shift = -device->earliest;
-		else
-			nps_msg("device %u of process %u: a task seems to start %" PRId64
-				" ns before its submission: the clock fit is worse than its samples say: "
-				"times are kept as fitted",
-				device->device, j->model->procs[device->proc].pid, -device->earliest);
-	}
-	for (size_t i = 0; i < j->logs.len; i++) {
-		const struct nps_device_log *device =
-			nps_recording__log(j->model, log[i].proc, log[i].device);
-
-		log[i].start += device->causal_shift;
-		if (log[i].end)
-			log[i].end += device->causal_shift;
-	}
 }
 
 /* --- tasks --- */
@@ -286,6 +193,7 @@ static void from_sub(struct nps_recording *model, struct nps_task *task, const s
 	task->context = NPS_NONE;
 	task->bounds = NPS_NONE;
 	task->operands = sub->run;
+	task->pmu = NPS_NONE;
 }
 
 static void from_log(struct nps_recording *model, struct nps_task *task, const struct nps_log_task *log,
@@ -312,7 +220,11 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 		model->procs[log->proc].unsubmitted++;
 		model->procs[log->proc].devices |= 1ULL << log->device;
 	}
-	task->core = log->core;
+	if (!sub || nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) || log->core > 63)
+		task->core = log->core;
+	task->pmu = log->pmu;
+	if (!task->blocks)
+		task->blocks = NPS_MIN(log->blocks, (uint32_t)UINT16_MAX);
 	task->start = log->start;
 	task->end = NPS_MAX(log->end, log->start);
 }
@@ -338,6 +250,61 @@ static int make_logged(struct join *j, uint32_t *made)
 			 sub == NPS_NONE ? NULL : &NPS_AT(&j->model->subs, struct nps_sub, sub));
 		made[i] = j->model->tasks.len - 1;
 	}
+	return 0;
+}
+
+/*
+ * Running numbers have 4 bits: a gap tells how many records were lost modulo 16. How many times 16 more it were is told by
+ * the tasks that have no records, or one of two, though a later task of their stream has: a stream is in order.
+ */
+static void count_missing(struct join *j, uint64_t *missing)
+{
+	const struct nps_sub *subs = j->model->subs.data;
+	const struct nps_log_task *rows = j->logs.data;
+	const struct nps_key *sk = j->sub_keys.data;
+	uint64_t pending = 0;
+	bool seen = false;
+
+	for (size_t i = 0; i < j->sub_keys.len; i++) {
+		const struct nps_sub *sub = &subs[sk[i].row];
+		const struct nps_device_log *log;
+
+		if (!i || sk[i].group != sk[i - 1].group) {
+			pending = 0;
+			seen = false;
+		}
+		if (sub->task_row == NPS_NONE || !rows[sub->task_row].end) {
+			if (seen)
+				pending += sub->task_row == NPS_NONE ? 2 : 1;
+			continue;
+		}
+		seen = true;
+		log = pending ? nps_recording__log(j->model, sub->proc, sub->device) : NULL;
+		if (log)
+			missing[log - (struct nps_device_log *)j->model->logs.data] += pending;
+		pending = 0;
+	}
+}
+
+static int count_lost(struct join *j)
+{
+	size_t n = j->model->logs.len;
+	uint64_t *missing = calloc(n + 1, sizeof(*missing));
+
+	if (!missing)
+		return -ENOMEM;
+	count_missing(j, missing);
+	for (size_t i = 0; i < n && i < j->model->logs.len; i++) {
+		struct nps_device_log *log = &NPS_AT(&j->model->logs, struct nps_device_log, i);
+
+		/* An end without its start is a record of a task that seems to have none. */
+		missing[i] -= NPS_MIN(missing[i], log->orphans);
+		log->lost = log->gaps;
+		if (log->gaps && missing[i] > log->gaps + 8)
+			log->lost += (missing[i] - log->gaps + 8) / 16 * 16;
+		j->model->losses.device_records = nps_add_sat(j->model->losses.device_records, log->lost);
+	}
+	free(missing);
 	return 0;
 }
 
@@ -405,13 +372,6 @@ static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, cons
 	return 0;
 }
 
-static int by_cover(const void *a, const void *b)
-{
-	const struct nps_sync *x = a, *y = b;
-
-	return x->cover < y->cover ? -1 : x->cover > y->cover;
-}
-
 static int make_bounded(struct join *j, const uint32_t *made)
 {
 	const struct nps_key *sk = j->sub_keys.data;
@@ -420,8 +380,6 @@ static int make_bounded(struct join *j, const uint32_t *made)
 	struct nps_vec rows[4];
 	int err = 0;
 
-	if (j->model->syncs.len)
-		qsort(j->model->syncs.data, j->model->syncs.len, sizeof(struct nps_sync), by_cover);
 	scratch.subs = scratch_rows(&rows[0], j->model, sizeof(*scratch.subs), n);
 	scratch.tasks = scratch_rows(&rows[1], j->model, sizeof(*scratch.tasks), n);
 	scratch.bounds = scratch_rows(&rows[2], j->model, sizeof(*scratch.bounds), n);
@@ -486,6 +444,23 @@ static int streams_seen(const struct nps_recording *model, struct nps_map *seen)
 	return err;
 }
 
+static int by_cover(const void *a, const void *b)
+{
+	const struct nps_sync *x = a, *y = b;
+
+	return x->cover < y->cover ? -1 : x->cover > y->cover;
+}
+
+/* The log in time: as the clock reads say, then as cause and effect do. */
+static int refine(struct join *j)
+{
+	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
+
+	if (j->model->syncs.len)
+		qsort(j->model->syncs.data, j->model->syncs.len, sizeof(struct nps_sync), by_cover);
+	return nps_place__causality(j->model, &j->logs, &j->counts, j->match.data, &streams);
+}
+
 int nps_join__tasks(struct nps_recording *model)
 {
 	struct join *j = calloc(1, sizeof(*j));
@@ -497,20 +472,24 @@ int nps_join__tasks(struct nps_recording *model)
 		return -ENOMEM;
 	j->model = model;
 	nps_vec__init(&j->logs, model->tmpfd, sizeof(struct nps_log_task));
+	nps_vec__init(&j->counts, model->tmpfd, sizeof(struct nps_counts));
 	nps_vec__init(&j->match, model->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&j->sub_keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&j->log_keys, model->tmpfd, sizeof(struct nps_key));
 	err = streams_seen(model, &seen);
 	if (!err)
-		err = nps_import__stars(model, &seen, &j->logs);
+		err = nps_import__logs(model, &seen, &j->logs);
 	if (!err)
-		err = nps_join__clocks(model);
-	if (!err) {
-		to_mono(j);
+		err = nps_place__clocks(model);
+	if (!err)
+		err = nps_place__logs(model, &j->logs, &j->counts);
+	if (!err)
 		err = match(j);
-	}
+	if (!err)
+		err = refine(j);
+	if (!err)
+		err = count_lost(j);
 	if (!err) {
-		shift_logs(j);
 		made = malloc((j->logs.len + 1) * sizeof(*made));
 		err = made ? make_logged(j, made) : -ENOMEM;
 	}
@@ -522,6 +501,7 @@ int nps_join__tasks(struct nps_recording *model)
 	nps_map__free(&seen);
 	nps_map__free(&j->groups);
 	nps_vec__free(&j->logs);
+	nps_vec__free(&j->counts);
 	nps_vec__free(&j->match);
 	nps_vec__free(&j->sub_keys);
 	nps_vec__free(&j->log_keys);

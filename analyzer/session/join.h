@@ -14,9 +14,6 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names);
 /* Numbers the CANN rows of every process by start (connection ids), fills cann_order. */
 int nps_nest__number(struct nps_recording *model);
 
-/* Fits the clock of every device that has samples. */
-int nps_join__clocks(struct nps_recording *model);
-
 /*
  * Reads the device logs, gives every task its submission, and every submission without a
  * device record its host bounds. Fills model->tasks, sorted by process and start.

@@ -7,6 +7,7 @@
 #include "session/nest_walk.h"
 
 #include "base/progress.h"
+#include "model/tables.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
@@ -120,8 +121,13 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 	if (!info)
 		return 0;
 	if (info->layer != NPS_LAYER_NONE) {
-		if (!nps_walk__row(w, ev->start, frame.end, info->layer, w->symbols[ev->probe]))
+		struct nps_cann *row =
+			nps_walk__row(w, ev->start, frame.end, info->layer, w->symbols[ev->probe]);
+
+		if (!row)
 			return -ENOMEM;
+		if (ev->flags & NPS_F_UNFINISHED)
+			row->ending = NPS_ENDING_UNFINISHED;
 		frame.cann = nps_walk__last_row(w);
 	}
 	switch (info->call) {
@@ -132,7 +138,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 			frame.name = outer->name;
 			frame.type = outer->type;
 			frame.run = outer->run;
-		} else if (!ev->ret && !nps_walk__frame(w, NPS_CALL_COLLECTIVE)) {
+		} else if ((!ev->ret || ev->flags & NPS_F_UNFINISHED) &&
+			   !nps_walk__frame(w, NPS_CALL_COLLECTIVE)) {
 			err = nps_walk__name_launch(w, ev, &frame);
 		}
 		break;

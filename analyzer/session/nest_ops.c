@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* aclnn operators: their rows, and the names of the kernels they launch. */
+#include "model/tables.h"
 #include "session/nest_walk.h"
 
 #include <errno.h>
@@ -31,7 +32,7 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	row = nps_walk__row(w, ev->start, ev->start, NPS_LAYER_ACL, name);
 	if (!row)
 		return -ENOMEM;
-	row->lower_bound = true;
+	row->ending = NPS_ENDING_LOWER_BOUND;
 	w->op_row = nps_walk__last_row(w);
 	w->op_phase2 = phase2;
 	w->op_limit = w->depth ? w->stack[w->depth - 1].end : UINT64_MAX;

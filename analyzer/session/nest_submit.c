@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Submissions: what each SQE is, and which call and collective it belongs to. */
 #include "session/nest_walk.h"
+#include "session/sqe_types.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -195,9 +196,32 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 	return err;
 }
 
+/*
+ * A 950 numbers its tasks with 32 bits in place of stream and task, so that the queue stands for the stream; and its events
+ * are notifies of a sort.
+ */
+static void number_as_chip(struct nps_sub *sub, uint32_t chip, const struct nps_event *ev,
+			   const struct nps_frame *call)
+{
+	unsigned int probe = call ? call->ev->probe : NPS_PROBE_NONE;
+
+	sub->sqe_type = nps_sqe_type(chip, sub->sqe_type);
+	if (chip != NPS_CHIP_950 && chip != NPS_CHIP_950_1)
+		return;
+	sub->task = ev->args[1] >> 32;
+	sub->stream = ev->args[3];
+	if (call && call->info->call == NPS_CALL_RECORD_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_RECORD)
+		sub->sqe_type = NPS_SQE_EVENT_RECORD;
+	else if (sub->sqe_type == NPS_SQE_NOTIFY_WAIT &&
+		 (probe == NPS_PROBE_WAIT_EVENT || probe == NPS_PROBE_WAIT_EVENT_TO ||
+		  probe == NPS_PROBE_WAIT_EVENT_FLAG || probe == NPS_PROBE_RT_WAIT_EVENT))
+		sub->sqe_type = NPS_SQE_EVENT_WAIT;
+}
+
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 {
 	unsigned int device = ev->args[0] & 0xffff, type = ev->args[1] & 0x3f;
+	const struct nps_device *known = device < NPS_MAX_DEVICES ? &w->model->devices[device] : NULL;
 	struct nps_frame *coll = nps_walk__frame(w, NPS_CALL_COLLECTIVE),
 			 *call = nps_walk__frame(w, NPS_CALL_MEMCPY), *inner = NULL;
 	struct nps_sub *sub;
@@ -227,10 +251,13 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .memcpy_call = NPS_NONE,
 				 .device = device,
 				 .stream = ev->args[1] >> 32,
-				 .task = ev->args[1] >> 48,
+				 .task = ev->args[1] >> 48 & UINT16_MAX,
 				 .blocks = ev->args[1] >> 16,
 				 .sqe_type = type,
 				 .memcpy_op = 255 };
+	if (known->has_platform)
+		number_as_chip(sub, known->platform, ev, inner);
+	type = sub->sqe_type;
 	w->device = device;
 	if (w->user != UINT16_MAX &&
 	    nps_map__put(&w->user_devices, (uint64_t)w->proc_row << 16 | w->user, device))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/os_calls.h"
 
+#include "derive/host.h"
 #include "session/session_reader.h"
 #include "session/syscall_names.h"
 
@@ -12,7 +13,6 @@
 
 #define FAULT_NR UINT16_MAX /* a row that is no call */
 #define FAULT_NAME "major page fault"
-#define EXITED 0x10 /* state after the last run of a thread */
 #define DISK_READ 0
 #define DISK_WRITE 1
 
@@ -43,6 +43,21 @@ static void *row_of(struct nps_vec *list, struct nps_map *of, uint64_t key)
 	return fresh && !nps_map__put(of, key, list->len - 1) ? fresh : NULL;
 }
 
+static int keep_span(struct nps_proc *proc, const struct nps_event *ev)
+{
+	struct nps_os_span *span = nps_vec__push(&proc->os_spans);
+
+	if (!span)
+		return -errno;
+	*span = (struct nps_os_span){ .first = ev->start,
+				      .last = ev->start + ev->dur,
+				      .total = ev->args[1],
+				      .longest = ev->args[2] >> 32,
+				      .tid = ev->tid,
+				      .nr = ev->probe };
+	return 0;
+}
+
 static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 {
 	uint64_t key = nps_hash2(ev->tid, ev->probe | (uint64_t)ev->flags << 16);
@@ -66,7 +81,7 @@ static int keep_sum(struct nps_proc *proc, const struct nps_event *ev)
 	sum->shortest = NPS_MIN(sum->shortest, ev->args[2] & UINT32_MAX);
 	sum->longest = NPS_MAX(sum->longest, ev->args[2] >> 32);
 	sum->bytes = nps_add_sat(sum->bytes, ev->args[3]);
-	return 0;
+	return keep_span(proc, ev);
 }
 
 static int keep_lock(struct nps_proc *proc, const struct nps_event *ev)
@@ -216,7 +231,6 @@ struct fill {
 	struct number *numbers; /* 65536 */
 	struct nps_map lock_of; /* hash of thread, lock, kind and holder -> row of os_lock */
 	struct nps_map thread_of; /* tid -> row of os_thread */
-	struct nps_map cpu_of; /* tid -> CPU it was on */
 	size_t lock; /* the next wait that may belong to a call */
 	int err;
 };
@@ -242,13 +256,14 @@ static uint32_t text(struct fill *f, const char *s)
 
 static const struct number *number(struct fill *f, uint16_t nr)
 {
-	const cJSON *host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	struct number *n = &f->numbers[nr];
+	const cJSON *host;
 	const char *name;
 	char unknown[32];
 
 	if (n->told)
 		return n;
+	host = cJSON_GetObjectItemCaseSensitive(f->rec->json, "host");
 	name = nr == FAULT_NR ? FAULT_NAME : nps_syscall_name(nps_json_str(host, "arch", ""), nr);
 	snprintf(unknown, sizeof(unknown), "syscall_%u", nr);
 	n->name = text(f, name ? name : unknown);
@@ -260,20 +275,16 @@ static const struct number *number(struct fill *f, uint16_t nr)
 
 static size_t thread_row(struct fill *f, uint32_t tid, uint64_t when)
 {
-	struct nps_os_thread_table *t = &f->m->os_thread;
 	uint32_t known = nps_map__get(&f->thread_of, tid), comm;
 	size_t row = 0;
 
 	if (known != NPS_NONE)
 		return known;
 	comm = nps_recording__comm_at(f->rec, tid, when);
-	f->err = nps_table__add(&t->t, &row);
-	if (f->err)
-		return 0;
-	t->gtid[row] = gtid(f, tid);
-	t->name[row] = comm == NPS_NONE ? f->proc->comm : comm;
-	f->err = nps_map__put(&f->thread_of, tid, row);
-	return row;
+	f->err = nps_os_thread__add(f->m, gtid(f, tid), comm == NPS_NONE ? f->proc->comm : comm, &row);
+	if (!f->err)
+		f->err = nps_map__put(&f->thread_of, tid, row);
+	return f->err ? 0 : row;
 }
 
 static void sockets(struct fill *f, uint32_t tid, uint64_t when, bool in, uint64_t bytes)
@@ -360,19 +371,23 @@ static void add_call(struct fill *f, const struct nps_os_call *call)
 	t->end[row] = real(f, call->end);
 	t->shape[row] = n->shape;
 	t->fd_kind[row] = call->flags & (NPS_F_SOCKET | NPS_F_NPU_NODE);
+	t->unfinished[row] = !!(call->flags & NPS_F_UNFINISHED);
+	if (t->unfinished[row] && call->flags & NPS_F_SLOT_FAULT(2))
+		t->shape[row] = NPS_OS_PLAIN; /* its arguments are not known */
 	t->arg0[row] = call->args[0];
 	t->arg1[row] = call->args[1];
 	t->arg2[row] = call->args[2];
 	t->result[row] = (int64_t)call->args[3];
 	t->path[row] = NPS_NONE;
-	if (n->shape == NPS_OS_OPEN) {
+	if (t->shape[row] == NPS_OS_OPEN) {
 		const char *name = nps_strings__get(f->m->strings, n->name);
 
 		t->path[row] = nps_recording__text(f->rec, call->args[!strncmp(name, "openat", 6)]);
 	}
 	if (n->shape == NPS_OS_FUTEX)
 		wait_of(f, call, row);
-	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && (int64_t)call->args[3] > 0)
+	if (call->flags & NPS_F_SOCKET && n->shape == NPS_OS_BYTES && (int64_t)call->args[3] > 0 &&
+	    !t->unfinished[row])
 		sockets(f, call->tid, call->start, n->in, call->args[3]);
 }
 
@@ -402,19 +417,22 @@ static void add_sum(struct fill *f, const struct nps_os_sum *sum)
 		sockets(f, sum->tid, sum->first, n->in, sum->bytes);
 }
 
-static void add_run(struct fill *f, const struct nps_run *run)
+static void add_span(struct fill *f, const struct nps_os_span *span)
 {
-	struct nps_os_thread_table *t = &f->m->os_thread;
-	size_t row = thread_row(f, run->tid, run->start);
-	uint32_t cpu = nps_map__get(&f->cpu_of, run->tid);
+	const struct number *n = number(f, span->nr);
+	struct nps_osrt_span_table *t = &f->m->osrt_span;
+	size_t row;
 
+	if (!f->err)
+		f->err = nps_table__add(&t->t, &row);
 	if (f->err)
 		return;
-	t->running[row] = nps_add_sat(t->running[row], run->end - run->start);
-	t->waits[row] += run->state && run->state != EXITED;
-	t->preempted[row] += run->state == 0;
-	t->migrations[row] += cpu != NPS_NONE && cpu != run->cpu;
-	f->err = nps_map__put(&f->cpu_of, run->tid, run->cpu);
+	t->name[row] = n->name;
+	t->gtid[row] = gtid(f, span->tid);
+	t->start[row] = real(f, span->first);
+	t->end[row] = real(f, span->last);
+	t->total[row] = span->total;
+	t->longest[row] = span->longest;
 }
 
 static void add_thread(struct fill *f, const struct nps_os_thread *thread)
@@ -444,18 +462,20 @@ int nps_os_calls__fill(struct nps_model *model, const struct nps_recording *rec,
 		return -ENOMEM;
 	/* Threads first: whether a number is one of them is what names a holder. */
 	for (size_t i = 0; !f.err && i < proc->runs.len; i++)
-		add_run(&f, &NPS_AT(&proc->runs, struct nps_run, i));
+		thread_row(&f, NPS_AT(&proc->runs, struct nps_run, i).tid,
+			   NPS_AT(&proc->runs, struct nps_run, i).start);
 	for (size_t i = 0; !f.err && i < proc->os_threads.len; i++)
 		add_thread(&f, &NPS_AT(&proc->os_threads, struct nps_os_thread, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
 		thread_row(&f, NPS_AT(&proc->os_calls, struct nps_os_call, i).tid, rec->begin);
 	for (size_t i = 0; !f.err && i < proc->os_sums.len; i++)
 		add_sum(&f, &NPS_AT(&proc->os_sums, struct nps_os_sum, i));
+	for (size_t i = 0; !f.err && i < proc->os_spans.len; i++)
+		add_span(&f, &NPS_AT(&proc->os_spans, struct nps_os_span, i));
 	for (size_t i = 0; !f.err && i < proc->os_calls.len; i++)
 		add_call(&f, &NPS_AT(&proc->os_calls, struct nps_os_call, i));
 	nps_map__free(&f.lock_of);
 	nps_map__free(&f.thread_of);
-	nps_map__free(&f.cpu_of);
 	free(f.numbers);
 	return f.err;
 }

@@ -54,6 +54,8 @@ static void add_losses(cJSON *own, const struct view *r)
 	add_u64(drops, "agent_bytes", lost->agent_bytes);
 	add_u64(drops, "truncated_submissions", lost->sqe);
 	add_u64(drops, "device_records", lost->device_records);
+	add_u64(drops, "host_samples", lost->host);
+	add_u64(drops, "events_of_too_many_processes", lost->pids);
 }
 
 /* What the capture cost the job, and from when on what was not recorded any more because it cost too much. */
@@ -93,12 +95,14 @@ static void add_clocks(cJSON *own, const struct view *r)
 		cJSON_AddItemToArray(list, row);
 		cJSON_AddNumberToObject(row, "device", log->device);
 		cJSON_AddBoolToObject(row, "fitted", log->fitted);
-		cJSON_AddNumberToObject(row, "samples", log->fit.samples);
-		cJSON_AddNumberToObject(row, "samples_used", log->fit.used);
-		cJSON_AddNumberToObject(row, "drift_ppm", log->fit.drift_ppm);
-		cJSON_AddNumberToObject(row, "residual_us", log->fit.residual_ns / 1000);
-		cJSON_AddNumberToObject(row, "uncertainty_us", log->fit.uncertainty_ns / 1000);
-		cJSON_AddNumberToObject(row, "causality_shift_us", log->causal_shift / 1000.0);
+		add_u64(row, "samples", log->clock.samples);
+		add_u64(row, "samples_used", log->clock.used);
+		cJSON_AddNumberToObject(row, "drift_ppm", log->clock.drift_ppm);
+		add_u64(row, "lines", log->clock.lines);
+		add_u64(row, "lives", log->clock.nspans);
+		add_u64(row, "marks", log->clock.marks);
+		cJSON_AddNumberToObject(row, "error_us", log->clock.error / 1000);
+		cJSON_AddNumberToObject(row, "worst_error_us", log->clock.worst / 1000);
 		add_u64(row, "records", log->records);
 		add_u64(row, "records_lost", log->lost);
 		add_u64(row, "tasks_without_start_or_end", log->incomplete);

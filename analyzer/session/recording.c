@@ -14,11 +14,13 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->events, tmpfd, sizeof(struct nps_event));
 	nps_tensors__init(&model->tensors, &model->strings, tmpfd);
 	nps_vec__init(&model->clocks, tmpfd, sizeof(struct nps_clock));
+	nps_npu_samples__init(&model->npu, tmpfd);
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
 	nps_vec__init(&model->syncs, tmpfd, sizeof(struct nps_sync));
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
+	nps_vec__init(&model->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
 	nps_host_samples__init(&model->host, tmpfd);
 }
@@ -31,6 +33,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_vec__free(&proc->steps);
 	nps_vec__free(&proc->os_calls);
 	nps_vec__free(&proc->os_sums);
+	nps_vec__free(&proc->os_spans);
 	nps_vec__free(&proc->os_locks);
 	nps_vec__free(&proc->os_threads);
 	nps_map__free(&proc->os_sum_of);
@@ -54,11 +57,15 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->events);
 	nps_tensors__free(&model->tensors);
 	nps_vec__free(&model->clocks);
+	nps_npu_samples__free(&model->npu);
 	nps_vec__free(&model->device_clocks);
 	nps_vec__free(&model->subs);
 	nps_vec__free(&model->syncs);
 	nps_vec__free(&model->tasks);
 	nps_vec__free(&model->bounds);
+	nps_vec__free(&model->run_pmus);
+	for (size_t i = 0; i < model->logs.len; i++)
+		nps_clock_map__free(&NPS_AT(&model->logs, struct nps_device_log, i).clock);
 	nps_vec__free(&model->logs);
 	nps_host_samples__free(&model->host);
 	cJSON_Delete(model->json);
@@ -88,6 +95,7 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->steps, model->tmpfd, sizeof(struct nps_step));
 	nps_vec__init(&proc->os_calls, model->tmpfd, sizeof(struct nps_os_call));
 	nps_vec__init(&proc->os_sums, model->tmpfd, sizeof(struct nps_os_sum));
+	nps_vec__init(&proc->os_spans, model->tmpfd, sizeof(struct nps_os_span));
 	nps_vec__init(&proc->os_locks, model->tmpfd, sizeof(struct nps_os_lock));
 	nps_vec__init(&proc->os_threads, model->tmpfd, sizeof(struct nps_os_thread));
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));

@@ -7,10 +7,11 @@
 #define NPS_RECORDING_H
 
 #include "session/catalog_info.h"
-#include "session/clock_fit.h"
 #include "session/history.h"
 #include "session/host_samples.h"
-#include "cann/tensors.h"
+#include "session/npu_files.h"
+#include "cann/capture.h"
+#include "clock/map.h"
 #include "base/string_table.h"
 #include "base/vec.h"
 
@@ -57,7 +58,7 @@ struct nps_cann {
 	uint32_t item; /* node rows: the operator; else NPS_NONE */
 	uint32_t conn; /* connection id: 1, 2, ... in order of start */
 	uint8_t level; /* enum nps_layer */
-	bool lower_bound; /* the end is the least it can be */
+	uint8_t ending; /* enum nps_ending of the model */
 };
 
 /* One submitted SQE. */
@@ -72,7 +73,8 @@ struct nps_sub {
 	uint32_t task_row; /* NPS_NONE: no device record */
 	uint32_t run; /* of an operator (names.h), NPS_NONE if none; after the walk the list of its tensors */
 	uint32_t memcpy_call; /* number of the copying call it belongs to, NPS_NONE if none */
-	uint16_t device, stream, task, blocks;
+	uint32_t task;
+	uint16_t device, stream, blocks;
 	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
 	uint8_t memcpy_op; /* of ENUM_MEMCPY_OPERATION, 255 none */
 };
@@ -94,7 +96,9 @@ struct nps_task {
 	uint32_t step; /* row of the process's steps, NPS_NONE outside */
 	uint32_t bounds; /* row of model->bounds, NPS_NONE: the device's log */
 	uint32_t operands; /* list of model->tensors, NPS_NONE unknown */
-	uint16_t device, task, blocks;
+	uint32_t pmu; /* row of model->run_pmus, NPS_NONE: none */
+	uint32_t task;
+	uint16_t device, blocks;
 	uint8_t sqe_type, kind, memcpy_op;
 	uint8_t core; /* enum nps_sqe_type, or 6 + 64 / 7 + 64 for MIX_AIC / MIX_AIV */
 };
@@ -135,6 +139,13 @@ struct nps_os_sum {
 	uint32_t tid;
 	uint16_t nr;
 	uint8_t flags;
+};
+
+/* The same of one record, which is of about a second; times in ns. */
+struct nps_os_span {
+	uint64_t first, last, total;
+	uint32_t longest, tid;
+	uint16_t nr;
 };
 
 struct nps_os_lock { /* a futex wait that slept, see nps_event */
@@ -207,6 +218,7 @@ struct nps_proc {
 	struct nps_vec steps; /* struct nps_step */
 	struct nps_vec os_calls; /* struct nps_os_call */
 	struct nps_vec os_sums; /* struct nps_os_sum */
+	struct nps_vec os_spans; /* struct nps_os_span */
 	struct nps_vec os_locks; /* struct nps_os_lock */
 	struct nps_vec os_threads; /* struct nps_os_thread */
 	struct nps_map os_sum_of, os_thread_of; /* their rows */
@@ -224,6 +236,9 @@ struct nps_proc {
 struct nps_device {
 	uint64_t freq_khz; /* of the counter; 0 unknown */
 	const char *chip;
+	bool has_platform;
+	uint32_t platform; /* enum nps_cann_chip */
+	const struct cJSON *json; /* its entry in session.json, NULL if none */
 };
 
 /*
@@ -234,10 +249,10 @@ struct nps_device_log {
 	uint32_t proc;
 	uint16_t device;
 	bool fitted, has_log;
-	struct nps_clock_fit fit;
-	int64_t causal_shift; /* ns added to every time so that no task starts before its submission */
-	int64_t earliest; /* ns, least of start - submission before that */
+	struct nps_clock_map clock;
 	uint64_t records, lost, incomplete;
+	uint64_t gaps; /* of the running numbers: `lost`, modulo 16 */
+	uint64_t orphans; /* ends without a start */
 };
 
 struct nps_losses {
@@ -245,6 +260,7 @@ struct nps_losses {
 	uint64_t agent_bytes, sqe, pids;
 	uint64_t host; /* processes and devices that were not sampled */
 	uint64_t device_records; /* gaps of the 4-bit counter */
+	uint64_t device_samples; /* of devices that were overwritten before they were read */
 	bool cut; /* capture or a file ends early */
 };
 
@@ -269,7 +285,9 @@ struct nps_recording {
 	struct nps_map proc_of; /* pid -> row of procs */
 	struct nps_device devices[NPS_MAX_DEVICES];
 	struct nps_vec logs; /* struct nps_device_log */
+	struct nps_vec run_pmus; /* struct nps_run_pmu */
 	struct nps_host_samples host;
+	struct nps_npu_samples npu;
 	struct nps_losses losses;
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */

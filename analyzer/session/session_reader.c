@@ -71,6 +71,9 @@ static size_t record_size(unsigned int type)
 		[NPS_CHUNK_HOST_MEMORY] = sizeof(struct nps_host_memory),
 		[NPS_CHUNK_HOST_DISKS] = sizeof(struct nps_host_disk),
 		[NPS_CHUNK_HOST_CARDS] = sizeof(struct nps_host_card),
+		[NPS_CHUNK_DEVICE_RAWS] = sizeof(struct nps_device_clock),
+		[NPS_CHUNK_NPU_USAGE] = sizeof(struct nps_npu_usage),
+		[NPS_CHUNK_NPU_PROCESSES] = sizeof(struct nps_npu_process),
 	};
 
 	return type < NPS_ARRAY_SIZE(sizes) ? sizes[type] : 0;

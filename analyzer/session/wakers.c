@@ -68,7 +68,8 @@ int nps_wakers__check(struct nps_model *m)
 		err = nps_map__put(&c.own, m->run.tid[i], 1);
 	for (size_t i = 0; !err && i < m->run.t.len; i++) {
 		for (; !err && call < m->osrt.t.len && m->osrt.start[call] <= m->run.start[i]; call++)
-			err = nps_map__put(&c.call_of, (uint32_t)m->osrt.gtid[call], call + 1);
+			if (m->osrt.shape[call] != NPS_OS_FAULT) /* it can come inside of a call */
+				err = nps_map__put(&c.call_of, (uint32_t)m->osrt.gtid[call], call + 1);
 		if (!err)
 			err = check_run(&c, i);
 	}

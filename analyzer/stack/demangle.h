@@ -6,7 +6,10 @@
 
 #define NPS_DEMANGLED_MAX 1024 /* bytes of a name with its NUL */
 
-/* Writes the C++ name that SYMBOL stands for, or SYMBOL itself where it is none; cut to SIZE bytes with the NUL. */
+/*
+ * Writes the C++ name that SYMBOL stands for, or SYMBOL itself where it is none or one whose text could fill the memory; cut
+ * to SIZE bytes with the NUL.
+ */
 void nps_demangle(const char *symbol, char *out, size_t size);
 
 #endif

@@ -13,6 +13,7 @@
 
 #define MAX_SEGMENTS 64
 #define MAX_TABLE (1UL << 30) /* bytes of a symbol table */
+#define MAX_SYMBOLS (8UL << 20) /* of a file: ten times those of the largest library */
 #define MAX_BARE 4096 /* bytes that a function without a size can have */
 
 struct symbol {
@@ -156,6 +157,8 @@ bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, ui
 
 static int add_symbol(struct nps_elf_image *image, const struct symbol *symbol)
 {
+	if (image->nsymbols == MAX_SYMBOLS)
+		return -E2BIG;
 	if (image->nsymbols == image->room) {
 		size_t room = image->room ? 2 * image->room : 256;
 		struct symbol *bigger = realloc(image->symbols, room * sizeof(*bigger));
@@ -261,7 +264,7 @@ static void read_symbols(struct nps_elf_image *image)
 		return;
 	image->read = true;
 	if (read_tables(image, image->elf) || (image->debug && read_tables(image, image->debug->elf)))
-		nps_msg("not all names of an ELF file were read: out of memory");
+		nps_msg("not all names of an ELF file were read: it has too many for this memory");
 	if (image->nsymbols)
 		qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_address);
 	for (size_t i = 0; i < image->nsymbols; i++)

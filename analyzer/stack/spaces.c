@@ -12,6 +12,14 @@
 
 #define GENERATIONS 64 /* of births that a mapping is followed through */
 #define MAX_MODULES 65536
+#define ANSWERS 16384 /* that are kept: most samples are of the same places */
+
+/* An answer of nps_spaces__find(), which holds for times from `from` to before `until`. */
+struct nps_answer {
+	uint64_t address, from, until;
+	const struct nps_code *code;
+	uint32_t pid;
+};
 
 void nps_spaces__init(struct nps_spaces *s, int dirfd)
 {
@@ -31,6 +39,7 @@ void nps_spaces__free(struct nps_spaces *s)
 		free(m->path);
 	}
 	nps_elf_image__close(s->vdso);
+	free(s->answers);
 	nps_vec__free(&s->spaces);
 	nps_vec__free(&s->modules);
 	nps_map__free(&s->space_of);
@@ -127,35 +136,67 @@ int nps_spaces__finish(struct nps_spaces *s)
 		free(keys);
 		free(copy);
 	}
-	return 0;
+	s->answers = calloc(ANSWERS, sizeof(*s->answers));
+	return s->answers ? 0 : -ENOMEM;
+}
+
+/*
+ * The last entry of a space that tells what ADDRESS was at TIME: a mapping, a birth or an exec; NULL: none. Narrows the times for
+ * which that holds.
+ */
+static const struct nps_code *last_entry(const struct nps_vec *space, uint64_t time, uint64_t address,
+					 uint64_t *from, uint64_t *until)
+{
+	for (size_t i = space->len; i; i--) {
+		const struct nps_code *c = &NPS_AT(space, struct nps_code, i - 1);
+
+		if (c->module != NPS_NONE && (address < c->start || address >= c->end))
+			continue;
+		if (c->time <= time) {
+			*from = c->time;
+			return c;
+		}
+		*until = c->time;
+	}
+	return NULL;
+}
+
+static const struct nps_code *look_up(const struct nps_spaces *s, uint32_t pid, uint64_t time,
+				      uint64_t address, uint64_t *from, uint64_t *until)
+{
+	uint64_t ignored;
+
+	for (int generation = 0; generation < GENERATIONS; generation++) {
+		uint32_t row = nps_map__get(&s->space_of, pid);
+		const struct nps_code *c = row == NPS_NONE
+						   ? NULL
+						   : last_entry(&NPS_AT(&s->spaces, struct nps_vec, row),
+								time, address, from, until);
+
+		if (!c || c->module != NPS_NONE)
+			return c;
+		if (!c->parent)
+			return NULL;
+		time = c->time; /* as it was when it was born, whatever comes later */
+		pid = c->parent;
+		from = until = &ignored;
+	}
+	return NULL;
 }
 
 const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid, uint64_t time,
 					uint64_t address)
 {
-	for (int generation = 0; generation < GENERATIONS; generation++) {
-		uint32_t row = nps_map__get(&s->space_of, pid);
-		const struct nps_vec *space = row == NPS_NONE ? NULL
-							      : &NPS_AT(&s->spaces, struct nps_vec, row);
-		const struct nps_code *code = space ? space->data : NULL;
-		size_t i = space ? space->len : 0;
+	struct nps_answer *known = s->answers ? &s->answers[nps_hash2(address, pid) % ANSWERS] : NULL;
+	struct nps_answer answer = { .address = address, .until = UINT64_MAX, .pid = pid };
 
-		for (; i; i--) {
-			const struct nps_code *c = &code[i - 1];
-
-			if (c->time > time)
-				continue;
-			if (c->module == NPS_NONE)
-				break;
-			if (address >= c->start && address < c->end)
-				return c;
-		}
-		if (!i || !code[i - 1].parent)
-			return NULL;
-		time = code[i - 1].time; /* as it was when it was born */
-		pid = code[i - 1].parent;
-	}
-	return NULL;
+	if (known && known->address == address && known->pid == pid && time >= known->from &&
+	    time < known->until)
+		return known->code;
+	answer.code = look_up(s, pid, time, address, &answer.from, &answer.until);
+	if (known)
+		*known = answer;
+	return answer.code;
 }
 
 /* --- files ------------------------------------------------------------------------------------------------ */

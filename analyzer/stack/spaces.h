@@ -30,6 +30,7 @@ struct nps_spaces {
 	struct nps_vec modules; /* struct nps_module */
 	struct nps_map module_of; /* hash of path and build -> row of modules */
 	struct nps_elf_image *vdso;
+	struct nps_answer *answers; /* of nps_spaces__find(), by address and process */
 };
 
 void nps_spaces__init(struct nps_spaces *spaces, int dirfd);

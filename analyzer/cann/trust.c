@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How far the times of a vendor's capture can be trusted: it relates a device's counter to the host's clock once, at its
+ * start (prof-raw 3), and its own tools take the oscillator as perfect from there on. So do the times that are imported: they are those
+ * that the vendor shows.
+ */
+#include "cann/capture.h"
+#include "clock/errors.h"
+
+#include <errno.h>
+
+/* ns; the pair is the middle of the best of five round trips to the device, which take tens of us and are not told */
+#define ROUND_TRIP 50000
+
+static int trust(struct nps_capture *capture, const struct nps_cann_dir *dir)
+{
+	const struct nps_device_clock pair = { .raw_before = dir->start_raw - ROUND_TRIP / 2,
+					       .raw_after = dir->start_raw + ROUND_TRIP / 2,
+					       .counter = dir->device_count };
+	const struct nps_clock_host host = { .offset = (int64_t)(dir->begin_us * 1000 - dir->begin_raw) };
+	struct nps_model *m = capture->model;
+	struct nps_clock_map map;
+	int err;
+
+	if (!dir->device_clock.known || dir->device_clock.map || dir->start_raw < ROUND_TRIP)
+		return 0;
+	err = nps_clock_map__fit(&map, &pair, 1, dir->device_hz);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = nps_clock_errors(m, &map, &host, dir->device, m->start, m->end);
+	nps_clock_map__free(&map);
+	return err;
+}
+
+void nps_capture__trust(struct nps_capture *capture)
+{
+	for (size_t i = 0; !capture->err && i < capture->ndevices; i++)
+		capture->err = trust(capture, &capture->devices[i]);
+}

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* From reads of a counter to the knots of a map, and better ones with what both sides saw. */
+#include "clock/map.h"
+#include "clock/pieces.h"
+
+#include "base/util.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int by_double(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* What the rate beyond the outermost line can be off, against it. */
+static double growth(const struct nps_line *line)
+{
+	double range = NPS_MAX(line->high - line->rate, line->rate - line->low);
+
+	return NPS_MIN(range, NPS_RATE_UNKNOWN) + NPS_RATE_STRAY;
+}
+
+static double error_at(const struct nps_clock_map *map, const struct nps_node *node)
+{
+	/* The counter tells an event's time to half a tick, a knot is a whole ns. */
+	return NPS_MAX(node->hi, -node->lo) + map->nominal / 2 + 1;
+}
+
+/* Knots are at whole ticks. Returns false if the counter had not moved since the last one. */
+static bool make_knot(const struct nps_clock_map *map, const struct nps_epoch *epoch,
+		      const struct nps_node *node, const struct nps_clock_knot *last,
+		      struct nps_clock_knot *knot)
+{
+	int64_t ticks = llround(NPS_MAX(-9.2e18, NPS_MIN(9.2e18, node->x / map->nominal)));
+
+	*knot = (struct nps_clock_knot){ .counter = epoch->counter0 + (uint64_t)ticks,
+					 .host = epoch->host0 +
+						 (uint64_t)llround((double)ticks * map->nominal + node->y),
+					 .error = error_at(map, node) };
+	if (last && knot->host < last->host)
+		knot->host = last->host;
+	return !last || (int64_t)(knot->counter - last->counter) > 0;
+}
+
+static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, const struct nps_pieces *f)
+{
+	struct nps_clock_knot *knots = realloc(map->knots, (map->n + f->nnodes) * sizeof(*knots)),
+			      *last = NULL;
+	struct nps_clock_span *span = &map->spans[map->nspans];
+
+	if (!knots)
+		return -ENOMEM;
+	assert(f->nnodes); /* a life of the counter has a bracket */
+	map->knots = knots;
+	*span = (struct nps_clock_span){ .first = map->n, .growth = { growth(&f->first), growth(&f->last) } };
+	for (size_t i = 0; i < f->nnodes; i++) {
+		struct nps_clock_knot *knot = &knots[map->n];
+
+		if (!make_knot(map, epoch, &f->nodes[i], last, knot)) {
+			last->error = NPS_MAX(last->error, error_at(map, &f->nodes[i]));
+			continue;
+		}
+		if (last) {
+			/* between two nodes the truth lies within what both allow */
+			last->error = NPS_MAX(last->error, knot->error) +
+				      f->nodes[i - 1].slack * (f->nodes[i].x - f->nodes[i - 1].x) / 2;
+			last->rate =
+				(double)(knot->host - last->host) / (double)(knot->counter - last->counter);
+		}
+		last = knot;
+		map->n++;
+		span->n++;
+	}
+	assert(last); /* the first node makes a knot */
+	last->rate = map->nominal * (1 + f->last.rate);
+	map->nspans++;
+	map->lines += f->n;
+	return 0;
+}
+
+/* The figures for reports. */
+static int describe(struct nps_clock_map *map)
+{
+	double *errors, host = 0, counted = 0;
+
+	assert(map->n);
+	errors = malloc(map->n * sizeof(*errors));
+	if (!errors)
+		return -ENOMEM;
+	for (size_t i = 0; i < map->n; i++)
+		errors[i] = map->knots[i].error;
+	for (size_t s = 0; s < map->nspans; s++) {
+		const struct nps_clock_knot *first = &map->knots[map->spans[s].first];
+		const struct nps_clock_knot *last = first + map->spans[s].n - 1;
+
+		host += (double)(last->host - first->host);
+		counted += (double)(last->counter - first->counter) * map->nominal;
+	}
+	map->drift_ppm = host > 0 && counted > 0 ? (counted / host - 1) * 1e6 : 0;
+	qsort(errors, map->n, sizeof(*errors), by_double);
+	map->error = errors[map->n / 2];
+	map->worst = errors[map->n - 1];
+	free(errors);
+	return 0;
+}
+
+/* Knots from the brackets that the map has. */
+static int draw(struct nps_clock_map *map)
+{
+	int err = 0;
+
+	map->n = map->nspans = map->lines = 0;
+	for (size_t e = 0; !err && e < map->sieve.nepochs; e++) {
+		struct nps_pieces f;
+
+		err = nps_pieces__draw(&f, &map->sieve.epochs[e]);
+		if (!err)
+			err = add_span(map, &map->sieve.epochs[e], &f);
+		nps_pieces__free(&f);
+	}
+	return err ? err : describe(map);
+}
+
+int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock *reads, size_t n, uint64_t hz)
+{
+	int err;
+
+	*map = (struct nps_clock_map){ .samples = n };
+	if (!hz)
+		return -ENODATA;
+	map->nominal = 1e9 / (double)hz;
+	err = nps_sieve__fill(&map->sieve, reads, n, map->nominal);
+	if (!err)
+		err = draw(map);
+	map->used = map->sieve.used;
+	if (err)
+		nps_clock_map__free(map);
+	return err;
+}
+
+/* --- marks --- */
+
+/* The bracket that MARK is, in the epoch of its span; false if it contradicts the map or says nothing new. */
+static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_mark *mark,
+		       const struct nps_epoch *epoch, const struct nps_instant *at, struct nps_bracket *b)
+{
+	double y;
+
+	if (!(fabs(mark->shift) <= at->error) || mark->shift == 0)
+		return false;
+	b->x = (double)(int64_t)(mark->counter - epoch->counter0) * map->nominal;
+	y = (double)(int64_t)(at->ns - epoch->host0) - b->x;
+	b->lo = mark->shift > 0 ? y + mark->shift : y - at->error;
+	b->hi = mark->shift > 0 ? y + at->error : y + mark->shift;
+	return true;
+}
+
+/* Puts B among the brackets, of which there is room for one more. */
+static void insert(struct nps_epoch *epoch, const struct nps_bracket *b)
+{
+	size_t low = 0, high = epoch->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (epoch->brackets[mid].x < b->x)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < epoch->n && epoch->brackets[low].x == b->x) {
+		struct nps_bracket *same = &epoch->brackets[low];
+
+		if (b->lo <= same->hi && same->lo <= b->hi) {
+			same->lo = NPS_MAX(same->lo, b->lo);
+			same->hi = NPS_MIN(same->hi, b->hi);
+		}
+		return;
+	}
+	memmove(epoch->brackets + low + 1, epoch->brackets + low,
+		(epoch->n - low) * sizeof(*epoch->brackets));
+	epoch->brackets[low] = *b;
+	epoch->n++;
+}
+
+/* A map with what MAP was drawn from, and room for EXTRA brackets more in each life of the counter. */
+static int copy(struct nps_clock_map *to, const struct nps_clock_map *map, size_t extra)
+{
+	*to = *map;
+	to->knots = NULL;
+	memset(to->sieve.epochs, 0, sizeof(to->sieve.epochs));
+	for (size_t e = 0; e < map->sieve.nepochs; e++) {
+		const struct nps_epoch *from = &map->sieve.epochs[e];
+		struct nps_bracket *b = malloc((from->n + extra) * sizeof(*b));
+
+		to->sieve.epochs[e] = *from;
+		to->sieve.epochs[e].brackets = b;
+		if (!b)
+			return -ENOMEM;
+		memcpy(b, from->brackets, from->n * sizeof(*b));
+	}
+	return 0;
+}
+
+long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mark *marks, size_t n)
+{
+	struct nps_clock_map better;
+	long contradict = 0;
+	size_t cursor = 0;
+	int err = copy(&better, map, n);
+
+	for (size_t i = 0; !err && i < n; i++) {
+		struct nps_instant at;
+		struct nps_bracket b;
+		size_t span;
+
+		if (!nps_clock_map__at(map, marks[i].counter, &cursor, &at))
+			continue;
+		for (span = 0; span + 1 < map->nspans && cursor >= map->spans[span + 1].first;)
+			span++;
+		if (bracket_of(map, &marks[i], &better.sieve.epochs[span], &at, &b)) {
+			insert(&better.sieve.epochs[span], &b);
+			better.marks++;
+		} else {
+			contradict += marks[i].shift != 0;
+		}
+	}
+	if (!err && better.marks > map->marks)
+		err = draw(&better);
+	if (err || better.marks == map->marks) {
+		nps_clock_map__free(&better);
+		return err ? err : contradict;
+	}
+	nps_clock_map__free(map);
+	*map = better;
+	return contradict;
+}
+
+void nps_clock_map__free(struct nps_clock_map *map)
+{
+	nps_sieve__free(&map->sieve);
+	free(map->knots);
+	map->knots = NULL;
+	map->n = map->nspans = 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Straight pieces through brackets: where the clock was, and how far off that can be. */
+#ifndef NPS_CLOCK_PIECES_H
+#define NPS_CLOCK_PIECES_H
+
+#include "clock/sieve.h"
+
+#define NPS_RATE_STRAY                                                                                       \
+	0.25e-6 /* how far the rate may stray from a line that fits, from one sample to the next */
+
+/* A place that is known; from one to the next the clock is taken as straight. */
+struct nps_node {
+	double x, y; /* as of struct nps_bracket */
+	double lo, hi; /* the truth is in [y + lo, y + hi] */
+	double slack; /* of the rate, up to the next node */
+	size_t begun; /* changes of the rate that began up to here */
+};
+
+struct nps_pieces {
+	struct nps_node *nodes; /* by x, no two at the same */
+	size_t nnodes;
+	struct nps_line first, last;
+	size_t n; /* of pieces */
+};
+
+/*
+ * Draws the fewest straight pieces through the brackets of EPOCH, of which it takes out the few that alone contradict
+ * what is before and after them. 0 or -ENOMEM; nps_pieces__free() in either case.
+ */
+int nps_pieces__draw(struct nps_pieces *pieces, struct nps_epoch *epoch);
+void nps_pieces__free(struct nps_pieces *pieces);
+
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The task logs of a session's devices: the bytes are in CANN's own layout, and the readers of CANN's directories read
+ * them (cann/device_records.c, cann/device_log.c). Times stay counts of the device.
+ */
+#include "session/import.h"
+
+#include "cann/device_records.h"
+#include "session/sqe_types.h"
+#include "session/session_reader.h"
+
+#include <cjson/cJSON.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LOOKED_AT 65536 /* records from which the way of ids is told */
+#define SNIFFED 8 /* records from which a generation is told */
+
+/* Sub-task types of FFTS+ as logged. */
+enum { SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6, SUB_MIX_AIV = 7 };
+
+struct log {
+	struct nps_recording *model;
+	struct nps_vec *tasks; /* struct nps_log_task */
+	const struct nps_map *streams;
+	uint32_t proc;
+	int proffd;
+};
+
+/* A part of the log that cannot be read is lost; the rest is not. */
+static int unreadable(struct log *log, const char *name)
+{
+	nps_msg("cannot read %s of process %u: %s: left out", name, log->model->procs[log->proc].pid,
+		strerror(errno));
+	log->model->losses.cut = true;
+	return 0;
+}
+
+/* --- what the files are ------------------------------------------------------------------------------------ */
+
+/* The first bytes of a stream, at most SIZE. */
+static size_t first_bytes(const struct nps_cann_dir *dir, struct nps_model *scratch, const char *stem,
+			  uint8_t *buf, size_t size)
+{
+	struct nps_reader reader;
+	const uint8_t *p;
+	char base[64];
+	size_t n = 0;
+
+	snprintf(base, sizeof(base), "%s.%u", stem, dir->device);
+	if (!nps_reader__open(&reader, scratch, &dir->files, base, 1, NPS_NO_MAGIC))
+		while (n < size && (p = nps_reader__next(&reader)))
+			buf[n++] = *p;
+	nps_reader__close(&reader);
+	return n;
+}
+
+/* Of a device that nobody could ask: records of the 950 are half as long, and older chips have another log. */
+static uint32_t tell_chip(const struct nps_cann_dir *dir, struct nps_model *scratch)
+{
+	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
+	uint8_t buf[64 * SNIFFED];
+	size_t n = first_bytes(dir, scratch, stars->file, buf, sizeof(buf)), halves = 0;
+	char base[64];
+
+	snprintf(base, sizeof(base), "hwts.data.%u", dir->device);
+	if (!n)
+		return nps_slices__size(&dir->files, base) ? NPS_CHIP_910A : NPS_CHIP_910B;
+	for (size_t at = stars->bytes_v6; at + stars->bytes_v6 <= n; at += stars->bytes)
+		halves += nps_u16(buf + at + stars->magic.offset) == stars->magic.value;
+	return halves > n / stars->bytes / 2 ? NPS_CHIP_950 : NPS_CHIP_910B;
+}
+
+/* The way of ids is not in the log: it is the one whose streams the host submitted to. */
+static bool is_expanded(const struct log *log, const struct nps_cann_dir *dir, struct nps_model *scratch)
+{
+	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
+	uint64_t device = (uint64_t)log->proc << 32 | dir->device << 16;
+	size_t bits = 0, expanded = 0, looked = 0;
+	struct nps_log_record record;
+	uint32_t stream, task;
+	struct nps_reader reader;
+	const uint8_t *p;
+	char base[64];
+
+	snprintf(base, sizeof(base), "%s.%u", stars->file, dir->device);
+	if (!nps_reader__open(&reader, scratch, &dir->files, base, stars->bytes, stars->magic))
+		while (looked++ < LOOKED_AT && (p = nps_reader__next(&reader))) {
+			nps_log__decode(stars, p, &record);
+			if (!record.mangled)
+				continue;
+			nps_log__unmangle(NPS_IDS_BITS, &record, &stream, &task);
+			bits += nps_map__get(log->streams, device | stream) != NPS_NONE;
+			nps_log__unmangle(NPS_IDS_EXPANDED, &record, &stream, &task);
+			expanded += nps_map__get(log->streams, device | stream) != NPS_NONE;
+		}
+	nps_reader__close(&reader);
+	return expanded > bits;
+}
+
+static int open_device(struct log *log, struct nps_capture *capture, unsigned int device,
+		       struct nps_model *scratch)
+{
+	const struct nps_device *known = &log->model->devices[device];
+	struct nps_cann_dir *dir = &capture->devices[capture->ndevices];
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "device_%u/data", device);
+	*dir = (struct nps_cann_dir){ .fd = -1, .device = device, .rank = -1, .level = -1 };
+	dir->datafd = openat(log->proffd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir->datafd < 0)
+		return errno == ENOENT ? 0 : unreadable(log, path);
+	err = nps_slices__open(&dir->files, dir->datafd);
+	if (err) {
+		close(dir->datafd);
+		return err;
+	}
+	capture->ndevices++;
+	dir->chip = known->has_platform ? known->platform : tell_chip(dir, scratch);
+	dir->device_clock = (struct nps_cann_clock){ .known = true, .hz = NPS_NS_PER_S };
+	capture->v6 = nps_cann_dir__v6(dir);
+	capture->expanded = !capture->v6 && is_expanded(log, dir, scratch);
+	return 0;
+}
+
+/* --- from runs to rows ------------------------------------------------------------------------------------- */
+
+/* The core that a sub-task of FFTS+ runs on. */
+static uint8_t core_of(uint8_t sub_type)
+{
+	switch (sub_type) {
+	case SUB_AIV:
+		return NPS_SQE_AIV;
+	case SUB_MIX_AIC:
+		return NPS_CORE_MIX_AIC;
+	case SUB_MIX_AIV:
+		return NPS_CORE_MIX_AIV;
+	default:
+		return NPS_SQE_AI_CORE;
+	}
+}
+
+/* What the runtime calls the tasks that the scheduler of older chips tells about. */
+static uint8_t track_type(uint8_t type)
+{
+	static const uint8_t types[] = {
+		[1] = NPS_SQE_AI_CPU,	    [2] = NPS_SQE_EVENT_RECORD, [3] = NPS_SQE_EVENT_WAIT,
+		[5] = NPS_SQE_PCIE_DMA,	    [14] = NPS_SQE_NOTIFY_WAIT, [15] = NPS_SQE_NOTIFY_RECORD,
+		[55] = NPS_SQE_WRITE_VALUE, [66] = NPS_SQE_AIV,		[98] = NPS_SQE_PLACE_HOLDER
+	};
+
+	return type < NPS_ARRAY_SIZE(types) ? types[type] : NPS_SQE_AI_CORE;
+}
+
+struct rows {
+	struct log *log;
+	struct nps_capture *capture;
+	struct nps_map whole; /* device, stream, task -> the latest row that is no sub-task */
+	const struct nps_row_pair *pmu; /* the next one */
+};
+
+static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from)
+{
+	struct nps_run_pmu *to;
+
+	if (row->pmu != NPS_NONE)
+		return 0;
+	to = nps_vec__push(&rows->log->model->run_pmus);
+	if (!to)
+		return -errno;
+	*to = NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
+	row->pmu = rows->log->model->run_pmus.len - 1;
+	return 0;
+}
+
+/* The row of the task that RUN is, or is a part of; NULL: it is one of its own. */
+static struct nps_log_task *whole_of(const struct rows *rows, const struct nps_cann_run *run, uint64_t key)
+{
+	uint32_t at = nps_map__get(&rows->whole, key);
+	struct nps_log_task *row = at == NPS_NONE ? NULL : &NPS_AT(rows->log->tasks, struct nps_log_task, at);
+
+	if (!row || row->device != run->device || run->start > (row->end ? row->end : UINT64_MAX))
+		return NULL;
+	if (run->source == NPS_RUN_CONTEXT)
+		return row;
+	/* The log of the cores and the scheduler's word are about the same run. */
+	return row->track != (run->source == NPS_RUN_TRACK) ? row : NULL;
+}
+
+static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t pmu)
+{
+	uint32_t stream = run->stream, task = run->task;
+	uint64_t key = nps_hash2((uint64_t)run->device << 32 | stream, task);
+	struct nps_log_task *row = whole_of(rows, run, key);
+	uint8_t type = run->type;
+	int err;
+
+	if (row) {
+		if (run->source == NPS_RUN_CONTEXT) {
+			row->core = core_of(run->type);
+		} else if (row->track) { /* cores tell it finer */
+			row->start = run->start;
+			row->end = run->end;
+			row->track = false;
+		}
+		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu);
+	}
+	if (rows->log->tasks->len >= NPS_NONE - 1)
+		return -EOVERFLOW;
+	row = nps_vec__push(rows->log->tasks);
+	if (!row)
+		return -errno;
+	if (run->source == NPS_RUN_TRACK)
+		type = track_type(type);
+	else if (run->source == NPS_RUN_CONTEXT)
+		type = NPS_SQE_AI_CORE;
+	else
+		type = nps_sqe_type(rows->capture->devices[0].chip, type);
+	*row = (struct nps_log_task){ .start = run->start,
+				      .end = run->end,
+				      .proc = rows->log->proc,
+				      .context = NPS_NONE,
+				      .pmu = NPS_NONE,
+				      .blocks = run->blocks,
+				      .device = run->device,
+				      .stream = stream,
+				      .task = task,
+				      .whole_id = rows->capture->v6,
+				      .track = run->source == NPS_RUN_TRACK,
+				      .sqe_type = type,
+				      .core = run->source == NPS_RUN_CONTEXT ? core_of(run->type) : type };
+	err = nps_map__put(&rows->whole, key, rows->log->tasks->len - 1);
+	if (!err && pmu != NPS_NONE)
+		err = keep_pmu(rows, row, pmu);
+	return err;
+}
+
+static int add_rows(struct log *log, struct nps_capture *capture)
+{
+	struct rows rows = { .log = log, .capture = capture };
+	uint32_t steps = 0;
+	int err = nps_ext_sort__finish(&capture->pmu_order);
+
+	rows.pmu = err ? NULL : nps_ext_sort__next(&capture->pmu_order);
+	for (size_t i = 0; !err && i < capture->runs.len; i++) {
+		uint32_t pmu = NPS_NONE;
+
+		if (rows.pmu && rows.pmu->key.high == i) {
+			pmu = rows.pmu->key.low;
+			rows.pmu = nps_ext_sort__next(&capture->pmu_order);
+		}
+		err = add_row(&rows, &NPS_AT(&capture->runs, struct nps_cann_run, i), pmu);
+		nps_capture__step(&capture->runs, &steps);
+	}
+	nps_map__free(&rows.whole);
+	return err ? err : capture->pmu_order.err;
+}
+
+static int note_log(struct log *log, const struct nps_capture *capture)
+{
+	const struct nps_cann_dir *dir = &capture->devices[0];
+	const struct nps_log_counts *n = &capture->log_counts;
+	struct nps_device_log *device;
+
+	if (!dir->log.records && !dir->log.lost_bytes)
+		return 0;
+	device = nps_recording__log(log->model, log->proc, dir->device);
+	if (!device)
+		return -ENOMEM;
+	device->has_log = dir->log.records > 0;
+	device->records += dir->log.records;
+	device->gaps += dir->log.gaps;
+	device->orphans += n->no_start;
+	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
+	if (!log->model->devices[dir->device].has_platform) {
+		log->model->devices[dir->device].has_platform = true;
+		log->model->devices[dir->device].platform = dir->chip;
+	}
+	return 0;
+}
+
+/* What the readers found that is no record, or could not be read. */
+static void tell_damage(struct log *log, const struct nps_model *scratch)
+{
+	for (size_t i = 0; i < scratch->losses.len; i++) {
+		const struct nps_lost *lost = &NPS_AT(&scratch->losses, struct nps_lost, i);
+
+		/* Gaps and tasks without an end are told of apart. */
+		if (!strstr(lost->what, "no records") && !strstr(lost->what, "slices") &&
+		    !strstr(lost->what, "unknown kinds") && !strstr(lost->what, "impossible times"))
+			continue;
+		nps_msg("%" PRIu64 " %s of process %u: they are damaged: left out", lost->count, lost->what,
+			log->model->procs[log->proc].pid);
+		log->model->losses.cut = true;
+	}
+}
+
+static int read_device(struct log *log, unsigned int device)
+{
+	struct nps_model *scratch = calloc(1, sizeof(*scratch));
+	struct nps_capture *capture = calloc(1, sizeof(*capture));
+	int err = scratch && capture ? nps_model__init(scratch, log->model->tmpfd, &log->model->strings)
+				     : -ENOMEM;
+
+	if (err) {
+		free(scratch);
+		free(capture);
+		return err;
+	}
+	scratch->progress = log->model->progress;
+	nps_cann_capture__init(capture, scratch);
+	capture->devices = calloc(1, sizeof(*capture->devices));
+	err = capture->devices ? open_device(log, capture, device, scratch) : -ENOMEM;
+	scratch->losses.len = 0; /* looks before the reading */
+	if (!err && capture->ndevices)
+		err = nps_capture__devices(capture);
+	if (!err && capture->ndevices)
+		err = nps_capture__aicore(capture);
+	if (!err && capture->ndevices)
+		err = note_log(log, capture);
+	if (!err && capture->ndevices)
+		err = add_rows(log, capture);
+	tell_damage(log, scratch);
+	nps_cann_capture__free(capture);
+	nps_model__free(scratch);
+	free(capture);
+	free(scratch);
+	return err;
+}
+
+static int read_process(struct log *log, struct nps_proc *proc)
+{
+	const char *name = nps_json_str(proc->json, "prof_dir", NULL);
+	int err = 0;
+
+	if (!name)
+		return 0;
+	if (!*name || strchr(name, '/') || name[0] == '.') {
+		nps_msg("prof_dir '%s' of process %u is no directory of the session: session.json is "
+			"damaged: left out",
+			name, proc->pid);
+		return 0;
+	}
+	log->proffd = openat(log->model->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (log->proffd < 0) {
+		nps_msg("cannot open %s: %s: device times of process %u are host bounds", name,
+			strerror(errno), proc->pid);
+		log->model->losses.cut = true;
+		return 0;
+	}
+	for (unsigned int device = 0; !err && device < NPS_MAX_DEVICES; device++) {
+		char path[32];
+
+		snprintf(path, sizeof(path), "device_%u", device);
+		if (!faccessat(log->proffd, path, F_OK, AT_SYMLINK_NOFOLLOW))
+			err = read_device(log, device);
+	}
+	close(log->proffd);
+	return err;
+}
+
+int nps_import__logs(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks)
+{
+	struct log log = { .model = model, .tasks = tasks, .streams = streams_seen };
+	int err = 0;
+
+	for (log.proc = 0; !err && log.proc < model->nprocs; log.proc++)
+		err = read_process(&log, &model->procs[log.proc]);
+	return err;
+}

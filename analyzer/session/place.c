@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session/place.h"
+
+#include "clock/errors.h"
+#include "session/import.h"
+#include "session/session_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#define DEFAULT_FREQ_KHZ 50000 /* of the 910B's counter */
+#define DAY 86400000000000ULL
+#define ROUNDS 4 /* a better clock shows what the first one hid */
+
+/* --- clocks --- */
+
+/* Appends the reads of DEVICE in FROM, those by process PID, 0: by the collector. 0 or a negative errno. */
+static int add_reads(struct nps_vec *reads, const struct nps_vec *from, uint32_t device, uint32_t pid)
+{
+	const struct nps_device_clock *all = from->data;
+
+	for (size_t i = 0; i < from->len; i++) {
+		struct nps_device_clock *read;
+
+		if (all[i].device != device || all[i].pid != pid)
+			continue;
+		read = nps_vec__push(reads);
+		if (!read)
+			return -errno;
+		*read = all[i];
+	}
+	return 0;
+}
+
+/* Does the process call devices by the numbers that the collector knows them by? In a container it may not. */
+static bool same_devices(const struct nps_proc *proc)
+{
+	return nps_json_u64(proc->json, "ns_pid", 0) == proc->pid;
+}
+
+static int fit_one(struct nps_recording *model, struct nps_device_log *log, struct nps_vec *reads)
+{
+	const struct nps_proc *proc = &model->procs[log->proc];
+	uint64_t freq = model->devices[log->device].freq_khz;
+	/* Only the process's own reads: what another process calls by that number may be another device. */
+	int err = add_reads(reads, &model->device_clocks, log->device, proc->pid);
+
+	if (!err && !reads->len && same_devices(proc))
+		err = add_reads(reads, &model->npu.clocks, log->device, 0);
+	if (err)
+		return err;
+	err = nps_clock_map__fit(&log->clock, reads->data, reads->len,
+				 1000 * (freq ? freq : DEFAULT_FREQ_KHZ));
+	log->fitted = !err;
+	if (err == -EILSEQ)
+		nps_msg("clock samples of device %u (process %u) contradict each other or its frequency of "
+			"%" PRIu64 " kHz: they are not used",
+			log->device, model->procs[log->proc].pid, freq ? freq : DEFAULT_FREQ_KHZ);
+	return err == -ENODATA || err == -EILSEQ ? 0 : err;
+}
+
+int nps_place__clocks(struct nps_recording *model)
+{
+	struct nps_vec reads;
+	int err = 0;
+
+	nps_vec__init(&reads, model->tmpfd, sizeof(struct nps_device_clock));
+	for (size_t i = 0; !err && i < model->logs.len; i++) {
+		struct nps_device_log *log = &NPS_AT(&model->logs, struct nps_device_log, i);
+
+		reads.len = 0;
+		err = fit_one(model, log, &reads);
+		if (!err && !log->fitted) {
+			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in "
+				"time: host bounds are used",
+				log->device, model->procs[log->proc].pid);
+			model->losses.cut = true;
+		}
+	}
+	nps_vec__free(&reads);
+	return err;
+}
+
+/* Where a walk through a log is: in the log's map, in the host's samples. */
+struct walk {
+	const struct nps_device_log *log;
+	size_t knot, sample;
+};
+
+/* CLOCK_MONOTONIC when the counter stood at COUNT. */
+static bool place(const struct nps_recording *model, struct walk *walk, uint64_t count, uint64_t *mono,
+		  double *error)
+{
+	struct nps_instant raw, at;
+
+	if (!nps_clock_map__at(&walk->log->clock, count, &walk->knot, &raw))
+		return false;
+	at = nps_host_mono(model->clocks.data, model->clocks.len, raw.ns, &walk->sample);
+	*mono = at.ns;
+	*error = raw.error + at.error;
+	return true;
+}
+
+/* The walk of a row's log; rows of one log stand together. NULL: it has no clock. */
+static struct walk *walk_of(struct nps_recording *model, struct walk *walk, const struct nps_log_task *task)
+{
+	if (!walk->log || walk->log->proc != task->proc || walk->log->device != task->device)
+		*walk = (struct walk){ .log = nps_recording__log(model, task->proc, task->device) };
+	return walk->log && walk->log->fitted ? walk : NULL;
+}
+
+/* Both times of a row; the end, if there is one. */
+static bool place_row(struct nps_recording *model, struct walk *walk, const struct nps_counts *counts,
+		      struct nps_log_task *task)
+{
+	double error;
+
+	task->end = 0;
+	return walk_of(model, walk, task) && place(model, walk, counts->start, &task->start, &error) &&
+	       (!counts->end || place(model, walk, counts->end, &task->end, &error));
+}
+
+int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct nps_vec *counts)
+{
+	struct nps_log_task *log = logs->data;
+	uint64_t first = model->begin - NPS_MIN(model->begin, DAY), last = model->end + DAY;
+	size_t kept = 0, strange = 0;
+	struct walk walk = { 0 };
+	int err = nps_vec__resize(counts, logs->len);
+	struct nps_counts *count = counts->data;
+
+	for (size_t i = 0; !err && i < logs->len; i++) {
+		count[kept] = (struct nps_counts){ log[i].start, log[i].end };
+		log[kept] = log[i];
+		if (!walk_of(model, &walk, &log[i]))
+			continue;
+		/* a counter far off its reads: no time that could be shown */
+		if (place_row(model, &walk, &count[kept], &log[kept]) && log[kept].start > first &&
+		    log[kept].start < last && log[kept].end < last)
+			kept++;
+		else
+			strange++;
+	}
+	logs->len = counts->len = kept;
+	if (strange) {
+		nps_msg("%zu tasks of the device log are more than a day from the capture: they are damaged: "
+			"left out",
+			strange);
+		model->losses.cut = true;
+	}
+	return err;
+}
+
+/* --- cause and effect --- */
+
+/* The strongest marks on either side, by the knot of the map that they are at. */
+struct marks {
+	struct nps_clock_mark *late, *early; /* NULL: none yet */
+	long contradict;
+	double most; /* ns by which the worst of them contradicts the clock */
+};
+
+struct causality {
+	struct nps_recording *model;
+	struct nps_log_task *log;
+	const struct nps_counts *counts;
+	size_t n;
+	const uint32_t *match;
+	const struct nps_streams *streams;
+	struct marks *marks; /* by row of model->logs */
+	struct walk walk;
+	bool any;
+	bool last; /* what remains is settled task by task */
+};
+
+/* COUNT was in truth by SHIFT ns or more later than the clock says (negative: earlier). Returns false without memory. */
+static bool note(struct causality *c, struct walk *walk, uint64_t count, double shift)
+{
+	struct nps_device_log *logs = c->model->logs.data;
+	struct marks *m = &c->marks[walk->log - logs];
+	struct nps_clock_mark **side = shift > 0 ? &m->late : &m->early;
+	struct nps_instant at;
+
+	if (!nps_clock_map__at(&walk->log->clock, count, &walk->knot, &at))
+		return true;
+	if (fabs(shift) > at.error) {
+		m->contradict++;
+		m->most = NPS_MAX(m->most, fabs(shift));
+		return true;
+	}
+	if (!*side)
+		*side = calloc(walk->log->clock.n, sizeof(**side));
+	if (!*side)
+		return false;
+	if (fabs((*side)[walk->knot].shift) < fabs(shift))
+		(*side)[walk->knot] = (struct nps_clock_mark){ count, shift };
+	c->any = true;
+	return true;
+}
+
+/* Tasks against their submissions. */
+static bool starts(struct causality *c)
+{
+	const struct nps_sub *subs = c->model->subs.data;
+
+	for (size_t i = 0; i < c->n; i++) {
+		struct nps_log_task *task = &c->log[i];
+		struct walk *walk;
+
+		if (c->match[i] == NPS_NONE || task->start >= subs[c->match[i]].begin)
+			continue;
+		walk = walk_of(c->model, &c->walk, task);
+		if (walk &&
+		    !note(c, walk, c->counts[i].start, (double)(subs[c->match[i]].begin - task->start)))
+			return false;
+	}
+	return true;
+}
+
+/* The latest end among the tasks of one stream that a wait covers, against the wait. */
+static bool ends_of_stream(struct causality *c, const struct nps_key *keys, size_t n)
+{
+	const struct nps_sub *subs = c->model->subs.data, *first = &subs[keys[0].row];
+	const struct nps_sync *syncs = c->model->syncs.data;
+	uint32_t latest = NPS_NONE;
+	size_t at = 0;
+
+	for (size_t i = 0; i < c->model->syncs.len; i++) {
+		const struct nps_sync *sync = &syncs[i];
+
+		if (sync->proc != first->proc || sync->device != first->device ||
+		    (sync->stream != UINT16_MAX && sync->stream != first->stream))
+			continue;
+		for (; at < n && subs[keys[at].row].begin <= sync->cover; at++) {
+			uint32_t row = subs[keys[at].row].task_row;
+
+			if (row != NPS_NONE && c->log[row].end &&
+			    (latest == NPS_NONE || c->log[row].end > c->log[latest].end))
+				latest = row;
+		}
+		if (latest != NPS_NONE && c->log[latest].end > sync->done) {
+			struct walk *walk = walk_of(c->model, &c->walk, &c->log[latest]);
+
+			if (walk &&
+			    !note(c, walk, c->counts[latest].end, -(double)(c->log[latest].end - sync->done)))
+				return false;
+		}
+	}
+	return true;
+}
+
+static bool ends(struct causality *c)
+{
+	const struct nps_key *keys = c->streams->keys;
+	bool ok = true;
+
+	for (size_t from = 0, to; ok && from < c->streams->n; from = to) {
+		for (to = from + 1; to < c->streams->n && keys[to].group == keys[from].group;)
+			to++;
+		ok = ends_of_stream(c, keys + from, to - from);
+	}
+	return ok;
+}
+
+/* Moves the clock of every log that has marks. 0 or -ENOMEM. */
+static int move_clocks(struct causality *c)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < c->model->logs.len; i++) {
+		struct nps_device_log *log = &NPS_AT(&c->model->logs, struct nps_device_log, i);
+		const struct nps_clock_mark *sides[] = { c->marks[i].late, c->marks[i].early };
+		size_t knots = log->clock.n, n = 0;
+		struct nps_clock_mark *all;
+
+		if (!sides[0] && !sides[1])
+			continue;
+		all = malloc(2 * knots * sizeof(*all));
+		if (!all)
+			return -ENOMEM;
+		for (size_t side = 0; side < NPS_ARRAY_SIZE(sides); side++)
+			for (size_t k = 0; sides[side] && k < knots; k++)
+				if (sides[side][k].shift != 0)
+					all[n++] = sides[side][k];
+		err = nps_clock_map__refine(&log->clock, all, n) < 0 ? -ENOMEM : 0;
+		free(all);
+	}
+	return err;
+}
+
+static void forget(struct causality *c)
+{
+	for (size_t i = 0; i < c->model->logs.len; i++) {
+		free(c->marks[i].late);
+		free(c->marks[i].early);
+		c->marks[i] = (struct marks){ 0 };
+	}
+	c->walk = (struct walk){ 0 };
+	c->any = false;
+}
+
+static int one_round(struct causality *c)
+{
+	int err;
+
+	forget(c);
+	if (!starts(c) || !ends(c))
+		return -ENOMEM;
+	err = c->any ? move_clocks(c) : 0;
+	c->walk = (struct walk){ 0 };
+	for (size_t i = 0; !err && c->any && i < c->n; i++)
+		if (!place_row(c->model, &c->walk, &c->counts[i], &c->log[i]))
+			c->log[i].end =
+				0; /* it had a time: it has one with any clock that agrees with the reads */
+	return err;
+}
+
+/* What is left is within the error of the clock: the submission is the earliest that it can have been. */
+static void settle(struct causality *c)
+{
+	const struct nps_sub *subs = c->model->subs.data;
+
+	c->walk = (struct walk){ 0 };
+	for (size_t i = 0; i < c->n; i++) {
+		struct nps_log_task *task = &c->log[i];
+		uint64_t begin = c->match[i] == NPS_NONE ? 0 : subs[c->match[i]].begin;
+		struct nps_instant at;
+
+		if (task->start >= begin || !walk_of(c->model, &c->walk, task) ||
+		    !nps_clock_map__at(&c->walk.log->clock, c->counts[i].start, &c->walk.knot, &at) ||
+		    (double)(begin - task->start) > at.error)
+			continue;
+		task->start = begin;
+		task->end = task->end ? NPS_MAX(task->end, begin) : 0;
+	}
+}
+
+static void complain(const struct causality *c)
+{
+	for (size_t i = 0; i < c->model->logs.len; i++) {
+		const struct nps_device_log *log = &NPS_AT(&c->model->logs, struct nps_device_log, i);
+
+		if (c->marks[i].contradict)
+			nps_msg("device %u of process %u: %ld tasks seem to start before their submission or "
+				"to end after a wait for them, by up to %.0f ns, which the clock samples do "
+				"not "
+				"admit: their times are kept",
+				log->device, c->model->procs[log->proc].pid, c->marks[i].contradict,
+				c->marks[i].most);
+	}
+}
+
+int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, const struct nps_vec *counts,
+			 const uint32_t *match, const struct nps_streams *streams)
+{
+	struct causality c = { .model = model,
+			       .log = logs->data,
+			       .counts = counts->data,
+			       .n = logs->len,
+			       .match = match,
+			       .streams = streams,
+			       .marks = calloc(model->logs.len + 1, sizeof(struct marks)) };
+	int err = c.marks ? 0 : -ENOMEM;
+
+	c.any = true;
+	for (int i = 0; !err && c.any && i < ROUNDS; i++)
+		err = one_round(&c);
+	if (!err) {
+		settle(&c);
+		complain(&c);
+	}
+	if (c.marks)
+		forget(&c);
+	free(c.marks);
+	return err;
+}
+
+/* --- what can be wrong with it --- */
+
+int nps_place__errors(struct nps_model *model, const struct nps_recording *rec,
+		      const struct nps_device_log *log)
+{
+	const struct nps_clock_host host = { .samples = rec->clocks.data,
+					     .n = rec->clocks.len,
+					     .offset = (int64_t)(rec->begin_real - rec->begin) };
+
+	return log->fitted ? nps_clock_errors(model, &log->clock, &host, log->device,
+					      nps_recording__real(rec, rec->begin),
+					      nps_recording__real(rec, rec->end))
+			   : 0;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The device's log on the host's time line: first as the clock reads say, then as cause and effect ask for. */
+#ifndef NPS_PLACE_H
+#define NPS_PLACE_H
+
+#include "session/recording.h"
+
+#include "base/map.h"
+#include "model/model.h"
+
+/* The device's counter at the start and the end of a row of the log; end 0: not seen. */
+struct nps_counts {
+	uint64_t start, end;
+};
+
+/* Submissions of each stream in order of time, a stream (`group` of the keys) after the other. */
+struct nps_streams {
+	const struct nps_key *keys; /* row: submission */
+	size_t n;
+};
+
+/* Fits the clock of every device that has reads. 0 or -ENOMEM. */
+int nps_place__clocks(struct nps_recording *model);
+
+/*
+ * LOGS (struct nps_log_task with counters) become times of CLOCK_MONOTONIC, and COUNTS (struct nps_counts) what they
+ * were. Rows without a clock, or that the clock puts far from the capture, go. 0 or a negative errno.
+ */
+int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct nps_vec *counts);
+
+/*
+ * No task starts before its submission, none ends after a call that waited for it. What contradicts that moves the clock
+ * as far as its reads admit. MATCH: the submission of each row of LOGS, or NPS_NONE; model->syncs are sorted by cover. 0 or
+ * -ENOMEM.
+ */
+int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, const struct nps_vec *counts,
+			 const uint32_t *match, const struct nps_streams *streams);
+
+/*
+ * Rows of MODEL's table `clock` for a log that has a clock: from the begin of the capture to its end, one a second or so, each
+ * with the worst that the error is in it. 0 or a negative errno.
+ */
+int nps_place__errors(struct nps_model *model, const struct nps_recording *rec,
+		      const struct nps_device_log *log);
+
+#endif
