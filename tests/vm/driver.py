@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The mock driver's modules for a kernel, built against its headers: as a vendor builds them, and with types."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from kernels import Kernel
+from payload import ROOT, host_arch
+
+SOURCE = ROOT / "tools/npusim/kmod"
+COMPILER = "gcc-12"  # of Debian 12; older kernels ask for older ones, and do not need them
+
+
+def build(kernel: Kernel) -> dict[str, Path]:
+    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can be had."""
+    key = hashlib.sha256()
+    for file in sorted(SOURCE.iterdir()):
+        if file.is_file():
+            key.update(file.name.encode() + file.read_bytes())
+    place = kernel.place / f"driver-{key.hexdigest()[:16]}"
+    if not (place / "complete").exists():
+        for old in kernel.place.glob("driver-*"):
+            shutil.rmtree(old)
+        _build(kernel, place)
+    return {name: place / name for name in ("plain", "btf") if (place / name).is_dir()}
+
+
+def _build(kernel: Kernel, place: Path) -> None:
+    work = place / "work"
+    shutil.copytree(SOURCE, work)
+    prefix = "" if kernel.arch == host_arch() else {"amd64": "x86_64", "arm64": "aarch64"}[kernel.arch] + "-linux-gnu-"
+    command = ["make", "-s", "-C", str(kernel.place / "build"), f"M={work}",
+               f"ARCH={'x86_64' if kernel.arch == 'amd64' else kernel.arch}", f"CC={prefix}{COMPILER}",
+               f"CROSS_COMPILE={prefix}", "modules"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    modules = sorted(work.glob("*.ko"))
+    if done.returncode or not modules:
+        raise RuntimeError(f"the mock driver does not build for {kernel.label}:\n{done.stderr[-4000:]}")
+    (place / "plain").mkdir()
+    for module in modules:
+        subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module),
+                        str(place / "plain" / module.name)], check=True)
+    # Types of modules refer to the kernel's own: since 5.11.
+    if tuple(int(part) for part in kernel.name.split(".")) >= (5, 11) and (kernel.place / "btf").exists():
+        _with_types(modules, place / "btf", kernel.place / "btf", prefix)
+    shutil.rmtree(work)
+    (place / "complete").touch()
+
+
+def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> None:
+    place.mkdir()
+    environment = {**os.environ, "LLVM_OBJCOPY": f"{prefix}objcopy"}
+    for module in modules:
+        copy = place / module.name
+        shutil.copy2(module, copy)
+        sections = subprocess.run(["readelf", "-SW", str(copy)], capture_output=True, text=True, check=True).stdout
+        if " .BTF " not in sections:
+            subprocess.run(["pahole", "-J", "--btf_base", str(base), str(copy)], env=environment, check=True,
+                           capture_output=True)
+        subprocess.run([f"{prefix}objcopy", "--strip-debug", str(copy)], check=True)

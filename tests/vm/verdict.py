@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Is what a guest recorded true? Held against what the simulated device and the mock driver say happened."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from payload import ROOT
+
+DONE, INCOMPLETE = 0, 3
+KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the demo job has
+# Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
+FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
+          "step_assignment_errors")
+LEGACY_KINDS = ("api", "sqe", "syscall")
+
+
+@dataclass
+class Verdict:
+    """Of one case."""
+
+    passed: bool
+    text: str  # a few words for a table, or what is wrong
+    numbers: dict[str, Any] = field(default_factory=dict)
+
+
+def of_case(place: Path, helper: bool) -> Verdict:
+    """PLACE: what one_case of guest.sh left."""
+    if not (place / "status").exists():
+        return Verdict(False, "there is no result")
+    status = int((place / "status").read_text(encoding="utf-8"))
+    said = (place / "messages").read_text(encoding="utf-8", errors="replace")
+    sessions = sorted(place.glob("out/*/session.json"))
+    if status not in (DONE, INCOMPLETE) or not sessions:
+        return Verdict(False, f"status {status}: {last_line(said)}")
+    session = json.loads(sessions[0].read_text(encoding="utf-8"))
+    kinds = LEGACY_KINDS if session.get("kernel_side") == "legacy" else KINDS
+    missing = [kind for kind in kinds if not session["events"].get(kind)]
+    if missing:
+        return Verdict(False, f"no events of the kinds {', '.join(missing)}")
+    analyzed = subprocess.run([str(ROOT / "build/npuscope"), "analyze", str(sessions[0].parent)], capture_output=True,
+                              text=True, check=False)
+    if analyzed.returncode not in (DONE, INCOMPLETE):
+        return Verdict(False, f"analyze: status {analyzed.returncode}: {last_line(analyzed.stderr)}")
+    report = place / "truth.json"
+    compared = subprocess.run([str(ROOT / "tools/truth/compare"), "--truth", str(place / "truth"),
+                               "--result", str(sessions[0].parent), "--session", str(sessions[0].parent),
+                               "--json", str(report), "--reach-ms", "10000", "--slack-us", "100"], capture_output=True, text=True,
+                              check=False, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"})
+    numbers = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    if not numbers:
+        return Verdict(False, f"it cannot be compared: {last_line(compared.stderr)}")
+    wrong = [key for key in FAULTS if numbers[key]]
+    wrong += [f"{what}_found" for what in ("launches", "tasks", "steps")
+              if numbers[f"{what}_found"] != numbers[f"{what}_expected"] and not numbers["dropped"]]
+    if wrong:
+        return Verdict(False, "it is not the truth: " + ", ".join(f"{key} {numbers[key]}" for key in wrong), numbers)
+    if not numbers["launches_found"] or not numbers["tasks_found"]:
+        return Verdict(False, "nothing of the job was found", numbers)
+    if helper and not numbers["start_error_us_p50"] is not None:
+        return Verdict(False, "the helper library was there, and tasks have no times of the device", numbers)
+    return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
+                         f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
+
+
+def of_driver(place: Path, mode: str) -> Verdict:
+    """The mock driver's own record of a case, held against the simulated device's."""
+    lines = [line.split("\t") for line in (place / "driver.tsv").read_text(encoding="utf-8").splitlines()]
+    counts: dict[str, int] = {}
+    for line in lines:
+        counts[line[0]] = counts.get(line[0], 0) + 1
+    if lines[-1] != ["lost", "0"]:
+        return Verdict(False, "the driver's record has no end, or lost lines")
+    sent = sorted((line[1], line[4], line[5]) for line in lines if line[0] == "sqe")
+    launched = sorted(_launched(place / "truth"))
+    if mode == "uio_d":
+        if sent:
+            return Verdict(False, f"{len(sent)} SQEs in a mode where none comes by")
+    elif sent != launched:
+        return Verdict(False, f"{len(sent)} SQEs came by, {len(launched)} were sent")
+    for line in lines:
+        if line[0] == "wake" and not int(line[6]) <= int(line[7]) <= int(line[8]):
+            return Verdict(False, f"woken before the interrupt: {line}")
+    for kind in ("wake", "cqe", "svm", "dma", "hdc", "msg", "open"):
+        if not counts.get(kind):
+            return Verdict(False, f"no {kind} in the driver's record")
+    return Verdict(True, f"{len(sent)} SQEs, {counts['wake']} interrupts", counts)
+
+
+def _launched(place: Path) -> list[tuple[str, str, str]]:
+    """(device, stream, task) of every SQE that was sent."""
+    sent = []
+    for file in place.glob("truth.*.tsv"):
+        for line in file.read_text(encoding="utf-8").splitlines():
+            fields = line.split("\t")
+            if fields[0] == "launch":
+                sent.append((fields[6], fields[7], fields[8]))
+    return sent
+
+
+def last_line(text: str) -> str:
+    """What a program said last."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return lines[-1] if lines else "it said nothing"
