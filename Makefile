@@ -2,11 +2,16 @@
 #
 #   make            the program and the libraries for jobs, in build/
 #   make demo       the simulated job, traced; results in build/demo
+#   make device-truth   how true device times are: DEVICE_SECONDS (600) of a job whose clocks drift; figures in build/device
 #   make test       everything that can be tested here (as root: all of it)
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
+#   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
 #   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
 #   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax
 #   make install    to DESTDIR and prefix
+#
+# ARCH=arm64 (or x86) on a host of the other kind cross-builds: into build/arm64, against Debian's packages unpacked
+# there (sh tools/setup.sh vm installs the compiler).
 #
 # V=1 shows commands. SAN=1 builds with ASan and UBSan into build/san.
 # CC, CLANG, prefix, DESTDIR, BUILD, DEMO_SECONDS are honoured.
@@ -19,14 +24,29 @@ MAKEFLAGS += --no-builtin-rules
 
 prefix ?= /usr/local
 SAN ?=
-BUILD ?= build$(if $(SAN),/san)
+
+HOST_MACHINE := $(shell uname -m)
+MACHINE ?= $(or $(patsubst x86,x86_64,$(patsubst arm64,aarch64,$(ARCH))),$(HOST_MACHINE))
+override ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
+CROSS := $(filter-out $(HOST_MACHINE),$(MACHINE))
+TOP_BUILD := build$(if $(CROSS),/$(ARCH))
+BUILD ?= $(TOP_BUILD)$(if $(SAN),/san)
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))';)
 
-MACHINE ?= $(shell uname -m)
-ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
+ifneq ($(CROSS),)
+SYSROOT := $(TOP_BUILD)/sysroot
+CC := $(MACHINE)-linux-gnu-gcc --sysroot=$(SYSROOT)
+CXX := $(MACHINE)-linux-gnu-g++ --sysroot=$(SYSROOT)
+AR := $(MACHINE)-linux-gnu-ar
+# Where Debian keeps libstdc++.so of a compiler that runs on that processor itself.
+LDFLAGS += -L$(SYSROOT)/usr/lib/gcc/$(MACHINE)-linux-gnu/12
+STRIP := $(MACHINE)-linux-gnu-strip
+else
 ifeq ($(origin CC),default)
 CC := gcc
+endif
+STRIP ?= strip
 endif
 CLANG ?= clang
 LLVM_STRIP ?= llvm-strip
@@ -39,7 +59,7 @@ override CFLAGS := -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VER
 	$(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(CFLAGS)
 CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -I$(BUILD)/gen -MMD -MP
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ikheaders -Ibpf $(WARN) \
-	-Wno-unused-parameter -idirafter /usr/include/$(shell uname -m)-linux-gnu
+	-Wno-unused-parameter -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 # libstdc++: names of C++ functions
 ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm -lprotobuf-nanopb -ldw -lelf -lstdc++ -lpthread
 USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
@@ -60,7 +80,17 @@ JOB_SRC := $(wildcard tests/integration/jobs/*.c tests/integration/jobs/*.cc)
 .PHONY: all test demo demo-run bench lint install clean setup unit jobs format
 all: $(BUILD)/npuscope $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
 
+# --- another processor's headers and libraries -------------------------------
+ifneq ($(CROSS),)
+include $(SYSROOT)/ready.mk
+endif
+$(SYSROOT)/ready.mk: tools/cross/sysroot.py
+	$(call say,SYSROOT,$@)tools/cross/sysroot.py $(patsubst x86,amd64,$(ARCH)) $(@D) && touch $@
+
 # --- kernel side: objects as skeletons inside the program -------------------
+# What 4.19 understands.
+$(BUILD)/bpf/legacy.bpf.o: override BPF_CFLAGS := $(subst -mcpu=v3,-mcpu=v2,$(BPF_CFLAGS))
+
 $(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/bpf
 	$(call say,BPF,$@)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
@@ -80,13 +110,21 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
 
+# Code that is copied into a job: it may refer to nothing outside of its section, and uses no vector registers.
+INJECT_CFLAGS := -std=gnu11 -Os -g $(WARN) -D_GNU_SOURCE -fPIC -mgeneral-regs-only -fno-stack-protector -fno-jump-tables \
+	-fno-builtin -fno-tree-vectorize -fno-tree-loop-distribute-patterns \
+	$(if $(filter x86_64,$(MACHINE)),-fcf-protection=none,-mbranch-protection=none -mno-outline-atomics)
+$(BUILD)/user/inject_code.o: user/inject_code.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(INJECT_CFLAGS) -c $< -o $@
+
 $(USER_OBJ): | $(SKELS)
 
 $(BUILD)/libnps_analyzer.a: $(ANALYZER_OBJ)
-	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/libnps_user.a: $(USER_OBJ)
-	$(call say,AR,$@)rm -f $@ && ar rcs $@ $^
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
 $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
@@ -105,7 +143,7 @@ $(BUILD)/bpf:
 
 # --- the simulated NPU: libraries as in a CANN installation, and the demo job -------
 NPUSIM_DIR ?= tools/npusim
-NPUSIM_OUT ?= build/npusim
+NPUSIM_OUT ?= $(TOP_BUILD)/npusim
 NPUSIM_CANN ?= 9.0.0
 NPUSIM_ARCH := $(MACHINE)
 
@@ -124,19 +162,27 @@ NPUSIM_LIB_CFLAGS := $(NPUSIM_CFLAGS) -fPIC -fvisibility=hidden -fcf-protection=
 NPUSIM_LDPATH := -L$(NPUSIM_LIB) -L$(NPUSIM_DRV) -L$(NPUSIM_COMMON) \
 	-Wl,-rpath-link,$(NPUSIM_LIB):$(NPUSIM_DRV):$(NPUSIM_COMMON)
 
+# Operators are called all the time: their functions, and what they are built of, begin as large functions of a real
+# library do, with a push, which is cheap to probe, and not with what -O2 finds for small ones.
+NPUSIM_CFLAGS_opapi := -fno-omit-frame-pointer -fno-shrink-wrap -fno-schedule-insns2
+NPUSIM_CFLAGS_nnopbase := $(NPUSIM_CFLAGS_opapi)
+
 # -fcf-protection exists on x86 only.
 ifneq ($(NPUSIM_ARCH),x86_64)
 NPUSIM_LIB_CFLAGS := $(filter-out -fcf-protection=none,$(NPUSIM_LIB_CFLAGS))
 else
 # One library with landing pads, so that both kinds of function starts exist.
-NPUSIM_CFLAGS_nnopbase := -fcf-protection=branch
+NPUSIM_CFLAGS_nnopbase += -fcf-protection=branch
 endif
 
 npusim_objects = $(patsubst %.c,$(NPUSIM_OBJ)/%.o,$(1))
 
 NPUSIM_SRC_simtruth := truth/buffer.c truth/truth.c
-NPUSIM_SRC_ascend_hal := hal/board.c hal/device.c hal/engine.c hal/memory.c hal/model.c hal/prof.c hal/query.c \
-	hal/resource.c hal/sched.c hal/sqcq.c
+NPUSIM_SRC_ascend_hal := hal/board.c hal/channel.c hal/chip.c hal/clock.c hal/control.c hal/device.c hal/dsmi.c hal/engine.c \
+	hal/kmod.c \
+	hal/links.c hal/memory.c hal/model.c hal/pmu.c hal/prof.c hal/prof_kinds.c hal/query.c hal/resource.c hal/sampler.c hal/samples.c hal/sched.c hal/sqcq.c \
+	hal/tasklog.c
+NPUSIM_SRC_dcmi := dcmi/dcmi.c
 NPUSIM_SRC_runtime := runtime/acl_device.c runtime/acl_kernel.c runtime/acl_memory.c runtime/device.c \
 	runtime/event.c runtime/kernel.c runtime/launch.c runtime/memory.c runtime/stream.c
 NPUSIM_SRC_acl_rt := acl/acl_rt.c
@@ -148,6 +194,7 @@ NPUSIM_SRC_trainmark := demo/trainmark.c
 
 NPUSIM_SO_simtruth := $(NPUSIM_COMMON)/libsimtruth.so
 NPUSIM_SO_ascend_hal := $(NPUSIM_DRV)/libascend_hal.so
+NPUSIM_SO_dcmi := $(NPUSIM_COMMON)/libdcmi.so
 NPUSIM_SO_runtime := $(NPUSIM_LIB)/libruntime.so
 NPUSIM_SO_acl_rt := $(NPUSIM_LIB)/libacl_rt.so
 NPUSIM_SO_ascendcl := $(NPUSIM_LIB)/libascendcl.so
@@ -158,13 +205,14 @@ NPUSIM_SO_trainmark := $(NPUSIM_BIN)/libtrainmark.so
 
 # Each library after those it needs.
 NPUSIM_NEEDS_ascend_hal := simtruth
+NPUSIM_NEEDS_dcmi := ascend_hal simtruth
 NPUSIM_NEEDS_runtime := ascend_hal simtruth
 NPUSIM_NEEDS_acl_rt := runtime
 NPUSIM_NEEDS_ascendcl := acl_rt
 NPUSIM_NEEDS_nnopbase := acl_rt simtruth
 NPUSIM_NEEDS_opapi := nnopbase simtruth
 NPUSIM_NEEDS_hccl := runtime simtruth
-NPUSIM_LIBS := simtruth ascend_hal runtime acl_rt ascendcl nnopbase opapi hccl trainmark
+NPUSIM_LIBS := simtruth ascend_hal dcmi runtime acl_rt ascendcl nnopbase opapi hccl trainmark
 
 NPUSIM_KERNELS := Add_1c7e Mul_9b04 MatMulV2_3f2a_mix_aic SoftmaxV2_77d1 SoftmaxGrad_22fe Cast_0e5b ViewCopy_a3c2 \
 	ZerosLike_40d8 TransData_c4f1 ReduceSum_5d90 GatherV2_f3a8 FlashAttentionScore_e21b_mix_aic LayerNormV3_48aa \
@@ -189,7 +237,7 @@ $(NPUSIM_SO_$(1)): $(call npusim_objects,$(NPUSIM_SRC_$(1))) $(foreach n,$(NPUSI
 	@mkdir -p $$(@D)
 	$$(call say,SIM,$$@)$(CC) -shared -o $$@ $$(filter %.o,$$^) -Wl,-soname,$$(@F) -Wl,-Bsymbolic -Wl,-z,defs -Wl,--no-as-needed \
 		$(NPUSIM_LDPATH) $(NPUSIM_NEEDS_$(1):%=-l%) -Wl,--as-needed -lpthread -ldl
-	$$(Q)strip --strip-all $$@
+	$$(Q)$(STRIP) --strip-all $$@
 endef
 $(foreach l,$(NPUSIM_LIBS),$(eval $(call npusim_library,$(l))))
 
@@ -260,11 +308,11 @@ $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_anal
 browser: $(BUILD)/browser/make_pftrace
 	$(Q)tests/browser/fetch.sh || echo 'make: the browser tests will be skipped' >&2
 
-JOBS := $(patsubst tests/integration/jobs/%,build/jobs/%,$(basename $(filter-out %_lib.c %_lib.cc,$(JOB_SRC))))
-build/jobs/%: tests/integration/jobs/%.c
+JOBS := $(patsubst tests/integration/jobs/%,$(TOP_BUILD)/jobs/%,$(basename $(filter-out %_lib.c %_lib.cc,$(JOB_SRC))))
+$(TOP_BUILD)/jobs/%: tests/integration/jobs/%.c
 	@mkdir -p $(@D)
 	$(call say,JOB,$@)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE $< -o $@ -ldl -lpthread
-build/jobs/%: tests/integration/jobs/%.cc
+$(TOP_BUILD)/jobs/%: tests/integration/jobs/%.cc
 	@mkdir -p $(@D)
 	$(call say,JOB,$@)$(CXX) -O1 -g $(WARN) -D_GNU_SOURCE -rdynamic $< -o $@ -ldl -lpthread
 CXX ?= g++
@@ -275,11 +323,21 @@ test:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
 	$(Q)tests/run
 
+# --- other kernels and the other processor, in virtual machines ---------------------------------------------------
+VM ?= full
+.PHONY: vmtest
+vmtest:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) ARCH=$(if $(filter x86_64,$(HOST_MACHINE)),arm64,x86) all npusim
+	$(Q)tests/vm/matrix.py --set $(VM) $(if $(filter full,$(VM)),--docs docs/kernels.md)
+
 # --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
-FUZZ ?= session ascend_db cann torch trace elf
+FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
 FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,elf_file.c log.c operators.c probe_point.c proc_maps.c)
+FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_options.c device_stream.c \
+	log.c prof_files.c session_writer.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -295,7 +353,13 @@ build/fuzz/fuzz_elf: $(FUZZ_ELF_SRC)
 	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Iuser $(FUZZ_SAN) -fsanitize=fuzzer $^ \
 		-o $@ -lelf -lcapstone
 
-$(filter-out build/fuzz/fuzz_elf,$(FUZZ_BIN)): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
+# ... and of the driver.
+build/fuzz/fuzz_stream: $(FUZZ_STREAM_SRC)
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Iuser $(FUZZ_SAN) -fsanitize=fuzzer $^ \
+		-o $@ -lcjson -lz
+
+$(filter-out build/fuzz/fuzz_elf build/fuzz/fuzz_stream,$(FUZZ_BIN)): build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(FUZZ_HELP) $(wildcard tests/fuzz/*.h) fuzz-library
 	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Ianalyzer -Itests/fuzz $(FUZZ_SAN) \
 		-fsanitize=fuzzer $(filter %.c,$^) build/fuzz/libnps_analyzer.a -o $@ $(ANALYZER_LIBS)
 
@@ -312,6 +376,10 @@ demo: setup
 demo-run: all npusim
 	$(Q)tools/demo.sh
 
+.PHONY: device-truth
+device-truth: all npusim
+	$(Q)tools/device-truth.sh $(or $(DEVICE_SECONDS),600)
+
 $(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
@@ -320,7 +388,11 @@ $(BUILD)/bench/hammer $(BUILD)/bench/workload: $(BUILD)/bench/%: tools/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
 
-bench: all npusim witnesses unit $(BUILD)/bench/hammer $(BUILD)/bench/workload
+$(BUILD)/bench/ingest: tools/bench/ingest.c $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
+bench: all npusim witnesses unit $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/ingest
 	$(Q)tools/bench/run.sh $(BENCH)
 
 lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h

@@ -44,19 +44,23 @@ check() { # name command...
 
 check_format() {
 	have clang-format || return 1
-	files '*.c' '*.h' '*.cc' | xargs -r clang-format --dry-run -Werror
+	files '*.c' '*.h' '*.cc' | grep -v '_trace\.h$' | xargs -r clang-format --dry-run -Werror
+}
+
+# Not what is compiled against a kernel: programs for BPF, and the mock driver's modules.
+user_space() {
+	files '*.c' '*.cc' | grep -v -e '\.bpf\.c$' -e '^\(\./\)\?tools/npusim/kmod/'
 }
 
 # One call for each file, so that both CPUs have something to do.
 check_tidy() {
 	have clang-tidy || return 1
-	files '*.c' '*.cc' | grep -v '\.bpf\.c$' |
-		xargs -r -P "$(nproc)" -I{} bash -c '
+	user_space | xargs -r -P "$(nproc)" -I{} bash -c '
 			checks=
 			# What ships is analysed path by path; tests and tools, which sanitizers watch, are not: it takes minutes.
 			# The skeletons of bpftool are generated code.
 			case $1 in tests/* | tools/*) checks="--checks=-clang-analyzer-*" ;; esac
-			case $1 in user/kernel_side.c | user/irq.c | user/os_io.c | user/stacks.c) checks=--checks=-clang-analyzer-unix.Malloc ;; esac
+			case $1 in user/kernel_side.c | user/legacy_side.c | user/irq.c | user/os_io.c | user/profiler_tap.c | user/stacks.c) checks=--checks=-clang-analyzer-unix.Malloc ;; esac
 			case $1 in
 			*.cc) flags=(-std=c++17) ;;
 			tools/npusim/*) flags=(-std=gnu11 -Itools/npusim) ;;
@@ -75,7 +79,7 @@ check_tidy() {
 check_cppcheck() {
 	have cppcheck || return 1
 	mkdir -p "$BUILD/cppcheck"
-	files '*.c' '*.cc' | grep -v '\.bpf\.c$' > "$BUILD/cppcheck/files"
+	user_space > "$BUILD/cppcheck/files"
 	cppcheck --quiet -j "$(nproc)" --error-exitcode=1 --enable=warning,performance,portability \
 		--inline-suppr --cppcheck-build-dir="$BUILD/cppcheck" \
 		--suppress=missingIncludeSystem --suppress=unmatchedSuppression \

@@ -1,19 +1,26 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, fuzz, bench, all.
+# Installs Debian's packages for what is asked: nothing = build and demo, test, lint, fuzz, bench, vm, all.
 # Does nothing, quickly, when everything is there.
 set -eu
 
 build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
 build="$build protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
-test="libcmocka-dev strace util-linux mount chromium chromium-driver golang-1.19-src"
+test="libcmocka-dev strace musl-tools util-linux mount chromium chromium-driver golang-1.19-src"
 command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
 fuzz="clang libclang-rt-14-dev"
-bench="strace ltrace linux-perf bpftrace time"
+bench="strace ltrace uftrace linux-perf bpftrace time"
+# The compiler for the other processor, and what boots kernels of both.
+case $(uname -m) in
+aarch64) other=x86-64 ;;
+*) other=aarch64 ;;
+esac
+vm="qemu-system-x86 qemu-system-arm gcc-12 gcc-12-$other-linux-gnu gcc-$other-linux-gnu g++-$other-linux-gnu"
+vm="$vm dwarves zstd binutils debian-archive-keyring python3"
 
-usage="Usage: sh tools/setup.sh [test] [lint] [fuzz] [bench] [all]"
+usage="Usage: sh tools/setup.sh [test] [lint] [fuzz] [bench] [vm] [all]"
 wanted=$build
 for what in "$@"; do
 	case $what in
@@ -22,7 +29,8 @@ for what in "$@"; do
 	lint) wanted="$wanted $lint" ;;
 	fuzz) wanted="$wanted $fuzz" ;;
 	bench) wanted="$wanted $bench" ;;
-	all) wanted="$wanted $test $lint $fuzz $bench" ;;
+	vm) wanted="$wanted $vm" ;;
+	all) wanted="$wanted $test $lint $fuzz $bench $vm" ;;
 	-h | --help)
 		echo "$usage"
 		exit 0

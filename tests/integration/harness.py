@@ -453,28 +453,34 @@ def _bpftool(*args: str) -> list[dict[str, Any]]:
     return found if isinstance(found, list) else []
 
 
-def _held_by_another(entry: dict[str, Any]) -> bool:
-    """Another npuscope on this machine is none of our business."""
-    mine = {os.getpid()}
-    for holder in entry.get("pids", []):
-        if holder["pid"] not in mine and Path(f"/proc/{holder['pid']}").exists():
-            return True
-    return False
+def _held(kind: str) -> set[int]:
+    """Ids of the BPF objects of a kind (prog, link, map) of which a living process has a descriptor. Ours have ended."""
+    found = set()
+    for info in Path("/proc").glob("[0-9]*/fdinfo/*"):
+        try:
+            text = info.read_text()
+        except OSError:
+            continue
+        match = re.search(rf"^{kind}_id:\s*(\d+)$", text, re.M)
+        if match:
+            found.add(int(match[1]))
+    return found
 
 
 def kernel_objects() -> list[str]:
-    """BPF programs, links and maps of ours that no other process holds."""
+    """BPF programs, links and maps of ours that no other process holds: another npuscope is none of our business."""
     programs, maps = _own_names()
+    held = {kind: _held(kind) for kind in ("prog", "link", "map")}
     all_progs = _bpftool("prog", "show")
-    progs = [p for p in all_progs if p.get("name") in programs and not _held_by_another(p)]
+    progs = [p for p in all_progs if p.get("name") in programs and p["id"] not in held["prog"]]
     known = {p["id"] for p in all_progs}
     ids = {p["id"] for p in progs}
     found = [f"program {p['name']}" for p in progs]
     found += [f"link {link['id']} of program {link.get('prog_id')}" for link in _bpftool("link", "show")
               if "id" in link  # else it went while bpftool looked at it
-              and (link.get("prog_id") in ids or link.get("prog_id") not in known) and not _held_by_another(link)]
+              and (link.get("prog_id") in ids or link.get("prog_id") not in known) and link["id"] not in held["link"]]
     found += [f"map {m.get('name')}" for m in _bpftool("map", "show")
-              if m.get("name") in maps and not _held_by_another(m)]
+              if m.get("name") in maps and m["id"] not in held["map"]]
     return found
 
 

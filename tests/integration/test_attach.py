@@ -12,7 +12,7 @@ from typing import Any
 from harness import (API, DONE, PARTIAL, Case, Running, Session, code_at, cpu_ns, kernel_leftovers, kernel_objects, main,
                      need_program, need_root, pid_list, ranks_of, test, threads_of, uprobe_events)
 
-STEPS = 120  # some 6 s
+STEPS = 360  # some 18 s: the looks at the kernel between the captures take their time, too
 
 
 def result_line(job: Running) -> str:

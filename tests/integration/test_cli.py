@@ -8,10 +8,20 @@ import subprocess
 import sys
 import time
 
-from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, ROOT, USAGE, Case, build_library, environment, main, need_job,
+from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
                      need_root, test)
 
 COMMANDS = ("record", "analyze", "doctor")
+
+
+@test
+def output_that_cannot_be_written(case: Case) -> None:
+    """Paths that nobody got to know are no success."""
+    with open("/dev/full", "wb") as full:
+        for argv in (["doctor", "--probes"], ["--help"], ["--version"]):
+            run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            assert run.returncode == PARTIAL, f"{argv}: {run.returncode}"
+            assert re.fullmatch(r"npuscope: cannot write to standard output: [^\n]+\n", run.stderr), run.stderr
 
 
 @test
@@ -49,6 +59,20 @@ def doctor(case: Case) -> None:
     assert os.uname().release in result.out
     for row in ("privileges", "bpf(2)", "BTF", "ring buffer", "uprobes", "helper library"):
         assert re.search(rf"^\s+{re.escape(row)}\s+yes", result.out, re.M), f"{row}: {result.out}"
+
+
+@test
+def what_is_forbidden_is_missing(case: Case) -> None:
+    """NPUSCOPE_FORBID takes rows of the table away, and says what it does not know."""
+    need_root()
+    names = {"task_storage": "task storage", "cookie": "attach cookies", "fentry": "fentry", "btf": "BTF",
+             "ringbuf": "ring buffer"}
+    for name, row in names.items():
+        result = case.npuscope("doctor", env={**os.environ, "NPUSCOPE_FORBID": f"nothing_of_the_sort,{name}"}).expect(DONE)
+        assert re.search(rf"^\s+{row}\s+no\s.*instead", result.out, re.M), f"{name}: {result.out}"
+        assert result.complaints == ["npuscope: NPUSCOPE_FORBID: nothing is called nothing_of_the_sort: it is ignored"]
+    result = case.npuscope("doctor", env={**os.environ, "NPUSCOPE_FORBID": "uprobe_multi"}).expect(DONE)
+    assert re.search(r"^\s+uprobes\s+yes\s+perf event", result.out, re.M), result.out
 
 
 @test

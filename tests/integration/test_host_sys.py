@@ -204,6 +204,8 @@ def what_the_result_says(case: Case) -> None:
     facts, pid, result = used(case, "--host-sys", "cpu,mem,disk,network", netns=True)
     [folder] = results(result)
     conforms(case, folder)
+    older = case.analyze(result.session.path, "-o", case.path("older"), "--compat", "a", "--export", "text")
+    conforms(case, Path(older.expect(0, PARTIAL).out.split()[0]))  # whose events are in order of time
     drawn = counters(folder)
     cpus = os.cpu_count() or 1
 

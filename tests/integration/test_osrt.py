@@ -4,6 +4,7 @@
 
 import re
 import sys
+import time
 from collections import Counter, defaultdict
 from typing import Optional
 
@@ -191,6 +192,154 @@ def sleeping_time(case: Case) -> None:
         assert before.start + before.dur <= after.start, "two slices of a thread overlap"
         assert not after.args[1] or after.args[0] <= after.args[1] <= after.start, "woken before it slept"
         assert after.args[0] == before.start + before.dur, "a slice says when the one before it ended"
+
+
+SLEEPER = """
+import os, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+r, w = os.pipe()
+spinner = os.fork()
+if not spinner:
+    print("spinner", os.getpid(), flush=True)
+    while True: pass
+print("ready", os.getpid(), flush=True)
+input()
+for i in range(100): time.sleep(0.002)
+waker = os.fork()
+if not waker:
+    for i in range(20):
+        time.sleep(0.002)
+        os.write(w, b"x")
+    os._exit(0)
+for i in range(20): os.read(r, 1)
+print("waker", waker, flush=True)
+os.kill(spinner, 9)
+"""
+
+
+@test
+def timers_are_nobody(case: Case) -> None:
+    """A thread whose sleep a timer ends has no waker, though another thread always has the CPU then; one whom a thread wakes has it."""
+    need_root()
+    job = case.start([sys.executable, "-c", SLEEPER])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    job.tell("go")
+    waker = int(job.wait_for(r"^waker (\d+)").group(1))
+    spinner = int(job.wait_for(r"^spinner (\d+)").group(1))
+    session = run.result().session
+    slept = [e for e in slices(session, job.pid, job.pid) if e.args[0] and e.args[1]]
+    wakers = Counter(e.ret for e in slept)
+    assert wakers[0] >= 90 and not wakers[spinner], f"of {len(slept)} sleeps: {wakers}, the spinner is {spinner}"
+    assert wakers[waker] >= 15, f"{wakers}, it was woken 20 times by {waker}"
+
+
+EXECUTING_THREAD = """
+import os, sys, threading, time
+def run():
+    print("thread", threading.get_native_id(), flush=True)
+    time.sleep(0.02)
+    os.execv(sys.executable, [sys.executable, "-c", "import time; print('executed', flush=True); time.sleep(60)"])
+print("ready", flush=True)
+input()
+threading.Thread(target=run).start()
+time.sleep(60)
+"""
+
+
+@test
+def a_thread_executes(case: Case) -> None:
+    """One that is not the first takes the number of the first: nothing stays of its own, and its time goes on."""
+    need_root()
+    job = case.start([sys.executable, "-c", EXECUTING_THREAD])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    job.tell("go")
+    job.wait_for("^executed")
+    old = int(job.wait_for(r"^thread (\d+)").group(1))
+    time.sleep(0.1)  # it sleeps
+    run.signal(2)
+    session = run.result().session
+    open_at_end = [e.tid for e in slices(session, job.pid) if e.flags & 0x20]
+    assert open_at_end == [job.pid], f"threads at the end: {open_at_end}; {old} is none of them, the process is {job.pid}"
+    executed = next(e.start for e in session.of(PROC, job.pid) if e.probe == EXEC)
+    across = [e for e in slices(session, job.pid, job.pid) if e.start <= executed < e.start + e.dur]
+    assert len(across) == 1 and across[0].args[0], "the stretch in which it executed began before, with the thread's own number"
+
+
+UNTIL = """
+import ctypes, time
+libc = ctypes.CDLL(None, use_errno=True)
+class Time(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("ns", ctypes.c_long)]
+print("ready", flush=True)
+input()
+for clock, milliseconds in ((time.CLOCK_MONOTONIC, 30), (time.CLOCK_REALTIME, 40), (time.CLOCK_BOOTTIME, 50)):
+    until = time.clock_gettime_ns(clock) + milliseconds * 1000000
+    at = Time(until // 1000000000, until % 1000000000)
+    assert libc.clock_nanosleep(clock, 1, ctypes.byref(at), None) == 0
+at = Time(1, 0)
+assert libc.clock_nanosleep(time.CLOCK_MONOTONIC, 1, ctypes.byref(at), None) == 0
+"""
+
+
+@test
+def sleeps_until_a_moment(case: Case) -> None:
+    """The time that such a call was given is what was left, not how long the host runs."""
+    need_root()
+    job = case.start([sys.executable, "-c", UNTIL])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
+    job.tell("go")
+    assert job.wait() == 0, job.err
+    naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.probe == NR["clock_nanosleep"]]
+    assert [e.args[0] for e in naps] == [1, 0, 7, 1], [e.args for e in naps]
+    for event, milliseconds in zip(naps, (30, 40, 50, 0)):
+        # It is asked a moment after the job has computed it; the sleep is over when it is.
+        assert event.args[2] <= milliseconds * 1_000_000 and event.args[2] <= event.dur, (event.args, event.dur)
+        assert bool(event.args[2]) == bool(milliseconds), event.args
+
+
+FOREIGN = """
+int main(void)
+{
+	char c;
+
+	if (read(0, &c, 1) != 1)
+		return 1;
+	for (int i = 0; i < 7; i++)
+		syscall(-1);
+	for (int i = 0; i < 5; i++)
+		syscall(0xffff);
+#if defined(__x86_64__)
+	int pid = -1;
+
+	for (int i = 0; i < 11; i++) /* getpid of 32-bit programs; 20 is writev elsewhere */
+		__asm__ volatile("int $0x80" : "=a"(pid) : "a"(20) : "memory");
+	return pid == getpid() ? 11 : 2;
+#endif
+	return 0;
+}
+"""
+
+
+@test
+def numbers_of_other_calls(case: Case) -> None:
+    """Calls of 32-bit programs are numbered in another way: they are counted, not told under wrong names."""
+    need_root()
+    source, program = case.path("foreign.c"), case.path("foreign")
+    source.write_text("#include <unistd.h>\n#include <sys/syscall.h>\n" + FOREIGN)
+    case.run([need_program("gcc", "gcc"), "-D_GNU_SOURCE", "-Wno-pointer-to-int-cast", source, "-o", program]).expect(0)
+    job = case.start([program])
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--osrt-threshold", "0")
+    job.tell("go")
+    status = job.wait()
+    compat = status if status == 11 else 0  # a kernel without them kills the program, or answers something else
+    result = run.result().expect(3)
+    session = result.session
+    assert session.json["foreign_syscalls"] >= 12 + compat, session.json["foreign_syscalls"]
+    odd = [e.probe for e in session.of(SYSCALL, job.pid) if e.probe in (20, 0xFFFF)]
+    assert not odd, f"told as calls of these numbers: {odd}"
+    assert len([line for line in result.complaints if "32-bit" in line]) == 1, result.err
 
 
 @test

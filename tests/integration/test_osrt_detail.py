@@ -112,9 +112,9 @@ def mutex_holder_is_named(case: Case) -> None:
     assert int(row["Max Woken By"]) == holder, row
     own = capture.fact("waited_ns") / 1000
     assert near(float(row["Time(us)"]), own, 0.02), f"waited {row['Time(us)']} us, the job measured {own}"
-    # One that found the lock free after all did not wait.
+    # One that found the lock free after all did not wait; what lasts microseconds is the mutex changing hands, not a round.
     waits = [s for s in capture.slices("futex") if s["args"].get("lock") == "mutex" and s["tid"] == waiter
-             and "error" not in s["args"]]
+             and "error" not in s["args"] and s["dur"] > 1000]
     assert len(waits) == capture.fact("rounds"), len(waits)
     assert all(s["args"]["holder"] == holder and s["args"]["woken_by"] == holder for s in waits), waits[0]
 

@@ -15,7 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import (ROOT, SCHED, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
+from harness import (ROOT, SCHED, SYSCALL, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
                      ranks_of, test)
 
 Row = dict[str, str]
@@ -102,7 +102,7 @@ def threads_as_they_say(case: Case) -> None:
     stolen = stolen_by_host()
     run = capture(case)
     stolen = stolen_by_host() - stolen
-    rows = run.rows("npuscope_host_threads")
+    rows = run.rows("npuscope_threads")
     for name in ("holder", "rival", "steady"):
         own, row = run.threads[name], of_thread(rows, run.threads[name].tid)
         # A guest's clocks leave out what the host took from its CPUs, which to the guest look busy all the same; and a
@@ -110,7 +110,7 @@ def threads_as_they_say(case: Case) -> None:
         most, switches = us(row, "Running(us)"), (20_000 if name == "rival" else 0) * int(row["Slices"])
         least = most - stolen - switches
         assert 0.99 * least - 2_000_000 <= own.cpu_ns <= 1.01 * most + 2_000_000, f"{name}: {row}, it says {own}"
-        voluntary, preempted = int(row["Voluntary Switches"]) - 1, int(row["Preemptions"])  # the last one is its death
+        voluntary, preempted = int(row["Voluntary Switches"]), int(row["Preemptions"])  # its death is none
         assert close(voluntary, own.voluntary, 0.02, 3), f"{name}: {voluntary} waits, getrusage {own.voluntary}"
         assert close(preempted, own.involuntary, 0.02, 3), f"{name}: {preempted} preempted, getrusage {own.involuntary}"
         # `steady` is named while it runs its only stretch, and that has the name that it began with.
@@ -136,13 +136,10 @@ def threads_as_they_say(case: Case) -> None:
     assert run.threads["main"].cpu_ns <= run.cpu_ns
 
 
-@test
-def where_the_time_went(case: Case) -> None:
-    """The parts of the main thread are what it did, and add up."""
-    run = capture(case, "--osrt-threshold", "0")
+def parts_are_right(run: Run) -> None:
     row, facts = of_thread(run.rows("npuscope_host_breakdown"), run.pid), run.facts
     parts = ("User Code(us)", "CANN Calls(us)", "I/O Calls(us)", "Other System Calls(us)", "Device Wait(us)",
-             "Lock Wait(us)", "CPU Wait(us)", "I/O Wait(us)", "Other Sleep(us)", "Not Observed(us)")
+             "Lock Wait(us)", "CPU Wait(us)", "I/O Wait(us)", "Page Faults(us)", "Other Sleep(us)", "Not Observed(us)")
     total = sum(us(row, part) for part in parts)
     assert abs(total - us(row, "Duration(us)")) < 1, f"the parts add up to {total}: {row}"
     assert row["Interrupts(us)"] == "N/A" and row["Step"] == "", row
@@ -175,12 +172,32 @@ DAMAGES = {
 
 
 @test
+def where_the_time_went(case: Case) -> None:
+    """The parts of the main thread are what it did, and add up."""
+    parts_are_right(capture(case, "--osrt-threshold", "0"))
+
+
+@test
+def where_short_calls_went(case: Case) -> None:
+    """The same where short calls are summed up: the reads are."""
+    parts_are_right(capture(case))
+
+
+@test
+def where_all_calls_went(case: Case) -> None:
+    """The same where no call has a record of its own: how long it slept in which is known by the sums."""
+    run = capture(case, "--osrt-threshold", "3s")
+    assert not [e for e in run.session.of(SYSCALL, run.pid) if e.dur < 1_000_000_000], "calls were recorded"
+    parts_are_right(run)
+
+
+@test
 def ftrace_data(case: Case) -> None:
     """ftrace_data.db says what the tables and the trace say, and holds to the viewer's rules."""
     run = capture(case)
     states = dict(run.query("ftrace_data.db", "SELECT name, sum(duration) FROM slice JOIN thread USING (track_id)"
                             f" WHERE pid = 'Process Scheduling' AND tid LIKE '%:{run.pid}' GROUP BY name"))
-    row = of_thread(run.rows("npuscope_host_threads"), run.pid)
+    row = of_thread(run.rows("npuscope_threads"), run.pid)
     assert abs(states["Running"] - us(row, "Running(us)")) < 1, (states, row)
     assert abs(states["Runnable"] - us(row, "Runnable(us)")) < 1, (states, row)
     assert abs(states["Sleeping"] - us(row, "Sleeping(us)") - us(row, "Uninterruptible(us)")) < 1, (states, row)
@@ -235,7 +252,7 @@ def a_thread_that_never_stops(case: Case) -> None:
     else:
         raise Skip("needs a CPU that nobody else wants for 300 ms")
     (folder,) = result_folders(result)
-    with open(folder / "npuscope_host_threads.csv", newline="") as file:
+    with open(folder / "npuscope_threads.csv", newline="") as file:
         (row,) = csv.DictReader(file)
     window = result.session.json["capture"]
     length = window["end_monotonic"] - window["begin_monotonic"]

@@ -153,16 +153,15 @@ def small_rings_admit_their_losses(case: Case) -> None:
 
 
 @test
-def another_profiler_has_the_log(case: Case) -> None:
-    """The job reads its own task log: npuscope says so, keeps to bounds, and leaves the job's log alone."""
+def another_profilers_log_is_read_along(case: Case) -> None:
+    """The job reads its own task log, and did before the capture: npuscope copies what it reads, and leaves it alone."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", 1, "--self-profile", case.path("own"), truth=case.path("truth"))
-    result = case.record("-p", ranks_of(job)[0], "-d", "3s", "-o", case.path("out")).result(60).expect(PARTIAL)
+    result = case.record("-p", ranks_of(job)[0], "-d", "3s", "-o", case.path("out")).result(60).expect(DONE)
     stop(job)
-    assert any("another profiler" in line for line in result.complaints), result.err
-    numbers = hold_up(case, result.session.path, "db")
-    assert numbers["bounds_tasks"] >= numbers["tasks_found"]
+    # Until the channel was read empty nobody knows where a record begins.
+    expect_measured(hold_up(case, result.session.path, "db"), bounds_share=0.1)
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "npusim" / "selftest.py", case.path("truth"),
                       case.path("own")], seconds=60)
     assert check.status == 0, f"the job's own profile suffered: {check.out} {check.err}"

@@ -25,6 +25,7 @@
 
 static char dir[64];
 static struct nps_session session;
+static struct nps_channel_files *files;
 static struct nps_agent_control *ctl;
 static char *ring;
 static int memfd;
@@ -59,9 +60,10 @@ static int setup(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
 	if (!mkdtemp(dir) || nps_session__create(dir, &session))
 		return -1;
+	files = nps_channel_files__new(getpid(), &session);
 	make_memory(F_SEAL_SHRINK, SIZE);
 	delivered = 0;
-	return 0;
+	return files ? 0 : -1;
 }
 
 static int teardown(void **state)
@@ -71,6 +73,7 @@ static int teardown(void **state)
 	(void)state;
 	munmap(ctl, SIZE);
 	close(memfd);
+	nps_channel_files__free(files);
 	nps_session__close(&session);
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
 	return system(cmd);
@@ -83,7 +86,7 @@ static int open_client(struct nps_agent_client **a)
 	int err;
 
 	assert_int_equal(nps_maps__read(getpid(), &maps), 0);
-	err = nps_agent_client__open(getpid(), &maps, &session, a, why, sizeof(why));
+	err = nps_agent_client__open(getpid(), &maps, &session, files, a, why, sizeof(why));
 	nps_maps__free(&maps);
 	if (err)
 		assert_true(why[0] != '\0');
@@ -101,18 +104,16 @@ static struct nps_agent_client *start(void)
 	if (err == -EPERM || err == -EACCES || err == -ENOENT)
 		skip();
 	assert_int_equal(err, 0);
-	nps_agent_client__start(a);
+	nps_agent_client__start(a, NPS_AIC_NONE);
 	assert_int_equal(ctl->command, NPS_AGENT_RUN);
 	return a;
 }
 
 static void put(uint32_t type, uint32_t device, const void *data, uint32_t len)
 {
-	struct nps_agent_block b = { .type = type,
-				     .len = len,
-				     .device = device,
-				     .channel = 50,
-				     .phase = delivered % NPS_AGENT_RECORD };
+	struct nps_agent_block b = {
+		.type = type, .len = len, .device = device, .channel = 50, .epoch = 1, .position = delivered
+	};
 	uint32_t at = ctl->head & (NPS_AGENT_RING_SIZE - 1);
 
 	memcpy(ring + at, &b, sizeof(b));
@@ -122,14 +123,14 @@ static void put(uint32_t type, uint32_t device, const void *data, uint32_t len)
 		delivered += len;
 }
 
-static size_t slice(struct nps_agent_client *a, unsigned int device, char *buf, size_t size)
+static size_t slice(unsigned int device, char *buf, size_t size)
 {
 	char path[PATH_MAX + 256];
 	size_t n = 0;
 	FILE *f;
 
 	snprintf(path, sizeof(path), "%s/%s/device_%u/data/stars_soc.data.%u.slice_0", session.path,
-		 nps_agent_client__prof_dir(a), device, device);
+		 nps_channel_files__dir(files), device, device);
 	f = fopen(path, "r");
 	if (f) {
 		n = fread(buf, 1, size, f);
@@ -148,11 +149,11 @@ static void split_records_come_out_whole(void **state)
 		records[i] = (char)(i * 7);
 	put(NPS_AGENT_B_DATA, 3, records, 100); /* a record and a half */
 	assert_int_equal(nps_agent_client__drain(a), 0);
-	assert_int_equal(slice(a, 3, got, sizeof(got)), 64);
+	assert_int_equal(slice(3, got, sizeof(got)), 64);
 	put(NPS_AGENT_B_DATA, 3, records + 100, 1);
 	put(NPS_AGENT_B_DATA, 3, records + 101, 219);
 	assert_int_equal(nps_agent_client__drain(a), 0);
-	assert_int_equal(slice(a, 3, got, sizeof(got)), 320);
+	assert_int_equal(slice(3, got, sizeof(got)), 320);
 	assert_memory_equal(got, records, 320);
 	assert_int_equal(ctl->tail, ctl->head);
 	assert_true(nps_agent_client__delivered(a));
@@ -174,7 +175,7 @@ static void a_gap_costs_only_itself(void **state)
 	put(NPS_AGENT_B_DATA, 0, records + 160, 160);
 	assert_int_equal(nps_agent_client__drain(a), 0);
 	/* record 0 before the gap, 3 and 4 after it; 1 and 2 were torn */
-	assert_int_equal(slice(a, 0, got, sizeof(got)), 192);
+	assert_int_equal(slice(0, got, sizeof(got)), 192);
 	assert_int_equal(got[0], 0);
 	assert_int_equal(got[64], 3);
 	assert_int_equal(got[191], 4);
@@ -196,7 +197,7 @@ static void ring_wraps(void **state)
 	ctl->head += 40;
 	put(NPS_AGENT_B_DATA, 0, record, 64);
 	assert_int_equal(nps_agent_client__drain(a), 0);
-	assert_int_equal(slice(a, 0, got, sizeof(got)), 64);
+	assert_int_equal(slice(0, got, sizeof(got)), 64);
 	assert_string_equal(got, "after the end");
 	nps_agent_client__free(a);
 }
@@ -212,7 +213,7 @@ static void end_too_short_for_a_block(void **state)
 	ctl->head += 8;
 	put(NPS_AGENT_B_DATA, 0, record, 64);
 	assert_int_equal(nps_agent_client__drain(a), 0);
-	assert_int_equal(slice(a, 0, got, sizeof(got)), 64);
+	assert_int_equal(slice(0, got, sizeof(got)), 64);
 	nps_agent_client__free(a);
 }
 

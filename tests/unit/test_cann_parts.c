@@ -42,7 +42,10 @@ static void clocks_are_exact(void **state)
 	for (size_t i = 0; i < sizeof(hz) / sizeof(*hz); i++)
 		for (size_t k = 0; k < sizeof(far) / sizeof(*far); k++)
 			for (uint64_t count0 = 0; count0 < 3; count0++) {
-				struct nps_cann_clock clock = { true, count0 * 77777777777777, hz[i], zero };
+				struct nps_cann_clock clock = { .known = true,
+								.count0 = count0 * 77777777777777,
+								.hz = hz[i],
+								.zero = zero };
 				uint64_t got = 0, want = 0;
 				bool valid = exact(&clock, far[k], &want);
 
@@ -54,7 +57,7 @@ static void clocks_are_exact(void **state)
 
 static void an_unknown_clock_has_no_time(void **state)
 {
-	struct nps_cann_clock clock = { false, 0, 1000, 1 };
+	struct nps_cann_clock clock = { .known = false, .hz = 1000, .zero = 1 };
 	uint64_t ns;
 
 	(void)state;

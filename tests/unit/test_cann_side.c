@@ -161,7 +161,7 @@ static int import_from(struct nps_model *m, struct nps_cann_dir *host, struct np
 	if (!err && known)
 		err = nps_dictionary__read(&names, m, &known->files);
 	if (!err)
-		err = nps_cann_side__import(m, &names, known, devices, n);
+		err = nps_cann_side__import(m, &names, known, devices, n, NULL);
 	nps_dictionary__free(&names);
 	for (size_t i = 0; i < n; i++)
 		nps_cann_dir__close(&devices[i]);

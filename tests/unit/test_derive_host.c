@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "derive/host.h"
+#include "derive/waits.h"
 
 #define PID 100
 #define BASE 1000000ULL
@@ -41,6 +42,24 @@ static void add_call(struct nps_model *m, uint32_t tid, const char *name, uint64
 	m->osrt.gtid[row] = (uint64_t)PID << 32 | tid;
 	m->osrt.start[row] = start;
 	m->osrt.end[row] = end;
+}
+
+static void add_fault(struct nps_model *m, uint32_t tid, uint64_t start, uint64_t end)
+{
+	add_call(m, tid, "major page fault", start, end);
+	m->osrt.shape[m->osrt.t.len - 1] = NPS_OS_FAULT;
+}
+
+static void add_span(struct nps_model *m, const char *name, uint64_t start, uint64_t end, uint64_t total,
+		     uint64_t longest)
+{
+	ADD(osrt_span);
+	m->osrt_span.name[row] = nps_strings__addz(m->strings, name);
+	m->osrt_span.gtid[row] = (uint64_t)PID << 32 | PID;
+	m->osrt_span.start[row] = start;
+	m->osrt_span.end[row] = end;
+	m->osrt_span.total[row] = total;
+	m->osrt_span.longest[row] = longest;
 }
 
 static void add_api(struct nps_model *m, uint32_t tid, const char *name, uint64_t start, uint64_t end,
@@ -105,11 +124,13 @@ static uint64_t part_of(const struct nps_model *m, size_t row, enum nps_host_par
 		return b->cpu_wait[row];
 	case NPS_HOST_IO_WAIT:
 		return b->io_wait[row];
+	case NPS_HOST_FAULTS:
+		return b->faults[row];
 	case NPS_HOST_INTERRUPTS:
 		return b->interrupts[row] == NPS_NULL ? 0 : (uint64_t)b->interrupts[row];
 	case NPS_HOST_SLEEP:
 		return b->sleep[row];
-	case NPS_HOST_UNKNOWN:
+	case NPS_HOST_NOT_SEEN:
 		return b->unknown[row];
 	default:
 		return 0;
@@ -140,7 +161,7 @@ static void parts_of_a_step(void **state)
 							   [NPS_HOST_INTERRUPTS] = 10,
 							   [NPS_HOST_IO_WAIT] = 20,
 							   [NPS_HOST_SLEEP] = 30,
-							   [NPS_HOST_UNKNOWN] = 20 };
+							   [NPS_HOST_NOT_SEEN] = 20 };
 
 	(void)state;
 	open_model(m);
@@ -178,7 +199,7 @@ static void parts_of_a_step(void **state)
 struct truth {
 	char cpu[LENGTH]; /* R on a CPU, W runnable, S, D, ? */
 	char call[LENGTH]; /* 0, i, l, o */
-	bool irq[LENGTH], device[LENGTH], cann[LENGTH];
+	bool irq[LENGTH], device[LENGTH], cann[LENGTH], fault[LENGTH];
 };
 
 struct rows {
@@ -186,7 +207,7 @@ struct rows {
 		uint64_t start, end, a, b;
 		uint32_t tid, what;
 		const char *name;
-	} row[4 * THREADS * LENGTH];
+	} row[5 * THREADS * LENGTH];
 	size_t n;
 };
 
@@ -197,7 +218,7 @@ static int by_start(const void *a, const void *b)
 	return *x < *y ? -1 : *x > *y;
 }
 
-enum { RUN, CALL, API, IRQ };
+enum { RUN, CALL, API, IRQ, FAULT };
 
 static void make_cpu(struct truth *t, struct rows *r, uint32_t tid)
 {
@@ -267,6 +288,8 @@ static void make_spans(struct truth *t, struct rows *r, uint32_t tid, uint32_t w
 				t->call[i] = "lioo"[kind];
 			else if (what == IRQ)
 				t->irq[i] = true;
+			else if (what == FAULT)
+				t->fault[i] = true;
 			else
 				t->cann[i] = true;
 			if (what == API && kind)
@@ -285,10 +308,12 @@ static enum nps_host_part judge(const struct truth *t, size_t i)
 		return NPS_HOST_CPU_WAIT;
 	if (cpu == 'R' && t->irq[i])
 		return NPS_HOST_INTERRUPTS;
+	if (t->fault[i])
+		return NPS_HOST_FAULTS;
 	if (t->device[i])
 		return NPS_HOST_DEVICE_WAIT;
 	if (cpu == '?')
-		return NPS_HOST_UNKNOWN;
+		return NPS_HOST_NOT_SEEN;
 	if (cpu == 'R') {
 		if (call)
 			return call == 'i' ? NPS_HOST_IO_CALLS : NPS_HOST_OTHER_CALLS;
@@ -331,7 +356,7 @@ static void as_the_judge(void **state)
 		open_model(m);
 		for (uint32_t i = 0; i < THREADS; i++) {
 			make_cpu(&truth[i], &rows, PID + i);
-			for (uint32_t what = CALL; what <= IRQ; what++)
+			for (uint32_t what = CALL; what <= FAULT; what++)
 				make_spans(&truth[i], &rows, PID + i, what);
 		}
 		qsort(rows.row, rows.n, sizeof(*rows.row), by_start);
@@ -353,6 +378,9 @@ static void as_the_judge(void **state)
 			case IRQ:
 				add_irq(m, tid, start, end);
 				break;
+			case FAULT:
+				add_fault(m, tid, start, end);
+				break;
 			}
 		}
 		for (uint64_t at = random() % 50, id = 0; round % 2 && at < LENGTH - 100; id++) {
@@ -366,6 +394,90 @@ static void as_the_judge(void **state)
 		compare(m, truth);
 		nps_model__free(m);
 	}
+}
+
+/* --- page faults, and calls that were summed up ------------------------------------------------------------ */
+
+/* A fault inside of a call neither ends the call nor is part of it. */
+static void a_fault_in_a_call(void **state)
+{
+	struct nps_model model, *m = &model;
+
+	(void)state;
+	open_model(m);
+	add_run(m, PID, BASE, BASE + 110, 0, 0, 2);
+	add_run(m, PID, BASE + 160, BASE + LENGTH, BASE + 110, BASE + 150, 1);
+	add_call(m, PID, "read", BASE + 50, BASE + 300);
+	add_fault(m, PID, BASE + 100, BASE + 200);
+	assert_int_equal(nps_derive__host(m), 0);
+	assert_int_equal(part_of(m, 0, NPS_HOST_FAULTS), 10 + 40 + 40);
+	assert_int_equal(part_of(m, 0, NPS_HOST_CPU_WAIT), 10);
+	assert_int_equal(part_of(m, 0, NPS_HOST_IO_CALLS), 50 + 100);
+	assert_int_equal(part_of(m, 0, NPS_HOST_OTHER_CALLS), 0);
+	assert_int_equal(sum_of(m, 0), LENGTH);
+	nps_model__free(m);
+}
+
+/* The time of short calls comes out of what the thread did besides, step by step, and no more of it than there is. */
+static void short_calls_have_their_part(void **state)
+{
+	struct nps_model model, *m = &model;
+
+	(void)state;
+	open_model(m);
+	m->end = BASE + 4000;
+	add_step(m, 1, BASE, BASE + 500);
+	add_step(m, 2, BASE + 500, BASE + 2000);
+	add_step(m, 3, BASE + 2000, BASE + 4000);
+	add_run(m, PID, BASE, BASE + 4000, 0, 0, 1);
+	add_api(m, PID, "aclrtLaunchKernel", BASE + 500, BASE + 750, 1);
+	add_call(m, PID, "write", BASE + 750, BASE + 1000);
+	/* 750 ns in which they can have been: 500 of the first step, 250 in the CANN call. */
+	add_span(m, "read", BASE, BASE + 1000, 100, 10);
+	add_span(m, "getppid", BASE + 10, BASE + 990, 50, 10);
+	/* More than there is. */
+	add_span(m, "futex", BASE + 2000, BASE + 2500, 500, 10);
+	add_span(m, "mmap", BASE + 2000, BASE + 2500, 500, 10);
+	assert_int_equal(nps_derive__host(m), 0);
+	assert_int_equal(m->host_breakdown.t.len, 3);
+	assert_int_equal(part_of(m, 0, NPS_HOST_IO_CALLS), 66); /* 500 * 150 / 750, of it two thirds */
+	assert_int_equal(part_of(m, 0, NPS_HOST_OTHER_CALLS), 34);
+	assert_int_equal(part_of(m, 0, NPS_HOST_USER), 400);
+	assert_int_equal(part_of(m, 1, NPS_HOST_CANN), 200);
+	assert_int_equal(part_of(m, 1, NPS_HOST_IO_CALLS), 250 + 33);
+	assert_int_equal(part_of(m, 1, NPS_HOST_OTHER_CALLS), 17);
+	assert_int_equal(part_of(m, 1, NPS_HOST_USER), 1000);
+	assert_int_equal(part_of(m, 2, NPS_HOST_USER), 1500);
+	assert_int_equal(part_of(m, 2, NPS_HOST_OTHER_CALLS), 500);
+	for (size_t row = 0; row < 3; row++)
+		assert_int_equal(sum_of(m, row), m->host_breakdown.end[row] - m->host_breakdown.start[row]);
+	nps_model__free(m);
+}
+
+/* Where long calls are summed up, too, sleeps are in those that are long enough. */
+static void sleeps_in_summed_calls(void **state)
+{
+	struct nps_model model, *m = &model;
+
+	(void)state;
+	open_model(m);
+	m->end = BASE + 2000;
+	add_run(m, PID, BASE, BASE + 100, 0, 0, 1);
+	add_run(m, PID, BASE + 420, BASE + 500, BASE + 100, BASE + 400,
+		1); /* in the futex, with 20 for a CPU */
+	add_run(m, PID, BASE + 600, BASE + 1000, BASE + 500, BASE + 600, 1); /* in the read */
+	add_run(m, PID, BASE + 1900, BASE + 2000, BASE + 1000, BASE + 1900, 1); /* in none of them */
+	add_span(m, "futex", BASE + 90, BASE + 430, 340, 340);
+	add_span(m, "read", BASE + 110, BASE + 1950, 110, 110);
+	assert_int_equal(nps_derive__host(m), 0);
+	assert_int_equal(part_of(m, 0, NPS_HOST_LOCK_WAIT), 300);
+	assert_int_equal(part_of(m, 0, NPS_HOST_CPU_WAIT), 20);
+	assert_int_equal(part_of(m, 0, NPS_HOST_IO_WAIT), 100);
+	assert_int_equal(part_of(m, 0, NPS_HOST_SLEEP), 900);
+	/* Of the futex 20 are left, of the read 10. */
+	assert_int_equal(part_of(m, 0, NPS_HOST_IO_CALLS) + part_of(m, 0, NPS_HOST_OTHER_CALLS), 30);
+	assert_int_equal(sum_of(m, 0), 2000);
+	nps_model__free(m);
 }
 
 /* --- which threads, and what is not known --------------------------------------------------------------------- */
@@ -401,7 +513,7 @@ static void lost_runs_are_not_guessed(void **state)
 		m->runs_lost = lost;
 		add_run(m, PID, BASE + 60, BASE + LENGTH, BASE + 50, BASE + 55, 1);
 		assert_int_equal(nps_derive__host(m), 0);
-		assert_int_equal(part_of(m, 0, NPS_HOST_UNKNOWN), lost ? 50 : 0);
+		assert_int_equal(part_of(m, 0, NPS_HOST_NOT_SEEN), lost ? 50 : 0);
 		assert_int_equal(part_of(m, 0, NPS_HOST_USER), LENGTH - 60 + (lost ? 0 : 50));
 		assert_int_equal(sum_of(m, 0), LENGTH);
 		nps_model__free(m);
@@ -430,20 +542,52 @@ static void scheduling_of_threads(void **state)
 	}
 	add_run(m, PID, BASE + 500, BASE + 500, BASE + 440, BASE + 490, NPS_RUN_OPEN);
 	assert_int_equal(nps_derive__threads(m), 0);
-	assert_int_equal(m->sched_thread.t.len, 1);
-	assert_int_equal(m->sched_thread.running[0], 200);
-	assert_int_equal(m->sched_thread.slices[0], 5);
-	assert_int_equal(m->sched_thread.waits[0], 4);
-	assert_int_equal(m->sched_thread.preemptions[0], 1);
-	assert_int_equal(m->sched_thread.migrations[0], 2);
-	assert_int_equal(m->sched_thread.cpus[0], 2);
-	assert_int_equal(m->sched_thread.sleeping[0], 40 * 3);
-	assert_int_equal(m->sched_thread.blocked[0], 50);
-	assert_int_equal(m->sched_thread.runnable[0], 20 * 3 + 60 + 10);
-	assert_int_equal(m->sched_thread.waker[0], 77);
-	assert_int_equal(m->sched_thread.wakes[0], 2);
-	assert_int_equal(m->sched_thread.preemptor[0], 88);
-	assert_int_equal(m->sched_thread.preempted[0], 1);
+	assert_int_equal(m->os_thread.t.len, 1);
+	assert_int_equal(m->os_thread.running[0], 200);
+	assert_int_equal(m->os_thread.slices[0], 5);
+	assert_int_equal(m->os_thread.waits[0], 4); /* what the capture's end cut is none */
+	assert_int_equal(m->os_thread.preemptions[0], 1);
+	assert_int_equal(m->os_thread.migrations[0], 2);
+	assert_int_equal(m->os_thread.cpus[0], 2);
+	assert_int_equal(m->os_thread.sleeping[0], 40 * 3);
+	assert_int_equal(m->os_thread.blocked[0], 50);
+	assert_int_equal(m->os_thread.runnable[0], 20 * 3 + 60 + 10);
+	assert_int_equal(m->os_thread.waker[0], 77);
+	assert_int_equal(m->os_thread.wakes[0], 2);
+	assert_int_equal(m->os_thread.preemptor[0], 88);
+	assert_int_equal(m->os_thread.preempted[0], 1);
+	nps_model__free(m);
+}
+
+/* The pid is the run's own; an end is no wait, and who has the number next did not move there. */
+static void threads_of_several_processes(void **state)
+{
+	struct nps_model model, *m = &model;
+	size_t row;
+
+	(void)state;
+	open_model(m);
+	assert_int_equal(nps_os_thread__add(m, 5ULL << 32 | 6, m->process, &row), 0);
+	m->os_thread.minor[row] = 77;
+	assert_int_equal(nps_os_thread__add(m, 9ULL << 32 | 9, m->process, &row), 0);
+	add_run(m, 6, BASE, BASE + 10, 0, 0, NPS_STATE_EXITED);
+	add_run(m, 6, BASE + 20, BASE + 30, 0, 0, NPS_STATE_EXITED);
+	m->run.pid[0] = m->run.pid[1] = 5;
+	m->run.cpu[1] = 1;
+	add_run(m, 8, BASE + 40, BASE + 50, 0, 0, 0);
+	m->run.pid[2] = 8;
+	assert_int_equal(nps_derive__threads(m), 0);
+	assert_int_equal(m->os_thread.t.len, 3);
+	assert_int_equal(m->os_thread.minor[0], 77);
+	assert_int_equal(m->os_thread.running[0], 20);
+	assert_int_equal(m->os_thread.slices[0], 2);
+	assert_int_equal(m->os_thread.waits[0], 0);
+	assert_int_equal(m->os_thread.migrations[0], 0);
+	assert_int_equal(m->os_thread.cpus[0], 2);
+	assert_true(m->os_thread.running[1] == NPS_NULL); /* nobody saw it */
+	assert_true(m->os_thread.gtid[2] == (8ULL << 32 | 8));
+	assert_int_equal(nps_derive__host(m), 0);
+	assert_true(m->host_breakdown.gtid[0] == (5ULL << 32 | 6));
 	nps_model__free(m);
 }
 
@@ -461,9 +605,16 @@ static void names(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(parts_of_a_step),	 cmocka_unit_test(as_the_judge),
-		cmocka_unit_test(threads_that_launch),	 cmocka_unit_test(lost_runs_are_not_guessed),
-		cmocka_unit_test(scheduling_of_threads), cmocka_unit_test(names),
+		cmocka_unit_test(parts_of_a_step),
+		cmocka_unit_test(as_the_judge),
+		cmocka_unit_test(a_fault_in_a_call),
+		cmocka_unit_test(short_calls_have_their_part),
+		cmocka_unit_test(sleeps_in_summed_calls),
+		cmocka_unit_test(threads_that_launch),
+		cmocka_unit_test(lost_runs_are_not_guessed),
+		cmocka_unit_test(scheduling_of_threads),
+		cmocka_unit_test(threads_of_several_processes),
+		cmocka_unit_test(names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

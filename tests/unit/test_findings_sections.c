@@ -554,12 +554,21 @@ static void test_memory_and_host(void **state)
 		m.memory_record.allocated[row] = 1LL << 30;
 		row = new_row(&m.run.t);
 		m.run.tid[row] = 12;
-		m.run.woken[row] = T0 + i * 100 * US;
+		m.run.left[row] = T0 + i * 100 * US;
+		m.run.woken[row] =
+			i == 2 ? 0 : T0 + i * 100 * US; /* at last it lost its CPU, and nobody woke it */
 		m.run.start[row] = T0 + (i * 100 + 30) * US;
+		m.run.state[row] = i == 1 ? 0 : 1;
 	}
 	add_call(&m, 1, 5, MAIN, "read");
 	add_call(&m, 10, 30, MAIN, "read");
+	add_call(&m, 12, 13, MAIN, "major page fault");
+	m.osrt.shape[m.osrt.t.len - 1] = NPS_OS_FAULT;
+	row = new_row(&m.osrt_sum.t);
+	m.osrt_sum.name[row] = text(&m, "getppid");
+	m.osrt_sum.count[row] = 40;
 	d = make(&m);
+	assert_true(number(d, "capture/system_calls") == 42);
 	assert_true(number(d, "memory/rows/0/peak_reserved_mib") == 4096);
 	assert_true(number(d, "memory/rows/0/allocated_then_mib") == 1024);
 	assert_non_null(finding(d, "memory_reserved"));

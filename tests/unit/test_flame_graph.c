@@ -111,6 +111,25 @@ static void picture(void **state)
 	nps_flame__free(&f);
 }
 
+static void picture_of_nothing(void **state)
+{
+	const struct nps_flame_labels labels = { "t", "samples", 1 };
+	struct nps_flame f;
+	char *text;
+
+	(void)state;
+	assert_int_equal(nps_flame__init(&f, folder_fd), 0);
+	assert_int_equal(nps_flame__finish(&f), 0);
+	assert_int_equal(nps_flame__write_svg(&f, folder_fd, "x", &labels), 0);
+	text = take_file();
+	has(text, "nothing of this was seen");
+	assert_null(strstr(text, "<g class"));
+	assert_null(strstr(text, "<script"));
+	has(text, "</svg>\n");
+	free(text);
+	nps_flame__free(&f);
+}
+
 static void many_frames_stay_viewable(void **state)
 {
 	const struct nps_flame_labels labels = { "t", "samples", 1 };
@@ -162,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(lines),
 		cmocka_unit_test(picture),
+		cmocka_unit_test(picture_of_nothing),
 		cmocka_unit_test(many_frames_stay_viewable),
 		cmocka_unit_test(deep_and_heavy),
 	};

@@ -16,6 +16,7 @@
 
 #include "derive/host.h"
 #include "event.h"
+#include "export/counter_csv.h"
 #include "export/export.h"
 #include "findings/findings.h"
 #include "gen_session.h"
@@ -181,7 +182,6 @@ static void table_of_parts(void **state)
 	add_run(m, 400, 1000, 300, 390, 1, "job,1");
 	add_call(m, "futex", 290, 402);
 	assert_int_equal(nps_derive__host(m), 0);
-	assert_int_equal(nps_derive__threads(m), 0);
 	assert_int_equal(nps_export__host_csv(&ex, dirfd), 0);
 	snprintf(path, sizeof(path), "%s/npuscope_host_breakdown.csv", dir);
 	file = fopen(path, "r");
@@ -190,10 +190,40 @@ static void table_of_parts(void **state)
 	fclose(file);
 	assert_non_null(strstr(
 		text, "\n,100,100,\"job,1\",1700000000000000.000\t,1.000,0.788,0.000,0.000,0.012,0.000,0.090,"
-		      "0.010,0.000,N/A,0.000,0.100\n"));
+		      "0.010,0.000,0.000,N/A,0.000,0.100\n"));
 	close(dirfd);
 	nps_model__free(m);
 	gen_remove(dir);
+}
+
+/* A job that slept all the time: the tables that were asked for are there, others are not. */
+static void tables_without_rows(void **state)
+{
+	static const char *const files[] = { "npuscope_host_breakdown.csv", "npuscope_threads.csv",
+					     "npuscope_locks.csv", "flamegraph_offcpu.svg" };
+
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		struct nps_model model, *m = &model;
+		struct nps_export ex = { .model = m, .formats = NPS_FORMAT_TEXT };
+		char *dir = gen_temp_dir();
+		int dirfd = open(dir, O_RDONLY | O_DIRECTORY);
+
+		open_model(m);
+		m->asked = asked ? NPS_ASKED_OS | NPS_ASKED_OFFCPU : 0;
+		assert_int_equal(nps_derive__host(m), 0);
+		assert_int_equal(nps_derive__threads(m), 0);
+		assert_int_equal(nps_export__host_csv(&ex, dirfd), 0);
+		assert_int_equal(nps_counter__os(&ex, dirfd), 0);
+		assert_int_equal(nps_export__stacks(&ex, dirfd), 0);
+		for (size_t i = 0; i < NPS_ARRAY_SIZE(files); i++)
+			assert_int_equal(faccessat(dirfd, files[i], F_OK, 0), asked ? 0 : -1);
+		assert_int_equal(faccessat(dirfd, "flamegraph_oncpu.svg", F_OK, 0), -1);
+		assert_int_equal(faccessat(dirfd, "npuscope_offcpu.folded", F_OK, 0), -1);
+		close(dirfd);
+		nps_model__free(m);
+		gen_remove(dir);
+	}
 }
 
 static const cJSON *finding(const cJSON *document, const char *id)
@@ -279,7 +309,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(states_and_switches),	 cmocka_unit_test(nothing_is_no_file),
 		cmocka_unit_test(table_of_parts),	 cmocka_unit_test(what_holds_the_steps_up),
-		cmocka_unit_test(who_cannot_have_woken),
+		cmocka_unit_test(who_cannot_have_woken), cmocka_unit_test(tables_without_rows),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

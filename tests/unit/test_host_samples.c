@@ -160,10 +160,14 @@ static void spread_over_slices(void **state)
 	assert_true(*nps_host_grid__cell(&grid, 1, 0) == 0);
 	nps_host_grid__add(&grid, 1005, 1025, 2, 40); /* no such CPU */
 	nps_host_grid__add(&grid, 1025, 1005, 0, 40);
-	nps_host_grid__add(&grid, 0, 2000, 0, 2000); /* what lies outside falls to the ends */
+	nps_host_grid__add(&grid, 0, 2000, 0, 2000); /* of what lies outside nothing falls to the ends */
+	nps_host_grid__add(&grid, 0, 1000, 0, 1000);
+	nps_host_grid__add(&grid, 1100, 1200, 0, 100);
+	nps_host_grid__add(&grid, 1095, 1115, 0, 20);
 	for (size_t i = 0; i < grid.slices; i++)
 		sum += *nps_host_grid__cell(&grid, i, 0);
-	assert_true(sum > 990 && sum <= 2000);
+	assert_true(sum == 105);
+	assert_true(*nps_host_grid__cell(&grid, 9, 0) == 15);
 	nps_host_grid__free(&grid);
 	/* a capture of a month in slices of 20 ms, on 1000 CPUs: longer slices instead of all memory */
 	assert_int_equal(nps_host_grid__init(&grid, AT_FDCWD, 0, 30ULL * 86400 * 1000 * MS, 20 * MS, 1000),

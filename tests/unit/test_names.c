@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "launches.h"
+#include "model/tables.h"
 
 static void group_hashes_are_the_vendors(void **state)
 {
@@ -94,6 +95,36 @@ static void handles_have_the_name_of_their_time(void **state)
 	assert_string_equal(name_of(2), "stub_fn");
 }
 
+/* Calls that outlive the capture: a launch that has submitted is one, a synchronisation has synchronised nothing. */
+static void what_did_not_return(void **state)
+{
+	const struct nps_cann *rows;
+	struct nps_event *ev;
+
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE1, 1, 90, text("aclnnAdd"), 0);
+	mark(NPS_PROBE_NN_L0, 1, 95, text("Add"), 0xe1);
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnAdd"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 110, 0xe1, 0);
+	launch(1, 120, 0xf1, 0);
+	ev = &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+	ev->ret = -1;
+	ev->flags = NPS_F_UNFINISHED;
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 2, 125, 900, 0, 0, 0);
+	ev = &NPS_AT(&model.events, struct nps_event, model.events.len - 1);
+	ev->ret = -1;
+	ev->flags = NPS_F_UNFINISHED;
+	build();
+	assert_string_equal(name_of(0), "aclnnAdd_Add");
+	assert_int_equal(model.syncs.len, 0);
+	assert_int_equal(model.procs[0].cann.len, 5);
+	rows = model.procs[0].cann.data;
+	assert_int_equal(rows[2].ending, NPS_ENDING_UNFINISHED);
+	assert_int_equal(rows[3].ending, NPS_ENDING_SEEN); /* the node is as long as is known */
+	assert_int_equal(rows[4].ending, NPS_ENDING_UNFINISHED);
+	assert_int_equal(rows[4].end, 900);
+}
+
 static void the_rows_of_a_launch(void **state)
 {
 	const struct nps_cann *rows;
@@ -114,7 +145,7 @@ static void the_rows_of_a_launch(void **state)
 	assert_string_equal(nps_strings__get(&model.strings, rows[1].name), "aclnnAdd");
 	assert_int_equal(rows[1].start, 100);
 	assert_int_equal(rows[1].end, 129);
-	assert_true(rows[1].lower_bound);
+	assert_true(rows[1].ending == NPS_ENDING_LOWER_BOUND);
 	assert_int_equal(rows[2].level, NPS_LAYER_ACL);
 	assert_int_equal(rows[3].level, NPS_LAYER_NODE);
 	assert_int_equal(rows[3].start, 120);
@@ -355,6 +386,7 @@ int main(void)
 		TEST(phase_1_before_the_capture_is_learned),
 		TEST(handles_have_the_name_of_their_time),
 		TEST(the_rows_of_a_launch),
+		TEST(what_did_not_return),
 		TEST(other_tasks_have_the_vendors_names),
 		TEST(marks_inside_a_launch),
 		TEST(devices_have_the_drivers_numbers),

@@ -193,6 +193,37 @@ static void faults_and_requests_belong_to_threads(void **state)
 	assert_int_equal(model.osrt.shape[0], NPS_OS_FAULT);
 }
 
+/* A call that the capture's end cut has no result, whatever stands in its place. */
+static void what_did_not_return(void **state)
+{
+	struct nps_proc *proc = nps_recording__proc(&rec, 7);
+	const char *const arch = "{\"host\":{\"arch\":\"x86_64\"}}";
+
+	(void)state;
+	rec.json = cJSON_Parse(arch);
+	keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL,
+				       .flags = NPS_F_UNFINISHED | NPS_F_SOCKET,
+				       .probe = 0,
+				       .tid = 8,
+				       .start = 2000,
+				       .dur = 500,
+				       .args = { 5, 0, 0, 999 } });
+	keep(proc, (struct nps_event){ .kind = NPS_EV_SYSCALL,
+				       .flags = NPS_F_UNFINISHED | NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) |
+						NPS_F_SLOT_FAULT(2),
+				       .probe = 0,
+				       .tid = 9,
+				       .start = 2000,
+				       .dur = 500 });
+	assert_int_equal(nps_os_calls__fill(&model, &rec, proc), 0);
+	assert_int_equal(model.osrt.t.len, 2);
+	assert_int_equal(model.osrt.unfinished[0], 1);
+	assert_int_equal(model.osrt.shape[0], NPS_OS_BYTES);
+	assert_int_equal(model.osrt.shape[1], NPS_OS_PLAIN); /* of no descriptor that anybody knows */
+	assert_int_equal(model.os_thread.received[0], 0);
+	assert_true(model.os_thread.running[0] == NPS_NULL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +232,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(sums_of_all_seconds_are_one, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_wait_finds_its_call, setup, teardown),
 		cmocka_unit_test_setup_teardown(faults_and_requests_belong_to_threads, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_did_not_return, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -75,6 +75,14 @@ static void mappings_over_time(void **state)
 	assert_string_equal(at(&s, 1, 150, 0x8000), "");
 	assert_string_equal(at(&s, 1, 250, 0x8000), "/b");
 	assert_string_equal(at(&s, 2, 250, 0x8000), "");
+	/* back in time: what was found before holds for its own time only */
+	for (int round = 0; round < 3; round++) {
+		assert_string_equal(at(&s, 1, 150, 0x1000), "/old");
+		assert_string_equal(at(&s, 1, 350, 0x1000), "/new");
+		assert_string_equal(at(&s, 1, 50, 0x1000), "");
+		assert_string_equal(at(&s, 1, 199, 0x8000), "");
+		assert_string_equal(at(&s, 1, 200, 0x8000), "/b");
+	}
 	nps_spaces__free(&s);
 }
 

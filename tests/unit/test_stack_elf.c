@@ -388,6 +388,30 @@ static void not_elf(void **state)
 
 /* --- C++ -------------------------------------------------------------------------------------------------- */
 
+/* pair<pair<pair<...>>>: each step is twice as long as the one before it, and only six bytes of the symbol. */
+static void names_that_explode(void **state)
+{
+	char symbol[1024] = "_Z1f1aSt4pairIS_S_E", name[NPS_DEMANGLED_MAX];
+	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+
+	(void)state;
+	for (int i = 1; i < 36; i++) {
+		size_t len = strlen(symbol);
+
+		snprintf(symbol + len, sizeof(symbol) - len, "S0_IS%c_S%c_E", digits[i], digits[i]);
+		nps_demangle(symbol, name, sizeof(name));
+		if (i < 8)
+			assert_int_equal(strncmp(name, "f(a, std::pair<a, a>", 20), 0);
+	}
+	assert_string_equal(name, symbol);
+	/* What code is made of is named as ever. */
+	nps_demangle(
+		"_ZNSt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEES5_St4lessIS5_ESaISt4pairIKS5_"
+		"S5_EEE6insertERKSA_",
+		name, sizeof(name));
+	assert_int_equal(strncmp(name, "std::map<std::", 14), 0);
+}
+
 static void demangles(void **state)
 {
 	char name[NPS_DEMANGLED_MAX], small[8], *deep = malloc(5000);
@@ -424,6 +448,7 @@ int main(void)
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(not_elf),
 		cmocka_unit_test(demangles),
+		cmocka_unit_test(names_that_explode),
 	};
 
 	return cmocka_run_group_tests(tests, open_self, close_self);

@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, events, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, device, events, ingest, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
@@ -20,13 +20,16 @@ from pathlib import Path
 
 import analyzer
 import attach
+import device
 import host
+import ingest
 import soak
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/bench"
 SIM = ROOT / "build/npusim/Ascend"
 NPUSCOPE = ROOT / "build/npuscope"
+DEVICE_SECONDS = int(os.environ.get("BENCH_DEVICE_SECONDS", "20"))
 SOAK_SECONDS = int(os.environ.get("BENCH_SOAK_SECONDS", "600"))
 STEPS = int(os.environ.get("BENCH_STEPS", "60"))
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
@@ -70,6 +73,8 @@ def job_seconds(wrapper, env, rate=50000, steps=STEPS):
         path.write_text(f"#!/bin/bash\nset -- {shlex.join(words)}\n{TIMED}\n")
         path.chmod(0o755)
         command = wrapper + ["/bin/bash " + str(path)]
+    elif wrapper and wrapper[0] == "uftrace":  # it does not survive the end of a shell: its own start and end are timed too
+        command = ["bash", "-c", TIMED, "job"] + wrapper + words
     else:
         command = wrapper + ["bash", "-c", TIMED, "job"] + words
     done = subprocess.run(command, env=env | {"STAMP": str(stamp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
@@ -95,6 +100,7 @@ def tracers():
         ("npuscope record --host-sys none", [str(NPUSCOPE), "record", "--host-sys", "none"] + quiet + ["--"]),
         ("strace -f -c", ["strace", "-f", "-c", "-o", str(OUT / "strace.txt")]),
         ("perf trace -s", ["perf", "trace", "-s", "-o", str(OUT / "perf.txt"), "--"]),
+        ("uftrace record", ["uftrace", "record", "--force", "--no-event", "-d", str(OUT / "uftrace")]),
         ("bpftrace count", ["bpftrace", "-o", str(OUT / "bpftrace.txt"), "-e", bt, "-c"]),
     ]
     for name, wrapper in table:
@@ -237,7 +243,7 @@ TEXTS = {
 
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
 one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not do the same: strace and perf trace
-see system calls only, ltrace library calls only, bpftrace counts both and keeps no record.""",
+see system calls only, ltrace and uftrace library calls only, bpftrace counts both and keeps no record.""",
     "attach": f"""## Attaching and letting go
 
 A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits
@@ -250,8 +256,16 @@ each long call and sums of the short ones, and every switch; with `--osrt-thresh
     "soak": f"""## A long capture
 
 {soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked at each second.""",
+    "device": """## Sampling devices
+
+One device at the default rates, by the CPU clock of the thread that samples it; what the simulated driver does within its calls is
+in the figures.""",
     "events": "## Events to disk",
     "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
+    "ingest": """## Task log
+
+CPU time of one core for the device's log of tasks: two records of 64 bytes each, in blocks of 256 KiB as the helper library
+hands them over, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
     "raw": """## Analysis of CANN's raw data
 
 Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall time
@@ -299,7 +313,9 @@ def main():
     sections = {"job": lambda: slow_down(sim_env()),
                 "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
+                "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
                 "events": event_rate,
+                "ingest": lambda: ingest.ingest(ROOT / "build/bench/ingest", OUT, add),
                 "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),
                 "sessions": analyze_sessions, "raw": analyze_raw}
     measured = {}

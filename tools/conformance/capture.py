@@ -35,6 +35,11 @@ AS_KERNEL = {"Op Name": "Name", "OP Type": "Type", "Task Type": "Accelerator Cor
              "Task Duration(us)": "Duration(us)", "Task Wait Time(us)": "Wait Time(us)"}
 
 
+# Tables that begin with Device_id in generation B alone. A trace of a host has none but the last ones.
+GENERATION_TABLES = ("kernel_details", "op_summary", "op_statistic", "api_statistic", "step_trace_time", "l2_cache",
+                     "host_cpu_usage", "host_mem_usage", "host_disk_usage", "host_network_usage", "os_runtime_statistic")
+
+
 class Table:
     """A CSV file or all of its slices; rows whose length differs from the header are kept apart."""
 
@@ -234,7 +239,7 @@ class Rank:
             if row:
                 found["SCHEMA_VERSION"] = "A" if row[0].startswith("1.0.") else "B"
         for name in self.csv_names:
-            if name in ("kernel_details", "op_summary", "op_statistic", "api_statistic", "step_trace_time", "l2_cache"):
+            if name in GENERATION_TABLES:
                 found[f"{name}.csv"] = "B" if "Device_id" in self.table(name).header else "A"
         if self.trace:
             found.update(self.trace.markers())

@@ -14,6 +14,7 @@ from truthfile import Launch, Step, Task, Truth
 LATE_NS = 100_000_000
 MAX_EXAMPLES = 5
 P99_LIMIT_US = 5.0
+COVERAGE_LIMIT = 0.999      # of the tasks' errors must be within what the result says of its clock
 
 
 @dataclass
@@ -30,6 +31,7 @@ class Tally:
     start_errors: list[float] = field(default_factory=list)
     end_errors: list[float] = field(default_factory=list)
     boundary_errors: list[float] = field(default_factory=list)
+    stated: list[tuple[int, int, int, int, int]] = field(default_factory=list)     # device, time, errors, bound; ns
     steps_before: list[float] = field(default_factory=list)
     steps_during: list[float] = field(default_factory=list)
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -154,6 +156,13 @@ class Comparison:
             return
         tally.start_errors.append((task.start - start) / 1000)
         tally.end_errors.append((task.end - end) / 1000)
+        if task.error is not None:
+            tally.stated.append((task.device, start, task.start - start, task.end - end, task.error))
+            if max(abs(task.start - start), abs(task.end - end)) <= task.error:
+                tally.count["errors_covered"] += 1
+            else:
+                tally.note("errors_understated", f"{_describe(task)} is {task.start - start} and {task.end - end} ns off,"
+                                                 f" said to be within {task.error}")
 
     def _holds(self, low: Optional[int], value: int, high: Optional[int]) -> bool:
         return (low is None or low <= value + self.slack) and (high is None or value - self.slack <= high)
@@ -344,6 +353,9 @@ def summary(tally: Tally, dropped: int) -> dict[str, Any]:
             report[f"{name}_error_us_{label}"] = percentile(values, share)
     for label, share in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
         report[f"step_boundary_error_us_{label}"] = percentile(tally.boundary_errors, share)
+    report["bound_coverage"] = tally.count["errors_covered"] / len(tally.stated) if tally.stated else None
+    report["bound_us_p50"] = percentile([row[4] / 1000 for row in tally.stated], 0.5)
+    report["bound_us_max"] = percentile([row[4] / 1000 for row in tally.stated], 1.0)
     report["dropped"] = dropped
     before, during = mean(tally.steps_before), mean(tally.steps_during)
     report["job_step_ms_before"] = before
@@ -360,6 +372,7 @@ def verdict(report: dict[str, Any], require_steps: bool) -> int:
     wrong = any(report[key] for key in ("name_mismatches", "causality_violations", "bounds_violations",
                                         "tasks_extra", "step_assignment_errors"))
     wrong = wrong or any((report[key] or 0) > P99_LIMIT_US for key in ("start_error_us_p99", "end_error_us_p99"))
+    wrong = wrong or report["bound_coverage"] is not None and report["bound_coverage"] < COVERAGE_LIMIT
     kinds = ["launches", "tasks"] + (["steps"] if require_steps or report["steps_found"] else [])
     missing = any(report[f"{kind}_found"] != report[f"{kind}_expected"] for kind in kinds)
     if wrong:

@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Iterator, NamedTuple, Optional
+from typing import Any, Callable, Iterator, NamedTuple, Optional
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "conformance"))
 from tracefile import events, us_to_ns  # noqa: E402
@@ -60,6 +60,7 @@ class DeviceTask:
     bounds: Optional[Bounds] = None
     kernel: bool = False
     step: Optional[str] = None
+    error: Optional[int] = None         # ns that the clock may be off to either side, as the result says
 
 
 class ResultStep(NamedTuple):
@@ -154,6 +155,8 @@ def _fill_from_db(result: Result, db: sqlite3.Connection) -> None:
     times = {row[0]: row[1:] for row in rows(
         "NPUSCOPE_TASK_TIME",
         "SELECT globalTaskId, source, startLowNs, startHighNs, endLowNs, endHighNs FROM NPUSCOPE_TASK_TIME")}
+    errors = _clock_errors(rows("NPUSCOPE_CLOCK", "SELECT deviceId, startNs, endNs, errorNs FROM NPUSCOPE_CLOCK"
+                                " ORDER BY deviceId, startNs"))
     pids: dict[int, int] = defaultdict(int)
     for start, end, kind, tid, link, name in rows(
             "CANN_API", "SELECT startNs, endNs, type, globalTid, connectionId, name FROM CANN_API"):
@@ -165,12 +168,26 @@ def _fill_from_db(result: Result, db: sqlite3.Connection) -> None:
         name = strings.get(kernels.get(ident, kind), "?")
         source, *bounds = times.get(ident, ("",))
         result.tasks.append(DeviceTask(device, stream, task, name, start, end, link, context, source,
-                                       Bounds(*bounds) if source == HOST_BOUNDS else None, ident in kernels))
+                                       Bounds(*bounds) if source == HOST_BOUNDS else None, ident in kernels,
+                                       error=errors(device, start)))
         pids[pid] += 1
     if pids:
         result.pid = max(pids, key=pids.__getitem__)
     result.steps = [ResultStep(str(ident), start, end) for ident, start, end in rows(
         "STEP_TIME", "SELECT id, startNs, endNs FROM STEP_TIME")]
+
+
+def _clock_errors(rows: Iterator[tuple[Any, ...]]) -> Callable[[int, int], Optional[int]]:
+    """A function that says what the result knows of its clock on a device at a time."""
+    lanes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
+    for device, start, end, error in rows:
+        lanes[device].append((start, end, error))
+
+    def at(device: int, time: int) -> Optional[int]:
+        lane = lanes.get(device, [])
+        place = bisect_right(lane, (time, time, 1 << 63)) - 1
+        return lane[place][2] if place >= 0 and time <= lane[place][1] else None
+    return at
 
 
 def _steps_from_launches(result: Result) -> None:
@@ -232,7 +249,8 @@ def _task_of_slice(pid: Any, tid: Any, name: str, start: int, end: int, args: di
         bounds = Bounds(*(us_to_ns(args[key]) if args.get(key) is not None else None
                           for key in ("start_low_us", "start_high_us", "end_low_us", "end_high_us")))
     return DeviceTask(int(pid) & 0x1F, int(tid), int(args["Task Id"]), name, start, end,
-                      args.get("connection_id", -1), args.get("Subtask Id", NO_CONTEXT), source, bounds)
+                      args.get("connection_id", -1), args.get("Subtask Id", NO_CONTEXT), source, bounds,
+                      error=us_to_ns(args["clock_error_us"]) if "clock_error_us" in args else None)
 
 
 def _apis_of_flows(result: Result, starts: list[tuple[Any, ...]]) -> None:

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a driver's channel gives to the collector: the first byte chooses the channel, the second how the bytes after it are split into
+ * reads. Nothing may be stored that was not read, and each byte is stored, counted as torn, or was text.
+ */
+#include "device_stream.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct {
+	const uint8_t *data;
+	size_t len, at, most;
+} driver;
+
+static int start(unsigned int device, unsigned int channel, struct nps_prof_start *para)
+{
+	(void)device;
+	(void)channel;
+	return para->data_size > 128;
+}
+
+static int stop(unsigned int device, unsigned int channel)
+{
+	(void)device;
+	(void)channel;
+	return 0;
+}
+
+static int read_some(unsigned int device, unsigned int channel, char *buf, unsigned int size)
+{
+	size_t n = driver.len - driver.at;
+
+	(void)device;
+	(void)channel;
+	n = n < driver.most ? n : driver.most;
+	n = n < size ? n : size;
+	memcpy(buf, driver.data + driver.at, n);
+	driver.at += n;
+	return (int)n;
+}
+
+static const struct nps_device_lib lib = { .start = start, .stop = stop, .read = read_some };
+
+static void clear(int dirfd, const char *path)
+{
+	char done[300];
+
+	snprintf(done, sizeof(done), "%s.done", path);
+	unlinkat(dirfd, path, 0);
+	unlinkat(dirfd, done, 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static const uint32_t platforms[] = { NPS_PLATFORM_910B, NPS_PLATFORM_910A, NPS_PLATFORM_310P,
+					      NPS_PLATFORM_950 };
+	static char buf[64 << 10];
+	struct nps_device_info info = { .counter_khz = 50000, .aic_cores = 24, .aiv_cores = 48 };
+	struct nps_device_opts opts = NPS_DEVICE_OPTS_DEFAULT;
+	struct nps_device_stream s = { .state = NPS_STREAM_WAITS };
+	const char *place = getenv("FUZZ_TMP");
+	struct nps_session session = { .dir_fd = -1 };
+	char dir[128], path[256];
+	struct stat st = { 0 };
+	int disk = 0;
+
+	if (size < 2)
+		return 0;
+	s.ch = nps_channel__at(data[0] % nps_channels__count());
+	info.platform = platforms[data[1] & 3];
+	driver.data = data + 2;
+	driver.len = size - 2;
+	driver.at = 0;
+	driver.most = 1 + (size_t)(data[1] >> 2) * 61;
+	opts.io = opts.links = opts.memory = opts.l2_cache = true;
+	opts.metric = NPS_AIC_PIPE;
+	snprintf(dir, sizeof(dir), "%s/stream.XXXXXX", place ? place : "/dev/shm");
+	if (!mkdtemp(dir))
+		abort();
+	session.dir_fd = open(dir, O_RDONLY | O_DIRECTORY);
+	mkdirat(session.dir_fd, "P", 0700);
+	mkdirat(session.dir_fd, "P/device_0", 0700);
+	mkdirat(session.dir_fd, "P/device_0/data", 0700);
+	if (nps_device_stream__start(&s, &lib, &opts, &info, "P"))
+		abort();
+	while (driver.at < driver.len)
+		if (nps_device_stream__drain(&s, &lib, &info, &session, buf, sizeof(buf), &disk))
+			abort();
+	if (nps_device_stream__stop(&s, &lib, &info, &session, buf, sizeof(buf), &disk) || disk)
+		abort();
+	snprintf(path, sizeof(path), "P/device_0/data/%s.0.slice_0", s.ch->file);
+	fstatat(session.dir_fd, path, &st, 0);
+	if (s.bytes != driver.len || (uint64_t)st.st_size + s.torn != s.bytes)
+		abort();
+	clear(session.dir_fd, path);
+	unlinkat(session.dir_fd, "P/device_0/data", AT_REMOVEDIR);
+	unlinkat(session.dir_fd, "P/device_0", AT_REMOVEDIR);
+	unlinkat(session.dir_fd, "P", AT_REMOVEDIR);
+	close(session.dir_fd);
+	rmdir(dir);
+	return 0;
+}

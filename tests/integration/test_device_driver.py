@@ -1,0 +1,203 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to itself, what its
+truth file says became of them, and the files' records decoded in device_witness.py."""
+
+import os
+import time
+from pathlib import Path
+
+from device_witness import HBM, Truth, channel, complaints, control, sample, sampler, stored
+from harness import DONE, PARTIAL, Case, Running, need_npusim, test, main, wait_until
+
+SLEEP = ("sleep", "3")
+# what the driver can answer (cann-abi 4.1), and whether asking again can help
+CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True, 115: False}
+
+
+def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0") -> Running:
+    """Sample device 0 while nothing runs on it but `sleep`; npusim obeys ORDERS from the start."""
+    need_npusim()
+    path = case.path("orders")
+    path.write_text(orders)
+    folder = case.path("truth")
+    folder.mkdir(exist_ok=True)
+    return sample(case, None, *args, "--sys-devices", devices, truth=folder, command=("sleep", seconds),
+                  NPUSIM_CONTROL=str(path))
+
+
+def hbm_groups(data: bytes) -> list[int]:
+    """Times of HBM samples: each is eight records."""
+    times = [record[0] for record in HBM.iter_unpack(data)]
+    return sorted(set(times))
+
+
+@test(seconds=240)
+def errors_at_start(case: Case) -> None:
+    """Each code is told once; where asking again helps, the channel is sampled in the end."""
+    need_npusim()
+    for code, again in CODES.items():
+        result = alone(case, "--sys-hardware-mem", "--export", "none", orders=f"error 0 1 start {code}\n").result()
+        lines = complaints(result, r"device 0: HBM:")
+        assert len(lines) == 1 and f"code {code})" in lines[0] and "start of channel 1" in lines[0], (code, result.err)
+        told = channel(result.session, 0, 1)
+        assert told["errors"] == [code], told
+        assert bool(told["records"]) == again, (code, told)
+        assert told["starts"] == again
+        assert channel(result.session, 0, 8)["records"] > 0, "the others are sampled all the same"
+        result.expect(DONE if again else PARTIAL)
+        if again:  # times of its records count from its own start: it has a directory of its own
+            assert len(sampler(result.session)[0]["segments"]) == 2
+
+
+@test(seconds=120)
+def a_channel_that_is_always_busy(case: Case) -> None:
+    """One line however often it is tried; exit status 3."""
+    result = alone(case, "--sys-hardware-mem", "--export", "none", orders="error 0 1 start -10 always\n").result()
+    result.expect(PARTIAL)
+    assert len(complaints(result, "HBM")) == 1, result.err
+    told = channel(result.session, 0, 1)
+    assert (told["state"], told["records"]) == ("waits", 0), told
+
+
+@test(seconds=120)
+def errors_of_reads_and_stops(case: Case) -> None:
+    """A read that fails now and then costs nothing; what goes on failing is started afresh."""
+    need_npusim()
+    orders = "error 0 1 read -5\nerror 0 8 read -1 4\nerror 0 131 stop -2\nerror 0 142 read -4\n"
+    result = alone(case, "--sys-hardware-mem", "--export", "none", orders=orders).result().expect(DONE)
+    session = result.session
+    assert [channel(session, 0, c)["errors"] for c in (1, 8, 131, 142)] == [[-5], [-1], [-2], [-4]], result.err
+    assert len(complaints(result, r"^npuscope: device 0: ")) == 4, result.err
+    assert channel(session, 0, 1)["starts"] == 1 and channel(session, 0, 8)["starts"] == 2
+    times = hbm_groups(stored(session, 0, "hbm.data"))
+    assert len(times) > 100 and max(b - a for a, b in zip(times, times[1:])) < 100_000, "nothing is missing"
+
+
+@test(seconds=120)
+def no_list_of_channels(case: Case) -> None:
+    result = alone(case, "--sys-hardware-mem", "--export", "none", orders="error 0 * channels -1 always\n").result()
+    result.expect(PARTIAL)
+    assert len(complaints(result, "does not list its channels")) == 1, result.err
+
+
+@test(seconds=120)
+def two_samplers(case: Case) -> None:
+    """The second leaves alone what the first uses, and has it when that is gone."""
+    first = alone(case, "--sys-hardware-mem", "--export", "none", seconds="4")
+    first.wait_for("^npuscope: recording ", err=True)
+    second = sample(case, None, "--sys-hardware-mem", "--sys-devices", "0", "--export", "none", command=("sleep", "8"))
+    one, two = first.result().expect(DONE), second.result().expect(DONE)
+    assert not complaints(one, "device 0:"), one.err
+    refused = [c for c in sampler(two.session)[0]["channels"] if c["errors"]]
+    assert len(refused) > 5 and all(c["errors"] == [-10] for c in refused), refused
+    assert len(complaints(two, "another profiler uses it")) == len(refused), two.err
+    assert all(c["records"] or c["name"] == "x" for c in refused), "all of them were free in the end"
+    times = hbm_groups(stored(one.session, 0, "hbm.data"))
+    assert len(times) > 150 and max(b - a for a, b in zip(times, times[1:])) < 100_000, "the first missed nothing"
+
+
+@test(seconds=120)
+def lost_records_are_counted(case: Case) -> None:
+    """Records with a running number: what the device dropped is what is reported lost."""
+    run = alone(case, "--sys-interconnection", "--export", "none", orders="lose 0 52 23\n", seconds="4")
+    result = run.result().expect(PARTIAL)
+    truth = Truth(case.path("truth"))
+    assert truth.lost[0, 52] == 23, dict(truth.lost)
+    assert channel(result.session, 0, 52)["lost"] == 23
+    assert result.session.json["drops"]["device"] == 23
+    assert len(complaints(result, "23 records were lost")) == 1, result.err
+
+
+@test(seconds=120)
+def overwritten_records_leave_whole_ones(case: Case) -> None:
+    """Bytes that are gone in the middle of records: what is stored are records, in order; the loss is told."""
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="overwrite 0 1 1003\n", seconds="4")
+    result = run.result().expect(PARTIAL)
+    session, truth = result.session, Truth(case.path("truth"))
+    assert (0, 1) in truth.lost, dict(truth.lost)
+    told = channel(session, 0, 1)
+    assert told["torn_bytes"] > 0 and told["gaps"] > 0, told
+    data = stored(session, 0, "hbm.data")
+    assert len(data) % 24 == 0
+    records = list(HBM.iter_unpack(data))
+    strange = [(i, r) for i, r in enumerate(records) if r[2] > 1 or r[3] > 3]
+    assert not strange, [records[i - 2:i + 3] for i, _r in strange]
+    times = [r[0] for r in records]
+    assert times == sorted(times) and len(records) > 1000
+
+
+@test(seconds=120)
+def a_reset_of_the_device(case: Case) -> None:
+    """Channels that a reset ended are started again, into another directory, and nothing hangs."""
+    run = alone(case, "--sys-hardware-mem", "--sys-interconnection", seconds="6")
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(1.5)
+    with open(case.path("orders"), "a", encoding="ascii") as orders:
+        orders.write("reset 0\n")
+    result = run.result().expect(DONE)
+    session = result.session
+    segments = sampler(session)[0]["segments"]
+    assert len(segments) >= 2, segments
+    assert all(s["ended_raw"] > s["started_raw"] for s in segments)
+    told = channel(session, 0, 1)
+    assert told["starts"] == 2 and told["errors"] == [-4], told
+    assert len(complaints(result, r"device 0: HBM: it was stopped by somebody else, or the device was reset")) == 1
+    truth = Truth(case.path("truth"))
+    assert (0, 1, "reset") in truth.channels
+    first, second = (session.path / s["prof_dir"] / "device_0" for s in (segments[0], segments[-1]))
+    assert (first / "data" / "hbm.data.0.slice_0").stat().st_size > 0
+    assert (second / "data").is_dir()
+    control(first, "end_info.0")
+
+
+@test(seconds=120)
+def the_job_exits(case: Case) -> None:
+    """The capture ends with the job; its directory is complete."""
+    need_npusim()
+    job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "4")
+    result = sample(case, job, "--sys-hardware-mem", "--aic-metrics", "Memory", seconds="60s").result().expect(DONE)
+    assert result.session.json["end_reason"] == "targets exited"
+    (segment,) = sampler(result.session)[0]["segments"]
+    device = result.session.path / segment["prof_dir"] / "device_0"
+    control(device, "end_info.0")
+    data = list((device / "data").glob("*.slice_*[0-9]"))
+    assert data and all((p.parent / (p.name + ".done")).exists() for p in data)
+    assert all(c["state"] in ("closed", "absent") for c in sampler(result.session)[0]["channels"])
+
+
+@test(seconds=120)
+def killed_with_9(case: Case) -> None:
+    """What was stored until then is readable, and the channels are free for the next one."""
+    run = alone(case, "--sys-hardware-mem", seconds="60")
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(3)
+    session = next(case.path("out").glob("npuscope_*"))
+    run.signal(9)
+    run.wait()
+    folder = next(session.glob("PROF_*"))
+    assert control(folder / "device_0", "start_info.0")["collectionTimeBegin"]
+    out = case.path("alone")
+    out.mkdir()
+    case.analyze(folder, "-o", out).expect(DONE, PARTIAL)
+    case.analyze(session, "-o", out).expect(DONE, PARTIAL)
+    again = alone(case, "--sys-hardware-mem", "--export", "none", seconds="2").result().expect(DONE)
+    assert not complaints(again, "device 0"), again.err
+
+
+@test(seconds=120)
+def a_slow_driver_holds_up_nobody(case: Case) -> None:
+    """A start that takes a second delays neither the capture's end nor the other device."""
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 start 1000\nslow 0 8 stop 1000\n", seconds="4",
+                devices="0,1")
+    result = run.result().expect(DONE)
+    devices = sampler(result.session)
+    slow, other = (devices[d]["segments"][0] for d in (0, 1))
+    start = next(s for s in slow["starts"] if s["channel"] == 8)
+    assert start["after_raw"] - start["before_raw"] > 900_000_000, "the order was obeyed"
+    assert other["starts"][-1]["after_raw"] < start["after_raw"], "the other device did not wait"
+    assert channel(result.session, 1, 8)["records"] > 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,91 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The other rows of the table of fallbacks, on this kernel, which is made to refuse the links that older ones do not have."""
+
+import os
+import platform
+import sys
+from pathlib import Path
+
+from harness import (API, DONE, JOB_SOURCES, MARK, PARTIAL, Case, add_test, build_library, catalogue, environment,
+                     main, need, need_job, need_program, need_root, test)
+
+MULTI, SESSION = "48", "57"  # attach types of links
+ROWS = {"multi link": SESSION, "perf event": f"{MULTI},{SESSION}"}
+
+
+def shim(case: Case, row: str) -> dict[str, str]:
+    """Environment of a program to which the kernel is one of that row."""
+    need_root()
+    library = build_library(case, "no_links_lib.c", "libno_links.so", case.path("shim"))
+    env = {**os.environ, "LD_PRELOAD": str(library), "NO_LINKS": ROWS[row]}
+    told = case.npuscope("doctor", env=env).expect(DONE).out
+    need(row in told, f"a kernel with uprobes by {row}: {told}")
+    return env
+
+
+def calls_are_seen(case: Case, row: str) -> None:
+    """Every call with its return, marks, a function that is loaded later, and one that has not returned."""
+    env = shim(case, row)
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--step-marker", "aclInit", env=env)
+    job.tell("load libacl_rt.so")
+    job.tell("call aclInit 3")
+    job.tell("call aclrtSynchronizeDevice 400")
+    job.tell("quit 3")
+    assert job.wait() == 3
+    session = run.result().expect(DONE, PARTIAL).session
+    sync = [e for e in session.of(API, job.pid) if e.probe == catalogue()["aclrtSynchronizeDevice"][0]]
+    assert len(sync) == 400 and all(e.dur > 0 and not e.ret for e in sync), len(sync)
+    inits = [e for e in session.of(API, job.pid) if e.probe == catalogue()["aclInit"][0]]
+    marks = session.of(MARK, job.pid)
+    assert (len(inits), len(marks)) in ((3, 0), (3, 3)), "a step marker where a probe already is adds nothing"
+    assert session.dropped() == 0
+
+
+def one_is_refused(case: Case, row: str) -> None:
+    """A function whose first instruction the kernel does not probe costs no other its probe, and is named."""
+    need(platform.machine() == "x86_64", "x86-64: lock prefixes")
+    env = shim(case, row)
+    compiler = need_program("gcc", "gcc")
+    source = (JOB_SOURCES / "acl_rt_lib.c").read_text().replace("int aclInit(const char *config)\n{\n\treturn act(1, (void *)config);\n}\n", "")
+    source += ('int lock_word;\n__asm__(".globl aclInit\\n.type aclInit,@function\\naclInit: lock incl (%rdi)\\n ret\\n"'
+               '".size aclInit,.-aclInit");\n')
+    case.path("lib.c").write_text(source)
+    library = Path(case.path("lib")) / "libacl_rt.so"
+    library.parent.mkdir()
+    case.run([compiler, "-O1", "-w", "-fPIC", "-shared", case.path("lib.c"), "-o", library]).expect(0)
+    job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
+    job.tell("load libacl_rt.so")
+    job.wait_for("^loaded")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", env=env)
+    job.tell("call aclrtSynchronizeDevice 9")
+    job.tell("quit 3")
+    assert job.wait() == 3
+    result = run.result().expect(PARTIAL)
+    named = [line for line in result.complaints if "cannot probe" in line]
+    assert len(named) == 1 and "cannot probe aclInit of" in named[0], result.err
+    assert len(result.session.of(API, job.pid)) == 9, result.err
+    assert "aclInit" not in {p["symbol"] for p in result.session.json["probes"]}
+
+
+@test
+def a_limit_that_cannot_be_held(case: Case) -> None:
+    """What a probe costs is not measured where leaving one takes long: --max-overhead is not silently without effect."""
+    env = shim(case, "perf event")
+    run = case.record("-d", "1s", "-o", case.dir, "--export", "none", "--max-overhead", "5%", "--", "sleep", "9", env=env)
+    result = run.result().expect(PARTIAL)
+    assert len([line for line in result.complaints if "cannot hold --max-overhead" in line]) == 1, result.err
+    assert result.session.json["cost"]["overhead_percent"] is None
+
+
+for name in ROWS:
+    slug = name.replace(" ", "_")
+    add_test(f"calls_are_seen_by_{slug}", lambda case, name=name: calls_are_seen(case, name))
+    add_test(f"one_is_refused_by_{slug}", lambda case, name=name: one_is_refused(case, name))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,441 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The device's task log, three ways, on every generation of chip: each task that the simulator says it ran is found, at the
+time and by the name that it says; what is lost is counted, to the record; bounds hold; and the job's own profiler gets all
+that is its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import sys
+import time
+from pathlib import Path
+from typing import Any, Optional
+
+from harness import (DONE, PARTIAL, ROOT, SIM, Case, Result, Running, build_library, environment, main, need, need_npusim,
+                     need_root, pid_list, ranks_of, test, wait_until)
+
+sys.path.insert(0, str(ROOT / "tools" / "truth"))
+import truthfile  # noqa: E402
+
+CHIPS = ("910B", "950", "910A", "310P")
+LOG_CHANNEL = {"910B": 50, "950": 50, "910A": 45, "310P": 45}
+EDGE_NS = 200_000_000  # of the capture, in which tasks are not held to be there
+CLOCK_NS = 20_000  # by which a measured time may be off its truth
+
+
+class Job:
+    """The simulated job on one chip, with a truth file; it can be ordered about by a control file."""
+
+    def __init__(self, case: Case, chip: str, *, agent: bool = True, profiler: bool = False, ranks: int = 1,
+                 **more: str) -> None:
+        need_root()
+        need_npusim()
+        self.case, self.chip = case, chip
+        self.truth_dir, self.control = case.path("truth"), case.path("control")
+        self.truth_dir.mkdir()
+        self.control.write_text("")
+        # One board for each test: its chip is what the first process on it says. The collector asks the same driver.
+        self.machine = {"NPUSIM_CHIP": chip, "NPUSIM_BOARD": f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"}
+        case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
+        env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control, **self.machine,
+                          **more)
+        if profiler:
+            library = build_library(case, "profile_lib.c", "libprofile.so", case.path("lib"))
+            env["LD_PRELOAD"] = f"{env.get('LD_PRELOAD', '')} {library}".strip()
+            env["PROFILE_DIR"], env["PROFILE_CHANNEL"] = str(case.dir), str(LOG_CHANNEL[chip])
+        self.run = case.start([SIM / "bin" / "npusim-train", "--ranks", ranks], env=env, cwd=case.dir)
+        self.run.wait_for(r"^ready( \d+)*$")
+        self.pid = ranks_of(self.run)[0]
+        time.sleep(0.5)
+
+    def order(self, *lines: str) -> None:
+        """Write orders for the simulated driver; it looks when the file changes."""
+        self.control.write_text("".join(line + "\n" for line in lines))
+
+    def end(self) -> truthfile.Truth:
+        """Let it end by itself: what really happened."""
+        time.sleep(0.4)
+        self.run.signal(signal.SIGTERM)
+        self.run.wait(30)
+        return truthfile.load(self.truth_dir, {self.pid})[0]
+
+    def lines(self, what: str) -> list[list[str]]:
+        """Lines of the truth file of one kind, without their first field."""
+        text = (self.truth_dir / f"truth.{self.pid}.tsv").read_text()
+        return [line.split("\t")[1:] for line in text.splitlines() if line.startswith(what + "\t")]
+
+
+class Found:
+    """A result's tasks."""
+
+    def __init__(self, result: Result, chip: str) -> None:
+        self.session = result.session
+        window = self.session.json["capture"]
+        self.begin, self.end = window["begin_monotonic"], window["end_monotonic"]
+        path = next(self.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            db.row_factory = sqlite3.Row
+            self.rows = [dict(row) for row in db.execute(
+                "SELECT t.*, n.*, (SELECT value FROM STRING_IDS WHERE id = c.name) AS kernel FROM TASK t "
+                "JOIN NPUSCOPE_TASK_TIME n USING (globalTaskId) LEFT JOIN COMPUTE_TASK_INFO c USING (globalTaskId)")]
+        self.by_id: dict[tuple[int, ...], list[dict[str, Any]]] = {}
+        for row in self.rows:
+            key = (row["taskId"],) if chip == "950" else (row["streamId"], row["taskId"])
+            self.by_id.setdefault(key, []).append(row)
+
+    def nearest(self, key: tuple[int, ...], real: int) -> Optional[dict[str, Any]]:
+        """The task of those ids that is nearest to a time."""
+        rows = self.by_id.get(key, [])
+        return min(rows, key=lambda row: abs(row["startNs"] - real), default=None)
+
+
+def key_of(task: truthfile.Task, chip: str) -> tuple[int, ...]:
+    return (task.task,) if chip == "950" else (task.stream, task.task)
+
+
+def name_of(launch: truthfile.Launch) -> Optional[str]:
+    """What a kernel is called in the result; None: it is no kernel."""
+    if launch.l0 not in ("", "-"):
+        return f"{launch.aclnn}_{launch.l0}"
+    return None
+
+
+def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, end: int = 1 << 63) -> dict[str, int]:
+    """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC."""
+    n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0}
+    begin, end = max(begin, found.begin + EDGE_NS), min(end, found.end - EDGE_NS)
+    for task in truth.tasks:
+        if not begin < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < end:
+            continue
+        n["tasks"] += 1
+        start, stop = truth.clock.real(task.start), truth.clock.real(task.end)
+        row = found.nearest(key_of(task, job.chip), start)
+        if row is None:
+            n["missing"] += 1
+            continue
+        if row["source"] == "host bounds":
+            n["bounded"] += 1
+            for bound, at in (("start", start), ("end", stop)):
+                low, high = row[f"{bound}LowNs"], row[f"{bound}HighNs"]
+                n["outside"] += (low is not None and low > at + 1000) or (high is not None and high < at - 1000)
+            continue
+        n["measured"] += 1
+        n["late"] += abs(row["startNs"] - start) > CLOCK_NS or abs(row["endNs"] - stop) > CLOCK_NS
+        name = name_of(truth.launches[task.launch]) if task.launch in truth.launches else None
+        n["names"] += name is not None and row["kernel"] != name
+    assert n["tasks"] > 200, f"too few tasks to say anything: {n}"
+    assert n["missing"] == 0 and n["late"] == 0 and n["outside"] == 0 and n["names"] == 0, n
+    return n
+
+
+def capture(job: Job, seconds: float, *options: Any) -> Running:
+    return job.case.record("-p", job.pid, "-d", f"{int(seconds * 1000)}ms", "-o", job.case.path("out"), "--export", "db",
+                           *options, env={**os.environ, **job.machine})
+
+
+def agent_times_all(case: Case, chip: str, **more: str) -> None:
+    job = Job(case, chip, **more)
+    result = capture(job, 3, "--task-source", "agent").result(90).expect(DONE)
+    n = hold_up(job, job.end(), Found(result, chip))
+    assert n["bounded"] == 0, n
+
+
+def profiler_times_all(case: Case, chip: str) -> None:
+    """The job's own profiler begins and ends within the capture; nothing of ours opens a channel."""
+    job = Job(case, chip, agent=False, profiler=True)
+    run = capture(job, 6, "--task-source", "profiler")
+    time.sleep(1)
+    case.path("start.0").touch()
+    log = case.path(f"log.{job.pid}")
+    wait_until(lambda: log.read_text().count("start 0") == (2 if LOG_CHANNEL[chip] == 45 else 1), "the job's own profiler")
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(2.5)
+    end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    case.path("stop.0").touch()
+    result = run.result(90).expect(DONE)
+    truth = job.end()
+    n = hold_up(job, truth, Found(result, chip), begin=begin, end=end)
+    assert n["bounded"] == 0, n
+    files = {50: "stars_soc", 45: "hwts", 44: "ts_track"}
+    own = {int(p.name.rsplit(".", 1)[1]): p for p in case.dir.glob(f"own.{job.pid}.0.*")}
+    assert sorted(re.findall(r"^(\w+) (-?\d+)", log.read_text(), re.M)) == \
+        [("start", "0")] * len(own) + [("stop", "0")] * len(own), log.read_text()
+    assert len(job.lines("channel")) == 2 * len(own), job.lines("channel")
+    for channel, path in own.items():
+        parts = [p for p in result.session.path.glob(f"PROF_*/device_*/data/{files[channel]}.data.*.slice_*")
+                 if not p.name.endswith(".done")]
+        copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
+        assert copied == path.read_bytes(), f"{len(copied)} bytes of {path} were copied, of {path.stat().st_size}"
+
+
+def bounds_hold(case: Case, chip: str) -> None:
+    job = Job(case, chip)
+    result = capture(job, 2, "--task-source", "host").result(90).expect(DONE)
+    n = hold_up(job, job.end(), Found(result, chip))
+    assert n["measured"] == 0, n
+
+
+for _chip in CHIPS:
+    for _f in (agent_times_all, profiler_times_all):
+        def _one(case: Case, f: Any = _f, chip: str = _chip) -> None:
+            f(case, chip)
+        _one.__name__ = f"{_f.__name__}_{_chip}"
+        test(_one)
+
+
+@test
+def bounds_hold_910B(case: Case) -> None:
+    bounds_hold(case, "910B")
+
+
+# What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.
+PMU_COLUMNS = {
+    "PipeUtilization": {"aic_mac_ratio": (0x416, 0x417), "aic_scalar_ratio": (0x9,), "aic_mte1_ratio": (0x302,),
+                        "aic_mte2_ratio": (0xc,), "aic_fixpipe_ratio": (0x303,), "aiv_vec_ratio": (0x8,),
+                        "aiv_scalar_ratio": (0x9,), "aiv_mte2_ratio": (0xc,), "aiv_mte3_ratio": (0xd,)},
+    "ArithmeticUtilization": {"aic_mac_fp16_ratio": (0x49,), "aic_mac_int8_ratio": (0x4a,), "aiv_vec_fp32_ratio": (0x4b,),
+                              "aiv_vec_fp16_ratio": (0x4c, 0x4d), "aiv_vec_int32_ratio": (0x4e,)},
+    "ResourceConflictRatio": {"aiv_vec_bankgroup_cflt_ratio": (0x64,), "aiv_vec_bank_cflt_ratio": (0x65,),
+                              "aiv_vec_resc_cflt_ratio": (0x66,)},
+    "L2Cache": {"aic_write_cache_hit": (0x500,), "aiv_r1_read_cache_miss_allocate": (0x50a,)},
+    "Memory": {}, "MemoryL0": {}, "MemoryUB": {}, "MemoryAccess": {},
+}
+
+
+# The 950's have numbers of their own, and ten of them in a record.
+PMU_COLUMNS_950 = {
+    "PipeUtilization": {f"{core}_{name}": events for core in ("aic", "aiv") for name, events in {
+        "vec_ratio": (0x501,), "mac_ratio": (0x301,), "scalar_ratio": (0x1,), "mte1_ratio": (0x701,), "mte2_ratio": (0x202,),
+        "mte3_ratio": (0x203,), "fixpipe_ratio": (0x714,), "icache_miss_rate": (0x35, 0x34)}.items()},
+}
+
+
+def pmu_of(result: Result) -> dict[tuple[int, int], list[tuple[int, dict[str, float]]]]:
+    """Counters of kernels: (stream, task) -> start, columns."""
+    path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
+    found: dict[tuple[int, int], list[tuple[int, dict[str, float]]]] = {}
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        tasks: dict[int, tuple[int, int, int]] = {}
+        columns: dict[int, dict[str, float]] = {}
+        for ident, stream, task, start, name, value in db.execute(
+                "SELECT t.globalTaskId, t.streamId, t.taskId, t.startNs, (SELECT value FROM STRING_IDS WHERE id = p.name), "
+                "p.value FROM TASK_PMU_INFO p JOIN TASK t USING (globalTaskId)"):
+            tasks[ident] = (stream, task, start)
+            columns.setdefault(ident, {})[name] = value
+    for ident, (stream, task, start) in tasks.items():
+        found.setdefault((stream, task), []).append((start, columns[ident]))
+    return found
+
+
+def counters_are_true(case: Case, metric: str, chip: str = "910B") -> None:
+    """Every kernel of the capture has the counters that the simulator says, through the documented formulas."""
+    job = Job(case, chip)
+    columns = (PMU_COLUMNS_950 if chip == "950" else PMU_COLUMNS)[metric]
+    result = capture(job, 2, "--task-source", "agent", "--aic-metrics", metric).result(90).expect(DONE, PARTIAL)
+    truth = job.end()
+    window = result.session.json["capture"]
+    times = {(t.stream, t.task, t.flip): t for t in truth.tasks}
+    found, checked, values = pmu_of(result), 0, 0
+    for device, stream, task, flip, core, _blocks, cycles, events in job.lines("pmu"):
+        of = times[int(stream), int(task), int(flip)]
+        if not window["begin_monotonic"] + EDGE_NS < truth.clock.mono(of.submit) or \
+                not truth.clock.mono(of.end) < window["end_monotonic"] - EDGE_NS:
+            continue
+        start = truth.clock.real(of.start)
+        rows = found.get((int(stream), int(task)), [])
+        assert rows, f"kernel {stream}:{task}:{flip} on {device} has no counters"
+        at, row = min(rows, key=lambda r: abs(r[0] - start))
+        assert abs(at - start) < CLOCK_NS
+        assert row[f"{core}_total_cycles"] == int(cycles), (row, cycles)
+        counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" else {}
+        for column, parts in columns.items():
+            if not column.startswith(core) or not all(part in counts for part in parts):
+                continue
+            true = float(sum(counts[part] for part in parts))
+            if column.endswith("_rate"):
+                true = counts[parts[0]] / counts[parts[1]]
+            elif column.endswith("_ratio"):
+                true /= int(cycles)
+            assert abs(row[column] - true) <= 1e-6 * max(1.0, true), f"{column}: {row[column]}, should be {true}"
+            values += 1
+        checked += 1
+    assert checked > 200, f"{checked} kernels with counters"
+    assert values > 200 or not columns, f"{values} values"
+
+
+for _metric in PMU_COLUMNS:
+    def _counted(case: Case, metric: str = _metric) -> None:
+        counters_are_true(case, metric)
+    _counted.__name__ = f"counters_{_metric}"
+    test(_counted)
+
+
+@test
+def counters_950(case: Case) -> None:
+    """Ten events a record; of a kernel on both sorts of cores each sort has a record."""
+    counters_are_true(case, "PipeUtilization", "950")
+
+
+@test
+def expanded_ids(case: Case) -> None:
+    agent_times_all(case, "910B", NPUSIM_IDS="expanded")
+
+
+@test
+def mangled_ids(case: Case) -> None:
+    agent_times_all(case, "910B", NPUSIM_IDS="mangled")
+
+
+@test
+def helper_makes_way_and_comes_back(case: Case) -> None:
+    """The job's own profiler begins while the helper has the log: its start succeeds, and no task is without its time
+    but those of the moments in which the log changed hands."""
+    job = Job(case, "910B", profiler=True)
+    run = capture(job, 8)
+    log = case.path(f"log.{job.pid}")
+    for k in range(2):
+        time.sleep(1)
+        case.path(f"start.{k}").touch()
+        wait_until(lambda: log.read_text().count("start 0") == k + 1, f"the job's own profiler: {log.read_text()}")
+        time.sleep(1.5)
+        case.path(f"stop.{k}").touch()
+        wait_until(lambda: log.read_text().count("stop 0") == k + 1, "its end")
+    result = run.result(90).expect(DONE)
+    answers = re.findall(r"^(\w+) (-?\d+)", log.read_text(), re.M)
+    assert answers == [("start", "0"), ("stop", "0")] * 2, log.read_text()
+    waited = max(float(line.split()[2]) for line in log.read_text().splitlines() if line.startswith("start"))
+    assert waited < 2000, f"the job's own profiler waited {waited} ms"
+    n = hold_up(job, job.end(), Found(result, "910B"))
+    assert n["measured"] > 0.9 * n["tasks"], n
+    breaks = next(result.session.path.glob("PROF_*/device_*/data/npuscope.breaks")).read_text()
+    assert [line.split()[3] for line in breaks.splitlines() if "stars_soc" in line] == \
+        ["agent", "profiler", "agent", "profiler", "agent"], breaks
+
+
+def sampler_makes_way(case: Case, agent: bool, **env: str) -> None:
+    """The job's own profiler wants channels that are being sampled from outside: it gets each at its first try, and
+    when it has ended they are sampled again. Witness: what the driver answered it, and the truth file's starts and stops."""
+    wanted = {1, 3, 4, 8, 9}  # of profile_lib.c
+    job = Job(case, "910B", agent=agent, profiler=True, PROFILE_SAMPLES="1", **env)
+    run = capture(job, 9, "--sys-hardware-mem", "--sys-io", "--sys-interconnection")
+    run.wait_for("^npuscope: recording ", err=True)
+    log = case.path(f"log.{job.pid}")
+    for k in range(2):
+        time.sleep(1)
+        case.path(f"start.{k}").touch()
+        starts = (k + 1) * (len(wanted) + 1)
+        wait_until(lambda: log.read_text().count("start ") == starts, f"the job's own profiler: {log.read_text()}")
+        time.sleep(1)
+        case.path(f"stop.{k}").touch()
+        wait_until(lambda: log.read_text().count("stop ") == starts, "its end")
+    result = run.result(90).expect(DONE)
+    job.end()
+    answers = re.findall(r"^(\w+) (-?\d+)", log.read_text(), re.M)
+    assert answers == ([("start", "0")] * (len(wanted) + 1) + [("stop", "0")] * (len(wanted) + 1)) * 2, log.read_text()
+    said = [line for line in result.err.splitlines() if "the job's own profiler runs" in line]
+    assert len(said) == 1 and "device 0" in said[0], result.err
+    (sampler,) = result.session.json["device_sampler"]["devices"]
+    channels = {c["id"]: c for c in sampler["channels"]}
+    assert all(channels[c]["starts"] == 3 and not channels[c]["errors"] for c in wanted), channels
+    begins = [s["started_raw"] for s in sampler["segments"]]
+    own = [int(line[3]) for line in job.lines("channel") if line[1] == "1"]  # HBM, of the job's profiler alone
+    assert len(begins) == 3 and len(own) == 4, (begins, own)
+    assert begins[0] < own[0] < own[1] < begins[1] < own[2] < own[3] < begins[2], (begins, own)
+    for segment in sampler["segments"]:
+        data = result.session.path / segment["prof_dir"] / "device_0" / "data"
+        assert (data / "hbm.data.0.slice_0").stat().st_size > 1000, segment
+
+
+@test
+def sampler_makes_way_and_comes_back(case: Case) -> None:
+    """At once: the profiler's start waits."""
+    sampler_makes_way(case, True)
+
+
+@test
+def sampler_makes_way_without_the_helper(case: Case) -> None:
+    """As soon as it asks which channels there are: nothing in the job can wait."""
+    sampler_makes_way(case, False, PROFILE_PAUSE="2000000")
+
+
+@test
+def losses_are_counted_to_the_record(case: Case) -> None:
+    """Fewer than a round of the 4-bit numbers, a round exactly, and many."""
+    for lost in (5, 16, 100):
+        sub = Case(f"lose{lost}")
+        sub.running, sub.at_end = case.running, case.at_end
+        try:
+            job = Job(sub, "910B")
+            run = capture(job, 3, "--task-source", "agent")
+            time.sleep(1)
+            job.order(f"lose 0 50 {lost}")
+            result = run.result(90)
+            job.end()
+            true = sum(int(line[2]) for line in job.lines("lost"))
+            assert true == lost, job.lines("lost")
+            told = re.search(r"(\d+) (?:device|task log) records", result.err)
+            meta = json.loads(next(sub.dir.rglob("profiler_metadata.json")).read_text())
+            clocks = meta["npuscope"]["device_clocks"]
+            assert [c["records_lost"] for c in clocks] == [lost], f"{lost} records were lost, told are {clocks} {told}"
+            result.expect(PARTIAL)
+        finally:
+            sub.running = []
+            sub.clean_up()
+
+
+@test
+def driver_errors_are_told(case: Case) -> None:
+    """Each code that the driver may answer a start with: one line, bounds instead of times, the job unharmed."""
+    for code, words in ((-1, "code -1"), (-8, "code -8"), (-10, "in use by another profiler"),
+                        (-11, "in use by another profiler"), (115, "set no device")):
+        sub = Case(f"error{code}")
+        sub.running, sub.at_end = case.running, case.at_end
+        try:
+            job = Job(sub, "910B")
+            job.order(f"error 0 50 start {code} always")
+            result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
+            said = [line for line in result.complaints if "task log" in line]
+            assert len(said) == 1 and words in said[0], f"{code}: {result.err}"
+            n = hold_up(job, job.end(), Found(result, "910B"))
+            assert n["measured"] == 0, n
+        finally:
+            sub.running = []
+            sub.clean_up()
+
+
+@test
+def busy_channel_is_left_alone(case: Case) -> None:
+    """--task-source agent while the job's own profiler has the log: bounds, one line, and the profiler's log is whole."""
+    job = Job(case, "910B", profiler=True)
+    case.path("start.0").touch()
+    log = case.path(f"log.{job.pid}")
+    wait_until(lambda: "start 0" in log.read_text(), "the job's own profiler")
+    result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
+    case.path("stop.0").touch()
+    wait_until(lambda: "stop 0" in log.read_text(), "its end")
+    said = [line for line in result.complaints if "task log" in line]
+    assert len(said) == 1 and re.search("in use by another profiler|the job's own profiler", said[0]), result.err
+    assert hold_up(job, job.end(), Found(result, "910B"))["measured"] == 0
+
+
+@test
+def slow_driver_holds_up_one_device(case: Case) -> None:
+    """A start that takes the driver seconds on one device: the other one's tasks are timed all the same."""
+    need_root()
+    need(os.cpu_count() is not None, "CPUs")
+    job = Job(case, "910B", ranks=2)
+    pids = ranks_of(job.run)
+    job.order("slow 1 50 read 3000")
+    result = case.record("-p", pid_list(pids), "-d", "3s", "-o", case.path("out"), "--export", "db",
+                         "--task-source", "agent", env={**os.environ, **job.machine}).result(90).expect(DONE, PARTIAL)
+    slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*") if not p.name.endswith(".done")]
+    assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
+
+
+if __name__ == "__main__":
+    sys.exit(main())
