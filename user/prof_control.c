@@ -19,6 +19,7 @@
 #include "process.h"
 
 #define RAW_KHZ 1000000 /* a host counter that is CLOCK_MONOTONIC_RAW has no frequency of its own */
+#define COUNTER_TRIES 5
 
 /* "host" for a NULL device; else device_N. */
 struct place {
@@ -161,6 +162,23 @@ static uint64_t host_counter(void)
 #endif
 }
 
+/* The counter and the raw clock at one instant, of the narrowest of a few looks: this thread may lose its CPU in any. */
+static void read_counter(uint64_t *raw, uint64_t *count)
+{
+	uint64_t narrowest = UINT64_MAX;
+
+	for (int i = 0; i < COUNTER_TRIES; i++) {
+		uint64_t before = nps_now(CLOCK_MONOTONIC_RAW), c = host_counter();
+		uint64_t width = nps_now(CLOCK_MONOTONIC_RAW) - before;
+
+		if (width >= narrowest)
+			continue;
+		narrowest = width;
+		*raw = before + width / 2;
+		*count = c;
+	}
+}
+
 static bool counts_raw(const struct nps_prof_control *c)
 {
 	return !c->host_khz || c->host_khz == RAW_KHZ;
@@ -285,11 +303,8 @@ static void put_starts(struct place *p, const struct nps_prof_sync *sync)
 
 	if (p->device)
 		snprintf(title, sizeof(title), "Device%u", p->device->id);
-	if (!p->device && !counts_raw(p->c)) {
-		raw = nps_now(CLOCK_MONOTONIC_RAW);
-		count = host_counter();
-		raw += (nps_now(CLOCK_MONOTONIC_RAW) - raw) / 2;
-	}
+	if (!p->device && !counts_raw(p->c))
+		read_counter(&raw, &count);
 	snprintf(text, sizeof(text), "[%s]\nclock_monotonic_raw: %llu\ncntvct: %llu\ncntvct_diff: 0\n", title,
 		 (unsigned long long)raw, (unsigned long long)count);
 	put(p, "host_start.log", true, text);

@@ -323,7 +323,8 @@ def metrics_reach_the_result(case: Case) -> None:
     first, last = db.execute("SELECT min(timestampNs), max(timestampNs) FROM SAMPLE_PMU_TIMELINE").fetchone()
     assert begin <= first and last <= end
     (n,) = db.execute("SELECT count(DISTINCT timestampNs) FROM SAMPLE_PMU_TIMELINE").fetchone()
-    assert 250 <= n <= 301, f"{n} samples in 3 s at 100 Hz"
+    expected = (end - begin) / 1e7
+    assert 0.8 * expected <= n <= expected + 1, f"{n} samples at 100 Hz, in {expected / 100:.2f} s"
     folder = Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT"
     header = (folder / "npuscope_ai_core_utilization.csv").read_text().splitlines()[0]
     assert header.startswith("Device_id,Core ID,total_time(us),total_cycles,mac_time(us),mac_ratio"), header
