@@ -224,7 +224,7 @@ def two_at_once(case: Case) -> None:
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
-    first = case.record("-p", pid, "-o", case.path("a"), "--export", "none", "-d", "4s")
+    first = case.record("-p", pid, "-o", case.path("a"), "--export", "none", "-d", "5s")
     second = case.record("-p", pid, "-o", case.path("b"), "--export", "none", "-d", "2s")
     inner, outer = second.result(), first.result().expect(DONE)
     inner.expect(DONE, PARTIAL)
@@ -232,7 +232,9 @@ def two_at_once(case: Case) -> None:
     assert sources[0] == "agent", sources
     if sources[1] == "host":
         assert any("no device task log" in line for line in inner.complaints), inner.err
-    begin, end = (inner.session.json["capture"][k] for k in ("begin_monotonic", "end_monotonic"))
+    captures = [r.session.json["capture"] for r in (outer, inner)]
+    begin = max(c["begin_monotonic"] for c in captures)
+    end = min(c["end_monotonic"] for c in captures)
 
     def starts(result: Any) -> set[tuple[int, int]]:
         return {(e.tid, e.probe) for e in result.session.of(API, pid) if begin < e.start < e.start + e.dur < end}

@@ -4,7 +4,7 @@
 is as it was. Witnesses: what the jobs find changed in themselves (jobs/inject_job.c), their results without us, the
 simulator's log, /proc before and after, strace.
 
-NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (2).
+NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (1); killed at every step from 100 on, else at some.
 """
 
 import os
@@ -23,7 +23,7 @@ from harness import AGENT, DONE, FAILED, JOB_SOURCES, NPUSCOPE, PARTIAL, SIM, US
     environment, main, mappings, need, need_job, need_mounts, need_npusim, need_program, pid_list, ranks_of, test, \
     threads_of
 
-ROUNDS = int(os.environ.get("NPUSCOPE_INJECT_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("NPUSCOPE_INJECT_ROUNDS", "1"))
 SECONDS = 120 + 12 * ROUNDS
 LIBRARY = SIM / "cann" / "latest" / f"{os.uname().machine}-linux" / "lib64" / "libacl_rt.so"
 MEMORY = "/memfd:npuscope-agent (deleted)"
@@ -294,7 +294,7 @@ def killed_at(case: Case, pid: int, step: int) -> bool:
 
 def death_test(mode: str) -> None:
     def run(case: Case) -> None:
-        steps = list(range(1, 400, 1 if ROUNDS >= 100 else 4))  # there are about 45
+        steps = list(range(1, 400, 1 if ROUNDS >= 100 else 6))  # there are about 45
         job, killed = start_job(case, mode), 0
         for step in steps:
             if has_helper(job.pid):
