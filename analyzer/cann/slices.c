@@ -6,6 +6,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 
 #define BUFFER (1UL << 20)
 #define SLICE ".slice_"
+#define MOST_BYTES (1ULL << 40) /* of a slice: a larger note is none */
 #define PROBE 64 /* bytes at both ends that tell slices apart: they hold times */
 
 /* Splits `<base>.slice_<number>`. */
@@ -152,6 +154,28 @@ uint64_t nps_slices__size(const struct nps_slices *slices, const char *base)
 	return total;
 }
 
+/* The bytes that slice I had when its writer was done with it, by the note beside it; 0 if there is none. */
+static uint64_t noted_size(const struct nps_slices *slices, size_t i)
+{
+	static const char key[] = "filesize:";
+	char name[288], text[64] = "";
+	uint64_t bytes;
+	ssize_t n;
+	int fd;
+
+	if (snprintf(name, sizeof(name), "%s.done", slices->all[i].name) >= (int)sizeof(name))
+		return 0;
+	fd = openat(slices->dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0 || strncmp(text, key, sizeof(key) - 1) != 0)
+		return 0;
+	bytes = strtoull(text + sizeof(key) - 1, NULL, 10);
+	return bytes < MOST_BYTES ? bytes : 0;
+}
+
 /* What tells a slice from another one. */
 struct probe {
 	off_t size;
@@ -211,7 +235,7 @@ static bool same(const struct nps_slices *slices, size_t a, size_t b)
 static int choose(struct nps_reader *reader, uint64_t *total)
 {
 	struct nps_slices *own = calloc(1, sizeof(*own));
-	uint64_t missing = 0, doubled = 0, closed = 0;
+	uint64_t missing = 0, doubled = 0, closed = 0, noted = 0, found = 0;
 	struct probe last = { 0 }, this;
 	size_t at = reader->at, before = at;
 
@@ -227,6 +251,7 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 	for (; at < reader->end; at++) {
 		struct nps_slice *slice = &reader->slices->all[at];
 		struct stat st;
+		uint64_t size;
 		int fd;
 
 		if (own->n && slice->number > own->all[own->n - 1].number + 1)
@@ -248,12 +273,17 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 		}
 		last = this;
 		before = at;
+		size = noted_size(reader->slices, at);
+		noted += size;
+		found += size ? (uint64_t)st.st_size : 0;
 		*total += st.st_size;
 		own->all[own->n++] = *slice;
 	}
 	nps_model__lost(reader->model, missing, "slices of %s that are missing", reader->base);
 	nps_model__lost(reader->model, doubled, "slices of %s that repeat another one", reader->base);
 	nps_model__lost(reader->model, closed, "slices of %s that cannot be read", reader->base);
+	nps_model__lost(reader->model, noted > found ? noted - found : 0,
+			"bytes of %s that its slices had when they were written", reader->base);
 	reader->slices = own;
 	reader->at = 0;
 	reader->end = own->n;
