@@ -122,6 +122,18 @@ static void handle_exec(struct nps_capture *c, struct nps_process *p)
 	p->scanned = 0;
 }
 
+/* Devices of whose log a helper tells; numbers of a container's are its own. */
+static uint64_t told_by_agents(struct nps_capture *c)
+{
+	uint64_t told = 0;
+
+	FOR_EACH_AGENT(c, p)
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+		if (nps_agent_client__uses(p->agent, d))
+			told |= 1ULL << d;
+	return told;
+}
+
 static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 {
 	struct nps_process *p = nps_discover__find(c, (pid_t)n->pid);
@@ -154,12 +166,16 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
 		if (!nps_process__foreign(p))
 			nps_device_sampler__device(c->devices, (uint32_t)n->arg);
+		if (n->what == NPS_NOTICE_SUBMITS)
+			nps_device_facts__used(&c->facts, p->pid, (uint32_t)n->arg, nps_process__foreign(p));
 		if (c->ending)
 			break;
 		if (!p->agent) /* its helper may have come after we looked */
 			nps_discover__scan(c, p);
 		if (p->agent)
 			nps_agent_client__poke(p->agent);
+		else /* at once: a process that ends soon takes the driver's library with it */
+			nps_device_facts__ask(&c->facts, told_by_agents(c));
 		break;
 	default:
 		break;
@@ -296,6 +312,7 @@ static void every_second(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
+	nps_device_facts__ask(&c->facts, told_by_agents(c));
 	save_now_and_then(c);
 }
 
@@ -723,6 +740,8 @@ static void finish(struct nps_capture *c)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
 	write_controls(c);
+	nps_device_facts__ask(&c->facts, told_by_agents(c));
+	nps_device_facts__say(&c->facts, told_by_agents(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
@@ -776,6 +795,7 @@ void nps_capture__free(struct nps_capture *c)
 	nps_host_sys__free(c->host_sys);
 	nps_task_source__free(c->tasks);
 	nps_device_sampler__free(c->devices);
+	nps_device_lib__close(&c->facts.lib);
 	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);

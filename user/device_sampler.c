@@ -326,6 +326,8 @@ static bool listed(const cJSON *devices, double id)
 
 void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, cJSON *devices)
 {
+	static const char *const facts[] = { "id",	"freq_khz", "chip",	 "platform",
+					     "aic_mhz", "aiv_mhz",  "aic_cores", "aiv_cores" };
 	cJSON *j, *list;
 	const cJSON *d;
 
@@ -347,11 +349,12 @@ void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, 
 		if (listed(devices, cJSON_GetNumberValue(id)))
 			continue;
 		o = cJSON_CreateObject();
-		cJSON_AddItemToObject(o, "id", cJSON_Duplicate(id, 1));
-		cJSON_AddItemToObject(o, "freq_khz",
-				      cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(d, "freq_khz"), 1));
-		cJSON_AddItemToObject(o, "chip",
-				      cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(d, "chip"), 1));
+		for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+			const cJSON *fact = cJSON_GetObjectItemCaseSensitive(d, facts[k]);
+
+			if (fact)
+				cJSON_AddItemToObject(o, facts[k], cJSON_Duplicate(fact, 1));
+		}
 		cJSON_AddItemToArray(devices, o);
 	}
 }

@@ -486,9 +486,7 @@ static void publish(struct nps_device_thread *t)
 	struct nps_device_counts counts = { .cpu_ns = nps_now(CLOCK_THREAD_CPUTIME_ID) };
 	cJSON *j = cJSON_CreateObject(), *old, *list;
 
-	cJSON_AddNumberToObject(j, "id", t->device);
-	cJSON_AddStringToObject(j, "chip", t->info.chip);
-	cJSON_AddNumberToObject(j, "freq_khz", t->info.counter_khz);
+	nps_device_info__describe(&t->info, j);
 	list = cJSON_AddArrayToObject(j, "channels");
 	for (size_t i = 0; i < t->n_streams; i++) {
 		const struct nps_device_stream *s = &t->streams[i];
