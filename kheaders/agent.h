@@ -39,7 +39,7 @@ struct nps_agent_want {
 	__s32 type; /* prof_start_para.channel_type */
 	__u32 period_ms;
 	__u32 size; /* of data */
-	__u64 chips; /* bit N: on chips of type N, as prof_drv_get_channels says */
+	__u64 chips; /* bit N: on chips of type N, as prof_drv_get_channels says; 63: of 63 and above */
 	__u32 log; /* tasks are in it: without, the device is not recorded */
 	__u32 pad;
 	__u8 data[NPS_AGENT_PARA_MAX];

@@ -269,8 +269,9 @@ static void describe(const struct worker *w, struct nps_agent_device *d)
 static bool offered(const struct worker *w, const struct nps_agent_want *want)
 {
 	const struct channel_list *list = &w->channels;
+	uint32_t type = list->chip_type < 63 ? list->chip_type : 63;
 
-	if (list->chip_type < 64 && !(want->chips >> list->chip_type & 1))
+	if (!(want->chips >> type & 1))
 		return false;
 	for (uint32_t i = 0; i < list->n && i < MAX_CHANNELS; i++)
 		if (list->v[i].id == want->channel)

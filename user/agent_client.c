@@ -210,7 +210,11 @@ static void info_of(const struct nps_agent_client *a, unsigned device, struct np
 					  .aiv_cores = d.aiv_cores };
 	for (size_t i = 0; i + 1 < sizeof(info->chip) && i < sizeof(d.chip) && d.chip[i]; i++)
 		info->chip[i] = isalnum((unsigned char)d.chip[i]) ? d.chip[i] : '_';
-	info->platform = d.chip_type < 64 ? d.chip_type : nps_platform_of(info->chip);
+	info->platform = d.chip_type;
+	if (nps_generation_of(info->platform) == NPS_GENERATION_UNKNOWN)
+		info->platform = nps_platform_of(info->chip);
+	if (info->platform == NPS_PLATFORM_UNKNOWN && d.chip_type < NPS_PLATFORM_UNKNOWN)
+		info->platform = d.chip_type;
 }
 
 static int put_data(struct nps_agent_client *a, const struct nps_agent_block *b, const void *data)
@@ -224,6 +228,7 @@ static int put_data(struct nps_agent_client *a, const struct nps_agent_block *b,
 
 	if (!b->position) {
 		info_of(a, b->device, &info);
+		nps_device_info__complain(&info);
 		nps_channel_files__know(a->files, &info);
 	}
 	a->delivered = true;

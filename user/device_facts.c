@@ -80,6 +80,7 @@ void nps_device_facts__ask(struct nps_device_facts *f, uint64_t told)
 			continue;
 		}
 		info->id = d;
+		nps_device_info__complain(info);
 		f->known |= 1ULL << d;
 	}
 }

@@ -631,6 +631,8 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 		}
 	}
 	if (!err)
+		nps_device_info__complain(&t->info);
+	if (!err)
 		t->placed = !nps_dcmi__find(common->lib, device, &t->place);
 	if (!err) {
 		sigfillset(&all);

@@ -161,6 +161,7 @@ static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_proc
 	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
 	if (!d->has_info)
 		return;
+	nps_device_info__complain(&d->info);
 	nps_channel_files__know(p->files, &d->info);
 	read_clock(t, d, p);
 }
@@ -189,7 +190,7 @@ static uint32_t word(const uint8_t *p)
 /* Which events the job's profiler has its counters count (cann-abi 4.1: parameters of channel 53). */
 static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
 {
-	size_t most = d->has_info && d->info.platform == NPS_PLATFORM_950 ? 10 : 8;
+	size_t most = d->has_info && nps_generation_of(d->info.platform) == NPS_GENERATION_V6 ? 10 : 8;
 	size_t core = 16 + 2 * most;
 
 	for (size_t k = 0; k < 2 && 4 + (k + 1) * core <= len; k++) {
