@@ -366,6 +366,11 @@ const struct nps_channel *nps_channel__at(size_t i)
 	return i < nps_channels__count() ? &channels[i] : NULL;
 }
 
+bool nps_channel__is_shared(const struct nps_channel *ch)
+{
+	return ch->params == old_cores;
+}
+
 int nps_channel__start(const struct nps_channel *ch, const struct nps_device_lib *lib,
 		       const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t *period_ms)
 {

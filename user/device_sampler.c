@@ -78,7 +78,7 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 }
 
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      const pid_t *pids, size_t n, struct nps_device_sampler **out)
+			      const pid_t *pids, size_t n, uint64_t counted, struct nps_device_sampler **out)
 {
 	struct nps_device_sampler *s = calloc(1, sizeof(*s));
 	char why[320];
@@ -88,6 +88,7 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 		return -ENOMEM;
 	s->opts = *opts;
 	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session };
+	atomic_init(&s->common.counted, counted);
 	pthread_mutex_init(&s->common.lock, NULL);
 	err = nps_device_lib__open(&s->lib, pids, n, why, sizeof(why));
 	if (err) {
@@ -135,6 +136,12 @@ void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool f
 		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
 			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
 			 pid);
+}
+
+void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices)
+{
+	if (s)
+		atomic_fetch_or(&s->common.counted, devices);
 }
 
 uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t pid)
