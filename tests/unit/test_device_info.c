@@ -107,12 +107,13 @@ static void what_the_driver_tells_is_enough(void **state)
 
 static const struct nps_channel *channel(unsigned int id)
 {
-	const struct nps_channel *ch = NULL;
+	const struct nps_channel *ch;
 
-	for (size_t i = 0; (ch = nps_channel__at(i)) && ch->id != id;)
-		i++;
-	assert_non_null(ch);
-	return ch;
+	for (size_t i = 0; (ch = nps_channel__at(i)); i++)
+		if (ch->id == id)
+			return ch;
+	fail();
+	return NULL;
 }
 
 /* 16 is a 950; of 17 nobody knows which counters it has, and what it has is not asked for by guess. */
