@@ -336,7 +336,7 @@ FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
 FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,elf_file.c log.c operators.c probe_point.c proc_maps.c)
-FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_options.c device_stream.c \
+FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_options.c device_stream.c \
 	log.c prof_files.c session_writer.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \

@@ -10,7 +10,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Just what is read: whether a signal's handler is still ours. */
+/* Just what is read: whether a signal's handler is still ours, and whether the thread lets it in. */
 struct sigaction___tap {
 	void *sa_handler;
 } __attribute__((preserve_access_index));
@@ -23,8 +23,13 @@ struct sighand_struct___tap {
 	struct k_sigaction___tap action[64];
 } __attribute__((preserve_access_index));
 
+struct signals___tap {
+	unsigned long sig[1];
+} __attribute__((preserve_access_index));
+
 struct task_struct___tap {
 	struct sighand_struct___tap *sighand;
+	struct signals___tap blocked;
 } __attribute__((preserve_access_index));
 
 struct call {
@@ -155,6 +160,9 @@ static __always_inline void hold_up(__u32 pid)
 		return;
 	number = h->signal;
 	if (number < 1 || number > 64)
+		return;
+	/* It would come when the thread lets signals in again, long after this call, and find nothing to wait for. */
+	if (BPF_CORE_READ(task, blocked.sig[0]) >> (number - 1) & 1)
 		return;
 	sighand = BPF_CORE_READ(task, sighand);
 	if (bpf_probe_read_kernel(&handler, sizeof(handler),

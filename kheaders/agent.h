@@ -15,11 +15,12 @@
 #define NPS_AGENT_NAME "npuscope-agent"
 #define NPS_AGENT_COMM "npuscope_agent" /* of the helper's threads */
 #define NPS_AGENT_MAGIC 0x544741534e50554eULL /* "NUPNSAGT" */
-#define NPS_AGENT_VERSION 3
+#define NPS_AGENT_VERSION 4
 #define NPS_AGENT_CONTROL_SIZE 32768U
 #define NPS_AGENT_RING_SIZE (32U << 20) /* bytes, a power of two */
 #define NPS_AGENT_MAX_DEVICES 64
 #define NPS_AGENT_MAX_WANTS 12
+#define NPS_AGENT_MAX_ERRORS 12
 #define NPS_AGENT_PARA_MAX 128
 
 enum nps_agent_command { NPS_AGENT_IDLE = 0, NPS_AGENT_RUN = 1 };
@@ -31,6 +32,7 @@ enum nps_agent_status {
 	NPS_AGENT_S_ERROR = 3, /* the driver refused; see error */
 	NPS_AGENT_S_NO_CHANNEL = 4, /* the device has no such channel */
 	NPS_AGENT_S_HELD = 5, /* let go for the job's own profiler */
+	NPS_AGENT_S_OPENING = 6, /* the driver has been asked for it, and has not answered */
 };
 
 /* A channel that the collector wants, and what the driver is to be given at its start. */
@@ -39,10 +41,26 @@ struct nps_agent_want {
 	__s32 type; /* prof_start_para.channel_type */
 	__u32 period_ms;
 	__u32 size; /* of data */
-	__u64 chips; /* bit N: on chips of type N, as prof_drv_get_channels says */
+	__u64 chips; /* bit N: on chips of type N, as prof_drv_get_channels says; 63: of 63 and above */
 	__u32 log; /* tasks are in it: without, the device is not recorded */
 	__u32 pad;
 	__u8 data[NPS_AGENT_PARA_MAX];
+};
+
+/* A function of the driver. */
+enum nps_agent_call {
+	NPS_AGENT_CALL_CHANNELS,
+	NPS_AGENT_CALL_START,
+	NPS_AGENT_CALL_READ,
+	NPS_AGENT_CALL_FLUSH,
+	NPS_AGENT_CALL_STOP
+};
+
+/* What it returned. */
+struct nps_agent_error {
+	__u32 channel;
+	__u32 call; /* enum nps_agent_call */
+	__s32 code;
 };
 
 struct nps_agent_device {
@@ -65,7 +83,8 @@ struct nps_agent_device {
 	char chip[32]; /* name of the chip, "" unknown */
 	/* Collector: it has channels of the device open, which are let go of when the job's own profiler asks. */
 	__u32 sampled;
-	__u32 pad;
+	__u32 n_errors; /* helper: how many of `errors` there are, each sort once */
+	struct nps_agent_error errors[NPS_AGENT_MAX_ERRORS];
 };
 
 struct nps_agent_control {

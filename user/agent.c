@@ -42,9 +42,12 @@
 #define LAST_SAMPLES 4 /* times as many when the capture ends: nothing comes after them */
 #define EXIT_MS 200 /* at most, of the job's exit */
 #define YIELD_MS 2000 /* at most, of the job's own start of a channel */
+#define MOST_FAILURES 3 /* calls in a row before a channel is opened afresh, or left as it is */
+#define BESIDE_NS 1000000000ULL /* between two tries to open what was refused beside the log */
 
 /* Driver facts: types and codes of the profiling API of libascend_hal. */
 #define ERR_STARTED_ALREADY (-3)
+#define ERR_STOPPED_ALREADY (-4)
 #define ERR_OCCUPIED (-10)
 #define ERR_OCCUPIED_VF (-11)
 #define ERR_NO_CONTEXT 115
@@ -96,6 +99,8 @@ struct worker {
 	uint32_t clock_served;
 	uint32_t *epoch; /* of each want */
 	uint64_t position[NPS_AGENT_MAX_WANTS];
+	uint32_t failures[NPS_AGENT_MAX_WANTS]; /* reads in a row */
+	uint64_t beside; /* when channels beside the log were tried last */
 	bool running;
 	struct channel_list channels;
 	char buffer[READ_BYTES];
@@ -124,6 +129,11 @@ static uint32_t load32(const uint32_t *p)
 static void store32(uint32_t *p, uint32_t v)
 {
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
+}
+
+static bool wanted(void)
+{
+	return load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting);
 }
 
 /* ---- ring ---------------------------------------------------------------- */
@@ -269,13 +279,29 @@ static void describe(const struct worker *w, struct nps_agent_device *d)
 static bool offered(const struct worker *w, const struct nps_agent_want *want)
 {
 	const struct channel_list *list = &w->channels;
+	uint32_t type = list->chip_type < 63 ? list->chip_type : 63;
 
-	if (list->chip_type < 64 && !(want->chips >> list->chip_type & 1))
+	if (!(want->chips >> type & 1))
 		return false;
 	for (uint32_t i = 0; i < list->n && i < MAX_CHANNELS; i++)
 		if (list->v[i].id == want->channel)
 			return true;
 	return false;
+}
+
+/* Each sort of error once: the collector tells the user. */
+static void note_error(const struct worker *w, uint32_t channel, uint32_t call, int code)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t n = d->n_errors;
+
+	for (uint32_t i = 0; i < n && i < NPS_AGENT_MAX_ERRORS; i++)
+		if (d->errors[i].channel == channel && d->errors[i].call == call && d->errors[i].code == code)
+			return;
+	if (n >= NPS_AGENT_MAX_ERRORS)
+		return;
+	d->errors[n] = (struct nps_agent_error){ .channel = channel, .call = call, .code = code };
+	store32(&d->n_errors, n + 1);
 }
 
 static uint32_t status_of(int err)
@@ -308,10 +334,13 @@ static int open_channel(struct worker *w, uint32_t i)
 	d->want_error[i] = err;
 	if (err) {
 		d->refused |= 1U << i;
+		if (err != ERR_NO_CONTEXT)
+			note_error(w, want.channel, NPS_AGENT_CALL_START, err);
 		return err;
 	}
 	w->epoch[i]++;
 	w->position[i] = 0;
+	w->failures[i] = 0;
 	d->refused &= ~(1U << i);
 	__atomic_fetch_or(&d->open, 1U << i, __ATOMIC_RELEASE);
 	return 0;
@@ -325,16 +354,22 @@ static void open_channels(struct worker *w)
 	uint32_t status = NPS_AGENT_S_NO_CHANNEL;
 
 	memset(&w->channels, 0, sizeof(w->channels));
+	store32(&d->status, NPS_AGENT_S_OPENING);
 	d->error = drv.get_channels(w->device, &w->channels);
 	if (d->error) {
+		note_error(w, 0, NPS_AGENT_CALL_CHANNELS, d->error);
 		store32(&d->status, NPS_AGENT_S_ERROR);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (!offered(w, &ctl->want[i]) || (!ctl->want[i].log && status != NPS_AGENT_S_ON))
 			continue;
-		if (load32(&d->hold))
+		if (load32(&d->hold) || !wanted()) {
+			store32(&d->status, load32(&d->hold) ? NPS_AGENT_S_HELD : NPS_AGENT_S_OFF);
 			return;
+		}
+		if (load32(&d->open) >> i & 1)
+			continue;
 		if (!ctl->want[i].log) {
 			open_channel(w, i);
 			continue;
@@ -351,6 +386,41 @@ static void open_channels(struct worker *w)
 	store32(&d->status, status);
 }
 
+/* What could not be stopped would stay open in the job: a driver that did not answer is asked again. */
+static void stop_channel(struct worker *w, uint32_t i)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t channel = ctl->want[i].channel;
+	int err = -1;
+
+	for (int k = 0; err && err != ERR_STOPPED_ALREADY && k < MOST_FAILURES; k++) {
+		err = drv.stop(w->device, channel);
+		if (err && err != ERR_STOPPED_ALREADY)
+			note_error(w, channel, NPS_AGENT_CALL_STOP, err);
+	}
+	__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
+}
+
+/* A read can fail now and then. What goes on failing, or was stopped by a reset or the like, is opened anew. */
+static void failed(struct worker *w, uint32_t i, int err)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	bool log = ctl->want[i].log;
+
+	/* A reset stops all of them: it is told of the log. */
+	if (log || err != ERR_STOPPED_ALREADY)
+		note_error(w, ctl->want[i].channel, NPS_AGENT_CALL_READ, err);
+	if (err != ERR_STOPPED_ALREADY && ++w->failures[i] < MOST_FAILURES)
+		return;
+	d->want_error[i] = log ? err : 0;
+	if (log) {
+		d->error = err;
+		store32(&d->status, NPS_AGENT_S_ERROR);
+	}
+	stop_channel(w, i);
+	d->refused |= 1U << i; /* until it is open again */
+}
+
 static void read_channel(struct worker *w, uint32_t i)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -365,35 +435,38 @@ static void read_channel(struct worker *w, uint32_t i)
 					     .epoch = w->epoch[i],
 					     .position = w->position[i] };
 
+		w->failures[i] = 0;
 		d->bytes += n;
 		w->position[i] += n;
 		put_block(&b, w->buffer);
 	}
-	/* A reset, or the like, has taken the channel: it is opened anew. */
-	if (n < 0) {
-		d->want_error[i] = n;
-		__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
-		if (ctl->want[i].log) {
-			d->error = n;
-			store32(&d->status, NPS_AGENT_S_ERROR);
-		}
-		drv.stop(w->device, channel);
-	}
+	if (n < 0)
+		failed(w, i, n);
+	else
+		w->failures[i] = 0;
+}
+
+/* Few channels know it; where it fails the device pushes what it holds at the stop, or never. */
+static void flush_channel(struct worker *w, uint32_t i)
+{
+	uint32_t channel = ctl->want[i].channel;
+	unsigned len = 0;
+	int err = drv.flush ? drv.flush(w->device, channel, &len) : 0;
+
+	if (err && err != ERR_STOPPED_ALREADY && ctl->want[i].log)
+		note_error(w, channel, NPS_AGENT_CALL_FLUSH, err);
 }
 
 static void close_channel(struct worker *w, uint32_t i)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
-	uint32_t channel = ctl->want[i].channel;
-	unsigned len = 0;
 
-	if (drv.flush)
-		drv.flush(w->device, channel, &len);
-	read_channel(w, i);
-	if (!(load32(&d->open) >> i & 1))
-		return;
-	drv.stop(w->device, channel);
-	__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
+	flush_channel(w, i);
+	do
+		read_channel(w, i);
+	while (w->failures[i] && load32(&d->open) >> i & 1);
+	if (load32(&d->open) >> i & 1)
+		stop_channel(w, i);
 }
 
 static void for_each_open(struct worker *w, void (*what)(struct worker *w, uint32_t i))
@@ -450,6 +523,20 @@ static void let_go_of(struct worker *w, uint32_t status)
 	wake_all(&ctl->released);
 }
 
+/* Of channels beside the log that somebody else had, or that failed, until the log itself is opened anew. */
+static void open_beside(struct worker *w, uint64_t t)
+{
+	struct nps_agent_device *d = &ctl->device[w->device];
+	uint32_t missing = d->refused & ~load32(&d->open);
+
+	if (!missing || load32(&d->status) != NPS_AGENT_S_ON || t - w->beside < BESIDE_NS)
+		return;
+	w->beside = t;
+	for (uint32_t i = 0; i < NPS_AGENT_MAX_WANTS; i++)
+		if (missing >> i & 1 && !ctl->want[i].log && !load32(&d->hold))
+			open_channel(w, i);
+}
+
 /* `busy` before the look at `hold`, and the other way round in yield_device(): one of the two sees the other. */
 static void try_to_open(struct worker *w)
 {
@@ -458,7 +545,7 @@ static void try_to_open(struct worker *w)
 	__atomic_store_n(&d->busy, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&d->hold, __ATOMIC_SEQ_CST))
 		open_channels(w);
-	if (!load32(&d->open))
+	if (load32(&d->status) != NPS_AGENT_S_ON)
 		let_go_of(w, load32(&d->status));
 }
 
@@ -469,11 +556,6 @@ static void wait_for_wake(uint32_t seen, long ns)
 	const struct timespec timeout = { .tv_nsec = ns };
 
 	syscall(SYS_futex, &ctl->wake, FUTEX_WAIT, seen, ns ? &timeout : NULL, NULL, 0);
-}
-
-static bool wanted(void)
-{
-	return load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting);
 }
 
 static void *work(void *arg)
@@ -490,11 +572,13 @@ static void *work(void *arg)
 		if (load32(&d->hold) && load32(&d->busy))
 			let_go_of(w, NPS_AGENT_S_HELD);
 		/* Asking costs the driver a message: with one open, only when told of a change. */
-		if (!load32(&d->hold) && !load32(&d->open) && (!tried || t - tried > RETRY_NS)) {
+		if (!load32(&d->hold) && load32(&d->status) != NPS_AGENT_S_ON &&
+		    (!tried || t - tried > RETRY_NS)) {
 			try_to_open(w);
 			tried = t;
 		}
 		for_each_open(w, read_channel);
+		open_beside(w, t);
 		serve_clock_request(w);
 		wait_for_wake(seen, load32(&d->open) ? TURN_NS : (long)RETRY_NS);
 		if (load32(&ctl->wake) != seen)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "agent.h"
+#include "agent_errors.h"
 #include "log.h"
 #include "process.h"
 #include "task_channels.h"
@@ -31,6 +32,7 @@ struct nps_agent_client {
 	uint32_t number; /* of the helpers of this capture: each counts its epochs from 1 */
 	uint64_t tail, lost_before, bytes;
 	bool broken, started, stopped, interrupted, delivered;
+	struct nps_agent_errors errors;
 };
 
 static uint32_t helpers;
@@ -157,8 +159,14 @@ void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric met
 	a->metric = metric;
 	a->ctl->n_wants = nps_task_channels(metric, a->ctl->want);
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
-		__atomic_store_n(&a->ctl->device[i].hold, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&a->ctl->device[i].sampled, 0, __ATOMIC_RELEASE);
+		struct nps_agent_device *d = &a->ctl->device[i];
+
+		/* What an earlier capture was told is not this one's. */
+		d->status = NPS_AGENT_S_OFF;
+		d->started_raw = 0;
+		d->n_errors = d->refused = 0;
+		__atomic_store_n(&d->hold, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&d->sampled, 0, __ATOMIC_RELEASE);
 	}
 	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
@@ -210,7 +218,11 @@ static void info_of(const struct nps_agent_client *a, unsigned device, struct np
 					  .aiv_cores = d.aiv_cores };
 	for (size_t i = 0; i + 1 < sizeof(info->chip) && i < sizeof(d.chip) && d.chip[i]; i++)
 		info->chip[i] = isalnum((unsigned char)d.chip[i]) ? d.chip[i] : '_';
-	info->platform = d.chip_type < 64 ? d.chip_type : nps_platform_of(info->chip);
+	info->platform = d.chip_type;
+	if (nps_generation_of(info->platform) == NPS_GENERATION_UNKNOWN)
+		info->platform = nps_platform_of(info->chip);
+	if (info->platform == NPS_PLATFORM_UNKNOWN && d.chip_type < NPS_PLATFORM_UNKNOWN)
+		info->platform = d.chip_type;
 }
 
 static int put_data(struct nps_agent_client *a, const struct nps_agent_block *b, const void *data)
@@ -224,6 +236,7 @@ static int put_data(struct nps_agent_client *a, const struct nps_agent_block *b,
 
 	if (!b->position) {
 		info_of(a, b->device, &info);
+		nps_device_info__complain(&info);
 		nps_channel_files__know(a->files, &info);
 	}
 	a->delivered = true;
@@ -333,12 +346,40 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 			snprintf(buf, size, "device %u was let go for the job's own profiler", i);
 		else if (d->status == NPS_AGENT_S_BUSY)
 			snprintf(buf, size, "the task log of device %u is in use by another profiler", i);
+		else if (d->status == NPS_AGENT_S_OPENING)
+			snprintf(buf, size,
+				 "the driver has not answered yet to the opening of the task log of "
+				 "device %u",
+				 i);
 		else if (d->status == NPS_AGENT_S_ERROR)
 			snprintf(buf, size, "the driver refused the task log of device %u: code %d", i,
 				 d->error);
 		else if (d->status == NPS_AGENT_S_NO_CHANNEL)
 			snprintf(buf, size, "device %u has no task log", i);
 	}
+}
+
+uint64_t nps_agent_client__counted(const struct nps_agent_client *a)
+{
+	uint64_t counted = 0;
+
+	for (unsigned i = 0; a->metric != NPS_AIC_NONE && i < NPS_AGENT_MAX_DEVICES; i++) {
+		struct nps_device_info info;
+
+		if (__atomic_load_n(&a->ctl->device[i].status, __ATOMIC_ACQUIRE) != NPS_AGENT_S_ON)
+			continue;
+		info_of(a, i, &info);
+		if (nps_generation_of(info.platform) == NPS_GENERATION_HWTS)
+			counted |= 1ULL << i;
+	}
+	return counted;
+}
+
+bool nps_agent_client__say(struct nps_agent_client *a, bool end)
+{
+	if (a->started && !a->broken)
+		nps_agent_errors__say(&a->errors, a->pid, a->ctl);
+	return end && a->started && !a->broken && nps_agent_errors__sum_up(a->pid, a->ctl);
 }
 
 uint64_t nps_agent_client__lost(const struct nps_agent_client *a)

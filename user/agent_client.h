@@ -64,6 +64,15 @@ bool nps_agent_client__delivered(const struct nps_agent_client *a);
 /* Has its process a context on the device? */
 bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device);
 
+/* Bit d: it has the task log of device d, and counts, or is to count, its cores by task. */
+uint64_t nps_agent_client__counted(const struct nps_agent_client *a);
+
+/*
+ * Tells the user of errors of the driver that the helper met, each once; the capture goes on. At the END also of channels that
+ * it did not get; true if there are such.
+ */
+bool nps_agent_client__say(struct nps_agent_client *a, bool end);
+
 /* Why no device is recording, in words; "" if one is. */
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size);
 

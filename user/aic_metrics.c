@@ -88,12 +88,15 @@ const char *nps_aic_metrics__name(enum nps_aic_metric metric)
 size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, int vector,
 			       uint16_t events[NPS_AIC_EVENTS])
 {
-	enum family family = platform == NPS_PLATFORM_910B  ? SPLIT
-			     : platform == NPS_PLATFORM_950 ? LAST
-							    : ONE;
+	enum nps_generation generation = nps_generation_of(platform);
+	enum family family = generation == NPS_GENERATION_SPLIT ? SPLIT
+			     : generation == NPS_GENERATION_V6	? LAST
+								: ONE;
 	const uint16_t *from = vector ? sets[family][metric].aiv : sets[family][metric].aic;
 	size_t n = 0;
 
+	if (generation == NPS_GENERATION_UNKNOWN)
+		return 0;
 	for (; n < NPS_AIC_EVENTS && from[n]; n++)
 		events[n] = from[n];
 	return n;

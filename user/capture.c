@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "capture_agents.h"
 #include "catalog.h"
 #include "channel_files.h"
 #include "clocks.h"
@@ -36,10 +37,6 @@
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
 
-#define FOR_EACH_AGENT(c, p)                                                                                 \
-	for (struct nps_process *p = (c)->processes; p; p = p->next)                                         \
-		if (p->agent)
-
 /* `durable`: down to the disk, which can take seconds. */
 static void save(struct nps_capture *c, bool durable)
 {
@@ -55,37 +52,6 @@ static void sample_clocks(struct nps_capture *c, struct nps_clock *clock)
 {
 	nps_clock__sample(clock);
 	nps_stream__append(&c->session.clocks, NPS_CHUNK_CLOCKS, 0, clock, sizeof(*clock));
-}
-
-static void drain_agents(struct nps_capture *c)
-{
-	FOR_EACH_AGENT(c, p)
-	{
-		int err = nps_agent_client__drain(p->agent);
-
-		if (err == -EPROTO)
-			nps_warn("pid %d: its helper's memory makes no sense: its task log ends here",
-				 p->pid);
-		if (err && !atomic_load(&c->session.events.error))
-			atomic_store(&c->session.clocks.error, err);
-	}
-}
-
-static bool all_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *))
-{
-	FOR_EACH_AGENT(c, p)
-	if (p->alive && !is(p->agent))
-		return false;
-	return true;
-}
-
-static void wait_for_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms)
-{
-	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
-		usleep(5000);
-		drain_agents(c);
-	}
-	drain_agents(c);
 }
 
 static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
@@ -154,12 +120,16 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
 		if (!nps_process__foreign(p))
 			nps_device_sampler__device(c->devices, (uint32_t)n->arg);
+		if (n->what == NPS_NOTICE_SUBMITS)
+			nps_device_facts__used(&c->facts, p->pid, (uint32_t)n->arg, nps_process__foreign(p));
 		if (c->ending)
 			break;
 		if (!p->agent) /* its helper may have come after we looked */
 			nps_discover__scan(c, p);
 		if (p->agent)
 			nps_agent_client__poke(p->agent);
+		else /* at once: a process that ends soon takes the driver's library with it */
+			nps_device_facts__ask(&c->facts, nps_agents__told(c));
 		break;
 	default:
 		break;
@@ -272,7 +242,8 @@ static void start_devices(struct nps_capture *c)
 		return;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
-	if (nps_device_sampler__start(&c->opts->devices, &c->session, pids, n, &c->devices)) {
+	if (nps_device_sampler__start(&c->opts->devices, &c->session, pids, n, nps_agents__counted(c),
+				      &c->devices)) {
 		c->degraded = true;
 		return;
 	}
@@ -296,6 +267,7 @@ static void every_second(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
+	nps_device_facts__ask(&c->facts, nps_agents__told(c));
 	save_now_and_then(c);
 }
 
@@ -330,8 +302,9 @@ static const char *watch(struct nps_capture *c, int signals)
 			return "signal";
 		handle_notices(c);
 		rescan(c);
-		drain_agents(c);
+		nps_agents__drain(c);
 		nps_task_source__turn(c->tasks);
+		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
 		err = nps_session__error(&c->session);
 		if (err) {
@@ -347,7 +320,10 @@ static const char *watch(struct nps_capture *c, int signals)
 			return "targets exited";
 		if (nps_now(CLOCK_MONOTONIC) >= device_clock) {
 			FOR_EACH_AGENT(c, p)
-			nps_agent_client__tick(p->agent);
+			{
+				nps_agent_client__tick(p->agent);
+				nps_agent_client__say(p->agent, false);
+			}
 			nps_task_source__tick(c->tasks);
 			device_clock += device_clock < c->begin_mono + FIRST_CLOCKS_NS ? DEVICE_CLOCK_NS / 4
 										       : DEVICE_CLOCK_NS;
@@ -541,7 +517,7 @@ static int begin(struct nps_capture *c)
 	err = add_targets(c);
 	if (err)
 		return err;
-	wait_for_agents(c, nps_agent_client__recording, AGENT_START_MS);
+	nps_agents__wait(c, nps_agent_client__recording, AGENT_START_MS);
 	start_devices(c);
 	err = nps_discover__arm(c);
 	if (err)
@@ -576,6 +552,8 @@ static void say_what_is_missing(struct nps_capture *c)
 			 p->pid, reason);
 		c->degraded |= c->opts->task_source != NPS_TASKS_AUTO || p->agent;
 	}
+	FOR_EACH_AGENT(c, p)
+	c->degraded |= nps_agent_client__say(p->agent, true);
 	FOR_EACH_AGENT(c, p)
 	if (nps_agent_client__interrupted(p->agent)) {
 		nps_warn("pid %d: a gap in its task log: npuscope was not scheduled for seconds: tasks of "
@@ -704,10 +682,10 @@ static void finish(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
-	wait_for_agents(c, nps_agent_client__idle, AGENT_LINGER_MS);
+	nps_agents__wait(c, nps_agent_client__idle, AGENT_LINGER_MS);
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
-	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);
+	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
 	nps_task_source__tick(c->tasks);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
@@ -723,6 +701,8 @@ static void finish(struct nps_capture *c)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
 	write_controls(c);
+	nps_device_facts__ask(&c->facts, nps_agents__told(c));
+	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
@@ -776,6 +756,7 @@ void nps_capture__free(struct nps_capture *c)
 	nps_host_sys__free(c->host_sys);
 	nps_task_source__free(c->tasks);
 	nps_device_sampler__free(c->devices);
+	nps_device_lib__close(&c->facts.lib);
 	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);

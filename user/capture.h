@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "capability.h"
+#include "device_facts.h"
 #include "device_sampler.h"
 #include "host_sys.h"
 #include "kernel_side.h"
@@ -64,6 +65,7 @@ struct nps_capture {
 	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
 	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
 	struct nps_task_source *tasks; /* NULL: the job's own profiler is not watched */
+	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes;
 	struct nps_cost cost;

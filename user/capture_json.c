@@ -300,6 +300,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 		if (p->agent)
 			nps_agent_client__describe_devices(p->agent, list);
 	nps_task_source__describe(c->tasks, list);
+	nps_device_facts__describe(&c->facts, list);
 	nps_device_sampler__describe(c->devices, j, list);
 	nps_probes__describe(c->probes, c->reader, j);
 	add_counts(c, j);

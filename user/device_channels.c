@@ -49,7 +49,9 @@ static unsigned int power_hz(const struct nps_device_opts *o, const struct nps_d
 
 static bool splits(const struct nps_device_info *d)
 {
-	return d->platform == NPS_PLATFORM_910B || d->platform == NPS_PLATFORM_950;
+	enum nps_generation generation = nps_generation_of(d->platform);
+
+	return generation == NPS_GENERATION_SPLIT || generation == NPS_GENERATION_V6;
 }
 
 static unsigned int core_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
@@ -59,7 +61,10 @@ static unsigned int core_hz(const struct nps_device_opts *o, const struct nps_de
 
 static unsigned int old_core_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
 {
-	return o->metric != NPS_AIC_NONE && !splits(d) ? o->aic_hz : 0;
+	return o->metric != NPS_AIC_NONE && !splits(d) &&
+			       nps_generation_of(d->platform) != NPS_GENERATION_UNKNOWN
+		       ? o->aic_hz
+		       : 0;
 }
 
 static unsigned int old_vector_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
@@ -158,7 +163,7 @@ static size_t cores(const struct nps_device_opts *o, const struct nps_device_inf
 		    void *data)
 {
 	enum { AIC = 1, AIV = 2, SAMPLE = 2 };
-	size_t most = d->platform == NPS_PLATFORM_950 ? 10 : 8, at = sizeof(uint32_t);
+	size_t most = nps_generation_of(d->platform) == NPS_GENERATION_V6 ? 10 : 8, at = sizeof(uint32_t);
 	uint32_t mode = AIC | (d->aiv_cores ? AIV : 0);
 	uint8_t p[MOST_DATA] = { 0 };
 
@@ -361,6 +366,11 @@ const struct nps_channel *nps_channel__at(size_t i)
 	return i < nps_channels__count() ? &channels[i] : NULL;
 }
 
+bool nps_channel__is_shared(const struct nps_channel *ch)
+{
+	return ch->params == old_cores;
+}
+
 int nps_channel__start(const struct nps_channel *ch, const struct nps_device_lib *lib,
 		       const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t *period_ms)
 {
@@ -497,7 +507,7 @@ int nps_channel__version(const struct nps_channel *ch, const struct nps_device_i
 	if (!two->size)
 		return 0;
 	if (ch->params == cores)
-		return d->platform == NPS_PLATFORM_950;
+		return nps_generation_of(d->platform) == NPS_GENERATION_V6;
 	if (len < 2UL * two->size)
 		return -1;
 	/* Memory of the device: the first version's time stands where the second has nothing. */

@@ -54,6 +54,9 @@ struct nps_channel {
 const struct nps_channel *nps_channel__at(size_t i);
 size_t nps_channels__count(void);
 
+/* Does the channel either sample or count by task, as its first reader wants it? A helper may be that reader. */
+bool nps_channel__is_shared(const struct nps_channel *ch);
+
 /* Starts it as asked. What the driver returned. *PERIOD_MS: of its samples. */
 int nps_channel__start(const struct nps_channel *ch, const struct nps_device_lib *lib,
 		       const struct nps_device_opts *o, const struct nps_device_info *d, uint32_t *period_ms);

@@ -5,9 +5,12 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device_lib.h"
+#include "log.h"
 
 /* halGetDeviceInfo (cann-abi 4.3) */
 enum { MODULE_SYSTEM = 0, MODULE_AICPU = 1, MODULE_CCPU = 2, MODULE_AICORE = 4, MODULE_VECTOR = 7 };
@@ -29,6 +32,29 @@ static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, i
 	int64_t value = 0;
 
 	return lib->device_info(id, module, info, &value) || value < 0 || value > most ? 0 : (uint32_t)value;
+}
+
+enum nps_generation nps_generation_of(uint32_t platform)
+{
+	switch (platform) {
+	case NPS_PLATFORM_310:
+	case NPS_PLATFORM_910A:
+	case 2:
+	case 3:
+	case NPS_PLATFORM_310P:
+		return NPS_GENERATION_HWTS;
+	case NPS_PLATFORM_910B:
+		return NPS_GENERATION_SPLIT;
+	case NPS_PLATFORM_310B:
+	case 8:
+	case 11:
+		return NPS_GENERATION_MINI;
+	case NPS_PLATFORM_950:
+	case NPS_PLATFORM_950_1:
+		return NPS_GENERATION_V6;
+	default:
+		return NPS_GENERATION_UNKNOWN;
+	}
 }
 
 uint32_t nps_platform_of(const char *chip)
@@ -70,6 +96,18 @@ static uint32_t platform_of_version(uint32_t version)
 	}
 }
 
+/* As the list of channels has it; it costs a message to the device, and is asked for when nothing else tells. */
+static uint32_t platform_of_list(const struct nps_device_lib *lib, uint32_t id)
+{
+	struct nps_prof_channels *list = lib->get_channels ? calloc(1, sizeof(*list)) : NULL;
+	uint32_t platform = NPS_PLATFORM_UNKNOWN;
+
+	if (list && !lib->get_channels(id, list) && list->chip < NPS_PLATFORM_UNKNOWN)
+		platform = list->chip;
+	free(list);
+	return platform;
+}
+
 static void name_chip(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info)
 {
 	struct chip_info chip = { 0 };
@@ -103,9 +141,23 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 	info->platform = nps_platform_of(info->chip);
 	if (info->platform == NPS_PLATFORM_UNKNOWN)
 		info->platform = platform_of_version(ask(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
+	if (info->platform == NPS_PLATFORM_UNKNOWN)
+		info->platform = platform_of_list(lib, id);
 	if (lib->api_version && !lib->api_version(&api) && api > 0)
 		info->driver_version = (uint32_t)api;
 	return 0;
+}
+
+void nps_device_info__complain(const struct nps_device_info *info)
+{
+	static atomic_uint_fast64_t told;
+	uint64_t bit = 1ULL << (info->id % NPS_DEVICE_MAX);
+
+	if (nps_generation_of(info->platform) != NPS_GENERATION_UNKNOWN || atomic_fetch_or(&told, bit) & bit)
+		return;
+	nps_warn("device %u: its chip (%s, number %u) is unknown to npuscope: counters of its cores are not "
+		 "recorded, and ids and kinds of its tasks may be wrong: is there a newer npuscope?",
+		 info->id, info->chip[0] ? info->chip : "without a name", info->platform);
 }
 
 void nps_device_info__describe(const struct nps_device_info *info, cJSON *device)

@@ -16,12 +16,25 @@ enum nps_platform {
 	NPS_PLATFORM_910B = 5,
 	NPS_PLATFORM_310B = 7,
 	NPS_PLATFORM_950 = 15,
+	NPS_PLATFORM_950_1 = 16,
 	NPS_PLATFORM_UNKNOWN = 255,
 };
 
+/* Chips whose logs and counters are alike. */
+enum nps_generation {
+	NPS_GENERATION_UNKNOWN, /* a number that nobody has described */
+	NPS_GENERATION_HWTS, /* 310, 910A, 310P */
+	NPS_GENERATION_MINI, /* 310B: Stars logs the tasks, cores are of one kind */
+	NPS_GENERATION_SPLIT, /* 910B, 910C: cube and vector cores */
+	NPS_GENERATION_V6, /* 950 */
+};
+
+/* Of a number of enum nps_platform, or any other. */
+enum nps_generation nps_generation_of(uint32_t platform);
+
 struct nps_device_info {
 	uint32_t id;
-	uint32_t platform; /* enum nps_platform */
+	uint32_t platform; /* enum nps_platform, or the driver's number of a chip that is none of them */
 	uint32_t counter_khz; /* of the device's counter */
 	uint32_t host_khz; /* of the host's, in which module memory is stamped; 10^6: CLOCK_MONOTONIC_RAW */
 	uint32_t aic_mhz, aiv_mhz;
@@ -35,6 +48,9 @@ struct nps_device_info {
 
 /* Asks the driver. 0, or -ENODEV if it does not know the device. */
 int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info);
+
+/* Tells the user, once of each device, if its chip is of no known generation. */
+void nps_device_info__complain(const struct nps_device_info *info);
 
 /* Adds id, freq_khz, chip, platform, cores and their MHz to an entry of the session's devices. */
 struct cJSON;

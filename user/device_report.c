@@ -29,9 +29,20 @@ bool nps_device_report__final(int code)
 	return code == NPS_PROF_NO_CONTEXT;
 }
 
+void nps_device_report__words(int code, const char **what, const char **then)
+{
+	*what = "the driver refused it";
+	*then = "it is tried again later";
+	for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++)
+		if (all_words[i].code == code) {
+			*what = all_words[i].what;
+			*then = all_words[i].then;
+		}
+}
+
 void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code)
 {
-	const char *what = "the driver refused it", *then = "it is tried again later";
+	const char *what, *then;
 
 	for (int i = 0; i < NPS_STREAM_CODES; i++) {
 		if (s->codes[i] == code)
@@ -41,11 +52,7 @@ void nps_device_report__code(struct nps_device_stream *s, unsigned int device, c
 		s->codes[i] = code;
 		break;
 	}
-	for (size_t i = 0; i < sizeof(all_words) / sizeof(*all_words); i++)
-		if (all_words[i].code == code) {
-			what = all_words[i].what;
-			then = all_words[i].then;
-		}
+	nps_device_report__words(code, &what, &then);
 	nps_warn("device %u: %s: %s (%s of channel %u: code %d): %s", device, s->ch->name, what, call,
 		 s->ch->id, code, then);
 }

@@ -25,6 +25,9 @@ enum nps_prof_code {
 /* Will asking again be of no use? */
 bool nps_device_report__final(int code);
 
+/* WHAT a code means, and what becomes of the channel THEN. Texts that stay. */
+void nps_device_report__words(int code, const char **what, const char **then);
+
 /* Says once for each code, with one line, that CALL ("start", "read", "stop") on the channel returned it. */
 void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code);
 

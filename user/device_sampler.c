@@ -78,7 +78,7 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 }
 
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      const pid_t *pids, size_t n, struct nps_device_sampler **out)
+			      const pid_t *pids, size_t n, uint64_t counted, struct nps_device_sampler **out)
 {
 	struct nps_device_sampler *s = calloc(1, sizeof(*s));
 	char why[320];
@@ -88,6 +88,7 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 		return -ENOMEM;
 	s->opts = *opts;
 	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session };
+	atomic_init(&s->common.counted, counted);
 	pthread_mutex_init(&s->common.lock, NULL);
 	err = nps_device_lib__open(&s->lib, pids, n, why, sizeof(why));
 	if (err) {
@@ -135,6 +136,12 @@ void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool f
 		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
 			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
 			 pid);
+}
+
+void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices)
+{
+	if (s)
+		atomic_fetch_or(&s->common.counted, devices);
 }
 
 uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t pid)
@@ -326,6 +333,8 @@ static bool listed(const cJSON *devices, double id)
 
 void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, cJSON *devices)
 {
+	static const char *const facts[] = { "id",	"freq_khz", "chip",	 "platform",
+					     "aic_mhz", "aiv_mhz",  "aic_cores", "aiv_cores" };
 	cJSON *j, *list;
 	const cJSON *d;
 
@@ -347,11 +356,12 @@ void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, 
 		if (listed(devices, cJSON_GetNumberValue(id)))
 			continue;
 		o = cJSON_CreateObject();
-		cJSON_AddItemToObject(o, "id", cJSON_Duplicate(id, 1));
-		cJSON_AddItemToObject(o, "freq_khz",
-				      cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(d, "freq_khz"), 1));
-		cJSON_AddItemToObject(o, "chip",
-				      cJSON_Duplicate(cJSON_GetObjectItemCaseSensitive(d, "chip"), 1));
+		for (size_t k = 0; k < sizeof(facts) / sizeof(*facts); k++) {
+			const cJSON *fact = cJSON_GetObjectItemCaseSensitive(d, facts[k]);
+
+			if (fact)
+				cJSON_AddItemToObject(o, facts[k], cJSON_Duplicate(fact, 1));
+		}
 		cJSON_AddItemToArray(devices, o);
 	}
 }

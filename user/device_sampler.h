@@ -17,10 +17,10 @@ struct nps_device_sampler;
 /*
  * Opens the driver's libraries (device_lib.h; PIDS: processes of the job) and device.nps; with --sys-devices all or a list,
  * starts its devices. 0; -ENOENT without a driver, another -errno: the reason has been printed. OPTS and SESSION must
- * outlive the sampler.
+ * outlive the sampler. COUNTED: as nps_device_sampler__counted().
  */
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      const pid_t *pids, size_t n, struct nps_device_sampler **out);
+			      const pid_t *pids, size_t n, uint64_t counted, struct nps_device_sampler **out);
 
 /*
  * The job uses DEVICE: from now on it is sampled, unless devices were named by the user. At once for those that
@@ -36,6 +36,9 @@ void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool f
 
 /* Devices of which process PID has been seen to hold memory, as bits. */
 uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t pid);
+
+/* Bit d of DEVICES: a helper counts the cores of device d by task. Where a chip cannot do both they are not sampled any more. */
+void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices);
 
 /* Once a second: looks which devices the job's processes hold memory of. */
 void nps_device_sampler__look(struct nps_device_sampler *s);

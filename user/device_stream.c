@@ -15,6 +15,9 @@
 	16 /* records that must look right where records are thought to begin again: reads and writes of all units */
 #define BACK_NS 1000000000ULL /* times of one channel go back by no more */
 #define MOST_RELATIVE 10000000000000ULL /* us since a start: no capture takes months */
+#define RING (4ULL << 20) /* bytes of the driver's, of all channels that are sampled */
+#define ENOUGH 64 /* records that tell how fast a channel writes */
+#define ENOUGH_NS 1000000000ULL /* in which those without times have come */
 #define MOST_GAP_NS 3600000000000ULL /* no longer without a sample */
 
 int nps_device_stream__start(struct nps_device_stream *s, const struct nps_device_lib *lib,
@@ -39,6 +42,10 @@ int nps_device_stream__start(struct nps_device_stream *s, const struct nps_devic
 	s->tick_ns = s->tick_ns ? s->tick_ns : 1;
 	s->n_rest = 0;
 	s->failures = 0;
+	s->read_at = s->opened;
+	s->bytes_before = s->bytes;
+	s->away[0] = s->away[1] = 0;
+	s->span = s->spanned = 0;
 	s->starts++;
 	return 0;
 }
@@ -57,13 +64,83 @@ static bool jumps(const struct nps_device_stream *s, const struct nps_channel_fo
 	       (time - s->time) > (GAP_PERIODS * s->period_ms * 1000000ULL + GAP_NS) / ns_per_unit;
 }
 
+static uint64_t longest_away(const struct nps_device_stream *s)
+{
+	return s->away[0] > s->away[1] ? s->away[0] : s->away[1];
+}
+
+static void lose_rounds(struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t n,
+			uint64_t away)
+{
+	if (!n)
+		return;
+	s->rounds += n;
+	s->lost += n * RING / f->size;
+	s->unread = away;
+}
+
+/* Whole rounds of the ring in JUMP, the time between two records of SIZE bytes, at the rate of those before. */
+static uint64_t rounds(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t jump)
+{
+	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns;
+	double bytes;
+
+	if (s->spanned < ENOUGH || !s->span)
+		return 0;
+	/* A device that slept, too, leaves a gap, but not one in which we were away. */
+	if (longest_away(s) / ns_per_unit < jump / 2)
+		return 0;
+	bytes = (double)jump / (double)s->span * (double)s->spanned * f->size;
+	return (uint64_t)(bytes / (double)RING + 0.5);
+}
+
+/* What has no times: the ring was overwritten when we were away for longer than it holds. */
+static void look_at_pause(struct nps_device_stream *s, uint64_t pause, uint64_t now)
+{
+	const struct nps_channel_format *f = s->version < 0 ? NULL : &s->ch->formats[s->version];
+	uint64_t read = now - s->opened - pause, bytes = s->bytes - s->bytes_before, n;
+
+	if (!f || !f->size || f->time != NPS_CHANNEL_NO_TIME || bytes < (uint64_t)ENOUGH * f->size ||
+	    read < ENOUGH_NS)
+		return;
+	n = (uint64_t)((double)pause / (double)read * (double)bytes / (double)RING);
+	s->gaps += n > 0;
+	lose_rounds(s, f, n, pause);
+}
+
+/* A read has come back. */
+static void note_read(struct nps_device_stream *s)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC), pause = now - s->read_at;
+
+	look_at_pause(s, pause, now);
+	if (pause > s->away[0])
+		s->away[0] = pause;
+	s->read_at = now;
+}
+
+static void note_time(struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
+{
+	if (jumps(s, f, time)) {
+		uint64_t n = rounds(s, f, time - s->time);
+
+		s->gaps++;
+		lose_rounds(s, f, n, longest_away(s));
+		if (n)
+			s->away[0] = s->away[1] = 0;
+	} else if (s->time) {
+		s->span += time > s->time ? time - s->time : 0;
+		s->spanned++;
+	}
+	if (time > s->time)
+		s->time = time;
+}
+
 /* What is missing before this record, as far as its number and time can tell. */
 static void look(struct nps_device_stream *s, const struct nps_channel_format *f, const uint8_t *record)
 {
-	uint64_t time = nps_channel__time(f, record);
-
 	s->records++;
-	s->gaps += jumps(s, f, time);
+	note_time(s, f, nps_channel__time(f, record));
 	if (f->stars) {
 		int number = running_number(record);
 
@@ -71,8 +148,6 @@ static void look(struct nps_device_stream *s, const struct nps_channel_format *f
 			s->lost += (unsigned int)(number - s->number - 1) & 0xf;
 		s->number = number;
 	}
-	if (time > s->time)
-		s->time = time;
 }
 
 /* Can TIME follow BEFORE? Samples of one channel are in order, but for those of one instant. */
@@ -190,10 +265,14 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 {
 	int n = 0, err;
 
+	s->away[1] = s->away[0];
+	s->away[0] = 0;
 	for (int i = 0; i < MOST_READS; i++) {
 		uint32_t kept = s->n_rest;
 
 		n = lib->read(d->id, s->ch->id, buf + kept, size - kept);
+		if (n >= 0)
+			note_read(s);
 		if (n <= 0)
 			break;
 		if ((uint32_t)n >

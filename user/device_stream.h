@@ -2,7 +2,8 @@
 /*
  * One channel of one device: opened when it is free, read until it is empty, stored as it came. The driver's ring has no
  * check for overflow: who reads late finds newer bytes in the place of older ones. What that did is found by the records'
- * running numbers and times, and where records begin is found again.
+ * running numbers and times, and where records begin is found again. A whole round of the ring leaves no trace in the numbers,
+ * since it is a multiple of theirs: it is known by how long nobody read, and by how much the channel writes in that time.
  */
 #ifndef NPS_DEVICE_STREAM_H
 #define NPS_DEVICE_STREAM_H
@@ -17,6 +18,7 @@ enum nps_stream_state {
 	NPS_STREAM_OPEN,
 	NPS_STREAM_ABSENT, /* the device has no such channel */
 	NPS_STREAM_REFUSED, /* it will not be had however often we ask */
+	NPS_STREAM_LEFT, /* to the helper, which counts by task what would be sampled */
 };
 
 struct nps_device_stream {
@@ -35,7 +37,15 @@ struct nps_device_stream {
 	int number; /* last running number, -1: none */
 	uint64_t time; /* of the last record */
 	unsigned int failures; /* reads in a row */
+	uint64_t bytes_before; /* of `bytes`: that were read before it was opened */
+	uint64_t read_at; /* CLOCK_MONOTONIC ns when the last read came back */
+	uint64_t away[2]; /* the longest time between two reads: of this drain, and of the one before */
+	uint64_t span,
+		spanned; /* time between records that follow each other, in units of theirs, and how many do */
 	uint64_t bytes, records, lost, gaps, torn; /* torn: bytes of records that were overwritten in part */
+	uint64_t rounds; /* of the driver's ring that were overwritten whole; their records are in `lost` */
+	uint64_t unread; /* ns for which nobody read before the last of them */
+	bool rounds_told;
 	unsigned int starts;
 	int codes[NPS_STREAM_CODES]; /* of the driver that were told, 0: free */
 };

@@ -11,6 +11,7 @@
 #include "device_thread.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -311,6 +312,40 @@ static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int
 	wait_before_retry(s);
 }
 
+/* Cores that a helper counts by task cannot be sampled beside it: it was asked for a task log, which comes first. */
+static void leave_shared(struct nps_device_thread *t)
+{
+	bool any = false;
+
+	if (t->device >= NPS_DEVICE_MAX || !(atomic_load(&t->common->counted) >> t->device & 1))
+		return;
+	for (size_t i = 0; i < t->n_streams; i++) {
+		struct nps_device_stream *s = &t->streams[i];
+
+		if (!nps_channel__is_shared(s->ch) ||
+		    (s->state != NPS_STREAM_WAITS && s->state != NPS_STREAM_OPEN))
+			continue;
+		stop_stream(t, s);
+		s->state = NPS_STREAM_LEFT;
+		any = true;
+	}
+	if (any)
+		nps_info("device %u: counters of its cores are not sampled: the job's helper counts them by "
+			 "task, "
+			 "and this chip cannot do both",
+			 t->device);
+}
+
+static void say_rounds(const struct nps_device_thread *t, struct nps_device_stream *s)
+{
+	if (s->rounds && !s->rounds_told)
+		nps_warn("device %u: %s: it was not read for %.1f s, and the driver's ring was overwritten: "
+			 "about "
+			 "%" PRIu64 " records are lost: is the host overloaded?",
+			 t->device, s->ch->name, (double)s->unread / (double)SECOND, s->lost);
+	s->rounds_told = s->rounds;
+}
+
 static void drain_all(struct nps_device_thread *t)
 {
 	for (size_t i = 0; i < t->n_streams; i++) {
@@ -326,6 +361,7 @@ static void drain_all(struct nps_device_thread *t)
 			failed(t, s, code);
 		else
 			s->failures = 0;
+		say_rounds(t, s);
 	}
 }
 
@@ -441,7 +477,7 @@ static void sample_netdev(struct nps_device_thread *t)
 
 static cJSON *describe_stream(const struct nps_device_stream *s)
 {
-	static const char *const states[] = { "waits", "open", "absent", "refused" };
+	static const char *const states[] = { "waits", "open", "absent", "refused", "left" };
 	cJSON *j = cJSON_CreateObject(), *codes;
 
 	cJSON_AddNumberToObject(j, "id", s->ch->id);
@@ -453,6 +489,7 @@ static cJSON *describe_stream(const struct nps_device_stream *s)
 	cJSON_AddNumberToObject(j, "bytes", (double)s->bytes);
 	cJSON_AddNumberToObject(j, "records", (double)s->records);
 	cJSON_AddNumberToObject(j, "lost", (double)s->lost);
+	cJSON_AddNumberToObject(j, "rounds", (double)s->rounds);
 	cJSON_AddNumberToObject(j, "gaps", (double)s->gaps);
 	cJSON_AddNumberToObject(j, "torn_bytes", (double)s->torn);
 	codes = cJSON_AddArrayToObject(j, "errors");
@@ -486,9 +523,7 @@ static void publish(struct nps_device_thread *t)
 	struct nps_device_counts counts = { .cpu_ns = nps_now(CLOCK_THREAD_CPUTIME_ID) };
 	cJSON *j = cJSON_CreateObject(), *old, *list;
 
-	cJSON_AddNumberToObject(j, "id", t->device);
-	cJSON_AddStringToObject(j, "chip", t->info.chip);
-	cJSON_AddNumberToObject(j, "freq_khz", t->info.counter_khz);
+	nps_device_info__describe(&t->info, j);
 	list = cJSON_AddArrayToObject(j, "channels");
 	for (size_t i = 0; i < t->n_streams; i++) {
 		const struct nps_device_stream *s = &t->streams[i];
@@ -498,7 +533,7 @@ static void publish(struct nps_device_thread *t)
 		counts.lost += s->lost;
 		counts.torn += s->torn;
 		counts.open += s->state == NPS_STREAM_OPEN;
-		counts.refused += !s->starts && s->state != NPS_STREAM_ABSENT;
+		counts.refused += !s->starts && s->state != NPS_STREAM_ABSENT && s->state != NPS_STREAM_LEFT;
 		cJSON_AddItemToArray(list, describe_stream(s));
 	}
 	list = cJSON_AddArrayToObject(j, "segments");
@@ -544,6 +579,7 @@ static void turn(struct nps_device_thread *t)
 	if (is_to_let_go(t)) {
 		let_go(t);
 	} else {
+		leave_shared(t);
 		start_due(t);
 		drain_all(t);
 	}
@@ -632,6 +668,8 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 			err = -EIO;
 		}
 	}
+	if (!err)
+		nps_device_info__complain(&t->info);
 	if (!err)
 		t->placed = !nps_dcmi__find(common->lib, device, &t->place);
 	if (!err) {

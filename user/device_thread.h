@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 struct nps_device_thread;
 
@@ -19,6 +20,7 @@ struct nps_device_common {
 	struct nps_session *session;
 	pthread_mutex_t lock; /* of session->device, and of the numbers of directories */
 	unsigned int directories; /* PROF_* so far */
+	atomic_uint_fast64_t counted; /* bit d: a helper counts the cores of device d by task */
 };
 
 /* Appends to device.nps. */

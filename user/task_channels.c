@@ -8,7 +8,7 @@
 #define PERIOD_MS 20
 #define TYPE_TS 0
 #define CHIP(platform) (1ULL << (platform))
-#define CHIP_950 (CHIP(NPS_PLATFORM_950) | CHIP(NPS_PLATFORM_950 + 1))
+#define CHIP_950 (CHIP(NPS_PLATFORM_950) | CHIP(NPS_PLATFORM_950_1))
 #define CHIPS_HWTS                                                                                           \
 	(CHIP(NPS_PLATFORM_310) | CHIP(NPS_PLATFORM_910A) | CHIP(2) | CHIP(3) | CHIP(NPS_PLATFORM_310P))
 #define CHIPS_ALL UINT64_MAX

@@ -25,7 +25,8 @@
 #define FFTS_PROFILE_TASK 53
 /* In which a profiler that asked for channels, or was refused one, starts them. */
 #define LEASE_NS 3000000000ULL
-#define OCCUPIED (-10) /* answers of the driver: somebody else has the channel */
+#define STARTED (-3) /* answers of the driver: this process has the channel open */
+#define OCCUPIED (-10) /* somebody else has it */
 #define OCCUPIED_VF (-11)
 
 /* A device whose log a job's own profiler reads. */
@@ -50,6 +51,9 @@ struct nps_task_source {
 	uint64_t lease[NPS_DEVICE_MAX];
 	bool waits; /* for the sampler to let go of a device */
 	uint64_t let_go; /* bit d: of device d, and that has been said */
+	/* CLOCK_MONOTONIC ns until which helpers leave the device alone: a profiler was refused, and may ask again */
+	uint64_t refused[NPS_DEVICE_MAX];
+	uint64_t refused_told; /* bit d */
 };
 
 int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
@@ -161,6 +165,7 @@ static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_proc
 	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
 	if (!d->has_info)
 		return;
+	nps_device_info__complain(&d->info);
 	nps_channel_files__know(p->files, &d->info);
 	read_clock(t, d, p);
 }
@@ -189,7 +194,7 @@ static uint32_t word(const uint8_t *p)
 /* Which events the job's profiler has its counters count (cann-abi 4.1: parameters of channel 53). */
 static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
 {
-	size_t most = d->has_info && d->info.platform == NPS_PLATFORM_950 ? 10 : 8;
+	size_t most = d->has_info && nps_generation_of(d->info.platform) == NPS_GENERATION_V6 ? 10 : 8;
 	size_t core = 16 + 2 * most;
 
 	for (size_t k = 0; k < 2 && 4 + (k + 1) * core <= len; k++) {
@@ -241,6 +246,27 @@ static void lease(struct nps_task_source *t, const struct nps_tap_event *e)
 			t->lease[d] = until;
 }
 
+static bool has_helper(const struct nps_task_source *t, const struct nps_tap_event *e)
+{
+	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
+
+	return p && p->agent && nps_agent_client__uses(p->agent, e->device);
+}
+
+/* A thread that blocks signals cannot be held up until a helper has let go. It is given time to ask again. */
+static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
+{
+	if (e->device >= NPS_DEVICE_MAX || !has_helper(t, e))
+		return;
+	t->refused[e->device] = nps_now(CLOCK_MONOTONIC) + LEASE_NS;
+	if (!(t->refused_told >> e->device & 1))
+		nps_info("device %u: the job's own profiler was refused channel %u (code %d), which npuscope "
+			 "had: it "
+			 "can have it now, and is to ask again",
+			 e->device, e->channel, e->ret);
+	t->refused_told |= 1ULL << e->device;
+}
+
 static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 {
 	struct nps_task_source *t = ctx;
@@ -253,6 +279,8 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 		nps_tap_claims__started(&t->claims, e->pid, e->tid, e->device, e->channel, e->ret == 0);
 		if (e->ret == OCCUPIED || e->ret == OCCUPIED_VF)
 			lease(t, e);
+		if (e->ret == STARTED || e->ret == OCCUPIED || e->ret == OCCUPIED_VF)
+			on_refusal(t, e);
 		break;
 	case NPS_TAP_LIST:
 		lease(t, e);
@@ -279,7 +307,8 @@ static void settle_agent(struct nps_task_source *t, struct nps_process *p, const
 		p->signalled = true;
 	}
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++) {
-		if (nps_tap_claims__any(&t->claims, (uint32_t)p->pid, d))
+		if (nps_tap_claims__any(&t->claims, (uint32_t)p->pid, d) ||
+		    nps_now(CLOCK_MONOTONIC) < t->refused[d])
 			nps_agent_client__let_go(p->agent, d);
 		else if (holds[d])
 			nps_agent_client__come_back(p->agent, d, holds[d]);

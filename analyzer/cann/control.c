@@ -152,6 +152,29 @@ static void copy_text(char *to, size_t size, const cJSON *json, const char *key)
 	snprintf(to, size, "%s", nps_cann_text(json, key));
 }
 
+bool nps_chip_known(uint64_t number)
+{
+	return number <= NPS_CHIP_910B || (number >= NPS_CHIP_310B && number <= NPS_CHIP_NANO) ||
+	       number == NPS_CHIP_V1_1_3 || number == NPS_CHIP_950 || number == NPS_CHIP_950_1;
+}
+
+/* Of a chip of which nobody has said how its records look, they are read as the 910B's. */
+static uint32_t chip_of(const struct nps_cann_dir *dir, const cJSON *json)
+{
+	uint64_t number;
+
+	if (!number_of(json, "platform_version", &number))
+		return NPS_CHIP_910B;
+	if (nps_chip_known(number))
+		return (uint32_t)number;
+	if (dir->device != NPS_CANN_HOST)
+		nps_msg("device %u: its chip has the number %" PRIu64
+			", which is unknown: it is read as a 910B: is "
+			"there a newer npuscope?",
+			dir->device, number);
+	return NPS_CHIP_910B;
+}
+
 static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 {
 	cJSON *json = nps_cann_dir__json(dir, "info.json", true);
@@ -162,7 +185,7 @@ static void read_info(struct nps_cann_dir *dir, struct nps_model *model)
 		nps_model__lost(model, 1, "info.json files that are missing or no JSON");
 		return;
 	}
-	dir->chip = number_of(json, "platform_version", &value) && value < 256 ? value : NPS_CHIP_910B;
+	dir->chip = chip_of(dir, json);
 	dir->second_version = !strcmp(nps_cann_text(json, "version"), "2.0");
 	dir->pid = number_of(json, "pid", &value) && value <= UINT32_MAX ? value : 0;
 	copy_text(dir->process, sizeof(dir->process), json, "pid_name");

@@ -20,6 +20,7 @@ enum nps_cann_chip {
 	NPS_CHIP_910B = 5,
 	NPS_CHIP_310B = 7,
 	NPS_CHIP_V1_1_2 = 8,
+	NPS_CHIP_NANO = 9,
 	NPS_CHIP_V1_1_3 = 11,
 	NPS_CHIP_950 = 15,
 	NPS_CHIP_950_1 = 16
@@ -94,6 +95,9 @@ const char *nps_cann_text(const struct cJSON *json, const char *key);
 
 /* `0xf6,0xfb,...` up to a semicolon: the first MOST of them. Returns how many. */
 size_t nps_cann_events(const char *text, uint32_t *events, size_t most);
+
+/* Is it the number of a chip that anybody has described? */
+bool nps_chip_known(uint64_t number);
 
 static inline bool nps_cann_dir__v6(const struct nps_cann_dir *dir)
 {

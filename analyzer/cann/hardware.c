@@ -85,6 +85,7 @@ const char *nps_chip_name(uint32_t chip)
 	case NPS_CHIP_310B:
 		return "Ascend310B";
 	case NPS_CHIP_950:
+	case NPS_CHIP_950_1:
 		return "Ascend950";
 	default:
 		return "UNKNOWN";

@@ -2,6 +2,7 @@
 #include "session/import.h"
 
 #include "base/progress.h"
+#include "cann/control.h"
 #include "session/catalog_info.h"
 #include "model/tables.h"
 #include "session/os_calls.h"
@@ -406,6 +407,26 @@ static int map_probes(struct import *in)
 	return err;
 }
 
+static void import_device(struct nps_recording *model, const cJSON *item)
+{
+	uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES), platform;
+	struct nps_device *device;
+
+	if (id >= NPS_MAX_DEVICES)
+		return;
+	device = &model->devices[id];
+	device->freq_khz = NPS_MIN(nps_json_u64(item, "freq_khz", 0), 10000000U);
+	device->chip = nps_json_str(item, "chip", NULL);
+	device->json = item;
+	device->has_platform = nps_json_has_u64(item, "platform", &platform) && nps_chip_known(platform);
+	device->platform = device->has_platform ? (uint32_t)platform : 0;
+	if (!device->has_platform && nps_json_has_u64(item, "platform", &platform))
+		nps_msg("device %" PRIu64 ": its chip has the number %" PRIu64
+			", which is unknown: its log is read as it "
+			"looks: is there a newer npuscope?",
+			id, platform);
+}
+
 static int import_json(struct nps_recording *model, const char *path)
 {
 	const cJSON *start, *capture, *request, *item;
@@ -462,18 +483,7 @@ static int import_json(struct nps_recording *model, const char *path)
 			return err;
 	}
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
-	{
-		uint64_t id = nps_json_u64(item, "id", NPS_MAX_DEVICES), platform;
-
-		if (id < NPS_MAX_DEVICES) {
-			model->devices[id].freq_khz = NPS_MIN(nps_json_u64(item, "freq_khz", 0), 10000000U);
-			model->devices[id].chip = nps_json_str(item, "chip", NULL);
-			model->devices[id].has_platform = nps_json_has_u64(item, "platform", &platform) &&
-							  platform < UINT32_MAX;
-			model->devices[id].platform = model->devices[id].has_platform ? platform : 0;
-			model->devices[id].json = item;
-		}
-	}
+		import_device(model, item);
 	return 0;
 }
 

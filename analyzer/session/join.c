@@ -196,6 +196,13 @@ static void from_sub(struct nps_recording *model, struct nps_task *task, const s
 	task->pmu = NPS_NONE;
 }
 
+/* A 950 logs events as the notifies that they are made of; the call that submitted them knew what they are. */
+static bool is_event(const struct nps_sub *sub, const struct nps_log_task *log)
+{
+	return (sub->sqe_type == NPS_SQE_EVENT_RECORD && log->core == NPS_SQE_NOTIFY_RECORD) ||
+	       (sub->sqe_type == NPS_SQE_EVENT_WAIT && log->core == NPS_SQE_NOTIFY_WAIT);
+}
+
 static void from_log(struct nps_recording *model, struct nps_task *task, const struct nps_log_task *log,
 		     const struct nps_sub *sub)
 {
@@ -220,7 +227,8 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 		model->procs[log->proc].unsubmitted++;
 		model->procs[log->proc].devices |= 1ULL << log->device;
 	}
-	if (!sub || nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) || log->core > 63)
+	if (!sub || log->core > 63 ||
+	    (nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) && !is_event(sub, log)))
 		task->core = log->core;
 	task->pmu = log->pmu;
 	if (!task->blocks)

@@ -15,7 +15,8 @@ SLEEP = ("sleep", "3")
 CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True, 115: False}
 
 
-def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0") -> Running:
+def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds: str = "3", devices: str = "0",
+          **env: str) -> Running:
     """Sample device 0 while nothing runs on it but `sleep`; npusim obeys ORDERS from the start."""
     need_npusim()
     path = case.path("orders")
@@ -23,7 +24,7 @@ def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds:
     folder = case.path("truth")
     folder.mkdir(exist_ok=True)
     return sample(case, None, *args, "--sys-devices", devices, truth=folder, command=("sleep", seconds),
-                  NPUSIM_CONTROL=str(path))
+                  NPUSIM_CONTROL=str(path), **env)
 
 
 def hbm_groups(data: bytes) -> list[int]:
@@ -107,6 +108,28 @@ def lost_records_are_counted(case: Case) -> None:
     assert channel(result.session, 0, 52)["lost"] == 23
     assert result.session.json["drops"]["device"] == 23
     assert len(complaints(result, "23 records were lost")) == 1, result.err
+
+
+@test(seconds=120)
+def a_round_of_the_ring_is_counted(case: Case) -> None:
+    """A read that takes longer than the ring holds: the driver overwrites it, and no number tells; what is reported lost is
+    what the truth says."""
+    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"  # its chip has the fastest channel: a ring is 4 s
+    case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
+    run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950", NPUSIM_BOARD=board)
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(2)
+    orders = case.path("orders")
+    orders.write_text("slow 0 54 read 6000\n")
+    time.sleep(3)  # the read that sleeps now looked before this
+    orders.write_text("# no more\n")
+    result = run.result().expect(PARTIAL)
+    truth = Truth(case.path("truth"))
+    assert truth.lost[0, 54] >= (4 << 20) // 112, dict(truth.lost)
+    told = channel(result.session, 0, 54)
+    assert (told["rounds"], told["lost"]) == (truth.lost[0, 54] // ((4 << 20) // 112), truth.lost[0, 54]), told
+    assert result.session.json["drops"]["device"] == truth.lost[0, 54]
+    assert len(complaints(result, "AI Core counters: it was not read for")) == 1, result.err
 
 
 @test(seconds=120)

@@ -90,7 +90,7 @@ def mode_test(mode: str) -> None:
     add_test(f"job_in_{mode}_notices_nothing", run, SECONDS)
 
 
-for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "filter_clone3"):
+for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "masked", "filter_clone3"):
     mode_test(_mode)
 
 

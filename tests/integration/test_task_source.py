@@ -54,8 +54,10 @@ class Job:
         time.sleep(0.5)
 
     def order(self, *lines: str) -> None:
-        """Write orders for the simulated driver; it looks when the file changes."""
-        self.control.write_text("".join(line + "\n" for line in lines))
+        """Write orders for the simulated driver; it looks when the file changes, and shall not see half of it."""
+        fresh = self.control.with_suffix(".new")
+        fresh.write_text("".join(line + "\n" for line in lines))
+        fresh.rename(self.control)
 
     def end(self) -> truthfile.Truth:
         """Let it end by itself: what really happened."""
@@ -81,7 +83,8 @@ class Found:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
             db.row_factory = sqlite3.Row
             self.rows = [dict(row) for row in db.execute(
-                "SELECT t.*, n.*, (SELECT value FROM STRING_IDS WHERE id = c.name) AS kernel FROM TASK t "
+                "SELECT t.*, n.*, (SELECT value FROM STRING_IDS WHERE id = c.name) AS kernel, "
+                "(SELECT value FROM STRING_IDS WHERE id = t.taskType) AS kind FROM TASK t "
                 "JOIN NPUSCOPE_TASK_TIME n USING (globalTaskId) LEFT JOIN COMPUTE_TASK_INFO c USING (globalTaskId)")]
         self.by_id: dict[tuple[int, ...], list[dict[str, Any]]] = {}
         for row in self.rows:
@@ -105,9 +108,19 @@ def name_of(launch: truthfile.Launch) -> Optional[str]:
     return None
 
 
+# What is said of a kernel, by the chip's own number of its sort.
+KERNELS = {"950": {0: "KERNEL_AICORE", 1: "KERNEL_AIVEC", 2: "KERNEL_AICORE", 4: "KERNEL_AICPU", 5: "KERNEL_AICPU"}}
+OLDER_KERNELS = {0: "KERNEL_AICORE", 1: "KERNEL_AICPU"}
+
+
+def kind_of(task: truthfile.Task, launch: truthfile.Launch, chip: str) -> str:
+    """What the result is to call the kind of a task. Of other tasks than kernels the truth has it in words."""
+    return launch.name if launch.name.isupper() else KERNELS.get(chip, OLDER_KERNELS)[int(task.sqe)]
+
+
 def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, end: int = 1 << 63) -> dict[str, int]:
     """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC."""
-    n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0}
+    n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0, "kinds": 0}
     begin, end = max(begin, found.begin + EDGE_NS), min(end, found.end - EDGE_NS)
     for task in truth.tasks:
         if not begin < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < end:
@@ -118,6 +131,10 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
         if row is None:
             n["missing"] += 1
             continue
+        launch = truth.launches.get(task.launch)
+        name = name_of(launch) if launch else None
+        n["names"] += name is not None and row["kernel"] != name
+        n["kinds"] += launch is not None and row["kind"] != kind_of(task, launch, job.chip)
         if row["source"] == "host bounds":
             n["bounded"] += 1
             for bound, at in (("start", start), ("end", stop)):
@@ -126,10 +143,8 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
             continue
         n["measured"] += 1
         n["late"] += abs(row["startNs"] - start) > CLOCK_NS or abs(row["endNs"] - stop) > CLOCK_NS
-        name = name_of(truth.launches[task.launch]) if task.launch in truth.launches else None
-        n["names"] += name is not None and row["kernel"] != name
     assert n["tasks"] > 200, f"too few tasks to say anything: {n}"
-    assert n["missing"] == 0 and n["late"] == 0 and n["outside"] == 0 and n["names"] == 0, n
+    assert not any(n[wrong] for wrong in ("missing", "late", "outside", "names", "kinds")), n
     return n
 
 
@@ -174,23 +189,21 @@ def profiler_times_all(case: Case, chip: str) -> None:
 
 
 def bounds_hold(case: Case, chip: str) -> None:
+    """Nobody reads the log: tasks have their ids, names and kinds all the same, whatever the chip calls them."""
     job = Job(case, chip)
     result = capture(job, 2, "--task-source", "host").result(90).expect(DONE)
     n = hold_up(job, job.end(), Found(result, chip))
     assert n["measured"] == 0, n
+    (device,) = result.session.json["devices"]
+    assert device["platform"] == {"910A": 1, "310P": 4, "910B": 5, "950": 15}[chip], device
 
 
 for _chip in CHIPS:
-    for _f in (agent_times_all, profiler_times_all):
+    for _f in (agent_times_all, profiler_times_all, bounds_hold):
         def _one(case: Case, f: Any = _f, chip: str = _chip) -> None:
             f(case, chip)
         _one.__name__ = f"{_f.__name__}_{_chip}"
         test(_one)
-
-
-@test
-def bounds_hold_910B(case: Case) -> None:
-    bounds_hold(case, "910B")
 
 
 # What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.
@@ -390,14 +403,16 @@ def losses_are_counted_to_the_record(case: Case) -> None:
 
 @test
 def driver_errors_are_told(case: Case) -> None:
-    """Each code that the driver may answer a start with: one line, bounds instead of times, the job unharmed."""
-    for code, words in ((-1, "code -1"), (-8, "code -8"), (-10, "in use by another profiler"),
-                        (-11, "in use by another profiler"), (115, "set no device")):
-        sub = Case(f"error{code}")
+    """Each code that the driver may answer a start with, and no list of channels: one line, bounds instead of times, the
+    job unharmed."""
+    for call, code, words in (("50 start", -1, "code -1"), ("50 start", -8, "code -8"), ("* channels", -1, "code -1"),
+                              ("50 start", -10, "in use by another profiler"),
+                              ("50 start", -11, "in use by another profiler"), ("50 start", 115, "set no device")):
+        sub = Case(f"error{call[-5:]}{code}")
         sub.running, sub.at_end = case.running, case.at_end
         try:
             job = Job(sub, "910B")
-            job.order(f"error 0 50 start {code} always")
+            job.order(f"error 0 {call} {code} always")
             result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
             said = [line for line in result.complaints if "task log" in line]
             assert len(said) == 1 and words in said[0], f"{code}: {result.err}"
@@ -435,6 +450,160 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
                          "--task-source", "agent", env={**os.environ, **job.machine}).result(90).expect(DONE, PARTIAL)
     slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*") if not p.name.endswith(".done")]
     assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
+
+
+def lines_of(result: Result) -> list[str]:
+    """What was said but for the usual."""
+    return [line for line in result.complaints if not re.search(r"^npuscope: (recording|session in) ", line)]
+
+
+READ_CODES = (-1, -2, -5, -6, -8, -9)
+
+
+@test(seconds=120)
+def errors_of_the_task_log(case: Case) -> None:
+    """Its calls fail one after the other, with each code that the driver has: a read now and then costs nothing, one that goes on
+    failing costs a moment, and each is told once. The log is closed in the end, as the truth file says."""
+    job = Job(case, "910B")
+    orders = ["error 0 * channels -1", "error 0 50 start -2"]
+    job.order(*orders)
+    run = capture(job, 7, "--task-source", "agent")
+    run.wait_for("^npuscope: recording ", err=True)
+    for code in READ_CODES:
+        time.sleep(0.3)
+        orders.append(f"error 0 50 read {code}")
+        job.order(*orders)
+    time.sleep(0.5)
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(0.2)  # what the device holds back is lost with the channel
+    job.order(*orders, "error 0 50 read -11 3", "error 0 50 flush -1", "error 0 50 stop -2", "error 0 * poll -1 always")
+    time.sleep(1)
+    end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    result = run.result(90).expect(DONE)
+    truth, found = job.end(), Found(result, "910B")
+    said = [line for line in result.complaints if "device 0:" in line]
+    told = sorted(re.findall(r"\((\w+) of channel (\d+): code (-\d+)\)", "\n".join(said)))
+    expected = [("read", "50", str(code)) for code in (*READ_CODES, -11)] + [("list", "0", "-1"), ("start", "50", "-2"),
+                                                                         ("flush", "50", "-1"), ("stop", "50", "-2")]
+    assert told == sorted(expected) and len(said) == len(told), result.err
+    channels = [line[2] for line in job.lines("channel") if line[1] == "50"]
+    assert channels == ["start", "stop"] * 2, channels
+    n = hold_up(job, truth, found, begin=found.begin + 500_000_000, end=begin)
+    assert n["bounded"] == 0, n
+    assert hold_up(job, truth, found, begin=end)["bounded"] == 0
+
+
+@test(seconds=120)
+def driver_that_takes_long_to_start(case: Case) -> None:
+    """Tasks until then have bounds, and one line says why."""
+    job = Job(case, "910B")
+    job.order("slow 0 50 start 2500")
+    result = capture(job, 6, "--task-source", "agent").result(90).expect(DONE)
+    said = lines_of(result)
+    assert len(said) == 1 and re.search(r"the driver took [\d.]+ s to open the task log of device 0", said[0]), result.err
+    n = hold_up(job, job.end(), Found(result, "910B"))
+    assert n["measured"] > 200 and n["bounded"] > 200, n
+
+
+@test(seconds=120)
+def driver_that_does_not_come_back(case: Case) -> None:
+    """The capture ends all the same; the channel, once it is open, is closed again."""
+    job = Job(case, "910B")
+    job.order("slow 0 50 start 8000")
+    result = capture(job, 1.5, "--task-source", "agent").result(90).expect(PARTIAL)
+    assert len(lines_of(result)) == 1 and "has not answered yet" in result.err, result.err
+    wait_until(lambda: [line[2] for line in job.lines("channel")] == ["start", "stop"], "the channel is closed", 30)
+    assert hold_up(job, job.end(), Found(result, "910B"))["measured"] == 0
+
+
+@test(seconds=120)
+def job_that_blocks_all_signals(case: Case) -> None:
+    """The helper works in it; and its own profiler, which cannot be held up, is refused at most once, told so, and gets no
+    signal later."""
+    job = Job(case, "910B", profiler=True, PROFILE_BLOCK="1")
+    run = capture(job, 7, "--task-source", "auto")
+    run.wait_for("^npuscope: recording ", err=True)
+    log = case.path(f"log.{job.pid}")
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(1.5)
+    end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    case.path("start.0").touch()
+    wait_until(lambda: "start" in log.read_text(), "its profiler")
+    refused = "start 0" not in log.read_text()
+    if refused:
+        time.sleep(0.5)
+        case.path("start.1").touch()
+        wait_until(lambda: "start 0" in log.read_text(), f"the second try: {log.read_text()}")
+    pending = [line for path in Path(f"/proc/{job.pid}/task").glob("*/status") for line in path.read_text().splitlines()
+               if re.match("(Sig|Shd)Pnd:.*[1-9a-f]", line)]
+    assert not pending, pending
+    time.sleep(0.5)
+    for k in (0, 1):
+        case.path(f"stop.{k}").touch()
+    wait_until(lambda: "stop 0" in log.read_text(), "its end")
+    result = run.result(90).expect(DONE)
+    said = [line for line in result.err.splitlines() if "was refused channel 50" in line]
+    assert len(said) == refused, result.err
+    n = hold_up(job, job.end(), Found(result, "910B"), begin=begin, end=end)
+    assert n["bounded"] == 0, n
+
+
+@test(seconds=120)
+def reset_of_the_device(case: Case) -> None:
+    """The log ends with it; what was read until then is there, and the job ends as it would without us."""
+    alone = Job(case, "910B", agent=False)
+    alone.order("reset 0")
+    expected = alone.run.wait(30)
+    alone.control.unlink()
+    sub = Case("with")
+    sub.running, sub.at_end = case.running, case.at_end
+    try:
+        job = Job(sub, "910B")
+        run = capture(job, 30, "--task-source", "agent")
+        run.wait_for("^npuscope: recording ", err=True)
+        time.sleep(2)
+        end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        job.order("reset 0")
+        assert job.run.wait(30) == expected
+        result = run.result(90).expect(DONE)
+        assert len([line for line in result.complaints if "the device was reset" in line]) <= 1, result.err
+        truth = truthfile.load(job.truth_dir, {job.pid})[0]
+        assert hold_up(job, truth, Found(result, "910B"), end=end)["bounded"] == 0
+    finally:
+        sub.running = []
+        sub.clean_up()
+
+
+def cores_by_task(case: Case, chip: str) -> None:
+    """Counters by task and samples of cores want the same channel of an old chip: the task log, which was asked for, has it,
+    and one line says so."""
+    job = Job(case, chip)
+    result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(DONE)
+    truth = job.end()
+    assert len(lines_of(result)) == 1 and "device 0: counters of its cores are not sampled" in result.err, result.err
+    (sampler,) = result.session.json["device_sampler"]["devices"]
+    states = {c["id"]: c["state"] for c in sampler["channels"]}
+    assert states[43] == "left" and states.get(85, "absent") in ("left", "absent"), states
+    assert [line[2] for line in job.lines("channel") if line[1] == "43"] == ["start", "stop"], job.lines("channel")
+    window, times = result.session.json["capture"], {(t.stream, t.task, t.flip): t for t in truth.tasks}
+    found, checked = pmu_of(result), 0
+    for _device, stream, task, flip, core, _blocks, cycles, _events in job.lines("pmu"):
+        of = times[int(stream), int(task), int(flip)]
+        if core != "aic" or not window["begin_monotonic"] + EDGE_NS < truth.clock.mono(of.submit) or \
+                not truth.clock.mono(of.end) < window["end_monotonic"] - EDGE_NS:
+            continue
+        start = truth.clock.real(of.start)
+        _at, row = min(found[int(stream), int(task)], key=lambda r: abs(r[0] - start))
+        assert row["total_cycles"] == int(cycles), (row, cycles)
+        checked += 1
+    assert checked > 200, f"{checked} kernels with counters"
+
+
+for _chip in ("910A", "310P"):
+    def _by_task(case: Case, chip: str = _chip) -> None:
+        cores_by_task(case, chip)
+    _by_task.__name__ = f"cores_by_task_{_chip}"
+    test(_by_task)
 
 
 if __name__ == "__main__":

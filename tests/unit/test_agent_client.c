@@ -295,6 +295,40 @@ static void clocks_are_stamped_by_us(void **state)
 	nps_agent_client__free(a);
 }
 
+/* The number that the driver has for a chip, where anybody has described it; else its name. */
+static void chips_are_told_apart(void **state)
+{
+	static const struct {
+		uint32_t type;
+		const char *name;
+		uint32_t platform;
+		int events;
+	} chips[] = { { 1, "910A", 1, 8 },	{ 5, "910B3", 5, 8 },	{ 15, "950PR", 15, 9 },
+		      { 16, "950DT", 16, 9 },	{ 17, "new", 17, 0 },	{ 17, "910B4", 5, 8 },
+		      { 1000, "950PR", 15, 9 }, { 1000, "new", 255, 0 } };
+	struct nps_agent_client *a = start();
+
+	(void)state;
+	nps_agent_client__start(a, NPS_AIC_PIPE);
+	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++) {
+		cJSON *list = cJSON_CreateArray();
+		const cJSON *device, *platform;
+
+		ctl->device[4].started_raw = 1;
+		ctl->device[4].chip_type = chips[i].type;
+		snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "%s", chips[i].name);
+		nps_agent_client__describe_devices(a, list);
+		device = cJSON_GetArrayItem(list, 0);
+		assert_non_null(device);
+		platform = cJSON_GetObjectItem(device, "platform");
+		assert_int_equal(platform ? platform->valueint : 255, chips[i].platform);
+		assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(device, "aic_events")),
+				 chips[i].events);
+		cJSON_Delete(list);
+	}
+	nps_agent_client__free(a);
+}
+
 static void memory_that_can_shrink_is_refused(void **state)
 {
 	struct nps_agent_client *a = NULL;
@@ -346,6 +380,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(head_inside_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
+		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
 	};

@@ -290,6 +290,113 @@ static void missing_numbers_are_lost_records(void **state)
 	assert_int_equal(p->stream.lost, gone);
 }
 
+/* So many records follow those that are there; numbered and timed on from record FIRST. */
+static void more_stars(size_t first, size_t n)
+{
+	for (size_t i = 0; i < n; i++, driver.len += 64)
+		stars_record(driver.len, first + i);
+}
+
+static void drain(struct place *p)
+{
+	int disk = 0;
+
+	while (driver.at < driver.len)
+		assert_int_equal(nps_device_stream__drain(&p->stream, &lib, &p->info, &p->session, p->buf,
+							  sizeof(p->buf), &disk),
+				 0);
+	assert_int_equal(disk, 0);
+}
+
+/* Nobody read for that long. */
+static void go_away(struct place *p, uint64_t seconds)
+{
+	p->stream.read_at -= seconds * 1000000000;
+	p->stream.opened -= seconds * 1000000000;
+}
+
+/* A record each 20 ms. A round of the ring is 65536 of them, in 1310 s; their numbers go on as if nothing were missing. */
+static void whole_rounds_of_the_ring_are_lost_records(void **state)
+{
+	struct place *p = *state;
+	const size_t round = (4U << 20) / 64;
+
+	start(p, 52);
+	more_stars(0, 200);
+	drain(p);
+	assert_int_equal(p->stream.lost, 0);
+	go_away(p, 1400);
+	more_stars(200 + round, 200);
+	drain(p);
+	assert_int_equal(p->stream.lost, round);
+	assert_int_equal(p->stream.rounds, 1);
+	go_away(p, 2700); /* two, and some that the numbers tell of */
+	more_stars(400 + 3 * round + 5, 200);
+	drain_and_stop(p);
+	assert_int_equal(p->stream.lost, 3 * round + 5);
+	assert_int_equal(p->stream.rounds, 3);
+	assert_int_equal(p->stream.gaps, 2);
+	assert_int_equal(p->stream.records, 600);
+}
+
+/* The device had nothing to say for that long, or we were away for less than the ring holds: nothing is lost. */
+static void pauses_are_no_losses(void **state)
+{
+	struct place *p = *state;
+	const size_t round = (4U << 20) / 64;
+
+	start(p, 52);
+	more_stars(0, 200);
+	drain(p);
+	more_stars(200 + round, 200);
+	drain(p);
+	go_away(p, 500);
+	more_stars(400 + round + 16, 200);
+	drain_and_stop(p);
+	assert_int_equal(p->stream.lost, 0);
+	assert_int_equal(p->stream.rounds, 0);
+	assert_int_equal(p->stream.gaps, 2);
+}
+
+/* What has no times tells by its rate alone. 24 bytes each 20 ms or so: a round takes 58 minutes. */
+static void rounds_of_records_without_times(void **state)
+{
+	struct place *p = *state;
+
+	start(p, 142);
+	driver.len = 24 * 3000;
+	go_away(p, 60);
+	p->stream.read_at += 60000000000ULL; /* a minute in which all of this was read */
+	drain(p);
+	driver.len += 24 * 100;
+	drain(p);
+	assert_int_equal(p->stream.lost, 0);
+	go_away(p, 4000);
+	driver.len += 24 * 100;
+	drain_and_stop(p);
+	assert_int_equal(p->stream.rounds, 1);
+	assert_int_equal(p->stream.lost, (4U << 20) / 24);
+}
+
+/* What was read before a channel was started afresh says nothing of how fast it writes now. */
+static void a_fresh_start_is_measured_afresh(void **state)
+{
+	struct place *p = *state;
+
+	start(p, 142);
+	driver.len = 24 * 30000;
+	drain_and_stop(p);
+	assert_int_equal(nps_device_stream__start(&p->stream, &lib, &p->opts, &p->info, "PROF_2"), 0);
+	p->stream.opened -= 2000000000;
+	driver.len += 24 * 100;
+	drain(p);
+	go_away(p, 60);
+	driver.len += 24 * 100;
+	drain(p);
+	assert_int_equal(p->stream.lost, 0);
+	nps_prof_file__finish(&p->stream.file, &p->session);
+}
+
 /* What no record can be is kept as it came, unless records begin elsewhere: chips may know values that we do not. */
 static void unusual_records_are_kept(void **state)
 {
@@ -441,6 +548,10 @@ int main(void)
 		TEST(the_second_version_is_recognised),
 		TEST(after_an_overwrite_records_begin_anew),
 		TEST(missing_numbers_are_lost_records),
+		TEST(whole_rounds_of_the_ring_are_lost_records),
+		TEST(pauses_are_no_losses),
+		TEST(rounds_of_records_without_times),
+		TEST(a_fresh_start_is_measured_afresh),
 		TEST(unusual_records_are_kept),
 		TEST(text_is_stored_as_it_came),
 		TEST(start_parameters_are_as_the_driver_wants_them),

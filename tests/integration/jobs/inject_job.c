@@ -456,6 +456,25 @@ static void mode_filter_memfd(void)
 	mode_nanosleep();
 }
 
+/* No signal gets in, one waits outside, and so it stays. */
+static void mode_masked(void)
+{
+	static int done;
+	sigset_t all, now;
+
+	sigfillset(&all);
+	if (!done++) {
+		pthread_sigmask(SIG_SETMASK, &all, NULL);
+		raise(SIGUSR1);
+	}
+	mode_nanosleep();
+	expect(pthread_sigmask(SIG_BLOCK, NULL, &now) == 0);
+	for (int n = 1; n < SIGRTMAX; n++)
+		wrong += n != SIGKILL && n != SIGSTOP && (n < 32 || n >= SIGRTMIN) && !sigismember(&now, n);
+	expect(sigpending(&now) == 0);
+	wrong += !sigismember(&now, SIGUSR1);
+}
+
 static const struct {
 	const char *name;
 	void (*round)(void);
@@ -472,6 +491,7 @@ static const struct {
 	{ "vfork", mode_vfork },
 	{ "spin", mode_spin },
 	{ "handler", mode_handler },
+	{ "masked", mode_masked },
 	{ "filter_clone3", mode_filter_clone3 },
 	{ "filter_mmap", mode_filter_mmap },
 	{ "filter_memfd", mode_filter_memfd },

@@ -4,9 +4,11 @@
  * reads it as fast as it can into ONE buffer that it overwrites right after each read, and stops it when stop.K does. What
  * it read is in own.PID.K; what the driver answered, and how long the start took, in log.PID. With PROFILE_SAMPLES it starts
  * channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it, PROFILE_PAUSE us after it has asked which channels there are.
+ * With PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which ends it.
  */
 #include <dlfcn.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,6 +193,13 @@ __attribute__((constructor)) static void begin(void)
 	dir = getenv("PROFILE_DIR");
 	if (!dir || !rank)
 		return;
+	if (getenv("PROFILE_BLOCK")) { /* threads inherit it */
+		sigset_t most;
+
+		sigfillset(&most);
+		sigdelset(&most, SIGTERM);
+		pthread_sigmask(SIG_SETMASK, &most, NULL);
+	}
 	device = (unsigned)atoi(rank);
 	channel = id ? (unsigned)atoi(id) : 50;
 	snprintf(path, sizeof(path), "%s/log.%d", dir, getpid());

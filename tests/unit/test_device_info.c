@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which generation a device is of, by all that a driver may say of it, and what is asked of one that nobody knows. */
+#include "device_channels.h"
+#include "device_info.h"
+#include "device_lib.h"
+#include "task_channels.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+static struct {
+	const char *name; /* NULL: the driver does not tell */
+	int64_t version;
+	int list_error;
+	uint32_t list_chip;
+	unsigned int lists;
+} driver;
+
+static int fake_info(uint32_t device, int32_t module, int32_t info, int64_t *value)
+{
+	(void)device;
+	*value = module == 0 && info == 1 ? driver.version : 100;
+	return 0;
+}
+
+static int fake_chip(unsigned int device, void *out)
+{
+	char *text = out; /* type[32], name[32], version[32] */
+
+	(void)device;
+	if (!driver.name)
+		return 3;
+	strcpy(text, "Ascend");
+	strcpy(text + 32, driver.name);
+	return 0;
+}
+
+static int fake_list(unsigned int device, struct nps_prof_channels *list)
+{
+	(void)device;
+	driver.lists++;
+	list->chip = driver.list_chip;
+	return driver.list_error;
+}
+
+static struct nps_device_lib lib = { .get_channels = fake_list,
+				     .device_info = fake_info,
+				     .chip_info = fake_chip };
+
+static struct nps_device_info read_info(const char *name, int64_t version, uint32_t list_chip)
+{
+	struct nps_device_info info;
+
+	driver.name = name;
+	driver.version = version;
+	driver.list_chip = list_chip;
+	driver.lists = 0;
+	assert_int_equal(nps_device_info__read(&lib, 5, &info), 0);
+	return info;
+}
+
+/* prof-raw: numbers of platforms */
+static void numbers_of_generations(void **state)
+{
+	static const enum nps_generation of[] = {
+		[0] = NPS_GENERATION_HWTS,     [1] = NPS_GENERATION_HWTS,     [2] = NPS_GENERATION_HWTS,
+		[3] = NPS_GENERATION_HWTS,     [4] = NPS_GENERATION_HWTS,     [5] = NPS_GENERATION_SPLIT,
+		[7] = NPS_GENERATION_MINI,     [8] = NPS_GENERATION_MINI,     [11] = NPS_GENERATION_MINI,
+		[15] = NPS_GENERATION_V6,      [16] = NPS_GENERATION_V6,      [17] = NPS_GENERATION_UNKNOWN,
+		[63] = NPS_GENERATION_UNKNOWN, [64] = NPS_GENERATION_UNKNOWN, [255] = NPS_GENERATION_UNKNOWN,
+	};
+
+	(void)state;
+	for (uint32_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		assert_int_equal(nps_generation_of(i), of[i]);
+	assert_int_equal(nps_generation_of(UINT32_MAX), NPS_GENERATION_UNKNOWN);
+}
+
+static void what_the_driver_tells_is_enough(void **state)
+{
+	static const struct {
+		const char *name;
+		int64_t version;
+		uint32_t list, platform;
+	} told[] = {
+		{ "910B3", 0, 1, 5 },	    { "950PR", 0x0100, 1, 15 }, { "Ascend310P3", 0, 0, 4 },
+		{ "new", 0x0320, 1, 5 },    { NULL, 0x0700, 1, 15 },	{ "new", 0x0900, 16, 16 },
+		{ NULL, 0x0900, 1, 1 },	    { "new", 0x0900, 17, 17 },	{ NULL, 0x0900, 1000, 255 },
+		{ "910_9391", 0, 1000, 5 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
+		assert_int_equal(read_info(told[i].name, told[i].version, told[i].list).platform,
+				 told[i].platform);
+	read_info("910B3", 0, 1);
+	assert_int_equal(driver.lists, 0); /* not asked for what is known */
+	driver.list_error = -1;
+	assert_int_equal(read_info("new", 0x0900, 16).platform, NPS_PLATFORM_UNKNOWN);
+	driver.list_error = 0;
+}
+
+static const struct nps_channel *channel(unsigned int id)
+{
+	const struct nps_channel *ch;
+
+	for (size_t i = 0; (ch = nps_channel__at(i)); i++)
+		if (ch->id == id)
+			return ch;
+	fail();
+	return NULL;
+}
+
+/* 16 is a 950; of 17 nobody knows which counters it has, and what it has is not asked for by guess. */
+static void counters_of_cores(void **state)
+{
+	static const struct {
+		uint32_t platform;
+		bool old, split;
+		size_t events;
+	} chips[] = { { 1, true, false, 8 },   { 4, true, false, 8 },	{ 5, false, true, 8 },
+		      { 7, true, false, 8 },   { 15, false, true, 9 },	{ 16, false, true, 9 },
+		      { 17, false, false, 0 }, { 255, false, false, 0 } };
+	struct nps_device_opts opts = NPS_DEVICE_OPTS_DEFAULT;
+	uint16_t events[NPS_AIC_EVENTS];
+
+	(void)state;
+	opts.metric = NPS_AIC_PIPE;
+	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++) {
+		struct nps_device_info info = { .platform = chips[i].platform,
+						.aic_cores = 8,
+						.aiv_cores = 8 };
+
+		assert_int_equal(channel(43)->hz(&opts, &info) != 0, chips[i].old);
+		assert_int_equal(channel(85)->hz(&opts, &info) != 0, chips[i].old);
+		assert_int_equal(channel(54)->hz(&opts, &info) != 0, chips[i].split);
+		assert_int_equal(nps_aic_metrics__events(NPS_AIC_PIPE, chips[i].platform, 0, events),
+				 chips[i].events);
+	}
+}
+
+/* The helper is told by bits: each channel at most once for any chip, and no counters for one that nobody knows. */
+static void wants_of_the_helper(void **state)
+{
+	struct nps_agent_want want[NPS_AGENT_MAX_WANTS];
+	unsigned int n = nps_task_channels(NPS_AIC_PIPE, want);
+
+	(void)state;
+	for (unsigned int chip = 0; chip < 64; chip++) {
+		bool known = nps_generation_of(chip) != NPS_GENERATION_UNKNOWN, counters = false;
+		uint64_t seen[3] = { 0 };
+
+		for (unsigned int i = 0; i < n; i++) {
+			uint32_t c = want[i].channel;
+
+			if (!(want[i].chips >> chip & 1))
+				continue;
+			assert_false(seen[c / 64] >> c % 64 & 1);
+			seen[c / 64] |= 1ULL << c % 64;
+			counters |= c == 43 || c == 53;
+		}
+		assert_true(seen[0] >> 50 & 1);
+		assert_true(seen[0] >> 44 & 1);
+		assert_true(known || !counters);
+	}
+	for (unsigned int i = 0; i < n; i++)
+		if (want[i].channel == 53 && want[i].chips >> 15 & 1)
+			assert_true(want[i].chips >> 16 & 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(numbers_of_generations),
+		cmocka_unit_test(what_the_driver_tells_is_enough),
+		cmocka_unit_test(counters_of_cores),
+		cmocka_unit_test(wants_of_the_helper),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

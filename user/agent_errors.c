@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "agent_errors.h"
+
+#include "clocks.h"
+#include "device_report.h"
+#include "log.h"
+
+#define LONG_NS 1000000000ULL /* that a driver may take to open a channel before the user is told */
+
+static const char *name_of(uint32_t channel)
+{
+	static const struct {
+		uint32_t channel;
+		const char *name;
+	} names[] = { { 0, "list of channels" },	   { 43, "counters of AI Cores by task" },
+		      { 44, "log of the scheduler" },	   { 45, "task log" },
+		      { 48, "task log of vector cores" },  { 50, "task log" },
+		      { 53, "counters of cores by task" }, { 85, "counters of vector cores by task" } };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i].channel == channel)
+			return names[i].name;
+	return "a channel";
+}
+
+static bool is_log(uint32_t channel)
+{
+	return channel == 45 || channel == 50;
+}
+
+static uint32_t count(const struct nps_agent_device *d)
+{
+	uint32_t n = __atomic_load_n(&d->n_errors, __ATOMIC_ACQUIRE);
+
+	return n < NPS_AGENT_MAX_ERRORS ? n : NPS_AGENT_MAX_ERRORS;
+}
+
+static void say(pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
+{
+	static const char *const calls[] = { "list", "start", "read", "flush", "stop" };
+	const char *what, *usual;
+
+	nps_device_report__words(e->code, &what, &usual);
+	nps_warn("pid %d: device %u: %s: %s (%s of channel %u: code %d): %s", pid, device,
+		 name_of(e->channel), what, calls[e->call % (sizeof(calls) / sizeof(*calls))], e->channel,
+		 e->code, then ? then : usual);
+}
+
+/* Errors of starts are told at the end: most are over soon. */
+static void say_new(pid_t pid, uint32_t device, const struct nps_agent_error *e)
+{
+	if (e->call == NPS_AGENT_CALL_READ)
+		say(pid, device, e, NULL);
+	else if (e->call == NPS_AGENT_CALL_FLUSH)
+		say(pid, device, e, "its last records may be missing");
+	else if (e->call == NPS_AGENT_CALL_STOP)
+		say(pid, device, e, "it is asked again, and may else be in use until the job ends");
+}
+
+/* Once it is open: of what never opens the reason is told at the end. */
+static void look_at_opening(struct nps_agent_errors *e, pid_t pid, uint32_t device, uint32_t status)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC), since = e->opening[device];
+
+	if (since == UINT64_MAX || (since && status == NPS_AGENT_S_OPENING))
+		return;
+	e->opening[device] = status == NPS_AGENT_S_OPENING ? now : 0;
+	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS)
+		return;
+	nps_info("pid %d: the driver took %.1f s to open the task log of device %u: tasks until then have "
+		 "bounds",
+		 pid, (double)(now - since) / 1e9, device);
+	e->opening[device] = UINT64_MAX;
+}
+
+void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl)
+{
+	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
+		uint32_t n = count(&ctl->device[d]);
+
+		look_at_opening(e, pid, d, __atomic_load_n(&ctl->device[d].status, __ATOMIC_ACQUIRE));
+		for (; e->told[d] < n; e->told[d]++) {
+			struct nps_agent_error copy = ctl->device[d].errors[e->told[d]];
+
+			say_new(pid, d, &copy);
+		}
+	}
+}
+
+/* What the log was refused with before it was had. Without it the reason is told for all of the process. */
+static void say_recovered(pid_t pid, uint32_t device, const struct nps_agent_device *d)
+{
+	uint32_t n = d->started_raw ? count(d) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct nps_agent_error e = d->errors[i];
+
+		if (e.call == NPS_AGENT_CALL_CHANNELS ||
+		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
+			say(pid, device, &e, "it was had at another try: tasks until then have bounds");
+	}
+}
+
+static bool say_refused(pid_t pid, uint32_t device, const struct nps_agent_device *d,
+			const struct nps_agent_control *ctl)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; d->started_raw && i < NPS_AGENT_MAX_WANTS; i++) {
+		struct nps_agent_error e = { .channel = ctl->want[i].channel,
+					     .call = NPS_AGENT_CALL_START,
+					     .code = d->want_error[i] };
+
+		if (!(d->refused >> i & 1) || is_log(e.channel) || !e.code)
+			continue;
+		say(pid, device, &e, "it is not recorded");
+		any = true;
+	}
+	return any;
+}
+
+bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl)
+{
+	bool any = false;
+
+	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
+		say_recovered(pid, d, &ctl->device[d]);
+		any |= say_refused(pid, d, &ctl->device[d], ctl);
+	}
+	return any;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The helpers of all processes of a capture. */
+#ifndef NPS_CAPTURE_AGENTS_H
+#define NPS_CAPTURE_AGENTS_H
+
+#include "agent_client.h"
+#include "capture.h"
+
+#define FOR_EACH_AGENT(c, p)                                                                                 \
+	for (struct nps_process *p = (c)->processes; p; p = p->next)                                         \
+		if (p->agent)
+
+/* Moves what has arrived into the session. */
+void nps_agents__drain(struct nps_capture *c);
+
+/* Drains them until that IS so of all whose process lives, up to MS. */
+void nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
+
+/* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
+uint64_t nps_agents__told(struct nps_capture *c);
+
+/* Devices of which a helper counts the cores by task, as bits, by the numbers that the driver has for them. */
+uint64_t nps_agents__counted(struct nps_capture *c);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which chips the job's devices are. Layout of submissions, ids and kinds of tasks depend on it, so it has to be known of
+ * every device that gets tasks, whoever reads their log, and also if nobody does.
+ */
+#ifndef NPS_DEVICE_FACTS_H
+#define NPS_DEVICE_FACTS_H
+
+#include "device_info.h"
+#include "device_lib.h"
+
+#include <cjson/cJSON.h>
+
+/* All zero: nothing is known. The driver's library is opened when the first device is asked for. */
+struct nps_device_facts {
+	struct nps_device_lib lib;
+	uint64_t wanted, known, foreign; /* bit d: of device d; foreign: a container calls it so */
+	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last */
+	pid_t failed; /* process through which the library was not found, 0: none */
+	char why[320];
+	struct nps_device_info info[NPS_DEVICE_MAX];
+};
+
+/* Process PID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). */
+void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t device, bool foreign);
+
+/*
+ * Asks the driver about the devices of which nothing is known yet, but for those in TOLD (bit d: somebody else tells of device
+ * d). A device of a container, whose number there is not the driver's, is known if all devices of the host are of one chip.
+ */
+void nps_device_facts__ask(struct nps_device_facts *f, uint64_t told);
+
+/* Warns of those that could not be asked, but for those in TOLD. */
+void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told);
+
+/* Adds to the session's devices those that are not there. */
+void nps_device_facts__describe(const struct nps_device_facts *f, cJSON *devices);
+
+#endif
