@@ -28,6 +28,7 @@
 #define LOAD_NS 20000000000ULL /* until the library is loaded: its loader may be busy with another */
 #define LEAVE_NS 2000000000ULL /* until both threads are out of the code */
 #define TURN_US 100
+#define LONGEST_TURN_US 20000 /* between two stops of a thread that may come back to the code */
 #define LARGEST_LIBRARY (16UL << 20)
 
 #define AT(job, field) ((job)->input.area + offsetof(struct nps_inject_area, field))
@@ -346,33 +347,48 @@ static void settle_helper(pid_t pid)
 		nps_debug("pid %d: the helper's thread stays as it is scheduled: %s", pid, strerror(errno));
 }
 
-/* The area goes when the loading thread is out of the code; then the job's thread is looked for, and the code
- * taken away. When that cannot be seen the code stays: nobody comes there again. */
+/* The area stays where it is. */
+static int reread_maps(struct nps_inject_job *job)
+{
+	uint64_t area = job->input.area;
+	int err = nps_inject_job__refresh(job);
+
+	job->input.area = area;
+	return err;
+}
+
+/*
+ * The area goes when the loading thread is out of the code; then the job's thread is looked for, and the code taken away.
+ * A signal that came meanwhile is delivered at the last system call in the code: its handler returns there, however late.
+ * When it cannot be seen that nobody comes there again, the code stays.
+ */
 static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, const struct cave *cave,
 		    struct nps_inject_result *r)
 {
+	const struct nps_range code = { cave->at, cave->at + cave->size };
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	unsigned int pause = TURN_US;
 	uint32_t word;
 
 	while (nps_now(CLOCK_MONOTONIC) - begin < LEAVE_NS && hand_on_signals(t->tid)) {
-		uint64_t pc;
-
 		if (look(job, AT(job, created), &word) == SEEN) {
 			usleep(TURN_US);
 			continue;
 		}
 		if (nps_inject__stop(t))
 			return;
-		pc = nps_inject_regs__pc(&t->regs);
-		if (pc < cave->at || pc >= cave->at + cave->size) {
+		if (!nps_inject__may_return(job, &t->regs, &code)) {
 			clear_code(job, t->tid, cave);
 			nps_inject__let_go(t);
 			nps_inject__count_stop(t, r);
 			return;
 		}
-		ptrace(PTRACE_CONT, t->tid, 0, 0);
+		nps_inject__go_on(t);
 		nps_inject__count_stop(t, r);
-		usleep(TURN_US);
+		usleep(pause);
+		if (reread_maps(job)) /* its stack may have grown */
+			return;
+		pause = 2 * pause < LONGEST_TURN_US ? 2 * pause : LONGEST_TURN_US;
 	}
 }
 
