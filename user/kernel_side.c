@@ -492,7 +492,7 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
 				      void *arg)
 {
-	int fd = bpf_map__fd(k->sched->maps.targets);
+	int fd = own_map_fd(k, "targets");
 	uint32_t pid, *last = NULL;
 
 	while (!bpf_map_get_next_key(fd, last, &pid)) {
