@@ -31,6 +31,7 @@
 /* A device whose log a job's own profiler reads. */
 struct tapped {
 	uint32_t pid, device;
+	bool asked; /* the driver, about it; once, since that takes a driver that does not answer long */
 	bool has_info;
 	struct nps_device_info info;
 	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
@@ -156,7 +157,10 @@ static void read_clock(struct nps_task_source *t, const struct tapped *d, struct
 static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_process *p)
 {
 	d->read = true;
-	if (d->has_info || !has_lib(t, (pid_t)d->pid))
+	if (d->asked)
+		return;
+	d->asked = true;
+	if (!has_lib(t, (pid_t)d->pid))
 		return;
 	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
 	if (!d->has_info)
