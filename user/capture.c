@@ -667,14 +667,17 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-/* With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does. */
+/*
+ * With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does; of those
+ * of a container, which have other numbers there, it is not asked.
+ */
 static void write_controls(struct nps_capture *c)
 {
 	struct nps_device_lib lib = { 0 };
 	char why[320];
 
 	for (struct nps_process *p = c->processes; p; p = p->next) {
-		bool has_lib = p->files && nps_channel_files__dir(p->files) &&
+		bool has_lib = p->files && nps_channel_files__dir(p->files) && !nps_process__foreign(p) &&
 			       (lib.hal || !nps_device_lib__open(&lib, &p->pid, 1, why, sizeof(why)));
 		int err = p->files ? nps_channel_files__write_control(p->files, p->comm, p->rank,
 								      c->opts->level, &c->end,

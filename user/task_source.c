@@ -160,6 +160,14 @@ static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_proc
 	if (d->asked)
 		return;
 	d->asked = true;
+	if (nps_process__foreign(p)) {
+		nps_info(
+			"pid %d: the clock of its device %u cannot be read from outside its container, where "
+			"devices have other numbers: tasks that its own profiler reads have bounds unless "
+			"its helper reads it",
+			p->pid, d->device);
+		return;
+	}
 	if (!has_lib(t, (pid_t)d->pid))
 		return;
 	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
