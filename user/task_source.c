@@ -232,7 +232,7 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 	struct tapped *d = tapped_of(t, e->pid, e->device);
 	int err;
 
-	nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+	nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
 	if (!p || !p->files || !d)
 		return;
 	look_at(t, d, p);
@@ -257,6 +257,8 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 {
 	struct nps_task_source *t = ctx;
 
+	if (e->device >= NPS_DEVICE_MAX || e->channel >= NPS_PROF_CHANNELS)
+		return; /* the driver knows none such: what a job calls it with is not remembered */
 	switch ((enum nps_tap_what)e->what) {
 	case NPS_TAP_ENTER:
 		on_enter(t, e, data);
@@ -270,10 +272,10 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 		lease(t, e);
 		break;
 	case NPS_TAP_STOP:
-		nps_tap_claims__stopped(&t->claims, e->pid, e->device, e->channel);
+		nps_tap_claims__stopped(&t->claims, e->pid, e->device, e->channel, e->ret == 0);
 		break;
 	case NPS_TAP_EMPTY:
-		nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+		nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
 		break;
 	case NPS_TAP_DATA:
 		on_data(t, e, data);
@@ -310,8 +312,8 @@ static void tell_release(struct nps_task_source *t, uint32_t device)
 /* Does a profiler hold anything of the device, or is about to? One in a container, whose numbers are its own, may mean any. */
 static bool is_claimed(const struct nps_task_source *t, uint32_t device)
 {
-	for (size_t i = 0; i < t->claims.n; i++) {
-		const struct nps_tap_claim *claim = &t->claims.v[i];
+	for (size_t i = 0; i < t->claims.now.n; i++) {
+		const struct nps_tap_claim *claim = &t->claims.now.v[i];
 		const struct nps_process *p = nps_discover__find(t->c, (pid_t)claim->pid);
 
 		if (claim->device == device || (p && nps_process__foreign(p)))
