@@ -84,6 +84,7 @@ static void wait_for_agents(struct nps_capture *c, bool (*is)(const struct nps_a
 	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
 		usleep(5000);
 		drain_agents(c);
+		nps_task_source__drain(c->tasks);
 	}
 	drain_agents(c);
 }

@@ -257,6 +257,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(events, "summed_syscalls", counts.summed);
 	add_u64(drops, "sums", counts.sums_failed);
 	add_u64(drops, "profiler", nps_task_source__lost(c->tasks));
+	add_u64(drops, "profiler_calls", nps_task_source__lost_events(c->tasks));
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -336,7 +337,7 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 	    nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
-	n += (nps_task_source__lost(c->tasks) + 63) / 64;
+	n += (nps_task_source__lost(c->tasks) + 63) / 64 + nps_task_source__lost_events(c->tasks);
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->agent)
 			n += (nps_agent_client__lost(p->agent) + 63) / 64;

@@ -381,6 +381,12 @@ void nps_task_source__turn(struct nps_task_source *t)
 	free(holds);
 }
 
+void nps_task_source__drain(struct nps_task_source *t)
+{
+	if (t)
+		nps_profiler_tap__drain(t->tap, on_event, t);
+}
+
 int nps_task_source__fd(const struct nps_task_source *t)
 {
 	return t ? nps_profiler_tap__fd(t->tap) : -1;
@@ -396,14 +402,14 @@ void nps_task_source__detach(struct nps_task_source *t)
 	if (!t)
 		return;
 	nps_profiler_tap__detach(t->tap);
-	nps_profiler_tap__drain(t->tap, on_event, t);
+	nps_task_source__drain(t);
 }
 
 void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p)
 {
 	if (!t)
 		return;
-	nps_profiler_tap__drain(t->tap, on_event, t); /* what it read is told before its end is */
+	nps_task_source__drain(t); /* what it read is told before its end is */
 	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
 	nps_profiler_tap__helper(t->tap, p->pid, NULL);
 }
@@ -441,9 +447,10 @@ void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
 
 uint64_t nps_task_source__lost(const struct nps_task_source *t)
 {
-	uint64_t lost = 0;
+	return t ? nps_profiler_tap__lost_bytes(t->tap) : 0;
+}
 
-	for (const struct nps_process *p = t ? t->c->processes : NULL; p; p = p->next)
-		lost += p->files ? nps_channel_files__lost(p->files, NPS_READ_BY_PROFILER) : 0;
-	return lost;
+uint64_t nps_task_source__lost_events(const struct nps_task_source *t)
+{
+	return t ? nps_profiler_tap__lost_events(t->tap) : 0;
 }
