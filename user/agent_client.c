@@ -171,6 +171,11 @@ void nps_agent_client__poke(struct nps_agent_client *a)
 	wake(a);
 }
 
+void nps_agent_client__beat(struct nps_agent_client *a)
+{
+	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
 void nps_agent_client__tick(struct nps_agent_client *a)
 {
 	/* We were silent for too long and it let go: take it up again, and say so. */
@@ -180,7 +185,7 @@ void nps_agent_client__tick(struct nps_agent_client *a)
 		__atomic_store_n(&a->ctl->command, NPS_AGENT_RUN, __ATOMIC_RELEASE);
 		wake(a);
 	}
-	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
+	nps_agent_client__beat(a);
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
 }
 

@@ -47,6 +47,9 @@ int nps_agent_client__drain(struct nps_agent_client *a);
 /* At least once a second: sign of life, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);
 
+/* A sign of life alone. */
+void nps_agent_client__beat(struct nps_agent_client *a);
+
 /* Asks the helper to flush and let go. */
 void nps_agent_client__stop(struct nps_agent_client *a);
 /* Has it? Keep draining until it has, or has died. */

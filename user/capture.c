@@ -89,6 +89,17 @@ static void wait_for_agents(struct nps_capture *c, bool (*is)(const struct nps_a
 	drain_agents(c);
 }
 
+/* Helpers go on while devices are being stopped, and the job's own profiler too. */
+static void take_what_comes(void *arg)
+{
+	struct nps_capture *c = arg;
+
+	FOR_EACH_AGENT(c, p)
+	nps_agent_client__beat(p->agent);
+	drain_agents(c);
+	nps_task_source__drain(c->tasks);
+}
+
 static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
 {
 	if (now <= p->cpu_last)
@@ -704,7 +715,7 @@ static void finish(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__turn(c, true);
 	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
-	nps_device_sampler__stop(c->devices);
+	nps_device_sampler__stop(c->devices, take_what_comes, c);
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
@@ -762,7 +773,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		finish(c);
 	if (err) {
 		nps_host_sys__stop(c->host_sys);
-		nps_device_sampler__stop(c->devices);
+		nps_device_sampler__stop(c->devices, NULL, NULL);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);

@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "device_dcmi.h"
 #include "log.h"
 
 #define MOST_PIDS 4096
-#define JOIN_MS 15000 /* a call into the driver waits up to ten seconds */
+#define JOIN_NS 15000000000ULL /* of all: a call into the driver waits up to ten seconds */
+#define JOIN_TURN_MS 20
 
 struct nps_device_sampler {
 	struct nps_device_lib lib;
@@ -234,15 +236,26 @@ int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device
 	return s ? nps_device_info__read(&s->lib, device, info) : -ENODEV;
 }
 
-void nps_device_sampler__stop(struct nps_device_sampler *s)
+void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg)
 {
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+
 	if (!s)
 		return;
 	FOR_EACH_THREAD(s, i, t)
 	nps_device_thread__stop(t);
 	FOR_EACH_THREAD(s, i, t)
 	{
-		if (s->hangs[i] || nps_device_thread__join(t, JOIN_MS))
+		bool ended = s->hangs[i];
+
+		while (!ended) {
+			ended = nps_device_thread__join(t, JOIN_TURN_MS);
+			if (!ended && nps_now(CLOCK_MONOTONIC) - begin >= JOIN_NS)
+				break;
+			if (!ended && meanwhile)
+				meanwhile(arg);
+		}
+		if (ended)
 			continue;
 		s->hangs[i] = true;
 		nps_warn("device %u: a call into the driver does not come back: what was sampled until then "

@@ -686,6 +686,11 @@ bool nps_device_thread__join(struct nps_device_thread *t, unsigned int ms)
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	if (until.tv_nsec >= (long)SECOND) {
+		until.tv_sec++;
+		until.tv_nsec -= (long)SECOND;
+	}
 	return !pthread_timedjoin_np(t->thread, NULL, &until);
 }
 
