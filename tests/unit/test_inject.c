@@ -218,6 +218,38 @@ static void thread_that_cannot_be_made_leaves_nothing(void **state)
 	munmap(copy, 4096);
 }
 
+/* A sleep would take the place of the one that the kernel is to go on with. */
+static void thread_of_the_job_does_not_sleep(void **state)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_nanosleep, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(*code), .filter = code };
+	struct nps_inject_input in = { .area_size = (sizeof(struct nps_inject_area) + 0xffff) & ~0xffffUL,
+				       .pthread_create = (uint64_t)(uintptr_t)no_thread };
+	void *hole = mmap(NULL, in.area_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+	int status;
+
+	(void)state;
+	in.area = (uint64_t)(uintptr_t)hole;
+	munmap(hole, in.area_size);
+	child = fork();
+	if (child == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+			_exit(1);
+		nps_inject_detour(&in, 0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
 /* A child that a signal has interrupted in spin(), and that stays in the handler, on a stack of its own or not. */
 static volatile uint32_t *handled;
 
@@ -299,6 +331,7 @@ int main(void)
 		cmocka_unit_test(filters_that_make_no_sense_allow_nothing),
 		cmocka_unit_test(code_is_whole_and_small),
 		cmocka_unit_test(thread_that_cannot_be_made_leaves_nothing),
+		cmocka_unit_test(thread_of_the_job_does_not_sleep),
 		cmocka_unit_test(handler_that_returns_to_the_code_is_seen),
 	};
 
