@@ -124,11 +124,9 @@ static void handle_exec(struct nps_capture *c, struct nps_process *p)
 	nps_process__refresh(p);
 	nps_task_source__gone(c->tasks, p);
 	p->signalled = false;
-	if (p->agent)
+	if (p->agent) {
 		nps_agent_client__drain(p->agent);
-	if (p->agent && !nps_agent_client__delivered(p->agent)) {
-		nps_agent_client__free(p->agent);
-		p->agent = NULL;
+		nps_agent_client__retire(&p->agent, &p->former);
 	}
 	p->rescan = true;
 	p->scanned = 0;
@@ -578,7 +576,7 @@ static void say_what_is_missing(struct nps_capture *c)
 		char reason[160];
 
 		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST || p->tapped ||
-		    (p->agent && nps_agent_client__delivered(p->agent)))
+		    nps_agent_client__delivered(p->agent) || nps_agent_client__delivered(p->former))
 			continue;
 		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
 		if (p->agent)
@@ -588,8 +586,9 @@ static void say_what_is_missing(struct nps_capture *c)
 			 p->pid, reason);
 		c->degraded |= c->opts->task_source != NPS_TASKS_AUTO || p->agent;
 	}
-	FOR_EACH_AGENT(c, p)
-	if (nps_agent_client__interrupted(p->agent)) {
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		if (!nps_agent_client__interrupted(p->agent) && !nps_agent_client__interrupted(p->former))
+			continue;
 		nps_warn("pid %d: a gap in its task log: npuscope was not scheduled for seconds: tasks of "
 			 "that time have bounds",
 			 p->pid);
@@ -799,6 +798,7 @@ void nps_capture__free(struct nps_capture *c)
 	for (p = c->processes; p; p = next) {
 		next = p->next;
 		nps_agent_client__free(p->agent);
+		nps_agent_client__free(p->former);
 		nps_channel_files__free(p->files);
 		nps_process__free(p);
 	}
