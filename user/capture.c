@@ -300,9 +300,11 @@ static void every_second(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && !nps_pid_exists(p->pid))
-			mark_exited(p, clock.mono,
-				    0); /* its EXIT record was lost, or it died before we attached */
+		if (p->alive && !nps_pid_exists(p->pid)) {
+			/* Its EXIT record was lost, or it died before we attached. */
+			nps_task_source__gone(c->tasks, p);
+			mark_exited(p, clock.mono, 0);
+		}
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
