@@ -65,6 +65,22 @@ static char *read_whole(int fd, size_t *size)
 	return bytes;
 }
 
+/*
+ * Is the library mapped though its memory is not there, as in a child that a job with the helper has forked? Its loader
+ * would say that it has it, and run no constructor: it needs a copy that it does not know.
+ */
+static bool is_mapped(const struct nps_inject_job *job, const char *path)
+{
+	struct stat ours;
+
+	if (stat(path, &ours))
+		return false;
+	for (size_t i = 0; i < job->maps.n; i++)
+		if (job->maps.v[i].ino == ours.st_ino || strcmp(job->maps.v[i].path, path) == 0)
+			return true;
+	return false;
+}
+
 /* Is the path the same file inside of the job's root? Else it gets the bytes. */
 static bool same_in_job(pid_t pid, const char *path)
 {
@@ -116,7 +132,7 @@ static int read_library(struct nps_inject_job *job, struct library *lib)
 	if (missing)
 		return nps_inject_job__refuse(job, ENOTSUP, "its C library is too old for the helper: no %s",
 					      missing);
-	if (same_in_job(job->pid, lib->path)) {
+	if (same_in_job(job->pid, lib->path) && !is_mapped(job, lib->path)) {
 		free(lib->bytes);
 		lib->bytes = NULL;
 		lib->size = 0;
@@ -408,6 +424,19 @@ static int take_turn(struct nps_inject_job *job)
 	return nps_inject_job__refuse(job, EBUSY, "another npuscope is loading it");
 }
 
+/* Its loader may say that the library is there when it has not run: it takes one of the same name for the same. */
+static int check_memory(struct nps_inject_job *job)
+{
+	int err = nps_inject_job__refresh(job);
+
+	if (!err && !nps_agent_client__present(&job->maps))
+		return nps_inject_job__refuse(
+			job, ENOEXEC,
+			"the helper did not start: has its parent one, or does a limit of "
+			"file sizes forbid its memory?");
+	return err;
+}
+
 static int inject(struct nps_inject_job *job, struct library *lib, struct nps_inject_result *r)
 {
 	struct nps_inject_thread t = { 0 };
@@ -435,6 +464,8 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 		if (!err) {
 			err = let_it_load(job, t.tid, lib, r);
 			tidy_up(job, &t, &cave, r);
+			if (!err)
+				err = check_memory(job);
 			if (!err)
 				settle_helper(job->pid);
 		}
