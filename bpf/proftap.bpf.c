@@ -75,6 +75,7 @@ struct {
 
 const volatile bool copy = true; /* false: only who holds what is told */
 __u64 lost_events = 0; /* that say who holds what */
+__u64 lost_bytes = 0; /* that were read and found no room here, or could not be copied */
 
 /* Is it a thread of our helper? */
 static __always_inline bool is_helper(void)
@@ -221,7 +222,12 @@ static __always_inline void fill_data(struct nps_tap_event *e, const struct call
 	e->position = st->position + at;
 }
 
-/* What is not told leaves a gap between positions, which is counted where they are read. */
+/* The gap between positions that this leaves shows where; nothing may come after it that would show it. */
+static __always_inline void lose(__u32 n)
+{
+	__sync_fetch_and_add(&lost_bytes, n);
+}
+
 static __always_inline bool copy_large(const struct call *c, __u64 id, const struct channel_state *st,
 				       __u32 at)
 {
@@ -230,10 +236,12 @@ static __always_inline bool copy_large(const struct call *c, __u64 id, const str
 	if (!d)
 		return false;
 	fill_data(&d->e, c, id, st, at, sizeof(d->data));
-	if (bpf_probe_read_user(d->data, sizeof(d->data), (void *)(c->buf + at)))
+	if (bpf_probe_read_user(d->data, sizeof(d->data), (void *)(c->buf + at))) {
+		lose(sizeof(d->data));
 		bpf_ringbuf_discard(d, BPF_RB_NO_WAKEUP);
-	else
+	} else {
 		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+	}
 	return true;
 }
 
@@ -247,14 +255,17 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 	if (len > NPS_TAP_SMALL)
 		len = NPS_TAP_SMALL;
 	fill_data(&d->e, c, id, st, at, len);
-	if (bpf_probe_read_user(d->data, len, (void *)(c->buf + at)))
+	if (bpf_probe_read_user(d->data, len, (void *)(c->buf + at))) {
+		lose(len);
 		bpf_ringbuf_discard(d, BPF_RB_NO_WAKEUP);
-	else
+	} else {
 		bpf_ringbuf_submit(d, BPF_RB_NO_WAKEUP);
+	}
 	return true;
 }
 
-static __always_inline void copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
+/* Returns how many of N bytes it came past. */
+static __always_inline __u32 copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
 {
 	__u32 at = 0;
 
@@ -262,16 +273,17 @@ static __always_inline void copy_out(const struct call *c, __u64 id, const struc
 		if (n - at < NPS_TAP_LARGE)
 			break;
 		if (!copy_large(c, id, st, at))
-			return;
+			return at;
 		at += NPS_TAP_LARGE;
 	}
 	for (__u32 i = 0; i < NPS_TAP_LARGE / NPS_TAP_SMALL; i++) {
 		if (at >= n)
 			break;
 		if (!copy_small(c, id, st, at, n - at))
-			return;
+			return at;
 		at += NPS_TAP_SMALL;
 	}
+	return at;
 }
 
 static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
@@ -279,6 +291,7 @@ static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
 	struct channel_key key = { .pid = id >> 32, .device = c->device, .channel = c->channel };
 	struct channel_state *st = bpf_map_lookup_elem(&channels, &key);
 	struct channel_state unseen = {};
+	__u32 past;
 
 	if (ret < 0)
 		return;
@@ -286,8 +299,10 @@ static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
 		tell(NPS_TAP_EMPTY, c, id, ret);
 		bpf_map_update_elem(&channels, &key, &unseen, BPF_ANY);
 		st = bpf_map_lookup_elem(&channels, &key);
-		if (!st)
+		if (!st) {
+			lose((__u32)ret);
 			return;
+		}
 	}
 	if (!ret && !st->aligned) {
 		st->aligned = 1;
@@ -295,8 +310,11 @@ static __always_inline void was_read(const struct call *c, __u64 id, __s32 ret)
 	}
 	if (!ret)
 		return;
-	if (copy && st->aligned)
-		copy_out(c, id, st, (__u32)ret);
+	if (copy && st->aligned) {
+		past = copy_out(c, id, st, (__u32)ret);
+		if (past < (__u32)ret)
+			lose((__u32)ret - past);
+	}
 	st->position += (__u32)ret;
 }
 

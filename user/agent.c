@@ -41,7 +41,7 @@
 #define CLOCK_SAMPLES 8
 #define LAST_SAMPLES 4 /* times as many when the capture ends: nothing comes after them */
 #define EXIT_MS 200 /* at most, of the job's exit */
-#define YIELD_MS 2000 /* at most, of the job's own start of a channel */
+#define YIELD_MS 2000 /* at most, of the job's own start of a channel, once in a capture */
 #define MOST_FAILURES 3 /* calls in a row before a channel is opened afresh, or left as it is */
 #define BESIDE_NS 1000000000ULL /* between two tries to open what was refused beside the log */
 
@@ -112,6 +112,7 @@ static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t epochs[NPS_AGENT_MAX_DEVICES][NPS_AGENT_MAX_WANTS]; /* how often each was opened, ever */
 static uint32_t exiting;
 static pid_t own_pid; /* a forked child has none of this */
+static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited once for this capture, in vain */
 
 static uint64_t now(clockid_t clock)
 {
@@ -602,13 +603,44 @@ static uint32_t asked_device(const ucontext_t *context)
 #endif
 }
 
+/* Is device I still being let go of, for a thread that starts a channel of DEVICE? An idle helper's collector has gone, or is silent. */
+static bool is_kept(unsigned i, uint32_t device)
+{
+	const struct nps_agent_device *d = &ctl->device[i];
+
+	if (load32(&given_up[i]))
+		return false;
+	if (i == device && load32(&ctl->command) == NPS_AGENT_RUN &&
+	    __atomic_load_n(&d->sampled, __ATOMIC_SEQ_CST))
+		return true;
+	return load32(&d->hold) && __atomic_load_n(&d->busy, __ATOMIC_SEQ_CST);
+}
+
+static bool any_kept(uint32_t device)
+{
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+		if (is_kept(i, device))
+			return true;
+	return false;
+}
+
+/* A collector that is stopped, or a driver that does not come back, holds the job up once, not at every call. */
+static void give_up(uint32_t device)
+{
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+		if (is_kept(i, device)) {
+			store32(&given_up[i], 1);
+			__atomic_store_n(&ctl->device[i].sampled, 0, __ATOMIC_SEQ_CST);
+		}
+}
+
 /* The job's thread that is about to start a channel: nothing here but what a signal handler may do. */
 static void yield_device(int sig, siginfo_t *info, void *context)
 {
 	uint32_t device = asked_device(context);
 	const struct timespec turn = { .tv_nsec = 5000000 };
+	uint64_t begin = now(CLOCK_MONOTONIC);
 	int saved = errno;
-	bool any;
 
 	(void)sig;
 	(void)info;
@@ -618,16 +650,15 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		__atomic_fetch_add(&ctl->device[i].hold, 1, __ATOMIC_SEQ_CST);
 	wake_all(&ctl->wake);
-	for (uint64_t begin = now(CLOCK_MONOTONIC); now(CLOCK_MONOTONIC) - begin < YIELD_MS * 1000000ULL;) {
+	for (;;) {
 		uint32_t seen = load32(&ctl->released);
 
-		any = device < NPS_AGENT_MAX_DEVICES &&
-		      __atomic_load_n(&ctl->device[device].sampled, __ATOMIC_SEQ_CST);
-		for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-			any |= load32(&ctl->device[i].hold) &&
-			       __atomic_load_n(&ctl->device[i].busy, __ATOMIC_SEQ_CST);
-		if (!any)
+		if (!any_kept(device))
 			break;
+		if (now(CLOCK_MONOTONIC) - begin >= YIELD_MS * 1000000ULL) {
+			give_up(device);
+			break;
+		}
 		syscall(SYS_futex, &ctl->released, FUTEX_WAIT, seen, &turn, NULL, 0);
 	}
 	errno = saved;
@@ -685,6 +716,14 @@ static void end_workers(struct worker **workers)
 	}
 }
 
+/* Nobody is there who would let go of what it samples. */
+static void forget_sampler(void)
+{
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+		__atomic_store_n(&ctl->device[i].sampled, 0, __ATOMIC_SEQ_CST);
+	wake_all(&ctl->released);
+}
+
 /* Looks after the collector's sign of life while the devices' threads work. */
 static void run(void)
 {
@@ -692,6 +731,8 @@ static void run(void)
 	uint32_t beat = load32(&ctl->heartbeat), n;
 	uint64_t heard = now(CLOCK_MONOTONIC);
 
+	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
+		store32(&given_up[i], 0);
 	take_signal();
 	store32(&ctl->state, NPS_AGENT_RUN);
 	while (wanted()) {
@@ -703,6 +744,7 @@ static void run(void)
 			heard = t;
 		} else if (t - heard > SILENCE_NS) {
 			store32(&ctl->command, NPS_AGENT_IDLE);
+			forget_sampler();
 			break;
 		}
 		n = 0;

@@ -33,6 +33,8 @@ struct nps_agent_client {
 	uint64_t tail, lost_before, bytes;
 	bool broken, started, stopped, interrupted, delivered;
 	struct nps_agent_errors errors;
+	size_t mapped; /* bytes from ctl on */
+	struct nps_agent_client *next; /* among those of programs that the process was before */
 };
 
 static uint32_t helpers;
@@ -116,6 +118,7 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	a->pid = pid;
 	a->s = s;
 	a->ctl = mem;
+	a->mapped = MAP_BYTES;
 	a->files = files;
 	a->number = ++helpers;
 	a->ring = (char *)mem + NPS_AGENT_CONTROL_SIZE;
@@ -142,11 +145,29 @@ void nps_agent_client__free(struct nps_agent_client *a)
 		nps_agent_client__stop(a);
 	if (a->ctl->owner == (uint32_t)getpid()) {
 		/* The ring's pages are charged to the job. */
-		madvise((void *)a->ring, NPS_AGENT_RING_SIZE, MADV_REMOVE);
+		if (a->mapped == MAP_BYTES)
+			madvise((void *)a->ring, NPS_AGENT_RING_SIZE, MADV_REMOVE);
 		__atomic_store_n(&a->ctl->owner, 0, __ATOMIC_RELEASE);
 	}
-	munmap(a->ctl, MAP_BYTES);
+	munmap(a->ctl, a->mapped);
+	nps_agent_client__free(a->next);
 	free(a);
+}
+
+void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agent_client **former)
+{
+	struct nps_agent_client *a = *current;
+
+	*current = NULL;
+	if (!a->delivered) {
+		nps_agent_client__free(a);
+		return;
+	}
+	munmap((void *)(uintptr_t)a->ring, NPS_AGENT_RING_SIZE);
+	a->mapped = NPS_AGENT_CONTROL_SIZE;
+	a->broken = true; /* there is nothing to be drained */
+	a->next = *former;
+	*former = a;
 }
 
 void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric)
@@ -179,6 +200,11 @@ void nps_agent_client__poke(struct nps_agent_client *a)
 	wake(a);
 }
 
+void nps_agent_client__beat(struct nps_agent_client *a)
+{
+	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
+}
+
 void nps_agent_client__tick(struct nps_agent_client *a)
 {
 	/* We were silent for too long and it let go: take it up again, and say so. */
@@ -188,7 +214,7 @@ void nps_agent_client__tick(struct nps_agent_client *a)
 		__atomic_store_n(&a->ctl->command, NPS_AGENT_RUN, __ATOMIC_RELEASE);
 		wake(a);
 	}
-	__atomic_fetch_add(&a->ctl->heartbeat, 1, __ATOMIC_RELEASE);
+	nps_agent_client__beat(a);
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
 }
 
@@ -320,12 +346,12 @@ bool nps_agent_client__recording(const struct nps_agent_client *a)
 
 bool nps_agent_client__interrupted(const struct nps_agent_client *a)
 {
-	return a->interrupted;
+	return a && (a->interrupted || nps_agent_client__interrupted(a->next));
 }
 
 bool nps_agent_client__delivered(const struct nps_agent_client *a)
 {
-	return a->delivered;
+	return a && (a->delivered || nps_agent_client__delivered(a->next));
 }
 
 bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device)
@@ -384,12 +410,20 @@ bool nps_agent_client__say(struct nps_agent_client *a, bool end)
 
 uint64_t nps_agent_client__lost(const struct nps_agent_client *a)
 {
-	return a->started ? __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED) - a->lost_before : 0;
+	uint64_t lost = 0;
+
+	for (; a; a = a->next)
+		lost += a->started ? __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED) - a->lost_before : 0;
+	return lost;
 }
 
 uint64_t nps_agent_client__bytes(const struct nps_agent_client *a)
 {
-	return a->bytes;
+	uint64_t bytes = 0;
+
+	for (; a; a = a->next)
+		bytes += a->bytes;
+	return bytes;
 }
 
 static bool has_device(const cJSON *devices, unsigned id)
@@ -414,6 +448,8 @@ static void describe_events(cJSON *j, const char *name, enum nps_aic_metric metr
 
 void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices)
 {
+	if (!a)
+		return;
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_device_info info;
 		cJSON *j;
@@ -430,6 +466,7 @@ void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON 
 		describe_events(j, "aic_events", a->metric, info.platform, 0);
 		describe_events(j, "aiv_events", a->metric, info.platform, 1);
 	}
+	nps_agent_client__describe_devices(a->next, devices);
 }
 
 uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device)

@@ -30,8 +30,15 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 			   size_t why_size);
 /* Is the helper in a process with these mappings? */
 bool nps_agent_client__present(const struct nps_maps *maps);
-/* Releases the memory and closes files; the helper should have been stopped. */
+/* Releases the memory and closes files, of those chained to it too; the helper should have been stopped. NULL: nothing. */
 void nps_agent_client__free(struct nps_agent_client *a);
+
+/*
+ * The process is another program now: the helper at *CURRENT, which has been drained, becomes the first of the chain *FORMER
+ * if it has delivered, and is freed otherwise. *CURRENT is NULL then. Of *FORMER only what was delivered may be asked, here
+ * below, and its devices described: of all that are chained to it.
+ */
+void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agent_client **former);
 
 /*
  * Wakes the helper: it opens the task log, and the counters of METRIC, of every device that its process has a context on.
@@ -47,6 +54,9 @@ int nps_agent_client__drain(struct nps_agent_client *a);
 /* At least once a second: sign of life, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);
 
+/* A sign of life alone. */
+void nps_agent_client__beat(struct nps_agent_client *a);
+
 /* Asks the helper to flush and let go. */
 void nps_agent_client__stop(struct nps_agent_client *a);
 /* Has it? Keep draining until it has, or has died. */
@@ -55,7 +65,7 @@ bool nps_agent_client__idle(const struct nps_agent_client *a);
 /* Is the task log of any device open? */
 bool nps_agent_client__recording(const struct nps_agent_client *a);
 
-/* Was there a gap because this program did not get to run for seconds? */
+/* Was there a gap because this program did not get to run for seconds? NULL, here and below: of none there was. */
 bool nps_agent_client__interrupted(const struct nps_agent_client *a);
 
 /* Was it ever open during this capture? */

@@ -54,6 +54,17 @@ static void sample_clocks(struct nps_capture *c, struct nps_clock *clock)
 	nps_stream__append(&c->session.clocks, NPS_CHUNK_CLOCKS, 0, clock, sizeof(*clock));
 }
 
+/* Helpers go on while devices are being stopped, and the job's own profiler too. */
+static void take_what_comes(void *arg)
+{
+	struct nps_capture *c = arg;
+
+	FOR_EACH_AGENT(c, p)
+	nps_agent_client__beat(p->agent);
+	nps_agents__drain(c);
+	nps_task_source__drain(c->tasks);
+}
+
 static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
 {
 	if (now <= p->cpu_last)
@@ -78,11 +89,10 @@ static void handle_exec(struct nps_capture *c, struct nps_process *p)
 	nps_process__refresh(p);
 	nps_task_source__gone(c->tasks, p);
 	p->signalled = false;
-	if (p->agent)
+	if (p->agent) {
 		nps_agent_client__drain(p->agent);
-	if (p->agent && !nps_agent_client__delivered(p->agent)) {
-		nps_agent_client__free(p->agent);
-		p->agent = NULL;
+		c->degraded |= nps_agent_client__say(p->agent, true);
+		nps_agent_client__retire(&p->agent, &p->former);
 	}
 	p->rescan = true;
 	p->scanned = 0;
@@ -261,9 +271,11 @@ static void every_second(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && !nps_pid_exists(p->pid))
-			mark_exited(p, clock.mono,
-				    0); /* its EXIT record was lost, or it died before we attached */
+		if (p->alive && !nps_pid_exists(p->pid)) {
+			/* Its EXIT record was lost, or it died before we attached. */
+			nps_task_source__gone(c->tasks, p);
+			mark_exited(p, clock.mono, 0);
+		}
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
@@ -542,7 +554,7 @@ static void say_what_is_missing(struct nps_capture *c)
 		char reason[160];
 
 		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST || p->tapped ||
-		    (p->agent && nps_agent_client__delivered(p->agent)))
+		    nps_agent_client__delivered(p->agent) || nps_agent_client__delivered(p->former))
 			continue;
 		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
 		if (p->agent)
@@ -554,8 +566,9 @@ static void say_what_is_missing(struct nps_capture *c)
 	}
 	FOR_EACH_AGENT(c, p)
 	c->degraded |= nps_agent_client__say(p->agent, true);
-	FOR_EACH_AGENT(c, p)
-	if (nps_agent_client__interrupted(p->agent)) {
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		if (!nps_agent_client__interrupted(p->agent) && !nps_agent_client__interrupted(p->former))
+			continue;
 		nps_warn("pid %d: a gap in its task log: npuscope was not scheduled for seconds: tasks of "
 			 "that time have bounds",
 			 p->pid);
@@ -645,14 +658,17 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-/* With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does. */
+/*
+ * With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does; of those
+ * of a container, which have other numbers there, it is not asked.
+ */
 static void write_controls(struct nps_capture *c)
 {
 	struct nps_device_lib lib = { 0 };
 	char why[320];
 
 	for (struct nps_process *p = c->processes; p; p = p->next) {
-		bool has_lib = p->files && nps_channel_files__dir(p->files) &&
+		bool has_lib = p->files && nps_channel_files__dir(p->files) && !nps_process__foreign(p) &&
 			       (lib.hal || !nps_device_lib__open(&lib, &p->pid, 1, why, sizeof(why)));
 		int err = p->files ? nps_channel_files__write_control(p->files, p->comm, p->rank,
 								      c->opts->level, &c->end,
@@ -678,7 +694,7 @@ static void finish(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__turn(c, true);
 	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
-	nps_device_sampler__stop(c->devices);
+	nps_device_sampler__stop(c->devices, take_what_comes, c);
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
@@ -738,7 +754,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		finish(c);
 	if (err) {
 		nps_host_sys__stop(c->host_sys);
-		nps_device_sampler__stop(c->devices);
+		nps_device_sampler__stop(c->devices, NULL, NULL);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);
@@ -765,6 +781,7 @@ void nps_capture__free(struct nps_capture *c)
 	for (p = c->processes; p; p = next) {
 		next = p->next;
 		nps_agent_client__free(p->agent);
+		nps_agent_client__free(p->former);
 		nps_channel_files__free(p->files);
 		nps_process__free(p);
 	}

@@ -34,6 +34,7 @@ void nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_c
 	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
 		usleep(5000);
 		nps_agents__drain(c);
+		nps_task_source__drain(c->tasks);
 	}
 	nps_agents__drain(c);
 }

@@ -3,6 +3,7 @@
 #include "capture.h"
 #include "irq.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -152,6 +153,12 @@ static void add_number_or_null(cJSON *j, const char *name, bool known, uint64_t 
 		cJSON_AddNullToObject(j, name);
 }
 
+/* Bytes of its helpers, this one and those before exec. */
+static uint64_t agent_lost(const struct nps_process *p)
+{
+	return nps_agent_client__lost(p->agent) + nps_agent_client__lost(p->former);
+}
+
 /* What the process means by the numbers of its devices, and where the samples of those in a container are. */
 static void describe_numbers(const struct nps_capture *c, const struct nps_process *p, cJSON *j)
 {
@@ -171,7 +178,7 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 {
 	cJSON *j = cJSON_CreateObject();
 	const char *prof = p->files ? nps_channel_files__dir(p->files) : NULL;
-	bool delivered = p->agent && nps_agent_client__delivered(p->agent);
+	bool delivered = nps_agent_client__delivered(p->agent) || nps_agent_client__delivered(p->former);
 	char reason[160];
 
 	cJSON_AddNumberToObject(j, "pid", p->pid);
@@ -198,7 +205,7 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 	else
 		cJSON_AddNullToObject(j, "prof_dir");
 	describe_numbers(c, p, j);
-	add_u64(j, "agent_lost_bytes", p->agent ? nps_agent_client__lost(p->agent) : 0);
+	add_u64(j, "agent_lost_bytes", agent_lost(p));
 	cJSON_AddItemToObject(j, "maps", cJSON_Duplicate(p->maps, 1));
 	cJSON_AddItemToObject(j, "symbols", cJSON_Duplicate(p->symbols, 1));
 	return j;
@@ -243,7 +250,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		add_u64(ring, kind_names[kind], counters[NPS_COUNTER_LOST + kind]);
 	}
 	for (const struct nps_process *p = c->processes; p; p = p->next) {
-		uint64_t lost = p->agent ? nps_agent_client__lost(p->agent) : 0;
+		uint64_t lost = agent_lost(p);
 
 		snprintf(pid, sizeof(pid), "%d", p->pid);
 		if (lost)
@@ -257,6 +264,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(events, "summed_syscalls", counts.summed);
 	add_u64(drops, "sums", counts.sums_failed);
 	add_u64(drops, "profiler", nps_task_source__lost(c->tasks));
+	add_u64(drops, "profiler_calls", nps_task_source__lost_events(c->tasks));
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
@@ -268,11 +276,13 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 
 void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 {
-	for (const struct nps_process *p = c->processes; p; p = p->next)
-		if (p->agent)
-			fprintf(out, "task log %-7d %12llu %12llu bytes\n", p->pid,
-				(unsigned long long)nps_agent_client__bytes(p->agent),
-				(unsigned long long)nps_agent_client__lost(p->agent));
+	for (const struct nps_process *p = c->processes; p; p = p->next) {
+		uint64_t bytes = nps_agent_client__bytes(p->agent) + nps_agent_client__bytes(p->former);
+
+		if (p->agent || p->former)
+			fprintf(out, "task log %-7d %12" PRIu64 " %12" PRIu64 " bytes\n", p->pid, bytes,
+				agent_lost(p));
+	}
 }
 
 cJSON *nps_capture__describe(const struct nps_capture *c)
@@ -296,9 +306,10 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		cJSON_AddItemToArray(list, describe_process(c, p));
 	list = cJSON_AddArrayToObject(j, "devices");
-	for (const struct nps_process *p = c->processes; p; p = p->next)
-		if (p->agent)
-			nps_agent_client__describe_devices(p->agent, list);
+	for (const struct nps_process *p = c->processes; p; p = p->next) {
+		nps_agent_client__describe_devices(p->agent, list);
+		nps_agent_client__describe_devices(p->former, list);
+	}
 	nps_task_source__describe(c->tasks, list);
 	nps_device_facts__describe(&c->facts, list);
 	nps_device_sampler__describe(c->devices, j, list);
@@ -337,9 +348,8 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 	    nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
-	n += (nps_task_source__lost(c->tasks) + 63) / 64;
+	n += (nps_task_source__lost(c->tasks) + 63) / 64 + nps_task_source__lost_events(c->tasks);
 	for (const struct nps_process *p = c->processes; p; p = p->next)
-		if (p->agent)
-			n += (nps_agent_client__lost(p->agent) + 63) / 64;
+		n += (agent_lost(p) + 63) / 64;
 	return n;
 }

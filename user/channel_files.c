@@ -47,7 +47,7 @@ struct device {
 struct nps_channel_files {
 	struct nps_session *s;
 	struct nps_prof_control control; /* its name: "" before the first byte came */
-	uint64_t bytes, lost[2]; /* by enum nps_channel_reader */
+	uint64_t bytes;
 	struct device *devices[NPS_DEVICE_MAX]; /* NULL: nothing came */
 };
 
@@ -178,7 +178,6 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	const struct stream *st = d->streams[kind];
 	char text[160];
 
-	f->lost[st->reader] += lost;
 	if (!d->breaks) {
 		int fd;
 
@@ -296,11 +295,6 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f)
 {
 	return f->bytes;
-}
-
-uint64_t nps_channel_files__lost(const struct nps_channel_files *f, enum nps_channel_reader reader)
-{
-	return f->lost[reader];
 }
 
 const char *nps_channel_files__dir(const struct nps_channel_files *f)

@@ -35,7 +35,7 @@ void nps_channel_files__finish(struct nps_channel_files *f);
 void nps_channel_files__free(struct nps_channel_files *f);
 
 /*
- * Appends LEN bytes. What lies between them and the bytes before is counted as lost. 0; -EPROTO: they cannot stand there;
+ * Appends LEN bytes. What is missing between them and the bytes before is noted as a break. 0; -EPROTO: they cannot stand there;
  * another -errno: a write failed. Channels whose files nobody knows are left out.
  */
 int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
@@ -54,9 +54,8 @@ void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_devi
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
 				     const struct nps_clock *end, const struct nps_device_lib *lib);
 
-/* Bytes that were written; that are known to be missing between them. */
+/* Bytes that were written. */
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f);
-uint64_t nps_channel_files__lost(const struct nps_channel_files *f, enum nps_channel_reader reader);
 
 /* Name of the PROF_* directory, NULL before the first byte came. */
 const char *nps_channel_files__dir(const struct nps_channel_files *f);

@@ -3,7 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,12 +22,12 @@ static const char *const hal_dirs[] = { "/usr/local/Ascend/driver/lib64/driver",
 static const char *const dcmi_dirs[] = { "/usr/local/dcmi", "/usr/local/Ascend/driver/lib64/driver",
 					 "/usr/local/Ascend/driver/lib64", NULL };
 
-/* Path of the mapping of that name, or of any in the same directory as the file BESIDE; NULL: none. */
-static const char *mapped(const struct nps_maps *maps, const char *name)
+/* The mapping of that name; NULL: none. */
+static const struct nps_mapping *mapped(const struct nps_maps *maps, const char *name)
 {
 	for (size_t i = 0; i < maps->n; i++)
 		if (maps->v[i].exec && strcmp(nps_basename(maps->v[i].path), name) == 0)
-			return maps->v[i].path;
+			return &maps->v[i];
 	return NULL;
 }
 
@@ -35,22 +35,12 @@ static const char *mapped(const struct nps_maps *maps, const char *name)
  * Its code runs with our rights: what the job's user could have put there is not loaded. Of a container with ids of its
  * own nothing is root's.
  */
-static bool trusted(const char *path)
+static bool trusted(int fd)
 {
 	struct stat st;
 
-	return !stat(path, &st) && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid()) &&
+	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid()) &&
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* Is that file of ours the one which the process has mapped? */
-static bool same_file(pid_t pid, const char *path)
-{
-	char theirs[PATH_MAX];
-	struct stat a, b;
-
-	return snprintf(theirs, sizeof(theirs), "/proc/%d/root%s", pid, path) < (int)sizeof(theirs) &&
-	       !stat(path, &a) && !stat(theirs, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 /* The name that dlerror's "NAME: cannot open shared object file" begins with; false for any other error. */
@@ -67,31 +57,35 @@ static bool missing_name(char *name, size_t size)
 }
 
 /*
- * A library as the process sees it. What it needs and our search path does not have is loaded first, from the process' own
- * mappings: the linker takes a library that is there by its name.
+ * A library as the process sees it: the open file FD, which is checked and loaded as that, for whoever owns a directory
+ * above could put another one under its PATH in between. What it needs and our search path does not have is loaded first,
+ * from the process' own mappings: the linker takes a library that is there by its name.
  */
-static void *open_theirs(pid_t pid, const struct nps_maps *maps, const char *path, int depth)
+static void *open_theirs(pid_t pid, const struct nps_maps *maps, int fd, const char *path, int depth)
 {
-	char whole[PATH_MAX], name[256], before[256] = "";
-	const char *needed;
+	char self[32], name[256], before[256] = "";
+	const struct nps_mapping *needed;
 	void *lib;
 
-	if (snprintf(whole, sizeof(whole), "%s", path) >= (int)sizeof(whole) ||
-	    (!same_file(pid, path) &&
-	     snprintf(whole, sizeof(whole), "/proc/%d/root%s", pid, path) >= (int)sizeof(whole)))
+	if (fd < 0)
 		return NULL;
-	if (!trusted(whole)) {
-		nps_debug("%s is not loaded: others than root can write it", whole);
+	if (!trusted(fd)) {
+		nps_debug("%s is not loaded: others than root can write it", path);
+		close(fd);
 		return NULL;
 	}
-	while (!(lib = dlopen(whole, RTLD_NOW | RTLD_GLOBAL)) && depth < NEEDED_DEPTH) {
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	while (!(lib = dlopen(self, RTLD_NOW | RTLD_GLOBAL)) && depth < NEEDED_DEPTH) {
 		if (!missing_name(name, sizeof(name)) || strchr(name, '/') || !strcmp(name, before))
 			break;
 		snprintf(before, sizeof(before), "%s", name);
 		needed = mapped(maps, name);
-		if (!needed || !open_theirs(pid, maps, needed, depth + 1))
+		if (!needed || !open_theirs(pid, maps, nps_mapping__open(pid, needed, O_RDONLY), needed->path,
+					    depth + 1))
 			break;
 	}
+	if (!lib)
+		close(fd); /* else the number stays taken: the linker knows the library by it */
 	return lib;
 }
 
@@ -117,7 +111,7 @@ static void *open_beside(pid_t pid, const struct nps_maps *maps, const char *hal
 
 	for (size_t i = 0; !lib && i < sizeof(places) / sizeof(*places); i++)
 		if (snprintf(found, size, "%.*s%s%s", dir, hal, places[i], name) < (int)size)
-			lib = open_theirs(pid, maps, found, 0);
+			lib = open_theirs(pid, maps, nps_open_in_root(pid, found), found, 0);
 	return lib;
 }
 
@@ -128,17 +122,18 @@ static void *open_of_job(const pid_t *pids, size_t n, const char *name, bool bes
 
 	for (size_t i = 0; !lib && i < n; i++) {
 		struct nps_maps maps;
-		const char *path, *hal;
+		const struct nps_mapping *own, *hal;
 
 		if (nps_maps__read(pids[i], &maps))
 			continue;
-		path = mapped(&maps, name);
+		own = mapped(&maps, name);
 		hal = mapped(&maps, "libascend_hal.so");
-		if (path) {
-			snprintf(found, size, "%s", path);
-			lib = open_theirs(pids[i], &maps, path, 0);
+		if (own) {
+			snprintf(found, size, "%s", own->path);
+			lib = open_theirs(pids[i], &maps, nps_mapping__open(pids[i], own, O_RDONLY),
+					  own->path, 0);
 		} else if (beside && hal) {
-			lib = open_beside(pids[i], &maps, hal, name, found, size);
+			lib = open_beside(pids[i], &maps, hal->path, name, found, size);
 		}
 		nps_maps__free(&maps);
 	}

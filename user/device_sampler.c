@@ -7,11 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "device_dcmi.h"
 #include "log.h"
 
 #define MOST_PIDS 4096
-#define JOIN_MS 15000 /* a call into the driver waits up to ten seconds */
+#define JOIN_NS 15000000000ULL /* of all: a call into the driver waits up to ten seconds */
+#define JOIN_TURN_MS 20
 
 struct nps_device_sampler {
 	struct nps_device_lib lib;
@@ -23,6 +25,9 @@ struct nps_device_sampler {
 	uint64_t released; /* bit d; those that come later are born released */
 	uint32_t ids[NPS_DEVICE_MAX]; /* that the driver knows */
 	size_t n_ids;
+	/* Where DCMI has them: finding one asks about every card. */
+	struct nps_dcmi_place places[NPS_DEVICE_MAX];
+	uint64_t placed; /* bit d; the others were not found yet */
 	pid_t pids[MOST_PIDS];
 	uint64_t used[MOST_PIDS]; /* bit d: that process holds memory of device d */
 	size_t n_pids;
@@ -152,17 +157,27 @@ uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t p
 	return 0;
 }
 
+static const struct nps_dcmi_place *place_of(struct nps_device_sampler *s, uint32_t device)
+{
+	if (!(s->placed >> device & 1)) {
+		if (nps_dcmi__find(&s->lib, device, &s->places[device]))
+			return NULL;
+		s->placed |= 1ULL << device;
+	}
+	return &s->places[device];
+}
+
 /* Does one of the job's processes hold memory of the device? Which do is remembered. */
 static bool is_used(struct nps_device_sampler *s, uint32_t device)
 {
 	struct nps_npu_process list[NPS_DCMI_PROCESSES];
-	struct nps_dcmi_place place;
+	const struct nps_dcmi_place *place = place_of(s, device);
 	bool any = false;
 	size_t n;
 
-	if (nps_dcmi__find(&s->lib, device, &place))
+	if (!place)
 		return false;
-	n = nps_dcmi__processes(&s->lib, &place, list);
+	n = nps_dcmi__processes(&s->lib, place, list);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s->n_pids; k++)
 			if (list[i].pid == (uint32_t)s->pids[k]) {
@@ -241,15 +256,26 @@ int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device
 	return s ? nps_device_info__read(&s->lib, device, info) : -ENODEV;
 }
 
-void nps_device_sampler__stop(struct nps_device_sampler *s)
+void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg)
 {
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+
 	if (!s)
 		return;
 	FOR_EACH_THREAD(s, i, t)
 	nps_device_thread__stop(t);
 	FOR_EACH_THREAD(s, i, t)
 	{
-		if (s->hangs[i] || nps_device_thread__join(t, JOIN_MS))
+		bool ended = s->hangs[i];
+
+		while (!ended) {
+			ended = nps_device_thread__join(t, JOIN_TURN_MS);
+			if (!ended && nps_now(CLOCK_MONOTONIC) - begin >= JOIN_NS)
+				break;
+			if (!ended && meanwhile)
+				meanwhile(arg);
+		}
+		if (ended)
 			continue;
 		s->hangs[i] = true;
 		nps_warn("device %u: a call into the driver does not come back: what was sampled until then "

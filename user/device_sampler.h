@@ -62,8 +62,11 @@ void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
 int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device,
 			     struct nps_device_info *info);
 
-/* Last samples, then the threads end. */
-void nps_device_sampler__stop(struct nps_device_sampler *s);
+/*
+ * Last samples, then the threads end: 15 s for all of them. MEANWHILE (NULL: nothing) is called with ARG some fifty times a
+ * second until then.
+ */
+void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg);
 void nps_device_sampler__free(struct nps_device_sampler *s);
 
 /* Sum over all devices. */

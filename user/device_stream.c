@@ -11,8 +11,6 @@
 #define MOST_READS 64 /* of one drain: a driver that always has more must not keep us from the others */
 #define GAP_PERIODS 4 /* that times may jump by before something is missing */
 #define GAP_NS 50000000ULL /* and on top of that: hosts of devices are busy too */
-#define UNSEEN                                                                                               \
-	16 /* records that must look right where records are thought to begin again: reads and writes of all units */
 #define BACK_NS 1000000000ULL /* times of one channel go back by no more */
 #define MOST_RELATIVE 10000000000000ULL /* us since a start: no capture takes months */
 #define RING (4ULL << 20) /* bytes of the driver's, of all channels that are sampled */
@@ -163,14 +161,14 @@ static bool follows(const struct nps_device_stream *s, const struct nps_channel_
 	return !before || (time + slack >= before && time <= before + MOST_GAP_NS / ns_per_unit);
 }
 
-/* How many of the next records can be such, up to UNSEEN. */
+/* How many of the next records can be such, up to NPS_STREAM_UNSEEN. */
 static unsigned int good(const struct nps_device_stream *s, const struct nps_channel_format *f,
 			 const uint8_t *data, size_t len)
 {
 	uint64_t before = s->time;
 	unsigned int n = 0;
 
-	for (; n < UNSEEN && len >= f->size; n++, data += f->size, len -= f->size) {
+	for (; n < NPS_STREAM_UNSEEN && len >= f->size; n++, data += f->size, len -= f->size) {
 		uint64_t time = nps_channel__time(f, data);
 
 		if (!nps_channel__sane(f, data) || !follows(s, f, before, time))
@@ -193,7 +191,7 @@ static size_t misplaced(const struct nps_device_stream *s, const struct nps_chan
 	if (good(s, f, data, look_at) == look_at / f->size)
 		return 0;
 	for (size_t skip = 1; skip < 2UL * f->size && skip < len; skip++)
-		if (good(s, f, data + skip, len - skip) == UNSEEN)
+		if (good(s, f, data + skip, len - skip) == NPS_STREAM_UNSEEN)
 			return skip;
 	return 0;
 }
@@ -211,7 +209,8 @@ static size_t take_records(struct nps_device_stream *s, struct nps_session *sess
 	while (!*err && len - at >= f->size) {
 		size_t skip;
 
-		if (!last && len - at < (UNSEEN + 2UL) * f->size && good(s, f, data + at, len - at) < 2)
+		if (!last && len - at < (size_t)NPS_STREAM_DOUBT * f->size &&
+		    good(s, f, data + at, len - at) < 2)
 			break;
 		skip = misplaced(s, f, data + at, len - at);
 		if (skip) {
@@ -250,8 +249,10 @@ static int take(struct nps_device_stream *s, struct nps_device_info *d, struct n
 		used = take_records(s, session, buf, len, last, &err);
 	if (err)
 		return err;
-	if (len - used > sizeof(s->rest)) /* cannot be: no more than a few records wait */
+	if (len - used > sizeof(s->rest)) { /* cannot be: no more wait than there is room for */
+		s->torn += len - used - sizeof(s->rest);
 		used = len - sizeof(s->rest);
+	}
 	s->n_rest = (uint32_t)(len - used);
 	memcpy(s->rest, buf + used, s->n_rest);
 	if (s->ch->relative && s->version == 1)

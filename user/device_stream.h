@@ -11,6 +11,9 @@
 #include "device_channels.h"
 #include "prof_files.h"
 
+/* Records that must look right where records are thought to begin again: reads and writes of all units. */
+#define NPS_STREAM_UNSEEN 16
+#define NPS_STREAM_DOUBT (NPS_STREAM_UNSEEN + 2) /* records that are held back to find that */
 #define NPS_STREAM_CODES 6 /* different errors that are told of one channel */
 
 enum nps_stream_state {
@@ -31,8 +34,8 @@ struct nps_device_stream {
 	uint64_t opened; /* CLOCK_MONOTONIC ns */
 	struct nps_prof_file file;
 	int version; /* of the records, -1 not known yet */
-	uint8_t rest[8 *
-		     NPS_CHANNEL_RECORD]; /* a record whose end is still to come, or whose look is strange */
+	/* A record whose end is still to come, or whose look is strange. */
+	uint8_t rest[NPS_STREAM_DOUBT * NPS_CHANNEL_RECORD];
 	uint32_t n_rest;
 	int number; /* last running number, -1: none */
 	uint64_t time; /* of the last record */

@@ -67,7 +67,7 @@ struct nps_device_thread {
 	struct nps_dcmi_place place;
 	bool placed;
 	uint64_t clock_due, usage_due, netdev_due, listed; /* CLOCK_MONOTONIC ns */
-	bool netdev_told;
+	bool netdev_told, gave_up;
 	char *buf;
 
 	pthread_mutex_t lock; /* of what is below: others look at it */
@@ -223,7 +223,6 @@ static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *
 		g->n_starts++;
 		g->open++;
 		s->segment = (int)t->n_segments;
-		s->pause = 0;
 		nps_channel__describe(s->ch, t->common->opts, &t->info, g->sample);
 		return true;
 	}
@@ -255,6 +254,19 @@ static bool is_to_let_go(struct nps_device_thread *t)
 	return release;
 }
 
+/* No segment is left: what is not open now is not sampled any more. */
+static void give_up(struct nps_device_thread *t)
+{
+	if (!t->gave_up)
+		nps_warn("device %u: its channels were closed and started %d times: those that are closed "
+			 "are not sampled any more: npu-smi info tells its health",
+			 t->device, MOST_SEGMENTS);
+	t->gave_up = true;
+	for (size_t i = 0; i < t->n_streams; i++)
+		if (t->streams[i].state == NPS_STREAM_WAITS)
+			t->streams[i].state = NPS_STREAM_REFUSED;
+}
+
 /* Starts all that is due, together. */
 static void start_due(struct nps_device_thread *t)
 {
@@ -270,6 +282,8 @@ static void start_due(struct nps_device_thread *t)
 	} else {
 		free_segment(g);
 	}
+	if (t->n_segments == MOST_SEGMENTS && any_due(t))
+		give_up(t);
 	atomic_store(&t->settled, true);
 }
 
@@ -357,10 +371,14 @@ static void drain_all(struct nps_device_thread *t)
 		code = nps_device_stream__drain(s, t->common->lib, &t->info, t->common->session, t->buf,
 						READ_BYTES, &disk);
 		disk_error(t, disk);
-		if (code)
+		if (code) {
 			failed(t, s, code);
-		else
+		} else {
 			s->failures = 0;
+			/* Not at its start: one that is lost again and again has many. */
+			if (nps_now(CLOCK_MONOTONIC) - s->opened > LONGEST_PAUSE)
+				s->pause = 0;
+		}
 		say_rounds(t, s);
 	}
 }
@@ -533,7 +551,9 @@ static void publish(struct nps_device_thread *t)
 		counts.lost += s->lost;
 		counts.torn += s->torn;
 		counts.open += s->state == NPS_STREAM_OPEN;
-		counts.refused += !s->starts && s->state != NPS_STREAM_ABSENT && s->state != NPS_STREAM_LEFT;
+		counts.refused +=
+			s->state == NPS_STREAM_REFUSED ||
+			(!s->starts && s->state != NPS_STREAM_ABSENT && s->state != NPS_STREAM_LEFT);
 		cJSON_AddItemToArray(list, describe_stream(s));
 	}
 	list = cJSON_AddArrayToObject(j, "segments");
@@ -724,6 +744,11 @@ bool nps_device_thread__join(struct nps_device_thread *t, unsigned int ms)
 
 	clock_gettime(CLOCK_REALTIME, &until);
 	until.tv_sec += ms / 1000;
+	until.tv_nsec += ms % 1000 * 1000000L;
+	if (until.tv_nsec >= (long)SECOND) {
+		until.tv_sec++;
+		until.tv_nsec -= (long)SECOND;
+	}
 	return !pthread_timedjoin_np(t->thread, NULL, &until);
 }
 

@@ -28,6 +28,7 @@
 #define LOAD_NS 20000000000ULL /* until the library is loaded: its loader may be busy with another */
 #define LEAVE_NS 2000000000ULL /* until both threads are out of the code */
 #define TURN_US 100
+#define LONGEST_TURN_US 20000 /* between two stops of a thread that may come back to the code */
 #define LARGEST_LIBRARY (16UL << 20)
 
 #define AT(job, field) ((job)->input.area + offsetof(struct nps_inject_area, field))
@@ -62,6 +63,22 @@ static char *read_whole(int fd, size_t *size)
 	if (fd >= 0)
 		close(fd);
 	return bytes;
+}
+
+/*
+ * Is the library mapped though its memory is not there, as in a child that a job with the helper has forked? Its loader
+ * would say that it has it, and run no constructor: it needs a copy that it does not know.
+ */
+static bool is_mapped(const struct nps_inject_job *job, const char *path)
+{
+	struct stat ours;
+
+	if (stat(path, &ours))
+		return false;
+	for (size_t i = 0; i < job->maps.n; i++)
+		if (job->maps.v[i].ino == ours.st_ino || strcmp(job->maps.v[i].path, path) == 0)
+			return true;
+	return false;
 }
 
 /* Is the path the same file inside of the job's root? Else it gets the bytes. */
@@ -115,7 +132,7 @@ static int read_library(struct nps_inject_job *job, struct library *lib)
 	if (missing)
 		return nps_inject_job__refuse(job, ENOTSUP, "its C library is too old for the helper: no %s",
 					      missing);
-	if (same_in_job(job->pid, lib->path)) {
+	if (same_in_job(job->pid, lib->path) && !is_mapped(job, lib->path)) {
 		free(lib->bytes);
 		lib->bytes = NULL;
 		lib->size = 0;
@@ -346,33 +363,48 @@ static void settle_helper(pid_t pid)
 		nps_debug("pid %d: the helper's thread stays as it is scheduled: %s", pid, strerror(errno));
 }
 
-/* The area goes when the loading thread is out of the code; then the job's thread is looked for, and the code
- * taken away. When that cannot be seen the code stays: nobody comes there again. */
+/* The area stays where it is. */
+static int reread_maps(struct nps_inject_job *job)
+{
+	uint64_t area = job->input.area;
+	int err = nps_inject_job__refresh(job);
+
+	job->input.area = area;
+	return err;
+}
+
+/*
+ * The area goes when the loading thread is out of the code; then the job's thread is looked for, and the code taken away.
+ * A signal that came meanwhile is delivered at the last system call in the code: its handler returns there, however late.
+ * When it cannot be seen that nobody comes there again, the code stays.
+ */
 static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, const struct cave *cave,
 		    struct nps_inject_result *r)
 {
+	const struct nps_range code = { cave->at, cave->at + cave->size };
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	unsigned int pause = TURN_US;
 	uint32_t word;
 
 	while (nps_now(CLOCK_MONOTONIC) - begin < LEAVE_NS && hand_on_signals(t->tid)) {
-		uint64_t pc;
-
 		if (look(job, AT(job, created), &word) == SEEN) {
 			usleep(TURN_US);
 			continue;
 		}
 		if (nps_inject__stop(t))
 			return;
-		pc = nps_inject_regs__pc(&t->regs);
-		if (pc < cave->at || pc >= cave->at + cave->size) {
+		if (!nps_inject__may_return(job, &t->regs, &code)) {
 			clear_code(job, t->tid, cave);
 			nps_inject__let_go(t);
 			nps_inject__count_stop(t, r);
 			return;
 		}
-		ptrace(PTRACE_CONT, t->tid, 0, 0);
+		nps_inject__go_on(t);
 		nps_inject__count_stop(t, r);
-		usleep(TURN_US);
+		usleep(pause);
+		if (reread_maps(job)) /* its stack may have grown */
+			return;
+		pause = 2 * pause < LONGEST_TURN_US ? 2 * pause : LONGEST_TURN_US;
 	}
 }
 
@@ -390,6 +422,19 @@ static int take_turn(struct nps_inject_job *job)
 		return nps_inject_job__refuse(job, ESRCH, "it has ended");
 	close(fd);
 	return nps_inject_job__refuse(job, EBUSY, "another npuscope is loading it");
+}
+
+/* Its loader may say that the library is there when it has not run: it takes one of the same name for the same. */
+static int check_memory(struct nps_inject_job *job)
+{
+	int err = nps_inject_job__refresh(job);
+
+	if (!err && !nps_agent_client__present(&job->maps))
+		return nps_inject_job__refuse(
+			job, ENOEXEC,
+			"the helper did not start: has its parent one, or does a limit of "
+			"file sizes forbid its memory?");
+	return err;
 }
 
 static int inject(struct nps_inject_job *job, struct library *lib, struct nps_inject_result *r)
@@ -419,6 +464,8 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 		if (!err) {
 			err = let_it_load(job, t.tid, lib, r);
 			tidy_up(job, &t, &cave, r);
+			if (!err)
+				err = check_memory(job);
 			if (!err)
 				settle_helper(job->pid);
 		}

@@ -25,6 +25,7 @@
 #define MAP_PRIVATE_ANON 0x22
 #define MFD_CLOSE_ON_EXEC 1U
 #define RTLD_NOW_FLAG 2
+#define MOST_YIELDS 100000
 
 SECTION __attribute__((visibility("hidden"))) void nps_inject_detour(const struct nps_inject_input *in,
 								     uint64_t loader);
@@ -232,12 +233,26 @@ INLINE void set(uint32_t *p, uint32_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
+/* On a thread of ours. */
 SECTION static void wait_for(const uint32_t *word, int ms)
 {
 	struct timespec turn = { .tv_sec = 0, .tv_nsec = 1000000 };
 
 	for (int i = 0; i < ms && !get(word); i++)
 		sys(SYS_nanosleep, (uint64_t)(uintptr_t)&turn, 0, 0, 0, 0);
+}
+
+/*
+ * On the job's thread: a sleep would set its restart block, and the call that it was led away from may be one that the
+ * kernel makes it go on with by that (restart_syscall).
+ */
+SECTION static void yield_for(const uint32_t *word, uint64_t ns)
+{
+	uint64_t begin = now();
+
+	/* A filter may keep the clock from it. */
+	for (int i = 0; i < MOST_YIELDS && !get(word) && now() - begin < ns; i++)
+		sys(SYS_sched_yield, 0, 0, 0, 0, 0);
 }
 
 /* On the job's thread, with its stack; signals would run its handlers, which may never come back. */
@@ -264,7 +279,7 @@ SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loade
 			nps_inject_call(a->stack + sizeof(a->stack), a->vectors, in->pthread_create, args);
 		set(&a->created, 1);
 		if (a->create_error) { /* no other thread will unmap it */
-			wait_for(&a->bye, NPS_INJECT_FAIL_MS);
+			yield_for(&a->bye, NPS_INJECT_FAIL_MS * 1000000ULL);
 			sys(SYS_munmap, in->area, in->area_size, 0, 0, 0);
 		} else {
 			a->left_ns = now();

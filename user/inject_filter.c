@@ -61,6 +61,7 @@ static const struct {
 	{ "futex", SYS_futex, { 0 }, 0 },
 	{ "prctl", SYS_prctl, { 15 /* PR_SET_NAME */ }, EPERM },
 	{ "nanosleep", SYS_nanosleep, { 0 }, EPERM },
+	{ "sched_yield", SYS_sched_yield, { 0 }, EPERM },
 	{ "clock_gettime", SYS_clock_gettime, { 1 }, EPERM },
 	{ "clock_nanosleep", SYS_clock_nanosleep, { 0 }, EPERM },
 	{ "set_robust_list", SYS_set_robust_list, { 0, 24 }, EPERM },

@@ -156,6 +156,17 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
 /* Stops a thread that is seized already; 0, -ESRCH: it is gone, -ETIMEDOUT. */
 int nps_inject__stop(struct nps_inject_thread *t);
 
+/*
+ * Can a stopped thread come to `code` again: is it there, or does its stack hold an address there, as the frame of a
+ * signal that was delivered there does? Also true when the stack cannot be looked through, or holds the frame of any
+ * signal handler or allocator. job->maps must hold the stack.
+ */
+bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_inject_regs *regs,
+			    const struct nps_range *code);
+
+/* Lets a stopped thread run; it stays seized. */
+void nps_inject__go_on(struct nps_inject_thread *t);
+
 /* Lets a stopped thread go for good. */
 void nps_inject__let_go(struct nps_inject_thread *t);
 

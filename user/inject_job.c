@@ -15,7 +15,6 @@
 #include "inject_impl.h"
 
 #define GRANULE (64UL << 10) /* the largest page */
-#define USER_END (1ULL << 47)
 #define LARGEST_TEXT (64UL << 20) /* searched for the return of signal handlers; no C library is larger */
 #define CAVE_MARGIN 16
 #define CHUNK (1UL << 20)
@@ -24,10 +23,12 @@
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
+#define USER_END (1ULL << 47) /* [vsyscall] is beyond */
 /* mov $15, %rax; syscall */
 static const unsigned char sigreturn_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 #else
 #define OUR_MACHINE EM_AARCH64
+#define USER_END (1ULL << 48) /* 52-bit addresses are had by asking only */
 /* mov x8, #139; svc #0 */
 static const unsigned char sigreturn_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
 #endif

@@ -182,15 +182,27 @@ int nps_inject__stop(struct nps_inject_thread *t)
 	return err;
 }
 
-void nps_inject__let_go(struct nps_inject_thread *t)
+/* What its call shall not see of the stop. */
+static void mend(struct nps_inject_thread *t)
 {
 	struct nps_inject_status status;
 
-	if (nps_inject_regs__mend(&t->regs, &t->before)) {
-		nps_inject__status(t->pid, t->tid, &status);
-		if (!has_signal(&status)) /* else EINTR is what it shall see */
-			nps_inject_regs__set(t->tid, &t->regs);
-	}
+	if (!nps_inject_regs__mend(&t->regs, &t->before))
+		return;
+	nps_inject__status(t->pid, t->tid, &status);
+	if (!has_signal(&status)) /* else EINTR is what it shall see */
+		nps_inject_regs__set(t->tid, &t->regs);
+}
+
+void nps_inject__go_on(struct nps_inject_thread *t)
+{
+	mend(t);
+	ptrace(PTRACE_CONT, t->tid, 0, 0);
+}
+
+void nps_inject__let_go(struct nps_inject_thread *t)
+{
+	mend(t);
 	ptrace(PTRACE_DETACH, t->tid, 0, 0);
 }
 
@@ -205,8 +217,11 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
 
 /* ---- is this a good place? ---- */
 
-/* Is there a frame of a signal handler or of an allocator on the stack? Every word counts that could be one. */
-static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp)
+/*
+ * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the stack? Every word
+ * counts that could be one.
+ */
+static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp, const struct nps_range *also)
 {
 	const struct nps_mapping *m = nps_inject_job__mapping(job, sp);
 	size_t size = m ? m->end - sp : 0;
@@ -225,12 +240,23 @@ static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp)
 	for (size_t i = 0; !found && i < size / 8; i++) {
 		if (nps_ranges__hold(&job->allocators, words[i]))
 			found = "it is inside of an allocator";
+		if (also && words[i] >= also->start && words[i] < also->end)
+			found = "it returns to the code";
 		for (unsigned int k = 0; !found && k < job->n_restorers; k++)
 			if (words[i] == job->restorers[k])
 				found = "it is inside of a signal handler";
 	}
 	free(words);
 	return found;
+}
+
+bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_inject_regs *regs,
+			    const struct nps_range *code)
+{
+	uint64_t pc = nps_inject_regs__pc(regs);
+
+	return (pc >= code->start && pc < code->end) ||
+	       look_at_stack(job, nps_inject_regs__sp(regs), code) != NULL;
 }
 
 /* glibc makes threads from threads that are its own: their descriptor has their id in it. */
@@ -280,7 +306,7 @@ static const char *judge(struct nps_inject_job *job, struct nps_inject_thread *t
 		return "it waits for a signal";
 	if (now.nr == -1 && nps_ranges__hold(&job->libc, pc))
 		return "it is in the C library";
-	why = look_at_stack(job, nps_inject_regs__sp(&t->regs));
+	why = look_at_stack(job, nps_inject_regs__sp(&t->regs), NULL);
 	if (why)
 		return why;
 	if (!is_of_libc(job, t, status.v[NPS_INJECT_NSPID]))

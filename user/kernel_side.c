@@ -39,6 +39,7 @@ struct nps_kernel_side {
 	struct hostsys_bpf *hostsys; /* NULL unless asked for, or not to be had */
 	struct nps_os_io *io; /* the same; NULL too where the kernel has nothing of it */
 	int cpus;
+	size_t ring_bytes; /* of each CPU's: a power of two, whole pages */
 	int *ring_fds;
 };
 
@@ -335,6 +336,7 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	if (!k)
 		return -ENOMEM;
 	k->cap = *cap;
+	k->ring_bytes = ring_size(opts->ring_bytes);
 	k->cpus = libbpf_num_possible_cpus();
 	raise_limits();
 	libbpf_set_print(print_libbpf);
@@ -492,7 +494,7 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
 				      void *arg)
 {
-	int fd = bpf_map__fd(k->sched->maps.targets);
+	int fd = own_map_fd(k, "targets");
 	uint32_t pid, *last = NULL;
 
 	while (!bpf_map_get_next_key(fd, last, &pid)) {
@@ -569,6 +571,11 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 {
 	return k->ring_fds ? k->ring_fds[cpu] : -1;
+}
+
+size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k)
+{
+	return k->ring_bytes;
 }
 
 int nps_kernel_side__records_fd(const struct nps_kernel_side *k)

@@ -79,6 +79,9 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k);
 bool nps_kernel_side__is_legacy(const struct nps_kernel_side *k);
 int nps_kernel_side__records_fd(const struct nps_kernel_side *k);
 
+/* Of each CPU's ring or perf buffer: a power of two, whole pages. */
+size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k);
+
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 
 /*

@@ -37,6 +37,7 @@ struct nps_process {
 	uint64_t tapped; /* bytes that its own profiler read */
 	bool signalled; /* its helper's signal is known to the kernel side */
 	struct nps_agent_client *agent; /* NULL: none */
+	struct nps_agent_client *former; /* of programs before exec that delivered; NULL: none */
 	char agent_reason[128]; /* why there is none */
 	struct nps_process *next;
 };

@@ -237,7 +237,12 @@ int nps_profiler_tap__fd(const struct nps_profiler_tap *t)
 	return ring_buffer__epoll_fd(t->ring);
 }
 
-uint64_t nps_profiler_tap__lost(const struct nps_profiler_tap *t)
+uint64_t nps_profiler_tap__lost_events(const struct nps_profiler_tap *t)
 {
 	return t->bpf->bss->lost_events;
+}
+
+uint64_t nps_profiler_tap__lost_bytes(const struct nps_profiler_tap *t)
+{
+	return t->bpf->bss->lost_bytes;
 }

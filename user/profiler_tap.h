@@ -36,6 +36,9 @@ int nps_profiler_tap__drain(struct nps_profiler_tap *t, nps_tap_fn fn, void *ctx
 int nps_profiler_tap__fd(const struct nps_profiler_tap *t);
 
 /* Events that say who holds what and that were lost: claims may be wrong then. */
-uint64_t nps_profiler_tap__lost(const struct nps_profiler_tap *t);
+uint64_t nps_profiler_tap__lost_events(const struct nps_profiler_tap *t);
+
+/* Bytes that the job's profilers read and that found no room in the ring, or could not be copied. */
+uint64_t nps_profiler_tap__lost_bytes(const struct nps_profiler_tap *t);
 
 #endif

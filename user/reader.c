@@ -490,18 +490,17 @@ static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
 	return b->data ? 0 : -ENOMEM;
 }
 
-#define PERF_PAGES 1024 /* for each CPU */
-
 /* Nobody is woken: the reader looks in turns. */
 static int add_perf_buffers(struct nps_reader *r, int fd)
 {
+	size_t bytes = nps_kernel_side__ring_bytes(r->k), pages = bytes / (size_t)sysconf(_SC_PAGESIZE);
 	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
 					.size = sizeof(attr),
 					.config = PERF_COUNT_SW_BPF_OUTPUT,
 					.sample_type = PERF_SAMPLE_RAW,
 					.sample_period = 1,
 					.watermark = 1,
-					.wakeup_watermark = PERF_PAGES * 4096 / 2 };
+					.wakeup_watermark = (uint32_t)(bytes / 2) };
 
 	for (int i = 0; i < r->n_cpus; i++) {
 		int err = buffer_init(r, &r->cpus[i], i);
@@ -509,7 +508,7 @@ static int add_perf_buffers(struct nps_reader *r, int fd)
 		if (err)
 			return err;
 	}
-	r->pb = perf_buffer__new_raw(fd, PERF_PAGES, &attr, take_sample, r, NULL);
+	r->pb = perf_buffer__new_raw(fd, pages, &attr, take_sample, r, NULL);
 	return r->pb ? 0 : -errno;
 }
 

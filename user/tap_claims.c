@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-static struct nps_tap_claim *find(const struct nps_tap_claims *c, const struct nps_tap_claim *like)
+static struct nps_tap_claim *find(const struct nps_tap_list *c, const struct nps_tap_claim *like)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (c->v[i].pid == like->pid && c->v[i].device == like->device &&
@@ -13,7 +13,7 @@ static struct nps_tap_claim *find(const struct nps_tap_claims *c, const struct n
 	return NULL;
 }
 
-static int add(struct nps_tap_claims *c, const struct nps_tap_claim *new)
+static int add(struct nps_tap_list *c, const struct nps_tap_claim *new)
 {
 	if (find(c, new))
 		return 0;
@@ -30,7 +30,7 @@ static int add(struct nps_tap_claims *c, const struct nps_tap_claim *new)
 	return 0;
 }
 
-static void drop(struct nps_tap_claims *c, const struct nps_tap_claim *like)
+static void drop(struct nps_tap_list *c, const struct nps_tap_claim *like)
 {
 	struct nps_tap_claim *at = find(c, like);
 
@@ -41,43 +41,61 @@ static void drop(struct nps_tap_claims *c, const struct nps_tap_claim *like)
 int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			  uint32_t channel)
 {
-	return add(c, &(struct nps_tap_claim){ pid, device, channel, tid });
+	return add(&c->now, &(struct nps_tap_claim){ pid, device, channel, tid });
 }
 
-int nps_tap_claims__held(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
+int nps_tap_claims__read(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
 {
-	return add(c, &(struct nps_tap_claim){ pid, device, channel, 0 });
+	const struct nps_tap_claim held = { pid, device, channel, 0 };
+
+	return find(&c->ended, &held) ? 0 : add(&c->now, &held);
 }
 
 int nps_tap_claims__started(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			    uint32_t channel, bool ok)
 {
-	drop(c, &(struct nps_tap_claim){ pid, device, channel, tid });
-	return ok ? nps_tap_claims__held(c, pid, device, channel) : 0;
+	const struct nps_tap_claim held = { pid, device, channel, 0 };
+
+	drop(&c->now, &(struct nps_tap_claim){ pid, device, channel, tid });
+	if (!ok)
+		return 0;
+	drop(&c->ended, &held);
+	return add(&c->now, &held);
 }
 
-void nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
+int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel,
+			    bool ok)
 {
-	drop(c, &(struct nps_tap_claim){ pid, device, channel, 0 });
+	const struct nps_tap_claim held = { pid, device, channel, 0 };
+
+	drop(&c->now, &held);
+	return ok ? add(&c->ended, &held) : 0;
 }
 
-void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid)
+static void drop_all(struct nps_tap_list *c, uint32_t pid)
 {
 	for (size_t i = c->n; i-- > 0;)
 		if (c->v[i].pid == pid)
 			c->v[i] = c->v[--c->n];
 }
 
+void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid)
+{
+	drop_all(&c->now, pid);
+	drop_all(&c->ended, pid);
+}
+
 bool nps_tap_claims__any(const struct nps_tap_claims *c, uint32_t pid, uint32_t device)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if ((!pid || c->v[i].pid == pid) && c->v[i].device == device)
+	for (size_t i = 0; i < c->now.n; i++)
+		if ((!pid || c->now.v[i].pid == pid) && c->now.v[i].device == device)
 			return true;
 	return false;
 }
 
 void nps_tap_claims__free(struct nps_tap_claims *c)
 {
-	free(c->v);
+	free(c->now.v);
+	free(c->ended.v);
 	*c = (struct nps_tap_claims){ 0 };
 }

@@ -7,12 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct nps_tap_claims {
+struct nps_tap_list {
 	struct nps_tap_claim {
 		uint32_t pid, device, channel;
 		uint32_t tid; /* that is just starting it; 0: it is held */
 	} * v;
 	size_t n, room;
+};
+
+struct nps_tap_claims {
+	struct nps_tap_list now;
+	struct nps_tap_list ended; /* stopped, and not started since: a read in flight then claims nothing */
 };
 
 /* A thread is about to start the channel; it did, with that result. 0 or -ENOMEM. */
@@ -21,9 +26,12 @@ int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, 
 int nps_tap_claims__started(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			    uint32_t channel, bool ok);
 
-/* The channel is held, for it was read. 0 or -ENOMEM. */
-int nps_tap_claims__held(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel);
-void nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel);
+/* The channel was read, so it is held unless it has been stopped since its start. 0 or -ENOMEM. */
+int nps_tap_claims__read(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel);
+
+/* It was to be stopped, with that result: after a failure a read claims it again. 0 or -ENOMEM. */
+int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel,
+			    bool ok);
 
 /* The process is no more, or is another program now. */
 void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid);

@@ -32,6 +32,7 @@
 /* A device whose log a job's own profiler reads. */
 struct tapped {
 	uint32_t pid, device;
+	bool asked; /* the driver, about it; once, since that takes a driver that does not answer long */
 	bool has_info;
 	struct nps_device_info info;
 	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
@@ -160,7 +161,18 @@ static void read_clock(struct nps_task_source *t, const struct tapped *d, struct
 static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_process *p)
 {
 	d->read = true;
-	if (d->has_info || !has_lib(t, (pid_t)d->pid))
+	if (d->asked)
+		return;
+	d->asked = true;
+	if (nps_process__foreign(p)) {
+		nps_info(
+			"pid %d: the clock of its device %u cannot be read from outside its container, where "
+			"devices have other numbers: tasks that its own profiler reads have bounds unless "
+			"its helper reads it",
+			p->pid, d->device);
+		return;
+	}
+	if (!has_lib(t, (pid_t)d->pid))
 		return;
 	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
 	if (!d->has_info)
@@ -225,7 +237,7 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 	struct tapped *d = tapped_of(t, e->pid, e->device);
 	int err;
 
-	nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+	nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
 	if (!p || !p->files || !d)
 		return;
 	look_at(t, d, p);
@@ -271,6 +283,8 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 {
 	struct nps_task_source *t = ctx;
 
+	if (e->device >= NPS_DEVICE_MAX || e->channel >= NPS_PROF_CHANNELS)
+		return; /* the driver knows none such: what a job calls it with is not remembered */
 	switch ((enum nps_tap_what)e->what) {
 	case NPS_TAP_ENTER:
 		on_enter(t, e, data);
@@ -286,10 +300,10 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 		lease(t, e);
 		break;
 	case NPS_TAP_STOP:
-		nps_tap_claims__stopped(&t->claims, e->pid, e->device, e->channel);
+		nps_tap_claims__stopped(&t->claims, e->pid, e->device, e->channel, e->ret == 0);
 		break;
 	case NPS_TAP_EMPTY:
-		nps_tap_claims__held(&t->claims, e->pid, e->device, e->channel);
+		nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
 		break;
 	case NPS_TAP_DATA:
 		on_data(t, e, data);
@@ -327,8 +341,8 @@ static void tell_release(struct nps_task_source *t, uint32_t device)
 /* Does a profiler hold anything of the device, or is about to? One in a container, whose numbers are its own, may mean any. */
 static bool is_claimed(const struct nps_task_source *t, uint32_t device)
 {
-	for (size_t i = 0; i < t->claims.n; i++) {
-		const struct nps_tap_claim *claim = &t->claims.v[i];
+	for (size_t i = 0; i < t->claims.now.n; i++) {
+		const struct nps_tap_claim *claim = &t->claims.now.v[i];
 		const struct nps_process *p = nps_discover__find(t->c, (pid_t)claim->pid);
 
 		if (claim->device == device || (p && nps_process__foreign(p)))
@@ -396,6 +410,12 @@ void nps_task_source__turn(struct nps_task_source *t)
 	free(holds);
 }
 
+void nps_task_source__drain(struct nps_task_source *t)
+{
+	if (t)
+		nps_profiler_tap__drain(t->tap, on_event, t);
+}
+
 int nps_task_source__fd(const struct nps_task_source *t)
 {
 	return t ? nps_profiler_tap__fd(t->tap) : -1;
@@ -411,14 +431,14 @@ void nps_task_source__detach(struct nps_task_source *t)
 	if (!t)
 		return;
 	nps_profiler_tap__detach(t->tap);
-	nps_profiler_tap__drain(t->tap, on_event, t);
+	nps_task_source__drain(t);
 }
 
 void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p)
 {
 	if (!t)
 		return;
-	nps_profiler_tap__drain(t->tap, on_event, t); /* what it read is told before its end is */
+	nps_task_source__drain(t); /* what it read is told before its end is */
 	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
 	nps_profiler_tap__helper(t->tap, p->pid, NULL);
 }
@@ -456,9 +476,10 @@ void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
 
 uint64_t nps_task_source__lost(const struct nps_task_source *t)
 {
-	uint64_t lost = 0;
+	return t ? nps_profiler_tap__lost_bytes(t->tap) : 0;
+}
 
-	for (const struct nps_process *p = t ? t->c->processes : NULL; p; p = p->next)
-		lost += p->files ? nps_channel_files__lost(p->files, NPS_READ_BY_PROFILER) : 0;
-	return lost;
+uint64_t nps_task_source__lost_events(const struct nps_task_source *t)
+{
+	return t ? nps_profiler_tap__lost_events(t->tap) : 0;
 }

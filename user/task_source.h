@@ -30,6 +30,9 @@ void nps_task_source__library(struct nps_task_source *t, int fd, const char *pat
 /* At least every 100 ms: takes what has come, and settles who holds which device. */
 void nps_task_source__turn(struct nps_task_source *t);
 
+/* Takes what has come, and no more: while the capture ends. */
+void nps_task_source__drain(struct nps_task_source *t);
+
 /* Readable when a turn should not wait: a thread of the job is about to start a channel. -1: nothing is watched. */
 int nps_task_source__fd(const struct nps_task_source *t);
 
@@ -48,7 +51,9 @@ void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *
 /* Adds to the session the devices of which the job's own profilers told. */
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices);
 
-/* Bytes of the job's own profilers that came too late to be copied. */
+/* Bytes that the job's own profilers read and that were not copied; calls of theirs that were not told: who holds what may be
+ * wrong then. */
 uint64_t nps_task_source__lost(const struct nps_task_source *t);
+uint64_t nps_task_source__lost_events(const struct nps_task_source *t);
 
 #endif

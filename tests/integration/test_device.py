@@ -5,15 +5,17 @@ records decoded in device_witness.py, and the metrics' formulas written down a s
 
 import json
 import os
+import shutil
 import sqlite3
 import subprocess
+import sys
 import time
 from collections import defaultdict
 from pathlib import Path
 from typing import Callable
 
 from device_witness import (HBM, Truth, channel, complaints, control, cores, database, sample, sampler, stored)
-from harness import DONE, PARTIAL, ROOT, USAGE, Case, Result, Session, environment, main, need_npusim, ranks_of, test
+from harness import DONE, PARTIAL, ROOT, SIM, USAGE, Case, Result, Session, environment, main, need_npusim, ranks_of, test
 
 LINKS = ("--sys-hardware-mem", "--sys-io", "--sys-interconnection")
 NS = 1e9
@@ -524,6 +526,32 @@ def devices_of_a_container(case: Case) -> None:
     assert rank["ns_pid"] != rank["pid"] and rank["device_numbers"] == "container", rank
     assert rank["sampled_devices"] == [0] == sorted(sampler(session)), rank["sampled_devices"]
     assert database(result).execute("SELECT count(*) FROM HBM WHERE deviceId = 0").fetchone()[0] > 100
+
+
+MAPPED = """
+import ctypes, sys, time
+ctypes.CDLL(sys.argv[1])
+print("ready", flush=True)
+time.sleep(120)
+"""
+
+
+@test
+def the_library_that_the_job_has_mapped(case: Case) -> None:
+    """Sampled through it where the host has none, but only if nobody but root can write it."""
+    need_npusim()
+    library = case.path("lib") / "libascend_hal.so"
+    library.parent.mkdir()
+    shutil.copy(SIM / "driver" / "lib64" / "driver" / library.name, library)
+    job = case.start([sys.executable, "-c", MAPPED, library], env=environment(sim=True))
+    job.wait_for("^ready")
+    for owner, sampled in ((0, True), (65534, False)):
+        os.chown(library, owner, owner)
+        result = case.record("-p", job.pid, "-d", "300ms", "-o", case.path(f"out{owner}"), "--export", "none", "--sys-io",
+                             "--sys-devices", "0", wait=False, env=environment()).result().expect(DONE, PARTIAL)
+        told = result.session.json.get("device_sampler")
+        assert (told or {}).get("driver") == (str(library) if sampled else None), result.err
+        assert len(complaints(result, "devices are not sampled")) == (not sampled), result.err
 
 
 @test

@@ -106,6 +106,29 @@ def helper_is_scheduled_as_any_thread(case: Case) -> None:
     expect_unhurt(job)
 
 
+FORKED = """
+import ctypes, os, sys
+ctypes.CDLL(sys.argv[1])
+child = os.fork()
+if child:
+    os.waitpid(child, 0)
+else:
+    print("child", os.getpid(), flush=True)
+    sys.stdin.read()
+"""
+
+
+@test
+def forked_child_gets_a_helper_of_its_own(case: Case) -> None:
+    """It has the library's code from its parent, but neither the helper's thread nor its memory."""
+    need_npusim()
+    need(AGENT.exists(), "the helper library: make")
+    job = case.start([sys.executable, "-c", FORKED, LIBRARY], env=environment(sim=True, agent=True))
+    child = int(job.wait_for(r"^child (\d+)$").group(1))
+    assert has_helper(job.pid) and not has_helper(child)
+    expect_loaded(inject(case, child), child)
+
+
 @test
 def two_at_once_load_it_once(case: Case) -> None:
     job = start_job(case, "malloc")

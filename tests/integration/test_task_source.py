@@ -438,6 +438,42 @@ def busy_channel_is_left_alone(case: Case) -> None:
     assert hold_up(job, job.end(), Found(result, "910B"))["measured"] == 0
 
 
+PROFILER = """
+import ctypes, sys
+hal, buffer = ctypes.CDLL(sys.argv[1]), ctypes.create_string_buffer(8 << 20)
+print("ready", flush=True)
+for line in sys.stdin:
+    assert hal.prof_drv_start(0, 50, None) == 0
+    for _ in range(int(line)):
+        assert hal.prof_channel_read(0, 50, buffer, len(buffer)) == len(buffer)
+    assert hal.prof_stop(0, 50) == 0
+    print("read", line, flush=True)
+"""
+
+
+@test
+def what_found_no_room_is_counted(case: Case) -> None:
+    """The job's profiler reads 40 MiB at once while the collector is stopped, and nothing after that would show a gap: each
+    byte is stored, or counted as lost."""
+    need_root()
+    library = build_library(case, "full_log_lib.c", "libascend_hal.so", case.path("lib"))
+    job = case.start([sys.executable, "-c", PROFILER, library])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.path("out"), "--export", "none")
+    os.kill(run.pid, signal.SIGSTOP)
+    job.tell("5")
+    job.wait_for("^read 5")
+    os.kill(run.pid, signal.SIGCONT)
+    assert job.process.stdin
+    job.process.stdin.close()
+    result = run.result(60).expect(PARTIAL)
+    files = result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*")
+    stored = sum(p.stat().st_size for p in files if not p.name.endswith(".done"))
+    assert 8 << 20 < stored <= 16 << 20, stored
+    assert stored + result.session.json["drops"]["profiler"] == 40 << 20, (stored, result.session.json["drops"])
+    assert result.session.json["drops"]["profiler_calls"] in (0, 1), "its last call, told into a full ring"
+
+
 @test
 def slow_driver_holds_up_one_device(case: Case) -> None:
     """A start that takes the driver seconds on one device: the other one's tasks are timed all the same."""

@@ -369,6 +369,38 @@ static void wrong_version_and_busy(void **state)
 	nps_agent_client__free(a);
 }
 
+/* exec: what the old program's helper delivered stays counted, and the new one's can be opened beside it. */
+static void program_before_exec_stays_counted(void **state)
+{
+	struct nps_agent_client *a = start(), *former = NULL;
+	char data[128] = "";
+
+	(void)state;
+	nps_agent_client__retire(&a, &former); /* it has delivered nothing */
+	assert_null(a);
+	assert_null(former);
+	ctl->command = ctl->state = NPS_AGENT_IDLE;
+	a = start();
+	put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
+	ctl->lost += 64;
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	nps_agent_client__retire(&a, &former);
+	assert_null(a);
+	assert_true(nps_agent_client__delivered(former));
+	assert_false(nps_agent_client__delivered(a));
+	ctl->owner = 0; /* as a new program's memory */
+	ctl->command = ctl->state = NPS_AGENT_IDLE;
+	delivered = 0;
+	a = start();
+	put(NPS_AGENT_B_DATA, 1, data, 64);
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(nps_agent_client__bytes(a), 64);
+	nps_agent_client__retire(&a, &former);
+	assert_int_equal(nps_agent_client__bytes(former), 192);
+	assert_int_equal(nps_agent_client__lost(former), 64);
+	nps_agent_client__free(former);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -383,6 +415,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(program_before_exec_stays_counted, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

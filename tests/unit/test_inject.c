@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <linux/audit.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -216,6 +218,112 @@ static void thread_that_cannot_be_made_leaves_nothing(void **state)
 	munmap(copy, 4096);
 }
 
+/* A sleep would take the place of the one that the kernel is to go on with. */
+static void thread_of_the_job_does_not_sleep(void **state)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_nanosleep, 2, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clock_nanosleep, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
+	};
+	const struct sock_fprog prog = { .len = sizeof(code) / sizeof(*code), .filter = code };
+	struct nps_inject_input in = { .area_size = (sizeof(struct nps_inject_area) + 0xffff) & ~0xffffUL,
+				       .pthread_create = (uint64_t)(uintptr_t)no_thread };
+	void *hole = mmap(NULL, in.area_size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	pid_t child;
+	int status;
+
+	(void)state;
+	in.area = (uint64_t)(uintptr_t)hole;
+	munmap(hole, in.area_size);
+	child = fork();
+	if (child == 0) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog))
+			_exit(1);
+		nps_inject_detour(&in, 0);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+/* A child that a signal has interrupted in spin(), and that stays in the handler, on a stack of its own or not. */
+static volatile uint32_t *handled;
+
+static __attribute__((noinline)) void spin(void)
+{
+	for (;;)
+		__asm__ volatile("");
+}
+
+static void stay(int sig)
+{
+	(void)sig;
+	*handled = 1;
+	for (;;)
+		pause();
+}
+
+static pid_t child_in_handler(bool own_stack)
+{
+	static char stack[65536];
+	const stack_t alternative = { .ss_sp = stack, .ss_size = sizeof(stack) };
+	const struct sigaction sa = { .sa_handler = stay, .sa_flags = own_stack ? SA_ONSTACK : 0 };
+	const struct itimerval soon = { .it_value = { 0, 2000 } };
+	pid_t child;
+
+	*handled = 0;
+	child = fork();
+	if (child == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if ((own_stack && sigaltstack(&alternative, NULL)) || sigaction(SIGVTALRM, &sa, NULL) ||
+		    setitimer(ITIMER_VIRTUAL, &soon, NULL)) /* of its own time: it is in spin() then */
+			_exit(1);
+		spin();
+	}
+	return child;
+}
+
+static void code_stays_while_a_handler_returns_there(bool own_stack)
+{
+	/* Static: not on the stack, where the child would inherit the addresses. */
+	static const struct nps_range here = { (uintptr_t)spin, (uintptr_t)spin + 16 };
+	static const struct nps_range other = { (uintptr_t)child_in_handler,
+						(uintptr_t)child_in_handler + 1 };
+	char why[128];
+	struct nps_inject_job job = { .why = why, .why_size = sizeof(why) };
+	struct nps_inject_thread t = { 0 };
+
+	job.input.area_size = 65536;
+	job.pid = t.pid = t.tid = child_in_handler(own_stack);
+	assert_true(t.pid > 0);
+	while (!*handled && !waitpid(t.pid, NULL, WNOHANG))
+		usleep(1000);
+	assert_int_equal(*handled, 1);
+	assert_int_equal(ptrace(PTRACE_SEIZE, t.tid, 0, 0), 0);
+	assert_int_equal(nps_inject__stop(&t), 0);
+	assert_int_equal(nps_inject_job__refresh(&job), 0);
+	assert_true(nps_inject__may_return(&job, &t.regs, &here));
+	assert_false(nps_inject__may_return(&job, &t.regs, &other));
+	nps_inject__let_go(&t);
+	kill(t.pid, SIGKILL);
+	waitpid(t.pid, NULL, 0);
+	nps_inject_job__free(&job);
+}
+
+static void handler_that_returns_to_the_code_is_seen(void **state)
+{
+	(void)state;
+	handled = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(handled, MAP_FAILED);
+	code_stays_while_a_handler_returns_there(false);
+	code_stays_while_a_handler_returns_there(true);
+	munmap((void *)(uintptr_t)handled, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -223,6 +331,8 @@ int main(void)
 		cmocka_unit_test(filters_that_make_no_sense_allow_nothing),
 		cmocka_unit_test(code_is_whole_and_small),
 		cmocka_unit_test(thread_that_cannot_be_made_leaves_nothing),
+		cmocka_unit_test(thread_of_the_job_does_not_sleep),
+		cmocka_unit_test(handler_that_returns_to_the_code_is_seen),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

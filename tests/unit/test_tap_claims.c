@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the job's profilers hold, as their calls of the driver tell it: in orders that threads of a job can make them in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tap_claims.h"
+
+enum { PID = 7, TID = 9, DEVICE = 3, CHANNEL = 44 };
+
+static void start_holds_and_stop_lets_go(void **state)
+{
+	struct nps_tap_claims c = { 0 };
+
+	(void)state;
+	assert_int_equal(nps_tap_claims__enter(&c, PID, TID, DEVICE, CHANNEL), 0);
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	assert_false(nps_tap_claims__any(&c, PID, DEVICE + 1));
+	assert_int_equal(nps_tap_claims__started(&c, PID, TID, DEVICE, CHANNEL, false), 0);
+	assert_false(nps_tap_claims__any(&c, 0, DEVICE));
+	assert_int_equal(nps_tap_claims__started(&c, PID, TID, DEVICE, CHANNEL, true), 0);
+	assert_true(nps_tap_claims__any(&c, 0, DEVICE));
+	assert_int_equal(nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, true), 0);
+	assert_false(nps_tap_claims__any(&c, 0, DEVICE));
+	nps_tap_claims__free(&c);
+}
+
+/* A thread that was in the driver's read when another stopped the channel comes back with data. */
+static void read_in_flight_claims_nothing(void **state)
+{
+	struct nps_tap_claims c = { 0 };
+
+	(void)state;
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL); /* it was open before we looked */
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, true);
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL);
+	assert_false(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL + 1); /* another is none of its business */
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL + 1, true);
+
+	nps_tap_claims__started(&c, PID, TID, DEVICE, CHANNEL, true);
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, true);
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL);
+	assert_false(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__free(&c);
+}
+
+static void what_goes_on_being_read_is_held(void **state)
+{
+	struct nps_tap_claims c = { 0 };
+
+	(void)state;
+	nps_tap_claims__started(&c, PID, TID, DEVICE, CHANNEL, true);
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, false); /* the driver refused */
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL);
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, true);
+	nps_tap_claims__started(&c, PID, TID, DEVICE, CHANNEL, true);
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL);
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__free(&c);
+}
+
+static void process_that_ends_leaves_nothing(void **state)
+{
+	struct nps_tap_claims c = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < 40; i++) {
+		nps_tap_claims__started(&c, PID + i % 2, TID, DEVICE, CHANNEL + i, true);
+		nps_tap_claims__stopped(&c, PID + i % 2, DEVICE, CHANNEL + i, i % 3 != 0);
+		nps_tap_claims__enter(&c, PID + i % 2, TID, DEVICE, CHANNEL + i);
+	}
+	nps_tap_claims__gone(&c, PID);
+	assert_false(nps_tap_claims__any(&c, PID, DEVICE));
+	assert_true(nps_tap_claims__any(&c, PID + 1, DEVICE));
+	nps_tap_claims__read(&c, PID, DEVICE, CHANNEL + 2); /* a program of that number anew */
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__free(&c);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(start_holds_and_stop_lets_go),
+		cmocka_unit_test(read_in_flight_claims_nothing),
+		cmocka_unit_test(what_goes_on_being_read_is_held),
+		cmocka_unit_test(process_that_ends_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
