@@ -610,6 +610,24 @@ static void calls_begin_with_the_collection(void **state)
 	assert_int_equal(lost(f, "records of host_pthreadcall.data"), 1);
 }
 
+/* A session has its host's rows when its devices are cut to the capture: a call that began before is still open in it. */
+static void only_devices_are_clipped(void **state)
+{
+	static const struct hbm1 records[] = { { 1000, 1, 0, 0 }, { 3000, 1, 0, 0 }, { 9000, 1, 0, 0 } };
+	struct fixture *f = *state;
+
+	text(f, NPS_CANN_HOST, "host_pthreadcall.data",
+	     "[pid 98] 1736408999.000001 lib->pthread_cond_wait(0x1, 0) = 0 <0.5>\n");
+	data(f, 0, "hbm.data", records, sizeof(records));
+	import(f);
+	assert_int_equal(nps_cann_side__clip(&f->m, UNIX + 2000000, UNIX + 8000000), 0);
+	assert_int_equal(f->m.hbm.t.len, 1);
+	assert_int_equal(f->m.hbm.timestamp[0], UNIX + 3000000);
+	assert_int_equal(f->m.osrt.t.len, 1);
+	assert_int_equal(f->m.osrt.start[0], UNIX);
+	assert_int_equal(f->m.osrt.end[0], UNIX + 500000000);
+}
+
 static void shares_are_of_the_capture(void **state)
 {
 	struct fixture *f = *state;
@@ -809,6 +827,7 @@ int main(int argc, char **argv)
 		TEST(cards_without_a_speed_do_not_count),
 		TEST(disk_samples_follow_their_rate),
 		TEST(calls_begin_with_the_collection),
+		TEST(only_devices_are_clipped),
 		TEST(shares_are_of_the_capture),
 		TEST(processes_have_files_of_their_own),
 		TEST(older_files_of_the_ai_cpu),
