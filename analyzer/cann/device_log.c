@@ -239,6 +239,7 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 		memcpy(pmu->values[core], counters->values, sizeof(counters->values));
 		return;
 	}
+	pmu->blocks[core] += !log->capture->v6; /* there one record is of all the other blocks */
 	pmu->cycles[core] = nps_add_sat(pmu->cycles[core], counters->cycles);
 	for (int i = 0; i < NPS_CANN_EVENTS; i++)
 		pmu->values[core][i] = nps_add_sat(pmu->values[core][i], counters->values[i]);

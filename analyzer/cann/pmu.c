@@ -233,14 +233,25 @@ static double quotient(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
+/* The blocks whose cycles PMU has of a kind of cores, 0 unknown. */
+static uint32_t blocks_on(const struct nps_run_pmu *pmu, unsigned int core, uint32_t blocks,
+			  uint32_t mix_blocks)
+{
+	if (core == pmu->main || (pmu->main > 1 && !pmu->blocks[core]))
+		return blocks;
+	return pmu->main < 2 && mix_blocks ? mix_blocks : pmu->blocks[core];
+}
+
 /* ns: cycles of all cores, as long as the rounds of blocks last. */
 static double total_time(const struct nps_pmu_plan *plan, unsigned int core, uint64_t cycles, uint32_t blocks,
 			 double mhz)
 {
 	uint32_t cores = plan->cores[core], rounds;
 
+	if (!cycles)
+		return 0;
 	if (!blocks)
-		blocks = 1;
+		return NPS_NAN;
 	rounds = cores ? (blocks - 1) / cores + 1 : 1;
 	return quotient(cycles * 1000.0 / blocks * rounds, mhz > 0 ? mhz : plan->mhz[core]);
 }
@@ -252,7 +263,7 @@ void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu 
 
 	for (unsigned int core = 0; core < 2; core++)
 		times[core] = total_time(plan, core, pmu->cycles[core],
-					 core == pmu->main || pmu->main > 1 ? blocks : mix_blocks, mhz);
+					 blocks_on(pmu, core, blocks, mix_blocks), mhz);
 	for (unsigned int i = 0; i < plan->n; i++) {
 		const struct nps_pmu_column *column = &plan->columns[i];
 		double cycles = pmu->cycles[column->core], part[NPS_PMU_PARTS] = { 0 }, sum = 0;
