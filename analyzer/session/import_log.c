@@ -208,6 +208,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 			row->start = run->start;
 			row->end = run->end;
 			row->track = false;
+			row->blocks = run->blocks;
 		}
 		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu);
 	}

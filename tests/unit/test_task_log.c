@@ -148,12 +148,73 @@ static void blocks_of_other_cores_are_counted(void **state)
 	assert_int_equal(pmu_of(f, task)->blocks[1], 3);
 }
 
+/* Stream 3's task 7, or TASK, in the log of the cores of an older chip. */
+static void hwts(const struct fixture *f, unsigned int end, unsigned int task, uint64_t time)
+{
+	uint8_t r[64] = { 0 };
+	static unsigned int sequence;
+
+	put(r, 0, end | (sequence++ & 15) << 4, 1);
+	put(r, 6, task, 2);
+	put(r, 8, time, 8);
+	put(r, 16, 3, 4);
+	append(f, "hwts.data.0.slice_0", r, sizeof(r));
+}
+
+enum { TRACK_TASK = 0x0c, TRACK_BLOCKS = 0x0f, STARTED = 1, ENDED = 2 };
+
+/* The scheduler's word of it: a task of TYPE that started or ended, or the number of its blocks. */
+static void track(const struct fixture *f, unsigned int tag, unsigned int type, unsigned int status,
+		  unsigned int task, uint64_t time)
+{
+	uint8_t r[40] = { 0 };
+
+	put(r, 1, tag, 1);
+	put(r, 2, sizeof(r), 2);
+	put(r, 8, time, 8);
+	put(r, 16, 3, 2);
+	put(r, 18, task, 2);
+	put(r, 20, type, 2);
+	put(r, 22, status, 1);
+	append(f, "ts_track.data.0.slice_0", r, sizeof(r));
+}
+
+/* A perfect log in which the scheduler tells of the cores' tasks too, at the same time and around it. */
+static void the_scheduler_tells_a_task_once_more(void **state)
+{
+	struct fixture *f = *state;
+	const struct nps_log_task *task;
+	const struct nps_device_log *log;
+
+	for (unsigned int i = 0; i < 100; i++) {
+		unsigned int around = i % 2 ? 10 : 0, time = 1000 * (i + 1);
+
+		track(f, TRACK_TASK, 0, STARTED, i, time - around);
+		track(f, TRACK_BLOCKS, 5, 0, i, time + 100);
+		track(f, TRACK_TASK, 0, ENDED, i, time + 500 + around);
+		hwts(f, START, i, time);
+		hwts(f, END, i, time + 500);
+	}
+	task = import(f, NPS_CHIP_910A);
+	assert_int_equal(f->tasks.len, 100);
+	for (unsigned int i = 0; i < 100; i++) {
+		assert_int_equal(task[i].start, 1000 * (i + 1));
+		assert_int_equal(task[i].end, 1000 * (i + 1) + 500);
+		assert_int_equal(task[i].blocks, 5);
+		assert_false(task[i].track);
+	}
+	log = nps_recording__log(&f->rec, 0, 0);
+	assert_int_equal(log->incomplete, 0);
+	assert_int_equal(log->orphans, 0);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(blocks_of_other_cores_are_counted),
+		TEST(the_scheduler_tells_a_task_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
