@@ -128,13 +128,21 @@ static int describe(struct nps_model *m, const struct nps_cann_dir *dir)
 	return 0;
 }
 
-static int import_dir(struct nps_model *m, const struct nps_recording *rec, int fd, const cJSON *segment,
-		      uint32_t device)
+struct sampled {
+	struct nps_model *m;
+	const struct nps_recording *rec;
+	struct nps_side_cores cores; /* of all segments */
+};
+
+static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t device)
 {
+	const struct nps_recording *rec = s->rec;
+	struct nps_model *m = s->m;
 	struct nps_side_start starts[MOST_STARTS] = { { .file = NULL } };
 	struct nps_side_session session = { .starts = starts,
 					    .from = nps_recording__real(rec, rec->begin),
-					    .to = nps_recording__real(rec, rec->end) };
+					    .to = nps_recording__real(rec, rec->end),
+					    .cores = &s->cores };
 	struct nps_cann_dir host, dir;
 	struct nps_dictionary names = { 0 };
 	struct clocks clocks;
@@ -172,8 +180,7 @@ static int import_dir(struct nps_model *m, const struct nps_recording *rec, int 
 	return err;
 }
 
-static int import_segment(struct nps_model *m, const struct nps_recording *rec, const cJSON *segment,
-			  uint32_t device)
+static int import_segment(struct sampled *s, const cJSON *segment, uint32_t device)
 {
 	const char *name = nps_json_str(segment, "prof_dir", "");
 	int fd, err;
@@ -184,13 +191,13 @@ static int import_segment(struct nps_model *m, const struct nps_recording *rec, 
 			name, device);
 		return 0;
 	}
-	fd = openat(rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = openat(s->rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0) {
 		nps_msg("cannot open %s: %s: what was sampled of device %u is left out", name,
 			strerror(errno), device);
 		return 0;
 	}
-	err = import_dir(m, rec, fd, segment, device);
+	err = import_dir(s, fd, segment, device);
 	close(fd);
 	return err;
 }
@@ -268,6 +275,7 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 {
 	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(rec->json, "device_sampler"), *device,
 		    *segment;
+	struct sampled sampled = { .m = model, .rec = rec };
 	uint64_t start = model->start, end = model->end;
 	int err = 0;
 
@@ -283,9 +291,12 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 		cJSON_ArrayForEach(segment, cJSON_GetObjectItemCaseSensitive(device, "segments"))
 		{
 			if (!err)
-				err = import_segment(model, rec, segment, (uint32_t)id);
+				err = import_segment(&sampled, segment, (uint32_t)id);
 		}
 	}
+	if (!err)
+		err = nps_side_cores__write(&sampled.cores, model);
+	nps_side_cores__free(&sampled.cores);
 	model->start = start; /* samples from before and after the capture do not extend it */
 	model->end = end;
 	if (!err)

@@ -710,6 +710,44 @@ static void older_files_of_the_ai_cpu(void **state)
 	assert_int_equal(f->m.dp.size[0], 3);
 }
 
+/* A session begins another directory when it starts channels again: a core's numbers are of all of them, and told once. */
+static void sums_of_cores_are_of_all_segments(void **state)
+{
+	static const struct nps_side_start none = { .file = NULL };
+	struct nps_side_cores cores = { .first = NULL };
+	const struct nps_side_session session = { .starts = &none, .to = UINT64_MAX, .cores = &cores };
+	struct fixture *f = *state;
+	const struct nps_sample_summary_table *t = &f->m.sample_summary;
+	uint8_t record[96] = { 0, 0, 80 };
+
+	record[89] = 3; /* core */
+	for (unsigned int segment = 0; segment < 2; segment++) {
+		struct nps_dictionary names = { .strings = f->m.strings };
+
+		memcpy(record + 72, &(uint64_t){ 1000 + segment }, 8);
+		memcpy(record + 80, &(uint64_t){ 1000 }, 8);
+		data(f, 0, "ffts_profile.data", record, sizeof(record));
+		assert_int_equal(nps_cann_dir__open(&f->devices[0], &f->m, f->prof, "device_0", 0), 0);
+		nps_cann_dir__clocks(&f->devices[0], NULL);
+		f->devices[0].sampled_pmu = true;
+		strcpy(f->devices[0].aic.name, "PipeUtilization");
+		f->devices[0].aic.nevents = 1;
+		f->devices[0].aic.events[0] = 0x9;
+		assert_int_equal(nps_cann_side__import(&f->m, &names, NULL, f->devices, 1, &session), 0);
+		nps_dictionary__free(&names);
+		nps_cann_dir__close(&f->devices[0]);
+		assert_int_equal(t->t.len, 0);
+	}
+	assert_int_equal(nps_side_cores__write(&cores, &f->m), 0);
+	nps_side_cores__free(&cores);
+	assert_int_equal(t->t.len, 4); /* time, cycles, the event's time and ratio */
+	for (size_t i = 0; i < t->t.len; i++) {
+		assert_int_equal(t->core[i], 3);
+		if (!strcmp(name_of(f, t->metric[i]), "total_cycles"))
+			assert_true(t->value[i] == 1000 + 1000 + 1001);
+	}
+}
+
 /* Every file full of the same byte: nothing of it makes a row that has a time, and nothing breaks. */
 static void nonsense_is_survived(void **state)
 {
@@ -831,6 +869,7 @@ int main(int argc, char **argv)
 		TEST(shares_are_of_the_capture),
 		TEST(processes_have_files_of_their_own),
 		TEST(older_files_of_the_ai_cpu),
+		TEST(sums_of_cores_are_of_all_segments),
 		TEST(nonsense_is_survived),
 	};
 
