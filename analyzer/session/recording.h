@@ -38,6 +38,12 @@ enum nps_sqe_type {
 	NPS_SQE_SDMA = 11,
 	NPS_SQE_DSA = 15,
 	NPS_SQE_PCIE_DMA = 17,
+	/* What other chips have and this one has no number for; and what is not told apart at all. */
+	NPS_SQE_DVPP = 56,
+	NPS_SQE_CMO = 57,
+	NPS_SQE_CCU = 58,
+	NPS_SQE_CONDITION = 59,
+	NPS_SQE_UNLISTED = 60,
 	NPS_SQE_INVALID = 63, /* slot of a longer SQE */
 };
 

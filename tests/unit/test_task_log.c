@@ -9,6 +9,7 @@
 
 #include "gen_session.h"
 #include "session/import.h"
+#include "session/sqe_types.h"
 
 #include <cjson/cJSON.h>
 #include <fcntl.h>
@@ -148,6 +149,25 @@ static void blocks_of_other_cores_are_counted(void **state)
 	assert_int_equal(pmu_of(f, task)->blocks[1], 3);
 }
 
+/* Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers. */
+static void types_are_of_their_chip(void **state)
+{
+	static const unsigned int kernels[] = { 0, 1, 2, 4, 5 };
+
+	(void)state;
+	for (unsigned int type = 0, k = 0; type < 63; type++) {
+		bool kernel = k < NPS_ARRAY_SIZE(kernels) && kernels[k] == type;
+
+		assert_int_equal(nps_is_kernel(nps_sqe_type(NPS_CHIP_950, type)), kernel);
+		k += kernel;
+	}
+	assert_int_equal(nps_sqe_type(NPS_CHIP_950, 15), NPS_SQE_CMO);
+	assert_int_equal(nps_sqe_type(NPS_CHIP_950, 17), NPS_SQE_UNLISTED);
+	assert_int_equal(nps_sqe_type(NPS_CHIP_950, 63), NPS_SQE_INVALID);
+	assert_true(nps_is_kernel(nps_sqe_type(NPS_CHIP_910B, 15)));
+	assert_int_equal(nps_sqe_type(NPS_CHIP_910B, 17), NPS_SQE_PCIE_DMA);
+}
+
 /* Stream 3's task 7, or TASK, in the log of the cores of an older chip. */
 static void hwts(const struct fixture *f, unsigned int end, unsigned int task, uint64_t time)
 {
@@ -214,6 +234,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(blocks_of_other_cores_are_counted),
+		cmocka_unit_test(types_are_of_their_chip),
 		TEST(the_scheduler_tells_a_task_once_more),
 	};
 
