@@ -146,16 +146,20 @@ static uint8_t core_of(uint8_t sub_type)
 	}
 }
 
-/* What the runtime calls the tasks that the scheduler of older chips tells about. */
+/* What the runtime calls the tasks that the scheduler of older chips tells about. Most of the others are upkeep. */
 static uint8_t track_type(uint8_t type)
 {
-	static const uint8_t types[] = {
-		[1] = NPS_SQE_AI_CPU,	    [2] = NPS_SQE_EVENT_RECORD, [3] = NPS_SQE_EVENT_WAIT,
-		[5] = NPS_SQE_PCIE_DMA,	    [14] = NPS_SQE_NOTIFY_WAIT, [15] = NPS_SQE_NOTIFY_RECORD,
-		[55] = NPS_SQE_WRITE_VALUE, [66] = NPS_SQE_AIV,		[98] = NPS_SQE_PLACE_HOLDER
-	};
+	static const struct {
+		uint8_t runtime, sqe;
+	} types[] = { { 0, NPS_SQE_AI_CORE },	     { 1, NPS_SQE_AI_CPU },	  { 2, NPS_SQE_EVENT_RECORD },
+		      { 3, NPS_SQE_EVENT_WAIT },     { 5, NPS_SQE_PCIE_DMA },	  { 14, NPS_SQE_NOTIFY_WAIT },
+		      { 15, NPS_SQE_NOTIFY_RECORD }, { 53, NPS_SQE_CMO },	  { 55, NPS_SQE_WRITE_VALUE },
+		      { 66, NPS_SQE_AIV },	     { 98, NPS_SQE_PLACE_HOLDER } };
 
-	return type < NPS_ARRAY_SIZE(types) ? types[type] : NPS_SQE_AI_CORE;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(types); i++)
+		if (types[i].runtime == type)
+			return types[i].sqe;
+	return NPS_SQE_UNLISTED;
 }
 
 struct rows {

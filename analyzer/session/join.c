@@ -220,7 +220,8 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 		model->procs[log->proc].unsubmitted++;
 		model->procs[log->proc].devices |= 1ULL << log->device;
 	}
-	if (!sub || nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) || log->core > 63)
+	if (!sub || log->core > 63 ||
+	    (log->core != NPS_SQE_UNLISTED && nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core)))
 		task->core = log->core;
 	task->pmu = log->pmu;
 	if (!task->blocks)

@@ -228,6 +228,23 @@ static void the_scheduler_tells_a_task_once_more(void **state)
 	assert_int_equal(log->orphans, 0);
 }
 
+static void only_kernels_of_the_scheduler_are_kernels(void **state)
+{
+	struct fixture *f = *state;
+	const struct nps_log_task *task;
+
+	for (unsigned int type = 0; type < 256; type++) {
+		track(f, TRACK_TASK, type, STARTED, type, 1000 + 2 * type);
+		track(f, TRACK_TASK, type, ENDED, type, 1001 + 2 * type);
+	}
+	task = import(f, NPS_CHIP_310P);
+	assert_int_equal(f->tasks.len, 256);
+	for (unsigned int type = 0; type < 256; type++) {
+		assert_int_equal(task[type].task, type);
+		assert_int_equal(nps_is_kernel(task[type].sqe_type), type < 2 || type == 66);
+	}
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -235,6 +252,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		TEST(blocks_of_other_cores_are_counted),
 		cmocka_unit_test(types_are_of_their_chip),
+		TEST(only_kernels_of_the_scheduler_are_kernels),
 		TEST(the_scheduler_tells_a_task_once_more),
 	};
 
