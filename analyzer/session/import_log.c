@@ -169,16 +169,33 @@ struct rows {
 	const struct nps_row_pair *pmu; /* the next one */
 };
 
+/* The counters of one more part of a task. */
+static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
+{
+	for (unsigned int core = 0; core < 2; core++) {
+		to->cycles[core] = nps_add_sat(to->cycles[core], from->cycles[core]);
+		to->blocks[core] += NPS_MIN(from->blocks[core], UINT32_MAX - to->blocks[core]);
+		for (unsigned int i = 0; i < NPS_CANN_EVENTS; i++)
+			to->values[core][i] = nps_add_sat(to->values[core][i], from->values[core][i]);
+	}
+	if (to->main > 1)
+		to->main = from->main;
+}
+
+/* A task of several contexts has what all of them counted. */
 static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from)
 {
+	const struct nps_run_pmu *pmu = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
 	struct nps_run_pmu *to;
 
-	if (row->pmu != NPS_NONE)
+	if (row->pmu != NPS_NONE) {
+		add_pmu(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), pmu);
 		return 0;
+	}
 	to = nps_vec__push(&rows->log->model->run_pmus);
 	if (!to)
 		return -errno;
-	*to = NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
+	*to = *pmu;
 	row->pmu = rows->log->model->run_pmus.len - 1;
 	return 0;
 }

@@ -149,6 +149,31 @@ static void blocks_of_other_cores_are_counted(void **state)
 	assert_int_equal(pmu_of(f, task)->blocks[1], 3);
 }
 
+/* A task of two contexts, each with counters of its own. */
+static void counters_of_contexts_add_up(void **state)
+{
+	struct fixture *f = *state;
+	const struct nps_log_task *task;
+
+	stars(f, START, 0, 0, 1000);
+	stars(f, CONTEXT_START, 6, 0, 1100);
+	stars(f, CONTEXT_START, 6, 1, 1200);
+	counters(f, PMU_TASK, 0, 100, 1500);
+	stars(f, CONTEXT_END, 6, 0, 1500);
+	counters(f, PMU_BLOCK, 1, 7, 1590);
+	counters(f, PMU_TASK, 1, 40, 1600);
+	stars(f, CONTEXT_END, 6, 1, 1600);
+	stars(f, END, 0, 0, 2000);
+	task = import(f, NPS_CHIP_910B);
+	assert_int_equal(f->tasks.len, 1);
+	assert_int_equal(task->end, 2000);
+	assert_int_equal(pmu_of(f, task)->main, 0);
+	assert_int_equal(pmu_of(f, task)->cycles[0], 140);
+	assert_int_equal(pmu_of(f, task)->values[0][0], 70);
+	assert_int_equal(pmu_of(f, task)->cycles[1], 7);
+	assert_int_equal(pmu_of(f, task)->blocks[1], 1);
+}
+
 /* Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers. */
 static void types_are_of_their_chip(void **state)
 {
@@ -250,9 +275,8 @@ static void only_kernels_of_the_scheduler_are_kernels(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(blocks_of_other_cores_are_counted),
-		cmocka_unit_test(types_are_of_their_chip),
-		TEST(only_kernels_of_the_scheduler_are_kernels),
+		TEST(blocks_of_other_cores_are_counted),    TEST(counters_of_contexts_add_up),
+		cmocka_unit_test(types_are_of_their_chip),  TEST(only_kernels_of_the_scheduler_are_kernels),
 		TEST(the_scheduler_tells_a_task_once_more),
 	};
 
