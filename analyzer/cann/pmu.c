@@ -242,18 +242,27 @@ static uint32_t blocks_on(const struct nps_run_pmu *pmu, unsigned int core, uint
 	return pmu->main < 2 && mix_blocks ? mix_blocks : pmu->blocks[core];
 }
 
-/* ns: cycles of all cores, as long as the rounds of blocks last. */
+/* ns: cycles of all cores, as long as the rounds of blocks last; NaN of unknown blocks or at an unknown frequency. */
 static double total_time(const struct nps_pmu_plan *plan, unsigned int core, uint64_t cycles, uint32_t blocks,
 			 double mhz)
 {
 	uint32_t cores = plan->cores[core], rounds;
 
+	mhz = mhz > 0 ? mhz : plan->mhz[core];
 	if (!cycles)
 		return 0;
-	if (!blocks)
+	if (!blocks || !(mhz > 0))
 		return NPS_NAN;
 	rounds = cores ? (blocks - 1) / cores + 1 : 1;
-	return quotient(cycles * 1000.0 / blocks * rounds, mhz > 0 ? mhz : plan->mhz[core]);
+	return cycles * 1000.0 / blocks * rounds / mhz;
+}
+
+/* GiB/s of so many bytes in so many cycles, shared out by eight; NaN at an unknown frequency. */
+static double bandwidth(double bytes, double cycles, double mhz)
+{
+	if (bytes > 0 && cycles > 0 && !(mhz > 0))
+		return NPS_NAN;
+	return quotient(bytes * mhz * 1e6, cycles) / GIB8;
 }
 
 void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu *pmu, uint32_t blocks,
@@ -290,8 +299,7 @@ void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu 
 			values[i] = quotient(part[0], part[1]);
 			break;
 		case NPS_PMU_BANDWIDTH:
-			values[i] =
-				quotient(sum * column->scale * plan->mhz[column->core] * 1e6, cycles) / GIB8;
+			values[i] = bandwidth(sum * column->scale, cycles, plan->mhz[column->core]);
 			break;
 		case NPS_PMU_VALUE:
 			values[i] = sum * column->scale;

@@ -282,9 +282,31 @@ static void other_cores_have_blocks_of_their_own(void **state)
 	nps_strings__free(&strings);
 }
 
+static void without_a_frequency_there_is_no_time(void **state)
+{
+	struct nps_cann_dir dir = { .chip = NPS_CHIP_910B, .aic = { "Memory", { 0x15, 0x16 }, 2 } };
+	struct nps_run_pmu pmu = { .cycles = { 9000 }, .values = { { 5, 0 } }, .main = 0 };
+	struct nps_pmu_plan plan;
+	struct nps_strings strings;
+	double values[NPS_PMU_MOST];
+
+	(void)state;
+	nps_strings__init(&strings, AT_FDCWD);
+	assert_int_equal(nps_pmu__plan(&plan, &dir, &strings), 0);
+	nps_pmu__compute(&plan, &pmu, 1, 0, 0, values);
+	assert_true(isnan(value_of(&strings, &plan, values, "aic_total_time")));
+	assert_true(isnan(value_of(&strings, &plan, values, "aic_ub_read_bw")));
+	assert_true(value_of(&strings, &plan, values, "aic_ub_write_bw") == 0);
+	assert_true(value_of(&strings, &plan, values, "aic_total_cycles") == 9000);
+	nps_pmu__compute(&plan, &pmu, 1, 0, 900, values);
+	assert_true(value_of(&strings, &plan, values, "aic_total_time") == 10000);
+	nps_strings__free(&strings);
+}
+
 static void nothing_is_divided_by_zero(void **state)
 {
 	struct nps_cann_dir dir = { .chip = NPS_CHIP_910B,
+				    .aic_mhz = 1000,
 				    .aic = { "Memory", { 0x15, 0x16, 0x31, 0x32, 0x12, 0x13, 0xf, 0x10 }, 8 },
 				    .aiv = { "L2Cache", { 0x500, 0x502 }, 2 } };
 	struct nps_run_pmu pmu = { .cycles = { 0, UINT64_MAX },
@@ -317,6 +339,7 @@ int main(void)
 		cmocka_unit_test(many_tensors_are_told_whole),
 		cmocka_unit_test(blocks_run_in_rounds),
 		cmocka_unit_test(other_cores_have_blocks_of_their_own),
+		cmocka_unit_test(without_a_frequency_there_is_no_time),
 		cmocka_unit_test(nothing_is_divided_by_zero),
 	};
 
