@@ -282,6 +282,8 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 	if (!rec->npu.asked)
 		return 0;
 	model->sampled = true;
+	nps_model__lost(model, rec->losses.device_samples,
+			"samples of devices that were overwritten before they were read");
 	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(sampler, "devices"))
 	{
 		uint64_t id = nps_json_u64(device, "id", NPS_MAX_DEVICES);

@@ -55,6 +55,7 @@ static void add_losses(cJSON *own, const struct view *r)
 	add_u64(drops, "truncated_submissions", lost->sqe);
 	add_u64(drops, "device_records", lost->device_records);
 	add_u64(drops, "host_samples", lost->host);
+	add_u64(drops, "device_samples", lost->device_samples);
 	add_u64(drops, "events_of_too_many_processes", lost->pids);
 }
 

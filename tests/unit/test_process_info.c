@@ -45,10 +45,37 @@ static void what_was_asked_for(void **state)
 	expect("{}", "Level1", 1, 2); /* older */
 }
 
+/* What the session says that it lost of the devices' samples, and where the times of its tasks are from. */
+static void losses_and_sources_are_told(void **state)
+{
+	struct nps_recording rec;
+	struct nps_model model;
+	const cJSON *own;
+
+	(void)state;
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	rec.json = cJSON_Parse("{\"processes\": [{\"task_source\": \"profiler\"}], \"device_sampler\": {}}");
+	assert_non_null(rec.json);
+	nps_recording__proc(&rec, 50)->json =
+		cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(rec.json, "processes"), 0);
+	rec.npu.asked = true;
+	rec.losses.device_samples = 77;
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	own = cJSON_GetObjectItemCaseSensitive(model.metadata, "npuscope");
+	assert_int_equal(model.losses.len, 1);
+	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 77);
+	own = cJSON_GetObjectItemCaseSensitive(own, "drops");
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(own, "device_samples")->valuestring, "77");
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_asked_for),
+		cmocka_unit_test(losses_and_sources_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
