@@ -118,7 +118,7 @@ static cJSON *metadata(const struct view *r)
 	add_env(meta, r->proc);
 	own = cJSON_AddObjectToObject(meta, "npuscope");
 	cJSON_AddStringToObject(own, "version", nps_json_str(r->rec->json, "npuscope", "unknown"));
-	cJSON_AddStringToObject(own, "task_source", r->proc->agent ? "agent" : "host");
+	cJSON_AddStringToObject(own, "task_source", nps_json_str(r->proc->json, "task_source", "host"));
 	if (why)
 		cJSON_AddStringToObject(own, "task_source_reason", why);
 	cJSON_AddBoolToObject(own, "complete", r->rec->complete);

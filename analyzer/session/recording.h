@@ -214,7 +214,7 @@ struct nps_memory_total {
 struct nps_proc {
 	uint32_t pid;
 	bool known; /* session.json lists it */
-	bool has_rank, agent;
+	bool has_rank;
 	uint32_t rank, world_size;
 	uint32_t comm; /* name of the process */
 	const struct cJSON *json; /* its entry in session.json, NULL if none */

@@ -63,6 +63,7 @@ static void losses_and_sources_are_told(void **state)
 	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
 	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
 	own = cJSON_GetObjectItemCaseSensitive(model.metadata, "npuscope");
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(own, "task_source")->valuestring, "profiler");
 	assert_int_equal(model.losses.len, 1);
 	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 77);
 	own = cJSON_GetObjectItemCaseSensitive(own, "drops");
