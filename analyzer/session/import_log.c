@@ -299,6 +299,7 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->records += dir->log.records;
 	device->gaps += dir->log.gaps;
 	device->orphans += n->no_start;
+	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
 	if (!log->model->devices[dir->device].has_platform) {
 		log->model->devices[dir->device].has_platform = true;

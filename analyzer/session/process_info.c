@@ -107,6 +107,7 @@ static void add_clocks(cJSON *own, const struct view *r)
 		add_u64(row, "records", log->records);
 		add_u64(row, "records_lost", log->lost);
 		add_u64(row, "tasks_without_start_or_end", log->incomplete);
+		add_u64(row, "counters_of_no_task", log->stray_counters);
 	}
 }
 

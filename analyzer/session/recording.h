@@ -259,6 +259,7 @@ struct nps_device_log {
 	uint64_t records, lost, incomplete;
 	uint64_t gaps; /* of the running numbers: `lost`, modulo 16 */
 	uint64_t orphans; /* ends without a start */
+	uint64_t stray_counters; /* records of counters of which no task is known */
 };
 
 struct nps_losses {

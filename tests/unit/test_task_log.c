@@ -174,6 +174,18 @@ static void counters_of_contexts_add_up(void **state)
 	assert_int_equal(pmu_of(f, task)->blocks[1], 1);
 }
 
+static void counters_of_no_task_are_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	counters(f, PMU_TASK, 0, 100, 500);
+	stars(f, START, 0, 0, 1000);
+	stars(f, END, 0, 0, 2000);
+	counters(f, PMU_TASK, 0, 100, 3000);
+	import(f, NPS_CHIP_910B);
+	assert_int_equal(nps_recording__log(&f->rec, 0, 0)->stray_counters, 2);
+}
+
 /* Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers. */
 static void types_are_of_their_chip(void **state)
 {
@@ -275,9 +287,9 @@ static void only_kernels_of_the_scheduler_are_kernels(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(blocks_of_other_cores_are_counted),    TEST(counters_of_contexts_add_up),
-		cmocka_unit_test(types_are_of_their_chip),  TEST(only_kernels_of_the_scheduler_are_kernels),
-		TEST(the_scheduler_tells_a_task_once_more),
+		TEST(blocks_of_other_cores_are_counted),	 TEST(counters_of_contexts_add_up),
+		TEST(counters_of_no_task_are_counted),		 cmocka_unit_test(types_are_of_their_chip),
+		TEST(only_kernels_of_the_scheduler_are_kernels), TEST(the_scheduler_tells_a_task_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
