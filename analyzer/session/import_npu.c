@@ -134,6 +134,17 @@ struct sampled {
 	struct nps_side_cores cores; /* of all segments */
 };
 
+/* A part of what was sampled that cannot be read is lost; the rest of the result is not. */
+static int left_out(struct nps_model *m, int err, const char *name, uint32_t device)
+{
+	if (err == -ENOMEM)
+		return err;
+	nps_msg("cannot open %s: %s: what was sampled of device %u is left out", name, strerror(-err),
+		device);
+	nps_model__lost(m, 1, "directories with samples of devices that cannot be read");
+	return 0;
+}
+
 static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t device)
 {
 	const struct nps_recording *rec = s->rec;
@@ -153,7 +164,7 @@ static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t 
 	snprintf(name, sizeof(name), "device_%u", device);
 	err = nps_cann_dir__open(&dir, m, fd, name, device);
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return left_out(m, err, nps_json_str(segment, "prof_dir", ""), device);
 	err = nps_cann_dir__open(&host, m, fd, "host", NPS_CANN_HOST);
 	if (err == -ENOMEM) {
 		nps_cann_dir__close(&dir);
@@ -192,11 +203,8 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 		return 0;
 	}
 	fd = openat(s->rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) {
-		nps_msg("cannot open %s: %s: what was sampled of device %u is left out", name,
-			strerror(errno), device);
-		return 0;
-	}
+	if (fd < 0)
+		return left_out(s->m, -errno, name, device);
 	err = import_dir(s, fd, segment, device);
 	close(fd);
 	return err;
