@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define MOST_STARTS 64
+#define MOST_SEGMENTS 4096 /* times that the channels of all devices were started */
 
 /* Files whose times count from the start of their channel. */
 static const struct {
@@ -132,7 +133,23 @@ struct sampled {
 	struct nps_model *m;
 	const struct nps_recording *rec;
 	struct nps_side_cores cores; /* of all segments */
+	struct nps_map seen; /* (directory, device) */
+	size_t segments, refused;
 };
+
+/* session.json says it once: each costs as much again, and the same samples twice are twice as many. */
+static int is_new(struct sampled *s, const char *name, uint32_t device, bool *fresh)
+{
+	uint64_t key = nps_hash2(nps_hash_bytes(name, strlen(name)), device);
+
+	*fresh = s->segments < MOST_SEGMENTS && nps_map__get(&s->seen, key) == NPS_NONE;
+	if (!*fresh) {
+		s->refused++;
+		return 0;
+	}
+	s->segments++;
+	return nps_map__put(&s->seen, key, 0);
+}
 
 /* A part of what was sampled that cannot be read is lost; the rest of the result is not. */
 static int left_out(struct nps_model *m, int err, const char *name, uint32_t device)
@@ -194,6 +211,7 @@ static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t 
 static int import_segment(struct sampled *s, const cJSON *segment, uint32_t device)
 {
 	const char *name = nps_json_str(segment, "prof_dir", "");
+	bool fresh;
 	int fd, err;
 
 	if (strncmp(name, "PROF_", 5) || strchr(name, '/')) {
@@ -202,6 +220,9 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 			name, device);
 		return 0;
 	}
+	err = is_new(s, name, device, &fresh);
+	if (err || !fresh)
+		return err;
 	fd = openat(s->rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return left_out(s->m, -errno, name, device);
@@ -307,6 +328,12 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 	if (!err)
 		err = nps_side_cores__write(&sampled.cores, model);
 	nps_side_cores__free(&sampled.cores);
+	nps_map__free(&sampled.seen);
+	if (sampled.refused)
+		nps_msg("session.json names %zu directories of device samples twice, or after too many "
+			"others: it "
+			"is damaged: left out",
+			sampled.refused);
 	model->start = start; /* samples from before and after the capture do not extend it */
 	model->end = end;
 	if (!err)

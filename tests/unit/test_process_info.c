@@ -66,7 +66,7 @@ static void samples_that_cannot_be_read_are_left_out(void **state)
 	assert_non_null(nps_recording__proc(&rec, 50));
 	rec.json =
 		cJSON_Parse("{\"device_sampler\": {\"devices\": [{\"id\": 0, \"segments\": [{\"prof_dir\": "
-			    "\"PROF_1\"}, {\"prof_dir\": \"PROF_2\"}]}]}}");
+			    "\"PROF_1\"}, {\"prof_dir\": \"PROF_2\"}, {\"prof_dir\": \"PROF_2\"}]}]}}");
 	assert_non_null(rec.json);
 	rec.npu.asked = true;
 	assert_int_equal(nps_model__init(&model, dirfd, NULL), 0);
