@@ -273,8 +273,10 @@ static int add_rows(struct log *log, struct nps_capture *capture)
 	for (size_t i = 0; !err && i < capture->runs.len; i++) {
 		uint32_t pmu = NPS_NONE;
 
-		if (rows.pmu && rows.pmu->key.high == i) {
-			pmu = rows.pmu->key.low;
+		/* Nothing may be left behind: it would hold up all that follow. */
+		while (rows.pmu && rows.pmu->key.high <= i) {
+			if (pmu == NPS_NONE)
+				pmu = rows.pmu->key.low;
 			rows.pmu = nps_ext_sort__next(&capture->pmu_order);
 		}
 		err = add_row(&rows, &NPS_AT(&capture->runs, struct nps_cann_run, i), pmu);

@@ -282,14 +282,50 @@ static void only_kernels_of_the_scheduler_are_kernels(void **state)
 	}
 }
 
+/* Two files tell of the first task's only run: a damaged directory has counters of two generations. */
+static void two_counters_of_a_run_hold_up_no_others(void **state)
+{
+	struct fixture *f = *state;
+	const struct nps_log_task *task;
+	uint8_t r[128] = { 0 };
+
+	for (unsigned int i = 0; i < 4; i++) {
+		hwts(f, START, i, 1000 * (i + 1));
+		hwts(f, END, i, 1000 * (i + 1) + 500);
+		put(r, 6, i, 2);
+		put(r, 16, 100 + i, 8);
+		put(r, 96, 3, 4);
+		append(f, "aicore.data.0.slice_0", r, sizeof(r));
+	}
+	hwts(f, START, 9, 9000);
+	hwts(f, END, 9, 9500);
+	put(r, 6, 9, 2);
+	put(r, 16, 900, 8);
+	append(f, "aicore.data.0.slice_0", r, sizeof(r));
+	memset(r, 0, sizeof(r));
+	put(r, 0, PMU_TASK, 2);
+	put(r, 4, 3, 2);
+	put(r, 16, 6, 1);
+	put(r, 21, 4 << 5, 1);
+	put(r, 32, 77, 8);
+	put(r, 120, 1200, 8);
+	append(f, "ffts_profile.data.0.slice_0", r, sizeof(r));
+	task = import(f, NPS_CHIP_910A);
+	assert_int_equal(f->tasks.len, 5);
+	for (unsigned int i = 1; i < 4; i++)
+		assert_int_equal(pmu_of(f, &task[i])->cycles[0], 100 + i);
+	assert_int_equal(pmu_of(f, &task[4])->cycles[0], 900);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		TEST(blocks_of_other_cores_are_counted),	 TEST(counters_of_contexts_add_up),
-		TEST(counters_of_no_task_are_counted),		 cmocka_unit_test(types_are_of_their_chip),
-		TEST(only_kernels_of_the_scheduler_are_kernels), TEST(the_scheduler_tells_a_task_once_more),
+		TEST(blocks_of_other_cores_are_counted),    TEST(counters_of_contexts_add_up),
+		TEST(counters_of_no_task_are_counted),	    TEST(two_counters_of_a_run_hold_up_no_others),
+		cmocka_unit_test(types_are_of_their_chip),  TEST(only_kernels_of_the_scheduler_are_kernels),
+		TEST(the_scheduler_tells_a_task_once_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
