@@ -101,6 +101,7 @@ static void join(struct nps_capture *capture, struct nps_ext_sort *records, stru
 		}
 		record = nps_ext_sort__next(records);
 	}
+	capture->log_counts.no_task += alone;
 	nps_model__lost(capture->model, alone, "counters of no task");
 }
 

@@ -119,6 +119,7 @@ enum nps_run_source { NPS_RUN_STARS, NPS_RUN_CONTEXT, NPS_RUN_HWTS, NPS_RUN_TRAC
 struct nps_run_pmu {
 	uint64_t cycles[2];
 	uint64_t values[2][NPS_CANN_EVENTS];
+	uint32_t blocks[2]; /* of which it has a record each, 0 unknown */
 	uint8_t main; /* which of the two the task's own record is about, 2: there was none */
 };
 

@@ -13,15 +13,21 @@
 
 #define OPEN_MOST (1U << 20) /* starts whose ends are waited for */
 
-struct open_run {
+/* Which task a record is about. */
+struct which {
 	uint32_t stream, task, context;
+	uint16_t device;
+	bool track; /* the scheduler's word, which goes beside the log of the cores that ran it */
+};
+
+struct open_run {
+	struct which which;
 	uint32_t run, pmu; /* rows; pmu NPS_NONE: no counters yet */
 	/*
 	 * A run of the same task began and ended while this one was open. If this one's end is still to come the two have
 	 * each other's end, for ends come in the order of starts; if not, this one's end was lost.
 	 */
 	uint32_t later;
-	uint16_t device;
 	bool used;
 };
 
@@ -41,21 +47,30 @@ static struct nps_cann_run *run_at(const struct device_log *log, uint32_t row)
 
 /* --- what is open: a hash table; the latest two runs of a task at most are in it ---------------------------- */
 
-static size_t home(const struct device_log *log, uint32_t device, uint32_t stream, uint32_t task,
-		   uint32_t context)
+static size_t home(const struct device_log *log, const struct which *which)
 {
-	return nps_hash2((uint64_t)stream << 32 | task, (uint64_t)device << 32 | context) & (log->room - 1);
+	return nps_hash2((uint64_t)which->stream << 32 | which->task,
+			 (uint64_t)which->track << 48 | (uint64_t)which->device << 32 | which->context) &
+	       (log->room - 1);
 }
 
-static bool is_task(const struct open_run *open, const struct nps_device_event *event, uint32_t context)
+static bool is_same(const struct which *a, const struct which *b)
 {
-	return open->task == event->task && open->stream == event->stream && open->context == context &&
-	       open->device == event->device;
+	return a->task == b->task && a->stream == b->stream && a->context == b->context &&
+	       a->device == b->device && a->track == b->track;
+}
+
+static struct which which_of(const struct nps_device_event *event)
+{
+	return (struct which){ .stream = event->stream,
+			       .task = event->task,
+			       .context = event->context,
+			       .device = event->device,
+			       .track = event->source == NPS_RUN_TRACK };
 }
 
 /* The latest open run of the task, and in *OLDER the one before. */
-static struct open_run *find(const struct device_log *log, const struct nps_device_event *event,
-			     uint32_t context, struct open_run **older)
+static struct open_run *find(const struct device_log *log, const struct which *which, struct open_run **older)
 {
 	struct open_run *latest = NULL;
 	size_t i;
@@ -63,11 +78,10 @@ static struct open_run *find(const struct device_log *log, const struct nps_devi
 	*older = NULL;
 	if (!log->room)
 		return NULL;
-	for (i = home(log, event->device, event->stream, event->task, context); log->open[i].used;
-	     i = (i + 1) & (log->room - 1)) {
+	for (i = home(log, which); log->open[i].used; i = (i + 1) & (log->room - 1)) {
 		struct open_run *open = &log->open[i];
 
-		if (!is_task(open, event, context))
+		if (!is_same(&open->which, which))
 			continue;
 		if (!latest || open->run > latest->run) {
 			*older = latest;
@@ -86,7 +100,7 @@ static void close_run(struct device_log *log, struct open_run *open)
 	log->nopen--;
 	for (size_t i = (hole + 1) & mask; log->open[i].used; i = (i + 1) & mask) {
 		const struct open_run *at = &log->open[i];
-		size_t from = home(log, at->device, at->stream, at->task, at->context);
+		size_t from = home(log, &at->which);
 
 		/* Only what was pushed past the hole may fill it. */
 		if (((i - from) & mask) < ((i - hole) & mask))
@@ -99,7 +113,7 @@ static void close_run(struct device_log *log, struct open_run *open)
 
 static void insert(struct device_log *log, const struct open_run *open)
 {
-	size_t i = home(log, open->device, open->stream, open->task, open->context);
+	size_t i = home(log, &open->which);
 
 	while (log->open[i].used)
 		i = (i + 1) & (log->room - 1);
@@ -147,7 +161,8 @@ static uint32_t add_run(struct device_log *log, const struct nps_device_event *e
 
 static void start(struct device_log *log, const struct nps_device_event *event)
 {
-	struct open_run *older, *latest = find(log, event, event->context, &older), open;
+	const struct which which = which_of(event);
+	struct open_run *older, *latest = find(log, &which, &older), open;
 
 	if (latest && run_at(log, latest->run)->start == event->key.high) {
 		log->capture->log_counts.repeated++;
@@ -167,8 +182,7 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 		log->capture->err = grow(log);
 	if (log->capture->err)
 		return;
-	open = (struct open_run){ event->stream, event->task, event->context, add_run(log, event),
-				  NPS_NONE,	 NPS_NONE,    event->device,  true };
+	open = (struct open_run){ which, add_run(log, event), NPS_NONE, NPS_NONE, true };
 	if (open.run == NPS_NONE)
 		return;
 	log->nopen++;
@@ -177,7 +191,8 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 
 static void end(struct device_log *log, const struct nps_device_event *event)
 {
-	struct open_run *older, *latest = find(log, event, event->context, &older);
+	const struct which which = which_of(event);
+	struct open_run *older, *latest = find(log, &which, &older);
 
 	if (!latest) {
 		log->capture->log_counts.no_start++;
@@ -216,16 +231,32 @@ static struct nps_run_pmu *pmu_of(struct device_log *log, struct open_run *open)
 	return pmu;
 }
 
+/* The open run of which something is told beside its start and end: the cores' own, if they have a log. */
+static struct open_run *find_any(const struct device_log *log, const struct nps_device_event *event,
+				 uint32_t context)
+{
+	struct which which = which_of(event);
+	struct open_run *older, *open;
+
+	which.context = context;
+	which.track = false;
+	open = find(log, &which, &older);
+	if (open)
+		return open;
+	which.track = true;
+	return find(log, &which, &older);
+}
+
 static void count(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct nps_counters *counters =
 		&NPS_AT(&log->records.counters, struct nps_counters, event->row);
-	struct open_run *older, *open = find(log, event, event->context, &older);
+	struct open_run *open = find_any(log, event, event->context);
 	unsigned int core = counters->core;
 	struct nps_run_pmu *pmu;
 
 	if (!open && event->context != NPS_NO_CONTEXT)
-		open = find(log, event, NPS_NO_CONTEXT, &older); /* logged as a whole */
+		open = find_any(log, event, NPS_NO_CONTEXT); /* logged as a whole */
 	if (!open) {
 		log->capture->log_counts.no_task++;
 		return;
@@ -239,6 +270,7 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 		memcpy(pmu->values[core], counters->values, sizeof(counters->values));
 		return;
 	}
+	pmu->blocks[core] += !log->capture->v6; /* there one record is of all the other blocks */
 	pmu->cycles[core] = nps_add_sat(pmu->cycles[core], counters->cycles);
 	for (int i = 0; i < NPS_CANN_EVENTS; i++)
 		pmu->values[core][i] = nps_add_sat(pmu->values[core][i], counters->values[i]);
@@ -246,7 +278,7 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 
 static void blocks(struct device_log *log, const struct nps_device_event *event)
 {
-	struct open_run *older, *open = find(log, event, NPS_NO_CONTEXT, &older);
+	struct open_run *open = find_any(log, event, NPS_NO_CONTEXT);
 
 	if (open)
 		run_at(log, open->run)->blocks = event->row;

@@ -215,8 +215,10 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 	const struct nps_kernel_info *kernel = NULL;
 	uint32_t pmu = NPS_NONE, blocks = 0, task;
 
-	if (fill->pmu && fill->pmu->key.high == row) {
-		pmu = fill->pmu->key.low;
+	/* Nothing may be left behind: it would hold up all that follow. */
+	while (fill->pmu && fill->pmu->key.high <= row) {
+		if (pmu == NPS_NONE)
+			pmu = fill->pmu->key.low;
 		fill->pmu = nps_ext_sort__next(&capture->pmu_order);
 	}
 	if (!run->end)

@@ -233,16 +233,36 @@ static double quotient(double a, double b)
 	return b > 0 ? a / b : 0;
 }
 
-/* ns: cycles of all cores, as long as the rounds of blocks last. */
+/* The blocks whose cycles PMU has of a kind of cores, 0 unknown. */
+static uint32_t blocks_on(const struct nps_run_pmu *pmu, unsigned int core, uint32_t blocks,
+			  uint32_t mix_blocks)
+{
+	if (core == pmu->main || (pmu->main > 1 && !pmu->blocks[core]))
+		return blocks;
+	return pmu->main < 2 && mix_blocks ? mix_blocks : pmu->blocks[core];
+}
+
+/* ns: cycles of all cores, as long as the rounds of blocks last; NaN of unknown blocks or at an unknown frequency. */
 static double total_time(const struct nps_pmu_plan *plan, unsigned int core, uint64_t cycles, uint32_t blocks,
 			 double mhz)
 {
 	uint32_t cores = plan->cores[core], rounds;
 
-	if (!blocks)
-		blocks = 1;
+	mhz = mhz > 0 ? mhz : plan->mhz[core];
+	if (!cycles)
+		return 0;
+	if (!blocks || !(mhz > 0))
+		return NPS_NAN;
 	rounds = cores ? (blocks - 1) / cores + 1 : 1;
-	return quotient(cycles * 1000.0 / blocks * rounds, mhz > 0 ? mhz : plan->mhz[core]);
+	return cycles * 1000.0 / blocks * rounds / mhz;
+}
+
+/* GiB/s of so many bytes in so many cycles, shared out by eight; NaN at an unknown frequency. */
+static double bandwidth(double bytes, double cycles, double mhz)
+{
+	if (bytes > 0 && cycles > 0 && !(mhz > 0))
+		return NPS_NAN;
+	return quotient(bytes * mhz * 1e6, cycles) / GIB8;
 }
 
 void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu *pmu, uint32_t blocks,
@@ -252,7 +272,7 @@ void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu 
 
 	for (unsigned int core = 0; core < 2; core++)
 		times[core] = total_time(plan, core, pmu->cycles[core],
-					 core == pmu->main || pmu->main > 1 ? blocks : mix_blocks, mhz);
+					 blocks_on(pmu, core, blocks, mix_blocks), mhz);
 	for (unsigned int i = 0; i < plan->n; i++) {
 		const struct nps_pmu_column *column = &plan->columns[i];
 		double cycles = pmu->cycles[column->core], part[NPS_PMU_PARTS] = { 0 }, sum = 0;
@@ -279,8 +299,7 @@ void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu 
 			values[i] = quotient(part[0], part[1]);
 			break;
 		case NPS_PMU_BANDWIDTH:
-			values[i] =
-				quotient(sum * column->scale * plan->mhz[column->core] * 1e6, cycles) / GIB8;
+			values[i] = bandwidth(sum * column->scale, cycles, plan->mhz[column->core]);
 			break;
 		case NPS_PMU_VALUE:
 			values[i] = sum * column->scale;

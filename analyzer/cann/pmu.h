@@ -38,8 +38,9 @@ enum nps_pmu_kind {
 int nps_pmu__plan(struct nps_pmu_plan *plan, const struct nps_cann_dir *dir, struct nps_strings *strings);
 
 /*
- * The numbers of one run of a kernel with these blocks, in VALUES[plan->n]. MHZ: at which the cores ran then, 0 unknown;
- * bandwidths are of the nominal frequency, as the vendor's are.
+ * The numbers of one run of a kernel with these blocks, in VALUES[plan->n], NaN what cannot be known. MIX_BLOCKS: on the other
+ * kind of cores than the one it was made for, 0: as many as PMU has records of. BLOCKS: 0 unknown. MHZ: at which the cores ran
+ * then, 0 unknown; bandwidths are of the nominal frequency, as the vendor's are.
  */
 void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu *pmu, uint32_t blocks,
 		      uint32_t mix_blocks, double mhz, double *values);

@@ -13,10 +13,16 @@ struct nps_side_start {
 	uint64_t raw; /* CLOCK_MONOTONIC_RAW ns of the host */
 };
 
+/* What sampled cores counted, over all directories that a session has of their devices. Zero is nothing yet. */
+struct nps_side_cores {
+	struct nps_core_sums *first;
+};
+
 /* What a session of our own knows beyond the control files. */
 struct nps_side_session {
 	const struct nps_side_start *starts;
 	uint64_t from, to; /* Unix ns: what was sampled in between makes sums */
+	struct nps_side_cores *cores; /* gets them, for nps_side_cores__write() */
 };
 
 /*
@@ -27,7 +33,11 @@ int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
 			  size_t ndevices, const struct nps_side_session *session);
 
-/* Leaves out what was sampled before FROM and after TO, Unix ns. 0 or negative errno. */
+/* Rows of sample_summary for what CORES has. 0 or negative errno. */
+int nps_side_cores__write(const struct nps_side_cores *cores, struct nps_model *model);
+void nps_side_cores__free(struct nps_side_cores *cores);
+
+/* Leaves out what was sampled of devices before FROM and after TO, Unix ns. 0 or negative errno. */
 int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to);
 
 #endif

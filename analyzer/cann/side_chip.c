@@ -294,8 +294,12 @@ static void socpmu(struct nps_side *side, const uint64_t *v, const uint8_t *reco
 
 #define CORES 128 /* numbers of cores that are told apart */
 
-/* What the cores of a file counted in all. */
-struct core_sums {
+/* What the cores of a file counted in all, or of files of that name that a session has of a device. */
+struct nps_core_sums {
+	struct nps_core_sums *next;
+	const struct nps_side_format *format;
+	uint32_t device;
+	double mhz[2]; /* of AI cores, of vector cores */
 	struct nps_pmu_plan plan;
 	bool vectors; /* the file is of vector cores alone */
 	bool split; /* numbers from `first_vector` on are vector cores */
@@ -306,7 +310,7 @@ struct core_sums {
 	} cores[CORES];
 };
 
-static bool is_vector(const struct core_sums *sums, uint64_t number)
+static bool is_vector(const struct nps_core_sums *sums, uint64_t number)
 {
 	return sums->vectors || (sums->split && number >= sums->first_vector);
 }
@@ -316,7 +320,7 @@ static double mhz_of(const struct nps_side *side, bool vector)
 	return vector && side->dir->aiv_mhz > 0 ? side->dir->aiv_mhz : side->dir->aic_mhz;
 }
 
-static void add_sums(struct core_sums *sums, const uint64_t *v)
+static void add_sums(struct nps_core_sums *sums, const uint64_t *v)
 {
 	sums->cores[v[3]].samples++;
 	sums->cores[v[3]].cycles = nps_add_sat(sums->cores[v[3]].cycles, v[0]);
@@ -355,7 +359,7 @@ static void core(struct nps_side *side, const uint64_t *v, const uint8_t *record
 }
 
 /* The numbers of one core over all of its samples, by the formulas of kernels (outputs 3.3). */
-static void put_summary(struct nps_side *side, const struct core_sums *sums, uint32_t number)
+static void put_summary(struct nps_side *side, const struct nps_core_sums *sums, uint32_t number)
 {
 	struct nps_sample_summary_table *t = &side->model->sample_summary;
 	bool vector = is_vector(sums, number);
@@ -367,7 +371,7 @@ static void put_summary(struct nps_side *side, const struct core_sums *sums, uin
 	pmu.cycles[which] = sums->cores[number].cycles;
 	for (size_t i = 0; i < NPS_CANN_EVENTS; i++)
 		pmu.values[which][i] = sums->cores[number].events[i];
-	nps_pmu__compute(&sums->plan, &pmu, 1, 1, mhz_of(side, vector), values);
+	nps_pmu__compute(&sums->plan, &pmu, 1, 1, sums->mhz[vector], values);
 	for (unsigned int i = 0; i < sums->plan.n; i++) {
 		const struct nps_pmu_column *column = &sums->plan.columns[i];
 		const char *name = nps_strings__get(side->model->strings, column->name);
@@ -378,7 +382,7 @@ static void put_summary(struct nps_side *side, const struct core_sums *sums, uin
 			name += 4; /* the file, and the core's type, say it */
 		if (!nps_side__add(side, &t->t, &row))
 			return;
-		t->device[row] = side->dir->device;
+		t->device[row] = sums->device;
 		t->metric[row] = nps_side__text(side, name);
 		t->value[row] = values[i];
 		t->core[row] = number;
@@ -386,31 +390,82 @@ static void put_summary(struct nps_side *side, const struct core_sums *sums, uin
 	}
 }
 
-static void end_cores(struct nps_side *side)
+static void put_summaries(struct nps_side *side, const struct nps_core_sums *sums)
 {
-	const struct core_sums *sums = side->state;
-
 	for (uint32_t i = 0; i < CORES && !side->err; i++)
 		if (sums->cores[i].samples)
 			put_summary(side, sums, i);
 }
 
-static void sampled_cores(struct nps_side *side, const struct nps_side_format *format, bool vectors)
+static struct nps_core_sums *new_sums(struct nps_side *side, const struct nps_side_format *format,
+				      bool vectors)
 {
-	struct core_sums *sums = calloc(1, sizeof(*sums));
+	struct nps_core_sums *sums = calloc(1, sizeof(*sums));
 	int err = sums ? nps_pmu__plan(&sums->plan, side->dir, side->model->strings) : -ENOMEM;
 
-	side->err = side->err ? side->err : err;
-	if (!side->err) {
-		sums->vectors = vectors;
-		sums->split = side->dir->chip >= NPS_CHIP_910B;
-		sums->first_vector = NPS_MAX(LAST_AIC + 1U, side->dir->aic_cores);
-		sums->events = format->fields[5].count;
+	if (err) {
+		side->err = side->err ? side->err : err;
+		free(sums);
+		return NULL;
+	}
+	sums->format = format;
+	sums->device = side->dir->device;
+	sums->vectors = vectors;
+	sums->split = side->dir->chip >= NPS_CHIP_910B;
+	sums->first_vector = NPS_MAX(LAST_AIC + 1U, side->dir->aic_cores);
+	sums->events = format->fields[5].count;
+	for (unsigned int vector = 0; vector < 2; vector++)
+		sums->mhz[vector] = mhz_of(side, vector);
+	return sums;
+}
+
+/* The sums that a session has already, made if it has none; channels that were started again go on with them. */
+static struct nps_core_sums *session_sums(struct nps_side *side, const struct nps_side_format *format,
+					  bool vectors)
+{
+	struct nps_core_sums **at = &side->session->cores->first;
+
+	while (*at && ((*at)->format != format || (*at)->device != side->dir->device))
+		at = &(*at)->next;
+	if (!*at)
+		*at = new_sums(side, format, vectors);
+	return *at;
+}
+
+static void sampled_cores(struct nps_side *side, const struct nps_side_format *format, bool vectors)
+{
+	bool kept = side->session && side->session->cores;
+	struct nps_core_sums *sums = kept ? session_sums(side, format, vectors)
+					  : new_sums(side, format, vectors);
+
+	if (sums && !side->err) {
 		side->state = sums;
 		nps_side__records(side, format);
 		side->state = NULL;
+		if (!kept)
+			put_summaries(side, sums);
 	}
-	free(sums);
+	if (!kept)
+		free(sums);
+}
+
+int nps_side_cores__write(const struct nps_side_cores *cores, struct nps_model *model)
+{
+	struct nps_side side = { .model = model };
+
+	for (const struct nps_core_sums *sums = cores->first; sums && !side.err; sums = sums->next)
+		put_summaries(&side, sums);
+	return side.err;
+}
+
+void nps_side_cores__free(struct nps_side_cores *cores)
+{
+	while (cores->first) {
+		struct nps_core_sums *next = cores->first->next;
+
+		free(cores->first);
+		cores->first = next;
+	}
 }
 
 #define TIME NPS_SIDE_MOST_TIME
@@ -460,19 +515,16 @@ static const struct {
 	struct nps_side_format format;
 	bool v6, old, vectors; /* chips that have it; it is of vector cores alone */
 } core_files[] = {
-	{ { "ffts_profile.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores },
+	{ { "ffts_profile.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, NULL },
 	  false,
 	  false,
 	  false },
-	{ { "ffts_profile.data", 112, NPS_NO_MAGIC, CORE_FIELDS(88, 96, 104), core, end_cores },
+	{ { "ffts_profile.data", 112, NPS_NO_MAGIC, CORE_FIELDS(88, 96, 104), core, NULL },
 	  true,
 	  false,
 	  false },
-	{ { "aicore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores }, false, true, false },
-	{ { "aiVectorCore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, end_cores },
-	  false,
-	  true,
-	  true },
+	{ { "aicore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, NULL }, false, true, false },
+	{ { "aiVectorCore.data", 96, NPS_NO_MAGIC, CORE_FIELDS(72, 80, 88), core, NULL }, false, true, true },
 };
 
 void nps_side__chip(struct nps_side *side)

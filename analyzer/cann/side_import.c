@@ -7,13 +7,16 @@
 #include <stddef.h>
 
 /* Tables whose rows come from several files or devices, and what they are in the order of. */
-#define BY(field, column)                                                                                    \
+#define OF(field, column, host)                                                                              \
 	{                                                                                                    \
-		offsetof(struct nps_model, field), offsetof(struct nps_model, field.column)                  \
+		offsetof(struct nps_model, field), offsetof(struct nps_model, field.column), host            \
 	}
+#define BY(field, column) OF(field, column, false)
+#define OF_HOST(field, column) OF(field, column, true)
 
 static const struct ordered {
 	size_t table, column;
+	bool host; /* no directory of a device fills it */
 } ordered[] = {
 	BY(hbm, timestamp),
 	BY(llc, timestamp),
@@ -34,11 +37,11 @@ static const struct ordered {
 	BY(ub, timestamp),
 	BY(chip_trans, timestamp),
 	BY(sample_pmu, timestamp),
-	BY(cpu_usage, timestamp),
-	BY(host_mem, timestamp),
-	BY(host_disk, timestamp),
-	BY(host_network, timestamp),
-	BY(osrt, start),
+	OF_HOST(cpu_usage, timestamp),
+	OF_HOST(host_mem, timestamp),
+	OF_HOST(host_disk, timestamp),
+	OF_HOST(host_network, timestamp),
+	OF_HOST(osrt, start),
 	BY(aicpu, timestamp),
 	BY(aicpu_mi, start),
 	BY(dp, timestamp),
@@ -118,7 +121,9 @@ int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to)
 		struct nps_table *table = (struct nps_table *)((char *)model + ordered[i].table);
 		size_t cells = ordered[i].column - ordered[i].table - sizeof(*table);
 
-		err = nps_table__clip(table, cells / sizeof(void *), from, to);
+		/* A call that began before the capture is part of it. */
+		if (!ordered[i].host)
+			err = nps_table__clip(table, cells / sizeof(void *), from, to);
 	}
 	return err;
 }

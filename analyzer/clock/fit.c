@@ -84,6 +84,17 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 	return 0;
 }
 
+/* Reads in the brackets that were not taken out while the map was drawn. */
+static size_t reads_used(const struct nps_sieve *sieve)
+{
+	size_t used = 0;
+
+	for (size_t e = 0; e < sieve->nepochs; e++)
+		for (size_t i = 0; i < sieve->epochs[e].n; i++)
+			used += sieve->epochs[e].brackets[i].reads;
+	return used;
+}
+
 /* The figures for reports. */
 static int describe(struct nps_clock_map *map)
 {
@@ -138,7 +149,7 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 	err = nps_sieve__fill(&map->sieve, reads, n, map->nominal);
 	if (!err)
 		err = draw(map);
-	map->used = map->sieve.used;
+	map->used = err ? 0 : reads_used(&map->sieve);
 	if (err)
 		nps_clock_map__free(map);
 	return err;
@@ -154,6 +165,7 @@ static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_m
 
 	if (!(fabs(mark->shift) <= at->error) || mark->shift == 0)
 		return false;
+	b->reads = 0;
 	b->x = (double)(int64_t)(mark->counter - epoch->counter0) * map->nominal;
 	y = (double)(int64_t)(at->ns - epoch->host0) - b->x;
 	b->lo = mark->shift > 0 ? y + mark->shift : y - at->error;
@@ -233,6 +245,8 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 	}
 	if (!err && better.marks > map->marks)
 		err = draw(&better);
+	if (!err)
+		better.used = reads_used(&better.sieve);
 	if (err || better.marks == map->marks) {
 		nps_clock_map__free(&better);
 		return err ? err : contradict;

@@ -13,6 +13,7 @@
 struct nps_bracket {
 	double x, lo, hi;
 	double give; /* ns by which a line may miss it, negative: must stay inside */
+	uint32_t reads; /* that agree with it; 0: both sides saw it */
 };
 
 /* y = offset + rate * (x - x0): the mean of the admitted lines */

@@ -259,7 +259,8 @@ static int fill_epoch(struct nps_epoch *epoch, const struct sample *s, size_t n,
 		place(&at, zero, nominal);
 		if (epoch->n && at.x <= epoch->brackets[epoch->n - 1].x)
 			continue; /* the counter stood still */
-		epoch->brackets[epoch->n++] = (struct nps_bracket){ .x = at.x, .lo = at.lo, .hi = at.hi };
+		epoch->brackets[epoch->n++] =
+			(struct nps_bracket){ .x = at.x, .lo = at.lo, .hi = at.hi, .reads = at.reads };
 		*used += at.reads;
 	}
 	return 0;

@@ -146,16 +146,20 @@ static uint8_t core_of(uint8_t sub_type)
 	}
 }
 
-/* What the runtime calls the tasks that the scheduler of older chips tells about. */
+/* What the runtime calls the tasks that the scheduler of older chips tells about. Most of the others are upkeep. */
 static uint8_t track_type(uint8_t type)
 {
-	static const uint8_t types[] = {
-		[1] = NPS_SQE_AI_CPU,	    [2] = NPS_SQE_EVENT_RECORD, [3] = NPS_SQE_EVENT_WAIT,
-		[5] = NPS_SQE_PCIE_DMA,	    [14] = NPS_SQE_NOTIFY_WAIT, [15] = NPS_SQE_NOTIFY_RECORD,
-		[55] = NPS_SQE_WRITE_VALUE, [66] = NPS_SQE_AIV,		[98] = NPS_SQE_PLACE_HOLDER
-	};
+	static const struct {
+		uint8_t runtime, sqe;
+	} types[] = { { 0, NPS_SQE_AI_CORE },	     { 1, NPS_SQE_AI_CPU },	  { 2, NPS_SQE_EVENT_RECORD },
+		      { 3, NPS_SQE_EVENT_WAIT },     { 5, NPS_SQE_PCIE_DMA },	  { 14, NPS_SQE_NOTIFY_WAIT },
+		      { 15, NPS_SQE_NOTIFY_RECORD }, { 53, NPS_SQE_CMO },	  { 55, NPS_SQE_WRITE_VALUE },
+		      { 66, NPS_SQE_AIV },	     { 98, NPS_SQE_PLACE_HOLDER } };
 
-	return type < NPS_ARRAY_SIZE(types) ? types[type] : NPS_SQE_AI_CORE;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(types); i++)
+		if (types[i].runtime == type)
+			return types[i].sqe;
+	return NPS_SQE_UNLISTED;
 }
 
 struct rows {
@@ -165,16 +169,33 @@ struct rows {
 	const struct nps_row_pair *pmu; /* the next one */
 };
 
+/* The counters of one more part of a task. */
+static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
+{
+	for (unsigned int core = 0; core < 2; core++) {
+		to->cycles[core] = nps_add_sat(to->cycles[core], from->cycles[core]);
+		to->blocks[core] += NPS_MIN(from->blocks[core], UINT32_MAX - to->blocks[core]);
+		for (unsigned int i = 0; i < NPS_CANN_EVENTS; i++)
+			to->values[core][i] = nps_add_sat(to->values[core][i], from->values[core][i]);
+	}
+	if (to->main > 1)
+		to->main = from->main;
+}
+
+/* A task of several contexts has what all of them counted. */
 static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from)
 {
+	const struct nps_run_pmu *pmu = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
 	struct nps_run_pmu *to;
 
-	if (row->pmu != NPS_NONE)
+	if (row->pmu != NPS_NONE) {
+		add_pmu(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), pmu);
 		return 0;
+	}
 	to = nps_vec__push(&rows->log->model->run_pmus);
 	if (!to)
 		return -errno;
-	*to = NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
+	*to = *pmu;
 	row->pmu = rows->log->model->run_pmus.len - 1;
 	return 0;
 }
@@ -208,6 +229,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 			row->start = run->start;
 			row->end = run->end;
 			row->track = false;
+			row->blocks = run->blocks;
 		}
 		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu);
 	}
@@ -251,8 +273,10 @@ static int add_rows(struct log *log, struct nps_capture *capture)
 	for (size_t i = 0; !err && i < capture->runs.len; i++) {
 		uint32_t pmu = NPS_NONE;
 
-		if (rows.pmu && rows.pmu->key.high == i) {
-			pmu = rows.pmu->key.low;
+		/* Nothing may be left behind: it would hold up all that follow. */
+		while (rows.pmu && rows.pmu->key.high <= i) {
+			if (pmu == NPS_NONE)
+				pmu = rows.pmu->key.low;
 			rows.pmu = nps_ext_sort__next(&capture->pmu_order);
 		}
 		err = add_row(&rows, &NPS_AT(&capture->runs, struct nps_cann_run, i), pmu);
@@ -277,6 +301,7 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->records += dir->log.records;
 	device->gaps += dir->log.gaps;
 	device->orphans += n->no_start;
+	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
 	if (!log->model->devices[dir->device].has_platform) {
 		log->model->devices[dir->device].has_platform = true;

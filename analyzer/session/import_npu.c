@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #define MOST_STARTS 64
+#define MOST_SEGMENTS 4096 /* times that the channels of all devices were started */
 
 /* Files whose times count from the start of their channel. */
 static const struct {
@@ -128,13 +129,48 @@ static int describe(struct nps_model *m, const struct nps_cann_dir *dir)
 	return 0;
 }
 
-static int import_dir(struct nps_model *m, const struct nps_recording *rec, int fd, const cJSON *segment,
-		      uint32_t device)
+struct sampled {
+	struct nps_model *m;
+	const struct nps_recording *rec;
+	struct nps_side_cores cores; /* of all segments */
+	struct nps_map seen; /* (directory, device) */
+	size_t segments, refused;
+};
+
+/* session.json says it once: each costs as much again, and the same samples twice are twice as many. */
+static int is_new(struct sampled *s, const char *name, uint32_t device, bool *fresh)
 {
+	uint64_t key = nps_hash2(nps_hash_bytes(name, strlen(name)), device);
+
+	*fresh = s->segments < MOST_SEGMENTS && nps_map__get(&s->seen, key) == NPS_NONE;
+	if (!*fresh) {
+		s->refused++;
+		return 0;
+	}
+	s->segments++;
+	return nps_map__put(&s->seen, key, 0);
+}
+
+/* A part of what was sampled that cannot be read is lost; the rest of the result is not. */
+static int left_out(struct nps_model *m, int err, const char *name, uint32_t device)
+{
+	if (err == -ENOMEM)
+		return err;
+	nps_msg("cannot open %s: %s: what was sampled of device %u is left out", name, strerror(-err),
+		device);
+	nps_model__lost(m, 1, "directories with samples of devices that cannot be read");
+	return 0;
+}
+
+static int import_dir(struct sampled *s, int fd, const cJSON *segment, uint32_t device)
+{
+	const struct nps_recording *rec = s->rec;
+	struct nps_model *m = s->m;
 	struct nps_side_start starts[MOST_STARTS] = { { .file = NULL } };
 	struct nps_side_session session = { .starts = starts,
 					    .from = nps_recording__real(rec, rec->begin),
-					    .to = nps_recording__real(rec, rec->end) };
+					    .to = nps_recording__real(rec, rec->end),
+					    .cores = &s->cores };
 	struct nps_cann_dir host, dir;
 	struct nps_dictionary names = { 0 };
 	struct clocks clocks;
@@ -145,7 +181,7 @@ static int import_dir(struct nps_model *m, const struct nps_recording *rec, int 
 	snprintf(name, sizeof(name), "device_%u", device);
 	err = nps_cann_dir__open(&dir, m, fd, name, device);
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return left_out(m, err, nps_json_str(segment, "prof_dir", ""), device);
 	err = nps_cann_dir__open(&host, m, fd, "host", NPS_CANN_HOST);
 	if (err == -ENOMEM) {
 		nps_cann_dir__close(&dir);
@@ -172,10 +208,10 @@ static int import_dir(struct nps_model *m, const struct nps_recording *rec, int 
 	return err;
 }
 
-static int import_segment(struct nps_model *m, const struct nps_recording *rec, const cJSON *segment,
-			  uint32_t device)
+static int import_segment(struct sampled *s, const cJSON *segment, uint32_t device)
 {
 	const char *name = nps_json_str(segment, "prof_dir", "");
+	bool fresh;
 	int fd, err;
 
 	if (strncmp(name, "PROF_", 5) || strchr(name, '/')) {
@@ -184,13 +220,13 @@ static int import_segment(struct nps_model *m, const struct nps_recording *rec, 
 			name, device);
 		return 0;
 	}
-	fd = openat(rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0) {
-		nps_msg("cannot open %s: %s: what was sampled of device %u is left out", name,
-			strerror(errno), device);
-		return 0;
-	}
-	err = import_dir(m, rec, fd, segment, device);
+	err = is_new(s, name, device, &fresh);
+	if (err || !fresh)
+		return err;
+	fd = openat(s->rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return left_out(s->m, -errno, name, device);
+	err = import_dir(s, fd, segment, device);
 	close(fd);
 	return err;
 }
@@ -268,12 +304,15 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 {
 	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(rec->json, "device_sampler"), *device,
 		    *segment;
+	struct sampled sampled = { .m = model, .rec = rec };
 	uint64_t start = model->start, end = model->end;
 	int err = 0;
 
 	if (!rec->npu.asked)
 		return 0;
 	model->sampled = true;
+	nps_model__lost(model, rec->losses.device_samples,
+			"samples of devices that were overwritten before they were read");
 	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(sampler, "devices"))
 	{
 		uint64_t id = nps_json_u64(device, "id", NPS_MAX_DEVICES);
@@ -283,9 +322,18 @@ int nps_import__npu(struct nps_model *model, const struct nps_recording *rec, ui
 		cJSON_ArrayForEach(segment, cJSON_GetObjectItemCaseSensitive(device, "segments"))
 		{
 			if (!err)
-				err = import_segment(model, rec, segment, (uint32_t)id);
+				err = import_segment(&sampled, segment, (uint32_t)id);
 		}
 	}
+	if (!err)
+		err = nps_side_cores__write(&sampled.cores, model);
+	nps_side_cores__free(&sampled.cores);
+	nps_map__free(&sampled.seen);
+	if (sampled.refused)
+		nps_msg("session.json names %zu directories of device samples twice, or after too many "
+			"others: it "
+			"is damaged: left out",
+			sampled.refused);
 	model->start = start; /* samples from before and after the capture do not extend it */
 	model->end = end;
 	if (!err)

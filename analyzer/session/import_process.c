@@ -251,7 +251,8 @@ static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
 	return *plan;
 }
 
-static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row)
+/* The counters of a task while the cores of its device ran at MHZ, 0 unknown. */
+static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row, double mhz)
 {
 	const struct nps_run_pmu *pmu = &NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu);
 	const struct nps_pmu_plan *plan = pmu_plan(f, task->device % NPS_MAX_DEVICES);
@@ -261,7 +262,8 @@ static void counters(struct fill *f, const struct nps_task *task, uint32_t task_
 
 	if (!plan)
 		return;
-	nps_pmu__compute(plan, pmu, task->blocks, task->blocks, 0, values);
+	/* How many blocks the other kind of cores had is not told but by their records. */
+	nps_pmu__compute(plan, pmu, task->blocks, 0, mhz, values);
 	for (unsigned int i = 0; i < plan->n && add(f, &t->t, &row); i++) {
 		t->task[row] = task_row;
 		t->name[row] = plan->columns[i].name;
@@ -307,8 +309,6 @@ static void one_task(struct fill *f, const struct nps_task *task)
 		kernel(f, task, row);
 	else if (class == NPS_CLASS_MEMCPY)
 		copy(f, task, row);
-	if (task->pmu != NPS_NONE && class == NPS_CLASS_COMPUTE)
-		counters(f, task, row);
 	if (!nps_task__measured(task))
 		bounds(f, task, row);
 }
@@ -317,6 +317,35 @@ static void tasks(struct fill *f)
 {
 	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
 		one_task(f, &f->tasks[i]);
+		if (!(i & (NPS_TABLE_HOT - 1)))
+			nps_vec__cool(&f->rec->tasks);
+	}
+}
+
+static bool in_container(const struct nps_proc *proc)
+{
+	return !strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container");
+}
+
+/*
+ * After the devices' samples, for the frequency of the cores is one of them. Rows of `task` are the process's tasks, in
+ * their order.
+ */
+static void all_counters(struct fill *f)
+{
+	const struct nps_frequency_table *t = &f->m->frequency;
+	bool known = !in_container(f->proc); /* there a task's device may not be the sampled one */
+	double mhz[NPS_MAX_DEVICES] = { 0 };
+	size_t at = 0;
+
+	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
+		const struct nps_task *task = &f->tasks[i];
+
+		for (; known && at < t->t.len && t->timestamp[at] <= f->m->task.start[i]; at++)
+			if (t->device[at] < NPS_MAX_DEVICES)
+				mhz[t->device[at]] = t->mhz[at];
+		if (task->pmu != NPS_NONE && f->m->task.class[i] == NPS_CLASS_COMPUTE)
+			counters(f, task, i, mhz[task->device % NPS_MAX_DEVICES]);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&f->rec->tasks);
 	}
@@ -619,7 +648,7 @@ static uint64_t sampled_devices(const struct nps_recording *rec, const struct np
 	const cJSON *device;
 	uint64_t mask = 0;
 
-	if (strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container") != 0)
+	if (!in_container(proc))
 		return proc->devices ? proc->devices : ~0ULL;
 	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(proc->json, "sampled_devices"))
 	{
@@ -676,6 +705,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 		f.err = nps_import__host(model, rec, proc->pid);
 	if (!f.err)
 		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
+	all_counters(&f);
 	if (!f.err)
 		window(&f);
 	if (!f.err)

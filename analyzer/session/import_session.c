@@ -351,7 +351,6 @@ static int import_process(struct nps_recording *model, const cJSON *json)
 			 rank < 100000; /* five digits in file names */
 	proc->rank = proc->has_rank ? rank : 0;
 	proc->world_size = nps_json_u64(json, "world_size", 0);
-	proc->agent = !strcmp(nps_json_str(json, "task_source", ""), "agent");
 	proc->comm = nps_strings__addz(&model->strings, nps_json_str(json, "comm", "unknown"));
 	return 0;
 }

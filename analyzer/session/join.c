@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SLACK 1000000 /* ns by which a start may seem to precede its submission */
+#define SLACK 1000000 /* ns by which a start may seem to precede its submission, however good the clock */
 
 struct join {
 	struct nps_recording *model;
@@ -21,6 +21,7 @@ struct join {
 	struct nps_vec sub_keys, log_keys; /* struct nps_key by (stream, time) */
 	struct nps_map groups; /* process, device, stream -> dense number */
 	uint32_t ngroups;
+	size_t knot; /* of the clock of the log that is being matched */
 	uint32_t last[65536],
 		stamp[65536]; /* latest submission of a task id, valid if stamp is the group's */
 };
@@ -83,6 +84,17 @@ static int sort_logs(struct join *j)
 	return 0;
 }
 
+/* ns by which row ROW of LOG may seem to start before its submission: until both sides are compared the clock is what reads say. */
+static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint32_t row)
+{
+	uint64_t count = NPS_AT(&j->counts, struct nps_counts, row).start;
+	struct nps_instant at;
+
+	if (!log || !nps_clock_map__at(&log->clock, count, &j->knot, &at))
+		return SLACK;
+	return (uint64_t)NPS_MAX((double)SLACK, NPS_MIN(at.error, 1e18));
+}
+
 /*
  * One stream: both lists in order of time. A task belongs to the latest submission of its id that
  * had begun; at most 1024 are queued and an id comes back after 65536, so there is one.
@@ -92,15 +104,23 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 	const struct nps_key *sk = j->sub_keys.data, *lk = j->log_keys.data;
 	struct nps_sub *subs = j->model->subs.data;
 	const struct nps_log_task *log = j->logs.data;
+	const struct nps_device_log *clock = NULL;
 	int64_t id = -1; /* task id without wraps */
+	uint64_t slack = 0;
 
+	if (*l < j->log_keys.len && lk[*l].group == group) {
+		const struct nps_log_task *first = &log[lk[*l].row];
+
+		clock = nps_recording__log(j->model, first->proc, first->device);
+		slack = slack_of(j, clock, lk[*l].row);
+	}
 	for (;;) {
 		bool sub = *s < j->sub_keys.len && sk[*s].group == group;
 		bool task = *l < j->log_keys.len && lk[*l].group == group;
 
 		if (!sub && !task)
 			return;
-		if (sub && (!task || sk[*s].key <= nps_add_sat(lk[*l].key, SLACK))) {
+		if (sub && (!task || sk[*s].key <= nps_add_sat(lk[*l].key, slack))) {
 			struct nps_sub *new = &subs[sk[*s].row];
 
 			id = id < 0 ? new->task : id + (int16_t)((uint16_t) new->task - (uint16_t)id);
@@ -121,6 +141,8 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 			*match = last;
 		}
 		++*l;
+		if (*l < j->log_keys.len && lk[*l].group == group)
+			slack = slack_of(j, clock, lk[*l].row);
 	}
 }
 
@@ -228,7 +250,8 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 		model->procs[log->proc].devices |= 1ULL << log->device;
 	}
 	if (!sub || log->core > 63 ||
-	    (nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) && !is_event(sub, log)))
+	    (log->core != NPS_SQE_UNLISTED && nps_is_kernel(sub->sqe_type) == nps_is_kernel(log->core) &&
+	     !is_event(sub, log)))
 		task->core = log->core;
 	task->pmu = log->pmu;
 	if (!task->blocks)

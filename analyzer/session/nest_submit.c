@@ -108,6 +108,11 @@ static const char *const other_names[64] = {
 	[NPS_SQE_WRITE_VALUE] = "Write Value",
 	[NPS_SQE_SDMA] = "SDMA",
 	[NPS_SQE_PCIE_DMA] = "PCIE_DMA",
+	[NPS_SQE_DVPP] = "DVPP",
+	[NPS_SQE_CMO] = "CMO",
+	[NPS_SQE_CCU] = "CCU",
+	[NPS_SQE_CONDITION] = "CONDITION",
+	[NPS_SQE_UNLISTED] = "UNKNOWN",
 };
 
 uint32_t nps_task_type_name(struct nps_recording *model, unsigned int sqe_type)

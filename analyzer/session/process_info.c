@@ -55,6 +55,7 @@ static void add_losses(cJSON *own, const struct view *r)
 	add_u64(drops, "truncated_submissions", lost->sqe);
 	add_u64(drops, "device_records", lost->device_records);
 	add_u64(drops, "host_samples", lost->host);
+	add_u64(drops, "device_samples", lost->device_samples);
 	add_u64(drops, "events_of_too_many_processes", lost->pids);
 }
 
@@ -106,6 +107,7 @@ static void add_clocks(cJSON *own, const struct view *r)
 		add_u64(row, "records", log->records);
 		add_u64(row, "records_lost", log->lost);
 		add_u64(row, "tasks_without_start_or_end", log->incomplete);
+		add_u64(row, "counters_of_no_task", log->stray_counters);
 	}
 }
 
@@ -117,7 +119,7 @@ static cJSON *metadata(const struct view *r)
 	add_env(meta, r->proc);
 	own = cJSON_AddObjectToObject(meta, "npuscope");
 	cJSON_AddStringToObject(own, "version", nps_json_str(r->rec->json, "npuscope", "unknown"));
-	cJSON_AddStringToObject(own, "task_source", r->proc->agent ? "agent" : "host");
+	cJSON_AddStringToObject(own, "task_source", nps_json_str(r->proc->json, "task_source", "host"));
 	if (why)
 		cJSON_AddStringToObject(own, "task_source_reason", why);
 	cJSON_AddBoolToObject(own, "complete", r->rec->complete);

@@ -38,6 +38,12 @@ enum nps_sqe_type {
 	NPS_SQE_SDMA = 11,
 	NPS_SQE_DSA = 15,
 	NPS_SQE_PCIE_DMA = 17,
+	/* What other chips have and this one has no number for; and what is not told apart at all. */
+	NPS_SQE_DVPP = 56,
+	NPS_SQE_CMO = 57,
+	NPS_SQE_CCU = 58,
+	NPS_SQE_CONDITION = 59,
+	NPS_SQE_UNLISTED = 60,
 	NPS_SQE_INVALID = 63, /* slot of a longer SQE */
 };
 
@@ -208,7 +214,7 @@ struct nps_memory_total {
 struct nps_proc {
 	uint32_t pid;
 	bool known; /* session.json lists it */
-	bool has_rank, agent;
+	bool has_rank;
 	uint32_t rank, world_size;
 	uint32_t comm; /* name of the process */
 	const struct cJSON *json; /* its entry in session.json, NULL if none */
@@ -253,6 +259,7 @@ struct nps_device_log {
 	uint64_t records, lost, incomplete;
 	uint64_t gaps; /* of the running numbers: `lost`, modulo 16 */
 	uint64_t orphans; /* ends without a start */
+	uint64_t stray_counters; /* records of counters of which no task is known */
 };
 
 struct nps_losses {

@@ -28,6 +28,14 @@ const char *nps_task_type(const struct nps_task *task)
 		return "DSA_SQE";
 	case NPS_SQE_PCIE_DMA:
 		return "PCIE_DMA_SQE";
+	case NPS_SQE_DVPP:
+		return "DVPP";
+	case NPS_SQE_CMO:
+		return "CMO";
+	case NPS_SQE_CCU:
+		return "CCU";
+	case NPS_SQE_CONDITION:
+		return "CONDITION";
 	case NPS_CORE_MIX_AIC:
 		return "MIX_AIC";
 	case NPS_CORE_MIX_AIV:

@@ -61,6 +61,9 @@ static bool explodes(const char *symbol, size_t len)
 				    refs[i].number < number)
 					size += refs[i].size;
 		}
+		/* They overlap, SSS_ may be three. No compiler makes so many. */
+		if (n == NPS_ARRAY_SIZE(refs))
+			return true;
 		refs[n].number = number;
 		refs[n++].size = size;
 		all += size;

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,9 +251,62 @@ static void blocks_run_in_rounds(void **state)
 	nps_strings__free(&strings);
 }
 
+/* A kernel of 24 blocks on AI cores and twice as many on vector cores, of which each block has a record. */
+static void other_cores_have_blocks_of_their_own(void **state)
+{
+	struct nps_cann_dir dir = { .chip = NPS_CHIP_910B,
+				    .aic_mhz = 1800,
+				    .aic_cores = 24,
+				    .aiv_cores = 48,
+				    .aic = { "PipeUtilization", { 0x416, 0x417 }, 2 },
+				    .aiv = { "PipeUtilization", { 0x8 }, 1 } };
+	struct nps_run_pmu pmu = { .cycles = { 24 * 9000, 48 * 9000 }, .blocks = { 0, 48 }, .main = 0 };
+	struct nps_pmu_plan plan;
+	struct nps_strings strings;
+	double values[NPS_PMU_MOST];
+
+	(void)state;
+	nps_strings__init(&strings, AT_FDCWD);
+	assert_int_equal(nps_pmu__plan(&plan, &dir, &strings), 0);
+	nps_pmu__compute(&plan, &pmu, 24, 0, 0, values);
+	assert_true(value_of(&strings, &plan, values, "aic_total_time") == 9000 / 1.8);
+	assert_true(value_of(&strings, &plan, values, "aiv_total_time") == 9000 / 1.8);
+	nps_pmu__compute(&plan, &pmu, 24, 96, 0, values); /* the host knows better */
+	assert_true(value_of(&strings, &plan, values, "aiv_total_time") == 9000 / 3.6 * 2);
+	/* Of how many blocks the cycles are is not known: nor is how long one of them took. */
+	pmu.blocks[1] = 0;
+	nps_pmu__compute(&plan, &pmu, 0, 0, 0, values);
+	assert_true(isnan(value_of(&strings, &plan, values, "aic_total_time")));
+	assert_true(isnan(value_of(&strings, &plan, values, "aiv_total_time")));
+	assert_true(value_of(&strings, &plan, values, "aiv_total_cycles") == 48 * 9000);
+	nps_strings__free(&strings);
+}
+
+static void without_a_frequency_there_is_no_time(void **state)
+{
+	struct nps_cann_dir dir = { .chip = NPS_CHIP_910B, .aic = { "Memory", { 0x15, 0x16 }, 2 } };
+	struct nps_run_pmu pmu = { .cycles = { 9000 }, .values = { { 5, 0 } }, .main = 0 };
+	struct nps_pmu_plan plan;
+	struct nps_strings strings;
+	double values[NPS_PMU_MOST];
+
+	(void)state;
+	nps_strings__init(&strings, AT_FDCWD);
+	assert_int_equal(nps_pmu__plan(&plan, &dir, &strings), 0);
+	nps_pmu__compute(&plan, &pmu, 1, 0, 0, values);
+	assert_true(isnan(value_of(&strings, &plan, values, "aic_total_time")));
+	assert_true(isnan(value_of(&strings, &plan, values, "aic_ub_read_bw")));
+	assert_true(value_of(&strings, &plan, values, "aic_ub_write_bw") == 0);
+	assert_true(value_of(&strings, &plan, values, "aic_total_cycles") == 9000);
+	nps_pmu__compute(&plan, &pmu, 1, 0, 900, values);
+	assert_true(value_of(&strings, &plan, values, "aic_total_time") == 10000);
+	nps_strings__free(&strings);
+}
+
 static void nothing_is_divided_by_zero(void **state)
 {
 	struct nps_cann_dir dir = { .chip = NPS_CHIP_910B,
+				    .aic_mhz = 1000,
 				    .aic = { "Memory", { 0x15, 0x16, 0x31, 0x32, 0x12, 0x13, 0xf, 0x10 }, 8 },
 				    .aiv = { "L2Cache", { 0x500, 0x502 }, 2 } };
 	struct nps_run_pmu pmu = { .cycles = { 0, UINT64_MAX },
@@ -265,7 +319,7 @@ static void nothing_is_divided_by_zero(void **state)
 	(void)state;
 	nps_strings__init(&strings, AT_FDCWD);
 	assert_int_equal(nps_pmu__plan(&plan, &dir, &strings), 0);
-	nps_pmu__compute(&plan, &pmu, 0, 0, 0, values);
+	nps_pmu__compute(&plan, &pmu, 1, 0, 0, values);
 	for (unsigned int i = 0; i < plan.n; i++)
 		assert_true(isfinite(values[i]));
 	assert_true(value_of(&strings, &plan, values, "aic_ub_read_bw") == 0);
@@ -284,6 +338,8 @@ int main(void)
 		cmocka_unit_test(tensors_are_told_once),
 		cmocka_unit_test(many_tensors_are_told_whole),
 		cmocka_unit_test(blocks_run_in_rounds),
+		cmocka_unit_test(other_cores_have_blocks_of_their_own),
+		cmocka_unit_test(without_a_frequency_there_is_no_time),
 		cmocka_unit_test(nothing_is_divided_by_zero),
 	};
 

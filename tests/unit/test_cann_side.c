@@ -610,6 +610,24 @@ static void calls_begin_with_the_collection(void **state)
 	assert_int_equal(lost(f, "records of host_pthreadcall.data"), 1);
 }
 
+/* A session has its host's rows when its devices are cut to the capture: a call that began before is still open in it. */
+static void only_devices_are_clipped(void **state)
+{
+	static const struct hbm1 records[] = { { 1000, 1, 0, 0 }, { 3000, 1, 0, 0 }, { 9000, 1, 0, 0 } };
+	struct fixture *f = *state;
+
+	text(f, NPS_CANN_HOST, "host_pthreadcall.data",
+	     "[pid 98] 1736408999.000001 lib->pthread_cond_wait(0x1, 0) = 0 <0.5>\n");
+	data(f, 0, "hbm.data", records, sizeof(records));
+	import(f);
+	assert_int_equal(nps_cann_side__clip(&f->m, UNIX + 2000000, UNIX + 8000000), 0);
+	assert_int_equal(f->m.hbm.t.len, 1);
+	assert_int_equal(f->m.hbm.timestamp[0], UNIX + 3000000);
+	assert_int_equal(f->m.osrt.t.len, 1);
+	assert_int_equal(f->m.osrt.start[0], UNIX);
+	assert_int_equal(f->m.osrt.end[0], UNIX + 500000000);
+}
+
 static void shares_are_of_the_capture(void **state)
 {
 	struct fixture *f = *state;
@@ -690,6 +708,44 @@ static void older_files_of_the_ai_cpu(void **state)
 	assert_string_equal(name_of(f, f->m.dp.action[0]), "enqueue");
 	assert_int_equal(strlen(name_of(f, f->m.dp.source[0])), 64);
 	assert_int_equal(f->m.dp.size[0], 3);
+}
+
+/* A session begins another directory when it starts channels again: a core's numbers are of all of them, and told once. */
+static void sums_of_cores_are_of_all_segments(void **state)
+{
+	static const struct nps_side_start none = { .file = NULL };
+	struct nps_side_cores cores = { .first = NULL };
+	const struct nps_side_session session = { .starts = &none, .to = UINT64_MAX, .cores = &cores };
+	struct fixture *f = *state;
+	const struct nps_sample_summary_table *t = &f->m.sample_summary;
+	uint8_t record[96] = { 0, 0, 80 };
+
+	record[89] = 3; /* core */
+	for (unsigned int segment = 0; segment < 2; segment++) {
+		struct nps_dictionary names = { .strings = f->m.strings };
+
+		memcpy(record + 72, &(uint64_t){ 1000 + segment }, 8);
+		memcpy(record + 80, &(uint64_t){ 1000 }, 8);
+		data(f, 0, "ffts_profile.data", record, sizeof(record));
+		assert_int_equal(nps_cann_dir__open(&f->devices[0], &f->m, f->prof, "device_0", 0), 0);
+		nps_cann_dir__clocks(&f->devices[0], NULL);
+		f->devices[0].sampled_pmu = true;
+		strcpy(f->devices[0].aic.name, "PipeUtilization");
+		f->devices[0].aic.nevents = 1;
+		f->devices[0].aic.events[0] = 0x9;
+		assert_int_equal(nps_cann_side__import(&f->m, &names, NULL, f->devices, 1, &session), 0);
+		nps_dictionary__free(&names);
+		nps_cann_dir__close(&f->devices[0]);
+		assert_int_equal(t->t.len, 0);
+	}
+	assert_int_equal(nps_side_cores__write(&cores, &f->m), 0);
+	nps_side_cores__free(&cores);
+	assert_int_equal(t->t.len, 4); /* time, cycles, the event's time and ratio */
+	for (size_t i = 0; i < t->t.len; i++) {
+		assert_int_equal(t->core[i], 3);
+		if (!strcmp(name_of(f, t->metric[i]), "total_cycles"))
+			assert_true(t->value[i] == 1000 + 1000 + 1001);
+	}
 }
 
 /* Every file full of the same byte: nothing of it makes a row that has a time, and nothing breaks. */
@@ -809,9 +865,11 @@ int main(int argc, char **argv)
 		TEST(cards_without_a_speed_do_not_count),
 		TEST(disk_samples_follow_their_rate),
 		TEST(calls_begin_with_the_collection),
+		TEST(only_devices_are_clipped),
 		TEST(shares_are_of_the_capture),
 		TEST(processes_have_files_of_their_own),
 		TEST(older_files_of_the_ai_cpu),
+		TEST(sums_of_cores_are_of_all_segments),
 		TEST(nonsense_is_survived),
 	};
 

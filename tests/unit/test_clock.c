@@ -542,9 +542,30 @@ static void raw_to_mono_interpolates(void **state)
 	assert_true(nps_host_mono(&wide, 1, 10200, &cursor).error == 200);
 }
 
+/* Reads that alone contradict those around them are left out, and out of the count of those that were used. */
+static void reads_that_lie_are_not_used(void **state)
+{
+	struct nps_device_clock reads[100];
+	struct nps_clock_map map;
+
+	(void)state;
+	for (uint64_t i = 0; i < 100; i++) {
+		uint64_t raw = 1000000000 + i * 100000000, lie = i == 30 || i == 60 ? 300000 : 0;
+
+		reads[i] = (struct nps_device_clock){ .raw_before = raw + lie - 500,
+						      .raw_after = raw + lie + 500,
+						      .counter = raw / 20 };
+	}
+	assert_int_equal(nps_clock_map__fit(&map, reads, 100, 50000000), 0);
+	assert_int_equal(map.samples, 100);
+	assert_int_equal(map.used, 98);
+	nps_clock_map__free(&map);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(reads_that_lie_are_not_used),
 		cmocka_unit_test(one_read_has_the_nominal_rate),
 		cmocka_unit_test(reads_in_one_place_say_nothing_about_the_rate),
 		cmocka_unit_test(drift_is_found),

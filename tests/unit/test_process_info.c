@@ -7,6 +7,10 @@
 #include <cmocka.h>
 #include <cjson/cJSON.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "session/import_process.h"
 
@@ -45,10 +49,70 @@ static void what_was_asked_for(void **state)
 	expect("{}", "Level1", 1, 2); /* older */
 }
 
+/* One entry that is no directory does not take the rest of the result with it. */
+static void samples_that_cannot_be_read_are_left_out(void **state)
+{
+	char dir[] = "/tmp/nps_unit_XXXXXX", command[64];
+	struct nps_recording rec;
+	struct nps_model model;
+	int dirfd;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	dirfd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(mkdirat(dirfd, "PROF_1", 0700), 0);
+	close(openat(dirfd, "PROF_1/device_0", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	nps_recording__init(&rec, dirfd, dirfd);
+	assert_non_null(nps_recording__proc(&rec, 50));
+	rec.json =
+		cJSON_Parse("{\"device_sampler\": {\"devices\": [{\"id\": 0, \"segments\": [{\"prof_dir\": "
+			    "\"PROF_1\"}, {\"prof_dir\": \"PROF_2\"}, {\"prof_dir\": \"PROF_2\"}]}]}}");
+	assert_non_null(rec.json);
+	rec.npu.asked = true;
+	assert_int_equal(nps_model__init(&model, dirfd, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	assert_int_equal(model.losses.len, 1);
+	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 2);
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+	close(dirfd);
+	snprintf(command, sizeof(command), "rm -rf %s", dir);
+	assert_int_equal(system(command), 0);
+}
+
+/* What the session says that it lost of the devices' samples, and where the times of its tasks are from. */
+static void losses_and_sources_are_told(void **state)
+{
+	struct nps_recording rec;
+	struct nps_model model;
+	const cJSON *own;
+
+	(void)state;
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	rec.json = cJSON_Parse("{\"processes\": [{\"task_source\": \"profiler\"}], \"device_sampler\": {}}");
+	assert_non_null(rec.json);
+	nps_recording__proc(&rec, 50)->json =
+		cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(rec.json, "processes"), 0);
+	rec.npu.asked = true;
+	rec.losses.device_samples = 77;
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	own = cJSON_GetObjectItemCaseSensitive(model.metadata, "npuscope");
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(own, "task_source")->valuestring, "profiler");
+	assert_int_equal(model.losses.len, 1);
+	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 77);
+	own = cJSON_GetObjectItemCaseSensitive(own, "drops");
+	assert_string_equal(cJSON_GetObjectItemCaseSensitive(own, "device_samples")->valuestring, "77");
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_asked_for),
+		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
+		cmocka_unit_test(losses_and_sources_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
