@@ -61,6 +61,19 @@ static int fit_one(struct nps_recording *model, struct nps_device_log *log, stru
 	return err == -ENODATA || err == -EILSEQ ? 0 : err;
 }
 
+int nps_place__clock(struct nps_recording *model, struct nps_device_log *log, uint64_t *khz)
+{
+	uint64_t freq = model->devices[log->device].freq_khz;
+	struct nps_vec reads;
+	int err;
+
+	*khz = freq ? freq : DEFAULT_FREQ_KHZ;
+	nps_vec__init(&reads, model->tmpfd, sizeof(struct nps_device_clock));
+	err = fit_one(model, log, &reads);
+	nps_vec__free(&reads);
+	return err;
+}
+
 int nps_place__clocks(struct nps_recording *model)
 {
 	struct nps_vec reads;

@@ -278,6 +278,7 @@ struct nps_recording {
 	struct nps_vec device_clocks; /* struct nps_device_clock */
 	struct nps_vec subs; /* struct nps_sub */
 	struct nps_vec syncs; /* struct nps_sync */
+	struct nps_vec timings; /* struct nps_timing */
 	struct nps_vec tasks; /* struct nps_task by (process, start) */
 	struct nps_vec bounds; /* struct nps_bounds */
 	struct nps_proc *procs;
@@ -292,6 +293,27 @@ struct nps_recording {
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */
 	bool complete;
+};
+
+/* The tasks of the call that recorded an event, rows of model->subs: mostly one. It happened in or between them. */
+struct nps_marked {
+	uint32_t first, last;
+};
+
+enum nps_timing_kind {
+	NPS_TIMING_BETWEEN, /* aclrtEventElapsedTime: `to` happened `ns` after `from` */
+	NPS_TIMING_AT, /* aclrtEventGetTimestamp: `to` happened at `us` of the device's clock */
+	NPS_TIMING_WAIT, /* `to` is a task that waited for `from` */
+};
+
+/* What the job's own events tell of the device's time. */
+struct nps_timing {
+	struct nps_marked from, to;
+	double ns, error; /* ns to either side, without that of the clocks' rates */
+	uint64_t us;
+	uint32_t proc;
+	uint16_t device;
+	uint8_t kind; /* enum nps_timing_kind */
 };
 
 /* A call that returned when everything it covers had ended. */

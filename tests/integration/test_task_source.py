@@ -6,11 +6,14 @@ that is its own."""
 
 from __future__ import annotations
 
+import bisect
+import csv
 import json
 import os
 import re
 import signal
 import sqlite3
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -32,7 +35,7 @@ class Job:
     """The simulated job on one chip, with a truth file; it can be ordered about by a control file."""
 
     def __init__(self, case: Case, chip: str, *, agent: bool = True, profiler: bool = False, ranks: int = 1,
-                 **more: str) -> None:
+                 options: tuple[str, ...] = (), **more: str) -> None:
         need_root()
         need_npusim()
         self.case, self.chip = case, chip
@@ -191,6 +194,41 @@ for _chip in CHIPS:
 @test
 def bounds_hold_910B(case: Case) -> None:
     bounds_hold(case, "910B")
+
+
+def timed_events_tighten(case: Case, chip: str) -> None:
+    """The job times the parts of every second step with events of its own: bounds hold in all steps, and are tighter in those."""
+    job = Job(case, chip, options=("--time-every", "2"))
+    result = capture(job, 2.5, "--task-source", "host").result(90).expect(DONE)
+    truth, found = job.end(), Found(result, chip)
+    n = hold_up(job, truth, found)
+    assert n["measured"] == 0, n
+    widths: dict[str, dict[bool, list[int]]] = {"tasks": {True: [], False: []}, "events": {True: [], False: []}}
+    steps = sorted(truth.steps, key=lambda step: step.begin)
+    for task in truth.tasks:
+        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < found.end - EDGE_NS:
+            continue
+        at = bisect.bisect_right([step.begin for step in steps], task.submit) - 1
+        row = found.nearest(key_of(task, chip), truth.clock.real(task.start))
+        if at < 0 or task.submit > steps[at].end or row is None or row["endHighNs"] is None:
+            continue
+        timed = steps[at].number % 2 == 0
+        widths["tasks"][timed].append(row["endHighNs"] - row["startLowNs"])
+        if row["endLowNs"] is not None and row["startHighNs"] is not None:
+            widths["events"][timed].append(row["startHighNs"] - row["endLowNs"])
+    assert min(len(w) for w in widths["tasks"].values()) > 100, {k: len(w) for k, w in widths["tasks"].items()}
+    assert statistics.median(widths["tasks"][True]) < 0.6 * statistics.median(widths["tasks"][False]), \
+        {timed: statistics.median(w) for timed, w in widths["tasks"].items()}
+    # of an event that was asked for both sides are known, and of no other
+    assert len(widths["events"][True]) > 10 and not widths["events"][False], {t: len(w) for t, w in widths["events"].items()}
+    assert statistics.median(widths["events"][True]) < 0.2 * statistics.median(widths["tasks"][True])
+
+
+for _chip in CHIPS:
+    def _timed(case: Case, chip: str = _chip) -> None:
+        timed_events_tighten(case, chip)
+    _timed.__name__ = f"timed_events_tighten_{_chip}"
+    test(_timed)
 
 
 # What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.
