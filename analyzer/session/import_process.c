@@ -4,6 +4,7 @@
 #include "cann/pmu.h"
 #include "session/device_counters.h"
 #include "session/irq_names.h"
+#include "session/import_aicpu.h"
 #include "session/import_stacks.h"
 #include "session/import_host.h"
 #include "session/import_npu.h"
@@ -674,6 +675,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, proc->pid);
+	if (!f.err)
+		f.err = nps_import__aicpu(model, rec, proc_row);
 	if (!f.err)
 		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
 	if (!f.err)
