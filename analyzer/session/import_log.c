@@ -165,17 +165,29 @@ struct rows {
 	const struct nps_row_pair *pmu; /* the next one */
 };
 
-static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from)
+/* Counters of a task: its own, or those of all its sub-tasks together. */
+static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from, bool sub)
 {
+	const struct nps_run_pmu *part = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
 	struct nps_run_pmu *to;
 
-	if (row->pmu != NPS_NONE)
+	if (row->pmu != NPS_NONE && !(sub && row->sub_pmu))
 		return 0;
+	if (row->pmu != NPS_NONE) {
+		to = &NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu);
+		for (int core = 0; core < 2; core++) {
+			to->cycles[core] = nps_add_sat(to->cycles[core], part->cycles[core]);
+			for (int i = 0; i < NPS_CANN_EVENTS; i++)
+				to->values[core][i] = nps_add_sat(to->values[core][i], part->values[core][i]);
+		}
+		return 0;
+	}
 	to = nps_vec__push(&rows->log->model->run_pmus);
 	if (!to)
 		return -errno;
-	*to = NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
+	*to = *part;
 	row->pmu = rows->log->model->run_pmus.len - 1;
+	row->sub_pmu = sub;
 	return 0;
 }
 
@@ -209,7 +221,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 			row->end = run->end;
 			row->track = false;
 		}
-		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu);
+		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	}
 	if (rows->log->tasks->len >= NPS_NONE - 1)
 		return -EOVERFLOW;
@@ -237,7 +249,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 				      .core = run->source == NPS_RUN_CONTEXT ? core_of(run->type) : type };
 	err = nps_map__put(&rows->whole, key, rows->log->tasks->len - 1);
 	if (!err && pmu != NPS_NONE)
-		err = keep_pmu(rows, row, pmu);
+		err = keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	return err;
 }
 
@@ -260,6 +272,23 @@ static int add_rows(struct log *log, struct nps_capture *capture)
 	}
 	nps_map__free(&rows.whole);
 	return err ? err : capture->pmu_order.err;
+}
+
+static int add_blocks(struct log *log, struct nps_capture *capture)
+{
+	uint32_t steps = 0;
+
+	for (size_t i = 0; i < capture->block_runs.len; i++) {
+		struct nps_task_block *block;
+
+		nps_capture__step(&capture->block_runs, &steps);
+		block = nps_vec__push(&log->model->blocks);
+		if (!block)
+			return -errno;
+		*block = (struct nps_task_block){ log->proc, capture->v6,
+						  NPS_AT(&capture->block_runs, struct nps_block_run, i) };
+	}
+	return 0;
 }
 
 static int note_log(struct log *log, const struct nps_capture *capture)
@@ -326,6 +355,8 @@ static int read_device(struct log *log, unsigned int device)
 		err = note_log(log, capture);
 	if (!err && capture->ndevices)
 		err = add_rows(log, capture);
+	if (!err && capture->ndevices)
+		err = add_blocks(log, capture);
 	tell_damage(log, scratch);
 	nps_cann_capture__free(capture);
 	nps_model__free(scratch);

@@ -22,6 +22,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
 	nps_vec__init(&model->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
+	nps_vec__init(&model->blocks, tmpfd, sizeof(struct nps_task_block));
 	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
 	nps_host_samples__init(&model->host, tmpfd);
 }
@@ -66,6 +67,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->tasks);
 	nps_vec__free(&model->bounds);
 	nps_vec__free(&model->run_pmus);
+	nps_vec__free(&model->blocks);
 	for (size_t i = 0; i < model->logs.len; i++)
 		nps_clock_map__free(&NPS_AT(&model->logs, struct nps_device_log, i).clock);
 	nps_vec__free(&model->logs);

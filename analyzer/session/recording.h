@@ -255,6 +255,13 @@ struct nps_device_log {
 	uint64_t orphans; /* ends without a start */
 };
 
+/* A block of a kernel, of a task log. */
+struct nps_task_block {
+	uint32_t proc;
+	bool whole_id; /* the task's number says which stream it was */
+	struct nps_block_run run; /* times: counts of the device, until nps_place__blocks() */
+};
+
 struct nps_losses {
 	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
 	uint64_t agent_bytes, sqe, pids;
@@ -287,6 +294,7 @@ struct nps_recording {
 	struct nps_device devices[NPS_MAX_DEVICES];
 	struct nps_vec logs; /* struct nps_device_log */
 	struct nps_vec run_pmus; /* struct nps_run_pmu */
+	struct nps_vec blocks; /* struct nps_task_block */
 	struct nps_host_samples host;
 	struct nps_npu_samples npu;
 	struct nps_losses losses;
