@@ -212,6 +212,32 @@ static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->end_high[row] = bound(f, b->end_high);
 }
 
+/* Of each device they are in the order of their starts, of several in none. */
+static void blocks(struct fill *f)
+{
+	struct nps_block_table *t = &f->m->block;
+	size_t row;
+
+	for (size_t i = 0; i < f->rec->blocks.len; i++) {
+		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
+
+		if (&f->rec->procs[block->proc] != f->proc)
+			continue;
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, block->run.start);
+		t->end[row] = real(f, block->run.end);
+		t->device[row] = block->run.device;
+		t->stream[row] = block->run.stream;
+		t->task[row] = block->run.task;
+		t->block[row] = block->run.block;
+		t->vector[row] = block->run.vector;
+		t->core[row] = block->run.core;
+	}
+	if (!f->err)
+		f->err = nps_table__order(&t->t, COLUMN_OF(block, start));
+}
+
 static uint8_t class_of(const struct nps_task *task)
 {
 	static const uint8_t classes[] = { [NPS_TASK_OTHER] = NPS_CLASS_OTHER,
@@ -658,6 +684,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		collectives(&f);
 	tasks(&f);
+	blocks(&f);
 	calls(&f);
 	if (!f.err)
 		f.err = nps_os_calls__fill(model, rec, proc);

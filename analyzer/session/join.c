@@ -150,6 +150,14 @@ static int find_streams(struct join *j)
 		if (stream != NPS_NONE)
 			log[i].stream = stream;
 	}
+	for (size_t i = 0; any && !err && i < j->model->blocks.len; i++) {
+		struct nps_task_block *block = &NPS_AT(&j->model->blocks, struct nps_task_block, i);
+		uint32_t stream = nps_map__get(&of, nps_hash2((uint64_t)block->proc << 16 | block->run.device,
+							      block->run.task));
+
+		if (block->whole_id && stream != NPS_NONE)
+			block->run.stream = stream;
+	}
 	nps_map__free(&of);
 	return err;
 }
@@ -454,6 +462,8 @@ int nps_join__tasks(struct nps_recording *model)
 		err = match(j);
 	if (!err)
 		err = refine(j);
+	if (!err)
+		nps_place__blocks(model);
 	if (!err)
 		err = count_lost(j);
 	if (!err) {

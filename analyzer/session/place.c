@@ -166,6 +166,27 @@ int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct np
 	return err;
 }
 
+void nps_place__blocks(struct nps_recording *model)
+{
+	struct nps_task_block *blocks = model->blocks.data;
+	struct walk walk = { 0 };
+	size_t kept = 0;
+	double error;
+
+	for (size_t i = 0; i < model->blocks.len; i++) {
+		struct nps_task_block block = blocks[i];
+		const struct nps_log_task of = { .proc = block.proc, .device = block.run.device };
+
+		if (!block.run.end || !walk_of(model, &walk, &of) ||
+		    !place(model, &walk, blocks[i].run.start, &block.run.start, &error) ||
+		    !place(model, &walk, blocks[i].run.end, &block.run.end, &error))
+			continue;
+		if (block.run.end >= model->begin && block.run.start <= model->end)
+			blocks[kept++] = block;
+	}
+	model->blocks.len = kept;
+}
+
 /* --- cause and effect --- */
 
 /* The strongest marks on either side, by the knot of the map that they are at. */
