@@ -8,13 +8,12 @@ cd "$(dirname "$0")/.."
 
 seconds=${DEMO_SECONDS:-10}
 out=build/demo
-sim_root=$PWD
-sim_out=$PWD/$out
 . tools/sim-job.sh
 
+sim_use "$PWD" "$PWD/$out"
 sim_need_root "make demo"
 echo "starting the simulated job: two ranks on two NPUs" >&2
-sim_start
+sim_start --rate 2000
 sleep 3 # steps without a tracer, to compare with
 
 pids=$(paste -sd, "$out/pids")
@@ -27,7 +26,7 @@ sim_stop
 echo >&2
 echo "held against the truth of the simulator:" >&2
 truth=0
-sim_compare || truth=$?
+sim_compare --json "$out/truth.json" || truth=$?
 
 echo >&2
 echo "results (open a folder in MindStudio Insight, or trace_view.json in Perfetto or chrome://tracing):" >&2

@@ -6,10 +6,11 @@
 # Usage: device-truth.sh [SECONDS [OUT]]
 set -euo pipefail
 seconds=${1:-600}
-sim_root=$(cd "$(dirname "$0")/.." && pwd)
-sim_out=$(realpath -m "${2:-$sim_root/build/device}")
-. "$sim_root/tools/sim-job.sh"
+root=$(cd "$(dirname "$0")/.." && pwd)
+out=$(realpath -m "${2:-$root/build/device}")
+. "$root/tools/sim-job.sh"
 
+sim_use "$root" "$out"
 sim_need_root "make device-truth"
 export NPUSIM_DRIFT_PPM=50 NPUSIM_DRIFT_STEP=$((seconds / 2 + 4)):20
 export NPUSIM_CLOCK_JITTER_NS=30000 NPUSIM_CLOCK_OUTLIERS=20:2000000
@@ -18,13 +19,13 @@ sim_start --rate "${DEVICE_TRUTH_RATE:-300}"
 sleep 2
 
 status=0
-"$sim_root/build/npuscope" record -p "$(paste -sd, "$sim_out/pids")" -d "${seconds}s" -o "$sim_out" --export db \
-	--step-marker train_step@1 > "$sim_out/results.txt" || status=$?
+"$root/build/npuscope" record -p "$(paste -sd, "$out/pids")" -d "${seconds}s" -o "$out" --export db \
+	--step-marker train_step@1 > "$out/results.txt" || status=$?
 sleep 1
 sim_stop
 truth=0
-sim_compare --errors "$sim_out/errors.tsv" || truth=$?
-"$sim_root/tools/truth/draw_errors.py" "$sim_out/errors.tsv" "$sim_out/clocks.svg"
-echo "$sim_out/truth.json"
+sim_compare --json "$out/truth.json" --errors "$out/errors.tsv" || truth=$?
+"$root/tools/truth/draw_errors.py" "$out/errors.tsv" "$out/clocks.svg"
+echo "$out/truth.json"
 [ "$status" = 0 ] || exit "$status"
 exit "$truth"

@@ -2,9 +2,14 @@
 # shellcheck shell=bash
 # Sourced by the scripts that capture a simulated training job of two ranks: it is started, and awaited; a job that is left
 # over when the script ends is ended with it.
-# Usage: sim_root=REPOSITORY sim_out=DIRECTORY; . tools/sim-job.sh
 
-sim_job=
+sim_root='' sim_out='' sim_job=
+
+# What is built in REPOSITORY is captured into DIRECTORY.
+sim_use() { # REPOSITORY DIRECTORY
+	sim_root=$1
+	sim_out=$2
+}
 
 sim_need_root() { # WHAT
 	[ "$(id -u)" = 0 ] && return
@@ -15,7 +20,7 @@ sim_need_root() { # WHAT
 # Starts the job with further options, with its helper library and a truth file, and returns when its ranks run: their pids are
 # in $sim_out/pids. What $sim_out held is removed.
 sim_start() { # OPTION...
-	rm -rf "$sim_out"
+	rm -rf "${sim_out:?}"
 	mkdir -p "$sim_out/truth"
 	# shellcheck source=/dev/null
 	. "$sim_root/build/npusim/Ascend/cann/set_env.sh"
@@ -42,11 +47,10 @@ sim_stop() {
 	sim_job=
 }
 
-# Holds the session and results that record named in $sim_out/results.txt against the truth; further options as compare's.
+# Holds the session and results that record named in $sim_out/results.txt against the truth; options as compare's.
 sim_compare() { # OPTION...
 	local session
 
 	session=$(head -n 1 "$sim_out/results.txt")
-	"$sim_root/tools/truth/compare" --truth "$sim_out/truth" --result "$session" --session "$session" \
-		--json "$sim_out/truth.json" "$@" >&2
+	"$sim_root/tools/truth/compare" --truth "$sim_out/truth" --result "$session" --session "$session" "$@" >&2
 }
