@@ -69,6 +69,8 @@ enum nps_call {
 	NPS_CALL_SYNC_EVENT,
 	NPS_CALL_QUERY_EVENT,
 	NPS_CALL_RECORD_EVENT,
+	NPS_CALL_WAIT_EVENT, /* queues a wait for an event */
+	NPS_CALL_TIME_EVENT, /* tells the device's time of one event, or between two */
 	NPS_CALL_DESTROY_EVENT,
 	NPS_CALL_SET_CONTEXT, /* or device */
 	NPS_CALL_COLLECTIVE,

@@ -6,35 +6,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-out=build/demo
 seconds=${DEMO_SECONDS:-10}
-sim=build/npusim/Ascend
+out=build/demo
+. tools/sim-job.sh
 
-if [ "$(id -u)" != 0 ]; then
-	echo "npuscope: make demo needs root: probes are loaded into the kernel: run it with sudo" >&2
-	exit 1
-fi
-rm -rf "$out"
-mkdir -p "$out/truth"
-
-job=
-cleanup() {
-	[ -n "$job" ] && kill "$job" 2>/dev/null && wait "$job" 2>/dev/null
-	true
-}
-trap cleanup EXIT
-
-# shellcheck source=/dev/null
-. "$sim/cann/set_env.sh"
+sim_use "$PWD" "$PWD/$out"
+sim_need_root "make demo"
 echo "starting the simulated job: two ranks on two NPUs" >&2
-NPUSIM_TRUTH=$PWD/$out/truth LD_PRELOAD=$PWD/build/libnpuscope_agent.so \
-	"$sim/bin/npusim-train" --ranks 2 --seconds 0 --pidfile "$out/pids" > "$out/job.log" 2>&1 &
-job=$!
-for _ in $(seq 100); do
-	grep -q '^ready' "$out/job.log" 2>/dev/null && break
-	kill -0 "$job" 2>/dev/null || { cat "$out/job.log" >&2; echo "npuscope: the demo job died" >&2; exit 1; }
-	sleep 0.1
-done
+sim_start --rate 2000
 sleep 3 # steps without a tracer, to compare with
 
 pids=$(paste -sd, "$out/pids")
@@ -42,16 +21,12 @@ echo "attaching to pids $pids for $seconds s" >&2
 status=0
 build/npuscope record -p "$pids" -d "${seconds}s" -o "$out" --step-marker train_step@1 > "$out/results.txt" || status=$?
 sleep 1
-kill -TERM "$job"
-wait "$job" || true
-job=
-session=$(head -n 1 "$out/results.txt")
+sim_stop
 
 echo >&2
 echo "held against the truth of the simulator:" >&2
 truth=0
-tools/truth/compare --truth "$out/truth" --result "$session" --session "$session" \
-	--json "$out/truth.json" >&2 || truth=$?
+sim_compare --json "$out/truth.json" || truth=$?
 
 echo >&2
 echo "results (open a folder in MindStudio Insight, or trace_view.json in Perfetto or chrome://tracing):" >&2

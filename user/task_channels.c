@@ -21,7 +21,8 @@ enum {
 	CHANNEL_HWTS_LOG1 = 48,
 	CHANNEL_STARS_SOC_LOG = 50,
 	CHANNEL_FFTS_PROFILE_TASK = 53,
-	CHANNEL_AIV = 85
+	CHANNEL_AIV = 85,
+	CHANNEL_AICPU = 143
 };
 
 /* The parameters of channels, all 32-bit words unless said. */
@@ -123,7 +124,7 @@ unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want
 	const struct ts_track track_all = {
 		.period = PERIOD_MS, .task_track = 1, .keypoint = 1, .memcpy = 1, .blocks = 1
 	};
-	const uint32_t hwts = 0; /* tag */
+	const uint32_t hwts = 0, aicpu = 0; /* tag */
 	unsigned int n = 0;
 
 	add(want, &n, CHANNEL_STARS_SOC_LOG, CHIPS_ALL, true, &stars, sizeof(stars));
@@ -131,6 +132,7 @@ unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want
 	add(want, &n, CHANNEL_HWTS_LOG1, CHIPS_HWTS, false, &hwts, sizeof(hwts));
 	add(want, &n, CHANNEL_TSFW, CHIPS_ALL & ~CHIPS_HWTS, false, &track, sizeof(track));
 	add(want, &n, CHANNEL_TSFW, CHIPS_HWTS, false, &track_all, sizeof(track_all));
+	add(want, &n, CHANNEL_AICPU, CHIPS_ALL, false, &aicpu, sizeof(aicpu));
 	if (metric != NPS_AIC_NONE)
 		add_counters(metric, want, &n);
 	return n;

@@ -216,6 +216,13 @@ static const struct nps_db_column clock_error[] = {
 	C(clock, "source", INTEGER, STRING, source),
 };
 
+static const struct nps_db_column block[] = {
+	C(block, "startNs", INTEGER, NUMBER, start),	 C(block, "endNs", INTEGER, NUMBER, end),
+	C(block, "deviceId", INTEGER, NUMBER, device),	 C(block, "streamId", INTEGER, NUMBER, stream),
+	C(block, "taskId", INTEGER, NUMBER, task),	 C(block, "blockId", INTEGER, NUMBER, block),
+	C(block, "vectorCore", INTEGER, NUMBER, vector), C(block, "coreId", INTEGER, NUMBER, core),
+};
+
 static const struct nps_db_column usage[] = {
 	C(npu_usage, "timestampNs", INTEGER, NUMBER, timestamp),
 	C(npu_usage, "deviceId", INTEGER, NUMBER, device),
@@ -256,6 +263,7 @@ const struct nps_db_table nps_db_own_tables[] = {
 	  NPS_DB_COLUMNS(clock_error),
 	  NPS_DB_OF(clock),
 	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_BLOCK", NPS_DB_COLUMNS(block), NPS_DB_OF(block), .generations = NPS_DB_BOTH },
 	{ .name = "NPUSCOPE_NPU_USAGE",
 	  NPS_DB_COLUMNS(usage),
 	  NPS_DB_OF(npu_usage),

@@ -113,7 +113,16 @@ struct nps_cann_run {
 	uint8_t type; /* as logged */
 };
 
-enum nps_run_source { NPS_RUN_STARS, NPS_RUN_CONTEXT, NPS_RUN_HWTS, NPS_RUN_TRACK };
+enum nps_run_source { NPS_RUN_STARS, NPS_RUN_CONTEXT, NPS_RUN_HWTS, NPS_RUN_TRACK, NPS_RUN_BLOCK };
+
+/* One block of a kernel on its core. */
+struct nps_block_run {
+	uint64_t start, end; /* end 0: not told */
+	uint32_t stream, task;
+	uint16_t device, block;
+	uint8_t core; /* number */
+	uint8_t vector; /* 0 AI core, 1 vector core */
+};
 
 /* Counters of one run: [0] of AI cores, [1] of vector cores. */
 struct nps_run_pmu {
@@ -127,6 +136,7 @@ struct nps_run_pmu {
 struct nps_log_counts {
 	uint64_t no_end, open; /* starts without an end: lost; still to come where the log ends */
 	uint64_t no_start, repeated, no_task;
+	uint64_t half_blocks; /* starts or ends of blocks without the other */
 };
 
 struct nps_capture {
@@ -147,6 +157,7 @@ struct nps_capture {
 	struct nps_vec collectives; /* struct nps_collective */
 	struct nps_vec runs; /* struct nps_cann_run */
 	struct nps_vec run_pmus; /* struct nps_run_pmu */
+	struct nps_vec block_runs; /* struct nps_block_run by start */
 	struct nps_ext_sort pmu_order; /* struct nps_row_pair: run, row of run_pmus */
 	struct nps_ext_sort marks; /* struct nps_mark: of mstx on devices */
 	struct nps_ext_sort steps; /* struct nps_step_mark */

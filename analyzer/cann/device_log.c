@@ -28,7 +28,9 @@ struct open_run {
 	 * each other's end, for ends come in the order of starts; if not, this one's end was lost.
 	 */
 	uint32_t later;
+	uint64_t threads; /* that are open, by bits; what has no threads is thread 0 */
 	bool used;
+	bool threaded; /* there were several */
 };
 
 struct device_log {
@@ -37,7 +39,7 @@ struct device_log {
 	struct nps_batches batches;
 	struct open_run *open;
 	size_t room, nopen;
-	uint32_t steps, pmu_steps;
+	uint32_t steps, pmu_steps, block_steps;
 };
 
 static struct nps_cann_run *run_at(const struct device_log *log, uint32_t row)
@@ -159,11 +161,106 @@ static uint32_t add_run(struct device_log *log, const struct nps_device_event *e
 	return capture->runs.len - 1;
 }
 
+/* A context can have more threads than there are bits: those that share one are taken for one. */
+static uint64_t thread_of(const struct nps_device_event *event)
+{
+	return 1ULL << (event->thread & 63);
+}
+
+/*
+ * A context lasts from the start of its first thread to the end of its last one. One that is left over from another run of
+ * the task, as an end of it was lost, is none of this run's.
+ */
+static bool is_another_thread(const struct device_log *log, struct open_run *open,
+			      const struct nps_device_event *event)
+{
+	struct which which = which_of(event);
+	const struct open_run *whole;
+	struct open_run *older;
+
+	if (!open || open->threads & thread_of(event))
+		return false;
+	which.context = NPS_NO_CONTEXT;
+	whole = find(log, &which, &older);
+	if (whole && run_at(log, whole->run)->start > run_at(log, open->run)->start)
+		return false;
+	open->threads |= thread_of(event);
+	open->threaded = true;
+	return true;
+}
+
+/* Room for one more. */
+static bool make_room(struct device_log *log)
+{
+	if (log->nopen * 2 >= log->room)
+		log->capture->err = grow(log);
+	return !log->capture->err;
+}
+
+/* Blocks are open beside their tasks: what they are told apart by is no context's number. */
+static struct which which_block(const struct nps_device_event *event)
+{
+	struct which which = which_of(event);
+
+	which.context = 1U << 31 | event->row << 30 | (event->context & UINT16_MAX);
+	return which;
+}
+
+static void block_start(struct device_log *log, const struct nps_device_event *event)
+{
+	const struct which which = which_block(event);
+	struct open_run *older, *latest = find(log, &which, &older);
+	struct nps_block_run *run;
+	struct open_run open;
+
+	if (latest) { /* of another run of the task: its end was lost */
+		log->capture->log_counts.half_blocks++;
+		close_run(log, latest);
+	}
+	if (log->nopen == OPEN_MOST || !make_room(log)) {
+		log->capture->log_counts.half_blocks++;
+		return;
+	}
+	run = nps_capture__push(log->capture, &log->capture->block_runs);
+	if (!run)
+		return;
+	nps_capture__step(&log->capture->block_runs, &log->block_steps);
+	*run = (struct nps_block_run){ .start = event->key.high,
+				       .stream = event->stream,
+				       .task = event->task,
+				       .device = event->device,
+				       .block = event->context,
+				       .core = event->type,
+				       .vector = event->row };
+	open = (struct open_run){ .which = which,
+				  .run = log->capture->block_runs.len - 1,
+				  .pmu = NPS_NONE,
+				  .later = NPS_NONE,
+				  .used = true };
+	log->nopen++;
+	insert(log, &open);
+}
+
+static void block_end(struct device_log *log, const struct nps_device_event *event)
+{
+	const struct which which = which_block(event);
+	struct open_run *older, *open = find(log, &which, &older);
+
+	if (!open) {
+		log->capture->log_counts.half_blocks++;
+		return;
+	}
+	NPS_AT(&log->capture->block_runs, struct nps_block_run, open->run).end = event->key.high;
+	close_run(log, open);
+}
+
 static void start(struct device_log *log, const struct nps_device_event *event)
 {
 	const struct which which = which_of(event);
 	struct open_run *older, *latest = find(log, &which, &older), open;
 
+	if (is_another_thread(log, latest, event))
+		return;
 	if (latest && run_at(log, latest->run)->start == event->key.high) {
 		log->capture->log_counts.repeated++;
 		return;
@@ -178,11 +275,14 @@ static void start(struct device_log *log, const struct nps_device_event *event)
 		log->capture->log_counts.no_end++;
 		return;
 	}
-	if (log->nopen * 2 >= log->room)
-		log->capture->err = grow(log);
-	if (log->capture->err)
+	if (!make_room(log))
 		return;
-	open = (struct open_run){ which, add_run(log, event), NPS_NONE, NPS_NONE, true };
+	open = (struct open_run){ .which = which,
+				  .run = add_run(log, event),
+				  .pmu = NPS_NONE,
+				  .later = NPS_NONE,
+				  .threads = thread_of(event),
+				  .used = true };
 	if (open.run == NPS_NONE)
 		return;
 	log->nopen++;
@@ -194,8 +294,16 @@ static void end(struct device_log *log, const struct nps_device_event *event)
 	const struct which which = which_of(event);
 	struct open_run *older, *latest = find(log, &which, &older);
 
-	if (!latest) {
+	/* A thread of the run before, whose other threads it outlives. */
+	if (latest && older && !(latest->threads & thread_of(event)) && older->threads & thread_of(event))
+		latest = older;
+	if (!latest || !(latest->threads & thread_of(event))) {
 		log->capture->log_counts.no_start++;
+		return;
+	}
+	latest->threads &= ~thread_of(event);
+	if (latest->threads) {
+		run_at(log, latest->run)->end = event->key.high;
 		return;
 	}
 	if (latest->later != NPS_NONE) {
@@ -264,13 +372,16 @@ static void count(struct device_log *log, const struct nps_device_event *event)
 	pmu = pmu_of(log, open);
 	if (!pmu || (counters->block && core == pmu->main))
 		return;
-	if (!counters->block) {
+	if (!counters->block && !open->threaded) {
 		pmu->main = core;
 		pmu->cycles[core] = counters->cycles;
 		memcpy(pmu->values[core], counters->values, sizeof(counters->values));
 		return;
 	}
-	pmu->blocks[core] += !log->capture->v6; /* there one record is of all the other blocks */
+	if (counters->block)
+		pmu->blocks[core] += !log->capture->v6; /* there one record is of all the other blocks */
+	else
+		pmu->main = core;
 	pmu->cycles[core] = nps_add_sat(pmu->cycles[core], counters->cycles);
 	for (int i = 0; i < NPS_CANN_EVENTS; i++)
 		pmu->values[core][i] = nps_add_sat(pmu->values[core][i], counters->values[i]);
@@ -299,10 +410,10 @@ static void take(struct device_log *log, const struct nps_device_event *event)
 		blocks(log, event);
 		break;
 	case NPS_DEVICE_START:
-		start(log, event);
+		(event->source == NPS_RUN_BLOCK ? block_start : start)(log, event);
 		break;
 	case NPS_DEVICE_END:
-		end(log, event);
+		(event->source == NPS_RUN_BLOCK ? block_end : end)(log, event);
 		break;
 	}
 }
@@ -312,7 +423,19 @@ static void tell_losses(struct nps_model *m, const struct nps_log_counts *n)
 	nps_model__lost(m, n->no_end + n->open, "starts of tasks without an end");
 	nps_model__lost(m, n->no_start, "ends of tasks without a start");
 	nps_model__lost(m, n->repeated, "starts of tasks that repeat another one");
+	nps_model__lost(m, n->half_blocks, "starts or ends of blocks without the other");
 	nps_model__lost(m, n->no_task, "counters of no task");
+}
+
+/* What runs on when the log ends. */
+static uint64_t open_tasks(const struct device_log *log)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < log->room; i++)
+		n += log->open[i].used &&
+		     (log->open[i].which.context == NPS_NO_CONTEXT || log->open[i].which.context < 1U << 31);
+	return n;
 }
 
 static void walk(struct device_log *log)
@@ -329,7 +452,7 @@ static void walk(struct device_log *log)
 	}
 	if (!capture->err)
 		capture->err = log->records.events.err;
-	capture->log_counts.open = log->nopen;
+	capture->log_counts.open = open_tasks(log);
 	tell_losses(capture->model, &capture->log_counts);
 }
 

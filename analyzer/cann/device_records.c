@@ -93,6 +93,7 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 	event->source = record->source;
 	event->type = record->type;
 	event->context = record->context;
+	event->thread = record->thread;
 	event->row = record->value;
 	nps_log__unmangle(r->ids, record, &event->stream, &event->task);
 	if (record->kind == NPS_LOG_PMU)

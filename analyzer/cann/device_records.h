@@ -16,6 +16,7 @@ struct nps_device_event {
 	uint32_t stream, task, context;
 	uint32_t row; /* of counters; of a flip its number; of blocks their count */
 	uint16_t device;
+	uint16_t thread; /* of a context */
 	uint8_t source; /* enum nps_run_source */
 	uint8_t type;
 };

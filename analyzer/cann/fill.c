@@ -275,6 +275,33 @@ static void walk(struct fill *fill)
 	nps_model__lost(fill->m, fill->before, "tasks before the capture");
 }
 
+static void fill_blocks(struct fill *fill)
+{
+	struct nps_capture *capture = fill->capture;
+	struct nps_block_table *t = &fill->m->block;
+	uint32_t steps = 0;
+	size_t row;
+
+	for (size_t i = 0; !capture->err && i < capture->block_runs.len; i++) {
+		const struct nps_block_run *run = &NPS_AT(&capture->block_runs, struct nps_block_run, i);
+
+		nps_capture__step(&capture->block_runs, &steps);
+		if (!run->end || (capture->host.has_begin && run->end < capture->host.begin_us * 1000))
+			continue;
+		capture->err = nps_table__add(&t->t, &row);
+		if (capture->err)
+			return;
+		t->start[row] = run->start;
+		t->end[row] = run->end;
+		t->device[row] = run->device;
+		t->stream[row] = run->stream;
+		t->task[row] = run->task;
+		t->block[row] = run->block;
+		t->vector[row] = run->vector;
+		t->core[row] = run->core;
+	}
+}
+
 static int prepare(struct fill *fill)
 {
 	struct nps_capture *capture = fill->capture;
@@ -307,6 +334,8 @@ int nps_capture__fill(struct nps_capture *capture)
 		capture->err = nps_ext_sort__finish(&capture->pmu_order);
 	if (!capture->err)
 		walk(fill);
+	if (!capture->err)
+		fill_blocks(fill);
 	if (!capture->err)
 		capture->err = nps_collectives__finish(&fill->collectives);
 	nps_collectives__free(&fill->collectives);

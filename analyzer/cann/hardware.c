@@ -66,6 +66,7 @@ const char *nps_hardware_type(const struct nps_cann_run *run, bool v6)
 	case NPS_RUN_HWTS:
 		return run->type < NPS_ARRAY_SIZE(hwts_types) ? hwts_types[run->type] : NULL;
 	case NPS_RUN_TRACK:
+	case NPS_RUN_BLOCK: /* none of the runs of tasks */
 		break;
 	}
 	return NULL;

@@ -12,6 +12,8 @@ enum stars_function {
 	STARS_END = 0x01,
 	STARS_CONTEXT_START = 0x22,
 	STARS_CONTEXT_END = 0x23,
+	STARS_BLOCK_START = 0x24,
+	STARS_BLOCK_END = 0x25,
 	STARS_PMU_TASK = 0x28,
 	STARS_PMU_BLOCK = 0x29,
 	STARS_PMU_WHOLE = 0x2a /* of a task, last generation */
@@ -57,8 +59,31 @@ static void stars_soc(const uint8_t *p, struct nps_log_record *r)
 	r->mangled = true;
 	r->source = context ? NPS_RUN_CONTEXT : NPS_RUN_STARS;
 	r->type = context ? p[16] : head >> 10;
-	if (context)
-		r->context = nps_u16(p + 18);
+	if (!context)
+		return;
+	r->context = nps_u16(p + 18);
+	r->thread = nps_u16(p + 22);
+}
+
+/* The cores' own log: when each block of a kernel ran, and where. */
+static void stars_block(const uint8_t *p, struct nps_log_record *r)
+{
+	unsigned int head = nps_u16(p), function = head & 0x3f;
+
+	r->sequence = head >> 6 & 0xf;
+	if (function != STARS_BLOCK_START && function != STARS_BLOCK_END) {
+		r->kind = NPS_LOG_UNKNOWN;
+		return;
+	}
+	r->kind = function & 1 ? NPS_LOG_END : NPS_LOG_START;
+	r->count = nps_u64(p + 8);
+	r->stream = nps_u16(p + 4);
+	r->task = nps_u16(p + 6);
+	r->mangled = true;
+	r->source = NPS_RUN_BLOCK;
+	r->context = nps_u16(p + 26);
+	r->type = p[21];
+	r->value = p[20] & 1;
 }
 
 static void hwts(const uint8_t *p, struct nps_log_record *r)
@@ -184,6 +209,7 @@ static void ts_track(const uint8_t *p, struct nps_log_record *r)
 
 const struct nps_log_format nps_log_formats[] = {
 	{ "stars_soc.data", 64, 32, { STARS_MAGIC, 2 }, stars_soc },
+	{ "stars_block.data", 32, 32, NPS_NO_MAGIC, stars_block },
 	{ "hwts.data", 64, 64, NPS_NO_MAGIC, hwts },
 	{ "hwts.aiv_data", 64, 64, NPS_NO_MAGIC, hwts },
 	{ "ts_track.data", TRACK_BYTES, TRACK_BYTES, { TRACK_BYTES, 2 }, ts_track },

@@ -19,7 +19,7 @@ enum nps_ids {
 enum nps_log_kind {
 	NPS_LOG_NOTHING, /* of no concern here */
 	NPS_LOG_UNKNOWN,
-	NPS_LOG_START,
+	NPS_LOG_START, /* of NPS_RUN_BLOCK `value`: 1 on a vector core */
 	NPS_LOG_END,
 	NPS_LOG_PMU, /* counters of a task, or of one block of it: nps_log__counters() */
 	NPS_LOG_BLOCKS, /* `value`: how many */
@@ -32,11 +32,12 @@ enum nps_log_kind {
 struct nps_log_record {
 	uint64_t count; /* the device's counter; of PMU: when the task ended */
 	uint32_t stream, task; /* as logged: nps_log__unmangle() */
-	uint32_t context; /* NPS_NO_CONTEXT: the task as a whole */
+	uint32_t context; /* NPS_NO_CONTEXT: the task as a whole; of NPS_RUN_BLOCK the block */
 	uint32_t value;
+	uint16_t thread; /* of a context: it runs in several at once */
 	uint8_t kind; /* enum nps_log_kind */
 	uint8_t source; /* enum nps_run_source */
-	uint8_t type; /* of the task, as logged */
+	uint8_t type; /* of the task, as logged; of NPS_RUN_BLOCK the number of its core */
 	uint8_t sequence; /* 4-bit running number, NPS_NO_SEQUENCE: the format has none */
 	bool mangled; /* the ids may be */
 };

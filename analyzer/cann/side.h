@@ -37,6 +37,9 @@ int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 int nps_side_cores__write(const struct nps_side_cores *cores, struct nps_model *model);
 void nps_side_cores__free(struct nps_side_cores *cores);
 
+/* What the AI CPUs of device directory DIR, whose clocks are set, tell of their kernels. 0 or negative errno. */
+int nps_cann_side__aicpu(struct nps_model *model, const struct nps_cann_dir *dir);
+
 /* Leaves out what was sampled of devices before FROM and after TO, Unix ns. 0 or negative errno. */
 int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to);
 

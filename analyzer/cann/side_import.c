@@ -113,6 +113,18 @@ int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 	return side.err;
 }
 
+int nps_cann_side__aicpu(struct nps_model *model, const struct nps_cann_dir *dir)
+{
+	struct nps_side side = { .model = model, .dir = dir };
+
+	nps_vec__init(&side.lasts, model->tmpfd, sizeof(struct nps_side_last));
+	nps_side__aicpu(&side);
+	order_all(&side);
+	nps_vec__free(&side.lasts);
+	nps_map__free(&side.of);
+	return side.err;
+}
+
 int nps_cann_side__clip(struct nps_model *model, uint64_t from, uint64_t to)
 {
 	int err = 0;

@@ -332,6 +332,17 @@ enum nps_api_type {
 	C(i64, error)                                                                                        \
 	C(text, source)
 
+/* Blocks of kernels on their cores, by start. vector: 1 on a vector core, 0 on an AI core. */
+#define NPS_BLOCK_COLUMNS(C)                                                                                 \
+	C(time, start)                                                                                       \
+	C(time, end)                                                                                         \
+	C(u32, device)                                                                                       \
+	C(u32, stream)                                                                                       \
+	C(u32, task)                                                                                         \
+	C(u32, block)                                                                                        \
+	C(u8, vector)                                                                                        \
+	C(u32, core)
+
 #define NPS_NPU_MEM_COLUMNS(C)                                                                               \
 	C(text, type) /* app, device */                                                                      \
 	C(f64, ddr)                                                                                          \
@@ -859,6 +870,7 @@ enum nps_api_type {
 	T(op_memory, NPS_OP_MEMORY_COLUMNS)                                                                  \
 	T(job_memory, NPS_JOB_MEMORY_COLUMNS)                                                                \
 	T(clock, NPS_CLOCK_COLUMNS)                                                                          \
+	T(block, NPS_BLOCK_COLUMNS)                                                                          \
 	T(npu_mem, NPS_NPU_MEM_COLUMNS)                                                                      \
 	T(npu_module_mem, NPS_NPU_MODULE_MEM_COLUMNS)                                                        \
 	T(npu_op_mem, NPS_NPU_OP_MEM_COLUMNS)                                                                \

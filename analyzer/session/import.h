@@ -22,6 +22,7 @@ struct nps_log_task {
 	uint32_t task;
 	uint16_t device, stream;
 	bool whole_id; /* `task` is a number of 32 bits that says which stream it was */
+	bool sub_pmu; /* `pmu` is of sub-tasks */
 	bool track; /* the scheduler's word, not the cores' */
 	uint8_t sqe_type, core;
 };

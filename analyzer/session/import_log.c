@@ -182,21 +182,24 @@ static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
 		to->main = from->main;
 }
 
-/* A task of several contexts has what all of them counted. */
-static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from)
+/* Counters of a task: its own, or those of all its sub-tasks together. */
+static int keep_pmu(struct rows *rows, struct nps_log_task *row, uint32_t from, bool sub)
 {
-	const struct nps_run_pmu *pmu = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
+	const struct nps_run_pmu *part = &NPS_AT(&rows->capture->run_pmus, struct nps_run_pmu, from);
 	struct nps_run_pmu *to;
 
+	if (row->pmu != NPS_NONE && !(sub && row->sub_pmu))
+		return 0;
 	if (row->pmu != NPS_NONE) {
-		add_pmu(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), pmu);
+		add_pmu(&NPS_AT(&rows->log->model->run_pmus, struct nps_run_pmu, row->pmu), part);
 		return 0;
 	}
 	to = nps_vec__push(&rows->log->model->run_pmus);
 	if (!to)
 		return -errno;
-	*to = *pmu;
+	*to = *part;
 	row->pmu = rows->log->model->run_pmus.len - 1;
+	row->sub_pmu = sub;
 	return 0;
 }
 
@@ -231,7 +234,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 			row->track = false;
 			row->blocks = run->blocks;
 		}
-		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu);
+		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	}
 	if (rows->log->tasks->len >= NPS_NONE - 1)
 		return -EOVERFLOW;
@@ -259,7 +262,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 				      .core = run->source == NPS_RUN_CONTEXT ? core_of(run->type) : type };
 	err = nps_map__put(&rows->whole, key, rows->log->tasks->len - 1);
 	if (!err && pmu != NPS_NONE)
-		err = keep_pmu(rows, row, pmu);
+		err = keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	return err;
 }
 
@@ -284,6 +287,23 @@ static int add_rows(struct log *log, struct nps_capture *capture)
 	}
 	nps_map__free(&rows.whole);
 	return err ? err : capture->pmu_order.err;
+}
+
+static int add_blocks(struct log *log, struct nps_capture *capture)
+{
+	uint32_t steps = 0;
+
+	for (size_t i = 0; i < capture->block_runs.len; i++) {
+		struct nps_task_block *block;
+
+		nps_capture__step(&capture->block_runs, &steps);
+		block = nps_vec__push(&log->model->blocks);
+		if (!block)
+			return -errno;
+		*block = (struct nps_task_block){ log->proc, capture->v6,
+						  NPS_AT(&capture->block_runs, struct nps_block_run, i) };
+	}
+	return 0;
 }
 
 static int note_log(struct log *log, const struct nps_capture *capture)
@@ -351,6 +371,8 @@ static int read_device(struct log *log, unsigned int device)
 		err = note_log(log, capture);
 	if (!err && capture->ndevices)
 		err = add_rows(log, capture);
+	if (!err && capture->ndevices)
+		err = add_blocks(log, capture);
 	tell_damage(log, scratch);
 	nps_cann_capture__free(capture);
 	nps_model__free(scratch);

@@ -4,6 +4,7 @@
 #include "cann/pmu.h"
 #include "session/device_counters.h"
 #include "session/irq_names.h"
+#include "session/import_aicpu.h"
 #include "session/import_stacks.h"
 #include "session/import_host.h"
 #include "session/import_npu.h"
@@ -209,6 +210,32 @@ static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->start_high[row] = bound(f, b->start_high);
 	t->end_low[row] = bound(f, b->end_low);
 	t->end_high[row] = bound(f, b->end_high);
+}
+
+/* Of each device they are in the order of their starts, of several in none. */
+static void blocks(struct fill *f)
+{
+	struct nps_block_table *t = &f->m->block;
+	size_t row;
+
+	for (size_t i = 0; i < f->rec->blocks.len; i++) {
+		const struct nps_task_block *block = &NPS_AT(&f->rec->blocks, struct nps_task_block, i);
+
+		if (&f->rec->procs[block->proc] != f->proc)
+			continue;
+		if (!add(f, &t->t, &row))
+			return;
+		t->start[row] = real(f, block->run.start);
+		t->end[row] = real(f, block->run.end);
+		t->device[row] = block->run.device;
+		t->stream[row] = block->run.stream;
+		t->task[row] = block->run.task;
+		t->block[row] = block->run.block;
+		t->vector[row] = block->run.vector;
+		t->core[row] = block->run.core;
+	}
+	if (!f->err)
+		f->err = nps_table__order(&t->t, COLUMN_OF(block, start));
 }
 
 static uint8_t class_of(const struct nps_task *task)
@@ -686,6 +713,7 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		collectives(&f);
 	tasks(&f);
+	blocks(&f);
 	calls(&f);
 	if (!f.err)
 		f.err = nps_os_calls__fill(model, rec, proc);
@@ -703,6 +731,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	host(&f);
 	if (!f.err)
 		f.err = nps_import__host(model, rec, proc->pid);
+	if (!f.err)
+		f.err = nps_import__aicpu(model, rec, proc_row);
 	if (!f.err)
 		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
 	all_counters(&f);

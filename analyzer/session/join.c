@@ -2,6 +2,7 @@
 /* Submissions meet the device's log. */
 #include "session/join.h"
 
+#include "session/bounds.h"
 #include "session/import.h"
 #include "session/place.h"
 #include "session/steps.h"
@@ -171,6 +172,14 @@ static int find_streams(struct join *j)
 		if (stream != NPS_NONE)
 			log[i].stream = stream;
 	}
+	for (size_t i = 0; any && !err && i < j->model->blocks.len; i++) {
+		struct nps_task_block *block = &NPS_AT(&j->model->blocks, struct nps_task_block, i);
+		uint32_t stream = nps_map__get(&of, nps_hash2((uint64_t)block->proc << 16 | block->run.device,
+							      block->run.task));
+
+		if (block->whole_id && stream != NPS_NONE)
+			block->run.stream = stream;
+	}
 	nps_map__free(&of);
 	return err;
 }
@@ -339,91 +348,57 @@ static int count_lost(struct join *j)
 	return 0;
 }
 
-struct stream_scratch {
-	const struct nps_sub **subs;
-	const struct nps_task **tasks;
-	struct nps_bounds *bounds;
-	struct nps_sync *syncs;
-};
-
-/* Room for COUNT rows of SIZE bytes in VEC, as large as a session may be. */
-static void *scratch_rows(struct nps_vec *vec, const struct nps_recording *model, size_t size, size_t count)
+/* The task of a submission that nobody measured. */
+static int make_one_bounded(struct join *j, const struct nps_sub *sub, const struct nps_bounds *known)
 {
-	nps_vec__init(vec, model->tmpfd, size);
-	return nps_vec__reserve(vec, count + 1) ? NULL : vec->data;
-}
-
-/* Host bounds of one stream's submissions SK[0..n) that have no measured task. */
-static int bound_stream(struct join *j, const struct nps_key *sk, size_t n, const uint32_t *made,
-			struct stream_scratch *scratch)
-{
-	const struct nps_sync *syncs = j->model->syncs.data;
-	const struct nps_sub *first = &NPS_AT(&j->model->subs, struct nps_sub, sk[0].row);
 	const struct nps_log_task *log = j->logs.data;
-	size_t missing = 0, nsyncs = 0;
+	struct nps_task *task = nps_vec__push(&j->model->tasks);
+	struct nps_bounds *bounds = nps_vec__push(&j->model->bounds);
 
-	for (size_t i = 0; i < n; i++) {
-		const struct nps_sub *sub = &NPS_AT(&j->model->subs, struct nps_sub, sk[i].row);
-		uint32_t task = sub->task_row == NPS_NONE ? NPS_NONE : made[sub->task_row];
-
-		scratch->subs[i] = sub;
-		scratch->tasks[i] = task == NPS_NONE ? NULL
-						     : &NPS_AT(&j->model->tasks, struct nps_task, task);
-		missing += task == NPS_NONE;
+	if (!task || !bounds || j->model->tasks.len >= NPS_NONE)
+		return -ENOMEM;
+	from_sub(j->model, task, sub);
+	task->start = task->end = sub->begin;
+	task->bounds = j->model->bounds.len - 1;
+	*bounds = *known;
+	if (sub->task_row != NPS_NONE) { /* it was seen to start, not to end */
+		bounds->start_low = bounds->start_high = bounds->end_low = log[sub->task_row].start;
+		bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
 	}
-	if (!missing)
-		return 0;
-	for (size_t i = 0; i < j->model->syncs.len; i++)
-		if (syncs[i].proc == first->proc && syncs[i].device == first->device &&
-		    (syncs[i].stream == UINT16_MAX || syncs[i].stream == first->stream))
-			scratch->syncs[nsyncs++] = syncs[i];
-	nps_bounds__stream(scratch->subs, scratch->tasks, n, scratch->syncs, nsyncs, scratch->bounds);
-	for (size_t i = 0; i < n; i++) {
-		struct nps_bounds *bounds;
-		struct nps_task *task;
-
-		if (scratch->tasks[i])
-			continue;
-		/* Pushing moves the tasks: nothing below looks at scratch->tasks[i] but for NULL. */
-		task = nps_vec__push(&j->model->tasks);
-		bounds = nps_vec__push(&j->model->bounds);
-		if (!task || !bounds || j->model->tasks.len >= NPS_NONE)
-			return -ENOMEM;
-		from_sub(j->model, task, scratch->subs[i]);
-		task->start = task->end = scratch->subs[i]->begin;
-		task->bounds = j->model->bounds.len - 1;
-		*bounds = scratch->bounds[i];
-		if (scratch->subs[i]->task_row != NPS_NONE) { /* it was seen to start, not to end */
-			bounds->start_low = bounds->start_high = bounds->end_low =
-				log[scratch->subs[i]->task_row].start;
-			bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
-		}
-		j->model->procs[task->proc].bounded++;
-	}
+	j->model->procs[task->proc].bounded++;
 	return 0;
 }
 
+/* Every submission that has no measured task gets one with bounds. */
 static int make_bounded(struct join *j, const uint32_t *made)
 {
-	const struct nps_key *sk = j->sub_keys.data;
-	size_t n = j->sub_keys.len, end;
-	struct stream_scratch scratch;
-	struct nps_vec rows[4];
-	int err = 0;
+	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
+	struct nps_vec tasks, bounds;
+	const struct nps_task **task;
+	int err;
 
-	scratch.subs = scratch_rows(&rows[0], j->model, sizeof(*scratch.subs), n);
-	scratch.tasks = scratch_rows(&rows[1], j->model, sizeof(*scratch.tasks), n);
-	scratch.bounds = scratch_rows(&rows[2], j->model, sizeof(*scratch.bounds), n);
-	scratch.syncs = scratch_rows(&rows[3], j->model, sizeof(*scratch.syncs), j->model->syncs.len);
-	if (!scratch.subs || !scratch.tasks || !scratch.bounds || !scratch.syncs)
-		err = -ENOMEM;
-	for (size_t start = 0; !err && start < n; start = end) {
-		for (end = start + 1; end < n && sk[end].group == sk[start].group;)
-			end++;
-		err = bound_stream(j, sk + start, end - start, made, &scratch);
+	nps_vec__init(&tasks, j->model->tmpfd, sizeof(*task));
+	nps_vec__init(&bounds, j->model->tmpfd, sizeof(struct nps_bounds));
+	err = nps_vec__resize(&tasks, streams.n);
+	if (!err)
+		err = nps_vec__resize(&bounds, streams.n);
+	task = tasks.data;
+	for (size_t i = 0; !err && i < streams.n; i++) {
+		uint32_t row = NPS_AT(&j->model->subs, struct nps_sub, streams.keys[i].row).task_row;
+
+		row = row == NPS_NONE ? NPS_NONE : made[row];
+		task[i] = row == NPS_NONE ? NULL : &NPS_AT(&j->model->tasks, struct nps_task, row);
 	}
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(rows); i++)
-		nps_vec__free(&rows[i]);
+	if (!err)
+		err = nps_bounds__all(j->model, &streams, task, bounds.data);
+	/* Pushing moves the tasks: nothing below looks at task[i] but for NULL. */
+	for (size_t i = 0; !err && i < streams.n; i++)
+		if (!task[i])
+			err = make_one_bounded(j,
+					       &NPS_AT(&j->model->subs, struct nps_sub, streams.keys[i].row),
+					       &NPS_AT(&bounds, struct nps_bounds, i));
+	nps_vec__free(&tasks);
+	nps_vec__free(&bounds);
 	return err;
 }
 
@@ -518,6 +493,8 @@ int nps_join__tasks(struct nps_recording *model)
 		err = match(j);
 	if (!err)
 		err = refine(j);
+	if (!err)
+		nps_place__blocks(model);
 	if (!err)
 		err = count_lost(j);
 	if (!err) {

@@ -20,14 +20,6 @@ int nps_nest__number(struct nps_recording *model);
  */
 int nps_join__tasks(struct nps_recording *model);
 
-/*
- * Host bounds (behaviours 16.2, D3) of the submissions SUBS[0..n), one stream's in order of time,
- * into BOUNDS. TASKS[i] is the measured task of SUBS[i] or NULL. SYNCS are those that cover the
- * stream, by cover.
- */
-void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task *const *tasks, size_t n,
-			const struct nps_sync *syncs, size_t nsyncs, struct nps_bounds *bounds);
-
 /* Times, names and sequence numbers of the collectives. */
 int nps_comm__finish(struct nps_recording *model);
 

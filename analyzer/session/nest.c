@@ -115,7 +115,8 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .name = NPS_NONE,
 				   .type = NPS_NONE,
 				   .run = NPS_NONE,
-				   .alloc = NPS_NONE };
+				   .alloc = NPS_NONE,
+				   .first_sub = NPS_NONE };
 	int err = 0;
 
 	if (!info)
@@ -152,6 +153,9 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 	case NPS_CALL_SYNC_EVENT:
 	case NPS_CALL_QUERY_EVENT:
 		err = keep_sync(w, ev, info);
+		break;
+	case NPS_CALL_TIME_EVENT:
+		err = nps_walk__timing(w, ev, NPS_NONE);
 		break;
 	case NPS_CALL_SET_CONTEXT:
 		err = enter_context(w, ev);
@@ -250,7 +254,7 @@ static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
 		    !nps_history__at(&w->event_marks, nps_names__key(p->proc, handle), sync.cover, &value) ||
 		    value == NPS_NONE)
 			return 0;
-		sub = &NPS_AT(&w->model->subs, struct nps_sub, value);
+		sub = &NPS_AT(&w->model->subs, struct nps_sub, nps_walk__marked(value).last);
 		sync.cover = sub->end;
 		sync.device = sub->device;
 		sync.stream = sub->stream;
@@ -288,6 +292,8 @@ static int finish(struct nps_walk *w)
 		err = nps_history__finish(&w->event_marks);
 	for (size_t i = 0; !err && i < w->syncs.len; i++)
 		err = resolve_sync(w, &NPS_AT(&w->syncs, struct nps_pending_sync, i));
+	if (!err)
+		err = nps_walk__finish_timings(w);
 	if (!err)
 		err = forget_shared_sizes(w);
 	nps_walk__name_pending(w);
@@ -369,6 +375,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	nps_vec__init(&w->pending, model->tmpfd, sizeof(struct nps_pending));
 	nps_vec__init(&w->syncs, model->tmpfd, sizeof(struct nps_pending_sync));
+	nps_vec__init(&w->timings, model->tmpfd, sizeof(struct nps_pending_timing));
 	nps_walk__init_marks(w);
 	nps_history__init(&w->streams, model->tmpfd);
 	nps_history__init(&w->event_marks, model->tmpfd);
@@ -398,6 +405,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 	nps_vec__free(&keys);
 	nps_vec__free(&w->pending);
 	nps_vec__free(&w->syncs);
+	nps_vec__free(&w->timings);
 	nps_history__free(&w->streams);
 	nps_history__free(&w->event_marks);
 	nps_map__free(&w->user_devices);

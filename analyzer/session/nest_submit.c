@@ -184,8 +184,9 @@ static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame 
 	return 0;
 }
 
-static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const struct nps_frame *call)
+static int note_handles(struct nps_walk *w, const struct nps_sub *sub, struct nps_frame *call)
 {
+	uint32_t row = sub - (const struct nps_sub *)w->model->subs.data;
 	uint64_t handle;
 	int err = 0;
 
@@ -193,11 +194,15 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 	if (call->info->call != NPS_CALL_COLLECTIVE && nps_event_arg(call->ev, NPS_M_STREAM, &handle))
 		err = nps_history__add(&w->streams, nps_walk__stream_key(w->proc_row, w->tid, handle),
 				       call->ev->start, (uint32_t)sub->device << 16 | sub->stream);
+	if (call->first_sub == NPS_NONE)
+		call->first_sub = row;
 	/* The event stands for this record from when the call returned: until then maybe for an older one. */
 	if (!err && call->info->call == NPS_CALL_RECORD_EVENT &&
 	    nps_event_arg(call->ev, NPS_M_EVENT, &handle))
 		err = nps_history__add(&w->event_marks, nps_names__key(w->proc_row, handle), call->end,
-				       sub - (const struct nps_sub *)w->model->subs.data);
+				       nps_walk__mark_value(call->first_sub, row));
+	if (!err && call->info->call == NPS_CALL_WAIT_EVENT && sub->sqe_type == NPS_SQE_EVENT_WAIT)
+		err = nps_walk__timing(w, call->ev, row);
 	return err;
 }
 
@@ -208,18 +213,16 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, const str
 static void number_as_chip(struct nps_sub *sub, uint32_t chip, const struct nps_event *ev,
 			   const struct nps_frame *call)
 {
-	unsigned int probe = call ? call->ev->probe : NPS_PROBE_NONE;
+	enum nps_call what = call ? (enum nps_call)call->info->call : NPS_CALL_OTHER;
 
 	sub->sqe_type = nps_sqe_type(chip, sub->sqe_type);
 	if (chip != NPS_CHIP_950 && chip != NPS_CHIP_950_1)
 		return;
 	sub->task = ev->args[1] >> 32;
 	sub->stream = ev->args[3];
-	if (call && call->info->call == NPS_CALL_RECORD_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_RECORD)
+	if (what == NPS_CALL_RECORD_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_RECORD)
 		sub->sqe_type = NPS_SQE_EVENT_RECORD;
-	else if (sub->sqe_type == NPS_SQE_NOTIFY_WAIT &&
-		 (probe == NPS_PROBE_WAIT_EVENT || probe == NPS_PROBE_WAIT_EVENT_TO ||
-		  probe == NPS_PROBE_WAIT_EVENT_FLAG || probe == NPS_PROBE_RT_WAIT_EVENT))
+	else if (what == NPS_CALL_WAIT_EVENT && sub->sqe_type == NPS_SQE_NOTIFY_WAIT)
 		sub->sqe_type = NPS_SQE_EVENT_WAIT;
 }
 

@@ -15,6 +15,7 @@ struct nps_frame {
 	uint32_t name, type; /* of the kernel, for launches */
 	uint32_t run; /* of the operator it belongs to, NPS_NONE */
 	uint32_t alloc; /* row of the process's allocs that it made, NPS_NONE */
+	uint32_t first_sub; /* it submitted, NPS_NONE */
 };
 
 /* A launch whose operator is not known until all launches have been seen. */
@@ -30,13 +31,19 @@ struct nps_pending_sync {
 	uint8_t call;
 };
 
+/* What tells of a device's time, to be looked up when all records of events have been seen. */
+struct nps_pending_timing {
+	const struct nps_event *ev;
+	uint32_t proc, wait; /* wait: row of subs that waits, NPS_NONE: the call asks for times */
+};
+
 struct nps_walk {
 	struct nps_recording *model;
 	struct nps_names *names;
 	struct nps_history streams; /* handle -> device << 16 | stream */
-	struct nps_history event_marks; /* event handle -> row of subs that records it */
+	struct nps_history event_marks; /* event handle -> struct nps_marked, nps_walk__mark_value() */
 	struct nps_map user_devices; /* process << 16 | number in the job -> the driver's number */
-	struct nps_vec pending, syncs;
+	struct nps_vec pending, syncs, timings;
 	uint32_t node_name, copies;
 	uint32_t symbols[NPS_PROBE_MAX]; /* texts */
 	struct nps_vec range_ends; /* mstx, see nest_marks.c */
@@ -98,6 +105,17 @@ bool nps_walk__is_memory(const struct nps_probe_info *info);
 int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
 int nps_walk__finish_memory(struct nps_walk *w);
 uint16_t nps_walk__thread_device(const struct nps_walk *w, uint32_t proc, uint16_t user);
+
+/* nest_times.c: the tasks that record an event, as a value of nps_walk.event_marks, and back. */
+uint64_t nps_walk__mark_value(uint32_t first, uint32_t last);
+struct nps_marked nps_walk__marked(uint64_t value);
+
+/*
+ * A call that tells times of events (WAIT: NPS_NONE), or whose submission WAIT waits for one; after all threads:
+ * model->timings are made of them. 0 or a negative errno.
+ */
+int nps_walk__timing(struct nps_walk *w, const struct nps_event *ev, uint32_t wait);
+int nps_walk__finish_timings(struct nps_walk *w);
 
 /* nest_submit.c: one submitted SQE. */
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);

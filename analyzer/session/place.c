@@ -61,6 +61,19 @@ static int fit_one(struct nps_recording *model, struct nps_device_log *log, stru
 	return err == -ENODATA || err == -EILSEQ ? 0 : err;
 }
 
+int nps_place__clock(struct nps_recording *model, struct nps_device_log *log, uint64_t *khz)
+{
+	uint64_t freq = model->devices[log->device].freq_khz;
+	struct nps_vec reads;
+	int err;
+
+	*khz = freq ? freq : DEFAULT_FREQ_KHZ;
+	nps_vec__init(&reads, model->tmpfd, sizeof(struct nps_device_clock));
+	err = fit_one(model, log, &reads);
+	nps_vec__free(&reads);
+	return err;
+}
+
 int nps_place__clocks(struct nps_recording *model)
 {
 	struct nps_vec reads;
@@ -151,6 +164,27 @@ int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct np
 		model->losses.cut = true;
 	}
 	return err;
+}
+
+void nps_place__blocks(struct nps_recording *model)
+{
+	struct nps_task_block *blocks = model->blocks.data;
+	struct walk walk = { 0 };
+	size_t kept = 0;
+	double error;
+
+	for (size_t i = 0; i < model->blocks.len; i++) {
+		struct nps_task_block block = blocks[i];
+		const struct nps_log_task of = { .proc = block.proc, .device = block.run.device };
+
+		if (!block.run.end || !walk_of(model, &walk, &of) ||
+		    !place(model, &walk, blocks[i].run.start, &block.run.start, &error) ||
+		    !place(model, &walk, blocks[i].run.end, &block.run.end, &error))
+			continue;
+		if (block.run.end >= model->begin && block.run.start <= model->end)
+			blocks[kept++] = block;
+	}
+	model->blocks.len = kept;
 }
 
 /* --- cause and effect --- */

@@ -19,6 +19,15 @@ struct nps_streams {
 	size_t n;
 };
 
+/*
+ * Fits LOG->clock, of LOG->proc and LOG->device, where there are reads of it: LOG->fitted. *KHZ becomes what the counter
+ * nominally counts in a millisecond. 0 or -ENOMEM.
+ */
+int nps_place__clock(struct nps_recording *model, struct nps_device_log *log, uint64_t *khz);
+
+/* Turns the times of model->blocks into CLOCK_MONOTONIC ns, and leaves out those that have none, or no end. */
+void nps_place__blocks(struct nps_recording *model);
+
 /* Fits the clock of every device that has reads. 0 or -ENOMEM. */
 int nps_place__clocks(struct nps_recording *model);
 

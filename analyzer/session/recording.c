@@ -18,9 +18,11 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
 	nps_vec__init(&model->syncs, tmpfd, sizeof(struct nps_sync));
+	nps_vec__init(&model->timings, tmpfd, sizeof(struct nps_timing));
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
 	nps_vec__init(&model->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
+	nps_vec__init(&model->blocks, tmpfd, sizeof(struct nps_task_block));
 	nps_vec__init(&model->logs, tmpfd, sizeof(struct nps_device_log));
 	nps_host_samples__init(&model->host, tmpfd);
 }
@@ -61,9 +63,11 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->device_clocks);
 	nps_vec__free(&model->subs);
 	nps_vec__free(&model->syncs);
+	nps_vec__free(&model->timings);
 	nps_vec__free(&model->tasks);
 	nps_vec__free(&model->bounds);
 	nps_vec__free(&model->run_pmus);
+	nps_vec__free(&model->blocks);
 	for (size_t i = 0; i < model->logs.len; i++)
 		nps_clock_map__free(&NPS_AT(&model->logs, struct nps_device_log, i).clock);
 	nps_vec__free(&model->logs);

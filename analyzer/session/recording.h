@@ -262,6 +262,13 @@ struct nps_device_log {
 	uint64_t stray_counters; /* records of counters of which no task is known */
 };
 
+/* A block of a kernel, of a task log. */
+struct nps_task_block {
+	uint32_t proc;
+	bool whole_id; /* the task's number says which stream it was */
+	struct nps_block_run run; /* times: counts of the device, until nps_place__blocks() */
+};
+
 struct nps_losses {
 	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
 	uint64_t agent_bytes, sqe, pids;
@@ -285,6 +292,7 @@ struct nps_recording {
 	struct nps_vec device_clocks; /* struct nps_device_clock */
 	struct nps_vec subs; /* struct nps_sub */
 	struct nps_vec syncs; /* struct nps_sync */
+	struct nps_vec timings; /* struct nps_timing */
 	struct nps_vec tasks; /* struct nps_task by (process, start) */
 	struct nps_vec bounds; /* struct nps_bounds */
 	struct nps_proc *procs;
@@ -293,12 +301,34 @@ struct nps_recording {
 	struct nps_device devices[NPS_MAX_DEVICES];
 	struct nps_vec logs; /* struct nps_device_log */
 	struct nps_vec run_pmus; /* struct nps_run_pmu */
+	struct nps_vec blocks; /* struct nps_task_block */
 	struct nps_host_samples host;
 	struct nps_npu_samples npu;
 	struct nps_losses losses;
 	uint64_t begin, end; /* of the capture */
 	uint64_t begin_real; /* begin as Unix time; other times differ by the same offset */
 	bool complete;
+};
+
+/* The tasks of the call that recorded an event, rows of model->subs: mostly one. It happened in or between them. */
+struct nps_marked {
+	uint32_t first, last;
+};
+
+enum nps_timing_kind {
+	NPS_TIMING_BETWEEN, /* aclrtEventElapsedTime: `to` happened `ns` after `from` */
+	NPS_TIMING_AT, /* aclrtEventGetTimestamp: `to` happened at `us` of the device's clock */
+	NPS_TIMING_WAIT, /* `to` is a task that waited for `from` */
+};
+
+/* What the job's own events tell of the device's time. */
+struct nps_timing {
+	struct nps_marked from, to;
+	double ns, error; /* ns to either side, without that of the clocks' rates */
+	uint64_t us;
+	uint32_t proc;
+	uint16_t device;
+	uint8_t kind; /* enum nps_timing_kind */
 };
 
 /* A call that returned when everything it covers had ended. */

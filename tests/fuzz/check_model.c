@@ -63,11 +63,13 @@ void fuzz_check_model(const struct nps_model *model)
 	ASCENDS(api);
 	ASCENDS(comm_op);
 	ASCENDS(osrt);
+	ASCENDS(block);
 #define INTERVALS(table) check_intervals(#table, &model->table.t, model->table.start, model->table.end)
 	INTERVALS(task);
 	INTERVALS(api);
 	INTERVALS(comm_op);
 	INTERVALS(osrt);
+	INTERVALS(block);
 #define DETAILS(table) check_details(#table, &model->table.t, model->table.task, model->task.t.len)
 	DETAILS(compute);
 	DETAILS(memcpy);

@@ -16,8 +16,9 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static const uint32_t chips[] = { NPS_CHIP_910B, NPS_CHIP_950, NPS_CHIP_910A, NPS_CHIP_310P };
-static const char *const files[] = { "stars_soc.data",	  "hwts.data",	 "hwts.aiv_data",    "ts_track.data",
-				     "ffts_profile.data", "aicore.data", "aiVectorCore.data" };
+static const char *const files[] = { "stars_soc.data",	  "hwts.data",	       "hwts.aiv_data",
+				     "ts_track.data",	  "ffts_profile.data", "aicore.data",
+				     "aiVectorCore.data", "stars_block.data" };
 
 static void each(const struct nps_log_format *format, uint32_t chip, bool expanded, const uint8_t *data,
 		 size_t size)
@@ -53,6 +54,12 @@ static void check(const struct nps_capture *capture)
 		if (run->start < last || (run->end && run->end < run->start))
 			abort();
 		last = run->start;
+	}
+	for (size_t i = 0; i < capture->block_runs.len; i++) {
+		const struct nps_block_run *run = &NPS_AT(&capture->block_runs, struct nps_block_run, i);
+
+		if (run->end && run->end < run->start)
+			abort();
 	}
 }
 

@@ -6,13 +6,17 @@ that is its own."""
 
 from __future__ import annotations
 
+import bisect
+import csv
 import json
 import os
 import re
 import signal
 import sqlite3
+import statistics
 import sys
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional
 
@@ -24,6 +28,7 @@ import truthfile  # noqa: E402
 
 CHIPS = ("910B", "950", "910A", "310P")
 LOG_CHANNEL = {"910B": 50, "950": 50, "910A": 45, "310P": 45}
+BESIDE = {"910B": 51, "950": 51, "910A": 44, "310P": 44}  # the log of blocks; where copies are told by the scheduler alone its track
 EDGE_NS = 200_000_000  # of the capture, in which tasks are not held to be there
 CLOCK_NS = 20_000  # by which a measured time may be off its truth
 
@@ -32,7 +37,7 @@ class Job:
     """The simulated job on one chip, with a truth file; it can be ordered about by a control file."""
 
     def __init__(self, case: Case, chip: str, *, agent: bool = True, profiler: bool = False, ranks: int = 1,
-                 **more: str) -> None:
+                 options: tuple[str, ...] = (), **more: str) -> None:
         need_root()
         need_npusim()
         self.case, self.chip = case, chip
@@ -48,7 +53,9 @@ class Job:
             library = build_library(case, "profile_lib.c", "libprofile.so", case.path("lib"))
             env["LD_PRELOAD"] = f"{env.get('LD_PRELOAD', '')} {library}".strip()
             env["PROFILE_DIR"], env["PROFILE_CHANNEL"] = str(case.dir), str(LOG_CHANNEL[chip])
-        self.run = case.start([SIM / "bin" / "npusim-train", "--ranks", ranks], env=env, cwd=case.dir)
+            if LOG_CHANNEL[chip] == 45:
+                env.setdefault("PROFILE_BESIDE", str(BESIDE[chip]))
+        self.run = case.start([SIM / "bin" / "npusim-train", "--ranks", ranks, *options], env=env, cwd=case.dir)
         self.run.wait_for(r"^ready( \d+)*$")
         self.pid = ranks_of(self.run)[0]
         time.sleep(0.5)
@@ -160,14 +167,37 @@ def agent_times_all(case: Case, chip: str, **more: str) -> None:
     assert n["bounded"] == 0, n
 
 
+def blocks_are_true(job: Job, truth: truthfile.Truth, result: Result, chip: str, begin: int, end: int) -> None:
+    """Each block that ran from BEGIN to END, CLOCK_MONOTONIC, is a row of its task, on the core and at the time of the truth."""
+    path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        rows: dict[tuple[int, ...], list[tuple[int, int, int, int]]] = {}
+        for stream, task, block, start, stop, vector, core in db.execute(
+                "SELECT streamId, taskId, blockId, startNs, endNs, vectorCore, coreId FROM NPUSCOPE_BLOCK"):
+            rows.setdefault((stream, task, block), []).append((start, stop, vector, core))
+    checked = 0
+    for line in job.lines("block"):
+        _device, stream, task, _flip, block, vector, core, start, stop = map(int, line)
+        if not begin < truth.clock.mono(start) or not truth.clock.mono(stop) < end:
+            continue
+        found = rows.get((stream, task, block), [])
+        assert found, f"block {block} of task {stream}:{task} has no row, of {len(rows)}"
+        at = truth.clock.real(start)
+        row = min(found, key=lambda r: abs(r[0] - at))
+        assert abs(row[0] - at) < CLOCK_NS and abs(row[1] - truth.clock.real(stop)) < CLOCK_NS, (row, at)
+        assert row[2:] == (vector, core), (row, vector, core)
+        checked += 1
+    assert checked > 1000, f"{checked} blocks"
+
+
 def profiler_times_all(case: Case, chip: str) -> None:
     """The job's own profiler begins and ends within the capture; nothing of ours opens a channel."""
-    job = Job(case, chip, agent=False, profiler=True)
+    job = Job(case, chip, agent=False, profiler=True, PROFILE_BESIDE=str(BESIDE[chip]), NPUSIM_BLOCKS="6")
     run = capture(job, 6, "--task-source", "profiler")
     time.sleep(1)
     case.path("start.0").touch()
     log = case.path(f"log.{job.pid}")
-    wait_until(lambda: log.read_text().count("start 0") == (2 if LOG_CHANNEL[chip] == 45 else 1), "the job's own profiler")
+    wait_until(lambda: log.read_text().count("start 0") == 2, "the job's own profiler")
     begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     time.sleep(2.5)
     end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
@@ -176,7 +206,9 @@ def profiler_times_all(case: Case, chip: str) -> None:
     truth = job.end()
     n = hold_up(job, truth, Found(result, chip), begin=begin, end=end)
     assert n["bounded"] == 0, n
-    files = {50: "stars_soc", 45: "hwts", 44: "ts_track"}
+    if BESIDE[chip] == 51:
+        blocks_are_true(job, truth, result, chip, begin + EDGE_NS, end - EDGE_NS)
+    files = {50: "stars_soc", 45: "hwts", 44: "ts_track", 51: "stars_block"}
     own = {int(p.name.rsplit(".", 1)[1]): p for p in case.dir.glob(f"own.{job.pid}.0.*")}
     assert sorted(re.findall(r"^(\w+) (-?\d+)", log.read_text(), re.M)) == \
         [("start", "0")] * len(own) + [("stop", "0")] * len(own), log.read_text()
@@ -204,6 +236,121 @@ for _chip in CHIPS:
             f(case, chip)
         _one.__name__ = f"{_f.__name__}_{_chip}"
         test(_one)
+
+
+def ai_cpu_kernels(case: Case, chip: str) -> None:
+    """What the AI CPU says of its kernels is what the simulator says, in the file that the vendor has for it."""
+    job = Job(case, chip, options=("--ai-cpu",))
+    result = capture(job, 2, "--task-source", "agent", "--export", "text,db", "--level", "2").result(90).expect(DONE)
+    truth, found = job.end(), Found(result, chip)
+    with open(next(result.session.path.parent.rglob("data_preprocess.csv")), encoding="utf-8") as file:
+        rows = {(*((int(row["Stream ID"]),) if chip != "950" else ()), int(row["Task ID"])): row for row in csv.DictReader(file)}
+    checked = 0
+    for task in truth.tasks:
+        launch = truth.launches.get(task.launch)
+        if not launch or launch.name != "GetNextSample" or not found.begin + EDGE_NS < truth.clock.mono(task.submit) or \
+                not truth.clock.mono(task.end) < found.end - EDGE_NS:
+            continue
+        row = rows[key_of(task, chip)]
+        assert row["Node"] == "GetNextSample", row
+        start = Decimal(row["Timestamp(us)"].strip()) * 1000
+        assert abs(int(start) - truth.clock.real(task.start)) < CLOCK_NS, (row, task)
+        assert abs(float(row["Task_time(us)"]) * 1000 - (task.end - task.start)) < 1000, (row, task)
+        assert abs(float(row["Total_time(us)"]) * 1000 - (task.end - task.submit)) < 2000, (row, task)
+        checked += 1
+    assert checked > 10, f"{checked} kernels of the AI CPU"
+
+
+for _chip in ("910B", "950"):
+    def _ai_cpu(case: Case, chip: str = _chip) -> None:
+        ai_cpu_kernels(case, chip)
+    _ai_cpu.__name__ = f"ai_cpu_kernels_{_chip}"
+    test(_ai_cpu)
+
+
+@test
+def sub_tasks_side_by_side(case: Case) -> None:
+    """FFTS+ tasks of three contexts in three threads each, open at once: every task has its times and cores, none of its
+    sub-tasks is left over; and as the vendor's raw data the log has each context from its first thread to its last one."""
+    job = Job(case, "910B", NPUSIM_FFTS="3x3")
+    result = capture(job, 2, "--task-source", "agent").result(90).expect(DONE)
+    truth, found = job.end(), Found(result, "910B")
+    assert hold_up(job, truth, found)["bounded"] == 0
+    spans: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    tasks: dict[tuple[int, int, int], int] = {}
+    for line in job.lines("sub"):
+        _device, stream, task, flip, context, _thread, start, stop = map(int, line)
+        tasks[stream, task, flip] = start
+        spans.setdefault((stream, task, flip << 16 | context), []).append((start, stop))
+    path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        mixed = {(stream, task) for stream, task in db.execute(
+            "SELECT t.streamId, t.taskId FROM TASK t JOIN COMPUTE_TASK_INFO c USING (globalTaskId) "
+            "WHERE (SELECT value FROM STRING_IDS WHERE id = c.taskType) = 'MIX_AIC'")}
+    inside = [key for key, start in tasks.items()
+              if found.begin + EDGE_NS < truth.clock.mono(start) < found.end - EDGE_NS]
+    assert len(inside) > 50 and all(key[:2] in mixed for key in inside), (len(inside), len(mixed))
+    raw = next(result.session.path.glob("PROF_*"))
+    imported = case.analyze(raw, "-o", case.path("raw"), "--export", "db").expect(DONE, PARTIAL)
+    # of a task that ran when the log began, of one that ran when it ended
+    left = [int(n) for n in re.findall(r"(\d+) (?:starts|ends) of tasks without", imported.err)]
+    assert all(n <= 10 for n in left), imported.err
+    rows: dict[tuple[int, int, int], list[tuple[int, int]]] = {}
+    for path in case.path("raw").rglob("*.db"):
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+            if db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'TASK'").fetchone()[0]:
+                for stream, task, context, start, stop in db.execute(
+                        "SELECT streamId, taskId, contextId, startNs, endNs FROM TASK WHERE contextId < 4294967295"):
+                    rows.setdefault((stream, task, context), []).append((start, stop))
+    checked = 0
+    for (stream, task, context), threads in spans.items():
+        start, stop = min(t[0] for t in threads), max(t[1] for t in threads)
+        if not found.begin + EDGE_NS < truth.clock.mono(start) < found.end - EDGE_NS or context >> 16:
+            continue
+        assert len(threads) == 3, (stream, task, context, threads)
+        of = rows.get((stream, task, context & 0xffff), [])
+        assert of, f"context {context} of task {stream}:{task} has no row"
+        # That import has one read of the clock alone: lengths are held against the truth.
+        assert any(abs((b - a) - (stop - start)) < 100 for a, b in of), (of, start, stop)
+        checked += 1
+    assert checked > 150, f"{checked} contexts"
+
+
+def timed_events_tighten(case: Case, chip: str) -> None:
+    """The job times the parts of every second step with events of its own: bounds hold in all steps, and are tighter in those."""
+    job = Job(case, chip, options=("--time-every", "2"))
+    # With the sampler the device's clock is known, and places timestamps of events: in one of the captures.
+    sampler = ("--sys-hardware-mem",) if chip == "910B" else ()
+    result = capture(job, 2.5, "--task-source", "host", *sampler).result(90).expect(DONE)
+    truth, found = job.end(), Found(result, chip)
+    n = hold_up(job, truth, found)
+    assert n["measured"] == 0, n
+    widths: dict[str, dict[bool, list[int]]] = {"tasks": {True: [], False: []}, "events": {True: [], False: []}}
+    steps = sorted(truth.steps, key=lambda step: step.begin)
+    for task in truth.tasks:
+        if not found.begin + EDGE_NS < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < found.end - EDGE_NS:
+            continue
+        at = bisect.bisect_right([step.begin for step in steps], task.submit) - 1
+        row = found.nearest(key_of(task, chip), truth.clock.real(task.start))
+        if at < 0 or task.submit > steps[at].end or row is None or row["endHighNs"] is None:
+            continue
+        timed = steps[at].number % 2 == 0
+        widths["tasks"][timed].append(row["endHighNs"] - row["startLowNs"])
+        if row["endLowNs"] is not None and row["startHighNs"] is not None:
+            widths["events"][timed].append(row["startHighNs"] - row["endLowNs"])
+    assert min(len(w) for w in widths["tasks"].values()) > 100, {k: len(w) for k, w in widths["tasks"].items()}
+    assert statistics.median(widths["tasks"][True]) < 0.6 * statistics.median(widths["tasks"][False]), \
+        {timed: statistics.median(w) for timed, w in widths["tasks"].items()}
+    # of an event that was asked for both sides are known, and of no other
+    assert len(widths["events"][True]) > 10 and not widths["events"][False], {t: len(w) for t, w in widths["events"].items()}
+    assert statistics.median(widths["events"][True]) < 0.2 * statistics.median(widths["tasks"][True])
+
+
+for _chip in CHIPS:
+    def _timed(case: Case, chip: str = _chip) -> None:
+        timed_events_tighten(case, chip)
+    _timed.__name__ = f"timed_events_tighten_{_chip}"
+    test(_timed)
 
 
 # What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.

@@ -9,8 +9,10 @@
 
 #include "analyze.h"
 #include "gen_session.h"
+#include "session/bounds.h"
 #include "session/join.h"
 
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
@@ -258,12 +260,113 @@ static void bounds_of_one_stream(void **state)
 	struct nps_bounds b[4] = { { 0 } };
 
 	(void)state;
-	nps_bounds__stream(s, t, 4, syncs, 1, b);
+	nps_bounds__stream(s, t, NULL, 4, syncs, 1, b);
 	assert_int_equal(b[0].start_low, 100);
 	assert_int_equal(b[0].end_high, 280); /* the measured one after it had ended */
 	assert_int_equal(b[2].start_low, 300);
 	assert_int_equal(b[2].end_high, 900);
 	assert_true(b[3].end_high == UINT64_MAX); /* no synchronisation followed */
+}
+
+static void a_known_moment_bounds_both_sides(void **state)
+{
+	const struct nps_sub subs[] = { { .begin = 100, .end = 101 },
+					{ .begin = 200, .end = 201 },
+					{ .begin = 300, .end = 301 } };
+	const struct nps_sub *s[] = { &subs[0], &subs[1], &subs[2] };
+	const struct nps_task *t[] = { NULL, NULL, NULL };
+	const struct nps_pin pins[] = { { 0, UINT64_MAX }, { 400, 450 }, { 0, UINT64_MAX } };
+	const struct nps_sync syncs[] = { { .cover = 350, .done = 900 } };
+	struct nps_bounds b[3] = { { 0 } };
+
+	(void)state;
+	nps_bounds__stream(s, t, pins, 3, syncs, 1, b);
+	assert_int_equal(b[0].start_low, 100);
+	assert_int_equal(b[0].end_high, 450);
+	assert_int_equal(b[1].start_low, 200);
+	assert_int_equal(b[1].start_high, 450);
+	assert_int_equal(b[1].end_low, 400);
+	assert_int_equal(b[1].end_high, 900);
+	assert_int_equal(b[2].start_low, 400);
+	assert_int_equal(b[2].end_high, 900);
+}
+
+#define SUBS 6
+
+/*
+ * Stream 1: event 0, kernel 1, event 2, submitted 1000 apart, awaited by 50000. Stream 2: kernel 3, wait 4 for event 2,
+ * kernel 5, which nobody awaits.
+ */
+static void streams_of_two(struct nps_recording *rec, struct nps_key *keys)
+{
+	static const struct nps_sync sync = { .cover = 10000, .done = 50000, .stream = 1 };
+
+	nps_recording__init(rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_recording__proc(rec, 50));
+	for (uint32_t i = 0; i < SUBS; i++) {
+		struct nps_sub *sub = nps_vec__push(&rec->subs);
+
+		*sub = (struct nps_sub){ .begin = 1000 * (i + 1),
+					 .end = 1000 * (i + 1) + 10,
+					 .stream = 1 + i / 3 };
+		keys[i] = (struct nps_key){ .key = sub->begin, .row = i, .group = i / 3 };
+	}
+	*(struct nps_sync *)nps_vec__push(&rec->syncs) = sync;
+}
+
+static void timing(struct nps_recording *rec, enum nps_timing_kind kind, uint32_t from, uint32_t to,
+		   double ns)
+{
+	struct nps_timing *t = nps_vec__push(&rec->timings);
+
+	*t = (struct nps_timing){
+		.kind = kind, .from = { from, from }, .to = { to, to }, .ns = ns, .us = (uint64_t)ns / 1000
+	};
+}
+
+/* Give or take what numbers with a fraction are rounded by. */
+static void assert_about(uint64_t ns, uint64_t expected)
+{
+	assert_in_range(ns, expected - 1, expected + 1);
+}
+
+static void events_tighten_streams(void **state)
+{
+	const struct nps_task *tasks[SUBS] = { NULL };
+	struct nps_bounds b[SUBS] = { { 0 } };
+	struct nps_key keys[SUBS];
+	const struct nps_streams streams = { keys, SUBS };
+	struct nps_recording rec;
+
+	(void)state;
+	streams_of_two(&rec, keys);
+	timing(&rec, NPS_TIMING_BETWEEN, 0, 2, 30000);
+	timing(&rec, NPS_TIMING_WAIT, 2, 4, 0);
+	assert_int_equal(nps_bounds__all(&rec, &streams, tasks, b), 0);
+	/* 600 ppm of 30000 ns are 18 */
+	assert_about(b[0].start_high, 50000 - 30000 + 18);
+	assert_int_equal(b[1].end_high, 50000);
+	assert_about(b[2].end_low, 1000 + 30000 - 18);
+	assert_int_equal(b[3].start_low, 4000);
+	assert_about(b[4].end_low, 30982); /* in the other stream */
+	assert_about(b[5].start_low, 30982);
+	assert_true(b[5].end_high == UINT64_MAX);
+	/* a timestamp is one against another */
+	rec.timings.len = 0;
+	timing(&rec, NPS_TIMING_AT, 0, 0, 7000000);
+	timing(&rec, NPS_TIMING_AT, 2, 2, 7030000);
+	assert_int_equal(nps_bounds__all(&rec, &streams, tasks, b), 0);
+	assert_about(b[0].start_high, 50000 - 30000 + 1018);
+	assert_about(b[2].end_low, 1000 + 30000 - 1018);
+	/* what cannot be is not believed */
+	rec.timings.len = 0;
+	timing(&rec, NPS_TIMING_BETWEEN, 0, 2, 90000);
+	timing(&rec, NPS_TIMING_BETWEEN, 2, 0, 9e30);
+	assert_int_equal(nps_bounds__all(&rec, &streams, tasks, b), 0);
+	assert_true(b[0].start_high == UINT64_MAX);
+	assert_int_equal(b[1].start_low, 2000);
+	assert_int_equal(b[1].end_high, 50000);
+	nps_recording__free(&rec);
 }
 
 static void results_are_replaced_whole(void **state)
@@ -361,6 +464,8 @@ int main(void)
 		TEST(task_ids_wrap),
 		TEST(two_devices_of_one_process),
 		cmocka_unit_test(bounds_of_one_stream),
+		cmocka_unit_test(a_known_moment_bounds_both_sides),
+		cmocka_unit_test(events_tighten_streams),
 		TEST(results_are_replaced_whole),
 	};
 

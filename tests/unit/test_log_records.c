@@ -39,89 +39,174 @@ static int clear(void **state)
 	return 0;
 }
 
-static void stars_tasks(void **state)
+/* A record, by what stands where in it, and what it says. */
+struct sample {
+	const char *what, *file;
+	struct {
+		uint16_t at;
+		uint8_t bytes;
+		uint64_t value;
+	} puts[10];
+	struct nps_log_record says;
+};
+
+#define STARS(function, sequence, type)                                                                      \
+	{ 0, 2, (function) | (sequence) << 6 | (type) << 10 },                                               \
+	{                                                                                                    \
+		2, 2, 0x6bd3                                                                                 \
+	}
+#define TRACK(tag)                                                                                           \
+	{ 1, 1, tag }, { 2, 2, 40 }, { 8, 8, 99 },                                                           \
+	{                                                                                                    \
+		16, 2, 3                                                                                     \
+	}
+#define NONE .context = NPS_NO_CONTEXT, .sequence = NPS_NO_SEQUENCE
+
+static const struct sample samples[] = {
+	{ "a task starts",
+	  "stars_soc.data",
+	  { STARS(0, 7, 11),
+	    { 4, 2, 0x1234 },
+	    { 6, 2, 0x4321 },
+	    { 8, 8, 0x1122334455667788 },
+	    { 18, 2, 5 },
+	    { 22, 2, 5 } },
+	  { .kind = NPS_LOG_START,
+	    .count = 0x1122334455667788,
+	    .stream = 0x1234,
+	    .task = 0x4321,
+	    .context = NPS_NO_CONTEXT,
+	    .source = NPS_RUN_STARS,
+	    .type = 11,
+	    .sequence = 7,
+	    .mangled = true } },
+	{ "a thread of a sub-task ends",
+	  "stars_soc.data",
+	  { STARS(0x23, 15, 0),
+	    { 4, 2, 2 },
+	    { 6, 2, 3 },
+	    { 8, 8, 77 },
+	    { 16, 1, 6 },
+	    { 18, 2, 9 },
+	    { 20, 2, 4 << 13 },
+	    { 22, 2, 513 } },
+	  { .kind = NPS_LOG_END,
+	    .count = 77,
+	    .stream = 2,
+	    .task = 3,
+	    .context = 9,
+	    .thread = 513,
+	    .source = NPS_RUN_CONTEXT,
+	    .type = 6,
+	    .sequence = 15,
+	    .mangled = true } },
+	{ "a block starts",
+	  "stars_block.data",
+	  { STARS(0x24, 4, 0),
+	    { 4, 2, 2 },
+	    { 6, 2, 3 },
+	    { 8, 8, 77 },
+	    { 17, 1, 3 },
+	    { 20, 1, 1 },
+	    { 21, 1, 40 },
+	    { 26, 2, 300 } },
+	  { .kind = NPS_LOG_START,
+	    .count = 77,
+	    .stream = 2,
+	    .task = 3,
+	    .context = 300,
+	    .value = 1,
+	    .source = NPS_RUN_BLOCK,
+	    .type = 40,
+	    .sequence = 4,
+	    .mangled = true } },
+	{ "of no known kind",
+	  "stars_soc.data",
+	  { STARS(0x3f, 15, 63) },
+	  { .kind = NPS_LOG_UNKNOWN, .context = NPS_NO_CONTEXT, .sequence = 15 } },
+	{ "a task of an older chip ends",
+	  "hwts.data",
+	  { { 0, 1, 1 | 12 << 4 }, { 1, 1, 9 }, { 6, 2, 0xfffe }, { 8, 8, 77 }, { 16, 4, 0x10005 } },
+	  { .kind = NPS_LOG_END,
+	    .count = 77,
+	    .stream = 0x10005,
+	    .task = 0xfffe,
+	    .context = NPS_NO_CONTEXT,
+	    .source = NPS_RUN_HWTS,
+	    .type = 9,
+	    .sequence = 12 } },
+	{ "neither start nor end",
+	  "hwts.data",
+	  { { 0, 1, 5 } },
+	  { .kind = NPS_LOG_NOTHING, .context = NPS_NO_CONTEXT, .sequence = 0 } },
+	{ "the scheduler started a task",
+	  "ts_track.data",
+	  { TRACK(0x0c), { 18, 2, 4 }, { 20, 2, 2 }, { 22, 1, 1 } },
+	  { .kind = NPS_LOG_START,
+	    .count = 99,
+	    .stream = 3,
+	    .task = 4,
+	    .source = NPS_RUN_TRACK,
+	    .type = 2,
+	    NONE } },
+	{ "it received one, which does not run yet",
+	  "ts_track.data",
+	  { TRACK(0x0c), { 18, 2, 4 }, { 20, 2, 2 }, { 22, 1, 0 } },
+	  { .kind = NPS_LOG_NOTHING, .count = 99, .stream = 3, NONE } },
+	{ "a copy ended",
+	  "ts_track.data",
+	  { TRACK(0x0b), { 18, 2, 4 }, { 20, 1, 2 } },
+	  { .kind = NPS_LOG_END,
+	    .count = 99,
+	    .stream = 3,
+	    .task = 4,
+	    .source = NPS_RUN_TRACK,
+	    .type = 5,
+	    NONE } },
+	{ "ids begin anew",
+	  "ts_track.data",
+	  { TRACK(0x0e), { 18, 2, 8 }, { 22, 2, 5 } },
+	  { .kind = NPS_LOG_FLIP, .count = 99, .stream = 3, .task = 5, .value = 8, NONE } },
+	{ "blocks of a task",
+	  "ts_track.data",
+	  { TRACK(0x0f), { 18, 2, 4 }, { 20, 4, 70000 } },
+	  { .kind = NPS_LOG_BLOCKS, .count = 99, .stream = 3, .task = 4, .value = 70000, NONE } },
+	{ "a step",
+	  "ts_track.data",
+	  { TRACK(0x0a), { 16, 8, 3 } },
+	  { .kind = NPS_LOG_STEP, .count = 99, .stream = 3, NONE } },
+	{ "counters of a task",
+	  "ffts_profile.data",
+	  { STARS(0x28, 3, 0), { 4, 2, 2 }, { 6, 2, 10 }, { 120, 8, 555 } },
+	  { .kind = NPS_LOG_PMU,
+	    .count = 555,
+	    .stream = 2,
+	    .task = 10,
+	    .context = NPS_NO_CONTEXT,
+	    .sequence = 3,
+	    .mangled = true } },
+};
+
+static void records_are_decoded(void **state)
 {
-	struct nps_log_record r;
-
 	(void)state;
-	put(0, 0 | 7 << 6 | 11 << 10, 2);
-	put(2, 0x6bd3, 2);
-	put(4, 0x1234, 2);
-	put(6, 0x4321, 2);
-	put(8, 0x1122334455667788, 8);
-	r = decode("stars_soc.data");
-	assert_int_equal(r.kind, NPS_LOG_START);
-	assert_int_equal(r.sequence, 7);
-	assert_int_equal(r.type, 11);
-	assert_int_equal(r.stream, 0x1234);
-	assert_int_equal(r.task, 0x4321);
-	assert_int_equal(r.count, 0x1122334455667788);
-	assert_int_equal(r.context, NPS_NO_CONTEXT);
-	assert_int_equal(r.source, NPS_RUN_STARS);
-	put(0, 0x23 | 15 << 6, 2);
-	put(16, 6, 1);
-	put(18, 9, 2);
-	r = decode("stars_soc.data");
-	assert_int_equal(r.kind, NPS_LOG_END);
-	assert_int_equal(r.source, NPS_RUN_CONTEXT);
-	assert_int_equal(r.type, 6);
-	assert_int_equal(r.context, 9);
-	put(0, 0x3f, 2);
-	assert_int_equal(decode("stars_soc.data").kind, NPS_LOG_UNKNOWN);
-}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(samples); i++) {
+		const struct sample *s = &samples[i];
+		struct nps_log_record r;
 
-static void older_chips(void **state)
-{
-	struct nps_log_record r;
-
-	(void)state;
-	put(0, 1 | 12 << 4, 1);
-	put(1, 9, 1);
-	put(6, 0xfffe, 2);
-	put(8, 77, 8);
-	put(16, 0x10005, 4);
-	r = decode("hwts.data");
-	assert_int_equal(r.kind, NPS_LOG_END);
-	assert_int_equal(r.sequence, 12);
-	assert_int_equal(r.type, 9);
-	assert_int_equal(r.task, 0xfffe);
-	assert_int_equal(r.stream, 0x10005);
-	put(0, 5, 1);
-	assert_int_equal(decode("hwts.data").kind, NPS_LOG_NOTHING);
-}
-
-static void track(void **state)
-{
-	struct nps_log_record r;
-
-	(void)state;
-	put(1, 0x0c, 1);
-	put(2, 40, 2);
-	put(8, 99, 8);
-	put(16, 3, 2);
-	put(18, 4, 2);
-	put(20, 2, 2);
-	put(22, 1, 1);
-	r = decode("ts_track.data");
-	assert_int_equal(r.kind, NPS_LOG_START);
-	assert_int_equal(r.type, 2);
-	assert_int_equal(r.stream, 3);
-	assert_int_equal(r.task, 4);
-	assert_int_equal(r.sequence, NPS_NO_SEQUENCE);
-	put(22, 0, 1); /* received: it does not run yet */
-	assert_int_equal(decode("ts_track.data").kind, NPS_LOG_NOTHING);
-	put(1, 0x0e, 1);
-	put(18, 8, 2);
-	put(22, 5, 2);
-	r = decode("ts_track.data");
-	assert_int_equal(r.kind, NPS_LOG_FLIP);
-	assert_int_equal(r.value, 8);
-	assert_int_equal(r.task, 5);
-	put(1, 0x0f, 1);
-	put(20, 70000, 4);
-	r = decode("ts_track.data");
-	assert_int_equal(r.kind, NPS_LOG_BLOCKS);
-	assert_int_equal(r.value, 70000);
+		clear(NULL);
+		for (size_t k = 0; k < NPS_ARRAY_SIZE(s->puts); k++)
+			put(s->puts[k].at, s->puts[k].value, s->puts[k].bytes);
+		r = decode(s->file);
+		if (r.kind != s->says.kind || r.count != s->says.count || r.stream != s->says.stream ||
+		    r.task != s->says.task || r.context != s->says.context || r.thread != s->says.thread ||
+		    r.value != s->says.value || r.source != s->says.source || r.type != s->says.type ||
+		    r.sequence != s->says.sequence || r.mangled != s->says.mangled)
+			fail_msg("%s: %s: kind %u count %llu stream %u task %u context %u thread %u value %u "
+				 "source %u type %u sequence %u mangled %d",
+				 s->file, s->what, r.kind, (unsigned long long)r.count, r.stream, r.task,
+				 r.context, r.thread, r.value, r.source, r.type, r.sequence, r.mangled);
+	}
 }
 
 /* The last generation: ten values, cycles in another place; what is not the master's is added to it. */
@@ -164,7 +249,6 @@ static void ten_counters(void **state)
 static void counters(void **state)
 {
 	struct nps_counters c;
-	struct nps_log_record r;
 	uint32_t stream, task;
 
 	(void)state;
@@ -178,9 +262,6 @@ static void counters(void **state)
 	for (int i = 0; i < 8; i++)
 		put(48 + 8 * i, 100 + i, 8);
 	put(120, 555, 8);
-	r = decode("ffts_profile.data");
-	assert_int_equal(r.kind, NPS_LOG_PMU);
-	assert_int_equal(r.count, 555);
 	assert_int_equal(nps_log__counters(p, &c), 1);
 	assert_int_equal(c.core, 0);
 	assert_int_equal(c.block, 0);
@@ -336,8 +417,7 @@ static void breaks_are_read(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(stars_tasks, clear),  cmocka_unit_test_setup(older_chips, clear),
-		cmocka_unit_test_setup(track, clear),	     cmocka_unit_test_setup(counters, clear),
+		cmocka_unit_test(records_are_decoded),	     cmocka_unit_test_setup(counters, clear),
 		cmocka_unit_test_setup(ten_counters, clear), cmocka_unit_test_setup(ids_come_back, clear),
 		cmocka_unit_test(gaps_are_counted),	     cmocka_unit_test(any_bytes_are_some_record),
 		cmocka_unit_test(breaks_are_read),

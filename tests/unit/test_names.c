@@ -10,6 +10,8 @@
 #include "launches.h"
 #include "model/tables.h"
 
+#include <string.h>
+
 static void group_hashes_are_the_vendors(void **state)
 {
 	(void)state; /* read from real captures */
@@ -339,6 +341,54 @@ static void expect_group(size_t row, const char *name, uint32_t ranks)
 	assert_int_equal(op->ranks, ranks);
 }
 
+static uint64_t float_bits(float value)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return bits | 0xffffffff00000000; /* the upper half is whatever was there */
+}
+
+static const struct nps_timing *timing_at(size_t i)
+{
+	assert_true(i < model.timings.len);
+	return &NPS_AT(&model.timings, struct nps_timing, i);
+}
+
+/* Of two records of an event the one that it stood for counts, and none while it is recorded. */
+static void events_tell_times(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 10, 20, 0xe7, 0x77, 0);
+	sqe(1, 12, 0, NPS_SQE_EVENT_RECORD, 2);
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 30, 40, 0xe8, 0x77, 0);
+	sqe(1, 31, 0, NPS_SQE_PLACE_HOLDER, 2); /* numbers begin anew */
+	sqe(1, 33, 0, NPS_SQE_EVENT_RECORD, 2);
+	event(NPS_EV_API, NPS_PROBE_WAIT_EVENT, 1, 41, 44, 0xe8, 0x78, 0);
+	sqe(1, 42, 0, NPS_SQE_EVENT_WAIT, 3);
+	event(NPS_EV_API, NPS_PROBE_EVENT_ELAPSED, 2, 50, 60, 0xe7, 0xe8, float_bits(1.5F));
+	event(NPS_EV_API, NPS_PROBE_EVENT_TIMESTAMP, 2, 61, 62, 0xe8, 123456, 0);
+	event(NPS_EV_API, NPS_PROBE_EVENT_ELAPSED, 2, 65, 66, 0xe7, 0xe9, float_bits(1)); /* never recorded */
+	event(NPS_EV_API, NPS_PROBE_EVENT_ELAPSED, 2, 75, 90, 0xe7, 0xe8, float_bits(1));
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, 1, 70, 80, 0xe8, 0x77, 0);
+	sqe(1, 72, 1, NPS_SQE_EVENT_RECORD, 2);
+	event(NPS_EV_API, NPS_PROBE_EVENT_ELAPSED, 2, 91, 92, 0xe7, 0xe8, float_bits(1)); /* two devices */
+	build();
+	assert_int_equal(model.timings.len, 3);
+	assert_int_equal(timing_at(0)->kind, NPS_TIMING_WAIT);
+	assert_int_equal(timing_at(0)->from.last, 2);
+	assert_int_equal(timing_at(0)->to.last, 3);
+	assert_int_equal(timing_at(1)->kind, NPS_TIMING_BETWEEN);
+	assert_true(timing_at(1)->ns == 1500000 && timing_at(1)->error >= 1000 && timing_at(1)->error < 1001);
+	assert_int_equal(timing_at(1)->from.first, 0);
+	assert_int_equal(timing_at(1)->from.last, 0);
+	assert_int_equal(timing_at(1)->to.first, 1);
+	assert_int_equal(timing_at(1)->to.last, 2);
+	assert_int_equal(timing_at(2)->kind, NPS_TIMING_AT);
+	assert_int_equal(timing_at(2)->us, 123456);
+	assert_int_equal(timing_at(2)->to.last, 2);
+}
+
 static void communicators_end(void **state)
 {
 	(void)state;
@@ -393,6 +443,7 @@ int main(void)
 		TEST(streams_of_a_collective_are_not_the_callers),
 		TEST(default_streams_belong_to_a_context),
 		TEST(events_stand_for_their_last_record),
+		TEST(events_tell_times),
 		TEST(communicators_end),
 		TEST(counts_that_were_not_told),
 		TEST(names_of_a_thread_that_is_renamed),

@@ -4,7 +4,8 @@
  * reads it as fast as it can into ONE buffer that it overwrites right after each read, and stops it when stop.K does. What
  * it read is in own.PID.K; what the driver answered, and how long the start took, in log.PID. With PROFILE_SAMPLES it starts
  * channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it, PROFILE_PAUSE us after it has asked which channels there are.
- * With PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which ends it.
+ * Of PROFILE_BESIDE it reads another log as well. With PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which
+ * ends it.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -35,7 +36,7 @@ static int (*flush)(unsigned, unsigned, unsigned *);
 static char buffer[READ_BYTES];
 static FILE *log_file;
 static const char *dir;
-static unsigned device, channel;
+static unsigned device, channel, second; /* 0: none */
 
 static int there(const char *what, int k)
 {
@@ -140,32 +141,33 @@ static FILE *own(int k, unsigned id)
 	return fopen(path, "w");
 }
 
-/* The log; where copies are told by the scheduler alone its track too. */
+/* The log, and a second one. */
 static void one(int k)
 {
 	uint32_t stars[11] = { [0] = 1, [6] = 1 }, hwts[1] = { 0 },
 		 track[9] = { 20, [1] = 1, [6] = 1, [7] = 1, [8] = 1 };
-	FILE *out = own(k, channel), *beside = channel == 45 ? own(k, 44) : NULL;
+	FILE *out = own(k, channel), *beside = second ? own(k, second) : NULL;
+	uint32_t *config = second == 44 ? track : hwts, size = second == 44 ? sizeof(track) : sizeof(hwts);
 	int err;
 
 	open_samples();
 	err = channel == 45 ? open_one(channel, TS, hwts, sizeof(hwts))
 			    : open_one(channel, TS, stars, sizeof(stars));
 
-	if (!out || err || (channel == 45 && !beside) || (beside && open_one(44, TS, track, sizeof(track)))) {
+	if (!out || err || (second && !beside) || (beside && open_one(second, TS, config, size))) {
 		fprintf(log_file, "failed\n");
 		return;
 	}
 	while (!there("stop", k)) {
 		read_all(channel, out);
 		if (beside)
-			read_all(44, beside);
+			read_all(second, beside);
 		usleep(2000);
 	}
 	close_samples();
 	close_one(channel, out);
 	if (beside)
-		close_one(44, beside);
+		close_one(second, beside);
 	fclose(out);
 	if (beside)
 		fclose(beside);
@@ -202,6 +204,7 @@ __attribute__((constructor)) static void begin(void)
 	}
 	device = (unsigned)atoi(rank);
 	channel = id ? (unsigned)atoi(id) : 50;
+	second = getenv("PROFILE_BESIDE") ? (unsigned)atoi(getenv("PROFILE_BESIDE")) : 0;
 	snprintf(path, sizeof(path), "%s/log.%d", dir, getpid());
 	log_file = fopen(path, "w");
 	if (log_file)

@@ -78,7 +78,8 @@ __attribute__((noinline)) void train_step(long step)
 {
 	uint64_t begin = now_ns();
 
-	model_step(model, loader_next(self.loader, step), BATCH_BYTES);
+	model_step(model, loader_next(self.loader, step), BATCH_BYTES,
+		   self.options->time_every && step % self.options->time_every == 0);
 	self.loss = self.loss * 6364136223846793005ull + 1442695040888963407ull;
 	if (step % EVALUATE_EVERY == EVALUATE_EVERY - 1)
 		model_evaluate(model);

@@ -16,7 +16,9 @@ struct options {
 	double seconds;
 	long steps;
 	long slow_every; /* 0: never */
+	long time_every; /* step whose parts are timed with events; 0: none */
 	bool quiet;
+	bool ai_cpu; /* a kernel of the AI CPU in each step */
 	const char *pidfile;
 	const char *self_profile;
 };
@@ -58,8 +60,8 @@ int rank_main(const struct options *options, struct control *control);
 struct model;
 struct model *model_create(struct rank *r);
 void model_destroy(struct model *m);
-/* Forward, backward, all-reduce, optimizer; `batch` is pinned host memory. */
-void model_step(struct model *m, const void *batch, size_t bytes);
+/* Forward, backward, all-reduce, optimizer; `batch` is pinned host memory. TIMED: the device's times of its parts are asked for. */
+void model_step(struct model *m, const void *batch, size_t bytes, bool timed);
 void model_evaluate(struct model *m);
 
 struct loader *loader_create(int rank, size_t batch_bytes, long slow_every);

@@ -19,6 +19,7 @@
 #define CORES 24
 #define BLOCK_ELEMENTS 8192
 #define BUCKETS 4
+#define TIMES 16 /* events of a timed step, at most */
 #define ACTIVATION_BYTES (8u << 20)
 #define OPERANDS_MAX 16
 #define EVAL_KERNEL "eval_metric_custom"
@@ -38,6 +39,9 @@ struct model {
 	aclIntArray *dims;
 	aclBoolArray *mask;
 	aclrtEvent gradients_ready[BUCKETS], reduced;
+	aclrtEvent times[TIMES]; /* NULL: no step is timed */
+	int ntimes; /* recorded in this step */
+	bool timed;
 	void *binary;
 };
 
@@ -100,6 +104,9 @@ struct model *model_create(struct rank *r)
 		check(aclrtCreateEventExWithFlag(&m->gradients_ready[i], ACL_EVENT_SYNC),
 		      "aclrtCreateEventExWithFlag");
 	check(aclrtCreateEventWithFlag(&m->reduced, ACL_EVENT_TIME_LINE), "aclrtCreateEventWithFlag");
+	for (int i = 0; i < TIMES && r->options->time_every; i++)
+		check(aclrtCreateEventWithFlag(&m->times[i], ACL_EVENT_TIME_LINE),
+		      "aclrtCreateEventWithFlag");
 	register_stub(m);
 	m->next_launch = now_ns();
 	return m;
@@ -110,6 +117,8 @@ void model_destroy(struct model *m)
 	for (int i = 0; i < BUCKETS; i++)
 		check(aclrtDestroyEvent(m->gradients_ready[i]), "aclrtDestroyEvent");
 	check(aclrtDestroyEvent(m->reduced), "aclrtDestroyEvent");
+	for (int i = 0; i < TIMES && m->times[i]; i++)
+		check(aclrtDestroyEvent(m->times[i]), "aclrtDestroyEvent");
 	aclDestroyScalar(m->alpha);
 	aclDestroyIntArray(m->dims);
 	aclDestroyBoolArray(m->mask);
@@ -205,6 +214,26 @@ static void backward_layer(struct model *m)
 	OP(m, 1, InplaceCopy, x(m), x(m));
 }
 
+/* The end of a part of a step. */
+static void mark_time(struct model *m)
+{
+	if (m->timed && m->ntimes < TIMES)
+		check(aclrtRecordEvent(m->times[m->ntimes++], m->rank->compute), "aclrtRecordEvent");
+}
+
+/* How long each part took, when all have ended. */
+static void ask_times(struct model *m)
+{
+	uint64_t us;
+	float ms;
+
+	for (int i = 1; i < m->ntimes; i++)
+		check(aclrtEventElapsedTime(&ms, m->times[i - 1], m->times[i]), "aclrtEventElapsedTime");
+	if (m->ntimes)
+		check(aclrtEventGetTimestamp(m->times[0], &us), "aclrtEventGetTimestamp");
+	m->ntimes = 0;
+}
+
 /* Gradients of a part of the layers go out while the next part is computed. */
 static void reduce_bucket(struct model *m, int bucket)
 {
@@ -216,6 +245,7 @@ static void reduce_bucket(struct model *m, int bucket)
 	check(HcclAllReduce(gradients, gradients, m->gradient_count, HCCL_DATA_TYPE_FP16, HCCL_REDUCE_SUM,
 			    r->comm, r->communication),
 	      "HcclAllReduce");
+	mark_time(m);
 	pace(m, 1);
 }
 
@@ -271,11 +301,13 @@ static void loss(struct model *m)
 	OP(m, 2, ReduceSum, x(m), m->dims, false, ACL_FLOAT, x(m));
 }
 
-void model_step(struct model *m, const void *batch, size_t bytes)
+void model_step(struct model *m, const void *batch, size_t bytes, bool timed)
 {
 	struct rank *r = m->rank;
 	void *activations = create_memory(ACTIVATION_BYTES);
 
+	m->timed = timed;
+	mark_time(m);
 	check(aclrtMemcpyAsync(activations, ACTIVATION_BYTES, batch, bytes, ACL_MEMCPY_HOST_TO_DEVICE,
 			       r->compute),
 	      "aclrtMemcpyAsync");
@@ -284,11 +316,18 @@ void model_step(struct model *m, const void *batch, size_t bytes)
 	for (long i = 0; i < m->layers; i++) {
 		m->layer = (int)i;
 		forward_layer(m);
+		if (i % 2)
+			mark_time(m);
 	}
+	if (r->options->ai_cpu)
+		check(rtAicpuKernelLaunchExWithArgs(0, "GetNextSample", 1, NULL, NULL, r->compute, 0),
+		      "rtAicpuKernelLaunchExWithArgs");
 	loss(m);
 	backward(m);
 	optimizer(m);
+	mark_time(m);
 	check(aclrtSynchronizeStream(r->compute), "aclrtSynchronizeStream");
+	ask_times(m);
 	check(aclrtFree(activations), "aclrtFree");
 }
 

@@ -28,6 +28,8 @@ static void usage(FILE *out)
 	      "  --seconds N       stop after N seconds\n"
 	      "  --steps N         stop after N steps; without either, run until SIGTERM\n"
 	      "  --slow-every N    every Nth step waits for its data (default 20, 0 never)\n"
+	      "  --time-every N    every Nth step times its parts with events (default 0, never)\n"
+	      "  --ai-cpu          a kernel of the AI CPU in each step\n"
 	      "  --quiet           print only the result\n"
 	      "  --pidfile FILE    write the rank pids, one a line, when training begins\n"
 	      "  --self-profile F  every rank reads its own STARS log into F.RANK\n",
@@ -42,6 +44,8 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "seconds", required_argument, NULL, 's' },
 		{ "steps", required_argument, NULL, 'n' },
 		{ "slow-every", required_argument, NULL, 'w' },
+		{ "time-every", required_argument, NULL, 't' },
+		{ "ai-cpu", no_argument, NULL, 'a' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "pidfile", required_argument, NULL, 'p' },
 		{ "self-profile", required_argument, NULL, 'P' },
@@ -66,6 +70,12 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 'w':
 			o->slow_every = atol(optarg);
+			break;
+		case 't':
+			o->time_every = atol(optarg);
+			break;
+		case 'a':
+			o->ai_cpu = true;
 			break;
 		case 'q':
 			o->quiet = true;

@@ -100,6 +100,9 @@ void device_lost(struct device *d);
 /* Hands what happened until now to the channel's reader. Returns when to come again, 0 if never. */
 uint64_t prof_deliver(struct device *d, uint64_t now);
 
+#define SUB_TASKS_MAX 64
+/* How many sub-tasks a task has, 0: it has no such; *THREADS of them are one context. */
+uint32_t task_sub_tasks(const struct device *d, const struct task *t, uint32_t *threads);
 /* Is it launched as an FFTS+ task, with sub-tasks? */
 bool task_is_ffts(const struct device *d, const struct task *t);
 

@@ -2,6 +2,8 @@
 /* How long the hardware takes. */
 #include "device.h"
 
+#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define KERNEL_SETUP_NS 1500
@@ -10,14 +12,38 @@
 #define PCIE_SETUP_NS 4000
 #define PCIE_BYTES_PER_US 20000
 
+static uint32_t ffts_contexts, ffts_threads = 1;
+
+/* NPUSIM_FFTS: CONTEXTS or CONTEXTSxTHREADS. */
+static void read_ffts(void)
+{
+	const char *text = getenv("NPUSIM_FFTS");
+	unsigned int contexts = 1, threads = 1;
+
+	if (!text)
+		return;
+	sscanf(text, "%ux%u", &contexts, &threads);
+	ffts_threads = threads >= 1 && threads <= SUB_TASKS_MAX ? threads : 1;
+	ffts_contexts = contexts >= 1 && contexts <= SUB_TASKS_MAX / ffts_threads ? contexts : 1;
+}
+
+uint32_t task_sub_tasks(const struct device *d, const struct task *t, uint32_t *threads)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, read_ffts);
+	*threads = ffts_threads;
+	if (board_chip(&d->board)->log != CHIP_STARS || t->facts.kind != STARS_AICORE ||
+	    t->sqe.kernel.core != STARS_MIX)
+		return 0;
+	return ffts_contexts * ffts_threads;
+}
+
 bool task_is_ffts(const struct device *d, const struct task *t)
 {
-	static int on = -1;
+	uint32_t threads;
 
-	if (on < 0)
-		on = getenv("NPUSIM_FFTS") != NULL;
-	return on && board_chip(&d->board)->log == CHIP_STARS && t->facts.kind == STARS_AICORE &&
-	       t->sqe.kernel.core == STARS_MIX;
+	return task_sub_tasks(d, t, &threads) > 0;
 }
 
 /* xorshift32: the jitter needs no quality, only not to be the same every time. */

@@ -58,13 +58,42 @@ static void add_event(struct device *d, const struct sq *q, const struct task *t
 		(struct prof_event){ .when = when, .what = what, .sq = (uint16_t)q->id, .task = *t };
 }
 
+/* Sub-tasks run side by side: they begin one after the other, and end in another order. */
+static uint64_t sub_task_time(const struct task *t, uint32_t k, uint32_t n, int what)
+{
+	uint64_t room = t->facts.end - t->facts.start - 2 * SUB_TASK_NS;
+
+	if (what == EVENT_SUB_START)
+		return t->facts.start + SUB_TASK_NS + room * k / (4 * n);
+	return t->facts.end - SUB_TASK_NS - room * (k % 2 ? k : n - 1 - k) / (4 * n);
+}
+
+static void add_sub_tasks(struct device *d, const struct sq *q, const struct task *t, int what)
+{
+	uint32_t threads, n = task_sub_tasks(d, t, &threads);
+
+	for (uint32_t k = 0; k < n; k++) {
+		size_t before = d->batched;
+
+		add_event(d, q, t, what, sub_task_time(t, k, n, what));
+		if (d->batched == before)
+			return;
+		d->batch[before].context = (uint16_t)(k / threads);
+		d->batch[before].thread = (uint16_t)(k % threads);
+		if (what == EVENT_SUB_END)
+			truth_line("sub", "%u\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu", t->facts.device,
+				   t->facts.stream, t->facts.task, t->facts.flip, k / threads, k % threads,
+				   (unsigned long long)sub_task_time(t, k, n, EVENT_SUB_START),
+				   (unsigned long long)sub_task_time(t, k, n, EVENT_SUB_END));
+	}
+}
+
 static void add_start(struct device *d, const struct sq *q, const struct task *t)
 {
 	if (board_chip(&d->board)->log == CHIP_HWTS)
 		add_event(d, q, t, EVENT_RECEIVED, t->facts.submit);
 	add_event(d, q, t, EVENT_START, t->facts.start);
-	if (task_is_ffts(d, t))
-		add_event(d, q, t, EVENT_SUB_START, t->facts.start + SUB_TASK_NS);
+	add_sub_tasks(d, q, t, EVENT_SUB_START);
 }
 
 void prof_task_ended(struct device *d, const struct sq *q, const struct task *t)
@@ -73,8 +102,7 @@ void prof_task_ended(struct device *d, const struct sq *q, const struct task *t)
 		return;
 	if (!t->start_logged)
 		add_start(d, q, t);
-	if (task_is_ffts(d, t))
-		add_event(d, q, t, EVENT_SUB_END, t->facts.end - SUB_TASK_NS);
+	add_sub_tasks(d, q, t, EVENT_SUB_END);
 	add_event(d, q, t, EVENT_END, t->facts.end);
 }
 

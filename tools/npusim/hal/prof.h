@@ -15,6 +15,7 @@ struct prof_event {
 	uint64_t when;
 	enum { EVENT_START, EVENT_END, EVENT_RECEIVED, EVENT_SUB_START, EVENT_SUB_END } what;
 	uint16_t sq;
+	uint16_t context, thread; /* of a sub-task */
 	struct task task;
 };
 

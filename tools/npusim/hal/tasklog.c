@@ -2,6 +2,8 @@
 /* Logs of tasks: the STARS log of both generations, block log, HWTS log, TS track. */
 #include "prof.h"
 
+#include <stdlib.h>
+
 #define MAGIC 0x6BD3
 enum { FUNC_START = 0, FUNC_SUB_START = 0x22, FUNC_BLOCK_START = 0x24 }; /* + 1: the end */
 enum { FFTS_PLUS = 4, FFTS_MIX_AIC = 6 };
@@ -145,10 +147,12 @@ static void put_task(struct channel *c, const struct prof_event *e)
 	}
 }
 
-/* An FFTS+ task has contexts, which run inside it; here it has one. */
+/* An FFTS+ task has contexts, which run inside it, each in threads. */
 static void put_sub_task(struct channel *c, const struct prof_event *e)
 {
-	struct stars_record r = { .sub_type = FFTS_MIX_AIC, .ffts = FFTS_PLUS << 13 };
+	struct stars_record r = {
+		.sub_type = FFTS_MIX_AIC, .engine = e->context, .ffts = FFTS_PLUS << 13, .thread = e->thread
+	};
 
 	tasklog_head(c, &e->task.facts, FUNC_SUB_START + (e->what == EVENT_SUB_END), e->when, &r.head);
 	channel_put(c, &r, sizeof(r));
@@ -180,12 +184,26 @@ static void put_block(struct channel *c, const struct prof_event *e, uint32_t bl
 	tasklog_head(c, &e->task.facts, FUNC_BLOCK_START + end,
 		     e->task.facts.start + (block / cores + end) * wave, &r.head);
 	channel_put(c, &r, sizeof(r));
+	if (end)
+		truth_line("block", "%u\t%u\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu", e->task.facts.device,
+			   e->task.facts.stream, e->task.facts.task, e->task.facts.flip, block, r.core_type,
+			   r.core, (unsigned long long)(e->task.facts.start + block / cores * wave),
+			   (unsigned long long)(e->task.facts.start + (block / cores + 1) * wave));
+}
+
+/* NPUSIM_BLOCKS: so many blocks of a kernel are told of, as all are millions a second. */
+static uint32_t blocks_told(uint32_t blocks)
+{
+	const char *text = getenv("NPUSIM_BLOCKS");
+	uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+
+	return most && most < blocks ? most : blocks;
 }
 
 /* Written when the kernel has ended, a wave of blocks after the other. */
 void tasklog_blocks(struct channel *c, const struct prof_event *e)
 {
-	uint32_t cores = chip_of(c)->aicores, blocks = e->task.sqe.block_dim;
+	uint32_t cores = chip_of(c)->aicores, blocks = blocks_told(e->task.sqe.block_dim);
 
 	if (e->what != EVENT_END || e->task.facts.kind != STARS_AICORE)
 		return;

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the job's own events tell of the device's time: how long it was from one to another, and what waited for which. */
+#include "session/nest_walk.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#define STEP_NS 1000.0 /* of what an event's time is told in: a tick of the device's counter, of two events */
+#define FLOAT_ERROR 0x1p-23 /* of a result of 24 bits, rounded more than once */
+
+uint64_t nps_walk__mark_value(uint32_t first, uint32_t last)
+{
+	return (uint64_t)first << 32 | last;
+}
+
+struct nps_marked nps_walk__marked(uint64_t value)
+{
+	return (struct nps_marked){ .first = value >> 32, .last = (uint32_t)value };
+}
+
+int nps_walk__timing(struct nps_walk *w, const struct nps_event *ev, uint32_t wait)
+{
+	struct nps_pending_timing *timing;
+
+	if (ev->ret || ev->flags)
+		return 0;
+	timing = nps_vec__push(&w->timings);
+	if (!timing)
+		return -errno;
+	*timing = (struct nps_pending_timing){ ev, w->proc_row, wait };
+	return 0;
+}
+
+/*
+ * The record that event HANDLE stood for all through call EV. One whose tasks are on two streams did not happen in
+ * their order.
+ */
+static bool marked(const struct nps_walk *w, uint32_t proc, const struct nps_event *ev, uint64_t handle,
+		   struct nps_marked *mark)
+{
+	const struct nps_sub *subs = w->model->subs.data;
+	uint64_t key = nps_names__key(proc, handle), value, later;
+
+	if (!nps_history__at(&w->event_marks, key, ev->start, &value) || value == NPS_NONE ||
+	    !nps_history__at(&w->event_marks, key, ev->start + ev->dur, &later) || later != value)
+		return false;
+	*mark = nps_walk__marked(value);
+	return subs[mark->first].device == subs[mark->last].device &&
+	       subs[mark->first].stream == subs[mark->last].stream;
+}
+
+/* aclrtEventElapsedTime tells ms as a float. */
+static bool elapsed(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
+{
+	uint32_t bits = p->ev->args[2];
+	float ms;
+
+	memcpy(&ms, &bits, sizeof(ms));
+	t->kind = NPS_TIMING_BETWEEN;
+	t->ns = (double)ms * 1e6;
+	t->error = STEP_NS + fabs(t->ns) * FLOAT_ERROR;
+	return isfinite(ms) && marked(w, p->proc, p->ev, p->ev->args[0], &t->from) &&
+	       marked(w, p->proc, p->ev, p->ev->args[1], &t->to);
+}
+
+static bool timestamp(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
+{
+	t->kind = NPS_TIMING_AT;
+	t->us = p->ev->args[1];
+	return marked(w, p->proc, p->ev, p->ev->args[0], &t->to);
+}
+
+static bool waited(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
+{
+	uint64_t handle;
+
+	t->kind = NPS_TIMING_WAIT;
+	t->to = (struct nps_marked){ p->wait, p->wait };
+	return nps_event_arg(p->ev, NPS_M_EVENT, &handle) && marked(w, p->proc, p->ev, handle, &t->from);
+}
+
+static bool resolve(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
+{
+	if (p->wait != NPS_NONE)
+		return waited(w, p, t);
+	return p->ev->probe == NPS_PROBE_EVENT_ELAPSED ? elapsed(w, p, t) : timestamp(w, p, t);
+}
+
+int nps_walk__finish_timings(struct nps_walk *w)
+{
+	const struct nps_sub *subs = w->model->subs.data;
+
+	for (size_t i = 0; i < w->timings.len; i++) {
+		const struct nps_pending_timing *p = &NPS_AT(&w->timings, struct nps_pending_timing, i);
+		struct nps_timing timing = { .proc = p->proc }, *row;
+
+		if (!resolve(w, p, &timing))
+			continue;
+		timing.device = subs[timing.to.last].device;
+		if (timing.kind == NPS_TIMING_BETWEEN && subs[timing.from.last].device != timing.device)
+			continue; /* two clocks */
+		row = nps_vec__push(&w->model->timings);
+		if (!row)
+			return -errno;
+		*row = timing;
+	}
+	return 0;
+}
