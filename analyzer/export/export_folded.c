@@ -101,11 +101,17 @@ static void enter(struct folder *f, struct thread *t, uint64_t end, uint32_t nod
 	t->stack[t->depth++] = (struct frame){ end, node };
 }
 
+static void add_time(int64_t *to, int64_t ns)
+{
+	if (__builtin_add_overflow(*to, ns, to))
+		*to = ns > 0 ? INT64_MAX : INT64_MIN;
+}
+
 /* A call of TEXT on thread GTID; calls come in order of start. Returns its stack. */
 static uint32_t call(struct folder *f, uint64_t gtid, uint32_t text, uint64_t start, uint64_t end)
 {
 	struct thread *t = thread_of(f, gtid);
-	int64_t ns = end > start ? end - start : 0;
+	int64_t ns = end > start ? (int64_t)NPS_MIN(end - start, (uint64_t)INT64_MAX) : 0;
 	uint32_t parent, node;
 
 	if (!t)
@@ -114,9 +120,9 @@ static uint32_t call(struct folder *f, uint64_t gtid, uint32_t text, uint64_t st
 		t->depth--;
 	parent = t->depth ? t->stack[t->depth - 1].node : ROOT;
 	node = child(f, parent, text);
-	node_at(f, node)->host_ns += ns;
+	add_time(&node_at(f, node)->host_ns, ns);
 	if (parent)
-		node_at(f, parent)->host_ns -= ns;
+		add_time(&node_at(f, parent)->host_ns, -ns);
 	enter(f, t, end, node);
 	return node;
 }

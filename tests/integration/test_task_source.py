@@ -129,6 +129,7 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
     """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC."""
     n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0, "kinds": 0}
     begin, end = max(begin, found.begin + EDGE_NS), min(end, found.end - EDGE_NS)
+    mixed = {tuple(map(int, line[1:4])) for line in job.lines("sub")}  # by stream, task, flip: they have sub-tasks
     for task in truth.tasks:
         if not begin < truth.clock.mono(task.submit) or not truth.clock.mono(task.end) < end:
             continue
@@ -141,7 +142,8 @@ def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, e
         launch = truth.launches.get(task.launch)
         name = name_of(launch) if launch else None
         n["names"] += name is not None and row["kernel"] != name
-        n["kinds"] += launch is not None and row["kind"] != kind_of(task, launch, job.chip)
+        kind = "MIX_AIC" if (task.stream, task.task, task.flip) in mixed else launch and kind_of(task, launch, job.chip)
+        n["kinds"] += launch is not None and row["kind"] != kind
         if row["source"] == "host bounds":
             n["bounded"] += 1
             for bound, at in (("start", start), ("end", stop)):
