@@ -38,10 +38,13 @@ static int look(const struct nps_elf_function *f, void *arg)
 	return 0;
 }
 
-static int look_at_operator(const struct nps_elf_function *f, void *arg)
+/* aclnnXGetWorkspaceSize and aclnnX. */
+static int look_at_operator(const struct nps_elf_function *first, const struct nps_elf_function *second,
+			    void *arg)
 {
 	(void)arg;
-	if (strncmp(f->name, "aclnn", 5) != 0)
+	if (strncmp(second->name, "aclnn", 5) != 0 ||
+	    strncmp(first->name, second->name, strlen(second->name)) != 0)
 		abort();
 	return 0;
 }
@@ -69,21 +72,30 @@ static void one_elf(int fd, size_t size)
 	nps_elf__close(elf);
 }
 
-static void one_map(const uint8_t *data, size_t size)
+static void parse(const uint8_t *data, size_t size, bool all)
 {
 	FILE *f = size ? fmemopen((void *)data, size, "r") : NULL;
 	struct nps_maps maps;
 
 	if (!f)
 		return;
-	if (!nps_maps__parse(f, true, &maps)) {
-		for (size_t i = 0; i < maps.n; i++)
-			if (maps.v[i].path[0] != '/' || !maps.v[i].ino || strchr(maps.v[i].path, '\n') ||
-			    nps_basename(maps.v[i].path) > maps.v[i].path + strlen(maps.v[i].path))
+	if (!nps_maps__parse(f, all, &maps)) {
+		for (size_t i = 0; i < maps.n; i++) {
+			const char *path = maps.v[i].path;
+
+			if (!*path || strchr(path, '\n') || nps_basename(path) > path + strlen(path) ||
+			    (!all && (*path != '/' || !maps.v[i].ino)))
 				abort();
+		}
 		nps_maps__free(&maps);
 	}
 	fclose(f);
+}
+
+static void one_map(const uint8_t *data, size_t size)
+{
+	parse(data, size, false);
+	parse(data, size, true);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

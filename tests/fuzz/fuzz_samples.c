@@ -120,9 +120,13 @@ static void chunk(int tmpfd, uint8_t which, const uint8_t *data, size_t size)
 	struct nps_chunk head = { .type = types[which % 4], .len = (uint32_t)size };
 	struct nps_clock_map map = { .n = 0 };
 	struct nps_npu_samples npu;
+	void *payload = malloc(size + 1); /* aligned, as a chunk that was read is */
 
+	if (!payload)
+		abort();
+	memcpy(payload, data, size);
 	nps_npu_samples__init(&npu, tmpfd);
-	if (nps_npu_samples__add(&npu, &head, data, 0, NOW))
+	if (nps_npu_samples__add(&npu, &head, payload, 0, NOW))
 		abort();
 	for (size_t i = 0; i < npu.usage.len; i++)
 		if (NPS_AT(&npu.usage, struct nps_npu_usage, i).device >= NPS_MAX_DEVICES)
@@ -130,6 +134,7 @@ static void chunk(int tmpfd, uint8_t which, const uint8_t *data, size_t size)
 	if (!nps_npu_samples__fit(&npu.clocks, 0, 50000000, &map))
 		nps_clock_map__free(&map);
 	nps_npu_samples__free(&npu);
+	free(payload);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
