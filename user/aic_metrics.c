@@ -88,7 +88,7 @@ const char *nps_aic_metrics__name(enum nps_aic_metric metric)
 size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, int vector,
 			       uint16_t events[NPS_AIC_EVENTS])
 {
-	enum nps_generation generation = nps_generation_of(platform);
+	enum nps_chip_generation generation = nps_generation_of(platform);
 	enum family family = generation == NPS_GENERATION_SPLIT ? SPLIT
 			     : generation == NPS_GENERATION_V6	? LAST
 								: ONE;

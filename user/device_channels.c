@@ -49,7 +49,7 @@ static unsigned int power_hz(const struct nps_device_opts *o, const struct nps_d
 
 static bool splits(const struct nps_device_info *d)
 {
-	enum nps_generation generation = nps_generation_of(d->platform);
+	enum nps_chip_generation generation = nps_generation_of(d->platform);
 
 	return generation == NPS_GENERATION_SPLIT || generation == NPS_GENERATION_V6;
 }

@@ -34,7 +34,7 @@ static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, i
 	return lib->device_info(id, module, info, &value) || value < 0 || value > most ? 0 : (uint32_t)value;
 }
 
-enum nps_generation nps_generation_of(uint32_t platform)
+enum nps_chip_generation nps_generation_of(uint32_t platform)
 {
 	switch (platform) {
 	case NPS_PLATFORM_310:

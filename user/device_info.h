@@ -21,7 +21,7 @@ enum nps_platform {
 };
 
 /* Chips whose logs and counters are alike. */
-enum nps_generation {
+enum nps_chip_generation {
 	NPS_GENERATION_UNKNOWN, /* a number that nobody has described */
 	NPS_GENERATION_HWTS, /* 310, 910A, 310P */
 	NPS_GENERATION_MINI, /* 310B: Stars logs the tasks, cores are of one kind */
@@ -30,7 +30,7 @@ enum nps_generation {
 };
 
 /* Of a number of enum nps_platform, or any other. */
-enum nps_generation nps_generation_of(uint32_t platform);
+enum nps_chip_generation nps_generation_of(uint32_t platform);
 
 struct nps_device_info {
 	uint32_t id;

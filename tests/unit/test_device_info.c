@@ -67,7 +67,7 @@ static struct nps_device_info read_info(const char *name, int64_t version, uint3
 /* prof-raw: numbers of platforms */
 static void numbers_of_generations(void **state)
 {
-	static const enum nps_generation of[] = {
+	static const enum nps_chip_generation of[] = {
 		[0] = NPS_GENERATION_HWTS,     [1] = NPS_GENERATION_HWTS,     [2] = NPS_GENERATION_HWTS,
 		[3] = NPS_GENERATION_HWTS,     [4] = NPS_GENERATION_HWTS,     [5] = NPS_GENERATION_SPLIT,
 		[7] = NPS_GENERATION_MINI,     [8] = NPS_GENERATION_MINI,     [11] = NPS_GENERATION_MINI,
