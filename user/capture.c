@@ -296,6 +296,7 @@ static void every_second(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
+	nps_driver_side__look(c->driver);
 	save_now_and_then(c);
 }
 
@@ -532,6 +533,8 @@ static int begin(struct nps_capture *c)
 		return err;
 	nps_overhead__check(c);
 	start_stacks(c);
+	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->all, c->opts->ring_bytes,
+					      &c->driver) != 0;
 	sample_clocks(c, &c->start);
 	err = start_host_sys(c);
 	if (err)
@@ -711,6 +714,7 @@ static void finish(struct nps_capture *c)
 	nps_task_source__tick(c->tasks);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
+	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
@@ -773,6 +777,7 @@ void nps_capture__free(struct nps_capture *c)
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_stacks__free(c->stacks);
+	nps_driver_side__free(c->driver);
 	nps_host_sys__free(c->host_sys);
 	nps_task_source__free(c->tasks);
 	nps_device_sampler__free(c->devices);

@@ -142,6 +142,14 @@ static const struct nps_db_column stack[] = {
 	C(stack, "thread", INTEGER, STRING, comm),   C(stack, "stack", INTEGER, STRING, frames),
 };
 
+static const struct nps_db_column driver[] = {
+	C(driver, "name", INTEGER, STRING, name),	C(driver, "globalTid", INTEGER, NUMBER, gtid),
+	C(driver, "startNs", INTEGER, NUMBER, start),	C(driver, "endNs", INTEGER, NUMBER, end),
+	C(driver, "node", INTEGER, STRING, node),	C(driver, "part", INTEGER, STRING, part),
+	C(driver, "command", INTEGER, NUMBER, command), C(driver, "deviceId", INTEGER, NUMBER, device),
+	C(driver, "bytes", INTEGER, NUMBER, bytes),	C(driver, "result", INTEGER, NUMBER, result),
+};
+
 const struct nps_db_table nps_db_host_tables[] = {
 	{ .name = "CANN_API",
 	  NPS_DB_COLUMNS(api),
@@ -168,6 +176,12 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  NPS_DB_COLUMNS(os_thread),
 	  NPS_DB_OF(os_thread),
 	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_DRIVER",
+	  NPS_DB_COLUMNS(driver),
+	  NPS_DB_OF(driver),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
 	{ .name = "MSTX_EVENTS",
 	  NPS_DB_COLUMNS(mstx),
 	  NPS_DB_OF(mstx),

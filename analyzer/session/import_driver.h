@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the NPU's driver did for a process. */
+#ifndef NPS_IMPORT_DRIVER_H
+#define NPS_IMPORT_DRIVER_H
+
+#include "event.h"
+#include "model/model.h"
+#include "session/recording.h"
+
+/* Keeps an event of one of the kinds DRIVER to DRIVER_DMA. 0 or a negative errno. */
+int nps_driver__keep(struct nps_proc *proc, const struct nps_event *event);
+
+/* Fills MODEL's table driver; PROC's rows are sorted. 0 or a negative errno. */
+int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, const struct nps_proc *proc);
+
+#endif
