@@ -148,6 +148,8 @@ static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
 		look_at_hdc(s, arg);
 	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 19) /* SQCQ_SEND */
 		s->bytes = 64ULL * read_u32(arg + 24);
+	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 20) /* SQCQ_RECV */
+		s->bytes = read_u64(arg + 32);
 	if (s->node != NPS_NODE_MANAGER || magic != 'Z' || IOC_NR(s->cmd) != 0)
 		return;
 	s->hands_over = true;

@@ -129,7 +129,8 @@ enum nps_kind {
  *             [1] u32 command of an ioctl | u32 descriptor << 32
  *             [2] u32 device node as the kernel has it (major << 20 | minor) | u8 enum nps_npu_node << 32
  *                 | u16 device << 48, 0xffff unknown
- *             [3] bytes that the call is about, all ones unknown
+ *             [3] bytes that the call is about, all ones unknown; of TSDRV's SQCQ_RECV
+ *                 u32 stream | u32 task << 32 that is waited for
  *  DRIVER_TASK  start/dur = the driver's function that sees each SQE, ret = its result; pid = whose
  *             SQE it is, tid = the thread of the kernel, or of the job, that did it
  *             [0] u16 device | u16 tsid << 16 | u32 sqid << 32   [1], [2] the first 16 bytes of the SQE

@@ -713,6 +713,7 @@ static void finish(struct nps_capture *c)
 	wait_for_agents(c, nps_agent_client__idle, AGENT_STOP_MS);
 	nps_task_source__tick(c->tasks);
 	nps_task_source__detach(c->tasks);
+	nps_driver_side__copy_proc(c->driver, &c->session, "driver/end");
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
@@ -729,6 +730,7 @@ static void finish(struct nps_capture *c)
 	write_controls(c);
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
+	c->degraded |= nps_driver_side__lacks(c->driver);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
 	c->complete = true;
@@ -753,6 +755,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		account_cpu(c);
 		save(c, true);
+		nps_driver_side__copy_proc(c->driver, &c->session, "driver/begin");
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);

@@ -73,8 +73,10 @@ static const struct argp_option options[] = {
 	{ "irq", OPT_IRQ, 0, 0,
 	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
 	  0 },
-	{ "driver", OPT_DRIVER, "calls|none", 0,
-	  "System calls on the device nodes of the NPU's driver (default: calls, where there are such nodes)",
+	{ "driver", OPT_DRIVER, "calls,tasks|none", 0,
+	  "What to record of the NPU's driver: system calls on its device nodes; tasks, completions and "
+	  "copies "
+	  "that pass through it (default: calls, where there are such nodes)",
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "LIST|none", 0,
 	  "What to record of the host: cpu,mem,disk,network are sampled, osrt is system calls and scheduling "

@@ -150,6 +150,32 @@ static const struct nps_db_column driver[] = {
 	C(driver, "bytes", INTEGER, NUMBER, bytes),	C(driver, "result", INTEGER, NUMBER, result),
 };
 
+static const struct nps_db_column driver_task[] = {
+	C(driver_task, "deviceId", INTEGER, NUMBER, device),
+	C(driver_task, "streamId", INTEGER, NUMBER, stream),
+	C(driver_task, "taskId", INTEGER, NUMBER, task),
+	C(driver_task, "sqId", INTEGER, NUMBER, queue),
+	C(driver_task, "sqeType", INTEGER, NUMBER, type),
+	C(driver_task, "globalTid", INTEGER, NUMBER, gtid),
+	C(driver_task, "startNs", INTEGER, NUMBER, start),
+	C(driver_task, "durationNs", INTEGER, NUMBER, took),
+	C(driver_task, "submitNs", INTEGER, NUMBER, submit),
+	C(driver_task, "queuedNs", INTEGER, NUMBER, queued),
+	C(driver_task, "name", INTEGER, STRING, name),
+	C(driver_task, "connectionId", INTEGER, NUMBER, connection),
+};
+
+static const struct nps_db_column driver_cqe[] = {
+	C(driver_cqe, "deviceId", INTEGER, NUMBER, device),
+	C(driver_cqe, "streamId", INTEGER, NUMBER, stream),
+	C(driver_cqe, "taskId", INTEGER, NUMBER, task),
+	C(driver_cqe, "cqId", INTEGER, NUMBER, queue),
+	C(driver_cqe, "pid", INTEGER, NUMBER, pid),
+	C(driver_cqe, "timestampNs", INTEGER, NUMBER, timestamp),
+	C(driver_cqe, "waiterTid", INTEGER, NUMBER, waiter),
+	C(driver_cqe, "wakeupNs", INTEGER, NUMBER, wakeup),
+};
+
 const struct nps_db_table nps_db_host_tables[] = {
 	{ .name = "CANN_API",
 	  NPS_DB_COLUMNS(api),
@@ -182,6 +208,18 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .generations = NPS_DB_BOTH,
 	  .order = NPS_DB_BY_TIME,
 	  .sorted = "startNs" },
+	{ .name = "NPUSCOPE_DRIVER_TASK",
+	  NPS_DB_COLUMNS(driver_task),
+	  NPS_DB_OF(driver_task),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
+	{ .name = "NPUSCOPE_DRIVER_CQE",
+	  NPS_DB_COLUMNS(driver_cqe),
+	  NPS_DB_OF(driver_cqe),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "timestampNs" },
 	{ .name = "MSTX_EVENTS",
 	  NPS_DB_COLUMNS(mstx),
 	  NPS_DB_OF(mstx),

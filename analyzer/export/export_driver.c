@@ -109,7 +109,7 @@ static int sum_up(const struct nps_driver_table *d, const struct nps_key *keys, 
 	return 0;
 }
 
-int nps_export__driver_csv(const struct nps_export *ex, int dirfd)
+static int statistic(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = { .stem = "driver_statistic",
 					   .header =
@@ -137,4 +137,49 @@ int nps_export__driver_csv(const struct nps_export *ex, int dirfd)
 	nps_vec__free(&keys);
 	nps_vec__free(&sums);
 	return err;
+}
+
+/* --- npuscope_driver_tasks.csv --- */
+
+static int tasks(const struct nps_export *ex, int dirfd)
+{
+	const struct nps_csv_file file = { .stem = "npuscope_driver_tasks",
+					   .header = "Process ID,Device_id,Stream ID,Task ID,SQ ID,SQE "
+						     "Type,Name,Submit(us),In Driver(us),Queued(us),"
+						     "Driver(us)" };
+	const struct nps_driver_task_table *t = &ex->model->driver_task;
+	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+
+	for (size_t i = 0; csv && i < t->t.len; i++) {
+		nps_csv__row(csv);
+		nps_csv__u64(csv, t->gtid[i] >> 32);
+		nps_csv__u64(csv, t->device[i]);
+		nps_csv__u64(csv, t->stream[i]);
+		nps_csv__u64(csv, t->task[i]);
+		nps_csv__u64(csv, t->queue[i]);
+		nps_csv__u64(csv, t->type[i]);
+		if (t->name[i] == NPS_NONE)
+			nps_csv__lit(csv, "N/A");
+		else
+			nps_csv__text(csv, t->name[i]);
+		if (t->queued[i] == NPS_NULL) {
+			nps_csv__lit(csv, "N/A");
+			nps_csv__time(csv, t->start[i]);
+			nps_csv__lit(csv, "N/A");
+		} else {
+			nps_csv__time(csv, t->submit[i]);
+			nps_csv__time(csv, t->start[i]);
+			nps_csv__milli(csv, (uint64_t)t->queued[i]);
+		}
+		nps_csv__milli(csv, t->took[i]);
+		nps_csv__end(csv);
+	}
+	return nps_csv__close(csv);
+}
+
+int nps_export__driver_csv(const struct nps_export *ex, int dirfd)
+{
+	int err = statistic(ex, dirfd);
+
+	return err ? err : tasks(ex, dirfd);
 }

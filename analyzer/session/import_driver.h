@@ -10,7 +10,10 @@
 /* Keeps an event of one of the kinds DRIVER to DRIVER_DMA. 0 or a negative errno. */
 int nps_driver__keep(struct nps_proc *proc, const struct nps_event *event);
 
-/* Fills MODEL's table driver; PROC's rows are sorted. 0 or a negative errno. */
+/*
+ * Fills MODEL's tables driver, driver_task and driver_cqe; PROC's rows are sorted. An SQE belongs to the latest submission of
+ * its device, stream and task before it. 0 or a negative errno.
+ */
 int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, const struct nps_proc *proc);
 
 #endif

@@ -722,6 +722,10 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 	if (!f.err)
 		f.err = nps_table__order(&model->driver.t, COLUMN_OF(driver, start));
 	if (!f.err)
+		f.err = nps_table__order(&model->driver_task.t, COLUMN_OF(driver_task, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->driver_cqe.t, COLUMN_OF(driver_cqe, timestamp));
+	if (!f.err)
 		f.err = nps_table__order(&model->run.t, COLUMN_OF(run, start));
 	if (!f.err)
 		f.err = nps_wakers__check(model);

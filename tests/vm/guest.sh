@@ -36,8 +36,9 @@ end_job() {
 record() {
 	name=$1
 	shift
+	# shellcheck disable=SC2086 # none, or two
 	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" --export none \
-		--step-marker train_step@1 "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
+		--step-marker train_step@1 $driver_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
 	echo $? > "/tmp/$name/status"
 	cat "/tmp/$name/messages"
 }
@@ -70,7 +71,12 @@ unload_driver() {
 # one_case NAME HELPER DRIVER FORBID: records the demo job; "-" stands for none
 one_case() {
 	echo "== $1"
-	[ "$3" = - ] || load_driver "$3" || return
+	driver_options=
+	if [ "$3" != - ]; then
+		load_driver "$3" || return
+		driver_options="--driver calls,tasks"
+		"$npuscope" doctor | grep '^  driver' | sed "s/^/$3:/" >> /share/out/driver_rows
+	fi
 	if [ "$2" = helper ]; then
 		start_job "$1" LD_PRELOAD=/payload/npuscope/libnpuscope_agent.so
 	else

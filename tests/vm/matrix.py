@@ -191,6 +191,7 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
         result.verdicts[case.name] = found
         if found.passed and case.mode != "-":
             result.verdicts[f"{case.name}_driver"] = verdict.of_driver(outcome.out / case.name, case.mode)
+            result.verdicts[f"{case.name}_events"] = verdict.of_driver_events(outcome.out / case.name, case.mode.split(":")[0])
 
 
 def tell(results: list[Result], cases: list[Case]) -> int:

@@ -78,6 +78,8 @@ def document(results: "list[Result]", cases: "list[Case]") -> str:
         if case.mode != "-":
             way = "past the driver" if case.mode == "uio_d" else f"through the driver ({case.mode.split(':')[0]})"
             lines.append(_row([f"the same: SQEs {way}", *(_cell(result, f"{case.name}_driver") for result in results)]))
+            lines.append(_row(["the same: recorded of the driver",
+                               *(_cell(result, f"{case.name}_events") for result in results)]))
     lines.append("\n")
     if len(ran) < len(results):
         lines += [f"{result.kernel.label} was not run: {result.not_run}.\n" for result in results if result.not_run]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import driver_events
 from payload import ROOT
 
 DONE, INCOMPLETE = 0, 3
@@ -90,6 +91,21 @@ def of_driver(place: Path, mode: str) -> Verdict:
         if not counts.get(kind):
             return Verdict(False, f"no {kind} in the driver's record")
     return Verdict(True, f"{len(sent)} SQEs, {counts['wake']} interrupts", counts)
+
+
+def of_driver_events(place: Path, mode: str) -> Verdict:
+    """What was recorded of the driver, held against what it says it did."""
+    session = sorted(place.glob("out/*/session.json"))[0]
+    about = json.loads(session.read_text(encoding="utf-8"))
+    how = about.get("driver", {}).get("functions", {}).get("tasks", {}).get("how", "none")
+    if about.get("kernel_side") == "legacy":
+        return Verdict(True, "old kernel: nothing of it")
+    found, wrong = driver_events.compare(place, session.parent, about, mode)
+    if wrong:
+        return Verdict(False, f"{how}: not recorded: " + ", ".join(wrong))
+    if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
+        return Verdict(False, "not a word of that its tasks go past the driver")
+    return Verdict(True, f"{how}: {found}")
 
 
 def _launched(place: Path) -> list[tuple[str, str, str]]:
