@@ -72,6 +72,7 @@ def document(results: "list[Result]", cases: "list[Case]") -> str:
     lines.append(_row(["types of modules (BTF)", *(_module_types(result) for result in results)]))
     lines.append(_row(["mock driver", *(_cell(result, "driver") for result in results)]))
     lines.append(_row(["complaints in the kernel's log", *(_cell(result, "kernel_log") for result in results)]))
+    lines.append(_row(["driver unloaded while it is recorded", *(_cell(result, "driver_goes") for result in results)]))
     for case in cases:
         title = case.title + (f" (`{case.forbid}` forbidden)" if case.forbid != "-" else "")
         lines.append(_row([title, *(_cell(result, case.name) for result in results)]))
