@@ -27,16 +27,19 @@ def told(text: str) -> list[tuple[str, int]]:
 
 @test
 def calls_on_nodes(case: Case) -> None:
-    """Each call on a node is a record, with its result; calls on other devices are none."""
+    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line."""
     need_root()
     need_mounts()
     job = case.start([need_job("driver_job")])
     job.wait_for("^ready")
-    run = case.record("-p", job.pid, "-o", case.dir, "--driver", "calls")
+    run = case.record("-p", job.pid, "-o", case.dir, "--driver", "calls,tasks")
     job.tell("go")
     assert job.wait() == 0, job.err
-    result = run.result().expect(DONE, PARTIAL)
+    result = run.result().expect(PARTIAL)
     session, calls = result.session, told(job.out)
+    refused = [line for line in result.complaints if "no tasks of the NPU's driver" in line]
+    how = {kind["how"] for kind in session.json["driver"]["functions"].values()}
+    assert len(refused) == 1 and how == {"none"}, (result.err, how)
     events = sorted(session.of(DRIVER, job.pid), key=lambda e: e.start)
     assert session.dropped() == 0
     assert [e.ret for e in events] == [value for _, value in calls], ([(e.probe, e.ret) for e in events], calls)
