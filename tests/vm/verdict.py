@@ -102,9 +102,12 @@ def of_driver_events(place: Path, mode: str) -> Verdict:
         return Verdict(True, "old kernel: nothing of it")
     if mode.endswith(":strange"):
         return _of_strange(place, session.parent)
-    found, wrong = driver_events.compare(place, session.parent, about, mode.split(":")[0])
+    found, wrong = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
     if wrong:
         return Verdict(False, f"{how}: not recorded: " + ", ".join(wrong))
+    wrong = driver_events.joined(place, session.parent, about, how)
+    if wrong:
+        return Verdict(False, "; ".join(wrong[:3]))
     if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
         return Verdict(False, "not a word of that its tasks go past the driver")
     return Verdict(True, f"{how}: {found}")
