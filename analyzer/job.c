@@ -72,6 +72,8 @@ static int tables(struct job *job)
 		err = nps_export__counter_csv(&job->ex, job->fds[OUTPUT]);
 	if (!err)
 		err = nps_export__host_csv(&job->ex, job->fds[OUTPUT]);
+	if (!err)
+		err = nps_export__driver_csv(&job->ex, job->fds[OUTPUT]);
 	return err;
 }
 

@@ -57,6 +57,21 @@ struct nps_thread {
 	__u32 state; /* in which it left the CPU for the last time, 0: it could have gone on */
 };
 
+#define NPS_MAX_NODES 512 /* device nodes of the NPU's driver */
+#define NPS_MAX_NPU_FILES 8192 /* descriptors that were handed to a part of the driver */
+
+/* Value in the map of device nodes, by their number as the kernel has it. */
+struct nps_node {
+	__u8 kind; /* enum nps_npu_node */
+	__u8 pad;
+	__u16 device; /* of davinciN; NPS_DRIVER_NO_DEVICE */
+};
+
+/* Where the driver's struct trs_sqe_update_info has what is read of it, bytes. */
+struct nps_sqe_layout {
+	__u32 pid, sqid, sqeid, sqe, size;
+};
+
 /* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
 struct nps_sum_key {
 	__u32 pid, tid;

@@ -27,7 +27,12 @@ enum nps_kind {
 	NPS_EV_IRQ = 11, /* an interrupt on a watched thread's CPU */
 	NPS_EV_STACK = 12, /* a stack: no record of this form, it is in stacks.nps (stack.h) */
 	NPS_EV_TENSOR = 13, /* a tensor's description: shape, data type, format */
-	NPS_EV_KIND_MAX = 14,
+	NPS_EV_DRIVER =
+		14, /* a system call on a device node of the NPU's driver; probe = enum nps_driver_call */
+	NPS_EV_DRIVER_TASK = 15, /* the driver put an SQE into a queue of the device */
+	NPS_EV_DRIVER_DONE = 16, /* the driver took a CQE from the device */
+	NPS_EV_DRIVER_DMA = 17, /* the driver copied by PCIe */
+	NPS_EV_KIND_MAX = 18,
 };
 
 /* Every kind: its id, what it is called in session.json and on the terminal. */
@@ -44,7 +49,11 @@ enum nps_kind {
 	K(NPS_EV_IO, "io", "I/O requests")                                                                   \
 	K(NPS_EV_IRQ, "irq", "interrupts")                                                                   \
 	K(NPS_EV_STACK, "stack", "stack samples")                                                            \
-	K(NPS_EV_TENSOR, "tensor", "tensors")
+	K(NPS_EV_TENSOR, "tensor", "tensors")                                                                \
+	K(NPS_EV_DRIVER, "driver", "driver calls")                                                           \
+	K(NPS_EV_DRIVER_TASK, "driver_task", "driver's SQEs")                                                \
+	K(NPS_EV_DRIVER_DONE, "driver_done", "driver's CQEs")                                                \
+	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")
 
 /*
  * Slots of nps_event.args by kind:
@@ -115,6 +124,21 @@ enum nps_kind {
  *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
  *             probe = number of the interrupt, softirq or (x86) enum nps_irq_local;
  *             [0] u32 enum nps_irq_what | u32 cpu << 32
+ *  DRIVER     [0] first 8 bytes of the name of the driver's part that the descriptor was handed to, 0 none
+ *                 or unknown
+ *             [1] u32 command of an ioctl | u32 descriptor << 32
+ *             [2] u32 device node as the kernel has it (major << 20 | minor) | u8 enum nps_npu_node << 32
+ *                 | u16 device << 48, 0xffff unknown
+ *             [3] bytes that the call is about, all ones unknown; of TSDRV's SQCQ_RECV
+ *                 u32 stream | u32 task << 32 that is waited for
+ *  DRIVER_TASK  start/dur = the driver's function that sees each SQE, ret = its result; pid = whose
+ *             SQE it is, tid = the thread of the kernel, or of the job, that did it
+ *             [0] u16 device | u16 tsid << 16 | u32 sqid << 32   [1], [2] the first 16 bytes of the SQE
+ *             [3] u32 place in the queue | u32 bytes of the SQE << 32
+ *  DRIVER_DONE  the same of a CQE: [0] u16 device | u16 tsid << 16 | u32 cqid << 32
+ *             [1], [2] the 16 bytes of the CQE; tid = the thread that the interrupt stopped
+ *  DRIVER_DMA  start/dur = the driver's function that copies, ret = its result
+ *             [0] u32 device | u32 direction << 32 (0 to the device)  [1] source [2] destination [3] bytes
  */
 struct nps_event {
 	__u8 kind; /* enum nps_kind */
@@ -135,6 +159,28 @@ struct nps_event {
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */
 #define NPS_F_NPU_NODE 0x40 /* the descriptor is a device node of the NPU's driver */
 #define NPS_F_UNFINISHED 0x80 /* API, SYSCALL, LOCK: it had not returned when the capture ended */
+
+enum nps_driver_call {
+	NPS_DRIVER_OPEN = 1,
+	NPS_DRIVER_CLOSE = 2,
+	NPS_DRIVER_IOCTL = 3,
+	NPS_DRIVER_MMAP = 4,
+};
+
+enum nps_npu_node {
+	NPS_NODE_OTHER = 0,
+	NPS_NODE_MANAGER = 1, /* davinci_manager, which hands its descriptors over to parts of the driver */
+	NPS_NODE_DEVICE = 2, /* davinciN */
+	NPS_NODE_SVM = 3, /* devmm_svm */
+	NPS_NODE_HDC = 4, /* hisi_hdc */
+	NPS_NODE_DVPP = 5,
+	NPS_NODE_ESCHED = 6,
+	NPS_NODE_XSMEM = 7,
+	NPS_NODE_QUEUE = 8,
+	NPS_NODE_MAX = 9,
+};
+#define NPS_DRIVER_NO_DEVICE 0xffff
+#define NPS_DRIVER_NO_BYTES 0xffffffffffffffffULL
 
 enum nps_fault_what { NPS_FAULT_SUM = 0, NPS_FAULT_MAJOR = 1 };
 

@@ -64,6 +64,7 @@ struct path {
 
 struct inode {
 	unsigned short i_mode;
+	unsigned int i_rdev;
 };
 
 struct file {

@@ -280,6 +280,7 @@ static void every_second(struct nps_capture *c)
 	nps_overhead__every_second(c);
 	find_devices(c);
 	nps_device_facts__ask(&c->facts, nps_agents__told(c));
+	nps_driver_side__look(c->driver);
 	save_now_and_then(c);
 }
 
@@ -520,6 +521,8 @@ static int begin(struct nps_capture *c)
 		return err;
 	nps_overhead__check(c);
 	start_stacks(c);
+	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->all, c->opts->ring_bytes,
+					      &c->driver) != 0;
 	sample_clocks(c, &c->start);
 	err = start_host_sys(c);
 	if (err)
@@ -704,7 +707,9 @@ static void finish(struct nps_capture *c)
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
 	nps_task_source__tick(c->tasks);
 	nps_task_source__detach(c->tasks);
+	nps_driver_side__copy_proc(c->driver, &c->session, "driver/end");
 	begin = nps_now(CLOCK_MONOTONIC);
+	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
@@ -721,6 +726,7 @@ static void finish(struct nps_capture *c)
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
+	c->degraded |= nps_driver_side__lacks(c->driver);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
 	c->complete = true;
@@ -745,6 +751,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		account_cpu(c);
 		save(c, true);
+		nps_driver_side__copy_proc(c->driver, &c->session, "driver/begin");
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
@@ -769,6 +776,7 @@ void nps_capture__free(struct nps_capture *c)
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_stacks__free(c->stacks);
+	nps_driver_side__free(c->driver);
 	nps_host_sys__free(c->host_sys);
 	nps_task_source__free(c->tasks);
 	nps_device_sampler__free(c->devices);

@@ -13,6 +13,7 @@
 #include "capability.h"
 #include "device_facts.h"
 #include "device_sampler.h"
+#include "driver_side.h"
 #include "host_sys.h"
 #include "kernel_side.h"
 #include "operators.h"
@@ -49,6 +50,7 @@ struct nps_record_opts {
 	bool shapes; /* of operators' tensors */
 	struct nps_mstx_opts mstx;
 	struct nps_device_opts devices; /* what is sampled of them */
+	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */
 };
 
 struct nps_system_wide;
@@ -64,6 +66,7 @@ struct nps_capture {
 	struct nps_session session;
 	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
 	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
+	struct nps_driver_side *driver; /* NULL: nothing of the NPU's driver is recorded */
 	struct nps_task_source *tasks; /* NULL: the job's own profiler is not watched */
 	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */

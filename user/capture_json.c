@@ -123,6 +123,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
 	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
 	cJSON_AddBoolToObject(r, "irq", o->irq);
+	cJSON_AddStringToObject(r, "driver", nps_driver_opts__name(&o->driver));
 	if (o->irq)
 		nps_irq_side__names(cJSON_AddObjectToObject(j, "interrupts"));
 	add_stacks(c, r);
@@ -314,6 +315,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	nps_device_facts__describe(&c->facts, list);
 	nps_device_sampler__describe(c->devices, j, list);
 	nps_probes__describe(c->probes, c->reader, j);
+	nps_driver_side__describe(c->driver, j);
 	add_counts(c, j);
 	nps_overhead__describe(c, j);
 	return j;

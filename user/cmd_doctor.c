@@ -7,6 +7,8 @@
 #include "capability.h"
 #include "cmd.h"
 #include "discover.h"
+#include "driver_fn.h"
+#include "driver_nodes.h"
 #include "estimate.h"
 #include "inject.h"
 #include "probe_rows.h"
@@ -72,6 +74,25 @@ static void print_budget(const struct nps_capability *cap)
 	printf("  %-18s %-4s %s\n", "attaching", limit.rlim_max > 2 * links ? "yes" : "no", text);
 }
 
+static void count_node(void *arg, const struct nps_node_found *found)
+{
+	(void)arg;
+	(void)found;
+}
+
+/* Which row of the table each kind of the driver's events takes. */
+static void print_driver(const struct nps_capability *cap)
+{
+	unsigned int nodes = nps_driver_nodes__find("/dev", count_node, NULL);
+	struct nps_driver_ways ways;
+
+	printf("  %-18s %-4s %u device nodes%s\n", "driver: calls",
+	       nodes && !nps_capability__is_legacy(cap) ? "yes" : "no", nodes,
+	       nps_capability__is_legacy(cap) ? ", and a kernel that lacks BTF or ring buffers" : "");
+	nps_driver_ways__find(cap, &ways);
+	nps_driver_ways__print(&ways, stdout);
+}
+
 int nps_cmd_doctor(int argc, char **argv)
 {
 	struct nps_capability cap;
@@ -90,6 +111,7 @@ int nps_cmd_doctor(int argc, char **argv)
 		return nps_estimate__print(&cap, &a.rates, stdout) ? NPS_FAILED : NPS_OK;
 	nps_capability__print(&cap, stdout);
 	print_budget(&cap);
+	print_driver(&cap);
 	printf("  %-18s %-4s %s\n", "helper library",
 	       nps_discover__agent_path(agent, sizeof(agent)) ? "no" : "yes",
 	       "device task log of jobs started with it");

@@ -244,6 +244,7 @@ void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 	char last_dir[PATH_MAX] = "";
 	struct nps_maps maps;
 
+	nps_driver_side__look_at(c->driver, p->pid);
 	if (nps_maps__read(p->pid, &maps))
 		return;
 	for (size_t i = 0; i < maps.n; i++) {

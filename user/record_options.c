@@ -39,6 +39,7 @@ enum {
 	OPT_MSTX_INCLUDE,
 	OPT_MSTX_EXCLUDE,
 	OPT_INJECT,
+	OPT_DRIVER,
 };
 
 static const struct argp_option options[] = {
@@ -71,6 +72,10 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "irq", OPT_IRQ, 0, 0,
 	  "Interrupts that stop the job's threads, with --host-sys osrt (default: no, each costs a little)",
+	  0 },
+	{ "driver", OPT_DRIVER, "calls,tasks|none", 0,
+	  "What to record of the NPU's driver: system calls on its device nodes; tasks, completions and "
+	  "copies that pass through it (default: none)",
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "LIST|none", 0,
 	  "What to record of the host: cpu,mem,disk,network are sampled, osrt is system calls and scheduling "
@@ -335,6 +340,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_INJECT:
 		a->rec.inject = true;
 		break;
+	case OPT_DRIVER:
+		v = nps_driver_opts__parse(&a->rec.driver, arg);
+		break;
 	case OPT_SHAPES:
 		a->rec.shapes = true;
 		break;
@@ -434,7 +442,8 @@ void nps_record_args__parse(struct nps_record_args *a, int argc, char **argv)
 			 .children = true,
 			 .osrt_threshold_ns = DEFAULT_THRESHOLD,
 			 .stacks = { .hz = 99, .sleep_min = 1000000, .children = true },
-			 .devices = NPS_DEVICE_OPTS_DEFAULT },
+			 .devices = NPS_DEVICE_OPTS_DEFAULT,
+			 .driver = { 0 } },
 		.text = true,
 		.db = true
 	};

@@ -142,6 +142,40 @@ static const struct nps_db_column stack[] = {
 	C(stack, "thread", INTEGER, STRING, comm),   C(stack, "stack", INTEGER, STRING, frames),
 };
 
+static const struct nps_db_column driver[] = {
+	C(driver, "name", INTEGER, STRING, name),	C(driver, "globalTid", INTEGER, NUMBER, gtid),
+	C(driver, "startNs", INTEGER, NUMBER, start),	C(driver, "endNs", INTEGER, NUMBER, end),
+	C(driver, "node", INTEGER, STRING, node),	C(driver, "part", INTEGER, STRING, part),
+	C(driver, "command", INTEGER, NUMBER, command), C(driver, "deviceId", INTEGER, NUMBER, device),
+	C(driver, "bytes", INTEGER, NUMBER, bytes),	C(driver, "result", INTEGER, NUMBER, result),
+};
+
+static const struct nps_db_column driver_task[] = {
+	C(driver_task, "deviceId", INTEGER, NUMBER, device),
+	C(driver_task, "streamId", INTEGER, NUMBER, stream),
+	C(driver_task, "taskId", INTEGER, NUMBER, task),
+	C(driver_task, "sqId", INTEGER, NUMBER, queue),
+	C(driver_task, "sqeType", INTEGER, NUMBER, type),
+	C(driver_task, "globalTid", INTEGER, NUMBER, gtid),
+	C(driver_task, "startNs", INTEGER, NUMBER, start),
+	C(driver_task, "durationNs", INTEGER, NUMBER, took),
+	C(driver_task, "submitNs", INTEGER, NUMBER, submit),
+	C(driver_task, "queuedNs", INTEGER, NUMBER, queued),
+	C(driver_task, "name", INTEGER, STRING, name),
+	C(driver_task, "connectionId", INTEGER, NUMBER, connection),
+};
+
+static const struct nps_db_column driver_cqe[] = {
+	C(driver_cqe, "deviceId", INTEGER, NUMBER, device),
+	C(driver_cqe, "streamId", INTEGER, NUMBER, stream),
+	C(driver_cqe, "taskId", INTEGER, NUMBER, task),
+	C(driver_cqe, "cqId", INTEGER, NUMBER, queue),
+	C(driver_cqe, "pid", INTEGER, NUMBER, pid),
+	C(driver_cqe, "timestampNs", INTEGER, NUMBER, timestamp),
+	C(driver_cqe, "waiterTid", INTEGER, NUMBER, waiter),
+	C(driver_cqe, "wakeupNs", INTEGER, NUMBER, wakeup),
+};
+
 const struct nps_db_table nps_db_host_tables[] = {
 	{ .name = "CANN_API",
 	  NPS_DB_COLUMNS(api),
@@ -168,6 +202,24 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  NPS_DB_COLUMNS(os_thread),
 	  NPS_DB_OF(os_thread),
 	  .generations = NPS_DB_BOTH },
+	{ .name = "NPUSCOPE_DRIVER",
+	  NPS_DB_COLUMNS(driver),
+	  NPS_DB_OF(driver),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
+	{ .name = "NPUSCOPE_DRIVER_TASK",
+	  NPS_DB_COLUMNS(driver_task),
+	  NPS_DB_OF(driver_task),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "startNs" },
+	{ .name = "NPUSCOPE_DRIVER_CQE",
+	  NPS_DB_COLUMNS(driver_cqe),
+	  NPS_DB_OF(driver_cqe),
+	  .generations = NPS_DB_BOTH,
+	  .order = NPS_DB_BY_TIME,
+	  .sorted = "timestampNs" },
 	{ .name = "MSTX_EVENTS",
 	  NPS_DB_COLUMNS(mstx),
 	  NPS_DB_OF(mstx),

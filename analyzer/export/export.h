@@ -43,6 +43,9 @@ int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *
 /* ftrace_data.db: how threads were scheduled, as MindStudio Insight reads it. */
 int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *path);
 
+/* driver_statistic.csv and npuscope_driver_tasks.csv: there if calls of the NPU's driver, or tasks in it, were recorded. */
+int nps_export__driver_csv(const struct nps_export *ex, int dirfd);
+
 /* npuscope_host_breakdown.csv. */
 int nps_export__host_csv(const struct nps_export *ex, int dirfd);
 

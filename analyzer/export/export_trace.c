@@ -29,6 +29,7 @@ static void add_sources(struct nps_trace *t)
 		nps_trace__add(t, &m->comm_task.t, m->task.start, m->comm_task.task, nps_trace__comm_task);
 	nps_trace__add(t, &m->overlap.t, m->overlap.start, NULL, nps_trace__overlap);
 	nps_trace__add(t, &m->osrt.t, m->osrt.start, NULL, nps_trace__osrt);
+	nps_trace__add(t, &m->driver.t, m->driver.start, NULL, nps_trace__driver);
 	nps_trace__add(t, &m->mstx.t, m->mstx.start, NULL, nps_trace__mstx);
 	nps_trace__add(t, &m->mstx.t, m->mstx.device_start, NULL, nps_trace__device_mark);
 	nps_trace__add(t, &m->iteration.t, m->iteration.start, NULL, nps_trace__iteration);
@@ -98,7 +99,7 @@ static void step(struct nps_trace *t, size_t i)
 static uint64_t estimate(const struct nps_model *m)
 {
 	return EVENT * (uint64_t)(m->api.t.len + 2 * m->task.t.len + m->comm_task.t.len + m->comm_op.t.len +
-				  m->overlap.t.len + m->osrt.t.len + 5 * m->run.t.len);
+				  m->overlap.t.len + m->osrt.t.len + m->driver.t.len + 5 * m->run.t.len);
 }
 
 static int open_file(struct nps_trace *t, int dirfd, const char *name)
@@ -191,6 +192,7 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 	nps_trace_lanes__init(&t->cann, m->tmpfd);
 	nps_trace_lanes__init(&t->hardware, m->tmpfd);
 	nps_trace_lanes__init(&t->osrt, m->tmpfd);
+	nps_trace_lanes__init(&t->driver, m->tmpfd);
 	nps_trace_lanes__init(&t->mstx, m->tmpfd);
 	nps_trace_lanes__init(&t->steps, m->tmpfd);
 	nps_vec__init(&t->kernel_of.rows, m->tmpfd, sizeof(uint32_t));
@@ -207,6 +209,7 @@ static void done(struct nps_trace *t)
 	nps_trace_lanes__free(&t->cann);
 	nps_trace_lanes__free(&t->hardware);
 	nps_trace_lanes__free(&t->osrt);
+	nps_trace_lanes__free(&t->driver);
 	nps_trace_lanes__free(&t->mstx);
 	nps_trace_lanes__free(&t->steps);
 	nps_trace_bits__free(&t->offered);

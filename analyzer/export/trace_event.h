@@ -43,6 +43,7 @@ enum nps_trace_layer {
 	NPS_TRACE_CPU_SCHED,
 	NPS_TRACE_HOST_USAGE,
 	NPS_TRACE_NPU_USAGE,
+	NPS_TRACE_DRIVER,
 };
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
@@ -93,7 +94,7 @@ struct nps_trace {
 	uint64_t next[NPS_TRACE_SOURCES];
 	struct nps_trace_source sources[NPS_TRACE_SOURCES];
 
-	struct nps_trace_lanes cann, hardware, osrt, mstx, steps;
+	struct nps_trace_lanes cann, hardware, osrt, driver, mstx, steps;
 	struct nps_trace_bits offered; /* connections of CANN calls */
 	struct nps_trace_bits wanted,
 		started; /* those that lead to the device, and whose start was written */
@@ -236,6 +237,7 @@ void nps_trace__name_host(struct nps_trace *t);
 void nps_trace__name_osrt(struct nps_trace *t);
 void nps_trace__cann(struct nps_trace *t, size_t row);
 void nps_trace__osrt(struct nps_trace *t, size_t row);
+void nps_trace__driver(struct nps_trace *t, size_t row);
 void nps_trace__mstx(struct nps_trace *t, size_t row);
 
 int nps_trace__scan_device(struct nps_trace *t);

@@ -42,6 +42,8 @@ int nps_trace__scan_host(struct nps_trace *t)
 		err = nps_trace_lanes__add(&t->osrt, 0, osrt->gtid[i]);
 		nps_pace__step(&t->pace);
 	}
+	for (size_t i = 0; !err && i < t->m->driver.t.len; i++)
+		err = nps_trace_lanes__add(&t->driver, 0, t->m->driver.gtid[i]);
 	return err;
 }
 
@@ -67,6 +69,9 @@ void nps_trace__name_osrt(struct nps_trace *t)
 	if (t->m->osrt.t.len)
 		nps_trace__name_layer(t, NPS_TRACE_OSRT, t->device);
 	nps_trace__name_lanes(t, &t->osrt, NPS_TRACE_OSRT, "Thread", false);
+	if (t->m->driver.t.len)
+		nps_trace__name_layer(t, NPS_TRACE_DRIVER, t->device);
+	nps_trace__name_lanes(t, &t->driver, NPS_TRACE_DRIVER, "Thread", false);
 }
 
 /* --- CANN --- */

@@ -7,6 +7,7 @@
 #ifndef NPS_TABLES_H
 #define NPS_TABLES_H
 
+#include "driver_tables.h"
 #include "os_tables.h"
 #include "table.h"
 #include "tables_host.h"
@@ -863,6 +864,9 @@ enum nps_api_type {
 	T(os_lock, NPS_OS_LOCK_COLUMNS)                                                                      \
 	T(os_thread, NPS_OS_THREAD_COLUMNS)                                                                  \
 	T(run, NPS_RUN_COLUMNS)                                                                              \
+	T(driver_task, NPS_DRIVER_TASK_COLUMNS)                                                              \
+	T(driver_cqe, NPS_DRIVER_CQE_COLUMNS)                                                                \
+	T(driver, NPS_DRIVER_COLUMNS)                                                                        \
 	T(irq, NPS_IRQ_COLUMNS)                                                                              \
 	T(stack, NPS_STACK_COLUMNS)                                                                          \
 	T(mstx, NPS_MSTX_COLUMNS)                                                                            \

@@ -3,6 +3,7 @@
 
 #include "cann/pmu.h"
 #include "session/device_counters.h"
+#include "session/import_driver.h"
 #include "session/irq_names.h"
 #include "session/import_aicpu.h"
 #include "session/import_stacks.h"
@@ -103,8 +104,8 @@ static int sort_rows(struct nps_vec *vec)
 /* Everything that this file walks in the order of its times. */
 static int sort_proc(struct nps_proc *proc)
 {
-	struct nps_vec *const all[] = { &proc->os_calls, &proc->os_spans, &proc->os_locks,
-					&proc->runs,	 &proc->irqs,	  &proc->marks };
+	struct nps_vec *const all[] = { &proc->os_calls, &proc->os_spans, &proc->os_locks, &proc->runs,
+					&proc->irqs,	 &proc->drivers,  &proc->marks };
 	int err = 0;
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(all); i++)
@@ -724,6 +725,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	steps(&f);
 	marks(&f);
 	if (!f.err)
+		f.err = nps_driver__fill(model, rec, proc);
+	if (!f.err)
 		f.err = nps_import__stacks(model, rec, proc_row);
 	memory(&f);
 	clocks(&f);
@@ -766,6 +769,8 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 			f.err = nps_os_calls__fill(model, rec, f.proc);
 		runs(&f);
 		interrupts(&f);
+		if (!f.err)
+			f.err = nps_driver__fill(model, rec, f.proc);
 	}
 	f.proc = &nobody;
 	if (!f.err)
@@ -774,6 +779,12 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 		f.err = nps_table__order(&model->osrt_span.t, COLUMN_OF(osrt_span, start));
 	if (!f.err)
 		f.err = nps_table__order(&model->irq.t, COLUMN_OF(irq, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->driver.t, COLUMN_OF(driver, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->driver_task.t, COLUMN_OF(driver_task, start));
+	if (!f.err)
+		f.err = nps_table__order(&model->driver_cqe.t, COLUMN_OF(driver_cqe, timestamp));
 	if (!f.err)
 		f.err = nps_table__order(&model->run.t, COLUMN_OF(run, start));
 	if (!f.err)

@@ -42,6 +42,7 @@ static void free_proc(struct nps_proc *proc)
 	nps_map__free(&proc->os_thread_of);
 	nps_vec__free(&proc->runs);
 	nps_vec__free(&proc->irqs);
+	nps_vec__free(&proc->drivers);
 	nps_vec__free(&proc->marks);
 	nps_vec__free(&proc->allocs);
 	nps_vec__free(&proc->memory);
@@ -104,6 +105,7 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	nps_vec__init(&proc->os_threads, model->tmpfd, sizeof(struct nps_os_thread));
 	nps_vec__init(&proc->runs, model->tmpfd, sizeof(struct nps_run));
 	nps_vec__init(&proc->irqs, model->tmpfd, sizeof(struct nps_irq));
+	nps_vec__init(&proc->drivers, model->tmpfd, sizeof(struct nps_driver_event));
 	nps_vec__init(&proc->marks, model->tmpfd, sizeof(struct nps_mstx_mark));
 	nps_vec__init(&proc->allocs, model->tmpfd, sizeof(struct nps_alloc));
 	nps_vec__init(&proc->memory, model->tmpfd, sizeof(struct nps_memory_total));

@@ -181,6 +181,16 @@ struct nps_irq { /* an interrupt that took a thread's CPU */
 	uint8_t what; /* enum nps_irq_what */
 };
 
+/* What the NPU's driver did for the process: kinds DRIVER to DRIVER_DMA, slots as in event.h. */
+struct nps_driver_event {
+	uint64_t start, dur;
+	uint64_t args[4];
+	uint32_t tid;
+	int32_t ret;
+	uint16_t probe;
+	uint8_t kind; /* enum nps_kind */
+};
+
 /* A mark or a range of mstx. */
 struct nps_mstx_mark {
 	uint64_t start, end; /* end 0: not seen */
@@ -230,6 +240,7 @@ struct nps_proc {
 	struct nps_map os_sum_of, os_thread_of; /* their rows */
 	struct nps_vec runs; /* struct nps_run */
 	struct nps_vec irqs; /* struct nps_irq */
+	struct nps_vec drivers; /* struct nps_driver_event */
 	struct nps_vec marks; /* struct nps_mstx_mark */
 	struct nps_vec allocs; /* struct nps_alloc; until their totals are made */
 	struct nps_vec memory; /* struct nps_memory_total by time */

@@ -13,6 +13,7 @@ from kernels import Kernel
 from payload import ROOT, host_arch
 
 SOURCE = ROOT / "tools/npusim/kmod"
+VERSION = b"version=ef377e9"  # of MODULE_VERSION: followed by the end of the text
 COMPILER = "gcc-12"  # of Debian 12; older kernels ask for older ones, and do not need them
 
 
@@ -63,3 +64,13 @@ def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> No
             subprocess.run(["pahole", "-J", "--btf_base", str(base), str(copy)], env=environment, check=True,
                            capture_output=True)
         subprocess.run([f"{prefix}objcopy", "--strip-debug", str(copy)], check=True)
+
+
+def age(plain: Path, place: Path, names: tuple[str, ...]) -> None:
+    """Copies the modules of PLAIN to PLACE; those of NAMES say that they are of another version there."""
+    shutil.copytree(plain, place)
+    for name in names:
+        data = (place / f"{name}.ko").read_bytes()
+        if data.count(VERSION) != 1:
+            raise RuntimeError(f"{name} does not tell its version once")
+        (place / f"{name}.ko").write_bytes(data.replace(VERSION, VERSION[:-1] + b"8"))

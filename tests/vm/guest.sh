@@ -36,8 +36,9 @@ end_job() {
 record() {
 	name=$1
 	shift
+	# shellcheck disable=SC2086 # none, or two
 	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" --export none \
-		--step-marker train_step@1 "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
+		--step-marker train_step@1 $driver_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
 	echo $? > "/tmp/$name/status"
 	cat "/tmp/$name/messages"
 }
@@ -50,11 +51,12 @@ keep() {
 
 modules="asdrv_pbl drv_pcie_host asdrv_trs ts_agent asdrv_svm drv_pcie_hdc_host"
 
-# load_driver MODE[:plain]: the mock driver, SQEs through the kernel (uio_t, kio) or past it (uio_d); plain: its modules
-# have no types, as a vendor's have none
+# load_driver MODE[:FOLDER]: the mock driver, SQEs through the kernel (uio_t, kio) or past it (uio_d). FOLDER: plain, whose
+# modules have no types, as a vendor's have none; agentless, of a version whose ts_agent nobody knows; strange, of one
+# that nobody knows at all
 load_driver() {
 	from=modules
-	[ "${1#*:}" = plain ] && from=plain
+	[ "${1#*:}" = "$1" ] || from=${1#*:}
 	for m in $modules; do
 		options=
 		[ "$m" = asdrv_trs ] && options=mode=${1%%:*}
@@ -67,10 +69,37 @@ unload_driver() {
 	rmmod drv_pcie_hdc_host asdrv_svm ts_agent asdrv_trs drv_pcie_host asdrv_pbl
 }
 
+# driver_goes: the driver is unloaded while it is recorded, and its /proc cannot be read
+driver_goes() {
+	load_driver kio:plain || return
+	mount -t tmpfs none /proc/trs_core
+	sleep 100 &
+	idle=$!
+	mkdir -p /tmp/goes
+	"$npuscope" record -p "$idle" -d 3s -o /tmp/goes/out --driver calls,tasks --export none \
+		> /tmp/goes/results 2> /tmp/goes/messages &
+	recorder=$!
+	sleep 2
+	unload_driver
+	echo $? > /tmp/goes/unloaded
+	wait "$recorder"
+	echo $? > /tmp/goes/status
+	kill "$idle"
+	# What could not go at first goes now.
+	umount /proc/trs_core
+	[ -e /sys/module/asdrv_pbl ] && unload_driver
+	keep goes
+}
+
 # one_case NAME HELPER DRIVER FORBID: records the demo job; "-" stands for none
 one_case() {
 	echo "== $1"
-	[ "$3" = - ] || load_driver "$3" || return
+	driver_options=
+	if [ "$3" != - ]; then
+		load_driver "$3" || return
+		driver_options="--driver calls,tasks"
+		"$npuscope" doctor | grep '^  driver' | sed "s/^/$3:/" >> /share/out/driver_rows
+	fi
 	if [ "$2" = helper ]; then
 		start_job "$1" LD_PRELOAD=/payload/npuscope/libnpuscope_agent.so
 	else

@@ -57,6 +57,8 @@ CASES = (
     Case("helper", helper=True, mode="uio_t", quick=True, title="demo job with the helper library"),
     Case("alone", mode="uio_d", quick=True, title="demo job as it is"),
     Case("plain", helper=True, mode="kio:plain", title="demo job, driver without types"),
+    Case("chan", helper=True, mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
+    Case("strange", mode="kio:strange", title="demo job, driver of an unknown version"),
     Case("no_multi", forbid="uprobe_multi", title="perf events instead of a multi link"),
     Case("no_cookie", forbid="cookie", title="a program for each probe instead of cookies"),
     Case("no_storage", forbid="task_storage", title="hashes instead of task storage"),
@@ -158,6 +160,8 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
         shutil.copy(kernels.HERE / name, share / "in")
     for name, place in modules.items():
         shutil.copytree(place, share / "in" / name)
+    for name, patched in (("agentless", ("ts_agent",)), ("strange", ("ts_agent", "asdrv_trs"))):
+        driver.age(share / "in/plain", share / "in" / name, patched)
     (share / "in/modules").symlink_to("btf" if "btf" in modules else "plain")
     (share / "in/cases.txt").write_text("".join(case.line for case in cases), encoding="utf-8")
 
@@ -186,11 +190,14 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
         complaints = [line for line in dmesg.read_text(encoding="utf-8", errors="replace").splitlines()
                       if any(word in line for word in ("WARNING:", "BUG:", "Oops", "Call Trace", "INFO: task"))]
         result.verdicts["kernel_log"] = verdict.Verdict(not complaints, complaints[0] if complaints else "no complaint")
+    if (outcome.out / "goes").exists():
+        result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
     for case in cases:
         found = verdict.of_case(outcome.out / case.name, case.helper)
         result.verdicts[case.name] = found
         if found.passed and case.mode != "-":
-            result.verdicts[f"{case.name}_driver"] = verdict.of_driver(outcome.out / case.name, case.mode)
+            result.verdicts[f"{case.name}_driver"] = verdict.of_driver(outcome.out / case.name, case.mode.split(":")[0])
+            result.verdicts[f"{case.name}_events"] = verdict.of_driver_events(outcome.out / case.name, case.mode)
 
 
 def tell(results: list[Result], cases: list[Case]) -> int:

@@ -2,6 +2,7 @@
 # shellcheck shell=sh disable=SC1091,SC2154
 # What a machine of the matrix does: cases.txt names a case a line (guest.sh, one_case).
 . ./guest.sh
+rm -f /share/out/driver_rows
 "$npuscope" doctor > /share/out/doctor 2>&1
 load_driver uio_t && {
 	ls /sys/kernel/btf > /share/out/btf
@@ -10,4 +11,5 @@ load_driver uio_t && {
 while read -r name helper driver forbid; do
 	one_case "$name" "$helper" "$driver" "$forbid" < /dev/null
 done < /share/in/cases.txt
+driver_goes
 true

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import driver_events
 from payload import ROOT
 
 DONE, INCOMPLETE = 0, 3
@@ -92,6 +93,26 @@ def of_driver(place: Path, mode: str) -> Verdict:
     return Verdict(True, f"{len(sent)} SQEs, {counts['wake']} interrupts", counts)
 
 
+def of_driver_events(place: Path, mode: str) -> Verdict:
+    """What was recorded of the driver, held against what it says it did."""
+    session = sorted(place.glob("out/*/session.json"))[0]
+    about = json.loads(session.read_text(encoding="utf-8"))
+    how = about.get("driver", {}).get("functions", {}).get("tasks", {}).get("how", "none")
+    if about.get("kernel_side") == "legacy":
+        return Verdict(True, "old kernel: nothing of it")
+    if mode.endswith(":strange"):
+        return _of_strange(place, session.parent)
+    found, wrong = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
+    if wrong:
+        return Verdict(False, f"{how}: not recorded: " + ", ".join(wrong))
+    wrong = driver_events.joined(place, session.parent, about, how)
+    if wrong:
+        return Verdict(False, "; ".join(wrong[:3]))
+    if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
+        return Verdict(False, "not a word of that its tasks go past the driver")
+    return Verdict(True, f"{how}: {found}")
+
+
 def _launched(place: Path) -> list[tuple[str, str, str]]:
     """(device, stream, task) of every SQE that was sent."""
     sent = []
@@ -107,3 +128,25 @@ def last_line(text: str) -> str:
     """What a program said last."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
+
+
+def _of_strange(place: Path, session: Path) -> Verdict:
+    """Nothing is guessed of a driver that is not known, but its calls are recorded."""
+    kinds = {event.kind for event in driver_events.events(session)}
+    said = (place / "messages").read_text(encoding="utf-8").count("is not known")
+    if driver_events.TASK in kinds or driver_events.CALL not in kinds or said != 1:
+        return Verdict(False, f"records of the kinds {sorted(kinds)}, and {said} lines of that the version is not known")
+    return Verdict(True, "its version is not known: calls alone, and a line")
+
+
+def of_leaving(place: Path) -> Verdict:
+    """The driver was unloaded while it was recorded."""
+    status = int((place / "status").read_text(encoding="utf-8"))
+    sessions = sorted(place.glob("out/*/session.json"))
+    if status not in (DONE, INCOMPLETE) or not sessions:
+        return Verdict(False, f"status {status}: {last_line((place / 'messages').read_text(encoding='utf-8'))}")
+    complete = json.loads(sessions[0].read_text(encoding="utf-8"))["complete"]
+    if not complete:
+        return Verdict(False, "the session is not complete")
+    gone = not int((place / "unloaded").read_text(encoding="utf-8"))
+    return Verdict(True, f"unloaded {'during' if gone else 'after'} a capture, without its /proc")

@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, device, events, ingest, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
@@ -21,6 +21,7 @@ from pathlib import Path
 import analyzer
 import attach
 import device
+import driver
 import host
 import ingest
 import soak
@@ -239,6 +240,11 @@ def analyze_raw():
 
 
 TEXTS = {
+    "driver": """## Calls of the NPU's driver
+
+ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of computing,
+as a job that launches through the kernel makes them; medians of turns. No driver is there: what it does itself comes on top of
+both sides, so that with one the ratios are smaller. System calls are not recorded beside them.""",
     "job": f"""## The job under tracers
 
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
@@ -314,6 +320,7 @@ def main():
                 "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
+                "driver": lambda: driver.calls(NPUSCOPE, OUT, add, say),
                 "events": event_rate,
                 "ingest": lambda: ingest.ingest(ROOT / "build/bench/ingest", OUT, add),
                 "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),

@@ -32,4 +32,5 @@ static void __exit agent_exit(void)
 module_init(agent_init);
 module_exit(agent_exit);
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("ef377e9"); /* the sources whose layouts it has */
 MODULE_DESCRIPTION("mock of an NPU driver: the task scheduler's agent");

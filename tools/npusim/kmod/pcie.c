@@ -71,4 +71,5 @@ noinline int devdrv_sync_msg_send(void *msg_chan, void *data, u32 in_len, u32 ou
 EXPORT_SYMBOL_GPL(devdrv_sync_msg_send);
 
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("ef377e9"); /* the sources whose layouts it has */
 MODULE_DESCRIPTION("mock of an NPU driver: PCIe");

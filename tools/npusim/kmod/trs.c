@@ -269,4 +269,5 @@ static void __exit trs_exit(void)
 module_init(trs_init);
 module_exit(trs_exit);
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_VERSION("ef377e9"); /* the sources whose layouts it has */
 MODULE_DESCRIPTION("mock of an NPU driver: task queues");

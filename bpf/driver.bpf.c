@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * System calls of the watched processes on device nodes of the NPU's driver: open, close, ioctl and mmap, one record
+ * each. Which nodes these are the collector says, by their numbers. It needs nothing of the driver but its nodes, so it
+ * works with every version of it. Tracepoints of these calls alone: other calls of the host do not pay.
+ */
+#include "local.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, NPS_MAX_NODES);
+	__type(key, __u32); /* major << 20 | minor */
+	__type(value, struct nps_node);
+} npu_nodes SEC(".maps");
+
+/* What davinci_manager handed a descriptor over to. */
+struct part {
+	__u64 name; /* its first 8 bytes */
+	__u32 device;
+	__u32 pad;
+};
+
+/* By address of struct file, which all copies of a descriptor share. Closing one copy says nothing of the others. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, NPS_MAX_NPU_FILES);
+	__type(key, __u64);
+	__type(value, struct part);
+} npu_files SEC(".maps");
+
+struct driver_call {
+	__u64 start; /* 0: none is open */
+	__u64 file, bytes;
+	__u64 text; /* open: address of the path */
+	struct part part; /* of the descriptor, or, until it is known whether that works, the new one */
+	__u32 cmd, fd, rdev;
+	__u16 device;
+	__u8 call, node; /* enum nps_driver_call, enum nps_npu_node */
+	bool hands_over;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct driver_call);
+} driver_calls SEC(".maps");
+
+static const struct driver_call no_call;
+
+struct enter_args {
+	__u64 common;
+	long nr;
+	__u64 args[6];
+};
+
+struct exit_args {
+	__u64 common;
+	long nr;
+	long ret;
+};
+
+#define S_IFMT_ 0170000
+#define S_IFCHR_ 0020000
+
+/* What node the descriptor FD of this thread is; NULL: none of the driver's. */
+static __always_inline struct nps_node *node_of(__u32 fd, __u64 *at, __u32 *rdev)
+{
+	struct task_struct *task = this_task();
+	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
+	struct file *file = NULL, **files = BPF_CORE_READ(table, fd);
+	struct inode *inode;
+
+	if (fd >= BPF_CORE_READ(table, max_fds) || bpf_probe_read_kernel(&file, sizeof(file), files + fd) ||
+	    !file)
+		return NULL;
+	inode = BPF_CORE_READ(file, f_inode);
+	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT_) != S_IFCHR_)
+		return NULL;
+	*rdev = BPF_CORE_READ(inode, i_rdev);
+	*at = (__u64)file;
+	return bpf_map_lookup_elem(&npu_nodes, rdev);
+}
+
+#define IOC_MAGIC(cmd) ((cmd) >> 8 & 0xff)
+#define IOC_NR(cmd) ((cmd)&0xff)
+#define HAND_OVER_DEVICE 256 /* offset of the device's number behind the part's name */
+
+static __always_inline __u32 read_u32(__u64 at)
+{
+	__u32 v;
+
+	if (!bpf_probe_read_user(&v, sizeof(v), (void *)at))
+		return v;
+	count(NPS_COUNTER_FAULT);
+	return ~0U;
+}
+
+static __always_inline __u64 read_u64(__u64 at)
+{
+	__u64 v;
+
+	if (!bpf_probe_read_user(&v, sizeof(v), (void *)at))
+		return v;
+	count(NPS_COUNTER_FAULT);
+	return NPS_DRIVER_NO_BYTES;
+}
+
+static __always_inline __u16 as_device(__u32 number)
+{
+	return number < 64 ? number : NPS_DRIVER_NO_DEVICE;
+}
+
+/* Memory: struct devmm_ioctl_arg. */
+static __always_inline void look_at_svm(struct driver_call *s, __u64 arg)
+{
+	s->device = as_device(read_u32(arg + 4));
+	switch (IOC_NR(s->cmd)) {
+	case 3: /* ALLOC */
+	case 13: /* ADVISE, which populates */
+		s->bytes = read_u64(arg + 24);
+		break;
+	case 5: /* MEMCPY */
+	case 7: /* ASYNC_MEMCPY */
+		s->bytes = read_u64(arg + 32);
+		break;
+	}
+}
+
+/* Messages: struct hdcdrv_cmd_send; of the others only the device is where it is known to be. */
+static __always_inline void look_at_hdc(struct driver_call *s, __u64 arg)
+{
+	s->device = as_device(read_u32(arg + 4));
+	if (IOC_NR(s->cmd) == 0x15)
+		s->bytes = read_u32(arg + 40);
+}
+
+/* What the argument of an ioctl tells. */
+static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
+{
+	__u32 magic = IOC_MAGIC(s->cmd);
+
+	if (s->node == NPS_NODE_SVM && magic == 'M')
+		look_at_svm(s, arg);
+	else if (s->node == NPS_NODE_HDC && magic == 'H')
+		look_at_hdc(s, arg);
+	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 19) /* SQCQ_SEND */
+		s->bytes = 64ULL * read_u32(arg + 24);
+	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 20) /* SQCQ_RECV */
+		s->bytes = read_u64(arg + 32);
+	if (s->node != NPS_NODE_MANAGER || magic != 'Z' || IOC_NR(s->cmd) != 0)
+		return;
+	s->hands_over = true;
+	s->part.name = read_u64(arg);
+	s->part.device = read_u32(arg + HAND_OVER_DEVICE);
+	s->device = as_device(s->part.device);
+}
+
+static __always_inline struct driver_call *begin(__u8 call)
+{
+	struct driver_call *s;
+
+	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
+		return NULL;
+	s = local_get(&driver_calls, &no_call);
+	if (!s) {
+		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+		return NULL;
+	}
+	__builtin_memset(s, 0, sizeof(*s));
+	s->call = call;
+	s->device = NPS_DRIVER_NO_DEVICE;
+	s->bytes = NPS_DRIVER_NO_BYTES;
+	return s;
+}
+
+/* False where the descriptor is of no concern. */
+static __always_inline bool describe(struct driver_call *s, __u32 fd)
+{
+	struct nps_node *node = node_of(fd, &s->file, &s->rdev);
+	struct part *part;
+
+	if (!node)
+		return false;
+	s->fd = fd;
+	s->node = node->kind;
+	s->device = node->device;
+	part = bpf_map_lookup_elem(&npu_files, &s->file);
+	if (part) {
+		s->part = *part;
+		s->device = as_device(part->device);
+	}
+	return true;
+}
+
+static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __u64 bytes)
+{
+	struct driver_call *s = begin(call);
+
+	if (!s || !describe(s, fd))
+		return 0;
+	s->cmd = cmd;
+	s->bytes = bytes;
+	if (call == NPS_DRIVER_IOCTL)
+		look_at_argument(s, arg);
+	s->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp/syscalls/sys_enter_ioctl")
+int ioctl_entered(struct enter_args *ctx)
+{
+	return entered(NPS_DRIVER_IOCTL, ctx->args[0], ctx->args[1], ctx->args[2], NPS_DRIVER_NO_BYTES);
+}
+
+SEC("tp/syscalls/sys_enter_close")
+int close_entered(struct enter_args *ctx)
+{
+	return entered(NPS_DRIVER_CLOSE, ctx->args[0], 0, 0, NPS_DRIVER_NO_BYTES);
+}
+
+#define MAP_ANONYMOUS_ 0x20
+
+SEC("tp/syscalls/sys_enter_mmap")
+int mmap_entered(struct enter_args *ctx)
+{
+	return ctx->args[3] & MAP_ANONYMOUS_ ? 0 : entered(NPS_DRIVER_MMAP, ctx->args[4], 0, 0, ctx->args[1]);
+}
+
+static __always_inline int open_entered(__u64 path)
+{
+	struct driver_call *s = begin(NPS_DRIVER_OPEN);
+
+	if (!s)
+		return 0;
+	s->text = path;
+	s->start = bpf_ktime_get_ns();
+	return 0;
+}
+
+SEC("tp/syscalls/sys_enter_openat")
+int openat_entered(struct enter_args *ctx)
+{
+	return open_entered(ctx->args[1]);
+}
+
+#if defined(__TARGET_ARCH_x86)
+SEC("tp/syscalls/sys_enter_open")
+int open2_entered(struct enter_args *ctx)
+{
+	return open_entered(ctx->args[0]);
+}
+#endif
+
+static __always_inline bool begins_with(const char *text, const char *prefix, int len)
+{
+	bool same = true;
+
+	for (int i = 0; i < len; i++)
+		same &= text[i] == prefix[i];
+	return same;
+}
+
+/* Only the path says what it was that could not be opened. */
+static __always_inline __u8 node_of_path(__u64 path)
+{
+	char text[24] = {};
+
+	if (bpf_probe_read_user_str(text, sizeof(text), (void *)path) < 0)
+		return 0;
+	if (!begins_with(text, "/dev/", 5))
+		return 0;
+	return begins_with(text + 5, "davinci_manager", 15) ? NPS_NODE_MANAGER
+	       : begins_with(text + 5, "davinci", 7)	    ? NPS_NODE_DEVICE
+	       : begins_with(text + 5, "devmm_svm", 9)	    ? NPS_NODE_SVM
+	       : begins_with(text + 5, "hisi_hdc", 8)	    ? NPS_NODE_HDC
+							    : 0;
+}
+
+/* False: it was no node of the driver. */
+static __always_inline bool opened(struct driver_call *s, long ret)
+{
+	if (ret < 0) {
+		s->node = node_of_path(s->text);
+		return s->node;
+	}
+	if (!describe(s, ret))
+		return false;
+	/* It is new: what is known of that address is of a file that is gone. */
+	if (s->part.name) {
+		bpf_map_delete_elem(&npu_files, &s->file);
+		s->part.name = 0;
+		s->device = NPS_DRIVER_NO_DEVICE;
+	}
+	return true;
+}
+
+static __always_inline void send(const struct driver_call *s, long ret, __u64 now)
+{
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	void *ring = this_ring();
+	struct nps_event *e = event_reserve(ring, NPS_EV_DRIVER);
+
+	if (!e)
+		return;
+	e->probe = s->call;
+	e->pid = pid_tgid >> 32;
+	e->tid = (__u32)pid_tgid;
+	e->ret = ret < 0 && ret >= -4095 ? ret : s->call == NPS_DRIVER_MMAP ? 0 : ret;
+	e->start = s->start;
+	e->dur = now - s->start;
+	e->args[0] = s->part.name;
+	e->args[1] = s->cmd | (__u64)s->fd << 32;
+	e->args[2] = s->rdev | (__u64)s->node << 32 | (__u64)s->device << 48;
+	e->args[3] = s->bytes;
+	bpf_ringbuf_submit(e, wake_flag(ring));
+}
+
+static __always_inline int returned(long ret)
+{
+	struct driver_call *s = local_find(&driver_calls);
+	__u64 now;
+
+	if (!s || !s->start)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (target_flags(bpf_get_current_pid_tgid() >> 32) &&
+	    (s->call != NPS_DRIVER_OPEN || opened(s, ret))) {
+		send(s, ret, now);
+		if (s->hands_over && !ret)
+			bpf_map_update_elem(&npu_files, &s->file, &s->part, BPF_ANY);
+	}
+	s->start = 0;
+	return 0;
+}
+
+#define RETURNS(name)                                                                                        \
+	SEC("tp/syscalls/sys_exit_" #name)                                                                   \
+	int name##_returned(struct exit_args *ctx)                                                           \
+	{                                                                                                    \
+		return returned(ctx->ret);                                                                   \
+	}
+
+RETURNS(ioctl)
+RETURNS(close)
+RETURNS(mmap)
+RETURNS(openat)
+#if defined(__TARGET_ARCH_x86)
+RETURNS(open)
+#endif
+
+SEC("raw_tp/sched_process_exit")
+int driver_thread_gone(struct bpf_raw_tracepoint_args *ctx)
+{
+	local_forget(&driver_calls);
+	return 0;
+}

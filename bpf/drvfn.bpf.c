@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
+/*
+ * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that come back,
+ * copies by PCIe. They are modules of somebody else: nothing here is relocated against their types; where their structs
+ * have their members the collector found out, or none of this is attached (user/driver_fn.c).
+ */
+#include "common.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile struct nps_sqe_layout layout = {};
+
+struct open_fn {
+	__u64 start;
+	__u64 args[4];
+	__u32 device, more; /* tsid of an SQE, direction of a copy */
+};
+
+struct open_fns {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct open_fn);
+};
+struct open_fns open_sqes SEC(".maps");
+struct open_fns open_copies SEC(".maps");
+
+/* Of a thread; the idle one is on every CPU. */
+static __always_inline __u32 this_thread(void)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+
+	return tid ? tid : bpf_get_smp_processor_id() | 1U << 31;
+}
+
+static __always_inline __u32 read_u32(__u64 at)
+{
+	__u32 v = 0;
+
+	if (bpf_probe_read_kernel(&v, sizeof(v), (void *)at))
+		count(NPS_COUNTER_FAULT);
+	return v;
+}
+
+static __always_inline __u64 read_u64(__u64 at)
+{
+	__u64 v = 0;
+
+	if (bpf_probe_read_kernel(&v, sizeof(v), (void *)at))
+		count(NPS_COUNTER_FAULT);
+	return v;
+}
+
+#define IDS(device, tsid, queue) (((device)&0xffff) | (__u64)((tsid)&0xffff) << 16 | (__u64)(queue) << 32)
+
+/* --- SQEs --- */
+
+static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
+{
+	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { info }, .device = device, .more = tsid };
+	__u32 key = this_thread();
+
+	if (!(target_flags(read_u32(info + layout.pid)) & NPS_TARGET_WATCH))
+		return 0;
+	if (bpf_map_update_elem(&open_sqes, &key, &fn, BPF_ANY))
+		count(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK);
+	return 0;
+}
+
+static __always_inline int sqe_left(int ret)
+{
+	__u64 now = bpf_ktime_get_ns(), info, sqe, words[2] = {};
+	__u32 key = this_thread();
+	struct open_fn *fn = bpf_map_lookup_elem(&open_sqes, &key);
+	struct nps_event *e;
+	void *ring;
+
+	if (!fn)
+		return 0;
+	ring = this_ring();
+	info = fn->args[0];
+	e = event_reserve(ring, NPS_EV_DRIVER_TASK);
+	if (e) {
+		sqe = read_u64(info + layout.sqe);
+		if (bpf_probe_read_kernel(words, sizeof(words), (void *)sqe))
+			count(NPS_COUNTER_FAULT);
+		e->probe = 0;
+		e->pid = read_u32(info + layout.pid);
+		e->tid = (__u32)bpf_get_current_pid_tgid();
+		e->ret = ret;
+		e->start = fn->start;
+		e->dur = now - fn->start;
+		e->args[0] = IDS(fn->device, fn->more, read_u32(info + layout.sqid));
+		e->args[1] = words[0];
+		e->args[2] = words[1];
+		e->args[3] = read_u32(info + layout.sqeid) | (__u64)read_u32(info + layout.size) << 32;
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+	bpf_map_delete_elem(&open_sqes, &key);
+	return 0;
+}
+
+/* (u32 device, u32 tsid, struct trs_sqe_update_info *) of ts_agent */
+SEC("kprobe")
+int agent_sqe_entered(struct pt_regs *ctx)
+{
+	return sqe_entered(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
+}
+
+/* (struct trs_id_inst *, struct trs_sqe_update_info *), which is before it */
+SEC("kprobe")
+int chan_sqe_entered(struct pt_regs *ctx)
+{
+	__u64 inst = PT_REGS_PARM1(ctx);
+
+	return sqe_entered(read_u32(inst), read_u32(inst + 4), PT_REGS_PARM2(ctx));
+}
+
+SEC("kretprobe")
+int sqe_returned(struct pt_regs *ctx)
+{
+	return sqe_left((int)PT_REGS_RC(ctx));
+}
+
+SEC("fentry/tsagent_sqe_update")
+int agent_sqe_fentry(__u64 *ctx)
+{
+	return sqe_entered(ctx[0], ctx[1], ctx[2]);
+}
+
+SEC("fexit/tsagent_sqe_update")
+int agent_sqe_fexit(__u64 *ctx)
+{
+	return sqe_left((int)ctx[3]);
+}
+
+SEC("fentry/trs_chan_ops_sqe_update")
+int chan_sqe_fentry(__u64 *ctx)
+{
+	return sqe_entered(read_u32(ctx[0]), read_u32(ctx[0] + 4), ctx[1]);
+}
+
+SEC("fexit/trs_chan_ops_sqe_update")
+int chan_sqe_fexit(__u64 *ctx)
+{
+	return sqe_left((int)ctx[2]);
+}
+
+/* --- CQEs: what counts is when they came --- */
+
+static __always_inline int cqe_came(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
+{
+	struct nps_event *e;
+	__u64 words[2] = {};
+	void *ring;
+
+	if (!(target_flags(pid) & NPS_TARGET_WATCH))
+		return 0;
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_DRIVER_DONE);
+	if (!e)
+		return 0;
+	if (bpf_probe_read_kernel(words, sizeof(words), (void *)cqe))
+		count(NPS_COUNTER_FAULT);
+	e->probe = 0;
+	e->pid = pid;
+	e->tid = (__u32)bpf_get_current_pid_tgid();
+	e->ret = 0;
+	e->start = bpf_ktime_get_ns();
+	e->dur = 0;
+	e->args[0] = IDS(device, tsid, cqid);
+	e->args[1] = words[0];
+	e->args[2] = words[1];
+	e->args[3] = 0;
+	bpf_ringbuf_submit(e, wake_flag(ring));
+	return 0;
+}
+
+/* (u32 device, u32 tsid, int pid, u32 cqid, void *cqe) */
+SEC("kprobe")
+int agent_cqe_entered(struct pt_regs *ctx)
+{
+	return cqe_came(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
+			PT_REGS_PARM5(ctx));
+}
+
+SEC("fentry/tsagent_cqe_update")
+int agent_cqe_fentry(__u64 *ctx)
+{
+	return cqe_came(ctx[0], ctx[1], ctx[2], ctx[3], ctx[4]);
+}
+
+/* --- copies by PCIe, of the thread that asked --- */
+
+static __always_inline int copy_entered(__u32 device, __u64 src, __u64 dst, __u32 size, __u32 direction)
+{
+	struct open_fn fn = {
+		.start = bpf_ktime_get_ns(), .args = { src, dst, size }, .device = device, .more = direction
+	};
+	__u32 key = this_thread();
+
+	if (!(target_flags(bpf_get_current_pid_tgid() >> 32) & NPS_TARGET_WATCH))
+		return 0;
+	if (bpf_map_update_elem(&open_copies, &key, &fn, BPF_ANY))
+		count(NPS_COUNTER_LOST + NPS_EV_DRIVER_DMA);
+	return 0;
+}
+
+static __always_inline int copy_left(int ret)
+{
+	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
+	__u32 key = this_thread();
+	struct open_fn *fn = bpf_map_lookup_elem(&open_copies, &key);
+	struct nps_event *e;
+	void *ring;
+
+	if (!fn)
+		return 0;
+	ring = this_ring();
+	e = event_reserve(ring, NPS_EV_DRIVER_DMA);
+	if (e) {
+		e->probe = 0;
+		e->pid = pid_tgid >> 32;
+		e->tid = (__u32)pid_tgid;
+		e->ret = ret;
+		e->start = fn->start;
+		e->dur = now - fn->start;
+		e->args[0] = fn->device | (__u64)fn->more << 32;
+		e->args[1] = fn->args[0];
+		e->args[2] = fn->args[1];
+		e->args[3] = fn->args[2];
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+	bpf_map_delete_elem(&open_copies, &key);
+	return 0;
+}
+
+/* (u32 device, type, u64 src, u64 dst, u32 size, direction); the sixth argument is in a register of x86-64 and arm64 */
+#if defined(__TARGET_ARCH_x86)
+#define SIXTH(ctx) ((ctx)->r9)
+#else
+#define SIXTH(ctx) ((ctx)->user_regs.regs[5])
+#endif
+
+SEC("kprobe")
+int dma_entered(struct pt_regs *ctx)
+{
+	return copy_entered(PT_REGS_PARM1(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx), PT_REGS_PARM5(ctx),
+			    SIXTH(ctx));
+}
+
+SEC("kretprobe")
+int dma_returned(struct pt_regs *ctx)
+{
+	return copy_left((int)PT_REGS_RC(ctx));
+}
+
+SEC("fentry/hal_kernel_devdrv_dma_sync_copy")
+int dma_fentry(__u64 *ctx)
+{
+	return copy_entered(ctx[0], ctx[2], ctx[3], ctx[4], ctx[5]);
+}
+
+SEC("fexit/hal_kernel_devdrv_dma_sync_copy")
+int dma_fexit(__u64 *ctx)
+{
+	return copy_left((int)ctx[6]);
+}

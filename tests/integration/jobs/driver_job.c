@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls device nodes that bear the names of the NPU driver's, in a /dev of its own: of a device that is always there, whose
+ * driver refuses such ioctls, and of one that no driver has. Tells what it did and what came of it: the witness.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#define ZERO makedev(1, 5) /* can be mapped, knows no ioctl */
+#define NOBODY makedev(235, 77) /* a number that no driver has */
+#define IOCTLS 5
+
+static void fail(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void make_nodes(void)
+{
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("t", "/dev", "tmpfs", 0, NULL))
+		fail("mount");
+	if (mknod("/dev/devmm_svm", S_IFCHR | 0600, ZERO) ||
+	    mknod("/dev/davinci_manager", S_IFCHR | 0600, NOBODY) ||
+	    mknod("/dev/null", S_IFCHR | 0600, makedev(1, 3)))
+		fail("mknod");
+}
+
+static void tell(const char *what, long result)
+{
+	printf("%s %ld\n", what, result < 0 ? -errno : result);
+}
+
+static void call(void)
+{
+	struct {
+		unsigned int logical, device, function, pad;
+		unsigned long long address, size;
+		char rest[80];
+	} arg = { 3, 3, 0, 0, 0x1000, 1 << 20, { 0 } };
+	int fd = open("/dev/devmm_svm", O_RDWR | O_CLOEXEC), copy, null = open("/dev/null", O_RDWR);
+	void *at;
+
+	tell("open devmm_svm", fd);
+	for (int i = 0; i < IOCTLS; i++)
+		tell("ioctl devmm_svm ALLOC", ioctl(fd, _IO('M', 3), &arg));
+	tell("ioctl devmm_svm 0x4dee", ioctl(fd, _IO('M', 0xee), &arg));
+	ioctl(null, _IO('M', 3), &arg); /* of no concern */
+	at = mmap(NULL, 8192, PROT_READ, MAP_PRIVATE, fd, 0);
+	tell("mmap devmm_svm", at == MAP_FAILED ? -1 : 0);
+	copy = dup(fd);
+	tell("close devmm_svm", close(copy));
+	tell("close devmm_svm", close(fd));
+	close(null);
+	tell("open davinci_manager", open("/dev/davinci_manager", O_RDWR));
+}
+
+int main(void)
+{
+	char line[16];
+
+	setbuf(stdout, NULL);
+	make_nodes();
+	printf("ready\n");
+	if (!fgets(line, sizeof(line), stdin))
+		return 1;
+	call();
+	return 0;
+}

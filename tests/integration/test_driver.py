@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-2-Clause
+"""The NPU's driver where there is none: device nodes of its names in the job's own /dev. Witness: the job's log.
+
+With a driver: tests/vm.
+"""
+
+import csv
+import json
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+
+from harness import DONE, PARTIAL, Case, main, need_job, need_mounts, need_root, test
+
+DRIVER = 14
+OPEN, CLOSE, IOCTL, MMAP = 1, 2, 3, 4
+ZERO = 1 << 20 | 5
+ALLOC, SIZE, DEVICE = ord("M") << 8 | 3, 1 << 20, 3
+
+
+def told(text: str) -> list[tuple[str, int]]:
+    """(what, result) of each call."""
+    return [(what, int(result)) for what, result in re.findall(r"^((?:open|close|ioctl|mmap) .*) (-?\d+)$", text, re.M)]
+
+
+@test
+def calls_on_nodes(case: Case) -> None:
+    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line."""
+    need_root()
+    need_mounts()
+    job = case.start([need_job("driver_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--driver", "calls,tasks")
+    job.tell("go")
+    assert job.wait() == 0, job.err
+    result = run.result().expect(PARTIAL)
+    session, calls = result.session, told(job.out)
+    refused = [line for line in result.complaints if "no tasks of the NPU's driver" in line]
+    how = {kind["how"] for kind in session.json["driver"]["functions"].values()}
+    assert len(refused) == 1 and how == {"none"}, (result.err, how)
+    events = sorted(session.of(DRIVER, job.pid), key=lambda e: e.start)
+    assert session.dropped() == 0
+    assert [e.ret for e in events] == [value for _, value in calls], ([(e.probe, e.ret) for e in events], calls)
+    allocs = [e for e in events if e.probe == IOCTL and e.args[1] & 0xFFFFFFFF == ALLOC]
+    assert len(allocs) == 5 and all(e.args[3] == SIZE and e.args[2] >> 48 == DEVICE for e in allocs)
+    assert all(e.args[2] & 0xFFFFFFFF == ZERO for e in events if e.ret != -6)  # ENXIO: no driver has it
+    assert Counter(e.probe for e in events) == {OPEN: 2, CLOSE: 2, IOCTL: 6, MMAP: 1}
+    check_results(Path(result.out.splitlines()[-1]), calls)
+
+
+def check_results(place: Path, calls: list[tuple[str, int]]) -> None:
+    """Names and counts in the table and in the trace are those of the job's log."""
+    names = Counter(name for name, _ in calls)
+    output = place / "ASCEND_PROFILER_OUTPUT"
+    with open(output / "driver_statistic.csv", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["Name"]: int(row["Count"]) for row in rows} == names, (rows, names)
+    errors = Counter(name for name, result in calls if result < 0)
+    for row in rows:
+        assert int(row["Errors"]) == errors[row["Name"]], row
+        low, average, high, most = (float(row[key]) for key in ("Min(us)", "Avg(us)", "Max(us)", "P99(us)"))
+        assert 0 < low <= average <= high and low <= most <= high, row
+    trace = json.loads((output / "trace_view.json").read_text(encoding="utf-8"))
+    layer = [e["pid"] for e in trace if e["name"] == "process_name" and e["args"]["name"] == "NPU Driver"]
+    assert len(layer) == 1
+    assert Counter(e["name"] for e in trace if e["pid"] == layer[0] and e["ph"] == "X") == names
+
+
+@test
+def nothing_was_asked_for(case: Case) -> None:
+    """--driver none: nothing is recorded, and not a word said."""
+    need_root()
+    job = case.start([need_job("driver_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--driver", "none", "--export", "none")
+    job.tell("go")
+    assert job.wait() == 0, job.err
+    result = run.result().expect(DONE, PARTIAL)
+    assert not result.session.of(DRIVER) and "driver" not in result.session.json
+    assert not [line for line in result.complaints if "driver" in line], result.err
+
+
+if __name__ == "__main__":
+    sys.exit(main())

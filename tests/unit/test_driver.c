@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The NPU's driver: names of nodes, parts and commands. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver_fn.h"
+#include "driver_nodes.h"
+#include "event.h"
+#include "session/driver_names.h"
+#include "session/import_driver.h"
+
+static void expect_node(const char *name, uint8_t kind, uint16_t device)
+{
+	struct nps_node node;
+
+	assert_true(nps_driver_node__parse(name, &node));
+	assert_int_equal(node.kind, kind);
+	assert_int_equal(node.device, device);
+}
+
+static void nodes_by_name(void **state)
+{
+	static const char *const none[] = { "davinci",	 "davinci-1", "davinci_managerx", "davinci1x",
+					    "null",	 "",	      "davinci99999",	  "hisi_hdc2",
+					    "davinci 1", "devmm" };
+	struct nps_node node;
+
+	(void)state;
+	expect_node("davinci_manager", NPS_NODE_MANAGER, NPS_DRIVER_NO_DEVICE);
+	expect_node("davinci_manager_docker", NPS_NODE_MANAGER, NPS_DRIVER_NO_DEVICE);
+	expect_node("davinci0", NPS_NODE_DEVICE, 0);
+	expect_node("davinci63", NPS_NODE_DEVICE, 63);
+	expect_node("vdavinci100", NPS_NODE_DEVICE, NPS_DRIVER_NO_DEVICE);
+	expect_node("devmm_svm", NPS_NODE_SVM, NPS_DRIVER_NO_DEVICE);
+	expect_node("hisi_hdc", NPS_NODE_HDC, NPS_DRIVER_NO_DEVICE);
+	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
+		assert_false(nps_driver_node__parse(none[i], &node));
+}
+
+static uint64_t bytes_of(const char *text)
+{
+	uint64_t bytes = 0;
+
+	memcpy(&bytes, text, strnlen(text, 8));
+	return bytes;
+}
+
+static void parts_by_their_first_bytes(void **state)
+{
+	char name[NPS_DRIVER_NAME_MAX];
+
+	(void)state;
+	nps_driver_part_name(0, name);
+	assert_string_equal(name, "");
+	nps_driver_part_name(bytes_of("TSDRV"), name);
+	assert_string_equal(name, "TSDRV");
+	nps_driver_part_name(bytes_of("TSDRV_MMAP"), name);
+	assert_string_equal(name, "TSDRV_MMAP");
+	nps_driver_part_name(bytes_of("eight456"), name);
+	assert_string_equal(name, "eight456");
+	nps_driver_part_name(bytes_of("a\n\xff"), name);
+	assert_string_equal(name, "a??");
+}
+
+static void expect_call(uint16_t call, uint32_t command, uint8_t kind, const char *part, const char *text)
+{
+	char node[NPS_DRIVER_NAME_MAX], name[2 * NPS_DRIVER_NAME_MAX];
+
+	nps_driver_node_name(kind, 2, node);
+	nps_driver_call_name(call, command, kind, part, node, name, sizeof(name));
+	assert_string_equal(name, text);
+}
+
+#define IO(magic, number) ((uint32_t)(magic) << 8 | (number))
+
+static void calls_are_named(void **state)
+{
+	(void)state;
+	expect_call(NPS_DRIVER_OPEN, 0, NPS_NODE_DEVICE, "", "open davinci2");
+	expect_call(NPS_DRIVER_CLOSE, 0, NPS_NODE_MANAGER, "TSDRV", "close TSDRV");
+	expect_call(NPS_DRIVER_IOCTL, IO('Z', 0), NPS_NODE_MANAGER, "TSDRV", "ioctl davinci_manager OPEN");
+	expect_call(NPS_DRIVER_IOCTL, IO('X', 19), NPS_NODE_MANAGER, "TSDRV", "ioctl TSDRV SQCQ_SEND");
+	/* handed over before the capture */
+	expect_call(NPS_DRIVER_IOCTL, IO('X', 20), NPS_NODE_MANAGER, "", "ioctl TSDRV SQCQ_RECV");
+	expect_call(NPS_DRIVER_IOCTL, IO('X', 14), NPS_NODE_MANAGER, "TSDRV", "ioctl TSDRV 0x580e");
+	expect_call(NPS_DRIVER_IOCTL, IO('X', 255), NPS_NODE_MANAGER, "TSDRV", "ioctl TSDRV 0x58ff");
+	expect_call(NPS_DRIVER_IOCTL, IO('M', 3), NPS_NODE_SVM, "", "ioctl devmm_svm ALLOC");
+	expect_call(NPS_DRIVER_IOCTL, IO('M', 3), NPS_NODE_HDC, "", "ioctl hisi_hdc 0x4d03");
+	expect_call(NPS_DRIVER_IOCTL, IO('H', 0x15), NPS_NODE_HDC, "", "ioctl hisi_hdc SEND");
+	/* one magic, two parts */
+	expect_call(NPS_DRIVER_IOCTL, IO('U', 30), NPS_NODE_MANAGER, "SVM", "ioctl SVM MPL_POPULATE");
+	expect_call(NPS_DRIVER_IOCTL, IO('U', 2), NPS_NODE_MANAGER, "uda", "ioctl uda GET_DEV_LIST");
+	expect_call(NPS_DRIVER_IOCTL, IO('U', 2), NPS_NODE_MANAGER, "", "ioctl davinci_manager 0x5502");
+	expect_call(999, 0, 200, "", "call unknown node");
+}
+
+/* --- functions of the driver --- */
+
+static void functions_are_looked_up(void **state)
+{
+	static const char text[] = "ffffffff81000000 T _stext\n"
+				   "ffffffffc0000000 d tsagent_sqe_update\t[elsewhere]\n"
+				   "nonsense\n"
+				   "ffffffffc0000010 t tsagent_sqe_update_more\t[elsewhere]\n"
+				   "ffffffffc0000020 t tsagent_sqe_update\t[ts_agent]\n";
+	FILE *f = fmemopen((void *)text, sizeof(text) - 1, "r");
+	char module[48];
+
+	(void)state;
+	assert_non_null(f);
+	assert_true(nps_driver_fn__module(f, "tsagent_sqe_update", module));
+	assert_string_equal(module, "ts_agent");
+	rewind(f);
+	assert_true(nps_driver_fn__module(f, "_stext", module));
+	assert_string_equal(module, "");
+	rewind(f);
+	assert_false(nps_driver_fn__module(f, "trs_chan_ops_sqe_update", module));
+	fclose(f);
+}
+
+static void only_known_layouts(void **state)
+{
+	static const char *const unknown[] = { "", "ef377e", "ef377e91", "24.1.rc3" };
+	struct nps_sqe_layout layout;
+
+	(void)state;
+	assert_true(nps_driver_fn__layout("ef377e9", &layout));
+	assert_int_equal(layout.sqe, 24);
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
+		assert_false(nps_driver_fn__layout(unknown[i], &layout));
+}
+
+/* --- SQEs, CQEs and who waited --- */
+
+#define PID 7
+#define FIRST 1000000
+
+static struct nps_recording rec;
+static struct nps_model model;
+static int dir;
+
+static int setup(void **state)
+{
+	(void)state;
+	dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	nps_recording__init(&rec, -1, dir);
+	rec.begin = rec.begin_real = FIRST;
+	return nps_model__init(&model, dir, &rec.strings) || !nps_recording__proc(&rec, PID);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+	close(dir);
+	return 0;
+}
+
+static void submit(uint64_t when, uint16_t stream, uint32_t task)
+{
+	struct nps_task *t = nps_vec__push(&rec.tasks);
+
+	assert_non_null(t);
+	*t = (struct nps_task){
+		.submit = FIRST + when, .stream = stream, .task = task, .device = 1, .conn = 9
+	};
+	t->name = nps_strings__addz(&rec.strings, "a task");
+	rec.procs[0].tasks++;
+}
+
+static void happens(uint8_t kind, uint16_t probe, uint64_t when, uint64_t dur, const uint64_t args[4])
+{
+	struct nps_event ev = {
+		.kind = kind, .probe = probe, .pid = PID, .tid = 8, .start = FIRST + when, .dur = dur
+	};
+
+	memcpy(ev.args, args, sizeof(ev.args));
+	assert_int_equal(nps_driver__keep(&rec.procs[0], &ev), 0);
+}
+
+static void sqe(uint64_t when, uint64_t stream, uint64_t task)
+{
+	happens(NPS_EV_DRIVER_TASK, 0, when, 5,
+		(uint64_t[4]){ 1 | 3ULL << 32, 11 | stream << 32 | task << 48 });
+}
+
+static void sqes_find_their_submissions(void **state)
+{
+	const int64_t queued[] = { 100, 50, NPS_NULL, NPS_NULL, 40 };
+
+	(void)state;
+	submit(1000, 4, 65535 + 3); /* the driver has 16 bits of it */
+	submit(2000, 4, 3);
+	submit(5000, 4, 2);
+	sqe(1100, 4, 2); /* of the first: 65538 */
+	sqe(2050, 4, 3);
+	sqe(2060, 4, 3); /* a second one of the same: nothing is known of it */
+	sqe(2070, 5, 3);
+	sqe(5040, 4, 2);
+	assert_int_equal(nps_driver__fill(&model, &rec, &rec.procs[0]), 0);
+	assert_int_equal(model.driver_task.t.len, 5);
+	for (size_t i = 0; i < 5; i++) {
+		assert_true(model.driver_task.queued[i] == queued[i]);
+		assert_int_equal(model.driver_task.submit[i] != 0, queued[i] != NPS_NULL);
+		assert_int_equal(model.driver_task.queue[i], 3);
+		assert_int_equal(model.driver_task.type[i], 11);
+	}
+	assert_int_equal(model.driver_task.connection[0], 9);
+	assert_int_equal(model.driver_task.connection[2], NPS_NO_ID);
+}
+
+static void wait_for(uint64_t when, uint64_t dur, uint64_t stream, uint64_t task)
+{
+	happens(NPS_EV_DRIVER, NPS_DRIVER_IOCTL, when, dur,
+		(uint64_t[4]){ 0, IO('X', 20), (uint64_t)NPS_NODE_MANAGER << 32 | 1ULL << 48,
+			       stream | task << 32 });
+}
+
+static void cqe(uint64_t when, uint64_t stream, uint64_t task)
+{
+	happens(NPS_EV_DRIVER_DONE, 0, when, 0, (uint64_t[4]){ 1, stream << 32 | task << 48 });
+}
+
+static void waits_end_with_a_cqe(void **state)
+{
+	(void)state;
+	wait_for(100, 50, 4, 6);
+	cqe(120, 4, 6);
+	cqe(130, 4, 7); /* nobody waits for it */
+	cqe(200, 4, 6); /* the wait is over */
+	assert_int_equal(nps_driver__fill(&model, &rec, &rec.procs[0]), 0);
+	assert_int_equal(model.driver_cqe.t.len, 3);
+	assert_int_equal(model.driver_cqe.wakeup[0], 30);
+	assert_int_equal(model.driver_cqe.waiter[0], 8);
+	assert_true(model.driver_cqe.wakeup[1] == NPS_NULL && model.driver_cqe.wakeup[2] == NPS_NULL);
+	assert_int_equal(model.driver.t.len, 1);
+	assert_true(model.driver.bytes[0] == NPS_NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(nodes_by_name),
+		cmocka_unit_test(parts_by_their_first_bytes),
+		cmocka_unit_test(calls_are_named),
+		cmocka_unit_test(functions_are_looked_up),
+		cmocka_unit_test(only_known_layouts),
+		cmocka_unit_test_setup_teardown(sqes_find_their_submissions, setup, teardown),
+		cmocka_unit_test_setup_teardown(waits_end_with_a_cqe, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "driver_fn.h"
+
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drvfn.skel.h"
+#include "log.h"
+
+/* Functions by what they tell, the better one of a kind first. */
+static const struct function {
+	enum nps_driver_kind kind;
+	const char *name;
+	bool reads_sqe; /* needs the layout */
+	const char *entry, *exit; /* programs of kprobes; exit NULL: what counts is the entry */
+	const char *fentry, *fexit; /* of the other row */
+} functions[] = {
+	{ NPS_DRIVER_TASKS, "tsagent_sqe_update", true, "agent_sqe_entered", "sqe_returned",
+	  "agent_sqe_fentry", "agent_sqe_fexit" },
+	{ NPS_DRIVER_TASKS, "trs_chan_ops_sqe_update", true, "chan_sqe_entered", "sqe_returned",
+	  "chan_sqe_fentry", "chan_sqe_fexit" },
+	{ NPS_DRIVER_COMPLETIONS, "tsagent_cqe_update", false, "agent_cqe_entered", NULL, "agent_cqe_fentry",
+	  NULL },
+	{ NPS_DRIVER_COPIES, "hal_kernel_devdrv_dma_sync_copy", false, "dma_entered", "dma_returned",
+	  "dma_fentry", "dma_fexit" },
+};
+
+/* Drivers whose sources were read: the release's name, as the module or the package tells it. */
+static const struct {
+	const char *version;
+	struct nps_sqe_layout layout;
+} known[] = {
+	{ "ef377e9", { .pid = 0, .sqid = 16, .sqeid = 20, .sqe = 24, .size = 32 } },
+};
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout)
+{
+	for (size_t i = 0; i < COUNT(known); i++)
+		if (!strcmp(known[i].version, version)) {
+			*layout = known[i].layout;
+			return true;
+		}
+	return false;
+}
+
+bool nps_driver_fn__module(FILE *symbols, const char *name, char *module)
+{
+	char *line = NULL;
+	size_t room = 0;
+	bool found = false;
+
+	while (!found && getline(&line, &room, symbols) > 0) {
+		char symbol[64], type;
+
+		module[0] = '\0';
+		if (sscanf(line, "%*x %c %63s [%47[^]]", &type, symbol, module) >= 2 && strchr("tT", type))
+			found = !strcmp(symbol, name);
+	}
+	free(line);
+	return found;
+}
+
+static bool find_function(const char *name, char *module)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	bool found = f && nps_driver_fn__module(f, name, module);
+
+	if (f)
+		fclose(f);
+	return found;
+}
+
+/* --- layouts --- */
+
+static bool member_at(const struct btf *btf, const struct btf_type *t, const char *name, uint32_t *at)
+{
+	const struct btf_member *m = btf_members(t);
+
+	for (uint16_t i = 0; i < btf_vlen(t); i++) {
+		const char *own = btf__name_by_offset(btf, m[i].name_off);
+
+		if (own && !strcmp(own, name)) {
+			*at = btf_member_bit_offset(t, i) / 8;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool layout_of_types(const struct btf *btf, struct nps_sqe_layout *layout)
+{
+	int id = btf__find_by_name_kind(btf, "trs_sqe_update_info", BTF_KIND_STRUCT);
+	const struct btf_type *t = id > 0 ? btf__type_by_id(btf, (uint32_t)id) : NULL;
+
+	return t && member_at(btf, t, "pid", &layout->pid) && member_at(btf, t, "sqid", &layout->sqid) &&
+	       member_at(btf, t, "sqeid", &layout->sqeid) && member_at(btf, t, "sqe", &layout->sqe) &&
+	       member_at(btf, t, "size", &layout->size);
+}
+
+static struct btf *types_of(const char *module)
+{
+	struct btf *kernel = module[0] ? btf__load_vmlinux_btf() : NULL;
+	struct btf *own = kernel ? btf__load_module_btf(module, kernel) : NULL;
+
+	if (!own)
+		btf__free(kernel);
+	return own;
+}
+
+static void free_types(struct btf *btf)
+{
+	struct btf *kernel = btf ? (struct btf *)btf__base_btf(btf) : NULL;
+
+	btf__free(btf);
+	btf__free(kernel);
+}
+
+static bool read_word(const char *path, const char *prefix, char *word, size_t size)
+{
+	FILE *f = fopen(path, "re");
+	char line[256];
+
+	word[0] = '\0';
+	while (f && !word[0] && fgets(line, sizeof(line), f))
+		if (!strncmp(line, prefix, strlen(prefix))) {
+			snprintf(word, size, "%s", line + strlen(prefix));
+			word[strcspn(word, " \t\r\n")] = '\0';
+		}
+	if (f)
+		fclose(f);
+	return word[0];
+}
+
+/* What the module says of itself, else the package that it came in. */
+static void version_of(const char *module, char *version, size_t size)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/sys/module/%s/version", module);
+	if (!read_word(path, "", version, size))
+		read_word("/usr/local/Ascend/driver/version.info", "Version=", version, size);
+}
+
+/* Fills the layout and says where it is from; false: unknown. */
+static bool find_layout(struct nps_driver_way *w, const struct btf *types, struct nps_sqe_layout *layout)
+{
+	char version[64], module[sizeof(w->module)];
+
+	memcpy(module, w->module, sizeof(module));
+	if (types && layout_of_types(types, layout)) {
+		snprintf(w->detail, sizeof(w->detail), "layout from its types");
+		return true;
+	}
+	version_of(module, version, sizeof(version));
+	if (nps_driver_fn__layout(version, layout)) {
+		snprintf(w->detail, sizeof(w->detail), "layout of version %.60s", version);
+		return true;
+	}
+	snprintf(w->detail, sizeof(w->detail),
+		 "%.47s has no types, and the layout of its version (%.60s) is not known", module,
+		 version[0] ? version : "it tells none");
+	return false;
+}
+
+/* --- rows --- */
+
+static void find_way(const struct nps_capability *cap, const struct function *fn,
+		     struct nps_driver_ways *ways)
+{
+	struct nps_driver_way *w = &ways->way[fn->kind];
+	struct btf *types;
+
+	if (w->row != NPS_DRIVER_ROW_NONE || !find_function(fn->name, w->module))
+		return;
+	snprintf(w->function, sizeof(w->function), "%s", fn->name);
+	types = types_of(w->module);
+	w->detail[0] = '\0';
+	if (!fn->reads_sqe || find_layout(w, types, &ways->layout))
+		w->row = types && cap->fentry ? NPS_DRIVER_ROW_FEXIT : NPS_DRIVER_ROW_KPROBE;
+	free_types(types);
+}
+
+void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways)
+{
+	memset(ways, 0, sizeof(*ways));
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++)
+		snprintf(ways->way[i].detail, sizeof(ways->way[i].detail), "no such function in this kernel");
+	if (nps_capability__is_legacy(cap)) {
+		for (size_t i = 0; i < NPS_DRIVER_KINDS; i++)
+			snprintf(ways->way[i].detail, sizeof(ways->way[i].detail),
+				 "this kernel lacks BTF or ring buffers");
+		return;
+	}
+	for (size_t i = 0; i < COUNT(functions); i++)
+		find_way(cap, &functions[i], ways);
+}
+
+const char *nps_driver_row__name(enum nps_driver_row row)
+{
+	static const char *const names[] = { "none", "kprobe", "fexit" };
+
+	return names[row];
+}
+
+static const char *const kind_names[NPS_DRIVER_KINDS] = { "tasks", "CQEs", "copies" };
+
+void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out)
+{
+	char what[32];
+
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
+		const struct nps_driver_way *w = &ways->way[i];
+
+		snprintf(what, sizeof(what), "driver: %s", kind_names[i]);
+		fprintf(out, "  %-18s %-4s %s%s%s%s%s\n", what, w->row ? "yes" : "no",
+			w->row ? nps_driver_row__name(w->row) : w->detail, w->row ? " on " : "",
+			w->row ? w->function : "", w->row && w->detail[0] ? ", " : "",
+			w->row ? w->detail : "");
+	}
+}
+
+void nps_driver_ways__describe(const struct nps_driver_ways *ways, cJSON *driver)
+{
+	cJSON *list = cJSON_AddObjectToObject(driver, "functions");
+
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
+		const struct nps_driver_way *w = &ways->way[i];
+		cJSON *j = cJSON_AddObjectToObject(list, kind_names[i]);
+
+		cJSON_AddStringToObject(j, "how", nps_driver_row__name(w->row));
+		cJSON_AddStringToObject(j, "function", w->function);
+		cJSON_AddStringToObject(j, "module", w->module);
+		cJSON_AddStringToObject(j, "detail", w->detail);
+	}
+}
+
+/* --- probes --- */
+
+#define MOST_LINKS (2 * NPS_DRIVER_KINDS)
+
+struct nps_driver_fn {
+	struct drvfn_bpf *skel;
+	struct bpf_link *links[MOST_LINKS];
+	unsigned int n;
+};
+
+static const struct function *function_of(const struct nps_driver_way *w)
+{
+	for (size_t i = 0; i < COUNT(functions); i++)
+		if (!strcmp(functions[i].name, w->function))
+			return &functions[i];
+	return NULL;
+}
+
+static void want(struct drvfn_bpf *skel, const char *name)
+{
+	struct bpf_program *prog = name ? bpf_object__find_program_by_name(skel->obj, name) : NULL;
+
+	if (prog)
+		bpf_program__set_autoload(prog, true);
+}
+
+static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
+{
+	struct bpf_program *prog;
+
+	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
+		const struct function *fn = function_of(&ways->way[i]);
+		bool fexit = ways->way[i].row == NPS_DRIVER_ROW_FEXIT;
+
+		if (ways->way[i].row == NPS_DRIVER_ROW_NONE || !fn)
+			continue;
+		want(skel, fexit ? fn->fentry : fn->entry);
+		want(skel, fexit ? fn->fexit : fn->exit);
+	}
+}
+
+static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct nps_driver_ways *ways,
+		size_t ring_bytes)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t wake = (ring_bytes > page ? ring_bytes : page) / 4;
+	int err;
+
+	f->skel = drvfn_bpf__open();
+	if (!f->skel)
+		return -errno;
+	memcpy((void *)&f->skel->rodata->wake_bytes, &wake, sizeof(wake));
+	memcpy((void *)&f->skel->rodata->layout, &ways->layout, sizeof(ways->layout));
+	choose(f->skel, ways);
+	err = nps_kernel_side__share_maps(k, f->skel->obj);
+	return err ? err : drvfn_bpf__load(f->skel);
+}
+
+static int attach_one(struct nps_driver_fn *f, const char *name, const char *function, bool fexit,
+		      bool returns)
+{
+	struct bpf_program *prog = bpf_object__find_program_by_name(f->skel->obj, name);
+	struct bpf_link *link;
+
+	if (!prog || f->n == MOST_LINKS)
+		return -ENOENT;
+	link = fexit ? bpf_program__attach(prog) : bpf_program__attach_kprobe(prog, returns, function);
+	if (!link)
+		return -errno;
+	f->links[f->n++] = link;
+	return 0;
+}
+
+static void undo(struct nps_driver_fn *f, unsigned int n)
+{
+	while (f->n > n)
+		bpf_link__destroy(f->links[--f->n]);
+}
+
+/* The return first: an entry without its return would stay open. */
+static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w)
+{
+	const struct function *fn = function_of(w);
+	bool fexit = w->row == NPS_DRIVER_ROW_FEXIT;
+	const char *out = fexit ? fn->fexit : fn->exit;
+	unsigned int had = f->n;
+	int err = out ? attach_one(f, out, fn->name, fexit, true) : 0;
+
+	if (!err)
+		err = attach_one(f, fexit ? fn->fentry : fn->entry, fn->name, fexit, false);
+	if (err)
+		undo(f, had);
+	return err;
+}
+
+/* Without types after all: a kernel that loads such programs may still refuse to attach them. */
+static bool fall_back(struct nps_driver_ways *ways)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++)
+		if (ways->way[i].row == NPS_DRIVER_ROW_FEXIT) {
+			ways->way[i].row = NPS_DRIVER_ROW_KPROBE;
+			any = true;
+		}
+	return any;
+}
+
+static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, bool *fexit_refused)
+{
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
+		struct nps_driver_way *w = &ways->way[i];
+		int err = w->row == NPS_DRIVER_ROW_NONE ? 0 : attach_way(f, w);
+
+		if (err && w->row == NPS_DRIVER_ROW_FEXIT) {
+			*fexit_refused = true;
+			return err;
+		}
+		if (!err)
+			continue;
+		w->row = NPS_DRIVER_ROW_NONE;
+		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", w->function,
+			 strerror(-err));
+	}
+	return f->n ? 0 : -ENOENT;
+}
+
+static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+	       struct nps_driver_fn **out, bool *fexit_refused)
+{
+	struct nps_driver_fn *f = calloc(1, sizeof(*f));
+	int err;
+
+	if (!f)
+		return -ENOMEM;
+	err = load(f, k, ways, ring_bytes);
+	*fexit_refused = err;
+	if (!err)
+		err = attach_all(f, ways, fexit_refused);
+	if (err)
+		nps_driver_fn__free(f);
+	else
+		*out = f;
+	return err;
+}
+
+int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+			 struct nps_driver_fn **out)
+{
+	bool refused = false;
+	int err;
+
+	*out = NULL;
+	err = try(k, ways, ring_bytes, out, &refused);
+	if (err && refused && fall_back(ways))
+		err = try(k, ways, ring_bytes, out, &refused);
+	return err;
+}
+
+void nps_driver_fn__detach(struct nps_driver_fn *f)
+{
+	if (f)
+		undo(f, 0);
+}
+
+void nps_driver_fn__free(struct nps_driver_fn *f)
+{
+	if (!f)
+		return;
+	nps_driver_fn__detach(f);
+	drvfn_bpf__destroy(f->skel);
+	free(f);
+}

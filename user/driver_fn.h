@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The NPU driver's own functions: which of them this kernel has, how each can be probed, and where its structs have their
+ * members. Found out once; nothing is guessed: what is not known is not probed.
+ */
+#ifndef NPS_DRIVER_FN_H
+#define NPS_DRIVER_FN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cjson/cJSON.h>
+
+#include "kernel_side.h"
+
+/* What is watched. */
+enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPIES, NPS_DRIVER_KINDS };
+
+/* How, best first. */
+enum nps_driver_row { NPS_DRIVER_ROW_NONE, NPS_DRIVER_ROW_KPROBE, NPS_DRIVER_ROW_FEXIT };
+
+struct nps_driver_way {
+	enum nps_driver_row row;
+	char function[48], module[48];
+	char detail[192]; /* where the layout is from, or why there is none */
+};
+
+struct nps_driver_ways {
+	struct nps_driver_way way[NPS_DRIVER_KINDS];
+	struct nps_sqe_layout layout;
+};
+
+/* Finds out, with /proc/kallsyms, the modules' types and the table of versions. */
+void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways);
+
+/*
+ * The module that has function NAME, "" for the kernel itself; false: none has. SYMBOLS is what /proc/kallsyms holds, read
+ * from its beginning. MODULE has 48 bytes.
+ */
+bool nps_driver_fn__module(FILE *symbols, const char *name, char *module);
+
+/* The layout of the driver of that VERSION; false: it is not known. */
+bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
+
+/* The lines of `npuscope doctor`; none where there is no driver. */
+void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out);
+
+const char *nps_driver_row__name(enum nps_driver_row row);
+
+struct nps_driver_fn;
+
+/* Loads and attaches what WAYS has; what then cannot be attached loses its row, with the reason. *OUT NULL: nothing could. */
+int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
+			 struct nps_driver_fn **out);
+void nps_driver_fn__detach(struct nps_driver_fn *f); /* NULL is fine */
+void nps_driver_fn__free(struct nps_driver_fn *f);
+
+/* Adds "functions" to the session's "driver". */
+void nps_driver_ways__describe(const struct nps_driver_ways *ways, cJSON *driver);
+
+#endif

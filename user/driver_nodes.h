@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The device nodes of the NPU's driver: which names they have, and where they are. */
+#ifndef NPS_DRIVER_NODES_H
+#define NPS_DRIVER_NODES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bpf_shared.h"
+
+struct nps_node_found {
+	uint32_t rdev; /* as the kernel has it: major << 20 | minor */
+	char name[32];
+	struct nps_node node;
+};
+
+/* Is NAME that of a node of the driver? Fills NODE. */
+bool nps_driver_node__parse(const char *name, struct nps_node *node);
+
+/*
+ * Calls EACH for every character device below DIR that has such a name: "/dev", or that of another root. A name that
+ * stands for something else (a file, a link) is none. Returns how many there are; a DIR that cannot be read has none.
+ */
+unsigned int nps_driver_nodes__find(const char *dir,
+				    void (*each)(void *arg, const struct nps_node_found *found), void *arg);
+
+#endif
