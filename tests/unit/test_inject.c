@@ -289,10 +289,13 @@ static pid_t child_in_handler(bool own_stack)
 
 static void code_stays_while_a_handler_returns_there(bool own_stack)
 {
-	/* Static: not on the stack, where the child would inherit the addresses. */
+	/*
+	 * Static: not on the stack, where the child would inherit the addresses. Not the start of the other function: sanitizers
+	 * keep that in its frame.
+	 */
 	static const struct nps_range here = { (uintptr_t)spin, (uintptr_t)spin + 16 };
-	static const struct nps_range other = { (uintptr_t)child_in_handler,
-						(uintptr_t)child_in_handler + 1 };
+	static const struct nps_range other = { (uintptr_t)child_in_handler + 1,
+						(uintptr_t)child_in_handler + 2 };
 	char why[128];
 	struct nps_inject_job job = { .why = why, .why_size = sizeof(why) };
 	struct nps_inject_thread t = { 0 };
