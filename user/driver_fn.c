@@ -17,15 +17,15 @@ static const struct function {
 	enum nps_driver_kind kind;
 	const char *name;
 	bool reads_sqe; /* needs the layout */
-	const char *entry, *exit; /* programs of kprobes; exit NULL: what counts is the entry */
+	const char *entry, *exit; /* programs of kprobes */
 	const char *fentry, *fexit; /* of the other row */
 } functions[] = {
 	{ NPS_DRIVER_TASKS, "tsagent_sqe_update", true, "agent_sqe_entered", "sqe_returned",
 	  "agent_sqe_fentry", "agent_sqe_fexit" },
 	{ NPS_DRIVER_TASKS, "trs_chan_ops_sqe_update", true, "chan_sqe_entered", "sqe_returned",
 	  "chan_sqe_fentry", "chan_sqe_fexit" },
-	{ NPS_DRIVER_COMPLETIONS, "tsagent_cqe_update", false, "agent_cqe_entered", NULL, "agent_cqe_fentry",
-	  NULL },
+	{ NPS_DRIVER_COMPLETIONS, "tsagent_cqe_update", false, "agent_cqe_entered", "agent_cqe_returned",
+	  "agent_cqe_fentry", "agent_cqe_fexit" },
 	{ NPS_DRIVER_COPIES, "hal_kernel_devdrv_dma_sync_copy", false, "dma_entered", "dma_returned",
 	  "dma_fentry", "dma_fexit" },
 };
