@@ -82,6 +82,27 @@ def check_results(place: Path, calls: list[tuple[str, int]]) -> None:
 
 
 @test
+def of_the_whole_host(case: Case) -> None:
+    """With -a calls are recorded within the capture: not before it, nor after it."""
+    need_root()
+    need_mounts()
+    need_program("nsenter", "util-linux")
+    job = case.start([need_job("driver_job"), "loop"])
+    job.wait_for("^ready")
+    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir, "--driver",
+                      "calls", "--host-sys", "none", "--task-source", "host", "--export", "none"])
+    session = run.result().expect(DONE, PARTIAL).session
+    job.tell("end")
+    assert job.wait() == 0, job.err
+    window = session.json["capture"]
+    events = session.of(DRIVER, job.pid)
+    assert events and all(e.probe == IOCTL for e in events)
+    outside = [e for e in events
+               if e.start + e.dur < window["begin_monotonic"] or e.start + e.dur > window["end_monotonic"]]
+    assert not outside, (len(outside), len(events), window)
+
+
+@test
 def nothing_was_asked_for(case: Case) -> None:
     """--driver none: nothing is recorded, and not a word said."""
     need_root()
