@@ -68,15 +68,16 @@ static void copy_tree(struct copy *c, const char *path, int depth)
 
 		if (entry->d_name[0] == '.')
 			continue;
-		if (snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= (int)sizeof(below) ||
+		st.st_mode = 0;
+		if (snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below) &&
 		    lstat(below, &st))
-			c->n.left_out++;
-		else if (S_ISDIR(st.st_mode))
+			st.st_mode = 0;
+		if (S_ISDIR(st.st_mode))
 			copy_tree(c, below, depth + 1);
-		else if (!S_ISREG(st.st_mode) || is_full(c))
-			c->n.left_out++;
-		else
+		else if (S_ISREG(st.st_mode) && !is_full(c))
 			copy_file(c, below);
+		else
+			c->n.left_out++;
 	}
 	if (d)
 		closedir(d);
