@@ -15,11 +15,14 @@ struct {
 	__type(value, struct nps_node);
 } npu_nodes SEC(".maps");
 
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. What returns later is not of it. */
+volatile __u64 ended_at = 0;
+
 /* What davinci_manager handed a descriptor over to. */
 struct part {
 	__u64 name; /* its first 8 bytes */
 	__u32 device;
-	__u32 pad;
+	__u32 rdev; /* of the descriptor: a file of another node can have the address later */
 };
 
 /* By address of struct file, which all copies of a descriptor share. Closing one copy says nothing of the others. */
@@ -38,7 +41,7 @@ struct driver_call {
 	__u32 cmd, fd, rdev;
 	__u16 device;
 	__u8 call, node; /* enum nps_driver_call, enum nps_npu_node */
-	bool hands_over;
+	bool hands_over, takes_back;
 };
 
 struct {
@@ -150,21 +153,37 @@ static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
 		s->bytes = 64ULL * read_u32(arg + 24);
 	else if (s->node == NPS_NODE_MANAGER && magic == 'X' && IOC_NR(s->cmd) == 20) /* SQCQ_RECV */
 		s->bytes = read_u64(arg + 32);
-	if (s->node != NPS_NODE_MANAGER || magic != 'Z' || IOC_NR(s->cmd) != 0)
+	if (s->node != NPS_NODE_MANAGER || magic != 'Z')
 		return;
-	s->hands_over = true;
+	s->takes_back = IOC_NR(s->cmd) == 1;
+	s->hands_over = IOC_NR(s->cmd) == 0;
+	if (!s->hands_over)
+		return;
+	s->part.rdev = s->rdev;
 	s->part.name = read_u64(arg);
 	s->part.device = read_u32(arg + HAND_OVER_DEVICE);
 	s->device = as_device(s->part.device);
 }
 
-static __always_inline struct driver_call *begin(__u8 call)
+/* Whether the thread that enters a call is watched. A call of its that is still open has returned without the kernel telling. */
+static __always_inline bool enters(void)
 {
 	struct driver_call *s;
 
 	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
-		return NULL;
-	s = local_get(&driver_calls, &no_call);
+		return false;
+	s = local_find(&driver_calls);
+	if (s && s->start) {
+		s->start = 0;
+		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+	}
+	return true;
+}
+
+static __always_inline struct driver_call *begin(__u8 call)
+{
+	struct driver_call *s = local_get(&driver_calls, &no_call);
+
 	if (!s) {
 		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
 		return NULL;
@@ -176,31 +195,39 @@ static __always_inline struct driver_call *begin(__u8 call)
 	return s;
 }
 
-/* False where the descriptor is of no concern. */
-static __always_inline bool describe(struct driver_call *s, __u32 fd)
+static __always_inline void describe(struct driver_call *s, const struct nps_node *node, __u32 fd, __u64 file,
+				     __u32 rdev)
 {
-	struct nps_node *node = node_of(fd, &s->file, &s->rdev);
-	struct part *part;
+	struct part *part = NULL;
 
-	if (!node)
-		return false;
 	s->fd = fd;
+	s->file = file;
+	s->rdev = rdev;
 	s->node = node->kind;
 	s->device = node->device;
-	part = bpf_map_lookup_elem(&npu_files, &s->file);
-	if (part) {
+	if (node->kind == NPS_NODE_MANAGER)
+		part = bpf_map_lookup_elem(&npu_files, &file);
+	if (part && part->rdev == rdev) {
 		s->part = *part;
 		s->device = as_device(part->device);
 	}
-	return true;
 }
 
 static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __u64 bytes)
 {
-	struct driver_call *s = begin(call);
+	struct driver_call *s;
+	struct nps_node *node;
+	__u64 file = 0;
+	__u32 rdev = 0;
 
-	if (!s || !describe(s, fd))
+	/* Most descriptors are of no concern: nothing is kept for those. */
+	if (!enters())
 		return 0;
+	node = node_of(fd, &file, &rdev);
+	s = node ? begin(call) : NULL;
+	if (!s)
+		return 0;
+	describe(s, node, fd, file, rdev);
 	s->cmd = cmd;
 	s->bytes = bytes;
 	if (call == NPS_DRIVER_IOCTL)
@@ -226,12 +253,15 @@ int close_entered(struct enter_args *ctx)
 SEC("tp/syscalls/sys_enter_mmap")
 int mmap_entered(struct enter_args *ctx)
 {
-	return ctx->args[3] & MAP_ANONYMOUS_ ? 0 : entered(NPS_DRIVER_MMAP, ctx->args[4], 0, 0, ctx->args[1]);
+	if (!(ctx->args[3] & MAP_ANONYMOUS_))
+		return entered(NPS_DRIVER_MMAP, ctx->args[4], 0, 0, ctx->args[1]);
+	enters();
+	return 0;
 }
 
 static __always_inline int open_entered(__u64 path)
 {
-	struct driver_call *s = begin(NPS_DRIVER_OPEN);
+	struct driver_call *s = enters() ? begin(NPS_DRIVER_OPEN) : NULL;
 
 	if (!s)
 		return 0;
@@ -282,18 +312,21 @@ static __always_inline __u8 node_of_path(__u64 path)
 /* False: it was no node of the driver. */
 static __always_inline bool opened(struct driver_call *s, long ret)
 {
+	struct nps_node *node;
+	__u64 file = 0;
+	__u32 rdev = 0;
+
 	if (ret < 0) {
 		s->node = node_of_path(s->text);
 		return s->node;
 	}
-	if (!describe(s, ret))
+	node = node_of(ret, &file, &rdev);
+	if (!node)
 		return false;
 	/* It is new: what is known of that address is of a file that is gone. */
-	if (s->part.name) {
-		bpf_map_delete_elem(&npu_files, &s->file);
-		s->part.name = 0;
-		s->device = NPS_DRIVER_NO_DEVICE;
-	}
+	if (node->kind == NPS_NODE_MANAGER)
+		bpf_map_delete_elem(&npu_files, &file);
+	describe(s, node, ret, file, rdev);
 	return true;
 }
 
@@ -318,7 +351,7 @@ static __always_inline void send(const struct driver_call *s, long ret, __u64 no
 	bpf_ringbuf_submit(e, wake_flag(ring));
 }
 
-static __always_inline int returned(long ret)
+static __always_inline int returned(__u8 call, long ret)
 {
 	struct driver_call *s = local_find(&driver_calls);
 	__u64 now;
@@ -326,29 +359,33 @@ static __always_inline int returned(long ret)
 	if (!s || !s->start)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (target_flags(bpf_get_current_pid_tgid() >> 32) &&
-	    (s->call != NPS_DRIVER_OPEN || opened(s, ret))) {
+	if (s->call != call) {
+		count(NPS_COUNTER_LOST + NPS_EV_DRIVER);
+	} else if (!ended_at && target_flags(bpf_get_current_pid_tgid() >> 32) &&
+		   (call != NPS_DRIVER_OPEN || opened(s, ret))) {
 		send(s, ret, now);
 		if (s->hands_over && !ret)
 			bpf_map_update_elem(&npu_files, &s->file, &s->part, BPF_ANY);
+		else if (s->takes_back && !ret)
+			bpf_map_delete_elem(&npu_files, &s->file);
 	}
 	s->start = 0;
 	return 0;
 }
 
-#define RETURNS(name)                                                                                        \
+#define RETURNS(name, call)                                                                                  \
 	SEC("tp/syscalls/sys_exit_" #name)                                                                   \
 	int name##_returned(struct exit_args *ctx)                                                           \
 	{                                                                                                    \
-		return returned(ctx->ret);                                                                   \
+		return returned(call, ctx->ret);                                                             \
 	}
 
-RETURNS(ioctl)
-RETURNS(close)
-RETURNS(mmap)
-RETURNS(openat)
+RETURNS(ioctl, NPS_DRIVER_IOCTL)
+RETURNS(close, NPS_DRIVER_CLOSE)
+RETURNS(mmap, NPS_DRIVER_MMAP)
+RETURNS(openat, NPS_DRIVER_OPEN)
 #if defined(__TARGET_ARCH_x86)
-RETURNS(open)
+RETURNS(open, NPS_DRIVER_OPEN)
 #endif
 
 SEC("raw_tp/sched_process_exit")

@@ -10,10 +10,15 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct nps_sqe_layout layout = {};
 
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. What returns later is not of it. */
+volatile __u64 ended_at = 0;
+
+/* What is known of a call when it begins: its arguments are the driver's, which may change what they point to. */
 struct open_fn {
 	__u64 start;
-	__u64 args[4];
-	__u32 device, more; /* tsid of an SQE, direction of a copy */
+	__u64 args[4]; /* as the record has them; of a CQE, [1] is where it is */
+	__u32 pid; /* whose it is */
+	__u32 pad;
 };
 
 struct open_fns {
@@ -23,6 +28,7 @@ struct open_fns {
 	__type(value, struct open_fn);
 };
 struct open_fns open_sqes SEC(".maps");
+struct open_fns open_cqes SEC(".maps");
 struct open_fns open_copies SEC(".maps");
 
 /* Of a thread; the idle one is on every CPU. */
@@ -31,6 +37,65 @@ static __always_inline __u32 this_thread(void)
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
 
 	return tid ? tid : bpf_get_smp_processor_id() | 1U << 31;
+}
+
+/* Before a call is looked at: one that is still open has returned without the kernel telling, and would take this one's return. */
+static __always_inline void drop_stale(void *fns, __u32 kind)
+{
+	__u32 key = this_thread();
+
+	if (!bpf_map_lookup_elem(fns, &key))
+		return;
+	bpf_map_delete_elem(fns, &key);
+	count(NPS_COUNTER_LOST + kind);
+}
+
+static __always_inline int enter(void *fns, __u32 kind, const struct open_fn *fn)
+{
+	__u32 key = this_thread();
+
+	if (bpf_map_update_elem(fns, &key, fn, BPF_ANY))
+		count(NPS_COUNTER_LOST + kind);
+	return 0;
+}
+
+static __always_inline struct nps_event *reserve(void *ring, __u8 kind, const struct open_fn *fn)
+{
+	struct nps_event *e = event_reserve(ring, kind);
+
+	if (!e)
+		return NULL;
+	e->probe = 0;
+	e->pid = fn->pid;
+	e->tid = (__u32)bpf_get_current_pid_tgid();
+	e->start = fn->start;
+	e->args[0] = fn->args[0];
+	e->args[1] = fn->args[1];
+	e->args[2] = fn->args[2];
+	e->args[3] = fn->args[3];
+	return e;
+}
+
+/* SQEs and copies, which last. */
+static __always_inline int leave(void *fns, __u8 kind, int ret)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 key = this_thread();
+	struct open_fn *fn = bpf_map_lookup_elem(fns, &key);
+	struct nps_event *e;
+	void *ring;
+
+	if (!fn)
+		return 0;
+	ring = this_ring();
+	e = ended_at ? NULL : reserve(ring, kind, fn);
+	if (e) {
+		e->ret = ret;
+		e->dur = now - fn->start;
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+	bpf_map_delete_elem(fns, &key);
+	return 0;
 }
 
 static __always_inline __u32 read_u32(__u64 at)
@@ -55,49 +120,28 @@ static __always_inline __u64 read_u64(__u64 at)
 
 /* --- SQEs --- */
 
+/* The driver writes other ids into some SQEs, and makes others invalid: what the job sent is there at the entry alone. */
 static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 {
-	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { info }, .device = device, .more = tsid };
-	__u32 key = this_thread();
+	struct open_fn fn = { .start = bpf_ktime_get_ns() };
+	__u64 words[2] = {};
 
-	if (!(target_flags(read_u32(info + layout.pid)) & NPS_TARGET_WATCH))
+	drop_stale(&open_sqes, NPS_EV_DRIVER_TASK);
+	fn.pid = read_u32(info + layout.pid);
+	if (!(target_flags(fn.pid) & NPS_TARGET_WATCH))
 		return 0;
-	if (bpf_map_update_elem(&open_sqes, &key, &fn, BPF_ANY))
-		count(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK);
-	return 0;
+	if (bpf_probe_read_kernel(words, sizeof(words), (void *)read_u64(info + layout.sqe)))
+		count(NPS_COUNTER_FAULT);
+	fn.args[0] = IDS(device, tsid, read_u32(info + layout.sqid));
+	fn.args[1] = words[0];
+	fn.args[2] = words[1];
+	fn.args[3] = read_u32(info + layout.sqeid) | (__u64)read_u32(info + layout.size) << 32;
+	return enter(&open_sqes, NPS_EV_DRIVER_TASK, &fn);
 }
 
 static __always_inline int sqe_left(int ret)
 {
-	__u64 now = bpf_ktime_get_ns(), info, sqe, words[2] = {};
-	__u32 key = this_thread();
-	struct open_fn *fn = bpf_map_lookup_elem(&open_sqes, &key);
-	struct nps_event *e;
-	void *ring;
-
-	if (!fn)
-		return 0;
-	ring = this_ring();
-	info = fn->args[0];
-	e = event_reserve(ring, NPS_EV_DRIVER_TASK);
-	if (e) {
-		sqe = read_u64(info + layout.sqe);
-		if (bpf_probe_read_kernel(words, sizeof(words), (void *)sqe))
-			count(NPS_COUNTER_FAULT);
-		e->probe = 0;
-		e->pid = read_u32(info + layout.pid);
-		e->tid = (__u32)bpf_get_current_pid_tgid();
-		e->ret = ret;
-		e->start = fn->start;
-		e->dur = now - fn->start;
-		e->args[0] = IDS(fn->device, fn->more, read_u32(info + layout.sqid));
-		e->args[1] = words[0];
-		e->args[2] = words[1];
-		e->args[3] = read_u32(info + layout.sqeid) | (__u64)read_u32(info + layout.size) << 32;
-		bpf_ringbuf_submit(e, wake_flag(ring));
-	}
-	bpf_map_delete_elem(&open_sqes, &key);
-	return 0;
+	return leave(&open_sqes, NPS_EV_DRIVER_TASK, ret);
 }
 
 /* (u32 device, u32 tsid, struct trs_sqe_update_info *) of ts_agent */
@@ -146,33 +190,40 @@ int chan_sqe_fexit(__u64 *ctx)
 	return sqe_left((int)ctx[2]);
 }
 
-/* --- CQEs: what counts is when they came --- */
+/* --- CQEs: what counts is when they came; what they are about the driver's function decodes in place --- */
 
-static __always_inline int cqe_came(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
+static __always_inline int cqe_entered(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
 {
-	struct nps_event *e;
+	struct open_fn fn = { .start = bpf_ktime_get_ns(),
+			      .args = { IDS(device, tsid, cqid), cqe },
+			      .pid = pid };
+
+	drop_stale(&open_cqes, NPS_EV_DRIVER_DONE);
+	return target_flags(pid) & NPS_TARGET_WATCH ? enter(&open_cqes, NPS_EV_DRIVER_DONE, &fn) : 0;
+}
+
+static __always_inline int cqe_left(void)
+{
+	__u32 key = this_thread();
+	struct open_fn *fn = bpf_map_lookup_elem(&open_cqes, &key);
 	__u64 words[2] = {};
+	struct nps_event *e;
 	void *ring;
 
-	if (!(target_flags(pid) & NPS_TARGET_WATCH))
+	if (!fn)
 		return 0;
-	ring = this_ring();
-	e = event_reserve(ring, NPS_EV_DRIVER_DONE);
-	if (!e)
-		return 0;
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)cqe))
+	if (bpf_probe_read_kernel(words, sizeof(words), (void *)fn->args[1]))
 		count(NPS_COUNTER_FAULT);
-	e->probe = 0;
-	e->pid = pid;
-	e->tid = (__u32)bpf_get_current_pid_tgid();
-	e->ret = 0;
-	e->start = bpf_ktime_get_ns();
-	e->dur = 0;
-	e->args[0] = IDS(device, tsid, cqid);
-	e->args[1] = words[0];
-	e->args[2] = words[1];
-	e->args[3] = 0;
-	bpf_ringbuf_submit(e, wake_flag(ring));
+	ring = this_ring();
+	e = ended_at ? NULL : reserve(ring, NPS_EV_DRIVER_DONE, fn);
+	if (e) {
+		e->ret = 0;
+		e->dur = 0;
+		e->args[1] = words[0];
+		e->args[2] = words[1];
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+	bpf_map_delete_elem(&open_cqes, &key);
 	return 0;
 }
 
@@ -180,59 +231,43 @@ static __always_inline int cqe_came(__u32 device, __u32 tsid, __u32 pid, __u32 c
 SEC("kprobe")
 int agent_cqe_entered(struct pt_regs *ctx)
 {
-	return cqe_came(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
-			PT_REGS_PARM5(ctx));
+	return cqe_entered(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
+			   PT_REGS_PARM5(ctx));
+}
+
+SEC("kretprobe")
+int agent_cqe_returned(struct pt_regs *ctx)
+{
+	return cqe_left();
 }
 
 SEC("fentry/tsagent_cqe_update")
 int agent_cqe_fentry(__u64 *ctx)
 {
-	return cqe_came(ctx[0], ctx[1], ctx[2], ctx[3], ctx[4]);
+	return cqe_entered(ctx[0], ctx[1], ctx[2], ctx[3], ctx[4]);
+}
+
+SEC("fexit/tsagent_cqe_update")
+int agent_cqe_fexit(__u64 *ctx)
+{
+	return cqe_left();
 }
 
 /* --- copies by PCIe, of the thread that asked --- */
 
 static __always_inline int copy_entered(__u32 device, __u64 src, __u64 dst, __u32 size, __u32 direction)
 {
-	struct open_fn fn = {
-		.start = bpf_ktime_get_ns(), .args = { src, dst, size }, .device = device, .more = direction
-	};
-	__u32 key = this_thread();
+	struct open_fn fn = { .start = bpf_ktime_get_ns(),
+			      .args = { device | (__u64)direction << 32, src, dst, size },
+			      .pid = bpf_get_current_pid_tgid() >> 32 };
 
-	if (!(target_flags(bpf_get_current_pid_tgid() >> 32) & NPS_TARGET_WATCH))
-		return 0;
-	if (bpf_map_update_elem(&open_copies, &key, &fn, BPF_ANY))
-		count(NPS_COUNTER_LOST + NPS_EV_DRIVER_DMA);
-	return 0;
+	drop_stale(&open_copies, NPS_EV_DRIVER_DMA);
+	return target_flags(fn.pid) & NPS_TARGET_WATCH ? enter(&open_copies, NPS_EV_DRIVER_DMA, &fn) : 0;
 }
 
 static __always_inline int copy_left(int ret)
 {
-	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
-	__u32 key = this_thread();
-	struct open_fn *fn = bpf_map_lookup_elem(&open_copies, &key);
-	struct nps_event *e;
-	void *ring;
-
-	if (!fn)
-		return 0;
-	ring = this_ring();
-	e = event_reserve(ring, NPS_EV_DRIVER_DMA);
-	if (e) {
-		e->probe = 0;
-		e->pid = pid_tgid >> 32;
-		e->tid = (__u32)pid_tgid;
-		e->ret = ret;
-		e->start = fn->start;
-		e->dur = now - fn->start;
-		e->args[0] = fn->device | (__u64)fn->more << 32;
-		e->args[1] = fn->args[0];
-		e->args[2] = fn->args[1];
-		e->args[3] = fn->args[2];
-		bpf_ringbuf_submit(e, wake_flag(ring));
-	}
-	bpf_map_delete_elem(&open_copies, &key);
-	return 0;
+	return leave(&open_copies, NPS_EV_DRIVER_DMA, ret);
 }
 
 /* (u32 device, type, u64 src, u64 dst, u32 size, direction); the sixth argument is in a register of x86-64 and arm64 */

@@ -133,10 +133,12 @@ enum nps_kind {
  *                 u32 stream | u32 task << 32 that is waited for
  *  DRIVER_TASK  start/dur = the driver's function that sees each SQE, ret = its result; pid = whose
  *             SQE it is, tid = the thread of the kernel, or of the job, that did it
- *             [0] u16 device | u16 tsid << 16 | u32 sqid << 32   [1], [2] the first 16 bytes of the SQE
+ *             [0] u16 device | u16 tsid << 16 | u32 sqid << 32   [1], [2] the first 16 bytes of the SQE,
+ *             as they were before that function
  *             [3] u32 place in the queue | u32 bytes of the SQE << 32
  *  DRIVER_DONE  the same of a CQE: [0] u16 device | u16 tsid << 16 | u32 cqid << 32
- *             [1], [2] the 16 bytes of the CQE; tid = the thread that the interrupt stopped
+ *             [1], [2] the 16 bytes of the CQE when that function returned; start = when it was entered;
+ *             tid = the thread that the interrupt stopped
  *  DRIVER_DMA  start/dur = the driver's function that copies, ret = its result
  *             [0] u32 device | u32 direction << 32 (0 to the device)  [1] source [2] destination [3] bytes
  */

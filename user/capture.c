@@ -521,8 +521,9 @@ static int begin(struct nps_capture *c)
 		return err;
 	nps_overhead__check(c);
 	start_stacks(c);
-	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->all, c->opts->ring_bytes,
-					      &c->driver) != 0;
+	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->ring_bytes, &c->driver) !=
+		       0;
+	nps_driver_side__copy_proc(c->driver, &c->session, false);
 	sample_clocks(c, &c->start);
 	err = start_host_sys(c);
 	if (err)
@@ -537,8 +538,10 @@ static int begin(struct nps_capture *c)
 	err = nps_discover__arm(c);
 	if (err)
 		return err;
-	if (c->opts->all)
+	if (c->opts->all) {
 		nps_kernel_side__watch_all(c->kernel, true);
+		nps_driver_side__watch_all(c->driver, true);
+	}
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	if (c->child) {
 		err = nps_launch__go(c->child_go);
@@ -707,13 +710,14 @@ static void finish(struct nps_capture *c)
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
 	nps_task_source__tick(c->tasks);
 	nps_task_source__detach(c->tasks);
-	nps_driver_side__copy_proc(c->driver, &c->session, "driver/end");
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
+	nps_driver_side__settle(c->driver, c->kernel);
 	nps_reader__stop(c->reader);
+	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	nps_overhead__settle(c);
 	if (nps_open_slices__write(&slices, c->reader))
 		c->degraded = true;
@@ -726,7 +730,7 @@ static void finish(struct nps_capture *c)
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
-	c->degraded |= nps_driver_side__lacks(c->driver);
+	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
 	c->complete = true;
@@ -751,7 +755,6 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		account_cpu(c);
 		save(c, true);
-		nps_driver_side__copy_proc(c->driver, &c->session, "driver/begin");
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);

@@ -248,7 +248,10 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 		if (!kind_names[kind])
 			continue;
 		add_u64(events, kind_names[kind], counts.kinds[kind]);
-		add_u64(ring, kind_names[kind], counters[NPS_COUNTER_LOST + kind]);
+		add_number_or_null(ring, kind_names[kind],
+				   counters[NPS_COUNTER_LOST + kind] ||
+					   !nps_driver_side__uncounted(c->driver, kind),
+				   counters[NPS_COUNTER_LOST + kind]);
 	}
 	for (const struct nps_process *p = c->processes; p; p = p->next) {
 		uint64_t lost = agent_lost(p);

@@ -334,8 +334,12 @@ int nps_discover__arm(struct nps_capture *c)
 
 uint64_t nps_discover__disarm(struct nps_capture *c)
 {
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
 	c->armed = false;
-	return nps_kernel_side__end(c->kernel);
+	nps_driver_side__end(c->driver, now);
+	nps_kernel_side__end(c->kernel, now); /* waits for programs of both */
+	return now;
 }
 
 static void add_child(pid_t pid, void *arg)

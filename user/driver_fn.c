@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "driver_fn.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf_misses.h"
 #include "drvfn.skel.h"
 #include "log.h"
 
@@ -17,15 +19,15 @@ static const struct function {
 	enum nps_driver_kind kind;
 	const char *name;
 	bool reads_sqe; /* needs the layout */
-	const char *entry, *exit; /* programs of kprobes; exit NULL: what counts is the entry */
+	const char *entry, *exit; /* programs of kprobes */
 	const char *fentry, *fexit; /* of the other row */
 } functions[] = {
 	{ NPS_DRIVER_TASKS, "tsagent_sqe_update", true, "agent_sqe_entered", "sqe_returned",
 	  "agent_sqe_fentry", "agent_sqe_fexit" },
 	{ NPS_DRIVER_TASKS, "trs_chan_ops_sqe_update", true, "chan_sqe_entered", "sqe_returned",
 	  "chan_sqe_fentry", "chan_sqe_fexit" },
-	{ NPS_DRIVER_COMPLETIONS, "tsagent_cqe_update", false, "agent_cqe_entered", NULL, "agent_cqe_fentry",
-	  NULL },
+	{ NPS_DRIVER_COMPLETIONS, "tsagent_cqe_update", false, "agent_cqe_entered", "agent_cqe_returned",
+	  "agent_cqe_fentry", "agent_cqe_fexit" },
 	{ NPS_DRIVER_COPIES, "hal_kernel_devdrv_dma_sync_copy", false, "dma_entered", "dma_returned",
 	  "dma_fentry", "dma_fexit" },
 };
@@ -57,11 +59,13 @@ bool nps_driver_fn__module(FILE *symbols, const char *name, char *module)
 	bool found = false;
 
 	while (!found && getline(&line, &room, symbols) > 0) {
-		char symbol[64], type;
+		char symbol[64], of[NPS_MODULE_MAX] = "", type;
 
-		module[0] = '\0';
-		if (sscanf(line, "%*x %c %63s [%47[^]]", &type, symbol, module) >= 2 && strchr("tT", type))
-			found = !strcmp(symbol, name);
+		if (sscanf(line, "%*x %c %63s [%47[^]]", &type, symbol, of) < 2 || !strchr("tT", type) ||
+		    strcmp(symbol, name) != 0)
+			continue;
+		memcpy(module, of, sizeof(of));
+		found = true;
 	}
 	free(line);
 	return found;
@@ -211,6 +215,28 @@ const char *nps_driver_row__name(enum nps_driver_row row)
 
 static const char *const kind_names[NPS_DRIVER_KINDS] = { "tasks", "CQEs", "copies" };
 
+bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size)
+{
+	const char *why = NULL; /* of the kinds named last */
+	size_t at = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < NPS_DRIVER_KINDS && at < size; i++) {
+		const struct nps_driver_way *w = &ways->way[i];
+
+		if (w->row != NPS_DRIVER_ROW_NONE)
+			continue;
+		if (why && strcmp(why, w->detail) != 0)
+			at += (size_t)snprintf(text + at, size - at, ": %s; %s", why, kind_names[i]);
+		else
+			at += (size_t)snprintf(text + at, size - at, "%s%s", why ? ", " : "", kind_names[i]);
+		why = w->detail;
+	}
+	if (why && at < size)
+		snprintf(text + at, size - at, ": %s", why);
+	return why;
+}
+
 void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out)
 {
 	char what[32];
@@ -245,10 +271,19 @@ void nps_driver_ways__describe(const struct nps_driver_ways *ways, cJSON *driver
 
 #define MOST_LINKS (2 * NPS_DRIVER_KINDS)
 
+struct probe {
+	struct bpf_link *link;
+	const struct bpf_program *prog;
+	enum nps_driver_kind kind;
+	bool fexit, returns;
+};
+
 struct nps_driver_fn {
 	struct drvfn_bpf *skel;
-	struct bpf_link *links[MOST_LINKS];
+	struct probe probes[MOST_LINKS];
 	unsigned int n;
+	bool uncounted[NPS_DRIVER_KINDS];
+	uint64_t lost[NPS_DRIVER_KINDS];
 };
 
 static const struct function *function_of(const struct nps_driver_way *w)
@@ -300,25 +335,41 @@ static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct
 	return err ? err : drvfn_bpf__load(f->skel);
 }
 
-static int attach_one(struct nps_driver_fn *f, const char *name, const char *function, bool fexit,
+/* How often the kernel left the probe out. False: it does not count that. */
+static bool misses_of(const struct probe *p, uint64_t *missed)
+{
+	uint64_t program, kprobe = 0;
+	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
+
+	if (!p->fexit) /* since one kernel both are counted */
+		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
+	*missed = program + kprobe;
+	return counted;
+}
+
+static int attach_one(struct nps_driver_fn *f, const struct function *fn, const char *name, bool fexit,
 		      bool returns)
 {
 	struct bpf_program *prog = bpf_object__find_program_by_name(f->skel->obj, name);
 	struct bpf_link *link;
+	uint64_t missed;
 
 	if (!prog || f->n == MOST_LINKS)
 		return -ENOENT;
-	link = fexit ? bpf_program__attach(prog) : bpf_program__attach_kprobe(prog, returns, function);
+	link = fexit ? bpf_program__attach(prog) : bpf_program__attach_kprobe(prog, returns, fn->name);
 	if (!link)
 		return -errno;
-	f->links[f->n++] = link;
+	f->probes[f->n] = (struct probe){ link, prog, fn->kind, fexit, returns };
+	if (!returns)
+		f->uncounted[fn->kind] = !misses_of(&f->probes[f->n], &missed);
+	f->n++;
 	return 0;
 }
 
 static void undo(struct nps_driver_fn *f, unsigned int n)
 {
 	while (f->n > n)
-		bpf_link__destroy(f->links[--f->n]);
+		bpf_link__destroy(f->probes[--f->n].link);
 }
 
 /* The return first: an entry without its return would stay open. */
@@ -328,10 +379,10 @@ static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w)
 	bool fexit = w->row == NPS_DRIVER_ROW_FEXIT;
 	const char *out = fexit ? fn->fexit : fn->exit;
 	unsigned int had = f->n;
-	int err = out ? attach_one(f, out, fn->name, fexit, true) : 0;
+	int err = attach_one(f, fn, out, fexit, true);
 
 	if (!err)
-		err = attach_one(f, fexit ? fn->fentry : fn->entry, fn->name, fexit, false);
+		err = attach_one(f, fn, fexit ? fn->fentry : fn->entry, fexit, false);
 	if (err)
 		undo(f, had);
 	return err;
@@ -398,20 +449,77 @@ int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways
 	err = try(k, ways, ring_bytes, out, &refused);
 	if (err && refused && fall_back(ways))
 		err = try(k, ways, ring_bytes, out, &refused);
+	for (size_t i = 0; err && i < NPS_DRIVER_KINDS; i++) {
+		struct nps_driver_way *w = &ways->way[i];
+
+		if (w->row != NPS_DRIVER_ROW_NONE)
+			snprintf(w->detail, sizeof(w->detail), "the probe of %.47s cannot be loaded: %s",
+				 w->function, strerror(-err));
+		w->row = NPS_DRIVER_ROW_NONE;
+	}
 	return err;
+}
+
+void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now)
+{
+	if (f)
+		f->skel->bss->ended_at = now;
+}
+
+/* Calls whose return the kernel did not tell, and of which none came after. */
+static uint64_t count_open(const struct bpf_map *map)
+{
+	uint32_t key, *last = NULL;
+	uint64_t n = 0;
+
+	for (; !bpf_map_get_next_key(bpf_map__fd(map), last, &key); last = &key)
+		n++;
+	return n;
+}
+
+/* What a missed return loses is still open, or was counted when the thread came again: here entries count alone. */
+static void count_misses(struct nps_driver_fn *f)
+{
+	for (unsigned int i = 0; i < f->n; i++) {
+		uint64_t missed;
+
+		misses_of(&f->probes[i], &missed);
+		if (!f->probes[i].returns)
+			f->lost[f->probes[i].kind] += missed;
+	}
 }
 
 void nps_driver_fn__detach(struct nps_driver_fn *f)
 {
-	if (f)
-		undo(f, 0);
+	if (!f || !f->n)
+		return;
+	count_misses(f);
+	undo(f, 0);
+	f->lost[NPS_DRIVER_TASKS] += count_open(f->skel->maps.open_sqes);
+	f->lost[NPS_DRIVER_COMPLETIONS] += count_open(f->skel->maps.open_cqes);
+	f->lost[NPS_DRIVER_COPIES] += count_open(f->skel->maps.open_copies);
+}
+
+uint64_t nps_driver_fn__lost(const struct nps_driver_fn *f, enum nps_driver_kind kind)
+{
+	return f ? f->lost[kind] : 0;
+}
+
+bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kind kind)
+{
+	return f && f->uncounted[kind];
+}
+
+const struct bpf_object *nps_driver_fn__object(const struct nps_driver_fn *f)
+{
+	return f ? f->skel->obj : NULL;
 }
 
 void nps_driver_fn__free(struct nps_driver_fn *f)
 {
 	if (!f)
 		return;
-	nps_driver_fn__detach(f);
+	undo(f, 0);
 	drvfn_bpf__destroy(f->skel);
 	free(f);
 }

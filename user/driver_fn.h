@@ -20,9 +20,11 @@ enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPI
 /* How, best first. */
 enum nps_driver_row { NPS_DRIVER_ROW_NONE, NPS_DRIVER_ROW_KPROBE, NPS_DRIVER_ROW_FEXIT };
 
+#define NPS_MODULE_MAX 48 /* bytes of a module's name */
+
 struct nps_driver_way {
 	enum nps_driver_row row;
-	char function[48], module[48];
+	char function[48], module[NPS_MODULE_MAX];
 	char detail[192]; /* where the layout is from, or why there is none */
 };
 
@@ -36,7 +38,7 @@ void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_w
 
 /*
  * The module that has function NAME, "" for the kernel itself; false: none has. SYMBOLS is what /proc/kallsyms holds, read
- * from its beginning. MODULE has 48 bytes.
+ * from its beginning. MODULE has NPS_MODULE_MAX bytes, and is left as it is where none has.
  */
 bool nps_driver_fn__module(FILE *symbols, const char *name, char *module);
 
@@ -46,6 +48,9 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
 /* The lines of `npuscope doctor`; none where there is no driver. */
 void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out);
 
+/* Which kinds have no row, and why, into TEXT of SIZE bytes; false: all have one. */
+bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size);
+
 const char *nps_driver_row__name(enum nps_driver_row row);
 
 struct nps_driver_fn;
@@ -53,7 +58,18 @@ struct nps_driver_fn;
 /* Loads and attaches what WAYS has; what then cannot be attached loses its row, with the reason. *OUT NULL: nothing could. */
 int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);
-void nps_driver_fn__detach(struct nps_driver_fn *f); /* NULL is fine */
+/* The capture ended at NOW, CLOCK_MONOTONIC ns: what returns later gives no record. NULL is fine, as for all that follow. */
+void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now);
+void nps_driver_fn__detach(struct nps_driver_fn *f);
+
+/* Calls without a record, beyond what the kernel side counted, since the kernel left a probe out; complete after the detach. */
+uint64_t nps_driver_fn__lost(const struct nps_driver_fn *f, enum nps_driver_kind kind);
+/* True where the kernel does not count how often it left the kind's probe out: kprobes before 6.7. */
+bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kind kind);
+/* What was loaded; NULL for NULL. */
+struct bpf_object;
+const struct bpf_object *nps_driver_fn__object(const struct nps_driver_fn *f);
+
 void nps_driver_fn__free(struct nps_driver_fn *f);
 
 /* Adds "functions" to the session's "driver". */

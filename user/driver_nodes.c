@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "event.h"
 
@@ -25,6 +26,10 @@ static const struct {
 	{ "xsmem_dev", NPS_NODE_XSMEM, false },		{ "queue_manage_dev", NPS_NODE_QUEUE, false },
 };
 
+/* What else /proc/devices calls the driver's majors, besides such names. */
+static const char *const major_names[] = { "hisi_davinci_intf", "devdrv-cdev", "devdrv_manager" };
+
+#define MOST_ENTRIES 4096 /* of a folder that may be anybody's */
 #define DEVICES 64
 #define VIRTUAL_DEVICES 1100 /* vdavinci100 is the first */
 
@@ -53,14 +58,50 @@ bool nps_driver_node__parse(const char *name, struct nps_node *node)
 	return false;
 }
 
+static bool is_major_name(const char *name)
+{
+	struct nps_node node;
+
+	for (size_t i = 0; i < sizeof(major_names) / sizeof(*major_names); i++)
+		if (!strcmp(major_names[i], name))
+			return true;
+	return nps_driver_node__parse(name, &node);
+}
+
+bool nps_driver_nodes__has_major(FILE *devices, uint32_t rdev)
+{
+	bool found = false;
+	char line[128];
+
+	while (!found && fgets(line, sizeof(line), devices) && strncmp(line, "Block", 5) != 0) {
+		char name[64];
+		unsigned int number;
+
+		if (sscanf(line, "%u %63s", &number, name) == 2)
+			found = number == rdev >> 20 && is_major_name(name);
+	}
+	return found;
+}
+
+/* A folder, and not what pretends to be one. */
+static DIR *open_folder(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+
+	if (fd >= 0 && !d)
+		close(fd);
+	return d;
+}
+
 unsigned int nps_driver_nodes__find(const char *dir,
 				    void (*each)(void *arg, const struct nps_node_found *found), void *arg)
 {
-	DIR *d = opendir(dir);
+	DIR *d = open_folder(dir);
 	const struct dirent *entry;
 	unsigned int n = 0;
 
-	while (d && (entry = readdir(d))) {
+	for (int seen = 0; d && seen < MOST_ENTRIES && (entry = readdir(d)); seen++) {
 		struct nps_node_found found = { 0 };
 		struct stat st;
 

@@ -17,10 +17,12 @@
 #define MOST_BYTES (256U << 10) /* of a file */
 #define DEEPEST 5
 
+#define MOST_LEFT_OUT 65536 /* then nobody counts any more */
+
 struct copy {
 	struct nps_session *session;
 	const char *dir;
-	unsigned int files;
+	struct nps_driver_proc n;
 	size_t bytes;
 };
 
@@ -29,22 +31,29 @@ static void copy_file(struct copy *c, const char *path)
 	char to[PATH_MAX], buf[16384];
 	int in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out;
 	size_t left = MOST_BYTES;
-	ssize_t n;
+	ssize_t n = 0;
 
-	if (in < 0)
-		return;
 	snprintf(to, sizeof(to), "%s%.200s", c->dir, path + strlen("/proc"));
-	out = nps_session__open_file(c->session, to);
+	out = in < 0 ? -1 : nps_session__open_file(c->session, to);
 	while (out >= 0 && left && (n = read(in, buf, left < sizeof(buf) ? left : sizeof(buf))) > 0) {
 		if (nps_write_all(out, buf, (size_t)n))
 			break;
 		left -= (size_t)n;
 		c->bytes += (size_t)n;
 	}
-	c->files += out >= 0;
+	/* One that ends where it may end at most has nothing more to tell. */
+	c->n.cut += out >= 0 && (n < 0 || (n > 0 && (left || read(in, buf, 1) > 0)));
+	c->n.files += out >= 0;
+	c->n.left_out += out < 0;
 	if (out >= 0)
 		close(out);
-	close(in);
+	if (in >= 0)
+		close(in);
+}
+
+static bool is_full(const struct copy *c)
+{
+	return c->n.files >= MOST_FILES || c->bytes >= MOST_TOGETHER;
 }
 
 static void copy_tree(struct copy *c, const char *path, int depth)
@@ -52,30 +61,36 @@ static void copy_tree(struct copy *c, const char *path, int depth)
 	DIR *d = depth < DEEPEST ? opendir(path) : NULL;
 	const struct dirent *entry;
 
-	while (d && c->files < MOST_FILES && c->bytes < MOST_TOGETHER && (entry = readdir(d))) {
+	c->n.left_out += !d && depth; /* the places themselves need not be there */
+	while (d && c->n.left_out < MOST_LEFT_OUT && (entry = readdir(d))) {
 		char below[256];
 		struct stat st;
 
-		if (entry->d_name[0] == '.' ||
-		    snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) >= (int)sizeof(below) ||
-		    lstat(below, &st))
+		if (entry->d_name[0] == '.')
 			continue;
+		st.st_mode = 0;
+		if (snprintf(below, sizeof(below), "%s/%s", path, entry->d_name) < (int)sizeof(below) &&
+		    lstat(below, &st))
+			st.st_mode = 0;
 		if (S_ISDIR(st.st_mode))
 			copy_tree(c, below, depth + 1);
-		else if (S_ISREG(st.st_mode))
+		else if (S_ISREG(st.st_mode) && !is_full(c))
 			copy_file(c, below);
+		else
+			c->n.left_out++;
 	}
 	if (d)
 		closedir(d);
 }
 
-unsigned int nps_driver_proc__copy(struct nps_session *s, const char *dir)
+struct nps_driver_proc nps_driver_proc__copy(struct nps_session *s, const char *dir)
 {
 	static const char *const places[] = { "/proc/trs_core", "/proc/trs_chan", "/proc/svm/task" };
 	struct copy c = { .session = s, .dir = dir };
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
 		copy_tree(&c, places[i], 0);
-	nps_debug("%u files of the NPU's driver in /proc", c.files);
-	return c.files;
+	nps_debug("%u files of the NPU's driver in /proc, %u left out, %u cut", c.n.files, c.n.left_out,
+		  c.n.cut);
+	return c.n;
 }

@@ -5,24 +5,34 @@
 #include <bpf/libbpf.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "bpf_misses.h"
 #include "driver.skel.h"
 #include "driver_fn.h"
 #include "driver_nodes.h"
 #include "driver_proc.h"
+#include "event.h"
 #include "log.h"
+#include "reader.h"
+
+#define MOST_REFUSED 64
 
 struct nps_driver_side {
 	struct nps_driver_opts opts;
 	struct driver_bpf *skel; /* NULL: no calls */
 	struct nps_node_found *nodes;
 	size_t n_nodes;
+	uint32_t refused[MOST_REFUSED]; /* numbers of nodes that have the names, and are not the driver's */
+	unsigned int n_refused;
 	struct nps_driver_ways ways;
 	struct nps_driver_fn *functions; /* NULL: no tasks */
+	struct nps_driver_proc begin, end; /* what was copied of /proc */
+	uint64_t missed; /* calls that the kernel left our programs out of */
 };
 
 const char *nps_driver_opts__name(const struct nps_driver_opts *opts)
@@ -51,15 +61,21 @@ int nps_driver_opts__parse(struct nps_driver_opts *opts, const char *text)
 	return opts->given ? 0 : -EINVAL;
 }
 
+static bool is_known(const struct nps_driver_side *d, uint32_t rdev)
+{
+	for (size_t i = 0; i < d->n_nodes; i++)
+		if (d->nodes[i].rdev == rdev)
+			return true;
+	return false;
+}
+
+/* The host's own are what they are called. */
 static void add_node(void *arg, const struct nps_node_found *found)
 {
 	struct nps_driver_side *d = arg;
 	struct nps_node_found *nodes;
 
-	for (size_t i = 0; i < d->n_nodes; i++)
-		if (d->nodes[i].rdev == found->rdev)
-			return;
-	if (d->n_nodes == NPS_MAX_NODES)
+	if (is_known(d, found->rdev) || d->n_nodes == NPS_MAX_NODES)
 		return;
 	nodes = realloc(d->nodes, (d->n_nodes + 1) * sizeof(*nodes));
 	if (!nodes)
@@ -69,6 +85,38 @@ static void add_node(void *arg, const struct nps_node_found *found)
 	if (d->skel &&
 	    bpf_map_update_elem(bpf_map__fd(d->skel->maps.npu_nodes), &found->rdev, &found->node, BPF_ANY))
 		nps_debug("device node %s: %s", found->name, strerror(errno));
+}
+
+static bool is_refused(const struct nps_driver_side *d, uint32_t rdev)
+{
+	for (unsigned int i = 0; i < d->n_refused; i++)
+		if (d->refused[i] == rdev)
+			return true;
+	return d->n_refused == MOST_REFUSED;
+}
+
+/* A job can make nodes of any name in a /dev of its own: the number has to be one of the driver's. */
+static void add_foreign(void *arg, const struct nps_node_found *found)
+{
+	struct nps_driver_side *d = arg;
+	FILE *devices;
+	bool ours;
+
+	if (is_known(d, found->rdev) || is_refused(d, found->rdev))
+		return;
+	devices = fopen("/proc/devices", "re");
+	ours = devices && nps_driver_nodes__has_major(devices, found->rdev);
+	if (devices)
+		fclose(devices);
+	if (ours) {
+		add_node(d, found);
+		return;
+	}
+	if (!d->n_refused)
+		nps_warn("calls on %s (%u:%u) of a process' own /dev are not recorded: /proc/devices has no "
+			 "driver of an NPU with that number",
+			 found->name, found->rdev >> 20, found->rdev & 0xfffff);
+	d->refused[d->n_refused++] = found->rdev;
 }
 
 void nps_driver_side__look(struct nps_driver_side *d)
@@ -84,10 +132,10 @@ void nps_driver_side__look_at(struct nps_driver_side *d, pid_t pid)
 	if (!d || !d->skel)
 		return;
 	snprintf(path, sizeof(path), "/proc/%d/root/dev", pid);
-	nps_driver_nodes__find(path, add_node, d);
+	nps_driver_nodes__find(path, add_foreign, d);
 }
 
-static int load(struct nps_driver_side *d, struct nps_kernel_side *k, bool all, size_t ring_bytes)
+static int load(struct nps_driver_side *d, struct nps_kernel_side *k, size_t ring_bytes)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t wake = (ring_bytes > page ? ring_bytes : page) / 4;
@@ -98,7 +146,6 @@ static int load(struct nps_driver_side *d, struct nps_kernel_side *k, bool all, 
 		return -errno;
 	memcpy((void *)&d->skel->rodata->wake_bytes, &wake, sizeof(wake));
 	d->skel->bss->own_pid = (uint32_t)getpid();
-	d->skel->bss->watch_all = all;
 	bpf_program__set_autoload(d->skel->progs.driver_thread_gone, !nps_kernel_side__cap(k)->task_storage);
 	err = nps_kernel_side__share_maps(k, d->skel->obj);
 	if (!err)
@@ -122,7 +169,7 @@ static int refuse(const struct nps_driver_opts *opts, const char *what, const ch
 	return opts->given ? -ENOTSUP : 0;
 }
 
-static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, bool all, size_t ring_bytes)
+static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, size_t ring_bytes)
 {
 	char why[128];
 	int err;
@@ -130,7 +177,7 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, boo
 	/* Others' calls pay for the question whether they concern a node: not where there is none. */
 	if (!d->opts.given && !nps_driver_nodes__find("/dev", ignore, NULL))
 		return 0;
-	err = load(d, k, all, ring_bytes);
+	err = load(d, k, ring_bytes);
 	if (err) {
 		driver_bpf__destroy(d->skel);
 		d->skel = NULL;
@@ -142,17 +189,16 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, boo
 	return 0;
 }
 
-/* What goes past the driver cannot be seen there: "mode uio_d" in what it tells of its queues. */
-static unsigned int for_each_bypassing(void (*each)(const char *device))
+/* A device whose queues are written past the driver: "mode uio_d" in what it tells of them, as long as there are any. */
+static bool find_bypassing(char *device, size_t size)
 {
 	static const char *const place = "/proc/trs_core/ts_inst";
 	DIR *dir = opendir(place);
 	const struct dirent *entry;
-	unsigned int n = 0;
+	bool bypasses = false;
 
-	while (dir && (entry = readdir(dir))) {
+	while (dir && !bypasses && (entry = readdir(dir))) {
 		char path[320], line[256];
-		bool bypasses = false;
 		FILE *f;
 
 		snprintf(path, sizeof(path), "%s/%s/hw_sq", place, entry->d_name);
@@ -161,34 +207,30 @@ static unsigned int for_each_bypassing(void (*each)(const char *device))
 			bypasses |= strstr(line, "mode uio_d") != NULL;
 		if (f)
 			fclose(f);
-		if (bypasses && each)
-			each(entry->d_name);
-		n += bypasses;
+		snprintf(device, size, "%.40s", entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
-	return n;
-}
-
-static void say_bypass(const char *device)
-{
-	nps_warn("%s: its tasks go past the driver (mode uio_d): the kernel sees none of them", device);
+	return bypasses;
 }
 
 static int start_tasks(struct nps_driver_side *d, struct nps_kernel_side *k, size_t ring_bytes)
 {
-	const struct nps_driver_way *tasks = &d->ways.way[NPS_DRIVER_TASKS];
-	int err;
+	char missing[3 * sizeof(d->ways.way[0].detail)];
 
 	nps_driver_ways__find(nps_kernel_side__cap(k), &d->ways);
-	err = nps_driver_fn__start(k, &d->ways, ring_bytes, &d->functions);
-	if (!tasks->row)
-		return refuse(&d->opts, "tasks", tasks->detail);
-	return err ? refuse(&d->opts, "tasks", strerror(-err)) : 0;
+	nps_driver_fn__start(k, &d->ways, ring_bytes, &d->functions);
+	if (!nps_driver_ways__missing(&d->ways, missing, sizeof(missing)))
+		return 0;
+	if (d->opts.given)
+		nps_warn("not recorded of the NPU's driver: %s", missing);
+	else
+		nps_debug("not recorded of the NPU's driver: %s", missing);
+	return d->opts.given ? -ENOTSUP : 0;
 }
 
-int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_opts *opts, bool all,
-			   size_t ring_bytes, struct nps_driver_side **out)
+int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_opts *opts, size_t ring_bytes,
+			   struct nps_driver_side **out)
 {
 	struct nps_driver_side *d;
 	int err = 0, failed = 0;
@@ -204,7 +246,7 @@ int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_op
 		return -ENOMEM;
 	d->opts = *opts;
 	if (opts->calls)
-		err = start_calls(d, k, all, ring_bytes);
+		err = start_calls(d, k, ring_bytes);
 	if (opts->tasks)
 		failed = start_tasks(d, k, ring_bytes);
 	if (d->skel || d->functions)
@@ -214,23 +256,125 @@ int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_op
 	return err ? err : failed;
 }
 
-void nps_driver_side__copy_proc(const struct nps_driver_side *d, struct nps_session *s, const char *dir)
+void nps_driver_side__copy_proc(struct nps_driver_side *d, struct nps_session *s, bool end)
 {
-	if (d)
-		nps_driver_proc__copy(s, dir);
+	if (d && end)
+		d->end = nps_driver_proc__copy(s, "driver/end");
+	else if (d)
+		d->begin = nps_driver_proc__copy(s, "driver/begin");
 }
 
-bool nps_driver_side__lacks(const struct nps_driver_side *d)
+void nps_driver_side__watch_all(struct nps_driver_side *d, bool on)
 {
-	return d && d->functions && for_each_bypassing(say_bypass) > 0;
+	if (d && d->skel)
+		d->skel->bss->watch_all = on;
+}
+
+void nps_driver_side__end(struct nps_driver_side *d, uint64_t now)
+{
+	if (!d)
+		return;
+	if (d->skel)
+		d->skel->bss->ended_at = now;
+	nps_driver_fn__end(d->functions, now);
+	nps_driver_side__watch_all(d, false);
+}
+
+/* A capture whose tasks were submitted, and of which none came by. */
+static bool say_bypass(const struct nps_driver_side *d, uint64_t submissions, uint64_t sqes)
+{
+	char device[64], reason[128];
+
+	if (!d->ways.way[NPS_DRIVER_TASKS].row || !submissions || sqes)
+		return false;
+	if (find_bypassing(device, sizeof(device)))
+		snprintf(reason, sizeof(reason), "they go past the driver (%s: mode uio_d)", device);
+	else
+		snprintf(reason, sizeof(reason), "%s was never called for them",
+			 d->ways.way[NPS_DRIVER_TASKS].function);
+	nps_warn("the kernel saw none of %" PRIu64 " tasks that were submitted: %s", submissions, reason);
+	return true;
+}
+
+bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_kernel_side *k,
+			    const struct nps_reader *r)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {};
+	struct nps_reader_counts n = {};
+	bool lacks;
+
+	if (!d)
+		return false;
+	nps_kernel_side__counters(k, counters);
+	nps_reader__counts(r, &n);
+	lacks = say_bypass(d, n.kinds[NPS_EV_SQE],
+			   n.kinds[NPS_EV_DRIVER_TASK] + counters[NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK]);
+	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
+		if (nps_driver_fn__uncounted(d->functions, kind)) {
+			nps_info("this kernel does not count the calls of the NPU's driver that its kprobes "
+				 "miss (Linux 6.7 does): where \"drops\" are null, nobody knows");
+			break;
+		}
+	return lacks || d->n_refused;
+}
+
+/* What a missed return loses is counted when the thread calls again: here entries count alone. */
+static uint64_t count_misses(const struct bpf_object *obj)
+{
+	struct bpf_program *prog = NULL;
+	uint64_t n = 0, missed;
+
+	while ((prog = bpf_object__next_program(obj, prog)))
+		if (strstr(bpf_program__name(prog), "_entered") &&
+		    nps_bpf_misses__program(bpf_program__fd(prog), &missed))
+			n += missed;
+	return n;
 }
 
 void nps_driver_side__detach(struct nps_driver_side *d)
 {
-	if (d && d->skel)
+	if (d && d->skel) {
 		driver_bpf__detach(d->skel);
+		d->missed = count_misses(d->skel->obj);
+	}
 	if (d)
 		nps_driver_fn__detach(d->functions);
+}
+
+static const uint8_t event_of[NPS_DRIVER_KINDS] = { [NPS_DRIVER_TASKS] = NPS_EV_DRIVER_TASK,
+						    [NPS_DRIVER_COMPLETIONS] = NPS_EV_DRIVER_DONE,
+						    [NPS_DRIVER_COPIES] = NPS_EV_DRIVER_DMA };
+
+void nps_driver_side__settle(const struct nps_driver_side *d, struct nps_kernel_side *k)
+{
+	if (!d)
+		return;
+	nps_kernel_side__add_lost(k, NPS_EV_DRIVER, d->missed);
+	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
+		nps_kernel_side__add_lost(k, event_of[kind], nps_driver_fn__lost(d->functions, kind));
+}
+
+bool nps_driver_side__uncounted(const struct nps_driver_side *d, int event)
+{
+	for (int kind = 0; d && kind < NPS_DRIVER_KINDS; kind++)
+		if (event_of[kind] == event)
+			return nps_driver_fn__uncounted(d->functions, kind);
+	return false;
+}
+
+void nps_driver_side__for_each_program(const struct nps_driver_side *d,
+				       void (*each)(const char *name, int fd, void *arg), void *arg)
+{
+	const struct bpf_object *objects[] = { d && d->skel ? d->skel->obj : NULL,
+					       d ? nps_driver_fn__object(d->functions) : NULL };
+
+	for (size_t i = 0; i < sizeof(objects) / sizeof(*objects); i++) {
+		struct bpf_program *prog = NULL;
+
+		while (objects[i] && (prog = bpf_object__next_program(objects[i], prog)))
+			if (bpf_program__fd(prog) >= 0)
+				each(bpf_program__name(prog), bpf_program__fd(prog), arg);
+	}
 }
 
 void nps_driver_side__free(struct nps_driver_side *d)
@@ -241,6 +385,15 @@ void nps_driver_side__free(struct nps_driver_side *d)
 	nps_driver_fn__free(d->functions);
 	free(d->nodes);
 	free(d);
+}
+
+static void describe_proc(const struct nps_driver_proc *p, const char *name, cJSON *proc)
+{
+	cJSON *j = cJSON_AddObjectToObject(proc, name);
+
+	cJSON_AddNumberToObject(j, "files", p->files);
+	cJSON_AddNumberToObject(j, "left_out", p->left_out);
+	cJSON_AddNumberToObject(j, "cut", p->cut);
 }
 
 void nps_driver_side__describe(const struct nps_driver_side *d, cJSON *session)
@@ -260,4 +413,8 @@ void nps_driver_side__describe(const struct nps_driver_side *d, cJSON *session)
 		cJSON_AddNumberToObject(node, "dev", d->nodes[i].rdev);
 		cJSON_AddItemToArray(list, node);
 	}
+	cJSON_AddNumberToObject(j, "refused_nodes", d->n_refused);
+	list = cJSON_AddObjectToObject(j, "proc");
+	describe_proc(&d->begin, "begin", list);
+	describe_proc(&d->end, "end", list);
 }

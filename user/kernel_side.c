@@ -537,10 +537,8 @@ static void wait_for_programs(void)
 		usleep(10000); /* kernels with CPUs of their own (nohz_full) have no such call */
 }
 
-uint64_t nps_kernel_side__end(struct nps_kernel_side *k)
+void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now)
 {
-	uint64_t now = nps_now(CLOCK_MONOTONIC);
-
 	if (k->osrt)
 		k->osrt->bss->ended_at = now;
 	if (!k->legacy) {
@@ -550,7 +548,6 @@ uint64_t nps_kernel_side__end(struct nps_kernel_side *k)
 	nps_kernel_side__watch_all(k, false);
 	clear_targets(k);
 	wait_for_programs();
-	return now;
 }
 
 int nps_kernel_side__net_map(const struct nps_kernel_side *k)
@@ -634,6 +631,19 @@ void nps_kernel_side__reset_counters(struct nps_kernel_side *k)
 	for (uint32_t i = 0; zero && i < NPS_COUNTER_MAX; i++)
 		bpf_map_update_elem(fd, &i, zero, BPF_ANY);
 	free(zero);
+}
+
+void nps_kernel_side__add_lost(struct nps_kernel_side *k, uint8_t kind, uint64_t n)
+{
+	uint64_t *percpu = n ? calloc(k->cpus, sizeof(*percpu)) : NULL;
+	uint32_t which = NPS_COUNTER_LOST + kind;
+	int fd = own_map_fd(k, "counters");
+
+	if (percpu && !bpf_map_lookup_elem(fd, &which, percpu)) {
+		percpu[0] += n;
+		bpf_map_update_elem(fd, &which, percpu, BPF_ANY);
+	}
+	free(percpu);
 }
 
 bool nps_kernel_side__has_irq(const struct nps_kernel_side *k)

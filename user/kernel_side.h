@@ -58,10 +58,10 @@ void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*ea
 /* Every process of the host is a target, or no longer, for system calls, scheduling and network bytes. */
 void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on);
 /*
- * The capture ends: nothing is a target any more, not what the kernel side added itself either, and no program is under way that
- * took it for one. What is known of threads stays as it is. Returns the moment, CLOCK_MONOTONIC ns.
+ * The capture ends NOW, CLOCK_MONOTONIC ns: nothing is a target any more, not what the kernel side added itself either, and when
+ * this returns no program is under way that took it for one. What is known of threads stays as it is.
  */
-uint64_t nps_kernel_side__end(struct nps_kernel_side *k);
+void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now);
 
 /* Makes an object that is open use the targets, rings and counters of the others. -errno. */
 struct bpf_object;
@@ -104,6 +104,9 @@ void nps_kernel_side__set_threshold(struct nps_kernel_side *k, uint64_t ns);
 void nps_kernel_side__reset_counters(struct nps_kernel_side *k);
 /* Sums over the CPUs; counters[NPS_COUNTER_MAX]. */
 int nps_kernel_side__counters(const struct nps_kernel_side *k, uint64_t counters[NPS_COUNTER_MAX]);
+
+/* N records of the kind were lost besides. Programs that count must not be attached any more. */
+void nps_kernel_side__add_lost(struct nps_kernel_side *k, uint8_t kind, uint64_t n);
 
 /* Whether interrupts are recorded: where they cannot be, the capture goes on. */
 bool nps_kernel_side__has_irq(const struct nps_kernel_side *k);

@@ -120,7 +120,11 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out)
 		fprintf(out, "%s%s %.2f", between, kind_names[i], 100 * kinds[i] / (double)c->job_cpu_ns);
 		between = ", ";
 	}
-	fprintf(out, "%s\n", c->stacks ? "; stacks not counted" : "");
+	fprintf(out, "%s\n",
+		c->stacks && c->driver ? "; stacks and driver calls not counted"
+		: c->stacks	       ? "; stacks not counted"
+		: c->driver	       ? "; driver calls not counted"
+				       : "");
 }
 
 /* --- what is given up --- */
@@ -223,6 +227,12 @@ static void look_at_program(const char *name, int fd, void *arg)
 	o->programs[i].base_ns += info.run_time_ns;
 }
 
+static void look_at_programs(struct nps_capture *c)
+{
+	nps_kernel_side__for_each_program(c->kernel, look_at_program, &c->overhead);
+	nps_driver_side__for_each_program(c->driver, look_at_program, &c->overhead);
+}
+
 void nps_overhead__turn(struct nps_capture *c, bool ending)
 {
 	struct nps_overhead *o = &c->overhead;
@@ -231,7 +241,7 @@ void nps_overhead__turn(struct nps_capture *c, bool ending)
 	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
 		return;
 	if (o->stats_fd < 0 && !ending) {
-		nps_kernel_side__for_each_program(c->kernel, look_at_program, o);
+		look_at_programs(c);
 		o->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 		/* Before 5.8 there is no such command: do without. */
 		o->stats_at = o->stats_fd >= 0 ? now + WINDOW_NS : UINT64_MAX;
@@ -239,7 +249,7 @@ void nps_overhead__turn(struct nps_capture *c, bool ending)
 	}
 	if (o->stats_fd < 0)
 		return;
-	nps_kernel_side__for_each_program(c->kernel, look_at_program, o);
+	look_at_programs(c);
 	close(o->stats_fd);
 	o->stats_fd = -1;
 	/* To switch it patches the kernel's code: ever more rarely. */

@@ -27,6 +27,7 @@ struct fill {
 	struct nps_model *m;
 	const struct nps_recording *rec;
 	const struct nps_proc *proc;
+	bool foreign; /* the process calls devices by other numbers than the driver does: what they did cannot be joined */
 	int err;
 };
 
@@ -108,16 +109,16 @@ struct submissions {
 };
 
 static int sort_submissions(struct submissions *s, const struct nps_recording *rec,
-			    const struct nps_proc *proc)
+			    const struct nps_proc *proc, size_t n)
 {
 	struct nps_key *keys;
-	int err = nps_vec__resize(&s->keys, 2 * proc->tasks);
+	int err = nps_vec__resize(&s->keys, 2 * n);
 
-	if (err || !proc->tasks)
+	if (err || !n)
 		return err;
 	s->tasks = (const struct nps_task *)rec->tasks.data + proc->first_task;
 	keys = s->keys.data;
-	for (size_t i = 0; i < proc->tasks; i++)
+	for (size_t i = 0; i < n; i++)
 		if (s->tasks[i].submit)
 			keys[s->n++] = (struct nps_key){ .key = s->tasks[i].submit, .row = (uint32_t)i };
 	nps_sort_keys(keys, keys + s->n, s->n);
@@ -207,13 +208,13 @@ static void add_cqe(struct fill *f, const struct nps_driver_event *ev, const str
 
 int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, const struct nps_proc *proc)
 {
-	struct fill f = { .m = model, .rec = rec, .proc = proc };
+	struct fill f = { .m = model, .rec = rec, .proc = proc, .foreign = nps_proc__in_container(proc) };
 	struct submissions s = { 0 };
 	struct nps_map waits = { 0 }; /* task_key -> row of the latest that began */
 
 	nps_vec__init(&s.keys, model->tmpfd, sizeof(struct nps_key));
 	if (proc->drivers.len)
-		f.err = sort_submissions(&s, rec, proc);
+		f.err = sort_submissions(&s, rec, proc, f.foreign ? 0 : proc->tasks);
 	for (size_t i = 0; !f.err && i < proc->drivers.len; i++) {
 		const struct nps_driver_event *ev = &NPS_AT(&proc->drivers, struct nps_driver_event, i);
 
@@ -226,7 +227,7 @@ int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, c
 		else if (ev->kind == NPS_EV_DRIVER_TASK)
 			add_task(&f, ev, &s);
 		else if (ev->kind == NPS_EV_DRIVER_DONE)
-			add_cqe(&f, ev, wait_of(proc, &waits, i));
+			add_cqe(&f, ev, f.foreign ? NULL : wait_of(proc, &waits, i));
 		else
 			add_copy(&f, ev);
 	}
@@ -234,4 +235,15 @@ int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, c
 	nps_map__free(&s.latest);
 	nps_map__free(&waits);
 	return f.err;
+}
+
+void nps_driver__cover(struct nps_model *m)
+{
+	for (size_t i = 0; i < m->driver.t.len; i++)
+		nps_model__cover(m, m->driver.start[i], m->driver.end[i]);
+	for (size_t i = 0; i < m->driver_task.t.len; i++)
+		nps_model__cover(m, m->driver_task.start[i],
+				 m->driver_task.start[i] + m->driver_task.took[i]);
+	for (size_t i = 0; i < m->driver_cqe.t.len; i++)
+		nps_model__cover(m, m->driver_cqe.timestamp[i], m->driver_cqe.timestamp[i]);
 }

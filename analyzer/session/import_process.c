@@ -350,11 +350,6 @@ static void tasks(struct fill *f)
 	}
 }
 
-static bool in_container(const struct nps_proc *proc)
-{
-	return !strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container");
-}
-
 /*
  * After the devices' samples, for the frequency of the cores is one of them. Rows of `task` are the process's tasks, in
  * their order.
@@ -362,7 +357,7 @@ static bool in_container(const struct nps_proc *proc)
 static void all_counters(struct fill *f)
 {
 	const struct nps_frequency_table *t = &f->m->frequency;
-	bool known = !in_container(f->proc); /* there a task's device may not be the sampled one */
+	bool known = !nps_proc__in_container(f->proc); /* there a task's device may not be the sampled one */
 	double mhz[NPS_MAX_DEVICES] = { 0 };
 	size_t at = 0;
 
@@ -665,6 +660,7 @@ static void window(struct fill *f)
 		nps_model__cover(f->m, m->mstx.start[i], m->mstx.end[i]);
 	for (size_t i = 0; i < m->step.t.len; i++)
 		nps_model__cover(f->m, m->step.start[i], m->step.end[i]);
+	nps_driver__cover(f->m);
 }
 
 /*
@@ -676,7 +672,7 @@ static uint64_t sampled_devices(const struct nps_recording *rec, const struct np
 	const cJSON *device;
 	uint64_t mask = 0;
 
-	if (!in_container(proc))
+	if (!nps_proc__in_container(proc))
 		return proc->devices ? proc->devices : ~0ULL;
 	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(proc->json, "sampled_devices"))
 	{

@@ -5,6 +5,7 @@
 
 #include <cjson/cJSON.h>
 #include <stdlib.h>
+#include <string.h>
 
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 {
@@ -149,4 +150,9 @@ struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t 
 		log->device = device;
 	}
 	return log;
+}
+
+bool nps_proc__in_container(const struct nps_proc *proc)
+{
+	return !strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container");
 }

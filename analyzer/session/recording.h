@@ -356,6 +356,9 @@ int nps_recording__level(const struct nps_recording *model);
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
 void nps_recording__free(struct nps_recording *model);
 
+/* Does the process call devices by other numbers than the host does? Its samples and what the driver saw have the others. */
+bool nps_proc__in_container(const struct nps_proc *proc);
+
 /* The process PID, made if need be; NULL if there are too many or no memory. */
 struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid);
 

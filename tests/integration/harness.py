@@ -577,9 +577,9 @@ class Session:
         return found[0]
 
     def dropped(self) -> int:
-        """Records that the session admits to have lost."""
+        """Records that the session admits to have lost; null: nobody counts them on this kernel."""
         drops = self.json["drops"]
-        return sum(drops["ring"].values()) + sum(drops["agent"].values()) + drops["sqe"]
+        return sum(n or 0 for n in drops["ring"].values()) + sum(drops["agent"].values()) + drops["sqe"]
 
 
 def catalogue() -> dict[str, tuple[int, bool]]:

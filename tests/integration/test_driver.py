@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The NPU's driver where there is none: device nodes of its names in the job's own /dev. Witness: the job's log.
+"""The NPU's driver where there is none: device nodes of its names in the job's /dev. Witness: the job's log.
 
 With a driver: tests/vm.
 """
@@ -12,7 +12,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from harness import DONE, PARTIAL, Case, main, need_job, need_mounts, need_root, test
+from harness import DONE, NPUSCOPE, PARTIAL, Case, main, need_job, need_mounts, need_program, need_root, test
 
 DRIVER = 14
 OPEN, CLOSE, IOCTL, MMAP = 1, 2, 3, 4
@@ -27,19 +27,27 @@ def told(text: str) -> list[tuple[str, int]]:
 
 @test
 def calls_on_nodes(case: Case) -> None:
-    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line."""
+    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line.
+
+    The nodes are in our own /dev, which is believed. To a second capture they are the job's alone, and it refuses them.
+    """
     need_root()
     need_mounts()
+    need_program("nsenter", "util-linux")
     job = case.start([need_job("driver_job")])
     job.wait_for("^ready")
-    run = case.record("-p", job.pid, "-o", case.dir, "--driver", "calls,tasks")
+    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-p", job.pid, "-o", case.dir,
+                      "--driver", "calls,tasks"])
+    run.wait_for(r"^npuscope: recording ", err=True)
+    outside = case.record("-p", job.pid, "-o", case.path("outside"), "--driver", "calls", "--export", "none")
     job.tell("go")
     assert job.wait() == 0, job.err
     result = run.result().expect(PARTIAL)
     session, calls = result.session, told(job.out)
-    refused = [line for line in result.complaints if "no tasks of the NPU's driver" in line]
+    missing = [line for line in result.complaints if "not recorded of the NPU's driver: tasks, CQEs, copies" in line]
     how = {kind["how"] for kind in session.json["driver"]["functions"].values()}
-    assert len(refused) == 1 and how == {"none"}, (result.err, how)
+    assert len(missing) == 1 and how == {"none"}, (result.err, how)
+    assert session.json["driver"]["refused_nodes"] == 0
     events = sorted(session.of(DRIVER, job.pid), key=lambda e: e.start)
     assert session.dropped() == 0
     assert [e.ret for e in events] == [value for _, value in calls], ([(e.probe, e.ret) for e in events], calls)
@@ -48,6 +56,11 @@ def calls_on_nodes(case: Case) -> None:
     assert all(e.args[2] & 0xFFFFFFFF == ZERO for e in events if e.ret != -6)  # ENXIO: no driver has it
     assert Counter(e.probe for e in events) == {OPEN: 2, CLOSE: 2, IOCTL: 6, MMAP: 1}
     check_results(Path(result.out.splitlines()[-1]), calls)
+    strange = outside.result().expect(PARTIAL)
+    events = strange.session.of(DRIVER, job.pid)
+    assert [e.ret for e in events] == [-6], "but for the one that could not be opened, whose path is all there is of it"
+    assert strange.session.json["driver"]["refused_nodes"] == 2
+    assert sum("own /dev are not recorded" in line for line in strange.complaints) == 1, strange.err
 
 
 def check_results(place: Path, calls: list[tuple[str, int]]) -> None:
@@ -66,6 +79,27 @@ def check_results(place: Path, calls: list[tuple[str, int]]) -> None:
     layer = [e["pid"] for e in trace if e["name"] == "process_name" and e["args"]["name"] == "NPU Driver"]
     assert len(layer) == 1
     assert Counter(e["name"] for e in trace if e["pid"] == layer[0] and e["ph"] == "X") == names
+
+
+@test
+def of_the_whole_host(case: Case) -> None:
+    """With -a calls are recorded within the capture: not before it, nor after it."""
+    need_root()
+    need_mounts()
+    need_program("nsenter", "util-linux")
+    job = case.start([need_job("driver_job"), "loop"])
+    job.wait_for("^ready")
+    run = case.start(["nsenter", "-t", job.pid, "-m", NPUSCOPE, "record", "-a", "-d", "500ms", "-o", case.dir, "--driver",
+                      "calls", "--host-sys", "none", "--task-source", "host", "--export", "none"])
+    session = run.result().expect(DONE, PARTIAL).session
+    job.tell("end")
+    assert job.wait() == 0, job.err
+    window = session.json["capture"]
+    events = session.of(DRIVER, job.pid)
+    assert events and all(e.probe == IOCTL for e in events)
+    outside = [e for e in events
+               if e.start + e.dur < window["begin_monotonic"] or e.start + e.dur > window["end_monotonic"]]
+    assert not outside, (len(outside), len(events), window)
 
 
 @test

@@ -8,8 +8,12 @@
 #include <cmocka.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <cjson/cJSON.h>
 
 #include "driver_fn.h"
 #include "driver_nodes.h"
@@ -43,6 +47,65 @@ static void nodes_by_name(void **state)
 	expect_node("hisi_hdc", NPS_NODE_HDC, NPS_DRIVER_NO_DEVICE);
 	for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++)
 		assert_false(nps_driver_node__parse(none[i], &node));
+}
+
+static bool has_major(const char *devices, uint32_t rdev)
+{
+	FILE *f = fmemopen((void *)devices, strlen(devices), "r");
+	bool has;
+
+	assert_non_null(f);
+	has = nps_driver_nodes__has_major(f, rdev);
+	fclose(f);
+	return has;
+}
+
+static void majors_of_the_driver(void **state)
+{
+	static const char devices[] = "Character devices:\n  1 mem\n 10 misc\n236 hisi_davinci_intf\n"
+				      "237 devdrv-cdev\n238 devmm_svm\n 511 devdrv-cdev-more\n\n"
+				      "Block devices:\n  8 sd\n240 hisi_hdc\n";
+
+	(void)state;
+	assert_true(has_major(devices, 236 << 20));
+	assert_true(has_major(devices, 237 << 20 | 63));
+	assert_true(has_major(devices, 238 << 20));
+	assert_false(has_major(devices, 1 << 20 | 5));
+	assert_false(has_major(devices, 10 << 20 | 236));
+	assert_false(has_major(devices, 511 << 20)); /* not its whole name */
+	assert_false(has_major(devices, 240 << 20)); /* of blocks */
+	assert_false(has_major("nonsense", 236 << 20));
+}
+
+static void count_node(void *arg, const struct nps_node_found *found)
+{
+	(void)found;
+	++*(int *)arg;
+}
+
+/* A job's /dev can be anything. */
+static void folders_alone_are_read(void **state)
+{
+	char place[] = "/tmp/nps_nodes_XXXXXX", path[64];
+	int n = 0;
+
+	(void)state;
+	assert_non_null(mkdtemp(place));
+	snprintf(path, sizeof(path), "%s/davinci0", place);
+	assert_int_equal(symlink("/dev/null", path), 0);
+	snprintf(path, sizeof(path), "%s/dev", place);
+	assert_int_equal(symlink("/dev", path), 0);
+	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(nps_driver_nodes__find(path, count_node, &n), 0);
+	assert_int_equal(nps_driver_nodes__find(place, count_node, &n), 0);
+	assert_int_equal(n, 0);
+	snprintf(path, sizeof(path), "%s/davinci0", place);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(place), 0);
 }
 
 static uint64_t bytes_of(const char *text)
@@ -122,7 +185,9 @@ static void functions_are_looked_up(void **state)
 	assert_true(nps_driver_fn__module(f, "_stext", module));
 	assert_string_equal(module, "");
 	rewind(f);
+	strcpy(module, "untouched");
 	assert_false(nps_driver_fn__module(f, "trs_chan_ops_sqe_update", module));
+	assert_string_equal(module, "untouched");
 	fclose(f);
 }
 
@@ -136,6 +201,28 @@ static void only_known_layouts(void **state)
 	assert_int_equal(layout.sqe, 24);
 	for (size_t i = 0; i < sizeof(unknown) / sizeof(*unknown); i++)
 		assert_false(nps_driver_fn__layout(unknown[i], &layout));
+}
+
+static void one_line_names_what_is_missing(void **state)
+{
+	struct nps_driver_ways ways = { 0 };
+	char text[600];
+
+	(void)state;
+	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++)
+		strcpy(ways.way[i].detail, "why not");
+	assert_true(nps_driver_ways__missing(&ways, text, sizeof(text)));
+	assert_string_equal(text, "tasks, CQEs, copies: why not");
+	strcpy(ways.way[NPS_DRIVER_TASKS].detail, "unknown");
+	assert_true(nps_driver_ways__missing(&ways, text, sizeof(text)));
+	assert_string_equal(text, "tasks: unknown; CQEs, copies: why not");
+	assert_true(nps_driver_ways__missing(&ways, text, 20)); /* cut, within its bounds */
+	assert_string_equal(text, "tasks: unknown; CQE");
+	ways.way[NPS_DRIVER_TASKS].row = ways.way[NPS_DRIVER_COPIES].row = NPS_DRIVER_ROW_KPROBE;
+	assert_true(nps_driver_ways__missing(&ways, text, sizeof(text)));
+	assert_string_equal(text, "CQEs: why not");
+	ways.way[NPS_DRIVER_COMPLETIONS].row = NPS_DRIVER_ROW_FEXIT;
+	assert_false(nps_driver_ways__missing(&ways, text, sizeof(text)));
 }
 
 /* --- SQEs, CQEs and who waited --- */
@@ -246,16 +333,62 @@ static void waits_end_with_a_cqe(void **state)
 	assert_true(model.driver.bytes[0] == NPS_NULL);
 }
 
+/* In a container device 1 is another one, and so may be its streams and tasks. */
+static void nothing_is_joined_in_a_container(void **state)
+{
+	cJSON *json = cJSON_Parse("{\"device_numbers\": \"container\"}");
+
+	(void)state;
+	assert_non_null(json);
+	rec.procs[0].json = json;
+	submit(1000, 4, 3);
+	sqe(1100, 4, 3);
+	wait_for(2000, 50, 4, 6);
+	cqe(2020, 4, 6);
+	assert_int_equal(nps_driver__fill(&model, &rec, &rec.procs[0]), 0);
+	assert_int_equal(model.driver_task.t.len, 1);
+	assert_true(model.driver_task.queued[0] == NPS_NULL);
+	assert_int_equal(model.driver_task.connection[0], NPS_NO_ID);
+	assert_int_equal(model.driver_cqe.t.len, 1);
+	assert_int_equal(model.driver_cqe.waiter[0], 0);
+	assert_true(model.driver_cqe.wakeup[0] == NPS_NULL);
+	rec.procs[0].json = NULL;
+	cJSON_Delete(json);
+}
+
+static void all_of_it_is_in_the_span(void **state)
+{
+	(void)state;
+	model.start = FIRST + 500;
+	model.end = FIRST + 600;
+	wait_for(400, 50, 4, 6);
+	sqe(598, 4, 3); /* takes 5 */
+	assert_int_equal(nps_driver__fill(&model, &rec, &rec.procs[0]), 0);
+	nps_driver__cover(&model);
+	assert_int_equal(model.start, FIRST + 400);
+	assert_int_equal(model.end, FIRST + 603);
+	cqe(700, 4, 6);
+	model.driver.t.len = model.driver_task.t.len = 0;
+	assert_int_equal(nps_driver__fill(&model, &rec, &rec.procs[0]), 0);
+	nps_driver__cover(&model);
+	assert_int_equal(model.end, FIRST + 700);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(nodes_by_name),
+		cmocka_unit_test(majors_of_the_driver),
+		cmocka_unit_test(folders_alone_are_read),
 		cmocka_unit_test(parts_by_their_first_bytes),
 		cmocka_unit_test(calls_are_named),
 		cmocka_unit_test(functions_are_looked_up),
 		cmocka_unit_test(only_known_layouts),
+		cmocka_unit_test(one_line_names_what_is_missing),
 		cmocka_unit_test_setup_teardown(sqes_find_their_submissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(waits_end_with_a_cqe, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing_is_joined_in_a_container, setup, teardown),
+		cmocka_unit_test_setup_teardown(all_of_it_is_in_the_span, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,10 +14,11 @@ def calls(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[...
     quiet = [str(npuscope), "record", "-q", "-o", str(out), "--export", "none", "--task-source", "host",
              "--host-sys", "none"]
     for kind, count in KINDS.items():
-        command = [str(out / "workload"), kind, str(count)]
+        program = str(out / "workload")
+        command = [program, kind, str(count)]
 
-        def run(prefix: list[str], words: list[str] = command) -> Run:
-            return lambda: traced([*prefix, *words], out)
+        def run(prefix: list[str], program: str = program, words: list[str] = command) -> Run:
+            return lambda: traced([program, "within", *prefix, *words], out)
 
         found = medians({"without": run([]), "none": run([*quiet, "--driver", "none", "--"]),
                          "calls": run([*quiet, "--driver", "calls", "--"])}, ROUNDS, say)

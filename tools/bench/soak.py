@@ -43,7 +43,7 @@ def soak(npuscope: Path, out: Path, seconds: int, add: Callable[..., None]) -> N
     made = int(next(line for line in lines if line.isdigit()))
     session = Path(next(line for line in lines if line.startswith("/")))
     facts = json.loads((session / "session.json").read_text())
-    calls, lost = facts["events"]["syscall"], sum(facts["drops"]["ring"].values())
+    calls, lost = facts["events"]["syscall"], sum(n or 0 for n in facts["drops"]["ring"].values())
     naps = calls + facts["drops"]["ring"]["syscall"] - made
     took = sum(file.stat().st_size for file in session.rglob("*") if file.is_file()) / 1e6
     window = facts["capture"]

@@ -4,16 +4,37 @@
 
 #include "driver.h"
 
+#define SQE_FFTS 0
+#define SQE_TYPE_MAX 20
+#define SQE_INVALID 63
+
+/* As the real one it changes SQEs in place: ids of FFTS ones, and the type of what it does not know. */
 noinline int tsagent_sqe_update(u32 devid, u32 tsid, struct trs_sqe_update_info *info)
 {
+	struct stars_sqe *sqe = info->sqe;
+	u8 type = sqe->type & 0x3f;
+
 	if (info->long_sqe_cnt)
 		*info->long_sqe_cnt = 1;
+	if (type == SQE_FFTS) {
+		sqe->stream = info->sqid;
+		sqe->task = info->sqeid;
+	} else if (type > SQE_TYPE_MAX) {
+		sqe->type |= SQE_INVALID;
+	}
 	return 0;
 }
 
+/* CQEs come with ids that it decodes. */
 noinline int tsagent_cqe_update(u32 devid, u32 tsid, int pid, u32 cqid, void *cqe)
 {
-	return devid < NPUS_MAX && cqe ? 0 : -EINVAL;
+	struct stars_cqe *c = cqe;
+
+	if (devid >= NPUS_MAX || !c)
+		return -EINVAL;
+	c->stream ^= CQE_STREAM_CODE;
+	c->task ^= CQE_TASK_CODE;
+	return 0;
 }
 
 static const struct trs_agent_ops ops = { tsagent_sqe_update, tsagent_cqe_update };

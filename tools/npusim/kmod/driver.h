@@ -110,6 +110,9 @@ struct stars_cqe {
 
 #define SQE_SIZE 64
 #define CQE_SIZE 16
+/* What the device's ids are before the agent decodes them; the real code is another. */
+#define CQE_STREAM_CODE 0x8000
+#define CQE_TASK_CODE 0x3000
 _Static_assert(sizeof(struct stars_sqe) == SQE_SIZE && sizeof(struct stars_cqe) == CQE_SIZE, "layout");
 _Static_assert(sizeof(struct halTaskSendInfo) == 64 && sizeof(struct halReportRecvInfo) == 72 &&
 		       sizeof(struct halSqCqInputInfo) == 96,

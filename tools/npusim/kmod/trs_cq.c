@@ -63,8 +63,11 @@ noinline int trs_chan_irq_proc(int irq_type, int irq_index, void *para, u32 cqid
 	w->irq_at = truth_now();
 	for (u32 i = 0; i < cq_num; i++) {
 		trs_hw_cq_recv(&w->ts->inst, cqid[i], &w->cqe);
-		if (agent)
+		if (agent) {
+			w->cqe.stream ^= CQE_STREAM_CODE;
+			w->cqe.task ^= CQE_TASK_CODE;
 			agent->cqe_update(w->ts->inst.devid, w->ts->inst.tsid, w->pid, cqid[i], &w->cqe);
+		}
 		TRUTH("cqe", w->ts->inst.devid, w->pid, cqid[i], w->cqe.stream, w->cqe.task, w->irq_at);
 		trs_logic_cq_enque(w->ts, w->logic_cq, w->cqe.stream, w->cqe.task, &w->cqe);
 	}

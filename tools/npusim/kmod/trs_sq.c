@@ -26,7 +26,7 @@ noinline int hal_kernel_trs_chan_send(struct trs_id_inst *inst, int chan_id, str
 {
 	struct trs_core_ts_inst *ts = container_of(inst, struct trs_core_ts_inst, inst);
 	struct trs_queue *q = chan_id >= 0 && chan_id < TRS_CHANS ? ts->chans[chan_id] : NULL;
-	const struct stars_sqe *sqe = (const void *)para->sqe;
+	const struct stars_sqe *sqe = (const void *)para->sqe, sent = *sqe; /* the agent changes it */
 	u64 entered = truth_now();
 	u32 long_count = 0;
 	struct trs_sqe_update_info info;
@@ -45,7 +45,7 @@ noinline int hal_kernel_trs_chan_send(struct trs_id_inst *inst, int chan_id, str
 	q->ctx.sq_tail = (q->ctx.sq_tail + 1) % q->ctx.sq_depth;
 	trs_trace_sqe("sq_send", q, sqe);
 	atomic64_inc(&ts->sent);
-	TRUTH("sqe", inst->devid, q->pid, q->ctx.sqid, sqe->stream, sqe->task, sqe->type & 0x3f, entered,
+	TRUTH("sqe", inst->devid, q->pid, q->ctx.sqid, sent.stream, sent.task, sent.type & 0x3f, entered,
 	      truth_now(), q->ctx.chan_id);
 	return err;
 }
