@@ -306,7 +306,10 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 {
 	struct bpf_program *prog;
 
-	bpf_object__for_each_program(prog, skel->obj) bpf_program__set_autoload(prog, false);
+	bpf_object__for_each_program(prog, skel->obj)
+	{
+		bpf_program__set_autoload(prog, false);
+	}
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
 		const struct function *fn = function_of(&ways->way[i]);
 		bool fexit = ways->way[i].row == NPS_DRIVER_ROW_FEXIT;

@@ -184,11 +184,13 @@ static void put_block(struct channel *c, const struct prof_event *e, uint32_t bl
 	tasklog_head(c, &e->task.facts, FUNC_BLOCK_START + end,
 		     e->task.facts.start + (block / cores + end) * wave, &r.head);
 	channel_put(c, &r, sizeof(r));
-	if (end)
+	if (end) {
+		unsigned long long begin = e->task.facts.start + block / cores * wave;
+
 		truth_line("block", "%u\t%u\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu", e->task.facts.device,
 			   e->task.facts.stream, e->task.facts.task, e->task.facts.flip, block, r.core_type,
-			   r.core, (unsigned long long)(e->task.facts.start + block / cores * wave),
-			   (unsigned long long)(e->task.facts.start + (block / cores + 1) * wave));
+			   r.core, begin, begin + wave);
+	}
 }
 
 /* NPUSIM_BLOCKS: so many blocks of a kernel are told of, as all are millions a second. */
