@@ -324,14 +324,12 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct nps_driver_ways *ways,
 		size_t ring_bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t wake = (ring_bytes > page ? ring_bytes : page) / 4;
 	int err;
 
 	f->skel = drvfn_bpf__open();
 	if (!f->skel)
 		return -errno;
-	memcpy((void *)&f->skel->rodata->wake_bytes, &wake, sizeof(wake));
+	nps_kernel_side__set_wake_mark((uint64_t *)&f->skel->rodata->wake_bytes, ring_bytes);
 	memcpy((void *)&f->skel->rodata->layout, &ways->layout, sizeof(ways->layout));
 	choose(f->skel, ways);
 	err = nps_kernel_side__share_maps(k, f->skel->obj);

@@ -137,14 +137,12 @@ void nps_driver_side__look_at(struct nps_driver_side *d, pid_t pid)
 
 static int load(struct nps_driver_side *d, struct nps_kernel_side *k, size_t ring_bytes)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	uint64_t wake = (ring_bytes > page ? ring_bytes : page) / 4;
 	int err;
 
 	d->skel = driver_bpf__open();
 	if (!d->skel)
 		return -errno;
-	memcpy((void *)&d->skel->rodata->wake_bytes, &wake, sizeof(wake));
+	nps_kernel_side__set_wake_mark((uint64_t *)&d->skel->rodata->wake_bytes, ring_bytes);
 	d->skel->bss->own_pid = (uint32_t)getpid();
 	bpf_program__set_autoload(d->skel->progs.driver_thread_gone, !nps_kernel_side__cap(k)->task_storage);
 	err = nps_kernel_side__share_maps(k, d->skel->obj);

@@ -108,7 +108,7 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 	return nps_portable__prepare(obj, &k->cap);
 }
 
-static void set_wake_mark(uint64_t *mark, size_t ring_bytes)
+void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes)
 {
 	*mark = ring_size(ring_bytes) / 4;
 }
@@ -126,7 +126,7 @@ int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, si
 {
 	int err = nps_kernel_side__share_maps(k, obj);
 
-	set_wake_mark(wake_mark, ring_bytes);
+	nps_kernel_side__set_wake_mark(wake_mark, ring_bytes);
 	return err ? err : share_threads(k, obj);
 }
 
@@ -147,7 +147,7 @@ static int load_sched(struct nps_kernel_side *k, const struct nps_kernel_side_op
 	if (!k->sched)
 		return -errno;
 	k->sched->rodata->with_sched = opts->osrt;
-	set_wake_mark((uint64_t *)&k->sched->rodata->wake_bytes, opts->ring_bytes);
+	nps_kernel_side__set_wake_mark((uint64_t *)&k->sched->rodata->wake_bytes, opts->ring_bytes);
 	if (opts->osrt)
 		k->sched->rodata->preempt_count_at = preempt_count_at();
 	if (!opts->osrt) {
@@ -192,7 +192,7 @@ static int load_runtime(struct nps_kernel_side *k, const struct nps_kernel_side_
 	k->runtime = runtime_bpf__open();
 	if (!k->runtime)
 		return -errno;
-	set_wake_mark((uint64_t *)&k->runtime->rodata->wake_bytes, opts->ring_bytes);
+	nps_kernel_side__set_wake_mark((uint64_t *)&k->runtime->rodata->wake_bytes, opts->ring_bytes);
 	if (opts->mstx) {
 		k->runtime->rodata->mstx_mode = nps_mstx__mode(opts->mstx);
 		k->runtime->rodata->mstx_default_wanted = nps_mstx__wants_default(opts->mstx);

@@ -70,7 +70,9 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 int nps_kernel_side__net_map(const struct nps_kernel_side *k);
 /* Processes whose sockets were not counted for want of room. */
 uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k);
-/* The same, and the threads of system calls. *WAKE_MARK is its constant of that name. */
+/* How many bytes wait in a ring before the reader is woken: a constant of every object that writes into rings of RING_BYTES. */
+void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes);
+/* Shares maps as above, and the threads of system calls. *WAKE_MARK is its constant of that name. */
 int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
 			   uint64_t *wake_mark);
 

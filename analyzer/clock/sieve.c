@@ -239,7 +239,7 @@ static size_t keep_tracks(struct track *tracks, size_t n)
 
 /* Samples of one track, in order, as brackets from the epoch's own zero. */
 static int fill_epoch(struct nps_epoch *epoch, const struct sample *s, size_t n, uint32_t track,
-		      double nominal, size_t *used)
+		      double nominal)
 {
 	const struct sample *zero = NULL;
 
@@ -261,7 +261,6 @@ static int fill_epoch(struct nps_epoch *epoch, const struct sample *s, size_t n,
 			continue; /* the counter stood still */
 		epoch->brackets[epoch->n++] =
 			(struct nps_bracket){ .x = at.x, .lo = at.lo, .hi = at.hi, .reads = at.reads };
-		*used += at.reads;
 	}
 	return 0;
 }
@@ -287,8 +286,7 @@ static int fill(struct nps_sieve *sieve, struct sample *s, size_t n, double nomi
 	qsort(tracks, ntracks, sizeof(*tracks), by_first);
 	for (size_t t = 0; !err && t < ntracks; t++)
 		if (tracks[t].kept)
-			err = fill_epoch(&sieve->epochs[sieve->nepochs++], s, n, tracks[t].id, nominal,
-					 &sieve->used);
+			err = fill_epoch(&sieve->epochs[sieve->nepochs++], s, n, tracks[t].id, nominal);
 	return err;
 }
 

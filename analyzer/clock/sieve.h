@@ -18,7 +18,7 @@ struct nps_epoch {
 struct nps_sieve {
 	struct nps_epoch epochs[NPS_CLOCK_EPOCHS]; /* in order of host time */
 	size_t nepochs;
-	size_t reads, used; /* reads that were given, and that a bracket agrees with */
+	size_t reads; /* that were given */
 };
 
 /*
