@@ -19,6 +19,7 @@
 #include "event.h"
 #include "log.h"
 #include "reader.h"
+#include "tracefs.h"
 
 #define MOST_REFUSED 64
 
@@ -135,6 +136,11 @@ void nps_driver_side__look_at(struct nps_driver_side *d, pid_t pid)
 	nps_driver_nodes__find(path, add_foreign, d);
 }
 
+static int attach(void *skel)
+{
+	return driver_bpf__attach(skel);
+}
+
 static int load(struct nps_driver_side *d, struct nps_kernel_side *k, size_t ring_bytes)
 {
 	int err;
@@ -148,7 +154,7 @@ static int load(struct nps_driver_side *d, struct nps_kernel_side *k, size_t rin
 	err = nps_kernel_side__share_maps(k, d->skel->obj);
 	if (!err)
 		err = driver_bpf__load(d->skel);
-	return err ? err : driver_bpf__attach(d->skel);
+	return err ? err : nps_tracefs__with(attach, d->skel);
 }
 
 static void ignore(void *arg, const struct nps_node_found *found)
@@ -179,7 +185,7 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	if (err) {
 		driver_bpf__destroy(d->skel);
 		d->skel = NULL;
-		snprintf(why, sizeof(why), "cannot trace their system calls: %s: is tracefs mounted?",
+		snprintf(why, sizeof(why), "cannot trace their system calls: %s: can tracefs be mounted?",
 			 strerror(-err));
 		return refuse(&d->opts, "calls", why);
 	}
