@@ -32,6 +32,7 @@ struct import {
 	struct nps_map loss_rows; /* kind << 32 | cpu -> row of losses */
 	struct nps_vec losses; /* struct nps_loss */
 	uint64_t last; /* latest time seen */
+	uint64_t last_call; /* end of the last of model->events */
 	uint64_t strange; /* events with impossible times or processes */
 	uint64_t foreign; /* chunks of a file that belong into another */
 	bool mapped; /* the session was recorded with another catalogue */
@@ -243,6 +244,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 	if (!copy)
 		return -errno;
 	*copy = *ev;
+	in->last_call = NPS_MAX(in->last_call, end);
 	if (ev->kind == NPS_EV_TENSOR)
 		return 0; /* its probe is a number of its own */
 	if (!in->mapped)
@@ -489,6 +491,20 @@ static int import_json(struct nps_recording *model, const char *path)
 	return 0;
 }
 
+/*
+ * Programs are told of the end one after the other: calls can return after the moment at which the open ones were cut, and
+ * those that they were made in cannot have returned before them.
+ */
+static void extend_open_calls(const struct import *in)
+{
+	for (size_t i = 0; i < in->model->events.len; i++) {
+		struct nps_event *ev = &NPS_AT(&in->model->events, struct nps_event, i);
+
+		if (ev->kind == NPS_EV_API && ev->flags & NPS_F_UNFINISHED && ev->start < in->last_call)
+			ev->dur = in->last_call - ev->start;
+	}
+}
+
 /* The end of the capture: as recorded, or, after a cut, the last thing that was seen. */
 static void set_end(struct import *in, const char *path)
 {
@@ -522,6 +538,7 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = nps_history__finish(&model->comms);
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
+	extend_open_calls(&in);
 	if (!err && model->host.asked)
 		err = read_chunks(&in, path, "host.nps", on_host);
 	if (!err && model->npu.asked)

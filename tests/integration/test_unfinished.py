@@ -8,11 +8,12 @@ import os
 import re
 import sys
 import time
+import zlib
 from decimal import Decimal
 from pathlib import Path
 
-from harness import (API, PARTIAL, ROOT, SCHED, SYSCALL, Case, Event, Session, build_library, catalogue, main, need_job,
-                     need_root, test)
+from harness import (API, CHUNK, CHUNK_EVENTS, EVENT, MAGIC, PARTIAL, ROOT, SCHED, SYSCALL, Case, Event, Session,
+                     build_library, catalogue, chunks, main, need_job, need_root, test)
 
 X86 = os.uname().machine == "x86_64"
 READ, OPENAT, FUTEX = (0, 257, 202) if X86 else (63, 56, 98)
@@ -115,6 +116,31 @@ def results_say_so(case: Case) -> None:
         assert 0.9 * (stuck.end - began) < waited <= stuck.end - began, f"{name}: {rows[tid]}, since {stuck.end - began}"
     check = case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder])
     assert check.status == 0, check.out[-2000:]
+
+
+def append_events(session: Session, *events: tuple[int, ...]) -> None:
+    """One more chunk of a session's events."""
+    path = session.path / "events.nps"
+    payload = b"".join(EVENT.pack(*event) for event in events)
+    header = CHUNK.pack(MAGIC, 1, CHUNK_EVENTS, len(list(chunks(path))), len(payload), zlib.crc32(payload), 0, 0)
+    path.write_bytes(path.read_bytes() + header + payload)
+
+
+@test
+def results_nest(case: Case) -> None:
+    """A call that returned while the programs were being told of the end ends within the open one that made it."""
+    stuck = Stuck(case)
+    sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
+    inner = CATALOGUE["rtStreamSynchronize"][0]
+    append_events(stuck.session, (API, 0, inner, sync.pid, sync.tid, 0, stuck.end - 1000, 10000, 0x5151, 0, 0, 0))
+    result = case.analyze(stuck.session.path, "-o", case.path("out"), "--export", "text").expect(0, PARTIAL)
+    folder = Path(result.out.split()[0])
+    check = case.run(["/usr/bin/python3", ROOT / "tools" / "conformance" / "check", folder])
+    assert check.status == 0, check.out[-2000:]
+    trace = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").read_text())
+    ends = {e["name"]: Decimal(str(e["ts"])) + Decimal(str(e["dur"])) for e in trace
+            if e.get("ph") == "X" and e["tid"] == sync.tid and "ynchronize" in e["name"]}
+    assert len(ends) == 2 and len(set(ends.values())) == 1, ends
 
 
 @test
