@@ -245,6 +245,7 @@ def a_thread_that_never_stops(case: Case) -> None:
         before = times_preempted(job.pid)
         run.wait_for("^npuscope: session in ", err=True)
         after = times_preempted(job.pid)
+        assert job.alive(), "it is to outlive the capture"
         job.kill()
         result = run.result().expect(3)
         if after == before:
