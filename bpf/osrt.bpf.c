@@ -29,6 +29,12 @@ struct sums sums_odd SEC(".maps");
 volatile __u32 sums_turn = 0;
 
 /*
+ * How often a process was taken out of the targets. A thread that was found to be watched since the last time is watched:
+ * its process is not looked for among them at each call.
+ */
+volatile __u32 targets_removed = 0;
+
+/*
  * On x86-64 since 6.11 a return probe comes back through a system call of its own
  * (uretprobe, and uprobe for optimised entries): our doing, not the job's.
  */
@@ -96,11 +102,28 @@ static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tg
 
 /* --- short calls --- */
 
+/* Two, each of a map that the kernel knows when it compiles: it then calls that map's own function. */
+static __always_inline struct nps_sum *find_even(const struct nps_sum_key *key)
+{
+	struct nps_sum *sum = bpf_map_lookup_elem(&sums_even, key);
+
+	asm volatile("" : "+r"(sum) : "i"(0)); /* or the compiler would make one call of both */
+	return sum;
+}
+
+static __always_inline struct nps_sum *find_odd(const struct nps_sum_key *key)
+{
+	struct nps_sum *sum = bpf_map_lookup_elem(&sums_odd, key);
+
+	asm volatile("" : "+r"(sum) : "i"(1));
+	return sum;
+}
+
 static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 start, __u64 now, long ret,
 				       __u64 bytes)
 {
-	void *map = sums_turn & 1 ? (void *)&sums_odd : (void *)&sums_even;
-	struct nps_sum *sum = bpf_map_lookup_elem(map, key);
+	bool odd = sums_turn & 1;
+	struct nps_sum *sum = odd ? find_odd(key) : find_even(key);
 	__u32 ns = now - start;
 	bool failed = ret < 0 && ret >= -4095;
 
@@ -114,7 +137,8 @@ static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 star
 					 .shortest = ns,
 					 .longest = ns };
 
-		return !bpf_map_update_elem(map, key, &fresh, BPF_NOEXIST);
+		return !bpf_map_update_elem(odd ? (void *)&sums_odd : (void *)&sums_even, key, &fresh,
+					    BPF_NOEXIST);
 	}
 	sum->last = now;
 	sum->total += ns;
@@ -170,23 +194,38 @@ static __always_inline void send_call(struct open_syscall *s, __u8 flags, const 
 
 /* --- entry and return --- */
 
+/* What is kept of this thread; NULL: it is not watched, or there is no room for it. */
+static __always_inline struct open_syscall *of_watched_thread(void)
+{
+	struct open_syscall *s = has_task_storage ? local_find(&syscalls) : NULL;
+	__u32 epoch = targets_removed + 1; /* 0: of a thread that is new to us */
+
+	if (s && s->epoch == epoch)
+		return s;
+	if (!(target_flags(bpf_get_current_pid_tgid() >> 32) & NPS_TARGET_OSRT))
+		return NULL;
+	s = local_get(&syscalls, &no_syscall);
+	if (s)
+		s->epoch = epoch;
+	else
+		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
+	return s;
+}
+
 SEC("raw_tp/sys_enter")
 int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
 	long nr = (long)ctx->args[1];
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct open_syscall *s;
 	__u64 args[4];
 	__u8 what;
 
-	if (is_probe_trampoline(nr) || !(target_flags(pid) & NPS_TARGET_OSRT) || ended_at)
+	if (is_probe_trampoline(nr) || ended_at)
 		return 0;
-	s = local_get(&syscalls, &no_syscall);
-	if (!s) {
-		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
+	s = of_watched_thread();
+	if (!s)
 		return 0;
-	}
 	if (is_foreign(this_task(), nr)) {
 		s->start = 0;
 		count(NPS_COUNTER_FOREIGN);
@@ -228,7 +267,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 		s->left = true; /* it is told of as it was then */
 		return 0;
 	}
-	if (!(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
+	if (s->epoch != targets_removed + 1 && !(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
 		goto done;
 	what = os_call(s->nr);
 	if ((what || now - start >= threshold_ns) && os_call_args(regs, args))

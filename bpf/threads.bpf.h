@@ -20,6 +20,7 @@ struct open_syscall {
 	__u64 start; /* 0: in none */
 	__u64 time; /* that a waiting call was given, ns; all ones: without end */
 	__u32 nr;
+	__u32 epoch; /* of the targets (targets_removed), when the thread was last found to be watched */
 	bool left; /* it returned after the capture's end: its registers are gone */
 	__u64 fault_start, fault_page; /* of the last page fault that may have had to wait */
 	struct futex_wait wait; /* of address 0: the call is no futex wait */

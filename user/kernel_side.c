@@ -487,8 +487,11 @@ int nps_kernel_side__add_target(struct nps_kernel_side *k, pid_t pid, uint32_t f
 int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid)
 {
 	uint32_t key = pid;
+	int err = bpf_map_delete_elem(own_map_fd(k, "targets"), &key) ? -errno : 0;
 
-	return bpf_map_delete_elem(own_map_fd(k, "targets"), &key) ? -errno : 0;
+	if (k->osrt)
+		__atomic_fetch_add(&k->osrt->bss->targets_removed, 1, __ATOMIC_SEQ_CST);
+	return err;
 }
 
 void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
