@@ -319,8 +319,9 @@ CXX ?= g++
 jobs: $(JOBS)
 
 test:
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) fuzzers
 	$(Q)tests/run
 
 # --- other kernels and the other processor, in virtual machines ---------------------------------------------------
@@ -342,7 +343,7 @@ FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c muta
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
 
-.PHONY: fuzz fuzz-library
+.PHONY: fuzz fuzzers fuzz-library
 fuzz-library:
 	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=$(CLANG) CFLAGS='-O1 $(FUZZ_SAN) -fsanitize=fuzzer-no-link' \
 		WARN=-w build/fuzz/libnps_analyzer.a
@@ -363,8 +364,10 @@ $(filter-out build/fuzz/fuzz_elf build/fuzz/fuzz_stream,$(FUZZ_BIN)): build/fuzz
 	$(call say,FUZZ,$@)$(CLANG) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders -Ianalyzer -Itests/fuzz $(FUZZ_SAN) \
 		-fsanitize=fuzzer $(filter %.c,$^) build/fuzz/libnps_analyzer.a -o $@ $(ANALYZER_LIBS)
 
-fuzz: $(FUZZ_BIN)
-	$(Q)tests/fuzz/run.sh $(FUZZ_SECONDS) $^
+fuzzers: $(FUZZ_BIN)
+
+fuzz: fuzzers
+	$(Q)tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
 
 # --- demo, bench, lint ----------------------------------------------------------
 setup:
@@ -392,7 +395,10 @@ $(BUILD)/bench/ingest: tools/bench/ingest.c $(BUILD)/libnps_user.a $(BUILD)/libn
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
-bench: all npusim witnesses unit $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/ingest
+.PHONY: bench-programs
+bench-programs: $(BUILD)/bench/gen_session $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/ingest
+
+bench: all npusim witnesses unit bench-programs
 	$(Q)tools/bench/run.sh $(BENCH)
 
 lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h

@@ -95,7 +95,7 @@ static struct nps_cann_dir directory(int dirfd, uint8_t how)
 static void import(struct nps_model *model, int dirfd, const char *file, uint8_t how)
 {
 	const struct nps_side_start starts[] = { { file, 0, 5 * NPS_NS_PER_S }, { NULL, 0, 0 } };
-	const struct nps_side_session session = { starts, NPS_NS_PER_S, NOW };
+	const struct nps_side_session session = { starts, NPS_NS_PER_S, NOW, NULL };
 	struct nps_cann_dir dir = directory(dirfd, how);
 	struct nps_dictionary names = { 0 };
 
