@@ -7,6 +7,7 @@
 #include "session/bounds.h"
 
 #include "session/session_reader.h"
+#include "session/syncs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -86,19 +87,16 @@ struct bounding {
 
 static int collect_syncs(struct bounding *b, const struct nps_sub *of)
 {
-	const struct nps_sync *all = b->model->syncs.data;
+	struct nps_sync_walk walk = nps_syncs__of(b->model, of->proc, of->device, of->stream);
+	const struct nps_sync *next;
 
 	b->syncs.len = 0;
-	for (size_t i = 0; i < b->model->syncs.len; i++) {
-		struct nps_sync *sync;
+	while ((next = nps_syncs__next(&walk))) {
+		struct nps_sync *sync = nps_vec__push(&b->syncs);
 
-		if (all[i].proc != of->proc || all[i].device != of->device ||
-		    (all[i].stream != UINT16_MAX && all[i].stream != of->stream))
-			continue;
-		sync = nps_vec__push(&b->syncs);
 		if (!sync)
 			return -errno;
-		*sync = all[i];
+		*sync = *next;
 	}
 	return 0;
 }

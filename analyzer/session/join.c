@@ -3,9 +3,11 @@
 #include "session/join.h"
 
 #include "session/bounds.h"
+#include "session/completions.h"
 #include "session/import.h"
 #include "session/place.h"
 #include "session/steps.h"
+#include "session/syncs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -450,20 +452,15 @@ static int streams_seen(const struct nps_recording *model, struct nps_map *seen)
 	return err;
 }
 
-static int by_cover(const void *a, const void *b)
-{
-	const struct nps_sync *x = a, *y = b;
-
-	return x->cover < y->cover ? -1 : x->cover > y->cover;
-}
-
 /* The log in time: as the clock reads say, then as cause and effect do. */
 static int refine(struct join *j)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
+	int err = nps_completions__add(j->model, &streams);
 
-	if (j->model->syncs.len)
-		qsort(j->model->syncs.data, j->model->syncs.len, sizeof(struct nps_sync), by_cover);
+	if (err)
+		return err;
+	nps_syncs__sort(j->model);
 	return nps_place__causality(j->model, &j->logs, &j->counts, j->match.data, &streams);
 }
 

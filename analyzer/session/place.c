@@ -4,6 +4,7 @@
 #include "clock/errors.h"
 #include "session/import.h"
 #include "session/session_reader.h"
+#include "session/syncs.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -257,16 +258,12 @@ static bool starts(struct causality *c)
 static bool ends_of_stream(struct causality *c, const struct nps_key *keys, size_t n)
 {
 	const struct nps_sub *subs = c->model->subs.data, *first = &subs[keys[0].row];
-	const struct nps_sync *syncs = c->model->syncs.data;
+	struct nps_sync_walk waits = nps_syncs__of(c->model, first->proc, first->device, first->stream);
+	const struct nps_sync *sync;
 	uint32_t latest = NPS_NONE;
 	size_t at = 0;
 
-	for (size_t i = 0; i < c->model->syncs.len; i++) {
-		const struct nps_sync *sync = &syncs[i];
-
-		if (sync->proc != first->proc || sync->device != first->device ||
-		    (sync->stream != UINT16_MAX && sync->stream != first->stream))
-			continue;
+	while ((sync = nps_syncs__next(&waits))) {
 		for (; at < n && subs[keys[at].row].begin <= sync->cover; at++) {
 			uint32_t row = subs[keys[at].row].task_row;
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* CQEs of the driver as upper bounds of what was submitted. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+
+#include "event.h"
+#include "session/completions.h"
+
+#include "cann/control.h"
+
+#define DEVICE 1
+#define STREAM 7
+#define FAILED 0x8000
+
+static const struct {
+	uint64_t begin, end;
+	uint16_t stream, task;
+} given[] = {
+	{ 100, 110, STREAM, 10 },     { 120, 130, STREAM, 11 }, /* two of one call */
+	{ 120, 130, STREAM, 12 },     { 300, 310, STREAM, 10 }, /* the number once more */
+	{ 200, 210, STREAM + 1, 10 },
+};
+#define GIVEN 5
+
+static struct nps_recording rec;
+static struct nps_key keys[GIVEN];
+static const struct nps_streams streams = { keys, GIVEN };
+
+static int setup(void **state)
+{
+	(void)state;
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_recording__proc(&rec, 50));
+	for (uint32_t i = 0; i < GIVEN; i++) {
+		struct nps_sub *sub = nps_vec__push(&rec.subs);
+
+		assert_non_null(sub);
+		*sub = (struct nps_sub){ .begin = given[i].begin,
+					 .end = given[i].end,
+					 .device = DEVICE,
+					 .stream = given[i].stream,
+					 .task = given[i].task };
+		keys[i] = (struct nps_key){ .key = sub->begin, .row = i, .group = given[i].stream - STREAM };
+	}
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	nps_recording__free(&rec);
+	return 0;
+}
+
+static void cqe(uint64_t time, uint32_t device, uint64_t stream, uint64_t task, uint64_t flags)
+{
+	struct nps_driver_event *ev = nps_vec__push(&rec.procs[0].drivers);
+
+	assert_non_null(ev);
+	*ev = (struct nps_driver_event){ .kind = NPS_EV_DRIVER_DONE,
+					 .start = time,
+					 .args = { device, flags | stream << 32 | task << 48 } };
+}
+
+static void add(size_t expected)
+{
+	assert_int_equal(nps_completions__add(&rec, &streams), 0);
+	assert_int_equal(rec.syncs.len, expected);
+}
+
+static void expect(size_t row, uint64_t cover, uint64_t done, uint16_t stream)
+{
+	const struct nps_sync *sync = &NPS_AT(&rec.syncs, struct nps_sync, row);
+
+	assert_int_equal(sync->cover, cover);
+	assert_int_equal(sync->done, done);
+	assert_int_equal(sync->device, DEVICE);
+	assert_int_equal(sync->stream, stream);
+}
+
+static void a_cqe_covers_its_task_and_those_before(void **state)
+{
+	(void)state;
+	cqe(200, DEVICE, STREAM, 12, 0);
+	cqe(250, DEVICE, (STREAM + 1) | 0x8000, 10, 4); /* one that somebody waits for */
+	add(2);
+	expect(0, 130, 200, STREAM);
+	expect(1, 210, 250, STREAM + 1);
+}
+
+static void what_was_submitted_with_it_is_not_covered(void **state)
+{
+	(void)state;
+	cqe(200, DEVICE, STREAM, 11, 0);
+	add(1);
+	expect(0, 119, 200, STREAM);
+}
+
+static void a_number_is_that_of_the_latest(void **state)
+{
+	(void)state;
+	cqe(250, DEVICE, STREAM, 10, 0);
+	cqe(400, DEVICE, STREAM, 10, 0);
+	add(2);
+	expect(0, 110, 250, STREAM);
+	expect(1, 310, 400, STREAM);
+}
+
+static void of_two_calls_at_a_time_nothing_is_taken(void **state)
+{
+	(void)state;
+	NPS_AT(&rec.subs, struct nps_sub, 0).end = 125;
+	cqe(200, DEVICE, STREAM, 11, 0);
+	add(0);
+}
+
+static void strangers_cover_nothing(void **state)
+{
+	(void)state;
+	cqe(50, DEVICE, STREAM, 10, 0); /* before it was submitted */
+	cqe(400, DEVICE, STREAM, 99, 0);
+	cqe(400, DEVICE, STREAM + 2, 10, 0);
+	cqe(400, DEVICE + 1, STREAM, 10, 0);
+	cqe(400, UINT16_MAX, STREAM, 10, 0);
+	cqe(400, DEVICE, STREAM, 10, FAILED);
+	add(0);
+}
+
+static void numbers_of_32_bits_are_none_of_its(void **state)
+{
+	(void)state;
+	rec.devices[DEVICE].has_platform = true;
+	rec.devices[DEVICE].platform = NPS_CHIP_950;
+	cqe(400, DEVICE, STREAM, 10, 0);
+	add(0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_cqe_covers_its_task_and_those_before, setup, teardown),
+		cmocka_unit_test_setup_teardown(what_was_submitted_with_it_is_not_covered, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_number_is_that_of_the_latest, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_two_calls_at_a_time_nothing_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(strangers_cover_nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(numbers_of_32_bits_are_none_of_its, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
