@@ -63,6 +63,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 		struct nps_clock_knot *knot = &knots[map->n];
 
 		if (!make_knot(map, epoch, &f->nodes[i], last, knot)) {
+			assert(last); /* the first node makes one */
 			last->error = NPS_MAX(last->error, error_at(map, &f->nodes[i]));
 			continue;
 		}
@@ -77,7 +78,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 		map->n++;
 		span->n++;
 	}
-	assert(last); /* the first node makes a knot */
+	assert(last);
 	last->rate = map->nominal * (1 + f->last.rate);
 	map->nspans++;
 	map->lines += f->n;
@@ -173,43 +174,81 @@ static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_m
 	return true;
 }
 
-/* Puts B among the brackets, of which there is room for one more. */
-static void insert(struct nps_epoch *epoch, const struct nps_bracket *b)
+/* A bracket that a mark is, until all of them are known. */
+struct found {
+	struct nps_bracket bracket;
+	size_t epoch, order; /* of the marks that were given */
+};
+
+static int by_place(const void *a, const void *b)
 {
-	size_t low = 0, high = epoch->n;
+	const struct found *x = a, *y = b;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (epoch->brackets[mid].x < b->x)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	if (low < epoch->n && epoch->brackets[low].x == b->x) {
-		struct nps_bracket *same = &epoch->brackets[low];
-
-		if (b->lo <= same->hi && same->lo <= b->hi) {
-			same->lo = NPS_MAX(same->lo, b->lo);
-			same->hi = NPS_MIN(same->hi, b->hi);
-		}
-		return;
-	}
-	memmove(epoch->brackets + low + 1, epoch->brackets + low,
-		(epoch->n - low) * sizeof(*epoch->brackets));
-	epoch->brackets[low] = *b;
-	epoch->n++;
+	if (x->epoch != y->epoch)
+		return x->epoch < y->epoch ? -1 : 1;
+	if (x->bracket.x != y->bracket.x)
+		return x->bracket.x < y->bracket.x ? -1 : 1;
+	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* A map with what MAP was drawn from, and room for EXTRA brackets more in each life of the counter. */
-static int copy(struct nps_clock_map *to, const struct nps_clock_map *map, size_t extra)
+/* OUT with what B says of the same place, if they agree. */
+static void narrow(struct nps_bracket *out, const struct nps_bracket *b)
+{
+	if (b->lo > out->hi || out->lo > b->hi)
+		return;
+	out->lo = NPS_MAX(out->lo, b->lo);
+	out->hi = NPS_MIN(out->hi, b->hi);
+}
+
+/* The brackets of EPOCH, and N more by their place. 0 or -ENOMEM. */
+static int merge(struct nps_epoch *epoch, const struct found *more, size_t n)
+{
+	struct nps_bracket *out = malloc((epoch->n + n) * sizeof(*out));
+	size_t at = 0, len = 0;
+
+	if (!out)
+		return -ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const struct nps_bracket *b = &more[i].bracket;
+
+		for (; at < epoch->n && epoch->brackets[at].x <= b->x; at++)
+			out[len++] = epoch->brackets[at];
+		if (len && out[len - 1].x == b->x)
+			narrow(&out[len - 1], b);
+		else
+			out[len++] = *b;
+	}
+	for (; at < epoch->n; at++)
+		out[len++] = epoch->brackets[at];
+	free(epoch->brackets);
+	epoch->brackets = out;
+	epoch->n = len;
+	return 0;
+}
+
+static int merge_all(struct nps_sieve *sieve, struct found *found, size_t n)
+{
+	int err = 0;
+
+	if (n)
+		qsort(found, n, sizeof(*found), by_place);
+	for (size_t from = 0, to; !err && from < n; from = to) {
+		for (to = from + 1; to < n && found[to].epoch == found[from].epoch;)
+			to++;
+		err = merge(&sieve->epochs[found[from].epoch], found + from, to - from);
+	}
+	return err;
+}
+
+/* A map with what MAP was drawn from. */
+static int copy(struct nps_clock_map *to, const struct nps_clock_map *map)
 {
 	*to = *map;
 	to->knots = NULL;
 	memset(to->sieve.epochs, 0, sizeof(to->sieve.epochs));
 	for (size_t e = 0; e < map->sieve.nepochs; e++) {
 		const struct nps_epoch *from = &map->sieve.epochs[e];
-		struct nps_bracket *b = malloc((from->n + extra) * sizeof(*b));
+		struct nps_bracket *b = malloc((from->n + 1) * sizeof(*b));
 
 		to->sieve.epochs[e] = *from;
 		to->sieve.epochs[e].brackets = b;
@@ -225,8 +264,12 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 	struct nps_clock_map better;
 	long contradict = 0;
 	size_t cursor = 0;
-	int err = copy(&better, map, n);
+	struct found *found = malloc((n + 1) * sizeof(*found));
+	size_t nfound = 0;
+	int err = copy(&better, map);
 
+	if (!found)
+		err = -ENOMEM;
 	for (size_t i = 0; !err && i < n; i++) {
 		struct nps_instant at;
 		struct nps_bracket b;
@@ -237,12 +280,16 @@ long nps_clock_map__refine(struct nps_clock_map *map, const struct nps_clock_mar
 		for (span = 0; span + 1 < map->nspans && cursor >= map->spans[span + 1].first;)
 			span++;
 		if (bracket_of(map, &marks[i], &better.sieve.epochs[span], &at, &b)) {
-			insert(&better.sieve.epochs[span], &b);
+			found[nfound] = (struct found){ b, span, nfound };
+			nfound++;
 			better.marks++;
 		} else {
 			contradict += marks[i].shift != 0;
 		}
 	}
+	if (!err)
+		err = merge_all(&better.sieve, found, nfound);
+	free(found);
 	if (!err && better.marks > map->marks)
 		err = draw(&better);
 	if (!err)
