@@ -352,6 +352,60 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 	}
 }
 
+/* What halCqReportRecv was given, and gave back (cann-abi: struct halReportRecvInfo). */
+struct report_recv_info {
+	__u32 type, ts_id, cq_id;
+	__s32 timeout;
+	__u64 cqe_addr;
+	__u32 cqe_num, report_cqe_num;
+};
+
+#define LOGIC_CQ 2 /* the type of the runtime's own queues */
+#define CQE_BYTES 32
+
+static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
+{
+	struct report_recv_info info;
+	void *ring = this_ring();
+	__u32 n;
+
+	if (ret)
+		return; /* the number of records is an older call's */
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1])) {
+		count(NPS_COUNTER_FAULT);
+		return;
+	}
+	n = info.report_cqe_num;
+	if (info.type != LOGIC_CQ)
+		return;
+	if (n > NPS_MAX_CQE)
+		count_some(NPS_COUNTER_LOST + NPS_EV_CQE, n - NPS_MAX_CQE);
+	for (__u32 i = 0; i < NPS_MAX_CQE; i++) {
+		struct nps_event *e;
+
+		if (i >= n)
+			break;
+		e = event_reserve(ring, NPS_EV_CQE);
+		if (!e)
+			continue;
+		e->probe = NPS_PROBE_CQ_REPORT_RECV;
+		e->pid = pid_tgid >> 32;
+		e->tid = (__u32)pid_tgid;
+		e->ret = ret;
+		e->start = c->start;
+		e->dur = now - c->start;
+		e->args[0] = (c->args[0] & 0xffff) | (__u64)i << 16 | (__u64)(n & 0xffff) << 32;
+		if (n > NPS_MAX_CQE)
+			e->flags |= NPS_F_TRUNCATED;
+		if (bpf_probe_read_user(&e->args[1], 24, (void *)(info.cqe_addr + i * CQE_BYTES))) {
+			e->args[1] = e->args[2] = e->args[3] = 0;
+			e->flags |= NPS_F_SLOT_FAULT(1);
+			count(NPS_COUNTER_FAULT);
+		}
+		bpf_ringbuf_submit(e, wake_flag(ring));
+	}
+}
+
 #include "shapes.bpf.h"
 
 /* HcclCommInitAll: a record for each communicator, the first as of any call, the number of the record in slot 2. */
@@ -394,6 +448,8 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 {
 	if (c->probe == NPS_PROBE_SQ_TASK_SEND)
 		send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
+	else if (c->probe == NPS_PROBE_CQ_REPORT_RECV)
+		send_cqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 	else if (c->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && !(__s32)PT_REGS_RC(ctx))
 		send_communicators(c, now, pid_tgid);
 	else if (with_shapes && c->probe == NPS_PROBE_CREATE_TENSOR)

@@ -9,6 +9,7 @@
 #define NPS_MAX_CPUS 1024
 #define NPS_MAX_THREADS 65536
 #define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
+#define NPS_MAX_CQE 32 /* records of one halCqReportRecv call: the runtime asks for no more */
 #define NPS_LONGEST_SUMMED 4000000000ULL /* ns: sums count in 32 bits */
 #define NPS_MAX_SUMS 16384 /* (thread, system call) pairs summed in a second; beyond: a record each */
 #define NPS_MAX_IO 16384 /* requests of block devices in flight */

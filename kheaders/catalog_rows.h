@@ -304,7 +304,9 @@
 	/* submission to the device: becomes NPS_EV_SQE records, see event.h */ \
 	P(SQ_TASK_SEND, "halSqTaskSend", NPS_LIB_HAL, NONE, OTHER, NPS_P_RET, NPS_V(1, DEVICE), NPS_V(2, ARG), NPS_S0, NPS_S0) \
 	/* --step-marker: an entry-only probe on a function of the user's choice */ \
-	P(STEP_MARKER, "", NPS_LIB_TARGET, NONE, OTHER, 0, NPS_V(1, ARG), NPS_V(2, ARG), NPS_V(3, ARG), NPS_V(4, ARG))
+	P(STEP_MARKER, "", NPS_LIB_TARGET, NONE, OTHER, 0, NPS_V(1, ARG), NPS_V(2, ARG), NPS_V(3, ARG), NPS_V(4, ARG)) \
+	/* what was completed, as the runtime collects it: becomes NPS_EV_CQE records, see event.h */ \
+	P(CQ_REPORT_RECV, "halCqReportRecv", NPS_LIB_HAL, NONE, OTHER, NPS_P_RET, NPS_V(1, DEVICE), NPS_V(2, ARG), NPS_S0, NPS_S0)
 /* clang-format on */
 
 #endif

@@ -32,7 +32,8 @@ enum nps_kind {
 	NPS_EV_DRIVER_TASK = 15, /* the driver put an SQE into a queue of the device */
 	NPS_EV_DRIVER_DONE = 16, /* the driver took a CQE from the device */
 	NPS_EV_DRIVER_DMA = 17, /* the driver copied by PCIe */
-	NPS_EV_KIND_MAX = 18,
+	NPS_EV_CQE = 18, /* the runtime collected a completion record with halCqReportRecv */
+	NPS_EV_KIND_MAX = 19,
 };
 
 /* Every kind: its id, what it is called in session.json and on the terminal. */
@@ -53,7 +54,8 @@ enum nps_kind {
 	K(NPS_EV_DRIVER, "driver", "driver calls")                                                           \
 	K(NPS_EV_DRIVER_TASK, "driver_task", "driver's SQEs")                                                \
 	K(NPS_EV_DRIVER_DONE, "driver_done", "driver's CQEs")                                                \
-	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")
+	K(NPS_EV_DRIVER_DMA, "driver_dma", "driver's copies")                                                \
+	K(NPS_EV_CQE, "cqe", "completions")
 
 /*
  * Slots of nps_event.args by kind:
@@ -65,6 +67,15 @@ enum nps_kind {
  *                 u16 block_dim, u16 rt_stream_id, u16 task_id
  *             [2] bytes 8..15 of the SQE   [3] u32 sqId
  *             start/dur = the halSqTaskSend call, ret = its result.
+ *  CQE        [0] u16 device | u16 index of the record in its call << 16
+ *                 | u16 number of records in the call << 32
+ *             [1] u16 stream | u16 task << 16 | u32 error code << 32
+ *             [2] u8 error type | u8 SQE type << 8 | u16 sqId << 16 | u16 sqHead << 32
+ *                 | u16 NPS_CQE_* << 48
+ *             [3] the device's counter when an event was recorded or a place holder passed
+ *                 (SQE types 4, 3); of others u16 index of the SQE
+ *             start/dur = the halCqReportRecv call, ret = its result: 0, others have no record.
+ *             This is what STARS of the 910B writes; other chips' records are stored as they are.
  *  SYSCALL    [0..2] first three arguments, [3] the full 64-bit result; but
  *             open, creat: [0], openat, openat2: [1] id of the path's text, 0 unreadable
  *             poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep:
@@ -157,10 +168,16 @@ struct nps_event {
 /* A slot could not be read from the job's memory; its bit is 1 << slot. In the rings, a text that
  * could not be read is its address; the reader tries again, and in a session file it is 0. */
 #define NPS_F_SLOT_FAULT(slot) (1U << (slot))
-#define NPS_F_TRUNCATED 0x10 /* more SQEs in the call than records of it */
+#define NPS_F_TRUNCATED 0x10 /* more SQEs, or CQEs, in the call than records of it */
 #define NPS_F_SOCKET 0x20 /* the descriptor is a socket */
 #define NPS_F_NPU_NODE 0x40 /* the descriptor is a device node of the NPU's driver */
 #define NPS_F_UNFINISHED 0x80 /* API, SYSCALL, LOCK: it had not returned when the capture ended */
+
+/* Bits of a CQE. With one of the last three the task it names may not have been done. */
+#define NPS_CQE_MATCH 0x1 /* somebody waits for this very task */
+#define NPS_CQE_DROP 0x2
+#define NPS_CQE_ERROR 0x4
+#define NPS_CQE_ACC_ERROR 0x8
 
 enum nps_driver_call {
 	NPS_DRIVER_OPEN = 1,

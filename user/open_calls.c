@@ -18,8 +18,8 @@ struct collecting {
 /* Records of another kind, which only the return makes. */
 static bool is_special(unsigned int probe)
 {
-	return probe == NPS_PROBE_SQ_TASK_SEND || probe == NPS_PROBE_CREATE_TENSOR ||
-	       probe == NPS_PROBE_CREATE_TENSOR_LIST;
+	return probe == NPS_PROBE_SQ_TASK_SEND || probe == NPS_PROBE_CQ_REPORT_RECV ||
+	       probe == NPS_PROBE_CREATE_TENSOR || probe == NPS_PROBE_CREATE_TENSOR_LIST;
 }
 
 /* What the call would have written is not there yet: the slot holds an address. */

@@ -247,7 +247,9 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	uint64_t offset;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
-	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)))
+	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
+	    /* The programs of old kernels make no record of it. */
+	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_kernel_side__is_legacy(m->p->k)))
 		return 0;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */

@@ -159,6 +159,9 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		if (is_new(r, e->pid, e->args[0] & 0xffff)) /* no stub is at such an address */
 			notify(r, NPS_NOTICE_SUBMITS, e, e->args[0] & 0xffff);
 		break;
+	case NPS_EV_CQE:
+		r->hits[NPS_PROBE_CQ_REPORT_RECV]++;
+		break;
 	case NPS_EV_TENSOR:
 		r->hits[tensor_probe(e)]++;
 		break;

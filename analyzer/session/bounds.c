@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #define ROUNDS 8 /* what a timing tells of one stream can tell something of others, through further timings */
-#define STAMP_NS 1000.0 /* aclrtEventGetTimestamp tells whole microseconds */
 #define SLEW_MOST 500e-6 /* that the kernel gives to CLOCK_MONOTONIC */
 #define DAY 86400e9
 
@@ -287,23 +286,29 @@ static int by_stamp(const void *x, const void *y)
 		return a->proc < b->proc ? -1 : 1;
 	if (a->device != b->device)
 		return a->device < b->device ? -1 : 1;
-	return a->us < b->us ? -1 : a->us > b->us;
+	return a->at < b->at ? -1 : a->at > b->at;
 }
 
+/* The clock of one device, and where a walk through its timestamps is. */
+struct stamp_clock {
+	struct nps_device_log log;
+	uint64_t khz;
+	size_t knot, sample;
+};
+
 /* Where the device's clock is known, the moment itself is. */
-static void place_stamp(struct bounding *b, const struct nps_timing *t, const struct nps_device_log *clock,
-			uint64_t khz)
+static void place_stamp(struct bounding *b, const struct nps_timing *t, struct stamp_clock *clock)
 {
-	size_t knot = 0, sample = 0;
+	uint64_t khz = clock->khz, ms = t->at / 1000000, ns = t->at % 1000000;
 	struct nps_instant raw, at;
 	double error;
 
-	if (!clock->fitted || t->us > UINT64_MAX / (khz + 1) ||
-	    !nps_clock_map__at(&clock->clock, t->us * khz / 1000, &knot, &raw))
+	if (!clock->log.fitted || khz > UINT64_MAX / 1000000 || ms > UINT64_MAX / (khz + 1) - 1 ||
+	    !nps_clock_map__at(&clock->log.clock, ms * khz + ns * khz / 1000000, &clock->knot, &raw))
 		return;
-	at = nps_host_mono(b->model->clocks.data, b->model->clocks.len, raw.ns, &sample);
-	/* rounded down to a microsecond, and the counter to a tick of less than one */
-	error = raw.error + at.error + 2 * STAMP_NS;
+	at = nps_host_mono(b->model->clocks.data, b->model->clocks.len, raw.ns, &clock->sample);
+	/* told rounded down, and twice to a tick: by the counter, and here */
+	error = raw.error + at.error + t->error + 2e6 / (double)khz;
 	tighten(b, &t->to, moved((struct nps_pin){ at.ns, at.ns }, 0, error));
 }
 
@@ -312,8 +317,7 @@ static int stamps(struct bounding *b, double rate)
 {
 	const struct nps_timing *all = b->model->timings.data, **sorted;
 	size_t n = b->model->timings.len, nstamps = 0;
-	struct nps_device_log clock = { 0 };
-	uint64_t khz = 0;
+	struct stamp_clock clock = { 0 };
 	int err = 0;
 
 	sorted = calloc(n + 1, sizeof(*sorted));
@@ -329,18 +333,18 @@ static int stamps(struct bounding *b, double rate)
 
 		if (last && last->proc == t->proc && last->device == t->device) {
 			edge.from = last->to;
-			edge.ns = (double)(t->us - last->us) * 1000;
-			edge.error = STAMP_NS;
+			edge.ns = (double)(t->at - last->at);
+			edge.error = fmax(t->error, last->error);
 			err = add_edge(b, &edge, rate);
 		} else {
-			nps_clock_map__free(&clock.clock);
-			clock = (struct nps_device_log){ .proc = t->proc, .device = t->device };
-			err = nps_place__clock(b->model, &clock, &khz);
+			nps_clock_map__free(&clock.log.clock);
+			clock = (struct stamp_clock){ .log = { .proc = t->proc, .device = t->device } };
+			err = nps_place__clock(b->model, &clock.log, &clock.khz);
 		}
 		if (!err)
-			place_stamp(b, t, &clock, khz);
+			place_stamp(b, t, &clock);
 	}
-	nps_clock_map__free(&clock.clock);
+	nps_clock_map__free(&clock.log.clock);
 	free(sorted);
 	return err;
 }

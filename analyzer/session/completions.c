@@ -46,28 +46,44 @@ static size_t first_after(const struct nps_streams *streams, size_t from, uint64
 	return low;
 }
 
-/* What the CQE covers: submissions that began by then; 0: nothing that is known. */
-static uint64_t covered(const struct nps_sub *subs, const struct nps_streams *streams, size_t from,
-			uint32_t task, uint64_t time)
+/* The latest submission of TASK before AFTER in FROM's stream, of those that can be on their way; NPS_NONE. */
+static uint32_t latest(const struct nps_sub *subs, const struct nps_streams *streams, size_t from,
+		       size_t after, uint32_t task)
+{
+	for (size_t i = after, most = QUEUED; i > from && most; i--, most--)
+		if (subs[streams->keys[i - 1].row].task == task)
+			return i - 1;
+	return NPS_NONE;
+}
+
+/* What had ended when the submission at I had: submissions that began by then; 0: nothing that is known. */
+static uint64_t covered(const struct nps_sub *subs, const struct nps_streams *streams, size_t from, size_t i)
 {
 	const struct nps_key *keys = streams->keys;
-	size_t after = first_after(streams, from, time);
+	const struct nps_sub *sub = &subs[keys[i].row];
 
-	for (size_t i = after, most = QUEUED; i > from && most; i--, most--) {
-		const struct nps_sub *sub = &subs[keys[i - 1].row];
+	/* Of two calls at a time it is not known whose tasks came first. */
+	if (i > from && keys[i - 1].key < sub->begin && subs[keys[i - 1].row].end > sub->begin)
+		return 0;
+	/* A call can submit several: those behind it need not have ended yet. */
+	if (i + 1 < streams->n && keys[i + 1].group == keys[from].group && keys[i + 1].key <= sub->end)
+		return sub->begin - 1;
+	return sub->end;
+}
 
-		if (sub->task != task)
-			continue;
-		/* Of two calls at a time it is not known whose tasks came first. */
-		if (i - 1 > from && keys[i - 2].key < sub->begin && subs[keys[i - 2].row].end > sub->begin)
-			return 0;
-		/* A call can submit several: those behind it need not have ended yet. */
-		if (i < streams->n && keys[i].group == keys[from].group && keys[i].key <= sub->end)
-			return sub->begin - 1;
-		return sub->end;
-	}
+static int add_sync(struct nps_recording *model, const struct nps_sub *sub, uint64_t cover, uint64_t done)
+{
+	struct nps_sync *sync = nps_vec__push(&model->syncs);
+
+	if (!sync)
+		return -errno;
+	*sync = (struct nps_sync){
+		.cover = cover, .done = done, .proc = sub->proc, .device = sub->device, .stream = sub->stream
+	};
 	return 0;
 }
+
+/* --- as the driver takes them in --- */
 
 static bool tells_tasks(const struct nps_device *device)
 {
@@ -75,33 +91,26 @@ static bool tells_tasks(const struct nps_device *device)
 	       (device->platform != NPS_CHIP_950 && device->platform != NPS_CHIP_950_1);
 }
 
-static int add(struct nps_recording *model, const struct nps_streams *streams, const struct nps_map *first,
-	       uint32_t proc, const struct nps_driver_event *cqe)
+static int add_driver(struct nps_recording *model, const struct nps_streams *streams,
+		      const struct nps_map *first, uint32_t proc, const struct nps_driver_event *cqe)
 {
+	const struct nps_sub *subs = model->subs.data;
 	uint32_t device = cqe->args[0] & 0xffff, stream = cqe->args[1] >> 32 & CQE_STREAM,
 		 task = cqe->args[1] >> 48;
-	uint32_t from = nps_map__get(first, stream_key(proc, device, stream));
-	struct nps_sync *sync;
+	uint32_t from = nps_map__get(first, stream_key(proc, device, stream)), found;
 	uint64_t cover;
 
 	if (from == NPS_NONE || device >= NPS_MAX_DEVICES || !tells_tasks(&model->devices[device]))
 		return 0;
-	cover = covered(model->subs.data, streams, from, task, cqe->start);
-	if (!cover)
-		return 0;
-	sync = nps_vec__push(&model->syncs);
-	if (!sync)
-		return -errno;
-	*sync = (struct nps_sync){
-		.cover = cover, .done = cqe->start, .proc = proc, .device = device, .stream = stream
-	};
-	return 0;
+	found = latest(subs, streams, from, first_after(streams, from, cqe->start), task);
+	cover = found == NPS_NONE ? 0 : covered(subs, streams, from, found);
+	return cover ? add_sync(model, &subs[streams->keys[found].row], cover, cqe->start) : 0;
 }
 
-int nps_completions__add(struct nps_recording *model, const struct nps_streams *streams)
+static int of_driver(struct nps_recording *model, const struct nps_streams *streams,
+		     const struct nps_map *first)
 {
-	struct nps_map first = { 0 };
-	int err = find_streams(model->subs.data, streams, &first);
+	int err = 0;
 
 	for (uint32_t p = 0; p < model->nprocs; p++) {
 		const struct nps_proc *proc = &model->procs[p];
@@ -111,8 +120,165 @@ int nps_completions__add(struct nps_recording *model, const struct nps_streams *
 			continue;
 		for (size_t i = 0; !err && i < proc->drivers.len; i++)
 			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & CQE_ERROR))
-				err = add(model, streams, &first, p, &ev[i]);
+				err = add_driver(model, streams, first, p, &ev[i]);
 	}
+	return err;
+}
+
+/* --- as the runtime collects them --- */
+
+int nps_completions__keep(struct nps_recording *model, uint32_t proc, const struct nps_event *ev)
+{
+	const uint64_t wrong = (uint64_t)(NPS_CQE_DROP | NPS_CQE_ERROR | NPS_CQE_ACC_ERROR) << 48;
+	struct nps_cqe *cqe;
+	uint8_t type = ev->args[2] >> 8;
+	bool timed = type == NPS_SQE_EVENT_RECORD || type == NPS_SQE_PLACE_HOLDER;
+
+	if (ev->ret || ev->flags & NPS_F_SLOT_FAULT(1) || ev->args[2] & wrong ||
+	    (ev->args[0] & 0xffff) >= NPS_MAX_DEVICES)
+		return 0;
+	cqe = nps_vec__push(&model->cqes);
+	if (!cqe)
+		return -errno;
+	*cqe = (struct nps_cqe){ .done = ev->start + ev->dur,
+				 .count = timed && ev->args[3] > UINT16_MAX ? ev->args[3] : 0,
+				 .proc = proc,
+				 .device = ev->args[0],
+				 .stream = ev->args[1],
+				 .task = ev->args[1] >> 16,
+				 .sqe_type = type };
+	return 0;
+}
+
+struct collected {
+	struct nps_recording *model;
+	const struct nps_streams *streams;
+	const struct nps_map *first;
+	struct nps_map
+		behind; /* index of a stream's first key -> index behind the latest that a record was of */
+	struct nps_vec
+		before; /* uint32_t, of each key: index of the one before with its stream, task and type */
+};
+
+static int find_before(struct collected *c)
+{
+	const struct nps_sub *subs = c->model->subs.data;
+	const struct nps_key *keys = c->streams->keys;
+	struct nps_map last = { 0 };
+	int err = nps_vec__resize(&c->before, c->streams->n);
+
+	for (size_t i = 0; !err && i < c->streams->n && i < NPS_NONE; i++) {
+		const struct nps_sub *sub = &subs[keys[i].row];
+		uint64_t key = (uint64_t)keys[i].group << 24 | (uint64_t)sub->sqe_type << 16 | sub->task;
+
+		NPS_AT(&c->before, uint32_t, i) = NPS_NONE;
+		if (sub->task > UINT16_MAX)
+			continue; /* of no record */
+		NPS_AT(&c->before, uint32_t, i) = nps_map__get(&last, key);
+		err = nps_map__put(&last, key, i);
+	}
+	nps_map__free(&last);
+	return err;
+}
+
+/*
+ * The submission that CQE is of, as an index of the keys; NPS_NONE if that is not known. The runtime can collect late, when the
+ * task's number has come again. But the records of a stream come in order, so it is one behind the latest that was found.
+ */
+static uint32_t submission(struct collected *c, const struct nps_cqe *cqe, uint32_t from)
+{
+	const struct nps_sub *subs = c->model->subs.data;
+	uint32_t behind = nps_map__get(&c->behind, from), before;
+	uint32_t found = latest(subs, c->streams, from, first_after(c->streams, from, cqe->done), cqe->task);
+
+	if (found == NPS_NONE || subs[c->streams->keys[found].row].sqe_type != cqe->sqe_type)
+		return NPS_NONE;
+	before = NPS_AT(&c->before, uint32_t, found);
+	return before != NPS_NONE && before >= (behind == NPS_NONE ? from : behind) ? NPS_NONE : found;
+}
+
+/* The device's time of an event. */
+static int add_timing(struct nps_recording *model, const struct nps_cqe *cqe, uint32_t row)
+{
+	uint64_t khz = model->devices[cqe->device].freq_khz, ms;
+	struct nps_timing *timing;
+
+	if (!cqe->count || !khz || khz > UINT64_MAX / 1000000)
+		return 0;
+	ms = cqe->count / khz;
+	if (ms > UINT64_MAX / 1000000 - 1)
+		return 0;
+	timing = nps_vec__push(&model->timings);
+	if (!timing)
+		return -errno;
+	*timing = (struct nps_timing){ .kind = NPS_TIMING_AT,
+				       .to = { row, row },
+				       .at = ms * 1000000 + cqe->count % khz * 1000000 / khz,
+				       .error = 1 + 1e6 / (double)khz,
+				       .proc = cqe->proc,
+				       .device = cqe->device };
+	return 0;
+}
+
+static int add_collected(struct collected *c, const struct nps_cqe *cqe)
+{
+	const struct nps_device *device = &c->model->devices[cqe->device];
+	uint32_t from = nps_map__get(c->first, stream_key(cqe->proc, cqe->device, cqe->stream)), found, row;
+	uint64_t cover;
+	int err;
+
+	if (from == NPS_NONE || !device->has_platform || device->platform != NPS_CHIP_910B)
+		return 0;
+	found = submission(c, cqe, from);
+	cover = found == NPS_NONE ? 0 : covered(c->model->subs.data, c->streams, from, found);
+	if (!cover)
+		return 0;
+	row = c->streams->keys[found].row;
+	err = nps_map__put(&c->behind, from, found + 1);
+	if (!err)
+		err = add_sync(c->model, &NPS_AT(&c->model->subs, struct nps_sub, row), cover, cqe->done);
+	return err ? err : add_timing(c->model, cqe, row);
+}
+
+/* The records of one thread's CPU are not in order with those of another. */
+static int of_runtime(struct nps_recording *model, const struct nps_streams *streams,
+		      const struct nps_map *first)
+{
+	struct collected c = { .model = model, .streams = streams, .first = first };
+	size_t n = NPS_MIN(model->cqes.len, (size_t)NPS_NONE - 1);
+	struct nps_vec keys;
+	struct nps_key *key;
+	int err;
+
+	if (!n)
+		return 0;
+	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
+	nps_vec__init(&c.before, model->tmpfd, sizeof(uint32_t));
+	err = nps_vec__resize(&keys, 2 * n);
+	if (!err)
+		err = find_before(&c);
+	key = keys.data;
+	for (size_t i = 0; !err && i < n; i++)
+		key[i] = (struct nps_key){ .key = NPS_AT(&model->cqes, struct nps_cqe, i).done, .row = i };
+	if (!err)
+		nps_sort_keys(key, key + n, n);
+	for (size_t i = 0; !err && i < n; i++)
+		err = add_collected(&c, &NPS_AT(&model->cqes, struct nps_cqe, key[i].row));
+	nps_vec__free(&keys);
+	nps_vec__free(&c.before);
+	nps_map__free(&c.behind);
+	return err;
+}
+
+int nps_completions__add(struct nps_recording *model, const struct nps_streams *streams)
+{
+	struct nps_map first = { 0 };
+	int err = find_streams(model->subs.data, streams, &first);
+
+	if (!err)
+		err = of_driver(model, streams, &first);
+	if (!err)
+		err = of_runtime(model, streams, &first);
 	nps_map__free(&first);
 	return err;
 }

@@ -4,6 +4,7 @@
 #include "base/progress.h"
 #include "cann/control.h"
 #include "session/catalog_info.h"
+#include "session/completions.h"
 #include "model/tables.h"
 #include "session/import_driver.h"
 #include "session/os_calls.h"
@@ -236,6 +237,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return keep_irq(proc, ev);
 	if (ev->kind >= NPS_EV_DRIVER && ev->kind <= NPS_EV_DRIVER_DMA)
 		return nps_driver__keep(proc, ev);
+	if (ev->kind == NPS_EV_CQE)
+		return nps_completions__keep(model, proc - model->procs, ev);
 	if (ev->kind > NPS_EV_PROC && ev->kind != NPS_EV_TENSOR)
 		return 0; /* of no call */
 	if (model->events.len >= NPS_NONE - 1)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define STEP_NS 1000.0 /* of what an event's time is told in: a tick of the device's counter, of two events */
+#define STAMP_NS 1000 /* aclrtEventGetTimestamp tells whole microseconds */
 #define FLOAT_ERROR 0x1p-23 /* of a result of 24 bits, rounded more than once */
 
 uint64_t nps_walk__mark_value(uint32_t first, uint32_t last)
@@ -67,8 +68,9 @@ static bool elapsed(const struct nps_walk *w, const struct nps_pending_timing *p
 static bool timestamp(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
 {
 	t->kind = NPS_TIMING_AT;
-	t->us = p->ev->args[1];
-	return marked(w, p->proc, p->ev, p->ev->args[0], &t->to);
+	t->at = p->ev->args[1] * STAMP_NS;
+	t->error = STAMP_NS;
+	return p->ev->args[1] <= UINT64_MAX / STAMP_NS && marked(w, p->proc, p->ev, p->ev->args[0], &t->to);
 }
 
 static bool waited(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)

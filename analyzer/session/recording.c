@@ -19,6 +19,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->device_clocks, tmpfd, sizeof(struct nps_device_clock));
 	nps_vec__init(&model->subs, tmpfd, sizeof(struct nps_sub));
 	nps_vec__init(&model->syncs, tmpfd, sizeof(struct nps_sync));
+	nps_vec__init(&model->cqes, tmpfd, sizeof(struct nps_cqe));
 	nps_vec__init(&model->timings, tmpfd, sizeof(struct nps_timing));
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
@@ -65,6 +66,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->device_clocks);
 	nps_vec__free(&model->subs);
 	nps_vec__free(&model->syncs);
+	nps_vec__free(&model->cqes);
 	nps_vec__free(&model->timings);
 	nps_vec__free(&model->tasks);
 	nps_vec__free(&model->bounds);

@@ -191,6 +191,15 @@ struct nps_driver_event {
 	uint8_t kind; /* enum nps_kind */
 };
 
+/* A completion record that the runtime collected, of a task that ended well. */
+struct nps_cqe {
+	uint64_t done; /* the call that collected it returned */
+	uint64_t count; /* of the device's counter, when the event was recorded; 0 none */
+	uint32_t proc;
+	uint16_t device, stream, task;
+	uint8_t sqe_type; /* enum nps_sqe_type */
+};
+
 /* A mark or a range of mstx. */
 struct nps_mstx_mark {
 	uint64_t start, end; /* end 0: not seen */
@@ -303,6 +312,7 @@ struct nps_recording {
 	struct nps_vec device_clocks; /* struct nps_device_clock */
 	struct nps_vec subs; /* struct nps_sub */
 	struct nps_vec syncs; /* struct nps_sync */
+	struct nps_vec cqes; /* struct nps_cqe */
 	struct nps_vec timings; /* struct nps_timing */
 	struct nps_vec tasks; /* struct nps_task by (process, start) */
 	struct nps_vec bounds; /* struct nps_bounds */
@@ -328,7 +338,7 @@ struct nps_marked {
 
 enum nps_timing_kind {
 	NPS_TIMING_BETWEEN, /* aclrtEventElapsedTime: `to` happened `ns` after `from` */
-	NPS_TIMING_AT, /* aclrtEventGetTimestamp: `to` happened at `us` of the device's clock */
+	NPS_TIMING_AT, /* aclrtEventGetTimestamp, completion records: `to` happened at `at` of the device's clock */
 	NPS_TIMING_WAIT, /* `to` is a task that waited for `from` */
 };
 
@@ -336,7 +346,7 @@ enum nps_timing_kind {
 struct nps_timing {
 	struct nps_marked from, to;
 	double ns, error; /* ns to either side, without that of the clocks' rates */
-	uint64_t us;
+	uint64_t at; /* ns, as its counter nominally counts; rounded down by less than `error` */
 	uint32_t proc;
 	uint16_t device;
 	uint8_t kind; /* enum nps_timing_kind */

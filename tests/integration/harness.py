@@ -514,6 +514,7 @@ STRING = struct.Struct("<BBHIQQ128s")
 MAGIC = 0x4B43504E
 CHUNK_EVENTS, CHUNK_STRINGS, CHUNK_CLOCKS, CHUNK_DEVICE_CLOCKS, CHUNK_LOSS = 1, 2, 3, 4, 5
 API, SQE, MARK, SYSCALL, SCHED, PROC = 1, 2, 3, 4, 5, 6
+CQE = 18
 FORK, EXEC, EXIT = 1, 2, 3
 
 
@@ -539,6 +540,19 @@ def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
         yield kind, payload
         at += CHUNK.size + length
         seq += 1
+
+
+def without_events(session: Path, kind: int, to: Path) -> Path:
+    """A copy of the session in which no record is of that kind."""
+    copy = to / session.name
+    shutil.copytree(session, copy)
+    with open(copy / "events.nps", "wb") as out:
+        for seq, (what, payload) in enumerate(list(chunks(session / "events.nps"))):
+            if what == CHUNK_EVENTS:
+                payload = b"".join(payload[at:at + EVENT.size] for at in range(0, len(payload), EVENT.size)
+                                   if payload[at] != kind)
+            out.write(CHUNK.pack(MAGIC, 1, what, seq, len(payload), zlib.crc32(payload), 0, 0) + payload)
+    return copy
 
 
 class Session:

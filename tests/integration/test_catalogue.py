@@ -16,12 +16,13 @@ import sys
 from pathlib import Path
 from typing import Iterator, NamedTuple, Optional
 
-from harness import (API, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue, environment, main,
+from harness import (API, CQE, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, add_test, build_library, catalogue, environment, main,
                      need, need_program, need_root, test)
 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
 SUBMISSION = "halSqTaskSend"  # becomes records of another kind, which test_truth looks at
-OTHER_RECORDS = {SUBMISSION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}  # the others test_shapes
+COMPLETION = "halCqReportRecv"  # the same, which completion_records looks at
+OTHER_RECORDS = {SUBMISSION, COMPLETION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}  # the others test_shapes
 LEAVING_SECONDS = 240  # that hundreds of probes without links may take to leave
 BUFFER = 512  # bytes of a struct that is passed
 
@@ -168,7 +169,7 @@ def build(case: Case, layout: int) -> tuple[Path, Path]:
     source = case.path("job.c")
     source.write_text(HEAD + "".join(f"{prototype(f)} __asm__(\"{f.symbol}\");\n" for f in everything) +
                       "int main(void)\n{\n\tputs(\"ready\");\n\tfflush(stdout);\n\tgetchar();\n" +
-                      "".join(call(f) for f in everything if f.symbol != SUBMISSION) + "\treturn 0;\n}\n")
+                      "".join(call(f) for f in everything if f.symbol not in (SUBMISSION, COMPLETION)) + "\treturn 0;\n}\n")
     job = case.path("job")
     case.run([compiler, "-O1", "-w", source, "-o", job, *(where / s for s in sonames)]).expect(0)
     return job, where
@@ -267,7 +268,7 @@ def every_call(case: Case, layout: int, forbid: str = "") -> None:
     assert job.wait() == 0
     session: Session = run.result(LEAVING_SECONDS).expect(DONE, PARTIAL).session
     assert not session.dropped()
-    # The programs of old kernels know nothing of tensors.
+    # The programs of old kernels know nothing of tensors and completions.
     untold = OTHER_RECORDS - {SUBMISSION} if forbid == "ringbuf" else set()
     assert {p["symbol"] for p in session.json["probes"]} == set(table) - untold
     strings, events = session.strings, {}
@@ -286,6 +287,83 @@ def every_call(case: Case, layout: int, forbid: str = "") -> None:
     print("\n".join(wrong))
     assert not wrong, f"{len(wrong)} differences, the first: {wrong[0]}"
 
+
+RECEIVER = """
+struct info { unsigned type, ts, cq; int timeout; unsigned char *cqes; unsigned room, n, stream, task, res[8]; };
+int halCqReportRecv(unsigned device, struct info *info);
+#ifdef DRIVER
+static volatile int sink;
+int halCqReportRecv(unsigned device, struct info *info)
+{
+	sink++;
+	if (info->timeout < 0)
+		return 16;
+	info->n = info->timeout;
+	for (unsigned i = 0; i < info->n && i < info->room && (long)info->cqes > 4096; i++)
+		for (unsigned at = 0; at < 32; at++)
+			info->cqes[i * 32 + at] = device + i * 5 + at;
+	return 0;
+}
+#else
+#include <stdio.h>
+static unsigned char room[64 * 32];
+static void call(unsigned device, unsigned type, int n, unsigned char *cqes)
+{
+	struct info info = { .type = type, .cq = 3, .timeout = n, .cqes = cqes, .room = 64, .n = 7, .stream = 5, .task = 6 };
+
+	halCqReportRecv(device, &info);
+}
+int main(void)
+{
+	puts("ready");
+	fflush(stdout);
+	getchar();
+	call(1, 2, 3, room);
+	call(2, 2, 0, room);
+	call(3, 5, 3, room); /* of debuggers */
+	call(4, 2, -1, room); /* fails, and leaves a number */
+	call(5, 2, 32, room);
+	call(6, 2, 2, (unsigned char *)16);
+	call(7, 2, 40, room);
+	return 0;
+}
+#endif
+"""
+
+
+def completion_records(case: Case, forbid: str) -> None:
+    """Each record of a call that succeeded arrives whole, with its place in the call; of other calls none does."""
+    need_root()
+    compiler = need_program("gcc", "gcc")
+    source, library, program = case.path("receiver.c"), case.path("libascend_hal.so"), case.path("job")
+    source.write_text(RECEIVER)
+    case.run([compiler, "-O1", "-w", "-DDRIVER", "-fPIC", "-shared", "-Wl,-soname,libascend_hal.so", source, "-o",
+              library]).expect(0)
+    case.run([compiler, "-O1", "-w", source, "-o", program, library]).expect(0)
+    job = case.start([program], env=environment(libs=[library.parent]))
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", env={**os.environ, "NPUSCOPE_FORBID": forbid})
+    job.tell("")
+    assert job.wait() == 0
+    session = run.result(LEAVING_SECONDS).expect(DONE, PARTIAL).session
+    records = sorted(session.of(CQE), key=lambda e: (e.start, e.args[0]))
+    found = [(e.args[0], struct.pack("<3Q", *e.args[1:]), e.ret, e.flags) for e in records]
+    wanted = []
+    for device, n in ((1, 3), (5, 32), (6, 2), (7, 40)):
+        for i in range(min(n, 32)):
+            record = bytes(24) if device == 6 else bytes((device + i * 5 + at) & 0xff for at in range(24))
+            wanted.append((device | i << 16 | n << 32, record, 0, 2 if device == 6 else 16 if n > 32 else 0))
+    assert found == wanted, [pair for pair in zip(found, wanted) if pair[0] != pair[1]][:3]
+    number = catalogue()[COMPLETION][0]
+    assert all(e.probe == number and e.pid == job.pid and e.dur < 10**9 for e in records)
+    assert session.json["drops"]["ring"]["cqe"] == 8, session.json["drops"]
+    probes = {p["symbol"]: p["hits"] for p in session.json["probes"]}
+    assert probes == {COMPLETION: len(wanted)}, probes
+    assert not session.of(API)
+
+
+for missing in ("", "task_storage", "uprobe_multi"):
+    add_test(f"completion_records_without_{missing or 'nothing'}", lambda case, missing=missing: completion_records(case, missing))
 
 OPERATORS = 3000
 LIBRARY = """

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* CQEs of the driver as upper bounds of what was submitted. */
+/* CQEs as upper bounds of what was submitted, and as the device's time of events. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -140,6 +140,132 @@ static void numbers_of_32_bits_are_none_of_its(void **state)
 	add(0);
 }
 
+/* One that the runtime collected, in a call from TIME - 5 to TIME. */
+static void collected(uint64_t time, uint16_t task, uint64_t type, uint64_t flags, uint64_t count)
+{
+	const struct nps_event ev = { .kind = NPS_EV_CQE,
+				      .start = time - 5,
+				      .dur = 5,
+				      .args = { DEVICE | 3 << 16 | 4ULL << 32, STREAM | (uint64_t)task << 16,
+						type << 8 | 9ULL << 16 | flags << 48, count } };
+
+	assert_int_equal(nps_completions__keep(&rec, 0, &ev), 0);
+}
+
+static void runs_on(uint32_t chip)
+{
+	rec.devices[DEVICE].has_platform = true;
+	rec.devices[DEVICE].platform = chip;
+	rec.devices[DEVICE].freq_khz = 48000;
+}
+
+static void is_event(size_t sub)
+{
+	NPS_AT(&rec.subs, struct nps_sub, sub).sqe_type = NPS_SQE_EVENT_RECORD;
+}
+
+static void a_collected_one_does_too(void **state)
+{
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	collected(280, 12, NPS_SQE_AI_CORE, NPS_CQE_MATCH,
+		  77); /* where an event has a time it has a place in a queue */
+	add(1);
+	expect(0, 130, 280, STREAM);
+	assert_int_equal(rec.timings.len, 0);
+}
+
+static void events_have_the_devices_time(void **state)
+{
+	const struct nps_timing *timing;
+
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	is_event(0);
+	is_event(2);
+	/* in another order than they were collected in */
+	collected(280, 12, NPS_SQE_EVENT_RECORD, 0, 480000000001);
+	collected(270, 10, NPS_SQE_EVENT_RECORD, 0, 480000000000);
+	add(2);
+	expect(0, 110, 270, STREAM);
+	expect(1, 130, 280, STREAM);
+	assert_int_equal(rec.timings.len, 2);
+	timing = rec.timings.data;
+	assert_int_equal(timing[0].kind, NPS_TIMING_AT);
+	assert_int_equal(timing[0].to.first, 0);
+	assert_int_equal(timing[0].to.last, 0);
+	assert_int_equal(timing[0].device, DEVICE);
+	assert_int_equal(timing[0].at, 10000000000000);
+	assert_int_equal(timing[1].at, 10000000000020); /* a tick is 20.83 ns */
+	assert_true(timing[1].error > 20.8 && timing[1].error < 22);
+	assert_int_equal(timing[1].to.last, 2);
+}
+
+static void of_others_nothing_is_taken(void **state)
+{
+	const struct nps_event failed = { .kind = NPS_EV_CQE,
+					  .ret = 16,
+					  .args = { DEVICE, STREAM | 12 << 16 } };
+	const struct nps_event unread = { .kind = NPS_EV_CQE,
+					  .flags = NPS_F_SLOT_FAULT(1),
+					  .args = { DEVICE, STREAM | 12 << 16 } };
+	const struct nps_event far = { .kind = NPS_EV_CQE, .args = { 65535, STREAM | 12 << 16 } };
+
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	assert_int_equal(nps_completions__keep(&rec, 0, &failed), 0);
+	assert_int_equal(nps_completions__keep(&rec, 0, &unread), 0);
+	assert_int_equal(nps_completions__keep(&rec, 0, &far), 0);
+	collected(280, 12, NPS_SQE_AI_CORE, NPS_CQE_DROP, 0);
+	collected(280, 12, NPS_SQE_AI_CORE, NPS_CQE_ERROR, 0);
+	collected(280, 12, NPS_SQE_AI_CORE, NPS_CQE_ACC_ERROR, 0);
+	assert_int_equal(rec.cqes.len, 0);
+	collected(280, 12, NPS_SQE_EVENT_RECORD, 0, 480000000000); /* it is a kernel */
+	collected(115, 12, NPS_SQE_AI_CORE, 0, 0); /* before it was submitted */
+	add(0);
+	assert_int_equal(rec.timings.len, 0);
+}
+
+static void other_chips_write_other_records(void **state)
+{
+	static const uint32_t chips[] = { NPS_CHIP_910A, NPS_CHIP_310P, NPS_CHIP_950, NPS_CHIP_950_1 };
+
+	(void)state;
+	collected(280, 12, NPS_SQE_AI_CORE, 0, 0);
+	add(0); /* nobody said which it is */
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(chips); i++) {
+		runs_on(chips[i]);
+		add(0);
+	}
+	runs_on(NPS_CHIP_910B);
+	add(1);
+}
+
+/* Task 10 comes twice; with a record that was collected late it is not known which of them it was of. */
+static void a_number_that_came_again_is_not_taken(void **state)
+{
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	collected(400, 10, NPS_SQE_AI_CORE, 0, 0);
+	add(0);
+}
+
+static void the_order_of_records_tells_them_apart(void **state)
+{
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	collected(270, 10, NPS_SQE_AI_CORE, 0, 0);
+	collected(400, 10, NPS_SQE_AI_CORE, 0, 0);
+	add(2);
+	expect(0, 110, 270, STREAM);
+	expect(1, 310, 400, STREAM);
+	rec.syncs.len = rec.cqes.len = 0;
+	is_event(0); /* of another type: it has records of its own */
+	collected(400, 10, NPS_SQE_AI_CORE, 0, 0);
+	add(1);
+	expect(0, 310, 400, STREAM);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +275,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(of_two_calls_at_a_time_nothing_is_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(strangers_cover_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_32_bits_are_none_of_its, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_collected_one_does_too, setup, teardown),
+		cmocka_unit_test_setup_teardown(events_have_the_devices_time, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_others_nothing_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(other_chips_write_other_records, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_number_that_came_again_is_not_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_order_of_records_tells_them_apart, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -319,9 +319,12 @@ static void timing(struct nps_recording *rec, enum nps_timing_kind kind, uint32_
 {
 	struct nps_timing *t = nps_vec__push(&rec->timings);
 
-	*t = (struct nps_timing){
-		.kind = kind, .from = { from, from }, .to = { to, to }, .ns = ns, .us = (uint64_t)ns / 1000
-	};
+	*t = (struct nps_timing){ .kind = kind,
+				  .from = { from, from },
+				  .to = { to, to },
+				  .ns = ns,
+				  .at = (uint64_t)ns,
+				  .error = kind == NPS_TIMING_AT ? 1000 : 0 };
 }
 
 /* Give or take what numbers with a fraction are rounded by. */

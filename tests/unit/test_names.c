@@ -385,7 +385,7 @@ static void events_tell_times(void **state)
 	assert_int_equal(timing_at(1)->to.first, 1);
 	assert_int_equal(timing_at(1)->to.last, 2);
 	assert_int_equal(timing_at(2)->kind, NPS_TIMING_AT);
-	assert_int_equal(timing_at(2)->us, 123456);
+	assert_int_equal(timing_at(2)->at, 123456000);
 	assert_int_equal(timing_at(2)->to.last, 2);
 }
 

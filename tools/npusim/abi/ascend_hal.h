@@ -62,6 +62,8 @@ struct halTaskSendInfo {
 	uint32_t res[8];
 };
 
+enum { DRV_NORMAL_TYPE, DRV_CALLBACK_TYPE, DRV_LOGIC_TYPE };
+
 struct halReportRecvInfo {
 	uint32_t type, tsId, cqId;
 	int32_t timeout;
@@ -70,9 +72,24 @@ struct halReportRecvInfo {
 	uint32_t res[8];
 };
 
+/* What the driver makes of the device's CQE and puts into a queue of type DRV_LOGIC_TYPE. */
+struct logic_cqe {
+	uint16_t stream, task;
+	uint32_t error_code;
+	uint8_t error_type, sqe_type;
+	uint16_t sq_id, sq_head;
+	uint16_t flags; /* match, drop, error, acc_error: none of them here */
+	union {
+		uint64_t syscnt; /* of recorded events and place holders */
+		uint16_t sqe_index; /* of others */
+	};
+	uint64_t reserved;
+};
+
 _Static_assert(sizeof(struct halSqCqInputInfo) == 96, "ABI");
 _Static_assert(sizeof(struct halTaskSendInfo) == 64, "ABI");
 _Static_assert(sizeof(struct halReportRecvInfo) == 72, "ABI");
+_Static_assert(sizeof(struct logic_cqe) == 32, "ABI");
 
 drvError_t halSqCqAllocate(uint32_t devId, struct halSqCqInputInfo *in, struct halSqCqOutputInfo *out);
 drvError_t halSqCqFree(uint32_t devId, struct halSqCqFreeInfo *info);

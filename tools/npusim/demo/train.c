@@ -29,6 +29,7 @@ static void usage(FILE *out)
 	      "  --steps N         stop after N steps; without either, run until SIGTERM\n"
 	      "  --slow-every N    every Nth step waits for its data (default 20, 0 never)\n"
 	      "  --time-every N    every Nth step times its parts with events (default 0, never)\n"
+	      "  --never-ask       such a step records its events and does not ask for their times\n"
 	      "  --ai-cpu          a kernel of the AI CPU in each step\n"
 	      "  --quiet           print only the result\n"
 	      "  --pidfile FILE    write the rank pids, one a line, when training begins\n"
@@ -45,6 +46,7 @@ static int parse(int argc, char **argv, struct options *o)
 		{ "steps", required_argument, NULL, 'n' },
 		{ "slow-every", required_argument, NULL, 'w' },
 		{ "time-every", required_argument, NULL, 't' },
+		{ "never-ask", no_argument, NULL, 'k' },
 		{ "ai-cpu", no_argument, NULL, 'a' },
 		{ "quiet", no_argument, NULL, 'q' },
 		{ "pidfile", required_argument, NULL, 'p' },
@@ -73,6 +75,9 @@ static int parse(int argc, char **argv, struct options *o)
 			break;
 		case 't':
 			o->time_every = atol(optarg);
+			break;
+		case 'k':
+			o->never_ask = true;
 			break;
 		case 'a':
 			o->ai_cpu = true;

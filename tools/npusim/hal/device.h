@@ -3,6 +3,7 @@
 #ifndef NPUSIM_HAL_DEVICE_H
 #define NPUSIM_HAL_DEVICE_H
 
+#include "../abi/ascend_hal.h"
 #include "../abi/stars.h"
 #include "../truth/truth.h"
 #include "board.h"
@@ -60,7 +61,7 @@ struct device {
 	struct sq *sqs[SQS_MAX];
 	struct event *events;
 	uint8_t event_in_use[EVENTS_MAX / 8];
-	struct stars_cqe cq[CQ_DEPTH];
+	struct logic_cqe cq[CQ_DEPTH];
 	uint64_t cq_head, cq_tail;
 	uint32_t resets; /* of the board, as far as this process has noticed */
 	struct channel *channels[PROF_CHANNELS]; /* made on first use, kept */

@@ -164,16 +164,19 @@ static void move_bytes(const struct task *t)
 
 static void complete(struct device *d, const struct sq *q, const struct task *t)
 {
-	struct stars_cqe *cqe = &d->cq[d->cq_tail % CQ_DEPTH];
+	struct logic_cqe *cqe = &d->cq[d->cq_tail % CQ_DEPTH];
 
 	if (d->cq_tail - d->cq_head == CQ_DEPTH)
 		d->cq_head++;
-	cqe->flags = (uint16_t)(1 | (type_of(t) == STARS_EVENT_RECORD) << 2 |
-				(type_of(t) == STARS_PLACE_HOLDER) << 3 | (q->id & 0x7ff) << 4);
-	cqe->sq_head = (uint16_t)(q->done % SQ_DEPTH);
-	cqe->stream = t->sqe.stream;
-	cqe->task = t->sqe.task;
-	cqe->syscnt = board_counter(&d->board, t->facts.end);
+	*cqe = (struct logic_cqe){ .stream = t->sqe.stream,
+				   .task = t->sqe.task,
+				   .sqe_type = type_of(t),
+				   .sq_id = (uint16_t)q->id,
+				   .sq_head = (uint16_t)(q->done % SQ_DEPTH) };
+	if (type_of(t) == STARS_EVENT_RECORD || type_of(t) == STARS_PLACE_HOLDER)
+		cqe->syscnt = board_counter(&d->board, t->facts.end);
+	else
+		cqe->sqe_index = (uint16_t)((q->done - 1) % SQ_DEPTH);
 	d->cq_tail++;
 }
 

@@ -215,7 +215,7 @@ drvError_t halCqReportRecv(uint32_t devId, struct halReportRecvInfo *info)
 
 	if (!d)
 		return DRV_ERROR_INVALID_DEVICE;
-	if (!info || !info->cqe_addr)
+	if (!info || !info->cqe_addr || info->type != DRV_LOGIC_TYPE)
 		return DRV_ERROR_INVALID_VALUE;
 	deadline = info->timeout < 0 ? UINT64_MAX : truth_now() + (uint64_t)info->timeout * 1000000u;
 	pthread_mutex_lock(&d->lock);
@@ -228,8 +228,8 @@ drvError_t halCqReportRecv(uint32_t devId, struct halReportRecvInfo *info)
 		wait_for_progress(d);
 	}
 	for (; n < info->cqe_num && d->cq_head < d->cq_tail; n++, d->cq_head++)
-		memcpy(info->cqe_addr + n * sizeof(struct stars_cqe), &d->cq[d->cq_head % CQ_DEPTH],
-		       sizeof(struct stars_cqe));
+		memcpy(info->cqe_addr + n * sizeof(struct logic_cqe), &d->cq[d->cq_head % CQ_DEPTH],
+		       sizeof(struct logic_cqe));
 	pthread_mutex_unlock(&d->lock);
 	info->report_cqe_num = n;
 	return n ? DRV_ERROR_NONE : DRV_ERROR_WAIT_TIMEOUT;

@@ -72,7 +72,7 @@ static void forget_stamp(struct event *e)
 	}
 }
 
-static void stamp(const struct stars_cqe *cqe)
+static void stamp(const struct logic_cqe *cqe)
 {
 	for (struct event *e = awaiting; e; e = e->next) {
 		if (e->sqe_task == cqe->task && e->sqe_stream == cqe->stream) {
@@ -84,13 +84,15 @@ static void stamp(const struct stars_cqe *cqe)
 	}
 }
 
-static void collect_stamps(uint32_t device)
+void event_collect(uint32_t device)
 {
-	struct stars_cqe cqes[CQES];
-	struct halReportRecvInfo info = { .cqe_addr = (uint8_t *)cqes, .cqe_num = CQES };
+	struct logic_cqe cqes[CQES];
+	struct halReportRecvInfo info = { .type = DRV_LOGIC_TYPE,
+					  .cqe_addr = (uint8_t *)cqes,
+					  .cqe_num = CQES };
 
 	pthread_mutex_lock(&stamps_lock);
-	while (halCqReportRecv(device, &info) == DRV_ERROR_NONE) {
+	while (awaiting && halCqReportRecv(device, &info) == DRV_ERROR_NONE) {
 		for (uint32_t i = 0; i < info.report_cqe_num; i++)
 			stamp(&cqes[i]);
 	}
@@ -201,7 +203,7 @@ static rtError_t event_syscnt(struct event *e, uint64_t *ticks)
 	if (err)
 		return err;
 	if (!e->stamped)
-		collect_stamps(e->device);
+		event_collect(e->device);
 	*ticks = e->syscnt;
 	return e->stamped ? ACL_SUCCESS : ACL_ERROR_RT_DRV_INTERNAL_ERROR;
 }

@@ -68,6 +68,9 @@ rtError_t streams_synchronize(const struct context *ctx, int32_t timeout);
 rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *position);
 rtError_t stream_wait(struct stream *s, uint64_t position, int32_t timeout);
 
+/* Takes the completion records that have come, if an event awaits one. */
+void event_collect(uint32_t device);
+
 rtError_t launch(const struct kernel *k, uint32_t blocks, const void *args, uint32_t args_size,
 		 rtStream_t stream);
 

@@ -247,7 +247,11 @@ rtError_t stream_send(struct stream *s, struct stars_sqe *sqe, uint64_t *positio
 
 rtError_t stream_wait(struct stream *s, uint64_t position, int32_t timeout)
 {
-	return from_driver(sqcq_wait_done(s->device, s->sq, position, timeout));
+	rtError_t err = from_driver(sqcq_wait_done(s->device, s->sq, position, timeout));
+
+	if (!err)
+		event_collect(s->device);
+	return err;
 }
 
 static uint64_t stream_sent(struct stream *s)
