@@ -637,6 +637,67 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
     assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
 
 
+class Sick:
+    """A capture of the job, in whose own calls alone the driver hangs when it is told to."""
+
+    def __init__(self, job: Job, *options: Any, orders: str = "") -> None:
+        self.job, self.orders = job, job.case.path("sick")
+        self.orders.write_text(orders)
+        self.run = job.case.record("-p", job.pid, "-o", job.case.path("out"), "--export", "db", *options,
+                                   env={**os.environ, **job.machine, "NPUSIM_CONTROL": str(self.orders)})
+
+    def stop(self) -> Result:
+        """Ctrl-C; it has four seconds to end, and a few to analyse."""
+        asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.run.signal(signal.SIGINT)
+        self.run.wait_for("^npuscope: session in ", err=True, seconds=4)
+        result = self.run.result(60).expect(PARTIAL)
+        ended = result.session.json["capture"]["end_monotonic"]
+        assert ended - asked < 200_000_000, f"{(ended - asked) / 1e9} s until it noticed"
+        said = [line for line in lines_of(result) if "the driver does not answer: a call" in line]
+        assert len(said) == 1, result.err
+        assert not any(value if isinstance(value, int) else any(value.values())
+                       for value in result.session.json["drops"].values()), result.session.json["drops"]
+        return result
+
+
+@test(seconds=120)
+def driver_that_hangs_from_the_start(case: Case) -> None:
+    """Whatever the collector asks does not come back: the job's tasks are all there, with bounds, and Ctrl-C is answered."""
+    job = Job(case, "910B", agent=False)
+    asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    sick = Sick(job, "--npu-usage", "--sys-hardware-mem", orders="slow * * info 600000\nslow * * dcmi 600000\n")
+    sick.run.wait_for("^npuscope: recording ", err=True)
+    assert time.clock_gettime_ns(time.CLOCK_MONOTONIC) - asked < 8_000_000_000
+    time.sleep(4)
+    result = sick.stop()
+    n = hold_up(job, job.end(), Found(result, "910B"))
+    assert n["measured"] == 0 and n["bounded"] > 200, n
+
+
+@test(seconds=120)
+def driver_that_begins_to_hang(case: Case) -> None:
+    """What the job's own profiler reads is copied to the byte all the same, and is timed by the clock as it was read before."""
+    job = Job(case, "910B", agent=False, profiler=True)
+    sick = Sick(job, "--task-source", "profiler")
+    sick.run.wait_for("^npuscope: recording ", err=True)
+    case.path("start.0").touch()
+    log = case.path(f"log.{job.pid}")
+    wait_until(lambda: "start 0" in log.read_text(), "the job's own profiler")
+    time.sleep(2)
+    sick.orders.write_text("slow * * info 600000\n")
+    time.sleep(4)
+    case.path("stop.0").touch()
+    wait_until(lambda: "stop 0" in log.read_text(), "its end")
+    time.sleep(0.3)
+    result = sick.stop()
+    assert hold_up(job, job.end(), Found(result, "910B"))["measured"] > 500
+    own = b"".join(p.read_bytes() for p in case.dir.glob(f"own.{job.pid}.0.50"))
+    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*") if not p.name.endswith(".done")]
+    copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
+    assert own and copied == own, f"{len(copied)} bytes were copied, of {len(own)}"
+
+
 def lines_of(result: Result) -> list[str]:
     """What was said but for the usual."""
     return [line for line in result.complaints if not re.search(r"^npuscope: (recording|session in) ", line)]
