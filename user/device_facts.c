@@ -24,20 +24,15 @@ void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t devi
 }
 
 /* What all devices of the host have in common. -ENODEV: they are of several chips, or there are none. */
-static int common_info(const struct nps_device_lib *lib, struct nps_device_info *common)
+static int common_info(const struct nps_driver *driver, struct nps_device_info *common)
 {
-	uint32_t ids[NPS_DEVICE_MAX], n = 0;
+	uint32_t ids[NPS_DEVICE_MAX], n = nps_driver__devices(driver, ids);
 
-	if (lib->device_count(&n) || !n)
-		return -ENODEV;
-	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		ids[i] = i;
-	if (lib->device_ids && lib->device_ids(ids, n))
+	if (!n)
 		return -ENODEV;
 	for (uint32_t i = 0; i < n; i++) {
 		struct nps_device_info one;
-		int err = nps_device_info__read(lib, ids[i], &one);
+		int err = nps_device_info__read(&driver->lib, ids[i], &one);
 
 		if (err)
 			return err;
@@ -72,8 +67,7 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 			snprintf(own->why, sizeof(own->why), "%s", driver->why);
 			continue;
 		}
-		err = foreign ? common_info(&driver->lib, info)
-			      : nps_device_info__read(&driver->lib, d, info);
+		err = foreign ? common_info(driver, info) : nps_device_info__read(&driver->lib, d, info);
 		if (err) {
 			snprintf(own->why, sizeof(own->why), "%s",
 				 foreign ? "it is in a container, and the host's devices are of several chips"

@@ -70,18 +70,6 @@ struct look {
 	} devices[NPS_DEVICE_MAX];
 };
 
-static uint32_t list_devices(const struct nps_device_lib *lib, uint32_t ids[NPS_DEVICE_MAX])
-{
-	uint32_t n = 0;
-
-	if (lib->device_count(&n))
-		return 0;
-	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		ids[i] = i;
-	return lib->device_ids && lib->device_ids(ids, n) ? 0 : n;
-}
-
 static void ask_opening(struct nps_question *q, struct nps_driver *d)
 {
 	struct opening *o = (struct opening *)q;
@@ -91,11 +79,9 @@ static void ask_opening(struct nps_question *q, struct nps_driver *d)
 		snprintf(o->why, sizeof(o->why), "%s", d->why);
 		return;
 	}
-	if (!d->dcmi_tried)
-		nps_device_lib__open_dcmi(&d->lib, o->pids, o->n_pids);
-	d->dcmi_tried = true;
+	nps_driver__open_dcmi(d, o->pids, o->n_pids);
 	o->lib = d->lib;
-	o->n_ids = list_devices(&d->lib, o->ids);
+	o->n_ids = nps_driver__devices(d, o->ids);
 }
 
 static void ask_look(struct nps_question *q, struct nps_driver *d)

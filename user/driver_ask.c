@@ -51,6 +51,43 @@ const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t de
 	return &d->places[device];
 }
 
+void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
+{
+	if (!d->dcmi_tried)
+		nps_device_lib__open_dcmi(&d->lib, pids, n);
+	d->dcmi_tried = true;
+}
+
+uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX])
+{
+	uint32_t n = 0;
+
+	if (d->lib.device_count(&n))
+		return 0;
+	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		ids[i] = i;
+	return d->lib.device_ids && d->lib.device_ids(ids, n) ? 0 : n;
+}
+
+bool nps_driver__only_device(struct nps_driver *d, pid_t pid, uint32_t *device)
+{
+	uint32_t ids[NPS_DEVICE_MAX], n = nps_driver__devices(d, ids), found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nps_dcmi_place *place = nps_driver__place(d, ids[i]);
+		bool holds;
+
+		if (!place || !nps_dcmi__holds(&d->lib, place, pid, &holds))
+			return false;
+		if (holds) {
+			*device = ids[i];
+			found++;
+		}
+	}
+	return found == 1;
+}
+
 static void *run(void *arg)
 {
 	struct nps_driver_ask *a = arg;

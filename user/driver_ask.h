@@ -38,6 +38,18 @@ struct nps_question {
 /* Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
+/* Opens libdcmi.so, once; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
+void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
+
+/* Ids of the host's devices; returns how many, 0: the driver does not tell. After nps_driver__open(). */
+uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX]);
+
+/*
+ * The one device whose memory process PID of the host holds, as its driver there numbers it. False: it holds none, or of several,
+ * or DCMI does not tell of every device who does.
+ */
+bool nps_driver__only_device(struct nps_driver *d, pid_t pid, uint32_t *device);
+
 /* Where DCMI has the device; NULL: it does not say. */
 const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device);
 

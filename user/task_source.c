@@ -35,6 +35,7 @@ struct tapped {
 	bool asked; /* the driver, about it */
 	bool asking; /* and it has not answered yet */
 	bool has_info;
+	uint32_t host; /* its number there; known with the info */
 	struct nps_device_info info;
 	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
 	uint32_t n_events[2];
@@ -126,12 +127,26 @@ static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_
 struct reading {
 	struct nps_question q;
 	pid_t pid;
-	uint32_t device, n;
-	bool wants_info, has_lib, has_info;
+	uint32_t device, host, n; /* numbers of the device: in the job, and for the driver here */
+	bool wants_info, foreign, has_lib, is_placed, has_info;
 	struct nps_device_info info;
 	struct nps_device_clock clocks[CLOCK_SAMPLES];
 	char why[320];
 };
+
+/*
+ * Which device it is for the driver here. A container has numbers of its own; but who reads the log of a device has a context on it,
+ * and so holds memory of it: if that is of one device, it is that one.
+ */
+static bool place(struct reading *r, struct nps_driver *driver)
+{
+	if (!r->foreign) {
+		r->host = r->device;
+		return true;
+	}
+	nps_driver__open_dcmi(driver, &r->pid, 1);
+	return driver->lib.dcmi && nps_driver__only_device(driver, r->pid, &r->host);
+}
 
 /* Brackets each read between two of ours. */
 static void ask(struct nps_question *q, struct nps_driver *driver)
@@ -143,8 +158,10 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 		snprintf(r->why, sizeof(r->why), "%s", driver->why);
 		return;
 	}
-	if (r->wants_info && nps_device_info__read(&driver->lib, r->device, &r->info))
+	r->is_placed = !r->wants_info || place(r, driver);
+	if (!r->is_placed || (r->wants_info && nps_device_info__read(&driver->lib, r->host, &r->info)))
 		return;
+	r->info.id = r->device;
 	r->has_info = true;
 	for (int i = 0; i < CLOCK_SAMPLES; i++) {
 		struct nps_device_clock *c = &r->clocks[r->n];
@@ -152,7 +169,7 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 
 		*c = (struct nps_device_clock){ .device = r->device, .pid = (uint32_t)r->pid };
 		c->raw_before = nps_now(CLOCK_MONOTONIC_RAW);
-		if (driver->lib.device_info(r->device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
+		if (driver->lib.device_info(r->host, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
 			continue;
 		c->raw_after = nps_now(CLOCK_MONOTONIC_RAW);
 		c->counter = (uint64_t)counter;
@@ -176,10 +193,17 @@ static void answer(struct nps_question *q, void *ctx)
 			 "have bounds where no helper asks",
 			 r->why);
 	t->told |= !r->has_lib;
+	if (r->has_lib && !r->is_placed)
+		nps_info(
+			"pid %d: the clock of its device %u cannot be read from outside its container, where "
+			"devices have other numbers, since DCMI does not say that it holds memory of one "
+			"alone: tasks that its own profiler reads have bounds unless its helper reads it",
+			r->pid, r->device);
 	if (!r->has_info || !p || !p->files)
 		return;
 	if (r->wants_info) {
 		d->info = r->info;
+		d->host = r->host;
 		d->has_info = true;
 		nps_device_info__complain(&d->info);
 		nps_channel_files__know(p->files, &d->info);
@@ -191,7 +215,7 @@ static void answer(struct nps_question *q, void *ctx)
 				   r->n * sizeof(r->clocks[0]));
 }
 
-static void read_clock(struct nps_task_source *t, struct tapped *d)
+static void read_clock(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
 	struct reading *r = d->asking ? NULL : calloc(1, sizeof(*r));
 
@@ -200,6 +224,8 @@ static void read_clock(struct nps_task_source *t, struct tapped *d)
 	r->q = (struct nps_question){ .ctx = t, .ask = ask, .answer = answer };
 	r->pid = (pid_t)d->pid;
 	r->device = d->device;
+	r->host = d->host;
+	r->foreign = nps_process__foreign(p);
 	r->wants_info = !d->has_info;
 	d->asking = true;
 	nps_driver_ask__post(t->c->ask, &r->q);
@@ -212,14 +238,7 @@ static void look_at(struct nps_task_source *t, struct tapped *d, const struct np
 	if (d->asked)
 		return;
 	d->asked = true;
-	if (nps_process__foreign(p))
-		nps_info(
-			"pid %d: the clock of its device %u cannot be read from outside its container, where "
-			"devices have other numbers: tasks that its own profiler reads have bounds unless "
-			"its helper reads it",
-			p->pid, d->device);
-	else
-		read_clock(t, d);
+	read_clock(t, d, p);
 }
 
 void nps_task_source__tick(struct nps_task_source *t)
@@ -231,7 +250,7 @@ void nps_task_source__tick(struct nps_task_source *t)
 		if (p && p->agent && nps_agent_client__uses(p->agent, t->tapped[i].device))
 			continue;
 		if (p && p->alive && p->files && t->tapped[i].has_info)
-			read_clock(t, &t->tapped[i]);
+			read_clock(t, &t->tapped[i], p);
 	}
 }
 
