@@ -14,8 +14,8 @@
 
 #include "agent_client.h"
 #include "capture_agents.h"
+#include "capture_controls.h"
 #include "catalog.h"
-#include "channel_files.h"
 #include "clocks.h"
 #include "discover.h"
 #include "inject.h"
@@ -139,7 +139,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		if (p->agent)
 			nps_agent_client__poke(p->agent);
 		else /* at once: a process that ends soon takes the driver's library with it */
-			nps_device_facts__ask(&c->facts, nps_agents__told(c));
+			nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 		break;
 	default:
 		break;
@@ -252,14 +252,22 @@ static void start_devices(struct nps_capture *c)
 		return;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
-	if (nps_device_sampler__start(&c->opts->devices, &c->session, pids, n, nps_agents__counted(c),
+	if (nps_device_sampler__start(&c->opts->devices, &c->session, c->ask, pids, n, nps_agents__counted(c),
 				      &c->devices)) {
+		c->degraded = true;
+		return;
+	}
+	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	if (nps_device_sampler__failed(c->devices)) {
+		nps_device_sampler__free(c->devices);
+		c->devices = NULL;
 		c->degraded = true;
 		return;
 	}
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
+	nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -279,7 +287,7 @@ static void every_second(struct nps_capture *c)
 	account_cpu(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
-	nps_device_facts__ask(&c->facts, nps_agents__told(c));
+	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_driver_side__look(c->driver);
 	save_now_and_then(c);
 }
@@ -317,6 +325,7 @@ static const char *watch(struct nps_capture *c, int signals)
 		rescan(c);
 		nps_agents__drain(c);
 		nps_task_source__turn(c->tasks);
+		nps_driver_ask__turn(c->ask);
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
 		err = nps_session__error(&c->session);
@@ -516,7 +525,9 @@ static int begin(struct nps_capture *c)
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
 	}
-	err = nps_task_source__open(c, &c->tasks);
+	err = nps_driver_ask__new(&c->ask);
+	if (!err)
+		err = nps_task_source__open(c, &c->tasks);
 	if (err)
 		return err;
 	nps_overhead__check(c);
@@ -630,10 +641,11 @@ static bool say_what_devices_lack(struct nps_capture *c)
 	if (!c->devices)
 		return false;
 	nps_device_sampler__counts(c->devices, &counts);
-	if (!nps_device_sampler__devices(c->devices))
+	if (!nps_device_sampler__devices(c->devices) && !nps_driver_ask__was_late(c->ask))
 		nps_warn("no device was sampled: the job used none that the driver tells of: --sys-devices "
 			 "names them");
-	return counts.refused || !nps_device_sampler__devices(c->devices);
+	return counts.refused || !nps_device_sampler__devices(c->devices) ||
+	       nps_device_sampler__hangs(c->devices);
 }
 
 /* Where domains are asked for by name, those that were made before we came have none. */
@@ -664,30 +676,6 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-/*
- * With them the vendor's tools read the task logs as they are. What the driver says of its devices nobody else does; of those
- * of a container, which have other numbers there, it is not asked.
- */
-static void write_controls(struct nps_capture *c)
-{
-	struct nps_device_lib lib = { 0 };
-	char why[320];
-
-	for (struct nps_process *p = c->processes; p; p = p->next) {
-		bool has_lib = p->files && nps_channel_files__dir(p->files) && !nps_process__foreign(p) &&
-			       (lib.hal || !nps_device_lib__open(&lib, &p->pid, 1, why, sizeof(why)));
-		int err = p->files ? nps_channel_files__write_control(p->files, p->comm, p->rank,
-								      c->opts->level, &c->end,
-								      has_lib ? &lib : NULL)
-				   : 0;
-
-		nps_channel_files__finish(p->files);
-		if (err)
-			nps_debug("control files of pid %d: %s", p->pid, strerror(-err));
-	}
-	nps_device_lib__close(&lib);
-}
-
 static void finish(struct nps_capture *c)
 {
 	struct nps_open_slices slices;
@@ -708,7 +696,9 @@ static void finish(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
+	nps_driver_ask__turn(c->ask);
 	nps_task_source__tick(c->tasks);
+	nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_driver_side__detach(c->driver);
@@ -725,8 +715,11 @@ static void finish(struct nps_capture *c)
 	for (int i = 0; i < 16; i++)
 		handle_notices(c); /* who exited last */
 	sample_clocks(c, &c->end);
-	write_controls(c);
-	nps_device_facts__ask(&c->facts, nps_agents__told(c));
+	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
+	nps_controls__ask(c);
+	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	c->degraded |= nps_driver_ask__was_late(c->ask);
+	nps_controls__write(c);
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
@@ -781,9 +774,9 @@ void nps_capture__free(struct nps_capture *c)
 	nps_stacks__free(c->stacks);
 	nps_driver_side__free(c->driver);
 	nps_host_sys__free(c->host_sys);
+	nps_driver_ask__free(c->ask);
 	nps_task_source__free(c->tasks);
 	nps_device_sampler__free(c->devices);
-	nps_device_lib__close(&c->facts.lib);
 	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);

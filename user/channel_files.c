@@ -92,8 +92,18 @@ void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_devi
 	d->sync = (struct nps_prof_sync){ .host_raw = c->raw_before + width / 2, .device_count = c->counter };
 }
 
+uint64_t nps_channel_files__devices(const struct nps_channel_files *f)
+{
+	uint64_t devices = 0;
+
+	for (uint32_t i = 0; f && i < NPS_DEVICE_MAX; i++)
+		if (f->devices[i])
+			devices |= 1ULL << i;
+	return devices;
+}
+
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
-				     const struct nps_clock *end, const struct nps_device_lib *lib)
+				     const struct nps_clock *end)
 {
 	int err = 0;
 
@@ -113,8 +123,6 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 			continue;
 		if (d->known)
 			info = d->info;
-		if (lib)
-			nps_device_info__read(lib, i, &info);
 		f->control.platform = info.platform;
 		f->control.driver_version = info.driver_version;
 		f->control.host_khz = info.host_khz;
@@ -236,7 +244,7 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
 	if (!st)
 		return -ENOMEM;
 	err = nps_prof_file__init(&st->file, f->control.name, device, kinds[kind].file, 0);
-	return err ? err : nps_channel_files__write_control(f, NULL, -1, 0, NULL, NULL);
+	return err ? err : nps_channel_files__write_control(f, NULL, -1, 0, NULL);
 }
 
 /* Takes ST to where bytes stand. The bytes that are missing before them, of records that are torn too. */

@@ -41,6 +41,9 @@ void nps_channel_files__free(struct nps_channel_files *f);
 int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
 			   uint32_t len);
 
+/* Bit d: something of device d came. */
+uint64_t nps_channel_files__devices(const struct nps_channel_files *f);
+
 /* What is known of a device, for its control files. */
 void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info);
 
@@ -49,10 +52,10 @@ void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_devi
 
 /*
  * Writes or replaces the control files of the directory, if there is one. NAME: of the process, NULL unknown; RANK -1: none;
- * END NULL: it goes on; LIB NULL: only what nps_channel_files__know() was told of the devices is known. -errno.
+ * END NULL: it goes on. -errno.
  */
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
-				     const struct nps_clock *end, const struct nps_device_lib *lib);
+				     const struct nps_clock *end);
 
 /* Bytes that were written. */
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f);

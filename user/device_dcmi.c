@@ -101,6 +101,21 @@ size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dc
 	return kept;
 }
 
+bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, pid_t pid,
+		     bool *holds)
+{
+	struct nps_dcmi_process found[NPS_DCMI_PROCESSES] = { 0 };
+	int n = NPS_DCMI_PROCESSES;
+
+	*holds = false;
+	if (!lib->processes || lib->processes(place->card, place->device, found, &n) || n < 0 ||
+	    n >= NPS_DCMI_PROCESSES)
+		return false;
+	for (int i = 0; i < n; i++)
+		*holds |= found[i].pid == pid;
+	return true;
+}
+
 int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, uint64_t raw,
 		     char line[NPS_DCMI_LINE])
 {

@@ -29,6 +29,10 @@ void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
 			   struct nps_npu_process list[NPS_DCMI_PROCESSES]);
 
+/* Does process PID of the host hold memory of the device? False: that cannot be had, or not of all processes. */
+bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, pid_t pid,
+		     bool *holds);
+
 /* A line of netdev_stats.data (prof-raw 2.6) into LINE: RAW and 15 counters of the network port. 0 or what DCMI returned. */
 int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, uint64_t raw,
 		     char line[NPS_DCMI_LINE]);

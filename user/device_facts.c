@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
@@ -22,33 +23,16 @@ void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t devi
 	f->pid[device] = pid;
 }
 
-static bool has_lib(struct nps_device_facts *f, pid_t pid)
-{
-	if (f->lib.hal)
-		return true;
-	if (pid == f->failed)
-		return false;
-	if (!nps_device_lib__open(&f->lib, &pid, 1, f->why, sizeof(f->why)))
-		return true;
-	f->failed = pid;
-	return false;
-}
-
 /* What all devices of the host have in common. -ENODEV: they are of several chips, or there are none. */
-static int common_info(const struct nps_device_lib *lib, struct nps_device_info *common)
+static int common_info(const struct nps_driver *driver, struct nps_device_info *common)
 {
-	uint32_t ids[NPS_DEVICE_MAX], n = 0;
+	uint32_t ids[NPS_DEVICE_MAX], n = nps_driver__devices(driver, ids);
 
-	if (lib->device_count(&n) || !n)
-		return -ENODEV;
-	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		ids[i] = i;
-	if (lib->device_ids && lib->device_ids(ids, n))
+	if (!n)
 		return -ENODEV;
 	for (uint32_t i = 0; i < n; i++) {
 		struct nps_device_info one;
-		int err = nps_device_info__read(lib, ids[i], &one);
+		int err = nps_device_info__read(&driver->lib, ids[i], &one);
 
 		if (err)
 			return err;
@@ -60,29 +44,74 @@ static int common_info(const struct nps_device_lib *lib, struct nps_device_info 
 	return 0;
 }
 
-void nps_device_facts__ask(struct nps_device_facts *f, uint64_t told)
-{
-	uint64_t open = f->wanted & ~f->known & ~told;
+struct question {
+	struct nps_question q;
+	uint64_t open, foreign, known; /* bit d: of device d */
+	pid_t pid[NPS_DEVICE_MAX];
+	struct nps_device_info info[NPS_DEVICE_MAX];
+	char why[320];
+};
 
-	for (uint32_t d = 0; d < NPS_DEVICE_MAX && open >> d; d++) {
-		struct nps_device_info *info = &f->info[d];
+static void ask(struct nps_question *q, struct nps_driver *driver)
+{
+	struct question *own = (struct question *)q;
+
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->open >> d; d++) {
+		struct nps_device_info *info = &own->info[d];
+		bool foreign = own->foreign >> d & 1;
 		int err;
 
-		if (!(open >> d & 1) || !has_lib(f, f->pid[d]))
+		if (!(own->open >> d & 1))
 			continue;
-		err = f->foreign >> d & 1 ? common_info(&f->lib, info)
-					  : nps_device_info__read(&f->lib, d, info);
+		if (!nps_driver__open(driver, &own->pid[d], 1)) {
+			snprintf(own->why, sizeof(own->why), "%s", driver->why);
+			continue;
+		}
+		err = foreign ? common_info(driver, info) : nps_device_info__read(&driver->lib, d, info);
 		if (err) {
-			snprintf(f->why, sizeof(f->why), "%s",
-				 f->foreign >> d & 1
-					 ? "it is in a container, and the host's devices are of several chips"
+			snprintf(own->why, sizeof(own->why), "%s",
+				 foreign ? "it is in a container, and the host's devices are of several chips"
 					 : "the driver does not know it");
 			continue;
 		}
 		info->id = d;
-		nps_device_info__complain(info);
-		f->known |= 1ULL << d;
+		own->known |= 1ULL << d;
 	}
+}
+
+static void answer(struct nps_question *q, void *ctx)
+{
+	const struct question *own = (const struct question *)q;
+	struct nps_device_facts *f = ctx;
+
+	f->asking = false;
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->known >> d; d++) {
+		/* A process of the host came meanwhile: what a container was told is not what it means. */
+		if (!(own->known >> d & 1) || (own->foreign & ~f->foreign) >> d & 1)
+			continue;
+		f->info[d] = own->info[d];
+		f->known |= 1ULL << d;
+		nps_device_info__complain(&f->info[d]);
+	}
+	if (own->why[0])
+		snprintf(f->why, sizeof(f->why), "%s", own->why);
+}
+
+void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *to, uint64_t told)
+{
+	uint64_t open = f->wanted & ~f->known & ~told;
+	struct question *q = open && !f->asking ? calloc(1, sizeof(*q)) : NULL;
+
+	if (!q)
+		return;
+	q->q.ctx = f;
+	q->q.ask = ask;
+	q->q.answer = answer;
+	q->open = open;
+	q->foreign = f->foreign;
+	memcpy(q->pid, f->pid, sizeof(q->pid));
+	f->asking = true;
+	nps_driver_ask__post(to, &q->q);
 }
 
 void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told)
@@ -94,7 +123,31 @@ void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told)
 			nps_warn("device %u: its chip is not known: %s: ids and kinds of its tasks are taken "
 				 "for "
 				 "those of a 910B",
-				 d, f->why);
+				 d, f->asking ? "the driver does not answer" : f->why);
+}
+
+static void ask_infos(struct nps_question *q, struct nps_driver *driver)
+{
+	struct nps_device_infos *i = (struct nps_device_infos *)q;
+
+	if (!nps_driver__open(driver, &i->pid, 1))
+		return;
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX && i->wanted >> d; d++)
+		if (i->wanted >> d & 1 && !nps_device_info__read(&driver->lib, d, &i->info[d]))
+			i->known |= 1ULL << d;
+}
+
+struct nps_device_infos *nps_device_infos__new(pid_t pid, uint64_t wanted,
+					       void (*answered)(struct nps_question *q, void *ctx), void *ctx)
+{
+	struct nps_device_infos *i = calloc(1, sizeof(*i));
+
+	if (!i)
+		return NULL;
+	i->q = (struct nps_question){ .ctx = ctx, .ask = ask_infos, .answer = answered };
+	i->pid = pid;
+	i->wanted = wanted;
+	return i;
 }
 
 static bool is_listed(const cJSON *devices, uint32_t id)

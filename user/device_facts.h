@@ -7,16 +7,15 @@
 #define NPS_DEVICE_FACTS_H
 
 #include "device_info.h"
-#include "device_lib.h"
+#include "driver_ask.h"
 
 #include <cjson/cJSON.h>
 
-/* All zero: nothing is known. The driver's library is opened when the first device is asked for. */
+/* All zero: nothing is known. */
 struct nps_device_facts {
-	struct nps_device_lib lib;
 	uint64_t wanted, known, foreign; /* bit d: of device d; foreign: a container calls it so */
 	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last */
-	pid_t failed; /* process through which the library was not found, 0: none */
+	bool asking; /* the driver, and it has not answered yet */
 	char why[320];
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
@@ -25,13 +24,26 @@ struct nps_device_facts {
 void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t device, bool foreign);
 
 /*
- * Asks the driver about the devices of which nothing is known yet, but for those in TOLD (bit d: somebody else tells of device
- * d). A device of a container, whose number there is not the driver's, is known if all devices of the host are of one chip.
+ * Has ASK ask the driver about the devices of which nothing is known yet, but for those in TOLD (bit d: somebody else tells of
+ * device d). A device of a container, whose number there is not the driver's, is known if all devices of the host are of one
+ * chip. F must outlive ASK.
  */
-void nps_device_facts__ask(struct nps_device_facts *f, uint64_t told);
+void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *ask, uint64_t told);
 
 /* Warns of those that could not be asked, but for those in TOLD. */
 void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told);
+
+/* What the driver says of some devices, of those of the host. */
+struct nps_device_infos {
+	struct nps_question q;
+	pid_t pid; /* through which its library is found */
+	uint64_t wanted, known; /* bit d: of device d */
+	struct nps_device_info info[NPS_DEVICE_MAX];
+};
+
+/* A question for them, whose ANSWER gets that; NULL: no memory. */
+struct nps_device_infos *nps_device_infos__new(pid_t pid, uint64_t wanted,
+					       void (*answer)(struct nps_question *q, void *ctx), void *ctx);
 
 /* Adds to the session's devices those that are not there. */
 void nps_device_facts__describe(const struct nps_device_facts *f, cJSON *devices);

@@ -12,7 +12,13 @@
 #include "log.h"
 
 #define MOST_PIDS 4096
-#define JOIN_NS 15000000000ULL /* of all: a call into the driver waits up to ten seconds */
+#define LIB_PIDS 64 /* whose mappings are looked at for the libraries */
+#define SECOND 1000000000ULL
+#define JOIN_NS (15 * SECOND) /* of all */
+#define CALL_NS                                                                                              \
+	(12 *                                                                                                \
+	 SECOND) /* one that takes longer hangs: the driver itself waits up to ten seconds for a device */
+#define HANG_NS (2 * SECOND) /* that is left to a thread that hangs already */
 #define JOIN_TURN_MS 20
 
 struct nps_device_sampler {
@@ -23,13 +29,16 @@ struct nps_device_sampler {
 	bool hangs[NPS_DEVICE_MAX]; /* in the driver: left to itself */
 	uint64_t tried; /* bit d: device d was started, or could not be */
 	uint64_t released; /* bit d; those that come later are born released */
+	struct nps_driver_ask *ask;
+	enum { OPENING, READY, FAILED } state; /* of the libraries */
+	bool looking; /* has asked who uses which device */
+	bool ended; /* nothing is started any more */
+	uint64_t noted; /* bit d: of the job, while the libraries were still being opened */
 	uint32_t ids[NPS_DEVICE_MAX]; /* that the driver knows */
 	size_t n_ids;
-	/* Where DCMI has them: finding one asks about every card. */
-	struct nps_dcmi_place places[NPS_DEVICE_MAX];
-	uint64_t placed; /* bit d; the others were not found yet */
 	pid_t pids[MOST_PIDS];
 	uint64_t used[MOST_PIDS]; /* bit d: that process holds memory of device d */
+	bool foreigners[MOST_PIDS];
 	size_t n_pids;
 	bool foreign; /* a process calls devices by numbers of its own: it is looked which it uses */
 	bool error_told;
@@ -39,19 +48,51 @@ struct nps_device_sampler {
 	for (size_t i = 0; i < NPS_DEVICE_MAX; i++)                                                          \
 		for (struct nps_device_thread *t = (s)->threads[i]; t; t = NULL)
 
-static int list_devices(struct nps_device_sampler *s)
-{
-	uint32_t n = 0;
+/* Opens the libraries, and lists the devices. */
+struct opening {
+	struct nps_question q;
+	pid_t pids[LIB_PIDS];
+	size_t n_pids;
+	struct nps_device_lib lib;
+	bool found;
+	char why[320];
+	uint32_t ids[NPS_DEVICE_MAX], n_ids; /* 0: it lists none */
+};
 
-	if (s->lib.device_count(&n) || !n)
-		return -ENODEV;
-	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		s->ids[i] = i;
-	if (s->lib.device_ids && s->lib.device_ids(s->ids, n))
-		return -ENODEV;
-	s->n_ids = n;
-	return 0;
+/* Which processes hold memory of devices. */
+struct look {
+	struct nps_question q;
+	size_t n;
+	struct {
+		uint32_t id;
+		size_t n;
+		struct nps_npu_process list[NPS_DCMI_PROCESSES];
+	} devices[NPS_DEVICE_MAX];
+};
+
+static void ask_opening(struct nps_question *q, struct nps_driver *d)
+{
+	struct opening *o = (struct opening *)q;
+
+	o->found = nps_driver__open(d, o->pids, o->n_pids);
+	if (!o->found) {
+		snprintf(o->why, sizeof(o->why), "%s", d->why);
+		return;
+	}
+	nps_driver__open_dcmi(d, o->pids, o->n_pids);
+	o->lib = d->lib;
+	o->n_ids = nps_driver__devices(d, o->ids);
+}
+
+static void ask_look(struct nps_question *q, struct nps_driver *d)
+{
+	struct look *look = (struct look *)q;
+
+	for (size_t i = 0; i < look->n; i++) {
+		const struct nps_dcmi_place *place = nps_driver__place(d, look->devices[i].id);
+
+		look->devices[i].n = place ? nps_dcmi__processes(&d->lib, place, look->devices[i].list) : 0;
+	}
 }
 
 static bool known(const struct nps_device_sampler *s, uint32_t device)
@@ -66,7 +107,7 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 {
 	int err;
 
-	if (device >= NPS_DEVICE_MAX || s->tried >> device & 1)
+	if (device >= NPS_DEVICE_MAX || s->ended || s->tried >> device & 1)
 		return;
 	s->tried |= 1ULL << device;
 	if (!known(s, device)) {
@@ -82,52 +123,104 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 		nps_device_thread__release(s->threads[device], true);
 }
 
-int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      const pid_t *pids, size_t n, uint64_t counted, struct nps_device_sampler **out)
+static void say_unplaced(const struct nps_device_sampler *s, pid_t pid)
 {
-	struct nps_device_sampler *s = calloc(1, sizeof(*s));
-	char why[320];
-	int err;
+	if (s->state == READY && !s->lib.dcmi)
+		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
+			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
+			 pid);
+}
 
-	if (!s)
-		return -ENOMEM;
-	s->opts = *opts;
-	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session };
-	atomic_init(&s->common.counted, counted);
-	pthread_mutex_init(&s->common.lock, NULL);
-	err = nps_device_lib__open(&s->lib, pids, n, why, sizeof(why));
-	if (err) {
-		nps_warn("devices are not sampled: %s: is the driver installed?", why);
-		nps_device_sampler__free(s);
-		return err;
-	}
-	nps_device_lib__open_dcmi(&s->lib, pids, n);
-	if (opts->usage && !s->lib.dcmi)
-		nps_warn("--npu-usage: libdcmi.so is not there: it comes with the driver");
-	err = list_devices(s);
-	if (err)
-		nps_warn("devices are not sampled: the driver lists none: npu-smi info -l lists devices");
-	if (!err && session->device.fd < 0)
-		err = nps_session__open_device(session);
-	if (err) {
-		nps_device_sampler__free(s);
-		return err;
-	}
+static void start_chosen(struct nps_device_sampler *s)
+{
+	const struct nps_device_opts *opts = &s->opts;
+
 	for (size_t i = 0; i < s->n_ids; i++)
 		if (opts->all || (s->ids[i] < NPS_DEVICE_MAX && opts->listed >> s->ids[i] & 1))
 			start_device(s, s->ids[i]);
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (opts->listed >> d & 1)
 			start_device(s, d); /* says of those that are not there */
-	*out = s;
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
+		if (s->noted >> d & 1)
+			nps_device_sampler__device(s, d);
+}
+
+/* 0; -errno: the reason has been printed. */
+static int opened(struct nps_device_sampler *s, const struct opening *o)
+{
+	struct nps_session *session = s->common.session;
+
+	if (!o->found) {
+		nps_warn("devices are not sampled: %s: is the driver installed?", o->why);
+		return -ENOENT;
+	}
+	s->lib = o->lib;
+	if (s->opts.usage && !s->lib.dcmi)
+		nps_warn("--npu-usage: libdcmi.so is not there: it comes with the driver");
+	if (!o->n_ids) {
+		nps_warn("devices are not sampled: the driver lists none: npu-smi info -l lists devices");
+		return -ENODEV;
+	}
+	memcpy(s->ids, o->ids, sizeof(s->ids));
+	s->n_ids = o->n_ids;
+	return session->device.fd < 0 ? nps_session__open_device(session) : 0;
+}
+
+static void answer_opening(struct nps_question *q, void *ctx)
+{
+	struct nps_device_sampler *s = ctx;
+
+	if (s->ended)
+		return;
+	s->state = opened(s, (struct opening *)q) ? FAILED : READY;
+	if (s->state == FAILED)
+		return;
+	for (size_t k = 0; k < s->n_pids; k++)
+		if (s->foreigners[k])
+			say_unplaced(s, s->pids[k]);
+	start_chosen(s);
 	nps_debug("devices are sampled through %s%s%s", s->lib.hal_path, s->lib.dcmi ? " and " : "",
 		  s->lib.dcmi ? s->lib.dcmi_path : "");
+}
+
+int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
+			      struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
+			      struct nps_device_sampler **out)
+{
+	struct nps_device_sampler *s = calloc(1, sizeof(*s));
+	struct opening *o = calloc(1, sizeof(*o));
+
+	if (!s || !o) {
+		free(s);
+		free(o);
+		return -ENOMEM;
+	}
+	s->opts = *opts;
+	s->ask = ask;
+	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session };
+	atomic_init(&s->common.counted, counted);
+	pthread_mutex_init(&s->common.lock, NULL);
+	o->q = (struct nps_question){ .ctx = s, .ask = ask_opening, .answer = answer_opening };
+	o->n_pids = n < LIB_PIDS ? n : LIB_PIDS;
+	memcpy(o->pids, pids, o->n_pids * sizeof(*pids));
+	nps_driver_ask__post(ask, &o->q);
+	*out = s;
 	return 0;
+}
+
+bool nps_device_sampler__failed(const struct nps_device_sampler *s)
+{
+	return s->state == FAILED;
 }
 
 void nps_device_sampler__device(struct nps_device_sampler *s, uint32_t device)
 {
-	if (s && !s->opts.all && !s->opts.listed && known(s, device))
+	if (!s || s->opts.all || s->opts.listed || device >= NPS_DEVICE_MAX)
+		return;
+	if (s->state == OPENING)
+		s->noted |= 1ULL << device;
+	else if (known(s, device))
 		start_device(s, device);
 }
 
@@ -135,12 +228,11 @@ void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool f
 {
 	if (!s || s->n_pids == MOST_PIDS)
 		return;
+	s->foreigners[s->n_pids] = foreign;
 	s->pids[s->n_pids++] = pid;
 	s->foreign |= foreign;
-	if (foreign && !s->lib.dcmi)
-		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
-			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
-			 pid);
+	if (foreign)
+		say_unplaced(s, pid);
 }
 
 void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices)
@@ -157,44 +249,48 @@ uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t p
 	return 0;
 }
 
-static const struct nps_dcmi_place *place_of(struct nps_device_sampler *s, uint32_t device)
+static void note_users(struct nps_device_sampler *s, uint32_t device, const struct nps_npu_process *list,
+		       size_t n)
 {
-	if (!(s->placed >> device & 1)) {
-		if (nps_dcmi__find(&s->lib, device, &s->places[device]))
-			return NULL;
-		s->placed |= 1ULL << device;
-	}
-	return &s->places[device];
-}
-
-/* Does one of the job's processes hold memory of the device? Which do is remembered. */
-static bool is_used(struct nps_device_sampler *s, uint32_t device)
-{
-	struct nps_npu_process list[NPS_DCMI_PROCESSES];
-	const struct nps_dcmi_place *place = place_of(s, device);
 	bool any = false;
-	size_t n;
 
-	if (!place)
-		return false;
-	n = nps_dcmi__processes(&s->lib, place, list);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < s->n_pids; k++)
 			if (list[i].pid == (uint32_t)s->pids[k]) {
 				s->used[k] |= 1ULL << device;
 				any = true;
 			}
-	return any;
+	if (any)
+		nps_device_sampler__device(s, device);
+}
+
+static void answer_look(struct nps_question *q, void *ctx)
+{
+	const struct look *look = (const struct look *)q;
+	struct nps_device_sampler *s = ctx;
+
+	s->looking = false;
+	for (size_t i = 0; i < look->n; i++)
+		note_users(s, look->devices[i].id, look->devices[i].list, look->devices[i].n);
 }
 
 void nps_device_sampler__look(struct nps_device_sampler *s)
 {
 	bool job = s && !s->opts.all && !s->opts.listed;
+	struct look *look = s && s->lib.dcmi && !s->looking ? calloc(1, sizeof(*look)) : NULL;
 
-	for (size_t i = 0; s && i < s->n_ids; i++)
-		if (s->ids[i] < NPS_DEVICE_MAX && (s->foreign || (job && !(s->tried >> s->ids[i] & 1))) &&
-		    is_used(s, s->ids[i]) && job)
-			start_device(s, s->ids[i]);
+	if (!look)
+		return;
+	for (size_t i = 0; i < s->n_ids; i++)
+		if (s->ids[i] < NPS_DEVICE_MAX && (s->foreign || (job && !(s->tried >> s->ids[i] & 1))))
+			look->devices[look->n++].id = s->ids[i];
+	if (!look->n) {
+		free(look);
+		return;
+	}
+	look->q = (struct nps_question){ .ctx = s, .ask = ask_look, .answer = answer_look };
+	s->looking = true;
+	nps_driver_ask__post(s->ask, &look->q);
 }
 
 /* All devices, or the one. */
@@ -250,10 +346,12 @@ void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms)
 	}
 }
 
-int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device,
-			     struct nps_device_info *info)
+/* Is it to be waited for? */
+static bool may_end(const struct nps_device_thread *t, uint64_t begin)
 {
-	return s ? nps_device_info__read(&s->lib, device, info) : -ENODEV;
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	return now - begin < JOIN_NS && (now - begin < HANG_NS || now < nps_device_thread__sign(t) + CALL_NS);
 }
 
 void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg)
@@ -262,6 +360,7 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(vo
 
 	if (!s)
 		return;
+	s->ended = true;
 	FOR_EACH_THREAD(s, i, t)
 	nps_device_thread__stop(t);
 	FOR_EACH_THREAD(s, i, t)
@@ -270,7 +369,7 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(vo
 
 		while (!ended) {
 			ended = nps_device_thread__join(t, JOIN_TURN_MS);
-			if (!ended && nps_now(CLOCK_MONOTONIC) - begin >= JOIN_NS)
+			if (!ended && !may_end(t, begin))
 				break;
 			if (!ended && meanwhile)
 				meanwhile(arg);
@@ -341,8 +440,16 @@ size_t nps_device_sampler__devices(const struct nps_device_sampler *s)
 	size_t n = 0;
 
 	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
-		n += s->threads[i] != NULL;
+		n += s->threads[i] && !nps_device_thread__failed(s->threads[i]);
 	return n;
+}
+
+bool nps_device_sampler__hangs(const struct nps_device_sampler *s)
+{
+	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
+		if (s->hangs[i])
+			return true;
+	return false;
 }
 
 static bool listed(const cJSON *devices, double id)

@@ -9,18 +9,23 @@
 #include "device_info.h"
 #include "device_options.h"
 #include "device_thread.h"
+#include "driver_ask.h"
 
 #include <stdio.h>
 
 struct nps_device_sampler;
 
 /*
- * Opens the driver's libraries (device_lib.h; PIDS: processes of the job) and device.nps; with --sys-devices all or a list,
- * starts its devices. 0; -ENOENT without a driver, another -errno: the reason has been printed. OPTS and SESSION must
- * outlive the sampler. COUNTED: as nps_device_sampler__counted().
+ * Has ASK open the driver's libraries (device_lib.h; PIDS: processes of the job); when they are, opens device.nps and, with
+ * --sys-devices all or a list, starts its devices. 0, -ENOMEM. OPTS, SESSION and the sampler must outlive ASK's answers.
+ * COUNTED: as nps_device_sampler__counted().
  */
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      const pid_t *pids, size_t n, uint64_t counted, struct nps_device_sampler **out);
+			      struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
+			      struct nps_device_sampler **out);
+
+/* The driver is not there, or cannot be used: the reason has been printed. */
+bool nps_device_sampler__failed(const struct nps_device_sampler *s);
 
 /*
  * The job uses DEVICE: from now on it is sampled, unless devices were named by the user. At once for those that
@@ -40,7 +45,7 @@ uint64_t nps_device_sampler__used_by(const struct nps_device_sampler *s, pid_t p
 /* Bit d of DEVICES: a helper counts the cores of device d by task. Where a chip cannot do both they are not sampled any more. */
 void nps_device_sampler__counted(struct nps_device_sampler *s, uint64_t devices);
 
-/* Once a second: looks which devices the job's processes hold memory of. */
+/* Once a second: asks which devices the job's processes hold memory of. */
 void nps_device_sampler__look(struct nps_device_sampler *s);
 
 /* The job's own profiler wants the channels of DEVICE (NPS_DEVICE_MAX: of all): lets go of them. Does not wait. */
@@ -58,12 +63,9 @@ void nps_device_sampler__resume(struct nps_device_sampler *s, uint32_t device);
 /* Waits up to MS until each channel of every device has been tried once. */
 void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
 
-/* What the driver says of a device. 0, -ENODEV; also for a device that is not sampled. */
-int nps_device_sampler__info(const struct nps_device_sampler *s, uint32_t device,
-			     struct nps_device_info *info);
-
 /*
- * Last samples, then the threads end: 15 s for all of them. MEANWHILE (NULL: nothing) is called with ARG some fifty times a
+ * Last samples, then the threads end: 15 s for all of them, and 12 s for a call into the driver, but 2 s if one has taken
+ * that long already. MEANWHILE (NULL: nothing) is called with ARG some fifty times a
  * second until then.
  */
 void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg);
@@ -72,6 +74,9 @@ void nps_device_sampler__free(struct nps_device_sampler *s);
 /* Sum over all devices. */
 void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_counts *counts);
 size_t nps_device_sampler__devices(const struct nps_device_sampler *s);
+
+/* Did one not end? */
+bool nps_device_sampler__hangs(const struct nps_device_sampler *s);
 
 /* Adds "device_sampler" to session.json, and what is not there to its "devices". */
 void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, cJSON *devices);

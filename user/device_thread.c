@@ -58,7 +58,8 @@ struct nps_device_thread {
 	uint32_t device;
 	struct nps_device_info info;
 	pthread_t thread;
-	atomic_bool stop, settled, ended;
+	atomic_bool stop, settled, failed;
+	atomic_uint_fast64_t sign; /* CLOCK_MONOTONIC ns: the last call into the driver was about to begin */
 	atomic_int error; /* of the disk */
 	struct nps_device_stream streams[MOST_STREAMS];
 	size_t n_streams;
@@ -84,6 +85,12 @@ void nps_device_common__append(struct nps_device_common *c, uint16_t type, const
 	pthread_mutex_unlock(&c->lock);
 }
 
+/* Before each call into the driver that can take seconds. */
+static void alive(struct nps_device_thread *t)
+{
+	atomic_store(&t->sign, nps_now(CLOCK_MONOTONIC));
+}
+
 static void disk_error(struct nps_device_thread *t, int err)
 {
 	int none = 0;
@@ -104,6 +111,7 @@ static bool read_clock(struct nps_device_thread *t, int info, struct nps_device_
 		int64_t value = 0;
 		int err;
 
+		alive(t);
 		c.raw_before = nps_now(CLOCK_MONOTONIC_RAW);
 		err = t->common->lib->device_info(t->device, MODULE_SYSTEM, info, &value);
 		c.raw_after = nps_now(CLOCK_MONOTONIC_RAW);
@@ -217,6 +225,7 @@ static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *
 	uint64_t before = nps_now(CLOCK_MONOTONIC_RAW);
 	int code;
 
+	alive(t);
 	code = nps_device_stream__start(s, t->common->lib, t->common->opts, &t->info, g->control.name);
 	if (!code) {
 		*start = (struct start){ s->ch->id, before, nps_now(CLOCK_MONOTONIC_RAW) };
@@ -301,6 +310,7 @@ static void stop_stream(struct nps_device_thread *t, struct nps_device_stream *s
 
 	if (s->state != NPS_STREAM_OPEN)
 		return;
+	alive(t);
 	code = nps_device_stream__stop(s, t->common->lib, &t->info, t->common->session, t->buf, READ_BYTES,
 				       &disk);
 	if (code && code != NPS_PROF_STOPPED)
@@ -319,6 +329,7 @@ static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int
 	nps_device_report__code(s, t->device, "read", code);
 	if (code != NPS_PROF_STOPPED && ++s->failures < MOST_FAILURES)
 		return;
+	alive(t);
 	t->common->lib->stop(t->device, s->ch->id); /* whatever became of it: it is to be started again */
 	nps_device_stream__abandon(s, &t->info, t->common->session, &disk);
 	disk_error(t, disk);
@@ -368,6 +379,7 @@ static void drain_all(struct nps_device_thread *t)
 
 		if (s->state != NPS_STREAM_OPEN)
 			continue;
+		alive(t);
 		code = nps_device_stream__drain(s, t->common->lib, &t->info, t->common->session, t->buf,
 						READ_BYTES, &disk);
 		disk_error(t, disk);
@@ -441,6 +453,7 @@ static void sample_usage(struct nps_device_thread *t, uint64_t now)
 	struct nps_npu_usage usage = { .time = now, .device = t->device };
 	size_t n;
 
+	alive(t);
 	nps_dcmi__usage(t->common->lib, &t->place, profiles(t), &usage);
 	nps_device_common__append(t->common, NPS_CHUNK_NPU_USAGE, &usage, sizeof(usage));
 	n = nps_dcmi__processes(t->common->lib, &t->place, list);
@@ -470,6 +483,7 @@ static void sample_netdev(struct nps_device_thread *t)
 
 	if (!g)
 		return;
+	alive(t);
 	code = nps_dcmi__netdev(t->common->lib, &t->place, nps_now(CLOCK_MONOTONIC_RAW), line);
 	if (code) {
 		if (!t->netdev_told)
@@ -629,13 +643,44 @@ static void sleep_until(struct nps_device_thread *t, uint64_t when)
 	pthread_mutex_unlock(&t->lock);
 }
 
+/* What is to be known before anything is sampled. -errno: the reason has been printed. */
+static int meet(struct nps_device_thread *t)
+{
+	int err, code = 0;
+
+	err = nps_device_info__read(t->common->lib, t->device, &t->info);
+	alive(t);
+	if (!err && nps_device_options__channels(t->common->opts)) {
+		code = list_streams(t);
+		err = code ? -EIO : 0;
+	}
+	if (code)
+		nps_warn("device %u: the driver does not list its channels (code %d): it is not sampled: "
+			 "npu-smi info tells whether it works",
+			 t->device, code);
+	if (err) {
+		nps_warn("device %u is not sampled: %s: is it healthy?", t->device, strerror(-err));
+		return err;
+	}
+	nps_device_info__complain(&t->info);
+	alive(t);
+	t->placed = !nps_dcmi__find(t->common->lib, t->device, &t->place);
+	return 0;
+}
+
 static void *run(void *arg)
 {
 	struct nps_device_thread *t = arg;
-	uint64_t due = nps_now(CLOCK_MONOTONIC);
+	uint64_t due;
 
+	if (meet(t)) {
+		atomic_store(&t->failed, true);
+		atomic_store(&t->settled, true);
+		return NULL;
+	}
 	for (int i = 0; i < CLOCK_EDGE; i++)
 		sample_clocks(t);
+	due = nps_now(CLOCK_MONOTONIC);
 	while (!atomic_load(&t->stop)) {
 		uint64_t now;
 
@@ -648,7 +693,6 @@ static void *run(void *arg)
 	for (int i = 0; i < CLOCK_EDGE; i++)
 		sample_clocks(t);
 	publish(t);
-	atomic_store(&t->ended, true);
 	return NULL;
 }
 
@@ -675,23 +719,9 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 	t->device = device;
 	pthread_mutex_init(&t->lock, NULL);
 	init_wake(t);
+	alive(t);
 	t->buf = malloc(READ_BYTES);
-	err = t->buf ? nps_device_info__read(common->lib, device, &t->info) : -ENOMEM;
-	if (!err && nps_device_options__channels(common->opts)) {
-		int code = list_streams(t);
-
-		if (code) {
-			nps_warn("device %u: the driver does not list its channels (code %d): it is not "
-				 "sampled: "
-				 "npu-smi info tells whether it works",
-				 device, code);
-			err = -EIO;
-		}
-	}
-	if (!err)
-		nps_device_info__complain(&t->info);
-	if (!err)
-		t->placed = !nps_dcmi__find(common->lib, device, &t->place);
+	err = t->buf ? 0 : -ENOMEM;
 	if (!err) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -720,9 +750,19 @@ bool nps_device_thread__released(struct nps_device_thread *t)
 	bool released;
 
 	pthread_mutex_lock(&t->lock);
-	released = t->released;
+	released = t->released || atomic_load(&t->failed);
 	pthread_mutex_unlock(&t->lock);
 	return released;
+}
+
+bool nps_device_thread__failed(const struct nps_device_thread *t)
+{
+	return atomic_load(&t->failed);
+}
+
+uint64_t nps_device_thread__sign(const struct nps_device_thread *t)
+{
+	return atomic_load(&t->sign);
 }
 
 bool nps_device_thread__settled(const struct nps_device_thread *t)

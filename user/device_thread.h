@@ -26,7 +26,7 @@ struct nps_device_common {
 /* Appends to device.nps. */
 void nps_device_common__append(struct nps_device_common *c, uint16_t type, const void *data, uint32_t len);
 
-/* Starts the thread of one device. -errno. */
+/* Starts the thread of one device, which says itself if it cannot sample it. -errno. */
 int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 			     struct nps_device_thread **out);
 
@@ -38,6 +38,12 @@ bool nps_device_thread__released(struct nps_device_thread *t);
 
 /* Has the first attempt to start each channel been made? */
 bool nps_device_thread__settled(const struct nps_device_thread *t);
+
+/* Could it not be sampled? The thread has said why, and ended. */
+bool nps_device_thread__failed(const struct nps_device_thread *t);
+
+/* CLOCK_MONOTONIC ns: when its last call into the driver began. */
+uint64_t nps_device_thread__sign(const struct nps_device_thread *t);
 
 /* Asks the thread to end. */
 void nps_device_thread__stop(struct nps_device_thread *t);

@@ -12,8 +12,8 @@
 #include "channel_files.h"
 #include "clocks.h"
 #include "device_info.h"
-#include "device_lib.h"
 #include "discover.h"
+#include "driver_ask.h"
 #include "log.h"
 #include "profiler_tap.h"
 #include "session.h"
@@ -32,8 +32,10 @@
 /* A device whose log a job's own profiler reads. */
 struct tapped {
 	uint32_t pid, device;
-	bool asked; /* the driver, about it; once, since that takes a driver that does not answer long */
+	bool asked; /* the driver, about it */
+	bool asking; /* and it has not answered yet */
 	bool has_info;
+	uint32_t host; /* its number there; known with the info */
 	struct nps_device_info info;
 	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
 	uint32_t n_events[2];
@@ -44,8 +46,7 @@ struct nps_task_source {
 	struct nps_capture *c;
 	struct nps_profiler_tap *tap;
 	struct nps_tap_claims claims;
-	struct nps_device_lib lib;
-	bool lib_tried;
+	bool told; /* that the driver's library is not there */
 	struct tapped *tapped;
 	size_t n_tapped;
 	/* CLOCK_MONOTONIC ns until which nothing is sampled: a profiler is about to begin */
@@ -89,7 +90,6 @@ void nps_task_source__free(struct nps_task_source *t)
 		return;
 	nps_profiler_tap__close(t->tap);
 	nps_tap_claims__free(&t->claims);
-	nps_device_lib__close(&t->lib);
 	free(t->tapped);
 	free(t);
 }
@@ -123,69 +123,128 @@ static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_
 	return &t->tapped[t->n_tapped++];
 }
 
-static bool has_lib(struct nps_task_source *t, pid_t pid)
-{
+/* Reads of a device's counter, and what is to be known of it. */
+struct reading {
+	struct nps_question q;
+	pid_t pid;
+	uint32_t device, host, n; /* numbers of the device: in the job, and for the driver here */
+	bool wants_info, foreign, has_lib, is_placed, has_info;
+	struct nps_device_info info;
+	struct nps_device_clock clocks[CLOCK_SAMPLES];
 	char why[320];
+};
 
-	if (!t->lib_tried && nps_device_lib__open(&t->lib, &pid, 1, why, sizeof(why)))
+/*
+ * Which device it is for the driver here. A container has numbers of its own; but who reads the log of a device has a context on it,
+ * and so holds memory of it: if that is of one device, it is that one.
+ */
+static bool place(struct reading *r, struct nps_driver *driver)
+{
+	if (!r->foreign) {
+		r->host = r->device;
+		return true;
+	}
+	nps_driver__open_dcmi(driver, &r->pid, 1);
+	return driver->lib.dcmi && nps_driver__only_device(driver, r->pid, &r->host);
+}
+
+/* Brackets each read between two of ours. */
+static void ask(struct nps_question *q, struct nps_driver *driver)
+{
+	struct reading *r = (struct reading *)q;
+
+	r->has_lib = nps_driver__open(driver, &r->pid, 1);
+	if (!r->has_lib) {
+		snprintf(r->why, sizeof(r->why), "%s", driver->why);
+		return;
+	}
+	r->is_placed = !r->wants_info || place(r, driver);
+	if (!r->is_placed || (r->wants_info && nps_device_info__read(&driver->lib, r->host, &r->info)))
+		return;
+	r->info.id = r->device;
+	r->has_info = true;
+	for (int i = 0; i < CLOCK_SAMPLES; i++) {
+		struct nps_device_clock *c = &r->clocks[r->n];
+		int64_t counter = 0;
+
+		*c = (struct nps_device_clock){ .device = r->device, .pid = (uint32_t)r->pid };
+		c->raw_before = nps_now(CLOCK_MONOTONIC_RAW);
+		if (driver->lib.device_info(r->host, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
+			continue;
+		c->raw_after = nps_now(CLOCK_MONOTONIC_RAW);
+		c->counter = (uint64_t)counter;
+		r->n++;
+	}
+}
+
+static void answer(struct nps_question *q, void *ctx)
+{
+	const struct reading *r = (const struct reading *)q;
+	struct nps_task_source *t = ctx;
+	struct tapped *d = tapped_of(t, (uint32_t)r->pid, r->device);
+	const struct nps_process *p = nps_discover__find(t->c, r->pid);
+
+	if (!d)
+		return;
+	d->asking = false;
+	if (!r->has_lib && !t->told)
 		nps_warn("devices cannot be asked for their clocks: %s: tasks that the job's own profiler "
 			 "reads "
 			 "have bounds where no helper asks",
-			 why);
-	t->lib_tried = true;
-	return t->lib.hal && t->lib.device_info;
+			 r->why);
+	t->told |= !r->has_lib;
+	if (r->has_lib && !r->is_placed)
+		nps_info(
+			"pid %d: the clock of its device %u cannot be read from outside its container, where "
+			"devices have other numbers, since DCMI does not say that it holds memory of one "
+			"alone: tasks that its own profiler reads have bounds unless its helper reads it",
+			r->pid, r->device);
+	if (!r->has_info || !p || !p->files)
+		return;
+	if (r->wants_info) {
+		d->info = r->info;
+		d->host = r->host;
+		d->has_info = true;
+		nps_device_info__complain(&d->info);
+		nps_channel_files__know(p->files, &d->info);
+	}
+	for (uint32_t i = 0; i < r->n; i++)
+		nps_channel_files__clock(p->files, &r->clocks[i]);
+	if (r->n)
+		nps_stream__append(&t->c->session.clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, r->clocks,
+				   r->n * sizeof(r->clocks[0]));
 }
 
-/* Brackets a read of the device's counter between two of ours. */
-static void read_clock(struct nps_task_source *t, const struct tapped *d, struct nps_process *p)
+static void read_clock(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
-	struct nps_device_clock c[CLOCK_SAMPLES];
-	uint32_t n = 0;
+	struct reading *r = d->asking ? NULL : calloc(1, sizeof(*r));
 
-	for (int i = 0; i < CLOCK_SAMPLES; i++) {
-		int64_t counter = 0;
-
-		c[n] = (struct nps_device_clock){ .device = d->device, .pid = d->pid };
-		c[n].raw_before = nps_now(CLOCK_MONOTONIC_RAW);
-		if (t->lib.device_info(d->device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
-			continue;
-		c[n].raw_after = nps_now(CLOCK_MONOTONIC_RAW);
-		c[n].counter = (uint64_t)counter;
-		nps_channel_files__clock(p->files, &c[n++]);
-	}
-	if (n)
-		nps_stream__append(&t->c->session.clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
+	if (!r)
+		return;
+	r->q = (struct nps_question){ .ctx = t, .ask = ask, .answer = answer };
+	r->pid = (pid_t)d->pid;
+	r->device = d->device;
+	r->host = d->host;
+	r->foreign = nps_process__foreign(p);
+	r->wants_info = !d->has_info;
+	d->asking = true;
+	nps_driver_ask__post(t->c->ask, &r->q);
 }
 
 /* The device is one of those whose clock has to be known. */
-static void look_at(struct nps_task_source *t, struct tapped *d, struct nps_process *p)
+static void look_at(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
 	d->read = true;
 	if (d->asked)
 		return;
 	d->asked = true;
-	if (nps_process__foreign(p)) {
-		nps_info(
-			"pid %d: the clock of its device %u cannot be read from outside its container, where "
-			"devices have other numbers: tasks that its own profiler reads have bounds unless "
-			"its helper reads it",
-			p->pid, d->device);
-		return;
-	}
-	if (!has_lib(t, (pid_t)d->pid))
-		return;
-	d->has_info = !nps_device_info__read(&t->lib, d->device, &d->info);
-	if (!d->has_info)
-		return;
-	nps_device_info__complain(&d->info);
-	nps_channel_files__know(p->files, &d->info);
 	read_clock(t, d, p);
 }
 
 void nps_task_source__tick(struct nps_task_source *t)
 {
 	for (size_t i = 0; t && i < t->n_tapped; i++) {
-		struct nps_process *p = nps_discover__find(t->c, (pid_t)t->tapped[i].pid);
+		const struct nps_process *p = nps_discover__find(t->c, (pid_t)t->tapped[i].pid);
 
 		/* A helper reads it from inside, in a thread that nobody waits for. */
 		if (p && p->agent && nps_agent_client__uses(p->agent, t->tapped[i].device))

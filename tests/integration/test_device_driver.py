@@ -222,5 +222,19 @@ def a_slow_driver_holds_up_nobody(case: Case) -> None:
     assert channel(result.session, 1, 8)["records"] > 0
 
 
+@test(seconds=120)
+def a_hanging_driver_holds_up_nobody(case: Case) -> None:
+    """A read that never comes back: the other device is sampled to the end, which comes twelve seconds after the call at most."""
+    begin = time.monotonic()
+    run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4", devices="0,1")
+    result = run.result(60).expect(PARTIAL)
+    assert time.monotonic() - begin < 18, time.monotonic() - begin
+    assert len(complaints(result, "device 0: a call into the driver does not come back")) == 1, result.err
+    window = result.session.json["capture"]
+    assert int(window["end_monotonic"]) - int(window["begin_monotonic"]) < 5_000_000_000, window
+    groups = hbm_groups(stored(result.session, 1, "hbm.data"))
+    assert len(groups) > 100, len(groups)
+
+
 if __name__ == "__main__":
     raise SystemExit(main())

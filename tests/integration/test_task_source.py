@@ -20,8 +20,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (CQE, DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, build_library, environment, main, need,
-                     need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
+from harness import (CQE, DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, build_library, children_of, environment,
+                     main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
 
 sys.path.insert(0, str(ROOT / "tools" / "truth"))
 import truthfile  # noqa: E402
@@ -37,7 +37,7 @@ class Job:
     """The simulated job on one chip, with a truth file; it can be ordered about by a control file."""
 
     def __init__(self, case: Case, chip: str, *, agent: bool = True, profiler: bool = False, ranks: int = 1,
-                 options: tuple[str, ...] = (), **more: str) -> None:
+                 options: tuple[str, ...] = (), inside: tuple[str, ...] = (), **more: str) -> None:
         need_root()
         need_npusim()
         self.case, self.chip = case, chip
@@ -55,9 +55,10 @@ class Job:
             env["PROFILE_DIR"], env["PROFILE_CHANNEL"] = str(case.dir), str(LOG_CHANNEL[chip])
             if LOG_CHANNEL[chip] == 45:
                 env.setdefault("PROFILE_BESIDE", str(BESIDE[chip]))
-        self.run = case.start([SIM / "bin" / "npusim-train", "--ranks", ranks, *options], env=env, cwd=case.dir)
+        self.run = case.start([*inside, SIM / "bin" / "npusim-train", "--ranks", ranks, *options], env=env, cwd=case.dir)
         self.run.wait_for(r"^ready( \d+)*$")
-        self.pid = ranks_of(self.run)[0]
+        self.pid = ranks_of(self.run)[0]  # as the job itself knows it
+        self.main = next(iter(children_of(self.run.pid))) if inside else self.run.pid
         time.sleep(0.5)
 
     def order(self, *lines: str) -> None:
@@ -69,7 +70,7 @@ class Job:
     def end(self) -> truthfile.Truth:
         """Let it end by itself: what really happened."""
         time.sleep(0.4)
-        self.run.signal(signal.SIGTERM)
+        os.kill(self.main, signal.SIGTERM)
         self.run.wait(30)
         return truthfile.load(self.truth_dir, {self.pid})[0]
 
@@ -220,6 +221,42 @@ def profiler_times_all(case: Case, chip: str) -> None:
                  if not p.name.endswith(".done")]
         copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
         assert copied == path.read_bytes(), f"{len(copied)} bytes of {path} were copied, of {path.stat().st_size}"
+
+
+def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], Result]:
+    """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be asked."""
+    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
+    (pid,) = children_of(job.main)
+    assert pid != job.pid
+    orders = case.path("orders")
+    orders.write_text("" if dcmi else "error 5 * dcmi -8002 always\n")
+    run = case.record("-p", pid, "-d", "6s", "-o", case.path("out"), "--export", "db", "--task-source", "profiler",
+                      env={**os.environ, **job.machine, "NPUSIM_CONTROL": str(orders)})
+    run.wait_for("^npuscope: recording ", err=True)
+    case.path("start.0").touch()
+    log = case.path(f"log.{job.pid}")
+    wait_until(lambda: "start 0" in log.read_text(), "the job's own profiler")
+    begin = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    time.sleep(3)
+    end = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    case.path("stop.0").touch()
+    result = run.result(90).expect(DONE, PARTIAL)
+    assert result.session.process(pid)["device_numbers"] == "container"
+    return hold_up(job, job.end(), Found(result, "910B"), begin=begin, end=end), result
+
+
+@test(seconds=120)
+def profiler_in_a_container_is_timed(case: Case) -> None:
+    n, result = profiler_in_a_container(case, dcmi=True)
+    assert n["bounded"] == 0 and result.status == DONE, (n, result.err)
+
+
+@test(seconds=120)
+def profiler_in_a_container_that_cannot_be_placed(case: Case) -> None:
+    """Of one device nobody says who uses it: it might be the job's. Nothing is guessed."""
+    n, result = profiler_in_a_container(case, dcmi=False)
+    assert n["measured"] == 0, n
+    assert sum("cannot be read from outside its container" in line for line in result.complaints) == 1, result.err
 
 
 def bounds_hold(case: Case, chip: str) -> None:
@@ -691,6 +728,67 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
                          "--task-source", "agent", env={**os.environ, **job.machine}).result(90).expect(DONE, PARTIAL)
     slices = [p for p in result.session.path.glob("PROF_*/device_0/data/stars_soc.data.*") if not p.name.endswith(".done")]
     assert sum(p.stat().st_size for p in slices) > 64 * 1000, result.err
+
+
+class Sick:
+    """A capture of the job, in whose own calls alone the driver hangs when it is told to."""
+
+    def __init__(self, job: Job, *options: Any, orders: str = "") -> None:
+        self.job, self.orders = job, job.case.path("sick")
+        self.orders.write_text(orders)
+        self.run = job.case.record("-p", job.pid, "-o", job.case.path("out"), "--export", "db", *options,
+                                   env={**os.environ, **job.machine, "NPUSIM_CONTROL": str(self.orders)})
+
+    def stop(self) -> Result:
+        """Ctrl-C; it has four seconds to end, and a few to analyse."""
+        asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+        self.run.signal(signal.SIGINT)
+        self.run.wait_for("^npuscope: session in ", err=True, seconds=4)
+        result = self.run.result(60).expect(PARTIAL)
+        ended = result.session.json["capture"]["end_monotonic"]
+        assert ended - asked < 200_000_000, f"{(ended - asked) / 1e9} s until it noticed"
+        said = [line for line in lines_of(result) if "the driver does not answer: a call" in line]
+        assert len(said) == 1, result.err
+        assert not any(value if isinstance(value, int) else any(value.values())
+                       for value in result.session.json["drops"].values()), result.session.json["drops"]
+        return result
+
+
+@test(seconds=120)
+def driver_that_hangs_from_the_start(case: Case) -> None:
+    """Whatever the collector asks does not come back: the job's tasks are all there, with bounds, and Ctrl-C is answered."""
+    job = Job(case, "910B", agent=False)
+    asked = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    sick = Sick(job, "--npu-usage", "--sys-hardware-mem", orders="slow * * info 600000\nslow * * dcmi 600000\n")
+    sick.run.wait_for("^npuscope: recording ", err=True)
+    assert time.clock_gettime_ns(time.CLOCK_MONOTONIC) - asked < 8_000_000_000
+    time.sleep(4)
+    result = sick.stop()
+    n = hold_up(job, job.end(), Found(result, "910B"))
+    assert n["measured"] == 0 and n["bounded"] > 200, n
+
+
+@test(seconds=120)
+def driver_that_begins_to_hang(case: Case) -> None:
+    """What the job's own profiler reads is copied to the byte all the same, and is timed by the clock as it was read before."""
+    job = Job(case, "910B", agent=False, profiler=True)
+    sick = Sick(job, "--task-source", "profiler")
+    sick.run.wait_for("^npuscope: recording ", err=True)
+    case.path("start.0").touch()
+    log = case.path(f"log.{job.pid}")
+    wait_until(lambda: "start 0" in log.read_text(), "the job's own profiler")
+    time.sleep(2)
+    sick.orders.write_text("slow * * info 600000\n")
+    time.sleep(4)
+    case.path("stop.0").touch()
+    wait_until(lambda: "stop 0" in log.read_text(), "its end")
+    time.sleep(0.3)
+    result = sick.stop()
+    assert hold_up(job, job.end(), Found(result, "910B"))["measured"] > 500
+    own = b"".join(p.read_bytes() for p in case.dir.glob(f"own.{job.pid}.0.50"))
+    parts = [p for p in result.session.path.glob("PROF_*/device_*/data/stars_soc.data.*.slice_*") if not p.name.endswith(".done")]
+    copied = b"".join(p.read_bytes() for p in sorted(parts, key=lambda p: int(p.name.rsplit("_", 1)[1])))
+    assert own and copied == own, f"{len(copied)} bytes were copied, of {len(own)}"
 
 
 def lines_of(result: Result) -> list[str]:

@@ -140,10 +140,20 @@ static int open_file(uint32_t device)
 	return fd;
 }
 
+/* In a container the numbers begin with its first device. */
+static uint32_t number_on_host(uint32_t device)
+{
+	const char *first = getenv("NPUSIM_FIRST_DEVICE");
+
+	return device + (first ? (uint32_t)strtoul(first, NULL, 10) : 0);
+}
+
 drvError_t board_open(struct board *b, uint32_t device)
 {
 	size_t size = sizeof(struct board_shared);
 	drvError_t err;
+
+	device = number_on_host(device);
 
 	b->fd = open_file(device);
 	if (b->fd < 0)

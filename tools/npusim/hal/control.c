@@ -29,7 +29,8 @@ static struct {
 	struct rule rules[RULES_MAX];
 } control = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-static const char *const call_names[CALLS] = { "start", "read", "stop", "flush", "poll", "channels", "dcmi" };
+static const char *const call_names[CALLS] = { "start", "read",	    "stop", "flush",
+					       "poll",	"channels", "dcmi", "info" };
 
 static uint32_t number_or_any(const char *s)
 {

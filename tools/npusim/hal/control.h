@@ -14,6 +14,7 @@ enum control_call {
 	CALL_POLL,
 	CALL_CHANNELS,
 	CALL_DCMI,
+	CALL_INFO,
 	CALLS
 };
 

@@ -2,6 +2,8 @@
 /* Opening devices and asking them things. */
 #include "device.h"
 
+#include "control.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -37,8 +39,10 @@ drvError_t drvDeviceClose(uint32_t devId)
 
 drvError_t drvGetDevNum(uint32_t *num)
 {
+	int err = control_call(CONTROL_ANY, CONTROL_ANY, CALL_INFO);
+
 	*num = device_count();
-	return DRV_ERROR_NONE;
+	return err;
 }
 
 drvError_t drvGetDevIDs(uint32_t *ids, uint32_t len)
@@ -83,10 +87,11 @@ drvError_t halGetAPIVersion(int *version)
 
 drvError_t halGetChipInfo(unsigned int devId, halChipInfo *info)
 {
-	struct device *d = device_get(devId);
+	int err = control_call(devId, CONTROL_ANY, CALL_INFO);
+	struct device *d = err ? NULL : device_get(devId);
 
 	if (!d)
-		return DRV_ERROR_INVALID_DEVICE;
+		return err ? err : DRV_ERROR_INVALID_DEVICE;
 	memset(info, 0, sizeof(*info));
 	strcpy(info->type, "Ascend");
 	strcpy(info->name, board_chip(&d->board)->chip_name);
@@ -211,10 +216,11 @@ static drvError_t core_info(struct device *d, int64_t cores, int32_t info, int64
 
 drvError_t halGetDeviceInfo(uint32_t devId, int32_t moduleType, int32_t infoType, int64_t *value)
 {
-	struct device *d = device_get(devId);
+	int err = control_call(devId, CONTROL_ANY, CALL_INFO);
+	struct device *d = err ? NULL : device_get(devId);
 
 	if (!d)
-		return DRV_ERROR_INVALID_DEVICE;
+		return err ? err : DRV_ERROR_INVALID_DEVICE;
 	if (!value)
 		return DRV_ERROR_INVALID_VALUE;
 	switch (moduleType) {

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "capture_controls.h"
+
+#include <string.h>
+
+#include "channel_files.h"
+#include "log.h"
+
+static void know_infos(struct nps_question *q, void *ctx)
+{
+	const struct nps_device_infos *i = (const struct nps_device_infos *)q;
+	struct nps_capture *c = ctx;
+
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		for (uint32_t d = 0; p->files && !nps_process__foreign(p) && d < NPS_DEVICE_MAX; d++)
+			if ((nps_channel_files__devices(p->files) & i->known) >> d & 1)
+				nps_channel_files__know(p->files, &i->info[d]);
+}
+
+void nps_controls__ask(struct nps_capture *c)
+{
+	uint64_t devices = 0;
+	struct nps_device_infos *infos;
+	pid_t pid = 0;
+
+	for (const struct nps_process *p = c->processes; p; p = p->next) {
+		if (!p->files || nps_process__foreign(p) || !nps_channel_files__dir(p->files))
+			continue;
+		devices |= nps_channel_files__devices(p->files);
+		pid = p->pid;
+	}
+	infos = devices ? nps_device_infos__new(pid, devices, know_infos, c) : NULL;
+	if (infos)
+		nps_driver_ask__post(c->ask, &infos->q);
+}
+
+void nps_controls__write(struct nps_capture *c)
+{
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		int err = p->files ? nps_channel_files__write_control(p->files, p->comm, p->rank,
+								      c->opts->level, &c->end)
+				   : 0;
+
+		nps_channel_files__finish(p->files);
+		if (err)
+			nps_debug("control files of pid %d: %s", p->pid, strerror(-err));
+	}
+}

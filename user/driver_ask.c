@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "driver_ask.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clocks.h"
+#include "log.h"
+
+#define MS 1000000ULL
+
+struct nps_driver_ask {
+	pthread_t thread;
+	pthread_mutex_t lock; /* of all below but the driver */
+	pthread_cond_t posted, answered;
+	struct nps_question *open, **last; /* not asked yet */
+	struct nps_question *done;
+	bool asking, stop;
+	uint64_t since; /* CLOCK_MONOTONIC ns: asking began */
+	bool late;
+	struct nps_driver driver;
+};
+
+bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n)
+{
+	pid_t first = n ? pids[0] : -1;
+
+	if (d->lib.hal)
+		return true;
+	if (first == d->failed)
+		return false;
+	if (!nps_device_lib__open(&d->lib, pids, n, d->why, sizeof(d->why)))
+		return true;
+	d->failed = first;
+	return false;
+}
+
+const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device)
+{
+	if (device >= NPS_DEVICE_MAX)
+		return NULL;
+	if (!(d->placed >> device & 1)) {
+		if (nps_dcmi__find(&d->lib, device, &d->places[device]))
+			return NULL;
+		d->placed |= 1ULL << device;
+	}
+	return &d->places[device];
+}
+
+void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
+{
+	if (!d->dcmi_tried)
+		nps_device_lib__open_dcmi(&d->lib, pids, n);
+	d->dcmi_tried = true;
+}
+
+uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX])
+{
+	uint32_t n = 0;
+
+	if (d->lib.device_count(&n))
+		return 0;
+	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
+	for (uint32_t i = 0; i < n; i++)
+		ids[i] = i;
+	return d->lib.device_ids && d->lib.device_ids(ids, n) ? 0 : n;
+}
+
+bool nps_driver__only_device(struct nps_driver *d, pid_t pid, uint32_t *device)
+{
+	uint32_t ids[NPS_DEVICE_MAX], n = nps_driver__devices(d, ids), found = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct nps_dcmi_place *place = nps_driver__place(d, ids[i]);
+		bool holds;
+
+		if (!place || !nps_dcmi__holds(&d->lib, place, pid, &holds))
+			return false;
+		if (holds) {
+			*device = ids[i];
+			found++;
+		}
+	}
+	return found == 1;
+}
+
+static void *run(void *arg)
+{
+	struct nps_driver_ask *a = arg;
+
+	pthread_mutex_lock(&a->lock);
+	for (;;) {
+		struct nps_question *q;
+
+		while (!a->open && !a->stop)
+			pthread_cond_wait(&a->posted, &a->lock);
+		if (a->stop)
+			break;
+		q = a->open;
+		a->open = q->next;
+		if (!a->open)
+			a->last = &a->open;
+		a->asking = true;
+		a->since = nps_now(CLOCK_MONOTONIC);
+		pthread_mutex_unlock(&a->lock);
+		q->ask(q, &a->driver);
+		pthread_mutex_lock(&a->lock);
+		a->asking = false;
+		q->next = a->done;
+		a->done = q;
+		pthread_cond_signal(&a->answered);
+	}
+	pthread_mutex_unlock(&a->lock);
+	return NULL;
+}
+
+int nps_driver_ask__new(struct nps_driver_ask **out)
+{
+	struct nps_driver_ask *a = calloc(1, sizeof(*a));
+	pthread_condattr_t attr;
+	sigset_t all, old;
+	int err;
+
+	*out = NULL;
+	if (!a)
+		return -ENOMEM;
+	a->last = &a->open;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&a->posted, &attr);
+	pthread_cond_init(&a->answered, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = -pthread_create(&a->thread, NULL, run, a);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err)
+		free(a);
+	else
+		*out = a;
+	return err;
+}
+
+void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q)
+{
+	if (!q)
+		return;
+	pthread_mutex_lock(&a->lock);
+	q->next = NULL;
+	*a->last = q;
+	a->last = &q->next;
+	pthread_cond_signal(&a->posted);
+	pthread_mutex_unlock(&a->lock);
+}
+
+/* With the lock. */
+static bool is_late(const struct nps_driver_ask *a)
+{
+	return a->asking && nps_now(CLOCK_MONOTONIC) - a->since > NPS_DRIVER_LATE_MS * MS;
+}
+
+static void free_all(struct nps_question *q)
+{
+	while (q) {
+		struct nps_question *next = q->next;
+
+		free(q);
+		q = next;
+	}
+}
+
+void nps_driver_ask__turn(struct nps_driver_ask *a)
+{
+	struct nps_question *done;
+	bool first;
+
+	pthread_mutex_lock(&a->lock);
+	done = a->done;
+	a->done = NULL;
+	first = !a->late && is_late(a);
+	a->late |= first;
+	pthread_mutex_unlock(&a->lock);
+	if (first)
+		nps_warn("the driver does not answer: a call has not come back for %d s: what it alone tells "
+			 "of "
+			 "devices and their clocks is missing until it does: npu-smi info tells their health",
+			 NPS_DRIVER_LATE_MS / 1000);
+	for (struct nps_question *q = done; q; q = q->next)
+		q->answer(q, q->ctx);
+	free_all(done);
+}
+
+bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg), void *arg)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	bool all, late;
+
+	do {
+		uint64_t until = nps_now(CLOCK_MONOTONIC) + 10 * MS;
+		const struct timespec ts = { .tv_sec = (time_t)(until / (1000 * MS)),
+					     .tv_nsec = (long)(until % (1000 * MS)) };
+
+		pthread_mutex_lock(&a->lock);
+		if (!a->done && (a->open || a->asking))
+			pthread_cond_timedwait(&a->answered, &a->lock, &ts);
+		pthread_mutex_unlock(&a->lock);
+		meanwhile(arg);
+		nps_driver_ask__turn(a);
+		pthread_mutex_lock(&a->lock);
+		all = !a->open && !a->asking && !a->done;
+		late = is_late(a);
+		pthread_mutex_unlock(&a->lock);
+	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < NPS_DRIVER_LATE_MS * MS);
+	return all;
+}
+
+bool nps_driver_ask__was_late(const struct nps_driver_ask *a)
+{
+	return a && a->late;
+}
+
+void nps_driver_ask__free(struct nps_driver_ask *a)
+{
+	struct nps_question *open;
+	bool asking;
+
+	if (!a)
+		return;
+	pthread_mutex_lock(&a->lock);
+	a->stop = true;
+	asking = a->asking;
+	open = a->open;
+	a->open = NULL;
+	a->last = &a->open;
+	pthread_cond_signal(&a->posted);
+	pthread_mutex_unlock(&a->lock);
+	free_all(open);
+	if (asking) { /* it may come back, and uses what is here */
+		pthread_detach(a->thread);
+		return;
+	}
+	pthread_join(a->thread, NULL);
+	free_all(a->done);
+	nps_device_lib__close(&a->driver.lib);
+	pthread_cond_destroy(&a->posted);
+	pthread_cond_destroy(&a->answered);
+	pthread_mutex_destroy(&a->lock);
+	free(a);
+}
