@@ -5,6 +5,7 @@
  * have their members the collector found out, or none of this is attached (user/driver_fn.c).
  */
 #include "common.bpf.h"
+#include "streams.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -251,6 +252,71 @@ SEC("fexit/tsagent_cqe_update")
 int agent_cqe_fexit(__u64 *ctx)
 {
 	return cqe_left();
+}
+
+/* --- the driver's tracepoints, where its functions cannot be probed: a moment, no process, and ids as the driver left them --- */
+
+const volatile struct nps_trace_layout sqe_trace = {}, cqe_trace = {};
+
+static __always_inline __u32 field(void *ctx, __u32 at)
+{
+	return read_u32((__u64)ctx + at);
+}
+
+/* PID: whose it is, 0 nobody knows. */
+static __always_inline struct nps_event *traced(__u8 kind, __u32 pid, __u64 ids, void *ring)
+{
+	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { ids }, .pid = pid };
+	struct nps_event *e = NULL;
+
+	if (pid && !ended_at && target_flags(pid) & NPS_TARGET_WATCH)
+		e = reserve(ring, kind, &fn);
+	if (e) {
+		e->probe = NPS_DRIVER_TRACED;
+		e->ret = 0;
+		e->dur = 0;
+	}
+	return e;
+}
+
+#define TASK_WORD(type, stream, task) ((__u64)(task) << 48 | (__u64)((stream)&0xffff) << 32 | (type))
+
+/* trs_chan:sqe. The driver has written other ids into some by then: their stream is their queue's. */
+SEC("tp")
+int sqe_traced(void *ctx)
+{
+	__u32 device = field(ctx, sqe_trace.device), queue = field(ctx, sqe_trace.queue);
+	__u32 type = field(ctx, sqe_trace.type) & 0x3f, key = STREAM_KEY(device, queue);
+	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key);
+	void *ring = this_ring();
+	struct nps_event *e = traced(NPS_EV_DRIVER_TASK, owner ? owner->pid : 0,
+				     IDS(device, field(ctx, sqe_trace.tsid), queue), ring);
+
+	if (!e)
+		return 0;
+	e->args[1] = type == NPS_SQE_FFTS && owner
+			     ? TASK_WORD(type, owner->stream, 0)
+			     : TASK_WORD(type, field(ctx, sqe_trace.stream), field(ctx, sqe_trace.task));
+	bpf_ringbuf_submit(e, wake_flag(ring));
+	return 0;
+}
+
+/* trs_core:logic_cqe, after the ids were decoded */
+SEC("tp")
+int cqe_traced(void *ctx)
+{
+	__u32 device = field(ctx, cqe_trace.device), stream = field(ctx, cqe_trace.stream);
+	__u32 key = STREAM_KEY(device, stream), *pid = bpf_map_lookup_elem(&stream_owners, &key);
+	void *ring = this_ring();
+	struct nps_event *e = traced(NPS_EV_DRIVER_DONE, pid ? *pid : 0,
+				     IDS(device, field(ctx, cqe_trace.tsid), field(ctx, cqe_trace.queue)),
+				     ring);
+
+	if (!e)
+		return 0;
+	e->args[1] = TASK_WORD(0, stream, field(ctx, cqe_trace.task));
+	bpf_ringbuf_submit(e, wake_flag(ring));
+	return 0;
 }
 
 /* --- copies by PCIe, of the thread that asked --- */

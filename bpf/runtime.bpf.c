@@ -12,6 +12,7 @@
 #include "cookie.bpf.h"
 #include "ending.bpf.h"
 #include "mstx.bpf.h"
+#include "streams.bpf.h"
 #include "text.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -264,6 +265,36 @@ static __always_inline bool told_above(struct thread_state *st)
 	return true;
 }
 
+/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo, 64 bytes). */
+struct task_send_info {
+	__s32 type;
+	__u32 ts_id, sq_id;
+	__s32 timeout;
+	__u64 sqe_addr;
+	__u32 sqe_num, pos;
+};
+
+/* Set where a tracepoint of the driver is followed. */
+volatile bool learns_streams = false;
+
+/* Before the SQEs go: the driver can have them all before the call returns. Those of a call are of one queue, so of one stream. */
+static __always_inline void learn_stream(__u32 pid, __u32 device, __u64 arg)
+{
+	struct queue_owner owner = { .pid = pid };
+	struct task_send_info info;
+	__u64 words = 0;
+	__u32 key;
+
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)arg) ||
+	    bpf_probe_read_user(&words, sizeof(words), (void *)info.sqe_addr))
+		return; /* counted when the call returns */
+	owner.stream = words >> 32 & 0xffff;
+	key = STREAM_KEY(device, owner.stream);
+	bpf_map_update_elem(&stream_owners, &key, &pid, BPF_ANY);
+	key = STREAM_KEY(device, info.sq_id);
+	bpf_map_update_elem(&queue_owners, &key, &owner, BPF_ANY);
+}
+
 /* Returns 1 when the return of this call is of no interest. */
 static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 {
@@ -295,21 +326,14 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->probe = probe;
 	c->sp = sp;
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
+	if (learns_streams && probe == NPS_PROBE_SQ_TASK_SEND)
+		learn_stream(pid, c->args[0], c->args[1]);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		c->wanted = name_wanted(&st->text);
 	st->depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
 }
-
-/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo, 64 bytes). */
-struct task_send_info {
-	__s32 type;
-	__u32 ts_id, sq_id;
-	__s32 timeout;
-	__u64 sqe_addr;
-	__u32 sqe_num, pos;
-};
 
 static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
 {

@@ -73,6 +73,11 @@ struct nps_sqe_layout {
 	__u32 pid, sqid, sqeid, sqe, size;
 };
 
+/* Where a record of one of the driver's tracepoints has what is read of it, bytes. */
+struct nps_trace_layout {
+	__u32 device, tsid, queue, type, task, stream;
+};
+
 /* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
 struct nps_sum_key {
 	__u32 pid, tid;

@@ -150,6 +150,8 @@ enum nps_kind {
  *  DRIVER_DONE  the same of a CQE: [0] u16 device | u16 tsid << 16 | u32 cqid << 32
  *             [1], [2] the 16 bytes of the CQE when that function returned; start = when it was entered;
  *             tid = the thread that the interrupt stopped
+ *             of both: probe = NPS_DRIVER_TRACED: from a tracepoint of the driver, which tells a moment (dur is 0)
+ *             and of all this [0], and of [1] type, stream and task, but no task of an SQE of type NPS_SQE_FFTS
  *  DRIVER_DMA  start/dur = the driver's function that copies, ret = its result
  *             [0] u32 device | u32 direction << 32 (0 to the device)  [1] source [2] destination [3] bytes
  */
@@ -185,6 +187,9 @@ enum nps_driver_call {
 	NPS_DRIVER_IOCTL = 3,
 	NPS_DRIVER_MMAP = 4,
 };
+
+#define NPS_SQE_FFTS 0 /* type of SQEs into which the driver writes other ids */
+#define NPS_DRIVER_TRACED 1 /* probe of DRIVER_TASK and DRIVER_DONE */
 
 enum nps_npu_node {
 	NPS_NODE_OTHER = 0,

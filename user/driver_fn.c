@@ -13,6 +13,8 @@
 #include "bpf_misses.h"
 #include "drvfn.skel.h"
 #include "log.h"
+#include "trace_format.h"
+#include "tracefs.h"
 
 /* Functions by what they tell, the better one of a kind first. */
 static const struct function {
@@ -191,6 +193,36 @@ static void find_way(const struct nps_capability *cap, const struct function *fn
 	free_types(types);
 }
 
+/* What of the driver's own tracepoints tells of a kind. */
+static const struct {
+	enum nps_driver_kind kind;
+	const char *program;
+} traces[NPS_TRACE_SYSTEMS] = { [NPS_TRACE_CHAN] = { NPS_DRIVER_TASKS, "sqe_traced" },
+				[NPS_TRACE_CORE] = { NPS_DRIVER_COMPLETIONS, "cqe_traced" } };
+
+static int find_traces(void *arg)
+{
+	struct nps_driver_ways *ways = arg;
+
+	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
+		ways->traced[i] = nps_trace_switch__there(&nps_trace_places, i) &&
+				  nps_trace_format__read(i, &ways->trace[i]);
+	return 0;
+}
+
+/* Takes the tracepoint for a kind that has no better row, if there is one. */
+static bool take_trace(struct nps_driver_ways *ways, enum nps_trace_system system)
+{
+	struct nps_driver_way *w = &ways->way[traces[system].kind];
+
+	if (w->row != NPS_DRIVER_ROW_NONE || !ways->traced[system])
+		return false;
+	w->row = NPS_DRIVER_ROW_TRACEPOINT;
+	snprintf(w->function, sizeof(w->function), "%s:%s", nps_trace_system[system],
+		 nps_trace_event[system]);
+	return true;
+}
+
 void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways)
 {
 	memset(ways, 0, sizeof(*ways));
@@ -204,11 +236,14 @@ void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_w
 	}
 	for (size_t i = 0; i < COUNT(functions); i++)
 		find_way(cap, &functions[i], ways);
+	nps_tracefs__with(find_traces, ways);
+	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
+		take_trace(ways, i);
 }
 
 const char *nps_driver_row__name(enum nps_driver_row row)
 {
-	static const char *const names[] = { "none", "kprobe", "fexit" };
+	static const char *const names[] = { "none", "tracepoint", "kprobe", "fexit" };
 
 	return names[row];
 }
@@ -275,11 +310,14 @@ struct probe {
 	struct bpf_link *link;
 	const struct bpf_program *prog;
 	enum nps_driver_kind kind;
-	bool fexit, returns;
+	enum nps_driver_row row;
+	bool returns;
 };
 
 struct nps_driver_fn {
 	struct drvfn_bpf *skel;
+	struct nps_kernel_side *kernel;
+	struct nps_trace_switch *on; /* NULL: no tracepoint is followed */
 	struct probe probes[MOST_LINKS];
 	unsigned int n;
 	bool uncounted[NPS_DRIVER_KINDS];
@@ -319,6 +357,10 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 		want(skel, fexit ? fn->fentry : fn->entry);
 		want(skel, fexit ? fn->fexit : fn->exit);
 	}
+	/* Beside the others: what cannot be attached falls back to it. */
+	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
+		if (ways->traced[i])
+			want(skel, traces[i].program);
 }
 
 static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct nps_driver_ways *ways,
@@ -331,8 +373,12 @@ static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct
 		return -errno;
 	nps_kernel_side__set_wake_mark((uint64_t *)&f->skel->rodata->wake_bytes, ring_bytes);
 	memcpy((void *)&f->skel->rodata->layout, &ways->layout, sizeof(ways->layout));
+	memcpy((void *)&f->skel->rodata->sqe_trace, &ways->trace[NPS_TRACE_CHAN], sizeof(ways->trace[0]));
+	memcpy((void *)&f->skel->rodata->cqe_trace, &ways->trace[NPS_TRACE_CORE], sizeof(ways->trace[0]));
 	choose(f->skel, ways);
 	err = nps_kernel_side__share_maps(k, f->skel->obj);
+	if (!err)
+		err = nps_kernel_side__share_streams(k, f->skel->obj);
 	return err ? err : drvfn_bpf__load(f->skel);
 }
 
@@ -342,29 +388,38 @@ static bool misses_of(const struct probe *p, uint64_t *missed)
 	uint64_t program, kprobe = 0;
 	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
 
-	if (!p->fexit) /* since one kernel both are counted */
+	if (p->row == NPS_DRIVER_ROW_KPROBE) /* since one kernel both are counted */
 		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
 	*missed = program + kprobe;
-	return counted;
+	return counted &&
+	       p->row != NPS_DRIVER_ROW_TRACEPOINT; /* counted since 6.7, and not told from what is not */
+}
+
+static int keep(struct nps_driver_fn *f, const struct probe *p)
+{
+	uint64_t missed;
+
+	if (!p->link)
+		return -errno;
+	f->probes[f->n] = *p;
+	if (!p->returns)
+		f->uncounted[p->kind] = !misses_of(&f->probes[f->n], &missed);
+	f->n++;
+	return 0;
 }
 
 static int attach_one(struct nps_driver_fn *f, const struct function *fn, const char *name, bool fexit,
 		      bool returns)
 {
-	struct bpf_program *prog = bpf_object__find_program_by_name(f->skel->obj, name);
-	struct bpf_link *link;
-	uint64_t missed;
+	struct probe p = { .prog = bpf_object__find_program_by_name(f->skel->obj, name),
+			   .kind = fn->kind,
+			   .row = fexit ? NPS_DRIVER_ROW_FEXIT : NPS_DRIVER_ROW_KPROBE,
+			   .returns = returns };
 
-	if (!prog || f->n == MOST_LINKS)
+	if (!p.prog || f->n == MOST_LINKS)
 		return -ENOENT;
-	link = fexit ? bpf_program__attach(prog) : bpf_program__attach_kprobe(prog, returns, fn->name);
-	if (!link)
-		return -errno;
-	f->probes[f->n] = (struct probe){ link, prog, fn->kind, fexit, returns };
-	if (!returns)
-		f->uncounted[fn->kind] = !misses_of(&f->probes[f->n], &missed);
-	f->n++;
-	return 0;
+	p.link = fexit ? bpf_program__attach(p.prog) : bpf_program__attach_kprobe(p.prog, returns, fn->name);
+	return keep(f, &p);
 }
 
 static void undo(struct nps_driver_fn *f, unsigned int n)
@@ -373,15 +428,40 @@ static void undo(struct nps_driver_fn *f, unsigned int n)
 		bpf_link__destroy(f->probes[--f->n].link);
 }
 
+struct trace {
+	struct nps_driver_fn *f;
+	enum nps_trace_system system;
+};
+
+static int attach_trace(void *arg)
+{
+	const struct trace *t = arg;
+	struct probe p = { .kind = traces[t->system].kind, .row = NPS_DRIVER_ROW_TRACEPOINT };
+
+	p.prog = bpf_object__find_program_by_name(t->f->skel->obj, traces[t->system].program);
+	if (!p.prog || t->f->n == MOST_LINKS)
+		return -ENOENT;
+	p.link = bpf_program__attach_tracepoint(p.prog, nps_trace_system[t->system],
+						nps_trace_event[t->system]);
+	return keep(t->f, &p);
+}
+
+static enum nps_trace_system system_of(enum nps_driver_kind kind)
+{
+	return kind == NPS_DRIVER_TASKS ? NPS_TRACE_CHAN : NPS_TRACE_CORE;
+}
+
 /* The return first: an entry without its return would stay open. */
-static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w)
+static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w, enum nps_driver_kind kind)
 {
 	const struct function *fn = function_of(w);
 	bool fexit = w->row == NPS_DRIVER_ROW_FEXIT;
-	const char *out = fexit ? fn->fexit : fn->exit;
 	unsigned int had = f->n;
-	int err = attach_one(f, fn, out, fexit, true);
+	int err;
 
+	if (w->row == NPS_DRIVER_ROW_TRACEPOINT)
+		return nps_tracefs__with(attach_trace, &(struct trace){ f, system_of(kind) });
+	err = attach_one(f, fn, fexit ? fn->fexit : fn->exit, fexit, true);
 	if (!err)
 		err = attach_one(f, fn, fexit ? fn->fentry : fn->entry, fexit, false);
 	if (err)
@@ -402,23 +482,65 @@ static bool fall_back(struct nps_driver_ways *ways)
 	return any;
 }
 
+/* What could not be attached: the driver's tracepoint instead, else nothing. */
+static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, enum nps_driver_kind kind,
+			int err)
+{
+	struct nps_driver_way *w = &ways->way[kind];
+	char probed[sizeof(w->function)];
+
+	memcpy(probed, w->function, sizeof(probed));
+	w->row = NPS_DRIVER_ROW_NONE;
+	snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", probed, strerror(-err));
+	if (kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
+		return;
+	err = attach_way(f, w, kind);
+	if (!err)
+		return;
+	w->row = NPS_DRIVER_ROW_NONE;
+	snprintf(w->detail, sizeof(w->detail), "neither %.47s nor %.47s can be probed: %s", probed,
+		 w->function, strerror(-err));
+}
+
 static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, bool *fexit_refused)
 {
 	for (size_t i = 0; i < NPS_DRIVER_KINDS; i++) {
 		struct nps_driver_way *w = &ways->way[i];
-		int err = w->row == NPS_DRIVER_ROW_NONE ? 0 : attach_way(f, w);
+		int err = w->row == NPS_DRIVER_ROW_NONE ? 0 : attach_way(f, w, i);
 
 		if (err && w->row == NPS_DRIVER_ROW_FEXIT) {
 			*fexit_refused = true;
 			return err;
 		}
-		if (!err)
-			continue;
-		w->row = NPS_DRIVER_ROW_NONE;
-		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", w->function,
-			 strerror(-err));
+		if (err)
+			attach_last(f, ways, i, err);
 	}
 	return f->n ? 0 : -ENOENT;
+}
+
+/* Tracepoints say nothing until their switches are on; where those cannot be had, nothing is followed. */
+static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
+{
+	unsigned int systems = 0;
+	int err;
+
+	for (unsigned int i = 0; i < f->n; i++)
+		if (f->probes[i].row == NPS_DRIVER_ROW_TRACEPOINT)
+			systems |= 1U << system_of(f->probes[i].kind);
+	if (!systems)
+		return 0;
+	nps_kernel_side__learn_streams(f->kernel, true);
+	err = nps_trace_switch__on(&nps_trace_places, systems, &f->on);
+	for (size_t i = 0; err && i < NPS_DRIVER_KINDS; i++) {
+		struct nps_driver_way *w = &ways->way[i];
+
+		if (w->row != NPS_DRIVER_ROW_TRACEPOINT)
+			continue;
+		w->row = NPS_DRIVER_ROW_NONE;
+		snprintf(w->detail, sizeof(w->detail), "trace_enable of the driver cannot be switched on: %s",
+			 strerror(-err));
+	}
+	return err && f->n == (unsigned int)__builtin_popcount(systems) ? err : 0;
 }
 
 static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
@@ -429,10 +551,13 @@ static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t r
 
 	if (!f)
 		return -ENOMEM;
+	f->kernel = k;
 	err = load(f, k, ways, ring_bytes);
 	*fexit_refused = err;
 	if (!err)
 		err = attach_all(f, ways, fexit_refused);
+	if (!err)
+		err = switch_on(f, ways);
 	if (err)
 		nps_driver_fn__free(f);
 	else
@@ -494,6 +619,9 @@ void nps_driver_fn__detach(struct nps_driver_fn *f)
 {
 	if (!f || !f->n)
 		return;
+	nps_trace_switch__off(f->on);
+	f->on = NULL;
+	nps_kernel_side__learn_streams(f->kernel, false);
 	count_misses(f);
 	undo(f, 0);
 	f->lost[NPS_DRIVER_TASKS] += count_open(f->skel->maps.open_sqes);
@@ -520,6 +648,7 @@ void nps_driver_fn__free(struct nps_driver_fn *f)
 {
 	if (!f)
 		return;
+	nps_trace_switch__off(f->on);
 	undo(f, 0);
 	drvfn_bpf__destroy(f->skel);
 	free(f);

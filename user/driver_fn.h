@@ -13,12 +13,18 @@
 #include <cjson/cJSON.h>
 
 #include "kernel_side.h"
+#include "trace_switch.h"
 
 /* What is watched. */
 enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPIES, NPS_DRIVER_KINDS };
 
 /* How, best first. */
-enum nps_driver_row { NPS_DRIVER_ROW_NONE, NPS_DRIVER_ROW_KPROBE, NPS_DRIVER_ROW_FEXIT };
+enum nps_driver_row {
+	NPS_DRIVER_ROW_NONE,
+	NPS_DRIVER_ROW_TRACEPOINT,
+	NPS_DRIVER_ROW_KPROBE,
+	NPS_DRIVER_ROW_FEXIT
+};
 
 #define NPS_MODULE_MAX 48 /* bytes of a module's name */
 
@@ -31,9 +37,12 @@ struct nps_driver_way {
 struct nps_driver_ways {
 	struct nps_driver_way way[NPS_DRIVER_KINDS];
 	struct nps_sqe_layout layout;
+	/* The driver's tracepoints, of tasks and of completions. */
+	bool traced[NPS_TRACE_SYSTEMS];
+	struct nps_trace_layout trace[NPS_TRACE_SYSTEMS];
 };
 
-/* Finds out, with /proc/kallsyms, the modules' types and the table of versions. */
+/* Finds out, with /proc/kallsyms, the modules' types, the table of versions and tracefs. */
 void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways);
 
 /*
@@ -64,7 +73,7 @@ void nps_driver_fn__detach(struct nps_driver_fn *f);
 
 /* Calls without a record, beyond what the kernel side counted, since the kernel left a probe out; complete after the detach. */
 uint64_t nps_driver_fn__lost(const struct nps_driver_fn *f, enum nps_driver_kind kind);
-/* True where the kernel does not count how often it left the kind's probe out: kprobes before 6.7. */
+/* True where the kernel does not count how often it left the kind's probe out: kprobes before 6.7, tracepoints. */
 bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kind kind);
 /* What was loaded; NULL for NULL. */
 struct bpf_object;

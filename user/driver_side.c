@@ -240,6 +240,7 @@ int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_op
 	int err = 0, failed = 0;
 
 	*out = NULL;
+	nps_trace_switch__restore(&nps_trace_places);
 	if (!opts->calls && !opts->tasks)
 		return 0;
 	if (nps_kernel_side__is_legacy(k))
@@ -315,8 +316,9 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 			   n.kinds[NPS_EV_DRIVER_TASK] + counters[NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK]);
 	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
 		if (nps_driver_fn__uncounted(d->functions, kind)) {
-			nps_info("this kernel does not count the calls of the NPU's driver that its kprobes "
-				 "miss (Linux 6.7 does): where \"drops\" are null, nobody knows");
+			nps_info("this kernel does not count what its kprobes and tracepoints miss of the "
+				 "NPU's "
+				 "driver: where \"drops\" are null, nobody knows");
 			break;
 		}
 	return lacks || d->n_refused;

@@ -108,6 +108,18 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 	return nps_portable__prepare(obj, &k->cap);
 }
 
+int nps_kernel_side__share_streams(struct nps_kernel_side *k, struct bpf_object *obj)
+{
+	int err = share_map(obj, k->runtime->maps.stream_owners);
+
+	return err ? err : share_map(obj, k->runtime->maps.queue_owners);
+}
+
+void nps_kernel_side__learn_streams(struct nps_kernel_side *k, bool on)
+{
+	k->runtime->bss->learns_streams = on;
+}
+
 void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes)
 {
 	*mark = ring_size(ring_bytes) / 4;

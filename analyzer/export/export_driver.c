@@ -141,6 +141,14 @@ static int statistic(const struct nps_export *ex, int dirfd)
 
 /* --- npuscope_driver_tasks.csv --- */
 
+static void put_number(struct nps_csv *csv, int64_t value, void (*put)(struct nps_csv *csv, uint64_t value))
+{
+	if (value == NPS_NULL)
+		nps_csv__lit(csv, "N/A");
+	else
+		put(csv, (uint64_t)value);
+}
+
 static int tasks(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = { .stem = "npuscope_driver_tasks",
@@ -155,7 +163,7 @@ static int tasks(const struct nps_export *ex, int dirfd)
 		nps_csv__u64(csv, t->gtid[i] >> 32);
 		nps_csv__u64(csv, t->device[i]);
 		nps_csv__u64(csv, t->stream[i]);
-		nps_csv__u64(csv, t->task[i]);
+		put_number(csv, t->task[i], nps_csv__u64);
 		nps_csv__u64(csv, t->queue[i]);
 		nps_csv__u64(csv, t->type[i]);
 		if (t->name[i] == NPS_NONE)
@@ -171,7 +179,7 @@ static int tasks(const struct nps_export *ex, int dirfd)
 			nps_csv__time(csv, t->start[i]);
 			nps_csv__milli(csv, (uint64_t)t->queued[i]);
 		}
-		nps_csv__milli(csv, t->took[i]);
+		put_number(csv, t->took[i], nps_csv__milli);
 		nps_csv__end(csv);
 	}
 	return nps_csv__close(csv);

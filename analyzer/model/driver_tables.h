@@ -20,12 +20,12 @@
 #define NPS_DRIVER_TASK_COLUMNS(C)                                                                           \
 	C(u32, device)                                                                                       \
 	C(u32, stream)                                                                                       \
-	C(u32, task)                                                                                         \
+	C(i64, task) /* NPS_NULL unknown */                                                                  \
 	C(u32, queue) /* number of the queue */                                                              \
 	C(u8, type) /* of the SQE */                                                                         \
 	C(u64, gtid) /* the process, and the thread that did it: the kernel's, or the job's own */           \
 	C(time, start) /* when the driver's function that sees it was entered */                             \
-	C(u64, took) /* that function, ns */                                                                 \
+	C(i64, took) /* that function, ns; NPS_NULL unknown */                                               \
 	C(time, submit) /* when the job submitted it, 0: no such submission is known */                      \
 	C(i64, queued) /* ns between, NPS_NULL unknown */                                                    \
 	C(text, name) /* of the task */                                                                      \

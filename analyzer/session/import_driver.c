@@ -148,7 +148,10 @@ static const struct nps_task *submission_of(struct fill *f, struct submissions *
 static void add_task(struct fill *f, const struct nps_driver_event *ev, struct submissions *s)
 {
 	uint32_t device = ev->args[0] & 0xffff, stream = ev->args[1] >> 32 & 0xffff, id = ev->args[1] >> 48;
-	const struct nps_task *task = submission_of(f, s, task_key(device, stream, id), ev->start);
+	/* The driver's tracepoint has the ids that the driver gave these. */
+	bool nameless = ev->probe == NPS_DRIVER_TRACED && (ev->args[1] & 0x3f) == NPS_SQE_FFTS;
+	const struct nps_task *task = nameless ? NULL
+					       : submission_of(f, s, task_key(device, stream, id), ev->start);
 	struct nps_driver_task_table *t = &f->m->driver_task;
 	size_t row;
 
@@ -158,12 +161,12 @@ static void add_task(struct fill *f, const struct nps_driver_event *ev, struct s
 		return;
 	t->device[row] = device;
 	t->stream[row] = stream;
-	t->task[row] = id;
+	t->task[row] = nameless ? NPS_NULL : (int64_t)id;
 	t->queue[row] = ev->args[0] >> 32;
 	t->type[row] = ev->args[1] & 0x3f;
 	t->gtid[row] = (uint64_t)f->proc->pid << 32 | ev->tid;
 	t->start[row] = nps_recording__real(f->rec, ev->start);
-	t->took[row] = ev->dur;
+	t->took[row] = ev->probe == NPS_DRIVER_TRACED ? NPS_NULL : (int64_t)ev->dur;
 	t->submit[row] = task ? nps_recording__real(f->rec, task->submit) : 0;
 	t->queued[row] = task ? (int64_t)(ev->start - task->submit) : NPS_NULL;
 	t->name[row] = task ? task->name : NPS_NONE;
@@ -241,9 +244,12 @@ void nps_driver__cover(struct nps_model *m)
 {
 	for (size_t i = 0; i < m->driver.t.len; i++)
 		nps_model__cover(m, m->driver.start[i], m->driver.end[i]);
-	for (size_t i = 0; i < m->driver_task.t.len; i++)
-		nps_model__cover(m, m->driver_task.start[i],
-				 m->driver_task.start[i] + m->driver_task.took[i]);
+	for (size_t i = 0; i < m->driver_task.t.len; i++) {
+		uint64_t start = m->driver_task.start[i];
+		int64_t took = m->driver_task.took[i];
+
+		nps_model__cover(m, start, start + (took == NPS_NULL ? 0 : (uint64_t)took));
+	}
 	for (size_t i = 0; i < m->driver_cqe.t.len; i++)
 		nps_model__cover(m, m->driver_cqe.timestamp[i], m->driver_cqe.timestamp[i]);
 }

@@ -18,7 +18,8 @@ COMPILER = "gcc-12"  # of Debian 12; older kernels ask for older ones, and do no
 
 
 def build(kernel: Kernel) -> dict[str, Path]:
-    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can be had."""
+    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can be had; of `refused`
+    the kernel lets nobody probe ts_agent."""
     key = hashlib.sha256()
     for file in sorted(SOURCE.iterdir()):
         if file.is_file():
@@ -28,7 +29,7 @@ def build(kernel: Kernel) -> dict[str, Path]:
         for old in kernel.place.glob("driver-*"):
             shutil.rmtree(old)
         _build(kernel, place)
-    return {name: place / name for name in ("plain", "btf") if (place / name).is_dir()}
+    return {name: place / name for name in ("plain", "btf", "refused") if (place / name).is_dir()}
 
 
 def _build(kernel: Kernel, place: Path) -> None:
@@ -38,19 +39,31 @@ def _build(kernel: Kernel, place: Path) -> None:
     command = ["make", "-s", "-C", str(kernel.place / "build"), f"M={work}",
                f"ARCH={'x86_64' if kernel.arch == 'amd64' else kernel.arch}", f"CC={prefix}{COMPILER}",
                f"CROSS_COMPILE={prefix}", "modules"]
+    modules = _make(kernel, work, command)
+    for module in modules:
+        _strip(module, place / "plain", prefix)
+    # Types of modules refer to the kernel's own: since 5.11.
+    if tuple(int(part) for part in kernel.name.split(".")) >= (5, 11) and (kernel.place / "btf").exists():
+        _with_types(modules, place / "btf", kernel.place / "btf", prefix)
+    shutil.copytree(place / "plain", place / "refused")
+    _make(kernel, work, [*command, "NPUSIM_AGENT=-DNPUSIM_NOKPROBE"])
+    _strip(work / "ts_agent.ko", place / "refused", prefix)
+    shutil.rmtree(work)
+    (place / "complete").touch()
+
+
+def _make(kernel: Kernel, work: Path, command: list[str]) -> list[Path]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     modules = sorted(work.glob("*.ko"))
     if done.returncode or not modules:
         raise RuntimeError(f"the mock driver does not build for {kernel.label}:\n{done.stderr[-4000:]}")
-    (place / "plain").mkdir()
-    for module in modules:
-        subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module),
-                        str(place / "plain" / module.name)], check=True)
-    # Types of modules refer to the kernel's own: since 5.11.
-    if tuple(int(part) for part in kernel.name.split(".")) >= (5, 11) and (kernel.place / "btf").exists():
-        _with_types(modules, place / "btf", kernel.place / "btf", prefix)
-    shutil.rmtree(work)
-    (place / "complete").touch()
+    return modules
+
+
+def _strip(module: Path, place: Path, prefix: str) -> None:
+    place.mkdir(exist_ok=True)
+    subprocess.run([f"{prefix}objcopy", "--remove-section=.BTF", "--strip-debug", str(module), str(place / module.name)],
+                   check=True)
 
 
 def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> None:

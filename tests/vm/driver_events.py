@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterator
 
+import submissions
+
 CHUNK, EVENT = struct.Struct("<IHHQIIII"), struct.Struct("<BBHIIiQQ4Q")
 EVENTS = 1
 CALL, TASK, DONE, COPY = 14, 15, 16, 17
 IOCTL = 3
-SETTLED = 100_000_000  # ns: what was submitted before the capture has left its queue, what woke has returned
+FFTS = 0  # SQEs that the driver changes: its tracepoint does not tell which they are
+LEFT_OUT = ("kprobe", "tracepoint")  # where the kernel runs one such program on a CPU at a time
 
 
 @dataclass
@@ -54,10 +57,11 @@ def told(place: Path) -> dict[str, list[list[int]]]:
     return lines
 
 
-def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: str) -> tuple[str, list[str]]:
+def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: dict[str, str]) -> tuple[str, list[str]]:
     """What was found, in words, and what is wrong. Only what lies wholly within the capture is compared."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
     truth = told(place)
+    calls_within = Within(truth, begin, end)
 
     def within(what: str, first: int, last: int) -> list[list[int]]:
         return [line for line in truth.get(what, []) if begin < line[first] and line[last] < end]
@@ -65,31 +69,73 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: s
     seen: dict[int, list[Event]] = {kind: [] for kind in (CALL, TASK, DONE, COPY)}
     for event in events(session):
         seen[event.kind].append(event)
-    wrong = []
-    wanted = within("sqe", 6, 7)
-    missing = _missing([(tuple(line[:5]), line[6], line[7]) for line in wanted],
-                       [((e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48),
-                         e.start, e.end) for e in seen[TASK]], inside=True)
-    wrong += [f"{missing} of {len(wanted)} SQEs"] if missing or (mode == "uio_d") != (not wanted) else []
-    calls = [(tuple(line[2:4]), line[6], line[7]) for line in within("svm", 6, 7)]
+    sent = submissions.of(place, truth.get("sqe", []))
+    known = submissions.Learnt(truth.get("sqe", []), sent, begin)
+    traced = how["tasks"] == "tracepoint"
+    wanted = [line for line in within("sqe", 6, 7) if not traced or known.queue(line[0], line[2], line[6])]
+    missing = _missing([((*line[:4], None if traced and line[5] == FFTS else line[4]), line[6], line[7]) for line in wanted],
+                       [((e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF,
+                          None if traced and e.args[1] & 0x3F == FFTS else e.args[1] >> 48), e.start, e.end)
+                        for e in seen[TASK]], inside=True)
+    wrong = [f"{missing} of {len(wanted)} SQEs"] if missing or (mode == "uio_d") != (not wanted) else []
+    calls = [(tuple(line[2:4]), line[6], line[7]) for line in truth.get("svm", [])
+             if calls_within.has(line[2], line[6], line[7])]
     missing = _missing(calls, [((e.tid, e.args[1] & 0xFF), e.start, e.end) for e in seen[CALL]
                                if e.probe == IOCTL and e.args[1] >> 8 & 0xFF == ord("M")], inside=False)
     wrong += [f"{missing} of {len(calls)} calls of memory"] if missing else []
-    copies = [((line[0], line[1], line[2], line[4]), line[5], line[7]) for line in within("dma", 5, 7)]
+    copies = [((line[0], line[1], line[2], line[4]), line[5], line[7]) for line in truth.get("dma", [])
+              if calls_within.has(line[4], line[5], line[7])]
     missing = _missing(copies, [((e.args[0] & 0xFFFF, e.args[0] >> 32, e.args[3], e.tid), e.start, e.end)
                                 for e in seen[COPY]], inside=False)
     wrong += [f"{missing} of {len(copies)} copies"] if missing else []
-    cqes = Counter((line[0], line[1], line[2], line[3], line[4]) for line in within("cqe", 5, 5))
-    ours = Counter((e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48)
-                   for e in seen[DONE])
-    missing = sum((cqes - ours).values())
-    # They come in interrupts, where a kernel may leave a kprobe's program out: told, not held against it.
-    wrong += [f"{missing} of {sum(cqes.values())} completions"] if missing and how == "fexit" else []
+    came = within("cqe", 5, 5)
+    if how["CQEs"] == "tracepoint":
+        came = [line for line in came if known.stream(line[0], line[3], line[5])]
+    done, missed, lost = _completions(came, seen[DONE], how["CQEs"])
+    wrong += [f"{lost} of {done} completions"] if lost else []
+    counted = about["drops"]["ring"]["driver_done"]
+    wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and missed > counted else []
     return (f"{len(wanted)} SQEs, {len(calls)} calls of memory, {len(copies)} copies, "
-            f"{sum(cqes.values()) - missing} of {sum(cqes.values())} completions"), wrong
+            f"{done - missed} of {done} completions"), wrong
 
 
-def joined(place: Path, session: Path, about: dict[str, Any], how: str) -> list[str]:
+class Within:
+    """Tells which calls of a thread began and returned within the capture, as a probe sees it, which is around what the mock says:
+    something else that the thread did lies between the call and the begin, and the end."""
+
+    FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7), "msg": (3, 4, 5)}
+
+    def __init__(self, truth: dict[str, list[list[int]]], begin: int, end: int) -> None:
+        self.first: dict[int, int] = {}
+        self.last: dict[int, int] = {}
+        for what, (tid, enter, leave) in self.FIELDS.items():
+            for line in truth.get(what, []):
+                for time in (line[enter], line[leave]):
+                    if begin < time < end:
+                        self.first[line[tid]] = min(time, self.first.get(line[tid], time))
+                        self.last[line[tid]] = max(time, self.last.get(line[tid], time))
+
+    def has(self, tid: int, enter: int, leave: int) -> bool:
+        """Of the call that TID was in from ENTER to LEAVE."""
+        return tid in self.first and self.first[tid] < enter and leave < self.last[tid]
+
+
+def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[int, int, int]:
+    """How many CQEs there were, how many have no record, and how many of those nothing excuses.
+
+    A kernel leaves a kprobe, or the program of one or of a tracepoint, out on a CPU where another one is at work. The mock looks at the kernel's own
+    words for that when the interrupt comes.
+    """
+    def key(device: int, pid: int, queue: int, stream: int, task: int) -> tuple[int, ...]:
+        return (device, pid, stream, task) if how == "tracepoint" else (device, pid, queue, stream, task)
+
+    lost: Counter[tuple[int, ...]] = Counter(key(*line[:5]) for line in truth)
+    lost -= Counter(key(e.args[0] & 0xFFFF, e.pid, e.args[0] >> 32, e.args[1] >> 32 & 0xFFFF, e.args[1] >> 48) for e in seen)
+    excused = Counter(key(*line[:5]) for line in truth if line[6] and how in LEFT_OUT)
+    return len(truth), sum(lost.values()), sum((lost - excused).values())
+
+
+def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
     """What is wrong in the result: SQEs without their submissions, and waits that end elsewhere than the driver says."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
@@ -98,21 +144,25 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: str) -> list[
         return ["there is no database"]
     with sqlite3.connect(database) as db:
         tables = {name for name, in db.execute("SELECT name FROM sqlite_master")}
-        alone, early = db.execute("SELECT count(*) - count(queuedNs), total(queuedNs < 0) FROM NPUSCOPE_DRIVER_TASK "
-                                  "WHERE startNs BETWEEN ? AND ?",
-                                  (begin + offset + SETTLED, end + offset - SETTLED)).fetchone() \
-            if "NPUSCOPE_DRIVER_TASK" in tables else (0, 0)
+        rows = [(device, stream, task, start - offset, None if queued is None else start - offset - queued)
+                for device, stream, task, start, queued in
+                db.execute("SELECT deviceId, streamId, taskId, startNs, queuedNs FROM NPUSCOPE_DRIVER_TASK "
+                           "WHERE taskId IS NOT NULL OR queuedNs IS NOT NULL")] \
+            if "NPUSCOPE_DRIVER_TASK" in tables else []
         cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs FROM NPUSCOPE_DRIVER_CQE").fetchall() \
             if "NPUSCOPE_DRIVER_CQE" in tables else []
-    wrong = [f"{alone} SQEs have no submission, {early:.0f} are before theirs"] if alone or early else []
+    truth = told(place)
+    wrong = submissions.wrong(rows, submissions.of(place, truth.get("sqe", [])), begin, end)
     ours = {tuple(row[:3]): (row[3] - offset, row[3] - offset + (row[4] or 0)) for row in cqes}
-    for _device, _pid, tid, stream, task, asleep, interrupt, awake in told(place).get("wake", []):
-        # Both the wait and its end have to lie within the capture, the return of the call too.
-        if begin < asleep and awake + SETTLED < end and (how == "fexit" or (tid, stream, task) in ours):
-            came, returned = ours.get((tid, stream, task), (0, 0))
-            if not interrupt <= came <= awake <= returned:
-                wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until {returned - awake} "
-                             "ns after it was awake")
+    busy = {(line[3], line[4]) for line in truth.get("cqe", []) if line[6] and how["CQEs"] in LEFT_OUT}
+    within = Within(truth, begin, end)
+    for _device, _pid, tid, stream, task, asleep, interrupt, awake in truth.get("wake", []):
+        if not within.has(tid, asleep, awake) or ((stream, task) in busy and (tid, stream, task) not in ours):
+            continue
+        came, returned = ours.get((tid, stream, task), (0, 0))
+        if not interrupt <= came <= awake <= returned:
+            wrong.append(f"the wait for task {task}: {came - interrupt} ns after the interrupt, until {returned - awake} "
+                         "ns after it was awake")
     return wrong
 
 

@@ -26,6 +26,20 @@ start_job() {
 	done
 }
 
+# start_nodes NAME: a job that calls the driver by its nodes alone
+start_nodes() {
+	mkdir -p "/tmp/$1"
+	/payload/jobs/npu_node_job > "/tmp/$1/job.log" 2>&1 &
+	job=$!
+	n=0
+	until grep -q ^ready "/tmp/$1/job.log"; do
+		n=$((n + 1))
+		[ $n -lt 100 ] || return 1
+		sleep 0.2
+	done
+	echo "$job" > "/tmp/$1/pids"
+}
+
 end_job() {
 	sleep 0.3
 	kill -TERM "$job"
@@ -51,22 +65,92 @@ keep() {
 
 modules="asdrv_pbl drv_pcie_host asdrv_trs ts_agent asdrv_svm drv_pcie_hdc_host"
 
+# word_at OPTION SYMBOL: what tells the mock where that is
+word_at() {
+	sed -n "s/^\([0-9a-f]*\) . $2\$/$1=0x\1/p" /proc/kallsyms
+}
+
 # load_driver MODE[:FOLDER]: the mock driver, SQEs through the kernel (uio_t, kio) or past it (uio_d). FOLDER: plain, whose
 # modules have no types, as a vendor's have none; agentless, of a version whose ts_agent nobody knows; strange, of one
-# that nobody knows at all
+# that nobody knows at all; lone, the same without ts_agent; refused, whose ts_agent cannot be probed
 load_driver() {
 	from=modules
 	[ "${1#*:}" = "$1" ] || from=${1#*:}
 	for m in $modules; do
+		[ -e "/share/in/$from/$m.ko" ] || continue
 		options=
-		[ "$m" = asdrv_trs ] && options=mode=${1%%:*}
-		# shellcheck disable=SC2086 # none, or one
+		[ "$m" = asdrv_trs ] && options="mode=${1%%:*} $(word_at prog_active bpf_prog_active)
+			$(word_at current_probe current_kprobe)"
+		# shellcheck disable=SC2086 # none, or some
 		insmod "/share/in/$from/$m.ko" $options || return 1
 	done
 }
 
 unload_driver() {
-	rmmod drv_pcie_hdc_host asdrv_svm ts_agent asdrv_trs drv_pcie_host asdrv_pbl
+	for m in drv_pcie_hdc_host asdrv_svm ts_agent asdrv_trs drv_pcie_host asdrv_pbl; do
+		[ ! -e "/sys/module/$m" ] || rmmod "$m" || return 1
+	done
+}
+
+# state NAME: the switches of the driver's tracepoints are told
+state() {
+	printf '%s\t%s\t%s\n' "$1" "$(cat /proc/trs_chan/dev0-ts0/trace_enable)" \
+		"$(cat /proc/trs_core/ts_inst/dev7-ts0/trace_enable)" >> /share/out/switches
+}
+
+# recorder [OPTION]...: one more capture of the idle process, with no library to probe; its pid in $recorder once it records
+recorder() {
+	rm -f /tmp/said
+	env -i "$npuscope" record -p "$idle" -o /tmp/switches --export none "$@" > /dev/null 2> /tmp/said &
+	recorder=$!
+	n=0
+	until grep -q "Ctrl-C ends it" /tmp/said; do
+		n=$((n + 1))
+		[ $n -lt 150 ] || break
+		[ -e "/proc/$recorder" ] || break
+		sleep 0.2
+	done
+	cat /tmp/said
+}
+
+# switches: the driver's tracepoints are on while they are recorded, and off when nobody does
+switches() {
+	load_driver kio:lone || return
+	rm -f /share/out/switches /share/out/switches_left
+	sleep 1000 &
+	idle=$!
+	state before
+	recorder --driver tasks
+	first=$recorder
+	state recorded
+	kill -INT "$first"
+	wait "$first"
+	state interrupted
+	recorder --driver tasks
+	first=$recorder
+	recorder --driver tasks
+	second=$recorder
+	kill -INT "$first"
+	wait "$first"
+	state one_of_two
+	kill -KILL "$second"
+	wait "$second"
+	state killed
+	recorder --driver none
+	state next_start
+	kill -INT "$recorder"
+	wait "$recorder"
+	printf '1\n' > /proc/trs_chan/dev0-ts0/trace_enable
+	recorder --driver tasks
+	first=$recorder
+	state others
+	kill -INT "$first"
+	wait "$first"
+	state others_stays
+	kill "$idle"
+	ls /run/npuscope > /share/out/switches_left
+	rm -rf /tmp/switches
+	unload_driver
 }
 
 # driver_goes: the driver is unloaded while it is recorded, and its /proc cannot be read
@@ -97,11 +181,14 @@ one_case() {
 	driver_options=
 	if [ "$3" != - ]; then
 		load_driver "$3" || return
+		[ "$1" = hidden ] && mount -t tmpfs none /proc/trs_chan
 		driver_options="--driver calls,tasks"
 		"$npuscope" doctor | grep '^  driver' | sed "s/^/$3:/" >> /share/out/driver_rows
 	fi
 	if [ "$2" = helper ]; then
 		start_job "$1" LD_PRELOAD=/payload/npuscope/libnpuscope_agent.so
+	elif [ "$2" = nodes ]; then
+		start_nodes "$1"
 	else
 		start_job "$1"
 	fi || return
@@ -117,6 +204,7 @@ one_case() {
 	if [ "$3" != - ]; then
 		cat /sys/kernel/debug/npusim/truth > "/tmp/$1/driver.tsv"
 		cp /proc/trs_core/ts_inst/dev0-ts0/hw_sq "/tmp/$1/hw_sq"
+		[ "$1" = hidden ] && umount /proc/trs_chan
 		unload_driver
 	fi
 	keep "$1"

@@ -42,6 +42,7 @@ class Case:
     forbid: str = "-"
     quick: bool = False
     title: str = ""
+    nodes: bool = False  # of a job that calls the driver's nodes, not of the demo job
 
     def takes_from(self, kernel: kernels.Kernel) -> bool:
         """Is there anything in KERNEL that it forbids?"""
@@ -50,7 +51,7 @@ class Case:
     @property
     def line(self) -> str:
         """As guest.sh reads it."""
-        return f"{self.name} {'helper' if self.helper else '-'} {self.mode} {self.forbid}\n"
+        return f"{self.name} {'nodes' if self.nodes else 'helper' if self.helper else '-'} {self.mode} {self.forbid}\n"
 
 
 CASES = (
@@ -59,6 +60,11 @@ CASES = (
     Case("plain", helper=True, mode="kio:plain", title="demo job, driver without types"),
     Case("chan", helper=True, mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
     Case("strange", mode="kio:strange", title="demo job, driver of an unknown version"),
+    Case("lone", helper=True, mode="uio_t:lone", title="the same without ts_agent"),
+    Case("refused", mode="kio:refused", title="demo job, driver whose ts_agent cannot be probed"),
+    Case("hidden", mode="kio:strange", title="demo job, driver of an unknown version and without /proc/trs_chan"),
+    Case("nodes", mode="kio", nodes=True, title="a job that calls the driver alone"),
+    Case("nodes_plain", mode="kio:plain", nodes=True, title="the same, driver without types"),
     Case("no_multi", forbid="uprobe_multi", title="perf events instead of a multi link"),
     Case("no_cookie", forbid="cookie", title="a program for each probe instead of cookies"),
     Case("no_storage", forbid="task_storage", title="hashes instead of task storage"),
@@ -162,6 +168,7 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
         shutil.copytree(place, share / "in" / name)
     for name, patched in (("agentless", ("ts_agent",)), ("strange", ("ts_agent", "asdrv_trs"))):
         driver.age(share / "in/plain", share / "in" / name, patched)
+    shutil.copytree(share / "in/strange", share / "in/lone", ignore=shutil.ignore_patterns("ts_agent.ko"))
     (share / "in/modules").symlink_to("btf" if "btf" in modules else "plain")
     (share / "in/cases.txt").write_text("".join(case.line for case in cases), encoding="utf-8")
 
@@ -190,9 +197,14 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
         complaints = [line for line in dmesg.read_text(encoding="utf-8", errors="replace").splitlines()
                       if any(word in line for word in ("WARNING:", "BUG:", "Oops", "Call Trace", "INFO: task"))]
         result.verdicts["kernel_log"] = verdict.Verdict(not complaints, complaints[0] if complaints else "no complaint")
+    if (outcome.out / "switches").exists():
+        result.verdicts["switches"] = verdict.of_switches(outcome.out)
     if (outcome.out / "goes").exists():
         result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
     for case in cases:
+        if case.nodes:
+            result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name)
+            continue
         found = verdict.of_case(outcome.out / case.name, case.helper)
         result.verdicts[case.name] = found
         if found.passed and case.mode != "-":

@@ -73,10 +73,11 @@ def document(results: "list[Result]", cases: "list[Case]") -> str:
     lines.append(_row(["mock driver", *(_cell(result, "driver") for result in results)]))
     lines.append(_row(["complaints in the kernel's log", *(_cell(result, "kernel_log") for result in results)]))
     lines.append(_row(["driver unloaded while it is recorded", *(_cell(result, "driver_goes") for result in results)]))
+    lines.append(_row(["tracepoints of the driver", *(_cell(result, "switches") for result in results)]))
     for case in cases:
         title = case.title + (f" (`{case.forbid}` forbidden)" if case.forbid != "-" else "")
         lines.append(_row([title, *(_cell(result, case.name) for result in results)]))
-        if case.mode != "-":
+        if case.mode != "-" and not case.nodes:
             way = "past the driver" if case.mode == "uio_d" else f"through the driver ({case.mode.split(':')[0]})"
             lines.append(_row([f"the same: SQEs {way}", *(_cell(result, f"{case.name}_driver") for result in results)]))
             lines.append(_row(["the same: recorded of the driver",

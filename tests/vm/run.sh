@@ -8,6 +8,7 @@ load_driver uio_t && {
 	ls /sys/kernel/btf > /share/out/btf
 	unload_driver
 }
+switches
 while read -r name helper driver forbid; do
 	one_case "$name" "$helper" "$driver" "$forbid" < /dev/null
 done < /share/in/cases.txt

@@ -18,6 +18,13 @@ KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the 
 # Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
 FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
           "step_assignment_errors")
+# Of tasks, CQEs and copies, by the folder of the driver's modules.
+EXPECTED_ROWS = {"plain": ("kprobe", "kprobe", "kprobe"), "strange": ("tracepoint", "kprobe", "kprobe"),
+                 "refused": ("tracepoint", "tracepoint", "kprobe"),
+                 "lone": ("tracepoint", "tracepoint", "kprobe")}
+# What the switches of trs_chan and trs_core are to be.
+SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
+            "others": "11", "others_stays": "10"}
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
 
@@ -97,20 +104,42 @@ def of_driver_events(place: Path, mode: str) -> Verdict:
     """What was recorded of the driver, held against what it says it did."""
     session = sorted(place.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
-    how = about.get("driver", {}).get("functions", {}).get("tasks", {}).get("how", "none")
+    how = {kind: way["how"] for kind, way in about.get("driver", {}).get("functions", {}).items()}
     if about.get("kernel_side") == "legacy":
         return Verdict(True, "old kernel: nothing of it")
-    if mode.endswith(":strange"):
+    if place.name == "hidden":
         return _of_strange(place, session.parent)
+    told = ", ".join(f"{kind} {row}" for kind, row in how.items())
+    expected = EXPECTED_ROWS.get(mode.split(":")[-1])
+    if expected and expected != tuple(how.values()):
+        return Verdict(False, f"{told}: expected {expected}")
     found, wrong = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
     if wrong:
-        return Verdict(False, f"{how}: not recorded: " + ", ".join(wrong))
+        return Verdict(False, f"{told}: not recorded: " + ", ".join(wrong))
     wrong = driver_events.joined(place, session.parent, about, how)
     if wrong:
         return Verdict(False, "; ".join(wrong[:3]))
     if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
         return Verdict(False, "not a word of that its tasks go past the driver")
-    return Verdict(True, f"{how}: {found}")
+    return Verdict(True, f"{told}: {found}")
+
+
+def of_nodes(place: Path) -> Verdict:
+    """The same of a job that is no simulated one: it submits nothing, and calls the driver by its nodes."""
+    session = next(place.glob("out/*/session.json"), None)
+    if session is None:
+        return Verdict(False, "there is no session")
+    about = json.loads(session.read_text(encoding="utf-8"))
+    how = {kind: way["how"] for kind, way in about["driver"]["functions"].items()}
+    analyzed = subprocess.run([str(ROOT / "build/npuscope"), "analyze", str(session.parent)], capture_output=True,
+                              text=True, check=False)
+    if analyzed.returncode not in (DONE, INCOMPLETE):
+        return Verdict(False, f"analyze: status {analyzed.returncode}: {last_line(analyzed.stderr)}")
+    found, wrong = driver_events.compare(place, session.parent, about, "uio_d", how)
+    wrong += driver_events.joined(place, session.parent, about, how)
+    some = driver_events.told(place)
+    wrong += [f"no {what}" for what in ("cqe", "dma", "hdc", "svm") if not some.get(what)]
+    return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
 def _launched(place: Path) -> list[tuple[str, str, str]]:
@@ -150,3 +179,16 @@ def of_leaving(place: Path) -> Verdict:
         return Verdict(False, "the session is not complete")
     gone = not int((place / "unloaded").read_text(encoding="utf-8"))
     return Verdict(True, f"unloaded {'during' if gone else 'after'} a capture, without its /proc")
+
+
+def of_switches(out: Path) -> Verdict:
+    """The driver's tracepoints were on while they were recorded, and at no other time."""
+    if not (out / "switches_left").exists():
+        return Verdict(False, "they were not tried to the end")
+    lines = [line.split("\t") for line in (out / "switches").read_text(encoding="utf-8").splitlines()]
+    found = {name: chan + core for name, chan, core in lines}
+    wrong = [f"{name} {found.get(name)}" for name, state in SWITCHES.items() if found.get(name) != state]
+    left = (out / "switches_left").read_text(encoding="utf-8").split()
+    if wrong or left not in ([], ["trace.lock"]):
+        return Verdict(False, f"trs_chan and trs_core: {', '.join(wrong)}; left in /run: {', '.join(left)}")
+    return Verdict(True, "on while recorded; off after the end, Ctrl-C, and kill -9 with the next start")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /* Sees every SQE and CQE with the process it belongs to. */
+#include <linux/kprobes.h>
 #include <linux/module.h>
 
 #include "driver.h"
@@ -36,6 +37,11 @@ noinline int tsagent_cqe_update(u32 devid, u32 tsid, int pid, u32 cqid, void *cq
 	c->task ^= CQE_TASK_CODE;
 	return 0;
 }
+
+#ifdef NPUSIM_NOKPROBE
+NOKPROBE_SYMBOL(tsagent_sqe_update);
+NOKPROBE_SYMBOL(tsagent_cqe_update);
+#endif
 
 static const struct trs_agent_ops ops = { tsagent_sqe_update, tsagent_cqe_update };
 

@@ -17,6 +17,13 @@ static char *mode = "uio_t";
 module_param(mode, charp, 0444);
 MODULE_PARM_DESC(mode, "how SQEs reach the device: kio, uio_t (both through the kernel), uio_d (past it)");
 
+/* By these words the kernel knows that a probe is at work on a CPU: it leaves out others there meanwhile. */
+static ulong prog_active, current_probe;
+module_param(prog_active, ulong, 0444);
+MODULE_PARM_DESC(prog_active, "where bpf_prog_active is, as /proc/kallsyms has it");
+module_param(current_probe, ulong, 0444);
+MODULE_PARM_DESC(current_probe, "the same of current_kprobe");
+
 static enum trs_mode how;
 static struct trs_core_ts_inst *instances[NPUS_MAX];
 static const struct trs_agent_ops *agent;
@@ -51,6 +58,13 @@ void trs_register_agent(const struct trs_agent_ops *ops)
 			flush_workqueue(instances[i]->sq_send_wq);
 }
 EXPORT_SYMBOL_GPL(trs_register_agent);
+
+/* Whether an interrupt on this CPU has stopped a probe. */
+bool trs_probes_busy(void)
+{
+	return (prog_active && *this_cpu_ptr((int __percpu *)prog_active)) ||
+	       (current_probe && *this_cpu_ptr((void *__percpu *)current_probe));
+}
 
 /* --- tracepoints, which are quiet until procfs switches them on --- */
 
@@ -161,7 +175,7 @@ static long sqcq_send(struct trs_proc_ctx *ctx, void __user *arg)
 
 	if (copy_from_user(&info, arg, sizeof(info)))
 		return -EFAULT;
-	err = trs_sq_send(ctx, &info);
+	err = trs_sq_send(ctx, &info, entered);
 	if (!err && copy_to_user(arg, &info, sizeof(info)))
 		err = -EFAULT;
 	TRUTH("send", ctx->ts->inst.devid, current->tgid, current->pid, info.sqId, info.sqe_num, (u64)err,

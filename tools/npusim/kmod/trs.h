@@ -56,6 +56,7 @@ struct trs_proc_ctx {
 struct batch {
 	struct list_head list;
 	struct trs_queue *queue;
+	u64 asked; /* when the ioctl was entered */
 	u32 n;
 	u8 sqes[];
 };
@@ -64,12 +65,14 @@ enum trs_mode trs_mode(void);
 const char *trs_mode_name(void);
 struct trs_core_ts_inst *trs_instance(unsigned int device);
 const struct trs_agent_ops *trs_agent(void);
+bool trs_probes_busy(void);
 
 void trs_sq_init(struct trs_core_ts_inst *ts);
 long trs_sq_alloc(struct trs_proc_ctx *ctx, struct halSqCqInputInfo *in);
 void trs_sq_free(struct trs_proc_ctx *ctx, u32 sqid);
 void trs_sq_free_all(struct trs_proc_ctx *ctx);
-long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info);
+/* ASKED: when the ioctl was entered. */
+long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 asked);
 int trs_logic_cq_recv(struct trs_proc_ctx *ctx, struct trs_core_ts_inst *ts, struct halReportRecvInfo *info);
 
 int trs_proc_init(unsigned int devices);

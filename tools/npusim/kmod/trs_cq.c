@@ -19,7 +19,7 @@ struct waiter {
 	u32 logic_cq;
 	int pid;
 	u64 irq_at;
-	bool done;
+	bool done, busy; /* busy: the interrupt stopped a probe */
 };
 
 static atomic_t logic_cqs;
@@ -61,6 +61,7 @@ noinline int trs_chan_irq_proc(int irq_type, int irq_index, void *para, u32 cqid
 	const struct trs_agent_ops *agent = trs_agent();
 
 	w->irq_at = truth_now();
+	w->busy = trs_probes_busy();
 	for (u32 i = 0; i < cq_num; i++) {
 		trs_hw_cq_recv(&w->ts->inst, cqid[i], &w->cqe);
 		if (agent) {
@@ -68,7 +69,8 @@ noinline int trs_chan_irq_proc(int irq_type, int irq_index, void *para, u32 cqid
 			w->cqe.task ^= CQE_TASK_CODE;
 			agent->cqe_update(w->ts->inst.devid, w->ts->inst.tsid, w->pid, cqid[i], &w->cqe);
 		}
-		TRUTH("cqe", w->ts->inst.devid, w->pid, cqid[i], w->cqe.stream, w->cqe.task, w->irq_at);
+		TRUTH("cqe", w->ts->inst.devid, w->pid, cqid[i], w->cqe.stream, w->cqe.task, w->irq_at,
+		      w->busy);
 		trs_logic_cq_enque(w->ts, w->logic_cq, w->cqe.stream, w->cqe.task, &w->cqe);
 	}
 	return 0;

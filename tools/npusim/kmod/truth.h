@@ -7,7 +7,7 @@
 #include <linux/ktime.h>
 #include <linux/types.h>
 
-#define TRUTH_VALUES 9
+#define TRUTH_VALUES 10
 
 void npusim_truth_add(const char *what, const u64 *values, unsigned int n);
 

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/* Whose queues and streams of the device are whose, where a tracepoint of the driver leaves nothing else to go by. */
+#ifndef NPS_STREAMS_BPF_H
+#define NPS_STREAMS_BPF_H
+
+/* Watched processes alone, as they submit. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32); /* device << 16 | stream */
+	__type(value, __u32); /* thread group */
+} stream_owners SEC(".maps");
+
+struct queue_owner {
+	__u32 pid, stream;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u32); /* device << 16 | queue */
+	__type(value, struct queue_owner);
+} queue_owners SEC(".maps");
+
+#define STREAM_KEY(device, stream) ((__u32)(device) << 16 | ((stream)&0xffff))
+
+#endif
