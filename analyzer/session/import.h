@@ -28,6 +28,12 @@ struct nps_log_task {
 };
 
 /*
+ * Which chips the devices are of that nobody could ask, as their logs look; of those without a log nothing. Before submissions
+ * are read, whose numbers and kinds depend on it. -errno.
+ */
+int nps_import__chips(struct nps_recording *model);
+
+/*
  * Reads the task logs (PROF_x/device_N/data) of all processes, appends struct nps_log_task rows to TASKS, their counters to
  * model->run_pmus, and notes gaps in model->logs. STREAMS_SEEN tells which (process << 32 | device << 16 | stream) the host
  * submitted to: it decides how ids were mangled.

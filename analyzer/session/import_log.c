@@ -60,7 +60,7 @@ static size_t first_bytes(const struct nps_cann_dir *dir, struct nps_model *scra
 	return n;
 }
 
-/* Of a device that nobody could ask: records of the 950 are half as long, and older chips have another log. */
+/* By the log, NPS_NONE: there is none: records of the 950 are half as long, and older chips have another one. */
 static uint32_t tell_chip(const struct nps_cann_dir *dir, struct nps_model *scratch)
 {
 	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
@@ -70,7 +70,7 @@ static uint32_t tell_chip(const struct nps_cann_dir *dir, struct nps_model *scra
 
 	snprintf(base, sizeof(base), "hwts.data.%u", dir->device);
 	if (!n)
-		return nps_slices__size(&dir->files, base) ? NPS_CHIP_910A : NPS_CHIP_910B;
+		return nps_slices__size(&dir->files, base) ? NPS_CHIP_910A : NPS_NONE;
 	for (size_t at = stars->bytes_v6; at + stars->bytes_v6 <= n; at += stars->bytes)
 		halves += nps_u16(buf + at + stars->magic.offset) == stars->magic.value;
 	return halves > n / stars->bytes / 2 ? NPS_CHIP_950 : NPS_CHIP_910B;
@@ -122,7 +122,7 @@ static int open_device(struct log *log, struct nps_capture *capture, unsigned in
 		return err;
 	}
 	capture->ndevices++;
-	dir->chip = known->has_platform ? known->platform : tell_chip(dir, scratch);
+	dir->chip = known->has_platform ? known->platform : NPS_CHIP_910B;
 	dir->device_clock = (struct nps_cann_clock){ .known = true, .hz = NPS_NS_PER_S };
 	capture->v6 = nps_cann_dir__v6(dir);
 	capture->expanded = !capture->v6 && is_expanded(log, dir, scratch);
@@ -323,10 +323,6 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->orphans += n->no_start;
 	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
-	if (!log->model->devices[dir->device].has_platform) {
-		log->model->devices[dir->device].has_platform = true;
-		log->model->devices[dir->device].platform = dir->chip;
-	}
 	return 0;
 }
 
@@ -409,6 +405,56 @@ static int read_process(struct log *log, struct nps_proc *proc)
 			err = read_device(log, device);
 	}
 	close(log->proffd);
+	return err;
+}
+
+/* Into the device, if the log of one process tells it. */
+static int look_at_log(struct nps_recording *model, struct nps_model *scratch, int proffd,
+		       unsigned int device)
+{
+	struct nps_cann_dir dir = { .fd = -1, .device = device, .rank = -1, .level = -1 };
+	uint32_t chip;
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "device_%u/data", device);
+	dir.datafd = openat(proffd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	if (dir.datafd < 0)
+		return 0; /* whoever reads the log says so */
+	err = nps_slices__open(&dir.files, dir.datafd);
+	if (!err) {
+		chip = tell_chip(&dir, scratch);
+		model->devices[device].has_platform = chip != NPS_NONE;
+		model->devices[device].platform = chip != NPS_NONE ? chip : 0;
+		nps_slices__close(&dir.files);
+	}
+	close(dir.datafd);
+	return err;
+}
+
+int nps_import__chips(struct nps_recording *model)
+{
+	struct nps_model *scratch = calloc(1, sizeof(*scratch));
+	int err = scratch ? nps_model__init(scratch, model->tmpfd, &model->strings) : -ENOMEM;
+
+	if (err) {
+		free(scratch);
+		return err;
+	}
+	for (uint32_t p = 0; !err && p < model->nprocs; p++) {
+		const char *name = nps_json_str(model->procs[p].json, "prof_dir", NULL);
+		int fd = -1;
+
+		if (name && *name && !strchr(name, '/') && name[0] != '.')
+			fd = openat(model->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		for (unsigned int device = 0; fd >= 0 && !err && device < NPS_MAX_DEVICES; device++)
+			if (!model->devices[device].has_platform)
+				err = look_at_log(model, scratch, fd, device);
+		if (fd >= 0)
+			close(fd);
+	}
+	nps_model__free(scratch);
+	free(scratch);
 	return err;
 }
 

@@ -16,7 +16,9 @@ int nps_recording__load(struct nps_recording *rec, const char *path)
 	if (err)
 		return err;
 	nps_vec__cool(&rec->events);
-	err = nps_names__build(&names, rec);
+	err = nps_import__chips(rec);
+	if (!err)
+		err = nps_names__build(&names, rec);
 	if (!err)
 		err = nps_nest__run(rec, &names);
 	nps_names__free(&names);

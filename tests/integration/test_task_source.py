@@ -537,6 +537,27 @@ def counters_950(case: Case) -> None:
 
 
 @test
+def a_950_that_nobody_could_ask(case: Case) -> None:
+    """The log alone tells what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
+    numbers and their low half begins anew in it."""
+    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 6000))
+    result = capture(job, 4, "--task-source", "agent", "--export", "none").result(90).expect(DONE)
+    truth = job.end()
+    path = result.session.path / "session.json"
+    told = json.loads(path.read_text())
+    for device in told["devices"]:
+        assert device.pop("platform") in (15, 16)
+        device["chip"] = ""
+    path.write_text(json.dumps(told))
+    case.analyze(result.session.path, "--export", "db").expect(DONE)
+    found = Found(result, "950")
+    numbers = {row["taskId"] >> 16 for row in found.rows}
+    assert numbers == {2, 3}, numbers
+    n = hold_up(job, truth, found)
+    assert n["bounded"] == 0, n
+
+
+@test
 def expanded_ids(case: Case) -> None:
     agent_times_all(case, "910B", NPUSIM_IDS="expanded")
 

@@ -177,10 +177,20 @@ static uint8_t type_950(const struct stars_sqe *sqe)
 	}
 }
 
+/* Of the process's tasks on a 950. */
+static _Atomic uint32_t last_number;
+static pthread_once_t first_numbered = PTHREAD_ONCE_INIT;
+
+static void first_number(void)
+{
+	const char *text = getenv("NPUSIM_FIRST_TASK");
+
+	last_number = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
 /* Called with the stream locked. A 950's tasks have a number of 32 bits in place of stream and task. */
 static void number(struct stream *s, struct stars_sqe *sqe)
 {
-	static _Atomic uint32_t last;
 	uint32_t id;
 
 	if (s->generation != STARS_V2) {
@@ -190,7 +200,8 @@ static void number(struct stream *s, struct stars_sqe *sqe)
 			sqe->type = 9;
 		return;
 	}
-	id = atomic_fetch_add(&last, 1);
+	pthread_once(&first_numbered, first_number);
+	id = atomic_fetch_add(&last_number, 1);
 	sqe->stream = (uint16_t)id;
 	sqe->task = (uint16_t)(id >> 16);
 	sqe->own.kind = sqe->type;

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Questions to the driver: who asks and who answers, in what order, and what becomes of them when a call does not come back. */
+#include "driver_ask.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+struct question {
+	struct nps_question q;
+	int number;
+	sem_t *hangs; /* until it is posted */
+	pthread_t asker;
+};
+
+static struct {
+	int asked[16], answered[16];
+	unsigned int n_asked, n_answered, meanwhile;
+	bool wrong_thread;
+	pthread_t loop;
+} seen;
+
+static void ask(struct nps_question *q, struct nps_driver *d)
+{
+	struct question *own = (struct question *)q;
+
+	(void)d;
+	own->asker = pthread_self();
+	seen.asked[seen.n_asked++] = own->number;
+	if (own->hangs)
+		sem_wait(own->hangs);
+}
+
+static void answer(struct nps_question *q, void *ctx)
+{
+	const struct question *own = (const struct question *)q;
+
+	assert_ptr_equal(ctx, &seen);
+	seen.answered[seen.n_answered++] = own->number;
+	seen.wrong_thread |= !pthread_equal(pthread_self(), seen.loop) ||
+			     pthread_equal(own->asker, seen.loop);
+}
+
+static void meanwhile(void *arg)
+{
+	assert_ptr_equal(arg, &seen);
+	seen.meanwhile++;
+}
+
+static void post(struct nps_driver_ask *a, int number, sem_t *hangs)
+{
+	struct question *own = calloc(1, sizeof(*own));
+
+	assert_non_null(own);
+	*own = (struct question){ .q = { .ctx = &seen, .ask = ask, .answer = answer },
+				  .number = number,
+				  .hangs = hangs };
+	nps_driver_ask__post(a, &own->q);
+}
+
+static struct nps_driver_ask *begin(void)
+{
+	struct nps_driver_ask *a;
+
+	memset(&seen, 0, sizeof(seen));
+	seen.loop = pthread_self();
+	assert_int_equal(nps_driver_ask__new(&a), 0);
+	return a;
+}
+
+static double now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+static void each_is_asked_in_turn(void **state)
+{
+	struct nps_driver_ask *a = begin();
+
+	(void)state;
+	nps_driver_ask__post(a, NULL);
+	for (int i = 0; i < 10; i++)
+		post(a, i, NULL);
+	assert_true(nps_driver_ask__wait(a, meanwhile, &seen));
+	assert_int_equal(seen.n_asked, 10);
+	assert_int_equal(seen.n_answered, 10);
+	for (int i = 0; i < 10; i++)
+		assert_int_equal(seen.asked[i], i);
+	assert_false(seen.wrong_thread);
+	assert_false(nps_driver_ask__was_late(a));
+	nps_driver_ask__free(a);
+}
+
+static void one_that_hangs_is_not_waited_for(void **state)
+{
+	struct nps_driver_ask *a = begin();
+	double asked = now(), late;
+	sem_t comes_back;
+
+	(void)state;
+	sem_init(&comes_back, 0, 0);
+	post(a, 0, &comes_back);
+	post(a, 1, NULL);
+	assert_false(nps_driver_ask__wait(a, meanwhile, &seen));
+	late = now();
+	assert_true(late - asked > 1.9 && late - asked < 4);
+	assert_true(seen.meanwhile > 20);
+	assert_int_equal(seen.n_answered, 0);
+	nps_driver_ask__turn(a);
+	assert_true(nps_driver_ask__was_late(a));
+	assert_false(nps_driver_ask__wait(a, meanwhile, &seen)); /* the second time at once */
+	assert_true(now() - late < 1);
+	sem_post(&comes_back);
+	assert_true(nps_driver_ask__wait(a, meanwhile, &seen)); /* late, but not lost */
+	assert_int_equal(seen.n_answered, 2);
+	nps_driver_ask__free(a);
+	sem_destroy(&comes_back);
+}
+
+static void ending_waits_for_nobody(void **state)
+{
+	static sem_t comes_back; /* the thread outlives the test */
+	struct nps_driver_ask *a = begin();
+	double begun = now();
+
+	(void)state;
+	sem_init(&comes_back, 0, 0);
+	post(a, 0, &comes_back);
+	post(a, 1, NULL);
+	while (!*(volatile unsigned int *)&seen.n_asked && now() - begun < 5)
+		;
+	nps_driver_ask__free(a);
+	assert_true(now() - begun < 1);
+	assert_int_equal(seen.n_asked, 1);
+	assert_int_equal(seen.n_answered, 0);
+}
+
+/* --- the one device of a process ------------------------------------------------------------------------- */
+
+#define CARDS 3
+
+static struct {
+	int pids[CARDS][2]; /* that hold memory; 0: none */
+	int error, full; /* of that card, -1: of none */
+} host;
+
+static int count(uint32_t *n)
+{
+	*n = CARDS;
+	return 0;
+}
+
+static int cards(int *n, int *list, int len)
+{
+	for (int i = 0; i < CARDS && i < len; i++)
+		list[i] = i;
+	*n = CARDS;
+	return 0;
+}
+
+static int devices(int card, int *n)
+{
+	(void)card;
+	*n = 1;
+	return 0;
+}
+
+static int logic(int *id, int card, int device)
+{
+	(void)device;
+	*id = card;
+	return 0;
+}
+
+static int processes(int card, int device, struct nps_dcmi_process *list, int *n)
+{
+	int found = 0;
+
+	(void)device;
+	if (card == host.error)
+		return -8002;
+	for (int i = 0; i < 2; i++)
+		if (host.pids[card][i])
+			list[found++].pid = host.pids[card][i];
+	*n = card == host.full ? NPS_DCMI_PROCESSES : found;
+	return 0;
+}
+
+static bool only(pid_t pid, uint32_t *device)
+{
+	struct nps_driver d = { .lib = { .dcmi = &host,
+					 .device_count = count,
+					 .card_list = cards,
+					 .devices_in_card = devices,
+					 .logic_id = logic,
+					 .processes = processes } };
+
+	return nps_driver__only_device(&d, pid, device);
+}
+
+static void a_process_of_one_device_is_placed(void **state)
+{
+	uint32_t device = 99;
+
+	(void)state;
+	memset(&host, 0, sizeof(host));
+	host.error = host.full = -1;
+	host.pids[0][0] = 10;
+	host.pids[2][0] = 20;
+	host.pids[2][1] = 30;
+	assert_true(only(30, &device));
+	assert_int_equal(device, 2);
+	assert_false(only(40, &device)); /* none */
+	host.pids[1][0] = 30;
+	assert_false(only(30, &device)); /* two */
+	assert_true(only(10, &device));
+	assert_int_equal(device, 0);
+	host.error = 1; /* it might be that one's too */
+	assert_false(only(10, &device));
+	host.error = -1;
+	host.full = 1;
+	assert_false(only(10, &device));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_is_asked_in_turn),
+		cmocka_unit_test(one_that_hangs_is_not_waited_for),
+		cmocka_unit_test(ending_waits_for_nobody),
+		cmocka_unit_test(a_process_of_one_device_is_placed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
