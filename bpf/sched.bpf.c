@@ -102,6 +102,16 @@ static __always_inline void tell_faults(struct task_struct *t, struct nps_thread
 	st->faults_told = now;
 }
 
+static __always_inline bool counts_waiting(struct task_struct *t)
+{
+	return bpf_core_field_exists(t->sched_info.run_delay);
+}
+
+static __always_inline __u64 waited_for_cpu(struct task_struct *t)
+{
+	return counts_waiting(t) ? BPF_CORE_READ(t, sched_info.run_delay) : 0;
+}
+
 /* A thread that we see for the first time. Not one that exits: its last stretch was told at its exit. */
 static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __u64 on, __u64 off,
 				 __u32 state)
@@ -110,8 +120,10 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 
 	if (BPF_CORE_READ(t, flags) & TASK_IS_EXITING)
 		return;
-	if (off)
+	if (off) {
 		fresh.ran = BPF_CORE_READ(t, se.sum_exec_runtime);
+		fresh.waited = waited_for_cpu(t);
+	}
 	fresh.faults_told = on + off; /* one of them is 0 */
 	fresh.minor = BPF_CORE_READ(t, min_flt);
 	fresh.major = BPF_CORE_READ(t, maj_flt);
@@ -121,13 +133,13 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread *st, __u32 tid,
 				     __u32 next_tid, __u32 state, __u64 now)
 {
-	__u64 ran = BPF_CORE_READ(prev, se.sum_exec_runtime);
+	__u64 ran = BPF_CORE_READ(prev, se.sum_exec_runtime), waited = waited_for_cpu(prev);
 	struct nps_event *e;
 	void *ring;
 
 	/*
-	 * The kernel does not call us at every switch (not when it leaves certain tasks). How long this one ran it knows all the
-	 * same, and so when it began.
+	 * A kernel need not call us at every switch and waking: some do not while certain tasks have the CPU. How long this
+	 * thread ran, and for how long it was runnable before, the scheduler counts all the same, and so tells when either began.
 	 */
 	if (!st->on && st->off && ran > st->ran) {
 		st->on = now - (ran - st->ran);
@@ -135,6 +147,11 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 			st->on = st->off;
 		if (st->runnable > st->on) /* woken once more while it ran */
 			st->runnable = st->on;
+	}
+	if (st->on && st->off && st->state && !st->runnable && counts_waiting(prev)) {
+		st->runnable = st->on - (waited - st->waited);
+		if (st->runnable < st->off)
+			st->runnable = st->off;
 	}
 	if (st->on) {
 		ring = this_ring();
@@ -157,6 +174,7 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 	st->off = now;
 	st->state = state;
 	st->ran = ran;
+	st->waited = waited;
 	st->runnable = 0;
 	st->waker = 0;
 	if (now - st->faults_told >= FAULTS_NS)

@@ -45,7 +45,7 @@ enum nps_counter {
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
 struct nps_thread {
-	__u64 ran; /* CPU time, as the scheduler counts it, when it left the CPU; ns */
+	__u64 ran, waited; /* on a CPU and for one, as the scheduler counts it, when it left the CPU; ns */
 	__u64 on; /* put on a CPU, 0 = not seen */
 	__u64 off; /* taken off */
 	__u64 runnable; /* woken, 0 = was never asleep */

@@ -133,6 +133,10 @@ struct sched_entity {
 	struct cfs_rq *cfs_rq; /* with CONFIG_FAIR_GROUP_SCHED, of every thread */
 };
 
+struct sched_info {
+	unsigned long long run_delay; /* ns for which it was runnable and had no CPU */
+};
+
 struct thread_info {
 	unsigned long flags;
 	__u32 status; /* x86-64 */
@@ -144,6 +148,7 @@ struct thread_info {
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
+	struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
 	unsigned int __state; /* since 5.14 */
 	unsigned int flags;
 	int prio;

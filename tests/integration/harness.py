@@ -583,7 +583,8 @@ class Session:
         return found
 
     def of(self, kind: int, pid: Optional[int] = None) -> list[Event]:
-        return [e for e in self.events if e.kind == kind and pid in (None, e.pid)]
+        """In the order in which they began: in the file they lie CPU by CPU."""
+        return sorted((e for e in self.events if e.kind == kind and pid in (None, e.pid)), key=lambda e: e.start)
 
     def process(self, pid: int) -> dict[str, Any]:
         found = [p for p in self.json["processes"] if p["pid"] == pid]
