@@ -200,9 +200,9 @@ os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
 r, w = os.pipe()
 spinner = os.fork()
 if not spinner:
-    print("spinner", os.getpid(), flush=True)
+    os.write(1, b"spinner %d\\n" % os.getpid())
     while True: pass
-print("ready", os.getpid(), flush=True)
+os.write(1, b"ready\\n")
 input()
 for i in range(100): time.sleep(0.002)
 waker = os.fork()
