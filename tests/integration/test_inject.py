@@ -255,8 +255,9 @@ def job_that_cannot_see_the_library_gets_it_all_the_same(case: Case) -> None:
 
 # ---- the demo ------------------------------------------------------------------
 
-def timed_tasks(run: Result) -> tuple[int, int]:
+def timed_tasks(case: Case, session: Path) -> tuple[int, int]:
     """Tasks of a capture, and how many of them the device timed."""
+    run = case.analyze(session, "--export", "text", seconds=100).expect(DONE, PARTIAL)
     found = re.search(r"device tasks: (\d+) \((\d+) timed by the device", run.err)
     assert found, run
     return int(found.group(1)), int(found.group(2))
@@ -275,21 +276,22 @@ def demo_test(name: str, python: bool, steps: int) -> None:
         for _ in range(ROUNDS):
             job = case.sim_job(*args, agent=False, python=python)
             pid = ranks_of(job)[0]
-            capture = case.record("--inject", "-d", "1s", "--export", "text", "-o", case.dir, "-p", str(pid),
-                                  wait=False).result(100)
+            # The results later: the job must still train when it is captured again.
+            record = ("--inject", "--export", "none", "-o", case.dir, "-p", str(pid), "-d")
+            capture = case.record(*record, "1s", wait=False).result(100)
             capture.expect(DONE, PARTIAL)
             times.append(expect_loaded(capture, pid))
-            tasks, timed = timed_tasks(capture)
-            assert 0 < timed and timed > tasks * 0.9, capture
             before = snapshot(pid)
-            again = case.record("--inject", "-d", "500ms", "--export", "text", "-o", case.dir, "-p", str(pid),
-                                wait=False).result(100)
+            again = case.record(*record, "500ms", wait=False).result(100)
             assert "it has the helper library" in again.err and not LOADED.search(again.err), again
-            assert timed_tasks(again)[1] > 0, again
             assert snapshot(pid)[1] == before[1], "a thread more"
             assert checksum(job) == expected, f"{checksum(job)!r} was {expected!r}"
             assert job.result().status == 0
-            shutil.rmtree(case.dir / "captures", ignore_errors=True)
+            tasks, timed = timed_tasks(case, capture.session.path)
+            assert 0 < timed and timed > tasks * 0.9, capture
+            assert timed_tasks(case, again.session.path)[1] > 0, again
+            shutil.rmtree(capture.session.path)
+            shutil.rmtree(again.session.path)
         for busy in load:
             busy.kill()
         report(name, times)
