@@ -148,7 +148,7 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 		if (st->runnable > st->on) /* woken once more while it ran */
 			st->runnable = st->on;
 	}
-	if (st->on && st->off && st->state && !st->runnable && counts_waiting(prev)) {
+	if (st->on && st->off && st->state && !st->runnable && counts_waiting(prev) && waited >= st->waited) {
 		st->runnable = st->on - (waited - st->waited);
 		if (st->runnable < st->off)
 			st->runnable = st->off;
