@@ -212,11 +212,17 @@ CASES: list[tuple[str, Callable[[dict[str, Any]], None], int, int, dict[str, Any
     ("step end off by 7 us", put("steps", 1, end=real(890_007)), 0, 0, {"step_boundary_error_us_max": 7.007}, "text db"),
     ("kernel in the wrong step", put("tasks", 1, step="5"), 0, 1, {"step_assignment_errors": 1}, "text"),
     ("kernel without its step", put("tasks", 1, step=""), 0, 1, {"step_assignment_errors": 1}, "text"),
+    ("neither call nor step", put("tasks", 1, step="", link=999), 0, 1,
+     {"steps_unknown": 1, "step_assignment_errors": 0}, "text"),
+    ("neither call nor step, admitted", put("tasks", 1, step="", link=999), 3, 3,
+     {"steps_unknown": 1, "step_assignment_errors": 0}, "text"),
+    ("no call but the wrong step", put("tasks", 1, step="5", link=999), 3, 1,
+     {"steps_unknown": 0, "step_assignment_errors": 1}, "text"),
 ]
 GOOD = {"launches_expected": 7, "launches_found": 7, "tasks_expected": 7, "tasks_found": 7, "tasks_extra": 0,
         "name_mismatches": 0, "start_error_us_max": 0.0, "end_error_us_p99": 0.0, "causality_violations": 0,
         "steps_expected": 2, "steps_found": 2, "step_boundary_error_us_max": 0.0, "step_assignment_errors": 0,
-        "steps_renumbered": 0, "dropped": 0, "job_step_ms_before": 8.0, "job_step_ms_during": 52.5}
+        "steps_renumbered": 0, "steps_unknown": 0, "dropped": 0, "job_step_ms_before": 8.0, "job_step_ms_during": 52.5}
 
 
 def check(change: Callable[[dict[str, Any]], None], drops: int, status: int, numbers: dict[str, Any],

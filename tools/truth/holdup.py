@@ -240,7 +240,11 @@ class Comparison:
 
     def _judge_assignment(self, tally: Tally, steps: list[Step], whole: set[int], found: set[int],
                           offset: int) -> None:
-        """Every kernel is in its step; in none where the result does not have the step, which counts as missing."""
+        """Every kernel is in its step; in none where the result does not have the step, which counts as missing.
+
+        A kernel whose call is not in the result has nothing but its time on the device to tell the step by: in none of
+        them it is not wrong, but something is missing.
+        """
         begins = [step.begin for step in steps]
         for index, task in self.matched.items():
             launch = self.truth.launches.get(self.truth.tasks[index].launch)
@@ -252,7 +256,9 @@ class Comparison:
             right = {str(number + offset)} if inside else set()
             if number not in whole or number not in found:
                 right.add("")
-            if task.step not in right:
+            if task.step == "" and task.step not in right and not self.api_of[id(task)]:
+                tally.note("steps_unknown", f"{_describe(task)} is in no step, should be in {number}")
+            elif task.step not in right:
                 tally.note("step_assignment_errors", f"{_describe(task)} is in step {task.step!r},"
                                                      f" should be {sorted(right)}")
 
@@ -342,7 +348,8 @@ def total(drops: Any) -> int:
 
 COUNTS = ("launches_expected", "launches_found", "tasks_expected", "tasks_found", "tasks_extra",
           "tasks_missing_last_100ms", "name_mismatches", "causality_violations", "bounds_tasks",
-          "bounds_violations", "steps_expected", "steps_found", "steps_renumbered", "step_assignment_errors")
+          "bounds_violations", "steps_expected", "steps_found", "steps_renumbered", "steps_unknown",
+          "step_assignment_errors")
 
 
 def summary(tally: Tally, dropped: int) -> dict[str, Any]:
@@ -374,7 +381,7 @@ def verdict(report: dict[str, Any], require_steps: bool) -> int:
     wrong = wrong or any((report[key] or 0) > P99_LIMIT_US for key in ("start_error_us_p99", "end_error_us_p99"))
     wrong = wrong or report["bound_coverage"] is not None and report["bound_coverage"] < COVERAGE_LIMIT
     kinds = ["launches", "tasks"] + (["steps"] if require_steps or report["steps_found"] else [])
-    missing = any(report[f"{kind}_found"] != report[f"{kind}_expected"] for kind in kinds)
+    missing = report["steps_unknown"] or any(report[f"{kind}_found"] != report[f"{kind}_expected"] for kind in kinds)
     if wrong:
         return 1
     return (3 if report["dropped"] else 1) if missing else 0
