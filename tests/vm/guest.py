@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """One virtual machine from switching on to its result, emulated (TCG) so that it runs on any host.
 
-/dev/kvm is never used: it can be there and not fit a stock kernel.
+/dev/kvm is never used: it can be there and not fit a stock kernel. All processors of a machine take turns in one thread:
+with a thread each, QEMU before 8.1 can keep the translation of an instruction that another processor has patched
+meanwhile, and what switches branches of the kernel while others run through them (tracing does) hangs both for good.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
     initrd.write_bytes((kernel.place / "base.cpio").read_bytes() + first.finish())
     program, machine, console = MACHINES[kernel.arch]
     command = [program, *machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-               "-accel", "tcg,tb-size=256", "-smp", str(cpus), "-m", str(memory),
+               "-accel", "tcg,tb-size=256,thread=single", "-smp", str(cpus), "-m", str(memory),
                "-kernel", str(kernel.place / "kernel"), "-initrd", str(initrd),
                "-append", f"console={console} {QUIET}", "-serial", f"file:{out}/console",
                *_share("share", share, ""), *_share("payload", payload, ",readonly=on")]

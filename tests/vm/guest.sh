@@ -113,11 +113,11 @@ recorder() {
 	cat /tmp/said
 }
 
-# switches: the driver's tracepoints are on while they are recorded, and off when nobody does
+# switches: (of a job without libraries to probe, which would take most of the time) the driver's tracepoints are on while they are recorded, and off when nobody does
 switches() {
 	load_driver kio:lone || return
 	rm -f /share/out/switches /share/out/switches_left
-	sleep 1000 &
+	env -i /bin/sleep 1000 &
 	idle=$!
 	state before
 	recorder --driver tasks
