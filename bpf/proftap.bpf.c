@@ -252,6 +252,8 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 
 	if (!d)
 		return false;
+	/* Or the compiler compares one register and reads with a copy of it: older verifiers do not see that they are equal. */
+	asm volatile("" : "+r"(len));
 	if (len > NPS_TAP_SMALL)
 		len = NPS_TAP_SMALL;
 	fill_data(&d->e, c, id, st, at, len);
@@ -263,6 +265,9 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 	}
 	return true;
 }
+
+/* 0, which the verifier does not know. */
+__u32 nothing;
 
 /* Returns how many of N bytes it came past. */
 static __always_inline __u32 copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
@@ -276,6 +281,8 @@ static __always_inline __u32 copy_out(const struct call *c, __u64 id, const stru
 			return at;
 		at += NPS_TAP_LARGE;
 	}
+	/* Older verifiers would look at what follows once for each way out of the loop above, and give up. */
+	at += nothing;
 	for (__u32 i = 0; i < NPS_TAP_LARGE / NPS_TAP_SMALL; i++) {
 		if (at >= n)
 			break;

@@ -7,12 +7,13 @@ export ASCEND_HOME_PATH=$sim/cann/latest ASCEND_OPP_PATH=$sim/cann/latest/opp
 export LD_LIBRARY_PATH=$sim/cann/latest/lib64:$sim/driver/lib64/driver:$sim/driver/lib64/common
 cd /tmp || exit 1
 
-# start_job NAME [VAR=VALUE]...: the demo job, its truth in /tmp/NAME/truth; its pid file is /tmp/NAME/pids
+# start_job NAME [VAR=VALUE]...: the demo job with $job_options, its truth in /tmp/NAME/truth; its pid file is /tmp/NAME/pids
 start_job() {
 	name=$1
 	shift
 	mkdir -p "/tmp/$name/truth"
-	env NPUSIM_TRUTH="/tmp/$name/truth" "$@" "$sim/bin/npusim-train" --ranks 1 --seconds 0 --rate 300 \
+	# shellcheck disable=SC2086 # none, or two
+	env NPUSIM_TRUTH="/tmp/$name/truth" "$@" "$sim/bin/npusim-train" --ranks 1 --seconds 0 --rate 300 $job_options \
 		--pidfile "/tmp/$name/pids" > "/tmp/$name/job.log" 2>&1 &
 	job=$!
 	n=0
@@ -50,9 +51,9 @@ end_job() {
 record() {
 	name=$1
 	shift
-	# shellcheck disable=SC2086 # none, or two
+	# shellcheck disable=SC2086 # none, or some
 	"$npuscope" record -p "$(cat "/tmp/$name/pids")" -d "${SECONDS_RECORDED:-2}s" -o "/tmp/$name/out" --export none \
-		--step-marker train_step@1 $driver_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
+		--step-marker train_step@1 $driver_options $record_options "$@" > "/tmp/$name/results" 2> "/tmp/$name/messages"
 	echo $? > "/tmp/$name/status"
 	cat "/tmp/$name/messages"
 }
@@ -175,10 +176,21 @@ driver_goes() {
 	keep goes
 }
 
-# one_case NAME HELPER DRIVER FORBID: records the demo job; "-" stands for none
+# one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper library; inject,
+# which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job
 one_case() {
 	echo "== $1"
 	driver_options=
+	job_options=
+	record_options=
+	case $2 in
+	inject) record_options=--inject ;;
+	all)
+		job_options="--self-profile /tmp/$1/own"
+		record_options="--level 2 --record-shapes --host-sys cpu,mem,disk,network,osrt --osrt-threshold 0 --irq
+			--stacks cpu,offcpu"
+		;;
+	esac
 	if [ "$3" != - ]; then
 		load_driver "$3" || return
 		[ "$1" = hidden ] && mount -t tmpfs none /proc/trs_chan

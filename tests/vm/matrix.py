@@ -34,15 +34,14 @@ OUT = ROOT / "build/vm"
 
 @dataclass(frozen=True)
 class Case:
-    """One capture: with the helper library, through which mock driver, and what is forbidden to the collector."""
+    """One capture: how (guest.sh, one_case), through which mock driver, and what is forbidden to the collector."""
 
     name: str
-    helper: bool = False
+    how: str = "-"
     mode: str = "-"
     forbid: str = "-"
     quick: bool = False
     title: str = ""
-    nodes: bool = False  # of a job that calls the driver's nodes, not of the demo job
 
     def takes_from(self, kernel: kernels.Kernel) -> bool:
         """Is there anything in KERNEL that it forbids?"""
@@ -51,20 +50,22 @@ class Case:
     @property
     def line(self) -> str:
         """As guest.sh reads it."""
-        return f"{self.name} {'nodes' if self.nodes else 'helper' if self.helper else '-'} {self.mode} {self.forbid}\n"
+        return f"{self.name} {self.how} {self.mode} {self.forbid}\n"
 
 
 CASES = (
-    Case("helper", helper=True, mode="uio_t", quick=True, title="demo job with the helper library"),
+    Case("helper", how="helper", mode="uio_t", quick=True, title="demo job with the helper library"),
     Case("alone", mode="uio_d", quick=True, title="demo job as it is"),
-    Case("plain", helper=True, mode="kio:plain", title="demo job, driver without types"),
-    Case("chan", helper=True, mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
+    Case("inject", how="inject", title="demo job into which the helper library is put while it runs"),
+    Case("all", how="all", mode="kio", title="demo job that profiles itself, all that can be recorded of it"),
+    Case("plain", how="helper", mode="kio:plain", title="demo job, driver without types"),
+    Case("chan", how="helper", mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
     Case("strange", mode="kio:strange", title="demo job, driver of an unknown version"),
-    Case("lone", helper=True, mode="uio_t:lone", title="the same without ts_agent"),
+    Case("lone", how="helper", mode="uio_t:lone", title="the same without ts_agent"),
     Case("refused", mode="kio:refused", title="demo job, driver whose ts_agent cannot be probed"),
     Case("hidden", mode="kio:strange", title="demo job, driver of an unknown version and without /proc/trs_chan"),
-    Case("nodes", mode="kio", nodes=True, title="a job that calls the driver alone"),
-    Case("nodes_plain", mode="kio:plain", nodes=True, title="the same, driver without types"),
+    Case("nodes", mode="kio", how="nodes", title="a job that calls the driver alone"),
+    Case("nodes_plain", mode="kio:plain", how="nodes", title="the same, driver without types"),
     Case("no_multi", forbid="uprobe_multi", title="perf events instead of a multi link"),
     Case("no_cookie", forbid="cookie", title="a program for each probe instead of cookies"),
     Case("no_storage", forbid="task_storage", title="hashes instead of task storage"),
@@ -202,10 +203,10 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
     if (outcome.out / "goes").exists():
         result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
     for case in cases:
-        if case.nodes:
+        if case.how == "nodes":
             result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name)
             continue
-        found = verdict.of_case(outcome.out / case.name, case.helper)
+        found = verdict.of_case(outcome.out / case.name, case.how)
         result.verdicts[case.name] = found
         if found.passed and case.mode != "-":
             result.verdicts[f"{case.name}_driver"] = verdict.of_driver(outcome.out / case.name, case.mode.split(":")[0])

@@ -77,7 +77,7 @@ def document(results: "list[Result]", cases: "list[Case]") -> str:
     for case in cases:
         title = case.title + (f" (`{case.forbid}` forbidden)" if case.forbid != "-" else "")
         lines.append(_row([title, *(_cell(result, case.name) for result in results)]))
-        if case.mode != "-" and not case.nodes:
+        if case.mode != "-" and case.how != "nodes":
             way = "past the driver" if case.mode == "uio_d" else f"through the driver ({case.mode.split(':')[0]})"
             lines.append(_row([f"the same: SQEs {way}", *(_cell(result, f"{case.name}_driver") for result in results)]))
             lines.append(_row(["the same: recorded of the driver",

@@ -25,6 +25,8 @@ EXPECTED_ROWS = {"plain": ("kprobe", "kprobe", "kprobe"), "strange": ("tracepoin
 # What the switches of trs_chan and trs_core are to be.
 SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
             "others": "11", "others_stays": "10"}
+MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
+TOLD = "no uprobe_multi"  # what an older kernel cannot do, in the collector's words
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
 
@@ -37,8 +39,8 @@ class Verdict:
     numbers: dict[str, Any] = field(default_factory=dict)
 
 
-def of_case(place: Path, helper: bool) -> Verdict:
-    """PLACE: what one_case of guest.sh left."""
+def of_case(place: Path, how: str) -> Verdict:
+    """PLACE: what one_case of guest.sh left, who was told HOW."""
     if not (place / "status").exists():
         return Verdict(False, "there is no result")
     status = int((place / "status").read_text(encoding="utf-8"))
@@ -48,6 +50,8 @@ def of_case(place: Path, helper: bool) -> Verdict:
         return Verdict(False, f"status {status}: {last_line(said)}")
     session = json.loads(sessions[0].read_text(encoding="utf-8"))
     kinds = LEGACY_KINDS if session.get("kernel_side") == "legacy" else KINDS
+    if how == "all":
+        kinds += MORE_KINDS
     missing = [kind for kind in kinds if not session["events"].get(kind)]
     if missing:
         return Verdict(False, f"no events of the kinds {', '.join(missing)}")
@@ -70,8 +74,11 @@ def of_case(place: Path, helper: bool) -> Verdict:
         return Verdict(False, "it is not the truth: " + ", ".join(f"{key} {numbers[key]}" for key in wrong), numbers)
     if not numbers["launches_found"] or not numbers["tasks_found"]:
         return Verdict(False, "nothing of the job was found", numbers)
-    if helper and not numbers["start_error_us_p50"] is not None:
-        return Verdict(False, "the helper library was there, and tasks have no times of the device", numbers)
+    if how in ("helper", "inject", "all") and numbers["start_error_us_p50"] is None:
+        return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
+    refused = [line for line in said.splitlines() if "cannot " in line and TOLD not in line]
+    if refused:
+        return Verdict(False, refused[0], numbers)
     return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
                          f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
 
