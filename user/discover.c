@@ -46,7 +46,8 @@ static void attach_operators_fd(struct nps_capture *c, int fd, const char *path,
 
 	if (n < 0) {
 		nps_warn("cannot probe %s: %s: %s", path,
-			 n == -ENOTSUP ? "this kernel wants an event for each operator (no uprobe_multi)" : strerror(-n),
+			 n == -ENOTSUP ? "this kernel wants an event for each operator (no uprobe_multi)"
+				       : strerror(-n),
 			 second ? "its calls will be missing" : "shapes of its operators will be missing");
 		c->degraded = true;
 	}
