@@ -29,6 +29,7 @@
 #define LEAVE_NS 2000000000ULL /* until both threads are out of the code */
 #define TURN_US 100
 #define LONGEST_TURN_US 20000 /* between two stops of a thread that may come back to the code */
+#define MOST_CODE 4096 /* bytes */
 #define LARGEST_LIBRARY (16UL << 20)
 
 #define AT(job, field) ((job)->input.area + offsetof(struct nps_inject_area, field))
@@ -142,15 +143,16 @@ static int read_library(struct nps_inject_job *job, struct library *lib)
 
 /* ---- leading a thread astray ---- */
 
-/* What was written behind the code of a library, to be taken away again. */
+/* What was written behind the code of libraries, to be taken away again. */
 struct cave {
-	uint64_t at;
-	size_t size;
+	struct nps_range code, landing; /* the landing is part of the code, or apart from it */
+	bool apart;
 };
 
 /* Code cannot be written by process_vm_writev. Some kernels allow neither of these, or the second alone. */
-static int write_code(pid_t pid, pid_t tid, const struct cave *cave, const char *bytes)
+static int write_code(pid_t pid, pid_t tid, const struct nps_range *to, const char *bytes)
 {
+	size_t size = to->end - to->start;
 	char path[64];
 	ssize_t n = -1;
 	int fd;
@@ -158,14 +160,14 @@ static int write_code(pid_t pid, pid_t tid, const struct cave *cave, const char 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/mem", pid, tid);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd >= 0) {
-		n = pwrite(fd, bytes, cave->size, (off_t)cave->at);
+		n = pwrite(fd, bytes, size, (off_t)to->start);
 		close(fd);
 	}
-	for (size_t at = 0; n != (ssize_t)cave->size && at < cave->size; at += sizeof(long)) {
+	for (size_t at = 0; n != (ssize_t)size && at < size; at += sizeof(long)) {
 		long word = 0;
 
-		memcpy(&word, bytes + at, cave->size - at < sizeof(word) ? cave->size - at : sizeof(word));
-		if (ptrace(PTRACE_POKEDATA, tid, cave->at + at, word))
+		memcpy(&word, bytes + at, size - at < sizeof(word) ? size - at : sizeof(word));
+		if (ptrace(PTRACE_POKEDATA, tid, to->start + at, word))
 			return -errno;
 	}
 	return 0;
@@ -173,11 +175,33 @@ static int write_code(pid_t pid, pid_t tid, const struct cave *cave, const char 
 
 static void clear_code(const struct nps_inject_job *job, pid_t tid, const struct cave *cave)
 {
-	char *none = calloc(1, cave->size);
+	static const char none[MOST_CODE];
 
-	if (!none || write_code(job->pid, tid, cave, none))
-		nps_debug("pid %d: %zu bytes stay behind its code", job->pid, cave->size);
-	free(none);
+	if (write_code(job->pid, tid, &cave->code, none) ||
+	    (cave->apart && write_code(job->pid, tid, &cave->landing, none)))
+		nps_debug("pid %d: up to %zu bytes stay behind its code", job->pid, NPS_INJECT_BYTES);
+}
+
+/* Where the code and its landing will be, for a thread that goes on at PC. */
+static bool find_cave(const struct nps_inject_job *job, uint64_t pc, struct cave *cave)
+{
+	uint64_t at = nps_inject_job__cave(job, pc, NPS_INJECT_BYTES), landing;
+
+	cave->apart = !at;
+	if (cave->apart) {
+		at = nps_inject_job__cave(job, 0, NPS_INJECT_BYTES);
+		landing = nps_inject_job__cave(job, pc, NPS_INJECT_LANDING);
+	} else {
+		landing = at + NPS_INJECT_OFFSET(nps_inject_landing);
+	}
+	cave->code = (struct nps_range){ at, at + NPS_INJECT_BYTES };
+	cave->landing = (struct nps_range){ landing, landing + NPS_INJECT_LANDING };
+	return at && landing;
+}
+
+static bool is_free(const struct nps_inject_job *job, const struct nps_range *r)
+{
+	return nps_inject_job__is_empty(job, r->start, r->end - r->start);
 }
 
 /*
@@ -186,23 +210,27 @@ static void clear_code(const struct nps_inject_job *job, pid_t tid, const struct
  */
 static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct cave *cave)
 {
-	char code[4096];
-	uint64_t pc = nps_inject_regs__pc(&t->rewound);
+	const char *landing;
+	char code[MOST_CODE];
 	int err;
 
-	cave->size = NPS_INJECT_BYTES;
-	if (cave->size > sizeof(code))
+	if (NPS_INJECT_BYTES > sizeof(code))
 		return -E2BIG;
-	cave->at = nps_inject_job__cave(job, pc, cave->size);
-	if (!cave->at)
+	if (!find_cave(job, nps_inject_regs__pc(&t->rewound), cave))
 		return nps_inject_job__refuse(job, ENOSPC, "none of its libraries has room for the code");
-	memcpy(code, __start_nps_inject, cave->size);
+	memcpy(code, __start_nps_inject, NPS_INJECT_BYTES);
 	memcpy(code + NPS_INJECT_OFFSET(nps_inject_input), &job->input, sizeof(job->input));
-	err = nps_inject_regs__lead(&t->rewound, cave->at, code);
-	if (!err && !nps_inject_job__is_empty(job, cave->at, cave->size))
+	landing = code + NPS_INJECT_OFFSET(nps_inject_landing);
+	err = nps_inject_regs__lead(&t->rewound, cave->code.start, cave->landing.start, code);
+	if (!err && (!is_free(job, &cave->code) || (cave->apart && !is_free(job, &cave->landing))))
 		err = -EBUSY; /* somebody was quicker, who does not see our lock */
-	if (!err)
-		err = write_code(job->pid, t->tid, cave, code);
+	if (!err) {
+		err = write_code(job->pid, t->tid, &cave->code, code);
+		if (!err && cave->apart)
+			err = write_code(job->pid, t->tid, &cave->landing, landing);
+		if (err)
+			clear_code(job, t->tid, cave);
+	}
 	if (err)
 		return nps_inject_job__refuse(job, -err, "its code cannot be written: %s", strerror(-err));
 	err = nps_inject_regs__set(t->tid, &t->rewound);
@@ -381,7 +409,6 @@ static int reread_maps(struct nps_inject_job *job)
 static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, const struct cave *cave,
 		    struct nps_inject_result *r)
 {
-	const struct nps_range code = { cave->at, cave->at + cave->size };
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 	unsigned int pause = TURN_US;
 	uint32_t word;
@@ -393,7 +420,8 @@ static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, con
 		}
 		if (nps_inject__stop(t))
 			return;
-		if (!nps_inject__may_return(job, &t->regs, &code)) {
+		if (!nps_inject__may_return(job, &t->regs, &cave->code) &&
+		    !(cave->apart && nps_inject__may_return(job, &t->regs, &cave->landing))) {
 			clear_code(job, t->tid, cave);
 			nps_inject__let_go(t);
 			nps_inject__count_stop(t, r);

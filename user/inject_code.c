@@ -39,8 +39,8 @@ __attribute__((visibility("hidden"))) int nps_inject_call(char *stack_end, char 
 
 /* 128 bytes below the stack pointer belong to the interrupted function. Neither lea nor mov change flags. */
 __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
-	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_resume\n"
-	".hidden nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_resume\n"
+	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
+	".hidden nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
 	"nps_inject_entry:\n"
 	"	lea	-128(%rsp), %rsp\n"
 	"	pushfq\n"
@@ -59,7 +59,7 @@ __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
 	"	pop	%rbp\n	pop	%rbx\n	pop	%rdx\n	pop	%rcx\n	pop	%rax\n"
 	"	popfq\n"
 	"	lea	128(%rsp), %rsp\n"
-	"nps_inject_resume:\n"
+	"nps_inject_landing:\n"
 	"	jmp	*nps_inject_input(%rip)\n"
 	/* The last thing of the thread is the end of the area: munmap returns to the C library. */
 	"nps_inject_loader:\n"
@@ -113,8 +113,9 @@ INLINE long sys(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_
 #elif defined(__aarch64__)
 
 /*
- * There is no red zone, and no jump that needs no register but a direct branch: its distance is put in by the
- * injector. Vector registers are 128 bits wide wherever the injector lets a thread take this way.
+ * There is no red zone, and no jump that needs no register but a direct branch: the injector puts in its distance,
+ * and where it does not reach, puts the landing elsewhere. Vector registers are 128 bits wide wherever the injector
+ * lets a thread take this way.
  */
 #define PAIRS(op, r, base, step)                                                                             \
 	"	" op "	" r "0, " r "1, [sp, #" #base "]\n"                                                  \
@@ -133,65 +134,71 @@ INLINE long sys(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_
 	"	" op "	" r "26, " r "27, [sp, #" #base "+13*" #step "]\n"                                   \
 	"	" op "	" r "28, " r "29, [sp, #" #base "+14*" #step "]\n"
 
+/* clang-format off */
 __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
-	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_resume\n"
-	".hidden nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_resume\n"
+	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
+	".hidden nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
 	".balign 4\n"
 	"nps_inject_entry:\n"
-	"	sub	sp, sp, #800\n" PAIRS(
-		"stp", "x", 0,
-		16) "	str	x30, [sp, #240]\n"
-		    "	mrs	x0, nzcv\n"
-		    "	str	x0, [sp, #248]\n" PAIRS(
-			    "stp", "q", 256,
-			    32) "	stp	q30, q31, [sp, #736]\n"
-				"	mrs	x0, fpsr\n"
-				"	mrs	x1, fpcr\n"
-				"	str	x0, [sp, #768]\n"
-				"	str	x1, [sp, #776]\n"
-				"	adr	x0, nps_inject_input\n"
-				"	adr	x1, nps_inject_loader\n"
-				"	bl	nps_inject_detour\n"
-				"	ldr	x0, [sp, #768]\n"
-				"	ldr	x1, [sp, #776]\n"
-				"	msr	fpsr, x0\n"
-				"	msr	fpcr, x1\n" PAIRS(
-					"ldp", "q", 256,
-					32) "	ldp	q30, q31, [sp, #736]\n"
-					    "	ldr	x0, [sp, #248]\n"
-					    "	msr	nzcv, x0\n"
-					    "	ldr	x30, [sp, #240]\n" PAIRS(
-						    "ldp", "x", 0,
-						    16) "	add	sp, sp, #800\n"
-							"nps_inject_resume:\n"
-							"	b	.\n"
-							"nps_inject_loader:\n"
-							"	hint	#34\n" /* bti c */
-							"	stp	x29, x30, [sp, #-16]!\n"
-							"	bl	nps_inject_load\n"
-							"	ldp	x29, x30, [sp], #16\n"
-							"	adr	x9, nps_inject_input\n"
-							"	ldp	x0, x1, [x9, #8]\n"
-							"	ldr	x16, [x9, #24]\n"
-							"	br	x16\n"
-							"nps_inject_call:\n"
-							"	stp	x29, x30, [sp, #-32]!\n"
-							"	str	x19, [sp, #16]\n"
-							"	mov	x19, sp\n"
-							"	mov	sp, x0\n"
-							"	mov	x9, x2\n"
-							"	mov	x10, x3\n"
-							"	ldp	x0, x1, [x10]\n"
-							"	ldp	x2, x3, [x10, #16]\n"
-							"	blr	x9\n"
-							"	mov	sp, x19\n"
-							"	ldr	x19, [sp, #16]\n"
-							"	ldp	x29, x30, [sp], #32\n"
-							"	ret\n"
-							"	.balign 16\n"
-							"nps_inject_input:\n"
-							"	.zero	64\n"
-							".popsection\n");
+	"	sub	sp, sp, #800\n"
+	PAIRS("stp", "x", 0, 16)
+	"	str	x30, [sp, #240]\n"
+	"	mrs	x0, nzcv\n"
+	"	str	x0, [sp, #248]\n"
+	PAIRS("stp", "q", 256, 32)
+	"	stp	q30, q31, [sp, #736]\n"
+	"	mrs	x0, fpsr\n"
+	"	mrs	x1, fpcr\n"
+	"	str	x0, [sp, #768]\n"
+	"	str	x1, [sp, #776]\n"
+	"	adr	x0, nps_inject_input\n"
+	"	adr	x1, nps_inject_loader\n"
+	"	bl	nps_inject_detour\n"
+	"	ldr	x0, [sp, #768]\n"
+	"	ldr	x1, [sp, #776]\n"
+	"	msr	fpsr, x0\n"
+	"	msr	fpcr, x1\n"
+	PAIRS("ldp", "q", 256, 32)
+	"	ldp	q30, q31, [sp, #736]\n"
+	"	ldr	x0, [sp, #248]\n"
+	"	msr	nzcv, x0\n"
+	"	ldr	x30, [sp, #240]\n"
+	PAIRS("ldp", "x", 0, 16)
+	"	ldr	x16, nps_inject_input\n"
+	"	br	x16\n"
+	"nps_inject_landing:\n" /* NPS_INJECT_LANDING bytes */
+	"	hint	#38\n" /* bti jc */
+	"	ldr	x16, [sp, #128]\n"
+	"	add	sp, sp, #800\n"
+	"	b	.\n"
+	"nps_inject_loader:\n"
+	"	hint	#34\n" /* bti c */
+	"	stp	x29, x30, [sp, #-16]!\n"
+	"	bl	nps_inject_load\n"
+	"	ldp	x29, x30, [sp], #16\n"
+	"	adr	x9, nps_inject_input\n"
+	"	ldp	x0, x1, [x9, #8]\n"
+	"	ldr	x16, [x9, #24]\n"
+	"	br	x16\n"
+	"nps_inject_call:\n"
+	"	stp	x29, x30, [sp, #-32]!\n"
+	"	str	x19, [sp, #16]\n"
+	"	mov	x19, sp\n"
+	"	mov	sp, x0\n"
+	"	mov	x9, x2\n"
+	"	mov	x10, x3\n"
+	"	ldp	x0, x1, [x10]\n"
+	"	ldp	x2, x3, [x10, #16]\n"
+	"	blr	x9\n"
+	"	mov	sp, x19\n"
+	"	ldr	x19, [sp, #16]\n"
+	"	ldp	x29, x30, [sp], #32\n"
+	"	ret\n"
+	"	.balign 16\n"
+	"nps_inject_input:\n"
+	"	.zero	64\n"
+	".popsection\n");
+/* clang-format on */
 
 INLINE long sys(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t e)
 {

@@ -11,7 +11,7 @@
 
 /* Behind the code, filled in by the injector; the job only reads it. The assembler knows the first four places. */
 struct nps_inject_input {
-	uint64_t resume; /* where the job's thread goes on */
+	uint64_t resume; /* where the job's thread goes on; on arm64 the landing, which it goes on from */
 	uint64_t area, area_size; /* memory that the code maps, struct nps_inject_area, and unmaps */
 	uint64_t munmap; /* addresses of functions in the job, from here on */
 	uint64_t pthread_create, pthread_detach, dlopen, dlerror;
@@ -44,13 +44,14 @@ struct nps_inject_area {
 	char library[] __attribute__((aligned(64)));
 };
 
-/* The code: from start to stop. The entry of the job's thread, of the new one, the input; on arm64 the branch
- * to be completed, which must reach where the thread goes on. */
+/* The code: from start to stop. The entry of the job's thread, of the new one, the input; on arm64 the landing, whose last
+ * instruction is a branch to be completed, which must reach where the thread goes on: a copy of it may lie apart. */
 #define NPS_INJECT_LABEL extern const char __attribute__((visibility("hidden")))
 NPS_INJECT_LABEL __start_nps_inject[], __stop_nps_inject[];
-NPS_INJECT_LABEL nps_inject_entry[], nps_inject_loader[], nps_inject_input[], nps_inject_resume[];
+NPS_INJECT_LABEL nps_inject_entry[], nps_inject_loader[], nps_inject_input[], nps_inject_landing[];
 
 #define NPS_INJECT_OFFSET(label) ((size_t)((uintptr_t)(label) - (uintptr_t)__start_nps_inject))
 #define NPS_INJECT_BYTES NPS_INJECT_OFFSET(__stop_nps_inject)
+#define NPS_INJECT_LANDING 16 /* bytes */
 
 #endif

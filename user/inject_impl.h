@@ -15,7 +15,7 @@
 #include "inject_code.h"
 #include "proc_maps.h"
 
-#define NPS_INJECT_RANGES 64
+#define NPS_INJECT_RANGES 512
 
 struct nps_range {
 	uint64_t start, end;
@@ -49,7 +49,7 @@ int nps_inject_job__look(struct nps_inject_job *job);
 int nps_inject_job__refresh(struct nps_inject_job *job);
 void nps_inject_job__free(struct nps_inject_job *job);
 
-/* Room for `size` bytes of code; on arm64 within reach of `pc`. 0: none. */
+/* Room for `size` bytes of code from which a branch to `pc` reaches; pc 0: anywhere. 0: none. */
 uint64_t nps_inject_job__cave(const struct nps_inject_job *job, uint64_t pc, size_t size);
 
 /* Is it nothing but zeros there? */
@@ -124,8 +124,9 @@ const char *nps_inject_regs__check(pid_t tid, const struct nps_inject_regs *regs
 /* Base of the thread's storage. */
 uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs);
 
-/* Completes a copy of the code that will be at `at`, so that it goes on as rewound registers say, and leads there. */
-int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, char *code);
+/* Completes a copy of the code that will be at `at`, and its landing, which will be at `landing`, so that it goes on as rewound
+ * registers say, and leads there. -ERANGE: too far from the landing. */
+int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, uint64_t landing, char *code);
 
 /* ---- system call filters ---- */
 

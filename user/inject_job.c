@@ -417,10 +417,13 @@ bool nps_inject_job__is_empty(const struct nps_inject_job *job, uint64_t at, siz
 	return used == size;
 }
 
-/* Libraries that the job has mapped privately, as it maps all, get a copy of that page of their own when it is written. */
+/*
+ * Libraries that the job has mapped privately, as it maps all, get a copy of that page of their own when it is written.
+ * Where a branch may not reach from one to the other, room for no more than a landing is worth knowing.
+ */
 static void find_caves(struct nps_inject_job *job)
 {
-	size_t size = NPS_INJECT_BYTES;
+	const size_t sizes[] = { NPS_INJECT_BYTES, OUR_MACHINE == EM_AARCH64 ? NPS_INJECT_LANDING : 0 };
 
 	for (size_t i = 0; i < job->maps.n && job->caves.n < NPS_INJECT_RANGES; i++) {
 		const struct nps_mapping *m = &job->maps.v[i];
@@ -430,8 +433,11 @@ static void find_caves(struct nps_inject_job *job)
 			continue;
 		at = end_of_code(job, m);
 		at = at ? (at + CAVE_MARGIN + 15) & ~15ULL : 0;
-		if (at && at < m->end && m->end - at >= size && nps_inject_job__is_empty(job, at, size))
-			job->caves.v[job->caves.n++] = (struct nps_range){ at, at + size };
+		for (unsigned int k = 0; at && at < m->end && k < 2 && sizes[k]; k++)
+			if (m->end - at >= sizes[k] && nps_inject_job__is_empty(job, at, sizes[k])) {
+				job->caves.v[job->caves.n++] = (struct nps_range){ at, at + sizes[k] };
+				break;
+			}
 	}
 }
 
@@ -443,7 +449,8 @@ uint64_t nps_inject_job__cave(const struct nps_inject_job *job, uint64_t pc, siz
 		const struct nps_mapping *m = nps_inject_job__mapping(job, c->start);
 
 		if (m && m->exec && !m->write && c->end - c->start >= size &&
-		    (OUR_MACHINE != EM_AARCH64 || (c->end > pc ? c->end - pc : pc - c->start) < BRANCH_REACH))
+		    (OUR_MACHINE != EM_AARCH64 || !pc ||
+		     (c->start > pc ? c->start - pc : pc - c->start) < BRANCH_REACH))
 			return c->start;
 	}
 	return 0;

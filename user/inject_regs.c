@@ -152,10 +152,11 @@ uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs)
 	return regs->r.fs_base;
 }
 
-int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, char *code)
+int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, uint64_t landing, char *code)
 {
 	struct nps_inject_input *in = (void *)(code + NPS_INJECT_OFFSET(nps_inject_input));
 
+	(void)landing;
 	in->resume = regs->r.rip;
 	regs->r.rip = at + NPS_INJECT_OFFSET(nps_inject_entry);
 	return 0;
@@ -242,15 +243,17 @@ uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs)
 	return regset(PTRACE_GETREGSET, tid, NT_ARM_TLS, &tls, sizeof(tls)) ? 0 : tls;
 }
 
-int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, char *code)
+int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, uint64_t landing, char *code)
 {
-	size_t branch = NPS_INJECT_OFFSET(nps_inject_resume);
-	long distance = (long)(regs->r.pc - (at + branch));
+	struct nps_inject_input *in = (void *)(code + NPS_INJECT_OFFSET(nps_inject_input));
+	size_t branch = NPS_INJECT_LANDING - INSTRUCTION;
+	long distance = (long)(regs->r.pc - (landing + branch));
 	uint32_t instruction = BRANCH | ((uint32_t)(distance >> 2) & 0x3ffffff);
 
 	if (distance >= REACH || distance < -REACH || distance & 3)
 		return -ERANGE;
-	memcpy(code + branch, &instruction, sizeof(instruction));
+	memcpy(code + NPS_INJECT_OFFSET(nps_inject_landing) + branch, &instruction, sizeof(instruction));
+	in->resume = landing;
 	regs->r.pc = at + NPS_INJECT_OFFSET(nps_inject_entry);
 	return 0;
 }
