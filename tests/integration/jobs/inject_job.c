@@ -320,49 +320,47 @@ static void mode_spin(void)
 
 #else
 
-uint64_t arm_x[30], arm_q[64];
+uint64_t arm_x[32], arm_q[64], arm_sp, arm_flags;
 
-/* x0 to x28 hold their numbers plus one, x30 100, q0 to q31 a pattern, and the flags are all set. */
+/* clang-format off */
+#define ALL "0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28,29,30" /* x18 is the system's */
+#define AT(name) "	adrp x0, " name "\n	add x0, x0, :lo12:" name "\n"
+
+/* x0 counts; x1 to x30 hold their numbers plus one, q0 to q31 a pattern, and the flags are all set. */
 static void mode_spin(void)
 {
-	uint64_t count, nzcv = 0;
 	int good = 1;
 
-	count = 20000000;
 	__asm__ volatile(
 		"	stp x29, x30, [sp, #-16]!\n"
-		"	adrp x0, arm_sp\n	add x0, x0, :lo12:arm_sp\n	mov x1, sp\n	str x1, "
-		"[x0]\n"
-		"	.irp "
-		"n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
-		"	mov x0, #(1000 + \\n)\n	dup v\\n\\().2d, x0\n	.endr\n"
-		"	.irp n,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28,29,30\n"
-		"	mov x\\n, #(\\n + 1)\n	.endr\n"
-		"	mov x0, %0\n"
-		"	mov x1, #0xf0000000\n	msr nzcv, x1\n	mov x1, #2\n"
+		AT("arm_sp")
+		"	mov x1, sp\n	str x1, [x0]\n"
+		"	.irp n," ALL ",18,31\n	mov x0, #(1000 + \\n)\n	dup v\\n\\().2d, x0\n	.endr\n"
+		"	mov x1, #0xf0000000\n	msr nzcv, x1\n"
+		"	.irp n," ALL "\n	mov x\\n, #(\\n + 1)\n	.endr\n"
+		"	movz x0, #20000000 >> 16, lsl #16\n"
 		"1:	sub x0, x0, #1\n	cbnz x0, 1b\n"
-		"	adrp x0, arm_x\n	add x0, x0, :lo12:arm_x\n"
-		"	stp x1, x2, [x0, #8]\n	stp x3, x4, [x0, #24]\n	stp x5, x6, [x0, #40]\n"
-		"	stp x7, x8, [x0, #56]\n	stp x9, x10, [x0, #72]\n	stp x11, x12, [x0, #88]\n"
-		"	stp x13, x14, [x0, #104]\n	stp x15, x16, [x0, #120]\n	str x17, [x0, #136]\n"
-		"	stp x19, x20, [x0, #152]\n	stp x21, x22, [x0, #168]\n	stp x23, x24, [x0, "
-		"#184]\n"
-		"	stp x25, x26, [x0, #200]\n	stp x27, x28, [x0, #216]\n	str x29, [x0, #232]\n"
-		"	adrp x0, arm_q\n	add x0, x0, :lo12:arm_q\n"
-		"	.irp "
-		"n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31\n"
-		"	str q\\n, [x0, #(16 * \\n)]\n	.endr\n"
-		"	mrs x1, nzcv\n	adrp x0, arm_flags\n	str x1, [x0, :lo12:arm_flags]\n"
+		AT("arm_x")
+		"	.irp n,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,19,20,21,22,23,24,25,26,27,28,29,30\n"
+		"	str x\\n, [x0, #(8 * \\n)]\n	.endr\n"
+		AT("arm_q")
+		"	.irp n," ALL ",18,31\n	str q\\n, [x0, #(16 * \\n)]\n	.endr\n"
+		"	mrs x1, nzcv\n"
+		AT("arm_flags")
+		"	str x1, [x0]\n"
+		AT("arm_sp")
+		"	ldr x1, [x0]\n	mov x2, sp\n	sub x1, x1, x2\n	str x1, [x0]\n"
 		"	ldp x29, x30, [sp], #16\n"
-		".pushsection .data\n	.balign 8\narm_sp: .quad 0\narm_flags: .quad 0\n.popsection\n"
-		"	adrp x0, arm_flags\n	ldr %0, [x0, :lo12:arm_flags]\n"
-		: "+r"(count), "=r"(nzcv)
+		:
 		:
 		: "memory", "cc", "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11",
 		  "x12", "x13", "x14", "x15", "x16", "x17", "x19", "x20", "x21", "x22", "x23", "x24", "x25",
-		  "x26", "x27", "x28");
-	good &= nzcv == 0xf0000000;
-	for (size_t i = 1; i < 30; i++)
+		  "x26", "x27", "x28", "v0", "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10",
+		  "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19", "v20", "v21", "v22", "v23",
+		  "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+	/* clang-format on */
+	good &= arm_flags == 0xf0000000 && arm_sp == 0;
+	for (size_t i = 1; i < 31; i++)
 		good &= i == 18 || arm_x[i] == i + 1;
 	for (size_t i = 0; i < COUNT(arm_q); i++)
 		good &= arm_q[i] == 1000 + i / 2;
