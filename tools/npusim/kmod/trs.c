@@ -2,9 +2,11 @@
 /* The task scheduler's part of the driver: descriptors, ioctls, tracepoints. */
 #include "trs.h"
 
+#include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/stacktrace.h>
 #include <linux/uaccess.h>
 
 #include "truth.h"
@@ -16,6 +18,8 @@
 static char *mode = "uio_t";
 module_param(mode, charp, 0444);
 MODULE_PARM_DESC(mode, "how SQEs reach the device: kio, uio_t (both through the kernel), uio_d (past it)");
+
+#define MOST_FRAMES 48 /* of a stack */
 
 /* By these words the kernel knows that a probe is at work on a CPU: it leaves out others there meanwhile. */
 static ulong prog_active, current_probe;
@@ -59,9 +63,35 @@ void trs_register_agent(const struct trs_agent_ops *ops)
 }
 EXPORT_SYMBOL_GPL(trs_register_agent);
 
+/*
+ * Kernels for arm64 do not tell where their words are. Then: is the interrupt on top of what holds them? Callers of that
+ * count too, since a frame is missing from a stack where the interrupted function has none of its own.
+ */
+static bool interrupted_a_program(void)
+{
+	static const char *const holders[] = { "trace_call_bpf",     "perf_syscall_enter",
+					       "perf_syscall_exit",  "perf_trace_run_bpf_submit",
+					       "kprobe_perf_func",   "kretprobe_perf_func",
+					       "uprobe_perf_func",   "uretprobe_perf_func",
+					       "__uprobe_perf_func", "__sys_bpf" };
+	unsigned long at[MOST_FRAMES];
+	unsigned int n = stack_trace_save(at, MOST_FRAMES, 1);
+	char name[KSYM_SYMBOL_LEN];
+
+	for (unsigned int i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "%ps", (void *)at[i]);
+		for (unsigned int k = 0; k < ARRAY_SIZE(holders); k++)
+			if (!strcmp(name, holders[k]))
+				return true;
+	}
+	return false;
+}
+
 /* Whether an interrupt on this CPU has stopped a probe. */
 bool trs_probes_busy(void)
 {
+	if (!prog_active && !current_probe)
+		return interrupted_a_program();
 	return (prog_active && *this_cpu_ptr((int __percpu *)prog_active)) ||
 	       (current_probe && *this_cpu_ptr((void *__percpu *)current_probe));
 }
