@@ -328,8 +328,8 @@ test:
 VM ?= full
 .PHONY: vmtest
 vmtest:
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) ARCH=$(if $(filter x86_64,$(HOST_MACHINE)),arm64,x86) all npusim
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) ARCH=$(if $(filter x86_64,$(HOST_MACHINE)),arm64,x86) all npusim jobs
 	$(Q)tests/vm/matrix.py --set $(VM) $(if $(filter full,$(VM)),--docs docs/kernels.md)
 
 # --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------

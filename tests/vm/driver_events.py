@@ -166,6 +166,41 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
     return wrong
 
 
+def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[int]]:
+    """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a copy, and from
+    an interrupt to when the thread that waited for its CQE goes on."""
+    offset = about["start"]["realtime"] - about["start"]["monotonic"]
+    truth = told(place)
+    off: dict[str, list[int]] = {"SQEs": [], "copies": [], "wake-ups": []}
+    stamped = {(line[0], line[1], line[2], line[4], line[6]): line[7] for line in truth.get("sqe", [])}
+    begins: dict[tuple[int, ...], list[int]] = {}
+    for key in sorted(stamped):
+        begins.setdefault(key[:4], []).append(key[4])
+    copied = {line[4]: [] for line in truth.get("dma", [])}
+    for line in truth.get("dma", []):
+        copied[line[4]].append((line[5], line[7]))
+    for event in events(session):
+        if event.kind == TASK and event.probe == 0:
+            key = (event.args[0] & 0xFFFF, event.pid, event.args[0] >> 32, event.args[1] >> 48)
+            inside = [at for at in begins.get(key, []) if at <= event.start]
+            if inside:
+                off["SQEs"].append(abs(stamped[(*key, inside[-1])] - inside[-1] - (event.end - event.start)))
+        if event.kind == COPY:
+            for begin, end in copied.get(event.tid, []):
+                if event.start <= begin and end <= event.end:
+                    off["copies"].append(abs(end - begin - (event.end - event.start)))
+    database = next(session.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db"))
+    with sqlite3.connect(database) as db:
+        cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs FROM NPUSCOPE_DRIVER_CQE "
+                          "WHERE wakeupNs IS NOT NULL").fetchall()
+    waits = {(line[2], line[3], line[4]): line for line in truth.get("wake", [])}
+    for tid, stream, task, _time, wakeup in cqes:
+        line = waits.get((tid, stream, task))
+        if line:
+            off["wake-ups"].append(abs(line[7] - line[6] - wakeup))
+    return {what: sorted(values) for what, values in off.items()}
+
+
 def _missing(truth: list[tuple[Any, int, int]], ours: list[tuple[Any, int, int]], inside: bool) -> int:
     """How many of TRUTH no record of the same key has: one that lies INSIDE it, or around it."""
     by_key: dict[Any, list[tuple[int, int]]] = {}

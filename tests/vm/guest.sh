@@ -176,10 +176,40 @@ driver_goes() {
 	keep goes
 }
 
+# states NAME: the helper library is put into jobs that are hard to interrupt; each says what it found changed in itself
+states() {
+	mkdir -p "/tmp/$1"
+	mkfifo "/tmp/$1/orders"
+	for mode in nanosleep clock poll select futex epoll recv read malloc vfork spin masked filter_clone3; do
+		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" < "/tmp/$1/orders" >> "/tmp/$1/$mode" &
+		job=$!
+		exec 7> "/tmp/$1/orders"
+		n=0
+		until grep -q ^ready "/tmp/$1/$mode"; do
+			n=$((n + 1))
+			[ $n -lt 100 ] || break
+			sleep 0.2
+		done
+		"$npuscope" record --inject -p $job -d 100ms --host-sys none --export none -o /tmp/states.out \
+			> /dev/null 2>> "/tmp/$1/$mode"
+		exec 7>&-
+		wait "$job"
+		echo $? >> "/tmp/$1/$mode"
+		rm -rf /tmp/states.out
+	done
+	rm "/tmp/$1/orders"
+	keep "$1"
+}
+
 # one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper library; inject,
-# which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job
+# which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job;
+# states, many others
 one_case() {
 	echo "== $1"
+	[ "$2" != states ] || {
+		states "$1"
+		return
+	}
 	driver_options=
 	job_options=
 	record_options=

@@ -57,6 +57,7 @@ CASES = (
     Case("helper", how="helper", mode="uio_t", quick=True, title="demo job with the helper library"),
     Case("alone", mode="uio_d", quick=True, title="demo job as it is"),
     Case("inject", how="inject", title="demo job into which the helper library is put while it runs"),
+    Case("states", how="states", title="the helper library is put into jobs that are hard to interrupt"),
     Case("all", how="all", mode="kio", title="demo job that profiles itself, all that can be recorded of it"),
     Case("plain", how="helper", mode="kio:plain", title="demo job, driver without types"),
     Case("chan", how="helper", mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
@@ -203,6 +204,9 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
     if (outcome.out / "goes").exists():
         result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
     for case in cases:
+        if case.how == "states":
+            result.verdicts[case.name] = verdict.of_states(outcome.out / case.name)
+            continue
         if case.how == "nodes":
             result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name)
             continue

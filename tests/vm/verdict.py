@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -129,6 +130,17 @@ def of_driver_events(place: Path, mode: str) -> Verdict:
     if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
         return Verdict(False, "not a word of that its tasks go past the driver")
     return Verdict(True, f"{told}: {found}")
+
+
+def of_states(place: Path) -> Verdict:
+    """The helper library was put into each of these jobs, and none found anything changed (jobs/inject_job.c)."""
+    said = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*")}
+    wrong = [mode for mode, text in said.items()
+             if "the helper library is loaded" not in text or not text.endswith("\n0\n") or
+             not re.search(r"^result \w+ rounds=[1-9]\d* wrong=0 eintr=0 ", text, re.M)]
+    if wrong or not said:
+        return Verdict(False, f"{', '.join(wrong) or 'none was tried'}: {last_line(said[wrong[0]]) if wrong else ''}")
+    return Verdict(True, f"{len(said)} jobs noticed nothing")
 
 
 def of_nodes(place: Path) -> Verdict:
