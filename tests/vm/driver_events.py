@@ -176,7 +176,7 @@ def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[
     begins: dict[tuple[int, ...], list[int]] = {}
     for key in sorted(stamped):
         begins.setdefault(key[:4], []).append(key[4])
-    copied = {line[4]: [] for line in truth.get("dma", [])}
+    copied: dict[int, list[tuple[int, int]]] = {line[4]: [] for line in truth.get("dma", [])}
     for line in truth.get("dma", []):
         copied[line[4]].append((line[5], line[7]))
     for event in events(session):
@@ -191,8 +191,9 @@ def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[
                     off["copies"].append(abs(end - begin - (event.end - event.start)))
     database = next(session.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(database) as db:
+        tables = {name for name, in db.execute("SELECT name FROM sqlite_master")}
         cqes = db.execute("SELECT waiterTid, streamId, taskId, timestampNs, wakeupNs FROM NPUSCOPE_DRIVER_CQE "
-                          "WHERE wakeupNs IS NOT NULL").fetchall()
+                          "WHERE wakeupNs IS NOT NULL").fetchall() if "NPUSCOPE_DRIVER_CQE" in tables else []
     waits = {(line[2], line[3], line[4]): line for line in truth.get("wake", [])}
     for tid, stream, task, _time, wakeup in cqes:
         line = waits.get((tid, stream, task))

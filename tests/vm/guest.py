@@ -35,10 +35,12 @@ class Outcome:
 
 
 def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int = 1024,
-        seconds: int = SECONDS) -> Outcome:
+        seconds: int = SECONDS, counted: bool = False) -> Outcome:
     """Boots KERNEL and runs SHARE/in/run.sh in it, PAYLOAD being mounted read-only as /payload.
 
-    What the script says is in SHARE/out/log, the console in SHARE/out/console.
+    What the script says is in SHARE/out/log, the console in SHARE/out/console. COUNTED: the machine's clock goes by its
+    instructions, a nanosecond each, and not by the host's, which stops and hurries it. It has one processor then: a second
+    one would not start.
     """
     out = share / "out"
     out.mkdir(parents=True, exist_ok=True)
@@ -50,9 +52,10 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
     initrd.write_bytes((kernel.place / "base.cpio").read_bytes() + first.finish())
     program, machine, console = MACHINES[kernel.arch]
     command = [program, *machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-               "-accel", "tcg,tb-size=256,thread=single", "-smp", str(cpus), "-m", str(memory),
+               "-accel", "tcg,tb-size=256,thread=single", "-smp", "1" if counted else str(cpus), "-m", str(memory),
                "-kernel", str(kernel.place / "kernel"), "-initrd", str(initrd),
                "-append", f"console={console} {QUIET}", "-serial", f"file:{out}/console",
+               *(["-icount", "shift=0,sleep=on"] if counted else []),
                *_share("share", share, ""), *_share("payload", payload, ",readonly=on")]
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds,

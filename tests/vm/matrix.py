@@ -30,6 +30,7 @@ from kernels import debian  # noqa: E402
 from payload import ROOT  # noqa: E402
 
 OUT = ROOT / "build/vm"
+TIMED = ("amd64",)  # whose clocks follow the emulator's count of instructions
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,8 @@ class Case:
     forbid: str = "-"
     quick: bool = False
     title: str = ""
+    seconds: int = 60  # that it may take
+    timed: bool = False  # in a machine of its own, whose clock goes by its instructions
 
     def takes_from(self, kernel: kernels.Kernel) -> bool:
         """Is there anything in KERNEL that it forbids?"""
@@ -57,7 +60,7 @@ CASES = (
     Case("helper", how="helper", mode="uio_t", quick=True, title="demo job with the helper library"),
     Case("alone", mode="uio_d", quick=True, title="demo job as it is"),
     Case("inject", how="inject", title="demo job into which the helper library is put while it runs"),
-    Case("states", how="states", title="the helper library is put into jobs that are hard to interrupt"),
+    Case("states", how="states", seconds=420, title="the helper library is put into jobs that are hard to interrupt"),
     Case("all", how="all", mode="kio", title="demo job that profiles itself, all that can be recorded of it"),
     Case("plain", how="helper", mode="kio:plain", title="demo job, driver without types"),
     Case("chan", how="helper", mode="kio:agentless", title="demo job, driver whose ts_agent is of an unknown version"),
@@ -73,6 +76,10 @@ CASES = (
     Case("no_fentry", forbid="fentry", title="tracepoints instead of fentry"),
     Case("no_ringbuf", forbid="ringbuf", title="perf buffers instead of ring buffers"),
     Case("no_btf", forbid="btf", title="without BTF"),
+    Case("times", mode="kio", how="helper", timed=True, title="how long the demo job was in the driver"),
+    Case("times_plain", mode="kio:plain", how="helper", timed=True, title="the same, driver without types"),
+    Case("nodes_times", mode="kio", how="nodes", timed=True, title="the same of a job that calls the driver alone"),
+    Case("nodes_times_plain", mode="kio:plain", how="nodes", timed=True, title="the same, driver without types"),
     Case("oldest", forbid="task_storage,cookie,uprobe_multi,fentry", title="all of the fallbacks at once"),
 )
 
@@ -131,7 +138,9 @@ def parse_arguments() -> argparse.Namespace:
 def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> Result:
     """One kernel from the archive to its verdicts."""
     result = Result(kernel, as_it_is={case.name for case in cases if not case.takes_from(kernel)})
-    cases = [case for case in cases if case.takes_from(kernel)]
+    cases = [case for case in cases if case.takes_from(kernel) and not (case.timed and kernel.arch not in TIMED)]
+    timed = [case for case in cases if case.timed]
+    cases = [case for case in cases if not case.timed]
     share = OUT / f"{kernel.name}-{kernel.arch}"
     try:
         kernels.fetch(kernel, cache)
@@ -147,15 +156,37 @@ def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> R
     if boot:
         prepare(share, cases, modules)
         begin = time.monotonic()
-        outcome = guest.run(kernel, OUT / f"payload-{kernel.arch}", share, seconds=guest.SECONDS + 60 * len(cases))
+        if cases:
+            outcome = guest.run(kernel, OUT / f"payload-{kernel.arch}", share,
+                                seconds=guest.SECONDS + sum(case.seconds for case in cases))
         result.seconds = time.monotonic() - begin
     else:  # what was not tried is not judged
         cases = [case for case in cases if (outcome.out / case.name).is_dir()]
         if not (outcome.out / "doctor").exists():
             result.not_run = "it was not tried"
             return result
-    judge(result, outcome, cases)
+    if cases or not boot:
+        judge(result, outcome, cases)
+    if timed:
+        time_it(result, timed, modules, boot)
     return result
+
+
+def time_it(result: Result, cases: list[Case], modules: dict[str, Path], boot: bool) -> None:
+    """CASES in a machine whose clock goes by its instructions: what takes long on an emulator does not take long in it."""
+    share = OUT / f"{result.kernel.name}-{result.kernel.arch}-timed"
+    if boot:
+        prepare(share, cases, modules)
+        (share / "in/timed").touch()
+        begin = time.monotonic()
+        outcome = guest.run(result.kernel, OUT / f"payload-{result.kernel.arch}", share, seconds=600, counted=True)
+        result.seconds += time.monotonic() - begin
+        if outcome.status is None:
+            result.verdicts["timed"] = verdict.Verdict(False, f"the machine did not come to an end: {outcome.why}")
+    for case in cases:
+        place = share / "out" / case.name
+        if boot or place.is_dir():
+            result.verdicts[case.name] = verdict.of_times(place, case.how)
 
 
 def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:

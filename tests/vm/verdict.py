@@ -28,6 +28,7 @@ SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two":
             "others": "11", "others_stays": "10"}
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 TOLD = "no uprobe_multi"  # what an older kernel cannot do, in the collector's words
+OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
 
@@ -159,6 +160,23 @@ def of_nodes(place: Path) -> Verdict:
     some = driver_events.told(place)
     wrong += [f"no {what}" for what in ("cqe", "dma", "hdc", "svm") if not some.get(what)]
     return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
+
+
+def of_times(place: Path, how: str) -> Verdict:
+    """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an interrupt to when the
+    thread that waited goes on."""
+    found = of_nodes(place) if how == "nodes" else of_case(place, how)
+    if not found.passed:
+        return found
+    session = next(place.glob("out/*/session.json"))
+    about = json.loads(session.read_text(encoding="utf-8"))
+    off = driver_events.off_by(place, session.parent, about)
+    # The job of nodes submits nothing, and the demo job's waits are few.
+    needed = ("copies", "wake-ups") if how == "nodes" else ("SQEs",)
+    too_few = [what for what in needed if len(off[what]) < TIMES]
+    figures = {what: values[len(values) * 99 // 100] for what, values in off.items() if values}
+    text = ", ".join(f"{len(off[what])} {what} within {p99 / 1000:.1f} us (p99)" for what, p99 in figures.items())
+    return Verdict(not too_few and max(figures.values()) <= OFF_NS, text + "".join(f"; too few {what}" for what in too_few))
 
 
 def _launched(place: Path) -> list[tuple[str, str, str]]:
