@@ -7,6 +7,7 @@ Debian archive's keys and only ever unpacked into a folder.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import time
@@ -61,7 +62,13 @@ class Archive:
         self.environment = {**os.environ, "APT_CONFIG": str(self.config), "LC_ALL": "C"}
 
     def update(self) -> None:
-        """Fetches the lists, unless they are of today."""
+        """Fetches the lists, unless they are of today. Several kernels take tools from one archive at once: one of them fetches."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        with open(self.root / "lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self._update()
+
+    def _update(self) -> None:
         stamp = self.root / "updated"
         if stamp.exists() and time.time() - stamp.stat().st_mtime < FRESH_SECONDS:
             return
