@@ -332,6 +332,15 @@ static const struct function *function_of(const struct nps_driver_way *w)
 	return NULL;
 }
 
+/* The next best of its kind; NULL: there is none. */
+static const struct function *next_best(const struct function *fn)
+{
+	for (const struct function *next = fn + 1; next < functions + COUNT(functions); next++)
+		if (next->kind == fn->kind)
+			return next;
+	return NULL;
+}
+
 static void want(struct drvfn_bpf *skel, const char *name)
 {
 	struct bpf_program *prog = name ? bpf_object__find_program_by_name(skel->obj, name) : NULL;
@@ -356,8 +365,12 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 			continue;
 		want(skel, fexit ? fn->fentry : fn->entry);
 		want(skel, fexit ? fn->fexit : fn->exit);
+		/* Beside the others: what cannot be attached falls back to these. */
+		while ((fn = next_best(fn))) {
+			want(skel, fn->entry);
+			want(skel, fn->exit);
+		}
 	}
-	/* Beside the others: what cannot be attached falls back to it. */
 	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
 		if (ways->traced[i])
 			want(skel, traces[i].program);
@@ -482,13 +495,36 @@ static bool fall_back(struct nps_driver_ways *ways)
 	return any;
 }
 
-/* What could not be attached: the driver's tracepoint instead, else nothing. */
+static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
+{
+	const struct function *fn = function_of(w);
+	char module[sizeof(w->module)];
+
+	while (fn && (fn = next_best(fn))) {
+		if (!find_function(fn->name, module) || attach_one(f, fn, fn->exit, false, true))
+			continue;
+		if (attach_one(f, fn, fn->entry, false, false)) {
+			undo(f, f->n - 1);
+			continue;
+		}
+		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed", w->function);
+		snprintf(w->function, sizeof(w->function), "%s", fn->name);
+		memcpy(w->module, module, sizeof(module));
+		w->row = NPS_DRIVER_ROW_KPROBE;
+		return true;
+	}
+	return false;
+}
+
+/* What could not be attached: the next function that tells it, or the driver's tracepoint instead, else nothing. */
 static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, enum nps_driver_kind kind,
 			int err)
 {
 	struct nps_driver_way *w = &ways->way[kind];
 	char probed[sizeof(w->function)];
 
+	if (attach_next_best(f, w))
+		return;
 	memcpy(probed, w->function, sizeof(probed));
 	w->row = NPS_DRIVER_ROW_NONE;
 	snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", probed, strerror(-err));
