@@ -68,6 +68,26 @@ static bool has_helper(enum bpf_prog_type type, enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(type, id, NULL) == 1;
 }
 
+/* By a real call: libbpf knows the verifier's words of refusal, and Linux 6.12 has others. */
+static bool can_call_to_read_kernel(enum bpf_func_id id)
+{
+	struct bpf_insn insns[] = {
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_1, .src_reg = BPF_REG_10 },
+		{ .code = BPF_ALU64 | BPF_ADD | BPF_K, .dst_reg = BPF_REG_1, .imm = -8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .imm = 8 },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_3 },
+		{ .code = BPF_JMP | BPF_CALL, .imm = (int)id },
+		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
+		{ .code = BPF_JMP | BPF_EXIT },
+	};
+	int prog = bpf_prog_load(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL, "GPL", insns,
+				 sizeof(insns) / sizeof(*insns), NULL);
+
+	if (prog >= 0)
+		close(prog);
+	return prog >= 0;
+}
+
 /* A program that loads may still not attach: arm64 before 6.4. */
 static bool has_fentry(void)
 {
@@ -145,6 +165,8 @@ void nps_capability__probe(struct nps_capability *c)
 	c->btf = !is_forbidden("btf") && access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	if (!c->bpf)
 		return;
+	c->kernel_memory = can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) ||
+			   can_call_to_read_kernel(BPF_FUNC_probe_read); /* until 5.5 */
 	c->ringbuf = !is_forbidden("ringbuf") && has_map(BPF_MAP_TYPE_RINGBUF);
 	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
 			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
@@ -184,6 +206,12 @@ int nps_capability__check(const struct nps_capability *c)
 			 strerror(c->bpf_error));
 		return -ENOTSUP;
 	}
+	if (!c->kernel_memory) {
+		nps_warn("cannot attach: this kernel is locked down for confidentiality, and lets no probe "
+			 "read its memory: "
+			 "boot it with lockdown=integrity, or without");
+		return -ENOTSUP;
+	}
 	if (!c->raw_tracepoint || !c->uprobe) {
 		nps_warn("cannot attach: this kernel lacks %s: `npuscope doctor` shows what is there",
 			 !c->raw_tracepoint ? "raw tracepoints for BPF"
@@ -221,6 +249,8 @@ void nps_capability__print(const struct nps_capability *c, FILE *out)
 	fprintf(out, "kernel %s %s\n", u.release, u.machine);
 	row(out, "privileges", !*c->missing_caps, *c->missing_caps ? c->missing_caps : "");
 	row(out, "bpf(2)", c->bpf, c->bpf ? "" : strerror(c->bpf_error));
+	row(out, "kernel memory", c->kernel_memory,
+	    c->kernel_memory ? "read by probes" : "locked down for confidentiality");
 	row(out, "BTF", c->btf, c->btf ? "relocation of kernel types" : OF_OLD_KERNELS);
 	row(out, "ring buffer", c->ringbuf, c->ringbuf ? "one ring for each CPU" : OF_OLD_KERNELS);
 	row(out, "task storage", c->task_storage,

@@ -176,6 +176,21 @@ driver_goes() {
 	keep goes
 }
 
+# locked_down: (until the machine is switched off) nobody may read the kernel's memory
+locked_down() {
+	mount -t securityfs s /sys/kernel/security
+	[ -e /sys/kernel/security/lockdown ] || return
+	mkdir -p /tmp/locked_down
+	sleep 100 &
+	idle=$!
+	echo confidentiality > /sys/kernel/security/lockdown
+	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results 2> /tmp/locked_down/messages
+	echo $? > /tmp/locked_down/status
+	"$npuscope" doctor > /tmp/locked_down/doctor 2> /dev/null
+	kill "$idle"
+	keep locked_down
+}
+
 # states NAME: the helper library is put into jobs that are hard to interrupt; each says what it found changed in itself
 states() {
 	mkdir -p "/tmp/$1"

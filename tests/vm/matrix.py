@@ -193,8 +193,8 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
     """What the machine finds in its share; what other cases left there stays."""
     shutil.rmtree(share / "in", ignore_errors=True)
     (share / "in").mkdir(parents=True)
-    for case in cases:
-        shutil.rmtree(share / "out" / case.name, ignore_errors=True)
+    for name in ("goes", "locked_down", *(case.name for case in cases)):
+        shutil.rmtree(share / "out" / name, ignore_errors=True)
     for name in ("guest.sh", "run.sh"):
         shutil.copy(kernels.HERE / name, share / "in")
     for name, place in modules.items():
@@ -234,6 +234,8 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
         result.verdicts["switches"] = verdict.of_switches(outcome.out)
     if (outcome.out / "goes").exists():
         result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
+    if (outcome.out / "locked_down").exists():
+        result.verdicts["locked_down"] = verdict.of_lockdown(outcome.out / "locked_down")
     for case in cases:
         if case.how == "states":
             result.verdicts[case.name] = verdict.of_states(outcome.out / case.name)

@@ -75,6 +75,7 @@ def document(results: "list[Result]", cases: "list[Case]") -> str:
     lines.append(_row(["mock driver", *(_cell(result, "driver") for result in results)]))
     lines.append(_row(["complaints in the kernel's log", *(_cell(result, "kernel_log") for result in results)]))
     lines.append(_row(["driver unloaded while it is recorded", *(_cell(result, "driver_goes") for result in results)]))
+    lines.append(_row(["locked down for confidentiality", *(_cell(result, "locked_down") for result in results)]))
     lines.append(_row(["tracepoints of the driver", *(_cell(result, "switches") for result in results)]))
     for case in cases:
         title = case.title + (f" (`{case.forbid}` forbidden)" if case.forbid != "-" else "")

@@ -20,4 +20,5 @@ load_driver uio_t && {
 switches
 run_cases
 driver_goes
+locked_down
 true

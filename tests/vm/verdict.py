@@ -14,14 +14,14 @@ from typing import Any
 import driver_events
 from payload import ROOT
 
-DONE, INCOMPLETE = 0, 3
+DONE, FAILED, INCOMPLETE = 0, 1, 3
 KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the demo job has
 # Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
 FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
           "step_assignment_errors")
 # Of tasks, CQEs and copies, by the folder of the driver's modules.
 EXPECTED_ROWS = {"plain": ("kprobe", "kprobe", "kprobe"), "strange": ("tracepoint", "kprobe", "kprobe"),
-                 "refused": ("tracepoint", "tracepoint", "kprobe"),
+                 "refused": ("kprobe", "tracepoint", "kprobe"),
                  "lone": ("tracepoint", "tracepoint", "kprobe")}
 # What the switches of trs_chan and trs_core are to be.
 SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
@@ -216,6 +216,16 @@ def of_leaving(place: Path) -> Verdict:
         return Verdict(False, "the session is not complete")
     gone = not int((place / "unloaded").read_text(encoding="utf-8"))
     return Verdict(True, f"unloaded {'during' if gone else 'after'} a capture, without its /proc")
+
+
+def of_lockdown(place: Path) -> Verdict:
+    """A kernel that is locked down: one line, nothing recorded."""
+    status = int((place / "status").read_text(encoding="utf-8"))
+    said = (place / "messages").read_text(encoding="utf-8").splitlines()
+    seen = re.search(r"^  kernel memory +no +locked down", (place / "doctor").read_text(encoding="utf-8"), re.M)
+    if status != FAILED or len(said) != 1 or "locked down" not in said[0] or not seen or (place / "out").exists():
+        return Verdict(False, f"status {status}: {' / '.join(said)}")
+    return Verdict(True, "one line, nothing recorded")
 
 
 def of_switches(out: Path) -> Verdict:
