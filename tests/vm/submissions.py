@@ -53,12 +53,23 @@ class Learnt:
         return self.streams.get((device, number), time + 1) <= time
 
 
-def _launches(truth: Path) -> dict[Key, list[tuple[int, int]]]:
-    """(submission, end of the call that it was made in) of each SQE, by task, in order."""
+def calls(truth: Path) -> list[tuple[int, int]]:
+    """When each call that launched something began and ended, CLOCK_MONOTONIC ns."""
+    lines, ahead = _read(truth)
+    return sorted({(int(line[4]) + ahead, int(line[5]) + ahead) for line in lines if line[0] == "launch"})
+
+
+def _read(truth: Path) -> tuple[list[list[str]], int]:
+    """The simulated device's truth by lines and fields, and how far CLOCK_MONOTONIC is ahead of its clock."""
     lines = [line.split("\t") for file in sorted(truth.glob("truth.*.tsv"))
              for line in file.read_text(encoding="utf-8").splitlines()]
     # Both clocks go at one rate, for nobody adjusts them in a machine: what the readings differ by is the time between two of them.
-    ahead = int(median(int(line[2]) - int(line[1]) for line in lines if line[0] == "clock"))
+    return lines, int(median(int(line[2]) - int(line[1]) for line in lines if line[0] == "clock"))
+
+
+def _launches(truth: Path) -> dict[Key, list[tuple[int, int]]]:
+    """(submission, end of the call that it was made in) of each SQE, by task, in order."""
+    lines, ahead = _read(truth)
     submitted = {tuple(line[1:5]): int(line[7]) for line in lines if line[0] == "task"}
     found: dict[Key, list[tuple[int, int, int]]] = {}
     for line in lines:

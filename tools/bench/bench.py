@@ -244,7 +244,10 @@ TEXTS = {
 
 ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of computing,
 as a job that launches through the kernel makes them; medians of turns. No driver is there: what it does itself comes on top of
-both sides, so that with one the ratios are smaller. System calls are not recorded beside them.""",
+both sides, so that with one the ratios are smaller. System calls are not recorded beside them.
+
+Launches through a driver are those of the simulated job through the mock driver (`tools/npusim/kmod`), in an emulated machine whose clock goes
+by its instructions: what they are counted in. Median of one capture each of 2 s; the dearer traps and memory of a real processor are not in them.""",
     "job": f"""## The job under tracers
 
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
@@ -320,7 +323,7 @@ def main():
                 "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
-                "driver": lambda: driver.calls(NPUSCOPE, OUT, add, say),
+                "driver": lambda: (driver.calls(NPUSCOPE, OUT, add, say), driver.in_machines(OUT, add, say)),
                 "events": event_rate,
                 "ingest": lambda: ingest.ingest(ROOT / "build/bench/ingest", OUT, add),
                 "soak": lambda: soak.soak(NPUSCOPE, OUT, SOAK_SECONDS, add),
