@@ -16,7 +16,7 @@ import cpio
 from kernels import HERE, Kernel
 
 SECONDS = 240  # of one machine's whole life: ten times what it takes on an idle host
-QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 nowatchdog "
+QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 nowatchdog "
          "mitigations=off")
 MACHINES = {
     "amd64": ("qemu-system-x86_64", ["-cpu", "max"], "ttyS0"),

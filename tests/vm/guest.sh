@@ -99,10 +99,12 @@ state() {
 		"$(cat /proc/trs_core/ts_inst/dev7-ts0/trace_enable)" >> /share/out/switches
 }
 
-# recorder [OPTION]...: one more capture of the idle process, with no library to probe; its pid in $recorder once it records
+# recorder FOLDER [OPTION]...: one more capture of the idle process, of the driver alone; its pid in $recorder once it records
 recorder() {
+	folder=$1
+	shift
 	rm -f /tmp/said
-	env -i "$npuscope" record -p "$idle" -o /tmp/switches --export none "$@" > /dev/null 2> /tmp/said &
+	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" > /dev/null 2> /tmp/said &
 	recorder=$!
 	n=0
 	until grep -q "Ctrl-C ends it" /tmp/said; do
@@ -121,15 +123,15 @@ switches() {
 	env -i /bin/sleep 1000 &
 	idle=$!
 	state before
-	recorder --driver tasks
+	recorder /tmp/switches --driver tasks
 	first=$recorder
 	state recorded
 	kill -INT "$first"
 	wait "$first"
 	state interrupted
-	recorder --driver tasks
+	recorder /tmp/switches --driver tasks
 	first=$recorder
-	recorder --driver tasks
+	recorder /tmp/switches --driver tasks
 	second=$recorder
 	kill -INT "$first"
 	wait "$first"
@@ -137,12 +139,12 @@ switches() {
 	kill -KILL "$second"
 	wait "$second"
 	state killed
-	recorder --driver none
+	recorder /tmp/switches --driver none
 	state next_start
 	kill -INT "$recorder"
 	wait "$recorder"
 	printf '1\n' > /proc/trs_chan/dev0-ts0/trace_enable
-	recorder --driver tasks
+	recorder /tmp/switches --driver tasks
 	first=$recorder
 	state others
 	kill -INT "$first"
@@ -161,14 +163,13 @@ driver_goes() {
 	sleep 100 &
 	idle=$!
 	mkdir -p /tmp/goes
-	"$npuscope" record -p "$idle" -d 3s -o /tmp/goes/out --driver calls,tasks --export none \
-		> /tmp/goes/results 2> /tmp/goes/messages &
-	recorder=$!
-	sleep 2
+	recorder /tmp/goes/out --driver calls,tasks
 	unload_driver
 	echo $? > /tmp/goes/unloaded
+	kill -INT "$recorder"
 	wait "$recorder"
 	echo $? > /tmp/goes/status
+	mv /tmp/said /tmp/goes/messages
 	kill "$idle"
 	# What could not go at first goes now.
 	umount /proc/trs_core

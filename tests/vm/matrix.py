@@ -58,7 +58,7 @@ class Case:
 
 CASES = (
     Case("helper", how="helper", mode="uio_t", quick=True, title="demo job with the helper library"),
-    Case("alone", mode="uio_d", quick=True, title="demo job as it is"),
+    Case("alone", mode="uio_d", title="demo job as it is"),
     Case("inject", how="inject", title="demo job into which the helper library is put while it runs"),
     Case("states", how="states", seconds=420, title="the helper library is put into jobs that are hard to interrupt"),
     Case("all", how="all", mode="kio", title="demo job that profiles itself, all that can be recorded of it"),
@@ -68,7 +68,7 @@ CASES = (
     Case("lone", how="helper", mode="uio_t:lone", title="the same without ts_agent"),
     Case("refused", mode="kio:refused", title="demo job, driver whose ts_agent cannot be probed"),
     Case("hidden", mode="kio:strange", title="demo job, driver of an unknown version and without /proc/trs_chan"),
-    Case("nodes", mode="kio", how="nodes", title="a job that calls the driver alone"),
+    Case("nodes", mode="kio", how="nodes", quick=True, title="a job that calls the driver alone"),
     Case("nodes_plain", mode="kio:plain", how="nodes", title="the same, driver without types"),
     Case("no_multi", forbid="uprobe_multi", title="perf events instead of a multi link"),
     Case("no_cookie", forbid="cookie", title="a program for each probe instead of cookies"),
@@ -129,7 +129,7 @@ def parse_arguments() -> argparse.Namespace:
                         help="quick: three kernels, two captures each (default: %(default)s)")
     parser.add_argument("--kernel", action="append", metavar="NAME:ARCH", help="only this one; can be repeated")
     parser.add_argument("--case", action="append", metavar="NAME", help="only this capture; can be repeated")
-    parser.add_argument("--jobs", type=int, default=2, help="machines at a time (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=3, help="machines at a time (default: %(default)s)")
     parser.add_argument("--judge", action="store_true", help="boot nothing: judge what the last runs left")
     parser.add_argument("--docs", type=Path, metavar="FILE", help="write the table of what works where")
     return parser.parse_args()

@@ -103,10 +103,11 @@ def of_driver(place: Path, mode: str) -> Verdict:
     for line in lines:
         if line[0] == "wake" and not int(line[6]) <= int(line[7]) <= int(line[8]):
             return Verdict(False, f"woken before the interrupt: {line}")
-    for kind in ("wake", "cqe", "svm", "dma", "hdc", "msg", "open"):
+    # Not of waits: on a slow host the device has often done all before the job asks.
+    for kind in ("svm", "dma", "hdc", "msg", "open"):
         if not counts.get(kind):
             return Verdict(False, f"no {kind} in the driver's record")
-    return Verdict(True, f"{len(sent)} SQEs, {counts['wake']} interrupts", counts)
+    return Verdict(True, f"{len(sent)} SQEs, {counts.get('wake', 0)} interrupts", counts)
 
 
 def of_driver_events(place: Path, mode: str) -> Verdict:
@@ -158,7 +159,7 @@ def of_nodes(place: Path) -> Verdict:
     found, wrong = driver_events.compare(place, session.parent, about, "uio_d", how)
     wrong += driver_events.joined(place, session.parent, about, how)
     some = driver_events.told(place)
-    wrong += [f"no {what}" for what in ("cqe", "dma", "hdc", "svm") if not some.get(what)]
+    wrong += [f"no {what}" for what in ("cqe", "wake", "dma", "hdc", "svm") if not some.get(what)]
     return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
