@@ -173,7 +173,8 @@ driver_goes() {
 	kill "$idle"
 	# What could not go at first goes now.
 	umount /proc/trs_core
-	[ -e /sys/module/asdrv_pbl ] && unload_driver
+	unload_driver
+	echo $? > /tmp/goes/unloaded_at_last
 	keep goes
 }
 

@@ -29,6 +29,7 @@ from kernels import debian  # noqa: E402
 UNTRACED = "no tracer"
 WAYS = ("none", "calls", "calls,tasks")  # of --driver
 SECONDS = 900
+ROWS = {"btf": "fexit", "plain": "kprobe"}  # how modules of a kind are probed
 
 
 class Failed(Exception):
@@ -53,15 +54,18 @@ def measure(kernel: kernels.Kernel, modules: str, out: Path) -> dict[str, float]
     outcome = guest.run(kernel, program, share, seconds=SECONDS, counted=True)
     if outcome.status != 0:
         raise Failed(outcome.why or f"status {outcome.status}: see {outcome.out}/log")
-    return _medians(outcome.out / "launches")
+    return _medians(outcome.out / "launches", ROWS[modules])
 
 
-def _medians(place: Path) -> dict[str, float]:
-    """By the truth of the demo job and the windows of the captures."""
+def _medians(place: Path, row: str) -> dict[str, float]:
+    """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be told."""
     windows = []
     for way in WAYS:
-        capture = json.loads(next((place / way).glob("*/session.json")).read_text(encoding="utf-8"))["capture"]
-        windows.append((capture["begin_monotonic"], capture["end_monotonic"], way))
+        session = json.loads(next((place / way).glob("*/session.json")).read_text(encoding="utf-8"))
+        if "tasks" in way and session["driver"]["functions"]["tasks"]["how"] != row:
+            raise Failed(f"tasks were not told by {row}: see {place / way}")
+        windows.append((session["capture"]["begin_monotonic"], session["capture"]["end_monotonic"], way))
+    untouched = float((place / "untouched").read_text(encoding="utf-8")) * 1e9
     windows.sort()
     first = [begin for begin, _end, _way in windows]
     took: dict[str, list[int]] = {UNTRACED: [], **{way: [] for way in WAYS}}
@@ -71,7 +75,7 @@ def _medians(place: Path) -> dict[str, float]:
         at = bisect(first, begin + margin) - 1
         if at >= 0 and windows[at][0] < begin and end < windows[at][1]:
             took[windows[at][2]].append(end - begin)
-        elif at < 0:
+        elif end < untouched:
             took[UNTRACED].append(end - begin)
     if not all(len(values) > 100 for values in took.values()):
         raise Failed("too few launches: " + ", ".join(f"{len(values)} {way}" for way, values in took.items()))

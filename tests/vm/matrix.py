@@ -93,9 +93,15 @@ class Result:
     release: str = ""
     seconds: float = 0
     rows: dict[str, tuple[str, str]] = field(default_factory=dict)  # of doctor: what -> (yes or no, detail)
+    modules: frozenset[str] = frozenset()  # kinds of the driver's, as driver.build() names them
     module_types: bool = False
     verdicts: dict[str, verdict.Verdict] = field(default_factory=dict)
     as_it_is: set[str] = field(default_factory=set)  # cases that would take away what is not there
+
+    @property
+    def probes_by_types(self) -> bool:
+        """Are functions of the driver probed by fexit?"""
+        return "btf" in self.modules and "fentry" not in self.kernel.lacks
 
 
 def main() -> int:
@@ -145,6 +151,7 @@ def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> R
     try:
         kernels.fetch(kernel, cache)
         modules = driver.build(kernel)
+        result.modules = frozenset(modules)
     except debian.Unavailable as reason:
         result.not_run = str(reason)
         return result
@@ -186,7 +193,7 @@ def time_it(result: Result, cases: list[Case], modules: dict[str, Path], boot: b
     for case in cases:
         place = share / "out" / case.name
         if boot or place.is_dir():
-            result.verdicts[case.name] = verdict.of_times(place, case.how)
+            result.verdicts[case.name] = verdict.of_times(place, case.how, case.mode, result.probes_by_types)
 
 
 def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
@@ -195,6 +202,9 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
     (share / "in").mkdir(parents=True)
     for name in ("goes", "locked_down", *(case.name for case in cases)):
         shutil.rmtree(share / "out" / name, ignore_errors=True)
+    for old in (share / "out").glob("*"):
+        if not old.is_dir():
+            old.unlink()
     for name in ("guest.sh", "run.sh"):
         shutil.copy(kernels.HERE / name, share / "in")
     for name, place in modules.items():
@@ -230,24 +240,23 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
         complaints = [line for line in dmesg.read_text(encoding="utf-8", errors="replace").splitlines()
                       if any(word in line for word in ("WARNING:", "BUG:", "Oops", "Call Trace", "INFO: task"))]
         result.verdicts["kernel_log"] = verdict.Verdict(not complaints, complaints[0] if complaints else "no complaint")
-    if (outcome.out / "switches").exists():
-        result.verdicts["switches"] = verdict.of_switches(outcome.out)
-    if (outcome.out / "goes").exists():
-        result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
-    if (outcome.out / "locked_down").exists():
-        result.verdicts["locked_down"] = verdict.of_lockdown(outcome.out / "locked_down")
+    result.verdicts["switches"] = verdict.of_switches(outcome.out)
+    result.verdicts["driver_goes"] = verdict.of_leaving(outcome.out / "goes")
+    result.verdicts["locked_down"] = verdict.of_lockdown(outcome.out / "locked_down")
+    fexit = result.probes_by_types
     for case in cases:
         if case.how == "states":
             result.verdicts[case.name] = verdict.of_states(outcome.out / case.name)
             continue
         if case.how == "nodes":
-            result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name)
+            result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name, case.mode, fexit)
             continue
         found = verdict.of_case(outcome.out / case.name, case.how)
         result.verdicts[case.name] = found
         if found.passed and case.mode != "-":
             result.verdicts[f"{case.name}_driver"] = verdict.of_driver(outcome.out / case.name, case.mode.split(":")[0])
-            result.verdicts[f"{case.name}_events"] = verdict.of_driver_events(outcome.out / case.name, case.mode)
+            result.verdicts[f"{case.name}_events"] = verdict.of_driver_events(outcome.out / case.name, case.mode,
+                                                                                     fexit)
 
 
 def tell(results: list[Result], cases: list[Case]) -> int:

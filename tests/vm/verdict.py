@@ -19,10 +19,12 @@ KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the 
 # Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
 FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
           "step_assignment_errors")
-# Of tasks, CQEs and copies, by the folder of the driver's modules.
-EXPECTED_ROWS = {"plain": ("kprobe", "kprobe", "kprobe"), "strange": ("tracepoint", "kprobe", "kprobe"),
-                 "refused": ("kprobe", "tracepoint", "kprobe"),
-                 "lone": ("tracepoint", "tracepoint", "kprobe")}
+AGENT, CHAN, CQE, COPY = ("tsagent_sqe_update", "trs_chan_ops_sqe_update", "tsagent_cqe_update",
+                          "hal_kernel_devdrv_dma_sync_copy")
+TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
+# What tells of tasks, CQEs and copies, by the folder of the driver's modules; functions of modules with types by fexit.
+TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
+           "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY), "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
 SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
             "others": "11", "others_stays": "10"}
@@ -110,28 +112,38 @@ def of_driver(place: Path, mode: str) -> Verdict:
     return Verdict(True, f"{len(sent)} SQEs, {counts.get('wake', 0)} interrupts", counts)
 
 
-def of_driver_events(place: Path, mode: str) -> Verdict:
-    """What was recorded of the driver, held against what it says it did."""
+def of_driver_events(place: Path, mode: str, fexit: bool) -> Verdict:
+    """What was recorded of the driver, held against what it says it did. FEXIT: what there is has types and can be probed by them."""
     session = sorted(place.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
-    how = {kind: way["how"] for kind, way in about.get("driver", {}).get("functions", {}).items()}
     if about.get("kernel_side") == "legacy":
         return Verdict(True, "old kernel: nothing of it")
     if place.name == "hidden":
         return _of_strange(place, session.parent)
+    how, wrong = _ways(about, mode, fexit)
+    if wrong:
+        return Verdict(False, wrong)
     told = ", ".join(f"{kind} {row}" for kind, row in how.items())
-    expected = EXPECTED_ROWS.get(mode.split(":")[-1])
-    if expected and expected != tuple(how.values()):
-        return Verdict(False, f"{told}: expected {expected}")
-    found, wrong = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
-    if wrong:
-        return Verdict(False, f"{told}: not recorded: " + ", ".join(wrong))
-    wrong = driver_events.joined(place, session.parent, about, how)
-    if wrong:
-        return Verdict(False, "; ".join(wrong[:3]))
+    found, missing = driver_events.compare(place, session.parent, about, mode.split(":")[0], how)
+    if missing:
+        return Verdict(False, f"{told}: not recorded: " + ", ".join(missing))
+    missing = driver_events.joined(place, session.parent, about, how)
+    if missing:
+        return Verdict(False, "; ".join(missing[:3]))
     if mode == "uio_d" and "go past the driver" not in (place / "messages").read_text(encoding="utf-8"):
         return Verdict(False, "not a word of that its tasks go past the driver")
     return Verdict(True, f"{told}: {found}")
+
+
+def _ways(about: dict[str, Any], mode: str, fexit: bool) -> tuple[dict[str, str], str]:
+    """Kind -> row that a capture took, and what is wrong with them."""
+    ways = about.get("driver", {}).get("functions", {})
+    folder = mode.split(":")[1] if ":" in mode else "modules"
+    expected = [(name, "tracepoint" if ":" in name else "fexit" if folder == "modules" and fexit else "kprobe")
+                for name in TOLD_BY[folder]]
+    taken = [(way["function"], way["how"]) for way in ways.values()]
+    return ({kind: way["how"] for kind, way in ways.items()},
+            "" if taken == expected else f"{taken}: expected {expected}")
 
 
 def of_states(place: Path) -> Verdict:
@@ -145,13 +157,15 @@ def of_states(place: Path) -> Verdict:
     return Verdict(True, f"{len(said)} jobs noticed nothing")
 
 
-def of_nodes(place: Path) -> Verdict:
+def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
     """The same of a job that is no simulated one: it submits nothing, and calls the driver by its nodes."""
     session = next(place.glob("out/*/session.json"), None)
     if session is None:
         return Verdict(False, "there is no session")
     about = json.loads(session.read_text(encoding="utf-8"))
-    how = {kind: way["how"] for kind, way in about["driver"]["functions"].items()}
+    how, unexpected = _ways(about, mode, fexit)
+    if unexpected:
+        return Verdict(False, unexpected)
     analyzed = subprocess.run([str(ROOT / "build/npuscope"), "analyze", str(session.parent)], capture_output=True,
                               text=True, check=False)
     if analyzed.returncode not in (DONE, INCOMPLETE):
@@ -163,10 +177,12 @@ def of_nodes(place: Path) -> Verdict:
     return Verdict(not wrong, "; ".join(wrong[:3]) or f"{', '.join(f'{kind} {row}' for kind, row in how.items())}: {found}")
 
 
-def of_times(place: Path, how: str) -> Verdict:
+def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
     """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an interrupt to when the
     thread that waited goes on."""
-    found = of_nodes(place) if how == "nodes" else of_case(place, how)
+    found = of_nodes(place, mode, fexit) if how == "nodes" else of_case(place, how)
+    if found.passed and how != "nodes":
+        found = of_driver_events(place, mode, fexit)
     if not found.passed:
         return found
     session = next(place.glob("out/*/session.json"))
@@ -208,6 +224,8 @@ def _of_strange(place: Path, session: Path) -> Verdict:
 
 def of_leaving(place: Path) -> Verdict:
     """The driver was unloaded while it was recorded."""
+    if not place.exists():
+        return Verdict(False, "it was not tried to the end")
     status = int((place / "status").read_text(encoding="utf-8"))
     sessions = sorted(place.glob("out/*/session.json"))
     if status not in (DONE, INCOMPLETE) or not sessions:
@@ -215,12 +233,16 @@ def of_leaving(place: Path) -> Verdict:
     complete = json.loads(sessions[0].read_text(encoding="utf-8"))["complete"]
     if not complete:
         return Verdict(False, "the session is not complete")
+    if int((place / "unloaded_at_last").read_text(encoding="utf-8")):
+        return Verdict(False, "the driver cannot be unloaded any more")
     gone = not int((place / "unloaded").read_text(encoding="utf-8"))
     return Verdict(True, f"unloaded {'during' if gone else 'after'} a capture, without its /proc")
 
 
 def of_lockdown(place: Path) -> Verdict:
     """A kernel that is locked down: one line, nothing recorded."""
+    if not place.exists():
+        return Verdict(False, "it cannot be locked down")
     status = int((place / "status").read_text(encoding="utf-8"))
     said = (place / "messages").read_text(encoding="utf-8").splitlines()
     seen = re.search(r"^  kernel memory +no +locked down", (place / "doctor").read_text(encoding="utf-8"), re.M)
