@@ -88,7 +88,7 @@ void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
 /* Operators whose L0 operators were told before the capture: what their handles were launched for later. */
 void nps_walk__name_pending(struct nps_walk *w);
 
-/* Kernels that are all that their operator launched get its tensors. 0 or -ENOMEM. */
+/* nest_operands.c: kernels that are all that their operator launched get its tensors. 0 or -ENOMEM. */
 int nps_walk__give_operands(struct nps_walk *w);
 
 /* nest_marks.c: a call of mstx; after all threads: ranges and domains are put together. */
