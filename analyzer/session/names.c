@@ -170,6 +170,7 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 	nps_history__init(&names->ranks, model->tmpfd);
 	nps_vec__init(&names->runs, model->tmpfd, sizeof(struct nps_op_run));
 	nps_vec__init(&names->l0s, model->tmpfd, sizeof(struct nps_l0));
+	nps_doubts__init(&names->doubts, model->tmpfd);
 	nps_plans__init(&plans, names);
 	nps_vec__init(&keys, model->tmpfd, sizeof(struct nps_key));
 	err = collect(model, &keys, &n);
@@ -189,7 +190,8 @@ int nps_names__build(struct nps_names *names, struct nps_recording *model)
 		err = nps_history__finish(&names->groups);
 	if (!err)
 		err = nps_history__finish(&names->ranks);
-	nps_plans__finish(&plans);
+	if (!err)
+		err = nps_plans__finish(&plans);
 	nps_plans__free(&plans);
 	nps_vec__free(&keys);
 	return err;
@@ -219,4 +221,5 @@ void nps_names__free(struct nps_names *names)
 	nps_map__free(&names->learned);
 	nps_vec__free(&names->runs);
 	nps_vec__free(&names->l0s);
+	nps_doubts__free(&names->doubts);
 }

@@ -7,6 +7,7 @@
 #ifndef NPS_NAMES_H
 #define NPS_NAMES_H
 
+#include "session/doubts.h"
 #include "session/history.h"
 #include "session/recording.h"
 
@@ -18,6 +19,8 @@ struct nps_op_run {
 	uint32_t operands; /* list of model->tensors, NPS_NONE if they are unknown */
 	uint32_t launches; /* of kernels, counted by the walk */
 	uint64_t executor;
+	uint64_t opened, bound; /* when the first phase was entered, and when its executor was told */
+	uint64_t since, begin; /* when this executor got the plan, which a cache may have had, and ran */
 	uint32_t proc;
 	bool cut; /* the last one of its thread: what it launched may come after the capture */
 };
@@ -35,6 +38,7 @@ struct nps_names {
 	struct nps_map learned; /* handle -> L0 operator it was launched for */
 	struct nps_vec runs; /* struct nps_op_run */
 	struct nps_vec l0s; /* struct nps_l0 */
+	struct nps_doubts doubts; /* of what TENSOR records tell */
 };
 
 /*

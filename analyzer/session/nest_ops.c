@@ -59,6 +59,9 @@ static void begin_run(struct nps_walk *w, const struct nps_event *ev, const stru
 		w->run->first = outer->first;
 		w->run->count = outer->count;
 		w->run->operands = outer->operands;
+		w->run->opened = outer->opened;
+		w->run->bound = outer->bound;
+		w->run->since = outer->since;
 	}
 	if (w->run != outer || !outer)
 		w->l0 = w->run ? w->run->first : NPS_NONE;

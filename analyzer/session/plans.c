@@ -4,24 +4,32 @@
 #include <errno.h>
 #include <string.h>
 
+#define UNCOUNTED_NS 2000000000ULL /* the collector counts losses every second */
+
 struct plan {
 	uint32_t api; /* NPS_NONE unknown */
 	uint32_t outer; /* operator that was entered before and may be made of this one, NPS_NONE */
 	uint32_t first, last, count; /* L0 operators */
 	uint32_t operands; /* list of model->tensors */
+	uint64_t opened, bound; /* when its first phase was entered, and when its executor was told */
 };
 
-#define NO_PLAN ((struct plan){ NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, 0, NPS_NONE })
+#define NO_PLAN ((struct plan){ NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, 0, NPS_NONE, 0, 0 })
 
 struct executor {
 	struct plan plan;
 	uint32_t cached; /* row of plans->cached it fills, NPS_NONE */
+	uint64_t since; /* when it got the plan */
 	bool ran, repeatable;
 };
+
+#define NO_EXECUTOR ((struct executor){ NO_PLAN, NPS_NONE, 0, false, false })
 
 struct thread {
 	bool seen;
 	uint16_t records; /* number of the next TENSOR record */
+	uint32_t proc;
+	uint64_t told_last; /* when the last TENSOR record was written */
 	/* arguments of the first phase that was entered last */
 	uint32_t api, n, told;
 	uint64_t slots[NPS_MAX_OPERANDS];
@@ -80,7 +88,7 @@ static struct executor *executor_of(struct nps_plans *plans, uint32_t proc, uint
 		return NULL;
 	ex = &NPS_AT(&plans->executors, struct executor, row);
 	if (made)
-		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+		*ex = NO_EXECUTOR;
 	return ex;
 }
 
@@ -116,9 +124,10 @@ static void fill_cache(struct nps_plans *plans, const struct executor *ex)
 }
 
 /* The executor of the thread's latest first phase is known: whatever it was before, it is this now. */
-static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex)
+static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex, uint64_t at)
 {
-	*ex = (struct executor){ t->plan, t->cached, false, false };
+	t->plan.bound = at;
+	*ex = (struct executor){ t->plan, t->cached, at, false, false };
 	t->unbound--;
 	t->plan = NO_PLAN;
 	t->cached = NPS_NONE;
@@ -128,7 +137,7 @@ static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex)
 /* --- first phases ------------------------------------------------------------------------------------ */
 
 /* The thread is in the first phase of API, of which the arguments may have been told. */
-static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, uint32_t api)
+static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, uint32_t api, uint64_t at)
 {
 	const char *name = api == NPS_NONE ? NULL : nps_strings__get(&plans->names->model->strings, api);
 	uint32_t outer = t->plan.api;
@@ -136,6 +145,7 @@ static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, 
 	t->plan = NO_PLAN;
 	t->plan.api = api;
 	t->plan.outer = outer;
+	t->plan.opened = at;
 	t->unbound++;
 	if (name && t->api == api && t->told >= t->n)
 		t->plan.operands = nps_operands__list(&plans->operands, proc, name, t->slots, t->n);
@@ -156,9 +166,9 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const
 	if (!ex || !l0)
 		return -ENOMEM;
 	if (t->unbound && t->plan.api != NPS_NONE)
-		bind(plans, t, ex);
+		bind(plans, t, ex, ev->start);
 	else if (ex->ran) /* the address is used again */
-		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+		*ex = NO_EXECUTOR;
 	*l0 = (struct nps_l0){ name_of(plans, ev), NPS_NONE };
 	if (ex->plan.last == NPS_NONE)
 		ex->plan.first = l0s->len - 1;
@@ -171,10 +181,10 @@ static int on_l0(struct nps_plans *plans, uint32_t proc, struct thread *t, const
 }
 
 /* Arguments that no mark of a first phase followed: CANN has no function that all of them call. */
-static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct thread *t)
+static void open_unmarked(struct nps_plans *plans, uint32_t proc, struct thread *t, uint64_t at)
 {
 	if (t->api != NPS_NONE)
-		open_plan(plans, proc, t, t->api);
+		open_plan(plans, proc, t, t->api, at);
 }
 
 static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
@@ -182,7 +192,7 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 	uint32_t part = NPS_TENSOR_PART(ev->ret), n = NPS_TENSOR_COUNT(ev->ret);
 
 	if (!part) {
-		open_unmarked(plans, proc, t);
+		open_unmarked(plans, proc, t, ev->start);
 		t->api = nps_recording__text(plans->names->model, ev->dur);
 		t->n = n;
 		t->told = 0;
@@ -195,19 +205,41 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 	t->told += 4;
 }
 
-static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+/* Records of the thread were lost: what it told before them need not be of the call that it is in now. */
+static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint64_t now)
 {
-	bool lost = t->seen && ev->probe && ev->probe != t->records;
-	struct executor *ex;
+	int err = nps_doubts__add(&plans->names->doubts, proc, t->seen ? t->told_last : 0, now);
+
+	t->api = t->cached = NPS_NONE;
+	return err ? err : nps_operands__forget(&plans->operands, proc);
+}
+
+/*
+ * Follows the running numbers. One of 0 may be that of another thread with the same id: where records were lost nobody
+ * can tell, and it is not known how many they were.
+ */
+static int count_record(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	const struct nps_losses *losses = &plans->names->model->losses;
+	uint16_t gap = ev->probe - t->records;
 	int err = 0;
 
-	/* A number of 0: the first of the thread, or of another one with the same id. */
-	if (lost || (!t->seen && ev->probe)) {
-		err = nps_operands__forget(&plans->operands, proc);
-		t->api = NPS_NONE;
-	}
+	if (gap && (ev->probe || losses->ring[NPS_EV_TENSOR]))
+		err = on_gap(plans, proc, t, ev->start);
+	if (ev->probe && gap <= losses->ring[NPS_EV_TENSOR])
+		plans->missed += gap;
 	t->seen = true;
 	t->records = ev->probe + 1;
+	t->proc = proc;
+	t->told_last = ev->start;
+	return err;
+}
+
+static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
+{
+	int err = count_record(plans, proc, t, ev);
+	struct executor *ex;
+
 	if (err)
 		return err;
 	switch (NPS_TENSOR_WHAT(ev->ret)) {
@@ -218,13 +250,13 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 		on_operands(plans, proc, t, ev);
 		return 0;
 	case NPS_TENSOR_EXECUTOR:
-		open_unmarked(plans, proc, t);
+		open_unmarked(plans, proc, t, ev->start);
 		if (!t->unbound || t->plan.api == NPS_NONE)
 			return 0; /* its L0 operators told already */
 		ex = executor_of(plans, proc, ev->dur);
 		if (!ex)
 			return -ENOMEM;
-		bind(plans, t, ex);
+		bind(plans, t, ex, ev->start);
 		return 0;
 	}
 	return 0;
@@ -256,7 +288,7 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 	if (!ex)
 		return -ENOMEM;
 	*ex = (struct executor){ row == NPS_NONE ? NO_PLAN : NPS_AT(&plans->cached, struct plan, row),
-				 NPS_NONE, false, false };
+				 NPS_NONE, ev->start, false, false };
 	return 0;
 }
 
@@ -273,23 +305,26 @@ static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t,
 	/* The thread has this executor of its first phase: nothing else is known of either. */
 	if (ev->probe == NPS_PROBE_NN_REPEATABLE && t->unbound == 1 && t->plan.api != NPS_NONE &&
 	    (ex->ran || ex->plan.api == NPS_NONE))
-		bind(plans, t, ex);
+		bind(plans, t, ex, ev->start);
 	if (ev->probe == NPS_PROBE_NN_REPEATABLE)
 		ex->repeatable = true;
 	else
-		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+		*ex = NO_EXECUTOR;
 	return 0;
 }
 
 /* --- runs -------------------------------------------------------------------------------------------- */
 
 /* Is this the executor of the one first phase of the thread that nobody has told the executor of? */
-static void bind_by_order(struct nps_plans *plans, struct thread *t, struct executor *ex, uint32_t api)
+static void bind_by_order(struct nps_plans *plans, struct thread *t, struct executor *ex, uint32_t api,
+			  uint64_t at)
 {
 	if (!t->unbound || api == NPS_NONE)
 		return;
+	if (t->api == api)
+		return; /* or of the one whose arguments were told, but not that it was entered? */
 	if (t->unbound == 1 && t->plan.api == api)
-		bind(plans, t, ex);
+		bind(plans, t, ex, at);
 	else if (t->plan.api == api)
 		t->unbound--; /* several are open: which of them it is cannot be said */
 }
@@ -298,6 +333,14 @@ static void bind_by_order(struct nps_plans *plans, struct thread *t, struct exec
 static bool is_another(const struct plan *plan, uint32_t api)
 {
 	return api != NPS_NONE && plan->api != NPS_NONE && plan->api != api && plan->outer != api;
+}
+
+/* A run that was told without its operator, as where the mark of its second phase was lost, may be any operator's. */
+static bool may_be_another(const struct nps_plans *plans, uint32_t api)
+{
+	const struct nps_losses *losses = &plans->names->model->losses;
+
+	return api == NPS_NONE && (losses->ring[NPS_EV_MARK] || losses->ring[NPS_STR_TEXT] || losses->cut);
 }
 
 /*
@@ -323,18 +366,22 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 	if (!run || !ex)
 		return -ENOMEM;
 	if (ev->probe == NPS_PROBE_NN_EXPORT)
-		open_unmarked(plans, proc, t);
-	bind_by_order(plans, t, ex, api);
+		open_unmarked(plans, proc, t, ev->start);
+	bind_by_order(plans, t, ex, api, ev->start);
 	/* The address again without a new first phase, or for another operator: what was planned is over. */
 	if ((ex->ran && !ex->repeatable) || is_another(&ex->plan, api))
-		*ex = (struct executor){ NO_PLAN, NPS_NONE, false, false };
+		*ex = NO_EXECUTOR;
 	if (api != NPS_NONE)
 		ex->plan.api = api;
 	*run = (struct nps_op_run){ .api = ex->plan.api,
 				    .first = ex->plan.first,
 				    .count = ex->plan.count,
-				    .operands = ex->plan.operands,
+				    .operands = may_be_another(plans, api) ? NPS_NONE : ex->plan.operands,
 				    .executor = address,
+				    .opened = ex->plan.opened,
+				    .bound = ex->plan.bound,
+				    .since = ex->since,
+				    .begin = ev->start,
 				    .proc = proc };
 	ex->ran = true;
 	t->run = t->last_run = runs->len;
@@ -343,14 +390,42 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 	return 0;
 }
 
-void nps_plans__finish(struct nps_plans *plans)
+/*
+ * Records that no gap accounts for were the last ones of a thread: who knows of which. Those of a thread of which not a
+ * single one came cannot be told from them. Of a capture that was cut short the last ones were not counted.
+ */
+static int doubt_ends(struct nps_plans *plans)
 {
+	const struct nps_losses *losses = &plans->names->model->losses;
+	bool lost = losses->ring[NPS_EV_TENSOR] > plans->missed;
+	uint64_t last = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < plans->threads.len; i++)
+		last = NPS_MAX(last, NPS_AT(&plans->threads, struct thread, i).told_last);
+	for (size_t i = 0; (lost || losses->cut) && !err && i < plans->threads.len; i++) {
+		const struct thread *t = &NPS_AT(&plans->threads, struct thread, i);
+		uint64_t from = t->told_last;
+
+		if (!lost && last - from > UNCOUNTED_NS)
+			from = last - UNCOUNTED_NS;
+		if (t->seen)
+			err = nps_doubts__add(&plans->names->doubts, t->proc, from, UINT64_MAX);
+	}
+	return err;
+}
+
+int nps_plans__finish(struct nps_plans *plans)
+{
+	int err = doubt_ends(plans);
+
 	for (size_t i = 0; i < plans->threads.len; i++) {
 		uint32_t run = NPS_AT(&plans->threads, struct thread, i).last_run;
 
 		if (run)
 			NPS_AT(&plans->names->runs, struct nps_op_run, run - 1).cut = true;
 	}
+	return err ? err : nps_doubts__finish(&plans->names->doubts);
 }
 
 bool nps_plans__wants(const struct nps_event *ev)
@@ -383,7 +458,7 @@ int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *e
 		return on_tensor(plans, proc, t, ev);
 	switch (ev->probe) {
 	case NPS_PROBE_NN_PHASE1:
-		open_plan(plans, proc, t, name_of(plans, ev));
+		open_plan(plans, proc, t, name_of(plans, ev), ev->start);
 		return 0;
 	case NPS_PROBE_NN_L0:
 		return on_l0(plans, proc, t, ev);

@@ -17,6 +17,7 @@ struct nps_plans {
 	struct nps_map thread_of; /* pid << 32 | tid -> row */
 	struct nps_map cached_of; /* (process, key of the cache) -> row */
 	struct nps_vec executors, threads, cached;
+	uint64_t missed; /* TENSOR records, by the gaps of their running numbers */
 };
 
 void nps_plans__init(struct nps_plans *plans, struct nps_names *names);
@@ -31,7 +32,7 @@ bool nps_plans__wants(const struct nps_event *ev);
  */
 int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *ev);
 
-/* After the last event. */
-void nps_plans__finish(struct nps_plans *plans);
+/* After the last event: completes names->doubts. 0 or a negative errno. */
+int nps_plans__finish(struct nps_plans *plans);
 
 #endif

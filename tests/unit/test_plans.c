@@ -27,15 +27,32 @@ static void tensor(uint32_t tid, uint64_t at, uint64_t address, uint64_t rows)
 											      7ULL << 32;
 }
 
-/* First phase of operator NAME (letters: first argument to third) with its L0 operator, if it has one. */
-static void phase_1(uint32_t tid, uint64_t at, const char *name, uint64_t a, uint64_t b, const char *l0,
-		    uint64_t executor)
+static void operands(uint32_t tid, uint64_t at, const char *name, uint64_t a, uint64_t b)
 {
 	struct nps_event *ev =
 		tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_OPERANDS, 0, 0, 3), text(name));
 
 	ev->args[0] = ev->args[1] = a;
 	ev->args[2] = b;
+}
+
+static void executor_told(uint32_t tid, uint64_t at, uint64_t executor)
+{
+	tensor_event(tid, at, NPS_TENSOR_RET(NPS_TENSOR_EXECUTOR, 0, 0, 0), executor);
+}
+
+/* N records of the thread were lost, and counted. */
+static void lose(uint32_t tid, uint16_t n)
+{
+	records[tid] += n;
+	model.losses.ring[NPS_EV_TENSOR] += n;
+}
+
+/* First phase of operator NAME (letters: first argument to third) with its L0 operator, if it has one. */
+static void phase_1(uint32_t tid, uint64_t at, const char *name, uint64_t a, uint64_t b, const char *l0,
+		    uint64_t executor)
+{
+	operands(tid, at, name, a, b);
 	mark(NPS_PROBE_NN_PHASE1, tid, at + 1, text(name), 0x99);
 	if (l0)
 		mark(NPS_PROBE_NN_L0, tid, at + 2, text(l0), executor);
@@ -146,7 +163,7 @@ static void hits_in_the_operators_cache(void **state)
 	tensor(1, 10, 0xa0, 3);
 	tensor(1, 11, 0xb0, 4);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, NULL, 0);
-	tensor_event(1, 25, NPS_TENSOR_RET(NPS_TENSOR_EXECUTOR, 0, 0, 0), 0xe1);
+	executor_told(1, 25, 0xe1);
 	phase_1(1, 30, "aclnnMul", 0xb0, 0xb0, NULL, 0);
 	run(1, 100, "aclnnMul", 0xe2);
 	run(2, 200, "aclnnMul", 0xe1);
@@ -208,6 +225,188 @@ static void an_operator_inside_another(void **state)
 	assert_string_equal(name_of(0), "aclnnInner_Own");
 }
 
+/* --- what was lost --- */
+
+/* A call of which nothing was lost. */
+static void control(uint64_t at, uint64_t rows)
+{
+	tensor(1, at, 0xc0, rows);
+	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, "Mul", 0xec);
+	executor_told(1, at + 5, 0xec);
+	run(1, at + 10, "aclnnMul", 0xec);
+}
+
+/* Of the first call nothing came behind its arguments, of the second one nothing before its mark. */
+static void arguments_of_an_earlier_call(void **state)
+{
+	(void)state;
+	for (uint64_t at = 0; at < 600; at += 200) {
+		tensor(1, at + 10, 0xa0, 3);
+		operands(1, at + 20, "aclnnMul", 0xa0, 0xa0);
+		lose(1, 3);
+		mark(NPS_PROBE_NN_PHASE1, 1, at + 30, text("aclnnMul"), 0x99);
+		mark(NPS_PROBE_NN_L0, 1, at + 31, text("Mul"), 0xe1);
+		if (!at) /* the gap shows before the run, after it, never */
+			executor_told(1, at + 35, 0xe1);
+		run(at == 200 ? 2 : 1, at + 40, "aclnnMul", 0xe1);
+		if (at < 400)
+			control(at + 100, at + 1);
+	}
+	build();
+	assert_int_equal(model.subs.len, 5);
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "1,7;1,7");
+	assert_string_equal(shapes_of(2), "201,7;201,7");
+	assert_string_equal(shapes_of(3), "");
+	assert_string_equal(shapes_of(4), ""); /* in the second thread */
+}
+
+/* The executor's address is given out again, all of which is lost but the run. */
+static void a_plan_of_an_earlier_call(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	executor_told(1, 25, 0xe1);
+	lose(1, 3);
+	run(1, 40, "aclnnMul", 0xe1);
+	control(100, 4);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "4,7;4,7");
+}
+
+/* The same with second phases in another thread, which are late: the first one has seen the gap by then. */
+static void a_plan_of_an_earlier_call_of_two_threads(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	executor_told(1, 25, 0xe1);
+	lose(1, 3);
+	tensor(1, 30, 0xb0, 5);
+	phase_1(1, 40, "aclnnMul", 0xb0, 0xb0, "Mul", 0xe2);
+	executor_told(1, 45, 0xe2);
+	run(2, 100, "aclnnMul", 0xe1);
+	run(2, 200, "aclnnMul", 0xe2);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "5,7;5,7");
+}
+
+/* A thread that makes the tensors of another one loses a record of the tensor at that address now. */
+static void a_tensor_of_another_thread(void **state)
+{
+	(void)state;
+	tensor(2, 10, 0xa0, 3);
+	lose(2, 1);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	executor_told(1, 25, 0xe1);
+	run(1, 40, "aclnnMul", 0xe1);
+	tensor(2, 80, 0xb0, 3);
+	control(100, 4);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "4,7;4,7");
+}
+
+/* A plan that came to the cache right is right at each hit, a stale one at none. */
+static void plans_in_the_cache(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 5, 6, 0x4e4, 0, 0);
+	tensor(1, 10, 0xa0, 3);
+	operands(1, 20, "aclnnMul", 0xa0, 0xa0);
+	lose(1, 3);
+	mark(NPS_PROBE_NN_PHASE1, 1, 30, text("aclnnMul"), 0x99);
+	mark(NPS_PROBE_NN_L0, 1, 31, text("Mul"), 0xe1);
+	tensor(1, 80, 0xb0, 5);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 90, 91, 0x4e5, 0, 0);
+	control(100, 4);
+	tensor(1, 130, 0xb0, 5);
+	lose(1, 1);
+	tensor(1, 150, 0xb0, 5);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 200, 201, 0x4e4, 0, 0xe5);
+	run(1, 210, "aclnnMul", 0xe5);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 300, 301, 0x4e5, 0, 0xe6);
+	run(1, 310, "aclnnMul", 0xe6);
+	build();
+	assert_string_equal(shapes_of(0), "4,7;4,7");
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "4,7;4,7");
+}
+
+/* What the cache was asked for last need not be what the first phase behind a gap is for. */
+static void a_key_of_an_earlier_call(void **state)
+{
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 5, 6, 0x4e4, 0, 0);
+	tensor(1, 10, 0xa0, 3);
+	lose(1, 3);
+	control(100, 4);
+	event(NPS_EV_API, NPS_PROBE_PTA_GET, 1, 200, 201, 0x4e4, 0, 0xe5);
+	run(1, 210, "aclnnMul", 0xe5);
+	build();
+	assert_string_equal(shapes_of(0), "4,7;4,7");
+	assert_string_equal(shapes_of(1), "");
+}
+
+/* Numbers that begin anew are another thread's with that id, or 65536 of them are over and some were lost. */
+static const char *after_new_numbers(uint64_t lost)
+{
+	tensor(1, 10, 0xa0, 3);
+	tensor(1, 11, 0xb0, 3);
+	records[1] = 0;
+	model.losses.ring[NPS_EV_TENSOR] = lost;
+	tensor(1, 15, 0xb0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	executor_told(1, 25, 0xe1);
+	run(1, 40, "aclnnMul", 0xe1);
+	tensor(1, 50, 0xb0, 3);
+	build();
+	return shapes_of(0);
+}
+
+static void numbers_that_begin_anew(void **state)
+{
+	(void)state;
+	assert_string_equal(after_new_numbers(0), "3,7;3,7");
+}
+
+static void numbers_that_begin_anew_after_a_loss(void **state)
+{
+	(void)state;
+	assert_string_equal(after_new_numbers(UINT16_MAX - 1), "");
+}
+
+/* Only the run function tells of the second operator, and that does not tell which it is. */
+static void a_run_without_a_name(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe1);
+	executor_told(1, 25, 0xe1);
+	model.losses.ring[NPS_EV_MARK] = 3;
+	mark(NPS_PROBE_NN_RUN, 1, 40, 0xe1, 0);
+	launch(1, 45, 0xf1, 0);
+	build();
+	assert_string_equal(shapes_of(0), "");
+}
+
+/* A second phase is of the arguments that were told last, though the mark of their first phase was lost. */
+static void arguments_without_a_mark(void **state)
+{
+	(void)state;
+	model.losses.ring[NPS_EV_MARK] = 2;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, NULL, 0);
+	tensor(1, 30, 0xb0, 4);
+	operands(1, 40, "aclnnMul", 0xb0, 0xb0);
+	run(1, 50, "aclnnMul", 0xe1);
+	build();
+	assert_string_equal(shapes_of(0), "");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_shapes, teardown)
@@ -221,6 +420,16 @@ int main(void)
 		TEST(what_does_not_fit_is_not_told),
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
+		TEST(arguments_of_an_earlier_call),
+		TEST(a_plan_of_an_earlier_call),
+		TEST(a_plan_of_an_earlier_call_of_two_threads),
+		TEST(a_tensor_of_another_thread),
+		TEST(plans_in_the_cache),
+		TEST(a_key_of_an_earlier_call),
+		TEST(numbers_that_begin_anew),
+		TEST(numbers_that_begin_anew_after_a_loss),
+		TEST(a_run_without_a_name),
+		TEST(arguments_without_a_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
