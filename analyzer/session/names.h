@@ -18,9 +18,11 @@ struct nps_op_run {
 	uint32_t count;
 	uint32_t operands; /* list of model->tensors, NPS_NONE if they are unknown */
 	uint32_t launches; /* of kernels, counted by the walk */
+	uint32_t strays; /* kernels that came meanwhile and are not known to be its own, by the walk */
 	uint64_t executor;
 	uint64_t opened, bound; /* when the first phase was entered, and when its executor was told */
 	uint64_t since, begin; /* when this executor got the plan, which a cache may have had, and ran */
+	uint64_t end; /* when the thread's next mark came, UINT64_MAX: there is none; by the walk */
 	uint32_t proc;
 	bool cut; /* the last one of its thread: what it launched may come after the capture */
 };

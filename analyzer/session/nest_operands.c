@@ -1,59 +1,174 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* --record-shapes: which kernels get their operator's tensors. */
+#include "session/doubts.h"
 #include "session/nest_walk.h"
 
-/* Operators of which a run launched nothing: what follows such a run need not be theirs. */
-static int idle_operators(const struct nps_names *names, struct nps_map *idle)
+#include <errno.h>
+
+struct giving {
+	struct nps_recording *model;
+	const struct nps_names *names;
+	struct nps_map idle; /* operators of which a run launched nothing */
+	bool lost; /* calls, submissions or marks were */
+	struct nps_doubts gaps; /* if so, of the numbers of streams' tasks */
+};
+
+/* What follows a run that launched nothing need not be its operator's, at the next run either. */
+static int idle_operators(struct giving *g)
 {
 	int err = 0;
 
-	for (size_t i = 0; !err && i < names->runs.len; i++) {
-		const struct nps_op_run *run = &NPS_AT(&names->runs, struct nps_op_run, i);
+	for (size_t i = 0; !err && i < g->names->runs.len; i++) {
+		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
 
 		if (!run->launches && !run->cut)
-			err = nps_map__put(idle, nps_names__key(run->proc, run->api), 1);
+			err = nps_map__put(&g->idle, nps_names__key(run->proc, run->api), 1);
 	}
 	return err;
 }
 
+/* --- lost launches --- */
+
+/* Those of a capture that was cut short were not all counted. */
+static bool lost_launches(const struct nps_recording *model)
+{
+	const struct nps_losses *losses = &model->losses;
+
+	return losses->ring[NPS_EV_API] || losses->ring[NPS_EV_SQE] || losses->ring[NPS_EV_MARK] ||
+	       losses->sqe || losses->cut;
+}
+
+/* Whose tasks have consecutive numbers: a stream's, but on a 950 those of all streams together. */
+static uint64_t numbered_with(const struct nps_recording *model, const struct nps_sub *sub)
+{
+	const struct nps_device *device = &model->devices[sub->device];
+	bool together = device->has_platform &&
+			(device->platform == NPS_CHIP_950 || device->platform == NPS_CHIP_950_1);
+
+	return (uint64_t)sub->proc << 32 | (uint64_t)sub->device << 16 | (together ? 0 : sub->stream);
+}
+
+/* Rows of the submissions by stream and time, with room to sort them. */
+static int sort_subs(const struct nps_recording *model, struct nps_vec *keys)
+{
+	size_t n = model->subs.len;
+	struct nps_map streams = { 0 };
+	int err = nps_vec__resize(keys, 2 * n);
+	struct nps_key *key = keys->data;
+	uint32_t nstreams = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		const struct nps_sub *sub = &NPS_AT(&model->subs, struct nps_sub, i);
+		uint64_t stream = numbered_with(model, sub);
+		uint32_t group = nps_map__get(&streams, stream);
+
+		if (group == NPS_NONE) {
+			group = nstreams++;
+			err = nps_map__put(&streams, stream, group);
+		}
+		key[i] = (struct nps_key){ .key = sub->begin, .row = i, .group = group };
+	}
+	if (!err && n) {
+		nps_sort_keys(key, key + n, n);
+		nps_sort_groups(key, key + n, n);
+	}
+	nps_map__free(&streams);
+	return err;
+}
+
+/*
+ * N submissions to a stream. What is missing between two of them was submitted between them. What is missing before the
+ * first and behind the last one nobody knows: a run that can have launched it has no kernel of its own here.
+ */
+static int look_at_stream(struct giving *g, const struct nps_key *keys, size_t n)
+{
+	struct nps_sub *subs = g->model->subs.data;
+	uint64_t first = subs[keys[0].row].begin, last = subs[keys[n - 1].row].begin;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++) {
+		struct nps_sub *sub = &subs[keys[i].row];
+		const struct nps_sub *before = i ? &subs[keys[i - 1].row] : NULL;
+		const struct nps_op_run *run;
+
+		if (before && (uint16_t)(sub->task - before->task) != 1)
+			err = nps_doubts__add(&g->gaps, sub->proc, before->begin, sub->end);
+		if (sub->run == NPS_NONE)
+			continue;
+		run = &NPS_AT(&g->names->runs, struct nps_op_run, sub->run);
+		if (run->begin <= first || run->end > last)
+			sub->run = NPS_NONE;
+	}
+	return err;
+}
+
+static int look_at_streams(struct giving *g)
+{
+	size_t n = g->model->subs.len, next;
+	const struct nps_key *key;
+	struct nps_vec keys;
+	int err;
+
+	nps_vec__init(&keys, g->model->tmpfd, sizeof(struct nps_key));
+	err = sort_subs(g->model, &keys);
+	key = keys.data;
+	for (size_t i = 0; !err && i < n; i = next) {
+		for (next = i + 1; next < n && key[next].group == key[i].group; next++)
+			;
+		err = look_at_stream(g, key + i, next - i);
+	}
+	nps_vec__free(&keys);
+	return err ? err : nps_doubts__finish(&g->gaps);
+}
+
+/* --- who gets what --- */
+
 /*
  * Was something lost while the first phase told its arguments and its executor, or from then on until the run? The
- * arguments may be an older first phase's, or the executor that of a later one, at the same address.
+ * arguments may be an older first phase's, or the executor that of a later one, at the same address. And was something
+ * that the run launched lost? The kernel that was seen may be one of several, or a kernel of the job itself.
  */
-static bool is_doubtful(const struct nps_names *names, const struct nps_op_run *run)
+static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 {
-	return nps_doubts__in(&names->doubts, run->proc, run->opened, run->bound) ||
-	       nps_doubts__in(&names->doubts, run->proc, run->since, run->begin);
+	const struct nps_doubts *told = &g->names->doubts;
+
+	return nps_doubts__in(told, run->proc, run->opened, run->bound) ||
+	       nps_doubts__in(told, run->proc, run->since, run->begin) ||
+	       (g->lost && (run->strays || nps_doubts__in(&g->gaps, run->proc, run->begin, run->end)));
 }
 
 /*
  * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
  * operators are not known the one kernel that followed is the operator's if that has always one.
  */
-static uint32_t operands_of(const struct nps_names *names, const struct nps_op_run *run,
-			    const struct nps_map *idle)
+static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run)
 {
 	if (run->operands == NPS_NONE || run->launches != 1 || run->count > 1)
 		return NPS_NONE;
-	if (!run->count && nps_map__get(idle, nps_names__key(run->proc, run->api)) != NPS_NONE)
+	if (!run->count && nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE)
 		return NPS_NONE;
-	return is_doubtful(names, run) ? NPS_NONE : run->operands;
+	return is_doubtful(g, run) ? NPS_NONE : run->operands;
 }
 
 int nps_walk__give_operands(struct nps_walk *w)
 {
-	struct nps_map idle = { 0 };
-	int err = idle_operators(w->names, &idle);
+	struct giving g = { .model = w->model,
+			    .names = w->names,
+			    .lost = w->model->tensors.lists.len && lost_launches(w->model) };
+	int err = idle_operators(&g);
 
+	nps_doubts__init(&g.gaps, w->model->tmpfd);
+	if (!err && g.lost)
+		err = look_at_streams(&g);
 	for (size_t i = 0; i < w->model->subs.len; i++) {
 		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, i);
-		uint32_t run = sub->run;
 
-		sub->run = run == NPS_NONE || err
-				   ? NPS_NONE
-				   : operands_of(w->names, &NPS_AT(&w->names->runs, struct nps_op_run, run),
-						 &idle);
+		if (err)
+			sub->run = NPS_NONE;
+		else if (sub->run != NPS_NONE)
+			sub->run = operands_of(&g, &NPS_AT(&w->names->runs, struct nps_op_run, sub->run));
 	}
-	nps_map__free(&idle);
+	nps_doubts__free(&g.gaps);
+	nps_map__free(&g.idle);
 	return err;
 }

@@ -140,6 +140,8 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	if (launch && launch->run != NPS_NONE) {
 		sub->run = launch->run;
 		NPS_AT(&w->names->runs, struct nps_op_run, sub->run).launches++;
+	} else if (w->run) {
+		w->run->strays++;
 	}
 	if (!launch || !w->learn_later)
 		return 0;

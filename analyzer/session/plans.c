@@ -382,6 +382,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 				    .bound = ex->plan.bound,
 				    .since = ex->since,
 				    .begin = ev->start,
+				    .end = UINT64_MAX,
 				    .proc = proc };
 	ex->ran = true;
 	t->run = t->last_run = runs->len;

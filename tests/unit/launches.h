@@ -60,11 +60,22 @@ static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uin
 	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
 }
 
+static void submission(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint64_t task)
+{
+	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32,
+	      type | 8 << 16 | (uint64_t)stream << 32 | task << 48, 0);
+}
+
+static void launch_call(uint32_t tid, uint64_t at, uint64_t handle)
+{
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
+}
+
 /* A launch of HANDLE at AT with its submission of TYPE. */
 static void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
 {
-	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32, type | 8 << 16 | 2ULL << 32 | at << 48, 0);
-	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
+	submission(tid, at, type, 2, at);
+	launch_call(tid, at, handle);
 }
 
 static void build(void)

@@ -407,6 +407,134 @@ static void arguments_without_a_mark(void **state)
 	assert_string_equal(shapes_of(0), "");
 }
 
+/* Both phases of an operator of which L0 operators are not known, up to where it launches what it launches. */
+static void call(uint64_t at, uint64_t rows)
+{
+	tensor(1, at, 0xc0, rows);
+	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, NULL, 0);
+	executor_told(1, at + 5, 0xec);
+	mark(NPS_PROBE_NN_PHASE2, 1, at + 10, text("aclnnMul"), 0xec);
+}
+
+static void kernel(uint64_t at, uint16_t stream, uint16_t task)
+{
+	submission(1, at, NPS_SQE_AI_CORE, stream, task);
+	launch_call(1, at, 0xf1);
+}
+
+/* Calls of one kernel each, of stream 2, behind it and another one behind all of them. */
+static void calls_from(uint64_t at, uint16_t task)
+{
+	call(at, 8);
+	kernel(at + 20, 2, task);
+	call(at + 100, 9);
+	kernel(at + 120, 2, task + 1);
+	build();
+}
+
+/* The job launches a kernel of its own behind the operator's, of which the submission was lost. */
+static void a_kernel_behind_a_lost_one(uint64_t lost)
+{
+	model.losses.ring[NPS_EV_SQE] = lost;
+	kernel(1, 2, UINT16_MAX - 1);
+	call(100, 3);
+	kernel(130, 2, 0);
+	calls_from(200, 1);
+}
+
+static void of_a_run_that_lost_its_kernel(void **state)
+{
+	(void)state;
+	a_kernel_behind_a_lost_one(1);
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "8,7;8,7");
+	assert_string_equal(shapes_of(3), ""); /* what comes behind it is not seen */
+}
+
+static void what_was_not_lost_is_not_missed(void **state)
+{
+	(void)state;
+	a_kernel_behind_a_lost_one(0);
+	assert_string_equal(shapes_of(1), "3,7;3,7");
+	assert_string_equal(shapes_of(2), "8,7;8,7");
+	assert_string_equal(shapes_of(3), "9,7;9,7");
+}
+
+/* The gap is not beside the kernel, or in another stream. */
+static void lost_kernels_elsewhere(void **state)
+{
+	(void)state;
+	model.losses.ring[NPS_EV_SQE] = 2;
+	kernel(1, 2, 10);
+	kernel(20, 3, 70);
+	call(100, 3);
+	submission(1, 120, NPS_SQE_EVENT_RECORD, 2, 12);
+	kernel(130, 2, 13);
+	call(200, 4);
+	kernel(230, 2, 14); /* and in stream 3 one that was lost */
+	call(300, 5);
+	submission(1, 320, NPS_SQE_EVENT_RECORD, 3, 72);
+	kernel(330, 2, 15);
+	calls_from(400, 16);
+	assert_int_equal(model.subs.len, 9);
+	assert_string_equal(shapes_of(3), "");
+	assert_string_equal(shapes_of(4), "");
+	assert_string_equal(shapes_of(6), "");
+	assert_string_equal(shapes_of(7), "8,7;8,7");
+}
+
+/* The first of the stream: those before it may be lost. */
+static void the_first_kernel_of_a_stream(void **state)
+{
+	(void)state;
+	model.losses.ring[NPS_EV_MARK] = 1;
+	call(100, 3);
+	kernel(130, 2, 10);
+	calls_from(200, 11);
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "8,7;8,7");
+}
+
+/* Of the operator's kernel the call is lost, so that it is not known whose it is. */
+static void a_kernel_without_its_call(void **state)
+{
+	(void)state;
+	model.losses.ring[NPS_EV_API] = 2;
+	kernel(1, 2, 10);
+	call(100, 3);
+	submission(1, 120, NPS_SQE_AI_CORE, 2, 11);
+	kernel(130, 2, 12);
+	call(200, 4); /* of two kernels */
+	kernel(220, 2, 13);
+	submission(1, 230, NPS_SQE_AI_CORE, 2, 14);
+	calls_from(300, 15);
+	assert_string_equal(shapes_of(2), "");
+	assert_string_equal(shapes_of(3), "");
+	assert_string_equal(shapes_of(5), "8,7;8,7");
+}
+
+/* Tasks of a 950 are numbered through, whatever their stream. */
+static void numbers_of_a_950(void **state)
+{
+	(void)state;
+	model.losses.ring[NPS_EV_SQE] = 1;
+	model.devices[0].has_platform = true;
+	model.devices[0].platform = NPS_CHIP_950;
+	for (uint32_t i = 0; i < 4; i++) { /* 65536 + i, by turns of two streams */
+		if (i)
+			call(100 * i, i);
+		submission(1, 100 * i + 20, NPS_SQE_AI_CORE, i, 1);
+		NPS_AT(&model.events, struct nps_event, model.events.len - 1).args[3] = i & 1;
+		launch_call(1, 100 * i + 20, 0xf1);
+	}
+	build();
+	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 3).task, 65536 + 3);
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "1,7;1,7");
+	assert_string_equal(shapes_of(2), "2,7;2,7");
+	assert_string_equal(shapes_of(3), "");
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup_shapes, teardown)
@@ -430,6 +558,12 @@ int main(void)
 		TEST(numbers_that_begin_anew_after_a_loss),
 		TEST(a_run_without_a_name),
 		TEST(arguments_without_a_mark),
+		TEST(of_a_run_that_lost_its_kernel),
+		TEST(what_was_not_lost_is_not_missed),
+		TEST(lost_kernels_elsewhere),
+		TEST(the_first_kernel_of_a_stream),
+		TEST(a_kernel_without_its_call),
+		TEST(numbers_of_a_950),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
