@@ -24,7 +24,6 @@ struct nps_op_run {
 	uint64_t since, begin; /* when this executor got the plan, which a cache may have had, and ran */
 	uint64_t end; /* when the thread's next mark came, UINT64_MAX: there is none; by the walk */
 	uint32_t proc;
-	bool cut; /* the last one of its thread: what it launched may come after the capture */
 };
 
 struct nps_l0 {

@@ -4,6 +4,7 @@
 #include "session/nest_walk.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 struct giving {
 	struct nps_recording *model;
@@ -13,17 +14,40 @@ struct giving {
 	struct nps_doubts gaps; /* if so, of the numbers of streams' tasks */
 };
 
-/* What follows a run that launched nothing need not be its operator's, at the next run either. */
+/*
+ * When each process began its first run of which a launch was seen. Probes come to one library after the other, and to a
+ * process that is found late after the capture's begin: marks are recorded while launches are not yet.
+ */
+static uint64_t *first_launches(const struct giving *g)
+{
+	uint64_t *first = calloc(g->model->nprocs + 1, sizeof(*first));
+
+	for (size_t i = 0; first && i < g->names->runs.len; i++) {
+		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
+
+		if (run->launches && (!first[run->proc] || run->begin < first[run->proc]))
+			first[run->proc] = run->begin;
+	}
+	return first;
+}
+
+/*
+ * What follows a run that launched nothing need not be its operator's, at the next run either. But not of each run all was
+ * seen: what the last one of a thread launched may come after the capture.
+ */
 static int idle_operators(struct giving *g)
 {
-	int err = 0;
+	uint64_t *first = first_launches(g);
+	int err = first ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !err && i < g->names->runs.len; i++) {
 		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
+		uint64_t from = NPS_MAX(g->model->begin, first[run->proc]);
 
-		if (!run->launches && !run->cut)
+		if (!run->launches && run->begin >= from && run->end <= g->model->end)
 			err = nps_map__put(&g->idle, nps_names__key(run->proc, run->api), 1);
 	}
+	free(first);
 	return err;
 }
 

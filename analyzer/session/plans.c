@@ -40,7 +40,6 @@ struct thread {
 	/* the latest run */
 	uint64_t run_executor;
 	uint32_t run; /* its number, 0 when it cannot be told again */
-	uint32_t last_run;
 };
 
 void nps_plans__init(struct nps_plans *plans, struct nps_names *names)
@@ -385,7 +384,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 				    .end = UINT64_MAX,
 				    .proc = proc };
 	ex->ran = true;
-	t->run = t->last_run = runs->len;
+	t->run = runs->len;
 	t->run_executor = address;
 	ev->args[3] = runs->len;
 	return 0;
@@ -420,12 +419,6 @@ int nps_plans__finish(struct nps_plans *plans)
 {
 	int err = doubt_ends(plans);
 
-	for (size_t i = 0; i < plans->threads.len; i++) {
-		uint32_t run = NPS_AT(&plans->threads, struct thread, i).last_run;
-
-		if (run)
-			NPS_AT(&plans->names->runs, struct nps_op_run, run - 1).cut = true;
-	}
 	return err ? err : nps_doubts__finish(&plans->names->doubts);
 }
 

@@ -21,6 +21,7 @@ static int setup(void **state)
 	(void)state;
 	nps_recording__init(&model, AT_FDCWD, AT_FDCWD);
 	nps_recording__proc(&model, PID);
+	model.end = INT64_MAX;
 	names = (struct nps_names){ 0 };
 	return 0;
 }

@@ -225,6 +225,64 @@ static void an_operator_inside_another(void **state)
 	assert_string_equal(name_of(0), "aclnnInner_Own");
 }
 
+/* --- operators that launch nothing --- */
+
+/* Both phases of an operator of which L0 operators are not known, up to where it launches what it launches. */
+static void call(uint64_t at, uint64_t rows)
+{
+	tensor(1, at, 0xc0, rows);
+	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, NULL, 0);
+	executor_told(1, at + 5, 0xec);
+	mark(NPS_PROBE_NN_PHASE2, 1, at + 10, text("aclnnMul"), 0xec);
+}
+
+static void a_run_without_launches(void **state)
+{
+	(void)state;
+	for (uint64_t at = 100; at < 400; at += 100) {
+		call(at, at);
+		if (at != 200)
+			launch(1, at + 20, 0xf1, 0);
+	}
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "");
+}
+
+/* Probes are not there at one time: marks come before launches, and after them. */
+static void runs_at_the_borders_of_the_capture(void **state)
+{
+	(void)state;
+	model.begin = 100;
+	model.end = 405;
+	run(1, 70, "aclnnAdd", 0xe7); /* launched by way of a library whose probes are there already */
+	mark(NPS_PROBE_NN_PHASE2, 1, 80, text("aclnnMul"), 0xe8);
+	mark(NPS_PROBE_NN_PHASE2, 1, 99, text("aclnnMul"), 0xe9);
+	mark(NPS_PROBE_NN_RUN, 1, 101, 0xe9, 0); /* at level 2 */
+	call(200, 3);
+	launch(1, 220, 0xf1, 0);
+	call(300, 4);
+	launch(1, 320, 0xf1, 0);
+	call(390, 5);
+	mark(NPS_PROBE_NN_PHASE2, 1, 410, text("aclnnMul"), 0xe8);
+	mark(NPS_PROBE_NN_PHASE2, 1, 420, text("aclnnMul"), 0xe9);
+	build();
+	assert_string_equal(shapes_of(1), "3,7;3,7");
+	assert_string_equal(shapes_of(2), "4,7;4,7");
+}
+
+/* The capture has begun, but this process was found later. */
+static void runs_before_launches_are_recorded(void **state)
+{
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE2, 1, 150, text("aclnnMul"), 0xe8);
+	mark(NPS_PROBE_NN_PHASE2, 1, 160, text("aclnnMul"), 0xe9);
+	call(200, 3);
+	launch(1, 220, 0xf1, 0);
+	build();
+	assert_string_equal(shapes_of(0), "3,7;3,7");
+}
+
 /* --- what was lost --- */
 
 /* A call of which nothing was lost. */
@@ -407,15 +465,6 @@ static void arguments_without_a_mark(void **state)
 	assert_string_equal(shapes_of(0), "");
 }
 
-/* Both phases of an operator of which L0 operators are not known, up to where it launches what it launches. */
-static void call(uint64_t at, uint64_t rows)
-{
-	tensor(1, at, 0xc0, rows);
-	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, NULL, 0);
-	executor_told(1, at + 5, 0xec);
-	mark(NPS_PROBE_NN_PHASE2, 1, at + 10, text("aclnnMul"), 0xec);
-}
-
 static void kernel(uint64_t at, uint16_t stream, uint16_t task)
 {
 	submission(1, at, NPS_SQE_AI_CORE, stream, task);
@@ -548,6 +597,9 @@ int main(void)
 		TEST(what_does_not_fit_is_not_told),
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
+		TEST(a_run_without_launches),
+		TEST(runs_at_the_borders_of_the_capture),
+		TEST(runs_before_launches_are_recorded),
 		TEST(arguments_of_an_earlier_call),
 		TEST(a_plan_of_an_earlier_call),
 		TEST(a_plan_of_an_earlier_call_of_two_threads),
