@@ -247,6 +247,7 @@ static void start_devices(struct nps_capture *c)
 {
 	pid_t pids[64];
 	size_t n = 0;
+	bool answered;
 
 	if (!nps_device_options__any(&c->opts->devices))
 		return;
@@ -257,7 +258,7 @@ static void start_devices(struct nps_capture *c)
 		c->degraded = true;
 		return;
 	}
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
 	if (nps_device_sampler__failed(c->devices)) {
 		nps_device_sampler__free(c->devices);
 		c->devices = NULL;
@@ -267,7 +268,8 @@ static void start_devices(struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	if (answered) /* else that was the time that the driver gets */
+		nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -642,8 +644,10 @@ static bool say_what_devices_lack(struct nps_capture *c)
 		return false;
 	nps_device_sampler__counts(c->devices, &counts);
 	if (!nps_device_sampler__devices(c->devices) && !nps_driver_ask__was_late(c->ask))
-		nps_warn("no device was sampled: the job used none that the driver tells of: --sys-devices "
-			 "names them");
+		nps_warn("no device was sampled: %s: --sys-devices names them",
+			 nps_device_sampler__waits(c->devices)
+				 ? "the driver had not told in time which the job uses"
+				 : "the job used none that the driver tells of");
 	return counts.refused || !nps_device_sampler__devices(c->devices) ||
 	       nps_device_sampler__hangs(c->devices);
 }
@@ -680,8 +684,10 @@ static void finish(struct nps_capture *c)
 {
 	struct nps_open_slices slices;
 	uint64_t begin;
+	bool answered;
 
 	c->ending = true;
+	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
 	collect_open(c, &slices);
 	nps_stacks__stop(c->stacks);
@@ -717,8 +723,12 @@ static void finish(struct nps_capture *c)
 	sample_clocks(c, &c->end);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_controls__ask(c);
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
-	c->degraded |= nps_driver_ask__was_late(c->ask);
+	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
+	if (!answered && !nps_driver_ask__was_late(c->ask))
+		nps_warn("the driver is slow: it had not answered everything %d s after the capture: what it "
+			 "alone tells of devices and their clocks is incomplete",
+			 NPS_DRIVER_LATE_MS / 1000);
+	c->degraded |= !answered || nps_driver_ask__was_late(c->ask);
 	nps_controls__write(c);
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);

@@ -20,7 +20,7 @@ struct nps_driver_ask {
 	struct nps_question *open, **last; /* not asked yet */
 	struct nps_question *done;
 	bool asking, stop;
-	uint64_t since; /* CLOCK_MONOTONIC ns: asking began */
+	atomic_uint_fast64_t since; /* CLOCK_MONOTONIC ns: the last call began */
 	bool late;
 	struct nps_driver driver;
 };
@@ -62,11 +62,13 @@ uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE
 {
 	uint32_t n = 0;
 
+	nps_device_lib__alive(&d->lib);
 	if (d->lib.device_count(&n))
 		return 0;
 	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
 	for (uint32_t i = 0; i < n; i++)
 		ids[i] = i;
+	nps_device_lib__alive(&d->lib);
 	return d->lib.device_ids && d->lib.device_ids(ids, n) ? 0 : n;
 }
 
@@ -105,7 +107,7 @@ static void *run(void *arg)
 		if (!a->open)
 			a->last = &a->open;
 		a->asking = true;
-		a->since = nps_now(CLOCK_MONOTONIC);
+		nps_device_lib__alive(&a->driver.lib);
 		pthread_mutex_unlock(&a->lock);
 		q->ask(q, &a->driver);
 		pthread_mutex_lock(&a->lock);
@@ -129,6 +131,9 @@ int nps_driver_ask__new(struct nps_driver_ask **out)
 	if (!a)
 		return -ENOMEM;
 	a->last = &a->open;
+	atomic_init(&a->since, 0);
+	atomic_init(&a->driver.ending, false);
+	a->driver.lib.sign = &a->since;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -161,7 +166,9 @@ void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q)
 /* With the lock. */
 static bool is_late(const struct nps_driver_ask *a)
 {
-	return a->asking && nps_now(CLOCK_MONOTONIC) - a->since > NPS_DRIVER_LATE_MS * MS;
+	uint64_t since = atomic_load(&a->since); /* before the clock: it is later */
+
+	return a->asking && nps_now(CLOCK_MONOTONIC) - since > NPS_DRIVER_LATE_MS * MS;
 }
 
 static void free_all(struct nps_question *q)
@@ -217,6 +224,11 @@ bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg)
 		pthread_mutex_unlock(&a->lock);
 	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < NPS_DRIVER_LATE_MS * MS);
 	return all;
+}
+
+void nps_driver_ask__end(struct nps_driver_ask *a)
+{
+	atomic_store(&a->driver.ending, true);
 }
 
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a)

@@ -2,10 +2,12 @@
 /*
  * Questions to the NPU's driver from the loop that everything else of a capture waits for. A sick driver may keep a call for
  * ever, so a thread of its own makes them, one after the other; what comes back is taken up between two turns of the loop.
+ * What is slow and does answer is told from that: the time of each call counts, not that of a question, which makes many.
  */
 #ifndef NPS_DRIVER_ASK_H
 #define NPS_DRIVER_ASK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,7 +15,7 @@
 #include "device_lib.h"
 
 #define NPS_DRIVER_LATE_MS                                                                                   \
-	2000 /* after that the loop waits no longer, and it is said that the driver does not answer */
+	2000 /* after that the loop waits no longer; of one call: it is said that the driver does not answer */
 
 /* The driver as that thread knows it; nobody else looks at it. */
 struct nps_driver {
@@ -23,6 +25,7 @@ struct nps_driver {
 	struct nps_dcmi_place places[NPS_DEVICE_MAX]; /* finding one asks about every card */
 	uint64_t placed; /* bit d: places[d] is known */
 	char why[320]; /* it is not there */
+	atomic_bool ending; /* the capture: a question that nobody needs an answer to any more is cut short */
 };
 
 /* First member of one. */
@@ -72,7 +75,10 @@ void nps_driver_ask__turn(struct nps_driver_ask *a);
  */
 bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg), void *arg);
 
-/* Did it ever take that long? */
+/* The capture ends: sets `ending` of the driver. */
+void nps_driver_ask__end(struct nps_driver_ask *a);
+
+/* Did a call ever take that long? */
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a);
 
 /* Questions without an answer get none. A thread that hangs is left to itself, with what it uses. */

@@ -236,5 +236,17 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     assert len(groups) > 100, len(groups)
 
 
+@test(seconds=120)
+def many_slow_answers_are_no_sick_driver(case: Case) -> None:
+    """To go through sixteen devices takes the driver longer than one call may take: nobody is told that it is sick."""
+    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
+    case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
+    run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",
+                NPUSIM_DEVICES="16", NPUSIM_BOARD=board)
+    result = run.result(60)
+    assert not complaints(result, "does not answer|is slow|had not told"), result.err
+    assert len(complaints(result, "no device was sampled: the job used none")) == 1, result.err
+
+
 if __name__ == "__main__":
     raise SystemExit(main())
