@@ -12,6 +12,8 @@
 #include "log.h"
 
 #define MS 1000000ULL
+#define FIRST_PAUSE (1000 * MS) /* before a library is looked for again; doubled each time */
+#define LONGEST_PAUSE (30000 * MS)
 
 struct nps_driver_ask {
 	pthread_t thread;
@@ -25,18 +27,38 @@ struct nps_driver_ask {
 	struct nps_driver driver;
 };
 
+/* Is it to be looked for through that process? */
+static bool is_due(const struct nps_driver_try *t, pid_t first)
+{
+	return first != t->pid || nps_now(CLOCK_MONOTONIC) >= t->again;
+}
+
+/* At once the first time, since who asked then may have come too early; what cannot be loaded stays so. */
+static void try_later(struct nps_driver_try *t, pid_t first, int err)
+{
+	if (first != t->pid)
+		t->pause = 0;
+	else
+		t->pause = t->pause ? 2 * t->pause : FIRST_PAUSE;
+	if (t->pause > LONGEST_PAUSE)
+		t->pause = LONGEST_PAUSE;
+	t->pid = first;
+	t->again = err == -ELIBACC ? UINT64_MAX : nps_now(CLOCK_MONOTONIC) + t->pause;
+}
+
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n)
 {
 	pid_t first = n ? pids[0] : -1;
+	int err;
 
 	if (d->lib.hal)
 		return true;
-	if (first == d->failed)
+	if (!is_due(&d->hal_try, first))
 		return false;
-	if (!nps_device_lib__open(&d->lib, pids, n, d->why, sizeof(d->why)))
-		return true;
-	d->failed = first;
-	return false;
+	err = nps_device_lib__open(&d->lib, pids, n, d->why, sizeof(d->why));
+	if (err)
+		try_later(&d->hal_try, first, err);
+	return !err;
 }
 
 const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device)
@@ -53,9 +75,15 @@ const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t de
 
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
 {
-	if (!d->dcmi_tried)
-		nps_device_lib__open_dcmi(&d->lib, pids, n);
-	d->dcmi_tried = true;
+	pid_t first = n ? pids[0] : -1;
+	int err;
+
+	if (d->lib.dcmi || d->dcmi_unusable || !is_due(&d->dcmi_try, first))
+		return;
+	err = nps_device_lib__open_dcmi(&d->lib, pids, n);
+	d->dcmi_unusable = err == -ELIBACC;
+	if (err)
+		try_later(&d->dcmi_try, first, err);
 }
 
 uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX])

@@ -20,8 +20,11 @@
 /* The driver as that thread knows it; nobody else looks at it. */
 struct nps_driver {
 	struct nps_device_lib lib;
-	bool dcmi_tried;
-	pid_t failed; /* process through which the library was not found, 0: none */
+	struct nps_driver_try {
+		pid_t pid; /* through which the library was not found, 0: none */
+		uint64_t pause, again; /* ns; CLOCK_MONOTONIC ns: it is not looked for before that */
+	} hal_try, dcmi_try;
+	bool dcmi_unusable; /* it is there; said once */
 	struct nps_dcmi_place places[NPS_DEVICE_MAX]; /* finding one asks about every card */
 	uint64_t placed; /* bit d: places[d] is known */
 	char why[320]; /* it is not there */
@@ -38,10 +41,13 @@ struct nps_question {
 	void (*answer)(struct nps_question *q, void *ctx);
 };
 
-/* Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. */
+/*
+ * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. A process that does not have it may have it a
+ * moment later, as one that has not executed its program yet: it is looked for again, now and then.
+ */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
-/* Opens libdcmi.so, once; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
+/* The same of libdcmi.so; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
 
 /* Ids of the host's devices; returns how many, 0: the driver does not tell. After nps_driver__open(). */

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct question {
 	struct nps_question q;
@@ -289,6 +290,34 @@ static void many_slow_calls_are_no_hanging_one(void **state)
 	nps_driver_ask__free(a);
 }
 
+/* --- the driver's library --------------------------------------------------------------------------------- */
+
+/* True: it was looked for. */
+static bool looks_for_it(struct nps_driver *d, pid_t pid)
+{
+	d->why[0] = '\0';
+	if (nps_driver__open(d, &pid, 1))
+		skip(); /* this host has one */
+	return d->why[0];
+}
+
+static void a_library_that_was_not_there_is_looked_for_again(void **state)
+{
+	struct nps_driver d = { .lib = { .hal = NULL } };
+
+	(void)state;
+	assert_true(looks_for_it(&d, getpid()));
+	assert_true(looks_for_it(&d, getpid())); /* its program may be there now */
+	assert_false(looks_for_it(&d, getpid())); /* not all the time */
+	d.hal_try.again -= 900000000;
+	assert_false(looks_for_it(&d, getpid()));
+	d.hal_try.again -= 100000000;
+	assert_true(looks_for_it(&d, getpid()));
+	d.hal_try.again -= 1000000000;
+	assert_false(looks_for_it(&d, getpid())); /* the second time later */
+	assert_true(looks_for_it(&d, getppid())); /* others have nothing to do with that */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +326,7 @@ int main(void)
 		cmocka_unit_test(ending_waits_for_nobody),
 		cmocka_unit_test(a_process_of_one_device_is_placed),
 		cmocka_unit_test(many_slow_calls_are_no_hanging_one),
+		cmocka_unit_test(a_library_that_was_not_there_is_looked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
