@@ -370,12 +370,17 @@ static int catch_signals(sigset_t *set)
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void release_signals(int fd, const sigset_t *set)
+/* What came until now ended the capture: one that comes later is a second one, and waits for release_signals(). */
+static void take_signals(int fd)
 {
 	struct signalfd_siginfo si;
 
 	while (read(fd, &si, sizeof(si)) > 0)
 		;
+}
+
+static void release_signals(int fd, const sigset_t *set)
+{
 	close(fd);
 	sigprocmask(SIG_UNBLOCK, set, NULL);
 }
@@ -680,16 +685,20 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-static void finish(struct nps_capture *c)
+/* Nothing that happens from now on is recorded. */
+static void end(struct nps_capture *c, struct nps_open_slices *slices)
 {
-	struct nps_open_slices slices;
-	uint64_t begin;
-	bool answered;
-
 	c->ending = true;
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
-	collect_open(c, &slices);
+	collect_open(c, slices);
+}
+
+static void finish(struct nps_capture *c, struct nps_open_slices *slices)
+{
+	uint64_t begin;
+	bool answered;
+
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
@@ -707,15 +716,14 @@ static void finish(struct nps_capture *c)
 	nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
-	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
+	nps_driver_side__detach(c->driver);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_driver_side__settle(c->driver, c->kernel);
 	nps_reader__stop(c->reader);
-	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	nps_overhead__settle(c);
-	if (nps_open_slices__write(&slices, c->reader))
+	if (nps_open_slices__write(slices, c->reader))
 		c->degraded = true;
 	nps_stacks__finish(c->stacks);
 	for (int i = 0; i < 16; i++)
@@ -733,6 +741,8 @@ static void finish(struct nps_capture *c)
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
+	/* Last, since a sick driver may keep it: all else is written by now. */
+	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
@@ -742,6 +752,7 @@ static void finish(struct nps_capture *c)
 
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 {
+	struct nps_open_slices slices;
 	sigset_t set;
 	int signals, err;
 
@@ -761,10 +772,14 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
+		end(c, &slices);
 	}
+	take_signals(signals);
+	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
+	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set);
 	if (!err)
-		finish(c);
+		finish(c, &slices);
 	if (err) {
 		nps_host_sys__stop(c->host_sys);
 		nps_device_sampler__stop(c->devices, NULL, NULL);
