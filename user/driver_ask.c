@@ -12,6 +12,7 @@
 #include "log.h"
 
 #define MS 1000000ULL
+#define ASK_MS 100 /* until a question that was just posted is asked: one that hangs is late, not slow */
 #define FIRST_PAUSE (1000 * MS) /* before a library is looked for again; doubled each time */
 #define LONGEST_PAUSE (30000 * MS)
 
@@ -250,7 +251,9 @@ bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg)
 		all = !a->open && !a->asking && !a->done;
 		late = is_late(a);
 		pthread_mutex_unlock(&a->lock);
-	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < NPS_DRIVER_LATE_MS * MS);
+	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < (NPS_DRIVER_LATE_MS + ASK_MS) * MS);
+	if (late)
+		nps_driver_ask__turn(a);
 	return all;
 }
 
