@@ -165,12 +165,13 @@ void nps_capability__probe(struct nps_capability *c)
 	c->btf = !is_forbidden("btf") && access("/sys/kernel/btf/vmlinux", R_OK) == 0;
 	if (!c->bpf)
 		return;
-	c->kernel_memory = can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) ||
-			   can_call_to_read_kernel(BPF_FUNC_probe_read); /* until 5.5 */
 	c->ringbuf = !is_forbidden("ringbuf") && has_map(BPF_MAP_TYPE_RINGBUF);
 	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
 			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
 	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
+	/* Told by what the call is refused to: a program without it must load. */
+	c->locked_down = c->raw_tracepoint && !can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) &&
+			 !can_call_to_read_kernel(BPF_FUNC_probe_read); /* until 5.5 */
 	c->fentry = !is_forbidden("fentry") && c->btf && has_fentry();
 	c->cookie = !is_forbidden("cookie") && has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
 	/* Links of many probes tell them apart by their cookies. */
@@ -206,16 +207,16 @@ int nps_capability__check(const struct nps_capability *c)
 			 strerror(c->bpf_error));
 		return -ENOTSUP;
 	}
-	if (!c->kernel_memory) {
-		nps_warn("cannot attach: this kernel is locked down for confidentiality, and lets no probe "
-			 "read its memory: "
-			 "boot it with lockdown=integrity, or without");
-		return -ENOTSUP;
-	}
-	if (!c->raw_tracepoint || !c->uprobe) {
+	if (!c->raw_tracepoint || (!c->locked_down && !c->uprobe)) {
 		nps_warn("cannot attach: this kernel lacks %s: `npuscope doctor` shows what is there",
 			 !c->raw_tracepoint ? "raw tracepoints for BPF"
 					    : "uprobes by perf events (Linux 4.17)");
+		return -ENOTSUP;
+	}
+	if (c->locked_down) {
+		nps_warn("cannot attach: this kernel is locked down for confidentiality, and lets no probe "
+			 "read its memory: "
+			 "boot it with lockdown=integrity, or without");
 		return -ENOTSUP;
 	}
 	return 0;
@@ -249,8 +250,12 @@ void nps_capability__print(const struct nps_capability *c, FILE *out)
 	fprintf(out, "kernel %s %s\n", u.release, u.machine);
 	row(out, "privileges", !*c->missing_caps, *c->missing_caps ? c->missing_caps : "");
 	row(out, "bpf(2)", c->bpf, c->bpf ? "" : strerror(c->bpf_error));
-	row(out, "kernel memory", c->kernel_memory,
-	    c->kernel_memory ? "read by probes" : "locked down for confidentiality");
+	if (c->raw_tracepoint)
+		row(out, "kernel memory", !c->locked_down,
+		    c->locked_down ? "locked down for confidentiality" : "read by probes");
+	else
+		fprintf(out, "  %-18s %-4s %s\n", "kernel memory", "?",
+			"not known: no program can be loaded to try");
 	row(out, "BTF", c->btf, c->btf ? "relocation of kernel types" : OF_OLD_KERNELS);
 	row(out, "ring buffer", c->ringbuf, c->ringbuf ? "one ring for each CPU" : OF_OLD_KERNELS);
 	row(out, "task storage", c->task_storage,

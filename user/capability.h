@@ -22,7 +22,7 @@ struct nps_capability {
 	char missing_caps[128]; /* names of the Linux capabilities we lack, "" = none */
 	bool bpf; /* bpf(2) works at all */
 	int bpf_error; /* why not: errno */
-	bool kernel_memory; /* programs may read it: not where the kernel is locked down for confidentiality */
+	bool locked_down; /* for confidentiality: no program may read the kernel's memory; known with raw_tracepoint */
 	bool btf; /* /sys/kernel/btf/vmlinux, which relocation needs */
 	bool ringbuf, task_storage, raw_tracepoint, cookie;
 	bool fentry; /* programs at the entry of the kernel's own functions, without a breakpoint */

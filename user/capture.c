@@ -247,6 +247,7 @@ static void start_devices(struct nps_capture *c)
 {
 	pid_t pids[64];
 	size_t n = 0;
+	bool answered;
 
 	if (!nps_device_options__any(&c->opts->devices))
 		return;
@@ -257,7 +258,7 @@ static void start_devices(struct nps_capture *c)
 		c->degraded = true;
 		return;
 	}
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
 	if (nps_device_sampler__failed(c->devices)) {
 		nps_device_sampler__free(c->devices);
 		c->devices = NULL;
@@ -267,7 +268,8 @@ static void start_devices(struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	if (answered) /* else that was the time that the driver gets */
+		nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -368,12 +370,17 @@ static int catch_signals(sigset_t *set)
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-static void release_signals(int fd, const sigset_t *set)
+/* What came until now ended the capture: one that comes later is a second one, and waits for release_signals(). */
+static void take_signals(int fd)
 {
 	struct signalfd_siginfo si;
 
 	while (read(fd, &si, sizeof(si)) > 0)
 		;
+}
+
+static void release_signals(int fd, const sigset_t *set)
+{
 	close(fd);
 	sigprocmask(SIG_UNBLOCK, set, NULL);
 }
@@ -642,8 +649,10 @@ static bool say_what_devices_lack(struct nps_capture *c)
 		return false;
 	nps_device_sampler__counts(c->devices, &counts);
 	if (!nps_device_sampler__devices(c->devices) && !nps_driver_ask__was_late(c->ask))
-		nps_warn("no device was sampled: the job used none that the driver tells of: --sys-devices "
-			 "names them");
+		nps_warn("no device was sampled: %s: --sys-devices names them",
+			 nps_device_sampler__waits(c->devices)
+				 ? "the driver had not told in time which the job uses"
+				 : "the job used none that the driver tells of");
 	return counts.refused || !nps_device_sampler__devices(c->devices) ||
 	       nps_device_sampler__hangs(c->devices);
 }
@@ -676,14 +685,20 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-static void finish(struct nps_capture *c)
+/* Nothing that happens from now on is recorded. */
+static void end(struct nps_capture *c, struct nps_open_slices *slices)
 {
-	struct nps_open_slices slices;
-	uint64_t begin;
-
 	c->ending = true;
+	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
-	collect_open(c, &slices);
+	collect_open(c, slices);
+}
+
+static void finish(struct nps_capture *c, struct nps_open_slices *slices)
+{
+	uint64_t begin;
+	bool answered;
+
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
@@ -701,15 +716,14 @@ static void finish(struct nps_capture *c)
 	nps_driver_ask__wait(c->ask, take_what_comes, c);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
-	nps_driver_side__detach(c->driver);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
+	nps_driver_side__detach(c->driver);
 	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_driver_side__settle(c->driver, c->kernel);
 	nps_reader__stop(c->reader);
-	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	nps_overhead__settle(c);
-	if (nps_open_slices__write(&slices, c->reader))
+	if (nps_open_slices__write(slices, c->reader))
 		c->degraded = true;
 	nps_stacks__finish(c->stacks);
 	for (int i = 0; i < 16; i++)
@@ -717,12 +731,18 @@ static void finish(struct nps_capture *c)
 	sample_clocks(c, &c->end);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_controls__ask(c);
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
-	c->degraded |= nps_driver_ask__was_late(c->ask);
+	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
+	if (!answered && !nps_driver_ask__was_late(c->ask))
+		nps_warn("the driver is slow: it had not answered everything %d s after the capture: what it "
+			 "alone tells of devices and their clocks is incomplete",
+			 NPS_DRIVER_LATE_MS / 1000);
+	c->degraded |= !answered || nps_driver_ask__was_late(c->ask);
 	nps_controls__write(c);
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
+	/* Last, since a sick driver may keep it: all else is written by now. */
+	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
@@ -732,6 +752,7 @@ static void finish(struct nps_capture *c)
 
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 {
+	struct nps_open_slices slices;
 	sigset_t set;
 	int signals, err;
 
@@ -751,10 +772,14 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
+		end(c, &slices);
 	}
+	take_signals(signals);
+	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
+	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set);
 	if (!err)
-		finish(c);
+		finish(c, &slices);
 	if (err) {
 		nps_host_sys__stop(c->host_sys);
 		nps_device_sampler__stop(c->devices, NULL, NULL);

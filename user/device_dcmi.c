@@ -27,18 +27,22 @@ int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps
 
 	if (!lib->dcmi)
 		return -ENOENT;
+	nps_device_lib__alive(lib);
 	if (lib->card_list(&n, cards, MOST_CARDS))
 		return -ENODEV;
 	for (int c = 0; c < n && c < MOST_CARDS; c++) {
 		int devices = 0, logic;
 
+		nps_device_lib__alive(lib);
 		if (lib->devices_in_card(cards[c], &devices))
 			continue;
-		for (int d = 0; d < devices && d < MOST_CARDS; d++)
+		for (int d = 0; d < devices && d < MOST_CARDS; d++) {
+			nps_device_lib__alive(lib);
 			if (!lib->logic_id(&logic, cards[c], d) && logic == (int)device) {
 				*place = (struct nps_dcmi_place){ cards[c], d };
 				return 0;
 			}
+		}
 	}
 	return -ENODEV;
 }
@@ -92,6 +96,7 @@ size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dc
 	int n = NPS_DCMI_PROCESSES;
 	size_t kept = 0;
 
+	nps_device_lib__alive(lib);
 	if (!lib->processes || lib->processes(place->card, place->device, found, &n))
 		return 0;
 	for (int i = 0; i < n && i < NPS_DCMI_PROCESSES; i++)
@@ -108,6 +113,7 @@ bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 	int n = NPS_DCMI_PROCESSES;
 
 	*holds = false;
+	nps_device_lib__alive(lib);
 	if (!lib->processes || lib->processes(place->card, place->device, found, &n) || n < 0 ||
 	    n >= NPS_DCMI_PROCESSES)
 		return false;

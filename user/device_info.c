@@ -31,6 +31,7 @@ static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, i
 {
 	int64_t value = 0;
 
+	nps_device_lib__alive(lib);
 	return lib->device_info(id, module, info, &value) || value < 0 || value > most ? 0 : (uint32_t)value;
 }
 
@@ -102,6 +103,7 @@ static uint32_t platform_of_list(const struct nps_device_lib *lib, uint32_t id)
 	struct nps_prof_channels *list = lib->get_channels ? calloc(1, sizeof(*list)) : NULL;
 	uint32_t platform = NPS_PLATFORM_UNKNOWN;
 
+	nps_device_lib__alive(lib);
 	if (list && !lib->get_channels(id, list) && list->chip < NPS_PLATFORM_UNKNOWN)
 		platform = list->chip;
 	free(list);
@@ -113,6 +115,7 @@ static void name_chip(const struct nps_device_lib *lib, uint32_t id, struct nps_
 	struct chip_info chip = { 0 };
 	char *to = info->chip;
 
+	nps_device_lib__alive(lib);
 	if (!lib->chip_info || lib->chip_info(id, &chip))
 		return;
 	chip.name[sizeof(chip.name) - 1] = '\0';
@@ -127,6 +130,7 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 
 	*info = (struct nps_device_info){ .id = id, .platform = NPS_PLATFORM_UNKNOWN };
 	info->counter_khz = ask(lib, id, MODULE_SYSTEM, INFO_DEVICE_OSC, 10000000);
+	nps_device_lib__alive(lib);
 	if (!info->counter_khz && lib->device_info(id, MODULE_SYSTEM, INFO_VERSION, &version))
 		return -ENODEV;
 	info->host_khz = ask(lib, id, MODULE_SYSTEM, INFO_HOST_OSC, 10000000);
@@ -143,6 +147,7 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 		info->platform = platform_of_version(ask(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
 	if (info->platform == NPS_PLATFORM_UNKNOWN)
 		info->platform = platform_of_list(lib, id);
+	nps_device_lib__alive(lib);
 	if (lib->api_version && !lib->api_version(&api) && api > 0)
 		info->driver_version = (uint32_t)api;
 	return 0;

@@ -56,12 +56,20 @@ static bool missing_name(char *name, size_t size)
 	return true;
 }
 
+/* What the driver does when its library is loaded is a call too. */
+static void *load(const struct nps_device_lib *of, const char *path)
+{
+	nps_device_lib__alive(of);
+	return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
+}
+
 /*
  * A library as the process sees it: the open file FD, which is checked and loaded as that, for whoever owns a directory
  * above could put another one under its PATH in between. What it needs and our search path does not have is loaded first,
  * from the process' own mappings: the linker takes a library that is there by its name.
  */
-static void *open_theirs(pid_t pid, const struct nps_maps *maps, int fd, const char *path, int depth)
+static void *open_theirs(const struct nps_device_lib *of, pid_t pid, const struct nps_maps *maps, int fd,
+			 const char *path, int depth)
 {
 	char self[32], name[256], before[256] = "";
 	const struct nps_mapping *needed;
@@ -75,13 +83,13 @@ static void *open_theirs(pid_t pid, const struct nps_maps *maps, int fd, const c
 		return NULL;
 	}
 	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	while (!(lib = dlopen(self, RTLD_NOW | RTLD_GLOBAL)) && depth < NEEDED_DEPTH) {
+	while (!(lib = load(of, self)) && depth < NEEDED_DEPTH) {
 		if (!missing_name(name, sizeof(name)) || strchr(name, '/') || !strcmp(name, before))
 			break;
 		snprintf(before, sizeof(before), "%s", name);
 		needed = mapped(maps, name);
-		if (!needed || !open_theirs(pid, maps, nps_mapping__open(pid, needed, O_RDONLY), needed->path,
-					    depth + 1))
+		if (!needed || !open_theirs(of, pid, maps, nps_mapping__open(pid, needed, O_RDONLY),
+					    needed->path, depth + 1))
 			break;
 	}
 	if (!lib)
@@ -89,21 +97,22 @@ static void *open_theirs(pid_t pid, const struct nps_maps *maps, int fd, const c
 	return lib;
 }
 
-static void *open_ours(const char *name, const char *const *dirs, char *found, size_t size)
+static void *open_ours(const struct nps_device_lib *of, const char *name, const char *const *dirs,
+		       char *found, size_t size)
 {
-	void *lib = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+	void *lib = load(of, name);
 
 	snprintf(found, size, "%s", name);
 	for (size_t i = 0; !lib && dirs[i]; i++) {
 		snprintf(found, size, "%s/%s", dirs[i], name);
-		lib = dlopen(found, RTLD_NOW | RTLD_GLOBAL);
+		lib = load(of, found);
 	}
 	return lib;
 }
 
 /* NAME in the directory of the mapping `hal`, or below the one of the installation: what nobody has mapped yet. */
-static void *open_beside(pid_t pid, const struct nps_maps *maps, const char *hal, const char *name,
-			 char *found, size_t size)
+static void *open_beside(const struct nps_device_lib *of, pid_t pid, const struct nps_maps *maps,
+			 const char *hal, const char *name, char *found, size_t size)
 {
 	static const char *const places[] = { "", "../", "../common/", "../../../../dcmi/", "../../dcmi/" };
 	int dir = (int)(nps_basename(hal) - hal);
@@ -111,12 +120,13 @@ static void *open_beside(pid_t pid, const struct nps_maps *maps, const char *hal
 
 	for (size_t i = 0; !lib && i < sizeof(places) / sizeof(*places); i++)
 		if (snprintf(found, size, "%.*s%s%s", dir, hal, places[i], name) < (int)size)
-			lib = open_theirs(pid, maps, nps_open_in_root(pid, found), found, 0);
+			lib = open_theirs(of, pid, maps, nps_open_in_root(pid, found), found, 0);
 	return lib;
 }
 
 /* The library NAME of the job's processes; HAL: of that one's directory where none has mapped it. */
-static void *open_of_job(const pid_t *pids, size_t n, const char *name, bool beside, char *found, size_t size)
+static void *open_of_job(const struct nps_device_lib *of, const pid_t *pids, size_t n, const char *name,
+			 bool beside, char *found, size_t size)
 {
 	void *lib = NULL;
 
@@ -130,10 +140,10 @@ static void *open_of_job(const pid_t *pids, size_t n, const char *name, bool bes
 		hal = mapped(&maps, "libascend_hal.so");
 		if (own) {
 			snprintf(found, size, "%s", own->path);
-			lib = open_theirs(pids[i], &maps, nps_mapping__open(pids[i], own, O_RDONLY),
+			lib = open_theirs(of, pids[i], &maps, nps_mapping__open(pids[i], own, O_RDONLY),
 					  own->path, 0);
 		} else if (beside && hal) {
-			lib = open_beside(pids[i], &maps, hal->path, name, found, size);
+			lib = open_beside(of, pids[i], &maps, hal->path, name, found, size);
 		}
 		nps_maps__free(&maps);
 	}
@@ -192,16 +202,18 @@ static const char *resolve(struct nps_device_lib *lib, void *handle, const struc
 	return NULL;
 }
 
-void nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n)
+int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n)
 {
 	const char *lacks;
 	int err = 0;
 
-	lib->dcmi = open_ours("libdcmi.so", dcmi_dirs, lib->dcmi_path, sizeof(lib->dcmi_path));
+	lib->dcmi = open_ours(lib, "libdcmi.so", dcmi_dirs, lib->dcmi_path, sizeof(lib->dcmi_path));
 	if (!lib->dcmi)
-		lib->dcmi = open_of_job(pids, n, "libdcmi.so", true, lib->dcmi_path, sizeof(lib->dcmi_path));
+		lib->dcmi =
+			open_of_job(lib, pids, n, "libdcmi.so", true, lib->dcmi_path, sizeof(lib->dcmi_path));
 	if (!lib->dcmi)
-		return;
+		return -ENOENT;
+	nps_device_lib__alive(lib);
 	lacks = resolve(lib, lib->dcmi, dcmi_symbols, sizeof(dcmi_symbols) / sizeof(*dcmi_symbols));
 	if (!lacks)
 		err = lib->dcmi_init();
@@ -210,18 +222,20 @@ void nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, si
 			 "sampled: npu-smi info tells whether it works",
 			 lib->dcmi_path, lacks ? "it lacks " : "dcmi_init failed", lacks ? lacks : "", err);
 		lib->dcmi = NULL;
+		return -ELIBACC;
 	}
+	return 0;
 }
 
 int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size)
 {
 	const char *lacks, *error;
 
-	*lib = (struct nps_device_lib){ 0 };
-	lib->hal = open_ours("libascend_hal.so", hal_dirs, lib->hal_path, sizeof(lib->hal_path));
+	*lib = (struct nps_device_lib){ .sign = lib->sign };
+	lib->hal = open_ours(lib, "libascend_hal.so", hal_dirs, lib->hal_path, sizeof(lib->hal_path));
 	if (!lib->hal)
-		lib->hal =
-			open_of_job(pids, n, "libascend_hal.so", false, lib->hal_path, sizeof(lib->hal_path));
+		lib->hal = open_of_job(lib, pids, n, "libascend_hal.so", false, lib->hal_path,
+				       sizeof(lib->hal_path));
 	if (!lib->hal) {
 		error = dlerror();
 		snprintf(why, why_size, "libascend_hal.so is not found%s%s", error ? ": " : "",

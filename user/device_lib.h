@@ -7,9 +7,12 @@
 #ifndef NPS_DEVICE_LIB_H
 #define NPS_DEVICE_LIB_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
+#include "clocks.h"
 
 #define NPS_PROF_CHANNELS 160
 #define NPS_DEVICE_MAX 64
@@ -56,6 +59,8 @@ struct nps_dcmi_packets {
 struct nps_device_lib {
 	void *hal, *dcmi; /* NULL: not there */
 	char hal_path[256], dcmi_path[256];
+	atomic_uint_fast64_t
+		*sign; /* CLOCK_MONOTONIC ns: when the last call began; NULL: nobody watches them */
 
 	int (*get_channels)(unsigned int device, struct nps_prof_channels *channels);
 	int (*start)(unsigned int device, unsigned int channel, struct nps_prof_start *start);
@@ -82,6 +87,13 @@ struct nps_device_lib {
 	int (*packets)(int card, int device, int port, struct nps_dcmi_packets *packets);
 };
 
+/* Before each call of a function above: it is one call that hangs, not many that are slow together. */
+static inline void nps_device_lib__alive(const struct nps_device_lib *lib)
+{
+	if (lib->sign)
+		atomic_store(lib->sign, nps_now(CLOCK_MONOTONIC));
+}
+
 /*
  * Opens libascend_hal.so; PIDS are processes of the job, whose mappings are looked at for what the host's search path does
  * not have: files that only root can write. 0; -ENOENT without the library, -ELIBACC if it cannot be loaded or lacks a
@@ -89,8 +101,8 @@ struct nps_device_lib {
  */
 int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size);
 
-/* The same of libdcmi.so, without which lib->dcmi stays NULL. */
-void nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n);
+/* The same of libdcmi.so, without which lib->dcmi stays NULL; -ELIBACC has been said. */
+int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n);
 
 /* Never unloads: threads of the driver run in its code. */
 void nps_device_lib__close(struct nps_device_lib *lib);

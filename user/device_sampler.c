@@ -31,7 +31,8 @@ struct nps_device_sampler {
 	uint64_t released; /* bit d; those that come later are born released */
 	struct nps_driver_ask *ask;
 	enum { OPENING, READY, FAILED } state; /* of the libraries */
-	bool looking; /* has asked who uses which device */
+	bool looking; /* has asked who uses which device, and does not know */
+	bool looked; /* has known it once */
 	bool ended; /* nothing is started any more */
 	uint64_t noted; /* bit d: of the job, while the libraries were still being opened */
 	uint32_t ids[NPS_DEVICE_MAX]; /* that the driver knows */
@@ -62,6 +63,7 @@ struct opening {
 /* Which processes hold memory of devices. */
 struct look {
 	struct nps_question q;
+	bool cut; /* not all were asked: the capture ended */
 	size_t n;
 	struct {
 		uint32_t id;
@@ -81,6 +83,7 @@ static void ask_opening(struct nps_question *q, struct nps_driver *d)
 	}
 	nps_driver__open_dcmi(d, o->pids, o->n_pids);
 	o->lib = d->lib;
+	o->lib.sign = NULL; /* devices' own threads have theirs */
 	o->n_ids = nps_driver__devices(d, o->ids);
 }
 
@@ -89,8 +92,12 @@ static void ask_look(struct nps_question *q, struct nps_driver *d)
 	struct look *look = (struct look *)q;
 
 	for (size_t i = 0; i < look->n; i++) {
-		const struct nps_dcmi_place *place = nps_driver__place(d, look->devices[i].id);
+		const struct nps_dcmi_place *place;
 
+		look->cut = atomic_load(&d->ending);
+		if (look->cut)
+			return;
+		place = nps_driver__place(d, look->devices[i].id);
 		look->devices[i].n = place ? nps_dcmi__processes(&d->lib, place, look->devices[i].list) : 0;
 	}
 }
@@ -269,7 +276,8 @@ static void answer_look(struct nps_question *q, void *ctx)
 	const struct look *look = (const struct look *)q;
 	struct nps_device_sampler *s = ctx;
 
-	s->looking = false;
+	s->looking = look->cut;
+	s->looked |= !look->cut;
 	for (size_t i = 0; i < look->n; i++)
 		note_users(s, look->devices[i].id, look->devices[i].list, look->devices[i].n);
 }
@@ -442,6 +450,11 @@ size_t nps_device_sampler__devices(const struct nps_device_sampler *s)
 	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
 		n += s->threads[i] && !nps_device_thread__failed(s->threads[i]);
 	return n;
+}
+
+bool nps_device_sampler__waits(const struct nps_device_sampler *s)
+{
+	return s && (s->state == OPENING || (s->looking && !s->looked));
 }
 
 bool nps_device_sampler__hangs(const struct nps_device_sampler *s)

@@ -75,6 +75,9 @@ void nps_device_sampler__free(struct nps_device_sampler *s);
 void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_counts *counts);
 size_t nps_device_sampler__devices(const struct nps_device_sampler *s);
 
+/* Has the driver not told yet which devices there are, or which the job uses? */
+bool nps_device_sampler__waits(const struct nps_device_sampler *s);
+
 /* Did one not end? */
 bool nps_device_sampler__hangs(const struct nps_device_sampler *s);
 

@@ -12,6 +12,9 @@
 #include "log.h"
 
 #define MS 1000000ULL
+#define ASK_MS 100 /* until a question that was just posted is asked: one that hangs is late, not slow */
+#define FIRST_PAUSE (1000 * MS) /* before a library is looked for again; doubled each time */
+#define LONGEST_PAUSE (30000 * MS)
 
 struct nps_driver_ask {
 	pthread_t thread;
@@ -20,23 +23,43 @@ struct nps_driver_ask {
 	struct nps_question *open, **last; /* not asked yet */
 	struct nps_question *done;
 	bool asking, stop;
-	uint64_t since; /* CLOCK_MONOTONIC ns: asking began */
+	atomic_uint_fast64_t since; /* CLOCK_MONOTONIC ns: the last call began */
 	bool late;
 	struct nps_driver driver;
 };
 
+/* Is it to be looked for through that process? */
+static bool is_due(const struct nps_driver_try *t, pid_t first)
+{
+	return first != t->pid || nps_now(CLOCK_MONOTONIC) >= t->again;
+}
+
+/* At once the first time, since who asked then may have come too early; what cannot be loaded stays so. */
+static void try_later(struct nps_driver_try *t, pid_t first, int err)
+{
+	if (first != t->pid)
+		t->pause = 0;
+	else
+		t->pause = t->pause ? 2 * t->pause : FIRST_PAUSE;
+	if (t->pause > LONGEST_PAUSE)
+		t->pause = LONGEST_PAUSE;
+	t->pid = first;
+	t->again = err == -ELIBACC ? UINT64_MAX : nps_now(CLOCK_MONOTONIC) + t->pause;
+}
+
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n)
 {
 	pid_t first = n ? pids[0] : -1;
+	int err;
 
 	if (d->lib.hal)
 		return true;
-	if (first == d->failed)
+	if (!is_due(&d->hal_try, first))
 		return false;
-	if (!nps_device_lib__open(&d->lib, pids, n, d->why, sizeof(d->why)))
-		return true;
-	d->failed = first;
-	return false;
+	err = nps_device_lib__open(&d->lib, pids, n, d->why, sizeof(d->why));
+	if (err)
+		try_later(&d->hal_try, first, err);
+	return !err;
 }
 
 const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device)
@@ -53,20 +76,28 @@ const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t de
 
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
 {
-	if (!d->dcmi_tried)
-		nps_device_lib__open_dcmi(&d->lib, pids, n);
-	d->dcmi_tried = true;
+	pid_t first = n ? pids[0] : -1;
+	int err;
+
+	if (d->lib.dcmi || d->dcmi_unusable || !is_due(&d->dcmi_try, first))
+		return;
+	err = nps_device_lib__open_dcmi(&d->lib, pids, n);
+	d->dcmi_unusable = err == -ELIBACC;
+	if (err)
+		try_later(&d->dcmi_try, first, err);
 }
 
 uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX])
 {
 	uint32_t n = 0;
 
+	nps_device_lib__alive(&d->lib);
 	if (d->lib.device_count(&n))
 		return 0;
 	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
 	for (uint32_t i = 0; i < n; i++)
 		ids[i] = i;
+	nps_device_lib__alive(&d->lib);
 	return d->lib.device_ids && d->lib.device_ids(ids, n) ? 0 : n;
 }
 
@@ -105,7 +136,7 @@ static void *run(void *arg)
 		if (!a->open)
 			a->last = &a->open;
 		a->asking = true;
-		a->since = nps_now(CLOCK_MONOTONIC);
+		nps_device_lib__alive(&a->driver.lib);
 		pthread_mutex_unlock(&a->lock);
 		q->ask(q, &a->driver);
 		pthread_mutex_lock(&a->lock);
@@ -129,6 +160,9 @@ int nps_driver_ask__new(struct nps_driver_ask **out)
 	if (!a)
 		return -ENOMEM;
 	a->last = &a->open;
+	atomic_init(&a->since, 0);
+	atomic_init(&a->driver.ending, false);
+	a->driver.lib.sign = &a->since;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -161,7 +195,9 @@ void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q)
 /* With the lock. */
 static bool is_late(const struct nps_driver_ask *a)
 {
-	return a->asking && nps_now(CLOCK_MONOTONIC) - a->since > NPS_DRIVER_LATE_MS * MS;
+	uint64_t since = atomic_load(&a->since); /* before the clock: it is later */
+
+	return a->asking && nps_now(CLOCK_MONOTONIC) - since > NPS_DRIVER_LATE_MS * MS;
 }
 
 static void free_all(struct nps_question *q)
@@ -215,8 +251,15 @@ bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg)
 		all = !a->open && !a->asking && !a->done;
 		late = is_late(a);
 		pthread_mutex_unlock(&a->lock);
-	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < NPS_DRIVER_LATE_MS * MS);
+	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < (NPS_DRIVER_LATE_MS + ASK_MS) * MS);
+	if (late)
+		nps_driver_ask__turn(a);
 	return all;
+}
+
+void nps_driver_ask__end(struct nps_driver_ask *a)
+{
+	atomic_store(&a->driver.ending, true);
 }
 
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a)

@@ -2,10 +2,12 @@
 /*
  * Questions to the NPU's driver from the loop that everything else of a capture waits for. A sick driver may keep a call for
  * ever, so a thread of its own makes them, one after the other; what comes back is taken up between two turns of the loop.
+ * What is slow and does answer is told from that: the time of each call counts, not that of a question, which makes many.
  */
 #ifndef NPS_DRIVER_ASK_H
 #define NPS_DRIVER_ASK_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -13,16 +15,20 @@
 #include "device_lib.h"
 
 #define NPS_DRIVER_LATE_MS                                                                                   \
-	2000 /* after that the loop waits no longer, and it is said that the driver does not answer */
+	2000 /* after that the loop waits no longer; of one call: it is said that the driver does not answer */
 
 /* The driver as that thread knows it; nobody else looks at it. */
 struct nps_driver {
 	struct nps_device_lib lib;
-	bool dcmi_tried;
-	pid_t failed; /* process through which the library was not found, 0: none */
+	struct nps_driver_try {
+		pid_t pid; /* through which the library was not found, 0: none */
+		uint64_t pause, again; /* ns; CLOCK_MONOTONIC ns: it is not looked for before that */
+	} hal_try, dcmi_try;
+	bool dcmi_unusable; /* it is there; said once */
 	struct nps_dcmi_place places[NPS_DEVICE_MAX]; /* finding one asks about every card */
 	uint64_t placed; /* bit d: places[d] is known */
 	char why[320]; /* it is not there */
+	atomic_bool ending; /* the capture: a question that nobody needs an answer to any more is cut short */
 };
 
 /* First member of one. */
@@ -35,10 +41,13 @@ struct nps_question {
 	void (*answer)(struct nps_question *q, void *ctx);
 };
 
-/* Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. */
+/*
+ * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. A process that does not have it may have it a
+ * moment later, as one that has not executed its program yet: it is looked for again, now and then.
+ */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
-/* Opens libdcmi.so, once; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
+/* The same of libdcmi.so; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
 
 /* Ids of the host's devices; returns how many, 0: the driver does not tell. After nps_driver__open(). */
@@ -72,7 +81,10 @@ void nps_driver_ask__turn(struct nps_driver_ask *a);
  */
 bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg), void *arg);
 
-/* Did it ever take that long? */
+/* The capture ends: sets `ending` of the driver. */
+void nps_driver_ask__end(struct nps_driver_ask *a);
+
+/* Did a call ever take that long? */
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a);
 
 /* Questions without an answer get none. A thread that hangs is left to itself, with what it uses. */

@@ -651,6 +651,15 @@ static void count_misses(struct nps_driver_fn *f)
 	}
 }
 
+struct nps_trace_switch *nps_driver_fn__take_switch(struct nps_driver_fn *f)
+{
+	struct nps_trace_switch *on = f ? f->on : NULL;
+
+	if (f)
+		f->on = NULL;
+	return on;
+}
+
 void nps_driver_fn__detach(struct nps_driver_fn *f)
 {
 	if (!f || !f->n)

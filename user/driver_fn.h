@@ -69,6 +69,8 @@ int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways
 			 struct nps_driver_fn **out);
 /* The capture ended at NOW, CLOCK_MONOTONIC ns: what returns later gives no record. NULL is fine, as for all that follow. */
 void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now);
+/* Gives up the switches of the tracepoints that it follows, which are the caller's to switch off then. NULL: there are none. */
+struct nps_trace_switch *nps_driver_fn__take_switch(struct nps_driver_fn *f);
 void nps_driver_fn__detach(struct nps_driver_fn *f);
 
 /* Calls without a record, beyond what the kernel side counted, since the kernel left a probe out; complete after the detach. */

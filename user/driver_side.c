@@ -19,6 +19,7 @@
 #include "event.h"
 #include "log.h"
 #include "reader.h"
+#include "trace_off.h"
 #include "tracefs.h"
 
 #define MOST_REFUSED 64
@@ -335,6 +336,11 @@ static uint64_t count_misses(const struct bpf_object *obj)
 		    nps_bpf_misses__program(bpf_program__fd(prog), &missed))
 			n += missed;
 	return n;
+}
+
+bool nps_driver_side__silence(struct nps_driver_side *d, void (*meanwhile)(void *arg), void *arg)
+{
+	return !d || nps_trace_off(nps_driver_fn__take_switch(d->functions), meanwhile, arg);
 }
 
 void nps_driver_side__detach(struct nps_driver_side *d)

@@ -64,6 +64,12 @@ struct nps_reader;
 bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_kernel_side *k,
 			    const struct nps_reader *r);
 
+/*
+ * After the end: the driver's tracepoints are silent again. The one call into the driver here, with a limit: MEANWHILE as in
+ * trace_off.h. False: the driver did not come back, and a line says so.
+ */
+bool nps_driver_side__silence(struct nps_driver_side *d, void (*meanwhile)(void *arg), void *arg);
+
 /* Nothing is recorded any more. */
 void nps_driver_side__detach(struct nps_driver_side *d);
 /* Then: what was lost since the kernel left programs out goes to the counts of K, of which no program may be attached. */

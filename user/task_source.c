@@ -168,6 +168,7 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 		int64_t counter = 0;
 
 		*c = (struct nps_device_clock){ .device = r->device, .pid = (uint32_t)r->pid };
+		nps_device_lib__alive(&driver->lib);
 		c->raw_before = nps_now(CLOCK_MONOTONIC_RAW);
 		if (driver->lib.device_info(r->host, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
 			continue;

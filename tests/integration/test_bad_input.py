@@ -162,6 +162,7 @@ def not_root(case: Case) -> None:
     doctor = case.run([setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", place / "npuscope",
                        "doctor"]).expect(FAILED)
     assert re.search(r"privileges\s+no\s.*CAP_BPF", doctor.out), doctor.out
+    assert re.search(r"^  kernel memory +\? +not known", doctor.out, re.M), doctor.out
 
 
 def without_capability(case: Case, dropped: str, named: str, others: Sequence[str]) -> None:

@@ -4,11 +4,12 @@
 truth file says became of them, and the files' records decoded in device_witness.py."""
 
 import os
+import sys
 import time
 from pathlib import Path
 
 from device_witness import HBM, Truth, channel, complaints, control, sample, sampler, stored
-from harness import DONE, PARTIAL, Case, Running, need_npusim, test, main, wait_until
+from harness import DONE, PARTIAL, Case, Running, environment, need_npusim, test, main, wait_until
 
 SLEEP = ("sleep", "3")
 # what the driver can answer (cann-abi 4.1), and whether asking again can help
@@ -234,6 +235,43 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
     assert int(window["end_monotonic"]) - int(window["begin_monotonic"]) < 5_000_000_000, window
     groups = hbm_groups(stored(result.session, 1, "hbm.data"))
     assert len(groups) > 100, len(groups)
+
+
+@test(seconds=120)
+def many_slow_answers_are_no_sick_driver(case: Case) -> None:
+    """To go through sixteen devices takes the driver longer than one call may take: nobody is told that it is sick."""
+    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
+    case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
+    run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",
+                NPUSIM_DEVICES="16", NPUSIM_BOARD=board)
+    result = run.result(60)
+    assert not complaints(result, "does not answer|is slow|had not told"), result.err
+    assert len(complaints(result, "no device was sampled: the job used none")) == 1, result.err
+
+
+SUBMITS = """
+import ctypes, time
+acl = ctypes.CDLL("libascendcl.so")
+memory, stream, size = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_size_t(1 << 16)
+assert not acl.aclInit(None) and not acl.aclrtSetDevice(0) and not acl.aclrtCreateStream(ctypes.byref(stream))
+assert not acl.aclrtMalloc(ctypes.byref(memory), size, 0)
+for _ in range(20):
+    time.sleep(0.1)
+    assert not acl.aclrtMemsetAsync(memory, size, 0, size, stream) and not acl.aclrtSynchronizeStream(stream)
+"""
+
+
+@test(seconds=120)
+def a_program_that_brings_the_driver(case: Case) -> None:
+    """Devices are to be sampled before the program runs, when the library is nowhere yet: it is looked for again when it is there."""
+    need_npusim()
+    paths = environment(sim=True)["LD_LIBRARY_PATH"]
+    command = ("env", f"LD_LIBRARY_PATH={paths}", sys.executable, "-c", SUBMITS)
+    result = case.record("-o", case.path("out"), "--npu-usage", "--task-source", "host", "--export", "none", "--", *command,
+                         wait=False, env=environment()).result().expect(PARTIAL)
+    assert len(complaints(result, "devices are not sampled: libascend_hal.so is not found")) == 1, result.err
+    assert not complaints(result, "its chip is not known"), result.err
+    assert [device["chip"] for device in result.session.json["devices"]], result.session.json["devices"]
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 struct question {
 	struct nps_question q;
@@ -233,6 +234,90 @@ static void a_process_of_one_device_is_placed(void **state)
 	assert_false(only(10, &device));
 }
 
+/* --- slow calls ------------------------------------------------------------------------------------------- */
+
+#define SLOW_US 900000 /* of each of three: longer together than one may take */
+
+static int slow_processes(int card, int device, struct nps_dcmi_process *list, int *n)
+{
+	struct timespec ts = { .tv_nsec = SLOW_US * 1000 };
+
+	nanosleep(&ts, NULL);
+	return processes(card, device, list, n);
+}
+
+static void ask_slowly(struct nps_question *q, struct nps_driver *d)
+{
+	uint32_t device;
+
+	(void)q;
+	d->lib.dcmi = &host;
+	d->lib.device_count = count;
+	d->lib.card_list = cards;
+	d->lib.devices_in_card = devices;
+	d->lib.logic_id = logic;
+	d->lib.processes = slow_processes;
+	nps_driver__only_device(d, 10, &device);
+	seen.n_asked++;
+}
+
+static void answer_slowly(struct nps_question *q, void *ctx)
+{
+	(void)q;
+	(void)ctx;
+	seen.n_answered++;
+}
+
+static void many_slow_calls_are_no_hanging_one(void **state)
+{
+	struct nps_driver_ask *a = begin();
+	struct nps_question *q = calloc(1, sizeof(*q));
+	double asked = now();
+
+	(void)state;
+	assert_non_null(q);
+	memset(&host, 0, sizeof(host));
+	host.error = host.full = -1;
+	*q = (struct nps_question){ .ctx = &seen, .ask = ask_slowly, .answer = answer_slowly };
+	nps_driver_ask__post(a, q);
+	assert_false(nps_driver_ask__wait(a, meanwhile, &seen)); /* not for longer than for any other */
+	assert_true(now() - asked < 2.5);
+	assert_int_equal(seen.n_asked, 0);
+	assert_true(nps_driver_ask__wait(a, meanwhile, &seen));
+	assert_true(now() - asked > 2.5);
+	assert_int_equal(seen.n_answered, 1);
+	assert_false(nps_driver_ask__was_late(a));
+	nps_driver_ask__free(a);
+}
+
+/* --- the driver's library --------------------------------------------------------------------------------- */
+
+/* True: it was looked for. */
+static bool looks_for_it(struct nps_driver *d, pid_t pid)
+{
+	d->why[0] = '\0';
+	if (nps_driver__open(d, &pid, 1))
+		skip(); /* this host has one */
+	return d->why[0];
+}
+
+static void a_library_that_was_not_there_is_looked_for_again(void **state)
+{
+	struct nps_driver d = { .lib = { .hal = NULL } };
+
+	(void)state;
+	assert_true(looks_for_it(&d, getpid()));
+	assert_true(looks_for_it(&d, getpid())); /* its program may be there now */
+	assert_false(looks_for_it(&d, getpid())); /* not all the time */
+	d.hal_try.again -= 900000000;
+	assert_false(looks_for_it(&d, getpid()));
+	d.hal_try.again -= 100000000;
+	assert_true(looks_for_it(&d, getpid()));
+	d.hal_try.again -= 1000000000;
+	assert_false(looks_for_it(&d, getpid())); /* the second time later */
+	assert_true(looks_for_it(&d, getppid())); /* others have nothing to do with that */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -240,6 +325,8 @@ int main(void)
 		cmocka_unit_test(one_that_hangs_is_not_waited_for),
 		cmocka_unit_test(ending_waits_for_nobody),
 		cmocka_unit_test(a_process_of_one_device_is_placed),
+		cmocka_unit_test(many_slow_calls_are_no_hanging_one),
+		cmocka_unit_test(a_library_that_was_not_there_is_looked_for_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
