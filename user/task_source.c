@@ -75,7 +75,7 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
 	if (err) {
 		nps_warn("cannot watch for the job's own profiler: %s: where it runs the task log is its "
 			 "alone",
-			 strerror(-err));
+			 err == -ENOTSUP ? "this kernel lacks BTF or ring buffers" : strerror(-err));
 		c->degraded |= kind == NPS_TASKS_PROFILER;
 		free(t);
 		return err == -ENOMEM ? err : 0;

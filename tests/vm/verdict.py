@@ -29,7 +29,8 @@ TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentles
 SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two": "11", "killed": "11", "next_start": "00",
             "others": "11", "others_stays": "10"}
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
-TOLD = "no uprobe_multi"  # what an older kernel cannot do, in the collector's words
+# What an older kernel cannot do, in the collector's words.
+TOLD = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
 OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
@@ -80,7 +81,7 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "nothing of the job was found", numbers)
     if how in ("helper", "inject", "all") and numbers["start_error_us_p50"] is None:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
-    refused = [line for line in said.splitlines() if "cannot " in line and TOLD not in line]
+    refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
     if refused:
         return Verdict(False, refused[0], numbers)
     return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
