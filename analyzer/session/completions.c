@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #define CQE_STREAM 0x7fff /* above it is a flag of the driver's */
-#define CQE_ERROR 0x8000 /* of its first 16 bits: the task failed, or the CQE tells of something else */
 #define QUEUED 4096 /* above the tasks of a stream that can be on their way: a queue has 1024 places */
 
 static uint64_t stream_key(uint32_t proc, uint32_t device, uint32_t stream)
@@ -158,7 +157,7 @@ static int of_driver(const struct order *o)
 		if (nps_proc__in_container(proc))
 			continue;
 		for (size_t i = 0; !err && i < proc->drivers.len; i++)
-			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & CQE_ERROR))
+			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & NPS_CQE_FAILED))
 				err = add_driver(o, p, &ev[i]);
 	}
 	return err;

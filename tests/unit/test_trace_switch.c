@@ -256,6 +256,36 @@ static void fields_are_where_tracefs_says(void **s)
 	assert_false(parse("field:;\nfield\n\n", NPS_TRACE_CHAN, &layout));
 }
 
+static const char cqe_format[] = "\tfield:char what[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+				 "\tfield:u32 devid;\toffset:24;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 tsid;\toffset:28;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 logic_cqid;\toffset:32;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 task_id;\toffset:44;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 stream_id;\toffset:48;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 errcode;\toffset:68;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 errtype;\toffset:72;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 %s;\toffset:76;\tsize:%d;\tsigned:0;\n";
+
+static void errors_are_told_or_not(void **s)
+{
+	struct nps_trace_layout layout;
+	char text[1024];
+
+	(void)s;
+	snprintf(text, sizeof(text), cqe_format, "drop_flag", 4);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.stream, 48);
+	assert_int_equal(layout.error, 68);
+	assert_int_equal(layout.error_type, 72);
+	assert_int_equal(layout.dropped, 76);
+	snprintf(text, sizeof(text), cqe_format, "drop", 4);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.dropped, 0);
+	snprintf(text, sizeof(text), cqe_format, "drop_flag", 1);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.dropped, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +295,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(two_at_a_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lists_lead_nowhere_else, set_up, tear_down),
 		cmocka_unit_test(fields_are_where_tracefs_says),
+		cmocka_unit_test(errors_are_told_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
