@@ -3,9 +3,9 @@
 #ifndef NPS_STREAMS_BPF_H
 #define NPS_STREAMS_BPF_H
 
-/* Watched processes alone, as they submit. */
+/* Watched processes alone, as they submit. None that is in use makes way for another, as those of an LRU would on many CPUs. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u32); /* device << 16 | stream */
 	__type(value, __u32); /* thread group */
@@ -16,7 +16,7 @@ struct queue_owner {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u32); /* device << 16 | queue */
 	__type(value, struct queue_owner);

@@ -79,6 +79,10 @@ struct nps_trace_layout {
 	__u32 error, error_type, dropped;
 };
 
+/* What is kept of submissions for the driver's tracepoints, of SQEs and of CQEs, which do not tell whose they are. */
+#define NPS_LEARN_QUEUES 0x1
+#define NPS_LEARN_STREAMS 0x2
+
 /* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
 struct nps_sum_key {
 	__u32 pid, tid;

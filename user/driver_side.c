@@ -225,7 +225,7 @@ static int start_tasks(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	nps_driver_ways__find(nps_kernel_side__cap(k), &d->ways);
 	nps_driver_fn__start(k, &d->ways, ring_bytes, &d->functions);
 	if (!nps_driver_ways__missing(&d->ways, missing, sizeof(missing)))
-		return 0;
+		return d->opts.given && nps_driver_fn__partly(d->functions) ? -ENOTSUP : 0;
 	if (d->opts.given)
 		nps_warn("not recorded of the NPU's driver: %s", missing);
 	else
