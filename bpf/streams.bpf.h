@@ -22,6 +22,14 @@ struct {
 	__type(value, struct queue_owner);
 } queue_owners SEC(".maps");
 
+/* A container's process calls devices by other numbers than the driver: what it says of queues is not true of the driver's. */
+static __always_inline bool in_container(void)
+{
+	struct task_struct *t = (struct task_struct *)bpf_get_current_task();
+
+	return bpf_core_field_exists(t->thread_pid) && BPF_CORE_READ(t, thread_pid, level);
+}
+
 #define STREAM_KEY(device, stream) ((__u32)(device) << 16 | ((stream)&0xffff))
 
 #endif

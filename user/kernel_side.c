@@ -120,6 +120,11 @@ void nps_kernel_side__learn(struct nps_kernel_side *k, uint32_t which)
 	k->runtime->bss->learns = which;
 }
 
+bool nps_kernel_side__unlearnt(const struct nps_kernel_side *k)
+{
+	return k->runtime && k->runtime->bss->container_submits;
+}
+
 void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes)
 {
 	*mark = ring_size(ring_bytes) / 4;

@@ -69,6 +69,8 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 /* The same of the maps that say whose streams and queues are whose; and WHICH are kept (NPS_LEARN_*), as watched processes submit. Not legacy. */
 int nps_kernel_side__share_streams(struct nps_kernel_side *k, struct bpf_object *obj);
 void nps_kernel_side__learn(struct nps_kernel_side *k, uint32_t which);
+/* Whether a watched process has submitted of which they are not kept: one in a container, whose devices have other numbers. */
+bool nps_kernel_side__unlearnt(const struct nps_kernel_side *k);
 /* Map of struct nps_net_bytes by thread group; -1: not asked for, or this kernel has no place to count. */
 int nps_kernel_side__net_map(const struct nps_kernel_side *k);
 /* Processes whose sockets were not counted for want of room. */
