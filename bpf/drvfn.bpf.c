@@ -301,6 +301,15 @@ int sqe_traced(void *ctx)
 	return 0;
 }
 
+/* Where that is not told, any may have. */
+static __always_inline bool may_have_failed(void *ctx)
+{
+	if (!cqe_trace.error || !cqe_trace.error_type || !cqe_trace.dropped)
+		return true;
+	return field(ctx, cqe_trace.error) || field(ctx, cqe_trace.error_type) ||
+	       field(ctx, cqe_trace.dropped);
+}
+
 /* trs_core:logic_cqe, after the ids were decoded */
 SEC("tp")
 int cqe_traced(void *ctx)
@@ -314,7 +323,7 @@ int cqe_traced(void *ctx)
 
 	if (!e)
 		return 0;
-	e->args[1] = TASK_WORD(0, stream, field(ctx, cqe_trace.task));
+	e->args[1] = TASK_WORD(may_have_failed(ctx) ? NPS_CQE_FAILED : 0, stream, field(ctx, cqe_trace.task));
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }

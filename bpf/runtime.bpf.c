@@ -274,25 +274,66 @@ struct task_send_info {
 	__u32 sqe_num, pos;
 };
 
-/* Set where a tracepoint of the driver is followed. */
-volatile bool learns_streams = false;
+/* NPS_LEARN_*, where a tracepoint of the driver is followed. */
+volatile __u32 learns = 0;
+/* Somebody submitted of whom nothing could be learnt. */
+volatile bool container_submits = false;
+
+static __always_inline void learn_queue(__u32 device, const struct task_send_info *info,
+					const struct queue_owner *owner)
+{
+	__u32 key = STREAM_KEY(device, info->sq_id);
+	struct queue_owner *known = bpf_map_lookup_elem(&queue_owners, &key);
+
+	if (known && known->pid == owner->pid && known->stream == owner->stream)
+		return;
+	if (bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY) && learns & NPS_LEARN_QUEUES)
+		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info->sqe_num & 0xffff);
+}
+
+/* Where there is no room nobody knows whether there were to be CQEs, as with all that tracepoints miss. */
+static __always_inline void learn_stream(__u32 device, const struct queue_owner *owner)
+{
+	__u32 key = STREAM_KEY(device, owner->stream);
+	__u32 *known = bpf_map_lookup_elem(&stream_owners, &key);
+
+	if (!known || *known != owner->pid)
+		bpf_map_update_elem(&stream_owners, &key, &owner->pid, BPF_ANY);
+}
 
 /* Before the SQEs go: the driver can have them all before the call returns. Those of a call are of one queue, so of one stream. */
-static __always_inline void learn_stream(__u32 pid, __u32 device, __u64 arg)
+static __always_inline void learn(__u32 pid, __u32 device, __u64 arg)
 {
 	struct queue_owner owner = { .pid = pid };
 	struct task_send_info info;
 	__u64 words = 0;
-	__u32 key;
 
+	if (in_container()) {
+		container_submits = true;
+		return;
+	}
 	if (bpf_probe_read_user(&info, sizeof(info), (void *)arg) ||
 	    bpf_probe_read_user(&words, sizeof(words), (void *)info.sqe_addr))
 		return; /* counted when the call returns */
 	owner.stream = words >> 32 & 0xffff;
-	key = STREAM_KEY(device, owner.stream);
-	bpf_map_update_elem(&stream_owners, &key, &pid, BPF_ANY);
-	key = STREAM_KEY(device, info.sq_id);
-	bpf_map_update_elem(&queue_owners, &key, &owner, BPF_ANY);
+	learn_queue(device, &info, &owner); /* of CQEs too: it has the stream that ends with it */
+	if (learns & NPS_LEARN_STREAMS)
+		learn_stream(device, &owner);
+}
+
+/* The driver may give it to somebody else. */
+static __always_inline void forget_queue(__u32 pid, __u32 device, __u32 queue)
+{
+	__u32 key = STREAM_KEY(device, queue), stream, *known;
+	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key);
+
+	if (!owner || owner->pid != pid || in_container())
+		return;
+	stream = STREAM_KEY(device, owner->stream);
+	bpf_map_delete_elem(&queue_owners, &key);
+	known = bpf_map_lookup_elem(&stream_owners, &stream);
+	if (known && *known == pid)
+		bpf_map_delete_elem(&stream_owners, &stream);
 }
 
 /* Returns 1 when the return of this call is of no interest. */
@@ -326,8 +367,8 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->probe = probe;
 	c->sp = sp;
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
-	if (learns_streams && probe == NPS_PROBE_SQ_TASK_SEND)
-		learn_stream(pid, c->args[0], c->args[1]);
+	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
+		learn(pid, c->args[0], c->args[1]);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		c->wanted = name_wanted(&st->text);
 	st->depth++;
@@ -513,6 +554,8 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	read_return_slots(ctx, st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		domain_made(st, c, pid_tgid >> 32);
+	if (learns && probe == NPS_PROBE_SQ_FREE && !(__s32)PT_REGS_RC(ctx))
+		forget_queue(pid_tgid >> 32, c->args[0], c->args[1]);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_API);
 	if (!e)

@@ -3,9 +3,9 @@
 #ifndef NPS_STREAMS_BPF_H
 #define NPS_STREAMS_BPF_H
 
-/* Watched processes alone, as they submit. */
+/* Watched processes alone, as they submit. None that is in use makes way for another, as those of an LRU would on many CPUs. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u32); /* device << 16 | stream */
 	__type(value, __u32); /* thread group */
@@ -16,11 +16,19 @@ struct queue_owner {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
 	__type(key, __u32); /* device << 16 | queue */
 	__type(value, struct queue_owner);
 } queue_owners SEC(".maps");
+
+/* A container's process calls devices by other numbers than the driver: what it says of queues is not true of the driver's. */
+static __always_inline bool in_container(void)
+{
+	struct task_struct *t = (struct task_struct *)bpf_get_current_task();
+
+	return bpf_core_field_exists(t->thread_pid) && BPF_CORE_READ(t, thread_pid, level);
+}
 
 #define STREAM_KEY(device, stream) ((__u32)(device) << 16 | ((stream)&0xffff))
 

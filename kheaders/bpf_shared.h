@@ -73,10 +73,15 @@ struct nps_sqe_layout {
 	__u32 pid, sqid, sqeid, sqe, size;
 };
 
-/* Where a record of one of the driver's tracepoints has what is read of it, bytes. */
+/* Where a record of one of the driver's tracepoints has what is read of it, bytes. 0: it has none, for it begins with other things. */
 struct nps_trace_layout {
 	__u32 device, tsid, queue, type, task, stream;
+	__u32 error, error_type, dropped;
 };
+
+/* What is kept of submissions for the driver's tracepoints, of SQEs and of CQEs, which do not tell whose they are. */
+#define NPS_LEARN_QUEUES 0x1
+#define NPS_LEARN_STREAMS 0x2
 
 /* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
 struct nps_sum_key {

@@ -151,7 +151,8 @@ enum nps_kind {
  *             [1], [2] the 16 bytes of the CQE when that function returned; start = when it was entered;
  *             tid = the thread that the interrupt stopped
  *             of both: probe = NPS_DRIVER_TRACED: from a tracepoint of the driver, which tells a moment (dur is 0)
- *             and of all this [0], and of [1] type, stream and task, but no task of an SQE of type NPS_SQE_FFTS
+ *             and of all this [0], and of [1] type, stream and task, but no task of an SQE of type NPS_SQE_FFTS;
+ *             of a CQE NPS_CQE_FAILED is set where the tracepoint does not tell of errors, too
  *  DRIVER_DMA  start/dur = the driver's function that copies, ret = its result
  *             [0] u32 device | u32 direction << 32 (0 to the device)  [1] source [2] destination [3] bytes
  */
@@ -188,6 +189,7 @@ enum nps_driver_call {
 	NPS_DRIVER_MMAP = 4,
 };
 
+#define NPS_CQE_FAILED 0x8000 /* of DRIVER_DONE [1]: the task failed, or the CQE tells of something else */
 #define NPS_SQE_FFTS 0 /* type of SQEs into which the driver writes other ids */
 #define NPS_DRIVER_TRACED 1 /* probe of DRIVER_TASK and DRIVER_DONE */
 

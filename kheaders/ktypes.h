@@ -145,6 +145,10 @@ struct thread_info {
 	} preempt; /* arm64 */
 };
 
+struct pid {
+	unsigned int level; /* of the innermost namespace it has a number in, 0: the host's */
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
@@ -159,6 +163,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct files_struct *files;
 	struct task_struct *real_parent;
+	struct pid *thread_pid;
 };
 
 struct task_struct___before_5_14 {

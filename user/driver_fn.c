@@ -495,7 +495,7 @@ static bool fall_back(struct nps_driver_ways *ways)
 	return any;
 }
 
-static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
+static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w, int err)
 {
 	const struct function *fn = function_of(w);
 	char module[sizeof(w->module)];
@@ -507,7 +507,8 @@ static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 			undo(f, f->n - 1);
 			continue;
 		}
-		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed", w->function);
+		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", w->function,
+			 strerror(-err));
 		snprintf(w->function, sizeof(w->function), "%s", fn->name);
 		memcpy(w->module, module, sizeof(module));
 		w->row = NPS_DRIVER_ROW_KPROBE;
@@ -523,12 +524,14 @@ static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, e
 	struct nps_driver_way *w = &ways->way[kind];
 	char probed[sizeof(w->function)];
 
-	if (attach_next_best(f, w))
+	bool was_traced = w->row == NPS_DRIVER_ROW_TRACEPOINT;
+
+	if (attach_next_best(f, w, err))
 		return;
 	memcpy(probed, w->function, sizeof(probed));
 	w->row = NPS_DRIVER_ROW_NONE;
 	snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", probed, strerror(-err));
-	if (kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
+	if (was_traced || kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
 		return;
 	err = attach_way(f, w, kind);
 	if (!err)
@@ -554,7 +557,22 @@ static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, boo
 	return f->n ? 0 : -ENOENT;
 }
 
-/* Tracepoints say nothing until their switches are on; where those cannot be had, nothing is followed. */
+static void undo_traces(struct nps_driver_fn *f, enum nps_driver_kind kind)
+{
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < f->n; i++)
+		if (f->probes[i].row == NPS_DRIVER_ROW_TRACEPOINT && f->probes[i].kind == kind)
+			bpf_link__destroy(f->probes[i].link);
+		else
+			f->probes[n++] = f->probes[i];
+	f->n = n;
+	f->uncounted[kind] = false;
+}
+
+_Static_assert(NPS_LEARN_QUEUES == 1U << NPS_TRACE_CHAN && NPS_LEARN_STREAMS == 1U << NPS_TRACE_CORE, "bits");
+
+/* Tracepoints say nothing until their switches are on; those whose cannot be had are not followed. */
 static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 {
 	unsigned int systems = 0;
@@ -565,18 +583,21 @@ static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 			systems |= 1U << system_of(f->probes[i].kind);
 	if (!systems)
 		return 0;
-	nps_kernel_side__learn_streams(f->kernel, true);
 	err = nps_trace_switch__on(&nps_trace_places, systems, &f->on);
-	for (size_t i = 0; err && i < NPS_DRIVER_KINDS; i++) {
-		struct nps_driver_way *w = &ways->way[i];
+	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++) {
+		struct nps_driver_way *w = &ways->way[traces[i].kind];
+		int state = err ? err : nps_trace_switch__state(f->on, i);
 
-		if (w->row != NPS_DRIVER_ROW_TRACEPOINT)
+		if (!(systems & 1U << i) || !state)
 			continue;
+		undo_traces(f, traces[i].kind);
+		systems &= ~(1U << i);
 		w->row = NPS_DRIVER_ROW_NONE;
 		snprintf(w->detail, sizeof(w->detail), "trace_enable of the driver cannot be switched on: %s",
-			 strerror(-err));
+			 strerror(-state));
 	}
-	return err && f->n == (unsigned int)__builtin_popcount(systems) ? err : 0;
+	nps_kernel_side__learn(f->kernel, systems);
+	return f->n ? 0 : err;
 }
 
 static int try(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
@@ -666,7 +687,7 @@ void nps_driver_fn__detach(struct nps_driver_fn *f)
 		return;
 	nps_trace_switch__off(f->on);
 	f->on = NULL;
-	nps_kernel_side__learn_streams(f->kernel, false);
+	nps_kernel_side__learn(f->kernel, 0);
 	count_misses(f);
 	undo(f, 0);
 	f->lost[NPS_DRIVER_TASKS] += count_open(f->skel->maps.open_sqes);
@@ -684,6 +705,11 @@ bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kin
 	return f && f->uncounted[kind];
 }
 
+bool nps_driver_fn__partly(const struct nps_driver_fn *f)
+{
+	return f && nps_trace_switch__refused(f->on);
+}
+
 const struct bpf_object *nps_driver_fn__object(const struct nps_driver_fn *f)
 {
 	return f ? f->skel->obj : NULL;
@@ -694,6 +720,7 @@ void nps_driver_fn__free(struct nps_driver_fn *f)
 	if (!f)
 		return;
 	nps_trace_switch__off(f->on);
+	nps_kernel_side__learn(f->kernel, 0);
 	undo(f, 0);
 	drvfn_bpf__destroy(f->skel);
 	free(f);

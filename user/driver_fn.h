@@ -77,6 +77,8 @@ void nps_driver_fn__detach(struct nps_driver_fn *f);
 uint64_t nps_driver_fn__lost(const struct nps_driver_fn *f, enum nps_driver_kind kind);
 /* True where the kernel does not count how often it left the kind's probe out: kprobes before 6.7, tracepoints. */
 bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kind kind);
+/* True where a tracepoint is not followed on some devices, which was told. */
+bool nps_driver_fn__partly(const struct nps_driver_fn *f);
 /* What was loaded; NULL for NULL. */
 struct bpf_object;
 const struct bpf_object *nps_driver_fn__object(const struct nps_driver_fn *f);

@@ -226,7 +226,7 @@ static int start_tasks(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	nps_driver_ways__find(nps_kernel_side__cap(k), &d->ways);
 	nps_driver_fn__start(k, &d->ways, ring_bytes, &d->functions);
 	if (!nps_driver_ways__missing(&d->ways, missing, sizeof(missing)))
-		return 0;
+		return d->opts.given && nps_driver_fn__partly(d->functions) ? -ENOTSUP : 0;
 	if (d->opts.given)
 		nps_warn("not recorded of the NPU's driver: %s", missing);
 	else
@@ -286,6 +286,22 @@ void nps_driver_side__end(struct nps_driver_side *d, uint64_t now)
 	nps_driver_side__watch_all(d, false);
 }
 
+/* Of processes in containers. */
+static bool say_unlearnt(const struct nps_driver_side *d, const struct nps_kernel_side *k)
+{
+	bool sqes = d->ways.way[NPS_DRIVER_TASKS].row == NPS_DRIVER_ROW_TRACEPOINT,
+	     cqes = d->ways.way[NPS_DRIVER_COMPLETIONS].row == NPS_DRIVER_ROW_TRACEPOINT;
+
+	if ((!sqes && !cqes) || !nps_kernel_side__unlearnt(k))
+		return false;
+	nps_warn("%s of processes in containers are not recorded: the driver's tracepoints do not tell whose "
+		 "they are, and devices have other numbers there",
+		 !cqes	 ? "SQEs"
+		 : !sqes ? "CQEs"
+			 : "SQEs and CQEs");
+	return true;
+}
+
 /* A capture whose tasks were submitted, and of which none came by. */
 static bool say_bypass(const struct nps_driver_side *d, uint64_t submissions, uint64_t sqes)
 {
@@ -313,8 +329,12 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 		return false;
 	nps_kernel_side__counters(k, counters);
 	nps_reader__counts(r, &n);
-	lacks = say_bypass(d, n.kinds[NPS_EV_SQE],
-			   n.kinds[NPS_EV_DRIVER_TASK] + counters[NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK]);
+	lacks = say_unlearnt(d, k);
+	/* Which of the tasks those submitted is not known. */
+	if (!lacks || d->ways.way[NPS_DRIVER_TASKS].row != NPS_DRIVER_ROW_TRACEPOINT)
+		lacks |= say_bypass(d, n.kinds[NPS_EV_SQE],
+				    n.kinds[NPS_EV_DRIVER_TASK] +
+					    counters[NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK]);
 	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
 		if (nps_driver_fn__uncounted(d->functions, kind)) {
 			nps_info("this kernel does not count what its kprobes and tracepoints miss of the "

@@ -115,9 +115,14 @@ int nps_kernel_side__share_streams(struct nps_kernel_side *k, struct bpf_object 
 	return err ? err : share_map(obj, k->runtime->maps.queue_owners);
 }
 
-void nps_kernel_side__learn_streams(struct nps_kernel_side *k, bool on)
+void nps_kernel_side__learn(struct nps_kernel_side *k, uint32_t which)
 {
-	k->runtime->bss->learns_streams = on;
+	k->runtime->bss->learns = which;
+}
+
+bool nps_kernel_side__unlearnt(const struct nps_kernel_side *k)
+{
+	return k->runtime && k->runtime->bss->container_submits;
 }
 
 void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes)

@@ -66,9 +66,11 @@ void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now);
 /* Makes an object that is open use the targets, rings and counters of the others. -errno. */
 struct bpf_object;
 int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj);
-/* The same of the maps that say whose streams and queues are whose; and whether they are kept, as the watched processes submit. Not legacy. */
+/* The same of the maps that say whose streams and queues are whose; and WHICH are kept (NPS_LEARN_*), as watched processes submit. Not legacy. */
 int nps_kernel_side__share_streams(struct nps_kernel_side *k, struct bpf_object *obj);
-void nps_kernel_side__learn_streams(struct nps_kernel_side *k, bool on);
+void nps_kernel_side__learn(struct nps_kernel_side *k, uint32_t which);
+/* Whether a watched process has submitted of which they are not kept: one in a container, whose devices have other numbers. */
+bool nps_kernel_side__unlearnt(const struct nps_kernel_side *k);
 /* Map of struct nps_net_bytes by thread group; -1: not asked for, or this kernel has no place to count. */
 int nps_kernel_side__net_map(const struct nps_kernel_side *k);
 /* Processes whose sockets were not counted for want of room. */

@@ -73,7 +73,8 @@ static bool is_mark(const struct nps_probe_row *row)
 
 enum nps_tier nps_probe_rows__tier(const struct nps_probe_row *row)
 {
-	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_STEP_MARKER || is_mark(row))
+	if (row->id == NPS_PROBE_SQ_TASK_SEND || row->id == NPS_PROBE_SQ_FREE ||
+	    row->id == NPS_PROBE_STEP_MARKER || is_mark(row))
 		return NPS_TIER_CORE;
 	switch (row->call) {
 	case NPS_CALL_LAUNCH:

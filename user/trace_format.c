@@ -18,13 +18,17 @@ const char *const nps_trace_event[NPS_TRACE_SYSTEMS] = {
 static const struct {
 	size_t at; /* in the layout */
 	const char *name[NPS_TRACE_SYSTEMS]; /* NULL: it has none */
+	bool optional;
 } fields[] = {
-	{ offsetof(struct nps_trace_layout, device), { "devid", "devid" } },
-	{ offsetof(struct nps_trace_layout, tsid), { "tsid", "tsid" } },
-	{ offsetof(struct nps_trace_layout, queue), { "sqid", "logic_cqid" } },
-	{ offsetof(struct nps_trace_layout, type), { "type", NULL } },
-	{ offsetof(struct nps_trace_layout, task), { "task_id", "task_id" } },
-	{ offsetof(struct nps_trace_layout, stream), { "stream_id", "stream_id" } },
+	{ offsetof(struct nps_trace_layout, device), { "devid", "devid" }, false },
+	{ offsetof(struct nps_trace_layout, tsid), { "tsid", "tsid" }, false },
+	{ offsetof(struct nps_trace_layout, queue), { "sqid", "logic_cqid" }, false },
+	{ offsetof(struct nps_trace_layout, type), { "type", NULL }, false },
+	{ offsetof(struct nps_trace_layout, task), { "task_id", "task_id" }, false },
+	{ offsetof(struct nps_trace_layout, stream), { "stream_id", "stream_id" }, false },
+	{ offsetof(struct nps_trace_layout, error), { NULL, "errcode" }, true },
+	{ offsetof(struct nps_trace_layout, error_type), { NULL, "errtype" }, true },
+	{ offsetof(struct nps_trace_layout, dropped), { NULL, "drop_flag" }, true },
 };
 #define FIELDS (sizeof(fields) / sizeof(*fields))
 
@@ -64,7 +68,7 @@ bool nps_trace_format__parse(FILE *format, enum nps_trace_system system, struct 
 	}
 	free(line);
 	for (unsigned int i = 0; i < FIELDS; i++)
-		if (!fields[i].name[system])
+		if (!fields[i].name[system] || fields[i].optional)
 			missing &= ~(1U << i);
 	return !missing;
 }

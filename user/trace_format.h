@@ -14,7 +14,7 @@
 extern const char *const nps_trace_event[NPS_TRACE_SYSTEMS];
 extern const char *const nps_trace_system[NPS_TRACE_SYSTEMS];
 
-/* Reads the text of a tracepoint's "format". False: it lacks a field, or has it in another width. */
+/* Reads the text of a tracepoint's "format". False: it lacks a field, or has it in another width; it need not tell of errors. */
 bool nps_trace_format__parse(FILE *format, enum nps_trace_system system, struct nps_trace_layout *layout);
 
 /* Reads it from tracefs, where it is mounted; see nps_tracefs__with. */

@@ -41,6 +41,9 @@ struct set {
 struct nps_trace_switch {
 	struct nps_trace_places places;
 	struct set mine;
+	struct set left; /* what one of this number before could not switch off */
+	struct set refused;
+	int state[NPS_TRACE_SYSTEMS]; /* 0: some are on; else why none is */
 	char list[32];
 	int fd; /* of the list, locked */
 };
@@ -63,6 +66,13 @@ static bool has(const struct set *s, const struct one *o)
 		if (s->all[i].system == o->system && !strcmp(s->all[i].device, o->device))
 			return true;
 	return false;
+}
+
+static void add_all(struct set *s, const struct set *others)
+{
+	for (unsigned int i = 0; i < others->n && s->n < MOST; i++)
+		if (!has(s, &others->all[i]))
+			s->all[s->n++] = others->all[i];
 }
 
 static void add(struct set *s, enum nps_trace_system system, const char *device)
@@ -197,22 +207,75 @@ static int write_list(int fd, const struct set *s)
 {
 	char text[MOST_BYTES];
 	size_t n = 0;
+	int err;
 
 	for (unsigned int i = 0; i < s->n; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d %s\n", (int)s->all[i].system,
 				      s->all[i].device);
-	return nps_write_all(fd, text, n);
+	/* What it held is cut last: whoever is killed in between has listed too much, which harms nobody. */
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	err = nps_write_all(fd, text, n);
+	return !err && ftruncate(fd, (off_t)n) ? -errno : err;
 }
 
 struct lists {
-	struct set living, dead;
-	const char *own; /* of which neither is asked; NULL none */
+	const struct nps_trace_places *places;
+	struct set living; /* what is in those that are held */
+	struct set left; /* what is in the others, and could not be switched off */
+	unsigned int restored; /* the others' that could */
+	const char *own; /* which is not looked at; NULL none */
 };
 
-/* What they hold; those of the dead can be forgotten meanwhile. */
-static void read_lists(const struct nps_trace_places *places, struct lists *l, bool forget)
+/* What no living one has. Returns how many; LEFT also has those that could not, of devices that are there. */
+static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
+			       const struct set *living, struct set *left)
 {
-	DIR *d = opendir(places->lists);
+	unsigned int n = 0;
+
+	for (unsigned int i = 0; i < s->n; i++) {
+		const struct set one = { { s->all[i] }, 1 };
+		int err = has(living, &s->all[i]) ? -EBUSY : set_to(places, &s->all[i], false);
+
+		n += !err;
+		if (!err || err == -EBUSY || err == -ENOENT)
+			continue;
+		add_all(left, &one);
+		nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write "
+			 "0 there",
+			 places->proc, folders[s->all[i].system], s->all[i].device, strerror(-err));
+	}
+	return n;
+}
+
+static void read_living(struct lists *l, int dir, const char *name, int fd, bool held)
+{
+	(void)dir;
+	(void)name;
+	if (held)
+		read_list(fd, &l->living);
+}
+
+/* What cannot be switched off now the next one tries again. The list goes last: whoever is killed here leaves it. */
+static void bury_dead(struct lists *l, int dir, const char *name, int fd, bool held)
+{
+	struct set dead = { .n = 0 }, left = { .n = 0 };
+
+	if (held)
+		return;
+	read_list(fd, &dead);
+	l->restored += switch_off(l->places, &dead, &l->living, &left);
+	add_all(&l->left, &left);
+	if (left.n)
+		write_list(fd, &left);
+	else
+		unlinkat(dir, name, 0);
+}
+
+static void for_each_list(struct lists *l,
+			  void (*each)(struct lists *l, int dir, const char *name, int fd, bool held))
+{
+	DIR *d = opendir(l->places->lists);
 	const struct dirent *entry;
 
 	while (d && (entry = readdir(d))) {
@@ -224,119 +287,158 @@ static void read_lists(const struct nps_trace_places *places, struct lists *l, b
 		fd = openat(dirfd(d), entry->d_name, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 		if (fd < 0)
 			continue;
-		if (flock(fd, LOCK_EX | LOCK_NB)) {
-			read_list(fd, &l->living);
-		} else {
-			read_list(fd, &l->dead);
-			if (forget)
-				unlinkat(dirfd(d), entry->d_name, 0);
-		}
+		each(l, dirfd(d), entry->d_name, fd, flock(fd, LOCK_EX | LOCK_NB));
 		close(fd);
 	}
 	if (d)
 		closedir(d);
 }
 
-/* What no living one has. Returns how many. */
-static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
-			       const struct set *living)
+/* With the lists entered. */
+static void restore(struct lists *l)
 {
-	unsigned int n = 0;
-
-	for (unsigned int i = 0; i < s->n; i++) {
-		int err = has(living, &s->all[i]) ? -EBUSY : set_to(places, &s->all[i], false);
-
-		n += !err;
-		if (err && err != -EBUSY && err != -ENOENT)
-			nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write "
-				 "0 there",
-				 places->proc, folders[s->all[i].system], s->all[i].device, strerror(-err));
-	}
-	return n;
-}
-
-/* With the lists entered. Those of the dead go last: whoever is killed here leaves them. */
-static void restore(const struct nps_trace_places *places, struct lists *l)
-{
-	read_lists(places, l, false);
-	if (!l->dead.n)
-		return;
-	if (switch_off(places, &l->dead, &l->living))
-		nps_info("tracepoints of the NPU's driver that a killed npuscope had left on are off again");
-	read_lists(places, l, true);
+	for_each_list(l, read_living);
+	for_each_list(l, bury_dead);
+	if (l->restored)
+		nps_info("tracepoints of the NPU's driver that another npuscope had left on are off again");
 }
 
 void nps_trace_switch__restore(const struct nps_trace_places *places)
 {
-	struct lists lists = { .own = NULL };
+	struct lists lists = { .places = places };
 	int lock = access(places->lists, F_OK) || make_folder(places->lists) ? -1 : enter(places);
 
 	if (lock < 0)
 		return;
-	restore(places, &lists);
+	restore(&lists);
 	close(lock);
 }
 
-/* Those that are off, or on for another capture. */
-static void choose(struct nps_trace_switch *s, unsigned int systems, const struct set *living)
+/* Those that are off, or on for another capture, or that none could switch off; what else is on stays so. */
+static void choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
 {
 	struct set found = { .n = 0 };
 
-	for (int system = 0; system < NPS_TRACE_SYSTEMS; system++)
+	for (int system = 0; system < NPS_TRACE_SYSTEMS; system++) {
+		s->state[system] = -ENOENT;
 		if (systems & 1U << system)
 			find(&s->places, system, &found);
-	for (unsigned int i = 0; i < found.n; i++)
-		if (has(living, &found.all[i]) || !is_on(&s->places, &found.all[i]))
-			add(&s->mine, found.all[i].system, found.all[i].device);
+	}
+	for (unsigned int i = 0; i < found.n; i++) {
+		const struct one *o = &found.all[i];
+
+		if (has(&l->living, o) || has(&l->left, o) || !is_on(&s->places, o))
+			add(&s->mine, o->system, o->device);
+		else
+			s->state[o->system] = 0;
+	}
 }
 
+/* One that is there is of a dead process that had the same number: what is left of its list is kept. */
 static int open_list(struct nps_trace_switch *s)
 {
 	char path[PATH_MAX];
+	int err;
 
 	snprintf(s->list, sizeof(s->list), LIST "%d", (int)getpid());
 	snprintf(path, sizeof(path), "%s/%s", s->places.lists, s->list);
-	s->fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (s->fd < 0 || flock(s->fd, LOCK_EX | LOCK_NB))
+	s->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (s->fd < 0)
 		return -errno;
+	if (flock(s->fd, LOCK_EX | LOCK_NB)) {
+		err = -errno;
+		close(s->fd);
+		s->fd = -1;
+		return err;
+	}
+	read_list(s->fd, &s->left);
 	return 0;
 }
 
-static void forget(const struct nps_trace_switch *s)
+/* The list stays for what is LEFT. */
+static void close_list(const struct nps_trace_switch *s, const struct set *left)
 {
 	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/%s", s->places.lists, s->list);
-	unlink(path);
+	if (left->n)
+		write_list(s->fd, left);
+	else
+		unlink(path);
 	close(s->fd);
 }
 
-/* The list first: one that is killed in between has listed what it did not do, which harms nobody. */
-static int switch_on(struct nps_trace_switch *s, const struct set *living)
+static int list_all(const struct nps_trace_switch *s)
 {
-	int err = write_list(s->fd, &s->mine);
+	struct set all = s->mine;
 
-	for (unsigned int i = 0; i < s->mine.n && !err; i++)
-		err = set_to(&s->places, &s->mine.all[i], true);
-	if (err)
-		switch_off(&s->places, &s->mine, living);
+	add_all(&all, &s->left);
+	return write_list(s->fd, &all);
+}
+
+/* Those of devices beside others that are on. */
+static void say_refused(const struct nps_trace_switch *s, int why)
+{
+	const struct one *first = &s->refused.all[0];
+	char more[32] = "";
+
+	if (s->refused.n > 1)
+		snprintf(more, sizeof(more), " (and %u more)", s->refused.n - 1);
+	nps_warn("tracepoints of the NPU's driver are silent for a device: %s/%s/%s/trace_enable%s: %s: what "
+		 "they tell of it is missing",
+		 s->places.proc, folders[first->system], first->device, more, strerror(-why));
+}
+
+/* The list first: one that is killed in between has listed what it did not do, which harms nobody. */
+static int switch_on(struct nps_trace_switch *s)
+{
+	const struct set wanted = s->mine;
+	int refused[MOST], why = 0, err = list_all(s);
+
+	s->mine.n = 0;
+	for (unsigned int i = 0; i < wanted.n && !err; i++) {
+		const struct one *o = &wanted.all[i];
+
+		refused[i] = set_to(&s->places, o, true);
+		if (!refused[i])
+			add(&s->mine, o->system, o->device);
+		if (!refused[i] || s->state[o->system])
+			s->state[o->system] = refused[i];
+	}
+	for (unsigned int i = 0; i < wanted.n && !err; i++) {
+		const struct one *o = &wanted.all[i];
+
+		if (!refused[i] || s->state[o->system])
+			continue;
+		why = why ? why : refused[i];
+		add(&s->refused, o->system, o->device);
+	}
+	if (!err && s->mine.n < wanted.n)
+		list_all(s);
+	if (s->refused.n)
+		say_refused(s, why);
 	return err;
 }
 
 /* With the lists entered. */
 static int turn_on(struct nps_trace_switch *s, unsigned int systems)
 {
-	struct lists lists = { .own = NULL };
+	struct lists lists = { .places = &s->places };
 	int err;
 
-	restore(&s->places, &lists);
-	choose(s, systems, &lists.living);
+	restore(&lists);
+	choose(s, systems, &lists);
 	err = open_list(s);
-	if (!err)
-		err = switch_on(s, &lists.living);
-	if (err && s->fd >= 0)
-		forget(s);
-	return err;
+	if (err)
+		return err;
+	err = switch_on(s);
+	for (int system = 0; system < NPS_TRACE_SYSTEMS && !err; system++)
+		if (systems & 1U << system && !s->state[system])
+			return 0;
+	close_list(s, &s->left);
+	for (int system = 0; system < NPS_TRACE_SYSTEMS && !err; system++)
+		err = systems & 1U << system ? s->state[system] : 0;
+	return err ? err : -ENOENT;
 }
 
 int nps_trace_switch__on(const struct nps_trace_places *places, unsigned int systems,
@@ -362,18 +464,31 @@ int nps_trace_switch__on(const struct nps_trace_places *places, unsigned int sys
 	return err;
 }
 
+int nps_trace_switch__state(const struct nps_trace_switch *s, enum nps_trace_system system)
+{
+	return s->state[system];
+}
+
+bool nps_trace_switch__refused(const struct nps_trace_switch *s)
+{
+	return s && s->refused.n;
+}
+
 void nps_trace_switch__off(struct nps_trace_switch *s)
 {
 	struct lists lists = { .own = NULL };
+	struct set left = { .n = 0 };
 	int lock;
 
 	if (!s)
 		return;
+	lists.places = &s->places;
 	lists.own = s->list;
 	lock = enter(&s->places);
-	restore(&s->places, &lists);
-	switch_off(&s->places, &s->mine, &lists.living);
-	forget(s);
+	restore(&lists);
+	add_all(&s->mine, &s->left);
+	switch_off(&s->places, &s->mine, &lists.living, &left);
+	close_list(s, &left);
 	if (lock >= 0)
 		close(lock);
 	free(s);

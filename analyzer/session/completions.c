@@ -6,7 +6,6 @@
 #include <errno.h>
 
 #define CQE_STREAM 0x7fff /* above it is a flag of the driver's */
-#define CQE_ERROR 0x8000 /* of its first 16 bits: the task failed, or the CQE tells of something else */
 #define QUEUED 4096 /* above the tasks of a stream that can be on their way: a queue has 1024 places */
 
 static uint64_t stream_key(uint32_t proc, uint32_t device, uint32_t stream)
@@ -14,9 +13,18 @@ static uint64_t stream_key(uint32_t proc, uint32_t device, uint32_t stream)
 	return (uint64_t)proc << 32 | device << 16 | stream;
 }
 
-/* stream_key -> index of its first key */
-static int find_streams(const struct nps_sub *subs, const struct nps_streams *streams, struct nps_map *first)
+/* The submissions by stream, and what is known of them. */
+struct order {
+	struct nps_recording *model;
+	const struct nps_streams *streams;
+	struct nps_map first; /* stream_key -> index of its first key */
+	struct nps_vec overlapped; /* bool, of each key: see find_overlapped */
+};
+
+static int find_streams(struct order *o)
 {
+	const struct nps_sub *subs = o->model->subs.data;
+	const struct nps_streams *streams = o->streams;
 	const struct nps_key *keys = streams->keys;
 	int err = 0;
 
@@ -24,7 +32,7 @@ static int find_streams(const struct nps_sub *subs, const struct nps_streams *st
 		const struct nps_sub *sub = &subs[keys[i].row];
 
 		if (!i || keys[i].group != keys[i - 1].group)
-			err = nps_map__put(first, stream_key(sub->proc, sub->device, sub->stream), i);
+			err = nps_map__put(&o->first, stream_key(sub->proc, sub->device, sub->stream), i);
 	}
 	return err;
 }
@@ -56,14 +64,43 @@ static uint32_t latest(const struct nps_sub *subs, const struct nps_streams *str
 	return NPS_NONE;
 }
 
-/* What had ended when the submission at I had: submissions that began by then; 0: nothing that is known. */
-static uint64_t covered(const struct nps_sub *subs, const struct nps_streams *streams, size_t from, size_t i)
+/*
+ * Which submissions another call of their stream was under way at, of those before them in its keys: of two calls at a time it is
+ * not known whose tasks came first. The submissions of one call began and ended together.
+ */
+static int find_overlapped(struct order *o)
 {
+	const struct nps_sub *subs = o->model->subs.data;
+	const struct nps_key *keys = o->streams->keys;
+	uint64_t before = 0, together = 0; /* latest ends of those that began before, and with it */
+	bool several = false; /* calls began with it */
+	int err = nps_vec__resize(&o->overlapped, o->streams->n);
+
+	for (size_t i = 0; !err && i < o->streams->n; i++) {
+		const struct nps_sub *sub = &subs[keys[i].row];
+		bool first = !i || keys[i].group != keys[i - 1].group;
+
+		if (first || keys[i].key != keys[i - 1].key) {
+			before = first ? 0 : NPS_MAX(before, together);
+			together = sub->end;
+			several = false;
+		}
+		several |= sub->end != together;
+		together = NPS_MAX(together, sub->end);
+		NPS_AT(&o->overlapped, bool, i) = several || before > sub->begin;
+	}
+	return err;
+}
+
+/* What had ended when the submission at I had: submissions that began by then; 0: nothing that is known. */
+static uint64_t covered(const struct order *o, size_t from, size_t i)
+{
+	const struct nps_sub *subs = o->model->subs.data;
+	const struct nps_streams *streams = o->streams;
 	const struct nps_key *keys = streams->keys;
 	const struct nps_sub *sub = &subs[keys[i].row];
 
-	/* Of two calls at a time it is not known whose tasks came first. */
-	if (i > from && keys[i - 1].key < sub->begin && subs[keys[i - 1].row].end > sub->begin)
+	if (NPS_AT(&o->overlapped, bool, i))
 		return 0;
 	/* A call can submit several: those behind it need not have ended yet. */
 	if (i + 1 < streams->n && keys[i + 1].group == keys[from].group && keys[i + 1].key <= sub->end)
@@ -91,25 +128,26 @@ static bool tells_tasks(const struct nps_device *device)
 	       (device->platform != NPS_CHIP_950 && device->platform != NPS_CHIP_950_1);
 }
 
-static int add_driver(struct nps_recording *model, const struct nps_streams *streams,
-		      const struct nps_map *first, uint32_t proc, const struct nps_driver_event *cqe)
+static int add_driver(const struct order *o, uint32_t proc, const struct nps_driver_event *cqe)
 {
+	struct nps_recording *model = o->model;
+	const struct nps_streams *streams = o->streams;
 	const struct nps_sub *subs = model->subs.data;
 	uint32_t device = cqe->args[0] & 0xffff, stream = cqe->args[1] >> 32 & CQE_STREAM,
 		 task = cqe->args[1] >> 48;
-	uint32_t from = nps_map__get(first, stream_key(proc, device, stream)), found;
+	uint32_t from = nps_map__get(&o->first, stream_key(proc, device, stream)), found;
 	uint64_t cover;
 
 	if (from == NPS_NONE || device >= NPS_MAX_DEVICES || !tells_tasks(&model->devices[device]))
 		return 0;
 	found = latest(subs, streams, from, first_after(streams, from, cqe->start), task);
-	cover = found == NPS_NONE ? 0 : covered(subs, streams, from, found);
+	cover = found == NPS_NONE ? 0 : covered(o, from, found);
 	return cover ? add_sync(model, &subs[streams->keys[found].row], cover, cqe->start) : 0;
 }
 
-static int of_driver(struct nps_recording *model, const struct nps_streams *streams,
-		     const struct nps_map *first)
+static int of_driver(const struct order *o)
 {
+	const struct nps_recording *model = o->model;
 	int err = 0;
 
 	for (uint32_t p = 0; p < model->nprocs; p++) {
@@ -119,8 +157,8 @@ static int of_driver(struct nps_recording *model, const struct nps_streams *stre
 		if (nps_proc__in_container(proc))
 			continue;
 		for (size_t i = 0; !err && i < proc->drivers.len; i++)
-			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & CQE_ERROR))
-				err = add_driver(model, streams, first, p, &ev[i]);
+			if (ev[i].kind == NPS_EV_DRIVER_DONE && !(ev[i].args[1] & NPS_CQE_FAILED))
+				err = add_driver(o, p, &ev[i]);
 	}
 	return err;
 }
@@ -151,9 +189,7 @@ int nps_completions__keep(struct nps_recording *model, uint32_t proc, const stru
 }
 
 struct collected {
-	struct nps_recording *model;
-	const struct nps_streams *streams;
-	const struct nps_map *first;
+	const struct order *o;
 	struct nps_map
 		behind; /* index of a stream's first key -> index behind the latest that a record was of */
 	struct nps_vec
@@ -162,12 +198,12 @@ struct collected {
 
 static int find_before(struct collected *c)
 {
-	const struct nps_sub *subs = c->model->subs.data;
-	const struct nps_key *keys = c->streams->keys;
+	const struct nps_sub *subs = c->o->model->subs.data;
+	const struct nps_key *keys = c->o->streams->keys;
 	struct nps_map last = { 0 };
-	int err = nps_vec__resize(&c->before, c->streams->n);
+	int err = nps_vec__resize(&c->before, c->o->streams->n);
 
-	for (size_t i = 0; !err && i < c->streams->n && i < NPS_NONE; i++) {
+	for (size_t i = 0; !err && i < c->o->streams->n && i < NPS_NONE; i++) {
 		const struct nps_sub *sub = &subs[keys[i].row];
 		uint64_t key = (uint64_t)keys[i].group << 24 | (uint64_t)sub->sqe_type << 16 | sub->task;
 
@@ -187,12 +223,15 @@ static int find_before(struct collected *c)
  */
 static uint32_t submission(struct collected *c, const struct nps_cqe *cqe, uint32_t from)
 {
-	const struct nps_sub *subs = c->model->subs.data;
+	const struct nps_sub *subs = c->o->model->subs.data;
 	uint32_t behind = nps_map__get(&c->behind, from), before;
-	uint32_t found = latest(subs, c->streams, from, first_after(c->streams, from, cqe->done), cqe->task);
+	uint32_t found =
+		latest(subs, c->o->streams, from, first_after(c->o->streams, from, cqe->done), cqe->task);
 
-	if (found == NPS_NONE || subs[c->streams->keys[found].row].sqe_type != cqe->sqe_type)
+	if (found == NPS_NONE || subs[c->o->streams->keys[found].row].sqe_type != cqe->sqe_type)
 		return NPS_NONE;
+	if (behind != NPS_NONE && found < behind)
+		return NPS_NONE; /* it came out of order: it may be of an earlier one */
 	before = NPS_AT(&c->before, uint32_t, found);
 	return before != NPS_NONE && before >= (behind == NPS_NONE ? from : behind) ? NPS_NONE : found;
 }
@@ -222,29 +261,31 @@ static int add_timing(struct nps_recording *model, const struct nps_cqe *cqe, ui
 
 static int add_collected(struct collected *c, const struct nps_cqe *cqe)
 {
-	const struct nps_device *device = &c->model->devices[cqe->device];
-	uint32_t from = nps_map__get(c->first, stream_key(cqe->proc, cqe->device, cqe->stream)), found, row;
+	const struct nps_device *device = &c->o->model->devices[cqe->device];
+	uint32_t from = nps_map__get(&c->o->first, stream_key(cqe->proc, cqe->device, cqe->stream)), found,
+		 row;
 	uint64_t cover;
 	int err;
 
 	if (from == NPS_NONE || !device->has_platform || device->platform != NPS_CHIP_910B)
 		return 0;
 	found = submission(c, cqe, from);
-	cover = found == NPS_NONE ? 0 : covered(c->model->subs.data, c->streams, from, found);
+	cover = found == NPS_NONE ? 0 : covered(c->o, from, found);
 	if (!cover)
 		return 0;
-	row = c->streams->keys[found].row;
+	row = c->o->streams->keys[found].row;
 	err = nps_map__put(&c->behind, from, found + 1);
 	if (!err)
-		err = add_sync(c->model, &NPS_AT(&c->model->subs, struct nps_sub, row), cover, cqe->done);
-	return err ? err : add_timing(c->model, cqe, row);
+		err = add_sync(c->o->model, &NPS_AT(&c->o->model->subs, struct nps_sub, row), cover,
+			       cqe->done);
+	return err ? err : add_timing(c->o->model, cqe, row);
 }
 
 /* The records of one thread's CPU are not in order with those of another. */
-static int of_runtime(struct nps_recording *model, const struct nps_streams *streams,
-		      const struct nps_map *first)
+static int of_runtime(const struct order *o)
 {
-	struct collected c = { .model = model, .streams = streams, .first = first };
+	struct nps_recording *model = o->model;
+	struct collected c = { .o = o };
 	size_t n = NPS_MIN(model->cqes.len, (size_t)NPS_NONE - 1);
 	struct nps_vec keys;
 	struct nps_key *key;
@@ -270,15 +311,30 @@ static int of_runtime(struct nps_recording *model, const struct nps_streams *str
 	return err;
 }
 
+static bool has_records(const struct nps_recording *model)
+{
+	for (uint32_t p = 0; p < model->nprocs; p++)
+		if (model->procs[p].drivers.len)
+			return true;
+	return model->cqes.len;
+}
+
 int nps_completions__add(struct nps_recording *model, const struct nps_streams *streams)
 {
-	struct nps_map first = { 0 };
-	int err = find_streams(model->subs.data, streams, &first);
+	struct order o = { .model = model, .streams = streams };
+	int err;
 
+	if (!has_records(model))
+		return 0;
+	nps_vec__init(&o.overlapped, model->tmpfd, sizeof(bool));
+	err = find_streams(&o);
 	if (!err)
-		err = of_driver(model, streams, &first);
+		err = find_overlapped(&o);
 	if (!err)
-		err = of_runtime(model, streams, &first);
-	nps_map__free(&first);
+		err = of_driver(&o);
+	if (!err)
+		err = of_runtime(&o);
+	nps_vec__free(&o.overlapped);
+	nps_map__free(&o.first);
 	return err;
 }

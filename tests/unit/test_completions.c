@@ -119,6 +119,28 @@ static void of_two_calls_at_a_time_nothing_is_taken(void **state)
 	add(0);
 }
 
+static void of_calls_at_a_time_further_apart_neither(void **state)
+{
+	(void)state;
+	NPS_AT(&rec.subs, struct nps_sub, 0).end = 125;
+	cqe(200, DEVICE, STREAM, 12, 0); /* the second of its call */
+	cqe(400, DEVICE, STREAM, 10, 0);
+	add(1);
+	expect(0, 310, 400, STREAM);
+	rec.procs[0].drivers.len = rec.syncs.len = 0;
+	NPS_AT(&rec.subs, struct nps_sub, 0).end = 305; /* those between ended before */
+	cqe(400, DEVICE, STREAM, 10, 0);
+	add(0);
+}
+
+static void calls_that_began_together_are_several(void **state)
+{
+	(void)state;
+	NPS_AT(&rec.subs, struct nps_sub, 2).end = 135;
+	cqe(200, DEVICE, STREAM, 12, 0);
+	add(0);
+}
+
 static void strangers_cover_nothing(void **state)
 {
 	(void)state;
@@ -266,6 +288,21 @@ static void the_order_of_records_tells_them_apart(void **state)
 	expect(0, 310, 400, STREAM);
 }
 
+static void the_order_of_records_does_not_go_back(void **state)
+{
+	(void)state;
+	runs_on(NPS_CHIP_910B);
+	is_event(1);
+	is_event(3);
+	collected(280, 12, NPS_SQE_AI_CORE, 0, 0);
+	collected(290, 11, NPS_SQE_EVENT_RECORD, 0, 480000000000); /* it may be one of before the capture */
+	collected(400, 10, NPS_SQE_EVENT_RECORD, 0, 480000000001);
+	add(2);
+	expect(0, 130, 280, STREAM);
+	expect(1, 310, 400, STREAM);
+	assert_int_equal(rec.timings.len, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -273,6 +310,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_was_submitted_with_it_is_not_covered, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_number_is_that_of_the_latest, setup, teardown),
 		cmocka_unit_test_setup_teardown(of_two_calls_at_a_time_nothing_is_taken, setup, teardown),
+		cmocka_unit_test_setup_teardown(of_calls_at_a_time_further_apart_neither, setup, teardown),
+		cmocka_unit_test_setup_teardown(calls_that_began_together_are_several, setup, teardown),
 		cmocka_unit_test_setup_teardown(strangers_cover_nothing, setup, teardown),
 		cmocka_unit_test_setup_teardown(numbers_of_32_bits_are_none_of_its, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_collected_one_does_too, setup, teardown),
@@ -281,6 +320,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(other_chips_write_other_records, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_number_that_came_again_is_not_taken, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_order_of_records_tells_them_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_order_of_records_does_not_go_back, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -210,6 +211,123 @@ static void lists_lead_nowhere_else(void **s)
 	assert_int_equal(state(CHAN), 0);
 }
 
+/* A switch that opens, and takes nothing. */
+static void jam(const char *device)
+{
+	char path[256];
+
+	path_of(device, path, sizeof(path));
+	unlink(path);
+	assert_int_equal(mkdir(path, 0700), 0);
+}
+
+static void unjam(const char *device, const char *state)
+{
+	char path[256];
+
+	path_of(device, path, sizeof(path));
+	assert_int_equal(rmdir(path), 0);
+	set(device, state);
+}
+
+static unsigned int count_lists(void)
+{
+	DIR *d = opendir(lists);
+	const struct dirent *entry;
+	unsigned int n = 0;
+
+	assert_non_null(d);
+	while ((entry = readdir(d)))
+		n += !strncmp(entry->d_name, "trace_enable.", 13);
+	closedir(d);
+	return n;
+}
+
+#define NEXT "trs_chan/dev1-ts0"
+
+static void one_that_refuses_costs_no_other(void **s)
+{
+	struct nps_trace_switch *sw;
+	char path[256];
+
+	(void)s;
+	snprintf(path, sizeof(path), "%s/" NEXT, proc);
+	assert_int_equal(mkdir(path, 0700), 0);
+	jam(NEXT);
+	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(state(CHAN), 1);
+	assert_int_equal(state(CORE), 1);
+	assert_true(nps_trace_switch__refused(sw));
+	unjam(NEXT, "1\n"); /* somebody else's */
+	nps_trace_switch__off(sw);
+	assert_int_equal(state(CHAN), 0);
+	assert_int_equal(state(CORE), 0);
+	assert_int_equal(state(NEXT), 1);
+	assert_int_equal(count_lists(), 0);
+}
+
+static void a_system_of_which_all_refuse(void **s)
+{
+	struct nps_trace_switch *sw;
+
+	(void)s;
+	jam(CORE);
+	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	assert_int_equal(nps_trace_switch__state(sw, NPS_TRACE_CHAN), 0);
+	assert_int_equal(nps_trace_switch__state(sw, NPS_TRACE_CORE), -EISDIR);
+	assert_false(nps_trace_switch__refused(sw));
+	nps_trace_switch__off(sw);
+	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CORE, &sw), -EISDIR);
+	assert_null(sw);
+	assert_int_equal(count_lists(), 0);
+}
+
+static void what_stays_on_is_tried_again(void **s)
+{
+	(void)s;
+	another(true);
+	jam(CORE);
+	nps_trace_switch__restore(&places);
+	assert_int_equal(state(CHAN), 0);
+	set(CHAN, "1\n"); /* somebody else's: this one was done with */
+	unjam(CORE, "1\n");
+	nps_trace_switch__restore(&places);
+	assert_int_equal(state(CHAN), 1);
+	assert_int_equal(state(CORE), 0);
+	assert_int_equal(count_lists(), 0);
+}
+
+/* As the capture itself does, and another one of the same process does not forget it. */
+static void what_a_capture_could_not_switch_off(void **s)
+{
+	struct nps_trace_switch *sw;
+
+	(void)s;
+	assert_int_equal(nps_trace_switch__on(&places, BOTH, &sw), 0);
+	jam(CORE);
+	nps_trace_switch__off(sw);
+	assert_int_equal(count_lists(), 1);
+	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
+	nps_trace_switch__off(sw);
+	assert_int_equal(state(CHAN), 0);
+	unjam(CORE, "1\n");
+	nps_trace_switch__restore(&places);
+	assert_int_equal(state(CORE), 0);
+	assert_int_equal(count_lists(), 0);
+}
+
+static void a_device_that_is_gone_is_forgotten(void **s)
+{
+	char path[256];
+
+	(void)s;
+	another(true);
+	path_of(CORE, path, sizeof(path));
+	assert_int_equal(unlink(path), 0);
+	nps_trace_switch__restore(&places);
+	assert_int_equal(count_lists(), 0);
+}
+
 /* As tracefs prints it for the mock driver's. */
 static const char sqe_format[] = "name: sqe\nID: 1700\nformat:\n"
 				 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
@@ -256,6 +374,36 @@ static void fields_are_where_tracefs_says(void **s)
 	assert_false(parse("field:;\nfield\n\n", NPS_TRACE_CHAN, &layout));
 }
 
+static const char cqe_format[] = "\tfield:char what[16];\toffset:8;\tsize:16;\tsigned:0;\n"
+				 "\tfield:u32 devid;\toffset:24;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 tsid;\toffset:28;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 logic_cqid;\toffset:32;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 task_id;\toffset:44;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 stream_id;\toffset:48;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 errcode;\toffset:68;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 errtype;\toffset:72;\tsize:4;\tsigned:0;\n"
+				 "\tfield:u32 %s;\toffset:76;\tsize:%d;\tsigned:0;\n";
+
+static void errors_are_told_or_not(void **s)
+{
+	struct nps_trace_layout layout;
+	char text[1024];
+
+	(void)s;
+	snprintf(text, sizeof(text), cqe_format, "drop_flag", 4);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.stream, 48);
+	assert_int_equal(layout.error, 68);
+	assert_int_equal(layout.error_type, 72);
+	assert_int_equal(layout.dropped, 76);
+	snprintf(text, sizeof(text), cqe_format, "drop", 4);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.dropped, 0);
+	snprintf(text, sizeof(text), cqe_format, "drop_flag", 1);
+	assert_true(parse(text, NPS_TRACE_CORE, &layout));
+	assert_int_equal(layout.dropped, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,7 +412,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_next_start_restores, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(two_at_a_time, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lists_lead_nowhere_else, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(one_that_refuses_costs_no_other, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_system_of_which_all_refuse, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_stays_on_is_tried_again, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(what_a_capture_could_not_switch_off, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_device_that_is_gone_is_forgotten, set_up, tear_down),
 		cmocka_unit_test(fields_are_where_tracefs_says),
+		cmocka_unit_test(errors_are_told_or_not),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -127,6 +127,7 @@ static struct trs_trace_logic_cqe logic_of(u32 cqid, const struct stars_cqe *cqe
 					     .task_id = cqe->task,
 					     .stream_id = cqe->stream,
 					     .sq_head = cqe->sq_head,
+					     .errcode = cqe->flags & CQE_FAILED ? (u32)cqe->status : 0,
 					     .timestamp = cqe->status };
 }
 

@@ -9,6 +9,8 @@
 #include "truth.h"
 
 #define LONGEST_NS 10000000000ULL
+#define FAILS(task) ((task) % 8 == 7)
+#define VECTOR_CORE_EXCEPTION 0x91
 
 struct waiter {
 	struct list_head list;
@@ -96,6 +98,10 @@ static struct waiter *waiter_new(struct trs_proc_ctx *ctx, const struct halRepor
 	w->logic_cq = (u32)atomic_inc_return(&logic_cqs) & 0xffff;
 	w->cqe.stream = info->stream_id;
 	w->cqe.task = info->task_id;
+	if (FAILS(info->task_id)) {
+		w->cqe.flags = CQE_FAILED;
+		w->cqe.status = VECTOR_CORE_EXCEPTION;
+	}
 	init_waitqueue_head(&w->wait);
 	npusim_timer_init(&w->device, completed);
 	return w;
