@@ -393,7 +393,7 @@ static void say_refused(const struct nps_trace_switch *s, int why)
 static int switch_on(struct nps_trace_switch *s)
 {
 	const struct set wanted = s->mine;
-	int refused[MOST], why = 0, err = list_all(s);
+	int refused[MOST] = { 0 }, why = 0, err = list_all(s);
 
 	s->mine.n = 0;
 	for (unsigned int i = 0; i < wanted.n && !err; i++) {
