@@ -17,6 +17,7 @@ EVENTS = 1
 CALL, TASK, DONE, COPY = 14, 15, 16, 17
 IOCTL = 3
 FFTS = 0  # SQEs that the driver changes: its tracepoint does not tell which they are
+FAILED = 0x8000
 LEFT_OUT = ("kprobe", "tracepoint")  # where the kernel runs one such program on a CPU at a time
 
 
@@ -93,6 +94,9 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
         came = [line for line in came if known.stream(line[0], line[3], line[5])]
     done, missed, lost = _completions(came, seen[DONE], how["CQEs"])
     wrong += [f"{lost} of {done} completions"] if lost else []
+    # The mock lets every eighth task fail, by its number.
+    untrue = sum(bool(e.args[1] & FAILED) != ((e.args[1] >> 48) % 8 == 7) for e in seen[DONE])
+    wrong += [f"{untrue} of {len(seen[DONE])} completions that are told wrongly to have failed, or not to have"] if untrue else []
     counted = about["drops"]["ring"]["driver_done"]
     wrong += [f"{missed} completions, of which {counted} are counted"] if counted is not None and missed > counted else []
     return (f"{len(wanted)} SQEs, {len(calls)} calls of memory, {len(copies)} copies, "
