@@ -572,6 +572,9 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	bpf_ringbuf_submit(e, spec_of(probe)->flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
+/* As the stack pointer of a call: it returned after the end, so at the end it was open. */
+#define OUTLASTED (~0ULL)
+
 static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -580,7 +583,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
 	__u32 passed = 0;
 
-	if (ended_at || !target_flags(pid_tgid >> 32))
+	if (!ended_at && !target_flags(pid_tgid >> 32)) /* no target is left at the end */
 		return 0;
 	st = local_find(&threads);
 	if (!st)
@@ -595,6 +598,10 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 		if (c->probe != probe || c->sp != sp) {
 			passed++;
 			continue;
+		}
+		if (ended_at) {
+			c->sp = OUTLASTED;
+			return 0;
 		}
 		count_some(NPS_COUNTER_UNRETURNED, passed); /* calls inside it that never returned */
 		if (!send_special(ctx, st, c, now, pid_tgid))

@@ -144,6 +144,28 @@ def results_nest(case: Case) -> None:
 
 
 @test
+def calls_that_return_while_it_ends(case: Case) -> None:
+    """A call that was open at the end is told of, though it has returned when threads are asked. Witness: the job's own clock."""
+    need_root()
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("busy_calls_job"), library, "200"])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-d", "500ms", "-o", case.dir, "--export", "none", "--host-sys", "none")
+    session = run.result().expect(0).session
+    time.sleep(0.2)  # those that are open end
+    job.tell("go")
+    assert job.wait() == 0, job.err
+    end = int(session.json["capture"]["end_monotonic"])
+    # The job's clock is read around the call: of a call whose ends lie close to the capture's it does not tell which came first.
+    open_then = {int(tid) for tid, began, ended in re.findall(r"^call (\d+) (\d+) (\d+)$", job.out, re.M)
+                 if int(began) + 200000 < end < int(ended) - 200000}
+    # Or with its return, which came before the programs were told of the end.
+    told = {e.tid for e in session.of(API, job.pid) if e.start < end <= e.start + e.dur}
+    assert len(open_then) > 50, f"of 200 threads {len(open_then)} were in a call at the end"
+    assert not open_then - told, f"{len(open_then - told)} of {len(open_then)} calls that were open at the end are not told of"
+
+
+@test
 def nothing_without_osrt(case: Case) -> None:
     """What was not asked for is not told of at the end either."""
     stuck = Stuck(case, "--host-sys", "none")
