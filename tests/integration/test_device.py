@@ -352,7 +352,8 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
                         for d in (db, other))
         assert len(ours) > 50 and len(theirs) >= len(ours), (table, len(ours), len(theirs))
         near = {round(t / 4e6): v for t, v in theirs}
-        skip = next(i for i, row in enumerate(theirs) if abs(row[0] - ours[0][0]) < 4_000_000)
+        # The nearest: on a busy machine a sample comes late, just before the next one.
+        skip = min(range(len(theirs)), key=lambda i: abs(theirs[i][0] - ours[0][0]))
         for (t, v), (u, w) in zip(ours, theirs[skip:]):
             assert abs(t - u) < 1_000_000, f"{table}: {t} {u}"
             assert abs(v - w) <= 2e-3 * max(abs(v), abs(w)) + 1e-6, f"{table}: {v} {w}"
