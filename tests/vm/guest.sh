@@ -160,7 +160,7 @@ switches() {
 driver_goes() {
 	load_driver kio:plain || return
 	mount -t tmpfs none /proc/trs_core
-	sleep 100 &
+	sleep 1000 &
 	idle=$!
 	mkdir -p /tmp/goes
 	recorder /tmp/goes/out --driver calls,tasks
@@ -183,7 +183,7 @@ locked_down() {
 	mount -t securityfs s /sys/kernel/security
 	[ -e /sys/kernel/security/lockdown ] || return
 	mkdir -p /tmp/locked_down
-	sleep 100 &
+	sleep 1000 &
 	idle=$!
 	echo confidentiality > /sys/kernel/security/lockdown
 	"$npuscope" record -p "$idle" -d 1s -o /tmp/locked_down/out > /tmp/locked_down/results 2> /tmp/locked_down/messages

@@ -161,9 +161,9 @@ def run(kernel: kernels.Kernel, cases: list[Case], cache: Path, boot: bool) -> R
     result.release = kernel.release
     outcome = guest.Outcome(0, "", share / "out")
     if boot:
-        prepare(share, cases, modules)
         begin = time.monotonic()
         if cases:
+            prepare(share, cases, modules)
             outcome = guest.run(kernel, OUT / f"payload-{kernel.arch}", share,
                                 seconds=guest.SECONDS + sum(case.seconds for case in cases))
         result.seconds = time.monotonic() - begin

@@ -14,7 +14,8 @@ Key = tuple[int, int, int]  # device, stream, task
 class Sent:
     """One SQE on its way; CLOCK_MONOTONIC ns."""
 
-    submitted: int  # halSqTaskSend was entered
+    called: int  # what called halSqTaskSend was entered: not later than that itself was
+    submitted: int  # halSqTaskSend says that it was: later, on a machine that stops in between
     asked: int  # its ioctl was
     enter: int  # the driver's function that sees it
     exit: int
@@ -27,8 +28,8 @@ def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
     launches = _launches(place / "truth") if sqes else {}
     for line in sorted(sqes, key=lambda line: line[9]):
         key = (line[0], line[3], line[4])
-        submitted, returned = launches[key].pop(0)
-        by_key.setdefault(key, []).append(Sent(submitted, line[9], line[6], line[7], returned))
+        called, submitted, returned = launches[key].pop(0)
+        by_key.setdefault(key, []).append(Sent(called, submitted, line[9], line[6], line[7], returned))
     return by_key
 
 
@@ -40,7 +41,7 @@ class Learnt:
         self.streams: dict[tuple[int, int], int] = {}
         for line in sqes:
             one = next(s for s in sent[line[0], line[3], line[4]] if s.enter == line[6])
-            if one.submitted >= begin:
+            if one.called >= begin:
                 for places, number in ((self.queues, line[2]), (self.streams, line[3])):
                     places[line[0], number] = min(one.asked, places.get((line[0], number), one.asked))
 
@@ -67,18 +68,18 @@ def _read(truth: Path) -> tuple[list[list[str]], int]:
     return lines, int(median(int(line[2]) - int(line[1]) for line in lines if line[0] == "clock"))
 
 
-def _launches(truth: Path) -> dict[Key, list[tuple[int, int]]]:
-    """(submission, end of the call that it was made in) of each SQE, by task, in order."""
+def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
+    """(begin of the call that it was made in, submission, end of that call) of each SQE, by task, in order."""
     lines, ahead = _read(truth)
     submitted = {tuple(line[1:5]): int(line[7]) for line in lines if line[0] == "task"}
-    found: dict[Key, list[tuple[int, int, int]]] = {}
+    found: dict[Key, list[tuple[int, int, int, int]]] = {}
     for line in lines:
         if line[0] == "launch":
             key = (int(line[6]), int(line[7]), int(line[8]))
             # One that had not ended with the job has no line of a task: long after every capture.
             began = submitted.get(tuple(line[6:10]), int(line[4]))
-            found.setdefault(key, []).append((int(line[9]), began + ahead, int(line[5]) + ahead))
-    return {key: [pair[1:] for pair in sorted(all_of)] for key, all_of in found.items()}
+            found.setdefault(key, []).append((int(line[9]), int(line[4]) + ahead, began + ahead, int(line[5]) + ahead))
+    return {key: [times[1:] for times in sorted(all_of)] for key, all_of in found.items()}
 
 
 def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int, end: int) -> list[str]:
@@ -94,7 +95,7 @@ def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, lis
         if at is None:
             said.append(f"the driver knows of no SQE {device}:{stream}:{task} at {start}")
         elif submit is None:
-            if same[at].submitted >= begin and same[at].returned < end:
+            if same[at].called >= begin and same[at].returned < end:
                 said.append(f"SQE {stream}:{task} has no submission: {same[at].submitted - begin} ns after the begin, "
                             f"{end - same[at].returned} before the end")
         elif not submit <= same[at].asked <= start or (at and submit <= same[at - 1].submitted):
