@@ -495,23 +495,17 @@ static bool fall_back(struct nps_driver_ways *ways)
 	return any;
 }
 
-static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w, int err)
+static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 {
 	const struct function *fn = function_of(w);
-	char module[sizeof(w->module)];
+	struct nps_driver_way next = *w;
 
+	next.row = NPS_DRIVER_ROW_KPROBE;
 	while (fn && (fn = next_best(fn))) {
-		if (!find_function(fn->name, module) || attach_one(f, fn, fn->exit, false, true))
+		snprintf(next.function, sizeof(next.function), "%s", fn->name);
+		if (!find_function(fn->name, next.module) || attach_way(f, &next, fn->kind))
 			continue;
-		if (attach_one(f, fn, fn->entry, false, false)) {
-			undo(f, f->n - 1);
-			continue;
-		}
-		snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", w->function,
-			 strerror(-err));
-		snprintf(w->function, sizeof(w->function), "%s", fn->name);
-		memcpy(w->module, module, sizeof(module));
-		w->row = NPS_DRIVER_ROW_KPROBE;
+		*w = next;
 		return true;
 	}
 	return false;
@@ -522,23 +516,23 @@ static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, e
 			int err)
 {
 	struct nps_driver_way *w = &ways->way[kind];
-	char probed[sizeof(w->function)];
-
 	bool was_traced = w->row == NPS_DRIVER_ROW_TRACEPOINT;
+	char probed[sizeof(w->function)], traced[sizeof(w->function)];
 
-	if (attach_next_best(f, w, err))
-		return;
 	memcpy(probed, w->function, sizeof(probed));
-	w->row = NPS_DRIVER_ROW_NONE;
 	snprintf(w->detail, sizeof(w->detail), "%.47s cannot be probed: %s", probed, strerror(-err));
+	if (attach_next_best(f, w))
+		return;
+	w->row = NPS_DRIVER_ROW_NONE;
 	if (was_traced || kind == NPS_DRIVER_COPIES || !take_trace(ways, system_of(kind)))
 		return;
 	err = attach_way(f, w, kind);
 	if (!err)
 		return;
 	w->row = NPS_DRIVER_ROW_NONE;
-	snprintf(w->detail, sizeof(w->detail), "neither %.47s nor %.47s can be probed: %s", probed,
-		 w->function, strerror(-err));
+	memcpy(traced, w->function, sizeof(traced));
+	snprintf(w->detail, sizeof(w->detail), "neither %.47s nor %.47s can be probed: %s", probed, traced,
+		 strerror(-err));
 }
 
 static int attach_all(struct nps_driver_fn *f, struct nps_driver_ways *ways, bool *fexit_refused)

@@ -68,13 +68,6 @@ static bool has(const struct set *s, const struct one *o)
 	return false;
 }
 
-static void add_all(struct set *s, const struct set *others)
-{
-	for (unsigned int i = 0; i < others->n && s->n < MOST; i++)
-		if (!has(s, &others->all[i]))
-			s->all[s->n++] = others->all[i];
-}
-
 static void add(struct set *s, enum nps_trace_system system, const char *device)
 {
 	struct one o = { .system = system };
@@ -84,6 +77,12 @@ static void add(struct set *s, enum nps_trace_system system, const char *device)
 	snprintf(o.device, sizeof(o.device), "%s", device);
 	if (!has(s, &o))
 		s->all[s->n++] = o;
+}
+
+static void add_all(struct set *s, const struct set *others)
+{
+	for (unsigned int i = 0; i < others->n; i++)
+		add(s, others->all[i].system, others->all[i].device);
 }
 
 /* --- the switches --- */
@@ -234,13 +233,12 @@ static unsigned int switch_off(const struct nps_trace_places *places, const stru
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < s->n; i++) {
-		const struct set one = { { s->all[i] }, 1 };
 		int err = has(living, &s->all[i]) ? -EBUSY : set_to(places, &s->all[i], false);
 
 		n += !err;
 		if (!err || err == -EBUSY || err == -ENOENT)
 			continue;
-		add_all(left, &one);
+		add(left, s->all[i].system, s->all[i].device);
 		nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write "
 			 "0 there",
 			 places->proc, folders[s->all[i].system], s->all[i].device, strerror(-err));
