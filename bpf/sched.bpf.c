@@ -34,7 +34,7 @@ static __always_inline __u32 task_state(struct task_struct *t)
 }
 
 /* Sends the name of a thread when it is new or has changed. */
-static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pid)
+static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pid, __u64 now)
 {
 	struct nps_string *s;
 	char comm[16] = {};
@@ -56,7 +56,7 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	s->kind = NPS_STR_COMM;
 	s->pid = pid;
 	s->id = tid;
-	s->time = bpf_ktime_get_ns();
+	s->time = now;
 	__builtin_memcpy(s->text, comm, sizeof(comm));
 	s->text[15] = 0;
 	for (int i = 0; i < 16; i++)
@@ -211,9 +211,9 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 			left_cpu(prev, st, prev_tid, next_tid, state, now);
 		else
 			meet(prev, prev_tid, prev_pid, 0, now, state);
-		send_comm(prev, prev_tid, prev_pid);
+		send_comm(prev, prev_tid, prev_pid, now);
 		if (next_tid)
-			send_comm(next, next_tid, next_pid);
+			send_comm(next, next_tid, next_pid, now);
 	}
 	if (in) {
 		st = bpf_map_lookup_elem(&scheds, &next_tid);
@@ -364,8 +364,10 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	/* Before the question whether the process is watched: a sibling that overtook us may have ended that. */
 	if (st) {
 		/* The thread's last stretch ends here: of the last thread no switch will be seen. */
-		if (!given_up)
+		if (!given_up) {
 			left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
+			send_comm(t, tid, pid, now);
+		}
 		tell_faults(t, st, tid, now);
 		bpf_map_delete_elem(&scheds, &tid);
 	}

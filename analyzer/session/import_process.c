@@ -454,7 +454,8 @@ static void runs(struct fill *f)
 
 	for (size_t i = 0; !f->err && i < f->proc->runs.len; i++) {
 		const struct nps_run *run = &NPS_AT(&f->proc->runs, struct nps_run, i);
-		uint32_t comm = nps_recording__comm_at(f->rec, run->tid, run->start);
+		/* as it was called when it left: threads name themselves while they run */
+		uint32_t comm = nps_recording__comm_at(f->rec, run->tid, run->end);
 		uint32_t next = run->next ? nps_recording__comm_at(f->rec, run->next, run->end) : NPS_NONE;
 		size_t row;
 

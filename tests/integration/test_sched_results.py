@@ -113,8 +113,8 @@ def threads_as_they_say(case: Case) -> None:
         voluntary, preempted = int(row["Voluntary Switches"]), int(row["Preemptions"])  # its death is none
         assert close(voluntary, own.voluntary, 0.02, 3), f"{name}: {voluntary} waits, getrusage {own.voluntary}"
         assert close(preempted, own.involuntary, 0.02, 3), f"{name}: {preempted} preempted, getrusage {own.involuntary}"
-        # `steady` is named while it runs its only stretch, and that has the name that it began with.
-        assert row["Thread Name"] == name or (name == "steady" and row["Slices"] == "1"), row
+        # Also of `steady`, which names itself while it runs its only stretch.
+        assert row["Thread Name"] == name, row
     row = of_thread(rows, run.pid)
     assert (row["Waker Name"], int(row["Waker Thread ID"])) == ("holder", run.threads["holder"].tid), row
     # The rival takes its CPU; on a busy host others do so even more often.
