@@ -279,61 +279,85 @@ volatile __u32 learns = 0;
 /* Somebody submitted of whom nothing could be learnt. */
 volatile bool container_submits = false;
 
-static __always_inline void learn_queue(__u32 device, const struct task_send_info *info,
-					const struct queue_owner *owner)
+/*
+ * Whose the queue is from now on, and the stream that is submitted to through it: one at a time. OWNER->pid 0: nobody's. BEFORE
+ * becomes whose it was. Returns 1, 0 if that was so before, -1 if there is no room: nobody knows then whether there were to be CQEs,
+ * as with all that tracepoints miss.
+ */
+static __always_inline int own_queue(__u32 device, __u32 queue, const struct queue_owner *owner,
+				     struct queue_owner *before)
 {
-	__u32 key = STREAM_KEY(device, info->sq_id);
-	struct queue_owner *known = bpf_map_lookup_elem(&queue_owners, &key);
+	__u32 key = STREAM_KEY(device, queue), stream, *known;
+	struct queue_owner *was = bpf_map_lookup_elem(&queue_owners, &key);
 
-	if (known && known->pid == owner->pid && known->stream == owner->stream)
-		return;
-	if (bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY) && learns & NPS_LEARN_QUEUES)
-		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info->sqe_num & 0xffff);
+	before->pid = was ? was->pid : 0;
+	before->stream = was ? was->stream : 0;
+	if (before->pid == owner->pid && (!owner->pid || before->stream == owner->stream))
+		return 0;
+	if (before->pid) {
+		stream = STREAM_KEY(device, before->stream);
+		known = bpf_map_lookup_elem(&stream_owners, &stream);
+		if (known && *known == before->pid)
+			bpf_map_delete_elem(&stream_owners, &stream);
+	}
+	if (!owner->pid) {
+		bpf_map_delete_elem(&queue_owners, &key);
+		return 1;
+	}
+	stream = STREAM_KEY(device, owner->stream);
+	if (learns & NPS_LEARN_STREAMS)
+		bpf_map_update_elem(&stream_owners, &stream, &owner->pid, BPF_ANY);
+	return bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY) ? -1 : 1;
 }
 
-/* Where there is no room nobody knows whether there were to be CQEs, as with all that tracepoints miss. */
-static __always_inline void learn_stream(__u32 device, const struct queue_owner *owner)
-{
-	__u32 key = STREAM_KEY(device, owner->stream);
-	__u32 *known = bpf_map_lookup_elem(&stream_owners, &key);
-
-	if (!known || *known != owner->pid)
-		bpf_map_update_elem(&stream_owners, &key, &owner->pid, BPF_ANY);
-}
+#define NORMAL_TYPE 0 /* of a queue: others have numbers of their own */
+#define CHANGED (1ULL << 32)
 
 /* Before the SQEs go: the driver can have them all before the call returns. Those of a call are of one queue, so of one stream. */
-static __always_inline void learn(__u32 pid, __u32 device, __u64 arg)
+static __always_inline void learn(__u32 pid, struct open_call *c)
 {
-	struct queue_owner owner = { .pid = pid };
+	struct queue_owner owner = { .pid = pid }, before = {};
 	struct task_send_info info;
 	__u64 words = 0;
+	int changed;
 
 	if (in_container()) {
 		container_submits = true;
 		return;
 	}
-	if (bpf_probe_read_user(&info, sizeof(info), (void *)arg) ||
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1]) || info.type != NORMAL_TYPE ||
 	    bpf_probe_read_user(&words, sizeof(words), (void *)info.sqe_addr))
-		return; /* counted when the call returns */
+		return; /* a fault is counted when the call returns */
 	owner.stream = words >> 32 & 0xffff;
-	learn_queue(device, &info, &owner); /* of CQEs too: it has the stream that ends with it */
-	if (learns & NPS_LEARN_STREAMS)
-		learn_stream(device, &owner);
+	changed = own_queue(c->args[0], info.sq_id, &owner, &before);
+	if (changed < 0 && learns & NPS_LEARN_QUEUES)
+		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info.sqe_num & 0xffff);
+	if (changed > 0) { /* slots that no argument is in */
+		c->args[2] = (__u64)before.stream << 32 | before.pid;
+		c->args[3] = CHANGED | info.sq_id;
+	}
 }
 
-/* The driver may give it to somebody else. */
-static __always_inline void forget_queue(__u32 pid, __u32 device, __u32 queue)
+/* The call failed: the queue was not its own. */
+static __always_inline void unlearn(const struct open_call *c)
 {
-	__u32 key = STREAM_KEY(device, queue), stream, *known;
-	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key);
+	struct queue_owner owner = { .pid = (__u32)c->args[2], .stream = c->args[2] >> 32 }, before;
 
-	if (!owner || owner->pid != pid || in_container())
+	if (!(c->args[3] & CHANGED))
 		return;
-	stream = STREAM_KEY(device, owner->stream);
-	bpf_map_delete_elem(&queue_owners, &key);
-	known = bpf_map_lookup_elem(&stream_owners, &stream);
-	if (known && *known == pid)
-		bpf_map_delete_elem(&stream_owners, &stream);
+	own_queue(c->args[0], (__u32)c->args[3], &owner, &before);
+}
+
+/* halSqCqFree: the driver may give it to somebody else. Where another thing than a queue is freed the number means nothing. */
+static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
+{
+	__u32 key = STREAM_KEY(c->args[0], c->args[1]);
+	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key), nobody = {}, before;
+
+	if (c->flags & (NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2)) || c->args[2] != NORMAL_TYPE || !owner ||
+	    owner->pid != pid || in_container())
+		return;
+	own_queue(c->args[0], c->args[1], &nobody, &before);
 }
 
 /* Returns 1 when the return of this call is of no interest. */
@@ -368,7 +392,7 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	c->sp = sp;
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
 	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
-		learn(pid, c->args[0], c->args[1]);
+		learn(pid, c);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		c->wanted = name_wanted(&st->text);
 	st->depth++;
@@ -511,6 +535,8 @@ static __always_inline void send_communicators(struct open_call *c, __u64 now, _
 static __always_inline bool send_special(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
 					 __u64 now, __u64 pid_tgid)
 {
+	if (learns && c->probe == NPS_PROBE_SQ_TASK_SEND && (__s32)PT_REGS_RC(ctx))
+		unlearn(c);
 	if (c->probe == NPS_PROBE_SQ_TASK_SEND)
 		send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 	else if (c->probe == NPS_PROBE_CQ_REPORT_RECV)
@@ -555,7 +581,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		domain_made(st, c, pid_tgid >> 32);
 	if (learns && probe == NPS_PROBE_SQ_FREE && !(__s32)PT_REGS_RC(ctx))
-		forget_queue(pid_tgid >> 32, c->args[0], c->args[1]);
+		forget_queue(pid_tgid >> 32, c);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_API);
 	if (!e)

@@ -22,12 +22,17 @@ struct {
 	__type(value, struct queue_owner);
 } queue_owners SEC(".maps");
 
-/* A container's process calls devices by other numbers than the driver: what it says of queues is not true of the driver's. */
+/*
+ * A container's process calls devices by other numbers than the driver: what it says of queues is not true of the driver's. To the
+ * driver a container is a mount namespace other than the first process's.
+ */
 static __always_inline bool in_container(void)
 {
 	struct task_struct *t = (struct task_struct *)bpf_get_current_task();
 
-	return bpf_core_field_exists(t->thread_pid) && BPF_CORE_READ(t, thread_pid, level);
+	return bpf_core_field_exists(t->thread_pid) &&
+	       BPF_CORE_READ(t, nsproxy, mnt_ns) !=
+		       BPF_CORE_READ(t, thread_pid, numbers[0].ns, child_reaper, nsproxy, mnt_ns);
 }
 
 #define STREAM_KEY(device, stream) ((__u32)(device) << 16 | ((stream)&0xffff))

@@ -145,8 +145,22 @@ struct thread_info {
 	} preempt; /* arm64 */
 };
 
+struct mnt_namespace;
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct pid_namespace {
+	struct task_struct *child_reaper; /* its first process */
+};
+
+struct upid {
+	struct pid_namespace *ns;
+};
+
 struct pid {
-	unsigned int level; /* of the innermost namespace it has a number in, 0: the host's */
+	struct upid numbers[1]; /* of each namespace it has a number in, the host's first */
 };
 
 struct task_struct {
@@ -164,6 +178,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
+	struct nsproxy *nsproxy;
 };
 
 struct task_struct___before_5_14 {

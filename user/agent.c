@@ -724,12 +724,15 @@ static void forget_sampler(void)
 	wake_all(&ctl->released);
 }
 
-/* Looks after the collector's sign of life while the devices' threads work. */
+/*
+ * Looks after the collector's sign of life while the devices' threads work. Of a silence in which we were not scheduled either only
+ * the time of one look counts: a machine that was stopped had no time for signs.
+ */
 static void run(void)
 {
 	static struct worker *workers[NPS_AGENT_MAX_DEVICES];
 	uint32_t beat = load32(&ctl->heartbeat), n;
-	uint64_t heard = now(CLOCK_MONOTONIC);
+	uint64_t looked = now(CLOCK_MONOTONIC), silent = 0;
 
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		store32(&given_up[i], 0);
@@ -739,10 +742,12 @@ static void run(void)
 		uint32_t seen = load32(&ctl->wake);
 		uint64_t t = now(CLOCK_MONOTONIC);
 
+		silent += t - looked > 2 * RETRY_NS ? 2 * RETRY_NS : t - looked;
+		looked = t;
 		if (load32(&ctl->heartbeat) != beat) {
 			beat = load32(&ctl->heartbeat);
-			heard = t;
-		} else if (t - heard > SILENCE_NS) {
+			silent = 0;
+		} else if (silent > SILENCE_NS) {
 			store32(&ctl->command, NPS_AGENT_IDLE);
 			forget_sampler();
 			break;

@@ -80,7 +80,7 @@ static double time_of(void (*loop)(void))
 
 /*
  * What watching adds to one turn of the loop, ns: with and without in turns, so that what else the machine does for a
- * while falls on both. 0 if it is less than the noise.
+ * while falls on both. 0 if it is less than the noise, negative if we cannot be watched.
  */
 static double time_added(struct nps_kernel_side *k, void (*loop)(void))
 {
@@ -88,9 +88,11 @@ static double time_added(struct nps_kernel_side *k, void (*loop)(void))
 
 	for (int i = 0; i < ROUNDS || (i < MOST_ROUNDS && with <= without); i++) {
 		without = time_once(loop, without);
-		nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
+		if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
+			return -1;
 		with = time_once(loop, with);
 		nps_kernel_side__del_target(k, getpid());
+		nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
 	}
 	return with > without ? with - without : 0;
 }
@@ -149,14 +151,8 @@ static double time_of_play(struct nps_kernel_side *k, double call_ns)
 	if (pthread_create(&thread, NULL, partner, NULL))
 		return -1;
 	/* On a busy machine noise can be larger than the difference. */
-	for (int i = 0; i < ROUNDS && ns <= 0; i++) {
-		double without = time_of(play), with;
-
-		nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT);
-		with = time_of(play);
-		nps_kernel_side__del_target(k, getpid());
-		ns = (with - without) / 2 - 2 * call_ns;
-	}
+	for (int i = 0; i < ROUNDS && ns <= 0; i++)
+		ns = time_added(k, play) / 2 - 2 * call_ns;
 	__atomic_store_n(&stop_word, 1, __ATOMIC_RELEASE);
 	if (throw_ball())
 		pthread_join(thread, NULL);
@@ -216,11 +212,13 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 		cost->probe_program_ns = program_time(k);
 	}
 	nps_probes__uncalibrate(p);
+	nps_kernel_side__discard(k);
 	if (!nps_probes__calibrate(p, "nps_calibration_target", false)) {
 		cost->mark_ns = time_of(call_target) - without;
 		cost->mark_program_ns = program_time(k);
 	}
 	nps_probes__uncalibrate(p);
+	nps_kernel_side__discard(k);
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());
 		time_of_syscalls(k, cost);

@@ -281,10 +281,12 @@ static void every_second(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && !nps_pid_exists(p->pid)) {
+		if (p->alive && !nps_pid_exists(p->pid) && p->missed) {
 			/* Its EXIT record was lost, or it died before we attached. */
 			nps_task_source__gone(c->tasks, p);
-			mark_exited(p, clock.mono, 0);
+			mark_exited(p, clock.mono, NPS_EXIT_UNKNOWN);
+		} else {
+			p->missed = p->alive && !nps_pid_exists(p->pid); /* its record may be on its way */
 		}
 	account_cpu(c);
 	nps_overhead__every_second(c);
@@ -692,6 +694,9 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices)
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
 	collect_open(c, slices);
+	nps_stacks__stop(c->stacks);
+	account_cpu(c);
+	nps_overhead__turn(c, true);
 }
 
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
@@ -699,9 +704,6 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	uint64_t begin;
 	bool answered;
 
-	nps_stacks__stop(c->stacks);
-	account_cpu(c);
-	nps_overhead__turn(c, true);
 	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
 	nps_device_sampler__stop(c->devices, take_what_comes, c);
 	FOR_EACH_AGENT(c, p)
@@ -741,12 +743,13 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
-	/* Last, since a sick driver may keep it: all else is written by now. */
+	/* Last, since a sick driver may keep it: all else is written by then. */
+	c->complete = true;
+	save(c, false);
 	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
-	c->complete = true;
 	save(c, true);
 }
 
@@ -768,13 +771,14 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	err = begin(c);
 	if (!err) {
 		account_cpu(c);
-		save(c, true);
+		save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
-		end(c, &slices);
 	}
 	take_signals(signals);
+	if (!err)
+		end(c, &slices);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set);

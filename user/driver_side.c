@@ -238,12 +238,12 @@ int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_op
 			   struct nps_driver_side **out)
 {
 	struct nps_driver_side *d;
-	int err = 0, failed = 0;
+	int err = 0, failed = 0, late;
 
 	*out = NULL;
-	nps_trace_switch__restore(&nps_trace_places);
+	late = nps_trace_restore(&nps_trace_places) ? 0 : -ETIMEDOUT;
 	if (!opts->calls && !opts->tasks)
-		return 0;
+		return late;
 	if (nps_kernel_side__is_legacy(k))
 		return refuse(opts, "calls or tasks",
 			      "this kernel is too old: it needs BTF and ring buffers");
@@ -259,7 +259,7 @@ int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_op
 		*out = d;
 	else
 		nps_driver_side__free(d);
-	return err ? err : failed;
+	return err ? err : failed ? failed : late;
 }
 
 void nps_driver_side__copy_proc(struct nps_driver_side *d, struct nps_session *s, bool end)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -588,6 +589,24 @@ int nps_kernel_side__cpus(const struct nps_kernel_side *k)
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 {
 	return k->ring_fds ? k->ring_fds[cpu] : -1;
+}
+
+/* Its first page has the reader's position, its second the writers' (the kernel's documentation of BPF ring buffers). */
+void nps_kernel_side__discard(struct nps_kernel_side *k)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	for (int i = 0; k->ring_fds && i < k->cpus; i++) {
+		unsigned long *read = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, k->ring_fds[i], 0);
+		unsigned long *written = mmap(NULL, page, PROT_READ, MAP_SHARED, k->ring_fds[i], (off_t)page);
+
+		if (read != MAP_FAILED && written != MAP_FAILED)
+			__atomic_store_n(read, __atomic_load_n(written, __ATOMIC_ACQUIRE), __ATOMIC_RELEASE);
+		if (read != MAP_FAILED)
+			munmap(read, page);
+		if (written != MAP_FAILED)
+			munmap(written, page);
+	}
 }
 
 size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k)

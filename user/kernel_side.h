@@ -91,6 +91,9 @@ size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k);
 
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 
+/* Empties the rings, while nobody is watched and nobody reads them. */
+void nps_kernel_side__discard(struct nps_kernel_side *k);
+
 /*
  * The table into which short system calls are summed now, or, `next`, the one that lies still until
  * nps_kernel_side__turn_sums makes it that. -1 without osrt.

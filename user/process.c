@@ -177,6 +177,27 @@ static int read_status(struct nps_process *p)
 	return 0;
 }
 
+static bool same_mounts(const struct stat *of, const char *pid)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%s/ns/mnt", pid);
+	return !stat(path, &st) && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
+}
+
+/* Where that cannot be looked at, a container has pids of its own. */
+static bool is_foreign(const struct nps_process *p)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)p->pid);
+	if (stat(path, &st))
+		return p->ns_pid != p->pid;
+	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
+}
+
 void nps_process__refresh(struct nps_process *p)
 {
 	size_t len;
@@ -187,6 +208,7 @@ void nps_process__refresh(struct nps_process *p)
 		snprintf(p->comm, sizeof(p->comm), "%.15s", comm);
 		free(comm);
 	}
+	p->foreign = is_foreign(p);
 	read_cmdline(p);
 	read_environ(p);
 }

@@ -16,6 +16,7 @@ struct nps_channel_files;
 
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
+	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
 	char host_name[65];
 	int rank, world_size; /* -1 unknown */
@@ -31,6 +32,7 @@ struct nps_process {
 	bool rescan; /* it has mapped something */
 	uint64_t scanned; /* when we looked last, CLOCK_MONOTONIC ns */
 	bool alive;
+	bool missed; /* it was gone a second ago, and its EXIT record had not come */
 	bool born; /* during the capture: all of its CPU time is the capture's */
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
 	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
@@ -45,7 +47,7 @@ struct nps_process {
 /* Is it in a container of its own? It calls devices by other numbers than the driver gives them to us, then. */
 static inline bool nps_process__foreign(const struct nps_process *p)
 {
-	return p->ns_pid != p->pid;
+	return p->foreign;
 }
 
 /* Reads identity of a live process. -ESRCH when it is gone, -ENOMEM. */

@@ -11,9 +11,15 @@
 #define MS 1000000ULL
 #define TURN_MS 20
 
-static void *run(void *s)
+static void *switch_off(void *s)
 {
 	nps_trace_switch__off(s);
+	return NULL;
+}
+
+static void *restore(void *places)
+{
+	nps_trace_switch__restore(places);
 	return NULL;
 }
 
@@ -30,35 +36,51 @@ static bool join(pthread_t thread)
 	return !pthread_timedjoin_np(thread, NULL, &until);
 }
 
-bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), void *arg)
+/* RUN(WHAT) in a thread, which is left alone when the time is over: false. */
+static bool limited(void *(*run)(void *what), void *what, void (*meanwhile)(void *arg), void *arg)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 	sigset_t all, old;
 	pthread_t thread;
 	int err;
 
-	if (!s)
-		return true;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
-	err = pthread_create(&thread, NULL, run, s);
+	err = pthread_create(&thread, NULL, run, what);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err) {
-		nps_trace_switch__off(s);
+		run(what);
 		return true;
 	}
 	while (!join(thread)) {
 		if (nps_now(CLOCK_MONOTONIC) - begin > NPS_TRACE_OFF_MS * MS) {
 			pthread_detach(thread);
-			nps_warn("tracepoints of the NPU's driver may stay on: it does not answer within %d "
-				 "s: the "
-				 "next npuscope record switches them off, once it does: npu-smi info tells "
-				 "its health",
-				 NPS_TRACE_OFF_MS / 1000);
 			return false;
 		}
 		if (meanwhile)
 			meanwhile(arg);
 	}
 	return true;
+}
+
+bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), void *arg)
+{
+	if (!s || limited(switch_off, s, meanwhile, arg))
+		return true;
+	nps_warn("tracepoints of the NPU's driver may stay on: it does not answer within %d s: the next "
+		 "npuscope "
+		 "record switches them off, once it does: npu-smi info tells its health",
+		 NPS_TRACE_OFF_MS / 1000);
+	return false;
+}
+
+bool nps_trace_restore(const struct nps_trace_places *places)
+{
+	if (limited(restore, (void *)places, NULL, NULL))
+		return true;
+	nps_warn("tracepoints of the NPU's driver that another npuscope had left on may stay so: it does not "
+		 "answer "
+		 "within %d s: npu-smi info tells its health",
+		 NPS_TRACE_OFF_MS / 1000);
+	return false;
 }

@@ -16,4 +16,7 @@
  */
 bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), void *arg);
 
+/* nps_trace_switch__restore(PLACES), which have to stay, within the same time; false likewise. */
+bool nps_trace_restore(const struct nps_trace_places *places);
+
 #endif

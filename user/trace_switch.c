@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,12 +112,14 @@ static bool is_on(const struct nps_trace_places *places, const struct one *o)
 static int set_to(const struct nps_trace_places *places, const struct one *o, bool on)
 {
 	int fd = open_switch(places, o, O_WRONLY), err = 0;
+	ssize_t n;
 
 	if (fd < 0)
 		return -errno;
 	/* The driver takes these two bytes, together. */
-	if (write(fd, on ? "1\n" : "0\n", 2) != 2)
-		err = -errno;
+	n = write(fd, on ? "1\n" : "0\n", 2);
+	if (n != 2)
+		err = n < 0 ? -errno : -EIO;
 	close(fd);
 	return err;
 }
@@ -226,22 +229,68 @@ struct lists {
 	const char *own; /* which is not looked at; NULL none */
 };
 
-/* What no living one has. Returns how many; LEFT also has those that could not, of devices that are there. */
+/* A switch that is turned off, by a thread of its own. */
+struct turn {
+	const struct nps_trace_places *places;
+	const struct one *what;
+	pthread_t thread;
+	bool threaded, wanted;
+	int err;
+};
+
+static void *turn_off(void *arg)
+{
+	struct turn *t = arg;
+
+	t->err = set_to(t->places, t->what, false);
+	return NULL;
+}
+
+/* Once for each: lists of the dead and our own can name the same one, and are gone through at both ends of a capture. */
+static void say_on(const struct nps_trace_places *places, const struct one *o, int err)
+{
+	static struct set told;
+
+	if (has(&told, o))
+		return;
+	add(&told, o->system, o->device);
+	nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write 0 there",
+		 places->proc, folders[o->system], o->device, strerror(-err));
+}
+
+/*
+ * What no living one has, all at a time: a device that is sick keeps its own thread alone. Returns how many; LEFT also has those that
+ * could not, of devices that are there.
+ */
 static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
 			       const struct set *living, struct set *left)
 {
+	struct turn turns[MOST];
 	unsigned int n = 0;
 
 	for (unsigned int i = 0; i < s->n; i++) {
-		int err = has(living, &s->all[i]) ? -EBUSY : set_to(places, &s->all[i], false);
+		struct turn *t = &turns[i];
 
-		n += !err;
-		if (!err || err == -EBUSY || err == -ENOENT)
+		*t = (struct turn){ .places = places,
+				    .what = &s->all[i],
+				    .wanted = !has(living, &s->all[i]) };
+		t->threaded = t->wanted && s->n > 1 && !pthread_create(&t->thread, NULL, turn_off, t);
+	}
+	for (unsigned int i = 0; i < s->n; i++)
+		if (turns[i].wanted && !turns[i].threaded)
+			turn_off(&turns[i]);
+	for (unsigned int i = 0; i < s->n; i++) {
+		const struct one *o = &s->all[i];
+
+		if (turns[i].threaded)
+			pthread_join(turns[i].thread, NULL);
+		if (!turns[i].wanted)
 			continue;
-		add(left, s->all[i].system, s->all[i].device);
-		nps_warn("tracepoints of the NPU's driver stay on: %s/%s/%s/trace_enable: %s: write "
-			 "0 there",
-			 places->proc, folders[s->all[i].system], s->all[i].device, strerror(-err));
+		n += !turns[i].err;
+		if (!turns[i].err || turns[i].err == -ENOENT)
+			continue;
+		add(left, o->system, o->device);
+		say_on(places, o, turns[i].err);
 	}
 	return n;
 }
@@ -292,13 +341,18 @@ static void for_each_list(struct lists *l,
 		closedir(d);
 }
 
-/* With the lists entered. */
-static void restore(struct lists *l)
+/* With the lists entered, and those of the living read. */
+static void bury(struct lists *l)
 {
-	for_each_list(l, read_living);
 	for_each_list(l, bury_dead);
 	if (l->restored)
 		nps_info("tracepoints of the NPU's driver that another npuscope had left on are off again");
+}
+
+static void restore(struct lists *l)
+{
+	for_each_list(l, read_living);
+	bury(l);
 }
 
 void nps_trace_switch__restore(const struct nps_trace_places *places)
@@ -483,11 +537,14 @@ void nps_trace_switch__off(struct nps_trace_switch *s)
 	lists.places = &s->places;
 	lists.own = s->list;
 	lock = enter(&s->places);
-	restore(&lists);
+	for_each_list(&lists, read_living);
 	add_all(&s->mine, &s->left);
 	switch_off(&s->places, &s->mine, &lists.living, &left);
 	close_list(s, &left);
-	if (lock >= 0)
+	/* Others' last: a device that is sick can keep us there. Not beside somebody who writes a list just now. */
+	if (lock >= 0) {
+		bury(&lists);
 		close(lock);
+	}
 	free(s);
 }

@@ -58,8 +58,8 @@ static void pop_until(struct nps_walk *w, uint64_t start, uint64_t end)
 		w->depth--;
 	if (start > w->op_limit) {
 		w->op_row = NPS_NONE;
+		nps_walk__enter_run(w, NULL, w->op_limit);
 		w->op_limit = UINT64_MAX;
-		w->run = NULL;
 	}
 }
 

@@ -18,8 +18,7 @@ void nps_walk__extend_op(struct nps_walk *w, uint64_t until)
 	row->end = NPS_MAX(row->end, NPS_MIN(until, w->op_limit));
 }
 
-/* What is launched from AT on is RUN's; NULL: of no run. */
-static void enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at)
+void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at)
 {
 	if (w->run)
 		w->run->end = at;
@@ -46,7 +45,7 @@ static int open_op(struct nps_walk *w, const struct nps_event *ev, bool phase2)
 	w->op_row = nps_walk__last_row(w);
 	w->op_phase2 = phase2;
 	w->op_limit = w->depth ? w->stack[w->depth - 1].end : UINT64_MAX;
-	enter_run(w, NULL, ev->start);
+	nps_walk__enter_run(w, NULL, ev->start);
 	return 0;
 }
 
@@ -64,7 +63,8 @@ static void begin_run(struct nps_walk *w, const struct nps_event *ev, const stru
 {
 	bool known = ev->args[3] && ev->args[3] <= w->names->runs.len;
 
-	enter_run(w, known ? &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL, ev->start);
+	nps_walk__enter_run(w, known ? &NPS_AT(&w->names->runs, struct nps_op_run, ev->args[3] - 1) : NULL,
+			    ev->start);
 	if (w->run && continues(w, w->run, outer)) {
 		w->run->first = outer->first;
 		w->run->count = outer->count;
@@ -93,7 +93,7 @@ int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev)
 		begin_run(w, ev, outer);
 		return err;
 	case NPS_PROBE_NN_L0:
-		enter_run(w, NULL, ev->start);
+		nps_walk__enter_run(w, NULL, ev->start);
 		if (!w->op_phase2)
 			nps_walk__extend_op(w, ev->start);
 		return 0;

@@ -83,6 +83,8 @@ struct nps_frame *nps_walk__frame(struct nps_walk *w, enum nps_call call);
 int nps_walk__mark(struct nps_walk *w, const struct nps_event *ev);
 /* Names the kernel of launch EV: the run's next L0 operator, else as it was registered. */
 int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
+/* What is launched from AT on is RUN's; NULL: of no run. */
+void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at);
 /* The open operator lasted until UNTIL at least. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
 /* Operators whose L0 operators were told before the capture: what their handles were launched for later. */

@@ -522,7 +522,7 @@ def devices_of_a_container(case: Case) -> None:
     """Of a job with pids of its own devices are found by what the driver says of its processes, and the result says so."""
     need_npusim()
     train = ROOT / "build" / "npusim" / "Ascend" / "bin" / "npusim-train"
-    result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--pid", "--fork", train, "--ranks", "1",
+    result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork", train, "--ranks", "1",
                          "--rate", "500", "--seconds", "5", wait=False, env=environment(sim=True)).result().expect(DONE, PARTIAL)
     session = result.session
     (rank,) = [p for p in session.json["processes"] if p["rank"] == 0]

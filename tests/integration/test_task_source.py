@@ -225,7 +225,7 @@ def profiler_times_all(case: Case, chip: str) -> None:
 
 def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], Result]:
     """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be asked."""
-    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
+    job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
     (pid,) = children_of(job.main)
     assert pid != job.pid
     orders = case.path("orders")

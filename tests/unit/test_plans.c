@@ -249,6 +249,22 @@ static void a_run_without_launches(void **state)
 	assert_string_equal(shapes_of(1), "");
 }
 
+/* The call that it is made in ends it. */
+static void a_run_without_launches_in_another_call(void **state)
+{
+	(void)state;
+	for (uint64_t at = 100; at < 400; at += 100) {
+		event(NPS_EV_API, NPS_PROBE_OP_EXECUTE, 1, at, at + 30, 0, 0, 0);
+		call(at, at);
+		if (at != 200)
+			launch(1, at + 20, 0xf1, 0);
+		run(1, at + 40, "aclnnAdd", 0xe7);
+	}
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(3), "");
+}
+
 /* Probes are not there at one time: marks come before launches, and after them. */
 static void runs_at_the_borders_of_the_capture(void **state)
 {
@@ -598,6 +614,7 @@ int main(void)
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
 		TEST(a_run_without_launches),
+		TEST(a_run_without_launches_in_another_call),
 		TEST(runs_at_the_borders_of_the_capture),
 		TEST(runs_before_launches_are_recorded),
 		TEST(arguments_of_an_earlier_call),
