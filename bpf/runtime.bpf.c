@@ -279,6 +279,17 @@ volatile __u32 learns = 0;
 /* Somebody submitted of whom nothing could be learnt. */
 volatile bool container_submits = false;
 
+static __always_inline void own_stream(__u32 device, const struct queue_owner *owner)
+{
+	__u32 key = STREAM_KEY(device, owner->stream), *known;
+
+	if (!(learns & NPS_LEARN_STREAMS))
+		return;
+	known = bpf_map_lookup_elem(&stream_owners, &key);
+	if (!known || *known != owner->pid)
+		bpf_map_update_elem(&stream_owners, &key, &owner->pid, BPF_ANY);
+}
+
 /*
  * Whose the queue is from now on, and the stream that is submitted to through it: one at a time. OWNER->pid 0: nobody's. BEFORE
  * becomes whose it was. Returns 1, 0 if that was so before, -1 if there is no room: nobody knows then whether there were to be CQEs,
@@ -292,8 +303,12 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 
 	before->pid = was ? was->pid : 0;
 	before->stream = was ? was->stream : 0;
-	if (before->pid == owner->pid && (!owner->pid || before->stream == owner->stream))
+	if (!owner->pid && !before->pid)
 		return 0;
+	if (before->pid == owner->pid && before->stream == owner->stream) {
+		own_stream(device, owner); /* another queue's end can have taken it away */
+		return 0;
+	}
 	if (before->pid) {
 		stream = STREAM_KEY(device, before->stream);
 		known = bpf_map_lookup_elem(&stream_owners, &stream);
@@ -304,14 +319,12 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 		bpf_map_delete_elem(&queue_owners, &key);
 		return 1;
 	}
-	stream = STREAM_KEY(device, owner->stream);
-	if (learns & NPS_LEARN_STREAMS)
-		bpf_map_update_elem(&stream_owners, &stream, &owner->pid, BPF_ANY);
+	own_stream(device, owner);
 	return bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY) ? -1 : 1;
 }
 
 #define NORMAL_TYPE 0 /* of a queue: others have numbers of their own */
-#define CHANGED (1ULL << 32)
+#define CHANGED (1ULL << 63)
 
 /* Before the SQEs go: the driver can have them all before the call returns. Those of a call are of one queue, so of one stream. */
 static __always_inline void learn(__u32 pid, struct open_call *c)
@@ -334,18 +347,19 @@ static __always_inline void learn(__u32 pid, struct open_call *c)
 		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info.sqe_num & 0xffff);
 	if (changed > 0) { /* slots that no argument is in */
 		c->args[2] = (__u64)before.stream << 32 | before.pid;
-		c->args[3] = CHANGED | info.sq_id;
+		c->args[3] = CHANGED | (__u64)owner.stream << 32 | info.sq_id;
 	}
 }
 
-/* The call failed: the queue was not its own. */
-static __always_inline void unlearn(const struct open_call *c)
+/* The call failed: the queue was not its own, unless somebody has made it his meanwhile. */
+static __always_inline void unlearn(__u32 pid, const struct open_call *c)
 {
 	struct queue_owner owner = { .pid = (__u32)c->args[2], .stream = c->args[2] >> 32 }, before;
+	__u32 queue = (__u32)c->args[3], key = STREAM_KEY(c->args[0], queue);
+	struct queue_owner *now = bpf_map_lookup_elem(&queue_owners, &key);
 
-	if (!(c->args[3] & CHANGED))
-		return;
-	own_queue(c->args[0], (__u32)c->args[3], &owner, &before);
+	if (c->args[3] & CHANGED && now && now->pid == pid && now->stream == (c->args[3] >> 32 & 0xffff))
+		own_queue(c->args[0], queue, &owner, &before);
 }
 
 /* halSqCqFree: the driver may give it to somebody else. Where another thing than a queue is freed the number means nothing. */
@@ -536,7 +550,7 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 					 __u64 now, __u64 pid_tgid)
 {
 	if (learns && c->probe == NPS_PROBE_SQ_TASK_SEND && (__s32)PT_REGS_RC(ctx))
-		unlearn(c);
+		unlearn(pid_tgid >> 32, c);
 	if (c->probe == NPS_PROBE_SQ_TASK_SEND)
 		send_sqes(c, now, pid_tgid, (__s32)PT_REGS_RC(ctx));
 	else if (c->probe == NPS_PROBE_CQ_REPORT_RECV)

@@ -725,8 +725,8 @@ static void forget_sampler(void)
 }
 
 /*
- * Looks after the collector's sign of life while the devices' threads work. Of a silence in which we were not scheduled either only
- * the time of one look counts: a machine that was stopped had no time for signs.
+ * Looks after the collector's sign of life while the devices' threads work. Of a silence in which we were not scheduled either little
+ * counts: a machine that was stopped had no time for signs.
  */
 static void run(void)
 {

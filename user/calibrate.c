@@ -13,7 +13,8 @@
 
 #include "clocks.h"
 
-#define CALLS 2000
+#define CALLS 2000 /* whose records a ring of 512 KB holds */
+#define THROWS 500 /* of a ball: eight records each */
 #define ROUNDS 5
 #define MOST_ROUNDS 50 /* where noise is larger than what is measured */
 
@@ -58,10 +59,13 @@ static void touch(void)
 }
 
 /* ns of CPU time for one turn of the loop; or LEAST, where that was less. */
-static double time_once(void (*loop)(void), double least)
+static double time_once(struct nps_kernel_side *k, void (*loop)(void), double least)
 {
-	uint64_t begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
+	uint64_t begin;
 	double ns;
+
+	nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
+	begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
 
 	loop();
 	ns = (double)(nps_now(CLOCK_PROCESS_CPUTIME_ID) - begin) / CALLS;
@@ -69,12 +73,12 @@ static double time_once(void (*loop)(void), double least)
 }
 
 /* The best of some rounds: what else runs here is not in it. */
-static double time_of(void (*loop)(void))
+static double time_of(struct nps_kernel_side *k, void (*loop)(void))
 {
 	double best = INFINITY;
 
 	for (int i = 0; i < ROUNDS; i++)
-		best = time_once(loop, best);
+		best = time_once(k, loop, best);
 	return best;
 }
 
@@ -87,12 +91,11 @@ static double time_added(struct nps_kernel_side *k, void (*loop)(void))
 	double without = INFINITY, with = INFINITY;
 
 	for (int i = 0; i < ROUNDS || (i < MOST_ROUNDS && with <= without); i++) {
-		without = time_once(loop, without);
+		without = time_once(k, loop, without);
 		if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
 			return -1;
-		with = time_once(loop, with);
+		with = time_once(k, loop, with);
 		nps_kernel_side__del_target(k, getpid());
-		nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
 	}
 	return with > without ? with - without : 0;
 }
@@ -136,7 +139,7 @@ static void play(void)
 {
 	uint64_t got;
 
-	for (int i = 0; i < CALLS; i++)
+	for (int i = 0; i < THROWS; i++)
 		if (!throw_ball() || read(ball[1], &got, sizeof(got)) != sizeof(got))
 			return;
 }
@@ -145,20 +148,22 @@ static void play(void)
 static double time_of_play(struct nps_kernel_side *k, double call_ns)
 {
 	pthread_t thread;
-	double ns = 0;
+	double ns = 0, added = 0;
 
 	__atomic_store_n(&stop_word, 0, __ATOMIC_RELEASE);
-	if (pthread_create(&thread, NULL, partner, NULL))
+	if (call_ns < 0 || pthread_create(&thread, NULL, partner, NULL))
 		return -1;
 	/* On a busy machine noise can be larger than the difference. */
-	for (int i = 0; i < ROUNDS && ns <= 0; i++)
-		ns = time_added(k, play) / 2 - 2 * call_ns;
+	for (int i = 0; i < ROUNDS && ns <= 0 && added >= 0; i++) {
+		added = time_added(k, play) * CALLS / THROWS;
+		ns = added / 2 - 2 * call_ns;
+	}
 	__atomic_store_n(&stop_word, 1, __ATOMIC_RELEASE);
 	if (throw_ball())
 		pthread_join(thread, NULL);
 	else
 		pthread_detach(thread);
-	return ns > 0 ? ns : 0;
+	return added < 0 ? -1 : ns > 0 ? ns : 0;
 }
 
 static double time_of_switches(struct nps_kernel_side *k, double call_ns)
@@ -204,21 +209,19 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 	cost->probe_program_ns = cost->mark_program_ns = 0;
 	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->sum_ns = cost->switch_ns = cost->fault_ns =
 		-1;
-	without = time_of(call_target);
+	without = time_of(k, call_target);
 	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
 		return;
 	if (!nps_probes__calibrate(p, "nps_calibration_target", true)) {
-		cost->probe_ns = time_of(call_target) - without;
+		cost->probe_ns = time_of(k, call_target) - without;
 		cost->probe_program_ns = program_time(k);
 	}
 	nps_probes__uncalibrate(p);
-	nps_kernel_side__discard(k);
 	if (!nps_probes__calibrate(p, "nps_calibration_target", false)) {
-		cost->mark_ns = time_of(call_target) - without;
+		cost->mark_ns = time_of(k, call_target) - without;
 		cost->mark_program_ns = program_time(k);
 	}
 	nps_probes__uncalibrate(p);
-	nps_kernel_side__discard(k);
 	if (osrt) {
 		nps_kernel_side__del_target(k, getpid());
 		time_of_syscalls(k, cost);
@@ -227,4 +230,5 @@ void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, s
 			time_of_switches(k, nps_kernel_side__threshold(k) ? cost->sum_ns : cost->syscall_ns);
 	}
 	nps_kernel_side__del_target(k, getpid());
+	nps_kernel_side__discard(k);
 }

@@ -33,6 +33,7 @@
 #define RESCAN_BUDGET_NS (SECOND / 20) /* for all looks of one turn */
 #define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
 #define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
+#define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 #define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
@@ -372,7 +373,7 @@ static int catch_signals(sigset_t *set)
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What came until now ended the capture: one that comes later is a second one, and waits for release_signals(). */
+/* What came until now ended the capture, or could have: one that comes later is a second one, and waits for release_signals(). */
 static void take_signals(int fd)
 {
 	struct signalfd_siginfo si;
@@ -687,9 +688,14 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-/* Nothing that happens from now on is recorded. */
-static void end(struct nps_capture *c, struct nps_open_slices *slices)
+/*
+ * Nothing that happens from now on is recorded. True if a signal that has come meanwhile is no second one: the first one, or the same
+ * sent twice, as timeout(1) does.
+ */
+static bool end(struct nps_capture *c, struct nps_open_slices *slices)
 {
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+
 	c->ending = true;
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
@@ -697,6 +703,7 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices)
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
+	return strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS;
 }
 
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
@@ -777,8 +784,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		c->end_reason = watch(c, signals);
 	}
 	take_signals(signals);
-	if (!err)
-		end(c, &slices);
+	if (!err && end(c, &slices))
+		take_signals(signals);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set);

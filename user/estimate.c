@@ -51,7 +51,7 @@ int nps_rates__parse(const char *text, struct nps_rates *rates)
 
 static int measure(const struct nps_capability *cap, struct nps_cost *cost)
 {
-	struct nps_kernel_side_opts opts = { .sz = sizeof(opts), .ring_bytes = 1 << 16, .osrt = true };
+	struct nps_kernel_side_opts opts = { .sz = sizeof(opts), .ring_bytes = 1 << 19, .osrt = true };
 	struct nps_operators operators = { 0 };
 	struct nps_kernel_side *kernel = NULL;
 	struct nps_probes *probes = NULL;

@@ -591,11 +591,22 @@ int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 	return k->ring_fds ? k->ring_fds[cpu] : -1;
 }
 
+/* Whose names were in what is discarded. */
+static void forget_names(const struct nps_kernel_side *k)
+{
+	int fd = own_map_fd(k, "named");
+	uint32_t tid;
+
+	while (fd >= 0 && !bpf_map_get_next_key(fd, NULL, &tid) && !bpf_map_delete_elem(fd, &tid))
+		;
+}
+
 /* Its first page has the reader's position, its second the writers' (the kernel's documentation of BPF ring buffers). */
 void nps_kernel_side__discard(struct nps_kernel_side *k)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 
+	forget_names(k);
 	for (int i = 0; k->ring_fds && i < k->cpus; i++) {
 		unsigned long *read = mmap(NULL, page, PROT_READ | PROT_WRITE, MAP_SHARED, k->ring_fds[i], 0);
 		unsigned long *written = mmap(NULL, page, PROT_READ, MAP_SHARED, k->ring_fds[i], (off_t)page);

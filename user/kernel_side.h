@@ -91,7 +91,7 @@ size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k);
 
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 
-/* Empties the rings, while nobody is watched and nobody reads them. */
+/* Empties the rings, which nobody reads yet, while nobody makes records; names of threads are sent anew. */
 void nps_kernel_side__discard(struct nps_kernel_side *k);
 
 /*
