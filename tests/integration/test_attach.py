@@ -138,10 +138,11 @@ def sigint_ends_properly(case: Case) -> None:
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number, times in ((signal.SIGINT, 1), (signal.SIGTERM, 1), (signal.SIGTERM, 2)):  # twice: as timeout(1) does
         run = case.record("-p", pid, "-o", case.dir, "--export", "none")
         time.sleep(0.5)
-        run.signal(number)
+        for _ in range(times):
+            run.signal(number)
         result = run.result().expect(DONE)
         assert result.session.json["complete"] is True
         assert result.session.json["end_reason"] == "signal"
