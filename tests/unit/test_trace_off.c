@@ -140,21 +140,27 @@ static void one_that_does_not_is_left_to_itself(void **s)
 	assert_goes(list);
 }
 
+/* As a process that was killed does. */
+static void leave_list(const char *at)
+{
+	FILE *f = fopen(at, "w");
+
+	assert_non_null(f);
+	fprintf(f, "%d dev7-ts0\n", NPS_TRACE_CHAN);
+	fclose(f);
+}
+
 /* What another one left on, of a device that has fallen sick since. */
 static void what_was_left_on_keeps_nobody(void **s)
 {
 	char dead[160];
 	struct nps_trace_switch *sw;
 	double begin;
-	FILE *f;
 
 	(void)s;
 	assert_int_equal(nps_trace_switch__on(&places, 1U << NPS_TRACE_CHAN, &sw), 0);
 	snprintf(dead, sizeof(dead), "%s/trace_enable.1", lists);
-	f = fopen(dead, "w");
-	assert_non_null(f);
-	fprintf(f, "%d dev7-ts0\n", NPS_TRACE_CHAN);
-	fclose(f);
+	leave_list(dead);
 	snprintf(path, sizeof(path), "%s/trs_chan/dev7-ts0", proc);
 	assert_int_equal(mkdir(path, 0700), 0);
 	snprintf(path, sizeof(path), "%s/trs_chan/dev7-ts0/trace_enable", proc);
@@ -167,10 +173,7 @@ static void what_was_left_on_keeps_nobody(void **s)
 	assert_int_equal(access(list, F_OK), -1);
 	wait_until_written(path);
 	assert_goes(dead);
-	f = fopen(dead, "w");
-	assert_non_null(f);
-	fprintf(f, "%d dev7-ts0\n", NPS_TRACE_CHAN);
-	fclose(f);
+	leave_list(dead);
 	begin = now();
 	assert_false(nps_trace_restore(&places));
 	assert_true(now() - begin > 1.9 && now() - begin < 4);
