@@ -202,13 +202,13 @@ static __always_inline void load_registers(struct pt_regs *ctx, __u64 *regs)
 #endif
 }
 
-static __always_inline __u64 argument(struct thread *t, __u64 stack, __u8 n)
+static __always_inline __u64 argument(struct thread *t, __u64 stack, __u8 n, bool *fault)
 {
 	__u64 v = 0;
 
 	if (n <= REGISTERS)
 		return t->regs[BOUNDED(n - 1, 8)];
-	bpf_probe_read(&v, sizeof(v), (void *)(stack + 8 * (n - REGISTERS - 1)));
+	*fault = bpf_probe_read(&v, sizeof(v), (void *)(stack + 8 * (n - REGISTERS - 1)));
 	return v;
 }
 
@@ -220,7 +220,7 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	*fault = false;
 	if (slot->how == NPS_SLOT_NONE || slot->how == NPS_SLOT_RESULT || slot->how == NPS_SLOT_PROBE)
 		return 0;
-	v = argument(t, stack, slot->arg);
+	v = argument(t, stack, slot->arg, fault);
 	if (!v)
 		return 0;
 	if (slot->how == NPS_SLOT_TEXT_SIZED) {

@@ -121,14 +121,15 @@ static __always_inline void load_arguments(struct pt_regs *ctx, struct arguments
 	a->stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
 }
 
-/* Argument N, from 1. */
-static __always_inline __u64 argument(const struct arguments *a, __u8 n)
+/* Argument N, from 1. 0 and *LOST: its page was not there, as while the kernel moves it. */
+static __always_inline __u64 argument(const struct arguments *a, __u8 n, bool *lost)
 {
 	__u64 v = 0;
 
 	if (n <= REGISTERS)
 		return a->reg[MASKED(n - 1, 8)];
-	bpf_probe_read_user(&v, sizeof(v), (void *)(a->stack + 8 * (n - REGISTERS - 1)));
+	if (bpf_probe_read_user(&v, sizeof(v), (void *)(a->stack + 8 * (n - REGISTERS - 1))))
+		*lost = true;
 	return v;
 }
 
@@ -160,12 +161,15 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 	for (int i = 0; i < 4; i++) {
 		__u8 how = spec->slot[i].how;
 		__u64 v = 0, to = 0;
+		bool lost = false;
 		__u32 size = 8;
 
 		if (how == NPS_SLOT_PROBE)
 			v = operator;
 		else if (how != NPS_SLOT_NONE && how != NPS_SLOT_RESULT)
-			v = argument(&a, spec->slot[i].arg);
+			v = argument(&a, spec->slot[i].arg, &lost);
+		if (lost)
+			fault(flags, i);
 		if (v)
 			v += spec->slot[i].offset;
 		switch (v ? how : NPS_SLOT_NONE) {

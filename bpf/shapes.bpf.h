@@ -98,9 +98,10 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 {
 	void *ring = this_ring();
 	struct arguments a;
+	bool lost = false;
 
 	load_arguments(ctx, &a);
-	remember_executor(st, argument(&a, n + 2)); /* behind the size of the workspace */
+	remember_executor(st, argument(&a, n + 2, &lost)); /* behind the size of the workspace */
 	for (__u32 part = 0; part < NPS_MAX_OPERANDS / 4; part++) {
 		struct nps_event *e;
 
@@ -109,8 +110,13 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 		e = tensor_record(st, ring, NPS_TENSOR_RET(NPS_TENSOR_OPERANDS, 0, part, n), operator);
 		if (!e)
 			continue;
+		lost = false;
 		for (__u32 i = 0; i < 4; i++)
-			e->args[i] = part * 4 + i < n ? argument(&a, part * 4 + i + 1) : 0;
+			e->args[i] = part * 4 + i < n ? argument(&a, part * 4 + i + 1, &lost) : 0;
+		if (lost) {
+			e->flags |= NPS_F_SLOT_FAULT(0);
+			count(NPS_COUNTER_FAULT);
+		}
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 }

@@ -163,13 +163,15 @@ static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 
 /*
  * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
- * operators are not known the one kernel that followed is the operator's if that has always one.
+ * operators are not known the one kernel that followed is the operator's if that has always one, and if the capture, or the
+ * process, did not end before another could follow.
  */
 static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run)
 {
 	if (run->operands == NPS_NONE || run->launches != 1 || run->count > 1)
 		return NPS_NONE;
-	if (!run->count && nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE)
+	if (!run->count && (run->end > g->model->end ||
+			    nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE))
 		return NPS_NONE;
 	return is_doubtful(g, run) ? NPS_NONE : run->operands;
 }

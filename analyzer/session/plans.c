@@ -196,7 +196,7 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 		t->n = n;
 		t->told = 0;
 	}
-	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS) {
+	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS || ev->flags) {
 		t->api = NPS_NONE;
 		return;
 	}

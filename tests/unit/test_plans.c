@@ -64,6 +64,12 @@ static void run(uint32_t tid, uint64_t at, const char *name, uint64_t executor)
 	launch(tid, at + 5, 0xf1, 0);
 }
 
+/* The thread goes on to something else, so that its run is over. */
+static void go_on(uint32_t tid, uint64_t at)
+{
+	mark(NPS_PROBE_NN_PHASE1, tid, at, text("aclnnNext"), 0x99);
+}
+
 /* Input shapes of a kernel, "" if there are none. */
 static const char *shapes_of(size_t sub)
 {
@@ -170,10 +176,30 @@ static void hits_in_the_operators_cache(void **state)
 	phase_1(1, 230, "aclnnMul", 0xa0, 0xa0, NULL, 0); /* two are open: no order tells them apart */
 	phase_1(1, 240, "aclnnMul", 0xb0, 0xb0, NULL, 0);
 	run(1, 300, "aclnnMul", 0xe3);
+	go_on(1, 400);
+	go_on(2, 400);
 	build();
 	assert_string_equal(shapes_of(0), "4,7;4,7");
 	assert_string_equal(shapes_of(1), "");
 	assert_string_equal(shapes_of(2), "3,7;3,7"); /* of the second thread */
+}
+
+/* Another kernel may follow when nobody looks any more, or was to: which of them it is cannot be said then. */
+static void runs_that_the_end_cuts(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	model.end = 300;
+	for (uint32_t tid = 1; tid <= 3; tid++) {
+		phase_1(tid, 20, "aclnnMul", 0xa0, 0xa0, tid == 3 ? "Mul" : NULL, 0xe0 + tid);
+		executor_told(tid, 25, 0xe0 + tid);
+		run(tid, 100, "aclnnMul", 0xe0 + tid);
+	}
+	go_on(2, 301);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "3,7;3,7"); /* known to be of one kernel */
 }
 
 static void what_does_not_fit_is_not_told(void **state)
@@ -295,6 +321,7 @@ static void runs_before_launches_are_recorded(void **state)
 	mark(NPS_PROBE_NN_PHASE2, 1, 160, text("aclnnMul"), 0xe9);
 	call(200, 3);
 	launch(1, 220, 0xf1, 0);
+	go_on(1, 300);
 	build();
 	assert_string_equal(shapes_of(0), "3,7;3,7");
 }
@@ -308,6 +335,21 @@ static void control(uint64_t at, uint64_t rows)
 	phase_1(1, at + 1, "aclnnMul", 0xc0, 0xc0, "Mul", 0xec);
 	executor_told(1, at + 5, 0xec);
 	run(1, at + 10, "aclnnMul", 0xec);
+}
+
+/* A page of the caller's stack was not there. */
+static void arguments_that_were_not_read(void **state)
+{
+	(void)state;
+	tensor(1, 10, 0xa0, 3);
+	phase_1(1, 20, "aclnnMul", 0xa0, 0, NULL, 0);
+	NPS_AT(&model.events, struct nps_event, model.events.len - 2).flags = NPS_F_SLOT_FAULT(0);
+	executor_told(1, 25, 0xe1);
+	run(1, 100, "aclnnMul", 0xe1);
+	control(200, 4);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "4,7;4,7");
 }
 
 /* Of the first call nothing came behind its arguments, of the second one nothing before its mark. */
@@ -522,7 +564,6 @@ static void what_was_not_lost_is_not_missed(void **state)
 	a_kernel_behind_a_lost_one(0);
 	assert_string_equal(shapes_of(1), "3,7;3,7");
 	assert_string_equal(shapes_of(2), "8,7;8,7");
-	assert_string_equal(shapes_of(3), "9,7;9,7");
 }
 
 /* The gap is not beside the kernel, or in another stream. */
@@ -610,6 +651,8 @@ int main(void)
 		TEST(repeatable_executors),
 		TEST(hits_in_the_cache),
 		TEST(hits_in_the_operators_cache),
+		TEST(runs_that_the_end_cuts),
+		TEST(arguments_that_were_not_read),
 		TEST(what_does_not_fit_is_not_told),
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
