@@ -225,7 +225,8 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 		return 0;
 	if (slot->how == NPS_SLOT_TEXT_SIZED) {
 		/* An older caller's struct ends before the text. */
-		if (bpf_probe_read(&to, sizeof(to), (void *)v) || to < slot->offset + NPS_STR_MAX)
+		*fault = bpf_probe_read(&to, sizeof(to), (void *)v);
+		if (to < slot->offset + NPS_STR_MAX)
 			return 0;
 	}
 	v += slot->offset;
@@ -396,6 +397,7 @@ static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struc
 
 		if (i >= info.sqe_num)
 			return;
+		e->flags &= ~NPS_F_SLOT_FAULT(1);
 		if (bpf_probe_read(head, sizeof(head), (void *)(info.sqe_addr + i * 64))) {
 			e->flags |= NPS_F_SLOT_FAULT(1);
 			count(NPS_COUNTER_FAULT);

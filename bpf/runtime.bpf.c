@@ -186,8 +186,9 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 			break;
 		case NPS_SLOT_TEXT_SIZED:
 			/* An older caller's struct ends before the text. */
-			if (bpf_probe_read_user(&to, sizeof(to), (void *)(v - spec->slot[i].offset)) ||
-			    to < spec->slot[i].offset + NPS_STR_MAX) {
+			if (bpf_probe_read_user(&to, sizeof(to), (void *)(v - spec->slot[i].offset)))
+				fault(flags, i);
+			if (to < spec->slot[i].offset + NPS_STR_MAX) {
 				v = 0;
 				break;
 			}
@@ -212,7 +213,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 		if (spec->slot[i].how == NPS_SLOT_RESULT)
 			args[i] = PT_REGS_RC(ctx);
 		if (!args[i])
-			continue; /* the job did not want to know */
+			continue; /* the job did not want to know, or we do not know where */
 		switch (spec->slot[i].how) {
 		case NPS_SLOT_OUT64:
 			err = bpf_probe_read_user(&v, sizeof(v), (void *)args[i]);
@@ -323,8 +324,10 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 		bpf_map_delete_elem(&queue_owners, &key);
 		return 1;
 	}
+	if (bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY))
+		return -1;
 	own_stream(device, owner);
-	return bpf_map_update_elem(&queue_owners, &key, owner, BPF_ANY) ? -1 : 1;
+	return 1;
 }
 
 #define NORMAL_TYPE 0 /* of a queue: others have numbers of their own */

@@ -102,6 +102,8 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 
 	load_arguments(ctx, &a);
 	remember_executor(st, argument(&a, n + 2, &lost)); /* behind the size of the workspace */
+	if (lost)
+		count(NPS_COUNTER_FAULT);
 	for (__u32 part = 0; part < NPS_MAX_OPERANDS / 4; part++) {
 		struct nps_event *e;
 

@@ -59,13 +59,10 @@ static void touch(void)
 }
 
 /* ns of CPU time for one turn of the loop; or LEAST, where that was less. */
-static double time_once(struct nps_kernel_side *k, void (*loop)(void), double least)
+static double time_once(void (*loop)(void), double least)
 {
-	uint64_t begin;
+	uint64_t begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
 	double ns;
-
-	nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
-	begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
 
 	loop();
 	ns = (double)(nps_now(CLOCK_PROCESS_CPUTIME_ID) - begin) / CALLS;
@@ -77,8 +74,10 @@ static double time_of(struct nps_kernel_side *k, void (*loop)(void))
 {
 	double best = INFINITY;
 
-	for (int i = 0; i < ROUNDS; i++)
-		best = time_once(k, loop, best);
+	for (int i = 0; i < ROUNDS; i++) {
+		nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
+		best = time_once(loop, best);
+	}
 	return best;
 }
 
@@ -91,10 +90,11 @@ static double time_added(struct nps_kernel_side *k, void (*loop)(void))
 	double without = INFINITY, with = INFINITY;
 
 	for (int i = 0; i < ROUNDS || (i < MOST_ROUNDS && with <= without); i++) {
-		without = time_once(k, loop, without);
+		without = time_once(loop, without);
+		nps_kernel_side__discard(k);
 		if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
 			return -1;
-		with = time_once(k, loop, with);
+		with = time_once(loop, with);
 		nps_kernel_side__del_target(k, getpid());
 	}
 	return with > without ? with - without : 0;

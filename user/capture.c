@@ -688,22 +688,28 @@ static void say_what_is_unnamed(struct nps_capture *c)
 			 NPS_TEXT_MAX);
 }
 
-/*
- * Nothing that happens from now on is recorded. True if a signal that has come meanwhile is no second one: the first one, or the same
- * sent twice, as timeout(1) does.
- */
-static bool end(struct nps_capture *c, struct nps_open_slices *slices)
+/* Signals since BEGIN are no second ones: none ended the capture, or the one that did was sent twice, as timeout(1) does. */
+static void take_repeated(const struct nps_capture *c, int signals, uint64_t begin)
+{
+	if (strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS)
+		take_signals(signals);
+}
+
+/* Nothing that happens from now on is recorded. */
+static void end(struct nps_capture *c, struct nps_open_slices *slices, int signals)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 
+	take_signals(signals);
 	c->ending = true;
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
+	take_repeated(c, signals, begin); /* what follows can take longer than a repeated one may be late */
 	collect_open(c, slices);
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
-	return strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS;
+	take_repeated(c, signals, begin);
 }
 
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
@@ -783,9 +789,10 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c, signals);
 	}
-	take_signals(signals);
-	if (!err && end(c, &slices))
+	if (err)
 		take_signals(signals);
+	else
+		end(c, &slices, signals);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set);

@@ -349,13 +349,21 @@ static int sort_events(const struct nps_recording *model, struct nps_vec *keys)
 	return err;
 }
 
+/* After the last event of a thread. */
+static void end_thread(struct nps_walk *w)
+{
+	if (w->op_limit != UINT64_MAX)
+		nps_walk__enter_run(w, NULL, w->op_limit);
+	w->run = NULL;
+}
+
 static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 {
+	end_thread(w);
 	w->proc_row = nps_map__get(&w->model->proc_of, ev->pid);
 	w->proc = &w->model->procs[w->proc_row];
 	w->tid = ev->tid;
 	w->depth = 0;
-	w->run = NULL;
 	w->op_row = NPS_NONE;
 	w->open_mark = NPS_NONE;
 	w->op_limit = UINT64_MAX;
@@ -400,6 +408,7 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names)
 		group = key->group;
 		err = on_event(w, ev);
 	}
+	end_thread(w);
 	if (!err)
 		err = finish(w);
 	nps_vec__free(&keys);

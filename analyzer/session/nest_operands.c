@@ -9,26 +9,35 @@
 struct giving {
 	struct nps_recording *model;
 	const struct nps_names *names;
+	uint64_t *first; /* by process: when its first submission was seen */
 	struct nps_map idle; /* operators of which a run launched nothing */
 	bool lost; /* calls, submissions or marks were */
 	struct nps_doubts gaps; /* if so, of the numbers of streams' tasks */
 };
 
 /*
- * When each process began its first run of which a launch was seen. Probes come to one library after the other, and to a
- * process that is found late after the capture's begin: marks are recorded while launches are not yet.
+ * Probes come to one library after the other, and to a process that is found late after the capture's begin: marks are
+ * recorded while launches are not yet.
  */
-static uint64_t *first_launches(const struct giving *g)
+static int find_first(struct giving *g)
 {
-	uint64_t *first = calloc(g->model->nprocs + 1, sizeof(*first));
+	g->first = calloc(g->model->nprocs + 1, sizeof(*g->first));
+	if (!g->first)
+		return -ENOMEM;
+	for (size_t i = 0; i < g->model->subs.len; i++) {
+		const struct nps_sub *sub = &NPS_AT(&g->model->subs, struct nps_sub, i);
 
-	for (size_t i = 0; first && i < g->names->runs.len; i++) {
-		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
-
-		if (run->launches && (!first[run->proc] || run->begin < first[run->proc]))
-			first[run->proc] = run->begin;
+		if (!g->first[sub->proc] || sub->begin < g->first[sub->proc])
+			g->first[sub->proc] = sub->begin;
 	}
-	return first;
+	return 0;
+}
+
+/* Would everything that the run launched have been seen? */
+static bool seen_whole(const struct giving *g, const struct nps_op_run *run)
+{
+	return run->begin >= g->model->begin && run->begin >= g->first[run->proc] &&
+	       run->end < g->model->end;
 }
 
 /*
@@ -37,17 +46,14 @@ static uint64_t *first_launches(const struct giving *g)
  */
 static int idle_operators(struct giving *g)
 {
-	uint64_t *first = first_launches(g);
-	int err = first ? 0 : -ENOMEM;
+	int err = 0;
 
 	for (size_t i = 0; !err && i < g->names->runs.len; i++) {
 		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
-		uint64_t from = NPS_MAX(g->model->begin, first[run->proc]);
 
-		if (!run->launches && run->begin >= from && run->end <= g->model->end)
+		if (!run->launches && seen_whole(g, run))
 			err = nps_map__put(&g->idle, nps_names__key(run->proc, run->api), 1);
 	}
-	free(first);
 	return err;
 }
 
@@ -163,15 +169,15 @@ static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 
 /*
  * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
- * operators are not known the one kernel that followed is the operator's if that has always one, and if the capture, or the
- * process, did not end before another could follow.
+ * operators are not known the one kernel that followed is the operator's if that has always one, and if neither the
+ * capture nor the process began or ended in between.
  */
 static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run)
 {
 	if (run->operands == NPS_NONE || run->launches != 1 || run->count > 1)
 		return NPS_NONE;
-	if (!run->count && (run->end > g->model->end ||
-			    nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE))
+	if (!run->count &&
+	    (!seen_whole(g, run) || nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE))
 		return NPS_NONE;
 	return is_doubtful(g, run) ? NPS_NONE : run->operands;
 }
@@ -181,8 +187,10 @@ int nps_walk__give_operands(struct nps_walk *w)
 	struct giving g = { .model = w->model,
 			    .names = w->names,
 			    .lost = w->model->tensors.lists.len && lost_launches(w->model) };
-	int err = idle_operators(&g);
+	int err = find_first(&g);
 
+	if (!err)
+		err = idle_operators(&g);
 	nps_doubts__init(&g.gaps, w->model->tmpfd);
 	if (!err && g.lost)
 		err = look_at_streams(&g);
@@ -196,5 +204,6 @@ int nps_walk__give_operands(struct nps_walk *w)
 	}
 	nps_doubts__free(&g.gaps);
 	nps_map__free(&g.idle);
+	free(g.first);
 	return err;
 }

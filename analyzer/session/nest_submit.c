@@ -51,6 +51,7 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 	struct nps_cann *row;
 	uint64_t comm = 0, value, key, start, end;
 	char text[64];
+	bool known;
 
 	span_in(w, f, sub, &start, &end);
 	if (f->comm == NPS_NONE) {
@@ -58,7 +59,7 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 		if (!op)
 			return -errno;
 		f->comm = w->proc->comms.len - 1;
-		nps_event_arg(f->ev, NPS_M_COMM, &comm);
+		known = nps_event_arg(f->ev, NPS_M_COMM, &comm);
 		key = nps_names__key(w->proc_row, comm);
 		*op = (struct nps_comm_op){ .call_start = f->ev->start,
 					    .tid = w->tid,
@@ -68,13 +69,15 @@ static int collective(struct nps_walk *w, struct nps_frame *f, struct nps_sub *s
 					    .device = sub->device,
 					    .name = NPS_NONE,
 					    .step = NPS_NONE };
-		if (nps_history__near(&w->names->groups, key, f->ev->start, &value)) {
+		if (!known) {
+			op->group = nps_strings__addz(&w->model->strings, "comm(not read)");
+		} else if (nps_history__near(&w->names->groups, key, f->ev->start, &value)) {
 			op->group = value;
 		} else {
 			snprintf(text, sizeof(text), "comm@0x%llx", (unsigned long long)comm);
 			op->group = nps_strings__addz(&w->model->strings, text);
 		}
-		if (nps_history__near(&w->names->ranks, key, f->ev->start, &value))
+		if (known && nps_history__near(&w->names->ranks, key, f->ev->start, &value))
 			op->ranks = value;
 		nps_event_arg(f->ev, NPS_M_COUNT, &op->count);
 		if (nps_event_arg(f->ev, NPS_M_DTYPE, &value))

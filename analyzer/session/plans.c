@@ -197,7 +197,7 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 		t->told = 0;
 	}
 	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS || ev->flags) {
-		t->api = NPS_NONE;
+		t->n = UINT32_MAX; /* never told: but the first phase was entered */
 		return;
 	}
 	memcpy(&t->slots[t->told], ev->args, sizeof(ev->args));

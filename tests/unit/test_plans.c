@@ -166,6 +166,7 @@ static void hits_in_the_cache(void **state)
 static void hits_in_the_operators_cache(void **state)
 {
 	(void)state;
+	launch(1, 5, 0xf0, 0); /* of the job's own */
 	tensor(1, 10, 0xa0, 3);
 	tensor(1, 11, 0xb0, 4);
 	phase_1(1, 20, "aclnnMul", 0xa0, 0xa0, NULL, 0);
@@ -179,15 +180,16 @@ static void hits_in_the_operators_cache(void **state)
 	go_on(1, 400);
 	go_on(2, 400);
 	build();
-	assert_string_equal(shapes_of(0), "4,7;4,7");
-	assert_string_equal(shapes_of(1), "");
-	assert_string_equal(shapes_of(2), "3,7;3,7"); /* of the second thread */
+	assert_string_equal(shapes_of(1), "4,7;4,7");
+	assert_string_equal(shapes_of(2), "");
+	assert_string_equal(shapes_of(3), "3,7;3,7"); /* of the second thread */
 }
 
 /* Another kernel may follow when nobody looks any more, or was to: which of them it is cannot be said then. */
 static void runs_that_the_end_cuts(void **state)
 {
 	(void)state;
+	launch(1, 5, 0xf0, 0); /* of the job's own */
 	tensor(1, 10, 0xa0, 3);
 	model.end = 300;
 	for (uint32_t tid = 1; tid <= 3; tid++) {
@@ -197,9 +199,9 @@ static void runs_that_the_end_cuts(void **state)
 	}
 	go_on(2, 301);
 	build();
-	assert_string_equal(shapes_of(0), "");
 	assert_string_equal(shapes_of(1), "");
-	assert_string_equal(shapes_of(2), "3,7;3,7"); /* known to be of one kernel */
+	assert_string_equal(shapes_of(2), "");
+	assert_string_equal(shapes_of(3), "3,7;3,7"); /* known to be of one kernel */
 }
 
 static void what_does_not_fit_is_not_told(void **state)
@@ -291,6 +293,21 @@ static void a_run_without_launches_in_another_call(void **state)
 	assert_string_equal(shapes_of(3), "");
 }
 
+/* It is over with the call that it is made in, though the thread makes no other. */
+static void the_last_run_in_another_call(void **state)
+{
+	(void)state;
+	run(1, 50, "aclnnAdd", 0xe7);
+	for (uint64_t at = 100; at < 300; at += 100) {
+		event(NPS_EV_API, NPS_PROBE_OP_EXECUTE, 1, at, at + 30, 0, 0, 0);
+		call(at, at);
+		launch(1, at + 20, 0xf1, 0);
+	}
+	build();
+	assert_string_equal(shapes_of(1), "100,7;100,7");
+	assert_string_equal(shapes_of(2), "200,7;200,7");
+}
+
 /* Probes are not there at one time: marks come before launches, and after them. */
 static void runs_at_the_borders_of_the_capture(void **state)
 {
@@ -320,10 +337,13 @@ static void runs_before_launches_are_recorded(void **state)
 	mark(NPS_PROBE_NN_PHASE2, 1, 150, text("aclnnMul"), 0xe8);
 	mark(NPS_PROBE_NN_PHASE2, 1, 160, text("aclnnMul"), 0xe9);
 	call(200, 3);
-	launch(1, 220, 0xf1, 0);
-	go_on(1, 300);
+	launch(1, 220, 0xf1, 0); /* that may be the second one */
+	call(300, 4);
+	launch(1, 320, 0xf1, 0);
+	go_on(1, 400);
 	build();
-	assert_string_equal(shapes_of(0), "3,7;3,7");
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(1), "4,7;4,7");
 }
 
 /* --- what was lost --- */
@@ -341,15 +361,35 @@ static void control(uint64_t at, uint64_t rows)
 static void arguments_that_were_not_read(void **state)
 {
 	(void)state;
-	tensor(1, 10, 0xa0, 3);
-	phase_1(1, 20, "aclnnMul", 0xa0, 0, NULL, 0);
+	control(0, 4);
+	tensor(1, 20, 0xa0, 3);
+	phase_1(1, 30, "aclnnMul", 0xa0, 0, NULL, 0);
 	NPS_AT(&model.events, struct nps_event, model.events.len - 2).flags = NPS_F_SLOT_FAULT(0);
-	executor_told(1, 25, 0xe1);
+	executor_told(1, 35, 0xe1);
 	run(1, 100, "aclnnMul", 0xe1);
 	control(200, 4);
 	build();
-	assert_string_equal(shapes_of(0), "");
-	assert_string_equal(shapes_of(1), "4,7;4,7");
+	assert_string_equal(shapes_of(0), "4,7;4,7");
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "4,7;4,7");
+}
+
+/* Where nothing marks first phases, and the one before told no executor. */
+static void arguments_that_were_not_read_behind_others(void **state)
+{
+	(void)state;
+	control(0, 4);
+	tensor(1, 20, 0xa0, 3);
+	tensor(1, 21, 0xb0, 5);
+	operands(1, 30, "aclnnMul", 0xb0, 0xb0);
+	operands(1, 40, "aclnnMul", 0xa0, 0);
+	NPS_AT(&model.events, struct nps_event, model.events.len - 1).flags = NPS_F_SLOT_FAULT(0);
+	executor_told(1, 45, 0xe1);
+	run(1, 100, "aclnnMul", 0xe1);
+	control(200, 4);
+	build();
+	assert_string_equal(shapes_of(1), "");
+	assert_string_equal(shapes_of(2), "4,7;4,7");
 }
 
 /* Of the first call nothing came behind its arguments, of the second one nothing before its mark. */
@@ -653,11 +693,13 @@ int main(void)
 		TEST(hits_in_the_operators_cache),
 		TEST(runs_that_the_end_cuts),
 		TEST(arguments_that_were_not_read),
+		TEST(arguments_that_were_not_read_behind_others),
 		TEST(what_does_not_fit_is_not_told),
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
 		TEST(a_run_without_launches),
 		TEST(a_run_without_launches_in_another_call),
+		TEST(the_last_run_in_another_call),
 		TEST(runs_at_the_borders_of_the_capture),
 		TEST(runs_before_launches_are_recorded),
 		TEST(arguments_of_an_earlier_call),
