@@ -356,7 +356,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	__u32 pid = BPF_CORE_READ(t, tgid);
 	__u32 tid = BPF_CORE_READ(t, pid);
 	struct nps_thread *st = with_sched ? bpf_map_lookup_elem(&scheds, &tid) : NULL;
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), ran;
 
 	local_forget(&syscalls);
 	if (ended_at)
@@ -379,7 +379,10 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	/* Two that exit at one time can both be the last: one of them takes it out. */
 	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
 		return 0;
-	send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code),
-		  BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime));
+	ran = BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime);
+	/* Its first thread is kept until the process is waited for: that time is not in the sum. */
+	if (tid != pid)
+		ran += BPF_CORE_READ(t, group_leader, se.sum_exec_runtime);
+	send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code), ran);
 	return 0;
 }

@@ -175,6 +175,7 @@ struct task_struct {
 	char comm[16];
 	unsigned long min_flt, maj_flt;
 	struct signal_struct *signal;
+	struct task_struct *group_leader;
 	struct files_struct *files;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
