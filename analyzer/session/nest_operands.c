@@ -36,8 +36,7 @@ static int find_first(struct giving *g)
 /* Would everything that the run launched have been seen? */
 static bool seen_whole(const struct giving *g, const struct nps_op_run *run)
 {
-	return run->begin >= g->model->begin && run->begin >= g->first[run->proc] &&
-	       run->end < g->model->end;
+	return run->begin >= g->model->begin && run->begin >= g->first[run->proc] && run->end < g->model->end;
 }
 
 /*
@@ -51,7 +50,7 @@ static int idle_operators(struct giving *g)
 	for (size_t i = 0; !err && i < g->names->runs.len; i++) {
 		const struct nps_op_run *run = &NPS_AT(&g->names->runs, struct nps_op_run, i);
 
-		if (!run->launches && seen_whole(g, run))
+		if (!run->launches && !run->strays && seen_whole(g, run))
 			err = nps_map__put(&g->idle, nps_names__key(run->proc, run->api), 1);
 	}
 	return err;
@@ -169,15 +168,15 @@ static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 
 /*
  * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
- * operators are not known the one kernel that followed is the operator's if that has always one, and if neither the
- * capture nor the process began or ended in between.
+ * operators are not known the one kernel that followed is the operator's if that has always one, if no kernel came that
+ * may be its second one, and if neither the capture nor the process began or ended in between.
  */
 static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run)
 {
 	if (run->operands == NPS_NONE || run->launches != 1 || run->count > 1)
 		return NPS_NONE;
-	if (!run->count &&
-	    (!seen_whole(g, run) || nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE))
+	if (!run->count && (run->strays || !seen_whole(g, run) ||
+			    nps_map__get(&g->idle, nps_names__key(run->proc, run->api)) != NPS_NONE))
 		return NPS_NONE;
 	return is_doubtful(g, run) ? NPS_NONE : run->operands;
 }

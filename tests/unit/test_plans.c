@@ -277,6 +277,27 @@ static void a_run_without_launches(void **state)
 	assert_string_equal(shapes_of(1), "");
 }
 
+/* Kernels that no launch is known of may be the operator's: on another core, or from before the launches' probes. */
+static void a_run_with_another_kernel(void **state)
+{
+	(void)state;
+	run(1, 50, "aclnnAdd", 0xe7);
+	for (uint64_t at = 100; at < 500; at += 100) {
+		call(at, at);
+		if (at >= 300)
+			submission(1, at + 15, 0, 2, at);
+		if (at != 300)
+			launch(1, at + 20, 0xf1, 0);
+	}
+	go_on(1, 600);
+	build();
+	assert_string_equal(shapes_of(1), "100,7;100,7");
+	assert_string_equal(shapes_of(2), "200,7;200,7");
+	assert_string_equal(shapes_of(3), "");
+	assert_string_equal(shapes_of(4), "");
+	assert_string_equal(shapes_of(5), "");
+}
+
 /* The call that it is made in ends it. */
 static void a_run_without_launches_in_another_call(void **state)
 {
@@ -698,6 +719,7 @@ int main(void)
 		TEST(several_kernels_of_an_operator),
 		TEST(an_operator_inside_another),
 		TEST(a_run_without_launches),
+		TEST(a_run_with_another_kernel),
 		TEST(a_run_without_launches_in_another_call),
 		TEST(the_last_run_in_another_call),
 		TEST(runs_at_the_borders_of_the_capture),
