@@ -35,8 +35,12 @@ struct nps_agent_client {
 	struct nps_agent_errors errors;
 	size_t mapped; /* bytes from ctl on */
 	struct nps_agent_client *next; /* among those of programs that the process was before */
+	struct nps_agent_client *other; /* among all */
+	dev_t dev;
+	ino_t ino;
 };
 
+static struct nps_agent_client *clients;
 static uint32_t helpers;
 
 static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
@@ -59,6 +63,16 @@ static void wake(struct nps_agent_client *a)
 {
 	__atomic_fetch_add(&a->ctl->wake, 1, __ATOMIC_RELEASE);
 	syscall(SYS_futex, &a->ctl->wake, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* A child by vfork(2) has its parent's memory, helper and all, until it executes a program. */
+static bool is_anothers(const struct stat *memory)
+{
+	for (const struct nps_agent_client *a = clients; a; a = a->other)
+		if (a->dev == memory->st_dev && a->ino == memory->st_ino &&
+		    a->ctl->owner == (uint32_t)getpid())
+			return true;
+	return false;
 }
 
 /* Claims the helper. One whose collector was killed is released first. */
@@ -104,6 +118,11 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 		snprintf(why, why_size, "its memory is not as this version makes it");
 		return -EPROTO;
 	}
+	if (is_anothers(&st)) {
+		snprintf(why, why_size, "it is that of the process that made this one");
+		close(fd);
+		return -EBUSY;
+	}
 	mem = mmap(NULL, MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (mem == MAP_FAILED) {
@@ -121,6 +140,10 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	a->mapped = MAP_BYTES;
 	a->files = files;
 	a->number = ++helpers;
+	a->dev = st.st_dev;
+	a->ino = st.st_ino;
+	a->other = clients;
+	clients = a;
 	a->ring = (char *)mem + NPS_AGENT_CONTROL_SIZE;
 	if (a->ctl->magic != NPS_AGENT_MAGIC || a->ctl->version != NPS_AGENT_VERSION) {
 		snprintf(why, why_size, "it is of another version (%u, not %d)", a->ctl->version,
@@ -150,6 +173,12 @@ void nps_agent_client__free(struct nps_agent_client *a)
 		__atomic_store_n(&a->ctl->owner, 0, __ATOMIC_RELEASE);
 	}
 	munmap(a->ctl, a->mapped);
+	for (struct nps_agent_client **at = &clients; *at; at = &(*at)->other) {
+		if (*at != a)
+			continue;
+		*at = a->other;
+		break;
+	}
 	nps_agent_client__free(a->next);
 	free(a);
 }

@@ -109,6 +109,24 @@ static struct nps_agent_client *start(void)
 	return a;
 }
 
+/* As a child by vfork(2) is seen: what its parent's helper does is not changed. */
+static void the_helper_of_another_process(void **state)
+{
+	struct nps_agent_client *a = start(), *b = NULL;
+	uint32_t woken = ctl->wake;
+
+	(void)state;
+	assert_int_equal(open_client(&b), -EBUSY);
+	assert_null(b);
+	assert_int_equal(ctl->command, NPS_AGENT_RUN);
+	assert_int_equal(ctl->owner, getpid());
+	assert_int_equal(ctl->wake, woken);
+	nps_agent_client__free(a);
+	assert_int_equal(open_client(&b), 0);
+	nps_agent_client__free(b);
+	assert_int_equal(ctl->owner, 0);
+}
+
 static void put(uint32_t type, uint32_t device, const void *data, uint32_t len)
 {
 	struct nps_agent_block b = {
@@ -414,6 +432,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_helper_of_another_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_before_exec_stays_counted, setup, teardown),
 	};
