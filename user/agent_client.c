@@ -162,6 +162,8 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 
 void nps_agent_client__free(struct nps_agent_client *a)
 {
+	struct nps_agent_client **at = &clients;
+
 	if (!a)
 		return;
 	if (a->started && !a->stopped) /* a capture that never began */
@@ -173,12 +175,9 @@ void nps_agent_client__free(struct nps_agent_client *a)
 		__atomic_store_n(&a->ctl->owner, 0, __ATOMIC_RELEASE);
 	}
 	munmap(a->ctl, a->mapped);
-	for (struct nps_agent_client **at = &clients; *at; at = &(*at)->other) {
-		if (*at != a)
-			continue;
-		*at = a->other;
-		break;
-	}
+	while (*at != a)
+		at = &(*at)->other;
+	*at = a->other;
 	nps_agent_client__free(a->next);
 	free(a);
 }

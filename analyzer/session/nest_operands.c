@@ -183,12 +183,11 @@ static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run
 
 int nps_walk__give_operands(struct nps_walk *w)
 {
-	struct giving g = { .model = w->model,
-			    .names = w->names,
-			    .lost = w->model->tensors.lists.len && lost_launches(w->model) };
-	int err = find_first(&g);
+	bool shapes = w->model->tensors.lists.len;
+	struct giving g = { .model = w->model, .names = w->names, .lost = shapes && lost_launches(w->model) };
+	int err = shapes ? find_first(&g) : 0;
 
-	if (!err)
+	if (!err && shapes)
 		err = idle_operators(&g);
 	nps_doubts__init(&g.gaps, w->model->tmpfd);
 	if (!err && g.lost)

@@ -597,6 +597,7 @@ static void calls_from(uint64_t at, uint16_t task)
 	kernel(at + 20, 2, task);
 	call(at + 100, 9);
 	kernel(at + 120, 2, task + 1);
+	go_on(1, at + 200);
 	build();
 }
 
@@ -625,6 +626,7 @@ static void what_was_not_lost_is_not_missed(void **state)
 	a_kernel_behind_a_lost_one(0);
 	assert_string_equal(shapes_of(1), "3,7;3,7");
 	assert_string_equal(shapes_of(2), "8,7;8,7");
+	assert_string_equal(shapes_of(3), "9,7;9,7");
 }
 
 /* The gap is not beside the kernel, or in another stream. */
