@@ -16,6 +16,7 @@ import sqlite3
 import statistics
 import sys
 import time
+from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 from typing import Any, Optional
@@ -487,16 +488,22 @@ def pmu_of(result: Result) -> dict[tuple[int, int], list[tuple[int, dict[str, fl
     return found
 
 
-def counters_are_true(case: Case, metric: str, chip: str = "910B") -> None:
-    """Every kernel of the capture has the counters that the simulator says, through the documented formulas."""
-    job = Job(case, chip)
+CORES = {"aic": 24, "aiv": 48}  # of a 910B, which runs at so many MHz
+MHZ = 1800
+
+
+def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -> Counter[str]:
+    """Every kernel of the capture has the counters that the simulator says, through the documented formulas. How many of each
+    sort of cores there were."""
+    job = Job(case, chip, **env)
     columns = (PMU_COLUMNS_950 if chip == "950" else PMU_COLUMNS)[metric]
     result = capture(job, 2, "--task-source", "agent", "--aic-metrics", metric).result(90).expect(DONE, PARTIAL)
     truth = job.end()
     window = result.session.json["capture"]
     times = {(t.stream, t.task, t.flip): t for t in truth.tasks}
-    found, checked, values = pmu_of(result), 0, 0
-    for device, stream, task, flip, core, _blocks, cycles, events in job.lines("pmu"):
+    found, values = pmu_of(result), 0
+    checked: Counter[str] = Counter()
+    for device, stream, task, flip, core, blocks, cycles, events in job.lines("pmu"):
         of = times[int(stream), int(task), int(flip)]
         if not window["begin_monotonic"] + EDGE_NS < truth.clock.mono(of.submit) or \
                 not truth.clock.mono(of.end) < window["end_monotonic"] - EDGE_NS:
@@ -507,6 +514,9 @@ def counters_are_true(case: Case, metric: str, chip: str = "910B") -> None:
         at, row = min(rows, key=lambda r: abs(r[0] - start))
         assert abs(at - start) < CLOCK_NS
         assert row[f"{core}_total_cycles"] == int(cycles), (row, cycles)
+        if chip == "910B":
+            time = int(cycles) / int(blocks) * -(-int(blocks) // CORES[core]) / MHZ * 1000
+            assert abs(row[f"{core}_total_time"] - time) < 1, (row, time)
         counts = {int(e, 16): int(n) for e, n in (pair.split(":") for pair in events.split(","))} if events != "-" else {}
         for column, parts in columns.items():
             if not column.startswith(core) or not all(part in counts for part in parts):
@@ -518,9 +528,10 @@ def counters_are_true(case: Case, metric: str, chip: str = "910B") -> None:
                 true /= int(cycles)
             assert abs(row[column] - true) <= 1e-6 * max(1.0, true), f"{column}: {row[column]}, should be {true}"
             values += 1
-        checked += 1
-    assert checked > 200, f"{checked} kernels with counters"
+        checked[core] += 1
+    assert sum(checked.values()) > 200, f"{checked} kernels with counters"
     assert values > 200 or not columns, f"{values} values"
+    return checked
 
 
 for _metric in PMU_COLUMNS:
@@ -528,6 +539,27 @@ for _metric in PMU_COLUMNS:
         counters_are_true(case, metric)
     _counted.__name__ = f"counters_{_metric}"
     test(_counted)
+
+
+def mixed_kernels(case: Case, contexts: str, mix: str) -> None:
+    """FFTS+ kernels: their contexts' counters and those of each block of the other sort of cores are those of the kernel."""
+    counted = counters_are_true(case, "PipeUtilization", NPUSIM_FFTS=contexts, NPUSIM_MIX=mix, NPUSIM_BLOCKS="48")
+    assert min(counted["aic"], counted["aiv"]) > 50, counted
+
+
+@test
+def counters_of_two_vector_blocks_each(case: Case) -> None:
+    mixed_kernels(case, "1", "aic:2")
+
+
+@test
+def counters_of_contexts_in_threads(case: Case) -> None:
+    mixed_kernels(case, "3x2", "aic:2")
+
+
+@test
+def counters_of_kernels_that_vectors_lead(case: Case) -> None:
+    mixed_kernels(case, "2", "aiv:1")
 
 
 @test

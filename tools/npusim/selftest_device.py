@@ -36,6 +36,10 @@ class Run:
     def __init__(self, root, directory, scenario, chip, **env):
         self.chip, self.directory, self.scenario = chip, directory, scenario
         self.ids, self.ffts = env.get("NPUSIM_IDS", "plain"), "NPUSIM_FFTS" in env
+        self.leads, _, others = env.get("NPUSIM_MIX", "aic:1").partition(":")
+        self.others = int(others or 1)
+        contexts, _, threads = env.get("NPUSIM_FFTS", "1").partition("x")
+        self.contexts, self.threads = int(contexts), int(threads or 1)
         os.mkdir(directory)
         more = {"NPUSIM_CHIP": chip, "NPUSIM_TRUTH": os.path.join(directory, "truth"), "NPUSIM_SERVER_DEVICES": "4",
                 "NPUSIM_CONTROL": os.path.join(directory, "control"), "NPUSIM_DRIFT_STEP": "0.3:300", **env}
@@ -131,8 +135,8 @@ def stars(run):
         expect(r[1] == 0x6BD3, "STARS magic")
         stream, task = run.unmangle(kind, r[2], r[3]) if wide else (None, r[3] << 16 | r[2])
         if func in (0x22, 0x23):
-            expect(r[5] & 0xFF == 6 and r[7] >> 13 == 4, "an FFTS+ sub-task that is none")
-            subs.setdefault((stream, task), {})[func & 1] = r[4]
+            expect(r[5] & 0xFF == {"aic": 6, "aiv": 7}[run.leads] and r[7] >> 13 == 4, "an FFTS+ sub-task that is none")
+            subs.setdefault((stream, task), {}).setdefault((r[6], r[8]), {})[func & 1] = r[4]
         else:
             expect(func in (0, 1), f"STARS func {func}")
             found.append((func, (stream, task), r[4], kind))
@@ -145,9 +149,11 @@ def stars(run):
         expect(not subs, "sub-tasks without FFTS+")
     elif not run.lost(50):
         expect(set(subs) == set(wanted), f"{len(subs)} sub-tasks, not {len(wanted)}")
-        for key, ticks in subs.items():
-            expect(run.ticks(int(wanted[key][7])) <= ticks[0] < ticks[1] <= run.ticks(int(wanted[key][8])),
-                   f"sub-task of {key} is not inside it")
+        for key, parts in subs.items():
+            expect(set(parts) == {(c, t) for c in range(run.contexts) for t in range(run.threads)}, f"sub-tasks {sorted(parts)}")
+            for ticks in parts.values():
+                expect(run.ticks(int(wanted[key][7])) <= ticks[0] < ticks[1] <= run.ticks(int(wanted[key][8])),
+                       f"sub-task of {key} is not inside it")
 
 
 def blocks(run):
@@ -232,35 +238,48 @@ def pmu_950(run):
 
 
 def ffts_pmu(run):
+    """A kernel has one record; of a mixed one each context has one, and each block of the sort of cores that does not lead."""
     if run.chip == "950":
         pmu_950(run)
         return
-    truth, tasks, n, slaves = truth_pmu(run), run.tasks(53), 0, {}
+    truth, tasks, sums, mixed = truth_pmu(run), run.tasks(53), {}, {}
     for r in run.records(53, "HHHHQHHBB6sHHQQ8QQQ"):
-        func = r[0] & 0x3F
-        kind = r[0] >> 10
-        sub, ffts = r[5] & 0xFF, r[8] >> 5
-        stream, task = run.unmangle(kind, r[2], r[3])
+        func, sub, ffts = r[0] & 0x3F, r[5] & 0xFF, r[8] >> 5
+        stream, task = run.unmangle(r[0] >> 10, r[2], r[3])
+        expect(func in (0x28, 0x29), f"PMU func {func}")
+        if ffts == 4:
+            expect(run.ffts and sub == {"aic": 6, "aiv": 7}[run.leads] and r[6] < run.contexts, f"PMU of context {r[6]}, type {sub}")
+        else:
+            expect(func == 0x28 and (sub, ffts) in ((0, 0), (1, 1)), f"PMU type {sub}, {ffts}")
         if func == 0x29:
-            slaves.setdefault((stream, task), []).append(r[12])
-            expect(r[7] & 1 == 1 and ffts == 4, "a block's record")
-            continue
-        expect(func == 0x28, f"PMU func {func}")
-        core = "aiv" if ffts == 1 else "aic"
-        expect((sub, ffts) in ((0, 0), (1, 1), (6, 4)), f"PMU type {sub}, {ffts}")
-        cycles, counts, dim = truth[core, stream, task]
-        expect(r[12] == cycles and list(r[14:22]) == counts, f"PMU of {stream}, {task}")
-        n += 1
-        key = (stream, task, 0)
-        if key in tasks:
-            begin, end, _ = tasks[key]
-            expect(abs(r[22] - run.ticks(begin)) <= 1 and abs(r[23] - run.ticks(end)) <= 1, "PMU times")
-            # outputs: time = cycles / freq / blocks * ceil(blocks / cores)
-            waves = -(-dim // 24)
-            near(cycles / MHZ[run.chip] / dim * waves, (end - begin) / 1000, "time by the PMU", 0.02)
-            expect(ffts != 4 or len(slaves.get(key[:2], [])) in (0, dim), "blocks of a mixed kernel")
-    expect(n == len(truth), f"{n} PMU records, {len(truth)} in the truth")
-    expect(bool(slaves) == run.ffts, "records of blocks")
+            core = "aiv" if r[7] & 1 else "aic"
+            expect(core != run.leads and r[10] < run.others, f"a record of block {r[11]}, {r[10]} on {core}")
+        else:
+            core = run.leads if ffts == 4 else "aiv" if ffts == 1 else "aic"
+        if ffts == 4:
+            parts = mixed.setdefault((stream, task), {0x28: set(), 0x29: set()})[func]
+            part = (r[11], r[10]) if func == 0x29 else r[6]
+            expect(part not in parts, f"{part} of {stream}, {task} is there twice")
+            parts.add(part)
+        whole = sums.setdefault((core, stream, task), [0] * 9)
+        for i, value in enumerate(r[12:13] + r[14:22]):
+            whole[i] += value
+        if (stream, task, 0) in tasks:
+            begin, end, _ = tasks[stream, task, 0]
+            expect(run.ticks(begin) <= r[22] + 1 and r[23] <= run.ticks(end) + 1, "PMU times")
+            expect(ffts == 4 or (r[22] <= run.ticks(begin) + 1 and run.ticks(end) <= r[23] + 1), "PMU times of a whole")
+            _, _, dim = truth[core, stream, task]
+            if func == 0x28:
+                # outputs: time = cycles / freq / blocks * ceil(blocks / cores)
+                near(truth[core, stream, task][0] / MHZ[run.chip] / dim * -(-dim // 24), (end - begin) / 1000, "time by the PMU", 0.02)
+    expect(sums.keys() == truth.keys(), f"{len(sums)} kernels with counters, {len(truth)} in the truth")
+    for key, (cycles, counts, _) in truth.items():
+        expect(sums[key] == [cycles, *counts], f"PMU of {key}: {sums[key]}, not {cycles}, {counts}")
+    expect(bool(mixed) == run.ffts, "records of contexts")
+    for key, parts in mixed.items():
+        dim = truth[(run.leads, *key)][2]
+        expect(parts[0x28] == set(range(run.contexts)), f"contexts {parts[0x28]}")
+        expect(parts[0x29] == {(b, o) for b in range(dim) for o in range(run.others)}, f"blocks {len(parts[0x29])} of {key}")
 
 
 def aicore_pmu(run):
@@ -498,6 +517,8 @@ def clocks(run):
 SCENARIOS = [
     *[(chip, "channels", chip, {}) for chip in LISTED],
     ("910B with FFTS+", "channels", "910B", {"NPUSIM_FFTS": "1"}),
+    ("910B with FFTS+ of two vector blocks each", "channels", "910B", {"NPUSIM_FFTS": "3x2", "NPUSIM_MIX": "aic:2"}),
+    ("910B with FFTS+ led by vectors", "channels", "910B", {"NPUSIM_FFTS": "2", "NPUSIM_MIX": "aiv:1"}),
     ("910B, mangled ids", "channels", "910B", {"NPUSIM_IDS": "mangled"}),
     ("910B, expanded ids", "channels", "910B", {"NPUSIM_IDS": "expanded"}),
     ("910B with losses", "channels", "910B", {"orders": "lose 0 50 41\nlose 0 52 9\n"}),

@@ -102,10 +102,18 @@ void device_lost(struct device *d);
 uint64_t prof_deliver(struct device *d, uint64_t now);
 
 #define SUB_TASKS_MAX 64
-/* How many sub-tasks a task has, 0: it has no such; *THREADS of them are one context. */
-uint32_t task_sub_tasks(const struct device *d, const struct task *t, uint32_t *threads);
-/* Is it launched as an FFTS+ task, with sub-tasks? */
-bool task_is_ffts(const struct device *d, const struct task *t);
+/* How kernels for both sorts of cores run as FFTS+ tasks. */
+struct ffts {
+	uint32_t contexts, threads; /* of each context; a sub-task each */
+	bool vector_leads; /* which sort a record of the whole is about */
+	uint32_t others; /* blocks of the other sort beside each block */
+};
+
+/* NULL: the task is none. */
+const struct ffts *task_ffts(const struct device *d, const struct task *t);
+/* Sub-tasks run side by side: they begin one after the other, and end in another order. */
+uint64_t ffts_start(const struct ffts *f, const struct task *t, uint32_t k);
+uint64_t ffts_end(const struct ffts *f, const struct task *t, uint32_t k);
 
 void sleep_ns(uint64_t ns);
 

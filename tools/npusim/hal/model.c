@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define KERNEL_SETUP_NS 1500
 #define SDMA_SETUP_NS 3000
@@ -12,38 +13,52 @@
 #define PCIE_SETUP_NS 4000
 #define PCIE_BYTES_PER_US 20000
 
-static uint32_t ffts_contexts, ffts_threads = 1;
+#define SUB_TASK_NS 300 /* a sub-task begins and ends so far inside its task */
+#define OTHERS_MAX 8
 
-/* NPUSIM_FFTS: CONTEXTS or CONTEXTSxTHREADS. */
+static struct ffts ffts = { .threads = 1, .others = 1 };
+
+/* NPUSIM_FFTS: CONTEXTS or CONTEXTSxTHREADS. NPUSIM_MIX: aic or aiv, :N. */
 static void read_ffts(void)
 {
-	const char *text = getenv("NPUSIM_FFTS");
-	unsigned int contexts = 1, threads = 1;
+	const char *text = getenv("NPUSIM_FFTS"), *mix = getenv("NPUSIM_MIX");
+	unsigned int contexts = 1, threads = 1, others = 1;
 
 	if (!text)
 		return;
 	sscanf(text, "%ux%u", &contexts, &threads);
-	ffts_threads = threads >= 1 && threads <= SUB_TASKS_MAX ? threads : 1;
-	ffts_contexts = contexts >= 1 && contexts <= SUB_TASKS_MAX / ffts_threads ? contexts : 1;
+	ffts.threads = threads >= 1 && threads <= SUB_TASKS_MAX ? threads : 1;
+	ffts.contexts = contexts >= 1 && contexts <= SUB_TASKS_MAX / ffts.threads ? contexts : 1;
+	if (!mix)
+		return;
+	ffts.vector_leads = !strncmp(mix, "aiv", 3);
+	sscanf(mix, "%*[a-z]:%u", &others);
+	ffts.others = others <= OTHERS_MAX ? others : 1;
 }
 
-uint32_t task_sub_tasks(const struct device *d, const struct task *t, uint32_t *threads)
+const struct ffts *task_ffts(const struct device *d, const struct task *t)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 	pthread_once(&once, read_ffts);
-	*threads = ffts_threads;
 	if (board_chip(&d->board)->log != CHIP_STARS || t->facts.kind != STARS_AICORE ||
-	    t->sqe.kernel.core != STARS_MIX)
-		return 0;
-	return ffts_contexts * ffts_threads;
+	    t->sqe.kernel.core != STARS_MIX || !ffts.contexts)
+		return NULL;
+	return &ffts;
 }
 
-bool task_is_ffts(const struct device *d, const struct task *t)
+uint64_t ffts_start(const struct ffts *f, const struct task *t, uint32_t k)
 {
-	uint32_t threads;
+	uint64_t room = t->facts.end - t->facts.start - 2 * SUB_TASK_NS;
 
-	return task_sub_tasks(d, t, &threads) > 0;
+	return t->facts.start + SUB_TASK_NS + room * k / (4 * f->contexts * f->threads);
+}
+
+uint64_t ffts_end(const struct ffts *f, const struct task *t, uint32_t k)
+{
+	uint64_t room = t->facts.end - t->facts.start - 2 * SUB_TASK_NS, n = f->contexts * f->threads;
+
+	return t->facts.end - SUB_TASK_NS - room * (k % 2 ? k : n - 1 - k) / (4 * n);
 }
 
 /* xorshift32: the jitter needs no quality, only not to be the same every time. */

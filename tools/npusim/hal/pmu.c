@@ -7,7 +7,15 @@
 
 enum { FUNC_TASK = 0x28, FUNC_BLOCK = 0x29, FUNC_TASK2 = 0x2a };
 enum { MASTER = 1, MIX = 2 };
-enum { FFTS_AIC = 0, FFTS_AIV = 1, FFTS_PLUS = 4, SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6 };
+enum {
+	FFTS_AIC = 0,
+	FFTS_AIV = 1,
+	FFTS_PLUS = 4,
+	SUB_AIC = 0,
+	SUB_AIV = 1,
+	SUB_MIX_AIC = 6,
+	SUB_MIX_AIV = 7
+};
 enum { CONFIG_TASK = 1, CONFIG_SAMPLE = 2 }; /* bits of `type` in the configuration of 53 and 54 */
 #define EVENTS_OF_TASK 8 /* in a record of a task; the 950 has EVENTS_OF_PMU */
 
@@ -95,8 +103,12 @@ uint64_t pmu_cycles(const struct device *d, const struct task *t, enum pmu_core 
 	uint32_t made_for = t->sqe.kernel.core;
 	bool split = chip->log != CHIP_HWTS; /* else the AI Cores do the vectors too */
 	bool runs = core == PMU_AIC ? !split || made_for != STARS_VECTOR : split && made_for != STARS_CUBE;
+	const struct ffts *f = task_ffts(d, t);
+	bool leads = !f || core == (f->vector_leads ? PMU_AIV : PMU_AIC);
 
-	return runs && t->facts.kind == STARS_AICORE ? block_cycles(chip, t) * t->sqe.block_dim : 0;
+	if (!runs || t->facts.kind != STARS_AICORE)
+		return 0;
+	return block_cycles(chip, t) * t->sqe.block_dim * (leads ? 1 : f->others);
 }
 
 static uint32_t events_max(const struct channel *c)
@@ -135,54 +147,138 @@ bool pmu_is_per_task(const struct channel *c)
 	return aicore_wanted(c).type == CONFIG_TASK;
 }
 
-/* Counts the events and writes them to the truth file. */
-static void count(const struct task *t, const struct wanted *w, const char *core, uint32_t blocks,
-		  uint64_t cycles, uint64_t *pmu)
+/* What a kernel's blocks on one sort of cores came to. */
+struct counted {
+	uint32_t blocks;
+	uint64_t cycles, pmu[EVENTS_OF_PMU];
+};
+
+/* Counts the events of a record's BLOCKS in PMU, and adds them to the whole. */
+static void count(const struct task *t, const struct wanted *w, uint32_t blocks, uint64_t cycles,
+		  uint64_t *pmu, struct counted *whole)
+{
+	whole->blocks += blocks;
+	whole->cycles += cycles;
+	for (uint32_t i = 0; i < w->n; i++) {
+		pmu[i] = pmu_event(w->event[i], t->sqe.kernel.wave_ns, cycles);
+		whole->pmu[i] += pmu[i];
+	}
+}
+
+static void tell(const struct task *t, const struct wanted *w, enum pmu_core core,
+		 const struct counted *whole)
 {
 	const struct truth_task *f = &t->facts;
 	char text[EVENTS_OF_PMU * 32] = "";
 	int len = 0;
 
-	for (uint32_t i = 0; i < w->n; i++) {
-		pmu[i] = pmu_event(w->event[i], t->sqe.kernel.wave_ns, cycles);
+	for (uint32_t i = 0; i < w->n; i++)
 		len += snprintf(text + len, sizeof(text) - (size_t)len, "%s0x%x:%" PRIu64, i ? "," : "",
-				w->event[i], pmu[i]);
-	}
+				w->event[i], whole->pmu[i]);
 	truth_line("pmu", "%u\t%u\t%u\t%u\t%s\t%u\t%" PRIu64 "\t%s", f->device, f->stream, f->task, f->flip,
-		   core, blocks, cycles, len ? text : "-");
+		   core == PMU_AIV ? "aiv" : "aic", whole->blocks, whole->cycles, len ? text : "-");
 }
 
-static struct ffts_record ffts_record(struct channel *c, const struct task *t, uint32_t func)
+static struct ffts_record ffts_record(struct channel *c, const struct task *t, uint32_t func, uint64_t start,
+				      uint64_t end)
 {
-	struct ffts_record r = { .start = channel_ticks(c, t->facts.start),
-				 .end = channel_ticks(c, t->facts.end) };
+	struct ffts_record r = { .start = channel_ticks(c, start), .end = channel_ticks(c, end) };
 
-	tasklog_head(c, &t->facts, func, t->facts.end, &r);
+	tasklog_head(c, &t->facts, func, end, &r);
 	return r;
 }
 
-/* The vector cores of a mixed kernel report each block. */
-static void put_blocks(struct channel *c, const struct task *t, const struct wanted *w)
+/* Core i's share, so that the shares of all cores are the whole. */
+static uint64_t share(uint64_t total, uint32_t cores, uint32_t i)
 {
-	uint64_t cycles = block_cycles(board_chip(&c->device->board), t);
+	return (total + cores - 1 - i) / cores;
+}
 
-	for (uint32_t b = 0; b < t->sqe.block_dim; b++) {
-		struct ffts_record r = ffts_record(c, t, FUNC_BLOCK);
+/* A context of an FFTS+ task: every so many blocks of it are the context's, from its number on. */
+struct context {
+	const struct ffts *ffts;
+	uint32_t number, blocks;
+	uint64_t start, end;
+};
 
-		r.sub_type = SUB_MIX_AIC;
+static struct context context(const struct ffts *f, const struct task *t, uint32_t number)
+{
+	struct context x = { .ffts = f,
+			     .number = number,
+			     .blocks = (uint32_t)share(t->sqe.block_dim, f->contexts, number),
+			     .start = ffts_start(f, t, number * f->threads) };
+
+	for (uint32_t k = number * f->threads; k < (number + 1) * f->threads; k++)
+		x.end = ffts_end(f, t, k) > x.end ? ffts_end(f, t, k) : x.end;
+	return x;
+}
+
+/* The cores that do not lead report each block, when it has run. */
+static void put_blocks(struct channel *c, const struct task *t, const struct context *x,
+		       const struct wanted *w, struct counted *whole)
+{
+	const struct chip *chip = board_chip(&c->device->board);
+	uint64_t cycles = block_cycles(chip, t), waves = model_waves(chip, &t->sqe);
+	uint32_t vector = !x->ffts->vector_leads, cores = vector ? chip->vector_cores : chip->aicores;
+	uint32_t n = tasklog_blocks_told(x->blocks * x->ffts->others);
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t block = x->number + i / x->ffts->others * x->ffts->contexts,
+			 wave = block / chip->aicores;
+		struct ffts_record r = ffts_record(c, t, FUNC_BLOCK,
+						   x->start + (x->end - x->start) * wave / waves,
+						   x->start + (x->end - x->start) * (wave + 1) / waves);
+
+		r.sub_type = vector ? SUB_MIX_AIC : SUB_MIX_AIV;
+		r.context = (uint16_t)x->number;
 		r.ffts = FFTS_PLUS << 5;
-		r.core = (uint8_t)(1 | (b % 64) << 1);
-		r.block = (uint16_t)b;
+		r.core = (uint8_t)(vector | i % cores << 1);
+		r.block = (uint16_t)block;
+		r.sub_block = (uint16_t)(i % x->ffts->others);
 		r.cycles = cycles;
-		for (uint32_t i = 0; i < w->n && i < EVENTS_OF_TASK; i++)
-			r.pmu[i] = pmu_event(w->event[i], t->sqe.kernel.wave_ns, cycles);
+		count(t, w, 1, cycles, r.pmu, whole);
 		channel_put(c, &r, sizeof(r));
 	}
+}
+
+static void put_context(struct channel *c, const struct task *t, const struct context *x,
+			const struct wanted *w, struct counted *whole)
+{
+	struct ffts_record r = ffts_record(c, t, FUNC_TASK, x->start, x->end);
+
+	r.sub_type = x->ffts->vector_leads ? SUB_MIX_AIV : SUB_MIX_AIC;
+	r.context = (uint16_t)x->number;
+	r.ffts = FFTS_PLUS << 5;
+	r.cycles = block_cycles(board_chip(&c->device->board), t) * x->blocks;
+	count(t, w, x->blocks, r.cycles, r.pmu, whole);
+	channel_put(c, &r, sizeof(r));
+}
+
+static void put_ffts_plus(struct channel *c, const struct task *t, const struct ffts *f)
+{
+	enum pmu_core leads = f->vector_leads ? PMU_AIV : PMU_AIC,
+		      follows = leads == PMU_AIC ? PMU_AIV : PMU_AIC;
+	struct wanted w = ffts_wanted(c, leads), w_others = ffts_wanted(c, follows);
+	struct counted whole = { 0 }, others = { 0 };
+
+	for (uint32_t i = 0; i < f->contexts; i++) {
+		struct context x = context(f, t, i);
+
+		if (w_others.type & CONFIG_TASK)
+			put_blocks(c, t, &x, &w_others, &others);
+		if (w.type & CONFIG_TASK)
+			put_context(c, t, &x, &w, &whole);
+	}
+	if (w.type & CONFIG_TASK)
+		tell(t, &w, leads, &whole);
+	if (w_others.type & CONFIG_TASK && f->others)
+		tell(t, &w_others, follows, &others);
 }
 
 static void put_task2(struct channel *c, const struct task *t, enum pmu_core core, uint8_t role)
 {
 	struct wanted w = ffts_wanted(c, core);
+	struct counted whole = { 0 };
 	struct task_record2 r = { .context_type = (uint8_t)core };
 	struct {
 		uint16_t func, magic, low, high;
@@ -201,7 +297,8 @@ static void put_task2(struct channel *c, const struct task *t, enum pmu_core cor
 	r.cycles = pmu_cycles(c->device, t, core);
 	r.start = channel_ticks(c, t->facts.start);
 	r.end = channel_ticks(c, t->facts.end);
-	count(t, &w, core == PMU_AIV ? "aiv" : "aic", t->sqe.block_dim, r.cycles, r.pmu);
+	count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
+	tell(t, &w, core, &whole);
 	channel_put(c, &r, sizeof(r));
 }
 
@@ -218,27 +315,28 @@ static void put_tasks2(struct channel *c, const struct task *t)
 void pmu_ffts_task(struct channel *c, const struct prof_event *e)
 {
 	const struct task *t = &e->task;
-	bool vector = t->sqe.kernel.core == STARS_VECTOR, ffts = task_is_ffts(c->device, t);
+	const struct ffts *f = task_ffts(c->device, t);
+	bool vector = t->sqe.kernel.core == STARS_VECTOR;
 	enum pmu_core core = vector ? PMU_AIV : PMU_AIC;
-	struct wanted w = ffts_wanted(c, core), slaves = ffts_wanted(c, PMU_AIV);
+	struct wanted w = ffts_wanted(c, core);
+	struct counted whole = { 0 };
 	struct ffts_record r;
 
 	if (e->what != EVENT_END || t->facts.kind != STARS_AICORE)
 		return;
 	if (board_chip(&c->device->board)->log == CHIP_STARS2) {
 		put_tasks2(c, t);
-		return;
-	}
-	if (w.type & CONFIG_TASK) {
-		r = ffts_record(c, t, FUNC_TASK);
-		r.sub_type = ffts ? SUB_MIX_AIC : vector ? SUB_AIV : SUB_AIC;
-		r.ffts = (uint8_t)((ffts ? FFTS_PLUS : vector ? FFTS_AIV : FFTS_AIC) << 5);
+	} else if (f) {
+		put_ffts_plus(c, t, f);
+	} else if (w.type & CONFIG_TASK) {
+		r = ffts_record(c, t, FUNC_TASK, t->facts.start, t->facts.end);
+		r.sub_type = vector ? SUB_AIV : SUB_AIC;
+		r.ffts = (uint8_t)((vector ? FFTS_AIV : FFTS_AIC) << 5);
 		r.cycles = pmu_cycles(c->device, t, core);
-		count(t, &w, vector ? "aiv" : "aic", t->sqe.block_dim, r.cycles, r.pmu);
+		count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
+		tell(t, &w, core, &whole);
 		channel_put(c, &r, sizeof(r));
 	}
-	if (ffts && slaves.type & CONFIG_TASK)
-		put_blocks(c, t, &slaves);
 }
 
 void pmu_aicore_task(struct channel *c, const struct prof_event *e)
@@ -246,13 +344,15 @@ void pmu_aicore_task(struct channel *c, const struct prof_event *e)
 	const struct task *t = &e->task;
 	struct wanted w = aicore_wanted(c);
 	struct aicore_record r = { .task = (uint16_t)t->facts.task, .stream = t->facts.stream };
+	struct counted whole = { 0 };
 
 	if (e->what != EVENT_END || t->facts.kind != STARS_AICORE || w.type != CONFIG_TASK ||
 	    c->id != CHANNEL_AICORE)
 		return;
 	r.count = (uint8_t)((c->count++ & 0xf) << 4);
 	r.cycles = pmu_cycles(c->device, t, PMU_AIC);
-	count(t, &w, "aic", t->sqe.block_dim, r.cycles, r.pmu);
+	count(t, &w, t->sqe.block_dim, r.cycles, r.pmu, &whole);
+	tell(t, &w, PMU_AIC, &whole);
 	channel_put(c, &r, sizeof(r));
 }
 
@@ -282,12 +382,6 @@ _Static_assert(sizeof(struct sample_record) == 96 && sizeof(struct sample_record
 static uint32_t first_vector(const struct chip *chip)
 {
 	return chip->aicores > 25 ? chip->aicores : 25;
-}
-
-/* Core i's share, so that the shares of all cores are the whole. */
-static uint64_t share(uint64_t total, uint32_t cores, uint32_t i)
-{
-	return (total + cores - 1 - i) / cores;
 }
 
 static void put_core(struct channel *c, const struct wanted *w, enum pmu_core core, uint32_t i,

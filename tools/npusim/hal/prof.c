@@ -12,7 +12,6 @@
 #define BATCH_NS 20000000u
 #define PERIOD_MIN_MS 10
 #define PERIOD_MAX_MS 10000
-#define SUB_TASK_NS 300 /* a sub-task begins and ends so far inside its task */
 
 int prof_drv_get_channels(unsigned int device_id, channel_list_t *channels)
 {
@@ -58,33 +57,23 @@ static void add_event(struct device *d, const struct sq *q, const struct task *t
 		(struct prof_event){ .when = when, .what = what, .sq = (uint16_t)q->id, .task = *t };
 }
 
-/* Sub-tasks run side by side: they begin one after the other, and end in another order. */
-static uint64_t sub_task_time(const struct task *t, uint32_t k, uint32_t n, int what)
-{
-	uint64_t room = t->facts.end - t->facts.start - 2 * SUB_TASK_NS;
-
-	if (what == EVENT_SUB_START)
-		return t->facts.start + SUB_TASK_NS + room * k / (4 * n);
-	return t->facts.end - SUB_TASK_NS - room * (k % 2 ? k : n - 1 - k) / (4 * n);
-}
-
 static void add_sub_tasks(struct device *d, const struct sq *q, const struct task *t, int what)
 {
-	uint32_t threads, n = task_sub_tasks(d, t, &threads);
+	const struct ffts *f = task_ffts(d, t);
 
-	for (uint32_t k = 0; k < n; k++) {
+	for (uint32_t k = 0; f && k < f->contexts * f->threads; k++) {
 		size_t before = d->batched;
 
-		add_event(d, q, t, what, sub_task_time(t, k, n, what));
+		add_event(d, q, t, what, what == EVENT_SUB_START ? ffts_start(f, t, k) : ffts_end(f, t, k));
 		if (d->batched == before)
 			return;
-		d->batch[before].context = (uint16_t)(k / threads);
-		d->batch[before].thread = (uint16_t)(k % threads);
+		d->batch[before].context = (uint16_t)(k / f->threads);
+		d->batch[before].thread = (uint16_t)(k % f->threads);
 		if (what == EVENT_SUB_END)
 			truth_line("sub", "%u\t%u\t%u\t%u\t%u\t%u\t%llu\t%llu", t->facts.device,
-				   t->facts.stream, t->facts.task, t->facts.flip, k / threads, k % threads,
-				   (unsigned long long)sub_task_time(t, k, n, EVENT_SUB_START),
-				   (unsigned long long)sub_task_time(t, k, n, EVENT_SUB_END));
+				   t->facts.stream, t->facts.task, t->facts.flip, k / f->threads,
+				   k % f->threads, (unsigned long long)ffts_start(f, t, k),
+				   (unsigned long long)ffts_end(f, t, k));
 	}
 }
 

@@ -103,6 +103,8 @@ bool sampler_wake(void);
 void sampler_forget(void);
 void channel_forget(void);
 
+/* NPUSIM_BLOCKS: so many of a kernel's blocks are told of one by one, as all are millions a second. */
+uint32_t tasklog_blocks_told(uint32_t blocks);
 /* Fills in the common head of a STARS record, with the running number. */
 void tasklog_head(struct channel *c, const struct truth_task *t, uint32_t func, uint64_t when, void *head);
 /* tasklog.c */

@@ -6,7 +6,7 @@
 
 #define MAGIC 0x6BD3
 enum { FUNC_START = 0, FUNC_SUB_START = 0x22, FUNC_BLOCK_START = 0x24 }; /* + 1: the end */
-enum { FFTS_PLUS = 4, FFTS_MIX_AIC = 6 };
+enum { FFTS_PLUS = 4, FFTS_MIX_AIC = 6, FFTS_MIX_AIV = 7 };
 enum { TRACK_STEP = 0x0a, TRACK_MEMCPY = 0x0b, TRACK_TYPE = 0x0c, TRACK_FLIP = 0x0e, TRACK_BLOCKS = 0x0f };
 
 /* Parameters of channel 50 and 44, by their place. */
@@ -150,9 +150,11 @@ static void put_task(struct channel *c, const struct prof_event *e)
 /* An FFTS+ task has contexts, which run inside it, each in threads. */
 static void put_sub_task(struct channel *c, const struct prof_event *e)
 {
-	struct stars_record r = {
-		.sub_type = FFTS_MIX_AIC, .engine = e->context, .ffts = FFTS_PLUS << 13, .thread = e->thread
-	};
+	const struct ffts *f = task_ffts(c->device, &e->task);
+	struct stars_record r = { .sub_type = f && f->vector_leads ? FFTS_MIX_AIV : FFTS_MIX_AIC,
+				  .engine = e->context,
+				  .ffts = FFTS_PLUS << 13,
+				  .thread = e->thread };
 
 	tasklog_head(c, &e->task.facts, FUNC_SUB_START + (e->what == EVENT_SUB_END), e->when, &r.head);
 	channel_put(c, &r, sizeof(r));
@@ -193,8 +195,7 @@ static void put_block(struct channel *c, const struct prof_event *e, uint32_t bl
 	}
 }
 
-/* NPUSIM_BLOCKS: so many blocks of a kernel are told of, as all are millions a second. */
-static uint32_t blocks_told(uint32_t blocks)
+uint32_t tasklog_blocks_told(uint32_t blocks)
 {
 	const char *text = getenv("NPUSIM_BLOCKS");
 	uint32_t most = text ? (uint32_t)strtoul(text, NULL, 10) : 0;
@@ -205,7 +206,7 @@ static uint32_t blocks_told(uint32_t blocks)
 /* Written when the kernel has ended, a wave of blocks after the other. */
 void tasklog_blocks(struct channel *c, const struct prof_event *e)
 {
-	uint32_t cores = chip_of(c)->aicores, blocks = blocks_told(e->task.sqe.block_dim);
+	uint32_t cores = chip_of(c)->aicores, blocks = tasklog_blocks_told(e->task.sqe.block_dim);
 
 	if (e->what != EVENT_END || e->task.facts.kind != STARS_AICORE)
 		return;
