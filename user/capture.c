@@ -712,6 +712,21 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices, int signa
 	take_repeated(c, signals, begin);
 }
 
+/* The log of a helper that did not let go is not all there. */
+static void say_who_still_reads(struct nps_capture *c)
+{
+	FOR_EACH_AGENT(c, p)
+	{
+		if (nps_agent_client__idle(p->agent) || !nps_agent_client__recording(p->agent))
+			continue;
+		nps_warn("pid %d: its helper had not read the rest of the task log %d s after the capture "
+			 "(the driver is "
+			 "slow, or the job is stopped): tasks that it did not read have bounds",
+			 p->pid, AGENT_STOP_MS / 1000);
+		c->degraded = true;
+	}
+}
+
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	uint64_t begin;
@@ -726,6 +741,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
+	say_who_still_reads(c);
 	nps_driver_ask__turn(c->ask);
 	nps_task_source__tick(c->tasks);
 	nps_driver_ask__wait(c->ask, take_what_comes, c);

@@ -16,6 +16,7 @@ struct reading {
 	enum nps_ids ids;
 	uint64_t order;
 	uint64_t untimed, unknown;
+	bool interrupted; /* a break has passed, its time is not noted yet */
 	struct nps_sequence sequence;
 };
 
@@ -100,12 +101,29 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 		add_counters(r, event, p);
 }
 
+/* When a log of tasks goes on after a break. */
+static void note_break(struct reading *r, const struct nps_log_record *record)
+{
+	uint64_t *at;
+
+	if (record->kind != NPS_LOG_START && record->kind != NPS_LOG_END)
+		return;
+	r->interrupted = false;
+	if (record->source != NPS_RUN_STARS && record->source != NPS_RUN_HWTS)
+		return;
+	at = nps_capture__push(r->capture, &r->capture->breaks);
+	if (at)
+		*at = record->count;
+}
+
 static void take(struct reading *r, const struct nps_log_format *format, const uint8_t *p)
 {
 	struct nps_log_record record;
 
 	nps_log__decode(format, p, &record);
 	nps_sequence__next(&r->sequence, record.sequence);
+	if (r->interrupted)
+		note_break(r, &record);
 	switch ((enum nps_log_kind)record.kind) {
 	case NPS_LOG_NOTHING:
 		break;
@@ -137,10 +155,13 @@ static void read_file(struct reading *r, const struct nps_log_format *format)
 		err = nps_breaks__read(&breaks, r->dir->datafd, base);
 	r->capture->err = r->capture->err ? r->capture->err : err;
 	r->untimed = r->unknown = 0;
+	r->interrupted = false;
 	r->sequence = (struct nps_sequence){ .last = NPS_NO_SEQUENCE };
 	while (!r->capture->err && (p = nps_reader__next(&reader))) {
-		if (nps_breaks__passed(&breaks, reader.offset))
+		if (nps_breaks__passed(&breaks, reader.offset)) {
 			r->sequence.last = NPS_NO_SEQUENCE;
+			r->interrupted = true;
+		}
 		take(r, format, p);
 		r->dir->log.records++;
 	}

@@ -20,7 +20,7 @@
 
 /* --- one stream --- */
 
-static void lower(const struct nps_sub *const *subs, const struct nps_task *const *tasks,
+static void lower(const struct nps_sub *const *subs, const struct nps_task *const *tasks, uint64_t error,
 		  const struct nps_pin *pins, size_t n, struct nps_bounds *bounds)
 {
 	uint64_t low = 0;
@@ -28,7 +28,7 @@ static void lower(const struct nps_sub *const *subs, const struct nps_task *cons
 	for (size_t i = 0; i < n; i++) {
 		low = NPS_MAX(low, subs[i]->begin);
 		if (tasks[i])
-			low = NPS_MAX(low, tasks[i]->start);
+			low = NPS_MAX(low, tasks[i]->start - NPS_MIN(error, tasks[i]->start));
 		bounds[i] = (struct nps_bounds){ low, UINT64_MAX, UINT64_MAX, UINT64_MAX };
 		if (!pins || !pins[i].low)
 			continue;
@@ -38,7 +38,7 @@ static void lower(const struct nps_sub *const *subs, const struct nps_task *cons
 	}
 }
 
-static void upper(const struct nps_sub *const *subs, const struct nps_task *const *tasks,
+static void upper(const struct nps_sub *const *subs, const struct nps_task *const *tasks, uint64_t error,
 		  const struct nps_pin *pins, size_t n, const struct nps_sync *syncs, size_t nsyncs,
 		  struct nps_bounds *bounds)
 {
@@ -48,7 +48,7 @@ static void upper(const struct nps_sub *const *subs, const struct nps_task *cons
 		for (; nsyncs && syncs[nsyncs - 1].cover >= subs[i]->end; nsyncs--)
 			high = NPS_MIN(high, syncs[nsyncs - 1].done);
 		if (tasks[i])
-			high = NPS_MIN(high, tasks[i]->end);
+			high = NPS_MIN(high, nps_add_sat(tasks[i]->end, error));
 		bounds[i].end_high = NPS_MAX(high, bounds[i].start_low);
 		if (bounds[i].end_low != UINT64_MAX)
 			bounds[i].end_low = NPS_MIN(bounds[i].end_low, bounds[i].end_high);
@@ -61,11 +61,11 @@ static void upper(const struct nps_sub *const *subs, const struct nps_task *cons
 }
 
 void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task *const *tasks,
-			const struct nps_pin *pins, size_t n, const struct nps_sync *syncs, size_t nsyncs,
-			struct nps_bounds *bounds)
+			uint64_t error, const struct nps_pin *pins, size_t n, const struct nps_sync *syncs,
+			size_t nsyncs, struct nps_bounds *bounds)
 {
-	lower(subs, tasks, pins, n, bounds);
-	upper(subs, tasks, pins, n, syncs, nsyncs, bounds);
+	lower(subs, tasks, error, pins, n, bounds);
+	upper(subs, tasks, error, pins, n, syncs, nsyncs, bounds);
 }
 
 /* --- all of them --- */
@@ -124,8 +124,9 @@ static int sweep(struct bounding *b)
 			continue;
 		err = collect_syncs(b, subs[from]);
 		if (!err)
-			nps_bounds__stream(subs + from, b->tasks + from, pins ? pins + from : NULL, to - from,
-					   b->syncs.data, b->syncs.len, b->bounds + from);
+			nps_bounds__stream(subs + from, b->tasks + from,
+					   nps_place__error(b->model, subs[from]), pins ? pins + from : NULL,
+					   to - from, b->syncs.data, b->syncs.len, b->bounds + from);
 	}
 	return err;
 }

@@ -20,6 +20,8 @@
 
 #define LOOKED_AT 65536 /* records from which the way of ids is told */
 #define SNIFFED 8 /* records from which a generation is told */
+#define LOG_BYTES 64 /* of a record of a log of tasks (prof-raw 2.5) */
+#define LOG_BYTES_V6 32
 
 /* Sub-task types of FFTS+ as logged. */
 enum { SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6, SUB_MIX_AIV = 7 };
@@ -323,6 +325,14 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->orphans += n->no_start;
 	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
+	device->record_bytes = capture->v6 ? LOG_BYTES_V6 : LOG_BYTES;
+	for (size_t i = 0; i < capture->breaks.len; i++) {
+		uint64_t *at = nps_vec__push(&device->breaks);
+
+		if (!at)
+			return -errno;
+		*at = NPS_AT(&capture->breaks, uint64_t, i);
+	}
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include "session/bounds.h"
 #include "session/completions.h"
 #include "session/import.h"
+#include "session/log_losses.h"
 #include "session/place.h"
 #include "session/steps.h"
 #include "session/syncs.h"
@@ -15,6 +16,11 @@
 #include <string.h>
 
 #define SLACK 1000000 /* ns by which a start may seem to precede its submission, however good the clock */
+/*
+ * Submissions to a stream that may wait for their tasks, or that threads that submit at the same time may bring out of
+ * order: queues hold some thousands of tasks. Ids come back after 65536.
+ */
+#define REACH 8192
 
 struct join {
 	struct nps_recording *model;
@@ -26,7 +32,7 @@ struct join {
 	uint32_t ngroups;
 	size_t knot; /* of the clock of the log that is being matched */
 	uint32_t last[65536],
-		stamp[65536]; /* latest submission of a task id, valid if stamp is the group's */
+		stamp[65536]; /* place in sub_keys of the latest submission of a task id, valid if stamp is the group's */
 };
 
 static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
@@ -99,8 +105,8 @@ static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint3
 }
 
 /*
- * One stream: both lists in order of time. A task belongs to the latest submission of its id that
- * had begun; at most 1024 are queued and an id comes back after 65536, so there is one.
+ * One stream: both lists in order of time. A task belongs to the latest submission of its id that had begun. Where the
+ * task of that one was lost, the next of the same id is not taken for it: too many were submitted, or have run, since.
  */
 static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 {
@@ -108,6 +114,7 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 	struct nps_sub *subs = j->model->subs.data;
 	const struct nps_log_task *log = j->logs.data;
 	const struct nps_device_log *clock = NULL;
+	size_t newest = 0; /* submission that has a task */
 	int64_t id = -1; /* task id without wraps */
 	uint64_t slack = 0;
 
@@ -129,19 +136,21 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 			id = id < 0 ? new->task : id + (int16_t)((uint16_t) new->task - (uint16_t)id);
 			id = NPS_MAX(id, 0);
 			new->batch = new->task > UINT16_MAX ? 0 : id >> 16;
-			j->last[new->task &UINT16_MAX] = sk[*s].row;
+			j->last[new->task &UINT16_MAX] = *s;
 			j->stamp[new->task &UINT16_MAX] = group + 1;
 			++*s;
 			continue;
 		}
-		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row),
-			 last = j->last[log[row].task & UINT16_MAX];
+		uint32_t row = lk[*l].row, *match = &NPS_AT(&j->match, uint32_t, row);
+		size_t last = j->last[log[row].task & UINT16_MAX];
 
 		*match = NPS_NONE;
-		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && subs[last].task == log[row].task &&
-		    subs[last].task_row == NPS_NONE) {
-			subs[last].task_row = row;
-			*match = last;
+		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && *s - last <= REACH &&
+		    newest <= last + REACH && subs[sk[last].row].task == log[row].task &&
+		    subs[sk[last].row].task_row == NPS_NONE) {
+			subs[sk[last].row].task_row = row;
+			*match = sk[last].row;
+			newest = NPS_MAX(newest, last);
 		}
 		++*l;
 		if (*l < j->log_keys.len && lk[*l].group == group)
@@ -295,61 +304,6 @@ static int make_logged(struct join *j, uint32_t *made)
 	return 0;
 }
 
-/*
- * Running numbers have 4 bits: a gap tells how many records were lost modulo 16. How many times 16 more it were is told by
- * the tasks that have no records, or one of two, though a later task of their stream has: a stream is in order.
- */
-static void count_missing(struct join *j, uint64_t *missing)
-{
-	const struct nps_sub *subs = j->model->subs.data;
-	const struct nps_log_task *rows = j->logs.data;
-	const struct nps_key *sk = j->sub_keys.data;
-	uint64_t pending = 0;
-	bool seen = false;
-
-	for (size_t i = 0; i < j->sub_keys.len; i++) {
-		const struct nps_sub *sub = &subs[sk[i].row];
-		const struct nps_device_log *log;
-
-		if (!i || sk[i].group != sk[i - 1].group) {
-			pending = 0;
-			seen = false;
-		}
-		if (sub->task_row == NPS_NONE || !rows[sub->task_row].end) {
-			if (seen)
-				pending += sub->task_row == NPS_NONE ? 2 : 1;
-			continue;
-		}
-		seen = true;
-		log = pending ? nps_recording__log(j->model, sub->proc, sub->device) : NULL;
-		if (log)
-			missing[log - (struct nps_device_log *)j->model->logs.data] += pending;
-		pending = 0;
-	}
-}
-
-static int count_lost(struct join *j)
-{
-	size_t n = j->model->logs.len;
-	uint64_t *missing = calloc(n + 1, sizeof(*missing));
-
-	if (!missing)
-		return -ENOMEM;
-	count_missing(j, missing);
-	for (size_t i = 0; i < n && i < j->model->logs.len; i++) {
-		struct nps_device_log *log = &NPS_AT(&j->model->logs, struct nps_device_log, i);
-
-		/* An end without its start is a record of a task that seems to have none. */
-		missing[i] -= NPS_MIN(missing[i], log->orphans);
-		log->lost = log->gaps;
-		if (log->gaps && missing[i] > log->gaps + 8)
-			log->lost += (missing[i] - log->gaps + 8) / 16 * 16;
-		j->model->losses.device_records = nps_add_sat(j->model->losses.device_records, log->lost);
-	}
-	free(missing);
-	return 0;
-}
-
 /* The task of a submission that nobody measured. */
 static int make_one_bounded(struct join *j, const struct nps_sub *sub, const struct nps_bounds *known)
 {
@@ -364,7 +318,10 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 	task->bounds = j->model->bounds.len - 1;
 	*bounds = *known;
 	if (sub->task_row != NPS_NONE) { /* it was seen to start, not to end */
-		bounds->start_low = bounds->start_high = bounds->end_low = log[sub->task_row].start;
+		uint64_t start = log[sub->task_row].start, error = nps_place__error(j->model, sub);
+
+		bounds->start_low = bounds->end_low = NPS_MAX(start - NPS_MIN(error, start), sub->begin);
+		bounds->start_high = start + error;
 		bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
 	}
 	j->model->procs[task->proc].bounded++;
@@ -493,7 +450,8 @@ int nps_join__tasks(struct nps_recording *model)
 	if (!err)
 		nps_place__blocks(model);
 	if (!err)
-		err = count_lost(j);
+		err = nps_log_losses__count(model, &(struct nps_streams){ j->sub_keys.data, j->sub_keys.len },
+					    j->logs.data, j->counts.data);
 	if (!err) {
 		made = malloc((j->logs.len + 1) * sizeof(*made));
 		err = made ? make_logged(j, made) : -ENOMEM;

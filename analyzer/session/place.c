@@ -410,6 +410,22 @@ int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, cons
 
 /* --- what can be wrong with it --- */
 
+uint64_t nps_place__error(const struct nps_recording *model, const struct nps_sub *sub)
+{
+	const struct nps_clock *samples = model->clocks.data;
+	const struct nps_device_log *log = model->logs.data;
+	double most = 0;
+	size_t i = 0, at = 0;
+
+	while (i < model->logs.len && (log[i].proc != sub->proc || log[i].device != sub->device))
+		i++;
+	if (i == model->logs.len || !log[i].fitted)
+		return 0;
+	for (size_t k = 0; k < model->clocks.len; k++)
+		most = fmax(most, nps_host_mono(samples, model->clocks.len, samples[k].raw, &at).error);
+	return (uint64_t)fmin(ceil(log[i].clock.worst + most), 1e18);
+}
+
 int nps_place__errors(struct nps_model *model, const struct nps_recording *rec,
 		      const struct nps_device_log *log)
 {

@@ -45,6 +45,9 @@ int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct np
 int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, const struct nps_vec *counts,
 			 const uint32_t *match, const struct nps_streams *streams);
 
+/* By how many ns the times of the log that SUB's task is in can be wrong, against CLOCK_MONOTONIC; 0: there is none. */
+uint64_t nps_place__error(const struct nps_recording *model, const struct nps_sub *sub);
+
 /*
  * Rows of MODEL's table `clock` for a log that has a clock: from the begin of the capture to its end, one a second or so, each
  * with the worst that the error is in it. 0 or a negative errno.

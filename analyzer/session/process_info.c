@@ -106,6 +106,7 @@ static void add_clocks(cJSON *own, const struct view *r)
 		cJSON_AddNumberToObject(row, "worst_error_us", log->clock.worst / 1000);
 		add_u64(row, "records", log->records);
 		add_u64(row, "records_lost", log->lost);
+		add_u64(row, "rounds_lost", log->rounds);
 		add_u64(row, "tasks_without_start_or_end", log->incomplete);
 		add_u64(row, "counters_of_no_task", log->stray_counters);
 	}

@@ -278,6 +278,10 @@ struct nps_device_log {
 	struct nps_clock_map clock;
 	uint64_t records, lost, incomplete;
 	uint64_t gaps; /* of the running numbers: `lost`, modulo 16 */
+	uint64_t rounds; /* of the driver's ring that were overwritten before they were read */
+	struct nps_vec
+		breaks; /* uint64_t: the device's counter where the log goes on after a gap of the collector's own */
+	uint32_t record_bytes;
 	uint64_t orphans; /* ends without a start */
 	uint64_t stray_counters; /* records of counters of which no task is known */
 };

@@ -696,6 +696,70 @@ def losses_are_counted_to_the_record(case: Case) -> None:
             sub.clean_up()
 
 
+def records_lost(result: Result) -> int:
+    meta = json.loads(next(result.session.path.parent.rglob("profiler_metadata.json")).read_text())
+    return sum(log["records_lost"] for log in meta["npuscope"]["device_clocks"])
+
+
+@test(seconds=240)
+def a_ring_that_is_overwritten(case: Case) -> None:
+    """A read that comes back after the driver's ring was written twice over: the running numbers show nothing of it, and ids have
+    come round since. What is missing is told to the record, and no task has the times of another."""
+    job = Job(case, "910B", options=("--rate", "15000"))
+    run = capture(job, 14, "--task-source", "agent")
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(1)
+    job.order("slow 0 50 read 8000")
+    time.sleep(1)
+    job.order("")
+    result = run.result(150).expect(PARTIAL)
+    truth = job.end()
+    overwritten = [int(line[2]) for line in job.lines("lost") if line[1] == "50" and line[4] == "overrun"]
+    assert overwritten, job.lines("lost")
+    assert records_lost(result) == sum(overwritten), (result.err, overwritten)
+    assert "the driver's ring of the task log was overwritten before it was read" in result.err, result.err
+    n = hold_up(job, truth, Found(result, "910B"))
+    assert abs(n["bounded"] - sum(overwritten) / 2) < 100, (n, overwritten)
+
+
+@test
+def a_read_that_does_not_come_back(case: Case) -> None:
+    """Tasks that the helper did not read have bounds, and one line says so."""
+    job = Job(case, "910B")
+    run = capture(job, 3, "--task-source", "agent")
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(1)
+    job.order("slow 0 50 read 9000")
+    result = run.result(90).expect(PARTIAL)
+    assert len(lines_of(result)) == 1 and "its helper had not read the rest of the task log" in result.err, result.err
+    n = hold_up(job, job.end(), Found(result, "910B"))
+    assert n["measured"] > 100 and n["bounded"] > 100, n
+
+
+@test
+def counters_that_are_overwritten(case: Case) -> None:
+    """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and those that are told of have
+    all of theirs."""
+    job = Job(case, "910B", NPUSIM_FFTS="1", NPUSIM_MIX="aic:2")
+    result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(PARTIAL)
+    truth = job.end()
+    told = re.search(r"not in the result: (\d+) counters of kernels", result.err)
+    assert told, result.err
+    with_counters = {(at, key) for key, rows in pmu_of(result).items() for at, _row in rows}
+    path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
+    with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
+        kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) FROM TASK "
+                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY startNs").fetchall()
+    missing, pending = 0, {}
+    for start, stream, task, kind in kernels:
+        if (start, (stream, task)) in with_counters:
+            missing += pending.get(kind, 0)
+            pending[kind] = 0
+        elif kind in pending:
+            pending[kind] += 1
+    assert missing > 50 and int(told[1]) == missing, (told[0], missing)
+
+
 @test
 def driver_errors_are_told(case: Case) -> None:
     """Each code that the driver may answer a start with, and no list of channels: one line, bounds instead of times, the

@@ -260,12 +260,14 @@ static void bounds_of_one_stream(void **state)
 	struct nps_bounds b[4] = { { 0 } };
 
 	(void)state;
-	nps_bounds__stream(s, t, NULL, 4, syncs, 1, b);
+	nps_bounds__stream(s, t, 0, NULL, 4, syncs, 1, b);
 	assert_int_equal(b[0].start_low, 100);
 	assert_int_equal(b[0].end_high, 280); /* the measured one after it had ended */
 	assert_int_equal(b[2].start_low, 300);
 	assert_int_equal(b[2].end_high, 900);
 	assert_true(b[3].end_high == UINT64_MAX); /* no synchronisation followed */
+	nps_bounds__stream(s, t, 7, NULL, 4, syncs, 1, b);
+	assert_int_equal(b[0].end_high, 287); /* as far as its end is known */
 }
 
 static void a_known_moment_bounds_both_sides(void **state)
@@ -280,7 +282,7 @@ static void a_known_moment_bounds_both_sides(void **state)
 	struct nps_bounds b[3] = { { 0 } };
 
 	(void)state;
-	nps_bounds__stream(s, t, pins, 3, syncs, 1, b);
+	nps_bounds__stream(s, t, 0, pins, 3, syncs, 1, b);
 	assert_int_equal(b[0].start_low, 100);
 	assert_int_equal(b[0].end_high, 450);
 	assert_int_equal(b[1].start_low, 200);
