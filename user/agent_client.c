@@ -372,6 +372,18 @@ bool nps_agent_client__recording(const struct nps_agent_client *a)
 	return false;
 }
 
+bool nps_agent_client__reads_tasks(const struct nps_agent_client *a)
+{
+	if (a->broken)
+		return false;
+	for (unsigned d = 0; d < NPS_AGENT_MAX_DEVICES; d++)
+		for (unsigned i = 0; i < NPS_AGENT_MAX_WANTS; i++)
+			if (a->ctl->want[i].log &&
+			    __atomic_load_n(&a->ctl->device[d].open, __ATOMIC_ACQUIRE) >> i & 1)
+				return true;
+	return false;
+}
+
 bool nps_agent_client__interrupted(const struct nps_agent_client *a)
 {
 	return a && (a->interrupted || nps_agent_client__interrupted(a->next));

@@ -61,6 +61,8 @@ void nps_agent_client__beat(struct nps_agent_client *a);
 void nps_agent_client__stop(struct nps_agent_client *a);
 /* Has it? Keep draining until it has, or has died. */
 bool nps_agent_client__idle(const struct nps_agent_client *a);
+/* Has it the task log of a device open? */
+bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
 
 /* Is the task log of any device open? */
 bool nps_agent_client__recording(const struct nps_agent_client *a);

@@ -36,7 +36,6 @@
 #define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
-#define AGENT_STOP_MS 3000 /* how long the helpers may take to flush */
 
 /* `durable`: down to the disk, which can take seconds. */
 static void save(struct nps_capture *c, bool durable)
@@ -712,21 +711,6 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices, int signa
 	take_repeated(c, signals, begin);
 }
 
-/* The log of a helper that did not let go is not all there. */
-static void say_who_still_reads(struct nps_capture *c)
-{
-	FOR_EACH_AGENT(c, p)
-	{
-		if (nps_agent_client__idle(p->agent) || !nps_agent_client__recording(p->agent))
-			continue;
-		nps_warn("pid %d: its helper had not read the rest of the task log %d s after the capture "
-			 "(the driver is "
-			 "slow, or the job is stopped): tasks that it did not read have bounds",
-			 p->pid, AGENT_STOP_MS / 1000);
-		c->degraded = true;
-	}
-}
-
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	uint64_t begin;
@@ -738,10 +722,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_LINGER_MS);
-	FOR_EACH_AGENT(c, p)
-	nps_agent_client__stop(p->agent);
-	nps_agents__wait(c, nps_agent_client__idle, AGENT_STOP_MS);
-	say_who_still_reads(c);
+	nps_agents__stop(c, handle_notices);
 	nps_driver_ask__turn(c->ask);
 	nps_task_source__tick(c->tasks);
 	nps_driver_ask__wait(c->ask, take_what_comes, c);

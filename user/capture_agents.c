@@ -7,6 +7,9 @@
 
 #include "log.h"
 
+#define STOP_MS 3000 /* how long the helpers may take to flush */
+#define TURN_MS 100 /* between two looks at who has ended meanwhile */
+
 void nps_agents__drain(struct nps_capture *c)
 {
 	FOR_EACH_AGENT(c, p)
@@ -29,7 +32,7 @@ static bool all_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_
 	return true;
 }
 
-void nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms)
+bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms)
 {
 	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
 		usleep(5000);
@@ -37,6 +40,29 @@ void nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_c
 		nps_task_source__drain(c->tasks);
 	}
 	nps_agents__drain(c);
+	return all_agents(c, is);
+}
+
+void nps_agents__stop(struct nps_capture *c, void (*turn)(struct nps_capture *))
+{
+	bool stopped = false;
+
+	FOR_EACH_AGENT(c, p)
+	nps_agent_client__stop(p->agent);
+	for (int ms = 0; !stopped && ms < STOP_MS; ms += TURN_MS) {
+		stopped = nps_agents__wait(c, nps_agent_client__idle, TURN_MS);
+		turn(c);
+	}
+	FOR_EACH_AGENT(c, p)
+	{
+		if (!p->alive || !nps_agent_client__reads_tasks(p->agent))
+			continue;
+		nps_warn("pid %d: its helper had not read the rest of the task log %d s after the capture "
+			 "(the driver "
+			 "is slow, or the job is stopped): tasks that it did not read have bounds",
+			 p->pid, STOP_MS / 1000);
+		c->degraded = true;
+	}
 }
 
 uint64_t nps_agents__told(struct nps_capture *c)

@@ -13,8 +13,14 @@
 /* Moves what has arrived into the session. */
 void nps_agents__drain(struct nps_capture *c);
 
-/* Drains them until that IS so of all whose process lives, up to MS. */
-void nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
+/* Drains them until that IS so of all whose process lives, up to MS. Is it? */
+bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
+
+/*
+ * The helpers flush and let go: up to three seconds, in which TURN takes note of who ends. Of one that did not, one line says
+ * that its log is not all there; a job that has ended has none.
+ */
+void nps_agents__stop(struct nps_capture *c, void (*turn)(struct nps_capture *));
 
 /* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);

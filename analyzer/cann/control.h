@@ -67,6 +67,7 @@ struct nps_cann_dir {
 	struct nps_cann_log {
 		uint64_t records;
 		uint64_t gaps; /* in their running numbers: each is some records, modulo 16 */
+		uint64_t task_records, task_gaps; /* those of logs of tasks alone */
 		uint64_t lost_bytes; /* that a collector of ours did not get */
 	} log;
 

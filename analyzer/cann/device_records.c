@@ -101,16 +101,14 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 		add_counters(r, event, p);
 }
 
-/* When a log of tasks goes on after a break. */
+/* When a log goes on after a break. */
 static void note_break(struct reading *r, const struct nps_log_record *record)
 {
 	uint64_t *at;
 
-	if (record->kind != NPS_LOG_START && record->kind != NPS_LOG_END)
+	if (record->kind != NPS_LOG_START && record->kind != NPS_LOG_END && record->kind != NPS_LOG_PMU)
 		return;
 	r->interrupted = false;
-	if (record->source != NPS_RUN_STARS && record->source != NPS_RUN_HWTS)
-		return;
 	at = nps_capture__push(r->capture, &r->capture->breaks);
 	if (at)
 		*at = record->count;
@@ -164,9 +162,11 @@ static void read_file(struct reading *r, const struct nps_log_format *format)
 		}
 		take(r, format, p);
 		r->dir->log.records++;
+		r->dir->log.task_records += format->tasks;
 	}
 	nps_reader__close(&reader);
 	r->dir->log.gaps += r->sequence.gaps;
+	r->dir->log.task_gaps += format->tasks ? r->sequence.gaps : 0;
 	r->dir->log.lost_bytes += breaks.lost;
 	nps_breaks__free(&breaks);
 	nps_model__lost(m, r->untimed, "records of %s at impossible times", base);

@@ -208,12 +208,12 @@ static void ts_track(const uint8_t *p, struct nps_log_record *r)
 }
 
 const struct nps_log_format nps_log_formats[] = {
-	{ "stars_soc.data", 64, 32, { STARS_MAGIC, 2 }, stars_soc },
-	{ "stars_block.data", 32, 32, NPS_NO_MAGIC, stars_block },
-	{ "hwts.data", 64, 64, NPS_NO_MAGIC, hwts },
-	{ "hwts.aiv_data", 64, 64, NPS_NO_MAGIC, hwts },
-	{ "ts_track.data", TRACK_BYTES, TRACK_BYTES, { TRACK_BYTES, 2 }, ts_track },
-	{ "ffts_profile.data", 128, 128, NPS_NO_MAGIC, ffts_profile },
+	{ "stars_soc.data", 64, 32, { STARS_MAGIC, 2 }, true, stars_soc },
+	{ "stars_block.data", 32, 32, NPS_NO_MAGIC, false, stars_block },
+	{ "hwts.data", 64, 64, NPS_NO_MAGIC, true, hwts },
+	{ "hwts.aiv_data", 64, 64, NPS_NO_MAGIC, true, hwts },
+	{ "ts_track.data", TRACK_BYTES, TRACK_BYTES, { TRACK_BYTES, 2 }, false, ts_track },
+	{ "ffts_profile.data", 128, 128, NPS_NO_MAGIC, false, ffts_profile },
 	{ .file = NULL },
 };
 

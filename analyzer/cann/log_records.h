@@ -53,6 +53,7 @@ struct nps_log_format {
 	const char *file; /* without device and slice: "stars_soc.data" */
 	uint16_t bytes, bytes_v6;
 	struct nps_magic magic;
+	bool tasks; /* of tasks as they begin and end on the cores */
 	void (*decode)(const uint8_t *p, struct nps_log_record *r);
 };
 

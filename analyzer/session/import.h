@@ -23,9 +23,16 @@ struct nps_log_task {
 	uint16_t device, stream;
 	bool whole_id; /* `task` is a number of 32 bits that says which stream it was */
 	bool sub_pmu; /* `pmu` is of sub-tasks */
+	bool sub_uncounted; /* a sub-task has no counters */
 	bool track; /* the scheduler's word, not the cores' */
 	uint8_t sqe_type, core;
 };
+
+/* Is ROW, whose submission nobody saw, none of the capture's: over before it began, or begun after it ended? */
+static inline bool nps_log_task__outside(const struct nps_recording *rec, const struct nps_log_task *row)
+{
+	return row->end < rec->begin || row->start > rec->end;
+}
 
 /*
  * Which chips the devices are of that nobody could ask, as their logs look; of those without a log nothing. Before submissions

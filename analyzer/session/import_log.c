@@ -180,7 +180,7 @@ static void add_pmu(struct nps_run_pmu *to, const struct nps_run_pmu *from)
 		for (unsigned int i = 0; i < NPS_CANN_EVENTS; i++)
 			to->values[core][i] = nps_add_sat(to->values[core][i], from->values[core][i]);
 	}
-	if (to->main > 1)
+	if (from->main > 1) /* there is less than all */
 		to->main = from->main;
 }
 
@@ -236,6 +236,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 			row->track = false;
 			row->blocks = run->blocks;
 		}
+		row->sub_uncounted |= run->source == NPS_RUN_CONTEXT && pmu == NPS_NONE;
 		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	}
 	if (rows->log->tasks->len >= NPS_NONE - 1)
@@ -260,6 +261,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 				      .task = task,
 				      .whole_id = rows->capture->v6,
 				      .track = run->source == NPS_RUN_TRACK,
+				      .sub_uncounted = run->source == NPS_RUN_CONTEXT && pmu == NPS_NONE,
 				      .sqe_type = type,
 				      .core = run->source == NPS_RUN_CONTEXT ? core_of(run->type) : type };
 	err = nps_map__put(&rows->whole, key, rows->log->tasks->len - 1);
@@ -308,6 +310,13 @@ static int add_blocks(struct log *log, struct nps_capture *capture)
 	return 0;
 }
 
+static int by_count(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
 static int note_log(struct log *log, const struct nps_capture *capture)
 {
 	const struct nps_cann_dir *dir = &capture->devices[0];
@@ -322,6 +331,8 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->has_log = dir->log.records > 0;
 	device->records += dir->log.records;
 	device->gaps += dir->log.gaps;
+	device->task_records += dir->log.task_records;
+	device->task_gaps += dir->log.task_gaps;
 	device->orphans += n->no_start;
 	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
@@ -333,6 +344,8 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 			return -errno;
 		*at = NPS_AT(&capture->breaks, uint64_t, i);
 	}
+	if (device->breaks.len)
+		qsort(device->breaks.data, device->breaks.len, sizeof(uint64_t), by_count);
 	return 0;
 }
 

@@ -279,12 +279,6 @@ static const struct nps_pmu_plan *pmu_plan(struct fill *f, unsigned int device)
 	return *plan;
 }
 
-/* Of a kernel of which blocks alone are told the record of the whole was lost: what there is, is less than all. */
-static bool has_counters(const struct fill *f, const struct nps_task *task)
-{
-	return task->pmu != NPS_NONE && NPS_AT(&f->rec->run_pmus, struct nps_run_pmu, task->pmu).main < 2;
-}
-
 /* The counters of a task while the cores of its device ran at MHZ, 0 unknown. */
 static void counters(struct fill *f, const struct nps_task *task, uint32_t task_row, double mhz)
 {
@@ -356,25 +350,6 @@ static void tasks(struct fill *f)
 	}
 }
 
-/* Kernels of each device and sort of cores, by whether they have counters. */
-struct counted {
-	bool seen;
-	uint64_t pending; /* have none, since one that has */
-};
-
-/* A kernel is only without counters where others of its sort have theirs before it and after it. */
-static void note_counted(struct counted *counted, const struct nps_task *task, bool has, uint64_t *without)
-{
-	struct counted *c = &counted[task->device % NPS_MAX_DEVICES << 8 | task->core];
-
-	if (!has) {
-		c->pending += c->seen;
-		return;
-	}
-	*without += c->pending;
-	*c = (struct counted){ .seen = true };
-}
-
 /*
  * After the devices' samples, for the frequency of the cores is one of them. Rows of `task` are the process's tasks, in
  * their order.
@@ -383,15 +358,8 @@ static void all_counters(struct fill *f)
 {
 	const struct nps_frequency_table *t = &f->m->frequency;
 	bool known = !nps_proc__in_container(f->proc); /* there a task's device may not be the sampled one */
-	struct counted *counted = calloc(NPS_MAX_DEVICES << 8, sizeof(*counted));
 	double mhz[NPS_MAX_DEVICES] = { 0 };
-	uint64_t without = 0;
 	size_t at = 0;
-
-	if (!counted) {
-		f->err = f->err ? f->err : -ENOMEM;
-		return;
-	}
 
 	for (size_t i = 0; !f->err && i < f->proc->tasks; i++) {
 		const struct nps_task *task = &f->tasks[i];
@@ -399,18 +367,18 @@ static void all_counters(struct fill *f)
 		for (; known && at < t->t.len && t->timestamp[at] <= f->m->task.start[i]; at++)
 			if (t->device[at] < NPS_MAX_DEVICES)
 				mhz[t->device[at]] = t->mhz[at];
-		if (f->m->task.class[i] == NPS_CLASS_COMPUTE && nps_task__measured(task)) {
-			bool has = has_counters(f, task);
-
-			if (has)
-				counters(f, task, i, mhz[task->device % NPS_MAX_DEVICES]);
-			note_counted(counted, task, has, &without);
-		}
+		if (task->pmu != NPS_NONE && f->m->task.class[i] == NPS_CLASS_COMPUTE)
+			counters(f, task, i, mhz[task->device % NPS_MAX_DEVICES]);
 		if (!(i & (NPS_TABLE_HOT - 1)))
 			nps_vec__cool(&f->rec->tasks);
 	}
-	free(counted);
-	nps_model__lost(f->m, without, "counters of kernels, between others that have theirs");
+	for (size_t i = 0; i < f->rec->logs.len; i++) {
+		const struct nps_device_log *log = &NPS_AT(&f->rec->logs, struct nps_device_log, i);
+
+		if (&f->rec->procs[log->proc] == f->proc)
+			nps_model__lost(f->m, log->uncounted,
+					"counters of kernels, between others that have theirs");
+	}
 }
 
 static void one_collective(struct fill *f, uint32_t comm)

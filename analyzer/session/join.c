@@ -17,9 +17,10 @@
 
 #define SLACK 1000000 /* ns by which a start may seem to precede its submission, however good the clock */
 /*
- * Submissions to a stream that may wait for their tasks, or that threads that submit at the same time may bring out of
- * order: queues hold some thousands of tasks. Ids come back after 65536.
+ * Ids of a stream come back after 65536 submissions. So many fewer may wait for their tasks (queues that are filled before they
+ * run; others hold some thousands), and so many may tasks be out of order with them, for threads submit at the same time.
  */
+#define WAITING_MOST 49152
 #define REACH 8192
 
 struct join {
@@ -145,7 +146,10 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 		size_t last = j->last[log[row].task & UINT16_MAX];
 
 		*match = NPS_NONE;
-		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && *s - last <= REACH &&
+		/* after the capture submissions go on unseen */
+		size_t most = lk[*l].key > j->model->end ? REACH : WAITING_MOST;
+
+		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && *s - last <= most &&
 		    newest <= last + REACH && subs[sk[last].row].task == log[row].task &&
 		    subs[sk[last].row].task_row == NPS_NONE) {
 			subs[sk[last].row].task_row = row;
@@ -290,9 +294,7 @@ static int make_logged(struct join *j, uint32_t *made)
 		struct nps_task *task;
 
 		made[i] = NPS_NONE;
-		/* unfinished; or not of this capture: over before it began, or begun after it ended */
-		if (!log[i].end ||
-		    (sub == NPS_NONE && (log[i].end < j->model->begin || log[i].start > j->model->end)))
+		if (!log[i].end || (sub == NPS_NONE && nps_log_task__outside(j->model, &log[i])))
 			continue;
 		task = nps_vec__push(&j->model->tasks);
 		if (!task || j->model->tasks.len >= NPS_NONE)
@@ -321,8 +323,9 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 		uint64_t start = log[sub->task_row].start, error = nps_place__error(j->model, sub);
 
 		bounds->start_low = bounds->end_low = NPS_MAX(start - NPS_MIN(error, start), sub->begin);
-		bounds->start_high = start + error;
 		bounds->end_high = NPS_MAX(bounds->end_high, bounds->end_low);
+		bounds->start_high = NPS_MIN(nps_add_sat(start, error), bounds->end_high);
+		bounds->start_high = NPS_MAX(bounds->start_high, bounds->start_low);
 	}
 	j->model->procs[task->proc].bounded++;
 	return 0;
@@ -451,7 +454,7 @@ int nps_join__tasks(struct nps_recording *model)
 		nps_place__blocks(model);
 	if (!err)
 		err = nps_log_losses__count(model, &(struct nps_streams){ j->sub_keys.data, j->sub_keys.len },
-					    j->logs.data, j->counts.data);
+					    &j->logs, &j->counts, j->match.data);
 	if (!err) {
 		made = malloc((j->logs.len + 1) * sizeof(*made));
 		err = made ? make_logged(j, made) : -ENOMEM;

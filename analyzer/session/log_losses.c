@@ -4,7 +4,7 @@
  * the tasks that have no records, or one of two, though a later task of their stream has: a stream is in order.
  *
  * A reader who is a whole round of the driver's ring late finds nothing of it in the numbers, for a ring holds a multiple of
- * 16. What tells it is that many tasks of a stream in a row have no record.
+ * 16. It leaves a silence instead: many tasks of a stream have no records, and none of any other stream began meanwhile.
  */
 #include "session/log_losses.h"
 
@@ -13,105 +13,333 @@
 #include <stdlib.h>
 
 #define RING (4U << 20) /* bytes of the driver's, for a channel */
-#define LONG_RUN 512 /* records of a stream in a row that nothing but a ring that was overwritten takes */
+#define LONG_RUN 512 /* records of a stream that can be a round */
+#define SILENCES_MOST 4096 /* of a log: beyond that they are no rounds */
 
-/* Records that tasks should have and have not. */
-struct missing {
-	uint64_t all, in_long_runs;
+struct silence {
+	uint32_t log;
+	uint64_t from, to; /* CLOCK_MONOTONIC ns: starts of two tasks in a row */
 };
 
-/* Has the collector itself not read LOG between two counts of the device? */
+struct counting {
+	struct nps_recording *model;
+	const struct nps_streams *streams;
+	struct nps_log_task *rows;
+	const struct nps_counts *counts;
+	const uint32_t *match; /* the submission of each row, or NPS_NONE */
+	size_t nrows;
+	struct nps_vec silences; /* struct silence */
+};
+
+/* Has the collector itself not read LOG between two counts of the device, or did the device count anew? */
 static bool interrupted(const struct nps_device_log *log, uint64_t from, uint64_t to)
 {
-	for (size_t i = 0; i < log->breaks.len; i++) {
-		uint64_t at = NPS_AT(&log->breaks, uint64_t, i);
+	const uint64_t *breaks = log->breaks.data;
+	size_t low = 0, high = log->breaks.len;
 
-		if (at > from && at <= to)
+	if (to < from)
+		return true;
+	while (low < high) { /* the first one after FROM */
+		size_t mid = low + (high - low) / 2;
+
+		if (breaks[mid] > from)
+			high = mid;
+		else
+			low = mid + 1;
+	}
+	return low < log->breaks.len && breaks[low] <= to;
+}
+
+/* The log that ROW is of; *LATEST: of the row before, for rows of one stand together. NPS_NONE: none. */
+static uint32_t log_of(const struct counting *c, const struct nps_log_task *row, uint32_t *latest)
+{
+	const struct nps_device_log *logs = c->model->logs.data, *log;
+
+	if (*latest != NPS_NONE && logs[*latest].proc == row->proc && logs[*latest].device == row->device)
+		return *latest;
+	log = nps_recording__find_log(c->model, row->proc, row->device);
+	*latest = log ? log - logs : NPS_NONE;
+	return *latest;
+}
+
+/* --- tasks without records ---------------------------------------------------- */
+
+/* Such of a stream in a row, between two that have theirs. */
+struct run {
+	uint32_t log;
+	uint64_t records; /* that are missing */
+	uint64_t from, to; /* when the first and the last were submitted */
+};
+
+struct walk {
+	size_t at;
+	const struct nps_counts *before; /* of the latest task of the stream that has records */
+};
+
+static bool next_run(const struct counting *c, struct walk *walk, struct run *run)
+{
+	const struct nps_key *keys = c->streams->keys;
+
+	*run = (struct run){ 0 };
+	for (; walk->at < c->streams->n; walk->at++) {
+		const struct nps_sub *sub = &NPS_AT(&c->model->subs, struct nps_sub, keys[walk->at].row);
+		const struct nps_counts *before;
+		const struct nps_device_log *log;
+
+		if (walk->at && keys[walk->at].group != keys[walk->at - 1].group) {
+			walk->before = NULL;
+			run->records = 0;
+		}
+		if (sub->task_row == NPS_NONE || !c->rows[sub->task_row].end) {
+			if (!walk->before)
+				continue;
+			run->from = run->records ? run->from : sub->begin;
+			run->to = sub->begin;
+			run->records += sub->task_row == NPS_NONE ? 2 : 1;
+			continue;
+		}
+		before = walk->before;
+		walk->before = &c->counts[sub->task_row];
+		if (!run->records)
+			continue;
+		log = nps_recording__find_log(c->model, sub->proc, sub->device);
+		if (log && !interrupted(log, before->start, walk->before->end)) {
+			run->log = log - (const struct nps_device_log *)c->model->logs.data;
+			walk->at++;
 			return true;
+		}
+		run->records = 0;
 	}
 	return false;
 }
 
-static void add(const struct nps_recording *model, struct missing *missing, const struct nps_sub *sub,
-		uint64_t records, uint64_t from, uint64_t to)
-{
-	const struct nps_device_log *log = model->logs.data;
-	size_t i = 0;
+/* --- rounds --------------------------------------------------------------------- */
 
-	while (i < model->logs.len && (log[i].proc != sub->proc || log[i].device != sub->device))
-		i++;
-	if (i == model->logs.len || interrupted(&log[i], from, to))
-		return;
-	missing += i;
-	missing->all += records;
-	if (records >= LONG_RUN)
-		missing->in_long_runs += records;
+/* The starts of each log's tasks in order, log after log, in KEYS. */
+static int sort_starts(const struct counting *c, struct nps_vec *keys)
+{
+	int err = nps_vec__resize(keys, 2 * c->nrows);
+	struct nps_key *key = keys->data;
+	uint32_t log = NPS_NONE;
+
+	for (size_t i = 0; !err && i < c->nrows; i++)
+		key[i] = (struct nps_key){ .key = c->rows[i].start,
+					   .row = i,
+					   .group = log_of(c, &c->rows[i], &log) };
+	if (err)
+		return err;
+	nps_sort_keys(key, key + c->nrows, c->nrows);
+	nps_sort_groups(key, key + c->nrows, c->nrows);
+	return 0;
 }
 
-static void find_missing(const struct nps_recording *model, const struct nps_streams *streams,
-			 const struct nps_log_task *rows, const struct nps_counts *counts,
-			 struct missing *missing)
+/*
+ * Did no task of the log begin in most of the time in which those of RUN were submitted? Most of it is around its middle.
+ * STARTS: of all logs.
+ */
+static bool silent(const struct run *run, const struct nps_key *starts, size_t n, struct silence *silence)
 {
-	const struct nps_sub *subs = model->subs.data;
-	const struct nps_counts *before = NULL; /* of the latest task of the stream that has records */
-	uint64_t pending = 0;
+	uint64_t middle = run->from + (run->to - run->from) / 2;
+	size_t low = 0, high = n;
 
-	for (size_t i = 0; i < streams->n; i++) {
-		const struct nps_sub *sub = &subs[streams->keys[i].row];
+	while (low < high) { /* the first start of the log after the middle */
+		size_t mid = low + (high - low) / 2;
 
-		if (i && streams->keys[i].group != streams->keys[i - 1].group) {
-			pending = 0;
-			before = NULL;
-		}
-		if (sub->task_row == NPS_NONE || !rows[sub->task_row].end) {
-			if (before)
-				pending += sub->task_row == NPS_NONE ? 2 : 1;
-			continue;
-		}
-		if (pending)
-			add(model, missing, sub, pending, before->start, counts[sub->task_row].end);
-		before = &counts[sub->task_row];
-		pending = 0;
+		if (starts[mid].group > run->log ||
+		    (starts[mid].group == run->log && starts[mid].key > middle))
+			high = mid;
+		else
+			low = mid + 1;
 	}
+	if (!low || low == n || starts[low].group != run->log || starts[low - 1].group != run->log)
+		return false;
+	*silence = (struct silence){ run->log, starts[low - 1].key, starts[low].key };
+	return NPS_MIN(silence->to, run->to) - NPS_MAX(silence->from, run->from) >= (run->to - run->from) / 2;
 }
 
-static uint64_t rounds(const struct nps_device_log *log, const struct missing *missing)
+static int find_silences(struct counting *c)
+{
+	struct nps_vec keys;
+	struct walk walk = { 0 };
+	struct run run;
+	int err = 0;
+
+	nps_vec__init(&keys, c->model->tmpfd, sizeof(struct nps_key));
+	while (!err && c->silences.len < SILENCES_MOST && next_run(c, &walk, &run)) {
+		struct silence silence, *kept;
+
+		if (run.records < LONG_RUN)
+			continue;
+		err = keys.len ? 0 : sort_starts(c, &keys);
+		if (err || !silent(&run, keys.data, c->nrows, &silence))
+			continue;
+		kept = nps_vec__push(&c->silences);
+		if (kept)
+			*kept = silence;
+		else
+			err = -ENOMEM;
+	}
+	nps_vec__free(&keys);
+	return err;
+}
+
+static bool in_silence(const struct counting *c, const struct run *run)
+{
+	const struct silence *silences = c->silences.data;
+
+	for (size_t i = 0; i < c->silences.len; i++)
+		if (silences[i].log == run->log && run->from <= silences[i].to && run->to >= silences[i].from)
+			return true;
+	return false;
+}
+
+/* Records that are missing, as tasks tell: in silences, and elsewhere. */
+struct missing {
+	uint64_t silent, scattered, tasks;
+};
+
+static void count(const struct counting *c, struct nps_device_log *log, struct missing missing)
 {
 	uint64_t ring = log->record_bytes ? RING / log->record_bytes : 0;
-	uint64_t n = ring ? (missing->in_long_runs + ring / 2) / ring : 0;
 
-	return !n && ring && missing->in_long_runs && !log->gaps ? 1 : n;
-}
-
-static void count(struct nps_recording *model, struct nps_device_log *log, struct missing missing)
-{
+	/* Tasks with sub-tasks have more than two. */
+	if (missing.tasks && log->task_records > 2 * missing.tasks)
+		missing.silent = (uint64_t)((double)missing.silent * (double)log->task_records /
+					    (2.0 * (double)missing.tasks));
+	log->rounds = ring ? (missing.silent + ring / 2) / ring : 0;
+	if (!log->rounds && ring && missing.silent && !log->task_gaps)
+		log->rounds = 1; /* less would show in the numbers */
+	if (!log->rounds)
+		missing.scattered += missing.silent;
 	/* An end without its start is a record of a task that seems to have none. */
-	missing.all -= NPS_MIN(missing.all, log->orphans);
-	log->rounds = rounds(log, &missing);
-	log->lost = log->gaps;
-	if (log->rounds) {
-		log->lost += log->rounds * (RING / log->record_bytes);
+	missing.scattered -= NPS_MIN(missing.scattered, log->orphans);
+	log->lost = log->gaps + log->rounds * ring;
+	if (log->task_gaps && missing.scattered > log->task_gaps + 8)
+		log->lost += (missing.scattered - log->task_gaps + 8) / 16 * 16;
+	if (log->rounds)
 		nps_msg("process %u: device %u: the driver's ring of the task log was overwritten before it "
 			"was read: "
 			"%" PRIu64 " records are missing; their tasks have bounds",
-			model->procs[log->proc].pid, log->device, log->lost);
-	} else if (log->gaps && missing.all > log->gaps + 8) {
-		log->lost += (missing.all - log->gaps + 8) / 16 * 16;
+			c->model->procs[log->proc].pid, log->device, log->lost);
+	c->model->losses.device_records = nps_add_sat(c->model->losses.device_records, log->lost);
+}
+
+static int count_records(struct counting *c)
+{
+	size_t n = c->model->logs.len;
+	struct missing *missing = calloc(n + 1, sizeof(*missing));
+	struct nps_device_log *logs = c->model->logs.data;
+	struct walk walk = { 0 };
+	uint32_t log = NPS_NONE;
+	struct run run;
+	int err = missing ? find_silences(c) : -ENOMEM;
+
+	while (!err && next_run(c, &walk, &run))
+		*(in_silence(c, &run) ? &missing[run.log].silent : &missing[run.log].scattered) +=
+			run.records;
+	for (size_t i = 0; !err && i < c->nrows; i++)
+		if (log_of(c, &c->rows[i], &log) != NPS_NONE)
+			missing[log].tasks++;
+	for (size_t i = 0; !err && i < n; i++)
+		count(c, &logs[i], missing[i]);
+	free(missing);
+	return err;
+}
+
+/* --- kernels without counters ------------------------------------------------- */
+
+/* Those of collectives are shown without counters. */
+static bool is_counted_kernel(const struct counting *c, size_t i)
+{
+	const struct nps_log_task *row = &c->rows[i];
+
+	if (c->match[i] == NPS_NONE ? nps_log_task__outside(c->model, row)
+				    : NPS_AT(&c->model->subs, struct nps_sub, c->match[i]).comm != NPS_NONE)
+		return false;
+	return row->end && (row->core == NPS_SQE_AI_CORE || row->core == NPS_SQE_AIV || row->core > 63);
+}
+
+/* What is less than all of a kernel is nothing that could be shown. */
+static bool has_counters(const struct counting *c, const struct nps_log_task *row)
+{
+	return row->pmu != NPS_NONE && !(row->sub_pmu && row->sub_uncounted) &&
+	       NPS_AT(&c->model->run_pmus, struct nps_run_pmu, row->pmu).main < 2;
+}
+
+/* Kernels of each log and sort of cores in order of their end, which is when their counters are told, in KEYS. */
+static int sort_kernels(const struct counting *c, struct nps_vec *keys, size_t *n)
+{
+	int err = nps_vec__resize(keys, 2 * c->nrows);
+	struct nps_key *key = keys->data;
+	uint32_t log = NPS_NONE;
+
+	*n = 0;
+	for (size_t i = 0; !err && i < c->nrows; i++) {
+		const struct nps_log_task *row = &c->rows[i];
+
+		if (is_counted_kernel(c, i) && log_of(c, row, &log) != NPS_NONE)
+			key[(*n)++] = (struct nps_key){ .key = c->counts[i].end,
+							.row = i,
+							.group = log << 8 | row->core };
 	}
-	model->losses.device_records = nps_add_sat(model->losses.device_records, log->lost);
+	if (err)
+		return err;
+	nps_sort_keys(key, key + *n, *n);
+	nps_sort_groups(key, key + *n, *n);
+	return 0;
+}
+
+static int count_kernels(struct counting *c)
+{
+	struct nps_device_log *logs = c->model->logs.data;
+	const struct nps_key *key;
+	struct nps_vec keys;
+	uint64_t pending = 0;
+	bool seen = false;
+	size_t n;
+	int err;
+
+	if (!c->model->run_pmus.len)
+		return 0;
+	nps_vec__init(&keys, c->model->tmpfd, sizeof(struct nps_key));
+	err = sort_kernels(c, &keys, &n);
+	key = keys.data;
+	for (size_t i = 0; !err && i < n; i++) {
+		struct nps_log_task *row = &c->rows[key[i].row];
+		struct nps_device_log *log = &logs[key[i].group >> 8];
+
+		if (!i || key[i].group != key[i - 1].group || interrupted(log, key[i - 1].key, key[i].key)) {
+			pending = 0;
+			seen = false;
+		}
+		if (!has_counters(c, row)) {
+			row->pmu = NPS_NONE;
+			pending += seen;
+			continue;
+		}
+		log->uncounted += pending;
+		pending = 0;
+		seen = true;
+	}
+	nps_vec__free(&keys);
+	return err;
 }
 
 int nps_log_losses__count(struct nps_recording *model, const struct nps_streams *streams,
-			  const struct nps_log_task *rows, const struct nps_counts *counts)
+			  struct nps_vec *logs, const struct nps_vec *counts, const uint32_t *match)
 {
-	size_t n = model->logs.len;
-	struct missing *missing = calloc(n + 1, sizeof(*missing));
+	struct counting c = { .model = model,
+			      .streams = streams,
+			      .rows = logs->data,
+			      .counts = counts->data,
+			      .match = match,
+			      .nrows = logs->len };
+	int err;
 
-	if (!missing)
-		return -ENOMEM;
-	find_missing(model, streams, rows, counts, missing);
-	for (size_t i = 0; i < n; i++)
-		count(model, &NPS_AT(&model->logs, struct nps_device_log, i), missing[i]);
-	free(missing);
-	return 0;
+	nps_vec__init(&c.silences, model->tmpfd, sizeof(struct silence));
+	err = count_records(&c);
+	if (!err)
+		err = count_kernels(&c);
+	nps_vec__free(&c.silences);
+	return err;
 }

@@ -383,6 +383,39 @@ static void complain(const struct causality *c)
 	}
 }
 
+/* Of every log the most that is wrong in the capture, or where its first or last task is. */
+static void note_errors(struct causality *c)
+{
+	const struct nps_clock *samples = c->model->clocks.data;
+	double host = 0, error;
+	size_t at = 0;
+
+	for (size_t k = 0; k < c->model->clocks.len; k++)
+		host = fmax(host, nps_host_mono(samples, c->model->clocks.len, samples[k].raw, &at).error);
+	c->walk = (struct walk){ 0 };
+	for (size_t i = 0; i < c->n; i++) {
+		const struct nps_log_task *row = &c->log[i];
+		bool inside = i && i + 1 < c->n && row[-1].proc == row->proc && row[1].proc == row->proc &&
+			      row[-1].device == row->device && row[1].device == row->device;
+		struct nps_device_log *log;
+		uint64_t ns;
+
+		if (inside || !walk_of(c->model, &c->walk, row) ||
+		    !place(c->model, &c->walk, NPS_MAX(c->counts[i].start, c->counts[i].end), &ns, &error))
+			continue;
+		log = nps_recording__find_log(c->model, row->proc, row->device);
+		error = fmin(ceil(fmax(error, log->clock.worst + host)), 1e18);
+		log->error = NPS_MAX(log->error, (uint64_t)error);
+	}
+}
+
+uint64_t nps_place__error(const struct nps_recording *model, const struct nps_sub *sub)
+{
+	const struct nps_device_log *log = nps_recording__find_log(model, sub->proc, sub->device);
+
+	return log ? log->error : 0;
+}
+
 int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, const struct nps_vec *counts,
 			 const uint32_t *match, const struct nps_streams *streams)
 {
@@ -400,6 +433,7 @@ int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, cons
 		err = one_round(&c);
 	if (!err) {
 		settle(&c);
+		note_errors(&c);
 		complain(&c);
 	}
 	if (c.marks)
@@ -409,22 +443,6 @@ int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, cons
 }
 
 /* --- what can be wrong with it --- */
-
-uint64_t nps_place__error(const struct nps_recording *model, const struct nps_sub *sub)
-{
-	const struct nps_clock *samples = model->clocks.data;
-	const struct nps_device_log *log = model->logs.data;
-	double most = 0;
-	size_t i = 0, at = 0;
-
-	while (i < model->logs.len && (log[i].proc != sub->proc || log[i].device != sub->device))
-		i++;
-	if (i == model->logs.len || !log[i].fitted)
-		return 0;
-	for (size_t k = 0; k < model->clocks.len; k++)
-		most = fmax(most, nps_host_mono(samples, model->clocks.len, samples[k].raw, &at).error);
-	return (uint64_t)fmin(ceil(log[i].clock.worst + most), 1e18);
-}
 
 int nps_place__errors(struct nps_model *model, const struct nps_recording *rec,
 		      const struct nps_device_log *log)

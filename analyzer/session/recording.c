@@ -139,15 +139,23 @@ uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id)
 	return nps_map__get(&model->string_ids, id);
 }
 
+struct nps_device_log *nps_recording__find_log(const struct nps_recording *model, uint32_t proc,
+					       unsigned int device)
+{
+	struct nps_device_log *logs = model->logs.data;
+
+	for (size_t i = 0; i < model->logs.len; i++)
+		if (logs[i].proc == proc && logs[i].device == device)
+			return &logs[i];
+	return NULL;
+}
+
 struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t proc, unsigned int device)
 {
-	struct nps_device_log *log;
+	struct nps_device_log *log = nps_recording__find_log(model, proc, device);
 
-	for (size_t i = 0; i < model->logs.len; i++) {
-		log = &NPS_AT(&model->logs, struct nps_device_log, i);
-		if (log->proc == proc && log->device == device)
-			return log;
-	}
+	if (log)
+		return log;
 	log = nps_vec__push(&model->logs);
 	if (log) {
 		log->proc = proc;

@@ -278,10 +278,13 @@ struct nps_device_log {
 	struct nps_clock_map clock;
 	uint64_t records, lost, incomplete;
 	uint64_t gaps; /* of the running numbers: `lost`, modulo 16 */
+	uint64_t task_records, task_gaps; /* of those of tasks alone */
 	uint64_t rounds; /* of the driver's ring that were overwritten before they were read */
-	struct nps_vec
-		breaks; /* uint64_t: the device's counter where the log goes on after a gap of the collector's own */
-	uint32_t record_bytes;
+	uint64_t uncounted; /* kernels without counters between others that have theirs */
+	uint64_t error; /* ns that times can be wrong by, against CLOCK_MONOTONIC */
+	uint32_t record_bytes; /* of one of a task */
+	/* uint64_t, ascending: the device's counter where a channel goes on after a gap of the collector's own */
+	struct nps_vec breaks;
 	uint64_t orphans; /* ends without a start */
 	uint64_t stray_counters; /* records of counters of which no task is known */
 };
@@ -376,6 +379,9 @@ bool nps_proc__in_container(const struct nps_proc *proc);
 /* The process PID, made if need be; NULL if there are too many or no memory. */
 struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid);
 
+/* The log of DEVICE in process PROC; NULL: there is none. */
+struct nps_device_log *nps_recording__find_log(const struct nps_recording *model, uint32_t proc,
+					       unsigned int device);
 /* The log of DEVICE in process PROC, made if need be; NULL if there is no memory. */
 struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t proc, unsigned int device);
 

@@ -299,8 +299,9 @@ def demo_test(name: str, python: bool, steps: int) -> None:
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
 
 
-demo_test("c", False, 400)
-demo_test("python", True, 400)
+STEPS_OF_DEMO = 400 if ROUNDS < 100 else 300
+demo_test("c", False, STEPS_OF_DEMO)
+demo_test("python", True, STEPS_OF_DEMO)
 
 
 # ---- our own death -----------------------------------------------------------------
@@ -320,18 +321,18 @@ def killed_at(case: Case, pid: int, step: int) -> bool:
 def death_test(mode: str) -> None:
     def run(case: Case) -> None:
         steps = list(range(1, 400, 1 if ROUNDS >= 100 else 6))  # there are about 45
-        job, killed = start_job(case, mode), 0
+        job, killed = start_job(case, mode, 600), 0
         for step in steps:
             if has_helper(job.pid):
                 job.kill()
-                job = start_job(case, mode)
+                job = start_job(case, mode, 600)
             if not killed_at(case, job.pid, step):
                 break
             killed += 1
             assert job.process.poll() is None, f"the job died when we were killed at step {step}: {job.process.returncode}"
         assert killed > 5, f"only {killed} of {steps}"
         job.kill()
-        job = start_job(case, mode)
+        job = start_job(case, mode, 600)
         for step in random.Random(1).sample(range(1, steps[killed - 1]), 3):
             killed_at(case, job.pid, step)
         expect_unhurt(job)

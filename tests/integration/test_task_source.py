@@ -85,7 +85,7 @@ class Found:
     """A result's tasks; WHERE it is, if not beside the session."""
 
     def __init__(self, result: Result, chip: str, where: Optional[Path] = None) -> None:
-        self.session = result.session
+        self.session, self.err = result.session, result.err
         window = self.session.json["capture"]
         self.begin, self.end = window["begin_monotonic"], window["end_monotonic"]
         path = next((where or self.session.path.parent).rglob("ascend_pytorch_profiler_*.db"))
@@ -127,8 +127,11 @@ def kind_of(task: truthfile.Task, launch: truthfile.Launch, chip: str) -> str:
     return launch.name if launch.name.isupper() else KERNELS.get(chip, OLDER_KERNELS)[int(task.sqe)]
 
 
-def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, end: int = 1 << 63) -> dict[str, int]:
-    """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC."""
+def hold_up(job: Job, truth: truthfile.Truth, found: Found, *, begin: int = 0, end: int = 1 << 63,
+            overwritten: bool = False) -> dict[str, int]:
+    """Each task of the truth that began well within the capture; BEGIN, END: narrower, CLOCK_MONOTONIC. Was the driver's ring
+    overwritten?"""
+    assert ("was overwritten before it was read" in found.err) == overwritten, found.err
     n = {"tasks": 0, "missing": 0, "measured": 0, "bounded": 0, "late": 0, "outside": 0, "names": 0, "kinds": 0}
     begin, end = max(begin, found.begin + EDGE_NS), min(end, found.end - EDGE_NS)
     mixed = {tuple(map(int, line[1:4])) for line in job.lines("sub")}  # by stream, task, flip: they have sub-tasks
@@ -717,8 +720,7 @@ def a_ring_that_is_overwritten(case: Case) -> None:
     overwritten = [int(line[2]) for line in job.lines("lost") if line[1] == "50" and line[4] == "overrun"]
     assert overwritten, job.lines("lost")
     assert records_lost(result) == sum(overwritten), (result.err, overwritten)
-    assert "the driver's ring of the task log was overwritten before it was read" in result.err, result.err
-    n = hold_up(job, truth, Found(result, "910B"))
+    n = hold_up(job, truth, Found(result, "910B"), overwritten=True)
     assert abs(n["bounded"] - sum(overwritten) / 2) < 100, (n, overwritten)
 
 
@@ -749,7 +751,7 @@ def counters_that_are_overwritten(case: Case) -> None:
     path = next(result.session.path.parent.rglob("ascend_pytorch_profiler_*.db"))
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as db:
         kernels = db.execute("SELECT startNs, streamId, taskId, (SELECT value FROM STRING_IDS WHERE id = c.taskType) FROM TASK "
-                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY startNs").fetchall()
+                             "JOIN COMPUTE_TASK_INFO c USING (globalTaskId) WHERE endNs > startNs ORDER BY endNs").fetchall()
     missing, pending = 0, {}
     for start, stream, task, kind in kernels:
         if (start, (stream, task)) in with_counters:

@@ -177,7 +177,9 @@ static void put_block(struct channel *c, const struct prof_event *e, uint32_t bl
 	const struct stars_sqe *sqe = &e->task.sqe;
 	uint32_t cores = chip_of(c)->aicores, waves = model_waves(chip_of(c), sqe);
 	uint64_t wave = (e->task.facts.end - e->task.facts.start) / waves;
-	struct block_record r = { .context_type = sqe->kernel.core == STARS_MIX ? FFTS_MIX_AIC : 0,
+	const struct ffts *f = task_ffts(c->device, &e->task);
+	uint8_t mixed = f && f->vector_leads ? FFTS_MIX_AIV : FFTS_MIX_AIC;
+	struct block_record r = { .context_type = sqe->kernel.core == STARS_MIX ? mixed : 0,
 				  .mix = sqe->kernel.core == STARS_MIX ? 3 : 0,
 				  .core_type = sqe->kernel.core == STARS_VECTOR,
 				  .core = (uint8_t)(block % cores),
