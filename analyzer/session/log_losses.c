@@ -14,7 +14,7 @@
 
 #define RING (4U << 20) /* bytes of the driver's, for a channel */
 #define LONG_RUN 512 /* records of a stream that can be a round */
-#define SILENCES_MOST 4096 /* of a log: beyond that they are no rounds */
+#define SILENCES_MOST 256 /* of a log: beyond that they are no rounds */
 
 struct silence {
 	uint32_t log;
@@ -207,8 +207,9 @@ static void count(const struct counting *c, struct nps_device_log *log, struct m
 		missing.silent = (uint64_t)((double)missing.silent * (double)log->task_records /
 					    (2.0 * (double)missing.tasks));
 	log->rounds = ring ? (missing.silent + ring / 2) / ring : 0;
-	if (!log->rounds && ring && missing.silent && !log->task_gaps)
-		log->rounds = 1; /* less would show in the numbers */
+	/* Tasks that waited in a queue and were given up are fewer. */
+	if (!log->rounds && ring && missing.silent >= ring / 4)
+		log->rounds = 1;
 	if (!log->rounds)
 		missing.scattered += missing.silent;
 	/* An end without its start is a record of a task that seems to have none. */
@@ -217,9 +218,8 @@ static void count(const struct counting *c, struct nps_device_log *log, struct m
 	if (log->task_gaps && missing.scattered > log->task_gaps + 8)
 		log->lost += (missing.scattered - log->task_gaps + 8) / 16 * 16;
 	if (log->rounds)
-		nps_msg("process %u: device %u: the driver's ring of the task log was overwritten before it "
-			"was read: "
-			"%" PRIu64 " records are missing; their tasks have bounds",
+		nps_msg("process %u: device %u: the driver's ring of the task log was overwritten before "
+			"it was read: %" PRIu64 " records are missing; their tasks have bounds",
 			c->model->procs[log->proc].pid, log->device, log->lost);
 	c->model->losses.device_records = nps_add_sat(c->model->losses.device_records, log->lost);
 }

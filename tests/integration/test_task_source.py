@@ -739,6 +739,29 @@ def a_read_that_does_not_come_back(case: Case) -> None:
 
 
 @test
+def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
+    """Killed while it is watched, and, started by npuscope, together with it: there is nobody who could read the rest."""
+    job = Job(case, "910B")
+    run = capture(job, 60, "--task-source", "agent")
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(1)
+    os.kill(job.pid, signal.SIGKILL)
+    result = run.result(30)
+    assert result.status in (DONE, PARTIAL) and "had not read the rest" not in result.err, result.err
+    run = case.record("-o", case.path("child"), "--export", "none", "--", SIM / "bin" / "npusim-train", "--ranks", 1, "--seconds", 60,
+                      env=environment(sim=True, **job.machine))
+    run.wait_for("^npuscope: recording ", err=True)
+    time.sleep(1)
+    begin = time.monotonic()
+    for pid in children_of(run.pid):
+        os.kill(pid, signal.SIGKILL)
+    run.signal(signal.SIGINT)
+    result = run.result(30)
+    assert "had not read the rest" not in result.err, result.err
+    assert time.monotonic() - begin < 20
+
+
+@test
 def counters_that_are_overwritten(case: Case) -> None:
     """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and those that are told of have
     all of theirs."""
