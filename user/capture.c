@@ -711,6 +711,12 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices, int signa
 	take_repeated(c, signals, begin);
 }
 
+static void who_ended(struct nps_capture *c)
+{
+	for (int i = 0; i < 16; i++)
+		handle_notices(c);
+}
+
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	uint64_t begin;
@@ -722,7 +728,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_LINGER_MS);
-	nps_agents__stop(c, handle_notices);
+	nps_agents__stop(c, who_ended);
 	nps_driver_ask__turn(c->ask);
 	nps_task_source__tick(c->tasks);
 	nps_driver_ask__wait(c->ask, take_what_comes, c);
@@ -738,8 +744,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	if (nps_open_slices__write(slices, c->reader))
 		c->degraded = true;
 	nps_stacks__finish(c->stacks);
-	for (int i = 0; i < 16; i++)
-		handle_notices(c); /* who exited last */
+	who_ended(c);
 	sample_clocks(c, &c->end);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_controls__ask(c);

@@ -158,7 +158,8 @@ struct nps_capture {
 	struct nps_vec runs; /* struct nps_cann_run */
 	struct nps_vec run_pmus; /* struct nps_run_pmu */
 	struct nps_vec block_runs; /* struct nps_block_run by start */
-	struct nps_vec breaks; /* uint64_t: times of records before which others were not read */
+	/* uint64_t: times of records of tasks, and of counters, before which others were not read */
+	struct nps_vec task_breaks, pmu_breaks;
 	struct nps_ext_sort pmu_order; /* struct nps_row_pair: run, row of run_pmus */
 	struct nps_ext_sort marks; /* struct nps_mark: of mstx on devices */
 	struct nps_ext_sort steps; /* struct nps_step_mark */

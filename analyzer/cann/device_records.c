@@ -102,14 +102,16 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 }
 
 /* When a log goes on after a break. */
-static void note_break(struct reading *r, const struct nps_log_record *record)
+static void note_break(struct reading *r, bool tasks, const struct nps_log_record *record)
 {
 	uint64_t *at;
 
 	if (record->kind != NPS_LOG_START && record->kind != NPS_LOG_END && record->kind != NPS_LOG_PMU)
 		return;
 	r->interrupted = false;
-	at = nps_capture__push(r->capture, &r->capture->breaks);
+	if (!tasks && record->kind != NPS_LOG_PMU)
+		return;
+	at = nps_capture__push(r->capture, tasks ? &r->capture->task_breaks : &r->capture->pmu_breaks);
 	if (at)
 		*at = record->count;
 }
@@ -121,7 +123,7 @@ static void take(struct reading *r, const struct nps_log_format *format, const u
 	nps_log__decode(format, p, &record);
 	nps_sequence__next(&r->sequence, record.sequence);
 	if (r->interrupted)
-		note_break(r, &record);
+		note_break(r, format->tasks, &record);
 	switch ((enum nps_log_kind)record.kind) {
 	case NPS_LOG_NOTHING:
 		break;

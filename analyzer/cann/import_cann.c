@@ -49,7 +49,8 @@ void nps_cann_capture__init(struct nps_capture *capture, struct nps_model *m)
 	nps_vec__init(&capture->runs, tmpfd, sizeof(struct nps_cann_run));
 	nps_vec__init(&capture->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&capture->block_runs, tmpfd, sizeof(struct nps_block_run));
-	nps_vec__init(&capture->breaks, tmpfd, sizeof(uint64_t));
+	nps_vec__init(&capture->task_breaks, tmpfd, sizeof(uint64_t));
+	nps_vec__init(&capture->pmu_breaks, tmpfd, sizeof(uint64_t));
 	nps_ext_sort__init(&capture->pmu_order, tmpfd, sizeof(struct nps_row_pair));
 	nps_ext_sort__init(&capture->marks, tmpfd, sizeof(struct nps_mark));
 	nps_ext_sort__init(&capture->steps, tmpfd, sizeof(struct nps_step_mark));
@@ -68,7 +69,8 @@ void nps_cann_capture__free(struct nps_capture *capture)
 	nps_vec__free(&capture->runs);
 	nps_vec__free(&capture->run_pmus);
 	nps_vec__free(&capture->block_runs);
-	nps_vec__free(&capture->breaks);
+	nps_vec__free(&capture->task_breaks);
+	nps_vec__free(&capture->pmu_breaks);
 	nps_ext_sort__free(&capture->pmu_order);
 	nps_ext_sort__free(&capture->marks);
 	nps_ext_sort__free(&capture->steps);

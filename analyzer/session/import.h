@@ -23,7 +23,9 @@ struct nps_log_task {
 	uint16_t device, stream;
 	bool whole_id; /* `task` is a number of 32 bits that says which stream it was */
 	bool sub_pmu; /* `pmu` is of sub-tasks */
-	bool sub_uncounted; /* a sub-task has no counters */
+	bool has_subs; /* sub-tasks, of any kind */
+	bool sub_uncounted; /* one that runs on the cores has no counters */
+	uint8_t core_subs; /* how many run on them, 255 or more */
 	bool track; /* the scheduler's word, not the cores' */
 	uint8_t sqe_type, core;
 };

@@ -5,6 +5,7 @@
  */
 #include "session/import.h"
 
+#include "cann/breaks.h"
 #include "cann/device_records.h"
 #include "session/sqe_types.h"
 #include "session/session_reader.h"
@@ -219,6 +220,18 @@ static struct nps_log_task *whole_of(const struct rows *rows, const struct nps_c
 	return row->track != (run->source == NPS_RUN_TRACK) ? row : NULL;
 }
 
+/* ROW has a sub-task. Of those that run on AI or vector cores each is counted. */
+static void note_context(struct nps_log_task *row, const struct nps_cann_run *run, uint32_t pmu)
+{
+	row->has_subs = true;
+	if (run->type != SUB_AIC && run->type != SUB_AIV && run->type != SUB_MIX_AIC &&
+	    run->type != SUB_MIX_AIV)
+		return;
+	row->core = core_of(run->type);
+	row->core_subs += row->core_subs < UINT8_MAX;
+	row->sub_uncounted |= pmu == NPS_NONE;
+}
+
 static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t pmu)
 {
 	uint32_t stream = run->stream, task = run->task;
@@ -229,14 +242,13 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 
 	if (row) {
 		if (run->source == NPS_RUN_CONTEXT) {
-			row->core = core_of(run->type);
+			note_context(row, run, pmu);
 		} else if (row->track) { /* cores tell it finer */
 			row->start = run->start;
 			row->end = run->end;
 			row->track = false;
 			row->blocks = run->blocks;
 		}
-		row->sub_uncounted |= run->source == NPS_RUN_CONTEXT && pmu == NPS_NONE;
 		return pmu == NPS_NONE ? 0 : keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
 	}
 	if (rows->log->tasks->len >= NPS_NONE - 1)
@@ -261,9 +273,10 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 				      .task = task,
 				      .whole_id = rows->capture->v6,
 				      .track = run->source == NPS_RUN_TRACK,
-				      .sub_uncounted = run->source == NPS_RUN_CONTEXT && pmu == NPS_NONE,
 				      .sqe_type = type,
-				      .core = run->source == NPS_RUN_CONTEXT ? core_of(run->type) : type };
+				      .core = type };
+	if (run->source == NPS_RUN_CONTEXT)
+		note_context(row, run, pmu);
 	err = nps_map__put(&rows->whole, key, rows->log->tasks->len - 1);
 	if (!err && pmu != NPS_NONE)
 		err = keep_pmu(rows, row, pmu, run->source == NPS_RUN_CONTEXT);
@@ -317,14 +330,32 @@ static int by_count(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static int add_breaks(struct nps_vec *to, const struct nps_vec *from)
+{
+	for (size_t i = 0; i < from->len; i++) {
+		uint64_t *at = nps_vec__push(to);
+
+		if (!at)
+			return -errno;
+		*at = NPS_AT(from, uint64_t, i);
+	}
+	if (to->len)
+		qsort(to->data, to->len, sizeof(uint64_t), by_count);
+	return 0;
+}
+
 static int note_log(struct log *log, const struct nps_capture *capture)
 {
 	const struct nps_cann_dir *dir = &capture->devices[0];
 	const struct nps_log_counts *n = &capture->log_counts;
 	struct nps_device_log *device;
+	struct nps_breaks old = { 0 };
+	char base[64];
+	int err;
 
 	if (!dir->log.records && !dir->log.lost_bytes)
 		return 0;
+	snprintf(base, sizeof(base), "aicore.data.%u", dir->device);
 	device = nps_recording__log(log->model, log->proc, dir->device);
 	if (!device)
 		return -ENOMEM;
@@ -337,16 +368,12 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
 	device->record_bytes = capture->v6 ? LOG_BYTES_V6 : LOG_BYTES;
-	for (size_t i = 0; i < capture->breaks.len; i++) {
-		uint64_t *at = nps_vec__push(&device->breaks);
-
-		if (!at)
-			return -errno;
-		*at = NPS_AT(&capture->breaks, uint64_t, i);
-	}
-	if (device->breaks.len)
-		qsort(device->breaks.data, device->breaks.len, sizeof(uint64_t), by_count);
-	return 0;
+	err = nps_breaks__read(&old, dir->datafd, base);
+	device->pmu_unsure |= old.n > 1; /* one is where it begins */
+	nps_breaks__free(&old);
+	if (!err)
+		err = add_breaks(&device->task_breaks, &capture->task_breaks);
+	return err ? err : add_breaks(&device->pmu_breaks, &capture->pmu_breaks);
 }
 
 /* What the readers found that is no record, or could not be read. */

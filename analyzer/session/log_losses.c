@@ -10,15 +10,17 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 
 #define RING (4U << 20) /* bytes of the driver's, for a channel */
 #define LONG_RUN 512 /* records of a stream that can be a round */
-#define SILENCES_MOST 256 /* of a log: beyond that they are no rounds */
+#define SILENCES_MOST 256 /* beyond that they are no rounds */
 
 struct silence {
 	uint32_t log;
 	uint64_t from, to; /* CLOCK_MONOTONIC ns: starts of two tasks in a row */
+	uint64_t records; /* that are missing */
 };
 
 struct counting {
@@ -31,23 +33,22 @@ struct counting {
 	struct nps_vec silences; /* struct silence */
 };
 
-/* Has the collector itself not read LOG between two counts of the device, or did the device count anew? */
-static bool interrupted(const struct nps_device_log *log, uint64_t from, uint64_t to)
+/* Is there one of BREAKS between two counts of the device, or did it count anew? */
+static bool interrupted(const struct nps_vec *breaks, uint64_t from, uint64_t to)
 {
-	const uint64_t *breaks = log->breaks.data;
-	size_t low = 0, high = log->breaks.len;
+	size_t low = 0, high = breaks->len;
 
 	if (to < from)
 		return true;
 	while (low < high) { /* the first one after FROM */
 		size_t mid = low + (high - low) / 2;
 
-		if (breaks[mid] > from)
+		if (NPS_AT(breaks, uint64_t, mid) > from)
 			high = mid;
 		else
 			low = mid + 1;
 	}
-	return low < log->breaks.len && breaks[low] <= to;
+	return low < breaks->len && NPS_AT(breaks, uint64_t, low) <= to;
 }
 
 /* The log that ROW is of; *LATEST: of the row before, for rows of one stand together. NPS_NONE: none. */
@@ -103,7 +104,7 @@ static bool next_run(const struct counting *c, struct walk *walk, struct run *ru
 		if (!run->records)
 			continue;
 		log = nps_recording__find_log(c->model, sub->proc, sub->device);
-		if (log && !interrupted(log, before->start, walk->before->end)) {
+		if (log && !interrupted(&log->task_breaks, before->start, walk->before->end)) {
 			run->log = log - (const struct nps_device_log *)c->model->logs.data;
 			walk->at++;
 			return true;
@@ -135,12 +136,13 @@ static int sort_starts(const struct counting *c, struct nps_vec *keys)
 
 /*
  * Did no task of the log begin in most of the time in which those of RUN were submitted? Most of it is around its middle.
- * STARTS: of all logs.
+ * Where a task ran meanwhile those behind it waited. STARTS: of all logs.
  */
-static bool silent(const struct run *run, const struct nps_key *starts, size_t n, struct silence *silence)
+static bool silent(const struct counting *c, const struct run *run, const struct nps_key *starts,
+		   struct silence *silence)
 {
 	uint64_t middle = run->from + (run->to - run->from) / 2;
-	size_t low = 0, high = n;
+	size_t low = 0, high = c->nrows;
 
 	while (low < high) { /* the first start of the log after the middle */
 		size_t mid = low + (high - low) / 2;
@@ -151,10 +153,22 @@ static bool silent(const struct run *run, const struct nps_key *starts, size_t n
 		else
 			low = mid + 1;
 	}
-	if (!low || low == n || starts[low].group != run->log || starts[low - 1].group != run->log)
+	if (!low || low == c->nrows || starts[low].group != run->log || starts[low - 1].group != run->log ||
+	    c->rows[starts[low - 1].row].end > middle)
 		return false;
-	*silence = (struct silence){ run->log, starts[low - 1].key, starts[low].key };
+	*silence = (struct silence){ run->log, starts[low - 1].key, starts[low].key, 0 };
 	return NPS_MIN(silence->to, run->to) - NPS_MAX(silence->from, run->from) >= (run->to - run->from) / 2;
+}
+
+/* The silence in which tasks of RUN were submitted, NULL: none. */
+static struct silence *silence_of(const struct counting *c, const struct run *run)
+{
+	struct silence *silences = c->silences.data;
+
+	for (size_t i = 0; i < c->silences.len; i++)
+		if (silences[i].log == run->log && run->from <= silences[i].to && run->to >= silences[i].from)
+			return &silences[i];
+	return NULL;
 }
 
 static int find_silences(struct counting *c)
@@ -171,7 +185,8 @@ static int find_silences(struct counting *c)
 		if (run.records < LONG_RUN)
 			continue;
 		err = keys.len ? 0 : sort_starts(c, &keys);
-		if (err || !silent(&run, keys.data, c->nrows, &silence))
+		kept = err ? NULL : silence_of(c, &run);
+		if (err || !silent(c, &run, keys.data, &silence) || (kept && kept->from == silence.from))
 			continue;
 		kept = nps_vec__push(&c->silences);
 		if (kept)
@@ -183,44 +198,35 @@ static int find_silences(struct counting *c)
 	return err;
 }
 
-static bool in_silence(const struct counting *c, const struct run *run)
-{
-	const struct silence *silences = c->silences.data;
-
-	for (size_t i = 0; i < c->silences.len; i++)
-		if (silences[i].log == run->log && run->from <= silences[i].to && run->to >= silences[i].from)
-			return true;
-	return false;
-}
-
-/* Records that are missing, as tasks tell: in silences, and elsewhere. */
+/* Records that are missing of a log outside of silences, as tasks tell; how many of its tasks have records. */
 struct missing {
-	uint64_t silent, scattered, tasks;
+	uint64_t scattered, tasks;
 };
+
+/* The rounds of the ring in SILENCE; tasks with sub-tasks have more than two records. */
+static uint64_t rounds(const struct nps_device_log *log, const struct silence *silence, uint64_t tasks)
+{
+	double ring = log->record_bytes ? RING / log->record_bytes : INFINITY;
+	double share = tasks ? NPS_MAX((double)log->task_records / (2.0 * (double)tasks), 1.0) : 1;
+	double n = (double)silence->records * share / ring;
+
+	/* Tasks that waited in a queue and were given up are fewer. */
+	return n < 0.25 ? 0 : NPS_MAX((uint64_t)(n + 0.5), (uint64_t)1);
+}
 
 static void count(const struct counting *c, struct nps_device_log *log, struct missing missing)
 {
-	uint64_t ring = log->record_bytes ? RING / log->record_bytes : 0;
-
-	/* Tasks with sub-tasks have more than two. */
-	if (missing.tasks && log->task_records > 2 * missing.tasks)
-		missing.silent = (uint64_t)((double)missing.silent * (double)log->task_records /
-					    (2.0 * (double)missing.tasks));
-	log->rounds = ring ? (missing.silent + ring / 2) / ring : 0;
-	/* Tasks that waited in a queue and were given up are fewer. */
-	if (!log->rounds && ring && missing.silent >= ring / 4)
-		log->rounds = 1;
-	if (!log->rounds)
-		missing.scattered += missing.silent;
 	/* An end without its start is a record of a task that seems to have none. */
 	missing.scattered -= NPS_MIN(missing.scattered, log->orphans);
-	log->lost = log->gaps + log->rounds * ring;
+	log->lost = log->gaps;
 	if (log->task_gaps && missing.scattered > log->task_gaps + 8)
 		log->lost += (missing.scattered - log->task_gaps + 8) / 16 * 16;
-	if (log->rounds)
+	if (log->rounds) {
+		log->lost += log->rounds * (RING / log->record_bytes);
 		nps_msg("process %u: device %u: the driver's ring of the task log was overwritten before "
 			"it was read: %" PRIu64 " records are missing; their tasks have bounds",
 			c->model->procs[log->proc].pid, log->device, log->lost);
+	}
 	c->model->losses.device_records = nps_add_sat(c->model->losses.device_records, log->lost);
 }
 
@@ -234,12 +240,21 @@ static int count_records(struct counting *c)
 	struct run run;
 	int err = missing ? find_silences(c) : -ENOMEM;
 
-	while (!err && next_run(c, &walk, &run))
-		*(in_silence(c, &run) ? &missing[run.log].silent : &missing[run.log].scattered) +=
-			run.records;
+	while (!err && next_run(c, &walk, &run)) {
+		struct silence *silence = silence_of(c, &run);
+
+		*(silence ? &silence->records : &missing[run.log].scattered) += run.records;
+	}
 	for (size_t i = 0; !err && i < c->nrows; i++)
 		if (log_of(c, &c->rows[i], &log) != NPS_NONE)
 			missing[log].tasks++;
+	for (size_t i = 0; !err && i < c->silences.len; i++) {
+		const struct silence *silence = &NPS_AT(&c->silences, struct silence, i);
+		uint64_t of = rounds(&logs[silence->log], silence, missing[silence->log].tasks);
+
+		logs[silence->log].rounds += of;
+		missing[silence->log].scattered += of ? 0 : silence->records;
+	}
 	for (size_t i = 0; !err && i < n; i++)
 		count(c, &logs[i], missing[i]);
 	free(missing);
@@ -256,14 +271,17 @@ static bool is_counted_kernel(const struct counting *c, size_t i)
 	if (c->match[i] == NPS_NONE ? nps_log_task__outside(c->model, row)
 				    : NPS_AT(&c->model->subs, struct nps_sub, c->match[i]).comm != NPS_NONE)
 		return false;
+	if (row->has_subs && !row->core_subs)
+		return false;
 	return row->end && (row->core == NPS_SQE_AI_CORE || row->core == NPS_SQE_AIV || row->core > 63);
 }
 
-/* What is less than all of a kernel is nothing that could be shown. */
+/* What is less than all of a kernel is nothing that could be shown: of several sub-tasks, counters that are told of the whole are one's. */
 static bool has_counters(const struct counting *c, const struct nps_log_task *row)
 {
-	return row->pmu != NPS_NONE && !(row->sub_pmu && row->sub_uncounted) &&
-	       NPS_AT(&c->model->run_pmus, struct nps_run_pmu, row->pmu).main < 2;
+	if (row->pmu == NPS_NONE || (row->sub_pmu ? row->sub_uncounted : row->core_subs > 1))
+		return false;
+	return NPS_AT(&c->model->run_pmus, struct nps_run_pmu, row->pmu).main < 2;
 }
 
 /* Kernels of each log and sort of cores in order of their end, which is when their counters are told, in KEYS. */
@@ -294,8 +312,7 @@ static int count_kernels(struct counting *c)
 	struct nps_device_log *logs = c->model->logs.data;
 	const struct nps_key *key;
 	struct nps_vec keys;
-	uint64_t pending = 0;
-	bool seen = false;
+	uint64_t pending = 0, since = UINT64_MAX; /* the first one of a stretch that has them ended */
 	size_t n;
 	int err;
 
@@ -308,18 +325,20 @@ static int count_kernels(struct counting *c)
 		struct nps_log_task *row = &c->rows[key[i].row];
 		struct nps_device_log *log = &logs[key[i].group >> 8];
 
-		if (!i || key[i].group != key[i - 1].group || interrupted(log, key[i - 1].key, key[i].key)) {
+		if (!i || key[i].group != key[i - 1].group ||
+		    interrupted(&log->task_breaks, key[i - 1].key, key[i].key) ||
+		    interrupted(&log->pmu_breaks, key[i - 1].key, key[i].key)) {
 			pending = 0;
-			seen = false;
+			since = UINT64_MAX;
 		}
 		if (!has_counters(c, row)) {
 			row->pmu = NPS_NONE;
-			pending += seen;
+			pending += c->counts[key[i].row].start >= since && !log->pmu_unsure;
 			continue;
 		}
 		log->uncounted += pending;
 		pending = 0;
-		seen = true;
+		since = NPS_MIN(since, key[i].key);
 	}
 	nps_vec__free(&keys);
 	return err;

@@ -383,11 +383,13 @@ static void complain(const struct causality *c)
 	}
 }
 
-/* Of every log the most that is wrong in the capture, or where its first or last task is. */
+/* Of every log the most that is wrong in the capture, or where its first task begins or its last one ends. */
 static void note_errors(struct causality *c)
 {
 	const struct nps_clock *samples = c->model->clocks.data;
+	struct nps_device_log *log;
 	double host = 0, error;
+	uint64_t last = 0, ns;
 	size_t at = 0;
 
 	for (size_t k = 0; k < c->model->clocks.len; k++)
@@ -395,17 +397,19 @@ static void note_errors(struct causality *c)
 	c->walk = (struct walk){ 0 };
 	for (size_t i = 0; i < c->n; i++) {
 		const struct nps_log_task *row = &c->log[i];
-		bool inside = i && i + 1 < c->n && row[-1].proc == row->proc && row[1].proc == row->proc &&
-			      row[-1].device == row->device && row[1].device == row->device;
-		struct nps_device_log *log;
-		uint64_t ns;
+		bool first = !i || row[-1].proc != row->proc || row[-1].device != row->device;
+		bool end = i + 1 == c->n || row[1].proc != row->proc || row[1].device != row->device;
 
-		if (inside || !walk_of(c->model, &c->walk, row) ||
-		    !place(c->model, &c->walk, NPS_MAX(c->counts[i].start, c->counts[i].end), &ns, &error))
+		last = NPS_MAX(first ? 0 : last, NPS_MAX(c->counts[i].start, c->counts[i].end));
+		if ((!first && !end) || !walk_of(c->model, &c->walk, row))
 			continue;
 		log = nps_recording__find_log(c->model, row->proc, row->device);
-		error = fmin(ceil(fmax(error, log->clock.worst + host)), 1e18);
-		log->error = NPS_MAX(log->error, (uint64_t)error);
+		error = log->clock.worst + host;
+		if (first && place(c->model, &c->walk, c->counts[i].start, &ns, &error))
+			log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(error), 1e18));
+		if (end && place(c->model, &c->walk, last, &ns, &error))
+			log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(error), 1e18));
+		log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(log->clock.worst + host), 1e18));
 	}
 }
 

@@ -74,7 +74,8 @@ void nps_recording__free(struct nps_recording *model)
 	nps_vec__free(&model->blocks);
 	for (size_t i = 0; i < model->logs.len; i++) {
 		nps_clock_map__free(&NPS_AT(&model->logs, struct nps_device_log, i).clock);
-		nps_vec__free(&NPS_AT(&model->logs, struct nps_device_log, i).breaks);
+		nps_vec__free(&NPS_AT(&model->logs, struct nps_device_log, i).task_breaks);
+		nps_vec__free(&NPS_AT(&model->logs, struct nps_device_log, i).pmu_breaks);
 	}
 	nps_vec__free(&model->logs);
 	nps_host_samples__free(&model->host);
@@ -160,7 +161,8 @@ struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t 
 	if (log) {
 		log->proc = proc;
 		log->device = device;
-		nps_vec__init(&log->breaks, model->tmpfd, sizeof(uint64_t));
+		nps_vec__init(&log->task_breaks, model->tmpfd, sizeof(uint64_t));
+		nps_vec__init(&log->pmu_breaks, model->tmpfd, sizeof(uint64_t));
 	}
 	return log;
 }

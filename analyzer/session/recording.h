@@ -283,8 +283,9 @@ struct nps_device_log {
 	uint64_t uncounted; /* kernels without counters between others that have theirs */
 	uint64_t error; /* ns that times can be wrong by, against CLOCK_MONOTONIC */
 	uint32_t record_bytes; /* of one of a task */
-	/* uint64_t, ascending: the device's counter where a channel goes on after a gap of the collector's own */
-	struct nps_vec breaks;
+	/* uint64_t, ascending: the device's counter where tasks, or counters, go on after a gap of the collector's own */
+	struct nps_vec task_breaks, pmu_breaks;
+	bool pmu_unsure; /* there are such gaps of counters whose records have no time */
 	uint64_t orphans; /* ends without a start */
 	uint64_t stray_counters; /* records of counters of which no task is known */
 };

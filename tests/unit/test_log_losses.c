@@ -147,7 +147,7 @@ static void a_queue_that_was_given_up_is_no_round(void **state)
 
 static void what_the_collector_did_not_read_is_no_loss(void **state)
 {
-	uint64_t *at = nps_vec__push(&device->breaks);
+	uint64_t *at = nps_vec__push(&device->task_breaks);
 
 	(void)state;
 	assert_non_null(at);
@@ -204,7 +204,8 @@ static void a_context_without_counters(void **state)
 	counters(ran(0, 1), 0);
 	row = ran(0, 2);
 	counters(row, 0);
-	row->sub_pmu = row->sub_uncounted = true;
+	row->sub_pmu = row->sub_uncounted = row->has_subs = true;
+	row->core_subs = 2;
 	counters(ran(0, 3), 0);
 	look();
 	assert_int_equal(device->uncounted, 1);
@@ -214,7 +215,7 @@ static void a_context_without_counters(void **state)
 /* The channel of the counters was opened anew, after that of the tasks. */
 static void counters_after_a_break(void **state)
 {
-	uint64_t *at = nps_vec__push(&device->breaks);
+	uint64_t *at = nps_vec__push(&device->pmu_breaks);
 
 	(void)state;
 	assert_non_null(at);
@@ -225,6 +226,50 @@ static void counters_after_a_break(void **state)
 	counters(ran(0, 8), 0);
 	look();
 	assert_int_equal(device->uncounted, 0);
+}
+
+/* It was running when they began; one that begins later is missed. */
+static void a_kernel_from_before_the_counters(void **state)
+{
+	(void)state;
+	ran(1, 1);
+	NPS_AT(&rows, struct nps_log_task, 0).end = NS(6);
+	NPS_AT(&counts, struct nps_counts, 0).end = NS(6);
+	counters(ran(0, 2), 0);
+	ran(0, 3);
+	counters(ran(0, 8), 0);
+	look();
+	assert_int_equal(device->uncounted, 1);
+}
+
+/* Of two sub-tasks on cores one's counters were told as the whole's; a graph of copies has none. */
+static void graphs(void **state)
+{
+	struct nps_log_task *row;
+
+	(void)state;
+	counters(ran(0, 1), 0);
+	row = ran(0, 2);
+	counters(row, 0);
+	row->has_subs = true;
+	row->core_subs = 2;
+	ran(0, 3)->has_subs = true;
+	counters(ran(0, 4), 0);
+	look();
+	assert_int_equal(device->uncounted, 1);
+}
+
+/* Behind a task that ran on. */
+static void a_hang_is_no_round(void **state)
+{
+	(void)state;
+	ran_but(0, 10000, 26384);
+	ran_but(1, 10000, 26384);
+	for (size_t i = 0; i < rows.len; i++)
+		if (NPS_AT(&rows, struct nps_log_task, i).start == NS(9999) + 500)
+			NPS_AT(&rows, struct nps_log_task, i).end = NS(26383);
+	look();
+	assert_int_equal(device->rounds, 0);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -242,6 +287,9 @@ int main(void)
 		TEST(kernels_without_counters),
 		TEST(a_context_without_counters),
 		TEST(counters_after_a_break),
+		TEST(a_kernel_from_before_the_counters),
+		TEST(graphs),
+		TEST(a_hang_is_no_round),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
