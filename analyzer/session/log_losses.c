@@ -206,7 +206,7 @@ struct missing {
 /* The rounds of the ring in SILENCE; tasks with sub-tasks have more than two records. */
 static uint64_t rounds(const struct nps_device_log *log, const struct silence *silence, uint64_t tasks)
 {
-	double ring = log->record_bytes ? RING / log->record_bytes : INFINITY;
+	double ring = log->record_bytes ? (double)RING / log->record_bytes : INFINITY;
 	double share = tasks ? NPS_MAX((double)log->task_records / (2.0 * (double)tasks), 1.0) : 1;
 	double n = (double)silence->records * share / ring;
 
