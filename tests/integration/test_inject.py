@@ -32,9 +32,10 @@ REFUSED = re.compile(r"^npuscope: pid \d+: the helper library was not loaded: (.
 
 
 def start_job(case: Case, mode: str, seconds: float = 60, program: Optional[Path] = None) -> Running:
-    """Start inject_job, for that long."""
+    """Start inject_job, for that long; MODE python: the one in CPython."""
     need_npusim()
-    job = case.start([program or need_job("inject_job"), mode, seconds, LIBRARY], env=environment(sim=True))
+    what = [sys.executable, JOB_SOURCES / "inject_job.py"] if mode == "python" else [program or need_job("inject_job"), mode]
+    job = case.start([*what, seconds, LIBRARY], env=environment(sim=True))
     job.wait_for(r"^ready \d+$")
     return job
 
@@ -86,11 +87,12 @@ def mode_test(mode: str) -> None:
             assert job.result().status == 0
         report(mode, times)
         print(f"{mode}: slowest sleep {max(late)} us late", file=sys.stderr)
-    run.__doc__ = f"A job whose only thread does nothing but {mode}."
+    run.__doc__ = "A job in CPython." if mode == "python" else f"A job whose only thread does nothing but {mode}."
     add_test(f"job_in_{mode}_notices_nothing", run, SECONDS)
 
 
-for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "masked", "filter_clone3"):
+for _mode in ("nanosleep", "clock", "poll", "select", "futex", "epoll", "recv", "read", "malloc", "vfork", "spin", "masked",
+              "filter_clone3", "python"):
     mode_test(_mode)
 
 
@@ -299,9 +301,8 @@ def demo_test(name: str, python: bool, steps: int) -> None:
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
 
 
-STEPS_OF_DEMO = 400 if ROUNDS < 100 else 300
-demo_test("c", False, STEPS_OF_DEMO)
-demo_test("python", True, STEPS_OF_DEMO)
+demo_test("c", False, 400)
+demo_test("python", True, 400)
 
 
 # ---- our own death -----------------------------------------------------------------
