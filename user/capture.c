@@ -372,19 +372,38 @@ static int catch_signals(sigset_t *set)
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* What came until now ended the capture, or could have: one that comes later is a second one, and waits for release_signals(). */
-static void take_signals(int fd)
+/*
+ * What came until now ended the capture, or could have: one that comes later is a second one, and waits for release_signals().
+ * Was a SIGTERM among them?
+ */
+static bool take_signals(int fd)
 {
 	struct signalfd_siginfo si;
+	bool terminated = false;
 
 	while (read(fd, &si, sizeof(si)) > 0)
-		;
+		terminated |= si.ssi_signo == SIGTERM;
+	return terminated;
 }
 
-static void release_signals(int fd, const sigset_t *set)
+static void release_signals(int fd, sigset_t *set, bool terminated)
 {
 	close(fd);
+	if (terminated)
+		sigdelset(set, SIGTERM);
 	sigprocmask(SIG_UNBLOCK, set, NULL);
+}
+
+void nps_capture__heed_sigterm(void)
+{
+	const struct timespec at_once = { 0 };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	while (sigtimedwait(&set, NULL, &at_once) > 0)
+		;
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }
 
 static int add_targets(struct nps_capture *c)
@@ -694,12 +713,12 @@ static void take_repeated(const struct nps_capture *c, int signals, uint64_t beg
 		take_signals(signals);
 }
 
-/* Nothing that happens from now on is recorded. */
-static void end(struct nps_capture *c, struct nps_open_slices *slices, int signals)
+/* Nothing that happens from now on is recorded. Was it SIGTERM that ended it? */
+static bool end(struct nps_capture *c, struct nps_open_slices *slices, int signals)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	bool terminated = take_signals(signals);
 
-	take_signals(signals);
 	c->ending = true;
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
@@ -709,6 +728,7 @@ static void end(struct nps_capture *c, struct nps_open_slices *slices, int signa
 	account_cpu(c);
 	nps_overhead__turn(c, true);
 	take_repeated(c, signals, begin);
+	return terminated;
 }
 
 static void who_ended(struct nps_capture *c)
@@ -771,6 +791,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 {
 	struct nps_open_slices slices;
+	bool terminated = false;
 	sigset_t set;
 	int signals, err;
 
@@ -794,10 +815,10 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (err)
 		take_signals(signals);
 	else
-		end(c, &slices, signals);
+		terminated = end(c, &slices, signals);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
-	release_signals(signals, &set);
+	release_signals(signals, &set, terminated);
 	if (!err)
 		finish(c, &slices);
 	if (err) {

@@ -93,6 +93,12 @@ struct nps_capture {
 };
 
 /*
+ * Who ends a program may say so twice, and the second time may be late on a busy machine: a capture that SIGTERM ended is saved
+ * with SIGTERM blocked, and leaves it so. From now on one ends the program; what has come until now is forgotten.
+ */
+void nps_capture__heed_sigterm(void);
+
+/*
  * Captures as asked. 0: the session at c->session.path is complete; -errno: nothing
  * usable was written, and the reason has been printed. Free with nps_capture__free either way.
  */

@@ -47,8 +47,10 @@ int nps_cmd_record(int argc, char **argv)
 	nps_info("session in %s (%s)", c.session.path, c.end_reason);
 	nps_record_print__losses(&c);
 	printf("%s\n", c.session.path);
-	if (a.text || a.db)
+	if (a.text || a.db) {
+		nps_capture__heed_sigterm();
 		status = analyze(&a, &c);
+	}
 	if (!a.quiet)
 		nps_record_print__capture(&c);
 	if (status == NPS_OK && c.degraded)

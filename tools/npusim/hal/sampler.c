@@ -31,7 +31,7 @@ static uint64_t sample_channel(struct channel *c, uint64_t now)
 
 	if (!c->next)
 		c->next = c->opened;
-	if (now >= c->next) {
+	if (now >= c->next && now > c->last) { /* a flush may have come in between */
 		c->kind->sample(c, now);
 		channel_batch_done(c);
 		c->next += (now - c->next) / period * period + period;
