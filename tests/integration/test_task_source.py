@@ -709,10 +709,10 @@ def a_ring_that_is_overwritten(case: Case) -> None:
     """A read that comes back after the driver's ring was written twice over: the running numbers show nothing of it, and ids have
     come round since. What is missing is told to the record, and no task has the times of another."""
     job = Job(case, "910B", options=("--rate", "15000"))
-    run = capture(job, 14, "--task-source", "agent")
+    run = capture(job, 11, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(1)
-    job.order("slow 0 50 read 8000")
+    job.order("slow 0 50 read 6000")
     time.sleep(1)
     job.order("")
     result = run.result(150).expect(PARTIAL)
@@ -731,7 +731,7 @@ def a_read_that_does_not_come_back(case: Case) -> None:
     run = capture(job, 3, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
     time.sleep(1)
-    job.order("slow 0 50 read 9000")
+    job.order("slow 0 50 read 6000")
     result = run.result(90).expect(PARTIAL)
     assert len(lines_of(result)) == 1 and "its helper had not read the rest of the task log" in result.err, result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
