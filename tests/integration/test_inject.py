@@ -301,8 +301,8 @@ def demo_test(name: str, python: bool, steps: int) -> None:
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
 
 
-demo_test("c", False, 400)
-demo_test("python", True, 400)
+demo_test("c", False, 600)
+demo_test("python", True, 600)
 
 
 # ---- our own death -----------------------------------------------------------------
