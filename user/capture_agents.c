@@ -57,9 +57,9 @@ void nps_agents__stop(struct nps_capture *c, void (*turn)(struct nps_capture *))
 	{
 		if (!p->alive || !nps_agent_client__reads_tasks(p->agent))
 			continue;
-		nps_warn("pid %d: its helper had not read the rest of the task log %d s after the capture "
-			 "(the driver "
-			 "is slow, or the job is stopped): tasks that it did not read have bounds",
+		nps_warn("pid %d: its helper had not read the rest of the task log %d s after the "
+			 "capture (the driver is slow, or the job is stopped): tasks that it did not read "
+			 "have bounds",
 			 p->pid, STOP_MS / 1000);
 		c->degraded = true;
 	}

@@ -13,8 +13,8 @@ struct nps_pin {
 
 /*
  * Host bounds (behaviours 16.2, D3) of the submissions SUBS[0..n), one stream's in order of time,
- * into BOUNDS. TASKS[i] is the measured task of SUBS[i] or NULL, its times wrong by ERROR ns at most; PINS[i] as above, PINS NULL: there are none. SYNCS are
- * those that cover the stream, by cover.
+ * into BOUNDS. TASKS[i] is the measured task of SUBS[i] or NULL, its times wrong by ERROR ns at most; PINS[i] as above, PINS
+ * NULL: there are none. SYNCS are those that cover the stream, by cover.
  */
 void nps_bounds__stream(const struct nps_sub *const *subs, const struct nps_task *const *tasks,
 			uint64_t error, const struct nps_pin *pins, size_t n, const struct nps_sync *syncs,

@@ -21,8 +21,6 @@
 
 #define LOOKED_AT 65536 /* records from which the way of ids is told */
 #define SNIFFED 8 /* records from which a generation is told */
-#define LOG_BYTES 64 /* of a record of a log of tasks (prof-raw 2.5) */
-#define LOG_BYTES_V6 32
 
 /* Sub-task types of FFTS+ as logged. */
 enum { SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6, SUB_MIX_AIV = 7 };
@@ -348,6 +346,8 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 {
 	const struct nps_cann_dir *dir = &capture->devices[0];
 	const struct nps_log_counts *n = &capture->log_counts;
+	/* those of older chips are as long */
+	const struct nps_log_format *tasks = nps_log_format("stars_soc.data");
 	struct nps_device_log *device;
 	struct nps_breaks old = { 0 };
 	char base[64];
@@ -367,7 +367,7 @@ static int note_log(struct log *log, const struct nps_capture *capture)
 	device->orphans += n->no_start;
 	device->stray_counters += n->no_task;
 	device->incomplete += n->no_end + n->open + n->no_start + n->repeated;
-	device->record_bytes = capture->v6 ? LOG_BYTES_V6 : LOG_BYTES;
+	device->record_bytes = capture->v6 ? tasks->bytes_v6 : tasks->bytes;
 	err = nps_breaks__read(&old, dir->datafd, base);
 	device->pmu_unsure |= old.n > 1; /* one is where it begins */
 	nps_breaks__free(&old);

@@ -388,7 +388,7 @@ static void note_errors(struct causality *c)
 {
 	const struct nps_clock *samples = c->model->clocks.data;
 	struct nps_device_log *log;
-	double host = 0, error;
+	double host = 0, most, error;
 	uint64_t last = 0, ns;
 	size_t at = 0;
 
@@ -404,12 +404,12 @@ static void note_errors(struct causality *c)
 		if ((!first && !end) || !walk_of(c->model, &c->walk, row))
 			continue;
 		log = nps_recording__find_log(c->model, row->proc, row->device);
-		error = log->clock.worst + host;
+		most = log->clock.worst + host;
 		if (first && place(c->model, &c->walk, c->counts[i].start, &ns, &error))
-			log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(error), 1e18));
+			most = fmax(most, error);
 		if (end && place(c->model, &c->walk, last, &ns, &error))
-			log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(error), 1e18));
-		log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(log->clock.worst + host), 1e18));
+			most = fmax(most, error);
+		log->error = NPS_MAX(log->error, (uint64_t)fmin(ceil(most), 1e18));
 	}
 }
 
