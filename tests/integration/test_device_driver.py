@@ -4,6 +4,7 @@
 truth file says became of them, and the files' records decoded in device_witness.py."""
 
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -179,8 +180,11 @@ def a_reset_of_the_device(case: Case) -> None:
 def the_job_exits(case: Case) -> None:
     """The capture ends with the job; its directory is complete."""
     need_npusim()
-    job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "4")
-    result = sample(case, job, "--sys-hardware-mem", "--aic-metrics", "Memory", seconds="60s").result().expect(DONE)
+    job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "200")
+    run = sample(case, job, "--sys-hardware-mem", "--aic-metrics", "Memory", seconds="100s", wait=True)
+    time.sleep(3)
+    job.signal(signal.SIGTERM)  # it ends by itself then
+    result = run.result().expect(DONE)
     assert result.session.json["end_reason"] == "targets exited"
     (segment,) = sampler(result.session)[0]["segments"]
     device = result.session.path / segment["prof_dir"] / "device_0"
