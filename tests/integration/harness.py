@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import fnmatch
+import glob
 import json
 import os
 import re
@@ -456,9 +457,9 @@ def _bpftool(*args: str) -> list[dict[str, Any]]:
 def _held(kind: str) -> set[int]:
     """Ids of the BPF objects of a kind (prog, link, map) of which a living process has a descriptor. Ours have ended."""
     found = set()
-    for info in Path("/proc").glob("[0-9]*/fdinfo/*"):
+    for info in glob.glob("/proc/[0-9]*/fdinfo/*"):  # pathlib's stops at a process that ends meanwhile
         try:
-            text = info.read_text()
+            text = Path(info).read_text()
         except OSError:
             continue
         match = re.search(rf"^{kind}_id:\s*(\d+)$", text, re.M)
