@@ -55,7 +55,7 @@ VERSION := 0.1.0
 
 WARN := -Wall -Wextra -Werror
 comma := ,
-override CFLAGS := -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' \
+override CFLAGS := -std=gnu11 $(if $(SAN),-O1,-O2) -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' \
 	$(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(CFLAGS)
 CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -I$(BUILD)/gen -MMD -MP
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ikheaders -Ibpf $(WARN) \

@@ -88,8 +88,7 @@ def witness() -> Path:
 
 def tables_of(lines: Iterable[str], key: str) -> Tables:
     out: Tables = defaultdict(list)
-    for text in lines:
-        row = json.loads(text)
+    for row in json.loads(f"[{','.join(lines)}]"):  # at once: one after another, millions of rows take minutes
         out[row[key]].append(row)
     return out
 
@@ -120,6 +119,11 @@ def losses(tables: Tables) -> dict[str, int]:
 
 def clean(data: bytes) -> str:
     """Text as the model keeps it: each wrong byte as U+FFFD."""
+    try:
+        if b"\0" not in data:
+            return data.decode()
+    except UnicodeDecodeError:
+        pass
     out = ""
     while data:
         for size in (1, 2, 3, 4):
