@@ -304,7 +304,7 @@ static void test_steps(void **state)
 {
 	struct nps_model m;
 	cJSON *d;
-	char name[16];
+	char name[32];
 
 	(void)state;
 	begin(&m);
