@@ -852,13 +852,13 @@ def trace_damaged() -> None:
 
 @test
 def trace_bombs() -> None:
-    """1 GB in 1 MB: of zeros, of one text, of spaces; and a plain file of 100 GB of nothing."""
+    """2 GB in 2 MB: of zeros, of one text, of spaces; and a plain file of 100 GB of nothing."""
     for what, head, fill in (("zeros", b"", b"\0"), ("a text", b'[{"name": "', b"a"), ("spaces", b"[", b" "),
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
         path.parent.mkdir()
         member = gzip.compress(fill * (100 << 20), 6)
-        path.write_bytes(gzip.compress(head) + member * 10)
+        path.write_bytes(gzip.compress(head) + member * 20)
         shown(f"a bomb of {what}", path)
         shutil.rmtree(path.parent)
     path = trace_copy()

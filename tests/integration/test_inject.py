@@ -274,8 +274,8 @@ def demo_test(name: str, python: bool, steps: int) -> None:
         args = ("--ranks", "1", "--steps", str(steps))
         plain = case.sim_job(*args, agent=False, python=python)
         expected, times = checksum(plain), []
+        load = [case.start(["sh", "-c", "while :; do :; done"]) for _ in range(3)]
         for _ in range(ROUNDS):
-            load = [case.start(["sh", "-c", "while :; do :; done"]) for _ in range(3)]
             job = case.sim_job(*args, agent=False, python=python)
             pid = ranks_of(job)[0]
             # The results later: the job must still train when it is captured again.
@@ -287,8 +287,6 @@ def demo_test(name: str, python: bool, steps: int) -> None:
             again = case.record(*record, "500ms", wait=False).result(100)
             assert "it has the helper library" in again.err and not LOADED.search(again.err), again
             assert snapshot(pid)[1] == before[1], "a thread more"
-            for busy in load:
-                busy.kill()
             assert checksum(job) == expected, f"{checksum(job)!r} was {expected!r}"
             assert job.result().status == 0
             tasks, timed = timed_tasks(case, capture.session.path)
@@ -296,6 +294,8 @@ def demo_test(name: str, python: bool, steps: int) -> None:
             assert timed_tasks(case, again.session.path)[1] > 0, again
             shutil.rmtree(capture.session.path)
             shutil.rmtree(again.session.path)
+        for busy in load:
+            busy.kill()
         report(name, times)
     run.__doc__ = f"npusim's {name}, under load: same result, tasks timed by the device, a second capture needs nothing."
     add_test(f"demo_in_{name}_is_the_same", run, SECONDS + 20 * ROUNDS)
