@@ -76,7 +76,7 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         sys.stderr.flush()
         child = os.fork()
         if child == 0:
-            status = 70
+            status = 1
             try:
                 os.dup2(out.fileno(), 1)
                 os.dup2(err.fileno(), 2)
@@ -86,7 +86,6 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
                 status = end.code if isinstance(end.code, int) else 1
             except BaseException:  # as the interpreter says it
                 traceback.print_exc()
-                status = 1
             finally:
                 sys.stdout.flush()
                 sys.stderr.flush()
