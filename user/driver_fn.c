@@ -54,33 +54,51 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout)
 	return false;
 }
 
-bool nps_driver_fn__module(FILE *symbols, const char *name, char *module)
+/* A line is "ADDRESS TYPE NAME", of a module's symbol with "\t[MODULE]" behind it. */
+static bool is_line_of(const char *line, struct nps_driver_symbol *s)
+{
+	const char *type = strchr(line, ' ');
+	size_t length = strlen(s->name), of;
+
+	if (!type || (type[1] != 't' && type[1] != 'T') || type[2] != ' ' ||
+	    strncmp(type + 3, s->name, length) != 0)
+		return false;
+	line = type + 3 + length;
+	if (!strchr(" \t\n", *line))
+		return false;
+	line += strspn(line, " \t[");
+	of = strcspn(line, "]\n");
+	if (of >= sizeof(s->module))
+		return false; /* no module has such a long name */
+	memcpy(s->module, line, of);
+	s->module[of] = '\0';
+	return true;
+}
+
+size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, size_t n)
 {
 	char *line = NULL;
-	size_t room = 0;
-	bool found = false;
+	size_t room = 0, found = 0;
 
-	while (!found && getline(&line, &room, symbols) > 0) {
-		char symbol[64], of[NPS_MODULE_MAX] = "", type;
-
-		if (sscanf(line, "%*x %c %63s [%47[^]]", &type, symbol, of) < 2 || !strchr("tT", type) ||
-		    strcmp(symbol, name) != 0)
-			continue;
-		memcpy(module, of, sizeof(of));
-		found = true;
-	}
+	while (found < n && getline(&line, &room, symbols) > 0)
+		for (size_t i = 0; i < n; i++)
+			if (!wanted[i].there && is_line_of(line, &wanted[i])) {
+				wanted[i].there = true;
+				found++;
+			}
 	free(line);
 	return found;
 }
 
-static bool find_function(const char *name, char *module)
+/* The list of symbols is long, and the kernel makes it as it is read: all that is wanted is looked up in one go. */
+static void find_symbols(struct nps_driver_symbol *wanted, size_t n)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
-	bool found = f && nps_driver_fn__module(f, name, module);
 
-	if (f)
-		fclose(f);
-	return found;
+	if (!f)
+		return;
+	nps_driver_fn__look_up(f, wanted, n);
+	fclose(f);
 }
 
 /* --- layouts --- */
@@ -178,19 +196,31 @@ static bool find_layout(struct nps_driver_way *w, const struct btf *types, struc
 /* --- rows --- */
 
 static void find_way(const struct nps_capability *cap, const struct function *fn,
-		     struct nps_driver_ways *ways)
+		     const struct nps_driver_symbol *symbol, struct nps_driver_ways *ways)
 {
 	struct nps_driver_way *w = &ways->way[fn->kind];
 	struct btf *types;
 
-	if (w->row != NPS_DRIVER_ROW_NONE || !find_function(fn->name, w->module))
+	if (w->row != NPS_DRIVER_ROW_NONE || !symbol->there)
 		return;
+	memcpy(w->module, symbol->module, sizeof(w->module));
 	snprintf(w->function, sizeof(w->function), "%s", fn->name);
 	types = types_of(w->module);
 	w->detail[0] = '\0';
 	if (!fn->reads_sqe || find_layout(w, types, &ways->layout))
 		w->row = types && cap->fentry ? NPS_DRIVER_ROW_FEXIT : NPS_DRIVER_ROW_KPROBE;
 	free_types(types);
+}
+
+static void find_functions(const struct nps_capability *cap, struct nps_driver_ways *ways)
+{
+	struct nps_driver_symbol symbols[COUNT(functions)] = {};
+
+	for (size_t i = 0; i < COUNT(functions); i++)
+		symbols[i].name = functions[i].name;
+	find_symbols(symbols, COUNT(functions));
+	for (size_t i = 0; i < COUNT(functions); i++)
+		find_way(cap, &functions[i], &symbols[i], ways);
 }
 
 /* What of the driver's own tracepoints tells of a kind. */
@@ -234,8 +264,7 @@ void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_w
 				 "this kernel lacks BTF or ring buffers");
 		return;
 	}
-	for (size_t i = 0; i < COUNT(functions); i++)
-		find_way(cap, &functions[i], ways);
+	find_functions(cap, ways);
 	nps_tracefs__with(find_traces, ways);
 	for (int i = 0; i < NPS_TRACE_SYSTEMS; i++)
 		take_trace(ways, i);
@@ -502,8 +531,12 @@ static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 
 	next.row = NPS_DRIVER_ROW_KPROBE;
 	while (fn && (fn = next_best(fn))) {
+		struct nps_driver_symbol symbol = { .name = fn->name };
+
+		find_symbols(&symbol, 1);
 		snprintf(next.function, sizeof(next.function), "%s", fn->name);
-		if (!find_function(fn->name, next.module) || attach_way(f, &next, fn->kind))
+		memcpy(next.module, symbol.module, sizeof(next.module));
+		if (!symbol.there || attach_way(f, &next, fn->kind))
 			continue;
 		*w = next;
 		return true;

@@ -45,11 +45,18 @@ struct nps_driver_ways {
 /* Finds out, with /proc/kallsyms, the modules' types, the table of versions and tracefs. */
 void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways);
 
+/* A function that is looked for, and where it is. */
+struct nps_driver_symbol {
+	const char *name;
+	bool there;
+	char module[NPS_MODULE_MAX]; /* "": in the kernel itself */
+};
+
 /*
- * The module that has function NAME, "" for the kernel itself; false: none has. SYMBOLS is what /proc/kallsyms holds, read
- * from its beginning. MODULE has NPS_MODULE_MAX bytes, and is left as it is where none has.
+ * Fills in where the N functions WANTED are, of which nothing is known yet; returns how many were found. SYMBOLS is what
+ * /proc/kallsyms holds, read from where it is, to the last of them or to the end.
  */
-bool nps_driver_fn__module(FILE *symbols, const char *name, char *module);
+size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, size_t n);
 
 /* The layout of the driver of that VERSION; false: it is not known. */
 bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);

@@ -142,11 +142,11 @@ def sleeps_and_futex_waits(case: Case) -> None:
         mine = [e for e in futex if e.tid == facts[f"{player}_tid"][pid][0]]
         waits = [e for e in mine if e.args[1] & 0xFF == FUTEX_WAIT]
         wakes = sum(e.args[1] & 0xFF == FUTEX_WAKE for e in mine)
-        assert len(waits) == facts[f"{player}_waits"][pid][0], f"{player}: {len(waits)} waits"
+        assert len(waits) == facts[f"{player}_waits"][pid][0] > 100, f"{player}: {len(waits)} waits"
         assert wakes == facts[f"{player}_wakes"][pid][0], f"{player}: {wakes} wakes"
         waited, own = sum(e.dur for e in waits), facts[f"{player}_waited_ns"][pid][0]
         # The job's clock reads lie outside the call, and it can be preempted between them.
-        assert 0.5 * own < waited <= own, f"{player}: waited {waited} ns, it measured {own}"
+        assert 0.8 * own < waited <= own, f"{player}: waited {waited} ns, it measured {own}"
 
 
 def slices(session: Session, pid: int, tid: Optional[int] = None) -> list[Event]:

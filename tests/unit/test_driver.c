@@ -173,22 +173,29 @@ static void functions_are_looked_up(void **state)
 				   "ffffffffc0000000 d tsagent_sqe_update\t[elsewhere]\n"
 				   "nonsense\n"
 				   "ffffffffc0000010 t tsagent_sqe_update_more\t[elsewhere]\n"
-				   "ffffffffc0000020 t tsagent_sqe_update\t[ts_agent]\n";
+				   "ffffffffc0000018 t trs_chan_ops_sqe_update\t["
+				   "a_name_that_is_longer_than_any_module_of_linux_has]\n"
+				   "ffffffffc0000020 t tsagent_sqe_update\t[ts_agent]\n"
+				   "ffffffffc0000030 t tsagent_sqe_update\t[another]\n"
+				   "ffffffffc0000040 t";
+	struct nps_driver_symbol wanted[] = {
+		{ .name = "tsagent_sqe_update" },
+		{ .name = "trs_chan_ops_sqe_update" },
+		{ .name = "_stext" },
+		{ .name = "sqe_update" },
+	};
 	FILE *f = fmemopen((void *)text, sizeof(text) - 1, "r");
-	char module[48];
 
 	(void)state;
 	assert_non_null(f);
-	assert_true(nps_driver_fn__module(f, "tsagent_sqe_update", module));
-	assert_string_equal(module, "ts_agent");
-	rewind(f);
-	assert_true(nps_driver_fn__module(f, "_stext", module));
-	assert_string_equal(module, "");
-	rewind(f);
-	strcpy(module, "untouched");
-	assert_false(nps_driver_fn__module(f, "trs_chan_ops_sqe_update", module));
-	assert_string_equal(module, "untouched");
+	assert_int_equal(nps_driver_fn__look_up(f, wanted, 4), 2);
 	fclose(f);
+	assert_true(wanted[0].there);
+	assert_string_equal(wanted[0].module, "ts_agent");
+	assert_false(wanted[1].there);
+	assert_true(wanted[2].there);
+	assert_string_equal(wanted[2].module, "");
+	assert_false(wanted[3].there);
 }
 
 static void only_known_layouts(void **state)

@@ -8,14 +8,17 @@ meanwhile, and what switches branches of the kernel while others run through the
 
 from __future__ import annotations
 
+import os
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import cpio
 from kernels import HERE, Kernel
 
-SECONDS = 900  # of one machine's whole life, which takes a tenth on an idle host
+SECONDS = 1800  # of a processor that one machine may need, which is a multiple of what it does
+PATIENCE = 2  # times as long it may take: at low priority on a busy host it gets little of a processor
 QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 nowatchdog "
          "mitigations=off")
 MACHINES = {
@@ -38,13 +41,13 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
         seconds: int = SECONDS, counted: bool = False) -> Outcome:
     """Boots KERNEL and runs SHARE/in/run.sh in it, PAYLOAD being mounted read-only as /payload.
 
-    What the script says is in SHARE/out/log, the console in SHARE/out/console. COUNTED: the machine's clock goes by its
+    What the script says is in SHARE/out/log, the console in SHARE/out/console, what the emulator says in SHARE/out/emulator. COUNTED: the machine's clock goes by its
     instructions, a nanosecond each, and not by the host's, which stops and hurries it. It has one processor then: a second
-    one would not start.
+    one would not start. It is ended when it has used SECONDS of the host's processors, or has not ended in PATIENCE times that.
     """
     out = share / "out"
     out.mkdir(parents=True, exist_ok=True)
-    for old in ("rc", "rc.part", "log", "console", "dmesg"):
+    for old in ("rc", "rc.part", "log", "console", "dmesg", "emulator"):
         (out / old).unlink(missing_ok=True)
     first = cpio.Writer()
     first.file("init", (HERE / "init").read_bytes(), 0o755)
@@ -58,11 +61,13 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
                *(["-icount", "shift=0,sleep=on"] if counted else []),
                *_share("share", share, ""), *_share("payload", payload, ",readonly=on")]
     try:
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=seconds,
-                              check=False)
-        why = done.stderr.strip() or "the kernel gave up"
-    except subprocess.TimeoutExpired:
-        why = f"nothing more came for {seconds} s"
+        with (out / "emulator").open("w", encoding="utf-8") as said, \
+                subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=said, stderr=said) as process:
+            try:
+                why = _end(process, seconds)
+            finally:
+                process.kill()
+        why = why or (out / "emulator").read_text(encoding="utf-8").strip() or "the kernel gave up"
     except FileNotFoundError:
         return Outcome(None, f"{program} is not installed: sh tools/setup.sh vm", out)
     finally:
@@ -70,6 +75,27 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
     if (out / "rc").exists():
         return Outcome(int((out / "rc").read_text(encoding="utf-8")), "", out)
     return Outcome(None, why, out)
+
+
+def _end(process: subprocess.Popen[bytes], seconds: int) -> str:
+    """Waits for it to end by itself; returns why it has to be ended, else nothing."""
+    begin = time.monotonic()
+    while True:
+        try:
+            process.wait(timeout=1)
+            return ""
+        except subprocess.TimeoutExpired:
+            pass
+        if _used(process.pid) > seconds:
+            return f"it used {seconds} s of a processor"
+        if time.monotonic() - begin > PATIENCE * seconds:
+            return f"it did not end in {PATIENCE * seconds} s"
+
+
+def _used(pid: int) -> float:
+    """Seconds of a processor that all threads of a process have had."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _share(tag: str, place: Path, more: str) -> list[str]:

@@ -58,9 +58,9 @@ record() {
 	cat "/tmp/$name/messages"
 }
 
-# keep NAME: what the host looks at
+# keep NAME: what the host looks at, which sees all of it or nothing
 keep() {
-	cp -r "/tmp/$1" /share/out/
+	cp -r "/tmp/$1" "/share/out/.$1" && mv "/share/out/.$1" "/share/out/$1"
 	rm -rf "/tmp/$1"
 }
 

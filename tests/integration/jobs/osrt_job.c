@@ -24,6 +24,7 @@
 #define LONG_NAPS 10
 #define LONG_NAP_NS 30000000
 #define ROUNDS 200
+#define HOLD_NS 50000
 #define BRIEF 30
 #define BRIEF_NS 3000000ULL
 
@@ -114,6 +115,7 @@ static void *sleeper(void *arg)
 
 static _Atomic uint32_t ball;
 
+/* Each holds the ball for a while, so that the other waits for longer than a call takes, on however many CPUs. */
 static void *player(void *arg)
 {
 	uint32_t me = (uint32_t)(uintptr_t)arg;
@@ -127,6 +129,7 @@ static void *player(void *arg)
 			waited += now(CLOCK_MONOTONIC) - began;
 			waits++;
 		}
+		nap(HOLD_NS);
 		atomic_fetch_add(&ball, 1);
 		syscall(SYS_futex, &ball, FUTEX_WAKE, 1, NULL, NULL, 0);
 		wakes++;
