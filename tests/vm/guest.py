@@ -41,7 +41,8 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
         seconds: int = SECONDS, counted: bool = False) -> Outcome:
     """Boots KERNEL and runs SHARE/in/run.sh in it, PAYLOAD being mounted read-only as /payload.
 
-    What the script says is in SHARE/out/log, the console in SHARE/out/console, what the emulator says in SHARE/out/emulator. COUNTED: the machine's clock goes by its
+    What the script says is in SHARE/out/log, the console in SHARE/out/console, what the emulator says in SHARE/out/emulator. What it
+    left as SHARE/out/NAME.tar is unpacked there. COUNTED: the machine's clock goes by its
     instructions, a nanosecond each, and not by the host's, which stops and hurries it. It has one processor then: a second
     one would not start. It is ended when it has used SECONDS of the host's processors, or has not ended in PATIENCE times that.
     """
@@ -72,6 +73,9 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
         return Outcome(None, f"{program} is not installed: sh tools/setup.sh vm", out)
     finally:
         initrd.unlink()
+    for packed in out.glob("*.tar"):
+        subprocess.run(["tar", "-xf", packed, "-C", out], check=True)
+        packed.unlink()
     if (out / "rc").exists():
         return Outcome(int((out / "rc").read_text(encoding="utf-8")), "", out)
     return Outcome(None, why, out)

@@ -201,8 +201,7 @@ def prepare(share: Path, cases: list[Case], modules: dict[str, Path]) -> None:
     shutil.rmtree(share / "in", ignore_errors=True)
     (share / "in").mkdir(parents=True)
     for name in ("goes", "locked_down", *(case.name for case in cases)):
-        for place in (share / "out" / name, share / "out" / f".{name}"):  # the other: a part of it
-            shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(share / "out" / name, ignore_errors=True)
     for old in (share / "out").glob("*"):
         if not old.is_dir():
             old.unlink()
