@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness import (ROOT, SCHED, SYSCALL, Case, Result, Session, Skip, cpu_ns, environment, main, need, need_job, need_root,
-                     ranks_of, test)
+                     ranks_of, stolen_by_host, test)
 
 Row = dict[str, str]
 OPEN = 0x20  # flag of the records that the capture's end cut
@@ -88,12 +88,6 @@ def us(row: Row, name: str) -> float:
 def of_thread(rows: list[Row], tid: int) -> Row:
     (row,) = [row for row in rows if row["Thread ID"] == str(tid)]
     return row
-
-
-def stolen_by_host() -> int:
-    """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms."""
-    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
-    return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
 @test
