@@ -19,7 +19,7 @@ start_job() {
 	n=0
 	until grep -q ^ready "/tmp/$name/job.log"; do
 		n=$((n + 1))
-		[ $n -lt 100 ] || {
+		[ $n -lt 600 ] || {
 			cat "/tmp/$name/job.log"
 			return 1
 		}
@@ -35,7 +35,7 @@ start_nodes() {
 	n=0
 	until grep -q ^ready "/tmp/$1/job.log"; do
 		n=$((n + 1))
-		[ $n -lt 100 ] || return 1
+		[ $n -lt 600 ] || return 1
 		sleep 0.2
 	done
 	echo "$job" > "/tmp/$1/pids"
@@ -110,7 +110,7 @@ recorder() {
 	n=0
 	until grep -q "Ctrl-C ends it" /tmp/said; do
 		n=$((n + 1))
-		[ $n -lt 150 ] || break
+		[ $n -lt 600 ] || break
 		[ -e "/proc/$recorder" ] || break
 		sleep 0.2
 	done
@@ -205,7 +205,7 @@ states() {
 		n=0
 		until grep -q ^ready "/tmp/$1/$mode"; do
 			n=$((n + 1))
-			[ $n -lt 100 ] || break
+			[ $n -lt 600 ] || break
 			sleep 0.2
 		done
 		"$npuscope" record --inject -p $job -d 100ms --host-sys none --export none -o /tmp/states.out \
