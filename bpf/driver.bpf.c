@@ -284,7 +284,7 @@ int open2_entered(struct enter_args *ctx)
 }
 #endif
 
-#define PATH_WORDS 3 /* longer than any of the prefixes */
+#define PATH_WORDS 3 /* little-endian; with the NUL, longer than any of the prefixes */
 
 /* By words, and without branches: each way through a comparison of characters is one for the verifier to follow. */
 static __always_inline bool begins_with(const __u64 *text, const char *prefix, int length)
@@ -305,7 +305,11 @@ static __always_inline bool begins_with(const __u64 *text, const char *prefix, i
 	return !differs;
 }
 
-#define BEGINS_WITH(text, prefix) begins_with(text, prefix, sizeof(prefix) - 1)
+#define BEGINS_WITH(text, prefix)                                                                            \
+	({                                                                                                   \
+		_Static_assert(sizeof(prefix) <= PATH_WORDS * 8, "a longer path has to be read");            \
+		begins_with(text, prefix, sizeof(prefix) - 1);                                               \
+	})
 
 /* Only the path says what it was that could not be opened. */
 static __always_inline __u8 node_of_path(__u64 path)

@@ -55,7 +55,7 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout)
 }
 
 /* A line is "ADDRESS TYPE NAME", of a module's symbol with "\t[MODULE]" behind it. */
-static bool is_line_of(const char *line, struct nps_driver_symbol *s)
+static bool take_line(const char *line, struct nps_driver_symbol *s)
 {
 	const char *type = strchr(line, ' ');
 	size_t length = strlen(s->name), of;
@@ -82,7 +82,7 @@ size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, s
 
 	while (found < n && getline(&line, &room, symbols) > 0)
 		for (size_t i = 0; i < n; i++)
-			if (!wanted[i].there && is_line_of(line, &wanted[i])) {
+			if (!wanted[i].there && take_line(line, &wanted[i])) {
 				wanted[i].there = true;
 				found++;
 			}
@@ -188,7 +188,7 @@ static bool find_layout(struct nps_driver_way *w, const struct btf *types, struc
 		return true;
 	}
 	snprintf(w->detail, sizeof(w->detail),
-		 "%.47s has no types, and the layout of its version (%.60s) is not known", module,
+		 "%.55s has no types, and the layout of its version (%.60s) is not known", module,
 		 version[0] ? version : "it tells none");
 	return false;
 }

@@ -26,7 +26,7 @@ enum nps_driver_row {
 	NPS_DRIVER_ROW_FEXIT
 };
 
-#define NPS_MODULE_MAX 48 /* bytes of a module's name */
+#define NPS_MODULE_MAX 56 /* bytes of a module's name with its NUL: MODULE_NAME_LEN of the kernel */
 
 struct nps_driver_way {
 	enum nps_driver_row row;

@@ -138,11 +138,12 @@ def sleeps_and_futex_waits(case: Case) -> None:
 
     address = facts["futex_address"][pid][0]
     futex = [e for e in session.of(SYSCALL, pid) if e.probe == NR["futex"] and e.args[0] == address]
+    assert facts["player0_waits"][pid][0] + facts["player1_waits"][pid][0] > 100, facts
     for player in ("player0", "player1"):
         mine = [e for e in futex if e.tid == facts[f"{player}_tid"][pid][0]]
         waits = [e for e in mine if e.args[1] & 0xFF == FUTEX_WAIT]
         wakes = sum(e.args[1] & 0xFF == FUTEX_WAKE for e in mine)
-        assert len(waits) == facts[f"{player}_waits"][pid][0] > 100, f"{player}: {len(waits)} waits"
+        assert len(waits) == facts[f"{player}_waits"][pid][0], f"{player}: {len(waits)} waits"
         assert wakes == facts[f"{player}_wakes"][pid][0], f"{player}: {wakes} wakes"
         waited, own = sum(e.dur for e in waits), facts[f"{player}_waited_ns"][pid][0]
         # The job's clock reads lie outside the call, and it can be preempted between them.
@@ -168,6 +169,8 @@ def running_time(case: Case) -> None:
     found, own = sum(e.dur for e in spun), facts["spin_cpu_ns"][pid][0]
     assert close_to(found, own, 0.05, 10_000_000, stolen), \
         f"spinning thread: {found} ns on the CPU, it measured {own}, {stolen} stolen"
+    wall = facts["spin_wall_ns"][pid][0]
+    assert found <= wall + 10_000_000, f"spinning thread: {found} ns on the CPU, it lived {wall}"
     found, own = sum(e.dur for e in slices(session, pid)), facts["cpu_ns"][pid][0]
     assert close_to(found, own, 0.05, 20_000_000, stolen), \
         f"all threads: {found} ns on the CPU, getrusage says {own}, {stolen} stolen"
@@ -175,6 +178,8 @@ def running_time(case: Case) -> None:
     own = facts["brief_cpu_ns"][pid][0]
     assert close_to(brief, own, 0.1, 10_000_000, stolen), \
         f"brief threads: {brief} ns on the CPU, they measured {own}, {stolen} stolen"
+    wall = facts["brief_wall_ns"][pid][0]
+    assert brief <= wall + 10_000_000, f"brief threads: {brief} ns on the CPU, they lived {wall}"
     states = [e.args[3] & 0xFFFFFFFF for e in slices(session, pid)]
     preempted, dead = states.count(0), states.count(DEAD)
     voluntary = len(states) - preempted - dead

@@ -174,21 +174,26 @@ static void functions_are_looked_up(void **state)
 				   "nonsense\n"
 				   "ffffffffc0000010 t tsagent_sqe_update_more\t[elsewhere]\n"
 				   "ffffffffc0000018 t trs_chan_ops_sqe_update\t["
-				   "a_name_that_is_longer_than_any_module_of_linux_has]\n"
+				   "a_name_of_fifty_six_bytes_is_longer_than_linux_allows_it]\n"
 				   "ffffffffc0000020 t tsagent_sqe_update\t[ts_agent]\n"
 				   "ffffffffc0000030 t tsagent_sqe_update\t[another]\n"
-				   "ffffffffc0000040 t";
+				   "ffffffffc0000040 t longest\t["
+				   "a_name_of_fifty_five_bytes_is_the_longest_there_can_be_]\n"
+				   "ffffffffc0000050 t\n"
+				   "ffffffffc0000060 T last";
 	struct nps_driver_symbol wanted[] = {
 		{ .name = "tsagent_sqe_update" },
 		{ .name = "trs_chan_ops_sqe_update" },
 		{ .name = "_stext" },
 		{ .name = "sqe_update" },
+		{ .name = "longest" },
+		{ .name = "last" },
 	};
 	FILE *f = fmemopen((void *)text, sizeof(text) - 1, "r");
 
 	(void)state;
 	assert_non_null(f);
-	assert_int_equal(nps_driver_fn__look_up(f, wanted, 4), 2);
+	assert_int_equal(nps_driver_fn__look_up(f, wanted, 6), 4);
 	fclose(f);
 	assert_true(wanted[0].there);
 	assert_string_equal(wanted[0].module, "ts_agent");
@@ -196,6 +201,9 @@ static void functions_are_looked_up(void **state)
 	assert_true(wanted[2].there);
 	assert_string_equal(wanted[2].module, "");
 	assert_false(wanted[3].there);
+	assert_string_equal(wanted[4].module, "a_name_of_fifty_five_bytes_is_the_longest_there_can_be_");
+	assert_true(wanted[5].there);
+	assert_string_equal(wanted[5].module, "");
 }
 
 static void only_known_layouts(void **state)

@@ -17,8 +17,9 @@ from pathlib import Path
 import cpio
 from kernels import HERE, Kernel
 
-SECONDS = 1800  # of a processor that one machine may need, which is a multiple of what it does
+SECONDS = 1800  # of a processor that one machine may use, which is a multiple of what it needs
 PATIENCE = 2  # times as long it may take: at low priority on a busy host it gets little of a processor
+USED, NO_END = "it used", "it did not end in"
 QUIET = ("panic=-1 oops=panic quiet nokaslr no_timer_check rcupdate.rcu_cpu_stall_suppress=1 rcupdate.rcu_expedited=1 nowatchdog "
          "mitigations=off")
 MACHINES = {
@@ -74,8 +75,10 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
     finally:
         initrd.unlink()
     for packed in out.glob("*.tar"):
-        subprocess.run(["tar", "-xf", packed, "-C", out], check=True)
+        unpacked = subprocess.run(["tar", "-xf", packed, "-C", out], capture_output=True, text=True, check=False)
         packed.unlink()
+        if unpacked.returncode:
+            return Outcome(None, f"{packed.name} cannot be unpacked: {unpacked.stderr.strip()}", out)
     if (out / "rc").exists():
         return Outcome(int((out / "rc").read_text(encoding="utf-8")), "", out)
     return Outcome(None, why, out)
@@ -91,9 +94,9 @@ def _end(process: subprocess.Popen[bytes], seconds: int) -> str:
         except subprocess.TimeoutExpired:
             pass
         if _used(process.pid) > seconds:
-            return f"it used {seconds} s of a processor"
+            return f"{USED} {seconds} s of a processor"
         if time.monotonic() - begin > PATIENCE * seconds:
-            return f"it did not end in {PATIENCE * seconds} s"
+            return f"{NO_END} {PATIENCE * seconds} s"
 
 
 def _used(pid: int) -> float:

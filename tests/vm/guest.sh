@@ -19,7 +19,7 @@ start_job() {
 	n=0
 	until grep -q ^ready "/tmp/$name/job.log"; do
 		n=$((n + 1))
-		[ $n -lt 600 ] || {
+		{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || {
 			cat "/tmp/$name/job.log"
 			return 1
 		}
@@ -35,7 +35,7 @@ start_nodes() {
 	n=0
 	until grep -q ^ready "/tmp/$1/job.log"; do
 		n=$((n + 1))
-		[ $n -lt 600 ] || return 1
+		{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || return 1
 		sleep 0.2
 	done
 	echo "$job" > "/tmp/$1/pids"
@@ -61,8 +61,10 @@ record() {
 # keep NAME: what the host looks at, which sees all of it or nothing. To make a file in the share takes a tenth of a second and
 # more, so it is one
 keep() {
-	tar -cf - -C /tmp "$1" | dd "of=/share/out/$1.part" obs=256k 2> /dev/null && mv "/share/out/$1.part" "/share/out/$1.tar"
+	tar -cf "/share/out/$1.part" -C /tmp "$1" && mv "/share/out/$1.part" "/share/out/$1.tar"
+	kept=$?
 	rm -rf "/tmp/$1"
+	return $kept
 }
 
 modules="asdrv_pbl drv_pcie_host asdrv_trs ts_agent asdrv_svm drv_pcie_hdc_host"
@@ -205,7 +207,7 @@ states() {
 		n=0
 		until grep -q ^ready "/tmp/$1/$mode"; do
 			n=$((n + 1))
-			[ $n -lt 600 ] || break
+			{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || break
 			sleep 0.2
 		done
 		"$npuscope" record --inject -p $job -d 100ms --host-sys none --export none -o /tmp/states.out \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The runner, made to fail: a machine that panics, one that hangs, one whose script fails, one that succeeds."""
+"""The runner, made to fail: a machine that panics, one that hangs, one that sleeps, one whose script fails, one that succeeds."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import verdict
 from kernels import Kernel
 
 SCRIPTS = {
-    "panics": ("echo c > /proc/sysrq-trigger; sleep 100", None),
-    "hangs": ("while :; do :; done", None),
-    "fails": ("exit 7", 7),
-    "succeeds": ("test -x /payload/npuscope/npuscope", 0),
+    "panics": ("echo c > /proc/sysrq-trigger; sleep 100", None, "the kernel gave up"),
+    "hangs": ("while :; do :; done", None, guest.USED),
+    "sleeps": ("sleep 10000", None, guest.NO_END),
+    "fails": ("exit 7", 7, ""),
+    "succeeds": ("test -x /payload/npuscope/npuscope", 0, ""),
 }
 LONG_ENOUGH = 40  # seconds to boot in, and for the one that hangs to hang
 
@@ -22,12 +23,12 @@ LONG_ENOUGH = 40  # seconds to boot in, and for the one that hangs to hang
 def prove(kernel: Kernel, payload: Path, place: Path) -> dict[str, verdict.Verdict]:
     """A verdict for each script: was it reported as what it is?"""
     found = {}
-    for name, (script, status) in SCRIPTS.items():
+    for name, (script, status, why) in SCRIPTS.items():
         share = place / name
         shutil.rmtree(share, ignore_errors=True)
         (share / "in").mkdir(parents=True)
         (share / "in/run.sh").write_text(script + "\n", encoding="utf-8")
         outcome = guest.run(kernel, payload, share, cpus=1, memory=512, seconds=LONG_ENOUGH)
         said = f"status {outcome.status}" if outcome.status is not None else f"no status: {outcome.why}"
-        found[name] = verdict.Verdict(outcome.status == status, said)
+        found[name] = verdict.Verdict(outcome.status == status and outcome.why.startswith(why), said)
     return found
