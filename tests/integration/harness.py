@@ -410,7 +410,8 @@ def cpu_ns(pid: int, tid: int) -> int:
 
 
 def stolen_by_host() -> int:
-    """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms. Where a kernel accounts for it, clocks of CPU time leave it out."""
+    """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms. Where a kernel accounts for it, clocks of CPU time
+    leave it out."""
     fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()
     return int(fields[8]) * 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 

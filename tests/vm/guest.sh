@@ -7,6 +7,16 @@ export ASCEND_HOME_PATH=$sim/cann/latest ASCEND_OPP_PATH=$sim/cann/latest/opp
 export LD_LIBRARY_PATH=$sim/cann/latest/lib64:$sim/driver/lib64/driver:$sim/driver/lib64/common
 cd /tmp || exit 1
 
+# wait_for PATTERN FILE PID: until the file has it; not for a process that has ended, nor for good
+wait_for() {
+	n=0
+	until grep -q "$1" "$2"; do
+		n=$((n + 1))
+		{ [ $n -lt 600 ] && [ -e "/proc/$3" ]; } || return 1
+		sleep 0.2
+	done
+}
+
 # start_job NAME [VAR=VALUE]...: the demo job with $job_options, its truth in /tmp/NAME/truth; its pid file is /tmp/NAME/pids
 start_job() {
 	name=$1
@@ -16,15 +26,10 @@ start_job() {
 	env NPUSIM_TRUTH="/tmp/$name/truth" "$@" "$sim/bin/npusim-train" --ranks 1 --seconds 0 --rate 300 $job_options \
 		--pidfile "/tmp/$name/pids" > "/tmp/$name/job.log" 2>&1 &
 	job=$!
-	n=0
-	until grep -q ^ready "/tmp/$name/job.log"; do
-		n=$((n + 1))
-		{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || {
-			cat "/tmp/$name/job.log"
-			return 1
-		}
-		sleep 0.2
-	done
+	wait_for ^ready "/tmp/$name/job.log" "$job" || {
+		cat "/tmp/$name/job.log"
+		return 1
+	}
 }
 
 # start_nodes NAME: a job that calls the driver by its nodes alone
@@ -32,12 +37,7 @@ start_nodes() {
 	mkdir -p "/tmp/$1"
 	/payload/jobs/npu_node_job > "/tmp/$1/job.log" 2>&1 &
 	job=$!
-	n=0
-	until grep -q ^ready "/tmp/$1/job.log"; do
-		n=$((n + 1))
-		{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || return 1
-		sleep 0.2
-	done
+	wait_for ^ready "/tmp/$1/job.log" "$job" || return 1
 	echo "$job" > "/tmp/$1/pids"
 }
 
@@ -109,13 +109,7 @@ recorder() {
 	rm -f /tmp/said
 	env -i "$npuscope" record -p "$idle" -o "$folder" --export none --host-sys none --level none "$@" > /dev/null 2> /tmp/said &
 	recorder=$!
-	n=0
-	until grep -q "Ctrl-C ends it" /tmp/said; do
-		n=$((n + 1))
-		[ $n -lt 600 ] || break
-		[ -e "/proc/$recorder" ] || break
-		sleep 0.2
-	done
+	wait_for "Ctrl-C ends it" /tmp/said "$recorder"
 	cat /tmp/said
 }
 
@@ -204,12 +198,7 @@ states() {
 		/payload/jobs/inject_job $mode 60 "$sim/cann/latest/lib64/libacl_rt.so" < "/tmp/$1/orders" >> "/tmp/$1/$mode" &
 		job=$!
 		exec 7> "/tmp/$1/orders"
-		n=0
-		until grep -q ^ready "/tmp/$1/$mode"; do
-			n=$((n + 1))
-			{ [ $n -lt 600 ] && [ -e "/proc/$job" ]; } || break
-			sleep 0.2
-		done
+		wait_for ^ready "/tmp/$1/$mode" "$job"
 		"$npuscope" record --inject -p $job -d 100ms --host-sys none --export none -o /tmp/states.out \
 			> /dev/null 2>> "/tmp/$1/$mode"
 		exec 7>&-
