@@ -124,6 +124,14 @@ static drvError_t take_slot(struct board *b, uint32_t device)
 	return DRV_ERROR_NONE;
 }
 
+/* As of a device node: for everybody, as a driver installed for all users has it, or as NPUSIM_MODE says, octal. */
+static mode_t board_mode(void)
+{
+	const char *text = getenv("NPUSIM_MODE");
+
+	return text ? (mode_t)strtoul(text, NULL, 8) : 0666;
+}
+
 static int open_file(uint32_t device)
 {
 	const char *name = getenv("NPUSIM_BOARD");
@@ -133,8 +141,15 @@ static int open_file(uint32_t device)
 	if (name && *name && !strchr(name, '/'))
 		snprintf(path, sizeof(path), "/dev/shm/%s.%u", name, device);
 	else
-		snprintf(path, sizeof(path), "/dev/shm/npusim-%u.%u", getuid(), device);
-	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+		snprintf(path, sizeof(path), "/dev/shm/npusim.%u", device);
+	/* Without O_CREAT first: in a sticky directory the kernel may refuse it of another user's file. */
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT) {
+		mode_t before = umask(0);
+
+		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, board_mode());
+		umask(before);
+	}
 	if (fd < 0)
 		fprintf(stderr, "npusim: %s: %s\n", path, strerror(errno));
 	return fd;
