@@ -4,6 +4,7 @@
 #   make demo       the simulated job, traced; results in build/demo
 #   make device-truth   how true device times are: DEVICE_SECONDS (600) of a job whose clocks drift; figures in build/device
 #   make test       everything that can be tested here (as root: all of it)
+#   make attack     attacks on a capture by jobs and containers (as root; podman makes containers), docs/security.md
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
 #   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
@@ -72,13 +73,15 @@ ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 JOB_SIDE_SRC := user/agent.c user/mstx_inject.c
 USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
+WORKER_SRC := $(wildcard user/worker/*.c)
+WORKER_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out user/worker/main.c,$(WORKER_SRC)))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c)))
 JOB_SRC := $(wildcard tests/integration/jobs/*.c tests/integration/jobs/*.cc)
 
 .PHONY: all test demo demo-run bench lint install clean setup unit jobs format
-all: $(BUILD)/npuscope $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
+all: $(BUILD)/npuscope $(BUILD)/npuscope-device-worker $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
 
 # --- another processor's headers and libraries -------------------------------
 ifneq ($(CROSS),)
@@ -126,6 +129,9 @@ $(BUILD)/libnps_analyzer.a: $(ANALYZER_OBJ)
 $(BUILD)/libnps_user.a: $(USER_OBJ)
 	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
 
+$(BUILD)/libnps_worker.a: $(WORKER_OBJ)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+
 $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
 
@@ -133,6 +139,11 @@ $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_a
 $(BUILD)/libnpuscope_agent.so: user/agent.c kheaders/agent.h kheaders/session.h | $(BUILD)/bpf
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $< -o $@ -ldl -lpthread
+
+# Loads the driver's libraries, in a container where need be: no sanitizer, no library but libc.
+$(BUILD)/npuscope-device-worker: $(WORKER_SRC) $(wildcard user/worker/*.h) kheaders/device_worker.h | $(BUILD)/bpf
+	$(call say,WORKER,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIE -pie -Wl,-z,now $(WORKER_SRC) -o $@ \
+		-ldl -lpthread
 
 $(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h | $(BUILD)/bpf
 	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
@@ -285,7 +296,7 @@ $(NPUSIM_ROOT)/cann/set_env.sh:
 	$(Q)ln -sfn latest/set_env.sh $@
 
 # --- tests ------------------------------------------------------------------------
-$(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
+$(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_worker.a $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ -lcmocka $(USER_LIBS)
 
@@ -337,8 +348,8 @@ FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
 FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,elf_file.c log.c operators.c probe_point.c proc_maps.c)
-FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_options.c device_stream.c \
-	log.c prof_files.c session_writer.c)
+FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
+	device_options.c device_stream.c log.c own_file.c prof_files.c session_writer.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -368,6 +379,10 @@ fuzzers: $(FUZZ_BIN)
 
 fuzz: fuzzers
 	$(Q)tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
+
+.PHONY: attack
+attack: all npusim jobs
+	$(Q)NPUSIM_BOARD=attack /usr/bin/python3 tests/integration/test_worker.py
 
 # --- demo, bench, lint ----------------------------------------------------------
 setup:
@@ -410,12 +425,13 @@ format:
 install: all
 	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/npuscope
 	install -m 755 $(BUILD)/npuscope $(DESTDIR)$(prefix)/bin/npuscope
+	install -m 755 $(BUILD)/npuscope-device-worker $(DESTDIR)$(prefix)/lib/npuscope/npuscope-device-worker
 	install -m 755 $(BUILD)/libnpuscope_agent.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_agent.so
 	install -m 755 $(BUILD)/libnpuscope_mstx.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_mstx.so
 
 clean:
 	rm -rf build
 
--include $(BPF_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(BUILD)/user/main.d
+-include $(BPF_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(WORKER_OBJ:.o=.d) $(BUILD)/user/main.d
 -include $(wildcard $(BUILD)/tests/*.d $(BUILD)/tests/unit/*.d)
 -include $(shell find $(NPUSIM_OBJ) -name '*.d' 2>/dev/null)

@@ -128,8 +128,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	case NPS_NOTICE_SUBMITS:
 	case NPS_NOTICE_DEVICE:
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
-		if (!nps_process__foreign(p))
-			nps_device_sampler__device(c->devices, (uint32_t)n->arg);
+		nps_device_sampler__uses(c->devices, p->pid, nps_process__foreign(p), (uint32_t)n->arg);
 		if (n->what == NPS_NOTICE_SUBMITS)
 			nps_device_facts__used(&c->facts, p->pid, (uint32_t)n->arg, nps_process__foreign(p));
 		if (c->ending)
@@ -236,8 +235,8 @@ static void find_devices(struct nps_capture *c)
 		return;
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		if (!nps_process__foreign(p) && nps_agent_client__uses(p->agent, d))
-			nps_device_sampler__device(c->devices, d);
+		if (nps_agent_client__uses(p->agent, d))
+			nps_device_sampler__uses(c->devices, p->pid, nps_process__foreign(p), d);
 	nps_device_sampler__look(c->devices);
 	nps_device_sampler__counts(c->devices, &counts); /* tells the session of a full disk */
 }
@@ -518,6 +517,14 @@ static int begin(struct nps_capture *c)
 	/* Before this process has threads, and before anything is watched. */
 	for (int i = 0; i < c->opts->n_pids && c->opts->inject; i++)
 		c->degraded |= nps_inject__tree(c->opts->pids[i], c->opts->children) != 0;
+	/* With all rights that we have, some of which we then give up. */
+	err = nps_device_launcher__start(&c->launcher);
+	if (err)
+		nps_warn("npuscope-device-worker cannot be started: %s: what the driver alone tells of "
+			 "devices "
+			 "and their clocks will be missing: is the installation complete?",
+			 strerror(-err));
+	c->degraded |= err != 0;
 	err = nps_session__create(c->opts->out, &c->session);
 	if (!err && c->opts->host_sys)
 		err = nps_session__open_host(&c->session);
@@ -553,7 +560,7 @@ static int begin(struct nps_capture *c)
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
 	}
-	err = nps_driver_ask__new(&c->ask);
+	err = nps_driver_ask__new(c->launcher, &c->ask);
 	if (!err)
 		err = nps_task_source__open(c, &c->tasks);
 	if (err)
@@ -675,7 +682,7 @@ static bool say_what_devices_lack(struct nps_capture *c)
 				 ? "the driver had not told in time which the job uses"
 				 : "the job used none that the driver tells of");
 	return counts.refused || !nps_device_sampler__devices(c->devices) ||
-	       nps_device_sampler__hangs(c->devices);
+	       nps_device_sampler__hangs(c->devices) || nps_device_sampler__lost_driver(c->devices);
 }
 
 /* Where domains are asked for by name, those that were made before we came have none. */
@@ -785,6 +792,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c) || say_what_devices_lack(c))
 		c->degraded = true;
+	nps_device_launcher__end(c->launcher); /* nobody is asked any more */
 	save(c, true);
 }
 
@@ -819,9 +827,9 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set, terminated);
-	if (!err)
+	if (!err) {
 		finish(c, &slices);
-	if (err) {
+	} else {
 		nps_host_sys__stop(c->host_sys);
 		nps_device_sampler__stop(c->devices, NULL, NULL);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
@@ -834,15 +842,19 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 void nps_capture__free(struct nps_capture *c)
 {
 	struct nps_process *p, *next;
+	bool freed;
 
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_stacks__free(c->stacks);
 	nps_driver_side__free(c->driver);
 	nps_host_sys__free(c->host_sys);
-	nps_driver_ask__free(c->ask);
+	nps_device_launcher__end(c->launcher); /* calls into the driver that hang come back with an error */
+	freed = nps_device_sampler__free(c->devices);
+	freed &= nps_driver_ask__free(c->ask);
+	if (freed)
+		nps_device_launcher__free(c->launcher);
 	nps_task_source__free(c->tasks);
-	nps_device_sampler__free(c->devices);
 	nps_system_wide__free(c->system_wide);
 	nps_reader__free(c->reader);
 	nps_probes__free(c->probes);

@@ -12,6 +12,7 @@
 #include "calibrate.h"
 #include "capability.h"
 #include "device_facts.h"
+#include "device_launcher.h"
 #include "device_sampler.h"
 #include "driver_ask.h"
 #include "driver_side.h"
@@ -69,6 +70,7 @@ struct nps_capture {
 	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
 	struct nps_driver_side *driver; /* NULL: nothing of the NPU's driver is recorded */
 	struct nps_task_source *tasks; /* NULL: the job's own profiler is not watched */
+	struct nps_device_launcher *launcher; /* NULL: the driver's libraries cannot be loaded */
 	struct nps_driver_ask *ask; /* whom the loop has ask the driver */
 	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */

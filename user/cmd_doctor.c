@@ -6,11 +6,13 @@
 
 #include "capability.h"
 #include "cmd.h"
+#include "device_user.h"
 #include "discover.h"
 #include "driver_fn.h"
 #include "driver_nodes.h"
 #include "estimate.h"
 #include "inject.h"
+#include "own_file.h"
 #include "probe_rows.h"
 
 enum { OPTION_PROBES = 256, OPTION_ESTIMATE };
@@ -93,6 +95,25 @@ static void print_driver(const struct nps_capability *cap)
 	nps_driver_ways__print(&ways, stdout);
 }
 
+/* As whom the driver's libraries of this host are called. */
+static void print_worker(void)
+{
+	struct nps_device_user user;
+	char program[PATH_MAX], text[160];
+	int n;
+
+	nps_device_user__choose("/dev", &user);
+	n = snprintf(text, sizeof(text), "the driver's libraries run as uid %u", user.uid);
+	for (size_t i = 0; i < user.n_groups && n < (int)sizeof(text); i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s%u", i ? ", " : " with group ",
+			      user.groups[i]);
+	if (user.root_alone[0] && n < (int)sizeof(text))
+		snprintf(text + n, sizeof(text) - (size_t)n, ": /dev/%s is root's alone, give it a group",
+			 user.root_alone);
+	printf("  %-18s %-4s %s\n", "device worker",
+	       nps_own_file__find("npuscope-device-worker", program, sizeof(program)) ? "no" : "yes", text);
+}
+
 int nps_cmd_doctor(int argc, char **argv)
 {
 	struct nps_capability cap;
@@ -115,6 +136,7 @@ int nps_cmd_doctor(int argc, char **argv)
 	printf("  %-18s %-4s %s\n", "helper library",
 	       nps_discover__agent_path(agent, sizeof(agent)) ? "no" : "yes",
 	       "device task log of jobs started with it");
+	print_worker();
 	printf("  %-18s %-4s %s\n", "record --inject", nps_inject__possible(why, sizeof(why)) ? "yes" : "no",
 	       why[0] ? why : "loads it into jobs that run, where they allow it");
 	return nps_capability__check(&cap) ? NPS_FAILED : NPS_OK;

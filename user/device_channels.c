@@ -383,7 +383,7 @@ int nps_channel__start(const struct nps_channel *ch, const struct nps_device_lib
 		start.data = data;
 		start.data_size = (uint32_t)ch->params(o, d, period, data);
 	}
-	return lib->start(d->id, ch->id, &start);
+	return nps_device_lib__start(lib, d->id, ch->id, &start);
 }
 
 /* --- sample.json ------------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <string.h>
 
 #define MOST_CARDS 64
 #define NO_FUNCTION (-8255) /* DCMI's code for what it does not support */
@@ -21,48 +20,53 @@ enum {
 	RATE_VECTOR = 12
 };
 
+/* The value of a function of the device at PLACE, of 32 bits. False: it has none. */
+static bool value_of(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
+		     enum nps_worker_op op, int kind, int64_t *value)
+{
+	return !nps_device_lib__dcmi_value(lib, op, place->card, place->device, kind, value) &&
+	       *value >= INT32_MIN && *value <= UINT32_MAX;
+}
+
 int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps_dcmi_place *place)
 {
-	int cards[MOST_CARDS], n = 0;
+	int cards[MOST_CARDS];
+	size_t got = 0;
 
-	if (!lib->dcmi)
+	if (!lib->has[NPS_WORKER_DCMI])
 		return -ENOENT;
-	nps_device_lib__alive(lib);
-	if (lib->card_list(&n, cards, MOST_CARDS))
+	if (nps_device_lib__dcmi_data(lib, NPS_WORKER_CARDS, 0, 0, cards, sizeof(cards), &got))
 		return -ENODEV;
-	for (int c = 0; c < n && c < MOST_CARDS; c++) {
-		int devices = 0, logic;
+	for (size_t c = 0; c < got / sizeof(*cards); c++) {
+		int64_t devices = 0, logic;
 
-		nps_device_lib__alive(lib);
-		if (lib->devices_in_card(cards[c], &devices))
+		if (nps_device_lib__dcmi_value(lib, NPS_WORKER_CARD_DEVICES, cards[c], 0, 0, &devices))
 			continue;
-		for (int d = 0; d < devices && d < MOST_CARDS; d++) {
-			nps_device_lib__alive(lib);
-			if (!lib->logic_id(&logic, cards[c], d) && logic == (int)device) {
+		for (int d = 0; d < devices && d < MOST_CARDS; d++)
+			if (!nps_device_lib__dcmi_value(lib, NPS_WORKER_LOGIC_ID, cards[c], d, 0, &logic) &&
+			    logic == device) {
 				*place = (struct nps_dcmi_place){ cards[c], d };
 				return 0;
 			}
-		}
 	}
 	return -ENODEV;
 }
 
 static uint32_t rate(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, int type)
 {
-	unsigned int percent = 0;
+	int64_t percent;
 
-	if (!lib->utilization || lib->utilization(place->card, place->device, type, &percent) ||
-	    percent > 100)
+	if (!value_of(lib, place, NPS_WORKER_RATE, type, &percent) || percent < 0 || percent > 100)
 		return NPS_NPU_UNKNOWN;
-	return percent;
+	return (uint32_t)percent;
 }
 
 void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, bool profiled,
 		     struct nps_npu_usage *usage)
 {
 	struct nps_dcmi_hbm hbm = { 0 };
-	unsigned int health;
-	int number;
+	int64_t value;
+	size_t got;
 
 	usage->ai_core = profiled ? NPS_NPU_UNKNOWN : rate(lib, place, RATE_AI_CORE);
 	usage->vector = profiled ? NPS_NPU_UNKNOWN : rate(lib, place, RATE_VECTOR);
@@ -76,30 +80,43 @@ void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 	usage->hbm_total = usage->hbm_used = 0;
 	usage->hbm_temperature = usage->temperature = INT32_MAX;
 	usage->power = usage->health = NPS_NPU_UNKNOWN;
-	if (lib->hbm && !lib->hbm(place->card, place->device, &hbm)) {
+	if (!nps_device_lib__dcmi_data(lib, NPS_WORKER_HBM, place->card, place->device, &hbm, sizeof(hbm),
+				       &got) &&
+	    got == sizeof(hbm)) {
 		usage->hbm_total = hbm.size_mb << 20;
 		usage->hbm_used = hbm.usage_mb << 20;
 		usage->hbm_temperature = hbm.temperature;
 	}
-	if (lib->temperature && !lib->temperature(place->card, place->device, &number))
-		usage->temperature = number;
-	if (lib->power && !lib->power(place->card, place->device, &number) && number >= 0)
-		usage->power = (uint32_t)number;
-	if (lib->health && !lib->health(place->card, place->device, &health))
-		usage->health = health;
+	if (value_of(lib, place, NPS_WORKER_TEMPERATURE, 0, &value))
+		usage->temperature = (int32_t)value;
+	if (value_of(lib, place, NPS_WORKER_POWER, 0, &value) && value >= 0)
+		usage->power = (uint32_t)value;
+	if (value_of(lib, place, NPS_WORKER_HEALTH, 0, &value))
+		usage->health = (uint32_t)value;
+}
+
+/* Those of the device at PLACE. Returns how many; negative: it does not say. */
+static int list_processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
+			  struct nps_dcmi_process found[NPS_DCMI_PROCESSES])
+{
+	size_t got;
+
+	/* In a container they have other numbers than we know them by. */
+	if (!nps_device_lib__is_hosts(lib) ||
+	    nps_device_lib__dcmi_data(lib, NPS_WORKER_PROCESSES, place->card, place->device, found,
+				      NPS_DCMI_PROCESSES * sizeof(*found), &got))
+		return -1;
+	return (int)(got / sizeof(*found));
 }
 
 size_t nps_dcmi__processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
 			   struct nps_npu_process list[NPS_DCMI_PROCESSES])
 {
 	struct nps_dcmi_process found[NPS_DCMI_PROCESSES] = { 0 };
-	int n = NPS_DCMI_PROCESSES;
+	int n = list_processes(lib, place, found);
 	size_t kept = 0;
 
-	nps_device_lib__alive(lib);
-	if (!lib->processes || lib->processes(place->card, place->device, found, &n))
-		return 0;
-	for (int i = 0; i < n && i < NPS_DCMI_PROCESSES; i++)
+	for (int i = 0; i < n; i++)
 		if (found[i].pid > 0)
 			list[kept++] = (struct nps_npu_process){ .pid = (uint32_t)found[i].pid,
 								 .bytes = found[i].bytes };
@@ -110,12 +127,10 @@ bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 		     bool *holds)
 {
 	struct nps_dcmi_process found[NPS_DCMI_PROCESSES] = { 0 };
-	int n = NPS_DCMI_PROCESSES;
+	int n = list_processes(lib, place, found);
 
 	*holds = false;
-	nps_device_lib__alive(lib);
-	if (!lib->processes || lib->processes(place->card, place->device, found, &n) || n < 0 ||
-	    n >= NPS_DCMI_PROCESSES)
+	if (n < 0 || n >= NPS_DCMI_PROCESSES)
 		return false;
 	for (int i = 0; i < n; i++)
 		*holds |= found[i].pid == pid;
@@ -128,14 +143,15 @@ int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 	/* PFC, bytes, bad bytes of the MAC; packets, errors, CNP of RoCE; its retries; bytes of the NIC: sent, received */
 	static const uint8_t order[] = { 2, 11, 21, 25, 23, 27, 33, 30, 34, 31, 37, 36, 42, 45, 47 };
 	struct nps_dcmi_packets p;
+	size_t got;
 	int err, len;
 
-	if (!lib->packets)
-		return NO_FUNCTION;
-	memset(&p, 0, sizeof(p));
-	err = lib->packets(place->card, place->device, 0, &p);
+	err = nps_device_lib__dcmi_data(lib, NPS_WORKER_PACKETS, place->card, place->device, &p, sizeof(p),
+					&got);
 	if (err)
-		return err;
+		return err == NPS_WORKER_NO_FUNCTION ? NO_FUNCTION : err;
+	if (got != sizeof(p))
+		return -EPROTO;
 	len = snprintf(line, NPS_DCMI_LINE, "%llu", (unsigned long long)raw);
 	for (size_t i = 0; i < sizeof(order); i++)
 		len += snprintf(line + len, NPS_DCMI_LINE - (size_t)len, " %llu",

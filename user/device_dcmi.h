@@ -10,7 +10,6 @@
 #include "device_lib.h"
 #include "session.h"
 
-#define NPS_DCMI_PROCESSES 32 /* of one device, at most */
 #define NPS_DCMI_LINE 512 /* bytes of a line of netdev_stats.data */
 
 /* Where a device is for DCMI. */

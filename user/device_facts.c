@@ -58,7 +58,7 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->open >> d; d++) {
 		struct nps_device_info *info = &own->info[d];
-		bool foreign = own->foreign >> d & 1;
+		bool foreign = own->foreign >> d & 1, same;
 		int err;
 
 		if (!(own->open >> d & 1))
@@ -67,11 +67,17 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 			snprintf(own->why, sizeof(own->why), "%s", driver->why);
 			continue;
 		}
-		err = foreign ? common_info(driver, info) : nps_device_info__read(&driver->lib, d, info);
+		same = nps_device_lib__numbers_for(&driver->lib, own->pid[d], foreign);
+		err = same				       ? nps_device_info__read(&driver->lib, d, info)
+		      : nps_device_lib__is_hosts(&driver->lib) ? common_info(driver, info)
+							       : -EACCES;
 		if (err) {
 			snprintf(own->why, sizeof(own->why), "%s",
-				 foreign ? "it is in a container, and the host's devices are of several chips"
-					 : "the driver does not know it");
+				 same		  ? "the driver does not know it"
+				 : err == -EACCES ? "the host has no library of the driver, and another "
+						    "job's is not believed"
+						  : "it is in a container, and the host's devices are of "
+						    "several chips");
 			continue;
 		}
 		info->id = d;
@@ -130,7 +136,8 @@ static void ask_infos(struct nps_question *q, struct nps_driver *driver)
 {
 	struct nps_device_infos *i = (struct nps_device_infos *)q;
 
-	if (!nps_driver__open(driver, &i->pid, 1))
+	if (!nps_driver__open(driver, &i->pid, 1) ||
+	    !nps_device_lib__numbers_for(&driver->lib, i->pid, false))
 		return;
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && i->wanted >> d; d++)
 		if (i->wanted >> d & 1 && !nps_device_info__read(&driver->lib, d, &i->info[d]))

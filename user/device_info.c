@@ -23,16 +23,13 @@ enum {
 	INFO_DEVICE_OSC = 25
 };
 
-struct chip_info {
-	char type[32], name[32], version[32];
-};
-
 static uint32_t ask(const struct nps_device_lib *lib, uint32_t id, int module, int info, int64_t most)
 {
 	int64_t value = 0;
 
-	nps_device_lib__alive(lib);
-	return lib->device_info(id, module, info, &value) || value < 0 || value > most ? 0 : (uint32_t)value;
+	return nps_device_lib__info(lib, id, module, info, &value, NULL) || value < 0 || value > most
+		       ? 0
+		       : (uint32_t)value;
 }
 
 enum nps_chip_generation nps_generation_of(uint32_t platform)
@@ -100,11 +97,10 @@ static uint32_t platform_of_version(uint32_t version)
 /* As the list of channels has it; it costs a message to the device, and is asked for when nothing else tells. */
 static uint32_t platform_of_list(const struct nps_device_lib *lib, uint32_t id)
 {
-	struct nps_prof_channels *list = lib->get_channels ? calloc(1, sizeof(*list)) : NULL;
+	struct nps_prof_channels *list = calloc(1, sizeof(*list));
 	uint32_t platform = NPS_PLATFORM_UNKNOWN;
 
-	nps_device_lib__alive(lib);
-	if (list && !lib->get_channels(id, list) && list->chip < NPS_PLATFORM_UNKNOWN)
+	if (list && !nps_device_lib__channels(lib, id, list) && list->chip < NPS_PLATFORM_UNKNOWN)
 		platform = list->chip;
 	free(list);
 	return platform;
@@ -112,26 +108,21 @@ static uint32_t platform_of_list(const struct nps_device_lib *lib, uint32_t id)
 
 static void name_chip(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info)
 {
-	struct chip_info chip = { 0 };
-	char *to = info->chip;
+	char name[NPS_CHIP_TEXT] = "", *to = info->chip;
 
-	nps_device_lib__alive(lib);
-	if (!lib->chip_info || lib->chip_info(id, &chip))
+	if (nps_device_lib__chip_name(lib, id, name))
 		return;
-	chip.name[sizeof(chip.name) - 1] = '\0';
-	for (const char *from = chip.name; *from && to < info->chip + sizeof(info->chip) - 1; from++)
+	for (const char *from = name; *from && to < info->chip + sizeof(info->chip) - 1; from++)
 		*to++ = isalnum((unsigned char)*from) ? *from : '_';
 }
 
 int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct nps_device_info *info)
 {
-	int64_t version = 0;
-	int api = 0;
+	int64_t version = 0, api = 0;
 
 	*info = (struct nps_device_info){ .id = id, .platform = NPS_PLATFORM_UNKNOWN };
 	info->counter_khz = ask(lib, id, MODULE_SYSTEM, INFO_DEVICE_OSC, 10000000);
-	nps_device_lib__alive(lib);
-	if (!info->counter_khz && lib->device_info(id, MODULE_SYSTEM, INFO_VERSION, &version))
+	if (!info->counter_khz && nps_device_lib__info(lib, id, MODULE_SYSTEM, INFO_VERSION, &version, NULL))
 		return -ENODEV;
 	info->host_khz = ask(lib, id, MODULE_SYSTEM, INFO_HOST_OSC, 10000000);
 	info->aic_mhz = ask(lib, id, MODULE_AICORE, INFO_FREQUENCY, 100000);
@@ -147,8 +138,7 @@ int nps_device_info__read(const struct nps_device_lib *lib, uint32_t id, struct 
 		info->platform = platform_of_version(ask(lib, id, MODULE_SYSTEM, INFO_VERSION, UINT32_MAX));
 	if (info->platform == NPS_PLATFORM_UNKNOWN)
 		info->platform = platform_of_list(lib, id);
-	nps_device_lib__alive(lib);
-	if (lib->api_version && !lib->api_version(&api) && api > 0)
+	if (!nps_device_lib__api_version(lib, &api) && api > 0)
 		info->driver_version = (uint32_t)api;
 	return 0;
 }

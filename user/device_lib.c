@@ -1,257 +1,302 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "device_lib.h"
 
-#include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdbool.h>
+#include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "clocks.h"
 #include "log.h"
-#include "proc_maps.h"
 
-#define NEEDED_DEPTH 8 /* libraries that libraries need that libraries need */
-
-/* Where the driver is installed (cann-abi 1.1); the search path of the dynamic linker comes first. */
-static const char *const hal_dirs[] = { "/usr/local/Ascend/driver/lib64/driver",
-					"/usr/local/Ascend/driver/lib64", NULL };
-static const char *const dcmi_dirs[] = { "/usr/local/dcmi", "/usr/local/Ascend/driver/lib64/driver",
-					 "/usr/local/Ascend/driver/lib64", NULL };
-
-/* The mapping of that name; NULL: none. */
-static const struct nps_mapping *mapped(const struct nps_maps *maps, const char *name)
+void nps_device_lib__init(struct nps_device_lib *lib, struct nps_device_launcher *launcher)
 {
-	for (size_t i = 0; i < maps->n; i++)
-		if (maps->v[i].exec && strcmp(nps_basename(maps->v[i].path), name) == 0)
-			return &maps->v[i];
-	return NULL;
-}
-
-/*
- * Its code runs with our rights: what the job's user could have put there is not loaded. Of a container with ids of its
- * own nothing is root's.
- */
-static bool trusted(int fd)
-{
-	struct stat st;
-
-	return !fstat(fd, &st) && S_ISREG(st.st_mode) && (st.st_uid == 0 || st.st_uid == geteuid()) &&
-	       !(st.st_mode & (S_IWGRP | S_IWOTH));
-}
-
-/* The name that dlerror's "NAME: cannot open shared object file" begins with; false for any other error. */
-static bool missing_name(char *name, size_t size)
-{
-	const char *error = dlerror(),
-		   *end = error ? strstr(error, ": cannot open shared object file") : NULL;
-
-	if (!end || (size_t)(end - error) >= size)
-		return false;
-	memcpy(name, error, (size_t)(end - error));
-	name[end - error] = '\0';
-	return true;
-}
-
-/* What the driver does when its library is loaded is a call too. */
-static void *load(const struct nps_device_lib *of, const char *path)
-{
-	nps_device_lib__alive(of);
-	return dlopen(path, RTLD_NOW | RTLD_GLOBAL);
-}
-
-/*
- * A library as the process sees it: the open file FD, which is checked and loaded as that, for whoever owns a directory
- * above could put another one under its PATH in between. What it needs and our search path does not have is loaded first,
- * from the process' own mappings: the linker takes a library that is there by its name.
- */
-static void *open_theirs(const struct nps_device_lib *of, pid_t pid, const struct nps_maps *maps, int fd,
-			 const char *path, int depth)
-{
-	char self[32], name[256], before[256] = "";
-	const struct nps_mapping *needed;
-	void *lib;
-
-	if (fd < 0)
-		return NULL;
-	if (!trusted(fd)) {
-		nps_debug("%s is not loaded: others than root can write it", path);
-		close(fd);
-		return NULL;
-	}
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	while (!(lib = load(of, self)) && depth < NEEDED_DEPTH) {
-		if (!missing_name(name, sizeof(name)) || strchr(name, '/') || !strcmp(name, before))
-			break;
-		snprintf(before, sizeof(before), "%s", name);
-		needed = mapped(maps, name);
-		if (!needed || !open_theirs(of, pid, maps, nps_mapping__open(pid, needed, O_RDONLY),
-					    needed->path, depth + 1))
-			break;
-	}
-	if (!lib)
-		close(fd); /* else the number stays taken: the linker knows the library by it */
-	return lib;
-}
-
-static void *open_ours(const struct nps_device_lib *of, const char *name, const char *const *dirs,
-		       char *found, size_t size)
-{
-	void *lib = load(of, name);
-
-	snprintf(found, size, "%s", name);
-	for (size_t i = 0; !lib && dirs[i]; i++) {
-		snprintf(found, size, "%s/%s", dirs[i], name);
-		lib = load(of, found);
-	}
-	return lib;
-}
-
-/* NAME in the directory of the mapping `hal`, or below the one of the installation: what nobody has mapped yet. */
-static void *open_beside(const struct nps_device_lib *of, pid_t pid, const struct nps_maps *maps,
-			 const char *hal, const char *name, char *found, size_t size)
-{
-	static const char *const places[] = { "", "../", "../common/", "../../../../dcmi/", "../../dcmi/" };
-	int dir = (int)(nps_basename(hal) - hal);
-	void *lib = NULL;
-
-	for (size_t i = 0; !lib && i < sizeof(places) / sizeof(*places); i++)
-		if (snprintf(found, size, "%.*s%s%s", dir, hal, places[i], name) < (int)size)
-			lib = open_theirs(of, pid, maps, nps_open_in_root(pid, found), found, 0);
-	return lib;
-}
-
-/* The library NAME of the job's processes; HAL: of that one's directory where none has mapped it. */
-static void *open_of_job(const struct nps_device_lib *of, const pid_t *pids, size_t n, const char *name,
-			 bool beside, char *found, size_t size)
-{
-	void *lib = NULL;
-
-	for (size_t i = 0; !lib && i < n; i++) {
-		struct nps_maps maps;
-		const struct nps_mapping *own, *hal;
-
-		if (nps_maps__read(pids[i], &maps))
-			continue;
-		own = mapped(&maps, name);
-		hal = mapped(&maps, "libascend_hal.so");
-		if (own) {
-			snprintf(found, size, "%s", own->path);
-			lib = open_theirs(of, pids[i], &maps, nps_mapping__open(pids[i], own, O_RDONLY),
-					  own->path, 0);
-		} else if (beside && hal) {
-			lib = open_beside(of, pids[i], &maps, hal->path, name, found, size);
-		}
-		nps_maps__free(&maps);
-	}
-	return lib;
-}
-
-struct symbol {
-	const char *name;
-	size_t offset; /* of the pointer in struct nps_device_lib */
-	bool must;
-};
-
-#define SYMBOL(name, field, must)                                                                            \
-	{                                                                                                    \
-		name, offsetof(struct nps_device_lib, field), must                                           \
-	}
-
-static const struct symbol hal_symbols[] = {
-	SYMBOL("prof_drv_get_channels", get_channels, true),
-	SYMBOL("prof_drv_start", start, true),
-	SYMBOL("prof_stop", stop, true),
-	SYMBOL("prof_channel_read", read, true),
-	SYMBOL("halProfDataFlush", flush, false),
-	SYMBOL("halGetDeviceInfo", device_info, true),
-	SYMBOL("drvGetDevNum", device_count, true),
-	SYMBOL("drvGetDevIDs", device_ids, false),
-	SYMBOL("halGetAPIVersion", api_version, false),
-	SYMBOL("halGetChipInfo", chip_info, false),
-	SYMBOL("halGetSocVersion", soc_version, false),
-};
-
-static const struct symbol dcmi_symbols[] = {
-	SYMBOL("dcmi_init", dcmi_init, true),
-	SYMBOL("dcmi_get_card_list", card_list, true),
-	SYMBOL("dcmi_get_device_num_in_card", devices_in_card, true),
-	SYMBOL("dcmi_get_device_logic_id", logic_id, true),
-	SYMBOL("dcmi_get_device_utilization_rate", utilization, false),
-	SYMBOL("dcmi_get_device_hbm_info", hbm, false),
-	SYMBOL("dcmi_get_device_temperature", temperature, false),
-	SYMBOL("dcmi_get_device_power_info", power, false),
-	SYMBOL("dcmi_get_device_health", health, false),
-	SYMBOL("dcmi_get_device_resource_info", processes, false),
-	SYMBOL("dcmi_get_netdev_pkt_stats_info", packets, false),
-};
-
-/* Name of a function that must be there and is not; NULL: all is well. */
-static const char *resolve(struct nps_device_lib *lib, void *handle, const struct symbol *symbols, size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		void *at = dlsym(handle, symbols[i].name);
-
-		memcpy((char *)lib + symbols[i].offset, &at, sizeof(at));
-		if (!at && symbols[i].must)
-			return symbols[i].name;
-	}
-	return NULL;
-}
-
-int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n)
-{
-	const char *lacks;
-	int err = 0;
-
-	lib->dcmi = open_ours(lib, "libdcmi.so", dcmi_dirs, lib->dcmi_path, sizeof(lib->dcmi_path));
-	if (!lib->dcmi)
-		lib->dcmi =
-			open_of_job(lib, pids, n, "libdcmi.so", true, lib->dcmi_path, sizeof(lib->dcmi_path));
-	if (!lib->dcmi)
-		return -ENOENT;
-	nps_device_lib__alive(lib);
-	lacks = resolve(lib, lib->dcmi, dcmi_symbols, sizeof(dcmi_symbols) / sizeof(*dcmi_symbols));
-	if (!lacks)
-		err = lib->dcmi_init();
-	if (lacks || err) {
-		nps_warn("%s cannot be used: %s%s (code %d): utilisation, temperature and power are not "
-			 "sampled: npu-smi info tells whether it works",
-			 lib->dcmi_path, lacks ? "it lacks " : "dcmi_init failed", lacks ? lacks : "", err);
-		lib->dcmi = NULL;
-		return -ELIBACC;
-	}
-	return 0;
-}
-
-int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size)
-{
-	const char *lacks, *error;
-
-	*lib = (struct nps_device_lib){ .sign = lib->sign };
-	lib->hal = open_ours(lib, "libascend_hal.so", hal_dirs, lib->hal_path, sizeof(lib->hal_path));
-	if (!lib->hal)
-		lib->hal = open_of_job(lib, pids, n, "libascend_hal.so", false, lib->hal_path,
-				       sizeof(lib->hal_path));
-	if (!lib->hal) {
-		error = dlerror();
-		snprintf(why, why_size, "libascend_hal.so is not found%s%s", error ? ": " : "",
-			 error ? error : "");
-		return -ENOENT;
-	}
-	lacks = resolve(lib, lib->hal, hal_symbols, sizeof(hal_symbols) / sizeof(*hal_symbols));
-	if (lacks) {
-		snprintf(why, why_size, "%s has no %s", lib->hal_path, lacks);
-		lib->hal = NULL;
-		return -ELIBACC;
-	}
-	return 0;
+	*lib = (struct nps_device_lib){ .launcher = launcher, .fds = { -1, -1 } };
 }
 
 void nps_device_lib__close(struct nps_device_lib *lib)
 {
-	*lib = (struct nps_device_lib){ 0 };
+	if (lib->fds[0] >= 0)
+		close(lib->fds[0]);
+	if (lib->fds[1] >= 0 && lib->fds[1] != lib->fds[0])
+		close(lib->fds[1]);
+	lib->fds[0] = lib->fds[1] = -1;
+	lib->has[0] = lib->has[1] = false;
+}
+
+/* --- one call ------------------------------------------------------------------------------------------ */
+
+/* Is the worker of LIBRARY still to be waited for? A test has none. */
+static bool worker_awaited(const struct nps_device_lib *lib, enum nps_worker_library library)
+{
+	const struct nps_device_worker *w = lib->workers[library];
+
+	return !w || (!atomic_load(&w->ended) && !nps_device_launcher__ended(w->launcher));
+}
+
+/* LEN bytes to the worker, or from it. False: it has ended, or been given up. */
+static bool worker_transfer(const struct nps_device_lib *lib, enum nps_worker_library library, bool out,
+			    void *data, size_t len)
+{
+	int fd = lib->fds[library];
+	char *at = data;
+
+	while (len) {
+		ssize_t n = out ? send(fd, at, len, MSG_NOSIGNAL) : recv(fd, at, len, 0);
+
+		if (n < 0 && (errno == EINTR || (errno == EAGAIN && worker_awaited(lib, library))))
+			continue;
+		if (n <= 0)
+			return false;
+		at += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+/* Has W loaded anything yet? */
+static bool worker_has_open(const struct nps_device_lib *lib, const struct nps_device_worker *w)
+{
+	return (lib->has[0] && lib->workers[0] == w) || (lib->has[1] && lib->workers[1] == w);
+}
+
+/* What became of the process goes to W->how; it is said if it had a library open. LIES: it is there, but makes no sense. */
+static void worker_lost(const struct nps_device_lib *lib, enum nps_worker_library library, bool lies)
+{
+	struct nps_device_worker *w = lib->workers[library];
+	int status, signal;
+
+	if (!w || nps_device_launcher__ended(w->launcher) || atomic_exchange(&w->ended, true))
+		return;
+	status = nps_device_worker__end(w, !lies);
+	signal = status != -1 && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	if (lies)
+		snprintf(w->how, sizeof(w->how), "gives answers that make no sense");
+	else if (signal)
+		snprintf(w->how, sizeof(w->how), "was killed by signal %d (%.30s)", signal,
+			 strsignal(signal));
+	else
+		snprintf(w->how, sizeof(w->how), "has ended%s",
+			 worker_has_open(lib, w) ? "" : ": is the C library there older than 2.34?");
+	if (worker_has_open(lib, w))
+		nps_warn("the process that calls %s %s: what the driver alone tells of devices and their "
+			 "clocks is missing from now on: npu-smi info tells whether it works",
+			 lib->paths[library], w->how);
+}
+
+static int exchange_with_worker(const struct nps_device_lib *lib, enum nps_worker_library library,
+				const struct nps_worker_request *r, const void *payload,
+				struct nps_worker_reply *reply, void *data)
+{
+	bool answered, makes_sense;
+
+	if (lib->fds[library] < 0)
+		return NPS_DEVICE_LIB_GONE;
+	answered = worker_transfer(lib, library, true, (void *)r, sizeof(*r)) &&
+		   worker_transfer(lib, library, true, (void *)payload, r->size) &&
+		   worker_transfer(lib, library, false, reply, sizeof(*reply));
+	makes_sense = !answered || (reply->op == r->op && reply->size <= r->room);
+	if (answered && makes_sense && worker_transfer(lib, library, false, data, reply->size))
+		return 0;
+	shutdown(lib->fds[library], SHUT_RDWR); /* no later call takes the rest of this answer for its own */
+	worker_lost(lib, library, !makes_sense);
+	return NPS_DEVICE_LIB_GONE;
+}
+
+static int lib_call(const struct nps_device_lib *lib, enum nps_worker_library library,
+		    const struct nps_worker_request *r, const void *payload, struct nps_worker_reply *reply,
+		    void *data)
+{
+	int err;
+
+	*reply = (struct nps_worker_reply){ 0 };
+	/* It is one call that hangs, not many that are slow together. */
+	nps_device_lib__alive(lib);
+	err = (lib->exchange ? lib->exchange : exchange_with_worker)(lib, library, r, payload, reply, data);
+	if (err)
+		*reply = (struct nps_worker_reply){ 0 }; /* nothing of it is believed */
+	else if (reply->code == NPS_DEVICE_LIB_GONE)
+		err = -EIO; /* that we alone say */
+	return err ? err : reply->code;
+}
+
+/* --- the driver's functions ---------------------------------------------------------------------------- */
+
+/* One that fills exactly SIZE bytes. */
+static int lib_call_sized(const struct nps_device_lib *lib, enum nps_worker_library library,
+			  struct nps_worker_request *r, void *out, size_t size)
+{
+	struct nps_worker_reply reply;
+	int code;
+
+	r->room = (uint32_t)size;
+	code = lib_call(lib, library, r, NULL, &reply, out);
+	return !code && reply.size != size ? -EPROTO : code;
+}
+
+int nps_device_lib__load(const struct nps_device_lib *lib, enum nps_worker_library library,
+			 char text[NPS_WORKER_TEXT])
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_OPEN,
+					      .room = NPS_WORKER_TEXT,
+					      .library = library };
+	struct nps_worker_reply reply;
+	int code;
+
+	memset(text, 0, NPS_WORKER_TEXT);
+	code = lib_call(lib, library, &r, NULL, &reply, text);
+	text[NPS_WORKER_TEXT - 1] = '\0';
+	if (code == NPS_DEVICE_LIB_GONE)
+		snprintf(text, NPS_WORKER_TEXT, "the process that loads it %s",
+			 lib->workers[library] && lib->workers[library]->how[0] ? lib->workers[library]->how
+										: "has ended");
+	return code;
+}
+
+int nps_device_lib__channels(const struct nps_device_lib *lib, uint32_t device,
+			     struct nps_prof_channels *channels)
+{
+	struct nps_worker_request r = { .op = NPS_WORKER_GET_CHANNELS, .device = device };
+	int code = lib_call_sized(lib, NPS_WORKER_HAL, &r, channels, sizeof(*channels));
+
+	if (code)
+		channels->n = 0;
+	if (channels->n > NPS_PROF_CHANNELS)
+		channels->n = NPS_PROF_CHANNELS;
+	return code;
+}
+
+int nps_device_lib__start(const struct nps_device_lib *lib, uint32_t device, uint32_t channel,
+			  const struct nps_prof_start *start)
+{
+	struct {
+		struct nps_worker_start start;
+		char parameters[NPS_PROF_PARAMETERS];
+	} payload = {
+		.start = { .type = start->type, .period_ms = start->period_ms, .real_time = start->real_time }
+	};
+	struct nps_worker_request r = { .op = NPS_WORKER_START,
+					.size = (uint32_t)sizeof(payload.start) + start->data_size,
+					.device = device,
+					.channel = channel };
+	struct nps_worker_reply reply;
+
+	if (start->data_size > sizeof(payload.parameters))
+		return -EINVAL;
+	if (start->data_size)
+		memcpy(payload.parameters, start->data, start->data_size);
+	return lib_call(lib, NPS_WORKER_HAL, &r, &payload, &reply, NULL);
+}
+
+int nps_device_lib__stop(const struct nps_device_lib *lib, uint32_t device, uint32_t channel)
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_STOP, .device = device, .channel = channel };
+	struct nps_worker_reply reply;
+
+	return lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, NULL);
+}
+
+int nps_device_lib__read(const struct nps_device_lib *lib, uint32_t device, uint32_t channel, char *buf,
+			 uint32_t size)
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_READ,
+					      .device = device,
+					      .channel = channel,
+					      .room = size < NPS_WORKER_DATA ? size : NPS_WORKER_DATA };
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, buf);
+
+	/* Past the buffer, or other than what came: nothing this driver says is to be believed. */
+	return code > 0 && (uint32_t)code != reply.size ? -EPROTO : code;
+}
+
+int nps_device_lib__flush(const struct nps_device_lib *lib, uint32_t device, uint32_t channel)
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_FLUSH, .device = device, .channel = channel };
+	struct nps_worker_reply reply;
+
+	return lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, NULL);
+}
+
+int nps_device_lib__info(const struct nps_device_lib *lib, uint32_t device, int32_t module, int32_t info,
+			 int64_t *value, struct nps_call_span *span)
+{
+	const struct nps_worker_request r = {
+		.op = NPS_WORKER_DEVICE_INFO, .device = device, .kind = module, .info = info
+	};
+	uint64_t before = nps_now(CLOCK_MONOTONIC_RAW), after;
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, NULL);
+
+	after = nps_now(CLOCK_MONOTONIC_RAW);
+	*value = reply.value;
+	if (!span)
+		return code;
+	*span = (struct nps_call_span){ before, after };
+	/* Its own are closer, if they can be true. */
+	if (reply.before >= before && reply.before <= reply.after && reply.after <= after)
+		*span = (struct nps_call_span){ reply.before, reply.after };
+	return code;
+}
+
+int nps_device_lib__devices(const struct nps_device_lib *lib, uint32_t ids[NPS_DEVICE_MAX], uint32_t *n)
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_DEVICES,
+					      .room = NPS_DEVICE_MAX * sizeof(*ids) };
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, ids);
+
+	if (!code && reply.size % sizeof(*ids))
+		code = -EPROTO;
+	*n = code ? 0 : reply.size / (uint32_t)sizeof(*ids);
+	return code;
+}
+
+int nps_device_lib__api_version(const struct nps_device_lib *lib, int64_t *version)
+{
+	const struct nps_worker_request r = { .op = NPS_WORKER_API_VERSION };
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, NULL);
+
+	*version = reply.value;
+	return code;
+}
+
+int nps_device_lib__chip_name(const struct nps_device_lib *lib, uint32_t device, char name[NPS_CHIP_TEXT])
+{
+	struct nps_worker_request r = { .op = NPS_WORKER_CHIP_NAME, .device = device };
+	int code = lib_call_sized(lib, NPS_WORKER_HAL, &r, name, NPS_CHIP_TEXT);
+
+	name[NPS_CHIP_TEXT - 1] = '\0';
+	return code;
+}
+
+int nps_device_lib__dcmi_value(const struct nps_device_lib *lib, enum nps_worker_op op, int card, int device,
+			       int kind, int64_t *value)
+{
+	const struct nps_worker_request r = {
+		.op = op, .device = (uint32_t)card, .channel = (uint32_t)device, .kind = kind
+	};
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_DCMI, &r, NULL, &reply, NULL);
+
+	*value = reply.value;
+	return code;
+}
+
+int nps_device_lib__dcmi_data(const struct nps_device_lib *lib, enum nps_worker_op op, int card, int device,
+			      void *out, size_t size, size_t *got)
+{
+	const struct nps_worker_request r = {
+		.op = op, .device = (uint32_t)card, .channel = (uint32_t)device, .room = (uint32_t)size
+	};
+	struct nps_worker_reply reply;
+	int code = lib_call(lib, NPS_WORKER_DCMI, &r, NULL, &reply, out);
+
+	*got = reply.size;
+	return code;
 }

@@ -1,110 +1,136 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The driver's libraries, opened at run time (cann-abi 1.3, 4): libascend_hal.so, through which channels are read, and
- * libdcmi.so, which npu-smi asks. The host's own are preferred; a job in a container may bring others, and those are taken
- * when the host has none.
+ * The driver's libraries (cann-abi 1.3, 4): libascend_hal.so, through which channels are read, and libdcmi.so, which npu-smi
+ * asks. Neither is loaded here: a process without rights does that, and calls them as asked (device_launcher.h). The host's own
+ * are preferred; a job in a container may bring others, which are taken when the host has none, and run in its place.
+ *
+ * What comes back is as true as the code of those libraries: sizes and instants are checked here, values by those who know them.
  */
 #ifndef NPS_DEVICE_LIB_H
 #define NPS_DEVICE_LIB_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "clocks.h"
+#include "device_launcher.h"
 
-#define NPS_PROF_CHANNELS 160
-#define NPS_DEVICE_MAX 64
+/* What a call returns when nobody is there to make it; that has been said. */
+#define NPS_DEVICE_LIB_GONE (-32)
 
-struct nps_prof_channel {
-	char name[32];
-	uint32_t type, id;
+/*
+ * Where a library of the driver runs. Devices have the numbers of its mount namespace, which is a container to the driver; of a job's
+ * library only what concerns jobs of the same user there is believed, unless it is root's. All 0: the host's.
+ */
+struct nps_device_numbers {
+	uint64_t dev, ino; /* of a mount namespace that is not the host's */
+	bool of_job;
+	uid_t uid;
 };
 
-struct nps_prof_channels {
-	uint32_t chip, n;
-	struct nps_prof_channel v[NPS_PROF_CHANNELS];
-};
-
-struct nps_prof_start {
-	int32_t type; /* enum nps_prof_type */
-	uint32_t period_ms;
-	uint32_t real_time;
-	void *data;
-	uint32_t data_size;
-};
-
-enum nps_prof_type { NPS_PROF_TS = 0, NPS_PROF_PERIPHERAL = 1 };
-
-struct nps_dcmi_hbm {
-	uint64_t size_mb;
-	uint32_t mhz, pad;
-	uint64_t usage_mb;
-	int32_t temperature;
-	uint32_t bandwidth_percent;
-};
-
-struct nps_dcmi_process {
-	int32_t pid;
-	uint64_t bytes;
-};
-
-struct nps_dcmi_packets {
-	uint64_t counters[48];
-	int64_t seconds, microseconds;
-	uint8_t reserved[64];
-};
-
+/* A connection to the libraries. One call at a time. */
 struct nps_device_lib {
-	void *hal, *dcmi; /* NULL: not there */
-	char hal_path[256], dcmi_path[256];
-	atomic_uint_fast64_t
-		*sign; /* CLOCK_MONOTONIC ns: when the last call began; NULL: nobody watches them */
-
-	int (*get_channels)(unsigned int device, struct nps_prof_channels *channels);
-	int (*start)(unsigned int device, unsigned int channel, struct nps_prof_start *start);
-	int (*stop)(unsigned int device, unsigned int channel);
-	int (*read)(unsigned int device, unsigned int channel, char *buf, unsigned int size);
-	int (*flush)(unsigned int device, unsigned int channel, unsigned int *len); /* NULL: older drivers */
-	int (*device_info)(uint32_t device, int32_t module, int32_t info, int64_t *value);
-	int (*device_count)(uint32_t *n);
-	int (*device_ids)(uint32_t *ids, uint32_t len);
-	int (*api_version)(int *version);
-	int (*chip_info)(unsigned int device, void *type_name_version);
-	int (*soc_version)(uint32_t device, char *version, uint32_t len);
-
-	int (*dcmi_init)(void);
-	int (*card_list)(int *n, int *cards, int len);
-	int (*devices_in_card)(int card, int *n);
-	int (*logic_id)(int *logic, int card, int device);
-	int (*utilization)(int card, int device, int type, unsigned int *percent);
-	int (*hbm)(int card, int device, struct nps_dcmi_hbm *hbm);
-	int (*temperature)(int card, int device, int *celsius);
-	int (*power)(int card, int device, int *deciwatt);
-	int (*health)(int card, int device, unsigned int *health);
-	int (*processes)(int card, int device, struct nps_dcmi_process *list, int *n);
-	int (*packets)(int card, int device, int port, struct nps_dcmi_packets *packets);
+	struct nps_device_launcher *launcher; /* NULL: there are no libraries */
+	bool has[2]; /* by enum nps_worker_library, as all arrays here */
+	struct nps_device_worker *workers[2];
+	int fds[2]; /* of one worker the same */
+	char paths[2][256];
+	struct nps_device_numbers numbers[2];
+	/* CLOCK_MONOTONIC ns: when the last call began; NULL: nobody watches them */
+	atomic_uint_fast64_t *sign;
+	/* Has LIBRARY called. DATA has room for r->room bytes. 0, or NPS_DEVICE_LIB_GONE. Tests have their own. */
+	int (*exchange)(const struct nps_device_lib *lib, enum nps_worker_library library,
+			const struct nps_worker_request *r, const void *payload,
+			struct nps_worker_reply *reply, void *data);
 };
 
-/* Before each call of a function above: it is one call that hangs, not many that are slow together. */
+/* No libraries yet; LAUNCHER, which outlives it, starts what loads them. */
+void nps_device_lib__init(struct nps_device_lib *lib, struct nps_device_launcher *launcher);
+
+/*
+ * Opens libascend_hal.so; PIDS are processes of the job, whose mappings are looked at for what the host does not have.
+ * 0; -ENOENT without the library, -ELIBACC if it cannot be loaded or lacks a function: `why` says so in words.
+ */
+int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size);
+
+/* The same of libdcmi.so; -ELIBACC has been said. */
+int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n);
+
+/* A connection of its own to what FROM has open. -errno: TO has nothing open. */
+int nps_device_lib__connect(const struct nps_device_lib *from, struct nps_device_lib *to);
+
+/* Closes the connection. The libraries stay open until their launcher ends. */
+void nps_device_lib__close(struct nps_device_lib *lib);
+
+/* CPU time, ns, of the processes that call LIB's libraries, as long as they run. */
+uint64_t nps_device_lib__cpu_ns(const struct nps_device_lib *lib);
+
+/* Did a process with libraries of LIB end before it was told to, or lie? */
+bool nps_device_lib__failed(const struct nps_device_lib *lib);
+
+/*
+ * May libascend_hal.so be asked about the devices of process PID, which is in a container if FOREIGN (nps_process__foreign()), by the
+ * numbers that the process has for them?
+ */
+bool nps_device_lib__numbers_for(const struct nps_device_lib *lib, pid_t pid, bool foreign);
+
+/* Does anybody's word on devices hold for all jobs, by the host's numbers? */
+bool nps_device_lib__is_hosts(const struct nps_device_lib *lib);
+
+/* Have both libraries the same numbers for devices? */
+bool nps_device_lib__same_numbers(const struct nps_device_lib *lib);
+
+/* Before anything that can hang as a call into the driver can. */
 static inline void nps_device_lib__alive(const struct nps_device_lib *lib)
 {
 	if (lib->sign)
 		atomic_store(lib->sign, nps_now(CLOCK_MONOTONIC));
 }
 
-/*
- * Opens libascend_hal.so; PIDS are processes of the job, whose mappings are looked at for what the host's search path does
- * not have: files that only root can write. 0; -ENOENT without the library, -ELIBACC if it cannot be loaded or lacks a
- * function: `why` says so in words.
- */
-int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size);
+/* Has the worker of LIBRARY load it. 0, -ENOENT, -ELIBACC, NPS_DEVICE_LIB_GONE; TEXT: its path, or why not. */
+int nps_device_lib__load(const struct nps_device_lib *lib, enum nps_worker_library library,
+			 char text[NPS_WORKER_TEXT]);
 
-/* The same of libdcmi.so, without which lib->dcmi stays NULL; -ELIBACC has been said. */
-int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, size_t n);
+/* --- the driver's functions: what they return, NPS_WORKER_NO_FUNCTION, NPS_DEVICE_LIB_GONE --------------- */
 
-/* Never unloads: threads of the driver run in its code. */
-void nps_device_lib__close(struct nps_device_lib *lib);
+struct nps_prof_start {
+	int32_t type; /* enum nps_prof_type */
+	uint32_t period_ms;
+	uint32_t real_time;
+	const void *data;
+	uint32_t data_size;
+};
+
+/* CLOCK_MONOTONIC_RAW ns around a call. */
+struct nps_call_span {
+	uint64_t before, after;
+};
+
+int nps_device_lib__channels(const struct nps_device_lib *lib, uint32_t device,
+			     struct nps_prof_channels *channels);
+int nps_device_lib__start(const struct nps_device_lib *lib, uint32_t device, uint32_t channel,
+			  const struct nps_prof_start *start);
+int nps_device_lib__stop(const struct nps_device_lib *lib, uint32_t device, uint32_t channel);
+/* Bytes that were read into BUF of SIZE, or a code. */
+int nps_device_lib__read(const struct nps_device_lib *lib, uint32_t device, uint32_t channel, char *buf,
+			 uint32_t size);
+int nps_device_lib__flush(const struct nps_device_lib *lib, uint32_t device, uint32_t channel);
+/* halGetDeviceInfo; SPAN may be NULL. */
+int nps_device_lib__info(const struct nps_device_lib *lib, uint32_t device, int32_t module, int32_t info,
+			 int64_t *value, struct nps_call_span *span);
+/* *N devices of the host. */
+int nps_device_lib__devices(const struct nps_device_lib *lib, uint32_t ids[NPS_DEVICE_MAX], uint32_t *n);
+int nps_device_lib__api_version(const struct nps_device_lib *lib, int64_t *version);
+int nps_device_lib__chip_name(const struct nps_device_lib *lib, uint32_t device, char name[NPS_CHIP_TEXT]);
+
+/* Of libdcmi.so: OP is one that returns a value; KIND as in enum nps_worker_op. */
+int nps_device_lib__dcmi_value(const struct nps_device_lib *lib, enum nps_worker_op op, int card, int device,
+			       int kind, int64_t *value);
+/* ... and one that fills SIZE bytes of OUT; *GOT of them. */
+int nps_device_lib__dcmi_data(const struct nps_device_lib *lib, enum nps_worker_op op, int card, int device,
+			      void *out, size_t size, size_t *got);
 
 #endif

@@ -21,6 +21,7 @@ static const struct words {
 	{ NPS_PROF_OCCUPIED, "another profiler uses it", "it is left alone until it is free" },
 	{ NPS_PROF_VF_FULL, "other users of the device's parts use it", "it is left alone until it is free" },
 	{ NPS_PROF_NO_CONTEXT, "the driver gives it to the job's own processes alone", "it is not sampled" },
+	{ NPS_PROF_NONSENSE, "the driver says what cannot be", "it is tried again" },
 	{ NPS_PROF_DATA_LOST, "the device lost data", "what it delivered is kept" },
 };
 
@@ -44,6 +45,8 @@ void nps_device_report__code(struct nps_device_stream *s, unsigned int device, c
 {
 	const char *what, *then;
 
+	if (code == NPS_DEVICE_LIB_GONE)
+		return;
 	for (int i = 0; i < NPS_STREAM_CODES; i++) {
 		if (s->codes[i] == code)
 			return;

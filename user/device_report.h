@@ -20,6 +20,7 @@ enum nps_prof_code {
 	NPS_PROF_VF_FULL = -11,
 	NPS_PROF_NO_CONTEXT = 115,
 	NPS_PROF_DATA_LOST = 0x916,
+	NPS_PROF_NONSENSE = -71, /* -EPROTO: found out here */
 };
 
 /* Will asking again be of no use? */

@@ -12,6 +12,7 @@
 #include "log.h"
 
 #define MOST_PIDS 4096
+#define MOST_NOTES 256
 #define LIB_PIDS 64 /* whose mappings are looked at for the libraries */
 #define SECOND 1000000000ULL
 #define JOIN_NS (15 * SECOND) /* of all */
@@ -20,6 +21,7 @@
 	 SECOND) /* one that takes longer hangs: the driver itself waits up to ten seconds for a device */
 #define HANG_NS (2 * SECOND) /* that is left to a thread that hangs already */
 #define JOIN_TURN_MS 20
+#define LAST_JOIN_MS 1000
 
 struct nps_device_sampler {
 	struct nps_device_lib lib;
@@ -34,7 +36,12 @@ struct nps_device_sampler {
 	bool looking; /* has asked who uses which device, and does not know */
 	bool looked; /* has known it once */
 	bool ended; /* nothing is started any more */
-	uint64_t noted; /* bit d: of the job, while the libraries were still being opened */
+	struct note {
+		pid_t pid;
+		uint32_t device;
+		bool foreign;
+	} notes[MOST_NOTES]; /* of the job, while the libraries were still being opened */
+	size_t n_notes;
 	uint32_t ids[NPS_DEVICE_MAX]; /* that the driver knows */
 	size_t n_ids;
 	pid_t pids[MOST_PIDS];
@@ -43,6 +50,7 @@ struct nps_device_sampler {
 	size_t n_pids;
 	bool foreign; /* a process calls devices by numbers of its own: it is looked which it uses */
 	bool error_told;
+	uint64_t worker_cpu_ns; /* of the processes that called the driver, until the devices were stopped */
 };
 
 #define FOR_EACH_THREAD(s, i, t)                                                                             \
@@ -82,8 +90,10 @@ static void ask_opening(struct nps_question *q, struct nps_driver *d)
 		return;
 	}
 	nps_driver__open_dcmi(d, o->pids, o->n_pids);
+	/* What each device's thread connects to; this connection stays with who asks. */
 	o->lib = d->lib;
-	o->lib.sign = NULL; /* devices' own threads have theirs */
+	o->lib.sign = NULL;
+	o->lib.fds[0] = o->lib.fds[1] = -1;
 	o->n_ids = nps_driver__devices(d, o->ids);
 }
 
@@ -132,7 +142,8 @@ static void start_device(struct nps_device_sampler *s, uint32_t device)
 
 static void say_unplaced(const struct nps_device_sampler *s, pid_t pid)
 {
-	if (s->state == READY && !s->lib.dcmi)
+	if (s->state == READY && !s->lib.has[NPS_WORKER_DCMI] &&
+	    !nps_device_lib__numbers_for(&s->lib, pid, true))
 		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
 			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
 			 pid);
@@ -148,9 +159,8 @@ static void start_chosen(struct nps_device_sampler *s)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (opts->listed >> d & 1)
 			start_device(s, d); /* says of those that are not there */
-	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		if (s->noted >> d & 1)
-			nps_device_sampler__device(s, d);
+	for (size_t i = 0; i < s->n_notes; i++)
+		nps_device_sampler__uses(s, s->notes[i].pid, s->notes[i].foreign, s->notes[i].device);
 }
 
 /* 0; -errno: the reason has been printed. */
@@ -159,11 +169,12 @@ static int opened(struct nps_device_sampler *s, const struct opening *o)
 	struct nps_session *session = s->common.session;
 
 	if (!o->found) {
-		nps_warn("devices are not sampled: %s: is the driver installed?", o->why);
+		nps_warn("devices are not sampled: %s: is the driver installed where root alone can write?",
+			 o->why);
 		return -ENOENT;
 	}
 	s->lib = o->lib;
-	if (s->opts.usage && !s->lib.dcmi)
+	if (s->opts.usage && !s->lib.has[NPS_WORKER_DCMI])
 		nps_warn("--npu-usage: libdcmi.so is not there: it comes with the driver");
 	if (!o->n_ids) {
 		nps_warn("devices are not sampled: the driver lists none: npu-smi info -l lists devices");
@@ -187,8 +198,9 @@ static void answer_opening(struct nps_question *q, void *ctx)
 		if (s->foreigners[k])
 			say_unplaced(s, s->pids[k]);
 	start_chosen(s);
-	nps_debug("devices are sampled through %s%s%s", s->lib.hal_path, s->lib.dcmi ? " and " : "",
-		  s->lib.dcmi ? s->lib.dcmi_path : "");
+	nps_debug("devices are sampled through %s%s%s", s->lib.paths[NPS_WORKER_HAL],
+		  s->lib.has[NPS_WORKER_DCMI] ? " and " : "",
+		  s->lib.has[NPS_WORKER_DCMI] ? s->lib.paths[NPS_WORKER_DCMI] : "");
 }
 
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
@@ -221,14 +233,30 @@ bool nps_device_sampler__failed(const struct nps_device_sampler *s)
 	return s->state == FAILED;
 }
 
-void nps_device_sampler__device(struct nps_device_sampler *s, uint32_t device)
+static void start_of_job(struct nps_device_sampler *s, uint32_t device)
 {
-	if (!s || s->opts.all || s->opts.listed || device >= NPS_DEVICE_MAX)
-		return;
-	if (s->state == OPENING)
-		s->noted |= 1ULL << device;
-	else if (known(s, device))
+	if (!s->opts.all && !s->opts.listed && known(s, device))
 		start_device(s, device);
+}
+
+static void note_use(struct nps_device_sampler *s, pid_t pid, uint32_t device)
+{
+	for (size_t k = 0; k < s->n_pids; k++)
+		if (s->pids[k] == pid)
+			s->used[k] |= 1ULL << device;
+}
+
+void nps_device_sampler__uses(struct nps_device_sampler *s, pid_t pid, bool foreign, uint32_t device)
+{
+	if (!s || device >= NPS_DEVICE_MAX)
+		return;
+	if (s->state == OPENING && s->n_notes < MOST_NOTES) {
+		s->notes[s->n_notes++] = (struct note){ pid, device, foreign };
+	} else if (s->state == READY && nps_device_lib__numbers_for(&s->lib, pid, foreign)) {
+		if (foreign)
+			note_use(s, pid, device);
+		start_of_job(s, device);
+	}
 }
 
 void nps_device_sampler__process(struct nps_device_sampler *s, pid_t pid, bool foreign)
@@ -268,7 +296,7 @@ static void note_users(struct nps_device_sampler *s, uint32_t device, const stru
 				any = true;
 			}
 	if (any)
-		nps_device_sampler__device(s, device);
+		start_of_job(s, device);
 }
 
 static void answer_look(struct nps_question *q, void *ctx)
@@ -285,7 +313,7 @@ static void answer_look(struct nps_question *q, void *ctx)
 void nps_device_sampler__look(struct nps_device_sampler *s)
 {
 	bool job = s && !s->opts.all && !s->opts.listed;
-	struct look *look = s && s->lib.dcmi && !s->looking ? calloc(1, sizeof(*look)) : NULL;
+	struct look *look = s && s->lib.has[NPS_WORKER_DCMI] && !s->looking ? calloc(1, sizeof(*look)) : NULL;
 
 	if (!look)
 		return;
@@ -369,6 +397,7 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(vo
 	if (!s)
 		return;
 	s->ended = true;
+	s->worker_cpu_ns = nps_device_lib__cpu_ns(&s->lib);
 	FOR_EACH_THREAD(s, i, t)
 	nps_device_thread__stop(t);
 	FOR_EACH_THREAD(s, i, t)
@@ -392,23 +421,26 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(vo
 	}
 }
 
-void nps_device_sampler__free(struct nps_device_sampler *s)
+bool nps_device_sampler__free(struct nps_device_sampler *s)
 {
 	bool hangs = false;
 
 	if (!s)
-		return;
+		return true;
 	FOR_EACH_THREAD(s, i, t)
 	{
+		/* Its call has failed when the libraries' process was ended. */
+		if (s->hangs[i] && nps_device_thread__join(t, LAST_JOIN_MS))
+			s->hangs[i] = false;
 		hangs |= s->hangs[i];
 		if (!s->hangs[i])
 			nps_device_thread__free(t);
 	}
 	if (hangs) /* its thread may come back, and uses what is here */
-		return;
-	nps_device_lib__close(&s->lib);
+		return false;
 	pthread_mutex_destroy(&s->common.lock);
 	free(s);
+	return true;
 }
 
 void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_counts *sum)
@@ -457,6 +489,11 @@ bool nps_device_sampler__waits(const struct nps_device_sampler *s)
 	return s && (s->state == OPENING || (s->looking && !s->looked));
 }
 
+bool nps_device_sampler__lost_driver(const struct nps_device_sampler *s)
+{
+	return s && s->state == READY && nps_device_lib__failed(&s->lib);
+}
+
 bool nps_device_sampler__hangs(const struct nps_device_sampler *s)
 {
 	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
@@ -487,9 +524,10 @@ void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, 
 	if (!s)
 		return;
 	j = cJSON_AddObjectToObject(session, "device_sampler");
-	cJSON_AddStringToObject(j, "driver", s->lib.hal_path);
-	if (s->lib.dcmi)
-		cJSON_AddStringToObject(j, "dcmi", s->lib.dcmi_path);
+	cJSON_AddStringToObject(j, "driver", s->lib.paths[NPS_WORKER_HAL]);
+	if (s->lib.has[NPS_WORKER_DCMI])
+		cJSON_AddStringToObject(j, "dcmi", s->lib.paths[NPS_WORKER_DCMI]);
+	cJSON_AddNumberToObject(j, "worker_cpu_ns", (double)s->worker_cpu_ns);
 	cJSON_AddStringToObject(j, "aic_metrics", nps_aic_metrics__name(s->opts.metric));
 	list = cJSON_AddArrayToObject(j, "devices");
 	FOR_EACH_THREAD(s, i, t)
@@ -512,8 +550,14 @@ void nps_device_sampler__describe(struct nps_device_sampler *s, cJSON *session, 
 	}
 }
 
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100 * (double)part / (double)whole : 0;
+}
+
 void nps_device_sampler__print(struct nps_device_sampler *s, uint64_t elapsed_ns, FILE *out)
 {
+	size_t devices = nps_device_sampler__devices(s);
 	struct nps_device_counts n;
 
 	if (!s)
@@ -521,9 +565,7 @@ void nps_device_sampler__print(struct nps_device_sampler *s, uint64_t elapsed_ns
 	nps_device_sampler__counts(s, &n);
 	fprintf(out,
 		"devices: %" PRIu64 " records, %" PRIu64
-		" bytes of %zu devices, for %.2f %% of one CPU each\n",
-		n.records, n.bytes, nps_device_sampler__devices(s),
-		elapsed_ns && nps_device_sampler__devices(s)
-			? 100 * (double)n.cpu_ns / (double)elapsed_ns / (double)nps_device_sampler__devices(s)
-			: 0);
+		" bytes of %zu devices, for %.2f %% of one CPU each, and %.2f %% in the driver's libraries\n",
+		n.records, n.bytes, devices, devices ? percent(n.cpu_ns, elapsed_ns) / (double)devices : 0,
+		percent(s->worker_cpu_ns, elapsed_ns));
 }

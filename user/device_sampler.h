@@ -28,10 +28,11 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 bool nps_device_sampler__failed(const struct nps_device_sampler *s);
 
 /*
- * The job uses DEVICE: from now on it is sampled, unless devices were named by the user. At once for those that
- * are already. NULL as s, here and below: nothing is sampled.
+ * Process PID of the job, in a container if FOREIGN, uses DEVICE, as it numbers them: from now on it is sampled, unless devices were
+ * named by the user, or nobody knows which it is. At once for those that are already. NULL as s, here and below:
+ * nothing is sampled.
  */
-void nps_device_sampler__device(struct nps_device_sampler *s, uint32_t device);
+void nps_device_sampler__uses(struct nps_device_sampler *s, pid_t pid, bool foreign, uint32_t device);
 
 /*
  * Process PID is the job's: devices of whose memory it holds some are its devices, now and when it is found to later. FOREIGN:
@@ -69,7 +70,11 @@ void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
  * second until then.
  */
 void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg);
-void nps_device_sampler__free(struct nps_device_sampler *s);
+/* False: a thread hangs, and is left to itself, with what it uses: the launcher, too. NULL: nothing. */
+bool nps_device_sampler__free(struct nps_device_sampler *s);
+
+/* Did what calls the driver end before the capture? That has been said. */
+bool nps_device_sampler__lost_driver(const struct nps_device_sampler *s);
 
 /* Sum over all devices. */
 void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_counts *counts);

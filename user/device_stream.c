@@ -14,6 +14,7 @@
 #define BACK_NS 1000000000ULL /* times of one channel go back by no more */
 #define MOST_RELATIVE 10000000000000ULL /* us since a start: no capture takes months */
 #define RING (4ULL << 20) /* bytes of the driver's, of all channels that are sampled */
+#define MOST_BYTES (2 * RING) /* of one drain, while which more may come */
 #define ENOUGH 64 /* records that tell how fast a channel writes */
 #define ENOUGH_NS 1000000000ULL /* in which those without times have come */
 #define MOST_GAP_NS 3600000000000ULL /* no longer without a sample */
@@ -264,6 +265,7 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
 			     int *disk)
 {
+	uint64_t all = 0;
 	int n = 0, err;
 
 	s->away[1] = s->away[0];
@@ -271,15 +273,15 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 	for (int i = 0; i < MOST_READS; i++) {
 		uint32_t kept = s->n_rest;
 
-		n = lib->read(d->id, s->ch->id, buf + kept, size - kept);
+		n = nps_device_lib__read(lib, d->id, s->ch->id, buf + kept, size - kept);
 		if (n >= 0)
 			note_read(s);
 		if (n <= 0)
 			break;
-		if ((uint32_t)n >
-		    size - kept) /* past the buffer: nothing this driver says is to be believed */
-			return -EPROTO;
 		s->bytes += (uint32_t)n;
+		all += (uint32_t)n;
+		if (all > MOST_BYTES) /* more than its ring holds: what it says is made up */
+			return -EPROTO;
 		memcpy(buf, s->rest, kept);
 		err = take(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
 		if (err && !*disk)
@@ -310,16 +312,14 @@ int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device
 			    struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
 			    int *disk)
 {
-	unsigned int len = 0;
 	int err;
 
 	if (s->state != NPS_STREAM_OPEN)
 		return 0;
-	if (lib->flush)
-		lib->flush(d->id, s->ch->id,
-			   &len); /* few channels know it, and the rest loses nothing by it */
+	/* Few channels know it, and the rest loses nothing by it. */
+	nps_device_lib__flush(lib, d->id, s->ch->id);
 	nps_device_stream__drain(s, lib, d, session, buf, size, disk);
-	err = lib->stop(d->id, s->ch->id);
+	err = nps_device_lib__stop(lib, d->id, s->ch->id);
 	nps_device_stream__drain(s, lib, d, session, buf, size, disk);
 	finish(s, d, session, disk);
 	return err;

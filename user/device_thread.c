@@ -55,6 +55,7 @@ struct segment {
 
 struct nps_device_thread {
 	struct nps_device_common *common;
+	struct nps_device_lib lib; /* a connection of its own: a call may take seconds */
 	uint32_t device;
 	struct nps_device_info info;
 	pthread_t thread;
@@ -85,12 +86,6 @@ void nps_device_common__append(struct nps_device_common *c, uint16_t type, const
 	pthread_mutex_unlock(&c->lock);
 }
 
-/* Before each call into the driver that can take seconds. */
-static void alive(struct nps_device_thread *t)
-{
-	atomic_store(&t->sign, nps_now(CLOCK_MONOTONIC));
-}
-
 static void disk_error(struct nps_device_thread *t, int err)
 {
 	int none = 0;
@@ -108,15 +103,14 @@ static bool read_clock(struct nps_device_thread *t, int info, struct nps_device_
 
 	for (int i = 0; i < CLOCK_TRIES; i++) {
 		struct nps_device_clock c = { .device = t->device };
+		struct nps_call_span span;
 		int64_t value = 0;
-		int err;
 
-		alive(t);
-		c.raw_before = nps_now(CLOCK_MONOTONIC_RAW);
-		err = t->common->lib->device_info(t->device, MODULE_SYSTEM, info, &value);
-		c.raw_after = nps_now(CLOCK_MONOTONIC_RAW);
-		if (err || value <= 0)
+		if (nps_device_lib__info(&t->lib, t->device, MODULE_SYSTEM, info, &value, &span) ||
+		    value <= 0)
 			continue;
+		c.raw_before = span.before;
+		c.raw_after = span.after;
 		c.counter = (uint64_t)value;
 		if (!any || c.raw_after - c.raw_before < best->raw_after - best->raw_before)
 			*best = c;
@@ -225,8 +219,7 @@ static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *
 	uint64_t before = nps_now(CLOCK_MONOTONIC_RAW);
 	int code;
 
-	alive(t);
-	code = nps_device_stream__start(s, t->common->lib, t->common->opts, &t->info, g->control.name);
+	code = nps_device_stream__start(s, &t->lib, t->common->opts, &t->info, g->control.name);
 	if (!code) {
 		*start = (struct start){ s->ch->id, before, nps_now(CLOCK_MONOTONIC_RAW) };
 		g->n_starts++;
@@ -310,9 +303,7 @@ static void stop_stream(struct nps_device_thread *t, struct nps_device_stream *s
 
 	if (s->state != NPS_STREAM_OPEN)
 		return;
-	alive(t);
-	code = nps_device_stream__stop(s, t->common->lib, &t->info, t->common->session, t->buf, READ_BYTES,
-				       &disk);
+	code = nps_device_stream__stop(s, &t->lib, &t->info, t->common->session, t->buf, READ_BYTES, &disk);
 	if (code && code != NPS_PROF_STOPPED)
 		nps_device_report__code(s, t->device, "stop", code);
 	disk_error(t, disk);
@@ -329,8 +320,8 @@ static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int
 	nps_device_report__code(s, t->device, "read", code);
 	if (code != NPS_PROF_STOPPED && ++s->failures < MOST_FAILURES)
 		return;
-	alive(t);
-	t->common->lib->stop(t->device, s->ch->id); /* whatever became of it: it is to be started again */
+	nps_device_lib__stop(&t->lib, t->device,
+			     s->ch->id); /* whatever became of it: it is to be started again */
 	nps_device_stream__abandon(s, &t->info, t->common->session, &disk);
 	disk_error(t, disk);
 	closed(t, s);
@@ -379,9 +370,8 @@ static void drain_all(struct nps_device_thread *t)
 
 		if (s->state != NPS_STREAM_OPEN)
 			continue;
-		alive(t);
-		code = nps_device_stream__drain(s, t->common->lib, &t->info, t->common->session, t->buf,
-						READ_BYTES, &disk);
+		code = nps_device_stream__drain(s, &t->lib, &t->info, t->common->session, t->buf, READ_BYTES,
+						&disk);
 		disk_error(t, disk);
 		if (code) {
 			failed(t, s, code);
@@ -416,7 +406,7 @@ static int list_streams(struct nps_device_thread *t)
 
 	if (!list)
 		return -ENOMEM;
-	code = t->common->lib->get_channels(t->device, list);
+	code = nps_device_lib__channels(&t->lib, t->device, list);
 	if (code) {
 		free(list);
 		return code;
@@ -453,10 +443,9 @@ static void sample_usage(struct nps_device_thread *t, uint64_t now)
 	struct nps_npu_usage usage = { .time = now, .device = t->device };
 	size_t n;
 
-	alive(t);
-	nps_dcmi__usage(t->common->lib, &t->place, profiles(t), &usage);
+	nps_dcmi__usage(&t->lib, &t->place, profiles(t), &usage);
 	nps_device_common__append(t->common, NPS_CHUNK_NPU_USAGE, &usage, sizeof(usage));
-	n = nps_dcmi__processes(t->common->lib, &t->place, list);
+	n = nps_dcmi__processes(&t->lib, &t->place, list);
 	for (size_t i = 0; i < n; i++) {
 		list[i].time = now;
 		list[i].device = t->device;
@@ -483,8 +472,7 @@ static void sample_netdev(struct nps_device_thread *t)
 
 	if (!g)
 		return;
-	alive(t);
-	code = nps_dcmi__netdev(t->common->lib, &t->place, nps_now(CLOCK_MONOTONIC_RAW), line);
+	code = nps_dcmi__netdev(&t->lib, &t->place, nps_now(CLOCK_MONOTONIC_RAW), line);
 	if (code) {
 		if (!t->netdev_told)
 			nps_warn("device %u: counters of its network port are not sampled: DCMI returned %d: "
@@ -648,8 +636,7 @@ static int meet(struct nps_device_thread *t)
 {
 	int err, code = 0;
 
-	err = nps_device_info__read(t->common->lib, t->device, &t->info);
-	alive(t);
+	err = nps_device_info__read(&t->lib, t->device, &t->info);
 	if (!err && nps_device_options__channels(t->common->opts)) {
 		code = list_streams(t);
 		err = code ? -EIO : 0;
@@ -663,8 +650,7 @@ static int meet(struct nps_device_thread *t)
 		return err;
 	}
 	nps_device_info__complain(&t->info);
-	alive(t);
-	t->placed = !nps_dcmi__find(t->common->lib, t->device, &t->place);
+	t->placed = nps_device_lib__same_numbers(&t->lib) && !nps_dcmi__find(&t->lib, t->device, &t->place);
 	return 0;
 }
 
@@ -681,7 +667,7 @@ static void *run(void *arg)
 	for (int i = 0; i < CLOCK_EDGE; i++)
 		sample_clocks(t);
 	due = nps_now(CLOCK_MONOTONIC);
-	while (!atomic_load(&t->stop)) {
+	while (!atomic_load(&t->stop) && !nps_device_lib__failed(&t->lib)) {
 		uint64_t now;
 
 		turn(t);
@@ -719,9 +705,12 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 	t->device = device;
 	pthread_mutex_init(&t->lock, NULL);
 	init_wake(t);
-	alive(t);
+	err = nps_device_lib__connect(common->lib, &t->lib);
+	t->lib.sign = &t->sign;
+	nps_device_lib__alive(&t->lib);
 	t->buf = malloc(READ_BYTES);
-	err = t->buf ? 0 : -ENOMEM;
+	if (!err && !t->buf)
+		err = -ENOMEM;
 	if (!err) {
 		sigfillset(&all);
 		pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -799,6 +788,7 @@ void nps_device_thread__free(struct nps_device_thread *t)
 	for (size_t i = 0; i < t->n_segments; i++)
 		free_segment(t->segments[i]);
 	cJSON_Delete(t->described);
+	nps_device_lib__close(&t->lib);
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->lock);
 	free(t->buf);

@@ -15,7 +15,7 @@ struct nps_device_thread;
 
 /* What all threads share. */
 struct nps_device_common {
-	const struct nps_device_lib *lib;
+	const struct nps_device_lib *lib; /* of which each has a connection of its own */
 	const struct nps_device_opts *opts;
 	struct nps_session *session;
 	pthread_mutex_t lock; /* of session->device, and of the numbers of directories */

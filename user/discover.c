@@ -14,6 +14,7 @@
 #include "clocks.h"
 #include "launch.h"
 #include "log.h"
+#include "own_file.h"
 #include "probe_rows.h"
 
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
@@ -376,24 +377,5 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 
 int nps_discover__agent_path(char *path, size_t size)
 {
-	/* beside the program in the build tree, in lib/ when installed */
-	static const char *const places[] = { "libnpuscope_agent.so",
-					      "../lib/npuscope/libnpuscope_agent.so" };
-	char exe[PATH_MAX], candidate[PATH_MAX + 64], real[PATH_MAX];
-	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
-	char *slash;
-
-	if (n < 0)
-		return -errno;
-	exe[n] = '\0';
-	slash = strrchr(exe, '/');
-	if (!slash)
-		return -ENOENT;
-	slash[1] = '\0';
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
-		snprintf(candidate, sizeof(candidate), "%s%s", exe, places[i]);
-		if (realpath(candidate, real) && access(real, R_OK) == 0)
-			return snprintf(path, size, "%s", real) < (int)size ? 0 : -ENAMETOOLONG;
-	}
-	return -ENOENT;
+	return nps_own_file__find("libnpuscope_agent.so", path, size);
 }

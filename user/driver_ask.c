@@ -15,6 +15,7 @@
 #define ASK_MS 100 /* until a question that was just posted is asked: one that hangs is late, not slow */
 #define FIRST_PAUSE (1000 * MS) /* before a library is looked for again; doubled each time */
 #define LONGEST_PAUSE (30000 * MS)
+#define LAST_WAIT_MS 500 /* for a thread whose call was ended */
 
 struct nps_driver_ask {
 	pthread_t thread;
@@ -47,12 +48,22 @@ static void try_later(struct nps_driver_try *t, pid_t first, int err)
 	t->again = err == -ELIBACC ? UINT64_MAX : nps_now(CLOCK_MONOTONIC) + t->pause;
 }
 
+/* A process that called the libraries may end with the job in whose place it was: then another job's is as good. */
+static void forget_lost(struct nps_driver *d)
+{
+	if (!nps_device_lib__failed(&d->lib))
+		return;
+	nps_device_lib__close(&d->lib);
+	d->placed = 0;
+}
+
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n)
 {
 	pid_t first = n ? pids[0] : -1;
 	int err;
 
-	if (d->lib.hal)
+	forget_lost(d);
+	if (d->lib.has[NPS_WORKER_HAL])
 		return true;
 	if (!is_due(&d->hal_try, first))
 		return false;
@@ -64,7 +75,7 @@ bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n)
 
 const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device)
 {
-	if (device >= NPS_DEVICE_MAX)
+	if (device >= NPS_DEVICE_MAX || !nps_device_lib__same_numbers(&d->lib))
 		return NULL;
 	if (!(d->placed >> device & 1)) {
 		if (nps_dcmi__find(&d->lib, device, &d->places[device]))
@@ -79,7 +90,7 @@ void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
 	pid_t first = n ? pids[0] : -1;
 	int err;
 
-	if (d->lib.dcmi || d->dcmi_unusable || !is_due(&d->dcmi_try, first))
+	if (d->lib.has[NPS_WORKER_DCMI] || d->dcmi_unusable || !is_due(&d->dcmi_try, first))
 		return;
 	err = nps_device_lib__open_dcmi(&d->lib, pids, n);
 	d->dcmi_unusable = err == -ELIBACC;
@@ -89,16 +100,9 @@ void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n)
 
 uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX])
 {
-	uint32_t n = 0;
+	uint32_t n;
 
-	nps_device_lib__alive(&d->lib);
-	if (d->lib.device_count(&n))
-		return 0;
-	n = n < NPS_DEVICE_MAX ? n : NPS_DEVICE_MAX;
-	for (uint32_t i = 0; i < n; i++)
-		ids[i] = i;
-	nps_device_lib__alive(&d->lib);
-	return d->lib.device_ids && d->lib.device_ids(ids, n) ? 0 : n;
+	return nps_device_lib__devices(&d->lib, ids, &n) ? 0 : n;
 }
 
 bool nps_driver__only_device(struct nps_driver *d, pid_t pid, uint32_t *device)
@@ -149,7 +153,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-int nps_driver_ask__new(struct nps_driver_ask **out)
+int nps_driver_ask__new(struct nps_device_launcher *launcher, struct nps_driver_ask **out)
 {
 	struct nps_driver_ask *a = calloc(1, sizeof(*a));
 	pthread_condattr_t attr;
@@ -162,6 +166,7 @@ int nps_driver_ask__new(struct nps_driver_ask **out)
 	a->last = &a->open;
 	atomic_init(&a->since, 0);
 	atomic_init(&a->driver.ending, false);
+	nps_device_lib__init(&a->driver.lib, launcher);
 	a->driver.lib.sign = &a->since;
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_condattr_init(&attr);
@@ -267,13 +272,25 @@ bool nps_driver_ask__was_late(const struct nps_driver_ask *a)
 	return a && a->late;
 }
 
-void nps_driver_ask__free(struct nps_driver_ask *a)
+/* A call of it has failed when the libraries' process was ended. */
+static bool ends_soon(pthread_t thread)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	ts.tv_nsec += LAST_WAIT_MS * MS;
+	ts.tv_sec += ts.tv_nsec / 1000000000;
+	ts.tv_nsec %= 1000000000;
+	return !pthread_timedjoin_np(thread, NULL, &ts);
+}
+
+bool nps_driver_ask__free(struct nps_driver_ask *a)
 {
 	struct nps_question *open;
 	bool asking;
 
 	if (!a)
-		return;
+		return true;
 	pthread_mutex_lock(&a->lock);
 	a->stop = true;
 	asking = a->asking;
@@ -283,15 +300,17 @@ void nps_driver_ask__free(struct nps_driver_ask *a)
 	pthread_cond_signal(&a->posted);
 	pthread_mutex_unlock(&a->lock);
 	free_all(open);
-	if (asking) { /* it may come back, and uses what is here */
+	if (asking && !ends_soon(a->thread)) { /* it may come back, and uses what is here */
 		pthread_detach(a->thread);
-		return;
+		return false;
 	}
-	pthread_join(a->thread, NULL);
+	if (!asking)
+		pthread_join(a->thread, NULL);
 	free_all(a->done);
 	nps_device_lib__close(&a->driver.lib);
 	pthread_cond_destroy(&a->posted);
 	pthread_cond_destroy(&a->answered);
 	pthread_mutex_destroy(&a->lock);
 	free(a);
+	return true;
 }

@@ -47,7 +47,7 @@ struct nps_question {
  */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
-/* The same of libdcmi.so; without it d->lib.dcmi stays NULL. After nps_driver__open(). */
+/* The same of libdcmi.so; without it d->lib.has[NPS_WORKER_DCMI] stays false. After nps_driver__open(). */
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
 
 /* Ids of the host's devices; returns how many, 0: the driver does not tell. After nps_driver__open(). */
@@ -64,7 +64,8 @@ const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t de
 
 struct nps_driver_ask;
 
-int nps_driver_ask__new(struct nps_driver_ask **out);
+/* LAUNCHER starts what loads the driver's libraries, and outlives it; NULL: they cannot be loaded. -errno. */
+int nps_driver_ask__new(struct nps_device_launcher *launcher, struct nps_driver_ask **out);
 
 /*
  * Q (calloc'ed; NULL: nothing) is asked after those before it, and freed after its answer. Who asks again and again
@@ -87,7 +88,10 @@ void nps_driver_ask__end(struct nps_driver_ask *a);
 /* Did a call ever take that long? */
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a);
 
-/* Questions without an answer get none. A thread that hangs is left to itself, with what it uses. */
-void nps_driver_ask__free(struct nps_driver_ask *a);
+/*
+ * Questions without an answer get none. False: its thread hangs, and is left to itself, with what it uses: the launcher, too.
+ * NULL: nothing.
+ */
+bool nps_driver_ask__free(struct nps_driver_ask *a);
 
 #endif

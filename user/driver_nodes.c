@@ -109,6 +109,9 @@ unsigned int nps_driver_nodes__find(const char *dir,
 		    fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISCHR(st.st_mode))
 			continue;
 		found.rdev = major(st.st_rdev) << 20 | minor(st.st_rdev);
+		found.uid = st.st_uid;
+		found.gid = st.st_gid;
+		found.mode = st.st_mode;
 		snprintf(found.name, sizeof(found.name), "%.31s", entry->d_name);
 		each(arg, &found);
 		n++;

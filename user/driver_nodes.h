@@ -6,12 +6,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "bpf_shared.h"
 
 struct nps_node_found {
 	uint32_t rdev; /* as the kernel has it: major << 20 | minor */
 	char name[32];
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
 	struct nps_node node;
 };
 

@@ -140,12 +140,12 @@ struct reading {
  */
 static bool place(struct reading *r, struct nps_driver *driver)
 {
-	if (!r->foreign) {
+	if (nps_device_lib__numbers_for(&driver->lib, r->pid, r->foreign)) {
 		r->host = r->device;
 		return true;
 	}
 	nps_driver__open_dcmi(driver, &r->pid, 1);
-	return driver->lib.dcmi && nps_driver__only_device(driver, r->pid, &r->host);
+	return driver->lib.has[NPS_WORKER_DCMI] && nps_driver__only_device(driver, r->pid, &r->host);
 }
 
 /* Brackets each read between two of ours. */
@@ -165,14 +165,15 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 	r->has_info = true;
 	for (int i = 0; i < CLOCK_SAMPLES; i++) {
 		struct nps_device_clock *c = &r->clocks[r->n];
+		struct nps_call_span span;
 		int64_t counter = 0;
 
 		*c = (struct nps_device_clock){ .device = r->device, .pid = (uint32_t)r->pid };
-		nps_device_lib__alive(&driver->lib);
-		c->raw_before = nps_now(CLOCK_MONOTONIC_RAW);
-		if (driver->lib.device_info(r->host, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
+		if (nps_device_lib__info(&driver->lib, r->host, MODULE_SYSTEM, INFO_SYS_COUNT, &counter,
+					 &span))
 			continue;
-		c->raw_after = nps_now(CLOCK_MONOTONIC_RAW);
+		c->raw_before = span.before;
+		c->raw_after = span.after;
 		c->counter = (uint64_t)counter;
 		r->n++;
 	}

@@ -19,26 +19,10 @@ static struct {
 	size_t len, at, most;
 } driver;
 
-static int start(unsigned int device, unsigned int channel, struct nps_prof_start *para)
-{
-	(void)device;
-	(void)channel;
-	return para->data_size > 128;
-}
-
-static int stop(unsigned int device, unsigned int channel)
-{
-	(void)device;
-	(void)channel;
-	return 0;
-}
-
-static int read_some(unsigned int device, unsigned int channel, char *buf, unsigned int size)
+static int read_some(char *buf, size_t size)
 {
 	size_t n = driver.len - driver.at;
 
-	(void)device;
-	(void)channel;
 	n = n < driver.most ? n : driver.most;
 	n = n < size ? n : size;
 	memcpy(buf, driver.data + driver.at, n);
@@ -46,7 +30,24 @@ static int read_some(unsigned int device, unsigned int channel, char *buf, unsig
 	return (int)n;
 }
 
-static const struct nps_device_lib lib = { .start = start, .stop = stop, .read = read_some };
+static int exchange(const struct nps_device_lib *of, enum nps_worker_library library,
+		    const struct nps_worker_request *r, const void *payload, struct nps_worker_reply *reply,
+		    void *data)
+{
+	(void)of;
+	(void)library;
+	(void)payload;
+	*reply = (struct nps_worker_reply){ .op = r->op };
+	if (r->op == NPS_WORKER_START)
+		reply->code = r->size > sizeof(struct nps_worker_start) + 128;
+	if (r->op == NPS_WORKER_READ) {
+		reply->code = read_some(data, r->room);
+		reply->size = (uint32_t)reply->code;
+	}
+	return 0;
+}
+
+static const struct nps_device_lib lib = { .exchange = exchange };
 
 static void clear(int dirfd, const char *path)
 {

@@ -91,11 +91,12 @@ def install(case: Case) -> None:
                             f"BUILD={os.path.relpath(BUILD, ROOT)}"], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stdout + built.stderr
     files = sorted(str(p.relative_to(dest)) for p in dest.rglob("*") if p.is_file())
-    assert "opt/npuscope/bin/npuscope" in files and "opt/npuscope/lib/npuscope/libnpuscope_agent.so" in files, files
+    for name in ("bin/npuscope", "lib/npuscope/libnpuscope_agent.so", "lib/npuscope/npuscope-device-worker"):
+        assert f"opt/npuscope/{name}" in files, files
     program = dest / "opt/npuscope/bin/npuscope"
     assert os.access(program, os.X_OK)
     text = case.npuscope("doctor", program=program).expect(DONE).out
-    assert re.search(r"^\s+helper library\s+yes", text, re.M), text
+    assert re.search(r"^\s+helper library\s+yes", text, re.M) and re.search(r"^\s+device worker\s+yes", text, re.M), text
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     run = case.record("-o", case.path("out"), "--export", "none", "--", need_job("loader_job"), program=program,
                       env=environment(libs=[library.parent]), stdin=subprocess.PIPE, wait=False)

@@ -21,36 +21,38 @@ static struct {
 	unsigned int lists;
 } driver;
 
-static int fake_info(uint32_t device, int32_t module, int32_t info, int64_t *value)
+static int fake_exchange(const struct nps_device_lib *of, enum nps_worker_library library,
+			 const struct nps_worker_request *r, const void *payload,
+			 struct nps_worker_reply *reply, void *data)
 {
-	(void)device;
-	*value = module == 0 && info == 1 ? driver.version : 100;
+	struct nps_prof_channels *list = data;
+
+	(void)of;
+	(void)payload;
+	assert_int_equal(library, NPS_WORKER_HAL);
+	*reply = (struct nps_worker_reply){ .op = r->op };
+	switch (r->op) {
+	case NPS_WORKER_DEVICE_INFO:
+		reply->value = r->kind == 0 && r->info == 1 ? driver.version : 100;
+		break;
+	case NPS_WORKER_CHIP_NAME:
+		reply->code = driver.name ? 0 : 3;
+		reply->size = NPS_CHIP_TEXT;
+		strncpy(data, driver.name ? driver.name : "", NPS_CHIP_TEXT);
+		break;
+	case NPS_WORKER_GET_CHANNELS:
+		driver.lists++;
+		*list = (struct nps_prof_channels){ .chip = driver.list_chip };
+		reply->size = sizeof(*list);
+		reply->code = driver.list_error;
+		break;
+	default:
+		reply->code = NPS_WORKER_NO_FUNCTION;
+	}
 	return 0;
 }
 
-static int fake_chip(unsigned int device, void *out)
-{
-	char *text = out; /* type[32], name[32], version[32] */
-
-	(void)device;
-	if (!driver.name)
-		return 3;
-	strcpy(text, "Ascend");
-	strcpy(text + 32, driver.name);
-	return 0;
-}
-
-static int fake_list(unsigned int device, struct nps_prof_channels *list)
-{
-	(void)device;
-	driver.lists++;
-	list->chip = driver.list_chip;
-	return driver.list_error;
-}
-
-static struct nps_device_lib lib = { .get_channels = fake_list,
-				     .device_info = fake_info,
-				     .chip_info = fake_chip };
+static struct nps_device_lib lib = { .exchange = fake_exchange };
 
 static struct nps_device_info read_info(const char *name, int64_t version, uint32_t list_chip)
 {

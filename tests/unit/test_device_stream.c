@@ -28,39 +28,31 @@ static struct {
 	uint8_t data[4 * SIZE];
 	size_t len, at;
 	int start_code, read_code, stop_code;
-	struct nps_prof_start start;
+	struct nps_worker_start start;
 	uint8_t params[128];
+	uint32_t params_size;
 	unsigned int channel, starts, stops;
 } driver;
 
-static int fake_start(unsigned int device, unsigned int channel, struct nps_prof_start *start)
+static int fake_start(const struct nps_worker_request *r, const struct nps_worker_start *start)
 {
-	assert_int_equal(device, 3);
+	size_t size = r->size - sizeof(*start);
+
 	driver.start = *start;
-	driver.channel = channel;
+	driver.channel = r->channel;
 	driver.starts++;
-	assert_true(start->data_size <= sizeof(driver.params));
+	assert_true(size <= sizeof(driver.params));
 	memset(driver.params, 0, sizeof(driver.params));
-	if (start->data_size)
-		memcpy(driver.params, start->data, start->data_size);
+	memcpy(driver.params, start + 1, size);
+	driver.params_size = (uint32_t)size;
 	return driver.start_code;
 }
 
-static int fake_stop(unsigned int device, unsigned int channel)
-{
-	assert_int_equal(device, 3);
-	assert_int_equal(channel, driver.channel);
-	driver.stops++;
-	return driver.stop_code;
-}
-
 /* At most a third of what is asked for, ending anywhere. */
-static int fake_read(unsigned int device, unsigned int channel, char *buf, unsigned int size)
+static int fake_read(unsigned int size, char *buf)
 {
 	size_t n = driver.len - driver.at, most = 1 + (size_t)rand() % (size / 3);
 
-	assert_int_equal(device, 3);
-	assert_int_equal(channel, driver.channel);
 	if (driver.read_code)
 		return driver.read_code;
 	n = n < most ? n : most;
@@ -69,7 +61,32 @@ static int fake_read(unsigned int device, unsigned int channel, char *buf, unsig
 	return (int)n;
 }
 
-static const struct nps_device_lib lib = { .start = fake_start, .stop = fake_stop, .read = fake_read };
+static int fake_exchange(const struct nps_device_lib *of, enum nps_worker_library library,
+			 const struct nps_worker_request *r, const void *payload,
+			 struct nps_worker_reply *reply, void *data)
+{
+	(void)of;
+	assert_int_equal(library, NPS_WORKER_HAL);
+	assert_int_equal(r->device, 3);
+	*reply = (struct nps_worker_reply){ .op = r->op };
+	if (r->op == NPS_WORKER_START) {
+		reply->code = fake_start(r, payload);
+		return 0;
+	}
+	assert_int_equal(r->channel, driver.channel);
+	if (r->op == NPS_WORKER_READ) {
+		reply->code = fake_read(r->room, data);
+		reply->size = reply->code > 0 ? (uint32_t)reply->code : 0;
+	} else if (r->op == NPS_WORKER_STOP) {
+		driver.stops++;
+		reply->code = driver.stop_code;
+	} else {
+		reply->code = NPS_WORKER_NO_FUNCTION;
+	}
+	return 0;
+}
+
+static const struct nps_device_lib lib = { .exchange = fake_exchange };
 
 /* --- a session and a stream -------------------------------------------------------------------------- */
 
@@ -453,7 +470,7 @@ static void start_parameters_are_as_the_driver_wants_them(void **state)
 	assert_int_equal(driver.start.type, 1);
 	assert_int_equal(driver.start.period_ms, 20);
 	assert_int_equal(driver.start.real_time, 1);
-	assert_int_equal(driver.start.data_size, 20);
+	assert_int_equal(driver.params_size, 20);
 	assert_int_equal(word(0), 20);
 	assert_int_equal(word(2), 2);
 	assert_int_equal(word(3), 0);
@@ -461,17 +478,17 @@ static void start_parameters_are_as_the_driver_wants_them(void **state)
 	nps_prof_file__finish(&p->stream.file, &p->session);
 	start(p, 129);
 	assert_int_equal(driver.start.period_ms, 10);
-	assert_int_equal(driver.start.data_size, 0);
+	assert_int_equal(driver.params_size, 0);
 	nps_prof_file__finish(&p->stream.file, &p->session);
 	start(p, 52);
 	assert_int_equal(driver.start.type, 0);
-	assert_int_equal(driver.start.data_size, 56);
+	assert_int_equal(driver.params_size, 56);
 	assert_int_equal(word(0), 1);
 	assert_int_equal(word(4), 1);
 	assert_int_equal(word(10), 2); /* the scheduler's own counters are not wanted */
 	nps_prof_file__finish(&p->stream.file, &p->session);
 	start(p, 54);
-	assert_int_equal(driver.start.data_size, 72);
+	assert_int_equal(driver.params_size, 72);
 	assert_int_equal(word(0), 3);
 	assert_int_equal(word(1), 2); /* samples */
 	assert_int_equal(word(2), 10);

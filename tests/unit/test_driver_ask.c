@@ -73,7 +73,7 @@ static struct nps_driver_ask *begin(void)
 
 	memset(&seen, 0, sizeof(seen));
 	seen.loop = pthread_self();
-	assert_int_equal(nps_driver_ask__new(&a), 0);
+	assert_int_equal(nps_driver_ask__new(NULL, &a), 0);
 	return a;
 }
 
@@ -154,58 +154,59 @@ static void ending_waits_for_nobody(void **state)
 static struct {
 	int pids[CARDS][2]; /* that hold memory; 0: none */
 	int error, full; /* of that card, -1: of none */
+	struct timespec pause; /* that listing processes takes */
 } host;
 
-static int count(uint32_t *n)
+static int processes(int card, struct nps_dcmi_process *list, struct nps_worker_reply *reply)
 {
-	*n = CARDS;
-	return 0;
-}
+	size_t found = 0;
 
-static int cards(int *n, int *list, int len)
-{
-	for (int i = 0; i < CARDS && i < len; i++)
-		list[i] = i;
-	*n = CARDS;
-	return 0;
-}
-
-static int devices(int card, int *n)
-{
-	(void)card;
-	*n = 1;
-	return 0;
-}
-
-static int logic(int *id, int card, int device)
-{
-	(void)device;
-	*id = card;
-	return 0;
-}
-
-static int processes(int card, int device, struct nps_dcmi_process *list, int *n)
-{
-	int found = 0;
-
-	(void)device;
 	if (card == host.error)
 		return -8002;
+	memset(list, 0, NPS_DCMI_PROCESSES * sizeof(*list));
 	for (int i = 0; i < 2; i++)
 		if (host.pids[card][i])
 			list[found++].pid = host.pids[card][i];
-	*n = card == host.full ? NPS_DCMI_PROCESSES : found;
+	reply->size = (uint32_t)((card == host.full ? NPS_DCMI_PROCESSES : found) * sizeof(*list));
+	return 0;
+}
+
+static int exchange(const struct nps_device_lib *of, enum nps_worker_library library,
+		    const struct nps_worker_request *r, const void *payload, struct nps_worker_reply *reply,
+		    void *data)
+{
+	uint32_t *ids = data;
+
+	(void)of;
+	(void)library;
+	(void)payload;
+	*reply = (struct nps_worker_reply){ .op = r->op };
+	switch (r->op) {
+	case NPS_WORKER_DEVICES:
+	case NPS_WORKER_CARDS:
+		for (uint32_t i = 0; i < CARDS; i++)
+			ids[i] = i;
+		reply->size = CARDS * sizeof(*ids);
+		break;
+	case NPS_WORKER_CARD_DEVICES:
+		reply->value = 1;
+		break;
+	case NPS_WORKER_LOGIC_ID:
+		reply->value = r->device;
+		break;
+	case NPS_WORKER_PROCESSES:
+		nanosleep(&host.pause, NULL);
+		reply->code = processes((int)r->device, data, reply);
+		break;
+	default:
+		fail();
+	}
 	return 0;
 }
 
 static bool only(pid_t pid, uint32_t *device)
 {
-	struct nps_driver d = { .lib = { .dcmi = &host,
-					 .device_count = count,
-					 .card_list = cards,
-					 .devices_in_card = devices,
-					 .logic_id = logic,
-					 .processes = processes } };
+	struct nps_driver d = { .lib = { .has = { true, true }, .exchange = exchange } };
 
 	return nps_driver__only_device(&d, pid, device);
 }
@@ -238,25 +239,13 @@ static void a_process_of_one_device_is_placed(void **state)
 
 #define SLOW_US 900000 /* of each of three: longer together than one may take */
 
-static int slow_processes(int card, int device, struct nps_dcmi_process *list, int *n)
-{
-	struct timespec ts = { .tv_nsec = SLOW_US * 1000 };
-
-	nanosleep(&ts, NULL);
-	return processes(card, device, list, n);
-}
-
 static void ask_slowly(struct nps_question *q, struct nps_driver *d)
 {
 	uint32_t device;
 
 	(void)q;
-	d->lib.dcmi = &host;
-	d->lib.device_count = count;
-	d->lib.card_list = cards;
-	d->lib.devices_in_card = devices;
-	d->lib.logic_id = logic;
-	d->lib.processes = slow_processes;
+	d->lib.has[NPS_WORKER_DCMI] = true;
+	d->lib.exchange = exchange;
 	nps_driver__only_device(d, 10, &device);
 	seen.n_asked++;
 }
@@ -278,6 +267,7 @@ static void many_slow_calls_are_no_hanging_one(void **state)
 	assert_non_null(q);
 	memset(&host, 0, sizeof(host));
 	host.error = host.full = -1;
+	host.pause.tv_nsec = SLOW_US * 1000;
 	*q = (struct nps_question){ .ctx = &seen, .ask = ask_slowly, .answer = answer_slowly };
 	nps_driver_ask__post(a, q);
 	assert_false(nps_driver_ask__wait(a, meanwhile, &seen)); /* not for longer than for any other */
@@ -303,7 +293,7 @@ static bool looks_for_it(struct nps_driver *d, pid_t pid)
 
 static void a_library_that_was_not_there_is_looked_for_again(void **state)
 {
-	struct nps_driver d = { .lib = { .hal = NULL } };
+	struct nps_driver d = { .lib = { .launcher = NULL } };
 
 	(void)state;
 	assert_true(looks_for_it(&d, getpid()));

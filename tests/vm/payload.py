@@ -29,7 +29,7 @@ def make(arch: str, place: Path) -> None:
     build = build_folder(arch)
     shutil.rmtree(place, ignore_errors=True)
     (place / "npuscope").mkdir(parents=True)
-    for name in ("npuscope", "libnpuscope_agent.so", "libnpuscope_mstx.so"):
+    for name in ("npuscope", "npuscope-device-worker", "libnpuscope_agent.so", "libnpuscope_mstx.so"):
         shutil.copy2(build / name, place / "npuscope")
     shutil.copytree(build / "npusim/Ascend", place / "Ascend", symlinks=True)
     if (build / "jobs").is_dir():
