@@ -22,6 +22,7 @@
 #include "launch.h"
 #include "log.h"
 #include "open_slices.h"
+#include "privilege.h"
 #include "system_wide.h"
 
 #define TURN_MS 50
@@ -814,6 +815,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		return -errno;
 	err = begin(c);
 	if (!err) {
+		nps_privilege__keep(c->driver && opts->driver.tasks ? NPS_PRIVILEGE_SWITCHES
+								    : NPS_PRIVILEGE_CAPTURE);
 		account_cpu(c);
 		save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
@@ -828,6 +831,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(signals, &set, terminated);
 	if (!err) {
+		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 		finish(c, &slices);
 	} else {
 		nps_host_sys__stop(c->host_sys);

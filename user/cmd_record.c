@@ -4,6 +4,7 @@
 #include "analyze.h"
 #include "cmd.h"
 #include "log.h"
+#include "privilege.h"
 #include "record_options.h"
 #include "record_print.h"
 
@@ -49,6 +50,8 @@ int nps_cmd_record(int argc, char **argv)
 	printf("%s\n", c.session.path);
 	if (a.text || a.db) {
 		nps_capture__heed_sigterm();
+		/* What is read from now on are files of the session. */
+		nps_privilege__keep(NPS_PRIVILEGE_RESULTS);
 		status = analyze(&a, &c);
 	}
 	if (!a.quiet)

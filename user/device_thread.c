@@ -23,6 +23,7 @@
 #include "device_report.h"
 #include "device_stream.h"
 #include "log.h"
+#include "privilege.h"
 #include "prof_control.h"
 
 #define SECOND 1000000000ULL
@@ -659,6 +660,7 @@ static void *run(void *arg)
 	struct nps_device_thread *t = arg;
 	uint64_t due;
 
+	nps_privilege__keep(NPS_PRIVILEGE_NONE);
 	if (meet(t)) {
 		atomic_store(&t->failed, true);
 		atomic_store(&t->settled, true);

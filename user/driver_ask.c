@@ -10,6 +10,7 @@
 
 #include "clocks.h"
 #include "log.h"
+#include "privilege.h"
 
 #define MS 1000000ULL
 #define ASK_MS 100 /* until a question that was just posted is asked: one that hangs is late, not slow */
@@ -127,6 +128,7 @@ static void *run(void *arg)
 {
 	struct nps_driver_ask *a = arg;
 
+	nps_privilege__keep(NPS_PRIVILEGE_PROC);
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
 		struct nps_question *q;

@@ -17,6 +17,7 @@
 #include "host_out.h"
 #include "host_parse.h"
 #include "host_tasks.h"
+#include "privilege.h"
 
 #define SECOND 1000000000ULL
 #define TEXT_SIZE (1U << 20) /* of the longest file of /proc */
@@ -179,6 +180,7 @@ static void *run(void *arg)
 	struct nps_host_sys *h = arg;
 	uint64_t period = SECOND / h->opts.hz, due = nps_now(CLOCK_MONOTONIC), written = due;
 
+	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES);
 	while (!atomic_load(&h->stop)) {
 		uint64_t began = nps_now(CLOCK_THREAD_CPUTIME_ID), earliest, now, took;
 

@@ -23,6 +23,7 @@
 #include "log.h"
 #include "operators.h"
 #include "os_sums.h"
+#include "privilege.h"
 #include "texts.h"
 
 #define TURN_MS 20 /* how long records may lie in a ring */
@@ -462,6 +463,7 @@ static void *read_rings(void *arg)
 
 	prctl(PR_SET_NAME, "nps_reader");
 	ask_for_priority();
+	nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 	while (!atomic_load(&r->stop)) {
 		uint64_t now;
 

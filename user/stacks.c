@@ -19,6 +19,7 @@
 #include "kallsyms.h"
 #include "log.h"
 #include "perf_sampler.h"
+#include "privilege.h"
 #include "proc_maps.h"
 #include "sample.skel.h"
 #include "stack.h"
@@ -507,6 +508,7 @@ static void *take_stacks(void *arg)
 {
 	struct nps_stacks *st = arg;
 
+	nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 	prctl(PR_SET_NAME, "nps_stacks");
 	while (!atomic_load(&st->stop)) {
 		nps_perf_sampler__wait(st->sampler, TURN_MS);

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "privilege.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF 39
+#endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+#define MOST_CAPABILITIES 64
+
+static uint64_t bit(int capability)
+{
+	return 1ULL << capability;
+}
+
+/* Some distributions' kernels want CAP_SYS_ADMIN for perf events where others want CAP_PERFMON: that is tried. */
+static bool opens_perf_events(void)
+{
+	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
+					.size = sizeof(attr),
+					.config = PERF_COUNT_SW_CPU_CLOCK,
+					.disabled = 1 };
+	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* CAPABILITY, or CAP_SYS_ADMIN, which contains it, where it is not among those we HAVE: older kernels do not know it. */
+static uint64_t or_admin(uint64_t have, int capability)
+{
+	return have & bit(capability) ? bit(capability) : bit(CAP_SYS_ADMIN);
+}
+
+static uint64_t kept(enum nps_privilege what, uint64_t have)
+{
+	uint64_t mask = 0;
+
+	switch (what) {
+	case NPS_PRIVILEGE_SWITCHES:
+		mask |= bit(CAP_DAC_OVERRIDE);
+		/* fallthrough */
+	case NPS_PRIVILEGE_CAPTURE:
+		mask |= or_admin(have, CAP_BPF) | or_admin(have, CAP_PERFMON) |
+			or_admin(have, CAP_CHECKPOINT_RESTORE) |
+			bit(CAP_SYSLOG); /* names of the kernel's functions */
+		/* fallthrough */
+	case NPS_PRIVILEGE_PROC:
+		return mask | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
+	case NPS_PRIVILEGE_RESULTS:
+		return or_admin(have, CAP_BPF) | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
+	case NPS_PRIVILEGE_NAMESPACES:
+		return bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_SYS_ADMIN);
+	default:
+		return 0;
+	}
+}
+
+/* Of what D permits the MASK. */
+static int set_effective(struct __user_cap_data_struct d[2], uint64_t mask)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+
+	for (int i = 0; i < 2; i++)
+		d[i].effective = d[i].permitted & (uint32_t)(mask >> (32 * i));
+	return (int)syscall(SYS_capset, &h, d);
+}
+
+void nps_privilege__keep(enum nps_privilege what)
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct d[2] = { { 0 } };
+	uint64_t mask;
+
+	if (syscall(SYS_capget, &h, d))
+		return;
+	mask = kept(what, d[0].permitted | (uint64_t)d[1].permitted << 32);
+	if (mask & bit(CAP_PERFMON) && !set_effective(d, mask) && !opens_perf_events())
+		mask |= bit(CAP_SYS_ADMIN);
+	/* What a program that we executed would have again. It needs a capability that goes then. */
+	set_effective(d, UINT64_MAX);
+	for (int i = 0; i < MOST_CAPABILITIES; i++)
+		if (!(mask >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) > 0 &&
+		    prctl(PR_CAPBSET_DROP, i, 0, 0, 0))
+			break;
+	for (int i = 0; i < 2; i++) {
+		d[i].permitted &= (uint32_t)(mask >> (32 * i));
+		d[i].inheritable = 0;
+	}
+	if (set_effective(d, mask))
+		nps_debug("capabilities are kept: %s", strerror(errno));
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Capabilities that are not needed any more are given up, for good: each thread's as it begins, the main thread's when the probes
+ * are in place. What starts processes in other people's places keeps its own (device_launcher.h).
+ */
+#ifndef NPS_PRIVILEGE_H
+#define NPS_PRIVILEGE_H
+
+enum nps_privilege {
+	NPS_PRIVILEGE_NONE, /* a thread that calls a worker, and writes what comes back */
+	NPS_PRIVILEGE_PROC, /* one that reads /proc of other users' processes */
+	NPS_PRIVILEGE_NAMESPACES, /* ... and looks into their network namespaces */
+	NPS_PRIVILEGE_RESULTS, /* one that analyses a session: the job's files name its functions, the kernel has its counts */
+	NPS_PRIVILEGE_CAPTURE, /* one that attaches probes to what comes, and reads what they record */
+	NPS_PRIVILEGE_SWITCHES, /* ... and turns the driver's tracepoints off, by files that nobody's mode lets write */
+};
+
+/* Of the calling thread. Results are written into the session's directory, which is ours: that takes none. */
+void nps_privilege__keep(enum nps_privilege what);
+
+#endif
