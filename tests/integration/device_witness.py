@@ -11,7 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Iterator, Optional
 
-from harness import Case, Result, Running, Session, environment, pid_list, ranks_of
+from harness import Case, Result, Running, Session, environment, host_environment, pid_list, ranks_of
 
 Series = list[tuple[int, int, int]]  # begin, end (raw), amount
 
@@ -70,8 +70,8 @@ def sample(case: Case, job: Optional[Running], *args: str, seconds: str = "3s", 
     more = {"NPUSIM_TRUTH": str(truth)} if truth else {}
     target = ["-p", pid_list(ranks_of(job)), "-d", seconds] if job else []
     out = case.path("out")
-    return case.record(*target, "-o", out, *args, *(("--", *command) if command else ()), wait=wait,
-                       env=environment(sim=not job, **more, **env))
+    surroundings = environment(**more, **env) if job else host_environment(case, **more, **env)
+    return case.record(*target, "-o", out, *args, *(("--", *command) if command else ()), wait=wait, env=surroundings)
 
 
 def sampler(session: Session) -> dict[int, dict]:

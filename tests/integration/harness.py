@@ -180,6 +180,35 @@ def environment(*, sim: bool = False, agent: bool = False, libs: Sequence[Arg] =
     return env
 
 
+def is_root_alones(path: Path) -> bool:
+    """Can nobody but root change what the path leads to, and everybody read it? So is a driver's installation on a host."""
+    for part in [path, *path.parents]:
+        st = part.stat()
+        if st.st_uid or st.st_mode & 0o022 or not st.st_mode & 0o001:
+            return False
+    return True
+
+
+def installed_sim(case: "Case") -> Path:
+    """The simulator's installation as a host has it: where it was built, or a copy if others than root could change that."""
+    if is_root_alones(SIM):
+        return SIM
+    Path("/opt").mkdir(exist_ok=True)
+    copy = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/opt"))
+    case.at_end.append(lambda: shutil.rmtree(copy, ignore_errors=True))
+    copy.chmod(0o755)
+    shutil.copytree(SIM, copy / "Ascend", symlinks=True)
+    subprocess.run(["chown", "-R", "0:0", copy], check=True)
+    subprocess.run(["chmod", "-R", "go-w,a+rX", copy], check=True)
+    return copy / "Ascend"
+
+
+def host_environment(case: "Case", **more: Arg) -> dict[str, str]:
+    """Environment of a collector on a host that has the driver installed."""
+    path = str(installed_sim(case))
+    return {k: v.replace(str(SIM), path) for k, v in environment(sim=True, **more).items()}
+
+
 class Result:
     """What became of a run of npuscope."""
 
@@ -310,6 +339,20 @@ class Case:
     def path(self, name: str) -> Path:
         return self.dir / name
 
+    def open_path(self, name: str, *, folder: bool = False) -> Path:
+        """An empty file or folder that every user can read and write: the host's driver runs as nobody. path(name) leads there."""
+        place = Path(tempfile.mkdtemp(prefix="npuscope-test.", dir="/tmp"))
+        self.at_end.append(lambda: shutil.rmtree(place, ignore_errors=True))
+        place.chmod(0o755)
+        target = place / name
+        if folder:
+            target.mkdir()
+        else:
+            target.touch()
+        target.chmod(0o777 if folder else 0o666)
+        self.path(name).symlink_to(target)
+        return target
+
     def start(self, argv: Sequence[Arg], **kwargs: Any) -> Running:
         """Start a process; it is ended with the test."""
         return Running(self, argv, **kwargs)
@@ -360,12 +403,16 @@ class Case:
     def clean_up(self) -> None:
         for run in reversed(self.running):
             run.kill()
-        for pid in list(children_of(os.getpid())):
-            try:
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-            except (ProcessLookupError, ChildProcessError):
-                pass
+        # All at once: the first process of a pid namespace ends after those in it, which may be ours to wait for, too.
+        end = time.monotonic() + WAIT_SECONDS
+        while time.monotonic() < end and (left := list(children_of(os.getpid()))):
+            for pid in left:
+                try:
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, os.WNOHANG)
+                except (ProcessLookupError, ChildProcessError):
+                    pass
+            time.sleep(0.02)
         for undo in reversed(self.at_end):
             undo()
         if os.environ.get("NPUSCOPE_KEEP_TESTS") is None:

@@ -242,5 +242,26 @@ def npu_job_in_a_container_without_helper(case: Case) -> None:
     assert result.session.process(pid)["task_source"] == "host"
 
 
+@test
+def npu_job_in_a_container_with_its_own_driver(case: Case) -> None:
+    """The host has no driver: the container's is loaded there, and its devices have the job's numbers, the host's 3 being its 0."""
+    os.environ["NPUSIM_FIRST_DEVICE"] = "3"
+    try:
+        _job, pid = sim_container(case, "inside", "--rate", 300, "--seconds", 60, agent=False)
+    finally:
+        del os.environ["NPUSIM_FIRST_DEVICE"]
+    result = case.record("-p", pid, "-d", "3s", "-o", case.dir, "--export", "db", "--sys-hardware-mem", "--npu-usage",
+                         env=environment()).result().expect(DONE)
+    session = result.session
+    sampled = session.json["device_sampler"]
+    assert sampled["driver"].startswith(f"{case.path('inside')}/Ascend/"), sampled["driver"]
+    described = session.process(pid)
+    assert (described["device_numbers"], described["sampled_devices"]) == ("container", [0]), described
+    assert [d["id"] for d in sampled["devices"]] == [0] == [d["id"] for d in session.json["devices"]], sampled
+    hbm = next(c for c in sampled["devices"][0]["channels"] if c["name"] == "HBM")
+    assert hbm["records"] > 100, hbm
+    assert [d["chip"] for d in session.json["devices"]] == ["910B3"], session.json["devices"]
+
+
 if __name__ == "__main__":
     sys.exit(main())

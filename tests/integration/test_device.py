@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Callable
 
 from device_witness import (HBM, Truth, channel, complaints, control, cores, database, sample, sampler, stored)
-from harness import DONE, PARTIAL, ROOT, SIM, USAGE, Case, Result, Session, environment, main, need_npusim, ranks_of, test
+from harness import (DONE, PARTIAL, ROOT, SIM, USAGE, Case, Result, Session, environment, host_environment, main, need_npusim, ranks_of,
+                     test)
 
 LINKS = ("--sys-hardware-mem", "--sys-io", "--sys-interconnection")
 NS = 1e9
@@ -516,7 +517,7 @@ def devices_of_everything(case: Case) -> None:
     job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "60")
     for options, devices in (((), set(range(8))), (("--sys-devices", "job"), {0}), (("--sys-devices", "3,5"), {3, 5})):
         result = case.record("-a", "-d", "2s", "-o", case.path("out"), "--sys-hardware-mem", "--export", "none", *options,
-                             wait=False, env=environment(sim=True)).result().expect(DONE, PARTIAL)
+                             wait=False, env=host_environment(case)).result().expect(DONE, PARTIAL)
         assert set(sampler(result.session)) == devices, (options, sorted(sampler(result.session)))
     job.signal(15)
 
@@ -527,7 +528,7 @@ def devices_of_a_container(case: Case) -> None:
     need_npusim()
     train = ROOT / "build" / "npusim" / "Ascend" / "bin" / "npusim-train"
     result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork", train, "--ranks", "1",
-                         "--rate", "500", "--seconds", "5", wait=False, env=environment(sim=True)).result().expect(DONE, PARTIAL)
+                         "--rate", "500", "--seconds", "5", wait=False, env=host_environment(case)).result().expect(DONE, PARTIAL)
     session = result.session
     (rank,) = [p for p in session.json["processes"] if p["rank"] == 0]
     assert rank["ns_pid"] != rank["pid"] and rank["device_numbers"] == "container", rank

@@ -21,12 +21,12 @@ def alone(case: Case, *args: str, orders: str = "", truth: bool = True, seconds:
           **env: str) -> Running:
     """Sample device 0 while nothing runs on it but `sleep`; npusim obeys ORDERS from the start."""
     need_npusim()
-    path = case.path("orders")
-    path.write_text(orders)
-    folder = case.path("truth")
-    folder.mkdir(exist_ok=True)
-    return sample(case, None, *args, "--sys-devices", devices, truth=folder, command=("sleep", seconds),
-                  NPUSIM_CONTROL=str(path), **env)
+    for name in ("orders", "truth"):
+        if not case.path(name).exists():
+            case.open_path(name, folder=name == "truth")
+    case.path("orders").write_text(orders)
+    return sample(case, None, *args, "--sys-devices", devices, truth=case.path("truth").resolve(), command=("sleep", seconds),
+                  NPUSIM_CONTROL=str(case.path("orders").resolve()), **env)
 
 
 def hbm_groups(data: bytes) -> list[int]:

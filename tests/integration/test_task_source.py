@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from harness import (CQE, DONE, PARTIAL, ROOT, SIM, Case, Result, Running, Session, build_library, children_of, environment,
-                     main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
+                     host_environment, main, need, need_npusim, need_root, pid_list, ranks_of, test, wait_until, without_events)
 
 sys.path.insert(0, str(ROOT / "tools" / "truth"))
 import truthfile  # noqa: E402
@@ -232,10 +232,10 @@ def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], 
     job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
     (pid,) = children_of(job.main)
     assert pid != job.pid
-    orders = case.path("orders")
+    orders = case.open_path("orders")
     orders.write_text("" if dcmi else "error 5 * dcmi -8002 always\n")
     run = case.record("-p", pid, "-d", "6s", "-o", case.path("out"), "--export", "db", "--task-source", "profiler",
-                      env={**os.environ, **job.machine, "NPUSIM_CONTROL": str(orders)})
+                      env=host_environment(case, **job.machine, NPUSIM_CONTROL=str(orders)))
     run.wait_for("^npuscope: recording ", err=True)
     case.path("start.0").touch()
     log = case.path(f"log.{job.pid}")
@@ -876,10 +876,10 @@ class Sick:
     """A capture of the job, in whose own calls alone the driver hangs when it is told to."""
 
     def __init__(self, job: Job, *options: Any, orders: str = "") -> None:
-        self.job, self.orders = job, job.case.path("sick")
+        self.job, self.orders = job, job.case.open_path("sick")
         self.orders.write_text(orders)
         self.run = job.case.record("-p", job.pid, "-o", job.case.path("out"), "--export", "db", *options,
-                                   env={**os.environ, **job.machine, "NPUSIM_CONTROL": str(self.orders)})
+                                   env=host_environment(job.case, **job.machine, NPUSIM_CONTROL=self.orders))
 
     def stop(self) -> Result:
         """Ctrl-C; it has four seconds to end, and a few to analyse."""
