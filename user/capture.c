@@ -561,6 +561,7 @@ static int begin(struct nps_capture *c)
 		nps_warn("cannot start reading: %s", strerror(-err));
 		return err;
 	}
+	nps_overhead__start(c);
 	err = nps_driver_ask__new(c->launcher, &c->ask);
 	if (!err)
 		err = nps_task_source__open(c, &c->tasks);
@@ -850,6 +851,7 @@ void nps_capture__free(struct nps_capture *c)
 
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
+	nps_overhead__free(c);
 	nps_stacks__free(c->stacks);
 	nps_driver_side__free(c->driver);
 	nps_host_sys__free(c->host_sys);

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "bpf_stats.h"
 #include "capture.h"
 #include "clocks.h"
 #include "event.h"
@@ -58,6 +59,21 @@ static void cost_now(const struct nps_capture *c, double *call, double *mark)
 static bool is_measured(const struct nps_capture *c)
 {
 	return c->cost.probe_ns >= 0 && c->cost.mark_ns >= 0 && c->reader;
+}
+
+void nps_overhead__start(struct nps_capture *c)
+{
+	int err = nps_bpf_stats__start(&c->overhead.stats);
+
+	if (err)
+		nps_debug("no run statistics of BPF programs: %s", strerror(-err));
+}
+
+void nps_overhead__free(struct nps_capture *c)
+{
+	nps_bpf_stats__free(c->overhead.stats);
+	if (c->overhead.stats_fd >= 0)
+		close(c->overhead.stats_fd);
 }
 
 void nps_overhead__check(struct nps_capture *c)
@@ -238,13 +254,19 @@ void nps_overhead__turn(struct nps_capture *c, bool ending)
 	struct nps_overhead *o = &c->overhead;
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
-	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
-		return;
-	if (o->stats_fd < 0 && !ending) {
-		look_at_programs(c);
-		o->stats_fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	if (o->stats_requested) {
+		if (!nps_bpf_stats__answered(o->stats, &o->stats_fd))
+			return;
+		o->stats_requested = false;
 		/* Before 5.8 there is no such command: do without. */
 		o->stats_at = o->stats_fd >= 0 ? now + WINDOW_NS : UINT64_MAX;
+	}
+	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
+		return;
+	if (o->stats_fd < 0 && !ending && o->stats) {
+		look_at_programs(c);
+		nps_bpf_stats__request(o->stats);
+		o->stats_requested = true;
 		return;
 	}
 	if (o->stats_fd < 0)

@@ -28,6 +28,8 @@ struct nps_overhead {
 	} shed[NPS_SHED_STAGES];
 	unsigned int n_shed;
 	/* The kernel's run statistics, taken now and then: they are not free either. */
+	struct nps_bpf_stats *stats; /* NULL: they cannot be had */
+	bool stats_requested;
 	int stats_fd; /* -1: not being taken */
 	uint64_t stats_at, stats_gap; /* monotonic ns; ns */
 	struct {
@@ -40,6 +42,10 @@ struct nps_overhead {
 
 /* Call once, when the capture begins. */
 void nps_overhead__begin(struct nps_capture *c);
+
+/* Call once after the last fork(2) of ours; starts a thread. */
+void nps_overhead__start(struct nps_capture *c);
+void nps_overhead__free(struct nps_capture *c);
 
 /* Call once costs are measured: says so, and marks the capture as degraded, where the limit that was asked for cannot be held. */
 void nps_overhead__check(struct nps_capture *c);

@@ -62,6 +62,8 @@ static uint64_t kept(enum nps_privilege what, uint64_t have)
 		/* fallthrough */
 	case NPS_PRIVILEGE_PROC:
 		return mask | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
+	case NPS_PRIVILEGE_STATISTICS:
+		return bit(CAP_SYS_ADMIN);
 	case NPS_PRIVILEGE_RESULTS:
 		return or_admin(have, CAP_BPF) | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 	case NPS_PRIVILEGE_NAMESPACES:

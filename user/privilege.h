@@ -10,6 +10,7 @@ enum nps_privilege {
 	NPS_PRIVILEGE_NONE, /* a thread that calls a worker, and writes what comes back */
 	NPS_PRIVILEGE_PROC, /* one that reads /proc of other users' processes */
 	NPS_PRIVILEGE_NAMESPACES, /* ... and looks into their network namespaces */
+	NPS_PRIVILEGE_STATISTICS, /* one that switches on run statistics of BPF programs */
 	NPS_PRIVILEGE_RESULTS, /* one that analyses a session: the job's files name its functions, the kernel has its counts */
 	NPS_PRIVILEGE_CAPTURE, /* one that attaches probes to what comes, and reads what they record */
 	NPS_PRIVILEGE_SWITCHES, /* ... and turns the driver's tracepoints off, by files that nobody's mode lets write */
