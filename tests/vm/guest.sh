@@ -224,6 +224,7 @@ one_case() {
 	record_options=
 	case $2 in
 	inject) record_options=--inject ;;
+	helper) record_options="--sys-hardware-mem --sys-devices 0" ;;
 	all)
 		job_options="--self-profile /tmp/$1/own"
 		record_options="--level 2 --record-shapes --host-sys cpu,mem,disk,network,osrt --osrt-threshold 0 --irq

@@ -81,6 +81,10 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "nothing of the job was found", numbers)
     if how in ("helper", "inject", "all") and numbers["start_error_us_p50"] is None:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
+    sampled = [channel["records"] for device in session.get("device_sampler", {}).get("devices", [])
+               for channel in device["channels"] if channel["name"] == "HBM"]
+    if how == "helper" and not any(sampled):
+        return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
     refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
     if refused:
         return Verdict(False, refused[0], numbers)
