@@ -130,6 +130,15 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 	bpf_map_update_elem(&scheds, &tid, &fresh, BPF_ANY);
 }
 
+/*
+ * Its last stretch was told at its exit. What has its number now is another thread's: one that executes a program, and for whose
+ * number it got the first thread's.
+ */
+static __always_inline bool has_exited(struct task_struct *t)
+{
+	return BPF_CORE_READ(t, exit_state);
+}
+
 static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread *st, __u32 tid,
 				     __u32 next_tid, __u32 state, __u64 now)
 {
@@ -207,9 +216,9 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 		st = bpf_map_lookup_elem(&scheds, &prev_tid);
 		/* it can be preempted on its way to sleep, and is runnable all the same */
 		state = preempted ? 0 : task_state(prev);
-		if (st)
+		if (st && !has_exited(prev))
 			left_cpu(prev, st, prev_tid, next_tid, state, now);
-		else
+		else if (!st)
 			meet(prev, prev_tid, prev_pid, 0, now, state);
 		send_comm(prev, prev_tid, prev_pid, now);
 		if (next_tid)
@@ -217,9 +226,9 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 	}
 	if (in) {
 		st = bpf_map_lookup_elem(&scheds, &next_tid);
-		if (st)
+		if (st && !has_exited(next))
 			st->on = now;
-		else
+		else if (!st)
 			meet(next, next_tid, next_pid, now, 0, 0);
 	}
 	return 0;
@@ -324,15 +333,45 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/*
+ * The stretch of a thread whose number changes while it executes a program, up to its first switch under the new number: that one
+ * found nothing under it, and so began MET anew.
+ */
+static __always_inline void end_stretch(const struct nps_thread *st, const struct nps_thread *met, __u32 tid)
+{
+	struct nps_event *e = event_reserve(this_ring(), NPS_EV_SCHED);
+
+	if (!e)
+		return;
+	e->probe = 0;
+	e->pid = st->pid;
+	e->tid = tid;
+	e->ret = st->waker;
+	e->start = st->on;
+	e->dur = met->faults_told - st->on;
+	e->args[0] = st->off;
+	e->args[1] = st->runnable;
+	e->args[2] = bpf_get_smp_processor_id();
+	e->args[3] = 0;
+	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
+}
+
 /* A thread that is not the first one and executes a program takes over the number of the first, which is gone. */
 static __always_inline void take_over_number(__u32 old, __u32 tid)
 {
-	struct nps_thread *st = bpf_map_lookup_elem(&scheds, &old), copy;
+	struct nps_thread *st = bpf_map_lookup_elem(&scheds, &old), *met, copy;
 
 	if (!st)
 		return;
 	copy = *st;
-	bpf_map_update_elem(&scheds, &tid, &copy, BPF_ANY);
+	met = bpf_map_lookup_elem(&scheds, &tid);
+	/* It has the number for some time when we are told; a switch in that time ended its stretch. */
+	if (met && copy.on && met->faults_told >= copy.on) {
+		if (!given_up)
+			end_stretch(&copy, met, tid);
+	} else {
+		bpf_map_update_elem(&scheds, &tid, &copy, BPF_ANY);
+	}
 	bpf_map_delete_elem(&scheds, &old);
 }
 

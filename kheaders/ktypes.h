@@ -171,7 +171,7 @@ struct task_struct {
 	unsigned int flags;
 	int prio;
 	int pid, tgid;
-	int exit_code;
+	int exit_state, exit_code;
 	char comm[16];
 	unsigned long min_flt, maj_flt;
 	struct signal_struct *signal;
