@@ -267,8 +267,8 @@ each long call and sums of the short ones, and every switch; with `--osrt-thresh
 {soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked at each second.""",
     "device": """## Sampling devices
 
-One device at the default rates, by the CPU clock of the thread that samples it; what the simulated driver does within its calls is
-in the figures.""",
+One device at the default rates: CPU time of the thread that samples it, and in a row of its own CPU time of the process without
+rights that calls the driver's libraries. Most of that is the simulated device, which makes the samples.""",
     "events": "## Events to disk",
     "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
     "ingest": """## Task log

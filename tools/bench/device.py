@@ -16,7 +16,7 @@ EVERYTHING = [word for words in GROUPS.values() for word in words]
 
 
 def share(npuscope, out, env, pid, options, seconds):
-    """(percent of one CPU, bytes a second) of the only device."""
+    """(percent of one CPU, the same in the process that calls the driver's libraries, bytes a second) of the only device."""
     done = subprocess.run([npuscope, "record", "-q", "-p", str(pid), "-d", f"{seconds}s", "-o", out, "--export", "none", "--host-sys",
                            "none", "--level", "none", *options], capture_output=True, text=True, check=False, env=env)
     session = Path(done.stdout.split()[0])
@@ -26,7 +26,8 @@ def share(npuscope, out, env, pid, options, seconds):
     elapsed = story["capture"]["end_monotonic"] - story["capture"]["begin_monotonic"]
     if any(c["lost"] or c["torn_bytes"] for c in device["channels"]):
         raise RuntimeError(f"records were lost: {device}")
-    return 100 * device["cpu_ns"] / elapsed, sum(c["bytes"] for c in device["channels"]) * 1e9 / elapsed
+    worker = story["device_sampler"]["worker_cpu_ns"]
+    return 100 * device["cpu_ns"] / elapsed, 100 * worker / elapsed, sum(c["bytes"] for c in device["channels"]) * 1e9 / elapsed
 
 
 def sampling(npuscope, sim, out, env, seconds, add):
@@ -36,12 +37,13 @@ def sampling(npuscope, sim, out, env, seconds, add):
     with subprocess.Popen(job, env=env, stdout=subprocess.PIPE, text=True) as running:
         pid = int(running.stdout.readline().split()[1])
         try:
-            all_of_it, _ = share(npuscope, out, env, pid, EVERYTHING, seconds)
+            all_of_it = share(npuscope, out, env, pid, EVERYTHING, seconds)[0]
             for name, options in GROUPS.items():
                 add(f"{name}, one device", share(npuscope, out, env, pid, options, seconds)[0], "% of one CPU", "everything",
                     all_of_it)
-            percent, rate = share(npuscope, out, env, pid, EVERYTHING, seconds)
+            percent, worker, rate = share(npuscope, out, env, pid, EVERYTHING, seconds)
             add("everything, one device", percent, "% of one CPU", "the same", all_of_it)
+            add("everything, one device, in the driver's libraries", worker, "% of one CPU", "everything", all_of_it)
             add("everything, one device, to disk", rate / 1e3, "kB/s", "the same", rate / 1e3)
         finally:
             running.terminate()
