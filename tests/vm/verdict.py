@@ -83,7 +83,8 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
     sampled = [channel["records"] for device in session.get("device_sampler", {}).get("devices", [])
                for channel in device["channels"] if channel["name"] == "HBM"]
-    if how == "helper" and not any(sampled):
+    # An emulated machine that gets little of a CPU can take longer to load the driver than npuscope waits for it, and says so.
+    if how == "helper" and not any(sampled) and "the driver does not answer" not in said:
         return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
     refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
     if refused:
