@@ -131,8 +131,8 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 }
 
 /*
- * Its last stretch was told at its exit. What has its number now is another thread's: one that executes a program, and for whose
- * number it got the first thread's.
+ * The record of its last slice was written at its exit. An entry under its tid now belongs to another thread, which executes a
+ * program: de_thread() in the kernel exchanges the tids of the two.
  */
 static __always_inline bool has_exited(struct task_struct *t)
 {
@@ -365,7 +365,7 @@ static __always_inline void take_over_number(__u32 old, __u32 tid)
 		return;
 	copy = *st;
 	met = bpf_map_lookup_elem(&scheds, &tid);
-	/* It has the number for some time when we are told; a switch in that time ended its stretch. */
+	/* The tid changes some time before this tracepoint; a switch in between ended the slice. */
 	if (met && copy.on && met->faults_told >= copy.on) {
 		if (!given_up)
 			end_stretch(&copy, met, tid);

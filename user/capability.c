@@ -5,7 +5,6 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/capability.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,16 +12,9 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "linux_capabilities.h"
 #include "log.h"
 #include "uprobe_link.h"
-
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF 39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 
 #define INIT_PID_NAMESPACE 0xeffffffcU /* inode of the first one, fixed by the kernel */
 

@@ -68,7 +68,7 @@ void nps_device_lib__close(struct nps_device_lib *lib);
 /* CPU time, ns, of the processes that call LIB's libraries, as long as they run. */
 uint64_t nps_device_lib__cpu_ns(const struct nps_device_lib *lib);
 
-/* Did a process with libraries of LIB end before it was told to, or lie? */
+/* Has a process with libraries of LIB exited by itself, or been ended because its replies made no sense? */
 bool nps_device_lib__failed(const struct nps_device_lib *lib);
 
 /*

@@ -48,7 +48,7 @@ static bool request_add_path(struct request *q, const char *path, size_t len)
 	return true;
 }
 
-/* Calls EACH for the directories that the dynamic linker looks into because root told it so, of /etc/ld.so.conf.d. */
+/* Calls EACH for the directories that /etc/ld.so.conf.d gives the dynamic linker. */
 static void for_each_configured(void (*each)(struct request *q, const char *dir, size_t len, void *arg),
 				struct request *q, void *arg)
 {

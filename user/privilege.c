@@ -2,7 +2,6 @@
 #include "privilege.h"
 
 #include <errno.h>
-#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,15 +10,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "linux_capabilities.h"
 #include "log.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON 38
-#define CAP_BPF 39
-#endif
-#ifndef CAP_CHECKPOINT_RESTORE
-#define CAP_CHECKPOINT_RESTORE 40
-#endif
 #define MOST_CAPABILITIES 64
 
 static uint64_t bit(int capability)

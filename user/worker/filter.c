@@ -113,31 +113,31 @@ static void program_load_argument(struct program *p, unsigned int n)
 		    0);
 }
 
-/* Of call NR, whose number is loaded: allowed if argument ARG is one of N values, refused otherwise. */
+/* Returns LISTED for call NR, whose number is loaded, if argument ARG is one of N values, else OTHERS. */
+static void program_match_values(struct program *p, uint32_t nr, unsigned int arg, const uint32_t *values,
+				 uint8_t n, uint32_t listed, uint32_t others)
+{
+	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, nr, 0, (uint8_t)(n + 3));
+	program_load_argument(p, arg);
+	for (uint8_t i = 0; i < n; i++)
+		program_add(p, BPF_JMP | BPF_JEQ | BPF_K, values[i], (uint8_t)(n - i), 0);
+	program_return(p, others);
+	program_return(p, listed);
+}
+
 static void program_allow_values(struct program *p, uint32_t nr, unsigned int arg, const uint32_t *values,
 				 uint8_t n)
 {
-	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, nr, 0, (uint8_t)(n + 3));
-	program_load_argument(p, arg);
-	for (uint8_t i = 0; i < n; i++)
-		program_add(p, BPF_JMP | BPF_JEQ | BPF_K, values[i], (uint8_t)(n - i), 0);
-	program_return(p, SECCOMP_RET_ERRNO | EPERM);
-	program_return(p, SECCOMP_RET_ALLOW);
+	program_match_values(p, nr, arg, values, n, SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO | EPERM);
 }
 
-/* The opposite: refused if argument ARG is one of the values, allowed otherwise. */
 static void program_refuse_values(struct program *p, uint32_t nr, unsigned int arg, const uint32_t *values,
 				  uint8_t n)
 {
-	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, nr, 0, (uint8_t)(n + 3));
-	program_load_argument(p, arg);
-	for (uint8_t i = 0; i < n; i++)
-		program_add(p, BPF_JMP | BPF_JEQ | BPF_K, values[i], (uint8_t)(n - i), 0);
-	program_return(p, SECCOMP_RET_ALLOW);
-	program_return(p, SECCOMP_RET_ERRNO | EPERM);
+	program_match_values(p, nr, arg, values, n, SECCOMP_RET_ERRNO | EPERM, SECCOMP_RET_ALLOW);
 }
 
-/* The same if all of BITS are set in argument ARG. */
+/* Allows call NR, whose number is loaded, if all of BITS are set in argument ARG. */
 static void program_allow_bits(struct program *p, uint32_t nr, unsigned int arg, uint32_t bits)
 {
 	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, nr, 0, 5);
