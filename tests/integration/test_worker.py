@@ -374,6 +374,12 @@ def worker_that_lies(case: Case) -> None:
 
 
 @test(seconds=120)
+def worker_that_floods(case: Case) -> None:
+    """More at a time than the driver's ring holds is made up, and not read on."""
+    harmed(case, "flood", "the driver says what cannot be")
+
+
+@test(seconds=120)
 def worker_that_babbles(case: Case) -> None:
     harmed(case, "babble", "gives answers that make no sense")
 
