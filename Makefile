@@ -322,7 +322,7 @@ browser: $(BUILD)/browser/make_pftrace
 JOBS := $(patsubst tests/integration/jobs/%,$(TOP_BUILD)/jobs/%,$(basename $(filter-out %_lib.c %_lib.cc,$(JOB_SRC))))
 $(TOP_BUILD)/jobs/%: tests/integration/jobs/%.c
 	@mkdir -p $(@D)
-	$(call say,JOB,$@)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE $< -o $@ -ldl -lpthread
+	$(call say,JOB,$@)$(CC) -std=gnu11 -O1 -g $(WARN) -D_GNU_SOURCE -Ikheaders $< -o $@ -ldl -lpthread
 $(TOP_BUILD)/jobs/%: tests/integration/jobs/%.cc
 	@mkdir -p $(@D)
 	$(call say,JOB,$@)$(CXX) -O1 -g $(WARN) -D_GNU_SOURCE -rdynamic $< -o $@ -ldl -lpthread

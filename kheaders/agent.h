@@ -22,6 +22,7 @@
 #define NPS_AGENT_MAX_WANTS 12
 #define NPS_AGENT_MAX_ERRORS 12
 #define NPS_AGENT_PARA_MAX 128
+#define NPS_AGENT_BLOCK_MAX (1U << 20) /* bytes of a block's payload */
 
 enum nps_agent_command { NPS_AGENT_IDLE = 0, NPS_AGENT_RUN = 1 };
 

@@ -15,12 +15,14 @@
 
 #include "agent.h"
 #include "agent_errors.h"
+#include "clocks.h"
 #include "log.h"
 #include "process.h"
 #include "task_channels.h"
 
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
+#define BLOCKS_A_LOOK 16 /* blocks that are taken between two looks at what that may cost */
 
 struct nps_agent_client {
 	pid_t pid;
@@ -32,6 +34,7 @@ struct nps_agent_client {
 	uint32_t number; /* of the helpers of this capture: each counts its epochs from 1 */
 	uint64_t tail, lost_before, bytes;
 	bool broken, started, stopped, interrupted, delivered;
+	bool waits; /* to start: the helper has not let go of the capture before this one */
 	struct nps_agent_errors errors;
 	size_t mapped; /* bytes from ctl on */
 	struct nps_agent_client *next; /* among those of programs that the process was before */
@@ -75,7 +78,7 @@ static bool is_anothers(const struct stat *memory)
 	return false;
 }
 
-/* Claims the helper. One whose collector was killed is released first. */
+/* Claims the helper. One whose collector was killed is told to let go; it starts when it has. */
 static bool take_over(struct nps_agent_client *a)
 {
 	struct nps_agent_control *ctl = a->ctl;
@@ -87,9 +90,7 @@ static bool take_over(struct nps_agent_client *a)
 		return false;
 	__atomic_store_n(&ctl->command, NPS_AGENT_IDLE, __ATOMIC_RELEASE);
 	wake(a);
-	for (int i = 0; i < 100 && !nps_agent_client__idle(a); i++)
-		usleep(10000);
-	return nps_agent_client__idle(a);
+	return true;
 }
 
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
@@ -198,15 +199,14 @@ void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agen
 	*former = a;
 }
 
-void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric)
+static void begin(struct nps_agent_client *a)
 {
 	/* What an earlier collector left in the ring is not ours. */
 	a->tail = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
 	a->lost_before = __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED);
 	a->started = true;
-	a->metric = metric;
-	a->ctl->n_wants = nps_task_channels(metric, a->ctl->want);
+	a->ctl->n_wants = nps_task_channels(a->metric, a->ctl->want);
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_agent_device *d = &a->ctl->device[i];
 
@@ -221,6 +221,22 @@ void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric met
 	__atomic_fetch_add(&a->ctl->clock_request, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&a->ctl->command, NPS_AGENT_RUN, __ATOMIC_RELEASE);
 	wake(a);
+}
+
+/* It may take as long as its driver does: nobody waits here. */
+static void begin_if_idle(struct nps_agent_client *a)
+{
+	if (a->stopped || __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) != NPS_AGENT_IDLE)
+		return;
+	a->waits = false;
+	begin(a);
+}
+
+void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric)
+{
+	a->metric = metric;
+	a->waits = true;
+	begin_if_idle(a);
 }
 
 void nps_agent_client__poke(struct nps_agent_client *a)
@@ -255,7 +271,15 @@ void nps_agent_client__stop(struct nps_agent_client *a)
 
 bool nps_agent_client__idle(const struct nps_agent_client *a)
 {
-	return a->broken || __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE;
+	return a->broken || !a->started ||
+	       __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE;
+}
+
+/* Nothing more is taken of it; its helper lets go. */
+static void end_log(struct nps_agent_client *a)
+{
+	nps_agent_client__stop(a);
+	a->broken = true;
 }
 
 /* What the helper told of the device: text of the job's, so letters and digits alone are taken. */
@@ -302,6 +326,7 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 {
 	struct nps_device_clock c[16];
 	uint32_t n = len / sizeof(*c);
+	int err;
 
 	if (n > 16)
 		n = 16;
@@ -311,7 +336,8 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 		c[i].pid = a->pid;
 		nps_channel_files__clock(a->files, &c[i]);
 	}
-	return nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
+	err = nps_log_account__add_bytes(nps_channel_files__account(a->files), sizeof(struct nps_chunk) + n * sizeof(*c));
+	return err ? err : nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
 }
 
 static int take_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)
@@ -327,45 +353,72 @@ static int take_block(struct nps_agent_client *a, const struct nps_agent_block *
 	return -EPROTO;
 }
 
-int nps_agent_client__drain(struct nps_agent_client *a)
+/* The block at the tail. Advances the tail past it. */
+static int take_next(struct nps_agent_client *a, uint64_t head)
 {
-	uint64_t head = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
+	uint32_t at = a->tail & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
+	struct nps_agent_block b;
+	uint64_t size;
+
+	if (to_end < sizeof(b)) { /* too short even for a SKIP block */
+		a->tail += to_end;
+		return head - a->tail > NPS_AGENT_RING_SIZE ? -EPROTO : 0;
+	}
+	memcpy(&b, a->ring + at, sizeof(b)); /* a copy: the job can change the original */
+	size = sizeof(b) + (((uint64_t)b.len + 7) & ~7ULL);
+	if (size > to_end || size > head - a->tail ||
+	    (b.type != NPS_AGENT_B_SKIP && b.len > NPS_AGENT_BLOCK_MAX))
+		return -EPROTO;
+	a->tail += size;
+	return take_block(a, &b, a->ring + at + sizeof(b));
+}
+
+/* As much as the account of the process allows: the rest stays in the ring, and the helper drops what finds no room there. */
+static int take_all(struct nps_agent_client *a, uint64_t head)
+{
+	struct nps_log_account *account = nps_channel_files__account(a->files);
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	int err = 0;
 
+	for (unsigned int n = 1; !err && a->tail != head; n++) {
+		uint64_t now;
+
+		if (n % BLOCKS_A_LOOK == 1 && !nps_log_account__may_read(account))
+			break;
+		err = take_next(a, head);
+		if (n % BLOCKS_A_LOOK)
+			continue;
+		now = nps_now(CLOCK_THREAD_CPUTIME_ID);
+		nps_log_account__add_cpu(account, now - begin);
+		begin = now;
+	}
+	nps_log_account__add_cpu(account, nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
+	return err;
+}
+
+int nps_agent_client__drain(struct nps_agent_client *a)
+{
+	uint64_t head;
+	int err;
+
+	if (a->waits)
+		begin_if_idle(a);
 	if (a->broken || !a->started)
 		return 0;
-	if (head - a->tail > NPS_AGENT_RING_SIZE || (head & 7))
-		err = -EPROTO;
-	while (!err && a->tail != head) {
-		uint32_t at = a->tail & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
-		struct nps_agent_block b;
-		uint64_t size;
-
-		if (to_end < sizeof(b)) { /* too short even for a SKIP block */
-			if (head - a->tail < to_end) {
-				err = -EPROTO;
-				break;
-			}
-			a->tail += to_end;
-			continue;
-		}
-		memcpy(&b, a->ring + at, sizeof(b)); /* a copy: the job can change the original */
-		size = sizeof(b) + (((uint64_t)b.len + 7) & ~7ULL);
-		if (size > to_end || size > head - a->tail) {
-			err = -EPROTO;
-			break;
-		}
-		err = take_block(a, &b, a->ring + at + sizeof(b));
-		a->tail += size;
-	}
+	head = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
+	if (head == a->tail)
+		return 0;
+	err = head - a->tail > NPS_AGENT_RING_SIZE || (head & 7) ? -EPROTO : take_all(a, head);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
-	if (err == -EPROTO)
-		a->broken = true;
+	if (nps_agent_client__has_ended(err))
+		end_log(a);
 	return err;
 }
 
 bool nps_agent_client__recording(const struct nps_agent_client *a)
 {
+	if (!a->started)
+		return false;
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		if (a->ctl->device[i].status == NPS_AGENT_S_ON)
 			return true;
@@ -396,7 +449,7 @@ bool nps_agent_client__delivered(const struct nps_agent_client *a)
 
 bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device)
 {
-	return device < NPS_AGENT_MAX_DEVICES && a->ctl->device[device].started_raw;
+	return device < NPS_AGENT_MAX_DEVICES && a->started && a->ctl->device[device].started_raw;
 }
 
 void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_t size)
@@ -404,7 +457,9 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 	buf[0] = '\0';
 	if (nps_agent_client__recording(a))
 		return;
-	snprintf(buf, size, "the process has set no device");
+	snprintf(buf, size, "%s",
+		 a->waits ? "its helper has not let go of the capture before this one" :
+			    "the process has set no device");
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		const struct nps_agent_device *d = &a->ctl->device[i];
 
@@ -429,7 +484,7 @@ uint64_t nps_agent_client__counted(const struct nps_agent_client *a)
 {
 	uint64_t counted = 0;
 
-	for (unsigned i = 0; a->metric != NPS_AIC_NONE && i < NPS_AGENT_MAX_DEVICES; i++) {
+	for (unsigned i = 0; a->started && a->metric != NPS_AIC_NONE && i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_device_info info;
 
 		if (__atomic_load_n(&a->ctl->device[i].status, __ATOMIC_ACQUIRE) != NPS_AGENT_S_ON)
@@ -445,7 +500,7 @@ bool nps_agent_client__say(struct nps_agent_client *a, bool end)
 {
 	if (a->started && !a->broken)
 		nps_agent_errors__say(&a->errors, a->pid, a->ctl);
-	return end && a->started && !a->broken && nps_agent_errors__sum_up(a->pid, a->ctl);
+	return end && a->started && !a->broken && nps_agent_errors__sum_up(&a->errors, a->pid, a->ctl);
 }
 
 uint64_t nps_agent_client__lost(const struct nps_agent_client *a)
@@ -490,7 +545,7 @@ void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON 
 {
 	if (!a)
 		return;
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
+	for (unsigned i = 0; a->started && i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_device_info info;
 		cJSON *j;
 

@@ -6,6 +6,7 @@
 #ifndef NPS_AGENT_CLIENT_H
 #define NPS_AGENT_CLIENT_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,8 +49,17 @@ void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric met
 /* Tells the helper that devices may have changed. */
 void nps_agent_client__poke(struct nps_agent_client *a);
 
-/* Moves what has arrived into the session. Call at least every 100 ms. -errno on a write error, -EPROTO when the memory makes no sense. */
+/*
+ * Moves what has arrived into the session, as far as the account of FILES allows. Call at least every 100 ms. -EPROTO: the memory
+ * makes no sense; -EDQUOT, -E2BIG: as nps_channel_files__put(). Another -errno: a write failed.
+ */
 int nps_agent_client__drain(struct nps_agent_client *a);
+
+/* Did that end the log, and nothing else? */
+static inline bool nps_agent_client__has_ended(int err)
+{
+	return err == -EPROTO || err == -EDQUOT || err == -E2BIG;
+}
 
 /* At least once a second: sign of life, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);

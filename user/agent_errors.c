@@ -5,6 +5,7 @@
 #include "device_report.h"
 #include "log.h"
 
+#define MOST_LINES 24 /* that one helper has us print */
 #define LONG_NS 1000000000ULL /* that a driver may take to open a channel before the user is told */
 
 static const char *name_of(uint32_t channel)
@@ -35,11 +36,21 @@ static uint32_t count(const struct nps_agent_device *d)
 	return n < NPS_AGENT_MAX_ERRORS ? n : NPS_AGENT_MAX_ERRORS;
 }
 
-static void say(pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
+/* How much a job may have us write to the terminal. False: it has had that. */
+static bool may_say(struct nps_agent_errors *e, pid_t pid)
+{
+	if (e->lines < MOST_LINES && ++e->lines == MOST_LINES)
+		nps_warn("pid %d: its helper met more errors of the driver: they are not printed", pid);
+	return e->lines < MOST_LINES;
+}
+
+static void say(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
 {
 	static const char *const calls[] = { "list", "start", "read", "flush", "stop" };
 	const char *what, *usual;
 
+	if (!may_say(told, pid))
+		return;
 	nps_device_report__words(e->code, &what, &usual);
 	nps_warn("pid %d: device %u: %s: %s (%s of channel %u: code %d): %s", pid, device,
 		 name_of(e->channel), what, calls[e->call % (sizeof(calls) / sizeof(*calls))], e->channel,
@@ -47,14 +58,14 @@ static void say(pid_t pid, uint32_t device, const struct nps_agent_error *e, con
 }
 
 /* Errors of starts are told at the end: most are over soon. */
-static void say_new(pid_t pid, uint32_t device, const struct nps_agent_error *e)
+static void say_new(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_error *e)
 {
 	if (e->call == NPS_AGENT_CALL_READ)
-		say(pid, device, e, NULL);
+		say(told, pid, device, e, NULL);
 	else if (e->call == NPS_AGENT_CALL_FLUSH)
-		say(pid, device, e, "its last records may be missing");
+		say(told, pid, device, e, "its last records may be missing");
 	else if (e->call == NPS_AGENT_CALL_STOP)
-		say(pid, device, e, "it is asked again, and may else be in use until the job ends");
+		say(told, pid, device, e, "it is asked again, and may else be in use until the job ends");
 }
 
 /* Once it is open: of what never opens the reason is told at the end. */
@@ -65,7 +76,7 @@ static void look_at_opening(struct nps_agent_errors *e, pid_t pid, uint32_t devi
 	if (since == UINT64_MAX || (since && status == NPS_AGENT_S_OPENING))
 		return;
 	e->opening[device] = status == NPS_AGENT_S_OPENING ? now : 0;
-	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS)
+	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS || !may_say(e, pid))
 		return;
 	nps_info("pid %d: the driver took %.1f s to open the task log of device %u: tasks until then have "
 		 "bounds",
@@ -82,13 +93,13 @@ void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct n
 		for (; e->told[d] < n; e->told[d]++) {
 			struct nps_agent_error copy = ctl->device[d].errors[e->told[d]];
 
-			say_new(pid, d, &copy);
+			say_new(e, pid, d, &copy);
 		}
 	}
 }
 
 /* What the log was refused with before it was had. Without it the reason is told for all of the process. */
-static void say_recovered(pid_t pid, uint32_t device, const struct nps_agent_device *d)
+static void say_recovered(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_device *d)
 {
 	uint32_t n = d->started_raw ? count(d) : 0;
 
@@ -97,11 +108,11 @@ static void say_recovered(pid_t pid, uint32_t device, const struct nps_agent_dev
 
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
-			say(pid, device, &e, "it was had at another try: tasks until then have bounds");
+			say(told, pid, device, &e, "it was had at another try: tasks until then have bounds");
 	}
 }
 
-static bool say_refused(pid_t pid, uint32_t device, const struct nps_agent_device *d,
+static bool say_refused(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_device *d,
 			const struct nps_agent_control *ctl)
 {
 	bool any = false;
@@ -113,19 +124,19 @@ static bool say_refused(pid_t pid, uint32_t device, const struct nps_agent_devic
 
 		if (!(d->refused >> i & 1) || is_log(e.channel) || !e.code)
 			continue;
-		say(pid, device, &e, "it is not recorded");
+		say(told, pid, device, &e, "it is not recorded");
 		any = true;
 	}
 	return any;
 }
 
-bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl)
+bool nps_agent_errors__sum_up(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl)
 {
 	bool any = false;
 
 	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
-		say_recovered(pid, d, &ctl->device[d]);
-		any |= say_refused(pid, d, &ctl->device[d], ctl);
+		say_recovered(e, pid, d, &ctl->device[d]);
+		any |= say_refused(e, pid, d, &ctl->device[d], ctl);
 	}
 	return any;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,8 +35,16 @@
 #define RESCAN_BUDGET_NS (SECOND / 20) /* for all looks of one turn */
 #define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
 #define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
+#define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
 #define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
+/*
+ * How long the end waits for others, in all: what is detached and written comes on top, and two seconds is what a person has
+ * patience for after Ctrl-C. First for devices; then for helpers, which have half a second at least; then for the driver.
+ */
+#define PATIENCE_NS (17 * SECOND / 10)
+#define AGENT_RESERVE_NS (SECOND / 2)
+#define DRIVER_RESERVE_NS (SECOND / 5)
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 
 /* `durable`: down to the disk, which can take seconds. */
@@ -253,12 +262,12 @@ static void start_devices(struct nps_capture *c)
 		return;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
-	if (nps_device_sampler__start(&c->opts->devices, &c->session, c->ask, pids, n, nps_agents__counted(c),
+	if (nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->ask, pids, n, nps_agents__counted(c),
 				      &c->devices)) {
 		c->degraded = true;
 		return;
 	}
-	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, NULL, take_what_comes, c);
 	if (nps_device_sampler__failed(c->devices)) {
 		nps_device_sampler__free(c->devices);
 		c->devices = NULL;
@@ -269,7 +278,7 @@ static void start_devices(struct nps_capture *c)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
 	if (answered) /* else that was the time that the driver gets */
-		nps_driver_ask__wait(c->ask, take_what_comes, c);
+		nps_driver_ask__wait(c->ask, NULL, take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -304,10 +313,22 @@ static bool any_alive(const struct nps_capture *c)
 	return false;
 }
 
-/* Returns why the capture ends. */
-static const char *watch(struct nps_capture *c, int signals)
+/* Has the capture all the bytes that it may have? */
+static bool is_full(struct nps_capture *c)
 {
-	struct pollfd fds[] = { { .fd = signals, .events = POLLIN },
+	if (nps_session__bytes(&c->session) < c->logs.max_size)
+		return false;
+	nps_warn("capture stopped: %s has %" PRIu64 " MiB: a larger --max-size allows more; what was captured "
+		 "is kept",
+		 c->session.path, c->logs.max_size >> 20);
+	c->degraded = true;
+	return true;
+}
+
+/* Returns why the capture ends. */
+static const char *watch(struct nps_capture *c)
+{
+	struct pollfd fds[] = { { .fd = c->signals, .events = POLLIN },
 				{ .fd = nps_reader__notice_fd(c->reader), .events = POLLIN },
 				{ .fd = nps_task_source__fd(c->tasks), .events = POLLIN } };
 	uint64_t second = c->begin_mono + SECOND, device_clock = c->begin_mono + DEVICE_CLOCK_NS;
@@ -340,6 +361,8 @@ static const char *watch(struct nps_capture *c, int signals)
 			c->degraded = true;
 			return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
 		}
+		if (is_full(c))
+			return "size limit";
 		if (c->opts->all)
 			nps_system_wide__look(c->system_wide, c);
 		else if (!any_alive(c))
@@ -420,6 +443,8 @@ static int add_targets(struct nps_capture *c)
 	}
 	for (int i = 0; i < c->opts->n_pids; i++) {
 		err = nps_discover__add_tree(c, c->opts->pids[i]);
+		if (err == -EINTR)
+			return err;
 		if (err) {
 			nps_warn("cannot watch pid %d: %s: check it with ps", c->opts->pids[i],
 				 err == -ESRCH ? "no such process" : strerror(-err));
@@ -494,6 +519,27 @@ static int check_pid(pid_t pid)
 	return 0;
 }
 
+/* What was asked for, else half of what is free, so that others still have room. A disk that is nearly full is used up. */
+static uint64_t max_size(const struct nps_capture *c)
+{
+	struct statvfs fs;
+	uint64_t half;
+
+	if (c->opts->max_size)
+		return c->opts->max_size;
+	if (fstatvfs(c->session.dir_fd, &fs))
+		return NPS_MAX_SIZE;
+	half = (uint64_t)fs.f_bavail * fs.f_frsize / 2;
+	return half > NPS_MAX_SIZE ? NPS_MAX_SIZE : half < LEAST_SIZE ? LEAST_SIZE : half;
+}
+
+bool nps_capture__interrupted(const struct nps_capture *c)
+{
+	struct pollfd fd = { .fd = c->signals, .events = POLLIN };
+
+	return poll(&fd, 1, 0) > 0;
+}
+
 /* Everything up to the first moment at which all probes are in place. */
 static int begin(struct nps_capture *c)
 {
@@ -527,6 +573,8 @@ static int begin(struct nps_capture *c)
 			 strerror(-err));
 	c->degraded |= err != 0;
 	err = nps_session__create(c->opts->out, &c->session);
+	if (!err)
+		nps_log_budget__init(&c->logs, &c->session, max_size(c), c->opts->max_log_rate);
 	if (!err && c->opts->host_sys)
 		err = nps_session__open_host(&c->session);
 	if (!err && c->opts->command)
@@ -716,27 +764,28 @@ static void say_what_is_unnamed(struct nps_capture *c)
 }
 
 /* Signals since BEGIN are no second ones: none ended the capture, or the one that did was sent twice, as timeout(1) does. */
-static void take_repeated(const struct nps_capture *c, int signals, uint64_t begin)
+static void take_repeated(const struct nps_capture *c, uint64_t begin)
 {
 	if (strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS)
-		take_signals(signals);
+		take_signals(c->signals);
 }
 
 /* Nothing that happens from now on is recorded. Was it SIGTERM that ended it? */
-static bool end(struct nps_capture *c, struct nps_open_slices *slices, int signals)
+static bool end(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	bool terminated = take_signals(signals);
+	bool terminated = take_signals(c->signals);
 
 	c->ending = true;
+	nps_deadline__init(&c->patience, PATIENCE_NS);
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
-	take_repeated(c, signals, begin); /* what follows can take longer than a repeated one may be late */
+	take_repeated(c, begin); /* what follows can take longer than a repeated one may be late */
 	collect_open(c, slices);
 	nps_stacks__stop(c->stacks);
 	account_cpu(c);
 	nps_overhead__turn(c, true);
-	take_repeated(c, signals, begin);
+	take_repeated(c, begin);
 	return terminated;
 }
 
@@ -752,15 +801,15 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	bool answered;
 
 	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
-	nps_device_sampler__stop(c->devices, take_what_comes, c);
+	nps_device_sampler__stop(c->devices, &c->patience, AGENT_RESERVE_NS, take_what_comes, c);
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
 	nps_agents__wait(c, nps_agent_client__idle, AGENT_LINGER_MS);
-	nps_agents__stop(c, who_ended);
+	nps_agents__stop(c, DRIVER_RESERVE_NS, who_ended);
 	nps_driver_ask__turn(c->ask);
 	nps_task_source__tick(c->tasks);
-	nps_driver_ask__wait(c->ask, take_what_comes, c);
+	nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
 	nps_task_source__detach(c->tasks);
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_kernel_side__detach(c->kernel);
@@ -777,11 +826,10 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	sample_clocks(c, &c->end);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_controls__ask(c);
-	answered = nps_driver_ask__wait(c->ask, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
 	if (!answered && !nps_driver_ask__was_late(c->ask))
-		nps_warn("the driver is slow: it had not answered everything %d s after the capture: what it "
-			 "alone tells of devices and their clocks is incomplete",
-			 NPS_DRIVER_LATE_MS / 1000);
+		nps_warn("the driver is slow: it had not answered everything when the capture ended: what it "
+			 "alone tells of devices and their clocks is incomplete");
 	c->degraded |= !answered || nps_driver_ask__was_late(c->ask);
 	nps_controls__write(c);
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
@@ -803,7 +851,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	struct nps_open_slices slices;
 	bool terminated = false;
 	sigset_t set;
-	int signals, err;
+	int err;
 
 	memset(c, 0, sizeof(*c));
 	c->opts = opts;
@@ -811,10 +859,15 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->session.host.fd = c->session.device.fd = -1;
 	c->child_go = -1;
 	nps_overhead__begin(c);
-	signals = catch_signals(&set);
-	if (signals < 0)
+	c->signals = catch_signals(&set);
+	if (c->signals < 0)
 		return -errno;
+	nps_deadline__init(&c->patience, PATIENCE_NS);
 	err = begin(c);
+	if (!err && nps_capture__interrupted(c))
+		err = -EINTR;
+	if (err == -EINTR)
+		nps_warn("nothing was recorded: a signal ended npuscope before recording began");
 	if (!err) {
 		nps_privilege__keep(c->driver && opts->driver.tasks ? NPS_PRIVILEGE_SWITCHES
 								    : NPS_PRIVILEGE_CAPTURE);
@@ -822,21 +875,21 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
-		c->end_reason = watch(c, signals);
+		c->end_reason = watch(c);
 	}
 	if (err)
-		take_signals(signals);
+		take_signals(c->signals);
 	else
-		terminated = end(c, &slices, signals);
+		terminated = end(c, &slices);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
-	release_signals(signals, &set, terminated);
+	release_signals(c->signals, &set, terminated);
 	if (!err) {
 		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 		finish(c, &slices);
 	} else {
 		nps_host_sys__stop(c->host_sys);
-		nps_device_sampler__stop(c->devices, NULL, NULL);
+		nps_device_sampler__stop(c->devices, &c->patience, 0, NULL, NULL);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
 		nps_session__discard(&c->session);

@@ -11,6 +11,7 @@
 
 #include "calibrate.h"
 #include "capability.h"
+#include "deadline.h"
 #include "device_facts.h"
 #include "device_launcher.h"
 #include "device_sampler.h"
@@ -18,6 +19,7 @@
 #include "driver_side.h"
 #include "host_sys.h"
 #include "kernel_side.h"
+#include "log_budget.h"
 #include "operators.h"
 #include "overhead.h"
 #include "probes.h"
@@ -41,6 +43,8 @@ struct nps_record_opts {
 	const char *step_marker; /* function name, NULL: none */
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
+	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk, NPS_MAX_SIZE at most */
+	uint64_t max_log_rate; /* bytes a second of one process's task log, or of one sampled device */
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 	bool inject; /* load the helper library into processes that run without */
@@ -55,6 +59,8 @@ struct nps_record_opts {
 	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */
 };
 
+#define NPS_MAX_SIZE (16ULL << 30)
+
 struct nps_system_wide;
 
 struct nps_capture {
@@ -66,6 +72,7 @@ struct nps_capture {
 	struct nps_reader *reader;
 	struct nps_stacks *stacks; /* NULL: not asked for */
 	struct nps_session session;
+	struct nps_log_budget logs;
 	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
 	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
 	struct nps_driver_side *driver; /* NULL: nothing of the NPU's driver is recorded */
@@ -82,6 +89,8 @@ struct nps_capture {
 	bool marker_found;
 	uint64_t *searched; /* files that were searched for the marker */
 	size_t n_searched;
+	int signals; /* signalfd: one ends the capture */
+	struct nps_deadline patience; /* with drivers, helpers and jobs, once the capture ends */
 	bool armed; /* records flow */
 	bool ending; /* nothing new is attached any more */
 	struct nps_clock start, end;
@@ -106,6 +115,9 @@ void nps_capture__heed_sigterm(void);
  */
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts);
 void nps_capture__free(struct nps_capture *c);
+
+/* Has a signal come that ends the capture? While it begins, what takes long returns -EINTR then. */
+bool nps_capture__interrupted(const struct nps_capture *c);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);

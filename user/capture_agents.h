@@ -17,10 +17,10 @@ void nps_agents__drain(struct nps_capture *c);
 bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
 
 /*
- * The helpers flush and let go: up to three seconds, in which TURN takes note of who ends. Of one that did not, one line says
- * that its log is not all there; a job that has ended has none.
+ * The helpers flush and let go, until c->patience has RESERVE ns left; meanwhile TURN takes note of who ends. Of one that did not,
+ * one line says that its log is not all there; a job that has ended has none.
  */
-void nps_agents__stop(struct nps_capture *c, void (*turn)(struct nps_capture *));
+void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(struct nps_capture *));
 
 /* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);

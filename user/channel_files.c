@@ -12,6 +12,9 @@
 #include "prof_files.h"
 
 #define MAX_RECORD 256
+#define MOST_OPEN 64 /* slices that are kept open: eight channels of eight devices */
+#define MOST_BREAKS 65536 /* of one process: a helper whose ring is full all the time makes some thousands a minute */
+#define STREAM_BYTES (16U << 10) /* that a stream takes beside its records: slice, mark, control files */
 
 /* What CANN calls a channel's file, and the length of its records: a multiple where chips differ. */
 static const struct kind {
@@ -28,6 +31,7 @@ static const struct kind {
 struct stream {
 	struct nps_prof_file file;
 	bool begun;
+	uint64_t written; /* number of the last write among all of the process */
 	enum nps_channel_reader reader;
 	uint32_t epoch;
 	uint64_t position; /* of the next byte in the channel */
@@ -37,21 +41,25 @@ struct stream {
 
 struct device {
 	struct stream *streams[N_KINDS];
-	int breaks; /* fd + 1, 0: none */
+	bool has_breaks; /* their file has been made */
 	struct nps_prof_sync sync; /* of the narrowest read of its clock */
 	uint64_t width;
 	struct nps_device_info info;
 	bool known; /* info is */
+	bool counted; /* to the budget */
+	bool described; /* has control files */
 };
 
 struct nps_channel_files {
 	struct nps_session *s;
 	struct nps_prof_control control; /* its name: "" before the first byte came */
-	uint64_t bytes;
+	struct nps_log_account account;
+	uint64_t bytes, writes, breaks;
 	struct device *devices[NPS_DEVICE_MAX]; /* NULL: nothing came */
 };
 
-struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s)
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
+						 struct nps_log_budget *budget)
 {
 	struct nps_channel_files *f = calloc(1, sizeof(*f));
 
@@ -60,6 +68,7 @@ struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *
 	f->s = s;
 	f->control.pid = pid;
 	f->control.rank = -1;
+	nps_log_account__init(&f->account, budget, true);
 	nps_clock__sample(&f->control.begin);
 	return f;
 }
@@ -92,6 +101,11 @@ void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_devi
 	d->sync = (struct nps_prof_sync){ .host_raw = c->raw_before + width / 2, .device_count = c->counter };
 }
 
+struct nps_log_account *nps_channel_files__account(struct nps_channel_files *f)
+{
+	return &f->account;
+}
+
 uint64_t nps_channel_files__devices(const struct nps_channel_files *f)
 {
 	uint64_t devices = 0;
@@ -100,6 +114,34 @@ uint64_t nps_channel_files__devices(const struct nps_channel_files *f)
 		if (f->devices[i])
 			devices |= 1ULL << i;
 	return devices;
+}
+
+static int write_device_control(struct nps_channel_files *f, uint32_t device)
+{
+	const struct device *d = f->devices[device];
+	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
+
+	if (d->known)
+		info = d->info;
+	f->control.platform = info.platform;
+	f->control.driver_version = info.driver_version;
+	f->control.host_khz = info.host_khz;
+	return nps_prof_control__device(&f->control, f->s, &info, &d->sync);
+}
+
+/* Of a device, with its first stream: of a capture that is killed this is what there is. */
+static int write_first_control(struct nps_channel_files *f, uint32_t device)
+{
+	int err;
+
+	if (f->devices[device]->described)
+		return 0;
+	f->devices[device]->described = true;
+	f->control.pid_name = NULL;
+	f->control.rank = -1;
+	f->control.level = 0;
+	err = write_device_control(f, device);
+	return err ? err : nps_prof_control__host(&f->control, f->s);
 }
 
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
@@ -115,27 +157,40 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 	if (end)
 		f->control.end = *end;
 	f->control.platform = NPS_PLATFORM_UNKNOWN;
-	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++) {
-		struct device *d = f->devices[i];
-		struct nps_device_info info = { .id = i, .platform = NPS_PLATFORM_UNKNOWN };
-
-		if (!d)
-			continue;
-		if (d->known)
-			info = d->info;
-		f->control.platform = info.platform;
-		f->control.driver_version = info.driver_version;
-		f->control.host_khz = info.host_khz;
-		err = nps_prof_control__device(&f->control, f->s, &info, &d->sync);
-	}
+	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++)
+		if (f->devices[i])
+			err = write_device_control(f, i);
 	if (!err) /* knows of the devices then */
 		err = nps_prof_control__host(&f->control, f->s);
 	f->control.pid_name = NULL;
 	return err;
 }
 
+/* A process that names every channel of every device must not use up our descriptors. */
+static void close_oldest(struct nps_channel_files *f)
+{
+	struct stream *oldest = NULL;
+	size_t n_open = 0;
+
+	for (uint32_t i = 0; i < NPS_DEVICE_MAX; i++)
+		for (size_t k = 0; f->devices[i] && k < N_KINDS; k++) {
+			struct stream *st = f->devices[i]->streams[k];
+
+			if (!st || !nps_prof_file__is_open(&st->file))
+				continue;
+			n_open++;
+			if (!oldest || st->written < oldest->written)
+				oldest = st;
+		}
+	if (n_open >= MOST_OPEN)
+		nps_prof_file__pause(&oldest->file);
+}
+
 static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)
 {
+	if (!nps_prof_file__is_open(&st->file))
+		close_oldest(f);
+	st->written = ++f->writes;
 	f->bytes += len;
 	return nps_prof_file__write(&st->file, f->s, data, len);
 }
@@ -157,9 +212,6 @@ static void finish_device(struct nps_channel_files *f, struct device *d)
 		free(st);
 		d->streams[k] = NULL;
 	}
-	if (d->breaks)
-		close(d->breaks - 1);
-	d->breaks = 0;
 }
 
 void nps_channel_files__finish(struct nps_channel_files *f)
@@ -185,19 +237,23 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	struct device *d = f->devices[device];
 	const struct stream *st = d->streams[kind];
 	char text[160];
+	int fd, err;
 
-	if (!d->breaks) {
-		int fd;
-
-		snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
-		fd = nps_session__open_file(f->s, text);
-		if (fd < 0)
-			return fd;
-		d->breaks = fd + 1;
-	}
+	if (++f->breaks > MOST_BREAKS)
+		return -E2BIG;
+	/* Few have any: a descriptor that stays open for them is not worth it. */
+	snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
+	fd = d->has_breaks ? nps_session__append_file(f->s, text) : nps_session__open_file(f->s, text);
+	if (fd < 0)
+		return fd;
+	d->has_breaks = true;
 	snprintf(text, sizeof(text), "%s.%u %llu %llu %s\n", kinds[kind].file, device,
 		 (unsigned long long)st->file.total, (unsigned long long)lost, readers[st->reader]);
-	return nps_write_all(d->breaks - 1, text, strlen(text));
+	err = nps_write_all(fd, text, strlen(text));
+	if (close(fd) && !err)
+		err = -errno;
+	nps_session__add_bytes(f->s, strlen(text));
+	return err ? err : nps_log_account__add_bytes(&f->account, strlen(text));
 }
 
 /* The driver splits records as it likes; what goes to disk are whole ones. */
@@ -240,11 +296,17 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
 		return d ? 0 : -ENOMEM;
 	if (!f->control.name[0])
 		nps_prof__name(f->control.name, 1, f->control.pid);
+	err = nps_log_account__add_bytes(&f->account, STREAM_BYTES);
+	if (!err && !d->counted)
+		err = nps_log_budget__add_directory(f->account.budget);
+	if (err)
+		return err;
+	d->counted = true;
 	*out = st = d->streams[kind] = calloc(1, sizeof(*st));
 	if (!st)
 		return -ENOMEM;
 	err = nps_prof_file__init(&st->file, f->control.name, device, kinds[kind].file, 0);
-	return err ? err : nps_channel_files__write_control(f, NULL, -1, 0, NULL);
+	return err ? err : write_first_control(f, device);
 }
 
 /* Takes ST to where bytes stand. The bytes that are missing before them, of records that are torn too. */
@@ -271,7 +333,7 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 {
 	uint32_t skip = 0, record;
 	uint64_t missing = 0;
-	struct stream *st;
+	struct stream *st = NULL;
 	size_t kind = 0;
 	int err;
 
@@ -282,7 +344,9 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 	if (at->device >= NPS_DEVICE_MAX)
 		return -EPROTO;
 	record = kinds[kind].record;
-	err = stream_of(f, at->device, kind, &st);
+	err = nps_log_account__add_bytes(&f->account, len);
+	if (!err)
+		err = stream_of(f, at->device, kind, &st);
 	if (!err)
 		err = go_to(st, at, &missing);
 	if (err < 0)

@@ -11,6 +11,7 @@
 
 #include "prof_control.h"
 #include "device_lib.h"
+#include "log_budget.h"
 #include "session.h"
 #include "session_writer.h"
 
@@ -27,8 +28,9 @@ struct nps_channel_at {
 	uint64_t position; /* bytes of the channel before these, since it was opened */
 };
 
-/* Nothing is created before the first byte. NULL: no memory. */
-struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s);
+/* Nothing is created before the first byte. BUDGET is not owned, and outlives it. NULL: no memory. */
+struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
+						 struct nps_log_budget *budget);
 
 /* No more bytes will come: writes what is held back, closes what is open, and marks it as complete. */
 void nps_channel_files__finish(struct nps_channel_files *f);
@@ -36,10 +38,14 @@ void nps_channel_files__free(struct nps_channel_files *f);
 
 /*
  * Appends LEN bytes. What is missing between them and the bytes before is noted as a break. 0; -EPROTO: they cannot stand there;
- * another -errno: a write failed. Channels whose files nobody knows are left out.
+ * -EDQUOT: the process has no more bytes to its account; -E2BIG: there are too many breaks, or devices; another -errno: a write
+ * failed. Channels whose files nobody knows are left out.
  */
 int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
 			   uint32_t len);
+
+/* What reading its channels may cost, and has cost. */
+struct nps_log_account *nps_channel_files__account(struct nps_channel_files *f);
 
 /* Bit d: something of device d came. */
 uint64_t nps_channel_files__devices(const struct nps_channel_files *f);

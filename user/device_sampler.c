@@ -14,12 +14,6 @@
 #define MOST_PIDS 4096
 #define MOST_NOTES 256
 #define LIB_PIDS 64 /* whose mappings are looked at for the libraries */
-#define SECOND 1000000000ULL
-#define JOIN_NS (15 * SECOND) /* of all */
-#define CALL_NS                                                                                              \
-	(12 *                                                                                                \
-	 SECOND) /* one that takes longer hangs: the driver itself waits up to ten seconds for a device */
-#define HANG_NS (2 * SECOND) /* that is left to a thread that hangs already */
 #define JOIN_TURN_MS 20
 #define LAST_JOIN_MS 1000
 
@@ -204,7 +198,7 @@ static void answer_opening(struct nps_question *q, void *ctx)
 }
 
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
+			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
 			      struct nps_device_sampler **out)
 {
 	struct nps_device_sampler *s = calloc(1, sizeof(*s));
@@ -217,7 +211,7 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 	}
 	s->opts = *opts;
 	s->ask = ask;
-	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session };
+	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session, .logs = logs };
 	atomic_init(&s->common.counted, counted);
 	pthread_mutex_init(&s->common.lock, NULL);
 	o->q = (struct nps_question){ .ctx = s, .ask = ask_opening, .answer = answer_opening };
@@ -382,18 +376,9 @@ void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms)
 	}
 }
 
-/* Is it to be waited for? */
-static bool may_end(const struct nps_device_thread *t, uint64_t begin)
+void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline *deadline, uint64_t reserve,
+			      void (*meanwhile)(void *arg), void *arg)
 {
-	uint64_t now = nps_now(CLOCK_MONOTONIC);
-
-	return now - begin < JOIN_NS && (now - begin < HANG_NS || now < nps_device_thread__sign(t) + CALL_NS);
-}
-
-void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg)
-{
-	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-
 	if (!s)
 		return;
 	s->ended = true;
@@ -406,7 +391,7 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(vo
 
 		while (!ended) {
 			ended = nps_device_thread__join(t, JOIN_TURN_MS);
-			if (!ended && !may_end(t, begin))
+			if (!ended && nps_deadline__left(deadline) <= reserve)
 				break;
 			if (!ended && meanwhile)
 				meanwhile(arg);

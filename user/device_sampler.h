@@ -18,10 +18,10 @@ struct nps_device_sampler;
 /*
  * Has ASK open the driver's libraries (device_lib.h; PIDS: processes of the job); when they are, opens device.nps and, with
  * --sys-devices all or a list, starts its devices. 0, -ENOMEM. OPTS, SESSION and the sampler must outlive ASK's answers.
- * COUNTED: as nps_device_sampler__counted().
+ * LOGS: what the channels may cost; outlives the sampler. COUNTED: as nps_device_sampler__counted().
  */
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
+			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
 			      struct nps_device_sampler **out);
 
 /* The driver is not there, or cannot be used: the reason has been printed. */
@@ -65,11 +65,11 @@ void nps_device_sampler__resume(struct nps_device_sampler *s, uint32_t device);
 void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
 
 /*
- * Last samples, then the threads end: 15 s for all of them, and 12 s for a call into the driver, but 2 s if one has taken
- * that long already. MEANWHILE (NULL: nothing) is called with ARG some fifty times a
- * second until then.
+ * Last samples, then the threads end; of those whose call into the driver does not come back before the DEADLINE has RESERVE ns left,
+ * one line each says so. MEANWHILE (NULL: nothing) is called with ARG some fifty times a second until then.
  */
-void nps_device_sampler__stop(struct nps_device_sampler *s, void (*meanwhile)(void *arg), void *arg);
+void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline *deadline, uint64_t reserve,
+			      void (*meanwhile)(void *arg), void *arg);
 /* False: a thread hangs, and is left to itself, with what it uses: the launcher, too. NULL: nothing. */
 bool nps_device_sampler__free(struct nps_device_sampler *s);
 

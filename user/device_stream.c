@@ -261,13 +261,28 @@ static int take(struct nps_device_stream *s, struct nps_device_info *d, struct n
 	return 0;
 }
 
+/* What was read and looked at since *BEGIN, ns of CPU time, is charged. May more be read? */
+static bool account(struct nps_device_stream *s, uint32_t bytes, uint64_t *begin)
+{
+	uint64_t now = nps_now(CLOCK_THREAD_CPUTIME_ID);
+
+	if (!s->account)
+		return true;
+	nps_log_account__add_cpu(s->account, now - *begin);
+	*begin = now;
+	return (!bytes || !nps_log_account__add_bytes(s->account, bytes)) &&
+	       nps_log_account__may_read(s->account);
+}
+
 int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
 			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,
 			     int *disk)
 {
-	uint64_t all = 0;
+	uint64_t all = 0, begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	int n = 0, err;
 
+	if (!account(s, 0, &begin))
+		return 0;
 	s->away[1] = s->away[0];
 	s->away[0] = 0;
 	for (int i = 0; i < MOST_READS; i++) {
@@ -286,6 +301,8 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 		err = take(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
 		if (err && !*disk)
 			*disk = err;
+		if (!account(s, (uint32_t)n, &begin))
+			break;
 	}
 	return n < 0 ? n : 0;
 }

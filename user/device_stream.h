@@ -9,6 +9,7 @@
 #define NPS_DEVICE_STREAM_H
 
 #include "device_channels.h"
+#include "log_budget.h"
 #include "prof_files.h"
 
 /* Records that must look right where records are thought to begin again: reads and writes of all units. */
@@ -26,6 +27,7 @@ enum nps_stream_state {
 
 struct nps_device_stream {
 	const struct nps_channel *ch;
+	struct nps_log_account *account; /* of the device; NULL: there is no limit */
 	enum nps_stream_state state;
 	uint64_t retry, pause; /* CLOCK_MONOTONIC ns: when to try again, and how long after that */
 	int segment; /* of the thread: whose PROF directory it fills */
@@ -59,7 +61,7 @@ int nps_device_stream__start(struct nps_device_stream *s, const struct nps_devic
 			     const char *dir);
 
 /*
- * Reads until there is nothing, into the session, through BUF of SIZE bytes. 0; what the driver returned; *DISK: -errno of
+ * Reads until there is nothing, or the account allows no more, into the session, through BUF of SIZE bytes. 0; what the driver returned; *DISK: -errno of
  * writing. Sets d->second_version when the records show it.
  */
 int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,

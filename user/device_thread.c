@@ -63,6 +63,8 @@ struct nps_device_thread {
 	atomic_bool stop, settled, failed;
 	atomic_uint_fast64_t sign; /* CLOCK_MONOTONIC ns: the last call into the driver was about to begin */
 	atomic_int error; /* of the disk */
+	struct nps_log_account account;
+	bool slowed_told, ended_told;
 	struct nps_device_stream streams[MOST_STREAMS];
 	size_t n_streams;
 	struct segment *segments[MOST_SEGMENTS];
@@ -363,9 +365,33 @@ static void say_rounds(const struct nps_device_thread *t, struct nps_device_stre
 	s->rounds_told = s->rounds;
 }
 
-static void drain_all(struct nps_device_thread *t)
+/* A driver's library of the job's can make up as much as it likes. */
+static void tell_limits(struct nps_device_thread *t)
+{
+	if (t->account.state == NPS_LOG_SLOWED && !t->slowed_told)
+		nps_warn("device %u: its channels bring more than npuscope reads of one device: what the driver "
+			 "cannot hold is lost: --max-log-rate allows more",
+			 t->device);
+	if (t->account.state == NPS_LOG_ENDED && !t->ended_told)
+		nps_warn("device %u: its channels are not sampled any more: they have %" PRIu64 " MiB, as much "
+			 "as is left of --max-size for all others: a larger one allows more",
+			 t->device, t->account.used >> 20);
+	t->slowed_told |= t->account.state == NPS_LOG_SLOWED;
+	t->ended_told |= t->account.state == NPS_LOG_ENDED;
+}
+
+static void end_streams(struct nps_device_thread *t)
 {
 	for (size_t i = 0; i < t->n_streams; i++) {
+		stop_stream(t, &t->streams[i]);
+		if (t->streams[i].state == NPS_STREAM_WAITS)
+			t->streams[i].state = NPS_STREAM_REFUSED;
+	}
+}
+
+static void drain_all(struct nps_device_thread *t)
+{
+	for (size_t i = 0; i < t->n_streams && nps_log_account__may_read(&t->account); i++) {
 		struct nps_device_stream *s = &t->streams[i];
 		int disk = 0, code;
 
@@ -384,6 +410,9 @@ static void drain_all(struct nps_device_thread *t)
 		}
 		say_rounds(t, s);
 	}
+	tell_limits(t);
+	if (t->account.state == NPS_LOG_ENDED)
+		end_streams(t);
 }
 
 static void flush_all(struct nps_device_thread *t)
@@ -422,6 +451,7 @@ static int list_streams(struct nps_device_thread *t)
 			there = list->v[k].id == ch->id;
 		t->streams[t->n_streams++] =
 			(struct nps_device_stream){ .ch = ch,
+						    .account = &t->account,
 						    .state = there ? NPS_STREAM_WAITS : NPS_STREAM_ABSENT };
 	}
 	free(list);
@@ -705,6 +735,7 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 		return -ENOMEM;
 	t->common = common;
 	t->device = device;
+	nps_log_account__init(&t->account, common->logs, false);
 	pthread_mutex_init(&t->lock, NULL);
 	init_wake(t);
 	err = nps_device_lib__connect(common->lib, &t->lib);

@@ -18,6 +18,7 @@ struct nps_device_common {
 	const struct nps_device_lib *lib; /* of which each has a connection of its own */
 	const struct nps_device_opts *opts;
 	struct nps_session *session;
+	struct nps_log_budget *logs; /* not owned */
 	pthread_mutex_t lock; /* of session->device, and of the numbers of directories */
 	unsigned int directories; /* PROF_* so far */
 	atomic_uint_fast64_t counted; /* bit d: a helper counts the cores of device d by task */

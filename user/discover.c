@@ -233,7 +233,7 @@ static void find_agent(struct nps_capture *c, struct nps_process *p, const struc
 		return;
 	}
 	if (!p->files)
-		p->files = nps_channel_files__new(p->pid, &c->session);
+		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
 	if (!p->files || nps_agent_client__open(p->pid, maps, &c->session, p->files, &p->agent,
 						p->agent_reason, sizeof(p->agent_reason)))
 		return;
@@ -289,6 +289,8 @@ static int add(struct nps_capture *c, pid_t pid, bool born)
 
 	if (p && p->alive)
 		return 0;
+	if (!c->armed && nps_capture__interrupted(c))
+		return -EINTR;
 	err = nps_process__read(pid, &p);
 	if (err)
 		return err;
@@ -304,7 +306,7 @@ static int add(struct nps_capture *c, pid_t pid, bool born)
 	p->next = c->processes;
 	c->processes = p;
 	if (c->tasks)
-		p->files = nps_channel_files__new(p->pid, &c->session);
+		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
 	nps_stacks__watch(c->stacks, pid);
 	nps_host_sys__target(c->host_sys, pid);
 	nps_device_sampler__process(c->devices, pid, nps_process__foreign(p));

@@ -238,7 +238,8 @@ void nps_driver_ask__turn(struct nps_driver_ask *a)
 	free_all(done);
 }
 
-bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg), void *arg)
+bool nps_driver_ask__wait(struct nps_driver_ask *a, struct nps_deadline *deadline,
+			  void (*meanwhile)(void *arg), void *arg)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 	bool all, late;
@@ -258,7 +259,8 @@ bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg)
 		all = !a->open && !a->asking && !a->done;
 		late = is_late(a);
 		pthread_mutex_unlock(&a->lock);
-	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < (NPS_DRIVER_LATE_MS + ASK_MS) * MS);
+	} while (!all && !late && nps_now(CLOCK_MONOTONIC) - begin < (NPS_DRIVER_LATE_MS + ASK_MS) * MS &&
+		 (!deadline || nps_deadline__left(deadline)));
 	if (late)
 		nps_driver_ask__turn(a);
 	return all;

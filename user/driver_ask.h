@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "deadline.h"
 #include "device_dcmi.h"
 #include "device_lib.h"
 
@@ -77,10 +78,11 @@ void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q);
 void nps_driver_ask__turn(struct nps_driver_ask *a);
 
 /*
- * The same until all is answered, for NPS_DRIVER_LATE_MS at most, and not at all where an answer is that late already.
- * MEANWHILE is called with ARG some hundred times a second. False: something was not answered.
+ * The same until all is answered, for NPS_DRIVER_LATE_MS and until the DEADLINE (NULL: none) at most, and not at all where an
+ * answer is that late already. MEANWHILE is called with ARG some hundred times a second. False: something was not answered.
  */
-bool nps_driver_ask__wait(struct nps_driver_ask *a, void (*meanwhile)(void *arg), void *arg);
+bool nps_driver_ask__wait(struct nps_driver_ask *a, struct nps_deadline *deadline,
+			  void (*meanwhile)(void *arg), void *arg);
 
 /* The capture ends: sets `ending` of the driver. */
 void nps_driver_ask__end(struct nps_driver_ask *a);

@@ -57,14 +57,30 @@ static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 	return err;
 }
 
+bool nps_prof_file__is_open(const struct nps_prof_file *f)
+{
+	return f->fd >= 0;
+}
+
+void nps_prof_file__pause(struct nps_prof_file *f)
+{
+	if (f->fd < 0)
+		return;
+	close(f->fd);
+	f->fd = -1;
+	f->paused = true;
+}
+
 static int end_slice(struct nps_prof_file *f, struct nps_session *s)
 {
 	char path[224];
 
-	if (f->fd < 0)
+	if (f->fd < 0 && !f->paused)
 		return 0;
-	close(f->fd);
+	if (f->fd >= 0)
+		close(f->fd);
 	f->fd = -1;
+	f->paused = false;
 	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
 	f->slice++;
 	return mark_done(s, path, f->size);
@@ -77,16 +93,19 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 
 	if (f->fd < 0) {
 		snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
-		f->fd = nps_session__open_file(s, path);
+		f->fd = f->paused ? nps_session__append_file(s, path) : nps_session__open_file(s, path);
 		if (f->fd < 0)
 			return f->fd;
-		f->size = 0;
+		if (!f->paused)
+			f->size = 0;
+		f->paused = false;
 	}
 	err = nps_write_all(f->fd, data, len);
 	if (err)
 		return err;
 	f->size += (uint32_t)len;
 	f->total += len;
+	nps_session__add_bytes(s, len);
 	return f->size >= NPS_PROF_SLICE ? end_slice(f, s) : 0;
 }
 
@@ -123,6 +142,17 @@ int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
 	return err ? err : end;
 }
 
+/*
+ * Puts FRESH in the place of PATH. An exchange, where the file system knows it: ext4 writes out a file that is renamed onto another
+ * one at once, and the end of a capture has hundreds of them.
+ */
+static int replace(const struct nps_session *s, const char *fresh, const char *path)
+{
+	if (!renameat2(s->dir_fd, fresh, s->dir_fd, path, RENAME_EXCHANGE))
+		return unlinkat(s->dir_fd, fresh, 0) ? -errno : 0;
+	return renameat(s->dir_fd, fresh, s->dir_fd, path) ? -errno : 0;
+}
+
 int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 {
 	char fresh[256];
@@ -136,8 +166,8 @@ int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 		return fd;
 	err = nps_write_all(fd, text, strlen(text));
 	close(fd);
-	if (!err && renameat(s->dir_fd, fresh, s->dir_fd, path))
-		err = -errno;
+	if (!err)
+		err = replace(s, fresh, path);
 	if (err) {
 		unlinkat(s->dir_fd, fresh, 0);
 		return err;

@@ -21,7 +21,8 @@ void nps_prof__name(char name[NPS_PROF_NAME], unsigned int index, pid_t pid);
 
 struct nps_prof_file {
 	char path[192]; /* below the session, without .slice_K */
-	int fd;
+	int fd; /* -1: no slice is open, or it is paused */
+	bool paused; /* the slice goes on, without a descriptor */
 	unsigned int slice;
 	uint32_t size; /* of the slice */
 	uint64_t total; /* bytes of all slices */
@@ -41,6 +42,12 @@ int nps_prof_file__write(struct nps_prof_file *f, struct nps_session *s, const v
 
 /* Writes what is held. -errno. */
 int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s);
+
+/* Is a slice open? */
+bool nps_prof_file__is_open(const struct nps_prof_file *f);
+
+/* Closes the descriptor of the slice until the next write. */
+void nps_prof_file__pause(struct nps_prof_file *f);
 
 /* The last slice is complete, and is marked so; frees what is held. -errno of what could not be written. */
 int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s);

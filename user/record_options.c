@@ -16,6 +16,8 @@
 #define DEFAULT_RING (8UL << 20)
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
 #define SMALLEST_RING (512UL << 10)
+#define SMALLEST_SESSION (1UL << 20)
+#define SMALLEST_LOG_RATE (64UL << 10)
 #define DEFAULT_THRESHOLD 10000UL /* ns: what blocks takes longer, what only asks the kernel takes less */
 
 enum {
@@ -29,6 +31,8 @@ enum {
 	OPT_OSRT_THRESHOLD,
 	OPT_NO_CHILDREN,
 	OPT_MAX_OVERHEAD,
+	OPT_MAX_SIZE,
+	OPT_MAX_LOG_RATE,
 	OPT_IRQ,
 	OPT_STACKS,
 	OPT_STACK_FREQ,
@@ -95,6 +99,14 @@ static const struct argp_option options[] = {
 	  "Watching may take this much of the job's CPU time, 0.1% to 100%: when it takes more, detail is "
 	  "given up, a sort a second: records of system calls, all of them, scheduling, other calls, names, "
 	  "every call (default: no limit)",
+	  0 },
+	{ "max-size", OPT_MAX_SIZE, "SIZE", 0,
+	  "The capture ends when its session directory has this many bytes: 500M, 20G; the task log of one "
+	  "process ends when it has as much as is left (default: half of what is free there, at most 16G)",
+	  0 },
+	{ "max-log-rate", OPT_MAX_LOG_RATE, "SIZE", 0,
+	  "Bytes a second that are read of one process's task log, or of one sampled device: what comes "
+	  "faster for long is lost (default: 128M)",
 	  0 },
 	{ "mstx", OPT_MSTX, "on|off", OPTION_ARG_OPTIONAL, "Marks and ranges that the job sets (default: on)",
 	  0 },
@@ -330,6 +342,14 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.ring_bytes = parse_size(arg);
 		v = a->rec.ring_bytes >= 4096 && a->rec.ring_bytes <= 1UL << 30 ? 0 : -EINVAL;
 		break;
+	case OPT_MAX_SIZE:
+		a->rec.max_size = parse_size(arg);
+		v = a->rec.max_size >= SMALLEST_SESSION ? 0 : -EINVAL;
+		break;
+	case OPT_MAX_LOG_RATE:
+		a->rec.max_log_rate = parse_size(arg);
+		v = a->rec.max_log_rate >= SMALLEST_LOG_RATE ? 0 : -EINVAL;
+		break;
 	case OPT_MAX_OVERHEAD:
 		a->rec.max_overhead = parse_percent(arg);
 		v = a->rec.max_overhead > 0 ? 0 : -EINVAL;
@@ -441,6 +461,7 @@ void nps_record_args__parse(struct nps_record_args *a, int argc, char **argv)
 			 .host_sys_hz = NPS_HOST_SYS_HZ,
 			 .children = true,
 			 .osrt_threshold_ns = DEFAULT_THRESHOLD,
+			 .max_log_rate = NPS_LOG_RATE,
 			 .stacks = { .hz = 99, .sleep_min = 1000000, .children = true },
 			 .devices = NPS_DEVICE_OPTS_DEFAULT,
 			 .driver = { 0 } },

@@ -207,12 +207,12 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 	if (err) {
 		atomic_store(&st->error, err);
 		/* The reader would stop at half a chunk as well; this keeps the file exact. */
-		if (ftruncate(st->fd, (off_t)st->size))
+		if (ftruncate(st->fd, (off_t)atomic_load(&st->size)))
 			nps_debug("cannot take back half a chunk: %s", strerror(errno));
 		return err;
 	}
 	st->seq++;
-	st->size += sizeof(c) + len;
+	atomic_fetch_add(&st->size, sizeof(c) + len);
 	return 0;
 }
 
@@ -227,6 +227,17 @@ int nps_session__error(const struct nps_session *s)
 			return err;
 	}
 	return 0;
+}
+
+uint64_t nps_session__bytes(const struct nps_session *s)
+{
+	return atomic_load(&s->events.size) + atomic_load(&s->strings.size) + atomic_load(&s->clocks.size) +
+	       atomic_load(&s->host.size) + atomic_load(&s->device.size) + atomic_load(&s->other_bytes);
+}
+
+void nps_session__add_bytes(struct nps_session *s, uint64_t bytes)
+{
+	atomic_fetch_add(&s->other_bytes, bytes);
 }
 
 int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable)
@@ -266,4 +277,11 @@ int nps_session__open_file(struct nps_session *s, const char *path)
 		*slash = '/';
 	}
 	return create_file(s->dir_fd, copy);
+}
+
+int nps_session__append_file(const struct nps_session *s, const char *path)
+{
+	int fd = openat(s->dir_fd, path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
 }

@@ -20,7 +20,8 @@
 
 struct nps_stream {
 	int fd;
-	uint64_t seq, size;
+	uint64_t seq;
+	atomic_ullong size; /* bytes */
 	atomic_int error; /* first -errno; nothing is written after it */
 };
 
@@ -30,6 +31,7 @@ struct nps_session {
 	struct nps_stream events, strings, clocks;
 	struct nps_stream host; /* only if the host is sampled */
 	struct nps_stream device; /* only if devices are */
+	atomic_ullong other_bytes; /* of files beside those */
 };
 
 /*
@@ -57,8 +59,17 @@ int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durab
 /* First error of any stream, 0 if all is well. */
 int nps_session__error(const struct nps_session *s);
 
+/* Bytes that were written so far. From any thread. */
+uint64_t nps_session__bytes(const struct nps_session *s);
+
+/* BYTES were written to a file that is not one of its streams. From any thread. */
+void nps_session__add_bytes(struct nps_session *s, uint64_t bytes);
+
 /* Opens for writing a file of that path below the session directory, creating directories (0750) on the way. */
 int nps_session__open_file(struct nps_session *s, const char *path);
+
+/* Opens one that nps_session__open_file() made, for appending. */
+int nps_session__append_file(const struct nps_session *s, const char *path);
 
 /* write(2) until done. -errno. */
 int nps_write_all(int fd, const void *buf, size_t len);

@@ -78,6 +78,7 @@ static void flush(struct nps_stacks *st, struct buffer *b)
 	if (!b->used)
 		return;
 	err = nps_stream__append(&st->stream, b->type, 0, b->data, b->used);
+	nps_session__add_bytes(st->session, err ? 0 : b->used);
 	b->used = 0;
 	/* the capture ends at the first error of any of its files */
 	if (err)

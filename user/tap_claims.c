@@ -13,10 +13,21 @@ static struct nps_tap_claim *find(const struct nps_tap_list *c, const struct nps
 	return NULL;
 }
 
+static size_t count(const struct nps_tap_list *c, uint32_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		n += c->v[i].pid == pid;
+	return n;
+}
+
 static int add(struct nps_tap_list *c, const struct nps_tap_claim *new)
 {
 	if (find(c, new))
 		return 0;
+	if (count(c, new->pid) >= NPS_TAP_MOST_CLAIMS)
+		return -E2BIG;
 	if (c->n == c->room) {
 		size_t room = c->room ? 2 * c->room : 16;
 		struct nps_tap_claim *v = realloc(c->v, room * sizeof(*v));

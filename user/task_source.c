@@ -51,6 +51,7 @@ struct nps_task_source {
 	size_t n_tapped;
 	/* CLOCK_MONOTONIC ns until which nothing is sampled: a profiler is about to begin */
 	uint64_t lease[NPS_DEVICE_MAX];
+	uint64_t dropped; /* bytes that the account of their process did not allow */
 	bool waits; /* for the sampler to let go of a device */
 	uint64_t let_go; /* bit d: of device d, and that has been said */
 	/* CLOCK_MONOTONIC ns until which helpers leave the device alone: a profiler was refused, and may ask again */
@@ -303,8 +304,14 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 		return;
 	look_at(t, d, p);
 	p->tapped += e->len;
+	if (!nps_log_account__may_read(nps_channel_files__account(p->files))) {
+		t->dropped += e->len;
+		return;
+	}
 	err = nps_channel_files__put(p->files, &at, data, e->len);
-	if (err && err != -EPROTO)
+	if (err == -EDQUOT || err == -E2BIG)
+		t->dropped += e->len;
+	else if (err && err != -EPROTO)
 		atomic_store(&t->c->session.clocks.error, err);
 }
 
@@ -537,7 +544,7 @@ void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
 
 uint64_t nps_task_source__lost(const struct nps_task_source *t)
 {
-	return t ? nps_profiler_tap__lost_bytes(t->tap) : 0;
+	return t ? nps_profiler_tap__lost_bytes(t->tap) + t->dropped : 0;
 }
 
 uint64_t nps_task_source__lost_events(const struct nps_task_source *t)

@@ -5,8 +5,6 @@
 #include "cann/control.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +24,18 @@ static int add(struct nps_breaks *breaks, uint64_t offset)
 	return 0;
 }
 
+/* " 123" at TEXT; where it ends, NULL: it is none. Not sscanf(): that measures the whole of the text behind the line. */
+static const char *number_parse(const char *text, uint64_t *value)
+{
+	char *end;
+
+	if (!text || text[0] != ' ' || text[1] < '0' || text[1] > '9')
+		return NULL;
+	errno = 0;
+	*value = strtoull(text + 1, &end, 10);
+	return errno ? NULL : end;
+}
+
 int nps_breaks__read(struct nps_breaks *breaks, int dirfd, const char *base)
 {
 	char *text = dirfd < 0 ? NULL : nps_cann_read_file(dirfd, "npuscope.breaks", MOST_BYTES);
@@ -38,8 +48,7 @@ int nps_breaks__read(struct nps_breaks *breaks, int dirfd, const char *base)
 		const char *end = strchr(line, '\n');
 
 		if (!strncmp(line, base, len) && line[len] == ' ' &&
-		    sscanf(line + len, " %20" SCNu64 " %20" SCNu64, &offset, &lost) == 2 && offset >= last &&
-		    lost < MOST_LOST) {
+		    number_parse(number_parse(line + len, &offset), &lost) && offset >= last && lost < MOST_LOST) {
 			breaks->lost = nps_add_sat(breaks->lost, lost);
 			last = offset;
 			err = add(breaks, offset);

@@ -93,7 +93,7 @@ static void each_is_asked_in_turn(void **state)
 	nps_driver_ask__post(a, NULL);
 	for (int i = 0; i < 10; i++)
 		post(a, i, NULL);
-	assert_true(nps_driver_ask__wait(a, meanwhile, &seen));
+	assert_true(nps_driver_ask__wait(a, NULL, meanwhile, &seen));
 	assert_int_equal(seen.n_asked, 10);
 	assert_int_equal(seen.n_answered, 10);
 	for (int i = 0; i < 10; i++)
@@ -113,17 +113,17 @@ static void one_that_hangs_is_not_waited_for(void **state)
 	sem_init(&comes_back, 0, 0);
 	post(a, 0, &comes_back);
 	post(a, 1, NULL);
-	assert_false(nps_driver_ask__wait(a, meanwhile, &seen));
+	assert_false(nps_driver_ask__wait(a, NULL, meanwhile, &seen));
 	late = now();
 	assert_true(late - asked > 1.9 && late - asked < 4);
 	assert_true(seen.meanwhile > 20);
 	assert_int_equal(seen.n_answered, 0);
 	nps_driver_ask__turn(a);
 	assert_true(nps_driver_ask__was_late(a));
-	assert_false(nps_driver_ask__wait(a, meanwhile, &seen)); /* the second time at once */
+	assert_false(nps_driver_ask__wait(a, NULL, meanwhile, &seen)); /* the second time at once */
 	assert_true(now() - late < 1);
 	sem_post(&comes_back);
-	assert_true(nps_driver_ask__wait(a, meanwhile, &seen)); /* late, but not lost */
+	assert_true(nps_driver_ask__wait(a, NULL, meanwhile, &seen)); /* late, but not lost */
 	assert_int_equal(seen.n_answered, 2);
 	nps_driver_ask__free(a);
 	sem_destroy(&comes_back);
@@ -270,10 +270,10 @@ static void many_slow_calls_are_no_hanging_one(void **state)
 	host.pause.tv_nsec = SLOW_US * 1000;
 	*q = (struct nps_question){ .ctx = &seen, .ask = ask_slowly, .answer = answer_slowly };
 	nps_driver_ask__post(a, q);
-	assert_false(nps_driver_ask__wait(a, meanwhile, &seen)); /* not for longer than for any other */
+	assert_false(nps_driver_ask__wait(a, NULL, meanwhile, &seen)); /* not for longer than for any other */
 	assert_true(now() - asked < 2.5);
 	assert_int_equal(seen.n_asked, 0);
-	assert_true(nps_driver_ask__wait(a, meanwhile, &seen));
+	assert_true(nps_driver_ask__wait(a, NULL, meanwhile, &seen));
 	assert_true(now() - asked > 2.5);
 	assert_int_equal(seen.n_answered, 1);
 	assert_false(nps_driver_ask__was_late(a));
