@@ -299,6 +299,24 @@ class Running:
         status = self.wait(seconds)
         return Result(self.argv, status, self.out, self.err)
 
+    def _waited(self) -> float:
+        """Seconds that its main thread could have run and had no CPU; 0 once it is gone."""
+        try:
+            return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
+        except OSError:
+            return 0
+
+    def seconds_to_end(self, last_word: str, number: int = 0) -> float:
+        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it was kept from a CPU."""
+        before = waited = self._waited()
+        begin = time.monotonic()
+        if number:
+            self.signal(number)
+        while self.alive() and last_word not in self.err:
+            waited = max(waited, self._waited())
+            time.sleep(0.01)
+        return time.monotonic() - begin - (waited - before)
+
     def kill(self) -> None:
         """End it and its process group, whatever state they are in."""
         try:

@@ -13,7 +13,6 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Optional
 
 from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, add_test, main, need_job, need_npusim, need_root, pid_list,
                      ranks_of, test)
@@ -26,6 +25,7 @@ WAYS = {"flood": "comes faster than|its task log ends here", "breaks": "comes fa
         "garbage": "makes no sense", "head": "makes no sense", "errors": "", "deaf": "comes faster than|its task log ends here|had not read the rest", "running": ""}
 # Two seconds are what the user was promised. What the machine adds to every end is measured without an attacker.
 END_S = 2.0
+SESSION = "session in /"  # the last word of a capture, before its results are made
 
 
 def forger(case: Case, way: str, processes: int = 1) -> list[int]:
@@ -34,28 +34,6 @@ def forger(case: Case, way: str, processes: int = 1) -> list[int]:
                      cwd="/")
     run.wait_for(r"(^ready \d+\n){%d}" % processes)
     return [int(pid) for pid in re.findall(r"^ready (\d+)$", run.out, re.M)]
-
-
-def schedule(pid: int) -> Optional[tuple[float, float]]:
-    """Seconds that the main thread of a process ran, and that it waited for a CPU."""
-    try:
-        ran, waited, _slices = Path(f"/proc/{pid}/schedstat").read_text().split()
-    except OSError:
-        return None
-    return int(ran) / 1e9, int(waited) / 1e9
-
-
-def end_of_capture(run: Running) -> float:
-    """Seconds from SIGINT to the last word of the capture, before its results are made, in which it was not kept from a CPU."""
-    before = schedule(run.pid)
-    assert before, run.err
-    begin, waited = time.monotonic(), before[1]
-    run.signal(signal.SIGINT)
-    while run.alive() and "session in /" not in run.err:
-        now = schedule(run.pid)
-        waited = now[1] if now else waited
-        time.sleep(0.01)
-    return time.monotonic() - begin - (waited - before[1])
 
 
 class Scene:
@@ -93,17 +71,23 @@ class Scene:
         assert result.session.process(self.pid)["agent_lost_bytes"] == 0, result.session.process(self.pid)
 
 
+def usual_end(case: Case) -> float:
+    """What the machine takes to end a capture of the job that does no harm."""
+    calm = Scene(case, "calm", [], "--export", "none")
+    time.sleep(1)
+    took = calm.run.seconds_to_end(SESSION, signal.SIGINT)
+    calm.result()
+    return took
+
+
 def attacked(case: Case, way: str) -> None:
     need_root()
     need_npusim()
-    calm = Scene(case, "calm", [], "--export", "none")
-    time.sleep(1)
-    usual = end_of_capture(calm.run)
-    calm.result()
+    usual = usual_end(case)
     attacker, = forger(case, way)
     scene = Scene(case, way, [attacker], "--export", "db")
     time.sleep(3)
-    took = end_of_capture(scene.run)
+    took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
     result = scene.result()
     assert took < END_S + usual, f"the capture took {took:.2f} s to end, {usual:.2f} s without the attacker: {result.err}"
     assert re.search(WAYS[way], result.err), result.err
@@ -114,6 +98,60 @@ def attacked(case: Case, way: str) -> None:
 
 for _way in WAYS:
     add_test(f"helper_that_is_forged_{_way}", lambda case, way=_way: attacked(case, way), 150)
+
+
+@test
+def forgers_by_the_dozen(case: Case) -> None:
+    """None is waited for, and all together leave room for the one that is none."""
+    need_root()
+    need_npusim()
+    usual = usual_end(case)
+    others = forger(case, "running", 30) + forger(case, "flood", 6) + forger(case, "devices", 6)
+    scene = Scene(case, "dozens", others, "--export", "none", "--host-sys", "none")
+    time.sleep(3)
+    took = scene.run.seconds_to_end(SESSION, signal.SIGINT)
+    result = scene.result()
+    assert took < END_S + usual, f"the capture took {took:.2f} s to end, {usual:.2f} s without attackers: {result.err}"
+    assert "capture stopped" not in result.err, result.err
+    process = result.session.process(scene.pid)
+    assert process["agent_lost_bytes"] == 0 and process["task_source"] == "agent", process
+
+
+@test
+def duration_is_kept(case: Case) -> None:
+    """Whatever a job does, -d means that time."""
+    need_root()
+    need_npusim()
+    usual = usual_end(case)
+    scene = Scene(case, "duration", forger(case, "breaks") + forger(case, "devices"), "--export", "none", "-d", "3s")
+    took = scene.run.seconds_to_end(SESSION)
+    result = scene.result()
+    assert took < 3 + END_S + usual, f"a capture of 3 s took {took:.2f} s, an end usually {usual:.2f} s: {result.err}"
+    assert result.session.json["end_reason"] == "duration", result.err
+
+
+@test
+def session_of_a_size(case: Case) -> None:
+    """--max-size ends the capture, and what was captured is kept."""
+    need_root()
+    need_npusim()
+    job = case.sim_job("--ranks", 1)
+    out = case.path("out")
+    result = case.record("-p", pid_list(ranks_of(job)), "-o", out, "--export", "none", "--max-size", "2M",
+                         "--osrt-threshold", "0").result(120).expect(PARTIAL)
+    assert re.search("capture stopped: .* has 2 MiB: a larger --max-size allows more", result.err), result.err
+    assert result.session.json["end_reason"] == "size limit"
+    size = sum(file.stat().st_size for file in result.session.path.rglob("*") if file.is_file())
+    # What came in the turn that found it, and what is written at the end, come on top.
+    assert 2 * MB <= size < 8 * MB, size
+    assert len(result.session.events) > 5000, len(result.session.events)
+
+
+@test
+def sizes_that_are_none(case: Case) -> None:
+    for option, values in {"--max-size": ("0", "12", "1M-", "x", "-5M"), "--max-log-rate": ("0", "1K", "fast")}.items():
+        for value in values:
+            case.npuscope("record", option, value, "-p", "1").expect(USAGE)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@
 
 static char dir[64];
 static struct nps_session session;
+static struct nps_log_budget budget;
 static struct nps_channel_files *files;
 static struct nps_agent_control *ctl;
 static char *ring;
@@ -60,7 +61,8 @@ static int setup(void **state)
 	snprintf(dir, sizeof(dir), "/tmp/nps_unit_XXXXXX");
 	if (!mkdtemp(dir) || nps_session__create(dir, &session))
 		return -1;
-	files = nps_channel_files__new(getpid(), &session);
+	nps_log_budget__init(&budget, &session, 1ULL << 30, NPS_LOG_RATE);
+	files = nps_channel_files__new(getpid(), &session, &budget);
 	make_memory(F_SEAL_SHRINK, SIZE);
 	delivered = 0;
 	return files ? 0 : -1;
@@ -263,6 +265,89 @@ static void hostile_numbers(void **state)
 	}
 }
 
+static void block_longer_than_a_helper_makes(void **state)
+{
+	struct nps_agent_client *a = start();
+	struct nps_agent_block b = { .type = NPS_AGENT_B_DATA, .len = NPS_AGENT_BLOCK_MAX + 8, .channel = 50 };
+
+	(void)state;
+	memcpy(ring, &b, sizeof(b));
+	ctl->head += sizeof(b) + b.len;
+	assert_int_equal(nps_agent_client__drain(a), -EPROTO);
+	nps_agent_client__free(a);
+}
+
+/* The log alone ends: the session has no error, and the helper is told to let go. */
+static void log_that_has_its_share_ends(void **state)
+{
+	static char data[64 << 10];
+	struct nps_agent_client *a = start();
+
+	(void)state;
+	budget.max_size = nps_session__bytes(&session) + (1 << 20);
+	ctl->state = NPS_AGENT_RUN;
+	for (int i = 0; i < 10; i++)
+		put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
+	assert_int_equal(nps_agent_client__drain(a), -EDQUOT);
+	assert_in_range(nps_agent_client__bytes(a), 6 * sizeof(data), 9 * sizeof(data));
+	assert_int_equal(nps_session__error(&session), 0);
+	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
+	assert_true(nps_agent_client__idle(a));
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	nps_agent_client__free(a);
+}
+
+/* Blocks without a byte cost time, and clocks bytes: none of it is for nothing. */
+static void clocks_count_as_bytes(void **state)
+{
+	struct nps_agent_client *a = start();
+	struct nps_device_clock c[16] = { 0 };
+	int err = 0;
+
+	(void)state;
+	budget.max_size = nps_session__bytes(&session) + (256 << 10);
+	for (int i = 0; i < 1000 && !err; i++) {
+		put(NPS_AGENT_B_CLOCK, 0, c, sizeof(c));
+		err = nps_agent_client__drain(a);
+	}
+	assert_int_equal(err, -EDQUOT);
+	nps_agent_client__free(a);
+}
+
+/* Of a collector that was killed: its helper may be in the driver for long. */
+static void helper_that_runs_still_is_not_waited_for(void **state)
+{
+	struct nps_agent_client *a = NULL;
+	char data[64] = "", reason[128];
+	int err;
+
+	(void)state;
+	announce();
+	ctl->command = ctl->state = NPS_AGENT_RUN;
+	ctl->device[1].status = NPS_AGENT_S_ON;
+	ctl->device[1].started_raw = 1;
+	err = open_client(&a);
+	if (err == -EPERM || err == -EACCES || err == -ENOENT)
+		skip();
+	assert_int_equal(err, 0);
+	nps_agent_client__start(a, NPS_AIC_NONE);
+	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
+	assert_false(nps_agent_client__recording(a) || nps_agent_client__uses(a, 1));
+	assert_true(nps_agent_client__idle(a)); /* nothing of this capture's is to be waited for */
+	nps_agent_client__reason(a, reason, sizeof(reason));
+	assert_non_null(strstr(reason, "the capture before this one"));
+	put(NPS_AGENT_B_DATA, 0, data, sizeof(data)); /* of the capture before */
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	ctl->state = NPS_AGENT_IDLE;
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_int_equal(ctl->command, NPS_AGENT_RUN);
+	assert_int_equal(ctl->device[1].started_raw, 0);
+	assert_int_equal(nps_agent_client__bytes(a), 0);
+	nps_agent_client__free(a);
+	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
+	assert_int_equal(ctl->owner, 0);
+}
+
 /* The job claims an end of 4 bytes where 8 are left to the end of the ring. */
 static void head_inside_the_end(void **state)
 {
@@ -427,6 +512,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(ring_wraps, setup, teardown),
 		cmocka_unit_test_setup_teardown(end_too_short_for_a_block, setup, teardown),
 		cmocka_unit_test_setup_teardown(hostile_numbers, setup, teardown),
+		cmocka_unit_test_setup_teardown(block_longer_than_a_helper_makes, setup, teardown),
+		cmocka_unit_test_setup_teardown(log_that_has_its_share_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(clocks_count_as_bytes, setup, teardown),
+		cmocka_unit_test_setup_teardown(helper_that_runs_still_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_inside_the_end, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),

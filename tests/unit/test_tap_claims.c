@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include <cmocka.h>
+#include <errno.h>
 
 #include "tap_claims.h"
 
@@ -83,6 +84,19 @@ static void process_that_ends_leaves_nothing(void **state)
 	nps_tap_claims__free(&c);
 }
 
+/* A job can call the driver with any number, and end the thread before the call returns. */
+static void process_has_so_many_and_no_more(void **state)
+{
+	struct nps_tap_claims c = { 0 };
+
+	(void)state;
+	for (uint32_t i = 0; i < NPS_TAP_MOST_CLAIMS; i++)
+		assert_int_equal(nps_tap_claims__enter(&c, PID, TID + i, DEVICE, CHANNEL), 0);
+	assert_int_equal(nps_tap_claims__enter(&c, PID, TID + NPS_TAP_MOST_CLAIMS, DEVICE, CHANNEL), -E2BIG);
+	assert_int_equal(nps_tap_claims__enter(&c, PID + 1, TID, DEVICE, CHANNEL), 0);
+	nps_tap_claims__free(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -90,6 +104,7 @@ int main(void)
 		cmocka_unit_test(read_in_flight_claims_nothing),
 		cmocka_unit_test(what_goes_on_being_read_is_held),
 		cmocka_unit_test(process_that_ends_leaves_nothing),
+		cmocka_unit_test(process_has_so_many_and_no_more),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
