@@ -13,18 +13,22 @@
 static void log_ended(struct nps_capture *c, struct nps_process *p, int err)
 {
 	c->degraded = true;
-	if (err == -EPROTO)
+	if (err == -EPROTO) {
+		p->log_end = "damaged";
 		nps_warn("pid %d: the memory of its helper makes no sense: its task log ends here: is the "
 			 "helper of this version?",
 			 p->pid);
-	else if (err == -E2BIG)
-		nps_warn("pid %d: its task log ends here: it has more breaks, or more devices, than npuscope keeps: "
-			 "is its helper npuscope's?",
+	} else if (err == -E2BIG) {
+		p->log_end = "breaks";
+		nps_warn("pid %d: its task log ends here: it has more breaks, or more devices, than npuscope "
+			 "keeps: is its helper npuscope's?",
 			 p->pid);
-	else
+	} else {
+		p->log_end = "max_size";
 		nps_warn("pid %d: its task log ends here: it has %" PRIu64 " MiB, as much as is left of "
 			 "--max-size for all others: a larger one allows more",
 			 p->pid, nps_channel_files__account(p->files)->used >> 20);
+	}
 }
 
 static void tell_slowed(struct nps_capture *c, struct nps_process *p)

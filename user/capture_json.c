@@ -113,6 +113,8 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 	add_u64(r, "duration_ns", o->duration_ns);
 	cJSON_AddNumberToObject(r, "level", o->level);
 	add_u64(r, "osrt_threshold_ns", o->osrt_threshold_ns);
+	add_u64(r, "max_size", c->logs.max_size);
+	add_u64(r, "max_log_rate", o->max_log_rate);
 	cJSON_AddStringToObject(r, "task_source", sources[o->task_source]);
 	if (o->step_marker) {
 		snprintf(marker, sizeof(marker), o->step_arg ? "%s@%d" : "%s", o->step_marker, o->step_arg);
@@ -207,6 +209,8 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 		cJSON_AddNullToObject(j, "prof_dir");
 	describe_numbers(c, p, j);
 	add_u64(j, "agent_lost_bytes", agent_lost(p));
+	if (p->log_end)
+		cJSON_AddStringToObject(j, "task_log_end", p->log_end);
 	cJSON_AddItemToObject(j, "maps", cJSON_Duplicate(p->maps, 1));
 	cJSON_AddItemToObject(j, "symbols", cJSON_Duplicate(p->symbols, 1));
 	return j;

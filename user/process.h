@@ -37,6 +37,7 @@ struct nps_process {
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
 	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
 	uint64_t tapped; /* bytes that its own profiler read */
+	const char *log_end; /* why its task log ended before the capture did; NULL: it did not */
 	bool slowed_told; /* that its log came faster than it is read */
 	bool signalled; /* its helper's signal is known to the kernel side */
 	struct nps_agent_client *agent; /* NULL: none */

@@ -3,7 +3,8 @@
  * A driver's library that a job brings, to see what its code may do when npuscope has it loaded. In the job itself it does nothing.
  * EVIL says what it does elsewhere: "report" writes to the file REPORT what it is and what it could do, "hang" does not
  * return from being loaded, "crash" does not survive it, "stay" refuses to end, "lie" answers nonsense, "babble" writes
- * nonsense to whoever listens, "flood" always has more.
+ * nonsense to whoever listens, "flood" always has more, "noise" always has more of what makes no sense, "hang-read" and "hang-stop" do
+ * not return from those calls.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -163,6 +164,12 @@ __attribute__((constructor)) static void loaded(void)
 		pthread_create(&thread, NULL, babble, NULL);
 }
 
+static void hang_if(const char *where)
+{
+	while (!strcmp(mode(), where))
+		pause();
+}
+
 static int lies(void)
 {
 	return !strcmp(mode(), "lie");
@@ -222,6 +229,7 @@ int prof_stop(unsigned int device, unsigned int channel)
 {
 	(void)device;
 	(void)channel;
+	hang_if("hang-stop");
 	return 0;
 }
 
@@ -230,8 +238,14 @@ int prof_channel_read(unsigned int device, unsigned int channel, char *buf, unsi
 	(void)device;
 	if (lies())
 		return channel & 1 ? INT32_MAX : (int)size + 1;
-	if (strcmp(mode(), "flood") != 0)
+	hang_if("hang-read");
+	if (!strcmp(mode(), "flood")) {
+		memset(buf, 0xa5, size);
+		return (int)size;
+	}
+	if (strcmp(mode(), "noise") != 0)
 		return 0;
-	memset(buf, 0xa5, size);
+	for (unsigned int i = 0; i < size; i++)
+		buf[i] = (char)(rand() >> 7);
 	return (int)size;
 }
