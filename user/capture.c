@@ -69,9 +69,7 @@ static void take_what_comes(void *arg)
 {
 	struct nps_capture *c = arg;
 
-	FOR_EACH_AGENT(c, p)
-	nps_agent_client__beat(p->agent);
-	nps_agents__drain(c);
+	nps_agents__keep(c);
 	nps_task_source__drain(c->tasks);
 }
 

@@ -59,6 +59,13 @@ void nps_agents__drain(struct nps_capture *c)
 	drain_one(c, p);
 }
 
+void nps_agents__keep(struct nps_capture *c)
+{
+	FOR_EACH_AGENT(c, p)
+	nps_agent_client__beat(p->agent);
+	nps_agents__drain(c);
+}
+
 static bool all_agents(struct nps_capture *c, bool (*is)(const struct nps_agent_client *))
 {
 	FOR_EACH_AGENT(c, p)

@@ -13,6 +13,9 @@
 /* Moves what has arrived into the session. */
 void nps_agents__drain(struct nps_capture *c);
 
+/* The same, with a sign of life: in whatever takes long. */
+void nps_agents__keep(struct nps_capture *c);
+
 /* Drains them until that IS so of all whose process lives, up to MS. Is it? */
 bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "agent_client.h"
+#include "capture_agents.h"
 #include "catalog.h"
 #include "channel_files.h"
 #include "clocks.h"
@@ -291,6 +292,7 @@ static int add(struct nps_capture *c, pid_t pid, bool born)
 		return 0;
 	if (!c->armed && nps_capture__interrupted(c))
 		return -EINTR;
+	nps_agents__keep(c); /* there may be hundreds to be looked at */
 	err = nps_process__read(pid, &p);
 	if (err)
 		return err;

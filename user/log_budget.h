@@ -23,7 +23,8 @@ struct nps_log_budget {
 	const struct nps_session *session;
 	uint64_t max_size; /* bytes of the session */
 	uint64_t per_second; /* bytes of one log */
-	struct nps_rate_limit cpu; /* ns of the main thread, for the helpers of all processes */
+	struct nps_rate_limit cpu; /* ns of the main thread, for whoever comes first of all helpers */
+	unsigned int sharers; /* accounts that share the main thread's time */
 	atomic_uint directories;
 };
 
@@ -38,8 +39,10 @@ struct nps_log_account {
 	struct nps_log_budget *budget; /* not owned */
 	enum nps_log_state state;
 	bool shares; /* the main thread's time */
+	bool counted; /* as one that does */
 	uint64_t used; /* bytes */
 	struct nps_rate_limit bytes, cpu;
+	struct nps_rate_limit fair; /* ns of the main thread that nobody else can use up */
 };
 
 /* BUDGET of a SESSION of MAX_SIZE bytes; outlives its accounts. PER_SECOND: bytes of one log. */

@@ -124,10 +124,16 @@ static void time_of_all_is_nobodys_fault(void **state)
 	nps_log_account__init(&other, &b, true);
 	nps_log_account__init(&own, &b, false); /* of a thread of its own */
 	assert_true(nps_log_account__may_read(&busy) && nps_log_account__may_read(&other));
-	nps_log_account__add_cpu(&busy, 3600 * SECOND);
+	for (int i = 0; i < 3; i++) /* its own part first, then the common time */
+		nps_log_account__add_cpu(&busy, 3600 * SECOND);
 	assert_false(nps_log_account__may_read(&busy));
 	assert_int_equal(busy.state, NPS_LOG_SLOWED);
-	assert_false(nps_log_account__may_read(&other));
+	assert_true(b.cpu.left < 0);
+	other.fair.left = 0; /* whatever accrued so far */
+	usleep(1000);
+	assert_true(nps_log_account__may_read(&other)); /* the part that is left to it */
+	nps_log_account__add_cpu(&other, SECOND / 100);
+	nps_log_account__add_cpu(&other, SECOND / 100);
 	assert_int_equal(other.state, NPS_LOG_OPEN);
 	assert_true(nps_log_account__may_read(&own));
 	nps_log_account__add_cpu(&own, 3600 * SECOND);
