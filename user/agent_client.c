@@ -22,7 +22,10 @@
 
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
-#define BLOCKS_A_LOOK 16 /* blocks that are taken between two looks at what that may cost */
+/* What is taken between two looks at what that may cost, and how long it may take in all */
+#define BLOCKS_A_LOOK 16
+#define BYTES_A_LOOK (1U << 20)
+#define LONGEST_NS 20000000ULL
 
 struct nps_agent_client {
 	pid_t pid;
@@ -33,6 +36,7 @@ struct nps_agent_client {
 	enum nps_aic_metric metric;
 	uint32_t number; /* of the helpers of this capture: each counts its epochs from 1 */
 	uint64_t tail, lost_before, bytes;
+	uint64_t unread; /* bytes that were in the ring when nobody read it any more */
 	bool broken, started, stopped, interrupted, delivered;
 	bool waits; /* to start: the helper has not let go of the capture before this one */
 	struct nps_agent_errors errors;
@@ -192,6 +196,7 @@ void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agen
 		nps_agent_client__free(a);
 		return;
 	}
+	nps_agent_client__finish(a);
 	munmap((void *)(uintptr_t)a->ring, NPS_AGENT_RING_SIZE);
 	a->mapped = NPS_AGENT_CONTROL_SIZE;
 	a->broken = true; /* there is nothing to be drained */
@@ -336,14 +341,16 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 		c[i].pid = a->pid;
 		nps_channel_files__clock(a->files, &c[i]);
 	}
-	err = nps_log_account__add_bytes(nps_channel_files__account(a->files), sizeof(struct nps_chunk) + n * sizeof(*c));
+	err = nps_log_account__add_bytes(nps_channel_files__account(a->files),
+					 sizeof(struct nps_chunk) + n * sizeof(*c));
 	return err ? err : nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
 }
 
 static int take_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)
 {
+	/* Those that hold nothing take time, too. */
 	if (b->type == NPS_AGENT_B_SKIP)
-		return 0;
+		return nps_log_account__add_bytes(nps_channel_files__account(a->files), sizeof(*b));
 	if (b->device >= NPS_AGENT_MAX_DEVICES)
 		return -EPROTO;
 	if (b->type == NPS_AGENT_B_DATA)
@@ -373,26 +380,26 @@ static int take_next(struct nps_agent_client *a, uint64_t head)
 	return take_block(a, &b, a->ring + at + sizeof(b));
 }
 
-/* As much as the account of the process allows: the rest stays in the ring, and the helper drops what finds no room there. */
+/*
+ * As much as the account of the process allows, and a disk that is slow lets be written in a while: the rest stays in the ring, and
+ * the helper drops what finds no room there.
+ */
 static int take_all(struct nps_agent_client *a, uint64_t head)
 {
 	struct nps_log_account *account = nps_channel_files__account(a->files);
-	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t cpu = nps_now(CLOCK_THREAD_CPUTIME_ID), until = nps_now(CLOCK_MONOTONIC) + LONGEST_NS;
 	int err = 0;
 
-	for (unsigned int n = 1; !err && a->tail != head; n++) {
-		uint64_t now;
+	while (!err && a->tail != head && nps_log_account__may_read(account) &&
+	       nps_now(CLOCK_MONOTONIC) < until) {
+		uint64_t begin = cpu, from = a->tail;
 
-		if (n % BLOCKS_A_LOOK == 1 && !nps_log_account__may_read(account))
-			break;
-		err = take_next(a, head);
-		if (n % BLOCKS_A_LOOK)
-			continue;
-		now = nps_now(CLOCK_THREAD_CPUTIME_ID);
-		nps_log_account__add_cpu(account, now - begin);
-		begin = now;
+		for (int n = 0; !err && a->tail != head && n < BLOCKS_A_LOOK && a->tail - from < BYTES_A_LOOK;
+		     n++)
+			err = take_next(a, head);
+		cpu = nps_now(CLOCK_THREAD_CPUTIME_ID);
+		nps_log_account__add_cpu(account, cpu - begin);
 	}
-	nps_log_account__add_cpu(account, nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
 	return err;
 }
 
@@ -410,9 +417,23 @@ int nps_agent_client__drain(struct nps_agent_client *a)
 		return 0;
 	err = head - a->tail > NPS_AGENT_RING_SIZE || (head & 7) ? -EPROTO : take_all(a, head);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
-	if (nps_agent_client__has_ended(err))
+	if (err == -EPROTO || err == -ENOBUFS)
 		end_log(a);
 	return err;
+}
+
+bool nps_agent_client__drained(const struct nps_agent_client *a)
+{
+	return nps_agent_client__idle(a) &&
+	       (a->broken || !a->started || __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE) == a->tail);
+}
+
+void nps_agent_client__finish(struct nps_agent_client *a)
+{
+	uint64_t left = a->started && !a->broken ? __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE) - a->tail : 0;
+
+	a->unread = left < NPS_AGENT_RING_SIZE ? left : NPS_AGENT_RING_SIZE;
+	a->waits = false;
 }
 
 bool nps_agent_client__recording(const struct nps_agent_client *a)
@@ -427,7 +448,7 @@ bool nps_agent_client__recording(const struct nps_agent_client *a)
 
 bool nps_agent_client__reads_tasks(const struct nps_agent_client *a)
 {
-	if (a->broken)
+	if (a->broken || !a->started)
 		return false;
 	for (unsigned d = 0; d < NPS_AGENT_MAX_DEVICES; d++)
 		for (unsigned i = 0; i < NPS_AGENT_MAX_WANTS; i++)
@@ -460,6 +481,8 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 	snprintf(buf, size, "%s",
 		 a->waits ? "its helper has not let go of the capture before this one" :
 			    "the process has set no device");
+	if (a->waits)
+		return;
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		const struct nps_agent_device *d = &a->ctl->device[i];
 
@@ -496,11 +519,16 @@ uint64_t nps_agent_client__counted(const struct nps_agent_client *a)
 	return counted;
 }
 
+static unsigned int *lines(const struct nps_agent_client *a)
+{
+	return &nps_channel_files__account(a->files)->owner->lines;
+}
+
 bool nps_agent_client__say(struct nps_agent_client *a, bool end)
 {
 	if (a->started && !a->broken)
-		nps_agent_errors__say(&a->errors, a->pid, a->ctl);
-	return end && a->started && !a->broken && nps_agent_errors__sum_up(&a->errors, a->pid, a->ctl);
+		nps_agent_errors__say(&a->errors, a->pid, a->ctl, lines(a));
+	return end && a->started && !a->broken && nps_agent_errors__sum_up(a->pid, a->ctl, lines(a));
 }
 
 uint64_t nps_agent_client__lost(const struct nps_agent_client *a)
@@ -508,7 +536,9 @@ uint64_t nps_agent_client__lost(const struct nps_agent_client *a)
 	uint64_t lost = 0;
 
 	for (; a; a = a->next)
-		lost += a->started ? __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED) - a->lost_before : 0;
+		lost += a->started ? __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED) - a->lost_before +
+					     a->unread :
+				     0;
 	return lost;
 }
 

@@ -6,7 +6,6 @@
 #ifndef NPS_AGENT_CLIENT_H
 #define NPS_AGENT_CLIENT_H
 
-#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,15 +50,9 @@ void nps_agent_client__poke(struct nps_agent_client *a);
 
 /*
  * Moves what has arrived into the session, as far as the account of FILES allows. Call at least every 100 ms. -EPROTO: the memory
- * makes no sense; -EDQUOT, -E2BIG: as nps_channel_files__put(). Another -errno: a write failed.
+ * makes no sense; -ENOBUFS: the account ended the log: with either nothing more is read of it. Another -errno: a write failed.
  */
 int nps_agent_client__drain(struct nps_agent_client *a);
-
-/* Did that end the log, and nothing else? */
-static inline bool nps_agent_client__has_ended(int err)
-{
-	return err == -EPROTO || err == -EDQUOT || err == -E2BIG;
-}
 
 /* At least once a second: sign of life, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);
@@ -71,6 +64,10 @@ void nps_agent_client__beat(struct nps_agent_client *a);
 void nps_agent_client__stop(struct nps_agent_client *a);
 /* Has it? Keep draining until it has, or has died. */
 bool nps_agent_client__idle(const struct nps_agent_client *a);
+/* Has it, and has all been moved? */
+bool nps_agent_client__drained(const struct nps_agent_client *a);
+/* Nothing is moved any more: what is left counts as lost, and a helper that has not started does not. */
+void nps_agent_client__finish(struct nps_agent_client *a);
 /* Has it the task log of a device open? */
 bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
 

@@ -4,8 +4,8 @@
 #include "clocks.h"
 #include "device_report.h"
 #include "log.h"
+#include "log_budget.h"
 
-#define MOST_LINES 24 /* that one helper has us print */
 #define LONG_NS 1000000000ULL /* that a driver may take to open a channel before the user is told */
 
 static const char *name_of(uint32_t channel)
@@ -37,19 +37,19 @@ static uint32_t count(const struct nps_agent_device *d)
 }
 
 /* How much a job may have us write to the terminal. False: it has had that. */
-static bool may_say(struct nps_agent_errors *e, pid_t pid)
+static bool may_say(unsigned int *lines, pid_t pid)
 {
-	if (e->lines < MOST_LINES && ++e->lines == MOST_LINES)
+	if (*lines < NPS_LOG_LINES && ++*lines == NPS_LOG_LINES)
 		nps_warn("pid %d: its helper met more errors of the driver: they are not printed", pid);
-	return e->lines < MOST_LINES;
+	return *lines < NPS_LOG_LINES;
 }
 
-static void say(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
+static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
 {
 	static const char *const calls[] = { "list", "start", "read", "flush", "stop" };
 	const char *what, *usual;
 
-	if (!may_say(told, pid))
+	if (!may_say(lines, pid))
 		return;
 	nps_device_report__words(e->code, &what, &usual);
 	nps_warn("pid %d: device %u: %s: %s (%s of channel %u: code %d): %s", pid, device,
@@ -58,25 +58,26 @@ static void say(struct nps_agent_errors *told, pid_t pid, uint32_t device, const
 }
 
 /* Errors of starts are told at the end: most are over soon. */
-static void say_new(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_error *e)
+static void say_new(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e)
 {
 	if (e->call == NPS_AGENT_CALL_READ)
-		say(told, pid, device, e, NULL);
+		say(lines, pid, device, e, NULL);
 	else if (e->call == NPS_AGENT_CALL_FLUSH)
-		say(told, pid, device, e, "its last records may be missing");
+		say(lines, pid, device, e, "its last records may be missing");
 	else if (e->call == NPS_AGENT_CALL_STOP)
-		say(told, pid, device, e, "it is asked again, and may else be in use until the job ends");
+		say(lines, pid, device, e, "it is asked again, and may else be in use until the job ends");
 }
 
 /* Once it is open: of what never opens the reason is told at the end. */
-static void look_at_opening(struct nps_agent_errors *e, pid_t pid, uint32_t device, uint32_t status)
+static void look_at_opening(struct nps_agent_errors *e, unsigned int *lines, pid_t pid, uint32_t device,
+			    uint32_t status)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), since = e->opening[device];
 
 	if (since == UINT64_MAX || (since && status == NPS_AGENT_S_OPENING))
 		return;
 	e->opening[device] = status == NPS_AGENT_S_OPENING ? now : 0;
-	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS || !may_say(e, pid))
+	if (!since || status != NPS_AGENT_S_ON || now - since < LONG_NS || !may_say(lines, pid))
 		return;
 	nps_info("pid %d: the driver took %.1f s to open the task log of device %u: tasks until then have "
 		 "bounds",
@@ -84,22 +85,23 @@ static void look_at_opening(struct nps_agent_errors *e, pid_t pid, uint32_t devi
 	e->opening[device] = UINT64_MAX;
 }
 
-void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl)
+void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
+			   unsigned int *lines)
 {
 	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
 		uint32_t n = count(&ctl->device[d]);
 
-		look_at_opening(e, pid, d, __atomic_load_n(&ctl->device[d].status, __ATOMIC_ACQUIRE));
+		look_at_opening(e, lines, pid, d, __atomic_load_n(&ctl->device[d].status, __ATOMIC_ACQUIRE));
 		for (; e->told[d] < n; e->told[d]++) {
 			struct nps_agent_error copy = ctl->device[d].errors[e->told[d]];
 
-			say_new(e, pid, d, &copy);
+			say_new(lines, pid, d, &copy);
 		}
 	}
 }
 
 /* What the log was refused with before it was had. Without it the reason is told for all of the process. */
-static void say_recovered(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_device *d)
+static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d)
 {
 	uint32_t n = d->started_raw ? count(d) : 0;
 
@@ -108,11 +110,11 @@ static void say_recovered(struct nps_agent_errors *told, pid_t pid, uint32_t dev
 
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
-			say(told, pid, device, &e, "it was had at another try: tasks until then have bounds");
+			say(lines, pid, device, &e, "it was had at another try: tasks until then have bounds");
 	}
 }
 
-static bool say_refused(struct nps_agent_errors *told, pid_t pid, uint32_t device, const struct nps_agent_device *d,
+static bool say_refused(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d,
 			const struct nps_agent_control *ctl)
 {
 	bool any = false;
@@ -124,19 +126,19 @@ static bool say_refused(struct nps_agent_errors *told, pid_t pid, uint32_t devic
 
 		if (!(d->refused >> i & 1) || is_log(e.channel) || !e.code)
 			continue;
-		say(told, pid, device, &e, "it is not recorded");
+		say(lines, pid, device, &e, "it is not recorded");
 		any = true;
 	}
 	return any;
 }
 
-bool nps_agent_errors__sum_up(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl)
+bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl, unsigned int *lines)
 {
 	bool any = false;
 
 	for (uint32_t d = 0; d < NPS_AGENT_MAX_DEVICES; d++) {
-		say_recovered(e, pid, d, &ctl->device[d]);
-		any |= say_refused(e, pid, d, &ctl->device[d], ctl);
+		say_recovered(lines, pid, d, &ctl->device[d]);
+		any |= say_refused(lines, pid, d, &ctl->device[d], ctl);
 	}
 	return any;
 }

@@ -42,6 +42,7 @@
  * How long the end waits for others, in all: what is detached and written comes on top, and two seconds is what a person has
  * patience for after Ctrl-C. First for devices; then for helpers, which have half a second at least; then for the driver.
  */
+#define BEGIN_NS (60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
 #define PATIENCE_NS (17 * SECOND / 10)
 #define AGENT_RESERVE_NS (SECOND / 2)
 #define DRIVER_RESERVE_NS (SECOND / 5)
@@ -71,6 +72,9 @@ static void take_what_comes(void *arg)
 
 	nps_agents__keep(c);
 	nps_task_source__drain(c->tasks);
+	/* While it begins: what is waited for then is not needed. */
+	if (!c->begin_mono && nps_capture__interrupted(c))
+		c->patience.left = 0;
 }
 
 static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
@@ -97,11 +101,8 @@ static void handle_exec(struct nps_capture *c, struct nps_process *p)
 	nps_process__refresh(p);
 	nps_task_source__gone(c->tasks, p);
 	p->signalled = false;
-	if (p->agent) {
-		nps_agent_client__drain(p->agent);
-		c->degraded |= nps_agent_client__say(p->agent, true);
-		nps_agent_client__retire(&p->agent, &p->former);
-	}
+	if (p->agent)
+		nps_agents__retire(c, p);
 	p->rescan = true;
 	p->scanned = 0;
 }
@@ -168,6 +169,8 @@ static void handle_notices(struct nps_capture *c)
 	struct nps_notice v[256];
 	int overflow = 0, n = nps_reader__notices(c->reader, v, 256, &overflow);
 
+	if (n) /* what a process read is told before its end is */
+		nps_task_source__drain(c->tasks);
 	for (int i = 0; i < n; i++)
 		handle_notice(c, &v[i]);
 	if (!overflow)
@@ -265,7 +268,7 @@ static void start_devices(struct nps_capture *c)
 		c->degraded = true;
 		return;
 	}
-	answered = nps_driver_ask__wait(c->ask, NULL, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
 	if (nps_device_sampler__failed(c->devices)) {
 		nps_device_sampler__free(c->devices);
 		c->devices = NULL;
@@ -276,7 +279,7 @@ static void start_devices(struct nps_capture *c)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
 	if (answered) /* else that was the time that the driver gets */
-		nps_driver_ask__wait(c->ask, NULL, take_what_comes, c);
+		nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -300,6 +303,7 @@ static void every_second(struct nps_capture *c)
 	find_devices(c);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
 	nps_driver_side__look(c->driver);
+	nps_agents__report(c);
 	save_now_and_then(c);
 }
 
@@ -340,6 +344,7 @@ static const char *watch(struct nps_capture *c)
 
 		if (c->opts->duration_ns && now >= end)
 			return "duration";
+		fds[2].fd = nps_task_source__fd(c->tasks); /* not where more comes than one turn takes */
 		if (poll(fds, 3, left < (uint64_t)most ? (int)left : most) < 0 && errno != EINTR)
 			return "error";
 		if (fds[0].revents & POLLIN)
@@ -526,9 +531,9 @@ static uint64_t max_size(const struct nps_capture *c)
 	if (c->opts->max_size)
 		return c->opts->max_size;
 	if (fstatvfs(c->session.dir_fd, &fs))
-		return NPS_MAX_SIZE;
+		return UINT64_MAX;
 	half = (uint64_t)fs.f_bavail * fs.f_frsize / 2;
-	return half > NPS_MAX_SIZE ? NPS_MAX_SIZE : half < LEAST_SIZE ? LEAST_SIZE : half;
+	return half < LEAST_SIZE ? LEAST_SIZE : half;
 }
 
 bool nps_capture__interrupted(const struct nps_capture *c)
@@ -636,6 +641,8 @@ static int begin(struct nps_capture *c)
 		nps_kernel_side__watch_all(c->kernel, true);
 		nps_driver_side__watch_all(c->driver, true);
 	}
+	if (nps_capture__interrupted(c))
+		return -EINTR;
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	if (c->child) {
 		err = nps_launch__go(c->child_go);
@@ -729,8 +736,8 @@ static bool say_what_devices_lack(struct nps_capture *c)
 			 nps_device_sampler__waits(c->devices)
 				 ? "the driver had not told in time which the job uses"
 				 : "the job used none that the driver tells of");
-	return counts.refused || !nps_device_sampler__devices(c->devices) ||
-	       nps_device_sampler__hangs(c->devices) || nps_device_sampler__lost_driver(c->devices);
+	return counts.refused || nps_device_sampler__limited(c->devices) ||
+	       !nps_device_sampler__devices(c->devices) || nps_device_sampler__hangs(c->devices) || nps_device_sampler__lost_driver(c->devices);
 }
 
 /* Where domains are asked for by name, those that were made before we came have none. */
@@ -831,6 +838,9 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	c->degraded |= !answered || nps_driver_ask__was_late(c->ask);
 	nps_controls__write(c);
 	nps_device_facts__say(&c->facts, nps_agents__told(c));
+	c->degraded |= say_what_devices_lack(c);
+	nps_device_launcher__end(c->launcher); /* nobody is asked any more */
+	nps_device_sampler__reap(c->devices);
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
 	/* Last, since a sick driver may keep it: all else is written by then. */
@@ -838,9 +848,8 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	save(c, false);
 	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
-	if (nps_capture__dropped(c) || say_what_devices_lack(c))
+	if (nps_capture__dropped(c))
 		c->degraded = true;
-	nps_device_launcher__end(c->launcher); /* nobody is asked any more */
 	save(c, true);
 }
 
@@ -860,10 +869,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->signals = catch_signals(&set);
 	if (c->signals < 0)
 		return -errno;
-	nps_deadline__init(&c->patience, PATIENCE_NS);
+	nps_deadline__init(&c->patience, BEGIN_NS);
 	err = begin(c);
-	if (!err && nps_capture__interrupted(c))
-		err = -EINTR;
 	if (err == -EINTR)
 		nps_warn("nothing was recorded: a signal ended npuscope before recording began");
 	if (!err) {
@@ -887,6 +894,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		finish(c, &slices);
 	} else {
 		nps_host_sys__stop(c->host_sys);
+		nps_deadline__init(&c->patience, PATIENCE_NS);
 		nps_device_sampler__stop(c->devices, &c->patience, 0, NULL, NULL);
 		nps_reader__stop(c->reader); /* they write until they are stopped */
 		nps_stacks__stop(c->stacks);
@@ -925,5 +933,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_process__free(p);
 	}
 	free(c->searched);
+	if (freed) /* else a thread may come back */
+		nps_log_budget__free(&c->logs);
 	nps_session__close(&c->session);
 }

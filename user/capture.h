@@ -43,8 +43,8 @@ struct nps_record_opts {
 	const char *step_marker; /* function name, NULL: none */
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
-	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk, NPS_MAX_SIZE at most */
-	uint64_t max_log_rate; /* bytes a second of one process's task log, or of one sampled device */
+	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */
+	uint64_t max_log_rate; /* bytes a second of all task logs; half of it: of one, or of a sampled device */
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 	bool inject; /* load the helper library into processes that run without */
@@ -58,8 +58,6 @@ struct nps_record_opts {
 	struct nps_device_opts devices; /* what is sampled of them */
 	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */
 };
-
-#define NPS_MAX_SIZE (16ULL << 30)
 
 struct nps_system_wide;
 

@@ -4,53 +4,74 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "log.h"
 
 #define TURN_MS 40 /* between two looks at who has ended meanwhile */
 
-static void log_ended(struct nps_capture *c, struct nps_process *p, int err)
+static void log_damaged(struct nps_capture *c, struct nps_process *p)
 {
+	p->log_end = "damaged";
 	c->degraded = true;
-	if (err == -EPROTO) {
-		p->log_end = "damaged";
-		nps_warn("pid %d: the memory of its helper makes no sense: its task log ends here: is the "
-			 "helper of this version?",
-			 p->pid);
-	} else if (err == -E2BIG) {
-		p->log_end = "breaks";
-		nps_warn("pid %d: its task log ends here: it has more breaks, or more devices, than npuscope "
-			 "keeps: is its helper npuscope's?",
-			 p->pid);
-	} else {
-		p->log_end = "max_size";
-		nps_warn("pid %d: its task log ends here: it has %" PRIu64 " MiB, as much as is left of "
-			 "--max-size for all others: a larger one allows more",
-			 p->pid, nps_channel_files__account(p->files)->used >> 20);
-	}
+	nps_warn("pid %d: the memory of its helper makes no sense: its task log ends here: is the helper of this "
+		 "version?",
+		 p->pid);
 }
 
-static void tell_slowed(struct nps_capture *c, struct nps_process *p)
+/* Whoever read it: the helper, or the job's own profiler. */
+static void log_ended(struct nps_capture *c, struct nps_process *p)
 {
-	if (p->slowed_told || nps_channel_files__account(p->files)->state != NPS_LOG_SLOWED)
-		return;
-	p->slowed_told = true;
+	const struct nps_log_account *a = nps_channel_files__account(p->files);
+
+	p->log_end = a->end;
 	c->degraded = true;
-	nps_warn("pid %d: its task log comes faster than npuscope reads that of one process: what its helper "
-		 "cannot hold is lost: --max-log-rate allows more",
-		 p->pid);
+	if (!strcmp(a->end, "max_size"))
+		nps_warn("pid %d: its task log ends here: those of its owner have %" PRIu64
+			 " MiB, as much as is left of --max-size for all others: a larger one allows more",
+			 p->pid, (uint64_t)atomic_load(&a->owner->used) >> 20);
+	else
+		nps_warn("pid %d: its task log ends here: it has more %s than npuscope keeps: is its helper "
+			 "npuscope's?",
+			 p->pid, a->end);
 }
 
 static void drain_one(struct nps_capture *c, struct nps_process *p)
 {
 	int err = nps_agent_client__drain(p->agent);
 
-	tell_slowed(c, p);
-	if (nps_agent_client__has_ended(err))
-		log_ended(c, p, err);
-	else if (err && !atomic_load(&c->session.events.error))
+	if (err == -EPROTO)
+		log_damaged(c, p);
+	else if (err && err != -ENOBUFS && !atomic_load(&c->session.events.error))
 		atomic_store(&c->session.clocks.error, err);
+}
+
+void nps_agents__retire(struct nps_capture *c, struct nps_process *p)
+{
+	drain_one(c, p);
+	c->degraded |= nps_agent_client__say(p->agent, true);
+	nps_agent_client__retire(&p->agent, &p->former);
+}
+
+void nps_agents__report(struct nps_capture *c)
+{
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->files && !p->log_end && nps_channel_files__account(p->files)->end)
+			log_ended(c, p);
+}
+
+/* The last words on it: what was slowed down and lost nothing is whole. */
+static void log_finish(struct nps_process *p)
+{
+	uint64_t lost;
+
+	nps_agent_client__finish(p->agent);
+	lost = nps_agent_client__lost(p->agent) + nps_agent_client__lost(p->former);
+	if (lost && !p->log_end && nps_channel_files__account(p->files)->slowed)
+		nps_warn("pid %d: %" PRIu64 " bytes of its task log are lost: it came faster than "
+			 "--max-log-rate, or than a fifth of a CPU reads it",
+			 p->pid, lost);
 }
 
 void nps_agents__drain(struct nps_capture *c)
@@ -92,11 +113,13 @@ void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(stru
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__stop(p->agent);
 	while (!stopped && nps_deadline__left(&c->patience) > reserve) {
-		stopped = nps_agents__wait(c, nps_agent_client__idle, TURN_MS);
+		stopped = nps_agents__wait(c, nps_agent_client__drained, TURN_MS);
 		turn(c);
 	}
+	nps_agents__report(c);
 	FOR_EACH_AGENT(c, p)
 	{
+		log_finish(p);
 		if (!p->alive || !nps_agent_client__reads_tasks(p->agent))
 			continue;
 		nps_warn("pid %d: its helper had not read the rest of the task log when the capture ended (the "

@@ -13,8 +13,14 @@
 /* Moves what has arrived into the session. */
 void nps_agents__drain(struct nps_capture *c);
 
-/* The same, with a sign of life: in whatever takes long. */
+/* Says which logs have ended since the last call, and why. At least once a second. */
+void nps_agents__report(struct nps_capture *c);
+
+/* The same as nps_agents__drain(), with a sign of life: in whatever takes long. */
 void nps_agents__keep(struct nps_capture *c);
+
+/* A process is another program now: its helper's memory goes. */
+void nps_agents__retire(struct nps_capture *c, struct nps_process *p);
 
 /* Drains them until that IS so of all whose process lives, up to MS. Is it? */
 bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);

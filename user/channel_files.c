@@ -12,7 +12,7 @@
 #include "prof_files.h"
 
 #define MAX_RECORD 256
-#define MOST_OPEN 64 /* slices that are kept open: eight channels of eight devices */
+#define MOST_OPEN 24 /* slices that are kept open: a process that names every channel must not use up our descriptors */
 #define MOST_BREAKS 65536 /* of one process: a helper whose ring is full all the time makes some thousands a minute */
 #define STREAM_BYTES (16U << 10) /* that a stream takes beside its records: slice, mark, control files */
 
@@ -68,7 +68,10 @@ struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *
 	f->s = s;
 	f->control.pid = pid;
 	f->control.rank = -1;
-	nps_log_account__init(&f->account, budget, true);
+	if (nps_log_account__init(&f->account, budget, pid)) {
+		free(f);
+		return NULL;
+	}
 	nps_clock__sample(&f->control.begin);
 	return f;
 }
@@ -90,15 +93,33 @@ void nps_channel_files__know(struct nps_channel_files *f, const struct nps_devic
 	d->known = true;
 }
 
+static int write_device_control(struct nps_channel_files *f, uint32_t device)
+{
+	const struct device *d = f->devices[device];
+	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
+
+	if (d->known)
+		info = d->info;
+	f->control.platform = info.platform;
+	f->control.driver_version = info.driver_version;
+	f->control.host_khz = info.host_khz;
+	return nps_prof_control__device(&f->control, f->s, &info, &d->sync);
+}
+
 void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *c)
 {
 	uint64_t width = c->raw_after - c->raw_before;
 	struct device *d = c->device < NPS_DEVICE_MAX ? device_of(f, c->device) : NULL;
+	bool first;
 
 	if (!d || c->raw_after < c->raw_before || (d->sync.host_raw && width >= d->width))
 		return;
+	first = !d->sync.host_raw && d->described;
 	d->width = width;
 	d->sync = (struct nps_prof_sync){ .host_raw = c->raw_before + width / 2, .device_count = c->counter };
+	/* A capture that is killed has that much, too. */
+	if (first)
+		write_device_control(f, c->device);
 }
 
 struct nps_log_account *nps_channel_files__account(struct nps_channel_files *f)
@@ -111,22 +132,9 @@ uint64_t nps_channel_files__devices(const struct nps_channel_files *f)
 	uint64_t devices = 0;
 
 	for (uint32_t i = 0; f && i < NPS_DEVICE_MAX; i++)
-		if (f->devices[i])
+		if (f->devices[i] && f->devices[i]->counted)
 			devices |= 1ULL << i;
 	return devices;
-}
-
-static int write_device_control(struct nps_channel_files *f, uint32_t device)
-{
-	const struct device *d = f->devices[device];
-	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
-
-	if (d->known)
-		info = d->info;
-	f->control.platform = info.platform;
-	f->control.driver_version = info.driver_version;
-	f->control.host_khz = info.host_khz;
-	return nps_prof_control__device(&f->control, f->s, &info, &d->sync);
 }
 
 /* Of a device, with its first stream: of a capture that is killed this is what there is. */
@@ -158,7 +166,7 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 		f->control.end = *end;
 	f->control.platform = NPS_PLATFORM_UNKNOWN;
 	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++)
-		if (f->devices[i])
+		if (f->devices[i] && f->devices[i]->counted)
 			err = write_device_control(f, i);
 	if (!err) /* knows of the devices then */
 		err = nps_prof_control__host(&f->control, f->s);
@@ -166,8 +174,8 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 	return err;
 }
 
-/* A process that names every channel of every device must not use up our descriptors. */
-static void close_oldest(struct nps_channel_files *f)
+/* Leaves at most MOST slices open. */
+static void close_oldest(struct nps_channel_files *f, size_t most)
 {
 	struct stream *oldest = NULL;
 	size_t n_open = 0;
@@ -182,16 +190,25 @@ static void close_oldest(struct nps_channel_files *f)
 			if (!oldest || st->written < oldest->written)
 				oldest = st;
 		}
-	if (n_open >= MOST_OPEN)
-		nps_prof_file__pause(&oldest->file);
+	if (n_open <= most)
+		return;
+	nps_prof_file__pause(&oldest->file);
+	if (n_open > most + 1)
+		close_oldest(f, most);
 }
 
 static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)
 {
+	int err;
+
 	if (!nps_prof_file__is_open(&st->file))
-		close_oldest(f);
+		close_oldest(f, MOST_OPEN - 1);
 	st->written = ++f->writes;
 	f->bytes += len;
+	err = nps_prof_file__write(&st->file, f->s, data, len);
+	if (err != -EMFILE)
+		return err;
+	close_oldest(f, 0); /* others have used up the descriptors */
 	return nps_prof_file__write(&st->file, f->s, data, len);
 }
 
@@ -240,7 +257,7 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	int fd, err;
 
 	if (++f->breaks > MOST_BREAKS)
-		return -E2BIG;
+		return nps_log_account__end(&f->account, "breaks");
 	/* Few have any: a descriptor that stays open for them is not worth it. */
 	snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
 	fd = d->has_breaks ? nps_session__append_file(f->s, text) : nps_session__open_file(f->s, text);
@@ -298,7 +315,7 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
 		nps_prof__name(f->control.name, 1, f->control.pid);
 	err = nps_log_account__add_bytes(&f->account, STREAM_BYTES);
 	if (!err && !d->counted)
-		err = nps_log_budget__add_directory(f->account.budget);
+		err = nps_log_account__add_directory(&f->account);
 	if (err)
 		return err;
 	d->counted = true;
@@ -337,16 +354,15 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 	size_t kind = 0;
 	int err;
 
+	err = nps_log_account__add_bytes(&f->account, len);
 	while (kind < N_KINDS && kinds[kind].channel != at->channel)
 		kind++;
-	if (kind == N_KINDS)
-		return 0;
+	if (err || kind == N_KINDS)
+		return err;
 	if (at->device >= NPS_DEVICE_MAX)
 		return -EPROTO;
 	record = kinds[kind].record;
-	err = nps_log_account__add_bytes(&f->account, len);
-	if (!err)
-		err = stream_of(f, at->device, kind, &st);
+	err = stream_of(f, at->device, kind, &st);
 	if (!err)
 		err = go_to(st, at, &missing);
 	if (err < 0)
@@ -358,10 +374,10 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 		err = note_break(f, at->device, kind, missing + skip);
 		st->position += skip;
 	}
-	if (!err)
-		err = put_records(f, st, record, (const char *)data + skip, len - skip);
+	if (err)
+		return err;
 	st->position += len - skip;
-	return err;
+	return put_records(f, st, record, (const char *)data + skip, len - skip);
 }
 
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f)

@@ -38,8 +38,8 @@ void nps_channel_files__free(struct nps_channel_files *f);
 
 /*
  * Appends LEN bytes. What is missing between them and the bytes before is noted as a break. 0; -EPROTO: they cannot stand there;
- * -EDQUOT: the process has no more bytes to its account; -E2BIG: there are too many breaks, or devices; another -errno: a write
- * failed. Channels whose files nobody knows are left out.
+ * -ENOBUFS: its account ended the log (nps_channel_files__account(f)->end); another -errno: a write failed. Channels whose files
+ * nobody knows are left out.
  */
 int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
 			   uint32_t len);

@@ -7,16 +7,26 @@
 
 void nps_deadline__init(struct nps_deadline *d, uint64_t ns)
 {
-	*d = (struct nps_deadline){ .left = ns, .looked = nps_now(CLOCK_MONOTONIC) };
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	*d = (struct nps_deadline){
+		.left = ns, .looked = now, .end = now + 3 * ns, .cpu = nps_now(CLOCK_THREAD_CPUTIME_ID)
+	};
 }
 
 uint64_t nps_deadline__left(struct nps_deadline *d)
 {
-	uint64_t now = nps_now(CLOCK_MONOTONIC), elapsed = now - d->looked;
+	uint64_t now = nps_now(CLOCK_MONOTONIC), cpu = nps_now(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t elapsed = now - d->looked, ran = cpu - d->cpu;
 
 	if (elapsed > NPS_DEADLINE_TURN_NS)
 		elapsed = NPS_DEADLINE_TURN_NS;
+	if (elapsed < ran)
+		elapsed = ran;
 	d->looked = now;
+	d->cpu = cpu;
 	d->left -= elapsed < d->left ? elapsed : d->left;
+	if (now >= d->end)
+		d->left = 0;
 	return d->left;
 }

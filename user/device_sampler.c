@@ -15,7 +15,7 @@
 #define MOST_NOTES 256
 #define LIB_PIDS 64 /* whose mappings are looked at for the libraries */
 #define JOIN_TURN_MS 20
-#define LAST_JOIN_MS 1000
+#define LAST_JOIN_MS 500
 
 struct nps_device_sampler {
 	struct nps_device_lib lib;
@@ -23,6 +23,7 @@ struct nps_device_sampler {
 	struct nps_device_common common;
 	struct nps_device_thread *threads[NPS_DEVICE_MAX];
 	bool hangs[NPS_DEVICE_MAX]; /* in the driver: left to itself */
+	bool reaped[NPS_DEVICE_MAX]; /* has come back since, and ended */
 	uint64_t tried; /* bit d: device d was started, or could not be */
 	uint64_t released; /* bit d; those that come later are born released */
 	struct nps_driver_ask *ask;
@@ -390,8 +391,10 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline 
 		bool ended = s->hangs[i];
 
 		while (!ended) {
-			ended = nps_device_thread__join(t, JOIN_TURN_MS);
-			if (!ended && nps_deadline__left(deadline) <= reserve)
+			bool over = nps_deadline__left(deadline) <= reserve;
+
+			ended = nps_device_thread__join(t, over ? 0 : JOIN_TURN_MS);
+			if (!ended && over)
 				break;
 			if (!ended && meanwhile)
 				meanwhile(arg);
@@ -406,19 +409,28 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline 
 	}
 }
 
+/* Calls have failed when the libraries' process was ended: threads that hung come to their end then. */
+void nps_device_sampler__reap(struct nps_device_sampler *s)
+{
+	int ms = LAST_JOIN_MS;
+
+	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
+		for (; s->threads[i] && s->hangs[i] && !s->reaped[i] && ms > 0; ms -= JOIN_TURN_MS)
+			s->reaped[i] = nps_device_thread__join(s->threads[i], JOIN_TURN_MS);
+}
+
 bool nps_device_sampler__free(struct nps_device_sampler *s)
 {
 	bool hangs = false;
 
 	if (!s)
 		return true;
+	nps_device_sampler__reap(s);
 	FOR_EACH_THREAD(s, i, t)
 	{
-		/* Its call has failed when the libraries' process was ended. */
-		if (s->hangs[i] && nps_device_thread__join(t, LAST_JOIN_MS))
-			s->hangs[i] = false;
-		hangs |= s->hangs[i];
-		if (!s->hangs[i])
+		if (s->hangs[i] && !s->reaped[i])
+			hangs = true;
+		else
 			nps_device_thread__free(t);
 	}
 	if (hangs) /* its thread may come back, and uses what is here */
@@ -477,6 +489,14 @@ bool nps_device_sampler__waits(const struct nps_device_sampler *s)
 bool nps_device_sampler__lost_driver(const struct nps_device_sampler *s)
 {
 	return s && s->state == READY && nps_device_lib__failed(&s->lib);
+}
+
+bool nps_device_sampler__limited(const struct nps_device_sampler *s)
+{
+	for (size_t i = 0; s && i < NPS_DEVICE_MAX; i++)
+		if (s->threads[i] && nps_device_thread__limited(s->threads[i]))
+			return true;
+	return false;
 }
 
 bool nps_device_sampler__hangs(const struct nps_device_sampler *s)

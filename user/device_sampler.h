@@ -70,6 +70,12 @@ void nps_device_sampler__settle(struct nps_device_sampler *s, unsigned int ms);
  */
 void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline *deadline, uint64_t reserve,
 			      void (*meanwhile)(void *arg), void *arg);
+
+/* The libraries' process was ended: waits up to half a second for threads that hung, so that nothing is written any more. */
+void nps_device_sampler__reap(struct nps_device_sampler *s);
+
+/* Was something not sampled because it was more than may be? */
+bool nps_device_sampler__limited(const struct nps_device_sampler *s);
 /* False: a thread hangs, and is left to itself, with what it uses: the launcher, too. NULL: nothing. */
 bool nps_device_sampler__free(struct nps_device_sampler *s);
 

@@ -64,7 +64,9 @@ struct nps_device_thread {
 	atomic_uint_fast64_t sign; /* CLOCK_MONOTONIC ns: the last call into the driver was about to begin */
 	atomic_int error; /* of the disk */
 	struct nps_log_account account;
-	bool slowed_told, ended_told;
+	atomic_bool slowed_told; /* the account: others look at it */
+	bool ended_told;
+	size_t first; /* stream that is drained first the next time: the last ones may get nothing */
 	struct nps_device_stream streams[MOST_STREAMS];
 	size_t n_streams;
 	struct segment *segments[MOST_SEGMENTS];
@@ -368,16 +370,15 @@ static void say_rounds(const struct nps_device_thread *t, struct nps_device_stre
 /* A driver's library of the job's can make up as much as it likes. */
 static void tell_limits(struct nps_device_thread *t)
 {
-	if (t->account.state == NPS_LOG_SLOWED && !t->slowed_told)
-		nps_warn("device %u: its channels bring more than npuscope reads of one device: what the driver "
-			 "cannot hold is lost: --max-log-rate allows more",
+	if (t->account.slowed && !atomic_exchange(&t->slowed_told, true))
+		nps_warn("device %u: its channels bring more than npuscope reads of one device, half of "
+			 "--max-log-rate and a fifth of a CPU: what the driver cannot hold is lost",
 			 t->device);
-	if (t->account.state == NPS_LOG_ENDED && !t->ended_told)
+	if (t->account.end && !t->ended_told)
 		nps_warn("device %u: its channels are not sampled any more: they have %" PRIu64 " MiB, as much "
 			 "as is left of --max-size for all others: a larger one allows more",
 			 t->device, t->account.used >> 20);
-	t->slowed_told |= t->account.state == NPS_LOG_SLOWED;
-	t->ended_told |= t->account.state == NPS_LOG_ENDED;
+	t->ended_told |= t->account.end != NULL;
 }
 
 static void end_streams(struct nps_device_thread *t)
@@ -391,10 +392,13 @@ static void end_streams(struct nps_device_thread *t)
 
 static void drain_all(struct nps_device_thread *t)
 {
-	for (size_t i = 0; i < t->n_streams && nps_log_account__may_read(&t->account); i++) {
-		struct nps_device_stream *s = &t->streams[i];
+	size_t from = t->first;
+
+	for (size_t k = 0; k < t->n_streams && nps_log_account__may_read(&t->account); k++) {
+		struct nps_device_stream *s = &t->streams[(from + k) % t->n_streams];
 		int disk = 0, code;
 
+		t->first = (from + k + 1) % t->n_streams;
 		if (s->state != NPS_STREAM_OPEN)
 			continue;
 		code = nps_device_stream__drain(s, &t->lib, &t->info, t->common->session, t->buf, READ_BYTES,
@@ -411,7 +415,7 @@ static void drain_all(struct nps_device_thread *t)
 		say_rounds(t, s);
 	}
 	tell_limits(t);
-	if (t->account.state == NPS_LOG_ENDED)
+	if (t->account.end)
 		end_streams(t);
 }
 
@@ -735,10 +739,11 @@ int nps_device_thread__start(struct nps_device_common *common, uint32_t device,
 		return -ENOMEM;
 	t->common = common;
 	t->device = device;
-	nps_log_account__init(&t->account, common->logs, false);
 	pthread_mutex_init(&t->lock, NULL);
 	init_wake(t);
 	err = nps_device_lib__connect(common->lib, &t->lib);
+	if (!err)
+		err = nps_log_account__init(&t->account, common->logs, 0);
 	t->lib.sign = &t->sign;
 	nps_device_lib__alive(&t->lib);
 	t->buf = malloc(READ_BYTES);
@@ -775,6 +780,11 @@ bool nps_device_thread__released(struct nps_device_thread *t)
 	released = t->released || atomic_load(&t->failed);
 	pthread_mutex_unlock(&t->lock);
 	return released;
+}
+
+bool nps_device_thread__limited(const struct nps_device_thread *t)
+{
+	return atomic_load(&t->slowed_told);
 }
 
 bool nps_device_thread__failed(const struct nps_device_thread *t)

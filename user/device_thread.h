@@ -40,6 +40,9 @@ bool nps_device_thread__released(struct nps_device_thread *t);
 /* Has the first attempt to start each channel been made? */
 bool nps_device_thread__settled(const struct nps_device_thread *t);
 
+/* Was more there than was read? */
+bool nps_device_thread__limited(const struct nps_device_thread *t);
+
 /* Could it not be sampled? The thread has said why, and ended. */
 bool nps_device_thread__failed(const struct nps_device_thread *t);
 

@@ -2,95 +2,172 @@
 #include "log_budget.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "clocks.h"
+#include "process.h"
 
 #define MS 1000000ULL
+#define NO_USER ((uid_t)-2) /* of a device; -1 is of a process that is gone */
 /* CPU time a second, and at once. A helper that fills its ring with 10 MB/s takes about 20 ms a second. */
 #define LOG_CPU_NS (200 * MS)
-#define LOG_CPU_BURST (50 * MS)
-/* Of the main thread, for all helpers: so much for who comes first, and as much in equal parts. */
-#define ALL_CPU_NS (300 * MS)
-#define ALL_CPU_BURST (60 * MS)
-#define LEAST_BURST MS /* of one part */
+#define LOG_CPU_BURST (200 * MS)
+#define ALL_CPU_NS (600 * MS)
+#define ALL_CPU_BURST (200 * MS)
+
+static void pool_init(struct nps_log_pool *p, uint64_t per_second, uint64_t burst, uint64_t now)
+{
+	*p = (struct nps_log_pool){ .per_second = per_second, .burst = burst };
+	nps_rate_limit__init(&p->common, per_second / 2, burst / 2, now);
+}
 
 void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session *session, uint64_t max_size,
 			  uint64_t per_second)
 {
-	b->session = session;
-	b->max_size = max_size;
-	b->per_second = per_second;
-	b->sharers = 0;
-	nps_rate_limit__init(&b->cpu, ALL_CPU_NS, ALL_CPU_BURST, nps_now(CLOCK_MONOTONIC));
-	atomic_init(&b->directories, 0);
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	*b = (struct nps_log_budget){ .session = session, .max_size = max_size, .per_second = per_second };
+	atomic_init(&b->n_owners, 0);
+	pool_init(&b->pool[NPS_LOG_CPU], ALL_CPU_NS, ALL_CPU_BURST, now);
+	pool_init(&b->pool[NPS_LOG_BYTES], per_second,
+		  per_second > NPS_LOG_BURST ? per_second : NPS_LOG_BURST, now);
 }
 
-int nps_log_budget__add_directory(struct nps_log_budget *b)
+void nps_log_budget__free(struct nps_log_budget *b)
 {
-	return atomic_fetch_add(&b->directories, 1) < NPS_LOG_DIRECTORIES ? 0 : -E2BIG;
-}
+	struct nps_log_owner *next;
 
-void nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budget, bool shares)
-{
-	uint64_t now = nps_now(CLOCK_MONOTONIC),
-		 burst = budget->per_second > NPS_LOG_BURST ? budget->per_second : NPS_LOG_BURST;
-
-	*a = (struct nps_log_account){ .budget = budget, .shares = shares };
-	nps_rate_limit__init(&a->bytes, budget->per_second, burst, now);
-	nps_rate_limit__init(&a->cpu, LOG_CPU_NS, LOG_CPU_BURST, now);
-}
-
-/* Is there time of the main thread for it? Dozens that use up the common time leave every other log its part. */
-static bool has_time(struct nps_log_account *a, uint64_t now)
-{
-	struct nps_log_budget *b = a->budget;
-	bool fair, common;
-
-	if (!a->shares)
-		return true;
-	if (!a->counted) {
-		a->counted = true;
-		b->sharers++;
-		nps_rate_limit__init(&a->fair, 0, 0, now);
+	for (struct nps_log_owner *o = b->owners; o; o = next) {
+		next = o->next;
+		free(o);
 	}
-	a->fair.per_second = ALL_CPU_NS / b->sharers;
-	a->fair.burst = ALL_CPU_BURST / b->sharers > LEAST_BURST ? ALL_CPU_BURST / b->sharers : LEAST_BURST;
+	b->owners = NULL;
+}
+
+/* Of a root that is in a namespace of its own: a container's is not the host's. */
+static uint64_t mount_namespace(pid_t pid)
+{
+	struct stat st;
+	char path[48];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
+	return stat(path, &st) ? 0 : st.st_ino;
+}
+
+static struct nps_log_owner *owner_find(const struct nps_log_budget *b, uid_t uid, uint64_t mnt_ns)
+{
+	for (struct nps_log_owner *o = b->owners; o; o = o->next)
+		if (o->uid == uid && o->mnt_ns == mnt_ns)
+			return o;
+	return NULL;
+}
+
+static struct nps_log_owner *owner_add(struct nps_log_budget *b, uid_t uid, uint64_t mnt_ns)
+{
+	struct nps_log_owner *o = calloc(1, sizeof(*o));
+
+	if (!o)
+		return NULL;
+	o->uid = uid;
+	o->mnt_ns = mnt_ns;
+	atomic_init(&o->used, 0);
+	for (int i = 0; i < NPS_LOG_POOLS; i++)
+		nps_rate_limit__init(&o->part[i], 0, 0, nps_now(CLOCK_MONOTONIC));
+	o->next = b->owners;
+	b->owners = o;
+	atomic_fetch_add(&b->n_owners, 1);
+	return o;
+}
+
+int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budget, pid_t pid)
+{
+	uid_t uid = pid ? nps_pid_uid(pid) : NO_USER;
+	uint64_t now = nps_now(CLOCK_MONOTONIC), mnt_ns = pid && !uid ? mount_namespace(pid) : 0,
+		 rate = budget->per_second / 2;
+
+	*a = (struct nps_log_account){ .budget = budget, .has_thread = !pid };
+	a->owner = pid ? owner_find(budget, uid, mnt_ns) : NULL;
+	if (!a->owner) {
+		a->owner = owner_add(budget, uid, mnt_ns);
+		budget->n_users += pid && a->owner;
+	}
+	nps_rate_limit__init(&a->bytes, rate, rate > NPS_LOG_BURST ? rate : NPS_LOG_BURST, now);
+	nps_rate_limit__init(&a->cpu, LOG_CPU_NS, LOG_CPU_BURST, now);
+	return a->owner ? 0 : -ENOMEM;
+}
+
+/* Is anything left for the owner? Those that use up what is common leave every other its part. */
+static bool pool_refill(struct nps_log_account *a, int which, uint64_t now)
+{
+	struct nps_log_pool *p = &a->budget->pool[which];
+	struct nps_rate_limit *part = &a->owner->part[which];
+	unsigned int n = a->budget->n_users;
+	bool own, common;
+
+	part->per_second = p->per_second / 2 / n;
+	part->burst = p->burst / 2 / n;
 	/* Both: each has to be refilled. */
-	fair = nps_rate_limit__refill(&a->fair, now);
-	common = nps_rate_limit__refill(&b->cpu, now);
-	return fair || common;
+	own = nps_rate_limit__refill(part, now);
+	common = nps_rate_limit__refill(&p->common, now);
+	return own || common;
+}
+
+static void pool_spend(struct nps_log_account *a, int which, uint64_t tokens)
+{
+	struct nps_rate_limit *part = &a->owner->part[which];
+
+	if (!a->has_thread)
+		nps_rate_limit__spend(part->left > 0 ? part : &a->budget->pool[which].common, tokens);
 }
 
 bool nps_log_account__may_read(struct nps_log_account *a)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
-	bool bytes = nps_rate_limit__refill(&a->bytes, now), cpu = nps_rate_limit__refill(&a->cpu, now),
-	     time = has_time(a, now);
+	bool own = nps_rate_limit__refill(&a->bytes, now), all = true;
 
-	/* That others used up the common time is not this log's fault. */
-	if ((!bytes || !cpu) && a->state == NPS_LOG_OPEN)
-		a->state = NPS_LOG_SLOWED;
-	return bytes && cpu && time && a->state != NPS_LOG_ENDED;
+	own &= nps_rate_limit__refill(&a->cpu, now);
+	for (int i = 0; !a->has_thread && i < NPS_LOG_POOLS; i++)
+		all &= pool_refill(a, i, now);
+	a->slowed |= !own || !all;
+	return own && all && !a->end;
+}
+
+int nps_log_account__end(struct nps_log_account *a, const char *reason)
+{
+	if (!a->end)
+		a->end = reason;
+	return -ENOBUFS;
 }
 
 int nps_log_account__add_bytes(struct nps_log_account *a, uint64_t bytes)
 {
-	uint64_t whole = nps_session__bytes(a->budget->session), max = a->budget->max_size;
+	const struct nps_log_budget *b = a->budget;
+	uint64_t whole = nps_session__bytes(b->session), left = b->max_size > whole ? b->max_size - whole : 0,
+		 used = atomic_load(&a->owner->used);
+	unsigned int n = atomic_load(&b->n_owners);
 
-	if (a->state == NPS_LOG_ENDED || whole + bytes > max || a->used + bytes > max - whole) {
-		a->state = NPS_LOG_ENDED;
-		return -EDQUOT;
-	}
+	if (a->end)
+		return -ENOBUFS;
+	/* One alone has the session, which ends when it is full. */
+	if (n > 1 && used + bytes > left && used + bytes > b->max_size / (n + 1))
+		return nps_log_account__end(a, "max_size");
+	atomic_fetch_add(&a->owner->used, bytes);
 	a->used += bytes;
 	nps_rate_limit__spend(&a->bytes, bytes);
+	pool_spend(a, NPS_LOG_BYTES, bytes);
 	return 0;
+}
+
+int nps_log_account__add_directory(struct nps_log_account *a)
+{
+	return ++a->owner->directories <= NPS_LOG_DIRECTORIES ? 0 : nps_log_account__end(a, "devices");
 }
 
 void nps_log_account__add_cpu(struct nps_log_account *a, uint64_t ns)
 {
 	nps_rate_limit__spend(&a->cpu, ns);
-	if (!a->shares)
-		return;
-	nps_rate_limit__spend(a->fair.left > 0 ? &a->fair : &a->budget->cpu, ns);
+	pool_spend(a, NPS_LOG_CPU, ns);
 }

@@ -89,6 +89,16 @@ pid_t nps_pid_of_thread(pid_t tid)
 	return pid;
 }
 
+uid_t nps_pid_uid(pid_t pid)
+{
+	size_t len;
+	char *buf = read_proc(pid, "status", &len), *at = buf ? strstr(buf, "\nUid:") : NULL;
+	uid_t uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
+
+	free(buf);
+	return uid;
+}
+
 /* cJSON wants UTF-8; arguments and variables can be any bytes. */
 cJSON *nps_json_text(const char *s)
 {

@@ -38,7 +38,6 @@ struct nps_process {
 	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
 	uint64_t tapped; /* bytes that its own profiler read */
 	const char *log_end; /* why its task log ended before the capture did; NULL: it did not */
-	bool slowed_told; /* that its log came faster than it is read */
 	bool signalled; /* its helper's signal is known to the kernel side */
 	struct nps_agent_client *agent; /* NULL: none */
 	struct nps_agent_client *former; /* of programs before exec that delivered; NULL: none */
@@ -69,6 +68,9 @@ void nps_process__name_address(struct nps_process *p, uint64_t address);
 void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg);
 
 bool nps_pid_exists(pid_t pid);
+
+/* Its real user; (uid_t)-1: it is gone. Not the owner of /proc/PID: that is root's of a process that cannot be dumped. */
+uid_t nps_pid_uid(pid_t pid);
 
 /* The process that thread TID belongs to; 0: there is none. */
 pid_t nps_pid_of_thread(pid_t tid);

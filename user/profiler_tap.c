@@ -27,7 +27,6 @@ static const struct {
 	{ "prof_channel_read", NPS_TAP_CALL_READ },
 	{ "prof_drv_get_channels", NPS_TAP_CALL_LIST },
 };
-#define MOST_RECORDS 4096 /* that are taken at once */
 #define N_FUNCTIONS (sizeof(functions) / sizeof(*functions))
 
 struct nps_profiler_tap {
@@ -54,8 +53,7 @@ static int on_record(void *ctx, void *record, size_t size)
 
 	if (size >= sizeof(*e) && size - sizeof(*e) >= e->len)
 		t->fn(t->ctx, e, e + 1);
-	/* A job that calls the driver in a loop writes as fast as we read. */
-	return ++t->taken < MOST_RECORDS ? 0 : -ECANCELED;
+	return ++t->taken < NPS_TAP_MOST_RECORDS ? 0 : -ECANCELED;
 }
 
 static int make_stubs(struct nps_profiler_tap *t)

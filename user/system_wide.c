@@ -76,7 +76,7 @@ static void look_at(struct nps_capture *c, pid_t pid)
 	if (pid == getpid() || (p && p->alive) || (!maps_npu(pid) && !holds_npu(pid)))
 		return;
 	err = nps_discover__add(c, pid);
-	if (err && err != -ESRCH) {
+	if (err && err != -ESRCH && err != -EINTR) {
 		nps_warn("cannot watch pid %d: %s: its calls will be missing", pid, strerror(-err));
 		c->degraded = true;
 	}

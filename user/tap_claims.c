@@ -3,110 +3,209 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-static struct nps_tap_claim *find(const struct nps_tap_list *c, const struct nps_tap_claim *like)
+#include "device_lib.h"
+#include "session.h"
+
+#define MOST_STARTING 256 /* threads of a process that start a channel at one time */
+#define WORDS ((NPS_PROF_CHANNELS + 63) / 64)
+
+struct channels {
+	uint64_t bits[NPS_DEVICE_MAX][WORDS];
+};
+
+struct nps_tap_process {
+	uint32_t pid;
+	struct channels held;
+	struct channels ended; /* stopped, and not started since: a read in flight then claims nothing */
+	struct starting {
+		uint32_t tid, device, channel;
+	} starting[MOST_STARTING];
+	size_t n_starting;
+};
+
+static bool has(const struct channels *c, uint32_t device, uint32_t channel)
 {
-	for (size_t i = 0; i < c->n; i++)
-		if (c->v[i].pid == like->pid && c->v[i].device == like->device &&
-		    c->v[i].channel == like->channel && c->v[i].tid == like->tid)
-			return &c->v[i];
-	return NULL;
+	return c->bits[device][channel / 64] >> channel % 64 & 1;
 }
 
-static size_t count(const struct nps_tap_list *c, uint32_t pid)
+static void set(struct channels *c, uint32_t device, uint32_t channel, bool on)
 {
-	size_t n = 0;
+	uint64_t bit = 1ULL << channel % 64, *word = &c->bits[device][channel / 64];
 
-	for (size_t i = 0; i < c->n; i++)
-		n += c->v[i].pid == pid;
-	return n;
+	*word = on ? *word | bit : *word & ~bit;
 }
 
-static int add(struct nps_tap_list *c, const struct nps_tap_claim *new)
+static bool is_one(uint32_t device, uint32_t channel)
 {
-	if (find(c, new))
-		return 0;
-	if (count(c, new->pid) >= NPS_TAP_MOST_CLAIMS)
-		return -E2BIG;
+	return device < NPS_DEVICE_MAX && channel < NPS_PROF_CHANNELS;
+}
+
+/* Index of the first process whose pid is not less. */
+static size_t lower_bound(const struct nps_tap_claims *c, uint32_t pid)
+{
+	size_t from = 0, to = c->n;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (c->v[middle]->pid < pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+static struct nps_tap_process *process_find(const struct nps_tap_claims *c, uint32_t pid)
+{
+	size_t i = lower_bound(c, pid);
+
+	return i < c->n && c->v[i]->pid == pid ? c->v[i] : NULL;
+}
+
+static struct nps_tap_process *process_get(struct nps_tap_claims *c, uint32_t pid)
+{
+	size_t i = lower_bound(c, pid);
+	struct nps_tap_process *p;
+
+	if (i < c->n && c->v[i]->pid == pid)
+		return c->v[i];
 	if (c->n == c->room) {
 		size_t room = c->room ? 2 * c->room : 16;
-		struct nps_tap_claim *v = realloc(c->v, room * sizeof(*v));
+		struct nps_tap_process **v = realloc(c->v, room * sizeof(*v));
 
 		if (!v)
-			return -ENOMEM;
+			return NULL;
 		c->v = v;
 		c->room = room;
 	}
-	c->v[c->n++] = *new;
-	return 0;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		return NULL;
+	p->pid = pid;
+	memmove(c->v + i + 1, c->v + i, (c->n - i) * sizeof(*c->v));
+	c->v[i] = p;
+	c->n++;
+	return p;
 }
 
-static void drop(struct nps_tap_list *c, const struct nps_tap_claim *like)
+static bool starting_is(const struct starting *s, uint32_t tid, uint32_t device, uint32_t channel)
 {
-	struct nps_tap_claim *at = find(c, like);
+	return s->tid == tid && s->device == device && s->channel == channel;
+}
 
-	if (at)
-		*at = c->v[--c->n];
+static void starting_drop(struct nps_tap_process *p, uint32_t tid, uint32_t device, uint32_t channel)
+{
+	for (size_t i = p->n_starting; i-- > 0;)
+		if (starting_is(&p->starting[i], tid, device, channel))
+			p->starting[i] = p->starting[--p->n_starting];
 }
 
 int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			  uint32_t channel)
 {
-	return add(&c->now, &(struct nps_tap_claim){ pid, device, channel, tid });
+	struct nps_tap_process *p = is_one(device, channel) ? process_get(c, pid) : NULL;
+
+	if (!p)
+		return is_one(device, channel) ? -ENOMEM : 0;
+	starting_drop(p, tid, device, channel);
+	if (p->n_starting == MOST_STARTING)
+		return -E2BIG;
+	p->starting[p->n_starting++] = (struct starting){ tid, device, channel };
+	return 0;
 }
 
 int nps_tap_claims__read(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel)
 {
-	const struct nps_tap_claim held = { pid, device, channel, 0 };
+	struct nps_tap_process *p = is_one(device, channel) ? process_get(c, pid) : NULL;
 
-	return find(&c->ended, &held) ? 0 : add(&c->now, &held);
+	if (!p)
+		return is_one(device, channel) ? -ENOMEM : 0;
+	if (!has(&p->ended, device, channel))
+		set(&p->held, device, channel, true);
+	return 0;
 }
 
 int nps_tap_claims__started(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			    uint32_t channel, bool ok)
 {
-	const struct nps_tap_claim held = { pid, device, channel, 0 };
+	struct nps_tap_process *p = is_one(device, channel) ? process_get(c, pid) : NULL;
 
-	drop(&c->now, &(struct nps_tap_claim){ pid, device, channel, tid });
+	if (!p)
+		return is_one(device, channel) ? -ENOMEM : 0;
+	starting_drop(p, tid, device, channel);
 	if (!ok)
 		return 0;
-	drop(&c->ended, &held);
-	return add(&c->now, &held);
+	set(&p->ended, device, channel, false);
+	set(&p->held, device, channel, true);
+	return 0;
 }
 
 int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel,
 			    bool ok)
 {
-	const struct nps_tap_claim held = { pid, device, channel, 0 };
+	struct nps_tap_process *p = is_one(device, channel) ? process_get(c, pid) : NULL;
 
-	drop(&c->now, &held);
-	return ok ? add(&c->ended, &held) : 0;
-}
-
-static void drop_all(struct nps_tap_list *c, uint32_t pid)
-{
-	for (size_t i = c->n; i-- > 0;)
-		if (c->v[i].pid == pid)
-			c->v[i] = c->v[--c->n];
+	if (!p)
+		return is_one(device, channel) ? -ENOMEM : 0;
+	set(&p->held, device, channel, false);
+	if (ok)
+		set(&p->ended, device, channel, true);
+	return 0;
 }
 
 void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid)
 {
-	drop_all(&c->now, pid);
-	drop_all(&c->ended, pid);
+	size_t i = lower_bound(c, pid);
+
+	if (i == c->n || c->v[i]->pid != pid)
+		return;
+	free(c->v[i]);
+	c->n--;
+	memmove(c->v + i, c->v + i + 1, (c->n - i) * sizeof(*c->v));
+}
+
+static bool holds(const struct nps_tap_process *p, uint32_t device)
+{
+	for (size_t i = 0; i < WORDS; i++)
+		if (p->held.bits[device][i])
+			return true;
+	for (size_t i = 0; i < p->n_starting; i++)
+		if (p->starting[i].device == device)
+			return true;
+	return false;
 }
 
 bool nps_tap_claims__any(const struct nps_tap_claims *c, uint32_t pid, uint32_t device)
 {
-	for (size_t i = 0; i < c->now.n; i++)
-		if ((!pid || c->now.v[i].pid == pid) && c->now.v[i].device == device)
+	const struct nps_tap_process *p = pid ? process_find(c, pid) : NULL;
+
+	if (device >= NPS_DEVICE_MAX)
+		return false;
+	if (pid)
+		return p && holds(p, device);
+	for (size_t i = 0; i < c->n; i++)
+		if (holds(c->v[i], device))
+			return true;
+	return false;
+}
+
+bool nps_tap_claims__any_device(const struct nps_tap_claims *c, uint32_t pid)
+{
+	const struct nps_tap_process *p = process_find(c, pid);
+
+	for (uint32_t d = 0; p && d < NPS_DEVICE_MAX; d++)
+		if (holds(p, d))
 			return true;
 	return false;
 }
 
 void nps_tap_claims__free(struct nps_tap_claims *c)
 {
-	free(c->now.v);
-	free(c->ended.v);
+	for (size_t i = 0; i < c->n; i++)
+		free(c->v[i]);
+	free(c->v);
 	*c = (struct nps_tap_claims){ 0 };
 }

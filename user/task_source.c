@@ -20,6 +20,8 @@
 #include "tap_claims.h"
 
 #define CLOCK_SAMPLES 8
+#define LAST_DRAINS 512 /* of a ring that is full of the smallest records */
+#define CLOCKS_A_TICK 64 /* devices, of all processes */
 #define MODULE_SYSTEM 0
 #define INFO_SYS_COUNT 13
 #define FFTS_PROFILE_TASK 53
@@ -48,7 +50,8 @@ struct nps_task_source {
 	struct nps_tap_claims claims;
 	bool told; /* that the driver's library is not there */
 	struct tapped *tapped;
-	size_t n_tapped;
+	size_t n_tapped, ticked;
+	bool flooded; /* more came than one turn takes */
 	/* CLOCK_MONOTONIC ns until which nothing is sampled: a profiler is about to begin */
 	uint64_t lease[NPS_DEVICE_MAX];
 	uint64_t dropped; /* bytes that the account of their process did not allow */
@@ -107,13 +110,20 @@ void nps_task_source__library(struct nps_task_source *t, int fd, const char *pat
 	t->c->degraded = true;
 }
 
-static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_t device)
+static struct tapped *tapped_find(struct nps_task_source *t, uint32_t pid, uint32_t device)
 {
-	struct tapped *more;
-
 	for (size_t i = 0; i < t->n_tapped; i++)
 		if (t->tapped[i].pid == pid && t->tapped[i].device == device)
 			return &t->tapped[i];
+	return NULL;
+}
+
+static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_t device)
+{
+	struct tapped *found = tapped_find(t, pid, device), *more;
+
+	if (found)
+		return found;
 	if (device >= NPS_DEVICE_MAX)
 		return NULL;
 	more = realloc(t->tapped, (t->n_tapped + 1) * sizeof(*more));
@@ -184,7 +194,7 @@ static void answer(struct nps_question *q, void *ctx)
 {
 	const struct reading *r = (const struct reading *)q;
 	struct nps_task_source *t = ctx;
-	struct tapped *d = tapped_of(t, (uint32_t)r->pid, r->device);
+	struct tapped *d = tapped_find(t, (uint32_t)r->pid, r->device);
 	const struct nps_process *p = nps_discover__find(t->c, r->pid);
 
 	if (!d)
@@ -246,7 +256,11 @@ static void look_at(struct nps_task_source *t, struct tapped *d, const struct np
 
 void nps_task_source__tick(struct nps_task_source *t)
 {
-	for (size_t i = 0; t && i < t->n_tapped; i++) {
+	size_t n = t ? t->n_tapped : 0, most = n < CLOCKS_A_TICK ? n : CLOCKS_A_TICK;
+
+	/* Others ask the driver, too: not about all at once where they are many. */
+	for (size_t k = 0; k < most; k++) {
+		size_t i = t->ticked++ % n;
 		const struct nps_process *p = nps_discover__find(t->c, (pid_t)t->tapped[i].pid);
 
 		/* A helper reads it from inside, in a thread that nobody waits for. */
@@ -281,10 +295,10 @@ static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
 
 static void on_enter(struct nps_task_source *t, const struct nps_tap_event *e, const void *data)
 {
-	struct tapped *d = tapped_of(t, e->pid, e->device);
+	struct tapped *d = e->channel == FFTS_PROFILE_TASK ? tapped_of(t, e->pid, e->device) : NULL;
 
 	nps_tap_claims__enter(&t->claims, e->pid, e->tid, e->device, e->channel);
-	if (d && e->channel == FFTS_PROFILE_TASK)
+	if (d)
 		note_events(d, data, e->len);
 }
 
@@ -296,23 +310,22 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 					   .epoch = e->epoch,
 					   .position = e->position };
 	struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
-	struct tapped *d = tapped_of(t, e->pid, e->device);
+	struct tapped *d;
 	int err;
 
-	nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
-	if (!p || !p->files || !d)
+	if (p && p->alive)
+		nps_tap_claims__read(&t->claims, e->pid, e->device, e->channel);
+	if (!p || !p->files)
 		return;
-	look_at(t, d, p);
 	p->tapped += e->len;
-	if (!nps_log_account__may_read(nps_channel_files__account(p->files))) {
-		t->dropped += e->len;
-		return;
-	}
 	err = nps_channel_files__put(p->files, &at, data, e->len);
-	if (err == -EDQUOT || err == -E2BIG)
+	if (err == -ENOBUFS)
 		t->dropped += e->len;
 	else if (err && err != -EPROTO)
 		atomic_store(&t->c->session.clocks.error, err);
+	d = err ? NULL : tapped_of(t, e->pid, e->device);
+	if (d)
+		look_at(t, d, p);
 }
 
 /* One in a container may mean any device. */
@@ -350,9 +363,13 @@ static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 {
 	struct nps_task_source *t = ctx;
+	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
 
 	if (e->device >= NPS_DEVICE_MAX || e->channel >= NPS_PROF_CHANNELS)
 		return; /* the driver knows none such: what a job calls it with is not remembered */
+	/* Of one that has ended what it read is taken, and it holds nothing any more. */
+	if (e->what != NPS_TAP_DATA && (!p || !p->alive))
+		return;
 	switch ((enum nps_tap_what)e->what) {
 	case NPS_TAP_ENTER:
 		on_enter(t, e, data);
@@ -409,13 +426,11 @@ static void tell_release(struct nps_task_source *t, uint32_t device)
 /* Does a profiler hold anything of the device, or is about to? One in a container, whose numbers are its own, may mean any. */
 static bool is_claimed(const struct nps_task_source *t, uint32_t device)
 {
-	for (size_t i = 0; i < t->claims.now.n; i++) {
-		const struct nps_tap_claim *claim = &t->claims.now.v[i];
-		const struct nps_process *p = nps_discover__find(t->c, (pid_t)claim->pid);
-
-		if (claim->device == device || (p && nps_process__foreign(p)))
+	if (nps_tap_claims__any(&t->claims, 0, device))
+		return true;
+	for (const struct nps_process *p = t->claims.n ? t->c->processes : NULL; p; p = p->next)
+		if (nps_process__foreign(p) && nps_tap_claims__any_device(&t->claims, (uint32_t)p->pid))
 			return true;
-	}
 	return nps_now(CLOCK_MONOTONIC) < t->lease[device];
 }
 
@@ -469,7 +484,7 @@ void nps_task_source__turn(struct nps_task_source *t)
 				holds[i][d] = nps_agent_client__hold(p->agent, d);
 			i++;
 		}
-	nps_profiler_tap__drain(t->tap, on_event, t);
+	nps_task_source__drain(t);
 	settle_sampler(t, holds);
 	i = 0;
 	for (struct nps_process *p = t->c->processes; p && holds; p = p->next)
@@ -481,12 +496,12 @@ void nps_task_source__turn(struct nps_task_source *t)
 void nps_task_source__drain(struct nps_task_source *t)
 {
 	if (t)
-		nps_profiler_tap__drain(t->tap, on_event, t);
+		t->flooded = nps_profiler_tap__drain(t->tap, on_event, t) >= NPS_TAP_MOST_RECORDS;
 }
 
 int nps_task_source__fd(const struct nps_task_source *t)
 {
-	return t ? nps_profiler_tap__fd(t->tap) : -1;
+	return t && !t->flooded ? nps_profiler_tap__fd(t->tap) : -1;
 }
 
 bool nps_task_source__waits(const struct nps_task_source *t)
@@ -499,16 +514,23 @@ void nps_task_source__detach(struct nps_task_source *t)
 	if (!t)
 		return;
 	nps_profiler_tap__detach(t->tap);
-	nps_task_source__drain(t);
+	for (int i = 0; i < LAST_DRAINS; i++) {
+		nps_task_source__drain(t);
+		if (!t->flooded)
+			return;
+	}
 }
 
 void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p)
 {
 	if (!t)
 		return;
-	nps_task_source__drain(t); /* what it read is told before its end is */
 	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
 	nps_profiler_tap__helper(t->tap, p->pid, NULL);
+	/* Of what it has left nothing of, nothing is told. */
+	for (size_t i = t->n_tapped; i-- > 0;)
+		if (t->tapped[i].pid == (uint32_t)p->pid && !t->tapped[i].read)
+			t->tapped[i] = t->tapped[--t->n_tapped];
 }
 
 static bool has_device(const cJSON *devices, uint32_t id)

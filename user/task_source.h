@@ -45,7 +45,7 @@ void nps_task_source__tick(struct nps_task_source *t);
 /* Before the processes are read for the last time. */
 void nps_task_source__detach(struct nps_task_source *t);
 
-/* The process P is another program now, or has ended. */
+/* The process P is another program now, or has ended. What it read before that is to be taken first: nps_task_source__drain(). */
 void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p);
 
 /* Adds to the session the devices of which the job's own profilers told. */

@@ -307,15 +307,17 @@ class Running:
             return 0
 
     def seconds_to_end(self, last_word: str, number: int = 0) -> float:
-        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it was kept from a CPU."""
+        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU."""
         before = waited = self._waited()
-        begin = time.monotonic()
+        begin, late = time.monotonic(), 0.0
         if number:
             self.signal(number)
         while self.alive() and last_word not in self.err:
             waited = max(waited, self._waited())
+            asleep = time.monotonic()
             time.sleep(0.01)
-        return time.monotonic() - begin - (waited - before)
+            late += time.monotonic() - asleep - 0.01
+        return time.monotonic() - begin - max(waited - before, late)
 
     def kill(self) -> None:
         """End it and its process group, whatever state they are in."""

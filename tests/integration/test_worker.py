@@ -22,7 +22,7 @@ from harness import (API, DONE, NPUSCOPE, PARTIAL, SIM, Arg, Case, Running, Sess
 NAMESPACES = ("mnt", "uts", "ipc", "net", "cgroup", "pid", "user")
 CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 CALLS = 321
-END_S = 2.0  # that a user waits for the end of a capture, beside what the machine takes for any
+END_S = 3.0  # two that a user waits for the end of a capture, beside what the machine takes for any; one for workers that are kept waiting
 LAST_WORD = "session in /"
 
 

@@ -76,6 +76,7 @@ static int teardown(void **state)
 	munmap(ctl, SIZE);
 	close(memfd);
 	nps_channel_files__free(files);
+	nps_log_budget__free(&budget);
 	nps_session__close(&session);
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
 	return system(cmd);
@@ -285,10 +286,11 @@ static void log_that_has_its_share_ends(void **state)
 
 	(void)state;
 	budget.max_size = nps_session__bytes(&session) + (1 << 20);
+	budget.n_owners = 2; /* there is somebody else */
 	ctl->state = NPS_AGENT_RUN;
 	for (int i = 0; i < 10; i++)
 		put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
-	assert_int_equal(nps_agent_client__drain(a), -EDQUOT);
+	assert_int_equal(nps_agent_client__drain(a), -ENOBUFS);
 	assert_in_range(nps_agent_client__bytes(a), 6 * sizeof(data), 9 * sizeof(data));
 	assert_int_equal(nps_session__error(&session), 0);
 	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
@@ -306,11 +308,12 @@ static void clocks_count_as_bytes(void **state)
 
 	(void)state;
 	budget.max_size = nps_session__bytes(&session) + (256 << 10);
+	budget.n_owners = 2;
 	for (int i = 0; i < 1000 && !err; i++) {
 		put(NPS_AGENT_B_CLOCK, 0, c, sizeof(c));
 		err = nps_agent_client__drain(a);
 	}
-	assert_int_equal(err, -EDQUOT);
+	assert_int_equal(err, -ENOBUFS);
 	nps_agent_client__free(a);
 }
 
@@ -346,6 +349,25 @@ static void helper_that_runs_still_is_not_waited_for(void **state)
 	nps_agent_client__free(a);
 	assert_int_equal(ctl->command, NPS_AGENT_IDLE);
 	assert_int_equal(ctl->owner, 0);
+}
+
+/* What is in the ring when the capture ends, and nobody reads any more, is lost, and counted. */
+static void bytes_that_are_left_count_as_lost(void **state)
+{
+	struct nps_agent_client *a = start();
+	char data[64] = "";
+
+	(void)state;
+	put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
+	assert_false(nps_agent_client__drained(a));
+	assert_int_equal(nps_agent_client__drain(a), 0);
+	assert_true(nps_agent_client__drained(a));
+	nps_agent_client__finish(a);
+	assert_int_equal(nps_agent_client__lost(a), 0);
+	put(NPS_AGENT_B_DATA, 0, data, sizeof(data));
+	nps_agent_client__finish(a);
+	assert_int_equal(nps_agent_client__lost(a), sizeof(struct nps_agent_block) + sizeof(data));
+	nps_agent_client__free(a);
 }
 
 /* The job claims an end of 4 bytes where 8 are left to the end of the ring. */
@@ -514,6 +536,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hostile_numbers, setup, teardown),
 		cmocka_unit_test_setup_teardown(block_longer_than_a_helper_makes, setup, teardown),
 		cmocka_unit_test_setup_teardown(log_that_has_its_share_ends, setup, teardown),
+		cmocka_unit_test_setup_teardown(bytes_that_are_left_count_as_lost, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_count_as_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(helper_that_runs_still_is_not_waited_for, setup, teardown),
 		cmocka_unit_test_setup_teardown(head_inside_the_end, setup, teardown),

@@ -46,6 +46,7 @@ static int teardown(void **state)
 
 	(void)state;
 	nps_channel_files__free(files);
+	nps_log_budget__free(&budget);
 	nps_session__close(&session);
 	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
 	return system(cmd);
@@ -105,23 +106,48 @@ static void every_channel_of_every_device(void **state)
 		}
 }
 
-/* A slice that is full while it has no descriptor goes on in the next one. */
-static void full_slice_is_followed_by_another(void **state)
+/* A slice that loses its descriptor half full goes on where it was, and is followed by another when it is full. */
+static void slice_without_descriptor_goes_on(void **state)
 {
-	const struct nps_channel_at at = { .device = 0, .channel = 50, .reader = NPS_READ_BY_AGENT, .epoch = 1 };
-	static char data[NPS_PROF_SLICE];
+	const uint32_t half = NPS_PROF_SLICE / 2;
+	struct nps_channel_at at = { .device = 0, .channel = 50, .reader = NPS_READ_BY_AGENT, .epoch = 1 };
+	static char data[NPS_PROF_SLICE / 2];
+	char path[PATH_MAX + 256];
+	struct stat st;
+
+	(void)state;
+	for (uint32_t turn = 0; turn < 3; turn++, at.position += half) {
+		assert_int_equal(nps_channel_files__put(files, &at, data, half), 0);
+		for (uint32_t device = 1; device < 10; device++) /* more than are kept open */
+			for (size_t k = 0; k < N_KINDS; k++)
+				put_record(device, k, 1, (uint64_t)turn * kinds[k].record, 'x');
+	}
+	nps_channel_files__finish(files);
+	snprintf(path, sizeof(path), "%s/%s/device_0/data/stars_soc.data.0.slice_0", session.path,
+		 nps_channel_files__dir(files));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, NPS_PROF_SLICE);
+	path[strlen(path) - 1] = '1';
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, half);
+}
+
+/* Clocks alone make no directory. */
+static void clocks_make_no_directory(void **state)
+{
 	char path[PATH_MAX + 256];
 
 	(void)state;
-	assert_int_equal(nps_channel_files__put(files, &at, data, sizeof(data)), 0);
-	for (uint32_t device = 1; device < 10; device++)
-		for (size_t k = 0; k < N_KINDS; k++)
-			put_record(device, k, 1, 0, 'x');
-	put_record(0, 4, 1, sizeof(data), 'y');
-	nps_channel_files__finish(files);
-	snprintf(path, sizeof(path), "%s/%s/device_0/data/stars_soc.data.0.slice_1", session.path,
-		 nps_channel_files__dir(files));
-	assert_int_equal(access(path, F_OK), 0);
+	put_record(0, 4, 1, 0, 'x');
+	for (uint32_t device = 0; device < NPS_DEVICE_MAX; device++) {
+		const struct nps_device_clock c = { .device = device, .raw_before = 1, .raw_after = 2, .counter = 3 };
+
+		nps_channel_files__clock(files, &c);
+	}
+	assert_int_equal(nps_channel_files__devices(files), 1);
+	assert_int_equal(nps_channel_files__write_control(files, "job", 2, 1, NULL), 0);
+	snprintf(path, sizeof(path), "%s/%s/device_1", session.path, nps_channel_files__dir(files));
+	assert_int_equal(access(path, F_OK), -1);
 }
 
 static void log_that_breaks_off_all_the_time_ends(void **state)
@@ -133,7 +159,8 @@ static void log_that_breaks_off_all_the_time_ends(void **state)
 	(void)state;
 	for (; !err && at.epoch < 100000; at.epoch++)
 		err = nps_channel_files__put(files, &at, record, sizeof(record));
-	assert_int_equal(err, -E2BIG);
+	assert_int_equal(err, -ENOBUFS);
+	assert_string_equal(nps_channel_files__account(files)->end, "breaks");
 	assert_in_range(at.epoch, 65000, 66000);
 }
 
@@ -162,7 +189,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(every_channel_of_every_device, setup, teardown),
-		cmocka_unit_test_setup_teardown(full_slice_is_followed_by_another, setup, teardown),
+		cmocka_unit_test_setup_teardown(slice_without_descriptor_goes_on, setup, teardown),
+		cmocka_unit_test_setup_teardown(clocks_make_no_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(log_that_breaks_off_all_the_time_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(control_files_come_with_the_device, setup, teardown),
 	};

@@ -88,12 +88,26 @@ static void process_that_ends_leaves_nothing(void **state)
 static void process_has_so_many_and_no_more(void **state)
 {
 	struct nps_tap_claims c = { 0 };
+	uint32_t n = 0;
 
 	(void)state;
-	for (uint32_t i = 0; i < NPS_TAP_MOST_CLAIMS; i++)
-		assert_int_equal(nps_tap_claims__enter(&c, PID, TID + i, DEVICE, CHANNEL), 0);
-	assert_int_equal(nps_tap_claims__enter(&c, PID, TID + NPS_TAP_MOST_CLAIMS, DEVICE, CHANNEL), -E2BIG);
+	while (n < 10000 && !nps_tap_claims__enter(&c, PID, TID + n, DEVICE, CHANNEL))
+		n++;
+	assert_in_range(n, 16, 1000);
+	assert_int_equal(nps_tap_claims__enter(&c, PID, TID + n, DEVICE, CHANNEL), -E2BIG);
+	assert_int_equal(nps_tap_claims__enter(&c, PID, TID, DEVICE, CHANNEL), 0); /* the same thread again */
 	assert_int_equal(nps_tap_claims__enter(&c, PID + 1, TID, DEVICE, CHANNEL), 0);
+	assert_int_equal(nps_tap_claims__started(&c, PID, TID + n, DEVICE, CHANNEL, true), 0);
+	for (uint32_t i = 0; i < n; i++)
+		nps_tap_claims__started(&c, PID, TID + i, DEVICE, CHANNEL, false);
+	assert_true(nps_tap_claims__any(&c, PID, DEVICE));
+	nps_tap_claims__stopped(&c, PID, DEVICE, CHANNEL, true);
+	assert_false(nps_tap_claims__any(&c, PID, DEVICE));
+	assert_true(nps_tap_claims__any_device(&c, PID + 1));
+	assert_false(nps_tap_claims__any_device(&c, PID));
+	assert_int_equal(nps_tap_claims__read(&c, PID, 64, CHANNEL), 0); /* there is no such device */
+	assert_int_equal(nps_tap_claims__read(&c, PID, DEVICE, UINT32_MAX), 0);
+	assert_false(nps_tap_claims__any_device(&c, PID));
 	nps_tap_claims__free(&c);
 }
 
