@@ -38,14 +38,14 @@
 #define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
 #define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
+#define BEGIN_NS (60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
 /*
  * How long the end waits for others, in all: what is detached and written comes on top, and two seconds is what a person has
- * patience for after Ctrl-C. First for devices; then for helpers, which have half a second at least; then for the driver.
+ * patience for after Ctrl-C. First for devices; then for helpers, which have a fifth of a second at least; then for the driver.
  */
-#define BEGIN_NS (60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
-#define PATIENCE_NS (17 * SECOND / 10)
-#define AGENT_RESERVE_NS (SECOND / 2)
-#define DRIVER_RESERVE_NS (SECOND / 5)
+#define PATIENCE_NS (3 * SECOND / 2)
+#define AGENT_RESERVE_NS (3 * SECOND / 10)
+#define DRIVER_RESERVE_NS (SECOND / 10)
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 
 /* `durable`: down to the disk, which can take seconds. */
