@@ -31,8 +31,6 @@
 #define SECOND 1000000000ULL
 #define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
 #define FIRST_CLOCKS_NS (2 * SECOND) /* in which they are four times as many: nothing comes before them */
-#define RESCAN_NS (SECOND / 10) /* between two looks at one process */
-#define RESCAN_BUDGET_NS (SECOND / 20) /* for all looks of one turn */
 #define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
 #define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
 #define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
@@ -98,13 +96,11 @@ static void mark_exited(struct nps_process *p, uint64_t when, int code)
 static void handle_exec(struct nps_capture *c, struct nps_process *p)
 {
 	/* A new program: new memory, new helper. The log of the old one, if it left any, stays. */
-	nps_process__refresh(p);
 	nps_task_source__gone(c->tasks, p);
 	p->signalled = false;
 	if (p->agent)
 		nps_agents__retire(c, p);
-	p->rescan = true;
-	p->scanned = 0;
+	p->refresh = true;
 }
 
 static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
@@ -112,7 +108,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	struct nps_process *p = nps_discover__find(c, (pid_t)n->pid);
 
 	if (n->what == NPS_NOTICE_FORK && !c->ending)
-		nps_discover__add_born(c, (pid_t)n->arg);
+		nps_discover__add_born(c, (pid_t)n->arg, (pid_t)n->pid);
 	/* Born and gone before we looked: its time is the job's all the same. */
 	if (!p && n->what == NPS_NOTICE_EXIT && !c->opts->all)
 		c->job_cpu_ns += n->cpu_ns;
@@ -126,7 +122,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		mark_exited(p, n->time, (int)n->arg);
 		break;
 	case NPS_NOTICE_STUB:
-		nps_process__name_address(p, n->arg);
+		nps_process__add_stub(p, n->arg);
 		break;
 	case NPS_NOTICE_EXEC:
 		handle_exec(c, p);
@@ -160,7 +156,7 @@ static void add_missed(void *arg, pid_t pid)
 	struct nps_capture *c = arg;
 
 	if (!c->ending)
-		nps_discover__add_born(c, pid);
+		nps_discover__add_born(c, pid, 0);
 }
 
 /* One batch a turn: a job that maps code all the time must not keep us from everything else. */
@@ -178,24 +174,6 @@ static void handle_notices(struct nps_capture *c)
 	nps_kernel_side__for_each_target(c->kernel, add_missed, c);
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		p->rescan = true;
-}
-
-/* Looks at processes that have mapped something: each a few times a second, and not too long at once. */
-static void rescan(struct nps_capture *c)
-{
-	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-
-	for (struct nps_process *p = c->processes; p; p = p->next) {
-		uint64_t now = nps_now(CLOCK_MONOTONIC);
-
-		if (now - begin > RESCAN_BUDGET_NS)
-			return;
-		if (!p->rescan || !p->alive || now - p->scanned < RESCAN_NS)
-			continue;
-		p->rescan = false;
-		p->scanned = now;
-		nps_discover__scan(c, p);
-	}
 }
 
 static uint64_t cpu_time(pid_t pid)
@@ -350,7 +328,7 @@ static const char *watch(struct nps_capture *c)
 		if (fds[0].revents & POLLIN)
 			return "signal";
 		handle_notices(c);
-		rescan(c);
+		nps_discover__turn(c);
 		nps_agents__drain(c);
 		nps_task_source__turn(c->tasks);
 		nps_driver_ask__turn(c->ask);
@@ -632,6 +610,7 @@ static int begin(struct nps_capture *c)
 	err = add_targets(c);
 	if (err)
 		return err;
+	nps_discover__settle(c);
 	nps_agents__wait(c, nps_agent_client__recording, AGENT_START_MS);
 	start_devices(c);
 	err = nps_discover__arm(c);
@@ -798,6 +777,7 @@ static void who_ended(struct nps_capture *c)
 {
 	for (int i = 0; i < 16; i++)
 		handle_notices(c);
+	nps_discover__turn(c); /* names what launches pointed at */
 }
 
 static void finish(struct nps_capture *c, struct nps_open_slices *slices)
@@ -841,6 +821,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	c->degraded |= say_what_devices_lack(c);
 	nps_device_launcher__end(c->launcher); /* nobody is asked any more */
 	nps_device_sampler__reap(c->devices);
+	nps_discover__finish(c);
 	say_what_is_missing(c);
 	say_what_is_unnamed(c);
 	/* Last, since a sick driver may keep it: all else is written by then. */
@@ -861,6 +842,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	int err;
 
 	memset(c, 0, sizeof(*c));
+	nps_budget__init(&c->work, NPS_BUDGET_ALL_CPU_NS, NPS_BUDGET_ALL_PERCENT, nps_now(CLOCK_MONOTONIC));
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
 	c->session.host.fd = c->session.device.fd = -1;

@@ -80,6 +80,9 @@ struct nps_capture {
 	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes;
+	struct nps_process *by_pid[1024]; /* the same, by number: a list through same_hash */
+	struct nps_process *orphans; /* the first that was born of nobody knows whom; NULL: none was */
+	struct nps_budget work; /* of all of them together */
 	struct nps_cost cost;
 	struct nps_overhead overhead;
 	pid_t child; /* of -- CMD, 0: none */

@@ -177,6 +177,15 @@ static void describe_numbers(const struct nps_capture *c, const struct nps_proce
 			cJSON_AddItemToArray(list, cJSON_CreateNumber(d));
 }
 
+static void add_left_out(const struct nps_process *p, cJSON *j)
+{
+	cJSON *list = cJSON_AddArrayToObject(j, "left_out");
+
+	for (int what = 0; what < NPS_LEFT_KINDS; what++)
+		if (p->budget.left_out >> what & 1)
+			cJSON_AddItemToArray(list, cJSON_CreateString(nps_left_out__name(what)));
+}
+
 static cJSON *describe_process(const struct nps_capture *c, const struct nps_process *p)
 {
 	cJSON *j = cJSON_CreateObject();
@@ -211,7 +220,8 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 	add_u64(j, "agent_lost_bytes", agent_lost(p));
 	if (p->log_end)
 		cJSON_AddStringToObject(j, "task_log_end", p->log_end);
-	cJSON_AddItemToObject(j, "maps", cJSON_Duplicate(p->maps, 1));
+	add_left_out(p, j);
+	cJSON_AddRawToObject(j, "maps", p->maps ? p->maps : "[]");
 	cJSON_AddItemToObject(j, "symbols", cJSON_Duplicate(p->symbols, 1));
 	return j;
 }

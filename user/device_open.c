@@ -15,6 +15,7 @@
 #include "device_user.h"
 #include "log.h"
 #include "proc_maps.h"
+#include "work_budget.h"
 
 #define HAL "libascend_hal.so"
 #define DCMI "libdcmi.so"
@@ -205,11 +206,14 @@ static void request_add_job_dirs(struct request *q, const struct nps_maps *maps,
 static bool request_fill_job(struct request *q, pid_t pid, bool with_hal)
 {
 	const char *hal, *dcmi, *sudo = getenv("SUDO_UID");
+	struct nps_budget budget;
 	struct nps_maps maps;
 
 	*q = (struct request){ .r = { .from = NPS_LAUNCH_JOB,
 				      .also_trusted = sudo ? (uint32_t)strtoul(sudo, NULL, 10) : 0 } };
-	if (nps_maps__read(pid, &maps))
+	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, 0);
+	nps_budget__begin_once(&budget);
+	if (nps_maps__read(pid, &budget, &maps))
 		return false;
 	maps_strip_root(&maps, pid);
 	hal = maps_find(&maps, HAL);

@@ -18,35 +18,49 @@
 #include "own_file.h"
 #include "probe_rows.h"
 
+#define RESCAN_NS (100 * NPS_BUDGET_MS) /* between two looks at one process */
+#define TURN_NS (50 * NPS_BUDGET_MS) /* for all looks of one turn */
+#define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits so long for a look misses something */
+#define MAPPINGS 64 /* that are looked through between two looks at the clock */
+
+static struct nps_process **hash_of(struct nps_capture *c, pid_t pid)
+{
+	return &c->by_pid[(unsigned int)pid % (sizeof(c->by_pid) / sizeof(*c->by_pid))];
+}
+
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 {
-	for (struct nps_process *p = c->processes; p; p = p->next)
+	for (struct nps_process *p = *hash_of(c, pid); p; p = p->same_hash)
 		if (p->pid == pid)
 			return p;
 	return NULL;
 }
 
-static void attach_fd(struct nps_capture *c, int fd, const char *path)
+/* 0, or -ETIME: the budget is spent. */
+static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_probes__attach_file(c->probes, fd, path);
+	int n = nps_probes__attach_file(c->probes, fd, path, budget);
 
-	if (n < 0) {
+	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
 		c->degraded = true;
 	}
-	if (nps_probe_rows__library(nps_basename(path)) == NPS_LIB_HAL)
-		nps_task_source__library(c->tasks, fd, path);
+	if (n != -ETIME && nps_probe_rows__library(nps_basename(path)) == NPS_LIB_HAL &&
+	    !(budget && budget->files >= NPS_BUDGET_FILES))
+		nps_task_source__library(c->tasks, fd, path, budget);
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
-/* A library of operators; SECOND: their second phases have no function in common. */
-static void attach_operators_fd(struct nps_capture *c, int fd, const char *path, bool second)
+/* A library of operators; SECOND: their second phases have no function in common. 0 or -ETIME. */
+static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path,
+			       bool second)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_probes__attach_operators(c->probes, fd, path, second);
+	int n = nps_probes__attach_operators(c->probes, fd, path, second, budget);
 
-	if (n < 0) {
+	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: %s", path,
 			 n == -ENOTSUP ? "this kernel wants an event for each operator (no uprobe_multi)"
 				       : strerror(-n),
@@ -54,6 +68,7 @@ static void attach_operators_fd(struct nps_capture *c, int fd, const char *path,
 		c->degraded = true;
 	}
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
+	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
 /* A library in one directory as process `pid` sees it (0: as we do); negative if it is not there. */
@@ -65,9 +80,10 @@ static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *
 }
 
 /* For shapes the libraries of operators too, if it is certain that only their first phases are to be probed. */
-static void attach_operators_of(struct nps_capture *c, pid_t pid, const char *dir, size_t dir_len)
+static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
+			       size_t dir_len)
 {
-	int fd = -1, common = 0;
+	int fd = -1, common = 0, err = 0;
 	const char *soname;
 	char path[PATH_MAX];
 
@@ -77,110 +93,181 @@ static void attach_operators_of(struct nps_capture *c, pid_t pid, const char *di
 		common = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
 		close(fd);
 	}
-	for (size_t i = 0; common && (soname = nps_operators__soname(i)); i++) {
+	for (size_t i = 0; !err && common && (soname = nps_operators__soname(i)); i++) {
 		fd = open_library(pid, dir, dir_len, soname, path);
 		if (fd < 0)
 			continue;
-		attach_operators_fd(c, fd, path, false);
+		err = attach_operators_fd(c, budget, fd, path, false);
 		close(fd);
 	}
+	return err;
 }
 
 /*
  * Tries every library name in one directory as process `pid` sees it (0: as we do). Libraries that
  * the job loads later are then probed before their first call. Link stubs are never loaded.
  */
-static void attach_directory(struct nps_capture *c, pid_t pid, const char *dir, size_t dir_len)
+static int attach_directory(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
+			    size_t dir_len)
 {
 	const char *soname;
 	char path[PATH_MAX];
+	int err = 0;
 
 	if (!dir_len || dir[0] != '/' || memmem(dir, dir_len, "/devlib", 7) ||
 	    memmem(dir, dir_len, "/stub", 5))
-		return;
-	for (size_t i = 0; (soname = nps_probe_rows__soname(i)); i++) {
+		return 0;
+	for (size_t i = 0; !err && (soname = nps_probe_rows__soname(i)); i++) {
 		int fd = open_library(pid, dir, dir_len, soname, path);
 
-		if (fd < 0)
-			continue;
-		attach_fd(c, fd, path);
-		close(fd);
+		/* Also where there is none: a path of thousands of links takes its time. */
+		err = fd >= 0 ? attach_fd(c, budget, fd, path) : nps_budget__spent(budget) ? -ETIME : 0;
+		if (fd >= 0)
+			close(fd);
 	}
-	attach_operators_of(c, pid, dir, dir_len);
+	return err ? err : attach_operators_of(c, budget, pid, dir, dir_len);
+}
+
+/* Directories of one look: each is searched once. */
+struct dirs {
+	struct {
+		const char *path;
+		size_t len;
+	} v[NPS_BUDGET_DIRS];
+	size_t n;
+};
+
+/* 1: it is new; 0: it is known; -E2BIG: there are too many. */
+static int dirs_add(struct dirs *dirs, const char *path, size_t len)
+{
+	for (size_t i = 0; i < dirs->n; i++)
+		if (dirs->v[i].len == len && !memcmp(dirs->v[i].path, path, len))
+			return 0;
+	if (dirs->n == NPS_BUDGET_DIRS)
+		return -E2BIG;
+	dirs->v[dirs->n].path = path;
+	dirs->v[dirs->n++].len = len;
+	return 1;
+}
+
+static int attach_new_directory(struct nps_capture *c, struct nps_budget *budget, pid_t pid,
+				struct dirs *dirs, const char *path, size_t len)
+{
+	int fresh = dirs_add(dirs, path, len);
+
+	if (fresh < 0)
+		nps_budget__leave_out(budget, NPS_LEFT_DIRS);
+	if (fresh > 0)
+		return attach_directory(c, budget, pid, path, len);
+	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
 /* The library that a job with the headers of mstx loads at its first mark, which is to be seen already. */
-static void attach_injection(struct nps_capture *c, pid_t pid, const char *path)
+static int attach_injection(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *path)
 {
-	int fd;
+	int fd, err;
 
 	if (!path || path[0] != '/' || !nps_probe_rows__library(nps_basename(path)))
-		return;
+		return 0;
 	fd = nps_open_in_root(pid, path);
 	if (fd < 0)
-		return;
-	attach_fd(c, fd, path);
+		return 0;
+	err = attach_fd(c, budget, fd, path);
 	close(fd);
+	return err;
 }
 
-static void attach_search_path(struct nps_capture *c, pid_t pid, const char *dirs)
+static int attach_search_path(struct nps_capture *c, struct nps_budget *budget, pid_t pid, struct dirs *dirs,
+			      const char *path)
 {
-	for (const char *end; dirs && *dirs; dirs = *end ? end + 1 : end) {
-		end = strchrnul(dirs, ':');
-		attach_directory(c, pid, dirs, end - dirs);
+	int err = 0;
+
+	for (const char *end; !err && path && *path && dirs->n < NPS_BUDGET_DIRS;
+	     path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		err = attach_new_directory(c, budget, pid, dirs, path, (size_t)(end - path));
 	}
+	if (!err && path && *path)
+		nps_budget__leave_out(budget, NPS_LEFT_DIRS);
+	return err;
 }
 
-static void attach_marker(struct nps_capture *c, int fd, const char *path)
+static int attach_marker(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path)
 {
-	int err = nps_probes__attach_marker(c->probes, fd, path, c->opts->step_marker);
+	int err = nps_probes__attach_marker(c->probes, fd, path, c->opts->step_marker, budget);
 
 	if (err >= 0)
 		c->marker_found = true;
+	else if (err == -E2BIG)
+		nps_budget__leave_out(budget, NPS_LEFT_SEARCHED);
 	else if (err != -ENOENT && err != -ENOEXEC)
 		nps_debug("%s: %s", path, strerror(-err));
+	return err == -ETIME ? err : 0;
 }
 
 /* Searching a file for the marker reads all its symbols: each file once. */
 static bool first_search(struct nps_capture *c, const struct nps_mapping *m)
 {
 	uint64_t key = m->ino ^ m->dev << 48;
-	uint64_t *v;
 
 	for (size_t i = 0; i < c->n_searched; i++)
 		if (c->searched[i] == key)
 			return false;
-	v = realloc(c->searched, (c->n_searched + 1) * sizeof(*v));
-	if (!v)
-		return true;
-	c->searched = v;
-	v[c->n_searched++] = key;
 	return true;
 }
 
-static void scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m,
-			 bool want_marker)
+static void remember_search(struct nps_capture *c, const struct nps_mapping *m)
 {
-	bool wanted = nps_probe_rows__library(nps_basename(m->path));
-	int fd;
+	bool full = !(c->n_searched & (c->n_searched - 1));
+	size_t room = c->n_searched ? 2 * c->n_searched : 1;
+	uint64_t *v = full ? realloc(c->searched, room * sizeof(*v)) : c->searched;
 
-	want_marker = want_marker && m->exec && !c->marker_found && first_search(c, m);
-	if (!m->exec || (!wanted && !want_marker))
+	if (!v)
 		return;
+	c->searched = v;
+	v[c->n_searched++] = m->ino ^ m->dev << 48;
+}
+
+static bool wants_marker(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m)
+{
+	if (!c->opts->step_marker || c->marker_found || !first_search(c, m))
+		return false;
+	if (p->budget.searched >= NPS_BUDGET_SEARCHED) {
+		nps_budget__leave_out(&p->budget, NPS_LEFT_SEARCHED);
+		return false;
+	}
+	return true;
+}
+
+static int scan_mapping(struct nps_capture *c, struct nps_process *p, const struct nps_mapping *m)
+{
+	bool wanted = nps_probe_rows__library(nps_basename(m->path)), marker;
+	int fd, err = 0;
+
+	if (!m->exec)
+		return 0;
+	marker = wants_marker(c, p, m);
+	if (!wanted && !marker)
+		return 0;
 	fd = nps_mapping__open(p->pid, m, O_RDONLY);
 	if (fd < 0) {
 		if (wanted)
-			nps_warn("cannot open %s of pid %d: %s: its calls will be missing", m->path, p->pid,
-				 strerror(-fd));
-		return;
+			nps_budget__leave_out(&p->budget, NPS_LEFT_OPEN);
+		return nps_budget__spent(&p->budget) ? -ETIME : 0;
 	}
 	if (wanted) {
-		attach_fd(c, fd, m->path);
+		err = attach_fd(c, &p->budget, fd, m->path);
 		p->has_cann = true;
 	}
-	if (want_marker)
-		attach_marker(c, fd, m->path);
+	if (!err && marker) {
+		err = attach_marker(c, &p->budget, fd, m->path);
+		if (!err) {
+			remember_search(c, m);
+			p->budget.searched++;
+		}
+	}
 	close(fd);
+	return err;
 }
 
 static bool opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
@@ -205,11 +292,12 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 }
 
 /* Where it has none, and for shapes, its operators are probed one by one. */
-static void attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+static int attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	int common = -2; /* not looked at */
+	int err = 0;
 
-	for (size_t i = 0; i < maps->n; i++) {
+	for (size_t i = 0; !err && i < maps->n; i++) {
 		int fd;
 
 		if (!nps_operators__library(nps_basename(maps->v[i].path)) || !maps->v[i].exec)
@@ -218,9 +306,10 @@ static void attach_operators(struct nps_capture *c, struct nps_process *p, const
 			common = has_common_phase(c, p, maps);
 		if (common < 0 || (common > 0 && !c->opts->shapes) || !opened(p, &maps->v[i], &fd))
 			continue;
-		attach_operators_fd(c, fd, maps->v[i].path, common == 0);
+		err = attach_operators_fd(c, &p->budget, fd, maps->v[i].path, common == 0);
 		close(fd);
 	}
+	return err;
 }
 
 static void find_agent(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
@@ -242,37 +331,198 @@ static void find_agent(struct nps_capture *c, struct nps_process *p, const struc
 	nps_agent_client__start(p->agent, c->opts->devices.metric);
 }
 
+/* Libraries that it has mapped, and those beside them. */
+static int scan_mappings(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps,
+			 struct dirs *dirs)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < maps->n && !err; i++) {
+		const struct nps_mapping *m = &maps->v[i];
+		const char *base = nps_basename(m->path);
+
+		if (i % MAPPINGS == MAPPINGS - 1 && nps_budget__spent(&p->budget))
+			return -ETIME;
+		err = scan_mapping(c, p, m);
+		if (!err && m->exec && base - m->path >= 2 && nps_probe_rows__library(base))
+			err = attach_new_directory(c, &p->budget, p->pid, dirs, m->path,
+						   (size_t)(base - m->path) - 1);
+	}
+	return err;
+}
+
+static const char *env_of(const struct nps_process *p, const char *name)
+{
+	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, name));
+}
+
+/* All that a process has mapped. -ETIME: its budget is spent before that. */
+static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
+{
+	struct dirs dirs = { .n = 0 };
+	int err = scan_mappings(c, p, maps, &dirs);
+
+	if (!err)
+		err = attach_operators(c, p, maps);
+	if (!err)
+		err = attach_search_path(c, &p->budget, p->pid, &dirs, env_of(p, "LD_LIBRARY_PATH"));
+	if (!err)
+		err = attach_injection(c, &p->budget, p->pid, env_of(p, "MSTX_INJECTION_PATH"));
+	nps_process__set_maps(p, maps);
+	find_agent(c, p, maps);
+	return err;
+}
+
+/* Texts of a process and of all that are born of its root are kept up to a limit. */
+static void count_texts(struct nps_process *p)
+{
+	struct nps_process *root = p->root;
+
+	root->listed -= p->counted;
+	if (root->listed + p->text_bytes + p->maps_bytes > NPS_BUDGET_LISTED)
+		nps_process__drop_texts(p);
+	p->counted = p->text_bytes + p->maps_bytes;
+	root->listed += p->counted;
+}
+
+/* One piece of work for a process, as long as its budget allows. -ETIME: it is not done. */
+static int look_at(struct nps_capture *c, struct nps_process *p)
+{
+	bool mapped = p->rescan || p->refresh;
+	struct nps_maps maps = { 0 };
+	int err = 0;
+
+	if (p->refresh)
+		nps_process__refresh(p);
+	p->refresh = false;
+	if (mapped && !c->ending)
+		nps_driver_side__look_at(c->driver, p->pid);
+	if (p->unlisted && !c->ending)
+		err = nps_stacks__list(c->stacks, p->pid, p->start_mono, &p->budget);
+	p->unlisted = err == -ETIME;
+	if (!err)
+		err = nps_maps__read(p->pid, &p->budget, &maps);
+	if (!err)
+		err = nps_process__name_stubs(p, &maps);
+	if (!err && mapped && !c->ending)
+		err = scan_maps(c, p, &maps);
+	nps_maps__free(&maps);
+	count_texts(p);
+	return err == -ETIME ? err : 0;
+}
+
+/* Looks at a process now. True: that is done; false: the next turn goes on. */
+static bool look(struct nps_capture *c, struct nps_process *p)
+{
+	bool done;
+
+	nps_budget__begin(&p->budget);
+	p->scanned = nps_now(CLOCK_MONOTONIC);
+	done = !look_at(c, p);
+	nps_budget__pay(&c->work, nps_budget__end(&p->budget));
+	p->rescan = !done;
+	if (!done && !nps_budget__ready(&p->budget, p->scanned))
+		nps_budget__leave_out(&p->budget, NPS_LEFT_LOOKS);
+	c->degraded |= nps_budget__tell(&p->budget, p->pid);
+	return done;
+}
+
+static void leave_out(struct nps_capture *c, struct nps_process *p, enum nps_left_out what)
+{
+	nps_budget__leave_out(&p->budget, what);
+	c->degraded |= nps_budget__tell(&p->budget, p->pid);
+}
+
+static bool has_work(const struct nps_process *p)
+{
+	return p->alive && (p->rescan || p->refresh || p->n_stubs);
+}
+
+static bool may_look(struct nps_capture *c, struct nps_process *p, uint64_t now)
+{
+	return nps_budget__ready(&p->budget, now) && nps_budget__ready(&c->work, now);
+}
+
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 {
-	bool want_marker = c->opts->step_marker && !c->marker_found;
-	char last_dir[PATH_MAX] = "";
-	struct nps_maps maps;
+	p->rescan = true;
+	if (p->alive && may_look(c, p, nps_now(CLOCK_MONOTONIC)))
+		look(c, p);
+}
 
-	nps_driver_side__look_at(c->driver, p->pid);
-	if (nps_maps__read(p->pid, &maps))
-		return;
-	for (size_t i = 0; i < maps.n; i++) {
-		const char *base = nps_basename(maps.v[i].path);
-		size_t dir_len = base - maps.v[i].path;
+static int compare_credit(const void *a, const void *b)
+{
+	int64_t x = (*(struct nps_process *const *)a)->budget.credit,
+		y = (*(struct nps_process *const *)b)->budget.credit;
 
-		scan_mapping(c, p, &maps.v[i], want_marker);
-		if (!maps.v[i].exec || !nps_probe_rows__library(base) || dir_len >= sizeof(last_dir) ||
-		    dir_len < 2)
+	return x > y ? -1 : x < y;
+}
+
+/*
+ * Those that are to be looked at now, the one that made least work of late first; *N of them. EAGER: also those that were looked
+ * at just now.
+ */
+static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *n)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+	struct nps_process **v = NULL;
+	size_t room = 0;
+
+	*n = 0;
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		bool rests = !eager && !p->refresh && !p->n_stubs && now - p->scanned < RESCAN_NS;
+
+		if (!has_work(p) || rests)
 			continue;
-		if (strncmp(last_dir, maps.v[i].path, dir_len - 1) == 0 && !last_dir[dir_len - 1])
+		if (!nps_budget__ready(&p->budget, now)) {
+			if (now - p->scanned > LATE_NS)
+				leave_out(c, p, NPS_LEFT_LOOKS);
 			continue;
-		snprintf(last_dir, sizeof(last_dir), "%.*s", (int)dir_len - 1, maps.v[i].path);
-		attach_directory(c, p->pid, last_dir, dir_len - 1);
+		}
+		if (*n == room) {
+			struct nps_process **more = realloc(v, (room ? 2 * room : 16) * sizeof(*v));
+
+			if (!more)
+				break;
+			v = more;
+			room = room ? 2 * room : 16;
+		}
+		v[(*n)++] = p;
 	}
-	attach_operators(c, p, &maps);
-	attach_search_path(c, p->pid,
-			   cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "LD_LIBRARY_PATH")));
-	attach_injection(
-		c, p->pid,
-		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, "MSTX_INJECTION_PATH")));
-	nps_process__set_maps(p, &maps);
-	find_agent(c, p, &maps);
-	nps_maps__free(&maps);
+	if (*n)
+		qsort(v, *n, sizeof(*v), compare_credit);
+	return v;
+}
+
+/* One pass over those that are due, for so long. True: something was done. */
+static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
+{
+	uint64_t begin = nps_now(CLOCK_MONOTONIC);
+	bool worked = false;
+	size_t n;
+	struct nps_process **due = list_due(c, eager, &n);
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+		if (now - begin > ns || !may_look(c, due[i], now))
+			break;
+		look(c, due[i]);
+		worked = true;
+	}
+	free(due);
+	return worked;
+}
+
+void nps_discover__turn(struct nps_capture *c)
+{
+	look_at_due(c, false, TURN_NS);
+}
+
+void nps_discover__settle(struct nps_capture *c)
+{
+	while (look_at_due(c, true, UINT64_MAX))
+		;
 }
 
 static int watch(struct nps_capture *c, struct nps_process *p)
@@ -283,13 +533,33 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
 }
 
-static int add(struct nps_capture *c, pid_t pid, bool born)
+/* Takes its place among the processes of the capture. */
+static void insert(struct nps_capture *c, struct nps_process *p, struct nps_process *parent)
 {
-	struct nps_process *p = nps_discover__find(c, pid);
+	struct nps_process **hash = hash_of(c, p->pid);
+
+	p->root = parent ? parent->root : p;
+	p->root->n_born++;
+	if (parent)
+		nps_budget__inherit(&p->budget, &parent->budget);
+	p->next = c->processes;
+	c->processes = p;
+	p->same_hash = *hash;
+	*hash = p;
+}
+
+/* May a process of PARENT's be taken in? */
+static bool may_add_born(const struct nps_process *parent)
+{
+	return nps_budget__solvent(&parent->budget) && parent->root->n_born < NPS_BUDGET_BORN;
+}
+
+/* BORN: the kernel side watches it already. */
+static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born)
+{
+	struct nps_process *p;
 	int err;
 
-	if (p && p->alive)
-		return 0;
 	if (!c->armed && nps_capture__interrupted(c))
 		return -EINTR;
 	nps_agents__keep(c); /* there may be hundreds to be looked at */
@@ -305,25 +575,55 @@ static int add(struct nps_capture *c, pid_t pid, bool born)
 	}
 	if (!nps_pid_exists(pid)) /* it ended meanwhile, and its number may come again */
 		nps_kernel_side__del_target(c->kernel, pid);
-	p->next = c->processes;
-	c->processes = p;
+	insert(c, p, parent);
 	if (c->tasks)
 		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
-	nps_stacks__watch(c->stacks, pid);
+	p->unlisted = nps_stacks__watch(c->stacks, pid);
 	nps_host_sys__target(c->host_sys, pid);
 	nps_device_sampler__process(c->devices, pid, nps_process__foreign(p));
-	nps_discover__scan(c, p);
 	return 0;
+}
+
+/* PARENT, NULL: none, pays for it. -E2BIG: it cannot. */
+static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born)
+{
+	struct nps_process *p = nps_discover__find(c, pid);
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
+	int err;
+
+	if (p && p->alive)
+		return 0;
+	if (parent && !may_add_born(parent))
+		return -E2BIG;
+	err = add_new(c, pid, parent, born);
+	if (parent)
+		nps_budget__pay(&parent->budget, nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
+	return err;
 }
 
 int nps_discover__add(struct nps_capture *c, pid_t pid)
 {
-	return add(c, pid, false);
+	return add(c, pid, NULL, false);
 }
 
-int nps_discover__add_born(struct nps_capture *c, pid_t pid)
+/* Of unknown parents: they are as one family, so that nobody gets a budget of its own by being hard to follow. */
+static int add_orphan(struct nps_capture *c, pid_t pid)
 {
-	return add(c, pid, true);
+	int err = add(c, pid, c->orphans, true);
+
+	if (!err && !c->orphans)
+		c->orphans = nps_discover__find(c, pid);
+	return err;
+}
+
+int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent)
+{
+	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
+	int err = p ? add(c, pid, p, true) : add_orphan(c, pid);
+
+	if (err == -E2BIG)
+		leave_out(c, p ? p->root : c->orphans, NPS_LEFT_BORN);
+	return err;
 }
 
 int nps_discover__arm(struct nps_capture *c)
@@ -349,34 +649,57 @@ uint64_t nps_discover__disarm(struct nps_capture *c)
 	return now;
 }
 
-static void add_child(pid_t pid, void *arg)
+struct tree {
+	struct nps_capture *c;
+	struct nps_process *root; /* NULL: not added yet */
+};
+
+static int tree_add(pid_t pid, void *arg)
 {
-	nps_discover__add_tree(arg, pid);
+	struct tree *tree = arg;
+	int err = add(tree->c, pid, tree->root, false);
+
+	if (!tree->root)
+		tree->root = nps_discover__find(tree->c, pid);
+	if (err == -E2BIG)
+		leave_out(tree->c, tree->root, NPS_LEFT_TREE);
+	return err;
 }
 
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid)
 {
-	int err = nps_discover__add(c, pid);
+	struct tree tree = { .c = c };
+	int err = nps_tree__for_each(pid, c->opts->children, tree_add, &tree);
 
-	if (!err && c->opts->children)
-		nps_children__for_each(pid, add_child, c);
-	return err;
+	if (err == -E2BIG && tree.root)
+		leave_out(c, tree.root, NPS_LEFT_TREE);
+	return err == -E2BIG && tree.root ? 0 : err;
 }
 
 void nps_discover__before_exec(struct nps_capture *c, const char *command)
 {
+	struct dirs dirs = { .n = 0 };
 	char path[PATH_MAX];
 	int fd;
 
-	attach_search_path(c, 0, getenv("LD_LIBRARY_PATH"));
-	attach_injection(c, 0, getenv("MSTX_INJECTION_PATH"));
+	attach_search_path(c, NULL, 0, &dirs, getenv("LD_LIBRARY_PATH"));
+	attach_injection(c, NULL, 0, getenv("MSTX_INJECTION_PATH"));
 	if (!c->opts->step_marker || nps_launch__find(command, path, sizeof(path)))
 		return;
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return;
-	attach_marker(c, fd, path);
+	attach_marker(c, NULL, fd, path);
 	close(fd);
+}
+
+void nps_discover__finish(struct nps_capture *c)
+{
+	for (struct nps_process *p = c->processes; p; p = p->next) {
+		if (p->n_stubs)
+			nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+		c->degraded |= nps_budget__tell(&p->budget, p->pid);
+	}
 }
 
 int nps_discover__agent_path(char *path, size_t size)

@@ -5,12 +5,15 @@
 
 #include "capture.h"
 
-/* Takes a process into the capture and attaches to its libraries. Recording starts at once when the
+/* Takes a process into the capture; the next turn looks at it. Recording starts at once when the
  * capture is armed. -ESRCH when it is gone. Known ones are left alone. */
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
-/* The same for a child that the kernel side watches already. */
-int nps_discover__add_born(struct nps_capture *c, pid_t pid);
+/*
+ * The same for a child that the kernel side watches already; PARENT 0: it is not known whose. -E2BIG: its family makes more work than
+ * it may, it is not described.
+ */
+int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent);
 
 /* ... and every living descendant. */
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
@@ -21,8 +24,20 @@ int nps_discover__arm(struct nps_capture *c);
 /* Stops the records, for all processes at once; the probes are still in. Returns when, CLOCK_MONOTONIC ns. */
 uint64_t nps_discover__disarm(struct nps_capture *c);
 
-/* Looks again at what a process has mapped: attaches new libraries and the helper. */
+/*
+ * Looks again at what a process has mapped: attaches new libraries and the helper. As far as its budget allows; the turns to come do
+ * the rest.
+ */
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
+
+/* Looks at processes that have mapped something, the one that made least work of late first: each a few times a second. */
+void nps_discover__turn(struct nps_capture *c);
+
+/* Looks at all that there is to be seen now, each process as long as its budget allows. */
+void nps_discover__settle(struct nps_capture *c);
+
+/* Tells what was left out and not told yet. */
+void nps_discover__finish(struct nps_capture *c);
 
 /* Attaches to the libraries that a job about to start will find through LD_LIBRARY_PATH, and the marker to its file. */
 void nps_discover__before_exec(struct nps_capture *c, const char *command);

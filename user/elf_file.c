@@ -3,8 +3,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,83 +10,167 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_SEGMENTS 64 /* of code; real files have one or two */
-#define MAX_SYMBOL_BYTES (512UL << 20) /* of all symbol tables and their names; more is no library */
-#define MAX_TABLES 4 /* of one type; real files have one */
-#define MAX_SECTIONS 65536 /* libelf sets each of them up before anybody asks */
-#define MAX_HEADERS 1024 /* of segments */
-#define MAX_NOTE (64UL << 10) /* bytes of a segment of notes */
+#include "work_budget.h"
+
+#define MAX_CODE 64 /* segments; real files have one or two */
+#define MAX_NOTES 16 /* segments */
+#define HEADERS 64 /* that are read at once */
+#define SYMBOLS 4096 /* that are read at once: some 100 us of work */
+#define BLOCK (1UL << 20) /* of names that are read at once */
+
+/* A symbol table and its names: up to the last NUL, so that each name that begins there ends there. */
+struct table {
+	uint32_t type; /* SHT_DYNSYM, SHT_SYMTAB */
+	uint64_t offset, n;
+	uint64_t names_offset, names_size;
+	char *names; /* NULL: not read yet */
+	size_t names_len;
+};
 
 struct nps_elf {
 	int fd;
-	Elf *elf;
-	GElf_Ehdr ehdr;
+	struct nps_budget *budget;
+	Elf64_Ehdr ehdr;
 	uint64_t file_size;
-	GElf_Phdr code[MAX_SEGMENTS];
-	size_t n_code;
+	Elf64_Phdr code[MAX_CODE], notes[MAX_NOTES];
+	size_t n_code, n_notes;
+	struct table tables[2 * NPS_BUDGET_TABLES];
+	size_t n_tables;
+	size_t names_left; /* bytes that may be read yet */
+	bool too_large; /* it has a table that is larger than any library's */
 };
+
+/* All of it or nothing: a job can cut its file while it is read. */
+static bool read_at(int fd, void *to, size_t size, uint64_t offset)
+{
+	return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
+}
+
+/* Is the range of bytes in the file? */
+static bool is_inside(const struct nps_elf *e, uint64_t offset, uint64_t size)
+{
+	return offset <= e->file_size && size <= e->file_size - offset;
+}
 
 static void read_segments(struct nps_elf *e)
 {
-	size_t n = 0;
+	Elf64_Phdr v[HEADERS];
 
-	if (elf_getphdrnum(e->elf, &n))
+	if (e->ehdr.e_phentsize != sizeof(*v))
 		return;
-	for (size_t i = 0; i < n && e->n_code < MAX_SEGMENTS; i++) {
-		GElf_Phdr *ph = &e->code[e->n_code];
+	for (size_t at = 0; at < e->ehdr.e_phnum; at += HEADERS) {
+		size_t n = e->ehdr.e_phnum - at < HEADERS ? e->ehdr.e_phnum - at : HEADERS;
 
-		if (gelf_getphdr(e->elf, i, ph) && ph->p_type == PT_LOAD && (ph->p_flags & PF_X))
-			e->n_code++;
+		if (!read_at(e->fd, v, n * sizeof(*v), e->ehdr.e_phoff + at * sizeof(*v)))
+			return;
+		for (size_t i = 0; i < n; i++) {
+			if (v[i].p_type == PT_LOAD && (v[i].p_flags & PF_X) && e->n_code < MAX_CODE)
+				e->code[e->n_code++] = v[i];
+			if (v[i].p_type == PT_NOTE && e->n_notes < MAX_NOTES)
+				e->notes[e->n_notes++] = v[i];
+		}
 	}
 }
 
-/* Files that would make libelf allocate what no library needs are turned away before it sees them. */
-static bool is_plausible(int fd)
+static unsigned int tables_of(const struct nps_elf *e, uint32_t type)
 {
-	Elf64_Ehdr eh;
-	Elf64_Shdr first;
+	unsigned int n = 0;
 
-	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
-	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_phnum > MAX_HEADERS)
-		return false;
-	if (eh.e_shnum || !eh.e_shoff)
-		return true;
-	/* The number of sections does not fit the header: it stands in the first of them. */
-	return pread(fd, &first, sizeof(first), (off_t)eh.e_shoff) == sizeof(first) &&
-	       first.sh_size <= MAX_SECTIONS;
+	for (size_t i = 0; i < e->n_tables; i++)
+		n += e->tables[i].type == type;
+	return n;
 }
 
-int nps_elf__open(int fd, struct nps_elf **out)
+static void add_table(struct nps_elf *e, const Elf64_Shdr *sh, uint64_t n_sections)
+{
+	Elf64_Shdr names;
+	bool too_large = sh->sh_size / sizeof(Elf64_Sym) > NPS_BUDGET_SYMBOLS;
+
+	if (tables_of(e, sh->sh_type) == NPS_BUDGET_TABLES || sh->sh_entsize != sizeof(Elf64_Sym) ||
+	    !is_inside(e, sh->sh_offset, sh->sh_size) || sh->sh_link >= n_sections ||
+	    !read_at(e->fd, &names, sizeof(names), e->ehdr.e_shoff + sh->sh_link * sizeof(names)) ||
+	    names.sh_type != SHT_STRTAB || !is_inside(e, names.sh_offset, names.sh_size))
+		return;
+	if (too_large || names.sh_size > NPS_BUDGET_NAMES) {
+		e->too_large = true;
+		return;
+	}
+	e->tables[e->n_tables++] = (struct table){ .type = sh->sh_type,
+						   .offset = sh->sh_offset,
+						   .n = sh->sh_size / sizeof(Elf64_Sym),
+						   .names_offset = names.sh_offset,
+						   .names_size = names.sh_size };
+}
+
+/* Headers of sections are read once: what the file says later does not count. -ETIME. */
+static int read_sections(struct nps_elf *e)
+{
+	uint64_t n_sections = e->ehdr.e_shnum;
+	Elf64_Shdr v[HEADERS];
+
+	if (!e->ehdr.e_shoff || e->ehdr.e_shentsize != sizeof(*v))
+		return 0;
+	if (!n_sections) { /* the number does not fit the header: it stands in the first of them */
+		if (!read_at(e->fd, v, sizeof(*v), e->ehdr.e_shoff))
+			return 0;
+		n_sections = v[0].sh_size;
+	}
+	if (n_sections > NPS_BUDGET_SECTIONS)
+		return -ENOEXEC;
+	for (uint64_t at = 0; at < n_sections; at += HEADERS) {
+		size_t n = n_sections - at < HEADERS ? n_sections - at : HEADERS;
+
+		if (!read_at(e->fd, v, n * sizeof(*v), e->ehdr.e_shoff + at * sizeof(*v)))
+			return 0;
+		for (size_t i = 0; i < n; i++)
+			if (v[i].sh_type == SHT_DYNSYM || v[i].sh_type == SHT_SYMTAB)
+				add_table(e, &v[i], n_sections);
+		if (nps_budget__spent(e->budget))
+			return -ETIME;
+	}
+	return 0;
+}
+
+static bool is_plausible(const Elf64_Ehdr *eh)
+{
+	const unsigned char order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? ELFDATA2LSB : ELFDATA2MSB;
+
+	return memcmp(eh->e_ident, ELFMAG, SELFMAG) == 0 && eh->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       eh->e_ident[EI_DATA] == order && eh->e_ident[EI_VERSION] == EV_CURRENT &&
+	       eh->e_phnum <= NPS_BUDGET_SEGMENTS;
+}
+
+int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out)
 {
 	struct nps_elf *e;
 	struct stat st;
+	int err;
 
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return -ENOTSUP;
 	if (fstat(fd, &st))
 		return -errno;
-	if (!is_plausible(fd))
-		return -ENOEXEC;
 	e = calloc(1, sizeof(*e));
 	if (!e)
 		return -ENOMEM;
 	e->fd = fd;
+	e->budget = budget;
 	e->file_size = (uint64_t)st.st_size;
-	e->elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!e->elf || elf_kind(e->elf) != ELF_K_ELF || !gelf_getehdr(e->elf, &e->ehdr)) {
-		nps_elf__close(e);
-		return -ENOEXEC;
+	e->names_left = NPS_BUDGET_NAMES;
+	err = read_at(fd, &e->ehdr, sizeof(e->ehdr), 0) && is_plausible(&e->ehdr) ? 0 : -ENOEXEC;
+	if (!err) {
+		read_segments(e);
+		err = read_sections(e);
 	}
-	read_segments(e);
-	*out = e;
-	return 0;
+	if (err)
+		nps_elf__close(e);
+	else
+		*out = e;
+	return err;
 }
 
 void nps_elf__close(struct nps_elf *e)
 {
-	if (!e)
-		return;
-	elf_end(e->elf);
+	for (size_t i = 0; e && i < e->n_tables; i++)
+		free(e->tables[i].names);
 	free(e);
 }
 
@@ -97,39 +179,41 @@ int nps_elf__machine(const struct nps_elf *e)
 	return e->ehdr.e_machine;
 }
 
-/* Searches the notes of one segment or section for NT_GNU_BUILD_ID. */
-static bool find_build_id(Elf_Data *data, char hex[41])
+/* Searches the notes of one segment for NT_GNU_BUILD_ID. */
+static bool find_build_id(const uint8_t *notes, size_t size, size_t align, char hex[41])
 {
-	size_t off = 0, name, desc;
-	GElf_Nhdr nhdr;
+	Elf64_Nhdr note;
 
-	while (data && (off = gelf_getnote(data, off, &nhdr, &name, &desc)) > 0) {
-		const uint8_t *id = (const uint8_t *)data->d_buf + desc;
-
-		if (nhdr.n_type != NT_GNU_BUILD_ID || nhdr.n_namesz != 4 ||
-		    memcmp((const char *)data->d_buf + name, "GNU", 4) != 0)
-			continue;
-		for (uint32_t i = 0; i < nhdr.n_descsz && i < 20; i++)
-			snprintf(hex + 2 * i, 3, "%02x", id[i]);
-		return true;
+	for (size_t at = 0, desc; at + sizeof(note) <= size;) {
+		memcpy(&note, notes + at, sizeof(note));
+		at += sizeof(note);
+		desc = (at + note.n_namesz + align - 1) & ~(align - 1);
+		if (note.n_namesz > size - at || desc > size || note.n_descsz > size - desc)
+			return false;
+		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(notes + at, "GNU", 4)) {
+			for (uint32_t i = 0; i < note.n_descsz && i < 20; i++)
+				snprintf(hex + 2 * (size_t)i, 3, "%02x", notes[desc + i]);
+			return true;
+		}
+		at = (desc + note.n_descsz + align - 1) & ~(align - 1);
 	}
 	return false;
 }
 
 void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 {
-	size_t n = 0;
+	bool found = false;
 
 	hex[0] = '\0';
-	if (elf_getphdrnum(e->elf, &n))
-		return;
-	for (size_t i = 0; i < n; i++) {
-		GElf_Phdr ph;
+	for (size_t i = 0; i < e->n_notes && !found; i++) {
+		const Elf64_Phdr *ph = &e->notes[i];
+		uint8_t *bytes = ph->p_filesz <= NPS_BUDGET_NOTE && is_inside(e, ph->p_offset, ph->p_filesz)
+					 ? malloc(ph->p_filesz + 1)
+					 : NULL;
 
-		if (!gelf_getphdr(e->elf, i, &ph) || ph.p_type != PT_NOTE || ph.p_filesz > MAX_NOTE)
-			continue;
-		if (find_build_id(elf_getdata_rawchunk(e->elf, ph.p_offset, ph.p_filesz, ELF_T_NHDR), hex))
-			return;
+		if (bytes && read_at(e->fd, bytes, ph->p_filesz, ph->p_offset))
+			found = find_build_id(bytes, ph->p_filesz, ph->p_align == 8 ? 8 : 4, hex);
+		free(bytes);
 	}
 }
 
@@ -137,7 +221,7 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
 {
 	for (size_t i = 0; i < e->n_code; i++) {
-		const GElf_Phdr *ph = &e->code[i];
+		const Elf64_Phdr *ph = &e->code[i];
 		uint64_t in = vaddr - ph->p_vaddr;
 
 		if (vaddr < ph->p_vaddr || in >= ph->p_filesz)
@@ -150,103 +234,111 @@ static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
-/* Names of a symbol table: the bytes up to the last NUL, so that each name that begins there ends there. */
-struct name_table {
-	const char *text;
-	size_t len;
-};
-
-static bool read_names(const struct nps_elf *e, size_t section, size_t *budget, struct name_table *names)
+/* -E2BIG, -ETIME; -ENOEXEC: they are not there any more, or end nowhere. */
+static int read_names(struct nps_elf *e, struct table *t)
 {
-	Elf_Scn *scn = elf_getscn(e->elf, section);
-	Elf_Data *data;
 	const char *last;
-	GElf_Shdr sh;
 
-	if (!scn || !gelf_getshdr(scn, &sh) || sh.sh_type != SHT_STRTAB || sh.sh_size > *budget)
-		return false;
-	data = elf_getdata(scn, NULL);
-	last = data && data->d_buf ? memrchr(data->d_buf, '\0', data->d_size) : NULL;
-	if (!last)
-		return false;
-	*budget -= sh.sh_size;
-	names->text = data->d_buf;
-	names->len = last + 1 - names->text;
-	return true;
+	if (t->names)
+		return 0;
+	if (t->names_size > e->names_left)
+		return -E2BIG;
+	t->names = malloc(t->names_size + 1);
+	if (!t->names)
+		return -ENOMEM;
+	e->names_left -= t->names_size;
+	for (uint64_t at = 0; at < t->names_size; at += BLOCK) {
+		size_t n = t->names_size - at < BLOCK ? t->names_size - at : BLOCK;
+		int err = nps_budget__spent(e->budget)				    ? -ETIME
+			  : !read_at(e->fd, t->names + at, n, t->names_offset + at) ? -ENOEXEC
+										    : 0;
+
+		if (!err)
+			continue;
+		e->names_left += t->names_size;
+		free(t->names);
+		t->names = NULL;
+		return err;
+	}
+	last = memrchr(t->names, '\0', t->names_size);
+	t->names_len = last ? (size_t)(last + 1 - t->names) : 0;
+	return 0;
 }
 
-static int for_each_symbol(const struct nps_elf *e, Elf_Data *data, const struct name_table *names,
+static int for_each_symbol(const struct nps_elf *e, const struct table *t, const Elf64_Sym *symbols, size_t n,
 			   int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	size_t n = data->d_size / sizeof(Elf64_Sym);
-	GElf_Sym sym;
 	int err = 0;
 
-	for (size_t i = 0; !err && i < n && i < INT_MAX && gelf_getsym(data, (int)i, &sym); i++) {
-		struct nps_elf_function f = { .vaddr = sym.st_value, .size = sym.st_size };
+	for (size_t i = 0; !err && i < n; i++) {
+		const Elf64_Sym *sym = &symbols[i];
+		struct nps_elf_function f = { .vaddr = sym->st_value, .size = sym->st_size };
 
-		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC || sym.st_shndx == SHN_UNDEF ||
-		    sym.st_name >= names->len || !vaddr_to_offset(e, sym.st_value, &f.offset))
+		if (ELF64_ST_TYPE(sym->st_info) != STT_FUNC || sym->st_shndx == SHN_UNDEF ||
+		    sym->st_name >= t->names_len || !vaddr_to_offset(e, sym->st_value, &f.offset))
 			continue;
-		f.name = names->text + sym.st_name;
+		f.name = t->names + sym->st_name;
 		err = each(&f, arg);
 	}
 	return err;
 }
 
-/* A file can name as many tables as it likes, all of the same bytes: what is read of it is bounded. READ counts tables. */
-static int for_each_in(const struct nps_elf *e, uint32_t type,
-		       int (*each)(const struct nps_elf_function *, void *), void *arg, int *read)
+static int for_each_of_table(struct nps_elf *e, struct table *t,
+			     int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	size_t budget = MAX_SYMBOL_BYTES;
-	Elf_Scn *scn = NULL;
-	int tables = 0, err = 0;
+	Elf64_Sym *symbols = malloc(SYMBOLS * sizeof(*symbols));
+	int err = symbols ? 0 : -ENOMEM;
 
-	while (!err && tables < MAX_TABLES && (scn = elf_nextscn(e->elf, scn))) {
-		struct name_table names;
-		Elf_Data *data;
-		GElf_Shdr sh;
+	for (uint64_t at = 0; !err && at < t->n; at += SYMBOLS) {
+		size_t n = t->n - at < SYMBOLS ? t->n - at : SYMBOLS;
 
-		if (!gelf_getshdr(scn, &sh) || sh.sh_type != type)
+		if (nps_budget__spent(e->budget))
+			err = -ETIME;
+		else if (!read_at(e->fd, symbols, n * sizeof(*symbols), t->offset + at * sizeof(*symbols)))
+			break; /* it was cut meanwhile */
+		else
+			err = for_each_symbol(e, t, symbols, n, each, arg);
+	}
+	free(symbols);
+	return err;
+}
+
+static int for_each_in(struct nps_elf *e, uint32_t type, int (*each)(const struct nps_elf_function *, void *),
+		       void *arg)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < e->n_tables; i++) {
+		struct table *t = &e->tables[i];
+
+		if (t->type != type)
 			continue;
-		tables++;
-		if (sh.sh_entsize != sizeof(Elf64_Sym) || sh.sh_size > budget)
-			continue;
-		budget -= sh.sh_size;
-		if (!read_names(e, sh.sh_link, &budget, &names))
-			continue;
-		data = elf_getdata(scn, NULL);
-		if (!data)
-			continue;
-		++*read;
-		err = for_each_symbol(e, data, &names, each, arg);
+		err = read_names(e, t);
+		if (err == -ENOEXEC)
+			err = 0; /* another table may do */
+		else if (!err)
+			err = for_each_of_table(e, t, each, arg);
 	}
 	return err;
 }
 
-static int pass_over(const struct nps_elf_function *f, void *arg)
+bool nps_elf__has_symbols(struct nps_elf *e)
 {
-	(void)f;
-	(void)arg;
-	return 0;
+	for (size_t i = 0; i < e->n_tables; i++)
+		if (e->tables[i].type == SHT_DYNSYM && !read_names(e, &e->tables[i]) &&
+		    e->tables[i].names_len)
+			return true;
+	return false;
 }
 
-bool nps_elf__has_symbols(const struct nps_elf *e)
-{
-	int read = 0;
-
-	for_each_in(e, SHT_DYNSYM, pass_over, NULL, &read);
-	return read > 0;
-}
-
-int nps_elf__for_each_function(const struct nps_elf *e, bool symtab,
+int nps_elf__for_each_function(struct nps_elf *e, bool symtab,
 			       int (*each)(const struct nps_elf_function *, void *), void *arg)
 {
-	int read = 0, err = for_each_in(e, SHT_DYNSYM, each, arg, &read);
+	int err = for_each_in(e, SHT_DYNSYM, each, arg);
 
 	if (!err && symtab)
-		err = for_each_in(e, SHT_SYMTAB, each, arg, &read);
-	return err;
+		err = for_each_in(e, SHT_SYMTAB, each, arg);
+	return err ? err : e->too_large ? -E2BIG : 0;
 }
 
 struct find {
@@ -265,7 +357,7 @@ static int match_name(const struct nps_elf_function *f, void *arg)
 	return 1;
 }
 
-int nps_elf__find(const struct nps_elf *e, const char *name, bool symtab, struct nps_elf_function *out)
+int nps_elf__find(struct nps_elf *e, const char *name, bool symtab, struct nps_elf_function *out)
 {
 	struct find find = { .name = name, .out = out };
 	int err = nps_elf__for_each_function(e, symtab, match_name, &find);
@@ -273,26 +365,59 @@ int nps_elf__find(const struct nps_elf *e, const char *name, bool symtab, struct
 	return err == 1 ? 0 : err ? err : -ENOENT;
 }
 
-static int match_offset(const struct nps_elf_function *f, void *arg)
-{
-	struct find *find = arg;
+struct naming {
+	struct nps_elf_name *v;
+	size_t n, unnamed;
+};
 
-	if (find->offset < f->offset || find->offset - f->offset >= (f->size ? f->size : 1))
-		return 0;
-	*find->out = *f;
-	return 1;
+/* The first of the places, which are in order, that is at OFFSET or behind it. */
+static size_t first_at(const struct naming *naming, uint64_t offset)
+{
+	size_t low = 0, high = naming->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (naming->v[middle].offset < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
 }
 
-int nps_elf__name_at(const struct nps_elf *e, uint64_t offset, char *name, size_t size)
+static int name_places(const struct nps_elf_function *f, void *arg)
 {
-	struct nps_elf_function f = { .name = "" };
-	struct find find = { .offset = offset, .out = &f };
-	int err = nps_elf__for_each_function(e, true, match_offset, &find);
+	struct naming *naming = arg;
+	uint64_t size = f->size ? f->size : 1;
 
-	if (err != 1)
-		return err ? err : -ENOENT;
-	snprintf(name, size, "%s", f.name);
-	return 0;
+	for (size_t i = first_at(naming, f->offset); i < naming->n && naming->v[i].offset - f->offset < size;
+	     i++) {
+		if (naming->v[i].name)
+			continue;
+		naming->v[i].name = f->name;
+		naming->unnamed--;
+	}
+	return !naming->unnamed;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+	uint64_t x = ((const struct nps_elf_name *)a)->offset, y = ((const struct nps_elf_name *)b)->offset;
+
+	return x < y ? -1 : x > y;
+}
+
+int nps_elf__name(struct nps_elf *e, struct nps_elf_name *places, size_t n)
+{
+	struct naming naming = { .v = places, .n = n, .unnamed = n };
+	int err;
+
+	for (size_t i = 0; i < n; i++)
+		places[i].name = NULL;
+	qsort(places, n, sizeof(*places), compare_places);
+	err = n ? nps_elf__for_each_function(e, true, name_places, &naming) : 0;
+	return err < 0 ? err : 0;
 }
 
 int nps_elf__code(const struct nps_elf *e, uint64_t offset, uint8_t *buf, size_t len)

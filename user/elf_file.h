@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions of an ELF file by name and by file offset. The file belongs to the
- * watched job: it is read, never mapped (a file that shrinks must not kill us), and nothing in it is trusted.
+ * watched job: it is read, never mapped (a file that shrinks must not kill us), and nothing in it is trusted. How much of it is
+ * read, and held, is limited (work_budget.h).
  */
 #ifndef NPS_ELF_FILE_H
 #define NPS_ELF_FILE_H
@@ -10,10 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct nps_budget;
 struct nps_elf;
 
-/* Reads the ELF file behind `fd` (kept open by the caller). -errno; -ENOEXEC: not a 64-bit ELF file. */
-int nps_elf__open(int fd, struct nps_elf **out);
+/*
+ * Reads the ELF file behind `fd`, which the caller keeps open. BUDGET is whose work it is, NULL: nobody's that could be hostile.
+ * -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME: the budget is spent.
+ */
+int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out);
 void nps_elf__close(struct nps_elf *elf);
 
 /* e_machine: EM_X86_64, EM_AARCH64. */
@@ -30,18 +35,26 @@ struct nps_elf_function {
 };
 
 /* Can its dynamic symbols be read, though there may be no function among them? Those of a damaged file cannot. */
-bool nps_elf__has_symbols(const struct nps_elf *elf);
+bool nps_elf__has_symbols(struct nps_elf *elf);
 
 /* Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set,
- * until it returns non-zero; returns that, 0 at the end, or -errno. */
-int nps_elf__for_each_function(const struct nps_elf *elf, bool symtab,
+ * until it returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a table of symbols was left out, it is too large;
+ * -ETIME: the budget is spent. */
+int nps_elf__for_each_function(struct nps_elf *elf, bool symtab,
 			       int (*each)(const struct nps_elf_function *f, void *arg), void *arg);
 
-/* The function by that name, .dynsym first. -ENOENT. */
-int nps_elf__find(const struct nps_elf *elf, const char *name, bool symtab, struct nps_elf_function *out);
+/* The function by that name, .dynsym first. -ENOENT, -E2BIG, -ETIME. */
+int nps_elf__find(struct nps_elf *elf, const char *name, bool symtab, struct nps_elf_function *out);
 
-/* Name of the function that covers a file offset, copied to `name`. -ENOENT. */
-int nps_elf__name_at(const struct nps_elf *elf, uint64_t offset, char *name, size_t size);
+/* A place in the file, and the function that covers it. */
+struct nps_elf_name {
+	uint64_t offset;
+	uint64_t tag; /* of the caller's, who finds its place by it: places are sorted */
+	const char *name; /* NULL: none does. Valid while the file is open */
+};
+
+/* Names N places in one go through the symbols. 0, -E2BIG, -ETIME; what was found until then is named. */
+int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *places, size_t n);
 
 /* Up to `len` bytes of code at a file offset; returns how many were read, or -errno. */
 int nps_elf__code(const struct nps_elf *elf, uint64_t offset, uint8_t *buf, size_t len);

@@ -473,7 +473,9 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 
 	if (turn < 0)
 		return turn;
+	nps_budget__begin_once(&job->budget);
 	err = nps_inject_job__look(job);
+	nps_budget__end(&job->budget);
 	if (!err && nps_agent_client__present(&job->maps)) /* somebody else's turn was before ours */
 		err = -EALREADY;
 	if (!err)
@@ -511,6 +513,7 @@ static void in_child(pid_t pid, const char *library, int out)
 	struct library lib = { .path = library };
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
 
+	nps_budget__init(&job.budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, begin);
 	r.error = inject(&job, &lib, &r);
 	r.total_ns = nps_now(CLOCK_MONOTONIC) - begin;
 	nps_inject_job__free(&job);
@@ -568,7 +571,6 @@ bool nps_inject__possible(char *why, size_t size)
 }
 
 struct tree {
-	bool children;
 	unsigned int jobs; /* processes that use an NPU */
 	int err;
 	const char *library;
@@ -608,12 +610,22 @@ static void inject_into(struct tree *tree, pid_t pid)
 		 (double)r.total_ns / 1e6);
 }
 
-static void visit(pid_t pid, void *arg)
+static int visit(pid_t pid, void *arg)
 {
 	struct tree *tree = arg;
+	struct nps_budget budget;
 	struct nps_maps maps;
+	int err;
 
-	if (nps_maps__read(pid, &maps) == 0) {
+	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
+	nps_budget__begin_once(&budget);
+	err = nps_maps__read(pid, &budget, &maps);
+	if (err == -ETIME) {
+		nps_warn("pid %d: the helper library was not loaded: its mappings take too long to read",
+			 pid);
+		tree->err = err;
+	}
+	if (!err) {
 		bool npu = uses_npu(&maps), has = nps_agent_client__present(&maps);
 
 		nps_maps__free(&maps);
@@ -623,13 +635,12 @@ static void visit(pid_t pid, void *arg)
 		else if (npu)
 			inject_into(tree, pid);
 	}
-	if (tree->children)
-		nps_children__for_each(pid, visit, tree);
+	return 0;
 }
 
 int nps_inject__tree(pid_t pid, bool children)
 {
-	struct tree tree = { .children = children };
+	struct tree tree = { 0 };
 	char why[128], library[4096];
 
 	if (!nps_inject__possible(why, sizeof(why))) {
@@ -638,7 +649,13 @@ int nps_inject__tree(pid_t pid, bool children)
 	}
 	nps_discover__agent_path(library, sizeof(library));
 	tree.library = library;
-	visit(pid, &tree);
+	if (nps_tree__for_each(pid, children, visit, &tree)) {
+		nps_warn("pid %d: it has too many threads or descendants: the helper library was not loaded "
+			 "into all of "
+			 "them",
+			 pid);
+		tree.err = -E2BIG;
+	}
 	if (!tree.jobs) {
 		nps_warn("pid %d: the helper library was not loaded: no NPU library is mapped: is this the "
 			 "NPU job?",

@@ -14,6 +14,7 @@
 #include "inject.h"
 #include "inject_code.h"
 #include "proc_maps.h"
+#include "work_budget.h"
 
 #define NPS_INJECT_RANGES 512
 
@@ -31,6 +32,7 @@ bool nps_ranges__hold(const struct nps_ranges *r, uint64_t address);
 /* The job as it stands before anything is done to it. */
 struct nps_inject_job {
 	pid_t pid;
+	struct nps_budget budget; /* of what is read of it */
 	struct nps_maps maps; /* all, by address */
 	struct nps_inject_input input; /* addresses of functions; area */
 	struct nps_ranges libc; /* code of the C library */

@@ -154,7 +154,7 @@ static int check_program(struct nps_inject_job *job)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return nps_inject_job__refuse(job, errno, "its program cannot be read: %s", strerror(errno));
-	err = nps_elf__open(fd, &elf);
+	err = nps_elf__open(fd, &job->budget, &elf);
 	if (!err && nps_elf__machine(elf) != OUR_MACHINE)
 		err = -ENOEXEC;
 	nps_elf__close(elf);
@@ -203,7 +203,7 @@ static bool is_dl(const char *path)
 }
 
 /* Takes the addresses of functions of one mapped file into job->input where they are still missing. */
-static void take_functions(struct nps_inject_job *job, const struct nps_mapping *m, const struct nps_elf *elf)
+static void take_functions(struct nps_inject_job *job, const struct nps_mapping *m, struct nps_elf *elf)
 {
 	static const struct {
 		const char *name;
@@ -271,7 +271,7 @@ static int look_at(struct nps_inject_job *job, const struct nps_mapping *m, cons
 	fd = m->path[0] == '/' ? nps_mapping__open(job->pid, m, O_RDONLY) : -1;
 	if (fd < 0)
 		return ok ? 0 : -E2BIG;
-	if (!nps_elf__open(fd, &elf)) {
+	if (!nps_elf__open(fd, &job->budget, &elf)) {
 		if (libc)
 			take_functions(job, m, elf);
 		else if (!nps_elf__find(elf, "malloc", false, &f))
@@ -279,7 +279,14 @@ static int look_at(struct nps_inject_job *job, const struct nps_mapping *m, cons
 	}
 	nps_elf__close(elf);
 	close(fd);
-	return ok ? 0 : -E2BIG;
+	return ok ? nps_budget__spent(&job->budget) ? -ETIME : 0 : -E2BIG;
+}
+
+static int refuse_costly(struct nps_inject_job *job)
+{
+	return nps_inject_job__refuse(job, ETIME,
+				      "its files and mappings take more than %llu s of CPU time to read",
+				      NPS_BUDGET_CPU_NS / (1000 * NPS_BUDGET_MS));
 }
 
 static int find_code(struct nps_inject_job *job)
@@ -287,6 +294,7 @@ static int find_code(struct nps_inject_job *job)
 	char link[32], program[4096];
 	const char *libc = NULL, *musl = NULL;
 	ssize_t n;
+	int err;
 
 	snprintf(link, sizeof(link), "/proc/%d/exe", job->pid);
 	n = readlink(link, program, sizeof(program) - 1);
@@ -303,7 +311,10 @@ static int find_code(struct nps_inject_job *job)
 						      m->path);
 		if (is_libc(m->path))
 			libc = m->path;
-		if (look_at(job, m, program))
+		err = look_at(job, m, program);
+		if (err == -ETIME)
+			return refuse_costly(job);
+		if (err)
 			return nps_inject_job__refuse(job, E2BIG, "it has too many allocators");
 	}
 	if (musl)
@@ -351,7 +362,11 @@ int nps_inject_job__refresh(struct nps_inject_job *job)
 	int err;
 
 	nps_maps__free(&job->maps);
-	err = nps_maps__read_all(job->pid, &job->maps);
+	err = nps_maps__read_all(job->pid, &job->budget, &job->maps);
+	if (err == -ETIME)
+		return refuse_costly(job);
+	if (!err && job->maps.cut)
+		return nps_inject_job__refuse(job, E2BIG, "it has too many mappings");
 	if (err)
 		return nps_inject_job__refuse(job, -err, "%s",
 					      err == -ESRCH ? "it has ended" : "its mappings cannot be read");

@@ -80,7 +80,8 @@ static const char first_phase_suffix[] = "GetWorkspaceSize";
 
 static bool is_first_phase(const char *name)
 {
-	size_t len = strlen(name), end = sizeof(first_phase_suffix) - 1;
+	/* A name of a hostile file is as long as the file likes: it is not measured for each symbol that begins there. */
+	size_t len = strnlen(name, 2UL * LONGEST), end = sizeof(first_phase_suffix) - 1;
 
 	return len > end && strcmp(name + len - end, first_phase_suffix) == 0;
 }
@@ -127,7 +128,7 @@ static const struct nps_elf_function *first_phase(const struct functions *all, c
 	return bsearch(&key, all->v, all->n, sizeof(*all->v), compare);
 }
 
-int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *arg)
+int nps_operators__find(struct nps_elf *elf, nps_operator_fn each, void *arg)
 {
 	struct functions all = { 0 };
 	int err = nps_elf__for_each_function(elf, false, collect, &all);

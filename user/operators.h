@@ -37,9 +37,9 @@ typedef int (*nps_operator_fn)(const struct nps_elf_function *first, const struc
 
 /*
  * Calls `each` for every operator of which a library exports both phases, until it returns non-zero; returns that, 0 at
- * the end, or -errno.
+ * the end, or -errno (-E2BIG, -ETIME: see nps_elf__for_each_function()).
  */
-int nps_operators__find(const struct nps_elf *elf, nps_operator_fn each, void *arg);
+int nps_operators__find(struct nps_elf *elf, nps_operator_fn each, void *arg);
 
 void nps_operators__free(struct nps_operators *operators);
 

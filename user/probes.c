@@ -24,6 +24,7 @@
 #include "probe_point.h"
 #include "probe_rows.h"
 #include "uprobe_link.h"
+#include "work_budget.h"
 
 #define ENOTSUPP 524 /* of the kernel, not of libc */
 #define MAX_BODY 65536 /* bytes of a function looked through for branches */
@@ -197,7 +198,7 @@ static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t of
 	return 0;
 }
 
-static uint64_t cheap_offset(const struct nps_elf *elf, const struct nps_elf_function *fn)
+static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn)
 {
 	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
 	uint8_t *code;
@@ -216,18 +217,26 @@ static uint64_t cheap_offset(const struct nps_elf *elf, const struct nps_elf_fun
 }
 
 struct match {
-	const struct nps_elf *elf;
+	struct nps_elf *elf;
+	struct nps_budget *budget;
 	const struct nps_probes *p;
 	uint32_t lib;
 	bool second; /* phases of operators */
 	struct file *file;
 };
 
-/* Is a row of these flags attached? */
-static bool has_probe_at(const struct file *f, uint64_t offset, uint16_t id)
+static bool has_probe_of(const struct file *f, uint16_t id)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].offset == offset || f->probes[i].id == id)
+		if (f->probes[i].id == id)
+			return true;
+	return false;
+}
+
+static bool has_probe_at(const struct file *f, uint64_t offset)
+{
+	for (unsigned i = 0; i < f->n; i++)
+		if (f->probes[i].offset == offset)
 			return true;
 	return false;
 }
@@ -251,9 +260,14 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	    /* The programs of old kernels make no record of it. */
 	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_kernel_side__is_legacy(m->p->k)))
 		return 0;
+	/* Before the function is read: a file can have any number of one name. */
+	if (has_probe_of(m->file, row->id))
+		return 0;
+	if (nps_budget__spent(m->budget))
+		return -ETIME;
 	offset = cheap_offset(m->elf, fn);
 	/* Aliases share code: one probe there is enough. */
-	if (has_probe_at(m->file, offset, row->id))
+	if (has_probe_at(m->file, offset))
 		return 0;
 	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
 }
@@ -390,7 +404,8 @@ static void fd_path(int fd, char *buf, size_t size)
 	snprintf(buf, size, "/proc/%d/fd/%d", getpid(), fd);
 }
 
-static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id[41])
+static int open_elf(int fd, struct nps_budget *budget, struct stat *st, struct nps_elf **elf,
+		    char build_id[41])
 {
 	int err;
 
@@ -398,7 +413,7 @@ static int open_elf(int fd, struct stat *st, struct nps_elf **elf, char build_id
 		return -errno;
 	if (!S_ISREG(st->st_mode))
 		return -EINVAL;
-	err = nps_elf__open(fd, elf);
+	err = nps_elf__open(fd, budget, elf);
 	if (!err)
 		nps_elf__build_id(*elf, build_id);
 	return err;
@@ -414,10 +429,11 @@ static const char *probe_name(const struct nps_probes *p, const struct attached 
 
 static void say_refused(struct nps_probes *p, const struct attached *probe, const char *path, int err)
 {
+	if (p->refused++ >= NPS_BUDGET_LINES)
+		return;
 	nps_warn("cannot probe %s of %s: the kernel refuses %s: its calls will be missing",
 		 probe_name(p, probe), path,
 		 err == -ENOTSUPP || err == -ENOTSUP ? "its first instruction" : strerror(-err));
-	p->refused++;
 }
 
 static int try_range(struct nps_probes *p, const char *link_path, const struct attached *v, unsigned n)
@@ -431,22 +447,28 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct a
 
 /*
  * Keeps of N probes those that the kernel takes, in order, and returns how many. It refuses all for the sake of one,
- * so halves are tried until the one is found: a library of thousands must not take thousands of tries.
+ * so halves are tried until the one is found: a library of thousands must not take thousands of tries. One that has more
+ * that are refused than its process' share of time allows to find out is not probed from there on.
  */
-static unsigned keep_probeable(struct nps_probes *p, const char *link_path, const char *path,
+static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct match *m, const char *path,
 			       struct attached *v, unsigned n)
 {
-	int err = n ? try_range(p, link_path, v, n) : 0;
 	unsigned half = n / 2, kept;
+	int err;
 
+	if (n && nps_budget__spent(m->budget)) {
+		nps_budget__leave_out(m->budget, NPS_LEFT_FILES);
+		return 0;
+	}
+	err = n ? try_range(p, link_path, v, n) : 0;
 	if (!err)
 		return n;
 	if (n == 1) {
 		say_refused(p, v, path, err);
 		return 0;
 	}
-	kept = keep_probeable(p, link_path, path, v, half);
-	n = keep_probeable(p, link_path, path, v + half, n - half);
+	kept = keep_probeable(p, link_path, m, path, v, half);
+	n = keep_probeable(p, link_path, m, path, v + half, n - half);
 	memmove(v + kept, v + half, n * sizeof(*v));
 	return kept + n;
 }
@@ -470,8 +492,9 @@ static int attach_each(struct nps_probes *p, const char *link_path, struct file 
 	return err;
 }
 
-static int attach_all(struct nps_probes *p, int fd, struct file *f)
+static int attach_all(struct nps_probes *p, int fd, struct match *m)
 {
+	struct file *f = m->file;
 	char link_path[64];
 	int err;
 
@@ -481,7 +504,7 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 	} else {
 		err = attach(p, link_path, f->probes, f->n, NULL);
 		if (of_one_probe(err)) {
-			f->n = keep_probeable(p, link_path, f->path, f->probes, f->n);
+			f->n = keep_probeable(p, link_path, m, f->path, f->probes, f->n);
 			err = attach(p, link_path, f->probes, f->n, NULL);
 		}
 	}
@@ -490,35 +513,64 @@ static int attach_all(struct nps_probes *p, int fd, struct file *f)
 	return err ? err : (int)f->n;
 }
 
+/* The file that was added last is new again: to the next look, or to another process that has it, too. */
+static void forget_last_file(struct nps_probes *p)
+{
+	struct file *f = p->files;
+
+	p->files = f->next;
+	free(f->path);
+	free(f->probes);
+	free(f);
+}
+
+/* -ETIME: the budget is spent; nothing is attached, and nothing remembered. */
+static int collect_and_attach(struct nps_probes *p, int fd, struct match *m, int (*collect)(struct match *m))
+{
+	int err = collect(m);
+
+	if (err == -E2BIG) { /* what the rest of the file has is probed */
+		nps_budget__leave_out(m->budget, NPS_LEFT_SYMBOLS);
+		err = 0;
+	} else if (!err && !m->file->n && !nps_elf__has_symbols(m->elf)) {
+		err = -ENOEXEC;
+	}
+	if (!err)
+		return attach_all(p, fd, m);
+	m->file->n = 0;
+	return err;
+}
+
 /* Attaches what COLLECT finds in a file that is not known yet. */
 static int attach_new(struct nps_probes *p, int fd, const char *path, struct match *m,
 		      int (*collect)(struct match *m))
 {
 	char build_id[41] = "";
-	struct nps_elf *elf = NULL;
 	struct stat st;
 	int err;
 
 	/* Each look at a process comes by here: a file that is known is not parsed again. */
 	if (!fstat(fd, &st) && find_file(p, fd, &st))
 		return 0;
-	err = open_elf(fd, &st, &elf, build_id);
-	if (err) {
-		/* Said once: the next look at the process finds it here. */
-		add_file(p, fd, &st, "", path);
-		return err;
+	if (m->budget && m->budget->files >= NPS_BUDGET_FILES) {
+		nps_budget__leave_out(m->budget, NPS_LEFT_FILES);
+		return 0;
 	}
-	m->elf = elf;
+	err = open_elf(fd, m->budget, &st, &m->elf, build_id);
+	if (err == -ETIME)
+		return err;
+	/* Damaged ones, too: said once, the next look at the process finds it here. */
 	m->file = add_file(p, fd, &st, build_id, path);
-	err = m->file ? collect(m) : -ENOMEM;
-	if (!err && !m->file->n && !nps_elf__has_symbols(elf))
-		err = -ENOEXEC;
+	if (!err && !m->file)
+		err = -ENOMEM;
 	if (!err)
-		err = attach_all(p, fd, m->file);
-	else if (m->file)
-		m->file->n = 0;
+		err = collect_and_attach(p, fd, m, collect);
 	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
-	nps_elf__close(elf);
+	nps_elf__close(m->elf);
+	if (err == -ETIME)
+		forget_last_file(p);
+	else if (m->budget)
+		m->budget->files++;
 	return err;
 }
 
@@ -527,9 +579,9 @@ static int collect_rows(struct match *m)
 	return nps_elf__for_each_function(m->elf, false, match_row, m);
 }
 
-int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path)
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget)
 {
-	struct match m = { .p = p, .lib = nps_probe_rows__library(nps_basename(path)) };
+	struct match m = { .p = p, .budget = budget, .lib = nps_probe_rows__library(nps_basename(path)) };
 
 	return m.lib & ~p->left_out ? attach_new(p, fd, path, &m, collect_rows) : 0;
 }
@@ -552,9 +604,8 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 	uint64_t offset = cheap_offset(m->elf, fn);
 	int err;
 
-	for (unsigned i = 0; i < m->file->n; i++)
-		if (m->file->probes[i].offset == offset)
-			return 0; /* an alias */
+	if (has_probe_at(m->file, offset))
+		return 0; /* an alias */
 	err = file_add_probe(m->file, id, false, offset);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
@@ -566,14 +617,21 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 {
 	struct match *m = arg;
 	uint8_t arguments = m->p->shapes ? nps_op_arguments(second->name) : 0;
+	unsigned before, known;
 	int number, err = 0;
-	unsigned before;
 
 	if (!m->second && !arguments)
 		return 0;
+	if (nps_budget__spent(m->budget))
+		return -ETIME;
+	known = m->p->operators->n;
+	if (m->budget && m->budget->operators >= NPS_BUDGET_OPERATORS)
+		return -E2BIG;
 	number = nps_operators__add(m->p->operators, second->name);
 	if (number < 0)
-		return number;
+		return number == -ENOSPC ? -E2BIG : number;
+	if (m->budget)
+		m->budget->operators += m->p->operators->n - known;
 	if (m->second)
 		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
 	before = m->file->n;
@@ -593,14 +651,16 @@ static int collect_operators(struct match *m)
 	return nps_operators__find(m->elf, match_operator, m);
 }
 
-int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second)
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
+				 struct nps_budget *budget)
 {
-	struct match m = { .p = p, .second = second };
+	struct match m = { .p = p, .budget = budget, .second = second };
 
 	return attach_new(p, fd, path, &m, collect_operators);
 }
 
-int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function)
+int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function,
+			      struct nps_budget *budget)
 {
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
@@ -610,7 +670,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct stat st;
 	int err;
 
-	err = open_elf(fd, &st, &elf, build_id);
+	err = open_elf(fd, budget, &st, &elf, build_id);
 	if (err)
 		return err;
 	err = nps_elf__find(elf, function, true, &fn);
@@ -624,7 +684,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		goto out;
 	}
 	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = cheap_offset(elf, &fn) };
-	if (has_probe_at(f, probe.offset, probe.id))
+	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
@@ -744,7 +804,7 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 
 	if (fd < 0)
 		return -errno;
-	err = nps_elf__open(fd, &elf);
+	err = nps_elf__open(fd, NULL, &elf);
 	if (!err)
 		err = nps_elf__find(elf, function, true, &fn);
 	if (!err) {

@@ -14,6 +14,7 @@
 #include "kernel_side.h"
 #include "probe_rows.h"
 
+struct nps_budget;
 struct nps_operators;
 struct nps_reader;
 struct nps_probes;
@@ -42,9 +43,10 @@ enum nps_tier nps_probes__shed_tier(const struct nps_probes *p);
 
 /*
  * Attaches every catalogue row that the file exports. `fd` is the open file, `path`
- * what to call it. Returns the number of probes attached (0: it already was, or has none), or -errno.
+ * what to call it. `budget`: of the process that has it, NULL: none. Returns the number of probes attached (0: it already was,
+ * or has none), or -errno; -ETIME: the budget is spent before it could be done, nothing is attached, try again later.
  */
-int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path);
+int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget);
 
 /* Was probe `id` attached to the open file? */
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
@@ -54,10 +56,12 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
  * function through which all of them go. To its first phase for shapes. Returns as nps_probes__attach_file(); -ENOTSUP
  * where a probe each would take minutes.
  */
-int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second);
+int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
+				 struct nps_budget *budget);
 
-/* Puts the step marker on `function` of the file; -ENOENT when the file has no such function. */
-int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function);
+/* Puts the step marker on `function` of the file; -ENOENT when the file has no such function, -E2BIG when it is too large. */
+int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function,
+			      struct nps_budget *budget);
 
 /* Adds "libraries" and "probes" to `session`; READER, which may be NULL, knows how often each was hit. */
 void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session);
@@ -68,7 +72,7 @@ const char *nps_probes__a_file(const struct nps_probes *p);
 unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);
 
-/* Functions that the kernel refused to probe; a line told of each. */
+/* Functions that the kernel refused to probe; a line told of each, but for those after the first NPS_BUDGET_LINES. */
 unsigned nps_probes__refused(const struct nps_probes *p);
 
 /* A private attachment for measuring, on a function of this very program: at entry and return, or

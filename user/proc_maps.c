@@ -13,6 +13,10 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "work_budget.h"
+
+#define LINES 256 /* that are read between two looks at the clock */
+
 const char *nps_basename(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -36,6 +40,7 @@ static int maps_add(struct nps_maps *maps, const struct nps_mapping *m, const ch
 	if (!v->path)
 		return -ENOMEM;
 	maps->n++;
+	maps->path_bytes += strlen(path) + 1;
 	return 0;
 }
 
@@ -57,7 +62,7 @@ static bool parse_line(const char *line, struct nps_mapping *m, const char **pat
 	return true;
 }
 
-static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
+static int read_maps(pid_t pid, struct nps_maps *maps, bool all, struct nps_budget *budget)
 {
 	char name[64];
 	int err;
@@ -68,15 +73,21 @@ static int read_maps(pid_t pid, struct nps_maps *maps, bool all)
 	f = fopen(name, "re");
 	if (!f)
 		return errno == ENOENT ? -ESRCH : -errno;
-	err = nps_maps__parse(f, all, maps);
+	err = nps_maps__parse(f, all, budget, maps);
 	fclose(f);
 	return err;
 }
 
-int nps_maps__parse(FILE *f, bool all, struct nps_maps *maps)
+/* Is there room for one more? */
+static bool maps_have_room(const struct nps_maps *maps, const char *path)
+{
+	return maps->n < NPS_BUDGET_MAPPINGS && maps->path_bytes + strlen(path) < NPS_BUDGET_PATHS;
+}
+
+int nps_maps__parse(FILE *f, bool all, struct nps_budget *budget, struct nps_maps *maps)
 {
 	char *line = NULL;
-	size_t cap = 0;
+	size_t cap = 0, lines = 0;
 	ssize_t n;
 	int err = 0;
 
@@ -85,25 +96,34 @@ int nps_maps__parse(FILE *f, bool all, struct nps_maps *maps)
 		struct nps_mapping m;
 		const char *path;
 
+		if (lines++ % LINES == LINES - 1 && nps_budget__spent(budget))
+			err = -ETIME;
 		if (line[n - 1] == '\n')
 			line[n - 1] = '\0';
-		if (parse_line(line, &m, &path) && (all || (m.ino && *path == '/')))
-			err = maps_add(maps, &m, *path ? path : "//anon");
+		if (err || !parse_line(line, &m, &path) || !(all || (m.ino && *path == '/')))
+			continue;
+		if (!maps_have_room(maps, path)) {
+			maps->cut = true;
+			break;
+		}
+		err = maps_add(maps, &m, *path ? path : "//anon");
 	}
+	if (maps->cut)
+		nps_budget__leave_out(budget, NPS_LEFT_MAPPINGS);
 	free(line);
 	if (err)
 		nps_maps__free(maps);
 	return err;
 }
 
-int nps_maps__read(pid_t pid, struct nps_maps *maps)
+int nps_maps__read(pid_t pid, struct nps_budget *budget, struct nps_maps *maps)
 {
-	return read_maps(pid, maps, false);
+	return read_maps(pid, maps, false, budget);
 }
 
-int nps_maps__read_all(pid_t pid, struct nps_maps *maps)
+int nps_maps__read_all(pid_t pid, struct nps_budget *budget, struct nps_maps *maps)
 {
-	return read_maps(pid, maps, true);
+	return read_maps(pid, maps, true, budget);
 }
 
 void nps_maps__free(struct nps_maps *maps)

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+struct nps_budget;
+
 struct nps_mapping {
 	uint64_t start, end, offset;
 	uint64_t dev, ino; /* as in maps */
@@ -18,16 +20,20 @@ struct nps_mapping {
 
 struct nps_maps {
 	struct nps_mapping *v;
-	size_t n;
+	size_t n, path_bytes;
+	bool cut; /* there are more of them than are kept: NPS_BUDGET_MAPPINGS, NPS_BUDGET_PATHS */
 };
 
-/* Reads the mappings that have a file behind them. -errno; -ESRCH when the process is gone. */
-int nps_maps__read(pid_t pid, struct nps_maps *maps);
+/*
+ * Reads the mappings that have a file behind them. BUDGET: of the process, NULL: none. -errno; -ESRCH when the process is gone,
+ * -ETIME when the budget is spent.
+ */
+int nps_maps__read(pid_t pid, struct nps_budget *budget, struct nps_maps *maps);
 
 /* The same with those that have none: [vdso], and //anon for what has no name. */
-int nps_maps__read_all(pid_t pid, struct nps_maps *maps);
+int nps_maps__read_all(pid_t pid, struct nps_budget *budget, struct nps_maps *maps);
 /* The same from an open file of that form, ALL or those of files. Lines that make no sense are left out. */
-int nps_maps__parse(FILE *f, bool all, struct nps_maps *maps);
+int nps_maps__parse(FILE *f, bool all, struct nps_budget *budget, struct nps_maps *maps);
 void nps_maps__free(struct nps_maps *maps);
 
 /*

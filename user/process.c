@@ -16,8 +16,9 @@
 #include "clocks.h"
 #include "elf_file.h"
 
-#define MAX_SYMBOLS 4096 /* of one process: no job has more stubs, a hostile one may */
-#define MAX_PROC_FILE (1 << 20) /* of environ and cmdline: the rest is not worth keeping */
+#define MAX_PROC_FILE (64UL << 10) /* of stat, status, comm */
+#define MAX_CHILDREN (1UL << 20) /* bytes of their numbers, of one thread */
+#define TASKS 64 /* whose children are read between two looks at the clock */
 
 /* The variables that the vendor's profiler records, and those that name the rank. */
 static const char *const recorded_env[] = {
@@ -42,8 +43,8 @@ static const char *const recorded_env[] = {
 	"MSTX_INJECTION_PATH",
 };
 
-/* The whole of /proc/PID/NAME up to MAX_PROC_FILE, NUL-terminated. NULL on failure. */
-static char *read_proc(pid_t pid, const char *name, size_t *len)
+/* The whole of /proc/PID/NAME up to MOST bytes, NUL-terminated. NULL on failure. */
+static char *read_up_to(pid_t pid, const char *name, size_t most, size_t *len)
 {
 	char path[400], *buf;
 	ssize_t n;
@@ -53,14 +54,19 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return NULL;
-	buf = malloc(MAX_PROC_FILE + 1);
+	buf = malloc(most + 1);
 	*len = 0;
-	while (buf && *len < MAX_PROC_FILE && (n = read(fd, buf + *len, MAX_PROC_FILE - *len)) > 0)
+	while (buf && *len < most && (n = read(fd, buf + *len, most - *len)) > 0)
 		*len += n;
 	close(fd);
 	if (buf)
 		buf[*len] = '\0';
 	return buf;
+}
+
+static char *read_proc(pid_t pid, const char *name, size_t *len)
+{
+	return read_up_to(pid, name, MAX_PROC_FILE, len);
 }
 
 /* A zombie has nothing left to watch, unless only its first thread has ended. */
@@ -117,13 +123,16 @@ cJSON *nps_json_text(const char *s)
 
 static void read_cmdline(struct nps_process *p)
 {
-	size_t len;
-	char *buf = read_proc(p->pid, "cmdline", &len);
+	size_t len = 0, at = 0;
+	char *buf = read_up_to(p->pid, "cmdline", NPS_BUDGET_CMDLINE, &len);
 
 	cJSON_Delete(p->cmdline);
 	p->cmdline = cJSON_CreateArray();
-	for (size_t at = 0; buf && at < len; at += strlen(buf + at) + 1)
+	for (int n = 0; buf && at < len && n < NPS_BUDGET_ARGS; n++, at += strlen(buf + at) + 1)
 		cJSON_AddItemToArray(p->cmdline, nps_json_text(buf + at));
+	if (at < len || len == NPS_BUDGET_CMDLINE)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_TEXTS);
+	p->text_bytes = at + sizeof(cJSON) * (size_t)cJSON_GetArraySize(p->cmdline);
 	free(buf);
 }
 
@@ -139,10 +148,22 @@ static int env_number(const cJSON *env, const char *name)
 	return *end || n < 0 || n > 1000000 ? -1 : (int)n;
 }
 
+static void add_variable(struct nps_process *p, const char *name, char *value)
+{
+	if (cJSON_GetObjectItemCaseSensitive(p->env, name))
+		return;
+	if (strnlen(value, NPS_BUDGET_VALUE) == NPS_BUDGET_VALUE) {
+		value[NPS_BUDGET_VALUE - 1] = '\0';
+		nps_budget__leave_out(&p->budget, NPS_LEFT_TEXTS);
+	}
+	p->text_bytes += strlen(value) + sizeof(cJSON);
+	cJSON_AddItemToObject(p->env, name, nps_json_text(value));
+}
+
 static void read_environ(struct nps_process *p)
 {
-	size_t len;
-	char *buf = read_proc(p->pid, "environ", &len);
+	size_t len = 0;
+	char *buf = read_up_to(p->pid, "environ", NPS_BUDGET_ENVIRON, &len);
 
 	cJSON_Delete(p->env);
 	p->env = cJSON_CreateObject();
@@ -152,10 +173,11 @@ static void read_environ(struct nps_process *p)
 
 		for (size_t i = 0; eq && i < sizeof(recorded_env) / sizeof(*recorded_env); i++)
 			if (strlen(recorded_env[i]) == name_len &&
-			    memcmp(recorded_env[i], buf + at, name_len) == 0 &&
-			    !cJSON_GetObjectItemCaseSensitive(p->env, recorded_env[i]))
-				cJSON_AddItemToObject(p->env, recorded_env[i], nps_json_text(eq + 1));
+			    memcmp(recorded_env[i], buf + at, name_len) == 0)
+				add_variable(p, recorded_env[i], eq + 1);
 	}
+	if (len == NPS_BUDGET_ENVIRON)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_TEXTS);
 	free(buf);
 	p->rank = env_number(p->env, "RANK");
 	if (p->rank < 0)
@@ -208,7 +230,7 @@ static bool is_foreign(const struct nps_process *p)
 	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
 }
 
-void nps_process__refresh(struct nps_process *p)
+static void read_comm(struct nps_process *p)
 {
 	size_t len;
 	char *comm = read_proc(p->pid, "comm", &len);
@@ -218,9 +240,18 @@ void nps_process__refresh(struct nps_process *p)
 		snprintf(p->comm, sizeof(p->comm), "%.15s", comm);
 		free(comm);
 	}
+}
+
+void nps_process__refresh(struct nps_process *p)
+{
+	read_comm(p);
 	p->foreign = is_foreign(p);
 	read_cmdline(p);
 	read_environ(p);
+	/* Addresses of another program. */
+	if (p->n_stubs)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+	p->n_stubs = 0;
 }
 
 int nps_process__read(pid_t pid, struct nps_process **out)
@@ -234,6 +265,7 @@ int nps_process__read(pid_t pid, struct nps_process **out)
 	p->pid = pid;
 	p->alive = true;
 	p->start_mono = nps_now(CLOCK_MONOTONIC);
+	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);
 	err = read_status(p);
 	if (err) {
 		free(p);
@@ -242,8 +274,12 @@ int nps_process__read(pid_t pid, struct nps_process **out)
 	if (!uname(&uts))
 		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
 	p->symbols = cJSON_CreateArray();
-	p->maps = cJSON_CreateArray();
-	nps_process__refresh(p);
+	p->cmdline = cJSON_CreateArray();
+	p->env = cJSON_CreateObject();
+	p->rank = p->world_size = -1;
+	p->refresh = p->rescan = true;
+	read_comm(p);
+	p->foreign = is_foreign(p);
 	*out = p;
 	return 0;
 }
@@ -254,66 +290,165 @@ void nps_process__free(struct nps_process *p)
 		return;
 	cJSON_Delete(p->cmdline);
 	cJSON_Delete(p->env);
-	cJSON_Delete(p->maps);
 	cJSON_Delete(p->symbols);
+	free(p->maps);
+	free(p->stubs);
 	free(p);
 }
 
 void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps)
 {
-	cJSON_Delete(p->maps);
-	p->maps = cJSON_CreateArray();
-	for (size_t i = 0; i < maps->n; i++) {
-		cJSON *m;
+	size_t size = 0;
+	char *text = NULL;
+	FILE *f = open_memstream(&text, &size);
+	const char *between = "";
 
-		if (!maps->v[i].exec)
-			continue;
-		m = cJSON_CreateObject();
-		cJSON_AddNumberToObject(m, "start", (double)maps->v[i].start);
-		cJSON_AddNumberToObject(m, "end", (double)maps->v[i].end);
-		cJSON_AddNumberToObject(m, "offset", (double)maps->v[i].offset);
-		cJSON_AddItemToObject(m, "path", nps_json_text(maps->v[i].path));
-		cJSON_AddItemToArray(p->maps, m);
+	if (!f)
+		return;
+	fputc('[', f);
+	for (size_t i = 0; i < maps->n; i++) {
+		const struct nps_mapping *m = &maps->v[i];
+		cJSON *path = m->exec ? nps_json_text(m->path) : NULL;
+		char *quoted = path ? cJSON_PrintUnformatted(path) : NULL;
+
+		if (quoted) {
+			fprintf(f,
+				"%s{\"start\":%" PRIu64 ",\"end\":%" PRIu64 ",\"offset\":%" PRIu64
+				",\"path\":%s}",
+				between, m->start, m->end, m->offset, quoted);
+			between = ",";
+		}
+		cJSON_free(quoted);
+		cJSON_Delete(path);
 	}
+	fputc(']', f);
+	if (fclose(f)) {
+		free(text);
+		return;
+	}
+	free(p->maps);
+	p->maps = text;
+	p->maps_bytes = size;
 }
 
-static int name_in_file(pid_t pid, const struct nps_mapping *m, uint64_t address, char *name, size_t size)
+void nps_process__drop_texts(struct nps_process *p)
 {
-	struct nps_elf *elf = NULL;
-	int fd = nps_mapping__open(pid, m, O_RDONLY), err;
+	free(p->maps);
+	p->maps = NULL;
+	p->maps_bytes = 0;
+	cJSON_Delete(p->cmdline);
+	p->cmdline = cJSON_CreateArray();
+	cJSON_DeleteItemFromObjectCaseSensitive(p->env, "LD_LIBRARY_PATH");
+	p->text_bytes = 0;
+	nps_budget__leave_out(&p->budget, NPS_LEFT_LISTED);
+}
 
-	if (fd < 0)
+/* --- functions that launches point at --- */
+
+static bool has_stub(const struct nps_process *p, uint64_t address)
+{
+	for (size_t i = 0; i < p->n_stubs; i++)
+		if (p->stubs[i] == address)
+			return true;
+	return false;
+}
+
+void nps_process__add_stub(struct nps_process *p, uint64_t address)
+{
+	if (has_stub(p, address))
+		return;
+	if (p->n_stubs + p->n_symbols >= NPS_BUDGET_STUBS) {
+		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+		return;
+	}
+	if (!p->stubs)
+		p->stubs = malloc(NPS_BUDGET_STUBS * sizeof(*p->stubs));
+	if (p->stubs)
+		p->stubs[p->n_stubs++] = address;
+}
+
+static void add_symbol(struct nps_process *p, uint64_t address, const char *name)
+{
+	cJSON *s = cJSON_CreateObject();
+	char hex[24], cut[256];
+
+	snprintf(hex, sizeof(hex), "0x%" PRIx64, address);
+	snprintf(cut, sizeof(cut), "%s", name);
+	cJSON_AddStringToObject(s, "address", hex);
+	cJSON_AddItemToObject(s, "name", nps_json_text(cut));
+	cJSON_AddItemToArray(p->symbols, s);
+	p->n_symbols++;
+}
+
+/* Names N of the stubs, which are all in one mapping. */
+static int name_in_file(struct nps_process *p, const struct nps_mapping *m, const uint64_t *stubs, size_t n)
+{
+	struct nps_elf_name *places = calloc(n, sizeof(*places));
+	int fd = places ? nps_mapping__open(p->pid, m, O_RDONLY) : -ENOMEM, err;
+	struct nps_elf *elf = NULL;
+
+	if (fd < 0) {
+		free(places);
 		return fd;
-	err = nps_elf__open(fd, &elf);
+	}
+	for (size_t i = 0; i < n; i++)
+		places[i] =
+			(struct nps_elf_name){ .offset = stubs[i] - m->start + m->offset, .tag = stubs[i] };
+	err = nps_elf__open(fd, &p->budget, &elf);
 	if (!err)
-		err = nps_elf__name_at(elf, address - m->start + m->offset, name, size);
+		err = nps_elf__name(elf, places, n);
+	if (err == -E2BIG)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+	for (size_t i = 0; elf && err != -ETIME && i < n; i++)
+		if (places[i].name)
+			add_symbol(p, places[i].tag, places[i].name);
 	nps_elf__close(elf);
 	close(fd);
+	free(places);
 	return err;
 }
 
-void nps_process__name_address(struct nps_process *p, uint64_t address)
+static int compare_addresses(const void *a, const void *b)
 {
-	struct nps_maps maps;
-	char name[256], hex[24];
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
-	if (cJSON_GetArraySize(p->symbols) >= MAX_SYMBOLS || nps_maps__read(p->pid, &maps))
-		return;
-	for (size_t i = 0; i < maps.n; i++) {
-		cJSON *s;
+	return x < y ? -1 : x > y;
+}
 
-		if (!maps.v[i].exec || address < maps.v[i].start || address >= maps.v[i].end)
-			continue;
-		if (name_in_file(p->pid, &maps.v[i], address, name, sizeof(name)))
+/* How many of the stubs from AT on, which are in order, are below END. */
+static size_t stubs_below(const struct nps_process *p, size_t at, uint64_t end)
+{
+	size_t n = 0;
+
+	while (at + n < p->n_stubs && p->stubs[at + n] < end)
+		n++;
+	return n;
+}
+
+int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps)
+{
+	size_t at = 0;
+	int err = 0;
+
+	if (!p->n_stubs)
+		return 0;
+	qsort(p->stubs, p->n_stubs, sizeof(*p->stubs), compare_addresses);
+	for (size_t i = 0; i < maps->n && at < p->n_stubs; i++) { /* by address, as the kernel lists them */
+		const struct nps_mapping *m = &maps->v[i];
+		size_t n;
+
+		at += stubs_below(p, at, m->start); /* of no mapping */
+		n = stubs_below(p, at, m->end);
+		err = n && m->exec ? name_in_file(p, m, p->stubs + at, n) : 0;
+		if (err == -ETIME)
 			break;
-		s = cJSON_CreateObject();
-		snprintf(hex, sizeof(hex), "0x%" PRIx64, address);
-		cJSON_AddStringToObject(s, "address", hex);
-		cJSON_AddItemToObject(s, "name", nps_json_text(name));
-		cJSON_AddItemToArray(p->symbols, s);
-		break;
+		at += n;
 	}
-	nps_maps__free(&maps);
+	if (err != -ETIME)
+		at = p->n_stubs;
+	p->n_stubs -= at;
+	memmove(p->stubs, p->stubs + at, p->n_stubs * sizeof(*p->stubs));
+	return err == -ETIME ? err : 0;
 }
 
 bool nps_pid_is_kin(pid_t pid)
@@ -327,34 +462,94 @@ bool nps_pid_is_kin(pid_t pid)
 	return kin;
 }
 
-void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg)
+/* --- descendants --- */
+
+struct pids {
+	pid_t *v;
+	size_t n, room;
+};
+
+static bool pids_add(struct pids *pids, pid_t pid)
 {
+	if (pids->n == NPS_BUDGET_BORN)
+		return false;
+	if (pids->n == pids->room) {
+		size_t room = pids->room ? 2 * pids->room : 64;
+		pid_t *v = realloc(pids->v, room * sizeof(*v));
+
+		if (!v)
+			return false;
+		pids->v = v;
+		pids->room = room;
+	}
+	pids->v[pids->n++] = pid;
+	return true;
+}
+
+/* Adds the children of one thread; false: there is no room for them all. */
+static bool add_children_of(pid_t pid, const char *tid, struct pids *pids)
+{
+	char name[300], *list, *end;
+	bool all = true;
+	size_t len;
+
+	snprintf(name, sizeof(name), "task/%s/children", tid);
+	list = read_up_to(pid, name, MAX_CHILDREN, &len);
+	for (char *at = list; at && *at && all; at = end) {
+		long child = strtol(at, &end, 10);
+
+		if (end == at)
+			break;
+		all = pids_add(pids, (pid_t)child);
+		while (*end == ' ')
+			end++;
+	}
+	free(list);
+	return all;
+}
+
+static bool add_children(pid_t pid, struct pids *pids, struct nps_budget *budget)
+{
+	const struct dirent *task;
+	bool all = true;
 	char path[64];
-	struct dirent *task;
 	DIR *tasks;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", pid);
 	tasks = opendir(path);
-	if (!tasks)
-		return;
-	while ((task = readdir(tasks))) {
-		char name[300], *list, *at, *end;
-		size_t len;
+	for (unsigned int n = 0; tasks && all && (task = readdir(tasks)); n++)
+		if (isdigit((unsigned char)task->d_name[0]))
+			all = (n % TASKS != TASKS - 1 || !nps_budget__spent(budget)) &&
+			      add_children_of(pid, task->d_name, pids);
+	if (tasks)
+		closedir(tasks);
+	return all;
+}
 
-		if (!isdigit((unsigned char)task->d_name[0]))
+int nps_tree__for_each(pid_t pid, bool descendants, int (*each)(pid_t pid, void *arg), void *arg)
+{
+	struct nps_budget budget;
+	struct pids pids = { 0 };
+	bool all = pids_add(&pids, pid);
+	int err = 0;
+
+	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
+	/* One open directory at a time, and no recursion: a tree can be as deep as there are numbers. */
+	for (size_t i = 0; i < pids.n; i++) {
+		int failed = each(pids.v[i], arg);
+
+		if (!i)
+			err = failed;
+		if (failed || !descendants)
 			continue;
-		snprintf(name, sizeof(name), "task/%s/children", task->d_name);
-		list = read_proc(pid, name, &len);
-		for (at = list; at && *at; at = end) {
-			long child = strtol(at, &end, 10);
-
-			if (end == at)
-				break;
-			each((pid_t)child, arg);
-			while (*end == ' ')
-				end++;
+		if (!nps_budget__ready(&budget, nps_now(CLOCK_MONOTONIC))) {
+			all = false;
+			continue;
 		}
-		free(list);
+		nps_budget__begin_once(&budget);
+		all &= add_children(pids.v[i], &pids, &budget);
+		nps_budget__end(&budget);
 	}
-	closedir(tasks);
+	free(pids.v);
+	return err ? err : all ? 0 : -E2BIG;
 }

@@ -10,6 +10,7 @@
 #include <cjson/cJSON.h>
 
 #include "proc_maps.h"
+#include "work_budget.h"
 
 struct nps_agent_client;
 struct nps_channel_files;
@@ -25,8 +26,19 @@ struct nps_process {
 	int exit_code;
 	cJSON *cmdline; /* array of strings */
 	cJSON *env; /* object: the variables worth recording */
-	cJSON *maps; /* array: executable mappings, as of the last scan */
+	char *maps; /* JSON array: executable mappings, as of the last scan; NULL: none */
+	size_t maps_bytes, text_bytes; /* of it; of cmdline and env */
 	cJSON *symbols; /* array: functions whose address a launch named */
+	size_t n_symbols;
+	uint64_t *stubs; /* addresses of such functions that are not named yet */
+	size_t n_stubs;
+	struct nps_budget budget; /* of our work for it */
+	struct nps_process *root; /* the process that was named to us, of which this one is born; itself */
+	unsigned int n_born; /* of a root: that are listed */
+	size_t listed; /* of a root: bytes of texts of all of them */
+	size_t counted; /* bytes of it that are this process' own */
+	bool refresh; /* it has executed a program */
+	bool unlisted; /* stacks.nps has not all of its mappings yet */
 	bool has_cann;
 	bool submits; /* tasks to a device */
 	bool rescan; /* it has mapped something */
@@ -42,7 +54,7 @@ struct nps_process {
 	struct nps_agent_client *agent; /* NULL: none */
 	struct nps_agent_client *former; /* of programs before exec that delivered; NULL: none */
 	char agent_reason[128]; /* why there is none */
-	struct nps_process *next;
+	struct nps_process *next, *same_hash;
 };
 
 /* Is it in a container of its own? It calls devices by other numbers than the driver gives them to us, then. */
@@ -51,21 +63,30 @@ static inline bool nps_process__foreign(const struct nps_process *p)
 	return p->foreign;
 }
 
-/* Reads identity of a live process. -ESRCH when it is gone, -ENOMEM. */
+/* Reads numbers of a live process; its texts are left to nps_process__refresh(). -ESRCH when it is gone, -ENOMEM. */
 int nps_process__read(pid_t pid, struct nps_process **out);
 void nps_process__free(struct nps_process *p);
 
-/* Reads again what exec changes. */
+/* Reads what exec changes. */
 void nps_process__refresh(struct nps_process *p);
 
 /* Remembers the executable mappings for session.json. */
 void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps);
 
-/* Names the function at an address of the process and remembers it; nothing when there is none. */
-void nps_process__name_address(struct nps_process *p, uint64_t address);
+/* Forgets them, its command line and its path of libraries: there are too many. */
+void nps_process__drop_texts(struct nps_process *p);
 
-/* Calls `each` for every live child process of `pid`. */
-void nps_children__for_each(pid_t pid, void (*each)(pid_t child, void *arg), void *arg);
+/* Remembers an address whose function is to be named. */
+void nps_process__add_stub(struct nps_process *p, uint64_t address);
+
+/* Names functions at those addresses; those without a name are forgotten. -ETIME: the budget is spent, some are left. */
+int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps);
+
+/*
+ * Calls EACH for process PID and all its living DESCENDANTS, but not for those below one for which it returns non-zero. Returns
+ * what it returned for PID; -E2BIG: there are too many threads or descendants to find all of them.
+ */
+int nps_tree__for_each(pid_t pid, bool descendants, int (*each)(pid_t pid, void *arg), void *arg);
 
 bool nps_pid_exists(pid_t pid);
 

@@ -172,12 +172,12 @@ static int link_all(struct nps_profiler_tap *t, const char *path, const uint64_t
 	return err;
 }
 
-int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path)
+int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path, struct nps_budget *budget)
 {
 	uint64_t offsets[N_FUNCTIONS], cookies[N_FUNCTIONS];
 	unsigned int before = t->links.n;
 	struct nps_elf_function fn;
-	struct nps_elf *elf;
+	struct nps_elf *elf = NULL;
 	char self[32];
 	struct stat st;
 	uint32_t n = 0;
@@ -188,16 +188,22 @@ int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *pat
 	err = remember(t, &st);
 	if (err <= 0)
 		return err;
-	err = nps_elf__open(fd, &elf);
-	if (err)
-		return err;
-	for (size_t i = 0; i < N_FUNCTIONS; i++) {
-		if (nps_elf__find(elf, functions[i].symbol, true, &fn))
+	err = nps_elf__open(fd, budget, &elf);
+	for (size_t i = 0; !err && i < N_FUNCTIONS; i++) {
+		int missing = nps_elf__find(elf, functions[i].symbol, true, &fn);
+
+		if (missing) {
+			err = missing == -ETIME ? missing : 0;
 			continue;
+		}
 		offsets[n] = fn.offset;
 		cookies[n++] = functions[i].call;
 	}
 	nps_elf__close(elf);
+	if (err == -ETIME)
+		t->n_files--; /* the next look begins with it again */
+	if (err)
+		return err;
 	if (n < N_FUNCTIONS) {
 		nps_debug("%s: no functions of the profiling API", path);
 		return -ENOENT;

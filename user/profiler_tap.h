@@ -15,6 +15,7 @@
 
 #define NPS_TAP_MOST_RECORDS 1024 /* that are taken at once: a job that calls the driver in a loop writes as fast as we read */
 
+struct nps_budget;
 struct nps_profiler_tap;
 
 /* Loads the programs. COPY: the bytes too, not only who holds what. -errno where the kernel refuses them. */
@@ -24,8 +25,8 @@ void nps_profiler_tap__close(struct nps_profiler_tap *t);
 /* Takes every probe out; what is in the ring stays. */
 void nps_profiler_tap__detach(struct nps_profiler_tap *t);
 
-/* Attaches to an open libascend_hal.so, each file once. 0 or -errno. */
-int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path);
+/* Attaches to an open libascend_hal.so, each file once. 0 or -errno; -ETIME: the budget is spent, try again later. */
+int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path, struct nps_budget *budget);
 
 /* The helper in process PID asks for a signal before a thread of the job starts a channel; NULL: no longer. */
 void nps_profiler_tap__helper(struct nps_profiler_tap *t, pid_t pid, const struct nps_tap_helper *helper);

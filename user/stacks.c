@@ -24,6 +24,7 @@
 #include "sample.skel.h"
 #include "stack.h"
 #include "task_iter.h"
+#include "work_budget.h"
 
 #define TURN_MS 50
 #define BUFFER_BYTES (1U << 20)
@@ -35,6 +36,7 @@
 #define MAX_KERNEL 65536 /* addresses to name */
 #define MAX_WAITING 16384 /* mappings and births of processes that may turn out to be ours */
 #define WAITING_TURNS 3
+#define MOST_PIDS (1U << 22) /* the kernel's own limit */
 
 struct buffer {
 	char *data;
@@ -57,8 +59,7 @@ struct nps_stacks {
 	struct ring_buffer *sleeps;
 	struct buffer stacks, maps;
 	pthread_mutex_t lock; /* of the file and of what is written, for the control thread adds processes */
-	uint32_t *ours; /* pids */
-	size_t n_ours;
+	uint64_t *ours; /* a bit for each number of a process */
 	struct waiting waiting[MAX_WAITING];
 	size_t n_waiting;
 	uint64_t *kernel; /* addresses that were seen: a hash table, 0 free */
@@ -282,25 +283,13 @@ static int on_sleep(void *ctx, void *data, size_t size)
 
 static bool is_ours(const struct nps_stacks *st, uint32_t pid)
 {
-	for (size_t i = 0; i < st->n_ours; i++)
-		if (st->ours[i] == pid)
-			return true;
-	return false;
+	return pid < MOST_PIDS && st->ours[pid / 64] >> pid % 64 & 1;
 }
 
 static void make_ours(struct nps_stacks *st, uint32_t pid)
 {
-	uint32_t *v;
-
-	if (is_ours(st, pid))
-		return;
-	if ((st->n_ours & (st->n_ours - 1)) == 0) {
-		v = realloc(st->ours, (st->n_ours ? 2 * st->n_ours : 1) * sizeof(*v));
-		if (!v)
-			return;
-		st->ours = v;
-	}
-	st->ours[st->n_ours++] = pid;
+	if (pid < MOST_PIDS)
+		st->ours[pid / 64] |= 1ULL << pid % 64;
 }
 
 /* Of a process that is ours; then its children are, too. */
@@ -405,7 +394,8 @@ static void on_lost(void *ctx, uint64_t n)
 	atomic_fetch_add(&st->lost, n);
 }
 
-static uint8_t read_build_id(pid_t pid, const struct nps_mapping *m, uint8_t id[24])
+static uint8_t read_build_id(pid_t pid, const struct nps_mapping *m, struct nps_budget *budget,
+			     uint8_t id[24])
 {
 	int fd = m->path[0] == '/' ? nps_mapping__open(pid, m, O_RDONLY) : -1;
 	char hex[41] = "";
@@ -414,7 +404,7 @@ static uint8_t read_build_id(pid_t pid, const struct nps_mapping *m, uint8_t id[
 
 	if (fd < 0)
 		return 0;
-	if (!nps_elf__open(fd, &elf)) {
+	if (!nps_elf__open(fd, budget, &elf)) {
 		nps_elf__build_id(elf, hex);
 		nps_elf__close(elf);
 	}
@@ -427,7 +417,8 @@ static uint8_t read_build_id(pid_t pid, const struct nps_mapping *m, uint8_t id[
 	return n;
 }
 
-static void watch_mapping(struct nps_stacks *st, pid_t pid, const struct nps_mapping *m, uint64_t now)
+static void watch_mapping(struct nps_stacks *st, pid_t pid, const struct nps_mapping *m, uint64_t now,
+			  struct nps_budget *budget)
 {
 	struct nps_map_record head = { .what = NPS_MAP_CODE,
 				       .pid = (uint32_t)pid,
@@ -437,7 +428,7 @@ static void watch_mapping(struct nps_stacks *st, pid_t pid, const struct nps_map
 				       .offset = m->offset },
 			      *rec;
 
-	head.build_id_len = read_build_id(pid, m, head.build_id);
+	head.build_id_len = read_build_id(pid, m, budget, head.build_id);
 	rec = map_record(&head, m->path);
 	if (!rec) {
 		atomic_fetch_add(&st->lost, 1);
@@ -449,24 +440,34 @@ static void watch_mapping(struct nps_stacks *st, pid_t pid, const struct nps_map
 	free(rec);
 }
 
-void nps_stacks__watch(struct nps_stacks *st, pid_t pid)
+bool nps_stacks__watch(struct nps_stacks *st, pid_t pid)
 {
-	uint64_t now = nps_now(CLOCK_MONOTONIC);
-	struct nps_maps maps;
 	bool known;
 
 	if (!st)
-		return;
+		return false;
 	pthread_mutex_lock(&st->lock);
 	known = is_ours(st, (uint32_t)pid); /* born since: all that it mapped was seen */
 	make_ours(st, (uint32_t)pid);
 	pthread_mutex_unlock(&st->lock);
-	if (known || nps_maps__read_all(pid, &maps))
-		return;
-	for (size_t i = 0; i < maps.n; i++)
-		if (maps.v[i].exec)
-			watch_mapping(st, pid, &maps.v[i], now);
+	return !known;
+}
+
+int nps_stacks__list(struct nps_stacks *st, pid_t pid, uint64_t since, struct nps_budget *budget)
+{
+	struct nps_maps maps;
+	int err = st ? nps_maps__read_all(pid, budget, &maps) : -ENOENT;
+
+	if (err)
+		return err == -ETIME ? err : 0;
+	for (size_t i = 0; i < maps.n && !err; i++) {
+		if (!maps.v[i].exec)
+			continue;
+		watch_mapping(st, pid, &maps.v[i], since, budget);
+		err = nps_budget__spent(budget) ? -ETIME : 0;
+	}
 	nps_maps__free(&maps);
+	return err;
 }
 
 /* The kernel's own library is in no file. Every process has the same. */
@@ -475,7 +476,7 @@ static void write_vdso(struct nps_stacks *st)
 	uint64_t at = getauxval(AT_SYSINFO_EHDR);
 	struct nps_maps maps;
 
-	if (!at || nps_maps__read_all(getpid(), &maps))
+	if (!at || nps_maps__read_all(getpid(), NULL, &maps))
 		return;
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.v[i].start == at && maps.v[i].end - at <= BUFFER_BYTES)
@@ -561,7 +562,8 @@ static int allocate(struct nps_stacks *st)
 	st->maps.type = NPS_CHUNK_MAPS;
 	st->maps.data = malloc(BUFFER_BYTES);
 	st->kernel = calloc(2UL * MAX_KERNEL, sizeof(*st->kernel));
-	return st->stacks.data && st->maps.data && st->kernel ? 0 : -ENOMEM;
+	st->ours = calloc(MOST_PIDS / 64, sizeof(*st->ours));
+	return st->stacks.data && st->maps.data && st->kernel && st->ours ? 0 : -ENOMEM;
 }
 
 static int start(struct nps_stacks *st)

@@ -23,14 +23,18 @@ struct nps_stacks_opts {
 	bool children; /* the processes that ours start belong to them */
 };
 
+struct nps_budget;
 struct nps_stacks;
 
 /* Attaches and starts the thread; stacks.nps is in the session. -errno after a line that says why. */
 int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_stacks_opts *opts,
 		      struct nps_stacks **out);
 
-/* A process is watched from now on: what it has mapped is written. Before its first sample. NULL does nothing. */
-void nps_stacks__watch(struct nps_stacks *st, pid_t pid);
+/* A process is watched from now on. True: what it has mapped is to be listed. NULL does nothing. */
+bool nps_stacks__watch(struct nps_stacks *st, pid_t pid);
+
+/* Writes what it has mapped, as of SINCE (CLOCK_MONOTONIC ns). 0, or -ETIME: the budget is spent, try again. */
+int nps_stacks__list(struct nps_stacks *st, pid_t pid, uint64_t since, struct nps_budget *budget);
 
 /* Ends sampling, writes who is still asleep, ends the thread. NULL does nothing. */
 void nps_stacks__stop(struct nps_stacks *st);

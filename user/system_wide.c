@@ -18,6 +18,8 @@
 #define MS 1000000ULL
 #define LIST_MS 100 /* between two lists of processes */
 #define BUDGET_MS 10 /* of a look, after the first */
+#define BUDGET_ONE_MS                                                                                        \
+	500 /* of CPU time, for the mappings of one process: twice what the most that are kept take */
 #define MOST_DELAY_MS 5000
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
 #define MOST_FILES 4096 /* of one process that are looked at */
@@ -36,10 +38,14 @@ struct nps_system_wide {
 
 static bool maps_npu(pid_t pid)
 {
+	struct nps_budget budget;
 	struct nps_maps maps;
 	bool found = false;
 
-	if (nps_maps__read(pid, &maps))
+	/* Each is looked at ever less often: it does not keep an account. */
+	nps_budget__init(&budget, BUDGET_ONE_MS * MS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
+	nps_budget__begin_once(&budget);
+	if (nps_maps__read(pid, &budget, &maps))
 		return false;
 	for (size_t i = 0; i < maps.n && !found; i++)
 		found = nps_probe_rows__library(nps_basename(maps.v[i].path)) ||

@@ -98,11 +98,11 @@ void nps_task_source__free(struct nps_task_source *t)
 	free(t);
 }
 
-void nps_task_source__library(struct nps_task_source *t, int fd, const char *path)
+void nps_task_source__library(struct nps_task_source *t, int fd, const char *path, struct nps_budget *budget)
 {
-	int err = t ? nps_profiler_tap__attach(t->tap, fd, path) : 0;
+	int err = t ? nps_profiler_tap__attach(t->tap, fd, path, budget) : 0;
 
-	if (!err || err == -ENOENT)
+	if (!err || err == -ENOENT || err == -ETIME)
 		return;
 	nps_warn("cannot probe the profiling functions of %s: %s: what the job's own profiler reads is not "
 		 "seen",

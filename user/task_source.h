@@ -25,7 +25,7 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out);
 void nps_task_source__free(struct nps_task_source *t);
 
 /* A libascend_hal.so of the job. */
-void nps_task_source__library(struct nps_task_source *t, int fd, const char *path);
+void nps_task_source__library(struct nps_task_source *t, int fd, const char *path, struct nps_budget *budget);
 
 /* At least every 100 ms: takes what has come, and settles who holds which device. */
 void nps_task_source__turn(struct nps_task_source *t);

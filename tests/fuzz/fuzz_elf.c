@@ -19,7 +19,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen {
-	const struct nps_elf *elf;
+	struct nps_elf *elf;
 	size_t n, size; /* of the file */
 };
 
@@ -54,9 +54,10 @@ static void one_elf(int fd, size_t size)
 	struct nps_elf *elf = NULL;
 	struct seen seen = { .size = size };
 	struct nps_elf_function f;
-	char hex[41], name[64];
+	struct nps_elf_name places[] = { { .offset = 0x1000 }, { .offset = 0x1040 }, { .offset = 1 } };
+	char hex[41];
 
-	if (nps_elf__open(fd, &elf))
+	if (nps_elf__open(fd, NULL, &elf))
 		return;
 	seen.elf = elf;
 	nps_elf__build_id(elf, hex);
@@ -67,7 +68,9 @@ static void one_elf(int fd, size_t size)
 		abort();
 	nps_elf__for_each_function(elf, true, look, &seen);
 	nps_elf__find(elf, "aclrtSynchronizeDevice", true, &f);
-	nps_elf__name_at(elf, 0x1000, name, sizeof(name));
+	nps_elf__name(elf, places, 3);
+	for (int i = 0; i < 3; i++)
+		seen.n += places[i].name ? strlen(places[i].name) : 0;
 	nps_operators__find(elf, look_at_operator, NULL);
 	nps_elf__close(elf);
 }
@@ -79,7 +82,7 @@ static void parse(const uint8_t *data, size_t size, bool all)
 
 	if (!f)
 		return;
-	if (!nps_maps__parse(f, all, &maps)) {
+	if (!nps_maps__parse(f, all, NULL, &maps)) {
 		for (size_t i = 0; i < maps.n; i++) {
 			const char *path = maps.v[i].path;
 

@@ -88,7 +88,7 @@ static int open_client(struct nps_agent_client **a)
 	char why[128] = "";
 	int err;
 
-	assert_int_equal(nps_maps__read(getpid(), &maps), 0);
+	assert_int_equal(nps_maps__read(getpid(), NULL, &maps), 0);
 	err = nps_agent_client__open(getpid(), &maps, &session, files, a, why, sizeof(why));
 	nps_maps__free(&maps);
 	if (err)

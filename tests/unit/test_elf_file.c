@@ -26,7 +26,7 @@ static int open_self(struct nps_elf **elf)
 	int fd = open("/proc/self/exe", O_RDONLY);
 
 	assert_true(fd >= 0);
-	assert_int_equal(nps_elf__open(fd, elf), 0);
+	assert_int_equal(nps_elf__open(fd, NULL, elf), 0);
 	return fd;
 }
 
@@ -36,7 +36,7 @@ static uint64_t offset_of(const void *address)
 	uint64_t at = (uint64_t)(uintptr_t)address, offset = 0;
 	struct nps_maps maps;
 
-	assert_int_equal(nps_maps__read(getpid(), &maps), 0);
+	assert_int_equal(nps_maps__read(getpid(), NULL, &maps), 0);
 	for (size_t i = 0; i < maps.n; i++)
 		if (maps.v[i].exec && at >= maps.v[i].start && at < maps.v[i].end)
 			offset = at - maps.v[i].start + maps.v[i].offset;
@@ -65,14 +65,19 @@ static void finds_functions(void **state)
 static void names_addresses(void **state)
 {
 	struct nps_elf *elf;
-	char name[64];
 	int fd = open_self(&elf);
 	uint64_t offset = offset_of((void *)(uintptr_t)a_function_of_this_program);
+	struct nps_elf_name places[] = { { .offset = offset + 1, .tag = 7 },
+					 { .offset = offset },
+					 { .offset = 1 } };
 
 	(void)state;
-	assert_int_equal(nps_elf__name_at(elf, offset + 1, name, sizeof(name)), 0);
-	assert_string_equal(name, "a_function_of_this_program");
-	assert_int_equal(nps_elf__name_at(elf, 1, name, sizeof(name)), -ENOENT);
+	assert_int_equal(nps_elf__name(elf, places, 3), 0);
+	assert_int_equal(places[0].offset, 1); /* sorted */
+	assert_null(places[0].name);
+	assert_string_equal(places[1].name, "a_function_of_this_program");
+	assert_string_equal(places[2].name, "a_function_of_this_program");
+	assert_int_equal(places[2].tag, 7);
 	nps_elf__close(elf);
 	close(fd);
 }
@@ -112,7 +117,8 @@ static void damaged_files(void **state)
 	for (int i = 0; i < 300; i++) {
 		struct nps_elf_function f;
 		struct nps_elf *elf;
-		char hex[41], name[64];
+		struct nps_elf_name place = { .offset = 0x1234 };
+		char hex[41];
 		size_t len = i % 3 ? (size_t)size : (size_t)(rand_r(&seed) % size);
 
 		assert_int_equal(ftruncate(fd, 0), 0);
@@ -126,11 +132,11 @@ static void damaged_files(void **state)
 			if (at >= 0 && at < (off_t)len)
 				assert_int_equal(pwrite(fd, &byte, 1, at), 1);
 		}
-		if (nps_elf__open(fd, &elf))
+		if (nps_elf__open(fd, NULL, &elf))
 			continue;
 		nps_elf__build_id(elf, hex);
 		nps_elf__find(elf, "a_function_of_this_program", true, &f);
-		nps_elf__name_at(elf, 0x1234, name, sizeof(name));
+		nps_elf__name(elf, &place, 1);
 		nps_elf__close(elf);
 	}
 	close(fd);
