@@ -49,13 +49,17 @@ static void *map_code(const char *path)
 	return at;
 }
 
-/* Executes this program again with that variable, once. */
-static void execute_with(char **argv, const char *name, const char *value)
+/* Executes this program again with that variable, once. Its own dynamic linker is not to search there: it is named later. */
+static void execute_with_path(char **argv, const char *value)
 {
-	if (getenv(MARK))
+	char *variable = getenv("XX_LIBRARY_PATH");
+
+	if (variable) {
+		memcpy(variable - strlen("XX_LIBRARY_PATH="), "LD", 2);
 		return;
-	setenv(name, value, 1);
-	setenv(MARK, "1", 1);
+	}
+	unsetenv("LD_LIBRARY_PATH");
+	setenv("XX_LIBRARY_PATH", value, 1);
 	execv("/proc/self/exe", argv);
 	check(0, "execv");
 }
@@ -70,7 +74,7 @@ static void search(char **argv, const char *dir, int n)
 		len += (size_t)sprintf(value + len, dir ? "%s%s/%x" : "%s/%.0s%x", i ? ":" : "", dir ? dir : "", i);
 	if (len > LONGEST)
 		*strrchr(value, ':') = '\0';
-	execute_with(argv, "LD_LIBRARY_PATH", value);
+	execute_with_path(argv, value);
 	free(value);
 }
 
