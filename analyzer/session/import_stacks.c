@@ -352,6 +352,12 @@ static void say(struct import *in, const struct nps_chunks *result)
 	if (result->end != NPS_CHUNKS_COMPLETE)
 		nps_model__lost(in->m, 1, "part of stacks.nps, which is cut or damaged");
 	nps_model__lost(in->m, in->damaged, "records of stacks.nps, which is damaged");
+	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that map code without end");
+	if (in->spaces.limits.exceeded)
+		nps_msg("process %u: its stacks have places without names: its files have more symbols, or "
+			"longer ways to "
+			"callers, than those of any job",
+			in->proc->pid);
 	if (missing)
 		nps_msg("process %u: %zu files have no names in its stacks: %s is not here or another build: "
 			"analyse where they are",

@@ -9,11 +9,22 @@
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAX_SEGMENTS 64
-#define MAX_TABLE (1UL << 30) /* bytes of a symbol table */
-#define MAX_SYMBOLS (8UL << 20) /* of a file: ten times those of the largest library */
+#define MAX_HEADERS 1024 /* of segments */
+#define MAX_SECTIONS 65536
+#define SECTION_BYTES 256 /* that libelf takes for each, before anybody asks */
+#define MAX_NOTE (64UL << 10) /* bytes of a segment of notes */
+#define MAX_TABLE (256UL << 20) /* bytes of a table of symbols, names, or ways to callers */
+#define MAX_SECTION_NAMES (16UL << 20) /* bytes */
+#define MAX_SYMBOLS (2UL << 20) /* of a file: three times those of the largest library */
+#define SYMBOL_BYTES 128 /* what the time to read and sort one is worth, against bytes that are held */
+#define SLOW_NS 1000000 /* CPU time of a step to a caller that no compiler's way to it takes */
+#define TIMED 8 /* one of so many steps is timed */
+#define MAX_COMPARED 2048 /* bytes of a name */
 #define MAX_BARE 4096 /* bytes that a function without a size can have */
 
 struct symbol {
@@ -31,9 +42,42 @@ struct nps_elf_image {
 	size_t nsegments;
 	struct symbol *symbols; /* by address, read when first asked for */
 	size_t nsymbols, room;
-	bool read, symtab, cfi_tried;
+	struct nps_elf_limits *limits;
+	bool read, symtab, cfi_tried, slow;
+	unsigned int steps;
 	Dwarf_CFI *cfi;
 };
+
+/* Takes BYTES of what all files together may. False: there are not so many left. */
+static bool take(struct nps_elf_limits *limits, uint64_t bytes)
+{
+	if (bytes > limits->bytes) {
+		limits->exceeded = true;
+		return false;
+	}
+	limits->bytes -= bytes;
+	return true;
+}
+
+/* Files that would make libelf allocate what no library needs are turned away before it sees them. */
+static bool is_plausible(int fd, struct nps_elf_limits *limits)
+{
+	uint64_t sections;
+	Elf64_Shdr first;
+	Elf64_Ehdr eh;
+
+	if (pread(fd, &eh, sizeof(eh), 0) != sizeof(eh) || memcmp(eh.e_ident, ELFMAG, SELFMAG) != 0 ||
+	    eh.e_ident[EI_CLASS] != ELFCLASS64 || eh.e_phnum > MAX_HEADERS)
+		return false;
+	sections = eh.e_shnum;
+	if (!sections &&
+	    eh.e_shoff) { /* the number does not fit the header: it stands in the first of them */
+		if (pread(fd, &first, sizeof(first), (off_t)eh.e_shoff) != sizeof(first))
+			return false;
+		sections = first.sh_size;
+	}
+	return sections <= MAX_SECTIONS && take(limits, sections * SECTION_BYTES);
+}
 
 static int begin(struct nps_elf_image *image)
 {
@@ -51,7 +95,7 @@ static int begin(struct nps_elf_image *image)
 	return 0;
 }
 
-int nps_elf_image__open(int fd, struct nps_elf_image **out)
+int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_image **out)
 {
 	struct nps_elf_image *image = calloc(1, sizeof(*image));
 	int err;
@@ -62,7 +106,8 @@ int nps_elf_image__open(int fd, struct nps_elf_image **out)
 		return -ENOMEM;
 	}
 	image->fd = fd;
-	image->elf = elf_begin(fd, ELF_C_READ, NULL);
+	image->limits = limits;
+	image->elf = is_plausible(fd, limits) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	err = begin(image);
 	if (err)
 		nps_elf_image__close(image);
@@ -71,7 +116,8 @@ int nps_elf_image__open(int fd, struct nps_elf_image **out)
 	return err;
 }
 
-int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_image **out)
+int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_limits *limits,
+			  struct nps_elf_image **out)
 {
 	struct nps_elf_image *image = calloc(1, sizeof(*image));
 	int err = -ENOMEM;
@@ -80,6 +126,7 @@ int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_image **
 	if (!image)
 		return -ENOMEM;
 	image->fd = -1;
+	image->limits = limits;
 	image->memory = malloc(len + 1);
 	if (image->memory) {
 		memcpy(image->memory, bytes, len);
@@ -132,7 +179,7 @@ size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20]
 	for (size_t i = 0; i < n && !found; i++) {
 		GElf_Phdr ph;
 
-		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_NOTE)
+		if (gelf_getphdr(image->elf, (int)i, &ph) && ph.p_type == PT_NOTE && ph.p_filesz <= MAX_NOTE)
 			found = note_id(elf_getdata_rawchunk(image->elf, (int64_t)ph.p_offset, ph.p_filesz,
 							     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
 					id);
@@ -179,22 +226,30 @@ static uint8_t rank_of(const GElf_Sym *sym)
 	return (sym->st_size ? 4 : 0) + (bind == STB_GLOBAL ? 2 : bind == STB_WEAK ? 1 : 0);
 }
 
-/* The table of a symbol table's texts. As bytes of the file: see read_table(). */
-static Elf_Data *texts_of(Elf *elf, const GElf_Shdr *sh)
+/* Names of a symbol table: up to the last NUL, so that each name that begins there ends there. */
+struct texts {
+	const char *v;
+	size_t len;
+};
+
+/* As bytes of the file: see read_table(). */
+static void read_texts(struct nps_elf_limits *limits, Elf *elf, const GElf_Shdr *sh, struct texts *texts)
 {
 	Elf_Scn *scn = elf_getscn(elf, sh->sh_link);
-	GElf_Shdr texts;
+	const char *last;
+	Elf_Data *data;
+	GElf_Shdr names;
 
-	if (!scn || !gelf_getshdr(scn, &texts) || texts.sh_type != SHT_STRTAB || texts.sh_size > MAX_TABLE)
-		return NULL;
-	return elf_getdata_rawchunk(elf, (int64_t)texts.sh_offset, texts.sh_size, ELF_T_BYTE);
-}
-
-static const char *text_at(const Elf_Data *texts, uint64_t at)
-{
-	const char *text = texts && at < texts->d_size ? (const char *)texts->d_buf + at : NULL;
-
-	return text && memchr(text, 0, texts->d_size - at) ? text : NULL;
+	*texts = (struct texts){ 0 };
+	if (!scn || !gelf_getshdr(scn, &names) || names.sh_type != SHT_STRTAB || names.sh_size > MAX_TABLE ||
+	    !take(limits, names.sh_size))
+		return;
+	data = elf_getdata_rawchunk(elf, (int64_t)names.sh_offset, names.sh_size, ELF_T_BYTE);
+	last = data && data->d_buf ? memrchr(data->d_buf, 0, data->d_size) : NULL;
+	if (!last)
+		return;
+	texts->v = data->d_buf;
+	texts->len = (size_t)(last + 1 - texts->v);
 }
 
 static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh)
@@ -202,10 +257,11 @@ static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh
 	bool symtab = sh->sh_type == SHT_SYMTAB;
 	/* elf_getdata() leaks what it converts where sections of a damaged file overlap */
 	Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)sh->sh_offset, sh->sh_size, ELF_T_SYM);
-	size_t n = data && sh->sh_entsize ? data->d_size / sh->sh_entsize : 0;
-	Elf_Data *texts = texts_of(elf, sh);
+	size_t n = data ? data->d_size / sizeof(Elf64_Sym) : 0;
+	struct texts texts;
 	int err = 0;
 
+	read_texts(image->limits, elf, sh, &texts);
 	image->symtab |= symtab && n > 1;
 	for (size_t i = 0; i < n && !err; i++) {
 		struct symbol s;
@@ -219,7 +275,7 @@ static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh
 		/* Exported labels without a size say nothing of where they end. */
 		if (!sym.st_size && !symtab)
 			continue;
-		s.name = text_at(texts, sym.st_name);
+		s.name = sym.st_name < texts.len ? texts.v + sym.st_name : NULL;
 		s.vaddr = sym.st_value;
 		s.size = sym.st_size;
 		s.rank = rank_of(&sym);
@@ -237,8 +293,13 @@ static int read_tables(struct nps_elf_image *image, Elf *elf)
 	while (!err && (scn = elf_nextscn(elf, scn))) {
 		GElf_Shdr sh;
 
-		if (gelf_getshdr(scn, &sh) && (sh.sh_type == SHT_SYMTAB || sh.sh_type == SHT_DYNSYM) &&
-		    sh.sh_size <= MAX_TABLE)
+		if (!gelf_getshdr(scn, &sh) || (sh.sh_type != SHT_SYMTAB && sh.sh_type != SHT_DYNSYM) ||
+		    sh.sh_entsize != sizeof(Elf64_Sym))
+			continue;
+		if (sh.sh_size > MAX_TABLE ||
+		    !take(image->limits, sh.sh_size / sizeof(Elf64_Sym) * SYMBOL_BYTES))
+			err = -E2BIG;
+		else
 			err = read_table(image, elf, &sh);
 	}
 	return err;
@@ -253,7 +314,8 @@ static int by_address(const void *a, const void *b)
 		return x->vaddr < y->vaddr ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	return strcmp(x->name, y->name);
+	/* A hostile file has one name without end for all of them. */
+	return x->name == y->name ? 0 : strncmp(x->name, y->name, MAX_COMPARED);
 }
 
 static void read_symbols(struct nps_elf_image *image)
@@ -264,7 +326,7 @@ static void read_symbols(struct nps_elf_image *image)
 		return;
 	image->read = true;
 	if (read_tables(image, image->elf) || (image->debug && read_tables(image, image->debug->elf)))
-		nps_msg("not all names of an ELF file were read: it has too many for this memory");
+		image->limits->exceeded = true;
 	if (image->nsymbols)
 		qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_address);
 	for (size_t i = 0; i < image->nsymbols; i++)
@@ -320,15 +382,75 @@ const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 
 /* --- callers ---------------------------------------------------------------------------------------------- */
 
+/* Bytes that libdw reads to step to callers: sections by name, or without sections all from the segment on. UINT64_MAX: too many. */
+static uint64_t cfi_bytes(const struct nps_elf_image *image)
+{
+	uint64_t bytes = 0;
+	size_t names = 0;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr sh;
+	struct stat st;
+
+	if (image->fd < 0)
+		return 0;
+	if (elf_getshdrstrndx(image->elf, &names) || !gelf_getshdr(elf_getscn(image->elf, names), &sh) ||
+	    !elf_nextscn(image->elf, NULL))
+		return fstat(image->fd, &st) ? UINT64_MAX : (uint64_t)st.st_size;
+	if (sh.sh_size > MAX_SECTION_NAMES)
+		return UINT64_MAX;
+	while ((scn = elf_nextscn(image->elf, scn))) {
+		const char *name = gelf_getshdr(scn, &sh) ? elf_strptr(image->elf, names, sh.sh_name) : NULL;
+
+		if (name && (!strncmp(name, ".eh_frame", 9) || !strcmp(name, ".debug_frame")) &&
+		    sh.sh_type != SHT_NOBITS)
+			bytes += sh.sh_size > MAX_TABLE ? MAX_TABLE + 1 : sh.sh_size;
+	}
+	return bytes;
+}
+
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A file can describe a caller by as many instructions as it has bytes. */
+static int timed_step(struct nps_elf_image *image, uint64_t vaddr, Dwarf_Frame **frame)
+{
+	uint64_t begin = cpu_ns(), took;
+	int err = dwarf_cfi_addrframe(image->cfi, vaddr, frame);
+
+	took = cpu_ns() - begin;
+	if (took < SLOW_NS || image->steps == 1) /* the first one reads the tables */
+		return err;
+	image->slow = true;
+	image->limits->slow_ns = image->limits->slow_ns > took ? image->limits->slow_ns - took : 0;
+	return err;
+}
+
 Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr)
 {
 	Dwarf_Frame *frame = NULL;
+	int err;
 
 	if (!image->cfi_tried) {
+		uint64_t bytes = cfi_bytes(image);
+
 		image->cfi_tried = true;
-		image->cfi = dwarf_getcfi_elf(image->elf);
+		if (bytes > MAX_TABLE)
+			image->limits->exceeded = true;
+		else if (take(image->limits, bytes))
+			image->cfi = dwarf_getcfi_elf(image->elf);
 	}
-	if (!image->cfi || dwarf_cfi_addrframe(image->cfi, vaddr, &frame))
+	if (!image->cfi)
 		return NULL;
-	return frame;
+	if (image->slow && !image->limits->slow_ns) {
+		image->limits->exceeded = true;
+		return NULL;
+	}
+	err = image->steps++ % TIMED && !image->slow ? dwarf_cfi_addrframe(image->cfi, vaddr, &frame)
+						     : timed_step(image, vaddr, &frame);
+	return err ? NULL : frame;
 }

@@ -13,11 +13,27 @@
 
 struct nps_elf_image;
 
-/* Takes over FD, also when it fails. 0, -ENOEXEC (no 64-bit ELF file), -ENOMEM. */
-int nps_elf_image__open(int fd, struct nps_elf_image **out);
+/*
+ * What all files of one job together may take: one file is limited by constants of elf_image.c, but a job can have any number of
+ * them. The 1,500 files of a job of PyTorch have some 1.5 million symbols with 200 MiB of names, and 150 MiB of .eh_frame.
+ */
+struct nps_elf_limits {
+	uint64_t bytes; /* that are read, and 128 for each symbol */
+	uint64_t slow_ns; /* CPU time of steps to a caller that take long */
+	bool exceeded; /* something of a file was left out */
+};
+#define NPS_ELF_LIMITS                                                                                       \
+	(struct nps_elf_limits)                                                                              \
+	{                                                                                                    \
+		.bytes = 2ULL << 30, .slow_ns = 5000000000ULL                                                \
+	}
+
+/* Takes over FD, also when it fails; LIMITS has to live as long as the image. 0, -ENOEXEC (no 64-bit ELF file), -ENOMEM. */
+int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_image **out);
 
 /* The same of an image in memory, which it copies. */
-int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_image **out);
+int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_limits *limits,
+			  struct nps_elf_image **out);
 void nps_elf_image__close(struct nps_elf_image *image);
 
 /* Its build-id, at most 20 bytes of it. Returns the length, 0: none. */

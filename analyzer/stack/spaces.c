@@ -12,6 +12,7 @@
 
 #define GENERATIONS 64 /* of births that a mapping is followed through */
 #define MAX_MODULES 65536
+#define MAX_CODES 65536 /* entries of a space: no job maps code so often */
 #define ANSWERS 16384 /* that are kept: most samples are of the same places */
 
 /* An answer of nps_spaces__find(), which holds for times from `from` to before `until`. */
@@ -24,6 +25,7 @@ struct nps_answer {
 void nps_spaces__init(struct nps_spaces *s, int dirfd)
 {
 	memset(s, 0, sizeof(*s));
+	s->limits = NPS_ELF_LIMITS;
 	nps_vec__init(&s->spaces, dirfd, sizeof(struct nps_vec));
 	nps_vec__init(&s->modules, dirfd, sizeof(struct nps_module));
 }
@@ -81,6 +83,15 @@ static uint32_t module_of(struct nps_spaces *s, const struct nps_map_record *r, 
 	return s->modules.len - 1;
 }
 
+/* Is it what the space has as its last entry, but for the time? */
+static bool is_last(const struct nps_vec *space, const struct nps_code *code)
+{
+	const struct nps_code *last = space->len ? &NPS_AT(space, struct nps_code, space->len - 1) : NULL;
+
+	return last && last->time <= code->time && last->module == code->module &&
+	       last->start == code->start && last->end == code->end && last->offset == code->offset;
+}
+
 int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const char *path)
 {
 	uint32_t pid = r->what == NPS_MAP_FORK ? (uint32_t)r->start : r->pid;
@@ -101,6 +112,13 @@ int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const 
 		return 0;
 	}
 	space = space_of(s, pid);
+	/* What a job maps again and again, at one place, is one mapping; else it is searched for each address of each stack. */
+	if (space && code.module != NPS_NONE && is_last(space, &code))
+		return 0;
+	if (space && space->len >= MAX_CODES) {
+		s->left_out++;
+		return 0;
+	}
 	row = space ? nps_vec__push(space) : NULL;
 	if (!row)
 		return -ENOMEM;
@@ -110,7 +128,7 @@ int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const 
 
 void nps_spaces__set_vdso(struct nps_spaces *s, const void *bytes, size_t len)
 {
-	if (!s->vdso && nps_elf_image__memory(bytes, len, &s->vdso))
+	if (!s->vdso && nps_elf_image__memory(bytes, len, &s->limits, &s->vdso))
 		s->vdso = NULL;
 }
 
@@ -202,7 +220,8 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 /* --- files ------------------------------------------------------------------------------------------------ */
 
 /* A regular file of that path as an image that is the build of M; NULL. *OTHER: it is one, but not that build. */
-static struct nps_elf_image *open_image(const char *path, const struct nps_module *m, bool *other)
+static struct nps_elf_image *open_image(struct nps_spaces *s, const char *path, const struct nps_module *m,
+					bool *other)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct nps_elf_image *image;
@@ -216,7 +235,7 @@ static struct nps_elf_image *open_image(const char *path, const struct nps_modul
 		close(fd);
 		return NULL;
 	}
-	if (nps_elf_image__open(fd, &image))
+	if (nps_elf_image__open(fd, &s->limits, &image))
 		return NULL;
 	n = nps_elf_image__build_id(image, id);
 	if (n == m->build_id_len && !memcmp(id, m->build_id, n))
@@ -226,7 +245,7 @@ static struct nps_elf_image *open_image(const char *path, const struct nps_modul
 	return NULL;
 }
 
-static struct nps_elf_image *open_debug(const struct nps_module *m)
+static struct nps_elf_image *open_debug(struct nps_spaces *s, const struct nps_module *m)
 {
 	char path[128] = "/usr/lib/debug/.build-id/";
 	size_t len = strlen(path);
@@ -238,10 +257,10 @@ static struct nps_elf_image *open_debug(const struct nps_module *m)
 		len += (size_t)snprintf(path + len, sizeof(path) - len, i == 1 ? "/%02x" : "%02x",
 					m->build_id[i]);
 	snprintf(path + len, sizeof(path) - len, ".debug");
-	return open_image(path, m, &other);
+	return open_image(s, path, m, &other);
 }
 
-static void load_module(struct nps_module *m)
+static void load_module(struct nps_spaces *s, struct nps_module *m)
 {
 	struct nps_elf_image *debug;
 	char path[PATH_MAX];
@@ -249,12 +268,12 @@ static void load_module(struct nps_module *m)
 	m->tried = true;
 	if (m->path[0] != '/' || m->path[1] == '/') /* [vdso], //anon, ... */
 		return;
-	m->image = open_image(m->path, m, &m->other);
+	m->image = open_image(s, m->path, m, &m->other);
 	/* In a container, or deleted: as long as the process lives. The build-id says that it still is this one. */
 	if (!m->image && m->build_id_len &&
 	    snprintf(path, sizeof(path), "/proc/%u/root%s", m->pid, m->path) < (int)sizeof(path))
-		m->image = open_image(path, m, &m->other);
-	debug = m->image && nps_elf_image__has_symtab(m->image) ? NULL : open_debug(m);
+		m->image = open_image(s, path, m, &m->other);
+	debug = m->image && nps_elf_image__has_symtab(m->image) ? NULL : open_debug(s, m);
 	if (!m->image)
 		m->image = debug; /* names, but no way to the callers */
 	else if (debug)
@@ -268,7 +287,7 @@ struct nps_elf_image *nps_spaces__image(struct nps_spaces *s, const struct nps_c
 	if (!strcmp(m->path, "[vdso]"))
 		return s->vdso;
 	if (!m->tried)
-		load_module(m);
+		load_module(s, m);
 	return m->image;
 }
 

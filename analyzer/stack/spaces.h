@@ -30,6 +30,8 @@ struct nps_spaces {
 	struct nps_vec modules; /* struct nps_module */
 	struct nps_map module_of; /* hash of path and build -> row of modules */
 	struct nps_elf_image *vdso;
+	struct nps_elf_limits limits; /* of all images */
+	uint64_t left_out; /* entries of spaces that had too many */
 	struct nps_answer *answers; /* of nps_spaces__find(), by address and process */
 };
 

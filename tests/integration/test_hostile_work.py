@@ -176,13 +176,14 @@ def paths_through_many_links(case: Case) -> None:
 # ---- ELF files -----------------------------------------------------------------------------------------------------
 
 def write_elf(path: Path, names: Sequence[str], *, symbols: int = 0, size: int = 16, apart: int = 0) -> None:
-    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first name. Code is a hole."""
+    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first name. Each function of
+    SIZE bytes can be probed behind its first instruction, if no branch leads there: endbr64, push %rbp, nops; bti, nops."""
     text, offsets = b"\0", []
     for name in names:
         offsets.append(len(text))
         text += name.encode() + b"\0"
     count = symbols or len(names)
-    code, table = 1 << 16, 4096
+    table = 4096
     strings = (table + 24 * count + 4095) // 4096 * 4096
     code = (strings + len(text) + 4095) // 4096 * 4096
     sections = (code + size + apart * count + 4095) // 4096 * 4096
@@ -201,6 +202,9 @@ def write_elf(path: Path, names: Sequence[str], *, symbols: int = 0, size: int =
                 f.write(struct.pack("<IBBHQQ", offset, 0x12, 0, 1, code + apart * i, size))
         f.seek(strings)
         f.write(text)
+        f.seek(code)
+        f.write((b"\xf3\x0f\x1e\xfa\x55" + b"\x90" * 59 if machine == 62 else bytes.fromhex("5f2403d5") + bytes.fromhex("1f2003d5") * 15)
+                * ((size + apart * count) // 64))
         f.seek(sections)
         f.write(bytes(64) + struct.pack("<IIQQQQIIQQ", 0, 11, 2, table, table, 24 * count, 2, 1, 8, 24) +
                 struct.pack("<IIQQQQIIQQ", 0, 3, 2, strings, strings, len(text), 0, 0, 1, 0))

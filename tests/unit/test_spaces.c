@@ -150,6 +150,27 @@ static size_t own_build_id(uint8_t id[20])
 	return n;
 }
 
+/* A process that maps code all the time: at one place it is one entry, else there are so many and no more. */
+static void mappings_without_end(void **state)
+{
+	struct nps_spaces s;
+
+	(void)state;
+	nps_spaces__init(&s, tmp_fd);
+	for (uint64_t i = 0; i < 300000; i++)
+		map(&s, 1, 100 + i, 0x1000, "/a");
+	for (uint64_t i = 0; i < 300000; i++)
+		map(&s, 2, 100 + i, 0x1000 * (i + 1), "/b");
+	assert_int_equal(s.left_out, 300000 - 65536);
+	assert_int_equal(nps_spaces__finish(&s), 0);
+	assert_string_equal(at(&s, 1, 100, 0x1000), "/a");
+	assert_string_equal(at(&s, 1, 1UL << 30, 0x1000), "/a");
+	assert_string_equal(at(&s, 1, 99, 0x1000), "");
+	assert_string_equal(at(&s, 2, 1UL << 30, 0x1000), "/b");
+	assert_int_equal(NPS_AT(&s.spaces, struct nps_vec, 0).len, 1);
+	nps_spaces__free(&s);
+}
+
 static void only_the_build_that_ran(void **state)
 {
 	struct nps_map_record r = {
@@ -189,6 +210,7 @@ int main(void)
 		cmocka_unit_test(mappings_over_time),
 		cmocka_unit_test(births_and_executions),
 		cmocka_unit_test(circles_end),
+		cmocka_unit_test(mappings_without_end),
 		cmocka_unit_test(only_the_build_that_ran),
 	};
 

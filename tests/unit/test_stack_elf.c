@@ -15,16 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/util.h"
 #include "stack/demangle.h"
+#include "huge_elf.h"
 #include "stack/elf_image.h"
 #include "stack/unwind.h"
 
 #define KEEP __attribute__((noinline, noclone, used))
 
 static struct nps_elf_image *self;
+static struct nps_elf_limits limits;
 static uint64_t self_base; /* what is to be taken off an address to have it as the file has it */
 
 static int first_object(struct dl_phdr_info *info, size_t size, void *base)
@@ -38,7 +41,8 @@ static int open_self(void **state)
 {
 	(void)state;
 	dl_iterate_phdr(first_object, &self_base);
-	return nps_elf_image__open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &self);
+	limits = NPS_ELF_LIMITS;
+	return nps_elf_image__open(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &limits, &self);
 }
 
 static int close_self(void **state)
@@ -320,12 +324,13 @@ static void try_bytes(const uint8_t *bytes, size_t len)
 
 	assert_true(fd >= 0);
 	unlink(path);
+	limits = NPS_ELF_LIMITS;
 	assert_int_equal(write(fd, bytes, len), (ssize_t)len);
-	if (!nps_elf_image__open(fd, &image)) {
+	if (!nps_elf_image__open(fd, &limits, &image)) {
 		look_at_all(image);
 		nps_elf_image__close(image);
 	}
-	if (!nps_elf_image__memory(bytes, len, &image)) {
+	if (!nps_elf_image__memory(bytes, len, &limits, &image)) {
 		look_at_all(image);
 		nps_elf_image__close(image);
 	}
@@ -381,9 +386,89 @@ static void not_elf(void **state)
 	struct nps_elf_image *image;
 
 	(void)state;
-	assert_int_equal(nps_elf_image__open(open("/etc/passwd", O_RDONLY | O_CLOEXEC), &image), -ENOEXEC);
-	assert_int_equal(nps_elf_image__open(open("/dev/null", O_RDONLY | O_CLOEXEC), &image), -ENOEXEC);
-	assert_int_equal(nps_elf_image__memory("\177ELF", 4, &image), -ENOEXEC);
+	assert_int_equal(nps_elf_image__open(open("/etc/passwd", O_RDONLY | O_CLOEXEC), &limits, &image),
+			 -ENOEXEC);
+	assert_int_equal(nps_elf_image__open(open("/dev/null", O_RDONLY | O_CLOEXEC), &limits, &image),
+			 -ENOEXEC);
+	assert_int_equal(nps_elf_image__memory("\177ELF", 4, &limits, &image), -ENOEXEC);
+}
+
+/* --- files that are larger than any ----------------------------------------------------------------------- */
+
+static size_t peak_kb(void)
+{
+	struct rusage use;
+
+	assert_int_equal(getrusage(RUSAGE_SELF, &use), 0);
+	return (size_t)use.ru_maxrss;
+}
+
+/* What is the name of an address of such a file? NULL: none. */
+static const char *first_name(const struct huge_elf *shape, struct nps_elf_image **image)
+{
+	assert_int_equal(nps_elf_image__open(huge_elf__make(shape), &limits, image), 0);
+	return nps_elf_image__symbol(*image, 64);
+}
+
+static void large_files_have_names(void **state)
+{
+	/* as many as libtorch_cpu.so has in .symtab */
+	struct huge_elf torch = { .symbols = 600000, .names = 100UL << 20, .name = "f", .written = 4 };
+	struct nps_elf_image *image;
+
+	(void)state;
+	limits = NPS_ELF_LIMITS;
+	assert_string_equal(first_name(&torch, &image), "ff");
+	assert_false(limits.exceeded);
+	nps_elf_image__close(image);
+}
+
+static void files_beyond_all_measure_have_none(void **state)
+{
+	struct huge_elf symbols = { .symbols = 15000000, .names = 64 },
+			names = { .symbols = 8, .names = 40UL << 30 };
+	size_t before = peak_kb();
+	struct nps_elf_image *image;
+
+	(void)state;
+	limits = NPS_ELF_LIMITS;
+	assert_null(first_name(&symbols, &image));
+	assert_true(limits.exceeded);
+	nps_elf_image__close(image);
+	assert_null(first_name(&names, &image));
+	nps_elf_image__close(image);
+	assert_true(peak_kb() - before < 64 * 1024);
+}
+
+/* Each file is one that could be, but there is no end of them. */
+static void many_files_share_one_limit(void **state)
+{
+	struct huge_elf shape = { .symbols = 500000, .names = 64UL << 20, .name = "f", .written = 4 };
+	struct nps_elf_image *images[64];
+	unsigned int named = 0;
+
+	(void)state;
+	limits = NPS_ELF_LIMITS;
+	for (size_t i = 0; i < 64; i++) {
+		named += first_name(&shape, &images[i]) != NULL;
+		nps_elf_image__close(images[i]);
+	}
+	assert_in_range(named, 10, 20); /* 2 GiB / 125 MiB */
+	assert_true(limits.exceeded);
+}
+
+/* One name for all symbols, which ends with the table: whoever looks for its end each time is busy for a day. */
+static void one_long_name(void **state)
+{
+	struct huge_elf shape = {
+		.symbols = 500000, .names = 100UL << 20, .name = "f", .written = 100UL << 20
+	};
+	struct nps_elf_image *image;
+
+	(void)state;
+	limits = NPS_ELF_LIMITS;
+	assert_non_null(first_name(&shape, &image));
+	nps_elf_image__close(image);
 }
 
 /* --- C++ -------------------------------------------------------------------------------------------------- */
@@ -453,6 +538,10 @@ int main(void)
 		cmocka_unit_test(expressions),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(not_elf),
+		cmocka_unit_test(files_beyond_all_measure_have_none),
+		cmocka_unit_test(large_files_have_names),
+		cmocka_unit_test(many_files_share_one_limit),
+		cmocka_unit_test(one_long_name),
 		cmocka_unit_test(demangles),
 		cmocka_unit_test(names_that_explode),
 	};

@@ -5,7 +5,6 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -19,6 +18,7 @@
 
 #include "clocks.h"
 #include "elf_file.h"
+#include "huge_elf.h"
 #include "operators.h"
 #include "proc_maps.h"
 #include "process.h"
@@ -124,75 +124,6 @@ static void what_is_left_out_is_told_once(void **state)
 
 /* --- files --- */
 
-struct shape {
-	uint64_t symbols; /* of .dynsym, all alike */
-	uint64_t
-		names; /* bytes of .dynstr, of which all but the last are the letters of NAME, over and over, or zeros */
-	const char *name;
-	uint64_t written; /* bytes of .dynstr that are written: the others are a hole */
-	uint64_t sections; /* 0: three */
-};
-
-static void put(int fd, const void *bytes, size_t size, uint64_t at)
-{
-	assert_int_equal(pwrite(fd, bytes, size, (off_t)at), size);
-}
-
-/* A library with one segment, which is the whole file. Returns its descriptor; it has no name any more. */
-static int make_library(const struct shape *shape)
-{
-	const uint64_t symbols = 4096,
-		       names = symbols + (shape->symbols * sizeof(Elf64_Sym) + 4095) / 4096 * 4096,
-		       sections = names + (shape->names + 4095) / 4096 * 4096;
-	uint64_t n = shape->sections ? shape->sections : 3;
-	Elf64_Ehdr eh = { .e_ident = { 0x7f, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT },
-			  .e_type = ET_DYN,
-			  .e_machine = EM_X86_64,
-			  .e_phoff = sizeof(eh),
-			  .e_phentsize = sizeof(Elf64_Phdr),
-			  .e_phnum = 1,
-			  .e_shoff = sections,
-			  .e_shentsize = sizeof(Elf64_Shdr),
-			  .e_shnum = n > 3 ? 0 : 3 };
-	Elf64_Phdr ph = {
-		.p_type = PT_LOAD, .p_flags = PF_R | PF_X, .p_filesz = sections, .p_memsz = sections
-	};
-	Elf64_Shdr sh[3] = { { .sh_size = n > 3 ? n : 0 },
-			     { .sh_type = SHT_DYNSYM,
-			       .sh_offset = symbols,
-			       .sh_size = shape->symbols * sizeof(Elf64_Sym),
-			       .sh_entsize = sizeof(Elf64_Sym),
-			       .sh_link = 2 },
-			     { .sh_type = SHT_STRTAB, .sh_offset = names, .sh_size = shape->names } };
-	Elf64_Sym sym = { .st_name = 1,
-			  .st_info = ELF64_ST_INFO(STB_GLOBAL, STT_FUNC),
-			  .st_shndx = 1,
-			  .st_value = 64,
-			  .st_size = 16 };
-	char path[] = "/tmp/nps_work_XXXXXX", *text;
-	static Elf64_Sym block[4096];
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	unlink(path);
-	put(fd, &eh, sizeof(eh), 0);
-	put(fd, &ph, sizeof(ph), sizeof(eh));
-	put(fd, sh, sizeof(sh), sections);
-	for (size_t i = 0; i < 4096; i++)
-		block[i] = sym;
-	for (uint64_t i = 0; i < shape->symbols && shape->written; i += 4096)
-		put(fd, block, sizeof(sym) * (shape->symbols - i < 4096 ? shape->symbols - i : 4096),
-		    symbols + i * sizeof(sym));
-	text = calloc(1, shape->written + 1);
-	assert_non_null(text);
-	for (uint64_t i = 0; shape->name && i + 2 < shape->written; i++)
-		text[i + 1] = shape->name[i % strlen(shape->name)];
-	put(fd, text, shape->written, names);
-	free(text);
-	assert_int_equal(ftruncate(fd, (off_t)(sections + n * sizeof(*sh))), 0);
-	return fd;
-}
-
 static int count(const struct nps_elf_function *f, void *arg)
 {
 	(void)f;
@@ -201,9 +132,9 @@ static int count(const struct nps_elf_function *f, void *arg)
 }
 
 /* What was read of such a file; *N functions. */
-static int read_library(const struct shape *shape, struct nps_budget *budget, size_t *n)
+static int read_library(const struct huge_elf *shape, struct nps_budget *budget, size_t *n)
 {
-	int fd = make_library(shape), err;
+	int fd = huge_elf__make(shape), err;
 	struct nps_elf *elf = NULL;
 
 	*n = 0;
@@ -226,7 +157,9 @@ static size_t peak_kb(void)
 static void large_libraries_are_read(void **state)
 {
 	/* as many as libtorch_cpu.so has in .symtab */
-	struct shape torch = { .symbols = 600000, .names = 100 * MB, .name = "at::native::", .written = MB };
+	struct huge_elf torch = {
+		.symbols = 600000, .names = 100 * MB, .name = "at::native::", .written = MB
+	};
 	size_t n;
 
 	(void)state;
@@ -236,11 +169,11 @@ static void large_libraries_are_read(void **state)
 
 static void files_beyond_all_measure_are_not_read(void **state)
 {
-	struct shape symbols = { .symbols = 15000000, .names = 64 },
-		     names = { .symbols = 8, .names = 40000 * MB },
-		     sections = {
-			     .symbols = 8, .names = 64, .name = "f", .written = 64, .sections = 1UL << 31
-		     };
+	struct huge_elf symbols = { .symbols = 15000000, .names = 64 },
+			names = { .symbols = 8, .names = 40000 * MB },
+			sections = {
+				.symbols = 8, .names = 64, .name = "f", .written = 64, .sections = 1UL << 31
+			};
 	size_t before = peak_kb(), n;
 
 	(void)state;
@@ -253,9 +186,9 @@ static void files_beyond_all_measure_are_not_read(void **state)
 
 static void names_are_held_once(void **state)
 {
-	struct shape shape = { .symbols = 8, .names = 100 * MB, .name = "f", .written = 64 };
+	struct huge_elf shape = { .symbols = 8, .names = 100 * MB, .name = "f", .written = 64 };
 	size_t n = 0, before = peak_kb();
-	int fd = make_library(&shape);
+	int fd = huge_elf__make(&shape);
 	struct nps_elf *elf;
 
 	(void)state;
@@ -270,7 +203,7 @@ static void names_are_held_once(void **state)
 
 static void reading_ends_with_the_budget(void **state)
 {
-	struct shape shape = { .symbols = NPS_BUDGET_SYMBOLS, .names = 64, .name = "f", .written = 64 };
+	struct huge_elf shape = { .symbols = NPS_BUDGET_SYMBOLS, .names = 64, .name = "f", .written = 64 };
 	struct nps_budget b;
 	size_t n;
 
@@ -293,8 +226,8 @@ static int cut_file(const struct nps_elf_function *f, void *arg)
 /* A mapping would end us with SIGBUS. */
 static void a_file_that_is_cut_while_it_is_read(void **state)
 {
-	struct shape shape = { .symbols = 100000, .names = 100000, .name = "f", .written = 100000 };
-	int fd = make_library(&shape);
+	struct huge_elf shape = { .symbols = 100000, .names = 100000, .name = "f", .written = 100000 };
+	int fd = huge_elf__make(&shape);
 	struct nps_elf_name place = { .offset = 64 };
 	struct nps_elf *elf;
 	uint8_t code[64];
@@ -323,8 +256,10 @@ static int no_operator(const struct nps_elf_function *first, const struct nps_el
 /* Each of 500,000 symbols has the same name of 100 MiB: whoever measures it each time is busy for a day. */
 static void a_name_of_many_symbols_is_not_measured(void **state)
 {
-	struct shape shape = { .symbols = 500000, .names = 100 * MB, .name = "aclnn", .written = 100 * MB };
-	int fd = make_library(&shape);
+	struct huge_elf shape = {
+		.symbols = 500000, .names = 100 * MB, .name = "aclnn", .written = 100 * MB
+	};
+	int fd = huge_elf__make(&shape);
 	struct nps_elf_function f;
 	struct nps_elf *elf;
 
