@@ -86,6 +86,9 @@ static void look_at(struct nps_capture *c, pid_t pid)
 		nps_warn("cannot watch pid %d: %s: its calls will be missing", pid, strerror(-err));
 		c->degraded = true;
 	}
+	p = err ? NULL : nps_discover__find(c, pid);
+	if (p)
+		nps_discover__scan(c, p);
 }
 
 /* One number of the list. */
