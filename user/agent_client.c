@@ -211,6 +211,7 @@ static void begin(struct nps_agent_client *a)
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
 	a->lost_before = __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED);
 	a->started = true;
+	nps_channel_files__count(a->files, a->metric);
 	a->ctl->n_wants = nps_task_channels(a->metric, a->ctl->want);
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_agent_device *d = &a->ctl->device[i];

@@ -102,6 +102,45 @@ size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, in
 	return n;
 }
 
+/* PipeUtilization of chips that split cores: its events are the ones that the vendor's tables call Exct. */
+static const char *name_of_events(enum nps_aic_metric metric, const uint16_t *events)
+{
+	return metric == NPS_AIC_PIPE && events[0] == 0x416 ? "PipeUtilizationExct"
+							    : nps_aic_metrics__name(metric);
+}
+
+static void text_add(cJSON *json, const char *key, const char *value)
+{
+	if (!cJSON_HasObjectItem(json, key))
+		cJSON_AddStringToObject(json, key, value);
+}
+
+void nps_aic_metrics__describe(enum nps_aic_metric metric, uint32_t platform, unsigned int period_ms,
+			       cJSON *json)
+{
+	static const char *const keys[2][5] = { { "ai_core_profiling", "ai_core_profiling_mode",
+						  "ai_core_metrics", "ai_core_profiling_events",
+						  "aicore_sampling_interval" },
+						{ "aiv_profiling", "aiv_profiling_mode", "aiv_metrics",
+						  "aiv_profiling_events", "aiv_sampling_interval" } };
+
+	for (int vector = 0; vector < 2; vector++) {
+		uint16_t events[NPS_AIC_EVENTS];
+		size_t n = nps_aic_metrics__events(metric, platform, vector, events);
+		char text[96];
+
+		if (!n)
+			continue;
+		nps_aic_metrics__text(events, n, text, sizeof(text));
+		text_add(json, keys[vector][0], "on");
+		text_add(json, keys[vector][1], period_ms ? "sample-based" : "task-based");
+		text_add(json, keys[vector][2], name_of_events(metric, events));
+		text_add(json, keys[vector][3], text);
+		if (period_ms && !cJSON_HasObjectItem(json, keys[vector][4]))
+			cJSON_AddNumberToObject(json, keys[vector][4], period_ms);
+	}
+}
+
 void nps_aic_metrics__text(const uint16_t *events, size_t n, char *text, size_t size)
 {
 	size_t len = 0;

@@ -3,6 +3,7 @@
 #ifndef NPS_AIC_METRICS_H
 #define NPS_AIC_METRICS_H
 
+#include <cjson/cJSON.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +25,7 @@ enum nps_aic_metric {
 /* The metric of that name, as the vendor's options and enumerations spell it; -EINVAL. */
 int nps_aic_metrics__parse(const char *text, enum nps_aic_metric *metric);
 
-/* Its name in sample.json: PipeUtilization; "" for none. */
+/* Its name, as --aic-metrics takes it: PipeUtilization; "" for none. */
 const char *nps_aic_metrics__name(enum nps_aic_metric metric);
 
 /*
@@ -36,5 +37,13 @@ size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, in
 
 /* "0x8,0xa,...", as sample.json has them. */
 void nps_aic_metrics__text(const uint16_t *events, size_t n, char *text, size_t size);
+
+/*
+ * Adds the keys of sample.json that say what the counters of a chip of PLATFORM hold, those that JSON lacks: without
+ * them, or with a name that is not that of the events, the vendor's parser leaves the counters out. PERIOD_MS: of
+ * samples; 0: of tasks.
+ */
+void nps_aic_metrics__describe(enum nps_aic_metric metric, uint32_t platform, unsigned int period_ms,
+			       cJSON *json);
 
 #endif

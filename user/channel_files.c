@@ -53,6 +53,7 @@ struct device {
 struct nps_channel_files {
 	struct nps_session *s;
 	struct nps_prof_control control; /* its name: "" before the first byte came */
+	enum nps_aic_metric metric; /* of counters of tasks */
 	struct nps_log_account account;
 	uint64_t bytes, writes, breaks;
 	struct device *devices[NPS_DEVICE_MAX]; /* NULL: nothing came */
@@ -83,6 +84,11 @@ static struct device *device_of(struct nps_channel_files *f, uint32_t device)
 	return f->devices[device];
 }
 
+void nps_channel_files__count(struct nps_channel_files *f, enum nps_aic_metric metric)
+{
+	f->metric = metric;
+}
+
 void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info)
 {
 	struct device *d = info->id < NPS_DEVICE_MAX ? device_of(f, info->id) : NULL;
@@ -93,17 +99,50 @@ void nps_channel_files__know(struct nps_channel_files *f, const struct nps_devic
 	d->known = true;
 }
 
+/* What is counted of tasks is in sample.json. */
+static int add_sample(struct nps_channel_files *f)
+{
+	cJSON *sample = cJSON_CreateObject();
+
+	if (!sample)
+		return -ENOMEM;
+	nps_aic_metrics__describe(f->metric, f->control.platform, 0, sample);
+	f->control.sample = sample;
+	return 0;
+}
+
+static void drop_sample(struct nps_channel_files *f)
+{
+	cJSON_Delete(f->control.sample);
+	f->control.sample = NULL;
+}
+
 static int write_device_control(struct nps_channel_files *f, uint32_t device)
 {
 	const struct device *d = f->devices[device];
 	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
+	int err;
 
 	if (d->known)
 		info = d->info;
 	f->control.platform = info.platform;
 	f->control.driver_version = info.driver_version;
 	f->control.host_khz = info.host_khz;
-	return nps_prof_control__device(&f->control, f->s, &info, &d->sync);
+	err = add_sample(f);
+	if (!err)
+		err = nps_prof_control__device(&f->control, f->s, &info, &d->sync);
+	drop_sample(f);
+	return err;
+}
+
+static int write_host_control(struct nps_channel_files *f)
+{
+	int err = add_sample(f);
+
+	if (!err)
+		err = nps_prof_control__host(&f->control, f->s);
+	drop_sample(f);
+	return err;
 }
 
 void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *c)
@@ -149,7 +188,7 @@ static int write_first_control(struct nps_channel_files *f, uint32_t device)
 	f->control.rank = -1;
 	f->control.level = 0;
 	err = write_device_control(f, device);
-	return err ? err : nps_prof_control__host(&f->control, f->s);
+	return err ? err : write_host_control(f);
 }
 
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
@@ -169,7 +208,7 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 		if (f->devices[i] && f->devices[i]->counted)
 			err = write_device_control(f, i);
 	if (!err) /* knows of the devices then */
-		err = nps_prof_control__host(&f->control, f->s);
+		err = write_host_control(f);
 	f->control.pid_name = NULL;
 	return err;
 }

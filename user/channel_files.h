@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "aic_metrics.h"
 #include "prof_control.h"
 #include "device_lib.h"
 #include "log_budget.h"
@@ -49,6 +50,9 @@ struct nps_log_account *nps_channel_files__account(struct nps_channel_files *f);
 
 /* Bit d: something of device d came. */
 uint64_t nps_channel_files__devices(const struct nps_channel_files *f);
+
+/* What the cores' counters, of each task, hold: for the control files. */
+void nps_channel_files__count(struct nps_channel_files *f, enum nps_aic_metric metric);
 
 /* What is known of a device, for its control files. */
 void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info);

@@ -400,28 +400,6 @@ static void say_period(cJSON *j, const char *key, unsigned int hz)
 		cJSON_AddNumberToObject(j, key, period_of(hz));
 }
 
-static void describe_cores(const struct nps_device_opts *o, const struct nps_device_info *d, cJSON *j)
-{
-	static const char *const keys[2][5] = { { "ai_core_profiling", "ai_core_profiling_mode",
-						  "ai_core_metrics", "ai_core_profiling_events",
-						  "aicore_sampling_interval" },
-						{ "aiv_profiling", "aiv_profiling_mode", "aiv_metrics",
-						  "aiv_profiling_events", "aiv_sampling_interval" } };
-
-	for (int vector = 0; vector < 2; vector++) {
-		uint16_t events[NPS_AIC_EVENTS];
-		char text[96];
-		size_t n = nps_aic_metrics__events(o->metric, d->platform, vector, events);
-
-		nps_aic_metrics__text(events, n, text, sizeof(text));
-		say(j, keys[vector][0], "on");
-		say(j, keys[vector][1], "sample-based");
-		say(j, keys[vector][2], nps_aic_metrics__name(o->metric));
-		say(j, keys[vector][3], text);
-		say_period(j, keys[vector][4], o->aic_hz);
-	}
-}
-
 void nps_channel__describe(const struct nps_channel *ch, const struct nps_device_opts *o,
 			   const struct nps_device_info *d, cJSON *j)
 {
@@ -449,7 +427,7 @@ void nps_channel__describe(const struct nps_channel *ch, const struct nps_device
 		say_period(j, "interconnection_sampling_interval", o->links_hz);
 	}
 	if (ch->params == cores || ch->params == old_cores)
-		describe_cores(o, d, j);
+		nps_aic_metrics__describe(o->metric, d->platform, period_of(o->aic_hz), j);
 	if (ch->params == l2) {
 		nps_aic_metrics__text(l2_events(d), n, text, sizeof(text));
 		say(j, "l2CacheTaskProfiling", "on");

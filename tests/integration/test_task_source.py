@@ -495,6 +495,27 @@ CORES = {"aic": 24, "aiv": 48}  # of a 910B, which runs at so many MHz
 MHZ = 1800
 
 
+# ai_core_metrics and ai_core_profiling_events, then those of vector cores, as the vendor's own collector writes them.
+PIPE_OF_VENDOR = {
+    "910B": ("PipeUtilizationExct", "0x416,0x417,0x9,0x302,0xc,0x303,0x54,0x55",
+             "PipeUtilization", "0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55"),
+    "950": ("PipeUtilization", "0x501,0x301,0x1,0x701,0x202,0x203,0x714,0x35,0x34") * 2,
+}
+
+
+def named_as_vendor_does(result: Result, metric: str, chip: str) -> None:
+    """Without these keys the vendor's parser leaves the counters out; it reads those of the device and of the host."""
+    folder, = (path for path in result.session.path.glob("PROF_*") if (path / "device_0/data").glob("stars_soc.data.*")
+               and json.loads((path / "host/info.json").read_text())["pid"] != "NA")
+    for place in ("host", "device_0"):
+        told = json.loads((folder / place / "sample.json").read_text())
+        assert told["ai_core_profiling"] == told["aiv_profiling"] == "on", told
+        assert told["ai_core_profiling_mode"] == told["aiv_profiling_mode"] == "task-based", told
+        names = tuple(told[key] for key in ("ai_core_metrics", "ai_core_profiling_events", "aiv_metrics",
+                                            "aiv_profiling_events"))
+        assert names == PIPE_OF_VENDOR[chip] if metric == "PipeUtilization" else names[0] == names[2] == metric, names
+
+
 def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -> Counter[str]:
     """Every kernel of the capture has the counters that the simulator says, through the documented formulas. How many of each
     sort of cores there were."""
@@ -502,6 +523,7 @@ def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -
     columns = (PMU_COLUMNS_950 if chip == "950" else PMU_COLUMNS)[metric]
     result = capture(job, 2, "--task-source", "agent", "--aic-metrics", metric).result(90).expect(DONE, PARTIAL)
     truth = job.end()
+    named_as_vendor_does(result, metric, chip)
     window = result.session.json["capture"]
     times = {(t.stream, t.task, t.flip): t for t in truth.tasks}
     found, values = pmu_of(result), 0

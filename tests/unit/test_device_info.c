@@ -146,6 +146,65 @@ static void counters_of_cores(void **state)
 	}
 }
 
+static void assert_text(const cJSON *json, const char *key, const char *value)
+{
+	const char *found = cJSON_GetStringValue(cJSON_GetObjectItem(json, key));
+
+	assert_non_null(found);
+	assert_string_equal(found, value);
+}
+
+/* sample.json as the vendor's collector writes it: its reader finds the columns by the name, and the numbers by the events. */
+static void names_of_sample_json(void **state)
+{
+	static const struct {
+		enum nps_aic_metric metric;
+		uint32_t platform;
+		const char *aic, *aic_events, *aiv, *aiv_events;
+	} chips[] = { { NPS_AIC_PIPE, NPS_PLATFORM_910B, "PipeUtilizationExct",
+			"0x416,0x417,0x9,0x302,0xc,0x303,0x54,0x55", "PipeUtilization",
+			"0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55" },
+		      { NPS_AIC_PIPE, NPS_PLATFORM_910A, "PipeUtilization",
+			"0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55", "PipeUtilization",
+			"0x8,0xa,0x9,0xb,0xc,0xd,0x54,0x55" },
+		      { NPS_AIC_CONFLICT, NPS_PLATFORM_910B, "ResourceConflictRatio", "0x64,0x65,0x66",
+			"ResourceConflictRatio", "0x64,0x65,0x66" } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++) {
+		cJSON *tasks = cJSON_CreateObject(), *samples = cJSON_CreateObject();
+
+		nps_aic_metrics__describe(chips[i].metric, chips[i].platform, 0, tasks);
+		nps_aic_metrics__describe(chips[i].metric, chips[i].platform, 10, samples);
+		assert_text(tasks, "ai_core_profiling", "on");
+		assert_text(tasks, "ai_core_profiling_mode", "task-based");
+		assert_text(tasks, "aiv_profiling_mode", "task-based");
+		assert_text(tasks, "ai_core_metrics", chips[i].aic);
+		assert_text(tasks, "ai_core_profiling_events", chips[i].aic_events);
+		assert_text(tasks, "aiv_metrics", chips[i].aiv);
+		assert_text(tasks, "aiv_profiling_events", chips[i].aiv_events);
+		assert_false(cJSON_HasObjectItem(tasks, "aicore_sampling_interval"));
+		assert_text(samples, "ai_core_profiling_mode", "sample-based");
+		assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(samples, "aicore_sampling_interval")) ==
+			    10);
+		cJSON_Delete(tasks);
+		cJSON_Delete(samples);
+	}
+}
+
+/* Nothing is said of counters that nobody asked for, or that the chip lacks. */
+static void no_names_without_counters(void **state)
+{
+	cJSON *json = cJSON_CreateObject();
+
+	(void)state;
+	nps_aic_metrics__describe(NPS_AIC_NONE, NPS_PLATFORM_910B, 0, json);
+	nps_aic_metrics__describe(NPS_AIC_L2_CACHE, NPS_PLATFORM_910A, 0, json);
+	nps_aic_metrics__describe(NPS_AIC_PIPE, NPS_PLATFORM_UNKNOWN, 0, json);
+	assert_int_equal(cJSON_GetArraySize(json), 0);
+	cJSON_Delete(json);
+}
+
 /* The helper is told by bits: each channel at most once for any chip, and no counters for one that nobody knows. */
 static void wants_of_the_helper(void **state)
 {
@@ -181,6 +240,8 @@ int main(void)
 		cmocka_unit_test(numbers_of_generations),
 		cmocka_unit_test(what_the_driver_tells_is_enough),
 		cmocka_unit_test(counters_of_cores),
+		cmocka_unit_test(names_of_sample_json),
+		cmocka_unit_test(no_names_without_counters),
 		cmocka_unit_test(wants_of_the_helper),
 	};
 
