@@ -99,50 +99,35 @@ void nps_channel_files__know(struct nps_channel_files *f, const struct nps_devic
 	d->known = true;
 }
 
-/* What is counted of tasks is in sample.json. */
-static int add_sample(struct nps_channel_files *f)
+/* Of a device, or of the host. What is counted of tasks is in sample.json. */
+static int write_control_of(struct nps_channel_files *f, const struct nps_device_info *info,
+			    const struct nps_prof_sync *sync)
 {
 	cJSON *sample = cJSON_CreateObject();
+	int err;
 
 	if (!sample)
 		return -ENOMEM;
 	nps_aic_metrics__describe(f->metric, f->control.platform, 0, sample);
 	f->control.sample = sample;
-	return 0;
-}
-
-static void drop_sample(struct nps_channel_files *f)
-{
-	cJSON_Delete(f->control.sample);
+	err = info ? nps_prof_control__device(&f->control, f->s, info, sync) :
+		     nps_prof_control__host(&f->control, f->s);
 	f->control.sample = NULL;
+	cJSON_Delete(sample);
+	return err;
 }
 
 static int write_device_control(struct nps_channel_files *f, uint32_t device)
 {
 	const struct device *d = f->devices[device];
 	struct nps_device_info info = { .id = device, .platform = NPS_PLATFORM_UNKNOWN };
-	int err;
 
 	if (d->known)
 		info = d->info;
 	f->control.platform = info.platform;
 	f->control.driver_version = info.driver_version;
 	f->control.host_khz = info.host_khz;
-	err = add_sample(f);
-	if (!err)
-		err = nps_prof_control__device(&f->control, f->s, &info, &d->sync);
-	drop_sample(f);
-	return err;
-}
-
-static int write_host_control(struct nps_channel_files *f)
-{
-	int err = add_sample(f);
-
-	if (!err)
-		err = nps_prof_control__host(&f->control, f->s);
-	drop_sample(f);
-	return err;
+	return write_control_of(f, &info, &d->sync);
 }
 
 void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *c)
@@ -188,7 +173,7 @@ static int write_first_control(struct nps_channel_files *f, uint32_t device)
 	f->control.rank = -1;
 	f->control.level = 0;
 	err = write_device_control(f, device);
-	return err ? err : write_host_control(f);
+	return err ? err : write_control_of(f, NULL, NULL);
 }
 
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
@@ -208,7 +193,7 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 		if (f->devices[i] && f->devices[i]->counted)
 			err = write_device_control(f, i);
 	if (!err) /* knows of the devices then */
-		err = write_host_control(f);
+		err = write_control_of(f, NULL, NULL);
 	f->control.pid_name = NULL;
 	return err;
 }

@@ -31,9 +31,10 @@ static const struct nps_db_column frequency[] = {
 	CB(frequency, "dieId", NUMERIC, NUMBER, die),
 };
 
+/* The vendor's parser stores each level in the column of the other, and what reads the table expects it so. */
 static const struct nps_db_column soc_level[] = {
-	C(soc_level, "l2BufferBwLevel", INTEGER, NUMBER, l2_buffer),
-	C(soc_level, "mataBwLevel", INTEGER, NUMBER, mata),
+	C(soc_level, "l2BufferBwLevel", INTEGER, NUMBER, mata),
+	C(soc_level, "mataBwLevel", INTEGER, NUMBER, l2_buffer),
 	C(soc_level, "timestampNs", NUMERIC, NUMBER, timestamp),
 	C(soc_level, "deviceId", INTEGER, NUMBER, device),
 };

@@ -126,13 +126,13 @@ static uint32_t die_name(struct nps_side *side, unsigned int die)
 	return nps_side__text(side, name);
 }
 
-/* Totals of 32 bits that wrap, by die; rows tell bytes a second. */
+/* Bytes since the record of the same die before; rows have bytes a second. */
 static void sio(struct nps_side *side, uint64_t ticks, const uint8_t *record)
 {
 	struct nps_sio_table *t = &side->model->sio;
 	unsigned int die = nps_u16(record + 18);
-	struct nps_side_last *last, before;
-	uint64_t ns;
+	struct nps_side_last *last;
+	uint64_t ns, before;
 	size_t row;
 	bool first;
 
@@ -141,11 +141,10 @@ static void sio(struct nps_side *side, uint64_t ticks, const uint8_t *record)
 	last = nps_side__last(side, die, &first);
 	if (!last)
 		return;
-	before = *last;
+	before = last->time;
 	last->time = ns;
-	for (size_t i = 0; i < 8; i++)
-		last->values[i] = nps_u32(record + 32 + 4 * i);
-	if (first || ns <= before.time || !nps_side__add(side, &t->t, &row))
+	/* How long the first one is of is not known. */
+	if (first || ns <= before || !nps_side__add(side, &t->t, &row))
 		return;
 	double *const columns[] = { t->rx_req, t->rx_rsp, t->rx_snp, t->rx_dat,
 				    t->tx_req, t->tx_rsp, t->tx_snp, t->tx_dat };
@@ -153,11 +152,8 @@ static void sio(struct nps_side *side, uint64_t ticks, const uint8_t *record)
 	t->device[row] = side->dir->device;
 	t->name[row] = die_name(side, die);
 	t->timestamp[row] = ns;
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++) {
-		uint32_t grown = nps_u32(record + 32 + 4 * i) - (uint32_t)before.values[i];
-
-		columns[i][row] = grown * 1e9 / (ns - before.time);
-	}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++)
+		columns[i][row] = nps_u32(record + 32 + 4 * i) * 1e9 / (ns - before);
 }
 
 static void chip_trans(struct nps_side *side, uint64_t ticks, const uint8_t *record)

@@ -320,7 +320,7 @@ static void host_network(struct nps_side *side)
 	free(n);
 }
 
-/* --- host_disk: `start_time NS`, then a line of iotop for each sample --- */
+/* --- host_disk: `start_time NS`, then what `iotop -b -P -t` writes: a line of the job a sample --- */
 
 struct disk {
 	bool started;
@@ -343,21 +343,47 @@ static bool disk_rate(const char **p, double *rate)
 	return true;
 }
 
-/* TID PRIO USER READ UNIT WRITE UNIT SWAPIN % IO % COMMAND */
+/* TEXT behind the time of day that `iotop -t` begins every line with; it has no more than seconds. */
+static const char *skip_time(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	const char *rest;
+
+	if (!digits || text[digits] != ':')
+		return text;
+	rest = nps_side__word(text);
+	return rest ? rest : "";
+}
+
+/* `12.34 %`; NaN where the kernel does not account delays and iotop has a word in its place. */
+static bool disk_share(const char **p, double *share)
+{
+	uint64_t hundredths;
+
+	*share = NPS_NAN;
+	if (**p == '?')
+		return true;
+	if (!nps_side__fixed(p, 2, &hundredths) || !(*p = nps_side__word(*p)) || **p != '%')
+		return false;
+	*share = hundredths / 100.0;
+	return true;
+}
+
+/* PID PRIO USER READ UNIT WRITE UNIT SWAPIN % IO % COMMAND; without accounting `?unavailable?` for both shares. */
 static bool disk_row(struct nps_side *side, struct disk *disk, const char *text)
 {
 	struct nps_host_disk_table *t = &side->model->host_disk;
-	uint64_t swapped, usage, ns;
 	unsigned __int128 after;
-	double read, written;
+	double read, written, share;
+	uint64_t ns;
 	size_t row;
 
 	for (int i = 0; i < 3 && text; i++)
 		text = nps_side__word(text);
 	if (!text || !disk_rate(&text, &read) || !(text = nps_side__word(text)) ||
-	    !disk_rate(&text, &written) || !(text = nps_side__word(text)) ||
-	    !nps_side__fixed(&text, 2, &swapped) || !(text = nps_side__word(text)) || *text != '%' ||
-	    !(text = nps_side__word(text)) || !nps_side__fixed(&text, 2, &usage))
+	    !disk_rate(&text, &written) || !(text = nps_side__word(text)) || !disk_share(&text, &share))
+		return false;
+	if (!isnan(share) && (!(text = nps_side__word(text)) || !disk_share(&text, &share)))
 		return false;
 	after = (unsigned __int128)disk->samples++ * NPS_NS_PER_S * 1000000 / side->config.disk_hz;
 	if (after > NPS_SIDE_MOST_TIME ||
@@ -367,7 +393,7 @@ static bool disk_row(struct nps_side *side, struct disk *disk, const char *text)
 	t->timestamp[row] = ns;
 	t->read[row] = read;
 	t->write[row] = written;
-	t->usage[row] = usage / 100.0;
+	t->usage[row] = share;
 	return true;
 }
 
@@ -381,6 +407,7 @@ static bool disk_line(struct nps_side *side, const char *text)
 		disk->started = nps_side__number(&text, &disk->raw);
 		return disk->started;
 	}
+	text = skip_time(text);
 	if (!(*text >= '0' && *text <= '9')) /* what iotop writes above its rows */
 		return true;
 	return disk->started && disk_row(side, disk, text);

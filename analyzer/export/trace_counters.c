@@ -424,8 +424,9 @@ static void soc_level(struct nps_trace *t, size_t i)
 	const struct nps_soc_level_table *a = &t->m->soc_level;
 	struct counter c = counter(t, NPS_TRACE_SOC, a->device[i], a->timestamp[i]);
 
-	one_whole(&c, "L2 Buffer Bw Level", "L2 Buffer Bw Level", a->l2_buffer[i]);
-	one_whole(&c, "Mata Bw Level", "Mata Bw Level", a->mata[i]);
+	/* The vendor's timeline shows each level under the name of the other. */
+	one_whole(&c, "L2 Buffer Bw Level", "L2 Buffer Bw Level", a->mata[i]);
+	one_whole(&c, "Mata Bw Level", "Mata Bw Level", a->l2_buffer[i]);
 }
 
 static void chip_trans(struct nps_trace *t, size_t i)

@@ -443,11 +443,11 @@ def _host_disk(prof: Prof, records: list[bytes]) -> Iterator[Row]:
     reads_, writes = [], []
     for number, text in enumerate(records[1:]):
         cells = text.decode().split()
-        rates = [float(cells[i]) * scale[cells[i + 1]] for i in (3, 5)]
+        rates = [float(cells[i]) * scale[cells[i + 1]] for i in (4, 6)]
         reads_.append(rates[0] / 1024)
         writes.append(rates[1] / 1024)
         yield {"ns": start + number * 10**9 // prof.sample["host_disk_freq"] + prof.host_shift, "readRate": rates[0],
-               "writeRate": rates[1], "usage": float(cells[9])}
+               "writeRate": rates[1], "usage": float(cells[10])}
     yield {"Peak Disk Read(KB/s)": max(reads_), "Recommend Disk Read(KB/s)": _advice(reads_),
            "Peak Disk Write(KB/s)": max(writes), "Recommend Disk Write(KB/s)": _advice(writes)}
 

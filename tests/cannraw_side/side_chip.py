@@ -157,7 +157,6 @@ def _soc_head(func: int, count: int, top: int, ticks: int) -> bytes:
 
 def make_soc(ctx: Context) -> list[Record]:
     rng, out = ctx.rng("soc"), []
-    totals = {die: [rng.randrange(1 << 16) for _ in SIO_FIELDS] for die in (0, 1)}
 
     def put(func: int, ticks: int, body: bytes, item: Fields, top: int = 0) -> None:
         data = _soc_head(func, len(out), top, ticks) + body
@@ -169,9 +168,8 @@ def make_soc(ctx: Context) -> list[Record]:
             values = [rng.randrange(1 << 12) for _ in range(4)]
             put(ACC, ticks, struct.pack("<HH3I4Q", 0, acc, 0, 0, 0, *values), {"acc": acc, "values": values})
         for die in (0, 1):
-            totals[die] = [value + rng.randrange(1 << 18) for value in totals[die]]
-            words = [value % 2**32 for value in totals[die]]
-            put(SIO, ticks, struct.pack("<HH3I8I", 0, die, 0, 0, 0, *words), {"die": die, "values": totals[die]})
+            words = [rng.randrange(1 << 18) for _ in SIO_FIELDS]
+            put(SIO, ticks, struct.pack("<HH3I8I", 0, die, 0, 0, 0, *words), {"die": die, "values": words})
         for top in (PA_LINK, PCIE):
             unit, values = rng.randrange(4), [rng.randrange(1 << 30), rng.randrange(1 << 30)]
             put(CHIP, ticks, struct.pack("<HH3I2Q", 0, unit, 0, 0, 0, *values), {"top": top, "unit": unit,
@@ -187,7 +185,7 @@ def make_soc(ctx: Context) -> list[Record]:
 
 
 def truth_soc(ctx: Context, items: list[Fields]) -> Iterator[Line]:
-    last: dict[int, list[int]] = {}
+    dies: set[int] = set()
     names = [name for name in str(ctx.sample.get("qosEvents") or "").split(",") if name]
     device = {"deviceId": ctx.device}
     for item in items:
@@ -197,20 +195,18 @@ def truth_soc(ctx: Context, items: list[Fields]) -> Iterator[Line]:
             yield line("ACC_PMU", wall, {**device, "accId": item["acc"], "readBwLevel": read, "writeBwLevel": write,
                                          "readOstLevel": read_ost, "writeOstLevel": write_ost}, raw=raw)
         elif item["func"] == SIO:
-            before = last.get(item["die"])
-            last[item["die"]] = item["values"]
-            delta = {} if before is None else {
-                name: now - then for name, now, then in zip(SIO_FIELDS, item["values"], before)}
-            yield line("SIO", wall, {**device, **delta}, "exact but for the name" if delta else "first",
-                       raw={**raw, "die": item["die"], "total": [value % 2**32 for value in item["values"]]})
+            amounts = dict(zip(SIO_FIELDS, item["values"])) if item["die"] in dies else {}
+            dies.add(item["die"])
+            yield line("SIO", wall, {**device, **amounts}, "exact but for the name" if amounts else "first",
+                       raw={**raw, "die": item["die"], "amounts": item["values"]})
         elif item["func"] == CHIP:
             link = item["top"] == PA_LINK
             yield line("counter:PA Link" if link else "counter:PCIE Bandwidth", wall, device, "raw",
                        raw={**raw, "id": item["unit"], "rx" if link else "write": item["values"][0],
                             "tx" if link else "read": item["values"][1]})
         elif item["func"] == SOC:
-            yield line("SOC_BANDWIDTH_LEVEL", wall, {**device, "l2BufferBwLevel": item["l2"],
-                                                     "mataBwLevel": item["mata"]}, raw=raw)
+            yield line("SOC_BANDWIDTH_LEVEL", wall, {**device, "l2BufferBwLevel": item["mata"],
+                                                     "mataBwLevel": item["l2"]}, raw=raw)
         elif item["func"] == POWER:
             yield line(None, wall, device, "raw", raw={**raw, "words": item["words"]})
         else:

@@ -164,7 +164,7 @@ def make_disk(ctx: Context) -> list[Record]:
     start = ctx.times[0] + 1_234_567
     out.append((f"start_time {start}\n".encode(), {"start": start}))
     scale = {"B/s": Fraction(1), "K/s": Fraction(1 << 10), "M/s": Fraction(1 << 20), "G/s": Fraction(1 << 30)}
-    for _ in range(ctx.samples):
+    for number in range(ctx.samples):
         cells, rates = [], []
         for _ in range(2):
             unit = rng.choices(list(scale), weights=(5, 4, 2, 0.2))[0]
@@ -172,7 +172,8 @@ def make_disk(ctx: Context) -> list[Record]:
             cells.append(f"{hundredths // 100}.{hundredths % 100:02} {unit}")
             rates.append(Fraction(hundredths, 100) * scale[unit])
         io = rng.randrange(10_000)
-        text = (f"{ctx.pid} be/4 root {cells[0]:>14} {cells[1]:>14}  0.00 % {io // 100:2}.{io % 100:02} % "
+        second = number // 50
+        text = (f"{second // 3600 % 24:02}:{second // 60 % 60:02}:{second % 60:02} {ctx.pid} be/4 root {cells[0]:>14} {cells[1]:>14}  0.00 % {io // 100:2}.{io % 100:02} % "
                 f"python3 train.py -x 3 K/s\n")
         out.append((text.encode(), {"rates": rates, "io": Fraction(io, 100)}))
     return out

@@ -277,7 +277,7 @@ def soc_level(c: Capture) -> list[Cells]:
 
 
 def sio(c: Capture) -> list[Cells]:
-    """The truth has differences; rows tell bytes a second."""
+    """The truth has amounts; rows tell bytes a second."""
     last: dict[int, int] = {}
     rows = []
     for item in c.of("stars_soc_profile.data", "SIO"):

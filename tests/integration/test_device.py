@@ -97,6 +97,11 @@ def integrals_of_memory_and_links(case: Case) -> None:
         expect_moved(truth, session, column(db, "HCCS", "txThroughput", rank), rank, "HCCS", "tx")
         expect_moved(truth, session, column(db, "HCCS", "rxThroughput", rank), rank, "HCCS", "rx")
         expect_moved(truth, session, column(db, "PCIE", "rxCplAvg", rank), rank, "PCIE", "rx")
+        expect_moved(truth, session, summed(column(db, "LLC", "throughput", rank)), rank, "HBM", "read")
+        die = "AND name = (SELECT id FROM STRING_IDS WHERE value = 'die 0')"
+        expect_moved(truth, session, column(db, "SIO", "rxDat", rank, die), rank, "HBM", "read", 1 / 4)
+        units = db.execute("SELECT DISTINCT llcId FROM LLC WHERE deviceId = ? ORDER BY 1", (rank,)).fetchall()
+        assert units == [(0,), (1,)], f"{units}: a 910B has two"
         others = db.execute("SELECT count(*) FROM HCCS WHERE deviceId != ?", (rank,)).fetchone()[0]
         assert others == 0, "the other rank's device is in its own result"
         for table in ("LLC", "NPU_MEM", "QOS", "SIO", "ACC_PMU", "SOC_BANDWIDTH_LEVEL", "AICORE_FREQ", "NPU_MODULE_MEM"):

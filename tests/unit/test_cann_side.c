@@ -400,21 +400,39 @@ static void soc_record(struct fixture *f, unsigned int kind, uint64_t ticks, uns
 	data(f, 0, "stars_soc_profile.data", record, sizeof(record));
 }
 
-static void die_totals_wrap(void **state)
+/* Amounts of the time since the record before, 232 bytes of 20 ms, however long ago that was and whatever it held. */
+static void die_amounts_are_of_intervals(void **state)
 {
-	static const uint32_t first[8] = { UINT32_MAX - 9, 5 }, second[8] = { 10, 25 };
+	static const uint32_t first[8] = { UINT32_MAX - 9, 5 }, second[8] = { 232, 1000 },
+			      third[8] = { 232, UINT32_MAX };
 	struct fixture *f = *state;
 
 	soc_record(f, 0x19, COUNT + 50, 1, first, 0x6bd3);
 	soc_record(f, 0x19, COUNT + 60, 1, first, 0x1234);
-	soc_record(f, 0x19, COUNT + 50050, 1, second, 0x6bd3);
-	soc_record(f, 0x3f, COUNT + 50051, 1, second, 0x6bd3);
+	soc_record(f, 0x19, COUNT + 50 + 20 * 50000, 1, second, 0x6bd3);
+	soc_record(f, 0x3f, COUNT + 51 + 20 * 50000, 1, second, 0x6bd3);
+	soc_record(f, 0x19, COUNT + 50 + 60 * 50000, 1, third, 0x6bd3);
 	import(f);
-	assert_int_equal(f->m.sio.t.len, 1);
-	assert_true(f->m.sio.rx_req[0] == 20 * 1000);
-	assert_true(f->m.sio.rx_rsp[0] == 20 * 1000);
+	assert_int_equal(f->m.sio.t.len, 2);
+	assert_true(f->m.sio.rx_req[0] == 11600);
+	assert_true(f->m.sio.rx_rsp[0] == 50000);
+	assert_true(f->m.sio.rx_req[1] == 5800);
+	assert_true(f->m.sio.rx_rsp[1] == UINT32_MAX * 25.0);
 	assert_string_equal(name_of(f, f->m.sio.name[0]), "die 1");
 	assert_int_equal(lost(f, "records of stars_soc_profile.data.0"), 2);
+}
+
+/* Mata 3 in bits 0 to 2, the L2 buffer 5 in bits 3 to 10. */
+static void levels_are_their_own(void **state)
+{
+	static const uint32_t words[8] = { 5 << 3 | 3 };
+	struct fixture *f = *state;
+
+	soc_record(f, 0x1c, COUNT + 50, 0, words, 0x6bd3);
+	import(f);
+	assert_int_equal(f->m.soc_level.t.len, 1);
+	assert_int_equal(f->m.soc_level.mata[0], 3);
+	assert_int_equal(f->m.soc_level.l2_buffer[0], 5);
 }
 
 static void task_counters_become_rates(void **state)
@@ -578,6 +596,34 @@ static void disk_samples_follow_their_rate(void **state)
 	assert_true(t->usage[0] == 3.25);
 	assert_true(t->write[1] == 1 << 30);
 	assert_int_equal(lost(f, "records of host_disk.data"), 2);
+}
+
+/* What iotop 0.6 writes as msprof calls it, `-b -d 0.02 -P -t -p PID`: heads and rows begin with the time of day. */
+static void disk_samples_of_iotop(void **state)
+{
+	struct fixture *f = *state;
+	const struct nps_host_disk_table *t = &f->m.host_disk;
+
+	text(f, NPS_CANN_HOST, "host_disk.data",
+	     "start_time 5000000000\n"
+	     "14:07:31 Total DISK READ :       0.00 B/s | Total DISK WRITE :       7.85 K/s\n"
+	     "14:07:31 Actual DISK READ:       0.00 B/s | Actual DISK WRITE:       0.00 B/s\n"
+	     "    TIME    PID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND\n"
+	     "14:07:31   4242 be/4 root        1.50 K/s    7.85 K/s  0.00 %  2.50 % python3 train.py\n"
+	     "14:07:31 Total DISK READ :       0.00 B/s | Total DISK WRITE :       0.00 B/s\n"
+	     "14:07:31   4242 be/4 root        0.00 B/s    2.00 M/s ?unavailable?  python3 train.py\n"
+	     "14:07:32   4242 be/4 root        0.00 B/s    2.00 M/s  0.00 % x % python3 train.py\n"
+	     "14:07:32\n");
+	import(f);
+	assert_int_equal(t->t.len, 2);
+	assert_int_equal(t->timestamp[0], UNIX);
+	assert_int_equal(t->timestamp[1], UNIX + 250000000);
+	assert_true(t->read[0] == 1536);
+	assert_true(t->write[0] == 7.85 * 1024);
+	assert_true(t->usage[0] == 2.5);
+	assert_true(t->write[1] == 2 << 20);
+	assert_true(isnan(t->usage[1]));
+	assert_int_equal(lost(f, "records of host_disk.data"), 1);
 }
 
 static void calls_begin_with_the_collection(void **state)
@@ -856,7 +902,8 @@ int main(int argc, char **argv)
 		TEST(llc_samples_are_several_events),
 		TEST(times_of_32_bits_wrap),
 		TEST(frequency_before_the_start_is_that_of_the_start),
-		TEST(die_totals_wrap),
+		TEST(die_amounts_are_of_intervals),
+		TEST(levels_are_their_own),
 		TEST(task_counters_become_rates),
 		TEST(hccs_that_goes_back_has_no_rate),
 		TEST(ports_have_what_the_chip_tells),
@@ -864,6 +911,7 @@ int main(int argc, char **argv)
 		TEST(threads_of_one_cpu_are_summed),
 		TEST(cards_without_a_speed_do_not_count),
 		TEST(disk_samples_follow_their_rate),
+		TEST(disk_samples_of_iotop),
 		TEST(calls_begin_with_the_collection),
 		TEST(only_devices_are_clipped),
 		TEST(shares_are_of_the_capture),

@@ -315,6 +315,8 @@ static void fill_counters(void)
 	SET(hbm, bandwidth, 21.25 * 1048576);
 	SET(hbm, type, write);
 	COUNT(soc_level);
+	SET(soc_level, mata, 3);
+	SET(soc_level, l2_buffer, 5);
 	COUNT(chip_trans);
 	COUNT(llc);
 	SET(llc, mode, read);
@@ -678,6 +680,8 @@ static void counters_of_all_kinds(void **state)
 	has("\"args\":{\"Write(MB/s)\":21.25}");
 	has("\"args\":{\"Hit Rate(%)\":0.84}");
 	has("\"args\":{\"Tx\":1.5,\"Rx\":0.0}");
+	has("\"args\":{\"Mata Bw Level\":5}"); /* as the vendor's timeline: each under the name of the other */
+	has("\"args\":{\"L2 Buffer Bw Level\":3}");
 	has("\"args\":{\"value\":1876.0}");
 	has("\"Rx Bandwidth Efficiency\":4.0");
 	has("\"Tx Error Rate\":25.0");

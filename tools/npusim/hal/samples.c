@@ -15,7 +15,7 @@
 #define DDR_UNIT 32
 #define LLC_UNIT 4096
 #define HBMS 4
-#define LLCS 4
+#define LLC_EVENTS 8
 #define NIC_MBIT 200000u
 #define PACKET_BYTES 4096
 #define PACKET_HEAD 82 /* of Ethernet, IP, UDP and InfiniBand, on the wire */
@@ -119,22 +119,30 @@ static void ddr(struct channel *c, uint64_t now)
 	}
 }
 
+/* A 910B has two. */
+static uint32_t llc_units(const struct channel *c)
+{
+	return board_chip(&c->device->board)->platform == 5 ? 2 : 4;
+}
+
 /*
- * Lines of the last level that memory traffic went through.  Of each four accesses three hit.  The numbers of the
- * events are not in the driver's description; these are what the vendor's reader asks for.
+ * Lines of the last level that memory traffic went through, in two halves each: what was moved, hits of the near and the
+ * far half, accesses, hits that were prefetched. Of each four accesses three hit. The numbers of the events are not in
+ * the driver's description; these are what the vendor's reader asks for.
  */
 static void llc(struct channel *c, uint64_t now)
 {
-	static const uint8_t events[2][4] = { { 0x00, 0x20, 0x02, 0x22 }, { 0x00, 0x21, 0x03, 0x23 } };
-	uint32_t write = channel_config(c, 1) == 1;
+	static const uint8_t events[2][LLC_EVENTS] = { { 0x00, 0x01, 0x02, 0x13, 0x20, 0x22, 0x34, 0x36 },
+						       { 0x00, 0x01, 0x03, 0x14, 0x21, 0x23, 0x35, 0x37 } };
+	uint32_t write = channel_config(c, 1) == 1, n_units = llc_units(c);
 	bool has_hbm = chip_channel(board_chip(&c->device->board), CHANNEL_HBM);
 	struct span s = channel_span(c, (has_hbm ? HBM_READ : DDR_READ) + write);
 
-	for (uint32_t id = 0; id < LLCS; id++) {
-		uint64_t n = units(&s, LLC_UNIT, LLCS, id);
-		uint64_t counts[4] = { n, n * 4, n, n * 2 };
+	for (uint32_t id = 0; id < n_units; id++) {
+		uint64_t n = units(&s, LLC_UNIT, n_units, id), half = n / 2;
+		uint64_t counts[LLC_EVENTS] = { n - half, half, half, n - half, n * 2, n, n * 2, n };
 
-		for (int e = 0; e < 4; e++) {
+		for (int e = 0; e < LLC_EVENTS; e++) {
 			struct old_count r = { since_start(c, now), counts[e], events[write][e], id };
 			struct {
 				uint32_t reserved, count, event, id;
@@ -414,11 +422,11 @@ static void soc_acc(struct channel *c, uint64_t now)
 	put_soc(c, now, F_ACC, 0, 0, &r);
 }
 
-/* Between the dies goes a quarter of the memory's traffic. Counters of 32 bits, which wrap, for both dies. */
+/* Between the dies goes a quarter of the memory's traffic: for both, bytes since the last record. */
 static void soc_dies(struct channel *c, uint64_t now)
 {
-	const struct series *s = c->state;
-	uint32_t rx = (uint32_t)(s->after[HBM_READ] / 4), tx = (uint32_t)(s->after[HBM_WRITE] / 4);
+	struct span rd = channel_span(c, HBM_READ), wr = channel_span(c, HBM_WRITE);
+	uint32_t rx = (uint32_t)units(&rd, 4, 1, 0), tx = (uint32_t)units(&wr, 4, 1, 0);
 
 	for (uint16_t die = 0; die < 2; die++) {
 		uint32_t in = die ? tx : rx, out = die ? rx : tx;
