@@ -457,6 +457,7 @@ static int add_task(struct import *in, const struct row *row, const struct proce
 	t->model[i] = row->model;
 	t->batch[i] = row->batch;
 	t->name[i] = row->name;
+	t->kernel[i] = NPS_NONE;
 	t->step[i] = NPS_NONE;
 	t->class[i] = class;
 	t->source[i] = NPS_TIME_IMPORTED;

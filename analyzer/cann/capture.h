@@ -34,6 +34,7 @@ struct nps_launch {
 	int64_t bytes; /* of a copy, NPS_NULL unknown */
 	uint32_t stream, task, batch;
 	uint32_t type; /* text */
+	uint32_t kernel; /* text: the name of the function, NPS_NONE unknown */
 	uint32_t connection, model;
 	uint16_t device;
 	uint16_t operation; /* of a copy */

@@ -189,6 +189,7 @@ static uint32_t fill_task(struct fill *fill, const struct nps_cann_run *run, con
 	m->task.model[row] = launch ? launch->model : NPS_NO_ID;
 	m->task.batch[row] = run->batch;
 	m->task.name[row] = name != NPS_NONE ? name : launch ? launch->type : hardware;
+	m->task.kernel[row] = launch ? launch->kernel : NPS_NONE;
 	m->task.hw_type[row] = hardware;
 	m->task.submit[row] = launch ? launch->submit : 0;
 	m->task.step[row] = NPS_NONE;

@@ -389,15 +389,18 @@ static struct nps_launch *add_launch(struct nps_host_tree *tree, const struct np
 	if (!launch)
 		return NULL;
 	nps_capture__step(&capture->launches, &tree->launch_steps);
-	*launch = (struct nps_launch){ .bytes = NPS_NULL,
-				       .stream = track->stream,
-				       .task = capture->v6 ? track->task : track->task & 0xffff,
-				       .type = type->text,
-				       .connection = call ? call->connection : NPS_NO_ID,
-				       .model = call ? call->model : NPS_NO_ID,
-				       .device = track->device,
-				       .operation = 65535,
-				       .kind = type->kind };
+	*launch = (struct nps_launch){
+		.bytes = NPS_NULL,
+		.stream = track->stream,
+		.task = capture->v6 ? track->task : track->task & 0xffff,
+		.type = type->text,
+		.kernel = track->kernel ? nps_dictionary__name(&capture->names, track->kernel) : NPS_NONE,
+		.connection = call ? call->connection : NPS_NO_ID,
+		.model = call ? call->model : NPS_NO_ID,
+		.device = track->device,
+		.operation = 65535,
+		.kind = type->kind
+	};
 	if (launch->model == NPS_NO_ID) {
 		launch->model = captured_model(tree, track, event->key.high);
 		graph = launch->model != NPS_NO_ID;

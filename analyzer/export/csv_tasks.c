@@ -3,6 +3,20 @@
 #include "export/csv_tables.h"
 
 #include <errno.h>
+#include <string.h>
+
+/* The core of task ROW, where it is a kernel whose core is known, else the runtime's type; *COMPUTE goes along. */
+static uint32_t type_of(const struct nps_model *m, size_t row, size_t *compute)
+{
+	const struct nps_compute_table *t = &m->compute;
+
+	while (*compute < t->t.len && t->task[*compute] < row)
+		++*compute;
+	if (*compute < t->t.len && t->task[*compute] == row && t->core[*compute] != NPS_NONE &&
+	    strcmp(nps_model__text(m, t->core[*compute]), "N/A") != 0)
+		return t->core[*compute];
+	return m->task.type[row];
+}
 
 int nps_csv__task_time(const struct nps_export *ex, int dirfd, bool stamped)
 {
@@ -14,12 +28,14 @@ int nps_csv__task_time(const struct nps_export *ex, int dirfd, bool stamped)
 					   .device = true };
 	const struct nps_task_table *t = &ex->model->task;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	size_t compute = 0;
 
+	/* As the vendor's: what the runtime submitted, by the function's name, and what it runs on. */
 	for (size_t i = 0; csv && i < t->t.len; i++) {
 		nps_csv__row(csv);
 		nps_csv__device(csv, t->device[i]);
-		nps_csv__text(csv, t->name[i]);
-		nps_csv__text(csv, t->type[i]);
+		nps_csv__text(csv, t->kernel[i] != NPS_NONE ? t->kernel[i] : t->name[i]);
+		nps_csv__text(csv, type_of(ex->model, i, &compute));
 		nps_csv__u64(csv, t->stream[i]);
 		nps_csv__u64(csv, t->task[i]);
 		nps_csv__short(csv, t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0);

@@ -48,6 +48,7 @@ enum nps_time_source {
 	C(u32, model)                                                                                        \
 	C(u32, batch)                                                                                        \
 	C(text, name)                                                                                        \
+	C(text, kernel)                                                                                      \
 	C(text, hw_type)                                                                                     \
 	C(time, submit)                                                                                      \
 	C(u32, step)                                                                                         \

@@ -326,6 +326,7 @@ static void one_task(struct fill *f, const struct nps_task *task)
 	t->model[row] = NPS_NO_ID;
 	t->batch[row] = task->batch;
 	t->name[row] = task->name;
+	t->kernel[row] = task->function;
 	t->hw_type[row] = hw;
 	t->submit[row] = task->submit ? real(f, task->submit) : 0;
 	t->step[row] = task->step;

@@ -227,6 +227,7 @@ static void from_sub(struct nps_recording *model, struct nps_task *task, const s
 	task->batch = sub->batch;
 	task->name = sub->name;
 	task->type = sub->type;
+	task->function = sub->function;
 	task->comm = sub->comm;
 	task->step = nps_steps__at(proc, sub->begin);
 	task->device = sub->device;
@@ -258,6 +259,7 @@ static void from_log(struct nps_recording *model, struct nps_task *task, const s
 	} else {
 		*task = (struct nps_task){ .proc = log->proc,
 					   .conn = NPS_NONE,
+					   .function = NPS_NONE,
 					   .stream = log->stream,
 					   .context = NPS_NONE,
 					   .comm = NPS_NONE,

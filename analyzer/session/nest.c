@@ -114,6 +114,7 @@ static int on_call(struct nps_walk *w, const struct nps_event *ev)
 				   .copy = NPS_NONE,
 				   .name = NPS_NONE,
 				   .type = NPS_NONE,
+				   .function = NPS_NONE,
 				   .run = NPS_NONE,
 				   .alloc = NPS_NONE,
 				   .first_sub = NPS_NONE };

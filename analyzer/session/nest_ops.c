@@ -130,6 +130,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 		frame->name = nps_names__kernel(w->names, w->proc_row, w->handle, ev->start);
 		frame->type = frame->name;
 	}
+	frame->function = frame->name;
 	if (!w->run || w->run->api == NPS_NONE)
 		return 0;
 	w->api = w->run->api;

@@ -137,6 +137,7 @@ static int kernel(struct nps_walk *w, struct nps_sub *sub, const struct nps_fram
 	sub->name = launch && launch->name != NPS_NONE ? launch->name
 						       : nps_task_type_name(w->model, sub->sqe_type);
 	sub->type = launch && launch->type != NPS_NONE ? launch->type : sub->name;
+	sub->function = launch ? launch->function : NPS_NONE;
 	sub->cann = nps_walk__last_row(w);
 	row->item = sub->name;
 	w->proc->launches++;
@@ -259,6 +260,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .cann = inner ? inner->cann : NPS_NONE,
 				 .comm = NPS_NONE,
 				 .type = NPS_NONE,
+				 .function = NPS_NONE,
 				 .task_row = NPS_NONE,
 				 .run = NPS_NONE,
 				 .memcpy_call = NPS_NONE,

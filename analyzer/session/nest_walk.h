@@ -12,7 +12,7 @@ struct nps_frame {
 	const struct nps_probe_info *info;
 	uint64_t end;
 	uint32_t cann, comm, copy;
-	uint32_t name, type; /* of the kernel, for launches */
+	uint32_t name, type, function; /* of the kernel, for launches */
 	uint32_t run; /* of the operator it belongs to, NPS_NONE */
 	uint32_t alloc; /* row of the process's allocs that it made, NPS_NONE */
 	uint32_t first_sub; /* it submitted, NPS_NONE */

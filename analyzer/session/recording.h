@@ -75,6 +75,7 @@ struct nps_sub {
 	uint32_t cann; /* row of the process's CANN table, NPS_NONE if none */
 	uint32_t comm; /* collective of the process, NPS_NONE if none */
 	uint32_t name, type;
+	uint32_t function; /* that a kernel was registered as, NPS_NONE unknown */
 	uint32_t batch; /* wraps of the task id seen before */
 	uint32_t task_row; /* NPS_NONE: no device record */
 	uint32_t run; /* of an operator (names.h), NPS_NONE if none; after the walk the list of its tensors */
@@ -98,6 +99,7 @@ struct nps_task {
 	uint32_t conn; /* NPS_NONE none */
 	uint32_t stream, batch, context;
 	uint32_t name, type;
+	uint32_t function; /* as in nps_sub */
 	uint32_t comm; /* collective, NPS_NONE if none */
 	uint32_t step; /* row of the process's steps, NPS_NONE outside */
 	uint32_t bounds; /* row of model->bounds, NPS_NONE: the device's log */

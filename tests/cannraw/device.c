@@ -221,6 +221,10 @@ static void truth_task(struct gen *g, const struct device *d, const struct task 
 		truth_bytes(tr, "name", task->name->text, task->name->len);
 	else
 		truth_str(tr, "name", NULL);
+	if (task->kernel)
+		truth_bytes(tr, "kernel", task->kernel->text, task->kernel->len);
+	else
+		truth_str(tr, "kernel", NULL);
 	truth_str(tr, "type", task->type ? task->type->text : NULL);
 	truth_str(tr, "core", task->core);
 	if (task->conn >= 0)

@@ -137,6 +137,7 @@ struct task {
 	uint64_t track; /* host ticks */
 	const char *cls;
 	const struct name *name; /* NULL: the task has none */
+	const struct name *kernel; /* of its task_track, NULL: none */
 	const struct name *type;
 	const char *core;
 	uint32_t rt;
@@ -307,7 +308,7 @@ void span_end(struct gen *g, struct thread *t, const struct span *s, bool unagin
 void span_end_events(struct gen *g, struct thread *t, const struct span *s);
 struct launch {
 	uint32_t rt, api; /* api: type of the runtime span */
-	uint64_t kernel;
+	const struct name *kernel; /* NULL: none */
 	uint32_t blocks, ratio, model_id;
 	bool unaging;
 };

@@ -181,7 +181,7 @@ static void track_record(struct gen *g, struct thread *t, const struct stream *s
 	put16(r + 26, st->id);
 	put32(r + 28, task_word);
 	put64(r + 32, l->rt);
-	put64(r + 40, l->kernel);
+	put64(r + 40, l->kernel ? l->kernel->hash : 0);
 	if (l->rt == RT_MODEL_EXECUTE) {
 		put32(r + 48, l->model_id);
 	} else {
@@ -263,6 +263,7 @@ void submit(struct gen *g, struct thread *t, struct stream *st, const struct lau
 	task->tid = t->tid;
 	task->track = t->now;
 	task->rt = l->rt;
+	task->kernel = l->kernel;
 	st->last_track = t->now;
 	track_record(g, t, st, l, g->o.chip == 15 ? task->task : task->task | (task->batch & 0xFFFF) << 16,
 		     t->now);

@@ -145,7 +145,7 @@ struct launch kernel_launch(const struct gen *g, const struct node *n, uint32_t 
 	return (struct launch){ .rt = rts[n->ge_type],
 				.api = RT_API_LAUNCH,
 				.unaging = n->unaging,
-				.kernel = g->kinds[kind].kernel_name.hash,
+				.kernel = &g->kinds[kind].kernel_name,
 				.blocks = n->blocks,
 				.ratio = n->ratio };
 }

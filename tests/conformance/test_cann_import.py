@@ -228,7 +228,7 @@ class Comparison:
             hardware = self.hardware(said)
             other = said["host_type"] or hardware
             agree("task", row, **{"class": CLASSES[said["class"]]}, type=other, hw_type=hardware,
-                  name=text_of(said, "name") if said["class"] == "compute" else other,
+                  name=text_of(said, "name") if said["class"] == "compute" else other, kernel=text_of(said, "kernel"),
                   connection=self.connection(said), model=said["model"], pid=self.pid, source=1,
                   submit=said.get("track_ns", 0) if said["model"] == NONE else 0)
 

@@ -652,7 +652,7 @@ static void msprof_layout(void **state)
 	assert_string_equal(rows_of(f, "communication_statistic_20240101120000.csv"),
 			    "3,hcom_allReduce_,1,1.500,1.500,1.500,1.500,100.000\n");
 	assert_string_equal(rows_of(f, "task_time_20240101120000.csv"),
-			    "3,\"aclnn, \"\"odd\"\" name\",KERNEL_AICORE,2,100,1.0,1700000000000001.000\t,"
+			    "3,\"aclnn, \"\"odd\"\" name\",AI_VECTOR_CORE,2,100,1.0,1700000000000001.000\t,"
 			    "1700000000000002.000\t\n");
 	assert_string_equal(
 		rows_of(f, "step_trace_20240101120000.csv"),
@@ -660,6 +660,29 @@ static void msprof_layout(void **state)
 		"0,2,1700000000000001.100\t,1700000000000001.500\t,1700000000000001.900\t,0.9,0.4,0.4,0.1,"
 		"1,1700000000000001.200\t,0.1\n");
 	assert_false(exists(f, "npu_mem_20240101120000.csv"));
+}
+
+/* What the vendor's files have: the function's name and the core of kernels, else the runtime's type of the task. */
+static void tasks_by_function(void **state)
+{
+	struct fixture *f = *state;
+	size_t at;
+
+	f->m.layout = NPS_LAYOUT_MSPROF;
+	at = kernel(f, 1000, 2000, 0, "Cast", "AI_VECTOR_CORE");
+	f->m.task.kernel[at] = text(f, "Cast_kernel_2");
+	at = task(f, 2500, 3500, 0, 8);
+	f->m.task.name[at] = f->m.task.type[at] = text(f, "EVENT_RECORD");
+	at = kernel(f, 4000, 5000, 0, "Add", "N/A");
+	f->m.task.kernel[at] = text(f, "te_add_1");
+	assert_int_equal(nps_export__msprof_csv(&f->ex, f->fd), 0);
+	assert_string_equal(rows_of(f, "task_time_20240101120000.csv"),
+			    "0,Cast_kernel_2,AI_VECTOR_CORE,2,100,1.0,1700000000000001.000\t,"
+			    "1700000000000002.000\t\n"
+			    "0,EVENT_RECORD,EVENT_RECORD,2,101,1.0,1700000000000002.500\t,"
+			    "1700000000000003.500\t\n"
+			    "0,te_add_1,KERNEL_AICORE,2,102,1.0,1700000000000004.000\t,"
+			    "1700000000000005.000\t\n");
 }
 
 /* Not with strchr(), which a sanitizer makes read the whole rest each time. */
@@ -683,7 +706,7 @@ static void slices(void **state)
 
 		if (nps_table__add(&f->m.task.t, &at))
 			fail();
-		f->m.task.name[at] = f->m.task.type[at] = NPS_NONE;
+		f->m.task.name[at] = f->m.task.type[at] = f->m.task.kernel[at] = NPS_NONE;
 		f->m.task.start[at] = f->m.task.end[at] = T0 + i;
 	}
 	assert_int_equal(nps_export__msprof_csv(&f->ex, f->fd), 0);
@@ -769,6 +792,7 @@ int main(void)
 		cmocka_unit_test(modules_have_the_names_of_their_generation),
 		TEST(step_times),
 		TEST(msprof_layout),
+		TEST(tasks_by_function),
 		TEST(slices),
 		TEST(traffic_of_many_collectives),
 		TEST(nothing_leaves_nothing),
