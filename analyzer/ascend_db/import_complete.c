@@ -232,6 +232,52 @@ static int correlations(struct nps_db_import *in)
 	return NPS_MIN(twice, (int64_t)0);
 }
 
+/* --- operands of operators --- */
+
+enum { ENOUGH_OPERANDS = 1024 };
+
+/* Shapes are numbers; a type has a letter, and so have the words for what is no tensor. */
+static bool has_letter(const char *text)
+{
+	for (; *text; text++)
+		if ((*text | 32) >= 'a' && (*text | 32) <= 'z')
+			return true;
+	return false;
+}
+
+/* 1: the texts of row I are in the other's column, -1: each is in its own, 0: they do not tell. */
+static int exchanged(const struct nps_model *model, size_t i)
+{
+	uint32_t shapes = model->torch.input_shapes[i], types = model->torch.input_types[i];
+
+	if (shapes == NPS_NONE || types == NPS_NONE)
+		return 0;
+	return has_letter(nps_model__text(model, shapes)) - has_letter(nps_model__text(model, types));
+}
+
+/* torch_npu of early 2025 stored inputShapes and inputDtypes in each other's column. */
+static void operands(struct nps_model *model)
+{
+	struct nps_pace pace = { .model = model };
+	struct nps_torch_table *t = &model->torch;
+	int votes = 0, n = 0;
+
+	for (size_t i = 0; i < t->t.len && n < ENOUGH_OPERANDS; i++) {
+		int vote = exchanged(model, i);
+
+		votes += vote;
+		n += vote != 0;
+		nps_pace__step(&pace);
+	}
+	for (size_t i = 0; votes > 0 && i < t->t.len; i++) {
+		uint32_t shapes = t->input_shapes[i];
+
+		t->input_shapes[i] = t->input_types[i];
+		t->input_types[i] = shapes;
+		nps_pace__step(&pace);
+	}
+}
+
 /* --- the whole --- */
 
 static void cover(struct nps_model *model, const uint64_t *start, const uint64_t *end, size_t len)
@@ -278,6 +324,7 @@ int nps_db_complete(struct nps_db_import *in)
 		err = calls(in);
 	if (!err)
 		err = correlations(in);
+	operands(in->model);
 	cover_all(in->model);
 	process_and_level(in->model);
 	return err;

@@ -86,12 +86,18 @@ struct nps_part_info {
 	uint32_t runs; /* number of the latest run of the call that it was seen in, from 1; 0: of none */
 };
 
+/* When a run of a collective was on the device, Unix ns; start 0: not measured. */
+struct nps_comm_span {
+	uint64_t start, end;
+	bool master; /* of the tasks of the master plane, not of all */
+};
+
 /* A collective as the host called it. */
 struct nps_collective {
 	uint64_t begin; /* host counter */
 	uint64_t group; /* hash, 0 unknown */
 	uint64_t count; /* UINT64_MAX unknown */
-	uint64_t start, end; /* of its first run, Unix ns; start 0: not measured */
+	struct nps_comm_span span; /* of its first run */
 	uint32_t type; /* text: hcom_allReduce_ */
 	uint32_t algorithm; /* text */
 	uint32_t connection, model, device;

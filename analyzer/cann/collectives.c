@@ -15,7 +15,7 @@
 /* A run of a call after its first. */
 struct repeat {
 	uint32_t call, run;
-	uint64_t start, end;
+	struct nps_comm_span span;
 	uint32_t seen;
 };
 
@@ -151,10 +151,15 @@ static int next_run(struct nps_collectives *c, uint32_t call)
 	return 0;
 }
 
-static void widen(uint64_t *start, uint64_t *end, uint64_t task_start, uint64_t task_end)
+/* A task ran from START to END: as in the vendor's files those of the master plane decide, where one is known. */
+static void widen(struct nps_comm_span *span, bool master, uint64_t start, uint64_t end)
 {
-	*start = *start ? NPS_MIN(*start, task_start) : task_start;
-	*end = NPS_MAX(*end, task_end);
+	if (span->master && !master)
+		return;
+	if (master && !span->master)
+		*span = (struct nps_comm_span){ .master = true };
+	span->start = span->start ? NPS_MIN(span->start, start) : start;
+	span->end = NPS_MAX(span->end, end);
 }
 
 static uint32_t enum_of(uint32_t value, uint32_t most)
@@ -180,13 +185,13 @@ static int assign(struct nps_collectives *c, uint32_t task, const struct nps_hos
 		return err;
 	part->runs = call->run + 1;
 	if (!call->run) {
-		widen(&call->start, &call->end, start, end);
+		widen(&call->span, part->master, start, end);
 		call->seen++;
 		*instance = part->op;
 		return 0;
 	}
 	repeat = repeat_at(c, call->repeat);
-	widen(&repeat->start, &repeat->end, start, end);
+	widen(&repeat->span, part->master, start, end);
 	repeat->seen++;
 	*instance = c->capture->collectives.len + call->repeat;
 	return 0;
@@ -243,8 +248,8 @@ static void group_digits(const struct nps_collectives *c, uint64_t group, char d
 }
 
 /* Adds the row of a run. */
-static int add_row(struct nps_collectives *c, const struct nps_collective *call, uint32_t run, uint64_t start,
-		   uint64_t end, uint32_t seen, uint32_t *name)
+static int add_row(struct nps_collectives *c, const struct nps_collective *call, uint32_t run,
+		   const struct nps_comm_span *span, uint32_t seen, uint32_t *name)
 {
 	struct nps_model *m = c->capture->model;
 	char digits[4], type[512];
@@ -259,8 +264,8 @@ static int add_row(struct nps_collectives *c, const struct nps_collective *call,
 	if (*name == NPS_NONE)
 		return -ENOMEM;
 	m->comm_op.name[row] = *name;
-	m->comm_op.start[row] = start;
-	m->comm_op.end[row] = end;
+	m->comm_op.start[row] = span->start;
+	m->comm_op.end[row] = span->end;
 	m->comm_op.connection[row] = call->connection;
 	m->comm_op.group[row] = call->group ? nps_dictionary__name(&c->capture->names, call->group)
 					    : NPS_NONE;
@@ -293,9 +298,9 @@ static int add_rows(struct nps_collectives *c, struct nps_ext_sort *order)
 		const struct nps_collective *call = call_at(c, repeat ? repeat->call : i);
 
 		if (repeat)
-			err = add_row(c, call, repeat->run, repeat->start, repeat->end, repeat->seen, &name);
+			err = add_row(c, call, repeat->run, &repeat->span, repeat->seen, &name);
 		else
-			err = add_row(c, call, 0, call->start, call->end, call->seen, &name);
+			err = add_row(c, call, 0, &call->span, call->seen, &name);
 		NPS_AT(&c->names, uint32_t, i) = name;
 		NPS_AT(&c->ids, uint32_t, i) = c->capture->model->comm_op.t.len;
 		step(c);
@@ -309,7 +314,8 @@ static int sort_runs(struct nps_collectives *c, struct nps_ext_sort *order)
 	uint64_t unseen = 0;
 
 	for (size_t i = 0; i < ncalls + c->repeats.len; i++) {
-		uint64_t start = i < ncalls ? call_at(c, i)->start : repeat_at(c, i - ncalls)->start;
+		uint64_t start = i < ncalls ? call_at(c, i)->span.start
+					    : repeat_at(c, i - ncalls)->span.start;
 		struct instance *to;
 
 		step(c);

@@ -16,6 +16,7 @@
 #define NOT_TOLD 65534 /* every enum of the vendor */
 #define PAYLOAD 1 /* ENUM_HCCL_RDMA_TYPE: RDMA_SEND_PAYLOAD */
 #define SLACK 100000 /* ns by which a collective's times and its tasks' may disagree */
+#define MOST_SLACK 1000000000 /* where planes other than the master's begin earlier or go on longer */
 #define STALE 4 /* the map of collectives under way is made anew when it is this much too large */
 #define FEW 4096
 
@@ -37,6 +38,8 @@ struct walk {
 	struct nps_vec parts; /* struct nps_part */
 	uint32_t unused; /* chain of free parts */
 	size_t next; /* collective that begins next */
+	uint64_t lead,
+		lag; /* ns by which tasks may begin before their collective begins, and after it has ended */
 	uint32_t memcpy, reduce, wait; /* texts: types of tasks */
 	uint32_t collective, peer, step; /* texts; step: "step", there are none */
 };
@@ -146,7 +149,7 @@ static int finish_before(struct walk *w, uint64_t time)
 	while (!err && w->head < w->ops.len) {
 		const struct under_way *op = &NPS_AT(&w->ops, struct under_way, w->head);
 
-		if (time != UINT64_MAX && nps_add_sat(w->m->comm_op.end[op->row], SLACK) >= time)
+		if (time != UINT64_MAX && nps_add_sat(w->m->comm_op.end[op->row], w->lag) >= time)
 			break;
 		err = finish_op(w, op);
 		w->head++;
@@ -187,7 +190,7 @@ static int begin_until(struct walk *w, uint64_t time)
 	const struct nps_comm_op_table *table = &w->m->comm_op;
 	int err = 0;
 
-	for (; !err && w->next < table->t.len && table->start[w->next] <= nps_add_sat(time, SLACK);
+	for (; !err && w->next < table->t.len && table->start[w->next] <= nps_add_sat(time, w->lead);
 	     w->next++) {
 		struct under_way *op = nps_vec__push(&w->ops);
 
@@ -273,6 +276,46 @@ static int add_part(struct walk *w, size_t row, uint64_t start, uint64_t end)
 	return 0;
 }
 
+/* Ids of most captures are those of the rows; ROW_OF has the rows of others. */
+static int find_rows(const struct nps_comm_op_table *ops, struct nps_map *row_of)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < ops->t.len; i++)
+		if (ops->id[i] != i + 1)
+			err = nps_map__put(row_of, ops->id[i], i);
+	return err;
+}
+
+/* How far tasks lie outside of what their collectives are said to last, which is what the master plane does. */
+static int find_slack(struct walk *w)
+{
+	const struct nps_comm_op_table *ops = &w->m->comm_op;
+	const struct nps_comm_task_table *task = &w->m->comm_task;
+	struct nps_pace pace = { w->m, 0 };
+	struct nps_map row_of = { 0 };
+	int err = find_rows(ops, &row_of);
+
+	w->lead = w->lag = SLACK;
+	for (size_t i = 0; !err && i < task->t.len; i++, nps_pace__step(&pace)) {
+		uint32_t row = nps_map__get(&row_of, task->op[i]);
+		uint64_t start;
+
+		row = row == NPS_NONE ? task->op[i] - 1 : row;
+		if (row >= ops->t.len || ops->id[row] != task->op[i] || task->task[i] >= w->m->task.t.len)
+			continue;
+		start = w->m->task.start[task->task[i]];
+		if (start < ops->start[row])
+			w->lead = NPS_MAX(w->lead, ops->start[row] - start);
+		else if (start > ops->end[row])
+			w->lag = NPS_MAX(w->lag, start - ops->end[row]);
+	}
+	w->lead = NPS_MIN(w->lead, (uint64_t)MOST_SLACK);
+	w->lag = NPS_MIN(w->lag, (uint64_t)MOST_SLACK);
+	nps_map__free(&row_of);
+	return err;
+}
+
 static int walk(struct walk *w)
 {
 	const struct nps_comm_task_table *task = &w->m->comm_task;
@@ -318,6 +361,8 @@ int nps_derive__comm(struct nps_model *m)
 	nps_matrix__init(&w.matrix, m, &w.texts);
 	nps_comm_stats__init(&w.stats, m, &w.texts, &w.matrix);
 	err = add_texts(&w);
+	if (!err)
+		err = find_slack(&w);
 	if (!err)
 		err = walk(&w);
 	nps_comm_stats__free(&w.stats);

@@ -289,9 +289,14 @@ class Comparison:
         ascending("comm_op", (row["start"] for row in self.read["comm_op"]))
         one_each("comm_op", self.read["comm_op"], lambda r: r["id"])
         ranks = {said["op"]: said["ranks"] for said in self.truth["comm_task"]}
+        spans, tasks = defaultdict(list), {self.key(row): row for row in self.truth["task"]}
+        for said in self.truth["comm_task"]:  # the master plane's: all of a graph, else the main stream's
+            if "--comm-ffts" in self.words or said["plane"] == 0:
+                spans[said["op"]].append(tasks[self.key(said)])
         for said in self.truth["comm_op"]:
-            agree("comm_op", rows[self.connection(said)], name=names[said["op"]], start=said["start_ns"],
-                  end=said["end_ns"], group=said["group"], relay=int(said["relay"]), retry=int(said["retry"]),
+            agree("comm_op", rows[self.connection(said)], name=names[said["op"]],
+                  start=min(task["start_ns"] for task in spans[said["op"]]),
+                  end=max(task["end_ns"] for task in spans[said["op"]]), group=said["group"], relay=int(said["relay"]), retry=int(said["retry"]),
                   dtype=said["dtype"], algorithm=said["alg"], count=said["count"], type=said["name"],
                   device=said["device"], tasks=said["tasks"], measured=said["tasks"], model=NONE,
                   ranks=ranks[said["op"]])

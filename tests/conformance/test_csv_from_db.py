@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 import shutil
 import sqlite3
 import statistics
@@ -245,6 +246,11 @@ class Capture:
             out[row["connectionId"]].append((row["endNs"] - row["startNs"], False))
         return out
 
+    def shapes(self, row: dict[str, Any]) -> str:
+        """torch_npu of early 2025 stored the types in the column of the shapes, and these in that of the types."""
+        texts = [self.text(row[name]) for name in ("inputShapes", "inputDtypes")]
+        return texts[1] if re.search("[A-Za-z]", texts[0] or "") else texts[0]
+
     def operator_details(self) -> Table:
         """operator_details."""
         links, frames = defaultdict(list), defaultdict(list)
@@ -262,7 +268,7 @@ class Capture:
             mine = [one for link in links.get(row["connectionId"], []) for one in ran.get(link, [])]
             own = [sum(ns for ns, _ in mine), sum(ns for ns, aicore in mine if aicore)]
             op = {"end": end, "children": 0, "own": own, "total": [0, 0], "ns": end - start, "name": name,
-                  "shapes": self.text(row["inputShapes"]), "stack": ";\r\n".join(frames.get(row["callchainId"], []))}
+                  "shapes": self.shapes(row), "stack": ";\r\n".join(frames.get(row["callchainId"], []))}
             around = open_ops[row["globalTid"]]
             while around and around[-1]["end"] <= start:
                 around.pop()

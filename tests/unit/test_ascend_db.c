@@ -522,6 +522,44 @@ static void unsorted_rows(void **state)
 	nps_model__free(&model);
 }
 
+/* torch_npu of January 2025 wrote the types where the shapes belong. What is in which column tells, not a version. */
+static void shapes_in_the_column_of_types(void **state)
+{
+	static const char *const columns[] = { "inputDtypes,inputShapes", "inputShapes,inputDtypes" };
+	const char *path = in_folder("ascend_pytorch_profiler_0.db");
+	char sql[1024];
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++) {
+		struct nps_model model;
+
+		/* The first two rows tell nothing. */
+		snprintf(sql, sizeof(sql),
+			 SMALL
+			 "INSERT INTO STRING_IDS "
+			 "VALUES(20,'aten::mm'),(21,'float;\r\nc10::BFloat16;\r\nScalar'),"
+			 "(22,'2,3;\r\n3,4;\r\n'),(23,';\r\n'),(24,'None'),(25,';');"
+			 "CREATE TABLE PYTORCH_API (startNs TEXT,endNs TEXT,globalTid,connectionId,name,"
+			 "sequenceNumber,fwdThreadId,%s,callchainId,type);"
+			 "INSERT INTO PYTORCH_API "
+			 "VALUES('100','110',1,NULL,20,NULL,NULL,NULL,NULL,NULL,50001),"
+			 "('120','130',1,NULL,20,NULL,NULL,23,25,NULL,50001),"
+			 "('140','150',1,NULL,20,NULL,NULL,21,22,NULL,50001),"
+			 "('160','170',1,NULL,20,NULL,NULL,24,23,NULL,50001);",
+			 columns[i]);
+		unlink(path);
+		make(path, sql);
+		import(&model, path);
+		assert_int_equal(model.torch.t.len, 4);
+		assert_int_equal(model.torch.input_shapes[0], NPS_NONE);
+		assert_string_equal(nps_model__text(&model, model.torch.input_shapes[2]), "2,3;\r\n3,4;\r\n");
+		assert_string_equal(nps_model__text(&model, model.torch.input_types[2]),
+				    "float;\r\nc10::BFloat16;\r\nScalar");
+		assert_string_equal(nps_model__text(&model, model.torch.input_types[3]), "None");
+		nps_model__free(&model);
+	}
+}
+
 static void hostile_cells(void **state)
 {
 	const char *path = in_folder("msprof_1.db");
@@ -747,6 +785,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(empty_model),
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
+		cmocka_unit_test(shapes_in_the_column_of_types),
 		cmocka_unit_test(hostile_cells),
 		cmocka_unit_test(full_ranges_of_ids),
 		cmocka_unit_test(not_tables),

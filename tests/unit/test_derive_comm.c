@@ -163,6 +163,31 @@ static void payloads(void **state)
 	nps_model__free(&m);
 }
 
+/* A collective lasts as long as its master plane; what the others moved before and after it counts as traffic. */
+static void other_planes_reach_beyond(void **state)
+{
+	const uint64_t ms = 1000000, at = 100 * ms;
+	struct nps_model m;
+	size_t row;
+
+	(void)state;
+	assert_int_equal(nps_model__init(&m, AT_FDCWD, NULL), 0);
+	add_op(&m, 1, "hcom_allReduce__612_0_1", at, at + ms);
+	add_op(&m, 2, "hcom_allReduce__612_1_1", at + 2 * ms, at + 3 * ms);
+	add_task(&m, 1, "Memcpy", 1, at - ms / 2, 1000, 1000, 1);
+	row = add_task(&m, 1, "Memcpy", 0, at, ms, 1000, 1);
+	m.comm_task.master[row] = 1;
+	add_task(&m, 1, "Memcpy", 1, at + 3 * ms / 2, 1000, 1000, 1);
+	row = add_task(&m, 2, "Memcpy", 0, at + 2 * ms, ms, 1000, 1);
+	m.comm_task.master[row] = 1;
+	assert_int_equal(nps_derive__comm(&m), 0);
+	assert_int_equal(m.comm_time.t.len, 2);
+	assert_true(m.comm_time.elapse[0] == 1 && m.comm_time.transit[0] == 1);
+	assert_int_equal(m.comm_bandwidth.count[0], 3);
+	assert_int_equal(m.comm_bandwidth.count[2], 1);
+	nps_model__free(&m);
+}
+
 /* Collectives of which only their being there is known have no numbers; several steps have their own. */
 static void details_and_steps(void **state)
 {
@@ -274,9 +299,13 @@ static void rounding(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_collective),    cmocka_unit_test(payloads),
-		cmocka_unit_test(details_and_steps), cmocka_unit_test(many),
-		cmocka_unit_test(texts_that_move),   cmocka_unit_test(rounding),
+		cmocka_unit_test(one_collective),
+		cmocka_unit_test(payloads),
+		cmocka_unit_test(other_planes_reach_beyond),
+		cmocka_unit_test(details_and_steps),
+		cmocka_unit_test(many),
+		cmocka_unit_test(texts_that_move),
+		cmocka_unit_test(rounding),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

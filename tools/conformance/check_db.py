@@ -118,7 +118,7 @@ def d4(rank: Rank, check: Check) -> None:
     check.saw(kernels + ops)
 
 
-@RULES.rule("D5", "communication operators span their tasks and count from 1")
+@RULES.rule("D5", "communication operators span their master plane's tasks, where one is told, and count from 1")
 def d5(rank: Rank, check: Check) -> None:
     db = has(rank, "COMMUNICATION_OP")
     ids = [row[0] for row in db.execute("SELECT opId FROM COMMUNICATION_OP ORDER BY opId")]
@@ -128,10 +128,13 @@ def d5(rank: Rank, check: Check) -> None:
         return
     measured = "1" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
         "globalTaskId NOT IN (SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds')"
+    columns = {row[1] for row in db.execute("PRAGMA table_info(COMMUNICATION_TASK_INFO)")}
+    master = "coalesce(isMaster, 0)" if "isMaster" in columns else "0"
     for ident, start, end, low, high in db.execute(
             "SELECT o.opId, o.startNs, o.endNs, min(CASE WHEN m THEN t.startNs END),"
             " max(CASE WHEN m THEN t.endNs END) FROM COMMUNICATION_OP o"
-            f" JOIN (SELECT opId, globalTaskId, {measured} AS m FROM COMMUNICATION_TASK_INFO) USING (opId)"
+            f" JOIN (SELECT opId, globalTaskId, {measured} AND {master} >= max({master}) OVER (PARTITION BY opId) AS m"
+            " FROM COMMUNICATION_TASK_INFO) USING (opId)"
             " JOIN TASK t USING (globalTaskId) GROUP BY o.opId"):
         if low is None:
             check.expect(start == end, f"operator {ident}: {start}..{end}, none of its tasks was measured")
