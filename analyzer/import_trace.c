@@ -8,10 +8,12 @@
 
 #include "base/ext_sort.h"
 #include "base/progress.h"
+#include "import_trace_rank.h"
 #include "import_trace_read.h"
+#include "import_trace_types.h"
 
 #include <errno.h>
-#include <dirent.h>
+
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -21,6 +23,9 @@
 
 #define NAMES 65536 /* processes and threads whose names are kept */
 #define PROGRESS (1U << 12) /* events between two looks at what was read */
+/* No event of a capture is longer: the end of one that is was never written. */
+#define LONGEST (30ULL * 86400 * 1000000000)
+#define FIRST_NARROW 0xc0000000U /* numbers of ids that are wider than the columns that hold them */
 
 enum layer { UNKNOWN, PYTHON, GC, CANN, OS, HARDWARE, COMMUNICATION, LEFT_OUT, FOREIGN };
 enum section { QUEUE, FRAMES, REST, SECTIONS };
@@ -28,7 +33,8 @@ enum section { QUEUE, FRAMES, REST, SECTIONS };
 struct process {
 	uint64_t pid;
 	enum layer layer;
-	uint32_t device;
+	uint32_t device; /* as its label tells, NPS_NONE unknown */
+	bool vendor; /* its number holds the job's and the device's (outputs 2.2), as its place in the order tells */
 };
 
 struct row {
@@ -41,6 +47,13 @@ struct row {
 	bool op; /* by its category */
 };
 
+/* An event that has begun, above those that its thread had begun before. */
+struct begun {
+	struct row row;
+	uint32_t below; /* NPS_NONE: none */
+	uint8_t section;
+};
+
 struct import {
 	struct nps_model *m;
 	struct nps_ext_sort sections[SECTIONS];
@@ -48,8 +61,14 @@ struct import {
 	struct nps_vec process; /* struct process */
 	struct nps_map threads; /* hash of pid and tid -> text: name */
 	struct nps_map chains; /* text of a stack -> its id in `frame` */
-	uint32_t nchains, ncollectives;
+	struct nps_vec begun; /* struct begun */
+	struct nps_map top; /* hash of pid and tid -> its innermost event that has begun */
+	uint32_t unused; /* chain of rows of `begun` */
+	struct nps_map narrow; /* hash of an id of more than 32 bits -> its number */
+	uint32_t nchains, ncollectives, nnarrow;
+	uint64_t nbegun; /* that have not ended */
 	uint64_t foreign; /* events of layers that are not read */
+	uint64_t endless; /* events that last longer than any capture, and ends without a begin */
 	uint64_t app; /* pid of the Python process, 0 none */
 };
 
@@ -84,6 +103,29 @@ static uint32_t u32_or(const struct nps_trace_text *text, uint32_t otherwise)
 	return nps_trace__u64(text, &value) && value <= UINT32_MAX ? value : otherwise;
 }
 
+/* ID, or if it does not fit 32 bits a number that no other one has. */
+static uint32_t narrow(struct import *in, uint64_t id, int *err)
+{
+	uint64_t key = nps_hash2(id, id >> 32);
+	uint32_t number;
+
+	if (id <= UINT32_MAX)
+		return id;
+	number = nps_map__get(&in->narrow, key);
+	if (number != NPS_NONE)
+		return number;
+	if (nps_map__put(&in->narrow, key, FIRST_NARROW + in->nnarrow))
+		*err = -ENOMEM;
+	return FIRST_NARROW + in->nnarrow++ % (UINT32_MAX - FIRST_NARROW);
+}
+
+static uint32_t id_or_none(struct import *in, const struct nps_trace_text *text, int *err)
+{
+	uint64_t value;
+
+	return nps_trace__u64(text, &value) ? narrow(in, value, err) : NPS_NO_ID;
+}
+
 static int64_t i64_or_null(const struct nps_trace_text *text)
 {
 	int64_t value;
@@ -113,8 +155,7 @@ static int find_process(struct import *in, uint64_t pid, struct process **p)
 		*p = nps_vec__push(&in->process);
 		if (!*p || nps_map__put(&in->processes, pid, in->process.len - 1))
 			return -ENOMEM;
-		/* the vendor's pids hold the device (outputs 2.2) */
-		**p = (struct process){ .pid = pid, .device = pid >> 10 ? pid & 31 : 0 };
+		**p = (struct process){ .pid = pid, .device = NPS_NONE };
 		return 0;
 	}
 	*p = &NPS_AT(&in->process, struct process, row);
@@ -169,30 +210,35 @@ static int read_metadata(struct import *in, const struct nps_trace_event *event)
 		rest.len -= 4;
 		if (nps_trace__u64(&rest, &device) && device <= UINT16_MAX)
 			p->device = device;
+	} else if (is(&event->name, "process_sort_index")) {
+		p->vendor = pid >> 10 && nps_trace__u64(&event->args[NPS_TRACE_SORT_INDEX], &device) &&
+			    device == (pid >> 5 & 31);
 	} else if (is(&event->name, "thread_name") && name->at && in->threads.len < NAMES) {
 		uint32_t text = intern(in, name, &err);
 
 		if (!err)
-			err = nps_map__put(&in->threads, nps_hash2(pid, tid), text);
+			err = nps_map__put(&in->threads, nps_hash2(pid, narrow(in, tid, &err)), text);
 	}
 	return err;
 }
 
-static int read_span(struct import *in, const struct nps_trace_event *event)
+static enum section section_of(const struct nps_trace_event *event)
 {
-	enum section section = is(&event->cat, "enqueue") || is(&event->cat, "dequeue") ? QUEUE
-			       : is(&event->cat, "python_function")			? FRAMES
-											: REST;
+	return is(&event->cat, "enqueue") || is(&event->cat, "dequeue") ? QUEUE
+	       : is(&event->cat, "python_function")			? FRAMES
+									: REST;
+}
+
+static int read_row(struct import *in, const struct nps_trace_event *event, enum section section,
+		    struct row *row)
+{
 	const struct nps_trace_text *args = event->args;
-	struct row *row = nps_ext_sort__add(&in->sections[section]);
 	int err = 0;
 
-	if (!row)
-		return in->sections[section].err;
 	*row = (struct row){
 		.order = { event->start, ~event->end },
 		.pid = number_or_hash(&event->pid),
-		.tid = number_or_hash(&event->tid),
+		.tid = narrow(in, number_or_hash(&event->tid), &err),
 		.sequence = i64_or_null(&args[NPS_TRACE_SEQUENCE]),
 		.correlation = i64_or_null(&args[NPS_TRACE_CORRELATION]),
 		.size = i64_or_null(&args[section == REST && args[NPS_TRACE_COUNT].at ? NPS_TRACE_COUNT
@@ -201,7 +247,7 @@ static int read_span(struct import *in, const struct nps_trace_event *event)
 		.type = intern(in,
 			       &args[args[NPS_TRACE_SUBTYPE].at ? NPS_TRACE_SUBTYPE : NPS_TRACE_TASK_TYPE],
 			       &err),
-		.connection = u32_or(&args[NPS_TRACE_CONNECTION], NPS_NO_ID),
+		.connection = id_or_none(in, &args[NPS_TRACE_CONNECTION], &err),
 		.stream = u32_or(&args[NPS_TRACE_STREAM], NPS_NO_ID),
 		.task = u32_or(&args[NPS_TRACE_TASK], NPS_NO_ID),
 		.batch = u32_or(&args[NPS_TRACE_BATCH], 0),
@@ -218,6 +264,94 @@ static int read_span(struct import *in, const struct nps_trace_event *event)
 	return err;
 }
 
+static int keep_row(struct import *in, enum section section, const struct row *row)
+{
+	struct row *to;
+
+	if (~row->order.low - row->order.high > LONGEST) {
+		in->endless++;
+		return 0;
+	}
+	to = nps_ext_sort__add(&in->sections[section]);
+	if (!to)
+		return in->sections[section].err;
+	*to = *row;
+	return 0;
+}
+
+static int read_span(struct import *in, const struct nps_trace_event *event)
+{
+	enum section section = section_of(event);
+	struct row row;
+	int err = read_row(in, event, section, &row);
+
+	return err ? err : keep_row(in, section, &row);
+}
+
+static uint64_t thread_key(const struct nps_trace_event *event)
+{
+	return nps_hash2(number_or_hash(&event->pid), number_or_hash(&event->tid));
+}
+
+/* B: what the thread of EVENT begins lies within what it had begun. */
+static int read_begin(struct import *in, const struct nps_trace_event *event)
+{
+	uint64_t thread = thread_key(event);
+	uint32_t at = in->unused;
+	struct begun *begun;
+	int err;
+
+	if (at == NPS_NONE && (in->begun.len >= NPS_NONE - 1 || !nps_vec__push(&in->begun)))
+		return -ENOMEM;
+	at = at == NPS_NONE ? in->begun.len - 1 : at;
+	begun = &NPS_AT(&in->begun, struct begun, at);
+	if (at == in->unused)
+		in->unused = begun->below;
+	begun->section = section_of(event);
+	begun->below = nps_map__get(&in->top, thread);
+	err = read_row(in, event, begun->section, &begun->row);
+	in->nbegun++;
+	return err ? err : nps_map__put(&in->top, thread, at);
+}
+
+/* E: of what its thread began last. */
+static int read_end(struct import *in, const struct nps_trace_event *event)
+{
+	uint64_t thread = thread_key(event);
+	uint32_t at = nps_map__get(&in->top, thread);
+	struct begun *begun;
+	int err;
+
+	if (at == NPS_NONE) {
+		in->endless++;
+		return 0;
+	}
+	begun = &NPS_AT(&in->begun, struct begun, at);
+	err = nps_map__put(&in->top, thread, begun->below);
+	begun->row.order.low = ~NPS_MAX(event->start, begun->row.order.high);
+	if (!err)
+		err = keep_row(in, begun->section, &begun->row);
+	begun->below = in->unused;
+	in->unused = at;
+	in->nbegun--;
+	return err;
+}
+
+static int read_event(struct import *in, const struct nps_trace_event *event)
+{
+	switch (event->phase) {
+	case 'X':
+		return event->timed ? read_span(in, event) : 0;
+	case 'B':
+		return read_begin(in, event);
+	case 'E':
+		return read_end(in, event);
+	case 'M':
+		return read_metadata(in, event);
+	}
+	return 0;
+}
+
 static int read_events(struct import *in, const char *path)
 {
 	struct nps_trace_reader reader;
@@ -229,9 +363,7 @@ static int read_events(struct import *in, const char *path)
 		return err;
 	nps_progress__stage(in->m->progress, "reading", 0, NULL);
 	while ((err = nps_trace__next(&reader, &event)) > 0) {
-		err = event.phase == 'X' && event.timed ? read_span(in, &event)
-		      : event.phase == 'M'		? read_metadata(in, &event)
-							: 0;
+		err = read_event(in, &event);
 		if (err)
 			break;
 		if (n++ % PROGRESS)
@@ -241,20 +373,30 @@ static int read_events(struct import *in, const char *path)
 	}
 	nps_model__lost(in->m, reader.damaged, "%s: events that are damaged", path);
 	nps_model__lost(in->m, reader.cut, "%s: ends early", path);
+	nps_model__lost(in->m, reader.behind, "%s: bytes behind the list of events", path);
+	nps_model__lost(in->m, in->nbegun, "events that begin and never end");
+	nps_model__lost(in->m, in->endless, "events that end before they begin, or too late for any capture");
 	nps_trace__close(&reader);
 	return err;
 }
 
 /* --- rows of the tables ------------------------------------------------------------------------------------------- */
 
+/* The process of the job that ROW is of: the vendor's layers of the host have numbers of their own. */
+static uint64_t job_of(const struct import *in, const struct row *row)
+{
+	uint32_t at = nps_map__get(&in->processes, row->pid);
+
+	if (in->app)
+		return in->app;
+	return at != NPS_NONE && NPS_AT(&in->process, struct process, at).vendor ? row->pid >> 10 : row->pid;
+}
+
 static uint64_t gtid_of(const struct import *in, const struct row *row, bool host_layer)
 {
-	uint64_t pid = !host_layer	? row->pid
-		       : in->app	? in->app
-		       : row->pid >> 10 ? row->pid >> 10
-					: row->pid;
+	uint64_t pid = host_layer ? job_of(in, row) : row->pid;
 
-	return pid << 32 | (row->tid & UINT32_MAX);
+	return (pid > UINT32_MAX ? nps_hash2(pid, 0) : pid) << 32 | (row->tid & UINT32_MAX);
 }
 
 /* LEN bytes of TEXT as a text of its own: texts move while one is added. */
@@ -386,21 +528,14 @@ static int add_api(struct import *in, const struct row *row)
 	return 0;
 }
 
-static enum nps_task_class class_of(const struct nps_model *m, const struct row *row)
+static enum nps_task_class class_of(struct nps_model *m, const struct row *row)
 {
-	static const char *const computing[] = { "AI_CORE", "AI_VECTOR_CORE", "AI_CPU",	 "AIC", "AIV",
-						 "MIX_AIC", "MIX_AIV",	      "DSA_SQE", "DSA", "DVPP" };
-	const char *type = nps_model__text(m, row->type), *name = nps_model__text(m, row->name);
+	const char *type = nps_model__text(m, row->type);
+	bool known;
+	enum nps_task_class class = nps_trace__task_class(type, nps_model__text(m, row->name), &known);
 
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(computing); i++)
-		if (!strcmp(type, computing[i]))
-			return NPS_CLASS_COMPUTE;
-	if (!strncmp(type, "KERNEL_", 7))
-		return NPS_CLASS_COMPUTE;
-	if (!strcmp(name, "MEMCPY_ASYNC"))
-		return NPS_CLASS_MEMCPY;
-	return !strcmp(name, "EVENT_RECORD") || !strcmp(name, "EVENT_WAIT") ? NPS_CLASS_EVENT
-									    : NPS_CLASS_OTHER;
+	nps_model__lost(m, !known, "tasks of type %.64s, which is not known: not counted as kernels", type);
+	return class;
 }
 
 static int add_compute(struct nps_model *m, const struct row *row, uint32_t task)
@@ -434,6 +569,12 @@ static int add_memcpy(struct nps_model *m, const struct row *row, uint32_t task)
 	return 0;
 }
 
+/* The vendor's pids hold it; others do not, and of a trace that does not tell it is the first. */
+static uint32_t device_of(const struct process *p)
+{
+	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
+}
+
 static int add_task(struct import *in, const struct row *row, const struct process *p)
 {
 	struct nps_model *m = in->m;
@@ -446,10 +587,10 @@ static int add_task(struct import *in, const struct row *row, const struct proce
 		return err;
 	t->start[i] = row->order.high;
 	t->end[i] = ~row->order.low;
-	t->device[i] = p->device;
+	t->device[i] = device_of(p);
 	t->connection[i] = row->connection;
 	t->id[i] = i;
-	t->pid[i] = in->app ? in->app : p->pid >> 10;
+	t->pid[i] = in->app ? in->app : p->vendor ? p->pid >> 10 : p->pid;
 	t->type[i] = t->hw_type[i] = row->type;
 	t->context[i] = row->subtask;
 	t->stream[i] = row->stream == NPS_NO_ID ? (uint32_t)row->tid : row->stream;
@@ -507,7 +648,7 @@ static int add_collective(struct import *in, const struct row *row, const struct
 	t->algorithm[i] = row->algorithm;
 	t->count[i] = row->size;
 	t->type[i] = type;
-	t->device[i] = p->device;
+	t->device[i] = device_of(p);
 	t->ranks[i] = NPS_NULL;
 	t->model[i] = row->model;
 	t->step[i] = NPS_NONE;
@@ -543,17 +684,19 @@ static int add_gc(struct import *in, const struct row *row)
 	return 0;
 }
 
-/* An event without a category: its process tells what it is; operators of processes without a name, too. */
+/*
+ * An event without a category: its process tells what it is. Of a process without a name, as in a slice of a trace or in
+ * what a simulator of operators wrote, tasks are known by their type.
+ */
 static int add_rest(struct import *in, const struct row *row)
 {
-	static const struct process nobody = { 0 };
+	static const struct process nobody = { .device = NPS_NONE };
 	uint32_t at = nps_map__get(&in->processes, row->pid);
 	const struct process *p = at == NPS_NONE ? &nobody : &NPS_AT(&in->process, struct process, at);
 
 	if (row->op)
 		return add_op(in, row);
 	switch (p->layer) {
-	case UNKNOWN:
 	case PYTHON:
 		return add_op(in, row);
 	case GC:
@@ -567,6 +710,11 @@ static int add_rest(struct import *in, const struct row *row)
 	case COMMUNICATION:
 		return row->type == NPS_NONE ? add_collective(in, row, p) : 0;
 	case LEFT_OUT:
+		break;
+	case UNKNOWN:
+		if (row->type != NPS_NONE && row->task != NPS_NO_ID)
+			return add_task(in, row, p);
+		in->foreign++;
 		break;
 	case FOREIGN: /* that of user's ranges has the name of the application */
 		in->foreign++;
@@ -613,6 +761,8 @@ static int fill_section(struct import *in, enum section section)
 	const struct row *row;
 
 	while (!err && (row = nps_ext_sort__next(from))) {
+		/* Times may count from the first event, which is at 0. */
+		in->m->start = NPS_MIN(in->m->start, row->order.high);
 		nps_model__cover(in->m, row->order.high, ~row->order.low);
 		err = section == FRAMES ? add_torch(in, row, NPS_API_PYTHON) : add_rest(in, row);
 	}
@@ -621,65 +771,15 @@ static int fill_section(struct import *in, enum section section)
 	return err;
 }
 
-/* --- which rank ---------------------------------------------------------------------------------------------------- */
-
-static bool is_info(const char *name, uint32_t *rank)
-{
-	unsigned int number;
-	int end = 0;
-
-	if (sscanf(name, "profiler_info_%9u.json%n", &number, &end) != 1 || !end || name[end])
-		return false;
-	*rank = number;
-	return true;
-}
-
-/* How many profiler_info_{rank}.json there are; *RANK: that of one of them. Closes DIRFD. */
-static unsigned int count_infos(int dirfd, uint32_t *rank)
-{
-	DIR *dir = dirfd < 0 ? NULL : fdopendir(dirfd);
-	const struct dirent *entry;
-	unsigned int n = 0;
-
-	if (!dir && dirfd >= 0)
-		close(dirfd);
-	while (dir && (entry = readdir(dir)))
-		n += is_info(entry->d_name, rank);
-	if (dir)
-		closedir(dir);
-	return n;
-}
-
-/* profiler_info_{rank}.json beside the trace or above it tells the rank, if it is the only one: else nobody knows whose. */
-static void find_rank(struct nps_model *m, const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	char beside[PATH_MAX];
-	int fd, above;
-	unsigned int n;
-
-	snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-	fd = open(beside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	n = count_infos(fd, &m->rank);
-	if (!n)
-		n = count_infos(above, &m->rank);
-	else if (above >= 0)
-		close(above);
-	m->has_rank = n == 1;
-	m->rank = m->has_rank ? m->rank : 0;
-}
-
 int nps_import__trace(struct nps_model *model, const char *path)
 {
-	struct import in = { .m = model };
+	struct import in = { .m = model, .unused = NPS_NONE };
 	int err;
 
 	for (int i = 0; i < SECTIONS; i++)
 		nps_ext_sort__init(&in.sections[i], model->tmpfd, sizeof(struct row));
 	nps_vec__init(&in.process, model->tmpfd, sizeof(struct process));
+	nps_vec__init(&in.begun, model->tmpfd, sizeof(struct begun));
 	err = read_events(&in, path);
 	if (!err)
 		err = fill_queue(&in);
@@ -693,9 +793,12 @@ int nps_import__trace(struct nps_model *model, const char *path)
 	nps_vec__free(&in.process);
 	nps_map__free(&in.processes);
 	nps_map__free(&in.threads);
+	nps_vec__free(&in.begun);
+	nps_map__free(&in.top);
+	nps_map__free(&in.narrow);
 	nps_map__free(&in.chains);
 	model->pid = in.app;
-	find_rank(model, path);
+	nps_trace__find_rank(model, path);
 	if (err == -EILSEQ)
 		nps_msg("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json", path);
 	else if (err)

@@ -376,6 +376,7 @@ static const struct {
 	ARG("count", NPS_TRACE_COUNT),
 	ARG("name", NPS_TRACE_NAME),
 	ARG("labels", NPS_TRACE_LABELS),
+	ARG("sort_index", NPS_TRACE_SORT_INDEX),
 };
 
 static void read_args(struct cursor *c, struct nps_trace_event *event)
@@ -475,7 +476,7 @@ static bool read_event(struct cursor *c, struct nps_trace_event *event)
 			break;
 	}
 	if (!times.start.at)
-		return true;
+		return event->phase != 'X' && event->phase != 'B' && event->phase != 'E';
 	if (!decimal(&times.start, &start))
 		return false;
 	if (times.length.at ? !decimal(&times.length, &length) : event->phase == 'X')
@@ -487,6 +488,91 @@ static bool read_event(struct cursor *c, struct nps_trace_event *event)
 	event->end = nps_add_sat(event->start, ns ? length.whole : us_to_ns(&length));
 	event->timed = event->end < UINT64_MAX;
 	return event->timed;
+}
+
+/* The object's next list of events: 1, 0 at the object's end, -EILSEQ if it is damaged. */
+static int find_member(struct nps_trace_reader *r)
+{
+	char byte;
+
+	while ((byte = peek(r)) && byte != '}') {
+		struct cursor c;
+		struct nps_trace_text key;
+
+		if (byte == ',') {
+			r->at++;
+			continue;
+		}
+		if (byte != '"')
+			return -EILSEQ;
+		if (!r->end && r->len - r->at < EVENT)
+			fill(r);
+		c = (struct cursor){ r->buf + r->at, r->buf + r->len, false };
+		key = string(&c);
+		if (!key.at || !expect(&c, ':'))
+			return -EILSEQ;
+		r->at = c.p - r->buf;
+		byte = peek(r);
+		if (IS(key, "traceEvents") && byte == '[') {
+			r->at++;
+			r->open = true;
+			r->closed = false;
+			return 1;
+		}
+		skip_value(r);
+	}
+	r->at += byte == '}';
+	return 0;
+}
+
+/* Goes to a list of events: 1, 0 if nothing follows, -EILSEQ if what follows has none. */
+static int find_list(struct nps_trace_reader *r)
+{
+	char byte = peek(r);
+	int found;
+
+	if (r->len - r->at >= 3 && !memcmp(r->buf + r->at, "\xef\xbb\xbf", 3)) {
+		r->at += 3;
+		byte = peek(r);
+	}
+	if (!byte)
+		return 0;
+	r->object = byte == '{';
+	if (byte != '[' && byte != '{')
+		return -EILSEQ;
+	r->at++;
+	if (r->object) {
+		found = find_member(r);
+		return found ? found : -EILSEQ;
+	}
+	r->open = true;
+	r->closed = false;
+	return 1;
+}
+
+/* Behind the end of a list of events: goes to where more are. False: nowhere; what else there is has been counted. */
+static bool find_more(struct nps_trace_reader *r)
+{
+	int found = r->object ? find_member(r) : 0;
+	uint64_t begin;
+	char byte;
+
+	r->closed = true;
+	if (found > 0)
+		return true;
+	byte = peek(r);
+	begin = r->read - (r->len - r->at);
+	if (!found && !r->object && (byte == ',' || byte == '{')) { /* a bracket too many */
+		r->damaged++;
+		r->open = true;
+		return true;
+	}
+	if (!found && find_list(r) > 0)
+		return true;
+	while (peek(r))
+		r->at = r->len;
+	r->behind = r->read - begin;
+	return false;
 }
 
 int nps_trace__next(struct nps_trace_reader *r, struct nps_trace_event *event)
@@ -501,8 +587,15 @@ int nps_trace__next(struct nps_trace_reader *r, struct nps_trace_event *event)
 		byte = r->open ? peek(r) : 0;
 		if (r->err)
 			return r->err;
-		if (!byte || byte == ']') {
-			r->cut |= r->open && !byte;
+		if (byte == ']') {
+			r->at++;
+			r->open = false;
+			if (find_more(r))
+				continue;
+			return r->err;
+		}
+		if (!byte) {
+			r->cut |= r->open && !r->closed;
 			r->open = false;
 			return 0;
 		}
@@ -526,50 +619,6 @@ int nps_trace__next(struct nps_trace_reader *r, struct nps_trace_event *event)
 	}
 }
 
-/* Goes to the list of events. */
-static int find_list(struct nps_trace_reader *r)
-{
-	char byte = peek(r);
-
-	if (r->len - r->at >= 3 && !memcmp(r->buf + r->at, "\xef\xbb\xbf", 3)) {
-		r->at += 3;
-		byte = peek(r);
-	}
-	if (byte == '[') {
-		r->at++;
-		r->open = true;
-		return 0;
-	}
-	if (byte != '{')
-		return -EILSEQ;
-	for (r->at++; (byte = peek(r)) && byte != '}';) {
-		struct cursor c;
-		struct nps_trace_text key;
-
-		if (byte == ',') {
-			r->at++;
-			continue;
-		}
-		if (byte != '"')
-			return -EILSEQ;
-		if (!r->end && r->len - r->at < EVENT)
-			fill(r);
-		c = (struct cursor){ r->buf + r->at, r->buf + r->len, false };
-		key = string(&c);
-		if (!key.at || !expect(&c, ':'))
-			return -EILSEQ;
-		r->at = c.p - r->buf;
-		byte = peek(r);
-		if (IS(key, "traceEvents") && byte == '[') {
-			r->at++;
-			r->open = true;
-			return 0;
-		}
-		skip_value(r);
-	}
-	return -EILSEQ;
-}
-
 int nps_trace__open(struct nps_trace_reader *r, const char *path)
 {
 	int fd, err;
@@ -588,7 +637,7 @@ int nps_trace__open(struct nps_trace_reader *r, const char *path)
 	err = r->buf ? 0 : -ENOMEM;
 	if (!err) {
 		fill(r);
-		err = r->err ? r->err : find_list(r);
+		err = r->err ? r->err : find_list(r) > 0 ? 0 : -EILSEQ;
 	}
 	if (err)
 		nps_trace__close(r);

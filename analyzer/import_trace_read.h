@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reader of trace files (outputs 2.1): an array of events, or an object that holds one as traceEvents; plain or gzip;
- * of any size, through a window. What is no event is counted and passed over.
+ * Reader of trace files (outputs 2.1): an array of events, or an object that holds one as traceEvents, or several of
+ * these behind each other, as joining pieces gives; plain or gzip; of any size, through a window. What is no event is
+ * counted and passed over.
  */
 #ifndef NPS_IMPORT_TRACE_READ_H
 #define NPS_IMPORT_TRACE_READ_H
@@ -20,6 +21,7 @@ struct nps_trace_text {
 enum nps_trace_arg {
 	NPS_TRACE_NAME, /* of metadata */
 	NPS_TRACE_LABELS,
+	NPS_TRACE_SORT_INDEX,
 	NPS_TRACE_CONNECTION,
 	NPS_TRACE_TASK_TYPE,
 	NPS_TRACE_STREAM,
@@ -56,7 +58,10 @@ struct nps_trace_reader {
 	bool end; /* nothing behind the window */
 	int err;
 	bool open; /* within the list of events */
+	bool object; /* the list is a member of an object */
 	uint64_t damaged; /* events */
+	uint64_t behind; /* bytes behind the last list */
+	bool closed; /* a list has ended */
 	bool cut; /* the file ends within the list */
 	uint64_t read; /* bytes, after decompression */
 };

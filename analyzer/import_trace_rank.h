@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef NPS_IMPORT_TRACE_RANK_H
+#define NPS_IMPORT_TRACE_RANK_H
+
+#include "model/model.h"
+
+/* profiler_info_{rank}.json beside the trace PATH or above it tells the rank, if it is the only one: else nobody knows whose. */
+void nps_trace__find_rank(struct nps_model *m, const char *path);
+
+#endif
