@@ -21,6 +21,7 @@ struct walk {
 	uint64_t origin; /* without steps: when the host began */
 	uint32_t devices[DEVICES];
 	size_t ndevices;
+	bool worked; /* one of them did */
 	uint64_t others; /* tasks of further devices */
 };
 
@@ -60,11 +61,15 @@ static void find_devices(struct walk *w)
 		if (task->device[i] == before || !computes(task, i))
 			continue;
 		before = task->device[i];
+		w->worked = true;
 		see_device(w, before);
 	}
-	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace))
-		if (communicates(op, i))
-			see_device(w, op->device[i]);
+	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace)) {
+		if (!communicates(op, i))
+			continue;
+		w->worked = true;
+		see_device(w, op->device[i]);
+	}
 	for (size_t i = 1; i < w->ndevices; i++) /* few: by number */
 		for (size_t j = i; j && w->devices[j] < w->devices[j - 1]; j--) {
 			uint32_t swap = w->devices[j];
@@ -217,7 +222,8 @@ static int analyse(struct walk *w, uint32_t device)
 		err = sweep_device(w, &all, device);
 	if (!err && w->table)
 		err = at_least_one(w, from, &all, device);
-	if (!err && !w->m->step_traced)
+	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
+	if (!err && !w->m->step_traced && (all.begun || !w->worked))
 		err = step_rows(w, device);
 	return err;
 }

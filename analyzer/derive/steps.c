@@ -233,24 +233,27 @@ static void see_comms(struct steps *s)
 	}
 }
 
-/* Windows of steps with kernels; if no kernel has a step, nobody knows when the device worked for which. */
+/*
+ * Windows of steps on the device. A step of which no kernel is known, since it has none or the calls that launched them
+ * were not recorded, has its own time, as far as no kernel of a step before it ran in it.
+ */
 static int device_windows(struct steps *s)
 {
-	bool any = false;
+	uint64_t busy = 0; /* end of the kernels of the steps before */
 
-	for (size_t i = 0; i < s->windows.len; i++)
-		any |= NPS_AT(&s->windows, struct window, i).first != UINT64_MAX;
 	for (size_t i = 0; i < s->windows.len; i++) {
 		const struct window *w = &NPS_AT(&s->windows, struct window, i);
+		uint64_t first = w->first == UINT64_MAX ? NPS_MAX(w->start, busy) : w->first;
 		struct window *to;
 
-		if (any && w->first == UINT64_MAX)
+		busy = NPS_MAX(busy, w->last);
+		if (w->first == UINT64_MAX && first >= w->end)
 			continue;
 		to = nps_vec__push(&s->device);
 		if (!to)
 			return -ENOMEM;
 		*to = *w;
-		to->first = any ? w->first : w->start;
+		to->first = first;
 		to->last = NPS_MAX(w->last, w->end);
 	}
 	return sort_windows(&s->device, true);
