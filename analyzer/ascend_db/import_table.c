@@ -16,8 +16,10 @@ union cell {
 	double f;
 };
 
+#define LONGEST_EVENT (30ULL * 86400 * 1000000000) /* ns */
+
 struct losses {
-	uint64_t timeless, strangers, backwards, cells, strings;
+	uint64_t timeless, strangers, backwards, endless, cells, strings;
 };
 
 struct reader {
@@ -321,6 +323,12 @@ static int append(struct reader *r)
 	return 0;
 }
 
+/* A program that was stopped leaves the largest number for an end. A start of 0 is one that was not recorded. */
+static bool is_endless(const union cell *first, const union cell *last)
+{
+	return first->u && last->u > first->u && last->u - first->u > LONGEST_EVENT;
+}
+
 /* 1 if the row is out of order. */
 static int read_row(struct reader *r, sqlite3_stmt *stmt)
 {
@@ -342,6 +350,10 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 	if (r->last_time >= 0 && r->cells[r->last_time].u < r->cells[r->first_time].u) {
 		r->cells[r->last_time] = r->cells[r->first_time];
 		r->losses.backwards++;
+	}
+	if (r->last_time >= 0 && is_endless(&r->cells[r->first_time], &r->cells[r->last_time])) {
+		r->losses.endless++;
+		return 0;
 	}
 	key = r->order >= 0 ? r->cells[r->order].u : 0;
 	if (key < r->before)
@@ -426,6 +438,7 @@ static void count_losses(struct reader *r, bool damaged)
 	nps_model__lost(model, r->losses.timeless, "rows of table %s whose time is none", name);
 	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is not there", name);
 	nps_model__lost(model, r->losses.backwards, "rows of table %s that end before they begin", name);
+	nps_model__lost(model, r->losses.endless, "rows of table %s that end too late for any capture", name);
 	nps_model__lost(model, r->losses.cells, "cells of table %s whose value cannot be", name);
 	nps_model__lost(model, r->losses.strings, "texts of table %s that are not in STRING_IDS", name);
 }

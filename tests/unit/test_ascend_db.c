@@ -522,6 +522,27 @@ static void unsorted_rows(void **state)
 	nps_model__free(&model);
 }
 
+/* A task that never ended has the largest number for an end: it is left out and counted, and so is what tells of it. */
+static void tasks_that_never_ended(void **state)
+{
+	const char *path = in_folder("msprof_1.db");
+	struct nps_model model;
+
+	(void)state;
+	make(path, SMALL TASK COMPUTE
+	     "INSERT INTO TASK "
+	     "VALUES(100,110,0,7,70,1,0,0,0,0,0),(200,9223372036854775807,0,8,80,1,0,0,0,0,0),"
+	     "(300,310,0,9,90,1,0,0,0,0,0);"
+	     "INSERT INTO COMPUTE_TASK_INFO VALUES(1,70,1,1,2,1),(1,80,2,1,2,1),(1,90,2,1,2,1);");
+	import(&model, path);
+	assert_int_equal(model.task.t.len, 2);
+	assert_int_equal(model.compute.t.len, 2);
+	assert_int_equal(model.end, 310);
+	assert_int_equal(NPS_AT(&model.losses, struct nps_lost, 0).count, 1);
+	assert_non_null(strstr(NPS_AT(&model.losses, struct nps_lost, 0).what, "TASK that end too late"));
+	nps_model__free(&model);
+}
+
 /* torch_npu of January 2025 wrote the types where the shapes belong. What is in which column tells, not a version. */
 static void shapes_in_the_column_of_types(void **state)
 {
@@ -786,6 +807,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
 		cmocka_unit_test(shapes_in_the_column_of_types),
+		cmocka_unit_test(tasks_that_never_ended),
 		cmocka_unit_test(hostile_cells),
 		cmocka_unit_test(full_ranges_of_ids),
 		cmocka_unit_test(not_tables),
