@@ -255,6 +255,7 @@ static bool holds_other(int fd, const char *name)
 					    "profiler_info*.json",
 					    "profiler_metadata.json",
 					    "analyze",
+					    NPS_RESULT_INPUT,
 					    "msprof_*.db",
 					    "mindstudio_profiler_output" };
 	int sub = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -305,11 +306,30 @@ static const char *keeps_results(const struct nps_input *input)
 	return NULL;
 }
 
+/* True if NAME in FD is the result of something else than INPUT; OTHER: its path. */
+static bool is_of_other(int fd, const char *name, const char *input, char other[PATH_MAX])
+{
+	char path[300];
+	ssize_t len;
+	int file;
+
+	snprintf(path, sizeof(path), "%s/" NPS_RESULT_INPUT, name);
+	file = openat(fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	len = file < 0 ? -1 : read(file, other, PATH_MAX - 1);
+	if (file >= 0)
+		close(file);
+	if (len <= 0)
+		return false; /* nothing tells */
+	other[len] = 0;
+	return strcmp(other, input) != 0;
+}
+
 /* Decides where the result of INPUT goes. 0, or negative errno after saying why. */
 static int choose_place(struct analysis *a)
 {
 	const struct nps_input *input = a->input;
 	struct nps_place *place = &a->place;
+	char other[PATH_MAX];
 	const char *why;
 	int err;
 
@@ -340,6 +360,14 @@ static int choose_place(struct analysis *a)
 		return 0;
 	}
 	err = nps_input__result_name(input, place->name, sizeof(place->name));
+	if (!realpath(input->path, place->input))
+		place->input[0] = 0; /* it cannot be read either, which is said then */
+	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
+		nps_msg("cannot write %s/%s: it is the result of %s: name another directory with -o, or "
+			"remove it",
+			place->parent, place->name, other);
+		return -EEXIST;
+	}
 	if (!err && a->opts.formats &&
 	    (lies_in(place->fd, place->name, input->path) || holds_other(place->fd, place->name)))
 		err = -EEXIST;

@@ -22,6 +22,7 @@ struct command {
 	char **dirs;
 	int ndirs;
 	struct nps_vec inputs; /* struct nps_input */
+	size_t done; /* inputs */
 	int status;
 	bool side_by_side; /* several inputs at once */
 };
@@ -188,6 +189,7 @@ static int analyzed(void *ctx, size_t i, int err, FILE *in)
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
 			NPS_AT(&cmd->inputs, struct nps_input, i).path);
+	cmd->done += !err;
 	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
 						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
 											  : 0);
@@ -294,7 +296,8 @@ static int run_all(struct command *cmd)
 	cmd->side_by_side = cmd->inputs.len > 1 && max > 1;
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
-	return err ? EXIT_FAILED : cmd->status;
+	/* The results of the other inputs are there. */
+	return err ? EXIT_FAILED : cmd->done ? nps_exit_partial(cmd->status) : cmd->status;
 }
 
 int nps_cmd_analyze(int argc, char **argv)

@@ -7,6 +7,7 @@
 #include "findings/ranks.h"
 #include "input.h"
 #include "show.h"
+#include "trace_slices.h"
 
 #include <argp.h>
 #include <cjson/cJSON.h>
@@ -29,6 +30,7 @@ struct command {
 	struct nps_ranks ranks;
 	const struct nps_input *input; /* that is being looked at */
 	cJSON *results; /* of --json */
+	size_t shown; /* inputs */
 	int status;
 };
 
@@ -149,6 +151,7 @@ static void show_input(struct command *cmd, const char *tmp)
 			cmd->input->path);
 	else if (!err && summary.incomplete)
 		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
+	cmd->shown += !err;
 	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
 						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
 											  : 0);
@@ -209,10 +212,11 @@ static int show_all(struct command *cmd)
 		nps_msg("cannot compare the results: %s", strerror(-err));
 	nps_ranks__free(&cmd->ranks);
 	close(fd);
-	return err ? EXIT_FAILED : cmd->status;
+	/* What could be read has been shown: the rest is what was lost. */
+	return err ? EXIT_FAILED : cmd->shown ? nps_exit_partial(cmd->status) : cmd->status;
 }
 
-/* Whether a trace lies below a directory that is an input, or beside a database that is one. */
+/* Whether a trace lies below a directory that is an input, beside a database that is one, or is a slice of one. */
 static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -225,6 +229,8 @@ static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
 		while (len > 1 && input->path[len - 1] == '/')
 			len--;
 		if (!strncmp(input->path, trace, len) && trace[len] == '/')
+			return true;
+		if (input->kind == NPS_INPUT_TRACE && nps_trace_slices__same(input->path, trace))
 			return true;
 	}
 	return false;

@@ -13,4 +13,10 @@ static inline int nps_exit_worse(int a, int b)
 	return a == EXIT_FAILED || b == EXIT_FAILED ? EXIT_FAILED : NPS_MAX(a, b);
 }
 
+/* Of a command of which something usable came: what failed is what it lost. */
+static inline int nps_exit_partial(int status)
+{
+	return status == EXIT_FAILED ? EXIT_LOSSY : status;
+}
+
 #endif

@@ -11,6 +11,7 @@
 #include "import_trace_rank.h"
 #include "import_trace_read.h"
 #include "import_trace_types.h"
+#include "trace_slices.h"
 
 #include <errno.h>
 
@@ -352,7 +353,7 @@ static int read_event(struct import *in, const struct nps_trace_event *event)
 	return 0;
 }
 
-static int read_events(struct import *in, const char *path)
+static int read_file(struct import *in, const char *path)
 {
 	struct nps_trace_reader reader;
 	struct nps_trace_event event;
@@ -374,9 +375,23 @@ static int read_events(struct import *in, const char *path)
 	nps_model__lost(in->m, reader.damaged, "%s: events that are damaged", path);
 	nps_model__lost(in->m, reader.cut, "%s: ends early", path);
 	nps_model__lost(in->m, reader.behind, "%s: bytes behind the list of events", path);
+	nps_trace__close(&reader);
+	return err;
+}
+
+/* All slices of the trace, of which PATH is one or the only one. */
+static int read_events(struct import *in, const char *path)
+{
+	struct nps_vec slices;
+	int err;
+
+	nps_vec__init(&slices, in->m->tmpfd, sizeof(struct nps_trace_slice));
+	err = nps_trace_slices__find(&slices, path);
+	for (size_t i = 0; !err && i < slices.len; i++)
+		err = read_file(in, NPS_AT(&slices, struct nps_trace_slice, i).path);
+	nps_vec__free(&slices);
 	nps_model__lost(in->m, in->nbegun, "events that begin and never end");
 	nps_model__lost(in->m, in->endless, "events that end before they begin, or too late for any capture");
-	nps_trace__close(&reader);
 	return err;
 }
 

@@ -12,14 +12,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEPTH 5 /* as Insight searches */
+#define DEPTH_BEHIND_LINK 2 /* results are collected as links; what a link leads to may be large */
 
 static bool is_dir(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !lstat(path, &st) &&
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
 	       S_ISDIR(st.st_mode);
 }
 
@@ -28,7 +28,7 @@ static bool is_file(const char *dir, const char *name)
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !lstat(path, &st) &&
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
 	       S_ISREG(st.st_mode);
 }
 
@@ -150,24 +150,44 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	return err || *found ? err : databases(inputs, path, found);
 }
 
-static int search(struct nps_vec *inputs, const char *path, int depth)
+int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 {
-	struct dirent **entries;
-	bool found;
-	int err = directory(inputs, path, &found), n;
+	struct stat st, itself;
+	uint64_t key;
 
+	if (stat(path, &st))
+		return 0;
+	key = nps_hash2(st.st_dev, st.st_ino);
+	if (nps_map__get(visited, key) != NPS_NONE)
+		return 0;
+	if (nps_map__put(visited, key, 1))
+		return -ENOMEM;
+	if (*depth != NPS_INPUT_DEPTH && !lstat(path, &itself) && S_ISLNK(itself.st_mode))
+		*depth = NPS_MIN(*depth, DEPTH_BEHIND_LINK);
+	return 1;
+}
+
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
+{
+	bool top = depth == NPS_INPUT_DEPTH, found;
+	struct dirent **entries;
+	int err = nps_inputs__visit(visited, path, &depth), n;
+
+	if (err <= 0)
+		return err;
+	err = directory(inputs, path, &found);
 	if (err || found || !depth)
 		return err;
 	n = scandir(path, &entries, NULL, alphasort);
 	if (n < 0)
-		return depth == DEPTH ? -errno : 0; /* one that cannot be read below is not for us */
+		return top ? -errno : 0; /* one that cannot be read below is not for us */
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		char below[PATH_MAX];
 
 		if (!err && name[0] != '.' && is_dir(path, name) &&
 		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below))
-			err = search(inputs, below, depth - 1);
+			err = search(inputs, visited, below, depth - 1);
 		free(entries[i]);
 	}
 	free(entries);
@@ -198,6 +218,7 @@ static bool looks_like_database(const char *path)
 int nps_inputs__find(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
+	struct nps_map visited = { 0 };
 	char clean[PATH_MAX];
 	struct stat st;
 	size_t len;
@@ -213,7 +234,8 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	err = search(inputs, clean, DEPTH);
+	err = search(inputs, &visited, clean, NPS_INPUT_DEPTH);
+	nps_map__free(&visited);
 	if (!err && inputs->len == before)
 		err = -ENOENT;
 	return err;

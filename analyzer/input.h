@@ -3,6 +3,7 @@
 #ifndef NPS_INPUT_H
 #define NPS_INPUT_H
 
+#include "base/map.h"
 #include "base/vec.h"
 
 #include <limits.h>
@@ -26,9 +27,17 @@ struct nps_input {
 /*
  * Appends what PATH is, or what the directories below it are, to INPUTS (struct nps_input), in order of
  * names. Raw data are preferred to a database beside them. 0, -ENOENT if there is nothing to analyse, or another
- * negative errno. Symbolic links below PATH are not followed.
+ * negative errno. Symbolic links are followed, none twice and not far.
  */
 int nps_inputs__find(struct nps_vec *inputs, const char *path);
+
+#define NPS_INPUT_DEPTH 5 /* directories below PATH, as Insight searches */
+
+/*
+ * Notes that the directory PATH is looked into, *DEPTH levels deep: less behind a link. 1; 0 if it was before, or is not
+ * there; -ENOMEM.
+ */
+int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth);
 
 /* True if PATH begins as SQLite's files do. */
 bool nps_input__is_sqlite(const char *path);

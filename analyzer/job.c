@@ -181,6 +181,26 @@ static uint64_t rows_to_write(const struct nps_export *ex)
 	return rows * half_passes / 2;
 }
 
+/* So that the result of another input, which has the same name on another machine, is not replaced by this one. */
+static int note_input(const char *input, int root)
+{
+	int fd = openat(root, NPS_RESULT_INPUT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w");
+	int err = 0;
+
+	if (!file) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return err;
+	}
+	if (fputs(input, file) < 0)
+		err = -EIO;
+	if (fclose(file) && !err)
+		err = -errno;
+	return err;
+}
+
 static int write_all(struct job *job, int root, bool info)
 {
 	int err;
@@ -223,6 +243,8 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 	if (!err) {
 		snprintf(job.root, sizeof(job.root), "%s/%s", place->parent, dir.temp);
 		err = write_all(&job, dir.fd, torch(&job) && !place->entries); /* else they are there */
+		if (!err && place->input[0] && !place->entries)
+			err = note_input(place->input, dir.fd);
 		if (err)
 			nps_output_dir__abort(&dir);
 		else

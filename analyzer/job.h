@@ -11,8 +11,11 @@ struct nps_place {
 	const char *parent; /* directory, for messages and SQLite */
 	int fd; /* of it */
 	char name[256]; /* of the result in it */
+	char input[PATH_MAX]; /* what it is made of, "" if its name tells already */
 	bool entries; /* the result's entries go into the parent itself, beside what is there */
 };
+
+#define NPS_RESULT_INPUT ".npuscope_input" /* file of a result: the path of what it was made of */
 
 /* Derives what follows from the imported tables of MODEL. 0 or negative errno. */
 int nps_job__derive(struct nps_model *model);

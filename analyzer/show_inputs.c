@@ -3,6 +3,7 @@
 #include "base/util.h"
 #include "input.h"
 #include "show.h"
+#include "trace_slices.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,8 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define DEPTH 5
-
 static bool is_trace(const char *name)
 {
 	static const char *const patterns[] = { "trace_view.json", "trace_view.json.gz", "msprof_[0-9]*.json",
@@ -22,13 +21,25 @@ static bool is_trace(const char *name)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(patterns); i++)
 		if (!fnmatch(patterns[i], name, 0))
 			return true;
+	return nps_trace_slices__is_one(name);
+}
+
+/* Slices of one trace are one input. */
+static bool is_known(const struct nps_vec *inputs, const char *path)
+{
+	for (size_t i = 0; i < inputs->len; i++)
+		if (nps_trace_slices__same(NPS_AT(inputs, struct nps_input, i).path, path))
+			return true;
 	return false;
 }
 
 static int append(struct nps_vec *inputs, const char *path)
 {
-	struct nps_input *input = nps_vec__push(inputs);
+	struct nps_input *input;
 
+	if (is_known(inputs, path))
+		return 0;
+	input = nps_vec__push(inputs);
 	if (!input)
 		return -errno;
 	*input = (struct nps_input){ .kind = NPS_INPUT_TRACE };
@@ -36,13 +47,18 @@ static int append(struct nps_vec *inputs, const char *path)
 	return 0;
 }
 
-static int search(struct nps_vec *inputs, const char *path, int depth)
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
+	bool top = depth == NPS_INPUT_DEPTH;
 	struct dirent **entries;
-	int n = scandir(path, &entries, NULL, alphasort), err = 0;
+	int err = nps_inputs__visit(visited, path, &depth), n;
 
+	if (err <= 0)
+		return err;
+	n = scandir(path, &entries, NULL, alphasort);
 	if (n < 0)
-		return depth == DEPTH ? -errno : 0;
+		return top ? -errno : 0;
+	err = 0;
 	for (int i = 0; i < n; i++) {
 		const char *name = entries[i]->d_name;
 		char below[PATH_MAX];
@@ -50,11 +66,11 @@ static int search(struct nps_vec *inputs, const char *path, int depth)
 
 		if (!err && name[0] != '.' &&
 		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
-		    !lstat(below, &st)) {
+		    !stat(below, &st)) {
 			if (S_ISREG(st.st_mode) && is_trace(name))
 				err = append(inputs, below);
 			else if (S_ISDIR(st.st_mode) && depth)
-				err = search(inputs, below, depth - 1);
+				err = search(inputs, visited, below, depth - 1);
 		}
 		free(entries[i]);
 	}
@@ -65,6 +81,7 @@ static int search(struct nps_vec *inputs, const char *path, int depth)
 int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
+	struct nps_map visited = { 0 };
 	struct stat st;
 	int err;
 
@@ -74,6 +91,7 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 		return -errno;
 	if (S_ISREG(st.st_mode))
 		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path);
-	err = S_ISDIR(st.st_mode) ? search(inputs, path, DEPTH) : -ENOTDIR;
+	err = S_ISDIR(st.st_mode) ? search(inputs, &visited, path, NPS_INPUT_DEPTH) : -ENOTDIR;
+	nps_map__free(&visited);
 	return !err && inputs->len == before ? -ENOENT : err;
 }

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "trace_slices.h"
+
+#include "base/util.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* STEM_slice_NUMBER REST. */
+struct parts {
+	size_t stem; /* bytes before the number */
+	unsigned int number;
+	const char *rest;
+};
+
+static bool split(const char *name, struct parts *parts)
+{
+	static const char *const stems[] = { "msprof_slice_", "trace_view_slice_" };
+	size_t end;
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(stems); i++) {
+		parts->stem = strlen(stems[i]);
+		if (strncmp(name, stems[i], parts->stem) != 0)
+			continue;
+		end = strspn(name + parts->stem, "0123456789");
+		if (!end || end > 9)
+			return false;
+		parts->number = (unsigned int)strtoul(name + parts->stem, NULL, 10);
+		parts->rest = name + parts->stem + end;
+		end = strlen(parts->rest);
+		return (end >= 5 && !strcmp(parts->rest + end - 5, ".json")) ||
+		       (end >= 8 && !strcmp(parts->rest + end - 8, ".json.gz"));
+	}
+	return false;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool nps_trace_slices__is_one(const char *name)
+{
+	struct parts parts;
+
+	return split(name, &parts);
+}
+
+static bool same_trace(const char *name, const struct parts *a, const char *other, const struct parts *b)
+{
+	return a->stem == b->stem && !strncmp(name, other, a->stem) && !strcmp(a->rest, b->rest);
+}
+
+bool nps_trace_slices__same(const char *a, const char *b)
+{
+	const char *x = base_name(a), *y = base_name(b);
+	struct parts of_a, of_b;
+
+	return x - a == y - b && !strncmp(a, b, (size_t)(x - a)) && split(x, &of_a) && split(y, &of_b) &&
+	       same_trace(x, &of_a, y, &of_b);
+}
+
+static int add(struct nps_vec *slices, unsigned int number, const char *dir, int len, const char *name)
+{
+	struct nps_trace_slice *slice = nps_vec__push(slices);
+
+	if (!slice)
+		return -errno;
+	slice->number = number;
+	return snprintf(slice->path, sizeof(slice->path), "%.*s%s", len, dir, name) < (int)sizeof(slice->path)
+		       ? 0
+		       : -ENAMETOOLONG;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct nps_trace_slice *x = a, *y = b;
+
+	return x->number != y->number ? (x->number > y->number ? 1 : -1) : strcmp(x->path, y->path);
+}
+
+int nps_trace_slices__find(struct nps_vec *slices, const char *path)
+{
+	const char *name = base_name(path);
+	char dir[PATH_MAX];
+	struct parts mine, parts;
+	struct dirent *entry;
+	DIR *listed;
+	int err = 0;
+
+	if (!split(name, &mine))
+		return add(slices, 0, "", 0, path);
+	snprintf(dir, sizeof(dir), "%.*s", name == path ? 1 : (int)(name - path), name == path ? "." : path);
+	listed = opendir(dir);
+	if (!listed)
+		return -errno;
+	while (!err && (entry = readdir(listed)))
+		if (split(entry->d_name, &parts) && same_trace(name, &mine, entry->d_name, &parts))
+			err = add(slices, parts.number, path, (int)(name - path), entry->d_name);
+	closedir(listed);
+	if (!err && !slices->len)
+		return -ENOENT;
+	if (!err)
+		qsort(slices->data, slices->len, sizeof(struct nps_trace_slice), by_number);
+	return err;
+}
