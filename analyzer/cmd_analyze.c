@@ -22,7 +22,7 @@ struct command {
 	char **dirs;
 	int ndirs;
 	struct nps_vec inputs; /* struct nps_input */
-	size_t done; /* inputs */
+	size_t done, missing; /* inputs; arguments that are none */
 	int status;
 	bool side_by_side; /* several inputs at once */
 };
@@ -215,6 +215,7 @@ static void find_inputs(struct command *cmd)
 				"directory or a "
 				"database",
 				cmd->dirs[i], strerror(-err));
+		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
 }
@@ -297,7 +298,7 @@ static int run_all(struct command *cmd)
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
 	/* The results of the other inputs are there. */
-	return err ? EXIT_FAILED : cmd->done ? nps_exit_partial(cmd->status) : cmd->status;
+	return err ? EXIT_FAILED : cmd->done && !cmd->missing ? nps_exit_partial(cmd->status) : cmd->status;
 }
 
 int nps_cmd_analyze(int argc, char **argv)

@@ -30,7 +30,7 @@ struct command {
 	struct nps_ranks ranks;
 	const struct nps_input *input; /* that is being looked at */
 	cJSON *results; /* of --json */
-	size_t shown; /* inputs */
+	size_t shown, missing; /* inputs; arguments that are none */
 	int status;
 };
 
@@ -213,7 +213,7 @@ static int show_all(struct command *cmd)
 	nps_ranks__free(&cmd->ranks);
 	close(fd);
 	/* What could be read has been shown: the rest is what was lost. */
-	return err ? EXIT_FAILED : cmd->shown ? nps_exit_partial(cmd->status) : cmd->status;
+	return err ? EXIT_FAILED : cmd->shown && !cmd->missing ? nps_exit_partial(cmd->status) : cmd->status;
 }
 
 /* Whether a trace lies below a directory that is an input, beside a database that is one, or is a slice of one. */
@@ -282,6 +282,7 @@ static void find_inputs(struct command *cmd)
 			nps_msg("cannot open %s: %s: name a session, a PROF_* or *_ascend_pt directory, a "
 				"database or a trace",
 				cmd->dirs[i], strerror(-err));
+		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
 }

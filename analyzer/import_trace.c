@@ -10,6 +10,7 @@
 #include "base/progress.h"
 #include "import_trace_rank.h"
 #include "import_trace_read.h"
+#include "import_trace_tables.h"
 #include "import_trace_types.h"
 #include "trace_slices.h"
 
@@ -802,6 +803,8 @@ int nps_import__trace(struct nps_model *model, const char *path)
 		err = fill_section(&in, FRAMES);
 	if (!err)
 		err = fill_section(&in, REST);
+	if (!err)
+		err = nps_trace__import_tables(model, path);
 	nps_model__lost(model, in.foreign, "events of processes that no table shows");
 	for (int i = 0; i < SECTIONS; i++)
 		nps_ext_sort__free(&in.sections[i]);

@@ -340,6 +340,16 @@ static uint64_t us_to_ns(const struct decimal *d)
 	return nps_add_sat(ns, (d->rest + 500000) / 1000000);
 }
 
+bool nps_trace__ns(const struct nps_trace_text *text, uint64_t *ns)
+{
+	struct decimal d;
+
+	if (!decimal(text, &d))
+		return false;
+	*ns = us_to_ns(&d);
+	return *ns < UINT64_MAX;
+}
+
 /* --- events -------------------------------------------------------------------------------------------------------- */
 
 #define IS(text, literal)                                                                                    \

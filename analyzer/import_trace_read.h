@@ -77,4 +77,7 @@ int nps_trace__next(struct nps_trace_reader *reader, struct nps_trace_event *eve
 bool nps_trace__u64(const struct nps_trace_text *text, uint64_t *value);
 bool nps_trace__i64(const struct nps_trace_text *text, int64_t *value);
 
+/* TEXT, us with decimals, as ns; false if it is none. */
+bool nps_trace__ns(const struct nps_trace_text *text, uint64_t *ns);
+
 #endif

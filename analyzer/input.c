@@ -150,6 +150,21 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	return err || *found ? err : databases(inputs, path, found);
 }
 
+int nps_inputs__leave_out_above(struct nps_map *visited, const char *path)
+{
+	char whole[PATH_MAX], *slash;
+	struct stat st;
+
+	if (!realpath(path, whole))
+		return 0; /* it cannot be opened either */
+	while ((slash = strrchr(whole, '/')) && whole[1]) {
+		slash[slash == whole] = 0;
+		if (!stat(whole, &st) && nps_map__put(visited, nps_hash2(st.st_dev, st.st_ino), 1))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 {
 	struct stat st, itself;
@@ -234,7 +249,9 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	err = search(inputs, &visited, clean, NPS_INPUT_DEPTH);
+	err = nps_inputs__leave_out_above(&visited, clean);
+	if (!err)
+		err = search(inputs, &visited, clean, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	if (!err && inputs->len == before)
 		err = -ENOENT;

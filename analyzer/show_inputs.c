@@ -91,7 +91,9 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 		return -errno;
 	if (S_ISREG(st.st_mode))
 		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path);
-	err = S_ISDIR(st.st_mode) ? search(inputs, &visited, path, NPS_INPUT_DEPTH) : -ENOTDIR;
+	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
+	if (!err)
+		err = search(inputs, &visited, path, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
 	return !err && inputs->len == before ? -ENOENT : err;
 }

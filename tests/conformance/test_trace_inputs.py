@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -213,6 +215,78 @@ def steps_without_work(where: Path) -> None:
     (result,) = shown(write(where / "trace_view.json", heads + [e for e in second if "_2_1" not in e["name"]]))
     rows = {row["step"]: row for row in result["steps"]["rows"]}
     assert rows["2"]["total_us"] == 600 and rows["2"]["free_us"] == 600, rows
+
+
+# --- tables beside a trace ------------------------------------------------------------------------------------------------
+
+KERNELS = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Input Shapes,Input Data Types,Input Formats"
+
+
+@test
+def tables_beside_a_trace(where: Path) -> None:
+    """The types, shapes, memory and waits are in the tables; what is wrong in them is counted."""
+    folder = rank(where, 0) / "ASCEND_PROFILER_OUTPUT"
+    rows = [f'aclnnMatmul_MatMulV{i % 2},Mat"Mul{i % 3},AI_VECTOR_CORE,{START + i * 100 + 30}.000\t,50.0,20,"""{i},2""",FLOAT,ND'
+            for i in range(11)]
+    rows = [row.replace('Mat"Mul', '"Mat,""Mul') .replace(",AI_VECTOR", '",AI_VECTOR', 1) for row in rows]
+    rows += ["hcom_allReduce__123_1_1,hcom_allReduce_,HCCL,1.0,2", "aclnnMatmul_MatMulV1,x,AI_CORE,no time,2", "a" + ",b" * 300]
+    (folder / "kernel_details.csv").write_text("\n".join([KERNELS, *rows]))
+    (folder / "memory_record.csv").write_text(
+        "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\n"
+        f"PTA,{START}.500\t,10.5,2048.0,10.0,,NPU:0\nPTA,{START}.700\t,20.5,1024.25,,,NPU:0\nAPP,{START}.800\t,,4096,,,NPU:0\n")
+    info = {"Start Timestamp(us)": 1.5, "Elapse Time(ms)": 4.0, "Transit Time(ms)": 1.0, "Wait Time(ms)": 2.5,
+            "Synchronization Time(ms)": 2.0, "Idle Time(ms)": 0.5}
+    (folder / "communication.json").write_text(json.dumps({"step1": {"p2p": {}, "collective": {
+        "hcom_allReduce__123_1_1@99": {"Communication Time Info": info, "Communication Bandwidth Info": {}},
+        "Total Op Info": {"Communication Time Info": {**info, "Wait Time(ms)": 99}}}}}))
+    (result,) = shown(where, status=PARTIAL)
+    types = {row["type"]: row for row in result["operators"]["rows"]}
+    assert set(types) == {'Mat,"Mul0', 'Mat,"Mul1', 'Mat,"Mul2', "aclnnMatmul_MatMulV1"}, types.keys()
+    assert types['Mat,"Mul0']["count"] == 4 and types['Mat,"Mul0']["core"] == "AI_VECTOR_CORE", types
+    assert types['Mat,"Mul0']["shapes"] == 4, types
+    memory = {row["component"]: row for row in result["memory"]["rows"]}
+    assert memory["PTA"]["peak_reserved_mib"] == 2048 and memory["PTA"]["allocated_then_mib"] == 10.5, memory
+    assert memory["APP"]["peak_reserved_mib"] == 4096, memory
+    waits = result["communication"]["wait_and_transfer"]
+    assert (waits["wait_us"], waits["transit_us"], waits["elapse_us"]) == (2500, 1000, 4000), waits
+    lost = {entry["what"]: entry["count"] for entry in result["capture"]["lost"]}
+    assert lost == {"kernel_details.csv: rows that are damaged": 2}, lost
+
+
+@test
+def tables_that_are_none(where: Path) -> None:
+    folder = rank(where, 0) / "ASCEND_PROFILER_OUTPUT"
+    for name, text in (("kernel_details.csv", ""), ("memory_record.csv", "a,b\n1,2\n"), ("communication.json", "[1"),
+                       ("communication_matrix.json", '{"a": [1, {"b": 2}], "c": {"d": {"e": {"f": 1, "g-h": 3}}}}')):
+        (folder / name).write_text(text)
+    (result,) = shown(where, status=PARTIAL)
+    lost = {entry["what"] for entry in result["capture"]["lost"]}
+    assert lost == {f"{name}, which cannot be read" for name in ("kernel_details.csv", "memory_record.csv",
+                                                                 "communication.json")}, lost
+    (folder / "kernel_details.csv").unlink()
+    (folder / "kernel_details.csv").symlink_to("kernel_details.csv")
+    (folder / "communication.json").unlink()
+    os.mkfifo(folder / "communication.json")
+    shown(where, status=PARTIAL)
+
+
+@test
+def types_of_real_captures(where: Path) -> None:
+    """As the vendor's own op_statistic.csv has them."""
+    data = os.environ.get("NPUSCOPE_REFERENCE_DATA")
+    if not data:
+        raise Skip("NPUSCOPE_REFERENCE_DATA does not name the folder of real captures")
+    found = list(Path(data).rglob("op_statistic.csv"))
+    assert found
+    for path in found:
+        result = shown(path.parent)[0]
+        ours = {(row["type"], row["core"]): (row["count"], round(row["total_us"], 3)) for row in result["operators"]["rows"]}
+        with open(path, encoding="utf-8", newline="") as file:
+            theirs = {(row["OP Type"], row["Core Type"]): (int(row["Count"]), round(float(row["Total Time(us)"]), 3))
+                      for row in csv.DictReader(file)}
+        assert ours.keys() == theirs.keys(), ours.keys() ^ theirs.keys()
+        for key, (count, total) in theirs.items():
+            assert ours[key][0] == count and abs(ours[key][1] - total) < 0.001 * count + 0.001, (key, ours[key], count, total)
 
 
 def main() -> int:

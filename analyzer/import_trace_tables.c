@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "import_trace_tables.h"
+
+#include "base/csv_reader.h"
+#include "base/util.h"
+#include "import_trace_read.h"
+
+#include <cjson/cJSON.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LARGEST_JSON (256L << 20)
+#define ROUNDING 1 /* ns: tables cut what traces round */
+
+/* us with decimals as ns. */
+static bool time_of(const char *text, uint64_t *ns)
+{
+	return nps_trace__ns(&(struct nps_trace_text){ text, (uint32_t)strlen(text) }, ns);
+}
+
+/* --- kernels ------------------------------------------------------------------------------------------------ */
+
+struct kernel_columns {
+	int name, type, core, start, blocks, shapes[2], types[2], formats[2];
+};
+
+static int either(const struct nps_csv_reader *r, const char *title, const char *other)
+{
+	int column = nps_csv_reader__column(r, title);
+
+	return column >= 0 ? column : nps_csv_reader__column(r, other);
+}
+
+/* As the PyTorch profiler and as msprof name them. */
+static bool kernel_columns(const struct nps_csv_reader *r, struct kernel_columns *c)
+{
+	*c = (struct kernel_columns){
+		.name = either(r, "Name", "Op Name"),
+		.type = either(r, "Type", "OP Type"),
+		.core = either(r, "Accelerator Core", "Task Type"),
+		.start = either(r, "Start Time(us)", "Task Start Time(us)"),
+		.blocks = either(r, "Block Dim", "Block Num"),
+		.shapes = { nps_csv_reader__column(r, "Input Shapes"),
+			    nps_csv_reader__column(r, "Output Shapes") },
+		.types = { nps_csv_reader__column(r, "Input Data Types"),
+			   nps_csv_reader__column(r, "Output Data Types") },
+		.formats = { nps_csv_reader__column(r, "Input Formats"),
+			     nps_csv_reader__column(r, "Output Formats") },
+	};
+	return c->name >= 0 && c->type >= 0 && c->start >= 0;
+}
+
+/* The first kernel that starts at NS or later. */
+static size_t kernel_from(const struct nps_model *m, uint64_t ns)
+{
+	size_t low = 0, high = m->compute.t.len;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (m->task.start[m->compute.task[mid]] < ns)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+/* The kernel NAME that starts at NS and has no type yet, NPS_NONE if there is none. */
+static uint32_t find_kernel(const struct nps_model *m, const char *name, uint64_t ns)
+{
+	const struct nps_compute_table *t = &m->compute;
+
+	for (size_t i = kernel_from(m, ns > ROUNDING ? ns - ROUNDING : 0);
+	     i < t->t.len && m->task.start[t->task[i]] <= nps_add_sat(ns, ROUNDING); i++)
+		if (t->type[i] == NPS_NONE && !strcmp(nps_model__text(m, t->name[i]), name))
+			return i;
+	return NPS_NONE;
+}
+
+/* The text of a cell, without quotes that are part of it; NPS_NONE: it says nothing. */
+static int cell_text(struct nps_model *m, struct nps_csv_reader *r, int column, uint32_t *text)
+{
+	const char *cell = nps_csv_reader__cell(r, column);
+	size_t len = strlen(cell);
+
+	if (len >= 2 && cell[0] == '"' && cell[len - 1] == '"') {
+		cell++;
+		len -= 2;
+	}
+	if (!len || !strcmp(cell, "N/A"))
+		return 0;
+	*text = nps_strings__add(m->strings, cell, len);
+	return *text == NPS_NONE ? -ENOMEM : 0;
+}
+
+static int kernel_row(struct nps_model *m, struct nps_csv_reader *r, const struct kernel_columns *c)
+{
+	struct nps_compute_table *t = &m->compute;
+	uint64_t ns;
+	uint32_t i;
+	int err;
+
+	if (!time_of(nps_csv_reader__cell(r, c->start), &ns)) {
+		r->damaged++;
+		return 0;
+	}
+	i = find_kernel(m, nps_csv_reader__cell(r, c->name), ns);
+	if (i == NPS_NONE)
+		return 0; /* a collective, or not in this trace */
+	t->blocks[i] = (uint32_t)strtoul(nps_csv_reader__cell(r, c->blocks), NULL, 10);
+	err = cell_text(m, r, c->type, &t->type[i]);
+	if (!err)
+		err = cell_text(m, r, c->core, &t->core[i]);
+	if (!err)
+		err = cell_text(m, r, c->shapes[0], &t->input_shapes[i]);
+	if (!err)
+		err = cell_text(m, r, c->shapes[1], &t->output_shapes[i]);
+	if (!err)
+		err = cell_text(m, r, c->types[0], &t->input_types[i]);
+	if (!err)
+		err = cell_text(m, r, c->types[1], &t->output_types[i]);
+	if (!err)
+		err = cell_text(m, r, c->formats[0], &t->input_formats[i]);
+	return err ? err : cell_text(m, r, c->formats[1], &t->output_formats[i]);
+}
+
+static int kernels(struct nps_model *m, struct nps_csv_reader *r)
+{
+	struct kernel_columns c;
+	int err;
+
+	if (!kernel_columns(r, &c))
+		return -EILSEQ;
+	while ((err = nps_csv_reader__next(r)) > 0) {
+		err = kernel_row(m, r, &c);
+		if (err)
+			return err;
+	}
+	return err;
+}
+
+/* --- memory ------------------------------------------------------------------------------------------------- */
+
+/* Bytes of a cell of so many MIB or KIB; NPS_NULL: empty. */
+static int64_t bytes_of(const char *cell, double unit)
+{
+	char *end;
+	double value = strtod(cell, &end);
+
+	if (end == cell || *end || !isfinite(value) || fabs(value * unit) > 9e18)
+		return NPS_NULL;
+	return llround(value * unit);
+}
+
+static uint32_t device_of(const char *cell)
+{
+	unsigned int device = 0;
+
+	return sscanf(cell, "NPU:%5u", &device) == 1 ? device : 0;
+}
+
+static int memory(struct nps_model *m, struct nps_csv_reader *r)
+{
+	static const char *const titles[2][3] = {
+		{ "Total Allocated(MB)", "Total Reserved(MB)", "Total Active(MB)" },
+		{ "Total Allocated(KB)", "Total Reserved(KB)", "Total Active(KB)" }
+	};
+	int component = nps_csv_reader__column(r, "Component"),
+	    time = nps_csv_reader__column(r, "Timestamp(us)");
+	bool kib = nps_csv_reader__column(r, titles[1][1]) >= 0;
+	int sizes[3], device = either(r, "Device Type", "Device"), err;
+	double unit = kib ? 1024 : 1048576;
+
+	for (int i = 0; i < 3; i++)
+		sizes[i] = nps_csv_reader__column(r, titles[kib][i]);
+	if (component < 0 || time < 0 || sizes[1] < 0)
+		return -EILSEQ;
+	while ((err = nps_csv_reader__next(r)) > 0) {
+		struct nps_memory_record_table *t = &m->memory_record;
+		uint32_t text = NPS_NONE;
+		uint64_t ns;
+		size_t row;
+
+		if (!time_of(nps_csv_reader__cell(r, time), &ns)) {
+			r->damaged++;
+			continue;
+		}
+		err = cell_text(m, r, component, &text);
+		if (!err)
+			err = nps_table__add(&t->t, &row);
+		if (err)
+			return err;
+		t->component[row] = text;
+		t->timestamp[row] = ns;
+		t->allocated[row] = bytes_of(nps_csv_reader__cell(r, sizes[0]), unit);
+		t->reserved[row] = bytes_of(nps_csv_reader__cell(r, sizes[1]), unit);
+		t->active[row] = bytes_of(nps_csv_reader__cell(r, sizes[2]), unit);
+		t->stream[row] = NPS_NULL;
+		t->device[row] = device_of(nps_csv_reader__cell(r, device));
+	}
+	return err;
+}
+
+/* --- collectives -------------------------------------------------------------------------------------------- */
+
+static double number_of(const cJSON *object, const char *key)
+{
+	const cJSON *item = cJSON_GetObjectItemCaseSensitive(object, key);
+
+	return cJSON_IsNumber(item) && isfinite(item->valuedouble) ? item->valuedouble : 0;
+}
+
+/* Texts of a collective: OP@GROUP of a step. */
+struct comm_texts {
+	uint32_t op, group, step, type;
+};
+
+static int comm_texts(struct nps_model *m, const cJSON *op, const cJSON *type, const cJSON *step,
+		      struct comm_texts *texts)
+{
+	const char *at = strrchr(op->string, '@');
+	size_t len = at ? (size_t)(at - op->string) : strlen(op->string);
+
+	*texts = (struct comm_texts){ .op = nps_strings__add(m->strings, op->string, len),
+				      .group = nps_strings__addz(m->strings, at ? at + 1 : ""),
+				      .step = nps_strings__addz(m->strings, step->string),
+				      .type = nps_strings__addz(m->strings, type->string) };
+	return texts->op == NPS_NONE || texts->group == NPS_NONE || texts->step == NPS_NONE ||
+			       texts->type == NPS_NONE
+		       ? -ENOMEM
+		       : 0;
+}
+
+/* communication.json: sums of a step have no group. */
+static int comm_times(struct nps_model *m, const cJSON *op, const struct comm_texts *texts)
+{
+	const cJSON *info = cJSON_GetObjectItemCaseSensitive(op, "Communication Time Info");
+	struct nps_comm_time_table *t = &m->comm_time;
+	size_t row;
+	int err;
+
+	if (!cJSON_IsObject(info) || !strncmp(op->string, "Total ", 6))
+		return 0;
+	err = nps_table__add(&t->t, &row);
+	if (err)
+		return err;
+	t->op[row] = texts->op;
+	t->group[row] = texts->group;
+	t->start[row] = number_of(info, "Start Timestamp(us)");
+	t->elapse[row] = number_of(info, "Elapse Time(ms)");
+	t->transit[row] = number_of(info, "Transit Time(ms)");
+	t->wait[row] = number_of(info, "Wait Time(ms)");
+	t->synchronization[row] = number_of(info, "Synchronization Time(ms)");
+	t->idle[row] = number_of(info, "Idle Time(ms)");
+	t->step[row] = texts->step;
+	t->type[row] = texts->type;
+	return 0;
+}
+
+static int add_link(struct nps_model *m, const cJSON *link, const struct comm_texts *texts)
+{
+	struct nps_comm_matrix_table *t = &m->comm_matrix;
+	const char *transport =
+		cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(link, "Transport Type"));
+	const char *dash = strchr(link->string, '-');
+	size_t row;
+	int err;
+
+	if (!dash || !transport)
+		return 0;
+	err = nps_table__add(&t->t, &row);
+	if (err)
+		return err;
+	t->op[row] = texts->op;
+	t->group[row] = texts->group;
+	t->src[row] = nps_strings__add(m->strings, link->string, (size_t)(dash - link->string));
+	t->dst[row] = nps_strings__addz(m->strings, dash + 1);
+	t->transport[row] = nps_strings__addz(m->strings, transport);
+	t->size[row] = number_of(link, "Transit Size(MB)");
+	t->time[row] = number_of(link, "Transit Time(ms)");
+	t->bandwidth[row] = number_of(link, "Bandwidth(GB/s)");
+	t->step[row] = texts->step;
+	t->type[row] = texts->type;
+	t->name[row] = NPS_NONE;
+	return t->src[row] == NPS_NONE || t->dst[row] == NPS_NONE || t->transport[row] == NPS_NONE ? -ENOMEM
+												   : 0;
+}
+
+/* communication_matrix.json. */
+static int comm_links(struct nps_model *m, const cJSON *op, const struct comm_texts *texts)
+{
+	const cJSON *link;
+	int err = 0;
+
+	cJSON_ArrayForEach(link, op)
+	{
+		if (!err && cJSON_IsObject(link))
+			err = add_link(m, link, texts);
+	}
+	return err;
+}
+
+typedef int collective_fn(struct nps_model *m, const cJSON *op, const struct comm_texts *texts);
+
+/* Both files: step, p2p or collective, operator. */
+static int each_collective(struct nps_model *m, const cJSON *json, collective_fn *fn)
+{
+	const cJSON *step, *type, *op;
+	struct comm_texts texts;
+	int err = 0;
+
+	cJSON_ArrayForEach(step, json)
+	{
+		cJSON_ArrayForEach(type, step)
+		{
+			cJSON_ArrayForEach(op, type)
+			{
+				if (err || !step->string || !type->string || !op->string)
+					continue;
+				err = comm_texts(m, op, type, step, &texts);
+				if (!err)
+					err = fn(m, op, &texts);
+			}
+		}
+	}
+	return err;
+}
+
+/* --- files -------------------------------------------------------------------------------------------------- */
+
+/* NAME in DIRFD as JSON; *ERR: negative errno, -EILSEQ: it is none, -EFBIG. */
+static cJSON *read_json(int dirfd, const char *name, int *err)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st = { 0 };
+	cJSON *json = NULL;
+	char *text = NULL;
+	ssize_t n = 0;
+
+	*err = fd < 0 || fstat(fd, &st) ? -errno : !S_ISREG(st.st_mode) ? -EILSEQ : 0;
+	if (!*err && st.st_size > LARGEST_JSON)
+		*err = -EFBIG;
+	if (!*err) {
+		text = malloc((size_t)st.st_size + 1);
+		*err = text ? 0 : -ENOMEM;
+	}
+	for (off_t at = 0; !*err && at < st.st_size; at += n) {
+		n = pread(fd, text + at, (size_t)(st.st_size - at), at);
+		if (n <= 0)
+			*err = n ? -errno : -EILSEQ;
+	}
+	if (!*err) {
+		json = cJSON_ParseWithLength(text, (size_t)st.st_size);
+		*err = json ? 0 : -EILSEQ;
+	}
+	free(text);
+	if (fd >= 0)
+		close(fd);
+	return json;
+}
+
+static int read_collectives(struct nps_model *m, int dirfd, const char *name, collective_fn *fn)
+{
+	int err;
+	cJSON *json = read_json(dirfd, name, &err);
+
+	if (!err)
+		err = each_collective(m, json, fn);
+	cJSON_Delete(json);
+	return err;
+}
+
+static int read_csv(struct nps_model *m, int dirfd, const char *name,
+		    int (*fn)(struct nps_model *m, struct nps_csv_reader *r))
+{
+	struct nps_csv_reader r;
+	int err = nps_csv_reader__open(&r, dirfd, name);
+
+	if (err)
+		return err;
+	err = fn(m, &r);
+	nps_model__lost(m, r.damaged, "%.64s: rows that are damaged", name);
+	nps_csv_reader__close(&r);
+	return err;
+}
+
+static int read_table(struct nps_model *m, int dirfd, const char *name)
+{
+	if (!strcmp(name, "kernel_details.csv") || !fnmatch("op_summary_*.csv", name, 0))
+		return read_csv(m, dirfd, name, kernels);
+	if (!strcmp(name, "memory_record.csv"))
+		return read_csv(m, dirfd, name, memory);
+	if (!strcmp(name, "communication.json"))
+		return read_collectives(m, dirfd, name, comm_times);
+	if (!strcmp(name, "communication_matrix.json"))
+		return read_collectives(m, dirfd, name, comm_links);
+	return 0;
+}
+
+int nps_trace__import_tables(struct nps_model *m, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char dir[PATH_MAX];
+	struct dirent **names;
+	int fd, n, err = 0;
+
+	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
+	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return 0; /* the trace can be read, what is beside it cannot */
+	n = scandirat(fd, ".", &names, NULL, alphasort);
+	for (int i = 0; i < n; i++) {
+		if (!err)
+			err = read_table(m, fd, names[i]->d_name);
+		if (err && err != -ENOMEM && err != -ENOSPC) {
+			nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);
+			err = 0;
+		}
+		free(names[i]);
+	}
+	if (n >= 0)
+		free(names);
+	close(fd);
+	m->comm_analyzed = m->comm_time.t.len || m->comm_matrix.t.len;
+	return err;
+}
