@@ -38,7 +38,9 @@ static void qos(struct nps_side *side, const uint64_t *v, const uint8_t *record)
 	put_qos(side, v[0], record + 24, NPS_SIDE_QOS, -1);
 }
 
-/* --- lpmFreqConv and lpmInfoConv: up to 55 changes of one kind; only those of the frequency have a table --- */
+/* --- lpmFreqConv and lpmInfoConv: up to 55 changes of one kind --- */
+
+enum lpm_kind { LPM_FREQUENCY, LPM_CORE_VOLTAGE, LPM_BUS_VOLTAGE };
 
 static void put_mhz(struct nps_side *side, uint64_t ns, uint32_t mhz)
 {
@@ -53,35 +55,62 @@ static void put_mhz(struct nps_side *side, uint64_t ns, uint32_t mhz)
 	t->die[row] = -1;
 }
 
-/* What was so before the device was synchronised was so then. values[0]: MHz. */
+static void put_mv(struct nps_side *side, uint64_t ns, uint32_t mv, bool bus)
+{
+	struct nps_voltage_table *t = &side->model->voltage;
+	size_t row;
+
+	if (!nps_side__add(side, &t->t, &row))
+		return;
+	t->device[row] = side->dir->device;
+	t->timestamp[row] = ns;
+	t->mv[row] = mv;
+	t->bus[row] = bus;
+}
+
+static void put_lpm(struct nps_side *side, uint64_t kind, uint64_t ns, uint32_t value)
+{
+	if (kind == LPM_FREQUENCY)
+		put_mhz(side, ns, value);
+	else
+		put_mv(side, ns, value, kind == LPM_BUS_VOLTAGE);
+}
+
+/* What was so before the device was synchronised was so then. values[0]: MHz or mV. */
 static void end_lpm(struct nps_side *side)
 {
 	uint64_t ns, begin = side->dir->has_begin ? side->dir->begin_us * 1000 : 0;
 
-	if (!side->lasts.len || !nps_cann_clock__unix(&side->dir->device_clock, side->dir->device_count, &ns))
+	if (!nps_cann_clock__unix(&side->dir->device_clock, side->dir->device_count, &ns))
 		return;
-	put_mhz(side, NPS_MAX(ns, begin), NPS_AT(&side->lasts, struct nps_side_last, 0).values[0]);
+	for (size_t i = 0; i < side->lasts.len && !side->err; i++) {
+		const struct nps_side_last *last = &NPS_AT(&side->lasts, struct nps_side_last, i);
+
+		put_lpm(side, last->key, NPS_MAX(ns, begin), last->values[0]);
+	}
 }
 
 static void lpm(struct nps_side *side, const uint64_t *v, const uint8_t *record)
 {
-	if (v[1]) /* voltages */
+	if (v[1] > LPM_BUS_VOLTAGE) {
+		side->bad++;
 		return;
+	}
 	for (size_t i = 0; i < v[0] && !side->err; i++) {
 		const uint8_t *point = record + 8 + i * 16;
 		uint64_t ticks = nps_u64(point), ns;
-		uint32_t mhz = nps_u32(point + 8);
+		uint32_t value = nps_u32(point + 8);
 		struct nps_side_last *last;
 		bool first;
 
 		if (ticks >= side->dir->device_count) {
 			if (nps_side__time(side, NPS_SIDE_TICKS, ticks, &ns))
-				put_mhz(side, ns, mhz);
+				put_lpm(side, v[1], ns, value);
 			continue;
 		}
-		last = nps_side__last(side, 0, &first);
+		last = nps_side__last(side, v[1], &first);
 		if (last)
-			last->values[0] = mhz;
+			last->values[0] = value;
 	}
 }
 

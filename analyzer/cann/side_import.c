@@ -25,6 +25,7 @@ static const struct ordered {
 	BY(npu_module_mem, timestamp),
 	BY(npu_op_mem, timestamp),
 	BY(frequency, timestamp),
+	BY(voltage, timestamp),
 	BY(soc_level, timestamp),
 	BY(acc_pmu, timestamp),
 	BY(hccs, timestamp),

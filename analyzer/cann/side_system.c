@@ -42,11 +42,10 @@ static uint32_t owner(const struct nps_side *side)
 
 enum { CPU_FIELDS = 10, HOST_ALL = 'h' };
 
-/* By kind of CPU. */
+/* By kind of CPU: sums of the counters in all samples, which are of the time since the system started. */
 struct shares {
 	struct kind {
-		uint64_t first[CPU_FIELDS], now[CPU_FIELDS];
-		uint64_t samples, block; /* block: in which `now` was summed up */
+		uint64_t sums[CPU_FIELDS];
 	} kinds[3];
 	uint64_t blocks;
 };
@@ -91,19 +90,15 @@ static bool share_line(struct nps_side *side, const char *text)
 	for (size_t i = 0; i < CPU_FIELDS; i++)
 		if (!nps_side__number(&text, &cells[i]) || cells[i] > NPS_SIDE_MOST_COUNT)
 			return false;
-	if (!kind)
-		return true;
-	if (kind->block != shares->blocks) {
-		if (kind->samples++ == 1)
-			memcpy(kind->first, kind->now, sizeof(kind->first));
-		memset(kind->now, 0, sizeof(kind->now));
-		kind->block = shares->blocks;
-	}
-	for (size_t i = 0; i < CPU_FIELDS; i++)
-		kind->now[i] += cells[i];
+	for (size_t i = 0; kind && i < CPU_FIELDS; i++)
+		kind->sums[i] = nps_add_sat(kind->sums[i], cells[i]);
 	return true;
 }
 
+/*
+ * As the vendor's parser has it: no differences, so what a capture did is visible only as far as it is long beside the
+ * time before it.
+ */
 static void end_shares(struct nps_side *side)
 {
 	struct nps_cpu_share_table *t = &side->model->cpu_share;
@@ -112,24 +107,21 @@ static void end_shares(struct nps_side *side)
 
 	for (size_t k = 0; k < NPS_ARRAY_SIZE(cpu_kinds) && !side->err; k++) {
 		const struct kind *kind = &shares->kinds[k];
-		double spent[CPU_FIELDS], all = 0;
+		const uint64_t *spent = kind->sums;
+		double all = 0;
 
-		if (kind->samples < 2) /* one alone tells of the time since the system started */
-			continue;
-		for (size_t i = 0; i < CPU_FIELDS; i++) {
-			spent[i] = kind->now[i] > kind->first[i] ? kind->now[i] - kind->first[i] : 0;
+		for (size_t i = 0; i < CPU_FIELDS; i++)
 			all += spent[i];
-		}
 		if (!(all > 0) || !nps_side__add(side, &t->t, &row))
 			continue;
 		t->device[row] = owner(side);
 		t->type[row] = nps_side__text(side, cpu_kinds[k].name);
-		t->user[row] = 100 * spent[0] / all;
-		t->sys[row] = 100 * spent[2] / all;
-		t->idle[row] = 100 * spent[3] / all;
-		t->iowait[row] = 100 * spent[4] / all;
-		t->irq[row] = 100 * spent[5] / all;
-		t->soft[row] = 100 * spent[6] / all;
+		t->user[row] = 100.0 * spent[0] / all;
+		t->sys[row] = 100.0 * spent[2] / all;
+		t->idle[row] = 100.0 * spent[3] / all;
+		t->iowait[row] = 100.0 * spent[4] / all;
+		t->irq[row] = 100.0 * spent[5] / all;
+		t->soft[row] = 100.0 * spent[6] / all;
 	}
 }
 

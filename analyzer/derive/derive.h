@@ -11,6 +11,13 @@
  */
 int nps_derive__links(struct nps_model *model);
 
+/*
+ * Calls FN for each copy to, from or on a device that an operator ran, but does not list among its connections, as in
+ * databases of torch_npu: with the operator's row of `torch` and the copy's connection. 0, or what FN returned.
+ */
+int nps_derive__visit_unlisted_copies(const struct nps_model *model, void *ctx,
+				      int (*fn)(void *ctx, uint32_t op, uint32_t connection));
+
 /* Gives tasks and collectives their step (outputs 6): sets task.step and comm_op.step. */
 int nps_derive__steps(struct nps_model *model);
 

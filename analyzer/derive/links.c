@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <string.h>
 
 #define OWN_IDS (5LL << 28) /* gen-B: connections that are not CANN's begin here */
 #define FAR 256 /* collectives lie that far apart that each touches a page of its own */
@@ -268,6 +269,21 @@ static bool pair_id(struct links *l, size_t row, uint32_t *id)
 	return own_id(l, l->largest + 1 + pair, id);
 }
 
+/* The operator that made call I, NPS_NONE if there is none. Calls in order of time. */
+static int caller_of(struct links *l, struct stacks *stacks, size_t i, uint32_t *op)
+{
+	const struct nps_api_table *api = &l->m->api;
+	uint32_t at;
+	int err = nps_queue__at(&l->queue, api->gtid[i], api->start[i], &at);
+
+	*op = NPS_NONE;
+	if (at != NPS_NONE)
+		*op = nps_index__get(&l->enqueuer, l->m->torch.correlation[at]);
+	else if (!err)
+		err = innermost(stacks, api->gtid[i], api->start[i], op);
+	return err;
+}
+
 /*
  * Visits what operators launched. Counts in their `connection`, or (WRITE) appends to the link rows
  * at which their `connection` points.
@@ -283,15 +299,11 @@ static int visit_launches(struct links *l, bool write)
 	stacks_init(&stacks, l);
 	nps_queue__restart(&l->queue);
 	for (size_t i = 0; !err && i < api->t.len; i++, step(l, &pace)) {
-		uint32_t row = NPS_NONE, at;
+		uint32_t row;
 
 		if (nps_index__get(&l->launches, api->connection[i]) == NPS_NONE)
 			continue;
-		err = nps_queue__at(&l->queue, api->gtid[i], api->start[i], &at);
-		if (at != NPS_NONE)
-			row = nps_index__get(&l->enqueuer, torch->correlation[at]);
-		else if (!err)
-			err = innermost(&stacks, api->gtid[i], api->start[i], &row);
+		err = caller_of(l, &stacks, i, &row);
 		if (err || row == NPS_NONE)
 			continue;
 		if (write)
@@ -389,22 +401,38 @@ static int link_ops(struct links *l, uint32_t id)
 	return err;
 }
 
+static void links_init(struct links *l, struct nps_model *m)
+{
+	*l = (struct links){ .m = m, .largest = -1 };
+	l->base = m->generation == NPS_GENERATION_B ? OWN_IDS : 0;
+	nps_index__init(&l->enqueuer, m->tmpfd, 0, 0, 0);
+	nps_index__init(&l->launches, m->tmpfd, 0, 0, 0);
+	nps_index__init(&l->forward, m->tmpfd, 0, 0, 0);
+	nps_index__init(&l->backward, m->tmpfd, 0, 0, 0);
+	nps_index__init(&l->pair, m->tmpfd, 0, 0, 0);
+	nps_queue__init(&l->queue, m);
+	find_ops(l);
+}
+
+static void links_free(struct links *l)
+{
+	nps_queue__free(&l->queue);
+	nps_index__free(&l->enqueuer);
+	nps_index__free(&l->launches);
+	nps_index__free(&l->forward);
+	nps_index__free(&l->backward);
+	nps_index__free(&l->pair);
+}
+
 int nps_derive__links(struct nps_model *m)
 {
-	struct links l = { .m = m, .largest = -1 };
+	struct links l;
 	uint32_t id = 0;
 	int err;
 
 	if (!m->torch.t.len || m->link.t.len)
 		return 0;
-	l.base = m->generation == NPS_GENERATION_B ? OWN_IDS : 0;
-	nps_index__init(&l.enqueuer, m->tmpfd, 0, 0, 0);
-	nps_index__init(&l.launches, m->tmpfd, 0, 0, 0);
-	nps_index__init(&l.forward, m->tmpfd, 0, 0, 0);
-	nps_index__init(&l.backward, m->tmpfd, 0, 0, 0);
-	nps_index__init(&l.pair, m->tmpfd, 0, 0, 0);
-	nps_queue__init(&l.queue, m);
-	find_ops(&l);
+	links_init(&l, m);
 	err = index_launches(&l);
 	if (!err)
 		err = index_enqueues(&l);
@@ -417,11 +445,83 @@ int nps_derive__links(struct nps_model *m)
 	if (!err)
 		err = link_ops(&l, id);
 	nps_model__lost(m, l.misfits, "numbers of the task queue or of operators that are no connection");
-	nps_queue__free(&l.queue);
-	nps_index__free(&l.enqueuer);
-	nps_index__free(&l.launches);
-	nps_index__free(&l.forward);
-	nps_index__free(&l.backward);
-	nps_index__free(&l.pair);
+	links_free(&l);
+	return err;
+}
+
+/* --- copies that no operator lists ----------------------------------------------------------------------------------- */
+
+enum { UNLISTED = 1, LISTED };
+
+/* Databases without MEMCPY_INFO tell of copies by their type alone. *KNOWN: a text that is that type. */
+static bool is_copy(const struct links *l, size_t i, uint32_t *known)
+{
+	const struct nps_task_table *task = &l->m->task;
+
+	if (task->connection[i] == NPS_NO_ID)
+		return false;
+	if (task->class[i] == NPS_CLASS_MEMCPY ||
+	    (task->class[i] == NPS_CLASS_OTHER && task->type[i] == *known))
+		return true;
+	if (task->class[i] != NPS_CLASS_OTHER ||
+	    strcmp(nps_model__text(l->m, task->type[i]), "MEMCPY_ASYNC") != 0)
+		return false;
+	*known = task->type[i];
+	return true;
+}
+
+static int index_copies(struct links *l)
+{
+	const struct nps_task_table *task = &l->m->task;
+	const struct nps_link_table *link = &l->m->link;
+	struct nps_pace pace = { l->m, 0 };
+	uint64_t low = NPS_NO_ID, high = 0, n = 0;
+	uint32_t known = NPS_NONE;
+	int err = 0;
+
+	for (size_t i = 0; i < task->t.len; i++, step(l, &pace)) {
+		if (!is_copy(l, i, &known))
+			continue;
+		low = NPS_MIN(low, (uint64_t)task->connection[i]);
+		high = NPS_MAX(high, (uint64_t)task->connection[i]);
+		n++;
+	}
+	nps_index__init(&l->launches, l->m->tmpfd, low, high, n);
+	for (size_t i = 0; !err && n && i < task->t.len; i++, step(l, &pace))
+		if (is_copy(l, i, &known))
+			err = nps_index__put(&l->launches, task->connection[i], UNLISTED);
+	for (size_t i = 0; !err && n && i < link->t.len; i++, step(l, &pace))
+		if (nps_index__get(&l->launches, link->connection[i]) != NPS_NONE)
+			err = nps_index__put(&l->launches, link->connection[i], LISTED);
+	return err;
+}
+
+int nps_derive__visit_unlisted_copies(const struct nps_model *m, void *ctx,
+				      int (*fn)(void *ctx, uint32_t op, uint32_t connection))
+{
+	const struct nps_api_table *api = &m->api;
+	struct nps_pace pace = { m, 0 };
+	struct stacks stacks;
+	struct links l;
+	int err;
+
+	if (!m->torch.t.len)
+		return 0;
+	links_init(&l, (struct nps_model *)m); /* nothing of it is changed here */
+	stacks_init(&stacks, &l);
+	err = index_copies(&l);
+	if (!err)
+		err = index_enqueues(&l);
+	for (size_t i = 0; !err && i < api->t.len; i++, step(&l, &pace)) {
+		uint32_t op = NPS_NONE;
+
+		if (nps_index__get(&l.launches, api->connection[i]) != UNLISTED)
+			continue;
+		err = caller_of(&l, &stacks, i, &op);
+		if (!err && op != NPS_NONE)
+			err = fn(ctx, op, api->connection[i]);
+	}
+	stacks_free(&stacks);
+	links_free(&l);
 	return err;
 }

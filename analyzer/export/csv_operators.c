@@ -3,6 +3,7 @@
  * operator_details: a row per framework operator, with what it took on the host and on the device, itself and with
  * the operators inside it. Two passes, because an operator's children come after it: sums, then rows.
  */
+#include "derive/derive.h"
 #include "export/csv_device_time.h"
 #include "export/csv_tables.h"
 
@@ -22,6 +23,8 @@ struct operators {
 	struct nps_map threads; /* gtid -> open */
 	struct nps_vec open; /* uint32_t: innermost open operator of a thread, NPS_NONE */
 	size_t link; /* where the next operator's rows of `link` are expected */
+	struct nps_map copied; /* row of `torch` -> row of `copies` */
+	struct nps_vec copies; /* struct nps_device_time: of copies that operators do not list */
 };
 
 static struct sums *sums_at(const struct operators *o, uint32_t op)
@@ -80,6 +83,23 @@ static struct nps_device_time own_time(struct operators *o, int64_t connection)
 	return sum;
 }
 
+static int add_copy(void *ctx, uint32_t op, uint32_t connection)
+{
+	struct operators *o = ctx;
+	uint32_t row = nps_map__get(&o->copied, op);
+	int err = 0;
+
+	if (row == NPS_NONE) {
+		row = o->copies.len;
+		if (!nps_vec__push(&o->copies))
+			return -errno;
+		err = nps_map__put(&o->copied, op, row);
+	}
+	add_time(&NPS_AT(&o->copies, struct nps_device_time, row),
+		 nps_device_times__get(&o->times, connection));
+	return err;
+}
+
 /* The operator ends: what was in it is in the one around it. */
 static uint32_t close_op(struct operators *o, uint32_t op)
 {
@@ -116,7 +136,7 @@ static bool is_step(const struct nps_model *m, uint32_t name)
 static int add_op(struct operators *o, uint32_t row)
 {
 	const struct nps_torch_table *t = &o->m->torch;
-	uint32_t *open = open_of(o, t->gtid[row]), op = o->ops.len;
+	uint32_t *open = open_of(o, t->gtid[row]), op = o->ops.len, copied = nps_map__get(&o->copied, row);
 	struct sums *s;
 
 	if (!open)
@@ -126,7 +146,10 @@ static int add_op(struct operators *o, uint32_t row)
 		return -errno;
 	s->row = row;
 	s->parent = NPS_NONE;
-	s->self = s->total = own_time(o, t->connection[row]);
+	s->self = own_time(o, t->connection[row]);
+	if (copied != NPS_NONE)
+		add_time(&s->self, NPS_AT(&o->copies, struct nps_device_time, copied));
+	s->total = s->self;
 	while (*open != NPS_NONE && (end_of(o, *open) <= t->start[row] || end_of(o, *open) < t->end[row]))
 		*open = close_op(o, *open);
 	sums_at(o, op)->parent = *open;
@@ -140,6 +163,8 @@ static int sum_up(struct operators *o)
 	struct nps_pace pace = { .model = o->m };
 	int err = nps_device_times__init(&o->times, o->m);
 
+	if (!err)
+		err = nps_derive__visit_unlisted_copies(o->m, o, add_copy);
 	for (size_t i = 0; !err && i < t->t.len; i++) {
 		nps_pace__step(&pace);
 		if (!(i & (NPS_TABLE_HOT - 1))) {
@@ -257,6 +282,7 @@ int nps_csv__operator_details(const struct nps_export *ex, int dirfd)
 
 	nps_vec__init(&o.ops, ex->model->tmpfd, sizeof(struct sums));
 	nps_vec__init(&o.open, ex->model->tmpfd, sizeof(uint32_t));
+	nps_vec__init(&o.copies, ex->model->tmpfd, sizeof(struct nps_device_time));
 	err = sum_up(&o);
 	if (!err)
 		err = write_rows(&o, ex, dirfd);
@@ -264,5 +290,7 @@ int nps_csv__operator_details(const struct nps_export *ex, int dirfd)
 	nps_vec__free(&o.ops);
 	nps_vec__free(&o.open);
 	nps_map__free(&o.threads);
+	nps_vec__free(&o.copies);
+	nps_map__free(&o.copied);
 	return err;
 }

@@ -455,6 +455,17 @@ static int llc(const struct nps_export *ex, int dirfd)
 
 /* --- tables that are told as they are --- */
 
+/* As the vendor numbers and names them; another one is its number. */
+static void put_engine(struct nps_csv *csv, uint32_t type)
+{
+	static const char *const names[] = { "VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD" };
+
+	if (type < NPS_ARRAY_SIZE(names))
+		nps_csv__lit(csv, names[type]);
+	else
+		nps_csv__u64(csv, type);
+}
+
 static int dvpp(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = {
@@ -470,7 +481,7 @@ static int dvpp(const struct nps_export *ex, int dirfd)
 		nps_csv__row(csv);
 		nps_csv__device(csv, t->device[i]);
 		nps_csv__u64(csv, t->id[i]);
-		nps_csv__u64(csv, t->engine_type[i]);
+		put_engine(csv, t->engine_type[i]);
 		nps_csv__u64(csv, t->engine[i]);
 		nps_csv__repr(csv, t->time[i]);
 		nps_csv__repr(csv, t->frames[i]);

@@ -510,6 +510,7 @@ static void allocator_counters(struct perfetto *p)
 static void frequencies(struct perfetto *p)
 {
 	const struct nps_frequency_table *t = &p->m->frequency;
+	const struct nps_voltage_table *v = &p->m->voltage;
 	bool dies = false;
 
 	for (size_t i = 0; i < t->t.len; i++)
@@ -521,6 +522,9 @@ static void frequencies(struct perfetto *p)
 			snprintf(name, sizeof(name), "AI Core frequency, die %lld", (long long)t->die[i]);
 		whole_sample(p, t->device[i], name, "MHz", t->timestamp[i], t->mhz[i]);
 	}
+	for (size_t i = 0; i < v->t.len; i++)
+		whole_sample(p, v->device[i], v->bus[i] ? "Bus voltage" : "AI Core voltage", "mV",
+			     v->timestamp[i], v->mv[i]);
 }
 
 static void chip_counters(struct perfetto *p)

@@ -276,6 +276,15 @@ void nps_trace__close_counters(struct nps_trace *t)
 	}
 }
 
+static void voltage(struct nps_trace *t, size_t i)
+{
+	const struct nps_voltage_table *a = &t->m->voltage;
+	const char *name = a->bus[i] ? "Bus Voltage" : "Aicore Voltage";
+	struct counter c = counter(t, NPS_TRACE_VOLTAGE, a->device[i], a->timestamp[i]);
+
+	one_whole(&c, name, "mV", a->mv[i]);
+}
+
 static void npu_mem(struct nps_trace *t, size_t i)
 {
 	const struct nps_npu_mem_table *a = &t->m->npu_mem;
@@ -571,6 +580,7 @@ static const struct kind {
 	{ NPS_TRACE_NETWORK_USAGE, OF(host_network), 0, host_network },
 	{ NPS_TRACE_DISK_USAGE, OF(host_disk), 0, host_disk },
 	{ NPS_TRACE_FREQUENCY, OF(frequency), TABLE(frequency.device), frequency },
+	{ NPS_TRACE_VOLTAGE, OF(voltage), TABLE(voltage.device), voltage },
 	{ NPS_TRACE_NPU_MEM, OF(npu_mem), TABLE(npu_mem.device), npu_mem },
 	{ NPS_TRACE_NPU_MEM, OF(job_memory), TABLE(job_memory.device), job_memory },
 	{ NPS_TRACE_DDR, OF(ddr), TABLE(ddr.device), ddr },

@@ -43,6 +43,7 @@ static const struct layer {
 	[NPS_TRACE_CPU_SCHED] = { "CPU Scheduling", "CPU Scheduling", 36, 36, true },
 	[NPS_TRACE_HOST_USAGE] = { "Host Usage", "Host Usage", 39, 34, true },
 	[NPS_TRACE_NPU_USAGE] = { "NPU Usage", "NPU Usage", 40, 37, false },
+	[NPS_TRACE_VOLTAGE] = { "Voltage Info", "Voltage Info", 37, 31, false },
 	[NPS_TRACE_DRIVER] = { "NPU Driver", "NPU Driver", 41, 38, true },
 };
 

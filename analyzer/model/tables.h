@@ -409,6 +409,13 @@ enum nps_api_type {
 	C(i64, mhz)                                                                                          \
 	C(i64, die)
 
+/* What the AI cores, or the bus if it is 1, were supplied with from then on. */
+#define NPS_VOLTAGE_COLUMNS(C)                                                                               \
+	C(u32, device)                                                                                       \
+	C(time, timestamp)                                                                                   \
+	C(u32, mv)                                                                                           \
+	C(u8, bus)
+
 #define NPS_SOC_LEVEL_COLUMNS(C)                                                                             \
 	C(u32, l2_buffer)                                                                                    \
 	C(u32, mata)                                                                                         \
@@ -884,6 +891,7 @@ enum nps_api_type {
 	T(llc, NPS_LLC_COLUMNS)                                                                              \
 	T(ddr, NPS_DDR_COLUMNS)                                                                              \
 	T(frequency, NPS_FREQUENCY_COLUMNS)                                                                  \
+	T(voltage, NPS_VOLTAGE_COLUMNS)                                                                      \
 	T(soc_level, NPS_SOC_LEVEL_COLUMNS)                                                                  \
 	T(acc_pmu, NPS_ACC_PMU_COLUMNS)                                                                      \
 	T(hccs, NPS_HCCS_COLUMNS)                                                                            \

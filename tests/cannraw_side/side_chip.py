@@ -92,7 +92,7 @@ def make_power_info(ctx: Context) -> list[Record]:
 
 def truth_lpm(ctx: Context, items: list[Fields]) -> Iterator[Line]:
     start = ctx.clocks.dev_mark["cntvct"]
-    names = {0: ("AICORE_FREQ", "freq"), 1: (None, "aic_mv"), 2: (None, "bus_mv")}
+    names = {0: ("AICORE_FREQ", "freq"), 1: ("counter:Aicore Voltage", "mv"), 2: ("counter:Bus Voltage", "mv")}
     for kind, (table, column) in names.items():
         points = [point for item in items if item["kind"] == kind for point in item["points"]]
         before = [value for ticks, value in points if ticks < start]

@@ -41,6 +41,7 @@ NETDEV = ["macTxPfcPkt", "macRxPfcPkt", "macTxByte", "macTxBandwidth", "macRxByt
           "roceNewPktRty", "nicTxByte", "nicTxBandwidth", "nicRxByte", "nicRxBandwidth"]
 PORT = ["bandwidth", *(way + what for way in ("rx", "tx") for what in (
     "PacketRate", "ByteRate", "Packets", "Bytes", "Errors", "Dropped")), "funcId"]
+DVPP_ENGINES = dict(enumerate(("VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD")))
 SIO = ["rxReq", "rxRsp", "rxSnp", "rxDat", "txReq", "txRsp", "txSnp", "txDat"]
 SIO_COUNTERS = ["req_rx", "rsp_rx", "snp_rx", "dat_rx", "req_tx", "rsp_tx", "snp_tx", "dat_tx"]
 
@@ -425,7 +426,8 @@ def link_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
         yield file, list(port_tables(c, port(f"{file}.data")(c)))
     groups: dict[Cells, list[Row]] = defaultdict(list)
     for item in c.of("dvpp.data"):
-        groups[tuple(item["row"].values())].append(item["raw"])
+        ident, kind, engine = item["row"].values()
+        groups[ident, DVPP_ENGINES.get(int(kind), kind), engine].append(item["raw"])
     yield "dvpp", [(c.device, *key, *(max(raw[name] for raw in raws) - min(raw[name] for raw in raws)
                                       for name in ("allTime", "allFrame")), int(raws[-1]["allUtilization"].rstrip("%")))
                    for key, raws in groups.items()]
@@ -494,8 +496,9 @@ def host_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
     yield "os_runtime_statistic", [("host", *item["row"].values()) for item in c.of("host/os_runtime_statistic")]
 
 
-def spent(now: Row, before: Row) -> list[float]:
-    values = {key: now[key] - before[key] for key in now}
+def spent(samples: list[Row]) -> list[float]:
+    """The vendor's shares: of the sums of the counters in all samples, which count from the start of the system."""
+    values = {key: sum(sample[key] for sample in samples) for key in samples[0]}
     total = sum(values.values())
     return [100 * values[key] / total for key in ("user", "system", "iowait", "irq", "softirq", "idle")]
 
@@ -511,9 +514,7 @@ def system_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
         raws = [item["raw"] for item in c.of(where + ("host_sys_cpu.data" if where else "SystemCpuUsage.data"))]
         kinds = [("host", None)] if where else [("aicpu", (2, 3)), ("ctrlcpu", (0, 1))]
         for kind, wanted in kinds:
-            ends = [cpus(raw, wanted) if wanted else raw["cpu"] for raw in (raws[-1], raws[0])]
-            if len(raws) > 1:
-                shares.append((owner, kind, *spent(*ends)))
+            shares.append((owner, kind, *spent([cpus(raw, wanted) if wanted else raw["cpu"] for raw in raws])))
         lines = c.of(f"{where}{pid}-CpuUsage.data")
         ticks = [item["raw"]["utime"] + item["raw"]["stime"] for item in (lines[0], lines[-1])]
         ns = lines[-1]["ns"] - lines[0]["ns"]
@@ -577,6 +578,9 @@ def counter_rows(c: Capture) -> Iterator[tuple[str, str, int, tuple]]:
     for row in sio(c):
         for name, rate in zip(SIO_COUNTERS, row[3:]):
             yield "SIO", name, row[2], (rate / MB,)
+    for name in ("Aicore Voltage", "Bus Voltage"):
+        for item in c.of("lpmInfoConv.data", f"counter:{name}"):
+            yield "Voltage Info", name, item.get("ns", c.sync), (item["row"]["mv"],)
     for item in c.of("stars_soc_profile.data", "counter:PA Link"):
         for way in ("Rx", "Tx"):
             yield "Stars Chip Trans", f"PA Link {way}", item["ns"], (item["raw"][way.lower()], item["raw"]["id"])

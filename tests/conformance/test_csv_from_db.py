@@ -246,6 +246,32 @@ class Capture:
             out[row["connectionId"]].append((row["endNs"] - row["startNs"], False))
         return out
 
+    def copies(self, ops: list[sqlite3.Row]) -> dict[int, list[int]]:
+        """ns of copies that no operator lists, by the number of the operator that ran them: the innermost one around the
+        call, or what the queue's thread had taken out when it called was put in within."""
+        listed = {row["connectionId"] for row in self.rows("CONNECTION_IDS")}
+        numbers = {row["id"]: row["connectionId"] for row in self.rows("CONNECTION_IDS")}
+        queue = [row for row in self.rows("PYTORCH_API", "WHERE type = 50002 AND connectionId IS NOT NULL")]
+        calls = {row["connectionId"]: row for row in self.rows("CANN_API")}
+        put = {numbers[row["connectionId"]]: row for row in queue if self.text(row["name"]).startswith("Enqueue")}
+        taken = [row for row in queue if self.text(row["name"]).startswith("Dequeue")]
+        out: dict[int, list[int]] = defaultdict(list)
+        for task in self.tasks:
+            call = calls.get(task["connectionId"])
+            if self.text(task["taskType"]) != "MEMCPY_ASYNC" or task["connectionId"] in listed or call is None:
+                continue
+            thread, when = call["globalTid"], int(call["startNs"])
+            inside = [row for row in taken if row["globalTid"] == thread and int(row["startNs"]) <= when <= int(row["endNs"])]
+            if inside:
+                enqueue = put.get(numbers[max(inside, key=lambda row: int(row["startNs"]))["connectionId"]])
+                if enqueue is None:
+                    continue
+                thread, when = enqueue["globalTid"], int(enqueue["startNs"])
+            around = [n for n, op in enumerate(ops) if op["globalTid"] == thread and int(op["startNs"]) <= when <= int(op["endNs"])]
+            if around:
+                out[max(around, key=lambda n: (int(ops[n]["startNs"]), n))].append(task["endNs"] - task["startNs"])
+        return out
+
     def shapes(self, row: dict[str, Any]) -> str:
         """torch_npu of early 2025 stored the types in the column of the shapes, and these in that of the types."""
         texts = [self.text(row[name]) for name in ("inputShapes", "inputDtypes")]
@@ -261,12 +287,14 @@ class Capture:
         ran = self.device_times()
         ops: list[dict[str, Any]] = []
         open_ops: dict[int, list[dict[str, Any]]] = defaultdict(list)
-        for row in self.rows("PYTORCH_API", "WHERE type = 50001 ORDER BY CAST(startNs AS INTEGER)"):
+        rows = self.rows("PYTORCH_API", "WHERE type = 50001 ORDER BY CAST(startNs AS INTEGER)")
+        copies = self.copies(rows)
+        for number, row in enumerate(rows):
             name, start, end = self.text(row["name"]), int(row["startNs"]), int(row["endNs"])
             if name.startswith("ProfilerStep#"):
                 continue
             mine = [one for link in links.get(row["connectionId"], []) for one in ran.get(link, [])]
-            own = [sum(ns for ns, _ in mine), sum(ns for ns, aicore in mine if aicore)]
+            own = [sum(ns for ns, _ in mine) + sum(copies.get(number, [])), sum(ns for ns, aicore in mine if aicore)]
             op = {"end": end, "children": 0, "own": own, "total": [0, 0], "ns": end - start, "name": name,
                   "shapes": self.shapes(row), "stack": ";\r\n".join(frames.get(row["callchainId"], []))}
             around = open_ops[row["globalTid"]]

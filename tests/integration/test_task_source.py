@@ -300,6 +300,9 @@ def ai_cpu_kernels(case: Case, chip: str) -> None:
         assert abs(int(start) - truth.clock.real(task.start)) < CLOCK_NS, (row, task)
         assert abs(float(row["Task_time(us)"]) * 1000 - (task.end - task.start)) < 1000, (row, task)
         assert abs(float(row["Total_time(us)"]) * 1000 - (task.end - task.submit)) < 2000, (row, task)
+        # Whole us of the device's clock: all of the time computes, nothing is copied.
+        assert abs(float(row["Compute_time(us)"]) * 1000 - (task.end - task.start)) < 2000, (row, task)
+        assert float(row["Memcpy_time(us)"]) == 0, row
         checked += 1
     assert checked > 10, f"{checked} kernels of the AI CPU"
 

@@ -376,9 +376,19 @@ static void frequency_before_the_start_is_that_of_the_start(void **state)
 
 	memcpy(record + 8, points, sizeof(points));
 	data(f, 0, "lpmFreqConv.data", record, sizeof(record));
-	record[4] = 1; /* voltages */
+	record[4] = 1;
+	data(f, 0, "lpmInfoConv.data", record, sizeof(record));
+	record[0] = 1;
+	record[4] = 2;
 	data(f, 0, "lpmInfoConv.data", record, sizeof(record));
 	import(f);
+	assert_int_equal(f->m.voltage.t.len, 4); /* in order of time */
+	assert_int_equal(f->m.voltage.timestamp[0], UNIX);
+	assert_int_equal(f->m.voltage.mv[0] + f->m.voltage.mv[1], 900 + 800);
+	assert_int_equal(f->m.voltage.bus[0] + f->m.voltage.bus[1], 1);
+	assert_int_equal(f->m.voltage.timestamp[3], UNIX + 1020);
+	assert_int_equal(f->m.voltage.mv[3], 1100);
+	assert_int_equal(f->m.voltage.bus[3], 0);
 	assert_int_equal(t->t.len, 3);
 	assert_int_equal(t->timestamp[0], UNIX);
 	assert_int_equal(t->mhz[0], 900);
@@ -674,32 +684,34 @@ static void only_devices_are_clipped(void **state)
 	assert_int_equal(f->m.osrt.end[0], UNIX + 500000000);
 }
 
-static void shares_are_of_the_capture(void **state)
+/* The vendor's rule: the counters of all samples, from the start of the system on, are summed up. */
+static void shares_are_of_all_samples(void **state)
 {
 	struct fixture *f = *state;
 	const struct nps_cpu_share_table *t = &f->m.cpu_share;
 
 	text(f, NPS_CANN_HOST, "host_sys_cpu.data",
-	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  100 0 100 1000 0 0 0 0 0 0\ncpu0 9 9\n\n"
-	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  150 0 125 1025 0 0 0 0 0 0\n\n");
+	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  100 0 100 800 0 0 0 0 0 0\ncpu0 9 9\n\n"
+	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  150 0 100 750 0 0 0 0 0 0\n\n");
 	text(f, 1, "SystemCpuUsage.data",
 	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 3 0 0 0 0 0 0\n"
 	     "cpu2 1 0 0 1 0 0 0 0 0 0\ncpu3 0 0 2 0 0 0 0 0 0 0\n\n"
-	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 2 0 0 6 0 0 0 0 0 0\n"
+	     "TimeStamp:2\nIndex:1\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 3 0 0 5 0 0 0 0 0 0\n"
 	     "cpu2 2 0 0 2 0 0 0 0 0 0\ncpu3 0 0 4 0 0 0 0 0 0 0\n");
-	/* One sample tells what was spent since the system started, long before the capture. */
 	text(f, 0, "SystemCpuUsage.data",
-	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 3 0 0 0 0 0 0\n");
+	     "TimeStamp:1\nIndex:0\nDataLen:9\ncpu  9 9 9 9 9 9 9 9 9 9\ncpu0 1 0 0 2 0 0 0 0 0 1\n");
 	import(f);
-	assert_int_equal(t->t.len, 3);
+	assert_int_equal(t->t.len, 4);
 	assert_int_equal(t->device[0], NPS_NONE);
 	assert_string_equal(name_of(f, t->type[0]), "host");
-	assert_true(t->user[0] == 50 && t->sys[0] == 25 && t->idle[0] == 25);
-	assert_string_equal(name_of(f, t->type[1]), "aicpu");
-	assert_int_equal(t->device[1], 1);
-	assert_true(t->user[1] == 25 && t->sys[1] == 50 && t->idle[1] == 25);
-	assert_string_equal(name_of(f, t->type[2]), "ctrlcpu");
-	assert_true(t->user[2] == 25);
+	assert_true(t->user[0] == 12.5 && t->sys[0] == 10 && t->idle[0] == 77.5);
+	assert_string_equal(name_of(f, t->type[1]), "ctrlcpu");
+	assert_true(t->user[1] == 25 && t->idle[1] == 50);
+	assert_string_equal(name_of(f, t->type[2]), "aicpu");
+	assert_int_equal(t->device[2], 1);
+	assert_true(t->user[2] == 25 && t->sys[2] == 50 && t->idle[2] == 25);
+	assert_string_equal(name_of(f, t->type[3]), "ctrlcpu");
+	assert_true(t->user[3] == 100.0 / 3);
 	assert_int_equal(lost(f, "records of host_sys_cpu.data"), 1);
 }
 
@@ -914,7 +926,7 @@ int main(int argc, char **argv)
 		TEST(disk_samples_of_iotop),
 		TEST(calls_begin_with_the_collection),
 		TEST(only_devices_are_clipped),
-		TEST(shares_are_of_the_capture),
+		TEST(shares_are_of_all_samples),
 		TEST(processes_have_files_of_their_own),
 		TEST(older_files_of_the_ai_cpu),
 		TEST(sums_of_cores_are_of_all_segments),

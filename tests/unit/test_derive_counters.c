@@ -297,6 +297,10 @@ static void whole_system(void **state)
 	row = ADD(dvpp);
 	f->m.dvpp.engine[row] = 2;
 	f->m.dvpp.frames[row] = 30;
+	row = ADD(dvpp);
+	f->m.dvpp.engine_type[row] = 6;
+	row = ADD(dvpp);
+	f->m.dvpp.engine_type[row] = 7;
 	export(f);
 	assert_file(f, "cpu_usage_20260101000000.csv",
 		    "Device_id,Cpu Type,User(%),Sys(%),IoWait(%),Irq(%),Soft(%),Idle(%)\n"
@@ -308,7 +312,7 @@ static void whole_system(void **state)
 		    "0,0,1234.567\t,0.5,0.0\n");
 	assert_file(f, "dvpp_20260101000000.csv",
 		    "Device_id,Dvpp Id,Engine Type,Engine ID,All Time(us),All Frame,All Utilization(%)\n"
-		    "0,0,0,2,0.0,30.0,0.0\n");
+		    "0,0,VDEC,2,0.0,30.0,0.0\n0,0,SCD,0,0.0,0.0,0.0\n0,0,7,0,0.0,0.0,0.0\n");
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)

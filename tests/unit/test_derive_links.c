@@ -212,10 +212,55 @@ static void index_dense_and_sparse(void **state)
 	}
 }
 
+struct copies {
+	uint32_t ops[4], connections[4];
+	size_t n;
+};
+
+static int see_copy(void *ctx, uint32_t op, uint32_t connection)
+{
+	struct copies *c = ctx;
+
+	assert_true(c->n < NPS_ARRAY_SIZE(c->ops));
+	c->ops[c->n] = op;
+	c->connections[c->n++] = connection;
+	return 0;
+}
+
+/* Databases of torch_npu list no copies: who ran them follows from the calls, with and without the queue. */
+static void copies_that_are_not_listed(void **state)
+{
+	struct copies found = { .n = 0 };
+	struct nps_model m;
+	size_t row = 0;
+
+	(void)state;
+	assert_int_equal(nps_model__init(&m, AT_FDCWD, NULL), 0);
+	fill(&m);
+	for (size_t i = 0; i < m.task.t.len; i++)
+		m.task.type[i] = NPS_NONE;
+	add_call(&m, MAIN, 385, 1008, NPS_CLASS_OTHER); /* without MEMCPY_INFO */
+	m.task.type[m.task.t.len - 1] = nps_strings__addz(m.strings, "MEMCPY_ASYNC");
+	add_call(&m, MAIN, 386, 1009, NPS_CLASS_MEMCPY);
+	m.task.type[m.task.t.len - 1] = NPS_NONE;
+	assert_int_equal(nps_table__add(&m.link.t, &row), 0);
+	m.link.connection[row] = 1009; /* one that is listed */
+	assert_int_equal(nps_derive__visit_unlisted_copies(&m, &found, see_copy), 0);
+	assert_int_equal(found.n, 3);
+	assert_int_equal(found.ops[0], 8);
+	assert_int_equal(found.connections[0], 1002);
+	assert_int_equal(found.ops[1], 9);
+	assert_int_equal(found.connections[1], 1005);
+	assert_int_equal(found.ops[2], 13);
+	assert_int_equal(found.connections[2], 1008);
+	nps_model__free(&m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(launches_and_pairs),
+		cmocka_unit_test(copies_that_are_not_listed),
 		cmocka_unit_test(damaged_number),
 		cmocka_unit_test(nonsense),
 		cmocka_unit_test(index_dense_and_sparse),

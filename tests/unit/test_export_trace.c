@@ -314,6 +314,11 @@ static void fill_counters(void)
 	COUNT(hbm);
 	SET(hbm, bandwidth, 21.25 * 1048576);
 	SET(hbm, type, write);
+	COUNT(voltage);
+	SET(voltage, mv, 850);
+	COUNT(voltage);
+	SET(voltage, mv, 900);
+	SET(voltage, bus, 1);
 	COUNT(soc_level);
 	SET(soc_level, mata, 3);
 	SET(soc_level, l2_buffer, 5);
@@ -661,12 +666,13 @@ static void framework_events(void **state)
 static void counters_of_all_kinds(void **state)
 {
 	static const char *const names[] = {
-		"CPU Avg",	 "Memory Usage",   "Disk Usage",
-		"Network Usage", "AI Core Freq",   "APP/HBM",
-		"DDR/Read",	 "read_bandwidth", "Tx",
-		"Port 0/Rx",	 "PCIe_post",	   "HBM 0/Write",
-		"Mata Bw Level", "PA Link Rx",	   "LLC 0 Read/Hit Rate",
-		"req_rx",	 "QoS OTHERS",	   "UB Port003",
+		"CPU Avg",	  "Memory Usage",   "Disk Usage",
+		"Network Usage",  "AI Core Freq",   "APP/HBM",
+		"DDR/Read",	  "read_bandwidth", "Tx",
+		"Port 0/Rx",	  "PCIe_post",	    "HBM 0/Write",
+		"Mata Bw Level",  "PA Link Rx",	    "LLC 0 Read/Hit Rate",
+		"req_rx",	  "QoS OTHERS",	    "UB Port003",
+		"Aicore Voltage", "Bus Voltage",
 	};
 
 	(void)state;
@@ -680,6 +686,9 @@ static void counters_of_all_kinds(void **state)
 	has("\"args\":{\"Write(MB/s)\":21.25}");
 	has("\"args\":{\"Hit Rate(%)\":0.84}");
 	has("\"args\":{\"Tx\":1.5,\"Rx\":0.0}");
+	has("\"args\":{\"mV\":850}");
+	has("\"args\":{\"mV\":900}");
+	has("Voltage Info");
 	has("\"args\":{\"Mata Bw Level\":5}"); /* as the vendor's timeline: each under the name of the other */
 	has("\"args\":{\"L2 Buffer Bw Level\":3}");
 	has("\"args\":{\"value\":1876.0}");
