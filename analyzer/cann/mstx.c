@@ -14,6 +14,7 @@
 #define MESSAGE_MOST 1024
 #define CONNECTION_BASE 4000000001U
 #define TAG_RANGE 12
+#define MARK_EX 1 /* kind of record */
 #define EVENT_MARK 0
 #define EVENT_MARK_EX 3
 
@@ -23,6 +24,7 @@ struct segment {
 	uint64_t end, id, domain, payload;
 	uint32_t pid, tid, category, event;
 	int32_t payload_type, message_type;
+	bool numbered; /* of the mstx interface: the device tells of it by its number */
 	char message[MESSAGE_PART];
 };
 
@@ -64,7 +66,8 @@ static void read_segments(struct nps_capture *capture, struct nps_ext_sort *segm
 					.category = nps_u32(p + 44),
 					.event = nps_u32(p + 48),
 					.payload_type = nps_u32(p + 52),
-					.message_type = nps_u32(p + 96) };
+					.message_type = nps_u32(p + 96),
+					.numbered = nps_u16(p + 24) == MARK_EX };
 		memcpy(to->message, p + MESSAGE_AT, MESSAGE_PART);
 	}
 	nps_reader__close(&reader);
@@ -109,8 +112,9 @@ static void add_row(struct nps_capture *capture, const struct segment *first, co
 	m->mstx.message[row] = nps_strings__add(m->strings, message->text, message->len);
 	m->mstx.gtid[row] = m->mstx.end_gtid[row] = (uint64_t)first->pid << 32 | first->tid;
 	m->mstx.domain[row] = first->domain ? nps_dictionary__name(&capture->names, first->domain) : NPS_NONE;
-	m->mstx.connection[row] =
-		first->id < NPS_NO_ID - CONNECTION_BASE ? CONNECTION_BASE + (uint32_t)first->id : NPS_NO_ID;
+	m->mstx.connection[row] = first->numbered && first->id < NPS_NO_ID - CONNECTION_BASE
+					  ? CONNECTION_BASE + (uint32_t)first->id
+					  : NPS_NO_ID;
 	m->mstx.payload_type[row] = first->payload_type;
 	m->mstx.payload[row] = first->payload;
 	m->mstx.message_type[row] = first->message_type;

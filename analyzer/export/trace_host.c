@@ -206,7 +206,8 @@ void nps_trace__mstx(struct nps_trace *t, size_t row)
 			 mstx->end[row]);
 	mark_args(t, row);
 	nps_trace__end(&t->w);
-	if (mstx->device_start[row] ||
+	/* The vendor's newer timeline begins a flow at each mark, whether or not a device came to it. */
+	if (!t->gen_a || mstx->device_start[row] ||
 	    (connection != NPS_NO_ID && nps_trace_bits__has(&t->marked, connection)))
 		nps_trace__mark_link(t, connection, pid, tid, mstx->start[row], true);
 }
