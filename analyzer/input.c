@@ -67,10 +67,34 @@ static bool device_dir(const char *dir, const char *name)
 	return !fnmatch("device_[0-9]*", name, 0) && is_dir(dir, name);
 }
 
+/* npuscope_{host}_{17 digits of its time}, in which `record` had not written anything whole when it was killed. */
+static bool is_unwritten_session(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *stamp = strrchr(name, '_');
+	struct dirent **entries;
+	bool only_ours = true;
+	int n;
+
+	if (strncmp(name, "npuscope_", strlen("npuscope_")) || strlen(stamp) != 18 ||
+	    strspn(stamp + 1, "0123456789") != 17)
+		return false;
+	n = scandir(path, &entries, NULL, NULL);
+	for (int i = 0; i < n; i++) {
+		const char *entry = entries[i]->d_name;
+
+		only_ours &= !strcmp(entry, ".") || !strcmp(entry, "..") ||
+			     !strcmp(entry, "session.json.new");
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	return n >= 0 && only_ours;
+}
+
 /* Also one that lost a file: it is no directory of another kind. */
 static bool is_session(const char *path)
 {
-	return is_file(path, "session.json") || is_file(path, "events.nps");
+	return is_file(path, "session.json") || is_file(path, "events.nps") || is_unwritten_session(path);
 }
 
 static bool is_prof(const char *path)

@@ -24,6 +24,7 @@
 #include "log.h"
 #include "open_slices.h"
 #include "privilege.h"
+#include "session_end.h"
 #include "system_wide.h"
 
 #define TURN_MS 50
@@ -46,15 +47,27 @@
 #define DRIVER_RESERVE_NS (SECOND / 10)
 #define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
 
-/* `durable`: down to the disk, which can take seconds. */
+/* `durable`: down to the disk, which can take seconds. What the last time failed for is reported at the end. */
 static void save(struct nps_capture *c, bool durable)
 {
 	cJSON *j = nps_capture__describe(c);
-	int err = nps_session__write_json(&c->session, j, durable);
 
-	if (err)
-		nps_debug("session.json: %s", strerror(-err));
+	c->save_error = nps_session__write_json(&c->session, j, durable);
+	if (c->save_error)
+		nps_debug("session.json: %s", strerror(-c->save_error));
+	else
+		c->described |= c->begin_mono != 0;
 	cJSON_Delete(j);
+}
+
+/* It begins with a session.json that says that nothing is recorded yet: whoever finds it after a SIGKILL can read that. */
+static int create_session(struct nps_capture *c)
+{
+	cJSON *j = nps_capture__describe(c);
+	int err = nps_session__create_with(c->opts->out, j, &c->session);
+
+	cJSON_Delete(j);
+	return err;
 }
 
 static void sample_clocks(struct nps_capture *c, struct nps_clock *clock)
@@ -336,14 +349,15 @@ static const char *watch(struct nps_capture *c)
 		nps_overhead__turn(c, false);
 		err = nps_session__error(&c->session);
 		if (err) {
-			nps_warn("capture stopped: cannot write to %s: %s: free space or choose another "
-				 "directory with -o; what was captured is kept",
-				 c->session.path, strerror(-err));
-			c->degraded = true;
+			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
+				 c->session.path, strerror(-err), nps_session_end__advice(err));
+			c->degraded = c->write_error_reported = true;
 			return err == -ENOSPC || err == -EDQUOT ? "disk full" : "error";
 		}
 		if (is_full(c))
 			return "size limit";
+		if (nps_session__is_deleted(&c->session))
+			return "error"; /* what else is written fills a disk where nobody can see it */
 		if (c->opts->all)
 			nps_system_wide__look(c->system_wide, c);
 		else if (!any_alive(c))
@@ -553,7 +567,7 @@ static int begin(struct nps_capture *c)
 			 "and their clocks will be missing: is the installation complete?",
 			 strerror(-err));
 	c->degraded |= err != 0;
-	err = nps_session__create(c->opts->out, &c->session);
+	err = create_session(c);
 	if (!err)
 		nps_log_budget__init(&c->logs, &c->session, max_size(c), c->opts->max_log_rate);
 	if (!err && c->opts->host_sys)
@@ -613,6 +627,9 @@ static int begin(struct nps_capture *c)
 	nps_discover__settle(c);
 	nps_agents__wait(c, nps_agent_client__recording, AGENT_START_MS);
 	start_devices(c);
+	/* From now on there is something to analyse, should we be killed. */
+	c->begin_mono = nps_now(CLOCK_MONOTONIC);
+	save(c, false);
 	err = nps_discover__arm(c);
 	if (err)
 		return err;
@@ -831,7 +848,22 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
+	nps_session_end__sync(&c->session);
+	nps_session__release_reserve(&c->session);
 	save(c, true);
+}
+
+/* -errno if nothing of the session can be used; the reason has been printed. */
+static int check_session(struct nps_capture *c)
+{
+	struct nps_session_end e = { .json_error = c->save_error,
+				     .described = c->described,
+				     .reported = c->write_error_reported };
+	int err = nps_session_end__check(&c->session, &e);
+
+	c->degraded |= e.lost;
+	c->unreachable = e.unreachable;
+	return err;
 }
 
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
@@ -874,6 +906,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 		finish(c, &slices);
+		err = check_session(c);
 	} else {
 		nps_host_sys__stop(c->host_sys);
 		nps_deadline__init(&c->patience, PATIENCE_NS);

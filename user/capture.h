@@ -101,6 +101,10 @@ struct nps_capture {
 	uint64_t job_cpu_ns; /* of the watched processes during the capture */
 	const char *end_reason;
 	bool complete;
+	int save_error; /* -errno of the last time that session.json was written */
+	bool described; /* a session.json was written since records flow */
+	bool write_error_reported; /* that of a stream, which ended the capture */
+	bool unreachable; /* the session is somewhere where c->session.path does not lead to */
 	bool degraded; /* something asked for is missing: exit status 3 */
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "capture_controls.h"
 
-#include <string.h>
+#include <errno.h>
 
 #include "channel_files.h"
-#include "log.h"
 
 static void know_infos(struct nps_question *q, void *ctx)
 {
@@ -42,7 +41,7 @@ void nps_controls__write(struct nps_capture *c)
 				   : 0;
 
 		nps_channel_files__finish(p->files);
-		if (err)
-			nps_debug("control files of pid %d: %s", p->pid, strerror(-err));
+		if (err == -ENOMEM) /* the session notes what cannot be written */
+			nps_session__failed(&c->session, nps_channel_files__dir(p->files), err);
 	}
 }

@@ -312,7 +312,10 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	cJSON_AddStringToObject(j, "npuscope", NPS_VERSION);
 	add_u64(j, "catalogue", crc32(0, (const Bytef *)NPS_CATALOG_TEXT, sizeof(NPS_CATALOG_TEXT) - 1));
 	cJSON_AddBoolToObject(j, "complete", c->complete);
-	cJSON_AddStringToObject(j, "end_reason", c->end_reason ? c->end_reason : "running");
+	cJSON_AddStringToObject(j, "end_reason",
+				c->end_reason	? c->end_reason
+				: c->begin_mono ? "running"
+						: "starting");
 	add_host(j);
 	add_request(c, j);
 	window = cJSON_AddObjectToObject(j, "capture");
@@ -331,7 +334,8 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	nps_task_source__describe(c->tasks, list);
 	nps_device_facts__describe(&c->facts, list);
 	nps_device_sampler__describe(c->devices, j, list);
-	nps_probes__describe(c->probes, c->reader, j);
+	if (c->probes)
+		nps_probes__describe(c->probes, c->reader, j);
 	nps_driver_side__describe(c->driver, j);
 	add_counts(c, j);
 	nps_overhead__describe(c, j);

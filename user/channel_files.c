@@ -198,8 +198,8 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 	return err;
 }
 
-/* Leaves at most MOST slices open. */
-static void close_oldest(struct nps_channel_files *f, size_t most)
+/* So that one more can be opened. */
+static void close_oldest(struct nps_channel_files *f)
 {
 	struct stream *oldest = NULL;
 	size_t n_open = 0;
@@ -214,25 +214,16 @@ static void close_oldest(struct nps_channel_files *f, size_t most)
 			if (!oldest || st->written < oldest->written)
 				oldest = st;
 		}
-	if (n_open <= most)
-		return;
-	nps_prof_file__pause(&oldest->file);
-	if (n_open > most + 1)
-		close_oldest(f, most);
+	if (n_open >= MOST_OPEN)
+		nps_prof_file__pause(&oldest->file);
 }
 
 static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)
 {
-	int err;
-
 	if (!nps_prof_file__is_open(&st->file))
-		close_oldest(f, MOST_OPEN - 1);
+		close_oldest(f);
 	st->written = ++f->writes;
 	f->bytes += len;
-	err = nps_prof_file__write(&st->file, f->s, data, len);
-	if (err != -EMFILE)
-		return err;
-	close_oldest(f, 0); /* others have used up the descriptors */
 	return nps_prof_file__write(&st->file, f->s, data, len);
 }
 
@@ -240,16 +231,13 @@ static void finish_device(struct nps_channel_files *f, struct device *d)
 {
 	for (size_t k = 0; k < N_KINDS; k++) {
 		struct stream *st = d->streams[k];
-		int err;
 
 		if (!st)
 			continue;
-		/* Half a record of one chip can be a whole one of another. */
-		err = st->held ? write_records(f, st, st->rest, st->held) : 0;
-		if (!err)
-			err = nps_prof_file__finish(&st->file, f->s);
-		if (err)
-			nps_debug("%s: %s", kinds[k].file, strerror(-err));
+		/* Half a record of one chip can be a whole one of another. What fails is noted in the session. */
+		if (st->held)
+			write_records(f, st, st->rest, st->held);
+		nps_prof_file__finish(&st->file, f->s);
 		free(st);
 		d->streams[k] = NULL;
 	}
@@ -293,6 +281,8 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	err = nps_write_all(fd, text, strlen(text));
 	if (close(fd) && !err)
 		err = -errno;
+	if (err)
+		nps_session__failed(f->s, "npuscope.breaks", err);
 	nps_session__add_bytes(f->s, strlen(text));
 	return err ? err : nps_log_account__add_bytes(&f->account, strlen(text));
 }

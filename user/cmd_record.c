@@ -45,10 +45,12 @@ int nps_cmd_record(int argc, char **argv)
 		nps_capture__free(&c);
 		return NPS_FAILED;
 	}
-	nps_info("session in %s (%s)", c.session.path, c.end_reason);
+	if (!c.unreachable) {
+		nps_info("session in %s (%s)", c.session.path, c.end_reason);
+		printf("%s\n", c.session.path);
+	}
 	nps_record_print__losses(&c);
-	printf("%s\n", c.session.path);
-	if (a.text || a.db) {
+	if (!c.unreachable && (a.text || a.db)) {
 		nps_capture__heed_sigterm();
 		/* What is read from now on are files of the session. */
 		nps_privilege__keep(NPS_PRIVILEGE_RESULTS);

@@ -32,11 +32,13 @@ static void copy_file(struct copy *c, const char *path)
 	int in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), out;
 	size_t left = MOST_BYTES;
 	ssize_t n = 0;
+	int err = 0;
 
 	snprintf(to, sizeof(to), "%s%.200s", c->dir, path + strlen("/proc"));
 	out = in < 0 ? -1 : nps_session__open_file(c->session, to);
 	while (out >= 0 && left && (n = read(in, buf, left < sizeof(buf) ? left : sizeof(buf))) > 0) {
-		if (nps_write_all(out, buf, (size_t)n))
+		err = nps_write_all(out, buf, (size_t)n);
+		if (err)
 			break;
 		left -= (size_t)n;
 		c->bytes += (size_t)n;
@@ -45,8 +47,10 @@ static void copy_file(struct copy *c, const char *path)
 	c->n.cut += out >= 0 && (n < 0 || (n > 0 && (left || read(in, buf, 1) > 0)));
 	c->n.files += out >= 0;
 	c->n.left_out += out < 0;
-	if (out >= 0)
-		close(out);
+	if (out >= 0 && close(out) && !err)
+		err = -errno;
+	if (err)
+		nps_session__failed(c->session, to, err);
 	if (in >= 0)
 		close(in);
 }

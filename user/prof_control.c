@@ -334,8 +334,10 @@ int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session 
 	int err = put_all(&p, &sync);
 
 	snprintf(data, sizeof(data), "%s/host/data", c->name); /* empty, but its readers look into it */
-	if (!err && mkdirat(s->dir_fd, data, 0750) && errno != EEXIST)
+	if (!err && mkdirat(s->dir_fd, data, 0750) && errno != EEXIST) {
 		err = -errno;
+		nps_session__failed(s, data, err);
+	}
 	return err;
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "clocks.h"
+#include "log.h"
 
 #define LETTERS 18 /* A to R */
 
@@ -53,7 +54,10 @@ static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 	if (fd < 0)
 		return fd;
 	err = nps_write_all(fd, text, strlen(text));
-	close(fd);
+	if (close(fd) && !err)
+		err = -errno;
+	if (err)
+		nps_session__failed(s, done, err);
 	return err;
 }
 
@@ -74,16 +78,18 @@ void nps_prof_file__pause(struct nps_prof_file *f)
 static int end_slice(struct nps_prof_file *f, struct nps_session *s)
 {
 	char path[224];
+	int err;
 
 	if (f->fd < 0 && !f->paused)
 		return 0;
-	if (f->fd >= 0)
-		close(f->fd);
+	err = f->fd >= 0 && close(f->fd) ? -errno : 0;
 	f->fd = -1;
 	f->paused = false;
 	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
 	f->slice++;
-	return mark_done(s, path, f->size);
+	if (err)
+		nps_session__failed(s, path, err);
+	return err ? err : mark_done(s, path, f->size);
 }
 
 static int write_slice(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
@@ -91,8 +97,8 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 	char path[224];
 	int err;
 
+	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
 	if (f->fd < 0) {
-		snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
 		f->fd = f->paused ? nps_session__append_file(s, path) : nps_session__open_file(s, path);
 		if (f->fd < 0)
 			return f->fd;
@@ -101,8 +107,13 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 		f->paused = false;
 	}
 	err = nps_write_all(f->fd, data, len);
-	if (err)
+	if (err) {
+		nps_session__failed(s, path, err);
+		/* What follows begins with a whole record. */
+		if (ftruncate(f->fd, (off_t)f->size) || lseek(f->fd, (off_t)f->size, SEEK_SET) < 0)
+			nps_debug("cannot take back half a record: %s", strerror(errno));
 		return err;
+	}
 	f->size += (uint32_t)len;
 	f->total += len;
 	nps_session__add_bytes(s, len);
@@ -165,10 +176,12 @@ int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 	if (fd < 0)
 		return fd;
 	err = nps_write_all(fd, text, strlen(text));
-	close(fd);
+	if (close(fd) && !err)
+		err = -errno;
 	if (!err)
 		err = replace(s, fresh, path);
 	if (err) {
+		nps_session__failed(s, path, err);
 		unlinkat(s->dir_fd, fresh, 0);
 		return err;
 	}

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session_writer.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include "log.h"
+
+#define RESERVE_MAX (1UL << 20) /* bytes for the last session.json */
+#define DELETED " (deleted)" /* what the kernel appends to the path of a descriptor */
+#define DEPTH_MAX 8 /* of directories in a session */
+#define RESERVE_SHARE 8 /* of the free space, one part at most */
 
 int nps_write_all(int fd, const void *buf, size_t len)
 {
@@ -29,6 +36,13 @@ int nps_write_all(int fd, const void *buf, size_t len)
 		len -= n;
 	}
 	return 0;
+}
+
+int nps_sync(int fd)
+{
+	if (!fsync(fd) || errno == EINVAL || errno == ENOTSUP)
+		return 0;
+	return -errno;
 }
 
 static int create_file(int dir, const char *name)
@@ -100,7 +114,43 @@ static int open_out(const char *name)
 	return fd;
 }
 
-int nps_session__create(const char *out, struct nps_session *s)
+/*
+ * Reserves room for the last session.json, for which a full disk has none: a file without a name, which nobody has to
+ * remove after a SIGKILL. Not every file system has them.
+ */
+static void reserve_room(struct nps_session *s)
+{
+	struct statvfs vfs;
+	off_t room;
+	int fd;
+
+	if (fstatvfs(s->dir_fd, &vfs))
+		return;
+	room = (off_t)(vfs.f_bavail < RESERVE_MAX * RESERVE_SHARE / vfs.f_frsize
+			       ? vfs.f_bavail * vfs.f_frsize / RESERVE_SHARE
+			       : RESERVE_MAX);
+	fd = openat(s->dir_fd, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+	s->reserve = fd + 1;
+	if (fd >= 0 && room && fallocate(fd, 0, 0, room))
+		nps_debug("no room is reserved for session.json: %s", strerror(errno));
+}
+
+static int create_files(struct nps_session *s, const cJSON *description)
+{
+	int err = description ? nps_session__write_json(s, description, true) : 0;
+
+	if (!err)
+		err = stream_open(s, &s->events, "events.nps");
+	if (!err)
+		err = stream_open(s, &s->strings, "strings.nps");
+	if (!err)
+		err = stream_open(s, &s->clocks, "clocks.nps");
+	if (!err)
+		reserve_room(s);
+	return err;
+}
+
+int nps_session__create_with(const char *out, const cJSON *description, struct nps_session *s)
 {
 	char name[128], real[PATH_MAX];
 	int out_fd, err;
@@ -125,17 +175,18 @@ int nps_session__create(const char *out, struct nps_session *s)
 		     snprintf(s->path, sizeof(s->path), "%s/%s", real, name) >= (int)sizeof(s->path)))
 		err = -ENAMETOOLONG;
 	if (!err)
-		err = stream_open(s, &s->events, "events.nps");
-	if (!err)
-		err = stream_open(s, &s->strings, "strings.nps");
-	if (!err)
-		err = stream_open(s, &s->clocks, "clocks.nps");
+		err = create_files(s, description);
 	if (err) {
 		nps_warn("cannot write in output directory %s: %s: choose another with -o", out,
 			 strerror(-err));
 		nps_session__discard(s);
 	}
 	return err;
+}
+
+int nps_session__create(const char *out, struct nps_session *s)
+{
+	return nps_session__create_with(out, NULL, s);
 }
 
 int nps_session__open_host(struct nps_session *s)
@@ -148,10 +199,59 @@ int nps_session__open_device(struct nps_session *s)
 	return stream_open(s, &s->device, "device.nps");
 }
 
+static bool leads_to(const char *path, const struct stat *to)
+{
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev == to->st_dev && st.st_ino == to->st_ino;
+}
+
+bool nps_session__is_deleted(const struct nps_session *s)
+{
+	struct stat st;
+
+	return !fstat(s->dir_fd, &st) && !st.st_nlink;
+}
+
+enum nps_session_location nps_session__locate(struct nps_session *s)
+{
+	char link[48], now[PATH_MAX];
+	struct stat st;
+	ssize_t n;
+
+	if (fstat(s->dir_fd, &st))
+		return NPS_SESSION_UNREACHABLE;
+	if (!st.st_nlink)
+		return NPS_SESSION_DELETED;
+	if (leads_to(s->path, &st))
+		return NPS_SESSION_THERE;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", s->dir_fd);
+	n = readlink(link, now, sizeof(now) - 1);
+	if (n <= 0)
+		return NPS_SESSION_UNREACHABLE;
+	now[n] = '\0';
+	/* Not every file system says so in the number of links. */
+	if (n > (ssize_t)strlen(DELETED) && !strcmp(now + n - strlen(DELETED), DELETED) &&
+	    !leads_to(now, &st))
+		return NPS_SESSION_DELETED;
+	if (!leads_to(now, &st))
+		return NPS_SESSION_UNREACHABLE;
+	snprintf(s->path, sizeof(s->path), "%s", now);
+	return NPS_SESSION_MOVED;
+}
+
+void nps_session__release_reserve(struct nps_session *s)
+{
+	if (s->reserve)
+		close(s->reserve - 1);
+	s->reserve = 0;
+}
+
 void nps_session__close(struct nps_session *s)
 {
 	int *fds[] = { &s->events.fd, &s->strings.fd, &s->clocks.fd, &s->host.fd, &s->device.fd, &s->dir_fd };
 
+	nps_session__release_reserve(s);
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++) {
 		if (*fds[i] >= 0)
 			close(*fds[i]);
@@ -159,18 +259,55 @@ void nps_session__close(struct nps_session *s)
 	}
 }
 
+/* All in the directory DIR but KEPT. What cannot be removed stays. */
+static void remove_entries(int dir, const char *kept, int depth)
+{
+	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), below;
+	DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *entry;
+
+	if (!d && fd >= 0)
+		close(fd);
+	while (d && (entry = readdir(d))) {
+		const char *name = entry->d_name;
+
+		if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, kept) ||
+		    !unlinkat(dir, name, 0))
+			continue;
+		below = depth ? openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+		if (below < 0)
+			continue;
+		remove_entries(below, "", depth - 1);
+		close(below);
+		unlinkat(dir, name, AT_REMOVEDIR);
+	}
+	if (d)
+		closedir(d);
+}
+
 void nps_session__discard(struct nps_session *s)
 {
-	static const char *const files[] = { "events.nps", "strings.nps", "clocks.nps",	 "stacks.nps",
-					     "host.nps",   "device.nps",  "session.json" };
-
 	if (s->dir_fd < 0)
 		return;
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		unlinkat(s->dir_fd, files[i], 0);
+	remove_entries(s->dir_fd, "session.json", DEPTH_MAX);
+	if (nps_session__locate(s) == NPS_SESSION_DELETED) {
+		nps_session__close(s);
+		return;
+	}
+	unlinkat(s->dir_fd, "session.json", 0);
 	if (rmdir(s->path))
-		nps_debug("%s: %s", s->path, strerror(errno));
+		nps_warn("cannot remove %s: %s: nothing was recorded in it: remove it", s->path,
+			 strerror(errno));
 	nps_session__close(s);
+}
+
+void nps_session__failed(struct nps_session *s, const char *path, int err)
+{
+	nps_debug("cannot write %s/%s: %s", s->path, path, strerror(-err));
+	if (atomic_fetch_add(&s->failures, 1))
+		return;
+	snprintf(s->failed_path, sizeof(s->failed_path), "%s", path);
+	s->failed_error = err;
 }
 
 static int write_both(int fd, const void *head, size_t head_len, const void *body, size_t body_len)
@@ -206,7 +343,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 	err = write_both(st->fd, &c, sizeof(c), payload, len);
 	if (err) {
 		atomic_store(&st->error, err);
-		/* The reader would stop at half a chunk as well; this keeps the file exact. */
+		/* The reader would stop at half a chunk as well, and say so; this keeps the file exact. */
 		if (ftruncate(st->fd, (off_t)atomic_load(&st->size)))
 			nps_debug("cannot take back half a chunk: %s", strerror(errno));
 		return err;
@@ -252,19 +389,21 @@ int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durab
 	err = fd < 0 ? fd : nps_write_all(fd, text, strlen(text));
 	if (!err)
 		err = nps_write_all(fd, "\n", 1);
-	if (!err && durable && fsync(fd))
-		err = -errno;
+	if (!err && durable)
+		err = nps_sync(fd);
 	if (fd >= 0 && close(fd) && !err)
 		err = -errno;
 	if (!err && renameat(s->dir_fd, "session.json.new", s->dir_fd, "session.json"))
 		err = -errno;
+	if (!err && durable)
+		err = nps_sync(s->dir_fd);
 	if (err)
 		unlinkat(s->dir_fd, "session.json.new", 0);
 	free(text);
 	return err;
 }
 
-int nps_session__open_file(struct nps_session *s, const char *path)
+static int open_file(struct nps_session *s, const char *path)
 {
 	char copy[PATH_MAX];
 
@@ -279,9 +418,22 @@ int nps_session__open_file(struct nps_session *s, const char *path)
 	return create_file(s->dir_fd, copy);
 }
 
-int nps_session__append_file(const struct nps_session *s, const char *path)
+int nps_session__open_file(struct nps_session *s, const char *path)
+{
+	int fd = open_file(s, path);
+
+	if (fd < 0)
+		nps_session__failed(s, path, fd);
+	return fd;
+}
+
+int nps_session__append_file(struct nps_session *s, const char *path)
 {
 	int fd = openat(s->dir_fd, path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	if (fd >= 0)
+		return fd;
+	fd = -errno;
+	nps_session__failed(s, path, fd);
+	return fd;
 }

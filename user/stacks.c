@@ -22,6 +22,7 @@
 #include "privilege.h"
 #include "proc_maps.h"
 #include "sample.skel.h"
+#include "session_end.h"
 #include "stack.h"
 #include "task_iter.h"
 #include "work_budget.h"
@@ -652,6 +653,7 @@ void nps_stacks__finish(struct nps_stacks *st)
 		return;
 	nps_stacks__stop(st);
 	write_kernel_symbols(st);
+	nps_session_end__sync_stream(st->session, &st->stream, "stacks.nps");
 	if (atomic_load(&st->uncopied))
 		nps_warn("stacks.nps has reached %llu MiB: %llu stacks are there as frame pointers tell them "
 			 "alone: "

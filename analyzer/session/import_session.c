@@ -16,6 +16,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #define DAY 86400000000000ULL
@@ -441,6 +442,13 @@ static int import_json(struct nps_recording *model, const char *path)
 	int err;
 
 	model->json = nps_session__json(model->dirfd, "session.json");
+	if (!model->json && errno == ENOENT && faccessat(model->dirfd, "events.nps", F_OK, 0)) {
+		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before it "
+			"began: remove "
+			"it, and record again",
+			path);
+		return -ENODATA;
+	}
 	if (!model->json) {
 		err = errno;
 		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?",
@@ -476,6 +484,13 @@ static int import_json(struct nps_recording *model, const char *path)
 	model->begin = nps_json_u64(capture, "begin_monotonic", mono);
 	model->end = nps_json_u64(capture, "end_monotonic", 0);
 	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
+	if (!strcmp(nps_json_str(model->json, "end_reason", ""), "starting")) {
+		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before "
+			"recording began, or "
+			"has not begun yet: wait, or record again",
+			path);
+		return -ENODATA;
+	}
 	if (!mono || !model->begin || model->begin > INT64_MAX / 2 ||
 	    model->begin_real - DAY > INT64_MAX / 2) {
 		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it "

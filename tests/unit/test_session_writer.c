@@ -16,6 +16,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "prof_files.h"
+#include "session_end.h"
 #include "session_writer.h"
 
 static char dir[64];
@@ -144,6 +146,130 @@ static void full_disk_keeps_whole_chunks(void **state)
 	nps_session__close(&s);
 }
 
+/* Whoever finds the directory finds session.json: it is the first file. */
+static void json_comes_first(void **state)
+{
+	char path[PATH_MAX + 64], buf[4096] = "";
+	struct nps_session s;
+	cJSON *j = cJSON_CreateObject();
+
+	(void)state;
+	cJSON_AddStringToObject(j, "end_reason", "starting");
+	assert_int_equal(nps_session__create_with(dir, j, &s), 0);
+	cJSON_Delete(j);
+	snprintf(path, sizeof(path), "%s/session.json", s.path);
+	slurp(path, buf, sizeof(buf));
+	assert_non_null(strstr(buf, "starting"));
+	nps_session__close(&s);
+}
+
+static void a_failed_write_is_noted(void **state)
+{
+	struct nps_session_end e = { 0 };
+	struct nps_prof_file file;
+	struct nps_session s;
+	char path[PATH_MAX + 64];
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_end__check(&s, &e), 0);
+	assert_false(e.lost);
+	/* where a directory of the log has to be there is a file */
+	snprintf(path, sizeof(path), "%s/PROF", s.path);
+	close(creat(path, 0640));
+	assert_int_equal(nps_prof_file__init(&file, "PROF", 0, "stars_soc.data", 0), 0);
+	assert_int_equal(nps_prof_file__write(&file, &s, "x", 1), -ENOTDIR);
+	assert_int_equal(nps_prof__put(&s, "PROF/host/info.json", "{}"), -ENOTDIR);
+	assert_int_equal(nps_prof_file__finish(&file, &s), 0);
+	assert_int_equal(atomic_load(&s.failures), 2);
+	assert_int_equal(s.failed_error, -ENOTDIR);
+	assert_string_equal(s.failed_path, "PROF/device_0/data/stars_soc.data.0.slice_0");
+	assert_int_equal(nps_session_end__check(&s, &e), 0);
+	assert_true(e.lost);
+	nps_session__close(&s);
+}
+
+/* A slice that the disk had no room for ends with a whole record, and goes on with one. */
+static void full_disk_keeps_whole_records(void **state)
+{
+	struct rlimit old, small = { 4096, RLIM_INFINITY };
+	static char payload[3000];
+	char path[PATH_MAX + 64];
+	struct nps_prof_file file;
+	struct nps_session s;
+	struct stat st;
+
+	(void)state;
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_prof_file__init(&file, "PROF", 0, "stars_soc.data", 0), 0);
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	assert_int_equal(nps_prof_file__write(&file, &s, payload, sizeof(payload)), 0);
+	assert_int_equal(nps_prof_file__write(&file, &s, payload, sizeof(payload)), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	assert_int_equal(nps_prof_file__write(&file, &s, payload, 64), 0);
+	assert_int_equal(nps_prof_file__finish(&file, &s), 0);
+	snprintf(path, sizeof(path), "%s/PROF/device_0/data/stars_soc.data.0.slice_0", s.path);
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, sizeof(payload) + 64);
+	nps_session__close(&s);
+}
+
+static void directory_is_found_again(void **state)
+{
+	char old[PATH_MAX], other[96], cmd[PATH_MAX + 16];
+	struct nps_session_end e = { 0 };
+	struct nps_session s;
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session__locate(&s), NPS_SESSION_THERE);
+	snprintf(old, sizeof(old), "%s", s.path);
+	snprintf(other, sizeof(other), "%s/other", dir);
+	assert_int_equal(rename(old, other), 0);
+	assert_int_equal(mkdir(old, 0750), 0); /* a stranger's, in its place */
+	assert_int_equal(nps_session__locate(&s), NPS_SESSION_MOVED);
+	assert_string_equal(s.path, other);
+	assert_false(nps_session__is_deleted(&s));
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", other);
+	assert_int_equal(system(cmd), 0);
+	assert_true(nps_session__is_deleted(&s));
+	assert_int_equal(nps_session__locate(&s), NPS_SESSION_DELETED);
+	assert_int_equal(nps_session_end__check(&s, &e), -ENOENT);
+	nps_session__close(&s);
+}
+
+static void json_error_is_reported(void **state)
+{
+	struct nps_session_end first = { .json_error = -EIO },
+			       later = { .json_error = -EIO, .described = true };
+	struct nps_session s;
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_session_end__check(&s, &first), -EIO);
+	assert_int_equal(nps_session_end__check(&s, &later), 0);
+	assert_true(later.lost);
+	nps_session__close(&s);
+}
+
+static void discarded_whole(void **state)
+{
+	struct nps_session s;
+	int fd;
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	fd = nps_session__open_file(&s, "PROF_000001/device_0/data/stars_soc.data.0.slice_0");
+	assert_true(fd >= 0);
+	close(fd);
+	close(openat(s.dir_fd, "session.json.new", O_CREAT | O_WRONLY, 0640));
+	nps_session__discard(&s);
+	assert_int_not_equal(access(s.path, F_OK), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -151,6 +277,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(json_is_replaced_whole, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(links_are_refused, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_chunks, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(json_comes_first, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_failed_write_is_noted, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_records, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(directory_is_found_again, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(json_error_is_reported, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(discarded_whole, make_dir, remove_dir),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
