@@ -566,6 +566,7 @@ int thread_exited(struct bpf_raw_tracepoint_args *ctx)
 	e.dur = 0;
 	e.args[0] = ~0ULL; /* its status is not known here */
 	e.args[1] = e.args[2] = e.args[3] = 0;
+	bpf_get_current_comm(&e.args[2], NPS_COMM_SIZE);
 	emit(ctx, &e);
 	return 0;
 }

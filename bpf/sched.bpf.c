@@ -293,23 +293,36 @@ int sched_woken(struct bpf_raw_tracepoint_args *ctx)
 	return woken((struct task_struct *)ctx->args[0]);
 }
 
-static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, __u64 arg, __u64 cpu_ns)
+static __always_inline __u64 started_at(struct task_struct *t)
+{
+	struct task_struct___before_5_5 *old = (void *)t;
+
+	if (bpf_core_field_exists(t->start_boottime))
+		return BPF_CORE_READ(t, start_boottime);
+	return BPF_CORE_READ(old, real_start_time);
+}
+
+/* ABOUT is the first thread of the process: it may be gone before anybody can look at /proc. */
+static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, struct task_struct *about, __u64 arg,
+				      __u64 cpu_ns)
 {
 	void *ring = this_ring();
 	struct nps_event *e = event_reserve(ring, NPS_EV_PROC);
+	__u64 comm[NPS_COMM_SIZE / 8] = {};
 
 	if (!e)
 		return;
+	bpf_probe_read_kernel(comm, sizeof(comm), &about->comm);
 	e->probe = what;
 	e->pid = pid;
 	e->tid = tid;
-	e->ret = 0;
+	e->ret = BPF_CORE_READ(about, real_parent, tgid);
 	e->start = bpf_ktime_get_ns();
-	e->dur = 0;
+	e->dur = started_at(about);
 	e->args[0] = arg;
 	e->args[1] = cpu_ns;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->args[2] = comm[0];
+	e->args[3] = comm[1];
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
@@ -329,7 +342,7 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
 		return 0;
 	}
-	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child_pid, 0);
+	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child, child_pid, 0);
 	return 0;
 }
 
@@ -384,7 +397,8 @@ int process_execed(struct bpf_raw_tracepoint_args *ctx)
 	if (old != (__u32)pid_tgid && !ended_at)
 		take_over_number(old, (__u32)pid_tgid);
 	if (target_flags(pid_tgid >> 32))
-		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, 0, 0);
+		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, (struct task_struct *)ctx->args[0],
+			  0, 0);
 	return 0;
 }
 
@@ -422,6 +436,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	/* Its first thread is kept until the process is waited for: that time is not in the sum. */
 	if (tid != pid)
 		ran += BPF_CORE_READ(t, group_leader, se.sum_exec_runtime);
-	send_proc(NPS_PROC_EXIT, pid, tid, (__u32)BPF_CORE_READ(t, exit_code), ran);
+	send_proc(NPS_PROC_EXIT, pid, tid, BPF_CORE_READ(t, group_leader), (__u32)BPF_CORE_READ(t, exit_code),
+		  ran);
 	return 0;
 }

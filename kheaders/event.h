@@ -132,6 +132,9 @@ enum nps_kind {
  *  PROC       FORK: [0] new pid (tgid), tid = forking thread
  *             EXEC: nothing; EXIT: [0] exit code as wait(2) reports it, [1] CPU time of all its
  *             threads, ns
+ *             of all three, about the process itself, of FORK the new one: dur = when it started, CLOCK_BOOTTIME ns,
+ *             which tells it from others of the same pid; ret = its parent; [2..3] its comm (of EXEC the new one). Zeros
+ *             where the kernel side does not tell, and in older sessions.
  *  IRQ        pid, tid = the thread whose CPU it took, start/dur = for how long;
  *             probe = number of the interrupt, softirq or (x86) enum nps_irq_local;
  *             [0] u32 enum nps_irq_what | u32 cpu << 32
@@ -240,6 +243,7 @@ enum nps_tensor_what {
 #define NPS_TENSOR_FORMAT(ret) ((__s16)((__u32)(ret) >> 16)) /* aclFormat */
 
 #define NPS_EXIT_UNKNOWN (-1) /* EXIT: where the kernel side cannot tell, no status that wait(2) has */
+#define NPS_COMM_SIZE 16 /* bytes of a comm with the closing NUL */
 enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 
 /* Strings are interned: events carry the id, the text travels once. */

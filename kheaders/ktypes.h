@@ -176,6 +176,7 @@ struct task_struct {
 	unsigned long min_flt, maj_flt;
 	struct signal_struct *signal;
 	struct task_struct *group_leader;
+	unsigned long long start_boottime; /* since 5.5 */
 	struct files_struct *files;
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
@@ -184,6 +185,10 @@ struct task_struct {
 
 struct task_struct___before_5_14 {
 	long state;
+};
+
+struct task_struct___before_5_5 {
+	unsigned long long real_start_time;
 };
 
 struct seq_file;

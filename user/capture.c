@@ -20,6 +20,7 @@
 #include "clocks.h"
 #include "discover.h"
 #include "inject.h"
+#include "job_processes.h"
 #include "launch.h"
 #include "log.h"
 #include "open_slices.h"
@@ -33,6 +34,8 @@
 #define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
 #define FIRST_CLOCKS_NS (2 * SECOND) /* in which they are four times as many: nothing comes before them */
 #define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
+#define MOST_BATCHES 2048 /* of notices, at the end: more than can wait */
+#define LEAST_BATCHES 16 /* whatever time is left */
 #define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
 #define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
 #define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
@@ -99,37 +102,49 @@ static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t 
 
 static void mark_exited(struct nps_process *p, uint64_t when, int code)
 {
-	if (!p || !p->alive)
+	/* Its record may come after we found that it is no more. */
+	if (!p || (!p->alive && (p->exit_code != NPS_EXIT_UNKNOWN || code == NPS_EXIT_UNKNOWN)))
 		return;
 	p->alive = false;
 	p->exit_mono = when;
 	p->exit_code = code;
 }
 
-static void handle_exec(struct nps_capture *c, struct nps_process *p)
+static void handle_exec(struct nps_capture *c, struct nps_process *p, const struct nps_notice *n)
 {
+	/* What was read after it began is of this program, or of a later one. */
+	if ((p->source != NPS_PROCESS_READ || p->read_mono < n->time) &&
+	    (!c->end_mono || n->time < c->end_mono))
+		nps_discover__refresh(c, p);
+	if (n->comm[0])
+		memcpy(p->comm, n->comm, sizeof(p->comm));
+	p->executed = true;
 	/* A new program: new memory, new helper. The log of the old one, if it left any, stays. */
 	nps_task_source__gone(c->tasks, p);
 	p->signalled = false;
 	if (p->agent)
 		nps_agents__retire(c, p);
-	p->refresh = true;
+	p->rescan = true;
+}
+
+static bool is_about_process(const struct nps_notice *n)
+{
+	return n->what == NPS_NOTICE_FORK || n->what == NPS_NOTICE_EXEC || n->what == NPS_NOTICE_EXIT;
 }
 
 static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 {
-	struct nps_process *p = nps_discover__find(c, (pid_t)n->pid);
+	struct nps_process *p = is_about_process(n) ? nps_job_processes__of_notice(c, n)
+						    : nps_discover__find(c, (pid_t)n->pid);
 
-	if (n->what == NPS_NOTICE_FORK && !c->ending)
-		nps_discover__add_born(c, (pid_t)n->arg, (pid_t)n->pid);
-	/* Born and gone before we looked: its time is the job's all the same. */
+	/* One of those that are too many to be listed: its time is the job's all the same. */
 	if (!p && n->what == NPS_NOTICE_EXIT && !c->opts->all)
 		c->job_cpu_ns += n->cpu_ns;
 	if (!p)
 		return;
 	switch (n->what) {
 	case NPS_NOTICE_EXIT:
-		if (p->alive)
+		if (p->alive || p->exit_code == NPS_EXIT_UNKNOWN)
 			add_cpu_time(c, p, n->cpu_ns);
 		nps_task_source__gone(c->tasks, p);
 		mark_exited(p, n->time, (int)n->arg);
@@ -138,7 +153,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		nps_process__add_stub(p, n->arg);
 		break;
 	case NPS_NOTICE_EXEC:
-		handle_exec(c, p);
+		handle_exec(c, p, n);
 		break;
 	case NPS_NOTICE_CODE_MAPPED:
 		p->rescan = true;
@@ -169,11 +184,11 @@ static void add_missed(void *arg, pid_t pid)
 	struct nps_capture *c = arg;
 
 	if (!c->ending)
-		nps_discover__add_born(c, pid, 0);
+		nps_discover__add_born(c, pid, 0, 0);
 }
 
 /* One batch a turn: a job that maps code all the time must not keep us from everything else. */
-static void handle_notices(struct nps_capture *c)
+static int handle_notices(struct nps_capture *c)
 {
 	struct nps_notice v[256];
 	int overflow = 0, n = nps_reader__notices(c->reader, v, 256, &overflow);
@@ -183,10 +198,23 @@ static void handle_notices(struct nps_capture *c)
 	for (int i = 0; i < n; i++)
 		handle_notice(c, &v[i]);
 	if (!overflow)
-		return;
+		return n;
 	nps_kernel_side__for_each_target(c->kernel, add_missed, c);
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		p->rescan = true;
+	return n;
+}
+
+/* Where a ring had no room for a birth, the child itself is in the kernel side's list. */
+static void look_for_missed(struct nps_capture *c)
+{
+	uint64_t counters[NPS_COUNTER_MAX] = {}, lost;
+
+	nps_kernel_side__counters(c->kernel, counters);
+	lost = counters[NPS_COUNTER_LOST + NPS_EV_PROC];
+	if (lost != c->births_lost)
+		nps_kernel_side__for_each_target(c->kernel, add_missed, c);
+	c->births_lost = lost;
 }
 
 static uint64_t cpu_time(pid_t pid)
@@ -212,7 +240,7 @@ static uint64_t cpu_time(pid_t pid)
 static void account_cpu(struct nps_capture *c)
 {
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive)
+		if (p->alive && nps_process__is_alive(p))
 			add_cpu_time(c, p, cpu_time(p->pid));
 }
 
@@ -282,14 +310,15 @@ static void every_second(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && !nps_pid_exists(p->pid) && p->missed) {
+		if (p->alive && p->missed && !nps_process__is_alive(p)) {
 			/* Its EXIT record was lost, or it died before we attached. */
 			nps_task_source__gone(c->tasks, p);
 			mark_exited(p, clock.mono, NPS_EXIT_UNKNOWN);
 		} else {
-			p->missed = p->alive && !nps_pid_exists(p->pid); /* its record may be on its way */
+			p->missed = p->alive && !nps_process__is_alive(p); /* its record may be on its way */
 		}
 	account_cpu(c);
+	look_for_missed(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
 	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
@@ -792,8 +821,11 @@ static bool end(struct nps_capture *c, struct nps_open_slices *slices)
 
 static void who_ended(struct nps_capture *c)
 {
-	for (int i = 0; i < 16; i++)
-		handle_notices(c);
+	/* A job that still lives may be born faster than that: some at least are looked at. */
+	for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || nps_deadline__left(&c->patience)) &&
+			handle_notices(c) > 0;
+	     i++)
+		;
 	nps_discover__turn(c); /* names what launches pointed at */
 }
 
@@ -840,15 +872,17 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	nps_device_sampler__reap(c->devices);
 	nps_discover__finish(c);
 	say_what_is_missing(c);
+	nps_job_processes__report(c);
 	say_what_is_unnamed(c);
 	/* Last, since a sick driver may keep it: all else is written by then. */
-	c->complete = true;
+	c->complete = !nps_session__error(&c->session);
 	save(c, false);
 	nps_driver_side__copy_proc(c->driver, &c->session, true);
 	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
 	if (nps_capture__dropped(c))
 		c->degraded = true;
 	nps_session_end__sync(&c->session);
+	c->complete = !nps_session__error(&c->session);
 	nps_session__release_reserve(&c->session);
 	save(c, true);
 }

@@ -61,6 +61,8 @@ struct nps_record_opts {
 
 struct nps_system_wide;
 
+#define NPS_PID_SLOTS 1024
+
 struct nps_capture {
 	const struct nps_record_opts *opts;
 	struct nps_capability cap;
@@ -79,10 +81,13 @@ struct nps_capture {
 	struct nps_driver_ask *ask; /* whom the loop has ask the driver */
 	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
 	struct nps_system_wide *system_wide; /* NULL: only what was named */
-	struct nps_process *processes;
-	struct nps_process *by_pid[1024]; /* the same, by number: a list through same_hash */
+	struct nps_process *processes; /* the last one first */
+	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid, job_processes.h */
 	struct nps_process *orphans; /* the first that was born of nobody knows whom; NULL: none was */
 	struct nps_budget work; /* of all of them together */
+	size_t n_unread; /* processes that are known by the kernel side's word alone */
+	uint64_t unread_left_out; /* more of them than are listed */
+	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
 	struct nps_cost cost;
 	struct nps_overhead overhead;
 	pid_t child; /* of -- CMD, 0: none */

@@ -15,6 +15,7 @@
 #include "catalog.h"
 #include "channel_files.h"
 #include "event.h"
+#include "job_processes.h"
 #include "session.h"
 
 static void add_u64(cJSON *j, const char *name, uint64_t v)
@@ -188,6 +189,9 @@ static void add_left_out(const struct nps_process *p, cJSON *j)
 
 static cJSON *describe_process(const struct nps_capture *c, const struct nps_process *p)
 {
+	static const char *const sources[] = { [NPS_PROCESS_READ] = "proc",
+					       [NPS_PROCESS_OF_PARENT] = "parent",
+					       [NPS_PROCESS_UNREAD] = "kernel" };
 	cJSON *j = cJSON_CreateObject();
 	const char *prof = p->files ? nps_channel_files__dir(p->files) : NULL;
 	bool delivered = nps_agent_client__delivered(p->agent) || nps_agent_client__delivered(p->former);
@@ -197,6 +201,7 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 	cJSON_AddNumberToObject(j, "ns_pid", p->ns_pid);
 	cJSON_AddNumberToObject(j, "ppid", p->ppid);
 	cJSON_AddItemToObject(j, "comm", nps_json_text(p->comm));
+	cJSON_AddStringToObject(j, "known_from", sources[p->source]);
 	cJSON_AddItemToObject(j, "cmdline", cJSON_Duplicate(p->cmdline, 1));
 	cJSON_AddStringToObject(j, "host_name", p->host_name);
 	add_number_or_null(j, "rank", p->rank >= 0, p->rank);
@@ -284,6 +289,8 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	add_u64(drops, "profiler", nps_task_source__lost(c->tasks));
 	add_u64(drops, "profiler_calls", nps_task_source__lost_events(c->tasks));
 	add_u64(drops, "sqe", counters[NPS_COUNTER_SQE_CUT]);
+	add_u64(drops, "processes", counts.processes_lost);
+	add_u64(j, "unread_processes", nps_job_processes__unread(c));
 	add_u64(j, "unreturned", counters[NPS_COUNTER_UNRETURNED]);
 	add_u64(j, "unreadable", counters[NPS_COUNTER_FAULT]);
 	add_u64(j, "texts_cut", nps_capture__texts_cut(c));
@@ -367,8 +374,8 @@ uint64_t nps_capture__dropped(const struct nps_capture *c)
 		nps_reader__counts(c->reader, &counts);
 	nps_host_sys__counts(c->host_sys, &host);
 	nps_device_sampler__counts(c->devices, &devices);
-	n = devices.lost + !!devices.torn + counters[NPS_COUNTER_SQE_CUT] + counts.sums_failed +
-	    nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
+	n = counts.processes_lost + devices.lost + !!devices.torn + counters[NPS_COUNTER_SQE_CUT] +
+	    counts.sums_failed + nps_stacks__lost(c->stacks) + host.missed + net_lost(c);
 	for (int kind = 1; kind < NPS_KIND_END; kind++)
 		n += counters[NPS_COUNTER_LOST + kind];
 	n += (nps_task_source__lost(c->tasks) + 63) / 64 + nps_task_source__lost_events(c->tasks);

@@ -13,6 +13,7 @@
 #include "catalog.h"
 #include "channel_files.h"
 #include "clocks.h"
+#include "job_processes.h"
 #include "launch.h"
 #include "log.h"
 #include "own_file.h"
@@ -23,17 +24,9 @@
 #define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits so long for a look misses something */
 #define MAPPINGS 64 /* that are looked through between two looks at the clock */
 
-static struct nps_process **hash_of(struct nps_capture *c, pid_t pid)
-{
-	return &c->by_pid[(unsigned int)pid % (sizeof(c->by_pid) / sizeof(*c->by_pid))];
-}
-
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 {
-	for (struct nps_process *p = *hash_of(c, pid); p; p = p->same_hash)
-		if (p->pid == pid)
-			return p;
-	return NULL;
+	return nps_job_processes__find(c, pid);
 }
 
 /* 0, or -ETIME: the budget is spent. */
@@ -443,6 +436,21 @@ static bool may_look(struct nps_capture *c, struct nps_process *p, uint64_t now)
 	return nps_budget__ready(&p->budget, now) && nps_budget__ready(&c->work, now);
 }
 
+void nps_discover__refresh(struct nps_capture *c, struct nps_process *p)
+{
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), took;
+
+	p->refresh = !may_look(c, p, nps_now(CLOCK_MONOTONIC));
+	if (p->refresh) {
+		nps_process__forget_program(p);
+		return;
+	}
+	nps_process__refresh(p);
+	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	nps_budget__pay(&p->budget, took);
+	nps_budget__pay(&c->work, took);
+}
+
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p)
 {
 	p->rescan = true;
@@ -533,29 +541,30 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
 }
 
-/* Takes its place among the processes of the capture. */
-static void insert(struct nps_capture *c, struct nps_process *p, struct nps_process *parent)
-{
-	struct nps_process **hash = hash_of(c, p->pid);
-
-	p->root = parent ? parent->root : p;
-	p->root->n_born++;
-	if (parent)
-		nps_budget__inherit(&p->budget, &parent->budget);
-	p->next = c->processes;
-	c->processes = p;
-	p->same_hash = *hash;
-	*hash = p;
-}
-
 /* May a process of PARENT's be taken in? */
 static bool may_add_born(const struct nps_process *parent)
 {
 	return nps_budget__solvent(&parent->budget) && parent->root->n_born < NPS_BUDGET_BORN;
 }
 
-/* BORN: the kernel side watches it already. */
-static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born)
+bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent)
+{
+	const struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
+
+	return !p || may_add_born(p);
+}
+
+/* Is that process in the list? */
+static bool is_listed(const struct nps_capture *c, const struct nps_process *p)
+{
+	for (const struct nps_process *k = nps_job_processes__find(c, p->pid); k; k = k->next_of_pid)
+		if (k->pid == p->pid && p->start_ticks && k->start_ticks == p->start_ticks)
+			return true;
+	return false;
+}
+
+/* BORN: the kernel side watches it already. STARTED: as it told (CLOCK_BOOTTIME ns, 0: it did not). */
+static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
 	struct nps_process *p;
 	int err;
@@ -566,6 +575,13 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	err = nps_process__read(pid, &p);
 	if (err)
 		return err;
+	/* Another has its pid now. */
+	if (!nps_process__has_started(p, started))
+		err = -ESRCH;
+	if (err || is_listed(c, p)) {
+		nps_process__free(p);
+		return err;
+	}
 	p->born = born || pid == c->child;
 	if (c->armed && !born)
 		err = watch(c, p);
@@ -573,11 +589,14 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 		nps_process__free(p);
 		return err;
 	}
-	if (!nps_pid_exists(pid)) /* it ended meanwhile, and its number may come again */
+	/* It ended meanwhile, and its number may come again; of a child the kernel side has seen that. */
+	if (!born && !nps_pid_exists(pid))
 		nps_kernel_side__del_target(c->kernel, pid);
-	insert(c, p, parent);
+	nps_job_processes__add(c, p, parent);
 	if (c->tasks)
 		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
+	if (c->ending)
+		return 0;
 	p->unlisted = nps_stacks__watch(c->stacks, pid);
 	nps_host_sys__target(c->host_sys, pid);
 	nps_device_sampler__process(c->devices, pid, nps_process__foreign(p));
@@ -585,17 +604,17 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 }
 
 /* PARENT, NULL: none, pays for it. -E2BIG: it cannot. */
-static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born)
+static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
-	struct nps_process *p = nps_discover__find(c, pid);
+	struct nps_process *p = nps_job_processes__find_started(c, pid, started);
 	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	int err;
 
-	if (p && p->alive)
+	if (p && (p->alive || started))
 		return 0;
 	if (parent && !may_add_born(parent))
 		return -E2BIG;
-	err = add_new(c, pid, parent, born);
+	err = add_new(c, pid, parent, born, started);
 	if (parent)
 		nps_budget__pay(&parent->budget, nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
 	return err;
@@ -603,23 +622,23 @@ static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, boo
 
 int nps_discover__add(struct nps_capture *c, pid_t pid)
 {
-	return add(c, pid, NULL, false);
+	return add(c, pid, NULL, false, 0);
 }
 
 /* Of unknown parents: they are as one family, so that nobody gets a budget of its own by being hard to follow. */
-static int add_orphan(struct nps_capture *c, pid_t pid)
+static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 {
-	int err = add(c, pid, c->orphans, true);
+	int err = add(c, pid, c->orphans, true, started);
 
 	if (!err && !c->orphans)
 		c->orphans = nps_discover__find(c, pid);
 	return err;
 }
 
-int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent)
+int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started)
 {
 	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
-	int err = p ? add(c, pid, p, true) : add_orphan(c, pid);
+	int err = p ? add(c, pid, p, true, started) : add_orphan(c, pid, started);
 
 	if (err == -E2BIG)
 		leave_out(c, p ? p->root : c->orphans, NPS_LEFT_BORN);
@@ -657,7 +676,7 @@ struct tree {
 static int tree_add(pid_t pid, void *arg)
 {
 	struct tree *tree = arg;
-	int err = add(tree->c, pid, tree->root, false);
+	int err = add(tree->c, pid, tree->root, false, 0);
 
 	if (!tree->root)
 		tree->root = nps_discover__find(tree->c, pid);

@@ -10,10 +10,17 @@
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
 /*
- * The same for a child that the kernel side watches already; PARENT 0: it is not known whose. -E2BIG: its family makes more work than
- * it may, it is not described.
+ * The same for a child that the kernel side watches already; once the capture ends nothing is attached. PARENT 0: it is not known
+ * whose. STARTED: when it was born (CLOCK_BOOTTIME ns), so that no other process is taken for it; 0: not known. -E2BIG: its family
+ * makes more work than it may, it is not described.
  */
-int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent);
+int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started);
+
+/* May a child of that process be described? */
+bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent);
+
+/* It has executed a program: reads of it what /proc has, now or when its budget allows it. */
+void nps_discover__refresh(struct nps_capture *c, struct nps_process *p);
 
 /* ... and every living descendant. */
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid);

@@ -16,6 +16,7 @@
 #include "clocks.h"
 #include "elf_file.h"
 
+#define NS_PER_SECOND 1000000000LL
 #define MAX_PROC_FILE (64UL << 10) /* of stat, status, comm */
 #define MAX_CHILDREN (1UL << 20) /* bytes of their numbers, of one thread */
 #define TASKS 64 /* whose children are read between two looks at the clock */
@@ -83,6 +84,34 @@ bool nps_pid_exists(pid_t pid)
 		 ((state != 'Z' && state != 'X') || threads > 1);
 	free(buf);
 	return exists;
+}
+
+/* Since boot, in clock ticks; 0: there is none. */
+static uint64_t start_ticks(pid_t pid)
+{
+	unsigned long long ticks = 0;
+	size_t len;
+	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL;
+
+	if (at && sscanf(at + 1,
+			 " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
+			 &ticks) != 1)
+		ticks = 0;
+	free(buf);
+	return ticks;
+}
+
+/* What /proc adds to CLOCK_BOOTTIME in our time namespace, ns; it cannot change while processes are in it. */
+static uint64_t boot_offset(void)
+{
+	size_t len;
+	char *buf = read_proc(getpid(), "timens_offsets", &len), *at = buf ? strstr(buf, "boottime") : NULL;
+	long long seconds = 0, ns = 0;
+
+	if (at && sscanf(at, "boottime %lld %lld", &seconds, &ns) != 2)
+		seconds = ns = 0;
+	free(buf);
+	return (uint64_t)(seconds * NS_PER_SECOND + ns);
 }
 
 pid_t nps_pid_of_thread(pid_t tid)
@@ -230,6 +259,47 @@ static bool is_foreign(const struct nps_process *p)
 	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
 }
 
+void nps_process__forget_program(struct nps_process *p)
+{
+	cJSON_Delete(p->cmdline);
+	cJSON_Delete(p->env);
+	free(p->maps);
+	p->cmdline = cJSON_CreateArray();
+	p->env = cJSON_CreateObject();
+	p->maps = NULL;
+	p->maps_bytes = p->text_bytes = 0;
+	p->rank = p->world_size = -1;
+	p->source = NPS_PROCESS_UNREAD;
+	/* Addresses of another program. */
+	if (p->n_stubs)
+		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
+	p->n_stubs = 0;
+}
+
+bool nps_process__is_alive(const struct nps_process *p)
+{
+	return nps_pid_exists(p->pid) && (!p->start_ticks || start_ticks(p->pid) == p->start_ticks);
+}
+
+bool nps_process__has_started(const struct nps_process *p, uint64_t started)
+{
+	if (!started || (!p->start_boot && !p->start_ticks))
+		return true;
+	if (p->start_boot)
+		return p->start_boot == started;
+	return p->start_ticks == (started + boot_offset()) / (NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+}
+
+static bool has_memory(pid_t pid)
+{
+	size_t len;
+	char *buf = read_proc(pid, "statm", &len);
+	bool has = buf && strtoul(buf, NULL, 10) > 0;
+
+	free(buf);
+	return has;
+}
+
 static void read_comm(struct nps_process *p)
 {
 	size_t len;
@@ -242,44 +312,69 @@ static void read_comm(struct nps_process *p)
 	}
 }
 
-void nps_process__refresh(struct nps_process *p)
+static void read_program(struct nps_process *p)
 {
 	read_comm(p);
 	p->foreign = is_foreign(p);
-	read_cmdline(p);
 	read_environ(p);
-	/* Addresses of another program. */
-	if (p->n_stubs)
-		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
-	p->n_stubs = 0;
+	read_cmdline(p); /* last: where it is there, so were the others */
+}
+
+void nps_process__refresh(struct nps_process *p)
+{
+	char before[sizeof(p->comm)];
+	bool foreign = p->foreign;
+	uint64_t ticks;
+
+	memcpy(before, p->comm, sizeof(before));
+	nps_process__forget_program(p);
+	p->read_mono = nps_now(CLOCK_MONOTONIC);
+	read_program(p);
+	p->source = NPS_PROCESS_READ;
+	ticks = start_ticks(p->pid);
+	if (ticks && ticks != p->start_ticks) { /* another has its pid now */
+		memcpy(p->comm, before, sizeof(before));
+		p->foreign = foreign;
+		nps_process__forget_program(p);
+	} else if (!cJSON_GetArraySize(p->cmdline) && !has_memory(p->pid)) {
+		nps_process__forget_program(p); /* it was ending already */
+	}
+}
+
+struct nps_process *nps_process__new(pid_t pid)
+{
+	struct nps_process *p = calloc(1, sizeof(*p));
+	struct utsname uts;
+
+	if (!p)
+		return NULL;
+	p->pid = p->ns_pid = pid;
+	p->alive = true;
+	p->start_mono = nps_now(CLOCK_MONOTONIC);
+	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);
+	if (!uname(&uts))
+		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
+	p->symbols = cJSON_CreateArray();
+	nps_process__forget_program(p);
+	return p;
 }
 
 int nps_process__read(pid_t pid, struct nps_process **out)
 {
-	struct nps_process *p = calloc(1, sizeof(*p));
-	struct utsname uts;
+	struct nps_process *p = nps_process__new(pid);
 	int err;
 
 	if (!p)
 		return -ENOMEM;
-	p->pid = pid;
-	p->alive = true;
-	p->start_mono = nps_now(CLOCK_MONOTONIC);
-	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);
+	p->start_ticks = start_ticks(pid);
 	err = read_status(p);
+	if (!err)
+		nps_process__refresh(p);
 	if (err) {
-		free(p);
+		nps_process__free(p);
 		return err;
 	}
-	if (!uname(&uts))
-		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
-	p->symbols = cJSON_CreateArray();
-	p->cmdline = cJSON_CreateArray();
-	p->env = cJSON_CreateObject();
-	p->rank = p->world_size = -1;
-	p->refresh = p->rescan = true;
-	read_comm(p);
-	p->foreign = is_foreign(p);
+	p->rescan = true;
 	*out = p;
 	return 0;
 }

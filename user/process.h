@@ -15,13 +15,23 @@
 struct nps_agent_client;
 struct nps_channel_files;
 
+/* Where command line and environment of a process come from. */
+enum nps_process_source {
+	NPS_PROCESS_READ, /* /proc */
+	NPS_PROCESS_OF_PARENT, /* it ended before it was read, and had executed no program: they are its parent's */
+	NPS_PROCESS_UNREAD, /* it ended before it was read: they are missing */
+};
+
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
 	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
 	char host_name[65];
 	int rank, world_size; /* -1 unknown */
-	uint64_t start_mono; /* ns, when it was first seen by us */
+	uint64_t start_mono; /* ns, when it was born, or first seen by us */
+	uint64_t
+		start_ticks; /* since boot, as /proc/PID/stat has it; with the pid that is one process. 0 unknown */
+	uint64_t start_boot; /* the same in CLOCK_BOOTTIME ns, as the kernel side told it; 0 unknown */
 	uint64_t exit_mono; /* 0 while it lives */
 	int exit_code;
 	cJSON *cmdline; /* array of strings */
@@ -37,8 +47,11 @@ struct nps_process {
 	unsigned int n_born; /* of a root: that are listed */
 	size_t listed; /* of a root: bytes of texts of all of them */
 	size_t counted; /* bytes of it that are this process' own */
-	bool refresh; /* it has executed a program */
+	bool refresh; /* it has executed a program, and was not read since */
 	bool unlisted; /* stacks.nps has not all of its mappings yet */
+	enum nps_process_source source; /* of cmdline and env */
+	bool executed; /* a program, since it was born */
+	uint64_t read_mono; /* when reading them from /proc began, 0: never */
 	bool has_cann;
 	bool submits; /* tasks to a device */
 	bool rescan; /* it has mapped something */
@@ -54,7 +67,8 @@ struct nps_process {
 	struct nps_agent_client *agent; /* NULL: none */
 	struct nps_agent_client *former; /* of programs before exec that delivered; NULL: none */
 	char agent_reason[128]; /* why there is none */
-	struct nps_process *next, *same_hash;
+	struct nps_process *next;
+	struct nps_process *next_of_pid; /* in the same slot of the table by pid */
 };
 
 /* Is it in a container of its own? It calls devices by other numbers than the driver gives them to us, then. */
@@ -65,9 +79,21 @@ static inline bool nps_process__foreign(const struct nps_process *p)
 
 /* Reads numbers of a live process; its texts are left to nps_process__refresh(). -ESRCH when it is gone, -ENOMEM. */
 int nps_process__read(pid_t pid, struct nps_process **out);
+
+/* A process of which nothing is known but its pid: it may be gone. NULL: no memory. */
+struct nps_process *nps_process__new(pid_t pid);
 void nps_process__free(struct nps_process *p);
 
-/* Reads what exec changes. */
+/* Is it alive, and not another that has its pid now? */
+bool nps_process__is_alive(const struct nps_process *p);
+
+/* Does STARTED, CLOCK_BOOTTIME ns as the kernel has it, mean this process? Of two unknown times it is taken to. */
+bool nps_process__has_started(const struct nps_process *p, uint64_t started);
+
+/* Nothing is known any more of the program that it executes. */
+void nps_process__forget_program(struct nps_process *p);
+
+/* Reads again what exec changes; what cannot be read is empty, and p->source says so. */
 void nps_process__refresh(struct nps_process *p);
 
 /* Remembers the executable mappings for session.json. */

@@ -31,6 +31,7 @@
 #define LOSS_NS 1000000000ULL
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
+#define MAX_PROCESS_NOTICES (1 << 18) /* 16 MiB of them */
 #define SEEN_SLOTS 4096 /* power of two */
 #define WAKERS 4096 /* power of two */
 
@@ -62,44 +63,99 @@ struct nps_reader {
 	int32_t wakers[WAKERS]; /* those whose names were asked for: forgets, too */
 	int notice_fd;
 	pthread_mutex_t lock;
-	struct nps_notice notices[MAX_NOTICES];
-	int n_notices, overflow;
+	struct nps_notice *notices; /* those that wait are [first_notice, n_notices) */
+	size_t first_notice, n_notices, notice_room;
+	int overflow;
+	atomic_ullong processes_lost;
 };
 
-static void notify(struct nps_reader *r, enum nps_notice_what what, const struct nps_event *e, uint64_t arg)
+static bool is_about_process(enum nps_notice_what what)
+{
+	return what == NPS_NOTICE_FORK || what == NPS_NOTICE_EXEC || what == NPS_NOTICE_EXIT;
+}
+
+/* Room for one more notice, under the lock. Nothing tells a second time who was born and who died: those may be many. */
+static bool notice_reserve(struct nps_reader *r, enum nps_notice_what what)
+{
+	size_t waiting = r->n_notices - r->first_notice, room = r->notice_room ? 2 * r->notice_room : 256;
+	struct nps_notice *v;
+
+	if (waiting >= (is_about_process(what) ? MAX_PROCESS_NOTICES : MAX_NOTICES))
+		return false;
+	if (r->first_notice > r->notice_room / 2) {
+		memmove(r->notices, r->notices + r->first_notice, waiting * sizeof(*v));
+		r->first_notice = 0;
+		r->n_notices = waiting;
+	}
+	if (r->n_notices < r->notice_room)
+		return true;
+	v = realloc(r->notices, room * sizeof(*v));
+	if (!v)
+		return false;
+	r->notices = v;
+	r->notice_room = room;
+	return true;
+}
+
+static void notice_fill(struct nps_notice *n, enum nps_notice_what what, const struct nps_event *e,
+			uint64_t arg)
+{
+	*n = (struct nps_notice){ .what = what, .pid = e->pid, .arg = arg, .time = e->start };
+	if (!is_about_process(what))
+		return;
+	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->args[1] : 0;
+	n->started = e->dur;
+	n->parent = e->ret > 0 ? e->ret : 0;
+	memcpy(n->comm, &e->args[2], sizeof(n->comm));
+	n->comm[sizeof(n->comm) - 1] = '\0';
+}
+
+static void wake_control(struct nps_reader *r)
 {
 	uint64_t one = 1;
 
-	pthread_mutex_lock(&r->lock);
-	if (r->n_notices < MAX_NOTICES)
-		r->notices[r->n_notices++] =
-			(struct nps_notice){ .what = what,
-					     .pid = e->pid,
-					     .arg = arg,
-					     .time = e->start,
-					     .cpu_ns = what == NPS_NOTICE_EXIT ? e->args[1] : 0 };
-	else
-		r->overflow = 1;
-	pthread_mutex_unlock(&r->lock);
 	if (write(r->notice_fd, &one, sizeof(one)) < 0)
 		nps_debug("eventfd: %s", strerror(errno));
 }
 
+static void notify(struct nps_reader *r, enum nps_notice_what what, const struct nps_event *e, uint64_t arg)
+{
+	bool room;
+
+	pthread_mutex_lock(&r->lock);
+	room = notice_reserve(r, what);
+	if (room)
+		notice_fill(&r->notices[r->n_notices++], what, e, arg);
+	else
+		r->overflow = 1;
+	pthread_mutex_unlock(&r->lock);
+	if (!room && is_about_process(what))
+		atomic_fetch_add_explicit(&r->processes_lost, 1, memory_order_relaxed);
+	wake_control(r);
+}
+
 int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int *overflow)
 {
+	bool more;
 	uint64_t n;
 	int taken;
 
 	if (read(r->notice_fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
 		nps_debug("eventfd: %s", strerror(errno));
 	pthread_mutex_lock(&r->lock);
-	taken = r->n_notices < max ? r->n_notices : max;
-	memcpy(v, r->notices, taken * sizeof(*v));
-	memmove(r->notices, r->notices + taken, (r->n_notices - taken) * sizeof(*v));
-	r->n_notices -= taken;
+	n = r->n_notices - r->first_notice;
+	taken = n < (uint64_t)max ? (int)n : max;
+	if (taken)
+		memcpy(v, r->notices + r->first_notice, taken * sizeof(*v));
+	r->first_notice += taken;
+	more = r->first_notice < r->n_notices;
+	if (!more)
+		r->first_notice = r->n_notices = 0;
 	*overflow = r->overflow;
 	r->overflow = 0;
 	pthread_mutex_unlock(&r->lock);
+	if (more)
+		wake_control(r);
 	return taken;
 }
 
@@ -616,6 +672,7 @@ void nps_reader__free(struct nps_reader *r)
 	for (int i = 0; r->cpus && i < r->n_cpus; i++)
 		free(r->cpus[i].data);
 	free(r->cpus);
+	free(r->notices);
 	free(r->strings.data);
 	if (r->notice_fd >= 0)
 		close(r->notice_fd);
@@ -637,6 +694,7 @@ void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c)
 	c->summed = atomic_load_explicit(&r->summed, memory_order_relaxed);
 	c->faults = atomic_load_explicit(&r->faults, memory_order_relaxed);
 	c->sums_failed = atomic_load_explicit(&r->sums_failed, memory_order_relaxed);
+	c->processes_lost = atomic_load_explicit(&r->processes_lost, memory_order_relaxed);
 	c->texts_cut = atomic_load_explicit(&r->cut, memory_order_relaxed);
 	c->bytes = atomic_load_explicit(&r->bytes, memory_order_relaxed);
 }

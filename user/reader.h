@@ -8,16 +8,18 @@
 #define NPS_READER_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
+#include "event.h"
 #include "kernel_side.h"
 #include "session_writer.h"
 
 struct nps_reader;
 
 enum nps_notice_what {
-	NPS_NOTICE_FORK, /* arg = new pid */
-	NPS_NOTICE_EXEC,
-	NPS_NOTICE_EXIT, /* arg = exit code, time = when */
+	NPS_NOTICE_FORK, /* arg = new pid, which the last members are about */
+	NPS_NOTICE_EXEC, /* comm is the new one */
+	NPS_NOTICE_EXIT, /* arg = exit code */
 	NPS_NOTICE_CODE_MAPPED, /* a library may have come */
 	NPS_NOTICE_DEVICE, /* a device was set */
 	NPS_NOTICE_SUBMITS, /* the process submitted its first task to device arg */
@@ -27,8 +29,12 @@ enum nps_notice_what {
 struct nps_notice {
 	enum nps_notice_what what;
 	uint32_t pid;
-	uint64_t arg, time;
+	uint64_t arg, time; /* CLOCK_MONOTONIC ns */
 	uint64_t cpu_ns; /* EXIT: CPU time of the process */
+	/* FORK, EXEC, EXIT: the process as the kernel knew it then */
+	uint64_t started; /* CLOCK_BOOTTIME ns, 0 unknown */
+	pid_t parent; /* 0 unknown */
+	char comm[NPS_COMM_SIZE]; /* "" unknown */
 };
 
 struct nps_operators;
@@ -39,6 +45,7 @@ struct nps_reader_counts {
 	uint64_t faults; /* page faults in the NPS_EV_FAULT records */
 	uint64_t sums_failed; /* times that sums could not be taken: their calls are missing */
 	uint64_t bytes;
+	uint64_t processes_lost; /* notices of births, programs and deaths for which there was no memory */
 	uint64_t texts_cut; /* by the reader; the kernel side counts its own */
 };
 
@@ -57,7 +64,10 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 /* Descriptor that polls readable when there are notices. */
 int nps_reader__notice_fd(const struct nps_reader *r);
 
-/* Takes up to `max` notices; returns how many. *overflow is set when some were lost: look at everything again. */
+/*
+ * Takes up to `max` notices; returns how many. *overflow is set when some were lost: look at everything again. Those of births,
+ * programs and deaths are kept in any number that memory allows.
+ */
 int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int *overflow);
 
 void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c);

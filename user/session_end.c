@@ -35,8 +35,10 @@ void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, 
 		err = -ENOENT;
 	if (!err)
 		err = nps_sync(st->fd);
-	if (err)
-		nps_session__failed(s, name, err);
+	if (!err)
+		return;
+	atomic_store(&st->error, err);
+	nps_session__failed(s, name, err);
 }
 
 void nps_session_end__sync(struct nps_session *s)

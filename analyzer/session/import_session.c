@@ -344,7 +344,14 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	return 0;
 }
 
-static int import_process(struct nps_recording *model, const cJSON *json)
+/* Was it gone before `record` looked at it? Older sessions have no such processes. */
+static bool was_unread(const cJSON *json)
+{
+	return strcmp(nps_json_str(json, "known_from", "proc"), "proc") != 0;
+}
+
+/* *REUSED counts those that have a pid of one before them. */
+static int import_process(struct nps_recording *model, const cJSON *json, uint64_t *reused)
 {
 	struct nps_proc *proc;
 	uint64_t pid, rank;
@@ -354,7 +361,12 @@ static int import_process(struct nps_recording *model, const cJSON *json)
 	proc = nps_recording__proc(model, pid);
 	if (!proc)
 		return model->nprocs >= NPS_MAX_PROCS ? 0 : -ENOMEM;
-	proc->known = true;
+	if (proc->json && cJSON_HasObjectItem(json, "known_from"))
+		*reused += 1;
+	if (proc->json && was_unread(json))
+		return 0; /* the pid is better known as another's */
+	/* One that lived for a moment is worth a result only if it left any event. */
+	proc->known = !was_unread(json);
 	proc->json = json;
 	proc->has_rank = nps_json_has_u64(json, "rank", &rank) &&
 			 rank < 100000; /* five digits in file names */
@@ -362,6 +374,29 @@ static int import_process(struct nps_recording *model, const cJSON *json)
 	proc->world_size = nps_json_u64(json, "world_size", 0);
 	proc->comm = nps_strings__addz(&model->strings, nps_json_str(json, "comm", "unknown"));
 	return 0;
+}
+
+/* Those that were gone at once come last: there may be more than there is room for. */
+static int import_processes(struct nps_recording *model, const char *path)
+{
+	const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(model->json, "processes");
+	uint64_t reused = 0;
+	int err = 0;
+
+	for (int unread = 0; unread < 2; unread++)
+		cJSON_ArrayForEach(item, list)
+		{
+			if (!err && was_unread(item) == (unread != 0))
+				err = import_process(model, item, &reused);
+		}
+	if (reused) {
+		nps_msg("%" PRIu64
+			" processes of %s had the pid of another one that had ended: what these did is "
+			"shown as one, under one of their names",
+			reused, path);
+		model->losses.cut = true;
+	}
+	return err;
 }
 
 static void import_drops(struct nps_recording *model)
@@ -444,10 +479,9 @@ static int import_json(struct nps_recording *model, const char *path)
 	model->json = nps_session__json(model->dirfd, "session.json");
 	if (!model->json && errno == ENOENT && faccessat(model->dirfd, "events.nps", F_OK, 0)) {
 		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before it "
-			"began: remove "
-			"it, and record again",
+			"began: remove it, and record again",
 			path);
-		return -ENODATA;
+		return -ENOENT;
 	}
 	if (!model->json) {
 		err = errno;
@@ -486,8 +520,7 @@ static int import_json(struct nps_recording *model, const char *path)
 	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
 	if (!strcmp(nps_json_str(model->json, "end_reason", ""), "starting")) {
 		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before "
-			"recording began, or "
-			"has not begun yet: wait, or record again",
+			"recording began, or has not begun yet: wait, or record again",
 			path);
 		return -ENODATA;
 	}
@@ -498,12 +531,9 @@ static int import_json(struct nps_recording *model, const char *path)
 			path);
 		return -EPROTO;
 	}
-	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "processes"))
-	{
-		err = import_process(model, item);
-		if (err)
-			return err;
-	}
+	err = import_processes(model, path);
+	if (err)
+		return err;
 	cJSON_ArrayForEach(item, cJSON_GetObjectItemCaseSensitive(model->json, "devices"))
 		import_device(model, item);
 	return 0;
@@ -529,9 +559,13 @@ static void set_end(struct import *in, const char *path)
 	struct nps_recording *model = in->model;
 
 	if (!model->complete) {
+		const char *reason = nps_json_str(model->json, "end_reason", "");
+
 		model->losses.cut = true;
-		nps_msg("%s is not complete: the capture was killed or still runs: its end is the last event",
-			path);
+		nps_msg("%s is not complete: %s: its end is the last event", path,
+			!strcmp(reason, "running") || !*reason ? "the capture was killed or still runs"
+			: !strcmp(reason, "disk full")	       ? "the disk was full"
+							       : "part of it could not be written");
 	}
 	if (!model->complete || model->end < model->begin || model->end > model->begin + 30 * DAY)
 		model->end = NPS_MAX(in->last, model->begin);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""A session that cannot be written, or that somebody deletes or renames: `record` reports it, its exit status too. A capture that
+"""A session that cannot be written, or that somebody deletes or renames: `record` reports it, with its status. A capture that
 is killed before it began leaves nothing that `analyze` does not know."""
 
 from __future__ import annotations
@@ -246,15 +246,38 @@ def full_disk(case: Case, kib: int) -> None:
     result = run.result().expect(PARTIAL)
     assert said(result, "capture stopped", os.strerror(errno.ENOSPC)), result.err
     session = Session(session_of(out))
-    assert session.json["complete"] and session.json["end_reason"] == "disk full", session.json["end_reason"]
+    assert session.json["end_reason"] == "disk full" and not session.json["complete"], session.json["end_reason"]
     assert session.events or kib < 1024, "less than what is written at once"
-    case.analyze(session.path, "-o", case.path("result")).expect(DONE, PARTIAL)
+    analyzed = case.analyze(session.path, "-o", case.path("result")).expect(PARTIAL)
+    assert "the disk was full" in analyzed.err, analyzed
     job.tell("quit 3")
     assert job.wait() == 3
 
 
 for _kib in (256, 1024, 3000, 6000):
     add_test(f"disk_of_{_kib}_kib", lambda case, k=_kib: full_disk(case, k))
+
+
+@test
+def another_fills_the_disk(case: Case) -> None:
+    """There is no free block any more when the capture ends: the last session.json has its reserve."""
+    need_mounts()
+    job, out = loaded(case), case.path("out")
+    out.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6000k", "none", out], check=True)
+    case.at_end.append(lambda: subprocess.run(["umount", "-l", out], check=False) and None)
+    run = case.record("-p", job.pid, "-o", out, *OPTIONS)
+    with open(out / "ballast", "wb", buffering=0) as ballast:
+        try:
+            while ballast.write(bytes(4096)):
+                pass
+        except OSError as error:
+            assert error.errno == errno.ENOSPC
+    work(job)
+    result = finished(job, run)
+    result.expect(PARTIAL)
+    assert said(result, os.strerror(errno.ENOSPC)), result.err
+    assert Session(session_of(out)).json["capture"]["end_monotonic"], "an older session.json"
 
 
 # ---- killed before recording began ------------------------------------------------------------------------------

@@ -208,6 +208,65 @@ static void what_is_no_session_is_refused(void **state)
 	assert_int_equal(analyze(), -EPROTO);
 }
 
+static void nothing_was_recorded(void **state)
+{
+	(void)state;
+	write_file("session.json", "{\"format\": \"npuscope-session\", \"version\": 1, \"complete\": false, "
+				   "\"end_reason\": \"starting\", \"start\": null, \"processes\": []}");
+	assert_int_equal(analyze(), -ENODATA);
+}
+
+/* Analyses a session with PROCESSES in session.json, and a system call of each of pids 4000 and 4001. */
+static void analyze_processes(const char *processes, struct nps_summary *summary)
+{
+	const struct nps_analyze_opts opts = { .size = sizeof(opts) };
+	struct gen gen;
+
+	gen_open(&gen, dir);
+	for (uint32_t pid = 4000; pid <= 4001; pid++)
+		gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
+						     .pid = pid,
+						     .tid = pid,
+						     .start = GEN_T0 + 5000000,
+						     .dur = 700 });
+	gen_clock(&gen, GEN_T0);
+	gen_clock(&gen, GEN_T0 + 1000000000);
+	gen_close(&gen, true, processes, "", NULL);
+	assert_int_equal(nps_analyze(dir, &opts, summary), 0);
+}
+
+/* Processes that were gone before they were looked at have names; those without events have no results. */
+static void processes_that_were_gone(void **state)
+{
+	struct nps_summary summary;
+
+	(void)state;
+	analyze_processes("{\"pid\": 4002, \"comm\": \"true\", \"known_from\": \"kernel\"},"
+			  "{\"pid\": 4001, \"comm\": \"uname\", \"known_from\": \"kernel\"},"
+			  "{\"pid\": 4000, \"comm\": \"job\", \"known_from\": \"proc\"}",
+			  &summary);
+	assert_int_equal(summary.nprocs, 2);
+	assert_string_equal(summary.procs[0].comm, "job");
+	assert_string_equal(summary.procs[1].comm, "uname");
+	assert_false(summary.cut);
+	nps_summary_free(&summary);
+}
+
+static void a_pid_of_two_processes(void **state)
+{
+	struct nps_summary summary;
+
+	(void)state;
+	analyze_processes("{\"pid\": 4000, \"comm\": \"true\", \"known_from\": \"kernel\"},"
+			  "{\"pid\": 4000, \"comm\": \"job\", \"known_from\": \"proc\"},"
+			  "{\"pid\": 4001, \"comm\": \"other\", \"known_from\": \"proc\"}",
+			  &summary);
+	assert_int_equal(summary.nprocs, 2);
+	assert_string_equal(summary.procs[0].comm, "job");
+	assert_true(summary.cut);
+	nps_summary_free(&summary);
+}
+
 static void a_killed_capture_is_analysed_up_to_the_cut(void **state)
 {
 	struct gen_job job = { .ranks = 1, .launches = 300, .agent = true };
@@ -312,6 +371,9 @@ int main(void)
 		TEST(long_integers_keep_their_digits),
 		TEST(broken_json_is_told_apart),
 		TEST(what_is_no_session_is_refused),
+		TEST(nothing_was_recorded),
+		TEST(processes_that_were_gone),
+		TEST(a_pid_of_two_processes),
 		TEST(a_killed_capture_is_analysed_up_to_the_cut),
 		TEST(an_unreadable_log_is_a_loss),
 		TEST(hostile_events),

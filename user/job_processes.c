@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "job_processes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "channel_files.h"
+#include "discover.h"
+#include "log.h"
+
+#define MOST_UNREAD 16384 /* that are listed: a job can start any number */
+
+static struct nps_process **slot_of(const struct nps_capture *c, pid_t pid)
+{
+	return (struct nps_process **)&c->by_pid[(unsigned int)pid % NPS_PID_SLOTS];
+}
+
+void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct nps_process *parent)
+{
+	struct nps_process **slot = slot_of(c, p->pid);
+
+	p->root = parent ? parent->root : p;
+	p->root->n_born++;
+	if (parent)
+		nps_budget__inherit(&p->budget, &parent->budget);
+	p->next = c->processes;
+	c->processes = p;
+	p->next_of_pid = *slot;
+	*slot = p;
+}
+
+struct nps_process *nps_job_processes__find_started(const struct nps_capture *c, pid_t pid, uint64_t started)
+{
+	for (struct nps_process *p = *slot_of(c, pid); p; p = p->next_of_pid)
+		if (p->pid == pid && nps_process__has_started(p, started))
+			return p;
+	return NULL;
+}
+
+struct nps_process *nps_job_processes__find(const struct nps_capture *c, pid_t pid)
+{
+	return nps_job_processes__find_started(c, pid, 0);
+}
+
+/* A child that has executed no program is what its parent is. */
+static void inherit(struct nps_process *p, const struct nps_process *parent)
+{
+	if (!parent || parent->source == NPS_PROCESS_UNREAD)
+		return;
+	cJSON_Delete(p->cmdline);
+	cJSON_Delete(p->env);
+	p->cmdline = cJSON_Duplicate(parent->cmdline, 1);
+	p->env = cJSON_Duplicate(parent->env, 1);
+	p->rank = parent->rank;
+	p->world_size = parent->world_size;
+	p->foreign = parent->foreign;
+	p->source = NPS_PROCESS_OF_PARENT;
+}
+
+static pid_t parent_of(const struct nps_notice *n)
+{
+	return (pid_t)(n->what == NPS_NOTICE_FORK ? n->pid : n->parent);
+}
+
+static struct nps_process *make(struct nps_capture *c, const struct nps_notice *n, pid_t pid)
+{
+	bool may = c->n_unread < MOST_UNREAD && nps_discover__may_add_born(c, parent_of(n));
+	struct nps_process *p = may ? nps_process__new(pid) : NULL;
+
+	if (!p) {
+		c->unread_left_out += n->what == NPS_NOTICE_EXIT;
+		return NULL;
+	}
+	c->n_unread++;
+	/* Times of the two clocks differ by what the host was suspended for, which it was not since. */
+	p->start_mono = n->started - (c->start.boot - c->start.mono);
+	p->executed = n->what == NPS_NOTICE_EXEC;
+	snprintf(p->agent_reason, sizeof(p->agent_reason), "it ended before npuscope looked at it");
+	if (c->tasks)
+		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
+	nps_job_processes__add(c, p, nps_job_processes__find(c, parent_of(n)));
+	return p;
+}
+
+static void complete(struct nps_process *p, const struct nps_notice *n)
+{
+	p->start_boot = n->started ? n->started : p->start_boot;
+	if (!p->comm[0])
+		snprintf(p->comm, sizeof(p->comm), "%s", n->comm);
+	if (n->what == NPS_NOTICE_FORK) {
+		p->born = true;
+		p->start_mono = n->time;
+	}
+	if (n->parent && (!p->ppid || n->what == NPS_NOTICE_FORK))
+		p->ppid = n->parent;
+	/* What it was called last; one that was read is left as it was when it was read. */
+	if (n->what == NPS_NOTICE_EXIT && n->comm[0] && (p->born || p->source != NPS_PROCESS_READ))
+		snprintf(p->comm, sizeof(p->comm), "%s", n->comm);
+}
+
+struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n)
+{
+	pid_t pid = (pid_t)(n->what == NPS_NOTICE_FORK ? n->arg : n->pid);
+	struct nps_process *p = nps_job_processes__find_started(c, pid, n->started);
+	bool followed = n->what == NPS_NOTICE_FORK || (c->opts->children && !c->opts->all && n->started);
+
+	if (!p && (!followed || (c->end_mono && n->time > c->end_mono)))
+		return NULL;
+	if (!p && n->what != NPS_NOTICE_EXIT && !nps_discover__add_born(c, pid, parent_of(n), n->started))
+		p = nps_job_processes__find_started(c, pid, n->started);
+	if (!p)
+		p = make(c, n, pid);
+	if (p && n->started)
+		complete(p, n);
+	if (p && n->what == NPS_NOTICE_FORK && !p->executed && p->source == NPS_PROCESS_UNREAD)
+		inherit(p, nps_job_processes__find(c, (pid_t)n->pid));
+	return p;
+}
+
+/* Its libraries were not looked at either. */
+static bool lacks_libraries(const struct nps_process *p)
+{
+	return p->born && p->executed && !p->maps;
+}
+
+void nps_job_processes__report(struct nps_capture *c)
+{
+	const struct nps_process *first = NULL;
+	uint64_t n = c->unread_left_out, unread = nps_job_processes__unread(c);
+
+	for (const struct nps_process *p = c->processes; p && !c->opts->all; p = p->next)
+		if (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p)) {
+			first = p; /* the list begins with the last */
+			n++;
+		}
+	if (!first)
+		return;
+	nps_warn("%" PRIu64
+		 " processes of the job ended before npuscope looked at them (the first: %s, pid %d): "
+		 "command lines of %" PRIu64
+		 ", and calls in libraries that only they used, are missing: leave "
+		 "npuscope a CPU, or give it a higher priority",
+		 n, first->comm, first->pid, unread);
+	c->degraded = true;
+}
+
+uint64_t nps_job_processes__unread(const struct nps_capture *c)
+{
+	uint64_t n = c->unread_left_out;
+
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		n += p->source == NPS_PROCESS_UNREAD;
+	return n;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The processes of the job, from /proc and from what the kernel side tells of births, programs and deaths: a process that ended
+ * before /proc was read is known by the latter alone. A pid can come again; with the time of its start it is one process.
+ */
+#ifndef NPS_JOB_PROCESSES_H
+#define NPS_JOB_PROCESSES_H
+
+#include "capture.h"
+
+/* Takes P, born of PARENT (NULL: it was named), into the list; it is freed with the capture. */
+void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct nps_process *parent);
+
+/* The last one that was added of that pid; NULL: none. */
+struct nps_process *nps_job_processes__find(const struct nps_capture *c, pid_t pid);
+
+/* The same, of those that STARTED (CLOCK_BOOTTIME ns, 0: not known) can mean. */
+struct nps_process *nps_job_processes__find_started(const struct nps_capture *c, pid_t pid, uint64_t started);
+
+/*
+ * The process that a notice of a birth, a program or a death is about; it is read from /proc, or made of the notice, if it is
+ * not known yet. NULL: it is none of the job's, or was born after the capture.
+ */
+struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n);
+
+/* Reports the processes of which something is missing since they ended too soon. */
+void nps_job_processes__report(struct nps_capture *c);
+
+/* Those whose command lines are missing. */
+uint64_t nps_job_processes__unread(const struct nps_capture *c);
+
+#endif
