@@ -35,6 +35,7 @@ struct stream {
 	enum nps_channel_reader reader;
 	uint32_t epoch;
 	uint64_t position; /* of the next byte in the channel */
+	int error; /* of the first write that failed, -errno: what came later would not begin with a whole record */
 	uint32_t held; /* bytes of a record whose end is still to come */
 	char rest[MAX_RECORD];
 };
@@ -235,7 +236,7 @@ static void finish_device(struct nps_channel_files *f, struct device *d)
 		if (!st)
 			continue;
 		/* Half a record of one chip can be a whole one of another. What fails is noted in the session. */
-		if (st->held)
+		if (st->held && !st->error)
 			write_records(f, st, st->rest, st->held);
 		nps_prof_file__finish(&st->file, f->s);
 		free(st);
@@ -378,6 +379,8 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 	record = kinds[kind].record;
 	err = stream_of(f, at->device, kind, &st);
 	if (!err)
+		err = st->error;
+	if (!err)
 		err = go_to(st, at, &missing);
 	if (err < 0)
 		return err;
@@ -388,10 +391,13 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 		err = note_break(f, at->device, kind, missing + skip);
 		st->position += skip;
 	}
-	if (err)
-		return err;
 	st->position += len - skip;
-	return put_records(f, st, record, (const char *)data + skip, len - skip);
+	if (err) {
+		st->error = err;
+		return err;
+	}
+	st->error = put_records(f, st, record, (const char *)data + skip, len - skip);
+	return st->error;
 }
 
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f)

@@ -21,7 +21,7 @@ static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
 		nps_warn("the session is kept in %s: npuscope analyze can be run on it again",
 			 c->session.path);
 		nps_summary_free(&sum);
-		return NPS_FAILED;
+		return NPS_PARTIAL; /* the session is usable */
 	}
 	if (!a->quiet)
 		nps_summary_print(stderr, &sum);

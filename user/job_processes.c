@@ -60,7 +60,7 @@ static void inherit(struct nps_process *p, const struct nps_process *parent)
 
 static pid_t parent_of(const struct nps_notice *n)
 {
-	return (pid_t)(n->what == NPS_NOTICE_FORK ? n->pid : n->parent);
+	return n->what == NPS_NOTICE_FORK ? (pid_t)n->pid : (pid_t)n->parent;
 }
 
 static struct nps_process *make(struct nps_capture *c, const struct nps_notice *n, pid_t pid)

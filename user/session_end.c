@@ -31,8 +31,11 @@ void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, 
 
 	if (st->fd < 0)
 		return;
-	if (!err && !fstat(st->fd, &at) && !at.st_nlink)
-		err = -ENOENT;
+	if (!fstat(st->fd, &at) && !at.st_nlink) {
+		s->deleted_name = s->deleted++ ? s->deleted_name : name;
+		atomic_store(&st->error, err ? err : -ENOENT);
+		return;
+	}
 	if (!err)
 		err = nps_sync(st->fd);
 	if (!err)
@@ -65,8 +68,7 @@ static int check_directory(struct nps_session *s, struct nps_session_end *e)
 		return 0;
 	case NPS_SESSION_UNREACHABLE:
 		nps_warn("the session directory was moved during the capture: where it is now is not known: "
-			 "find it "
-			 "(it was %s) and run npuscope analyze on it",
+			 "find it (it was %s) and run npuscope analyze on it",
 			 before);
 		e->unreachable = e->lost = true;
 		return 0;
@@ -74,32 +76,43 @@ static int check_directory(struct nps_session *s, struct nps_session_end *e)
 		break;
 	}
 	nps_warn("the session directory was deleted during the capture: nothing of %s is left: record again, "
-		 "and "
-		 "leave it alone until npuscope has ended",
+		 "and leave it alone until npuscope has ended",
 		 before);
 	return -ENOENT;
+}
+
+/* -errno if there are no events any more. */
+static int check_deleted(const struct nps_session *s, struct nps_session_end *e)
+{
+	if (!s->deleted)
+		return 0;
+	e->lost = true;
+	if (nps_session__is_deleted(s)) {
+		nps_warn("events.nps was deleted during the capture: nothing of %s can be used: record "
+			 "again, and "
+			 "leave the session alone until npuscope has ended",
+			 s->path);
+		return -ENOENT;
+	}
+	nps_warn("%s of the session was deleted during the capture: what it held is missing: leave the "
+		 "session alone "
+		 "until npuscope has ended",
+		 s->deleted_name);
+	return 0;
 }
 
 static void report_files(struct nps_session *s, struct nps_session_end *e)
 {
 	unsigned int n = atomic_load(&s->failures);
-	bool deleted = s->failed_error == -ENOENT;
 
 	if (!n)
 		return;
 	e->lost = true;
 	if (e->reported && n == 1 && s->failed_error == nps_session__error(s))
 		return;
-	if (deleted && n == 1)
-		nps_warn("%s of the session was deleted during the capture: what it held is missing: leave "
-			 "the "
-			 "session alone until npuscope has ended",
-			 s->failed_path);
-	else
-		nps_warn("%u %s to the session failed, the first of %s: %s: what was to be written is "
-			 "missing: %s",
-			 n, n == 1 ? "write" : "writes", s->failed_path, strerror(-s->failed_error),
-			 nps_session_end__advice(s->failed_error));
+	nps_warn("%u %s to the session failed, the first of %s: %s: what was to be written is missing: %s", n,
+		 n == 1 ? "write" : "writes", s->failed_path, strerror(-s->failed_error),
+		 nps_session_end__advice(s->failed_error));
 }
 
 static int report_json(const struct nps_session *s, struct nps_session_end *e)
@@ -114,8 +127,7 @@ static int report_json(const struct nps_session *s, struct nps_session_end *e)
 		return e->json_error;
 	}
 	nps_warn("cannot write %s/session.json: %s: it is as it was during the capture, without counts of "
-		 "what was "
-		 "lost, and what came after is used up to the last event: %s",
+		 "what was lost, and what came after is used up to the last event: %s",
 		 s->path, strerror(-e->json_error), nps_session_end__advice(e->json_error));
 	return 0;
 }
@@ -124,6 +136,8 @@ int nps_session_end__check(struct nps_session *s, struct nps_session_end *e)
 {
 	int err = check_directory(s, e);
 
+	if (!err)
+		err = check_deleted(s, e);
 	if (err)
 		return err;
 	report_files(s, e);

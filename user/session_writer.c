@@ -208,9 +208,10 @@ static bool leads_to(const char *path, const struct stat *to)
 
 bool nps_session__is_deleted(const struct nps_session *s)
 {
-	struct stat st;
+	struct stat dir, events;
 
-	return !fstat(s->dir_fd, &st) && !st.st_nlink;
+	return !fstat(s->dir_fd, &dir) && !fstat(s->events.fd, &events) &&
+	       (!dir.st_nlink || !events.st_nlink);
 }
 
 enum nps_session_location nps_session__locate(struct nps_session *s)

@@ -34,6 +34,8 @@ struct nps_session {
 	atomic_uint failures; /* writes that failed; nps_session__failed() */
 	char failed_path[NPS_SESSION_FILE_MAX]; /* of the first one */
 	int failed_error; /* -errno */
+	unsigned int deleted; /* streams whose files somebody deleted */
+	const char *deleted_name; /* of the first one */
 	struct nps_stream events, strings, clocks;
 	struct nps_stream host; /* only if the host is sampled */
 	struct nps_stream device; /* only if devices are */
@@ -65,7 +67,7 @@ enum nps_session_location {
 /* Where the directory is now: somebody may have renamed or deleted it, or a directory above it. */
 enum nps_session_location nps_session__locate(struct nps_session *s);
 
-/* Was it deleted? One system call, for between two turns. */
+/* Was it deleted, or its events? Two system calls, for between two turns. */
 bool nps_session__is_deleted(const struct nps_session *s);
 
 /* Frees the room that is kept for the last session.json: to be written next. */

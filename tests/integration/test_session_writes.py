@@ -147,6 +147,21 @@ def a_file_is_deleted(case: Case) -> None:
     assert len(said(result, "strings.nps", "deleted")) == 1, result.err
 
 
+@test
+def all_files_are_deleted(case: Case) -> None:
+    """A session.json that is written into an empty directory is no session."""
+    job, out = loaded(case), case.path("out")
+    run = case.record("-p", job.pid, "-o", out, *OPTIONS)
+    for path in session_of(out).iterdir():
+        path.unlink()
+    result = run.result()
+    job.tell("quit 3")
+    assert job.wait() == 3
+    result.expect(FAILED)
+    assert len(said(result, "events.nps was deleted during the capture")) == 1, result.err
+    assert not result.out.strip(), result
+
+
 FAULTS = [(call, path, number) for call, path, numbers in (
     ("write", "events.nps", (errno.ENOSPC, errno.EIO)),
     ("write", "strings.nps", (errno.EIO,)),

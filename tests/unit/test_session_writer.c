@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "channel_files.h"
 #include "prof_files.h"
 #include "session_end.h"
 #include "session_writer.h"
@@ -217,6 +218,44 @@ static void full_disk_keeps_whole_records(void **state)
 	nps_session__close(&s);
 }
 
+/* Of a device's log, of which the disk had no room for a part, all that is there are whole records in their order. */
+static void full_disk_keeps_the_log_aligned(void **state)
+{
+	const struct nps_channel_at at = { .channel = 50, .reader = NPS_READ_BY_AGENT };
+	struct rlimit old, small = { 4096, RLIM_INFINITY };
+	struct nps_channel_files *files;
+	struct nps_channel_at next = at;
+	static uint8_t records[128 * 64];
+	char path[PATH_MAX + 128];
+	uint8_t found[sizeof(records)];
+	struct nps_session s;
+	size_t n;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(records); i++)
+		records[i] = (uint8_t)(i / 64);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	files = nps_channel_files__new(getpid(), &s);
+	assert_int_equal(nps_channel_files__put(files, &next, records, 100), 0); /* a record and a part */
+	getrlimit(RLIMIT_FSIZE, &old);
+	small.rlim_max = old.rlim_max;
+	setrlimit(RLIMIT_FSIZE, &small);
+	next.position = 100;
+	assert_int_equal(nps_channel_files__put(files, &next, records + 100, 5000), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &old);
+	next.position = 5100;
+	assert_int_equal(nps_channel_files__put(files, &next, records + 5100, 1000), -EFBIG);
+	nps_channel_files__finish(files);
+	snprintf(path, sizeof(path), "%s/%s/device_0/data/stars_soc.data.0.slice_0", s.path,
+		 nps_channel_files__dir(files));
+	n = slurp(path, (char *)found, sizeof(found));
+	assert_int_equal(n % 64, 0);
+	assert_memory_equal(found, records, n);
+	nps_channel_files__free(files);
+	nps_session__close(&s);
+}
+
 static void directory_is_found_again(void **state)
 {
 	char old[PATH_MAX], other[96], cmd[PATH_MAX + 16];
@@ -280,6 +319,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(json_comes_first, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_failed_write_is_noted, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_records, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(full_disk_keeps_the_log_aligned, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(directory_is_found_again, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(json_error_is_reported, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(discarded_whole, make_dir, remove_dir),
