@@ -223,6 +223,7 @@ static void full_disk_keeps_the_log_aligned(void **state)
 {
 	const struct nps_channel_at at = { .channel = 50, .reader = NPS_READ_BY_AGENT };
 	struct rlimit old, small = { 4096, RLIM_INFINITY };
+	struct nps_log_budget budget;
 	struct nps_channel_files *files;
 	struct nps_channel_at next = at;
 	static uint8_t records[128 * 64];
@@ -236,7 +237,8 @@ static void full_disk_keeps_the_log_aligned(void **state)
 		records[i] = (uint8_t)(i / 64);
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(nps_session__create(dir, &s), 0);
-	files = nps_channel_files__new(getpid(), &s);
+	nps_log_budget__init(&budget, &s, 1ULL << 30, NPS_LOG_RATE);
+	files = nps_channel_files__new(getpid(), &s, &budget);
 	assert_int_equal(nps_channel_files__put(files, &next, records, 100), 0); /* a record and a part */
 	getrlimit(RLIMIT_FSIZE, &old);
 	small.rlim_max = old.rlim_max;
@@ -253,6 +255,7 @@ static void full_disk_keeps_the_log_aligned(void **state)
 	assert_int_equal(n % 64, 0);
 	assert_memory_equal(found, records, n);
 	nps_channel_files__free(files);
+	nps_log_budget__free(&budget);
 	nps_session__close(&s);
 }
 
