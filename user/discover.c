@@ -467,8 +467,8 @@ static int compare_credit(const void *a, const void *b)
 }
 
 /*
- * Those that are to be looked at now, the one that made least work of late first; *N of them. EAGER: also those that were looked
- * at just now.
+ * Those that are to be looked at now, the one that made least work of late first; *N of them. EAGER: also
+ * those that were looked at just now.
  */
 static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *n)
 {

@@ -32,12 +32,15 @@ int nps_discover__arm(struct nps_capture *c);
 uint64_t nps_discover__disarm(struct nps_capture *c);
 
 /*
- * Looks again at what a process has mapped: attaches new libraries and the helper. As far as its budget allows; the turns to come do
- * the rest.
+ * Looks again at what a process has mapped: attaches new libraries and the helper. As far as its budget
+ * allows; the turns to come do the rest.
  */
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
 
-/* Looks at processes that have mapped something, the one that made least work of late first: each a few times a second. */
+/*
+ * Looks at processes that have mapped something, the one that made least work of late first: each a few times
+ * a second.
+ */
 void nps_discover__turn(struct nps_capture *c);
 
 /* Looks at all that there is to be seen now, each process as long as its budget allows. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions of an ELF file by name and by file offset. The file belongs to the
- * watched job: it is read, never mapped (a file that shrinks must not kill us), and nothing in it is trusted. How much of it is
- * read, and held, is limited (work_budget.h).
+ * Functions of an ELF file by name and by file offset. The file belongs to the watched job: it is read, never
+ * mapped (a file that shrinks must not kill us), and nothing in it is trusted. How much of it is read, and
+ * held, is limited (work_budget.h).
  */
 #ifndef NPS_ELF_FILE_H
 #define NPS_ELF_FILE_H
@@ -15,8 +15,9 @@ struct nps_budget;
 struct nps_elf;
 
 /*
- * Reads the ELF file behind `fd`, which the caller keeps open. BUDGET is whose work it is, NULL: nobody's that could be hostile.
- * -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME: the budget is spent.
+ * Reads the ELF file behind `fd`, which the caller keeps open. BUDGET is whose work it is, NULL: nobody's
+ * that could be hostile. -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME: the budget is
+ * spent.
  */
 int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out);
 void nps_elf__close(struct nps_elf *elf);
@@ -38,8 +39,8 @@ struct nps_elf_function {
 bool nps_elf__has_symbols(struct nps_elf *elf);
 
 /* Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set,
- * until it returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a table of symbols was left out, it is too large;
- * -ETIME: the budget is spent. */
+ * until it returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a table
+ * of symbols was left out, it is too large; -ETIME: the budget is spent. */
 int nps_elf__for_each_function(struct nps_elf *elf, bool symtab,
 			       int (*each)(const struct nps_elf_function *f, void *arg), void *arg);
 

@@ -68,6 +68,7 @@ const char *nps_operators__soname(size_t i)
 }
 
 #define LONGEST 256 /* bytes of a name */
+#define MEASURED (128UL << 10) /* bytes in which the end of one that is longer is searched */
 #define MOST (8 * NPS_OPERATORS_MAX) /* functions of a library, first phases and aliases among them */
 
 struct functions {
@@ -80,8 +81,8 @@ static const char first_phase_suffix[] = "GetWorkspaceSize";
 
 static bool is_first_phase(const char *name)
 {
-	/* A name of a hostile file is as long as the file likes: it is not measured for each symbol that begins there. */
-	size_t len = strnlen(name, 2UL * LONGEST), end = sizeof(first_phase_suffix) - 1;
+	/* A name can be as long as the file likes, and that of many symbols: its end is not searched for ever. */
+	size_t len = strnlen(name, MEASURED), end = sizeof(first_phase_suffix) - 1;
 
 	return len > end && strcmp(name + len - end, first_phase_suffix) == 0;
 }

@@ -446,9 +446,10 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct a
 }
 
 /*
- * Keeps of N probes those that the kernel takes, in order, and returns how many. It refuses all for the sake of one,
- * so halves are tried until the one is found: a library of thousands must not take thousands of tries. One that has more
- * that are refused than its process' share of time allows to find out is not probed from there on.
+ * Keeps of N probes those that the kernel takes, in order, and returns how many. It refuses all for the sake
+ * of one, so halves are tried until the one is found: a library of thousands must not take thousands of
+ * tries. One that has more that are refused than its process' share of time allows to find out is not probed
+ * from there on.
  */
 static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct match *m, const char *path,
 			       struct attached *v, unsigned n)

@@ -25,8 +25,8 @@ struct nps_maps {
 };
 
 /*
- * Reads the mappings that have a file behind them. BUDGET: of the process, NULL: none. -errno; -ESRCH when the process is gone,
- * -ETIME when the budget is spent.
+ * Reads the mappings that have a file behind them. BUDGET: of the process, NULL: none. -errno; -ESRCH when
+ * the process is gone, -ETIME when the budget is spent.
  */
 int nps_maps__read(pid_t pid, struct nps_budget *budget, struct nps_maps *maps);
 

@@ -105,12 +105,16 @@ void nps_process__drop_texts(struct nps_process *p);
 /* Remembers an address whose function is to be named. */
 void nps_process__add_stub(struct nps_process *p, uint64_t address);
 
-/* Names functions at those addresses; those without a name are forgotten. -ETIME: the budget is spent, some are left. */
+/*
+ * Names functions at those addresses; those without a name are forgotten. -ETIME: the budget is spent, some
+ * are left.
+ */
 int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps);
 
 /*
- * Calls EACH for process PID and all its living DESCENDANTS, but not for those below one for which it returns non-zero. Returns
- * what it returned for PID; -E2BIG: there are too many threads or descendants to find all of them.
+ * Calls EACH for process PID and all its living DESCENDANTS, but not for those below one for which it returns
+ * non-zero. Returns what it returned for PID; -E2BIG: there are too many threads or descendants to find all
+ * of them.
  */
 int nps_tree__for_each(pid_t pid, bool descendants, int (*each)(pid_t pid, void *arg), void *arg);
 

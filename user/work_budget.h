@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How much work one process of the job can make for us. npuscope has the rights of root and one thread that looks at processes, and
- * what it reads of them (mappings, environment, ELF files) is as long as they like. All limits are here.
+ * How much work one process of the job can make for us. npuscope has the rights of root and one thread that
+ * looks at processes, and what it reads of them (mappings, environment, ELF files) is as long as they like.
+ * All limits are here.
  *
- * CPU time is an account for each process: work is paid for in CPU time of the thread that does it, and the account fills up with a
- * share of the time that passes. Work is done in pieces: one that takes longer than it may is cut, and begins again when the account
- * allows for one twice as long; what is done by then (files that were probed) is not done again. So a cheap look comes often,
- * an expensive one seldom, and none is longer than the whole account.
+ * CPU time is an account for each process: work is paid for in CPU time of the thread that does it, and the
+ * account fills up with a share of the time that passes. Work is done in pieces: one that takes longer than
+ * it may is cut, and begins again when the account allows for one twice as long; what is done by then (files
+ * that were probed) is not done again. So a cheap look comes often, an expensive one seldom, and none is
+ * longer than the whole account.
  */
 #ifndef NPS_WORK_BUDGET_H
 #define NPS_WORK_BUDGET_H
@@ -18,12 +20,15 @@
 #define NPS_BUDGET_MS 1000000ULL
 
 /*
- * One process: a tenth of a CPU for good, 2 s at once. The first look at a rank of PyTorch (1,500 files, 20 of them probed) takes
- * some 100 ms, each later one 10 ms.
+ * One process: a tenth of a CPU for good, 2 s at once. A look at a process that maps code of 1,500 files, as a
+ * job of PyTorch does, takes a few ms; there are up to ten a second while it loads them.
  */
 #define NPS_BUDGET_CPU_NS (2000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_PERCENT 10
-/* All processes together: a third of a CPU, 8 s at once, which is several hundred processes that map what the first ones do. */
+/*
+ * All processes together: a third of a CPU, 8 s at once, which is several hundred processes that map what the
+ * first ones do.
+ */
 #define NPS_BUDGET_ALL_CPU_NS (8000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_ALL_PERCENT 33
 #define NPS_BUDGET_PIECE_NS (10 * NPS_BUDGET_MS) /* the first piece of work: what others wait at least */
@@ -36,21 +41,21 @@
 #define NPS_BUDGET_SEGMENTS 1024
 #define NPS_BUDGET_NOTE (64UL << 10) /* bytes of a segment of notes */
 
-/* One process. A job of PyTorch has 1,500 files in 7,500 mappings, some 30 directories to search and 20 files to probe. */
+/*
+ * One process. A job of PyTorch has 1,500 files in 7,500 mappings, some 30 directories to search and 20 files
+ * to probe.
+ */
 #define NPS_BUDGET_MAPPINGS 65536 /* that are kept of one look */
 #define NPS_BUDGET_PATHS (8UL << 20) /* bytes of their paths */
 #define NPS_BUDGET_DIRS 256 /* of a search path, each once */
 #define NPS_BUDGET_FILES 256 /* that get probes and were not known before */
-#define NPS_BUDGET_OPERATORS                                                                                 \
-	8192 /* names of operators that no other process has; of all processes NPS_OPERATORS_MAX */
-#define NPS_BUDGET_SEARCHED 16384 /* files in which the step marker is searched */
-#define NPS_BUDGET_ENVIRON                                                                                   \
-	(2UL << 20) /* bytes that are read: more than the kernel lets a process have with usual limits */
+#define NPS_BUDGET_OPERATORS 8192 /* names that no other process has; of all NPS_OPERATORS_MAX */
+#define NPS_BUDGET_SEARCHED 4096 /* files in which the step marker is searched */
+#define NPS_BUDGET_ENVIRON (2UL << 20) /* bytes that are read; the kernel's usual limit */
 #define NPS_BUDGET_VALUE (32UL << 10) /* bytes of one variable that are kept */
 #define NPS_BUDGET_CMDLINE (256UL << 10) /* bytes of the command line that are kept */
 #define NPS_BUDGET_ARGS 4096 /* of it */
-#define NPS_BUDGET_STUBS                                                                                     \
-	4096 /* addresses whose functions are to be named: kernels of the job's own program */
+#define NPS_BUDGET_STUBS 4096 /* addresses of functions that stand for kernels and are to be named */
 
 /* One process that was named to us, and all that it has born. */
 #define NPS_BUDGET_BORN 16384 /* that session.json lists */
@@ -112,8 +117,8 @@ uint64_t nps_budget__end(struct nps_budget *b);
 void nps_budget__pay(struct nps_budget *b, uint64_t ns);
 
 /*
- * Has the work that goes on taken all that it may? A system call: once for some microseconds of work. NULL, or no work that goes on:
- * false. Stays true until the end of the piece.
+ * Has the work that goes on taken all that it may? A system call: once for some microseconds of work. NULL,
+ * or no work that goes on: false. Stays true until the end of the piece.
  */
 bool nps_budget__spent(struct nps_budget *b);
 

@@ -382,7 +382,10 @@ const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 
 /* --- callers ---------------------------------------------------------------------------------------------- */
 
-/* Bytes that libdw reads to step to callers: sections by name, or without sections all from the segment on. UINT64_MAX: too many. */
+/*
+ * Bytes that libdw reads to step to callers: sections by name, or without sections all from the segment on.
+ * UINT64_MAX: too many.
+ */
 static uint64_t cfi_bytes(const struct nps_elf_image *image)
 {
 	uint64_t bytes = 0;

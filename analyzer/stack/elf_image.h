@@ -14,8 +14,9 @@
 struct nps_elf_image;
 
 /*
- * What all files of one job together may take: one file is limited by constants of elf_image.c, but a job can have any number of
- * them. The 1,500 files of a job of PyTorch have some 1.5 million symbols with 200 MiB of names, and 150 MiB of .eh_frame.
+ * What all files of one job together may take: one file is limited by constants of elf_image.c, but a job can
+ * have any number of them. The 1,500 files of a job of PyTorch have some 1.5 million symbols with 200 MiB of
+ * names, and 150 MiB of .eh_frame.
  */
 struct nps_elf_limits {
 	uint64_t bytes; /* that are read, and 128 for each symbol */
@@ -28,7 +29,10 @@ struct nps_elf_limits {
 		.bytes = 2ULL << 30, .slow_ns = 5000000000ULL                                                \
 	}
 
-/* Takes over FD, also when it fails; LIMITS has to live as long as the image. 0, -ENOEXEC (no 64-bit ELF file), -ENOMEM. */
+/*
+ * Takes over FD, also when it fails; LIMITS has to live as long as the image. 0, -ENOEXEC (no 64-bit ELF
+ * file), -ENOMEM.
+ */
 int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_image **out);
 
 /* The same of an image in memory, which it copies. */

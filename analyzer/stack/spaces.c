@@ -112,7 +112,10 @@ int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const 
 		return 0;
 	}
 	space = space_of(s, pid);
-	/* What a job maps again and again, at one place, is one mapping; else it is searched for each address of each stack. */
+	/*
+	 * What a job maps again and again, at one place, is one mapping; else it is searched for each address
+	 * of each stack.
+	 */
 	if (space && code.module != NPS_NONE && is_last(space, &code))
 		return 0;
 	if (space && space->len >= MAX_CODES) {
@@ -159,8 +162,8 @@ int nps_spaces__finish(struct nps_spaces *s)
 }
 
 /*
- * The last entry of a space that tells what ADDRESS was at TIME: a mapping, a birth or an exec; NULL: none. Narrows the times for
- * which that holds.
+ * The last entry of a space that tells what ADDRESS was at TIME: a mapping, a birth or an exec; NULL: none.
+ * Narrows the times for which that holds.
  */
 static const struct nps_code *last_entry(const struct nps_vec *space, uint64_t time, uint64_t address,
 					 uint64_t *from, uint64_t *until)

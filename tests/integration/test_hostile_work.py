@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Processes that make as much work as they can for `npuscope record` (jobs/hostile_work_job.c) do not keep it from a job beside them.
-Witnesses: the CPU time and memory that the kernel counts for npuscope, and the other job's own number of calls. No wall clock."""
+"""Processes that make as much work as they can for `npuscope record` (jobs/hostile_work_job.c) do not keep it from a
+job beside them. Witnesses: the CPU time and memory that the kernel counts for npuscope, and the other job's own number of
+calls. No wall clock."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import signal
 import struct
 import time
 from pathlib import Path
-from typing import Any, Callable, Optional, Sequence, Union
+from typing import Any, Sequence, Union
 
 from harness import (API, DONE, PARTIAL, Case, Result, Running, Session, build_library, catalogue, environment, main,
                      need_job, need_root, pid_list, test, wait_until)
@@ -118,17 +119,15 @@ def hostile(case: Case, *order: Arg, **kwargs: Any) -> Running:
     return job
 
 
-def capture(case: Case, jobs: Sequence[Running], *options: Arg, seconds: float = 6, before: Optional[Callable[[], object]] = None,
+def capture(case: Case, jobs: Sequence[Running], *options: Arg, seconds: float = 6,
             **kwargs: Any) -> tuple[Session, Result, Cost]:
     """Record JOBS and an innocent one, which must be there whole. What it may cost is what docs/security.md says."""
     need_root()
     usual = alone(case)
     innocent = Innocent(case)
-    if before:
-        before()
     began = time.monotonic()
-    run = case.record("-p", pid_list([innocent.job.pid, *(j.pid for j in jobs)]), "-o", case.dir, "--export", "none", *options,
-                      wait=False, **kwargs)
+    pids = pid_list([innocent.job.pid, *(j.pid for j in jobs)])
+    run = case.record("-p", pids, "-o", case.dir, "--export", "none", *options, wait=False, **kwargs)
     run.wait_for(r"^npuscope: recording ", err=True, seconds=240)
     innocent.call()
     time.sleep(seconds)
@@ -138,7 +137,8 @@ def capture(case: Case, jobs: Sequence[Running], *options: Arg, seconds: float =
     session = result.expect(DONE, PARTIAL).session
     innocent.check(session)
     allowed = min(len(jobs) * (ONCE + SHARE * cost.wall), ALL_ONCE + ALL_SHARE * cost.wall)
-    assert cost.cpu < 3 * usual.cpu + 2 + allowed, f"{cost.cpu:.1f} s of CPU time in {cost.wall:.1f} s, {usual.cpu:.1f} s alone: {result}"
+    assert cost.cpu < 3 * usual.cpu + 2 + allowed, \
+        f"{cost.cpu:.1f} s of CPU time in {cost.wall:.1f} s, {usual.cpu:.1f} s alone: {result}"
     assert cost.peak_mb < usual.peak_mb + 400, f"{cost.peak_mb:.0f} MB, {usual.peak_mb:.0f} MB alone"
     return session, result, cost
 
@@ -179,8 +179,9 @@ def paths_through_many_links(case: Case) -> None:
 # ---- ELF files -----------------------------------------------------------------------------------------------------
 
 def write_elf(path: Path, names: Sequence[str], *, symbols: int = 0, size: int = 16, apart: int = 0) -> None:
-    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first name. Each function of
-    SIZE bytes can be probed behind its first instruction, if no branch leads there: endbr64, push %rbp, nops; bti, nops."""
+    """A library that exports NAMES, one after the other APART bytes apart, or SYMBOLS symbols of the first name. Each
+    function of SIZE bytes can be probed behind its first instruction, if no branch leads there: endbr64, push %rbp,
+    nops; bti, nops."""
     text, offsets = b"\0", []
     for name in names:
         offsets.append(len(text))
@@ -206,8 +207,8 @@ def write_elf(path: Path, names: Sequence[str], *, symbols: int = 0, size: int =
         f.seek(strings)
         f.write(text)
         f.seek(code)
-        f.write((b"\xf3\x0f\x1e\xfa\x55" + b"\x90" * 59 if machine == 62 else bytes.fromhex("5f2403d5") + bytes.fromhex("1f2003d5") * 15)
-                * ((size + apart * count) // 64))
+        f.write((b"\xf3\x0f\x1e\xfa\x55" + b"\x90" * 59 if machine == 62 else
+                 bytes.fromhex("5f2403d5") + bytes.fromhex("1f2003d5") * 15) * ((size + apart * count) // 64))
         f.seek(sections)
         f.write(bytes(64) + struct.pack("<IIQQQQIIQQ", 0, 11, 2, table, table, 24 * count, 2, 1, 8, 24) +
                 struct.pack("<IIQQQQIIQQ", 0, 3, 2, strings, strings, len(text), 0, 0, 1, 0))
