@@ -10,6 +10,7 @@
 #include "clocks.h"
 #include "device_dcmi.h"
 #include "log.h"
+#include "session_end.h"
 
 #define MOST_PIDS 4096
 #define MOST_NOTES 256
@@ -460,9 +461,8 @@ void nps_device_sampler__counts(struct nps_device_sampler *s, struct nps_device_
 		sum->refused += c.refused;
 		if (err && !s->error_told) {
 			s->error_told = true;
-			nps_warn("device %u: cannot write what was sampled: %s: free space or choose another "
-				 "directory with -o",
-				 nps_device_thread__device(t), strerror(-err));
+			nps_warn("device %u: cannot write what was sampled: %s: %s",
+				 nps_device_thread__device(t), strerror(-err), nps_session_end__advice(err));
 		}
 		if (err) {
 			int none = 0;

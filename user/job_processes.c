@@ -131,7 +131,7 @@ void nps_job_processes__report(struct nps_capture *c)
 
 	for (const struct nps_process *p = c->processes; p && !c->opts->all; p = p->next)
 		if (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p)) {
-			first = p; /* the list begins with the last */
+			first = first && first->start_mono < p->start_mono ? first : p;
 			n++;
 		}
 	if (!first)

@@ -19,7 +19,7 @@
 #define RESERVE_MAX (1UL << 20) /* bytes for the last session.json */
 #define DELETED " (deleted)" /* what the kernel appends to the path of a descriptor */
 #define DEPTH_MAX 8 /* of directories in a session */
-#define RESERVE_SHARE 8 /* of the free space, one part at most */
+#define RESERVE_SHARE 4 /* of the free space, one part at most */
 
 int nps_write_all(int fd, const void *buf, size_t len)
 {

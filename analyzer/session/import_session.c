@@ -563,9 +563,10 @@ static void set_end(struct import *in, const char *path)
 
 		model->losses.cut = true;
 		nps_msg("%s is not complete: %s: its end is the last event", path,
-			!strcmp(reason, "running") || !*reason ? "the capture was killed or still runs"
-			: !strcmp(reason, "disk full")	       ? "the disk was full"
-							       : "part of it could not be written");
+			!strcmp(reason, "running") || !*reason
+				? "the capture was killed, could not write its end, or still runs"
+			: !strcmp(reason, "disk full") ? "the disk was full"
+						       : "part of it could not be written");
 	}
 	if (!model->complete || model->end < model->begin || model->end > model->begin + 30 * DAY)
 		model->end = NPS_MAX(in->last, model->begin);
