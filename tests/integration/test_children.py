@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (DONE, EXEC, EXIT, FORK, PARTIAL, PROC, Case, Result, Running, Session, add_test, main, need, need_job,
+from harness import (DONE, EXEC, EXIT, FORK, PARTIAL, PROC, Case, Result, Running, Session, main, need, need_job,
                      need_root, test, wait_until)
 
 OPTIONS = ("--task-source", "host", "--export", "none")
