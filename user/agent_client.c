@@ -431,10 +431,12 @@ bool nps_agent_client__drained(const struct nps_agent_client *a)
 
 void nps_agent_client__finish(struct nps_agent_client *a)
 {
-	uint64_t left = a->started && !a->broken ? __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE) - a->tail : 0;
+	uint64_t left = a->started && !a->broken ? __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE) - a->tail
+						 : 0;
 
 	a->unread = left < NPS_AGENT_RING_SIZE ? left : NPS_AGENT_RING_SIZE;
-	a->waits = false;
+	if (!a->started)
+		a->stopped = true;
 }
 
 bool nps_agent_client__recording(const struct nps_agent_client *a)
@@ -480,8 +482,8 @@ void nps_agent_client__reason(const struct nps_agent_client *a, char *buf, size_
 	if (nps_agent_client__recording(a))
 		return;
 	snprintf(buf, size, "%s",
-		 a->waits ? "its helper has not let go of the capture before this one" :
-			    "the process has set no device");
+		 a->waits ? "its helper has not let go of the capture before this one"
+			  : "the process has set no device");
 	if (a->waits)
 		return;
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
@@ -538,8 +540,8 @@ uint64_t nps_agent_client__lost(const struct nps_agent_client *a)
 
 	for (; a; a = a->next)
 		lost += a->started ? __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED) - a->lost_before +
-					     a->unread :
-				     0;
+					     a->unread
+				   : 0;
 	return lost;
 }
 

@@ -44,7 +44,8 @@ static bool may_say(unsigned int *lines, pid_t pid)
 	return *lines < NPS_LOG_LINES;
 }
 
-static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e, const char *then)
+static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e,
+		const char *then)
 {
 	static const char *const calls[] = { "list", "start", "read", "flush", "stop" };
 	const char *what, *usual;
@@ -110,7 +111,8 @@ static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const
 
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
-			say(lines, pid, device, &e, "it was had at another try: tasks until then have bounds");
+			say(lines, pid, device, &e,
+			    "it was had at another try: tasks until then have bounds");
 	}
 }
 

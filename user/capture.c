@@ -40,7 +40,8 @@
 #define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
 #define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
-#define BEGIN_NS (60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
+#define BEGIN_NS                                                                                             \
+	(60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
 /*
  * How long the end waits for others, in all: what is detached and written comes on top, and two seconds is what a person has
  * patience for after Ctrl-C. First for devices; then for helpers, which have a fifth of a second at least; then for the driver.
@@ -282,8 +283,8 @@ static void start_devices(struct nps_capture *c)
 		return;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
-	if (nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->ask, pids, n, nps_agents__counted(c),
-				      &c->devices)) {
+	if (nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->ask, pids, n,
+				      nps_agents__counted(c), &c->devices)) {
 		c->degraded = true;
 		return;
 	}
@@ -340,7 +341,8 @@ static bool is_full(struct nps_capture *c)
 {
 	if (nps_session__bytes(&c->session) < c->logs.max_size)
 		return false;
-	nps_warn("capture stopped: %s has %" PRIu64 " MiB: a larger --max-size allows more; what was captured "
+	nps_warn("capture stopped: %s has %" PRIu64
+		 " MiB: a larger --max-size allows more; what was captured "
 		 "is kept",
 		 c->session.path, c->logs.max_size >> 20);
 	c->degraded = true;
@@ -762,7 +764,8 @@ static bool say_what_devices_lack(struct nps_capture *c)
 				 ? "the driver had not told in time which the job uses"
 				 : "the job used none that the driver tells of");
 	return counts.refused || nps_device_sampler__limited(c->devices) ||
-	       !nps_device_sampler__devices(c->devices) || nps_device_sampler__hangs(c->devices) || nps_device_sampler__lost_driver(c->devices);
+	       !nps_device_sampler__devices(c->devices) || nps_device_sampler__hangs(c->devices) ||
+	       nps_device_sampler__lost_driver(c->devices);
 }
 
 /* Where domains are asked for by name, those that were made before we came have none. */

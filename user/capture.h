@@ -44,7 +44,8 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */
-	uint64_t max_log_rate; /* bytes a second of all task logs; half of it: of one, or of a sampled device */
+	uint64_t
+		max_log_rate; /* bytes a second of all task logs; half of it: of one, or of a sampled device */
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 	bool inject; /* load the helper library into processes that run without */

@@ -15,7 +15,8 @@ static void log_damaged(struct nps_capture *c, struct nps_process *p)
 {
 	p->log_end = "damaged";
 	c->degraded = true;
-	nps_warn("pid %d: the memory of its helper makes no sense: its task log ends here: is the helper of this "
+	nps_warn("pid %d: the memory of its helper makes no sense: its task log ends here: is the helper of "
+		 "this "
 		 "version?",
 		 p->pid);
 }
@@ -122,7 +123,8 @@ void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(stru
 		log_finish(p);
 		if (!p->alive || !nps_agent_client__reads_tasks(p->agent))
 			continue;
-		nps_warn("pid %d: its helper had not read the rest of the task log when the capture ended (the "
+		nps_warn("pid %d: its helper had not read the rest of the task log when the capture ended "
+			 "(the "
 			 "driver is slow, or the job is stopped): tasks that it did not read have bounds",
 			 p->pid);
 		c->degraded = true;

@@ -12,8 +12,10 @@
 #include "prof_files.h"
 
 #define MAX_RECORD 256
-#define MOST_OPEN 24 /* slices that are kept open: a process that names every channel must not use up our descriptors */
-#define MOST_BREAKS 65536 /* of one process: a helper whose ring is full all the time makes some thousands a minute */
+#define MOST_OPEN                                                                                            \
+	24 /* slices that are kept open: a process that names every channel must not use up our descriptors */
+#define MOST_BREAKS                                                                                          \
+	65536 /* of one process: a helper whose ring is full all the time makes some thousands a minute */
 #define STREAM_BYTES (16U << 10) /* that a stream takes beside its records: slice, mark, control files */
 
 /* What CANN calls a channel's file, and the length of its records: a multiple where chips differ. */
@@ -111,8 +113,8 @@ static int write_control_of(struct nps_channel_files *f, const struct nps_device
 		return -ENOMEM;
 	nps_aic_metrics__describe(f->metric, f->control.platform, 0, sample);
 	f->control.sample = sample;
-	err = info ? nps_prof_control__device(&f->control, f->s, info, sync) :
-		     nps_prof_control__host(&f->control, f->s);
+	err = info ? nps_prof_control__device(&f->control, f->s, info, sync)
+		   : nps_prof_control__host(&f->control, f->s);
 	f->control.sample = NULL;
 	cJSON_Delete(sample);
 	return err;

@@ -200,8 +200,8 @@ static void answer_opening(struct nps_question *q, void *ctx)
 }
 
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
-			      struct nps_device_sampler **out)
+			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids,
+			      size_t n, uint64_t counted, struct nps_device_sampler **out)
 {
 	struct nps_device_sampler *s = calloc(1, sizeof(*s));
 	struct opening *o = calloc(1, sizeof(*o));
@@ -213,7 +213,9 @@ int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_ses
 	}
 	s->opts = *opts;
 	s->ask = ask;
-	s->common = (struct nps_device_common){ .lib = &s->lib, .opts = &s->opts, .session = session, .logs = logs };
+	s->common = (struct nps_device_common){
+		.lib = &s->lib, .opts = &s->opts, .session = session, .logs = logs
+	};
 	atomic_init(&s->common.counted, counted);
 	pthread_mutex_init(&s->common.lock, NULL);
 	o->q = (struct nps_question){ .ctx = s, .ask = ask_opening, .answer = answer_opening };

@@ -21,8 +21,8 @@ struct nps_device_sampler;
  * LOGS: what the channels may cost; outlives the sampler. COUNTED: as nps_device_sampler__counted().
  */
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
-			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids, size_t n, uint64_t counted,
-			      struct nps_device_sampler **out);
+			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids,
+			      size_t n, uint64_t counted, struct nps_device_sampler **out);
 
 /* The driver is not there, or cannot be used: the reason has been printed. */
 bool nps_device_sampler__failed(const struct nps_device_sampler *s);

@@ -375,7 +375,8 @@ static void tell_limits(struct nps_device_thread *t)
 			 "--max-log-rate and a fifth of a CPU: what the driver cannot hold is lost",
 			 t->device);
 	if (t->account.end && !t->ended_told)
-		nps_warn("device %u: its channels are not sampled any more: they have %" PRIu64 " MiB, as much "
+		nps_warn("device %u: its channels are not sampled any more: they have %" PRIu64
+			 " MiB, as much "
 			 "as is left of --max-size for all others: a larger one allows more",
 			 t->device, t->account.used >> 20);
 	t->ended_told |= t->account.end != NULL;

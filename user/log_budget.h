@@ -18,7 +18,8 @@
 
 #define NPS_LOG_RATE (256ULL << 20) /* bytes a second of all logs, unless --max-log-rate says otherwise */
 #define NPS_LOG_BURST (64ULL << 20) /* at least, at once: helpers' rings that were not read for a while */
-#define NPS_LOG_DIRECTORIES 256 /* device_N of one owner's processes: each has files that are written at the end */
+#define NPS_LOG_DIRECTORIES                                                                                  \
+	256 /* device_N of one owner's processes: each has files that are written at the end */
 #define NPS_LOG_LINES 64 /* of the terminal, about what one owner's helpers met */
 
 /* So much a second of what all share: half of it for who comes first, half in equal parts. */
@@ -55,7 +56,8 @@ struct nps_log_account {
 	struct nps_log_owner *owner; /* the budget's */
 	bool has_thread; /* of its own: the pools are not its */
 	bool slowed; /* more came than could be read at once */
-	const char *end; /* "max_size", "breaks" or "devices": nothing is written any more; NULL: it goes on */
+	const char
+		*end; /* "max_size", "breaks" or "devices": nothing is written any more; NULL: it goes on */
 	uint64_t used; /* bytes */
 	struct nps_rate_limit bytes, cpu;
 };

@@ -13,7 +13,8 @@
 #include "kernel_side.h"
 #include "proftap.h"
 
-#define NPS_TAP_MOST_RECORDS 1024 /* that are taken at once: a job that calls the driver in a loop writes as fast as we read */
+#define NPS_TAP_MOST_RECORDS                                                                                 \
+	1024 /* that are taken at once: a job that calls the driver in a loop writes as fast as we read */
 
 struct nps_budget;
 struct nps_profiler_tap;

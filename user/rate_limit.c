@@ -18,8 +18,8 @@ bool nps_rate_limit__refill(struct nps_rate_limit *r, uint64_t now)
 	if (accrued >= 1) { /* less than a token is not lost: it accrues on */
 		r->filled = now;
 		/* In double: after hours it may be more than 64 bits hold. */
-		r->left = (double)r->left + accrued < (double)r->burst ? r->left + (int64_t)accrued :
-									 (int64_t)r->burst;
+		r->left = (double)r->left + accrued < (double)r->burst ? r->left + (int64_t)accrued
+								       : (int64_t)r->burst;
 	}
 	return r->left > 0;
 }

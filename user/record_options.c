@@ -101,11 +101,14 @@ static const struct argp_option options[] = {
 	  "every call (default: no limit)",
 	  0 },
 	{ "max-size", OPT_MAX_SIZE, "SIZE", 0,
-	  "The capture ends when its session directory has this many bytes: 500M, 20G (default: half of what is free "
-	  "there); of several users' jobs one ends its task logs when they have as much as is left for the others",
+	  "The capture ends when its session directory has this many bytes: 500M, 20G (default: half of what "
+	  "is free "
+	  "there); of several users' jobs one ends its task logs when they have as much as is left for the "
+	  "others",
 	  0 },
 	{ "max-log-rate", OPT_MAX_LOG_RATE, "SIZE", 0,
-	  "Bytes a second that are read of all task logs; one of them, and each sampled device, can have half: what "
+	  "Bytes a second that are read of all task logs; one of them, and each sampled device, can have "
+	  "half: what "
 	  "comes faster for long is lost (default: 256M)",
 	  0 },
 	{ "mstx", OPT_MSTX, "on|off", OPTION_ARG_OPTIONAL, "Marks and ranges that the job sets (default: on)",

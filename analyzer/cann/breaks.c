@@ -48,7 +48,8 @@ int nps_breaks__read(struct nps_breaks *breaks, int dirfd, const char *base)
 		const char *end = strchr(line, '\n');
 
 		if (!strncmp(line, base, len) && line[len] == ' ' &&
-		    number_parse(number_parse(line + len, &offset), &lost) && offset >= last && lost < MOST_LOST) {
+		    number_parse(number_parse(line + len, &offset), &lost) && offset >= last &&
+		    lost < MOST_LOST) {
 			breaks->lost = nps_add_sat(breaks->lost, lost);
 			last = offset;
 			err = add(breaks, offset);

@@ -269,7 +269,9 @@ static void hostile_numbers(void **state)
 static void block_longer_than_a_helper_makes(void **state)
 {
 	struct nps_agent_client *a = start();
-	struct nps_agent_block b = { .type = NPS_AGENT_B_DATA, .len = NPS_AGENT_BLOCK_MAX + 8, .channel = 50 };
+	struct nps_agent_block b = { .type = NPS_AGENT_B_DATA,
+				     .len = NPS_AGENT_BLOCK_MAX + 8,
+				     .channel = 50 };
 
 	(void)state;
 	memcpy(ring, &b, sizeof(b));

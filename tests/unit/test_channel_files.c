@@ -19,9 +19,11 @@
 static const struct {
 	uint32_t channel, record;
 	const char *file;
-} kinds[] = { { 43, 128, "aicore.data" },	 { 44, 40, "ts_track.data" },	    { 45, 64, "hwts.data" },
-	      { 48, 64, "hwts.aiv_data" },	 { 50, 64, "stars_soc.data" },	    { 51, 32, "stars_block.data" },
-	      { 53, 128, "ffts_profile.data" }, { 85, 128, "aiVectorCore.data" }, { 143, 256, "aicpu.data" } };
+} kinds[] = { { 43, 128, "aicore.data" },	{ 44, 40, "ts_track.data" },
+	      { 45, 64, "hwts.data" },		{ 48, 64, "hwts.aiv_data" },
+	      { 50, 64, "stars_soc.data" },	{ 51, 32, "stars_block.data" },
+	      { 53, 128, "ffts_profile.data" }, { 85, 128, "aiVectorCore.data" },
+	      { 143, 256, "aicpu.data" } };
 #define N_KINDS (sizeof(kinds) / sizeof(*kinds))
 
 static char dir[64];
@@ -140,7 +142,9 @@ static void clocks_make_no_directory(void **state)
 	(void)state;
 	put_record(0, 4, 1, 0, 'x');
 	for (uint32_t device = 0; device < NPS_DEVICE_MAX; device++) {
-		const struct nps_device_clock c = { .device = device, .raw_before = 1, .raw_after = 2, .counter = 3 };
+		const struct nps_device_clock c = {
+			.device = device, .raw_before = 1, .raw_after = 2, .counter = 3
+		};
 
 		nps_channel_files__clock(files, &c);
 	}
@@ -172,7 +176,8 @@ static void control_files_come_with_the_device(void **state)
 
 	(void)state;
 	put_record(3, 4, 1, 0, 'x');
-	snprintf(path, sizeof(path), "%s/%s/device_3/info.json.3", session.path, nps_channel_files__dir(files));
+	snprintf(path, sizeof(path), "%s/%s/device_3/info.json.3", session.path,
+		 nps_channel_files__dir(files));
 	assert_int_equal(stat(path, &first), 0);
 	put_record(4, 4, 1, 0, 'x');
 	put_record(3, 1, 1, 0, 'x');

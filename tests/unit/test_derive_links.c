@@ -259,10 +259,8 @@ static void copies_that_are_not_listed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(launches_and_pairs),
-		cmocka_unit_test(copies_that_are_not_listed),
-		cmocka_unit_test(damaged_number),
-		cmocka_unit_test(nonsense),
+		cmocka_unit_test(launches_and_pairs),	  cmocka_unit_test(copies_that_are_not_listed),
+		cmocka_unit_test(damaged_number),	  cmocka_unit_test(nonsense),
 		cmocka_unit_test(index_dense_and_sparse),
 	};
 

@@ -363,14 +363,10 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_with_lists),
-		cmocka_unit_test(no_steps_two_devices),
-		cmocka_unit_test(windows_by_connection),
-		cmocka_unit_test(steps_without_a_launch),
-		cmocka_unit_test(steps_by_submission),
-		cmocka_unit_test(steps_by_queue),
-		cmocka_unit_test(steps_of_graphs),
-		cmocka_unit_test(nonsense),
+		cmocka_unit_test(as_with_lists),	 cmocka_unit_test(no_steps_two_devices),
+		cmocka_unit_test(windows_by_connection), cmocka_unit_test(steps_without_a_launch),
+		cmocka_unit_test(steps_by_submission),	 cmocka_unit_test(steps_by_queue),
+		cmocka_unit_test(steps_of_graphs),	 cmocka_unit_test(nonsense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,13 +86,13 @@ static void only_named_layers_are_read(void **state)
 
 #define NAME_OF(pid, name)                                                                                   \
 	"{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":" pid ",\"tid\":0,\"args\":{\"name\":\"" name "\"}" \
-												       "}"
+	"}"
 #define TASK(pid, name, type, ts, dur)                                                                       \
 	"{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":3,\"ts\":" ts ",\"dur\":" dur           \
 	",\"args\":{\"Task Type\":\"" type "\",\"Task Id\":1}}"
 #define CALL(phase, name, ts)                                                                                \
 	"{\"ph\":\"" phase "\",\"name\":\"" name "\",\"pid\":100,\"tid\":7,\"ts\":" ts ",\"cat\":\"cpu_"     \
-										       "op\"}"
+	"op\"}"
 
 /* How often WHAT was lost. */
 static uint64_t lost(const struct nps_model *m, const char *what)

@@ -153,7 +153,8 @@ static void owners_are_told_apart(void **state)
 	assert_int_equal(nps_log_account__init(&device, &b, 0), 0);
 	assert_int_equal(nps_log_account__init(&other_device, &b, 0), 0);
 	assert_int_equal(nps_log_account__init(&gone, &b, 0x7fffffff), 0);
-	assert_true(own.owner != device.owner && device.owner != other_device.owner && gone.owner != own.owner);
+	assert_true(own.owner != device.owner && device.owner != other_device.owner &&
+		    gone.owner != own.owner);
 	assert_int_equal(b.n_owners, 4);
 	assert_int_equal(b.n_users, 2);
 	nps_log_budget__free(&b);

@@ -51,7 +51,8 @@ static void make_memory(void)
 static bool put(struct nps_agent_block b)
 {
 	uint32_t need = sizeof(b) + ((b.len + 7) & ~7U);
-	uint64_t head = ctl->head, room = NPS_AGENT_RING_SIZE - (head - __atomic_load_n(&ctl->tail, __ATOMIC_ACQUIRE));
+	uint64_t head = ctl->head,
+		 room = NPS_AGENT_RING_SIZE - (head - __atomic_load_n(&ctl->tail, __ATOMIC_ACQUIRE));
 	uint32_t at = head & (NPS_AGENT_RING_SIZE - 1), end = NPS_AGENT_RING_SIZE - at;
 
 	if (need > end) {
@@ -112,7 +113,8 @@ static void devices(void)
 
 static void clocks(void)
 {
-	put((struct nps_agent_block){ .type = NPS_AGENT_B_CLOCK, .len = 16 * sizeof(struct nps_device_clock) });
+	put((struct nps_agent_block){ .type = NPS_AGENT_B_CLOCK,
+				      .len = 16 * sizeof(struct nps_device_clock) });
 }
 
 static void garbage(void)
@@ -143,7 +145,8 @@ static void errors(void)
 		memset(device->chip, '%', sizeof(device->chip));
 		for (int i = 0; i < NPS_AGENT_MAX_ERRORS; i++) {
 			device->want_error[i] = rand();
-			device->errors[i] = (struct nps_agent_error){ (uint32_t)rand(), (uint32_t)rand(), rand() };
+			device->errors[i] =
+				(struct nps_agent_error){ (uint32_t)rand(), (uint32_t)rand(), rand() };
 		}
 	}
 	usleep(1000);
@@ -153,9 +156,9 @@ static const struct {
 	const char *name;
 	void (*turn)(void);
 	bool deaf;
-} ways[] = { { "flood", flood, false },	    { "breaks", breaks, false }, { "devices", devices, false },
-	     { "clocks", clocks, false },   { "garbage", garbage, false }, { "head", head, false },
-	     { "errors", errors, false },   { "deaf", flood, true },	 { "running", NULL, true } };
+} ways[] = { { "flood", flood, false },	  { "breaks", breaks, false },	 { "devices", devices, false },
+	     { "clocks", clocks, false }, { "garbage", garbage, false }, { "head", head, false },
+	     { "errors", errors, false }, { "deaf", flood, true },	 { "running", NULL, true } };
 #define N_WAYS (sizeof(ways) / sizeof(*ways))
 
 static void attack(size_t way)

@@ -72,7 +72,8 @@ static void search(char **argv, const char *dir, int n)
 
 	check(value != NULL, "malloc");
 	for (int i = 0; i < n && len < LONGEST; i++)
-		len += (size_t)sprintf(value + len, dir ? "%s%s/%x" : "%s/%.0s%x", i ? ":" : "", dir ? dir : "", i);
+		len += (size_t)sprintf(value + len, dir ? "%s%s/%x" : "%s/%.0s%x", i ? ":" : "",
+				       dir ? dir : "", i);
 	if (len > LONGEST)
 		*strrchr(value, ':') = '\0';
 	execute_with_path(argv, value);
@@ -96,7 +97,8 @@ static void map_pages(const char *path, int n)
 
 	check(fd >= 0, path);
 	for (int i = 0; i < n; i++) /* the kernel joins neighbours that are alike: every other one is */
-		if (mmap(NULL, 4096, i % 2 ? PROT_READ | PROT_EXEC : PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		if (mmap(NULL, 4096, i % 2 ? PROT_READ | PROT_EXEC : PROT_READ, MAP_PRIVATE, fd, 0) ==
+		    MAP_FAILED)
 			break; /* vm.max_map_count */
 	close(fd);
 }
