@@ -380,10 +380,9 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 		return -EPROTO;
 	record = kinds[kind].record;
 	err = stream_of(f, at->device, kind, &st);
-	if (!err)
-		err = st->error;
-	if (!err)
-		err = go_to(st, at, &missing);
+	if (err || !st)
+		return err;
+	err = st->error ? st->error : go_to(st, at, &missing);
 	if (err < 0)
 		return err;
 	if (err) {
