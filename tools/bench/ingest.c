@@ -111,6 +111,7 @@ static void decode(const struct nps_session *s, const char *prof, uint64_t tasks
 int main(int argc, char **argv)
 {
 	struct nps_channel_files *files;
+	struct nps_log_budget budget;
 	struct nps_session s;
 	uint64_t tasks = argc == 3 ? strtoull(argv[2], NULL, 10) : 0;
 	int err;
@@ -120,13 +121,16 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	err = nps_session__create(argv[1], &s);
-	files = err ? NULL : nps_channel_files__new(getpid(), &s);
+	if (!err)
+		nps_log_budget__init(&budget, &s, UINT64_MAX, NPS_LOG_RATE);
+	files = err ? NULL : nps_channel_files__new(getpid(), &s, &budget);
 	if (!files)
 		fail(argv[1], err ? err : -ENOMEM);
 	collect(files, tasks);
 	nps_channel_files__finish(files);
 	decode(&s, nps_channel_files__dir(files), tasks);
 	nps_channel_files__free(files);
+	nps_log_budget__free(&budget);
 	nps_session__close(&s);
 	return 0;
 }
