@@ -384,7 +384,7 @@ fuzz: fuzzers
 attack: all npusim jobs
 	$(Q)NPUSIM_BOARD=attack /usr/bin/python3 tests/integration/test_worker.py
 	$(Q)NPUSIM_BOARD=attack NPUSCOPE_ATTACK=1 /usr/bin/python3 tests/integration/test_hostile_helper.py
-	$(Q)NPUSIM_BOARD=attack /usr/bin/python3 tests/integration/test_hostile_work.py
+	$(Q)NPUSIM_BOARD=attack NPUSCOPE_ATTACK=1 /usr/bin/python3 tests/integration/test_hostile_work.py
 
 # --- demo, bench, lint ----------------------------------------------------------
 setup:

@@ -206,6 +206,13 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 	return 1;
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	bool top = depth == NPS_INPUT_DEPTH, found;
@@ -220,15 +227,18 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 	n = scandir(path, &entries, NULL, alphasort);
 	if (n < 0)
 		return top ? -errno : 0; /* one that cannot be read below is not for us */
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
+	/* Links last: what one leads to is not searched as deep as where it is. */
+	for (int k = 0; k < 2 * n && !err; k++) {
+		const char *name = entries[k % n]->d_name;
 		char below[PATH_MAX];
 
-		if (!err && name[0] != '.' && is_dir(path, name) &&
-		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below))
+		if (name[0] != '.' && is_dir(path, name) &&
+		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
+		    is_link(below) == (k >= n))
 			err = search(inputs, visited, below, depth - 1);
-		free(entries[i]);
 	}
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
 	free(entries);
 	return err;
 }

@@ -47,6 +47,13 @@ static int append(struct nps_vec *inputs, const char *path)
 	return 0;
 }
 
+static bool is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	bool top = depth == NPS_INPUT_DEPTH;
@@ -59,21 +66,23 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 	if (n < 0)
 		return top ? -errno : 0;
 	err = 0;
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
+	/* Links last: what one leads to is not searched as deep as where it is. */
+	for (int k = 0; k < 2 * n && !err; k++) {
+		const char *name = entries[k % n]->d_name;
 		char below[PATH_MAX];
 		struct stat st;
 
-		if (!err && name[0] != '.' &&
-		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
-		    !stat(below, &st)) {
-			if (S_ISREG(st.st_mode) && is_trace(name))
-				err = append(inputs, below);
-			else if (S_ISDIR(st.st_mode) && depth)
-				err = search(inputs, visited, below, depth - 1);
-		}
-		free(entries[i]);
+		if (name[0] == '.' ||
+		    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
+		    is_link(below) != (k >= n) || stat(below, &st))
+			continue;
+		if (S_ISREG(st.st_mode) && is_trace(name))
+			err = append(inputs, below);
+		else if (S_ISDIR(st.st_mode) && depth)
+			err = search(inputs, visited, below, depth - 1);
 	}
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
 	free(entries);
 	return err;
 }

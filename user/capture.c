@@ -563,7 +563,7 @@ bool nps_capture__interrupted(const struct nps_capture *c)
 {
 	struct pollfd fd = { .fd = c->signals, .events = POLLIN };
 
-	return poll(&fd, 1, 0) > 0;
+	return poll(&fd, 1, 0) > 0 && fd.revents & POLLIN;
 }
 
 /* Everything up to the first moment at which all probes are in place. */
@@ -848,6 +848,7 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	nps_task_source__tick(c->tasks);
 	nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
 	nps_task_source__detach(c->tasks);
+	nps_agents__report(c);
 	begin = nps_now(CLOCK_MONOTONIC);
 	nps_kernel_side__detach(c->kernel);
 	nps_probes__detach(c->probes);
@@ -940,6 +941,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
 	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
 	release_signals(c->signals, &set, terminated);
+	c->signals = -1;
 	if (!err) {
 		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
 		finish(c, &slices);

@@ -365,19 +365,6 @@ static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct 
 	find_agent(c, p, maps);
 	return err;
 }
-
-/* Texts of a process and of all that are born of its root are kept up to a limit. */
-static void count_texts(struct nps_process *p)
-{
-	struct nps_process *root = p->root;
-
-	root->listed -= p->counted;
-	if (root->listed + p->text_bytes + p->maps_bytes > NPS_BUDGET_LISTED)
-		nps_process__drop_texts(p);
-	p->counted = p->text_bytes + p->maps_bytes;
-	root->listed += p->counted;
-}
-
 /* One piece of work for a process, as long as its budget allows. -ETIME: it is not done. */
 static int look_at(struct nps_capture *c, struct nps_process *p)
 {
@@ -400,7 +387,7 @@ static int look_at(struct nps_capture *c, struct nps_process *p)
 	if (!err && mapped && !c->ending)
 		err = scan_maps(c, p, &maps);
 	nps_maps__free(&maps);
-	count_texts(p);
+	nps_process__count_texts(p);
 	return err == -ETIME ? err : 0;
 }
 
@@ -446,6 +433,7 @@ void nps_discover__refresh(struct nps_capture *c, struct nps_process *p)
 		return;
 	}
 	nps_process__refresh(p);
+	nps_process__count_texts(p);
 	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
 	nps_budget__pay(&p->budget, took);
 	nps_budget__pay(&c->work, took);
@@ -483,7 +471,7 @@ static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *
 		if (!has_work(p) || rests)
 			continue;
 		if (!nps_budget__ready(&p->budget, now)) {
-			if (now - p->scanned > LATE_NS)
+			if (now - p->scanned > LATE_NS && now - p->start_mono > LATE_NS)
 				leave_out(c, p, NPS_LEFT_LOOKS);
 			continue;
 		}
@@ -569,9 +557,6 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	struct nps_process *p;
 	int err;
 
-	if (!c->armed && nps_capture__interrupted(c))
-		return -EINTR;
-	nps_agents__keep(c); /* there may be hundreds to be looked at */
 	err = nps_process__read(pid, &p);
 	if (err)
 		return err;
@@ -607,16 +592,23 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
 	struct nps_process *p = nps_job_processes__find_started(c, pid, started);
-	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t begin, took;
 	int err;
 
 	if (p && (p->alive || started))
 		return 0;
 	if (parent && !may_add_born(parent))
 		return -E2BIG;
+	if (!c->armed && !c->ending && nps_capture__interrupted(c))
+		return -EINTR;
+	nps_agents__keep(c); /* there may be hundreds to be looked at */
+	begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	err = add_new(c, pid, parent, born, started);
-	if (parent)
-		nps_budget__pay(&parent->budget, nps_now(CLOCK_THREAD_CPUTIME_ID) - begin);
+	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	if (parent) {
+		nps_budget__pay(&parent->budget, took);
+		nps_budget__pay(&c->work, took);
+	}
 	return err;
 }
 
@@ -628,10 +620,11 @@ int nps_discover__add(struct nps_capture *c, pid_t pid)
 /* Of unknown parents: they are as one family, so that nobody gets a budget of its own by being hard to follow. */
 static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 {
+	const struct nps_process *before = c->processes;
 	int err = add(c, pid, c->orphans, true, started);
 
-	if (!err && !c->orphans)
-		c->orphans = nps_discover__find(c, pid);
+	if (!err && !c->orphans && c->processes != before) /* it is new */
+		c->orphans = c->processes;
 	return err;
 }
 

@@ -55,7 +55,10 @@ static void inherit(struct nps_process *p, const struct nps_process *parent)
 	p->rank = parent->rank;
 	p->world_size = parent->world_size;
 	p->foreign = parent->foreign;
+	memcpy(p->host_name, parent->host_name, sizeof(p->host_name));
 	p->source = NPS_PROCESS_OF_PARENT;
+	p->text_bytes = parent->text_bytes;
+	nps_process__count_texts(p);
 }
 
 static pid_t parent_of(const struct nps_notice *n)
@@ -65,6 +68,7 @@ static pid_t parent_of(const struct nps_notice *n)
 
 static struct nps_process *make(struct nps_capture *c, const struct nps_notice *n, pid_t pid)
 {
+	struct nps_process *parent = nps_job_processes__find(c, parent_of(n));
 	bool may = c->n_unread < MOST_UNREAD && nps_discover__may_add_born(c, parent_of(n));
 	struct nps_process *p = may ? nps_process__new(pid) : NULL;
 
@@ -79,7 +83,8 @@ static struct nps_process *make(struct nps_capture *c, const struct nps_notice *
 	snprintf(p->agent_reason, sizeof(p->agent_reason), "it ended before npuscope looked at it");
 	if (c->tasks)
 		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
-	nps_job_processes__add(c, p, nps_job_processes__find(c, parent_of(n)));
+	p->born = c->begin_mono && p->start_mono >= c->begin_mono;
+	nps_job_processes__add(c, p, parent ? parent : c->orphans);
 	return p;
 }
 
@@ -121,7 +126,12 @@ struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const st
 /* Its libraries were not looked at either. */
 static bool lacks_libraries(const struct nps_process *p)
 {
-	return p->born && p->executed && !p->maps;
+	return p->born && p->executed && !p->maps && !(p->budget.left_out >> NPS_LEFT_LISTED & 1);
+}
+
+static bool is_incomplete(const struct nps_process *p)
+{
+	return !p->alive && (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p));
 }
 
 void nps_job_processes__report(struct nps_capture *c)
@@ -130,7 +140,7 @@ void nps_job_processes__report(struct nps_capture *c)
 	uint64_t n = c->unread_left_out, unread = nps_job_processes__unread(c);
 
 	for (const struct nps_process *p = c->processes; p && !c->opts->all; p = p->next)
-		if (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p)) {
+		if (is_incomplete(p)) {
 			first = first && first->start_mono < p->start_mono ? first : p;
 			n++;
 		}

@@ -78,7 +78,8 @@ static struct nps_log_owner *owner_add(struct nps_log_budget *b, uid_t uid, uint
 		nps_rate_limit__init(&o->part[i], 0, 0, nps_now(CLOCK_MONOTONIC));
 	o->next = b->owners;
 	b->owners = o;
-	atomic_fetch_add(&b->n_owners, 1);
+	if (uid != (uid_t)-1) /* of processes that are gone, which write nothing any more */
+		atomic_fetch_add(&b->n_owners, 1);
 	return o;
 }
 
@@ -92,7 +93,7 @@ int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budg
 	a->owner = pid ? owner_find(budget, uid, mnt_ns) : NULL;
 	if (!a->owner) {
 		a->owner = owner_add(budget, uid, mnt_ns);
-		budget->n_users += pid && a->owner;
+		budget->n_users += pid && uid != (uid_t)-1 && a->owner;
 	}
 	nps_rate_limit__init(&a->bytes, rate, rate > NPS_LOG_BURST ? rate : NPS_LOG_BURST, now);
 	nps_rate_limit__init(&a->cpu, LOG_CPU_NS, LOG_CPU_BURST, now);
@@ -104,7 +105,7 @@ static bool pool_refill(struct nps_log_account *a, int which, uint64_t now)
 {
 	struct nps_log_pool *p = &a->budget->pool[which];
 	struct nps_rate_limit *part = &a->owner->part[which];
-	unsigned int n = a->budget->n_users;
+	unsigned int n = a->budget->n_users ? a->budget->n_users : 1;
 	bool own, common;
 
 	part->per_second = p->per_second / 2 / n;

@@ -161,7 +161,7 @@ static void read_cmdline(struct nps_process *p)
 		cJSON_AddItemToArray(p->cmdline, nps_json_text(buf + at));
 	if (at < len || len == NPS_BUDGET_CMDLINE)
 		nps_budget__leave_out(&p->budget, NPS_LEFT_TEXTS);
-	p->text_bytes = at + sizeof(cJSON) * (size_t)cJSON_GetArraySize(p->cmdline);
+	p->text_bytes += at + sizeof(cJSON) * (size_t)cJSON_GetArraySize(p->cmdline);
 	free(buf);
 }
 
@@ -281,13 +281,19 @@ bool nps_process__is_alive(const struct nps_process *p)
 	return nps_pid_exists(p->pid) && (!p->start_ticks || start_ticks(p->pid) == p->start_ticks);
 }
 
+/* A start in CLOCK_BOOTTIME ns, as /proc/PID/stat has it. */
+static uint64_t ticks_of(uint64_t started)
+{
+	return (started + boot_offset()) / (NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+}
+
 bool nps_process__has_started(const struct nps_process *p, uint64_t started)
 {
 	if (!started || (!p->start_boot && !p->start_ticks))
 		return true;
 	if (p->start_boot)
 		return p->start_boot == started;
-	return p->start_ticks == (started + boot_offset()) / (NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+	return p->start_ticks == ticks_of(started);
 }
 
 static bool has_memory(pid_t pid)
@@ -332,6 +338,8 @@ void nps_process__refresh(struct nps_process *p)
 	read_program(p);
 	p->source = NPS_PROCESS_READ;
 	ticks = start_ticks(p->pid);
+	if (!p->start_ticks && p->start_boot && ticks == ticks_of(p->start_boot))
+		p->start_ticks = ticks; /* it was known by the kernel side's word alone */
 	if (ticks && ticks != p->start_ticks) { /* another has its pid now */
 		memcpy(p->comm, before, sizeof(before));
 		p->foreign = foreign;
@@ -433,9 +441,21 @@ void nps_process__drop_texts(struct nps_process *p)
 	p->maps_bytes = 0;
 	cJSON_Delete(p->cmdline);
 	p->cmdline = cJSON_CreateArray();
-	cJSON_DeleteItemFromObjectCaseSensitive(p->env, "LD_LIBRARY_PATH");
+	cJSON_Delete(p->env);
+	p->env = cJSON_CreateObject();
 	p->text_bytes = 0;
 	nps_budget__leave_out(&p->budget, NPS_LEFT_LISTED);
+}
+
+void nps_process__count_texts(struct nps_process *p)
+{
+	struct nps_process *root = p->root;
+
+	root->listed -= p->counted;
+	if (root->listed + p->text_bytes + p->maps_bytes > NPS_BUDGET_LISTED)
+		nps_process__drop_texts(p);
+	p->counted = p->text_bytes + p->maps_bytes;
+	root->listed += p->counted;
 }
 
 /* --- functions that launches point at --- */

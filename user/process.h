@@ -102,6 +102,9 @@ void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps);
 /* Forgets them, its command line and its path of libraries: there are too many. */
 void nps_process__drop_texts(struct nps_process *p);
 
+/* What it has of texts counts as its root's; they are dropped where there are too many. After they were read, or inherited. */
+void nps_process__count_texts(struct nps_process *p);
+
 /* Remembers an address whose function is to be named. */
 void nps_process__add_stub(struct nps_process *p, uint64_t address);
 

@@ -31,6 +31,11 @@ LISTED_BORN = 16384
 Arg = Union[str, Path, int]
 
 
+def attack(function: Any) -> Any:
+    """Decorator: a test that `make attack` runs alone: it takes long, and another one here has the same limit."""
+    return test(function, seconds=SECONDS) if os.environ.get("NPUSCOPE_ATTACK") else function
+
+
 # ---- a capture that is measured ------------------------------------------------------------------------------------
 
 class Cost:
@@ -163,7 +168,7 @@ def paths_of_many_directories(case: Case) -> None:
         left_out(session, result, job, "directories")
 
 
-@test(seconds=SECONDS)
+@attack
 def paths_through_many_links(case: Case) -> None:
     """Each directory is at the end of 39 symbolic links of 4000 bytes each."""
     folder = case.open_path("links", folder=True)
@@ -228,7 +233,7 @@ def libraries_of_15_million_symbols(case: Case) -> None:
     left_out(session, result, job, "symbols")
 
 
-@test(seconds=SECONDS)
+@attack
 def libraries_that_take_long(case: Case) -> None:
     """As many symbols as are read, in files that nobody has seen before: each takes as long as a file can."""
     folder = case.open_path("long", folder=True)
@@ -243,7 +248,7 @@ def libraries_that_take_long(case: Case) -> None:
     assert len(files) == len(set(files)), files
 
 
-@test(seconds=SECONDS)
+@attack
 def operators_with_large_bodies(case: Case) -> None:
     """Each function is as long as what is looked through for branches."""
     folder = case.open_path("operators", folder=True)
@@ -255,7 +260,7 @@ def operators_with_large_bodies(case: Case) -> None:
     capture(case, [job], "--record-shapes", seconds=10)
 
 
-@test(seconds=SECONDS)
+@attack
 def many_libraries(case: Case) -> None:
     """Thousands of files under one of CANN's names: they do not use up the probes and descriptors of others."""
     folder = case.open_path("many", folder=True)
@@ -341,14 +346,14 @@ def children_without_end(case: Case) -> None:
     assert len(session.json["processes"]) < 2 * LISTED_BORN + 10
 
 
-@test(seconds=SECONDS)
+@attack
 def programs_without_end(case: Case) -> None:
     """One that executes itself all the time, with an environment of 1.5 MB."""
     job = hostile(case, "executes", 1_500_000)
     capture(case, [job])
 
 
-@test(seconds=SECONDS)
+@attack
 def thousands_of_threads(case: Case) -> None:
     job = hostile(case, "threads", 4000, "remap")
     capture(case, [job])
