@@ -97,6 +97,7 @@ struct nps_capture {
 	uint64_t *searched; /* files that were searched for the marker */
 	size_t n_searched;
 	int signals; /* signalfd: one ends the capture */
+	uint64_t kept; /* CLOCK_MONOTONIC ns: helpers had a sign of life while the capture begins */
 	struct nps_deadline patience; /* with drivers, helpers and jobs, once the capture ends */
 	bool armed; /* records flow */
 	bool ending; /* nothing new is attached any more */

@@ -20,6 +20,7 @@
 #include "probe_rows.h"
 
 #define RESCAN_NS (100 * NPS_BUDGET_MS) /* between two looks at one process */
+#define KEEP_NS (50 * NPS_BUDGET_MS) /* between two signs of life to helpers */
 #define TURN_NS (50 * NPS_BUDGET_MS) /* for all looks of one turn */
 #define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits so long for a look misses something */
 #define MAPPINGS 64 /* that are looked through between two looks at the clock */
@@ -588,6 +589,17 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	return 0;
 }
 
+/* Before records flow there may be thousands to be looked at, while helpers wait for a sign of life. */
+static void keep_agents(struct nps_capture *c)
+{
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	if (c->armed || c->ending || now - c->kept < KEEP_NS)
+		return;
+	c->kept = now;
+	nps_agents__keep(c);
+}
+
 /* PARENT, NULL: none, pays for it. -E2BIG: it cannot. */
 static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
@@ -601,7 +613,7 @@ static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, boo
 		return -E2BIG;
 	if (!c->armed && !c->ending && nps_capture__interrupted(c))
 		return -EINTR;
-	nps_agents__keep(c); /* there may be hundreds to be looked at */
+	keep_agents(c);
 	begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
 	err = add_new(c, pid, parent, born, started);
 	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;

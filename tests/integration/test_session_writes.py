@@ -270,7 +270,7 @@ def full_disk(case: Case, kib: int) -> None:
     assert said(result, "capture stopped", os.strerror(errno.ENOSPC)), result.err
     session = Session(session_of(out))
     assert session.json["end_reason"] == "disk full" and not session.json["complete"], session.json["end_reason"]
-    assert session.events or kib < 1024, "less than what is written at once"
+    assert session.events or kib <= 1024, "less than what is written at once"
     analyzed = case.analyze(session.path, "-o", case.path("result")).expect(PARTIAL)
     assert "the disk was full" in analyzed.err, analyzed
     job.tell("quit 3")
