@@ -229,7 +229,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 		return top ? -errno : 0; /* one that cannot be read below is not for us */
 	/* Links last: what one leads to is not searched as deep as where it is. */
 	for (int k = 0; k < 2 * n && !err; k++) {
-		const char *name = entries[k % n]->d_name;
+		const char *name = entries[k < n ? k : k - n]->d_name;
 		char below[PATH_MAX];
 
 		if (name[0] != '.' && is_dir(path, name) &&

@@ -68,7 +68,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 	err = 0;
 	/* Links last: what one leads to is not searched as deep as where it is. */
 	for (int k = 0; k < 2 * n && !err; k++) {
-		const char *name = entries[k % n]->d_name;
+		const char *name = entries[k < n ? k : k - n]->d_name;
 		char below[PATH_MAX];
 		struct stat st;
 

@@ -645,8 +645,10 @@ int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint6
 	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
 	int err = p ? add(c, pid, p, true, started) : add_orphan(c, pid, started);
 
-	if (err == -E2BIG)
-		leave_out(c, p ? p->root : c->orphans, NPS_LEFT_BORN);
+	if (!p)
+		p = c->orphans;
+	if (err == -E2BIG && p)
+		leave_out(c, p->root, NPS_LEFT_BORN);
 	return err;
 }
 
