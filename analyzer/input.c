@@ -189,9 +189,16 @@ int nps_inputs__leave_out_above(struct nps_map *visited, const char *path)
 	return 0;
 }
 
+bool nps_input__is_link(const char *path)
+{
+	struct stat st;
+
+	return !lstat(path, &st) && S_ISLNK(st.st_mode);
+}
+
 int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 {
-	struct stat st, itself;
+	struct stat st;
 	uint64_t key;
 
 	if (stat(path, &st))
@@ -201,16 +208,9 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 		return 0;
 	if (nps_map__put(visited, key, 1))
 		return -ENOMEM;
-	if (*depth != NPS_INPUT_DEPTH && !lstat(path, &itself) && S_ISLNK(itself.st_mode))
+	if (*depth != NPS_INPUT_DEPTH && nps_input__is_link(path))
 		*depth = NPS_MIN(*depth, DEPTH_BEHIND_LINK);
 	return 1;
-}
-
-static bool is_link(const char *path)
-{
-	struct stat st;
-
-	return !lstat(path, &st) && S_ISLNK(st.st_mode);
 }
 
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
@@ -234,7 +234,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 
 		if (name[0] != '.' && is_dir(path, name) &&
 		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
-		    is_link(below) == (k >= n))
+		    nps_input__is_link(below) == (k >= n))
 			err = search(inputs, visited, below, depth - 1);
 	}
 	for (int i = 0; i < n; i++)

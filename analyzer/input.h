@@ -36,6 +36,9 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path);
 /* Notes the directories above PATH: a link that leads to one of them leads to what nobody named. 0 or -ENOMEM. */
 int nps_inputs__leave_out_above(struct nps_map *visited, const char *path);
 
+/* Is PATH itself a symbolic link? */
+bool nps_input__is_link(const char *path);
+
 /*
  * Notes that the directory PATH is looked into, *DEPTH levels deep: less behind a link. 1; 0 if it was before, or is not
  * there; -ENOMEM.

@@ -47,13 +47,6 @@ static int append(struct nps_vec *inputs, const char *path)
 	return 0;
 }
 
-static bool is_link(const char *path)
-{
-	struct stat st;
-
-	return !lstat(path, &st) && S_ISLNK(st.st_mode);
-}
-
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	bool top = depth == NPS_INPUT_DEPTH;
@@ -74,7 +67,7 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 
 		if (name[0] == '.' ||
 		    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
-		    is_link(below) != (k >= n) || stat(below, &st))
+		    nps_input__is_link(below) != (k >= n) || stat(below, &st))
 			continue;
 		if (S_ISREG(st.st_mode) && is_trace(name))
 			err = append(inputs, below);
