@@ -56,7 +56,10 @@ static void execute_with_path(char **argv, const char *value)
 	char *variable = getenv("XX_LIBRARY_PATH");
 
 	if (variable) {
-		memcpy(variable - strlen("XX_LIBRARY_PATH="), "LD", 2);
+		char *name = variable - strlen("XX_LIBRARY_PATH=");
+
+		name[0] = 'L';
+		name[1] = 'D';
 		return;
 	}
 	unsetenv("LD_LIBRARY_PATH");
