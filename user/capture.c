@@ -913,6 +913,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 
 	memset(c, 0, sizeof(*c));
 	nps_budget__init(&c->work, NPS_BUDGET_ALL_CPU_NS, NPS_BUDGET_ALL_PERCENT, nps_now(CLOCK_MONOTONIC));
+	if (!opts->all)
+		nps_budget__advance(&c->work, NPS_BUDGET_NAMED_ALL_CPU_NS);
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
 	c->session.host.fd = c->session.device.fd = -1;

@@ -569,6 +569,8 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 		return err;
 	}
 	p->born = born || pid == c->child;
+	if (!born && !c->armed && !c->ending && !c->opts->all)
+		nps_budget__advance(&p->budget, NPS_BUDGET_NAMED_CPU_NS);
 	if (c->armed && !born)
 		err = watch(c, p);
 	if (err) {
@@ -657,8 +659,11 @@ int nps_discover__arm(struct nps_capture *c)
 	int err = 0;
 
 	c->armed = true;
-	for (struct nps_process *p = c->processes; p && !err; p = p->next)
+	nps_budget__end_advance(&c->work);
+	for (struct nps_process *p = c->processes; p && !err; p = p->next) {
+		nps_budget__end_advance(&p->budget);
 		err = watch(c, p);
+	}
 	/* Children that were born while we attached. */
 	for (int i = 0; i < c->opts->n_pids && !err && c->opts->children; i++)
 		nps_discover__add_tree(c, c->opts->pids[i]);

@@ -72,8 +72,20 @@ static void budget_fill(struct nps_budget *b, uint64_t now)
 	uint64_t passed = now > b->filled ? now - b->filled : 0;
 
 	b->filled = now > b->filled ? now : b->filled;
+	if (b->credit >= (int64_t)b->capacity) /* by an advance */
+		return;
 	/* Divided first: an account that was not looked at for years must not overflow. */
 	b->credit += (int64_t)(passed / 100 * b->percent);
+	nps_budget__end_advance(b);
+}
+
+void nps_budget__advance(struct nps_budget *b, uint64_t ns)
+{
+	b->credit += (int64_t)ns;
+}
+
+void nps_budget__end_advance(struct nps_budget *b)
+{
 	if (b->credit > (int64_t)b->capacity)
 		b->credit = (int64_t)b->capacity;
 }

@@ -31,6 +31,13 @@
  */
 #define NPS_BUDGET_ALL_CPU_NS (8000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_ALL_PERCENT 33
+/*
+ * One that was named to us has this besides, until recording begins: who names it waits for it, nothing is
+ * recorded meanwhile, and Ctrl-C ends it. Kernels before 6.6 make each probe by itself: 0.1 s for a job's 130 on
+ * a server, several seconds in an emulated machine.
+ */
+#define NPS_BUDGET_NAMED_CPU_NS (20000 * NPS_BUDGET_MS)
+#define NPS_BUDGET_NAMED_ALL_CPU_NS (60000 * NPS_BUDGET_MS) /* all of these together */
 #define NPS_BUDGET_PIECE_NS (10 * NPS_BUDGET_MS) /* the first piece of work: what others wait at least */
 
 /* One ELF file. libtorch_cpu.so has 150,000 dynamic symbols and 600,000 in .symtab, with 100 MiB of names. */
@@ -97,6 +104,12 @@ void nps_budget__init(struct nps_budget *b, uint64_t capacity, unsigned int perc
 
 /* The account of a process that PARENT has born: no fuller than that one. */
 void nps_budget__inherit(struct nps_budget *b, const struct nps_budget *parent);
+
+/* NS of CPU time more than the account holds: as long as it has more, no time fills it up. */
+void nps_budget__advance(struct nps_budget *b, uint64_t ns);
+
+/* From now on it has no more than it holds: what is left of an advance is gone. */
+void nps_budget__end_advance(struct nps_budget *b);
 
 /* May the next piece of work begin? NOW: CLOCK_MONOTONIC. */
 bool nps_budget__ready(struct nps_budget *b, uint64_t now);

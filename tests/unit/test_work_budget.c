@@ -105,6 +105,27 @@ static void a_child_has_no_more_than_its_parent(void **state)
 	assert_int_equal(child.files, 7);
 }
 
+static void an_advance_is_gone_when_it_ends(void **state)
+{
+	struct nps_budget b, child;
+
+	(void)state;
+	nps_budget__init(&b, 100 * NPS_BUDGET_MS, 10, 0);
+	nps_budget__advance(&b, 300 * NPS_BUDGET_MS);
+	nps_budget__pay(&b, 200 * NPS_BUDGET_MS);
+	assert_true(nps_budget__ready(&b, 1000 * NPS_BUDGET_MS));
+	assert_int_equal(b.credit, 200 * NPS_BUDGET_MS); /* time has added nothing */
+	nps_budget__init(&child, 100 * NPS_BUDGET_MS, 10, 0);
+	nps_budget__advance(&child, 300 * NPS_BUDGET_MS);
+	nps_budget__inherit(&child, &b);
+	assert_int_equal(child.credit, b.credit);
+	nps_budget__end_advance(&b);
+	assert_int_equal(b.credit, 100 * NPS_BUDGET_MS);
+	nps_budget__pay(&b, 60 * NPS_BUDGET_MS);
+	nps_budget__end_advance(&b);
+	assert_int_equal(b.credit, 40 * NPS_BUDGET_MS);
+}
+
 static void what_is_left_out_is_told_once(void **state)
 {
 	struct nps_budget b;
@@ -515,6 +536,7 @@ int main(void)
 		cmocka_unit_test(work_is_cut_and_gets_twice_as_much_the_next_time),
 		cmocka_unit_test(cheap_work_stays_cheap),
 		cmocka_unit_test(a_child_has_no_more_than_its_parent),
+		cmocka_unit_test(an_advance_is_gone_when_it_ends),
 		cmocka_unit_test(what_is_left_out_is_told_once),
 		cmocka_unit_test(files_beyond_all_measure_are_not_read),
 		cmocka_unit_test(names_are_held_once),
