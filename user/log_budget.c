@@ -2,13 +2,10 @@
 #include "log_budget.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "clocks.h"
-#include "process.h"
 
 #define MS 1000000ULL
 #define NO_USER ((uid_t)-2) /* of a device; -1 is of a process that is gone */
@@ -47,53 +44,43 @@ void nps_log_budget__free(struct nps_log_budget *b)
 	b->owners = NULL;
 }
 
-/* Of a root that is in a namespace of its own: a container's is not the host's. */
-static uint64_t mount_namespace(pid_t pid)
-{
-	struct stat st;
-	char path[48];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/mnt", pid);
-	return stat(path, &st) ? 0 : st.st_ino;
-}
-
-static struct nps_log_owner *owner_find(const struct nps_log_budget *b, uid_t uid, uint64_t mnt_ns)
+static struct nps_log_owner *owner_find(const struct nps_log_budget *b, struct nps_process_owner who)
 {
 	for (struct nps_log_owner *o = b->owners; o; o = o->next)
-		if (o->uid == uid && o->mnt_ns == mnt_ns)
+		if (o->who.uid == who.uid && o->who.pid_ns == who.pid_ns)
 			return o;
 	return NULL;
 }
 
-static struct nps_log_owner *owner_add(struct nps_log_budget *b, uid_t uid, uint64_t mnt_ns)
+static struct nps_log_owner *owner_add(struct nps_log_budget *b, struct nps_process_owner who)
 {
 	struct nps_log_owner *o = calloc(1, sizeof(*o));
 
 	if (!o)
 		return NULL;
-	o->uid = uid;
-	o->mnt_ns = mnt_ns;
+	o->who = who;
 	atomic_init(&o->used, 0);
 	for (int i = 0; i < NPS_LOG_POOLS; i++)
 		nps_rate_limit__init(&o->part[i], 0, 0, nps_now(CLOCK_MONOTONIC));
 	o->next = b->owners;
 	b->owners = o;
-	if (uid != (uid_t)-1) /* of processes that are gone, which write nothing any more */
+	if (who.uid != (uid_t)-1) /* of processes that are gone, which write nothing any more */
 		atomic_fetch_add(&b->n_owners, 1);
 	return o;
 }
 
 int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budget, pid_t pid)
 {
-	uid_t uid = pid ? nps_pid_uid(pid) : NO_USER;
-	uint64_t now = nps_now(CLOCK_MONOTONIC), mnt_ns = pid && !uid ? mount_namespace(pid) : 0,
-		 rate = budget->per_second / 2;
+	struct nps_process_owner who = { .uid = NO_USER };
+	uint64_t now = nps_now(CLOCK_MONOTONIC), rate = budget->per_second / 2;
 
 	*a = (struct nps_log_account){ .budget = budget, .has_thread = !pid };
-	a->owner = pid ? owner_find(budget, uid, mnt_ns) : NULL;
+	if (pid)
+		who = nps_process_owner(pid);
+	a->owner = pid ? owner_find(budget, who) : NULL;
 	if (!a->owner) {
-		a->owner = owner_add(budget, uid, mnt_ns);
-		budget->n_users += pid && uid != (uid_t)-1 && a->owner;
+		a->owner = owner_add(budget, who);
+		budget->n_users += pid && who.uid != (uid_t)-1 && a->owner;
 	}
 	nps_rate_limit__init(&a->bytes, rate, rate > NPS_LOG_BURST ? rate : NPS_LOG_BURST, now);
 	nps_rate_limit__init(&a->cpu, LOG_CPU_NS, LOG_CPU_BURST, now);

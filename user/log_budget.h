@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "process_owner.h"
 #include "rate_limit.h"
 #include "session_writer.h"
 
@@ -30,11 +31,10 @@ struct nps_log_pool {
 
 enum { NPS_LOG_CPU, NPS_LOG_BYTES, NPS_LOG_POOLS };
 
-/* A user, of root's processes those of a mount namespace; or a sampled device. */
+/* Who is behind processes, or a sampled device. */
 struct nps_log_owner {
 	struct nps_log_owner *next;
-	uid_t uid;
-	uint64_t mnt_ns; /* inode number; 0: of other users it does not matter */
+	struct nps_process_owner who;
 	atomic_ullong used; /* bytes of the session */
 	unsigned int directories, lines;
 	struct nps_rate_limit part[NPS_LOG_POOLS];

@@ -72,9 +72,9 @@ static void init(struct nps_log_budget *b, struct nps_session *s, uint64_t max)
 static void account_of(struct nps_log_account *a, struct nps_log_budget *b, uid_t uid)
 {
 	assert_int_equal(nps_log_account__init(a, b, getpid()), 0);
-	assert_int_equal(a->owner->uid, getuid());
+	assert_int_equal(a->owner->who.uid, getuid());
 	if (a->owner == b->owners)
-		a->owner->uid = uid; /* it was new */
+		a->owner->who.uid = uid; /* it was new */
 }
 
 /* What is written counts for all. Returns how much an account can have. */
