@@ -358,7 +358,13 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	k->cpus = libbpf_num_possible_cpus();
 	raise_limits();
 	libbpf_set_print(print_libbpf);
-	if (k->cpus < 1 || k->cpus > NPS_MAX_CPUS) {
+	if (k->cpus < 1) { /* a negative errno of libbpf */
+		err = k->cpus ? k->cpus : -ENODEV;
+		nps_warn("cannot attach: /sys/devices/system/cpu/possible cannot be read: %s: is sysfs mounted on /sys?",
+			 strerror(-err));
+		goto fail;
+	}
+	if (k->cpus > NPS_MAX_CPUS) {
 		nps_warn("cannot attach: %d CPUs: at most %d are supported", k->cpus, NPS_MAX_CPUS);
 		err = -ENOTSUP;
 		goto fail;

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
+from harness import (AGENT, API, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
                      need_root, test)
 
 COMMANDS = ("record", "analyze", "doctor")
@@ -22,6 +22,17 @@ def output_that_cannot_be_written(case: Case) -> None:
             run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
             assert run.returncode == PARTIAL, f"{argv}: {run.returncode}"
             assert re.fullmatch(r"npuscope: cannot write to standard output: [^\n]+\n", run.stderr), run.stderr
+
+
+@test
+def no_sysfs(case: Case) -> None:
+    """The number of CPUs cannot be known: the file is named, not the number that an error happens to be."""
+    need_root()
+    job = case.start(["sleep", "60"])
+    run = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /sys && exec "$@"', "sh", NPUSCOPE, "record", "-p",
+                          str(job.pid), "-d", "200ms", "-o", case.dir, "--export", "none"], capture_output=True, text=True, check=False)
+    assert run.returncode == FAILED, run.stderr
+    assert "cannot attach: /sys/devices/system/cpu/possible cannot be read: No such file" in run.stderr, run.stderr
 
 
 @test
