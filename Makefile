@@ -70,7 +70,8 @@ BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
-JOB_SIDE_SRC := user/agent.c user/mstx_inject.c
+AGENT_SRC := user/agent.c user/agent_start.c
+JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
 USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 WORKER_SRC := $(wildcard user/worker/*.c)
@@ -136,9 +137,9 @@ $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
 
 # The helper runs inside the job: no sanitizer, no library but libc.
-$(BUILD)/libnpuscope_agent.so: user/agent.c kheaders/agent.h kheaders/session.h | $(BUILD)/bpf
+$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_start.h kheaders/agent.h kheaders/session.h | $(BUILD)/bpf
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
-		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $< -o $@ -ldl -lpthread
+		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $(AGENT_SRC) -o $@ -ldl -lpthread
 
 # Loads the driver's libraries, in a container where need be: no sanitizer, no library but libc.
 $(BUILD)/npuscope-device-worker: $(WORKER_SRC) $(wildcard user/worker/*.h) kheaders/device_worker.h | $(BUILD)/bpf

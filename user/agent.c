@@ -2,8 +2,7 @@
 /*
  * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens the
  * channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives the log
- * to nobody else) and hands the bytes over through shared memory. It parses nothing, interposes no symbol, and touches the
- * driver only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
+ * to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
  * nobody else. When the collector falls silent it lets go by itself.
  *
  * The job's own profiler comes first. Its call of the driver is seen by npuscope's probe, which sends the calling thread a
@@ -31,6 +30,7 @@
 #include <fcntl.h>
 
 #include "agent.h"
+#include "agent_start.h"
 #include "session.h"
 
 #define STACK_BYTES (512 << 10)
@@ -776,46 +776,6 @@ static void *agent_main(void *arg)
 	return NULL;
 }
 
-/* Another copy of this library, loaded from elsewhere, has done it all. */
-static bool is_there_already(void)
-{
-	static const char name[] = "/memfd:" NPS_AGENT_NAME;
-	char buf[4096 + sizeof(name)];
-	size_t kept = 0;
-	bool found = false;
-	ssize_t n;
-	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-
-	while (fd >= 0 && !found && (n = read(fd, buf + kept, 4096)) > 0) {
-		n += kept;
-		found = memmem(buf, n, name, sizeof(name) - 1) != NULL;
-		kept = (size_t)n < sizeof(name) ? (size_t)n : sizeof(name);
-		memmove(buf, buf + n - kept, kept);
-	}
-	if (fd >= 0)
-		close(fd);
-	return found;
-}
-
-/*
- * A process that cannot become an NPU job is left exactly as it was: a thread more would change what
- * it may do (unshare, setns). Python loads CANN later, everything else is linked with it.
- */
-static bool may_use_npu(void)
-{
-	static const char *const libraries[] = { "libascendcl.so", "libacl_rt.so", "libascend_hal.so" };
-
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++) {
-		void *lib = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-
-		if (lib) {
-			dlclose(lib);
-			return true;
-		}
-	}
-	return dlsym(RTLD_DEFAULT, "Py_IsInitialized") != NULL;
-}
-
 /* No descriptor is kept: the job may close or reuse any number. A forked child has neither our
  * thread nor our memory (MADV_DONTFORK); exec gives it its own. */
 static bool create_memory(void)
@@ -846,16 +806,14 @@ static bool create_memory(void)
 	return true;
 }
 
-__attribute__((constructor)) static void agent_start(void)
+bool nps_agent__start(void)
 {
-	int saved = errno;
 	sigset_t all, old;
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	/* Whatever fails here, the job goes on as if we were not there. */
-	if (!may_use_npu() || is_there_already() || !create_memory())
-		goto out;
+	if (!create_memory())
+		return false;
 	own_pid = getpid();
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
@@ -866,6 +824,5 @@ __attribute__((constructor)) static void agent_start(void)
 		ctl->magic = 0;
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-out:
-	errno = saved;
+	return true;
 }

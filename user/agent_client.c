@@ -20,6 +20,7 @@
 #include "process.h"
 #include "task_channels.h"
 
+#define LIBRARY "libnpuscope_agent.so"
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 /* What is taken between two looks at what that may cost, and how long it may take in all */
@@ -59,6 +60,15 @@ static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 		    (maps->v[i].path[n] == '\0' || maps->v[i].path[n] == ' ') && maps->v[i].shared)
 			return &maps->v[i];
 	return NULL;
+}
+
+/* The library is there, without its memory: the process has not loaded CANN, or has made no thread since. */
+static bool sleeps(const struct nps_maps *maps)
+{
+	for (size_t i = 0; i < maps->n; i++)
+		if (strcmp(nps_basename(maps->v[i].path), LIBRARY) == 0)
+			return true;
+	return false;
 }
 
 bool nps_agent_client__present(const struct nps_maps *maps)
@@ -108,7 +118,10 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	void *mem;
 
 	if (!m) {
-		snprintf(why, why_size, "the job was started without the helper library (--inject loads it)");
+		snprintf(why, why_size, "%s",
+			 sleeps(maps) ? "the helper library waits for the first thread that the job makes "
+					"with CANN loaded"
+				      : "the job was started without the helper library (--inject loads it)");
 		return -ENOENT;
 	}
 	fd = nps_mapping__open(pid, m, O_RDWR);

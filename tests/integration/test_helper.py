@@ -10,8 +10,9 @@ import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from harness import AGENT, DONE, PARTIAL, SIM, Case, environment, main, need, pid_list, ranks_of, test
+from harness import AGENT, DONE, PARTIAL, SIM, Case, environment, main, need, need_job, pid_list, ranks_of, test
 
 PYTHON = "/usr/bin/python3"
 
@@ -53,6 +54,25 @@ def helper_leaves_other_programs_single_threaded(case: Case) -> None:
     need(probe.returncode == 0, "user namespaces")
     both(case, ["unshare", "-U", "true"])
     both(case, ["sh", "-c", "ls /proc/self/task | wc -l"])
+
+
+@test
+def cann_is_loaded_later(case: Case) -> None:
+    """In a program that is not linked with CANN the helper is nothing but a mapped library, until a plugin brings CANN and a thread."""
+    job = case.start([need_job("late_cann_job"), "200"], env=environment(sim=True, agent=True), cwd=case.dir)
+    job.wait_for("^ready")
+    maps = Path(f"/proc/{job.pid}/maps").read_text()
+    assert "libnpuscope_agent.so" in maps and "/memfd:npuscope" not in maps, maps
+    assert len(os.listdir(f"/proc/{job.pid}/task")) == 1
+    recording = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
+    job.tell("")
+    job.wait_for("^copied", seconds=60)
+    job.tell("")
+    assert job.wait() == 0, job.err
+    run = recording.result().expect(DONE, PARTIAL)
+    process = run.session.json["processes"][0]
+    assert process["task_source"] == "agent", process["task_source_reason"]
+    assert not any("no device task log" in line for line in run.complaints), run.err
 
 
 @test

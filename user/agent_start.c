@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Which processes the helper begins in, and when. A process that cannot become an NPU job is left exactly as it was: a thread
+ * more would change what it may do (unshare, setns). One that is linked with CANN, and Python, which loads CANN later, get the
+ * helper when they start. Any other can load CANN with dlopen(3): CANN's runtime then makes threads of its own, and
+ * pthread_create(3) is the one function of others that this library stands before, to look then whether CANN is there.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "agent_start.h"
+
+typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *arg);
+
+static _Atomic(create_fn *) next_create;
+static atomic_bool waits; /* for CANN to be loaded */
+static atomic_ullong seen; /* objects loaded since the start, when it was looked last */
+
+/* Another copy of this library, loaded from elsewhere, has done it all. */
+static bool is_there_already(void)
+{
+	static const char name[] = "/memfd:" NPS_AGENT_NAME;
+	char buf[4096 + sizeof(name)];
+	size_t kept = 0;
+	bool found = false;
+	ssize_t n;
+	int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+
+	while (fd >= 0 && !found && (n = read(fd, buf + kept, 4096)) > 0) {
+		n += kept;
+		found = memmem(buf, n, name, sizeof(name) - 1) != NULL;
+		kept = (size_t)n < sizeof(name) ? (size_t)n : sizeof(name);
+		memmove(buf, buf + n - kept, kept);
+	}
+	if (fd >= 0)
+		close(fd);
+	return found;
+}
+
+static bool is_cann(const char *path)
+{
+	static const char *const libraries[] = { "libascendcl.so", "libacl_rt.so", "libascend_hal.so" };
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+
+	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
+		if (strncmp(base, libraries[i], strlen(libraries[i])) == 0)
+			return true;
+	return false;
+}
+
+struct search {
+	unsigned long long adds; /* objects that were loaded so far */
+	bool found;
+};
+
+static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	struct search *s = arg;
+
+	(void)size;
+	s->adds = info->dlpi_adds; /* the same with each object */
+	if (s->adds == atomic_load(&seen))
+		return 1;
+	s->found = info->dlpi_name && is_cann(info->dlpi_name);
+	return s->found;
+}
+
+/*
+ * Has it been loaded since this was asked last? No dlopen(3) here: the loader's lock can be held by a thread that waits for the
+ * one that calls us. This takes the lock of the list alone, as each C++ exception does.
+ */
+static bool cann_was_loaded(void)
+{
+	struct search s = { 0 };
+
+	dl_iterate_phdr(look_at_object, &s);
+	atomic_store(&seen, s.adds);
+	return s.found;
+}
+
+static void find_next(void)
+{
+	void *symbol = dlsym(RTLD_NEXT, "pthread_create");
+	create_fn *f;
+
+	memcpy(&f, &symbol, sizeof(f));
+	atomic_store(&next_create, f);
+}
+
+__attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+							  void *(*start)(void *), void *arg)
+{
+	int saved = errno;
+
+	if (atomic_load(&waits) && cann_was_loaded() && atomic_exchange(&waits, false) && !is_there_already())
+		nps_agent__start();
+	if (!atomic_load(&next_create))
+		find_next(); /* called before our constructor was */
+	errno = saved;
+	return atomic_load(&next_create) ? atomic_load(&next_create)(thread, attr, start, arg) : EAGAIN;
+}
+
+__attribute__((constructor)) static void begin(void)
+{
+	int saved = errno;
+
+	find_next();
+	if (!cann_was_loaded() && !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
+		atomic_store(&waits, true);
+	else if (!is_there_already())
+		nps_agent__start();
+	errno = saved;
+}
