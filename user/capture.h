@@ -52,6 +52,7 @@ struct nps_record_opts {
 	bool irq; /* interrupts that stop the job's threads */
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
 	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
+	bool host_asked; /* its part was asked for by name: a job without CANN is no mistake */
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */

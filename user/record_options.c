@@ -404,6 +404,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 			a->rec.devices.all = true;
 		if (!a->host_sys_given)
 			a->host_sys = a->rec.all ? NPS_HOST_SYS_SAMPLED : NPS_HOST_SYS_OSRT;
+		a->rec.host_asked = (a->host_sys_given && a->host_sys) || a->rec.stacks.on_cpu ||
+				    a->rec.stacks.off_cpu;
 		if (!!a->rec.n_pids + !!a->rec.command + a->rec.all != 1)
 			argp_failure(state, NPS_USAGE, 0,
 				     "give either -p PID, -a, or a command after --: see --help");
