@@ -2,7 +2,10 @@
 /* The order of things: import, derive, export; one result a process of a session, one of any other input. */
 #include "analyze.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
 #include "base/pool.h"
+#include "base/unfinished.h"
 #include "import.h"
 #include "input.h"
 #include "job.h"
@@ -30,6 +33,7 @@ struct analysis {
 	struct nps_recording *rec; /* SESSION */
 	uint32_t *rows; /* processes of it that make results; NPS_NONE: the whole host */
 	bool parallel; /* several results at once: progress of the first only */
+	bool explained; /* an error, by the process that had it */
 	struct nps_summary *out;
 };
 
@@ -126,6 +130,9 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 				a->input->path, strerror(-err));
 	}
 	if (!err)
+		nps_model__lost(&model, nps_input__take_unreadable(),
+				"files or directories that cannot be read, as was reported");
+	if (!err)
 		err = nps_summary__fill(proc, &model);
 	if (!err && a->rec && a->rows[i] == NPS_NONE) {
 		host_result_name(a->rec, place.name, sizeof(place.name));
@@ -133,6 +140,8 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		nps_summary__process(proc, a->rec, a->rows[i]);
 		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
 	}
+	if (!err)
+		err = nps_memory__failure();
 	if (!err && a->opts.look)
 		err = a->opts.look(a->opts.ctx, &model);
 	/* Raw data that were cleared away must not take their results with them. */
@@ -151,6 +160,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 static int run(void *ctx, size_t i, FILE *out)
 {
 	struct analysis *a = ctx;
+	unsigned int messages = nps_msg_count();
 	struct nps_summary_proc proc;
 	int err = a->parallel ? nps_strings__own(&a->rec->strings) : 0;
 
@@ -158,6 +168,8 @@ static int run(void *ctx, size_t i, FILE *out)
 		err = analyze_one(a, i, &proc);
 	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
 		err = -EIO;
+	if (err && nps_msg_count() == messages)
+		nps_msg_cannot(a->input->path, err);
 	return err;
 }
 
@@ -167,8 +179,10 @@ static int done(void *ctx, size_t i, int err, FILE *in)
 	struct nps_summary_proc proc;
 
 	(void)i;
-	if (err)
+	if (err) {
+		a->explained = true;
 		return err;
+	}
 	if (fread(&proc, sizeof(proc), 1, in) != 1)
 		return -EIO;
 	return nps_summary__add(a->out, &proc);
@@ -183,6 +197,7 @@ static int session(struct analysis *a, int dirfd)
 {
 	struct nps_recording *rec = calloc(1, sizeof(*rec));
 	struct nps_progress progress;
+	bool unreadable;
 	size_t n = 0;
 	int err;
 
@@ -194,6 +209,7 @@ static int session(struct analysis *a, int dirfd)
 	rec->progress = &progress;
 	err = nps_recording__load(rec, a->input->path);
 	nps_progress__end(&progress);
+	unreadable = nps_input__take_unreadable() > 0;
 	if (!err)
 		a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
 	if (!err && !a->rows)
@@ -207,6 +223,7 @@ static int session(struct analysis *a, int dirfd)
 	if (!err)
 		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
 	nps_summary__losses(a->out, rec);
+	a->out->incomplete |= unreadable;
 	nps_summary__neighbours(a->out, rec);
 	free(a->rows);
 	nps_recording__free(rec);
@@ -385,8 +402,11 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
 			      .place = { .fd = -1 },
 			      .out = out ? out : &unused };
+	unsigned int messages = nps_msg_count();
 	int dirfd = -1, err;
 
+	nps_memory__watch();
+	nps_memory__reset();
 	if (opts)
 		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
 	*a.out = (struct nps_summary){ 0 };
@@ -399,6 +419,8 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 		}
 	}
 	err = choose_place(&a);
+	if (!err && a.opts.formats)
+		nps_unfinished__begin(input->path, a.place.fd);
 	if (!err)
 		err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
 	if (a.place.fd >= 0)
@@ -406,6 +428,8 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 	if (dirfd >= 0)
 		close(dirfd);
 	nps_summary_free(&unused);
+	if (err && !a.explained && nps_msg_count() == messages)
+		nps_msg_cannot(input->path, err);
 	return err;
 }
 

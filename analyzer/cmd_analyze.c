@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* npuscope analyze */
 #include "analyze.h"
+#include "base/input_file.h"
 #include "base/pool.h"
 #include "base/util.h"
 #include "exit_status.h"
@@ -218,6 +219,8 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
+	if (nps_input__take_unreadable())
+		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
 /* True if two inputs would have results of one name below -o. Sessions name theirs by process and time. */
@@ -297,6 +300,8 @@ static int run_all(struct command *cmd)
 	cmd->side_by_side = cmd->inputs.len > 1 && max > 1;
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
+	if (err)
+		nps_msg("cannot analyse: %s", strerror(-err));
 	/* The results of the other inputs are there. */
 	return err ? EXIT_FAILED : cmd->done && !cmd->missing ? nps_exit_partial(cmd->status) : cmd->status;
 }
@@ -318,10 +323,14 @@ int nps_cmd_analyze(int argc, char **argv)
 		       "cut.",
 	};
 	struct command cmd = { .opts = { .size = sizeof(cmd.opts), .formats = NPS_FORMAT_DEFAULT } };
-	int status;
+	int status, err;
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	if (err) {
+		nps_msg("cannot read the options: %s", strerror(err));
+		return EXIT_FAILED;
+	}
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* npuscope show */
 #include "analyze.h"
+#include "base/input_file.h"
 #include "base/util.h"
 #include "exit_status.h"
 #include "findings/findings.h"
@@ -285,6 +286,8 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
+	if (nps_input__take_unreadable())
+		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
 int nps_cmd_show(int argc, char **argv)
@@ -304,10 +307,14 @@ int nps_cmd_show(int argc, char **argv)
 		       "cut.",
 	};
 	struct command cmd = { .top = 10, .only = ~0U };
-	int status;
+	int status, err;
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	if (err) {
+		nps_msg("cannot read the options: %s", strerror(err));
+		return EXIT_FAILED;
+	}
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);
 	status = show_all(&cmd);

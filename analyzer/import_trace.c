@@ -7,6 +7,7 @@
 #include "import.h"
 
 #include "base/ext_sort.h"
+#include "base/input_file.h"
 #include "base/progress.h"
 #include "import_trace_rank.h"
 #include "import_trace_read.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "import_trace_read.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -634,9 +635,9 @@ int nps_trace__open(struct nps_trace_reader *r, const char *path)
 	int fd, err;
 
 	*r = (struct nps_trace_reader){ 0 };
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = nps_input_file__open(AT_FDCWD, path, NULL);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	r->file = gzdopen(fd, "rb");
 	if (!r->file) {
 		close(fd);

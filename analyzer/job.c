@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "job.h"
 
+#include "base/memory.h"
 #include "base/output_dir.h"
 #include "base/pool.h"
 #include "derive/derive.h"
@@ -245,6 +246,8 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 		err = write_all(&job, dir.fd, torch(&job) && !place->entries); /* else they are there */
 		if (!err && place->input[0] && !place->entries)
 			err = note_input(place->input, dir.fd);
+		if (!err)
+			err = nps_memory__failure();
 		if (err)
 			nps_output_dir__abort(&dir);
 		else

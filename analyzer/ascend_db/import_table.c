@@ -378,7 +378,7 @@ static int read_rows(struct reader *r, const char *sql, int64_t last, bool *dama
 	r->losses = (struct losses){ 0 };
 	if (stmt)
 		sqlite3_bind_int64(stmt, 1, last);
-	while (stmt && !err && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && (rc = nps_db_source__step(&r->in->source, stmt)) == SQLITE_ROW)
 		err = read_row(r, stmt);
 	sqlite3_finalize(stmt);
 	*damaged = !stmt || (!err && rc != SQLITE_DONE);
@@ -409,7 +409,7 @@ static int64_t last_good_row(struct reader *r)
 
 	snprintf(sql, sizeof(sql), "SELECT rowid,* FROM \"%s\" NOT INDEXED", r->spec->name);
 	stmt = nps_db_source__prepare(&r->in->source, sql);
-	while (stmt && sqlite3_step(stmt) == SQLITE_ROW)
+	while (stmt && nps_db_source__step(&r->in->source, stmt) == SQLITE_ROW)
 		last = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
 	return last;
@@ -550,7 +550,7 @@ int nps_db_task_time__read(struct nps_db_import *in)
 	stmt = nps_db_source__prepare(&in->source,
 				      "SELECT globalTaskId,source,startLowNs,startHighNs,endLowNs,endHighNs "
 				      "FROM NPUSCOPE_TASK_TIME ORDER BY nps_row(globalTaskId)");
-	while (stmt && !err && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && (rc = nps_db_source__step(&in->source, stmt)) == SQLITE_ROW)
 		err = task_time_row(in, stmt, &before);
 	sqlite3_finalize(stmt);
 	nps_model__lost(in->model, !stmt || (!err && rc != SQLITE_DONE),

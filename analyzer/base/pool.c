@@ -24,7 +24,13 @@ struct job {
 static FILE *hand_over(int tmpfd)
 {
 	int fd = nps_temp_file(tmpfd);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+	FILE *file;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	file = fdopen(fd, "w+");
 
 	if (!file && fd >= 0)
 		close(fd);
@@ -113,6 +119,10 @@ int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, voi
 		if (!forks) {
 			job->file = hand_over(tmpfd);
 			job->err = job->file ? fn(ctx, i, job->file) : -errno;
+			if (!job->file)
+				nps_msg("cannot make a temporary file: %s: is there room in the output "
+					"directory?",
+					strerror(-job->err));
 		}
 		one = finish(job, i, done, ctx);
 		err = err ? err : one;

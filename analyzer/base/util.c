@@ -27,6 +27,13 @@ void nps_print_text(FILE *file, const char *text)
 	}
 }
 
+static _Atomic unsigned int messages;
+
+unsigned int nps_msg_count(void)
+{
+	return messages;
+}
+
 void nps_msg(const char *fmt, ...)
 {
 	char line[3 * PATH_MAX];
@@ -35,6 +42,7 @@ void nps_msg(const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	messages++;
 	flockfile(stderr); /* lines of threads do not mix */
 	fputs("npuscope: ", stderr);
 	nps_print_text(stderr, line);

@@ -33,6 +33,9 @@ void nps_print_text(FILE *file, const char *text);
 /* Prints `npuscope: ` and one line to stderr, without control characters. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* How many lines nps_msg() has printed: whether a failure was explained. */
+unsigned int nps_msg_count(void);
+
 /* "cannot analyse PATH: why: what to do" for a negative errno. */
 void nps_msg_cannot(const char *path, int err);
 

@@ -308,7 +308,7 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	int err;
 
 	nps_progress__stage(in->model->progress, "reading",
-			    fstatat(in->model->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_size, NULL);
+			    fstatat(in->model->dirfd, name, &st, 0) ? 0 : st.st_size, NULL);
 	err = nps_chunks__read(in->model->dirfd, name, fn, in, &result);
 
 	if (err) {
@@ -321,6 +321,13 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 		in->model->losses.cut = true;
 		in->foreign = 0;
 	}
+	if (result.unknown) {
+		nps_msg("%s/%s holds %" PRIu64
+			" chunks of types that this program does not know: they are left "
+			"out: is there a newer npuscope?",
+			path, name, result.unknown);
+		in->model->losses.cut = true;
+	}
 	switch (result.end) {
 	case NPS_CHUNKS_COMPLETE:
 		return 0;
@@ -331,6 +338,8 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 		return -EPROTO;
 	case NPS_CHUNKS_MISSING:
 		nps_msg("%s/%s is missing: the session is incomplete: what is there is used", path, name);
+		break;
+	case NPS_CHUNKS_UNREADABLE:
 		break;
 	case NPS_CHUNKS_CUT:
 	case NPS_CHUNKS_DAMAGED:

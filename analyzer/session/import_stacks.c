@@ -377,7 +377,7 @@ static int read_stacks(struct import *in)
 	if (in->unknown == NPS_NONE || in->kernel_unknown == NPS_NONE)
 		return -ENOMEM;
 	err = nps_chunks__read(in->rec->dirfd, "stacks.nps", first_pass, in, &result);
-	if (err || result.end == NPS_CHUNKS_MISSING)
+	if (err || (!result.chunks && result.end >= NPS_CHUNKS_MISSING))
 		return err;
 	err = nps_spaces__finish(&in->spaces);
 	if (!err)

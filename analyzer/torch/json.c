@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "torch/json.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <cjson/cJSON.h>
@@ -16,17 +17,15 @@
 
 static char *read_file(int dirfd, const char *name, size_t *len)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
-	char *text = NULL;
 	struct stat st;
+	int fd = nps_input_file__open(dirfd, name, &st), err = 0;
+	char *text = NULL;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = -fd;
 		return NULL;
-	if (fstat(fd, &st))
-		err = errno;
-	else if (!S_ISREG(st.st_mode))
-		err = EINVAL;
-	else if ((uint64_t)st.st_size > LARGEST)
+	}
+	if ((uint64_t)st.st_size > LARGEST)
 		err = EFBIG;
 	else if (!(text = malloc(st.st_size + 1)))
 		err = ENOMEM;
@@ -35,8 +34,10 @@ static char *read_file(int dirfd, const char *name, size_t *len)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
+		if (got < 0) {
 			err = errno;
+			nps_input__unreadable_fd(fd, -err);
+		}
 		if (got <= 0)
 			break;
 		*len += got;
