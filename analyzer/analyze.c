@@ -248,13 +248,19 @@ static bool lies_in(int fd, const char *name, const char *path)
 	return found;
 }
 
-/* True if DIR, which is closed, has an entry that none of the N patterns fits. */
+/* True if DIR, which is closed, has an entry that none of the N patterns fits, or cannot be read. */
 static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 {
 	struct dirent *entry;
 	bool other = false;
 
-	while (!other && (entry = readdir(dir))) {
+	while (!other) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry) {
+			other = errno != 0;
+			break;
+		}
 		other = true;
 		for (size_t i = 0; other && i < n; i++)
 			other = fnmatch(patterns[i], entry->d_name, 0) != 0;
@@ -298,7 +304,7 @@ static bool holds_notes(const char *path, const char *name)
 	if (snprintf(whole, sizeof(whole), "%s/%s", path, name) >= (int)sizeof(whole))
 		return false;
 	dir = opendir(whole);
-	return dir && has_other(dir, results, NPS_ARRAY_SIZE(results));
+	return dir ? has_other(dir, results, NPS_ARRAY_SIZE(results)) : errno != ENOENT;
 }
 
 static bool exists(const char *path, const char *name)

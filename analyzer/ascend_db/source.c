@@ -54,11 +54,14 @@ static int check_open(int fd, const char *path, uint64_t *size)
 	static const char magic[16] = "SQLite format 3";
 	char head[16] = "";
 	struct stat st;
+	ssize_t n;
 
 	if (fstat(fd, &st))
 		return refuse(path, -errno, strerror(errno));
-	if (!S_ISREG(st.st_mode) || pread(fd, head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head, magic, sizeof(magic)))
+	n = S_ISREG(st.st_mode) ? pread(fd, head, sizeof(head), 0) : 0;
+	if (n < 0)
+		return refuse(path, -errno, strerror(errno));
+	if (n != sizeof(head) || memcmp(head, magic, sizeof(magic)))
 		return refuse(path, -EINVAL, "not an SQLite database");
 	if (being_written(fd))
 		return refuse(path, -EBUSY, "another program is writing to it: close that first");

@@ -119,6 +119,7 @@ int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 {
 	struct stat own;
 	int fd, err;
+	char byte;
 
 	st = st ? st : &own;
 	if (fstatat(dirfd, name, st, 0))
@@ -129,6 +130,9 @@ int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 	if (fd < 0)
 		return failed(dirfd, name, -errno);
 	err = fstat(fd, st) ? -errno : S_ISREG(st->st_mode) ? 0 : -EINVAL;
+	/* Files of /proc are regular and have no size; what cannot be read of one is not empty. */
+	if (!err && !st->st_size && pread(fd, &byte, 1, 0) < 0)
+		err = -errno;
 	if (!err)
 		return fd;
 	close(fd);

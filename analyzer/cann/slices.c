@@ -459,6 +459,7 @@ const char *nps_reader__line(struct nps_reader *reader, size_t *len)
 	*len = reader->len - reader->used;
 	reader->used = reader->len;
 	reader->finished = !*len;
+	reader->unended |= *len > 0;
 	return *len ? line : NULL;
 }
 

@@ -5,6 +5,7 @@
  */
 #include "session/import_stacks.h"
 
+#include "base/memory.h"
 #include "session/session_reader.h"
 #include "stack/demangle.h"
 #include "stack/spaces.h"
@@ -203,6 +204,8 @@ static uint32_t stack_text(struct import *in)
 	if (len + 1 > in->room) {
 		char *bigger = realloc(in->text, 2 * len + 1);
 
+		if (!bigger)
+			nps_memory__fail(-ENOMEM);
 		if (!bigger)
 			return NPS_NONE;
 		in->text = bigger;

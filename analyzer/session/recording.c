@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/recording.h"
 
+#include "base/memory.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +97,8 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	/* Room for all at once: rows never move, so that pointers to them stay good. */
 	if (!model->procs)
 		model->procs = calloc(NPS_MAX_PROCS, sizeof(*model->procs));
+	if (!model->procs)
+		nps_memory__fail(-ENOMEM);
 	if (!model->procs || nps_map__put(&model->proc_of, pid, model->nprocs))
 		return NULL;
 	proc = &model->procs[model->nprocs++];

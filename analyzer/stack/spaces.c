@@ -2,6 +2,7 @@
 #include "stack/spaces.h"
 
 #include "base/input_file.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,6 +78,8 @@ static uint32_t module_of(struct nps_spaces *s, const struct nps_map_record *r, 
 	if (!m)
 		return NPS_NONE;
 	m->path = strdup(path);
+	if (!m->path)
+		nps_memory__fail(-ENOMEM);
 	m->pid = r->pid;
 	m->build_id_len = NPS_MIN(r->build_id_len, (__u8)20);
 	memcpy(m->build_id, r->build_id, m->build_id_len);

@@ -2,6 +2,7 @@
 #include "torch/json.h"
 
 #include "base/input_file.h"
+#include "base/memory.h"
 #include "base/util.h"
 
 #include <cjson/cJSON.h>
@@ -42,6 +43,10 @@ static char *read_file(int dirfd, const char *name, size_t *len)
 			break;
 		*len += got;
 	}
+	if (err == EFBIG)
+		nps_input__unreadable_fd(fd, -err);
+	if (err == ENOMEM)
+		nps_memory__fail(-err);
 	close(fd);
 	if (err) {
 		free(text);
@@ -139,6 +144,8 @@ cJSON *nps_fw_json__read(int dirfd, const char *name)
 	if (text) {
 		nps_utf8_clean(text, raw, len);
 		json = parse(text, false);
+	} else {
+		nps_memory__fail(-ENOMEM);
 	}
 	free(text);
 	free(raw);
