@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Notes about results that are being written, so that what a killed analysis left is found wherever -o was: a file in the
- * user's state directory ($XDG_STATE_HOME or ~/.local/state, npuscope/unfinished) for each temporary directory, by the path of the
- * input. Without such a directory there are no notes: then the next analysis into the same directory removes it.
+ * Notes about results that are being written, so that what a killed analysis left is found wherever -o was: a file in
+ * the user's state directory ($XDG_STATE_HOME or ~/.local/state, npuscope/unfinished) for each temporary directory, by
+ * the path of the input. Without such a directory there are no notes: then the next analysis into the same directory
+ * removes it.
  */
 #ifndef NPS_UNFINISHED_H
 #define NPS_UNFINISHED_H
@@ -26,8 +27,8 @@ void nps_unfinished__done(struct nps_unfinished *note);
 
 /*
  * Before the analysis of INPUT, a path, into the directory OUTPUT: removes the temporary directories that killed
- * analyses of INPUT left anywhere, and those that any left in OUTPUT. Only what this program made as this user, of which no
- * living process has the lock; symbolic links are not followed.
+ * analyses of INPUT left anywhere, and those that any left in OUTPUT. Only what this program made as this user, of
+ * which no living process has the lock; symbolic links are not followed.
  */
 void nps_unfinished__begin(const char *input, int output);
 

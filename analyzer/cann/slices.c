@@ -356,7 +356,7 @@ static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
 int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
 		     const char *base, size_t record, struct nps_magic magic)
 {
-	uint64_t total;
+	uint64_t total = 0;
 	bool aged;
 	int err;
 

@@ -228,8 +228,8 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 /* --- files ------------------------------------------------------------------------------------------------ */
 
 /*
- * A regular file of that path, which is that of a process if LIVE, as an image that is the build of M; NULL. *OTHER: it is
- * one, but not that build.
+ * A regular file of that path, which is that of a process if LIVE, as an image that is the build of M; NULL. *OTHER:
+ * it is one, but not that build.
  */
 static struct nps_elf_image *open_image(struct nps_spaces *s, const char *path, bool live,
 					const struct nps_module *m, bool *other)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`npuscope analyze` while one of its calls fails: an allocation, a read, a write, ... (jobs/fail_call_lib.c). Status 0 means
-results that are the same byte for byte; any other status says why. No crash, no hang, no temporary files.
+"""`npuscope analyze` while one of its calls fails: an allocation, a read, a write, ... (jobs/fail_call_lib.c). Status 0
+means results that are the same byte for byte; any other status says why. No crash, no hang, no temporary files.
 
 NPUSCOPE_FAULT_POINTS is the number of failing calls that are tried, NPUSCOPE_TEST_SEED chooses others."""
 
@@ -16,17 +16,18 @@ import sys
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, build_library, environment, main, need, need_program,
-                     test)
+from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, build_library, environment, main, need,
+                     need_program, test)
 
 POINTS = int(os.environ.get("NPUSCOPE_FAULT_POINTS", "500"))
 SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))
 FULL = (errno.ENOSPC, errno.EIO, errno.EDQUOT)
 ERRORS = {"malloc": (errno.ENOMEM,), "mmap": (errno.ENOMEM,), "open": (errno.EMFILE, errno.EACCES, errno.EIO),
-          "opendir": (errno.EIO,), "stat": (errno.EIO, errno.EACCES), "read": (errno.EIO,), "write": FULL, "pwrite": FULL,
-          "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,), "rename": (errno.EIO, errno.ENOSPC),
+          "opendir": (errno.EIO,), "stat": (errno.EIO, errno.EACCES), "read": (errno.EIO,), "write": FULL,
+          "pwrite": FULL, "ftruncate": FULL, "fallocate": FULL, "fsync": (errno.EIO,), "rename": (errno.EIO, errno.ENOSPC),
           "close": (errno.EIO,), "mkdir": (errno.ENOSPC,), "thread": (errno.EAGAIN,), "fork": (errno.EAGAIN,)}
-WEIGHTS = {"malloc": 12, "read": 6, "open": 5, "stat": 4, "pwrite": 4, "write": 4, "mmap": 3, "opendir": 3, "ftruncate": 2}
+WEIGHTS = {"malloc": 12, "read": 6, "open": 5, "stat": 4, "pwrite": 4, "write": 4, "mmap": 3, "opendir": 3,
+           "ftruncate": 2}
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
 SECONDS = 100
@@ -88,7 +89,8 @@ class Failing:
             return f"status {run.status}"
         if run.hidden:
             # Who cannot open a directory any more cannot empty it: the next analysis does.
-            subprocess.run([NPUSCOPE, "analyze", "-o", self.case.path("out"), self.path], capture_output=True, timeout=SECONDS)
+            subprocess.run([NPUSCOPE, "analyze", "-o", self.case.path("out"), self.path], capture_output=True,
+                           timeout=SECONDS)
             left = hidden_in(self.case.path("out"))
             if left or not stays:
                 return f"left behind: {left or run.hidden}"
@@ -121,8 +123,8 @@ def inputs(case: Case, library: Path) -> list[Failing]:
                           below]).expect(0).out.splitlines()[-1])
     side = Path(case.run([sys.executable, SIDE / "sidecars.py", case.path("side"), "--make", "--samples", 12]
                          ).expect(0).out.splitlines()[-1])
-    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks", "--gc",
-                           "--prof", prof, "--prof-truth", truth]).expect(0).out.splitlines()[-1])
+    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks",
+                           "--gc", "--prof", prof, "--prof-truth", truth]).expect(0).out.splitlines()[-1])
     case.npuscope("analyze", "-o", case.path("results"), torch).expect(DONE)
     database = next(case.path("results").rglob("ascend_pytorch_profiler*.db"))
     every = ("--export", "text,db,perfetto,folded")

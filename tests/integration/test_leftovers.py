@@ -1,20 +1,19 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first wrote, or into the
-same directory. What a living one has is not, nor what npuscope did not make."""
+"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first wrote, or into
+the same directory. What a living one has is not, nor what npuscope did not make."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Optional
 
-from harness import (DONE, NPUSCOPE, ROOT, Case, Running, build_library, environment, main, need, need_root, test, wait_until)
+from harness import (DONE, NPUSCOPE, ROOT, Case, Running, build_library, environment, main, need, need_root, test,
+                     wait_until)
 
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 NOBODY = 65534
@@ -102,7 +101,7 @@ def in_the_inputs_own_directory(case: Case) -> None:
 
 @test
 def of_one_that_lives(case: Case) -> None:
-    """It has not run for long, and others analyse the same input into the same directory: its result is whole nevertheless."""
+    """It has not run for long, and others analyse the same input into the same directory: its result is whole."""
     source = prof(case, "raw")
     run = stopped(case, source, case.path("out"))
     left = hidden(case.path("out"))[0]
@@ -162,7 +161,8 @@ def at_once(case: Case) -> None:
     expected = files(analyze(case, source, case.path("alone")))
     for _ in range(5):
         killed(case, source, case.path("out"))
-        runs = [case.start([NPUSCOPE, "analyze", "-o", case.path("out"), source], env=home(case)) for _ in range(AT_ONCE)]
+        argv = [NPUSCOPE, "analyze", "-o", case.path("out"), source]
+        runs = [case.start(argv, env=home(case)) for _ in range(AT_ONCE)]
         for run in runs:
             run.result().expect(DONE)
         assert files(case.path("out") / source.name) == expected

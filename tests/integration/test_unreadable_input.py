@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every file of every kind of input, in turn something else that cannot be read: a file without permissions, a FIFO, a device,
-a directory, links to nothing, to a device and to itself. Either stderr names it and the status is not 0, or the results are
-those of the input as it was: then it is a file that nobody reads."""
+"""Every file of every kind of input, in turn something else that cannot be read: a file without permissions, a FIFO, a
+device, a directory, links to nothing, to a device and to itself. Either stderr names it and the status is not 0, or the
+results are those of the input as it was: then it is a file that nobody reads."""
 
 from __future__ import annotations
 
@@ -170,8 +170,8 @@ def side(case: Case) -> Path:
 
 
 def torch(case: Case) -> Path:
-    done = case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks", "--gc", "--prof",
-                     prof(case), "--prof-truth", case.path("truth")]).expect(0)
+    done = case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory", "--python-stacks", "--gc",
+                     "--prof", prof(case), "--prof-truth", case.path("truth")]).expect(0)
     return Path(done.out.splitlines()[-1])
 
 
@@ -191,7 +191,7 @@ def everything_is_reported(case: Case, made: Path, command: str = "analyze") -> 
 
 
 add_test("session", lambda case: everything_is_reported(case, session(case)), 300)
-add_test("cann", lambda case: everything_is_reported(case, prof(case, "--memcpy-every", "5", "--mstx-every", "5", "--pmu")), 300)
+add_test("cann", lambda case: everything_is_reported(case, prof(case, "--memcpy-every", "5", "--mstx-every", "5")), 300)
 add_test("cann_side", lambda case: everything_is_reported(case, side(case)), 300)
 add_test("torch_raw", lambda case: everything_is_reported(case, torch(case)), 300)
 add_test("database", lambda case: everything_is_reported(case, results(case, ".db")), 300)
@@ -204,8 +204,9 @@ def recorded_session(case: Case) -> None:
     """One with the device's log, stacks and samples."""
     need_root()
     job = case.sim_job("--ranks", 1)
-    run = case.record("-p", job.wait_for(r"^ready (\d+)").group(1), "-d", "500ms", "-o", case.path("live"), "--export", "none",
-                      "--stacks", "cpu", "--host-sys", "cpu,mem", "--npu-usage", "--sys-hardware-mem")
+    pid = job.wait_for(r"^ready (\d+)").group(1)
+    run = case.record("-p", pid, "-d", "500ms", "-o", case.path("live"), "--export", "none", "--stacks", "cpu",
+                      "--host-sys", "cpu,mem", "--npu-usage", "--sys-hardware-mem")
     made = run.result().expect(DONE).session.path
     job.kill()
     everything_is_reported(case, made)
