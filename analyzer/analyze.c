@@ -32,6 +32,7 @@ struct analysis {
 	struct nps_place place;
 	struct nps_recording *rec; /* SESSION */
 	uint32_t *rows; /* processes of it that make results; NPS_NONE: the whole host */
+	bool apart; /* results of processes and of the whole host */
 	bool parallel; /* several results at once: progress of the first only */
 	bool explained; /* an error, by the process that had it */
 	struct nps_summary *out;
@@ -74,6 +75,42 @@ static void host_result_name(const struct nps_recording *rec, char *out, size_t 
 		strftime(stamp, sizeof(stamp), "%Y%m%d%H%M%S", &tm);
 	snprintf(out, size, "PROF_000001_%s%03u_NPUSCOPEHOSTWIDE", stamp,
 		 (unsigned int)(rec->begin_real / 1000000 % 1000));
+}
+
+/*
+ * The directory SUB in PLACE, made if need be; PATH gets its name. Insight does not read the whole host's database where it finds
+ * those of ranks, but counts it as a rank: they are not in one directory. 0 or a negative errno; the fd is the caller's.
+ */
+static int enter_directory(struct nps_place *place, const char *sub, char path[PATH_MAX])
+{
+	bool made = !mkdirat(place->fd, sub, 0750);
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	if (snprintf(path, PATH_MAX, "%s/%s", place->parent, sub) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	place->fd = openat(place->fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (place->fd < 0 || (made && fchmod(place->fd, 0750)))
+		return -errno;
+	place->parent = path;
+	return 0;
+}
+
+static int export_apart(struct nps_model *model, const struct analysis *a, struct nps_place place,
+			const char *sub, char path[PATH_MAX])
+{
+	int outer = place.fd, err;
+	char parent[PATH_MAX];
+
+	err = enter_directory(&place, sub, parent);
+	if (err)
+		nps_msg("cannot write into %s/%s: %s: name a directory with -o", a->place.parent, sub,
+			strerror(-err));
+	else
+		err = nps_job__export(model, &a->opts, &place, path);
+	if (place.fd >= 0 && place.fd != outer)
+		close(place.fd);
+	return err;
 }
 
 static int import(struct nps_model *model, const struct analysis *a, size_t i)
@@ -150,7 +187,10 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 			a->input->path);
 		err = -ENODATA;
 	}
-	if (!err && a->opts.formats)
+	if (!err && a->opts.formats && a->apart)
+		err = export_apart(&model, a, place, a->rows[i] == NPS_NONE ? "whole_host" : "ranks",
+				   proc->path);
+	else if (!err && a->opts.formats)
 		err = nps_job__export(&model, &a->opts, &place, proc->path);
 	nps_progress__end(&progress);
 	nps_model__free(&model);
@@ -217,8 +257,10 @@ static int session(struct analysis *a, int dirfd)
 	for (uint32_t p = 0; !err && p < rec->nprocs; p++)
 		if (nps_recording__has_result(rec, p))
 			a->rows[n++] = p;
-	if (!err && nps_recording__has_host_result(rec))
+	if (!err && nps_recording__has_host_result(rec)) {
+		a->apart = n > 0;
 		a->rows[n++] = NPS_NONE;
+	}
 	a->parallel = n > 1 && processes(&a->opts) > 1;
 	if (!err)
 		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);

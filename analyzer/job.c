@@ -93,6 +93,11 @@ static int findings(struct job *job)
 	return nps_findings__write(job->findings, job->fds[OUTPUT]);
 }
 
+static int notes(struct job *job)
+{
+	return nps_export__notes(&job->ex, job->fds[OUTPUT]);
+}
+
 static int folded(struct job *job)
 {
 	return nps_export__folded(&job->ex, job->fds[OUTPUT]);
@@ -109,7 +114,7 @@ static const struct writer {
 	int (*write)(struct job *job);
 } writers[] = {
 	{ NPS_FORMAT_DB, database },
-	{ NPS_FORMAT_DB, ftrace_database },
+	{ NPS_FORMAT_DB | NPS_FORMAT_TEXT, ftrace_database },
 	{ NPS_FORMAT_TEXT, trace },
 	{ NPS_FORMAT_PERFETTO, perfetto },
 	{ NPS_FORMAT_TEXT, tables },
@@ -117,6 +122,7 @@ static const struct writer {
 	{ NPS_FORMAT_TEXT, communication },
 	{ NPS_FORMAT_FOLDED, folded },
 	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, stacks },
+	{ NPS_FORMAT_TEXT | NPS_FORMAT_DB, notes },
 	{ ~0U, findings },
 };
 

@@ -525,6 +525,8 @@ static int task_time_row(struct nps_db_import *in, sqlite3_stmt *stmt, uint32_t 
 	if (strcmp(source, "host bounds"))
 		return 0;
 	model->task.source[task] = NPS_TIME_HOST_BOUNDS;
+	model->task.end[task] =
+		model->task.start[task]; /* the length there is the least that Insight shows */
 	for (int i = 0; i < 4; i++)
 		times[i] = whole(sqlite3_column_value(stmt, 2 + i), &value) && value >= 0 ? (uint64_t)value
 											  : UINT64_MAX;

@@ -20,6 +20,9 @@ static inline unsigned int nps_db_generation(enum nps_generation generation)
 /* How a cell of the database says what a cell of the model holds. */
 enum nps_db_value {
 	NPS_DB_NUMBER, /* as it is; NULL: not known */
+	NPS_DB_NUMBER_OR_0, /* as it is; not known: 0, for Insight leaves out what is NULL */
+	NPS_DB_TASK_END, /* of a task; one that nobody measured has the least length, 1 ns */
+	NPS_DB_COMM_END, /* the same of a collective */
 	NPS_DB_TIME_TEXT, /* a number as TEXT */
 	NPS_DB_STRING, /* id of STRING_IDS; unknown: that of N/A */
 	NPS_DB_STRING_NULL, /* unknown: NULL */
@@ -47,7 +50,9 @@ enum nps_db_range { NPS_DB_MSPROF, NPS_DB_TORCH, NPS_DB_MEMORY, NPS_DB_RANGES };
 enum nps_db_presence {
 	NPS_DB_WITH_DATA,
 	NPS_DB_ALWAYS,
-	NPS_DB_OWN /* without data in databases that are no copy of an imported one */
+	NPS_DB_WITH_TASKS, /* if anything ran on a device: Insight shows empty lanes for a table without rows */
+	NPS_DB_OWN, /* without data in databases that are no copy of an imported one */
+	NPS_DB_OWN_WITH_TASKS /* the same, if anything ran on a device */
 };
 
 /* Order in which the model wants the rows. */

@@ -12,6 +12,7 @@
 struct step_sum {
 	struct nps_sweep sweep;
 	uint64_t bubble;
+	bool bounded; /* it has tasks that nobody measured */
 };
 
 struct walk {
@@ -36,15 +37,9 @@ static void see_device(struct walk *w, uint32_t device)
 		w->others++;
 }
 
-static bool computes(const struct nps_task_table *task, size_t row)
+static bool computes(const struct nps_model *m, size_t row)
 {
-	return task->class[row] == NPS_CLASS_COMPUTE && task->source[row] != NPS_TIME_HOST_BOUNDS;
-}
-
-/* An importer that does not count tasks has them all measured. */
-static bool communicates(const struct nps_comm_op_table *op, size_t row)
-{
-	return !op->tasks[row] || op->measured[row];
+	return m->task.class[row] == NPS_CLASS_COMPUTE && nps_model__task_measured(m, row);
 }
 
 static void find_devices(struct walk *w)
@@ -58,14 +53,14 @@ static void find_devices(struct walk *w)
 		if (w->m->device.id[i] >= 0 && w->m->device.id[i] < NPS_NONE)
 			see_device(w, w->m->device.id[i]);
 	for (size_t i = 0; i < task->t.len; i++, nps_pace__step(&pace)) {
-		if (task->device[i] == before || !computes(task, i))
+		if (task->device[i] == before || !computes(w->m, i))
 			continue;
 		before = task->device[i];
 		w->worked = true;
 		see_device(w, before);
 	}
 	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace)) {
-		if (!communicates(op, i))
+		if (!nps_model__comm_measured(w->m, i))
 			continue;
 		w->worked = true;
 		see_device(w, op->device[i]);
@@ -107,6 +102,33 @@ static int add(struct walk *w, struct nps_sweep *all, bool comm, size_t row, uin
 	return nps_sweep__add(&sum->sweep, comm, start, end, NULL, device);
 }
 
+static void note_unmeasured(struct walk *w, uint32_t step)
+{
+	struct step_sum *sum = sum_of(w, step);
+
+	if (sum)
+		sum->bounded = true;
+}
+
+/* Is the task one of DEVICE whose time counts? Notes the step of one whose time nobody measured. */
+static bool counts_task(struct walk *w, size_t row, uint32_t device)
+{
+	if (w->m->task.device[row] != device || w->m->task.class[row] != NPS_CLASS_COMPUTE)
+		return false;
+	if (!nps_model__task_measured(w->m, row))
+		note_unmeasured(w, w->m->task.step[row]);
+	return nps_model__task_measured(w->m, row);
+}
+
+static bool counts_comm(struct walk *w, size_t row, uint32_t device)
+{
+	if (w->m->comm_op.device[row] != device)
+		return false;
+	if (!nps_model__comm_measured(w->m, row))
+		note_unmeasured(w, w->m->comm_op.step[row]);
+	return nps_model__comm_measured(w->m, row);
+}
+
 /* Kernels and collectives of DEVICE merged by start. */
 static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 {
@@ -119,9 +141,9 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	while (!err) {
 		bool comm;
 
-		for (; t < task->t.len && (task->device[t] != device || !computes(task, t)); t++)
+		for (; t < task->t.len && !counts_task(w, t, device); t++)
 			nps_pace__step(&pace);
-		for (; c < op->t.len && (op->device[c] != device || !communicates(op, c)); c++)
+		for (; c < op->t.len && !counts_comm(w, c, device); c++)
 			nps_pace__step(&pace);
 		if (t == task->t.len && c == op->t.len)
 			break;
@@ -136,7 +158,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	return err;
 }
 
-/* Insight refuses the view of a device that lacks a slice of one of these. */
+/* Insight refuses the view of a device that lacks a slice of one of these, or whose slices add up to nothing. */
 static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
 {
 	struct nps_pace pace = { w->m, 0 };
@@ -158,6 +180,7 @@ static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all
 			break;
 		w->table->device[row] = device;
 		w->table->start[row] = w->table->end[row] = all->begun ? all->sums.last : w->m->start;
+		w->table->end[row] += type == NPS_OVERLAP_FREE && all->sums.last == all->sums.first;
 		w->table->type[row] = type;
 	}
 	return err;
@@ -199,13 +222,20 @@ static int step_rows(struct walk *w, uint32_t device)
 	int err = 0;
 
 	for (size_t i = 0; !err && i < w->steps.len; i++) {
+		const struct step_sum *sum = &NPS_AT(&w->steps, struct step_sum, i);
 		bool step = m->step.t.len > 0;
-		uint32_t text = step ? nps_strings__addf(m->strings, "%lld", (long long)m->step.id[i])
-				     : nps_strings__addz(m->strings, "");
+		uint32_t text;
+
+		/* Zeros would say that the device did nothing. */
+		if (sum->bounded && !sum->sweep.begun) {
+			m->unmeasured_steps++;
+			continue;
+		}
+		text = step ? nps_strings__addf(m->strings, "%lld", (long long)m->step.id[i])
+			    : nps_strings__addz(m->strings, "");
 
 		err = text == NPS_NONE ? -ENOMEM
-				       : step_row(w, device, text, step ? m->step.start[i] : w->origin,
-						  &NPS_AT(&w->steps, struct step_sum, i));
+				       : step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
 	}
 	return err;
 }
@@ -242,10 +272,11 @@ static uint64_t host_begin(const struct nps_model *m)
 
 int nps_derive__overlap(struct nps_model *m)
 {
-	struct walk w = { .m = m, .table = m->overlapped ? NULL : &m->overlap };
+	bool tasks = m->task.t.len || m->comm_op.t.len;
+	struct walk w = { .m = m, .table = m->overlapped || !tasks ? NULL : &m->overlap };
 	int err = 0;
 
-	if (m->overlapped && m->step_traced)
+	if ((m->overlapped && m->step_traced) || (!tasks && !m->step.t.len))
 		return 0;
 	nps_vec__init(&w.steps, m->tmpfd, sizeof(struct step_sum));
 	if (!m->step.t.len)

@@ -32,6 +32,8 @@ static struct nps_table *table_at(const struct nps_model *model, size_t i)
 	return (struct nps_table *)((char *)model + tables[i].offset);
 }
 
+static const char *const memory_types[NPS_MEM_TYPES] = { "job", "app", "device" };
+
 int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings)
 {
 	int err = 0;
@@ -50,6 +52,10 @@ int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *stri
 	if (!err) {
 		model->na = nps_strings__addz(model->strings, "N/A");
 		err = model->na == NPS_NONE ? -ENOMEM : 0;
+	}
+	for (size_t i = 0; !err && i < NPS_MEM_TYPES; i++) {
+		model->memory_types[i] = nps_strings__addz(model->strings, memory_types[i]);
+		err = model->memory_types[i] == NPS_NONE ? -ENOMEM : 0;
 	}
 	if (err)
 		nps_model__free(model);

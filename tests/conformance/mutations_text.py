@@ -298,13 +298,15 @@ def _(view: TraceCopy) -> None:
 
 @trace("a bounded task has a duration", "V12")
 def _(view: TraceCopy) -> None:
-    view.kernel()["args"].update(time_source="host bounds", start_low_us="1.000", start_high_us="2.000")
+    kernel = view.kernel()
+    kernel["dur"] = 7.5
+    kernel["args"].update(time_source="host bounds", start_low_us="1.000", start_high_us="2.000")
 
 
 @trace("bounds are the wrong way round", "V12")
 def _(view: TraceCopy) -> None:
     kernel = view.kernel()
-    kernel["dur"] = 0
+    kernel["dur"] = 0.001
     kernel["args"].update(time_source="host bounds", start_low_us="2.000", start_high_us="1.000")
 
 

@@ -62,7 +62,8 @@ def formats(case: Case) -> None:
         assert len(folders(outs[name])) == 2, "one folder for each rank"
         conforms(case, outs[name])
     for folder in folders(outs["text"]):
-        assert ".db" not in suffixes(folder), "a database beside trace_view.json hides it from MindStudio Insight"
+        databases = [p.name for p in folder.rglob("*.db")]
+        assert databases == ["ftrace_data.db"], f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
         assert (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
     for folder in folders(outs["db"]):
         assert not list(folder.rglob("trace_view.json")) and not list(folder.rglob("*.csv"))
@@ -79,6 +80,54 @@ def bounds_and_no_steps(case: Case) -> None:
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
     conforms(case, out)
+
+
+@test
+def nothing_measured(case: Case) -> None:
+    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note that says so."""
+    session = session_of(case, "--task-source", "host")
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+    for folder in folders(out):
+        output = folder / "ASCEND_PROFILER_OUTPUT"
+        with open(output / "kernel_details.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) > 20 and all(not row["Duration(us)"] for row in rows), rows[:3]
+        with open(output / "op_statistic.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert rows and all(row["Total Time(us)"] == "N/A" for row in rows), rows[:3]
+        assert not (output / "step_trace_time.csv").exists(), "zeros that say that the device did nothing"
+        notes = (output / "npuscope_notes.txt").read_text()
+        assert "kernel_details.csv" in notes and "step_trace_time.csv" in notes, notes
+        [path] = output.glob("ascend_pytorch_profiler_*.db")
+        with sqlite3.connect(path) as db:
+            assert db.execute("SELECT DISTINCT endNs - startNs FROM TASK").fetchall() == [(1,)]
+            assert db.execute("SELECT sum(endNs - startNs) FROM OVERLAP_ANALYSIS WHERE type != 1").fetchone()[0] > 0
+
+
+@test
+def ranks_and_the_whole_host(case: Case) -> None:
+    """Of a capture of both, each can be given to MindStudio Insight alone."""
+    need_root()
+    job = case.sim_job("--ranks", 2)
+    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network")
+    result = run.result(90).expect(DONE, PARTIAL)
+    job.kill()
+    session = result.session.path
+    ranks = folders(session)
+    assert {path.parent for path in ranks} == {session / "ranks"} and len(ranks) >= 2, ranks
+    [whole] = (session / "whole_host").iterdir()
+    assert whole.name.startswith("PROF_"), whole
+    assert set(result.out.splitlines()[1:]) == {str(path) for path in (*ranks, whole)}, result.out
+    conforms(case, session / "ranks")
+    with sqlite3.connect(next(whole.glob("msprof_*.db"))) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        assert not tables & {"TASK", "COMMUNICATION_OP", "OVERLAP_ANALYSIS"}, tables
+        names = dict(db.execute("SELECT pid, name FROM NPUSCOPE_PROCESS"))
+        assert all(names.get(pid) for pid in ranks_of(job)), names
+        for table in ("HOST_DISK_USAGE", "HOST_NETWORK_USAGE"):
+            assert db.execute(f"SELECT count(*) FROM {table} WHERE usage IS NULL").fetchone() == (0,), table
 
 
 @test

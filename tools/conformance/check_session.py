@@ -42,6 +42,8 @@ def x1(pair: Pair, check: Check) -> None:
     right: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     for one in trace.hardware:
         left[one.pid & 31, one.tid, one.args.get("Task Id"), one.args.get("Subtask Id")].append((one.start, one.end))
+    if not trace.hardware and "TASK" not in pair.db.db_tables:
+        raise Skip("nothing ran on a device")
     parents = set(db.execute("SELECT deviceId, streamId, taskId FROM TASK WHERE contextId != 4294967295"))
     for start, end, device, stream, task, context in db.execute(
             "SELECT startNs, endNs, deviceId, streamId, taskId, contextId FROM TASK"):
@@ -58,7 +60,7 @@ def x2(pair: Pair, check: Check) -> None:
     left: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     right: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     for row in table.dicts():
-        left[plain(row["Name"])].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"]) * 1000))
+        left[plain(row["Name"])].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"] or 0.001) * 1000))
     queries = ["SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"
                " JOIN STRING_IDS ON id = c.name"]
     if "COMMUNICATION_OP" in pair.db.db_tables:

@@ -51,7 +51,7 @@ def _kernel_spans(rank: Rank) -> Spans:
     bounded = {(one.name, one.start) for one in rank.trace.collectives if one.bounded} if rank.trace else set()
     for row in table.dicts():
         start = us_to_ns(row["Start Time(us)"])
-        if (row["Name"], start) in bounded:
+        if (row["Name"], start) in bounded or not row["Duration(us)"]:
             continue
         span = start, start + round(float(row["Duration(us)"]) * 1000)
         group = spans[row.get("Device_id", ""), row.get("Step Id", "")]
