@@ -343,5 +343,5 @@ int nps_cmd_analyze(int argc, char **argv)
 	if (!status && cmd.inputs.len)
 		status = run_all(&cmd);
 	nps_vec__free(&cmd.inputs);
-	return fflush(stdout) ? EXIT_FAILED : status;
+	return status;
 }

@@ -8,6 +8,7 @@
 #include "findings/ranks.h"
 #include "input.h"
 #include "show.h"
+#include "torch/json.h"
 #include "trace_slices.h"
 
 #include <argp.h>
@@ -112,11 +113,57 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/* npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or not readable. */
+static cJSON *read_findings(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	cJSON *document = fd < 0 ? NULL : nps_fw_json__read(fd, "npuscope_findings.json");
+	const cJSON *version = cJSON_GetObjectItemCaseSensitive(document, "version");
+
+	if (fd >= 0)
+		close(fd);
+	if (document && (!cJSON_IsNumber(version) || version->valuedouble != 1 ||
+			 !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "findings")))) {
+		cJSON_Delete(document);
+		document = NULL;
+	}
+	return document;
+}
+
+/*
+ * What `analyze` found when it wrote the result: it had all of the session, of which a database or a trace is a part. NULL: the
+ * input is none of its results.
+ */
+static cJSON *stored_findings(const struct nps_input *input)
+{
+	const char *slash = strrchr(input->path, '/');
+	char dir[PATH_MAX];
+	cJSON *document;
+	int len = slash ? (int)(slash - input->path) : 1;
+
+	if (input->kind != NPS_INPUT_DB && input->kind != NPS_INPUT_TRACE)
+		return NULL;
+	if (input->one_of_many ||
+	    snprintf(dir, sizeof(dir), "%.*s", len, slash ? input->path : ".") >= PATH_MAX)
+		return NULL;
+	document = read_findings(dir);
+	if (document)
+		return document;
+	if (snprintf(dir, sizeof(dir), "%.*s/mindstudio_profiler_output", len, slash ? input->path : ".") >=
+	    PATH_MAX)
+		return NULL;
+	return read_findings(dir);
+}
+
 static int look(void *ctx, const struct nps_model *model)
 {
 	struct command *cmd = ctx;
-	cJSON *document = nps_findings__make(model);
+	cJSON *document = stored_findings(cmd->input);
 	int err;
+
+	errno = ENOMEM;
+	if (!document)
+		document = nps_findings__make(model);
 
 	if (!document)
 		return -errno;

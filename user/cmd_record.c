@@ -49,6 +49,7 @@ int nps_cmd_record(int argc, char **argv)
 		nps_info("session in %s (%s)", c.session.path, c.end_reason);
 		printf("%s\n", c.session.path);
 	}
+	nps_record_print__command(&c);
 	nps_record_print__losses(&c);
 	if (!c.unreachable && (a.text || a.db)) {
 		nps_capture__heed_sigterm();

@@ -83,7 +83,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "LIST|none", 0,
 	  "What to record of the host: cpu,mem,disk,network are sampled, osrt is system calls and scheduling "
-	  "(default: osrt; with -a: cpu,mem,disk,network)",
+	  "(default: osrt; with -a: cpu,mem,disk,network; with --level none: none)",
 	  0 },
 	{ "host-sys-freq", OPT_HOST_SYS_FREQ, "HZ", 0, "Samples a second, 1 to 1000 (default: 50)", 0 },
 	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
@@ -403,7 +403,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (a->rec.all && !a->rec.devices.chosen)
 			a->rec.devices.all = true;
 		if (!a->host_sys_given)
-			a->host_sys = a->rec.all ? NPS_HOST_SYS_SAMPLED : NPS_HOST_SYS_OSRT;
+			a->host_sys = a->rec.all		       ? NPS_HOST_SYS_SAMPLED
+				      : a->rec.level == NPS_LEVEL_NONE ? 0
+								       : NPS_HOST_SYS_OSRT;
 		if (!!a->rec.n_pids + !!a->rec.command + a->rec.all != 1)
 			argp_failure(state, NPS_USAGE, 0,
 				     "give either -p PID, -a, or a command after --: see --help");

@@ -313,6 +313,7 @@ static void from_name(struct nps_model *model, const char *path)
 	char *end;
 
 	model->layout = !strncmp(name, "msprof_", strlen("msprof_")) ? NPS_LAYOUT_MSPROF : NPS_LAYOUT_TORCH;
+	model->mindspore = !strncmp(name, "ascend_mindspore_", strlen("ascend_mindspore_"));
 	if (model->layout == NPS_LAYOUT_MSPROF || !last || !isdigit((unsigned char)last[1]))
 		return;
 	errno = 0;

@@ -172,8 +172,12 @@ static int file_path(char *name, size_t size, const struct nps_export *ex, const
 
 	if (ex->model->layout == NPS_LAYOUT_MSPROF)
 		len = snprintf(name, size, "%s/msprof_%s.db", path, ex->stamp);
-	else
+	else if (!ex->model->mindspore)
 		len = snprintf(name, size, "%s/ascend_pytorch_profiler_%u.db", path, ex->model->rank);
+	else if (ex->model->has_rank && ex->model->rank)
+		len = snprintf(name, size, "%s/ascend_mindspore_profiler_%u.db", path, ex->model->rank);
+	else /* MindSpore leaves out a rank of 0, too */
+		len = snprintf(name, size, "%s/ascend_mindspore_profiler.db", path);
 	return (size_t)len < size ? 0 : -ENAMETOOLONG;
 }
 

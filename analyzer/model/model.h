@@ -49,6 +49,7 @@ struct nps_model {
 
 	enum nps_generation generation; /* of what was imported */
 	enum nps_layout layout;
+	bool mindspore; /* of an ..._ascend_ms directory: the database has MindSpore's name */
 	unsigned int level; /* profiler level: 0, 1, 2 */
 	uint32_t pid;
 	bool has_rank;

@@ -244,6 +244,15 @@ static int read_framework(struct nps_framework *fw)
 	return err;
 }
 
+/* PATH, which has no slash at its end, is named by its profiler: {worker}_{pid}_{time}_ascend_ms. */
+static bool is_mindspore(const char *path)
+{
+	static const char suffix[] = "_ascend_ms";
+	size_t len = strlen(path);
+
+	return len >= sizeof(suffix) && !strcmp(path + len - (sizeof(suffix) - 1), suffix);
+}
+
 int nps_import__torch(struct nps_model *model, const char *path)
 {
 	struct nps_framework fw = { .model = model, .has_pid = model->pid, .dirfd = -1 };
@@ -255,6 +264,7 @@ int nps_import__torch(struct nps_model *model, const char *path)
 		return err;
 	}
 	model->layout = NPS_LAYOUT_TORCH;
+	model->mindspore = is_mindspore(path);
 	model->generation = NPS_GENERATION_B;
 	read_settings(model, dirfd);
 	fw.dirfd = nps_input_dir__open(dirfd, "FRAMEWORK");

@@ -87,6 +87,16 @@ static cJSON *following(cJSON *item, cJSON **parents, size_t *depth)
 	return *depth ? item->next : NULL;
 }
 
+/* An integer, or a time in us with decimals, that a double does not hold. */
+static bool loses_digits(const char *number, size_t len)
+{
+	const char *dot = memchr(number, '.', len);
+
+	if (len <= EXACT || memchr(number, 'e', len) || memchr(number, 'E', len))
+		return false;
+	return !dot || dot - number >= EXACT - 1;
+}
+
 /* The tree has its numbers in the text's order: those that lost digits get the text itself. */
 static bool keep_digits(cJSON *json, const char *text)
 {
@@ -101,8 +111,7 @@ static bool keep_digits(cJSON *json, const char *text)
 		number = next_number(&text, &len);
 		if (!number)
 			return true;
-		if (len <= EXACT || memchr(number, '.', len) || memchr(number, 'e', len) ||
-		    memchr(number, 'E', len))
+		if (!loses_digits(number, len))
 			continue;
 		item->valuestring = cJSON_malloc(len + 1);
 		if (!item->valuestring)

@@ -28,6 +28,14 @@ PROGRAM = Path(os.environ.get("NPUSCOPE", BUILD / "npuscope"))
 GENERATOR = ROOT / "build" / "tests" / "gen-cann"
 NONE = 0xFFFFFFFF
 SLICE_ROWS = 1_000_000
+# what a database without a task does not have: Insight shows empty lanes for them
+NO_TASKS = """
+CREATE TEMP TABLE TASK (startNs, endNs, deviceId, connectionId, globalTaskId, globalPid, taskType, contextId, streamId, taskId, modelId);
+CREATE TEMP TABLE COMPUTE_TASK_INFO (globalTaskId, name);
+CREATE TEMP TABLE COMMUNICATION_TASK_INFO (globalTaskId, opId, srcRank, dstRank, size);
+CREATE TEMP TABLE COMMUNICATION_OP (opName, startNs, endNs, connectionId, groupName, opId);
+CREATE TEMP TABLE OVERLAP_ANALYSIS (deviceId, startNs, endNs, type);
+"""
 
 
 class Case(NamedTuple):
@@ -115,6 +123,8 @@ class Result:
         self.more = path / "analyze" if self.prof else self.out
         self.db = sqlite3.connect(next((path if self.prof else self.out).glob(
             "msprof_*.db" if self.prof else "ascend_pytorch_profiler*.db")))
+        if not self.db.execute("SELECT 1 FROM sqlite_master WHERE name = 'TASK'").fetchone():
+            self.db.executescript(NO_TASKS)
         self.analysis = sqlite3.connect(self.more / "analysis.db") if (self.more / "analysis.db").exists() else None
         trace = next(self.out.glob("msprof_*.json" if self.prof else "trace_view.json"))
         self.events: list[dict[str, Any]] = json.loads(trace.read_text(encoding="utf-8"))

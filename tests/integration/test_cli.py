@@ -4,12 +4,14 @@
 
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
-from harness import (AGENT, API, BUILD, DONE, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
-                     need_root, test)
+from harness import (AGENT, API, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
+                     need_root, test, wait_until)
 
 COMMANDS = ("record", "analyze", "doctor")
 
@@ -18,10 +20,64 @@ COMMANDS = ("record", "analyze", "doctor")
 def output_that_cannot_be_written(case: Case) -> None:
     """Paths that nobody got to know are no success."""
     with open("/dev/full", "wb") as full:
-        for argv in (["doctor", "--probes"], ["--help"], ["--version"]):
+        for argv in (["doctor", "--probes"], ["--help"], ["--version"], *([command, "--help"] for command in (*COMMANDS, "show"))):
             run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-            assert run.returncode == PARTIAL, f"{argv}: {run.returncode}"
+            assert run.returncode == FAILED, f"{argv}: {run.returncode}"
             assert re.fullmatch(r"npuscope: cannot write to standard output: [^\n]+\n", run.stderr), run.stderr
+
+
+@test
+def results_whose_paths_cannot_be_written(case: Case) -> None:
+    """Files that are there, but whose names are lost, are a part of success; tables that are lost are none."""
+    need_root()
+    job = case.start(["sleep", "60"])
+    session = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir, "--export", "none").result().session.path
+    with open("/dev/full", "wb") as full:
+        for argv, status in ((["analyze", "-o", case.dir, session], PARTIAL), (["show", session], FAILED),
+                             (["show", "--json", session], FAILED)):
+            run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            assert run.returncode == status, f"{argv}: {run.returncode} {run.stderr}"
+            assert "cannot write to standard output" in run.stderr, run.stderr
+
+
+@test
+def how_the_command_ended(case: Case) -> None:
+    """record's status is its own; the command's is not lost."""
+    need_root()
+    for script, word in (("exit 42", "the command ended with status 42"),
+                         ("kill -SEGV $$", "the command was killed by signal 11 (Segmentation fault)"), ("exit 0", "")):
+        run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c", script).expect(DONE, PARTIAL)
+        found = [line for line in run.complaints if "the command" in line]
+        assert len(found) == bool(word) and all(word in line for line in found), run.err
+
+
+@test
+def marks_alone(case: Case) -> None:
+    """--level none: no system calls that nobody asked for, and no cost of what was not measured."""
+    need_root()
+    job = case.start([need_job("osrt_job"), "files"])
+    run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "-o", case.dir, "--export", "none")
+    request = run.session.json["request"]
+    assert request["host_sys"] == [] and request["activities"] == "cpu", request
+    assert not re.search(r"^(system calls|time slices|lock waits)", run.err, re.M), run.err
+    assert "-1 ns" not in run.err and "a system call" not in run.err, run.err
+    both = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "--host-sys", "osrt", "-o", case.dir,
+                         "--export", "none").session.json["request"]
+    assert both["host_sys"] == ["osrt"] and both["activities"] == "cpu,osrt", both
+
+
+@test
+def name_of_the_jobs_host(case: Case) -> None:
+    """A job in a container: its host's name, not that of the host of the container."""
+    need_root()
+    job = case.start(["unshare", "--uts", "sh", "-c", "hostname node-of-job && exec sleep 60"])
+    wait_until(lambda: Path(f"/proc/{job.pid}/comm").read_text() == "sleep\n", "the job's name")
+    run = case.npuscope("record", "-p", job.pid, "-d", "300ms", "-o", case.dir, "--host-sys", "osrt,mem").expect(DONE, PARTIAL)
+    [folder] = run.session.path.glob("*_ascend_pt")
+    assert folder.name.startswith("node-of-job_"), folder
+    [path] = folder.rglob("ascend_pytorch_profiler_*.db")
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT hostName FROM HOST_INFO").fetchall() == [("node-of-job",)]
 
 
 @test

@@ -131,6 +131,20 @@ def ranks_and_the_whole_host(case: Case) -> None:
 
 
 @test
+def show_says_what_findings_say(case: Case) -> None:
+    """One set of findings: in the result, and on the terminal, of the session, of both forms of the result."""
+    session = session_of(case, "--host-sys", "cpu,mem,osrt")
+    for name in ("text", "db", "text,db"):
+        out = case.path(name)
+        case.analyze(session.path, "-o", out, "--export", name).expect(DONE)
+        for folder in folders(out):
+            stored = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "npuscope_findings.json").read_text())
+            shown = case.npuscope("show", "--json", folder).expect(DONE, PARTIAL)
+            [result] = json.loads(shown.out)["results"]
+            assert {key: value for key, value in result.items() if key != "path"} == stored, f"{name}: {folder}"
+
+
+@test
 def level_two(case: Case) -> None:
     session = session_of(case, "--level", "2")
     out = case.path("out")

@@ -900,6 +900,37 @@ static int convert(char **argv)
 	return err ? 1 : 0;
 }
 
+/* The database of a result of MindSpore has MindSpore's name, which leaves out a rank of 0. */
+static void mindspore_keeps_its_name(void **state)
+{
+	static const char *const names[] = { "ascend_mindspore_profiler_5.db",
+					     "ascend_mindspore_profiler.db" };
+	struct nps_export ex = { .generation = NPS_GENERATION_B };
+	char in[600], out[600];
+	struct nps_model model;
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++) {
+		snprintf(in, sizeof(in), "%s/%s", in_folder("in"), names[i]);
+		snprintf(out, sizeof(out), "%s/%s", in_folder("out"), names[i]);
+		make(in, SMALL);
+		import(&model, in);
+		unlink(out);
+		ex.model = &model;
+		assert_int_equal(nps_export__db(&ex, folder_fd, in_folder("out")), 0);
+		assert_int_equal(access(out, F_OK), 0);
+		unlink(out);
+		nps_model__free(&model);
+	}
+	snprintf(in, sizeof(in), "%s/host_7_20250101000000000_ascend_ms", in_folder("in"));
+	assert_int_equal(mkdir(in, 0700), 0);
+	assert_int_equal(nps_model__init(&model, folder_fd, NULL), 0);
+	assert_int_equal(nps_import__torch(&model, in), 0);
+	assert_true(model.mindspore);
+	nps_model__free(&model);
+	rmdir(in);
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -911,6 +942,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(numbers_keep_their_digits),
 		cmocka_unit_test(empty_model),
 		cmocka_unit_test(lanes_for_viewers),
+		cmocka_unit_test(mindspore_keeps_its_name),
 		cmocka_unit_test(bounded_tasks),
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
