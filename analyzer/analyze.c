@@ -245,6 +245,7 @@ static int session(struct analysis *a, int dirfd)
 		return -ENOMEM;
 	a->rec = rec;
 	nps_recording__init(rec, dirfd, a->place.fd);
+	rec->show_self = a->opts.show_self;
 	nps_progress__init(&progress, a->opts.progress);
 	rec->progress = &progress;
 	err = nps_recording__load(rec, a->input->path);

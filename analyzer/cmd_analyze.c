@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS };
+enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS, OPT_SHOW_SELF };
 
 struct command {
 	struct nps_analyze_opts opts;
@@ -34,6 +34,8 @@ static const struct argp_option options[] = {
 	  "formats, separated by commas: text, db, perfetto, folded; or none (default: text,db)", 0 },
 	{ "gzip", OPT_GZIP, NULL, 0, "write trace_view.json.gz in place of trace_view.json (default: no)",
 	  0 },
+	{ "show-self", OPT_SHOW_SELF, NULL, 0,
+	  "threads of the helper library that npuscope has in the job, too (default: left out)", 0 },
 	{ "compat", OPT_COMPAT, "GEN", 0,
 	  "generation of column and layer names: a (CANN 8.0 and before), b (current) or auto: that of the "
 	  "input, b for "
@@ -118,6 +120,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_GZIP:
 		cmd->opts.gzip = true;
+		return 0;
+	case OPT_SHOW_SELF:
+		cmd->opts.show_self = true;
 		return 0;
 	case OPT_COMPAT:
 		what = one_of(arg, generations, NPS_ARRAY_SIZE(generations));

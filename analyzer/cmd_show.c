@@ -19,14 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS };
+enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS, OPT_SHOW_SELF };
 
 struct command {
 	char **dirs;
 	int ndirs;
 	size_t top;
 	unsigned int only;
-	bool json;
+	bool json, show_self;
 	enum nps_progress_mode progress;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;
@@ -44,6 +44,9 @@ static const struct argp_option options[] = {
 	  "host, host_time, torchair, ranks (default: all that have rows)",
 	  0 },
 	{ "json", OPT_JSON, NULL, 0, "print all numbers as JSON (default: tables)", 0 },
+	{ "show-self", OPT_SHOW_SELF, NULL, 0,
+	  "of sessions, threads of the helper library that npuscope has in the job, too (default: left out)",
+	  0 },
 	{ "progress", OPT_PROGRESS, "WHEN", 0,
 	  "tell on stderr what is being done: always, never or auto: if it is a terminal (default: auto)",
 	  0 },
@@ -91,6 +94,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_JSON:
 		cmd->json = true;
+		return 0;
+	case OPT_SHOW_SELF:
+		cmd->show_self = true;
 		return 0;
 	case OPT_PROGRESS:
 		if (!strcmp(arg, "always"))
@@ -189,6 +195,7 @@ static void show_input(struct command *cmd, const char *tmp)
 					 .output = tmp,
 					 .processes = 1,
 					 .progress = cmd->progress,
+					 .show_self = cmd->show_self,
 					 .look = look,
 					 .ctx = cmd };
 	struct nps_summary summary;

@@ -11,9 +11,10 @@
 /* The analysis of what was captured. Returns the exit status. */
 static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
 {
-	struct nps_analyze_opts opts = {
-		.size = sizeof(opts), .formats = (a->text ? NPS_FORMAT_TEXT : 0) | (a->db ? NPS_FORMAT_DB : 0)
-	};
+	struct nps_analyze_opts opts = { .size = sizeof(opts),
+					 .formats = (a->text ? NPS_FORMAT_TEXT : 0) |
+						    (a->db ? NPS_FORMAT_DB : 0),
+					 .show_self = a->show_self };
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
 

@@ -44,6 +44,7 @@ enum {
 	OPT_MSTX_EXCLUDE,
 	OPT_INJECT,
 	OPT_DRIVER,
+	OPT_SHOW_SELF,
 };
 
 static const struct argp_option options[] = {
@@ -128,6 +129,9 @@ static const struct argp_option options[] = {
 	  "are copied with each sample (default: auto, the better of both)",
 	  0 },
 	NPS_DEVICE_OPTIONS,
+	{ "show-self", OPT_SHOW_SELF, 0, 0,
+	  "In results, threads of the helper library that npuscope has in the job, too (default: left out)",
+	  0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
 	{ 0 },
@@ -302,6 +306,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case 'o':
 		a->rec.out = arg;
 		v = *arg ? 0 : -EINVAL;
+		break;
+	case OPT_SHOW_SELF:
+		a->show_self = true;
 		break;
 	case 'q':
 		a->quiet = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import.h"
 
+#include "agent.h"
 #include "base/progress.h"
 #include "cann/control.h"
 #include "session/catalog_info.h"
@@ -209,6 +210,14 @@ static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
 	return 0;
 }
 
+/* What threads did, and how they ran: neither what the job called of CANN nor what the device completed. */
+static bool is_of_thread(unsigned int kind)
+{
+	return kind == NPS_EV_SYSCALL || (kind >= NPS_EV_SYSCALL_SUM && kind <= NPS_EV_IO) ||
+	       kind == NPS_EV_SCHED || kind == NPS_EV_IRQ ||
+	       (kind >= NPS_EV_DRIVER && kind <= NPS_EV_DRIVER_DMA);
+}
+
 static int on_event(struct import *in, const struct nps_event *ev)
 {
 	struct nps_recording *model = in->model;
@@ -230,6 +239,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return 0;
 	}
 	in->last = NPS_MAX(in->last, end);
+	if (is_of_thread(ev->kind) && nps_recording__is_helper(model, ev->pid, ev->tid))
+		return 0;
 	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
 		return nps_os_calls__keep(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
@@ -581,6 +592,16 @@ static void set_end(struct import *in, const char *path)
 		model->end = NPS_MAX(in->last, model->begin);
 }
 
+/* Threads of the helper library, by their name, which the kernel told. */
+static int find_helpers(struct nps_recording *model)
+{
+	uint32_t name = nps_strings__addz(&model->strings, NPS_AGENT_COMM);
+
+	if (name == NPS_NONE)
+		return -ENOMEM;
+	return model->show_self ? 0 : nps_history__keys(&model->comms, name, &model->helpers);
+}
+
 int nps_import__session(struct nps_recording *model, const char *path)
 {
 	struct import in = { .model = model };
@@ -598,6 +619,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = finish_text(&in);
 	if (!err)
 		err = nps_history__finish(&model->comms);
+	if (!err)
+		err = find_helpers(model);
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
 	extend_open_calls(&in);

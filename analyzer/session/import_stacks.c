@@ -227,9 +227,13 @@ static uint32_t stack_text(struct import *in)
 static int add_row(struct import *in, const struct nps_stack *s)
 {
 	struct nps_stack_table *t = &in->m->stack;
-	uint32_t comm = nps_recording__comm_at(in->rec, s->tid, s->time), text = stack_text(in);
+	uint32_t comm = nps_recording__comm_at(in->rec, s->tid, s->time), text;
 	size_t row;
 	int err;
+
+	if (nps_recording__is_helper(in->rec, s->pid, s->tid))
+		return 0;
+	text = stack_text(in);
 
 	for (uint32_t i = 0; i < in->nframes; i++)
 		if (in->frames[i] == NPS_NONE)

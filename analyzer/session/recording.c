@@ -80,6 +80,7 @@ void nps_recording__free(struct nps_recording *model)
 		nps_vec__free(&NPS_AT(&model->logs, struct nps_device_log, i).pmu_breaks);
 	}
 	nps_vec__free(&model->logs);
+	nps_map__free(&model->helpers);
 	nps_host_samples__free(&model->host);
 	cJSON_Delete(model->json);
 	model->json = NULL;
@@ -127,6 +128,11 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 	uint64_t text;
 
 	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
+}
+
+bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid)
+{
+	return tid != pid && nps_map__get(&model->helpers, tid) != NPS_NONE;
 }
 
 int nps_recording__level(const struct nps_recording *model)

@@ -145,6 +145,31 @@ def show_says_what_findings_say(case: Case) -> None:
 
 
 @test
+def helper_threads(case: Case) -> None:
+    """What npuscope itself runs in the job is no part of the job, unless it is asked for."""
+    session = session_of(case, "--host-sys", "cpu,osrt", "--stacks=cpu,offcpu")
+    name = "npuscope_agent"
+    for options, there in (((), False), (("--show-self",), True)):
+        out = case.path(f"out{len(options)}")
+        case.analyze(session.path, "-o", out, "--export", "text,db,folded", *options).expect(DONE)
+        for folder in folders(out):
+            output = folder / "ASCEND_PROFILER_OUTPUT"
+            [path] = output.glob("ascend_pytorch_profiler_*.db")
+            with sqlite3.connect(path) as db:
+                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?", (name,))
+                tids = {gtid for (gtid,) in rows}
+                calls = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM OSRT_API")}
+                stacks = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM NPUSCOPE_STACK")}
+            assert bool(tids) == there and bool(tids & calls) == there and bool(tids & stacks) == there, (options, tids)
+            lanes = {event["args"]["name"] for event in json.loads((output / "trace_view.json").read_text())
+                     if event["ph"] == "M" and event["name"] == "thread_name"}
+            assert any(lane.startswith(name) for lane in lanes) == there, (options, lanes)
+            for stem in ("npuscope_oncpu", "npuscope_offcpu"):
+                lines = (output / f"{stem}.folded").read_text().splitlines()
+                assert there or not any(line.startswith(name) for line in lines), (stem, lines[:5])
+
+
+@test
 def level_two(case: Case) -> None:
     session = session_of(case, "--level", "2")
     out = case.path("out")
