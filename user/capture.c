@@ -27,6 +27,7 @@
 #include "privilege.h"
 #include "session_end.h"
 #include "system_wide.h"
+#include "target_state.h"
 
 #define TURN_MS 50
 #define YIELD_TURN_MS 2 /* while a thread of the job waits for us to let go of a device */
@@ -476,6 +477,7 @@ static int add_targets(struct nps_capture *c)
 				 err == -ESRCH ? "no such process" : strerror(-err));
 			return err;
 		}
+		c->degraded |= nps_target_state__report(c->opts->pids[i]);
 	}
 	return 0;
 }

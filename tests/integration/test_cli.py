@@ -4,6 +4,7 @@
 
 import os
 import re
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -49,6 +50,32 @@ def how_the_command_ended(case: Case) -> None:
         run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c", script).expect(DONE, PARTIAL)
         found = [line for line in run.complaints if "the command" in line]
         assert len(found) == bool(word) and all(word in line for line in found), run.err
+
+
+@test
+def targets_that_do_nothing(case: Case) -> None:
+    """A stopped process, a thread of the kernel, a 32-bit program: said first, not found out from an empty result."""
+    need_root()
+    stopped = case.start(["sleep", "60"])
+    stopped.signal(signal.SIGSTOP)
+    wait_until(lambda: "T (stopped)" in Path(f"/proc/{stopped.pid}/status").read_text(), "the stop")
+    kernel = next((int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat")
+                  if path.read_text().rpartition(")")[2].split()[1] == "2"), None)
+    # A program of two instructions, which loops; nothing has to be installed to build it.
+    program = case.path("program32")
+    program.write_bytes(bytes.fromhex("7f454c46010101000000000000000000020003000100000054800408340000000000000000000000340020000100"
+                                      "0000000000000100000000000000008004080080040856000000560000000500000000100000") + b"\xeb\xfe")
+    program.chmod(0o755)
+    told = [(stopped.pid, "is stopped: it does nothing until it continues: kill -CONT")]
+    if kernel:                                  # not in a pid namespace
+        told.append((kernel, "is a thread of the kernel"))
+    try:
+        told.append((case.start([program]).pid, "runs a 32-bit program"))
+    except OSError:
+        pass                                    # a kernel without them
+    for pid, word in told:
+        run = case.npuscope("record", "-q", "-p", pid, "-d", "200ms", "-o", case.dir, "--export", "none").expect(PARTIAL)
+        assert any(f"pid {pid} {word}" in line for line in run.complaints), run.err
 
 
 @test
