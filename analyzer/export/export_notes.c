@@ -51,6 +51,21 @@ static void task_notes(struct nps_writer *w, const struct nps_export *ex, const 
 		   "end_high_us of the trace and in NPUSCOPE_TASK_TIME of the database.\n");
 }
 
+static void late_notes(struct nps_writer *w, const struct nps_model *m)
+{
+	if (m->unnamed_kernels) {
+		number(w, "kernels: ", m->unnamed_kernels);
+		nps_writer__lit(w, " are called kernel@0x and their address: the job registered them before "
+				   "the capture began, as "
+				   "it did what else it called until then.\n");
+	}
+	if (m->shapeless_kernels) {
+		number(w, "shapes: ", m->shapeless_kernels);
+		nps_writer__lit(w, " kernels have none: the job had made most of their executors before the "
+				   "capture began.\n");
+	}
+}
+
 static void step_notes(struct nps_writer *w, const struct nps_model *m)
 {
 	if (!m->unmeasured_steps)
@@ -94,7 +109,7 @@ int nps_export__notes(const struct nps_export *ex, int dirfd)
 	struct nps_writer w;
 	int err;
 
-	if (!m->bounds.t.len && !m->unmeasured_steps &&
+	if (!m->bounds.t.len && !m->unmeasured_steps && !m->unnamed_kernels && !m->shapeless_kernels &&
 	    !(ex->formats & NPS_FORMAT_DB && (has_unknown(m->host_disk.usage, m->host_disk.t.len) ||
 					      has_unknown(m->host_network.usage, m->host_network.t.len))))
 		return 0;
@@ -103,6 +118,7 @@ int nps_export__notes(const struct nps_export *ex, int dirfd)
 		return err;
 	task_notes(&w, ex, &n);
 	step_notes(&w, m);
+	late_notes(&w, m);
 	usage_notes(&w, ex);
 	return nps_writer__close(&w);
 }

@@ -64,6 +64,7 @@ struct nps_model {
 	bool overlapped; /* overlap was imported */
 	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
 	bool runs_lost; /* some rows of `run` are missing */
+	uint64_t unnamed_kernels, shapeless_kernels; /* of which the job told before the capture, not in it */
 	uint64_t unmeasured_steps; /* rows that step_trace has not: no device time in them was measured */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */

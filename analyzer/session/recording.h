@@ -259,6 +259,8 @@ struct nps_proc {
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
+	uint64_t
+		unseen_executors; /* answers of the job's cache of executors that were made before the capture */
 };
 
 struct nps_device {

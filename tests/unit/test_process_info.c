@@ -93,6 +93,47 @@ static void what_was_used(void **state)
 	nps_recording__free(&rec);
 }
 
+/* Kernels of which the job told before the capture are counted: by their names, and, if shapes were asked for, by those. */
+static void kernels_from_before_the_attach(void **state)
+{
+	static const char *const names[] = { "kernel@0x7f00", "aclnnMatmul_MatMulV2" };
+	struct nps_recording rec;
+	struct nps_model model;
+
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+		assert_non_null(nps_recording__proc(&rec, 50));
+		rec.json = cJSON_Parse(asked ? "{\"request\":{\"record_shapes\":true}}" : "{}");
+		for (size_t i = 0; i < 2; i++) {
+			struct nps_task *task = nps_vec__push(&rec.tasks);
+
+			assert_non_null(task);
+			*task = (struct nps_task){ .start = 10 + i,
+						   .end = 20 + i,
+						   .conn = NPS_NONE,
+						   .context = NPS_NO_ID,
+						   .name = nps_strings__addz(&rec.strings, names[i]),
+						   .type = nps_strings__addz(&rec.strings, "N/A"),
+						   .comm = NPS_NONE,
+						   .step = NPS_NONE,
+						   .bounds = NPS_NONE,
+						   .operands = NPS_NONE,
+						   .pmu = NPS_NONE,
+						   .kind = NPS_TASK_COMPUTE };
+		}
+		rec.procs[0].tasks = 2;
+		rec.procs[0].unseen_executors = 5;
+		assert_int_equal(nps_model__init(&model, AT_FDCWD, &rec.strings), 0);
+		assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+		assert_int_equal(model.compute.t.len, 2);
+		assert_int_equal(model.unnamed_kernels, 1);
+		assert_int_equal(model.shapeless_kernels, asked ? 2 : 0);
+		nps_model__free(&model);
+		nps_recording__free(&rec);
+	}
+}
+
 /* One entry that is no directory does not take the rest of the result with it. */
 static void samples_that_cannot_be_read_are_left_out(void **state)
 {
@@ -156,6 +197,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_asked_for),
 		cmocka_unit_test(what_was_used),
+		cmocka_unit_test(kernels_from_before_the_attach),
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
 		cmocka_unit_test(losses_and_sources_are_told),
 	};
