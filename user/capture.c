@@ -725,7 +725,7 @@ static void say_what_is_missing(struct nps_capture *c)
 		c->degraded = true;
 	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
-			 "this the NPU job?");
+			 "this the NPU job? --level none records the host alone, without this message");
 		c->degraded = true;
 	}
 	if ((c->opts->irq && !nps_kernel_side__has_irq(c->kernel)) || nps_probes__refused(c->probes))

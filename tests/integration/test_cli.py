@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a user meets first: help, version, doctor, installation."""
 
+import json
 import os
 import re
 import signal
@@ -50,6 +51,23 @@ def how_the_command_ended(case: Case) -> None:
         run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c", script).expect(DONE, PARTIAL)
         found = [line for line in run.complaints if "the command" in line]
         assert len(found) == bool(word) and all(word in line for line in found), run.err
+
+
+@test
+def the_host_alone(case: Case) -> None:
+    """A job without CANN of which only the host's part was asked for: nothing is missing, and there are no rows of zeros."""
+    need_root()
+    job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
+    run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
+    assert "CANN" not in run.err and " 0 API calls" not in run.err and "device tasks" not in run.err, run.err
+    for folder in run.session.path.glob("*_ascend_pt"):
+        output = folder / "ASCEND_PROFILER_OUTPUT"
+        tables = {path.stem for path in output.glob("*.csv")}
+        assert "os_runtime_statistic" in tables or "npuscope_threads" in tables, tables
+        assert not tables & {"step_trace_time", "op_statistic", "kernel_details", "task_time", "api_statistic"}, tables
+        layers = {event["args"]["name"] for event in json.loads((output / "trace_view.json").read_text())
+                  if event["ph"] == "M" and event["name"] == "process_name"}
+        assert "CPU Usage" in layers and not layers & {"Ascend Hardware", "Communication", "Overlap Analysis"}, layers
 
 
 @test
