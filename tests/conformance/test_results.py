@@ -389,6 +389,19 @@ def slices(where: Path) -> None:
         assert counts == [SLICE_ROWS, 1000], f"{stem}: {counts} rows"
 
 
+def mindspore(where: Path) -> None:
+    """A directory that MindSpore named gets its database, not that of PyTorch, and the next analysis reads it."""
+    source = capture(Case("mindspore", "--tasks 300", "--steps 2"), where)
+    [source] = source.glob("*_ascend_pt")
+    named = source.rename(where / source.name.replace("_ascend_pt", "_ascend_ms"))
+    result = analyse(named, where / "out", "b", "text,db")
+    assert result.name == named.name, result
+    names = [path.name for path in result.rglob("*profiler*.db")]
+    assert names == ["ascend_mindspore_profiler.db"] or re.fullmatch(r"ascend_mindspore_profiler_[1-9]\d*\.db", names[0]), names
+    again = analyse(result / "ASCEND_PROFILER_OUTPUT" / names[0], where / "again", "b", "db")
+    assert [path.name for path in again.rglob("*profiler*.db")] == names, again
+
+
 # --- the tests --------------------------------------------------------------------------------------------------------
 
 def conforming(case: Case, generation: str, result: Path) -> None:
@@ -436,6 +449,9 @@ def main() -> int:
     if not sys.argv[1:] or "slices" in sys.argv[1:]:
         with tempfile.TemporaryDirectory(prefix="results-") as folder:
             tests.run("slices", lambda: slices(Path(folder)))
+    if not sys.argv[1:] or "mindspore" in sys.argv[1:]:
+        with tempfile.TemporaryDirectory(prefix="results-") as folder:
+            tests.run("mindspore", lambda: mindspore(Path(folder)))
     return tests.finish()
 
 
