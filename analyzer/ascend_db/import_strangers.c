@@ -13,7 +13,8 @@ static const char *const insight_columns[] = { "depth", "waitNs", "opConnectionI
 
 /* Tables that other parts of the importer read. */
 static const char *const read_elsewhere[] = {
-	"SESSION_TIME_INFO", "NPU_INFO", "HOST_INFO", "META_DATA", "RANK_DEVICE_MAP", "STRING_IDS",
+	"SESSION_TIME_INFO", "NPU_INFO",   "HOST_INFO",	       "META_DATA",
+	"RANK_DEVICE_MAP",   "STRING_IDS", "NPUSCOPE_PROCESS", /* made anew of the threads' names */
 };
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)

@@ -26,9 +26,9 @@ GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
 LARGE = 1_500_000  # tasks of a session that takes seconds
 
-ALWAYS = {"npuscope_findings.json", "profiler_info_0.json", "profiler_info_1.json", "profiler_metadata.json"}
+ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json", "profiler_metadata.json"}
 FORMATS = {
-    "text": lambda name: name.endswith((".csv", ".csv.gz")) or name.startswith(("trace_view.json", "communication")),
+    "text": lambda name: name.endswith((".csv", ".csv.gz")) or name.startswith(("trace_view.json", "communication", "ftrace_data.db")),
     "db": lambda name: name.endswith(".db"),
     "perfetto": lambda name: name == "npuscope.pftrace",
     "folded": lambda name: name.endswith(".folded"),

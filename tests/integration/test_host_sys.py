@@ -410,7 +410,7 @@ def a_session_cut_short(case: Case) -> None:
     samples = Host(Session(path)).rows[18]
     assert len(samples) >= 20, len(samples)
     result = case.analyze(path, "-o", case.path("out")).expect(PARTIAL) if case.path("out").mkdir() is None else None
-    assert result and list(case.path("out").glob("PROF_*")), result
+    assert result and list(case.path("out").rglob("PROF_*")), result
     data = (path / "host.nps").read_bytes()
     (path / "host.nps").write_bytes(data[:len(data) // 2 + 7])
     result = case.analyze(path, "-o", case.path("out")).expect(PARTIAL)

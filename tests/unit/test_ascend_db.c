@@ -488,6 +488,8 @@ static void lanes_for_viewers(void **state)
 	unlink(path);
 	assert_int_equal(nps_model__init(m, folder_fd, NULL), 0);
 	m->pid = 77;
+	m->start = 1;
+	m->end = 1000;
 	memory_row(m, 100, "device", 4096);
 	memory_row(m, 150, "host", 5); /* pinned, not of the device */
 	memory_row(m, 200, "device", 8192);
@@ -513,6 +515,10 @@ static void lanes_for_viewers(void **state)
 	assert_string_equal(ask(path, "SELECT usage||','||ifnull(speed,'unknown') FROM HOST_NETWORK_USAGE"),
 			    "0,unknown");
 	assert_string_equal(ask(path, "SELECT group_concat(pid||name) FROM NPUSCOPE_PROCESS"), "77train");
+	nps_model__free(m);
+	import(m, path);
+	for (size_t i = 0; i < m->losses.len; i++)
+		fail_msg("%s", NPS_AT(&m->losses, struct nps_lost, i).what);
 	unlink(path);
 	nps_model__free(m);
 }
