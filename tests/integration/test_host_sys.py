@@ -127,7 +127,9 @@ def fact(facts: Facts, name: str) -> int:
 
 
 def results(result: Result, pattern: str = "*_ascend_pt") -> list[Path]:
-    return sorted(result.session.path.glob(pattern))
+    # In directories of their own if there is a result of both a process and the host: somebody may use an NPU beside the test.
+    path = result.session.path
+    return sorted(found for base in (path, path / "ranks", path / "whole_host") for found in base.glob(pattern))
 
 
 def table(folder: Path, stem: str) -> list[dict[str, str]]:
