@@ -56,7 +56,7 @@ static int own_offset(const char *pid, int64_t *offset)
 int nps_time_namespace__offset(pid_t pid, int64_t *offset)
 {
 	ino_t theirs, ours = namespace_of("self", "time");
-	int64_t job, own;
+	int64_t job = 0, own = 0;
 	char number[16];
 	int err;
 
