@@ -698,34 +698,6 @@ static uint64_t sampled_devices(const struct nps_recording *rec, const struct np
 	return mask;
 }
 
-/* What a late attach cannot know of kernels: said once for the process, and in the notes of its result. */
-static void late_kernels(struct fill *f)
-{
-	static const char unnamed[] = "kernel@0x";
-	const cJSON *request = cJSON_GetObjectItemCaseSensitive(f->rec->json, "request");
-	bool shapes = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "record_shapes"));
-	const struct nps_compute_table *t = &f->m->compute;
-	uint64_t addresses = 0, empty = 0;
-
-	for (size_t i = 0; !f->err && i < t->t.len; i++) {
-		addresses += !strncmp(nps_model__text(f->m, t->name[i]), unnamed, sizeof(unnamed) - 1);
-		empty += t->input_shapes[i] == NPS_NONE && t->output_shapes[i] == NPS_NONE;
-	}
-	f->m->unnamed_kernels = addresses;
-	f->m->shapeless_kernels = shapes && f->proc->unseen_executors ? empty : 0;
-	if (addresses)
-		nps_msg("process %u: %" PRIu64
-			" of %zu kernels are named by their address: the job registered them before "
-			"the capture began: record it from its start (record -- COMMAND) to have their names",
-			f->proc->pid, addresses, t->t.len);
-	if (f->m->shapeless_kernels)
-		nps_msg("process %u: %" PRIu64
-			" of %zu kernels have no shapes: the job had most of their executors in its cache "
-			"before the capture began: record it from its start (record -- COMMAND) to have "
-			"their shapes",
-			f->proc->pid, empty, t->t.len);
-}
-
 int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row)
 {
 	struct nps_proc *proc = &rec->procs[proc_row];
@@ -773,7 +745,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
 	all_counters(&f);
-	late_kernels(&f);
+	if (!f.err)
+		nps_late_kernels__count(model, rec, proc);
 	if (!f.err)
 		window(&f);
 	if (!f.err)
