@@ -291,6 +291,30 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 	return 1;
 }
 
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+
+/* Of the entries of a directory those that are links, or those that are not. */
+static int search_entries(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth,
+			  struct dirent **entries, int n, bool links)
+{
+	int err = 0;
+
+	for (int i = 0; !err && i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char below[PATH_MAX];
+
+		if (name[0] == '.' ||
+		    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
+		    nps_input__is_link(below) != links)
+			continue;
+		if (is_dir(path, name))
+			err = search(inputs, visited, below, depth - 1);
+		else if (looks_like_input(name))
+			report_other_kind(path, name, S_IFDIR);
+	}
+	return err;
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	bool found;
@@ -299,20 +323,21 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 
 	if (err <= 0)
 		return err;
+	if (access(path,
+		   R_OK | X_OK)) { /* somebody else's, perhaps: one line, not one for each file looked for */
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+		return 0;
+	}
 	err = directory(inputs, path, &found);
 	if (err || found || !depth)
 		return err;
 	n = list(path, &entries);
-	for (int i = 0; i < n; i++) {
-		const char *name = entries[i]->d_name;
-		char below[PATH_MAX];
-
-		if (!err && name[0] != '.' && !is_dir(path, name) && looks_like_input(name))
-			report_other_kind(path, name, S_IFDIR);
-		else if (!err && name[0] != '.' && is_dir(path, name) &&
-			 snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below))
-			err = search(inputs, visited, below, depth - 1);
-	}
+	/* Links last: what one leads to is not searched as deep as where it is. */
+	err = search_entries(inputs, visited, path, depth, entries, n, false);
+	if (!err)
+		err = search_entries(inputs, visited, path, depth, entries, n, true);
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
 	if (n >= 0)
 		free(entries);
 	return err;

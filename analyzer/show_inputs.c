@@ -54,6 +54,31 @@ static int append(struct nps_vec *inputs, const char *path, const struct stat *s
 	return 0;
 }
 
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+
+static int search_entry(struct nps_vec *inputs, struct nps_map *visited, const char *path, const char *name,
+			int depth, bool links)
+{
+	char below[PATH_MAX];
+	struct stat st;
+	bool link;
+
+	if (name[0] == '.' || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
+	    lstat(below, &st))
+		return 0;
+	link = S_ISLNK(st.st_mode);
+	if (link != links)
+		return 0;
+	if (link && stat(below, &st))
+		st.st_mode = 0;
+	if (is_trace(name) && S_ISREG(st.st_mode))
+		return append(inputs, below, &st);
+	if (is_trace(name))
+		nps_input__unusable(AT_FDCWD, below, "it is no regular file");
+	return S_ISDIR(st.st_mode) && depth && !is_trace(name) ? search(inputs, visited, below, depth - 1)
+							       : 0;
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
 	struct dirent **entries;
@@ -66,25 +91,11 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 		nps_input__unreadable(AT_FDCWD, path, -errno);
 	err = 0;
 	/* Links last: what one leads to is not searched as deep as where it is. */
-	for (int k = 0; k < 2 * n && !err; k++) {
-		const char *name = entries[k < n ? k : k - n]->d_name;
-		char below[PATH_MAX];
-		struct stat st;
-
-		if (!err && name[0] != '.' &&
-		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
-		    !lstat(below, &st)) {
-			if (S_ISLNK(st.st_mode) && stat(below, &st))
-				st.st_mode = 0;
-			if (!S_ISREG(st.st_mode) && is_trace(name))
-				nps_input__unusable(AT_FDCWD, below, "it is no regular file");
-			else if (is_trace(name))
-				err = append(inputs, below, &st);
-			else if (S_ISDIR(st.st_mode) && depth)
-				err = search(inputs, visited, below, depth - 1);
-		}
+	for (int links = 0; links < 2; links++)
+		for (int i = 0; i < n && !err; i++)
+			err = search_entry(inputs, visited, path, entries[i]->d_name, depth, links);
+	for (int i = 0; i < n; i++)
 		free(entries[i]);
-	}
 	if (n >= 0)
 		free(entries);
 	return err;

@@ -32,7 +32,7 @@ void nps_record_print__command(const struct nps_capture *c)
 {
 	const struct nps_process *p = command_process(c);
 
-	if (!p || p->alive)
+	if (!p || p->alive || p->exit_code == NPS_EXIT_UNKNOWN)
 		return;
 	if (WIFSIGNALED(p->exit_code))
 		nps_warn("the command was killed by signal %d (%s)%s", WTERMSIG(p->exit_code),

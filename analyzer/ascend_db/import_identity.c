@@ -257,7 +257,7 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 			return info;
 	}
 	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
-	if (n < 0)
+	if (n < 0 && errno != EACCES) /* who may not list it may still open what is in it */
 		nps_input__unreadable(dirfd, ".", -errno);
 	for (int i = 0; i < n; i++) {
 		if (!info && n == 1) /* several: nobody knows whose */

@@ -161,7 +161,7 @@ static void lost_records_become_bounds(void **state)
 		snprintf(sql, sizeof(sql), "SELECT coalesce(endHighNs, 9223372036854775807) %s", where);
 		assert_true((uint64_t)one(db, sql) - GEN_REAL0 + GEN_T0 + 1000 >= t->end);
 		snprintf(sql, sizeof(sql), "SELECT endNs - startNs %s", where);
-		assert_int_equal(one(db, sql), 0);
+		assert_int_equal(one(db, sql), 1); /* ns, the least: Insight draws nothing shorter */
 	}
 	sqlite3_close(db);
 	nps_summary_free(&summary);
