@@ -119,15 +119,26 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or not readable. */
+/* npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read was reported. */
 static cJSON *read_findings(const char *dir)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	cJSON *document = fd < 0 ? NULL : nps_fw_json__read(fd, "npuscope_findings.json");
-	const cJSON *version = cJSON_GetObjectItemCaseSensitive(document, "version");
+	static const char name[] = "npuscope_findings.json";
+	const cJSON *version;
+	cJSON *document;
+	int fd;
 
-	if (fd >= 0)
-		close(fd);
+	/* Who may not list it may still open what is in it. */
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			nps_input__unreadable(AT_FDCWD, dir, -errno);
+		return NULL;
+	}
+	document = nps_fw_json__read(fd, name);
+	if (!document && errno == EILSEQ)
+		nps_input__unusable(fd, name, "it is no JSON");
+	close(fd);
+	version = cJSON_GetObjectItemCaseSensitive(document, "version");
 	if (document && (!cJSON_IsNumber(version) || version->valuedouble != 1 ||
 			 !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "findings")))) {
 		cJSON_Delete(document);
@@ -200,6 +211,7 @@ static void show_input(struct command *cmd, const char *tmp)
 					 .ctx = cmd };
 	struct nps_summary summary;
 	int err = nps_analyze_input(cmd->input, &opts, &summary);
+	bool reported = nps_input__take_unreadable() > 0; /* by look() */
 
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
@@ -207,9 +219,10 @@ static void show_input(struct command *cmd, const char *tmp)
 	else if (!err && summary.incomplete)
 		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
 	cmd->shown += !err;
-	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
-						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
-											  : 0);
+	cmd->status = nps_exit_worse(cmd->status, err ? EXIT_FAILED
+						  : summary.incomplete || reported || !summary.nprocs
+							  ? EXIT_LOSSY
+							  : 0);
 	nps_summary_free(&summary);
 }
 
