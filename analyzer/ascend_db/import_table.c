@@ -22,6 +22,13 @@ struct losses {
 	uint64_t timeless, strangers, backwards, endless, cells, strings;
 };
 
+/* Tables that follow from others. What damage leaves of one would contradict those: it is made anew, of what there is. */
+static bool is_derived(const struct nps_db_table *spec)
+{
+	return spec->table == offsetof(struct nps_model, overlap) ||
+	       spec->table == offsetof(struct nps_model, step_trace);
+}
+
 struct reader {
 	struct nps_db_import *in;
 	const struct nps_db_table *spec;
@@ -461,8 +468,11 @@ int nps_db_table__read(struct nps_db_import *in, const struct nps_db_table *tabl
 	err = read_rows(&r, sql, INT64_MAX, &damaged);
 	if (err == 1)
 		err = read_sorted(&r, &damaged);
-	if (!err)
-		count_losses(&r, damaged);
+	if (err)
+		return err;
+	count_losses(&r, damaged);
+	if (is_derived(table) && (damaged || r.losses.timeless || r.losses.backwards || r.losses.endless))
+		err = nps_table__resize(r.table, 0);
 	return err;
 }
 

@@ -549,8 +549,12 @@ static void bounded_tasks(void **state)
 	m->bounds.task[row] = 0;
 	row = row_of(&m->comm_op.t);
 	m->comm_op.start[row] = m->comm_op.end[row] = 1000;
+	m->comm_op.id[row] = 5;
 	m->comm_op.tasks[row] = 1;
 	m->comm_op.measured[row] = 0;
+	row = row_of(&m->comm_task.t);
+	m->comm_task.task[row] = 0;
+	m->comm_task.op[row] = 5;
 	m->start = 500;
 	m->end = 3000;
 	assert_int_equal(export_to(m, in_folder("in"), NPS_GENERATION_B), 0);
@@ -561,6 +565,9 @@ static void bounded_tasks(void **state)
 	import(m, path);
 	assert_int_equal(m->task.source[0], NPS_TIME_HOST_BOUNDS);
 	assert_int_equal(m->task.end[0], 1000);
+	assert_int_equal(m->comm_op.tasks[0], 1);
+	assert_int_equal(m->comm_op.measured[0], 0);
+	assert_int_equal(m->comm_op.end[0], 1000);
 	unlink(path);
 	nps_model__free(m);
 }
@@ -601,6 +608,46 @@ static void keys_that_are_none(void **state)
 	"CREATE TABLE TASK (startNs,endNs,deviceId,connectionId,globalTaskId,globalPid,taskType,contextId,"  \
 	"streamId,taskId,modelId);"
 #define COMPUTE "CREATE TABLE COMPUTE_TASK_INFO (name,globalTaskId,blockNum,mixBlockNum,taskType,opType);"
+
+/* What damage leaves of a table that follows from others is not taken for the whole. */
+static void damaged_overlap(void **state)
+{
+	const char *path = in_folder("msprof_7.db");
+	struct nps_model model;
+	char sql[1024];
+
+	(void)state;
+	for (int damaged = 0; damaged < 2; damaged++) {
+		snprintf(sql, sizeof(sql),
+			 SMALL TASK "INSERT INTO TASK VALUES(100,110,0,8,80,1,0,0,0,0,0);"
+				    "CREATE TABLE OVERLAP_ANALYSIS (deviceId,startNs,endNs,type);"
+				    "INSERT INTO OVERLAP_ANALYSIS VALUES(0,100,110,0),(0,%s,120,3)",
+			 damaged ? "NULL" : "110");
+		make(path, sql);
+		import(&model, path);
+		assert_int_equal(model.overlap.t.len, damaged ? 0 : 2);
+		assert_int_equal(model.overlapped, !damaged);
+		assert_int_equal(model.losses.len, damaged);
+		nps_model__free(&model);
+		unlink(path);
+	}
+}
+
+/* Kernels stay kernels in a trace, also without the texts that say on which core they ran. */
+static void kernels_without_texts(void **state)
+{
+	const char *path = in_folder("msprof_8.db");
+	struct nps_model model;
+
+	(void)state;
+	make(path, TASK COMPUTE "INSERT INTO TASK VALUES(100,110,0,8,80,1,0,4294967295,0,0,0);"
+				"INSERT INTO COMPUTE_TASK_INFO VALUES(1,80,1,1,2,1)");
+	import(&model, path);
+	assert_int_equal(model.task.class[0], NPS_CLASS_COMPUTE);
+	assert_string_equal(nps_model__text(&model, model.task.hw_type[0]), "AI_CORE");
+	nps_model__free(&model);
+	unlink(path);
+}
 
 static void unsorted_rows(void **state)
 {
@@ -950,6 +997,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test(lanes_for_viewers),
 		cmocka_unit_test(mindspore_keeps_its_name),
 		cmocka_unit_test(bounded_tasks),
+		cmocka_unit_test(damaged_overlap),
+		cmocka_unit_test(kernels_without_texts),
 		cmocka_unit_test(keys_that_are_none),
 		cmocka_unit_test(unsorted_rows),
 		cmocka_unit_test(shapes_in_the_column_of_types),
