@@ -22,7 +22,8 @@ struct walk {
 	uint64_t origin; /* without steps: when the host began */
 	uint32_t devices[DEVICES];
 	size_t ndevices;
-	bool worked; /* one of them did */
+	bool worked; /* one of them did, as was measured */
+	bool bounded; /* the device at hand has tasks that nobody measured */
 	uint64_t others; /* tasks of further devices */
 };
 
@@ -37,11 +38,6 @@ static void see_device(struct walk *w, uint32_t device)
 		w->others++;
 }
 
-static bool computes(const struct nps_model *m, size_t row)
-{
-	return m->task.class[row] == NPS_CLASS_COMPUTE && nps_model__task_measured(m, row);
-}
-
 static void find_devices(struct walk *w)
 {
 	const struct nps_task_table *task = &w->m->task;
@@ -53,16 +49,15 @@ static void find_devices(struct walk *w)
 		if (w->m->device.id[i] >= 0 && w->m->device.id[i] < NPS_NONE)
 			see_device(w, w->m->device.id[i]);
 	for (size_t i = 0; i < task->t.len; i++, nps_pace__step(&pace)) {
-		if (task->device[i] == before || !computes(w->m, i))
+		if (!w->worked)
+			w->worked = task->class[i] == NPS_CLASS_COMPUTE && nps_model__task_measured(w->m, i);
+		if (task->device[i] == before)
 			continue;
 		before = task->device[i];
-		w->worked = true;
 		see_device(w, before);
 	}
 	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace)) {
-		if (!nps_model__comm_measured(w->m, i))
-			continue;
-		w->worked = true;
+		w->worked |= nps_model__comm_measured(w->m, i);
 		see_device(w, op->device[i]);
 	}
 	for (size_t i = 1; i < w->ndevices; i++) /* few: by number */
@@ -106,6 +101,7 @@ static void note_unmeasured(struct walk *w, uint32_t step)
 {
 	struct step_sum *sum = sum_of(w, step);
 
+	w->bounded = true;
 	if (sum)
 		sum->bounded = true;
 }
@@ -216,6 +212,16 @@ static int step_row(struct walk *w, uint32_t device, uint32_t text, uint64_t ori
 	return 0;
 }
 
+static int unmeasured_row(struct nps_model *m, uint32_t device, uint32_t text)
+{
+	struct nps_unmeasured_step *row = nps_vec__push(&m->unmeasured_steps);
+
+	if (!row)
+		return -errno;
+	*row = (struct nps_unmeasured_step){ device, text, m->step_trace.t.len };
+	return 0;
+}
+
 static int step_rows(struct walk *w, uint32_t device)
 {
 	struct nps_model *m = w->m;
@@ -224,18 +230,15 @@ static int step_rows(struct walk *w, uint32_t device)
 	for (size_t i = 0; !err && i < w->steps.len; i++) {
 		const struct step_sum *sum = &NPS_AT(&w->steps, struct step_sum, i);
 		bool step = m->step.t.len > 0;
-		uint32_t text;
+		uint32_t text = step ? nps_strings__addf(m->strings, "%lld", (long long)m->step.id[i])
+				     : nps_strings__addz(m->strings, "");
 
-		/* Zeros would say that the device did nothing. */
-		if (sum->bounded && !sum->sweep.begun) {
-			m->unmeasured_steps++;
-			continue;
-		}
-		text = step ? nps_strings__addf(m->strings, "%lld", (long long)m->step.id[i])
-			    : nps_strings__addz(m->strings, "");
-
-		err = text == NPS_NONE ? -ENOMEM
-				       : step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
+		if (text == NPS_NONE)
+			err = -ENOMEM;
+		else if (sum->bounded && !sum->sweep.begun) /* zeros would say that the device did nothing */
+			err = unmeasured_row(m, device, text);
+		else
+			err = step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
 	}
 	return err;
 }
@@ -246,6 +249,7 @@ static int analyse(struct walk *w, uint32_t device)
 	struct nps_sweep all = { 0 };
 	int err;
 
+	w->bounded = false;
 	w->steps.len = 0;
 	err = nps_vec__resize(&w->steps, NPS_MAX(w->m->step.t.len, 1UL));
 	if (!err)
@@ -253,7 +257,7 @@ static int analyse(struct walk *w, uint32_t device)
 	if (!err && w->table)
 		err = at_least_one(w, from, &all, device);
 	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
-	if (!err && !w->m->step_traced && (all.begun || !w->worked))
+	if (!err && !w->m->step_traced && (all.begun || w->bounded || !w->worked))
 		err = step_rows(w, device);
 	return err;
 }
@@ -276,8 +280,13 @@ int nps_derive__overlap(struct nps_model *m)
 	struct walk w = { .m = m, .table = m->overlapped || !tasks ? NULL : &m->overlap };
 	int err = 0;
 
-	if ((m->overlapped && m->step_traced) || (!tasks && !m->step.t.len))
-		return 0;
+	if (m->step_traced &&
+	    m->bounds.t.len) { /* a database lacks the steps of which nothing was measured */
+		m->step_traced = false;
+		err = nps_table__resize(&m->step_trace.t, 0);
+	}
+	if (err || (m->overlapped && m->step_traced) || (!tasks && !m->step.t.len))
+		return err;
 	nps_vec__init(&w.steps, m->tmpfd, sizeof(struct step_sum));
 	if (!m->step.t.len)
 		w.origin = host_begin(m);

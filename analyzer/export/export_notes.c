@@ -68,10 +68,12 @@ static void late_notes(struct nps_writer *w, const struct nps_model *m)
 
 static void step_notes(struct nps_writer *w, const struct nps_model *m)
 {
-	if (!m->unmeasured_steps)
+	if (!m->unmeasured_steps.len)
 		return;
-	number(w, "step_trace_time.csv, StepTraceTime: ", m->unmeasured_steps);
-	nps_writer__lit(w, " rows are left out: no device time in them was measured.\n");
+	number(w, "step_trace_time.csv: ", m->unmeasured_steps.len);
+	nps_writer__lit(
+		w,
+		" rows have no times, and StepTraceTime lacks them: no device time in them was measured.\n");
 }
 
 static bool has_unknown(const double *cells, size_t len)
@@ -109,7 +111,7 @@ int nps_export__notes(const struct nps_export *ex, int dirfd)
 	struct nps_writer w;
 	int err;
 
-	if (!m->bounds.t.len && !m->unmeasured_steps && !m->unnamed_kernels && !m->shapeless_kernels &&
+	if (!m->bounds.t.len && !m->unmeasured_steps.len && !m->unnamed_kernels && !m->shapeless_kernels &&
 	    !(ex->formats & NPS_FORMAT_DB && (has_unknown(m->host_disk.usage, m->host_disk.t.len) ||
 					      has_unknown(m->host_network.usage, m->host_network.t.len))))
 		return 0;

@@ -38,6 +38,15 @@ enum nps_layout {
 /* Whose memory a row of NPU_MEM tells: the process's and the device's are the vendor's, the job's is of npuscope alone. */
 enum nps_mem_type { NPS_MEM_JOB, NPS_MEM_APP, NPS_MEM_DEVICE, NPS_MEM_TYPES };
 
+/*
+ * A device's part of a step of which no time was measured. Tables of text have a row without times for it; databases have none, for
+ * the vendor's readers compare the cells of step_trace as numbers.
+ */
+struct nps_unmeasured_step {
+	uint32_t device, step; /* step: text */
+	size_t before; /* the row of step_trace that it would stand before */
+};
+
 struct nps_model {
 	int tmpfd; /* directory of temporary files; not owned */
 	struct nps_strings *strings; /* texts of all columns; `own` or the importer's */
@@ -65,7 +74,7 @@ struct nps_model {
 	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
 	bool runs_lost; /* some rows of `run` are missing */
 	uint64_t unnamed_kernels, shapeless_kernels; /* of which the job told before the capture, not in it */
-	uint64_t unmeasured_steps; /* rows that step_trace has not: no device time in them was measured */
+	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
 

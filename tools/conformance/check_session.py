@@ -9,6 +9,7 @@ from typing import NamedTuple
 from capture import Rank, table_names
 from check_csv import plain
 from check_db import columns
+from check_step import is_unmeasured
 from report import Check, RuleSet, Skip
 from tracefile import us_to_ns
 
@@ -98,7 +99,8 @@ def x4(pair: Pair, check: Check) -> None:
     told = {(str(row[0]) if keyed else "", str(row[1] or "")): row[2:] for row in analysis.execute(
         f"SELECT {'deviceId' if keyed else '0'}, step, {fields} FROM StepTraceTime")}
     rows = {(row.get("Device_id", ""), row["Step"]): [row[name] for name in table.header
-                                                      if name not in ("Device_id", "Step")] for row in table.dicts()}
+                                                      if name not in ("Device_id", "Step")]
+            for row in table.dicts() if not is_unmeasured(row)}
     for key in sorted(told.keys() | rows.keys()):
         check.expect(key in told and key in rows, f"step {key} is on one side only")
         for name, one, other in zip(fields.split(", "), rows.get(key, ()), told.get(key, ())):
