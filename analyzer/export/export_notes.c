@@ -28,23 +28,38 @@ static void number(struct nps_writer *w, const char *before, uint64_t value)
 	nps_writer__u64(w, value);
 }
 
+/* N of ALL, if there are any. */
+static void part(struct nps_writer *w, uint64_t n, uint64_t all, const char *what)
+{
+	if (!all)
+		return;
+	number(w, " ", n);
+	number(w, " of ", all);
+	nps_writer__lit(w, what);
+}
+
 static void task_notes(struct nps_writer *w, const struct nps_export *ex, const struct counts *n)
 {
 	const char *kernels = ex->model->layout == NPS_LAYOUT_TORCH ? "kernel_details" : "op_summary";
 
 	if (!ex->model->bounds.t.len)
 		return;
-	nps_writer__lit(w, kernels);
-	number(w, ".csv: ", n->bounded_kernels);
-	number(w, " of ", n->kernels);
-	number(w, " kernels and ", n->bounded_collectives);
-	number(w, " of ", n->collectives);
+	if (n->bounded_kernels || n->bounded_collectives) {
+		nps_writer__lit(w, kernels);
+		nps_writer__lit(w, ".csv:");
+		part(w, n->bounded_kernels, n->kernels, " kernels");
+		if (n->kernels && n->collectives)
+			nps_writer__lit(w, " and");
+		part(w, n->bounded_collectives, n->collectives, " collectives");
+		nps_writer__lit(
+			w, " have no Duration(us) and no Wait Time(us): their time on the device was not "
+			   "measured. The same tasks are N/A in task_time.csv and in no sum of "
+			   "op_statistic.csv, "
+			   "which has "
+			   "N/A for types without a measured task.\n");
+	}
 	nps_writer__lit(
-		w, " collectives have no Duration(us) and no Wait Time(us): their time on the device was not "
-		   "measured. The same tasks are N/A in task_time.csv and in no sum of op_statistic.csv, "
-		   "which has "
-		   "N/A for types without a measured task.\n"
-		   "trace_view.json, TASK, COMMUNICATION_OP: tasks that were not measured have a length of 1 "
+		w, "trace_view.json, TASK, COMMUNICATION_OP: tasks that were not measured have a length of 1 "
 		   "ns (0.001 "
 		   "us), the least that viewers show. Between which times they began and ended is in "
 		   "start_low_us to "
