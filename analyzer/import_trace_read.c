@@ -388,6 +388,11 @@ static const struct {
 	ARG("name", NPS_TRACE_NAME),
 	ARG("labels", NPS_TRACE_LABELS),
 	ARG("sort_index", NPS_TRACE_SORT_INDEX),
+	ARG("time_source", NPS_TRACE_SOURCE),
+	ARG("start_low_us", NPS_TRACE_START_LOW),
+	ARG("start_high_us", NPS_TRACE_START_HIGH),
+	ARG("end_low_us", NPS_TRACE_END_LOW),
+	ARG("end_high_us", NPS_TRACE_END_HIGH),
 };
 
 static void read_args(struct cursor *c, struct nps_trace_event *event)

@@ -118,6 +118,57 @@ static void the_first_event_is_at_zero(void **state)
 	nps_model__free(&m);
 }
 
+/* npuscope's own traces say what nobody measured: its 1 ns is no length, as in the session that it came from. */
+static void bounded_tasks(void **state)
+{
+#define SOURCE(pid, name, ts, dur, args)                                                                     \
+	"{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":3,\"ts\":\"" ts "\",\"dur\":" dur       \
+	",\"args\":{" args "}}"
+#define KERNEL "\"Task Type\":\"AI_CORE\",\"Task Id\":1,"
+	struct nps_model m;
+
+	(void)state;
+	import(&m,
+	       "[" NAME_OF("5", "Ascend Hardware") "," NAME_OF("7", "Communication") "," SOURCE(
+		       "5", "A", "1736408883704643.100", "0.500",
+		       KERNEL
+		       "\"time_source\":\"device log\"") "," SOURCE("5", "B", "1736408883704643.212", "0.001",
+								    KERNEL
+								    "\"time_source\":\"host "
+								    "bounds\",\"start_low_us\":"
+								    "\"1736408883704643.212\","
+								    "\"end_high_us\":\"1736408883704700."
+								    "001\"") "," SOURCE("7",
+											"hcom_allReduce__1_0_"
+											"1",
+											"1736408883704650."
+											"000",
+											"0.001",
+											"\"time_source\":"
+											"\"host "
+											"bounds\"") "," SOURCE("7",
+													       "hcom_allReduce__1_1_1",
+													       "1736408883704660.000",
+													       "2.000",
+													       "\"time_source\":\"device log\"") "]");
+	assert_int_equal(m.task.t.len, 2);
+	assert_int_equal(m.task.source[0], NPS_TIME_DEVICE_LOG);
+	assert_int_equal(m.task.source[1], NPS_TIME_HOST_BOUNDS);
+	assert_int_equal(m.task.end[0] - m.task.start[0], 500);
+	assert_int_equal(m.task.end[1], m.task.start[1]);
+	assert_int_equal(m.bounds.t.len, 1);
+	assert_int_equal(m.bounds.task[0], 1);
+	assert_true(m.bounds.start_low[0] == 1736408883704643212ULL);
+	assert_true(m.bounds.start_high[0] == UINT64_MAX && m.bounds.end_low[0] == UINT64_MAX);
+	assert_true(m.bounds.end_high[0] == 1736408883704700001ULL);
+	assert_int_equal(m.comm_op.t.len, 2);
+	assert_false(nps_model__comm_measured(&m, 0));
+	assert_int_equal(m.comm_op.end[0], m.comm_op.start[0]);
+	assert_true(nps_model__comm_measured(&m, 1));
+	assert_int_equal(m.comm_op.end[1] - m.comm_op.start[1], 2000);
+	nps_model__free(&m);
+}
+
 /* Joined pieces are lists behind each other; what is none is counted. */
 static void lists_behind_each_other(void **state)
 {
@@ -336,6 +387,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(only_named_layers_are_read),
+		TEST(bounded_tasks),
 		TEST(the_first_event_is_at_zero),
 		TEST(lists_behind_each_other),
 		TEST(processes_without_a_name),
