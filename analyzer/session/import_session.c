@@ -96,7 +96,10 @@ static int import_text(struct import *in, const struct nps_string *s)
 		return -ENOMEM;
 	if (s->kind != NPS_STR_COMM)
 		return 0;
-	return nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
+	if (!in->model->show_self)
+		err = nps_history__add(&in->model->agents, (uint64_t)s->pid << 32 | (uint32_t)s->id, s->time,
+				       !strcmp(nps_strings__get(&in->model->strings, text), NPS_AGENT_COMM));
+	return err ? err : nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
 }
 
 /* A chunk of a kind that the file does not hold. */
@@ -239,7 +242,7 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return 0;
 	}
 	in->last = NPS_MAX(in->last, end);
-	if (is_of_thread(ev->kind) && nps_recording__is_helper(model, ev->pid, ev->tid))
+	if (is_of_thread(ev->kind) && nps_recording__is_helper(model, ev->pid, ev->tid, ev->start))
 		return 0;
 	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
 		return nps_os_calls__keep(proc, ev);
@@ -595,11 +598,9 @@ static void set_end(struct import *in, const char *path)
 /* Threads of the helper library, by their name, which the kernel told. */
 static int find_helpers(struct nps_recording *model)
 {
-	uint32_t name = nps_strings__addz(&model->strings, NPS_AGENT_COMM);
+	int err = nps_history__finish(&model->agents);
 
-	if (name == NPS_NONE)
-		return -ENOMEM;
-	return model->show_self ? 0 : nps_history__keys(&model->comms, name, &model->helpers);
+	return err ? err : nps_history__keys(&model->agents, 1, &model->helpers);
 }
 
 int nps_import__session(struct nps_recording *model, const char *path)

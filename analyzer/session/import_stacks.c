@@ -231,7 +231,7 @@ static int add_row(struct import *in, const struct nps_stack *s)
 	size_t row;
 	int err;
 
-	if (nps_recording__is_helper(in->rec, s->pid, s->tid))
+	if (nps_recording__is_helper(in->rec, s->pid, s->tid, s->time))
 		return 0;
 	text = stack_text(in);
 

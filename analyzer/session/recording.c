@@ -24,6 +24,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->cqes, tmpfd, sizeof(struct nps_cqe));
 	nps_vec__init(&model->timings, tmpfd, sizeof(struct nps_timing));
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
+	nps_history__init(&model->agents, tmpfd);
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
 	nps_vec__init(&model->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&model->blocks, tmpfd, sizeof(struct nps_task_block));
@@ -61,6 +62,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_map__free(&model->string_ids);
 	nps_strings__free(&model->strings);
 	nps_history__free(&model->comms);
+	nps_history__free(&model->agents);
 	nps_vec__free(&model->events);
 	nps_tensors__free(&model->tensors);
 	nps_vec__free(&model->clocks);
@@ -130,9 +132,21 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
 }
 
-bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid)
+/*
+ * A thread of the helper library takes its name first of all, and keeps it; what its number did longer before was another thread,
+ * as numbers come again after all others.
+ */
+#define UNNAMED 1000000000ULL /* ns */
+
+bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid, uint64_t time)
 {
-	return tid != pid && nps_map__get(&model->helpers, tid) != NPS_NONE;
+	uint64_t key = (uint64_t)pid << 32 | tid, is = 0;
+
+	if (tid == pid || nps_map__get(&model->helpers, key) == NPS_NONE)
+		return false;
+	if (nps_history__at(&model->agents, key, time, &is) && is)
+		return true;
+	return nps_history__at(&model->agents, key, nps_add_sat(time, UNNAMED), &is) && is;
 }
 
 int nps_recording__level(const struct nps_recording *model)
