@@ -188,8 +188,8 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		err = -ENODATA;
 	}
 	if (!err && a->opts.formats && a->apart)
-		err = export_apart(&model, a, place, a->rows[i] == NPS_NONE ? "whole_host" : "ranks",
-				   proc->path);
+		err = export_apart(&model, a, place,
+				   a->rows[i] == NPS_NONE ? NPS_RESULTS_HOST : NPS_RESULTS_RANKS, proc->path);
 	else if (!err && a->opts.formats)
 		err = nps_job__export(&model, &a->opts, &place, proc->path);
 	nps_progress__end(&progress);
@@ -446,6 +446,7 @@ static int choose_place(struct analysis *a)
 int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_opts *opts,
 		      struct nps_summary *out)
 {
+	static const char *const below[] = { NPS_RESULTS_RANKS, NPS_RESULTS_HOST, NULL };
 	struct nps_summary unused = { 0 };
 	struct analysis a = { .input = input,
 			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
@@ -469,7 +470,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 	}
 	err = choose_place(&a);
 	if (!err && a.opts.formats)
-		nps_unfinished__begin(input->path, a.place.fd);
+		nps_unfinished__begin(input->path, a.place.fd, below);
 	if (!err)
 		err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
 	if (a.place.fd >= 0)

@@ -16,11 +16,13 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEPTH 8
 #define MAGIC "npuscope unfinished 1"
 #define MOST_NOTES 256 /* of one input */
+#define OLD (30L * 86400) /* s */
 
 static uint64_t input_hash; /* of the path of what is analysed */
 
@@ -195,6 +197,14 @@ static int open_notes(void)
 	return own(enter(own(enter(fd, "npuscope")), "unfinished"));
 }
 
+/* Has the file NAME in DIRFD been the same for so long that nobody will bring back what it is about? */
+static bool is_old(int dirfd, const char *name)
+{
+	struct stat st;
+
+	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && time(NULL) - st.st_mtime > OLD;
+}
+
 /* Removes what the note NAME tells of, and the note once that is not there any more. */
 static void follow_note(int notes, const char *name)
 {
@@ -214,8 +224,9 @@ static void follow_note(int notes, const char *name)
 	parent = open(text + at, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (parent >= 0)
 		nps_unfinished__remove(parent, temp);
-	/* The directory may be on a disk that is not there now. */
-	if (parent >= 0 && fstatat(parent, temp, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
+	/* Without its directory, that may be on a disk that is not there now. */
+	if (parent < 0 ? errno == ENOENT && is_old(notes, name)
+		       : fstatat(parent, temp, &st, AT_SYMLINK_NOFOLLOW) && errno == ENOENT)
 		unlinkat(notes, name, 0);
 	if (parent >= 0)
 		close(parent);
@@ -244,13 +255,21 @@ static void follow_notes(void)
 		close(notes);
 }
 
-void nps_unfinished__begin(const char *input, int output)
+void nps_unfinished__begin(const char *input, int output, const char *const *below)
 {
 	char path[PATH_MAX];
+	int fd;
 
 	input = realpath(input, path) ? path : input;
 	input_hash = nps_hash_bytes(input, strlen(input));
 	remove_all(output);
+	for (; *below; below++) {
+		fd = openat(output, *below, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		remove_all(fd);
+		close(fd);
+	}
 	follow_notes();
 }
 

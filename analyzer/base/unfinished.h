@@ -27,10 +27,10 @@ void nps_unfinished__done(struct nps_unfinished *note);
 
 /*
  * Before the analysis of INPUT, a path, into the directory OUTPUT: removes the temporary directories that killed
- * analyses of INPUT left anywhere, and those that any left in OUTPUT. Only what this program made as this user, of
+ * analyses of INPUT left anywhere, and those that any left in OUTPUT or in its directories BELOW, a list that NULL ends. Only what this program made as this user, of
  * which no living process has the lock; symbolic links are not followed.
  */
-void nps_unfinished__begin(const char *input, int output);
+void nps_unfinished__begin(const char *input, int output, const char *const *below);
 
 /* Removes NAME in PARENT if it is such a directory. */
 void nps_unfinished__remove(int parent, const char *name);

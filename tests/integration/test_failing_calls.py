@@ -16,8 +16,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple, Optional
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, build_library, environment, main, need,
-                     need_program, test)
+import synthetic
+from harness import DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, build_library, environment, main, need, test
 
 POINTS = int(os.environ.get("NPUSCOPE_FAULT_POINTS", "500"))
 SEED = int(os.environ.get("NPUSCOPE_TEST_SEED", "1"))
@@ -111,16 +111,8 @@ class Failing:
 
 
 def inputs(case: Case, library: Path) -> list[Failing]:
-    generator = BUILD / "bench" / "gen_session"
-    if not generator.exists():
-        generator = case.path("gen_session")
-        case.run([need_program("gcc", "gcc"), "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", "-o", generator,
-                  f"-I{ROOT}/kheaders", f"-I{ROOT}/analyzer", f"-I{ROOT}/tests/unit",
-                  ROOT / "tools" / "bench" / "gen_session_main.c", ROOT / "tests" / "unit" / "gen_session.c", "-lz",
-                  "-lm"]).expect(0)
     need(GEN_CANN.exists(), "build/tests/gen-cann: make witnesses")
-    session, below, truth = case.path("npuscope_session"), case.path("raw"), case.path("truth")
-    case.run([generator, session, 30]).expect(0)
+    session, below, truth = synthetic.session(case), case.path("raw"), case.path("truth")
     prof = Path(case.run([GEN_CANN, "--tasks", 40, "--memcpy-every", 5, "--mstx-every", 5, "--pmu", "--truth", truth,
                           below]).expect(0).out.splitlines()[-1])
     side = Path(case.run([sys.executable, SIDE / "sidecars.py", case.path("side"), "--make", "--samples", 12]

@@ -9,9 +9,11 @@ import os
 import shutil
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Optional
 
+import synthetic
 from harness import (DONE, NPUSCOPE, ROOT, Case, Running, build_library, environment, main, need, need_root, test,
                      wait_until)
 
@@ -152,6 +154,37 @@ def of_somebody_else(case: Case) -> None:
     after = files(out) | {p.name: b"" for p in out.iterdir()}
     assert after == before, f"gone: {before.keys() - after.keys()}"
     assert (precious / "file").exists() and not left.exists()
+
+
+@test
+def of_the_whole_host(case: Case) -> None:
+    """The results of such a session are one directory further down; a link there is not followed."""
+    source, out, elsewhere = synthetic.of_the_whole_host(synthetic.session(case)), case.path("out"), case.path("elsewhere")
+    case.npuscope("analyze", "-o", out, source, env=home(case)).expect(DONE)
+    assert {p.name for p in out.iterdir()} == {"ranks", "whole_host"}, list(out.iterdir())
+    left = [below / ".npuscope-x.1.0.tmp" for below in (out / "ranks", out / "whole_host", elsewhere)]
+    for path in left:
+        path.mkdir(parents=True)
+        (path / "file").write_text("x")
+    case.npuscope("analyze", "-o", out, source, env=home(case)).expect(DONE)
+    assert [path.exists() for path in left] == [False, False, True], left
+    shutil.rmtree(out / "ranks")
+    (out / "ranks").symlink_to(elsewhere)
+    case.npuscope("analyze", "-o", out, prof(case, "raw"), env=home(case)).expect(DONE)
+    assert left[2].exists()
+
+
+@test
+def notes_of_what_is_nowhere(case: Case) -> None:
+    """The directory that a note tells of may be on a disk that is away, but not for good."""
+    source = prof(case, "raw")
+    killed(case, source, case.path("out"))
+    [note] = [p for p in case.path("state").rglob("*") if p.is_file()]
+    shutil.rmtree(case.path("out"))
+    for days in (29, 31):
+        os.utime(note, (0, time.time() - days * 86400))
+        analyze(case, source, case.path("other"))
+        assert note.exists() == (days == 29), f"after {days} days"
 
 
 @test

@@ -14,8 +14,8 @@ import sys
 from pathlib import Path
 from typing import Callable, NamedTuple
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, add_test, environment, main, need, need_program,
-                     need_root, test)
+import synthetic
+from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, Case, add_test, environment, main, need, need_root, test)
 
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
@@ -146,18 +146,6 @@ class Input:
         return [text for text in found if text]
 
 
-def session(case: Case) -> Path:
-    generator = BUILD / "bench" / "gen_session"
-    if not generator.exists():
-        generator = case.path("gen_session")
-        case.run([need_program("gcc", "gcc"), "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", "-o", generator,
-                  f"-I{ROOT}/kheaders", f"-I{ROOT}/analyzer", f"-I{ROOT}/tests/unit",
-                  ROOT / "tools" / "bench" / "gen_session_main.c", ROOT / "tests" / "unit" / "gen_session.c", "-lz",
-                  "-lm"]).expect(0)
-    case.run([generator, case.path("npuscope_session"), 30]).expect(0)
-    return case.path("npuscope_session")
-
-
 def prof(case: Case, *options: str) -> Path:
     need(GEN_CANN.exists(), "build/tests/gen-cann: make witnesses")
     done = case.run([GEN_CANN, "--tasks", 20, "--truth", case.path("truth"), *options, case.path("raw")]).expect(0)
@@ -190,7 +178,7 @@ def everything_is_reported(case: Case, made: Path, command: str = "analyze") -> 
     assert not found, f"{len(found)}:\n" + "\n".join(found[:60])
 
 
-add_test("session", lambda case: everything_is_reported(case, session(case)), 300)
+add_test("session", lambda case: everything_is_reported(case, synthetic.session(case)), 300)
 add_test("cann", lambda case: everything_is_reported(case, prof(case, "--memcpy-every", "5", "--mstx-every", "5")), 300)
 add_test("cann_side", lambda case: everything_is_reported(case, side(case)), 300)
 add_test("torch_raw", lambda case: everything_is_reported(case, torch(case)), 300)
