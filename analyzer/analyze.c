@@ -104,8 +104,8 @@ static int export_apart(struct nps_model *model, const struct analysis *a, struc
 
 	err = enter_directory(&place, sub, parent);
 	if (err)
-		nps_msg("cannot write into %s/%s: %s: name a directory with -o", a->place.parent, sub,
-			strerror(-err));
+		nps_msg_failure("cannot write into %s/%s: %s: name a directory with -o", a->place.parent, sub,
+				strerror(-err));
 	else
 		err = nps_job__export(model, &a->opts, &place, path);
 	if (place.fd >= 0 && place.fd != outer)
@@ -129,7 +129,8 @@ static int import(struct nps_model *model, const struct analysis *a, size_t i)
 		}
 		err = nps_import__process(model, a->rec, a->rows[i]);
 		if (err)
-			nps_msg("cannot analyse process %u: %s: is there room in the output directory?",
+			nps_msg_failure(
+				"cannot analyse process %u: %s: is there room in the output directory?",
 				a->rec->procs[a->rows[i]].pid, strerror(-err));
 		return err;
 	case NPS_INPUT_CANN:
@@ -163,8 +164,8 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	if (!err) {
 		err = nps_job__derive(&model);
 		if (err)
-			nps_msg("cannot analyse %s: %s: is there room in the output directory?",
-				a->input->path, strerror(-err));
+			nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?",
+					a->input->path, strerror(-err));
 	}
 	if (!err)
 		nps_model__lost(&model, nps_input__take_unreadable(),
@@ -183,8 +184,8 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		err = a->opts.look(a->opts.ctx, &model);
 	/* Raw data that were cleared away must not take their results with them. */
 	if (!err && a->opts.formats && place.entries && model.start > model.end) {
-		nps_msg("cannot write into %s: nothing in it has a time: name a directory with -o",
-			a->input->path);
+		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
+				a->input->path);
 		err = -ENODATA;
 	}
 	if (!err && a->opts.formats && a->apart)
@@ -200,7 +201,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 static int run(void *ctx, size_t i, FILE *out)
 {
 	struct analysis *a = ctx;
-	unsigned int messages = nps_msg_count();
+	unsigned int failures = nps_msg_failures();
 	struct nps_summary_proc proc;
 	int err = a->parallel ? nps_strings__own(&a->rec->strings) : 0;
 
@@ -208,7 +209,7 @@ static int run(void *ctx, size_t i, FILE *out)
 		err = analyze_one(a, i, &proc);
 	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
 		err = -EIO;
-	if (err && nps_msg_count() == messages)
+	if (err && nps_msg_failures() == failures)
 		nps_msg_cannot(a->input->path, err);
 	return err;
 }
@@ -401,13 +402,14 @@ static int choose_place(struct analysis *a)
 
 	place->parent = a->opts.output ? a->opts.output : input->path;
 	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
-		nps_msg("cannot write beside %s: the result would take its place: name a directory with -o",
+		nps_msg_failure(
+			"cannot write beside %s: the result would take its place: name a directory with -o",
 			input->path);
 		return -EEXIST;
 	}
 	why = a->opts.output || !a->opts.formats ? NULL : keeps_results(input);
 	if (why) {
-		nps_msg("cannot write into %s: %s: name a directory with -o", input->path, why);
+		nps_msg_failure("cannot write into %s: %s: name a directory with -o", input->path, why);
 		return -EEXIST;
 	}
 	if (input->kind == NPS_INPUT_DB && !a->opts.output)
@@ -415,7 +417,8 @@ static int choose_place(struct analysis *a)
 	place->fd = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->fd < 0) {
 		err = -errno;
-		nps_msg("cannot write into %s: %s: name a directory with -o", place->parent, strerror(-err));
+		nps_msg_failure("cannot write into %s: %s: name a directory with -o", place->parent,
+				strerror(-err));
 		return err;
 	}
 	if (input->kind == NPS_INPUT_SESSION)
@@ -429,7 +432,8 @@ static int choose_place(struct analysis *a)
 	if (!realpath(input->path, place->input))
 		place->input[0] = 0; /* it cannot be read either, which is said then */
 	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
-		nps_msg("cannot write %s/%s: it is the result of %s: name another directory with -o, or "
+		nps_msg_failure(
+			"cannot write %s/%s: it is the result of %s: name another directory with -o, or "
 			"remove it",
 			place->parent, place->name, other);
 		return -EEXIST;
@@ -438,7 +442,8 @@ static int choose_place(struct analysis *a)
 	    (lies_in(place->fd, place->name, input->path) || holds_other(place->fd, place->name)))
 		err = -EEXIST;
 	if (err)
-		nps_msg("cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
+		nps_msg_failure(
+			"cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
 			err == -EEXIST ? "raw data, the input or other files are there" : strerror(-err));
 	return err;
 }
@@ -452,7 +457,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
 			      .place = { .fd = -1 },
 			      .out = out ? out : &unused };
-	unsigned int messages = nps_msg_count();
+	unsigned int failures = nps_msg_failures();
 	int dirfd = -1, err;
 
 	nps_memory__watch();
@@ -464,7 +469,8 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 		dirfd = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		if (dirfd < 0) {
 			err = -errno;
-			nps_msg("cannot open %s: %s: name a session directory", input->path, strerror(-err));
+			nps_msg_failure("cannot open %s: %s: name a session directory", input->path,
+					strerror(-err));
 			return err;
 		}
 	}
@@ -478,7 +484,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 	if (dirfd >= 0)
 		close(dirfd);
 	nps_summary_free(&unused);
-	if (err && !a.explained && nps_msg_count() == messages)
+	if (err && !a.explained && nps_msg_failures() == failures)
 		nps_msg_cannot(input->path, err);
 	return err;
 }

@@ -876,8 +876,9 @@ int nps_import__trace(struct nps_model *model, const char *path)
 	model->pid = in.app;
 	nps_trace__find_rank(model, path);
 	if (err == -EILSEQ)
-		nps_msg("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json", path);
+		nps_msg_failure("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json",
+				path);
 	else if (err)
-		nps_msg("cannot read %s: %s", path, strerror(-err));
+		nps_msg_failure("cannot read %s: %s", path, strerror(-err));
 	return err;
 }

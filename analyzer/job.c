@@ -262,10 +262,10 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 	}
 	cJSON_Delete(job.findings);
 	if (err)
-		nps_msg("cannot write %s/%s: %s: %s", place->parent, place->entries ? "" : place->name,
-			strerror(-err),
-			err == -ENOSPC ? "free some space or name another directory with -o"
-				       : "check the directory or name another with -o");
+		nps_msg_failure("cannot write %s/%s: %s: %s", place->parent,
+				place->entries ? "" : place->name, strerror(-err),
+				err == -ENOSPC ? "free some space or name another directory with -o"
+					       : "check the directory or name another with -o");
 	else
 		snprintf(path, PATH_MAX, "%s%s%s", place->parent, place->entries ? "" : "/",
 			 place->entries ? "" : place->name);

@@ -319,7 +319,9 @@ int nps_import__cann(struct nps_model *model, const char *path)
 	err = open_dirs(capture, fd);
 	close(fd);
 	if (err)
-		nps_msg("%s: neither a host nor a device_N directory of CANN's profiler", path);
+		nps_msg_failure(
+			"cannot analyse %s: neither a host nor a device_N directory of CANN's profiler",
+			path);
 	if (!err) {
 		set_clocks(capture);
 		err = describe(capture, path);

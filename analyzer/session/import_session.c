@@ -326,7 +326,8 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	err = nps_chunks__read(in->model->dirfd, name, fn, in, &result);
 
 	if (err) {
-		nps_msg("cannot read %s/%s: %s: is the disk full, or memory?", path, name, strerror(-err));
+		nps_msg_failure("cannot read %s/%s: %s: is the disk full, or memory?", path, name,
+				strerror(-err));
 		return err;
 	}
 	if (in->foreign) {
@@ -346,7 +347,8 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	case NPS_CHUNKS_COMPLETE:
 		return 0;
 	case NPS_CHUNKS_VERSION:
-		nps_msg("cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
+		nps_msg_failure(
+			"cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
 			"npuscope",
 			path, name, result.version, NPS_SESSION_VERSION);
 		return -EPROTO;
@@ -501,28 +503,31 @@ static int import_json(struct nps_recording *model, const char *path)
 
 	model->json = nps_session__json(model->dirfd, "session.json");
 	if (!model->json && errno == ENOENT && faccessat(model->dirfd, "events.nps", F_OK, 0)) {
-		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before it "
+		nps_msg_failure(
+			"cannot analyse %s: nothing was recorded: npuscope record was killed before it "
 			"began: remove it, and record again",
 			path);
 		return -ENOENT;
 	}
 	if (!model->json) {
 		err = errno;
-		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?",
+		nps_msg_failure(
+			"cannot read %s/session.json: %s: is this a session directory of npuscope record?",
 			path, err == EILSEQ ? "it is not valid JSON" : strerror(err));
 		return -err;
 	}
 	if (strcmp(nps_json_str(model->json, "format", ""), "npuscope-session")) {
-		nps_msg("cannot read %s: session.json does not say format npuscope-session: name a session "
+		nps_msg_failure(
+			"cannot read %s: session.json does not say format npuscope-session: name a session "
 			"directory",
 			path);
 		return -EPROTO;
 	}
 	version = nps_json_u64(model->json, "version", 0);
 	if (version != NPS_SESSION_VERSION) {
-		nps_msg("cannot read %s: the session has version %" PRIu64
-			", this program reads version %d: use a matching npuscope",
-			path, version, NPS_SESSION_VERSION);
+		nps_msg_failure("cannot read %s: the session has version %" PRIu64
+				", this program reads version %d: use a matching npuscope",
+				path, version, NPS_SESSION_VERSION);
 		return -EPROTO;
 	}
 	request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
@@ -542,14 +547,15 @@ static int import_json(struct nps_recording *model, const char *path)
 	model->end = nps_json_u64(capture, "end_monotonic", 0);
 	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
 	if (!strcmp(nps_json_str(model->json, "end_reason", ""), "starting")) {
-		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before "
-			"recording began, or has not begun yet: wait, or record again",
-			path);
+		nps_msg_failure("cannot analyse %s: nothing was recorded: npuscope record was killed before "
+				"recording began, or has not begun yet: wait, or record again",
+				path);
 		return -ENODATA;
 	}
 	if (!mono || !model->begin || model->begin > INT64_MAX / 2 ||
 	    model->begin_real - DAY > INT64_MAX / 2) {
-		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it "
+		nps_msg_failure(
+			"cannot read %s: session.json has no usable start times: the capture ended before it "
 			"began",
 			path);
 		return -EPROTO;

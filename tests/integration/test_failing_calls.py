@@ -79,6 +79,11 @@ class Failing:
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
         return Run(done.returncode, done.stderr, tree_of(out), hidden_in(out, tmp))
 
+    def reasons(self, run: Run) -> list[str]:
+        """Lines that say why it failed, not what it went on without."""
+        return [line for line in run.complaints if line.startswith("npuscope: cannot ") and
+                line not in self.base.complaints and "the result is without it" not in line]
+
     def count(self, kind: str) -> int:
         path = self.case.path("count")
         path.unlink(missing_ok=True)
@@ -102,6 +107,8 @@ class Failing:
             return f"status 0, but these differ: {sorted(other)[:4]}" if other else None
         if not run.complaints:
             return f"status {run.status} without a word"
+        if run.status == FAILED and not self.reasons(run):
+            return "status 1 without a reason"
         if run.status == FAILED:
             # What other processes of the session had is whole.
             roots = {Path(name).parts[0] for name in run.tree}
