@@ -291,6 +291,20 @@ static void operands(struct nps_model *model)
 	}
 }
 
+/* --- what only stands in for a number --- */
+
+static void unknown_usage(const struct nps_db_import *in)
+{
+	for (size_t t = 0; t < NPS_DB_USAGES; t++) {
+		const struct nps_table *table = nps_db_usage__table(in->model, t);
+		double *usage = nps_db_usage__cells(in->model, t);
+
+		for (size_t i = 0; in->zero_is_unknown >> t & 1 && i < table->len; i++)
+			if (usage[i] == 0)
+				usage[i] = NPS_NAN;
+	}
+}
+
 /* --- the whole --- */
 
 static void cover(struct nps_model *model, const uint64_t *start, const uint64_t *end, size_t len)
@@ -338,6 +352,7 @@ int nps_db_complete(struct nps_db_import *in)
 	if (!err)
 		err = correlations(in);
 	operands(in->model);
+	unknown_usage(in);
 	cover_all(in->model);
 	process_and_level(in->model);
 	return err;

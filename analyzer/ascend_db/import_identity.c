@@ -161,6 +161,23 @@ static bool keep_metadata(struct nps_model *model, const char *name, const char 
 	return true;
 }
 
+static void note_unknown(struct nps_db_import *in, const char *value)
+{
+	cJSON *list = nps_fw_json__parse(value);
+	const cJSON *table;
+
+	nps_model__lost(in->model, !cJSON_IsArray(list), "values of META_DATA that are damaged");
+	cJSON_ArrayForEach(table, list)
+	{
+		const char *name = cJSON_GetStringValue(table);
+
+		for (size_t i = 0; name && i < NPS_DB_USAGES; i++)
+			if (!strcmp(name, nps_db_usages[i].name))
+				in->zero_is_unknown |= 1U << i;
+	}
+	cJSON_Delete(list);
+}
+
 static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 {
 	struct nps_model *model = in->model;
@@ -170,6 +187,10 @@ static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 
 	if (name == NPS_NONE || value == NPS_NONE) {
 		nps_model__lost(model, 1, "rows of META_DATA without a name or a value");
+		return 0;
+	}
+	if (!strcmp(nps_model__text(model, name), NPS_DB_UNKNOWN_IS_0)) {
+		note_unknown(in, nps_model__text(model, value));
 		return 0;
 	}
 	if (strncmp(nps_model__text(model, name), "SCHEMA_VERSION", strlen("SCHEMA_VERSION")) &&

@@ -37,6 +37,30 @@ enum nps_db_value {
 
 #define NPS_DB_NO_CELL UINT8_MAX
 
+/*
+ * The row of META_DATA that names, as a JSON list, the tables in which a 0 of a NPS_DB_NUMBER_OR_0 column can stand for what is
+ * not known. It is in npuscope's databases alone.
+ */
+#define NPS_DB_UNKNOWN_IS_0 "npuscope_usage_0_is_unknown"
+
+/* Tables with such a column. */
+#define NPS_DB_USAGES 4
+struct nps_db_usage {
+	const char *name;
+	size_t table, cells; /* of the model: offsets */
+};
+extern const struct nps_db_usage nps_db_usages[NPS_DB_USAGES];
+
+static inline const struct nps_table *nps_db_usage__table(const struct nps_model *model, size_t i)
+{
+	return (const struct nps_table *)((const char *)model + nps_db_usages[i].table);
+}
+
+static inline double *nps_db_usage__cells(const struct nps_model *model, size_t i)
+{
+	return *(double *const *)((const char *)model + nps_db_usages[i].cells);
+}
+
 struct nps_db_column {
 	const char *name, *type;
 	uint8_t value; /* enum nps_db_value */

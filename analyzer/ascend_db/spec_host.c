@@ -236,3 +236,13 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .generations = NPS_DB_BOTH },
 	{ 0 },
 };
+
+#define USAGE(name, field)                                                                                   \
+	{                                                                                                    \
+		name, offsetof(struct nps_model, field.t), offsetof(struct nps_model, field.usage)           \
+	}
+
+const struct nps_db_usage nps_db_usages[NPS_DB_USAGES] = { USAGE("CPU_USAGE", cpu_usage),
+							   USAGE("HOST_MEM_USAGE", host_mem),
+							   USAGE("HOST_DISK_USAGE", host_disk),
+							   USAGE("HOST_NETWORK_USAGE", host_network) };

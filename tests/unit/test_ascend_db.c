@@ -503,6 +503,9 @@ static void lanes_for_viewers(void **state)
 	row = row_of(&m->host_network.t);
 	m->host_network.timestamp[row] = 7;
 	m->host_network.usage[row] = m->host_network.speed[row] = NPS_NAN;
+	row = row_of(&m->host_mem.t);
+	m->host_mem.timestamp[row] = 7;
+	m->host_mem.usage[row] = 0;
 	row = row_of(&m->os_thread.t);
 	m->os_thread.gtid[row] = 77ULL << 32 | 77;
 	m->os_thread.name[row] = nps_strings__addz(m->strings, "train");
@@ -516,9 +519,20 @@ static void lanes_for_viewers(void **state)
 			    "0,unknown");
 	assert_string_equal(ask(path, "SELECT group_concat(pid||name) FROM NPUSCOPE_PROCESS"), "77train");
 	nps_model__free(m);
+	assert_string_equal(ask(path, "SELECT value FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
+			    "[\"HOST_NETWORK_USAGE\"]");
 	import(m, path);
 	for (size_t i = 0; i < m->losses.len; i++)
 		fail_msg("%s", NPS_AT(&m->losses, struct nps_lost, i).what);
+	/* What has to be a number for Insight is none again, and written in the same way; a measured 0 stays. */
+	assert_true(isnan(m->host_network.usage[0]));
+	assert_true(m->host_mem.usage[0] == 0);
+	unlink(path);
+	unlink(in_folder("in/analysis.db"));
+	assert_int_equal(export_to(m, in_folder("in"), NPS_GENERATION_B), 0);
+	assert_string_equal(
+		ask(path, "SELECT group_concat(value) FROM META_DATA WHERE name LIKE 'npuscope_usage%'"),
+		"[\"HOST_NETWORK_USAGE\"]");
 	unlink(path);
 	nps_model__free(m);
 }
