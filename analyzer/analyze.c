@@ -462,11 +462,13 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 
 	nps_memory__watch();
 	nps_memory__reset();
+	nps_input__begin();
 	if (opts)
 		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
 	*a.out = (struct nps_summary){ 0 };
 	if (input->kind == NPS_INPUT_SESSION) {
-		dirfd = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* Who may not list it may still open what is in it. */
+		dirfd = open(input->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dirfd < 0) {
 			err = -errno;
 			nps_msg_failure("cannot open %s: %s: name a session directory", input->path,

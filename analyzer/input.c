@@ -323,14 +323,20 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 
 	if (err <= 0)
 		return err;
-	if (access(path,
-		   R_OK | X_OK)) { /* somebody else's, perhaps: one line, not one for each file looked for */
+	if (access(path, X_OK)) { /* somebody else's, perhaps: one line, not one for each file looked for */
 		nps_input__unreadable(AT_FDCWD, path, -errno);
 		return 0;
 	}
+	/* Who may not list a session may still open its files, whose names are known. */
 	err = directory(inputs, path, &found);
-	if (err || found || !depth)
+	if (err || found)
 		return err;
+	if (access(path, R_OK)) {
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+		return 0;
+	}
+	if (!depth)
+		return 0;
 	n = list(path, &entries);
 	/* Links last: what one leads to is not searched as deep as where it is. */
 	err = search_entries(inputs, visited, path, depth, entries, n, false);
@@ -384,7 +390,7 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
-	if (access(clean, R_OK | X_OK))
+	if (access(clean, X_OK))
 		return -errno;
 	nps_vec__init(&found, AT_FDCWD, sizeof(struct nps_input));
 	err = nps_inputs__leave_out_above(&visited, clean);
@@ -400,7 +406,9 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 			err = -errno;
 	}
 	nps_vec__free(&found);
-	return !err && inputs->len == before ? -ENOENT : err;
+	if (!err && inputs->len == before)
+		err = access(clean, R_OK) ? -errno : -ENOENT;
+	return err;
 }
 
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size)

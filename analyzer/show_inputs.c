@@ -114,8 +114,8 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 		return -errno;
 	if (S_ISREG(st.st_mode))
 		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path, &st);
-	if (S_ISDIR(st.st_mode) && access(path, R_OK | X_OK))
-		return -errno;
+	if (S_ISDIR(st.st_mode) && access(path, R_OK))
+		return -ENOENT; /* nps_inputs__find() tells */
 	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
 	if (!err)
 		err = search(inputs, &visited, path, NPS_INPUT_DEPTH);

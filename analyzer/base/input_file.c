@@ -19,9 +19,10 @@
 static struct {
 	pthread_mutex_t lock;
 	uint64_t names[NAMED]; /* hashes of paths that were reported */
-	size_t n;
+	bool counted[NAMED]; /* of this input */
+	size_t n, searched; /* searched: of these, while inputs were looked for */
 	uint64_t count; /* since the last look */
-	bool told_more;
+	bool told_more, begun;
 } unreadable = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* The path of FD, "" if the kernel does not say. */
@@ -49,7 +50,9 @@ static void report(const char *path, const char *why)
 	if (name)
 		unreadable.names[unreadable.n++] = hash;
 	unreadable.told_more |= more;
-	unreadable.count += name || i == NAMED;
+	unreadable.count += i == NAMED || !unreadable.counted[i];
+	if (i < NAMED)
+		unreadable.counted[i] = true;
 	pthread_mutex_unlock(&unreadable.lock);
 	if (name)
 		nps_msg("cannot read %s: %s: the result is without it", path, why);
@@ -82,6 +85,18 @@ void nps_input__unreadable_fd(int fd, int err)
 
 	path_of(fd, path, sizeof(path));
 	report(path, strerror(-err));
+}
+
+void nps_input__begin(void)
+{
+	pthread_mutex_lock(&unreadable.lock);
+	if (!unreadable.begun)
+		unreadable.searched = unreadable.n;
+	unreadable.begun = true;
+	unreadable.n = unreadable.searched;
+	unreadable.told_more = false;
+	memset(unreadable.counted, 0, sizeof(unreadable.counted));
+	pthread_mutex_unlock(&unreadable.lock);
 }
 
 uint64_t nps_input__take_unreadable(void)

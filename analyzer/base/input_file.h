@@ -39,6 +39,12 @@ void nps_input__unusable(int dirfd, const char *name, const char *why);
 /* The same for a file that is open. */
 void nps_input__unreadable_fd(int fd, int err);
 
+/*
+ * From here on another input is read: what cannot be read of it is counted, also what was of others. What was named while inputs were
+ * looked for is not named again.
+ */
+void nps_input__begin(void);
+
 /* How many were counted since the last call. */
 uint64_t nps_input__take_unreadable(void);
 

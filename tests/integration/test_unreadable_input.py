@@ -212,11 +212,27 @@ def ranks_that_are_links(case: Case) -> None:
     for command in (["analyze", "-o", case.path("out")], ["show"]):
         result = case.npuscope(*command, cluster).expect(DONE)
         assert not result.complaints, result.err
-    assert [p.name for p in case.path("out").iterdir()] == ["r0_ascend_pt"], "one database, by two ways"
+    made_of = [p.name for p in case.path("out").iterdir()]
+    assert made_of == ["r1_ascend_pt"], f"one database by two ways, links to directories come last: {made_of}"
     raw = case.path("raw_cluster")
     raw.mkdir()
     (raw / "PROF_000001_20250101010101000_AAAA").symlink_to(next(case.path("raw").glob("PROF_*")))
     case.npuscope("analyze", "-o", case.path("out_raw"), raw).expect(DONE)
+
+
+@test
+def session_that_cannot_be_listed(case: Case) -> None:
+    """The names of its files are known: who may enter it has all of them. What else it may be cannot be told."""
+    for command in ("analyze", "show"):
+        one = Input(case, synthetic.session(case, f"session_{command}"), command)
+        one.path.chmod(0o311)
+        outcome = one.run()
+        assert outcome.status == DONE and outcome.results == one.base.results, outcome.err
+        shutil.rmtree(one.path)
+        one.path.mkdir(mode=0o311)
+        os.chown(one.path, NOBODY, NOBODY)
+        outcome = one.run()
+        assert outcome.status == FAILED and one.path.name in outcome.err and "Permission denied" in outcome.err, outcome.err
 
 
 @test
