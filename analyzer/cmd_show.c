@@ -119,7 +119,10 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
-/* npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read was reported. */
+/*
+ * npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read
+ * was reported.
+ */
 static cJSON *read_findings(const char *dir)
 {
 	static const char name[] = "npuscope_findings.json";

@@ -22,7 +22,7 @@ struct losses {
 	uint64_t timeless, strangers, backwards, endless, cells, strings;
 };
 
-/* Tables that follow from others. What damage leaves of one would contradict those: it is made anew, of what there is. */
+/* Tables that follow from others. What damage leaves of one would contradict those: it is made anew. */
 static bool is_derived(const struct nps_db_table *spec)
 {
 	return spec->table == offsetof(struct nps_model, overlap) ||

@@ -38,8 +38,8 @@ enum nps_db_value {
 #define NPS_DB_NO_CELL UINT8_MAX
 
 /*
- * The row of META_DATA that names, as a JSON list, the tables in which a 0 of a NPS_DB_NUMBER_OR_0 column can stand for what is
- * not known. It is in npuscope's databases alone.
+ * The row of META_DATA that names, as a JSON list, the tables in which a 0 of a NPS_DB_NUMBER_OR_0 column can
+ * stand for what is not known. It is in npuscope's databases alone.
  */
 #define NPS_DB_UNKNOWN_IS_0 "npuscope_usage_0_is_unknown"
 

@@ -40,8 +40,8 @@ void nps_input__unusable(int dirfd, const char *name, const char *why);
 void nps_input__unreadable_fd(int fd, int err);
 
 /*
- * From here on another input is read: what cannot be read of it is counted, also what was of others. What was named while inputs were
- * looked for is not named again.
+ * From here on another input is read: what cannot be read of it is counted, also what was of others. What was
+ * named while inputs were looked for is not named again.
  */
 void nps_input__begin(void);
 

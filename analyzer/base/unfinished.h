@@ -26,9 +26,10 @@ void nps_unfinished__note(struct nps_unfinished *note, int parent, const char *t
 void nps_unfinished__done(struct nps_unfinished *note);
 
 /*
- * Before the analysis of INPUT, a path, into the directory OUTPUT: removes the temporary directories that killed
- * analyses of INPUT left anywhere, and those that any left in OUTPUT or in its directories BELOW, a list that NULL ends. Only what this program made as this user, of
- * which no living process has the lock; symbolic links are not followed.
+ * Before the analysis of INPUT, a path, into the directory OUTPUT: removes the temporary directories that
+ * killed analyses of INPUT left anywhere, and those that any left in OUTPUT or in its directories BELOW, a list
+ * that NULL ends. Only what this program made as this user, of which no living process has the lock; symbolic
+ * links are not followed.
  */
 void nps_unfinished__begin(const char *input, int output, const char *const *below);
 

@@ -23,7 +23,10 @@ static void step_of_device(struct nps_csv *csv, uint32_t device, uint32_t step)
 		nps_csv__empty(csv);
 }
 
-/* Rows without times, from *AT on, that stand before row BEFORE of step_trace: the vendor's reader takes what is no number for 0. */
+/*
+ * Rows without times, from *AT on, that stand before row BEFORE of step_trace: the vendor's reader takes what is
+ * no number for 0.
+ */
 static void unmeasured_steps(struct nps_csv *csv, size_t *at, size_t before)
 {
 	const struct nps_vec *steps = &csv->ex->model->unmeasured_steps;

@@ -39,8 +39,8 @@ enum nps_layout {
 enum nps_mem_type { NPS_MEM_JOB, NPS_MEM_APP, NPS_MEM_DEVICE, NPS_MEM_TYPES };
 
 /*
- * A device's part of a step of which no time was measured. Tables of text have a row without times for it; databases have none, for
- * the vendor's readers compare the cells of step_trace as numbers.
+ * A device's part of a step of which no time was measured. Tables of text have a row without times for it;
+ * databases have none, for the vendor's readers compare the cells of step_trace as numbers.
  */
 struct nps_unmeasured_step {
 	uint32_t device, step; /* step: text */

@@ -404,8 +404,8 @@ static inline uint64_t nps_recording__real(const struct nps_recording *model, ui
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time);
 
 /*
- * Was TID of PID a thread of the helper library, which is left out, at TIME? A process's first thread is none, nor is one that had
- * the number before or after.
+ * Was TID of PID a thread of the helper library, which is left out, at TIME? A process's first thread is none,
+ * nor is one that had the number before or after.
  */
 bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid, uint64_t time);
 

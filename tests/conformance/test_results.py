@@ -228,7 +228,8 @@ def steps(result: Result) -> int:
     """step_trace_time against StepTraceTime, step marks against STEP_TIME."""
     if result.analysis is None:
         return 0
-    rows = [row for row in result.csv("step_trace_time") if row["Computing"]]      # the database lacks what was not measured
+    # The database lacks what was not measured.
+    rows = [row for row in result.csv("step_trace_time") or () if row["Computing"]]
     names = [name for name in rows[0] if name not in ("Device_id", "Step")] if rows else []
     if rows:
         query = result.analysis.execute("SELECT * FROM StepTraceTime")

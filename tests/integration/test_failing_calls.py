@@ -52,7 +52,8 @@ def tree_of(path: Path) -> dict[str, bytes]:
 
 def hidden_in(*paths: Path) -> list[str]:
     """All but the file of a result that says what it was made of: it is compared as the others are."""
-    return [str(p) for path in paths for p in path.rglob(".*") if p.name != NOTE or p.relative_to(path).parts[0].startswith(".")]
+    return [str(p) for path in paths for p in path.rglob(".*")
+            if p.name != NOTE or p.relative_to(path).parts[0].startswith(".")]
 
 
 class Failing:

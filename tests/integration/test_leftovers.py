@@ -159,7 +159,8 @@ def of_somebody_else(case: Case) -> None:
 @test
 def of_the_whole_host(case: Case) -> None:
     """The results of such a session are one directory further down; a link there is not followed."""
-    source, out, elsewhere = synthetic.of_the_whole_host(synthetic.session(case)), case.path("out"), case.path("elsewhere")
+    source = synthetic.of_the_whole_host(synthetic.session(case))
+    out, elsewhere = case.path("out"), case.path("elsewhere")
     case.npuscope("analyze", "-o", out, source, env=home(case)).expect(DONE)
     assert {p.name for p in out.iterdir()} == {"ranks", "whole_host"}, list(out.iterdir())
     left = [below / ".npuscope-x.1.0.tmp" for below in (out / "ranks", out / "whole_host", elsewhere)]

@@ -232,7 +232,8 @@ def session_that_cannot_be_listed(case: Case) -> None:
         one.path.mkdir(mode=0o311)
         os.chown(one.path, NOBODY, NOBODY)
         outcome = one.run()
-        assert outcome.status == FAILED and one.path.name in outcome.err and "Permission denied" in outcome.err, outcome.err
+        assert outcome.status == FAILED, outcome
+        assert one.path.name in outcome.err and "Permission denied" in outcome.err, outcome.err
 
 
 @test

@@ -349,7 +349,10 @@ static void is_unmeasured(const struct nps_model *m, size_t i, uint32_t device, 
 	assert_int_equal(row->before, before);
 }
 
-/* Steps and devices of which nothing was measured have no times, and are told; also a device that only its tasks name. */
+/*
+ * Steps and devices of which nothing was measured have no times, and are told; also a device that only its
+ * tasks name.
+ */
 static void unmeasured_steps(void **state)
 {
 	struct nps_model m;

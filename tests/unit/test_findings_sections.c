@@ -330,7 +330,10 @@ static void test_steps(void **state)
 	cJSON_Delete(d);
 }
 
-/* Steps without a row, of which nothing was measured: one in which the device had nothing to do lasts as on the host. */
+/*
+ * Steps without a row, of which nothing was measured: one in which the device had nothing to do lasts as on the
+ * host.
+ */
 static void test_idle_step(void **state)
 {
 	struct nps_model m;

@@ -121,36 +121,32 @@ static void the_first_event_is_at_zero(void **state)
 /* npuscope's own traces say what nobody measured: its 1 ns is no length, as in the session that it came from. */
 static void bounded_tasks(void **state)
 {
-#define SOURCE(pid, name, ts, dur, args)                                                                     \
-	"{\"ph\":\"X\",\"name\":\"" name "\",\"pid\":" pid ",\"tid\":3,\"ts\":\"" ts "\",\"dur\":" dur       \
-	",\"args\":{" args "}}"
 #define KERNEL "\"Task Type\":\"AI_CORE\",\"Task Id\":1,"
+#define MEASURED "\"time_source\":\"device log\""
+#define BOUNDED "\"time_source\":\"host bounds\""
+#define LIMITS ",\"start_low_us\":\"1736408883704643.212\",\"end_high_us\":\"1736408883704700.001\""
+	static const struct {
+		const char *pid, *name, *us, *length, *args;
+	} events[] = {
+		{ "5", "A", "643.100", "0.500", KERNEL MEASURED },
+		{ "5", "B", "643.212", "0.001", KERNEL BOUNDED LIMITS },
+		{ "7", "hcom_allReduce__1_0_1", "650.000", "0.001", BOUNDED },
+		{ "7", "hcom_allReduce__1_1_1", "660.000", "2.000", MEASURED },
+	};
+	char text[2048];
 	struct nps_model m;
+	int len = snprintf(text, sizeof(text),
+			   "[" NAME_OF("5", "Ascend Hardware") "," NAME_OF("7", "Communication"));
 
 	(void)state;
-	import(&m,
-	       "[" NAME_OF("5", "Ascend Hardware") "," NAME_OF("7", "Communication") "," SOURCE(
-		       "5", "A", "1736408883704643.100", "0.500",
-		       KERNEL
-		       "\"time_source\":\"device log\"") "," SOURCE("5", "B", "1736408883704643.212", "0.001",
-								    KERNEL
-								    "\"time_source\":\"host "
-								    "bounds\",\"start_low_us\":"
-								    "\"1736408883704643.212\","
-								    "\"end_high_us\":\"1736408883704700."
-								    "001\"") "," SOURCE("7",
-											"hcom_allReduce__1_0_"
-											"1",
-											"1736408883704650."
-											"000",
-											"0.001",
-											"\"time_source\":"
-											"\"host "
-											"bounds\"") "," SOURCE("7",
-													       "hcom_allReduce__1_1_1",
-													       "1736408883704660.000",
-													       "2.000",
-													       "\"time_source\":\"device log\"") "]");
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(events); i++)
+		len += snprintf(text + len, sizeof(text) - len,
+				",{\"ph\":\"X\",\"pid\":%s,\"tid\":3,\"name\":\"%s\","
+				"\"ts\":\"1736408883704%s\",\"dur\":%s,\"args\":{%s}}",
+				events[i].pid, events[i].name, events[i].us, events[i].length,
+				events[i].args);
+	strcpy(text + len, "]");
+	import(&m, text);
 	assert_int_equal(m.task.t.len, 2);
 	assert_int_equal(m.task.source[0], NPS_TIME_DEVICE_LOG);
 	assert_int_equal(m.task.source[1], NPS_TIME_HOST_BOUNDS);

@@ -469,7 +469,10 @@ static void name_thread(struct gen *gen, uint32_t pid, uint32_t tid, uint64_t at
 	gen_chunk(gen, 's', NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
-/* The helper library's threads are left out, but not what else had a number of theirs: before, after, in another process. */
+/*
+ * The helper library's threads are left out, but not what else had a number of theirs: before, after, in
+ * another process.
+ */
 static void threads_of_the_helper(void **state)
 {
 	static const struct {
