@@ -2,7 +2,10 @@
 /* The order of things: import, derive, export; one result a process of a session, one of any other input. */
 #include "analyze.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
 #include "base/pool.h"
+#include "base/unfinished.h"
 #include "import.h"
 #include "input.h"
 #include "job.h"
@@ -29,7 +32,9 @@ struct analysis {
 	struct nps_place place;
 	struct nps_recording *rec; /* SESSION */
 	uint32_t *rows; /* processes of it that make results; NPS_NONE: the whole host */
+	bool apart; /* results of processes and of the whole host */
 	bool parallel; /* several results at once: progress of the first only */
+	bool explained; /* an error, by the process that had it */
 	struct nps_summary *out;
 };
 
@@ -72,6 +77,42 @@ static void host_result_name(const struct nps_recording *rec, char *out, size_t 
 		 (unsigned int)(rec->begin_real / 1000000 % 1000));
 }
 
+/*
+ * The directory SUB in PLACE, made if need be; PATH gets its name. Insight does not read the whole host's database where it finds
+ * those of ranks, but counts it as a rank: they are not in one directory. 0 or a negative errno; the fd is the caller's.
+ */
+static int enter_directory(struct nps_place *place, const char *sub, char path[PATH_MAX])
+{
+	bool made = !mkdirat(place->fd, sub, 0750);
+
+	if (!made && errno != EEXIST)
+		return -errno;
+	if (snprintf(path, PATH_MAX, "%s/%s", place->parent, sub) >= PATH_MAX)
+		return -ENAMETOOLONG;
+	place->fd = openat(place->fd, sub, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (place->fd < 0 || (made && fchmod(place->fd, 0750)))
+		return -errno;
+	place->parent = path;
+	return 0;
+}
+
+static int export_apart(struct nps_model *model, const struct analysis *a, struct nps_place place,
+			const char *sub, char path[PATH_MAX])
+{
+	int outer = place.fd, err;
+	char parent[PATH_MAX];
+
+	err = enter_directory(&place, sub, parent);
+	if (err)
+		nps_msg_failure("cannot write into %s/%s: %s: name a directory with -o", a->place.parent, sub,
+				strerror(-err));
+	else
+		err = nps_job__export(model, &a->opts, &place, path);
+	if (place.fd >= 0 && place.fd != outer)
+		close(place.fd);
+	return err;
+}
+
 static int import(struct nps_model *model, const struct analysis *a, size_t i)
 {
 	int err;
@@ -88,7 +129,8 @@ static int import(struct nps_model *model, const struct analysis *a, size_t i)
 		}
 		err = nps_import__process(model, a->rec, a->rows[i]);
 		if (err)
-			nps_msg("cannot analyse process %u: %s: is there room in the output directory?",
+			nps_msg_failure(
+				"cannot analyse process %u: %s: is there room in the output directory?",
 				a->rec->procs[a->rows[i]].pid, strerror(-err));
 		return err;
 	case NPS_INPUT_CANN:
@@ -122,9 +164,12 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 	if (!err) {
 		err = nps_job__derive(&model);
 		if (err)
-			nps_msg("cannot analyse %s: %s: is there room in the output directory?",
-				a->input->path, strerror(-err));
+			nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?",
+					a->input->path, strerror(-err));
 	}
+	if (!err)
+		nps_model__lost(&model, nps_input__take_unreadable(),
+				"files or directories that cannot be read, as was reported");
 	if (!err)
 		err = nps_summary__fill(proc, &model);
 	if (!err && a->rec && a->rows[i] == NPS_NONE) {
@@ -133,15 +178,20 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		nps_summary__process(proc, a->rec, a->rows[i]);
 		session_result_name(a->rec, &a->rec->procs[a->rows[i]], place.name, sizeof(place.name));
 	}
+	if (!err)
+		err = nps_memory__failure();
 	if (!err && a->opts.look)
 		err = a->opts.look(a->opts.ctx, &model);
 	/* Raw data that were cleared away must not take their results with them. */
 	if (!err && a->opts.formats && place.entries && model.start > model.end) {
-		nps_msg("cannot write into %s: nothing in it has a time: name a directory with -o",
-			a->input->path);
+		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
+				a->input->path);
 		err = -ENODATA;
 	}
-	if (!err && a->opts.formats)
+	if (!err && a->opts.formats && a->apart)
+		err = export_apart(&model, a, place,
+				   a->rows[i] == NPS_NONE ? NPS_RESULTS_HOST : NPS_RESULTS_RANKS, proc->path);
+	else if (!err && a->opts.formats)
 		err = nps_job__export(&model, &a->opts, &place, proc->path);
 	nps_progress__end(&progress);
 	nps_model__free(&model);
@@ -151,6 +201,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 static int run(void *ctx, size_t i, FILE *out)
 {
 	struct analysis *a = ctx;
+	unsigned int failures = nps_msg_failures();
 	struct nps_summary_proc proc;
 	int err = a->parallel ? nps_strings__own(&a->rec->strings) : 0;
 
@@ -158,6 +209,8 @@ static int run(void *ctx, size_t i, FILE *out)
 		err = analyze_one(a, i, &proc);
 	if (!err && fwrite(&proc, sizeof(proc), 1, out) != 1)
 		err = -EIO;
+	if (err && nps_msg_failures() == failures)
+		nps_msg_cannot(a->input->path, err);
 	return err;
 }
 
@@ -167,8 +220,10 @@ static int done(void *ctx, size_t i, int err, FILE *in)
 	struct nps_summary_proc proc;
 
 	(void)i;
-	if (err)
+	if (err) {
+		a->explained = true;
 		return err;
+	}
 	if (fread(&proc, sizeof(proc), 1, in) != 1)
 		return -EIO;
 	return nps_summary__add(a->out, &proc);
@@ -183,6 +238,7 @@ static int session(struct analysis *a, int dirfd)
 {
 	struct nps_recording *rec = calloc(1, sizeof(*rec));
 	struct nps_progress progress;
+	bool unreadable;
 	size_t n = 0;
 	int err;
 
@@ -190,10 +246,12 @@ static int session(struct analysis *a, int dirfd)
 		return -ENOMEM;
 	a->rec = rec;
 	nps_recording__init(rec, dirfd, a->place.fd);
+	rec->show_self = a->opts.show_self;
 	nps_progress__init(&progress, a->opts.progress);
 	rec->progress = &progress;
 	err = nps_recording__load(rec, a->input->path);
 	nps_progress__end(&progress);
+	unreadable = nps_input__take_unreadable() > 0;
 	if (!err)
 		a->rows = calloc(rec->nprocs + 2, sizeof(*a->rows));
 	if (!err && !a->rows)
@@ -201,12 +259,15 @@ static int session(struct analysis *a, int dirfd)
 	for (uint32_t p = 0; !err && p < rec->nprocs; p++)
 		if (nps_recording__has_result(rec, p))
 			a->rows[n++] = p;
-	if (!err && nps_recording__has_host_result(rec))
+	if (!err && nps_recording__has_host_result(rec)) {
+		a->apart = n > 0;
 		a->rows[n++] = NPS_NONE;
+	}
 	a->parallel = n > 1 && processes(&a->opts) > 1;
 	if (!err)
 		err = nps_pool__run(n, processes(&a->opts), run, done, a, a->place.fd);
 	nps_summary__losses(a->out, rec);
+	a->out->incomplete |= unreadable;
 	nps_summary__neighbours(a->out, rec);
 	free(a->rows);
 	nps_recording__free(rec);
@@ -231,13 +292,19 @@ static bool lies_in(int fd, const char *name, const char *path)
 	return found;
 }
 
-/* True if DIR, which is closed, has an entry that none of the N patterns fits. */
+/* True if DIR, which is closed, has an entry that none of the N patterns fits, or cannot be read. */
 static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 {
 	struct dirent *entry;
 	bool other = false;
 
-	while (!other && (entry = readdir(dir))) {
+	while (!other) {
+		errno = 0;
+		entry = readdir(dir);
+		if (!entry) {
+			other = errno != 0;
+			break;
+		}
 		other = true;
 		for (size_t i = 0; other && i < n; i++)
 			other = fnmatch(patterns[i], entry->d_name, 0) != 0;
@@ -281,7 +348,7 @@ static bool holds_notes(const char *path, const char *name)
 	if (snprintf(whole, sizeof(whole), "%s/%s", path, name) >= (int)sizeof(whole))
 		return false;
 	dir = opendir(whole);
-	return dir && has_other(dir, results, NPS_ARRAY_SIZE(results));
+	return dir ? has_other(dir, results, NPS_ARRAY_SIZE(results)) : errno != ENOENT;
 }
 
 static bool exists(const char *path, const char *name)
@@ -335,13 +402,14 @@ static int choose_place(struct analysis *a)
 
 	place->parent = a->opts.output ? a->opts.output : input->path;
 	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
-		nps_msg("cannot write beside %s: the result would take its place: name a directory with -o",
+		nps_msg_failure(
+			"cannot write beside %s: the result would take its place: name a directory with -o",
 			input->path);
 		return -EEXIST;
 	}
 	why = a->opts.output || !a->opts.formats ? NULL : keeps_results(input);
 	if (why) {
-		nps_msg("cannot write into %s: %s: name a directory with -o", input->path, why);
+		nps_msg_failure("cannot write into %s: %s: name a directory with -o", input->path, why);
 		return -EEXIST;
 	}
 	if (input->kind == NPS_INPUT_DB && !a->opts.output)
@@ -349,7 +417,8 @@ static int choose_place(struct analysis *a)
 	place->fd = open(place->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (place->fd < 0) {
 		err = -errno;
-		nps_msg("cannot write into %s: %s: name a directory with -o", place->parent, strerror(-err));
+		nps_msg_failure("cannot write into %s: %s: name a directory with -o", place->parent,
+				strerror(-err));
 		return err;
 	}
 	if (input->kind == NPS_INPUT_SESSION)
@@ -363,7 +432,8 @@ static int choose_place(struct analysis *a)
 	if (!realpath(input->path, place->input))
 		place->input[0] = 0; /* it cannot be read either, which is said then */
 	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
-		nps_msg("cannot write %s/%s: it is the result of %s: name another directory with -o, or "
+		nps_msg_failure(
+			"cannot write %s/%s: it is the result of %s: name another directory with -o, or "
 			"remove it",
 			place->parent, place->name, other);
 		return -EEXIST;
@@ -372,7 +442,8 @@ static int choose_place(struct analysis *a)
 	    (lies_in(place->fd, place->name, input->path) || holds_other(place->fd, place->name)))
 		err = -EEXIST;
 	if (err)
-		nps_msg("cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
+		nps_msg_failure(
+			"cannot write %s/%s: %s: name another directory with -o", place->parent, place->name,
 			err == -EEXIST ? "raw data, the input or other files are there" : strerror(-err));
 	return err;
 }
@@ -380,25 +451,34 @@ static int choose_place(struct analysis *a)
 int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_opts *opts,
 		      struct nps_summary *out)
 {
+	static const char *const below[] = { NPS_RESULTS_RANKS, NPS_RESULTS_HOST, NULL };
 	struct nps_summary unused = { 0 };
 	struct analysis a = { .input = input,
 			      .opts = { .size = sizeof(a.opts), .formats = NPS_FORMAT_DEFAULT },
 			      .place = { .fd = -1 },
 			      .out = out ? out : &unused };
+	unsigned int failures = nps_msg_failures();
 	int dirfd = -1, err;
 
+	nps_memory__watch();
+	nps_memory__reset();
+	nps_input__begin();
 	if (opts)
 		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
 	*a.out = (struct nps_summary){ 0 };
 	if (input->kind == NPS_INPUT_SESSION) {
-		dirfd = open(input->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		/* Who may not list it may still open what is in it. */
+		dirfd = open(input->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dirfd < 0) {
 			err = -errno;
-			nps_msg("cannot open %s: %s: name a session directory", input->path, strerror(-err));
+			nps_msg_failure("cannot open %s: %s: name a session directory", input->path,
+					strerror(-err));
 			return err;
 		}
 	}
 	err = choose_place(&a);
+	if (!err && a.opts.formats)
+		nps_unfinished__begin(input->path, a.place.fd, below);
 	if (!err)
 		err = dirfd >= 0 ? session(&a, dirfd) : nps_pool__run(1, 1, run, done, &a, a.place.fd);
 	if (a.place.fd >= 0)
@@ -406,6 +486,8 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 	if (dirfd >= 0)
 		close(dirfd);
 	nps_summary_free(&unused);
+	if (err && !a.explained && nps_msg_failures() == failures)
+		nps_msg_cannot(input->path, err);
 	return err;
 }
 

@@ -29,6 +29,7 @@ struct nps_analyze_opts {
 	unsigned int formats; /* NPS_FORMAT_*; 0: only count */
 	enum nps_compat compat; /* generation of names; AUTO: the input's own */
 	bool gzip; /* trace_view.json.gz */
+	bool show_self; /* threads of npuscope's helper library in the job, too */
 	unsigned int processes; /* at most so many at once; 0: half of the CPUs */
 	enum nps_progress_mode progress;
 	/* Sees each model once all is derived, before it is written; with processes 1 in the caller's process. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* npuscope analyze */
 #include "analyze.h"
+#include "base/input_file.h"
 #include "base/pool.h"
 #include "base/util.h"
 #include "exit_status.h"
@@ -15,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS };
+enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS, OPT_SHOW_SELF };
 
 struct command {
 	struct nps_analyze_opts opts;
@@ -33,6 +34,8 @@ static const struct argp_option options[] = {
 	  "formats, separated by commas: text, db, perfetto, folded; or none (default: text,db)", 0 },
 	{ "gzip", OPT_GZIP, NULL, 0, "write trace_view.json.gz in place of trace_view.json (default: no)",
 	  0 },
+	{ "show-self", OPT_SHOW_SELF, NULL, 0,
+	  "threads of the helper library that npuscope has in the job, too (default: left out)", 0 },
 	{ "compat", OPT_COMPAT, "GEN", 0,
 	  "generation of column and layer names: a (CANN 8.0 and before), b (current) or auto: that of the "
 	  "input, b for "
@@ -117,6 +120,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		return 0;
 	case OPT_GZIP:
 		cmd->opts.gzip = true;
+		return 0;
+	case OPT_SHOW_SELF:
+		cmd->opts.show_self = true;
 		return 0;
 	case OPT_COMPAT:
 		what = one_of(arg, generations, NPS_ARRAY_SIZE(generations));
@@ -218,6 +224,8 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
+	if (nps_input__take_unreadable())
+		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
 /* True if two inputs would have results of one name below -o. Sessions name theirs by process and time. */
@@ -297,6 +305,8 @@ static int run_all(struct command *cmd)
 	cmd->side_by_side = cmd->inputs.len > 1 && max > 1;
 	err = nps_pool__run(cmd->inputs.len, max, analyze_input, analyzed, cmd, tmpfd);
 	close(tmpfd);
+	if (err)
+		nps_msg("cannot analyse: %s", strerror(-err));
 	/* The results of the other inputs are there. */
 	return err ? EXIT_FAILED : cmd->done && !cmd->missing ? nps_exit_partial(cmd->status) : cmd->status;
 }
@@ -318,10 +328,14 @@ int nps_cmd_analyze(int argc, char **argv)
 		       "cut.",
 	};
 	struct command cmd = { .opts = { .size = sizeof(cmd.opts), .formats = NPS_FORMAT_DEFAULT } };
-	int status;
+	int status, err;
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	if (err) {
+		nps_msg("cannot read the options: %s", strerror(err));
+		return EXIT_FAILED;
+	}
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);
@@ -334,5 +348,5 @@ int nps_cmd_analyze(int argc, char **argv)
 	if (!status && cmd.inputs.len)
 		status = run_all(&cmd);
 	nps_vec__free(&cmd.inputs);
-	return fflush(stdout) ? EXIT_FAILED : status;
+	return status;
 }

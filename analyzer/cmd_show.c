@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* npuscope show */
 #include "analyze.h"
+#include "base/input_file.h"
 #include "base/util.h"
 #include "exit_status.h"
 #include "findings/findings.h"
 #include "findings/ranks.h"
 #include "input.h"
 #include "show.h"
+#include "torch/json.h"
 #include "trace_slices.h"
 
 #include <argp.h>
@@ -17,14 +19,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS };
+enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS, OPT_SHOW_SELF };
 
 struct command {
 	char **dirs;
 	int ndirs;
 	size_t top;
 	unsigned int only;
-	bool json;
+	bool json, show_self;
 	enum nps_progress_mode progress;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;
@@ -42,6 +44,9 @@ static const struct argp_option options[] = {
 	  "host, host_time, torchair, ranks (default: all that have rows)",
 	  0 },
 	{ "json", OPT_JSON, NULL, 0, "print all numbers as JSON (default: tables)", 0 },
+	{ "show-self", OPT_SHOW_SELF, NULL, 0,
+	  "of sessions, threads of the helper library that npuscope has in the job, too (default: left out)",
+	  0 },
 	{ "progress", OPT_PROGRESS, "WHEN", 0,
 	  "tell on stderr what is being done: always, never or auto: if it is a terminal (default: auto)",
 	  0 },
@@ -90,6 +95,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case OPT_JSON:
 		cmd->json = true;
 		return 0;
+	case OPT_SHOW_SELF:
+		cmd->show_self = true;
+		return 0;
 	case OPT_PROGRESS:
 		if (!strcmp(arg, "always"))
 			cmd->progress = NPS_PROGRESS_ALWAYS;
@@ -111,11 +119,71 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	return ARGP_ERR_UNKNOWN;
 }
 
+/*
+ * npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read
+ * was reported.
+ */
+static cJSON *read_findings(const char *dir)
+{
+	static const char name[] = "npuscope_findings.json";
+	const cJSON *version;
+	cJSON *document;
+	int fd;
+
+	/* Who may not list it may still open what is in it. */
+	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			nps_input__unreadable(AT_FDCWD, dir, -errno);
+		return NULL;
+	}
+	document = nps_fw_json__read(fd, name);
+	if (!document && errno == EILSEQ)
+		nps_input__unusable(fd, name, "it is no JSON");
+	close(fd);
+	version = cJSON_GetObjectItemCaseSensitive(document, "version");
+	if (document && (!cJSON_IsNumber(version) || version->valuedouble != 1 ||
+			 !cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(document, "findings")))) {
+		cJSON_Delete(document);
+		document = NULL;
+	}
+	return document;
+}
+
+/*
+ * What `analyze` found when it wrote the result: it had all of the session, of which a database or a trace is a part. NULL: the
+ * input is none of its results.
+ */
+static cJSON *stored_findings(const struct nps_input *input)
+{
+	const char *slash = strrchr(input->path, '/');
+	char dir[PATH_MAX];
+	cJSON *document;
+	int len = slash ? (int)(slash - input->path) : 1;
+
+	if (input->kind != NPS_INPUT_DB && input->kind != NPS_INPUT_TRACE)
+		return NULL;
+	if (input->one_of_many ||
+	    snprintf(dir, sizeof(dir), "%.*s", len, slash ? input->path : ".") >= PATH_MAX)
+		return NULL;
+	document = read_findings(dir);
+	if (document)
+		return document;
+	if (snprintf(dir, sizeof(dir), "%.*s/mindstudio_profiler_output", len, slash ? input->path : ".") >=
+	    PATH_MAX)
+		return NULL;
+	return read_findings(dir);
+}
+
 static int look(void *ctx, const struct nps_model *model)
 {
 	struct command *cmd = ctx;
-	cJSON *document = nps_findings__make(model);
+	cJSON *document = stored_findings(cmd->input);
 	int err;
+
+	errno = ENOMEM;
+	if (!document)
+		document = nps_findings__make(model);
 
 	if (!document)
 		return -errno;
@@ -141,10 +209,12 @@ static void show_input(struct command *cmd, const char *tmp)
 					 .output = tmp,
 					 .processes = 1,
 					 .progress = cmd->progress,
+					 .show_self = cmd->show_self,
 					 .look = look,
 					 .ctx = cmd };
 	struct nps_summary summary;
 	int err = nps_analyze_input(cmd->input, &opts, &summary);
+	bool reported = nps_input__take_unreadable() > 0; /* by look() */
 
 	if (!err && !summary.nprocs)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
@@ -152,9 +222,10 @@ static void show_input(struct command *cmd, const char *tmp)
 	else if (!err && summary.incomplete)
 		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
 	cmd->shown += !err;
-	cmd->status = nps_exit_worse(cmd->status, err					  ? EXIT_FAILED
-						  : summary.incomplete || !summary.nprocs ? EXIT_LOSSY
-											  : 0);
+	cmd->status = nps_exit_worse(cmd->status, err ? EXIT_FAILED
+						  : summary.incomplete || reported || !summary.nprocs
+							  ? EXIT_LOSSY
+							  : 0);
 	nps_summary_free(&summary);
 }
 
@@ -285,6 +356,8 @@ static void find_inputs(struct command *cmd)
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
+	if (nps_input__take_unreadable())
+		cmd->status = nps_exit_worse(cmd->status, EXIT_LOSSY);
 }
 
 int nps_cmd_show(int argc, char **argv)
@@ -304,10 +377,14 @@ int nps_cmd_show(int argc, char **argv)
 		       "cut.",
 	};
 	struct command cmd = { .top = 10, .only = ~0U };
-	int status;
+	int status, err;
 
 	argp_err_exit_status = EXIT_USAGE;
-	argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
+	if (err) {
+		nps_msg("cannot read the options: %s", strerror(err));
+		return EXIT_FAILED;
+	}
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);
 	status = show_all(&cmd);

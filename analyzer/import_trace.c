@@ -7,6 +7,7 @@
 #include "import.h"
 
 #include "base/ext_sort.h"
+#include "base/input_file.h"
 #include "base/progress.h"
 #include "import_trace_rank.h"
 #include "import_trace_read.h"
@@ -46,7 +47,14 @@ struct row {
 	uint32_t name, type, connection, stream, task, batch, subtask, model;
 	uint32_t shapes, types, stack, item, algorithm;
 	uint32_t forward;
+	uint32_t limits; /* row of `limits`, NPS_NONE: it was measured */
+	uint8_t source; /* enum nps_time_source */
 	bool op; /* by its category */
+};
+
+/* Between what moments a task that nobody measured began and ended; UINT64_MAX: open. */
+struct limits {
+	uint64_t start_low, start_high, end_low, end_high;
 };
 
 /* An event that has begun, above those that its thread had begun before. */
@@ -63,6 +71,7 @@ struct import {
 	struct nps_vec process; /* struct process */
 	struct nps_map threads; /* hash of pid and tid -> text: name */
 	struct nps_map chains; /* text of a stack -> its id in `frame` */
+	struct nps_vec limits; /* struct limits */
 	struct nps_vec begun; /* struct begun */
 	struct nps_map top; /* hash of pid and tid -> its innermost event that has begun */
 	uint32_t unused; /* chain of rows of `begun` */
@@ -231,6 +240,30 @@ static enum section section_of(const struct nps_trace_event *event)
 									: REST;
 }
 
+/* A task of npuscope's own traces that nobody measured has the least length that viewers show, which is none. */
+static int read_source(struct import *in, const struct nps_trace_event *event, struct row *row)
+{
+	const struct nps_trace_text *args = event->args;
+	struct limits *limits;
+
+	row->limits = NPS_NONE;
+	row->source = is(&args[NPS_TRACE_SOURCE], "device log") ? NPS_TIME_DEVICE_LOG : NPS_TIME_IMPORTED;
+	if (!is(&args[NPS_TRACE_SOURCE], "host bounds"))
+		return 0;
+	limits = nps_vec__push(&in->limits);
+	if (!limits || in->limits.len >= NPS_NONE)
+		return -ENOMEM;
+	*limits = (struct limits){ UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX };
+	nps_trace__ns(&args[NPS_TRACE_START_LOW], &limits->start_low);
+	nps_trace__ns(&args[NPS_TRACE_START_HIGH], &limits->start_high);
+	nps_trace__ns(&args[NPS_TRACE_END_LOW], &limits->end_low);
+	nps_trace__ns(&args[NPS_TRACE_END_HIGH], &limits->end_high);
+	row->limits = in->limits.len - 1;
+	row->source = NPS_TIME_HOST_BOUNDS;
+	row->order.low = ~event->start;
+	return 0;
+}
+
 static int read_row(struct import *in, const struct nps_trace_event *event, enum section section,
 		    struct row *row)
 {
@@ -263,7 +296,7 @@ static int read_row(struct import *in, const struct nps_trace_event *event, enum
 		.forward = u32_or(&args[NPS_TRACE_FORWARD], 0),
 		.op = is(&event->cat, "cpu_op") || is(&event->cat, "user_annotation"),
 	};
-	return err;
+	return err ? err : read_source(in, event, row);
 }
 
 static int keep_row(struct import *in, enum section section, const struct row *row)
@@ -591,6 +624,23 @@ static uint32_t device_of(const struct process *p)
 	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
 }
 
+static int add_bounds(struct import *in, const struct row *row, uint32_t task)
+{
+	const struct limits *limits = &NPS_AT(&in->limits, struct limits, row->limits);
+	struct nps_bounds_table *t = &in->m->bounds;
+	size_t i;
+	int err = nps_table__add(&t->t, &i);
+
+	if (err)
+		return err;
+	t->task[i] = task;
+	t->start_low[i] = limits->start_low;
+	t->start_high[i] = limits->start_high;
+	t->end_low[i] = limits->end_low;
+	t->end_high[i] = limits->end_high;
+	return 0;
+}
+
 static int add_task(struct import *in, const struct row *row, const struct process *p)
 {
 	struct nps_model *m = in->m;
@@ -617,7 +667,11 @@ static int add_task(struct import *in, const struct row *row, const struct proce
 	t->kernel[i] = NPS_NONE;
 	t->step[i] = NPS_NONE;
 	t->class[i] = class;
-	t->source[i] = NPS_TIME_IMPORTED;
+	t->source[i] = row->source;
+	if (row->limits != NPS_NONE)
+		err = add_bounds(in, row, i);
+	if (err)
+		return err;
 	return class == NPS_CLASS_COMPUTE  ? add_compute(m, row, i)
 	       : class == NPS_CLASS_MEMCPY ? add_memcpy(m, row, i)
 					   : 0;
@@ -668,6 +722,8 @@ static int add_collective(struct import *in, const struct row *row, const struct
 	t->ranks[i] = NPS_NULL;
 	t->model[i] = row->model;
 	t->step[i] = NPS_NONE;
+	t->tasks[i] = row->limits != NPS_NONE; /* else they are not counted */
+	t->measured[i] = 0;
 	return 0;
 }
 
@@ -796,6 +852,7 @@ int nps_import__trace(struct nps_model *model, const char *path)
 		nps_ext_sort__init(&in.sections[i], model->tmpfd, sizeof(struct row));
 	nps_vec__init(&in.process, model->tmpfd, sizeof(struct process));
 	nps_vec__init(&in.begun, model->tmpfd, sizeof(struct begun));
+	nps_vec__init(&in.limits, model->tmpfd, sizeof(struct limits));
 	err = read_events(&in, path);
 	if (!err)
 		err = fill_queue(&in);
@@ -812,14 +869,16 @@ int nps_import__trace(struct nps_model *model, const char *path)
 	nps_map__free(&in.processes);
 	nps_map__free(&in.threads);
 	nps_vec__free(&in.begun);
+	nps_vec__free(&in.limits);
 	nps_map__free(&in.top);
 	nps_map__free(&in.narrow);
 	nps_map__free(&in.chains);
 	model->pid = in.app;
 	nps_trace__find_rank(model, path);
 	if (err == -EILSEQ)
-		nps_msg("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json", path);
+		nps_msg_failure("cannot read %s: it is no trace: name a trace_view.json or msprof_*.json",
+				path);
 	else if (err)
-		nps_msg("cannot read %s: %s", path, strerror(-err));
+		nps_msg_failure("cannot read %s: %s", path, strerror(-err));
 	return err;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "import_trace_read.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <errno.h>
@@ -387,6 +388,11 @@ static const struct {
 	ARG("name", NPS_TRACE_NAME),
 	ARG("labels", NPS_TRACE_LABELS),
 	ARG("sort_index", NPS_TRACE_SORT_INDEX),
+	ARG("time_source", NPS_TRACE_SOURCE),
+	ARG("start_low_us", NPS_TRACE_START_LOW),
+	ARG("start_high_us", NPS_TRACE_START_HIGH),
+	ARG("end_low_us", NPS_TRACE_END_LOW),
+	ARG("end_high_us", NPS_TRACE_END_HIGH),
 };
 
 static void read_args(struct cursor *c, struct nps_trace_event *event)
@@ -634,9 +640,9 @@ int nps_trace__open(struct nps_trace_reader *r, const char *path)
 	int fd, err;
 
 	*r = (struct nps_trace_reader){ 0 };
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = nps_input_file__open(AT_FDCWD, path, NULL);
 	if (fd < 0)
-		return -errno;
+		return fd;
 	r->file = gzdopen(fd, "rb");
 	if (!r->file) {
 		close(fd);

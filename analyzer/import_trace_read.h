@@ -40,6 +40,11 @@ enum nps_trace_arg {
 	NPS_TRACE_SUBTYPE, /* "task type" of a part of a collective */
 	NPS_TRACE_ALGORITHM,
 	NPS_TRACE_COUNT,
+	NPS_TRACE_SOURCE, /* npuscope's: where a task's time came from, and its bounds */
+	NPS_TRACE_START_LOW,
+	NPS_TRACE_START_HIGH,
+	NPS_TRACE_END_LOW,
+	NPS_TRACE_END_HIGH,
 	NPS_TRACE_ARGS
 };
 

@@ -2,6 +2,7 @@
 #include "import_trace_tables.h"
 
 #include "base/csv_reader.h"
+#include "base/input_file.h"
 #include "base/util.h"
 #include "import_trace_read.h"
 
@@ -337,17 +338,19 @@ static int each_collective(struct nps_model *m, const cJSON *json, collective_fn
 
 /* --- files -------------------------------------------------------------------------------------------------- */
 
-/* NAME in DIRFD as JSON; *ERR: negative errno, -EILSEQ: it is none, -EFBIG. */
+/* NAME in DIRFD as JSON; NULL with *ERR 0 has been reported. *ERR: negative errno, -EILSEQ: it is none, -EFBIG. */
 static cJSON *read_json(int dirfd, const char *name, int *err)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat st = { 0 };
+	struct stat st;
+	int fd = nps_input_file__open(dirfd, name, &st);
 	cJSON *json = NULL;
 	char *text = NULL;
 	ssize_t n = 0;
 
-	*err = fd < 0 || fstat(fd, &st) ? -errno : !S_ISREG(st.st_mode) ? -EILSEQ : 0;
-	if (!*err && st.st_size > LARGEST_JSON)
+	*err = 0;
+	if (fd < 0)
+		return NULL;
+	if (st.st_size > LARGEST_JSON)
 		*err = -EFBIG;
 	if (!*err) {
 		text = malloc((size_t)st.st_size + 1);
@@ -363,8 +366,7 @@ static cJSON *read_json(int dirfd, const char *name, int *err)
 		*err = json ? 0 : -EILSEQ;
 	}
 	free(text);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	return json;
 }
 
@@ -373,7 +375,7 @@ static int read_collectives(struct nps_model *m, int dirfd, const char *name, co
 	int err;
 	cJSON *json = read_json(dirfd, name, &err);
 
-	if (!err)
+	if (json)
 		err = each_collective(m, json, fn);
 	cJSON_Delete(json);
 	return err;
@@ -382,9 +384,12 @@ static int read_collectives(struct nps_model *m, int dirfd, const char *name, co
 static int read_csv(struct nps_model *m, int dirfd, const char *name,
 		    int (*fn)(struct nps_model *m, struct nps_csv_reader *r))
 {
+	int fd = nps_input_file__open(dirfd, name, NULL), err;
 	struct nps_csv_reader r;
-	int err = nps_csv_reader__open(&r, dirfd, name);
 
+	if (fd < 0)
+		return 0; /* reported */
+	err = nps_csv_reader__open(&r, fd);
 	if (err)
 		return err;
 	err = fn(m, &r);
@@ -414,15 +419,22 @@ int nps_trace__import_tables(struct nps_model *m, const char *path)
 	int fd, n, err = 0;
 
 	snprintf(dir, sizeof(dir), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-	fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = nps_input_dir__open(AT_FDCWD, dir);
 	if (fd < 0)
 		return 0; /* the trace can be read, what is beside it cannot */
 	n = scandirat(fd, ".", &names, NULL, alphasort);
+	if (n < 0 && errno == ENOMEM)
+		err = -ENOMEM;
+	else if (n < 0)
+		nps_input__unreadable(fd, ".", -errno);
 	for (int i = 0; i < n; i++) {
 		if (!err)
 			err = read_table(m, fd, names[i]->d_name);
 		if (err && err != -ENOMEM && err != -ENOSPC) {
-			nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);
+			if (err == -EILSEQ || err == -EFBIG)
+				nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);
+			else
+				nps_input__unreadable(fd, names[i]->d_name, err);
 			err = 0;
 		}
 		free(names[i]);

@@ -1,35 +1,70 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "input.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEPTH_BEHIND_LINK 2 /* results are collected as links; what a link leads to may be large */
 
-static bool is_dir(const char *dir, const char *name)
+/* The kind of NAME in DIR, which may be a symbolic link; 0: there is none. */
+static mode_t kind_of(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
-	       S_ISDIR(st.st_mode);
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st)
+		       ? st.st_mode & S_IFMT
+		       : 0;
 }
 
-static bool is_file(const char *dir, const char *name)
+static bool is_dir(const char *dir, const char *name)
+{
+	return kind_of(dir, name) == S_IFDIR;
+}
+
+/* Also what is no directory or file, as it should be: whoever opens it reports that. */
+static bool exists(const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) &&
+	       nps_input__exists(AT_FDCWD, path);
+}
+
+/* Reports NAME in DIR, which is there and is none of KIND. */
+static void report_other_kind(const char *dir, const char *name, mode_t kind)
 {
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st) &&
-	       S_ISREG(st.st_mode);
+	if (snprintf(path, sizeof(path), "%s/%s", dir, name) >= (int)sizeof(path))
+		nps_input__unreadable(AT_FDCWD, name, -ENAMETOOLONG);
+	else if (stat(path, &st))
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+	else
+		nps_input__unusable(AT_FDCWD, path,
+				    kind == S_IFDIR ? "it is no directory" : "it is no regular file");
+}
+
+/* scandir(), whose errors are reported. */
+static int list(const char *path, struct dirent ***entries)
+{
+	int n = scandir(path, entries, NULL, alphasort);
+
+	if (n < 0 && errno != ENOENT)
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+	return n;
 }
 
 static bool is_database(const char *name)
@@ -49,7 +84,7 @@ static bool is_database(const char *name)
 static bool first(const char *path, bool (*pick)(const char *dir, const char *name), char *out)
 {
 	struct dirent **entries;
-	int n = scandir(path, &entries, NULL, alphasort);
+	int n = list(path, &entries);
 	bool found = false;
 
 	for (int i = 0; i < n; i++) {
@@ -67,10 +102,18 @@ static bool device_dir(const char *dir, const char *name)
 	return !fnmatch("device_[0-9]*", name, 0) && is_dir(dir, name);
 }
 
+/* The last part of PATH. */
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* npuscope_{host}_{17 digits of its time}, in which `record` had not written anything whole when it was killed. */
 static bool is_unwritten_session(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path, *stamp = strrchr(name, '_');
+	const char *name = base_name(path), *stamp = strrchr(name, '_');
 	struct dirent **entries;
 	bool only_ours = true;
 	int n;
@@ -91,39 +134,68 @@ static bool is_unwritten_session(const char *path)
 	return n >= 0 && only_ours;
 }
 
+/* An archive of such a directory has a dot in its name. */
+static bool is_prof_name(const char *name)
+{
+	return !fnmatch("PROF_*", name, 0) && !strchr(name, '.');
+}
+
 /* Also one that lost a file: it is no directory of another kind. */
 static bool is_session(const char *path)
 {
-	return is_file(path, "session.json") || is_file(path, "events.nps") || is_unwritten_session(path);
+	return exists(path, "session.json") || exists(path, "events.nps") || is_unwritten_session(path);
 }
 
 static bool is_prof(const char *path)
 {
 	char unused[PATH_MAX];
 
-	return is_dir(path, "host") || first(path, device_dir, unused);
+	return is_dir(path, "host") || first(path, device_dir, unused) ||
+	       (is_prof_name(base_name(path)) && exists(path, "host"));
 }
 
 static bool prof_dir(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
 
-	return !fnmatch("PROF_*", name, 0) && is_dir(dir, name) &&
-	       snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && is_prof(path);
+	if (fnmatch("PROF_*", name, 0))
+		return false;
+	if (!is_dir(dir, name)) {
+		if (is_prof_name(name))
+			report_other_kind(dir, name, S_IFDIR);
+		return false;
+	}
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && is_prof(path);
 }
 
 static bool database(const char *dir, const char *name)
 {
-	return is_database(name) && is_file(dir, name);
+	if (!is_database(name))
+		return false;
+	if (kind_of(dir, name) == S_IFREG)
+		return true;
+	report_other_kind(dir, name, S_IFREG);
+	return false;
 }
 
 static int append(struct nps_vec *inputs, enum nps_input_kind kind, const char *path, const char *prof)
 {
-	struct nps_input *input = nps_vec__push(inputs);
+	struct nps_input *input;
+	struct stat st = { 0 };
 
+	/* Several links can lead to one. */
+	if (stat(path, &st))
+		return -errno;
+	for (size_t i = 0; i < inputs->len; i++)
+		if (NPS_AT(inputs, struct nps_input, i).dev == st.st_dev &&
+		    NPS_AT(inputs, struct nps_input, i).ino == st.st_ino)
+			return 0;
+	input = nps_vec__push(inputs);
 	if (!input)
 		return -errno;
 	input->kind = kind;
+	input->dev = st.st_dev;
+	input->ino = st.st_ino;
 	snprintf(input->path, sizeof(input->path), "%s", path);
 	snprintf(input->prof, sizeof(input->prof), "%s", prof);
 	return 0;
@@ -134,7 +206,7 @@ static int databases(struct nps_vec *inputs, const char *path, bool *found)
 {
 	struct dirent **entries;
 	size_t before = inputs->len;
-	int n = scandir(path, &entries, NULL, alphasort), err = 0;
+	int n = list(path, &entries), err = 0;
 
 	for (int i = 0; i < n; i++) {
 		char file[PATH_MAX];
@@ -161,7 +233,7 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	*found = true;
 	if (is_session(path))
 		return append(inputs, NPS_INPUT_SESSION, path, "");
-	if (is_dir(path, "FRAMEWORK") ||
+	if (exists(path, "FRAMEWORK") ||
 	    (is_dir(path, "ASCEND_PROFILER_OUTPUT") && first(path, prof_dir, other))) {
 		first(path, prof_dir, other);
 		return append(inputs, NPS_INPUT_TORCH, path, other);
@@ -172,6 +244,12 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	if (snprintf(output, sizeof(output), "%s/ASCEND_PROFILER_OUTPUT", path) < (int)sizeof(output))
 		err = databases(inputs, output, found);
 	return err || *found ? err : databases(inputs, path, found);
+}
+
+/* Whoever collects the results of ranks misses one that is a link to nothing, for example. */
+static bool looks_like_input(const char *name)
+{
+	return is_prof_name(name) || !fnmatch("*_ascend_[pm][ts]", name, 0);
 }
 
 int nps_inputs__leave_out_above(struct nps_map *visited, const char *path)
@@ -213,33 +291,61 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 	return 1;
 }
 
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+
+/* Of the entries of a directory those that are links, or those that are not. */
+static int search_entries(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth,
+			  struct dirent **entries, int n, bool links)
+{
+	int err = 0;
+
+	for (int i = 0; !err && i < n; i++) {
+		const char *name = entries[i]->d_name;
+		char below[PATH_MAX];
+
+		if (name[0] == '.' ||
+		    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
+		    nps_input__is_link(below) != links)
+			continue;
+		if (is_dir(path, name))
+			err = search(inputs, visited, below, depth - 1);
+		else if (looks_like_input(name))
+			report_other_kind(path, name, S_IFDIR);
+	}
+	return err;
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
-	bool top = depth == NPS_INPUT_DEPTH, found;
+	bool found;
 	struct dirent **entries;
 	int err = nps_inputs__visit(visited, path, &depth), n;
 
 	if (err <= 0)
 		return err;
-	err = directory(inputs, path, &found);
-	if (err || found || !depth)
-		return err;
-	n = scandir(path, &entries, NULL, alphasort);
-	if (n < 0)
-		return top ? -errno : 0; /* one that cannot be read below is not for us */
-	/* Links last: what one leads to is not searched as deep as where it is. */
-	for (int k = 0; k < 2 * n && !err; k++) {
-		const char *name = entries[k < n ? k : k - n]->d_name;
-		char below[PATH_MAX];
-
-		if (name[0] != '.' && is_dir(path, name) &&
-		    snprintf(below, sizeof(below), "%s/%s", path, name) < (int)sizeof(below) &&
-		    nps_input__is_link(below) == (k >= n))
-			err = search(inputs, visited, below, depth - 1);
+	if (access(path, X_OK)) { /* somebody else's, perhaps: one line, not one for each file looked for */
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+		return 0;
 	}
+	/* Who may not list a session may still open its files, whose names are known. */
+	err = directory(inputs, path, &found);
+	if (err || found)
+		return err;
+	if (access(path, R_OK)) {
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+		return 0;
+	}
+	if (!depth)
+		return 0;
+	n = list(path, &entries);
+	/* Links last: what one leads to is not searched as deep as where it is. */
+	err = search_entries(inputs, visited, path, depth, entries, n, false);
+	if (!err)
+		err = search_entries(inputs, visited, path, depth, entries, n, true);
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
-	free(entries);
+	if (n >= 0)
+		free(entries);
 	return err;
 }
 
@@ -247,12 +353,12 @@ bool nps_input__is_sqlite(const char *path)
 {
 	static const char magic[] = "SQLite format 3";
 	char head[sizeof(magic)] = "";
-	FILE *file = fopen(path, "rbe");
-	bool is = file && fread(head, 1, sizeof(head), file) == sizeof(head) &&
+	int fd = nps_input_file__open(AT_FDCWD, path, NULL);
+	bool is = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
 		  !memcmp(head, magic, sizeof(magic));
 
-	if (file)
-		fclose(file);
+	if (fd >= 0)
+		close(fd);
 	return is;
 }
 
@@ -267,6 +373,7 @@ static bool looks_like_database(const char *path)
 int nps_inputs__find(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
+	struct nps_vec found; /* by this call: who names an input twice is told so */
 	struct nps_map visited = { 0 };
 	char clean[PATH_MAX];
 	struct stat st;
@@ -283,21 +390,25 @@ int nps_inputs__find(struct nps_vec *inputs, const char *path)
 		return looks_like_database(clean) ? append(inputs, NPS_INPUT_DB, clean, "") : -ENOENT;
 	if (!S_ISDIR(st.st_mode))
 		return -ENOTDIR;
+	if (access(clean, X_OK))
+		return -errno;
+	nps_vec__init(&found, AT_FDCWD, sizeof(struct nps_input));
 	err = nps_inputs__leave_out_above(&visited, clean);
 	if (!err)
-		err = search(inputs, &visited, clean, NPS_INPUT_DEPTH);
+		err = search(&found, &visited, clean, NPS_INPUT_DEPTH);
 	nps_map__free(&visited);
+	for (size_t i = 0; !err && i < found.len; i++) {
+		struct nps_input *input = nps_vec__push(inputs);
+
+		if (input)
+			*input = NPS_AT(&found, struct nps_input, i);
+		else
+			err = -errno;
+	}
+	nps_vec__free(&found);
 	if (!err && inputs->len == before)
-		err = -ENOENT;
+		err = access(clean, R_OK) ? -errno : -ENOENT;
 	return err;
-}
-
-/* The last part of PATH. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size)

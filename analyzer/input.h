@@ -8,6 +8,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 enum nps_input_kind {
 	NPS_INPUT_SESSION, /* directory of `npuscope record` */
@@ -21,13 +22,16 @@ struct nps_input {
 	enum nps_input_kind kind;
 	char path[PATH_MAX]; /* the directory, or the database itself */
 	char prof[PATH_MAX]; /* TORCH: its PROF_* directory, "" if none */
+	dev_t dev; /* DEV and INO: the same for all links to it */
+	ino_t ino;
 	bool one_of_many; /* DB: there are others in its directory */
 };
 
 /*
  * Appends what PATH is, or what the directories below it are, to INPUTS (struct nps_input), in order of
  * names. Raw data are preferred to a database beside them. 0, -ENOENT if there is nothing to analyse, or another
- * negative errno. Symbolic links are followed, none twice and not far.
+ * negative errno. Symbolic links are followed, none twice and not far; what several lead to is one input. What cannot be read is
+ * reported and counted (base/input_file.h).
  */
 int nps_inputs__find(struct nps_vec *inputs, const char *path);
 

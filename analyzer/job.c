@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "job.h"
 
+#include "base/memory.h"
 #include "base/output_dir.h"
 #include "base/pool.h"
 #include "derive/derive.h"
@@ -92,6 +93,11 @@ static int findings(struct job *job)
 	return nps_findings__write(job->findings, job->fds[OUTPUT]);
 }
 
+static int notes(struct job *job)
+{
+	return nps_export__notes(&job->ex, job->fds[OUTPUT]);
+}
+
 static int folded(struct job *job)
 {
 	return nps_export__folded(&job->ex, job->fds[OUTPUT]);
@@ -108,7 +114,7 @@ static const struct writer {
 	int (*write)(struct job *job);
 } writers[] = {
 	{ NPS_FORMAT_DB, database },
-	{ NPS_FORMAT_DB, ftrace_database },
+	{ NPS_FORMAT_DB | NPS_FORMAT_TEXT, ftrace_database },
 	{ NPS_FORMAT_TEXT, trace },
 	{ NPS_FORMAT_PERFETTO, perfetto },
 	{ NPS_FORMAT_TEXT, tables },
@@ -116,6 +122,7 @@ static const struct writer {
 	{ NPS_FORMAT_TEXT, communication },
 	{ NPS_FORMAT_FOLDED, folded },
 	{ NPS_FORMAT_TEXT | NPS_FORMAT_FOLDED, stacks },
+	{ NPS_FORMAT_TEXT | NPS_FORMAT_DB, notes },
 	{ ~0U, findings },
 };
 
@@ -245,6 +252,8 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 		err = write_all(&job, dir.fd, torch(&job) && !place->entries); /* else they are there */
 		if (!err && place->input[0] && !place->entries)
 			err = note_input(place->input, dir.fd);
+		if (!err)
+			err = nps_memory__failure();
 		if (err)
 			nps_output_dir__abort(&dir);
 		else
@@ -253,10 +262,10 @@ int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts
 	}
 	cJSON_Delete(job.findings);
 	if (err)
-		nps_msg("cannot write %s/%s: %s: %s", place->parent, place->entries ? "" : place->name,
-			strerror(-err),
-			err == -ENOSPC ? "free some space or name another directory with -o"
-				       : "check the directory or name another with -o");
+		nps_msg_failure("cannot write %s/%s: %s: %s", place->parent,
+				place->entries ? "" : place->name, strerror(-err),
+				err == -ENOSPC ? "free some space or name another directory with -o"
+					       : "check the directory or name another with -o");
 	else
 		snprintf(path, PATH_MAX, "%s%s%s", place->parent, place->entries ? "" : "/",
 			 place->entries ? "" : place->name);

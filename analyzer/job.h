@@ -15,6 +15,8 @@ struct nps_place {
 	bool entries; /* the result's entries go into the parent itself, beside what is there */
 };
 
+#define NPS_RESULTS_RANKS "ranks" /* directory of the results of processes, if the whole host has one, too */
+#define NPS_RESULTS_HOST "whole_host" /* and of its own */
 #define NPS_RESULT_INPUT ".npuscope_input" /* file of a result: the path of what it was made of */
 
 /* Derives what follows from the imported tables of MODEL. 0 or negative errno. */

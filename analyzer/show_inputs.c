@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Trace files as inputs: results that came as text only. */
+#include "base/input_file.h"
 #include "base/util.h"
 #include "input.h"
 #include "show.h"
@@ -7,11 +8,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool is_trace(const char *name)
 {
@@ -24,32 +27,60 @@ static bool is_trace(const char *name)
 	return nps_trace_slices__is_one(name);
 }
 
-/* Slices of one trace are one input. */
-static bool is_known(const struct nps_vec *inputs, const char *path)
+/* Slices of one trace are one input, and so is what several links lead to. */
+static bool is_known(const struct nps_vec *inputs, const char *path, const struct stat *st)
 {
-	for (size_t i = 0; i < inputs->len; i++)
-		if (nps_trace_slices__same(NPS_AT(inputs, struct nps_input, i).path, path))
+	for (size_t i = 0; i < inputs->len; i++) {
+		const struct nps_input *input = &NPS_AT(inputs, struct nps_input, i);
+
+		if (nps_trace_slices__same(input->path, path) ||
+		    (input->dev == st->st_dev && input->ino == st->st_ino))
 			return true;
+	}
 	return false;
 }
 
-static int append(struct nps_vec *inputs, const char *path)
+static int append(struct nps_vec *inputs, const char *path, const struct stat *st)
 {
 	struct nps_input *input;
 
-	if (is_known(inputs, path))
+	if (is_known(inputs, path, st))
 		return 0;
 	input = nps_vec__push(inputs);
 	if (!input)
 		return -errno;
-	*input = (struct nps_input){ .kind = NPS_INPUT_TRACE };
+	*input = (struct nps_input){ .kind = NPS_INPUT_TRACE, .dev = st->st_dev, .ino = st->st_ino };
 	snprintf(input->path, sizeof(input->path), "%s", path);
 	return 0;
 }
 
+static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth);
+
+static int search_entry(struct nps_vec *inputs, struct nps_map *visited, const char *path, const char *name,
+			int depth, bool links)
+{
+	char below[PATH_MAX];
+	struct stat st;
+	bool link;
+
+	if (name[0] == '.' || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
+	    lstat(below, &st))
+		return 0;
+	link = S_ISLNK(st.st_mode);
+	if (link != links)
+		return 0;
+	if (link && stat(below, &st))
+		st.st_mode = 0;
+	if (is_trace(name) && S_ISREG(st.st_mode))
+		return append(inputs, below, &st);
+	if (is_trace(name))
+		nps_input__unusable(AT_FDCWD, below, "it is no regular file");
+	return S_ISDIR(st.st_mode) && depth && !is_trace(name) ? search(inputs, visited, below, depth - 1)
+							       : 0;
+}
+
 static int search(struct nps_vec *inputs, struct nps_map *visited, const char *path, int depth)
 {
-	bool top = depth == NPS_INPUT_DEPTH;
 	struct dirent **entries;
 	int err = nps_inputs__visit(visited, path, &depth), n;
 
@@ -57,26 +88,16 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 		return err;
 	n = scandir(path, &entries, NULL, alphasort);
 	if (n < 0)
-		return top ? -errno : 0;
+		nps_input__unreadable(AT_FDCWD, path, -errno);
 	err = 0;
 	/* Links last: what one leads to is not searched as deep as where it is. */
-	for (int k = 0; k < 2 * n && !err; k++) {
-		const char *name = entries[k < n ? k : k - n]->d_name;
-		char below[PATH_MAX];
-		struct stat st;
-
-		if (name[0] == '.' ||
-		    snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
-		    nps_input__is_link(below) != (k >= n) || stat(below, &st))
-			continue;
-		if (S_ISREG(st.st_mode) && is_trace(name))
-			err = append(inputs, below);
-		else if (S_ISDIR(st.st_mode) && depth)
-			err = search(inputs, visited, below, depth - 1);
-	}
+	for (int links = 0; links < 2; links++)
+		for (int i = 0; i < n && !err; i++)
+			err = search_entry(inputs, visited, path, entries[i]->d_name, depth, links);
 	for (int i = 0; i < n; i++)
 		free(entries[i]);
-	free(entries);
+	if (n >= 0)
+		free(entries);
 	return err;
 }
 
@@ -92,7 +113,9 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 	if (stat(path, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path);
+		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path, &st);
+	if (S_ISDIR(st.st_mode) && access(path, R_OK))
+		return -ENOENT; /* nps_inputs__find() tells */
 	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
 	if (!err)
 		err = search(inputs, &visited, path, NPS_INPUT_DEPTH);

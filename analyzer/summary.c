@@ -250,16 +250,20 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 	fprintf(file, ")");
 	if (p->has_rank)
 		fprintf(file, ", rank %u", p->rank);
-	fprintf(file,
-		": %" PRIu64 " API calls, %" PRIu64 " kernel launches, %" PRIu64 " collectives, %" PRIu64
-		" steps\n",
-		p->api_calls, p->launches, p->collectives, p->steps);
+	if (p->api_calls || p->device_tasks || p->steps)
+		fprintf(file,
+			": %" PRIu64 " API calls, %" PRIu64 " kernel launches, %" PRIu64
+			" collectives, %" PRIu64 " steps\n",
+			p->api_calls, p->launches, p->collectives, p->steps);
+	else
+		fprintf(file, ": no NPU call\n");
 	if (p->torch_ops)
 		fprintf(file, "  framework: %" PRIu64 " operators\n", p->torch_ops);
-	fprintf(file,
-		"  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64
-		" with host bounds only, %" PRIu64 " submitted before the capture)\n",
-		p->device_tasks, p->measured, p->host_bounds, p->before_capture);
+	if (p->device_tasks)
+		fprintf(file,
+			"  device tasks: %" PRIu64 " (%" PRIu64 " timed by the device, %" PRIu64
+			" with host bounds only, %" PRIu64 " submitted before the capture)\n",
+			p->device_tasks, p->measured, p->host_bounds, p->before_capture);
 	if (p->clock_error_us > 0)
 		fprintf(file,
 			"  device clock: within %.2f us of the host's (worst %.2f us), drift %.2f ppm\n",

@@ -19,6 +19,7 @@
 #include "log.h"
 #include "process.h"
 #include "task_channels.h"
+#include "time_namespace.h"
 
 #define LIBRARY "libnpuscope_agent.so"
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
@@ -40,6 +41,8 @@ struct nps_agent_client {
 	uint64_t unread; /* bytes that were in the ring when nobody read it any more */
 	bool broken, started, stopped, interrupted, delivered;
 	bool waits; /* to start: the helper has not let go of the capture before this one */
+	bool timed; /* its clock is ours, but for clock_offset */
+	int64_t clock_offset; /* ns that CLOCK_MONOTONIC_RAW is ahead of ours in the job's time namespace */
 	struct nps_agent_errors errors;
 	size_t mapped; /* bytes from ctl on */
 	struct nps_agent_client *next; /* among those of programs that the process was before */
@@ -107,6 +110,18 @@ static bool take_over(struct nps_agent_client *a)
 	return true;
 }
 
+/* The helper reads the job's clocks, which a time namespace shifts. */
+static void relate_clock(struct nps_agent_client *a)
+{
+	int err = nps_time_namespace__offset(a->pid, &a->clock_offset);
+
+	a->timed = !err;
+	if (err)
+		nps_warn("pid %d: it is in a time namespace whose offset cannot be read: %s: its device "
+			 "times are bounds",
+			 (int)a->pid, strerror(-err));
+}
+
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
 			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
 			   size_t why_size)
@@ -158,6 +173,7 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 	a->mapped = MAP_BYTES;
 	a->files = files;
 	a->number = ++helpers;
+	relate_clock(a);
 	a->dev = st.st_dev;
 	a->ino = st.st_ino;
 	a->other = clients;
@@ -349,15 +365,19 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 
 	if (n > 16)
 		n = 16;
+	err = nps_log_account__add_bytes(nps_channel_files__account(a->files),
+					 sizeof(struct nps_chunk) + n * sizeof(*c));
+	if (err || !a->timed)
+		return err;
 	memcpy(c, data, n * sizeof(*c));
 	for (uint32_t i = 0; i < n; i++) {
 		c[i].device = device;
 		c[i].pid = a->pid;
+		c[i].raw_before -= (uint64_t)a->clock_offset;
+		c[i].raw_after -= (uint64_t)a->clock_offset;
 		nps_channel_files__clock(a->files, &c[i]);
 	}
-	err = nps_log_account__add_bytes(nps_channel_files__account(a->files),
-					 sizeof(struct nps_chunk) + n * sizeof(*c));
-	return err ? err : nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
+	return nps_stream__append(&a->s->clocks, NPS_CHUNK_DEVICE_CLOCKS, 0, c, n * sizeof(*c));
 }
 
 static int take_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)

@@ -27,6 +27,7 @@
 #include "privilege.h"
 #include "session_end.h"
 #include "system_wide.h"
+#include "target_state.h"
 
 #define TURN_MS 50
 #define YIELD_TURN_MS 2 /* while a thread of the job waits for us to let go of a device */
@@ -476,6 +477,7 @@ static int add_targets(struct nps_capture *c)
 				 err == -ESRCH ? "no such process" : strerror(-err));
 			return err;
 		}
+		c->degraded |= nps_target_state__report(c->opts->pids[i]);
 	}
 	return 0;
 }
@@ -725,7 +727,7 @@ static void say_what_is_missing(struct nps_capture *c)
 		nps_info("no process has a CANN library mapped: only what the host saw was recorded");
 	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
-			 "this the NPU job?");
+			 "this the NPU job? --level none records the host alone, without this message");
 		c->degraded = true;
 	}
 	if ((c->opts->irq && !nps_kernel_side__has_irq(c->kernel)) || nps_probes__refused(c->probes))

@@ -16,6 +16,7 @@
 #include "channel_files.h"
 #include "event.h"
 #include "job_processes.h"
+#include "probe_rows.h"
 #include "session.h"
 
 static void add_u64(cJSON *j, const char *name, uint64_t v)
@@ -124,7 +125,15 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddNullToObject(r, "step_marker");
 	}
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
-	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
+	if (o->level == NPS_LEVEL_NONE)
+		cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,osrt" : "cpu");
+	else
+		cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
+	cJSON_AddBoolToObject(r, "mstx", !o->mstx.off);
+	cJSON_AddBoolToObject(r, "l2_cache", o->devices.l2_cache);
+	cJSON_AddBoolToObject(r, "sys_io", o->devices.io);
+	cJSON_AddBoolToObject(r, "sys_interconnection", o->devices.links);
+	cJSON_AddBoolToObject(r, "sys_hardware_mem", o->devices.memory);
 	cJSON_AddBoolToObject(r, "irq", o->irq);
 	cJSON_AddStringToObject(r, "driver", nps_driver_opts__name(&o->driver));
 	if (o->irq)

@@ -11,9 +11,10 @@
 /* The analysis of what was captured. Returns the exit status. */
 static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
 {
-	struct nps_analyze_opts opts = {
-		.size = sizeof(opts), .formats = (a->text ? NPS_FORMAT_TEXT : 0) | (a->db ? NPS_FORMAT_DB : 0)
-	};
+	struct nps_analyze_opts opts = { .size = sizeof(opts),
+					 .formats = (a->text ? NPS_FORMAT_TEXT : 0) |
+						    (a->db ? NPS_FORMAT_DB : 0),
+					 .show_self = a->show_self };
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
 
@@ -49,6 +50,7 @@ int nps_cmd_record(int argc, char **argv)
 		nps_info("session in %s (%s)", c.session.path, c.end_reason);
 		printf("%s\n", c.session.path);
 	}
+	nps_record_print__command(&c);
 	nps_record_print__losses(&c);
 	if (!c.unreachable && (a.text || a.db)) {
 		nps_capture__heed_sigterm();

@@ -8,6 +8,7 @@
 #include "channel_files.h"
 #include "discover.h"
 #include "log.h"
+#include "probe_rows.h"
 
 #define MOST_UNREAD 16384 /* that are listed: a job can start any number */
 
@@ -134,11 +135,24 @@ static bool is_incomplete(const struct nps_process *p)
 	return !p->alive && (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p));
 }
 
+/* Of the host alone nothing is missing: what a process is called, and does, the kernel tells. */
+static bool is_of_host_alone(const struct nps_capture *c)
+{
+	if (c->opts->level != NPS_LEVEL_NONE)
+		return false;
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		if (p->has_cann) /* whose library of marks its children can use, too */
+			return false;
+	return true;
+}
+
 void nps_job_processes__report(struct nps_capture *c)
 {
 	const struct nps_process *first = NULL;
 	uint64_t n = c->unread_left_out, unread = nps_job_processes__unread(c);
 
+	if (is_of_host_alone(c))
+		return;
 	for (const struct nps_process *p = c->processes; p && !c->opts->all; p = p->next)
 		if (is_incomplete(p)) {
 			first = first && first->start_mono < p->start_mono ? first : p;

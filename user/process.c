@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include "clocks.h"
 #include "elf_file.h"
+#include "log.h"
 
 #define NS_PER_SECOND 1000000000LL
 #define MAX_PROC_FILE (64UL << 10) /* of stat, status, comm */
@@ -259,6 +261,38 @@ static bool is_foreign(const struct nps_process *p)
 	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
 }
 
+static bool is_same_file(int one, int other)
+{
+	struct stat a, b;
+
+	return !fstat(one, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+/*
+ * The host's name as the process sees it: a container has one of its own. Only this thread goes into the process's namespace, and
+ * comes back. Without the right to go there it is ours.
+ */
+static void read_host_name(struct nps_process *p)
+{
+	int ours = open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC), theirs;
+	struct utsname uts;
+	bool same, there;
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/uts", (int)p->pid);
+	theirs = open(path, O_RDONLY | O_CLOEXEC);
+	same = ours >= 0 && theirs >= 0 && is_same_file(ours, theirs);
+	there = ours >= 0 && theirs >= 0 && !same && !setns(theirs, CLONE_NEWUTS);
+	if ((same || there || !p->host_name[0]) && !uname(&uts))
+		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
+	if (there && setns(ours, CLONE_NEWUTS))
+		nps_debug("cannot come back from %s: %s", path, strerror(errno));
+	if (ours >= 0)
+		close(ours);
+	if (theirs >= 0)
+		close(theirs);
+}
+
 void nps_process__forget_program(struct nps_process *p)
 {
 	cJSON_Delete(p->cmdline);
@@ -322,6 +356,7 @@ static void read_program(struct nps_process *p)
 {
 	read_comm(p);
 	p->foreign = is_foreign(p);
+	read_host_name(p);
 	read_environ(p);
 	read_cmdline(p); /* last: where it is there, so were the others */
 }

@@ -44,6 +44,7 @@ enum {
 	OPT_MSTX_EXCLUDE,
 	OPT_INJECT,
 	OPT_DRIVER,
+	OPT_SHOW_SELF,
 };
 
 static const struct argp_option options[] = {
@@ -83,7 +84,7 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "host-sys", OPT_HOST_SYS, "LIST|none", 0,
 	  "What to record of the host: cpu,mem,disk,network are sampled, osrt is system calls and scheduling "
-	  "(default: osrt; with -a: cpu,mem,disk,network)",
+	  "(default: osrt; with -a: cpu,mem,disk,network; with --level none: none)",
 	  0 },
 	{ "host-sys-freq", OPT_HOST_SYS_FREQ, "HZ", 0, "Samples a second, 1 to 1000 (default: 50)", 0 },
 	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
@@ -128,6 +129,9 @@ static const struct argp_option options[] = {
 	  "are copied with each sample (default: auto, the better of both)",
 	  0 },
 	NPS_DEVICE_OPTIONS,
+	{ "show-self", OPT_SHOW_SELF, 0, 0,
+	  "In results, threads of the helper library that npuscope has in the job, too (default: left out)",
+	  0 },
 	{ "quiet", 'q', 0, 0, "Only complaints and the paths of the results", 0 },
 	{ "verbose", 'v', 0, 0, "More detail", 0 },
 	{ 0 },
@@ -303,6 +307,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		a->rec.out = arg;
 		v = *arg ? 0 : -EINVAL;
 		break;
+	case OPT_SHOW_SELF:
+		a->show_self = true;
+		break;
 	case 'q':
 		a->quiet = true;
 		nps_log_quiet(1);
@@ -403,7 +410,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		if (a->rec.all && !a->rec.devices.chosen)
 			a->rec.devices.all = true;
 		if (!a->host_sys_given)
-			a->host_sys = a->rec.all ? NPS_HOST_SYS_SAMPLED : NPS_HOST_SYS_OSRT;
+			a->host_sys = a->rec.all		       ? NPS_HOST_SYS_SAMPLED
+				      : a->rec.level == NPS_LEVEL_NONE ? 0
+								       : NPS_HOST_SYS_OSRT;
 		a->rec.host_asked = (a->host_sys_given && a->host_sys) || a->rec.stacks.on_cpu ||
 				    a->rec.stacks.off_cpu;
 		if (!!a->rec.n_pids + !!a->rec.command + a->rec.all != 1)

@@ -14,7 +14,7 @@ struct nps_record_args {
 	struct nps_record_opts rec;
 	pid_t pids[NPS_RECORD_MAX_PIDS];
 	char marker[256];
-	bool text, db, quiet;
+	bool text, db, quiet, show_self;
 	unsigned int host_sys; /* NPS_HOST_SYS_* */
 	bool host_sys_given;
 };

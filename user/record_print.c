@@ -3,6 +3,8 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
 
 #include "event.h"
 #include "log.h"
@@ -15,6 +17,28 @@ void nps_record_print__losses(const struct nps_capture *c)
 		nps_warn("%" PRIu64 " records were lost: \"drops\" in %s/session.json says which: where it "
 			 "says ring, a larger --ring-size helps",
 			 dropped, c->session.path);
+}
+
+static const struct nps_process *command_process(const struct nps_capture *c)
+{
+	const struct nps_process *p = c->child ? c->processes : NULL;
+
+	while (p && p->pid != c->child)
+		p = p->next;
+	return p;
+}
+
+void nps_record_print__command(const struct nps_capture *c)
+{
+	const struct nps_process *p = command_process(c);
+
+	if (!p || p->alive || p->exit_code == NPS_EXIT_UNKNOWN)
+		return;
+	if (WIFSIGNALED(p->exit_code))
+		nps_warn("the command was killed by signal %d (%s)%s", WTERMSIG(p->exit_code),
+			 strsignal(WTERMSIG(p->exit_code)), WCOREDUMP(p->exit_code) ? ", core dumped" : "");
+	else if (WEXITSTATUS(p->exit_code))
+		nps_warn("the command ended with status %d", WEXITSTATUS(p->exit_code));
 }
 
 static void print_host_sys(const struct nps_capture *c)
@@ -33,6 +57,27 @@ static void print_host_sys(const struct nps_capture *c)
 		nps_warn("%" PRIu64 " samples of the host were left out: sampling took too long: a lower "
 			 "--host-sys-freq has none to leave out, totals are right all the same",
 			 n.late);
+}
+
+/* What was not recorded was not measured either: it is below 0. */
+static void print_cost(const struct nps_cost *cost)
+{
+	const struct {
+		double ns;
+		const char *what;
+	} parts[] = { { cost->probe_ns, "a probed call" },   { cost->mark_ns, "an entry-only probe" },
+		      { cost->syscall_ns, "a system call" }, { cost->sum_ns, "one that is summed up" },
+		      { cost->switch_ns, "a switch" },	     { cost->fault_ns, "a page fault" } };
+	const char *before = "measured cost: ";
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
+		if (parts[i].ns < 0)
+			continue;
+		fprintf(stderr, "%s%.0f ns %s", before, parts[i].ns, parts[i].what);
+		before = ", ";
+	}
+	if (*before == ',')
+		fputc('\n', stderr);
 }
 
 void nps_record_print__capture(const struct nps_capture *c)
@@ -59,11 +104,6 @@ void nps_record_print__capture(const struct nps_capture *c)
 	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
-	if (c->cost.probe_ns >= 0)
-		fprintf(stderr,
-			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
-			"call, %.0f ns one that is summed up, %.0f ns a switch, %.0f ns a page fault\n",
-			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.sum_ns,
-			c->cost.switch_ns, c->cost.fault_ns);
+	print_cost(&c->cost);
 	nps_overhead__print(c, stderr);
 }

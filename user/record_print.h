@@ -5,6 +5,9 @@
 
 #include "capture.h"
 
+/* How the command after -- ended, if it did not end well: its status is not record's. */
+void nps_record_print__command(const struct nps_capture *c);
+
 /* A line if something was lost, that says where to look. */
 void nps_record_print__losses(const struct nps_capture *c);
 

@@ -3,9 +3,11 @@
 #include "import.h"
 
 #include "ascend_db/import_db.h"
+#include "base/input_file.h"
 #include "base/progress.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +67,7 @@ static int read_analysis(struct nps_db_import *in, const char *path)
 
 	if (snprintf(name, sizeof(name), "%.*sanalysis.db", slash ? (int)(slash + 1 - path) : 0, path) >=
 		    (int)sizeof(name) ||
-	    access(name, F_OK))
+	    !nps_input__exists(AT_FDCWD, name))
 		return 0;
 	if (nps_db_source__open(&in->source, name)) {
 		nps_model__lost(model, 1, "analysis.db, which cannot be read");

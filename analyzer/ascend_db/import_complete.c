@@ -61,6 +61,11 @@ static struct met type_of(struct types *t, uint32_t text)
 	return t->met[t->n - 1] = meet(t->in, text);
 }
 
+static bool says_something(const struct nps_model *model, uint32_t text)
+{
+	return text != NPS_NONE && text != model->na;
+}
+
 static int kernels(struct nps_db_import *in, struct types *t)
 {
 	struct nps_model *model = in->model;
@@ -68,20 +73,25 @@ static int kernels(struct nps_db_import *in, struct types *t)
 	struct nps_task_table *task = &model->task;
 	struct nps_pace pace = { .model = model };
 	uint32_t mix = nps_strings__addz(model->strings, "MIX_AIV");
+	uint32_t plain = nps_strings__addz(model->strings, "AI_CORE");
 
 	for (size_t i = 0; i < compute->t.len; i++) {
 		uint32_t row = compute->task[i], core = compute->core[i];
-		bool told = core != NPS_NONE && strcmp(nps_model__text(model, core), "N/A") != 0;
+		bool told = says_something(model, core);
 
 		task->class[row] = NPS_CLASS_COMPUTE;
 		task->name[row] = compute->name[i];
 		/* Level 0 does not tell the core; kernels with a context are mixed ones (all of them in real captures). */
-		task->hw_type[row] = !told && task->context[row] != NPS_NO_ID
-					     ? mix
-					     : type_of(t, told ? core : task->type[row]).device;
+		if (!told && task->context[row] != NPS_NO_ID)
+			task->hw_type[row] = mix;
+		else if (!told && !says_something(model, task->type[row]))
+			task->hw_type[row] =
+				plain; /* the texts are lost: the device calls any other kernel so */
+		else
+			task->hw_type[row] = type_of(t, told ? core : task->type[row]).device;
 		nps_pace__step(&pace);
 	}
-	return mix == NPS_NONE ? -ENOMEM : 0;
+	return mix == NPS_NONE || plain == NPS_NONE ? -ENOMEM : 0;
 }
 
 static bool within_device(uint32_t operation)
@@ -164,9 +174,12 @@ static int collectives(struct nps_db_import *in)
 		if (!has_device && !op->tasks[row])
 			op->device[row] = model->task.device[part->task[i]];
 		op->tasks[row]++;
-		op->measured[row] += model->task.source[part->task[i]] != NPS_TIME_HOST_BOUNDS;
+		op->measured[row] += nps_model__task_measured(model, part->task[i]);
 	}
 	nps_index__free(&ops);
+	for (size_t i = 0; i < op->t.len; i++)
+		if (!nps_model__comm_measured(model, i))
+			op->end[i] = op->start[i]; /* as of tasks: nps_db_task_time__read() */
 	nps_model__lost(model, strangers, "tasks of collectives that are not there");
 	return NPS_MIN(twice, (int64_t)0);
 }
@@ -278,6 +291,20 @@ static void operands(struct nps_model *model)
 	}
 }
 
+/* --- what only stands in for a number --- */
+
+static void unknown_usage(const struct nps_db_import *in)
+{
+	for (size_t t = 0; t < NPS_DB_USAGES; t++) {
+		const struct nps_table *table = nps_db_usage__table(in->model, t);
+		double *usage = nps_db_usage__cells(in->model, t);
+
+		for (size_t i = 0; in->zero_is_unknown >> t & 1 && i < table->len; i++)
+			if (usage[i] == 0)
+				usage[i] = NPS_NAN;
+	}
+}
+
 /* --- the whole --- */
 
 static void cover(struct nps_model *model, const uint64_t *start, const uint64_t *end, size_t len)
@@ -325,6 +352,7 @@ int nps_db_complete(struct nps_db_import *in)
 	if (!err)
 		err = correlations(in);
 	operands(in->model);
+	unknown_usage(in);
 	cover_all(in->model);
 	process_and_level(in->model);
 	return err;

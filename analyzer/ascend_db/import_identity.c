@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose database it is: the tables of one row or a few, META_DATA, and the json files beside it. */
 #include "ascend_db/import_db.h"
+#include "base/input_file.h"
 #include "torch/json.h"
 
 #include <cjson/cJSON.h>
@@ -37,7 +38,7 @@ static void session_time(struct nps_db_import *in)
 	sqlite3_stmt *stmt = rows_of(in, "SESSION_TIME_INFO",
 				     "SELECT startTimeNs,endTimeNs FROM SESSION_TIME_INFO LIMIT 1");
 
-	if (stmt && sqlite3_step(stmt) == SQLITE_ROW) {
+	if (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
 		int64_t start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
 
 		if (start > 0 && end >= start) {
@@ -54,7 +55,7 @@ static void host(struct nps_db_import *in)
 {
 	sqlite3_stmt *stmt = rows_of(in, "HOST_INFO", "SELECT hostUid,hostName FROM HOST_INFO LIMIT 1");
 
-	if (stmt && sqlite3_step(stmt) == SQLITE_ROW) {
+	if (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
 		in->model->host_uid = text_of(in, stmt, 0);
 		in->model->host_name = text_of(in, stmt, 1);
 	}
@@ -83,7 +84,8 @@ static int devices(struct nps_db_import *in, bool *without)
 	size_t row;
 	int err = 0;
 
-	while (stmt && !err && sqlite3_step(stmt) == SQLITE_ROW && in->model->device.t.len < MOST_DEVICES) {
+	while (stmt && !err && nps_db_source__step(&in->source, stmt) == SQLITE_ROW &&
+	       in->model->device.t.len < MOST_DEVICES) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 
 		if (id < 0)
@@ -117,7 +119,8 @@ static int ranks(struct nps_db_import *in, bool without)
 	sqlite3_stmt *stmt = rows_of(in, "RANK_DEVICE_MAP", "SELECT rankId,deviceId FROM RANK_DEVICE_MAP");
 	int err = 0;
 
-	while (stmt && !err && sqlite3_step(stmt) == SQLITE_ROW && model->device.t.len < MOST_DEVICES) {
+	while (stmt && !err && nps_db_source__step(&in->source, stmt) == SQLITE_ROW &&
+	       model->device.t.len < MOST_DEVICES) {
 		int64_t rank = sqlite3_column_int64(stmt, 0);
 
 		err = map_rank(model, rank, sqlite3_column_int64(stmt, 1), without);
@@ -158,6 +161,23 @@ static bool keep_metadata(struct nps_model *model, const char *name, const char 
 	return true;
 }
 
+static void note_unknown(struct nps_db_import *in, const char *value)
+{
+	cJSON *list = nps_fw_json__parse(value);
+	const cJSON *table;
+
+	nps_model__lost(in->model, !cJSON_IsArray(list), "values of META_DATA that are damaged");
+	cJSON_ArrayForEach(table, list)
+	{
+		const char *name = cJSON_GetStringValue(table);
+
+		for (size_t i = 0; name && i < NPS_DB_USAGES; i++)
+			if (!strcmp(name, nps_db_usages[i].name))
+				in->zero_is_unknown |= 1U << i;
+	}
+	cJSON_Delete(list);
+}
+
 static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 {
 	struct nps_model *model = in->model;
@@ -167,6 +187,10 @@ static int meta_row(struct nps_db_import *in, sqlite3_stmt *stmt)
 
 	if (name == NPS_NONE || value == NPS_NONE) {
 		nps_model__lost(model, 1, "rows of META_DATA without a name or a value");
+		return 0;
+	}
+	if (!strcmp(nps_model__text(model, name), NPS_DB_UNKNOWN_IS_0)) {
+		note_unknown(in, nps_model__text(model, value));
 		return 0;
 	}
 	if (strncmp(nps_model__text(model, name), "SCHEMA_VERSION", strlen("SCHEMA_VERSION")) &&
@@ -189,7 +213,8 @@ static int meta_data(struct nps_db_import *in)
 	sqlite3_stmt *stmt = rows_of(in, "META_DATA", "SELECT name,value FROM META_DATA");
 	int rc = SQLITE_DONE, rows = 0, err = 0;
 
-	while (stmt && !err && rows <= MOST_META && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && rows <= MOST_META &&
+	       (rc = nps_db_source__step(&in->source, stmt)) == SQLITE_ROW)
 		err = rows++ < MOST_META ? meta_row(in, stmt) : 0;
 	sqlite3_finalize(stmt);
 	nps_model__lost(in->model, rows > MOST_META, "rest of table META_DATA, which has too many rows");
@@ -253,6 +278,8 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 			return info;
 	}
 	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
+	if (n < 0 && errno != EACCES) /* who may not list it may still open what is in it */
+		nps_input__unreadable(dirfd, ".", -errno);
 	for (int i = 0; i < n; i++) {
 		if (!info && n == 1) /* several: nobody knows whose */
 			info = read_object(in, dirfd, entries[i]->d_name);
@@ -288,9 +315,12 @@ static void files_beside(struct nps_db_import *in, const char *path)
 	int dirfd;
 
 	snprintf(above, sizeof(above), "%.*s/..", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	dirfd = open(above, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dirfd < 0)
+	/* Who may not list it may still open what is in it. */
+	dirfd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dirfd < 0) {
+		nps_input__unreadable(AT_FDCWD, above, -errno);
 		return;
+	}
 	in->model->info = info_of(in, dirfd);
 	merge_metadata(in->model, read_object(in, dirfd, "profiler_metadata.json"));
 	close(dirfd);
@@ -304,6 +334,7 @@ static void from_name(struct nps_model *model, const char *path)
 	char *end;
 
 	model->layout = !strncmp(name, "msprof_", strlen("msprof_")) ? NPS_LAYOUT_MSPROF : NPS_LAYOUT_TORCH;
+	model->mindspore = !strncmp(name, "ascend_mindspore_", strlen("ascend_mindspore_"));
 	if (model->layout == NPS_LAYOUT_MSPROF || !last || !isdigit((unsigned char)last[1]))
 		return;
 	errno = 0;

@@ -13,7 +13,8 @@ static const char *const insight_columns[] = { "depth", "waitNs", "opConnectionI
 
 /* Tables that other parts of the importer read. */
 static const char *const read_elsewhere[] = {
-	"SESSION_TIME_INFO", "NPU_INFO", "HOST_INFO", "META_DATA", "RANK_DEVICE_MAP", "STRING_IDS",
+	"SESSION_TIME_INFO", "NPU_INFO",   "HOST_INFO",	       "META_DATA",
+	"RANK_DEVICE_MAP",   "STRING_IDS", "NPUSCOPE_PROCESS", /* made anew of the threads' names */
 };
 
 static bool is_one_of(const char *name, const char *const *names, size_t n)
@@ -71,7 +72,7 @@ static void strange_columns(struct nps_db_import *in, const struct nps_db_table 
 	if (!stmt)
 		return;
 	sqlite3_bind_text(stmt, 1, table->name, -1, SQLITE_STATIC);
-	while (sqlite3_step(stmt) == SQLITE_ROW) {
+	while (nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(stmt, 0);
 
 		if (!name || has_column(table, name) ||
@@ -109,7 +110,7 @@ void nps_db_strangers__count(struct nps_db_import *in)
 		&in->source, "SELECT name,type='table' AND rootpage>0 FROM sqlite_master "
 			     "WHERE type IN ('table','view') LIMIT 1000");
 
-	while (stmt && sqlite3_step(stmt) == SQLITE_ROW) {
+	while (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW) {
 		const char *name = (const char *)sqlite3_column_text(stmt, 0);
 
 		if (name)
@@ -137,7 +138,7 @@ static int read_enum(struct nps_db_import *in, const struct nps_db_enum *e, sqli
 	uint32_t table = nps_strings__addz(in->model->strings, e->name);
 	int err = 0;
 
-	for (int n = 0; !err && n < MOST_ROWS && sqlite3_step(stmt) == SQLITE_ROW; n++) {
+	for (int n = 0; !err && n < MOST_ROWS && nps_db_source__step(&in->source, stmt) == SQLITE_ROW; n++) {
 		int64_t id = sqlite3_column_int64(stmt, 0);
 		const char *name = (const char *)sqlite3_column_text(stmt, 1);
 		size_t row;

@@ -82,7 +82,7 @@ int nps_db_strings__read(struct nps_db_import *in)
 		return 0;
 	}
 	stmt = nps_db_source__prepare(&in->source, "SELECT id,value FROM STRING_IDS ORDER BY id");
-	while (stmt && !err && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && (rc = nps_db_source__step(&in->source, stmt)) == SQLITE_ROW)
 		err = row(&s, stmt);
 	sqlite3_finalize(stmt);
 	nps_model__lost(in->model, !stmt || (!err && rc != SQLITE_DONE),

@@ -22,6 +22,13 @@ struct losses {
 	uint64_t timeless, strangers, backwards, endless, cells, strings;
 };
 
+/* Tables that follow from others. What damage leaves of one would contradict those: it is made anew. */
+static bool is_derived(const struct nps_db_table *spec)
+{
+	return spec->table == offsetof(struct nps_model, overlap) ||
+	       spec->table == offsetof(struct nps_model, step_trace);
+}
+
 struct reader {
 	struct nps_db_import *in;
 	const struct nps_db_table *spec;
@@ -378,7 +385,7 @@ static int read_rows(struct reader *r, const char *sql, int64_t last, bool *dama
 	r->losses = (struct losses){ 0 };
 	if (stmt)
 		sqlite3_bind_int64(stmt, 1, last);
-	while (stmt && !err && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && (rc = nps_db_source__step(&r->in->source, stmt)) == SQLITE_ROW)
 		err = read_row(r, stmt);
 	sqlite3_finalize(stmt);
 	*damaged = !stmt || (!err && rc != SQLITE_DONE);
@@ -409,7 +416,7 @@ static int64_t last_good_row(struct reader *r)
 
 	snprintf(sql, sizeof(sql), "SELECT rowid,* FROM \"%s\" NOT INDEXED", r->spec->name);
 	stmt = nps_db_source__prepare(&r->in->source, sql);
-	while (stmt && sqlite3_step(stmt) == SQLITE_ROW)
+	while (stmt && nps_db_source__step(&r->in->source, stmt) == SQLITE_ROW)
 		last = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
 	return last;
@@ -461,8 +468,11 @@ int nps_db_table__read(struct nps_db_import *in, const struct nps_db_table *tabl
 	err = read_rows(&r, sql, INT64_MAX, &damaged);
 	if (err == 1)
 		err = read_sorted(&r, &damaged);
-	if (!err)
-		count_losses(&r, damaged);
+	if (err)
+		return err;
+	count_losses(&r, damaged);
+	if (is_derived(table) && (damaged || r.losses.timeless || r.losses.backwards || r.losses.endless))
+		err = nps_table__resize(r.table, 0);
 	return err;
 }
 
@@ -525,6 +535,8 @@ static int task_time_row(struct nps_db_import *in, sqlite3_stmt *stmt, uint32_t 
 	if (strcmp(source, "host bounds"))
 		return 0;
 	model->task.source[task] = NPS_TIME_HOST_BOUNDS;
+	model->task.end[task] =
+		model->task.start[task]; /* the length there is the least that Insight shows */
 	for (int i = 0; i < 4; i++)
 		times[i] = whole(sqlite3_column_value(stmt, 2 + i), &value) && value >= 0 ? (uint64_t)value
 											  : UINT64_MAX;
@@ -550,7 +562,7 @@ int nps_db_task_time__read(struct nps_db_import *in)
 	stmt = nps_db_source__prepare(&in->source,
 				      "SELECT globalTaskId,source,startLowNs,startHighNs,endLowNs,endHighNs "
 				      "FROM NPUSCOPE_TASK_TIME ORDER BY nps_row(globalTaskId)");
-	while (stmt && !err && (rc = sqlite3_step(stmt)) == SQLITE_ROW)
+	while (stmt && !err && (rc = nps_db_source__step(&in->source, stmt)) == SQLITE_ROW)
 		err = task_time_row(in, stmt, &before);
 	sqlite3_finalize(stmt);
 	nps_model__lost(in->model, !stmt || (!err && rc != SQLITE_DONE),

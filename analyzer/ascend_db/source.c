@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "ascend_db/source.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,17 +25,19 @@
 
 static int refuse(const char *path, int err, const char *why)
 {
-	nps_msg("%s: %s", path, why);
+	nps_msg("cannot read %s: %s", path, why);
 	return err;
 }
 
 static bool has_content(const char *path, const char *suffix)
 {
-	char name[PATH_MAX];
+	char file[PATH_MAX], name[PATH_MAX];
 	struct stat st;
 
-	return snprintf(name, sizeof(name), "%s%s", path, suffix) < (int)sizeof(name) && !stat(name, &st) &&
-	       st.st_size > 0;
+	/* SQLite's are beside the file that a link leads to. */
+	return realpath(path, file) &&
+	       snprintf(name, sizeof(name), "%s%s", file, suffix) < (int)sizeof(name) &&
+	       nps_input__exists(AT_FDCWD, name) && (stat(name, &st) || st.st_size > 0);
 }
 
 static bool being_written(int fd)
@@ -50,11 +54,14 @@ static int check_open(int fd, const char *path, uint64_t *size)
 	static const char magic[16] = "SQLite format 3";
 	char head[16] = "";
 	struct stat st;
+	ssize_t n;
 
 	if (fstat(fd, &st))
 		return refuse(path, -errno, strerror(errno));
-	if (!S_ISREG(st.st_mode) || pread(fd, head, sizeof(head), 0) != sizeof(head) ||
-	    memcmp(head, magic, sizeof(magic)))
+	n = S_ISREG(st.st_mode) ? pread(fd, head, sizeof(head), 0) : 0;
+	if (n < 0)
+		return refuse(path, -errno, strerror(errno));
+	if (n != sizeof(head) || memcmp(head, magic, sizeof(magic)))
 		return refuse(path, -EINVAL, "not an SQLite database");
 	if (being_written(fd))
 		return refuse(path, -EBUSY, "another program is writing to it: close that first");
@@ -151,6 +158,7 @@ int nps_db_source__open(struct nps_db_source *source, const char *path)
 		nps_db_source__close(source);
 		return err;
 	}
+	source->path = path;
 	return 0;
 }
 
@@ -160,18 +168,38 @@ void nps_db_source__close(struct nps_db_source *source)
 	source->handle = NULL;
 }
 
+/* What SQLite says, once the file was opened: before that it is refused. */
+static void report(const struct nps_db_source *source)
+{
+	if (source->path)
+		nps_input__unusable(AT_FDCWD, source->path, sqlite3_errmsg(source->handle));
+}
+
 sqlite3_stmt *nps_db_source__prepare(struct nps_db_source *source, const char *sql)
 {
 	sqlite3_stmt *stmt = NULL;
+	int rc;
 
 	source->left = source->budget;
-	return sqlite3_prepare_v2(source->handle, sql, -1, &stmt, NULL) ? NULL : stmt;
+	rc = sqlite3_prepare_v2(source->handle, sql, -1, &stmt, NULL);
+	if (rc && rc != SQLITE_ERROR) /* that one is a name which is not there */
+		report(source);
+	return rc ? NULL : stmt;
+}
+
+int nps_db_source__step(struct nps_db_source *source, sqlite3_stmt *stmt)
+{
+	int rc = sqlite3_step(stmt);
+
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		report(source);
+	return rc;
 }
 
 bool nps_db_source__any(struct nps_db_source *source, const char *sql)
 {
 	sqlite3_stmt *stmt = nps_db_source__prepare(source, sql);
-	bool any = stmt && sqlite3_step(stmt) == SQLITE_ROW;
+	bool any = stmt && nps_db_source__step(source, stmt) == SQLITE_ROW;
 
 	sqlite3_finalize(stmt);
 	return any;
@@ -187,7 +215,7 @@ static bool any_named(struct nps_db_source *source, const char *sql, const char 
 	sqlite3_bind_text(stmt, 1, first, -1, SQLITE_STATIC);
 	if (second)
 		sqlite3_bind_text(stmt, 2, second, -1, SQLITE_STATIC);
-	any = sqlite3_step(stmt) == SQLITE_ROW;
+	any = nps_db_source__step(source, stmt) == SQLITE_ROW;
 	sqlite3_finalize(stmt);
 	return any;
 }

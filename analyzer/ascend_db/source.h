@@ -12,6 +12,7 @@ struct nps_db_source {
 	uint64_t
 		budget; /* steps of SQLite's machine that one statement over a sane file of this size can need */
 	uint64_t left;
+	const char *path;
 };
 
 /*
@@ -21,8 +22,11 @@ struct nps_db_source {
 int nps_db_source__open(struct nps_db_source *source, const char *path);
 void nps_db_source__close(struct nps_db_source *source);
 
-/* NULL if SQLite refuses it: because of damage, or a name that is not there. */
+/* NULL if SQLite refuses it: because of damage, which is reported, or a name that is not there. */
 sqlite3_stmt *nps_db_source__prepare(struct nps_db_source *source, const char *sql);
+
+/* sqlite3_step(); that the file cannot be read on is reported. */
+int nps_db_source__step(struct nps_db_source *source, sqlite3_stmt *stmt);
 
 /* An ordinary table, no view and no virtual table. */
 bool nps_db_source__has_table(struct nps_db_source *source, const char *table);

@@ -20,6 +20,9 @@ static inline unsigned int nps_db_generation(enum nps_generation generation)
 /* How a cell of the database says what a cell of the model holds. */
 enum nps_db_value {
 	NPS_DB_NUMBER, /* as it is; NULL: not known */
+	NPS_DB_NUMBER_OR_0, /* as it is; not known: 0, for Insight leaves out what is NULL */
+	NPS_DB_TASK_END, /* of a task; one that nobody measured has the least length, 1 ns */
+	NPS_DB_COMM_END, /* the same of a collective */
 	NPS_DB_TIME_TEXT, /* a number as TEXT */
 	NPS_DB_STRING, /* id of STRING_IDS; unknown: that of N/A */
 	NPS_DB_STRING_NULL, /* unknown: NULL */
@@ -34,6 +37,30 @@ enum nps_db_value {
 
 #define NPS_DB_NO_CELL UINT8_MAX
 
+/*
+ * The row of META_DATA that names, as a JSON list, the tables in which a 0 of a NPS_DB_NUMBER_OR_0 column can
+ * stand for what is not known. It is in npuscope's databases alone.
+ */
+#define NPS_DB_UNKNOWN_IS_0 "npuscope_usage_0_is_unknown"
+
+/* Tables with such a column. */
+#define NPS_DB_USAGES 4
+struct nps_db_usage {
+	const char *name;
+	size_t table, cells; /* of the model: offsets */
+};
+extern const struct nps_db_usage nps_db_usages[NPS_DB_USAGES];
+
+static inline const struct nps_table *nps_db_usage__table(const struct nps_model *model, size_t i)
+{
+	return (const struct nps_table *)((const char *)model + nps_db_usages[i].table);
+}
+
+static inline double *nps_db_usage__cells(const struct nps_model *model, size_t i)
+{
+	return *(double *const *)((const char *)model + nps_db_usages[i].cells);
+}
+
 struct nps_db_column {
 	const char *name, *type;
 	uint8_t value; /* enum nps_db_value */
@@ -47,7 +74,9 @@ enum nps_db_range { NPS_DB_MSPROF, NPS_DB_TORCH, NPS_DB_MEMORY, NPS_DB_RANGES };
 enum nps_db_presence {
 	NPS_DB_WITH_DATA,
 	NPS_DB_ALWAYS,
-	NPS_DB_OWN /* without data in databases that are no copy of an imported one */
+	NPS_DB_WITH_TASKS, /* if anything ran on a device: Insight shows empty lanes for a table without rows */
+	NPS_DB_OWN, /* without data in databases that are no copy of an imported one */
+	NPS_DB_OWN_WITH_TASKS /* the same, if anything ran on a device */
 };
 
 /* Order in which the model wants the rows. */

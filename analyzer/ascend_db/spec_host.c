@@ -88,24 +88,24 @@ static const struct nps_db_column mstx[] = {
 static const struct nps_db_column cpu_usage[] = {
 	C(cpu_usage, "timestampNs", NUMERIC, NUMBER, timestamp),
 	C(cpu_usage, "cpuId", NUMERIC, TEXT, cpu),
-	C(cpu_usage, "usage", NUMERIC, NUMBER, usage),
+	C(cpu_usage, "usage", NUMERIC, NUMBER_OR_0, usage),
 };
 
 static const struct nps_db_column host_mem[] = {
 	C(host_mem, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(host_mem, "usage", NUMERIC, NUMBER, usage),
+	C(host_mem, "usage", NUMERIC, NUMBER_OR_0, usage),
 };
 
 static const struct nps_db_column host_disk[] = {
 	C(host_disk, "timestampNs", NUMERIC, NUMBER, timestamp),
 	C(host_disk, "readRate", NUMERIC, NUMBER, read),
 	C(host_disk, "writeRate", NUMERIC, NUMBER, write),
-	C(host_disk, "usage", NUMERIC, NUMBER, usage),
+	C(host_disk, "usage", NUMERIC, NUMBER_OR_0, usage),
 };
 
 static const struct nps_db_column host_network[] = {
 	C(host_network, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(host_network, "usage", NUMERIC, NUMBER, usage),
+	C(host_network, "usage", NUMERIC, NUMBER_OR_0, usage),
 	C(host_network, "speed", NUMERIC, NUMBER, speed),
 };
 
@@ -236,3 +236,13 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .generations = NPS_DB_BOTH },
 	{ 0 },
 };
+
+#define USAGE(name, field)                                                                                   \
+	{                                                                                                    \
+		name, offsetof(struct nps_model, field.t), offsetof(struct nps_model, field.usage)           \
+	}
+
+const struct nps_db_usage nps_db_usages[NPS_DB_USAGES] = { USAGE("CPU_USAGE", cpu_usage),
+							   USAGE("HOST_MEM_USAGE", host_mem),
+							   USAGE("HOST_DISK_USAGE", host_disk),
+							   USAGE("HOST_NETWORK_USAGE", host_network) };

@@ -85,16 +85,13 @@ static size_t split(char *row, size_t cells, char **at)
 	return cells;
 }
 
-int nps_csv_reader__open(struct nps_csv_reader *r, int dirfd, const char *name)
+int nps_csv_reader__open(struct nps_csv_reader *r, int fd)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC), err;
 	size_t cells;
 	bool whole;
+	int err;
 
-	*r = (struct nps_csv_reader){ 0 };
-	if (fd < 0)
-		return -errno;
-	r->file = fdopen(fd, "r");
+	*r = (struct nps_csv_reader){ .file = fdopen(fd, "r") };
 	if (!r->file) {
 		err = -errno;
 		close(fd);

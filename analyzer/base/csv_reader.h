@@ -21,8 +21,11 @@ struct nps_csv_reader {
 	uint64_t damaged; /* rows that were passed over: too long, or with another number of cells */
 };
 
-/* Opens NAME in DIRFD and reads the header. 0, -EILSEQ if there is none, or negative errno. */
-int nps_csv_reader__open(struct nps_csv_reader *r, int dirfd, const char *name);
+/*
+ * Reads the header of FD, which is R's own from now on, also after an error. 0, -EILSEQ: it has none, or
+ * negative errno.
+ */
+int nps_csv_reader__open(struct nps_csv_reader *r, int fd);
 void nps_csv_reader__close(struct nps_csv_reader *r);
 
 /* The next row: 1, 0 at the end, or negative errno. */

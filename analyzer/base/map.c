@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/map.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +32,7 @@ static int grow(struct nps_map *map)
 
 	bigger.slots = calloc(bigger.size, sizeof(*bigger.slots));
 	if (!bigger.slots)
-		return -ENOMEM;
+		return nps_memory__fail(-ENOMEM);
 	for (size_t i = 0; i < map->size; i++)
 		if (map->slots[i].used)
 			*find(&bigger, map->slots[i].key) = map->slots[i];

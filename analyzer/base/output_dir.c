@@ -12,69 +12,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEPTH 8
 #define KEPT 200 /* bytes of a name that its temporary one has: that must not be too long for a file system */
 
-/* Removes NAME in PARENT and what is in it; symlinks are removed, not followed. */
-static void remove_tree(int parent, const char *name, int depth)
+/* A directory on NFS, for example: nobody else removes it then. */
+static bool cannot_be_locked(int err)
 {
-	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		unlinkat(parent, name, 0);
-		return;
-	}
-	while (depth && (entry = readdir(dir))) {
-		if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
-			continue;
-		if (unlinkat(dirfd(dir), entry->d_name, 0) && (errno == EISDIR || errno == EPERM))
-			remove_tree(dirfd(dir), entry->d_name, depth - 1);
-	}
-	closedir(dir);
-	unlinkat(parent, name, AT_REMOVEDIR);
+	return err == EBADF || err == ENOLCK || err == EOPNOTSUPP || err == ENOSYS;
 }
 
-/* True if NAME is `.WHOSE.<pid>.<n>.tmp`. */
-static bool is_temp_of(const char *name, const char *whose)
-{
-	size_t len = strnlen(whose, KEPT), all = strlen(name);
-
-	return name[0] == '.' && !strncmp(name + 1, whose, len) && name[1 + len] == '.' && all > 4 &&
-	       !strcmp(name + all - 4, ".tmp");
-}
-
-/* A writer holds a lock on its directory as long as it lives, whatever PID namespace it is in. */
-static void remove_stale(const struct nps_output_dir *out)
-{
-	int fd = openat(out->parent, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	while ((entry = readdir(dir))) {
-		int old;
-
-		if (!is_temp_of(entry->d_name, out->name))
-			continue;
-		old = openat(out->parent, entry->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-		if (old < 0)
-			continue;
-		if (!flock(old, LOCK_EX | LOCK_NB))
-			remove_tree(out->parent, entry->d_name, DEPTH);
-		close(old);
-	}
-	closedir(dir);
-}
-
-/* Opens and locks the new directory, which remove_stale() elsewhere may have taken away meanwhile. */
+/* Opens and locks the new directory, which another analysis may have removed meanwhile. */
 static int claim(struct nps_output_dir *dir)
 {
 	struct stat st;
@@ -83,7 +29,8 @@ static int claim(struct nps_output_dir *dir)
 	dir->fd = openat(dir->parent, dir->temp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (dir->fd < 0)
 		return -errno;
-	if (flock(dir->fd, LOCK_EX | LOCK_NB) || fchmod(dir->fd, 0750) || fstat(dir->fd, &st))
+	if ((flock(dir->fd, LOCK_EX | LOCK_NB) && !cannot_be_locked(errno)) || fchmod(dir->fd, 0750) ||
+	    fstat(dir->fd, &st))
 		err = -errno;
 	else if (!st.st_nlink)
 		err = -ENOENT;
@@ -98,15 +45,20 @@ int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *nam
 {
 	*dir = (struct nps_output_dir){ .parent = parent, .fd = -1 };
 	snprintf(dir->name, sizeof(dir->name), "%s", name);
-	remove_stale(dir);
+	dir->note.dirfd = -1;
 	for (unsigned int try = 0; try < 100; try++) {
 		int err;
 
-		snprintf(dir->temp, sizeof(dir->temp), ".%.*s.%d.%u.tmp", KEPT, dir->name, (int)getpid(),
-			 try);
+		snprintf(dir->temp, sizeof(dir->temp),
+			 NPS_UNFINISHED_PREFIX "%.*s.%d.%u" NPS_UNFINISHED_SUFFIX, KEPT, dir->name,
+			 (int)getpid(), try);
 		err = mkdirat(parent, dir->temp, 0750) ? -errno : claim(dir);
-		if (!err)
+		if (!err) {
+			nps_unfinished__note(&dir->note, parent, dir->temp);
 			return 0;
+		}
+		if (err != -EEXIST)
+			unlinkat(parent, dir->temp, AT_REMOVEDIR);
 		if (err != -EEXIST && err != -ENOENT && err != -EWOULDBLOCK)
 			return err;
 	}
@@ -123,7 +75,7 @@ static int exchange(int fromdir, const char *from, int parent, const char *name,
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
 	/* NFS and others cannot do that in one step. */
-	remove_tree(parent, old, DEPTH);
+	nps_remove_tree(parent, old);
 	if (renameat(parent, name, parent, old))
 		return -errno;
 	if (!renameat(fromdir, from, parent, name))
@@ -142,8 +94,8 @@ static int move(int fromdir, const char *from, int parent, const char *name)
 	if (err == -ENOTEMPTY || err == -EEXIST)
 		err = exchange(fromdir, from, parent, name, old);
 	if (!err)
-		remove_tree(parent, old,
-			    DEPTH); /* also that of a writer which was killed after its first step */
+		nps_remove_tree(parent,
+				old); /* also that of a writer which was killed after its first step */
 	return err;
 }
 
@@ -151,7 +103,8 @@ int nps_output_dir__commit(struct nps_output_dir *dir)
 {
 	int err = move(dir->parent, dir->temp, dir->parent, dir->name);
 
-	remove_tree(dir->parent, dir->temp, DEPTH); /* if it failed, or the old one */
+	nps_remove_tree(dir->parent, dir->temp); /* if it failed, or the old one */
+	nps_unfinished__done(&dir->note);
 	close(dir->fd);
 	dir->fd = -1;
 	return err;
@@ -180,5 +133,6 @@ void nps_output_dir__abort(struct nps_output_dir *dir)
 	if (dir->fd >= 0)
 		close(dir->fd);
 	dir->fd = -1;
-	remove_tree(dir->parent, dir->temp, DEPTH);
+	nps_remove_tree(dir->parent, dir->temp);
+	nps_unfinished__done(&dir->note);
 }

@@ -3,15 +3,18 @@
 #ifndef NPS_OUTPUT_DIR_H
 #define NPS_OUTPUT_DIR_H
 
+#include "base/unfinished.h"
+
 struct nps_output_dir {
 	int parent; /* not owned */
 	int fd;
+	struct nps_unfinished note;
 	char temp[300], name[256];
 };
 
 /*
- * Makes an empty directory beside where NAME will be in PARENT, and removes what writers of NAME that were
- * killed have left there. 0 or negative errno.
+ * Makes an empty directory beside where NAME will be in PARENT: what is left of it if this process is killed is
+ * removed by nps_unfinished__begin(). 0 or negative errno.
  */
 int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *name);
 

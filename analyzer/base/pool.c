@@ -24,7 +24,13 @@ struct job {
 static FILE *hand_over(int tmpfd)
 {
 	int fd = nps_temp_file(tmpfd);
-	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
+	FILE *file;
+
+	if (fd < 0) {
+		errno = -fd;
+		return NULL;
+	}
+	file = fdopen(fd, "w+");
 
 	if (!file && fd >= 0)
 		close(fd);
@@ -52,7 +58,7 @@ static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd
 	if (job->pid < 0) {
 		job->err = -errno;
 		job->pid = 0;
-		nps_msg("cannot start a process for a part: %s", strerror(-job->err));
+		nps_msg_failure("cannot start a process for a part: %s", strerror(-job->err));
 	} else if (!job->pid) {
 		/* Nobody would take the result of a child whose parent was killed. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -76,8 +82,8 @@ static void reap(struct job *job)
 	job->pid = 0;
 	job->err = pid > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	if (pid > 0 && WIFSIGNALED(status))
-		nps_msg("a process that worked on a part was killed: %s: is there enough memory?",
-			strsignal(WTERMSIG(status)));
+		nps_msg_failure("a process that worked on a part was killed: %s: is there enough memory?",
+				strsignal(WTERMSIG(status)));
 }
 
 /* Hands over what job I left and closes it: files of all jobs at once may be more than a process can have. */
@@ -113,6 +119,11 @@ int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, voi
 		if (!forks) {
 			job->file = hand_over(tmpfd);
 			job->err = job->file ? fn(ctx, i, job->file) : -errno;
+			if (!job->file)
+				nps_msg_failure(
+					"cannot make a temporary file: %s: is there room in the output "
+					"directory?",
+					strerror(-job->err));
 		}
 		one = finish(job, i, done, ctx);
 		err = err ? err : one;

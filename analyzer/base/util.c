@@ -27,19 +27,42 @@ void nps_print_text(FILE *file, const char *text)
 	}
 }
 
-void nps_msg(const char *fmt, ...)
+static _Atomic unsigned int failures;
+
+unsigned int nps_msg_failures(void)
+{
+	return failures;
+}
+
+static __attribute__((format(printf, 1, 0))) void print_line(const char *fmt, va_list ap)
 {
 	char line[3 * PATH_MAX];
-	va_list ap;
 
-	va_start(ap, fmt);
 	vsnprintf(line, sizeof(line), fmt, ap);
-	va_end(ap);
 	flockfile(stderr); /* lines of threads do not mix */
 	fputs("npuscope: ", stderr);
 	nps_print_text(stderr, line);
 	fputc('\n', stderr);
 	funlockfile(stderr);
+}
+
+void nps_msg(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
+}
+
+void nps_msg_failure(const char *fmt, ...)
+{
+	va_list ap;
+
+	failures++;
+	va_start(ap, fmt);
+	print_line(fmt, ap);
+	va_end(ap);
 }
 
 void nps_msg_cannot(const char *path, int err)
@@ -66,7 +89,7 @@ void nps_msg_cannot(const char *path, int err)
 		hint = "run as a user who may read it";
 		break;
 	}
-	nps_msg("cannot analyse %s: %s: %s", path, strerror(-err), hint);
+	nps_msg_failure("cannot analyse %s: %s: %s", path, strerror(-err), hint);
 }
 
 uint64_t nps_hash_bytes(const void *data, size_t len)

@@ -33,6 +33,12 @@ void nps_print_text(FILE *file, const char *text);
 /* Prints `npuscope: ` and one line to stderr, without control characters. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* The same for a line that says why what was asked for fails: "cannot do what: why: what to do". */
+void nps_msg_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* How many lines nps_msg_failure() has printed: whether a failure was explained. */
+unsigned int nps_msg_failures(void);
+
 /* "cannot analyse PATH: why: what to do" for a negative errno. */
 void nps_msg_cannot(const char *path, int err);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "base/vec.h"
 
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -89,7 +91,7 @@ static int in_memory(struct nps_vec *vec, size_t bytes)
 	return 0;
 }
 
-int nps_vec__reserve(struct nps_vec *vec, size_t len)
+static int reserve(struct nps_vec *vec, size_t len)
 {
 	size_t need, bytes;
 	void *map;
@@ -113,6 +115,13 @@ int nps_vec__reserve(struct nps_vec *vec, size_t len)
 	vec->data = map;
 	vec->bytes = bytes;
 	return 0;
+}
+
+int nps_vec__reserve(struct nps_vec *vec, size_t len)
+{
+	int err = reserve(vec, len);
+
+	return err ? nps_memory__fail(err) : 0;
 }
 
 int nps_vec__resize(struct nps_vec *vec, size_t len)

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/control.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,24 +18,24 @@
 
 char *nps_cann_read_file(int dirfd, const char *name, size_t most)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
+	int fd = nps_input_file__open(dirfd, name, &st);
 	size_t len = 0;
 	char *text;
 
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return NULL;
-	}
 	most = NPS_MIN(most, (size_t)st.st_size);
 	text = malloc(most + 1);
+	if (!text)
+		nps_memory__fail(-ENOMEM);
 	while (text && len < most) {
 		ssize_t n = read(fd, text + len, most - len);
 
 		if (n < 0 && errno == EINTR)
 			continue;
+		if (n < 0)
+			nps_input__unreadable_fd(fd, -errno);
 		if (n <= 0)
 			break;
 		len += n;
@@ -43,25 +46,38 @@ char *nps_cann_read_file(int dirfd, const char *name, size_t most)
 	return text;
 }
 
-/* NAME, or NAME.N in a device's directory. */
+/* NAME, or if NUMBERED NAME.N in a device's directory. */
+static void control_name(const struct nps_cann_dir *dir, const char *name, bool numbered, char *out,
+			 size_t size)
+{
+	if (numbered && dir->device != NPS_CANN_HOST)
+		snprintf(out, size, "%s.%u", name, dir->device);
+	else
+		snprintf(out, size, "%s", name);
+}
+
 static char *read_control(const struct nps_cann_dir *dir, const char *name)
 {
 	char path[64];
 
-	snprintf(path, sizeof(path), dir->device == NPS_CANN_HOST ? "%s" : "%s.%u", name, dir->device);
+	control_name(dir, name, true, path, sizeof(path));
 	return nps_cann_read_file(dir->fd, path, CONTROL_BYTES);
 }
 
 /* The first line is all there is. */
 cJSON *nps_cann_dir__json(const struct nps_cann_dir *dir, const char *name, bool numbered)
 {
-	char *text = numbered ? read_control(dir, name) : nps_cann_read_file(dir->fd, name, CONTROL_BYTES);
+	char path[64], *text;
 	cJSON *json;
 
+	control_name(dir, name, numbered, path, sizeof(path));
+	text = nps_cann_read_file(dir->fd, path, CONTROL_BYTES);
 	if (!text)
 		return NULL;
 	text[strcspn(text, "\n")] = 0;
 	json = cJSON_Parse(text);
+	if (!json)
+		nps_input__unusable(dir->fd, path, "it is no JSON");
 	free(text);
 	return json;
 }
@@ -302,14 +318,14 @@ int nps_cann_dir__open(struct nps_cann_dir *dir, struct nps_model *model, int pa
 	*dir = (struct nps_cann_dir){
 		.datafd = -1, .device = device, .chip = NPS_CHIP_910B, .rank = -1, .level = -1
 	};
-	dir->fd = openat(parentfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir->fd = nps_input_dir__open(parentfd, name);
 	if (dir->fd < 0)
-		return -errno;
+		return dir->fd;
 	read_info(dir, model);
 	read_sample(dir);
 	read_session(dir);
 	read_starts(dir);
-	dir->datafd = openat(dir->fd, "data", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir->datafd = nps_input_dir__open(dir->fd, "data");
 	err = nps_slices__open(&dir->files, dir->datafd);
 	if (err)
 		nps_cann_dir__close(dir);

@@ -2,6 +2,7 @@
 /* One walk over the host's records: calls become rows of `api`, launches get their call, batch and copy size. */
 #include "cann/host_tree.h"
 
+#include "base/memory.h"
 #include "base/progress.h"
 #include "torch/memo.h"
 
@@ -489,6 +490,8 @@ static uint32_t originals_of(struct nps_capture *capture, const struct nps_fusio
 	for (uint32_t i = 0; i < fusion->noriginals; i++)
 		room += strlen(nps_model__text(m, names[i])) + 1;
 	all = to = malloc(room);
+	if (!all)
+		nps_memory__fail(-ENOMEM);
 	if (!all)
 		return NPS_NONE;
 	*to = 0;

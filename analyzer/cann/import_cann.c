@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The door of CANN's raw data: finds the directories, runs the parts, and says what the capture is of. */
+#include "base/input_file.h"
 #include "base/progress.h"
 #include "cann/capture.h"
 #include "cann/hardware.h"
@@ -106,17 +107,13 @@ static int compare_numbers(const void *a, const void *b)
 /* Device numbers in the directory, each once. Returns how many. */
 static size_t list_devices(int fd, uint32_t *numbers)
 {
-	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = copy < 0 ? NULL : fdopendir(copy);
+	DIR *dir = nps_input_dir__list(fd);
 	struct dirent *entry;
 	size_t n = 0;
 
-	if (!dir) {
-		if (copy >= 0)
-			close(copy);
+	if (!dir)
 		return 0;
-	}
-	while (n < NPS_DEVICES_MAX && (entry = readdir(dir))) {
+	while (n < NPS_DEVICES_MAX && (entry = nps_input_dir__next(dir))) {
 		char name[32];
 
 		/* device_07 is nobody's: what is opened is made from the number. */
@@ -308,10 +305,10 @@ static int import(struct nps_capture *capture)
 int nps_import__cann(struct nps_model *model, const char *path)
 {
 	struct nps_capture *capture = calloc(1, sizeof(*capture));
-	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err = fd < 0 ? -errno : 0;
 
 	if (!capture || fd < 0) {
-		err = capture ? -errno : -ENOMEM;
+		err = capture ? err : -ENOMEM;
 		free(capture);
 		if (fd >= 0)
 			close(fd);
@@ -322,7 +319,9 @@ int nps_import__cann(struct nps_model *model, const char *path)
 	err = open_dirs(capture, fd);
 	close(fd);
 	if (err)
-		nps_msg("%s: neither a host nor a device_N directory of CANN's profiler", path);
+		nps_msg_failure(
+			"cannot analyse %s: neither a host nor a device_N directory of CANN's profiler",
+			path);
 	if (!err) {
 		set_clocks(capture);
 		err = describe(capture, path);

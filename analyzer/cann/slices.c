@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/slices.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
 #include "base/progress.h"
 
 #include <dirent.h>
@@ -56,24 +58,15 @@ static int compare(const void *a, const void *b)
 
 int nps_slices__open(struct nps_slices *slices, int dirfd)
 {
-	struct dirent *entry;
+	struct dirent *entry = NULL;
 	size_t room = 0;
 	DIR *dir;
-	int fd;
 
 	*slices = (struct nps_slices){ .dirfd = dirfd };
 	if (dirfd < 0)
 		return 0;
-	fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (!dir) {
-		int err = -errno;
-
-		if (fd >= 0)
-			close(fd);
-		return err;
-	}
-	while ((entry = readdir(dir))) {
+	dir = nps_input_dir__list(dirfd);
+	while (dir && (entry = nps_input_dir__next(dir))) {
 		uint32_t base, number;
 
 		if (!parse_name(entry->d_name, &base, &number))
@@ -91,7 +84,8 @@ int nps_slices__open(struct nps_slices *slices, int dirfd)
 			break;
 		slices->n++;
 	}
-	closedir(dir);
+	if (dir)
+		closedir(dir);
 	if (entry) {
 		nps_slices__close(slices);
 		return -ENOMEM;
@@ -124,13 +118,7 @@ static size_t find(const struct nps_slices *slices, const char *base, size_t *at
 
 static int open_slice(const struct nps_slices *slices, size_t i, struct stat *st)
 {
-	int fd = openat(slices->dirfd, slices->all[i].name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd >= 0 && (fstat(fd, st) || !S_ISREG(st->st_mode))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	return nps_input_file__open(slices->dirfd, slices->all[i].name, st);
 }
 
 uint64_t nps_slices__bytes(const struct nps_slices *slices, size_t i)
@@ -165,10 +153,12 @@ static uint64_t noted_size(const struct nps_slices *slices, size_t i)
 
 	if (snprintf(name, sizeof(name), "%s.done", slices->all[i].name) >= (int)sizeof(name))
 		return 0;
-	fd = openat(slices->dirfd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	fd = nps_input_file__open(slices->dirfd, name, NULL);
 	if (fd < 0)
 		return 0;
 	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		nps_input__unreadable_fd(fd, -errno);
 	close(fd);
 	if (n <= 0 || strncmp(text, key, sizeof(key) - 1) != 0)
 		return 0;
@@ -240,12 +230,12 @@ static int choose(struct nps_reader *reader, uint64_t *total)
 	size_t at = reader->at, before = at;
 
 	if (!own)
-		return -ENOMEM;
+		return nps_memory__fail(-ENOMEM);
 	own->dirfd = reader->slices->dirfd;
 	own->all = calloc(reader->end - at + 1, sizeof(*own->all));
 	if (!own->all) {
 		free(own);
-		return -ENOMEM;
+		return nps_memory__fail(-ENOMEM);
 	}
 	*total = 0;
 	for (; at < reader->end; at++) {
@@ -321,9 +311,11 @@ static bool fill(struct nps_reader *reader, size_t len)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
-			if (n < 0)
+			if (n < 0) {
+				nps_input__unreadable_fd(reader->fd, -errno);
 				nps_model__lost(reader->model, 1, "slices of %s that cannot be read",
 						reader->base);
+			}
 			close(reader->fd);
 			reader->fd = -1;
 			continue;
@@ -364,7 +356,7 @@ static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
 int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
 		     const char *base, size_t record, struct nps_magic magic)
 {
-	uint64_t total;
+	uint64_t total = 0;
 	bool aged;
 	int err;
 
@@ -385,7 +377,7 @@ int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const s
 	}
 	reader->buffer = malloc(BUFFER);
 	if (!reader->buffer)
-		return -ENOMEM;
+		return nps_memory__fail(-ENOMEM);
 	skip_partial(reader, total, aged);
 	return 0;
 }
@@ -467,6 +459,7 @@ const char *nps_reader__line(struct nps_reader *reader, size_t *len)
 	*len = reader->len - reader->used;
 	reader->used = reader->len;
 	reader->finished = !*len;
+	reader->unended |= *len > 0;
 	return *len ? line : NULL;
 }
 

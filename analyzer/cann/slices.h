@@ -49,6 +49,7 @@ struct nps_reader {
 	uint64_t taken; /* bytes of the stream so far */
 	uint64_t bad; /* bytes' worth of records that are no records */
 	bool finished;
+	bool unended; /* the last line was not ended by a newline */
 };
 
 /*

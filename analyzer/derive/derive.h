@@ -21,7 +21,10 @@ int nps_derive__visit_unlisted_copies(const struct nps_model *model, void *ctx,
 /* Gives tasks and collectives their step (outputs 6): sets task.step and comm_op.step. */
 int nps_derive__steps(struct nps_model *model);
 
-/* Fills `overlap`, device by device by start, and `step_trace` (outputs 6) unless they were imported. Needs the steps. */
+/*
+ * Fills `overlap`, device by device by start, and `step_trace` (outputs 6) with `unmeasured_steps` unless they
+ * were imported; of tasks that nobody measured step_trace is made anew. Needs the steps. 0 or negative errno.
+ */
 int nps_derive__overlap(struct nps_model *model);
 
 /*

@@ -12,6 +12,7 @@
 struct step_sum {
 	struct nps_sweep sweep;
 	uint64_t bubble;
+	bool bounded; /* it has tasks that nobody measured */
 };
 
 struct walk {
@@ -21,7 +22,8 @@ struct walk {
 	uint64_t origin; /* without steps: when the host began */
 	uint32_t devices[DEVICES];
 	size_t ndevices;
-	bool worked; /* one of them did */
+	bool worked; /* one of them did, as was measured */
+	bool bounded; /* the device at hand has tasks that nobody measured */
 	uint64_t others; /* tasks of further devices */
 };
 
@@ -36,17 +38,6 @@ static void see_device(struct walk *w, uint32_t device)
 		w->others++;
 }
 
-static bool computes(const struct nps_task_table *task, size_t row)
-{
-	return task->class[row] == NPS_CLASS_COMPUTE && task->source[row] != NPS_TIME_HOST_BOUNDS;
-}
-
-/* An importer that does not count tasks has them all measured. */
-static bool communicates(const struct nps_comm_op_table *op, size_t row)
-{
-	return !op->tasks[row] || op->measured[row];
-}
-
 static void find_devices(struct walk *w)
 {
 	const struct nps_task_table *task = &w->m->task;
@@ -58,16 +49,15 @@ static void find_devices(struct walk *w)
 		if (w->m->device.id[i] >= 0 && w->m->device.id[i] < NPS_NONE)
 			see_device(w, w->m->device.id[i]);
 	for (size_t i = 0; i < task->t.len; i++, nps_pace__step(&pace)) {
-		if (task->device[i] == before || !computes(task, i))
+		if (!w->worked)
+			w->worked = task->class[i] == NPS_CLASS_COMPUTE && nps_model__task_measured(w->m, i);
+		if (task->device[i] == before)
 			continue;
 		before = task->device[i];
-		w->worked = true;
 		see_device(w, before);
 	}
 	for (size_t i = 0; i < op->t.len; i++, nps_pace__step(&pace)) {
-		if (!communicates(op, i))
-			continue;
-		w->worked = true;
+		w->worked |= nps_model__comm_measured(w->m, i);
 		see_device(w, op->device[i]);
 	}
 	for (size_t i = 1; i < w->ndevices; i++) /* few: by number */
@@ -107,6 +97,34 @@ static int add(struct walk *w, struct nps_sweep *all, bool comm, size_t row, uin
 	return nps_sweep__add(&sum->sweep, comm, start, end, NULL, device);
 }
 
+static void note_unmeasured(struct walk *w, uint32_t step)
+{
+	struct step_sum *sum = sum_of(w, step);
+
+	w->bounded = true;
+	if (sum)
+		sum->bounded = true;
+}
+
+/* Is the task one of DEVICE whose time counts? Notes the step of one whose time nobody measured. */
+static bool counts_task(struct walk *w, size_t row, uint32_t device)
+{
+	if (w->m->task.device[row] != device || w->m->task.class[row] != NPS_CLASS_COMPUTE)
+		return false;
+	if (!nps_model__task_measured(w->m, row))
+		note_unmeasured(w, w->m->task.step[row]);
+	return nps_model__task_measured(w->m, row);
+}
+
+static bool counts_comm(struct walk *w, size_t row, uint32_t device)
+{
+	if (w->m->comm_op.device[row] != device)
+		return false;
+	if (!nps_model__comm_measured(w->m, row))
+		note_unmeasured(w, w->m->comm_op.step[row]);
+	return nps_model__comm_measured(w->m, row);
+}
+
 /* Kernels and collectives of DEVICE merged by start. */
 static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 {
@@ -119,9 +137,9 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	while (!err) {
 		bool comm;
 
-		for (; t < task->t.len && (task->device[t] != device || !computes(task, t)); t++)
+		for (; t < task->t.len && !counts_task(w, t, device); t++)
 			nps_pace__step(&pace);
-		for (; c < op->t.len && (op->device[c] != device || !communicates(op, c)); c++)
+		for (; c < op->t.len && !counts_comm(w, c, device); c++)
 			nps_pace__step(&pace);
 		if (t == task->t.len && c == op->t.len)
 			break;
@@ -136,7 +154,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	return err;
 }
 
-/* Insight refuses the view of a device that lacks a slice of one of these. */
+/* Insight refuses the view of a device that lacks a slice of one of these, or whose slices add up to nothing. */
 static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
 {
 	struct nps_pace pace = { w->m, 0 };
@@ -158,6 +176,7 @@ static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all
 			break;
 		w->table->device[row] = device;
 		w->table->start[row] = w->table->end[row] = all->begun ? all->sums.last : w->m->start;
+		w->table->end[row] += type == NPS_OVERLAP_FREE && all->sums.last == all->sums.first;
 		w->table->type[row] = type;
 	}
 	return err;
@@ -193,19 +212,33 @@ static int step_row(struct walk *w, uint32_t device, uint32_t text, uint64_t ori
 	return 0;
 }
 
+static int unmeasured_row(struct nps_model *m, uint32_t device, uint32_t text)
+{
+	struct nps_unmeasured_step *row = nps_vec__push(&m->unmeasured_steps);
+
+	if (!row)
+		return -errno;
+	*row = (struct nps_unmeasured_step){ device, text, m->step_trace.t.len };
+	return 0;
+}
+
 static int step_rows(struct walk *w, uint32_t device)
 {
 	struct nps_model *m = w->m;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < w->steps.len; i++) {
+		const struct step_sum *sum = &NPS_AT(&w->steps, struct step_sum, i);
 		bool step = m->step.t.len > 0;
 		uint32_t text = step ? nps_strings__addf(m->strings, "%lld", (long long)m->step.id[i])
 				     : nps_strings__addz(m->strings, "");
 
-		err = text == NPS_NONE ? -ENOMEM
-				       : step_row(w, device, text, step ? m->step.start[i] : w->origin,
-						  &NPS_AT(&w->steps, struct step_sum, i));
+		if (text == NPS_NONE)
+			err = -ENOMEM;
+		else if (sum->bounded && !sum->sweep.begun) /* zeros would say that the device did nothing */
+			err = unmeasured_row(m, device, text);
+		else
+			err = step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
 	}
 	return err;
 }
@@ -216,6 +249,7 @@ static int analyse(struct walk *w, uint32_t device)
 	struct nps_sweep all = { 0 };
 	int err;
 
+	w->bounded = false;
 	w->steps.len = 0;
 	err = nps_vec__resize(&w->steps, NPS_MAX(w->m->step.t.len, 1UL));
 	if (!err)
@@ -223,7 +257,7 @@ static int analyse(struct walk *w, uint32_t device)
 	if (!err && w->table)
 		err = at_least_one(w, from, &all, device);
 	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
-	if (!err && !w->m->step_traced && (all.begun || !w->worked))
+	if (!err && !w->m->step_traced && (all.begun || w->bounded || !w->worked))
 		err = step_rows(w, device);
 	return err;
 }
@@ -242,11 +276,17 @@ static uint64_t host_begin(const struct nps_model *m)
 
 int nps_derive__overlap(struct nps_model *m)
 {
-	struct walk w = { .m = m, .table = m->overlapped ? NULL : &m->overlap };
+	bool tasks = m->task.t.len || m->comm_op.t.len;
+	struct walk w = { .m = m, .table = m->overlapped || !tasks ? NULL : &m->overlap };
 	int err = 0;
 
-	if (m->overlapped && m->step_traced)
-		return 0;
+	if (m->step_traced &&
+	    m->bounds.t.len) { /* a database lacks the steps of which nothing was measured */
+		m->step_traced = false;
+		err = nps_table__resize(&m->step_trace.t, 0);
+	}
+	if (err || (m->overlapped && m->step_traced) || (!tasks && !m->step.t.len))
+		return err;
 	nps_vec__init(&w.steps, m->tmpfd, sizeof(struct step_sum));
 	if (!m->step.t.len)
 		w.origin = host_begin(m);

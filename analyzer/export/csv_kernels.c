@@ -127,6 +127,7 @@ struct kernels {
 	bool first; /* of its device */
 	uint32_t device;
 	uint64_t before; /* end of the row before */
+	bool before_known; /* it was measured */
 	uint32_t cooled; /* row of `compute` */
 };
 
@@ -140,15 +141,22 @@ static void put_step(struct kernels *k, uint32_t step)
 		nps_csv__empty(k->csv);
 }
 
-static void put_times(struct kernels *k, uint64_t start, uint64_t end)
+/* What nobody measured has no length and no wait: the cells are empty, which Insight reads as 0. */
+static void put_times(struct kernels *k, uint64_t start, uint64_t end, bool measured)
 {
 	nps_csv__time(k->csv, start);
-	nps_csv__span(k->csv, end > start ? end - start : 0);
+	if (measured)
+		nps_csv__span(k->csv, end > start ? end - start : 0);
+	else
+		nps_csv__empty(k->csv);
 	if (k->first)
 		nps_csv__lit(k->csv, "0");
-	else
+	else if (measured && k->before_known)
 		nps_csv__span(k->csv, start > k->before ? start - k->before : 0);
+	else
+		nps_csv__empty(k->csv);
 	k->before = end;
+	k->before_known = measured;
 	k->first = false;
 }
 
@@ -181,7 +189,7 @@ static void compute_row(struct kernels *k, uint32_t c)
 	if (!k->base)
 		nps_csv__text(csv, t->state[c]);
 	nps_csv__text(csv, t->core[c]);
-	put_times(k, tasks->start[task], tasks->end[task]);
+	put_times(k, tasks->start[task], tasks->end[task], nps_model__task_measured(k->m, task));
 	nps_csv__u64(csv, t->blocks[c]);
 	if (k->base)
 		return;
@@ -208,7 +216,7 @@ static void comm_row(struct kernels *k, uint32_t row)
 	if (!k->base)
 		nps_csv__lit(csv, "N/A");
 	nps_csv__lit(csv, early ? "HCCL" : "COMMUNICATION");
-	put_times(k, op->start[row], op->end[row]);
+	put_times(k, op->start[row], op->end[row], nps_model__comm_measured(k->m, row));
 	nps_csv__lit(csv, "0");
 	if (k->base)
 		return;

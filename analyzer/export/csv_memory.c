@@ -65,6 +65,34 @@ static bool is_app(const struct nps_model *m, size_t row)
 	return !strcmp(nps_model__text(m, m->npu_mem.type[row]), "app");
 }
 
+/* Others are npuscope's own lanes in databases (export_db_memory.c). */
+static bool is_device(const struct nps_model *m, size_t row)
+{
+	return !strcmp(nps_model__text(m, m->npu_mem.type[row]), "device");
+}
+
+static bool has_app(const struct nps_model *m)
+{
+	for (size_t i = 0; i < m->npu_mem.t.len; i++)
+		if (is_app(m, i))
+			return true;
+	return false;
+}
+
+/* One sample of all modules of a device: rows [*AT, end) of npu_module_mem; *AT moves behind it. False: there is none left. */
+static bool next_module_sample(const struct nps_npu_module_mem_table *t, size_t *at, size_t *first,
+			       int64_t *reserved)
+{
+	*first = *at;
+	*reserved = 0;
+	for (; *at < t->t.len && t->timestamp[*at] == t->timestamp[*first] &&
+	       t->device[*at] == t->device[*first];
+	     ++*at)
+		if (t->reserved[*at] > 0 && __builtin_add_overflow(*reserved, t->reserved[*at], reserved))
+			*reserved = INT64_MAX;
+	return *at > *first;
+}
+
 static int npu_mem(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = { .stem = "npu_mem",
@@ -75,6 +103,8 @@ static int npu_mem(const struct nps_export *ex, int dirfd)
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
 
 	for (size_t i = 0; csv && i < t->t.len; i++) {
+		if (!is_app(ex->model, i) && !is_device(ex->model, i))
+			continue;
 		nps_csv__row(csv);
 		nps_csv__device(csv, t->device[i]);
 		nps_csv__lit(csv, is_app(ex->model, i) ? "APP" : "Device");
@@ -128,6 +158,20 @@ static void app_rows(struct records *r)
 		nps_csv__row(r->csv);
 		nps_csv__lit(r->csv, "APP");
 		record_row(r, t->timestamp[i], level, NPS_NULL, NPS_NULL, t->device[i]);
+	}
+}
+
+/* The memory page of Insight needs memory_record beside npu_module_mem: what all modules of the driver hold is the process's. */
+static void module_rows(struct records *r)
+{
+	const struct nps_npu_module_mem_table *t = &r->m->npu_module_mem;
+	struct levels level = { .allocated = NPS_NULL };
+	size_t at = 0, first;
+
+	while (next_module_sample(t, &at, &first, &level.reserved)) {
+		nps_csv__row(r->csv);
+		nps_csv__lit(r->csv, "APP");
+		record_row(r, t->timestamp[first], level, NPS_NULL, NPS_NULL, t->device[first]);
 	}
 }
 
@@ -206,14 +250,19 @@ static int memory_record(const struct nps_export *ex, int dirfd)
 	struct records r = { .m = m, .active = NPS_NULL, .stream = NPS_NULL };
 	size_t i = 0, cann = has_component(m, "GE") ? m->npu_op_mem.t.len : 0;
 
-	if (!m->memory_record.t.len) /* nothing to add CANN's to: the framework was not watched */
+	bool framework = m->memory_record.t.len; /* without it there is nothing to add CANN's to */
+
+	if (!framework && !m->npu_module_mem.t.len)
 		return 0;
 	r.csv = nps_csv__new(ex, dirfd, &file);
 	if (!r.csv)
 		return -ENOMEM;
 	r.sums = !has_component(m, "PTA+GE");
-	app_rows(&r);
-	while (i < m->memory_record.t.len || cann < m->npu_op_mem.t.len) {
+	if (framework || has_app(m))
+		app_rows(&r);
+	else
+		module_rows(&r);
+	while (framework && (i < m->memory_record.t.len || cann < m->npu_op_mem.t.len)) {
 		if (cann == m->npu_op_mem.t.len ||
 		    (i < m->memory_record.t.len &&
 		     m->memory_record.timestamp[i] <= m->npu_op_mem.timestamp[cann]))
@@ -222,6 +271,25 @@ static int memory_record(const struct nps_export *ex, int dirfd)
 			cann_row(&r, cann++);
 	}
 	return nps_csv__close(r.csv);
+}
+
+/* As module_rows, where CANN told of no operator's memory. */
+static void cann_module_rows(struct nps_csv *csv)
+{
+	const struct nps_npu_module_mem_table *t = &csv->model->npu_module_mem;
+	size_t at = 0, first;
+	int64_t reserved;
+
+	while (next_module_sample(t, &at, &first, &reserved)) {
+		nps_csv__row(csv);
+		nps_csv__device(csv, t->device[first]);
+		nps_csv__lit(csv, "APP");
+		nps_csv__time(csv, t->timestamp[first]);
+		nps_csv__bytes(csv, NPS_NULL, NPS_KB);
+		nps_csv__bytes(csv, reserved, NPS_KB);
+		nps_csv__npu(csv, t->device[first]);
+		nps_csv__end(csv);
+	}
 }
 
 static int cann_memory_record(const struct nps_export *ex, int dirfd)
@@ -244,6 +312,8 @@ static int cann_memory_record(const struct nps_export *ex, int dirfd)
 		nps_csv__npu(csv, t->device[i]);
 		nps_csv__end(csv);
 	}
+	if (csv && !t->t.len)
+		cann_module_rows(csv);
 	return nps_csv__close(csv);
 }
 

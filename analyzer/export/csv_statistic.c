@@ -106,6 +106,20 @@ static uint64_t device_total(const struct groups *g, size_t first)
 	return sum;
 }
 
+/* Total, least, mean, most, share; N/A where nothing was measured. */
+static void write_times(struct nps_csv *csv, const struct group *s, uint64_t total)
+{
+	for (int i = 0; !s->measured && i < 5; i++)
+		nps_csv__lit(csv, "N/A");
+	if (!s->measured)
+		return;
+	nps_csv__span(csv, s->total);
+	nps_csv__span(csv, s->least);
+	nps_csv__span(csv, nps_thousandths((double)s->total / 1000 / (double)s->measured));
+	nps_csv__span(csv, s->most);
+	nps_csv__span(csv, total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0);
+}
+
 static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd,
 			const struct nps_csv_file *file, bool core)
 {
@@ -127,13 +141,7 @@ static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd
 		if (core)
 			nps_csv__text(csv, s->core);
 		nps_csv__u64(csv, s->count);
-		nps_csv__span(csv, s->total);
-		nps_csv__span(csv, s->measured ? s->least : 0);
-		nps_csv__span(csv, s->measured
-					   ? nps_thousandths((double)s->total / 1000 / (double)s->measured)
-					   : 0);
-		nps_csv__span(csv, s->most);
-		nps_csv__span(csv, total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0);
+		write_times(csv, s, total);
 		nps_csv__end(csv);
 	}
 	return nps_csv__close(csv);
@@ -160,8 +168,7 @@ int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 		uint32_t task = m->compute.task[i];
 
 		err = add(&g, m->task.device[task], m->compute.type[i], m->compute.core[i],
-			  span(m->task.start[task], m->task.end[task]),
-			  m->task.source[task] != NPS_TIME_HOST_BOUNDS);
+			  span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
 		nps_pace__step(&pace);
 	}
 	if (!err)
@@ -185,7 +192,8 @@ int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
 		if (m->comm_op.end[i])
 			err = add(&g, m->comm_op.device[i], m->comm_op.type[i], NPS_NONE,
-				  span(m->comm_op.start[i], m->comm_op.end[i]), true);
+				  span(m->comm_op.start[i], m->comm_op.end[i]),
+				  nps_model__comm_measured(m, i));
 		nps_pace__step(&pace);
 	}
 	if (!err)

@@ -38,9 +38,15 @@ int nps_csv__task_time(const struct nps_export *ex, int dirfd, bool stamped)
 		nps_csv__text(csv, type_of(ex->model, i, &compute));
 		nps_csv__u64(csv, t->stream[i]);
 		nps_csv__u64(csv, t->task[i]);
-		nps_csv__short(csv, t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0);
+		if (nps_model__task_measured(ex->model, i))
+			nps_csv__short(csv, t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0);
+		else
+			nps_csv__lit(csv, "N/A");
 		nps_csv__time(csv, t->start[i]);
-		nps_csv__time(csv, t->end[i]);
+		if (nps_model__task_measured(ex->model, i))
+			nps_csv__time(csv, t->end[i]);
+		else
+			nps_csv__lit(csv, "N/A");
 		nps_csv__end(csv);
 	}
 	return nps_csv__close(csv);

@@ -58,6 +58,9 @@ int nps_export__folded(const struct nps_export *ex, int dirfd);
 /* npuscope_oncpu.folded, npuscope_offcpu.folded and the flame graphs of the same: stacks of the threads. */
 int nps_export__stacks(const struct nps_export *ex, int dirfd);
 
+/* npuscope_notes.txt: there if a value of the result is missing or stands in for one that is not known. */
+int nps_export__notes(const struct nps_export *ex, int dirfd);
+
 /* profiler_info_{rank}.json and profiler_metadata.json. */
 int nps_export__info(const struct nps_export *ex, int dirfd);
 

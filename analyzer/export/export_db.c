@@ -118,12 +118,17 @@ static bool is_present(const struct nps_db_fill *fill, const struct nps_db_table
 {
 	const struct nps_model *model = fill->model;
 	bool copy = model->meta.t.len, foreign = table->torch && model->layout == NPS_LAYOUT_MSPROF;
+	bool tasks = model->task.t.len || model->comm_op.t.len;
 
 	if (!(table->generations & fill->generation))
 		return false;
 	if (nps_db_table__of(model, table)->len || table->presence == NPS_DB_ALWAYS)
 		return true;
-	if (table->presence != NPS_DB_OWN || copy || foreign)
+	if (table->presence == NPS_DB_WITH_TASKS)
+		return tasks;
+	if (table->presence == NPS_DB_OWN_WITH_TASKS ? !tasks : table->presence != NPS_DB_OWN)
+		return false;
+	if (copy || foreign)
 		return false;
 	return table->torch || fill->generation == NPS_DB_B; /* the older profiler wrote no empty ones */
 }
@@ -167,8 +172,12 @@ static int file_path(char *name, size_t size, const struct nps_export *ex, const
 
 	if (ex->model->layout == NPS_LAYOUT_MSPROF)
 		len = snprintf(name, size, "%s/msprof_%s.db", path, ex->stamp);
-	else
+	else if (!ex->model->mindspore)
 		len = snprintf(name, size, "%s/ascend_pytorch_profiler_%u.db", path, ex->model->rank);
+	else if (ex->model->has_rank && ex->model->rank)
+		len = snprintf(name, size, "%s/ascend_mindspore_profiler_%u.db", path, ex->model->rank);
+	else /* MindSpore leaves out a rank of 0, too */
+		len = snprintf(name, size, "%s/ascend_mindspore_profiler.db", path);
 	return (size_t)len < size ? 0 : -ENAMETOOLONG;
 }
 
@@ -187,6 +196,7 @@ int nps_export__db(const struct nps_export *ex, int dirfd, const char *path)
 	if (!nps_db_writer__open(&fill.db, name)) {
 		nps_db_fill__identity(&fill);
 		fill_tables(&fill);
+		nps_db_fill__viewer(&fill);
 		nps_db_fill__enums(&fill);
 		nps_db_ids__write(&fill.ids, &fill.db);
 	}

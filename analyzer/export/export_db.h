@@ -47,6 +47,9 @@ void nps_db_fill__table(struct nps_db_fill *fill, const struct nps_db_table *tab
 /* SESSION_TIME_INFO, NPU_INFO, HOST_INFO, RANK_DEVICE_MAP, META_DATA. */
 void nps_db_fill__identity(struct nps_db_fill *fill);
 
+/* What only npuscope's own tables have, where Insight reads it; after all other tables. */
+void nps_db_fill__viewer(struct nps_db_fill *fill);
+
 /* ENUM_* tables. */
 void nps_db_fill__enums(struct nps_db_fill *fill);
 

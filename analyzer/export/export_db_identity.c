@@ -114,6 +114,29 @@ static void metadata_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 	}
 }
 
+/* So that who reads them does not take for measured what only has to be a number for Insight. */
+static void unknown_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
+{
+	char value[128] = "[";
+	size_t at = 1;
+
+	for (size_t t = 0; t < NPS_DB_USAGES; t++) {
+		const struct nps_table *table = nps_db_usage__table(fill->model, t);
+		const double *usage = nps_db_usage__cells(fill->model, t);
+		size_t i = 0;
+
+		while (i < table->len && !isnan(usage[i]))
+			i++;
+		if (i < table->len)
+			at += snprintf(value + at, sizeof(value) - at, "%s\"%s\"", at > 1 ? "," : "",
+				       nps_db_usages[t].name);
+	}
+	if (at == 1)
+		return;
+	snprintf(value + at, sizeof(value) - at, "]");
+	texts(&fill->db, insert, NPS_DB_UNKNOWN_IS_0, value);
+}
+
 /* An imported database's rows as they were, but for the version of another generation. */
 static void meta_data(struct nps_db_fill *fill)
 {
@@ -131,6 +154,7 @@ static void meta_data(struct nps_db_fill *fill)
 	}
 	if (!model->meta.t.len)
 		metadata_rows(fill, insert);
+	unknown_rows(fill, insert);
 	sqlite3_finalize(insert);
 }
 

@@ -28,6 +28,9 @@ enum op {
 	OP_TASK,
 	OP_ROW,
 	OP_SOURCE,
+	OP_F64_OR_0,
+	OP_TASK_END,
+	OP_COMM_END,
 	OP_START_BOUND,
 	OP_END_BOUND
 };
@@ -75,6 +78,12 @@ static enum op op_of(const struct nps_table *table, const struct nps_db_column *
 		return OP_SOURCE;
 	case NPS_DB_BOUND:
 		return column->cell <= NPS_DB_CELL(bounds, start_high) ? OP_START_BOUND : OP_END_BOUND;
+	case NPS_DB_NUMBER_OR_0:
+		return OP_F64_OR_0;
+	case NPS_DB_TASK_END:
+		return OP_TASK_END;
+	case NPS_DB_COMM_END:
+		return OP_COMM_END;
 	case NPS_DB_NUMBER:
 		break;
 	}
@@ -285,6 +294,7 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i)
 	size_t row = cursor->row;
 	const uint32_t *u32 = c->cells;
 	int64_t signed_value;
+	double number;
 
 	switch ((enum op)c->op) {
 	case OP_U8:
@@ -309,6 +319,16 @@ static int column(sqlite3_vtab_cursor *base, sqlite3_context *context, int i)
 		break;
 	case OP_F64:
 		sqlite3_result_double(context, ((const double *)c->cells)[row]); /* NaN is NULL to SQLite */
+		break;
+	case OP_F64_OR_0:
+		number = ((const double *)c->cells)[row];
+		sqlite3_result_double(context, number == number ? number : 0);
+		break;
+	case OP_TASK_END:
+		u64_value(context, nps_model__task_end(cursor->model, row));
+		break;
+	case OP_COMM_END:
+		u64_value(context, nps_model__comm_end(cursor->model, row));
 		break;
 	case OP_ID:
 		id_value(context, cursor, u32[row]);

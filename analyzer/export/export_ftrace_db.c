@@ -37,21 +37,24 @@ static const char indexes[] =
 	"CREATE INDEX track_id_cat_index ON slice (track_id, cat);"
 	"CREATE INDEX track_id_timestamp_end_time_index ON slice (timestamp, end_time, track_id);";
 
-/* Kinds of slices by their arguments, which SQLite writes as JSON. */
+/* Kinds of slices by their arguments, which SQLite writes as JSON. Each value is a string: Insight gives up at a number. */
 enum what { PLAIN, ON_CPU, ASLEEP, RUNNABLE, SLICE, SWITCH, IRQ, SOFTIRQ, WHATS };
 
 #define INSERT(args)                                                                                         \
 	"INSERT INTO slice (timestamp, duration, end_time, name, track_id, args) VALUES (?1, ?2 - ?1, ?2, "  \
 	"?3, ?4, " args ")"
 
+#define TEXT(number) "CAST(?" #number " AS TEXT)"
+
 static const char *const inserts[WHATS] = {
 	[PLAIN] = INSERT("NULL"),
-	[ON_CPU] = INSERT("json_object('cpu', ?5)"),
-	[ASLEEP] = INSERT("json_object('cpu', ?5, 'state', ?6)"),
-	[RUNNABLE] = INSERT("json_object('cpu', ?5, 'waker', ?6)"),
-	[SLICE] = INSERT("json_object('end_state', ?5, 'prio', ?6, 'host_pid', ?7)"),
-	[SWITCH] = INSERT("json_object('prev_comm', ?5, 'prev_pid', ?6, 'prev_prio', ?7, 'prev_state', ?8, "
-			  "'next_comm', ?9, 'next_pid', ?10, 'next_prio', 'N/A')"),
+	[ON_CPU] = INSERT("json_object('cpu', " TEXT(5) ")"),
+	[ASLEEP] = INSERT("json_object('cpu', " TEXT(5) ", 'state', ?6)"),
+	[RUNNABLE] = INSERT("json_object('cpu', " TEXT(5) ", 'waker', ?6)"),
+	[SLICE] = INSERT("json_object('end_state', ?5, 'prio', " TEXT(6) ", 'host_pid', " TEXT(7) ")"),
+	[SWITCH] = INSERT("json_object('prev_comm', ?5, 'prev_pid', " TEXT(6) ", 'prev_prio', " TEXT(
+		7) ", 'prev_state', "
+		   "?8, 'next_comm', ?9, 'next_pid', " TEXT(10) ", 'next_prio', 'N/A')"),
 	[IRQ] = INSERT("json_object('task', ?5, 'name', ?6)"),
 	[SOFTIRQ] = INSERT("json_object('task', ?5, 'action', ?6)"),
 };

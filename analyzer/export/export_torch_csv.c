@@ -13,6 +13,36 @@ static void put_us(struct nps_csv *csv, double us)
 		nps_csv__milli(csv, nps_thousandths(us));
 }
 
+static void step_of_device(struct nps_csv *csv, uint32_t device, uint32_t step)
+{
+	nps_csv__row(csv);
+	nps_csv__device(csv, device);
+	if (*nps_model__text(csv->ex->model, step))
+		nps_csv__text(csv, step);
+	else
+		nps_csv__empty(csv);
+}
+
+/*
+ * Rows without times, from *AT on, that stand before row BEFORE of step_trace: the vendor's reader takes what is
+ * no number for 0.
+ */
+static void unmeasured_steps(struct nps_csv *csv, size_t *at, size_t before)
+{
+	const struct nps_vec *steps = &csv->ex->model->unmeasured_steps;
+
+	for (; *at < steps->len; ++*at) {
+		const struct nps_unmeasured_step *step = &NPS_AT(steps, struct nps_unmeasured_step, *at);
+
+		if (step->before > before)
+			break;
+		step_of_device(csv, step->device, step->step);
+		for (int i = 0; i < 9; i++)
+			nps_csv__empty(csv);
+		nps_csv__end(csv);
+	}
+}
+
 static int step_trace_time(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = {
@@ -24,14 +54,11 @@ static int step_trace_time(const struct nps_export *ex, int dirfd)
 	};
 	const struct nps_step_trace_table *t = &ex->model->step_trace;
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	size_t unmeasured = 0;
 
 	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		if (*nps_model__text(ex->model, t->step[i]))
-			nps_csv__text(csv, t->step[i]);
-		else
-			nps_csv__empty(csv);
+		unmeasured_steps(csv, &unmeasured, i);
+		step_of_device(csv, t->device[i], t->step[i]);
 		put_us(csv, t->computing[i]);
 		put_us(csv, t->not_overlapped[i]);
 		put_us(csv, t->overlapped[i]);
@@ -46,6 +73,8 @@ static int step_trace_time(const struct nps_export *ex, int dirfd)
 		put_us(csv, t->preparing[i]);
 		nps_csv__end(csv);
 	}
+	if (csv)
+		unmeasured_steps(csv, &unmeasured, t->t.len);
 	return nps_csv__close(csv);
 }
 

@@ -212,7 +212,8 @@ void nps_trace__comm_op(struct nps_trace *t, size_t row)
 	uint32_t lane = nps_trace__comm_lane(t, row);
 	struct nps_writer *w = &t->w;
 
-	nps_trace__slice(w, nps_trace__text(t, op->name[row]), pid, lane, op->start[row], op->end[row]);
+	nps_trace__slice(w, nps_trace__text(t, op->name[row]), pid, lane, op->start[row],
+			 nps_model__comm_end(t->m, row));
 	nps_writer__lit(w, ",\"args\":{");
 	if (!t->gen_a)
 		number_or_na(w, "\"rank_size\":", op->ranks[row]);
@@ -254,7 +255,7 @@ void nps_trace__comm_task(struct nps_trace *t, size_t row)
 	if (!has_lane(a->plane[row]) || !group)
 		return;
 	nps_trace__slice(w, type, nps_trace__pid(t, NPS_TRACE_COMM, task->device[of]),
-			 group->lane + 1 + a->plane[row], task->start[of], task->end[of]);
+			 group->lane + 1 + a->plane[row], task->start[of], nps_model__task_end(t->m, of));
 	notify(w, a->notify[row]);
 	real_or_na(w, ",\"duration estimated(us)\":", a->estimate[row]);
 	nps_trace__u64(w, ",\"stream id\":", task->stream[of]);

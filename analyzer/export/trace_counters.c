@@ -289,8 +289,14 @@ static void npu_mem(struct nps_trace *t, size_t i)
 {
 	const struct nps_npu_mem_table *a = &t->m->npu_mem;
 	struct counter c = counter(t, NPS_TRACE_NPU_MEM, a->device[i], a->timestamp[i]);
-	bool app = *nps_trace__text(t, a->type[i]) == 'a';
+	const char *type = nps_trace__text(t, a->type[i]);
+	bool app = *type == 'a';
 
+	if (!strcmp(type,
+		    "job")) { /* of a database of npuscope: it is all that is left of Job/Device Memory */
+		one(&c, "Job/Device Memory", "KB", a->hbm[i] / 1024);
+		return;
+	}
 	one(&c, app ? "APP/DDR" : "Device/DDR", "KB", a->ddr[i] / 1024);
 	one(&c, app ? "APP/HBM" : "Device/HBM", "KB", a->hbm[i] / 1024);
 	one(&c, app ? "APP/Memory" : "Device/Memory", "KB", (a->ddr[i] + a->hbm[i]) / 1024);

@@ -119,7 +119,7 @@ void nps_trace__task(struct nps_trace *t, size_t row)
 	if (task->class[row] == NPS_CLASS_PARENT)
 		return;
 	nps_trace__slice(w, nps_trace__text(t, task->name[row]), pid, stream, task->start[row],
-			 task->end[row]);
+			 nps_model__task_end(t->m, row));
 	nps_trace__u64(w, ",\"args\":{\"Model Id\":", task->model[row]);
 	nps_trace__string(w, ",\"Task Type\":", nps_trace__text(t, task->hw_type[row]));
 	nps_trace__u64(w, ",\"Physic Stream Id\":", stream);

@@ -2,11 +2,12 @@
 /* Steps: what they consist of, how much they vary, and what grew in the slow ones. */
 #include "findings/findings.h"
 
+#include "base/map.h"
+
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define ROWS 1000 /* of the section: the slowest */
 #define SLOW 1.25 /* times the median */
@@ -22,6 +23,7 @@ struct row {
 };
 
 struct summary {
+	struct nps_map steps; /* number -> row of `step` */
 	struct row rows[ROWS]; /* the slowest first */
 	size_t nrows, n; /* n: all steps */
 	double middle, p90, parts[PARTS], sums[PARTS]; /* medians; sums of all */
@@ -49,22 +51,29 @@ static double quantile(const double *sorted, size_t n, double q)
 	return n ? sorted[NPS_MIN((size_t)(q * n), n - 1)] : 0;
 }
 
-/* us that the step of row I of step_trace lasted on the host, 0 unknown: each device has a row for each step. */
-static double host_length(const struct nps_model *m, size_t i)
+static int index_steps(const struct nps_model *m, struct summary *s)
 {
-	const struct nps_step_table *steps = &m->step;
-	size_t at = steps->t.len ? i % steps->t.len : 0;
-	char id[24];
+	int err = 0;
 
-	if (!steps->t.len || steps->end[at] <= steps->start[at])
-		return 0;
-	snprintf(id, sizeof(id), "%lld", (long long)steps->id[at]);
-	if (strcmp(id, nps_model__text(m, m->step_trace.step[i])) != 0)
-		return 0;
-	return (steps->end[at] - steps->start[at]) / 1e3;
+	for (size_t i = 0; !err && i < m->step.t.len; i++)
+		err = nps_map__put(&s->steps, (uint64_t)m->step.id[i], i);
+	return err;
 }
 
-static void fill(const struct nps_model *m, struct row *row, size_t i)
+/* us that the step of row I of step_trace lasted on the host, 0 unknown. */
+static double host_length(const struct nps_model *m, const struct summary *s, size_t i)
+{
+	const char *text = nps_model__text(m, m->step_trace.step[i]);
+	char *end;
+	long long id = strtoll(text, &end, 10);
+	uint32_t at = *end || end == text ? NPS_NONE : nps_map__get(&s->steps, (uint64_t)id);
+
+	if (at == NPS_NONE || m->step.end[at] <= m->step.start[at])
+		return 0;
+	return (m->step.end[at] - m->step.start[at]) / 1e3;
+}
+
+static void fill(const struct nps_model *m, const struct summary *s, struct row *row, size_t i)
 {
 	const struct nps_step_trace_table *t = &m->step_trace;
 
@@ -74,7 +83,7 @@ static void fill(const struct nps_model *m, struct row *row, size_t i)
 	row->parts[PREPARING] = t->preparing[i];
 	row->total = t->computing[i] + t->not_overlapped[i] + t->free[i] + t->preparing[i];
 	if (row->total == 0) /* the device had nothing to do in it, which takes its time, too */
-		row->total = row->parts[FREE] = host_length(m, i);
+		row->total = row->parts[FREE] = host_length(m, s, i);
 	row->trace = i;
 }
 
@@ -104,7 +113,7 @@ static int medians(const struct nps_model *m, struct summary *s)
 		return -ENOMEM;
 	for (int part = 0; part <= PARTS; part++) {
 		for (size_t i = 0; i < s->n; i++) {
-			fill(m, &row, i);
+			fill(m, s, &row, i);
 			values[i] = part == PARTS ? row.total : row.parts[part];
 		}
 		qsort(values, s->n, sizeof(*values), by_double);
@@ -126,7 +135,7 @@ static void collect(const struct nps_model *m, struct summary *s)
 		struct row row;
 		size_t at;
 
-		fill(m, &row, i);
+		fill(m, s, &row, i);
 		for (int part = 0; part < PARTS; part++)
 			s->sums[part] += row.parts[part];
 		if (s->nrows == ROWS && by_total(&row, &s->rows[0]) >= 0)
@@ -173,7 +182,7 @@ static void count_slow(const struct nps_model *m, struct summary *s)
 	for (size_t i = 0; i < s->n; i++) {
 		struct row row;
 
-		fill(m, &row, i);
+		fill(m, s, &row, i);
 		if (row.total <= SLOW * s->middle)
 			continue;
 		s->slow++;
@@ -250,6 +259,12 @@ int nps_find__steps(struct nps_find *find)
 		free(s);
 		return 0;
 	}
+	err = index_steps(m, s);
+	if (err) {
+		nps_map__free(&s->steps);
+		free(s);
+		return err;
+	}
 	collect(m, s);
 	err = medians(m, s);
 	section = cJSON_AddObjectToObject(find->document, "steps");
@@ -264,6 +279,7 @@ int nps_find__steps(struct nps_find *find)
 		row_object(m, list, &s->rows[i]);
 	if (!err && m->step.t.len)
 		err = jitter(find, s);
+	nps_map__free(&s->steps);
 	free(s);
 	return err;
 }

@@ -32,6 +32,8 @@ static struct nps_table *table_at(const struct nps_model *model, size_t i)
 	return (struct nps_table *)((char *)model + tables[i].offset);
 }
 
+static const char *const memory_types[NPS_MEM_TYPES] = { "job", "app", "device" };
+
 int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings)
 {
 	int err = 0;
@@ -44,12 +46,17 @@ int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *stri
 	nps_strings__init(&model->own, tmpfd);
 	nps_vec__init(&model->db_ids, tmpfd, sizeof(uint32_t));
 	nps_vec__init(&model->losses, tmpfd, sizeof(struct nps_lost));
+	nps_vec__init(&model->unmeasured_steps, tmpfd, sizeof(struct nps_unmeasured_step));
 	model->strings = strings ? strings : &model->own;
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
 		err = nps_table__init(table_at(model, i), tables[i].columns, tables[i].ncolumns, tmpfd);
 	if (!err) {
 		model->na = nps_strings__addz(model->strings, "N/A");
 		err = model->na == NPS_NONE ? -ENOMEM : 0;
+	}
+	for (size_t i = 0; !err && i < NPS_MEM_TYPES; i++) {
+		model->memory_types[i] = nps_strings__addz(model->strings, memory_types[i]);
+		err = model->memory_types[i] == NPS_NONE ? -ENOMEM : 0;
 	}
 	if (err)
 		nps_model__free(model);
@@ -63,6 +70,7 @@ void nps_model__free(struct nps_model *model)
 	nps_strings__free(&model->own);
 	nps_vec__free(&model->db_ids);
 	nps_vec__free(&model->losses);
+	nps_vec__free(&model->unmeasured_steps);
 	cJSON_Delete(model->info);
 	cJSON_Delete(model->metadata);
 	model->info = model->metadata = NULL;

@@ -35,16 +35,30 @@ enum nps_layout {
 #define NPS_ASKED_ONCPU 0x2U /* stacks of what ran */
 #define NPS_ASKED_OFFCPU 0x4U /* stacks of what slept */
 
+/* Whose memory a row of NPU_MEM tells: the process's and the device's are the vendor's, the job's is of npuscope alone. */
+enum nps_mem_type { NPS_MEM_JOB, NPS_MEM_APP, NPS_MEM_DEVICE, NPS_MEM_TYPES };
+
+/*
+ * A device's part of a step of which no time was measured. Tables of text have a row without times for it;
+ * databases have none, for the vendor's readers compare the cells of step_trace as numbers.
+ */
+struct nps_unmeasured_step {
+	uint32_t device, step; /* step: text */
+	size_t before; /* the row of step_trace that it would stand before */
+};
+
 struct nps_model {
 	int tmpfd; /* directory of temporary files; not owned */
 	struct nps_strings *strings; /* texts of all columns; `own` or the importer's */
 	struct nps_strings own;
 	struct nps_vec db_ids; /* uint32_t a text: its STRING_IDS id in the database it came from, NPS_NONE */
 	uint32_t na; /* the text N/A */
+	uint32_t memory_types[NPS_MEM_TYPES]; /* the texts of enum nps_mem_type */
 	struct nps_progress *progress; /* NULL: none is shown; not owned */
 
 	enum nps_generation generation; /* of what was imported */
 	enum nps_layout layout;
+	bool mindspore; /* of an ..._ascend_ms directory: the database has MindSpore's name */
 	unsigned int level; /* profiler level: 0, 1, 2 */
 	uint32_t pid;
 	bool has_rank;
@@ -59,6 +73,8 @@ struct nps_model {
 	bool overlapped; /* overlap was imported */
 	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
 	bool runs_lost; /* some rows of `run` are missing */
+	uint64_t unnamed_kernels, shapeless_kernels; /* of which the job told before the capture, not in it */
+	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
 
@@ -101,6 +117,38 @@ static inline uint32_t nps_model__kernel_type(const struct nps_model *model, siz
 	return type == NPS_NONE || (text[0] == 'N' && text[1] == '/' && text[2] == 'A' && !text[3])
 		       ? model->compute.name[row]
 		       : type;
+}
+
+static inline bool nps_model__task_measured(const struct nps_model *model, size_t row)
+{
+	return model->task.source[row] != NPS_TIME_HOST_BOUNDS;
+}
+
+/* Of a collective at least one task was; an importer that does not count tasks has them all measured. */
+static inline bool nps_model__comm_measured(const struct nps_model *model, size_t row)
+{
+	return !model->comm_op.tasks[row] || model->comm_op.measured[row];
+}
+
+/*
+ * Where a task that nobody measured ends for viewers: Insight takes a row without length for one that took no time, and refuses
+ * views whose lengths add up to nothing. 1 ns is the least that its files can say.
+ */
+static inline uint64_t nps_model__task_end(const struct nps_model *model, size_t row)
+{
+	uint64_t start = model->task.start[row], end = model->task.end[row];
+
+	return !nps_model__task_measured(model, row) && end <= start ? start + 1 : end;
+}
+
+/* The same of a collective; one without times keeps none. */
+static inline uint64_t nps_model__comm_end(const struct nps_model *model, size_t row)
+{
+	const struct nps_comm_op_table *op = &model->comm_op;
+
+	return !nps_model__comm_measured(model, row) && op->end[row] && op->end[row] <= op->start[row]
+		       ? op->start[row] + 1
+		       : op->end[row];
 }
 
 /* Rows [begin, end) of a table. */

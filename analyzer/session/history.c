@@ -144,6 +144,19 @@ bool nps_history__near(const struct nps_history *history, uint64_t key, uint64_t
 	return true;
 }
 
+int nps_history__keys(const struct nps_history *history, uint64_t value, struct nps_map *map)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < history->rows.len; i++) {
+		const struct row *row = &NPS_AT(&history->rows, struct row, i);
+
+		if (row->value == value)
+			err = nps_map__put(map, row->key, 1);
+	}
+	return err;
+}
+
 void nps_history__free(struct nps_history *history)
 {
 	nps_vec__free(&history->rows);

@@ -28,6 +28,9 @@ bool nps_history__at(const struct nps_history *history, uint64_t key, uint64_t t
 /* The same, or if nothing was known of KEY at TIME, what was told of it next, before a reset. */
 bool nps_history__near(const struct nps_history *history, uint64_t key, uint64_t time, uint64_t *value);
 
+/* Puts into MAP each key that ever had VALUE. After finish. 0 or a negative errno. */
+int nps_history__keys(const struct nps_history *history, uint64_t value, struct nps_map *map);
+
 void nps_history__free(struct nps_history *history);
 
 #endif

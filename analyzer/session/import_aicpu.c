@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import_aicpu.h"
 
+#include "base/input_file.h"
 #include "cann/side.h"
 #include "session/session_reader.h"
 
@@ -34,7 +35,7 @@ static int import_log(struct nps_model *m, const struct nps_recording *rec, cons
 	int err;
 
 	snprintf(name, sizeof(name), "device_%u/data/aicpu.data.%u.slice_0", log->device, log->device);
-	if (faccessat(proffd, name, F_OK, AT_SYMLINK_NOFOLLOW))
+	if (!nps_input__exists(proffd, name))
 		return 0; /* most jobs have no such kernels */
 	snprintf(name, sizeof(name), "device_%u", log->device);
 	err = nps_cann_dir__open(&dir, m, proffd, name, log->device);
@@ -53,7 +54,7 @@ int nps_import__aicpu(struct nps_model *model, const struct nps_recording *rec, 
 
 	if (!*name || strchr(name, '/') || name[0] == '.')
 		return 0;
-	fd = openat(rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = nps_input_dir__open(rec->dirfd, name);
 	if (fd < 0)
 		return 0;
 	for (size_t i = 0; !err && i < rec->logs.len; i++) {

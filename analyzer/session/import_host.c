@@ -373,7 +373,8 @@ static void threads(struct fill *f)
 		uint32_t name;
 
 		/* Of the whole host processes will do: their threads are many. */
-		if (use.pid != f->pid || !inside(f, use.start, use.end))
+		if (use.pid != f->pid || !inside(f, use.start, use.end) ||
+		    nps_recording__is_helper(f->rec, use.pid, use.tid, use.start))
 			continue;
 		name = name_of(f, NPS_HOST_THREAD, use.tid);
 		if (!add(f, &t->t, &row))

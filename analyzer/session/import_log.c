@@ -5,6 +5,7 @@
  */
 #include "session/import.h"
 
+#include "base/input_file.h"
 #include "cann/breaks.h"
 #include "cann/device_records.h"
 #include "session/sqe_types.h"
@@ -32,15 +33,6 @@ struct log {
 	uint32_t proc;
 	int proffd;
 };
-
-/* A part of the log that cannot be read is lost; the rest is not. */
-static int unreadable(struct log *log, const char *name)
-{
-	nps_msg("cannot read %s of process %u: %s: left out", name, log->model->procs[log->proc].pid,
-		strerror(errno));
-	log->model->losses.cut = true;
-	return 0;
-}
 
 /* --- what the files are ------------------------------------------------------------------------------------ */
 
@@ -114,9 +106,9 @@ static int open_device(struct log *log, struct nps_capture *capture, unsigned in
 
 	snprintf(path, sizeof(path), "device_%u/data", device);
 	*dir = (struct nps_cann_dir){ .fd = -1, .device = device, .rank = -1, .level = -1 };
-	dir->datafd = openat(log->proffd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	dir->datafd = nps_input_dir__open(log->proffd, path);
 	if (dir->datafd < 0)
-		return errno == ENOENT ? 0 : unreadable(log, path);
+		return 0; /* which has been reported, or there is none */
 	err = nps_slices__open(&dir->files, dir->datafd);
 	if (err) {
 		close(dir->datafd);
@@ -440,10 +432,10 @@ static int read_process(struct log *log, struct nps_proc *proc)
 			name, proc->pid);
 		return 0;
 	}
-	log->proffd = openat(log->model->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	log->proffd = nps_input_dir__open(log->model->dirfd, name);
 	if (log->proffd < 0) {
 		nps_msg("cannot open %s: %s: device times of process %u are host bounds", name,
-			strerror(errno), proc->pid);
+			strerror(-log->proffd), proc->pid);
 		log->model->losses.cut = true;
 		return 0;
 	}
@@ -451,7 +443,7 @@ static int read_process(struct log *log, struct nps_proc *proc)
 		char path[32];
 
 		snprintf(path, sizeof(path), "device_%u", device);
-		if (!faccessat(log->proffd, path, F_OK, AT_SYMLINK_NOFOLLOW))
+		if (nps_input__exists(log->proffd, path))
 			err = read_device(log, device);
 	}
 	close(log->proffd);
@@ -468,7 +460,7 @@ static int look_at_log(struct nps_recording *model, struct nps_model *scratch, i
 	int err;
 
 	snprintf(path, sizeof(path), "device_%u/data", device);
-	dir.datafd = openat(proffd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	dir.datafd = nps_input_dir__open(proffd, path);
 	if (dir.datafd < 0)
 		return 0; /* whoever reads the log says so */
 	err = nps_slices__open(&dir.files, dir.datafd);
@@ -496,7 +488,7 @@ int nps_import__chips(struct nps_recording *model)
 		int fd = -1;
 
 		if (name && *name && !strchr(name, '/') && name[0] != '.')
-			fd = openat(model->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+			fd = nps_input_dir__open(model->dirfd, name);
 		for (unsigned int device = 0; fd >= 0 && !err && device < NPS_MAX_DEVICES; device++)
 			if (!model->devices[device].has_platform)
 				err = look_at_log(model, scratch, fd, device);

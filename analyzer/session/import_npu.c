@@ -5,6 +5,7 @@
  */
 #include "session/import_npu.h"
 
+#include "base/input_file.h"
 #include "cann/control.h"
 #include "cann/dictionary.h"
 #include "cann/side.h"
@@ -223,9 +224,9 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 	err = is_new(s, name, device, &fresh);
 	if (err || !fresh)
 		return err;
-	fd = openat(s->rec->dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fd = nps_input_dir__open(s->rec->dirfd, name);
 	if (fd < 0)
-		return left_out(s->m, -errno, name, device);
+		return left_out(s->m, fd, name, device);
 	err = import_dir(s, fd, segment, device);
 	close(fd);
 	return err;

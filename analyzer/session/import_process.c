@@ -630,7 +630,8 @@ static void host(struct fill *f)
 
 	snprintf(number, sizeof(number), "%" PRIu64, nps_hash_bytes(uid, strlen(uid)));
 	f->m->host_uid = text(f, digits && !uid[digits] && digits < 20 ? uid : number);
-	f->m->host_name = text(f, nps_json_str(json, "name", "unknown"));
+	f->m->host_name =
+		text(f, nps_json_str(f->proc->json, "host_name", nps_json_str(json, "name", "unknown")));
 }
 
 /* What the capture was told to record besides what it always records. */
@@ -744,6 +745,8 @@ int nps_import__process(struct nps_model *model, struct nps_recording *rec, uint
 	if (!f.err)
 		f.err = nps_import__npu(model, rec, sampled_devices(rec, proc), proc->pid);
 	all_counters(&f);
+	if (!f.err)
+		nps_late_kernels__count(model, rec, proc);
 	if (!f.err)
 		window(&f);
 	if (!f.err)

@@ -31,4 +31,8 @@ bool nps_recording__has_host_result(const struct nps_recording *recording);
 int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
 			     uint32_t proc_row);
 
+/* Counts in MODEL, and says in a line, how many kernels a late attach cannot name, or tell the shapes of. */
+void nps_late_kernels__count(struct nps_model *model, const struct nps_recording *rec,
+			     const struct nps_proc *proc);
+
 #endif

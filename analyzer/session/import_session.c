@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/import.h"
 
+#include "agent.h"
 #include "base/progress.h"
 #include "cann/control.h"
 #include "session/catalog_info.h"
@@ -95,7 +96,10 @@ static int import_text(struct import *in, const struct nps_string *s)
 		return -ENOMEM;
 	if (s->kind != NPS_STR_COMM)
 		return 0;
-	return nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
+	if (!in->model->show_self)
+		err = nps_history__add(&in->model->agents, (uint64_t)s->pid << 32 | (uint32_t)s->id, s->time,
+				       !strcmp(nps_strings__get(&in->model->strings, text), NPS_AGENT_COMM));
+	return err ? err : nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
 }
 
 /* A chunk of a kind that the file does not hold. */
@@ -209,6 +213,14 @@ static int keep_irq(struct nps_proc *proc, const struct nps_event *ev)
 	return 0;
 }
 
+/* What threads did, and how they ran: neither what the job called of CANN nor what the device completed. */
+static bool is_of_thread(unsigned int kind)
+{
+	return kind == NPS_EV_SYSCALL || (kind >= NPS_EV_SYSCALL_SUM && kind <= NPS_EV_IO) ||
+	       kind == NPS_EV_SCHED || kind == NPS_EV_IRQ ||
+	       (kind >= NPS_EV_DRIVER && kind <= NPS_EV_DRIVER_DMA);
+}
+
 static int on_event(struct import *in, const struct nps_event *ev)
 {
 	struct nps_recording *model = in->model;
@@ -230,6 +242,8 @@ static int on_event(struct import *in, const struct nps_event *ev)
 		return 0;
 	}
 	in->last = NPS_MAX(in->last, end);
+	if (is_of_thread(ev->kind) && nps_recording__is_helper(model, ev->pid, ev->tid, ev->start))
+		return 0;
 	if (ev->kind == NPS_EV_SYSCALL || (ev->kind >= NPS_EV_SYSCALL_SUM && ev->kind <= NPS_EV_IO))
 		return nps_os_calls__keep(proc, ev);
 	if (ev->kind == NPS_EV_SCHED)
@@ -308,11 +322,12 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	int err;
 
 	nps_progress__stage(in->model->progress, "reading",
-			    fstatat(in->model->dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : st.st_size, NULL);
+			    fstatat(in->model->dirfd, name, &st, 0) ? 0 : st.st_size, NULL);
 	err = nps_chunks__read(in->model->dirfd, name, fn, in, &result);
 
 	if (err) {
-		nps_msg("cannot read %s/%s: %s: is the disk full, or memory?", path, name, strerror(-err));
+		nps_msg_failure("cannot read %s/%s: %s: is the disk full, or memory?", path, name,
+				strerror(-err));
 		return err;
 	}
 	if (in->foreign) {
@@ -321,16 +336,26 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 		in->model->losses.cut = true;
 		in->foreign = 0;
 	}
+	if (result.unknown) {
+		nps_msg("%s/%s holds %" PRIu64
+			" chunks of types that this program does not know: they are left "
+			"out: is there a newer npuscope?",
+			path, name, result.unknown);
+		in->model->losses.cut = true;
+	}
 	switch (result.end) {
 	case NPS_CHUNKS_COMPLETE:
 		return 0;
 	case NPS_CHUNKS_VERSION:
-		nps_msg("cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
+		nps_msg_failure(
+			"cannot read %s/%s: it has version %u, this program reads version %d: use a matching "
 			"npuscope",
 			path, name, result.version, NPS_SESSION_VERSION);
 		return -EPROTO;
 	case NPS_CHUNKS_MISSING:
 		nps_msg("%s/%s is missing: the session is incomplete: what is there is used", path, name);
+		break;
+	case NPS_CHUNKS_UNREADABLE:
 		break;
 	case NPS_CHUNKS_CUT:
 	case NPS_CHUNKS_DAMAGED:
@@ -478,28 +503,31 @@ static int import_json(struct nps_recording *model, const char *path)
 
 	model->json = nps_session__json(model->dirfd, "session.json");
 	if (!model->json && errno == ENOENT && faccessat(model->dirfd, "events.nps", F_OK, 0)) {
-		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before it "
+		nps_msg_failure(
+			"cannot analyse %s: nothing was recorded: npuscope record was killed before it "
 			"began: remove it, and record again",
 			path);
 		return -ENOENT;
 	}
 	if (!model->json) {
 		err = errno;
-		nps_msg("cannot read %s/session.json: %s: is this a session directory of npuscope record?",
+		nps_msg_failure(
+			"cannot read %s/session.json: %s: is this a session directory of npuscope record?",
 			path, err == EILSEQ ? "it is not valid JSON" : strerror(err));
 		return -err;
 	}
 	if (strcmp(nps_json_str(model->json, "format", ""), "npuscope-session")) {
-		nps_msg("cannot read %s: session.json does not say format npuscope-session: name a session "
+		nps_msg_failure(
+			"cannot read %s: session.json does not say format npuscope-session: name a session "
 			"directory",
 			path);
 		return -EPROTO;
 	}
 	version = nps_json_u64(model->json, "version", 0);
 	if (version != NPS_SESSION_VERSION) {
-		nps_msg("cannot read %s: the session has version %" PRIu64
-			", this program reads version %d: use a matching npuscope",
-			path, version, NPS_SESSION_VERSION);
+		nps_msg_failure("cannot read %s: the session has version %" PRIu64
+				", this program reads version %d: use a matching npuscope",
+				path, version, NPS_SESSION_VERSION);
 		return -EPROTO;
 	}
 	request = cJSON_GetObjectItemCaseSensitive(model->json, "request");
@@ -519,14 +547,15 @@ static int import_json(struct nps_recording *model, const char *path)
 	model->end = nps_json_u64(capture, "end_monotonic", 0);
 	model->begin_real = nps_json_u64(start, "realtime", 0) + (model->begin - mono);
 	if (!strcmp(nps_json_str(model->json, "end_reason", ""), "starting")) {
-		nps_msg("cannot analyse %s: nothing was recorded: npuscope record was killed before "
-			"recording began, or has not begun yet: wait, or record again",
-			path);
+		nps_msg_failure("cannot analyse %s: nothing was recorded: npuscope record was killed before "
+				"recording began, or has not begun yet: wait, or record again",
+				path);
 		return -ENODATA;
 	}
 	if (!mono || !model->begin || model->begin > INT64_MAX / 2 ||
 	    model->begin_real - DAY > INT64_MAX / 2) {
-		nps_msg("cannot read %s: session.json has no usable start times: the capture ended before it "
+		nps_msg_failure(
+			"cannot read %s: session.json has no usable start times: the capture ended before it "
 			"began",
 			path);
 		return -EPROTO;
@@ -572,6 +601,14 @@ static void set_end(struct import *in, const char *path)
 		model->end = NPS_MAX(in->last, model->begin);
 }
 
+/* Threads of the helper library, by their name, which the kernel told. */
+static int find_helpers(struct nps_recording *model)
+{
+	int err = nps_history__finish(&model->agents);
+
+	return err ? err : nps_history__keys(&model->agents, 1, &model->helpers);
+}
+
 int nps_import__session(struct nps_recording *model, const char *path)
 {
 	struct import in = { .model = model };
@@ -589,6 +626,8 @@ int nps_import__session(struct nps_recording *model, const char *path)
 		err = finish_text(&in);
 	if (!err)
 		err = nps_history__finish(&model->comms);
+	if (!err)
+		err = find_helpers(model);
 	if (!err)
 		err = read_chunks(&in, path, "events.nps", on_events);
 	extend_open_calls(&in);

@@ -5,6 +5,7 @@
  */
 #include "session/import_stacks.h"
 
+#include "base/memory.h"
 #include "session/session_reader.h"
 #include "stack/demangle.h"
 #include "stack/spaces.h"
@@ -204,6 +205,8 @@ static uint32_t stack_text(struct import *in)
 		char *bigger = realloc(in->text, 2 * len + 1);
 
 		if (!bigger)
+			nps_memory__fail(-ENOMEM);
+		if (!bigger)
 			return NPS_NONE;
 		in->text = bigger;
 		in->room = 2 * len + 1;
@@ -224,9 +227,13 @@ static uint32_t stack_text(struct import *in)
 static int add_row(struct import *in, const struct nps_stack *s)
 {
 	struct nps_stack_table *t = &in->m->stack;
-	uint32_t comm = nps_recording__comm_at(in->rec, s->tid, s->time), text = stack_text(in);
+	uint32_t comm = nps_recording__comm_at(in->rec, s->tid, s->time), text;
 	size_t row;
 	int err;
+
+	if (nps_recording__is_helper(in->rec, s->pid, s->tid, s->time))
+		return 0;
+	text = stack_text(in);
 
 	for (uint32_t i = 0; i < in->nframes; i++)
 		if (in->frames[i] == NPS_NONE)
@@ -377,7 +384,7 @@ static int read_stacks(struct import *in)
 	if (in->unknown == NPS_NONE || in->kernel_unknown == NPS_NONE)
 		return -ENOMEM;
 	err = nps_chunks__read(in->rec->dirfd, "stacks.nps", first_pass, in, &result);
-	if (err || result.end == NPS_CHUNKS_MISSING)
+	if (err || (!result.chunks && result.end >= NPS_CHUNKS_MISSING))
 		return err;
 	err = nps_spaces__finish(&in->spaces);
 	if (!err)

@@ -35,8 +35,8 @@ int nps_recording__load(struct nps_recording *rec, const char *path)
 	if (!err && rec->host.all)
 		err = nps_host_samples__contend(&rec->host, rec->begin, rec->end);
 	if (err)
-		nps_msg("cannot analyse %s: %s: is there room in the output directory?", path,
-			strerror(-err));
+		nps_msg_failure("cannot analyse %s: %s: is there room in the output directory?", path,
+				strerror(-err));
 	return err;
 }
 

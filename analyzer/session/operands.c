@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/operands.h"
 
+#include "base/memory.h"
 #include "op_signatures.h"
 
 #include <errno.h>
@@ -207,6 +208,8 @@ uint32_t nps_operands__list(struct nps_operands *operands, uint32_t proc, const 
 	struct gathering *g = s && strlen(s->arguments) == n ? malloc(sizeof(*g)) : NULL;
 	uint32_t list = NPS_NONE, i;
 
+	if (!g && s && strlen(s->arguments) == n)
+		nps_memory__fail(-ENOMEM);
 	if (!g)
 		return NPS_NONE;
 	g->operands = operands;

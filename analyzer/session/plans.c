@@ -283,6 +283,9 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 		t->cached = row;
 		return 0;
 	}
+	/* An answer whose first phase was not seen: the job had made the executor before the capture. */
+	if (row == NPS_NONE || NPS_AT(&plans->cached, struct plan, row).api == NPS_NONE)
+		plans->names->model->procs[proc].unseen_executors++;
 	ex = executor_of(plans, proc, address);
 	if (!ex)
 		return -ENOMEM;

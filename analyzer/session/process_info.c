@@ -134,8 +134,8 @@ static cJSON *metadata(const struct view *r)
 		cJSON_AddStringToObject(
 			own, "host_bounds_note",
 			"tasks whose time_source is `host bounds` were not measured: their rows stand at the "
-			"submission with "
-			"duration 0, which is no duration; the bounds are in args and in NPUSCOPE_TASK_TIME");
+			"submission with a length of 1 ns, which is no duration; the bounds are in args and "
+			"in NPUSCOPE_TASK_TIME");
 	if (r->proc->cann.len)
 		cJSON_AddStringToObject(
 			own, "operator_end_note",
@@ -147,20 +147,62 @@ static cJSON *metadata(const struct view *r)
 	return meta;
 }
 
+/* The counters of AI cores that the devices were really set to, in the words of the vendor's profiler. */
+static const char *aic_metrics(const struct view *r)
+{
+	static const char *const names[][2] = {
+		{ "PipeUtilization", "ACL_AICORE_PIPE_UTILIZATION" },
+		{ "ArithmeticUtilization", "ACL_AICORE_ARITHMETIC_UTILIZATION" },
+		{ "Memory", "ACL_AICORE_MEMORY_BANDWIDTH" },
+		{ "MemoryL0", "ACL_AICORE_L0B_AND_WIDTH" },
+		{ "MemoryUB", "ACL_AICORE_MEMORY_UB" },
+		{ "ResourceConflictRatio", "ACL_AICORE_RESOURCE_CONFLICT_RATIO" },
+		{ "L2Cache", "ACL_AICORE_L2_CACHE" },
+		{ "MemoryAccess", "ACL_AICORE_MEMORY_ACCESS" }
+	};
+	const cJSON *sampler = cJSON_GetObjectItemCaseSensitive(r->rec->json, "device_sampler"), *device;
+	const char *used = nps_json_str(sampler, "aic_metrics", "");
+
+	cJSON_ArrayForEach(device, cJSON_GetObjectItemCaseSensitive(r->rec->json, "devices"))
+	{
+		uint64_t id = nps_json_u64(device, "id", NPS_MAX_DEVICES);
+
+		if (id < NPS_MAX_DEVICES && r->proc->devices >> id & 1)
+			used = nps_json_str(device, "aic_metrics", used);
+	}
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(names); i++)
+		if (!strcmp(used, names[i][0]))
+			return names[i][1];
+	return "ACL_AICORE_NONE";
+}
+
+static void add_flag(cJSON *object, const char *name, const cJSON *request, const char *key)
+{
+	cJSON_AddBoolToObject(object, name, cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, key)));
+}
+
 static cJSON *experimental(const struct view *r)
 {
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
+	const cJSON *host_sys = cJSON_GetObjectItemCaseSensitive(request, "host_sys");
+
 	static const char *const levels[] = { "Level_none", "Level0", "Level1", "Level2" };
 	cJSON *exp = cJSON_CreateObject();
 
 	cJSON_AddStringToObject(exp, "_profiler_level", levels[nps_recording__level(r->rec) + 1]);
-	cJSON_AddStringToObject(exp, "_aic_metrics", "ACL_AICORE_NONE");
-	cJSON_AddFalseToObject(exp, "_l2_cache");
-	cJSON_AddFalseToObject(exp, "_msprof_tx");
+	cJSON_AddStringToObject(exp, "_aic_metrics", aic_metrics(r));
+	add_flag(exp, "_l2_cache", request, "l2_cache");
+	add_flag(exp, "_msprof_tx", request, "mstx");
+	add_flag(exp, "_mstx", request, "mstx");
 	cJSON_AddFalseToObject(exp, "_data_simplification");
 	cJSON_AddFalseToObject(exp, "record_op_args");
 	cJSON_AddArrayToObject(exp, "_export_type"); /* the exporter knows */
 	cJSON_AddFalseToObject(exp, "_op_attr");
 	cJSON_AddNullToObject(exp, "_gc_detect_threshold");
+	cJSON_AddItemToObject(exp, "_host_sys",
+			      cJSON_IsArray(host_sys) ? cJSON_Duplicate(host_sys, 1) : cJSON_CreateArray());
+	add_flag(exp, "_sys_io", request, "sys_io");
+	add_flag(exp, "_sys_interconnection", request, "sys_interconnection");
 	return exp;
 }
 
@@ -184,8 +226,8 @@ static void add_activities(cJSON *common, const struct view *r)
 
 static cJSON *info(const struct view *r)
 {
-	const char *const flags[] = { "record_shapes", "profile_memory", "with_stack", "with_flops",
-				      "with_modules" };
+	/* Those that npuscope has no part in are what the profiler calls them when it has none either. */
+	static const char *const unused[] = { "with_stack", "with_flops", "with_modules" };
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
 	cJSON *root = cJSON_CreateObject(), *config, *common, *start, *end;
 	char rank[16];
@@ -194,9 +236,11 @@ static cJSON *info(const struct view *r)
 	common = cJSON_AddObjectToObject(config, "common_config");
 	add_activities(common, r);
 	cJSON_AddNullToObject(common, "schedule");
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(flags); i++)
-		cJSON_AddBoolToObject(common, flags[i],
-				      cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, flags[i])));
+	add_flag(common, "record_shapes", request, "record_shapes");
+	cJSON_AddBoolToObject(common, "profile_memory",
+			      r->model->job_memory.t.len || r->model->npu_mem.t.len);
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(unused); i++)
+		cJSON_AddFalseToObject(common, unused[i]);
 	cJSON_AddItemToObject(config, "experimental_config", experimental(r));
 	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
 	start = cJSON_AddObjectToObject(root, "start_info");

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/recording.h"
 
+#include "base/memory.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +24,7 @@ void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd)
 	nps_vec__init(&model->cqes, tmpfd, sizeof(struct nps_cqe));
 	nps_vec__init(&model->timings, tmpfd, sizeof(struct nps_timing));
 	nps_vec__init(&model->tasks, tmpfd, sizeof(struct nps_task));
+	nps_history__init(&model->agents, tmpfd);
 	nps_vec__init(&model->bounds, tmpfd, sizeof(struct nps_bounds));
 	nps_vec__init(&model->run_pmus, tmpfd, sizeof(struct nps_run_pmu));
 	nps_vec__init(&model->blocks, tmpfd, sizeof(struct nps_task_block));
@@ -59,6 +62,7 @@ void nps_recording__free(struct nps_recording *model)
 	nps_map__free(&model->string_ids);
 	nps_strings__free(&model->strings);
 	nps_history__free(&model->comms);
+	nps_history__free(&model->agents);
 	nps_vec__free(&model->events);
 	nps_tensors__free(&model->tensors);
 	nps_vec__free(&model->clocks);
@@ -78,6 +82,7 @@ void nps_recording__free(struct nps_recording *model)
 		nps_vec__free(&NPS_AT(&model->logs, struct nps_device_log, i).pmu_breaks);
 	}
 	nps_vec__free(&model->logs);
+	nps_map__free(&model->helpers);
 	nps_host_samples__free(&model->host);
 	cJSON_Delete(model->json);
 	model->json = NULL;
@@ -95,6 +100,8 @@ struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid)
 	/* Room for all at once: rows never move, so that pointers to them stay good. */
 	if (!model->procs)
 		model->procs = calloc(NPS_MAX_PROCS, sizeof(*model->procs));
+	if (!model->procs)
+		nps_memory__fail(-ENOMEM);
 	if (!model->procs || nps_map__put(&model->proc_of, pid, model->nprocs))
 		return NULL;
 	proc = &model->procs[model->nprocs++];
@@ -123,6 +130,23 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 	uint64_t text;
 
 	return nps_history__near(&model->comms, tid, time, &text) ? (uint32_t)text : NPS_NONE;
+}
+
+/*
+ * A thread of the helper library takes its name first of all, and keeps it; what its number did longer before
+ * was another thread, as numbers come again after all others.
+ */
+#define UNNAMED 1000000000ULL /* ns */
+
+bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid, uint64_t time)
+{
+	uint64_t key = (uint64_t)pid << 32 | tid, is = 0;
+
+	if (tid == pid || nps_map__get(&model->helpers, key) == NPS_NONE)
+		return false;
+	if (nps_history__at(&model->agents, key, time, &is) && is)
+		return true;
+	return nps_history__at(&model->agents, key, nps_add_sat(time, UNNAMED), &is) && is;
 }
 
 int nps_recording__level(const struct nps_recording *model)

@@ -259,6 +259,8 @@ struct nps_proc {
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
+	uint64_t
+		unseen_executors; /* answers of the job's cache of executors that were made before the capture */
 };
 
 struct nps_device {
@@ -316,6 +318,10 @@ struct nps_recording {
 	struct nps_strings strings;
 	struct nps_map string_ids; /* the session's id -> strings */
 	struct nps_history comms; /* tid -> text: names of threads */
+	bool show_self; /* threads of npuscope's helper library in the job are shown as the job's own */
+	struct nps_history
+		agents; /* pid << 32 | tid -> 1: it has their name, 0: another; none if they are shown */
+	struct nps_map helpers; /* keys of `agents` that ever had it */
 	struct nps_vec events; /* struct nps_event: API, SQE, MARK, TENSOR */
 	struct nps_tensors tensors; /* lists of operators' tensors */
 	struct nps_vec clocks; /* struct nps_clock */
@@ -396,6 +402,12 @@ static inline uint64_t nps_recording__real(const struct nps_recording *model, ui
 
 /* Name of thread TID at TIME, NPS_NONE if unknown. */
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time);
+
+/*
+ * Was TID of PID a thread of the helper library, which is left out, at TIME? A process's first thread is none,
+ * nor is one that had the number before or after.
+ */
+bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid, uint64_t time);
 
 /* Text id of the session's string ID, NPS_NONE if it was lost. */
 uint32_t nps_recording__text(const struct nps_recording *model, uint64_t id);

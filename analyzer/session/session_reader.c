@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "session/session_reader.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 #include "stack.h"
 
@@ -17,20 +18,7 @@
 #define JSON_MAX (64UL << 20)
 #define DOUBLE_DIGITS 15 /* integers up to here survive a double */
 
-static int open_regular(int dirfd, const char *name, struct stat *st)
-{
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, st) || !S_ISREG(st->st_mode)) {
-		close(fd);
-		return -EINVAL;
-	}
-	return fd;
-}
-
-/* Reads LEN bytes. Fewer at the end of the file; negative errno. */
+/* Reads LEN bytes. Fewer at the end of the file; negative errno, which has been reported. */
 static ssize_t read_full(int fd, void *buf, size_t len)
 {
 	size_t have = 0;
@@ -40,8 +28,11 @@ static ssize_t read_full(int fd, void *buf, size_t len)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
-			return -errno;
+		if (n < 0) {
+			n = -errno;
+			nps_input__unreadable_fd(fd, (int)n);
+			return n;
+		}
 		if (!n)
 			break;
 		have += n;
@@ -79,13 +70,14 @@ static size_t record_size(unsigned int type)
 	return type < NPS_ARRAY_SIZE(sizes) ? sizes[type] : 0;
 }
 
-/* Reads the next chunk into CHUNK and BUF. 1 good, 0 end (see result), negative errno. */
+/* Reads the next chunk into CHUNK and BUF. 1 good, 0 end: see RESULT. */
 static int next_chunk(int fd, struct nps_chunk *chunk, void *buf, struct nps_chunks *result)
 {
 	ssize_t n = read_full(fd, chunk, sizeof(*chunk));
 
+	result->end = n < 0 ? NPS_CHUNKS_UNREADABLE : NPS_CHUNKS_COMPLETE;
 	if (n <= 0)
-		return n;
+		return 0;
 	if ((size_t)n < sizeof(*chunk)) {
 		result->end = NPS_CHUNKS_CUT;
 		return 0;
@@ -101,8 +93,10 @@ static int next_chunk(int fd, struct nps_chunk *chunk, void *buf, struct nps_chu
 	if (chunk->len > NPS_CHUNK_MAX || chunk->seq != result->chunks)
 		return 0;
 	n = read_full(fd, buf, chunk->len);
-	if (n < 0)
-		return n;
+	if (n < 0) {
+		result->end = NPS_CHUNKS_UNREADABLE;
+		return 0;
+	}
 	if ((size_t)n < chunk->len) {
 		result->end = NPS_CHUNKS_CUT;
 		return 0;
@@ -123,18 +117,17 @@ int nps_chunks__read(int dirfd, const char *name, nps_chunk_fn fn, void *ctx, st
 	int fd, err;
 
 	*result = (struct nps_chunks){ 0 };
-	fd = open_regular(dirfd, name, &st);
-	if (fd == -ENOENT) {
-		result->end = NPS_CHUNKS_MISSING;
+	fd = nps_input_file__open(dirfd, name, &st);
+	if (fd < 0) {
+		result->end = fd == -ENOENT ? NPS_CHUNKS_MISSING : NPS_CHUNKS_UNREADABLE;
 		return 0;
 	}
-	if (fd < 0)
-		return fd;
 	posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 	buf = malloc(NPS_CHUNK_MAX);
 	err = buf ? 0 : -ENOMEM;
 	while (!err && (err = next_chunk(fd, &chunk, buf, result)) > 0) {
 		err = record_size(chunk.type) ? fn(ctx, &chunk, buf) : 0;
+		result->unknown += !record_size(chunk.type);
 		result->chunks++;
 		result->bytes += sizeof(chunk) + chunk.len;
 	}
@@ -200,7 +193,7 @@ struct cJSON *nps_session__json(int dirfd, const char *name)
 	struct cJSON *json = NULL;
 	char *text = NULL;
 	struct stat st = { 0 };
-	int fd = open_regular(dirfd, name, &st), err = 0;
+	int fd = nps_input_file__open(dirfd, name, &st), err = 0;
 	ssize_t n = 0;
 
 	if (fd < 0) {

@@ -19,11 +19,13 @@ enum nps_chunks_end {
 	NPS_CHUNKS_DAMAGED, /* magic, length, sequence or checksum is wrong */
 	NPS_CHUNKS_VERSION, /* written by another version */
 	NPS_CHUNKS_MISSING,
+	NPS_CHUNKS_UNREADABLE, /* or the rest of it: which has been reported */
 };
 
 struct nps_chunks {
 	enum nps_chunks_end end;
 	uint64_t chunks; /* good ones */
+	uint64_t unknown; /* of them, of types that this version does not know: left out */
 	uint64_t bytes; /* of the file that were good */
 	unsigned int version; /* the strange one, for NPS_CHUNKS_VERSION */
 };

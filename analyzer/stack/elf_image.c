@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stack/elf_image.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
+
 #include "base/util.h"
 
 #include <elf.h>
@@ -95,6 +98,21 @@ static int begin(struct nps_elf_image *image)
 	return 0;
 }
 
+/* Before calls of libelf, which says that it failed, and not why. */
+static void begin_reading(void)
+{
+	errno = 0;
+}
+
+/* After them: a name that is missing because of that would look like one that the file does not have. */
+static void end_reading(const struct nps_elf_image *image)
+{
+	if (errno == ENOMEM)
+		nps_memory__fail(-ENOMEM);
+	if (errno == EIO && image->fd >= 0)
+		nps_input__unreadable_fd(image->fd, -EIO);
+}
+
 int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_image **out)
 {
 	struct nps_elf_image *image = calloc(1, sizeof(*image));
@@ -103,12 +121,14 @@ int nps_elf_image__open(int fd, struct nps_elf_limits *limits, struct nps_elf_im
 	elf_version(EV_CURRENT);
 	if (!image) {
 		close(fd);
-		return -ENOMEM;
+		return nps_memory__fail(-ENOMEM);
 	}
 	image->fd = fd;
 	image->limits = limits;
+	begin_reading();
 	image->elf = is_plausible(fd, limits) ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
 	err = begin(image);
+	end_reading(image);
 	if (err)
 		nps_elf_image__close(image);
 	else
@@ -175,6 +195,7 @@ size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20]
 {
 	size_t n = 0, found = 0;
 
+	begin_reading();
 	elf_getphdrnum(image->elf, &n);
 	for (size_t i = 0; i < n && !found; i++) {
 		GElf_Phdr ph;
@@ -184,6 +205,7 @@ size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20]
 							     ph.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR),
 					id);
 	}
+	end_reading(image);
 	return found;
 }
 
@@ -325,8 +347,12 @@ static void read_symbols(struct nps_elf_image *image)
 	if (image->read)
 		return;
 	image->read = true;
+	begin_reading();
 	if (read_tables(image, image->elf) || (image->debug && read_tables(image, image->debug->elf)))
 		image->limits->exceeded = true;
+	end_reading(image);
+	if (image->debug)
+		end_reading(image->debug);
 	if (image->nsymbols)
 		qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_address);
 	for (size_t i = 0; i < image->nsymbols; i++)
@@ -348,12 +374,14 @@ int nps_elf_image__add_symbols(struct nps_elf_image *image, struct nps_elf_image
 bool nps_elf_image__has_symtab(const struct nps_elf_image *image)
 {
 	Elf_Scn *scn = NULL;
+	bool has = false;
 	GElf_Shdr sh;
 
-	while ((scn = elf_nextscn(image->elf, scn)))
-		if (gelf_getshdr(scn, &sh) && sh.sh_type == SHT_SYMTAB)
-			return true;
-	return false;
+	begin_reading();
+	while (!has && (scn = elf_nextscn(image->elf, scn)))
+		has = gelf_getshdr(scn, &sh) && sh.sh_type == SHT_SYMTAB;
+	end_reading(image);
+	return has;
 }
 
 const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
@@ -438,6 +466,7 @@ Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr)
 	Dwarf_Frame *frame = NULL;
 	int err;
 
+	begin_reading();
 	if (!image->cfi_tried) {
 		uint64_t bytes = cfi_bytes(image);
 
@@ -447,13 +476,16 @@ Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr)
 		else if (take(image->limits, bytes))
 			image->cfi = dwarf_getcfi_elf(image->elf);
 	}
-	if (!image->cfi)
+	if (!image->cfi) {
+		end_reading(image);
 		return NULL;
+	}
 	if (image->slow && !image->limits->slow_ns) {
 		image->limits->exceeded = true;
 		return NULL;
 	}
 	err = image->steps++ % TIMED && !image->slow ? dwarf_cfi_addrframe(image->cfi, vaddr, &frame)
 						     : timed_step(image, vaddr, &frame);
+	end_reading(image);
 	return err ? NULL : frame;
 }

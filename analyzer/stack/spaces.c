@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "stack/spaces.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -75,6 +78,8 @@ static uint32_t module_of(struct nps_spaces *s, const struct nps_map_record *r, 
 	if (!m)
 		return NPS_NONE;
 	m->path = strdup(path);
+	if (!m->path)
+		nps_memory__fail(-ENOMEM);
 	m->pid = r->pid;
 	m->build_id_len = NPS_MIN(r->build_id_len, (__u8)20);
 	memcpy(m->build_id, r->build_id, m->build_id_len);
@@ -222,22 +227,25 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 
 /* --- files ------------------------------------------------------------------------------------------------ */
 
-/* A regular file of that path as an image that is the build of M; NULL. *OTHER: it is one, but not that build. */
-static struct nps_elf_image *open_image(struct nps_spaces *s, const char *path, const struct nps_module *m,
-					bool *other)
+/*
+ * A regular file of that path, which is that of a process if LIVE, as an image that is the build of M; NULL. *OTHER:
+ * it is one, but not that build.
+ */
+static struct nps_elf_image *open_image(struct nps_spaces *s, const char *path, bool live,
+					const struct nps_module *m, bool *other)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct nps_elf_image *image;
 	uint8_t id[20];
 	struct stat st;
 	size_t n;
+	int fd;
 
+	/* A process can map devices and what is no file any more: nothing is missing then. */
+	if ((!stat(path, &st) && !S_ISREG(st.st_mode)) || (live && access(path, R_OK)))
+		return NULL;
+	fd = nps_input_file__open(AT_FDCWD, path, &st);
 	if (fd < 0)
 		return NULL;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
-		close(fd);
-		return NULL;
-	}
 	if (nps_elf_image__open(fd, &s->limits, &image))
 		return NULL;
 	n = nps_elf_image__build_id(image, id);
@@ -260,7 +268,7 @@ static struct nps_elf_image *open_debug(struct nps_spaces *s, const struct nps_m
 		len += (size_t)snprintf(path + len, sizeof(path) - len, i == 1 ? "/%02x" : "%02x",
 					m->build_id[i]);
 	snprintf(path + len, sizeof(path) - len, ".debug");
-	return open_image(s, path, m, &other);
+	return open_image(s, path, false, m, &other);
 }
 
 static void load_module(struct nps_spaces *s, struct nps_module *m)
@@ -271,11 +279,11 @@ static void load_module(struct nps_spaces *s, struct nps_module *m)
 	m->tried = true;
 	if (m->path[0] != '/' || m->path[1] == '/') /* [vdso], //anon, ... */
 		return;
-	m->image = open_image(s, m->path, m, &m->other);
+	m->image = open_image(s, m->path, false, m, &m->other);
 	/* In a container, or deleted: as long as the process lives. The build-id says that it still is this one. */
 	if (!m->image && m->build_id_len &&
 	    snprintf(path, sizeof(path), "/proc/%u/root%s", m->pid, m->path) < (int)sizeof(path))
-		m->image = open_image(s, path, m, &m->other);
+		m->image = open_image(s, path, true, m, &m->other);
 	debug = m->image && nps_elf_image__has_symtab(m->image) ? NULL : open_debug(s, m);
 	if (!m->image)
 		m->image = debug; /* names, but no way to the callers */

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "torch/clock.h"
 
+#include "base/input_file.h"
 #include "torch/json.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,12 +95,14 @@ static void host_start(struct nps_fw_clock *clock, int hostfd)
 {
 	char text[4096];
 	int64_t raw, count, diff = 0;
-	int fd = openat(hostfd, "host_start.log", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	int fd = nps_input_file__open(hostfd, "host_start.log", NULL);
 	ssize_t len;
 
 	if (fd < 0)
 		return;
 	len = read(fd, text, sizeof(text) - 1);
+	if (len < 0)
+		nps_input__unreadable_fd(fd, -errno);
 	close(fd);
 	text[len < 0 ? 0 : len] = 0;
 	if (!line_number(text, "clock_monotonic_raw", &raw) || !line_number(text, "cntvct", &count) ||
@@ -112,7 +116,7 @@ static void host_start(struct nps_fw_clock *clock, int hostfd)
 
 static void from_prof(struct nps_fw_clock *clock, int proffd)
 {
-	int hostfd = openat(proffd, "host", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	int hostfd = nps_input_dir__open(proffd, "host");
 	cJSON *info, *start;
 	const cJSON *cpu;
 	int64_t us, raw;

@@ -2,6 +2,7 @@
 /* A ..._ascend_pt directory: profiler_info, profiler_metadata and FRAMEWORK/ (prof-raw 5). */
 #include "import.h"
 #include "base/ext_sort.h"
+#include "base/input_file.h"
 #include "torch/framework.h"
 #include "torch/json.h"
 #include "torch/records.h"
@@ -141,17 +142,13 @@ static bool is_info(const char *name, bool *has_rank, uint32_t *rank)
 /* The first entry of DIRFD, in order of names, that begins with PREFIX and that ALSO accepts, into NAME. */
 static bool first_entry(int dirfd, const char *prefix, bool (*also)(const char *), char *name)
 {
-	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	DIR *dir = nps_input_dir__list(dirfd);
 	struct dirent *entry;
 
 	*name = 0;
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
+	if (!dir)
 		return false;
-	}
-	while ((entry = readdir(dir))) {
+	while ((entry = nps_input_dir__next(dir))) {
 		if (strncmp(entry->d_name, prefix, strlen(prefix)) || (also && !also(entry->d_name)))
 			continue;
 		if (!*name || strcmp(entry->d_name, name) < 0)
@@ -222,7 +219,7 @@ static bool read_clock(struct nps_framework *fw, int dirfd)
 	int proffd = -1;
 
 	if (first_entry(dirfd, "PROF_", NULL, name))
-		proffd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+		proffd = nps_input_dir__open(dirfd, name);
 	nps_fw_clock__init(&fw->clock, fw->model->info, proffd);
 	if (proffd >= 0)
 		close(proffd);
@@ -247,6 +244,15 @@ static int read_framework(struct nps_framework *fw)
 	return err;
 }
 
+/* PATH, which has no slash at its end, is named by its profiler: {worker}_{pid}_{time}_ascend_ms. */
+static bool is_mindspore(const char *path)
+{
+	static const char suffix[] = "_ascend_ms";
+	size_t len = strlen(path);
+
+	return len >= sizeof(suffix) && !strcmp(path + len - (sizeof(suffix) - 1), suffix);
+}
+
 int nps_import__torch(struct nps_model *model, const char *path)
 {
 	struct nps_framework fw = { .model = model, .has_pid = model->pid, .dirfd = -1 };
@@ -258,9 +264,10 @@ int nps_import__torch(struct nps_model *model, const char *path)
 		return err;
 	}
 	model->layout = NPS_LAYOUT_TORCH;
+	model->mindspore = is_mindspore(path);
 	model->generation = NPS_GENERATION_B;
 	read_settings(model, dirfd);
-	fw.dirfd = openat(dirfd, "FRAMEWORK", O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+	fw.dirfd = nps_input_dir__open(dirfd, "FRAMEWORK");
 	if (fw.dirfd >= 0) {
 		nps_fw_memo__init(&fw.texts, model->tmpfd);
 		if (read_clock(&fw, dirfd))

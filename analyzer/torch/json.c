@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "torch/json.h"
 
+#include "base/input_file.h"
+#include "base/memory.h"
 #include "base/util.h"
 
 #include <cjson/cJSON.h>
@@ -16,17 +18,15 @@
 
 static char *read_file(int dirfd, const char *name, size_t *len)
 {
-	int fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK), err = 0;
-	char *text = NULL;
 	struct stat st;
+	int fd = nps_input_file__open(dirfd, name, &st), err = 0;
+	char *text = NULL;
 
-	if (fd < 0)
+	if (fd < 0) {
+		errno = -fd;
 		return NULL;
-	if (fstat(fd, &st))
-		err = errno;
-	else if (!S_ISREG(st.st_mode))
-		err = EINVAL;
-	else if ((uint64_t)st.st_size > LARGEST)
+	}
+	if ((uint64_t)st.st_size > LARGEST)
 		err = EFBIG;
 	else if (!(text = malloc(st.st_size + 1)))
 		err = ENOMEM;
@@ -35,12 +35,18 @@ static char *read_file(int dirfd, const char *name, size_t *len)
 
 		if (got < 0 && errno == EINTR)
 			continue;
-		if (got < 0)
+		if (got < 0) {
 			err = errno;
+			nps_input__unreadable_fd(fd, -err);
+		}
 		if (got <= 0)
 			break;
 		*len += got;
 	}
+	if (err == EFBIG)
+		nps_input__unreadable_fd(fd, -err);
+	if (err == ENOMEM)
+		nps_memory__fail(-err);
 	close(fd);
 	if (err) {
 		free(text);
@@ -81,6 +87,16 @@ static cJSON *following(cJSON *item, cJSON **parents, size_t *depth)
 	return *depth ? item->next : NULL;
 }
 
+/* An integer, or a time in us with decimals, that a double does not hold. */
+static bool loses_digits(const char *number, size_t len)
+{
+	const char *dot = memchr(number, '.', len);
+
+	if (len <= EXACT || memchr(number, 'e', len) || memchr(number, 'E', len))
+		return false;
+	return !dot || dot - number >= EXACT - 1;
+}
+
 /* The tree has its numbers in the text's order: those that lost digits get the text itself. */
 static bool keep_digits(cJSON *json, const char *text)
 {
@@ -95,8 +111,7 @@ static bool keep_digits(cJSON *json, const char *text)
 		number = next_number(&text, &len);
 		if (!number)
 			return true;
-		if (len <= EXACT || memchr(number, '.', len) || memchr(number, 'e', len) ||
-		    memchr(number, 'E', len))
+		if (!loses_digits(number, len))
 			continue;
 		item->valuestring = cJSON_malloc(len + 1);
 		if (!item->valuestring)
@@ -138,6 +153,8 @@ cJSON *nps_fw_json__read(int dirfd, const char *name)
 	if (text) {
 		nps_utf8_clean(text, raw, len);
 		json = parse(text, false);
+	} else {
+		nps_memory__fail(-ENOMEM);
 	}
 	free(text);
 	free(raw);

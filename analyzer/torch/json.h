@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* JSON files of the profiler. Integers that a double cannot hold keep their digits. */
+/* JSON files of the profiler. Integers, and times in us, that a double cannot hold keep their digits. */
 #ifndef NPS_FW_JSON_H
 #define NPS_FW_JSON_H
 

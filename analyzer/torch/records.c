@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "torch/records.h"
 
+#include "base/input_file.h"
 #include "base/progress.h"
 
 #include <errno.h>
@@ -20,13 +21,9 @@ int nps_fw_file__open(struct nps_fw_file *file, struct nps_model *model, int dir
 	struct stat st;
 
 	*file = (struct nps_fw_file){ .name = name, .model = model };
-	file->fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	file->fd = nps_input_file__open(dirfd, name, &st);
 	if (file->fd < 0)
-		return -errno;
-	if (fstat(file->fd, &st) || !S_ISREG(st.st_mode)) {
-		close(file->fd);
-		return -EINVAL;
-	}
+		return file->fd;
 	file->buf = malloc(WINDOW);
 	if (!file->buf) {
 		close(file->fd);
@@ -83,6 +80,8 @@ static bool fill(struct nps_fw_file *f, size_t need)
 			continue;
 		if (got <= 0) { /* or it became shorter while it was read */
 			f->err = got ? -errno : 0;
+			if (got)
+				nps_input__unreadable_fd(f->fd, f->err);
 			f->left = 0;
 			break;
 		}

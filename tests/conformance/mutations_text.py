@@ -298,13 +298,15 @@ def _(view: TraceCopy) -> None:
 
 @trace("a bounded task has a duration", "V12")
 def _(view: TraceCopy) -> None:
-    view.kernel()["args"].update(time_source="host bounds", start_low_us="1.000", start_high_us="2.000")
+    kernel = view.kernel()
+    kernel["dur"] = 7.5
+    kernel["args"].update(time_source="host bounds", start_low_us="1.000", start_high_us="2.000")
 
 
 @trace("bounds are the wrong way round", "V12")
 def _(view: TraceCopy) -> None:
     kernel = view.kernel()
-    kernel["dur"] = 0
+    kernel["dur"] = 0.001
     kernel["args"].update(time_source="host bounds", start_low_us="2.000", start_high_us="1.000")
 
 
@@ -363,6 +365,13 @@ def _preparing(copy: Copy) -> None:
     copy.cell("step_trace_time", 1, "Preparing", add(5))
 
 
+def _no_times(copy: Copy) -> None:
+    with copy.lines("step_trace_time") as lines:
+        columns = [name for name in lines[0].strip().split(",") if name not in ("Device_id", "Step")]
+    for column in columns:
+        copy.cell("step_trace_time", 1, column, lambda text: "")
+
+
 def _released(copy: Copy) -> None:
     row = copy.row_where("operator_memory", lambda cells: bool(cells["Release Time(us)"].strip()))
     copy.cell("operator_memory", row, "Duration(us)", add(1))
@@ -386,6 +395,7 @@ MUTATIONS += [
     Mutation("a sum of memory is wrong", "C10", _sum_row),
     Mutation("a memory duration is wrong", "C11", _released),
     Mutation("Preparing is wrong", "C15", _preparing),
+    Mutation("a step that was measured has no times", "C14", _no_times),
 ]
 csv("a timestamp is quoted", "R2", "kernel_details", 2, "Start Time(us)", lambda text: f'"{text}"')
 csv("a timestamp is rounded", "R2", "kernel_details", 2, "Start Time(us)", lambda text: text[:-2])
@@ -402,6 +412,7 @@ csv("a variance is wrong", "C6", "api_statistic", 1, "Variance", lambda text: st
 csv("a step id is wrong", "C14", "kernel_details", 2, "Step Id", lambda text: "777")
 csv("Overlapped is wrong", "C14", "step_trace_time", 1, "Overlapped", add(1))
 csv("Stage is wrong", "C14", "step_trace_time", 1, "Stage", add(5))
+csv("one cell of a step is empty", "C14", "step_trace_time", 1, "Stage", lambda text: "")
 csv("Computing is wrong", "C16", "step_trace_time", 1, "Computing", add(5))
 csv("a device is wrong", "R4", "memory_record", 1, "Device Type", lambda text: "NPU:9")
 csv("a device id is wrong", "R4", "kernel_details", 1, "Device_id", lambda text: "9")

@@ -538,7 +538,7 @@ def foreign_files() -> None:
         (data / name).write_bytes(b"")
     read = dump(prof)
     same_but(read, original(SMALL)[2], "api")
-    for what in "task_track that are no records", "tensor_info that cannot be read", "node_basic_info that cannot", \
+    for what in "task_track that are no records", "tensor_info that cannot be read", "node_basic_info that are no records", \
                 "memcpy_info that cannot be read", "lines of unaging.additional.hash_dic":
         lost(read, what)
 
@@ -602,7 +602,7 @@ def nothing() -> None:
     dump(prof / "no", status=1)
     (prof / "host").write_text("")
     (prof / "device_x").mkdir()
-    (prof / "device_0").symlink_to("/etc")
+    (prof / "device_0").symlink_to("/etc/passwd")
     dump(prof, status=1)
 
 

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 
 import mutations_db  # noqa: E402
 import mutations_text  # noqa: E402
+import mutations_viewer  # noqa: E402
 import test_results  # noqa: E402
 from harness import ROOT, Skip, Tests, execute  # noqa: E402
 from mutation import Copy, Mutation  # noqa: E402
@@ -29,7 +30,7 @@ import capture  # noqa: E402
 
 CHECK = "tools/conformance/check"
 VARIABLES = ("NPUSCOPE_REFERENCE_DATA", "NPUSCOPE_RESULT_DIR")
-MUTATIONS = mutations_text.MUTATIONS + mutations_db.MUTATIONS
+MUTATIONS = mutations_text.MUTATIONS + mutations_db.MUTATIONS + mutations_viewer.MUTATIONS
 
 
 def roots() -> list[Path]:
@@ -60,7 +61,8 @@ def generate(where: Path) -> list[Path]:
 def fresh(folder: Path, scratch: Path, generation: str) -> Copy:
     """A writable copy of FOLDER."""
     target = scratch / folder.name
-    shutil.rmtree(target, ignore_errors=True)
+    for old in scratch.iterdir():
+        shutil.rmtree(old)
     shutil.copytree(folder, target, symlinks=True)
     if generation == "A":                       # modes matter in our own results only
         for path in (target, *target.rglob("*")):

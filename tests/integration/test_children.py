@@ -116,6 +116,19 @@ def executed_while_stopped(case: Case) -> None:
 
 
 @test
+def executed_in_a_capture_of_the_host(case: Case) -> None:
+    """Nothing of CANN was to be recorded: with their names, which the kernel tells, nothing is missing."""
+    children = Children(case, "--level", "none", "--host-sys", "osrt")
+    children.pause()
+    children.start(f"exec 200 {children.programs}")
+    children.resume()
+    result = children.end(DONE)
+    children.check()
+    assert children.session.json["unread_processes"] == 200
+    assert "ended before npuscope looked" not in result.err, result.err
+
+
+@test
 def more_than_wait(case: Case) -> None:
     """More births, programs and deaths at once than other notices can wait."""
     children = Children(case)

@@ -2,14 +2,18 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What a user meets first: help, version, doctor, installation."""
 
+import json
 import os
 import re
+import signal
+import sqlite3
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from harness import (AGENT, API, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
-                     need_root, test)
+                     need_root, test, wait_until)
 
 COMMANDS = ("record", "analyze", "doctor")
 
@@ -18,9 +22,9 @@ COMMANDS = ("record", "analyze", "doctor")
 def output_that_cannot_be_written(case: Case) -> None:
     """Paths that nobody got to know are no success."""
     with open("/dev/full", "wb") as full:
-        for argv in (["doctor", "--probes"], ["--help"], ["--version"]):
+        for argv in (["doctor", "--probes"], ["--help"], ["--version"], *([command, "--help"] for command in (*COMMANDS, "show"))):
             run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-            assert run.returncode == PARTIAL, f"{argv}: {run.returncode}"
+            assert run.returncode == FAILED, f"{argv}: {run.returncode}"
             assert re.fullmatch(r"npuscope: cannot write to standard output: [^\n]+\n", run.stderr), run.stderr
 
 
@@ -33,6 +37,114 @@ def no_sysfs(case: Case) -> None:
                           str(job.pid), "-d", "200ms", "-o", case.dir, "--export", "none"], capture_output=True, text=True, check=False)
     assert run.returncode == FAILED, run.stderr
     assert "cannot attach: /sys/devices/system/cpu/possible cannot be read: No such file" in run.stderr, run.stderr
+
+
+@test
+def results_whose_paths_cannot_be_written(case: Case) -> None:
+    """Files that are there, but whose names are lost, are a part of success; tables that are lost are none."""
+    need_root()
+    job = case.start(["sleep", "60"])
+    session = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir, "--export", "none").result().session.path
+    with open("/dev/full", "wb") as full:
+        for argv, status in ((["analyze", "-o", case.dir, session], PARTIAL), (["show", session], FAILED),
+                             (["show", "--json", session], FAILED)):
+            run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+            assert run.returncode == status, f"{argv}: {run.returncode} {run.stderr}"
+            assert "cannot write to standard output" in run.stderr, run.stderr
+
+
+@test
+def how_the_command_ended(case: Case) -> None:
+    """record's status is its own; the command's is not lost."""
+    need_root()
+    for script, word in (("exit 42", "the command ended with status 42"),
+                         ("kill -SEGV $$", "the command was killed by signal 11 (Segmentation fault)"), ("exit 0", "")):
+        run = case.npuscope("record", "-q", "--export", "none", "-o", case.dir, "--", "sh", "-c", script).expect(DONE, PARTIAL)
+        found = [line for line in run.complaints if "the command" in line]
+        assert len(found) == bool(word) and all(word in line for line in found), run.err
+
+
+@test
+def the_host_alone(case: Case) -> None:
+    """A job without CANN of which only the host's part was asked for: nothing is missing, and there are no rows of zeros."""
+    need_root()
+    job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
+    run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
+    assert "CANN" not in run.err and " 0 API calls" not in run.err and "device tasks" not in run.err, run.err
+    for folder in run.session.path.glob("*_ascend_pt"):
+        output = folder / "ASCEND_PROFILER_OUTPUT"
+        tables = {path.stem for path in output.glob("*.csv")}
+        assert "os_runtime_statistic" in tables or "npuscope_threads" in tables, tables
+        assert not tables & {"step_trace_time", "op_statistic", "kernel_details", "task_time", "api_statistic"}, tables
+        layers = {event["args"]["name"] for event in json.loads((output / "trace_view.json").read_text())
+                  if event["ph"] == "M" and event["name"] == "process_name"}
+        assert "CPU Usage" in layers and not layers & {"Ascend Hardware", "Communication", "Overlap Analysis"}, layers
+
+
+@test
+def the_host_by_name(case: Case) -> None:
+    """--host-sys alone says it: no CANN is no mistake."""
+    need_root()
+    job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
+    run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
+    assert "only what the host saw was recorded" in run.err and "is this the NPU job" not in run.err, run.err
+    bare = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--export", "none", "-o", case.dir).expect(PARTIAL)
+    assert "is this the NPU job" in bare.err, bare.err
+
+
+@test
+def targets_that_do_nothing(case: Case) -> None:
+    """A stopped process, a thread of the kernel, a 32-bit program: said first, not found out from an empty result."""
+    need_root()
+    stopped = case.start(["sleep", "60"])
+    stopped.signal(signal.SIGSTOP)
+    wait_until(lambda: "T (stopped)" in Path(f"/proc/{stopped.pid}/status").read_text(), "the stop")
+    kernel = next((int(path.parent.name) for path in Path("/proc").glob("[0-9]*/stat")
+                  if path.read_text().rpartition(")")[2].split()[1] == "2"), None)
+    # A program of two instructions, which loops; nothing has to be installed to build it.
+    program = case.path("program32")
+    program.write_bytes(bytes.fromhex("7f454c46010101000000000000000000020003000100000054800408340000000000000000000000340020000100"
+                                      "0000000000000100000000000000008004080080040856000000560000000500000000100000") + b"\xeb\xfe")
+    program.chmod(0o755)
+    told = [(stopped.pid, "is stopped: it does nothing until it continues: kill -CONT")]
+    if kernel:                                  # not in a pid namespace
+        told.append((kernel, "is a thread of the kernel"))
+    try:
+        told.append((case.start([program]).pid, "runs a 32-bit program"))
+    except OSError:
+        pass                                    # a kernel without them
+    for pid, word in told:
+        run = case.npuscope("record", "-q", "-p", pid, "-d", "200ms", "-o", case.dir, "--export", "none").expect(PARTIAL)
+        assert any(f"pid {pid} {word}" in line for line in run.complaints), run.err
+
+
+@test
+def marks_alone(case: Case) -> None:
+    """--level none: no system calls that nobody asked for, and no cost of what was not measured."""
+    need_root()
+    job = case.start([need_job("osrt_job"), "files"])
+    run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "-o", case.dir, "--export", "none")
+    request = run.session.json["request"]
+    assert request["host_sys"] == [] and request["activities"] == "cpu", request
+    assert not re.search(r"^(system calls|time slices|lock waits)", run.err, re.M), run.err
+    assert "-1 ns" not in run.err and "a system call" not in run.err, run.err
+    both = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "--host-sys", "osrt", "-o", case.dir,
+                         "--export", "none").session.json["request"]
+    assert both["host_sys"] == ["osrt"] and both["activities"] == "cpu,osrt", both
+
+
+@test
+def name_of_the_jobs_host(case: Case) -> None:
+    """A job in a container: its host's name, not that of the host of the container."""
+    need_root()
+    job = case.start(["unshare", "--uts", "sh", "-c", "hostname node-of-job && exec sleep 60"])
+    wait_until(lambda: Path(f"/proc/{job.pid}/comm").read_text() == "sleep\n", "the job's name")
+    run = case.npuscope("record", "-p", job.pid, "-d", "300ms", "-o", case.dir, "--host-sys", "osrt,mem").expect(DONE, PARTIAL)
+    [folder] = run.session.path.glob("*_ascend_pt")
+    assert folder.name.startswith("node-of-job_"), folder
+    [path] = folder.rglob("ascend_pytorch_profiler_*.db")
+    with sqlite3.connect(path) as db:
+        assert db.execute("SELECT hostName FROM HOST_INFO").fetchall() == [("node-of-job",)]
 
 
 @test

@@ -4,9 +4,10 @@
 
 import json
 import sqlite3
+import subprocess
 import sys
 
-from harness import DONE, ROOT, Case, main, need_npusim, need_root, test
+from harness import DONE, ROOT, SIM, Case, environment, main, need, need_npusim, need_program, need_root, test
 
 SECONDS = 20
 
@@ -33,6 +34,29 @@ def a_step_of_the_oscillator(case: Case) -> None:
         assert 50 < clock["drift_ppm"] < 70, clock
         assert 0 < clock["error_us"] <= clock["worst_error_us"], clock
         assert clock["samples_used"] <= clock["samples"], clock
+
+
+@test
+def a_job_in_a_time_namespace(case: Case) -> None:
+    """The helper in the job reads clocks that are an hour ahead of ours: device tasks are beside their launches all the same."""
+    need_root()
+    need_npusim()
+    need_program("unshare", "util-linux")
+    can = subprocess.run(["unshare", "--time", "--monotonic", "3600", "--fork", "true"], capture_output=True, check=False)
+    need(can.returncode == 0, "time namespaces (Linux 5.6, and unshare that knows them)")
+    job = case.start(["unshare", "--time", "--monotonic", "3600", "--boottime", "3600", "--fork", SIM / "bin" / "npusim-train",
+                      "--ranks", "1", "--rate", "300"], env=environment(sim=True, agent=True), stdin=subprocess.DEVNULL,
+                     cwd=case.dir)
+    pid = int(job.wait_for(r"^ready (\d+)").group(1))
+    result = case.record("-p", pid, "-d", "2s", "-o", case.path("out"), "--export", "db").result(60).expect(DONE)
+    assert not [line for line in result.complaints if "seem to start before" in line], result.err
+    [path] = result.session.path.rglob("ascend_pytorch_profiler_*.db")
+    with sqlite3.connect(path) as db:
+        tasks = db.execute("SELECT count(*), min(t.startNs - a.startNs), max(t.startNs - a.startNs) FROM TASK t JOIN CANN_API a"
+                           " USING (connectionId) JOIN NPUSCOPE_TASK_TIME USING (globalTaskId) WHERE source = 'device log'").fetchone()
+        begin, end = db.execute("SELECT startTimeNs, endTimeNs FROM SESSION_TIME_INFO").fetchone()
+    assert tasks[0] > 20 and tasks[1] >= 0 and tasks[2] < 60e9, tasks
+    assert end - begin < 300e9, end - begin
 
 
 def clocks_of(case: Case) -> list[dict[str, float]]:

@@ -127,7 +127,9 @@ def fact(facts: Facts, name: str) -> int:
 
 
 def results(result: Result, pattern: str = "*_ascend_pt") -> list[Path]:
-    return sorted(result.session.path.glob(pattern))
+    # In directories of their own if there is a result of both a process and the host: somebody may use an NPU beside the test.
+    path = result.session.path
+    return sorted(found for base in (path, path / "ranks", path / "whole_host") for found in base.glob(pattern))
 
 
 def table(folder: Path, stem: str) -> list[dict[str, str]]:
@@ -410,7 +412,7 @@ def a_session_cut_short(case: Case) -> None:
     samples = Host(Session(path)).rows[18]
     assert len(samples) >= 20, len(samples)
     result = case.analyze(path, "-o", case.path("out")).expect(PARTIAL) if case.path("out").mkdir() is None else None
-    assert result and list(case.path("out").glob("PROF_*")), result
+    assert result and list(case.path("out").rglob("PROF_*")), result
     data = (path / "host.nps").read_bytes()
     (path / "host.nps").write_bytes(data[:len(data) // 2 + 7])
     result = case.analyze(path, "-o", case.path("out")).expect(PARTIAL)

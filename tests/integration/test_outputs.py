@@ -62,7 +62,8 @@ def formats(case: Case) -> None:
         assert len(folders(outs[name])) == 2, "one folder for each rank"
         conforms(case, outs[name])
     for folder in folders(outs["text"]):
-        assert ".db" not in suffixes(folder), "a database beside trace_view.json hides it from MindStudio Insight"
+        databases = [p.name for p in folder.rglob("*.db")]
+        assert databases == ["ftrace_data.db"], f"{databases}: a profiler's database hides trace_view.json from MindStudio Insight"
         assert (folder / "ASCEND_PROFILER_OUTPUT" / "trace_view.json").exists()
     for folder in folders(outs["db"]):
         assert not list(folder.rglob("trace_view.json")) and not list(folder.rglob("*.csv"))
@@ -79,6 +80,96 @@ def bounds_and_no_steps(case: Case) -> None:
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
     conforms(case, out)
+
+
+@test
+def nothing_measured(case: Case) -> None:
+    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note that says so."""
+    session = session_of(case, "--task-source", "host")
+    out = case.path("out")
+    case.analyze(session.path, "-o", out).expect(DONE)
+    conforms(case, out)
+    for folder in folders(out):
+        output = folder / "ASCEND_PROFILER_OUTPUT"
+        with open(output / "kernel_details.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) > 20 and all(not row["Duration(us)"] for row in rows), rows[:3]
+        with open(output / "op_statistic.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert rows and all(row["Total Time(us)"] == "N/A" for row in rows), rows[:3]
+        with open(output / "step_trace_time.csv", encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        told = [row for row in rows if not row["Step"] or row["Computing"] or row["Free"]]
+        assert rows and not told, f"zeros that say that the device did nothing: {told[:3]}"
+        notes = (output / "npuscope_notes.txt").read_text()
+        assert "kernel_details.csv" in notes and "step_trace_time.csv" in notes, notes
+        [path] = output.glob("ascend_pytorch_profiler_*.db")
+        with sqlite3.connect(path) as db:
+            assert db.execute("SELECT DISTINCT endNs - startNs FROM TASK").fetchall() == [(1,)]
+            assert db.execute("SELECT sum(endNs - startNs) FROM OVERLAP_ANALYSIS WHERE type != 1").fetchone()[0] > 0
+
+
+@test
+def ranks_and_the_whole_host(case: Case) -> None:
+    """Of a capture of both, each can be given to MindStudio Insight alone."""
+    need_root()
+    job = case.sim_job("--ranks", 2)
+    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network")
+    result = run.result(90).expect(DONE, PARTIAL)
+    job.kill()
+    session = result.session.path
+    ranks = folders(session)
+    assert {path.parent for path in ranks} == {session / "ranks"} and len(ranks) >= 2, ranks
+    [whole] = (session / "whole_host").iterdir()
+    assert whole.name.startswith("PROF_"), whole
+    assert set(result.out.splitlines()[1:]) == {str(path) for path in (*ranks, whole)}, result.out
+    conforms(case, session / "ranks")
+    with sqlite3.connect(next(whole.glob("msprof_*.db"))) as db:
+        tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
+        assert not tables & {"TASK", "COMMUNICATION_OP", "OVERLAP_ANALYSIS"}, tables
+        names = dict(db.execute("SELECT pid, name FROM NPUSCOPE_PROCESS"))
+        assert all(names.get(pid) for pid in ranks_of(job)), names
+        for table in ("HOST_DISK_USAGE", "HOST_NETWORK_USAGE"):
+            assert db.execute(f"SELECT count(*) FROM {table} WHERE usage IS NULL").fetchone() == (0,), table
+
+
+@test
+def show_says_what_findings_say(case: Case) -> None:
+    """One set of findings: in the result, and on the terminal, of the session, of both forms of the result."""
+    session = session_of(case, "--host-sys", "cpu,mem,osrt")
+    for name in ("text", "db", "text,db"):
+        out = case.path(name)
+        case.analyze(session.path, "-o", out, "--export", name).expect(DONE)
+        for folder in folders(out):
+            stored = json.loads((folder / "ASCEND_PROFILER_OUTPUT" / "npuscope_findings.json").read_text())
+            shown = case.npuscope("show", "--json", folder).expect(DONE, PARTIAL)
+            [result] = json.loads(shown.out)["results"]
+            assert {key: value for key, value in result.items() if key != "path"} == stored, f"{name}: {folder}"
+
+
+@test
+def helper_threads(case: Case) -> None:
+    """What npuscope itself runs in the job is no part of the job, unless it is asked for."""
+    session = session_of(case, "--host-sys", "cpu,osrt", "--stacks=cpu,offcpu")
+    name = "npuscope_agent"
+    for options, there in (((), False), (("--show-self",), True)):
+        out = case.path(f"out{len(options)}")
+        case.analyze(session.path, "-o", out, "--export", "text,db,folded", *options).expect(DONE)
+        for folder in folders(out):
+            output = folder / "ASCEND_PROFILER_OUTPUT"
+            [path] = output.glob("ascend_pytorch_profiler_*.db")
+            with sqlite3.connect(path) as db:
+                rows = db.execute("SELECT globalTid FROM NPUSCOPE_THREAD JOIN STRING_IDS ON id = name WHERE value = ?", (name,))
+                tids = {gtid for (gtid,) in rows}
+                calls = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM OSRT_API")}
+                stacks = {gtid for (gtid,) in db.execute("SELECT DISTINCT globalTid FROM NPUSCOPE_STACK")}
+            assert bool(tids) == there and bool(tids & calls) == there and bool(tids & stacks) == there, (options, tids)
+            lanes = {event["args"]["name"] for event in json.loads((output / "trace_view.json").read_text())
+                     if event["ph"] == "M" and event["name"] == "thread_name"}
+            assert any(lane.startswith(name) for lane in lanes) == there, (options, lanes)
+            for stem in ("npuscope_oncpu", "npuscope_offcpu"):
+                lines = (output / f"{stem}.folded").read_text().splitlines()
+                assert there or not any(line.startswith(name) for line in lines), (stem, lines[:5])
 
 
 @test

@@ -157,6 +157,7 @@ def parts_are_right(run: Run) -> None:
 
 # What each of the checker's rules must find.
 DAMAGES = {
+    "I1": "UPDATE slice SET args = json_set(args, '$.cpu', 0) WHERE json_extract(args, '$.cpu') IS NOT NULL",
     "E1": "UPDATE thread SET tid = 'CPU x' WHERE tid LIKE 'CPU %'",
     "E2": "UPDATE slice SET duration = duration + 5000000, end_time = end_time + 5000000 WHERE name = 'Running'"
           " AND id IN (SELECT id FROM slice WHERE name = 'Running' LIMIT 1 OFFSET 5)",
@@ -196,12 +197,12 @@ def ftrace_data(case: Case) -> None:
     assert abs(states["Runnable"] - us(row, "Runnable(us)")) < 1, (states, row)
     assert abs(states["Sleeping"] - us(row, "Sleeping(us)") - us(row, "Uninterruptible(us)")) < 1, (states, row)
     switches = run.query("ftrace_data.db", "SELECT count(*), sum(json_extract(args, '$.prev_state') = 'R') FROM slice"
-                         f" WHERE name = 'sched_switch' AND json_extract(args, '$.prev_pid') = {run.pid}")
+                         f" WHERE name = 'sched_switch' AND json_extract(args, '$.prev_pid') = '{run.pid}'")
     assert switches == [(int(row["Voluntary Switches"]) + int(row["Preemptions"]), int(row["Preemptions"]))], switches
     check = subprocess.run([ROOT / "tools" / "conformance" / "check", "--verbose", run.result.parent], text=True,
                            capture_output=True, check=False)
     assert check.returncode == 0, check.stdout[-3000:]
-    for rule in ("E1", "E2", "E3", "E4"):
+    for rule in ("E1", "E2", "E3", "E4", "I1", "I9", "I11"):
         assert re.search(rf"^PASS {rule} ", check.stdout, re.M), check.stdout[-3000:]
     for rule, change in DAMAGES.items():
         folder = case.path(rule) / run.result.parent.name

@@ -270,7 +270,6 @@ static void steps_by_submission(void **state)
 	nps_model__free(&m);
 }
 
-/* Times that go back and numbers out of range do no harm. */
 static void add_queue(struct nps_model *m, const char *name, uint64_t gtid, uint64_t start, uint64_t end)
 {
 	size_t row = 0;
@@ -340,6 +339,71 @@ static void steps_of_graphs(void **state)
 	nps_model__free(&m);
 }
 
+static void is_unmeasured(const struct nps_model *m, size_t i, uint32_t device, const char *step,
+			  size_t before)
+{
+	const struct nps_unmeasured_step *row = &NPS_AT(&m->unmeasured_steps, struct nps_unmeasured_step, i);
+
+	assert_int_equal(row->device, device);
+	assert_string_equal(nps_model__text(m, row->step), step);
+	assert_int_equal(row->before, before);
+}
+
+/*
+ * Steps and devices of which nothing was measured have no times, and are told; also a device that only its
+ * tasks name.
+ */
+static void unmeasured_steps(void **state)
+{
+	struct nps_model m;
+	unsigned int types = 0;
+	size_t row = 0;
+
+	(void)state;
+	assert_int_equal(nps_model__init(&m, AT_FDCWD, NULL), 0);
+	nps_model__cover(&m, 500, 9000);
+	add_step(&m, 10, 1000, 2000);
+	add_step(&m, 11, 2000, 3000);
+	add_step(&m, 12, 3000, 4000);
+	add_task(&m, 0, 1100, 1200, NPS_NO_ID);
+	add_task(&m, 1, 1300, 1300, NPS_NO_ID);
+	add_task(&m, 0, 2100, 2100, NPS_NO_ID);
+	add_task(&m, 0, 3100, 3300, NPS_NO_ID);
+	for (size_t i = 0; i < 4; i++) {
+		m.task.submit[i] = m.task.start[i];
+		m.task.source[i] = i == 0 || i == 3 ? NPS_TIME_DEVICE_LOG : NPS_TIME_HOST_BOUNDS;
+	}
+	add_op(&m, 1, 2200, 2200, "hcom_allReduce");
+	m.comm_op.tasks[0] = 1;
+	assert_int_equal(nps_derive__steps(&m), 0);
+	m.comm_op.step[0] = 1;
+	assert_int_equal(nps_derive__overlap(&m), 0);
+	assert_int_equal(m.step_trace.t.len, 3);
+	assert_string_equal(nps_model__text(&m, m.step_trace.step[0]), "10");
+	assert_string_equal(nps_model__text(&m, m.step_trace.step[1]), "12");
+	assert_us(m.step_trace.computing[1], 200);
+	assert_int_equal(m.step_trace.device[2], 1); /* it had nothing to do in step 12 */
+	assert_us(m.step_trace.stage[2], 0);
+	assert_int_equal(m.unmeasured_steps.len, 3);
+	is_unmeasured(&m, 0, 0, "11", 1);
+	is_unmeasured(&m, 1, 1, "10", 2);
+	is_unmeasured(&m, 2, 1, "11", 2);
+	for (size_t i = 0; i < m.overlap.t.len; i++)
+		types |= m.overlap.device[i] == 1 ? 1U << m.overlap.type[i] : 0;
+	assert_int_equal(types, 13);
+
+	/* Of a database of these, which has no rows of them. */
+	m.overlapped = m.step_traced = true;
+	m.unmeasured_steps.len = 0;
+	assert_int_equal(nps_table__add(&m.bounds.t, &row), 0);
+	m.bounds.task[row] = 1;
+	assert_int_equal(nps_derive__overlap(&m), 0);
+	assert_int_equal(m.step_trace.t.len, 3);
+	assert_int_equal(m.unmeasured_steps.len, 3);
+	nps_model__free(&m);
+}
+
+/* Times that go back and numbers out of range do no harm. */
 static void nonsense(void **state)
 {
 	struct nps_model m;
@@ -363,10 +427,15 @@ static void nonsense(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(as_with_lists),	 cmocka_unit_test(no_steps_two_devices),
-		cmocka_unit_test(windows_by_connection), cmocka_unit_test(steps_without_a_launch),
-		cmocka_unit_test(steps_by_submission),	 cmocka_unit_test(steps_by_queue),
-		cmocka_unit_test(steps_of_graphs),	 cmocka_unit_test(nonsense),
+		cmocka_unit_test(as_with_lists),
+		cmocka_unit_test(no_steps_two_devices),
+		cmocka_unit_test(windows_by_connection),
+		cmocka_unit_test(steps_without_a_launch),
+		cmocka_unit_test(steps_by_submission),
+		cmocka_unit_test(steps_by_queue),
+		cmocka_unit_test(steps_of_graphs),
+		cmocka_unit_test(unmeasured_steps),
+		cmocka_unit_test(nonsense),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

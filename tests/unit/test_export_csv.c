@@ -617,6 +617,19 @@ static void step_times(void **state)
 	torch(f, NPS_GENERATION_B);
 	assert_string_equal(rows_of(f, "step_trace_time.csv"),
 			    "0,,8873.756,0.000,0.000,0.300,0.000,0.000,0,0.000,-1.5\n");
+	/* Of which nothing was measured, before that row and behind it. */
+	for (size_t i = 0; i < 2; i++) {
+		struct nps_unmeasured_step *step = nps_vec__push(&f->m.unmeasured_steps);
+
+		assert_non_null(step);
+		*step = (struct nps_unmeasured_step){ i, text(f, i ? "51" : "49"), i };
+	}
+	t->step[at] = text(f, "50");
+	torch(f, NPS_GENERATION_B);
+	assert_string_equal(rows_of(f, "step_trace_time.csv"),
+			    "0,49,,,,,,,,,\n"
+			    "0,50,8873.756,0.000,0.000,0.300,0.000,0.000,0,0.000,-1.5\n"
+			    "1,51,,,,,,,,,\n");
 }
 
 static void msprof_layout(void **state)

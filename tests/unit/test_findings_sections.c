@@ -330,6 +330,28 @@ static void test_steps(void **state)
 	cJSON_Delete(d);
 }
 
+/*
+ * Steps without a row, of which nothing was measured: one in which the device had nothing to do lasts as on the
+ * host.
+ */
+static void test_idle_step(void **state)
+{
+	struct nps_model m;
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	add_step(&m, "1", 100, 10, 20);
+	m.step.id[new_row(&m.step.t)] = 2;
+	add_step(&m, "3", 0, 0, 0);
+	m.step.end[2] = m.step.start[2] + 300 * US;
+	m.end = T0 + 4000 * US;
+	d = make(&m);
+	assert_string_equal(string(d, "steps/rows/0/step"), "3");
+	assert_true(number(d, "steps/rows/0/total_us") == 300);
+	cJSON_Delete(d);
+}
+
 /* Shares are of the capture's time, not of the steps' or of all devices' together. */
 static void test_shares(void **state)
 {
@@ -650,19 +672,13 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_idle_devices),
-		cmocka_unit_test(test_apis),
-		cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),
-		cmocka_unit_test(test_shares),
-		cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication),
-		cmocka_unit_test(test_links),
-		cmocka_unit_test(test_long_texts),
-		cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_devices),
+		cmocka_unit_test(test_apis),	      cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_idle_step),
+		cmocka_unit_test(test_shares),	      cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication), cmocka_unit_test(test_links),
+		cmocka_unit_test(test_long_texts),    cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),     cmocka_unit_test(test_hostile),
 	};
 	int failed;
 

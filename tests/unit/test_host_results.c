@@ -140,6 +140,12 @@ static void states_and_switches(void **state)
 			   "'eth\"0' AND json_extract(args, '$.task') = 'job:100'"),
 		1);
 	assert_int_equal(number(db, "SELECT duration FROM slice WHERE name = 'softirq'"), 20);
+	/* Insight's server gives up at an argument that is no string */
+	assert_int_equal(
+		number(db, "SELECT count(*) FROM slice, json_each(slice.args) a WHERE a.type != 'text'"), 0);
+	assert_int_equal(number(db, "SELECT count(*) FROM slice WHERE json_extract(args, '$.cpu') = '3'"), 7);
+	assert_int_equal(
+		number(db, "SELECT count(*) FROM slice WHERE json_extract(args, '$.prev_pid') = '100'"), 3);
 	/* one for each lane, without a CPU, for the viewer's count of switches */
 	assert_int_equal(
 		number(db,

@@ -118,6 +118,53 @@ static void the_first_event_is_at_zero(void **state)
 	nps_model__free(&m);
 }
 
+/* npuscope's own traces say what nobody measured: its 1 ns is no length, as in the session that it came from. */
+static void bounded_tasks(void **state)
+{
+#define KERNEL "\"Task Type\":\"AI_CORE\",\"Task Id\":1,"
+#define MEASURED "\"time_source\":\"device log\""
+#define BOUNDED "\"time_source\":\"host bounds\""
+#define LIMITS ",\"start_low_us\":\"1736408883704643.212\",\"end_high_us\":\"1736408883704700.001\""
+	static const struct {
+		const char *pid, *name, *us, *length, *args;
+	} events[] = {
+		{ "5", "A", "643.100", "0.500", KERNEL MEASURED },
+		{ "5", "B", "643.212", "0.001", KERNEL BOUNDED LIMITS },
+		{ "7", "hcom_allReduce__1_0_1", "650.000", "0.001", BOUNDED },
+		{ "7", "hcom_allReduce__1_1_1", "660.000", "2.000", MEASURED },
+	};
+	char text[2048];
+	struct nps_model m;
+	int len = snprintf(text, sizeof(text),
+			   "[" NAME_OF("5", "Ascend Hardware") "," NAME_OF("7", "Communication"));
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(events); i++)
+		len += snprintf(text + len, sizeof(text) - len,
+				",{\"ph\":\"X\",\"pid\":%s,\"tid\":3,\"name\":\"%s\","
+				"\"ts\":\"1736408883704%s\",\"dur\":%s,\"args\":{%s}}",
+				events[i].pid, events[i].name, events[i].us, events[i].length,
+				events[i].args);
+	strcpy(text + len, "]");
+	import(&m, text);
+	assert_int_equal(m.task.t.len, 2);
+	assert_int_equal(m.task.source[0], NPS_TIME_DEVICE_LOG);
+	assert_int_equal(m.task.source[1], NPS_TIME_HOST_BOUNDS);
+	assert_int_equal(m.task.end[0] - m.task.start[0], 500);
+	assert_int_equal(m.task.end[1], m.task.start[1]);
+	assert_int_equal(m.bounds.t.len, 1);
+	assert_int_equal(m.bounds.task[0], 1);
+	assert_true(m.bounds.start_low[0] == 1736408883704643212ULL);
+	assert_true(m.bounds.start_high[0] == UINT64_MAX && m.bounds.end_low[0] == UINT64_MAX);
+	assert_true(m.bounds.end_high[0] == 1736408883704700001ULL);
+	assert_int_equal(m.comm_op.t.len, 2);
+	assert_false(nps_model__comm_measured(&m, 0));
+	assert_int_equal(m.comm_op.end[0], m.comm_op.start[0]);
+	assert_true(nps_model__comm_measured(&m, 1));
+	assert_int_equal(m.comm_op.end[1] - m.comm_op.start[1], 2000);
+	nps_model__free(&m);
+}
+
 /* Joined pieces are lists behind each other; what is none is counted. */
 static void lists_behind_each_other(void **state)
 {
@@ -336,6 +383,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		TEST(only_named_layers_are_read),
+		TEST(bounded_tasks),
 		TEST(the_first_event_is_at_zero),
 		TEST(lists_behind_each_other),
 		TEST(processes_without_a_name),

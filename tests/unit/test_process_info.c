@@ -49,6 +49,91 @@ static void what_was_asked_for(void **state)
 	expect("{}", "Level1", 1, 2); /* older */
 }
 
+static const cJSON *item(const cJSON *object, const char *name)
+{
+	return cJSON_GetObjectItemCaseSensitive(object, name);
+}
+
+/* What profiler_info says was used is what the session says, not what is usual. */
+static void what_was_used(void **state)
+{
+	static const char session[] =
+		"{\"request\":{\"level\":1,\"activities\":\"cpu,npu\",\"mstx\":true,\"l2_cache\":true,\"sys_"
+		"io\":true,"
+		"\"sys_interconnection\":false,\"record_shapes\":true,\"with_stack\":true,\"host_sys\":["
+		"\"cpu\",\"osrt\"]},"
+		"\"devices\":[{\"id\":0,\"aic_metrics\":\"Memory\"},{\"id\":3,\"aic_metrics\":\"L2Cache\"}]}";
+	const cJSON *config, *common, *more;
+	struct nps_recording rec;
+	struct nps_model model;
+	size_t row = 0;
+
+	(void)state;
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_recording__proc(&rec, 50));
+	rec.procs[0].devices = 1 << 3;
+	rec.json = cJSON_Parse(session);
+	assert_non_null(rec.json);
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_table__add(&model.job_memory.t, &row), 0);
+	assert_int_equal(nps_import__process_info(&model, &rec, 0), 0);
+	config = item(model.info, "config");
+	common = item(config, "common_config");
+	more = item(config, "experimental_config");
+	assert_string_equal(cJSON_GetStringValue(item(more, "_aic_metrics")), "ACL_AICORE_L2_CACHE");
+	assert_true(cJSON_IsTrue(item(more, "_l2_cache")));
+	assert_true(cJSON_IsTrue(item(more, "_mstx")));
+	assert_true(cJSON_IsTrue(item(more, "_sys_io")));
+	assert_true(cJSON_IsFalse(item(more, "_sys_interconnection")));
+	assert_int_equal(cJSON_GetArraySize(item(more, "_host_sys")), 2);
+	assert_true(cJSON_IsTrue(item(common, "record_shapes")));
+	assert_true(cJSON_IsTrue(item(common, "profile_memory")));
+	assert_true(cJSON_IsFalse(item(common, "with_stack"))); /* npuscope has none of Python's */
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
+/* Kernels of which the job told before the capture are counted: by their names, and, if shapes were asked for, by those. */
+static void kernels_from_before_the_attach(void **state)
+{
+	static const char *const names[] = { "kernel@0x7f00", "aclnnMatmul_MatMulV2" };
+	struct nps_recording rec;
+	struct nps_model model;
+
+	(void)state;
+	for (int asked = 0; asked < 2; asked++) {
+		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+		assert_non_null(nps_recording__proc(&rec, 50));
+		rec.json = cJSON_Parse(asked ? "{\"request\":{\"record_shapes\":true}}" : "{}");
+		for (size_t i = 0; i < 2; i++) {
+			struct nps_task *task = nps_vec__push(&rec.tasks);
+
+			assert_non_null(task);
+			*task = (struct nps_task){ .start = 10 + i,
+						   .end = 20 + i,
+						   .conn = NPS_NONE,
+						   .context = NPS_NO_ID,
+						   .name = nps_strings__addz(&rec.strings, names[i]),
+						   .type = nps_strings__addz(&rec.strings, "N/A"),
+						   .comm = NPS_NONE,
+						   .step = NPS_NONE,
+						   .bounds = NPS_NONE,
+						   .operands = NPS_NONE,
+						   .pmu = NPS_NONE,
+						   .kind = NPS_TASK_COMPUTE };
+		}
+		rec.procs[0].tasks = 2;
+		rec.procs[0].unseen_executors = 5;
+		assert_int_equal(nps_model__init(&model, AT_FDCWD, &rec.strings), 0);
+		assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+		assert_int_equal(model.compute.t.len, 2);
+		assert_int_equal(model.unnamed_kernels, 1);
+		assert_int_equal(model.shapeless_kernels, asked ? 2 : 0);
+		nps_model__free(&model);
+		nps_recording__free(&rec);
+	}
+}
+
 /* One entry that is no directory does not take the rest of the result with it. */
 static void samples_that_cannot_be_read_are_left_out(void **state)
 {
@@ -111,6 +196,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_was_asked_for),
+		cmocka_unit_test(what_was_used),
+		cmocka_unit_test(kernels_from_before_the_attach),
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
 		cmocka_unit_test(losses_and_sources_are_told),
 	};

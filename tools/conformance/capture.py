@@ -18,9 +18,9 @@ from typing import Any, Iterator, Optional
 from report import Skip
 from tracemodel import Trace, scan
 
-DB_NAME = re.compile(r"ascend_pytorch_profiler(_(\d{1,16}))?\.db")
+DB_NAME = re.compile(r"ascend_(?:pytorch|mindspore)_profiler(_(\d{1,16}))?\.db")
 INFO_NAME = re.compile(r"profiler_info(_(\d{1,5}))?\.json")
-RESULT_NAME = re.compile(r".+_(\d+)_\d{17}_ascend_pt")
+RESULT_NAME = re.compile(r".+_(\d+)_\d{17}_ascend_(?:pt|ms)")
 OUTPUT = "ASCEND_PROFILER_OUTPUT"
 OWN_TABLES = "NPUSCOPE_"
 
@@ -290,7 +290,7 @@ def find(root: Path) -> list[Path]:
             any(DB_NAME.fullmatch(path.name) for path in root.glob("*.db")):
         return [root.parent if root.name == OUTPUT else root]
     torch = {path.parent for path in root.rglob(OUTPUT) if path.is_dir()} | \
-        {path for path in root.rglob("*_ascend_pt") if path.is_dir()}
+        {path for kind in ("pt", "ms") for path in root.rglob(f"*_ascend_{kind}") if path.is_dir()}
     prof = {path for path in root.rglob("PROF_*") if path.is_dir() and is_prof(path)
             and not any(parent in torch for parent in path.parents)}
     return sorted(torch | prof)

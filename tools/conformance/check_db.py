@@ -140,7 +140,7 @@ def d5(rank: Rank, check: Check) -> None:
     for ident, planes in spans.items():
         (start, end), found = planes[0][:2], [(low, high) for _, _, low, high in planes if low is not None]
         if not found:
-            check.expect(start == end, f"operator {ident}: {start}..{end}, none of its tasks was measured")
+            check.expect(end == start + 1, f"operator {ident}: {start}..{end}, none of its tasks was measured: the least is 1 ns")
             continue
         whole = min(low for low, _ in found), max(high for _, high in found)
         # Older tables do not tell which plane is the master's.
@@ -349,8 +349,8 @@ def w4(rank: Rank, check: Check) -> None:
                 check.fail(f"{where}: {left} > {right}")
         if low is not None and end_high is not None and low >= end_high:
             check.fail(f"{where}: ends by {end_high} and starts at {low} or later")
-        if source == "host bounds" and start != end:
-            check.fail(f"{where}: has a duration")
+        if source == "host bounds" and end != start + 1:
+            check.fail(f"{where}: lasts {end - start} ns, not the least, 1")
         if not source:
             check.fail(f"task {ident} has no source")
 

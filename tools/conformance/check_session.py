@@ -9,6 +9,7 @@ from typing import NamedTuple
 from capture import Rank, table_names
 from check_csv import plain
 from check_db import columns
+from check_step import is_unmeasured
 from report import Check, RuleSet, Skip
 from tracefile import us_to_ns
 
@@ -42,6 +43,8 @@ def x1(pair: Pair, check: Check) -> None:
     right: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     for one in trace.hardware:
         left[one.pid & 31, one.tid, one.args.get("Task Id"), one.args.get("Subtask Id")].append((one.start, one.end))
+    if not trace.hardware and "TASK" not in pair.db.db_tables:
+        raise Skip("nothing ran on a device")
     parents = set(db.execute("SELECT deviceId, streamId, taskId FROM TASK WHERE contextId != 4294967295"))
     for start, end, device, stream, task, context in db.execute(
             "SELECT startNs, endNs, deviceId, streamId, taskId, contextId FROM TASK"):
@@ -58,7 +61,7 @@ def x2(pair: Pair, check: Check) -> None:
     left: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     right: dict[object, list[tuple[float, ...]]] = defaultdict(list)
     for row in table.dicts():
-        left[plain(row["Name"])].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"]) * 1000))
+        left[plain(row["Name"])].append((us_to_ns(row["Start Time(us)"]), float(row["Duration(us)"] or 0.001) * 1000))
     queries = ["SELECT value, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO c USING (globalTaskId)"
                " JOIN STRING_IDS ON id = c.name"]
     if "COMMUNICATION_OP" in pair.db.db_tables:
@@ -96,7 +99,8 @@ def x4(pair: Pair, check: Check) -> None:
     told = {(str(row[0]) if keyed else "", str(row[1] or "")): row[2:] for row in analysis.execute(
         f"SELECT {'deviceId' if keyed else '0'}, step, {fields} FROM StepTraceTime")}
     rows = {(row.get("Device_id", ""), row["Step"]): [row[name] for name in table.header
-                                                      if name not in ("Device_id", "Step")] for row in table.dicts()}
+                                                      if name not in ("Device_id", "Step")]
+            for row in table.dicts() if not is_unmeasured(row)}
     for key in sorted(told.keys() | rows.keys()):
         check.expect(key in told and key in rows, f"step {key} is on one side only")
         for name, one, other in zip(fields.split(", "), rows.get(key, ()), told.get(key, ())):

@@ -22,10 +22,17 @@ def c14(rank: Rank, check: Check) -> None:
     rank.one_device()
     (table,) = need(rank, "step_trace_time")
     seen: set[tuple[str, str]] = set()
+    measured = _measured_steps(rank)
     for row in table.dicts():
         key = row.get("Device_id", ""), row["Step"]
         check.expect(key not in seen, f"step {key} occurs twice")
         seen.add(key)
+        if is_unmeasured(row):
+            check.expect(key not in measured, f"{key}: no times, but kernel_details has some")
+            continue
+        if not all(value for name, value in row.items() if name != "Step"):
+            check.fail(f"{key}: some of its cells are empty")
+            continue
         value = {name: float(row[name]) for name in table.header if name not in ("Device_id", "Step")}
         hidden, exposed = value["Overlapped"], value["Communication(Not Overlapped)"]
         check.expect(abs(hidden - (value["Communication"] - exposed)) <= 1e-3, f"{key}: Overlapped {hidden}")
@@ -35,6 +42,18 @@ def c14(rank: Rank, check: Check) -> None:
         check.expect(abs(bare - max(exposed - value["Bubble"], 0)) <= 1e-3, f"{key}: without receive {bare}")
         check.expect(all(one >= 0 for name, one in value.items() if name != "Preparing"), f"{key}: a negative time")
     _steps_of_kernels(rank, check, {step for _, step in seen})
+
+
+def is_unmeasured(row: dict[str, str]) -> bool:
+    """Nothing of it was measured: its cells are empty, all of them."""
+    return not any(value for name, value in row.items() if name not in ("Device_id", "Step"))
+
+
+def _measured_steps(rank: Rank) -> set[tuple[str, str]]:
+    """(device, step) of kernels and collectives with a duration."""
+    kernels = rank.table("kernel_details")
+    return {(row.get("Device_id", ""), row.get("Step Id", "")) for row in kernels.dicts() if row["Duration(us)"]} \
+        if kernels else set()
 
 
 def _steps_of_kernels(rank: Rank, check: Check, known: set[str]) -> None:
@@ -51,7 +70,7 @@ def _kernel_spans(rank: Rank) -> Spans:
     bounded = {(one.name, one.start) for one in rank.trace.collectives if one.bounded} if rank.trace else set()
     for row in table.dicts():
         start = us_to_ns(row["Start Time(us)"])
-        if (row["Name"], start) in bounded:
+        if (row["Name"], start) in bounded or not row["Duration(us)"]:
             continue
         span = start, start + round(float(row["Duration(us)"]) * 1000)
         group = spans[row.get("Device_id", ""), row.get("Step Id", "")]
@@ -67,7 +86,8 @@ def _rows(rank: Rank) -> Iterator[tuple[tuple[str, str], dict[str, str], dict[st
     spans = _kernel_spans(rank)
     for row in table.dicts():
         key = row.get("Device_id", ""), row["Step"]
-        yield key, row, spans[key]
+        if not is_unmeasured(row):
+            yield key, row, spans[key]
 
 
 @RULES.rule("C15", "Preparing is the time from the step mark to the first task")

@@ -112,8 +112,7 @@ _ANALYSIS = {
                         "synchronization_time N,idle_time N,step T,type T",
 }
 
-REQUIRED = ("SESSION_TIME_INFO", "NPU_INFO", "HOST_INFO", "META_DATA", "RANK_DEVICE_MAP", "STRING_IDS", "TASK",
-            "COMPUTE_TASK_INFO", "CANN_API")
+REQUIRED = ("SESSION_TIME_INFO", "NPU_INFO", "HOST_INFO", "META_DATA", "RANK_DEVICE_MAP", "STRING_IDS", "CANN_API")
 # columns that only some chips have, always the last ones
 OPTIONAL_TAIL = {"COMPUTE_TASK_INFO": ("gridDim", "blockDim")}
 

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/input_file.h"
+
+#include "base/util.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NAMED 64 /* files that are named; the others are only counted */
+
+/*
+ * The calls that open input are many layers below whoever knows the exit status, in places that have nothing in common
+ * but the process.
+ */
+static struct {
+	pthread_mutex_t lock;
+	uint64_t names[NAMED]; /* hashes of paths that were reported */
+	bool counted[NAMED]; /* of this input */
+	size_t n, searched; /* searched: of these, while inputs were looked for */
+	uint64_t count; /* since the last look */
+	bool told_more, begun;
+} unreadable = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* The path of FD, "" if the kernel does not say. */
+static void path_of(int fd, char *path, size_t size)
+{
+	char link[64];
+	ssize_t len;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	len = readlink(link, path, size - 1);
+	path[len < 0 ? 0 : len] = 0;
+}
+
+static void report(const char *path, const char *why)
+{
+	uint64_t hash = nps_hash_bytes(path, strlen(path));
+	bool name, more;
+	size_t i = 0;
+
+	pthread_mutex_lock(&unreadable.lock);
+	while (i < unreadable.n && unreadable.names[i] != hash)
+		i++;
+	name = i == unreadable.n && i < NAMED;
+	more = i == NAMED && !unreadable.told_more;
+	if (name)
+		unreadable.names[unreadable.n++] = hash;
+	unreadable.told_more |= more;
+	unreadable.count += i == NAMED || !unreadable.counted[i];
+	if (i < NAMED)
+		unreadable.counted[i] = true;
+	pthread_mutex_unlock(&unreadable.lock);
+	if (name)
+		nps_msg("cannot read %s: %s: the result is without it", path, why);
+	else if (more)
+		nps_msg("cannot read %s: %s: the result is without it and others that are not named", path,
+			why);
+}
+
+void nps_input__unusable(int dirfd, const char *name, const char *why)
+{
+	char path[2 * PATH_MAX] = "";
+
+	if (dirfd >= 0 && name[0] != '/')
+		path_of(dirfd, path, PATH_MAX);
+	if (*path && strcmp(name, ".") != 0)
+		strcat(path, "/");
+	if (!*path || strcmp(name, ".") != 0)
+		strncat(path, name, PATH_MAX - 2);
+	report(path, why);
+}
+
+void nps_input__unreadable(int dirfd, const char *name, int err)
+{
+	nps_input__unusable(dirfd, name, strerror(-err));
+}
+
+void nps_input__unreadable_fd(int fd, int err)
+{
+	char path[PATH_MAX];
+
+	path_of(fd, path, sizeof(path));
+	report(path, strerror(-err));
+}
+
+void nps_input__begin(void)
+{
+	pthread_mutex_lock(&unreadable.lock);
+	if (!unreadable.begun)
+		unreadable.searched = unreadable.n;
+	unreadable.begun = true;
+	unreadable.n = unreadable.searched;
+	unreadable.told_more = false;
+	memset(unreadable.counted, 0, sizeof(unreadable.counted));
+	pthread_mutex_unlock(&unreadable.lock);
+}
+
+uint64_t nps_input__take_unreadable(void)
+{
+	uint64_t count;
+
+	pthread_mutex_lock(&unreadable.lock);
+	count = unreadable.count;
+	unreadable.count = 0;
+	pthread_mutex_unlock(&unreadable.lock);
+	return count;
+}
+
+/* Why NAME, which could not be opened because of ERR, is to be reported; 0: it is not there. */
+static int reason(int dirfd, const char *name, int err)
+{
+	struct stat st;
+
+	if (err != -ENOENT)
+		return err;
+	return fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) ? 0 : -ENOENT; /* a link to nothing */
+}
+
+static int failed(int dirfd, const char *name, int err)
+{
+	int why = reason(dirfd, name, err);
+
+	if (why)
+		nps_input__unreadable(dirfd, name, why);
+	return err;
+}
+
+/* Opening a device can have effects: what it is is looked at first, and again, as it may have been exchanged. */
+int nps_input_file__open(int dirfd, const char *name, struct stat *st)
+{
+	struct stat own;
+	int fd, err;
+	char byte;
+
+	st = st ? st : &own;
+	if (fstatat(dirfd, name, st, 0))
+		return failed(dirfd, name, -errno);
+	if (!S_ISREG(st->st_mode))
+		return failed(dirfd, name, S_ISDIR(st->st_mode) ? -EISDIR : -EINVAL);
+	fd = openat(dirfd, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return failed(dirfd, name, -errno);
+	err = fstat(fd, st) ? -errno : S_ISREG(st->st_mode) ? 0 : -EINVAL;
+	/* Files of /proc are regular and have no size; what cannot be read of one is not empty. */
+	if (!err && !st->st_size && pread(fd, &byte, 1, 0) < 0)
+		err = -errno;
+	if (!err)
+		return fd;
+	close(fd);
+	return failed(dirfd, name, err);
+}
+
+int nps_input_dir__open(int dirfd, const char *name)
+{
+	int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? failed(dirfd, name, -errno) : fd;
+}
+
+DIR *nps_input_dir__list(int dirfd)
+{
+	int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	if (dir)
+		return dir;
+	nps_input__unreadable(dirfd, ".", -errno);
+	if (fd >= 0)
+		close(fd);
+	return NULL;
+}
+
+struct dirent *nps_input_dir__next(DIR *dir)
+{
+	struct dirent *entry;
+
+	errno = 0;
+	entry = readdir(dir);
+	if (!entry && errno)
+		nps_input__unreadable_fd(dirfd(dir), -errno);
+	return entry;
+}
+
+bool nps_input__exists(int dirfd, const char *name)
+{
+	struct stat st;
+
+	if (!fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW))
+		return true;
+	if (errno != ENOENT)
+		nps_input__unreadable(dirfd, name, -errno);
+	return false;
+}

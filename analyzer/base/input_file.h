@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * How every importer opens its input. What is not there is no error; what is there and cannot be read is reported by
+ * its path, with the reason, and counted: the result is without it, so the exit status is 3.
+ */
+#ifndef NPS_INPUT_FILE_H
+#define NPS_INPUT_FILE_H
+
+#include <dirent.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+/*
+ * Opens NAME in DIRFD for reading if it is a regular file, or a symbolic link to one; ST (or NULL) is filled. A FIFO or
+ * a device is never opened. A descriptor; -ENOENT if there is no such file; another negative errno, also -ENOENT for a
+ * link that leads nowhere, has been reported.
+ */
+int nps_input_file__open(int dirfd, const char *name, struct stat *st);
+
+/* The same for a directory. */
+int nps_input_dir__open(int dirfd, const char *name);
+
+/* Begins to list the directory DIRFD, which stays open. NULL has been reported; closedir() ends it. */
+DIR *nps_input_dir__list(int dirfd);
+
+/* The next entry of DIR, NULL after the last. An error is reported. */
+struct dirent *nps_input_dir__next(DIR *dir);
+
+/* True if NAME is in DIRFD, whatever it is. False if not, or after reporting that nobody can tell. */
+bool nps_input__exists(int dirfd, const char *name);
+
+/* Reports and counts that NAME in DIRFD cannot be read because of ERR, a negative errno. Each file once. */
+void nps_input__unreadable(int dirfd, const char *name, int err);
+
+/* The same for a file whose content is not what it should be. */
+void nps_input__unusable(int dirfd, const char *name, const char *why);
+
+/* The same for a file that is open. */
+void nps_input__unreadable_fd(int fd, int err);
+
+/*
+ * From here on another input is read: what cannot be read of it is counted, also what was of others. What was
+ * named while inputs were looked for is not named again.
+ */
+void nps_input__begin(void);
+
+/* How many were counted since the last call. */
+uint64_t nps_input__take_unreadable(void);
+
+#endif

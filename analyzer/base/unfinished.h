@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Notes about results that are being written, so that what a killed analysis left is found wherever -o was: a file in
+ * the user's state directory ($XDG_STATE_HOME or ~/.local/state, npuscope/unfinished) for each temporary directory, by
+ * the path of the input. Without such a directory there are no notes: then the next analysis into the same directory
+ * removes it.
+ */
+#ifndef NPS_UNFINISHED_H
+#define NPS_UNFINISHED_H
+
+#include <stdint.h>
+
+/* A temporary directory is one of this program's by its name, and unfinished while nobody has a lock on it. */
+#define NPS_UNFINISHED_PREFIX ".npuscope-"
+#define NPS_UNFINISHED_SUFFIX ".tmp"
+
+struct nps_unfinished {
+	int dirfd; /* of the notes; -1: there is none */
+	char name[64];
+};
+
+/* Notes that TEMP in PARENT (a descriptor) belongs to the analysis of the input nps_unfinished__begin() was told. */
+void nps_unfinished__note(struct nps_unfinished *note, int parent, const char *temp);
+
+/* Removes the note. */
+void nps_unfinished__done(struct nps_unfinished *note);
+
+/*
+ * Before the analysis of INPUT, a path, into the directory OUTPUT: removes the temporary directories that
+ * killed analyses of INPUT left anywhere, and those that any left in OUTPUT or in its directories BELOW, a list
+ * that NULL ends. Only what this program made as this user, of which no living process has the lock; symbolic
+ * links are not followed.
+ */
+void nps_unfinished__begin(const char *input, int output, const char *const *below);
+
+/* Removes NAME in PARENT if it is such a directory. */
+void nps_unfinished__remove(int parent, const char *name);
+
+/* Removes NAME in PARENT and what is in it. Symbolic links are removed, not followed. Allocates nothing. */
+void nps_remove_tree(int parent, const char *name);
+
+#endif
