@@ -61,7 +61,8 @@ static void save(struct nps_capture *c, bool durable)
 		nps_debug("session.json: %s", strerror(-c->save_error));
 	else
 		c->described |= c->begin_mono != 0;
-	cJSON_Delete(j);
+	cJSON_Delete(c->saved);
+	c->saved = j;
 }
 
 /* It begins with a session.json that says that nothing is recorded yet: whoever finds it after a SIGKILL can read that. */
@@ -891,6 +892,21 @@ static void finish(struct nps_capture *c, struct nps_open_slices *slices)
 	save(c, true);
 }
 
+/* What was described is written again: of the kernel and of devices nothing can be asked any more. */
+void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole)
+{
+	cJSON *stacks = n && c->saved ? cJSON_AddObjectToObject(c->saved, "stacks") : NULL;
+	int err;
+
+	if (!stacks)
+		return;
+	cJSON_AddNumberToObject(stacks, "unwound", (double)n);
+	cJSON_AddNumberToObject(stacks, "whole", (double)whole);
+	err = nps_session__write_json(&c->session, c->saved, false);
+	if (err)
+		nps_warn("cannot write into session.json how many stacks are whole: %s", strerror(-err));
+}
+
 /* -errno if nothing of the session can be used; the reason has been printed. */
 static int check_session(struct nps_capture *c)
 {
@@ -987,6 +1003,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_process__free(p);
 	}
 	free(c->searched);
+	cJSON_Delete(c->saved);
 	if (freed) /* else a thread may come back */
 		nps_log_budget__free(&c->logs);
 	nps_session__close(&c->session);

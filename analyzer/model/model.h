@@ -61,6 +61,9 @@ struct nps_model {
 	bool runs_lost; /* some rows of `run` are missing */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
+	uint64_t
+		stacks; /* rows of `stack` with a part in user space; of them whole_stacks lead to where the thread began */
+	uint64_t whole_stacks;
 
 	NPS_OWN_TABLES(NPS_TABLE_FIELD)
 	NPS_SHARED_TABLES(NPS_SHARED_FIELD)
