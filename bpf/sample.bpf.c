@@ -53,11 +53,11 @@ static __always_inline bool sampled_regs(const struct pt_regs *interrupted, stru
 #if defined(__TARGET_ARCH_x86)
 	regs->ip = interrupted->ip;
 	regs->bp = interrupted->bp;
-	regs->cs = interrupted->cs;
+	regs->cs = *(volatile unsigned long *)&interrupted->cs;
 #else
 	regs->user_regs.pc = interrupted->user_regs.pc;
 	regs->user_regs.regs[29] = interrupted->user_regs.regs[29];
-	regs->user_regs.pstate = interrupted->user_regs.pstate;
+	regs->user_regs.pstate = *(volatile __u64 *)&interrupted->user_regs.pstate;
 #endif
 	return true;
 }
@@ -86,22 +86,24 @@ static __always_inline void send_returns(struct pt_regs *ctx)
 	s = bpf_map_lookup_elem(&scratch, &only);
 	if (!s)
 		return;
-	n = pending_returns(s->returns);
-	if (!n)
+	pending_returns(&s->pending);
+	if (!s->pending.n)
 		return;
 	s->message = NPS_MSG_RETURNS;
 	s->tid = (__u32)bpf_get_current_pid_tgid();
 	s->cpu = bpf_get_smp_processor_id();
-	s->n_returns = n;
-	s->n_user = sampled_regs(ctx, &regs) ? mended_frames(&regs, s->returns, n, s->user) : 0;
+	if (sampled_regs(ctx, &regs))
+		mend_frames(&s->pending, &regs, s->user);
 	s->time = sample_time(ctx);
 	s->exact = s->time != 0;
 	if (!s->exact)
 		s->time = bpf_ktime_get_ns();
-	n = n <= NPS_STACK_RETURNS ? n : NPS_STACK_RETURNS;
+	n = s->pending.n;
+	if (n > NPS_STACK_RETURNS)
+		n = NPS_STACK_RETURNS;
 	if (bpf_ringbuf_output(&messages, s,
-			       __builtin_offsetof(struct nps_sample_returns, returns) +
-				       n * sizeof(*s->returns),
+			       __builtin_offsetof(struct nps_sample_returns, pending.returns) +
+				       n * sizeof(s->pending.returns[0]),
 			       BPF_RB_NO_WAKEUP))
 		count(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
@@ -183,7 +185,6 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 	struct nps_sleep *s = local_get(&sleepers, &no_sleep);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct pt_regs regs;
-	__u32 n;
 
 	if (!s) {
 		count(NPS_COUNTER_LOST + NPS_EV_STACK);
@@ -199,11 +200,11 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 	s->n_bytes = 0;
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
-	s->n_returns = pending_returns(s->returns);
+	pending_returns(&s->pending);
 	if (has_task_storage && user_regs(bpf_get_current_task_btf(), &regs)) {
-		n = mended_frames(&regs, s->returns, s->n_returns, s->user);
-		if (n)
-			s->user_bytes = n * sizeof(s->user[0]);
+		mend_frames(&s->pending, &regs, s->user);
+		if (s->pending.n_user)
+			s->user_bytes = s->pending.n_user * sizeof(s->user[0]);
 		if (with_copy) {
 			put_regs(s, &regs);
 			copy_stack(s, s->regs[PLACE_OF_SP]);

@@ -81,10 +81,19 @@ struct nps_ksym {
 /* What sample.bpf.c sends; each struct begins with it. */
 enum nps_stack_message { NPS_MSG_SLEEP = 1, NPS_MSG_RETURNS = 2 };
 
+/* Returns that are probed, and what the walk along the frame pointers keeps: the verifier need not follow what is in memory. */
+struct nps_pending {
+	__u32 n; /* of `returns` */
+	__u32 n_user; /* frames of the walk; 0: the registers are not known, and the kernel's frames stay */
+	__u32 next; /* index behind the last return that was put back */
+	__u32 candidate; /* of the one that is tried */
+	struct nps_return returns[NPS_STACK_RETURNS];
+};
+
 /* A sleeper is back. Cut behind the last byte of `stack` in use. */
 struct nps_sleep {
 	__u32 message; /* NPS_MSG_SLEEP */
-	__u32 n_returns;
+	__u32 pad;
 	__u64 since; /* 0: the thread is not asleep */
 	__u64 until;
 	__u32 pid, tid;
@@ -93,11 +102,11 @@ struct nps_sleep {
 	__u32 n_regs;
 	__s32 kernel_bytes, user_bytes; /* of the frames; negative: there are none */
 	__u32 n_bytes;
-	__u32 pad;
+	__u32 pad2;
 	__u64 regs[NPS_STACK_REGS];
 	__u64 kernel[NPS_STACK_KERNEL];
 	__u64 user[NPS_STACK_USER];
-	struct nps_return returns[NPS_STACK_RETURNS];
+	struct nps_pending pending;
 	__u8 stack[NPS_SLEEP_BYTES];
 };
 
@@ -105,12 +114,10 @@ struct nps_sleep {
 struct nps_sample_returns {
 	__u32 message; /* NPS_MSG_RETURNS */
 	__u32 tid, cpu;
-	__u32 n_returns;
-	__u64 time; /* CLOCK_MONOTONIC ns: the sample's, or a little before it */
-	__u32 n_user; /* frames; 0: the registers are not known, and the kernel's frames stay */
 	__u32 exact; /* 1: `time` is the sample's */
+	__u64 time; /* CLOCK_MONOTONIC ns: the sample's, or a little before it */
 	__u64 user[NPS_STACK_USER]; /* as frame pointers give them, with the return addresses put back */
-	struct nps_return returns[NPS_STACK_RETURNS];
+	struct nps_pending pending;
 };
 
 #endif

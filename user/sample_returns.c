@@ -59,20 +59,21 @@ void nps_sample_returns__free(struct nps_sample_returns_queue *q)
 
 int nps_sample_returns__add(struct nps_sample_returns_queue *q, const void *message, size_t size)
 {
-	const size_t head = offsetof(struct nps_sample_returns, returns);
+	const size_t head = offsetof(struct nps_sample_returns, pending.returns);
 	const struct nps_sample_returns *m = message;
 	struct waiting *w;
 	struct fifo *f;
 	int err = 0;
 
-	if (size < head || m->message != NPS_MSG_RETURNS || m->cpu >= q->cpus || m->n_user > NPS_STACK_USER ||
-	    m->n_returns > NPS_STACK_RETURNS || m->n_returns * sizeof(m->returns[0]) > size - head)
+	if (size < head || m->message != NPS_MSG_RETURNS || m->cpu >= q->cpus ||
+	    m->pending.n_user > NPS_STACK_USER || m->pending.n > NPS_STACK_RETURNS ||
+	    m->pending.n * sizeof(m->pending.returns[0]) > size - head)
 		return -EINVAL;
 	w = malloc(sizeof(*w));
 	if (!w)
 		return -ENOMEM;
 	w->next = NULL;
-	memcpy(&w->message, m, head + m->n_returns * sizeof(m->returns[0]));
+	memcpy(&w->message, m, head + m->pending.n * sizeof(m->pending.returns[0]));
 	f = &q->fifos[m->cpu];
 	if (f->n == MAX_WAITING) {
 		free(fifo_pop(f));
@@ -99,7 +100,8 @@ const struct nps_sample_returns *nps_sample_returns__take(struct nps_sample_retu
 	}
 	m = q->taken ? &q->taken->message : NULL;
 	/* So does the last, if it does not fit. */
-	return m && m->tid == tid && (!m->exact || m->time == time) && (!m->n_user || !ip || m->user[0] == ip)
+	return m && m->tid == tid && (!m->exact || m->time == time) &&
+			       (!m->pending.n_user || !ip || m->user[0] == ip)
 		       ? m
 		       : NULL;
 }

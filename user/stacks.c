@@ -239,12 +239,12 @@ static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, 
 
 	if (!r)
 		return;
-	if (r->n_user) {
+	if (r->pending.n_user) {
 		p->user = r->user;
-		p->head.n_user = (uint16_t)r->n_user;
+		p->head.n_user = (uint16_t)r->pending.n_user;
 	}
-	p->returns = r->returns;
-	p->head.n_returns = (uint16_t)r->n_returns;
+	p->returns = r->pending.returns;
+	p->head.n_returns = (uint16_t)r->pending.n;
 }
 
 static void on_sample(void *ctx, const struct nps_perf_sample *s)
@@ -278,7 +278,7 @@ static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t si
 	struct parts p;
 
 	if (size < offsetof(struct nps_sleep, stack) || s->n_regs > NPS_STACK_REGS ||
-	    s->n_returns > NPS_STACK_RETURNS || s->n_bytes > size - offsetof(struct nps_sleep, stack))
+	    s->pending.n > NPS_STACK_RETURNS || s->n_bytes > size - offsetof(struct nps_sleep, stack))
 		return;
 	p = (struct parts){ .head = { .kind = NPS_STACK_OFFCPU,
 				      .flags = (uint8_t)s->flags,
@@ -289,7 +289,7 @@ static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t si
 				      .n_kernel = frames(s->kernel_bytes, NPS_STACK_KERNEL),
 				      .n_user = frames(s->user_bytes, NPS_STACK_USER),
 				      .n_regs = (uint16_t)s->n_regs,
-				      .n_returns = (uint16_t)s->n_returns,
+				      .n_returns = (uint16_t)s->pending.n,
 				      .n_bytes = s->n_bytes,
 				      .time = s->since,
 				      .weight = s->until - s->since },
@@ -297,7 +297,7 @@ static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t si
 			    .user = s->user,
 			    .regs = s->regs,
 			    .bytes = s->stack,
-			    .returns = s->returns };
+			    .returns = s->pending.returns };
 	write_stack(st, &p);
 }
 

@@ -29,21 +29,21 @@ static int end(void **state)
 
 static size_t bytes(unsigned int returns)
 {
-	return offsetof(struct nps_sample_returns, returns) + returns * sizeof(struct nps_return);
+	return offsetof(struct nps_sample_returns, pending.returns) + returns * sizeof(struct nps_return);
 }
 
 /* One of a thread whose number is its CPU's and 100, with one return, from a block of its very size. */
 static int add(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t time, bool exact, uint64_t ip)
 {
-	struct nps_sample_returns m = { .message = NPS_MSG_RETURNS,
-					.tid = 100 + cpu,
-					.cpu = cpu,
-					.n_returns = 1,
-					.time = time,
-					.exact = exact,
-					.n_user = ip != 0,
-					.user = { ip },
-					.returns = { { .stack = time, .address = 7 } } };
+	struct nps_sample_returns m = {
+		.message = NPS_MSG_RETURNS,
+		.tid = 100 + cpu,
+		.cpu = cpu,
+		.time = time,
+		.exact = exact,
+		.user = { ip },
+		.pending = { .n = 1, .n_user = ip != 0, .returns = { { .stack = time, .address = 7 } } }
+	};
 	void *block = malloc(bytes(1));
 	int err;
 
@@ -58,7 +58,7 @@ static uint64_t taken(struct nps_sample_returns_queue *q, uint32_t cpu, uint64_t
 {
 	const struct nps_sample_returns *m = nps_sample_returns__take(q, cpu, 100 + cpu, time, ip);
 
-	return m ? m->returns[0].stack : 0;
+	return m ? m->pending.returns[0].stack : 0;
 }
 
 /* Kernels from 6.3 on tell a sample's time. */
@@ -107,19 +107,19 @@ static void samples_that_never_come(void **state)
 
 static void what_is_none(void **state)
 {
-	struct nps_sample_returns m = { .message = NPS_MSG_RETURNS, .n_returns = 1 };
+	struct nps_sample_returns m = { .message = NPS_MSG_RETURNS, .pending = { .n = 1 } };
 
 	assert_int_equal(nps_sample_returns__add(*state, &m, bytes(0)), -EINVAL);
 	assert_int_equal(nps_sample_returns__add(*state, &m, bytes(0) - 1), -EINVAL);
 	m.cpu = CPUS;
 	assert_int_equal(nps_sample_returns__add(*state, &m, bytes(1)), -EINVAL);
 	m.cpu = 0;
-	m.n_user = NPS_STACK_USER + 1;
+	m.pending.n_user = NPS_STACK_USER + 1;
 	assert_int_equal(nps_sample_returns__add(*state, &m, bytes(1)), -EINVAL);
-	m.n_user = 0;
-	m.n_returns = NPS_STACK_RETURNS + 1;
+	m.pending.n_user = 0;
+	m.pending.n = NPS_STACK_RETURNS + 1;
 	assert_int_equal(nps_sample_returns__add(*state, &m, sizeof(m)), -EINVAL);
-	m.n_returns = 1;
+	m.pending.n = 1;
 	m.message = NPS_MSG_SLEEP;
 	assert_int_equal(nps_sample_returns__add(*state, &m, bytes(1)), -EINVAL);
 }

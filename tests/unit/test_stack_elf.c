@@ -121,16 +121,27 @@ KEEP int inner(int x)
 	return x + 1;
 }
 
+/* Frame pointers, where functions have them, as their callees give them back. */
+static uint64_t middles_rbp, outers_rbp;
+
+#if defined(__x86_64__)
+#define READ_RBP(to) __asm__ volatile("movq %%rbp, %0" : "=r"(to))
+#else
+#define READ_RBP(to) ((to) = 0)
+#endif
+
 KEEP int middle(int x)
 {
 	volatile char room[1000];
 
+	READ_RBP(middles_rbp);
 	room[x & 511] = 1;
 	return inner(x) + room[x & 511];
 }
 
 KEEP int outer(int x)
 {
+	READ_RBP(outers_rbp);
 	return middle(x) * 3;
 }
 
@@ -288,6 +299,7 @@ static void steps_out_of_the_trampoline(void **state)
 	at = (r[2].stack - sp) / 8; /* middle(), whose frame is large, returns to outer() */
 	shot.returns = r + 2;
 	shot.nreturns = 1;
+	shot.regs[6] = outers_rbp;
 	shot.regs[16] = TRAMPOLINE;
 	word[at] = word[at - 1] = word[at - 2] = all[4] + 1; /* registers can hold anything */
 	for (uint64_t pushed = 0; pushed <= 3; pushed++) {
@@ -318,6 +330,7 @@ static void steps_out_of_a_probe_of_both(void **state)
 	at = r[1].stack - shot.regs[7];
 	shot.returns = r;
 	shot.nreturns = 2;
+	shot.regs[6] = middles_rbp; /* inner() has not pushed anything yet */
 	shot.regs[16] = IN_A_PROBE;
 	shot.regs[7] += at;
 	shot.stack += at;
