@@ -55,7 +55,7 @@ static __always_inline void pending_returns(volatile struct nps_pending *p)
 
 #if defined(__TARGET_ARCH_x86)
 #define FRAME_POINTER(regs) ((regs)->bp)
-#define IS_USER(regs) (*(volatile unsigned long *)&(regs)->cs == 0x33) /* of a 64-bit program */
+#define IS_USER(regs) ((*(volatile unsigned long *)&(regs)->cs & 0xff) == 0x33) /* of a 64-bit program */
 #define CODE_ADDRESS(address) (address)
 #else
 #define FRAME_POINTER(regs) ((regs)->user_regs.regs[29])
