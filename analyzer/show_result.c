@@ -57,6 +57,7 @@ static void overview(const struct view *v)
 		{ "system calls", "system_calls" },
 	};
 	const cJSON *capture = part(v, "capture", NULL);
+	double stacks = number(capture, "stacks");
 	double length = number(capture, "end_us") - v->start_us;
 
 	fprintf(v->out, "\noverview\n");
@@ -68,6 +69,10 @@ static void overview(const struct view *v)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(counts); i++)
 		if (number(capture, counts[i].key) > 0)
 			fprintf(v->out, "%-36s %12.0f\n", counts[i].name, number(capture, counts[i].key));
+	if (stacks > 0)
+		fprintf(v->out, "%-36s %12.0f, %.1f %% of them whole, down to where the thread began\n",
+			"stacks", stacks,
+			nps_percent((uint64_t)number(capture, "whole_stacks"), (uint64_t)stacks));
 	TABLE(v, "lost or not read", part(v, "capture", "lost"), { "what", "what", NPS_SHOW_TEXT },
 	      { "count", "count", NPS_SHOW_COUNT });
 	TABLE(v, "device clocks against the host's, us", part(v, "capture", "device_clocks"),

@@ -130,6 +130,8 @@ int nps_summary__fill(struct nps_summary_proc *proc, const struct nps_model *m)
 					   .os_calls = system_calls(m),
 					   .switches = m->run.t.len,
 					   .samples = m->host_process.t.len,
+					   .stacks = m->stacks,
+					   .whole_stacks = m->whole_stacks,
 					   .steps = m->step.t.len };
 	copy_text(proc->comm, sizeof(proc->comm), nps_model__text(m, m->process), SIZE_MAX);
 	for (size_t i = 0; i < m->api.t.len; i++) {
@@ -271,6 +273,10 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 	if (p->os_calls || p->switches)
 		fprintf(file, "  host: %" PRIu64 " system calls, %" PRIu64 " runs on a CPU\n", p->os_calls,
 			p->switches);
+	if (p->stacks)
+		fprintf(file,
+			"  stacks: %" PRIu64 ", %.1f %% of them whole, down to where the thread began\n",
+			p->stacks, nps_percent(p->whole_stacks, p->stacks));
 	if (p->top[0].name[0])
 		fprintf(file, "  %-40s %10s %14s\n", "operator", "count", "total (us)");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name[0]; i++) {

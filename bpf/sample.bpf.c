@@ -2,11 +2,9 @@
 /*
  * Stacks of the watched processes. On the CPU the kernel's own sampler takes them, and the program here only says
  * whose samples are wanted. Off the CPU the stack is taken when a thread goes to sleep, and sent when it
- * is back if it was away long enough.
+ * is back if it was away long enough. Where returns are probed, the true return addresses are sent with it.
  */
-#include "ending.bpf.h"
-#include "local.bpf.h"
-#include "stack.h"
+#include "returns.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -16,11 +14,11 @@ const volatile __u64 sleep_min = 1000000;
 /* Copy registers and the stack as well, for unwinding without frame pointers. */
 const volatile bool with_copy = false;
 
-/* The sleeps that are sent; few and large, so one ring does. User space sizes it. */
+/* Sleeps, and returns of samples: few, so one ring does. User space sizes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
-} sleeps SEC(".maps");
+} messages SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -39,11 +37,85 @@ int sleeper_gone(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
+/* Programs of samples run with interrupts off. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct nps_sample_returns);
+} scratch SEC(".maps");
+
+/* Of the program that was interrupted, or of the one that called the kernel. */
+static __always_inline bool sampled_regs(const struct pt_regs *interrupted, struct pt_regs *regs)
+{
+	if (!IS_USER(interrupted))
+		return has_task_storage && user_regs(bpf_get_current_task_btf(), regs);
+#if defined(__TARGET_ARCH_x86)
+	regs->ip = interrupted->ip;
+	regs->bp = interrupted->bp;
+	regs->cs = *(volatile unsigned long *)&interrupted->cs;
+#else
+	regs->user_regs.pc = interrupted->user_regs.pc;
+	regs->user_regs.regs[29] = interrupted->user_regs.regs[29];
+	regs->user_regs.pstate = *(volatile __u64 *)&interrupted->user_regs.pstate;
+#endif
+	return true;
+}
+
+extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak; /* since 6.2 */
+#define SAMPLE_TIME (1U << 2) /* PERF_SAMPLE_TIME */
+
+/* Of the sample that CTX is of, if it has it already; 0: it will be a little later than now. */
+static __always_inline __u64 sample_time(struct pt_regs *ctx)
+{
+	struct perf_sample_data *data;
+
+	if (!bpf_cast_to_kern_ctx)
+		return 0;
+	data = BPF_CORE_READ((struct bpf_perf_event_data_kern *)bpf_cast_to_kern_ctx(ctx), data);
+	return BPF_CORE_READ(data, sample_flags) & SAMPLE_TIME ? BPF_CORE_READ(data, time) : 0;
+}
+
+/* What the sample, which comes right behind, lacks. The context begins with the registers. */
+static __always_inline void send_returns(struct pt_regs *ctx)
+{
+	struct nps_sample_returns *s;
+	struct pt_regs regs = {};
+	__u32 only = 0, n;
+
+	s = bpf_map_lookup_elem(&scratch, &only);
+	if (!s)
+		return;
+	pending_returns(&s->pending);
+	if (!s->pending.n)
+		return;
+	s->message = NPS_MSG_RETURNS;
+	s->tid = (__u32)bpf_get_current_pid_tgid();
+	s->cpu = bpf_get_smp_processor_id();
+	if (sampled_regs(ctx, &regs))
+		mend_frames(&s->pending, &regs, s->user);
+	s->time = sample_time(ctx);
+	s->exact = s->time != 0;
+	if (!s->exact)
+		s->time = bpf_ktime_get_ns();
+	n = s->pending.n;
+	if (n > NPS_STACK_RETURNS)
+		n = NPS_STACK_RETURNS;
+	if (bpf_ringbuf_output(&messages, s,
+			       __builtin_offsetof(struct nps_sample_returns, pending.returns) +
+				       n * sizeof(s->pending.returns[0]),
+			       BPF_RB_NO_WAKEUP))
+		count(NPS_COUNTER_LOST + NPS_EV_STACK);
+}
+
 /* 0: the kernel drops the sample. */
 SEC("perf_event")
-int sample_wanted(struct bpf_perf_event_data *ctx)
+int sample_wanted(struct pt_regs *ctx)
 {
-	return target_flags(bpf_get_current_pid_tgid() >> 32) ? 1 : 0;
+	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
+		return 0;
+	send_returns(ctx);
+	return 1;
 }
 
 static __always_inline __u32 state_of(struct task_struct *t)
@@ -108,26 +180,17 @@ static __always_inline void copy_stack(struct nps_sleep *s, __u64 sp)
 		s->n_bytes = to_page;
 }
 
-/* The copy needs to know where user space was. */
-static __always_inline void copy_user(struct nps_sleep *s)
-{
-	struct pt_regs regs;
-
-	if (!has_task_storage || !user_regs(bpf_get_current_task_btf(), &regs))
-		return;
-	put_regs(s, &regs);
-	copy_stack(s, s->regs[PLACE_OF_SP]);
-}
-
 static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u32 state)
 {
 	struct nps_sleep *s = local_get(&sleepers, &no_sleep);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	struct pt_regs regs;
 
 	if (!s) {
 		count(NPS_COUNTER_LOST + NPS_EV_STACK);
 		return;
 	}
+	s->message = NPS_MSG_SLEEP;
 	s->pid = pid_tgid >> 32;
 	s->tid = (__u32)pid_tgid;
 	s->state = state;
@@ -137,8 +200,16 @@ static __always_inline void fell_asleep(void *ctx, struct task_struct *prev, __u
 	s->n_bytes = 0;
 	s->kernel_bytes = bpf_get_stack(ctx, s->kernel, sizeof(s->kernel), 0);
 	s->user_bytes = bpf_get_stack(ctx, s->user, sizeof(s->user), BPF_F_USER_STACK);
-	if (with_copy)
-		copy_user(s);
+	pending_returns(&s->pending);
+	if (has_task_storage && user_regs(bpf_get_current_task_btf(), &regs)) {
+		mend_frames(&s->pending, &regs, s->user);
+		if (s->pending.n_user)
+			s->user_bytes = s->pending.n_user * sizeof(s->user[0]);
+		if (with_copy) {
+			put_regs(s, &regs);
+			copy_stack(s, s->regs[PLACE_OF_SP]);
+		}
+	}
 	s->since = bpf_ktime_get_ns();
 }
 
@@ -149,7 +220,8 @@ static __always_inline void send(struct nps_sleep *s, __u64 now)
 	s->until = now;
 	if (n > NPS_SLEEP_BYTES)
 		n = NPS_SLEEP_BYTES;
-	if (bpf_ringbuf_output(&sleeps, s, __builtin_offsetof(struct nps_sleep, stack) + n, BPF_RB_NO_WAKEUP))
+	if (bpf_ringbuf_output(&messages, s, __builtin_offsetof(struct nps_sleep, stack) + n,
+			       BPF_RB_NO_WAKEUP))
 		count(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
 

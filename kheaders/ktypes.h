@@ -163,6 +163,39 @@ struct pid {
 	struct upid numbers[1]; /* of each namespace it has a number in, the host's first */
 };
 
+/* A call whose return is probed: the kernel has put another address in the place of its return address. */
+struct return_instance {
+	unsigned long stack; /* the stack pointer when the function was entered */
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next; /* of the call around it */
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances; /* the innermost call */
+};
+
+struct xol_area {
+	unsigned long vaddr; /* of [uprobes]; returns that are probed lead there */
+};
+
+struct uprobes_state {
+	struct xol_area *xol_area;
+};
+
+struct mm_struct {
+	struct uprobes_state uprobes_state; /* with CONFIG_UPROBES */
+};
+
+/* Since 6.3 a sample is complete when its program runs. */
+struct perf_sample_data {
+	__u64 sample_flags; /* PERF_SAMPLE_* of what is there; since 6.1 */
+	__u64 time;
+};
+
+struct bpf_perf_event_data_kern {
+	struct perf_sample_data *data;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	struct sched_entity se;
@@ -181,6 +214,8 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct pid *thread_pid;
 	struct nsproxy *nsproxy;
+	struct mm_struct *mm;
+	struct uprobe_task *utask; /* with CONFIG_UPROBES; NULL: no probe was hit */
 };
 
 struct task_struct___before_5_14 {

@@ -11,6 +11,7 @@
 #define NPS_STACK_USER 127 /* frames of a user stack that frame pointers give */
 #define NPS_STACK_KERNEL 64
 #define NPS_STACK_REGS 33 /* most registers of a sample */
+#define NPS_STACK_RETURNS 64 /* probed returns of a thread that are pending: the kernel allows no more */
 #define NPS_SLEEP_BYTES 8192 /* most bytes of a sleeper's user stack */
 
 enum nps_stack_kind { NPS_STACK_ONCPU = 1, NPS_STACK_OFFCPU = 2 };
@@ -19,9 +20,18 @@ enum nps_stack_kind { NPS_STACK_ONCPU = 1, NPS_STACK_OFFCPU = 2 };
 #define NPS_STACK_F_CUT 0x2 /* the stack is larger than what was copied of it */
 
 /*
+ * A call whose return is probed. Where its return address was stands the address of a trampoline ([uprobes]), in the
+ * copy of the stack too.
+ */
+struct nps_return {
+	__u64 stack; /* stack pointer at the function's entry; x86-64: where the return address stands */
+	__u64 address; /* the return address */
+};
+
+/*
  * NPS_CHUNK_STACKS: records of variable size, one behind another. Behind this header: u64 kernel frames and u64 user
  * frames (innermost first; user frames as frame pointers give them), u64 registers, bytes of the user stack from its
- * pointer upwards, zeros up to the next 8 bytes.
+ * pointer upwards, zeros up to the next 8 bytes, struct nps_return of the calls whose returns are probed, innermost first.
  *
  * Registers have DWARF's numbers. x86-64: 17, of which 7 is the stack pointer and 16 the place of execution.
  * arm64: 33, of which 31 is the stack pointer and 32 the place of execution.
@@ -36,7 +46,7 @@ struct nps_stack {
 	__u32 cpu;
 	__u16 n_kernel, n_user; /* frames */
 	__u16 n_regs;
-	__u16 pad;
+	__u16 n_returns; /* 0 in sessions of versions that did not record them */
 	__u32 n_bytes; /* of the user stack, without the zeros */
 	__u64 time; /* CLOCK_MONOTONIC ns: of the sample; OFFCPU: when it went to sleep */
 	__u64 weight; /* ns: the sampling period; OFFCPU: how long it was away */
@@ -68,10 +78,22 @@ struct nps_ksym {
 	char name[120]; /* terminated, with [module] behind that of a module */
 };
 
-/*
- * What sample.bpf.c sends when a sleeper is back, cut behind the last byte of `stack` in use.
- */
+/* What sample.bpf.c sends; each struct begins with it. */
+enum nps_stack_message { NPS_MSG_SLEEP = 1, NPS_MSG_RETURNS = 2 };
+
+/* Returns that are probed, and what the walk along the frame pointers keeps: the verifier need not follow what is in memory. */
+struct nps_pending {
+	__u32 n; /* of `returns` */
+	__u32 n_user; /* frames of the walk; 0: the registers are not known, and the kernel's frames stay */
+	__u32 next; /* index behind the last return that was put back */
+	__u32 candidate; /* of the one that is tried */
+	struct nps_return returns[NPS_STACK_RETURNS];
+};
+
+/* A sleeper is back. Cut behind the last byte of `stack` in use. */
 struct nps_sleep {
+	__u32 message; /* NPS_MSG_SLEEP */
+	__u32 pad;
 	__u64 since; /* 0: the thread is not asleep */
 	__u64 until;
 	__u32 pid, tid;
@@ -80,11 +102,22 @@ struct nps_sleep {
 	__u32 n_regs;
 	__s32 kernel_bytes, user_bytes; /* of the frames; negative: there are none */
 	__u32 n_bytes;
-	__u32 pad;
+	__u32 pad2;
 	__u64 regs[NPS_STACK_REGS];
 	__u64 kernel[NPS_STACK_KERNEL];
 	__u64 user[NPS_STACK_USER];
+	struct nps_pending pending;
 	__u8 stack[NPS_SLEEP_BYTES];
+};
+
+/* A thread is sampled whose returns are probed: what the sample itself cannot have. Cut behind the last of `returns`. */
+struct nps_sample_returns {
+	__u32 message; /* NPS_MSG_RETURNS */
+	__u32 tid, cpu;
+	__u32 exact; /* 1: `time` is the sample's */
+	__u64 time; /* CLOCK_MONOTONIC ns: the sample's, or a little before it */
+	__u64 user[NPS_STACK_USER]; /* as frame pointers give them, with the return addresses put back */
+	struct nps_pending pending;
 };
 
 #endif

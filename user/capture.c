@@ -15,15 +15,13 @@
 
 #include "agent_client.h"
 #include "capture_agents.h"
-#include "capture_controls.h"
-#include "catalog.h"
+#include "capture_parts.h"
 #include "clocks.h"
 #include "discover.h"
 #include "inject.h"
 #include "job_processes.h"
 #include "launch.h"
 #include "log.h"
-#include "open_slices.h"
 #include "privilege.h"
 #include "session_end.h"
 #include "system_wide.h"
@@ -35,25 +33,12 @@
 #define DEVICE_CLOCK_NS (SECOND / 5) /* between two requests for device clock samples */
 #define FIRST_CLOCKS_NS (2 * SECOND) /* in which they are four times as many: nothing comes before them */
 #define DEVICE_START_MS 500 /* how long the devices' channels may take to start */
-#define MOST_BATCHES 2048 /* of notices, at the end: more than can wait */
-#define LEAST_BATCHES 16 /* whatever time is left */
 #define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
 #define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
-#define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
 #define AGENT_START_MS 500 /* how long the task logs may take to open */
 #define BEGIN_NS                                                                                             \
 	(60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
-/*
- * How long the end waits for others, in all: what is detached and written comes on top, and two seconds is what a person has
- * patience for after Ctrl-C. First for devices; then for helpers, which have a fifth of a second at least; then for the driver.
- */
-#define PATIENCE_NS (3 * SECOND / 2)
-#define AGENT_RESERVE_NS (3 * SECOND / 10)
-#define DRIVER_RESERVE_NS (SECOND / 10)
-#define AGENT_LINGER_MS 100 /* how long tasks in flight are given to end */
-
-/* `durable`: down to the disk, which can take seconds. What the last time failed for is reported at the end. */
-static void save(struct nps_capture *c, bool durable)
+void nps_capture__save(struct nps_capture *c, bool durable)
 {
 	cJSON *j = nps_capture__describe(c);
 
@@ -62,7 +47,8 @@ static void save(struct nps_capture *c, bool durable)
 		nps_debug("session.json: %s", strerror(-c->save_error));
 	else
 		c->described |= c->begin_mono != 0;
-	cJSON_Delete(j);
+	cJSON_Delete(c->saved);
+	c->saved = j;
 }
 
 /* It begins with a session.json that says that nothing is recorded yet: whoever finds it after a SIGKILL can read that. */
@@ -75,14 +61,13 @@ static int create_session(struct nps_capture *c)
 	return err;
 }
 
-static void sample_clocks(struct nps_capture *c, struct nps_clock *clock)
+void nps_capture__sample_clocks(struct nps_capture *c, struct nps_clock *clock)
 {
 	nps_clock__sample(clock);
 	nps_stream__append(&c->session.clocks, NPS_CHUNK_CLOCKS, 0, clock, sizeof(*clock));
 }
 
-/* Helpers go on while devices are being stopped, and the job's own profiler too. */
-static void take_what_comes(void *arg)
+void nps_capture__take_what_comes(void *arg)
 {
 	struct nps_capture *c = arg;
 
@@ -189,8 +174,7 @@ static void add_missed(void *arg, pid_t pid)
 		nps_discover__add_born(c, pid, 0, 0);
 }
 
-/* One batch a turn: a job that maps code all the time must not keep us from everything else. */
-static int handle_notices(struct nps_capture *c)
+int nps_capture__handle_notices(struct nps_capture *c)
 {
 	struct nps_notice v[256];
 	int overflow = 0, n = nps_reader__notices(c->reader, v, 256, &overflow);
@@ -239,7 +223,7 @@ static uint64_t cpu_time(pid_t pid)
 	return (user + sys) * (SECOND / sysconf(_SC_CLK_TCK));
 }
 
-static void account_cpu(struct nps_capture *c)
+void nps_capture__account_cpu(struct nps_capture *c)
 {
 	for (struct nps_process *p = c->processes; p; p = p->next)
 		if (p->alive && nps_process__is_alive(p))
@@ -253,7 +237,7 @@ static void save_now_and_then(struct nps_capture *c)
 
 	if (begin < c->save_after)
 		return;
-	save(c, false);
+	nps_capture__save(c, false);
 	took = nps_now(CLOCK_MONOTONIC) - begin;
 	c->save_after = begin + SAVE_SHARE * took;
 }
@@ -289,7 +273,7 @@ static void start_devices(struct nps_capture *c)
 		c->degraded = true;
 		return;
 	}
-	answered = nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
+	answered = nps_driver_ask__wait(c->ask, &c->patience, nps_capture__take_what_comes, c);
 	if (nps_device_sampler__failed(c->devices)) {
 		nps_device_sampler__free(c->devices);
 		c->devices = NULL;
@@ -300,7 +284,7 @@ static void start_devices(struct nps_capture *c)
 		nps_device_sampler__process(c->devices, p->pid, nps_process__foreign(p));
 	find_devices(c);
 	if (answered) /* else that was the time that the driver gets */
-		nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
+		nps_driver_ask__wait(c->ask, &c->patience, nps_capture__take_what_comes, c);
 	nps_device_sampler__settle(c->devices, DEVICE_START_MS);
 }
 
@@ -308,7 +292,7 @@ static void every_second(struct nps_capture *c)
 {
 	struct nps_clock clock;
 
-	sample_clocks(c, &clock);
+	nps_capture__sample_clocks(c, &clock);
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
 	for (struct nps_process *p = c->processes; p; p = p->next)
@@ -319,7 +303,7 @@ static void every_second(struct nps_capture *c)
 		} else {
 			p->missed = p->alive && !nps_process__is_alive(p); /* its record may be on its way */
 		}
-	account_cpu(c);
+	nps_capture__account_cpu(c);
 	look_for_missed(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
@@ -372,7 +356,7 @@ static const char *watch(struct nps_capture *c)
 			return "error";
 		if (fds[0].revents & POLLIN)
 			return "signal";
-		handle_notices(c);
+		nps_capture__handle_notices(c);
 		nps_discover__turn(c);
 		nps_agents__drain(c);
 		nps_task_source__turn(c->tasks);
@@ -422,11 +406,7 @@ static int catch_signals(sigset_t *set)
 	return signalfd(-1, set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/*
- * What came until now ended the capture, or could have: one that comes later is a second one, and waits for release_signals().
- * Was a SIGTERM among them?
- */
-static bool take_signals(int fd)
+bool nps_capture__take_signals(int fd)
 {
 	struct signalfd_siginfo si;
 	bool terminated = false;
@@ -648,7 +628,7 @@ static int begin(struct nps_capture *c)
 	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->ring_bytes, &c->driver) !=
 		       0;
 	nps_driver_side__copy_proc(c->driver, &c->session, false);
-	sample_clocks(c, &c->start);
+	nps_capture__sample_clocks(c, &c->start);
 	err = start_host_sys(c);
 	if (err)
 		return err;
@@ -662,7 +642,7 @@ static int begin(struct nps_capture *c)
 	start_devices(c);
 	/* From now on there is something to analyse, should we be killed. */
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
-	save(c, false);
+	nps_capture__save(c, false);
 	err = nps_discover__arm(c);
 	if (err)
 		return err;
@@ -679,232 +659,6 @@ static int begin(struct nps_capture *c)
 		if (err)
 			nps_warn("cannot run %s: %s", c->opts->command[0], strerror(-err));
 	}
-	return err;
-}
-
-static void say_what_is_missing(struct nps_capture *c)
-{
-	bool cann = nps_probes__count(c->probes) > 0;
-
-	for (struct nps_process *p = c->processes; p && cann; p = p->next) {
-		char reason[160];
-
-		if (!p->submits || c->opts->task_source == NPS_TASKS_HOST || p->tapped ||
-		    nps_agent_client__delivered(p->agent) || nps_agent_client__delivered(p->former))
-			continue;
-		snprintf(reason, sizeof(reason), "%s", p->agent_reason);
-		if (p->agent)
-			nps_agent_client__reason(p->agent, reason, sizeof(reason));
-		nps_warn("pid %d: no device task log: %s: device times are bounds from submission and "
-			 "synchronisation",
-			 p->pid, reason);
-		c->degraded |= c->opts->task_source != NPS_TASKS_AUTO || p->agent;
-	}
-	FOR_EACH_AGENT(c, p)
-	c->degraded |= nps_agent_client__say(p->agent, true);
-	for (struct nps_process *p = c->processes; p; p = p->next) {
-		if (!nps_agent_client__interrupted(p->agent) && !nps_agent_client__interrupted(p->former))
-			continue;
-		nps_warn("pid %d: a gap in its task log: npuscope was not scheduled for seconds: tasks of "
-			 "that time have bounds",
-			 p->pid);
-		c->degraded = true;
-	}
-	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->has_cann)
-			cann = true;
-	if (c->opts->all) {
-		if (!c->processes)
-			nps_info("no process used an NPU: only the host was recorded");
-	} else if (cann && c->opts->level >= 0 && !nps_probes__count(c->probes) &&
-		   nps_probes__a_file(c->probes)) {
-		nps_warn(
-			"none of the functions that npuscope knows could be probed in %s: only what the host "
-			"saw was recorded: npuscope doctor --probes lists them",
-			nps_probes__a_file(c->probes));
-		c->degraded = true;
-	} else if (!cann && c->opts->host_asked) {
-		nps_info("no process has a CANN library mapped: only what the host saw was recorded");
-	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
-		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "
-			 "this the NPU job? --level none records the host alone, without this message");
-		c->degraded = true;
-	}
-	if ((c->opts->irq && !nps_kernel_side__has_irq(c->kernel)) || nps_probes__refused(c->probes))
-		c->degraded = true;
-	if (c->opts->step_marker && !c->marker_found) {
-		nps_warn("no function %s in the job: there are no steps: check the name with nm -D or "
-			 "--step-marker",
-			 c->opts->step_marker);
-		c->degraded = true;
-	}
-}
-
-/* What is going on now ends with the capture. */
-static void collect_open(struct nps_capture *c, struct nps_open_slices *slices)
-{
-	*slices = (struct nps_open_slices){ .begin = c->begin_mono, .end = c->end_mono };
-	if (nps_open_calls__collect(slices, c->kernel, nps_probes__shed_tier(c->probes)))
-		c->degraded = true;
-	if (!c->opts->osrt)
-		return;
-	nps_open_slices__collect(slices, c->kernel);
-	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (!p->exit_mono && p->start_mono < c->begin_mono)
-			nps_open_slices__collect_unseen(slices, c->kernel, p->pid);
-}
-
-/* True if something was asked of devices that could not be had; each channel has said why. */
-static bool say_what_devices_lack(struct nps_capture *c)
-{
-	struct nps_device_counts counts;
-
-	if (!c->devices)
-		return false;
-	nps_device_sampler__counts(c->devices, &counts);
-	if (!nps_device_sampler__devices(c->devices) && !nps_driver_ask__was_late(c->ask))
-		nps_warn("no device was sampled: %s: --sys-devices names them",
-			 nps_device_sampler__waits(c->devices)
-				 ? "the driver had not told in time which the job uses"
-				 : "the job used none that the driver tells of");
-	return counts.refused || nps_device_sampler__limited(c->devices) ||
-	       !nps_device_sampler__devices(c->devices) || nps_device_sampler__hangs(c->devices) ||
-	       nps_device_sampler__lost_driver(c->devices);
-}
-
-/* Where domains are asked for by name, those that were made before we came have none. */
-static void say_what_is_unnamed(struct nps_capture *c)
-{
-	uint64_t counters[NPS_COUNTER_MAX] = {};
-	enum nps_mstx_mode mode = nps_mstx__mode(&c->opts->mstx);
-	uint64_t cut = nps_capture__texts_cut(c);
-
-	nps_kernel_side__counters(c->kernel, counters);
-	if (mode != NPS_MSTX_ALL && counters[NPS_COUNTER_DOMAIN_UNKNOWN]) {
-		nps_warn("%" PRIu64
-			 " mstx domains were made before the capture and have no name: their marks "
-			 "are %s: start the capture first, or the job with libnpuscope_mstx.so",
-			 counters[NPS_COUNTER_DOMAIN_UNKNOWN],
-			 mode == NPS_MSTX_INCLUDE ? "left out" : "kept");
-		c->degraded = true;
-	}
-	if (counters[NPS_COUNTER_FOREIGN]) {
-		nps_warn("%" PRIu64 " system calls were made in the way of 32-bit programs, or with a number "
-			 "of none: they are "
-			 "not recorded",
-			 counters[NPS_COUNTER_FOREIGN]);
-		c->degraded = true;
-	}
-	if (cut)
-		nps_warn("%" PRIu64 " texts were longer than %d bytes: they are cut, and end in [cut]", cut,
-			 NPS_TEXT_MAX);
-}
-
-/* Signals since BEGIN are no second ones: none ended the capture, or the one that did was sent twice, as timeout(1) does. */
-static void take_repeated(const struct nps_capture *c, uint64_t begin)
-{
-	if (strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS)
-		take_signals(c->signals);
-}
-
-/* Nothing that happens from now on is recorded. Was it SIGTERM that ended it? */
-static bool end(struct nps_capture *c, struct nps_open_slices *slices)
-{
-	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	bool terminated = take_signals(c->signals);
-
-	c->ending = true;
-	nps_deadline__init(&c->patience, PATIENCE_NS);
-	nps_driver_ask__end(c->ask);
-	c->end_mono = nps_discover__disarm(c);
-	take_repeated(c, begin); /* what follows can take longer than a repeated one may be late */
-	collect_open(c, slices);
-	nps_stacks__stop(c->stacks);
-	account_cpu(c);
-	nps_overhead__turn(c, true);
-	take_repeated(c, begin);
-	return terminated;
-}
-
-static void who_ended(struct nps_capture *c)
-{
-	/* A job that still lives may be born faster than that: some at least are looked at. */
-	for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || nps_deadline__left(&c->patience)) &&
-			handle_notices(c) > 0;
-	     i++)
-		;
-	nps_discover__turn(c); /* names what launches pointed at */
-}
-
-static void finish(struct nps_capture *c, struct nps_open_slices *slices)
-{
-	uint64_t begin;
-	bool answered;
-
-	nps_host_sys__stop(c->host_sys); /* while the processes it looks at are still there */
-	nps_device_sampler__stop(c->devices, &c->patience, AGENT_RESERVE_NS, take_what_comes, c);
-	FOR_EACH_AGENT(c, p)
-	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
-	nps_agents__wait(c, nps_agent_client__idle, AGENT_LINGER_MS);
-	nps_agents__stop(c, DRIVER_RESERVE_NS, who_ended);
-	nps_driver_ask__turn(c->ask);
-	nps_task_source__tick(c->tasks);
-	nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
-	nps_task_source__detach(c->tasks);
-	nps_agents__report(c);
-	begin = nps_now(CLOCK_MONOTONIC);
-	nps_kernel_side__detach(c->kernel);
-	nps_probes__detach(c->probes);
-	nps_driver_side__detach(c->driver);
-	c->detach_ns = nps_now(CLOCK_MONOTONIC) - begin;
-	nps_driver_side__settle(c->driver, c->kernel);
-	nps_reader__stop(c->reader);
-	nps_overhead__settle(c);
-	if (nps_open_slices__write(slices, c->reader))
-		c->degraded = true;
-	nps_stacks__finish(c->stacks);
-	who_ended(c);
-	sample_clocks(c, &c->end);
-	nps_device_facts__ask(&c->facts, c->ask, nps_agents__told(c));
-	nps_controls__ask(c);
-	answered = nps_driver_ask__wait(c->ask, &c->patience, take_what_comes, c);
-	if (!answered && !nps_driver_ask__was_late(c->ask))
-		nps_warn("the driver is slow: it had not answered everything when the capture ended: what it "
-			 "alone tells of devices and their clocks is incomplete");
-	c->degraded |= !answered || nps_driver_ask__was_late(c->ask);
-	nps_controls__write(c);
-	nps_device_facts__say(&c->facts, nps_agents__told(c));
-	c->degraded |= say_what_devices_lack(c);
-	nps_device_launcher__end(c->launcher); /* nobody is asked any more */
-	nps_device_sampler__reap(c->devices);
-	nps_discover__finish(c);
-	say_what_is_missing(c);
-	nps_job_processes__report(c);
-	say_what_is_unnamed(c);
-	/* Last, since a sick driver may keep it: all else is written by then. */
-	c->complete = !nps_session__error(&c->session);
-	save(c, false);
-	nps_driver_side__copy_proc(c->driver, &c->session, true);
-	c->degraded |= nps_driver_side__lacks(c->driver, c->kernel, c->reader);
-	if (nps_capture__dropped(c))
-		c->degraded = true;
-	nps_session_end__sync(&c->session);
-	c->complete = !nps_session__error(&c->session);
-	nps_session__release_reserve(&c->session);
-	save(c, true);
-}
-
-/* -errno if nothing of the session can be used; the reason has been printed. */
-static int check_session(struct nps_capture *c)
-{
-	struct nps_session_end e = { .json_error = c->save_error,
-				     .described = c->described,
-				     .reported = c->write_error_reported };
-	int err = nps_session_end__check(&c->session, &e);
-
-	c->degraded |= e.lost;
-	c->unreachable = e.unreachable;
 	return err;
 }
 
@@ -934,31 +688,26 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		nps_privilege__keep(c->driver && opts->driver.tasks ? NPS_PRIVILEGE_SWITCHES
 								    : NPS_PRIVILEGE_CAPTURE);
-		account_cpu(c);
-		save(c, false); /* helpers would take seconds of silence for our end */
+		nps_capture__account_cpu(c);
+		nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
 		c->end_reason = watch(c);
 	}
 	if (err)
-		take_signals(c->signals);
+		nps_capture__take_signals(c->signals);
 	else
-		terminated = end(c, &slices);
+		terminated = nps_capture__end(c, &slices);
 	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
-	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : take_what_comes, c);
+	c->degraded |= !nps_driver_side__silence(c->driver, err ? NULL : nps_capture__take_what_comes, c);
 	release_signals(c->signals, &set, terminated);
 	c->signals = -1;
 	if (!err) {
 		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
-		finish(c, &slices);
-		err = check_session(c);
+		nps_capture__finish(c, &slices);
+		err = nps_capture__check_session(c);
 	} else {
-		nps_host_sys__stop(c->host_sys);
-		nps_deadline__init(&c->patience, PATIENCE_NS);
-		nps_device_sampler__stop(c->devices, &c->patience, 0, NULL, NULL);
-		nps_reader__stop(c->reader); /* they write until they are stopped */
-		nps_stacks__stop(c->stacks);
-		nps_session__discard(&c->session);
+		nps_capture__discard(c);
 	}
 	return err;
 }
@@ -993,6 +742,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_process__free(p);
 	}
 	free(c->searched);
+	cJSON_Delete(c->saved);
 	if (freed) /* else a thread may come back */
 		nps_log_budget__free(&c->logs);
 	nps_session__close(&c->session);

@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include <cjson/cJSON.h>
+
 #include "calibrate.h"
 #include "capability.h"
 #include "deadline.h"
@@ -109,6 +111,7 @@ struct nps_capture {
 	uint64_t job_cpu_ns; /* of the watched processes during the capture */
 	const char *end_reason;
 	bool complete;
+	cJSON *saved; /* session.json as it was last written; NULL: not yet */
 	int save_error; /* -errno of the last time that session.json was written */
 	bool described; /* a session.json was written since records flow */
 	bool write_error_reported; /* that of a stream, which ended the capture */
@@ -131,6 +134,12 @@ void nps_capture__free(struct nps_capture *c);
 
 /* Has a signal come that ends the capture? While it begins, what takes long returns -EINTR then. */
 bool nps_capture__interrupted(const struct nps_capture *c);
+
+/*
+ * Writes into session.json what the analysis found: of N stacks with a part in user space WHOLE lead to where the thread began. A
+ * failure is said, and leaves session.json as it was. N 0 does nothing.
+ */
+void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);

@@ -9,7 +9,7 @@
 #include "record_print.h"
 
 /* The analysis of what was captured. Returns the exit status. */
-static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
+static int analyze(const struct nps_record_args *a, struct nps_capture *c)
 {
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
 					 .formats = (a->text ? NPS_FORMAT_TEXT : 0) |
@@ -17,6 +17,7 @@ static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
 					 .show_self = a->show_self };
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
+	uint64_t stacks = 0, whole = 0;
 
 	if (err < 0) {
 		nps_warn("the session is kept in %s: npuscope analyze can be run on it again",
@@ -26,6 +27,11 @@ static int analyze(const struct nps_record_args *a, const struct nps_capture *c)
 	}
 	if (!a->quiet)
 		nps_summary_print(stderr, &sum);
+	for (size_t i = 0; i < sum.nprocs; i++) {
+		stacks += sum.procs[i].stacks;
+		whole += sum.procs[i].whole_stacks;
+	}
+	nps_capture__unwound(c, stacks, whole);
 	for (size_t i = 0; i < sum.nprocs; i++)
 		if (sum.procs[i].path[0])
 			printf("%s\n", sum.procs[i].path);

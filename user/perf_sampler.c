@@ -36,6 +36,7 @@ struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
 	struct bpf_link *link;
+	uint64_t head; /* up to where records are taken */
 };
 
 struct nps_perf_sampler {
@@ -318,8 +319,7 @@ void nps_perf_sampler__parse(const void *record, size_t size, const struct nps_p
 static void drain_ring(struct nps_perf_sampler *s, struct cpu_ring *r, const struct nps_perf_sink *sink)
 {
 	const uint8_t *data = (const uint8_t *)r->page + s->page_bytes;
-	uint64_t head = __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = r->page->data_tail, mask = s->ring_bytes - 1;
+	uint64_t head = r->head, tail = r->page->data_tail, mask = s->ring_bytes - 1;
 
 	while (tail < head) {
 		const struct perf_event_header *h = (const void *)(data + (tail & mask));
@@ -340,6 +340,10 @@ static void drain_ring(struct nps_perf_sampler *s, struct cpu_ring *r, const str
 
 void nps_perf_sampler__drain(struct nps_perf_sampler *s, const struct nps_perf_sink *sink)
 {
+	for (int i = 0; i < s->n_rings; i++)
+		s->rings[i].head = __atomic_load_n(&s->rings[i].page->data_head, __ATOMIC_ACQUIRE);
+	if (sink->begin)
+		sink->begin(sink->ctx);
 	for (int i = 0; i < s->n_rings; i++)
 		drain_ring(s, &s->rings[i], sink);
 }

@@ -47,6 +47,8 @@ struct nps_perf_sink {
 	void (*fork)(void *ctx, uint32_t parent, uint32_t child, uint64_t time);
 	void (*exec)(void *ctx, uint32_t pid, uint64_t time);
 	void (*lost)(void *ctx, uint64_t n); /* records for which there was no room */
+	void (*begin)(
+		void *ctx); /* before the first of a drain: what BPF sent of all samples that follow is there; or NULL */
 	void *ctx;
 };
 

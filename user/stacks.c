@@ -22,6 +22,7 @@
 #include "privilege.h"
 #include "proc_maps.h"
 #include "sample.skel.h"
+#include "sample_returns.h"
 #include "session_end.h"
 #include "stack.h"
 #include "task_iter.h"
@@ -33,7 +34,7 @@
 #define COPY_DWARF (32U << 10)
 #define FILE_COPIES (1ULL << 30) /* bytes of stacks.nps from which on the stacks are left out of it */
 #define FILE_MAX (2ULL << 30) /* and from which on nothing more is written */
-#define SLEEPS_RING (8UL << 20)
+#define MESSAGES_RING (8UL << 20)
 #define MAX_KERNEL 65536 /* addresses to name */
 #define MAX_WAITING 16384 /* mappings and births of processes that may turn out to be ours */
 #define WAITING_TURNS 3
@@ -57,7 +58,8 @@ struct nps_stacks {
 	struct nps_stream stream;
 	struct sample_bpf *bpf;
 	struct nps_perf_sampler *sampler;
-	struct ring_buffer *sleeps;
+	struct ring_buffer *messages; /* of BPF */
+	struct nps_sample_returns_queue *returns;
 	struct buffer stacks, maps;
 	pthread_mutex_t lock; /* of the file and of what is written, for the control thread adds processes */
 	uint64_t *ours; /* a bit for each number of a process */
@@ -161,7 +163,7 @@ static void write_kernel_symbols(struct nps_stacks *st)
 /* What a record is made of; head.size is not set yet. */
 struct parts {
 	struct nps_stack head;
-	const void *kernel, *user, *regs, *bytes;
+	const void *kernel, *user, *regs, *bytes, *returns;
 };
 
 static uint8_t *put(uint8_t *at, const void *v, size_t n)
@@ -180,7 +182,8 @@ static void write_stack(struct nps_stacks *st, struct parts *p)
 		h->n_regs = h->n_bytes = 0;
 		atomic_fetch_add(&st->uncopied, 1);
 	}
-	h->size = padded(sizeof(*h) + 8UL * (h->n_kernel + h->n_user + h->n_regs) + h->n_bytes);
+	h->size = padded(sizeof(*h) + 8UL * (h->n_kernel + h->n_user + h->n_regs) + h->n_bytes) +
+		  h->n_returns * (uint32_t)sizeof(struct nps_return);
 	at = reserve(st, &st->stacks, h->size);
 	if (!at) {
 		atomic_fetch_add(&st->lost, 1);
@@ -190,7 +193,8 @@ static void write_stack(struct nps_stacks *st, struct parts *p)
 	at = put(at, p->kernel, 8UL * h->n_kernel);
 	at = put(at, p->user, 8UL * h->n_user);
 	at = put(at, p->regs, 8UL * h->n_regs);
-	put(at, p->bytes, h->n_bytes);
+	at = put(at, p->bytes, h->n_bytes);
+	put(at + (padded(h->n_bytes) - h->n_bytes), p->returns, h->n_returns * sizeof(struct nps_return));
 	note_kernel(st, p->kernel, h->n_kernel);
 	atomic_fetch_add(&st->written, 1);
 }
@@ -226,6 +230,23 @@ static uint32_t copy_bytes(const struct nps_stacks *st)
 						     : COPY_AUTO;
 }
 
+/* Where returns are probed. */
+static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, struct parts *p)
+{
+	const uint64_t *ip = p->head.n_user ? p->user : NULL;
+	const struct nps_sample_returns *r =
+		nps_sample_returns__take(st->returns, s->cpu, s->tid, s->time, ip ? *ip : 0);
+
+	if (!r)
+		return;
+	if (r->pending.n_user) {
+		p->user = r->user;
+		p->head.n_user = (uint16_t)r->pending.n_user;
+	}
+	p->returns = r->pending.returns;
+	p->head.n_returns = (uint16_t)r->pending.n;
+}
+
 static void on_sample(void *ctx, const struct nps_perf_sample *s)
 {
 	struct nps_stacks *st = ctx;
@@ -243,6 +264,7 @@ static void on_sample(void *ctx, const struct nps_perf_sample *s)
 			   .bytes = s->stack };
 
 	split_chain(s, &p);
+	mend_sample(st, s, &p);
 	write_stack(st, &p);
 }
 
@@ -251,15 +273,13 @@ static uint16_t frames(int32_t bytes, uint32_t most)
 	return bytes <= 0 ? 0 : (uint32_t)bytes / 8 > most ? most : (uint32_t)bytes / 8;
 }
 
-static int on_sleep(void *ctx, void *data, size_t size)
+static void on_sleep(struct nps_stacks *st, const struct nps_sleep *s, size_t size)
 {
-	const struct nps_sleep *s = data;
-	struct nps_stacks *st = ctx;
 	struct parts p;
 
 	if (size < offsetof(struct nps_sleep, stack) || s->n_regs > NPS_STACK_REGS ||
-	    s->n_bytes > size - offsetof(struct nps_sleep, stack))
-		return 0;
+	    s->pending.n > NPS_STACK_RETURNS || s->n_bytes > size - offsetof(struct nps_sleep, stack))
+		return;
 	p = (struct parts){ .head = { .kind = NPS_STACK_OFFCPU,
 				      .flags = (uint8_t)s->flags,
 				      .state = (uint16_t)s->state,
@@ -269,15 +289,38 @@ static int on_sleep(void *ctx, void *data, size_t size)
 				      .n_kernel = frames(s->kernel_bytes, NPS_STACK_KERNEL),
 				      .n_user = frames(s->user_bytes, NPS_STACK_USER),
 				      .n_regs = (uint16_t)s->n_regs,
+				      .n_returns = (uint16_t)s->pending.n,
 				      .n_bytes = s->n_bytes,
 				      .time = s->since,
 				      .weight = s->until - s->since },
 			    .kernel = s->kernel,
 			    .user = s->user,
 			    .regs = s->regs,
-			    .bytes = s->stack };
+			    .bytes = s->stack,
+			    .returns = s->pending.returns };
 	write_stack(st, &p);
+}
+
+static int on_message(void *ctx, void *data, size_t size)
+{
+	struct nps_stacks *st = ctx;
+	uint32_t message = 0;
+
+	if (size >= sizeof(message))
+		memcpy(&message, data, sizeof(message));
+	if (message == NPS_MSG_SLEEP)
+		on_sleep(st, data, size);
+	/* The stack itself is there, and as long as without. */
+	else if (message == NPS_MSG_RETURNS && nps_sample_returns__add(st->returns, data, size))
+		atomic_fetch_add(&st->lost, 1);
 	return 0;
+}
+
+static void take_messages(void *ctx)
+{
+	struct nps_stacks *st = ctx;
+
+	ring_buffer__consume(st->messages);
 }
 
 /* --- mappings -------------------------------------------------------------------------------------------- */
@@ -495,12 +538,11 @@ static void turn(struct nps_stacks *st)
 					    .fork = on_fork,
 					    .exec = on_exec,
 					    .lost = on_lost,
+					    .begin = take_messages,
 					    .ctx = st };
 
 	pthread_mutex_lock(&st->lock);
 	nps_perf_sampler__drain(st->sampler, &sink);
-	if (st->sleeps)
-		ring_buffer__consume(st->sleeps);
 	look_at_waiting(st);
 	flush(st, &st->maps); /* first: a stack on disk then finds its mappings */
 	flush(st, &st->stacks);
@@ -537,19 +579,29 @@ static int load(struct nps_stacks *st)
 	bpf_program__set_autoload(b->progs.sleeper_gone,
 				  st->opts.off_cpu && !nps_kernel_side__cap(st->k)->task_storage);
 	bpf_map__set_autocreate(b->maps.sleepers, st->opts.off_cpu);
-	err = bpf_map__set_max_entries(b->maps.sleeps, SLEEPS_RING);
+	err = bpf_map__set_max_entries(b->maps.messages, MESSAGES_RING);
 	if (!err)
 		err = nps_kernel_side__share_maps(st->k, b->obj);
 	return err ? err : sample_bpf__load(b);
+}
+
+static int start_messages(struct nps_stacks *st)
+{
+	int cpus = libbpf_num_possible_cpus();
+
+	if (cpus < 1)
+		return cpus ? cpus : -ENODEV;
+	st->returns = nps_sample_returns__new((unsigned int)cpus);
+	if (!st->returns)
+		return -ENOMEM;
+	st->messages = ring_buffer__new(bpf_map__fd(st->bpf->maps.messages), on_message, st, NULL);
+	return st->messages ? 0 : -errno;
 }
 
 static int start_sleeps(struct nps_stacks *st)
 {
 	if (!st->opts.off_cpu)
 		return 0;
-	st->sleeps = ring_buffer__new(bpf_map__fd(st->bpf->maps.sleeps), on_sleep, st, NULL);
-	if (!st->sleeps)
-		return -errno;
 	st->bpf->links.stack_switched = bpf_program__attach(st->bpf->progs.stack_switched);
 	if (st->bpf->links.stack_switched && bpf_program__autoload(st->bpf->progs.sleeper_gone))
 		st->bpf->links.sleeper_gone = bpf_program__attach(st->bpf->progs.sleeper_gone);
@@ -589,6 +641,8 @@ static int start(struct nps_stacks *st)
 		err = load(st);
 	}
 	so.wanted = st->bpf ? st->bpf->progs.sample_wanted : NULL;
+	if (!err && st->bpf)
+		err = start_messages(st);
 	if (!err)
 		err = nps_perf_sampler__open(&so, &st->sampler);
 	if (!err)
@@ -666,7 +720,8 @@ void nps_stacks__free(struct nps_stacks *st)
 	if (!st)
 		return;
 	nps_stacks__stop(st);
-	ring_buffer__free(st->sleeps);
+	ring_buffer__free(st->messages);
+	nps_sample_returns__free(st->returns);
 	nps_perf_sampler__close(st->sampler);
 	sample_bpf__destroy(st->bpf);
 	for (size_t i = 0; i < st->n_waiting; i++)

@@ -50,6 +50,12 @@ static inline uint64_t nps_add_sat(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* PART of ALL, which is not 0, in percent down to tenths, not rounded up: 100 if that is all. */
+static inline double nps_percent(uint64_t part, uint64_t all)
+{
+	return (double)(uint64_t)((double)part / (double)all * 1000) / 10;
+}
+
 /* Mixes two words into one hash (splitmix64's finaliser). */
 static inline uint64_t nps_hash2(uint64_t a, uint64_t b)
 {

@@ -160,6 +160,10 @@ static void capture(const struct nps_model *m, cJSON *document)
 	cJSON_AddNumberToObject(object, "torch_operators", (double)torch_ops(m));
 	cJSON_AddNumberToObject(object, "system_calls", system_calls(m));
 	cJSON_AddNumberToObject(object, "steps", (double)m->step.t.len);
+	if (m->stacks) {
+		cJSON_AddNumberToObject(object, "stacks", (double)m->stacks);
+		cJSON_AddNumberToObject(object, "whole_stacks", (double)m->whole_stacks);
+	}
 	if (m->clock.t.len) {
 		list = cJSON_AddArrayToObject(object, "device_clocks");
 		for (size_t i = 0; i < m->clock.t.len; i += device_clock(list, m, i))

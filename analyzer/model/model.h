@@ -77,6 +77,9 @@ struct nps_model {
 	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
+	uint64_t
+		stacks; /* rows of `stack` with a part in user space; of them whole_stacks lead to where the thread began */
+	uint64_t whole_stacks;
 
 	NPS_OWN_TABLES(NPS_TABLE_FIELD)
 	NPS_SHARED_TABLES(NPS_SHARED_FIELD)

@@ -24,6 +24,7 @@ struct import {
 	struct nps_recording *rec;
 	struct nps_proc *proc;
 	bool all_cfi; /* --unwind dwarf */
+	uint64_t trampoline_bytes; /* of [uprobes], of the machine that the session is of */
 	struct nps_spaces spaces;
 	struct nps_map kernel; /* address -> text */
 	struct nps_map names; /* (module, place) -> text */
@@ -35,6 +36,14 @@ struct import {
 	/* of the stack in hand */
 	uint64_t time;
 	uint32_t frames[MAX_FRAMES], nframes; /* texts, innermost first */
+};
+
+/* A record of stacks.nps, taken apart. */
+struct parts {
+	const struct nps_stack *head;
+	const uint64_t *kernel, *user, *regs;
+	const uint8_t *bytes;
+	const struct nps_return *returns;
 };
 
 /* --- names ------------------------------------------------------------------------------------------------ */
@@ -106,6 +115,20 @@ static int add_ksym(struct import *in, const struct nps_ksym *sym)
 
 /* --- frames ----------------------------------------------------------------------------------------------- */
 
+/* The page of the probes begins with where returns that are probed lead: on x86-64 code that calls the kernel, else a breakpoint. */
+#define TRAMPOLINE_X86 14
+#define TRAMPOLINE_ARM64 1
+
+static enum nps_unwind_code kind_of(const struct import *in, const struct nps_code *code, uint64_t pc)
+{
+	const char *path = path_of(in, code);
+
+	if (strncmp(path, "[uprobes", 8))
+		return NPS_UNWIND_CODE;
+	return !strcmp(path, "[uprobes]") && pc - code->start < in->trampoline_bytes ? NPS_UNWIND_RETURN
+										     : NPS_UNWIND_PROBE;
+}
+
 static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *kind)
 {
 	struct import *in = ctx;
@@ -113,7 +136,7 @@ static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum 
 	struct nps_elf_image *image = code ? nps_spaces__image(&in->spaces, code) : NULL;
 
 	if (code)
-		*kind = !strncmp(path_of(in, code), "[uprobes", 8) ? NPS_UNWIND_PROBE : NPS_UNWIND_CODE;
+		*kind = kind_of(in, code, pc);
 	if (!image || !nps_elf_image__vaddr(image, pc - code->start + code->offset, vaddr))
 		return NULL;
 	return image;
@@ -150,26 +173,86 @@ static size_t choose(struct import *in, uint64_t *cfi, size_t ncfi, bool complet
 	return nchain;
 }
 
-static void add_user(struct import *in, const struct nps_stack *s, const uint64_t *chain,
-		     const uint64_t *regs)
+static bool is_trampoline(const struct import *in, uint64_t pc)
 {
-	uint64_t cfi[NPS_UNWIND_MAX];
-	size_t n = 0, nchain = sane_length(in, chain, NPS_MIN((size_t)s->n_user, (size_t)NPS_UNWIND_MAX));
-	bool complete = false;
+	const struct nps_code *code = nps_spaces__find(&in->spaces, in->proc->pid, in->time, pc);
 
-	if ((s->n_regs == 17 || s->n_regs == 33) && s->n_bytes) {
-		struct nps_unwind u = { .nregs = s->n_regs,
-					.stack = (const uint8_t *)(regs + s->n_regs),
-					.stack_len = s->n_bytes,
-					.find = find,
-					.ctx = in };
+	return code && kind_of(in, code, pc) == NPS_UNWIND_RETURN;
+}
 
-		memcpy(u.regs, regs, s->n_regs * sizeof(*regs));
-		n = nps_unwind__walk(&u, cfi, &complete);
-	}
+/*
+ * Frame pointers of a kernel that does not tell the registers (before 5.15) still lead to the trampoline, and nothing says where on
+ * the stack it stood. As many as there are returns: they are those, in their order. Else some were skipped: they stay.
+ */
+static void mend_chain(const struct import *in, uint64_t *chain, size_t n, const struct parts *p)
+{
+	size_t found = 0, put = 0;
+
+	for (size_t i = 1; i < n && p->head->n_returns; i++)
+		found += is_trampoline(in, chain[i]);
+	for (size_t i = 1; i < n && found == p->head->n_returns && put < found; i++)
+		if (is_trampoline(in, chain[i]))
+			chain[i] = p->returns[put++].address;
+}
+
+/* Functions that nothing calls, or only what starts threads. */
+static bool begins_threads(const char *name)
+{
+	static const char *const roots[] = { "_start",
+					     "__libc_start_main",
+					     "__libc_start_main_impl",
+					     "__libc_start_call_main",
+					     "start_thread",
+					     "clone",
+					     "__clone",
+					     "clone3",
+					     "__clone3",
+					     "thread_start",
+					     "runtime.goexit",
+					     "runtime.goexit.abi0" };
+
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(roots); i++)
+		if (!strcmp(name, roots[i]))
+			return true;
+	return false;
+}
+
+static size_t unwind(struct import *in, const struct parts *p, uint64_t *cfi, bool *complete)
+{
+	const struct nps_stack *s = p->head;
+	struct nps_unwind u = { .nregs = s->n_regs,
+				.stack = p->bytes,
+				.stack_len = s->n_bytes,
+				.returns = p->returns,
+				.nreturns = s->n_returns,
+				.find = find,
+				.ctx = in };
+
+	*complete = false;
+	if ((s->n_regs != 17 && s->n_regs != 33) || !s->n_bytes)
+		return 0;
+	in->trampoline_bytes = s->n_regs == 17 ? TRAMPOLINE_X86 : TRAMPOLINE_ARM64;
+	memcpy(u.regs, p->regs, s->n_regs * sizeof(*p->regs));
+	return nps_unwind__walk(&u, cfi, complete);
+}
+
+static void add_user(struct import *in, const struct parts *p)
+{
+	uint64_t cfi[NPS_UNWIND_MAX], chain[NPS_UNWIND_MAX];
+	size_t n, nchain = NPS_MIN((size_t)p->head->n_user, (size_t)NPS_UNWIND_MAX), before = in->nframes;
+	bool complete;
+
+	memcpy(chain, p->user, nchain * sizeof(*chain));
+	mend_chain(in, chain, nchain, p);
+	nchain = sane_length(in, chain, nchain);
+	n = unwind(in, p, cfi, &complete);
 	n = choose(in, cfi, n, complete, chain, nchain);
 	for (size_t i = 0; i < n && in->nframes < MAX_FRAMES; i++)
 		in->frames[in->nframes++] = user_text(in, cfi[i] - (i > 0));
+	in->m->stacks++;
+	in->m->whole_stacks +=
+		complete ||
+		(in->nframes > before && begins_threads(nps_model__text(in->m, in->frames[in->nframes - 1])));
 }
 
 /* A sleep begins in the scheduler: what is deeper is the tracing of it. */
@@ -259,9 +342,9 @@ static bool is_sane(const struct nps_stack *s)
 	       s->weight < THIRTY_DAYS;
 }
 
-static int one_stack(struct import *in, const struct nps_stack *s)
+static int one_stack(struct import *in, const struct parts *p)
 {
-	const uint64_t *frames = (const uint64_t *)(s + 1);
+	const struct nps_stack *s = p->head;
 
 	if (s->pid != in->proc->pid)
 		return 0;
@@ -271,9 +354,9 @@ static int one_stack(struct import *in, const struct nps_stack *s)
 	}
 	in->time = s->time;
 	in->nframes = 0;
-	add_kernel(in, s, frames);
+	add_kernel(in, s, p->kernel);
 	if (s->n_user || s->n_regs)
-		add_user(in, s, frames + s->n_kernel, frames + s->n_kernel + s->n_user);
+		add_user(in, p);
 	if (!in->nframes)
 		in->frames[in->nframes++] = in->unknown;
 	return add_row(in, s);
@@ -305,13 +388,24 @@ static int walk(struct import *in, const void *payload, size_t len, size_t least
 static int on_stack(struct import *in, const void *record, size_t size)
 {
 	const struct nps_stack *s = record;
+	struct parts p = { .head = s };
 	size_t need = sizeof(*s) + 8UL * (s->n_kernel + s->n_user + s->n_regs);
 
+	p.kernel = (const uint64_t *)(s + 1);
+	p.user = p.kernel + s->n_kernel;
+	p.regs = p.user + s->n_user;
+	p.bytes = (const uint8_t *)(p.regs + s->n_regs);
 	if (need > size || s->n_bytes > size - need) {
 		in->damaged++;
 		return 0;
 	}
-	return one_stack(in, s);
+	need += (s->n_bytes + 7UL) & ~7UL;
+	p.returns = (const struct nps_return *)((const uint8_t *)record + need);
+	if (s->n_returns * sizeof(struct nps_return) > size - need) {
+		in->damaged++;
+		return 0;
+	}
+	return one_stack(in, &p);
 }
 
 static int on_mapping(struct import *in, const void *record, size_t size)
@@ -378,6 +472,8 @@ static int read_stacks(struct import *in)
 	struct nps_chunks result;
 	int err;
 
+	in->trampoline_bytes =
+		TRAMPOLINE_ARM64; /* where a stack has no registers: what any return leads to */
 	in->all_cfi = !strcmp(way, "dwarf");
 	in->unknown = nps_strings__addz(in->m->strings, "[unknown]");
 	in->kernel_unknown = nps_strings__addz(in->m->strings, "[kernel]_[k]");

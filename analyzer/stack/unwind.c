@@ -10,6 +10,7 @@
 #define REGS_X86 17
 #define DEPTH 64 /* values on the stack of an expression */
 #define STEPS 512 /* operations of an expression: it can jump */
+#define LINK_REGISTER 30 /* of arm64 */
 #define USER_BITS 48 /* of an address; above them arm64 signs return addresses */
 
 /* Registers by their numbers of the two machines. */
@@ -251,7 +252,50 @@ static bool caller_reg(const struct nps_expr *e, Dwarf_Frame *frame, uint32_t re
 
 enum step { STEPPED, STUCK, BEGUN }; /* BEGUN: there is no caller */
 
-static enum step step_cfi(struct nps_expr *e, Dwarf_Frame *frame, uint64_t *regs, bool *signal)
+static enum nps_unwind_code code_at(const struct nps_unwind *u, uint64_t pc)
+{
+	enum nps_unwind_code code = NPS_UNWIND_NOWHERE;
+	uint64_t vaddr;
+
+	u->find(u->ctx, pc, &vaddr, &code);
+	return code;
+}
+
+/*
+ * The call whose return is probed and whose stack pointer at its entry was from LOW to HIGH: the first of the lowest, or of the
+ * highest. Of one stack pointer the first, which is the innermost, is the one that is still there: others were left by longjmp.
+ */
+static const struct nps_return *return_within(const struct nps_unwind *u, uint64_t low, uint64_t high,
+					      bool highest)
+{
+	const struct nps_return *best = NULL;
+
+	for (size_t i = 0; i < u->nreturns; i++) {
+		const struct nps_return *r = &u->returns[i];
+
+		if (r->stack < low || r->stack > high)
+			continue;
+		if (!best || (highest ? r->stack > best->stack : r->stack < best->stack))
+			best = r;
+	}
+	return best;
+}
+
+/* If a step came to the trampoline: goes on from where the call returns to. Bounds as of return_within(). */
+static void put_back(const struct nps_unwind *u, uint64_t *pc, uint64_t low, uint64_t high, bool highest)
+{
+	const struct nps_return *r;
+
+	if (!u->nreturns || code_at(u, *pc) != NPS_UNWIND_RETURN)
+		return;
+	r = return_within(u, low, high, highest);
+	if (r)
+		*pc = r->address;
+}
+
+/* CALLING: out of a function that has called another one, which is where *REGS come from. */
+static enum step step_cfi(const struct nps_unwind *u, struct nps_expr *e, Dwarf_Frame *frame, uint64_t *regs,
+			  bool calling, bool *signal)
 {
 	struct machine m = machine_of(e->nregs);
 	uint64_t next[NPS_UNWIND_REGS], sp = regs[m.sp], ra;
@@ -283,24 +327,63 @@ static enum step step_cfi(struct nps_expr *e, Dwarf_Frame *frame, uint64_t *regs
 	}
 	memcpy(regs, next, e->nregs * sizeof(*regs));
 	regs[m.pc] = ra;
+	if (*signal)
+		return STEPPED;
+	if (m.x86) /* the return address stands right below */
+		put_back(u, &regs[m.pc], e->cfa - 8, e->cfa - 8, true);
+	else /* a probe can stand behind the instruction that makes the frame; at SP is the function that this one called */
+		put_back(u, &regs[m.pc], sp + calling, e->cfa, true);
 	return STEPPED;
 }
 
 /* Code that says nothing of its callers, a JIT's or an assembler's, is taken to have a frame pointer. */
-static enum step step_fp(const struct nps_expr *e, uint64_t *regs)
+static enum step step_fp(const struct nps_unwind *u, const struct nps_expr *e, uint64_t *regs)
 {
 	struct machine m = machine_of(e->nregs);
 	uint64_t fp = regs[m.fp], saved, ra;
 
-	if (fp < regs[m.sp] || (fp & 7) || !load(e, fp, &saved) || !load(e, fp + 8, &ra) || !ra)
+	if (fp < regs[m.sp] || (fp & 7) || !load(e, fp, &saved) || !load(e, fp + 8, &ra))
 		return STUCK;
+	if (!ra)
+		return BEGUN;
 	regs[m.fp] = saved;
 	regs[m.sp] = fp + 16;
 	regs[m.pc] = m.x86 ? ra : ra & ((1ULL << USER_BITS) - 1);
+	if (m.x86)
+		put_back(u, &regs[m.pc], fp + 8, fp + 8, true);
+	else /* its frame ends anywhere up to that of its caller */
+		put_back(u, &regs[m.pc], fp + 16, saved > fp ? saved : UINT64_MAX, false);
 	return STEPPED;
 }
 
 #define PROBE_WORDS 5
+
+/* In a trampoline that has not told the kernel yet: up to three registers have been pushed where the return address was. */
+static enum step step_trampoline(const struct nps_unwind *u, struct machine m, uint64_t *regs)
+{
+	uint64_t sp = regs[m.sp];
+	const struct nps_return *r = m.x86 ? return_within(u, sp - 8, sp + 16, false)
+					   : return_within(u, 0, sp, true);
+
+	if (!r)
+		return STUCK;
+	regs[m.pc] = r->address;
+	if (m.x86)
+		regs[m.sp] = r->stack + 8;
+	return STEPPED;
+}
+
+/* arm64: the function at the probe has not saved its return address yet. */
+static enum step step_link_register(const struct nps_unwind *u, struct machine m, uint64_t *regs)
+{
+	uint64_t pc = regs[LINK_REGISTER] & ((1ULL << USER_BITS) - 1);
+
+	put_back(u, &pc, regs[m.sp], UINT64_MAX, false);
+	if (code_at(u, pc - 1) != NPS_UNWIND_CODE)
+		return STUCK;
+	regs[m.pc] = pc;
+	return STEPPED;
+}
 
 /*
  * A probe stands at the beginning of a function: what has been pushed is little, and below it lies the address to go on
@@ -309,13 +392,15 @@ static enum step step_fp(const struct nps_expr *e, uint64_t *regs)
 static enum step step_probe(const struct nps_unwind *u, const struct nps_expr *e, uint64_t *regs)
 {
 	struct machine m = machine_of(e->nregs);
-	uint64_t sp = regs[m.sp], ra, vaddr;
+	uint64_t sp = regs[m.sp], ra;
 
-	for (uint64_t i = 0; m.x86 && i < PROBE_WORDS && load(e, sp + 8 * i, &ra); i++) {
-		enum nps_unwind_code code = NPS_UNWIND_NOWHERE;
-
-		u->find(u->ctx, ra - 1, &vaddr, &code);
-		if (code != NPS_UNWIND_CODE)
+	if (code_at(u, regs[m.pc]) == NPS_UNWIND_RETURN && step_trampoline(u, m, regs) == STEPPED)
+		return STEPPED;
+	if (!m.x86)
+		return step_link_register(u, m, regs);
+	for (uint64_t i = 0; i < PROBE_WORDS && load(e, sp + 8 * i, &ra); i++) {
+		put_back(u, &ra, sp + 8 * i, sp + 8 * i, true);
+		if (code_at(u, ra - 1) != NPS_UNWIND_CODE)
 			continue;
 		regs[m.pc] = ra;
 		regs[m.sp] = sp + 8 * (i + 1);
@@ -333,7 +418,8 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 			      .stack_at = u->regs[m.sp],
 			      .stack = u->stack,
 			      .stack_len = u->stack_len };
-	bool exact = true; /* else pc is behind a call, which can be the last instruction of its function */
+	bool exact =
+		true; /* of the innermost, and where a signal came; else pc is behind a call, which can be the last instruction of its function */
 	enum step step = STEPPED;
 	size_t n = 0;
 
@@ -352,11 +438,11 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 		frames[n++] = regs[m.pc];
 		frame = image ? nps_elf_image__frame(image, vaddr) : NULL;
 		if (frame)
-			step = step_cfi(&e, frame, regs, &signal);
-		else if (code == NPS_UNWIND_PROBE && n == 1)
+			step = step_cfi(u, &e, frame, regs, !exact, &signal);
+		else if (exact && (code == NPS_UNWIND_PROBE || code == NPS_UNWIND_RETURN))
 			step = step_probe(u, &e, regs);
 		else
-			step = step_fp(&e, regs);
+			step = step_fp(u, &e, regs);
 		free(frame);
 		exact = signal;
 	}

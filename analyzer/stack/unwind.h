@@ -3,19 +3,26 @@
 #ifndef NPS_UNWIND_H
 #define NPS_UNWIND_H
 
+#include "stack.h"
 #include "stack/elf_image.h"
 
 #define NPS_UNWIND_REGS 33
 #define NPS_UNWIND_MAX 512 /* frames of a stack */
 
-/* What an address is. PROBE: the kernel's, where an instruction under a probe is carried out. */
-enum nps_unwind_code { NPS_UNWIND_NOWHERE, NPS_UNWIND_CODE, NPS_UNWIND_PROBE };
+/*
+ * What an address is. PROBE: the kernel's, where an instruction under a probe is carried out. RETURN: the kernel's trampoline, whose
+ * address stands where the return address of a call was whose return is probed.
+ */
+enum nps_unwind_code { NPS_UNWIND_NOWHERE, NPS_UNWIND_CODE, NPS_UNWIND_PROBE, NPS_UNWIND_RETURN };
 
 struct nps_unwind {
 	uint64_t regs[NPS_UNWIND_REGS]; /* in DWARF's order, see kheaders/stack.h */
 	uint32_t nregs; /* 17: x86-64, 33: arm64 */
 	const uint8_t *stack; /* what was copied from the stack pointer upwards */
 	size_t stack_len;
+	const struct nps_return
+		*returns; /* of calls whose returns are probed, innermost first; NULL: there are none */
+	size_t nreturns;
 	/* The file that PC is in and its address there; NULL: there is none. *CODE is NOWHERE before. */
 	struct nps_elf_image *(*find)(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code);
 	void *ctx;

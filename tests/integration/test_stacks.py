@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stacks on and off the CPU. Witnesses: the job's own clocks, getrusage, nm, perf script."""
+"""Stacks on and off the CPU. Witnesses: the job's own clocks and backtraces, getrusage, nm, perf script."""
 
 import re
 import shutil
@@ -10,12 +10,13 @@ import struct
 import sys
 import time
 import xml.etree.ElementTree as ET
+import zlib
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import Any, Optional
 
-from harness import (JOB_SOURCES, Arg, Case, Result, Running, Session, build_library, chunks, main, need,
-                     need_job, need_mounts, need_program, need_root, test)
+from harness import (CHUNK, JOB_SOURCES, MAGIC, Arg, Case, Result, Running, Session, build_library, chunks, environment,
+                     main, need, need_job, need_mounts, need_program, need_root, test)
 
 HEAD = struct.Struct("<IBBHIIIHHHHIQQ")  # struct nps_stack
 STACKS, ONCPU, OFFCPU, OPEN = 32, 1, 2, 1
@@ -403,6 +404,140 @@ def as_perf_has_it(case: Case) -> None:
         a, b = mine[chain] / n, theirs[chain] / m
         chance = 4 * (b * (1 - b) * (1 / n + 1 / m)) ** 0.5  # two samples of one job differ by this once in 16,000 times
         assert abs(a - b) < max(0.05, chance), f"{chain}: {a:.3f} of {n}, perf has {b:.3f} of {m}"
+
+
+# --- under probes of returns ----------------------------------------------------------------------------------------
+
+Chain = tuple[str, ...]
+
+
+class Nested:
+    """A job with several calls of CANN open at once, under npuscope, and where its own backtraces say that it was."""
+
+    def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "") -> None:
+        compiler, where = need_program("gcc", "gcc"), case.path(f"nested_{unwind}_{forbid}")
+        where.mkdir()
+        for source, name, more in (("nested_job.c", "job", ["-rdynamic"]),
+                                   ("acl_rt_lib.c", "libacl_rt.so", ["-fPIC", "-shared", "-Wl,-soname,libacl_rt.so"])):
+            case.run([compiler, "-O2", "-g", "-D_GNU_SOURCE", *flags, *more, JOB_SOURCES / source, "-o", where / name,
+                      "-ldl", "-lpthread"]).expect(0)
+        job = case.start([where / "job", 1500], env=environment(libs=[where]))
+        job.wait_for("^ready")
+        run = case.record("-p", job.pid, "-o", where, "--export", "text", "--stacks", "cpu,offcpu", "--stack-freq", 499,
+                          "--unwind", unwind, env=environment(NPUSCOPE_FORBID=forbid))
+        job.tell("go")
+        job.wait_for("^done")
+        assert job.wait() == 0
+        self.result = run.result().expect(0, 3)
+        self.session = self.result.session
+        assert self.session.dropped() == 0, self.result.err
+        self.chains = [(place, tuple(frames.split(";")))
+                       for place, frames in re.findall(r"^chain (\w+) (.*)$", job.out, re.M)]
+        assert len(self.chains) == 10, job.out
+        self.own = {name for _place, chain in self.chains for name in chain} - {"?"}
+        self.on, self.off = self.folded(self.result)
+
+    @staticmethod
+    def folded(result: Result) -> tuple[Counter[Chain], Counter[Chain]]:
+        """User frames of the stacks of the result, outermost first."""
+        place = next(Path(p) for p in result.out.split() if p.endswith("_ascend_pt")) / "ASCEND_PROFILER_OUTPUT"
+        found = []
+        for which in ("oncpu", "offcpu"):
+            stacks: Counter[Chain] = Counter()
+            for line in (place / f"npuscope_{which}.folded").read_text().splitlines():
+                frames, weight = line.rsplit(" ", 1)
+                stacks[tuple(f for f in frames.split(";")[1:] if not f.endswith("_[k]"))] += int(weight)
+            found.append(stacks)
+        return found[0], found[1]
+
+    def at(self, stacks: Counter[Chain], place: str) -> Counter[Chain]:
+        """Weight of stacks that are at or below PLACE, by the job's chain there."""
+        return Counter({chain: sum(w for frames, w in stacks.items() if common(frames, chain) == len(chain))
+                        for what, chain in self.chains if what == place})
+
+    def check(self, stacks: Counter[Chain]) -> None:
+        """Each stack begins where its thread did, and goes where the job goes."""
+        for frames in filter(None, stacks):
+            known = max(common(frames, chain) for _place, chain in self.chains)
+            assert known >= 2, f"does not begin where a thread does: {frames}"
+            wrong = self.own & set(frames[known:])
+            assert not wrong, f"{wrong} is not called there: {frames}"
+
+
+def common(frames: Chain, chain: Chain) -> int:
+    """How many outermost frames agree; what has no exported name is `?`."""
+    n = 0
+    while n < min(len(frames), len(chain)) and chain[n] in (frames[n], "?"):
+        n += 1
+    return n
+
+
+def are_whole(run: Nested) -> None:
+    run.check(run.on)
+    run.check(run.off)
+    for stacks, place in ((run.on, "burn"), (run.on, "after_jump"), (run.on, "outside"), (run.off, "nap")):
+        for chain, weight in run.at(stacks, place).items():
+            assert weight > 0, f"no stack of {place}: {chain}"
+    found = run.session.json["stacks"]
+    assert found["whole"] == found["unwound"] > 100, found
+    assert re.search(rf"^  stacks: {found['unwound']}, 100\.0 % of them whole", run.result.err, re.M), run.result.err
+
+
+def without_returns(session: Session, to: Path) -> Path:
+    """A copy of the session whose stacks do not tell of probed returns."""
+    copy = to / session.path.name
+    shutil.copytree(session.path, copy)
+    with open(copy / "stacks.nps", "wb") as out:
+        for seq, (what, payload) in enumerate(list(chunks(session.path / "stacks.nps"))):
+            data, at = bytearray(payload), 0
+            while what == STACKS and at < len(data):
+                struct.pack_into("<H", data, at + 26, 0)
+                at += HEAD.unpack_from(data, at)[0]
+            out.write(CHUNK.pack(MAGIC, 1, what, seq, len(data), zlib.crc32(data), 0, 0) + data)
+    return copy
+
+
+@test
+def whole_under_probes_of_returns(case: Case) -> None:
+    run = Nested(case, "auto", "-fomit-frame-pointer")
+    are_whole(run)
+    shown = case.npuscope("show", run.session.path).out
+    assert re.search(r"^stacks +\d+, 100\.0 % of them whole", shown, re.M), shown
+    # That this means something: a session of a version that did not record the return addresses.
+    place = case.path("before")
+    place.mkdir()
+    result = case.analyze(without_returns(run.session, place))
+    on, off = run.folded(result)
+    assert not +run.at(on, "burn") and not +run.at(off, "nap"), on
+    share = re.search(r"^  stacks: \d+, ([\d.]+) % of them whole", result.err, re.M)
+    assert share and float(share[1]) < 70, result.err
+
+
+@test
+def whole_by_each_way_to_probe(case: Case) -> None:
+    for forbid in ("uprobe_session", "uprobe_multi"):
+        are_whole(Nested(case, "auto", "-fomit-frame-pointer", forbid=forbid))
+
+
+@test
+def whole_by_tables_alone(case: Case) -> None:
+    are_whole(Nested(case, "dwarf", "-fomit-frame-pointer"))
+
+
+@test
+def frame_pointers_under_probes_of_returns(case: Case) -> None:
+    """The C library has no frame pointers: what ends in the job itself must be right."""
+    run = Nested(case, "fp", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer")
+    for place in ("burn", "after_jump", "outside"):
+        chains = [chain[chain.index(root):] for what, chain in run.chains if what == place
+                  for root in ("main", "in_a_thread") if root in chain]
+        for chain in chains:
+            assert any(frames[-len(chain):] and common(frames[-len(chain):], chain) == len(chain) for frames in run.on), \
+                f"{chain}: {run.on}"
+    for frames in run.on:
+        if frames and frames[-1] == "burn":
+            ends = [chain[2:] for _place, chain in run.chains if chain[-1] == "burn"]
+            assert any(common(frames[-len(end):], end) == len(end) for end in ends), frames
 
 
 @test

@@ -174,11 +174,180 @@ static void damage_is_counted(void **state)
 	assert_int_equal(NPS_AT(&f->model.losses, struct nps_lost, 0).count, 4);
 }
 
+/* --- user frames ------------------------------------------------------------------------------------------ */
+
+#define CODE 0x400000ULL /* of a file that is not there */
+#define PAGE 0x7000000ULL /* of the probes; returns that are probed lead to its beginning */
+
+static void write_map(struct fixture *f, uint64_t start, const char *path)
+{
+	struct {
+		struct nps_map_record head;
+		char path[32];
+	} m = { .head = { .size = sizeof(m),
+			  .what = NPS_MAP_CODE,
+			  .pid = PID,
+			  .time = GEN_T0,
+			  .start = start,
+			  .end = start + 4096 } };
+
+	snprintf(m.path, sizeof(m.path), "%s", path);
+	chunk(f, NPS_CHUNK_MAPS, &m, sizeof(m));
+}
+
+#define MOST 4
+
+struct user_stack {
+	struct nps_stack head;
+	uint64_t words[4 * MOST + 33];
+	size_t n;
+};
+
+static void word(struct user_stack *s, uint64_t v)
+{
+	s->words[s->n++] = v;
+}
+
+static struct user_stack user_stack(unsigned int n_user, unsigned int n_returns)
+{
+	return (struct user_stack){ .head = { .kind = NPS_STACK_ONCPU,
+					      .pid = PID,
+					      .tid = PID,
+					      .n_user = n_user,
+					      .n_returns = n_returns,
+					      .time = GEN_T0 + 5,
+					      .weight = 1 } };
+}
+
+static void finish(struct fixture *f, struct user_stack *s)
+{
+	s->head.size = sizeof(s->head) + s->n * sizeof(uint64_t);
+	chunk(f, NPS_CHUNK_STACKS, s, s->head.size);
+}
+
+static void expect_frames(struct fixture *f, size_t row, const char *want)
+{
+	assert_string_equal(nps_model__text(&f->model, f->model.stack.frames[row]), want);
+}
+
+/* What the kernel's frame pointers give where it does not tell the registers: the trampoline in the place of two callers. */
+static void write_chain(struct fixture *f, unsigned int returns)
+{
+	struct user_stack s = user_stack(4, returns);
+
+	word(&s, CODE + 1);
+	word(&s, PAGE);
+	word(&s, CODE + 3);
+	word(&s, PAGE);
+	for (unsigned int i = 0; i < returns; i++) {
+		word(&s, 0x9000 + 16 * i);
+		word(&s, CODE + 0x10 * (i + 1));
+	}
+	finish(f, &s);
+}
+
+static void chains_are_mended_if_it_is_sure(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, CODE, "/no/job");
+	write_map(f, PAGE, "[uprobes]");
+	write_chain(f, 0);
+	write_chain(f, 2);
+	write_chain(f, 3); /* frame pointers have skipped one of them: which? */
+	import(f);
+	expect_frames(f, 0, "[job+0x1]");
+	expect_frames(f, 1, "[job+0x1f];[job+0x2];[job+0xf];[job+0x1]");
+	expect_frames(f, 2, "[job+0x1]");
+	assert_int_equal(f->model.losses.len, 0);
+	assert_int_equal(f->model.stacks, 3);
+	assert_int_equal(f->model.whole_stacks, 0);
+}
+
+/* With registers and a copy of the stack, of code without tables: frames by place. The chain ends with 0, as at a thread's beginning. */
+static void write_copy(struct fixture *f, unsigned int returns, uint64_t last)
+{
+	const uint64_t sp = 0x9000;
+	struct user_stack s = user_stack(1, returns);
+
+	s.head.n_regs = 17;
+	s.head.n_bytes = 4 * 8 - 4; /* zeros follow */
+	s.words[1 + 6] = s.words[1 + 7] = sp;
+	s.words[1 + 16] = CODE + 1;
+	s.words[0] = CODE + 1;
+	s.n = 18;
+	word(&s, sp + 16);
+	word(&s, PAGE);
+	word(&s, 0);
+	word(&s, last);
+	if (returns) {
+		word(&s, sp + 8);
+		word(&s, CODE + 0x20);
+	}
+	finish(f, &s);
+}
+
+static void copies_are_mended_by_place(void **state)
+{
+	struct fixture *f = *state;
+
+	write_map(f, CODE, "/no/job");
+	write_map(f, PAGE, "[uprobes]");
+	write_copy(f, 0, 0);
+	write_copy(f, 1, CODE + 5); /* its last half is not in the copy: not whole */
+	write_copy(f, 1, 0);
+	import(f);
+	expect_frames(f, 0, "[job+0x1]");
+	expect_frames(f, 1, "[job+0x1f];[job+0x1]");
+	expect_frames(f, 2, "[job+0x1f];[job+0x1]");
+	assert_int_equal(f->model.stacks, 3);
+	assert_int_equal(f->model.whole_stacks, 0);
+}
+
+static void whole_ones_end_with_no_return_address(void **state)
+{
+	struct fixture *f = *state;
+	struct user_stack s = user_stack(1, 0);
+
+	write_map(f, CODE, "/no/job");
+	s.head.n_regs = 17;
+	s.head.n_bytes = 16;
+	s.words[1 + 6] = s.words[1 + 7] = 0x9000;
+	s.words[1 + 16] = s.words[0] = CODE + 1;
+	s.n = 20; /* a frame without a caller */
+	finish(f, &s);
+	s.words[18] = 0x9010;
+	s.words[19] = CODE + 2; /* the copy does not reach its caller */
+	finish(f, &s);
+	import(f);
+	assert_int_equal(f->model.stacks, 2);
+	assert_int_equal(f->model.whole_stacks, 1);
+}
+
+/* More returns than the record has room for. */
+static void damaged_returns(void **state)
+{
+	struct fixture *f = *state;
+	struct user_stack s = user_stack(1, 2);
+
+	word(&s, CODE);
+	word(&s, 0x9000);
+	word(&s, CODE);
+	finish(f, &s);
+	import(f);
+	assert_int_equal(f->model.stack.t.len, 0);
+	assert_int_equal(NPS_AT(&f->model.losses, struct nps_lost, 0).count, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(deep_stacks_are_whole, begin, end),
 		cmocka_unit_test_setup_teardown(damage_is_counted, begin, end),
+		cmocka_unit_test_setup_teardown(chains_are_mended_if_it_is_sure, begin, end),
+		cmocka_unit_test_setup_teardown(copies_are_mended_by_place, begin, end),
+		cmocka_unit_test_setup_teardown(whole_ones_end_with_no_return_address, begin, end),
+		cmocka_unit_test_setup_teardown(damaged_returns, begin, end),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

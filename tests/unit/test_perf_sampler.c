@@ -72,7 +72,12 @@ static void on_lost(void *ctx, uint64_t n)
 static struct got parse(const void *record, size_t size)
 {
 	struct got g = { 0 };
-	const struct nps_perf_sink sink = { on_sample, on_map, on_fork, on_exec, on_lost, &g };
+	const struct nps_perf_sink sink = { .sample = on_sample,
+					    .map = on_map,
+					    .fork = on_fork,
+					    .exec = on_exec,
+					    .lost = on_lost,
+					    .ctx = &g };
 	void *exact = malloc(size);
 
 	assert_non_null(exact);

@@ -78,6 +78,7 @@ static struct nps_unwind shot; /* of this thread's stack, taken in the innermost
 static uint8_t copy[16384];
 static uint64_t stack_top;
 #define IN_A_PROBE 0x12345
+#define TRAMPOLINE 0x23456 /* where returns that are probed lead */
 
 static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code)
 {
@@ -85,6 +86,8 @@ static struct nps_elf_image *find_self(void *ctx, uint64_t pc, uint64_t *vaddr, 
 	*vaddr = pc - self_base;
 	if (pc == IN_A_PROBE)
 		*code = NPS_UNWIND_PROBE;
+	else if (pc == TRAMPOLINE)
+		*code = NPS_UNWIND_RETURN;
 	else if (*vaddr < 256U << 20)
 		*code = NPS_UNWIND_CODE;
 	return *code == NPS_UNWIND_CODE ? self : NULL;
@@ -118,16 +121,27 @@ KEEP int inner(int x)
 	return x + 1;
 }
 
+/* Frame pointers, where functions have them, as their callees give them back. */
+static uint64_t middles_rbp, outers_rbp;
+
+#if defined(__x86_64__)
+#define READ_RBP(to) __asm__ volatile("movq %%rbp, %0" : "=r"(to))
+#else
+#define READ_RBP(to) ((to) = 0)
+#endif
+
 KEEP int middle(int x)
 {
 	volatile char room[1000];
 
+	READ_RBP(middles_rbp);
 	room[x & 511] = 1;
 	return inner(x) + room[x & 511];
 }
 
 KEEP int outer(int x)
 {
+	READ_RBP(outers_rbp);
 	return middle(x) * 3;
 }
 
@@ -218,6 +232,165 @@ static void steps_out_of_a_probe(void **state)
 	assert_int_equal(n, whole);
 	assert_int_equal(frames[0], IN_A_PROBE);
 	assert_memory_equal(frames + 1, all + 1, (n - 1) * sizeof(*frames));
+}
+
+/* Puts the trampoline in the place of the return addresses to frames 1 to N, as probes do. Their places are in R. */
+static void probe_returns(const uint64_t *all, size_t n, struct nps_return *r)
+{
+	uint64_t *word = (uint64_t *)(void *)copy;
+	size_t at = 0;
+
+	for (size_t i = 1; i <= n; i++) {
+		while (word[at] != all[i])
+			assert_true(++at < sizeof(copy) / 8);
+		r[i - 1] = (struct nps_return){ .stack = shot.regs[7] + 8 * at, .address = all[i] };
+		word[at] = TRAMPOLINE;
+	}
+}
+
+static void puts_return_addresses_back(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX];
+	struct nps_return r[6];
+	bool complete;
+	size_t n, whole;
+
+	(void)state;
+	take();
+	if (shot.nregs != 17)
+		skip();
+	whole = nps_unwind__walk(&shot, all, &complete);
+	assert_true(whole >= 5);
+	probe_returns(all, 3, r + 1);
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, 1); /* what became of such stacks */
+	assert_false(complete);
+	/* one that longjmp left, below all that there is, and an older one of a stack pointer that is in use again */
+	r[0] = (struct nps_return){ .stack = shot.regs[7] - 64, .address = all[4] };
+	r[4] = (struct nps_return){ .stack = r[3].stack, .address = all[4] };
+	shot.returns = r;
+	shot.nreturns = 5;
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, whole);
+	assert_memory_equal(frames, all, n * sizeof(*frames));
+	/* The place decides, not the order: where it is not known the walk ends. */
+	r[2].stack += 8;
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, 2);
+	assert_memory_equal(frames, all, n * sizeof(*frames));
+	assert_false(complete);
+}
+
+/* A function has just returned into the trampoline, which pushes three registers and calls the kernel. */
+static void steps_out_of_the_trampoline(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX], *word = (uint64_t *)(void *)copy, sp, at;
+	struct nps_return r[3];
+	bool complete;
+	size_t n, whole;
+
+	(void)state;
+	take();
+	if (shot.nregs != 17)
+		skip();
+	whole = nps_unwind__walk(&shot, all, &complete);
+	probe_returns(all, 3, r);
+	sp = shot.regs[7];
+	at = (r[2].stack - sp) / 8; /* middle(), whose frame is large, returns to outer() */
+	shot.returns = r + 2;
+	shot.nreturns = 1;
+	shot.regs[6] = outers_rbp;
+	shot.regs[16] = TRAMPOLINE;
+	word[at] = word[at - 1] = word[at - 2] = all[4] + 1; /* registers can hold anything */
+	for (uint64_t pushed = 0; pushed <= 3; pushed++) {
+		shot.regs[7] = sp + 8 * (at + 1 - pushed);
+		shot.stack = copy + 8 * (at + 1 - pushed);
+		shot.stack_len = sizeof(copy) - 8 * (at + 1 - pushed);
+		n = nps_unwind__walk(&shot, frames, &complete);
+		assert_int_equal(n, whole - 2);
+		assert_int_equal(frames[0], TRAMPOLINE);
+		assert_memory_equal(frames + 1, all + 3, (n - 1) * sizeof(*frames));
+	}
+}
+
+/* A function whose return is probed too is at its first instruction, which the kernel carries out elsewhere. */
+static void steps_out_of_a_probe_of_both(void **state)
+{
+	uint64_t frames[NPS_UNWIND_MAX], all[NPS_UNWIND_MAX], at;
+	struct nps_return r[2];
+	bool complete;
+	size_t n, whole;
+
+	(void)state;
+	take();
+	if (shot.nregs != 17)
+		skip();
+	whole = nps_unwind__walk(&shot, all, &complete);
+	probe_returns(all, 2, r);
+	at = r[1].stack - shot.regs[7];
+	shot.returns = r;
+	shot.nreturns = 2;
+	shot.regs[6] = middles_rbp; /* inner() has not pushed anything yet */
+	shot.regs[16] = IN_A_PROBE;
+	shot.regs[7] += at;
+	shot.stack += at;
+	shot.stack_len -= at;
+	n = nps_unwind__walk(&shot, frames, &complete);
+	assert_int_equal(n, whole - 1);
+	assert_memory_equal(frames + 1, all + 2, (n - 1) * sizeof(*frames));
+}
+
+/* arm64, code without tables: return addresses are signed, and stand in frame records anywhere in their functions' frames. */
+#define SIGNED(address) ((address) | 0x5aULL << 48)
+#define CODE(n) (0x1000ULL + (n))
+
+static struct nps_elf_image *find_arm64(void *ctx, uint64_t pc, uint64_t *vaddr, enum nps_unwind_code *code)
+{
+	(void)ctx;
+	*vaddr = pc;
+	*code = pc == TRAMPOLINE	      ? NPS_UNWIND_RETURN
+		: pc == IN_A_PROBE	      ? NPS_UNWIND_PROBE
+		: pc >= 0x1000 && pc < 0x2000 ? NPS_UNWIND_CODE
+					      : NPS_UNWIND_NOWHERE;
+	return NULL;
+}
+
+static void expect_arm64(const struct nps_unwind *u, bool begun, const uint64_t *want, size_t n)
+{
+	uint64_t frames[NPS_UNWIND_MAX];
+	bool complete;
+
+	assert_int_equal(nps_unwind__walk(u, frames, &complete), n);
+	assert_memory_equal(frames, want, n * sizeof(*frames));
+	assert_int_equal(complete, begun);
+}
+
+static void puts_back_on_arm64(void **state)
+{
+	const uint64_t at = 0x7000, stack[] = { at + 48, SIGNED(TRAMPOLINE), 1, 2, 3, 4,
+						at + 80, SIGNED(TRAMPOLINE), 5, 6, 0, 0 };
+	/* entered at the ends of their frames, the first behind the instruction that made room */
+	const struct nps_return r[] = { { at + 40, CODE(1) }, { at + 80, CODE(2) } };
+	struct nps_unwind u = { .nregs = 33,
+				.regs = { [29] = at, [31] = at, [32] = CODE(0) },
+				.stack = (const uint8_t *)stack,
+				.stack_len = sizeof(stack),
+				.returns = r,
+				.nreturns = 2,
+				.find = find_arm64 };
+
+	(void)state;
+	expect_arm64(&u, true, (const uint64_t[]){ CODE(0), CODE(1), CODE(2) }, 3);
+	/* Just entered: the return address is in the link register; just returned: nothing has it any more. */
+	u.regs[32] = IN_A_PROBE;
+	u.regs[30] = TRAMPOLINE;
+	u.regs[31] = r[0].stack;
+	u.regs[29] = at + 48;
+	u.stack += 40;
+	u.stack_len -= 40;
+	expect_arm64(&u, true, (const uint64_t[]){ IN_A_PROBE, CODE(1), CODE(2) }, 3);
+	u.regs[32] = TRAMPOLINE;
+	expect_arm64(&u, true, (const uint64_t[]){ TRAMPOLINE, CODE(1), CODE(2) }, 3);
 }
 
 /* Any stack and any registers: it ends, within its bounds. */
@@ -535,6 +708,10 @@ int main(void)
 		cmocka_unit_test(stops_where_the_copy_ends),
 		cmocka_unit_test(survives_nonsense),
 		cmocka_unit_test(steps_out_of_a_probe),
+		cmocka_unit_test(puts_return_addresses_back),
+		cmocka_unit_test(steps_out_of_the_trampoline),
+		cmocka_unit_test(steps_out_of_a_probe_of_both),
+		cmocka_unit_test(puts_back_on_arm64),
 		cmocka_unit_test(expressions),
 		cmocka_unit_test(damaged_files),
 		cmocka_unit_test(not_elf),
