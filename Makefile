@@ -4,6 +4,7 @@
 #   make demo       the simulated job, traced; results in build/demo
 #   make device-truth   how true device times are: DEVICE_SECONDS (600) of a job whose clocks drift; figures in build/device
 #   make test       everything that can be tested here (as root: all of it)
+#   make soak       some of it with inputs and rounds that take minutes; SOAK='NAME...': only those scripts
 #   make attack     attacks on a capture by jobs and containers (as root; podman makes containers), docs/security.md
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
@@ -32,6 +33,9 @@ override ARCH := $(patsubst x86_64,x86,$(patsubst aarch64,arm64,$(MACHINE)))
 CROSS := $(filter-out $(HOST_MACHINE),$(MACHINE))
 TOP_BUILD := build$(if $(CROSS),/$(ARCH))
 BUILD ?= $(TOP_BUILD)$(if $(SAN),/san)
+# What is generated is the same for every build of a processor: programs for BPF have no sanitizer.
+BPF_BUILD := $(TOP_BUILD)/bpf
+GEN := $(TOP_BUILD)/gen
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))';)
 
@@ -56,9 +60,10 @@ VERSION := 0.1.0
 
 WARN := -Wall -Wextra -Werror
 comma := ,
-override CFLAGS := -std=gnu11 $(if $(SAN),-O1,-O2) -g $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' \
+# Sanitizers want line numbers, and no variables, which make each of their programs half as large again.
+override CFLAGS := -std=gnu11 $(if $(SAN),-O1 -g1,-O2 -g) $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' \
 	$(if $(SAN),-fsanitize=address$(comma)undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer) $(CFLAGS)
-CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BUILD)/bpf -I$(BUILD)/gen -MMD -MP
+CPPFLAGS += -Ikheaders -Ianalyzer -Iuser -I$(BPF_BUILD) -I$(GEN) -MMD -MP
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -Ikheaders -Ibpf $(WARN) \
 	-Wno-unused-parameter -idirafter $(SYSROOT)/usr/include/$(MACHINE)-linux-gnu
 # libstdc++: names of C++ functions
@@ -66,7 +71,7 @@ ANALYZER_LIBS := -lsqlite3 -lcjson -lz -lm -lprotobuf-nanopb -ldw -lelf -lstdc++
 USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
 
 BPF_SRC := $(wildcard bpf/*.bpf.c)
-BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BUILD)/bpf/%.bpf.o)
+BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BPF_BUILD)/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
@@ -93,21 +98,22 @@ $(SYSROOT)/ready.mk: tools/cross/sysroot.py
 
 # --- kernel side: objects as skeletons inside the program -------------------
 # What 4.19 understands.
-$(BUILD)/bpf/legacy.bpf.o: override BPF_CFLAGS := $(subst -mcpu=v3,-mcpu=v2,$(BPF_CFLAGS))
+$(BPF_BUILD)/legacy.bpf.o: override BPF_CFLAGS := $(subst -mcpu=v3,-mcpu=v2,$(BPF_CFLAGS))
 
-$(BUILD)/bpf/%.bpf.o: bpf/%.bpf.c | $(BUILD)/bpf
+$(BPF_BUILD)/%.bpf.o: bpf/%.bpf.c
+	@mkdir -p $(@D)
 	$(call say,BPF,$@)$(CLANG) $(BPF_CFLAGS) -MMD -MP -MF $(@:.o=.d) -MT $@ -c $< -o $@
 	$(Q)$(LLVM_STRIP) -g $@
 
-$(BUILD)/bpf/%.skel.h: $(BUILD)/bpf/%.bpf.o
+$(BPF_BUILD)/%.skel.h: $(BPF_BUILD)/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
 # --- field numbers of Perfetto's format ---------------------------------------
-$(BUILD)/gen/export/perfetto.pb.h: analyzer/export/perfetto.proto
+$(GEN)/export/perfetto.pb.h: analyzer/export/perfetto.proto
 	@mkdir -p $(@D)
 	$(call say,PROTO,$@)nanopb_generator.py -q -I $(<D) -D $(@D) $(<F)
 
-$(BUILD)/analyzer/export/pftrace_writer.o: | $(BUILD)/gen/export/perfetto.pb.h
+$(BUILD)/analyzer/export/pftrace_writer.o: | $(GEN)/export/perfetto.pb.h
 
 # --- collector and analyzer --------------------------------------------------
 $(BUILD)/%.o: %.c
@@ -137,21 +143,21 @@ $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
 
 # The helper runs inside the job: no sanitizer, no library but libc.
-$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_start.h kheaders/agent.h kheaders/session.h | $(BUILD)/bpf
+$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_start.h kheaders/agent.h kheaders/session.h
+	@mkdir -p $(@D)
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $(AGENT_SRC) -o $@ -ldl -lpthread
 
 # Loads the driver's libraries, in a container where need be: no sanitizer, no library but libc.
-$(BUILD)/npuscope-device-worker: $(WORKER_SRC) $(wildcard user/worker/*.h) kheaders/device_worker.h | $(BUILD)/bpf
+$(BUILD)/npuscope-device-worker: $(WORKER_SRC) $(wildcard user/worker/*.h) kheaders/device_worker.h
+	@mkdir -p $(@D)
 	$(call say,WORKER,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIE -pie -Wl,-z,now $(WORKER_SRC) -o $@ \
 		-ldl -lpthread
 
-$(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h | $(BUILD)/bpf
+$(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h
+	@mkdir -p $(@D)
 	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_mstx.so $< -o $@ -ldl -lpthread
-
-$(BUILD)/bpf:
-	@mkdir -p $@
 
 # --- the simulated NPU: libraries as in a CANN installation, and the demo job -------
 NPUSIM_DIR ?= tools/npusim
@@ -332,9 +338,15 @@ jobs: $(JOBS)
 
 test:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all
-	$(Q)$(MAKE) --no-print-directory -j$$(nproc) fuzzers
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all replays
 	$(Q)tests/run
+
+# Some of the tests with inputs and rounds that take minutes.
+.PHONY: soak
+soak:
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
+	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 all
+	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_outputs test_inject test_hostile_work)
 
 # --- other kernels and the other processor, in virtual machines ---------------------------------------------------
 VM ?= full
@@ -378,6 +390,18 @@ $(filter-out build/fuzz/fuzz_elf build/fuzz/fuzz_stream,$(FUZZ_BIN)): build/fuzz
 
 fuzzers: $(FUZZ_BIN)
 
+# The same functions with the sanitized libraries that are there already, to replay committed inputs: no libFuzzer.
+REPLAY_HELP := $(patsubst %.c,$(BUILD)/%.o,$(FUZZ_HELP))
+$(BUILD)/replay/libfuzz.a: $(REPLAY_HELP)
+	@mkdir -p $(@D)
+	$(call say,AR,$@)rm -f $@ && $(AR) rcs $@ $^
+$(BUILD)/replay/fuzz_%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(BUILD)/replay/libfuzz.a $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
+	@mkdir -p $(@D)
+	$(call say,REPLAY,$@)$(CC) $(CPPFLAGS) -Itests/fuzz $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
+.PHONY: replays
+replays: $(FUZZ:%=$(BUILD)/replay/fuzz_%)
+
 fuzz: fuzzers
 	$(Q)tests/fuzz/run.sh $(FUZZ_SECONDS) $(FUZZ_BIN)
 
@@ -419,7 +443,7 @@ bench-programs: $(BUILD)/bench/gen_session $(BUILD)/bench/hammer $(BUILD)/bench/
 bench: all npusim witnesses unit bench-programs
 	$(Q)tools/bench/run.sh $(BENCH)
 
-lint: $(SKELS) $(BUILD)/gen/export/perfetto.pb.h
+lint: $(SKELS) $(GEN)/export/perfetto.pb.h
 	$(Q)tools/lint.sh
 
 format:
@@ -436,5 +460,5 @@ clean:
 	rm -rf build
 
 -include $(BPF_OBJ:.o=.d) $(ANALYZER_OBJ:.o=.d) $(USER_OBJ:.o=.d) $(WORKER_OBJ:.o=.d) $(BUILD)/user/main.d
--include $(wildcard $(BUILD)/tests/*.d $(BUILD)/tests/unit/*.d)
+-include $(wildcard $(BUILD)/tests/*.d $(BUILD)/tests/unit/*.d $(BUILD)/tests/fuzz/*.d $(BUILD)/replay/*.d)
 -include $(shell find $(NPUSIM_OBJ) -name '*.d' 2>/dev/null)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A headless Chromium driven through chromedriver, and a web server on localhost for its pages."""
+"""A headless Chromium driven through chromedriver, one for all tests of a script, and a web server on localhost for its pages."""
 
 from __future__ import annotations
 
+import atexit
 import base64
 import functools
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Optional
 
-from harness import Case, need_program
+from harness import Case, kept, need_program
 
 # No service of the browser's may look for the network: the pages must work without.
 OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1600,1000",
@@ -24,13 +25,15 @@ OPTIONS = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage", "--wind
 
 
 class Browser:
-    """One window, closed at the end of its `with`."""
+    """One window. To start it takes longer than to load most traces, so that it stays: shared()."""
 
-    def __init__(self, case: Case) -> None:
+    def __init__(self) -> None:
         need_program("chromium", "chromium")
-        profile = case.path("chromium")
-        driver = case.start([need_program("chromedriver", "chromium-driver"), "--port=0"])
-        port = driver.wait_for(r"started successfully on port (\d+)").group(1)
+        self._case = Case("browser")
+        profile = self._case.path("chromium")
+        self._driver = self._case.start([need_program("chromedriver", "chromium-driver"), "--port=0"])
+        kept.add(self._driver.pid)
+        port = self._driver.wait_for(r"started successfully on port (\d+)").group(1)
         self._base = f"http://127.0.0.1:{port}"
         # Root has no user namespace of its own to put the browser into.
         options = [*OPTIONS, "--no-sandbox", f"--user-data-dir={profile}"]
@@ -49,11 +52,14 @@ class Browser:
         except urllib.error.HTTPError as error:
             raise AssertionError(f"the browser: {json.load(error)['value']['message'][:2000]}") from error
 
-    def __enter__(self) -> "Browser":
-        return self
-
-    def __exit__(self, *_error: Any) -> None:
-        self._ask("DELETE", "")
+    def close(self) -> None:
+        """End it, whatever state it is in."""
+        try:
+            self._ask("DELETE", "")
+        except (AssertionError, OSError):
+            pass
+        kept.discard(self._driver.pid)
+        self._case.clean_up()
 
     def open(self, url: str) -> None:
         self._ask("POST", "/url", {"url": url})
@@ -81,6 +87,28 @@ class Browser:
                 return found
             assert time.monotonic() < end, f"the page did not load the trace in {seconds} s: {self.errors()}"
             time.sleep(0.1)
+
+
+_shared: Optional[Browser] = None
+
+
+def shared() -> Browser:
+    """The browser of this process, started at first use."""
+    global _shared
+    if _shared is None:
+        _shared = Browser()
+    return _shared
+
+
+def close_shared() -> None:
+    """End it: the next test gets a new one."""
+    global _shared
+    browser, _shared = _shared, None
+    if browser:
+        browser.close()
+
+
+atexit.register(close_shared)
 
 
 class _Handler(SimpleHTTPRequestHandler):

@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Callable, Iterable
 
 ROOT = Path(__file__).resolve().parents[2]
+SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))    # `make soak`: the same tests with inputs that take minutes
 
 
 class Skip(Exception):

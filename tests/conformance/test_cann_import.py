@@ -25,7 +25,7 @@ from typing import Any, Callable, Iterable
 
 sys.dont_write_bytecode = True
 
-from harness import ROOT, Tests, dump_program as compiled_dump, raw_data_program  # noqa: E402
+from harness import ROOT, SOAK, Tests, dump_program as compiled_dump, raw_data_program  # noqa: E402
 
 BUILD = ROOT / "build"
 SCRATCH = Path(tempfile.mkdtemp(prefix="npuscope-cann-"))
@@ -44,10 +44,10 @@ SETS = [
     f"--tasks 3000 {MANY} --devices 4 --threads 2 --streams 3 --comm-ffts --comm-tasks 9 --cann-version 8.5.0",
     f"--tasks 2000 {MANY} --unique-names --threads 1 --streams 1",
     "--tasks 9000 --flip --threads 8 --streams 2 --event-every 9 --mangle",
-    "--tasks 60000 --flip --level 0 --threads 3 --comm-every 0",
+    f"--tasks {60000 if SOAK else 12000} --flip --level 0 --threads 3 --comm-every 0",
     "--tasks 6000 --flip --threads 1 --devices 2 --model 5 --step-trace",
     "--tasks 6000 --chip 15 --memcpy-every 9 --event-every 4 --aicpu-every 8 --pmu --model 4 --mstx-every 7 --devices 2",
-    "--tasks 60000 --comm-every 10 --pmu",
+    f"--tasks {60000 if SOAK else 12000} --comm-every 10 --pmu",
 ]
 
 Row = dict[str, Any]
@@ -402,7 +402,7 @@ def check_set(options: str) -> None:
 # --- damage -----------------------------------------------------------------------------------------------------
 
 SMALL = f"--tasks 1500 {MANY}"
-TINY = f"--tasks 200 {MANY}"            # for what is done hundreds of times
+TINY = f"--tasks 80 {MANY}"            # for what is done hundreds of times
 
 
 @functools.cache
@@ -432,7 +432,7 @@ def lost(tables: Tables, what: str) -> int:
     return sum(found)
 
 
-LARGE = "--tasks 40000 --comm-every 0"
+LARGE = "--tasks 40000 --comm-every 0" if SOAK else "--tasks 6000 --comm-every 0 --slice-kib 256"   # of several slices each
 
 
 def slice_missing() -> None:
@@ -516,7 +516,7 @@ def aged() -> None:
     data = prof / "device_0/data"
     both = b"".join((data / f"stars_soc.data.0.slice_{i}").read_bytes() for i in (0, 1))
     (data / "stars_soc.data.0.slice_0").unlink()
-    (data / "stars_soc.data.0.slice_1").write_bytes(both[64 * 20000 + 17:])
+    (data / "stars_soc.data.0.slice_1").write_bytes(both[len(both) // 128 * 64 + 17:])
     read = dump(prof)
     assert 0 < len(read["task"]) < len(original(LARGE)[2]["task"])
     assert lost(read, "records of stars_soc.data.0 that are no records") == 1
@@ -710,12 +710,12 @@ def crowded_call() -> None:
     many = 20000
     for level, name in (10000, "aging.compact.node_basic_info"), (5500, "aging.additional.hccl_info"):
         prof = copy_of(SMALL)
-        data, records = prof / "host/data", {}
+        data, records = prof / "host/data", defaultdict(list)
         calls = records_of(data / "aging.api_event.data.slice_0", 40)
         begin = max(struct.unpack_from("<Q", call, 16)[0] for call in calls) + 10 ** 6
         for kind in {10000, level}:
             call = struct.pack("<HHIIIQQQ", 0x5A5A, kind, 5, 7, 0, begin, begin + 2 * many, 1)
-            records["aging.api_event.data"] = records.get("aging.api_event.data", b"") + call
+            records["aging.api_event.data"].append(call)
         for number in range(many):
             def record(kind: int, of: int, content: bytes, size: int) -> bytes:
                 head = struct.pack("<HHIIIQ", 0x5A5A, kind, of, 7, size - 24, begin + 1 + number)
@@ -724,10 +724,10 @@ def crowded_call() -> None:
             told = record(level, 0, struct.pack("<QIQI", number, 0, 1, 1), 64) if level == 10000 else \
                 record(level, 10, struct.pack("<44xI", 5), 256)
             for base, one in ("aging.compact.task_track", track), (name, told):
-                records[base] = records.get(base, b"") + one
+                records[base].append(one)
         for base, content in records.items():
             with (data / f"{base}.slice_0").open("ab") as file:
-                file.write(content)
+                file.write(b"".join(content))
         read = dump(prof)
         same_but(read, original(SMALL)[2], "api")
         if level == 10000:

@@ -28,7 +28,7 @@ import zlib
 from pathlib import Path
 from typing import Callable, Iterator, NamedTuple, Optional
 
-from harness import ROOT, Skip, Tests, execute
+from harness import ROOT, SOAK, Skip, Tests, execute
 
 BUILD = Path(os.environ.get("NPUSCOPE_BUILD", ROOT / "build"))
 NPUSCOPE = BUILD / "npuscope"
@@ -213,7 +213,7 @@ def good_results() -> Path:
 
 
 @functools.cache
-def good_cann(options: str = "--tasks 3000 --memcpy-every 50 --slice-kib 128") -> tuple[Path, Path]:
+def good_cann(options: str = "--tasks 600 --memcpy-every 50 --slice-kib 26") -> tuple[Path, Path]:
     """A PROF_* directory and its truth."""
     need(GEN_CANN, "make witnesses")
     out, truth = fresh("cann"), fresh("truth")
@@ -360,7 +360,7 @@ def session_cut_device_log() -> None:
 @test
 def session_chunks_out_of_order() -> None:
     """Swapped, repeated and foreign chunks end the reading, or are left out; nothing appears twice."""
-    session = good_session(6000)
+    session = good_session(3000)   # of more than one chunk
     whole = calls_in(analyze(session, "-o", fresh(), "-e", "db").results)
     content = list(chunks(session / "events.nps"))
     data = (session / "events.nps").read_bytes()
@@ -715,7 +715,7 @@ def cann_out_of_order() -> None:
 @test
 def cann_foreign() -> None:
     """Slices of another capture, of another kind, directories and links in the place of files."""
-    other = good_cann("--tasks 300 --seed 7 --devices 2")[0]
+    other = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*", "unaging.additional.hash_dic.*"):
         copy = copy_of(good_cann()[0])
         shutil.copy(slices(other, kind)[0], slices(copy, kind)[0])
@@ -723,7 +723,7 @@ def cann_foreign() -> None:
         shutil.copy(task_log(other), slices(copy, kind)[0])
         survive(f"a task log as {kind}", copy, DONE, PARTIAL, FAILED, loose=True)
         shutil.rmtree(copy.parent)
-    copy = copy_of(good_cann("--tasks 300 --seed 7 --devices 2")[0])
+    copy = copy_of(good_cann("--tasks 100 --seed 7 --devices 2")[0])
     victims = slices(copy, "*")
     victims[0].unlink()
     victims[0].mkdir()
@@ -758,7 +758,7 @@ def cann_impossible() -> None:
 def cann_control_files() -> None:
     """start_info, info.json, sample.json and the clocks with other content."""
     rng = random.Random(SEED)
-    prof = good_cann("--tasks 300 --seed 7 --devices 2")[0]
+    prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     content = [b"", b"{", b"[]", b"null", b"\0" * 100, b'{"clockMonotonicRaw": "-1"}', b"[" * 100000, b"x" * (1 << 20),
                b'{"collectionTimeBegin": 1e999, "clockMonotonicRaw": 18446744073709551616}']
     for path in (p for p in prof.rglob("*") if p.is_file() and ".slice_" not in p.name and not p.name.endswith(".done")):
@@ -780,7 +780,7 @@ def cann_names() -> None:
 @test
 def cann_sizes() -> None:
     """Slices of 100 GB of nothing."""
-    prof = good_cann("--tasks 300 --seed 7 --devices 2")[0]
+    prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "unaging.additional.hash_dic.*", "aging.additional.tensor_info.*"):
         copy = copy_of(prof)
         os.truncate(slices(copy, kind)[-1], HUGE)
@@ -852,13 +852,13 @@ def trace_damaged() -> None:
 
 @test
 def trace_bombs() -> None:
-    """2 GB in 2 MB: of zeros, of one text, of spaces; and a plain file of 100 GB of nothing."""
+    """2 GB in 2 MB of zeros, 200 MB of one text, of spaces and of brackets; and a plain file of 100 GB of nothing."""
     for what, head, fill in (("zeros", b"", b"\0"), ("a text", b'[{"name": "', b"a"), ("spaces", b"[", b" "),
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
         path.parent.mkdir()
         member = gzip.compress(fill * (100 << 20), 6)
-        path.write_bytes(gzip.compress(head) + member * 20)
+        path.write_bytes(gzip.compress(head) + member * (20 if SOAK or what == "zeros" else 2))
         shown(f"a bomb of {what}", path)
         shutil.rmtree(path.parent)
     path = trace_copy()

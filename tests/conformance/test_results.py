@@ -21,7 +21,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Callable, Iterable, NamedTuple, Optional
 
-from harness import ROOT, Skip, Tests, execute
+from harness import ROOT, SOAK, Skip, Tests, execute
 
 BUILD = Path(os.environ.get("NPS_BUILD", ROOT / "build"))
 PROGRAM = Path(os.environ.get("NPUSCOPE", BUILD / "npuscope"))
@@ -55,7 +55,7 @@ CASES = [
     Case("ffts entries", "--tasks 600 --ffts-every 3 --ffts-parent --memcpy-every 9"),
     Case("graphs", "--tasks 600 --model 20 --step-trace"),
     Case("marks", "--tasks 600 --mstx-every 5 --threads 3"),
-    Case("wrapping ids", "--tasks 30000 --flip --level 0 --threads 1"),
+    Case("wrapping ids", f"--tasks {30000 if SOAK else 8000} --flip --level 0 --threads 1"),
     Case("chip 15", "--tasks 600 --chip 15 --pmu --memcpy-every 9"),
     Case("nasty names", "--tasks 600 --nasty-names --shapes --mstx-every 9 --bare-every 13"),
     Case("devices", "--tasks 900 --devices 3 --threads 6 --memcpy-every 9 --event-every 9"),

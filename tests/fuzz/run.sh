@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # tests/fuzz/run.sh SECONDS PROGRAM...: the committed inputs once, then SECONDS of fuzzing for each program.
 # What it finds is kept in build/fuzz/found; inputs that reach new code in build/fuzz/new. Exit status 1: something was found.
+# A PROGRAM of build/san/replay (replay.c) can do the first only.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -27,6 +28,10 @@ for program in "$@"; do
 	found=build/fuzz/found/$name
 	log=build/fuzz/$name.log
 	mkdir -p "$new" "$found"
+	# The limits of libFuzzer where it is not there.
+	case $program in */replay/*)
+		export ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=0:max_allocation_size_mb=2048:hard_rss_limit_mb=2048 ;;
+	esac
 	if ! "$program" "${LIMITS[@]}" -artifact_prefix="$found/" "$corpus"/* > "$log" 2>&1; then
 		echo "FAIL fuzz/$name: a committed input"
 		said "$log"

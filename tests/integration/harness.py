@@ -8,8 +8,10 @@ A test is a function decorated with @test; it gets a Case. Outcomes are printed 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import fnmatch
+import functools
 import glob
 import json
 import os
@@ -21,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 import zlib
@@ -38,6 +41,8 @@ JOB_SOURCES = ROOT / "tests" / "integration" / "jobs"
 
 TEST_SECONDS = 150  # for one test unless it says otherwise
 WAIT_SECONDS = 60  # for one thing to happen on a busy machine
+RATE = 1000  # launches a second of a rank of npusim's job, where a test does not say: what is recorded costs CPU time
+SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))  # `make soak`: the same tests with inputs and rounds that take minutes
 
 DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3  # exit status of npuscope
 
@@ -333,6 +338,28 @@ class Running:
         self.process.wait()
 
 
+@contextlib.contextmanager
+def slowed(group: int, run: float = 0.005, stop: float = 0.045) -> Iterator[None]:
+    """A process group runs a tenth of the time: what takes long by the clock need not take long by the CPU."""
+    done = threading.Event()
+
+    def hold() -> None:
+        try:
+            while not done.wait(run):
+                os.killpg(group, signal.SIGSTOP)
+                done.wait(stop)
+                os.killpg(group, signal.SIGCONT)
+        except ProcessLookupError:
+            pass
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
 def wait_until(look: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS) -> Any:
     """The first true value of `look`."""
     end = time.monotonic() + seconds
@@ -342,6 +369,9 @@ def wait_until(look: Callable[[], Any], what: str, seconds: float = WAIT_SECONDS
             return found
         assert time.monotonic() < end, f"waited {seconds} s for {what}"
         time.sleep(0.02)
+
+
+kept: set[int] = set()  # children of ours that no test's end kills: they serve all tests of a script
 
 
 class Case:
@@ -405,6 +435,8 @@ class Case:
         script = SIM / "bin" / "npusim-train.py"
         if python:
             need(script.exists() and script.stat().st_size > 0, "npusim-train.py: make npusim")
+        if "--rate" not in args:
+            args = (*args, "--rate", RATE)
         argv: list[Arg] = ["/usr/bin/python3", script, *args] if python else [SIM / "bin" / "npusim-train", *args]
         job = self.start(argv, env=env, stdin=subprocess.DEVNULL, cwd=self.dir)
         if wait:
@@ -425,7 +457,7 @@ class Case:
             run.kill()
         # All at once: the first process of a pid namespace ends after those in it, which may be ours to wait for, too.
         end = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < end and (left := list(children_of(os.getpid()))):
+        while time.monotonic() < end and (left := [pid for pid in children_of(os.getpid()) if pid not in kept]):
             for pid in left:
                 try:
                     os.kill(pid, signal.SIGKILL)
@@ -476,6 +508,12 @@ def cpu_ns(pid: int, tid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{tid}/schedstat").read_text().split()[0])
 
 
+def cpu_seconds(pid: int) -> float:
+    """CPU time of a process that runs, of all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def stolen_by_host() -> int:
     """Time, ns, that a hypervisor has taken from all CPUs; its unit is 10 ms. Where a kernel accounts for it, clocks of CPU time
     leave it out."""
@@ -505,6 +543,7 @@ def code_at(pid: int, path: str, offset: int, size: int) -> Optional[bytes]:
 
 # ---- the kernel -----------------------------------------------------------------
 
+@functools.cache
 def _own_names() -> tuple[set[str], set[str]]:
     """Names of our BPF programs and maps, from the sources; the kernel keeps 15 bytes."""
     programs, maps = set(), {"nps_ring", "nps_probe"}
@@ -545,18 +584,19 @@ def _held(kind: str) -> set[int]:
 def kernel_objects() -> list[str]:
     """BPF programs, links and maps of ours that no other process holds: another npuscope is none of our business."""
     programs, maps = _own_names()
-    held = {kind: _held(kind) for kind in ("prog", "link", "map")}
     all_progs = _bpftool("prog", "show")
-    progs = [p for p in all_progs if p.get("name") in programs and p["id"] not in held["prog"]]
+    progs = [p for p in all_progs if p.get("name") in programs]
     known = {p["id"] for p in all_progs}
     ids = {p["id"] for p in progs}
-    found = [f"program {p['name']}" for p in progs]
-    found += [f"link {link['id']} of program {link.get('prog_id')}" for link in _bpftool("link", "show")
-              if "id" in link  # else it went while bpftool looked at it
-              and (link.get("prog_id") in ids or link.get("prog_id") not in known) and link["id"] not in held["link"]]
-    found += [f"map {m.get('name')}" for m in _bpftool("map", "show")
-              if m.get("name") in maps and m["id"] not in held["map"]]
-    return found
+    links = [link for link in _bpftool("link", "show") if "id" in link  # else it went while bpftool looked at it
+             and (link.get("prog_id") in ids or link.get("prog_id") not in known)]
+    all_maps = [m for m in _bpftool("map", "show") if m.get("name") in maps]
+    # To ask who holds one takes a hundred times as long as to find that there is none.
+    held = {kind: _held(kind) if some else set() for kind, some in (("prog", progs), ("link", links), ("map", all_maps))}
+    return [f"program {p['name']}" for p in progs if p["id"] not in held["prog"]] + \
+        [f"link {link['id']} of program {link.get('prog_id')}" for link in links
+         if link["id"] not in held["link"] and (link.get("prog_id") not in held["prog"])] + \
+        [f"map {m.get('name')}" for m in all_maps if m["id"] not in held["map"]]
 
 
 def uprobe_events() -> Optional[str]:
@@ -628,6 +668,12 @@ def without_events(session: Path, kind: int, to: Path) -> Path:
                                    if payload[at] != kind)
             out.write(CHUNK.pack(MAGIC, 1, what, seq, len(payload), zlib.crc32(payload), 0, 0) + payload)
     return copy
+
+
+def wait_for_events(where: Path, number: int, seconds: float = 120) -> None:
+    """Until the one session below WHERE has so many events on the disk, however long a busy machine takes for them."""
+    wait_until(lambda: sum(path.stat().st_size for path in where.glob("npuscope_*/events.nps")) > number * EVENT.size,
+               f"{number} events below {where}", seconds)
 
 
 class Session:

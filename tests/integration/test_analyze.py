@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """`npuscope analyze`: its options, what it takes, where it writes and what it leaves alone."""
 
+import contextlib
 import gzip
 import hashlib
 import json
@@ -18,13 +19,13 @@ import time
 from pathlib import Path
 from typing import Optional
 
-from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Arg, Case, Result, need, need_program, test,
-                     main)
+from harness import (BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, SOAK, USAGE, Arg, Case, Result, need, need_program, slowed,
+                     test, main)
 
 SCRATCH = Path(f"/tmp/npuscope-test-analyze-{os.getpid()}")
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
-LARGE = 1_500_000  # tasks of a session that takes seconds
+LARGE = 1_500_000 if SOAK else 100_000  # tasks of a session that takes seconds, where it is slowed()
 
 ALWAYS = {"npuscope_findings.json", "npuscope_notes.txt", "profiler_info_0.json", "profiler_info_1.json", "profiler_metadata.json"}
 FORMATS = {
@@ -513,25 +514,26 @@ def modes(case: Case) -> None:
 
 # ---- progress ----------------------------------------------------------------------------------
 
-def on_a_terminal(case: Case, *args: Arg) -> tuple[int, str]:
+def on_a_terminal(case: Case, *args: Arg, slow: bool = True) -> tuple[int, str]:
     """Status, and what is shown on a terminal that is stderr only."""
     parent, child = pty.openpty()
     with open(case.path("stdout"), "wb") as out:
         run = subprocess.Popen([NPUSCOPE, "analyze", *map(str, args)], stdout=out, stderr=child,
-                               stdin=subprocess.DEVNULL)
+                               stdin=subprocess.DEVNULL, start_new_session=True)
     os.close(child)
     shown = b""
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        if not select.select([parent], [], [], 1)[0]:
-            continue
-        try:
-            part = os.read(parent, 65536)
-        except OSError:
-            break  # nobody has it open any more
-        if not part:
-            break
-        shown += part
+    end = time.monotonic() + 400
+    with slowed(run.pid) if slow and not SOAK else contextlib.nullcontext():
+        while time.monotonic() < end:
+            if not select.select([parent], [], [], 1)[0]:
+                continue
+            try:
+                part = os.read(parent, 65536)
+            except OSError:
+                break  # nobody has it open any more
+            if not part:
+                break
+            shown += part
     os.close(parent)
     return run.wait(30), shown.decode(errors="replace")
 
@@ -539,7 +541,7 @@ def on_a_terminal(case: Case, *args: Arg) -> tuple[int, str]:
 PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s|\d+ [\w ]+, \d+/s)(?:, \d+%, \d+ s left)?")
 
 
-@test
+@test(seconds=900)
 def progress_on_a_terminal(case: Case) -> None:
     """A line for work over a second, overwritten, and gone at the end."""
     source = session(case, LARGE)
@@ -556,20 +558,25 @@ def progress_on_a_terminal(case: Case) -> None:
     assert len(case.path("stdout").read_text().splitlines()) == 2
 
 
-@test
+@test(seconds=900)
 def progress_never(case: Case) -> None:
     source = session(case, LARGE)
     status, shown = on_a_terminal(case, source, "-o", case.path("out"), "--progress", "never")
     assert status == DONE and not PROGRESS.search(shown) and "\x1b" not in shown, shown[:600]
 
 
-@test
+@test(seconds=900)
 def progress_without_a_terminal(case: Case) -> None:
     """auto is silent, always gives whole lines."""
     source = session(case, LARGE)
-    result = case.analyze(source, "-o", case.path("out")).expect(DONE)
+
+    def slowly(*options: Arg) -> Result:
+        run = case.start([NPUSCOPE, "analyze", source, "-o", case.path("out"), *options], stdin=subprocess.DEVNULL)
+        with contextlib.nullcontext() if SOAK else slowed(run.pid):
+            return run.result(400).expect(DONE)
+    result = slowly()
     assert not result.complaints and "\r" not in result.err, result.err
-    result = case.analyze(source, "-o", case.path("out"), "--progress", "always").expect(DONE)
+    result = slowly("--progress", "always")
     assert any(PROGRESS.fullmatch(line) for line in result.err.splitlines()), result.err
     assert "\r" not in result.err and "\x1b" not in result.err, result.err
 
@@ -577,7 +584,7 @@ def progress_without_a_terminal(case: Case) -> None:
 @test
 def progress_of_little(case: Case) -> None:
     """Nothing is shown of what is done at once."""
-    status, shown = on_a_terminal(case, session(case), "-o", case.path("out"))
+    status, shown = on_a_terminal(case, session(case), "-o", case.path("out"), slow=False)
     assert status == DONE and not PROGRESS.search(shown) and "\x1b" not in shown, shown
     for text in ("", "yes", "Always"):
         result = case.npuscope("analyze", "--progress", text, "/nowhere").expect(USAGE)

@@ -8,16 +8,19 @@ import json
 import os
 import re
 import shutil
+import signal
 import sqlite3
 import sys
+import tempfile
 import time
 from pathlib import Path
 
-from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, USAGE, Case, Session, main, need, need_root, pid_list,
-                     ranks_of, test)
+from harness import (DONE, FAILED, PARTIAL, ROOT, SANITIZED, SOAK, USAGE, Case, Session, main, need, need_root, pid_list,
+                     ranks_of, test, wait_for_events)
 
 CHECK = ROOT / "tools" / "conformance" / "check"
 RESULT = re.compile(r"_ascend_pt$")
+ENOUGH = 30_000 if SOAK else 7_000  # events
 
 
 def conforms(case: Case, *arguments: object) -> None:
@@ -26,16 +29,32 @@ def conforms(case: Case, *arguments: object) -> None:
     assert run.status == 0, f"{said[:1500]} {run.err[-500:]}"
 
 
-def session_of(case: Case, *options: str, seconds: int = 3, marker: bool = True) -> Session:
-    """A capture of two ranks that is not analysed yet."""
+def session_of(case: Case, *options: str, marker: bool = True) -> Session:
+    """A capture of two ranks that is not analysed yet: it ends when there is enough of it, however long that takes."""
     need_root()
     job = case.sim_job("--ranks", 2)
     step = ("--step-marker", "train_step@1") if marker else ()
-    run = case.record("-p", pid_list(ranks_of(job)), "-d", f"{seconds}s", "-o", case.path("session"), "--export",
-                      "none", *step, *options)
+    where = case.path(f"session{len(case.running)}")
+    run = case.record("-p", pid_list(ranks_of(job)), "-o", where, "--export", "none", *step, *options)
+    wait_for_events(where, ENOUGH)
+    run.signal(signal.SIGINT)
     session = run.result(60).expect(DONE).session
     job.kill()
     return session
+
+
+_usual: list[Path] = []
+
+
+def usual_session(case: Case) -> Session:
+    """A copy of the one capture without special options that all tests share."""
+    if not _usual:
+        made = session_of(case).path
+        _usual.append(Path(tempfile.mkdtemp(prefix="npuscope-test-outputs.")) / made.name)
+        shutil.copytree(made, _usual[0])
+    copy = case.path("usual") / _usual[0].name
+    shutil.copytree(_usual[0], copy)
+    return Session(copy)
 
 
 def folders(path: Path) -> list[Path]:
@@ -53,7 +72,7 @@ def suffixes(path: Path) -> set[str]:
 @test
 def formats(case: Case) -> None:
     """Text alone, database alone, both: each complete, and both say the same."""
-    session = session_of(case)
+    session = usual_session(case)
     outs = {}
     for name in ("text", "db", "text,db"):
         outs[name] = case.path(name)
@@ -216,7 +235,7 @@ def same_file(a: Path, b: Path) -> bool:
 @test
 def analysed_again_elsewhere(case: Case) -> None:
     """The session moves to another directory; what is written there is the same, byte for byte."""
-    session = session_of(case)
+    session = usual_session(case)
     first, second = case.path("first"), case.path("second")
     case.analyze(session.path, "-o", first).expect(DONE)
     moved = case.path("moved") / session.path.name
@@ -234,8 +253,10 @@ def record_and_analyze_agree(case: Case) -> None:
     """What `record` writes at the end of a capture is what `analyze` writes later."""
     need_root()
     job = case.sim_job("--ranks", 1)
-    result = case.record("-p", ranks_of(job)[0], "-d", "2s", "-o", case.path("out"), "--step-marker",
-                         "train_step@1").result(60).expect(DONE)
+    run = case.record("-p", ranks_of(job)[0], "-o", case.path("out"), "--step-marker", "train_step@1")
+    wait_for_events(case.path("out"), ENOUGH)
+    run.signal(signal.SIGINT)
+    result = run.result(60).expect(DONE)
     job.kill()
     paths = result.out.splitlines()
     assert paths[0] == str(result.session.path) and len(paths) == 2, result.out
@@ -250,7 +271,7 @@ def record_and_analyze_agree(case: Case) -> None:
 @test
 def nothing_for_the_world(case: Case) -> None:
     """Directories 0750 and files 0640, whatever the umask: captures hold other people's arguments."""
-    session = session_of(case, seconds=1)
+    session = usual_session(case)
     case.analyze(session.path, "-o", case.path("out"), preexec_fn=lambda: os.umask(0) and None).expect(DONE)
     for top in (session.path, *folders(case.path("out"))):
         for path in (top, *top.rglob("*")):
@@ -262,7 +283,7 @@ def nothing_for_the_world(case: Case) -> None:
 def sanitized_analyzer(case: Case) -> None:
     """The same results from the build with ASan and UBSan, and not a word from either."""
     need(SANITIZED.exists(), "build/san/npuscope: make SAN=1")
-    session = session_of(case)
+    session = usual_session(case)
     for name, program in (("plain", None), ("sanitized", SANITIZED)):
         kwargs = {"program": program} if program else {}
         result = case.analyze(session.path, "-o", case.path(name), seconds=140, **kwargs).expect(DONE)
@@ -275,7 +296,7 @@ def sanitized_analyzer(case: Case) -> None:
 @test
 def several_sessions(case: Case) -> None:
     """Sessions of several hosts or moments in one call; one that is none costs the status, not the others."""
-    one, two = session_of(case, seconds=1), session_of(case, seconds=1)
+    one, two = usual_session(case), session_of(case)
     out = case.path("out")
     result = case.npuscope("analyze", one.path, two.path, "-o", out).expect(DONE)
     assert len(folders(out)) == len(result.out.splitlines()) == 4, result.out
@@ -287,7 +308,7 @@ def several_sessions(case: Case) -> None:
 @test
 def trace_is_what_viewers_read(case: Case) -> None:
     """trace_view.json with a JSON parser that is not ours: every slice has its fields, none is negative."""
-    session = session_of(case, seconds=2)
+    session = usual_session(case)
     case.analyze(session.path, "-o", case.path("out"), "--export", "text").expect(DONE)
     now = time.time() * 1e6
     for folder in folders(case.path("out")):
@@ -321,7 +342,7 @@ def the_checker_accepts_real_captures(case: Case) -> None:
 
 @test
 def export_words(case: Case) -> None:
-    session = session_of(case, seconds=1)
+    session = usual_session(case)
     for junk in ("", "pdf", "text,pdf", "TEXT"):
         result = case.analyze(session.path, "-o", case.path("junk"), "--export", junk).expect(USAGE)
         assert result.err.strip() and not case.path("junk").exists(), result
@@ -329,4 +350,9 @@ def export_words(case: Case) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        status = main()
+    finally:
+        for made in _usual:
+            shutil.rmtree(made.parent, ignore_errors=True)
+    sys.exit(status)
