@@ -350,10 +350,12 @@ soak:
 
 # --- other kernels and the other processor, in virtual machines ---------------------------------------------------
 VM ?= full
-.PHONY: vmtest
-vmtest:
+.PHONY: vmtest vm-programs
+vm-programs:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) ARCH=$(if $(filter x86_64,$(HOST_MACHINE)),arm64,x86) all npusim jobs
+
+vmtest: vm-programs
 	$(Q)tests/vm/matrix.py --set $(VM) $(if $(filter full,$(VM)),--docs docs/kernels.md)
 
 # --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
