@@ -360,7 +360,8 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	libbpf_set_print(print_libbpf);
 	if (k->cpus < 1) { /* a negative errno of libbpf */
 		err = k->cpus ? k->cpus : -ENODEV;
-		nps_warn("cannot attach: /sys/devices/system/cpu/possible cannot be read: %s: is sysfs mounted on /sys?",
+		nps_warn("cannot attach: /sys/devices/system/cpu/possible cannot be read: %s: is sysfs "
+			 "mounted on /sys?",
 			 strerror(-err));
 		goto fail;
 	}
