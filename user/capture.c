@@ -349,6 +349,13 @@ static bool is_full(struct nps_capture *c)
 	return true;
 }
 
+/* What they are may have been measured by now. */
+static void look_at_costs(struct nps_capture *c)
+{
+	if (nps_cost_source__look(&c->costs))
+		nps_overhead__check(c);
+}
+
 /* Returns why the capture ends. */
 static const char *watch(struct nps_capture *c)
 {
@@ -378,6 +385,7 @@ static const char *watch(struct nps_capture *c)
 		nps_driver_ask__turn(c->ask);
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
+		look_at_costs(c);
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
@@ -588,6 +596,7 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	/* Before this process has threads, and before anything is watched. */
+	nps_cost_source__open(&c->costs, &c->cap);
 	for (int i = 0; i < c->opts->n_pids && c->opts->inject; i++)
 		c->degraded |= nps_inject__tree(c->opts->pids[i], c->opts->children) != 0;
 	/* With all rights that we have, some of which we then give up. */
@@ -624,11 +633,12 @@ static int begin(struct nps_capture *c)
 		return err;
 	if (c->opts->mstx.off)
 		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
-	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
-			 "longer, each switch %.0f ns",
-			 c->opts->osrt_threshold_ns ? c->cost.sum_ns : c->cost.syscall_ns, c->cost.switch_ns);
+			 "longer, each switch %.0f ns%s",
+			 c->opts->osrt_threshold_ns ? c->costs.cost.sum_ns : c->costs.cost.syscall_ns,
+			 c->costs.cost.switch_ns,
+			 c->costs.basis == NPS_COST_ESTIMATED ? ", by estimate" : "");
 	nps_kernel_side__reset_counters(c->kernel);
 	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
 	if (err) {
@@ -641,7 +651,8 @@ static int begin(struct nps_capture *c)
 		err = nps_task_source__open(c, &c->tasks);
 	if (err)
 		return err;
-	nps_overhead__check(c);
+	if (c->costs.failed)
+		nps_overhead__check(c);
 	start_stacks(c);
 	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->ring_bytes, &c->driver) !=
 		       0;
@@ -665,7 +676,7 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	if (c->opts->all) {
-		nps_kernel_side__watch_all(c->kernel, true);
+		nps_kernel_side__watch_all(c->kernel, true, c->costs.child);
 		nps_driver_side__watch_all(c->driver, true);
 	}
 	if (nps_capture__interrupted(c))
@@ -810,6 +821,8 @@ static bool end(struct nps_capture *c, struct nps_open_slices *slices)
 	bool terminated = take_signals(c->signals);
 
 	c->ending = true;
+	look_at_costs(c);
+	nps_cost_source__end(&c->costs);
 	nps_deadline__init(&c->patience, PATIENCE_NS);
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);
@@ -916,7 +929,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
 	c->session.host.fd = c->session.device.fd = -1;
-	c->child_go = -1;
+	c->child_go = c->costs.socket = -1;
 	nps_overhead__begin(c);
 	c->signals = catch_signals(&set);
 	if (c->signals < 0)
@@ -932,6 +945,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
+		nps_cost_source__start(&c->costs);
 		c->end_reason = watch(c);
 	}
 	if (err)
@@ -964,6 +978,7 @@ void nps_capture__free(struct nps_capture *c)
 
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
+	nps_cost_source__close(&c->costs);
 	nps_overhead__free(c);
 	nps_stacks__free(c->stacks);
 	nps_driver_side__free(c->driver);

@@ -59,11 +59,6 @@ void nps_record_print__capture(const struct nps_capture *c)
 	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
-	if (c->cost.probe_ns >= 0)
-		fprintf(stderr,
-			"measured cost: %.0f ns a probed call, %.0f ns an entry-only probe, %.0f ns a system "
-			"call, %.0f ns one that is summed up, %.0f ns a switch, %.0f ns a page fault\n",
-			c->cost.probe_ns, c->cost.mark_ns, c->cost.syscall_ns, c->cost.sum_ns,
-			c->cost.switch_ns, c->cost.fault_ns);
+	nps_overhead__print_costs(c, stderr);
 	nps_overhead__print(c, stderr);
 }
