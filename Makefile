@@ -431,7 +431,7 @@ $(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
 
-$(BUILD)/bench/hammer $(BUILD)/bench/workload: $(BUILD)/bench/%: tools/bench/%.c
+$(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/calls: $(BUILD)/bench/%: tools/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
 
@@ -440,7 +440,8 @@ $(BUILD)/bench/ingest: tools/bench/ingest.c $(BUILD)/libnps_user.a $(BUILD)/libn
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
 .PHONY: bench-programs
-bench-programs: $(BUILD)/bench/gen_session $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/ingest
+bench-programs: $(BUILD)/bench/gen_session $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/calls \
+	$(BUILD)/bench/ingest
 
 bench: all npusim witnesses unit bench-programs
 	$(Q)tools/bench/run.sh $(BENCH)

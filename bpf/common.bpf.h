@@ -63,9 +63,12 @@ static __always_inline void count(__u32 what)
 	count_some(what, 1);
 }
 
-/* Set while the whole host is watched: every process but the collector, as far as system calls and scheduling go. */
+/*
+ * Set while the whole host is watched: every process but the collector, and its child that measures what that costs, as
+ * far as system calls and scheduling go.
+ */
 bool watch_all = false;
-__u32 own_pid = 0;
+__u32 own_pid = 0, own_child = 0;
 
 static __always_inline __u32 target_flags(__u32 tgid)
 {
@@ -73,7 +76,7 @@ static __always_inline __u32 target_flags(__u32 tgid)
 
 	if (flags)
 		return *flags;
-	return watch_all && tgid && tgid != own_pid ? NPS_TARGET_OSRT : 0;
+	return watch_all && tgid && tgid != own_pid && tgid != own_child ? NPS_TARGET_OSRT : 0;
 }
 
 static __always_inline void *this_ring(void)

@@ -268,14 +268,15 @@ static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, _
 	}
 }
 
-static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe)
+static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe, __u32 *class)
 {
 	__u32 only = 0;
 	__u64 *left = bpf_map_lookup_elem(&cookie, &only);
 
 	if (!left)
 		return NULL;
-	*probe = *left & 0xffff;
+	*probe = NPS_COOKIE_PROBE(*left);
+	*class = NPS_COOKIE_CLASS(*left);
 	return bpf_map_lookup_elem(&specs, probe);
 }
 
@@ -312,12 +313,12 @@ int call_entry(struct pt_regs *ctx)
 	const struct nps_legacy_spec *spec;
 	struct thread *t;
 	struct call *c;
-	__u32 probe;
+	__u32 probe, class;
 
-	spec = spec_of_probe(&probe);
+	spec = spec_of_probe(&probe, &class);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
-	count(NPS_COUNTER_HITS);
+	count(NPS_COUNTER_CALLS + class);
 	t = thread_of((__u32)pid_tgid);
 	if (t)
 		drop_dead_calls(t, sp, probe);
@@ -440,8 +441,8 @@ int call_return(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
-	__u32 tid = (__u32)pid_tgid, probe, found = NPS_LEGACY_DEPTH;
-	const struct nps_legacy_spec *spec = spec_of_probe(&probe);
+	__u32 tid = (__u32)pid_tgid, probe, class, found = NPS_LEGACY_DEPTH;
+	const struct nps_legacy_spec *spec = spec_of_probe(&probe, &class);
 	struct thread *t;
 
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
@@ -470,12 +471,12 @@ int call_mark(struct pt_regs *ctx)
 	struct nps_event e;
 	struct thread *t;
 	__u8 flags = 0;
-	__u32 probe;
+	__u32 probe, class;
 
-	spec = spec_of_probe(&probe);
+	spec = spec_of_probe(&probe, &class);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
-	count(NPS_COUNTER_HITS);
+	count(NPS_COUNTER_MARKS + class);
 	t = thread_of((__u32)pid_tgid);
 	if (!t) {
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);

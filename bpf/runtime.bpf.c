@@ -382,17 +382,12 @@ static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
 }
 
 /* Returns 1 when the return of this call is of no interest. */
-static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
+static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u32 pid)
 {
-	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-	struct thread_state *st;
+	struct thread_state *st = thread_state();
 	struct open_call *c;
 	__u64 sp;
 
-	if (probe >= NPS_PROBE_MAX || !target_flags(pid) || ended_at)
-		return 1;
-	count(NPS_COUNTER_HITS);
-	st = thread_state();
 	if (!st) {
 		count(NPS_COUNTER_LOST + NPS_EV_API);
 		return 1;
@@ -419,6 +414,20 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u16 probe)
 	st->depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
+}
+
+/* SESSION: what is not of interest costs no second trap. Returns 1 then. */
+static __always_inline int call_entered(struct pt_regs *ctx, __u64 cookie, bool session)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	__u16 probe = NPS_COOKIE_PROBE(cookie);
+	int ignored;
+
+	if (probe >= NPS_PROBE_MAX || !target_flags(pid) || ended_at)
+		return 1;
+	ignored = remember_call(ctx, probe, pid);
+	count((ignored && session ? NPS_COUNTER_MARKS : NPS_COUNTER_CALLS) + NPS_COOKIE_CLASS(cookie));
+	return ignored;
 }
 
 static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_tgid, __s32 ret)
@@ -663,24 +672,24 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
-	__u16 probe = cookie_of(ctx);
+	__u64 cookie = cookie_of(ctx);
 
 	if (bpf_session_is_return())
-		return call_returned(ctx, probe);
-	return call_entered(ctx, probe);
+		return call_returned(ctx, NPS_COOKIE_PROBE(cookie));
+	return call_entered(ctx, cookie, true);
 }
 
 SEC("uprobe")
 int call_entry(struct pt_regs *ctx)
 {
-	call_entered(ctx, cookie_of(ctx));
+	call_entered(ctx, cookie_of(ctx), false);
 	return 0;
 }
 
 SEC("uretprobe")
 int call_return(struct pt_regs *ctx)
 {
-	return call_returned(ctx, cookie_of(ctx));
+	return call_returned(ctx, NPS_COOKIE_PROBE(cookie_of(ctx)));
 }
 
 /* Entry-only probes: the functions that an exception may leave. */
@@ -690,7 +699,7 @@ int call_mark(struct pt_regs *ctx)
 	__u64 cookie = cookie_of(ctx);
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
-	__u16 probe = cookie;
+	__u16 probe = NPS_COOKIE_PROBE(cookie);
 	__u64 args[4];
 	struct thread_state *st;
 	struct nps_event *e;
@@ -699,7 +708,7 @@ int call_mark(struct pt_regs *ctx)
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
 		return 0;
-	count(NPS_COUNTER_HITS);
+	count(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	st = thread_state();
 	if (!st) {
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);
@@ -707,7 +716,7 @@ int call_mark(struct pt_regs *ctx)
 	}
 	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid_tgid >> 32, PT_REGS_PARM1(ctx)))
 		return 0;
-	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), cookie >> 16, args, &flags);
+	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), NPS_COOKIE_NUMBER(cookie), args, &flags);
 	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
 		remember_executor(st, args[1]);
 	ring = this_ring();
@@ -727,25 +736,22 @@ int call_mark(struct pt_regs *ctx)
 	return 0;
 }
 
-/*
- * --record-shapes: a first phase is entered, or the caller of one has done with it. The cookie is the probe, the
- * number of the operator << 16, and the number of its arguments << 32.
- */
+/* --record-shapes: a first phase is entered, or the caller of one has done with it. */
 SEC("uprobe")
 int operands(struct pt_regs *ctx)
 {
 	__u64 cookie = cookie_of(ctx);
-	__u16 probe = cookie;
+	__u16 probe = NPS_COOKIE_PROBE(cookie);
 	struct thread_state *st;
 
 	if (!target_flags(bpf_get_current_pid_tgid() >> 32))
 		return 0;
-	count(NPS_COUNTER_HITS);
+	count(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
 	st = thread_state();
 	if (!st)
 		count(NPS_COUNTER_LOST + NPS_EV_TENSOR);
 	else if (probe == NPS_PROBE_NN_OPERANDS)
-		send_operands(ctx, st, cookie >> 16 & 0xffff, cookie >> 32);
+		send_operands(ctx, st, NPS_COOKIE_NUMBER(cookie), NPS_COOKIE_ARGUMENTS(cookie));
 	else
 		send_executor(st);
 	return 0;

@@ -35,13 +35,25 @@ enum nps_counter {
 		NPS_KIND_END, /* calls left by longjmp or an exception: no loss, there is no return */
 	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
-	NPS_COUNTER_HITS = 35, /* uprobe programs run for a watched process */
 	NPS_COUNTER_TEXT_CUT = 36, /* texts longer than NPS_TEXT_MAX */
 	NPS_COUNTER_DOMAIN_UNKNOWN = 37, /* domains of mstx that were made before the capture */
 	NPS_COUNTER_MSTX_FILTERED = 38, /* marks and ranges of domains that were not asked for */
 	NPS_COUNTER_FOREIGN = 39, /* system calls that are numbered in another way: of 32-bit programs */
-	NPS_COUNTER_MAX = 40,
+	NPS_COUNTER_CALLS = 40, /* probed calls whose return is seen, too: a base plus the probe's class */
+	NPS_COUNTER_MARKS = 44, /* those seen at entry only: the same */
+	NPS_COUNTER_MAX = 48,
 };
+
+/*
+ * The cookie of a probe: its row in the catalogue, the number of the operator (0: none), how many of its arguments are
+ * told, and its class: how the kernel runs the instruction that it replaced (enum nps_probe_class).
+ */
+#define NPS_COOKIE(probe, number, arguments, class)                                                          \
+	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)
+#define NPS_COOKIE_PROBE(cookie) ((cookie)&0xffff)
+#define NPS_COOKIE_NUMBER(cookie) ((cookie) >> 16 & 0xffff)
+#define NPS_COOKIE_ARGUMENTS(cookie) ((cookie) >> 32 & 0xff)
+#define NPS_COOKIE_CLASS(cookie) ((cookie) >> 40 & 3)
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
 struct nps_thread {

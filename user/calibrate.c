@@ -2,40 +2,65 @@
 #include "calibrate.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calibrate_probes.h"
 #include "clocks.h"
+#include "kernel_side.h"
 
-#define CALLS 2000 /* whose records a ring of 512 KB holds */
-#define THROWS 500 /* of a ball: eight records each */
-#define ROUNDS 5
-#define MOST_ROUNDS 50 /* where noise is larger than what is measured */
+#define RING_BYTES (1 << 19)
+#define CALLS 1000 /* whose records a ring has room for */
+#define THROWS 50 /* of a ball: each waits for a CPU, twice */
+#define TRIES 5 /* of all throws, where the difference is lost in noise */
+#define ROUNDS 5 /* of calls that are dear: the noise is small beside them */
+#define PAIRS 15 /* of rounds with and without, for what costs little */
+#define MOST_PAIRS 50 /* where noise is larger than what is measured */
+#define PATIENCE_NS 8000000000ULL /* with noise, for each: on a crowded machine a round can take seconds */
 
-static void *same(void *arg)
+struct bench {
+	struct nps_kernel_side *k;
+	struct perf_buffer *records; /* of an old kernel, which has no rings; else NULL */
+	uint64_t until; /* CLOCK_MONOTONIC ns: what is measured now is not measured again after it */
+};
+
+static void begin_measuring(struct bench *b)
 {
-	return arg;
+	b->until = nps_now(CLOCK_MONOTONIC) + PATIENCE_NS;
+}
+
+static bool has_time(const struct bench *b)
+{
+	return nps_now(CLOCK_MONOTONIC) < b->until;
+}
+
+/* What has no place in a ring is cheaper. */
+static void discard(const struct bench *b)
+{
+	if (b->records)
+		perf_buffer__consume(b->records);
+	else
+		nps_kernel_side__discard(b->k);
 }
 
 /* Through a pointer that the compiler must not see through. */
-static void *(*volatile inner)(void *) = same;
+static volatile nps_calibration_function called;
 
-/* The function that is probed. It keeps its argument across a call, so it begins with a push like most. */
-__attribute__((noinline)) void *nps_calibration_target(void *arg)
+static void call_function(void)
 {
-	return inner(arg) == arg ? arg : NULL;
-}
+	nps_calibration_function f = called;
 
-static void call_target(void)
-{
 	for (int i = 0; i < CALLS; i++)
-		nps_calibration_target(NULL);
+		f(NULL);
 }
 
 static void call_kernel(void)
@@ -70,13 +95,14 @@ static double time_once(void (*loop)(void), double least)
 }
 
 /* The best of some rounds: what else runs here is not in it. */
-static double time_of(struct nps_kernel_side *k, void (*loop)(void))
+static double time_of_calls(const struct bench *b, nps_calibration_function f)
 {
 	double best = INFINITY;
 
+	called = f;
 	for (int i = 0; i < ROUNDS; i++) {
-		nps_kernel_side__discard(k); /* what has no place in a ring is cheaper */
-		best = time_once(loop, best);
+		discard(b);
+		best = time_once(call_function, best);
 	}
 	return best;
 }
@@ -85,31 +111,33 @@ static double time_of(struct nps_kernel_side *k, void (*loop)(void))
  * What watching adds to one turn of the loop, ns: with and without in turns, so that what else the machine does for a
  * while falls on both. 0 if it is less than the noise, negative if we cannot be watched.
  */
-static double time_added(struct nps_kernel_side *k, void (*loop)(void))
+static double time_added(const struct bench *b, void (*loop)(void))
 {
 	double without = INFINITY, with = INFINITY;
 
-	for (int i = 0; i < ROUNDS || (i < MOST_ROUNDS && with <= without); i++) {
+	for (int i = 0; !i || (has_time(b) && (i < PAIRS || (i < MOST_PAIRS && with <= without))); i++) {
 		without = time_once(loop, without);
-		nps_kernel_side__discard(k);
-		if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
+		discard(b);
+		if (nps_kernel_side__add_target(b->k, getpid(), NPS_TARGET_WATCH | NPS_TARGET_OSRT))
 			return -1;
 		with = time_once(loop, with);
-		nps_kernel_side__del_target(k, getpid());
+		nps_kernel_side__del_target(b->k, getpid());
 	}
 	return with > without ? with - without : 0;
 }
 
 /* The same call with a record each time, and summed up. */
-static void time_of_syscalls(struct nps_kernel_side *k, struct nps_cost *cost)
+static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 {
-	uint64_t threshold = nps_kernel_side__threshold(k);
+	uint64_t threshold = nps_kernel_side__threshold(b->k);
 
-	nps_kernel_side__set_threshold(k, 0);
-	cost->syscall_ns = time_added(k, call_kernel);
-	nps_kernel_side__set_threshold(k, NPS_LONGEST_SUMMED);
-	cost->sum_ns = time_added(k, call_kernel);
-	nps_kernel_side__set_threshold(k, threshold);
+	begin_measuring(b);
+	nps_kernel_side__set_threshold(b->k, 0);
+	cost->syscall_ns = time_added(b, call_kernel);
+	begin_measuring(b);
+	nps_kernel_side__set_threshold(b->k, NPS_LONGEST_SUMMED);
+	cost->sum_ns = time_added(b, call_kernel);
+	nps_kernel_side__set_threshold(b->k, threshold);
 }
 
 /* A ball that two threads on one CPU throw to each other: to have it back takes two switches, two wake-ups and four calls. */
@@ -145,7 +173,7 @@ static void play(void)
 }
 
 /* Two threads that share a CPU, with and without being watched. CALL_NS: what each system call takes. */
-static double time_of_play(struct nps_kernel_side *k, double call_ns)
+static double time_of_play(const struct bench *b, double call_ns)
 {
 	pthread_t thread;
 	double ns = 0, added = 0;
@@ -154,8 +182,8 @@ static double time_of_play(struct nps_kernel_side *k, double call_ns)
 	if (call_ns < 0 || pthread_create(&thread, NULL, partner, NULL))
 		return -1;
 	/* On a busy machine noise can be larger than the difference. */
-	for (int i = 0; i < ROUNDS && ns <= 0 && added >= 0; i++) {
-		added = time_added(k, play) * CALLS / THROWS;
+	for (int i = 0; i < TRIES && ns <= 0 && added >= 0 && (!i || has_time(b)); i++) {
+		added = time_added(b, play) * CALLS / THROWS;
 		ns = added / 2 - 2 * call_ns;
 	}
 	__atomic_store_n(&stop_word, 1, __ATOMIC_RELEASE);
@@ -166,7 +194,7 @@ static double time_of_play(struct nps_kernel_side *k, double call_ns)
 	return added < 0 ? -1 : ns > 0 ? ns : 0;
 }
 
-static double time_of_switches(struct nps_kernel_side *k, double call_ns)
+static double time_of_switches(const struct bench *b, double call_ns)
 {
 	cpu_set_t old, one;
 	double ns = -1;
@@ -178,7 +206,7 @@ static double time_of_switches(struct nps_kernel_side *k, double call_ns)
 	ball[0] = eventfd(0, EFD_CLOEXEC);
 	ball[1] = eventfd(0, EFD_CLOEXEC);
 	if (ball[0] >= 0 && ball[1] >= 0 && !sched_setaffinity(0, sizeof(one), &one)) {
-		ns = time_of_play(k, call_ns);
+		ns = time_of_play(b, call_ns);
 		sched_setaffinity(0, sizeof(old), &old);
 	}
 	for (int i = 0; i < 2; i++)
@@ -187,48 +215,114 @@ static double time_of_switches(struct nps_kernel_side *k, double call_ns)
 	return ns;
 }
 
-/* Mean time of the uprobe programs for one turn of the loop, by the kernel's own statistics; 0 if it keeps none. */
-static double program_time(struct nps_kernel_side *k)
+/* Mean time of the uprobe programs for one call of F, by the kernel's own statistics; 0 if it keeps none. */
+static double program_time(const struct bench *b, nps_calibration_function f)
 {
 	uint64_t before, after;
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (fd < 0)
 		return 0;
-	before = nps_kernel_side__program_ns(k);
-	call_target();
-	after = nps_kernel_side__program_ns(k);
+	discard(b);
+	called = f;
+	before = nps_kernel_side__program_ns(b->k);
+	call_function();
+	after = nps_kernel_side__program_ns(b->k);
 	close(fd);
 	return (double)(after - before) / CALLS;
 }
 
-void nps_calibrate(struct nps_kernel_side *k, struct nps_probes *p, bool osrt, struct nps_cost *cost)
+static double not_below_zero(double ns)
 {
-	double without;
+	return ns > 0 ? ns : 0;
+}
 
-	cost->probe_program_ns = cost->mark_program_ns = 0;
-	cost->probe_ns = cost->mark_ns = cost->syscall_ns = cost->sum_ns = cost->switch_ns = cost->fault_ns =
-		-1;
-	without = time_of(k, call_target);
-	if (nps_kernel_side__add_target(k, getpid(), NPS_TARGET_WATCH))
-		return;
-	if (!nps_probes__calibrate(p, "nps_calibration_target", true)) {
-		cost->probe_ns = time_of(k, call_target) - without;
-		cost->probe_program_ns = program_time(k);
+/* What each class costs: the function as it is called now, less what it took without a probe. */
+static void time_of_probes(const struct bench *b, double plain[2][NPS_PROBE_CLASSES], struct nps_cost *cost)
+{
+	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		nps_calibration_function call = nps_calibration__function(class, true),
+					 mark = nps_calibration__function(class, false);
+
+		cost->mark_ns[class] = not_below_zero(time_of_calls(b, mark) - plain[false][class]);
+		cost->call_ns[class] = not_below_zero(time_of_calls(b, call) - plain[true][class]);
 	}
-	nps_probes__uncalibrate(p);
-	if (!nps_probes__calibrate(p, "nps_calibration_target", false)) {
-		cost->mark_ns = time_of(k, call_target) - without;
-		cost->mark_program_ns = program_time(k);
+	cost->mark_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
+	cost->call_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
+}
+
+static int measure_probes(const struct bench *b, struct nps_cost *cost)
+{
+	double plain[2][NPS_PROBE_CLASSES];
+	struct nps_links links = { 0 };
+	int err;
+
+	for (int returns = 0; returns < 2; returns++)
+		for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++)
+			plain[returns][class] = time_of_calls(b, nps_calibration__function(class, returns));
+	err = nps_calibration__attach(b->k, &links);
+	if (!err)
+		err = nps_kernel_side__add_target(b->k, getpid(), NPS_TARGET_WATCH);
+	if (!err) {
+		time_of_probes(b, plain, cost);
+		nps_kernel_side__del_target(b->k, getpid());
 	}
-	nps_probes__uncalibrate(p);
-	if (osrt) {
-		nps_kernel_side__del_target(k, getpid());
-		time_of_syscalls(k, cost);
-		cost->fault_ns = time_added(k, touch);
-		cost->switch_ns =
-			time_of_switches(k, nps_kernel_side__threshold(k) ? cost->sum_ns : cost->syscall_ns);
+	nps_links__free(&links);
+	return err;
+}
+
+static void forget_record(void *arg, int cpu, void *data, __u32 size)
+{
+	(void)arg;
+	(void)cpu;
+	(void)data;
+	(void)size;
+}
+
+/* As a capture has them: the programs, their tracepoints, and room for records. */
+static int open_bench(const struct nps_capability *cap, struct bench *b)
+{
+	struct nps_kernel_side_opts opts = { .sz = sizeof(opts),
+					     .ring_bytes = RING_BYTES,
+					     .osrt = true,
+					     .osrt_threshold_ns = NPS_LONGEST_SUMMED };
+	int err = nps_kernel_side__open(cap, &opts, &b->k);
+
+	if (!err && nps_kernel_side__is_legacy(b->k)) {
+		b->records = perf_buffer__new(nps_kernel_side__records_fd(b->k),
+					      RING_BYTES / (size_t)sysconf(_SC_PAGESIZE), forget_record, NULL,
+					      NULL, NULL);
+		err = b->records ? 0 : -errno;
 	}
-	nps_kernel_side__del_target(k, getpid());
-	nps_kernel_side__discard(k);
+	return err ? err : nps_kernel_side__attach(b->k);
+}
+
+static void close_bench(struct bench *b)
+{
+	perf_buffer__free(b->records);
+	nps_kernel_side__close(b->k);
+}
+
+int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
+{
+	struct bench b = { 0 };
+	int err = open_bench(cap, &b);
+
+	for (size_t i = 0; i < NPS_COST_MEMBERS; i++)
+		((double *)cost)[i] = -1;
+	if (!err)
+		err = measure_probes(&b, cost);
+	/* The programs of old kernels keep no sums, and follow neither switches nor faults. */
+	if (!err && nps_kernel_side__is_legacy(b.k)) {
+		begin_measuring(&b);
+		cost->syscall_ns = time_added(&b, call_kernel);
+	} else if (!err) {
+		time_of_syscalls(&b, cost);
+		begin_measuring(&b);
+		cost->fault_ns = time_added(&b, touch);
+		begin_measuring(&b);
+		cost->switch_ns = time_of_switches(&b, cost->sum_ns);
+	}
+	close_bench(&b);
+	return err;
 }

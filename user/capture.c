@@ -363,6 +363,7 @@ static const char *watch(struct nps_capture *c)
 		nps_driver_ask__turn(c->ask);
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
+		nps_overhead__look(c);
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
@@ -570,6 +571,7 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	/* Before this process has threads, and before anything is watched. */
+	nps_cost_source__open(&c->costs, &c->cap);
 	for (int i = 0; i < c->opts->n_pids && c->opts->inject; i++)
 		c->degraded |= nps_inject__tree(c->opts->pids[i], c->opts->children) != 0;
 	/* With all rights that we have, some of which we then give up. */
@@ -606,11 +608,12 @@ static int begin(struct nps_capture *c)
 		return err;
 	if (c->opts->mstx.off)
 		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
-	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
-			 "longer, each switch %.0f ns",
-			 c->opts->osrt_threshold_ns ? c->cost.sum_ns : c->cost.syscall_ns, c->cost.switch_ns);
+			 "longer, each switch %.0f ns%s",
+			 c->opts->osrt_threshold_ns ? c->costs.cost.sum_ns : c->costs.cost.syscall_ns,
+			 c->costs.cost.switch_ns,
+			 c->costs.basis == NPS_COST_ESTIMATED ? ", by estimate" : "");
 	nps_kernel_side__reset_counters(c->kernel);
 	err = nps_reader__start(c->kernel, &c->session, &c->operators, &c->reader);
 	if (err) {
@@ -623,7 +626,8 @@ static int begin(struct nps_capture *c)
 		err = nps_task_source__open(c, &c->tasks);
 	if (err)
 		return err;
-	nps_overhead__check(c);
+	if (c->costs.failed)
+		nps_overhead__check(c);
 	start_stacks(c);
 	c->degraded |= nps_driver_side__start(c->kernel, &c->opts->driver, c->opts->ring_bytes, &c->driver) !=
 		       0;
@@ -647,7 +651,7 @@ static int begin(struct nps_capture *c)
 	if (err)
 		return err;
 	if (c->opts->all) {
-		nps_kernel_side__watch_all(c->kernel, true);
+		nps_kernel_side__watch_all(c->kernel, true, c->costs.child);
 		nps_driver_side__watch_all(c->driver, true);
 	}
 	if (nps_capture__interrupted(c))
@@ -676,7 +680,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	c->opts = opts;
 	c->session.dir_fd = c->session.events.fd = c->session.strings.fd = c->session.clocks.fd = -1;
 	c->session.host.fd = c->session.device.fd = -1;
-	c->child_go = -1;
+	c->child_go = c->costs.socket = -1;
 	nps_overhead__begin(c);
 	c->signals = catch_signals(&set);
 	if (c->signals < 0)
@@ -692,6 +696,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
+		nps_cost_source__start(&c->costs);
 		c->end_reason = watch(c);
 	}
 	if (err)
@@ -719,6 +724,7 @@ void nps_capture__free(struct nps_capture *c)
 
 	if (c->child_go >= 0)
 		nps_launch__cancel(c->child, c->child_go);
+	nps_cost_source__close(&c->costs);
 	nps_overhead__free(c);
 	nps_stacks__free(c->stacks);
 	nps_driver_side__free(c->driver);

@@ -11,8 +11,8 @@
 
 #include <cjson/cJSON.h>
 
-#include "calibrate.h"
 #include "capability.h"
+#include "cost_source.h"
 #include "deadline.h"
 #include "device_facts.h"
 #include "device_launcher.h"
@@ -92,7 +92,7 @@ struct nps_capture {
 	size_t n_unread; /* processes that are known by the kernel side's word alone */
 	uint64_t unread_left_out; /* more of them than are listed */
 	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
-	struct nps_cost cost;
+	struct nps_cost_source costs;
 	struct nps_overhead overhead;
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */

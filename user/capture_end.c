@@ -159,6 +159,8 @@ bool nps_capture__end(struct nps_capture *c, struct nps_open_slices *slices)
 	bool terminated = nps_capture__take_signals(c->signals);
 
 	c->ending = true;
+	nps_overhead__look(c);
+	nps_cost_source__end(&c->costs);
 	nps_deadline__init(&c->patience, PATIENCE_NS);
 	nps_driver_ask__end(c->ask);
 	c->end_mono = nps_discover__disarm(c);

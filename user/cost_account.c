@@ -21,6 +21,25 @@ void nps_account__add(struct nps_account *a, const uint64_t totals[NPS_COST_KIND
 	}
 }
 
+void nps_account__price_anew(struct nps_account *a, const double cost[NPS_COST_KINDS])
+{
+	for (int i = 0; i < NPS_COST_KINDS; i++) {
+		double ns = cost[i] > 0 ? cost[i] : 0;
+
+		a->spent[i] = ns * (double)a->seen[i];
+		a->lately[i] = ns * (double)(a->seen[i] - a->judged[i]);
+	}
+}
+
+double nps_account__sum_of_classes(const double kinds[NPS_COST_KINDS], enum nps_cost_kind first)
+{
+	double all = 0;
+
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++)
+		all += kinds[first + class];
+	return all;
+}
+
 double nps_account__sum(const double kinds[NPS_COST_KINDS])
 {
 	double all = 0;
@@ -41,7 +60,8 @@ static double saves(enum nps_shed what, const double lately[NPS_COST_KINDS])
 	case NPS_SHED_SCHED:
 		return lately[NPS_COST_SWITCH];
 	default:
-		return lately[NPS_COST_CALL] + lately[NPS_COST_MARK];
+		return nps_account__sum_of_classes(lately, NPS_COST_CALL) +
+		       nps_account__sum_of_classes(lately, NPS_COST_MARK);
 	}
 }
 
@@ -71,5 +91,6 @@ int nps_account__judge(struct nps_account *a, uint64_t cpu_ns, double limit, con
 		a->given_up |= 1U << what;
 	a->cpu_seen = cpu_ns;
 	memset(a->lately, 0, sizeof(a->lately));
+	memcpy(a->judged, a->seen, sizeof(a->judged));
 	return what;
 }

@@ -9,10 +9,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "probe_point.h"
+
 enum nps_cost_kind {
-	NPS_COST_CALL, /* functions probed at entry and return */
-	NPS_COST_MARK, /* functions probed at entry */
-	NPS_COST_SYSCALL, /* system calls with a record each */
+	NPS_COST_CALL, /* functions probed at entry and return, by class: the first of them */
+	NPS_COST_MARK = NPS_COST_CALL + NPS_PROBE_CLASSES, /* functions probed at entry, the same */
+	NPS_COST_SYSCALL = NPS_COST_MARK + NPS_PROBE_CLASSES, /* system calls with a record each */
 	NPS_COST_SUM, /* those that are summed up */
 	NPS_COST_SWITCH,
 	NPS_COST_FAULT,
@@ -34,6 +36,7 @@ struct nps_account {
 	uint64_t seen[NPS_COST_KINDS]; /* occurrences that are accounted for */
 	double spent[NPS_COST_KINDS]; /* ns since the capture began */
 	double lately[NPS_COST_KINDS]; /* ns since the last interval that was long enough to be judged */
+	uint64_t judged[NPS_COST_KINDS]; /* `seen` when that one ended */
 	uint64_t cpu_seen; /* of the job, ns, when that interval ended */
 	unsigned int given_up; /* 1 << enum nps_shed */
 };
@@ -42,8 +45,12 @@ struct nps_account {
 void nps_account__add(struct nps_account *a, const uint64_t totals[NPS_COST_KINDS],
 		      const double cost[NPS_COST_KINDS]);
 
-/* Sum over the kinds. */
+/* Costs are known better now: what was spent until now is what was seen at these. The interval is judged by them, too. */
+void nps_account__price_anew(struct nps_account *a, const double cost[NPS_COST_KINDS]);
+
+/* Sum over the kinds; over the classes of a kind that has them. */
 double nps_account__sum(const double kinds[NPS_COST_KINDS]);
+double nps_account__sum_of_classes(const double kinds[NPS_COST_KINDS], enum nps_cost_kind first);
 
 /*
  * Ends an interval when the job has used CPU_NS since the capture began. *PERCENT: the share of the job's CPU time that watching took in

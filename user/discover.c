@@ -688,8 +688,11 @@ struct tree {
 static int tree_add(pid_t pid, void *arg)
 {
 	struct tree *tree = arg;
-	int err = add(tree->c, pid, tree->root, false, 0);
+	int err;
 
+	if (tree->c->costs.child && pid == tree->c->costs.child)
+		return 0; /* we are of the tree, too: what it does is no part of the job */
+	err = add(tree->c, pid, tree->root, false, 0);
 	if (!tree->root)
 		tree->root = nps_discover__find(tree->c, pid);
 	if (err == -E2BIG)

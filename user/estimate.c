@@ -6,11 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "calibrate.h"
+#include "cost_source.h"
 #include "event.h"
-#include "kernel_side.h"
-#include "operators.h"
-#include "probes.h"
 #include "session.h"
 
 /* Records of one launch: the call, its submission, and two marks that name it (session-format.md). */
@@ -49,35 +46,32 @@ int nps_rates__parse(const char *text, struct nps_rates *rates)
 	return err;
 }
 
-static int measure(const struct nps_capability *cap, struct nps_cost *cost)
+/* ns a second, with probes of the class. */
+static double taken(const struct nps_cost *cost, enum nps_probe_class class, const struct nps_rates *r)
 {
-	struct nps_kernel_side_opts opts = { .sz = sizeof(opts), .ring_bytes = 1 << 19, .osrt = true };
-	struct nps_operators operators = { 0 };
-	struct nps_kernel_side *kernel = NULL;
-	struct nps_probes *probes = NULL;
-	int err = nps_kernel_side__open(cap, &opts, &kernel);
-
-	if (!err)
-		err = nps_probes__new(kernel, 1, false, &operators, &probes);
-	if (!err)
-		err = nps_kernel_side__attach(kernel);
-	if (!err)
-		nps_calibrate(kernel, probes, true, cost);
-	nps_probes__free(probes);
-	nps_operators__free(&operators);
-	nps_kernel_side__close(kernel);
-	return err;
+	return cost->call_ns[class] * (r->calls + (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH) * r->launches) +
+	       cost->mark_ns[class] * MARKS_OF_LAUNCH * r->launches + cost->syscall_ns * r->syscalls +
+	       cost->switch_ns * r->switches;
 }
 
-static void print_cost(const struct nps_cost *cost, const struct nps_rates *r, FILE *out)
+static void print_cost(const struct nps_cost_source *s, const struct nps_rates *r, FILE *out)
 {
-	double ns = cost->probe_ns * (r->calls + (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH) * r->launches) +
-		    cost->mark_ns * MARKS_OF_LAUNCH * r->launches + cost->syscall_ns * r->syscalls +
-		    cost->switch_ns * r->switches;
+	static const char *const basis[] = { [NPS_COST_ESTIMATED] = "estimated",
+					     [NPS_COST_CACHED] = "measured since boot",
+					     [NPS_COST_MEASURED] = "measured here" };
+	static const char *const where[] = { [NPS_PROBE_EMULATED] = "on an emulated instruction",
+					     [NPS_PROBE_NOP] = "on a nop of 5 bytes",
+					     [NPS_PROBE_STEPPED] = "where it is single-stepped" };
+	const struct nps_cost *cost = &s->cost;
 
-	fprintf(out, "  %-18s %.0f ns a probed call, %.0f an entry mark, %.0f a system call, %.0f a switch\n",
-		"measured here", cost->probe_ns, cost->mark_ns, cost->syscall_ns, cost->switch_ns);
-	fprintf(out, "  %-18s %.2f %% of one CPU\n", "taken from the job", ns / 1e7);
+	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++)
+		fprintf(out, "  %-18s %.0f ns a probed call, %.0f an entry mark, %s\n",
+			class ? "" : basis[s->basis], cost->call_ns[class], cost->mark_ns[class],
+			where[class]);
+	fprintf(out, "  %-18s %.0f ns a system call, %.0f a switch\n", "", cost->syscall_ns, cost->switch_ns);
+	fprintf(out, "  %-18s %.2f %% of one CPU, %.2f %% if every probe is single-stepped\n",
+		"taken from the job", taken(cost, NPS_PROBE_EMULATED, r) / 1e7,
+		taken(cost, NPS_PROBE_STEPPED, r) / 1e7);
 }
 
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *r, FILE *out)
@@ -86,16 +80,20 @@ int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates
 			 (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH + MARKS_OF_LAUNCH) * r->launches;
 	double bytes = records * sizeof(struct nps_event) + r->launches * LOG_OF_TASK + CLOCK_BYTES +
 		       (double)sysconf(_SC_NPROCESSORS_ONLN) * FLUSHES * sizeof(struct nps_chunk);
-	struct nps_cost cost = { .probe_ns = -1 };
+	struct nps_cost_source costs;
 
 	fprintf(out, "capture of %g s\n", r->seconds);
 	fprintf(out, "  %-18s %.0f a second\n", "records", records);
 	fprintf(out, "  %-18s %.3f MB a second\n", "to disk", bytes / 1e6);
 	fprintf(out, "  %-18s %.1f MB\n", "session", bytes * r->seconds / 1e6);
-	if (*cap->missing_caps || cap->uprobe < NPS_UPROBE_MULTI)
-		fprintf(out, "  %-18s cannot be measured %s\n", "taken from the job",
-			*cap->missing_caps ? "without the privileges of a capture" : "on this kernel");
-	else if (!measure(cap, &cost) && cost.probe_ns >= 0)
-		print_cost(&cost, r, out);
+	fflush(out);
+	nps_cost_source__open(&costs, cap);
+	nps_cost_source__start(&costs);
+	nps_cost_source__wait(&costs);
+	if (nps_cost__is_valid(&costs.cost))
+		print_cost(&costs, r, out);
+	else
+		fprintf(out, "  %-18s nothing: this kernel has no probes\n", "taken from the job");
+	nps_cost_source__close(&costs);
 	return ferror(out) ? -EIO : 0;
 }

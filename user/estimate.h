@@ -17,8 +17,8 @@ struct nps_rates {
 int nps_rates__parse(const char *text, struct nps_rates *rates);
 
 /*
- * Prints the estimate. Costs are measured now, on this machine, which needs the privileges of a capture; without them
- * sizes alone are printed. 0 or -errno when nothing could be printed.
+ * Prints the estimate. What probes cost is taken from the cache, or measured now and cached, which needs the privileges of a
+ * capture; without them it is an estimate, which is said. 0 or -errno when nothing could be printed.
  */
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *rates, FILE *out);
 

@@ -531,18 +531,21 @@ void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*ea
 	}
 }
 
-void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on)
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on, pid_t child)
 {
 	if (k->legacy)
 		return;
 	k->sched->bss->own_pid = (uint32_t)getpid();
+	k->sched->bss->own_child = (uint32_t)child;
 	k->sched->bss->watch_all = on && k->osrt; /* else births and deaths would come from everybody */
 	if (k->osrt) {
 		k->osrt->bss->own_pid = (uint32_t)getpid();
+		k->osrt->bss->own_child = (uint32_t)child;
 		k->osrt->bss->watch_all = on;
 	}
 	if (k->hostsys) {
 		k->hostsys->bss->own_pid = (uint32_t)getpid();
+		k->hostsys->bss->own_child = (uint32_t)child;
 		k->hostsys->bss->watch_all = on;
 	}
 }
@@ -573,7 +576,7 @@ void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now)
 		k->runtime->bss->ended_at = now;
 		k->sched->bss->ended_at = now;
 	}
-	nps_kernel_side__watch_all(k, false);
+	nps_kernel_side__watch_all(k, false, 0);
 	clear_targets(k);
 	wait_for_programs();
 }

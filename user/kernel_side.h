@@ -55,8 +55,8 @@ int nps_kernel_side__del_target(struct nps_kernel_side *k, pid_t pid);
 /* Calls EACH with every target, those that the kernel side added itself too. */
 void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*each)(void *arg, pid_t pid),
 				      void *arg);
-/* Every process of the host is a target, or no longer, for system calls, scheduling and network bytes. */
-void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on);
+/* Every process of the host but us and CHILD (0: none) is a target, or no longer, for system calls, scheduling and network bytes. */
+void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on, pid_t child);
 /*
  * The capture ends NOW, CLOCK_MONOTONIC ns: nothing is a target any more, not what the kernel side added itself either, and when
  * this returns no program is under way that took it for one. What is known of threads stays as it is.

@@ -135,7 +135,7 @@ void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side 
 
 		last = &tid;
 		if (bpf_map_lookup_elem(map, &tid, &st) ||
-		    st.pid == (uint32_t)getpid()) /* that is the calibration's */
+		    st.pid == (uint32_t)getpid()) /* ours, where who started us is watched */
 			continue;
 		place = place_of(st.pid, tid);
 		if (nps_kernel_side__has_sched(k))

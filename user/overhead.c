@@ -11,6 +11,7 @@
 #include "bpf_stats.h"
 #include "capture.h"
 #include "clocks.h"
+#include "cost_source.h"
 #include "event.h"
 #include "log.h"
 
@@ -37,28 +38,60 @@ static double mean_of(const struct nps_overhead *o, const char *program)
 	return -1;
 }
 
-/*
- * Cost of a call and of a mark as they are in this job: the trap as it was measured before the capture, and the program as
- * the kernel sees it run: it reads more arguments and colder memory than in the calibration.
- */
-static void cost_now(const struct nps_capture *c, double *call, double *mark)
+/* Mean over two programs that are run for the same kind of probe. */
+static double mean_of_both(const struct nps_overhead *o, const char *one, const char *other)
 {
-	double session = mean_of(&c->overhead, "call_session"), entry = mean_of(&c->overhead, "call_entry"),
-	       leave = mean_of(&c->overhead, "call_return"), marks = mean_of(&c->overhead, "call_mark");
+	uint64_t runs = 0, ns = 0;
 
-	*call = c->cost.probe_ns;
-	*mark = c->cost.mark_ns;
-	if (c->cost.probe_program_ns > 0 && session > 0)
-		*call += 2 * session - c->cost.probe_program_ns;
-	else if (c->cost.probe_program_ns > 0 && entry > 0 && leave > 0)
-		*call += entry + leave - c->cost.probe_program_ns;
-	if (c->cost.mark_program_ns > 0 && marks > 0)
-		*mark += marks - c->cost.mark_program_ns;
+	for (unsigned int i = 0; i < o->n_programs; i++)
+		if (!strcmp(o->programs[i].name, one) || !strcmp(o->programs[i].name, other)) {
+			runs += o->programs[i].runs;
+			ns += o->programs[i].ns;
+		}
+	return runs >= LEAST_RUNS ? (double)ns / (double)runs : -1;
 }
 
-static bool is_measured(const struct nps_capture *c)
+/*
+ * How much longer the programs of a call and of a mark take in this job than they took when costs were measured: they read
+ * more arguments, and colder memory. What is not known is 0.
+ */
+static void programs_differ(const struct nps_capture *c, double *call, double *mark)
 {
-	return c->cost.probe_ns >= 0 && c->cost.mark_ns >= 0 && c->reader;
+	const struct nps_cost *cost = &c->costs.cost;
+	double session = mean_of(&c->overhead, "call_session"), entry = mean_of(&c->overhead, "call_entry"),
+	       leave = mean_of(&c->overhead, "call_return"),
+	       marks = mean_of_both(&c->overhead, "call_mark", "operands");
+
+	*call = *mark = 0;
+	if (cost->call_program_ns > 0 && session > 0)
+		*call = 2 * session - cost->call_program_ns;
+	else if (cost->call_program_ns > 0 && entry > 0 && leave > 0)
+		*call = entry + leave - cost->call_program_ns;
+	if (cost->mark_program_ns > 0 && marks > 0)
+		*mark = marks - cost->mark_program_ns;
+}
+
+/* What one of each kind costs as it is in this job. */
+static void cost_now(const struct nps_capture *c, double kinds[NPS_COST_KINDS])
+{
+	const struct nps_cost *cost = &c->costs.cost;
+	double call, mark;
+
+	programs_differ(c, &call, &mark);
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		kinds[NPS_COST_CALL + class] = cost->call_ns[class] + call;
+		kinds[NPS_COST_MARK + class] = cost->mark_ns[class] + mark;
+	}
+	kinds[NPS_COST_SYSCALL] = cost->syscall_ns;
+	kinds[NPS_COST_SUM] = cost->sum_ns;
+	kinds[NPS_COST_SWITCH] = cost->switch_ns;
+	kinds[NPS_COST_FAULT] = cost->fault_ns;
+}
+
+/* Is there anything to go by, if only an estimate? */
+static bool is_known(const struct nps_capture *c)
+{
+	return c->reader && nps_cost__is_valid(&c->costs.cost);
 }
 
 void nps_overhead__start(struct nps_capture *c)
@@ -78,31 +111,38 @@ void nps_overhead__free(struct nps_capture *c)
 
 void nps_overhead__check(struct nps_capture *c)
 {
-	if (!(c->opts->max_overhead > 0) || is_measured(c))
-		return;
-	nps_warn("cannot hold --max-overhead: what a probe costs cannot be measured on this kernel: nothing "
-		 "will be given up");
-	c->degraded = true;
+	double cost[NPS_COST_KINDS];
+
+	if (!c->costs.failed) {
+		cost_now(c, cost);
+		nps_account__price_anew(&c->overhead.account, cost);
+	} else if (c->opts->max_overhead > 0) {
+		nps_warn("what probes cost cannot be measured here: --max-overhead is held by an estimate, "
+			 "which is rather too high: more may be given up than need be");
+		c->degraded = true;
+	}
+}
+
+void nps_overhead__look(struct nps_capture *c)
+{
+	if (nps_cost_source__look(&c->costs))
+		nps_overhead__check(c);
 }
 
 void nps_overhead__settle(struct nps_capture *c)
 {
-	uint64_t counters[NPS_COUNTER_MAX] = {}, totals[NPS_COST_KINDS], marks;
+	uint64_t counters[NPS_COUNTER_MAX] = {}, totals[NPS_COST_KINDS];
 	double cost[NPS_COST_KINDS];
 	struct nps_reader_counts n = {};
 
-	if (!is_measured(c) || nps_kernel_side__counters(c->kernel, counters))
+	if (!is_known(c) || nps_kernel_side__counters(c->kernel, counters))
 		return;
 	nps_reader__counts(c->reader, &n);
-	/* every entry-only hit becomes a record or a counted loss */
-	marks = n.kinds[NPS_EV_MARK] + counters[NPS_COUNTER_LOST + NPS_EV_MARK];
-	cost_now(c, &cost[NPS_COST_CALL], &cost[NPS_COST_MARK]);
-	cost[NPS_COST_SYSCALL] = c->cost.syscall_ns;
-	cost[NPS_COST_SUM] = c->cost.sum_ns;
-	cost[NPS_COST_SWITCH] = c->cost.switch_ns;
-	cost[NPS_COST_FAULT] = c->cost.fault_ns;
-	totals[NPS_COST_CALL] = counters[NPS_COUNTER_HITS] > marks ? counters[NPS_COUNTER_HITS] - marks : 0;
-	totals[NPS_COST_MARK] = marks;
+	cost_now(c, cost);
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		totals[NPS_COST_CALL + class] = counters[NPS_COUNTER_CALLS + class];
+		totals[NPS_COST_MARK + class] = counters[NPS_COUNTER_MARKS + class];
+	}
 	totals[NPS_COST_SYSCALL] = n.kinds[NPS_EV_SYSCALL] + counters[NPS_COUNTER_LOST + NPS_EV_SYSCALL];
 	totals[NPS_COST_SUM] = n.summed;
 	totals[NPS_COST_SWITCH] = n.kinds[NPS_EV_SCHED] + counters[NPS_COUNTER_LOST + NPS_EV_SCHED];
@@ -112,28 +152,73 @@ void nps_overhead__settle(struct nps_capture *c)
 
 double nps_overhead__percent(const struct nps_capture *c)
 {
-	if (!is_measured(c) || !c->job_cpu_ns)
+	if (!is_known(c) || !c->job_cpu_ns)
 		return -1;
 	return 100 * nps_account__sum(c->overhead.account.spent) / (double)c->job_cpu_ns;
 }
 
-static const char *const kind_names[] = {
-	"calls", "marks", "syscalls", "summed_syscalls", "sched", "faults"
+/* As they are told: the classes of a kind as one. */
+static const struct {
+	const char *name;
+	enum nps_cost_kind kind;
+	bool classes;
+} kinds_told[] = {
+	{ "calls", NPS_COST_CALL, true },	 { "marks", NPS_COST_MARK, true },
+	{ "syscalls", NPS_COST_SYSCALL, false }, { "summed_syscalls", NPS_COST_SUM, false },
+	{ "sched", NPS_COST_SWITCH, false },	 { "faults", NPS_COST_FAULT, false },
 };
+#define KINDS_TOLD (sizeof(kinds_told) / sizeof(*kinds_told))
+
+static double spent_for(const struct nps_capture *c, size_t told)
+{
+	const double *spent = c->overhead.account.spent;
+
+	return kinds_told[told].classes ? nps_account__sum_of_classes(spent, kinds_told[told].kind)
+					: spent[kinds_told[told].kind];
+}
+
+/* " (emulated 0.20, stepped 3.10)", where not all of them are cheap. */
+static void print_classes(const struct nps_capture *c, enum nps_cost_kind first, FILE *out)
+{
+	const double *spent = &c->overhead.account.spent[first];
+	const char *between = " (";
+
+	if (!(spent[NPS_PROBE_NOP] > 0) && !(spent[NPS_PROBE_STEPPED] > 0))
+		return;
+	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		if (!(spent[class] > 0))
+			continue;
+		fprintf(out, "%s%s %.2f", between, nps_probe_class__name(class),
+			100 * spent[class] / (double)c->job_cpu_ns);
+		between = ", ";
+	}
+	fputc(')', out);
+}
+
+static const char *basis_words(const struct nps_cost_source *s)
+{
+	if (s->basis != NPS_COST_ESTIMATED)
+		return "";
+	return s->failed ? " (estimated: what probes cost cannot be measured here)"
+			 : " (estimated: the capture ended before it was measured what probes cost)";
+}
 
 void nps_overhead__print(const struct nps_capture *c, FILE *out)
 {
-	const double *kinds = c->overhead.account.spent;
 	double percent = nps_overhead__percent(c);
 	const char *between = ": ";
 
 	if (percent < 0)
 		return;
-	fprintf(out, "watching took %.2f %% of the CPU time the job used", percent);
-	for (int i = 0; i < NPS_COST_KINDS; i++) {
-		if (!(kinds[i] > 0))
+	fprintf(out, "watching took %.2f %% of the CPU time the job used%s", percent, basis_words(&c->costs));
+	for (size_t i = 0; i < KINDS_TOLD; i++) {
+		double ns = spent_for(c, i);
+
+		if (!(ns > 0))
 			continue;
-		fprintf(out, "%s%s %.2f", between, kind_names[i], 100 * kinds[i] / (double)c->job_cpu_ns);
+		fprintf(out, "%s%s %.2f", between, kinds_told[i].name, 100 * ns / (double)c->job_cpu_ns);
+		if (kinds_told[i].classes)
+			print_classes(c, kinds_told[i].kind, out);
 		between = ", ";
 	}
 	fprintf(out, "%s\n",
@@ -141,6 +226,45 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out)
 		: c->stacks	       ? "; stacks not counted"
 		: c->driver	       ? "; driver calls not counted"
 				       : "");
+}
+
+static void print_class_costs(FILE *out, const char *what, const double *ns)
+{
+	static const char *const where[NPS_PROBE_CLASSES] = {
+		[NPS_PROBE_EMULATED] = "on an emulated instruction",
+		[NPS_PROBE_NOP] = "on a nop",
+		[NPS_PROBE_STEPPED] = "where it is single-stepped"
+	};
+	const char *before = what;
+
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		if (ns[class] < 0)
+			continue;
+		fprintf(out, "%s %.0f ns %s", before, ns[class], where[class]);
+		before = ",";
+	}
+}
+
+void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
+{
+	const struct nps_cost *cost = &c->costs.cost;
+	const struct {
+		const char *what;
+		double ns;
+	} host[] = { { "a system call", cost->syscall_ns },
+		     { "one that is summed up", cost->sum_ns },
+		     { "a switch", cost->switch_ns },
+		     { "a page fault", cost->fault_ns } };
+
+	if (!is_known(c))
+		return;
+	fprintf(out, "costs, %s:", nps_cost_basis__name(c->costs.basis));
+	print_class_costs(out, " a probed call", cost->call_ns);
+	print_class_costs(out, "; at its entry only", cost->mark_ns);
+	for (size_t i = 0; c->opts->osrt && i < sizeof(host) / sizeof(*host); i++)
+		if (host[i].ns >= 0)
+			fprintf(out, "%s %s %.0f ns", i ? "," : ";", host[i].what, host[i].ns);
+	fputc('\n', out);
 }
 
 /* --- what is given up --- */
@@ -198,9 +322,12 @@ void nps_overhead__every_second(struct nps_capture *c)
 	double percent;
 	int what;
 
-	if (!is_measured(c))
+	if (!is_known(c))
 		return;
 	nps_overhead__settle(c);
+	/* Not by an estimate while it is being measured: that is about to be known better. */
+	if (c->costs.basis == NPS_COST_ESTIMATED && !c->costs.failed)
+		return;
 	look_what_can_go(c, can);
 	what = nps_account__judge(&o->account, c->job_cpu_ns, c->opts->max_overhead, can, &percent);
 	if (what < 0)
@@ -322,6 +449,24 @@ static void add_shed(const struct nps_overhead *o, cJSON *cost)
 	}
 }
 
+static void add_classes(const struct nps_capture *c, const uint64_t counters[NPS_COUNTER_MAX], cJSON *cost)
+{
+	cJSON *classes = cJSON_AddObjectToObject(cost, "probes");
+	const double *spent = c->overhead.account.spent;
+
+	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		cJSON *j = cJSON_AddObjectToObject(classes, nps_probe_class__name(class));
+
+		add_measured(j, "call_ns", c->costs.cost.call_ns[class]);
+		add_measured(j, "mark_ns", c->costs.cost.mark_ns[class]);
+		cJSON_AddNumberToObject(j, "calls", (double)counters[NPS_COUNTER_CALLS + class]);
+		cJSON_AddNumberToObject(j, "marks", (double)counters[NPS_COUNTER_MARKS + class]);
+		cJSON_AddNumberToObject(
+			j, "spent_ns",
+			(double)(uint64_t)(spent[NPS_COST_CALL + class] + spent[NPS_COST_MARK + class]));
+	}
+}
+
 void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 {
 	cJSON *cost = cJSON_AddObjectToObject(session, "cost"), *spent;
@@ -332,17 +477,16 @@ void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
 		nps_kernel_side__counters(c->kernel, counters);
 	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
 	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
-	add_measured(cost, "probe_ns", c->cost.probe_ns);
-	add_measured(cost, "mark_ns", c->cost.mark_ns);
-	add_measured(cost, "syscall_ns", c->cost.syscall_ns);
-	add_measured(cost, "sum_ns", c->cost.sum_ns);
-	add_measured(cost, "sched_ns", c->cost.switch_ns);
-	add_measured(cost, "fault_ns", c->cost.fault_ns);
-	cJSON_AddNumberToObject(cost, "probe_hits", (double)counters[NPS_COUNTER_HITS]);
+	cJSON_AddStringToObject(cost, "source", nps_cost_basis__name(c->costs.basis));
+	add_classes(c, counters, cost);
+	add_measured(cost, "syscall_ns", c->costs.cost.syscall_ns);
+	add_measured(cost, "sum_ns", c->costs.cost.sum_ns);
+	add_measured(cost, "sched_ns", c->costs.cost.switch_ns);
+	add_measured(cost, "fault_ns", c->costs.cost.fault_ns);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");
-	for (int i = 0; is_measured(c) && i < NPS_COST_KINDS; i++)
-		cJSON_AddNumberToObject(spent, kind_names[i], (double)(uint64_t)c->overhead.account.spent[i]);
+	for (size_t i = 0; is_known(c) && i < KINDS_TOLD; i++)
+		cJSON_AddNumberToObject(spent, kinds_told[i].name, (double)(uint64_t)spent_for(c, i));
 	add_measured(cost, "overhead_percent", nps_overhead__percent(c));
 	if (c->host_sys) {
 		nps_host_sys__counts(c->host_sys, &host);

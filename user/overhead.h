@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What watching costs the job, while it is watched: occurrences counted by the kernel side times what one cost when it
- * was measured before the capture (calibrate.h), beside what the kernel itself says the BPF programs took. And what is
- * given up, in a fixed order, when that is more than the user allows.
+ * What watching costs the job, while it is watched: occurrences counted by the kernel side times what one costs on this
+ * machine (cost_source.h), beside what the kernel itself says the BPF programs took. And what is given up, in a fixed order, when that
+ * is more than the user allows.
  */
 #ifndef NPS_OVERHEAD_H
 #define NPS_OVERHEAD_H
@@ -47,14 +47,21 @@ void nps_overhead__begin(struct nps_capture *c);
 void nps_overhead__start(struct nps_capture *c);
 void nps_overhead__free(struct nps_capture *c);
 
-/* Call once costs are measured: says so, and marks the capture as degraded, where the limit that was asked for cannot be held. */
+/*
+ * Call when costs were measured, or could not be. What was spent until now is told at them; where a limit that was asked for
+ * is held by an estimate it says so, and marks the capture as degraded.
+ */
 void nps_overhead__check(struct nps_capture *c);
+
+/* Costs may have been measured by now: if so, checks. */
+void nps_overhead__look(struct nps_capture *c);
 
 /* Time the probes have taken so far as a share of the CPU time that the job used, percent; negative when it could not be measured. */
 double nps_overhead__percent(const struct nps_capture *c);
 
-/* The same for people, a line. */
+/* The same for people, a line; and one of what it was reckoned by. */
 void nps_overhead__print(const struct nps_capture *c, FILE *out);
+void nps_overhead__print_costs(const struct nps_capture *c, FILE *out);
 
 /* Holds the overhead against the limit; a line for what is given up. Call each second. */
 void nps_overhead__every_second(struct nps_capture *c);

@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "cost.h"
 #include "elf_file.h"
 #include "link_set.h"
 #include "log.h"
@@ -34,6 +35,7 @@ struct attached {
 	uint16_t number; /* of the operator, 0: none */
 	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
+	uint8_t class; /* enum nps_probe_class */
 	uint64_t offset;
 };
 
@@ -60,7 +62,6 @@ struct nps_probes {
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
-	int calibration_fds[2];
 };
 
 int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
@@ -75,7 +76,6 @@ int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct np
 	p->shapes = shapes;
 	p->shed = NPS_TIERS;
 	p->operators = operators;
-	p->calibration_fds[0] = p->calibration_fds[1] = -1;
 	*out = p;
 	return 0;
 }
@@ -185,7 +185,17 @@ static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st
 	return f;
 }
 
-static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset)
+/* How the kernel runs the instruction there. */
+static enum nps_probe_class class_at(const struct nps_elf *elf, uint64_t offset)
+{
+	uint8_t code[16];
+	int n = nps_elf__code(elf, offset, code, sizeof(code));
+
+	return nps_probe_point__class(nps_elf__machine(elf), code, n > 0 ? (size_t)n : 0, 0);
+}
+
+static int file_add_probe(struct file *f, const struct nps_elf *elf, uint16_t id, bool returns,
+			  uint64_t offset)
 {
 	/* Room doubles: it is full where the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
@@ -194,7 +204,9 @@ static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t of
 	if (!v)
 		return -ENOMEM;
 	f->probes = v;
-	v[f->n++] = (struct attached){ .id = id, .returns = returns, .offset = offset };
+	v[f->n++] = (struct attached){
+		.id = id, .returns = returns, .class = class_at(elf, offset), .offset = offset
+	};
 	return 0;
 }
 
@@ -269,7 +281,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, offset))
 		return 0;
-	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
+	return file_add_probe(m->file, m->elf, row->id, row->flags & NPS_P_RET, offset);
 }
 
 /* How a function is probed. */
@@ -366,8 +378,8 @@ static void pick(struct sort *sort, const struct attached *probes, unsigned n)
 			continue;
 		sort->from[sort->n] = i;
 		sort->offsets[sort->n] = probes[i].offset;
-		sort->cookies[sort->n++] = probes[i].id | (uint64_t)probes[i].number << 16 |
-					   (uint64_t)probes[i].arguments << 32;
+		sort->cookies[sort->n++] =
+			NPS_COOKIE(probes[i].id, probes[i].number, probes[i].arguments, probes[i].class);
 	}
 }
 
@@ -607,7 +619,7 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 
 	if (has_probe_at(m->file, offset))
 		return 0; /* an alias */
-	err = file_add_probe(m->file, id, false, offset);
+	err = file_add_probe(m->file, m->elf, id, false, offset);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -685,12 +697,13 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		goto out;
 	}
 	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = cheap_offset(elf, &fn) };
+	probe.class = class_at(elf, probe.offset);
 	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = file_add_probe(f, probe.id, false, probe.offset);
+		err = file_add_probe(f, elf, probe.id, false, probe.offset);
 	if (!err)
 		err = 1;
 out:
@@ -725,6 +738,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
+			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
 			cJSON_AddNumberToObject(
 				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);
@@ -758,70 +772,4 @@ unsigned nps_probes__files(const struct nps_probes *p)
 	for (const struct file *f = p->files; f; f = f->next)
 		n += f->n > 0;
 	return n;
-}
-
-static int calibration_link(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
-			    const char *path, uint64_t offset, uint64_t cookie)
-{
-	int prog = bpf_program__fd(nps_kernel_side__program(p->k, which));
-
-	return nps_uprobe_multi__link(prog, attach_type, path, &offset, &cookie, 1, which == NPS_PROG_RETURN,
-				      getpid());
-}
-
-static int calibration_links(struct nps_probes *p, bool returns, const char *path, uint64_t offset)
-{
-	/* rows with one plain argument */
-	uint64_t call = NPS_PROBE_FREE, mark = NPS_PROBE_STEP_MARKER;
-	int *fds = p->calibration_fds;
-
-	switch (nps_kernel_side__uprobe_row(p->k)) {
-	case NPS_UPROBE_SESSION:
-	case NPS_UPROBE_MULTI:
-		break;
-	default:
-		return -ENOTSUP; /* leaving a perf-event probe takes longer than measuring it is worth */
-	}
-	if (!returns) {
-		fds[0] = calibration_link(p, NPS_PROG_MARK, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, mark);
-	} else if (nps_kernel_side__uprobe_row(p->k) == NPS_UPROBE_SESSION) {
-		fds[0] = calibration_link(p, NPS_PROG_SESSION, NPS_BPF_TRACE_UPROBE_SESSION, path, offset,
-					  call);
-	} else {
-		fds[0] = calibration_link(p, NPS_PROG_RETURN, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);
-		fds[1] = calibration_link(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, path, offset, call);
-		if (fds[1] < 0)
-			return fds[1];
-	}
-	return fds[0] < 0 ? fds[0] : 0;
-}
-
-int nps_probes__calibrate(struct nps_probes *p, const char *function, bool returns)
-{
-	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
-	struct nps_elf *elf = NULL;
-	struct nps_elf_function fn;
-	char path[64];
-
-	if (fd < 0)
-		return -errno;
-	err = nps_elf__open(fd, NULL, &elf);
-	if (!err)
-		err = nps_elf__find(elf, function, true, &fn);
-	if (!err) {
-		fd_path(fd, path, sizeof(path));
-		err = calibration_links(p, returns, path, cheap_offset(elf, &fn));
-	}
-	nps_elf__close(elf);
-	close(fd);
-	return err;
-}
-
-void nps_probes__uncalibrate(struct nps_probes *p)
-{
-	for (int i = 0; i < 2; i++) {
-		if (p->calibration_fds[i] >= 0)
-			close(p->calibration_fds[i]);
-		p->calibration_fds[i] = -1;
-	}
 }

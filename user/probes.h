@@ -75,9 +75,4 @@ unsigned nps_probes__files(const struct nps_probes *p);
 /* Functions that the kernel refused to probe; a line told of each, but for those after the first NPS_BUDGET_LINES. */
 unsigned nps_probes__refused(const struct nps_probes *p);
 
-/* A private attachment for measuring, on a function of this very program: at entry and return, or
- * at entry alone. 0 or -errno. */
-int nps_probes__calibrate(struct nps_probes *p, const char *function, bool returns);
-void nps_probes__uncalibrate(struct nps_probes *p);
-
 #endif

@@ -390,7 +390,7 @@ static int take(void *ctx, void *data, size_t size)
 		kind = NPS_KIND_STRING;
 	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
 		if (e->pid == r->own_pid)
-			return 0; /* the calibration's */
+			return 0; /* ours, where who started us is watched */
 		look_at(r, e);
 		copy = *e;
 		read_missing_texts(r, &copy);
@@ -647,7 +647,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		struct nps_event e = events[i];
 
 		if (e.pid == r->own_pid)
-			continue; /* the calibration's */
+			continue; /* ours, where who started us is watched */
 		if (e.kind == NPS_EV_SCHED)
 			name_waker(r, &e);
 		read_missing_texts(r, &e);

@@ -59,27 +59,6 @@ static void print_host_sys(const struct nps_capture *c)
 			 n.late);
 }
 
-/* What was not recorded was not measured either: it is below 0. */
-static void print_cost(const struct nps_cost *cost)
-{
-	const struct {
-		double ns;
-		const char *what;
-	} parts[] = { { cost->probe_ns, "a probed call" },   { cost->mark_ns, "an entry-only probe" },
-		      { cost->syscall_ns, "a system call" }, { cost->sum_ns, "one that is summed up" },
-		      { cost->switch_ns, "a switch" },	     { cost->fault_ns, "a page fault" } };
-	const char *before = "measured cost: ";
-
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
-		if (parts[i].ns < 0)
-			continue;
-		fprintf(stderr, "%s%.0f ns %s", before, parts[i].ns, parts[i].what);
-		before = ", ";
-	}
-	if (*before == ',')
-		fputc('\n', stderr);
-}
-
 void nps_record_print__capture(const struct nps_capture *c)
 {
 	struct nps_reader_counts n;
@@ -104,6 +83,6 @@ void nps_record_print__capture(const struct nps_capture *c)
 	fprintf(stderr, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
 		nps_probes__count(c->probes), nps_probes__files(c->probes), (double)c->attach_ns / 1e6,
 		(double)c->detach_ns / 1e6);
-	print_cost(&c->cost);
+	nps_overhead__print_costs(c, stderr);
 	nps_overhead__print(c, stderr);
 }

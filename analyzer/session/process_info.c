@@ -68,6 +68,9 @@ static void add_cost(cJSON *own, const struct view *r)
 
 	if (cJSON_IsNumber(percent))
 		cJSON_AddNumberToObject(own, "overhead_percent_of_cpu_time", percent->valuedouble);
+	/* The capture was over before it was known what a probe costs. */
+	if (cJSON_IsNumber(percent) && !strcmp(nps_json_str(cost, "source", ""), "estimated"))
+		cJSON_AddTrueToObject(own, "overhead_is_estimated");
 	if (!cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cost, "given_up")))
 		return;
 	list = cJSON_AddArrayToObject(own, "given_up");

@@ -3,13 +3,16 @@
 """What watching costs is measured, told, and held below the limit that was asked for."""
 
 import os
+import platform
 import re
+import shutil
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
-from harness import (API, DONE, MARK, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, main, need_root, ranks_of,
-                     test)
+from harness import (API, DONE, MARK, NPUSCOPE, PARTIAL, SCHED, SQE, SYSCALL, USAGE, Case, Result, add_test, build_library,
+                     children_of, environment, kernel_leftovers, main, need, need_job, need_root, ranks_of, test, wait_until)
 
 STAGES = ["syscall_records", "syscalls", "scheduling", "detail", "names", "all"]
 
@@ -121,6 +124,159 @@ def sums_cost_less(case: Case) -> None:
         costs[threshold] = cost["spent_ns"]
     assert costs["0"]["syscalls"] > 100 * costs["0"]["summed_syscalls"], costs
     assert costs["1ms"]["summed_syscalls"] > 100 * costs["1ms"]["syscalls"], costs
+
+
+# Function, its class on x86-64, and how often it is called.
+CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200), "aclrtSynchronizeStream": ("stepped", 100)}
+STEPS = 50  # of step_here, single-stepped, at entry only
+
+
+def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
+    """A capture of a job that calls functions of each class; "cost" of its session."""
+    need_root()
+    library = build_library(case, "probe_classes_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("loader_job")], env=environment(libs=[library.parent]))
+    job.wait_for("^ready")
+    job.tell("load libacl_rt.so")
+    job.wait_for("^loaded")
+    run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", "--step-marker", "step_here", *options, **more)
+    for function, (_, calls) in CLASSES.items():
+        job.tell(f"call {function} {calls}")
+    job.tell(f"call step_here {STEPS}")
+    job.tell("quit 3")
+    assert job.wait() == 3
+    session = run.result().expect(DONE, PARTIAL).session
+    classes = {probe["symbol"]: probe["class"] for probe in session.json["probes"]}
+    if platform.machine() == "x86_64":
+        assert {name: classes[name] for name in CLASSES} == {name: kind for name, (kind, _) in CLASSES.items()}, classes
+    return session.json["cost"]
+
+
+def calls_by_class(case: Case, forbidden: str) -> None:
+    """Calls are counted by how their probes work, by every way to attach them, and the sum is what was spent."""
+    cost = capture_classes(case, "out", env={**os.environ, "NPUSCOPE_FORBID": forbidden})
+    probes = cost["probes"]
+    assert set(probes) == {"emulated", "nop", "stepped"}
+    counts = {kind: (probes[kind]["calls"], probes[kind]["marks"]) for kind in probes}
+    if platform.machine() == "x86_64":
+        assert counts == {"emulated": (300, 0), "nop": (200, 0), "stepped": (100, STEPS)}, counts
+    else:  # there a nop is no class of its own
+        assert counts == {"emulated": (300, 0), "nop": (0, 0), "stepped": (300, STEPS)}, counts
+    for kind in probes.values():
+        assert kind["call_ns"] > 0 and kind["mark_ns"] > 0 and (kind["spent_ns"] > 0) == (kind["calls"] > 0), probes
+    spent = cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]
+    assert abs(spent - sum(kind["spent_ns"] for kind in probes.values())) <= 5, cost
+
+
+for name, forbid in {"session_links": "", "multi_links": "uprobe_session", "perf_events": "uprobe_multi",
+                     "stubs": "cookie", "legacy": "btf"}.items():
+    add_test(f"calls_by_class_of_{name}", lambda case, forbid=forbid: calls_by_class(case, forbid))
+
+
+class OwnRun:
+    """npuscope with a /run of its own: what other captures of this machine cache is in nobody's way. The cache's file is `cache`."""
+
+    def __init__(self, case: Case) -> None:
+        need_root()
+        run = case.path("run")
+        run.mkdir(mode=0o755)
+        self.cache = run / "npuscope" / "costs"
+        self.program = case.path("npuscope")
+        self.program.write_text(f"#!/bin/sh\nexec unshare -m sh -c 'mount --bind \"$0\" /run && exec \"$@\"' {run} {NPUSCOPE} \"$@\"\n")
+        self.program.chmod(0o755)
+        need(case.run([self.program, "--version"]).status == 0, "mounts")
+
+    def measured(self, case: Case, out: str) -> Result:
+        """A capture that goes on until what probes cost was measured beside it, and is told."""
+        job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
+        job.wait_for("^ready")
+        run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", program=self.program)
+        session = wait_until(lambda: next(case.path(out).glob("*/session.json"), None), "the session")
+        wait_until(lambda: '"source":"measured"' in re.sub(r"\s", "", session.read_text()), "costs that were measured", 90)
+        job.signal(9)
+        return run.result().expect(DONE, PARTIAL)
+
+
+@test
+def measured_once(case: Case) -> None:
+    """The first capture measures beside itself and leaves a cache that only root can write; the next one takes that."""
+    own = OwnRun(case)
+    first = own.measured(case, "first").session.json["cost"]
+    state, above = own.cache.stat(), own.cache.parent.stat()
+    assert (state.st_uid, state.st_mode & 0o7777, above.st_uid, above.st_mode & 0o7777) == (0, 0o644, 0, 0o755)
+    assert [file.name for file in own.cache.parent.iterdir()] == ["costs"]
+    before = own.cache.read_bytes()
+    second = capture_classes(case, "second", program=own.program)
+    assert second["source"] == "cached", second
+    for kind in ("emulated", "nop", "stepped"):
+        for value in ("call_ns", "mark_ns"):
+            assert abs(second["probes"][kind][value] - first["probes"][kind][value]) < 0.02, (first, second)
+    assert own.cache.read_bytes() == before
+    # What a call is reckoned at is what doctor says that one costs.
+    told = case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE).out
+    words = re.search(r"measured since boot +(\d+) ns a probed call", told)
+    assert words and abs(float(words[1]) - second["probes"]["emulated"]["call_ns"]) <= 1, told
+
+
+@test
+def costs_of_others_are_not_taken(case: Case) -> None:
+    """Those of another boot, and what somebody else could have written."""
+    own = OwnRun(case)
+    case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE)  # it waits for them
+    good = own.cache.read_bytes()
+    for spoil in (lambda: own.cache.write_bytes(re.sub(rb"(?m)^boot .*$", b"boot 00000000-0000-0000-0000-000000000000", good)),
+                  lambda: own.cache.chmod(0o666), lambda: own.cache.parent.chmod(0o777)):
+        spoil()
+        result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+        assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] != "cached", result.err
+        own.cache.parent.chmod(0o755)
+        own.cache.unlink()
+        own.cache.write_bytes(good)
+        own.cache.chmod(0o644)
+        shutil.rmtree(case.path("out"))
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=own.program, wait=False).result()
+    assert result.expect(DONE, PARTIAL).session.json["cost"]["source"] == "cached", result.err
+
+
+@test
+def where_nothing_can_be_kept(case: Case) -> None:
+    """/run that cannot be written: each capture measures for itself, and says nothing of it."""
+    own = OwnRun(case)
+    own.program.write_text(own.program.read_text().replace("/run &&", "/run && mount -o remount,ro,bind /run &&"))
+    result = own.measured(case, "out")
+    assert not own.cache.parent.exists() and "costs" not in " ".join(result.complaints), result.err
+
+
+@test
+def short_capture_is_estimated(case: Case) -> None:
+    """A capture that ends before costs are measured says so, and leaves no part of a measure."""
+    own = OwnRun(case)
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
+                         program=own.program, wait=False).result().expect(DONE, PARTIAL)
+    cost = result.session.json["cost"]
+    assert min(kind["call_ns"] for kind in cost["probes"].values()) > 0, cost
+    assert cost["source"] == "measured" or not own.cache.exists(), cost
+    assert cost["source"] == "measured" or "(estimated: the capture ended before it was measured" in result.err, result.err
+    assert not own.cache.with_name("costs.new").exists()
+
+
+@test
+def killed_while_it_measures(case: Case) -> None:
+    """kill -9 at any time of the measuring: the child that measures is gone with it, and so are its probes."""
+    own = OwnRun(case)
+    job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
+    job.wait_for("^ready")
+    for delay in (0, 0.1, 0.3, 0.6):
+        run = case.record("-p", job.pid, "-o", case.path(f"out{delay}"), "--export", "none", program=own.program)
+        time.sleep(delay)
+        measuring = [pid for pid in children_of(run.pid) if Path(f"/proc/{pid}/comm").read_text().strip() == "npuscope-cost"]
+        run.signal(9)
+        run.wait()
+        for pid in measuring:
+            wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
+                       "the end of the child that measures")
+        own.cache.unlink(missing_ok=True)
+    wait_until(lambda: not kernel_leftovers(), "a kernel without us")
 
 
 @test

@@ -11,7 +11,10 @@
 #define SECOND 1000000000ULL
 
 static const bool all_there[NPS_SHED_STAGES] = { true, true, true, true, true, true };
-static const double cost[NPS_COST_KINDS] = { 1000, 500, 300, 100, 200, 50 };
+static const double cost[NPS_COST_KINDS] = {
+	[NPS_COST_CALL] = 1000, [NPS_COST_MARK] = 500,	 [NPS_COST_SYSCALL] = 300,
+	[NPS_COST_SUM] = 100,	[NPS_COST_SWITCH] = 200, [NPS_COST_FAULT] = 50,
+};
 
 static void close_to(double found, double expected)
 {
@@ -52,6 +55,36 @@ static void only_the_interval_counts(void **state)
 	/* Of system calls there are none any more: to give them up would save nothing. */
 	assert_int_equal(nps_account__judge(&a, 2 * SECOND, 5, all_there, &percent), NPS_SHED_DETAIL);
 	close_to(percent, 10);
+}
+
+/* What was told at an estimate is told at what was measured, from the beginning, and the interval is judged by it. */
+static void prices_that_come_late(void **state)
+{
+	uint64_t totals[NPS_COST_KINDS] = { [NPS_COST_CALL] = 1000,
+					    [NPS_COST_CALL + NPS_PROBE_STEPPED] = 10000,
+					    [NPS_COST_MARK + NPS_PROBE_NOP] = 500 };
+	double dear[NPS_COST_KINDS], measured[NPS_COST_KINDS] = { 0 }, percent;
+	struct nps_account a = { 0 };
+
+	(void)state;
+	for (int i = 0; i < NPS_COST_KINDS; i++)
+		dear[i] = 1e6;
+	measured[NPS_COST_CALL] = 5000;
+	measured[NPS_COST_CALL + NPS_PROBE_STEPPED] = 20000;
+	measured[NPS_COST_MARK + NPS_PROBE_NOP] = 1000;
+	nps_account__add(&a, totals, dear);
+	nps_account__price_anew(&a, measured);
+	close_to(nps_account__sum_of_classes(a.spent, NPS_COST_CALL), 5e6 + 2e8);
+	close_to(nps_account__sum_of_classes(a.spent, NPS_COST_MARK), 5e5);
+	close_to(nps_account__sum(a.spent), 5e6 + 2e8 + 5e5);
+	assert_int_equal(nps_account__judge(&a, SECOND, 50, all_there, &percent), -1);
+	close_to(percent, 100 * (5e6 + 2e8 + 5e5) / 1e9);
+	/* What was judged is not judged again. */
+	totals[NPS_COST_CALL] += 1000;
+	nps_account__add(&a, totals, dear);
+	nps_account__price_anew(&a, measured);
+	nps_account__judge(&a, 2 * SECOND, 50, all_there, &percent);
+	close_to(percent, 100 * 5e6 / 1e9);
 }
 
 static void in_order(void **state)
@@ -147,9 +180,13 @@ static void odd_numbers(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(costs_that_change), cmocka_unit_test(only_the_interval_counts),
-		cmocka_unit_test(in_order),	     cmocka_unit_test(later),
-		cmocka_unit_test(what_is_not_there), cmocka_unit_test(short_intervals),
+		cmocka_unit_test(costs_that_change),
+		cmocka_unit_test(only_the_interval_counts),
+		cmocka_unit_test(prices_that_come_late),
+		cmocka_unit_test(in_order),
+		cmocka_unit_test(later),
+		cmocka_unit_test(what_is_not_there),
+		cmocka_unit_test(short_intervals),
 		cmocka_unit_test(odd_numbers),
 	};
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -192,6 +193,39 @@ static void losses_and_sources_are_told(void **state)
 	nps_recording__free(&rec);
 }
 
+/* Is the overhead of a session whose costs come from SOURCE said to be an estimate? */
+static void expect_estimated(const char *source, bool estimated)
+{
+	struct nps_recording rec;
+	struct nps_model model;
+	const cJSON *own;
+	char text[128];
+
+	snprintf(text, sizeof(text), "{\"cost\": {\"source\": %s, \"overhead_percent\": 2.5}}", source);
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	assert_non_null(nps_recording__proc(&rec, 50));
+	rec.json = cJSON_Parse(text);
+	assert_non_null(rec.json);
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	own = cJSON_GetObjectItemCaseSensitive(model.metadata, "npuscope");
+	assert_true(cJSON_GetObjectItemCaseSensitive(own, "overhead_percent_of_cpu_time")->valuedouble ==
+		    2.5);
+	assert_int_equal(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(own, "overhead_is_estimated")),
+			 estimated);
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
+static void estimates_are_told(void **state)
+{
+	(void)state;
+	expect_estimated("\"estimated\"", true);
+	expect_estimated("\"measured\"", false);
+	expect_estimated("\"cached\"", false);
+	expect_estimated("7", false); /* of no session of ours */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -200,6 +234,7 @@ int main(void)
 		cmocka_unit_test(kernels_from_before_the_attach),
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
 		cmocka_unit_test(losses_and_sources_are_told),
+		cmocka_unit_test(estimates_are_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: job, start, cost, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
@@ -20,11 +20,13 @@ from pathlib import Path
 
 import analyzer
 import attach
+import cost
 import device
 import driver
 import host
 import ingest
 import soak
+import start
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "build/bench"
@@ -253,6 +255,14 @@ by its instructions: what they are counted in. Median of one capture each of 2 s
 Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
 one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not do the same: strace and perf trace
 see system calls only, ltrace and uftrace library calls only, bpftrace counts both and keeps no record.""",
+    "start": f"""## Until recording begins
+
+From the start of the program until it records a process with one thread, median of {ROUNDS} rounds taken in turns; perf samples by cpu-clock. What
+probes cost is measured once per boot, beside the first capture: it does not wait for that.""",
+    "cost": f"""## Is it true what watching is told to cost?
+
+A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; CPU time of the job with npuscope
+record and without, median of {ROUNDS} turns of {cost.SECONDS:g} s each. Ratios of small shares are those of two numbers near the noise.""",
     "attach": f"""## Attaching and letting go
 
 A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits
@@ -320,6 +330,8 @@ def main():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     sections = {"job": lambda: slow_down(sim_env()),
+                "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, say),
+                "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", ROUNDS, add, say),
                 "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "cost.h"
+
+#include <linux/version.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "capability.h"
+
+#define MOST_NS 1e9
+
+#define MEMBER(name, member)                                                                                 \
+	{                                                                                                    \
+		name, offsetof(struct nps_cost, member)                                                      \
+	}
+
+const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS] = {
+	MEMBER("call_emulated", call_ns[NPS_PROBE_EMULATED]),
+	MEMBER("call_nop", call_ns[NPS_PROBE_NOP]),
+	MEMBER("call_stepped", call_ns[NPS_PROBE_STEPPED]),
+	MEMBER("mark_emulated", mark_ns[NPS_PROBE_EMULATED]),
+	MEMBER("mark_nop", mark_ns[NPS_PROBE_NOP]),
+	MEMBER("mark_stepped", mark_ns[NPS_PROBE_STEPPED]),
+	MEMBER("call_program", call_program_ns),
+	MEMBER("mark_program", mark_program_ns),
+	MEMBER("syscall", syscall_ns),
+	MEMBER("sum", sum_ns),
+	MEMBER("fault", fault_ns),
+	MEMBER("switch", switch_ns),
+};
+
+_Static_assert(sizeof(struct nps_cost) == NPS_COST_MEMBERS * sizeof(double), "every member has a name");
+
+const char *nps_probe_class__name(enum nps_probe_class class)
+{
+	static const char *const names[] = {
+		[NPS_PROBE_EMULATED] = "emulated", [NPS_PROBE_NOP] = "nop", [NPS_PROBE_STEPPED] = "stepped"
+	};
+
+	return class < NPS_PROBE_CLASSES ? names[class] : "?";
+}
+
+bool nps_cost__is_valid(const struct nps_cost *cost)
+{
+	for (size_t i = 0; i < NPS_COST_MEMBERS; i++) {
+		double ns = *(const double *)((const char *)cost + nps_cost_members[i].offset);
+
+		if (!isfinite(ns) || ns > MOST_NS)
+			return false;
+	}
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++)
+		if (cost->call_ns[class] < 0 || cost->mark_ns[class] < 0)
+			return false;
+	return cost->call_program_ns >= 0 && cost->mark_program_ns >= 0;
+}
+
+/* What of a call are traps, the programs at its entry and return, and the trap of the return: ns. */
+struct traps {
+	double entry[NPS_PROBE_CLASSES], leave;
+};
+
+#define ENTRY_PROGRAM 300
+#define RETURN_PROGRAM 300
+
+void nps_cost__estimate_for(bool arm64, const char *cpuinfo, unsigned int version, struct nps_cost *cost)
+{
+	/* The flag is x86-64's: no arm64 processor says that it is a virtual one. */
+	static const struct traps bare = { { 1200, 400, 4000 }, 700 },
+				  virtual = { { 5500, 1500, 20000 }, 2000 },
+				  arm = { { 1500, 4000, 4000 }, 1500 };
+	bool is_virtual = !arm64 && strstr(cpuinfo, " hypervisor");
+	const struct traps *t = arm64 ? &arm : is_virtual ? &virtual : &bare;
+
+	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		/* Before 6.18 a nop of five bytes is stepped as most instructions are. */
+		double trap = class == NPS_PROBE_NOP && version < KERNEL_VERSION(6, 18, 0)
+				      ? t->entry[NPS_PROBE_STEPPED]
+				      : t->entry[class];
+
+		cost->mark_ns[class] = trap + ENTRY_PROGRAM;
+		cost->call_ns[class] = trap + ENTRY_PROGRAM + t->leave + RETURN_PROGRAM;
+	}
+	/* An estimate is not made better by what the kernel counts of the programs alone. */
+	cost->call_program_ns = cost->mark_program_ns = 0;
+	cost->syscall_ns = 400;
+	cost->sum_ns = 250;
+	cost->fault_ns = 300;
+	cost->switch_ns = 1200;
+}
+
+void nps_cost__estimate(const struct nps_capability *cap, struct nps_cost *cost)
+{
+	unsigned int major = 0, minor = 0;
+	static char cpuinfo[16384]; /* the first processors are enough */
+	struct utsname u = { 0 };
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	size_t n = f ? fread(cpuinfo, 1, sizeof(cpuinfo) - 1, f) : 0;
+
+	if (f)
+		fclose(f);
+	cpuinfo[n] = '\0';
+	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
+		major = minor = 0;
+	nps_cost__estimate_for(!strcmp(u.machine, "aarch64"), cpuinfo,
+			       KERNEL_VERSION(major, minor > 255 ? 255 : minor, 0), cost);
+	if (cap->uprobe == NPS_UPROBE_NONE)
+		for (int class = 0; class < NPS_PROBE_CLASSES; class ++)
+			cost->call_ns[class] = cost->mark_ns[class] = -1;
+}
