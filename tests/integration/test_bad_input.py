@@ -16,9 +16,10 @@ from typing import Any, Optional, Sequence
 
 from harness import (CHUNK, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, USAGE, Arg, Case, Result, Session, Skip, add_test,
                      build_library, chunks, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
-                     need_program, need_root, ranks_of, test)
+                     need_program, need_root, ranks_of, test, wait_for_events)
 
 CUTS = 30
+ENOUGH = 1500  # events of a session that is damaged over and over
 NOBODY = 65534
 
 
@@ -335,7 +336,7 @@ def disk_fills_up(case: Case) -> None:
 def disk_fills_up_under_npu_job(case: Case) -> None:
     """The same with device data: what fits is in the results."""
     disk = small_disk(case, "size=2m")
-    job = case.sim_job("--ranks", 1)
+    job = case.sim_job("--ranks", 1, "--rate", 2000)
     result = case.npuscope("record", "-p", ranks_of(job)[0], "-o", disk, "--export", "none").expect(PARTIAL)
     assert any("No space left" in line for line in result.complaints), result.err
     assert job.alive()
@@ -419,8 +420,9 @@ def small_session(case: Case) -> Session:
     if _session is None:
         need_npusim()
         job = case.sim_job("--ranks", 1)
-        run = case.record("-p", ranks_of(job)[0], "-d", "800ms", "-o", case.path("small"), "--export", "none",
-                          "--step-marker", "train_step@1")
+        run = case.record("-p", ranks_of(job)[0], "-o", case.path("small"), "--export", "none", "--step-marker", "train_step@1")
+        wait_for_events(case.path("small"), ENOUGH)
+        run.signal(signal.SIGINT)
         made = run.result().expect(DONE).session
         job.kill()
         _session = Path("/tmp") / f"npuscope-test-session-{os.getpid()}" / made.path.name
@@ -586,8 +588,8 @@ def session_that_is_being_written(case: Case) -> None:
     need_root()
     job = case.sim_job("--ranks", 1)
     run = case.record("-p", ranks_of(job)[0], "-o", case.path("live"), "--export", "none")
-    time.sleep(2.5)
     session = next(case.path("live").glob("npuscope_*"))
+    wait_for_events(case.path("live"), ENOUGH)
     result = case.analyze(session, "-o", case.path("early")).expect(PARTIAL)
     assert result.complaints and list(case.path("early").rglob("*_ascend_pt"))
     run.signal(signal.SIGINT)
