@@ -348,7 +348,7 @@ def the_host_without_a_job(case: Case) -> None:
 def a_job_among_others(case: Case) -> None:
     """-a finds a job that runs and one that starts later, and names the process that takes its CPU."""
     taskset = need_program("taskset", "util-linux")
-    job = case.sim_job("--steps", "100000", agent=False)
+    job = case.sim_job("--steps", "100000", "--rate", 2000, agent=False)
     ranks = ranks_of(job)
     for pid in ranks:
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -356,7 +356,7 @@ def a_job_among_others(case: Case) -> None:
     hog = case.start([taskset, "-c", "0", "/usr/bin/python3", "-c",
                       "import ctypes\nctypes.CDLL(None).prctl(15, b'cpu-hog', 0, 0, 0)\nwhile True: pass"])
     run = whole_host(case, "-d", "6s")
-    late = case.sim_job("--steps", "100000", agent=False)
+    late = case.sim_job("--steps", "100000", "--rate", 2000, agent=False)
     result = run.result()
     session = result.session
     known = {p["pid"] for p in session.json["processes"]}

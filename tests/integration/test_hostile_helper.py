@@ -46,7 +46,7 @@ class Scene:
         self.case, self.name = case, name
         truth = case.path(f"truth-{name}")
         truth.mkdir()
-        self.job = case.sim_job("--ranks", 1, truth=truth)
+        self.job = case.sim_job("--ranks", 1, "--rate", 2000, truth=truth)
         time.sleep(0.5)
         self.pid = ranks_of(self.job)[0]
         # In memory: how long a disk takes is not what is measured.
@@ -144,7 +144,7 @@ def session_of_a_size(case: Case) -> None:
     """--max-size ends the capture, and what was captured is kept."""
     need_root()
     need_npusim()
-    job = case.sim_job("--ranks", 1)
+    job = case.sim_job("--ranks", 1, "--rate", 2000)
     out = case.path("out")
     result = case.record("-p", pid_list(ranks_of(job)), "-o", out, "--export", "none", "--max-size", "2M",
                          "--osrt-threshold", "0").result(120).expect(PARTIAL)

@@ -279,7 +279,7 @@ def interrupts(case: Case) -> None:
 def steps_of_a_training_job(case: Case) -> None:
     """Each step has its breakdown, whose parts are its length; the job's host work holds it up, which is found."""
     need_root()
-    job = case.sim_job("--ranks", 1, "--seconds", 0)
+    job = case.sim_job("--ranks", 1, "--seconds", 0, "--rate", 2000)
     (pid,) = ranks_of(job)
     result = case.record("-p", pid, "-d", "3s", "-o", case.dir, "--step-marker", "train_step@1").result().expect(0, 3)
     job.kill()
