@@ -79,18 +79,16 @@ def any_process_name_is_recorded(case: Case) -> None:
 @test
 def storm_of_mappings_does_not_stop_the_clock(case: Case) -> None:
     """Processes that map code all the time may cost us a look now and then, not the end of the capture."""
-    code = ("import mmap, time\n"
-            "end = time.monotonic() + 30\n"
+    code = ("import mmap\n"
             "keep = [mmap.mmap(-1, 4096, prot=mmap.PROT_READ if i % 2 else mmap.PROT_WRITE) for i in range(2000)]\n"
-            "while time.monotonic() < end:\n"
+            "while True:\n"
             "    mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_EXEC).close()\n")
     jobs = [case.start([PYTHON, "-c", code]) for _ in range(3)]
     time.sleep(1)
-    begin = time.monotonic()
+    # They do not end: nor would a capture that waits for a moment without a mapping.
     run = case.record("-d", "2s", "-o", case.dir, "--export", "none", "-p", pid_list([j.pid for j in jobs])).result()
-    took = time.monotonic() - begin
     run.expect(DONE, PARTIAL)
-    assert took < 20, f"a capture of 2 s took {took:.0f} s"
+    assert all(job.alive() for job in jobs)
 
 
 @test
