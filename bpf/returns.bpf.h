@@ -32,11 +32,14 @@ _Static_assert((NPS_STACK_USER & (NPS_STACK_USER + 1)) == 0, "frames");
 static __always_inline void pending_returns(volatile struct nps_pending *p)
 {
 	struct task_struct *t = this_task();
-	struct return_instance *ri;
+	struct return_instance *ri = 0;
 	__u64 last = 0;
 
 	p->n = p->n_user = p->next = p->candidate = 0;
-	if (!bpf_core_field_exists(t->utask))
+	/* A kernel that lists them otherwise is one that does not: samples must load everywhere. */
+	if (!bpf_core_field_exists(t->utask) || !bpf_core_field_exists(t->utask->return_instances) ||
+	    !bpf_core_field_exists(ri->stack) || !bpf_core_field_exists(ri->orig_ret_vaddr) ||
+	    !bpf_core_field_exists(ri->next))
 		return;
 	ri = BPF_CORE_READ(t, utask, return_instances);
 	for (int i = 0; i < NPS_STACK_RETURNS && ri; i++) {
@@ -122,7 +125,8 @@ static __always_inline void mend_frames(volatile struct nps_pending *p, const st
 	struct task_struct *t = this_task();
 	__u64 trampoline;
 
-	if (!p->n || !IS_USER(regs) || !bpf_core_field_exists(((struct mm_struct *)0)->uprobes_state))
+	if (!p->n || !IS_USER(regs) || !bpf_core_field_exists(((struct mm_struct *)0)->uprobes_state) ||
+	    !bpf_core_field_exists(((struct xol_area *)0)->vaddr))
 		return;
 	trampoline = BPF_CORE_READ(t, mm, uprobes_state.xol_area, vaddr);
 	if (!trampoline)

@@ -14,6 +14,7 @@
 #include <linux/futex.h>
 #include <linux/types.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -763,8 +764,15 @@ static void run(void)
 
 static void *agent_main(void *arg)
 {
+	int nice;
+
 	(void)arg;
 	prctl(PR_SET_NAME, NPS_AGENT_COMM);
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, (id_t)own_pid);
+	if (!errno)
+		setpriority(PRIO_PROCESS, 0,
+			    nice); /* of this thread: as the first one's, where that is allowed */
 	for (;;) {
 		uint32_t seen = load32(&ctl->wake);
 
@@ -809,6 +817,7 @@ static bool create_memory(void)
 bool nps_agent__start(void)
 {
 	sigset_t all, old;
+	cpu_set_t cpus;
 	pthread_attr_t attr;
 	pthread_t thread;
 
@@ -820,6 +829,10 @@ bool nps_agent__start(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	/* Any thread of the job can be the one that makes ours: a real-time one, or one that keeps to a CPU. */
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	if (!sched_getaffinity(own_pid, sizeof(cpus), &cpus))
+		pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
 	if (pthread_create(&thread, &attr, agent_main, NULL))
 		ctl->magic = 0;
 	pthread_attr_destroy(&attr);

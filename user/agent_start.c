@@ -22,6 +22,11 @@ typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*sta
 
 static _Atomic(create_fn *) next_create;
 static atomic_bool waits; /* for CANN to be loaded */
+/*
+ * Which process waits. A forked child does not: another thread of its parent can have held the loader's lock, which then nobody gives
+ * back. The program that it executes has us anew.
+ */
+static pid_t own_pid;
 static atomic_ullong seen; /* objects loaded since the start, when it was looked last */
 
 /* Another copy of this library, loaded from elsewhere, has done it all. */
@@ -98,10 +103,15 @@ static void find_next(void)
 __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 							  void *(*start)(void *), void *arg)
 {
-	int saved = errno;
+	int saved = errno, cancel;
 
-	if (atomic_load(&waits) && cann_was_loaded() && atomic_exchange(&waits, false) && !is_there_already())
-		nps_agent__start();
+	if (atomic_load(&waits) && getpid() == own_pid) {
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
+				       &cancel); /* the caller's is no cancellation point */
+		if (cann_was_loaded() && atomic_exchange(&waits, false) && !is_there_already())
+			nps_agent__start();
+		pthread_setcancelstate(cancel, NULL);
+	}
 	if (!atomic_load(&next_create))
 		find_next(); /* called before our constructor was */
 	errno = saved;
@@ -113,6 +123,7 @@ __attribute__((constructor)) static void begin(void)
 	int saved = errno;
 
 	find_next();
+	own_pid = getpid();
 	if (!cann_was_loaded() && !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
 		atomic_store(&waits, true);
 	else if (!is_there_already())

@@ -252,7 +252,7 @@ void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole)
 		return;
 	cJSON_AddNumberToObject(stacks, "unwound", (double)n);
 	cJSON_AddNumberToObject(stacks, "whole", (double)whole);
-	err = nps_session__write_json(&c->session, c->saved, false);
+	err = nps_session__write_json(&c->session, c->saved, true);
 	if (err)
 		nps_warn("cannot write into session.json how many stacks are whole: %s", strerror(-err));
 }

@@ -249,6 +249,16 @@ static int write_file(int fd, const struct nps_cost_key *key, const struct nps_c
 	return write(fd, text, (size_t)n) == n ? 0 : -EIO;
 }
 
+/* Is FD the file that has the new one's name? */
+static bool is_named(int dir, int fd)
+{
+	struct stat named, open;
+
+	return !fstat(fd, &open) && S_ISREG(open.st_mode) &&
+	       !fstatat(dir, NEW_NAME, &named, AT_SYMLINK_NOFOLLOW) && named.st_dev == open.st_dev &&
+	       named.st_ino == open.st_ino;
+}
+
 int nps_cost_cache__write(const struct nps_cost_cache *cache, const struct nps_cost_key *key,
 			  const struct nps_cost *cost)
 {
@@ -259,25 +269,32 @@ int nps_cost_cache__write(const struct nps_cost_cache *cache, const struct nps_c
 	dir = open_directory(cache, true);
 	if (dir < 0)
 		return dir;
-	/* One at a time: the new file has a name that all know, so that what a killed one left is overwritten. */
-	if (flock(dir, LOCK_EX | LOCK_NB)) {
+	/*
+	 * One at a time: the new file has a name that all know, so that what a killed one left is overwritten. Nobody else can open
+	 * it before it is whole, or lock it.
+	 */
+	fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0)
+		err = -errno;
+	else if (flock(fd, LOCK_EX | LOCK_NB))
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
+	else if (!is_named(dir, fd))
+		err = -EBUSY; /* the one that had the lock has given it its last name */
+	if (err) {
+		if (fd >= 0)
+			close(fd);
 		close(dir);
 		return err;
 	}
-	if (unlinkat(dir, NEW_NAME, 0) && errno != ENOENT)
-		err = -errno;
-	fd = err ? -1 : openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-	if (!err && fd < 0)
-		err = -errno;
-	if (!err)
-		err = write_file(fd, key, cost);
-	if (fd >= 0 && close(fd) && !err)
+	err = ftruncate(fd, 0) ? -errno : write_file(fd, key, cost);
+	if (!err && fchmod(fd, 0644))
 		err = -errno;
 	if (!err && renameat(dir, NEW_NAME, dir, FILE_NAME))
 		err = -errno;
-	if (err && fd >= 0)
+	if (err)
 		unlinkat(dir, NEW_NAME, 0);
+	if (close(fd) && !err)
+		err = -errno;
 	close(dir);
 	return err;
 }

@@ -46,12 +46,18 @@ int nps_rates__parse(const char *text, struct nps_rates *rates)
 	return err;
 }
 
+/* What is not known, or is not there on this kernel, is below 0. */
+static double known(double ns)
+{
+	return ns > 0 ? ns : 0;
+}
+
 /* ns a second, with probes of the class. */
 static double taken(const struct nps_cost *cost, enum nps_probe_class class, const struct nps_rates *r)
 {
 	return cost->call_ns[class] * (r->calls + (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH) * r->launches) +
-	       cost->mark_ns[class] * MARKS_OF_LAUNCH * r->launches + cost->syscall_ns * r->syscalls +
-	       cost->switch_ns * r->switches;
+	       cost->mark_ns[class] * MARKS_OF_LAUNCH * r->launches + known(cost->syscall_ns) * r->syscalls +
+	       known(cost->switch_ns) * r->switches;
 }
 
 static void print_cost(const struct nps_cost_source *s, const struct nps_rates *r, FILE *out)
@@ -68,7 +74,9 @@ static void print_cost(const struct nps_cost_source *s, const struct nps_rates *
 		fprintf(out, "  %-18s %.0f ns a probed call, %.0f an entry mark, %s\n",
 			class ? "" : basis[s->basis], cost->call_ns[class], cost->mark_ns[class],
 			where[class]);
-	fprintf(out, "  %-18s %.0f ns a system call, %.0f a switch\n", "", cost->syscall_ns, cost->switch_ns);
+	if (cost->syscall_ns >= 0 && cost->switch_ns >= 0)
+		fprintf(out, "  %-18s %.0f ns a system call, %.0f a switch\n", "", cost->syscall_ns,
+			cost->switch_ns);
 	fprintf(out, "  %-18s %.2f %% of one CPU, %.2f %% if every probe is single-stepped\n",
 		"taken from the job", taken(cost, NPS_PROBE_EMULATED, r) / 1e7,
 		taken(cost, NPS_PROBE_STEPPED, r) / 1e7);

@@ -315,6 +315,8 @@ static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAG
 		can[what] = nps_probes__has_tier(c->probes, tier_of[what]);
 }
 
+#define MEASURING_NS 5000000000ULL /* as long as measuring takes, and some more */
+
 void nps_overhead__every_second(struct nps_capture *c)
 {
 	struct nps_overhead *o = &c->overhead;
@@ -325,8 +327,9 @@ void nps_overhead__every_second(struct nps_capture *c)
 	if (!is_known(c))
 		return;
 	nps_overhead__settle(c);
-	/* Not by an estimate while it is being measured: that is about to be known better. */
-	if (c->costs.basis == NPS_COST_ESTIMATED && !c->costs.failed)
+	/* Not by an estimate while it is being measured: that is about to be known better, unless the machine is crowded. */
+	if (c->costs.basis == NPS_COST_ESTIMATED && !c->costs.failed &&
+	    nps_now(CLOCK_MONOTONIC) - c->begin_mono < MEASURING_NS)
 		return;
 	look_what_can_go(c, can);
 	what = nps_account__judge(&o->account, c->job_cpu_ns, c->opts->max_overhead, can, &percent);

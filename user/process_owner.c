@@ -60,12 +60,13 @@ struct nps_process_owner nps_process_owner(pid_t pid)
 		if (!ioctl(fd, NS_GET_OWNER_UID, &uid))
 			owner.uid = uid;
 		close(fd);
+		if (owner.uid)
+			return owner;
 	}
-	if (owner.uid)
-		return owner;
+	/* Without a user namespace of its own only root can have made the outermost one: it can become any user there. */
 	fd = outermost(pid, "pid", &inode);
 	if (fd >= 0) {
-		owner.pid_ns = inode;
+		owner = (struct nps_process_owner){ .pid_ns = inode };
 		close(fd);
 	}
 	return owner;

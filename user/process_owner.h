@@ -10,11 +10,11 @@
 #include <sys/types.h>
 
 struct nps_process_owner {
-	/* Of the process; in a user namespace, of the user who made the outermost one below ours. */
+	/* Of the process; in a user namespace, of the user who made the outermost one below ours; in a container of root's, 0. */
 	uid_t uid;
 	/*
-	 * Of root's: the outermost PID namespace below ours, which a container cannot leave, as inode number; 0: ours. Of other
-	 * users it does not matter.
+	 * Of a container of root's: the outermost PID namespace below ours, which nobody can leave, as inode number. 0: ours, or that
+	 * of another user's, who can make any number of them.
 	 */
 	uint64_t pid_ns;
 };

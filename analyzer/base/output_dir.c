@@ -50,8 +50,8 @@ int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *nam
 		int err;
 
 		snprintf(dir->temp, sizeof(dir->temp),
-			 NPS_UNFINISHED_PREFIX "%.*s.%d.%u" NPS_UNFINISHED_SUFFIX, KEPT, dir->name,
-			 (int)getpid(), try);
+			 NPS_UNFINISHED_PREFIX "%.*s@%s.%d.%u" NPS_UNFINISHED_SUFFIX, KEPT, dir->name,
+			 nps_unfinished__host(), (int)getpid(), try);
 		err = mkdirat(parent, dir->temp, 0750) ? -errno : claim(dir);
 		if (!err) {
 			nps_unfinished__note(&dir->note, parent, dir->temp);

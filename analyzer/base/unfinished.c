@@ -16,13 +16,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #define DEPTH 8
 #define MAGIC "npuscope unfinished 1"
 #define MOST_NOTES 256 /* of one input */
 #define OLD (30L * 86400) /* s */
+#define ELSEWHERE_S 86400 /* what other hosts began is left alone for so long */
 
 static uint64_t input_hash; /* of the path of what is analysed */
 
@@ -109,9 +112,30 @@ static bool is_our_file(const char *name)
 	return !strncmp(name, prefix, strlen(prefix)) && ends_as_ours(name + strlen(prefix));
 }
 
+const char *nps_unfinished__host(void)
+{
+	static _Thread_local char mark[9];
+	struct utsname uts;
+
+	if (!mark[0])
+		snprintf(mark, sizeof(mark), "%08lx",
+			 uname(&uts) ? 0UL
+				     : crc32(0, (const Bytef *)uts.nodename, (uInt)strlen(uts.nodename)));
+	return mark;
+}
+
+/* NAME ends in @HOST.PID.N.tmp */
+static bool is_of_this_host(const char *name)
+{
+	const char *at = strrchr(name, '@');
+
+	return at && !strncmp(at + 1, nps_unfinished__host(), 8) && ends_as_ours(at + 9);
+}
+
 /*
  * Whoever writes holds a lock on its directory as long as it lives, whatever PID namespace it is in and however long it
- * has not run. Where directories cannot be locked nobody can tell, and it stays.
+ * has not run. Where directories cannot be locked nobody can tell, and it stays. Nor do all file systems that several
+ * hosts share tell of another one's locks: what another host began stays for a day.
  */
 void nps_unfinished__remove(int parent, const char *name)
 {
@@ -125,7 +149,8 @@ void nps_unfinished__remove(int parent, const char *name)
 		return;
 	if (!flock(fd, LOCK_EX | LOCK_NB) && !fstat(fd, &locked) &&
 	    !fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) && named.st_dev == locked.st_dev &&
-	    named.st_ino == locked.st_ino && locked.st_uid == geteuid())
+	    named.st_ino == locked.st_ino && locked.st_uid == geteuid() &&
+	    (is_of_this_host(name) || locked.st_mtime < time(NULL) - ELSEWHERE_S))
 		nps_remove_tree(parent, name);
 	close(fd);
 }

@@ -14,6 +14,9 @@
 #define NPS_UNFINISHED_PREFIX ".npuscope-"
 #define NPS_UNFINISHED_SUFFIX ".tmp"
 
+/* What stands for this host in names: 8 characters, by its name. */
+const char *nps_unfinished__host(void);
+
 struct nps_unfinished {
 	int dirfd; /* of the notes; -1: there is none */
 	char name[64];

@@ -6,10 +6,12 @@ the same directory. What a living one has is not, nor what npuscope did not make
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import signal
 import sys
 import time
+import zlib
 from pathlib import Path
 from typing import Optional
 
@@ -20,6 +22,7 @@ from harness import (DONE, NPUSCOPE, ROOT, Case, Running, build_library, environ
 GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 NOBODY = 65534
 AT_ONCE = 6
+HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # as it is in the names of temporary directories
 
 
 def prof(case: Case, name: str, seed: int = 1) -> Path:
@@ -133,7 +136,12 @@ def of_somebody_else(case: Case) -> None:
     foreign.mkdir()
     (foreign / "file").write_text("x")
     os.chown(foreign, NOBODY, NOBODY)
-    ours = out / ".npuscope-x.1.4.tmp"
+    elsewhere = out / ".npuscope-x@01234567.1.5.tmp"  # a host that has the same file system
+    elsewhere.mkdir()
+    old = out / ".npuscope-x@01234567.1.6.tmp"
+    old.mkdir()
+    os.utime(old, (time.time() - 90000, time.time() - 90000))
+    ours = out / f".npuscope-x@{HOST}.1.4.tmp"
     ours.mkdir()
     (ours / "link").symlink_to(precious)
     # Notes that say what is not so.
@@ -148,7 +156,7 @@ def of_somebody_else(case: Case) -> None:
         (notes[0].parent / f"{notes[0].name.split('.')[0]}.{number}").write_text("\n".join([lines[0], temp, str(where)]))
     (notes[0].parent / f"{notes[0].name.split('.')[0]}.link").symlink_to("/dev/zero")
     os.mkfifo(notes[0].parent / f"{notes[0].name.split('.')[0]}.fifo")
-    before = files(out) | {p.name: b"" for p in out.iterdir() if p != ours}
+    before = files(out) | {p.name: b"" for p in out.iterdir() if p not in (ours, old)}
     analyze(case, source, out, env)
     shutil.rmtree(out / source.name)
     after = files(out) | {p.name: b"" for p in out.iterdir()}
@@ -163,7 +171,7 @@ def of_the_whole_host(case: Case) -> None:
     out, elsewhere = case.path("out"), case.path("elsewhere")
     case.npuscope("analyze", "-o", out, source, env=home(case)).expect(DONE)
     assert {p.name for p in out.iterdir()} == {"ranks", "whole_host"}, list(out.iterdir())
-    left = [below / ".npuscope-x.1.0.tmp" for below in (out / "ranks", out / "whole_host", elsewhere)]
+    left = [below / f".npuscope-x@{HOST}.1.0.tmp" for below in (out / "ranks", out / "whole_host", elsewhere)]
     for path in left:
         path.mkdir(parents=True)
         (path / "file").write_text("x")

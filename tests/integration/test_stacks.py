@@ -72,7 +72,7 @@ class Run:
         else:
             assert self.job.wait() == 0, f"the job ended with {self.job.process.returncode}"
         self.result: Result = run.result()
-        self.result.expect(3)  # no CANN library in this job
+        self.result.expect(0)
         self.session = self.result.session
         self.facts = {k: int(v) for k, v in re.findall(r"^(\w+) (\d+)$", self.job.out, re.M)}
         assert self.session.dropped() == 0, self.result.err
@@ -316,7 +316,7 @@ def a_command_and_its_child(case: Case) -> None:
     with open(go, "rb") as lines:
         result = case.record("-o", case.dir, "--export", "text", "--stacks", "cpu", "--stack-freq", "499", "--", "/bin/sh",
                              "-c", f"{job} 700; exit 0", stdin=lines, wait=False).result()
-    result.expect(3)
+    result.expect(0)
     place = [Path(p) / "ASCEND_PROFILER_OUTPUT" / "npuscope_oncpu.folded" for p in result.out.split()
              if p.endswith("_ascend_pt")]
     text = "".join(p.read_text() for p in place if p.exists())
@@ -409,6 +409,9 @@ def as_perf_has_it(case: Case) -> None:
 # --- under probes of returns ----------------------------------------------------------------------------------------
 
 Chain = tuple[str, ...]
+# The kernel writes the trampoline's address to the stack some instructions before it lists the return: a sample that is taken in
+# between has nothing to go on from.
+CAUGHT = 0.01
 
 
 class Nested:
@@ -457,11 +460,16 @@ class Nested:
 
     def check(self, stacks: Counter[Chain]) -> None:
         """Each stack begins where its thread did, and goes where the job goes."""
+        caught = 0
         for frames in filter(None, stacks):
+            if len(frames) == 1 and frames[0].startswith("aclrt"):
+                caught += stacks[frames]
+                continue
             known = max(common(frames, chain) for _place, chain in self.chains)
             assert known >= 2, f"does not begin where a thread does: {frames}"
             wrong = self.own & set(frames[known:])
             assert not wrong, f"{wrong} is not called there: {frames}"
+        assert caught <= CAUGHT * sum(stacks.values()), stacks
 
 
 def common(frames: Chain, chain: Chain) -> int:
@@ -479,8 +487,9 @@ def are_whole(run: Nested) -> None:
         for chain, weight in run.at(stacks, place).items():
             assert weight > 0, f"no stack of {place}: {chain}"
     found = run.session.json["stacks"]
-    assert found["whole"] == found["unwound"] > 100, found
-    assert re.search(rf"^  stacks: {found['unwound']}, 100\.0 % of them whole", run.result.err, re.M), run.result.err
+    assert found["unwound"] > 100 and found["whole"] >= (1 - CAUGHT) * found["unwound"], found
+    share = int(found["whole"] / found["unwound"] * 1000) / 10
+    assert re.search(rf"^  stacks: {found['unwound']}, {share:.1f} % of them whole", run.result.err, re.M), run.result.err
 
 
 def without_returns(session: Session, to: Path) -> Path:
@@ -502,7 +511,7 @@ def whole_under_probes_of_returns(case: Case) -> None:
     run = Nested(case, "auto", "-fomit-frame-pointer")
     are_whole(run)
     shown = case.npuscope("show", run.session.path).out
-    assert re.search(r"^stacks +\d+, 100\.0 % of them whole", shown, re.M), shown
+    assert re.search(r"^stacks +\d+, (100\.0|99\.\d) % of them whole", shown, re.M), shown
     # That this means something: a session of a version that did not record the return addresses.
     place = case.path("before")
     place.mkdir()
