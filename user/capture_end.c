@@ -69,7 +69,7 @@ static void say_what_is_missing(struct nps_capture *c)
 			"saw was recorded: npuscope doctor --probes lists them",
 			nps_probes__a_file(c->probes));
 		c->degraded = true;
-	} else if (!cann && c->opts->host_asked) {
+	} else if (!cann && c->opts->host_asked && c->opts->level >= 0) {
 		nps_info("no process has a CANN library mapped: only what the host saw was recorded");
 	} else if ((!cann || !nps_probes__count(c->probes)) && c->opts->level >= 0) {
 		nps_warn("no process has a CANN library mapped: only what the host saw was recorded: is "

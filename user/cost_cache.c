@@ -274,6 +274,9 @@ int nps_cost_cache__write(const struct nps_cost_cache *cache, const struct nps_c
 	 * it before it is whole, or lock it.
 	 */
 	fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+	if (fd < 0 && errno == ELOOP &&
+	    !unlinkat(dir, NEW_NAME, 0)) /* who put a link there had no business here */
+		fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		err = -errno;
 	else if (flock(fd, LOCK_EX | LOCK_NB))

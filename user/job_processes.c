@@ -138,7 +138,7 @@ static bool is_incomplete(const struct nps_process *p)
 /* Of the host alone nothing is missing: what a process is called, and does, the kernel tells. */
 static bool is_of_host_alone(const struct nps_capture *c)
 {
-	if (c->opts->level != NPS_LEVEL_NONE)
+	if (c->opts->level != NPS_LEVEL_NONE && !c->opts->host_asked)
 		return false;
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		if (p->has_cann) /* whose library of marks its children can use, too */

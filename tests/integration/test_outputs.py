@@ -187,7 +187,8 @@ def helper_threads(case: Case) -> None:
                      if event["ph"] == "M" and event["name"] == "thread_name"}
             assert any(lane.startswith(name) for lane in lanes) == there, (options, lanes)
             for stem in ("npuscope_oncpu", "npuscope_offcpu"):
-                lines = (output / f"{stem}.folded").read_text().splitlines()
+                folded = output / f"{stem}.folded"  # a job that waits for its device need not have been seen on a CPU
+                lines = folded.read_text().splitlines() if folded.exists() else []
                 assert there or not any(line.startswith(name) for line in lines), (stem, lines[:5])
 
 
