@@ -49,9 +49,9 @@ const char *nps_cost__name(size_t i)
 
 const char *nps_probe_class__name(enum nps_probe_class class)
 {
-	static const char *const names[] = {
-		[NPS_PROBE_EMULATED] = "emulated", [NPS_PROBE_NOP] = "nop", [NPS_PROBE_STEPPED] = "single-stepped"
-	};
+	static const char *const names[] = { [NPS_PROBE_EMULATED] = "emulated",
+					     [NPS_PROBE_NOP] = "nop",
+					     [NPS_PROBE_STEPPED] = "single-stepped" };
 
 	return class < NPS_PROBE_CLASSES ? names[class] : "?";
 }
