@@ -10,17 +10,17 @@
 
 /* What arch/x86/kernel/uprobes.c emulates: push of a register, one-byte nop, near
  * jump and call, and conditional jumps. */
-static bool x86_emulated(const cs_insn *in)
+static bool x86_emulated(const uint8_t *b, size_t len)
 {
-	const uint8_t *b = in->bytes;
-
-	if (in->size == 1 && ((b[0] >= 0x50 && b[0] <= 0x57) || b[0] == 0x90))
+	if (len >= 1 && ((b[0] >= 0x50 && b[0] <= 0x57) || b[0] == 0x90))
 		return true;
-	if (in->size == 2 && b[0] == 0x41 && b[1] >= 0x50 && b[1] <= 0x57)
+	if (len >= 2 && b[0] == 0x41)
+		return b[1] >= 0x50 && b[1] <= 0x57;
+	if (len >= 2 && (b[0] == 0xeb || (b[0] >= 0x70 && b[0] <= 0x7f)))
 		return true;
-	if (b[0] == 0xe8 || b[0] == 0xe9 || b[0] == 0xeb || (b[0] >= 0x70 && b[0] <= 0x7f))
+	if (len >= 5 && (b[0] == 0xe8 || b[0] == 0xe9))
 		return true;
-	return in->size == 6 && b[0] == 0x0f && b[1] >= 0x80 && b[1] <= 0x8f;
+	return len >= 6 && b[0] == 0x0f && b[1] >= 0x80 && b[1] <= 0x8f;
 }
 
 static bool x86_is_argument(uint16_t reg)
@@ -43,13 +43,38 @@ static bool x86_is_argument(uint16_t reg)
 	return false;
 }
 
-/* What arch/arm64/kernel/probes simulates, of which functions begin with hints only. */
-static bool arm64_emulated(const cs_insn *in)
+/* What arch/arm64/kernel/probes simulates: relative addresses, and branches but for those that check a signed address.
+ * A nop is simulated since 6.12 only, the literal loads that older kernels simulate are refused by newer ones. */
+static bool arm64_emulated(const uint8_t *b, size_t len)
 {
 	uint32_t op;
 
-	memcpy(&op, in->bytes, sizeof(op));
-	return op == 0xd503201f /* nop */ || (op & 0x7c000000) == 0x14000000 /* b, bl */;
+	if (len < sizeof(op))
+		return false;
+	op = b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+	return (op & 0x1f000000) == 0x10000000 /* adr, adrp */ ||
+	       (op & 0x7c000000) == 0x14000000 /* b, bl */ ||
+	       (op & 0x7c000000) == 0x34000000 /* cbz, cbnz, tbz, tbnz */ ||
+	       (op & 0xff000010) == 0x54000000 /* b.cond */ || (op & 0xfffffc1f) == 0xd61f0000 /* br */ ||
+	       (op & 0xfffffc1f) == 0xd63f0000 /* blr */ || (op & 0xfffffc1f) == 0xd65f0000 /* ret */;
+}
+
+static bool is_emulated(int machine, const uint8_t *code, size_t len)
+{
+	return machine == EM_X86_64 ? x86_emulated(code, len)
+				    : machine == EM_AARCH64 && arm64_emulated(code, len);
+}
+
+enum nps_probe_class nps_probe_point__class(int machine, const uint8_t *code, size_t len, size_t offset)
+{
+	static const uint8_t nop5[] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+
+	if (offset >= len)
+		return NPS_PROBE_STEPPED;
+	if (machine == EM_X86_64 && len - offset >= sizeof(nop5) &&
+	    !memcmp(code + offset, nop5, sizeof(nop5)))
+		return NPS_PROBE_NOP;
+	return is_emulated(machine, code + offset, len - offset) ? NPS_PROBE_EMULATED : NPS_PROBE_STEPPED;
 }
 
 static bool arm64_is_argument(uint16_t reg)
@@ -145,9 +170,7 @@ size_t nps_probe_point(int machine, const uint8_t *code, size_t len)
 	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
 	in = cs_malloc(cs);
 	while (in && cs_disasm_iter(cs, &at, &left, &addr, in)) {
-		bool emulated = machine == EM_X86_64 ? x86_emulated(in) : arm64_emulated(in);
-
-		if (emulated) {
+		if (is_emulated(machine, in->bytes, in->size)) {
 			found = in->address;
 			break;
 		}

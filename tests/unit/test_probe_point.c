@@ -110,11 +110,70 @@ static void arm64(void **state)
 	/* nop first */
 	assert_int_equal(ARM(0x1f, 0x20, 0x03, 0xd5, 0xfd, 0x7b, 0xbf, 0xa9), 0);
 	/* paciasp writes the link register, which a return probe replaces */
-	assert_int_equal(ARM(0x3f, 0x23, 0x03, 0xd5, 0x1f, 0x20, 0x03, 0xd5), 0);
-	/* mov x9, x0; nop */
-	assert_int_equal(ARM(0xe9, 0x03, 0x00, 0xaa, 0x1f, 0x20, 0x03, 0xd5), 4);
-	/* mov x1, x0; nop */
-	assert_int_equal(ARM(0xe1, 0x03, 0x00, 0xaa, 0x1f, 0x20, 0x03, 0xd5), 0);
+	assert_int_equal(ARM(0x3f, 0x23, 0x03, 0xd5, 0x00, 0x01, 0x00, 0x94), 0);
+	/* mov x9, x0; bl */
+	assert_int_equal(ARM(0xe9, 0x03, 0x00, 0xaa, 0x00, 0x01, 0x00, 0x94), 4);
+	/* mov x9, x0; nop, which kernels before 6.12 single-step */
+	assert_int_equal(ARM(0xe9, 0x03, 0x00, 0xaa, 0x1f, 0x20, 0x03, 0xd5), 0);
+	/* mov x1, x0; bl */
+	assert_int_equal(ARM(0xe1, 0x03, 0x00, 0xaa, 0x00, 0x01, 0x00, 0x94), 0);
+}
+
+#define CLASS(machine, offset, ...)                                                                          \
+	nps_probe_point__class(machine, (const uint8_t[]){ __VA_ARGS__ },                                    \
+			       sizeof((uint8_t[]){ __VA_ARGS__ }), offset)
+
+static void classes_of_x86(void **state)
+{
+	(void)state;
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x53), NPS_PROBE_EMULATED); /* push rbx */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x41, 0x57), NPS_PROBE_EMULATED); /* push r15 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x41, 0x5f), NPS_PROBE_STEPPED); /* pop r15 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x90), NPS_PROBE_EMULATED); /* nop */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xe8, 0, 0, 0, 0), NPS_PROBE_EMULATED); /* call rel32 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xff, 0xd0), NPS_PROBE_STEPPED); /* call rax */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xe9, 0, 0, 0, 0), NPS_PROBE_EMULATED); /* jmp rel32 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xeb, 0), NPS_PROBE_EMULATED); /* jmp rel8 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x74, 0), NPS_PROBE_EMULATED); /* je rel8 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x0f, 0x85, 0, 0, 0, 0), NPS_PROBE_EMULATED); /* jne rel32 */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xf3, 0x0f, 0x1e, 0xfa), NPS_PROBE_STEPPED); /* endbr64 */
+	assert_int_equal(CLASS(EM_X86_64, 4, 0xf3, 0x0f, 0x1e, 0xfa, 0x55), NPS_PROBE_EMULATED);
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x0f, 0x1f, 0x44, 0, 0), NPS_PROBE_NOP);
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x0f, 0x1f, 0x40, 0, 0x90), NPS_PROBE_STEPPED); /* 4-byte nop */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xc3), NPS_PROBE_STEPPED); /* ret */
+}
+
+static void classes_of_arm64(void **state)
+{
+	(void)state;
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x00, 0x00, 0x00, 0x90), NPS_PROBE_EMULATED); /* adrp x0 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x05, 0x00, 0x00, 0x50), NPS_PROBE_EMULATED); /* adr x5 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x02, 0x00, 0x00, 0x94), NPS_PROBE_EMULATED); /* bl */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x02, 0x00, 0x00, 0x14), NPS_PROBE_EMULATED); /* b */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x40, 0x00, 0x00, 0x54), NPS_PROBE_EMULATED); /* b.eq */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x40, 0x00, 0x00, 0xb5), NPS_PROBE_EMULATED); /* cbnz x0 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x40, 0x00, 0x08, 0x36), NPS_PROBE_EMULATED); /* tbz w0, #1 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x00, 0x02, 0x1f, 0xd6), NPS_PROBE_EMULATED); /* br x16 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x00, 0x02, 0x3f, 0xd6), NPS_PROBE_EMULATED); /* blr x16 */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0xc0, 0x03, 0x5f, 0xd6), NPS_PROBE_EMULATED); /* ret */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0xff, 0x0b, 0x5f, 0xd6), NPS_PROBE_STEPPED); /* retaa */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0xfd, 0x7b, 0xbf, 0xa9), NPS_PROBE_STEPPED); /* stp */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x3f, 0x23, 0x03, 0xd5), NPS_PROBE_STEPPED); /* paciasp */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x1f, 0x20, 0x03, 0xd5), NPS_PROBE_STEPPED); /* nop */
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x40, 0x00, 0x00, 0x58), NPS_PROBE_STEPPED); /* ldr literal */
+	assert_int_equal(CLASS(EM_AARCH64, 4, 0x3f, 0x23, 0x03, 0xd5, 0x02, 0x00, 0x00, 0x94),
+			 NPS_PROBE_EMULATED);
+}
+
+static void what_is_not_known_is_stepped(void **state)
+{
+	(void)state;
+	assert_int_equal(CLASS(EM_RISCV, 0, 0x53), NPS_PROBE_STEPPED);
+	assert_int_equal(CLASS(EM_X86_64, 1, 0x53), NPS_PROBE_STEPPED); /* beyond the code */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0xe9, 0, 0, 0), NPS_PROBE_STEPPED); /* cut */
+	assert_int_equal(CLASS(EM_X86_64, 0, 0x0f, 0x1f, 0x44, 0), NPS_PROBE_STEPPED);
+	assert_int_equal(CLASS(EM_AARCH64, 0, 0x02, 0x00, 0x00), NPS_PROBE_STEPPED);
+	assert_int_equal(CLASS(EM_AARCH64, 4, 0x02, 0x00, 0x00, 0x94), NPS_PROBE_STEPPED);
 }
 
 int main(void)
@@ -131,6 +190,9 @@ int main(void)
 		cmocka_unit_test(loop_into_the_skipped_is_no_place),
 		cmocka_unit_test(junk_and_short_code),
 		cmocka_unit_test(arm64),
+		cmocka_unit_test(classes_of_x86),
+		cmocka_unit_test(classes_of_arm64),
+		cmocka_unit_test(what_is_not_known_is_stepped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
