@@ -103,6 +103,17 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 	return nps_probe_rows__tier(row) == NPS_TIER_DETAIL ? 1 : 0;
 }
 
+uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
+{
+	/* The domain of a mark is looked at before its slots are. */
+	uint32_t bits = is_mark(row) ? 1 : 0;
+
+	for (int i = 0; i < 4; i++)
+		if (row->slot[i].arg)
+			bits |= 1U << (row->slot[i].arg - 1);
+	return bits;
+}
+
 uint32_t nps_probe_rows__library(const char *basename)
 {
 	size_t len = strcspn(basename, " "); /* " (deleted)" */

@@ -37,6 +37,9 @@ int nps_probe_rows__level(const struct nps_probe_row *row);
 /* Is it attached at LEVEL, with --record-shapes or without? */
 bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes);
 
+/* The arguments that are read when it is entered: bit n - 1 for argument n. */
+uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 

@@ -34,6 +34,7 @@ struct attached {
 	uint16_t number; /* of the operator, 0: none */
 	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
+	uint8_t class; /* enum nps_probe_class */
 	uint64_t offset;
 };
 
@@ -185,7 +186,8 @@ static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st
 	return f;
 }
 
-static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset)
+static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset,
+			  enum nps_probe_class class)
 {
 	/* Room doubles: it is full where the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
@@ -194,24 +196,40 @@ static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t of
 	if (!v)
 		return -ENOMEM;
 	f->probes = v;
-	v[f->n++] = (struct attached){ .id = id, .returns = returns, .offset = offset };
+	v[f->n++] = (struct attached){ .id = id, .returns = returns, .class = class, .offset = offset };
 	return 0;
 }
 
-static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn)
-{
-	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
-	uint8_t *code;
-	uint64_t skip = 0;
-	int n;
+struct body {
+	const struct nps_elf *elf;
+	uint64_t offset;
+};
 
-	/* A body of unknown length cannot be searched for branches back. */
-	if (!fn->size || fn->size > MAX_BODY)
-		return fn->offset;
-	code = malloc(len);
+static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
+{
+	const struct body *body = arg;
+
+	if (at < 0 && (uint64_t)-at > body->offset)
+		return -EINVAL;
+	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
+}
+
+/* Where a function is probed, and in *CLASS how the kernel runs what is there. ARGUMENTS: a bit for each that is read. */
+static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn, uint32_t arguments,
+			     bool returns, enum nps_probe_class *class)
+{
+	struct body body = { elf, fn->offset };
+	struct nps_probe_need need = { arguments, returns, read_near, &body };
+	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
+	int n, machine = nps_elf__machine(elf);
+	uint8_t *code = malloc(len);
+	uint64_t skip = 0;
+
 	n = code ? nps_elf__code(elf, fn->offset, code, len) : -ENOMEM;
-	if (n > 0)
-		skip = nps_probe_point(nps_elf__machine(elf), code, n);
+	/* A body of unknown length cannot be searched for branches back. */
+	if (n > 0 && (uint64_t)n == fn->size)
+		skip = nps_probe_point(machine, code, (size_t)n, &need);
+	*class = n > 0 ? nps_probe_point__class(machine, code, (size_t)n, skip) : NPS_PROBE_STEPPED;
 	free(code);
 	return fn->offset + skip;
 }
@@ -253,6 +271,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
+	enum nps_probe_class class;
 	uint64_t offset;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
@@ -265,11 +284,11 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	offset = cheap_offset(m->elf, fn);
+	offset = cheap_offset(m->elf, fn, nps_probe_rows__arguments(row), row->flags & NPS_P_RET, &class);
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, offset))
 		return 0;
-	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset);
+	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset, class);
 }
 
 /* How a function is probed. */
@@ -599,15 +618,17 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 	return false;
 }
 
-/* Attaches to a phase of operator NUMBER. */
-static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
+/* Attaches to a phase of operator NUMBER, of whose ARGUMENTS a bit each is read. */
+static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number,
+		     uint32_t arguments)
 {
-	uint64_t offset = cheap_offset(m->elf, fn);
+	enum nps_probe_class class;
+	uint64_t offset = cheap_offset(m->elf, fn, arguments, false, &class);
 	int err;
 
 	if (has_probe_at(m->file, offset))
 		return 0; /* an alias */
-	err = file_add_probe(m->file, id, false, offset);
+	err = file_add_probe(m->file, id, false, offset, class);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -634,10 +655,11 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 	if (m->budget)
 		m->budget->operators += m->p->operators->n - known;
 	if (m->second)
-		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
+		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number,
+				nps_probe_rows__arguments(nps_probe_rows__get(NPS_PROBE_NN_EXPORT)));
 	before = m->file->n;
 	if (!err && arguments)
-		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
+		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number, UINT32_MAX);
 	if (!err && m->file->n > before)
 		m->file->probes[before].arguments = arguments;
 	return err;
@@ -666,6 +688,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
 	char build_id[41] = "", link_path[64];
+	enum nps_probe_class class;
 	struct attached probe;
 	struct file *f;
 	struct stat st;
@@ -684,13 +707,17 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		err = -ENOMEM;
 		goto out;
 	}
-	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = cheap_offset(elf, &fn) };
+	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER };
+	probe.offset = cheap_offset(elf, &fn,
+				    nps_probe_rows__arguments(nps_probe_rows__get(NPS_PROBE_STEP_MARKER)),
+				    false, &class);
+	probe.class = class;
 	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = file_add_probe(f, probe.id, false, probe.offset);
+		err = file_add_probe(f, probe.id, false, probe.offset, class);
 	if (!err)
 		err = 1;
 out:
@@ -800,6 +827,7 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 	struct nps_elf *elf = NULL;
+	enum nps_probe_class class;
 	struct nps_elf_function fn;
 	char path[64];
 
@@ -810,7 +838,8 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 		err = nps_elf__find(elf, function, true, &fn);
 	if (!err) {
 		fd_path(fd, path, sizeof(path));
-		err = calibration_links(p, returns, path, cheap_offset(elf, &fn));
+		err = calibration_links(p, returns, path,
+					cheap_offset(elf, &fn, UINT32_MAX, returns, &class));
 	}
 	nps_elf__close(elf);
 	close(fd);
