@@ -308,8 +308,13 @@ build/tests/gen-cann: $(GEN_CANN_SRC) $(wildcard tests/cannraw/*.h)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)gcc -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $(GEN_CANN_SRC) -lm
 
+# Where each function of a file would be probed, and whether a process comes by there.
+build/tests/probe_survey: tests/probe_survey.c $(BUILD)/libnps_user.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
 .PHONY: witnesses
-witnesses: build/tests/gen-cann
+witnesses: build/tests/gen-cann build/tests/probe_survey
 
 $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)

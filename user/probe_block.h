@@ -12,10 +12,11 @@
 
 #include <capstone/capstone.h>
 
-/* Stands before the instruction `at` bytes into the function. Begins as zeros, and the disassembler. */
+/* Stands before the instruction `at` bytes into the function. Begins as zeros, but for the first three. */
 struct nps_block {
 	csh cs; /* x86-64 alone */
 	cs_insn *in;
+	bool memory_matters; /* what is behind the arguments, or on the stack, is read */
 	size_t at;
 	uint32_t overwritten; /* bit n - 1: the register of argument n */
 	bool sp_moved;
@@ -27,7 +28,7 @@ struct nps_block {
 
 /*
  * Goes past one instruction of `code`, of which `len` bytes are known. False, and nothing is changed: it may leave the block,
- * write memory outside the function's own frame, or is none that is understood.
+ * write memory outside the function's own frame where that matters, or is none that is understood.
  */
 bool nps_block_x86__step(struct nps_block *b, const uint8_t *code, size_t len);
 bool nps_block_arm64__step(struct nps_block *b, const uint8_t *code, size_t len);

@@ -103,6 +103,8 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 		b->sp_moved = true;
 		offset = 0;
 	}
+	if (!b->memory_matters)
+		return true;
 	if (rn == SP)
 		return offset + size <= b->depth;
 	return rn == FP && b->has_frame && offset + size <= b->frame;
@@ -149,8 +151,10 @@ static bool single(struct nps_block *b, uint32_t op)
 			return false; /* unprivileged */
 		index = form == 1 ? POST_INDEX : form == 3 ? PRE_INDEX : OFFSET;
 	} else {
-		if (form != 2 || !load)
+		if (form != 2 || (!load && b->memory_matters))
 			return false; /* atomics; a store at a register's offset may be anywhere */
+		if (!load)
+			return true;
 		offset = 0;
 	}
 	if (!load)

@@ -159,7 +159,7 @@ bool nps_block_x86__step(struct nps_block *b, const uint8_t *code, size_t len)
 
 	if (b->at >= len || !cs_disasm_iter(b->cs, &at, &left, &address, b->in))
 		return false;
-	if (leaves_block(b->cs, b->in) || may_write_outside(b, b->in) ||
+	if (leaves_block(b->cs, b->in) || (b->memory_matters && may_write_outside(b, b->in)) ||
 	    cs_regs_access(b->cs, b->in, reads, &nr, writes, &nw))
 		return false;
 	after.at = address;

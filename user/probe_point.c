@@ -223,15 +223,23 @@ static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, s
 	return is_push(machine, code, point) || (!br.indirect && !parts_lead_back(machine, &br, need));
 }
 
+static bool reads_stack(int machine, const struct nps_probe_need *need)
+{
+	return need->arguments >> (machine == EM_X86_64 ? 6 : 8);
+}
+
+static bool memory_matters(int machine, const struct nps_probe_need *need)
+{
+	return need->memory || reads_stack(machine, need);
+}
+
 static bool still_there(const struct nps_block *b, int machine, const struct nps_probe_need *need)
 {
-	unsigned registers = machine == EM_X86_64 ? 6 : 8;
-
 	if (b->overwritten & need->arguments)
 		return false;
 	if ((b->sp_moved || b->return_moved) && need->returns)
 		return false;
-	return !b->sp_moved || !(need->arguments >> registers);
+	return !b->sp_moved || !reads_stack(machine, need);
 }
 
 /* The first instruction that the kernel emulates; else the first nop, which newer ones do; 0: there is none. */
@@ -254,7 +262,7 @@ static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, 
 
 static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_need *need)
 {
-	struct nps_block b = { 0 };
+	struct nps_block b = { .memory_matters = memory_matters(EM_X86_64, need) };
 	size_t point = 0;
 
 	if (cs_open(CS_ARCH_X86, CS_MODE_64, &b.cs))
@@ -273,7 +281,7 @@ static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_
 
 static size_t arm64_point(const uint8_t *code, size_t len, const struct nps_probe_need *need)
 {
-	struct nps_block b = { 0 };
+	struct nps_block b = { .memory_matters = memory_matters(EM_AARCH64, need) };
 	size_t point = find_point(&b, EM_AARCH64, code, len, need);
 
 	return point && reached_once(0, EM_AARCH64, code, len, point, need) ? point : 0;

@@ -14,6 +14,7 @@
 /* What a probe reads. */
 struct nps_probe_need {
 	uint32_t arguments; /* bit n - 1: argument n; those beyond the registers are read from the stack */
+	bool memory; /* what is behind one of them is read when the function is entered */
 	bool returns; /* probed at its return too: the stack pointer and the return address are needed as they are at the entry */
 	/*
 	 * Reads up to `len` bytes of code that begins `at` bytes from the start of the function (before it, where negative): parts

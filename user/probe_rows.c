@@ -114,6 +114,25 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 	return bits;
 }
 
+bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
+{
+	/* What is submitted is not in a slot. */
+	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || is_mark(row);
+
+	for (int i = 0; i < 4; i++)
+		switch (row->slot[i].how) {
+		case NPS_SLOT_STR:
+		case NPS_SLOT_IN64:
+		case NPS_SLOT_IN32:
+		case NPS_SLOT_TEXT_IN:
+		case NPS_SLOT_TEXT_PTR:
+		case NPS_SLOT_TEXT_SIZED:
+			reads = true;
+			break;
+		}
+	return reads;
+}
+
 uint32_t nps_probe_rows__library(const char *basename)
 {
 	size_t len = strcspn(basename, " "); /* " (deleted)" */

@@ -40,6 +40,9 @@ bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool sha
 /* The arguments that are read when it is entered: bit n - 1 for argument n. */
 uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row);
 
+/* Is something behind one of them read then? */
+bool nps_probe_rows__reads_memory(const struct nps_probe_row *row);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 

@@ -214,12 +214,13 @@ static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
 	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
 }
 
-/* Where a function is probed, and in *CLASS how the kernel runs what is there. ARGUMENTS: a bit for each that is read. */
-static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn, uint32_t arguments,
-			     bool returns, enum nps_probe_class *class)
+/* Where a function is probed by ROW, NULL: all of its arguments are read; in *CLASS how the kernel runs what is there. */
+static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn,
+			     const struct nps_probe_row *row, bool returns, enum nps_probe_class *class)
 {
 	struct body body = { elf, fn->offset };
-	struct nps_probe_need need = { arguments, returns, read_near, &body };
+	struct nps_probe_need need = { row ? nps_probe_rows__arguments(row) : UINT32_MAX,
+				       !row || nps_probe_rows__reads_memory(row), returns, read_near, &body };
 	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
 	int n, machine = nps_elf__machine(elf);
 	uint8_t *code = malloc(len);
@@ -284,7 +285,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	offset = cheap_offset(m->elf, fn, nps_probe_rows__arguments(row), row->flags & NPS_P_RET, &class);
+	offset = cheap_offset(m->elf, fn, row, row->flags & NPS_P_RET, &class);
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, offset))
 		return 0;
@@ -618,12 +619,13 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 	return false;
 }
 
-/* Attaches to a phase of operator NUMBER, of whose ARGUMENTS a bit each is read. */
-static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number,
-		     uint32_t arguments)
+/* Attaches to a phase of operator NUMBER. */
+static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
+	/* Of the operands any number is read. */
+	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
 	enum nps_probe_class class;
-	uint64_t offset = cheap_offset(m->elf, fn, arguments, false, &class);
+	uint64_t offset = cheap_offset(m->elf, fn, row, false, &class);
 	int err;
 
 	if (has_probe_at(m->file, offset))
@@ -655,11 +657,10 @@ static int match_operator(const struct nps_elf_function *first, const struct nps
 	if (m->budget)
 		m->budget->operators += m->p->operators->n - known;
 	if (m->second)
-		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number,
-				nps_probe_rows__arguments(nps_probe_rows__get(NPS_PROBE_NN_EXPORT)));
+		err = add_phase(m, second, NPS_PROBE_NN_EXPORT, number);
 	before = m->file->n;
 	if (!err && arguments)
-		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number, UINT32_MAX);
+		err = add_phase(m, first, NPS_PROBE_NN_OPERANDS, number);
 	if (!err && m->file->n > before)
 		m->file->probes[before].arguments = arguments;
 	return err;
@@ -708,9 +709,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		goto out;
 	}
 	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER };
-	probe.offset = cheap_offset(elf, &fn,
-				    nps_probe_rows__arguments(nps_probe_rows__get(NPS_PROBE_STEP_MARKER)),
-				    false, &class);
+	probe.offset = cheap_offset(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false, &class);
 	probe.class = class;
 	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
@@ -838,8 +837,7 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 		err = nps_elf__find(elf, function, true, &fn);
 	if (!err) {
 		fd_path(fd, path, sizeof(path));
-		err = calibration_links(p, returns, path,
-					cheap_offset(elf, &fn, UINT32_MAX, returns, &class));
+		err = calibration_links(p, returns, path, cheap_offset(elf, &fn, NULL, returns, &class));
 	}
 	nps_elf__close(elf);
 	close(fd);

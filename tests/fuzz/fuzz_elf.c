@@ -47,7 +47,7 @@ static int look(const struct nps_elf_function *f, void *arg)
 		abort();
 	n = nps_elf__code(seen->elf, f->offset, code, f->size < sizeof(code) ? f->size : sizeof(code));
 	for (int returns = 0; returns < 2 && n > 0; returns++) {
-		struct nps_probe_need need = { returns ? 3 : 0, returns, read_near, &body };
+		struct nps_probe_need need = { returns ? 3 : 0, returns, returns, read_near, &body };
 		int machine = nps_elf__machine(seen->elf);
 		size_t point = nps_probe_point(machine, code, (size_t)n, &need);
 

@@ -35,7 +35,7 @@ static int read_part(void *arg, int64_t at, uint8_t *buf, size_t len)
 static size_t point_with_part(int machine, uint32_t arguments, bool returns, const uint8_t *code, size_t len,
 			      struct part part)
 {
-	const struct nps_probe_need need = { arguments, returns, read_part, &part };
+	const struct nps_probe_need need = { arguments, true, returns, read_part, &part };
 
 	return nps_probe_point(machine, code, len, &need);
 }
@@ -201,6 +201,22 @@ static void own_frame_may_be_written(void **state)
 	assert_int_equal(X86(0x48, 0x89, 0x7c, 0x24, 0xf8, 0x48, 0x85, 0xff, 0x74, 0x00, 0xc3), 8);
 }
 
+static void memory_that_is_not_read_may_be_written(void **state)
+{
+	static const struct nps_probe_need values = { REGISTERS, false, true, NULL, NULL };
+	static const struct nps_probe_need stack = { REGISTERS | 1 << 6, false, true, NULL, NULL };
+	static const struct nps_probe_need of_arm64 = { 0xff, false, false, NULL, NULL };
+	/* mov [rdi], rsi; test rsi, rsi; je 8; 8: ret */
+	static const uint8_t code[] = { 0x48, 0x89, 0x37, 0x48, 0x85, 0xf6, 0x74, 0x00, 0xc3 };
+	/* str x0, [x1]; str x0, [x1, x2]; stp x0, x1, [x2, #16]; adrp x8; ret */
+	static const uint32_t arm64[] = { 0xf9000020, 0xf8226820, 0xa9010440, 0x90000008, 0xd65f03c0 };
+
+	(void)state;
+	assert_int_equal(nps_probe_point(EM_X86_64, code, sizeof(code), &values), 6);
+	assert_int_equal(nps_probe_point(EM_X86_64, code, sizeof(code), &stack), 0);
+	assert_int_equal(nps_probe_point(EM_AARCH64, (const uint8_t *)arm64, sizeof(arm64), &of_arm64), 12);
+}
+
 static void a_nop_is_the_second_choice(void **state)
 {
 	(void)state;
@@ -231,7 +247,7 @@ static void a_part_elsewhere_may_lead_back(void **state)
 	static const uint8_t back[] = { 0x48, 0xff, 0xc7, 0xe9, 0xef, 0xef, 0xff, 0xff };
 	/* the same 0x400 bytes before */
 	static const uint8_t before[] = { 0x48, 0xff, 0xc7, 0xe9, 0xef, 0xf3, 0xff, 0xff };
-	static const struct nps_probe_need blind = { REGISTERS, false, NULL, NULL };
+	static const struct nps_probe_need blind = { REGISTERS, true, false, NULL, NULL };
 	/* inc rdi; jmp 13 */
 	static const uint8_t on[] = { 0x48, 0xff, 0xc7, 0xe9, 0xf8, 0xef, 0xff, 0xff };
 
@@ -269,7 +285,7 @@ static void a_part_of_arm64_may_lead_back(void **state)
 
 static void junk_and_short_code(void **state)
 {
-	static const struct nps_probe_need need = { REGISTERS, true, NULL, NULL };
+	static const struct nps_probe_need need = { REGISTERS, true, true, NULL, NULL };
 
 	(void)state;
 	assert_int_equal(X86(0x06), 0); /* no such instruction in 64-bit mode */
@@ -440,6 +456,7 @@ int main(void)
 		cmocka_unit_test(only_arguments_that_are_read_matter),
 		cmocka_unit_test(an_entry_may_lie_behind_the_frame),
 		cmocka_unit_test(own_frame_may_be_written),
+		cmocka_unit_test(memory_that_is_not_read_may_be_written),
 		cmocka_unit_test(a_nop_is_the_second_choice),
 		cmocka_unit_test(an_indirect_jump_may_lead_back),
 		cmocka_unit_test(a_part_elsewhere_may_lead_back),
