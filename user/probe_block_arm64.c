@@ -46,6 +46,16 @@ static bool system_instruction(struct nps_block *b, uint32_t op)
 	return false;
 }
 
+/* The stack pointer goes down, or back up as far as the entry's. */
+static bool move_stack(struct nps_block *b, int64_t down)
+{
+	if (b->depth + down < 0 || b->depth + down > MAX_FRAME)
+		return false;
+	b->depth += down;
+	b->sp_moved = true;
+	return true;
+}
+
 /* add, sub with an immediate, whose 31 is the stack pointer unless flags are set. */
 static bool add_immediate(struct nps_block *b, uint32_t op)
 {
@@ -54,11 +64,7 @@ static bool add_immediate(struct nps_block *b, uint32_t op)
 	bool subtracts = op & 1U << 30, flags = op & 1U << 29, wide = op & 1U << 31;
 
 	if (rd == SP && !flags) {
-		if (rn != SP || !subtracts || !wide || b->depth + value > MAX_FRAME)
-			return false;
-		b->depth += value;
-		b->sp_moved = true;
-		return true;
+		return rn == SP && wide && move_stack(b, subtracts ? value : -value);
 	}
 	write_register(b, rd);
 	if (rd == FP && rn == SP && !subtracts && wide && !flags) { /* mov x29, sp */
@@ -97,10 +103,8 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 	if (index == POST_INDEX || (index == PRE_INDEX && rn != SP))
 		return false;
 	if (index == PRE_INDEX) {
-		if (offset > 0 || b->depth - offset > MAX_FRAME)
+		if (offset > 0 || !move_stack(b, -offset))
 			return false;
-		b->depth -= offset;
-		b->sp_moved = true;
 		offset = 0;
 	}
 	if (!b->memory_matters)
@@ -108,6 +112,12 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 	if (rn == SP)
 		return offset + size <= b->depth;
 	return rn == FP && b->has_frame && offset + size <= b->frame;
+}
+
+/* Of a load: only the stack pointer may be moved, up. */
+static bool load_moves(struct nps_block *b, unsigned rn, int64_t offset, enum index index)
+{
+	return index == OFFSET || (index == POST_INDEX && rn == SP && move_stack(b, -offset));
 }
 
 /* stp, ldp */
@@ -124,7 +134,7 @@ static bool pair(struct nps_block *b, uint32_t op)
 		return false;
 	if (!load)
 		return store(b, field(op, 5, 5), offset, 2LL << scale, index);
-	if (index != OFFSET)
+	if (!load_moves(b, field(op, 5, 5), offset, index))
 		return false;
 	if (!vector) {
 		write_register(b, field(op, 0, 5));
@@ -159,7 +169,7 @@ static bool single(struct nps_block *b, uint32_t op)
 	}
 	if (!load)
 		return store(b, field(op, 5, 5), offset, 1LL << scale, index);
-	if (index != OFFSET)
+	if (!load_moves(b, field(op, 5, 5), offset, index))
 		return false;
 	if (!vector && !(size == 3 && opc == 2)) /* the last is prfm */
 		write_register(b, field(op, 0, 5));

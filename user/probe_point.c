@@ -214,13 +214,23 @@ static bool is_push(int machine, const uint8_t *code, size_t at)
  * are not known are no danger to it.
  */
 static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, size_t point,
-			 const struct nps_probe_need *need)
+			 const struct nps_probe_need *need, const char **why)
 {
 	struct branches br = { .len = len, .point = point };
 
-	if (!(machine == EM_X86_64 ? x86_branches(cs, code, &br) : arm64_branches(code, &br)) || br.into)
-		return false;
-	return is_push(machine, code, point) || (!br.indirect && !parts_lead_back(machine, &br, need));
+	if (!(machine == EM_X86_64 ? x86_branches(cs, code, &br) : arm64_branches(code, &br)))
+		*why = "its code cannot be read to its end";
+	else if (br.into)
+		*why = "a loop leads back to where it would be probed";
+	else if (is_push(machine, code, point))
+		return true;
+	else if (br.indirect)
+		*why = "an indirect jump may lead back to where it would be probed";
+	else if (parts_lead_back(machine, &br, need))
+		*why = "code outside it may lead back to where it would be probed";
+	else
+		return true;
+	return false;
 }
 
 static bool reads_stack(int machine, const struct nps_probe_need *need)
@@ -233,22 +243,36 @@ static bool memory_matters(int machine, const struct nps_probe_need *need)
 	return need->memory || reads_stack(machine, need);
 }
 
-static bool still_there(const struct nps_block *b, int machine, const struct nps_probe_need *need)
+/* Why B is past where the probe may lie. */
+static const char *what_is_gone(const struct nps_block *b, int machine, const struct nps_probe_need *need)
 {
 	if (b->overwritten & need->arguments)
-		return false;
-	if ((b->sp_moved || b->return_moved) && need->returns)
-		return false;
-	return !b->sp_moved || !reads_stack(machine, need);
+		return "an argument is overwritten before the first instruction that is emulated";
+	if (b->return_moved && need->returns)
+		return "the return address is signed before the first instruction that is emulated";
+	if (b->sp_moved && need->returns)
+		return "the stack pointer moves before the first instruction that is emulated, and its "
+		       "return is probed";
+	if (b->sp_moved && reads_stack(machine, need))
+		return "the stack pointer moves before the first instruction that is emulated, and arguments "
+		       "lie on the stack";
+	return NULL;
 }
 
-/* The first instruction that the kernel emulates; else the first nop, which newer ones do; 0: there is none. */
+/* The first instruction that the kernel emulates; else the first nop, which newer ones do; 0: there is none, *WHY. */
 static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, size_t len,
-			 const struct nps_probe_need *need)
+			 const struct nps_probe_need *need, const char **why)
 {
 	size_t nop = 0;
 
-	while (b->at < len && b->at < MAX_SKIP && still_there(b, machine, need)) {
+	*why = "no instruction of its first block is emulated";
+	while (b->at < len && b->at < MAX_SKIP) {
+		const char *gone = what_is_gone(b, machine, need);
+
+		if (gone) {
+			*why = gone;
+			break;
+		}
 		if (is_emulated(machine, code + b->at, len - b->at))
 			return b->at;
 		if (!nop && is_nop(machine, code, len, b->at))
@@ -260,7 +284,7 @@ static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, 
 	return nop;
 }
 
-static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_need *need)
+static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_need *need, const char **why)
 {
 	struct nps_block b = { .memory_matters = memory_matters(EM_X86_64, need) };
 	size_t point = 0;
@@ -270,26 +294,45 @@ static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_
 	cs_option(b.cs, CS_OPT_DETAIL, CS_OPT_ON);
 	b.in = cs_malloc(b.cs);
 	if (b.in) {
-		point = find_point(&b, EM_X86_64, code, len, need);
+		point = find_point(&b, EM_X86_64, code, len, need, why);
 		cs_free(b.in, 1);
 	}
-	if (point && !reached_once(b.cs, EM_X86_64, code, len, point, need))
+	if (point && !reached_once(b.cs, EM_X86_64, code, len, point, need, why))
 		point = 0;
 	cs_close(&b.cs);
 	return point;
 }
 
-static size_t arm64_point(const uint8_t *code, size_t len, const struct nps_probe_need *need)
+static size_t arm64_point(const uint8_t *code, size_t len, const struct nps_probe_need *need,
+			  const char **why)
 {
 	struct nps_block b = { .memory_matters = memory_matters(EM_AARCH64, need) };
-	size_t point = find_point(&b, EM_AARCH64, code, len, need);
+	size_t point = find_point(&b, EM_AARCH64, code, len, need, why);
 
-	return point && reached_once(0, EM_AARCH64, code, len, point, need) ? point : 0;
+	return point && reached_once(0, EM_AARCH64, code, len, point, need, why) ? point : 0;
+}
+
+size_t nps_probe_point__explain(int machine, const uint8_t *code, size_t len,
+				const struct nps_probe_need *need, const char **why)
+{
+	*why = "not a processor that is known";
+	if (machine == EM_X86_64)
+		return x86_point(code, len, need, why);
+	return machine == EM_AARCH64 ? arm64_point(code, len, need, why) : 0;
 }
 
 size_t nps_probe_point(int machine, const uint8_t *code, size_t len, const struct nps_probe_need *need)
 {
-	if (machine == EM_X86_64)
-		return x86_point(code, len, need);
-	return machine == EM_AARCH64 ? arm64_point(code, len, need) : 0;
+	const char *why;
+
+	return nps_probe_point__explain(machine, code, len, need, &why);
+}
+
+const char *nps_probe_class__name(enum nps_probe_class class)
+{
+	static const char *const names[] = { [NPS_PROBE_EMULATED] = "emulated",
+					     [NPS_PROBE_NOP] = "nop",
+					     [NPS_PROBE_STEPPED] = "single-stepped" };
+
+	return names[class];
 }

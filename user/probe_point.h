@@ -35,6 +35,10 @@ struct nps_probe_need {
  */
 size_t nps_probe_point(int machine, const uint8_t *code, size_t len, const struct nps_probe_need *need);
 
+/* The same; where it returns 0, *why is set to a phrase: why the probe stays at the start. It has no owner. */
+size_t nps_probe_point__explain(int machine, const uint8_t *code, size_t len,
+				const struct nps_probe_need *need, const char **why);
+
 /* How the kernel runs the instruction that a uprobe replaced. */
 enum nps_probe_class {
 	NPS_PROBE_EMULATED, /* emulated (x86-64) or simulated (arm64) in the trap, by every kernel since 4.19 */
@@ -49,5 +53,8 @@ enum nps_probe_class {
  * machine, and an instruction that does not lie in `code` as a whole.
  */
 enum nps_probe_class nps_probe_point__class(int machine, const uint8_t *code, size_t len, size_t offset);
+
+/* "emulated", "nop" or "single-stepped". */
+const char *nps_probe_class__name(enum nps_probe_class class);
 
 #endif

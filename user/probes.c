@@ -21,13 +21,12 @@
 #include "proc_maps.h"
 #include "process.h"
 #include "reader.h"
-#include "probe_point.h"
+#include "probe_place.h"
 #include "probe_rows.h"
 #include "uprobe_link.h"
 #include "work_budget.h"
 
 #define ENOTSUPP 524 /* of the kernel, not of libc */
-#define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
 struct attached {
 	uint16_t id;
@@ -186,8 +185,7 @@ static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st
 	return f;
 }
 
-static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t offset,
-			  enum nps_probe_class class)
+static int file_add_probe(struct file *f, uint16_t id, bool returns, const struct nps_probe_place *place)
 {
 	/* Room doubles: it is full where the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
@@ -196,43 +194,10 @@ static int file_add_probe(struct file *f, uint16_t id, bool returns, uint64_t of
 	if (!v)
 		return -ENOMEM;
 	f->probes = v;
-	v[f->n++] = (struct attached){ .id = id, .returns = returns, .class = class, .offset = offset };
+	v[f->n++] = (struct attached){
+		.id = id, .returns = returns, .class = place->class, .offset = place->offset
+	};
 	return 0;
-}
-
-struct body {
-	const struct nps_elf *elf;
-	uint64_t offset;
-};
-
-static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
-{
-	const struct body *body = arg;
-
-	if (at < 0 && (uint64_t)-at > body->offset)
-		return -EINVAL;
-	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
-}
-
-/* Where a function is probed by ROW, NULL: all of its arguments are read; in *CLASS how the kernel runs what is there. */
-static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn,
-			     const struct nps_probe_row *row, bool returns, enum nps_probe_class *class)
-{
-	struct body body = { elf, fn->offset };
-	struct nps_probe_need need = { row ? nps_probe_rows__arguments(row) : UINT32_MAX,
-				       !row || nps_probe_rows__reads_memory(row), returns, read_near, &body };
-	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
-	int n, machine = nps_elf__machine(elf);
-	uint8_t *code = malloc(len);
-	uint64_t skip = 0;
-
-	n = code ? nps_elf__code(elf, fn->offset, code, len) : -ENOMEM;
-	/* A body of unknown length cannot be searched for branches back. */
-	if (n > 0 && (uint64_t)n == fn->size)
-		skip = nps_probe_point(machine, code, (size_t)n, &need);
-	*class = n > 0 ? nps_probe_point__class(machine, code, (size_t)n, skip) : NPS_PROBE_STEPPED;
-	free(code);
-	return fn->offset + skip;
 }
 
 struct match {
@@ -272,8 +237,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
-	enum nps_probe_class class;
-	uint64_t offset;
+	struct nps_probe_place place;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
@@ -285,11 +249,11 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	offset = cheap_offset(m->elf, fn, row, row->flags & NPS_P_RET, &class);
+	place = nps_probe_place__find(m->elf, fn, row, row->flags & NPS_P_RET);
 	/* Aliases share code: one probe there is enough. */
-	if (has_probe_at(m->file, offset))
+	if (has_probe_at(m->file, place.offset))
 		return 0;
-	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, offset, class);
+	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, &place);
 }
 
 /* How a function is probed. */
@@ -624,13 +588,12 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 {
 	/* Of the operands any number is read. */
 	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
-	enum nps_probe_class class;
-	uint64_t offset = cheap_offset(m->elf, fn, row, false, &class);
+	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
 	int err;
 
-	if (has_probe_at(m->file, offset))
+	if (has_probe_at(m->file, place.offset))
 		return 0; /* an alias */
-	err = file_add_probe(m->file, id, false, offset, class);
+	err = file_add_probe(m->file, id, false, &place);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -689,7 +652,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
 	char build_id[41] = "", link_path[64];
-	enum nps_probe_class class;
+	struct nps_probe_place place;
 	struct attached probe;
 	struct file *f;
 	struct stat st;
@@ -708,15 +671,14 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		err = -ENOMEM;
 		goto out;
 	}
-	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER };
-	probe.offset = cheap_offset(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false, &class);
-	probe.class = class;
+	place = nps_probe_place__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
+	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = place.offset };
 	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = file_add_probe(f, probe.id, false, probe.offset, class);
+		err = file_add_probe(f, probe.id, false, &place);
 	if (!err)
 		err = 1;
 out:
@@ -751,6 +713,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddItemToObject(j, "library", nps_json_text(f->path));
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
+			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
 			cJSON_AddNumberToObject(
 				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);
@@ -826,7 +789,6 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 {
 	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), err;
 	struct nps_elf *elf = NULL;
-	enum nps_probe_class class;
 	struct nps_elf_function fn;
 	char path[64];
 
@@ -837,7 +799,8 @@ int nps_probes__calibrate(struct nps_probes *p, const char *function, bool retur
 		err = nps_elf__find(elf, function, true, &fn);
 	if (!err) {
 		fd_path(fd, path, sizeof(path));
-		err = calibration_links(p, returns, path, cheap_offset(elf, &fn, NULL, returns, &class));
+		err = calibration_links(p, returns, path,
+					nps_probe_place__find(elf, &fn, NULL, returns).offset);
 	}
 	nps_elf__close(elf);
 	close(fd);

@@ -334,6 +334,12 @@ static void entries_of_arm64(void **state)
 	/* stp x29, x30, [sp, #-16]!; mov x29, sp; str x0, [x29, #8]; bl, and without the mov */
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0x910003fd, 0xf90007a0, 0x94000100), 12);
 	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xf90007a0, 0x94000100), 0);
+	/* str x19, [sp, #-16]!; mov x19, x0; ldr x19, [sp], #16; ret: the frame is gone again */
+	assert_int_equal(ARM_ENTRY(0xff, 0xf81f0ff3, 0xaa0003f3, 0xf84107f3, RET), 12);
+	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xa8c17bfd, RET), 8); /* ldp x29, x30, [sp], #16 */
+	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0xa8c27bfd, RET), 0); /* ..., #32: the caller's too */
+	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0x910043ff, RET), 8); /* add sp, sp, #16 */
+	assert_int_equal(ARM_ENTRY(0xff, STP_FRAME, 0x910083ff, RET), 0); /* add sp, sp, #32 */
 	/* str x0, [x1] */
 	assert_int_equal(ARM_ENTRY(0xff, 0xf9000020, ADRP_X8, RET), 0);
 	/* str x0, [sp], #16; str x0, [x1, #-16]! */
