@@ -378,6 +378,7 @@ static const char *watch(struct nps_capture *c)
 		nps_driver_ask__turn(c->ask);
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
+		nps_probes__turn(c->probes, c->reader, nps_now(CLOCK_MONOTONIC));
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
@@ -624,6 +625,8 @@ static int begin(struct nps_capture *c)
 		return err;
 	if (c->opts->mstx.off)
 		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
+	if (c->opts->keep_polled)
+		nps_probes__keep_polled(c->probes);
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "

@@ -124,6 +124,7 @@ static void add_request(const struct nps_capture *c, cJSON *j)
 		cJSON_AddNullToObject(r, "step_marker");
 	}
 	cJSON_AddBoolToObject(r, "record_shapes", o->shapes);
+	cJSON_AddBoolToObject(r, "keep_polled", o->keep_polled);
 	cJSON_AddStringToObject(r, "activities", o->osrt ? "cpu,npu,osrt" : "cpu,npu");
 	cJSON_AddBoolToObject(r, "irq", o->irq);
 	cJSON_AddStringToObject(r, "driver", nps_driver_opts__name(&o->driver));

@@ -133,6 +133,19 @@ bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
 	return reads;
 }
 
+bool nps_probe_rows__is_polled(const struct nps_probe_row *row)
+{
+	switch (row->id) {
+	case NPS_PROBE_QUERY_EVENT:
+	case NPS_PROBE_QUERY_EVENT_OLD:
+	case NPS_PROBE_QUERY_EVENT_WAIT:
+	case NPS_PROBE_GET_MEM_INFO:
+	case NPS_PROBE_HCCL_COMM_ERROR:
+		return true;
+	}
+	return false;
+}
+
 uint32_t nps_probe_rows__library(const char *basename)
 {
 	size_t len = strcspn(basename, " "); /* " (deleted)" */

@@ -43,6 +43,9 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row);
 /* Is something behind one of them read then? */
 bool nps_probe_rows__reads_memory(const struct nps_probe_row *row);
 
+/* Does it do nothing but ask for a state, so that jobs call it in a loop until that changes? */
+bool nps_probe_rows__is_polled(const struct nps_probe_row *row);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 

@@ -26,6 +26,8 @@
 #include "uprobe_link.h"
 #include "work_budget.h"
 
+#define POLLED_MOST 2000 /* single steps a second of one function: 2 % of a CPU where one takes 10 us */
+#define TURN_NS 1000000000ULL
 #define ENOTSUPP 524 /* of the kernel, not of libc */
 
 struct attached {
@@ -34,6 +36,9 @@ struct attached {
 	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
 	uint8_t class; /* enum nps_probe_class */
+	unsigned group; /* of the links of this probe alone, 0: it shares them */
+	uint64_t hits; /* until the last turn */
+	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
 	uint64_t offset;
 };
 
@@ -60,6 +65,9 @@ struct nps_probes {
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
+	bool keeps_polled;
+	unsigned groups;
+	uint64_t turned; /* CLOCK_MONOTONIC */
 	int calibration_fds[2];
 };
 
@@ -203,7 +211,7 @@ static int file_add_probe(struct file *f, uint16_t id, bool returns, const struc
 struct match {
 	struct nps_elf *elf;
 	struct nps_budget *budget;
-	const struct nps_probes *p;
+	struct nps_probes *p;
 	uint32_t lib;
 	bool second; /* phases of operators */
 	struct file *file;
@@ -238,6 +246,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
 	struct nps_probe_place place;
+	int err;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
@@ -253,7 +262,10 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, place.offset))
 		return 0;
-	return file_add_probe(m->file, row->id, row->flags & NPS_P_RET, &place);
+	err = file_add_probe(m->file, row->id, row->flags & NPS_P_RET, &place);
+	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) && !m->p->keeps_polled)
+		m->file->probes[m->file->n - 1].group = ++m->p->groups;
+	return err;
 }
 
 /* How a function is probed. */
@@ -341,10 +353,13 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 	return err ? err : link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, sort);
 }
 
-static void pick(struct sort *sort, const struct attached *probes, unsigned n)
+/* Those that share links; or ONE that does not. */
+static void pick(struct sort *sort, const struct attached *probes, unsigned n, const struct attached *one)
 {
 	sort->n = 0;
 	for (unsigned i = 0; i < n; i++) {
+		if (one ? &probes[i] != one : probes[i].group)
+			continue;
 		if (how_of(&probes[i]) != sort->how ||
 		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
 			continue;
@@ -370,9 +385,18 @@ static int attach(struct nps_probes *p, const char *path, const struct attached 
 		err = -ENOMEM;
 	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
 		for (sort.how = 0; !err && sort.how < HOWS; sort.how++) {
-			pick(&sort, probes, n);
+			pick(&sort, probes, n, NULL);
 			if (sort.n)
 				err = link_sort(p, &sort);
+			for (unsigned i = 0; !err && i < n; i++) {
+				if (!probes[i].group)
+					continue;
+				pick(&sort, probes, n, &probes[i]);
+				p->links.group = probes[i].group;
+				if (sort.n)
+					err = link_sort(p, &sort);
+				p->links.group = 0;
+			}
 		}
 	if (err)
 		nps_links__undo(&p->links, before);
@@ -686,6 +710,41 @@ out:
 	return err;
 }
 
+void nps_probes__keep_polled(struct nps_probes *p)
+{
+	p->keeps_polled = true;
+}
+
+static void take_out(struct nps_probes *p, const struct file *f, struct attached *a, double rate,
+		     uint64_t now)
+{
+	nps_links__close_group(&p->links, a->group);
+	a->taken_out = now;
+	nps_info("%s of %s is not recorded any more: the job polls it %.0f times a second, and the kernel "
+		 "has to "
+		 "single-step it: --keep-polled keeps it",
+		 probe_name(p, a), f->path, rate);
+}
+
+void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now)
+{
+	double seconds = (double)(now - p->turned) / 1e9;
+	bool first = !p->turned;
+
+	if (!p->groups || (!first && now - p->turned < TURN_NS))
+		return;
+	p->turned = now;
+	for (struct file *f = p->files; f; f = f->next)
+		for (unsigned i = 0; i < f->n; i++) {
+			struct attached *a = &f->probes[i];
+			uint64_t hits = a->group && !a->taken_out ? nps_reader__hits(reader, a->id, 0) : 0;
+
+			if (hits && !first && (double)(hits - a->hits) > POLLED_MOST * seconds)
+				take_out(p, f, a, (double)(hits - a->hits) / seconds, now);
+			a->hits = hits;
+		}
+}
+
 void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session)
 {
 	cJSON *libs = cJSON_AddArrayToObject(session, "libraries");
@@ -714,6 +773,8 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
 			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
+			if (a->taken_out)
+				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->taken_out);
 			cJSON_AddNumberToObject(
 				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);

@@ -10,13 +10,16 @@ from __future__ import annotations
 import platform
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from harness import ROOT, Case, Skip, main, need_root, test
+from harness import DONE, PARTIAL, ROOT, Case, Result, Skip, build_library, main, need_job, need_root, test
 
 SURVEY = ROOT / "build/tests/probe_survey"
+WHY = "the stack pointer moves before the first instruction that is emulated, and its return is probed"
 VALUES = 8  # hits, six arguments, stack pointer
 
 # Waits until the probes are in, then walks through much of the interpreter and of SQLite.
@@ -99,6 +102,54 @@ def points_of_the_interpreter(_case: Case) -> None:
 def points_of_sqlite(_case: Case) -> None:
     """A library."""
     held_against("/usr/bin/python3", "libsqlite3")
+
+
+def polled(case: Case, *options: str) -> tuple[dict[str, dict[str, Any]], Result]:
+    """A job that polls is captured until it is told, or for a while; the probes of the session, by name."""
+    library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("polls"), library])
+    job.wait_for(r"^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", *options)
+    if "-d" not in options:
+        run.wait_for(r"aclrtQueryEventStatus of .* is not recorded any more: the job polls it", err=True)
+        run.signal(signal.SIGINT)
+    result = run.result().expect(DONE, PARTIAL)
+    return {probe["symbol"]: probe for probe in result.session.json["probes"]}, result
+
+
+@test
+def polled_functions_are_taken_out(case: Case) -> None:
+    """Single-stepped, and entered thousands of times a second; another one, which nobody polls, stays."""
+    probes, _ = polled(case)
+    assert probes["aclrtQueryEventStatus"]["class"] == probes["aclrtSetDevice"]["class"] == "single-stepped", probes
+    assert probes["aclrtQueryEventStatus"]["taken_out_monotonic"] > 0, probes
+    assert "taken_out_monotonic" not in probes["aclrtSetDevice"], probes
+
+
+@test
+def polled_functions_can_be_kept(case: Case) -> None:
+    """--keep-polled."""
+    probes, result = polled(case, "--keep-polled", "-d", "4s")
+    assert "taken_out_monotonic" not in probes["aclrtQueryEventStatus"], probes
+    assert "is not recorded any more" not in result.err, result.err
+
+
+@test
+def doctor_says_what_is_single_stepped(case: Case) -> None:
+    """Of a library, and of a process that has it mapped; the witness is the source of the library."""
+    library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("polls"), library])
+    job.wait_for(r"^ready")
+    for target in (library, job.pid):
+        rows = [line.split("\t") for line in case.npuscope("doctor", "--probes", target).expect(DONE).out.splitlines()]
+        assert rows[0] == ["symbol", "library", "level", "how", "bytes from its start", "class", "why"], rows
+        found = {row[0]: row[1:] for row in rows[1:]}
+        assert sorted(found) == ["aclrtQueryEventStatus", "aclrtSetDevice"], rows
+        for symbol, level in (("aclrtQueryEventStatus", "1"), ("aclrtSetDevice", "0")):
+            assert found[symbol][:5] == [str(library), level, "call", "0", "single-stepped"], rows
+            assert found[symbol][5] == WHY, rows
+    for wrong, status in ((case.path("nothing.so"), 1), (1 << 30, 1)):
+        assert len(case.npuscope("doctor", "--probes", wrong).expect(status).complaints) == 1
 
 
 if __name__ == "__main__":
