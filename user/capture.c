@@ -625,6 +625,8 @@ static int begin(struct nps_capture *c)
 		return err;
 	if (c->opts->mstx.off)
 		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
+	if (c->opts->driver.tasks)
+		nps_probes__watch_submissions(c->probes);
 	if (c->opts->keep_polled)
 		nps_probes__keep_polled(c->probes);
 	nps_calibrate(c->kernel, c->probes, c->opts->osrt, &c->cost);

@@ -100,6 +100,9 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 		return 2;
 	if (is_mark(row))
 		return NPS_LEVEL_NONE;
+	/* Second phases name what runs on the device. */
+	if (row->id == NPS_PROBE_NN_PHASE1)
+		return 1;
 	return nps_probe_rows__tier(row) == NPS_TIER_DETAIL ? 1 : 0;
 }
 
@@ -245,7 +248,7 @@ static bool shapes_alone(const struct nps_probe_row *row)
 
 bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes)
 {
-	if ((row->flags & NPS_P_SHAPES) && shapes && level >= 0)
+	if ((row->flags & NPS_P_SHAPES || row->id == NPS_PROBE_NN_PHASE1) && shapes && level >= 0)
 		return true;
 	return !shapes_alone(row) && level >= nps_probe_rows__level(row);
 }

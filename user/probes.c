@@ -65,7 +65,7 @@ struct nps_probes {
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
-	bool keeps_polled;
+	bool keeps_polled, whole_submissions;
 	unsigned groups;
 	uint64_t turned; /* CLOCK_MONOTONIC */
 	int calibration_fds[2];
@@ -241,6 +241,14 @@ static const char *name_in_catalogue(const char *name, uint32_t lib)
 	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
 }
 
+/* Is its return probed? That of a submission costs a trap for each kernel that is launched. */
+static bool returns_of(const struct nps_probes *p, const struct nps_probe_row *row)
+{
+	if (row->id == NPS_PROBE_SQ_TASK_SEND && !p->whole_submissions && !nps_kernel_side__is_legacy(p->k))
+		return false;
+	return row->flags & NPS_P_RET;
+}
+
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
@@ -258,11 +266,11 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	place = nps_probe_place__find(m->elf, fn, row, row->flags & NPS_P_RET);
+	place = nps_probe_place__find(m->elf, fn, row, returns_of(m->p, row));
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, place.offset))
 		return 0;
-	err = file_add_probe(m->file, row->id, row->flags & NPS_P_RET, &place);
+	err = file_add_probe(m->file, row->id, returns_of(m->p, row), &place);
 	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) && !m->p->keeps_polled)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
 	return err;
@@ -708,6 +716,11 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 out:
 	nps_elf__close(elf);
 	return err;
+}
+
+void nps_probes__watch_submissions(struct nps_probes *p)
+{
+	p->whole_submissions = true;
 }
 
 void nps_probes__keep_polled(struct nps_probes *p)

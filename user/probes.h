@@ -33,6 +33,9 @@ void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
  */
 void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now);
 
+/* Submissions are probed at their return, too: who submits is learnt from those that succeed. */
+void nps_probes__watch_submissions(struct nps_probes *p);
+
 /* Keeps those, too. */
 void nps_probes__keep_polled(struct nps_probes *p);
 void nps_probes__free(struct nps_probes *p);
