@@ -67,13 +67,15 @@ static int print_function(const struct nps_elf_function *fn, void *arg)
 	struct listing *l = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(fn->name);
 	struct nps_probe_place place;
+	bool returns;
 
 	if (!row || !(row->libs & l->lib) || l->seen[row->id])
 		return 0;
 	l->seen[row->id] = true;
-	place = nps_probe_place__find(l->elf, fn, row, row->flags & NPS_P_RET);
+	returns = nps_probe_rows__returns(row, false);
+	place = nps_probe_place__find(l->elf, fn, row, returns);
 	fprintf(l->out, "%s\t%s\t%s\t%s\t%llu\t%s\t%s\n", row->symbol, l->path,
-		levels[nps_probe_rows__level(row) + 1], row->flags & NPS_P_RET ? "call" : "entry",
+		levels[nps_probe_rows__level(row) + 1], returns ? "call" : "entry",
 		(unsigned long long)(place.offset - fn->offset), nps_probe_class__name(place.class),
 		place.why ? place.why : "");
 	return 0;

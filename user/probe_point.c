@@ -217,16 +217,15 @@ static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, s
 			 const struct nps_probe_need *need, const char **why)
 {
 	struct branches br = { .len = len, .point = point };
+	bool push = is_push(machine, code, point);
 
 	if (!(machine == EM_X86_64 ? x86_branches(cs, code, &br) : arm64_branches(code, &br)))
 		*why = "its code cannot be read to its end";
 	else if (br.into)
 		*why = "a loop leads back to where it would be probed";
-	else if (is_push(machine, code, point))
-		return true;
-	else if (br.indirect)
+	else if (!push && br.indirect)
 		*why = "an indirect jump may lead back to where it would be probed";
-	else if (parts_lead_back(machine, &br, need))
+	else if (!push && parts_lead_back(machine, &br, need))
 		*why = "code outside it may lead back to where it would be probed";
 	else
 		return true;

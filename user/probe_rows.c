@@ -136,6 +136,11 @@ bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
 	return reads;
 }
 
+bool nps_probe_rows__returns(const struct nps_probe_row *row, bool submissions)
+{
+	return row->flags & NPS_P_RET && (submissions || row->id != NPS_PROBE_SQ_TASK_SEND);
+}
+
 bool nps_probe_rows__is_polled(const struct nps_probe_row *row)
 {
 	switch (row->id) {

@@ -241,19 +241,12 @@ static const char *name_in_catalogue(const char *name, uint32_t lib)
 	return lib == NPS_LIB_MSTX && !strncmp(name, own, sizeof(own) - 1) ? name + sizeof(own) - 1 : name;
 }
 
-/* Is its return probed? That of a submission costs a trap for each kernel that is launched. */
-static bool returns_of(const struct nps_probes *p, const struct nps_probe_row *row)
-{
-	if (row->id == NPS_PROBE_SQ_TASK_SEND && !p->whole_submissions && !nps_kernel_side__is_legacy(p->k))
-		return false;
-	return row->flags & NPS_P_RET;
-}
-
 static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
 	struct nps_probe_place place;
+	bool returns;
 	int err;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
@@ -266,11 +259,13 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	place = nps_probe_place__find(m->elf, fn, row, returns_of(m->p, row));
+	returns =
+		nps_probe_rows__returns(row, m->p->whole_submissions || nps_kernel_side__is_legacy(m->p->k));
+	place = nps_probe_place__find(m->elf, fn, row, returns);
 	/* Aliases share code: one probe there is enough. */
 	if (has_probe_at(m->file, place.offset))
 		return 0;
-	err = file_add_probe(m->file, row->id, returns_of(m->p, row), &place);
+	err = file_add_probe(m->file, row->id, returns, &place);
 	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) && !m->p->keeps_polled)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
 	return err;
