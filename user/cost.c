@@ -34,15 +34,6 @@ const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS] = {
 
 _Static_assert(sizeof(struct nps_cost) == NPS_COST_MEMBERS * sizeof(double), "every member has a name");
 
-const char *nps_probe_class__name(enum nps_probe_class class)
-{
-	static const char *const names[] = {
-		[NPS_PROBE_EMULATED] = "emulated", [NPS_PROBE_NOP] = "nop", [NPS_PROBE_STEPPED] = "stepped"
-	};
-
-	return class < NPS_PROBE_CLASSES ? names[class] : "?";
-}
-
 bool nps_cost__is_valid(const struct nps_cost *cost)
 {
 	for (size_t i = 0; i < NPS_COST_MEMBERS; i++) {

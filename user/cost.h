@@ -33,9 +33,6 @@ struct nps_cost_member {
 #define NPS_COST_MEMBERS (2 * NPS_PROBE_CLASSES + 6)
 extern const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS];
 
-/* "emulated", "nop" or "stepped". */
-const char *nps_probe_class__name(enum nps_probe_class class);
-
 /* Can it have been measured? Each value is negative or below a second; calls are measured. */
 bool nps_cost__is_valid(const struct nps_cost *cost);
 

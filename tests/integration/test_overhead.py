@@ -127,7 +127,7 @@ def sums_cost_less(case: Case) -> None:
 
 
 # Function, its class on x86-64, and how often it is called.
-CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200), "aclrtSynchronizeStream": ("stepped", 100)}
+CLASSES = {"aclrtSetDevice": ("emulated", 300), "aclrtSynchronizeDevice": ("nop", 200), "aclrtSynchronizeStream": ("single-stepped", 100)}
 STEPS = 50  # of step_here, single-stepped, at entry only
 
 
@@ -156,12 +156,12 @@ def calls_by_class(case: Case, forbidden: str) -> None:
     """Calls are counted by how their probes work, by every way to attach them, and the sum is what was spent."""
     cost = capture_classes(case, "out", env={**os.environ, "NPUSCOPE_FORBID": forbidden})
     probes = cost["probes"]
-    assert set(probes) == {"emulated", "nop", "stepped"}
+    assert set(probes) == {"emulated", "nop", "single-stepped"}
     counts = {kind: (probes[kind]["calls"], probes[kind]["marks"]) for kind in probes}
     if platform.machine() == "x86_64":
-        assert counts == {"emulated": (300, 0), "nop": (200, 0), "stepped": (100, STEPS)}, counts
+        assert counts == {"emulated": (300, 0), "nop": (200, 0), "single-stepped": (100, STEPS)}, counts
     else:  # there a nop is no class of its own
-        assert counts == {"emulated": (300, 0), "nop": (0, 0), "stepped": (300, STEPS)}, counts
+        assert counts == {"emulated": (300, 0), "nop": (0, 0), "single-stepped": (300, STEPS)}, counts
     for kind in probes.values():
         assert kind["call_ns"] > 0 and kind["mark_ns"] > 0 and (kind["spent_ns"] > 0) == (kind["calls"] > 0), probes
     spent = cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]
@@ -208,7 +208,7 @@ def measured_once(case: Case) -> None:
     before = own.cache.read_bytes()
     second = capture_classes(case, "second", program=own.program)
     assert second["source"] == "cached", second
-    for kind in ("emulated", "nop", "stepped"):
+    for kind in ("emulated", "nop", "single-stepped"):
         for value in ("call_ns", "mark_ns"):
             assert abs(second["probes"][kind][value] - first["probes"][kind][value]) < 0.02, (first, second)
     assert own.cache.read_bytes() == before
