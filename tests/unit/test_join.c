@@ -591,18 +591,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_device_log),
-		TEST(lost_records_become_bounds),
-		TEST(a_bad_clock_still_finds_submissions),
-		TEST(host_only_bounds_hold),
-		TEST(submissions_without_an_end),
-		TEST(task_ids_wrap),
-		TEST(two_devices_of_one_process),
-		TEST(threads_of_the_helper),
-		cmocka_unit_test(bounds_of_one_stream),
-		cmocka_unit_test(a_known_moment_bounds_both_sides),
-		cmocka_unit_test(events_tighten_streams),
-		TEST(results_are_replaced_whole),
+		TEST(two_ranks_with_device_log),	   TEST(lost_records_become_bounds),
+		TEST(a_bad_clock_still_finds_submissions), TEST(host_only_bounds_hold),
+		TEST(submissions_without_an_end),	   TEST(task_ids_wrap),
+		TEST(two_devices_of_one_process),	   TEST(threads_of_the_helper),
+		cmocka_unit_test(bounds_of_one_stream),	   cmocka_unit_test(a_known_moment_bounds_both_sides),
+		cmocka_unit_test(events_tighten_streams),  TEST(results_are_replaced_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
