@@ -4,7 +4,7 @@
 #   make demo       the simulated job, traced; results in build/demo
 #   make device-truth   how true device times are: DEVICE_SECONDS (600) of a job whose clocks drift; figures in build/device
 #   make test       everything that can be tested here (as root: all of it)
-#   make soak       some of it with inputs and rounds that take minutes; SOAK='NAME...': only those scripts
+#   make soak       some of it with inputs that take minutes; SOAK='NAME...': only those scripts
 #   make attack     attacks on a capture by jobs and containers (as root; podman makes containers), docs/security.md
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
@@ -351,7 +351,7 @@ test:
 soak:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 all
-	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_outputs test_inject test_hostile_work)
+	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_outputs)
 
 # --- other kernels and the other processor, in virtual machines ---------------------------------------------------
 VM ?= full

@@ -42,7 +42,7 @@ JOB_SOURCES = ROOT / "tests" / "integration" / "jobs"
 TEST_SECONDS = 150  # for one test unless it says otherwise
 WAIT_SECONDS = 60  # for one thing to happen on a busy machine
 RATE = 1000  # launches a second of a rank of npusim's job, where a test does not say: what is recorded costs CPU time
-SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))  # `make soak`: the same tests with inputs and rounds that take minutes
+SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))  # `make soak`: the same tests with inputs that take minutes
 
 DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3  # exit status of npuscope
 
