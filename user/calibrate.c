@@ -309,7 +309,7 @@ int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
 	int err = open_bench(cap, &b);
 
 	for (size_t i = 0; i < NPS_COST_MEMBERS; i++)
-		((double *)cost)[i] = -1;
+		*nps_cost__member(cost, i) = -1;
 	if (!err)
 		err = measure_probes(&b, cost);
 	/* The programs of old kernels keep no sums, and follow neither switches nor faults. */

@@ -17,7 +17,10 @@
 		name, offsetof(struct nps_cost, member)                                                      \
 	}
 
-const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS] = {
+static const struct {
+	const char *name;
+	size_t offset;
+} members[NPS_COST_MEMBERS] = {
 	MEMBER("call_emulated", call_ns[NPS_PROBE_EMULATED]),
 	MEMBER("call_nop", call_ns[NPS_PROBE_NOP]),
 	MEMBER("call_stepped", call_ns[NPS_PROBE_STEPPED]),
@@ -34,10 +37,22 @@ const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS] = {
 
 _Static_assert(sizeof(struct nps_cost) == NPS_COST_MEMBERS * sizeof(double), "every member has a name");
 
+double *nps_cost__member(struct nps_cost *cost, size_t i)
+{
+	return (double *)(void *)((char *)cost + members[i].offset);
+}
+
+const char *nps_cost__name(size_t i)
+{
+	return members[i].name;
+}
+
 bool nps_cost__is_valid(const struct nps_cost *cost)
 {
+	struct nps_cost copy = *cost;
+
 	for (size_t i = 0; i < NPS_COST_MEMBERS; i++) {
-		double ns = *(const double *)((const char *)cost + nps_cost_members[i].offset);
+		double ns = *nps_cost__member(&copy, i);
 
 		if (!isfinite(ns) || ns > MOST_NS)
 			return false;

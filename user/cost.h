@@ -25,13 +25,11 @@ struct nps_cost {
 	double switch_ns; /* a context switch, with the wake-up before it */
 };
 
-/* Each member's name in files, and its offset. */
-struct nps_cost_member {
-	const char *name;
-	size_t offset;
-};
 #define NPS_COST_MEMBERS (2 * NPS_PROBE_CLASSES + 6)
-extern const struct nps_cost_member nps_cost_members[NPS_COST_MEMBERS];
+
+/* A member, and what it is called in files; I < NPS_COST_MEMBERS. */
+double *nps_cost__member(struct nps_cost *cost, size_t i);
+const char *nps_cost__name(size_t i);
 
 /* Can it have been measured? Each value is negative or below a second; calls are measured. */
 bool nps_cost__is_valid(const struct nps_cost *cost);

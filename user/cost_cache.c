@@ -146,11 +146,6 @@ static int open_directory(const struct nps_cost_cache *cache, bool make)
 
 /* --- what it holds --- */
 
-static double *value_of(struct nps_cost *cost, size_t i)
-{
-	return (double *)((char *)cost + nps_cost_members[i].offset);
-}
-
 /* "NAME 12345\n", in thousandths of ns, or "NAME -\n": not known. Past the line, or NULL. */
 static const char *parse_line(const char *at, const char *name, double *ns)
 {
@@ -187,7 +182,7 @@ static int parse(const char *text, size_t size, const struct nps_cost_key *key, 
 		return -ESTALE;
 	at = text + len;
 	for (size_t i = 0; at && i < NPS_COST_MEMBERS; i++)
-		at = parse_line(at, nps_cost_members[i].name, value_of(&found, i));
+		at = parse_line(at, nps_cost__name(i), nps_cost__member(&found, i));
 	if (!at || *at || !nps_cost__is_valid(&found))
 		return -EBADMSG;
 	*cost = found;
@@ -240,12 +235,12 @@ static int write_file(int fd, const struct nps_cost_key *key, const struct nps_c
 	int n = snprintf(text, sizeof(text), "%s", key->text);
 
 	for (size_t i = 0; i < NPS_COST_MEMBERS && n < MOST_BYTES; i++) {
-		double ns = *value_of(&copy, i);
+		double ns = *nps_cost__member(&copy, i);
 		char value[32] = "-";
 
 		if (ns >= 0)
 			snprintf(value, sizeof(value), "%" PRIu64, (uint64_t)(ns * 1000 + 0.5));
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s\n", nps_cost_members[i].name, value);
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%s %s\n", nps_cost__name(i), value);
 	}
 	if (n >= MOST_BYTES)
 		return -EOVERFLOW;
