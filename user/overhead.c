@@ -177,7 +177,7 @@ static double spent_for(const struct nps_capture *c, size_t told)
 					: spent[kinds_told[told].kind];
 }
 
-/* " (emulated 0.20, stepped 3.10)", where not all of them are cheap. */
+/* " (emulated 0.20, single-stepped 3.10)", where not all of them are cheap. */
 static void print_classes(const struct nps_capture *c, enum nps_cost_kind first, FILE *out)
 {
 	const double *spent = &c->overhead.account.spent[first];
