@@ -22,6 +22,7 @@
 #include "job_processes.h"
 #include "launch.h"
 #include "log.h"
+#include "priority.h"
 #include "privilege.h"
 #include "session_end.h"
 #include "system_wide.h"
@@ -550,6 +551,28 @@ bool nps_capture__interrupted(const struct nps_capture *c)
 	return poll(&fd, 1, 0) > 0 && fd.revents & POLLIN;
 }
 
+/* The BPF objects, and the tracepoints that they need. */
+static int open_kernel_side(struct nps_capture *c, const struct nps_kernel_side_opts *opts)
+{
+	int before = nps_priority__raise();
+	int err = nps_kernel_side__open(&c->cap, opts, &c->kernel);
+
+	nps_priority__restore(before);
+	if (err)
+		return err;
+	if (nps_kernel_side__is_legacy(c->kernel)) {
+		nps_warn(
+			"this kernel is old to npuscope: only calls, submissions, marks and system calls are "
+			"recorded, without scheduling, locks, children of the job and what descriptors are: "
+			"`npuscope doctor` shows what it lacks");
+		c->degraded = true;
+	}
+	err = nps_probes__new(c->kernel, c->opts->level,
+			      c->opts->shapes && !nps_kernel_side__is_legacy(c->kernel), &c->operators,
+			      &c->probes);
+	return err ? err : nps_kernel_side__attach(c->kernel);
+}
+
 /* Everything up to the first moment at which all probes are in place. */
 static int begin(struct nps_capture *c)
 {
@@ -561,9 +584,10 @@ static int begin(struct nps_capture *c)
 					      .osrt_threshold_ns = c->opts->osrt_threshold_ns,
 					      .shapes = c->opts->shapes,
 					      .mstx = &c->opts->mstx };
-	int err;
+	int err, before = nps_priority__raise();
 
 	nps_capability__probe(&c->cap);
+	nps_priority__restore(before);
 	err = nps_capability__check(&c->cap);
 	if (err)
 		return err;
@@ -591,20 +615,7 @@ static int begin(struct nps_capture *c)
 	if (!err && c->opts->command)
 		err = prepare_child(c);
 	if (!err)
-		err = nps_kernel_side__open(&c->cap, &kopts, &c->kernel);
-	if (!err && nps_kernel_side__is_legacy(c->kernel)) {
-		nps_warn(
-			"this kernel is old to npuscope: only calls, submissions, marks and system calls are "
-			"recorded, without scheduling, locks, children of the job and what descriptors are: "
-			"`npuscope doctor` shows what it lacks");
-		c->degraded = true;
-	}
-	if (!err)
-		err = nps_probes__new(c->kernel, c->opts->level,
-				      c->opts->shapes && !nps_kernel_side__is_legacy(c->kernel),
-				      &c->operators, &c->probes);
-	if (!err)
-		err = nps_kernel_side__attach(c->kernel);
+		err = open_kernel_side(c, &kopts);
 	if (err)
 		return err;
 	if (c->opts->mstx.off)

@@ -6,6 +6,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -321,28 +322,67 @@ static int load_legacy(struct nps_kernel_side *k, const struct nps_kernel_side_o
 	return err ? err : make_stubs(k);
 }
 
-/* The objects of kernels with types and ring buffers */
-static int load_all(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
+static int load_runtime_as_can_be(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {
-	int err = load_sched(k, opts);
+	int err = load_runtime(k, opts);
 
-	if (!err)
-		err = create_rings(k, opts->ring_bytes);
-	if (!err)
-		err = load_runtime(k, opts);
 	/* A kernel that has the session link may keep its kfuncs to itself. */
 	if (err && err != -ENOMEM && k->cap.uprobe == NPS_UPROBE_SESSION) {
 		runtime_bpf__destroy(k->runtime);
 		k->cap.uprobe = NPS_UPROBE_MULTI;
 		err = load_runtime(k, opts);
 	}
-	if (!err && opts->osrt)
-		err = load_osrt(k, opts);
+	return err;
+}
+
+/* What the operating system does: the objects that are loaded only if they are asked for */
+static int load_system(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
+{
+	int err = opts->osrt ? load_osrt(k, opts) : 0;
+
 	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
 		nps_irq_side__open(k, ring_size(opts->ring_bytes) / 4, &k->irq);
 	if (!err && opts->network)
 		load_hostsys(k);
 	return err;
+}
+
+struct loading {
+	struct nps_kernel_side *k;
+	const struct nps_kernel_side_opts *opts;
+	int err;
+};
+
+static void *load_system_beside(void *arg)
+{
+	struct loading *l = arg;
+
+	l->err = load_system(l->k, l->opts);
+	return NULL;
+}
+
+/*
+ * The objects of kernels with types and ring buffers. Most of the time the kernel's verifier takes, half of it for the
+ * programs of probes: two threads have it done in half of the time, also where they have to share CPUs with others.
+ */
+static int load_all(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
+{
+	struct loading system = { .k = k, .opts = opts };
+	bool beside = opts->osrt || opts->network;
+	pthread_t thread;
+	int err = load_sched(k, opts);
+
+	if (!err)
+		err = create_rings(k, opts->ring_bytes);
+	if (err)
+		return err;
+	beside = beside && !pthread_create(&thread, NULL, load_system_beside, &system);
+	err = load_runtime_as_can_be(k, opts);
+	if (beside)
+		pthread_join(thread, NULL);
+	else if (!err)
+		load_system_beside(&system);
+	return err ? err : system.err;
 }
 
 int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_kernel_side_opts *opts,
