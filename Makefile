@@ -315,8 +315,13 @@ build/tests/gen-cann: $(GEN_CANN_SRC) $(wildcard tests/cannraw/*.h)
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)gcc -std=gnu11 -O2 -Wall -Wextra -Werror -o $@ $(GEN_CANN_SRC) -lm
 
+# Where each function of a file would be probed, and whether a process comes by there.
+build/tests/probe_survey: tests/probe_survey.c $(BUILD)/libnps_user.a
+	@mkdir -p $(@D)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
 .PHONY: witnesses
-witnesses: build/tests/gen-cann
+witnesses: build/tests/gen-cann build/tests/probe_survey
 
 $(BUILD)/browser/make_pftrace: tests/browser/make_pftrace.c $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
@@ -362,7 +367,8 @@ vmtest: vm-programs
 FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
-FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c log.c operators.c probe_point.c proc_maps.c work_budget.c)
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c log.c operators.c probe_block_arm64.c probe_block_x86.c \
+	probe_point.c proc_maps.c work_budget.c)
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
 	device_options.c device_stream.c log.c log_budget.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_writer.c work_budget.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
@@ -439,9 +445,26 @@ $(BUILD)/bench/ingest: tools/bench/ingest.c $(BUILD)/libnps_user.a $(BUILD)/libn
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
 
+# A job whose host limits it, on libraries of CANN's names that do next to nothing.
+BENCH_LIB := $(BUILD)/bench_lib
+$(BENCH_LIB)/libacl_rt.so: BENCH_PART := -DACL_RT
+$(BENCH_LIB)/libascend_hal.so: BENCH_PART := -DHAL
+$(BENCH_LIB)/libnnopbase.so: BENCH_PART := -DNNOPBASE
+$(BENCH_LIB)/%.so: tools/bench/cann_stub.c
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) -std=gnu11 -O2 -fPIC -shared $(WARN) -Wno-missing-prototypes $(BENCH_PART) $(filter %.c %.so,$^) -o $@ -Wl,-soname,$(@F)
+$(BENCH_LIB)/libacl_rt.so: $(BENCH_LIB)/libascend_hal.so
+$(BUILD)/bench/launches: tools/bench/launches.c $(addprefix $(BENCH_LIB)/,libacl_rt.so libascend_hal.so libnnopbase.so)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) -std=gnu11 -O2 $(WARN) $^ -o $@
+$(BUILD)/bench/bare_uprobes: tools/bench/bare_uprobes.c $(BUILD)/libnps_user.a
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)
+
 .PHONY: bench-programs
 bench-programs: $(BUILD)/bench/gen_session $(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/calls \
 	$(BUILD)/bench/ingest
+bench-programs: $(BUILD)/bench/launches $(BUILD)/bench/bare_uprobes
 
 bench: all npusim witnesses unit bench-programs
 	$(Q)tools/bench/run.sh $(BENCH)

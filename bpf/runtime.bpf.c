@@ -692,7 +692,15 @@ int call_return(struct pt_regs *ctx)
 	return call_returned(ctx, NPS_COOKIE_PROBE(cookie_of(ctx)));
 }
 
-/* Entry-only probes: the functions that an exception may leave. */
+/* halSqTaskSend where its return is not probed: the SQEs are as they will be. How long it takes is not known, nor whether it fails. */
+static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, __u64 pid_tgid)
+{
+	struct open_call c = { .start = now, .args = { PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx) } };
+
+	send_sqes(&c, now, pid_tgid, 0);
+}
+
+/* Entry-only probes: the functions that an exception may leave, and those whose return tells nothing that is needed. */
 SEC("uprobe")
 int call_mark(struct pt_regs *ctx)
 {
@@ -709,6 +717,11 @@ int call_mark(struct pt_regs *ctx)
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid_tgid >> 32))
 		return 0;
 	count(NPS_COUNTER_MARKS + NPS_COOKIE_CLASS(cookie));
+	if (probe == NPS_PROBE_SQ_TASK_SEND) {
+		if (!ended_at)
+			submission_entered(ctx, now, pid_tgid);
+		return 0;
+	}
 	st = thread_state();
 	if (!st) {
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);

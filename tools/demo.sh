@@ -29,6 +29,10 @@ truth=0
 sim_compare --json "$out/truth.json" || truth=$?
 
 echo >&2
+echo "what watching cost:" >&2
+tools/traps.py "$(head -n 1 "$out/results.txt")" | sed 's/^/  /' >&2
+
+echo >&2
 echo "results (open a folder in MindStudio Insight, or trace_view.json in Perfetto or chrome://tracing):" >&2
 tail -n +2 "$out/results.txt" | sed "s|^$PWD/|  |" >&2
 echo "figures: $out/truth.json" >&2

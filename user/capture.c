@@ -365,6 +365,7 @@ static const char *watch(struct nps_capture *c)
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
 		nps_overhead__look(c);
+		nps_probes__turn(c->probes, c->reader, nps_now(CLOCK_MONOTONIC));
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",
@@ -619,6 +620,10 @@ static int begin(struct nps_capture *c)
 		return err;
 	if (c->opts->mstx.off)
 		nps_probes__leave_out(c->probes, NPS_LIB_MSTX);
+	if (c->opts->driver.tasks)
+		nps_probes__watch_submissions(c->probes);
+	if (c->opts->keep_polled)
+		nps_probes__keep_polled(c->probes);
 	if (c->opts->all && c->opts->osrt)
 		nps_info("system calls and switches of every process are recorded: each call takes %.0f ns "
 			 "longer, each switch %.0f ns%s",

@@ -58,6 +58,7 @@ struct nps_record_opts {
 	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
+	bool keep_polled; /* functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;
 	struct nps_device_opts devices; /* what is sampled of them */
 	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */

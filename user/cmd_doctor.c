@@ -13,12 +13,14 @@
 #include "estimate.h"
 #include "inject.h"
 #include "own_file.h"
+#include "probe_place.h"
 #include "probe_rows.h"
 
 enum { OPTION_PROBES = 256, OPTION_ESTIMATE };
 
 struct args {
 	bool probes, estimate;
+	const char *target; /* of --probes */
 	struct nps_rates rates;
 };
 
@@ -36,6 +38,17 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
 			argp_failure(state, NPS_USAGE, 0, "--estimate '%s': not a valid value: see --help",
 				     arg);
 		return 0;
+	case ARGP_KEY_ARG:
+		if (state->arg_num)
+			return ARGP_ERR_UNKNOWN;
+		a->target = arg;
+		return 0;
+	case ARGP_KEY_END:
+		if (a->target && !a->probes)
+			argp_failure(state, NPS_USAGE, 0,
+				     "'%s': only --probes takes a process or a library: see --help",
+				     a->target);
+		return 0;
 	default:
 		return ARGP_ERR_UNKNOWN;
 	}
@@ -43,7 +56,10 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
 
 static const struct argp_option options[] = {
 	{ "probes", OPTION_PROBES, NULL, 0,
-	  "list the functions that are probed instead, tabs between columns", 0 },
+	  "list the functions that are probed instead, tabs between columns; of a library, or of those that "
+	  "a process has "
+	  "mapped: where, how the kernel runs what is there, and why it has to single-step it",
+	  0 },
 	{ "estimate", OPTION_ESTIMATE, "NAME=N[,NAME=N]...", 0,
 	  "what a capture will take on disk and of the job's CPU time instead, from launches, other calls, "
 	  "syscalls and "
@@ -55,6 +71,7 @@ static const struct argp_option options[] = {
 static const struct argp argp = {
 	.options = options,
 	.parser = on_option,
+	.args_doc = "[PID|LIBRARY]",
 	.doc = "Shows what this host can deliver, and what is missing.\vExit status: 0 events can be "
 	       "captured, 1 they cannot.",
 };
@@ -123,6 +140,8 @@ int nps_cmd_doctor(int argc, char **argv)
 	argp_err_exit_status = NPS_USAGE;
 	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
 		return NPS_USAGE;
+	if (a.target)
+		return nps_probe_place__print(a.target, stdout) ? NPS_FAILED : NPS_OK;
 	if (a.probes) {
 		nps_probe_rows__print(stdout);
 		return NPS_OK;

@@ -47,15 +47,6 @@ const char *nps_cost__name(size_t i)
 	return members[i].name;
 }
 
-const char *nps_probe_class__name(enum nps_probe_class class)
-{
-	static const char *const names[] = { [NPS_PROBE_EMULATED] = "emulated",
-					     [NPS_PROBE_NOP] = "nop",
-					     [NPS_PROBE_STEPPED] = "single-stepped" };
-
-	return class < NPS_PROBE_CLASSES ? names[class] : "?";
-}
-
 bool nps_cost__is_valid(const struct nps_cost *cost)
 {
 	struct nps_cost copy = *cost;

@@ -31,9 +31,6 @@ struct nps_cost {
 double *nps_cost__member(struct nps_cost *cost, size_t i);
 const char *nps_cost__name(size_t i);
 
-/* "emulated", "nop" or "single-stepped". */
-const char *nps_probe_class__name(enum nps_probe_class class);
-
 /* Can it have been measured? Each value is negative or below a second; calls are measured. */
 bool nps_cost__is_valid(const struct nps_cost *cost);
 

@@ -27,6 +27,7 @@ static int keep(struct nps_links *links, struct nps_link link)
 		return -ENOMEM;
 	}
 	links->v = v;
+	link.group = links->group;
 	v[links->n++] = link;
 	return 0;
 }
@@ -63,23 +64,13 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-void nps_links__close(struct nps_links *links, unsigned int tier)
+/* Closes those that come after the first KEPT. */
+static void close_rest(struct nps_links *links, unsigned int kept)
 {
-	struct closing closing = { 0 };
+	struct closing closing = { .v = links->v + kept, .n = links->n - kept };
 	pthread_t threads[MOST_THREADS];
-	unsigned int kept = 0, started = 0;
+	unsigned int started = 0;
 
-	/* Those that stay come first. */
-	for (unsigned int i = 0; i < links->n; i++) {
-		struct nps_link link = links->v[i];
-
-		if (link.tier >= tier)
-			continue;
-		links->v[i] = links->v[kept];
-		links->v[kept++] = link;
-	}
-	closing.v = links->v + kept;
-	closing.n = links->n - kept;
 	links->n = kept;
 	while (started < MOST_THREADS && started + 1 < closing.n &&
 	       !pthread_create(&threads[started], NULL, close_some, &closing))
@@ -87,6 +78,35 @@ void nps_links__close(struct nps_links *links, unsigned int tier)
 	close_some(&closing);
 	for (unsigned int i = 0; i < started; i++)
 		pthread_join(threads[i], NULL);
+}
+
+/* Of which link I becomes one of those that stay, which come first. */
+static void keep_first(struct nps_links *links, unsigned int i, unsigned int *kept)
+{
+	struct nps_link link = links->v[i];
+
+	links->v[i] = links->v[*kept];
+	links->v[(*kept)++] = link;
+}
+
+void nps_links__close(struct nps_links *links, unsigned int tier)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < links->n; i++)
+		if (links->v[i].tier < tier)
+			keep_first(links, i, &kept);
+	close_rest(links, kept);
+}
+
+void nps_links__close_group(struct nps_links *links, unsigned int group)
+{
+	unsigned int kept = 0;
+
+	for (unsigned int i = 0; i < links->n; i++)
+		if (links->v[i].group != group)
+			keep_first(links, i, &kept);
+	close_rest(links, kept);
 }
 
 void nps_links__free(struct nps_links *links)

@@ -9,9 +9,10 @@ struct nps_links {
 	struct nps_link {
 		int fd; /* -1: `link` holds it */
 		struct bpf_link *link;
-		unsigned int tier;
+		unsigned int tier, group;
 	} * v;
 	unsigned int n;
+	unsigned int group; /* that links which are kept from now on belong to; 0: none */
 };
 
 /* Keep a link, which is closed when there is no room for it. 0 or -ENOMEM. */
@@ -26,6 +27,9 @@ void nps_links__undo(struct nps_links *links, unsigned int n);
  * wait, so each is closed by a thread of its own.
  */
 void nps_links__close(struct nps_links *links, unsigned int tier);
+
+/* The same for those of GROUP. */
+void nps_links__close_group(struct nps_links *links, unsigned int group);
 
 void nps_links__free(struct nps_links *links);
 

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probe_point.h"
 
-#include <capstone/capstone.h>
 #include <elf.h>
-#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define MAX_SKIP 24 /* bytes of prologue looked through */
+#include "probe_block.h"
+
+#define MAX_SKIP 256 /* bytes of prologue looked through */
+#define MAX_PARTS 16 /* pieces of code outside a function that it jumps to */
+#define PART 16384 /* bytes of such a piece that are searched for jumps back, */
+#define PART_BEFORE 4096 /* of which so many lie before where the function jumps to */
 
 /* What arch/x86/kernel/uprobes.c emulates: push of a register, one-byte nop, near
  * jump and call, and conditional jumps. */
@@ -21,26 +25,6 @@ static bool x86_emulated(const uint8_t *b, size_t len)
 	if (len >= 5 && (b[0] == 0xe8 || b[0] == 0xe9))
 		return true;
 	return len >= 6 && b[0] == 0x0f && b[1] >= 0x80 && b[1] <= 0x8f;
-}
-
-static bool x86_is_argument(uint16_t reg)
-{
-	/* clang-format off */
-	static const uint16_t regs[] = {
-		X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL,
-		X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL,
-		X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL, X86_REG_DH,
-		X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL, X86_REG_CH,
-		X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B,
-		X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B,
-		X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL,
-	};
-	/* clang-format on */
-
-	for (size_t i = 0; i < sizeof(regs) / sizeof(*regs); i++)
-		if (regs[i] == reg)
-			return true;
-	return false;
 }
 
 /* What arch/arm64/kernel/probes simulates: relative addresses, and branches but for those that check a signed address.
@@ -77,110 +61,277 @@ enum nps_probe_class nps_probe_point__class(int machine, const uint8_t *code, si
 	return is_emulated(machine, code + offset, len - offset) ? NPS_PROBE_EMULATED : NPS_PROBE_STEPPED;
 }
 
-static bool arm64_is_argument(uint16_t reg)
+static bool is_nop(int machine, const uint8_t *code, size_t len, size_t at)
 {
-	return (reg >= ARM64_REG_X0 && reg <= ARM64_REG_X8) || (reg >= ARM64_REG_W0 && reg <= ARM64_REG_W8) ||
-	       reg == ARM64_REG_LR || reg == ARM64_REG_SP || reg == ARM64_REG_WSP;
+	static const uint8_t arm64[] = { 0x1f, 0x20, 0x03, 0xd5 };
+
+	if (machine == EM_AARCH64)
+		return len - at >= sizeof(arm64) && !memcmp(code + at, arm64, sizeof(arm64));
+	return nps_probe_point__class(machine, code, len, at) == NPS_PROBE_NOP;
 }
 
-static bool writes_memory(int machine, const cs_insn *in)
+/* What is known of the branches of a function. */
+struct branches {
+	size_t len; /* of the function */
+	size_t point; /* no branch may lead behind the first instruction, up to here */
+	bool into; /* one does */
+	bool indirect; /* one leads who knows where */
+	int64_t outside[MAX_PARTS]; /* where those lead that leave the function, from its start */
+	unsigned n;
+	bool too_many;
+};
+
+static void leads_to(struct branches *b, int64_t to)
 {
-	if (machine == EM_X86_64) {
-		for (int i = 0; i < in->detail->x86.op_count; i++)
-			if (in->detail->x86.operands[i].type == X86_OP_MEM &&
-			    (in->detail->x86.operands[i].access & CS_AC_WRITE))
-				return true;
-		return false;
+	if (to > 0 && to <= (int64_t)b->point)
+		b->into = true;
+	if (to >= 0 && to < (int64_t)b->len)
+		return;
+	for (unsigned i = 0; i < b->n; i++)
+		if (to >= b->outside[i] && to < b->outside[i] + PART / 2)
+			return;
+	if (b->n == MAX_PARTS)
+		b->too_many = true;
+	else
+		b->outside[b->n++] = to;
+}
+
+static int32_t rel32(const uint8_t *b)
+{
+	return (int32_t)(b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
+}
+
+/* The branch of x86-64 in the `n` bytes of an instruction that ends at END. */
+static void x86_branch(struct branches *br, const uint8_t *b, size_t n, int64_t end)
+{
+	/* prefixes: bnd, notrack, hints, rex */
+	while (n > 1 && (*b == 0xf2 || *b == 0xf3 || *b == 0x2e || *b == 0x3e || (*b & 0xf0) == 0x40)) {
+		b++;
+		n--;
 	}
-	for (int i = 0; i < in->detail->arm64.op_count; i++)
-		if (in->detail->arm64.operands[i].type == ARM64_OP_MEM)
-			return true; /* loads and stores alike: rare before the frame is built */
+	if (n == 2 && (*b == 0xeb || (*b & 0xf0) == 0x70 || (*b & 0xfc) == 0xe0))
+		leads_to(br, end + (int8_t)b[1]);
+	else if (n == 5 && *b == 0xe9)
+		leads_to(br, end + rel32(b + 1));
+	else if (n == 6 && *b == 0x0f && (b[1] & 0xf0) == 0x80)
+		leads_to(br, end + rel32(b + 2));
+	else if (n == 5 && *b == 0xe8 && end + rel32(b + 1) > 0 && end + rel32(b + 1) <= (int64_t)br->point)
+		br->into = true;
+	/* Through a register or a table; through a word of the file it is a tail call. */
+	else if (n >= 2 && *b == 0xff && ((b[1] >> 3 & 7) == 4 || (b[1] >> 3 & 7) == 5) && b[1] != 0x25)
+		br->indirect = true;
+}
+
+static bool x86_branches(csh cs, const uint8_t *code, struct branches *br)
+{
+	const uint8_t *at = code;
+	size_t left = br->len;
+	uint64_t address = 0;
+	cs_insn *in;
+
+	cs_option(cs, CS_OPT_DETAIL, CS_OPT_OFF);
+	in = cs_malloc(cs);
+	while (in && left && cs_disasm_iter(cs, &at, &left, &address, in))
+		x86_branch(br, in->bytes, in->size, (int64_t)address);
+	if (in)
+		cs_free(in, 1);
+	return in && !left; /* what could not be read may hold one */
+}
+
+static void arm64_branch(struct branches *br, const uint8_t *code, int64_t at)
+{
+	uint32_t op = (uint32_t)rel32(code);
+	int64_t to;
+
+	if ((op & 0x7c000000) == 0x14000000) { /* b, bl */
+		to = at + (int64_t)((int32_t)(op << 6) >> 6) * 4;
+		if (!(op >> 31) || (to > 0 && to <= (int64_t)br->point))
+			leads_to(br, to);
+	} else if ((op & 0x7e000000) == 0x34000000 || (op & 0xfe000000) == 0x54000000) { /* cbz, b.cond */
+		leads_to(br, at + (int64_t)((int32_t)(op << 8) >> 13) * 4);
+	} else if ((op & 0x7e000000) == 0x36000000) { /* tbz */
+		leads_to(br, at + (int64_t)((int32_t)(op << 13) >> 18) * 4);
+	} else if ((op & 0xfefff000) == 0xd61f0000) { /* br and its kin, not blr */
+		br->indirect = true;
+	}
+}
+
+static bool arm64_branches(const uint8_t *code, struct branches *br)
+{
+	for (size_t at = 0; at + 4 <= br->len; at += 4)
+		arm64_branch(br, code + at, (int64_t)at);
+	return !(br->len % 4);
+}
+
+/* Does any code of a part that the function jumps to, BASE bytes from its start, lead back into what was skipped? */
+static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t base, size_t point)
+{
+	struct branches br = { .point = point };
+
+	if (machine == EM_AARCH64) {
+		for (size_t at = 0; at + 4 <= n; at += 4, br.n = 0)
+			arm64_branch(&br, code + at, base + (int64_t)at);
+		return br.into;
+	}
+	/* Where instructions begin is not known, so that each byte is taken for a beginning. */
+	for (size_t at = 0; at < n && !br.into; at++, br.n = 0) {
+		static const uint8_t sizes[] = { 2, 5, 6 };
+
+		for (int i = 0; i < 3; i++)
+			if (n - at >= sizes[i])
+				x86_branch(&br, code + at, sizes[i], base + (int64_t)at + sizes[i]);
+	}
+	return br.into;
+}
+
+/* Parts of the function that the compiler put elsewhere (.cold) can jump back to where they were left. */
+static bool parts_lead_back(int machine, const struct branches *br, const struct nps_probe_need *need)
+{
+	uint8_t *code;
+	bool back = false;
+
+	if (!br->n)
+		return false;
+	code = need->read && !br->too_many ? malloc(PART) : NULL;
+	for (unsigned i = 0; code && !back && i < br->n; i++) {
+		int64_t from = br->outside[i] - PART_BEFORE;
+		int n = need->read(need->ctx, from, code, PART);
+
+		back = n < PART_BEFORE || part_leads_back(machine, code, (size_t)n, from, br->point);
+	}
+	free(code);
+	return back || !code;
+}
+
+static bool is_push(int machine, const uint8_t *code, size_t at)
+{
+	return machine == EM_X86_64 && (code[at] == 0x41 || (code[at] & 0xf8) == 0x50);
+}
+
+/*
+ * Is POINT reached once, whenever the function is entered? No branch may lead to it, or to what was skipped before it: a probe
+ * there would count loop turns. A push cannot be in a loop without the pop that belongs to it, so that branches that
+ * are not known are no danger to it.
+ */
+static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, size_t point,
+			 const struct nps_probe_need *need, const char **why)
+{
+	struct branches br = { .len = len, .point = point };
+	bool push = is_push(machine, code, point);
+
+	if (!(machine == EM_X86_64 ? x86_branches(cs, code, &br) : arm64_branches(code, &br)))
+		*why = "its code cannot be read to its end";
+	else if (br.into)
+		*why = "a loop leads back to where it would be probed";
+	else if (!push && br.indirect)
+		*why = "an indirect jump may lead back to where it would be probed";
+	else if (!push && parts_lead_back(machine, &br, need))
+		*why = "code outside it may lead back to where it would be probed";
+	else
+		return true;
 	return false;
 }
 
-/* Hints that sign the return address (paciasp and kin) change the link register without saying so. */
-static bool arm64_is_signing_hint(const cs_insn *in)
+static bool reads_stack(int machine, const struct nps_probe_need *need)
 {
-	uint32_t op;
-
-	memcpy(&op, in->bytes, sizeof(op));
-	return (op & 0xfffff01f) == 0xd503201f && (op & 0xffffff3f) != 0xd503241f; /* all but bti */
+	return need->arguments >> (machine == EM_X86_64 ? 6 : 8);
 }
 
-static bool harmless(csh cs, int machine, const cs_insn *in)
+static bool memory_matters(int machine, const struct nps_probe_need *need)
 {
-	cs_regs reads, writes;
-	uint8_t nr = 0, nw = 0;
-
-	if ((machine == EM_AARCH64 && arm64_is_signing_hint(in)) || cs_insn_group(cs, in, CS_GRP_JUMP) ||
-	    cs_insn_group(cs, in, CS_GRP_CALL) || cs_insn_group(cs, in, CS_GRP_RET) ||
-	    cs_insn_group(cs, in, CS_GRP_INT) || writes_memory(machine, in) ||
-	    cs_regs_access(cs, in, reads, &nr, writes, &nw))
-		return false;
-	for (int i = 0; i < nw; i++)
-		if (machine == EM_X86_64 ? x86_is_argument(writes[i]) : arm64_is_argument(writes[i]))
-			return false;
-	return true;
+	return need->memory || reads_stack(machine, need);
 }
 
-static bool into_skipped(uint64_t to, uint64_t target)
+/* Why B is past where the probe may lie. */
+static const char *what_is_gone(const struct nps_block *b, int machine, const struct nps_probe_need *need)
 {
-	return to > 0 && to <= target;
+	if (b->overwritten & need->arguments)
+		return "an argument is overwritten before the first instruction that is emulated";
+	if (b->return_moved && need->returns)
+		return "the return address is signed before the first instruction that is emulated";
+	if (b->sp_moved && need->returns)
+		return "the stack pointer moves before the first instruction that is emulated, and its "
+		       "return is probed";
+	if (b->sp_moved && reads_stack(machine, need))
+		return "the stack pointer moves before the first instruction that is emulated, and arguments "
+		       "lie on the stack";
+	return NULL;
 }
 
-/* Does a branch inside the function lead to `target`, or to what was skipped before it? Then a probe
- * there would count loop turns. */
-static bool is_branch_target(csh cs, int machine, const uint8_t *code, size_t len, uint64_t target)
+/* The first instruction that the kernel emulates; else the first nop, which newer ones do; 0: there is none, *WHY. */
+static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, size_t len,
+			 const struct nps_probe_need *need, const char **why)
 {
-	cs_insn *in = cs_malloc(cs);
-	uint64_t addr = 0;
-	bool hit = false;
+	size_t nop = 0;
 
-	if (!in)
-		return true;
-	while (!hit && len && cs_disasm_iter(cs, &code, &len, &addr, in)) {
-		if (!cs_insn_group(cs, in, CS_GRP_JUMP))
-			continue;
-		if (machine == EM_X86_64)
-			hit = in->detail->x86.op_count == 1 &&
-			      in->detail->x86.operands[0].type == X86_OP_IMM &&
-			      into_skipped((uint64_t)in->detail->x86.operands[0].imm, target);
-		else
-			for (int i = 0; i < in->detail->arm64.op_count; i++)
-				hit |= in->detail->arm64.operands[i].type == ARM64_OP_IMM &&
-				       into_skipped((uint64_t)in->detail->arm64.operands[i].imm, target);
-	}
-	cs_free(in, 1);
-	return hit || len; /* what could not be read may hold one */
-}
+	*why = "no instruction of its first block is emulated";
+	while (b->at < len && b->at < MAX_SKIP) {
+		const char *gone = what_is_gone(b, machine, need);
 
-size_t nps_probe_point(int machine, const uint8_t *code, size_t len)
-{
-	const uint8_t *at = code;
-	size_t left = len, found = 0;
-	uint64_t addr = 0;
-	cs_insn *in;
-	csh cs;
-
-	if (machine != EM_X86_64 && machine != EM_AARCH64)
-		return 0;
-	if (cs_open(machine == EM_X86_64 ? CS_ARCH_X86 : CS_ARCH_ARM64,
-		    machine == EM_X86_64 ? CS_MODE_64 : CS_MODE_ARM, &cs))
-		return 0;
-	cs_option(cs, CS_OPT_DETAIL, CS_OPT_ON);
-	in = cs_malloc(cs);
-	while (in && cs_disasm_iter(cs, &at, &left, &addr, in)) {
-		if (is_emulated(machine, in->bytes, in->size)) {
-			found = in->address;
+		if (gone) {
+			*why = gone;
 			break;
 		}
-		if (addr > MAX_SKIP || !harmless(cs, machine, in))
+		if (is_emulated(machine, code + b->at, len - b->at))
+			return b->at;
+		if (!nop && is_nop(machine, code, len, b->at))
+			nop = b->at;
+		if (!(machine == EM_X86_64 ? nps_block_x86__step(b, code, len)
+					   : nps_block_arm64__step(b, code, len)))
 			break;
 	}
-	if (in)
-		cs_free(in, 1);
-	if (found && is_branch_target(cs, machine, code, len, found))
-		found = 0;
-	cs_close(&cs);
-	return found;
+	return nop;
+}
+
+static size_t x86_point(const uint8_t *code, size_t len, const struct nps_probe_need *need, const char **why)
+{
+	struct nps_block b = { .memory_matters = memory_matters(EM_X86_64, need) };
+	size_t point = 0;
+
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &b.cs))
+		return 0;
+	cs_option(b.cs, CS_OPT_DETAIL, CS_OPT_ON);
+	b.in = cs_malloc(b.cs);
+	if (b.in) {
+		point = find_point(&b, EM_X86_64, code, len, need, why);
+		cs_free(b.in, 1);
+	}
+	if (point && !reached_once(b.cs, EM_X86_64, code, len, point, need, why))
+		point = 0;
+	cs_close(&b.cs);
+	return point;
+}
+
+static size_t arm64_point(const uint8_t *code, size_t len, const struct nps_probe_need *need,
+			  const char **why)
+{
+	struct nps_block b = { .memory_matters = memory_matters(EM_AARCH64, need) };
+	size_t point = find_point(&b, EM_AARCH64, code, len, need, why);
+
+	return point && reached_once(0, EM_AARCH64, code, len, point, need, why) ? point : 0;
+}
+
+size_t nps_probe_point__explain(int machine, const uint8_t *code, size_t len,
+				const struct nps_probe_need *need, const char **why)
+{
+	*why = "not a processor that is known";
+	if (machine == EM_X86_64)
+		return x86_point(code, len, need, why);
+	return machine == EM_AARCH64 ? arm64_point(code, len, need, why) : 0;
+}
+
+size_t nps_probe_point(int machine, const uint8_t *code, size_t len, const struct nps_probe_need *need)
+{
+	const char *why;
+
+	return nps_probe_point__explain(machine, code, len, need, &why);
+}
+
+const char *nps_probe_class__name(enum nps_probe_class class)
+{
+	static const char *const names[] = { [NPS_PROBE_EMULATED] = "emulated",
+					     [NPS_PROBE_NOP] = "nop",
+					     [NPS_PROBE_STEPPED] = "single-stepped" };
+
+	return names[class];
 }

@@ -100,7 +100,58 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 		return 2;
 	if (is_mark(row))
 		return NPS_LEVEL_NONE;
+	/* Second phases name what runs on the device. */
+	if (row->id == NPS_PROBE_NN_PHASE1)
+		return 1;
 	return nps_probe_rows__tier(row) == NPS_TIER_DETAIL ? 1 : 0;
+}
+
+uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
+{
+	/* The domain of a mark is looked at before its slots are. */
+	uint32_t bits = is_mark(row) ? 1 : 0;
+
+	for (int i = 0; i < 4; i++)
+		if (row->slot[i].arg)
+			bits |= 1U << (row->slot[i].arg - 1);
+	return bits;
+}
+
+bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
+{
+	/* What is submitted is not in a slot. */
+	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || is_mark(row);
+
+	for (int i = 0; i < 4; i++)
+		switch (row->slot[i].how) {
+		case NPS_SLOT_STR:
+		case NPS_SLOT_IN64:
+		case NPS_SLOT_IN32:
+		case NPS_SLOT_TEXT_IN:
+		case NPS_SLOT_TEXT_PTR:
+		case NPS_SLOT_TEXT_SIZED:
+			reads = true;
+			break;
+		}
+	return reads;
+}
+
+bool nps_probe_rows__returns(const struct nps_probe_row *row, bool submissions)
+{
+	return row->flags & NPS_P_RET && (submissions || row->id != NPS_PROBE_SQ_TASK_SEND);
+}
+
+bool nps_probe_rows__is_polled(const struct nps_probe_row *row)
+{
+	switch (row->id) {
+	case NPS_PROBE_QUERY_EVENT:
+	case NPS_PROBE_QUERY_EVENT_OLD:
+	case NPS_PROBE_QUERY_EVENT_WAIT:
+	case NPS_PROBE_GET_MEM_INFO:
+	case NPS_PROBE_HCCL_COMM_ERROR:
+		return true;
+	}
+	return false;
 }
 
 uint32_t nps_probe_rows__library(const char *basename)
@@ -202,7 +253,7 @@ static bool shapes_alone(const struct nps_probe_row *row)
 
 bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes)
 {
-	if ((row->flags & NPS_P_SHAPES) && shapes && level >= 0)
+	if ((row->flags & NPS_P_SHAPES || row->id == NPS_PROBE_NN_PHASE1) && shapes && level >= 0)
 		return true;
 	return !shapes_alone(row) && level >= nps_probe_rows__level(row);
 }

@@ -37,6 +37,21 @@ int nps_probe_rows__level(const struct nps_probe_row *row);
 /* Is it attached at LEVEL, with --record-shapes or without? */
 bool nps_probe_rows__wanted(const struct nps_probe_row *row, int level, bool shapes);
 
+/* The arguments that are read when it is entered: bit n - 1 for argument n. */
+uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row);
+
+/* Is something behind one of them read then? */
+bool nps_probe_rows__reads_memory(const struct nps_probe_row *row);
+
+/*
+ * Is its return probed? That of a submission costs a trap for each kernel that is launched, and tells only how long it took and
+ * whether it failed: not but for SUBMISSIONS.
+ */
+bool nps_probe_rows__returns(const struct nps_probe_row *row, bool submissions);
+
+/* Does it do nothing but ask for a state, so that jobs call it in a loop until that changes? */
+bool nps_probe_rows__is_polled(const struct nps_probe_row *row);
+
 /* The row of probe ID, NULL if there is none. */
 const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 

@@ -22,13 +22,14 @@
 #include "proc_maps.h"
 #include "process.h"
 #include "reader.h"
-#include "probe_point.h"
+#include "probe_place.h"
 #include "probe_rows.h"
 #include "uprobe_link.h"
 #include "work_budget.h"
 
+#define POLLED_MOST 2000 /* single steps a second of one function: 2 % of a CPU where one takes 10 us */
+#define TURN_NS 1000000000ULL
 #define ENOTSUPP 524 /* of the kernel, not of libc */
-#define MAX_BODY 65536 /* bytes of a function looked through for branches */
 
 struct attached {
 	uint16_t id;
@@ -36,6 +37,9 @@ struct attached {
 	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
 	uint8_t class; /* enum nps_probe_class */
+	unsigned group; /* of the links of this probe alone, 0: it shares them */
+	uint64_t hits; /* until the last turn */
+	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
 	uint64_t offset;
 };
 
@@ -62,6 +66,9 @@ struct nps_probes {
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
+	bool keeps_polled, whole_submissions;
+	unsigned groups;
+	uint64_t turned; /* CLOCK_MONOTONIC */
 };
 
 int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct nps_operators *operators,
@@ -185,17 +192,7 @@ static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st
 	return f;
 }
 
-/* How the kernel runs the instruction there. */
-static enum nps_probe_class class_at(const struct nps_elf *elf, uint64_t offset)
-{
-	uint8_t code[16];
-	int n = nps_elf__code(elf, offset, code, sizeof(code));
-
-	return nps_probe_point__class(nps_elf__machine(elf), code, n > 0 ? (size_t)n : 0, 0);
-}
-
-static int file_add_probe(struct file *f, const struct nps_elf *elf, uint16_t id, bool returns,
-			  uint64_t offset)
+static int file_add_probe(struct file *f, uint16_t id, bool returns, const struct nps_probe_place *place)
 {
 	/* Room doubles: it is full where the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
@@ -205,33 +202,15 @@ static int file_add_probe(struct file *f, const struct nps_elf *elf, uint16_t id
 		return -ENOMEM;
 	f->probes = v;
 	v[f->n++] = (struct attached){
-		.id = id, .returns = returns, .class = class_at(elf, offset), .offset = offset
+		.id = id, .returns = returns, .class = place->class, .offset = place->offset
 	};
 	return 0;
-}
-
-static uint64_t cheap_offset(struct nps_elf *elf, const struct nps_elf_function *fn)
-{
-	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY;
-	uint8_t *code;
-	uint64_t skip = 0;
-	int n;
-
-	/* A body of unknown length cannot be searched for branches back. */
-	if (!fn->size || fn->size > MAX_BODY)
-		return fn->offset;
-	code = malloc(len);
-	n = code ? nps_elf__code(elf, fn->offset, code, len) : -ENOMEM;
-	if (n > 0)
-		skip = nps_probe_point(nps_elf__machine(elf), code, n);
-	free(code);
-	return fn->offset + skip;
 }
 
 struct match {
 	struct nps_elf *elf;
 	struct nps_budget *budget;
-	const struct nps_probes *p;
+	struct nps_probes *p;
 	uint32_t lib;
 	bool second; /* phases of operators */
 	struct file *file;
@@ -265,7 +244,9 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 {
 	struct match *m = arg;
 	const struct nps_probe_row *row = nps_probe_rows__find(name_in_catalogue(fn->name, m->lib));
-	uint64_t offset;
+	struct nps_probe_place place;
+	bool returns;
+	int err;
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
@@ -277,11 +258,16 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
-	offset = cheap_offset(m->elf, fn);
+	returns =
+		nps_probe_rows__returns(row, m->p->whole_submissions || nps_kernel_side__is_legacy(m->p->k));
+	place = nps_probe_place__find(m->elf, fn, row, returns);
 	/* Aliases share code: one probe there is enough. */
-	if (has_probe_at(m->file, offset))
+	if (has_probe_at(m->file, place.offset))
 		return 0;
-	return file_add_probe(m->file, m->elf, row->id, row->flags & NPS_P_RET, offset);
+	err = file_add_probe(m->file, row->id, returns, &place);
+	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) && !m->p->keeps_polled)
+		m->file->probes[m->file->n - 1].group = ++m->p->groups;
+	return err;
 }
 
 /* How a function is probed. */
@@ -369,10 +355,13 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 	return err ? err : link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, sort);
 }
 
-static void pick(struct sort *sort, const struct attached *probes, unsigned n)
+/* Those that share links; or ONE that does not. */
+static void pick(struct sort *sort, const struct attached *probes, unsigned n, const struct attached *one)
 {
 	sort->n = 0;
 	for (unsigned i = 0; i < n; i++) {
+		if (one ? &probes[i] != one : probes[i].group)
+			continue;
 		if (how_of(&probes[i]) != sort->how ||
 		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
 			continue;
@@ -398,9 +387,18 @@ static int attach(struct nps_probes *p, const char *path, const struct attached 
 		err = -ENOMEM;
 	for (sort.tier = 0; !err && sort.tier < p->shed; sort.tier++)
 		for (sort.how = 0; !err && sort.how < HOWS; sort.how++) {
-			pick(&sort, probes, n);
+			pick(&sort, probes, n, NULL);
 			if (sort.n)
 				err = link_sort(p, &sort);
+			for (unsigned i = 0; !err && i < n; i++) {
+				if (!probes[i].group)
+					continue;
+				pick(&sort, probes, n, &probes[i]);
+				p->links.group = probes[i].group;
+				if (sort.n)
+					err = link_sort(p, &sort);
+				p->links.group = 0;
+			}
 		}
 	if (err)
 		nps_links__undo(&p->links, before);
@@ -614,12 +612,14 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 /* Attaches to a phase of operator NUMBER. */
 static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
-	uint64_t offset = cheap_offset(m->elf, fn);
+	/* Of the operands any number is read. */
+	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
+	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
 	int err;
 
-	if (has_probe_at(m->file, offset))
+	if (has_probe_at(m->file, place.offset))
 		return 0; /* an alias */
-	err = file_add_probe(m->file, m->elf, id, false, offset);
+	err = file_add_probe(m->file, id, false, &place);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -678,6 +678,7 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct nps_elf *elf = NULL;
 	struct nps_elf_function fn;
 	char build_id[41] = "", link_path[64];
+	struct nps_probe_place place;
 	struct attached probe;
 	struct file *f;
 	struct stat st;
@@ -696,19 +697,59 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		err = -ENOMEM;
 		goto out;
 	}
-	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = cheap_offset(elf, &fn) };
-	probe.class = class_at(elf, probe.offset);
+	place = nps_probe_place__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
+	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = place.offset };
 	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = file_add_probe(f, elf, probe.id, false, probe.offset);
+		err = file_add_probe(f, probe.id, false, &place);
 	if (!err)
 		err = 1;
 out:
 	nps_elf__close(elf);
 	return err;
+}
+
+void nps_probes__watch_submissions(struct nps_probes *p)
+{
+	p->whole_submissions = true;
+}
+
+void nps_probes__keep_polled(struct nps_probes *p)
+{
+	p->keeps_polled = true;
+}
+
+static void take_out(struct nps_probes *p, const struct file *f, struct attached *a, double rate,
+		     uint64_t now)
+{
+	nps_links__close_group(&p->links, a->group);
+	a->taken_out = now;
+	nps_info("%s of %s is not recorded any more: the job polls it %.0f times a second, and the kernel "
+		 "has to "
+		 "single-step it: --keep-polled keeps it",
+		 probe_name(p, a), f->path, rate);
+}
+
+void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now)
+{
+	double seconds = (double)(now - p->turned) / 1e9;
+	bool first = !p->turned;
+
+	if (!p->groups || (!first && now - p->turned < TURN_NS))
+		return;
+	p->turned = now;
+	for (struct file *f = p->files; f; f = f->next)
+		for (unsigned i = 0; i < f->n; i++) {
+			struct attached *a = &f->probes[i];
+			uint64_t hits = a->group && !a->taken_out ? nps_reader__hits(reader, a->id, 0) : 0;
+
+			if (hits && !first && (double)(hits - a->hits) > POLLED_MOST * seconds)
+				take_out(p, f, a, (double)(hits - a->hits) / seconds, now);
+			a->hits = hits;
+		}
 }
 
 void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *reader, cJSON *session)
@@ -739,6 +780,8 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 			cJSON_AddNumberToObject(j, "offset", (double)a->offset);
 			cJSON_AddStringToObject(j, "how", a->returns ? "call" : "entry");
 			cJSON_AddStringToObject(j, "class", nps_probe_class__name(a->class));
+			if (a->taken_out)
+				cJSON_AddNumberToObject(j, "taken_out_monotonic", (double)a->taken_out);
 			cJSON_AddNumberToObject(
 				j, "hits", reader ? (double)nps_reader__hits(reader, a->id, a->number) : 0);
 			cJSON_AddItemToArray(probes, j);

@@ -27,6 +27,17 @@ int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct np
 		    struct nps_probes **out);
 /* Libraries (enum nps_lib) whose rows are not to be attached. */
 void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
+/*
+ * Takes out, once a second, probes of functions that the job polls, that the kernel single-steps, and that it
+ * enters often: a line says which. READER knows how often; now: ns of CLOCK_MONOTONIC.
+ */
+void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now);
+
+/* Submissions are probed at their return, too: who submits is learnt from those that succeed. */
+void nps_probes__watch_submissions(struct nps_probes *p);
+
+/* Keeps those, too. */
+void nps_probes__keep_polled(struct nps_probes *p);
 void nps_probes__free(struct nps_probes *p);
 
 /* Takes every probe out; what was attached can still be described. */

@@ -39,6 +39,7 @@ enum {
 	OPT_OFFCPU_MIN,
 	OPT_UNWIND,
 	OPT_SHAPES,
+	OPT_KEEP_POLLED,
 	OPT_MSTX,
 	OPT_MSTX_INCLUDE,
 	OPT_MSTX_EXCLUDE,
@@ -90,6 +91,11 @@ static const struct argp_option options[] = {
 	{ "osrt-threshold", OPT_OSRT_THRESHOLD, "TIME", 0,
 	  "System calls shorter than this are counted and summed up, not recorded one by one: 10us, 1ms, "
 	  "up to 4s; 0 records all (default: 10us)",
+	  0 },
+	{ "keep-polled", OPT_KEEP_POLLED, 0, 0,
+	  "Also functions that ask for a state, that the job calls more than 2000 times a second, and that "
+	  "the kernel has to "
+	  "single-step (default: they are not recorded any more once they are)",
 	  0 },
 	{ "record-shapes", OPT_SHAPES, 0, 0,
 	  "Shapes, data types and formats of operators' tensors (default: no)", 0 },
@@ -372,6 +378,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case OPT_DRIVER:
 		v = nps_driver_opts__parse(&a->rec.driver, arg);
+		break;
+	case OPT_KEEP_POLLED:
+		a->rec.keep_polled = true;
 		break;
 	case OPT_SHAPES:
 		a->rec.shapes = true;

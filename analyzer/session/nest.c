@@ -179,6 +179,7 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 		return 0; /* plans.h has read it */
 	if (ev->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && ev->kind == NPS_EV_API && ev->args[2])
 		return 0; /* another communicator of a call that has its row */
+	nps_walk__submitted(w, ev);
 	pop_until(w, ev->start, ev->start + ev->dur);
 	if (ev->kind == NPS_EV_MARK)
 		return nps_walk__mark(w, ev);
@@ -369,6 +370,7 @@ static void new_thread(struct nps_walk *w, const struct nps_event *ev)
 	w->open_mark = NPS_NONE;
 	w->op_limit = UINT64_MAX;
 	w->device = w->user = UINT16_MAX;
+	w->sent.n = 0;
 }
 
 int nps_nest__run(struct nps_recording *model, struct nps_names *names)

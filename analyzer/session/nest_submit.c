@@ -37,7 +37,8 @@ static void span_in(const struct nps_walk *w, const struct nps_frame *f, const s
 	const struct nps_frame *inner = f + 1;
 
 	*start = sub->begin;
-	*end = sub->end;
+	*end = w->sent.n ? sub->begin
+			 : sub->end; /* the end of the whole collective is none of the submission's */
 	if (inner >= w->stack + w->depth)
 		return;
 	*start = inner->ev->start;
@@ -232,6 +233,63 @@ static void number_as_chip(struct nps_sub *sub, uint32_t chip, const struct nps_
 		sub->sqe_type = NPS_SQE_EVENT_WAIT;
 }
 
+/* --- submissions of which only the beginning was recorded: those have no length --- */
+
+void nps_walk__submitted(struct nps_walk *w, const struct nps_event *next)
+{
+	if (!w->sent.n)
+		return;
+	for (uint32_t i = w->sent.first; i < w->model->subs.len && next->start > w->sent.ev[0]->start; i++) {
+		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, i);
+
+		sub->end = NPS_MIN(sub->end, next->start);
+	}
+	if (next->kind != NPS_EV_SQE)
+		w->sent.n = 0;
+}
+
+static bool is_same_sqe(const struct nps_event *a, const struct nps_event *b)
+{
+	return (a->args[0] & 0xffff) == (b->args[0] & 0xffff) && a->args[1] == b->args[1] &&
+	       a->args[2] == b->args[2] && a->args[3] == b->args[3];
+}
+
+/* Did the thread submit it with its last call, and did nothing since? The queue had no room for it then. */
+static bool is_retry(const struct nps_walk *w, const struct nps_event *ev)
+{
+	for (uint32_t i = 0; i < w->sent.n; i++)
+		if (w->sent.ev[i]->start < ev->start && is_same_sqe(w->sent.ev[i], ev))
+			return true;
+	return false;
+}
+
+/* Was it submitted within a launch that failed? */
+static bool is_failed(struct nps_walk *w, const struct nps_event *ev)
+{
+	const struct nps_frame *launch = ev->dur ? NULL : nps_walk__frame(w, NPS_CALL_LAUNCH);
+
+	return ev->ret || (launch && launch->ev->ret && !(launch->ev->flags & NPS_F_UNFINISHED));
+}
+
+/* When a submission is over at the latest: with the call that it was made in, unless the thread does something before. */
+static uint64_t latest_end(const struct nps_walk *w, const struct nps_event *ev)
+{
+	if (ev->dur)
+		return ev->start + ev->dur;
+	return w->depth ? w->stack[w->depth - 1].end : ev->start;
+}
+
+/* EV submitted the last row of subs. */
+static void note_sent(struct nps_walk *w, const struct nps_event *ev)
+{
+	if (ev->dur || !w->sent.n || w->sent.ev[0]->start != ev->start) {
+		w->sent.n = 0;
+		w->sent.first = w->model->subs.len - 1;
+	}
+	if (!ev->dur && w->sent.n < NPS_WALK_SENT)
+		w->sent.ev[w->sent.n++] = ev;
+}
+
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 {
 	unsigned int device = ev->args[0] & 0xffff, type = ev->args[1] & 0x3f;
@@ -241,7 +299,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	struct nps_sub *sub;
 	int err;
 
-	if (ev->ret || type == NPS_SQE_INVALID)
+	if (type == NPS_SQE_INVALID || is_failed(w, ev) || is_retry(w, ev))
 		return 0;
 	if (device >= NPS_MAX_DEVICES || ev->flags & (NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1))) {
 		w->model->losses.sqe++;
@@ -254,7 +312,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	if (!sub)
 		return -errno;
 	*sub = (struct nps_sub){ .begin = ev->start,
-				 .end = ev->start + ev->dur,
+				 .end = latest_end(w, ev),
 				 .proc = w->proc_row,
 				 .tid = w->tid,
 				 .cann = inner ? inner->cann : NPS_NONE,
@@ -270,6 +328,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .blocks = ev->args[1] >> 16,
 				 .sqe_type = type,
 				 .memcpy_op = 255 };
+	note_sent(w, ev);
 	if (known->has_platform)
 		number_as_chip(sub, known->platform, ev, inner);
 	type = sub->sqe_type;

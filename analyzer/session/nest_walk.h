@@ -5,6 +5,7 @@
 
 #include "session/join.h"
 
+#define NPS_WALK_SENT 32 /* SQEs of one submission that are compared with the next one's */
 #define NPS_WALK_DEPTH 64 /* deeper calls keep their row but are nobody's parent */
 
 struct nps_frame {
@@ -60,6 +61,11 @@ struct nps_walk {
 	bool op_phase2;
 	uint64_t op_limit;
 	uint32_t open_mark; /* innermost open mstx range without a number, NPS_NONE */
+	/* its last submission, if the end of that was not recorded */
+	struct {
+		const struct nps_event *ev[NPS_WALK_SENT];
+		uint32_t n, first; /* first: row of subs */
+	} sent;
 	uint16_t device; /* it last submitted to, UINT16_MAX: none since `user` */
 	uint16_t user; /* number it gave to aclrtSetDevice, UINT16_MAX unknown */
 	/* the launch being looked at */
@@ -121,5 +127,7 @@ int nps_walk__finish_timings(struct nps_walk *w);
 
 /* nest_submit.c: one submitted SQE. */
 int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev);
+/* NEXT is what the thread did next: what it submitted before was over by then. */
+void nps_walk__submitted(struct nps_walk *w, const struct nps_event *next);
 
 #endif

@@ -23,9 +23,22 @@ struct seen {
 	size_t n, size; /* of the file */
 };
 
+struct body {
+	struct nps_elf *elf;
+	uint64_t offset;
+};
+
+static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
+{
+	const struct body *body = arg;
+
+	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
+}
+
 static int look(const struct nps_elf_function *f, void *arg)
 {
 	struct seen *seen = arg;
+	struct body body = { seen->elf, f->offset };
 	uint8_t code[MAX_CODE];
 	int n;
 
@@ -33,8 +46,15 @@ static int look(const struct nps_elf_function *f, void *arg)
 	if (f->offset >= seen->size)
 		abort();
 	n = nps_elf__code(seen->elf, f->offset, code, f->size < sizeof(code) ? f->size : sizeof(code));
-	if (n > 0 && nps_probe_point(nps_elf__machine(seen->elf), code, (size_t)n) >= (size_t)n)
-		abort();
+	for (int returns = 0; returns < 2 && n > 0; returns++) {
+		struct nps_probe_need need = { returns ? 3 : 0, returns, returns, read_near, &body };
+		int machine = nps_elf__machine(seen->elf);
+		size_t point = nps_probe_point(machine, code, (size_t)n, &need);
+
+		if (point >= (size_t)n ||
+		    nps_probe_point__class(machine, code, (size_t)n, point) >= NPS_PROBE_CLASSES)
+			abort();
+	}
 	return 0;
 }
 

@@ -234,6 +234,56 @@ static void a_bad_clock_still_finds_submissions(void **state)
 	nps_summary_free(&summary);
 }
 
+/*
+ * Submissions of which only the beginning was recorded: one that finds no room is made again, alike, until there is; one whose
+ * launch failed never reached the device; and two of one call are two.
+ */
+static void submissions_without_an_end(void **state)
+{
+	struct nps_summary summary;
+	uint64_t at = GEN_T0 + 10000000ULL;
+	struct gen gen;
+	sqlite3 *db;
+
+	(void)state;
+	gen_open(&gen, dir);
+	gen_clock(&gen, GEN_T0);
+	/* the launch of 10 us: refused twice, then taken */
+	gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at, at + 10000, 0x100, 8, 0x200, 0);
+	for (unsigned int i = 1; i <= 3; i++)
+		gen_sqe(&gen, 4000, 4000, at + 1000 * i, at + 1000 * i, 0, NPS_SQE_AI_CORE, 2, 7, 8);
+	/* a launch that failed */
+	gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_API,
+					     .probe = NPS_PROBE_LAUNCH,
+					     .pid = 4000,
+					     .tid = 4000,
+					     .ret = 107000,
+					     .start = at + 20000,
+					     .dur = 10000,
+					     .args = { 0x100, 8, 0x200 } });
+	gen_sqe(&gen, 4000, 4000, at + 21000, at + 21000, 0, NPS_SQE_AI_CORE, 2, 8, 8);
+	/* two of one call, which is made again; then the same as the last one after another call: a task of its own */
+	gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at + 40000, at + 50000, 0x100, 8, 0x200, 0);
+	for (unsigned int i = 0; i < 2; i++)
+		for (unsigned int task = 9; task < 11; task++)
+			gen_sqe(&gen, 4000, 4000, at + 41000 + 1000 * i, at + 41000 + 1000 * i, 0,
+				NPS_SQE_AI_CORE, 2, task, 8);
+	gen_api(&gen, 4000, 4000, NPS_PROBE_LAUNCH, at + 60000, at + 70000, 0x100, 8, 0x200, 0);
+	gen_sqe(&gen, 4000, 4000, at + 61000, at + 61000, 0, NPS_SQE_AI_CORE, 2, 10, 8);
+	gen_close(&gen, true, "{\"pid\": 4000, \"comm\": \"x\", \"rank\": 0}",
+		  "{\"id\": 0, \"freq_khz\": 50000}", NULL);
+	summary = analyze(NPS_FORMAT_DB);
+	assert_int_equal(summary.nprocs, 1);
+	db = open_db(&summary.procs[0]);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK"), 4);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE taskId = 7"), 1);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE taskId = 8"), 0);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE taskId = 9"), 1);
+	assert_int_equal(one(db, "SELECT count(*) FROM TASK WHERE taskId = 10"), 2);
+	sqlite3_close(db);
+	nps_summary_free(&summary);
+}
+
 static void task_ids_wrap(void **state)
 {
 	struct gen_job job = { .ranks = 1, .launches = 70000, .agent = true };
@@ -541,17 +591,12 @@ int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(two_ranks_with_device_log),
-		TEST(lost_records_become_bounds),
-		TEST(a_bad_clock_still_finds_submissions),
-		TEST(host_only_bounds_hold),
-		TEST(task_ids_wrap),
-		TEST(two_devices_of_one_process),
-		TEST(threads_of_the_helper),
-		cmocka_unit_test(bounds_of_one_stream),
-		cmocka_unit_test(a_known_moment_bounds_both_sides),
-		cmocka_unit_test(events_tighten_streams),
-		TEST(results_are_replaced_whole),
+		TEST(two_ranks_with_device_log),	   TEST(lost_records_become_bounds),
+		TEST(a_bad_clock_still_finds_submissions), TEST(host_only_bounds_hold),
+		TEST(submissions_without_an_end),	   TEST(task_ids_wrap),
+		TEST(two_devices_of_one_process),	   TEST(threads_of_the_helper),
+		cmocka_unit_test(bounds_of_one_stream),	   cmocka_unit_test(a_known_moment_bounds_both_sides),
+		cmocka_unit_test(events_tighten_streams),  TEST(results_are_replaced_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

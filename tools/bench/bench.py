@@ -3,7 +3,7 @@
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
 Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: job, start, cost, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+sections of docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
 """
 import csv
 import json
@@ -25,6 +25,7 @@ import device
 import driver
 import host
 import ingest
+import launches
 import soak
 import start
 
@@ -242,6 +243,12 @@ def analyze_raw():
 
 
 TEXTS = {
+    "launches": """## Launches of a job that its host limits
+
+What the tracer takes, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, and between two
+launches it computes (`tools/bench/launches.c`), through libraries that do next to nothing. Only probes of CANN are recorded (`--host-sys none`).
+Bare uprobes are the same ones, entries and returns, with a program that does nothing: what no tracer of this kind can go below. CPU time of the job,
+which is how long it takes on a CPU of its own; medians of turns. A trap of a virtual machine is dearer than a real processor's.""",
     "driver": """## Calls of the NPU's driver
 
 ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of computing,
@@ -329,7 +336,8 @@ def main():
         if old.is_dir():
             shutil.rmtree(old)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    sections = {"job": lambda: slow_down(sim_env()),
+    sections = {"launches": lambda: launches.launches(NPUSCOPE, OUT, add, say),
+                "job": lambda: slow_down(sim_env()),
                 "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, say),
                 "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", ROUNDS, add, say),
                 "attach": attach_detach,

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Where the functions of a library are probed, for what the catalogue reads of them. */
+#ifndef NPS_PROBE_PLACE_H
+#define NPS_PROBE_PLACE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "elf_file.h"
+#include "probe_point.h"
+#include "probe_rows.h"
+
+struct nps_probe_place {
+	uint64_t offset; /* in the file */
+	enum nps_probe_class class;
+	const char *why; /* it is single-stepped; NULL: it is not. Has no owner */
+};
+
+/*
+ * The place of a probe of FN, which is of the open file ELF. row: what is read, NULL: every argument, in registers and on the
+ * stack, and what is behind them. returns: probed at its return, too.
+ */
+struct nps_probe_place nps_probe_place__find(struct nps_elf *elf, const struct nps_elf_function *fn,
+					     const struct nps_probe_row *row, bool returns);
+
+/*
+ * Prints where each function of the catalogue is probed in a library, or in the libraries that a process has mapped, a line
+ * each, tabs between columns. target: the library's path, or the number of the process. Complaints are printed to stderr. 0 or a
+ * negative errno.
+ */
+int nps_probe_place__print(const char *target, FILE *out);
+
+#endif
