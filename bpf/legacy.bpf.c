@@ -22,7 +22,7 @@ struct call {
 	__u32 probe;
 	__u8 flags;
 	__u8 tells; /* of what is called in it, enough: the catalogue's rows that fold are not wanted inside */
-	__u16 pad;
+	__u16 group;
 };
 
 struct thread {
@@ -60,6 +60,13 @@ struct {
 	__type(key, __u32);
 	__type(value, struct nps_legacy_spec);
 } specs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, NPS_GROUPS);
+	__type(key, __u32);
+	__type(value, struct nps_legacy_group);
+} groups SEC(".maps");
 
 /* What the stub of a probe leaves (user/stubs.c). */
 struct {
@@ -268,7 +275,7 @@ static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, _
 	}
 }
 
-static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe, __u32 *class)
+static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe, __u32 *class, __u32 *group)
 {
 	__u32 only = 0;
 	__u64 *left = bpf_map_lookup_elem(&cookie, &only);
@@ -277,6 +284,7 @@ static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe,
 		return NULL;
 	*probe = NPS_COOKIE_PROBE(*left);
 	*class = NPS_COOKIE_CLASS(*left);
+	*group = NPS_COOKIE_NUMBER(*left);
 	return bpf_map_lookup_elem(&specs, probe);
 }
 
@@ -297,13 +305,32 @@ static __always_inline void drop_dead_calls(struct thread *t, __u64 sp, __u32 pr
 	}
 }
 
+static __always_inline bool is_detached(__u32 group)
+{
+	struct nps_legacy_group *g = bpf_map_lookup_elem(&groups, &group);
+
+	return g && g->state == NPS_GROUP_DETACHED;
+}
+
 static __always_inline bool told_above(const struct thread *t)
 {
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_DEPTH; i++)
-		if (i < t->depth && t->calls[i].tells)
+		if (i < t->depth && t->calls[i].tells && !is_detached(t->calls[i].group))
 			return true;
 	return false;
+}
+
+/* A call of GROUP is entered: is it recorded? */
+static __always_inline bool is_recorded(__u32 group)
+{
+	struct nps_legacy_group *g = bpf_map_lookup_elem(&groups, &group);
+
+	if (!g)
+		return true;
+	if (group >= NPS_GROUPS_COUNTED)
+		__sync_fetch_and_add(&g->entered, 1);
+	return g->state == NPS_GROUP_ATTACHED;
 }
 
 SEC("kprobe/call_entry")
@@ -313,12 +340,14 @@ int call_entry(struct pt_regs *ctx)
 	const struct nps_legacy_spec *spec;
 	struct thread *t;
 	struct call *c;
-	__u32 probe, class;
+	__u32 probe, class, group;
 
-	spec = spec_of_probe(&probe, &class);
+	spec = spec_of_probe(&probe, &class, &group);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
 	count(NPS_COUNTER_CALLS + class);
+	if (!is_recorded(group))
+		return 0;
 	t = thread_of((__u32)pid_tgid);
 	if (t)
 		drop_dead_calls(t, sp, probe);
@@ -332,6 +361,7 @@ int call_entry(struct pt_regs *ctx)
 	c->flags = 0;
 	c->tells = !(spec->flags & NPS_P_OPEN);
 	c->probe = probe;
+	c->group = group;
 	c->sp = sp;
 	entry_slots(ctx, t, pid_tgid >> 32, spec, c->args, &c->flags);
 	t->depth++;
@@ -441,8 +471,8 @@ int call_return(struct pt_regs *ctx)
 {
 	__u64 now = bpf_ktime_get_ns(), pid_tgid = bpf_get_current_pid_tgid();
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
-	__u32 tid = (__u32)pid_tgid, probe, class, found = NPS_LEGACY_DEPTH;
-	const struct nps_legacy_spec *spec = spec_of_probe(&probe, &class);
+	__u32 tid = (__u32)pid_tgid, probe, class, group, found = NPS_LEGACY_DEPTH;
+	const struct nps_legacy_spec *spec = spec_of_probe(&probe, &class, &group);
 	struct thread *t;
 
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
@@ -471,9 +501,9 @@ int call_mark(struct pt_regs *ctx)
 	struct nps_event e;
 	struct thread *t;
 	__u8 flags = 0;
-	__u32 probe, class;
+	__u32 probe, class, group;
 
-	spec = spec_of_probe(&probe, &class);
+	spec = spec_of_probe(&probe, &class, &group);
 	if (!spec || !is_target(pid_tgid >> 32, ~0U))
 		return 0;
 	count(NPS_COUNTER_MARKS + class);

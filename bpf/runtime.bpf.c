@@ -8,6 +8,7 @@
  * that never returns (longjmp, exception) costs itself and nothing else.
  */
 #include "common.bpf.h"
+#include "call_stack.bpf.h"
 #include "catalog.h"
 #include "cookie.bpf.h"
 #include "ending.bpf.h"
@@ -19,47 +20,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 extern bool bpf_session_is_return(void) __ksym __weak;
 
-struct probe_spec {
-	__u8 flags;
-	struct nps_slot slot[4];
-};
-
-/* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
-#define SPEC_SLOTS 512
-#define MASKED(i, slots)                                                                                     \
-	({                                                                                                   \
-		__u64 _i = (i);                                                                              \
-		asm volatile("%0 &= %1" : "+r"(_i) : "i"((slots)-1));                                        \
-		_i;                                                                                          \
-	})
-
-_Static_assert(NPS_PROBE_MAX <= SPEC_SLOTS, "specs");
-_Static_assert((NPS_MAX_DEPTH & (NPS_MAX_DEPTH - 1)) == 0, "calls");
-
-static const struct probe_spec specs[SPEC_SLOTS] = {
-#define SPEC(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                            \
-	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
-	NPS_CATALOG(SPEC)
-#undef SPEC
-};
-
-static __always_inline const struct probe_spec *spec_of(__u16 probe)
-{
-	return &specs[MASKED(probe, SPEC_SLOTS)];
-}
-
-struct open_call {
-	__u64 start;
-	__u64 sp;
-	__u64 args[4];
-	__u16 probe;
-	__u8 flags;
-	__u8 wanted; /* of a domain that is made: is it asked for? */
-};
-
 struct thread_state {
-	__u32 depth;
-	struct open_call calls[NPS_MAX_DEPTH];
+	struct call_stack stack;
 	struct text_scratch text;
 	/* --record-shapes */
 	__u64 executor_at; /* where the first phase puts its executor, 0: in none */
@@ -240,36 +202,6 @@ static __always_inline struct thread_state *thread_state(void)
 	return local_get(&threads, &no_thread_state);
 }
 
-/* Frames whose stack is gone were left by longjmp or an exception. */
-static __always_inline void drop_dead_calls(struct thread_state *st, __u64 sp, __u16 probe)
-{
-	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
-		__u32 top = st->depth - 1;
-		struct open_call *c;
-
-		if (top >= NPS_MAX_DEPTH)
-			return;
-		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
-		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
-		if (c->sp > sp || (c->sp == sp && c->probe != probe))
-			return;
-		count(NPS_COUNTER_UNRETURNED);
-		st->depth = top;
-	}
-}
-
-/* Is the thread inside a probed function that tells enough of what is called in it? */
-static __always_inline bool told_above(struct thread_state *st)
-{
-	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
-		if (i >= st->depth)
-			return false;
-		if (!(spec_of(st->calls[MASKED(i, NPS_MAX_DEPTH)].probe)->flags & NPS_P_OPEN))
-			return true;
-	}
-	return true;
-}
-
 /* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo, 64 bytes). */
 struct task_send_info {
 	__s32 type;
@@ -382,7 +314,7 @@ static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
 }
 
 /* Returns 1 when the return of this call is of no interest. */
-static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u32 pid)
+static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16 group, __u32 pid)
 {
 	struct thread_state *st = thread_state();
 	struct open_call *c;
@@ -393,25 +325,28 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u32
 		return 1;
 	}
 	sp = PT_REGS_SP(ctx);
-	drop_dead_calls(st, sp, probe);
-	if ((spec_of(probe)->flags & NPS_P_FOLD) && told_above(st))
+	count_some(NPS_COUNTER_UNRETURNED, drop_dead_calls(&st->stack, sp, probe));
+	if (group_state[MASKED(group, NPS_GROUPS)] != NPS_GROUP_ATTACHED)
+		return 1;
+	if ((spec_of(probe)->flags & NPS_P_FOLD) && is_told_above(&st->stack))
 		return 1;
 	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid, PT_REGS_PARM1(ctx)))
 		return 1;
-	if (st->depth >= NPS_MAX_DEPTH) {
+	if (st->stack.depth >= NPS_MAX_DEPTH) {
 		count(NPS_COUNTER_LOST + NPS_EV_API); /* nested too deep */
 		return 1;
 	}
-	c = &st->calls[MASKED(st->depth, NPS_MAX_DEPTH)];
+	c = &st->stack.calls[MASKED(st->stack.depth, NPS_MAX_DEPTH)];
 	c->flags = 0;
 	c->probe = probe;
 	c->sp = sp;
+	c->group = group;
 	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
 	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
 		learn(pid, c);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		c->wanted = name_wanted(&st->text);
-	st->depth++;
+	st->stack.depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -421,11 +356,14 @@ static __always_inline int call_entered(struct pt_regs *ctx, __u64 cookie, bool 
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	__u16 probe = NPS_COOKIE_PROBE(cookie);
+	__u16 group = NPS_COOKIE_NUMBER(cookie);
 	int ignored;
 
 	if (probe >= NPS_PROBE_MAX || !target_flags(pid) || ended_at)
 		return 1;
-	ignored = remember_call(ctx, probe, pid);
+	if (group >= NPS_GROUPS_COUNTED)
+		__sync_fetch_and_add(&group_entered[MASKED(group, NPS_GROUPS)], 1);
+	ignored = remember_call(ctx, probe, group, pid);
 	count((ignored && session ? NPS_COUNTER_MARKS : NPS_COUNTER_CALLS) + NPS_COOKIE_CLASS(cookie));
 	return ignored;
 }
@@ -645,14 +583,14 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	if (!st)
 		return 0;
 	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
-		__u32 top = st->depth - 1 - i;
+		__u32 top = st->stack.depth - 1 - i;
 		struct open_call *c;
 
 		if (top >= NPS_MAX_DEPTH)
 			return 0; /* entered before we attached, or folded */
-		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
+		c = &st->stack.calls[MASKED(top, NPS_MAX_DEPTH)];
 		if (c->probe != probe || c->sp != sp) {
-			passed++;
+			passed += !is_detached(c);
 			continue;
 		}
 		if (ended_at) {
@@ -662,7 +600,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 		count_some(NPS_COUNTER_UNRETURNED, passed); /* calls inside it that never returned */
 		if (!send_special(ctx, st, c, now, pid_tgid))
 			send_call(ctx, st, c, now, pid_tgid);
-		st->depth = top;
+		st->stack.depth = top;
 		return 0;
 	}
 	return 0;
@@ -790,17 +728,17 @@ int open_calls(struct bpf_iter__task *ctx)
 	__u64 sp = 0;
 
 	/* What a thread has on its way out is what it left; where its stack pointer was is not to be had any more. */
-	if (!st || !st->depth || t->flags & PF_EXITING)
+	if (!st || !st->stack.depth || t->flags & PF_EXITING)
 		return 0;
 	if (user_regs(t, &regs))
 		sp = PT_REGS_SP(&regs);
 	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
-		struct open_call *c = &st->calls[MASKED(i, NPS_MAX_DEPTH)];
+		struct open_call *c = &st->stack.calls[MASKED(i, NPS_MAX_DEPTH)];
 		struct nps_event e = { .kind = NPS_EV_API, .ret = -1 };
 
-		if (i >= st->depth)
+		if (i >= st->stack.depth)
 			break;
-		if (c->start >= ended_at || was_left(c, sp))
+		if (c->start >= ended_at || was_left(c, sp) || is_detached(c))
 			continue;
 		e.probe = c->probe;
 		e.flags = c->flags;

@@ -45,8 +45,9 @@ enum nps_counter {
 };
 
 /*
- * The cookie of a probe: its row in the catalogue, the number of the operator (0: none), how many of its arguments are
- * told, and its class: how the kernel runs the instruction that it replaced (enum nps_probe_class).
+ * The cookie of a probe: its row in the catalogue; the number of the operator (0: none), or where its return is probed that of
+ * its group; how many of its arguments are told, and its class: how the kernel runs the instruction that it replaced (enum
+ * nps_probe_class).
  */
 #define NPS_COOKIE(probe, number, arguments, class)                                                          \
 	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)
@@ -54,6 +55,16 @@ enum nps_counter {
 #define NPS_COOKIE_NUMBER(cookie) ((cookie) >> 16 & 0xffff)
 #define NPS_COOKIE_ARGUMENTS(cookie) ((cookie) >> 32 & 0xff)
 #define NPS_COOKIE_CLASS(cookie) ((cookie) >> 40 & 3)
+
+/*
+ * Probes of calls that are detached together. Group 0 stays to the end, 1 + N is tier N of the catalogue, those from
+ * NPS_GROUPS_COUNTED on are one function of one file each, whose entries are counted.
+ */
+#define NPS_GROUPS 1024
+#define NPS_GROUPS_COUNTED 8
+#define NPS_GROUP_ATTACHED 0
+#define NPS_GROUP_CLOSING 1 /* who enters is not recorded any more, who is inside may return */
+#define NPS_GROUP_DETACHED 2 /* no return will be seen */
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
 struct nps_thread {

@@ -15,4 +15,10 @@ struct nps_legacy_spec {
 	struct nps_slot slot[4];
 };
 
+/* A group of probes, by its number (bpf_shared.h). */
+struct nps_legacy_group {
+	unsigned long long entered; /* calls, if they are counted */
+	unsigned int state, pad; /* NPS_GROUP_* */
+};
+
 #endif

@@ -365,7 +365,7 @@ static const char *watch(struct nps_capture *c)
 		nps_device_sampler__counted(c->devices, nps_agents__counted(c));
 		nps_overhead__turn(c, false);
 		nps_overhead__look(c);
-		nps_probes__turn(c->probes, c->reader, nps_now(CLOCK_MONOTONIC));
+		nps_probes__turn(c->probes, nps_now(CLOCK_MONOTONIC));
 		err = nps_session__error(&c->session);
 		if (err) {
 			nps_warn("capture stopped: cannot write to %s: %s: %s: what was captured is kept",

@@ -484,6 +484,23 @@ void nps_kernel_side__set_threshold(struct nps_kernel_side *k, uint64_t ns)
 		k->osrt->bss->threshold_ns = ns;
 }
 
+void nps_kernel_side__set_group(struct nps_kernel_side *k, unsigned group, uint8_t state)
+{
+	if (group >= NPS_GROUPS)
+		return;
+	if (k->legacy)
+		nps_legacy__set_group(k->legacy, group, state);
+	else
+		k->runtime->bss->group_state[group] = state;
+}
+
+uint64_t nps_kernel_side__entered(const struct nps_kernel_side *k, unsigned group)
+{
+	if (group >= NPS_GROUPS)
+		return 0;
+	return k->legacy ? nps_legacy__entered(k->legacy, group) : k->runtime->bss->group_entered[group];
+}
+
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k)
 {
 	if (k->osrt)

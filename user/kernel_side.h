@@ -46,6 +46,14 @@ void nps_kernel_side__detach(struct nps_kernel_side *k);
 void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k);
 void nps_kernel_side__drop_sched(struct nps_kernel_side *k);
 
+/*
+ * Says what becomes of the probes of GROUP (bpf_shared.h); STATE: NPS_GROUP_*. CLOSING before their links are closed, DETACHED when
+ * they are: else a call that is under way then would stay in its thread's stack for good.
+ */
+void nps_kernel_side__set_group(struct nps_kernel_side *k, unsigned group, uint8_t state);
+/* How often probes of GROUP were entered, recorded or not; 0 where that is not counted. */
+uint64_t nps_kernel_side__entered(const struct nps_kernel_side *k, unsigned group);
+
 /* Each program that is loaded. */
 void nps_kernel_side__for_each_program(const struct nps_kernel_side *k,
 				       void (*each)(const char *name, int fd, void *arg), void *arg);

@@ -5,9 +5,11 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "legacy.h"
 #include "legacy.skel.h"
+#include "log.h"
 
 struct nps_legacy {
 	struct legacy_bpf *skel;
@@ -86,6 +88,21 @@ int nps_legacy__attach(struct nps_legacy *l)
 void nps_legacy__detach(struct nps_legacy *l)
 {
 	legacy_bpf__detach(l->skel);
+}
+
+void nps_legacy__set_group(struct nps_legacy *l, uint32_t group, uint8_t state)
+{
+	struct nps_legacy_group g = { .state = state };
+
+	if (bpf_map_update_elem(bpf_map__fd(l->skel->maps.groups), &group, &g, BPF_ANY))
+		nps_debug("cannot set the state of group %u of probes: %s", group, strerror(errno));
+}
+
+uint64_t nps_legacy__entered(const struct nps_legacy *l, uint32_t group)
+{
+	struct nps_legacy_group g = { 0 };
+
+	return bpf_map_lookup_elem(bpf_map__fd(l->skel->maps.groups), &group, &g) ? 0 : g.entered;
 }
 
 static void drop(struct bpf_link **link)

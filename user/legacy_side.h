@@ -23,6 +23,10 @@ void nps_legacy__detach(struct nps_legacy *l);
 void nps_legacy__drop_syscalls(struct nps_legacy *l);
 bool nps_legacy__has_syscalls(const struct nps_legacy *l);
 
+/* As nps_kernel_side__set_group() and nps_kernel_side__entered(). */
+void nps_legacy__set_group(struct nps_legacy *l, uint32_t group, uint8_t state);
+uint64_t nps_legacy__entered(const struct nps_legacy *l, uint32_t group);
+
 /* NULL: there is none of that sort or name. */
 struct bpf_program *nps_legacy__program(const struct nps_legacy *l, enum nps_program which);
 struct bpf_map *nps_legacy__map(const struct nps_legacy *l, const char *name);

@@ -37,9 +37,10 @@ struct attached {
 	uint8_t arguments; /* of its first phase that are told */
 	bool returns;
 	uint8_t class; /* enum nps_probe_class */
-	unsigned group; /* of the links of this probe alone, 0: it shares them */
-	uint64_t hits; /* until the last turn */
+	unsigned group; /* of this probe and its links alone, 0: it shares them */
+	uint64_t entered; /* until the last turn */
 	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
+	bool closing; /* taken out, but its links are there */
 	uint64_t offset;
 };
 
@@ -67,7 +68,7 @@ struct nps_probes {
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
 	bool keeps_polled, whole_submissions;
-	unsigned groups;
+	unsigned groups; /* the latest of one probe */
 	uint64_t turned; /* CLOCK_MONOTONIC */
 };
 
@@ -82,6 +83,7 @@ int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct np
 	p->level = level;
 	p->shapes = shapes;
 	p->shed = NPS_TIERS;
+	p->groups = NPS_GROUPS_COUNTED - 1;
 	p->operators = operators;
 	*out = p;
 	return 0;
@@ -105,11 +107,36 @@ bool nps_probes__has_tier(const struct nps_probes *p, enum nps_tier tier)
 	return false;
 }
 
+_Static_assert(1 + NPS_TIERS <= NPS_GROUPS_COUNTED, "a group each tier");
+
+static enum nps_tier tier_of(const struct attached *a)
+{
+	return nps_probe_rows__tier(nps_probe_rows__get(a->id));
+}
+
+/* Of calls: of the probe alone, else of its tier. */
+static unsigned group_of(const struct attached *a)
+{
+	return a->group ? a->group : 1 + tier_of(a);
+}
+
+static void set_groups(struct nps_probes *p, enum nps_tier from, uint8_t state)
+{
+	for (unsigned tier = from; tier < NPS_TIERS; tier++)
+		nps_kernel_side__set_group(p->k, 1 + tier, state);
+	for (const struct file *f = p->files; f; f = f->next)
+		for (unsigned i = 0; i < f->n; i++)
+			if (f->probes[i].group && tier_of(&f->probes[i]) >= from)
+				nps_kernel_side__set_group(p->k, f->probes[i].group, state);
+}
+
 void nps_probes__shed(struct nps_probes *p, enum nps_tier tier)
 {
 	if (tier < p->shed)
 		p->shed = tier;
+	set_groups(p, tier, NPS_GROUP_CLOSING);
 	nps_links__close(&p->links, tier);
+	set_groups(p, tier, NPS_GROUP_DETACHED);
 }
 
 enum nps_tier nps_probes__shed_tier(const struct nps_probes *p)
@@ -265,7 +292,8 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	if (has_probe_at(m->file, place.offset))
 		return 0;
 	err = file_add_probe(m->file, row->id, returns, &place);
-	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) && !m->p->keeps_polled)
+	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) &&
+	    !m->p->keeps_polled && m->p->groups + 1 < NPS_GROUPS)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
 	return err;
 }
@@ -362,13 +390,13 @@ static void pick(struct sort *sort, const struct attached *probes, unsigned n, c
 	for (unsigned i = 0; i < n; i++) {
 		if (one ? &probes[i] != one : probes[i].group)
 			continue;
-		if (how_of(&probes[i]) != sort->how ||
-		    nps_probe_rows__tier(nps_probe_rows__get(probes[i].id)) != sort->tier)
+		if (how_of(&probes[i]) != sort->how || tier_of(&probes[i]) != sort->tier)
 			continue;
 		sort->from[sort->n] = i;
 		sort->offsets[sort->n] = probes[i].offset;
 		sort->cookies[sort->n++] =
-			NPS_COOKIE(probes[i].id, probes[i].number, probes[i].arguments, probes[i].class);
+			NPS_COOKIE(probes[i].id, probes[i].returns ? group_of(&probes[i]) : probes[i].number,
+				   probes[i].arguments, probes[i].class);
 	}
 }
 
@@ -722,10 +750,12 @@ void nps_probes__keep_polled(struct nps_probes *p)
 	p->keeps_polled = true;
 }
 
+/* From now on nobody enters: who is inside may return, so that the links stay until the next turn. */
 static void take_out(struct nps_probes *p, const struct file *f, struct attached *a, double rate,
 		     uint64_t now)
 {
-	nps_links__close_group(&p->links, a->group);
+	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_CLOSING);
+	a->closing = true;
 	a->taken_out = now;
 	nps_info("%s of %s is not recorded any more: the job polls it %.0f times a second, and the kernel "
 		 "has to "
@@ -733,22 +763,34 @@ static void take_out(struct nps_probes *p, const struct file *f, struct attached
 		 probe_name(p, a), f->path, rate);
 }
 
-void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now)
+static void close_polled(struct nps_probes *p, struct attached *a)
+{
+	nps_links__close_group(&p->links, a->group);
+	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_DETACHED);
+	a->closing = false;
+}
+
+void nps_probes__turn(struct nps_probes *p, uint64_t now)
 {
 	double seconds = (double)(now - p->turned) / 1e9;
 	bool first = !p->turned;
 
-	if (!p->groups || (!first && now - p->turned < TURN_NS))
+	if (p->groups < NPS_GROUPS_COUNTED || (!first && now - p->turned < TURN_NS))
 		return;
 	p->turned = now;
 	for (struct file *f = p->files; f; f = f->next)
 		for (unsigned i = 0; i < f->n; i++) {
 			struct attached *a = &f->probes[i];
-			uint64_t hits = a->group && !a->taken_out ? nps_reader__hits(reader, a->id, 0) : 0;
+			uint64_t entered;
 
-			if (hits && !first && (double)(hits - a->hits) > POLLED_MOST * seconds)
-				take_out(p, f, a, (double)(hits - a->hits) / seconds, now);
-			a->hits = hits;
+			if (a->closing)
+				close_polled(p, a);
+			if (!a->group || a->taken_out || tier_of(a) >= p->shed)
+				continue;
+			entered = nps_kernel_side__entered(p->k, a->group);
+			if (!first && (double)(entered - a->entered) > POLLED_MOST * seconds)
+				take_out(p, f, a, (double)(entered - a->entered) / seconds, now);
+			a->entered = entered;
 		}
 }
 

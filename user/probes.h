@@ -28,10 +28,10 @@ int nps_probes__new(struct nps_kernel_side *k, int level, bool shapes, struct np
 /* Libraries (enum nps_lib) whose rows are not to be attached. */
 void nps_probes__leave_out(struct nps_probes *p, uint32_t libs);
 /*
- * Takes out, once a second, probes of functions that the job polls, that the kernel single-steps, and that it
- * enters often: a line says which. READER knows how often; now: ns of CLOCK_MONOTONIC.
+ * Takes out, once a second, probes of functions that the job polls, that the kernel single-steps, and that are
+ * entered often: a line says which. Each file's is counted for itself. now: ns of CLOCK_MONOTONIC.
  */
-void nps_probes__turn(struct nps_probes *p, const struct nps_reader *reader, uint64_t now);
+void nps_probes__turn(struct nps_probes *p, uint64_t now);
 
 /* Submissions are probed at their return, too: who submits is learnt from those that succeed. */
 void nps_probes__watch_submissions(struct nps_probes *p);

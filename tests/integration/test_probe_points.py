@@ -13,13 +13,15 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from harness import DONE, PARTIAL, ROOT, Case, Result, Skip, build_library, main, need_job, need_root, test
+from harness import API, DONE, PARTIAL, ROOT, Case, Result, Running, Skip, build_library, main, need_job, need_root, test
 
 SURVEY = ROOT / "build/tests/probe_survey"
 WHY = "the stack pointer moves before the first instruction that is emulated, and its return is probed"
+UNFINISHED = 0x80
 VALUES = 8  # hits, six arguments, stack pointer
 
 # Waits until the probes are in, then walks through much of the interpreter and of SQLite.
@@ -132,6 +134,50 @@ def polled_functions_can_be_kept(case: Case) -> None:
     probes, result = polled(case, "--keep-polled", "-d", "4s")
     assert "taken_out_monotonic" not in probes["aclrtQueryEventStatus"], probes
     assert "is not recorded any more" not in result.err, result.err
+
+
+TAKEN_OUT = r"aclrtQueryEventStatus of .* is not recorded any more: the job polls it"
+
+
+def take_out(case: Case, *job_args: Any) -> tuple[Running, Running]:
+    """A capture of a job that has a signal to wait for."""
+    job = case.start([need_job("polls"), build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib")), *job_args])
+    job.wait_for(r"^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--host-sys", "none", "--verbose")
+    return job, run
+
+
+@test
+def launches_after_a_call_that_outlasts_its_probe(case: Case) -> None:
+    """The thread is in a polled function while that is taken out: what it launches afterwards is recorded."""
+    job, run = take_out(case, "inside", build_library(case, "polled_lib.c", "libruntime.so", case.path("lib")))
+    job.signal(signal.SIGUSR1)
+    run.wait_for(TAKEN_OUT, err=True)
+    time.sleep(3)  # its links go with the next turn
+    job.signal(signal.SIGUSR2)
+    job.wait_for(r"^launched")
+    run.signal(signal.SIGINT)
+    session = run.result().expect(DONE, PARTIAL).session
+    launches = {probe["symbol"]: probe["hits"] for probe in session.json["probes"]}["rtKernelLaunch"]
+    assert launches == 100, launches
+    open_calls = [e for e in session.of(API, job.pid) if e.flags & UNFINISHED]
+    assert not open_calls, open_calls
+
+
+@test
+def the_same_function_of_a_file_that_comes_later(case: Case) -> None:
+    """It is not polled there, so that it stays."""
+    other = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("other"))
+    job, run = take_out(case, "later", other)
+    run.wait_for(TAKEN_OUT, err=True)
+    job.signal(signal.SIGUSR1)
+    run.wait_for(r"other/libacl_rt.so: 2 probes", err=True)
+    time.sleep(4)  # turns
+    run.signal(signal.SIGINT)
+    session = run.result().expect(DONE, PARTIAL).session
+    taken = {Path(probe["library"]).parent.name: "taken_out_monotonic" in probe
+             for probe in session.json["probes"] if probe["symbol"] == "aclrtQueryEventStatus"}
+    assert taken == {"lib": True, "other": False}, taken
 
 
 @test

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
+/*
+ * The probed calls that a thread is in. Includes no header of the kernel or of libbpf: user space includes it, too, to
+ * test it.
+ */
+#ifndef NPS_CALL_STACK_BPF_H
+#define NPS_CALL_STACK_BPF_H
+
+#include "bpf_shared.h"
+#include "catalog.h"
+
+struct probe_spec {
+	__u8 flags;
+	struct nps_slot slot[4];
+};
+
+/* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
+#define SPEC_SLOTS 512
+#if defined(__bpf__)
+#define MASKED(i, slots)                                                                                     \
+	({                                                                                                   \
+		__u64 _i = (i);                                                                              \
+		asm volatile("%0 &= %1" : "+r"(_i) : "i"((slots)-1));                                        \
+		_i;                                                                                          \
+	})
+#else
+#define MASKED(i, slots) ((i) & ((slots)-1))
+#endif
+
+_Static_assert(NPS_PROBE_MAX <= SPEC_SLOTS, "specs");
+_Static_assert((NPS_MAX_DEPTH & (NPS_MAX_DEPTH - 1)) == 0, "calls");
+_Static_assert((NPS_GROUPS & (NPS_GROUPS - 1)) == 0, "groups");
+
+static const struct probe_spec specs[SPEC_SLOTS] = {
+#define SPEC(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                            \
+	[NPS_PROBE_##id] = { flags, { { s0 }, { s1 }, { s2 }, { s3 } } },
+	NPS_CATALOG(SPEC)
+#undef SPEC
+};
+
+static __always_inline const struct probe_spec *spec_of(__u16 probe)
+{
+	return &specs[MASKED(probe, SPEC_SLOTS)];
+}
+
+struct open_call {
+	__u64 start;
+	__u64 sp;
+	__u64 args[4];
+	__u16 probe;
+	__u8 flags;
+	__u8 wanted; /* of a domain that is made: is it asked for? */
+	__u16 group; /* of probes */
+};
+
+struct call_stack {
+	__u32 depth;
+	struct open_call calls[NPS_MAX_DEPTH];
+};
+
+/* By group of probes: NPS_GROUP_*, and how often those that are counted were entered. */
+volatile __u8 group_state[NPS_GROUPS];
+__u64 group_entered[NPS_GROUPS];
+
+/* The return of C is not probed any more: whether the thread is still in it nobody can say. */
+static __always_inline bool is_detached(const struct open_call *c)
+{
+	return group_state[MASKED(c->group, NPS_GROUPS)] == NPS_GROUP_DETACHED;
+}
+
+/*
+ * Drops frames whose stack is gone, which were left by longjmp or an exception: returns how many; and those on top whose probes
+ * were detached.
+ */
+static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __u16 probe)
+{
+	__u32 unreturned = 0;
+
+	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
+		__u32 top = st->depth - 1;
+		struct open_call *c;
+		bool detached;
+
+		if (top >= NPS_MAX_DEPTH)
+			break;
+		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
+		detached = is_detached(c);
+		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
+		if (!detached && (c->sp > sp || (c->sp == sp && c->probe != probe)))
+			break;
+		unreturned += !detached;
+		st->depth = top;
+	}
+	return unreturned;
+}
+
+/* Is the thread inside a probed function whose record says enough of what is called in it? */
+static __always_inline bool is_told_above(const struct call_stack *st)
+{
+	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {
+		const struct open_call *c = &st->calls[MASKED(i, NPS_MAX_DEPTH)];
+
+		if (i >= st->depth)
+			return false;
+		if (!(spec_of(c->probe)->flags & NPS_P_OPEN) && !is_detached(c))
+			return true;
+	}
+	return true;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the programs in the kernel keep of the calls that a thread is in. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#undef __always_inline
+#define __always_inline inline
+#include "../../bpf/call_stack.bpf.h"
+
+#define POLLED NPS_GROUPS_COUNTED
+#define DETAIL 3
+
+static struct call_stack stack;
+
+static int setup(void **state)
+{
+	(void)state;
+	stack = (struct call_stack){ 0 };
+	for (int i = 0; i < NPS_GROUPS; i++)
+		group_state[i] = NPS_GROUP_ATTACHED;
+	return 0;
+}
+
+/* As at the entry of a probed function; how many were dropped that never returned. */
+static uint32_t enter(uint16_t probe, uint16_t group, uint64_t sp)
+{
+	uint32_t unreturned = drop_dead_calls(&stack, sp, probe);
+
+	assert_true(stack.depth < NPS_MAX_DEPTH);
+	stack.calls[stack.depth++] = (struct open_call){ .probe = probe, .group = group, .sp = sp };
+	return unreturned;
+}
+
+static void calls_nest(void **state)
+{
+	(void)state;
+	assert_int_equal(enter(NPS_PROBE_LAUNCH, 1, 1000), 0);
+	assert_true(is_told_above(&stack));
+	assert_int_equal(enter(NPS_PROBE_RT_LAUNCH, 1, 900), 0);
+	assert_int_equal(enter(NPS_PROBE_SQ_TASK_SEND, 1, 900), 0); /* by a jump at its end */
+	assert_int_equal(stack.depth, 3);
+	/* The two inner ones were left by an exception. */
+	assert_int_equal(drop_dead_calls(&stack, 950, NPS_PROBE_RT_LAUNCH), 2);
+	assert_int_equal(stack.depth, 1);
+}
+
+static void some_tell_nothing_of_what_is_inside(void **state)
+{
+	(void)state;
+	assert_false(is_told_above(&stack));
+	enter(NPS_PROBE_MDL_EXECUTE, 1, 1000);
+	assert_false(is_told_above(&stack));
+	enter(NPS_PROBE_LAUNCH, 1, 900);
+	assert_true(is_told_above(&stack));
+}
+
+/* The job polls at the same height of its stack as it launches: only the group tells that the frame is dead. */
+static void frames_of_detached_probes_hide_nothing(void **state)
+{
+	(void)state;
+	enter(NPS_PROBE_QUERY_EVENT, POLLED, 1000);
+	assert_int_equal(drop_dead_calls(&stack, 1000, NPS_PROBE_RT_LAUNCH), 0);
+	assert_true(is_told_above(&stack));
+
+	/* Its return is still to be seen. */
+	group_state[POLLED] = NPS_GROUP_CLOSING;
+	assert_int_equal(drop_dead_calls(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack.depth, 1);
+	assert_true(is_told_above(&stack));
+
+	group_state[POLLED] = NPS_GROUP_DETACHED;
+	assert_true(is_detached(&stack.calls[0]));
+	assert_false(is_told_above(&stack));
+	/* That it did not return is no loss. */
+	assert_int_equal(drop_dead_calls(&stack, 900, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack.depth, 0);
+}
+
+/* Below one that goes on. */
+static void frames_in_the_middle_wait(void **state)
+{
+	(void)state;
+	enter(NPS_PROBE_GET_MEM_INFO, DETAIL, 1000);
+	enter(NPS_PROBE_MDL_EXECUTE, 1, 900);
+	group_state[DETAIL] = NPS_GROUP_DETACHED;
+	assert_int_equal(drop_dead_calls(&stack, 800, NPS_PROBE_RT_LAUNCH), 0);
+	assert_int_equal(stack.depth, 2);
+	assert_false(is_told_above(&stack));
+	enter(NPS_PROBE_LAUNCH, 1, 800);
+	assert_true(is_told_above(&stack));
+}
+
+/* However full it is of them. */
+static void frames_of_detached_probes_make_room(void **state)
+{
+	(void)state;
+	for (unsigned int i = 0; i < NPS_MAX_DEPTH; i++)
+		enter(NPS_PROBE_QUERY_EVENT, POLLED + i, 1000 - i);
+	for (unsigned int i = 0; i < NPS_MAX_DEPTH; i++)
+		group_state[POLLED + i] = NPS_GROUP_DETACHED;
+	assert_int_equal(enter(NPS_PROBE_LAUNCH, 1, 100), 0);
+	assert_int_equal(stack.depth, 1);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup(f, setup)
+	const struct CMUnitTest tests[] = {
+		TEST(calls_nest),
+		TEST(some_tell_nothing_of_what_is_inside),
+		TEST(frames_of_detached_probes_hide_nothing),
+		TEST(frames_in_the_middle_wait),
+		TEST(frames_of_detached_probes_make_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
