@@ -239,7 +239,7 @@ void nps_walk__submitted(struct nps_walk *w, const struct nps_event *next)
 {
 	if (!w->sent.n)
 		return;
-	for (uint32_t i = w->sent.first; i < w->model->subs.len && next->start > w->sent.ev[0]->start; i++) {
+	for (uint32_t i = w->sent.first; i < w->model->subs.len && next->start > w->sent.tried; i++) {
 		struct nps_sub *sub = &NPS_AT(&w->model->subs, struct nps_sub, i);
 
 		sub->end = NPS_MIN(sub->end, next->start);
@@ -254,13 +254,16 @@ static bool is_same_sqe(const struct nps_event *a, const struct nps_event *b)
 	       a->args[2] == b->args[2] && a->args[3] == b->args[3];
 }
 
-/* Did the thread submit it with its last call, and did nothing since? The queue had no room for it then. */
-static bool is_retry(const struct nps_walk *w, const struct nps_event *ev)
+/*
+ * The row of what the thread submitted with its last call, and did nothing since, if EV submits that again: the queue had no room
+ * for it then. NULL: EV submits something new.
+ */
+static struct nps_sub *find_refused(struct nps_walk *w, const struct nps_event *ev)
 {
 	for (uint32_t i = 0; i < w->sent.n; i++)
 		if (w->sent.ev[i]->start < ev->start && is_same_sqe(w->sent.ev[i], ev))
-			return true;
-	return false;
+			return &NPS_AT(&w->model->subs, struct nps_sub, w->sent.first + i);
+	return NULL;
 }
 
 /* Was it submitted within a launch that failed? */
@@ -285,6 +288,7 @@ static void note_sent(struct nps_walk *w, const struct nps_event *ev)
 	if (ev->dur || !w->sent.n || w->sent.ev[0]->start != ev->start) {
 		w->sent.n = 0;
 		w->sent.first = w->model->subs.len - 1;
+		w->sent.tried = ev->start;
 	}
 	if (!ev->dur && w->sent.n < NPS_WALK_SENT)
 		w->sent.ev[w->sent.n++] = ev;
@@ -299,8 +303,14 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	struct nps_sub *sub;
 	int err;
 
-	if (type == NPS_SQE_INVALID || is_failed(w, ev) || is_retry(w, ev))
+	if (type == NPS_SQE_INVALID || is_failed(w, ev))
 		return 0;
+	sub = find_refused(w, ev);
+	if (sub) {
+		w->sent.tried = ev->start;
+		sub->end = latest_end(w, ev); /* the one before has told nothing of the end */
+		return 0;
+	}
 	if (device >= NPS_MAX_DEVICES || ev->flags & (NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1))) {
 		w->model->losses.sqe++;
 		return 0;

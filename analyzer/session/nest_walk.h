@@ -65,6 +65,7 @@ struct nps_walk {
 	struct {
 		const struct nps_event *ev[NPS_WALK_SENT];
 		uint32_t n, first; /* first: row of subs */
+		uint64_t tried; /* when the driver was called for it, the last time */
 	} sent;
 	uint16_t device; /* it last submitted to, UINT16_MAX: none since `user` */
 	uint16_t user; /* number it gave to aclrtSetDevice, UINT16_MAX unknown */

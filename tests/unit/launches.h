@@ -34,7 +34,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-static uint64_t text(const char *s)
+static inline uint64_t text(const char *s)
 {
 	uint32_t id = nps_strings__addz(&model.strings, s);
 
@@ -42,8 +42,8 @@ static uint64_t text(const char *s)
 	return 1000 + id;
 }
 
-static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end,
-		  uint64_t a0, uint64_t a1, uint64_t a2)
+static inline void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t start, uint64_t end,
+			 uint64_t a0, uint64_t a1, uint64_t a2)
 {
 	struct nps_event *ev = nps_vec__push(&model.events);
 
@@ -56,42 +56,42 @@ static void event(unsigned int kind, unsigned int probe, uint32_t tid, uint64_t 
 				  .args = { a0, a1, a2 } };
 }
 
-static void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
+static inline void mark(unsigned int probe, uint32_t tid, uint64_t at, uint64_t a0, uint64_t a1)
 {
 	event(NPS_EV_MARK, probe, tid, at, at, a0, a1, 0);
 }
 
-static void submission(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint64_t task)
+static inline void submission(uint32_t tid, uint64_t at, unsigned int type, uint16_t stream, uint64_t task)
 {
 	event(NPS_EV_SQE, 0, tid, at + 2, at + 4, 1ULL << 32,
 	      type | 8 << 16 | (uint64_t)stream << 32 | task << 48, 0);
 }
 
-static void launch_call(uint32_t tid, uint64_t at, uint64_t handle)
+static inline void launch_call(uint32_t tid, uint64_t at, uint64_t handle)
 {
 	event(NPS_EV_API, NPS_PROBE_LAUNCH, tid, at, at + 9, handle, 8, 0x77);
 }
 
 /* A launch of HANDLE at AT with its submission of TYPE. */
-static void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
+static inline void launch(uint32_t tid, uint64_t at, uint64_t handle, unsigned int type)
 {
 	submission(tid, at, type, 2, at);
 	launch_call(tid, at, handle);
 }
 
-static void build(void)
+static inline void build(void)
 {
 	assert_int_equal(nps_names__build(&names, &model), 0);
 	assert_int_equal(nps_nest__run(&model, &names), 0);
 	assert_int_equal(nps_nest__number(&model), 0);
 }
 
-static const char *name_of(size_t sub)
+static inline const char *name_of(size_t sub)
 {
 	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).name);
 }
 
-static const char *type_of(size_t sub)
+static inline const char *type_of(size_t sub)
 {
 	return nps_strings__get(&model.strings, NPS_AT(&model.subs, struct nps_sub, sub).type);
 }
