@@ -42,11 +42,18 @@ static void upper(const struct nps_sub *const *subs, const struct nps_task *cons
 		  const struct nps_pin *pins, size_t n, const struct nps_sync *syncs, size_t nsyncs,
 		  struct nps_bounds *bounds)
 {
+	size_t over = nsyncs,
+	       begun = nsyncs; /* behind the latest of each sort that covers none of those behind I */
 	uint64_t high = UINT64_MAX;
 
 	for (size_t i = n; i-- > 0;) {
-		for (; nsyncs && syncs[nsyncs - 1].cover >= subs[i]->end; nsyncs--)
-			high = NPS_MIN(high, syncs[nsyncs - 1].done);
+		for (; over && (syncs[over - 1].by_begin || syncs[over - 1].cover >= subs[i]->end); over--)
+			if (!syncs[over - 1].by_begin)
+				high = NPS_MIN(high, syncs[over - 1].done);
+		for (; begun && (!syncs[begun - 1].by_begin || syncs[begun - 1].cover >= subs[i]->begin);
+		     begun--)
+			if (syncs[begun - 1].by_begin)
+				high = NPS_MIN(high, syncs[begun - 1].done);
 		if (tasks[i])
 			high = NPS_MIN(high, nps_add_sat(tasks[i]->end, error));
 		bounds[i].end_high = NPS_MAX(high, bounds[i].start_low);

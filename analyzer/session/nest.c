@@ -257,7 +257,8 @@ static int resolve_sync(struct nps_walk *w, const struct nps_pending_sync *p)
 		    value == NPS_NONE)
 			return 0;
 		sub = &NPS_AT(&w->model->subs, struct nps_sub, nps_walk__marked(value).last);
-		sync.cover = sub->end;
+		sync.cover = sub->open_ended ? sub->begin : sub->end;
+		sync.by_begin = sub->open_ended;
 		sync.device = sub->device;
 		sync.stream = sub->stream;
 	}

@@ -183,7 +183,8 @@ static int copy(struct nps_walk *w, struct nps_sub *sub, const struct nps_frame 
 	sync = nps_vec__push(&w->model->syncs);
 	if (!sync)
 		return -errno;
-	*sync = (struct nps_sync){ .cover = sub->end,
+	*sync = (struct nps_sync){ .cover = sub->open_ended ? sub->begin : sub->end,
+				   .by_begin = sub->open_ended,
 				   .done = call->end,
 				   .proc = w->proc_row,
 				   .device = sub->device,
@@ -337,7 +338,8 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 				 .task = ev->args[1] >> 48 & UINT16_MAX,
 				 .blocks = ev->args[1] >> 16,
 				 .sqe_type = type,
-				 .memcpy_op = 255 };
+				 .memcpy_op = 255,
+				 .open_ended = !ev->dur };
 	note_sent(w, ev);
 	if (known->has_platform)
 		number_as_chip(sub, known->platform, ev, inner);

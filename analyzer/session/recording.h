@@ -84,6 +84,7 @@ struct nps_sub {
 	uint16_t device, stream, blocks;
 	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
 	uint8_t memcpy_op; /* of ENUM_MEMCPY_OPERATION, 255 none */
+	bool open_ended; /* its return was not recorded: `end` is the latest that can be, that of the call it was made in */
 };
 
 /* Where the truth lies if nobody measured; UINT64_MAX: open. */
@@ -370,8 +371,9 @@ struct nps_timing {
 
 /* A call that returned when everything it covers had ended. */
 struct nps_sync {
-	uint64_t cover; /* submissions up to here are covered */
+	uint64_t cover; /* submissions that were over by then are covered; BY_BEGIN: those that had begun */
 	uint64_t done; /* the call returned */
+	bool by_begin; /* the wait is for a submission whose end is not known: others can have ended before it and be behind it */
 	uint32_t proc;
 	uint16_t device, stream; /* UINT16_MAX: all */
 };

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "launches.h"
+#include "session/bounds.h"
 
 #define MS 1000000ULL
 
@@ -55,12 +56,96 @@ static void the_next_call_ends_it(void **state)
 	assert_int_equal(sub(1)->end, 20 * MS);
 }
 
+#define OTHER (PID + 1) /* a thread */
+
+/* When the tasks of the one stream there is had ended at the latest, by the submissions' order in time. */
+static void ends(uint64_t *high, size_t n)
+{
+	const struct nps_sub *subs[8];
+	const struct nps_task *tasks[8] = { NULL };
+	struct nps_bounds bounds[8];
+
+	assert_int_equal(model.subs.len, n);
+	for (size_t i = 0; i < n; i++) {
+		size_t at = i;
+
+		for (; at && subs[at - 1]->begin > sub(i)->begin; at--)
+			subs[at] = subs[at - 1];
+		subs[at] = sub(i);
+	}
+	assert_int_equal(model.syncs.len, 1);
+	nps_bounds__stream(subs, tasks, 0, NULL, n, model.syncs.data, 1, bounds);
+	for (size_t i = 0; i < n; i++)
+		high[i] = bounds[i].end_high;
+}
+
+/* A copy to the host returns when it is done: not so what another thread submits meanwhile. */
+static void a_copy_covers_what_was_before_it(void **state)
+{
+	uint64_t high[3];
+
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, OTHER, MS, 2 * MS, 0x100, 8, 0x77);
+	begin(OTHER, MS + 1, NPS_SQE_AI_CORE, 2, 6);
+	event(NPS_EV_API, NPS_PROBE_MEMCPY, PID, 3 * MS, 20 * MS, 4096, 2, 0x5000);
+	begin(PID, 4 * MS, NPS_SQE_PCIE_DMA, 2, 7);
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, OTHER, 5 * MS, 6 * MS, 0x100, 8, 0x77);
+	begin(OTHER, 5 * MS + 1, NPS_SQE_AI_CORE, 2, 8);
+	build();
+	ends(high, 3);
+	assert_int_equal(high[0], 20 * MS);
+	assert_int_equal(high[1], 20 * MS);
+	assert_true(high[2] == UINT64_MAX);
+}
+
+/* Nor of an event, whose record call took long. */
+static void an_event_covers_what_was_before_it(void **state)
+{
+	uint64_t high[2];
+
+	(void)state;
+	event(NPS_EV_API, NPS_PROBE_RECORD_EVENT, PID, 10 * MS, 20 * MS, 0xe, 0x77, 0);
+	begin(PID, 11 * MS, NPS_SQE_EVENT_RECORD, 2, 7);
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, OTHER, 12 * MS, 13 * MS, 0x100, 8, 0x77);
+	begin(OTHER, 12 * MS + 1, NPS_SQE_AI_CORE, 2, 8);
+	event(NPS_EV_API, NPS_PROBE_SYNC_EVENT, OTHER, 30 * MS, 40 * MS, 0xe, 0, 0);
+	build();
+	ends(high, 2);
+	assert_int_equal(high[0], 40 * MS);
+	assert_true(high[1] == UINT64_MAX);
+}
+
+/* Waits of both sorts, each for what it covers. */
+static void covers_by_end_and_by_begin(void **state)
+{
+	const struct nps_sub subs[] = { { .begin = 100, .end = 101 },
+					{ .begin = 200, .end = 600 },
+					{ .begin = 300, .end = 301 },
+					{ .begin = 400, .end = 401 } };
+	const struct nps_sub *s[] = { &subs[0], &subs[1], &subs[2], &subs[3] };
+	const struct nps_task *t[4] = { NULL };
+	const struct nps_sync syncs[] = { { .cover = 150, .done = 700 },
+					  { .cover = 200, .done = 800, .by_begin = true },
+					  { .cover = 350, .done = 900 } };
+	struct nps_bounds b[4];
+
+	(void)state;
+	nps_bounds__stream(s, t, 0, NULL, 4, syncs, 3, b);
+	assert_int_equal(b[0].end_high, 700);
+	assert_int_equal(b[1].end_high, 800);
+	assert_int_equal(b[2].end_high, 900);
+	assert_true(b[3].end_high == UINT64_MAX);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(the_last_try_counts),
 		TEST(the_next_call_ends_it),
+		TEST(a_copy_covers_what_was_before_it),
+		TEST(an_event_covers_what_was_before_it),
+		TEST(covers_by_end_and_by_begin),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
