@@ -8,6 +8,7 @@
 	[NPS_PROBE_##id] = { .symbol = sym,                                                                  \
 			     .layer = NPS_LAYER_##lay,                                                       \
 			     .call = NPS_CALL_##does,                                                        \
+			     .flags = fl,                                                                    \
 			     .slot = { { s0 }, { s1 }, { s2 }, { s3 } } },
 
 static const struct nps_probe_info rows[NPS_PROBE_MAX] = { NPS_CATALOG(ROW) };

@@ -13,6 +13,7 @@ struct nps_probe_info {
 	const char *symbol;
 	uint8_t layer; /* enum nps_layer */
 	uint8_t call; /* enum nps_call */
+	uint8_t flags; /* NPS_P_* */
 	struct nps_slot slot[4];
 };
 

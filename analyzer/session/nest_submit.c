@@ -267,12 +267,46 @@ static struct nps_sub *find_refused(struct nps_walk *w, const struct nps_event *
 	return NULL;
 }
 
-/* Was it submitted within a launch that failed? */
+/* Does the call put something into a stream? */
+static bool submits(const struct nps_probe_info *info)
+{
+	switch (info->call) {
+	case NPS_CALL_LAUNCH:
+	case NPS_CALL_MEMCPY:
+	case NPS_CALL_RECORD_EVENT:
+	case NPS_CALL_WAIT_EVENT:
+	case NPS_CALL_COLLECTIVE:
+		return true;
+	case NPS_CALL_OTHER:
+		for (int i = 0; i < 4; i++)
+			if (info->slot[i].meaning == NPS_M_STREAM)
+				return true;
+	}
+	return false;
+}
+
+/* Can it fail though what it submitted has reached the device: as it submits several, or waits for them? */
+static bool can_fail_later(const struct nps_frame *call)
+{
+	return call->info->call == NPS_CALL_COLLECTIVE || call->info->flags & NPS_P_OPEN ||
+	       blocks(call->ev->probe);
+}
+
+/* Whether it was refused the driver's return tells, or the call that it was made in. */
 static bool is_failed(struct nps_walk *w, const struct nps_event *ev)
 {
-	const struct nps_frame *launch = ev->dur ? NULL : nps_walk__frame(w, NPS_CALL_LAUNCH);
+	int i = w->depth - 1;
 
-	return ev->ret || (launch && launch->ev->ret && !(launch->ev->flags & NPS_F_UNFINISHED));
+	if (ev->dur || ev->ret)
+		return ev->ret;
+	while (i >= 0 && !submits(w->stack[i].info))
+		i--;
+	if (i < 0 || !w->stack[i].ev->ret || w->stack[i].ev->flags & NPS_F_UNFINISHED)
+		return false;
+	if (!can_fail_later(&w->stack[i]))
+		return true;
+	w->model->losses.in_doubt++;
+	return false;
 }
 
 /* When a submission is over at the latest: with the call that it was made in, unless the thread does something before. */
@@ -304,7 +338,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	struct nps_sub *sub;
 	int err;
 
-	if (type == NPS_SQE_INVALID || is_failed(w, ev))
+	if (type == NPS_SQE_INVALID)
 		return 0;
 	sub = find_refused(w, ev);
 	if (sub) {
@@ -312,6 +346,8 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 		sub->end = latest_end(w, ev); /* the one before has told nothing of the end */
 		return 0;
 	}
+	if (is_failed(w, ev))
+		return 0;
 	if (device >= NPS_MAX_DEVICES || ev->flags & (NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1))) {
 		w->model->losses.sqe++;
 		return 0;

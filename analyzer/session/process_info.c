@@ -53,6 +53,8 @@ static void add_losses(cJSON *own, const struct view *r)
 			add_u64(drops, kinds[i], lost->ring[i]);
 	add_u64(drops, "agent_bytes", lost->agent_bytes);
 	add_u64(drops, "truncated_submissions", lost->sqe);
+	if (lost->in_doubt)
+		add_u64(drops, "submissions_in_doubt", lost->in_doubt);
 	add_u64(drops, "device_records", lost->device_records);
 	add_u64(drops, "host_samples", lost->host);
 	add_u64(drops, "device_samples", lost->device_samples);

@@ -305,6 +305,7 @@ struct nps_task_block {
 struct nps_losses {
 	uint64_t ring[128]; /* by enum nps_kind, nps_string_what */
 	uint64_t agent_bytes, sqe, pids;
+	uint64_t in_doubt; /* submissions of calls that failed: they may have reached the device, or not */
 	uint64_t host; /* processes and devices that were not sampled */
 	uint64_t device_records; /* gaps of the 4-bit counter */
 	uint64_t device_samples; /* of devices that were overwritten before they were read */

@@ -137,6 +137,70 @@ static void covers_by_end_and_by_begin(void **state)
 	assert_true(b[3].end_high == UINT64_MAX);
 }
 
+static void failed_call(unsigned int probe, uint64_t start, uint64_t end, uint64_t a0, uint64_t a1)
+{
+	event(NPS_EV_API, probe, PID, start, end, a0, a1, 0);
+	NPS_AT(&model.events, struct nps_event, model.events.len - 1).ret = 207013;
+}
+
+/* Nothing came of them: no kind of call that submits one thing leaves a task behind when it fails. */
+static void failed_calls_submit_nothing(void **state)
+{
+	static const struct {
+		unsigned int probe, type;
+	} calls[] = { { NPS_PROBE_LAUNCH, NPS_SQE_AI_CORE },
+		      { NPS_PROBE_MEMCPY_ASYNC, NPS_SQE_SDMA },
+		      { NPS_PROBE_RECORD_EVENT, NPS_SQE_EVENT_RECORD },
+		      { NPS_PROBE_WAIT_EVENT, NPS_SQE_EVENT_WAIT },
+		      { NPS_PROBE_MEMSET_ASYNC, NPS_SQE_SDMA },
+		      { NPS_PROBE_RECORD_NOTIFY, NPS_SQE_NOTIFY_RECORD } };
+	uint64_t at = 10 * MS;
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++, at += 10 * MS) {
+		failed_call(calls[i].probe, at, at + 5 * MS, 0x100, 8);
+		begin(PID, at + MS, calls[i].type, 2, i + 1);
+	}
+	build();
+	assert_int_equal(model.subs.len, 0);
+	assert_int_equal(model.losses.in_doubt, 0);
+}
+
+/* The innermost that submits tells: a copy of arguments is there though the launch around it fails. */
+static void the_innermost_call_tells(void **state)
+{
+	(void)state;
+	failed_call(NPS_PROBE_LAUNCH, 10 * MS, 20 * MS, 0x100, 8);
+	event(NPS_EV_API, NPS_PROBE_MEMCPY_ASYNC, PID, 11 * MS, 13 * MS, 64, 1, 0);
+	begin(PID, 12 * MS, NPS_SQE_SDMA, 2, 7);
+	begin(PID, 15 * MS, NPS_SQE_AI_CORE, 2, 8);
+	/* and what fails without having anything to submit tells nothing */
+	event(NPS_EV_API, NPS_PROBE_LAUNCH, PID, 30 * MS, 40 * MS, 0x100, 8, 0);
+	failed_call(NPS_PROBE_GET_MEM_INFO, 31 * MS, 35 * MS, 0, 0);
+	begin(PID, 32 * MS, NPS_SQE_AI_CORE, 2, 9);
+	build();
+	assert_int_equal(model.subs.len, 2);
+	assert_int_equal(sub(0)->task, 7);
+	assert_int_equal(sub(1)->task, 9);
+}
+
+/* Which of a collective's tasks have reached the device, or that of a copy whose wait fails, nobody tells: they stay, counted. */
+static void some_are_in_doubt(void **state)
+{
+	(void)state;
+	failed_call(NPS_PROBE_HCCL_ALL_REDUCE, 10 * MS, 20 * MS, 0, 0);
+	begin(PID, 11 * MS, NPS_SQE_SDMA, 2, 7);
+	begin(PID, 12 * MS, NPS_SQE_SDMA, 2, 7); /* once more */
+	begin(PID, 13 * MS, NPS_SQE_NOTIFY_WAIT, 2, 8);
+	failed_call(NPS_PROBE_MEMCPY, 30 * MS, 40 * MS, 4096, 2);
+	begin(PID, 31 * MS, NPS_SQE_PCIE_DMA, 2, 9);
+	event(NPS_EV_API, NPS_PROBE_HCCL_ALL_REDUCE, PID, 50 * MS, 60 * MS, 0, 0, 0);
+	begin(PID, 51 * MS, NPS_SQE_SDMA, 2, 10);
+	build();
+	assert_int_equal(model.subs.len, 4);
+	assert_int_equal(model.losses.in_doubt, 3);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -146,6 +210,9 @@ int main(void)
 		TEST(a_copy_covers_what_was_before_it),
 		TEST(an_event_covers_what_was_before_it),
 		TEST(covers_by_end_and_by_begin),
+		TEST(failed_calls_submit_nothing),
+		TEST(the_innermost_call_tells),
+		TEST(some_are_in_doubt),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
