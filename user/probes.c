@@ -4,12 +4,10 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "cost.h"
@@ -23,6 +21,7 @@
 #include "process.h"
 #include "reader.h"
 #include "probe_place.h"
+#include "probed_files.h"
 #include "probe_rows.h"
 #include "uprobe_link.h"
 #include "work_budget.h"
@@ -31,39 +30,13 @@
 #define TURN_NS 1000000000ULL
 #define ENOTSUPP 524 /* of the kernel, not of libc */
 
-struct attached {
-	uint16_t id;
-	uint16_t number; /* of the operator, 0: none */
-	uint8_t arguments; /* of its first phase that are told */
-	bool returns;
-	uint8_t class; /* enum nps_probe_class */
-	unsigned group; /* of this probe and its links alone, 0: it shares them */
-	uint64_t entered; /* until the last turn */
-	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
-	bool closing; /* taken out, but its links are there */
-	uint64_t offset;
-};
-
-struct file {
-	char *path;
-	dev_t dev;
-	ino_t ino;
-	off_t size;
-	struct timespec changed, modified;
-	bool overlay;
-	char build_id[41];
-	struct attached *probes;
-	unsigned n;
-	struct file *next;
-};
-
 struct nps_probes {
 	struct nps_kernel_side *k;
 	int level;
 	bool shapes;
 	uint32_t left_out; /* enum nps_lib */
 	struct nps_operators *operators;
-	struct file *files;
+	struct nps_probed_file *files;
 	struct nps_links links;
 	enum nps_tier shed; /* this tier and those above are not attached any more */
 	unsigned refused; /* probes that the kernel does not take */
@@ -109,13 +82,13 @@ bool nps_probes__has_tier(const struct nps_probes *p, enum nps_tier tier)
 
 _Static_assert(1 + NPS_TIERS <= NPS_GROUPS_COUNTED, "a group each tier");
 
-static enum nps_tier tier_of(const struct attached *a)
+static enum nps_tier tier_of(const struct nps_attached *a)
 {
 	return nps_probe_rows__tier(nps_probe_rows__get(a->id));
 }
 
 /* Of calls: of the probe alone, else of its tier. */
-static unsigned group_of(const struct attached *a)
+static unsigned group_of(const struct nps_attached *a)
 {
 	return a->group ? a->group : 1 + tier_of(a);
 }
@@ -124,7 +97,7 @@ static void set_groups(struct nps_probes *p, enum nps_tier from, uint8_t state)
 {
 	for (unsigned tier = from; tier < NPS_TIERS; tier++)
 		nps_kernel_side__set_group(p->k, 1 + tier, state);
-	for (const struct file *f = p->files; f; f = f->next)
+	for (const struct nps_probed_file *f = p->files; f; f = f->next)
 		for (unsigned i = 0; i < f->n; i++)
 			if (f->probes[i].group && tier_of(&f->probes[i]) >= from)
 				nps_kernel_side__set_group(p->k, f->probes[i].group, state);
@@ -146,92 +119,13 @@ enum nps_tier nps_probes__shed_tier(const struct nps_probes *p)
 
 void nps_probes__free(struct nps_probes *p)
 {
-	struct file *f, *next;
-
 	if (!p)
 		return;
 	nps_probes__detach(p);
-	for (f = p->files; f; f = next) {
-		next = f->next;
-		free(f->path);
-		free(f->probes);
-		free(f);
-	}
+	while (p->files)
+		nps_probed_files__forget_last(&p->files);
 	nps_links__free(&p->links);
 	free(p);
-}
-
-static bool is_overlay(int fd)
-{
-	struct statfs fs;
-
-	return !fstatfs(fd, &fs) && fs.f_type == OVERLAYFS_SUPER_MAGIC;
-}
-
-static bool same_time(const struct timespec *a, const struct timespec *b)
-{
-	return a->tv_sec == b->tv_sec && a->tv_nsec == b->tv_nsec;
-}
-
-/*
- * Is it the file that we know? An overlay shows the file below it under a device number of its own, so there the times
- * decide. Elsewhere another device is another file, though number, size and build-id agree: containers that unpack
- * the same image into memory give their files the same numbers.
- */
-static bool is_same(const struct file *f, const struct stat *st, bool overlay)
-{
-	if (f->dev == st->st_dev)
-		return f->ino == st->st_ino;
-	/* The upper half of a number can be the overlay's name of the layer. */
-	return (overlay || f->overlay) && (uint32_t)f->ino == (uint32_t)st->st_ino &&
-	       f->size == st->st_size && same_time(&f->changed, &st->st_ctim) &&
-	       same_time(&f->modified, &st->st_mtim);
-}
-
-static struct file *find_file(const struct nps_probes *p, int fd, const struct stat *st)
-{
-	bool overlay = is_overlay(fd);
-
-	for (struct file *f = p->files; f; f = f->next)
-		if (is_same(f, st, overlay))
-			return f;
-	return NULL;
-}
-
-static struct file *add_file(struct nps_probes *p, int fd, const struct stat *st, const char *build_id,
-			     const char *path)
-{
-	struct file *f = calloc(1, sizeof(*f));
-
-	if (!f || !(f->path = strdup(path))) {
-		free(f);
-		return NULL;
-	}
-	f->dev = st->st_dev;
-	f->ino = st->st_ino;
-	f->size = st->st_size;
-	f->changed = st->st_ctim;
-	f->modified = st->st_mtim;
-	f->overlay = is_overlay(fd);
-	snprintf(f->build_id, sizeof(f->build_id), "%s", build_id);
-	f->next = p->files;
-	p->files = f;
-	return f;
-}
-
-static int file_add_probe(struct file *f, uint16_t id, bool returns, const struct nps_probe_place *place)
-{
-	/* Room doubles: it is full where the number of probes is a power of two. */
-	bool full = !(f->n & (f->n - 1));
-	struct attached *v = full ? realloc(f->probes, (f->n ? 2 * f->n : 1) * sizeof(*v)) : f->probes;
-
-	if (!v)
-		return -ENOMEM;
-	f->probes = v;
-	v[f->n++] = (struct attached){
-		.id = id, .returns = returns, .class = place->class, .offset = place->offset
-	};
-	return 0;
 }
 
 struct match {
@@ -240,24 +134,8 @@ struct match {
 	struct nps_probes *p;
 	uint32_t lib;
 	bool second; /* phases of operators */
-	struct file *file;
+	struct nps_probed_file *file;
 };
-
-static bool has_probe_of(const struct file *f, uint16_t id)
-{
-	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].id == id)
-			return true;
-	return false;
-}
-
-static bool has_probe_at(const struct file *f, uint64_t offset)
-{
-	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].offset == offset)
-			return true;
-	return false;
-}
 
 /* Our injection library has the functions of mstx under names that are in nobody's way. */
 static const char *name_in_catalogue(const char *name, uint32_t lib)
@@ -281,7 +159,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_kernel_side__is_legacy(m->p->k)))
 		return 0;
 	/* Before the function is read: a file can have any number of one name. */
-	if (has_probe_of(m->file, row->id))
+	if (nps_probed_file__has(m->file, row->id))
 		return 0;
 	if (nps_budget__spent(m->budget))
 		return -ETIME;
@@ -289,9 +167,9 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 		nps_probe_rows__returns(row, m->p->whole_submissions || nps_kernel_side__is_legacy(m->p->k));
 	place = nps_probe_place__find(m->elf, fn, row, returns);
 	/* Aliases share code: one probe there is enough. */
-	if (has_probe_at(m->file, place.offset))
+	if (nps_probed_file__has_at(m->file, place.offset))
 		return 0;
-	err = file_add_probe(m->file, row->id, returns, &place);
+	err = nps_probed_file__add(m->file, row->id, returns, &place);
 	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) &&
 	    !m->p->keeps_polled && m->p->groups + 1 < NPS_GROUPS)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
@@ -301,7 +179,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 /* How a function is probed. */
 enum how { HOW_CALL, HOW_MARK, HOW_OPERANDS, HOWS };
 
-static enum how how_of(const struct attached *a)
+static enum how how_of(const struct nps_attached *a)
 {
 	if (a->returns)
 		return HOW_CALL;
@@ -384,7 +262,8 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 }
 
 /* Those that share links; or ONE that does not. */
-static void pick(struct sort *sort, const struct attached *probes, unsigned n, const struct attached *one)
+static void pick(struct sort *sort, const struct nps_attached *probes, unsigned n,
+		 const struct nps_attached *one)
 {
 	sort->n = 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -401,7 +280,7 @@ static void pick(struct sort *sort, const struct attached *probes, unsigned n, c
 }
 
 /* Attaches probes of one file: all of them or none, but for those that are told in REFUSED. */
-static int attach(struct nps_probes *p, const char *path, const struct attached *probes, unsigned n,
+static int attach(struct nps_probes *p, const char *path, const struct nps_attached *probes, unsigned n,
 		  bool *refused)
 {
 	struct sort sort = { .path = path, .refused = refused };
@@ -458,14 +337,14 @@ static int open_elf(int fd, struct nps_budget *budget, struct stat *st, struct n
 }
 
 /* What the job's people call it. */
-static const char *probe_name(const struct nps_probes *p, const struct attached *a)
+static const char *probe_name(const struct nps_probes *p, const struct nps_attached *a)
 {
 	const char *name = a->number ? nps_operators__name(p->operators, a->number) : NULL;
 
 	return name ? name : nps_probe_rows__get(a->id)->symbol;
 }
 
-static void say_refused(struct nps_probes *p, const struct attached *probe, const char *path, int err)
+static void say_refused(struct nps_probes *p, const struct nps_attached *probe, const char *path, int err)
 {
 	if (p->refused++ >= NPS_BUDGET_LINES)
 		return;
@@ -474,7 +353,7 @@ static void say_refused(struct nps_probes *p, const struct attached *probe, cons
 		 err == -ENOTSUPP || err == -ENOTSUP ? "its first instruction" : strerror(-err));
 }
 
-static int try_range(struct nps_probes *p, const char *link_path, const struct attached *v, unsigned n)
+static int try_range(struct nps_probes *p, const char *link_path, const struct nps_attached *v, unsigned n)
 {
 	unsigned before = p->links.n;
 	int err = attach(p, link_path, v, n, NULL);
@@ -490,7 +369,7 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct a
  * from there on.
  */
 static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct match *m, const char *path,
-			       struct attached *v, unsigned n)
+			       struct nps_attached *v, unsigned n)
 {
 	unsigned half = n / 2, kept;
 	int err;
@@ -513,7 +392,7 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 }
 
 /* Where each probe is attached for itself, each can be refused for itself: leaving one takes too long to try halves. */
-static int attach_each(struct nps_probes *p, const char *link_path, struct file *f)
+static int attach_each(struct nps_probes *p, const char *link_path, struct nps_probed_file *f)
 {
 	bool *refused = calloc(f->n + 1, sizeof(*refused));
 	int err = refused ? attach(p, link_path, f->probes, f->n, refused) : -ENOMEM;
@@ -533,7 +412,7 @@ static int attach_each(struct nps_probes *p, const char *link_path, struct file 
 
 static int attach_all(struct nps_probes *p, int fd, struct match *m)
 {
-	struct file *f = m->file;
+	struct nps_probed_file *f = m->file;
 	char link_path[64];
 	int err;
 
@@ -550,17 +429,6 @@ static int attach_all(struct nps_probes *p, int fd, struct match *m)
 	if (err)
 		f->n = 0;
 	return err ? err : (int)f->n;
-}
-
-/* The file that was added last is new again: to the next look, or to another process that has it, too. */
-static void forget_last_file(struct nps_probes *p)
-{
-	struct file *f = p->files;
-
-	p->files = f->next;
-	free(f->path);
-	free(f->probes);
-	free(f);
 }
 
 /* -ETIME: the budget is spent; nothing is attached, and nothing remembered. */
@@ -589,7 +457,7 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	int err;
 
 	/* Each look at a process comes by here: a file that is known is not parsed again. */
-	if (!fstat(fd, &st) && find_file(p, fd, &st))
+	if (!fstat(fd, &st) && nps_probed_files__find(p->files, fd, &st))
 		return 0;
 	if (m->budget && m->budget->files >= NPS_BUDGET_FILES) {
 		nps_budget__leave_out(m->budget, NPS_LEFT_FILES);
@@ -599,7 +467,7 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	if (err == -ETIME)
 		return err;
 	/* Damaged ones, too: said once, the next look at the process finds it here. */
-	m->file = add_file(p, fd, &st, build_id, path);
+	m->file = nps_probed_files__add(&p->files, fd, &st, build_id, path);
 	if (!err && !m->file)
 		err = -ENOMEM;
 	if (!err)
@@ -607,7 +475,8 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
 	nps_elf__close(m->elf);
 	if (err == -ETIME)
-		forget_last_file(p);
+		nps_probed_files__forget_last(
+			&p->files); /* new again to the next look, or to another process */
 	else if (m->budget)
 		m->budget->files++;
 	return err;
@@ -627,10 +496,10 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, stru
 
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 {
-	const struct file *f;
+	const struct nps_probed_file *f;
 	struct stat st;
 
-	f = fstat(fd, &st) ? NULL : find_file(p, fd, &st);
+	f = fstat(fd, &st) ? NULL : nps_probed_files__find(p->files, fd, &st);
 	for (unsigned i = 0; f && i < f->n; i++)
 		if (f->probes[i].id == id)
 			return true;
@@ -645,9 +514,9 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
 	int err;
 
-	if (has_probe_at(m->file, place.offset))
+	if (nps_probed_file__has_at(m->file, place.offset))
 		return 0; /* an alias */
-	err = file_add_probe(m->file, id, false, &place);
+	err = nps_probed_file__add(m->file, id, false, &place);
 	if (!err)
 		m->file->probes[m->file->n - 1].number = (uint16_t)number;
 	return err;
@@ -707,8 +576,8 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	struct nps_elf_function fn;
 	char build_id[41] = "", link_path[64];
 	struct nps_probe_place place;
-	struct attached probe;
-	struct file *f;
+	struct nps_attached probe;
+	struct nps_probed_file *f;
 	struct stat st;
 	int err;
 
@@ -718,21 +587,21 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 	err = nps_elf__find(elf, function, true, &fn);
 	if (err)
 		goto out;
-	f = find_file(p, fd, &st);
+	f = nps_probed_files__find(p->files, fd, &st);
 	if (!f)
-		f = add_file(p, fd, &st, build_id, path);
+		f = nps_probed_files__add(&p->files, fd, &st, build_id, path);
 	if (!f) {
 		err = -ENOMEM;
 		goto out;
 	}
 	place = nps_probe_place__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
-	probe = (struct attached){ .id = NPS_PROBE_STEP_MARKER, .offset = place.offset };
-	if (has_probe_at(f, probe.offset) || has_probe_of(f, probe.id))
+	probe = (struct nps_attached){ .id = NPS_PROBE_STEP_MARKER, .offset = place.offset };
+	if (nps_probed_file__has_at(f, probe.offset) || nps_probed_file__has(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
 	if (!err)
-		err = file_add_probe(f, probe.id, false, &place);
+		err = nps_probed_file__add(f, probe.id, false, &place);
 	if (!err)
 		err = 1;
 out:
@@ -751,8 +620,8 @@ void nps_probes__keep_polled(struct nps_probes *p)
 }
 
 /* From now on nobody enters: who is inside may return, so that the links stay until the next turn. */
-static void take_out(struct nps_probes *p, const struct file *f, struct attached *a, double rate,
-		     uint64_t now)
+static void take_out(struct nps_probes *p, const struct nps_probed_file *f, struct nps_attached *a,
+		     double rate, uint64_t now)
 {
 	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_CLOSING);
 	a->closing = true;
@@ -763,7 +632,7 @@ static void take_out(struct nps_probes *p, const struct file *f, struct attached
 		 probe_name(p, a), f->path, rate);
 }
 
-static void close_polled(struct nps_probes *p, struct attached *a)
+static void close_polled(struct nps_probes *p, struct nps_attached *a)
 {
 	nps_links__close_group(&p->links, a->group);
 	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_DETACHED);
@@ -778,9 +647,9 @@ void nps_probes__turn(struct nps_probes *p, uint64_t now)
 	if (p->groups < NPS_GROUPS_COUNTED || (!first && now - p->turned < TURN_NS))
 		return;
 	p->turned = now;
-	for (struct file *f = p->files; f; f = f->next)
+	for (struct nps_probed_file *f = p->files; f; f = f->next)
 		for (unsigned i = 0; i < f->n; i++) {
-			struct attached *a = &f->probes[i];
+			struct nps_attached *a = &f->probes[i];
 			uint64_t entered;
 
 			if (a->closing)
@@ -799,7 +668,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 	cJSON *libs = cJSON_AddArrayToObject(session, "libraries");
 	cJSON *probes = cJSON_AddArrayToObject(session, "probes");
 
-	for (const struct file *f = p->files; f; f = f->next) {
+	for (const struct nps_probed_file *f = p->files; f; f = f->next) {
 		cJSON *lib = cJSON_CreateObject();
 
 		cJSON_AddItemToObject(lib, "path", nps_json_text(f->path));
@@ -809,7 +678,7 @@ void nps_probes__describe(const struct nps_probes *p, const struct nps_reader *r
 		cJSON_AddNumberToObject(lib, "probes", f->n);
 		cJSON_AddItemToArray(libs, lib);
 		for (unsigned i = 0; i < f->n; i++) {
-			const struct attached *a = &f->probes[i];
+			const struct nps_attached *a = &f->probes[i];
 			cJSON *j = cJSON_CreateObject();
 
 			cJSON_AddNumberToObject(j, "id", a->id);
@@ -840,7 +709,7 @@ unsigned nps_probes__count(const struct nps_probes *p)
 {
 	unsigned n = 0;
 
-	for (const struct file *f = p->files; f; f = f->next)
+	for (const struct nps_probed_file *f = p->files; f; f = f->next)
 		n += f->n;
 	return n;
 }
@@ -854,7 +723,7 @@ unsigned nps_probes__files(const struct nps_probes *p)
 {
 	unsigned n = 0;
 
-	for (const struct file *f = p->files; f; f = f->next)
+	for (const struct nps_probed_file *f = p->files; f; f = f->next)
 		n += f->n > 0;
 	return n;
 }
