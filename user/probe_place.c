@@ -33,7 +33,8 @@ struct nps_probe_place nps_probe_place__find(struct nps_elf *elf, const struct n
 	struct body body = { elf, fn->offset };
 	struct nps_probe_need need = { row ? nps_probe_rows__arguments(row) : UINT32_MAX,
 				       !row || nps_probe_rows__reads_memory(row), returns, read_near, &body };
-	struct nps_probe_place place = { fn->offset, NPS_PROBE_STEPPED, "its code cannot be read" };
+	struct nps_probe_place place = { fn->offset, fn->offset, NPS_PROBE_STEPPED,
+					 "its code cannot be read" };
 	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY, skip = 0;
 	int n, machine = nps_elf__machine(elf);
 	uint8_t *code = malloc(len);

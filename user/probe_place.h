@@ -11,7 +11,8 @@
 #include "probe_rows.h"
 
 struct nps_probe_place {
-	uint64_t offset; /* in the file */
+	uint64_t start; /* of the function, in the file */
+	uint64_t offset; /* of the probe, in the file */
 	enum nps_probe_class class;
 	const char *why; /* it is single-stepped; NULL: it is not. Has no owner */
 };

@@ -76,9 +76,11 @@ int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 	if (!v)
 		return -ENOMEM;
 	f->probes = v;
-	v[f->n++] = (struct nps_attached){
-		.id = id, .returns = returns, .class = place->class, .offset = place->offset
-	};
+	v[f->n++] = (struct nps_attached){ .id = id,
+					   .returns = returns,
+					   .class = place->class,
+					   .start = place->start,
+					   .offset = place->offset };
 	return 0;
 }
 
@@ -90,10 +92,10 @@ bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id)
 	return false;
 }
 
-bool nps_probed_file__has_at(const struct nps_probed_file *f, uint64_t offset)
+bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_place *place)
 {
 	for (unsigned i = 0; i < f->n; i++)
-		if (f->probes[i].offset == offset)
+		if (f->probes[i].offset == place->offset || f->probes[i].start == place->start)
 			return true;
 	return false;
 }

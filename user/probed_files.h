@@ -20,7 +20,7 @@ struct nps_attached {
 	uint64_t entered; /* until the last turn */
 	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
 	bool closing; /* taken out, but its links are there */
-	uint64_t offset;
+	uint64_t start, offset; /* in the file: of the function, and of the probe */
 };
 
 struct nps_probed_file {
@@ -53,7 +53,10 @@ int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 /* Is row ID probed in the file? */
 bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);
 
-/* Is anything probed at that offset? */
-bool nps_probed_file__has_at(const struct nps_probed_file *f, uint64_t offset);
+/*
+ * Is a probe at PLACE, or another one in its function? Aliases share code, and one probe there is enough; where it is depends on what
+ * the row of the first one reads.
+ */
+bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_place *place);
 
 #endif

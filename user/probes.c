@@ -166,8 +166,7 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	returns =
 		nps_probe_rows__returns(row, m->p->whole_submissions || nps_kernel_side__is_legacy(m->p->k));
 	place = nps_probe_place__find(m->elf, fn, row, returns);
-	/* Aliases share code: one probe there is enough. */
-	if (nps_probed_file__has_at(m->file, place.offset))
+	if (nps_probed_file__has_at(m->file, &place))
 		return 0;
 	err = nps_probed_file__add(m->file, row->id, returns, &place);
 	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) &&
@@ -514,7 +513,7 @@ static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_
 	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
 	int err;
 
-	if (nps_probed_file__has_at(m->file, place.offset))
+	if (nps_probed_file__has_at(m->file, &place))
 		return 0; /* an alias */
 	err = nps_probed_file__add(m->file, id, false, &place);
 	if (!err)
@@ -595,8 +594,10 @@ int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, co
 		goto out;
 	}
 	place = nps_probe_place__find(elf, &fn, nps_probe_rows__get(NPS_PROBE_STEP_MARKER), false);
-	probe = (struct nps_attached){ .id = NPS_PROBE_STEP_MARKER, .offset = place.offset };
-	if (nps_probed_file__has_at(f, probe.offset) || nps_probed_file__has(f, probe.id))
+	probe = (struct nps_attached){ .id = NPS_PROBE_STEP_MARKER,
+				       .class = place.class,
+				       .offset = place.offset };
+	if (nps_probed_file__has_at(f, &place) || nps_probed_file__has(f, probe.id))
 		goto out;
 	fd_path(fd, link_path, sizeof(link_path));
 	err = attach(p, link_path, &probe, 1, NULL);
