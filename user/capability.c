@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
+#include <linux/version.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -258,4 +259,14 @@ void nps_capability__print(const struct nps_capability *c, FILE *out)
 	row(out, "fentry", c->fentry,
 	    c->fentry ? "page faults that may wait" : "page faults: every one is looked at instead");
 	row(out, "uprobes", c->uprobe != NPS_UPROBE_NONE, nps_uprobe_row__name(c->uprobe));
+}
+
+uint32_t nps_kernel_version(void)
+{
+	unsigned int major = 0, minor = 0, patch = 0;
+	struct utsname u;
+
+	if (uname(&u) || sscanf(u.release, "%u.%u.%u", &major, &minor, &patch) < 2)
+		return 0;
+	return KERNEL_VERSION(major, minor > 255 ? 255 : minor, patch > 255 ? 255 : patch);
 }

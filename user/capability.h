@@ -44,6 +44,9 @@ int nps_capability__check(const struct nps_capability *c);
 
 const char *nps_uprobe_row__name(enum nps_uprobe_row row);
 
+/* The running kernel's, as LINUX_VERSION_CODE; 0: it does not say. */
+uint32_t nps_kernel_version(void);
+
 /* The table that `npuscope doctor` shows. */
 void nps_capability__print(const struct nps_capability *c, FILE *out);
 

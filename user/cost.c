@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cost.h"
 
-#include <linux/version.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -81,10 +80,8 @@ void nps_cost__estimate_for(bool arm64, const char *cpuinfo, unsigned int versio
 	const struct traps *t = arm64 ? &arm : is_virtual ? &virtual : &bare;
 
 	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
-		/* Before 6.18 a nop of five bytes is stepped as most instructions are. */
-		double trap = class == NPS_PROBE_NOP && version < KERNEL_VERSION(6, 18, 0)
-				      ? t->entry[NPS_PROBE_STEPPED]
-				      : t->entry[class];
+		double trap =
+			t->entry[nps_probe_class__is_stepped(class, version) ? NPS_PROBE_STEPPED : class];
 
 		cost->mark_ns[class] = trap + ENTRY_PROGRAM;
 		cost->call_ns[class] = trap + ENTRY_PROGRAM + t->leave + RETURN_PROGRAM;
@@ -99,19 +96,17 @@ void nps_cost__estimate_for(bool arm64, const char *cpuinfo, unsigned int versio
 
 void nps_cost__estimate(const struct nps_capability *cap, struct nps_cost *cost)
 {
-	unsigned int major = 0, minor = 0;
 	static char cpuinfo[16384]; /* the first processors are enough */
 	struct utsname u = { 0 };
 	FILE *f = fopen("/proc/cpuinfo", "re");
 	size_t n = f ? fread(cpuinfo, 1, sizeof(cpuinfo) - 1, f) : 0;
+	bool arm64;
 
 	if (f)
 		fclose(f);
 	cpuinfo[n] = '\0';
-	if (uname(&u) || sscanf(u.release, "%u.%u", &major, &minor) != 2)
-		major = minor = 0;
-	nps_cost__estimate_for(!strcmp(u.machine, "aarch64"), cpuinfo,
-			       KERNEL_VERSION(major, minor > 255 ? 255 : minor, 0), cost);
+	arm64 = !uname(&u) && !strcmp(u.machine, "aarch64");
+	nps_cost__estimate_for(arm64, cpuinfo, nps_kernel_version(), cost);
 	if (cap->uprobe == NPS_UPROBE_NONE)
 		for (int class = 0; class < NPS_PROBE_CLASSES; class ++)
 			cost->call_ns[class] = cost->mark_ns[class] = -1;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "log.h"
 #include "proc_maps.h"
 
@@ -27,13 +28,14 @@ static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
 	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
 }
 
-struct nps_probe_place nps_probe_place__find(struct nps_elf *elf, const struct nps_elf_function *fn,
-					     const struct nps_probe_row *row, bool returns)
+struct nps_probe_place nps_probe_place__find_for(uint32_t kernel, const struct nps_elf *elf,
+						 const struct nps_elf_function *fn,
+						 const struct nps_probe_row *row, bool returns)
 {
 	struct body body = { elf, fn->offset };
 	struct nps_probe_need need = { row ? nps_probe_rows__arguments(row) : UINT32_MAX,
 				       !row || nps_probe_rows__reads_memory(row), returns, read_near, &body };
-	struct nps_probe_place place = { fn->offset, fn->offset, NPS_PROBE_STEPPED,
+	struct nps_probe_place place = { fn->offset, fn->offset, NPS_PROBE_STEPPED, true,
 					 "its code cannot be read" };
 	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY, skip = 0;
 	int n, machine = nps_elf__machine(elf);
@@ -48,10 +50,19 @@ struct nps_probe_place nps_probe_place__find(struct nps_elf *elf, const struct n
 		place.offset += skip;
 		place.class = nps_probe_point__class(machine, code, (size_t)n, skip);
 	}
-	if (place.class != NPS_PROBE_STEPPED)
+	place.stepped = nps_probe_class__is_stepped(place.class, kernel);
+	if (!place.stepped)
 		place.why = NULL;
+	else if (place.class == NPS_PROBE_NOP)
+		place.why = "a nop, which kernels single-step up to 6.17";
 	free(code);
 	return place;
+}
+
+struct nps_probe_place nps_probe_place__find(const struct nps_elf *elf, const struct nps_elf_function *fn,
+					     const struct nps_probe_row *row, bool returns)
+{
+	return nps_probe_place__find_for(nps_kernel_version(), elf, fn, row, returns);
 }
 
 struct listing {

@@ -14,6 +14,7 @@ struct nps_probe_place {
 	uint64_t start; /* of the function, in the file */
 	uint64_t offset; /* of the probe, in the file */
 	enum nps_probe_class class;
+	bool stepped; /* by this kernel */
 	const char *why; /* it is single-stepped; NULL: it is not. Has no owner */
 };
 
@@ -21,8 +22,13 @@ struct nps_probe_place {
  * The place of a probe of FN, which is of the open file ELF. row: what is read, NULL: every argument, in registers and on the
  * stack, and what is behind them. returns: probed at its return, too.
  */
-struct nps_probe_place nps_probe_place__find(struct nps_elf *elf, const struct nps_elf_function *fn,
+struct nps_probe_place nps_probe_place__find(const struct nps_elf *elf, const struct nps_elf_function *fn,
 					     const struct nps_probe_row *row, bool returns);
+
+/* The same for another kernel: LINUX_VERSION_CODE. */
+struct nps_probe_place nps_probe_place__find_for(uint32_t kernel, const struct nps_elf *elf,
+						 const struct nps_elf_function *fn,
+						 const struct nps_probe_row *row, bool returns);
 
 /*
  * Prints where each function of the catalogue is probed in a library, or in the libraries that a process has mapped, a line

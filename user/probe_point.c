@@ -2,6 +2,7 @@
 #include "probe_point.h"
 
 #include <elf.h>
+#include <linux/version.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -325,6 +326,11 @@ size_t nps_probe_point(int machine, const uint8_t *code, size_t len, const struc
 	const char *why;
 
 	return nps_probe_point__explain(machine, code, len, need, &why);
+}
+
+bool nps_probe_class__is_stepped(enum nps_probe_class class, uint32_t kernel)
+{
+	return class == NPS_PROBE_STEPPED || (class == NPS_PROBE_NOP && kernel < KERNEL_VERSION(6, 18, 0));
 }
 
 const char *nps_probe_class__name(enum nps_probe_class class)

@@ -54,6 +54,9 @@ enum nps_probe_class {
  */
 enum nps_probe_class nps_probe_point__class(int machine, const uint8_t *code, size_t len, size_t offset);
 
+/* Does a kernel of that version (LINUX_VERSION_CODE) single-step instructions of CLASS? */
+bool nps_probe_class__is_stepped(enum nps_probe_class class, uint32_t kernel);
+
 /* "emulated", "nop" or "single-stepped". */
 const char *nps_probe_class__name(enum nps_probe_class class);
 

@@ -169,8 +169,8 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 	if (nps_probed_file__has_at(m->file, &place))
 		return 0;
 	err = nps_probed_file__add(m->file, row->id, returns, &place);
-	if (!err && place.class == NPS_PROBE_STEPPED && nps_probe_rows__is_polled(row) &&
-	    !m->p->keeps_polled && m->p->groups + 1 < NPS_GROUPS)
+	if (!err && place.stepped && nps_probe_rows__is_polled(row) && !m->p->keeps_polled &&
+	    m->p->groups + 1 < NPS_GROUPS)
 		m->file->probes[m->file->n - 1].group = ++m->p->groups;
 	return err;
 }

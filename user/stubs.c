@@ -4,11 +4,10 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
-#include <linux/version.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/utsname.h>
 #include <unistd.h>
+
+#include "capability.h"
 
 struct stub {
 	unsigned int which;
@@ -24,16 +23,6 @@ struct nps_stubs {
 	size_t n, room;
 };
 
-static uint32_t kernel_version(void)
-{
-	unsigned int major = 0, minor = 0, patch = 0;
-	struct utsname u;
-
-	if (uname(&u) || sscanf(u.release, "%u.%u.%u", &major, &minor, &patch) < 2)
-		return 0;
-	return KERNEL_VERSION(major, minor, patch > 255 ? 255 : patch);
-}
-
 int nps_stubs__new(int cookie_map, const int *programs, unsigned int n, struct nps_stubs **out)
 {
 	struct nps_stubs *s = calloc(1, sizeof(*s));
@@ -42,7 +31,7 @@ int nps_stubs__new(int cookie_map, const int *programs, unsigned int n, struct n
 	if (!s)
 		return -ENOMEM;
 	s->cookie_map = cookie_map;
-	s->kernel = kernel_version();
+	s->kernel = nps_kernel_version();
 	s->programs = bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "nps_programs", 4, 4, n, NULL);
 	if (s->programs < 0)
 		err = s->programs;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <elf.h>
+#include <linux/version.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -446,6 +447,18 @@ static void what_is_not_known_is_stepped(void **state)
 	assert_int_equal(CLASS(EM_AARCH64, 4, 0x02, 0x00, 0x00, 0x94), NPS_PROBE_STEPPED);
 }
 
+static void some_classes_are_stepped_by_some_kernels(void **state)
+{
+	(void)state;
+	for (uint32_t kernel = KERNEL_VERSION(4, 18, 0); kernel < KERNEL_VERSION(7, 9, 0); kernel += 0x100) {
+		assert_true(nps_probe_class__is_stepped(NPS_PROBE_STEPPED, kernel));
+		assert_false(nps_probe_class__is_stepped(NPS_PROBE_EMULATED, kernel));
+	}
+	assert_true(nps_probe_class__is_stepped(NPS_PROBE_NOP, KERNEL_VERSION(6, 17, 255)));
+	assert_false(nps_probe_class__is_stepped(NPS_PROBE_NOP, KERNEL_VERSION(6, 18, 0)));
+	assert_true(nps_probe_class__is_stepped(NPS_PROBE_NOP, 0)); /* not known which */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -464,6 +477,7 @@ int main(void)
 		cmocka_unit_test(own_frame_may_be_written),
 		cmocka_unit_test(memory_that_is_not_read_may_be_written),
 		cmocka_unit_test(a_nop_is_the_second_choice),
+		cmocka_unit_test(some_classes_are_stepped_by_some_kernels),
 		cmocka_unit_test(an_indirect_jump_may_lead_back),
 		cmocka_unit_test(a_part_elsewhere_may_lead_back),
 		cmocka_unit_test(a_part_of_arm64_may_lead_back),
