@@ -25,6 +25,7 @@
 #include <unistd.h>
 
 #include "elf_file.h"
+#include "landing_pads.h"
 #include "probe_point.h"
 #include "uprobe_link.h"
 
@@ -46,7 +47,7 @@ struct survey {
 
 struct body {
 	struct nps_elf *elf;
-	uint64_t offset;
+	const struct nps_elf_function *fn;
 };
 
 static void die(const char *what)
@@ -59,9 +60,16 @@ static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
 {
 	const struct body *body = arg;
 
-	if (at < 0 && (uint64_t)-at > body->offset)
+	if (at < 0 && (uint64_t)-at > body->fn->offset)
 		return -EINVAL;
-	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
+	return nps_elf__code(body->elf, body->fn->offset + (uint64_t)at, buf, len);
+}
+
+static int each_pad(void *arg, void (*each)(int64_t at, void *arg), void *each_arg)
+{
+	const struct body *body = arg;
+
+	return nps_landing_pads__each(body->elf, body->fn, each, each_arg);
 }
 
 static int add_function(const struct nps_elf_function *f, void *arg)
@@ -69,7 +77,7 @@ static int add_function(const struct nps_elf_function *f, void *arg)
 	static uint8_t code[MAX_BODY];
 	struct survey *s = arg;
 	int machine = nps_elf__machine(s->elf), n;
-	struct body body = { s->elf, f->offset };
+	struct body body = { s->elf, f };
 	struct function *to;
 
 	if (!f->size || f->size > sizeof(code))
@@ -85,8 +93,9 @@ static int add_function(const struct nps_elf_function *f, void *arg)
 		.name = strdup(f->name), .offset = f->offset, .vaddr = f->vaddr, .size = f->size
 	};
 	for (int entry = 0; entry < 2; entry++) {
-		struct nps_probe_need need = { machine == EM_X86_64 ? 0x3f : 0xff, true, !entry, read_near,
-					       &body };
+		struct nps_probe_need need = {
+			machine == EM_X86_64 ? 0x3f : 0xff, true, !entry, read_near, &body, each_pad
+		};
 
 		to->point[entry] = nps_probe_point(machine, code, (size_t)n, &need);
 		to->class[entry] = nps_probe_point__class(machine, code, (size_t)n, to->point[entry]);

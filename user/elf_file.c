@@ -13,6 +13,7 @@
 #include "work_budget.h"
 
 #define MAX_CODE 64 /* segments; real files have one or two */
+#define MAX_DATA 16 /* segments that are no code */
 #define MAX_NOTES 16 /* segments */
 #define HEADERS 64 /* that are read at once */
 #define SYMBOLS 4096 /* that are read at once: some 100 us of work */
@@ -32,8 +33,9 @@ struct nps_elf {
 	struct nps_budget *budget;
 	Elf64_Ehdr ehdr;
 	uint64_t file_size;
-	Elf64_Phdr code[MAX_CODE], notes[MAX_NOTES];
-	size_t n_code, n_notes;
+	Elf64_Phdr code[MAX_CODE], data[MAX_DATA], notes[MAX_NOTES];
+	size_t n_code, n_data, n_notes;
+	uint64_t unwind_header; /* address of .eh_frame_hdr, 0: none */
 	struct table tables[2 * NPS_BUDGET_TABLES];
 	size_t n_tables;
 	size_t names_left; /* bytes that may be read yet */
@@ -66,6 +68,10 @@ static void read_segments(struct nps_elf *e)
 		for (size_t i = 0; i < n; i++) {
 			if (v[i].p_type == PT_LOAD && (v[i].p_flags & PF_X) && e->n_code < MAX_CODE)
 				e->code[e->n_code++] = v[i];
+			if (v[i].p_type == PT_LOAD && !(v[i].p_flags & PF_X) && e->n_data < MAX_DATA)
+				e->data[e->n_data++] = v[i];
+			if (v[i].p_type == PT_GNU_EH_FRAME)
+				e->unwind_header = v[i].p_vaddr;
 			if (v[i].p_type == PT_NOTE && e->n_notes < MAX_NOTES)
 				e->notes[e->n_notes++] = v[i];
 		}
@@ -425,4 +431,34 @@ int nps_elf__code(const struct nps_elf *e, uint64_t offset, uint8_t *buf, size_t
 	ssize_t n = pread(e->fd, buf, len, (off_t)offset);
 
 	return n < 0 ? -errno : (int)n;
+}
+
+uint64_t nps_elf__unwind_header(const struct nps_elf *e)
+{
+	return e->unwind_header;
+}
+
+static const Elf64_Phdr *segment_at(const Elf64_Phdr *v, size_t n, uint64_t address)
+{
+	for (size_t i = 0; i < n; i++)
+		if (address >= v[i].p_vaddr && address - v[i].p_vaddr < v[i].p_filesz)
+			return &v[i];
+	return NULL;
+}
+
+int nps_elf__data(const struct nps_elf *e, uint64_t address, void *buf, size_t len)
+{
+	const Elf64_Phdr *ph = segment_at(e->data, e->n_data, address);
+	uint64_t at;
+
+	if (!ph)
+		ph = segment_at(e->code, e->n_code, address); /* of linkers that make one segment of both */
+	if (!ph)
+		return -ENOENT;
+	at = address - ph->p_vaddr;
+	if (len > ph->p_filesz - at)
+		len = ph->p_filesz - at;
+	if (ph->p_offset > INT64_MAX - at)
+		return -EINVAL;
+	return nps_elf__code(e, ph->p_offset + at, buf, len);
 }

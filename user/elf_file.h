@@ -57,6 +57,12 @@ struct nps_elf_name {
 /* Names N places in one go through the symbols. 0, -E2BIG, -ETIME; what was found until then is named. */
 int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *places, size_t n);
 
+/* The address of .eh_frame_hdr, 0: there is none. */
+uint64_t nps_elf__unwind_header(const struct nps_elf *elf);
+
+/* Up to `len` bytes of what is loaded at an address; returns how many were read, or -errno. */
+int nps_elf__data(const struct nps_elf *elf, uint64_t address, void *buf, size_t len);
+
 /* Up to `len` bytes of code at a file offset; returns how many were read, or -errno. */
 int nps_elf__code(const struct nps_elf *elf, uint64_t offset, uint8_t *buf, size_t len);
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "capability.h"
+#include "landing_pads.h"
 #include "log.h"
 #include "proc_maps.h"
 
@@ -16,25 +17,36 @@
 
 struct body {
 	const struct nps_elf *elf;
-	uint64_t offset;
+	const struct nps_elf_function *fn;
 };
 
 static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
 {
 	const struct body *body = arg;
 
-	if (at < 0 && (uint64_t)-at > body->offset)
+	if (at < 0 && (uint64_t)-at > body->fn->offset)
 		return -EINVAL;
-	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
+	return nps_elf__code(body->elf, body->fn->offset + (uint64_t)at, buf, len);
+}
+
+static int each_pad(void *arg, void (*each)(int64_t at, void *arg), void *each_arg)
+{
+	const struct body *body = arg;
+
+	return nps_landing_pads__each(body->elf, body->fn, each, each_arg);
 }
 
 struct nps_probe_place nps_probe_place__find_for(uint32_t kernel, const struct nps_elf *elf,
 						 const struct nps_elf_function *fn,
 						 const struct nps_probe_row *row, bool returns)
 {
-	struct body body = { elf, fn->offset };
+	struct body body = { elf, fn };
 	struct nps_probe_need need = { row ? nps_probe_rows__arguments(row) : UINT32_MAX,
-				       !row || nps_probe_rows__reads_memory(row), returns, read_near, &body };
+				       !row || nps_probe_rows__reads_memory(row),
+				       returns,
+				       read_near,
+				       &body,
+				       each_pad };
 	struct nps_probe_place place = { fn->offset, fn->offset, NPS_PROBE_STEPPED, true,
 					 "its code cannot be read" };
 	size_t len = fn->size && fn->size < MAX_BODY ? fn->size : MAX_BODY, skip = 0;

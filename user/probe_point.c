@@ -185,6 +185,11 @@ static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t 
 	return br.into;
 }
 
+static void pad_is_at(int64_t at, void *arg)
+{
+	leads_to(arg, at);
+}
+
 /* Parts of the function that the compiler put elsewhere (.cold) can jump back to where they were left. */
 static bool parts_lead_back(int machine, const struct branches *br, const struct nps_probe_need *need)
 {
@@ -226,6 +231,10 @@ static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, s
 		*why = "a loop leads back to where it would be probed";
 	else if (!push && br.indirect)
 		*why = "an indirect jump may lead back to where it would be probed";
+	else if (!push && need->landing_pads && need->landing_pads(need->ctx, pad_is_at, &br) < 0)
+		*why = "where exceptions go on in it cannot be read";
+	else if (!push && br.into)
+		*why = "an exception may lead back to where it would be probed";
 	else if (!push && parts_lead_back(machine, &br, need))
 		*why = "code outside it may lead back to where it would be probed";
 	else

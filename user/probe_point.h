@@ -23,6 +23,11 @@ struct nps_probe_need {
 	 */
 	int (*read)(void *ctx, int64_t at, uint8_t *buf, size_t len);
 	void *ctx;
+	/*
+	 * Calls `each` with the landing pads of the function (landing_pads.h): exceptions go on there, and may go back to what was left.
+	 * 0 or a negative errno. NULL: it has none.
+	 */
+	int (*landing_pads)(void *ctx, void (*each)(int64_t at, void *arg), void *arg);
 };
 
 /*

@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from bisect import bisect_left, bisect_right
 from pathlib import Path
 from typing import NamedTuple
@@ -202,9 +203,53 @@ def library(path: Path, machine: type) -> None:
           f"single-stepped {share[0]:.1f} and {share[1]:.1f} %")
 
 
+SUBMITS = """
+#include <stdexcept>
+extern "C" int submits(void);
+extern "C" int halSqTaskSend(unsigned, void *)
+{
+#ifdef TRIES
+	for (;;) {
+		try {
+			return submits() + 1;
+		} catch (const std::runtime_error &) {
+		}
+	}
+#else
+	return submits() + 1;
+#endif
+}
+"""
+
+
+def doctor(where: Path, *options: str) -> tuple[int, str]:
+    """Where the C++ function is probed, and why there."""
+    library_path = where / "libascend_hal.so"
+    (where / "submits.cc").write_text(SUBMITS)
+    subprocess.run(["g++", "-O2", "-fPIC", "-shared", *options, str(where / "submits.cc"), "-o", str(library_path)], check=True)
+    rows = subprocess.run([str(ROOT / "build/npuscope"), "doctor", "--probes", str(library_path)], capture_output=True,
+                          check=True, text=True).stdout.splitlines()
+    assert len(rows) == 2 and rows[1].startswith("halSqTaskSend\t"), rows
+    columns = rows[1].split("\t")
+    return int(columns[4]), columns[6]
+
+
+def exceptions() -> None:
+    """A function that tries again after an exception is not probed where it goes on."""
+    if not shutil.which("g++"):
+        raise Skip("g++ is not installed: sh tools/setup.sh")
+    with tempfile.TemporaryDirectory() as where:
+        once, _ = doctor(Path(where))
+        again, why = doctor(Path(where), "-DTRIES")
+    assert once > 0, "the function that tries once is probed at its start: this test tests nothing"
+    assert not again and "lead" in why, (again, why)
+
+
 def main() -> int:
-    """Arguments choose libraries."""
+    """Arguments choose libraries, and the exceptions."""
     tests = Tests()
+    if len(sys.argv) == 1 or any(word in "exceptions_of_g++" for word in sys.argv[1:]):
+        tests.run("exceptions_of_g++", exceptions)
     for processor, machine in (("x86", X86), ("arm64", Arm64)):
         for name in LIBRARIES:
             title = f"points_of_{name}_{processor}"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "elf_file.h"
+#include "landing_pads.h"
 #include "operators.h"
 #include "probe_point.h"
 #include "proc_maps.h"
@@ -25,20 +26,27 @@ struct seen {
 
 struct body {
 	struct nps_elf *elf;
-	uint64_t offset;
+	const struct nps_elf_function *fn;
 };
 
 static int read_near(void *arg, int64_t at, uint8_t *buf, size_t len)
 {
 	const struct body *body = arg;
 
-	return nps_elf__code(body->elf, body->offset + (uint64_t)at, buf, len);
+	return nps_elf__code(body->elf, body->fn->offset + (uint64_t)at, buf, len);
+}
+
+static int each_pad(void *arg, void (*each)(int64_t at, void *arg), void *each_arg)
+{
+	const struct body *body = arg;
+
+	return nps_landing_pads__each(body->elf, body->fn, each, each_arg);
 }
 
 static int look(const struct nps_elf_function *f, void *arg)
 {
 	struct seen *seen = arg;
-	struct body body = { seen->elf, f->offset };
+	struct body body = { seen->elf, f };
 	uint8_t code[MAX_CODE];
 	int n;
 
@@ -47,7 +55,9 @@ static int look(const struct nps_elf_function *f, void *arg)
 		abort();
 	n = nps_elf__code(seen->elf, f->offset, code, f->size < sizeof(code) ? f->size : sizeof(code));
 	for (int returns = 0; returns < 2 && n > 0; returns++) {
-		struct nps_probe_need need = { returns ? 3 : 0, returns, returns, read_near, &body };
+		struct nps_probe_need need = {
+			returns ? 3 : 0, returns, returns, read_near, &body, each_pad
+		};
 		int machine = nps_elf__machine(seen->elf);
 		size_t point = nps_probe_point(machine, code, (size_t)n, &need);
 

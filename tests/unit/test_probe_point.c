@@ -36,7 +36,7 @@ static int read_part(void *arg, int64_t at, uint8_t *buf, size_t len)
 static size_t point_with_part(int machine, uint32_t arguments, bool returns, const uint8_t *code, size_t len,
 			      struct part part)
 {
-	const struct nps_probe_need need = { arguments, true, returns, read_part, &part };
+	const struct nps_probe_need need = { arguments, true, returns, read_part, &part, NULL };
 
 	return nps_probe_point(machine, code, len, &need);
 }
@@ -204,9 +204,9 @@ static void own_frame_may_be_written(void **state)
 
 static void memory_that_is_not_read_may_be_written(void **state)
 {
-	static const struct nps_probe_need values = { REGISTERS, false, true, NULL, NULL };
-	static const struct nps_probe_need stack = { REGISTERS | 1 << 6, false, true, NULL, NULL };
-	static const struct nps_probe_need of_arm64 = { 0xff, false, false, NULL, NULL };
+	static const struct nps_probe_need values = { REGISTERS, false, true, NULL, NULL, NULL };
+	static const struct nps_probe_need stack = { REGISTERS | 1 << 6, false, true, NULL, NULL, NULL };
+	static const struct nps_probe_need of_arm64 = { 0xff, false, false, NULL, NULL, NULL };
 	/* mov [rdi], rsi; test rsi, rsi; je 8; 8: ret */
 	static const uint8_t code[] = { 0x48, 0x89, 0x37, 0x48, 0x85, 0xf6, 0x74, 0x00, 0xc3 };
 	/* str x0, [x1]; str x0, [x1, x2]; stp x0, x1, [x2, #16]; adrp x8; ret */
@@ -248,7 +248,7 @@ static void a_part_elsewhere_may_lead_back(void **state)
 	static const uint8_t back[] = { 0x48, 0xff, 0xc7, 0xe9, 0xef, 0xef, 0xff, 0xff };
 	/* the same 0x400 bytes before */
 	static const uint8_t before[] = { 0x48, 0xff, 0xc7, 0xe9, 0xef, 0xf3, 0xff, 0xff };
-	static const struct nps_probe_need blind = { REGISTERS, true, false, NULL, NULL };
+	static const struct nps_probe_need blind = { REGISTERS, true, false, NULL, NULL, NULL };
 	/* inc rdi; jmp 13 */
 	static const uint8_t on[] = { 0x48, 0xff, 0xc7, 0xe9, 0xf8, 0xef, 0xff, 0xff };
 
@@ -286,7 +286,7 @@ static void a_part_of_arm64_may_lead_back(void **state)
 
 static void junk_and_short_code(void **state)
 {
-	static const struct nps_probe_need need = { REGISTERS, true, true, NULL, NULL };
+	static const struct nps_probe_need need = { REGISTERS, true, true, NULL, NULL, NULL };
 
 	(void)state;
 	assert_int_equal(X86(0x06), 0); /* no such instruction in 64-bit mode */
