@@ -67,7 +67,8 @@ enum nps_kind {
  *                 u16 block_dim, u16 rt_stream_id, u16 task_id
  *             [2] bytes 8..15 of the SQE   [3] u32 sqId
  *             start/dur = the halSqTaskSend call, ret = its result; dur 0: its return was not
- *             probed, ret is 0 whatever it was.
+ *             probed, ret is 0 whatever it was. Made again by the runtime where the queue had no
+ *             room, each time with a record.
  *  CQE        [0] u16 device | u16 index of the record in its call << 16
  *                 | u16 number of records in the call << 32
  *             [1] u16 stream | u16 task << 16 | u32 error code << 32
