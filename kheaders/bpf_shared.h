@@ -64,7 +64,7 @@ enum nps_counter {
 #define NPS_GROUPS_COUNTED 8
 #define NPS_GROUP_ATTACHED 0
 #define NPS_GROUP_CLOSING 1 /* who enters is not recorded any more, who is inside may return */
-#define NPS_GROUP_DETACHED 2 /* no return will be seen */
+#define NPS_GROUP_DETACHED 2 /* nobody knows who is inside: returns may be seen no more */
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
 struct nps_thread {

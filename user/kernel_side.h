@@ -47,8 +47,8 @@ void nps_kernel_side__drop_syscalls(struct nps_kernel_side *k);
 void nps_kernel_side__drop_sched(struct nps_kernel_side *k);
 
 /*
- * Says what becomes of the probes of GROUP (bpf_shared.h); STATE: NPS_GROUP_*. CLOSING before their links are closed, DETACHED when
- * they are: else a call that is under way then would stay in its thread's stack for good.
+ * Says what becomes of the probes of GROUP (bpf_shared.h); STATE: NPS_GROUP_*. DETACHED before their links are closed, which can take
+ * seconds: else a call that is under way then would stay in its thread's stack, and hide what is called from there.
  */
 void nps_kernel_side__set_group(struct nps_kernel_side *k, unsigned group, uint8_t state);
 /* How often probes of GROUP were entered, recorded or not; 0 where that is not counted. */

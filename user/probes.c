@@ -107,9 +107,8 @@ void nps_probes__shed(struct nps_probes *p, enum nps_tier tier)
 {
 	if (tier < p->shed)
 		p->shed = tier;
-	set_groups(p, tier, NPS_GROUP_CLOSING);
-	nps_links__close(&p->links, tier);
 	set_groups(p, tier, NPS_GROUP_DETACHED);
+	nps_links__close(&p->links, tier);
 }
 
 enum nps_tier nps_probes__shed_tier(const struct nps_probes *p)
@@ -635,8 +634,8 @@ static void take_out(struct nps_probes *p, const struct nps_probed_file *f, stru
 
 static void close_polled(struct nps_probes *p, struct nps_attached *a)
 {
-	nps_links__close_group(&p->links, a->group);
 	nps_kernel_side__set_group(p->k, a->group, NPS_GROUP_DETACHED);
+	nps_links__close_group(&p->links, a->group);
 	a->closing = false;
 }
 
