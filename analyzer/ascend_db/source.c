@@ -25,7 +25,7 @@
 
 static int refuse(const char *path, int err, const char *why)
 {
-	nps_msg("cannot read %s: %s", path, why);
+	nps_msg_failure("cannot read %s: %s", path, why);
 	return err;
 }
 

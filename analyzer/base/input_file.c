@@ -132,7 +132,7 @@ static int failed(int dirfd, const char *name, int err)
 /* Opening a device can have effects: what it is is looked at first, and again, as it may have been exchanged. */
 int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 {
-	struct stat own;
+	struct stat own = { 0 };
 	int fd, err;
 	char byte;
 

@@ -572,7 +572,7 @@ def progress_without_a_terminal(case: Case) -> None:
 
     def slowly(*options: Arg) -> Result:
         run = case.start([NPUSCOPE, "analyze", source, "-o", case.path("out"), *options], stdin=subprocess.DEVNULL)
-        with contextlib.nullcontext() if SOAK else slowed(run.pid):
+        with contextlib.nullcontext() if SOAK else slowed(run.pid, stop=0.145):
             return run.result(400).expect(DONE)
     result = slowly()
     assert not result.complaints and "\r" not in result.err, result.err

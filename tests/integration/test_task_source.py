@@ -601,7 +601,7 @@ def counters_950(case: Case) -> None:
 def a_950_that_nobody_could_ask(case: Case) -> None:
     """The log alone tells what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
     numbers and their low half begins anew in it."""
-    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some four seconds of it
+    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 4500))  # some four seconds of it
     result = capture(job, 6, "--task-source", "agent", "--export", "none").result(90).expect(DONE)
     truth = job.end()
     path = result.session.path / "session.json"

@@ -172,6 +172,20 @@ static void take(void)
 		skip();
 }
 
+/* The same on x86-64, and all frames from there: how many. */
+static size_t take_whole(uint64_t *all)
+{
+	bool complete;
+	size_t n;
+
+	take();
+	if (shot.nregs != 17)
+		skip();
+	n = nps_unwind__walk(&shot, all, &complete);
+	assert_true(n >= 5);
+	return n;
+}
+
 static void walks_to_its_callers(void **state)
 {
 	uint64_t frames[NPS_UNWIND_MAX];
@@ -215,11 +229,7 @@ static void steps_out_of_a_probe(void **state)
 	size_t n, whole;
 
 	(void)state;
-	take();
-	if (shot.nregs != 17)
-		skip();
-	whole = nps_unwind__walk(&shot, all, &complete);
-	assert_true(whole >= 5);
+	whole = take_whole(all);
 	for (sp = 0; word[sp] != all[1]; sp++) /* where take_shot() returns to */
 		assert_true(sp < 512);
 	if (sp)
@@ -256,11 +266,7 @@ static void puts_return_addresses_back(void **state)
 	size_t n, whole;
 
 	(void)state;
-	take();
-	if (shot.nregs != 17)
-		skip();
-	whole = nps_unwind__walk(&shot, all, &complete);
-	assert_true(whole >= 5);
+	whole = take_whole(all);
 	probe_returns(all, 3, r + 1);
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, 1); /* what became of such stacks */
@@ -290,10 +296,7 @@ static void steps_out_of_the_trampoline(void **state)
 	size_t n, whole;
 
 	(void)state;
-	take();
-	if (shot.nregs != 17)
-		skip();
-	whole = nps_unwind__walk(&shot, all, &complete);
+	whole = take_whole(all);
 	probe_returns(all, 3, r);
 	sp = shot.regs[7];
 	at = (r[2].stack - sp) / 8; /* middle(), whose frame is large, returns to outer() */
@@ -322,10 +325,7 @@ static void steps_out_of_a_probe_of_both(void **state)
 	size_t n, whole;
 
 	(void)state;
-	take();
-	if (shot.nregs != 17)
-		skip();
-	whole = nps_unwind__walk(&shot, all, &complete);
+	whole = take_whole(all);
 	probe_returns(all, 2, r);
 	at = r[1].stack - shot.regs[7];
 	shot.returns = r;
