@@ -62,8 +62,8 @@ static const struct argp_option options[] = {
 	  0 },
 	{ "estimate", OPTION_ESTIMATE, "NAME=N[,NAME=N]...", 0,
 	  "what a capture will take on disk and of the job's CPU time instead, from launches, other calls, "
-	  "syscalls and "
-	  "switches a second, and its time in seconds (60): launches=2000,syscalls=5000,time=600",
+	  "syscalls, switches and waits for locks a second, and its time in seconds (60): "
+	  "launches=2000,syscalls=5000,switches=2000,locks=200,time=600",
 	  0 },
 	{ 0 }
 };

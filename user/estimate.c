@@ -10,20 +10,20 @@
 #include "event.h"
 #include "session.h"
 
-/* Records of one launch: the call, its submission, and two marks that name it (session-format.md). */
+/* Records of one launch: the call, its submission, probed at its entry alone, and two marks that name it (session-format.md). */
 #define CALLS_OF_LAUNCH 1
 #define SUBMISSIONS_OF_LAUNCH 1
 #define MARKS_OF_LAUNCH 2
-#define LOG_OF_TASK 128 /* bytes: the device logs a begin and an end */
+#define LOG_OF_TASK 168 /* bytes: begin and end, 64 each (stars_soc), and its type, 40 (ts_track) */
 #define FLUSHES 10 /* chunks a second of each CPU at least (reader.c) */
 #define CLOCK_BYTES 2000 /* a second: host clocks, and five brackets of eight reads of a device's */
 #define DEFAULT_SECONDS 60
 
 int nps_rates__parse(const char *text, struct nps_rates *rates)
 {
-	static char *const names[] = { "launches", "calls", "syscalls", "switches", "time", NULL };
-	double *const values[] = { &rates->launches, &rates->calls, &rates->syscalls, &rates->switches,
-				   &rates->seconds };
+	static char *const names[] = { "launches", "calls", "syscalls", "switches", "locks", "time", NULL };
+	double *const values[] = { &rates->launches, &rates->calls, &rates->syscalls,
+				   &rates->switches, &rates->locks, &rates->seconds };
 	char *copy = strdup(text), *at = copy;
 	int err = copy ? 0 : -ENOMEM;
 
@@ -55,9 +55,9 @@ static double known(double ns)
 /* ns a second, with probes of the class. */
 static double taken(const struct nps_cost *cost, enum nps_probe_class class, const struct nps_rates *r)
 {
-	return cost->call_ns[class] * (r->calls + (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH) * r->launches) +
-	       cost->mark_ns[class] * MARKS_OF_LAUNCH * r->launches + known(cost->syscall_ns) * r->syscalls +
-	       known(cost->switch_ns) * r->switches;
+	return cost->call_ns[class] * (r->calls + CALLS_OF_LAUNCH * r->launches) +
+	       cost->mark_ns[class] * (SUBMISSIONS_OF_LAUNCH + MARKS_OF_LAUNCH) * r->launches +
+	       known(cost->syscall_ns) * r->syscalls + known(cost->switch_ns) * r->switches;
 }
 
 static void print_cost(const struct nps_cost_source *s, const struct nps_rates *r, FILE *out)
@@ -84,7 +84,7 @@ static void print_cost(const struct nps_cost_source *s, const struct nps_rates *
 
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *r, FILE *out)
 {
-	double records = r->calls + r->syscalls + r->switches +
+	double records = r->calls + r->syscalls + r->switches + r->locks +
 			 (CALLS_OF_LAUNCH + SUBMISSIONS_OF_LAUNCH + MARKS_OF_LAUNCH) * r->launches;
 	double bytes = records * sizeof(struct nps_event) + r->launches * LOG_OF_TASK + CLOCK_BYTES +
 		       (double)sysconf(_SC_NPROCESSORS_ONLN) * FLUSHES * sizeof(struct nps_chunk);

@@ -9,11 +9,11 @@
 
 /* Occurrences a second. */
 struct nps_rates {
-	double launches, calls, syscalls, switches;
+	double launches, calls, syscalls, switches, locks; /* locks: waits for one */
 	double seconds; /* how long the capture lasts */
 };
 
-/* "launches=2000,calls=500,syscalls=5000,switches=1000,time=600": each may be left out. 0 or -EINVAL. */
+/* "launches=2000,calls=500,syscalls=5000,switches=1000,locks=200,time=600": each may be left out. 0 or -EINVAL. */
 int nps_rates__parse(const char *text, struct nps_rates *rates);
 
 /*

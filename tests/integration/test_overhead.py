@@ -295,7 +295,7 @@ def estimate(case: Case) -> None:
     seconds = (int(window["end_monotonic"]) - int(window["begin_monotonic"])) / 1e9
     events = session.json["events"]
     rates = {"launches": events["sqe"], "calls": events["api"] - events["sqe"] + events["mark"] - 2 * events["sqe"],
-             "syscalls": events["syscall"], "switches": events["sched"]}
+             "syscalls": events["syscall"], "switches": events["sched"], "locks": events["lock"]}
     given = ",".join(f"{name}={max(0, n) / seconds:.3f}" for name, n in rates.items()) + f",time={seconds:.3f}"
     told = case.npuscope("doctor", "--estimate", given).expect(DONE).out
     found = re.search(r"session +([\d.]+) MB", told)
