@@ -93,7 +93,14 @@ def cpu_time_of_short_lived_processes(case: Case) -> None:
 # The first thread is gone before the last one, and kept by the kernel: for less than the second after which anybody looks.
 LAST_THREAD = """
 import ctypes, os, threading, time
-threading.Thread(target=lambda: (time.sleep(0.5), os._exit(0))).start()
+def first_is_there():
+    return open(f"/proc/self/task/{os.getpid()}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+def outlive():
+    while first_is_there():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    os._exit(0)
+threading.Thread(target=outlive).start()
 while time.process_time() < 0.3: pass
 ctypes.CDLL(None).syscall({SYS_exit}, 0)
 """
