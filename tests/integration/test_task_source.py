@@ -76,6 +76,13 @@ class Job:
         self.run.wait(30)
         return truthfile.load(self.truth_dir, {self.pid})[0]
 
+    def wait_for_task(self, number: int) -> None:
+        """Until it has launched that one, of a chip whose numbers have no flips, and the truth file has it."""
+        deadline = time.monotonic() + 100
+        while not any(len(line) > 7 and int(line[7]) >= number for line in self.lines("launch")):
+            assert time.monotonic() < deadline, f"no task {number}"
+            time.sleep(0.2)
+
     def lines(self, what: str) -> list[list[str]]:
         """Lines of the truth file of one kind, without their first field."""
         text = (self.truth_dir / f"truth.{self.pid}.tsv").read_text()
@@ -601,13 +608,18 @@ def counters_950(case: Case) -> None:
 def a_950_that_nobody_could_ask(case: Case) -> None:
     """The log alone tells what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
     numbers and their low half begins anew in it."""
-    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 4500))  # some four seconds of it
-    result = capture(job, 6, "--task-source", "agent", "--export", "none").result(90).expect(DONE)
+    job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some eight seconds of it
+    run = capture(job, 120, "--task-source", "agent", "--export", "none")
+    run.wait_for("^npuscope: recording ", err=True)
+    job.wait_for_task(3 << 16)
+    run.signal(signal.SIGINT)
+    result = run.result(90).expect(DONE, PARTIAL)
+    assert all("the driver is slow" in line for line in lines_of(result)), result.err  # on a busy machine; it is not needed here
     truth = job.end()
     path = result.session.path / "session.json"
     told = json.loads(path.read_text())
     for device in told["devices"]:
-        assert device.pop("platform") in (15, 16)
+        assert device.pop("platform", 15) in (15, 16)
         device["chip"] = ""
     path.write_text(json.dumps(told))
     case.analyze(result.session.path, "--export", "db").expect(DONE)
@@ -759,7 +771,8 @@ def a_read_that_does_not_come_back(case: Case) -> None:
     time.sleep(1)
     job.order("slow 0 50 read 6000")
     result = run.result(90).expect(PARTIAL)
-    assert len(lines_of(result)) == 1 and "its helper had not read the rest of the task log" in result.err, result.err
+    told = [line for line in lines_of(result) if "its helper had not read the rest of the task log" in line]
+    assert len(told) == 1, result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 100 and n["bounded"] > 100, n
 
