@@ -174,7 +174,14 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	rank->host = nps_strings__addz(&r->strings, nps_model__text(m, m->host_uid));
 	rank->span = m->end > m->start ? m->end - m->start : 0;
 	err = rank->name == NPS_NONE || rank->host == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
-	return err ? err : add_steps(r, rank, m);
+	if (!err)
+		err = add_steps(r, rank, m);
+	if (err) { /* half a rank is not compared */
+		nps_vec__free(&rank->ops);
+		nps_vec__free(&rank->steps);
+		r->list.len--;
+	}
+	return err;
 }
 
 /* --- collectives -------------------------------------------------------------------------------------------------------- */
