@@ -177,6 +177,25 @@ def shown(case: Case, library: Path) -> list[Failing]:
     return [Shown(case, library, *words) for words in given]
 
 
+def beside_traces(case: Case, library: Path) -> list[Failing]:
+    """A trace of the PyTorch profiler, with all that is read beside it, and two slices of one of msprof."""
+    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory"]
+                          ).expect(0).out.splitlines()[-1])
+    case.npuscope("analyze", "--export", "text", "-o", case.path("text"), torch).expect(DONE)
+    trace, = case.path("text").rglob("trace_view.json")
+    for path in [*trace.parent.parent.glob("profiler_info*"), *trace.parent.glob("npuscope_findings.json")]:
+        path.unlink()
+    (trace.parent.parent / "profiler_info_3.json").write_text("{}")
+    (trace.parent / "communication.json").write_text("{}")
+    (trace.parent / "communication_matrix.json").write_text("{}")
+    slices = case.path("slices")
+    slices.mkdir()
+    for number, name in enumerate(("a", "b")):
+        event = {"ph": "X", "name": name, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.0 + number, "dur": 1}
+        (slices / f"trace_view_slice_{number}_1.json").write_text(json.dumps([event]))
+    return [Shown(case, library, path, "--json") for path in (trace, slices / "trace_view_slice_0_1.json", slices)]
+
+
 def try_all(tried: list[Failing], points: int) -> None:
     rng = random.Random(SEED)
     wrong = []
@@ -211,6 +230,20 @@ def every_failing_call_is_told(case: Case) -> None:
 def show_tells_every_failing_call(case: Case) -> None:
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
     try_all(shown(case, library), POINTS)
+
+
+@test(seconds=600)
+def each_file_beside_a_trace(case: Case) -> None:
+    """Opened, listed, looked at and read: each time that it fails."""
+    library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
+    wrong = []
+    for one in beside_traces(case, library):
+        for kind in ("open", "opendir", "stat", "read"):
+            for at in range(1, one.calls[kind] + 1):
+                run = one.run(kind, at, errno.EACCES if kind == "open" else errno.EIO)
+                fault = one.fault(run, False)
+                wrong += [f"{one.name}: {kind} {at}: {fault}\n{run.err[-300:]}"] if fault else []
+    assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:20])
 
 
 if __name__ == "__main__":
