@@ -41,6 +41,7 @@ struct nps_summary_op {
 	char name[128]; /* type of the operator; "" after the last */
 	uint64_t count;
 	uint64_t total_ns; /* of the measured ones */
+	uint64_t measured; /* of count */
 };
 
 struct nps_summary_proc {

@@ -476,7 +476,8 @@ static void add_ranks(const struct nps_ranks *r, cJSON *document)
 		cJSON_AddStringToObject(row, "path", nps_strings__get(&r->strings, rank->name));
 		cJSON_AddNumberToObject(row, "steps", (double)rank->steps.len);
 		for (int value = 0; value < VALUES; value++)
-			nps_find__number(row, value_names[value], rank->sums[value]);
+			nps_find__number(row, value_names[value],
+					 rank->steps.len ? rank->sums[value] : NPS_NAN);
 		cJSON_AddNumberToObject(row, "collectives", (double)rank->ops.len);
 		cJSON_AddNumberToObject(row, "common_collectives", (double)rank->common);
 		cJSON_AddNumberToObject(row, "last_in", (double)rank->last);
