@@ -370,6 +370,8 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 	if (ev->probe == NPS_PROBE_NN_EXPORT)
 		open_unmarked(plans, proc, t, ev->start);
 	bind_by_order(plans, t, ex, api, ev->start);
+	if (!ex->ran && !ex->since)
+		plans->names->model->procs[proc].unseen_phases++;
 	/* The address again without a new first phase, or for another operator: what was planned is over. */
 	if ((ex->ran && !ex->repeatable) || is_another(&ex->plan, api))
 		*ex = NO_EXECUTOR;
