@@ -161,6 +161,7 @@ void nps_summary__process(struct nps_summary_proc *proc, const struct nps_record
 
 	proc->launches = p->launches;
 	proc->before_capture = p->unsubmitted;
+	proc->helper_threads = p->helper_threads;
 	for (size_t i = 0; i < rec->logs.len; i++) {
 		const struct nps_device_log *log = &NPS_AT(&rec->logs, struct nps_device_log, i);
 
@@ -309,6 +310,10 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 		fprintf(file,
 			"  stacks: %" PRIu64 ", %.1f %% of them whole, down to where the thread began\n",
 			p->stacks, nps_percent(p->whole_stacks, p->stacks));
+	if (p->helper_threads)
+		fprintf(file,
+			"  left out: %u threads of npuscope's helper library (--show-self shows them)\n",
+			p->helper_threads);
 	print_top(file, p);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->losses) && p->losses[i].count; i++) {
 		fprintf(file, "npuscope: not in the result: %" PRIu64 " ", p->losses[i].count);
