@@ -41,6 +41,7 @@ struct nps_summary_op {
 	char name[128]; /* type of the operator; "" after the last */
 	uint64_t count;
 	uint64_t total_ns; /* of the measured ones */
+	uint64_t measured; /* of count */
 };
 
 struct nps_summary_proc {
@@ -54,6 +55,7 @@ struct nps_summary_proc {
 	uint64_t launches; /* kernels launched */
 	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
 	uint64_t samples; /* of what processes use of the host */
+	uint32_t helper_threads; /* of npuscope's own library in the job, which are left out */
 	uint64_t stacks,
 		whole_stacks; /* those with a part in user space; of them those that lead to where the thread began */
 	struct nps_summary_op top[10]; /* by total time, then count */

@@ -2,6 +2,7 @@
 /* npuscope show */
 #include "analyze.h"
 #include "base/input_file.h"
+#include "base/memory.h"
 #include "base/util.h"
 #include "exit_status.h"
 #include "findings/findings.h"
@@ -187,9 +188,12 @@ static int look(void *ctx, const struct nps_model *model)
 
 	if (!document)
 		return -errno;
-	err = nps_ranks__add(&cmd->ranks, model, cmd->input->path);
-	if (!err && cmd->json) {
+	if (cmd->json)
 		cJSON_AddStringToObject(document, "path", cmd->input->path);
+	err = nps_memory__failure();
+	if (!err)
+		err = nps_ranks__add(&cmd->ranks, model, cmd->input->path);
+	if (!err && cmd->json) {
 		cJSON_AddItemToArray(cmd->results, document);
 		return 0;
 	}
@@ -233,6 +237,8 @@ static int print_ranks(struct command *cmd, cJSON **ranks)
 {
 	int err = nps_ranks__compare(&cmd->ranks, ranks);
 
+	if (!err)
+		err = nps_memory__failure();
 	if (!err && *ranks && !cmd->json && cmd->only & NPS_SHOW_RANKS)
 		nps_show__ranks(stdout, *ranks, cmd->top);
 	return err;
@@ -242,17 +248,19 @@ static int print_json(struct command *cmd, cJSON *ranks)
 {
 	cJSON *document = cJSON_CreateObject();
 	char *text;
+	int err;
 
 	cJSON_AddNumberToObject(document, "version", 1);
 	cJSON_AddItemToObject(document, "results", cmd->results);
 	if (ranks)
 		cJSON_AddItemToObject(document, "ranks", ranks);
 	text = cJSON_Print(document);
-	if (text)
+	err = nps_memory__failure();
+	if (!err)
 		puts(text);
 	cJSON_free(text);
 	cJSON_Delete(document);
-	return text ? 0 : -ENOMEM;
+	return err;
 }
 
 static int show_all(struct command *cmd)
@@ -269,10 +277,17 @@ static int show_all(struct command *cmd)
 	}
 	nps_ranks__init(&cmd->ranks, fd);
 	cmd->results = cmd->json ? cJSON_CreateArray() : NULL;
+	if (cmd->json && !cmd->results) {
+		nps_msg("cannot show anything: %s", strerror(ENOMEM));
+		nps_ranks__free(&cmd->ranks);
+		close(fd);
+		return EXIT_FAILED;
+	}
 	for (size_t i = 0; i < cmd->inputs.len; i++) {
 		cmd->input = &NPS_AT(&cmd->inputs, struct nps_input, i);
 		show_input(cmd, tmp);
 	}
+	nps_memory__reset(); /* what failed until now was reported as that of an input */
 	if (cmd->ranks.list.len)
 		err = print_ranks(cmd, &ranks);
 	if (cmd->json && !err)
@@ -385,6 +400,7 @@ int nps_cmd_show(int argc, char **argv)
 		nps_msg("cannot read the options: %s", strerror(err));
 		return EXIT_FAILED;
 	}
+	nps_memory__watch();
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);
 	status = show_all(&cmd);

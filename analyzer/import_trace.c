@@ -80,6 +80,8 @@ struct import {
 	uint64_t nbegun; /* that have not ended */
 	uint64_t foreign; /* events of layers that are not read */
 	uint64_t endless; /* events that last longer than any capture, and ends without a begin */
+	uint64_t timeless; /* events whose start was not recorded */
+	uint64_t latest; /* start, ns */
 	uint64_t app; /* pid of the Python process, 0 none */
 };
 
@@ -307,6 +309,7 @@ static int keep_row(struct import *in, enum section section, const struct row *r
 		in->endless++;
 		return 0;
 	}
+	in->latest = NPS_MAX(in->latest, row->order.high);
 	to = nps_ext_sort__add(&in->sections[section]);
 	if (!to)
 		return in->sections[section].err;
@@ -795,6 +798,16 @@ static int add_rest(struct import *in, const struct row *row)
 	return 0;
 }
 
+/* The next row by start. Among times since 1970 a start of 0 is one that was not recorded. */
+static const struct row *next_row(struct import *in, struct nps_ext_sort *from)
+{
+	const struct row *row;
+
+	while ((row = nps_ext_sort__next(from)) && !row->order.high && in->latest > LONGEST)
+		in->timeless++;
+	return row;
+}
+
 /* All enqueues come before all dequeues in the table. */
 static int fill_queue(struct import *in)
 {
@@ -803,7 +816,7 @@ static int fill_queue(struct import *in)
 	const struct row *row;
 
 	nps_ext_sort__init(&dequeues, in->m->tmpfd, sizeof(struct row));
-	while (!err && (row = nps_ext_sort__next(from))) {
+	while (!err && (row = next_row(in, from))) {
 		struct row *later;
 
 		if (strncmp(nps_model__text(in->m, row->name), "Dequeue", 7)) {
@@ -832,7 +845,7 @@ static int fill_section(struct import *in, enum section section)
 	int err = nps_ext_sort__finish(from);
 	const struct row *row;
 
-	while (!err && (row = nps_ext_sort__next(from))) {
+	while (!err && (row = next_row(in, from))) {
 		/* Times may count from the first event, which is at 0. */
 		in->m->start = NPS_MIN(in->m->start, row->order.high);
 		nps_model__cover(in->m, row->order.high, ~row->order.low);
@@ -862,6 +875,7 @@ int nps_import__trace(struct nps_model *model, const char *path)
 		err = fill_section(&in, REST);
 	if (!err)
 		err = nps_trace__import_tables(model, path);
+	nps_model__lost(model, in.timeless, "events whose start is 0, which is no time");
 	nps_model__lost(model, in.foreign, "events of processes that no table shows");
 	for (int i = 0; i < SECTIONS; i++)
 		nps_ext_sort__free(&in.sections[i]);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "import_trace_rank.h"
 
+#include "base/input_file.h"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -19,19 +21,19 @@ static bool is_info(const char *name, uint32_t *rank)
 	return true;
 }
 
-/* How many profiler_info_{rank}.json there are; *RANK: that of one of them. Closes DIRFD. */
+/* How many profiler_info_{rank}.json there are; *RANK: that of one of them. Closes DIRFD, which may be none. */
 static unsigned int count_infos(int dirfd, uint32_t *rank)
 {
-	DIR *dir = dirfd < 0 ? NULL : fdopendir(dirfd);
+	DIR *dir = dirfd < 0 ? NULL : nps_input_dir__list(dirfd);
 	const struct dirent *entry;
 	unsigned int n = 0;
 
-	if (!dir && dirfd >= 0)
-		close(dirfd);
-	while (dir && (entry = readdir(dir)))
+	while (dir && (entry = nps_input_dir__next(dir)))
 		n += is_info(entry->d_name, rank);
 	if (dir)
 		closedir(dir);
+	if (dirfd >= 0)
+		close(dirfd);
 	return n;
 }
 
@@ -39,19 +41,16 @@ void nps_trace__find_rank(struct nps_model *m, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char beside[PATH_MAX];
-	int fd, above;
 	unsigned int n;
+	int len;
 
-	snprintf(beside, sizeof(beside), "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-	fd = open(beside, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	above = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	n = count_infos(fd, &m->rank);
-	if (!n)
-		n = count_infos(above, &m->rank);
-	else if (above >= 0)
-		close(above);
+	len = snprintf(beside, sizeof(beside) - 2, "%.*s", slash ? (int)(slash - path) + 1 : 2,
+		       slash ? path : "./");
+	n = count_infos(nps_input_dir__open(AT_FDCWD, beside), &m->rank);
+	if (!n && len + 2 < (int)sizeof(beside)) {
+		strcpy(beside + len, "..");
+		n = count_infos(nps_input_dir__open(AT_FDCWD, beside), &m->rank);
+	}
 	m->has_rank = n == 1;
 	m->rank = m->has_rank ? m->rank : 0;
 }

@@ -398,11 +398,57 @@ static int read_csv(struct nps_model *m, int dirfd, const char *name,
 	return err;
 }
 
-static int read_table(struct nps_model *m, int dirfd, const char *name)
+/* What msprof ends the names of its files with: the time of the export; "" without. */
+static const char *stamp_of(const char *name)
+{
+	const char *last = strrchr(name, '_');
+
+	return last && last[1] >= '0' && last[1] <= '9' ? last + 1 : "";
+}
+
+/* The length of a stamp, before what follows it: .json, .json.gz, .csv. */
+static size_t stamp_length(const char *stamp)
+{
+	return strspn(stamp, "0123456789");
+}
+
+static bool is_memory(const char *name)
+{
+	return !strcmp(name, "memory_record.csv") || !fnmatch("memory_record_[0-9]*.csv", name, 0) ||
+	       !fnmatch("memory_record_slice_[0-9]*_[0-9]*.csv", name, 0);
+}
+
+static bool same_stamp(const char *a, const char *b)
+{
+	return stamp_length(a) == stamp_length(b) && !strncmp(a, b, stamp_length(a));
+}
+
+/*
+ * The stamp of the export of memory to be read beside TRACE, among N names in order: that of the trace, else the last. Another
+ * export has the same rows once more.
+ */
+static const char *stamp_of_memory(const char *trace, struct dirent **names, int n)
+{
+	const char *of_trace = stamp_of(trace), *latest = "";
+
+	for (int i = 0; i < n; i++) {
+		const char *stamp = stamp_of(names[i]->d_name);
+
+		if (!is_memory(names[i]->d_name))
+			continue;
+		if (same_stamp(stamp, of_trace))
+			return of_trace;
+		if (strcmp(stamp, latest) > 0)
+			latest = stamp;
+	}
+	return latest;
+}
+
+static int read_table(struct nps_model *m, int dirfd, const char *name, const char *memory_stamp)
 {
 	if (!strcmp(name, "kernel_details.csv") || !fnmatch("op_summary_*.csv", name, 0))
 		return read_csv(m, dirfd, name, kernels);
-	if (!strcmp(name, "memory_record.csv"))
+	if (is_memory(name) && same_stamp(stamp_of(name), memory_stamp))
 		return read_csv(m, dirfd, name, memory);
 	if (!strcmp(name, "communication.json"))
 		return read_collectives(m, dirfd, name, comm_times);
@@ -415,6 +461,7 @@ int nps_trace__import_tables(struct nps_model *m, const char *path)
 {
 	const char *slash = strrchr(path, '/');
 	char dir[PATH_MAX];
+	const char *memory_stamp;
 	struct dirent **names;
 	int fd, n, err = 0;
 
@@ -427,9 +474,10 @@ int nps_trace__import_tables(struct nps_model *m, const char *path)
 		err = -ENOMEM;
 	else if (n < 0)
 		nps_input__unreadable(fd, ".", -errno);
+	memory_stamp = stamp_of_memory(slash ? slash + 1 : path, names, n);
 	for (int i = 0; i < n; i++) {
 		if (!err)
-			err = read_table(m, fd, names[i]->d_name);
+			err = read_table(m, fd, names[i]->d_name, memory_stamp);
 		if (err && err != -ENOMEM && err != -ENOSPC) {
 			if (err == -EILSEQ || err == -EFBIG)
 				nps_model__lost(m, 1, "%.64s, which cannot be read", names[i]->d_name);

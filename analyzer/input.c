@@ -23,7 +23,8 @@ static mode_t kind_of(const char *dir, const char *name)
 	char path[PATH_MAX];
 	struct stat st;
 
-	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) && !stat(path, &st)
+	return snprintf(path, sizeof(path), "%s/%s", dir, name) < (int)sizeof(path) &&
+			       nps_input__stat(path, &st)
 		       ? st.st_mode & S_IFMT
 		       : 0;
 }
@@ -279,7 +280,7 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth)
 	struct stat st;
 	uint64_t key;
 
-	if (stat(path, &st))
+	if (!nps_input__stat(path, &st))
 		return 0;
 	key = nps_hash2(st.st_dev, st.st_ino);
 	if (nps_map__get(visited, key) != NPS_NONE)
@@ -354,12 +355,13 @@ bool nps_input__is_sqlite(const char *path)
 	static const char magic[] = "SQLite format 3";
 	char head[sizeof(magic)] = "";
 	int fd = nps_input_file__open(AT_FDCWD, path, NULL);
-	bool is = fd >= 0 && read(fd, head, sizeof(head)) == (ssize_t)sizeof(head) &&
-		  !memcmp(head, magic, sizeof(magic));
+	ssize_t len = fd < 0 ? 0 : read(fd, head, sizeof(head));
 
+	if (len < 0)
+		nps_input__unreadable_fd(fd, -errno);
 	if (fd >= 0)
 		close(fd);
-	return is;
+	return len == (ssize_t)sizeof(head) && !memcmp(head, magic, sizeof(magic));
 }
 
 /* By its first bytes or its name: whoever names a damaged database is told what is wrong with it. */

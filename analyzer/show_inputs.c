@@ -63,13 +63,12 @@ static int search_entry(struct nps_vec *inputs, struct nps_map *visited, const c
 	struct stat st;
 	bool link;
 
-	if (name[0] == '.' || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below) ||
-	    lstat(below, &st))
+	if (name[0] == '.' || snprintf(below, sizeof(below), "%s/%s", path, name) >= (int)sizeof(below))
 		return 0;
-	link = S_ISLNK(st.st_mode);
+	link = nps_input__is_link(below);
 	if (link != links)
 		return 0;
-	if (link && stat(below, &st))
+	if (!nps_input__stat(below, &st))
 		st.st_mode = 0;
 	if (is_trace(name) && S_ISREG(st.st_mode))
 		return append(inputs, below, &st);
@@ -86,6 +85,10 @@ static int search(struct nps_vec *inputs, struct nps_map *visited, const char *p
 
 	if (err <= 0)
 		return err;
+	if (access(path, X_OK)) { /* one line, not one for each entry */
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+		return 0;
+	}
 	n = scandir(path, &entries, NULL, alphasort);
 	if (n < 0)
 		nps_input__unreadable(AT_FDCWD, path, -errno);

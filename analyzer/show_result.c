@@ -126,6 +126,16 @@ static void steps(const struct view *v)
 	      { "free", "free_us", NPS_SHOW_US }, { "preparing", "preparing_us", NPS_SHOW_US });
 }
 
+/* How many of SECTION nobody measured: MEMBER of it. */
+static void print_unmeasured(const struct view *v, const char *section, const char *member, const char *what)
+{
+	double n = number(cJSON_GetObjectItemCaseSensitive(v->document, section), member);
+
+	if (n > 0)
+		fprintf(v->out, "%s%.0f %s are in no total: their time on the device was not measured\n",
+			cJSON_GetArraySize(part(v, section, "rows")) ? "" : "\n", n, what);
+}
+
 static void operators(const struct view *v)
 {
 	TABLE(v, "operators, by time on the device, us", part(v, "operators", "rows"),
@@ -136,6 +146,7 @@ static void operators(const struct view *v)
 	      { "max", "max_us", NPS_SHOW_US }, { "in queue p50", "queue_wait_p50_us", NPS_SHOW_US },
 	      { "shapes", "shapes", NPS_SHOW_COUNT },
 	      { "slowest at, ms", "slowest.start_us", NPS_SHOW_WHEN });
+	print_unmeasured(v, "operators", "tasks_left_out", "kernels");
 }
 
 static void apis(const struct view *v)
@@ -157,6 +168,7 @@ static void communication(const struct view *v)
 	      { "mean", "mean_us", NPS_SHOW_US }, { "max", "max_us", NPS_SHOW_US },
 	      { "slowest", "slowest.name", NPS_SHOW_TEXT },
 	      { "slowest at, ms", "slowest.start_us", NPS_SHOW_WHEN });
+	print_unmeasured(v, "communication", "without_measured_tasks", "collectives");
 	if (cJSON_IsObject(numbers))
 		fprintf(v->out,
 			"of %.3f us they waited %.3f us (%.3f us for the first synchronization) and "

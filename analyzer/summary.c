@@ -9,7 +9,7 @@
 
 struct total {
 	uint32_t text, len; /* the type: so much of a text */
-	uint64_t count, ns;
+	uint64_t count, measured, ns;
 };
 
 static int by_time(const void *a, const void *b)
@@ -26,6 +26,7 @@ struct totals {
 	struct nps_vec list; /* struct total */
 };
 
+/* NS: UINT64_MAX if nobody measured. */
 static int count(struct totals *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
 	uint32_t row = nps_map__get(&totals->rows, key);
@@ -41,13 +42,16 @@ static int count(struct totals *totals, uint64_t key, uint32_t text, uint32_t le
 		err = nps_map__put(&totals->rows, key, totals->list.len - 1);
 	}
 	t->count++;
+	if (ns == UINT64_MAX)
+		return err;
+	t->measured++;
 	t->ns = nps_add_sat(t->ns, ns);
 	return err;
 }
 
 static int count_collective(struct totals *totals, const struct nps_model *m, size_t i)
 {
-	uint64_t ns = m->comm_op.end[i] - m->comm_op.start[i];
+	uint64_t ns = nps_model__comm_measured(m, i) ? m->comm_op.end[i] - m->comm_op.start[i] : UINT64_MAX;
 	uint32_t type = m->comm_op.type[i];
 	const char *name = nps_model__text(m, m->comm_op.name[i]), *number = strstr(name, "__");
 	uint32_t len;
@@ -67,7 +71,10 @@ static int count_all(struct totals *totals, const struct nps_model *model)
 	for (size_t i = 0; !err && i < model->compute.t.len; i++) {
 		uint32_t task = model->compute.task[i], type = nps_model__kernel_type(model, i);
 
-		err = count(totals, type, type, UINT32_MAX, model->task.end[task] - model->task.start[task]);
+		err = count(totals, type, type, UINT32_MAX,
+			    nps_model__task_measured(model, task)
+				    ? model->task.end[task] - model->task.start[task]
+				    : UINT64_MAX);
 		nps_pace__step(&pace);
 	}
 	for (size_t i = 0; !err && i < model->comm_op.t.len; i++)
@@ -99,6 +106,7 @@ static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 			  t->len);
 		proc->top[i].count = t->count;
 		proc->top[i].total_ns = t->ns;
+		proc->top[i].measured = t->measured;
 	}
 	nps_map__free(&totals.rows);
 	nps_vec__free(&totals.list);
@@ -153,6 +161,7 @@ void nps_summary__process(struct nps_summary_proc *proc, const struct nps_record
 
 	proc->launches = p->launches;
 	proc->before_capture = p->unsubmitted;
+	proc->helper_threads = p->helper_threads;
 	for (size_t i = 0; i < rec->logs.len; i++) {
 		const struct nps_device_log *log = &NPS_AT(&rec->logs, struct nps_device_log, i);
 
@@ -238,6 +247,30 @@ static void print_neighbours(FILE *file, const struct nps_summary *s)
 	}
 }
 
+static void print_top(FILE *file, const struct nps_summary_proc *p)
+{
+	uint64_t unmeasured = 0;
+
+	if (p->top[0].name[0])
+		fprintf(file, "  %-40s %10s %14s\n", "operator", "count", "total (us)");
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name[0]; i++) {
+		const struct nps_summary_op *op = &p->top[i];
+
+		fprintf(file, "  ");
+		print_clean(file, op->name, 40);
+		if (op->measured)
+			fprintf(file, " %10" PRIu64 " %10" PRIu64 ".%03u\n", op->count, op->total_ns / 1000,
+				(unsigned int)(op->total_ns % 1000));
+		else
+			fprintf(file, " %10" PRIu64 " %14s\n", op->count, "N/A");
+		unmeasured += op->count - op->measured;
+	}
+	if (unmeasured)
+		fprintf(file,
+			"  %" PRIu64 " of these are in no total: their time on the device was not measured\n",
+			unmeasured);
+}
+
 static void print_proc(FILE *file, const struct nps_summary_proc *p)
 {
 	if (!p->pid && p->samples) {
@@ -277,14 +310,11 @@ static void print_proc(FILE *file, const struct nps_summary_proc *p)
 		fprintf(file,
 			"  stacks: %" PRIu64 ", %.1f %% of them whole, down to where the thread began\n",
 			p->stacks, nps_percent(p->whole_stacks, p->stacks));
-	if (p->top[0].name[0])
-		fprintf(file, "  %-40s %10s %14s\n", "operator", "count", "total (us)");
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->top) && p->top[i].name[0]; i++) {
-		fprintf(file, "  ");
-		print_clean(file, p->top[i].name, 40);
-		fprintf(file, " %10" PRIu64 " %10" PRIu64 ".%03u\n", p->top[i].count,
-			p->top[i].total_ns / 1000, (unsigned int)(p->top[i].total_ns % 1000));
-	}
+	if (p->helper_threads)
+		fprintf(file,
+			"  left out: %u threads of npuscope's helper library (--show-self shows them)\n",
+			p->helper_threads);
+	print_top(file, p);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(p->losses) && p->losses[i].count; i++) {
 		fprintf(file, "npuscope: not in the result: %" PRIu64 " ", p->losses[i].count);
 		nps_print_text(file, p->losses[i].what);

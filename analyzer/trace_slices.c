@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "trace_slices.h"
 
+#include "base/input_file.h"
 #include "base/util.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* STEM_slice_NUMBER REST. */
 struct parts {
@@ -91,20 +94,22 @@ int nps_trace_slices__find(struct nps_vec *slices, const char *path)
 	struct parts mine, parts;
 	struct dirent *entry;
 	DIR *listed;
-	int err = 0;
+	int fd, err;
 
 	if (!split(name, &mine))
 		return add(slices, 0, "", 0, path);
 	snprintf(dir, sizeof(dir), "%.*s", name == path ? 1 : (int)(name - path), name == path ? "." : path);
-	listed = opendir(dir);
-	if (!listed)
-		return -errno;
-	while (!err && (entry = readdir(listed)))
-		if (split(entry->d_name, &parts) && same_trace(name, &mine, entry->d_name, &parts))
+	err = add(slices, mine.number, "", 0, path); /* who may not list it may still open this one */
+	fd = nps_input_dir__open(AT_FDCWD, dir);
+	listed = fd < 0 ? NULL : nps_input_dir__list(fd);
+	while (!err && listed && (entry = nps_input_dir__next(listed)))
+		if (strcmp(entry->d_name, name) != 0 && split(entry->d_name, &parts) &&
+		    same_trace(name, &mine, entry->d_name, &parts))
 			err = add(slices, parts.number, path, (int)(name - path), entry->d_name);
-	closedir(listed);
-	if (!err && !slices->len)
-		return -ENOENT;
+	if (listed)
+		closedir(listed);
+	if (fd >= 0)
+		close(fd);
 	if (!err)
 		qsort(slices->data, slices->len, sizeof(struct nps_trace_slice), by_number);
 	return err;

@@ -14,6 +14,7 @@
 
 #define NPS_AGENT_NAME "npuscope-agent"
 #define NPS_AGENT_COMM "npuscope_agent" /* of the helper's threads */
+#define NPS_AGENT_LIBRARY "libnpuscope_agent.so"
 #define NPS_AGENT_MAGIC 0x544741534e50554eULL /* "NUPNSAGT" */
 #define NPS_AGENT_VERSION 4
 #define NPS_AGENT_CONTROL_SIZE 32768U

@@ -21,7 +21,6 @@
 #include "task_channels.h"
 #include "time_namespace.h"
 
-#define LIBRARY "libnpuscope_agent.so"
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 /* What is taken between two looks at what that may cost, and how long it may take in all */
@@ -69,7 +68,7 @@ static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 static bool sleeps(const struct nps_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
-		if (strcmp(nps_basename(maps->v[i].path), LIBRARY) == 0)
+		if (strcmp(nps_basename(maps->v[i].path), NPS_AGENT_LIBRARY) == 0)
 			return true;
 	return false;
 }

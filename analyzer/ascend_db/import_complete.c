@@ -312,6 +312,8 @@ static void cover(struct nps_model *model, const uint64_t *start, const uint64_t
 	struct nps_pace pace = { .model = model };
 
 	for (size_t i = 0; i < len; i++) {
+		/* Where 0 is no time the row was left out. */
+		model->start = NPS_MIN(model->start, start[i]);
 		nps_model__cover(model, start[i], end[i]);
 		nps_pace__step(&pace);
 	}

@@ -14,6 +14,7 @@ struct nps_db_import {
 	unsigned int generation; /* NPS_DB_* */
 	struct nps_vec runs; /* struct nps_db_run: STRING_IDS */
 	struct nps_index tasks; /* globalTaskId -> row of the task table */
+	uint64_t latest; /* start that was read, ns */
 	unsigned int zero_is_unknown; /* bit i: of nps_db_usages */
 };
 

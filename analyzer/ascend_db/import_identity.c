@@ -42,7 +42,7 @@ static void session_time(struct nps_db_import *in)
 		int64_t start = sqlite3_column_int64(stmt, 0), end = sqlite3_column_int64(stmt, 1);
 
 		if (start > 0 && end >= start) {
-			in->model->start = start;
+			in->model->start = in->latest = start;
 			in->model->end = end;
 		} else {
 			nps_model__lost(in->model, 1, "times of SESSION_TIME_INFO that cannot be");

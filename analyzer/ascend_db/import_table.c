@@ -36,6 +36,7 @@ struct reader {
 	const struct nps_db_column *columns[NPS_DB_MAX_COLUMNS]; /* of the statement */
 	int n;
 	int first_time, last_time, task; /* among them; -1: none */
+	enum { NOT_KNOWN, SINCE_1970, SINCE_START } times; /* what they count from */
 	uint8_t other_time; /* cell of a time that the database does not have */
 	int order; /* the one that has to ascend */
 	uint64_t before; /* its value in the row before */
@@ -82,6 +83,7 @@ static void choose_columns(struct reader *r)
 	r->n = 0;
 	r->first_time = r->last_time = r->task = r->order = -1;
 	r->other_time = NPS_DB_NO_CELL;
+	r->times = NOT_KNOWN;
 	for (int i = 0; i < spec->ncolumns; i++) {
 		const struct nps_db_column *c = &spec->columns[i];
 		bool missing = c->generations & r->in->generation && c->cell != NPS_DB_NO_CELL;
@@ -330,10 +332,44 @@ static int append(struct reader *r)
 	return 0;
 }
 
-/* A program that was stopped leaves the largest number for an end. A start of 0 is one that was not recorded. */
+/* A program that was stopped leaves the largest number for an end. */
 static bool is_endless(const union cell *first, const union cell *last)
 {
-	return first->u && last->u > first->u && last->u - first->u > LONGEST_EVENT;
+	return last->u > first->u && last->u - first->u > LONGEST_EVENT;
+}
+
+/* The latest start of the table; 0: none is there, or damage hides them. */
+static int64_t latest_start(struct reader *r)
+{
+	sqlite3_stmt *stmt;
+	int64_t latest = 0;
+	char sql[256];
+
+	snprintf(sql, sizeof(sql), "SELECT max(CAST(\"%s\" AS INTEGER)) FROM \"%s\" NOT INDEXED",
+		 r->columns[r->first_time]->name, r->spec->name);
+	stmt = nps_db_source__prepare(&r->in->source, sql);
+	if (stmt && nps_db_source__step(&r->in->source, stmt) == SQLITE_ROW)
+		latest = sqlite3_column_int64(stmt, 0);
+	sqlite3_finalize(stmt);
+	return latest;
+}
+
+/*
+ * Whether a start of 0 is one that was not recorded: where times count from 1970. Where they count from the start of the capture
+ * it is a time. A table whose starts are all 0 goes by the others.
+ */
+static bool is_no_start(struct reader *r)
+{
+	int64_t latest;
+
+	if (r->times == NOT_KNOWN) {
+		latest = latest_start(r);
+		if (latest > 0)
+			r->times = latest > (int64_t)LONGEST_EVENT ? SINCE_1970 : SINCE_START;
+		else
+			r->times = r->in->latest > LONGEST_EVENT ? SINCE_1970 : SINCE_START;
+	}
+	return r->times == SINCE_1970;
 }
 
 /* 1 if the row is out of order. */
@@ -354,6 +390,10 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 		r->losses.strangers++;
 		return 0;
 	}
+	if (r->first_time >= 0 && !r->cells[r->first_time].u && is_no_start(r)) {
+		r->losses.timeless++;
+		return 0;
+	}
 	if (r->last_time >= 0 && r->cells[r->last_time].u < r->cells[r->first_time].u) {
 		r->cells[r->last_time] = r->cells[r->first_time];
 		r->losses.backwards++;
@@ -366,6 +406,8 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 	if (key < r->before)
 		return 1;
 	r->before = key;
+	if (r->first_time >= 0)
+		r->in->latest = NPS_MAX(r->in->latest, r->cells[r->first_time].u);
 	nps_progress__add(r->in->model->progress, 1);
 	if (!(r->table->len & (NPS_TABLE_HOT - 1)))
 		nps_index__cool(&r->in->tasks);

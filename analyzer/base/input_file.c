@@ -185,6 +185,15 @@ struct dirent *nps_input_dir__next(DIR *dir)
 	return entry;
 }
 
+bool nps_input__stat(const char *path, struct stat *st)
+{
+	if (!stat(path, st))
+		return true;
+	if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP)
+		nps_input__unreadable(AT_FDCWD, path, -errno);
+	return false;
+}
+
 bool nps_input__exists(int dirfd, const char *name)
 {
 	struct stat st;

@@ -30,6 +30,9 @@ struct dirent *nps_input_dir__next(DIR *dir);
 /* True if NAME is in DIRFD, whatever it is. False if not, or after reporting that nobody can tell. */
 bool nps_input__exists(int dirfd, const char *name);
 
+/* What PATH, or what it is a link to, is, into ST. False if it is not there, or after reporting that nobody can tell. */
+bool nps_input__stat(const char *path, struct stat *st);
+
 /* Reports and counts that NAME in DIRFD cannot be read because of ERR, a negative errno. Each file once. */
 void nps_input__unreadable(int dirfd, const char *name, int err);
 

@@ -45,13 +45,15 @@ static inline bool nps_cann_clock__mapped(const struct nps_cann_clock *clock, ui
 	return *unix_ns > 0 && *unix_ns <= INT64_MAX;
 }
 
-/* COUNT in Unix ns. False if that is no time between 1970 and 2262. */
+/* COUNT in Unix ns. False if that is no time between 1970 and 2262, or COUNT is 0, which stands for a time that was not recorded. */
 static inline bool nps_cann_clock__unix(const struct nps_cann_clock *clock, uint64_t count, uint64_t *unix_ns)
 {
 	bool before = count < clock->count0;
 	uint64_t delta = before ? clock->count0 - count : count - clock->count0, ns;
 	int64_t at;
 
+	if (!count)
+		return false;
 	if (clock->map)
 		return nps_cann_clock__mapped(clock, count, unix_ns);
 	if (!clock->known || !nps_cann_ticks__ns(delta, clock->hz, &ns) || ns > INT64_MAX)

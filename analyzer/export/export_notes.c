@@ -70,14 +70,15 @@ static void late_notes(struct nps_writer *w, const struct nps_model *m)
 {
 	if (m->unnamed_kernels) {
 		number(w, "kernels: ", m->unnamed_kernels);
-		nps_writer__lit(w, " are called kernel@0x and their address: the job registered them before "
-				   "the capture began, as "
-				   "it did what else it called until then.\n");
+		nps_writer__lit(w, " are called kernel@0x and their address: ");
+		nps_writer__lit(w, m->why_unnamed);
+		nps_writer__lit(w, ".\n");
 	}
 	if (m->shapeless_kernels) {
 		number(w, "shapes: ", m->shapeless_kernels);
-		nps_writer__lit(w, " kernels have none: the job had made most of their executors before the "
-				   "capture began.\n");
+		nps_writer__lit(w, " kernels have none: ");
+		nps_writer__lit(w, m->why_shapeless);
+		nps_writer__lit(w, ".\n");
 	}
 }
 

@@ -94,7 +94,7 @@ static void kind_object(const struct nps_model *m, cJSON *list, const struct kin
 	cJSON_AddStringToObject(object, "type", nps_model__text_or_na(m, kind->type));
 	cJSON_AddStringToObject(object, "group", nps_model__text_or_na(m, kind->group));
 	cJSON_AddNumberToObject(object, "count", (double)kind->count);
-	nps_find__number(object, "total_us", kind->total / 1e3);
+	nps_find__number(object, "total_us", known ? kind->total / 1e3 : NPS_NAN);
 	nps_find__number(object, "mean_us", known ? kind->total / 1e3 / known : NPS_NAN);
 	nps_find__number(object, "max_us", known ? kind->worst_ns / 1e3 : NPS_NAN);
 	if (known)
@@ -270,7 +270,7 @@ static int report(struct nps_find *find, struct collectives *c)
 
 	if (c->kinds.len)
 		qsort(c->kinds.data, c->kinds.len, c->kinds.elem, by_total);
-	nps_find__number(section, "total_us", c->total / 1e3);
+	nps_find__number(section, "total_us", c->unmeasured < c->m->comm_op.t.len ? c->total / 1e3 : NPS_NAN);
 	cJSON_AddNumberToObject(section, "collectives", (double)c->m->comm_op.t.len);
 	cJSON_AddNumberToObject(section, "without_measured_tasks", (double)c->unmeasured);
 	list = cJSON_AddArrayToObject(section, "rows");

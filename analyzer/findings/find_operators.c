@@ -242,7 +242,7 @@ static int report(struct nps_find *find, const struct operators *o)
 
 	cJSON_AddNumberToObject(section, "tasks_left_out", (double)o->unmeasured);
 	cJSON_AddNumberToObject(section, "types", (double)o->totals.len);
-	nps_find__number(section, "total_us", o->all / 1e3);
+	nps_find__number(section, "total_us", o->totals.len ? o->all / 1e3 : NPS_NAN);
 	list = cJSON_AddArrayToObject(section, "rows");
 	for (size_t i = 0; !err && i < o->ntop; i++) {
 		const struct hot *op = &o->top[i];

@@ -174,7 +174,14 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	rank->host = nps_strings__addz(&r->strings, nps_model__text(m, m->host_uid));
 	rank->span = m->end > m->start ? m->end - m->start : 0;
 	err = rank->name == NPS_NONE || rank->host == NPS_NONE ? -ENOMEM : add_ops(r, rank, m);
-	return err ? err : add_steps(r, rank, m);
+	if (!err)
+		err = add_steps(r, rank, m);
+	if (err) { /* half a rank is not compared */
+		nps_vec__free(&rank->ops);
+		nps_vec__free(&rank->steps);
+		r->list.len--;
+	}
+	return err;
 }
 
 /* --- collectives -------------------------------------------------------------------------------------------------------- */
@@ -469,7 +476,8 @@ static void add_ranks(const struct nps_ranks *r, cJSON *document)
 		cJSON_AddStringToObject(row, "path", nps_strings__get(&r->strings, rank->name));
 		cJSON_AddNumberToObject(row, "steps", (double)rank->steps.len);
 		for (int value = 0; value < VALUES; value++)
-			nps_find__number(row, value_names[value], rank->sums[value]);
+			nps_find__number(row, value_names[value],
+					 rank->steps.len ? rank->sums[value] : NPS_NAN);
 		cJSON_AddNumberToObject(row, "collectives", (double)rank->ops.len);
 		cJSON_AddNumberToObject(row, "common_collectives", (double)rank->common);
 		cJSON_AddNumberToObject(row, "last_in", (double)rank->last);

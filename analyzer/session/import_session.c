@@ -72,6 +72,15 @@ static void add_text(struct long_text *t, const struct nps_string *s)
 	t->cut = s->flags & NPS_STR_CUT;
 }
 
+/* Whether TEXT is the name of a thread of the helper library, which the process PID may have. */
+static bool is_helper_name(const struct nps_recording *model, uint32_t pid, uint32_t text)
+{
+	uint32_t row = nps_map__get(&model->proc_of, pid);
+
+	return !strcmp(nps_strings__get(&model->strings, text), NPS_AGENT_COMM) &&
+	       (row == NPS_NONE || !model->procs[row].without_helper);
+}
+
 static int import_text(struct import *in, const struct nps_string *s)
 {
 	uint32_t text;
@@ -98,7 +107,7 @@ static int import_text(struct import *in, const struct nps_string *s)
 		return 0;
 	if (!in->model->show_self)
 		err = nps_history__add(&in->model->agents, (uint64_t)s->pid << 32 | (uint32_t)s->id, s->time,
-				       !strcmp(nps_strings__get(&in->model->strings, text), NPS_AGENT_COMM));
+				       is_helper_name(in->model, s->pid, text));
 	return err ? err : nps_history__add(&in->model->comms, (uint32_t)s->id, s->time, text);
 }
 
@@ -375,6 +384,23 @@ static bool was_unread(const cJSON *json)
 	return strcmp(nps_json_str(json, "known_from", "proc"), "proc") != 0;
 }
 
+/* Whether the process of JSON is known not to have the helper library: who names a thread as the library does is not it. */
+static bool is_without_helper(const cJSON *json)
+{
+	const cJSON *maps = cJSON_GetObjectItemCaseSensitive(json, "maps"), *mapping;
+
+	if (!cJSON_GetArraySize(maps) || !strcmp(nps_json_str(json, "task_source", ""), "agent"))
+		return false;
+	cJSON_ArrayForEach(mapping, maps)
+	{
+		const char *path = nps_json_str(mapping, "path", ""), *slash = strrchr(path, '/');
+
+		if (!strncmp(slash ? slash + 1 : path, NPS_AGENT_LIBRARY, strlen(NPS_AGENT_LIBRARY)))
+			return false;
+	}
+	return true;
+}
+
 /* *REUSED counts those that have a pid of one before them. */
 static int import_process(struct nps_recording *model, const cJSON *json, uint64_t *reused)
 {
@@ -393,6 +419,7 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 	/* One that lived for a moment is worth a result only if it left any event. */
 	proc->known = !was_unread(json);
 	proc->json = json;
+	proc->without_helper = is_without_helper(json);
 	proc->has_rank = nps_json_has_u64(json, "rank", &rank) &&
 			 rank < 100000; /* five digits in file names */
 	proc->rank = proc->has_rank ? rank : 0;
@@ -606,7 +633,16 @@ static int find_helpers(struct nps_recording *model)
 {
 	int err = nps_history__finish(&model->agents);
 
-	return err ? err : nps_history__keys(&model->agents, 1, &model->helpers);
+	if (!err)
+		err = nps_history__keys(&model->agents, 1, &model->helpers);
+	for (size_t i = 0; !err && i < model->helpers.size; i++) {
+		const struct nps_map_slot *slot = &model->helpers.slots[i];
+		uint32_t row = slot->used ? nps_map__get(&model->proc_of, slot->key >> 32) : NPS_NONE;
+
+		if (row != NPS_NONE)
+			model->procs[row].helper_threads++;
+	}
+	return err;
 }
 
 int nps_import__session(struct nps_recording *model, const char *path)

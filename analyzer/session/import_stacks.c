@@ -454,6 +454,8 @@ static void say(struct import *in, const struct nps_chunks *result)
 		nps_model__lost(in->m, 1, "part of stacks.nps, which is cut or damaged");
 	nps_model__lost(in->m, in->damaged, "records of stacks.nps, which is damaged");
 	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that map code without end");
+	nps_model__lost(in->m, in->spaces.limits.refused,
+			"files of stacks of which something takes more memory than there is");
 	if (in->spaces.limits.exceeded)
 		nps_msg("process %u: its stacks have places without names: its files have more symbols, or "
 			"longer ways to "

@@ -354,6 +354,7 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 	struct nps_vec *runs = &plans->names->runs;
 	uint32_t api = name_of(plans, ev);
 	struct nps_op_run *run;
+	bool unbound; /* a first phase was seen that may be the one of this executor */
 	struct executor *ex;
 	uint64_t address = 0;
 
@@ -369,7 +370,10 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 		return -ENOMEM;
 	if (ev->probe == NPS_PROBE_NN_EXPORT)
 		open_unmarked(plans, proc, t, ev->start);
+	unbound = t->unbound > 0;
 	bind_by_order(plans, t, ex, api, ev->start);
+	if (!ex->ran && !ex->since && !unbound)
+		plans->names->model->procs[proc].unseen_phases++;
 	/* The address again without a new first phase, or for another operator: what was planned is over. */
 	if ((ex->ran && !ex->repeatable) || is_another(&ex->plan, api))
 		*ex = NO_EXECUTOR;

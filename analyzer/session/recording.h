@@ -262,6 +262,9 @@ struct nps_proc {
 	uint64_t launches, matched, bounded, unsubmitted;
 	uint64_t
 		unseen_executors; /* answers of the job's cache of executors that were made before the capture */
+	bool without_helper; /* its mappings are known, and the helper library is none of them */
+	uint32_t helper_threads; /* threads of the helper library, which are left out */
+	uint64_t unseen_phases; /* executors that ran without a first phase in the capture, or an answer of that cache */
 };
 
 struct nps_device {

@@ -46,7 +46,7 @@ struct nps_elf_image {
 	struct symbol *symbols; /* by address, read when first asked for */
 	size_t nsymbols, room;
 	struct nps_elf_limits *limits;
-	bool read, symtab, cfi_tried, slow;
+	bool read, symtab, cfi_tried, slow, refused;
 	unsigned int steps;
 	Dwarf_CFI *cfi;
 };
@@ -104,11 +104,16 @@ static void begin_reading(void)
 	errno = 0;
 }
 
-/* After them: a name that is missing because of that would look like one that the file does not have. */
-static void end_reading(const struct nps_elf_image *image)
+/*
+ * After them: a name that is missing because of that would look like one that the file does not have. How much memory libelf and
+ * libdw ask for is up to the file, which is the job's: it costs what the file would have told, not the result.
+ */
+static void end_reading(struct nps_elf_image *image)
 {
-	if (errno == ENOMEM)
-		nps_memory__fail(-ENOMEM);
+	if (errno == ENOMEM && !image->refused) {
+		image->refused = true;
+		image->limits->refused++;
+	}
 	if (errno == EIO && image->fd >= 0)
 		nps_input__unreadable_fd(image->fd, -EIO);
 }
@@ -191,7 +196,7 @@ static size_t note_id(Elf_Data *data, uint8_t id[20])
 	return 0;
 }
 
-size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20])
+size_t nps_elf_image__build_id(struct nps_elf_image *image, uint8_t id[20])
 {
 	size_t n = 0, found = 0;
 
@@ -343,15 +348,20 @@ static int by_address(const void *a, const void *b)
 static void read_symbols(struct nps_elf_image *image)
 {
 	size_t kept = 0;
+	int err;
 
 	if (image->read)
 		return;
 	image->read = true;
 	begin_reading();
-	if (read_tables(image, image->elf) || (image->debug && read_tables(image, image->debug->elf)))
-		image->limits->exceeded = true;
+	err = read_tables(image, image->elf);
+	if (!err && image->debug)
+		err = read_tables(image, image->debug->elf);
+	image->limits->exceeded |= err == -E2BIG;
+	if (err == -ENOMEM)
+		errno = ENOMEM;
 	end_reading(image);
-	if (image->debug)
+	if (image->debug && errno != ENOMEM)
 		end_reading(image->debug);
 	if (image->nsymbols)
 		qsort(image->symbols, image->nsymbols, sizeof(*image->symbols), by_address);
@@ -371,7 +381,7 @@ int nps_elf_image__add_symbols(struct nps_elf_image *image, struct nps_elf_image
 	return 0;
 }
 
-bool nps_elf_image__has_symtab(const struct nps_elf_image *image)
+bool nps_elf_image__has_symtab(struct nps_elf_image *image)
 {
 	Elf_Scn *scn = NULL;
 	bool has = false;

@@ -22,6 +22,7 @@ struct nps_elf_limits {
 	uint64_t bytes; /* that are read, and 128 for each symbol */
 	uint64_t slow_ns; /* CPU time of steps to a caller that take long */
 	bool exceeded; /* something of a file was left out */
+	uint64_t refused; /* files of which something takes more memory than is to be had */
 };
 #define NPS_ELF_LIMITS                                                                                       \
 	(struct nps_elf_limits)                                                                              \
@@ -41,13 +42,13 @@ int nps_elf_image__memory(const void *bytes, size_t len, struct nps_elf_limits *
 void nps_elf_image__close(struct nps_elf_image *image);
 
 /* Its build-id, at most 20 bytes of it. Returns the length, 0: none. */
-size_t nps_elf_image__build_id(const struct nps_elf_image *image, uint8_t id[20]);
+size_t nps_elf_image__build_id(struct nps_elf_image *image, uint8_t id[20]);
 
 /* Takes the names of another file of the same build, a debug file: it is closed, or closed with IMAGE. */
 int nps_elf_image__add_symbols(struct nps_elf_image *image, struct nps_elf_image *debug);
 
 /* True if it has a .symtab: without one only exported functions have names. */
-bool nps_elf_image__has_symtab(const struct nps_elf_image *image);
+bool nps_elf_image__has_symtab(struct nps_elf_image *image);
 
 /* The address that the file itself gives to OFFSET of its bytes. False: no segment loads it. */
 bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, uint64_t *vaddr);

@@ -755,6 +755,22 @@ def cann_impossible() -> None:
 
 
 @test
+def cann_collectives_impossible() -> None:
+    """Each field of every third task of collectives: ranks, planes, transports, sizes that cannot be."""
+    prof = good_cann("--tasks 100 --seed 7 --devices 2")[0]
+    victim, = (path for path in slices(prof, "*hccl_info*"))
+    for field in range(24, 144, 8):
+        for value in (b"\xff" * 8, b"\0" * 7 + b"\x80"):
+            copy = copy_of(prof)
+            data = bytearray(victim.read_bytes())
+            for at in range(field, len(data), 3 * 256):
+                data[at:at + 8] = value
+            (copy / victim.relative_to(prof)).write_bytes(data)
+            survive(f"{value!r} at {field} of hccl_info", copy, DONE, PARTIAL, loose=True)
+            shutil.rmtree(copy.parent)
+
+
+@test
 def cann_control_files() -> None:
     """start_info, info.json, sample.json and the clocks with other content."""
     rng = random.Random(SEED)

@@ -254,6 +254,34 @@ def tables_beside_a_trace(where: Path) -> None:
 
 
 @test
+def memory_beside_a_trace_of_msprof(where: Path) -> None:
+    """Of several exports that of the trace counts, of one in slices all, and without one the last."""
+    folder = where / "PROF_000001_20250101010101000_AAAA" / "mindstudio_profiler_output"
+    folder.mkdir(parents=True)
+    heads, events = trace()
+    write(folder / "msprof_20250101010102.json", heads + events)
+    title = "Device_id,Component,Timestamp(us),Total Allocated(KB),Total Reserved(KB),Device\n"
+
+    def record(name: str, component: str, reserved: int) -> Path:
+        path = folder / f"memory_record_{name}.csv"
+        path.write_text(f"{title}3,{component},{START}.500\t,1024.5,{reserved},NPU:3\n")
+        return path
+
+    def read() -> dict[tuple[str, int], dict[str, Any]]:
+        (result,) = shown(folder / "msprof_20250101010102.json")
+        return {(row["component"], row["device"]): row for row in result["memory"]["rows"]}
+
+    record("20250101010101", "GE", 1024)
+    assert read()["GE", 3]["peak_reserved_mib"] == 1, read()
+    record("20250101010103", "GE", 2048)
+    assert read()["GE", 3]["peak_reserved_mib"] == 2, read()
+    for number in range(2):
+        record(f"slice_{number}_20250101010102", f"GE{number}", 4096)
+    found = read()
+    assert set(found) == {("GE0", 3), ("GE1", 3)} and found["GE0", 3]["peak_reserved_mib"] == 4, found
+
+
+@test
 def tables_that_are_none(where: Path) -> None:
     folder = rank(where, 0) / "ASCEND_PROFILER_OUTPUT"
     for name, text in (("kernel_details.csv", ""), ("memory_record.csv", "a,b\n1,2\n"), ("communication.json", "[1"),

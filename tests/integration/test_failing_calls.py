@@ -1,18 +1,21 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`npuscope analyze` while one of its calls fails: an allocation, a read, a write, ... (jobs/fail_call_lib.c). Status 0
-means results that are the same byte for byte; any other status says why. No crash, no hang, no temporary files.
+"""`npuscope analyze` and `npuscope show` while one of their calls fails: an allocation, a read, a write, ...
+(jobs/fail_call_lib.c). Status 0 means results that are the same byte for byte; any other status says why. No crash, no
+hang, no temporary files.
 
 NPUSCOPE_FAULT_POINTS is the number of failing calls that are tried, NPUSCOPE_TEST_SEED chooses others."""
 
 from __future__ import annotations
 
 import errno
+import json
 import os
 import random
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 from typing import NamedTuple, Optional
 
@@ -61,11 +64,18 @@ class Failing:
 
     def __init__(self, case: Case, library: Path, path: Path, *options: str) -> None:
         self.case, self.library, self.path, self.options = case, library, path, options
+        self.name = f"{path.name} {' '.join(options)}"
         self.base = self.run("none", 0)
         assert self.base.status == DONE, f"{path} alone: {self.base.err}"
         again = self.run("none", 0)
         assert again.tree == self.base.tree, f"{path}: two analyses differ"
         self.calls = {kind: self.count(kind) for kind in ERRORS}
+
+    def command(self, out: Path) -> list[str | Path]:
+        return [NPUSCOPE, "analyze", "-o", out, *self.options, self.path]
+
+    def result(self, out: Path, printed: bytes) -> dict[str, bytes]:
+        return tree_of(out)
 
     def run(self, kind: str, at: int, error: int = 0, stays: bool = False, count: Optional[Path] = None) -> Run:
         out, tmp = self.case.path("out"), self.case.path("tmp")
@@ -76,9 +86,10 @@ class Failing:
                           XDG_STATE_HOME=tmp)
         env |= {"FAIL_STAYS": "1"} if stays else {}
         env |= {"FAIL_COUNT": str(count)} if count else {}
-        done = subprocess.run([NPUSCOPE, "analyze", "-o", out, *self.options, self.path], env=env, timeout=SECONDS,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
-        return Run(done.returncode, done.stderr, tree_of(out), hidden_in(out, tmp))
+        done = subprocess.run(self.command(out), env=env, timeout=SECONDS, stdin=subprocess.DEVNULL,
+                              capture_output=True)
+        return Run(done.returncode, done.stderr.decode(errors="replace"), self.result(out, done.stdout),
+                   hidden_in(out, tmp))
 
     def reasons(self, run: Run) -> list[str]:
         """Lines that say why it failed, not what it went on without."""
@@ -118,6 +129,25 @@ class Failing:
         return None
 
 
+class Shown(Failing):
+    """The same of `show`: what it prints is the result, in parts as if each process were a directory."""
+
+    def command(self, out: Path) -> list[str | Path]:
+        return [NPUSCOPE, "show", *self.options, self.path]
+
+    def result(self, out: Path, printed: bytes) -> dict[str, bytes]:
+        if "--json" in self.options:
+            if not printed:
+                return {}
+            document = json.loads(printed)
+            parts = [json.dumps(part).encode() for part in document.pop("results")]
+            parts += [json.dumps(document["ranks"]).encode()] if "ranks" in document else []
+        else:
+            printed = printed.replace(b"\n\nranks, ", b"\n\n\nranks, ")
+            parts = [part.strip() for part in printed.split(b"\n\n\n")] if printed else []
+        return {f"{zlib.crc32(part)}/printed": part for part in parts}
+
+
 def inputs(case: Case, library: Path) -> list[Failing]:
     need(GEN_CANN.exists(), "build/tests/gen-cann: make witnesses")
     session, below, truth = synthetic.session(case), case.path("raw"), case.path("truth")
@@ -135,18 +165,47 @@ def inputs(case: Case, library: Path) -> list[Failing]:
     return [Failing(case, library, *words) for words in given]
 
 
-@test(seconds=max(300, POINTS * 10))
-def every_failing_call_is_told(case: Case) -> None:
-    library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
+def shown(case: Case, library: Path) -> list[Failing]:
+    """A session of two ranks, which are compared, a database, and a trace with tables beside it."""
+    session, torch = synthetic.session(case), case.path("torch")
+    torch = Path(case.run([sys.executable, SIDE / "framework.py", torch, "--memory"]).expect(0).out.splitlines()[-1])
+    for formats in ("db", "text"):
+        case.npuscope("analyze", "--export", formats, "-o", case.path(formats), torch).expect(DONE)
+    database, = case.path("db").rglob("ascend_pytorch_profiler*.db")
+    trace, = case.path("text").rglob("trace_view.json")
+    given = [(session,), (session, "--json"), (torch, "--json"), (database,), (trace, "--json"), (trace,)]
+    return [Shown(case, library, *words) for words in given]
+
+
+def beside_traces(case: Case, library: Path) -> list[Failing]:
+    """A trace of the PyTorch profiler, with all that is read beside it, and two slices of one of msprof."""
+    torch = Path(case.run([sys.executable, SIDE / "framework.py", case.path("torch"), "--memory"]
+                          ).expect(0).out.splitlines()[-1])
+    case.npuscope("analyze", "--export", "text", "-o", case.path("text"), torch).expect(DONE)
+    trace, = case.path("text").rglob("trace_view.json")
+    for path in [*trace.parent.parent.glob("profiler_info*"), *trace.parent.glob("npuscope_findings.json")]:
+        path.unlink()
+    (trace.parent.parent / "profiler_info_3.json").write_text("{}")
+    (trace.parent / "communication.json").write_text("{}")
+    (trace.parent / "communication_matrix.json").write_text("{}")
+    slices = case.path("slices")
+    slices.mkdir()
+    for number, name in enumerate(("a", "b")):
+        event = {"ph": "X", "name": name, "cat": "cpu_op", "pid": 1, "tid": 1, "ts": 5.0 + number, "dur": 1}
+        (slices / f"trace_view_slice_{number}_1.json").write_text(json.dumps([event]))
+    return [Shown(case, library, path, "--json") for path in (trace, slices / "trace_view_slice_0_1.json", slices)]
+
+
+def try_all(tried: list[Failing], points: int) -> None:
     rng = random.Random(SEED)
-    tried, wrong = inputs(case, library), []
-    for number in range(POINTS):
+    wrong = []
+    for number in range(points):
         one = tried[number % len(tried)]
         kinds = [kind for kind, calls in one.calls.items() if calls]
         kind = rng.choices(kinds, [WEIGHTS.get(k, 1) for k in kinds])[0]
         at = rng.randint(1, one.calls[kind] if rng.random() < 0.8 else min(one.calls[kind], 40))
         error, stays = rng.choice(ERRORS[kind]), rng.random() < 0.3
-        what = f"{one.path.name} {' '.join(one.options)}: {kind} {at} of {one.calls[kind]}" \
+        what = f"{one.name}: {kind} {at} of {one.calls[kind]}" \
                f"{' and later' if stays else ''}: {errno.errorcode[error]}"
         try:
             run = one.run(kind, at, error, stays)
@@ -158,7 +217,33 @@ def every_failing_call_is_told(case: Case) -> None:
             wrong.append(f"{what}: {fault}\n{told}")
             if len(wrong) <= int(os.environ.get("NPUSCOPE_FAULTS_SHOWN", "0")):
                 print(wrong[-1], flush=True)
-    assert not wrong, f"seed {SEED}: {len(wrong)} of {POINTS}:\n" + "\n".join(wrong[:5])
+    assert not wrong, f"seed {SEED}: {len(wrong)} of {points}:\n" + "\n".join(wrong[:5])
+
+
+@test(seconds=max(300, POINTS * 10))
+def every_failing_call_is_told(case: Case) -> None:
+    library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
+    try_all(inputs(case, library), POINTS)
+
+
+@test(seconds=max(300, POINTS * 10))
+def show_tells_every_failing_call(case: Case) -> None:
+    library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
+    try_all(shown(case, library), POINTS)
+
+
+@test(seconds=600)
+def each_file_beside_a_trace(case: Case) -> None:
+    """Opened, listed, looked at and read: each time that it fails."""
+    library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
+    wrong = []
+    for one in beside_traces(case, library):
+        for kind in ("open", "opendir", "stat", "read"):
+            for at in range(1, one.calls[kind] + 1):
+                run = one.run(kind, at, errno.EACCES if kind == "open" else errno.EIO)
+                fault = one.fault(run, False)
+                wrong += [f"{one.name}: {kind} {at}: {fault}\n{run.err[-300:]}"] if fault else []
+    assert not wrong, f"{len(wrong)}:\n" + "\n".join(wrong[:20])
 
 
 if __name__ == "__main__":

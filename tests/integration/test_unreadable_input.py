@@ -6,6 +6,7 @@ results are those of the input as it was: then it is a file that nobody reads.""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -163,13 +164,39 @@ def torch(case: Case) -> Path:
     return Path(done.out.splitlines()[-1])
 
 
+BESIDE = ("kernel_details.csv", "memory_record.csv", "communication.json", "communication_matrix.json")
+COLLECTIVE = {"step1": {"collective": {"hcom_allReduce__1_0@17": {
+    "Communication Time Info": {"Start Timestamp(us)": 1736412474757059.8, "Elapse Time(ms)": 1.5},
+    "0-1": {"Transport Type": "HCCS", "Transit Size(MB)": 2, "Transit Time(ms)": 1, "Bandwidth(GB/s)": 2}}}}}
+
+
 def results(case: Case, kind: str) -> Path:
-    """A folder of results of which only the database, or only the trace, is left."""
+    """A folder of results of which only the database, or only the trace and what is read beside it, is left."""
     case.npuscope("analyze", "-o", case.path("results"), torch(case)).expect(DONE)
     made = next(case.path("results").glob("*_ascend_pt"))
     for path in list(made.rglob("*")):
-        if path.is_file() and path.suffix not in (kind, ".json") or path.name == "trace_view.json" and kind != ".trace":
+        beside = kind == ".trace" and path.name in BESIDE
+        if path.is_file() and not beside and path.suffix not in (kind, ".json") or \
+                path.name == "trace_view.json" and kind != ".trace":
             path.unlink()
+    for name in BESIDE[2:] if kind == ".trace" else ():
+        (made / "ASCEND_PROFILER_OUTPUT" / name).write_text(json.dumps(COLLECTIVE))
+    found = {path.name for path in made.rglob("*") if path.name in BESIDE}
+    assert kind != ".trace" or found == set(BESIDE), found
+    return made
+
+
+def msprof_results(case: Case) -> Path:
+    """The trace of a result in msprof's layout, in slices, and the tables beside it."""
+    made = case.path("msprof")
+    case.npuscope("analyze", "--export", "text", "-o", case.path("results"), prof(case)).expect(DONE)
+    folder = next(case.path("results").rglob("mindstudio_profiler_output"))
+    made.mkdir()
+    trace, = folder.glob("msprof_*.json")
+    for number in range(2):
+        shutil.copy(trace, made / f"msprof_slice_{number}_20250109000000.json")
+    for path in folder.glob("op_summary_*.csv"):
+        shutil.copy(path, made)
     return made
 
 
@@ -185,6 +212,7 @@ add_test("torch_raw", lambda case: everything_is_reported(case, torch(case)), 30
 add_test("database", lambda case: everything_is_reported(case, results(case, ".db")), 300)
 add_test("database_shown", lambda case: everything_is_reported(case, results(case, ".db"), "show"), 300)
 add_test("trace_shown", lambda case: everything_is_reported(case, results(case, ".trace"), "show"), 300)
+add_test("trace_slices_shown", lambda case: everything_is_reported(case, msprof_results(case), "show"), 300)
 
 
 @test(seconds=300)

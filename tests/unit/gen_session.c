@@ -58,7 +58,13 @@ static void chunk(struct gen_file *file, unsigned int type, const void *payload,
 
 void gen_chunk(struct gen *gen, char which, unsigned int type, const void *payload, size_t len)
 {
-	chunk(which == 's' ? &gen->strings : which == 'c' ? &gen->clocks : &gen->events, type, payload, len);
+	if (which == 'd' && !gen->devices.file)
+		gen->devices.file = create(gen->dir, "device.nps");
+	chunk(which == 's'   ? &gen->strings
+	      : which == 'c' ? &gen->clocks
+	      : which == 'd' ? &gen->devices
+			     : &gen->events,
+	      type, payload, len);
 }
 
 static void flush(struct gen *gen)
@@ -214,7 +220,9 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 
 	flush(gen);
 	free(gen->batch);
-	need(!fclose(gen->events.file) && !fclose(gen->strings.file) && !fclose(gen->clocks.file), "close");
+	need(!fclose(gen->events.file) && !fclose(gen->strings.file) && !fclose(gen->clocks.file) &&
+		     (!gen->devices.file || !fclose(gen->devices.file)),
+	     "close");
 	json = create(gen->dir, "session.json");
 	fprintf(json,
 		"{\"format\": \"npuscope-session\", \"version\": 1, \"npuscope\": \"0.1.0\", \"complete\": "
@@ -230,6 +238,8 @@ void gen_close(struct gen *gen, bool complete, const char *processes, const char
 		"\"start\": {\"monotonic\": %llu, \"monotonic_raw\": %" PRIu64
 		", \"realtime\": %llu, \"boottime\": %llu},\n",
 		GEN_T0, gen_raw(gen, GEN_T0), GEN_REAL0, GEN_T0);
+	if (gen->devices.file)
+		fprintf(json, "\"device_sampler\": {\"devices\": []},\n");
 	fprintf(json,
 		"\"processes\": [%s], \"devices\": [%s], \"drops\": {\"ring\": {}, \"agent\": {}, "
 		"\"sqe\": 0}}\n",
@@ -358,6 +368,25 @@ static void os_noise(struct rank *r, unsigned int i)
 							 i % 4 | 77ULL << 32, (i % 2) | 120ULL << 32 } });
 }
 
+/* An allocation and its end, and what npu-smi tells in between. */
+static void use_memory(struct rank *r, unsigned int i)
+{
+	uint64_t address = 0x7000000000 + ((uint64_t)i << 20), bytes = 1 << 20;
+	struct nps_npu_usage usage = { .time = r->now + 3000,
+				       .device = r->device,
+				       .hbm_total = 64ULL << 30,
+				       .hbm_used = (2ULL << 30) + bytes,
+				       .ai_core = 40,
+				       .health = 0 };
+	struct nps_npu_process process = { usage.time, bytes, r->device, r->pid };
+
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_MALLOC, r->now, r->now + 2000, address, bytes, 0, 0);
+	gen_chunk(r->gen, 'd', NPS_CHUNK_NPU_USAGE, &usage, sizeof(usage));
+	gen_chunk(r->gen, 'd', NPS_CHUNK_NPU_PROCESSES, &process, sizeof(process));
+	gen_api(r->gen, r->pid, r->tid, NPS_PROBE_FREE, r->now + 4000, r->now + 5000, address, 0, 0, 0);
+	r->now += 6000;
+}
+
 static int by_start(const void *a, const void *b)
 {
 	const struct {
@@ -444,6 +473,8 @@ static void run_rank(struct gen *gen, struct gen_job *job, unsigned int number, 
 		}
 		if (job->os && i % 10 == 0)
 			os_noise(&r, i / 10);
+		if (job->memory && i % 10 == 5)
+			use_memory(&r, i / 10);
 	}
 	synchronize(&r);
 	gen_mark(gen, r.pid, r.tid, NPS_PROBE_STEP_MARKER, r.now, 0, 10 + job->launches / 100, 0);

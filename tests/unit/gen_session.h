@@ -34,6 +34,7 @@ struct gen {
 	double raw_ppm; /* how much faster raw runs than mono */
 	double device_ppm; /* how much faster the device runs than nominal */
 	uint64_t last;
+	struct gen_file devices; /* device.nps, if a sampler of devices wrote it */
 };
 
 /* Opens a new session in DIR, which exists. */
@@ -43,7 +44,7 @@ void gen_event(struct gen *gen, const struct nps_event *ev);
 /* Interns TEXT and returns its id. */
 uint64_t gen_text(struct gen *gen, const char *text);
 void gen_comm(struct gen *gen, uint32_t tid, uint64_t time, const char *comm);
-/* A chunk of TYPE into events.nps, strings.nps (which = 's') or clocks.nps ('c'). */
+/* A chunk of TYPE into events.nps, strings.nps (which = 's'), clocks.nps ('c') or device.nps ('d'). */
 void gen_chunk(struct gen *gen, char which, unsigned int type, const void *payload, size_t len);
 
 /* The simulated clocks. */
@@ -84,6 +85,7 @@ struct gen_job {
 	unsigned int ranks, launches; /* kernels of each rank */
 	bool agent; /* with a device log */
 	bool os; /* with system calls and scheduling */
+	bool memory; /* with allocations, and what npu-smi tells of memory */
 	unsigned int lose_every; /* drop the device records of every n-th task; 0 none */
 	/* filled: tasks of rank r are truth[r * stride], per_rank of them */
 	struct gen_task *truth;

@@ -716,6 +716,54 @@ static void tasks_that_never_ended(void **state)
 	nps_model__free(&model);
 }
 
+#define UNIX_S "1736412474" /* of a capture; nine zeros behind it are ns */
+
+/*
+ * A start of 0 is a time where the table counts from the start of the capture, and none where it counts from 1970: of a row
+ * that ends, of one that is a moment, of a table that has no other.
+ */
+static void starts_of_zero(void **state)
+{
+	static const struct {
+		const char *rows, *calls_of;
+		size_t tasks;
+		uint64_t calls, lost, lost_calls, start, end;
+	} made[] = {
+		{ "(0,10,0,7,70,1,0,0,0,0,0),(300,310,0,9,90,1,0,0,0,0,0)", "(0,5)", 2, 1, 0, 0, 0, 310 },
+		{ "(0,0,0,7,70,1,0,0,0,0,0)", "(0,5)", 1, 1, 0, 0, 0, 5 },
+		{ "(0," UNIX_S "000000310,0,7,70,1,0,0,0,0,0),(" UNIX_S "000000300," UNIX_S
+		  "000000310,0,9,90,1,0,0,0,0,0)",
+		  "(0,5)", 1, 0, 1, 1, 1736412474000000300, 1736412474000000310 },
+		{ "(0,10,0,7,70,1,0,0,0,0,0),(0,0,0,8,80,1,0,0,0,0,0),(" UNIX_S "000000300," UNIX_S
+		  "000000310,0,9,90,1,0,0,0,0,0)",
+		  "(0," UNIX_S "000000400),(" UNIX_S "000000310," UNIX_S "000000320)", 1, 1, 2, 1,
+		  1736412474000000300, 1736412474000000320 },
+		{ "(300,310,0,9,90,1,0,0,0,0,0)", "(0," UNIX_S "000000400),(0,20)", 1, 1, 0, 1, 0, 310 },
+	};
+	const char *path = in_folder("msprof_1.db");
+	struct nps_model model;
+	char sql[2048];
+
+	(void)state;
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(made); i++) {
+		snprintf(sql, sizeof(sql),
+			 SMALL TASK
+			 "INSERT INTO TASK VALUES%s;CREATE TABLE CANN_API "
+			 "(startNs,endNs,type,globalTid,connectionId,name);"
+			 "INSERT INTO CANN_API SELECT column1,column2,20000,1,8,4 FROM (VALUES%s);",
+			 made[i].rows, made[i].calls_of);
+		make(path, sql);
+		import(&model, path);
+		assert_int_equal(model.task.t.len, made[i].tasks);
+		assert_int_equal(model.api.t.len, made[i].calls);
+		assert_int_equal(lost(&model, "of table TASK"), made[i].lost);
+		assert_int_equal(lost(&model, "of table CANN_API"), made[i].lost_calls);
+		assert_int_equal(model.start, made[i].start);
+		assert_int_equal(model.end, made[i].end);
+		nps_model__free(&model);
+	}
+}
+
 /* torch_npu of January 2025 wrote the types where the shapes belong. What is in which column tells, not a version. */
 static void shapes_in_the_column_of_types(void **state)
 {
@@ -1017,6 +1065,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(unsorted_rows),
 		cmocka_unit_test(shapes_in_the_column_of_types),
 		cmocka_unit_test(tasks_that_never_ended),
+		cmocka_unit_test(starts_of_zero),
 		cmocka_unit_test(hostile_cells),
 		cmocka_unit_test(full_ranges_of_ids),
 		cmocka_unit_test(not_tables),

@@ -378,6 +378,23 @@ static void dictionaries_are_read_once(void **state)
 	assert_int_equal(lost(f, "lines of unaging.additional.hash_dic"), 1);
 }
 
+/* Counters of 0 are times that were not recorded: such a call or task would last since the machine was booted. */
+static void begins_of_zero(void **state)
+{
+	struct fixture *f = *state;
+
+	call(f, ACL, 1, -COUNT, 50, 0);
+	call(f, ACL, 1, 10, 40, 0);
+	run(f, 0, -COUNT, 60);
+	run(f, 1, 20, 60);
+	import(f);
+	assert_int_equal(f->m.api.t.len, 1);
+	assert_int_equal(f->m.task.t.len, 1);
+	assert_int_equal(f->m.start, UNIX);
+	assert_int_equal(lost(f, "calls whose begin is none"), 1);
+	assert_int_equal(lost(f, "records of stars_soc.data.0 at impossible times"), 1);
+}
+
 static void kinds_of_losses_are_bounded(void **state)
 {
 	struct fixture *f = *state;
@@ -404,6 +421,7 @@ int main(void)
 		TEST(long_names_stay_whole),
 		TEST(levels_without_a_table_are_one_loss),
 		TEST(dictionaries_are_read_once),
+		TEST(begins_of_zero),
 		TEST(kinds_of_losses_are_bounded),
 	};
 

@@ -25,7 +25,7 @@ static bool exact(const struct nps_cann_clock *clock, uint64_t count, uint64_t *
 	at = at / (wide)clock->hz - (at % (wide)clock->hz < 0);
 	at += clock->zero;
 	*ns = (uint64_t)at;
-	return at > 0 && at <= INT64_MAX;
+	return count && at > 0 && at <= INT64_MAX; /* 0: it was not recorded */
 }
 
 static void clocks_are_exact(void **state)

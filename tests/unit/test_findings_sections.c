@@ -470,6 +470,35 @@ static void test_communication(void **state)
 	cJSON_Delete(d);
 }
 
+/* A total of what nobody measured is none, not 0. */
+static void test_unmeasured(void **state)
+{
+	struct nps_model m;
+	size_t row, task;
+	cJSON *d;
+
+	(void)state;
+	begin(&m);
+	m.end = T0 + 1000 * US;
+	row = new_row(&m.comm_op.t);
+	m.comm_op.name[row] = m.comm_op.type[row] = m.comm_op.group[row] = text(&m, "a");
+	m.comm_op.start[row] = m.comm_op.end[row] = T0;
+	m.comm_op.connection[row] = NPS_NO_ID;
+	m.comm_op.tasks[row] = 1;
+	task = new_row(&m.task.t);
+	m.task.start[task] = m.task.end[task] = T0;
+	m.task.source[task] = NPS_TIME_HOST_BOUNDS;
+	row = new_row(&m.compute.t);
+	m.compute.task[row] = task;
+	m.compute.name[row] = m.compute.type[row] = m.compute.core[row] = text(&m, "Add");
+	d = make(&m);
+	assert_true(cJSON_IsNull(at(d, "communication/total_us")));
+	assert_true(cJSON_IsNull(at(d, "communication/rows/0/total_us")));
+	assert_true(cJSON_IsNull(at(d, "operators/total_us")));
+	assert_true(number(d, "operators/tasks_left_out") == 1);
+	cJSON_Delete(d);
+}
+
 /*
  * A link's transfers are told as a sum and once more as the best, the middle and the worst of them. Ranks of different groups
  * share nothing but their numbers.
@@ -672,13 +701,21 @@ static void test_hostile(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_idle),	      cmocka_unit_test(test_idle_devices),
-		cmocka_unit_test(test_apis),	      cmocka_unit_test(test_launch_bound),
-		cmocka_unit_test(test_steps),	      cmocka_unit_test(test_idle_step),
-		cmocka_unit_test(test_shares),	      cmocka_unit_test(test_operators),
-		cmocka_unit_test(test_communication), cmocka_unit_test(test_links),
-		cmocka_unit_test(test_long_texts),    cmocka_unit_test(test_memory_and_host),
-		cmocka_unit_test(test_histogram),     cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_idle_devices),
+		cmocka_unit_test(test_apis),
+		cmocka_unit_test(test_launch_bound),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_idle_step),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_operators),
+		cmocka_unit_test(test_communication),
+		cmocka_unit_test(test_links),
+		cmocka_unit_test(test_unmeasured),
+		cmocka_unit_test(test_long_texts),
+		cmocka_unit_test(test_memory_and_host),
+		cmocka_unit_test(test_histogram),
+		cmocka_unit_test(test_hostile),
 	};
 	int failed;
 

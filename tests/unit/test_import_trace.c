@@ -266,6 +266,22 @@ static void ends_that_cannot_be(void **state)
 	nps_model__free(&m);
 }
 
+/* Among times since 1970 a start of 0 is one that was not recorded. */
+static void starts_that_were_not_recorded(void **state)
+{
+	struct nps_model m;
+
+	(void)state;
+	import(&m, "[" NAME_OF("5", "Ascend Hardware") "," TASK("5", "A", "AI_CORE", "0", "1") "," TASK(
+			   "5", "B", "AI_CORE", "0",
+			   "1736412474000001") "," TASK("5", "C", "AI_CORE", "1736412474000000", "1") "]");
+	assert_int_equal(m.task.t.len, 1);
+	assert_int_equal(m.start, 1736412474000000000);
+	assert_int_equal(lost(&m, "whose start is 0"), 1);
+	assert_int_equal(lost(&m, "too late for any capture"), 1);
+	nps_model__free(&m);
+}
+
 /* The vendor's pids hold the device in their low bits, as their place in the order shows; plain pids hold nothing. */
 static void devices_of_processes(void **state)
 {
@@ -389,6 +405,7 @@ int main(void)
 		TEST(processes_without_a_name),
 		TEST(begins_and_ends),
 		TEST(ends_that_cannot_be),
+		TEST(starts_that_were_not_recorded),
 		TEST(devices_of_processes),
 		TEST(types_of_tasks),
 		TEST(wide_ids),

@@ -530,11 +530,15 @@ static void threads_of_the_helper(void **state)
 		uint64_t at;
 		bool helper;
 	} calls[] = {
-		{ 4000, 4000, 10, false },	   { 4000, 4001, 1000000000, false },
+		{ 4000, 4000, 10, false },
+		{ 4000, 4001, 1000000000, false },
 		{ 4000, 4001, 4999900000, true }, /* before it had its name */
-		{ 4000, 4001, 5000100000, true },  { 4000, 4001, 7000000000, true },
-		{ 4000, 4001, 9000000100, false }, { 4100, 4001, 6000000000, false },
+		{ 4000, 4001, 5000100000, true },
+		{ 4000, 4001, 7000000000, true },
+		{ 4000, 4001, 9000000100, false },
+		{ 4100, 4001, 6000000000, false },
 		{ 4000, 4002, 6000000000, true },
+		{ 4200, 4201, 7000000000, false }, /* its process has no helper */
 	};
 	struct nps_summary summary;
 	struct gen gen;
@@ -546,6 +550,7 @@ static void threads_of_the_helper(void **state)
 	name_thread(&gen, 4000, 4001, 9000000000, "late");
 	name_thread(&gen, 4000, 4002, 6000000000, NPS_AGENT_COMM);
 	name_thread(&gen, 4100, 4001, 10, "another");
+	name_thread(&gen, 4200, 4201, 6000000000, NPS_AGENT_COMM);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++)
 		gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
 						     .probe = 1,
@@ -555,8 +560,11 @@ static void threads_of_the_helper(void **state)
 						     .dur = 10 });
 	gen_clock(&gen, GEN_T0);
 	gen_clock(&gen, GEN_T0 + 10000000000);
-	gen_close(&gen, true, "{\"pid\": 4000, \"comm\": \"job\"}, {\"pid\": 4100, \"comm\": \"job\"}", "",
-		  "null");
+	gen_close(&gen, true,
+		  "{\"pid\": 4000, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc.so.6\"}, {\"path\": "
+		  "\"/x/libnpuscope_agent.so (deleted)\"}]}, {\"pid\": 4100, \"comm\": \"job\"}, "
+		  "{\"pid\": 4200, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc.so.6\"}]}",
+		  "", "null");
 	for (int show = 0; show < 2; show++) {
 		const struct nps_analyze_opts opts = { .size = sizeof(opts),
 						       .formats = NPS_FORMAT_DB,
@@ -565,8 +573,10 @@ static void threads_of_the_helper(void **state)
 		sqlite3 *db;
 
 		assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
-		assert_int_equal(summary.nprocs, 2);
+		assert_int_equal(summary.nprocs, 3);
 		for (size_t p = 0; p < summary.nprocs; p++) {
+			assert_int_equal(summary.procs[p].helper_threads,
+					 !show && summary.procs[p].pid == 4000 ? 2 : 0);
 			db = open_db(&summary.procs[p]);
 			for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++) {
 				char sql[256];

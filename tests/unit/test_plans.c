@@ -114,6 +114,23 @@ static void a_reused_address_starts_anew(void **state)
 	assert_string_equal(shapes_of(0), "3,7;3,7");
 	assert_string_equal(shapes_of(1), "");
 	assert_string_equal(shapes_of(2), "");
+	assert_int_equal(model.procs[0].unseen_phases, 0);
+}
+
+/* What ran without a first phase was planned before the capture; once for each executor. */
+static void plans_from_before_the_capture(void **state)
+{
+	(void)state;
+	run(1, 100, "aclnnMul", 0xe1);
+	run(1, 200, "aclnnMul", 0xe1);
+	run(2, 300, "aclnnAdd", 0xe2);
+	tensor(1, 310, 0xa0, 3);
+	phase_1(1, 320, "aclnnMul", 0xa0, 0xa0, "Mul", 0xe3);
+	run(1, 400, "aclnnMul", 0xe3);
+	build();
+	assert_string_equal(shapes_of(0), "");
+	assert_string_equal(shapes_of(2), "3,7;3,7");
+	assert_int_equal(model.procs[0].unseen_phases, 2);
 }
 
 static void a_plan_that_never_ran(void **state)
@@ -710,6 +727,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_plan_crosses_threads),
 		TEST(a_reused_address_starts_anew),
+		TEST(plans_from_before_the_capture),
 		TEST(a_plan_that_never_ran),
 		TEST(repeatable_executors),
 		TEST(hits_in_the_cache),

@@ -135,6 +135,51 @@ static void kernels_from_before_the_attach(void **state)
 	}
 }
 
+/* Each cause is told, none that was not there. */
+static void causes_of_what_is_missing(void **state)
+{
+	static const struct {
+		const char *json;
+		uint64_t executors, phases, marks;
+		const char *unnamed, *shapeless;
+	} made[] = {
+		{ "{}", 0, 0, 0, "the job registered them before npuscope was attached to it", "" },
+		{ "{}", 5, 0, 0, "the job registered them before npuscope was attached to it",
+		  "the job's cache of executors answered 5 times with one from before npuscope was attached "
+		  "to it" },
+		{ "{}", 0, 3, 0, "the job registered them before npuscope was attached to it",
+		  "3 executors ran whose first phase came before npuscope was attached to it" },
+		{ "{}", 0, 3, 7,
+		  "the job registered them before npuscope was attached to it; 7 records were lost "
+		  "(--ring-size)",
+		  "7 records were lost (--ring-size)" },
+		{ "{\"cost\":{\"given_up\":[{\"what\":\"detail\"},{\"what\":\"names\"}]}}", 0, 3, 0,
+		  "the job registered them before npuscope was attached to it; names of kernels were given "
+		  "up "
+		  "(--max-overhead)",
+		  "what tells them was given up (--max-overhead)" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
+		struct nps_recording rec;
+		struct nps_model model;
+
+		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+		assert_non_null(nps_recording__proc(&rec, 50));
+		rec.json = cJSON_Parse(made[i].json);
+		rec.procs[0].unseen_executors = made[i].executors;
+		rec.procs[0].unseen_phases = made[i].phases;
+		rec.losses.ring[NPS_EV_MARK] = made[i].marks;
+		assert_int_equal(nps_model__init(&model, AT_FDCWD, &rec.strings), 0);
+		assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+		assert_string_equal(model.why_unnamed, made[i].unnamed);
+		assert_string_equal(model.why_shapeless, made[i].shapeless);
+		nps_model__free(&model);
+		nps_recording__free(&rec);
+	}
+}
+
 /* One entry that is no directory does not take the rest of the result with it. */
 static void samples_that_cannot_be_read_are_left_out(void **state)
 {
@@ -232,6 +277,7 @@ int main(void)
 		cmocka_unit_test(what_was_asked_for),
 		cmocka_unit_test(what_was_used),
 		cmocka_unit_test(kernels_from_before_the_attach),
+		cmocka_unit_test(causes_of_what_is_missing),
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
 		cmocka_unit_test(losses_and_sources_are_told),
 		cmocka_unit_test(estimates_are_told),

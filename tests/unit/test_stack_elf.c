@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "base/util.h"
 #include "stack/demangle.h"
 #include "huge_elf.h"
@@ -613,6 +614,38 @@ static void files_beyond_all_measure_have_none(void **state)
 	assert_true(peak_kb() - before < 64 * 1024);
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* which takes address space without end */
+/* A file, which is the job's, can ask for more memory than there is: that costs its names, and no more. */
+static void files_that_take_too_much_memory(void **state)
+{
+	struct huge_elf shape = { .symbols = 600000, .names = 200UL << 20, .name = "f", .written = 4 };
+	struct rlimit limit, all;
+	struct nps_elf_image *image;
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	(void)state;
+	assert_non_null(file);
+	assert_int_equal(fscanf(file, "%lu", &pages), 1);
+	fclose(file);
+	assert_int_equal(getrlimit(RLIMIT_AS, &all), 0);
+	limit = (struct rlimit){ pages * (rlim_t)sysconf(_SC_PAGESIZE) + (100UL << 20), all.rlim_max };
+	limits = NPS_ELF_LIMITS;
+	nps_memory__reset();
+	assert_int_equal(setrlimit(RLIMIT_AS, &limit), 0);
+	assert_null(first_name(&shape, &image));
+	assert_null(nps_elf_image__symbol(image, 64));
+	assert_int_equal(setrlimit(RLIMIT_AS, &all), 0);
+	nps_elf_image__close(image);
+	assert_int_equal(nps_memory__failure(), 0);
+	assert_int_equal(limits.refused, 1);
+	assert_false(limits.exceeded);
+	assert_string_equal(first_name(&shape, &image), "ff");
+	nps_elf_image__close(image);
+	assert_int_equal(limits.refused, 1);
+}
+#endif
+
 /* Each file is one that could be, but there is no end of them. */
 static void many_files_share_one_limit(void **state)
 {
@@ -717,6 +750,9 @@ int main(void)
 		cmocka_unit_test(not_elf),
 		cmocka_unit_test(files_beyond_all_measure_have_none),
 		cmocka_unit_test(large_files_have_names),
+#ifndef __SANITIZE_ADDRESS__
+		cmocka_unit_test(files_that_take_too_much_memory),
+#endif
 		cmocka_unit_test(many_files_share_one_limit),
 		cmocka_unit_test(one_long_name),
 		cmocka_unit_test(demangles),

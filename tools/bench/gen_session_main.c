@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* `gen_session_main DIR TASKS`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on. */
+/*
+ * `gen_session_main DIR TASKS [more]`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on.
+ * "more": also with memory, and tasks of which the device's log says nothing.
+ */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "gen_session.h"
@@ -10,10 +14,14 @@ int main(int argc, char **argv)
 {
 	struct gen_job job = { .ranks = 2, .agent = true, .os = true };
 
-	if (argc != 3 || mkdir(argv[1], 0750)) {
-		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS\n");
+	bool more = argc == 4 && !strcmp(argv[3], "more");
+
+	if ((argc != 3 && !more) || mkdir(argv[1], 0750)) {
+		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS [more]\n");
 		return 2;
 	}
+	job.memory = more;
+	job.lose_every = more ? 7 : 0;
 	/* per 100 launches: 2 copies, an event and the tasks of a collective */
 	job.launches = (unsigned int)(atof(argv[2]) / job.ranks / 1.1);
 	gen_job(argv[1], &job);

@@ -16,6 +16,8 @@ RULES = RuleSet()
 TRANSPORTS = ["RDMA", "HCCS", "PCIE", "SDMA", "SIO"]
 TOTAL = "Total Op Info"
 LOCAL_RANK = 0xFFFFFFFF
+LANES = 256         # planes that a trace can have
+SDMA = 0            # ENUM_HCCL_TRANSPORT_TYPE
 _OF_DEVICE = re.compile(r"_dev\d+$")      # devices of one process use the same names
 _OP = re.compile(r"hcom_\w+?__(\d{3})_\d+(_\d+)?")
 
@@ -149,6 +151,26 @@ def j2(rank: Rank, check: Check) -> None:
         check.expect(False, f"{name} is in the trace only")
 
 
+def _copied(args: dict[str, Any]) -> bool:
+    """Whether a plane task counts as a transfer of a link: by SDMA alone, and between ranks that are told."""
+    return args.get("task type") in ("Memcpy", "Reduce_Inline") and args.get("transport type") == "SDMA" and \
+        args["src rank"] != LOCAL_RANK
+
+
+def _link(source: int, target: int) -> str:
+    return f"{source}-{source if target == LOCAL_RANK else target}"
+
+
+def _without_a_lane(rank: Rank) -> list[tuple[int, int, int, int]]:
+    """Copies of planes that no chip has: the trace has no lane for them. Ranks, bytes and ns, from the database."""
+    if not rank.db or "COMMUNICATION_TASK_INFO" not in rank.db_tables:
+        return []
+    return rank.db.execute("SELECT srcRank, dstRank, size, endNs - startNs FROM COMMUNICATION_TASK_INFO JOIN TASK USING (globalTaskId)"
+                           " JOIN STRING_IDS ON id = COMMUNICATION_TASK_INFO.taskType WHERE planeId NOT BETWEEN 0 AND ? AND"
+                           " value IN ('Memcpy', 'Reduce_Inline') AND transportType = ? AND srcRank != ?",
+                           (LANES - 1, SDMA, LOCAL_RANK)).fetchall()
+
+
 @RULES.rule("J3", "matrix totals are the sums of the plane tasks")
 def j3(rank: Rank, check: Check) -> None:
     content = need(rank, "communication_matrix.json")
@@ -159,11 +181,14 @@ def j3(rank: Rank, check: Check) -> None:
     lanes = {(one.pid, one.tid) for one in rank.trace.collectives}
     left_out = set(map(id, _below(rank.trace.planes, outside, lanes))) if outside else set()
     for one in rank.trace.planes:
-        if id(one) not in left_out and one.args.get("task type") in ("Memcpy", "Reduce_Inline"):
-            source, target = one.args["src rank"], one.args["dst rank"]
-            link = right[f"{source}-{source if target == LOCAL_RANK else target}"]
-            link[0] += one.args["size(Byte)"] / 1e6
+        if id(one) not in left_out and _copied(one.args):
+            link = right[_link(one.args["src rank"], one.args["dst rank"])]
+            link[0] += max(one.args["size(Byte)"], 0) / 1e6 if one.args["size(Byte)"] != "N/A" else 0
             link[1] += one.length / 1e6
+    for source, target, size, length in _without_a_lane(rank):
+        link = right[_link(source, target)]
+        link[0] += max(size, 0) / 1e6
+        link[1] += length / 1e6
     told: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
     for _, name, links in operators(content):
         if name.partition("@")[0].endswith("-total"):

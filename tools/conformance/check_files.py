@@ -120,7 +120,7 @@ def f8(rank: Rank, check: Check) -> None:
         raise Skip("not msprof's layout")
     stamps: dict[str, str] = {}
     for path in (*rank.out.glob("*"), *rank.db_paths):
-        if path.name.startswith("npuscope") or path.name == "README.txt":
+        if path.name.startswith("npuscope") or path.name in ("README.txt", "ftrace_data.db"):
             continue
         form = {".csv": PROF_CSV, ".json": PROF_TRACE, ".db": PROF_DB}.get(path.suffix)
         match = form.fullmatch(path.name) if form else None
