@@ -12,6 +12,7 @@
 #include "log.h"
 
 #define LETTERS 18 /* A to R */
+#define SLICE_PATH 224 /* bytes of a slice's path below the session, with the closing NUL */
 
 void nps_prof__name(char name[NPS_PROF_NAME], unsigned int index, pid_t pid)
 {
@@ -66,38 +67,53 @@ bool nps_prof_file__is_open(const struct nps_prof_file *f)
 	return f->fd >= 0;
 }
 
-void nps_prof_file__pause(struct nps_prof_file *f)
+static void slice_path(const struct nps_prof_file *f, char path[SLICE_PATH])
+{
+	snprintf(path, SLICE_PATH, "%s.slice_%u", f->path, f->slice);
+}
+
+/* Closes the descriptor, if there is one: file systems that write late (NFS, quotas) report here what a write did not. */
+static int close_slice(struct nps_prof_file *f, struct nps_session *s)
+{
+	int err = f->fd >= 0 && close(f->fd) ? -errno : 0;
+	char path[SLICE_PATH];
+
+	f->fd = -1;
+	if (!err)
+		return 0;
+	slice_path(f, path);
+	nps_session__failed(s, path, err);
+	return err;
+}
+
+int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
 {
 	if (f->fd < 0)
-		return;
-	close(f->fd);
-	f->fd = -1;
+		return 0;
 	f->paused = true;
+	return close_slice(f, s);
 }
 
 static int end_slice(struct nps_prof_file *f, struct nps_session *s)
 {
-	char path[224];
+	char path[SLICE_PATH];
 	int err;
 
 	if (f->fd < 0 && !f->paused)
 		return 0;
-	err = f->fd >= 0 && close(f->fd) ? -errno : 0;
-	f->fd = -1;
+	err = close_slice(f, s);
 	f->paused = false;
-	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+	slice_path(f, path);
 	f->slice++;
-	if (err)
-		nps_session__failed(s, path, err);
 	return err ? err : mark_done(s, path, f->size);
 }
 
 static int write_slice(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
 {
-	char path[224];
+	char path[SLICE_PATH];
 	int err;
 
-	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+	slice_path(f, path);
 	if (f->fd < 0) {
 		f->fd = f->paused ? nps_session__append_file(s, path) : nps_session__open_file(s, path);
 		if (f->fd < 0)
