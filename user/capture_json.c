@@ -265,7 +265,6 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	struct nps_reader_counts counts = {};
 	struct nps_host_sys_counts host;
 	struct nps_device_counts devices;
-	char pid[16];
 
 	if (c->reader)
 		nps_reader__counts(c->reader, &counts);
@@ -284,10 +283,12 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	}
 	for (const struct nps_process *p = c->processes; p; p = p->next) {
 		uint64_t lost = agent_lost(p);
+		char key[48];
 
-		snprintf(pid, sizeof(pid), "%d", p->pid);
+		/* A pid can be another process's later: with its start it is one. */
+		snprintf(key, sizeof(key), "%d@%" PRIu64, p->pid, p->start_mono);
 		if (lost)
-			add_u64(agent, pid, lost);
+			add_u64(agent, key, lost);
 	}
 	nps_host_sys__counts(c->host_sys, &host);
 	cJSON_AddStringToObject(j, "kernel_side", kernel_side_name(c));

@@ -20,6 +20,7 @@
 
 #include "agent.h"
 #include "agent_client.h"
+#include "capture.h"
 
 #define SIZE (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 
@@ -528,6 +529,52 @@ static void program_before_exec_stays_counted(void **state)
 	nps_agent_client__free(former);
 }
 
+static uint64_t lost_of(const cJSON *session, const char *key)
+{
+	const cJSON *drops = cJSON_GetObjectItemCaseSensitive(session, "drops"),
+		    *lost = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(drops, "agent"),
+							     key);
+
+	assert_non_null(lost);
+	return strtoull(lost->valuestring, NULL, 10); /* a raw item: all its digits */
+}
+
+/* The kernel gives a pid again: what each process's helper lost is the session's. */
+static void losses_of_two_processes_with_one_pid(void **state)
+{
+	struct nps_record_opts opts = { .sz = sizeof(opts) };
+	struct nps_process *first = nps_process__new(4000), *second = nps_process__new(4000);
+	struct nps_capture *c = calloc(1, sizeof(*c));
+	char data[64] = { 0 };
+	cJSON *j;
+
+	(void)state;
+	assert_non_null(c);
+	c->opts = &opts;
+	c->processes = first;
+	first->next = second;
+	first->start_mono = 7000000000000000001;
+	second->start_mono = 5;
+	first->agent = start();
+	put(NPS_AGENT_B_DATA, 0, data, 64);
+	assert_int_equal(nps_agent_client__drain(first->agent), 0);
+	ctl->lost += 64;
+	nps_agent_client__retire(&first->agent, &first->former);
+	ctl->owner = 0; /* as a new process's memory */
+	ctl->command = ctl->state = NPS_AGENT_IDLE;
+	second->agent = start();
+	ctl->lost += 16; /* of the first one too, whose memory it is */
+	j = nps_capture__describe(c);
+	assert_int_equal(lost_of(j, "4000@7000000000000000001"), 80);
+	assert_int_equal(lost_of(j, "4000@5"), 16);
+	cJSON_Delete(j);
+	nps_agent_client__free(second->agent);
+	nps_agent_client__free(first->former);
+	nps_process__free(first);
+	nps_process__free(second);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -549,6 +596,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_helper_of_another_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_before_exec_stays_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(losses_of_two_processes_with_one_pid, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
