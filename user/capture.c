@@ -18,6 +18,7 @@
 #include "capture_parts.h"
 #include "clocks.h"
 #include "discover.h"
+#include "host_names.h"
 #include "inject.h"
 #include "job_processes.h"
 #include "launch.h"
@@ -446,6 +447,7 @@ static int add_targets(struct nps_capture *c)
 	if (c->child)
 		return nps_discover__add(c, c->child);
 	if (c->opts->all) {
+		nps_host_names__collect(); /* of containers whose processes use an NPU later */
 		err = nps_system_wide__new(&c->system_wide);
 		if (!err)
 			nps_system_wide__look(c->system_wide, c);
@@ -763,6 +765,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_channel_files__free(p->files);
 		nps_process__free(p);
 	}
+	nps_host_names__free();
 	free(c->searched);
 	cJSON_Delete(c->saved);
 	if (freed) /* else a thread may come back */

@@ -213,7 +213,10 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 	cJSON_AddItemToObject(j, "comm", nps_json_text(p->comm));
 	cJSON_AddStringToObject(j, "known_from", sources[p->source]);
 	cJSON_AddItemToObject(j, "cmdline", cJSON_Duplicate(p->cmdline, 1));
-	cJSON_AddStringToObject(j, "host_name", p->host_name);
+	if (p->host_name[0])
+		cJSON_AddItemToObject(j, "host_name", nps_json_text(p->host_name));
+	else
+		cJSON_AddNullToObject(j, "host_name");
 	add_number_or_null(j, "rank", p->rank >= 0, p->rank);
 	add_number_or_null(j, "world_size", p->world_size >= 0, p->world_size);
 	add_u64(j, "start_monotonic", p->start_mono);

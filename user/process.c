@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "clocks.h"
@@ -261,38 +259,6 @@ static bool is_foreign(const struct nps_process *p)
 	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
 }
 
-static bool is_same_file(int one, int other)
-{
-	struct stat a, b;
-
-	return !fstat(one, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/*
- * The host's name as the process sees it: a container has one of its own. Only this thread goes into the process's namespace, and
- * comes back. Without the right to go there it is ours.
- */
-static void read_host_name(struct nps_process *p)
-{
-	int ours = open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC), theirs;
-	struct utsname uts;
-	bool same, there;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/uts", (int)p->pid);
-	theirs = open(path, O_RDONLY | O_CLOEXEC);
-	same = ours >= 0 && theirs >= 0 && is_same_file(ours, theirs);
-	there = ours >= 0 && theirs >= 0 && !same && !setns(theirs, CLONE_NEWUTS);
-	if ((same || there || !p->host_name[0]) && !uname(&uts))
-		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
-	if (there && setns(ours, CLONE_NEWUTS))
-		nps_debug("cannot come back from %s: %s", path, strerror(errno));
-	if (ours >= 0)
-		close(ours);
-	if (theirs >= 0)
-		close(theirs);
-}
-
 void nps_process__forget_program(struct nps_process *p)
 {
 	cJSON_Delete(p->cmdline);
@@ -302,6 +268,7 @@ void nps_process__forget_program(struct nps_process *p)
 	p->env = cJSON_CreateObject();
 	p->maps = NULL;
 	p->maps_bytes = p->text_bytes = 0;
+	p->host_name[0] = '\0';
 	p->rank = p->world_size = -1;
 	p->source = NPS_PROCESS_UNREAD;
 	/* Addresses of another program. */
@@ -356,7 +323,7 @@ static void read_program(struct nps_process *p)
 {
 	read_comm(p);
 	p->foreign = is_foreign(p);
-	read_host_name(p);
+	nps_host_name__read(p->pid, p->host_name);
 	read_environ(p);
 	read_cmdline(p); /* last: where it is there, so were the others */
 }
@@ -387,7 +354,6 @@ void nps_process__refresh(struct nps_process *p)
 struct nps_process *nps_process__new(pid_t pid)
 {
 	struct nps_process *p = calloc(1, sizeof(*p));
-	struct utsname uts;
 
 	if (!p)
 		return NULL;
@@ -395,8 +361,6 @@ struct nps_process *nps_process__new(pid_t pid)
 	p->alive = true;
 	p->start_mono = nps_now(CLOCK_MONOTONIC);
 	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);
-	if (!uname(&uts))
-		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
 	p->symbols = cJSON_CreateArray();
 	nps_process__forget_program(p);
 	return p;

@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "host_names.h"
 #include "proc_maps.h"
 #include "work_budget.h"
 
@@ -26,7 +27,7 @@ struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
 	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
-	char host_name[65];
+	char host_name[NPS_HOST_NAME]; /* "": not known */
 	int rank, world_size; /* -1 unknown */
 	uint64_t start_mono; /* ns, when it was born, or first seen by us */
 	uint64_t
