@@ -766,6 +766,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_process__free(p);
 	}
 	nps_host_names__free();
+	free(c->refused);
 	free(c->searched);
 	cJSON_Delete(c->saved);
 	if (freed) /* else a thread may come back */

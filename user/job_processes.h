@@ -23,6 +23,9 @@ struct nps_process *nps_job_processes__find_started(const struct nps_capture *c,
  */
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n);
 
+/* Takes in processes that live, and whose parents could not pay for that when they were born, of those that can now. */
+void nps_job_processes__retry(struct nps_capture *c);
+
 /* Reports the processes of which something is missing since they ended too soon. */
 void nps_job_processes__report(struct nps_capture *c);
 
