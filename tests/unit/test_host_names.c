@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -38,6 +39,7 @@ static pid_t start_in(const char *name)
 	pid = fork();
 	CHECK(pid >= 0);
 	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 		CHECK(!unshare(CLONE_NEWUTS) && !sethostname(name, strlen(name)));
 		CHECK(write(ready[1], "", 1) == 1);
 		for (;;)

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -56,9 +57,11 @@ static pid_t start_child(void)
 	pid_t pid = fork();
 
 	assert_true(pid >= 0);
-	if (!pid)
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
 		for (;;)
 			pause();
+	}
 	return pid;
 }
 
