@@ -324,6 +324,14 @@ void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 	}
 }
 
+static void describe_devices(const struct nps_capture *c, const struct nps_process *p, cJSON *devices)
+{
+	bool foreign = nps_process__foreign(p);
+
+	nps_agent_client__describe_devices(p->agent, &c->facts, p->uid, foreign, devices);
+	nps_agent_client__describe_devices(p->former, &c->facts, p->uid, foreign, devices);
+}
+
 cJSON *nps_capture__describe(const struct nps_capture *c)
 {
 	cJSON *j = cJSON_CreateObject(), *list, *window;
@@ -348,13 +356,12 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		cJSON_AddItemToArray(list, describe_process(c, p));
 	list = cJSON_AddArrayToObject(j, "devices");
-	for (const struct nps_process *p = c->processes; p; p = p->next) {
-		nps_agent_client__describe_devices(p->agent, list);
-		nps_agent_client__describe_devices(p->former, list);
-	}
-	nps_task_source__describe(c->tasks, list);
+	/* What the driver says first: what helpers say is for their jobs to make up. */
 	nps_device_facts__describe(&c->facts, list);
 	nps_device_sampler__describe(c->devices, j, list);
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		describe_devices(c, p, list);
+	nps_task_source__describe(c->tasks, list);
 	if (c->probes)
 		nps_probes__describe(c->probes, c->reader, j);
 	nps_driver_side__describe(c->driver, j);

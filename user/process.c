@@ -223,6 +223,8 @@ static int read_status(struct nps_process *p)
 		return -ESRCH;
 	at = strstr(buf, "\nPPid:");
 	p->ppid = at ? atoi(at + 6) : 0;
+	at = strstr(buf, "\nUid:");
+	p->uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
 	p->ns_pid = p->pid;
 	at = strstr(buf, "\nNSpid:");
 	if (at) {
@@ -358,6 +360,7 @@ struct nps_process *nps_process__new(pid_t pid)
 	if (!p)
 		return NULL;
 	p->pid = p->ns_pid = pid;
+	p->uid = (uid_t)-1;
 	p->alive = true;
 	p->start_mono = nps_now(CLOCK_MONOTONIC);
 	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);

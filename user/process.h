@@ -25,6 +25,7 @@ enum nps_process_source {
 
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
+	uid_t uid; /* real, when it was first read; (uid_t)-1: it was not */
 	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
 	char host_name[NPS_HOST_NAME]; /* "": not known */
