@@ -95,6 +95,7 @@ struct nps_capture {
 	size_t n_refused;
 	size_t n_unread; /* processes that are known by the kernel side's word alone */
 	uint64_t unread_left_out; /* more of them than are listed */
+	uint64_t looks; /* at processes, one a second */
 	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
 	struct nps_cost_source costs;
 	struct nps_overhead overhead;

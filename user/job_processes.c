@@ -12,6 +12,7 @@
 #include "log.h"
 #include "probe_rows.h"
 
+#define MOST_LOOKS 1024 /* a second, at processes that do not run: a read of /proc each */
 #define MOST_REFUSED 1024 /* births that are remembered: their parents made too much work already */
 #define MOST_UNREAD 16384 /* that are listed: a job can start any number */
 
@@ -169,6 +170,64 @@ struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const st
 	if (p && n->what == NPS_NOTICE_FORK && !p->executed && p->source == NPS_PROCESS_UNREAD)
 		inherit(p, nps_job_processes__find(c, (pid_t)n->pid));
 	return p;
+}
+
+void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns)
+{
+	p->busy = cpu_ns > p->cpu_last;
+	if (!p->busy)
+		return;
+	if (p->cpu_last || p->born)
+		c->job_cpu_ns += cpu_ns - p->cpu_last;
+	p->cpu_last = cpu_ns;
+}
+
+void nps_job_processes__account_cpu(struct nps_capture *c)
+{
+	uint64_t cpu_ns;
+
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive && nps_process__look(p, &cpu_ns))
+			nps_job_processes__add_cpu(c, p, cpu_ns);
+}
+
+void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code)
+{
+	/* Its record may come after we found that it is no more. */
+	if (!p || (!p->alive && (p->exit_code != NPS_EXIT_UNKNOWN || code == NPS_EXIT_UNKNOWN)))
+		return;
+	p->alive = false;
+	p->exit_mono = when;
+	p->exit_code = code;
+}
+
+static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
+{
+	uint64_t cpu_ns;
+
+	if (nps_process__look(p, &cpu_ns)) {
+		p->missed = false;
+		nps_job_processes__add_cpu(c, p, cpu_ns);
+	} else if (!p->missed) {
+		p->missed = true; /* its record may be on its way */
+	} else {
+		/* Its EXIT record was lost, or it died before we attached. */
+		nps_task_source__gone(c->tasks, p);
+		nps_job_processes__exited(p, now, NPS_EXIT_UNKNOWN);
+	}
+}
+
+void nps_job_processes__look(struct nps_capture *c, uint64_t now)
+{
+	unsigned int alive = 0, rounds;
+
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		alive += p->alive;
+	rounds = alive / MOST_LOOKS + 1;
+	c->looks++;
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive && (p->busy || p->missed || (unsigned int)p->pid % rounds == c->looks % rounds))
+			look_at(c, p, now);
 }
 
 /* Its libraries were not looked at either. */

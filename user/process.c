@@ -70,35 +70,47 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 	return read_up_to(pid, name, MAX_PROC_FILE, len);
 }
 
-/* A zombie has nothing left to watch, unless only its first thread has ended. */
-bool nps_pid_exists(pid_t pid)
+/* Of /proc/PID/stat. */
+struct state {
+	char state;
+	long threads;
+	unsigned long user, system; /* clock ticks */
+	unsigned long long started; /* since boot, clock ticks */
+};
+
+static bool read_state(pid_t pid, struct state *s)
 {
 	size_t len;
-	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL, state = 0;
-	long threads = 0;
-	bool exists;
+	char *buf = read_proc(pid, "stat", &len),
+	     *at = buf ? strrchr(buf, ')') : NULL; /* a name can hold anything */
+	bool all = at &&
+		   sscanf(at + 1,
+			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s %*s %*s %*s %ld %*s %llu",
+			  &s->state, &s->user, &s->system, &s->threads, &s->started) == 5;
 
-	exists = at &&
-		 sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-			&state, &threads) == 2 &&
-		 ((state != 'Z' && state != 'X') || threads > 1);
 	free(buf);
-	return exists;
+	return all;
+}
+
+/* A zombie has nothing left to watch, unless only its first thread has ended. */
+static bool is_there(const struct state *s)
+{
+	return (s->state != 'Z' && s->state != 'X') || s->threads > 1;
+}
+
+bool nps_pid_exists(pid_t pid)
+{
+	struct state s;
+
+	return read_state(pid, &s) && is_there(&s);
 }
 
 /* Since boot, in clock ticks; 0: there is none. */
 static uint64_t start_ticks(pid_t pid)
 {
-	unsigned long long ticks = 0;
-	size_t len;
-	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL;
+	struct state s;
 
-	if (at && sscanf(at + 1,
-			 " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-			 &ticks) != 1)
-		ticks = 0;
-	free(buf);
-	return ticks;
+	return read_state(pid, &s) ? s.started : 0;
 }
 
 /* What /proc adds to CLOCK_BOOTTIME in our time namespace, ns; it cannot change while processes are in it. */
@@ -281,7 +293,19 @@ void nps_process__forget_program(struct nps_process *p)
 
 bool nps_process__is_alive(const struct nps_process *p)
 {
-	return nps_pid_exists(p->pid) && (!p->start_ticks || start_ticks(p->pid) == p->start_ticks);
+	uint64_t cpu_ns;
+
+	return nps_process__look(p, &cpu_ns);
+}
+
+bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns)
+{
+	struct state s;
+
+	if (!read_state(p->pid, &s) || !is_there(&s) || (p->start_ticks && p->start_ticks != s.started))
+		return false;
+	*cpu_ns = (s.user + s.system) * (uint64_t)(NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+	return true;
 }
 
 /* A start in CLOCK_BOOTTIME ns, as /proc/PID/stat has it. */

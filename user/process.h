@@ -62,6 +62,7 @@ struct nps_process {
 	bool missed; /* it was gone a second ago, and its EXIT record had not come */
 	bool born; /* during the capture: all of its CPU time is the capture's */
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
+	bool busy; /* it had used some since the look before */
 	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
 	uint64_t tapped; /* bytes that its own profiler read */
 	const char *log_end; /* why its task log ended before the capture did; NULL: it did not */
@@ -88,6 +89,9 @@ void nps_process__free(struct nps_process *p);
 
 /* Is it alive, and not another that has its pid now? */
 bool nps_process__is_alive(const struct nps_process *p);
+
+/* The same; if so *CPU_NS is the CPU time that it has used. One read of /proc. */
+bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns);
 
 /* Does STARTED, CLOCK_BOOTTIME ns as the kernel has it, mean this process? Of two unknown times it is taken to. */
 bool nps_process__has_started(const struct nps_process *p, uint64_t started);

@@ -162,6 +162,93 @@ static void few_are_remembered(void **state)
 	end_child(child);
 }
 
+#define MANY 5000
+#define NO_PID 100000000 /* the kernel has none so high */
+
+/* Processes that are no more, of which nobody told it. */
+static void add_many(void)
+{
+	for (int i = 0; i < MANY; i++) {
+		struct nps_process *p = nps_process__new(NO_PID + i);
+
+		assert_non_null(p);
+		nps_job_processes__add(capture, p, parent);
+	}
+}
+
+static unsigned int count_missed(void)
+{
+	unsigned int n = 0;
+
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		n += p->alive && p->missed;
+	return n;
+}
+
+static unsigned int count_alive(void)
+{
+	unsigned int n = 0;
+
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		n += p->alive;
+	return n;
+}
+
+/* A second of a capture of thousands is not for reading /proc: each has its turn. */
+static void many_are_looked_at_in_turns(void **state)
+{
+	(void)state;
+	add_many();
+	nps_job_processes__look(capture, 100);
+	assert_in_range(count_missed(), 900, 1100);
+	assert_int_equal(count_alive(), MANY + 1);
+	nps_job_processes__look(capture, 200);
+	assert_in_range(count_missed(), 900, 1100);
+	assert_in_range(count_alive(), MANY + 1 - 1100, MANY + 1 - 900);
+	for (int second = 3; second < 10; second++)
+		nps_job_processes__look(capture, 100 * (uint64_t)second);
+	assert_int_equal(count_alive(), 1);
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		if (!p->alive)
+			assert_true(p->exit_code == NPS_EXIT_UNKNOWN && p->exit_mono >= 200);
+}
+
+/* So much more of this process's CPU time, at least. */
+static void burn(uint64_t ns)
+{
+	uint64_t until = nps_now(CLOCK_PROCESS_CPUTIME_ID) + ns;
+
+	while (nps_now(CLOCK_PROCESS_CPUTIME_ID) < until)
+		;
+}
+
+/* Who runs is accounted for every second all the same: the overhead is told and held by it. */
+static void who_runs_is_looked_at_every_second(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) { /* ones that live, and do nothing */
+		struct nps_process *p = nps_process__new(getppid());
+
+		assert_non_null(p);
+		p->cpu_last = UINT64_MAX;
+		nps_job_processes__add(capture, p, parent);
+	}
+	for (int second = 0; second < 5; second++) {
+		burn(30000000);
+		nps_job_processes__look(capture, 100);
+	}
+	assert_true(parent->busy);
+	for (int second = 0; second < 5; second++) {
+		before = capture->job_cpu_ns;
+		burn(30000000);
+		nps_job_processes__look(capture, 100);
+		assert_in_range(capture->job_cpu_ns, before + 10000000, UINT64_MAX);
+	}
+	assert_int_equal(count_alive(), MANY + 1);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
@@ -170,6 +257,8 @@ int main(void)
 		TEST(refused_births_are_taken_in_later),
 		TEST(a_parent_that_rests_can_pay_again),
 		TEST(few_are_remembered),
+		TEST(many_are_looked_at_in_turns),
+		TEST(who_runs_is_looked_at_every_second),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
