@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens the
- * channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives the log
- * to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver only between
- * wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up nobody else. When the
- * collector falls silent it lets go by itself.
+ * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens
+ * the channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives
+ * the log to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver
+ * only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
+ * nobody else. When the collector falls silent it lets go by itself.
  */
 #include <dlfcn.h>
 #include <errno.h>
