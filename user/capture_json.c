@@ -356,12 +356,13 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		cJSON_AddItemToArray(list, describe_process(c, p));
 	list = cJSON_AddArrayToObject(j, "devices");
-	/* What the driver says first: what helpers say is for their jobs to make up. */
+	/* What the driver said of the job's devices first: what helpers say is for their jobs to make up. */
 	nps_device_facts__describe(&c->facts, list);
-	nps_device_sampler__describe(c->devices, j, list);
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		describe_devices(c, p, list);
 	nps_task_source__describe(c->tasks, list);
+	/* By the host's numbers, which are not those of a container that alone uses a device. */
+	nps_device_sampler__describe(c->devices, j, list);
 	if (c->probes)
 		nps_probes__describe(c->probes, c->reader, j);
 	nps_driver_side__describe(c->driver, j);
