@@ -75,7 +75,7 @@ BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BPF_BUILD)/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
 ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
-AGENT_SRC := user/agent.c user/agent_start.c
+AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
 JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
 USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
@@ -143,7 +143,7 @@ $(BUILD)/npuscope: $(BUILD)/user/main.o $(BUILD)/libnps_user.a $(BUILD)/libnps_a
 	$(call say,LINK,$@)$(CC) $(CFLAGS) $(LDFLAGS) $^ -o $@ $(USER_LIBS)
 
 # The helper runs inside the job: no sanitizer, no library but libc.
-$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_start.h kheaders/agent.h kheaders/session.h
+$(BUILD)/libnpuscope_agent.so: $(AGENT_SRC) user/agent_impl.h user/agent_start.h kheaders/agent.h kheaders/session.h
 	@mkdir -p $(@D)
 	$(call say,AGENT,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_agent.so $(AGENT_SRC) -o $@ -ldl -lpthread

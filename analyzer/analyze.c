@@ -42,15 +42,13 @@ struct analysis {
 static void session_result_name(const struct nps_recording *rec, const struct nps_proc *proc, char *out,
 				size_t size)
 {
-	const char *host = nps_json_str(proc->json, "host_name", NULL);
+	const char *host = nps_proc__host_name(rec, proc);
 	uint64_t begin = rec->begin_real;
 	time_t seconds = begin / 1000000000;
 	char stamp[32] = "", clean[128];
 	struct tm tm;
 	size_t n = 0;
 
-	if (!host)
-		host = nps_json_str(cJSON_GetObjectItemCaseSensitive(rec->json, "host"), "name", "host");
 	for (; *host && n < sizeof(clean) - 1; host++)
 		clean[n++] = isalnum((unsigned char)*host) || *host == '.' || *host == '-' || *host == '_'
 				     ? *host

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens the
- * channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives the log
- * to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
+ * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens
+ * the channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives
+ * the log to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver
+ * only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
  * nobody else. When the collector falls silent it lets go by itself.
- *
- * The job's own profiler comes first. Its call of the driver is seen by npuscope's probe, which sends the calling thread a
- * signal of ours; the handler, run before the driver is, waits until the device's thread has let go.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -26,13 +24,10 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
-#include <ucontext.h>
 #include <unistd.h>
-#include <fcntl.h>
 
-#include "agent.h"
+#include "agent_impl.h"
 #include "agent_start.h"
-#include "session.h"
 
 #define STACK_BYTES (512 << 10)
 #define TURN_NS 10000000L /* between two reads of a channel */
@@ -42,7 +37,6 @@
 #define CLOCK_SAMPLES 8
 #define LAST_SAMPLES 4 /* times as many when the capture ends: nothing comes after them */
 #define EXIT_MS 200 /* at most, of the job's exit */
-#define YIELD_MS 2000 /* at most, of the job's own start of a channel, once in a capture */
 #define MOST_FAILURES 3 /* calls in a row before a channel is opened afresh, or left as it is */
 #define BESIDE_NS 1000000000ULL /* between two tries to open what was refused beside the log */
 
@@ -108,81 +102,13 @@ struct worker {
 };
 
 static struct nps_agent_control *ctl;
-static char *ring;
-static pthread_mutex_t ring_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t epochs[NPS_AGENT_MAX_DEVICES][NPS_AGENT_MAX_WANTS]; /* how often each was opened, ever */
 static uint32_t exiting;
 static pid_t own_pid; /* a forked child has none of this */
-static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited once for this capture, in vain */
-
-static uint64_t now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
-}
-
-static uint32_t load32(const uint32_t *p)
-{
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
-}
-
-static void store32(uint32_t *p, uint32_t v)
-{
-	__atomic_store_n(p, v, __ATOMIC_RELEASE);
-}
 
 static bool wanted(void)
 {
-	return load32(&ctl->command) == NPS_AGENT_RUN && !load32(&exiting);
-}
-
-/* ---- ring ---------------------------------------------------------------- */
-
-static uint64_t room(uint64_t head)
-{
-	return NPS_AGENT_RING_SIZE - (head - __atomic_load_n(&ctl->tail, __ATOMIC_ACQUIRE));
-}
-
-static bool put_locked(const struct nps_agent_block *head_of, const void *payload)
-{
-	uint32_t len = head_of->len, need = sizeof(struct nps_agent_block) + ((len + 7) & ~7U);
-	uint64_t head = ctl->head;
-	uint32_t at = head & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
-	struct nps_agent_block *b;
-
-	if (need > to_end) {
-		if (room(head) < (uint64_t)to_end + need)
-			return false;
-		if (to_end >= sizeof(*b)) {
-			b = (struct nps_agent_block *)(ring + at);
-			*b = (struct nps_agent_block){ .type = NPS_AGENT_B_SKIP, .len = to_end - sizeof(*b) };
-		}
-		head += to_end;
-		at = 0;
-	} else if (room(head) < need) {
-		return false;
-	}
-	b = (struct nps_agent_block *)(ring + at);
-	*b = *head_of;
-	memcpy(b + 1, payload, len);
-	__atomic_store_n(&ctl->head, head + need, __ATOMIC_RELEASE);
-	return true;
-}
-
-static void put_block(const struct nps_agent_block *head, const void *payload)
-{
-	pthread_mutex_lock(&ring_lock);
-	if (!put_locked(head, payload))
-		__atomic_fetch_add(&ctl->lost, head->len, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&ring_lock);
-}
-
-static void wake_all(uint32_t *word)
-{
-	__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
-	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+	return nps_agent_load(&ctl->command) == NPS_AGENT_RUN && !nps_agent_load(&exiting);
 }
 
 /* ---- driver ---------------------------------------------------------------- */
@@ -197,9 +123,9 @@ static void let_go(void)
 
 	if (getpid() != own_pid)
 		return;
-	store32(&exiting, 1);
-	for (int i = 0; i < EXIT_MS && load32(&ctl->state) != NPS_AGENT_IDLE; i++) {
-		wake_all(&ctl->wake);
+	nps_agent_store(&exiting, 1);
+	for (int i = 0; i < EXIT_MS && nps_agent_load(&ctl->state) != NPS_AGENT_IDLE; i++) {
+		nps_agent_wake(&ctl->wake);
 		nanosleep(&turn, NULL);
 	}
 }
@@ -303,7 +229,7 @@ static void note_error(const struct worker *w, uint32_t channel, uint32_t call, 
 	if (n >= NPS_AGENT_MAX_ERRORS)
 		return;
 	d->errors[n] = (struct nps_agent_error){ .channel = channel, .call = call, .code = code };
-	store32(&d->n_errors, n + 1);
+	nps_agent_store(&d->n_errors, n + 1);
 }
 
 static uint32_t status_of(int err)
@@ -356,21 +282,22 @@ static void open_channels(struct worker *w)
 	uint32_t status = NPS_AGENT_S_NO_CHANNEL;
 
 	memset(&w->channels, 0, sizeof(w->channels));
-	store32(&d->status, NPS_AGENT_S_OPENING);
+	nps_agent_store(&d->status, NPS_AGENT_S_OPENING);
 	d->error = drv.get_channels(w->device, &w->channels);
 	if (d->error) {
 		note_error(w, 0, NPS_AGENT_CALL_CHANNELS, d->error);
-		store32(&d->status, NPS_AGENT_S_ERROR);
+		nps_agent_store(&d->status, NPS_AGENT_S_ERROR);
 		return;
 	}
 	for (uint32_t i = 0; i < n; i++) {
 		if (!offered(w, &ctl->want[i]) || (!ctl->want[i].log && status != NPS_AGENT_S_ON))
 			continue;
-		if (load32(&d->hold) || !wanted()) {
-			store32(&d->status, load32(&d->hold) ? NPS_AGENT_S_HELD : NPS_AGENT_S_OFF);
+		if (nps_agent_load(&d->hold) || !wanted()) {
+			nps_agent_store(&d->status,
+					nps_agent_load(&d->hold) ? NPS_AGENT_S_HELD : NPS_AGENT_S_OFF);
 			return;
 		}
-		if (load32(&d->open) >> i & 1)
+		if (nps_agent_load(&d->open) >> i & 1)
 			continue;
 		if (!ctl->want[i].log) {
 			open_channel(w, i);
@@ -383,9 +310,9 @@ static void open_channels(struct worker *w)
 		if (status != NPS_AGENT_S_ON)
 			break;
 		describe(w, d);
-		d->started_raw = now(CLOCK_MONOTONIC_RAW);
+		d->started_raw = nps_agent_now(CLOCK_MONOTONIC_RAW);
 	}
-	store32(&d->status, status);
+	nps_agent_store(&d->status, status);
 }
 
 /* What could not be stopped would stay open in the job: a driver that did not answer is asked again. */
@@ -417,7 +344,7 @@ static void failed(struct worker *w, uint32_t i, int err)
 	d->want_error[i] = log ? err : 0;
 	if (log) {
 		d->error = err;
-		store32(&d->status, NPS_AGENT_S_ERROR);
+		nps_agent_store(&d->status, NPS_AGENT_S_ERROR);
 	}
 	stop_channel(w, i);
 	d->refused |= 1U << i; /* until it is open again */
@@ -440,7 +367,7 @@ static void read_channel(struct worker *w, uint32_t i)
 		w->failures[i] = 0;
 		d->bytes += n;
 		w->position[i] += n;
-		put_block(&b, w->buffer);
+		nps_agent_ring__put(&b, w->buffer);
 	}
 	if (n < 0)
 		failed(w, i, n);
@@ -466,15 +393,15 @@ static void close_channel(struct worker *w, uint32_t i)
 	flush_channel(w, i);
 	do
 		read_channel(w, i);
-	while (w->failures[i] && load32(&d->open) >> i & 1);
-	if (load32(&d->open) >> i & 1)
+	while (w->failures[i] && nps_agent_load(&d->open) >> i & 1);
+	if (nps_agent_load(&d->open) >> i & 1)
 		stop_channel(w, i);
 }
 
 static void for_each_open(struct worker *w, void (*what)(struct worker *w, uint32_t i))
 {
 	for (uint32_t i = 0; i < NPS_AGENT_MAX_WANTS; i++)
-		if (load32(&ctl->device[w->device].open) >> i & 1)
+		if (nps_agent_load(&ctl->device[w->device].open) >> i & 1)
 			what(w, i);
 }
 
@@ -490,52 +417,52 @@ static void sample_clock(const struct worker *w)
 
 		c[n].device = w->device;
 		c[n].pid = 0; /* the collector knows it */
-		c[n].raw_before = now(CLOCK_MONOTONIC_RAW);
+		c[n].raw_before = nps_agent_now(CLOCK_MONOTONIC_RAW);
 		if (drv.device_info(w->device, MODULE_SYSTEM, INFO_SYS_COUNT, &counter))
 			continue;
-		c[n].raw_after = now(CLOCK_MONOTONIC_RAW);
+		c[n].raw_after = nps_agent_now(CLOCK_MONOTONIC_RAW);
 		c[n++].counter = (uint64_t)counter;
 	}
 	b.len = n * sizeof(*c);
 	if (n)
-		put_block(&b, c);
+		nps_agent_ring__put(&b, c);
 }
 
 static void serve_clock_request(struct worker *w)
 {
-	uint32_t request = load32(&ctl->clock_request);
+	uint32_t request = nps_agent_load(&ctl->clock_request);
 
 	/* A device on which the process has nothing is none of our business. */
 	if (request == w->clock_served || !ctl->device[w->device].started_raw)
 		return;
 	sample_clock(w);
 	w->clock_served = request;
-	store32(&ctl->clock_done, request);
+	nps_agent_store(&ctl->clock_done, request);
 }
 
 static void let_go_of(struct worker *w, uint32_t status)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
 
-	for (int i = 0; load32(&d->open) && i < LAST_SAMPLES; i++)
+	for (int i = 0; nps_agent_load(&d->open) && i < LAST_SAMPLES; i++)
 		sample_clock(w);
 	for_each_open(w, close_channel);
-	store32(&d->status, status);
+	nps_agent_store(&d->status, status);
 	__atomic_store_n(&d->busy, 0, __ATOMIC_SEQ_CST);
-	wake_all(&ctl->released);
+	nps_agent_wake(&ctl->released);
 }
 
 /* Of channels beside the log that somebody else had, or that failed, until the log itself is opened anew. */
 static void open_beside(struct worker *w, uint64_t t)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
-	uint32_t missing = d->refused & ~load32(&d->open);
+	uint32_t missing = d->refused & ~nps_agent_load(&d->open);
 
-	if (!missing || load32(&d->status) != NPS_AGENT_S_ON || t - w->beside < BESIDE_NS)
+	if (!missing || nps_agent_load(&d->status) != NPS_AGENT_S_ON || t - w->beside < BESIDE_NS)
 		return;
 	w->beside = t;
 	for (uint32_t i = 0; i < NPS_AGENT_MAX_WANTS; i++)
-		if (missing >> i & 1 && !ctl->want[i].log && !load32(&d->hold))
+		if (missing >> i & 1 && !ctl->want[i].log && !nps_agent_load(&d->hold))
 			open_channel(w, i);
 }
 
@@ -547,8 +474,8 @@ static void try_to_open(struct worker *w)
 	__atomic_store_n(&d->busy, 1, __ATOMIC_SEQ_CST);
 	if (!__atomic_load_n(&d->hold, __ATOMIC_SEQ_CST))
 		open_channels(w);
-	if (load32(&d->status) != NPS_AGENT_S_ON)
-		let_go_of(w, load32(&d->status));
+	if (nps_agent_load(&d->status) != NPS_AGENT_S_ON)
+		let_go_of(w, nps_agent_load(&d->status));
 }
 
 /* ---- life -------------------------------------------------------------------- */
@@ -568,13 +495,13 @@ static void *work(void *arg)
 
 	prctl(PR_SET_NAME, NPS_AGENT_COMM);
 	while (wanted()) {
-		uint32_t seen = load32(&ctl->wake);
-		uint64_t t = now(CLOCK_MONOTONIC);
+		uint32_t seen = nps_agent_load(&ctl->wake);
+		uint64_t t = nps_agent_now(CLOCK_MONOTONIC);
 
-		if (load32(&d->hold) && load32(&d->busy))
+		if (nps_agent_load(&d->hold) && nps_agent_load(&d->busy))
 			let_go_of(w, NPS_AGENT_S_HELD);
 		/* Asking costs the driver a message: with one open, only when told of a change. */
-		if (!load32(&d->hold) && load32(&d->status) != NPS_AGENT_S_ON &&
+		if (!nps_agent_load(&d->hold) && nps_agent_load(&d->status) != NPS_AGENT_S_ON &&
 		    (!tried || t - tried > RETRY_NS)) {
 			try_to_open(w);
 			tried = t;
@@ -582,103 +509,13 @@ static void *work(void *arg)
 		for_each_open(w, read_channel);
 		open_beside(w, t);
 		serve_clock_request(w);
-		wait_for_wake(seen, load32(&d->open) ? TURN_NS : (long)RETRY_NS);
-		if (load32(&ctl->wake) != seen)
+		wait_for_wake(seen, nps_agent_load(&d->open) ? TURN_NS : (long)RETRY_NS);
+		if (nps_agent_load(&ctl->wake) != seen)
 			tried = 0; /* something changed: perhaps a device was set */
 	}
 	/* Why nothing was recorded is told after the end. */
 	let_go_of(w, d->status == NPS_AGENT_S_ON ? NPS_AGENT_S_OFF : d->status);
 	return NULL;
-}
-
-/* The device of which it starts a channel: the call's first argument, since the call has just been entered. */
-static uint32_t asked_device(const ucontext_t *context)
-{
-#if defined(__x86_64__)
-	return (uint32_t)context->uc_mcontext.gregs[REG_RDI];
-#elif defined(__aarch64__)
-	return (uint32_t)context->uc_mcontext.regs[0];
-#else
-	(void)context;
-	return UINT32_MAX;
-#endif
-}
-
-/* Is device I still being let go of, for a thread that starts a channel of DEVICE? An idle helper's collector has gone, or is silent. */
-static bool is_kept(unsigned i, uint32_t device)
-{
-	const struct nps_agent_device *d = &ctl->device[i];
-
-	if (load32(&given_up[i]))
-		return false;
-	if (i == device && load32(&ctl->command) == NPS_AGENT_RUN &&
-	    __atomic_load_n(&d->sampled, __ATOMIC_SEQ_CST))
-		return true;
-	return load32(&d->hold) && __atomic_load_n(&d->busy, __ATOMIC_SEQ_CST);
-}
-
-static bool any_kept(uint32_t device)
-{
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		if (is_kept(i, device))
-			return true;
-	return false;
-}
-
-/* A collector that is stopped, or a driver that does not come back, holds the job up once, not at every call. */
-static void give_up(uint32_t device)
-{
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		if (is_kept(i, device)) {
-			store32(&given_up[i], 1);
-			__atomic_store_n(&ctl->device[i].sampled, 0, __ATOMIC_SEQ_CST);
-		}
-}
-
-/* The job's thread that is about to start a channel: nothing here but what a signal handler may do. */
-static void yield_device(int sig, siginfo_t *info, void *context)
-{
-	uint32_t device = asked_device(context);
-	const struct timespec turn = { .tv_nsec = 5000000 };
-	uint64_t begin = now(CLOCK_MONOTONIC);
-	int saved = errno;
-
-	(void)sig;
-	(void)info;
-	if (getpid() != own_pid)
-		return;
-	/* All of them: one that is not busy now may be so in a moment. Those that nobody claims come back at once. */
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		__atomic_fetch_add(&ctl->device[i].hold, 1, __ATOMIC_SEQ_CST);
-	wake_all(&ctl->wake);
-	for (;;) {
-		uint32_t seen = load32(&ctl->released);
-
-		if (!any_kept(device))
-			break;
-		if (now(CLOCK_MONOTONIC) - begin >= YIELD_MS * 1000000ULL) {
-			give_up(device);
-			break;
-		}
-		syscall(SYS_futex, &ctl->released, FUTEX_WAIT, seen, &turn, NULL, 0);
-	}
-	errno = saved;
-}
-
-/* A number that the job does not use. It stays ours: a signal may still be on its way when we are idle. */
-static void take_signal(void)
-{
-	struct sigaction mine = { .sa_sigaction = yield_device, .sa_flags = SA_RESTART | SA_SIGINFO }, have;
-
-	sigfillset(&mine.sa_mask);
-	for (int n = SIGRTMAX - 1; !ctl->signal && n > SIGRTMIN; n--) {
-		if (sigaction(n, NULL, &have) || have.sa_flags & SA_SIGINFO || have.sa_handler != SIG_DFL)
-			continue;
-		if (sigaction(n, &mine, NULL))
-			continue;
-		ctl->handler = (uintptr_t)yield_device;
-		store32(&ctl->signal, (uint32_t)n);
-	}
 }
 
 static void start_workers(struct worker **workers, uint32_t n)
@@ -706,7 +543,7 @@ static void start_workers(struct worker **workers, uint32_t n)
 
 static void end_workers(struct worker **workers)
 {
-	wake_all(&ctl->wake);
+	nps_agent_wake(&ctl->wake);
 	for (uint32_t i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		if (!workers[i])
 			continue;
@@ -722,7 +559,7 @@ static void forget_sampler(void)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		__atomic_store_n(&ctl->device[i].sampled, 0, __ATOMIC_SEQ_CST);
-	wake_all(&ctl->released);
+	nps_agent_wake(&ctl->released);
 }
 
 /*
@@ -732,24 +569,22 @@ static void forget_sampler(void)
 static void run(void)
 {
 	static struct worker *workers[NPS_AGENT_MAX_DEVICES];
-	uint32_t beat = load32(&ctl->heartbeat), n;
-	uint64_t looked = now(CLOCK_MONOTONIC), silent = 0;
+	uint32_t beat = nps_agent_load(&ctl->heartbeat), n;
+	uint64_t looked = nps_agent_now(CLOCK_MONOTONIC), silent = 0;
 
-	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
-		store32(&given_up[i], 0);
-	take_signal();
-	store32(&ctl->state, NPS_AGENT_RUN);
+	nps_agent_yield__begin();
+	nps_agent_store(&ctl->state, NPS_AGENT_RUN);
 	while (wanted()) {
-		uint32_t seen = load32(&ctl->wake);
-		uint64_t t = now(CLOCK_MONOTONIC);
+		uint32_t seen = nps_agent_load(&ctl->wake);
+		uint64_t t = nps_agent_now(CLOCK_MONOTONIC);
 
 		silent += t - looked > 2 * RETRY_NS ? 2 * RETRY_NS : t - looked;
 		looked = t;
-		if (load32(&ctl->heartbeat) != beat) {
-			beat = load32(&ctl->heartbeat);
+		if (nps_agent_load(&ctl->heartbeat) != beat) {
+			beat = nps_agent_load(&ctl->heartbeat);
 			silent = 0;
 		} else if (silent > SILENCE_NS) {
-			store32(&ctl->command, NPS_AGENT_IDLE);
+			nps_agent_store(&ctl->command, NPS_AGENT_IDLE);
 			forget_sampler();
 			break;
 		}
@@ -759,7 +594,7 @@ static void run(void)
 		wait_for_wake(seen, (long)RETRY_NS);
 	}
 	end_workers(workers);
-	store32(&ctl->state, NPS_AGENT_IDLE);
+	nps_agent_store(&ctl->state, NPS_AGENT_IDLE);
 }
 
 static void *agent_main(void *arg)
@@ -774,7 +609,7 @@ static void *agent_main(void *arg)
 		setpriority(PRIO_PROCESS, 0,
 			    nice); /* of this thread: as the first one's, where that is allowed */
 	for (;;) {
-		uint32_t seen = load32(&ctl->wake);
+		uint32_t seen = nps_agent_load(&ctl->wake);
 
 		if (wanted())
 			run();
@@ -784,36 +619,6 @@ static void *agent_main(void *arg)
 	return NULL;
 }
 
-/* No descriptor is kept: the job may close or reuse any number. A forked child has neither our
- * thread nor our memory (MADV_DONTFORK); exec gives it its own. */
-static bool create_memory(void)
-{
-	size_t size = NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE;
-	struct rlimit limit;
-	void *m = MAP_FAILED;
-	int fd;
-
-	_Static_assert(sizeof(struct nps_agent_control) <= NPS_AGENT_CONTROL_SIZE, "control page");
-	/* Beyond the limit ftruncate would kill the job with SIGXFSZ. */
-	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < size)
-		return false;
-	fd = memfd_create(NPS_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0)
-		return false;
-	if (!ftruncate(fd, size) && !fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		m = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	if (m == MAP_FAILED)
-		return false;
-	madvise(m, size, MADV_DONTFORK);
-	ctl = m;
-	ring = (char *)m + NPS_AGENT_CONTROL_SIZE;
-	ctl->version = NPS_AGENT_VERSION;
-	ctl->ring_size = NPS_AGENT_RING_SIZE;
-	__atomic_store_n(&ctl->magic, NPS_AGENT_MAGIC, __ATOMIC_RELEASE);
-	return true;
-}
-
 bool nps_agent__start(void)
 {
 	sigset_t all, old;
@@ -821,9 +626,11 @@ bool nps_agent__start(void)
 	pthread_attr_t attr;
 	pthread_t thread;
 
-	if (!create_memory())
+	ctl = nps_agent_ring__create();
+	if (!ctl)
 		return false;
 	own_pid = getpid();
+	nps_agent_yield__init(ctl, own_pid);
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &old);
 	pthread_attr_init(&attr);

@@ -586,15 +586,6 @@ uint64_t nps_agent_client__bytes(const struct nps_agent_client *a)
 	return bytes;
 }
 
-static bool has_device(const cJSON *devices, unsigned id)
-{
-	const cJSON *d;
-
-	cJSON_ArrayForEach(d, devices) if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) ==
-					   id) return true;
-	return false;
-}
-
 static void describe_events(cJSON *j, const char *name, enum nps_aic_metric metric, uint32_t platform,
 			    int vector)
 {
@@ -606,27 +597,34 @@ static void describe_events(cJSON *j, const char *name, enum nps_aic_metric metr
 		cJSON_AddItemToArray(list, cJSON_CreateNumber(events[i]));
 }
 
-void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices)
+/* Of the entry, which the driver may have described. */
+static uint32_t platform_of(const cJSON *device)
 {
-	if (!a)
-		return;
-	for (unsigned i = 0; a->started && i < NPS_AGENT_MAX_DEVICES; i++) {
+	const cJSON *platform = cJSON_GetObjectItemCaseSensitive(device, "platform");
+
+	return platform ? (uint32_t)platform->valueint : NPS_PLATFORM_UNKNOWN;
+}
+
+void nps_agent_client__describe_devices(const struct nps_agent_client *a,
+					const struct nps_device_facts *facts, uid_t uid, bool foreign,
+					cJSON *devices)
+{
+	for (unsigned i = 0; a && a->started && i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_device_info info;
 		cJSON *j;
 
-		if (!a->ctl->device[i].started_raw || has_device(devices, i))
+		if (!a->ctl->device[i].started_raw || !nps_device_facts__believes(facts, uid, i, foreign))
 			continue;
 		info_of(a, i, &info);
-		j = cJSON_CreateObject();
-		cJSON_AddItemToArray(devices, j);
-		nps_device_info__describe(&info, j);
-		if (a->metric == NPS_AIC_NONE)
+		j = nps_device_info__entry(&info, devices);
+		if (a->metric == NPS_AIC_NONE || cJSON_HasObjectItem(j, "aic_metrics"))
 			continue;
 		cJSON_AddStringToObject(j, "aic_metrics", nps_aic_metrics__name(a->metric));
-		describe_events(j, "aic_events", a->metric, info.platform, 0);
-		describe_events(j, "aiv_events", a->metric, info.platform, 1);
+		describe_events(j, "aic_events", a->metric, platform_of(j), 0);
+		describe_events(j, "aiv_events", a->metric, platform_of(j), 1);
 	}
-	nps_agent_client__describe_devices(a->next, devices);
+	if (a)
+		nps_agent_client__describe_devices(a->next, facts, uid, foreign, devices);
 }
 
 uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device)

@@ -15,6 +15,7 @@
 
 #include "aic_metrics.h"
 #include "channel_files.h"
+#include "device_facts.h"
 #include "proc_maps.h"
 #include "proftap.h"
 #include "session_writer.h"
@@ -115,7 +116,12 @@ bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool
 /* The signal at which a thread of the job waits until the helper has let go, and its handler. False: there is none. */
 bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper);
 
-/* Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there. */
-void nps_agent_client__describe_devices(const struct nps_agent_client *a, cJSON *devices);
+/*
+ * Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there, and what its counters count; but of those alone
+ * of which FACTS believe it: the helper of a process of UID, in a container if FOREIGN.
+ */
+void nps_agent_client__describe_devices(const struct nps_agent_client *a,
+					const struct nps_device_facts *facts, uid_t uid, bool foreign,
+					cJSON *devices);
 
 #endif

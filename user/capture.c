@@ -18,6 +18,7 @@
 #include "capture_parts.h"
 #include "clocks.h"
 #include "discover.h"
+#include "host_names.h"
 #include "inject.h"
 #include "job_processes.h"
 #include "launch.h"
@@ -79,25 +80,6 @@ void nps_capture__take_what_comes(void *arg)
 		c->patience.left = 0;
 }
 
-static void add_cpu_time(struct nps_capture *c, struct nps_process *p, uint64_t now)
-{
-	if (now <= p->cpu_last)
-		return;
-	if (p->cpu_last || p->born)
-		c->job_cpu_ns += now - p->cpu_last;
-	p->cpu_last = now;
-}
-
-static void mark_exited(struct nps_process *p, uint64_t when, int code)
-{
-	/* Its record may come after we found that it is no more. */
-	if (!p || (!p->alive && (p->exit_code != NPS_EXIT_UNKNOWN || code == NPS_EXIT_UNKNOWN)))
-		return;
-	p->alive = false;
-	p->exit_mono = when;
-	p->exit_code = code;
-}
-
 static void handle_exec(struct nps_capture *c, struct nps_process *p, const struct nps_notice *n)
 {
 	/* What was read after it began is of this program, or of a later one. */
@@ -133,9 +115,9 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	switch (n->what) {
 	case NPS_NOTICE_EXIT:
 		if (p->alive || p->exit_code == NPS_EXIT_UNKNOWN)
-			add_cpu_time(c, p, n->cpu_ns);
+			nps_job_processes__add_cpu(c, p, n->cpu_ns);
 		nps_task_source__gone(c->tasks, p);
-		mark_exited(p, n->time, (int)n->arg);
+		nps_job_processes__exited(p, n->time, (int)n->arg);
 		break;
 	case NPS_NOTICE_STUB:
 		nps_process__add_stub(p, n->arg);
@@ -151,7 +133,8 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
 		nps_device_sampler__uses(c->devices, p->pid, nps_process__foreign(p), (uint32_t)n->arg);
 		if (n->what == NPS_NOTICE_SUBMITS)
-			nps_device_facts__used(&c->facts, p->pid, (uint32_t)n->arg, nps_process__foreign(p));
+			nps_device_facts__used(&c->facts, p->pid, p->uid, (uint32_t)n->arg,
+					       nps_process__foreign(p));
 		if (c->ending)
 			break;
 		if (!p->agent) /* its helper may have come after we looked */
@@ -202,33 +185,6 @@ static void look_for_missed(struct nps_capture *c)
 	if (lost != c->births_lost)
 		nps_kernel_side__for_each_target(c->kernel, add_missed, c);
 	c->births_lost = lost;
-}
-
-static uint64_t cpu_time(pid_t pid)
-{
-	char path[32], buf[1024], *at;
-	unsigned long user = 0, sys = 0;
-	FILE *f;
-	size_t n;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	n = fread(buf, 1, sizeof(buf) - 1, f);
-	fclose(f);
-	buf[n] = '\0';
-	at = strrchr(buf, ')'); /* the name before it can hold anything */
-	if (!at || sscanf(at + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &sys) != 2)
-		return 0;
-	return (user + sys) * (SECOND / sysconf(_SC_CLK_TCK));
-}
-
-void nps_capture__account_cpu(struct nps_capture *c)
-{
-	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && nps_process__is_alive(p))
-			add_cpu_time(c, p, cpu_time(p->pid));
 }
 
 /* It is as long as the list of processes: where there are thousands it may take a twentieth of our time, not all of it. */
@@ -296,15 +252,7 @@ static void every_second(struct nps_capture *c)
 	nps_capture__sample_clocks(c, &clock);
 	FOR_EACH_AGENT(c, p)
 	nps_agent_client__tick(p->agent);
-	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && p->missed && !nps_process__is_alive(p)) {
-			/* Its EXIT record was lost, or it died before we attached. */
-			nps_task_source__gone(c->tasks, p);
-			mark_exited(p, clock.mono, NPS_EXIT_UNKNOWN);
-		} else {
-			p->missed = p->alive && !nps_process__is_alive(p); /* its record may be on its way */
-		}
-	nps_capture__account_cpu(c);
+	nps_job_processes__look(c, clock.mono);
 	look_for_missed(c);
 	nps_overhead__every_second(c);
 	find_devices(c);
@@ -446,6 +394,7 @@ static int add_targets(struct nps_capture *c)
 	if (c->child)
 		return nps_discover__add(c, c->child);
 	if (c->opts->all) {
+		nps_host_names__collect(); /* of containers whose processes use an NPU later */
 		err = nps_system_wide__new(&c->system_wide);
 		if (!err)
 			nps_system_wide__look(c->system_wide, c);
@@ -708,7 +657,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	if (!err) {
 		nps_privilege__keep(c->driver && opts->driver.tasks ? NPS_PRIVILEGE_SWITCHES
 								    : NPS_PRIVILEGE_CAPTURE);
-		nps_capture__account_cpu(c);
+		nps_job_processes__account_cpu(c);
 		nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
 			 nps_probes__files(c->probes), opts->command ? " while the command runs" : "");
@@ -763,6 +712,8 @@ void nps_capture__free(struct nps_capture *c)
 		nps_channel_files__free(p->files);
 		nps_process__free(p);
 	}
+	nps_host_names__free();
+	free(c->refused);
 	free(c->searched);
 	cJSON_Delete(c->saved);
 	if (freed) /* else a thread may come back */

@@ -90,8 +90,12 @@ struct nps_capture {
 	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid, job_processes.h */
 	struct nps_process *orphans; /* the first that was born of nobody knows whom; NULL: none was */
 	struct nps_budget work; /* of all of them together */
+	struct nps_notice *
+		refused; /* births whose parents could not pay for a look, until they can; NULL: there was none */
+	size_t n_refused;
 	size_t n_unread; /* processes that are known by the kernel side's word alone */
 	uint64_t unread_left_out; /* more of them than are listed */
+	uint64_t looks; /* at processes, one a second */
 	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
 	struct nps_cost_source costs;
 	struct nps_overhead overhead;

@@ -137,7 +137,8 @@ uint64_t nps_agents__told(struct nps_capture *c)
 
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		if (nps_agent_client__uses(p->agent, d))
+		if (nps_agent_client__uses(p->agent, d) &&
+		    nps_device_facts__believes(&c->facts, p->uid, d, nps_process__foreign(p)))
 			told |= 1ULL << d;
 	return told;
 }

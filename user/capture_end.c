@@ -167,7 +167,7 @@ bool nps_capture__end(struct nps_capture *c, struct nps_open_slices *slices)
 	take_repeated(c, begin); /* what follows can take longer than a repeated one may be late */
 	collect_open(c, slices);
 	nps_stacks__stop(c->stacks);
-	nps_capture__account_cpu(c);
+	nps_job_processes__account_cpu(c);
 	nps_overhead__turn(c, true);
 	take_repeated(c, begin);
 	return terminated;

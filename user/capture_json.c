@@ -213,7 +213,10 @@ static cJSON *describe_process(const struct nps_capture *c, const struct nps_pro
 	cJSON_AddItemToObject(j, "comm", nps_json_text(p->comm));
 	cJSON_AddStringToObject(j, "known_from", sources[p->source]);
 	cJSON_AddItemToObject(j, "cmdline", cJSON_Duplicate(p->cmdline, 1));
-	cJSON_AddStringToObject(j, "host_name", p->host_name);
+	if (p->host_name[0])
+		cJSON_AddItemToObject(j, "host_name", nps_json_text(p->host_name));
+	else
+		cJSON_AddNullToObject(j, "host_name");
 	add_number_or_null(j, "rank", p->rank >= 0, p->rank);
 	add_number_or_null(j, "world_size", p->world_size >= 0, p->world_size);
 	add_u64(j, "start_monotonic", p->start_mono);
@@ -265,7 +268,6 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	struct nps_reader_counts counts = {};
 	struct nps_host_sys_counts host;
 	struct nps_device_counts devices;
-	char pid[16];
 
 	if (c->reader)
 		nps_reader__counts(c->reader, &counts);
@@ -284,10 +286,12 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 	}
 	for (const struct nps_process *p = c->processes; p; p = p->next) {
 		uint64_t lost = agent_lost(p);
+		char key[48];
 
-		snprintf(pid, sizeof(pid), "%d", p->pid);
+		/* A pid can be another process's later: with its start it is one. */
+		snprintf(key, sizeof(key), "%d@%" PRIu64, p->pid, p->start_mono);
 		if (lost)
-			add_u64(agent, pid, lost);
+			add_u64(agent, key, lost);
 	}
 	nps_host_sys__counts(c->host_sys, &host);
 	cJSON_AddStringToObject(j, "kernel_side", kernel_side_name(c));
@@ -320,6 +324,14 @@ void nps_capture__print_agents(const struct nps_capture *c, FILE *out)
 	}
 }
 
+static void describe_devices(const struct nps_capture *c, const struct nps_process *p, cJSON *devices)
+{
+	bool foreign = nps_process__foreign(p);
+
+	nps_agent_client__describe_devices(p->agent, &c->facts, p->uid, foreign, devices);
+	nps_agent_client__describe_devices(p->former, &c->facts, p->uid, foreign, devices);
+}
+
 cJSON *nps_capture__describe(const struct nps_capture *c)
 {
 	cJSON *j = cJSON_CreateObject(), *list, *window;
@@ -344,12 +356,12 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		cJSON_AddItemToArray(list, describe_process(c, p));
 	list = cJSON_AddArrayToObject(j, "devices");
-	for (const struct nps_process *p = c->processes; p; p = p->next) {
-		nps_agent_client__describe_devices(p->agent, list);
-		nps_agent_client__describe_devices(p->former, list);
-	}
-	nps_task_source__describe(c->tasks, list);
+	/* What the driver said of the job's devices first: what helpers say is for their jobs to make up. */
 	nps_device_facts__describe(&c->facts, list);
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		describe_devices(c, p, list);
+	nps_task_source__describe(c->tasks, list);
+	/* By the host's numbers, which are not those of a container that alone uses a device. */
 	nps_device_sampler__describe(c->devices, j, list);
 	if (c->probes)
 		nps_probes__describe(c->probes, c->reader, j);

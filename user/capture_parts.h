@@ -25,9 +25,6 @@ void nps_capture__take_what_comes(void *arg);
  */
 int nps_capture__handle_notices(struct nps_capture *c);
 
-/* Adds up what processes that live have used of CPUs since the last time. */
-void nps_capture__account_cpu(struct nps_capture *c);
-
 /*
  * Reads all that wait in the signalfd FD. They ended the capture, or could have: one that comes later is a second one, and waits until
  * they are let through. Was a SIGTERM among them?

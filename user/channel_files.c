@@ -206,6 +206,7 @@ static void close_oldest(struct nps_channel_files *f)
 {
 	struct stream *oldest = NULL;
 	size_t n_open = 0;
+	int err;
 
 	for (uint32_t i = 0; i < NPS_DEVICE_MAX; i++)
 		for (size_t k = 0; f->devices[i] && k < N_KINDS; k++) {
@@ -217,8 +218,11 @@ static void close_oldest(struct nps_channel_files *f)
 			if (!oldest || st->written < oldest->written)
 				oldest = st;
 		}
-	if (n_open >= MOST_OPEN)
-		nps_prof_file__pause(&oldest->file);
+	if (n_open < MOST_OPEN)
+		return;
+	err = nps_prof_file__pause(&oldest->file, f->s);
+	/* What came later would not begin with a whole record, as where a write fails. */
+	oldest->error = oldest->error ? oldest->error : err;
 }
 
 static int write_records(struct nps_channel_files *f, struct stream *st, const void *data, uint32_t len)

@@ -46,6 +46,18 @@ const char *nps_cost__name(size_t i)
 	return members[i].name;
 }
 
+const char *nps_cost__where(enum nps_probe_class class)
+{
+	/* Of any length: what is a nop is by the processor. */
+	static const char *const where[NPS_PROBE_CLASSES] = {
+		[NPS_PROBE_EMULATED] = "on an emulated instruction",
+		[NPS_PROBE_NOP] = "on a nop",
+		[NPS_PROBE_STEPPED] = "on a single-stepped instruction",
+	};
+
+	return where[class];
+}
+
 bool nps_cost__is_valid(const struct nps_cost *cost)
 {
 	struct nps_cost copy = *cost;

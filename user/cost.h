@@ -31,6 +31,9 @@ struct nps_cost {
 double *nps_cost__member(struct nps_cost *cost, size_t i);
 const char *nps_cost__name(size_t i);
 
+/* Where a probe of CLASS stands, as messages have it behind what it costs: "on a nop". It has no owner. */
+const char *nps_cost__where(enum nps_probe_class class);
+
 /* Can it have been measured? Each value is negative or below a second; calls are measured. */
 bool nps_cost__is_valid(const struct nps_cost *cost);
 

@@ -8,19 +8,29 @@
 
 #include "log.h"
 
-void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t device, bool foreign)
+void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign)
 {
 	uint64_t bit;
 
 	if (device >= NPS_DEVICE_MAX)
 		return;
 	bit = 1ULL << device;
+	if (!foreign)
+		f->uid[device] = !(f->wanted & bit) || f->foreign & bit || f->uid[device] == uid ? uid
+												 : (uid_t)-1;
 	if (foreign && !(f->wanted & bit))
 		f->foreign |= bit;
 	else if (!foreign)
 		f->foreign &= ~bit;
 	f->wanted |= bit;
 	f->pid[device] = pid;
+}
+
+bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign)
+{
+	bool has_users = device < NPS_DEVICE_MAX && (f->wanted & ~f->foreign) >> device & 1;
+
+	return !has_users || (!foreign && uid != (uid_t)-1 && f->uid[device] == uid);
 }
 
 /* What all devices of the host have in common. -ENODEV: they are of several chips, or there are none. */
@@ -157,27 +167,9 @@ struct nps_device_infos *nps_device_infos__new(pid_t pid, uint64_t wanted,
 	return i;
 }
 
-static bool is_listed(const cJSON *devices, uint32_t id)
-{
-	const cJSON *d;
-
-	cJSON_ArrayForEach(d, devices)
-	{
-		if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) == id)
-			return true;
-	}
-	return false;
-}
-
 void nps_device_facts__describe(const struct nps_device_facts *f, cJSON *devices)
 {
-	for (uint32_t d = 0; d < NPS_DEVICE_MAX && f->known >> d; d++) {
-		cJSON *j;
-
-		if (!(f->known >> d & 1) || is_listed(devices, d))
-			continue;
-		j = cJSON_CreateObject();
-		nps_device_info__describe(&f->info[d], j);
-		cJSON_AddItemToArray(devices, j);
-	}
+	for (uint32_t d = 0; d < NPS_DEVICE_MAX && f->known >> d; d++)
+		if (f->known >> d & 1)
+			nps_device_info__entry(&f->info[d], devices);
 }

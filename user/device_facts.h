@@ -15,13 +15,20 @@
 struct nps_device_facts {
 	uint64_t wanted, known, foreign; /* bit d: of device d; foreign: a container calls it so */
 	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last */
+	uid_t uid[NPS_DEVICE_MAX]; /* whose processes of the host submit to it; several: (uid_t)-1 */
 	bool asking; /* the driver, and it has not answered yet */
 	char why[320];
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
 
-/* Process PID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). */
-void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uint32_t device, bool foreign);
+/* Process PID of user UID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). */
+void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign);
+
+/*
+ * Is what a process of UID tells of DEVICE to be taken for all that call it so? Not where a process of the host does that is somebody
+ * else's, or where the teller is in a container, whose numbers are its own.
+ */
+bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign);
 
 /*
  * Has ASK ask the driver about the devices of which nothing is known yet, but for those in TOLD (bit d: somebody else tells of

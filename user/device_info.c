@@ -167,3 +167,18 @@ void nps_device_info__describe(const struct nps_device_info *info, cJSON *device
 	cJSON_AddNumberToObject(device, "aic_cores", info->aic_cores);
 	cJSON_AddNumberToObject(device, "aiv_cores", info->aiv_cores);
 }
+
+cJSON *nps_device_info__entry(const struct nps_device_info *info, cJSON *devices)
+{
+	cJSON *j;
+
+	cJSON_ArrayForEach(j, devices)
+	{
+		if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(j, "id")) == info->id)
+			return j;
+	}
+	j = cJSON_CreateObject();
+	nps_device_info__describe(info, j);
+	cJSON_AddItemToArray(devices, j);
+	return j;
+}

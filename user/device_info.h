@@ -56,6 +56,9 @@ void nps_device_info__complain(const struct nps_device_info *info);
 struct cJSON;
 void nps_device_info__describe(const struct nps_device_info *info, struct cJSON *device);
 
+/* The entry of that device in the session's DEVICES; what INFO says, where there was none. */
+struct cJSON *nps_device_info__entry(const struct nps_device_info *info, struct cJSON *devices);
+
 /* Platform of a chip by its name as the driver tells it (910B3, 310P1, ...), NPS_PLATFORM_UNKNOWN: of none. */
 uint32_t nps_platform_of(const char *chip);
 

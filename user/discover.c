@@ -513,6 +513,7 @@ static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
 
 void nps_discover__turn(struct nps_capture *c)
 {
+	nps_job_processes__retry(c);
 	look_at_due(c, false, TURN_NS);
 }
 
@@ -531,14 +532,15 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 }
 
 /* May a process of PARENT's be taken in? */
-static bool may_add_born(const struct nps_process *parent)
+static bool may_add_born(struct nps_process *parent)
 {
-	return nps_budget__solvent(&parent->budget) && parent->root->n_born < NPS_BUDGET_BORN;
+	return nps_budget__solvent(&parent->budget, nps_now(CLOCK_MONOTONIC)) &&
+	       parent->root->n_born < NPS_BUDGET_BORN;
 }
 
 bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent)
 {
-	const struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
+	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
 
 	return !p || may_add_born(p);
 }

@@ -42,6 +42,7 @@ static void copy_file(struct copy *c, const char *path)
 			break;
 		left -= (size_t)n;
 		c->bytes += (size_t)n;
+		nps_session__add_bytes(c->session, (uint64_t)n);
 	}
 	/* One that ends where it may end at most has nothing more to tell. */
 	c->n.cut += out >= 0 && (n < 0 || (n > 0 && (left || read(in, buf, 1) > 0)));

@@ -65,15 +65,12 @@ static void print_cost(const struct nps_cost_source *s, const struct nps_rates *
 	static const char *const basis[] = { [NPS_COST_ESTIMATED] = "estimated",
 					     [NPS_COST_CACHED] = "measured since boot",
 					     [NPS_COST_MEASURED] = "measured here" };
-	static const char *const where[] = { [NPS_PROBE_EMULATED] = "on an emulated instruction",
-					     [NPS_PROBE_NOP] = "on a nop of 5 bytes",
-					     [NPS_PROBE_STEPPED] = "where it is single-stepped" };
 	const struct nps_cost *cost = &s->cost;
 
 	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++)
 		fprintf(out, "  %-18s %.0f ns a probed call, %.0f an entry mark, %s\n",
 			class ? "" : basis[s->basis], cost->call_ns[class], cost->mark_ns[class],
-			where[class]);
+			nps_cost__where(class));
 	if (cost->syscall_ns >= 0 && cost->switch_ns >= 0)
 		fprintf(out, "  %-18s %.0f ns a system call, %.0f a switch\n", "", cost->syscall_ns,
 			cost->switch_ns);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "job_processes.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "channel_files.h"
@@ -10,6 +12,8 @@
 #include "log.h"
 #include "probe_rows.h"
 
+#define MOST_LOOKS 1024 /* a second, at processes that do not run: a read of /proc each */
+#define MOST_REFUSED 1024 /* births that are remembered: their parents made too much work already */
 #define MOST_UNREAD 16384 /* that are listed: a job can start any number */
 
 static struct nps_process **slot_of(const struct nps_capture *c, pid_t pid)
@@ -105,23 +109,125 @@ static void complete(struct nps_process *p, const struct nps_notice *n)
 		snprintf(p->comm, sizeof(p->comm), "%s", n->comm);
 }
 
+static pid_t subject_of(const struct nps_notice *n)
+{
+	return (pid_t)(n->what == NPS_NOTICE_FORK ? n->arg : n->pid);
+}
+
+static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
+{
+	if (!c->refused)
+		c->refused = malloc(MOST_REFUSED * sizeof(*c->refused));
+	if (c->refused && c->n_refused < MOST_REFUSED)
+		c->refused[c->n_refused++] = *n;
+}
+
+/* True: that is done with; false: its parent cannot pay yet. */
+static bool retry(struct nps_capture *c, const struct nps_notice *n)
+{
+	struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
+	int err = p ? 0 : nps_discover__add_born(c, subject_of(n), parent_of(n), n->started);
+
+	if (p || err)
+		return err != -E2BIG; /* else it is known, or no more */
+	p = nps_job_processes__find_started(c, subject_of(n), n->started);
+	if (p && n->started)
+		complete(p, n);
+	if (p && n->what == NPS_NOTICE_EXEC)
+		p->executed = true;
+	return true;
+}
+
+void nps_job_processes__retry(struct nps_capture *c)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < c->n_refused && !c->ending; i++)
+		if (!retry(c, &c->refused[i]))
+			c->refused[left++] = c->refused[i];
+	c->n_refused = left;
+}
+
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n)
 {
-	pid_t pid = (pid_t)(n->what == NPS_NOTICE_FORK ? n->arg : n->pid);
+	pid_t pid = subject_of(n);
 	struct nps_process *p = nps_job_processes__find_started(c, pid, n->started);
+	int err = 0;
 	bool followed = n->what == NPS_NOTICE_FORK || (c->opts->children && !c->opts->all && n->started);
 
 	if (!p && (!followed || (c->end_mono && n->time > c->end_mono)))
 		return NULL;
-	if (!p && n->what != NPS_NOTICE_EXIT && !nps_discover__add_born(c, pid, parent_of(n), n->started))
+	if (!p && n->what != NPS_NOTICE_EXIT)
+		err = nps_discover__add_born(c, pid, parent_of(n), n->started);
+	if (!p && n->what != NPS_NOTICE_EXIT && !err)
 		p = nps_job_processes__find_started(c, pid, n->started);
 	if (!p)
 		p = make(c, n, pid);
+	if (!p && err == -E2BIG)
+		remember_refused(c, n);
 	if (p && n->started)
 		complete(p, n);
 	if (p && n->what == NPS_NOTICE_FORK && !p->executed && p->source == NPS_PROCESS_UNREAD)
 		inherit(p, nps_job_processes__find(c, (pid_t)n->pid));
 	return p;
+}
+
+void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns)
+{
+	p->busy = cpu_ns > p->cpu_last;
+	if (!p->busy)
+		return;
+	if (p->cpu_last || p->born)
+		c->job_cpu_ns += cpu_ns - p->cpu_last;
+	p->cpu_last = cpu_ns;
+}
+
+void nps_job_processes__account_cpu(struct nps_capture *c)
+{
+	uint64_t cpu_ns;
+
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive && nps_process__look(p, &cpu_ns))
+			nps_job_processes__add_cpu(c, p, cpu_ns);
+}
+
+void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code)
+{
+	/* Its record may come after we found that it is no more. */
+	if (!p || (!p->alive && (p->exit_code != NPS_EXIT_UNKNOWN || code == NPS_EXIT_UNKNOWN)))
+		return;
+	p->alive = false;
+	p->exit_mono = when;
+	p->exit_code = code;
+}
+
+static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
+{
+	uint64_t cpu_ns;
+
+	if (nps_process__look(p, &cpu_ns)) {
+		p->missed = false;
+		nps_job_processes__add_cpu(c, p, cpu_ns);
+	} else if (!p->missed) {
+		p->missed = true; /* its record may be on its way */
+	} else {
+		/* Its EXIT record was lost, or it died before we attached. */
+		nps_task_source__gone(c->tasks, p);
+		nps_job_processes__exited(p, now, NPS_EXIT_UNKNOWN);
+	}
+}
+
+void nps_job_processes__look(struct nps_capture *c, uint64_t now)
+{
+	unsigned int alive = 0, rounds;
+
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		alive += p->alive;
+	rounds = alive / MOST_LOOKS + 1;
+	c->looks++;
+	for (struct nps_process *p = c->processes; p; p = p->next)
+		if (p->alive && (p->busy || p->missed || (unsigned int)p->pid % rounds == c->looks % rounds))
+			look_at(c, p, now);
 }
 
 /* Its libraries were not looked at either. */

@@ -23,6 +23,24 @@ struct nps_process *nps_job_processes__find_started(const struct nps_capture *c,
  */
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n);
 
+/* Takes in processes that live, and whose parents could not pay for that when they were born, of those that can now. */
+void nps_job_processes__retry(struct nps_capture *c);
+
+/* It has used CPU_NS of CPU time since it began: what is new of that is the capture's. */
+void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns);
+
+/* The same of all, by what /proc has now. */
+void nps_job_processes__account_cpu(struct nps_capture *c);
+
+/* P (or NULL) has ended, CLOCK_MONOTONIC ns; CODE: NPS_EXIT_UNKNOWN until the kernel side tells it. */
+void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code);
+
+/*
+ * Once a second, NOW (CLOCK_MONOTONIC ns): accounts for CPU time, and notices who ended without a word of the kernel side. Of many
+ * processes it is those that ran of late, and of the others each in its turn.
+ */
+void nps_job_processes__look(struct nps_capture *c, uint64_t now);
+
 /* Reports the processes of which something is missing since they ended too soon. */
 void nps_job_processes__report(struct nps_capture *c);
 

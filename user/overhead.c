@@ -230,17 +230,12 @@ void nps_overhead__print(const struct nps_capture *c, FILE *out)
 
 static void print_class_costs(FILE *out, const char *what, const double *ns)
 {
-	static const char *const where[NPS_PROBE_CLASSES] = {
-		[NPS_PROBE_EMULATED] = "on an emulated instruction",
-		[NPS_PROBE_NOP] = "on a nop",
-		[NPS_PROBE_STEPPED] = "where it is single-stepped"
-	};
 	const char *before = what;
 
 	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		if (ns[class] < 0)
 			continue;
-		fprintf(out, "%s %.0f ns %s", before, ns[class], where[class]);
+		fprintf(out, "%s %.0f ns %s", before, ns[class], nps_cost__where(class));
 		before = ",";
 	}
 }

@@ -144,26 +144,30 @@ static int open_below(int root, const char *path)
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* From a mere handle of a file to one that can be read. */
-static int reopen(int handle)
+/* From a mere handle of a file, which this closes, to one that can be read, or what FLAGS say. */
+static int reopen(int handle, int flags)
 {
 	char path[32];
 	struct stat st;
 	int fd;
 
 	if (fstat(handle, &st))
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
+		fd = -errno;
+	else if (!S_ISREG(st.st_mode))
+		fd = -EINVAL;
+	else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+		fd = open(path, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(handle);
+	return fd;
 }
 
 int nps_open_in_root(pid_t pid, const char *path)
 {
 	char name[32];
-	int root, handle, fd;
+	int root, handle;
 
 	snprintf(name, sizeof(name), pid ? "/proc/%d/root" : "/", pid);
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -171,11 +175,16 @@ int nps_open_in_root(pid_t pid, const char *path)
 		return -errno;
 	handle = open_below(root, path);
 	close(root);
-	if (handle < 0)
-		return handle;
-	fd = reopen(handle);
-	close(handle);
-	return fd;
+	return handle < 0 ? handle : reopen(handle, O_RDONLY);
+}
+
+/*
+ * Is that the file of the mapping? File systems that have devices of their own making (overlay, btrfs) give a file another one than
+ * the mapping's, and tell by its major number that it is one.
+ */
+static bool is_file_of(const struct stat *st, const struct nps_mapping *m)
+{
+	return st->st_ino == m->ino && (st->st_dev == m->dev || !major(st->st_dev) || !major(m->dev));
 }
 
 int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags)
@@ -185,14 +194,15 @@ int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, m->start, m->end);
-	fd = open(path, flags | O_CLOEXEC);
-	if (fd >= 0 || (flags & O_ACCMODE) != O_RDONLY)
-		return fd < 0 ? -errno : fd;
+	fd = open(path, O_PATH | O_CLOEXEC);
+	fd = fd < 0 ? -errno : reopen(fd, flags);
+	if (fd >= 0 || fd == -EINVAL || (flags & O_ACCMODE) != O_RDONLY)
+		return fd;
 	fd = nps_open_in_root(pid, m->path);
 	if (fd < 0)
 		return fd;
 	/* The name may lead to another file by now. */
-	if (fstat(fd, &st) || st.st_ino != m->ino) {
+	if (fstat(fd, &st) || !is_file_of(&st, m)) {
 		close(fd);
 		return -ESTALE;
 	}

@@ -39,7 +39,7 @@ void nps_maps__free(struct nps_maps *maps);
 /*
  * Opens the file of a mapping whatever became of its name: through map_files, which
  * also works for deleted files, else through the process' root directory.
- * `flags` as for open(2). Returns a descriptor or -errno.
+ * `flags` as for open(2). Returns a descriptor or -errno; -EINVAL if it is no regular file, which is not opened.
  */
 int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags);
 

@@ -6,12 +6,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "clocks.h"
@@ -72,35 +70,47 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 	return read_up_to(pid, name, MAX_PROC_FILE, len);
 }
 
-/* A zombie has nothing left to watch, unless only its first thread has ended. */
-bool nps_pid_exists(pid_t pid)
+/* Of /proc/PID/stat. */
+struct state {
+	char state;
+	long threads;
+	unsigned long user, system; /* clock ticks */
+	unsigned long long started; /* since boot, clock ticks */
+};
+
+static bool read_state(pid_t pid, struct state *s)
 {
 	size_t len;
-	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL, state = 0;
-	long threads = 0;
-	bool exists;
+	char *buf = read_proc(pid, "stat", &len),
+	     *at = buf ? strrchr(buf, ')') : NULL; /* a name can hold anything */
+	bool all = at &&
+		   sscanf(at + 1,
+			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s %*s %*s %*s %ld %*s %llu",
+			  &s->state, &s->user, &s->system, &s->threads, &s->started) == 5;
 
-	exists = at &&
-		 sscanf(at + 1, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %ld",
-			&state, &threads) == 2 &&
-		 ((state != 'Z' && state != 'X') || threads > 1);
 	free(buf);
-	return exists;
+	return all;
+}
+
+/* A zombie has nothing left to watch, unless only its first thread has ended. */
+static bool is_there(const struct state *s)
+{
+	return (s->state != 'Z' && s->state != 'X') || s->threads > 1;
+}
+
+bool nps_pid_exists(pid_t pid)
+{
+	struct state s;
+
+	return read_state(pid, &s) && is_there(&s);
 }
 
 /* Since boot, in clock ticks; 0: there is none. */
 static uint64_t start_ticks(pid_t pid)
 {
-	unsigned long long ticks = 0;
-	size_t len;
-	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL;
+	struct state s;
 
-	if (at && sscanf(at + 1,
-			 " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu",
-			 &ticks) != 1)
-		ticks = 0;
-	free(buf);
-	return ticks;
+	return read_state(pid, &s) ? s.started : 0;
 }
 
 /* What /proc adds to CLOCK_BOOTTIME in our time namespace, ns; it cannot change while processes are in it. */
@@ -225,6 +235,8 @@ static int read_status(struct nps_process *p)
 		return -ESRCH;
 	at = strstr(buf, "\nPPid:");
 	p->ppid = at ? atoi(at + 6) : 0;
+	at = strstr(buf, "\nUid:");
+	p->uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
 	p->ns_pid = p->pid;
 	at = strstr(buf, "\nNSpid:");
 	if (at) {
@@ -261,38 +273,6 @@ static bool is_foreign(const struct nps_process *p)
 	return !same_mounts(&st, "self") && !same_mounts(&st, "1");
 }
 
-static bool is_same_file(int one, int other)
-{
-	struct stat a, b;
-
-	return !fstat(one, &a) && !fstat(other, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
-/*
- * The host's name as the process sees it: a container has one of its own. Only this thread goes into the process's namespace, and
- * comes back. Without the right to go there it is ours.
- */
-static void read_host_name(struct nps_process *p)
-{
-	int ours = open("/proc/thread-self/ns/uts", O_RDONLY | O_CLOEXEC), theirs;
-	struct utsname uts;
-	bool same, there;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/ns/uts", (int)p->pid);
-	theirs = open(path, O_RDONLY | O_CLOEXEC);
-	same = ours >= 0 && theirs >= 0 && is_same_file(ours, theirs);
-	there = ours >= 0 && theirs >= 0 && !same && !setns(theirs, CLONE_NEWUTS);
-	if ((same || there || !p->host_name[0]) && !uname(&uts))
-		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
-	if (there && setns(ours, CLONE_NEWUTS))
-		nps_debug("cannot come back from %s: %s", path, strerror(errno));
-	if (ours >= 0)
-		close(ours);
-	if (theirs >= 0)
-		close(theirs);
-}
-
 void nps_process__forget_program(struct nps_process *p)
 {
 	cJSON_Delete(p->cmdline);
@@ -302,6 +282,7 @@ void nps_process__forget_program(struct nps_process *p)
 	p->env = cJSON_CreateObject();
 	p->maps = NULL;
 	p->maps_bytes = p->text_bytes = 0;
+	p->host_name[0] = '\0';
 	p->rank = p->world_size = -1;
 	p->source = NPS_PROCESS_UNREAD;
 	/* Addresses of another program. */
@@ -312,7 +293,19 @@ void nps_process__forget_program(struct nps_process *p)
 
 bool nps_process__is_alive(const struct nps_process *p)
 {
-	return nps_pid_exists(p->pid) && (!p->start_ticks || start_ticks(p->pid) == p->start_ticks);
+	uint64_t cpu_ns;
+
+	return nps_process__look(p, &cpu_ns);
+}
+
+bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns)
+{
+	struct state s;
+
+	if (!read_state(p->pid, &s) || !is_there(&s) || (p->start_ticks && p->start_ticks != s.started))
+		return false;
+	*cpu_ns = (s.user + s.system) * (uint64_t)(NS_PER_SECOND / sysconf(_SC_CLK_TCK));
+	return true;
 }
 
 /* A start in CLOCK_BOOTTIME ns, as /proc/PID/stat has it. */
@@ -356,7 +349,7 @@ static void read_program(struct nps_process *p)
 {
 	read_comm(p);
 	p->foreign = is_foreign(p);
-	read_host_name(p);
+	nps_host_name__read(p->pid, p->host_name);
 	read_environ(p);
 	read_cmdline(p); /* last: where it is there, so were the others */
 }
@@ -387,16 +380,14 @@ void nps_process__refresh(struct nps_process *p)
 struct nps_process *nps_process__new(pid_t pid)
 {
 	struct nps_process *p = calloc(1, sizeof(*p));
-	struct utsname uts;
 
 	if (!p)
 		return NULL;
 	p->pid = p->ns_pid = pid;
+	p->uid = (uid_t)-1;
 	p->alive = true;
 	p->start_mono = nps_now(CLOCK_MONOTONIC);
 	nps_budget__init(&p->budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, p->start_mono);
-	if (!uname(&uts))
-		snprintf(p->host_name, sizeof(p->host_name), "%s", uts.nodename);
 	p->symbols = cJSON_CreateArray();
 	nps_process__forget_program(p);
 	return p;

@@ -9,6 +9,7 @@
 
 #include <cjson/cJSON.h>
 
+#include "host_names.h"
 #include "proc_maps.h"
 #include "work_budget.h"
 
@@ -24,9 +25,10 @@ enum nps_process_source {
 
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
+	uid_t uid; /* real, when it was first read; (uid_t)-1: it was not */
 	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
-	char host_name[65];
+	char host_name[NPS_HOST_NAME]; /* "": not known */
 	int rank, world_size; /* -1 unknown */
 	uint64_t start_mono; /* ns, when it was born, or first seen by us */
 	uint64_t
@@ -60,6 +62,7 @@ struct nps_process {
 	bool missed; /* it was gone a second ago, and its EXIT record had not come */
 	bool born; /* during the capture: all of its CPU time is the capture's */
 	uint64_t cpu_last; /* ns of CPU time at the last look, 0: not looked */
+	bool busy; /* it had used some since the look before */
 	struct nps_channel_files *files; /* of the driver's channels, NULL: none */
 	uint64_t tapped; /* bytes that its own profiler read */
 	const char *log_end; /* why its task log ended before the capture did; NULL: it did not */
@@ -86,6 +89,9 @@ void nps_process__free(struct nps_process *p);
 
 /* Is it alive, and not another that has its pid now? */
 bool nps_process__is_alive(const struct nps_process *p);
+
+/* The same; if so *CPU_NS is the CPU time that it has used. One read of /proc. */
+bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns);
 
 /* Does STARTED, CLOCK_BOOTTIME ns as the kernel has it, mean this process? Of two unknown times it is taken to. */
 bool nps_process__has_started(const struct nps_process *p, uint64_t started);

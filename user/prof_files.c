@@ -2,9 +2,11 @@
 #include "prof_files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -12,6 +14,7 @@
 #include "log.h"
 
 #define LETTERS 18 /* A to R */
+#define SLICE_PATH 224 /* bytes of a slice's path below the session, with the closing NUL */
 
 void nps_prof__name(char name[NPS_PROF_NAME], unsigned int index, pid_t pid)
 {
@@ -40,15 +43,31 @@ int nps_prof_file__init(struct nps_prof_file *f, const char *dir, unsigned int d
 	return hold && !f->held ? -ENOMEM : 0;
 }
 
+static uint64_t size_of(const struct nps_session *s, const char *path)
+{
+	struct stat st;
+
+	return fstatat(s->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) || st.st_size < 0 ? 0
+										    : (uint64_t)st.st_size;
+}
+
+/* A small file has SIZE bytes where one of BEFORE was. What shrinks is not given back: marks differ by a digit. */
+static void count_file(struct nps_session *s, uint64_t before, uint64_t size)
+{
+	nps_session__add_bytes(s, size > before ? size - before : 0);
+}
+
 /* CANN's mark of a file that is complete. */
 static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 {
 	char done[256], text[96];
+	uint64_t before;
 	int fd, err;
 
 	if (snprintf(done, sizeof(done), "%s.done", path) >= (int)sizeof(done))
 		return -ENAMETOOLONG;
 	snprintf(text, sizeof(text), "filesize:%llu\nstarttime:0\nendtime  :0\n", (unsigned long long)size);
+	before = size_of(s, done);
 	unlinkat(s->dir_fd, done, 0); /* of a small file that was replaced */
 	fd = nps_session__open_file(s, done);
 	if (fd < 0)
@@ -58,6 +77,8 @@ static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 		err = -errno;
 	if (err)
 		nps_session__failed(s, done, err);
+	else
+		count_file(s, before, strlen(text));
 	return err;
 }
 
@@ -66,38 +87,53 @@ bool nps_prof_file__is_open(const struct nps_prof_file *f)
 	return f->fd >= 0;
 }
 
-void nps_prof_file__pause(struct nps_prof_file *f)
+static void slice_path(const struct nps_prof_file *f, char path[SLICE_PATH])
+{
+	snprintf(path, SLICE_PATH, "%s.slice_%u", f->path, f->slice);
+}
+
+/* Closes the descriptor, if there is one: file systems that write late (NFS, quotas) report here what a write did not. */
+static int close_slice(struct nps_prof_file *f, struct nps_session *s)
+{
+	int err = f->fd >= 0 && close(f->fd) ? -errno : 0;
+	char path[SLICE_PATH];
+
+	f->fd = -1;
+	if (!err)
+		return 0;
+	slice_path(f, path);
+	nps_session__failed(s, path, err);
+	return err;
+}
+
+int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
 {
 	if (f->fd < 0)
-		return;
-	close(f->fd);
-	f->fd = -1;
+		return 0;
 	f->paused = true;
+	return close_slice(f, s);
 }
 
 static int end_slice(struct nps_prof_file *f, struct nps_session *s)
 {
-	char path[224];
+	char path[SLICE_PATH];
 	int err;
 
 	if (f->fd < 0 && !f->paused)
 		return 0;
-	err = f->fd >= 0 && close(f->fd) ? -errno : 0;
-	f->fd = -1;
+	err = close_slice(f, s);
 	f->paused = false;
-	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+	slice_path(f, path);
 	f->slice++;
-	if (err)
-		nps_session__failed(s, path, err);
 	return err ? err : mark_done(s, path, f->size);
 }
 
 static int write_slice(struct nps_prof_file *f, struct nps_session *s, const void *data, size_t len)
 {
-	char path[224];
+	char path[SLICE_PATH];
 	int err;
 
-	snprintf(path, sizeof(path), "%s.slice_%u", f->path, f->slice);
+	slice_path(f, path);
 	if (f->fd < 0) {
 		f->fd = f->paused ? nps_session__append_file(s, path) : nps_session__open_file(s, path);
 		if (f->fd < 0)
@@ -167,6 +203,7 @@ static int replace(const struct nps_session *s, const char *fresh, const char *p
 int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 {
 	char fresh[256];
+	uint64_t before = size_of(s, path);
 	int fd, err;
 
 	if (snprintf(fresh, sizeof(fresh), "%s.new", path) >= (int)sizeof(fresh))
@@ -185,5 +222,6 @@ int nps_prof__put(struct nps_session *s, const char *path, const char *text)
 		unlinkat(s->dir_fd, fresh, 0);
 		return err;
 	}
+	count_file(s, before, strlen(text));
 	return mark_done(s, path, strlen(text));
 }

@@ -46,8 +46,11 @@ int nps_prof_file__flush(struct nps_prof_file *f, struct nps_session *s);
 /* Is a slice open? */
 bool nps_prof_file__is_open(const struct nps_prof_file *f);
 
-/* Closes the descriptor of the slice until the next write. */
-void nps_prof_file__pause(struct nps_prof_file *f);
+/*
+ * Closes the descriptor of the slice until the next write. -errno of close(2), which is noted in the session: bytes that were
+ * written may be missing.
+ */
+int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s);
 
 /* The last slice is complete, and is marked so; frees what is held. -errno of what could not be written. */
 int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s);

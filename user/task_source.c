@@ -16,6 +16,7 @@
 #include "driver_ask.h"
 #include "log.h"
 #include "profiler_tap.h"
+#include "refusals.h"
 #include "session.h"
 #include "tap_claims.h"
 
@@ -57,8 +58,7 @@ struct nps_task_source {
 	uint64_t dropped; /* bytes that the account of their process did not allow */
 	bool waits; /* for the sampler to let go of a device */
 	uint64_t let_go; /* bit d: of device d, and that has been said */
-	/* CLOCK_MONOTONIC ns until which helpers leave the device alone: a profiler was refused, and may ask again */
-	uint64_t refused[NPS_DEVICE_MAX];
+	struct nps_refusals refusals;
 	uint64_t refused_told; /* bit d */
 };
 
@@ -95,6 +95,7 @@ void nps_task_source__free(struct nps_task_source *t)
 	nps_profiler_tap__close(t->tap);
 	nps_tap_claims__free(&t->claims);
 	free(t->tapped);
+	nps_refusals__free(&t->refusals);
 	free(t);
 }
 
@@ -346,12 +347,19 @@ static bool has_helper(const struct nps_task_source *t, const struct nps_tap_eve
 	return p && p->agent && nps_agent_client__uses(p->agent, e->device);
 }
 
+/* NULL: not known. */
+static const struct nps_log_owner *owner_of(const struct nps_process *p)
+{
+	return p->files ? nps_channel_files__account(p->files)->owner : NULL;
+}
+
 /* A thread that blocks signals cannot be held up until a helper has let go. It is given time to ask again. */
 static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 {
 	if (e->device >= NPS_DEVICE_MAX || !has_helper(t, e))
 		return;
-	t->refused[e->device] = nps_now(CLOCK_MONOTONIC) + LEASE_NS;
+	nps_refusals__add(&t->refusals, owner_of(nps_discover__find(t->c, (pid_t)e->pid)), e->device,
+			  nps_now(CLOCK_MONOTONIC) + LEASE_NS);
 	if (!(t->refused_told >> e->device & 1))
 		nps_info("device %u: the job's own profiler was refused channel %u (code %d), which npuscope "
 			 "had: it "
@@ -407,7 +415,7 @@ static void settle_agent(struct nps_task_source *t, struct nps_process *p, const
 	}
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++) {
 		if (nps_tap_claims__any(&t->claims, (uint32_t)p->pid, d) ||
-		    nps_now(CLOCK_MONOTONIC) < t->refused[d])
+		    nps_refusals__hold(&t->refusals, owner_of(p), d, nps_now(CLOCK_MONOTONIC)))
 			nps_agent_client__let_go(p->agent, d);
 		else if (holds[d])
 			nps_agent_client__come_back(p->agent, d, holds[d]);
@@ -533,13 +541,13 @@ void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *
 			t->tapped[i] = t->tapped[--t->n_tapped];
 }
 
-static bool has_device(const cJSON *devices, uint32_t id)
+/* What the job calls by that number is what all mean by it. */
+static bool is_everybodys(const struct nps_task_source *t, const struct tapped *d)
 {
-	const cJSON *d;
+	const struct nps_process *p = nps_discover__find(t->c, (pid_t)d->pid);
 
-	cJSON_ArrayForEach(d, devices) if (cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(d, "id")) ==
-					   id) return true;
-	return false;
+	return !p || !nps_process__foreign(p) ||
+	       nps_device_facts__believes(&t->c->facts, p->uid, d->device, true);
 }
 
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
@@ -550,15 +558,14 @@ void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)
 		const struct tapped *d = &t->tapped[i];
 		cJSON *j;
 
-		if (!d->has_info || !d->read || has_device(devices, d->device))
+		if (!d->has_info || !d->read || !is_everybodys(t, d))
 			continue;
-		j = cJSON_CreateObject();
-		cJSON_AddItemToArray(devices, j);
-		nps_device_info__describe(&d->info, j);
+		j = nps_device_info__entry(&d->info, devices);
 		for (int k = 0; k < 2; k++) {
-			cJSON *list = d->n_events[k] ? cJSON_AddArrayToObject(j, names[k]) : NULL;
+			bool fresh = d->n_events[k] && !cJSON_HasObjectItem(j, names[k]);
+			cJSON *list = fresh ? cJSON_AddArrayToObject(j, names[k]) : NULL;
 
-			for (uint32_t e = 0; e < d->n_events[k]; e++)
+			for (uint32_t e = 0; list && e < d->n_events[k]; e++)
 				cJSON_AddItemToArray(list, cJSON_CreateNumber(d->events[k][e]));
 		}
 	}

@@ -96,8 +96,9 @@ bool nps_budget__ready(struct nps_budget *b, uint64_t now)
 	return b->credit >= (int64_t)b->piece;
 }
 
-bool nps_budget__solvent(const struct nps_budget *b)
+bool nps_budget__solvent(struct nps_budget *b, uint64_t now)
 {
+	budget_fill(b, now);
 	return b->credit > 0;
 }
 

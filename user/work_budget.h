@@ -114,8 +114,8 @@ void nps_budget__end_advance(struct nps_budget *b);
 /* May the next piece of work begin? NOW: CLOCK_MONOTONIC. */
 bool nps_budget__ready(struct nps_budget *b, uint64_t now);
 
-/* Is the account not empty? For work that is too little to be done in pieces. */
-bool nps_budget__solvent(const struct nps_budget *b);
+/* Is the account not empty NOW (CLOCK_MONOTONIC)? For work that is too little to be done in pieces. */
+bool nps_budget__solvent(struct nps_budget *b, uint64_t now);
 
 /* A piece of work of the calling thread begins. */
 void nps_budget__begin(struct nps_budget *b);

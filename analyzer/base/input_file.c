@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define NAMED 64 /* files that are named; the others are only counted */
@@ -152,6 +155,52 @@ int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 		return fd;
 	close(fd);
 	return failed(dirfd, name, err);
+}
+
+/* From a mere handle, which this closes, to a file that can be read. */
+static int reopen_regular(int handle)
+{
+	char path[64];
+	struct stat st;
+	int fd;
+
+	if (fstat(handle, &st))
+		fd = -errno;
+	else if (!S_ISREG(st.st_mode))
+		fd = -EINVAL;
+	else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", handle);
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+		fd = fd < 0 ? -errno : fd;
+	}
+	close(handle);
+	return fd;
+}
+
+int nps_input_file__open_in(const char *root, const char *path)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), handle;
+
+	if (dir < 0)
+		return -errno;
+	while (*path == '/')
+		path++;
+	handle = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	if (handle < 0 &&
+	    (errno == ENOSYS || errno == EPERM)) /* before 5.6, or a filter that does not know it */
+		handle = openat(dir, path, O_PATH | O_CLOEXEC);
+	handle = handle < 0 ? -errno : handle;
+	close(dir);
+	return handle < 0 ? handle : reopen_regular(handle);
+}
+
+int nps_input_file__open_link(const char *link)
+{
+	int handle = open(link, O_PATH | O_CLOEXEC);
+
+	return handle < 0 ? -errno : reopen_regular(handle);
 }
 
 int nps_input_dir__open(int dirfd, const char *name)

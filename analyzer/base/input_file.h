@@ -18,6 +18,16 @@
  */
 int nps_input_file__open(int dirfd, const char *name, struct stat *st);
 
+/*
+ * Opens for reading the regular file of an absolute PATH as a process sees it whose root directory is ROOT ("/", "/proc/PID/root"):
+ * links, absolute ones too, are followed inside it, where the kernel can (5.6). A FIFO or a device is never opened. A descriptor or
+ * a negative errno, -EINVAL if it is no regular file; nothing is reported: it may be elsewhere.
+ */
+int nps_input_file__open_in(const char *root, const char *path);
+
+/* The same of a LINK of /proc that leads to a file whatever became of its name, as /proc/PID/map_files/... */
+int nps_input_file__open_link(const char *link);
+
 /* The same for a directory. */
 int nps_input_dir__open(int dirfd, const char *name);
 

@@ -630,8 +630,7 @@ static void host(struct fill *f)
 
 	snprintf(number, sizeof(number), "%" PRIu64, nps_hash_bytes(uid, strlen(uid)));
 	f->m->host_uid = text(f, digits && !uid[digits] && digits < 20 ? uid : number);
-	f->m->host_name =
-		text(f, nps_json_str(f->proc->json, "host_name", nps_json_str(json, "name", "unknown")));
+	f->m->host_name = text(f, nps_proc__host_name(f->rec, f->proc));
 }
 
 /* What the capture was told to record besides what it always records. */

@@ -191,6 +191,14 @@ struct nps_device_log *nps_recording__log(struct nps_recording *model, uint32_t 
 	return log;
 }
 
+const char *nps_proc__host_name(const struct nps_recording *model, const struct nps_proc *proc)
+{
+	const cJSON *host = cJSON_GetObjectItemCaseSensitive(model->json, "host"),
+		    *own = cJSON_GetObjectItemCaseSensitive(proc->json, "host_name");
+
+	return own ? nps_json_str(proc->json, "host_name", "unknown") : nps_json_str(host, "name", "unknown");
+}
+
 bool nps_proc__in_container(const struct nps_proc *proc)
 {
 	return !strcmp(nps_json_str(proc->json, "device_numbers", "host"), "container");

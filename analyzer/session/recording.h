@@ -391,6 +391,9 @@ void nps_recording__free(struct nps_recording *model);
 /* Does the process call devices by other numbers than the host does? Its samples and what the driver saw have the others. */
 bool nps_proc__in_container(const struct nps_proc *proc);
 
+/* The name of the host as the process saw it. Sessions of older versions have one for all. "unknown" where it was not known. */
+const char *nps_proc__host_name(const struct nps_recording *model, const struct nps_proc *proc);
+
 /* The process PID, made if need be; NULL if there are too many or no memory. */
 struct nps_proc *nps_recording__proc(struct nps_recording *model, uint32_t pid);
 

@@ -6,11 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define GENERATIONS 64 /* of births that a mapping is followed through */
@@ -227,40 +226,55 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 
 /* --- files ------------------------------------------------------------------------------------------------ */
 
-/*
- * A regular file of that path, which is that of a process if LIVE, as an image that is the build of M; NULL. *OTHER:
- * it is one, but not that build.
- */
-static struct nps_elf_image *open_image(struct nps_spaces *s, const char *path, bool live,
-					const struct nps_module *m, bool *other)
+/* FD, which this takes, as an image if it is the build of M; NULL: it is not. */
+static struct nps_elf_image *image_of(struct nps_spaces *s, int fd, const struct nps_module *m)
 {
 	struct nps_elf_image *image;
 	uint8_t id[20];
-	struct stat st;
 	size_t n;
-	int fd;
 
-	/* A process can map devices and what is no file any more: nothing is missing then. */
-	if ((!stat(path, &st) && !S_ISREG(st.st_mode)) || (live && access(path, R_OK)))
-		return NULL;
-	fd = nps_input_file__open(AT_FDCWD, path, &st);
-	if (fd < 0)
-		return NULL;
-	if (nps_elf_image__open(fd, &s->limits, &image))
+	if (fd < 0 || nps_elf_image__open(fd, &s->limits, &image))
 		return NULL;
 	n = nps_elf_image__build_id(image, id);
 	if (n == m->build_id_len && !memcmp(id, m->build_id, n))
 		return image;
-	*other = true;
 	nps_elf_image__close(image);
 	return NULL;
+}
+
+/*
+ * What the process itself has there, as long as it lives: it is in a container, its file was deleted, or we may not read that of the
+ * host. Only the build-id says that it is the same process, and the same file.
+ */
+static struct nps_elf_image *open_live(struct nps_spaces *s, const struct nps_module *m,
+				       const struct nps_code *code)
+{
+	struct nps_elf_image *image;
+	char path[96];
+
+	if (!m->build_id_len)
+		return NULL;
+	snprintf(path, sizeof(path), "/proc/%u/root", m->pid);
+	image = image_of(s, nps_input_file__open_in(path, m->path), m);
+	if (image)
+		return image;
+	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, m->pid, code->start,
+		 code->end);
+	return image_of(s, nps_input_file__open_link(path), m);
+}
+
+/* A process can map devices and what is no file any more: that is nothing that could be read. */
+static void report_unreadable(const char *path, int err)
+{
+	if (err < 0 && err != -ENOENT && err != -ENOTDIR && err != -EINVAL)
+		nps_input__unreadable(AT_FDCWD, path, err);
 }
 
 static struct nps_elf_image *open_debug(struct nps_spaces *s, const struct nps_module *m)
 {
 	char path[128] = "/usr/lib/debug/.build-id/";
 	size_t len = strlen(path);
-	bool other;
+	int fd;
 
 	if (m->build_id_len < 2)
 		return NULL;
@@ -268,22 +282,25 @@ static struct nps_elf_image *open_debug(struct nps_spaces *s, const struct nps_m
 		len += (size_t)snprintf(path + len, sizeof(path) - len, i == 1 ? "/%02x" : "%02x",
 					m->build_id[i]);
 	snprintf(path + len, sizeof(path) - len, ".debug");
-	return open_image(s, path, false, m, &other);
+	fd = nps_input_file__open_in("/", path);
+	report_unreadable(path, fd);
+	return image_of(s, fd, m);
 }
 
-static void load_module(struct nps_spaces *s, struct nps_module *m)
+static void load_module(struct nps_spaces *s, struct nps_module *m, const struct nps_code *code)
 {
 	struct nps_elf_image *debug;
-	char path[PATH_MAX];
+	int fd;
 
 	m->tried = true;
 	if (m->path[0] != '/' || m->path[1] == '/') /* [vdso], //anon, ... */
 		return;
-	m->image = open_image(s, m->path, false, m, &m->other);
-	/* In a container, or deleted: as long as the process lives. The build-id says that it still is this one. */
-	if (!m->image && m->build_id_len &&
-	    snprintf(path, sizeof(path), "/proc/%u/root%s", m->pid, m->path) < (int)sizeof(path))
-		m->image = open_image(s, path, true, m, &m->other);
+	fd = nps_input_file__open_in("/", m->path);
+	m->image = image_of(s, fd, m);
+	if (!m->image)
+		m->image = open_live(s, m, code);
+	if (!m->image)
+		report_unreadable(m->path, fd);
 	debug = m->image && nps_elf_image__has_symtab(m->image) ? NULL : open_debug(s, m);
 	if (!m->image)
 		m->image = debug; /* names, but no way to the callers */
@@ -298,7 +315,7 @@ struct nps_elf_image *nps_spaces__image(struct nps_spaces *s, const struct nps_c
 	if (!strcmp(m->path, "[vdso]"))
 		return s->vdso;
 	if (!m->tried)
-		load_module(s, m);
+		load_module(s, m, code);
 	return m->image;
 }
 

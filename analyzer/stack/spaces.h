@@ -14,7 +14,7 @@ struct nps_module {
 	uint8_t build_id[20];
 	uint8_t build_id_len;
 	uint32_t pid; /* that mapped it */
-	bool tried, other; /* other: the file at its path is another build */
+	bool tried;
 	struct nps_elf_image *image; /* NULL: there is none, or none that fits */
 };
 

@@ -310,6 +310,9 @@ def estimate(case: Case) -> None:
     size = sum(file.stat().st_size for file in session.path.rglob("*") if file.is_file()) / 1e6
     assert abs(float(found[1]) - size) < 0.1 * size, f"predicted {found[1]} MB, took {size:.1f} MB: {given}"
     assert re.search(r"taken from the job +[\d.]+ % of one CPU", told), told
+    # A class of probes has one name, whoever prints what it costs.
+    classes = [set(re.findall(r"\bon an? ([a-z-]+)", text)) for text in (told, result.err[result.err.index("\ncosts, "):].split("\n")[1])]
+    assert classes[0] == classes[1] == {"emulated", "nop", "single-stepped"}, (told, result.err)
     for wrong in ("", "launches", "launches=-1", "frobs=3", "time=0"):
         case.npuscope("doctor", "--estimate", wrong or "=").expect(USAGE)
 

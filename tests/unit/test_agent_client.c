@@ -20,6 +20,7 @@
 
 #include "agent.h"
 #include "agent_client.h"
+#include "capture.h"
 
 #define SIZE (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
 
@@ -433,6 +434,7 @@ static void chips_are_told_apart(void **state)
 	} chips[] = { { 1, "910A", 1, 8 },	{ 5, "910B3", 5, 8 },	{ 15, "950PR", 15, 9 },
 		      { 16, "950DT", 16, 9 },	{ 17, "new", 17, 0 },	{ 17, "910B4", 5, 8 },
 		      { 1000, "950PR", 15, 9 }, { 1000, "new", 255, 0 } };
+	static const struct nps_device_facts none;
 	struct nps_agent_client *a = start();
 
 	(void)state;
@@ -444,7 +446,7 @@ static void chips_are_told_apart(void **state)
 		ctl->device[4].started_raw = 1;
 		ctl->device[4].chip_type = chips[i].type;
 		snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "%s", chips[i].name);
-		nps_agent_client__describe_devices(a, list);
+		nps_agent_client__describe_devices(a, &none, getuid(), false, list);
 		device = cJSON_GetArrayItem(list, 0);
 		assert_non_null(device);
 		platform = cJSON_GetObjectItem(device, "platform");
@@ -453,6 +455,72 @@ static void chips_are_told_apart(void **state)
 				 chips[i].events);
 		cJSON_Delete(list);
 	}
+	nps_agent_client__free(a);
+}
+
+/* The entry of device 4 that a helper of user UID leads to, "" for its chip: there is none. The caller frees the list. */
+static const char *described(const struct nps_agent_client *a, const struct nps_device_facts *facts,
+			     uid_t uid, bool foreign, cJSON **list)
+{
+	const cJSON *chip;
+
+	*list = cJSON_CreateArray();
+	nps_device_facts__describe(facts, *list);
+	nps_agent_client__describe_devices(a, facts, uid, foreign, *list);
+	assert_in_range(cJSON_GetArraySize(*list), 0, 1);
+	chip = cJSON_GetObjectItem(cJSON_GetArrayItem(*list, 0), "chip");
+	return chip ? chip->valuestring : "";
+}
+
+static void expect_chip(const struct nps_agent_client *a, const struct nps_device_facts *facts, uid_t uid,
+			bool foreign, const char *chip)
+{
+	cJSON *list;
+
+	assert_string_equal(described(a, facts, uid, foreign, &list), chip);
+	cJSON_Delete(list);
+}
+
+/* Chip and frequency decide how everybody's log of that device is read: nobody says them of a device that another user has. */
+static void nobody_describes_anothers_device(void **state)
+{
+	static struct nps_device_facts facts;
+	struct nps_agent_client *a = start();
+	cJSON *list;
+
+	(void)state;
+	memset(&facts, 0, sizeof(facts));
+	nps_agent_client__start(a, NPS_AIC_PIPE);
+	ctl->device[4].started_raw = 1;
+	ctl->device[4].chip_type = 1;
+	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
+	expect_chip(a, &facts, 2000, false, "910A"); /* nobody else is known to have it */
+	nps_device_facts__used(&facts, 7, 0, 4, true);
+	expect_chip(a, &facts, 0, true, "910A"); /* nor but in containers */
+	nps_device_facts__used(&facts, 8, 1000, 4, false);
+	expect_chip(a, &facts, 1000, false, "910A");
+	expect_chip(a, &facts, 2000, false, "");
+	expect_chip(a, &facts, 0, true, "");
+	expect_chip(a, &facts, 1000, true, "");
+	nps_device_facts__used(&facts, 8, 1000, 4, false);
+	expect_chip(a, &facts, 1000, false, "910A");
+	nps_device_facts__used(&facts, 7, 0, 4, true); /* what a container calls so is another */
+	expect_chip(a, &facts, 1000, false, "910A");
+	nps_device_facts__used(&facts, 9, 2000, 4, false); /* two users: the driver has the word */
+	expect_chip(a, &facts, 1000, false, "");
+	expect_chip(a, &facts, 2000, false, "");
+	nps_device_facts__used(&facts, 9, 2000, 4, false);
+	expect_chip(a, &facts, 2000, false, "");
+	memset(&facts, 0, sizeof(facts));
+	nps_device_facts__used(&facts, 8, 1000, 4, false);
+	facts.known = 1 << 4;
+	facts.info[4] = (struct nps_device_info){ .id = 4, .platform = 15, .chip = "950PR" };
+	expect_chip(a, &facts, 2000, false, "950PR");
+	assert_string_equal(described(a, &facts, 1000, false, &list), "950PR");
+	/* What its counters count is npuscope's choice, by the chip that it is. */
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "aic_events")),
+			 9);
+	cJSON_Delete(list);
 	nps_agent_client__free(a);
 }
 
@@ -528,6 +596,52 @@ static void program_before_exec_stays_counted(void **state)
 	nps_agent_client__free(former);
 }
 
+static uint64_t lost_of(const cJSON *session, const char *key)
+{
+	const cJSON *drops = cJSON_GetObjectItemCaseSensitive(session, "drops"),
+		    *lost = cJSON_GetObjectItemCaseSensitive(cJSON_GetObjectItemCaseSensitive(drops, "agent"),
+							     key);
+
+	assert_non_null(lost);
+	return strtoull(lost->valuestring, NULL, 10); /* a raw item: all its digits */
+}
+
+/* The kernel gives a pid again: what each process's helper lost is the session's. */
+static void losses_of_two_processes_with_one_pid(void **state)
+{
+	struct nps_record_opts opts = { .sz = sizeof(opts) };
+	struct nps_process *first = nps_process__new(4000), *second = nps_process__new(4000);
+	struct nps_capture *c = calloc(1, sizeof(*c));
+	char data[64] = { 0 };
+	cJSON *j;
+
+	(void)state;
+	assert_non_null(c);
+	c->opts = &opts;
+	c->processes = first;
+	first->next = second;
+	first->start_mono = 7000000000000000001;
+	second->start_mono = 5;
+	first->agent = start();
+	put(NPS_AGENT_B_DATA, 0, data, 64);
+	assert_int_equal(nps_agent_client__drain(first->agent), 0);
+	ctl->lost += 64;
+	nps_agent_client__retire(&first->agent, &first->former);
+	ctl->owner = 0; /* as a new process's memory */
+	ctl->command = ctl->state = NPS_AGENT_IDLE;
+	second->agent = start();
+	ctl->lost += 16; /* of the first one too, whose memory it is */
+	j = nps_capture__describe(c);
+	assert_int_equal(lost_of(j, "4000@7000000000000000001"), 80);
+	assert_int_equal(lost_of(j, "4000@5"), 16);
+	cJSON_Delete(j);
+	nps_agent_client__free(second->agent);
+	nps_agent_client__free(first->former);
+	nps_process__free(first);
+	nps_process__free(second);
+	free(c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -545,10 +659,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(head_that_runs_away, setup, teardown),
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
+		cmocka_unit_test_setup_teardown(nobody_describes_anothers_device, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_helper_of_another_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),
 		cmocka_unit_test_setup_teardown(program_before_exec_stays_counted, setup, teardown),
+		cmocka_unit_test_setup_teardown(losses_of_two_processes_with_one_pid, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -190,6 +191,41 @@ static void control_files_come_with_the_device(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
+static uint64_t bytes_below;
+
+static int add_file(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)path;
+	(void)ftw;
+	if (type == FTW_F)
+		bytes_below += (uint64_t)st->st_size;
+	return 0;
+}
+
+/* As many as are on disk below the session. */
+static void assert_all_is_counted(void)
+{
+	bytes_below = 0;
+	assert_int_equal(nftw(session.path, add_file, 16, FTW_PHYS), 0);
+	assert_int_equal(nps_session__bytes(&session), bytes_below);
+}
+
+/* What --max-size bounds is all that is written: records, breaks, control files and marks, and of one that is replaced the last. */
+static void every_file_is_counted(void **state)
+{
+	(void)state;
+	assert_all_is_counted();
+	for (uint32_t device = 0; device < 3; device++)
+		for (size_t k = 0; k < N_KINDS; k++)
+			put_record(device, k, 1, 0, 'x');
+	put_record(0, 0, 2, 0, 'x');
+	assert_all_is_counted();
+	assert_int_equal(nps_channel_files__write_control(files, "a longer name than none", 2, 1, NULL), 0);
+	assert_int_equal(nps_channel_files__write_control(files, "a longer name than none", 2, 1, NULL), 0);
+	nps_channel_files__finish(files);
+	assert_all_is_counted();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,6 +234,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(clocks_make_no_directory, setup, teardown),
 		cmocka_unit_test_setup_teardown(log_that_breaks_off_all_the_time_ends, setup, teardown),
 		cmocka_unit_test_setup_teardown(control_files_come_with_the_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(every_file_is_counted, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -238,6 +238,34 @@ static void losses_and_sources_are_told(void **state)
 	nps_recording__free(&rec);
 }
 
+/* SESSION has one process: what its host is called in results. */
+static void expect_host(const char *session, const char *name)
+{
+	struct nps_recording rec;
+	struct nps_model model;
+
+	nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
+	rec.json = cJSON_Parse(session);
+	assert_non_null(rec.json);
+	nps_recording__proc(&rec, 50)->json =
+		cJSON_GetArrayItem(cJSON_GetObjectItemCaseSensitive(rec.json, "processes"), 0);
+	assert_int_equal(nps_model__init(&model, AT_FDCWD, NULL), 0);
+	assert_int_equal(nps_import__process(&model, &rec, 0), 0);
+	assert_string_equal(nps_model__text(&model, model.host_name), name);
+	nps_model__free(&model);
+	nps_recording__free(&rec);
+}
+
+/* A process in a UTS namespace of which nobody knows the name is not on the host that npuscope ran on. */
+static void the_host_of_a_process(void **state)
+{
+	(void)state;
+	expect_host("{\"host\": {\"name\": \"ours\"}, \"processes\": [{\"host_name\": \"its\"}]}", "its");
+	expect_host("{\"host\": {\"name\": \"ours\"}, \"processes\": [{\"host_name\": null}]}", "unknown");
+	expect_host("{\"host\": {\"name\": \"ours\"}, \"processes\": [{\"host_name\": 5}]}", "unknown");
+	expect_host("{\"host\": {\"name\": \"ours\"}, \"processes\": [{}]}", "ours"); /* of an old version */
+}
+
 /* Is the overhead of a session whose costs come from SOURCE said to be an estimate? */
 static void expect_estimated(const char *source, bool estimated)
 {
@@ -281,6 +309,7 @@ int main(void)
 		cmocka_unit_test(samples_that_cannot_be_read_are_left_out),
 		cmocka_unit_test(losses_and_sources_are_told),
 		cmocka_unit_test(estimates_are_told),
+		cmocka_unit_test(the_host_of_a_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

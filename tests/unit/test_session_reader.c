@@ -267,6 +267,28 @@ static void a_pid_of_two_processes(void **state)
 	nps_summary_free(&summary);
 }
 
+/* Bytes that helpers lost are by pid and start, those of older sessions by pid. */
+static void losses_of_every_version_count(void **state)
+{
+	const struct nps_analyze_opts opts = { .size = sizeof(opts) };
+	struct gen_job job = { .ranks = 1, .launches = 10, .agent = true };
+	struct nps_summary summary;
+	char cmd[800];
+
+	(void)state;
+	gen_job(dir, &job);
+	snprintf(cmd, sizeof(cmd),
+		 "sed -i 's/\"agent\": {}/\"agent\": {\"4000@7\": 5, \"4000@8\": 6, \"4000\": 70}/' "
+		 "'%s/session.json'",
+		 dir);
+	assert_int_equal(system(cmd), 0);
+	assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
+	assert_int_equal(summary.agent_bytes_lost, 81);
+	assert_true(summary.incomplete);
+	nps_summary_free(&summary);
+	free(job.truth);
+}
+
 static void a_killed_capture_is_analysed_up_to_the_cut(void **state)
 {
 	struct gen_job job = { .ranks = 1, .launches = 300, .agent = true };
@@ -375,6 +397,7 @@ int main(void)
 		TEST(processes_that_were_gone),
 		TEST(a_pid_of_two_processes),
 		TEST(a_killed_capture_is_analysed_up_to_the_cut),
+		TEST(losses_of_every_version_count),
 		TEST(an_unreadable_log_is_a_loss),
 		TEST(hostile_events),
 	};

@@ -190,6 +190,29 @@ static void a_failed_write_is_noted(void **state)
 	nps_session__close(&s);
 }
 
+/* Some file systems report what they could not write when the file is closed, which may be long before its slice ends. */
+static void a_failed_close_is_noted(void **state)
+{
+	struct nps_prof_file file;
+	struct nps_session s;
+
+	(void)state;
+	assert_int_equal(nps_session__create(dir, &s), 0);
+	assert_int_equal(nps_prof_file__init(&file, "PROF", 0, "stars_soc.data", 0), 0);
+	assert_int_equal(nps_prof_file__pause(&file, &s), 0); /* there is nothing to be closed */
+	assert_int_equal(nps_prof_file__write(&file, &s, "x", 1), 0);
+	assert_int_equal(nps_prof_file__pause(&file, &s), 0);
+	assert_int_equal(atomic_load(&s.failures), 0);
+	assert_int_equal(nps_prof_file__write(&file, &s, "x", 1), 0);
+	close(file.fd); /* so that the next close(2) of it fails */
+	assert_int_equal(nps_prof_file__pause(&file, &s), -EBADF);
+	assert_int_equal(atomic_load(&s.failures), 1);
+	assert_int_equal(s.failed_error, -EBADF);
+	assert_string_equal(s.failed_path, "PROF/device_0/data/stars_soc.data.0.slice_0");
+	assert_int_equal(nps_prof_file__finish(&file, &s), 0);
+	nps_session__close(&s);
+}
+
 /* A slice that the disk had no room for ends with a whole record, and goes on with one. */
 static void full_disk_keeps_whole_records(void **state)
 {
@@ -321,6 +344,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_chunks, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(json_comes_first, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(a_failed_write_is_noted, make_dir, remove_dir),
+		cmocka_unit_test_setup_teardown(a_failed_close_is_noted, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(full_disk_keeps_whole_records, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(full_disk_keeps_the_log_aligned, make_dir, remove_dir),
 		cmocka_unit_test_setup_teardown(directory_is_found_again, make_dir, remove_dir),

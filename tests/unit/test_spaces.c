@@ -7,11 +7,17 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/input_file.h"
 #include "stack/spaces.h"
 
 static int tmp_fd = -1;
@@ -204,6 +210,138 @@ static void only_the_build_that_ran(void **state)
 	nps_spaces__free(&s);
 }
 
+/* A process whose root directory is ROOT. */
+static pid_t start_in(const char *root)
+{
+	int ready[2];
+	char c;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		if (chroot(root) || chdir("/") || write(ready[1], "", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &c, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void copy_of_us(const char *to)
+{
+	char cmd[320];
+
+	snprintf(cmd, sizeof(cmd), "cp /proc/%d/exe '%s'", (int)getpid(), to);
+	assert_int_equal(system(cmd), 0);
+}
+
+/* What is at PATH for process PID: is there an image, and was nothing told? */
+static bool has_image(uint32_t pid, const uint8_t id[20], const char *path, bool quiet)
+{
+	struct nps_map_record r = {
+		.what = NPS_MAP_CODE, .pid = pid, .time = 1, .start = 0x1000, .end = 0x2000
+	};
+	struct nps_spaces s;
+	bool has;
+
+	r.build_id_len = 20;
+	memcpy(r.build_id, id, 20);
+	nps_input__take_unreadable();
+	nps_spaces__init(&s, tmp_fd);
+	assert_int_equal(nps_spaces__add(&s, &r, path), 0);
+	assert_int_equal(nps_spaces__finish(&s), 0);
+	has = nps_spaces__image(&s, nps_spaces__find(&s, pid, 2, 0x1000));
+	nps_spaces__free(&s);
+	assert_int_equal(nps_input__take_unreadable(), !quiet);
+	return has;
+}
+
+/*
+ * A file of a process in a container is that of its root directory, whatever the host has of that name; and whatever the process
+ * has put there, nothing but a regular file is opened.
+ */
+static void files_of_a_container(void **state)
+{
+	char dir[64] = "/tmp/nps_spaces_XXXXXX", at[4][128], root[128], in[256], cmd[256];
+	uint8_t id[20];
+	pid_t pid;
+
+	(void)state;
+	if (geteuid() || own_build_id(id) != 20)
+		skip();
+	alarm(60); /* what blocks ends */
+	assert_non_null(mkdtemp(dir));
+	snprintf(root, sizeof(root), "%s/root", dir);
+	snprintf(cmd, sizeof(cmd), "mkdir -p '%s%s'", root, dir);
+	assert_int_equal(system(cmd), 0);
+	for (int i = 0; i < 4; i++)
+		snprintf(at[i], sizeof(at[i]), "%s/library%d.so", dir, i);
+	snprintf(in, sizeof(in), "%s%s", root, at[0]);
+	copy_of_us(in);
+	pid = start_in(root);
+	assert_true(has_image((uint32_t)pid, id, at[0], true)); /* absent on the host */
+	assert_int_equal(symlink(at[0], at[0]), 0); /* there, and not to be read */
+	assert_true(has_image((uint32_t)pid, id, at[0], true));
+	assert_false(has_image(0x7ffffff0, id, at[0], false)); /* of no process that lives: that is told */
+	unlink(at[0]);
+	assert_int_equal(mkfifo(at[0], 0600), 0);
+	assert_true(has_image((uint32_t)pid, id, at[0], true));
+	/* An absolute link leads to the container's file. */
+	snprintf(in, sizeof(in), "%s%s", root, at[1]);
+	assert_int_equal(symlink(at[0], in), 0);
+	assert_true(has_image((uint32_t)pid, id, at[1], true));
+	snprintf(in, sizeof(in), "%s%s", root, at[2]);
+	assert_int_equal(mkfifo(in, 0600), 0);
+	assert_false(has_image((uint32_t)pid, id, at[2], true));
+	snprintf(in, sizeof(in), "%s%s", root, at[3]);
+	assert_int_equal(symlink(at[2], in), 0);
+	assert_false(has_image((uint32_t)pid, id, at[3], true));
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+	snprintf(cmd, sizeof(cmd), "rm -rf '%s'", dir);
+	assert_int_equal(system(cmd), 0);
+	alarm(0);
+}
+
+/* Of a file that was deleted the mapping is left. */
+static void a_file_that_was_deleted(void **state)
+{
+	char dir[64] = "/tmp/nps_spaces_XXXXXX", path[128];
+	struct nps_map_record r = {
+		.what = NPS_MAP_CODE, .pid = (uint32_t)getpid(), .time = 1, .build_id_len = 20
+	};
+	struct nps_spaces s;
+	void *mapped;
+	int fd;
+
+	(void)state;
+	if (geteuid() || own_build_id(r.build_id) != 20)
+		skip();
+	assert_non_null(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/library.so", dir);
+	copy_of_us(path);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(mapped != MAP_FAILED);
+	close(fd);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(rmdir(dir), 0);
+	r.start = (uintptr_t)mapped;
+	r.end = r.start + 4096;
+	nps_spaces__init(&s, tmp_fd);
+	assert_int_equal(nps_spaces__add(&s, &r, path), 0);
+	assert_int_equal(nps_spaces__finish(&s), 0);
+	assert_non_null(nps_spaces__image(&s, nps_spaces__find(&s, r.pid, 2, r.start)));
+	nps_spaces__free(&s);
+	munmap(mapped, 4096);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -212,6 +350,8 @@ int main(void)
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(mappings_without_end),
 		cmocka_unit_test(only_the_build_that_ran),
+		cmocka_unit_test(files_of_a_container),
+		cmocka_unit_test(a_file_that_was_deleted),
 	};
 
 	return cmocka_run_group_tests(tests, set_up, tear_down);

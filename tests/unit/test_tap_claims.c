@@ -7,6 +7,8 @@
 #include <cmocka.h>
 #include <errno.h>
 
+#include "log_budget.h"
+#include "refusals.h"
 #include "tap_claims.h"
 
 enum { PID = 7, TID = 9, DEVICE = 3, CHANNEL = 44 };
@@ -111,6 +113,31 @@ static void process_has_so_many_and_no_more(void **state)
 	nps_tap_claims__free(&c);
 }
 
+/* What one owner's profiler was refused no other owner's helper lets go of. */
+static void refusals_are_the_owners(void **state)
+{
+	static struct nps_log_owner one, other;
+	struct nps_refusals r = { 0 };
+
+	(void)state;
+	assert_false(nps_refusals__hold(&r, &one, DEVICE, 5));
+	assert_int_equal(nps_refusals__add(&r, &one, DEVICE, 10), 0);
+	assert_int_equal(nps_refusals__add(&r, NULL, DEVICE, 10), 0);
+	assert_true(nps_refusals__hold(&r, &one, DEVICE, 5));
+	assert_false(nps_refusals__hold(&r, &one, DEVICE, 10));
+	assert_false(nps_refusals__hold(&r, &one, DEVICE + 1, 5));
+	assert_false(nps_refusals__hold(&r, &other, DEVICE, 5));
+	assert_false(nps_refusals__hold(&r, NULL, DEVICE, 5));
+	assert_int_equal(nps_refusals__add(&r, &other, DEVICE + 1, 20), 0);
+	assert_int_equal(nps_refusals__add(&r, &one, DEVICE, 30), 0);
+	assert_true(nps_refusals__hold(&r, &other, DEVICE + 1, 19));
+	assert_true(nps_refusals__hold(&r, &one, DEVICE, 29));
+	assert_int_equal(nps_refusals__add(&r, &one, 64, 30), 0); /* there is no such device */
+	assert_false(nps_refusals__hold(&r, &one, 64, 5));
+	assert_int_equal(r.n, 2);
+	nps_refusals__free(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -119,6 +146,7 @@ int main(void)
 		cmocka_unit_test(what_goes_on_being_read_is_held),
 		cmocka_unit_test(process_that_ends_leaves_nothing),
 		cmocka_unit_test(process_has_so_many_and_no_more),
+		cmocka_unit_test(refusals_are_the_owners),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,8 +37,9 @@ static void fills_up_with_a_share_of_the_time(void **state)
 	nps_budget__init(&b, 2 * SECOND, 10, 100 * SECOND);
 	assert_true(nps_budget__ready(&b, 100 * SECOND));
 	nps_budget__pay(&b, 2 * SECOND);
-	assert_false(nps_budget__solvent(&b));
+	assert_false(nps_budget__solvent(&b, 100 * SECOND));
 	assert_false(nps_budget__ready(&b, 100 * SECOND));
+	assert_true(nps_budget__solvent(&b, 100 * SECOND + SECOND / 2)); /* asking fills it, too */
 	assert_true(nps_budget__ready(&b, 101 * SECOND));
 	assert_int_equal(b.credit, SECOND / 10);
 	assert_true(nps_budget__ready(&b, 1000000 * SECOND)); /* and not beyond what it holds */

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The list of the job's processes, from births that the kernel side reports: what a parent that makes too much work cannot pay. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "capture.h"
+#include "clocks.h"
+#include "discover.h"
+#include "job_processes.h"
+
+static struct nps_record_opts opts = { .sz = sizeof(opts), .children = true };
+static struct nps_capture *capture;
+static struct nps_process *parent;
+
+/* A capture of this process, as records flow. */
+static int setup(void **state)
+{
+	(void)state;
+	capture = calloc(1, sizeof(*capture));
+	if (!capture || nps_process__read(getpid(), &parent))
+		return -1;
+	capture->opts = &opts;
+	capture->armed = true;
+	nps_budget__init(&capture->work, NPS_BUDGET_ALL_CPU_NS, NPS_BUDGET_ALL_PERCENT,
+			 nps_now(CLOCK_MONOTONIC));
+	nps_job_processes__add(capture, parent, NULL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct nps_process *next;
+
+	(void)state;
+	for (struct nps_process *p = capture->processes; p; p = next) {
+		next = p->next;
+		nps_process__free(p);
+	}
+	free(capture->refused);
+	free(capture);
+	return 0;
+}
+
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* of a test that fails */
+		for (;;)
+			pause();
+	}
+	return pid;
+}
+
+static void end_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct nps_process *tell_birth(pid_t child)
+{
+	const struct nps_notice n = { .what = NPS_NOTICE_FORK,
+				      .pid = (uint32_t)getpid(),
+				      .arg = (uint64_t)child,
+				      .time = nps_now(CLOCK_MONOTONIC),
+				      .parent = getpid() };
+
+	return nps_job_processes__of_notice(capture, &n);
+}
+
+/* For so long that nothing comes back of it while the test runs. */
+static void spend(struct nps_budget *b)
+{
+	b->credit = -(int64_t)b->capacity;
+	b->filled = nps_now(CLOCK_MONOTONIC);
+}
+
+/* As if 30 s had passed. */
+static void wait_for_credit(struct nps_budget *b)
+{
+	b->filled -= 30000 * NPS_BUDGET_MS;
+}
+
+static void births_are_taken_in(void **state)
+{
+	pid_t child = start_child();
+	struct nps_process *p = tell_birth(child);
+
+	(void)state;
+	assert_non_null(p);
+	assert_true(p == nps_job_processes__find(capture, child));
+	assert_true(p->alive && p->rescan);
+	assert_int_equal(capture->n_refused, 0);
+	end_child(child);
+}
+
+/* Its libraries, its helper and its line in session.json come later, not never. */
+static void refused_births_are_taken_in_later(void **state)
+{
+	pid_t child = start_child(), gone = start_child();
+	struct nps_process *p;
+
+	(void)state;
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	assert_null(tell_birth(gone));
+	assert_true(parent->budget.left_out >> NPS_LEFT_BORN & 1);
+	nps_job_processes__retry(capture);
+	assert_null(nps_job_processes__find(capture, child)); /* it cannot pay yet */
+	end_child(gone);
+	wait_for_credit(&parent->budget);
+	nps_job_processes__retry(capture);
+	p = nps_job_processes__find(capture, child);
+	assert_non_null(p);
+	assert_true(p->alive && p->rescan);
+	assert_true(p->root == parent);
+	assert_null(nps_job_processes__find(capture, gone));
+	assert_int_equal(capture->n_refused, 0);
+	end_child(child);
+}
+
+/* An account is filled by the time that passes, whether its process is looked at or not. */
+static void a_parent_that_rests_can_pay_again(void **state)
+{
+	pid_t child = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	assert_false(nps_discover__may_add_born(capture, getpid()));
+	wait_for_credit(&parent->budget);
+	assert_non_null(tell_birth(child));
+	end_child(child);
+}
+
+static void few_are_remembered(void **state)
+{
+	pid_t child = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	for (int i = 0; i < 5000; i++)
+		assert_null(tell_birth(child));
+	assert_in_range(capture->n_refused, 1, 1024);
+	wait_for_credit(&parent->budget);
+	nps_job_processes__retry(capture);
+	assert_int_equal(capture->n_refused, 0);
+	assert_int_equal(parent->n_born, 2); /* once, whoever told it how often */
+	end_child(child);
+}
+
+#define MANY 5000
+#define NO_PID 100000000 /* the kernel has none so high */
+
+/* Processes that are no more, of which nobody told it. */
+static void add_many(void)
+{
+	for (int i = 0; i < MANY; i++) {
+		struct nps_process *p = nps_process__new(NO_PID + i);
+
+		assert_non_null(p);
+		nps_job_processes__add(capture, p, parent);
+	}
+}
+
+static unsigned int count_missed(void)
+{
+	unsigned int n = 0;
+
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		n += p->alive && p->missed;
+	return n;
+}
+
+static unsigned int count_alive(void)
+{
+	unsigned int n = 0;
+
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		n += p->alive;
+	return n;
+}
+
+/* A second of a capture of thousands is not for reading /proc: each has its turn. */
+static void many_are_looked_at_in_turns(void **state)
+{
+	(void)state;
+	add_many();
+	nps_job_processes__look(capture, 100);
+	assert_in_range(count_missed(), 900, 1100);
+	assert_int_equal(count_alive(), MANY + 1);
+	nps_job_processes__look(capture, 200);
+	assert_in_range(count_missed(), 900, 1100);
+	assert_in_range(count_alive(), MANY + 1 - 1100, MANY + 1 - 900);
+	for (int second = 3; second < 10; second++)
+		nps_job_processes__look(capture, 100 * (uint64_t)second);
+	assert_int_equal(count_alive(), 1);
+	for (const struct nps_process *p = capture->processes; p; p = p->next)
+		if (!p->alive)
+			assert_true(p->exit_code == NPS_EXIT_UNKNOWN && p->exit_mono >= 200);
+}
+
+/* So much more of this process's CPU time, at least. */
+static void burn(uint64_t ns)
+{
+	uint64_t until = nps_now(CLOCK_PROCESS_CPUTIME_ID) + ns;
+
+	while (nps_now(CLOCK_PROCESS_CPUTIME_ID) < until)
+		;
+}
+
+/* Who runs is accounted for every second all the same: the overhead is told and held by it. */
+static void who_runs_is_looked_at_every_second(void **state)
+{
+	uint64_t before;
+
+	(void)state;
+	for (int i = 0; i < MANY; i++) { /* ones that live, and do nothing */
+		struct nps_process *p = nps_process__new(getppid());
+
+		assert_non_null(p);
+		p->cpu_last = UINT64_MAX;
+		nps_job_processes__add(capture, p, parent);
+	}
+	for (int second = 0; second < 5; second++) {
+		burn(30000000);
+		nps_job_processes__look(capture, 100);
+	}
+	assert_true(parent->busy);
+	for (int second = 0; second < 5; second++) {
+		before = capture->job_cpu_ns;
+		burn(30000000);
+		nps_job_processes__look(capture, 100);
+		assert_in_range(capture->job_cpu_ns, before + 10000000, UINT64_MAX);
+	}
+	assert_int_equal(count_alive(), MANY + 1);
+}
+
+int main(void)
+{
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(births_are_taken_in),
+		TEST(refused_births_are_taken_in_later),
+		TEST(a_parent_that_rests_can_pay_again),
+		TEST(few_are_remembered),
+		TEST(many_are_looked_at_in_turns),
+		TEST(who_runs_is_looked_at_every_second),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Profilers of jobs that were refused a device because a helper had it: the helpers leave it alone for a while, so that the profiler
+ * finds it free when it asks again. That a driver refused is for the job to say, so it concerns the helpers of its owner alone.
+ */
+#ifndef NPS_REFUSALS_H
+#define NPS_REFUSALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct nps_log_owner;
+struct nps_refusal;
+
+struct nps_refusals {
+	struct nps_refusal *v; /* one for each owner */
+	size_t n;
+};
+
+/* A profiler of OWNER's (NULL: nobody's, ignored) was refused DEVICE, which is left alone UNTIL, CLOCK_MONOTONIC ns. 0 or -ENOMEM. */
+int nps_refusals__add(struct nps_refusals *r, const struct nps_log_owner *owner, uint32_t device,
+		      uint64_t until);
+
+/* Do the helpers of OWNER's processes leave DEVICE alone NOW? */
+bool nps_refusals__hold(const struct nps_refusals *r, const struct nps_log_owner *owner, uint32_t device,
+			uint64_t now);
+
+void nps_refusals__free(struct nps_refusals *r);
+
+#endif
