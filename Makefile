@@ -351,7 +351,7 @@ test:
 soak:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 all
-	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_outputs)
+	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_bad_input test_inject test_outputs)
 
 # --- other kernels and the other processor, in virtual machines ---------------------------------------------------
 VM ?= full

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.machinery
 import importlib.util
 import os
@@ -78,6 +79,7 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
         child = os.fork()
         if child == 0:
             status = 1
+            gc.disable()  # it ends soon, and has no cycles worth looking for among all that it reads
             try:
                 os.dup2(out.fileno(), 1)
                 os.dup2(err.fileno(), 2)

@@ -51,6 +51,7 @@ CONTRADICTED = {
     "cann": "T8 T9 V8 C1 C2 C6 C7 D3 D4 D6 D14 J2 J4 J5 W1 W2",
     "torch": "T7 C9 W2",
 }
+BESIDE_TORCH = "--tasks 200 --comm-every 20"
 NASTY = [b'say "hi", then\n\r\tleave', b"NUL\0inside", b"\xff\xfe\xc0\x80", b"=1+1", b"\x1b[31m", b",", b'"', b"",
          "名\U0001f600".encode(), b"\xed\xa0\x80", b"</script>", b"%s%n", b"x" * 127, b"\\", b"'; DROP TABLE TASK; --"]
 
@@ -140,12 +141,23 @@ def survive(what: str, path: Path, *statuses: int, args: tuple[object, ...] = ()
         assert not out.exists() or not list(out.iterdir()), f"{what}: failed, but left {list(out.iterdir())}"
     for result in outcome.results:
         try:
-            check(result, loose)
-            nothing_backwards(result)
+            check_once(result, loose)
         except AssertionError as error:
             raise AssertionError(f"{what}: {error}") from error
     no_temporary(*([out] if out.exists() else []))
     return outcome
+
+
+_good: set[tuple[str, ...]] = set()     # results that have passed
+
+
+def check_once(result: Path, loose: bool) -> None:
+    """Both checks, unless the same bytes under the same name have passed them: much damage changes nothing."""
+    known = (_running.partition("_")[0] if loose else "", result.name, *(text for file in digest(result).items() for text in file))
+    if known not in _good:
+        check(result, loose)
+        nothing_backwards(result)
+        _good.add(known)
 
 
 def nothing_backwards(result: Path) -> None:
@@ -213,7 +225,7 @@ def good_results() -> Path:
 
 
 @functools.cache
-def good_cann(options: str = "--tasks 600 --memcpy-every 50 --slice-kib 26") -> tuple[Path, Path]:
+def good_cann(options: str = "--tasks 200 --memcpy-every 16 --slice-kib 9") -> tuple[Path, Path]:
     """A PROF_* directory and its truth."""
     need(GEN_CANN, "make witnesses")
     out, truth = fresh("cann"), fresh("truth")
@@ -224,7 +236,7 @@ def good_cann(options: str = "--tasks 600 --memcpy-every 50 --slice-kib 26") -> 
 @functools.cache
 def good_torch() -> Path:
     """A *_ascend_pt directory over CANN's data."""
-    prof, truth = good_cann("--tasks 500 --comm-every 50")
+    prof, truth = good_cann(BESIDE_TORCH)
     out = fresh("torch")
     done = subprocess.run([sys.executable, SIDE / "framework.py", out, "--memory", "--python-stacks", "--prof", prof,
                            "--prof-truth", truth, "--truth", fresh("truth")], capture_output=True, text=True, check=True)
@@ -360,7 +372,7 @@ def session_cut_device_log() -> None:
 @test
 def session_chunks_out_of_order() -> None:
     """Swapped, repeated and foreign chunks end the reading, or are left out; nothing appears twice."""
-    session = good_session(3000)   # of more than one chunk
+    session = good_session(1000)   # of more than one chunk
     whole = calls_in(analyze(session, "-o", fresh(), "-e", "db").results)
     content = list(chunks(session / "events.nps"))
     data = (session / "events.nps").read_bytes()
@@ -740,7 +752,7 @@ def cann_foreign() -> None:
 def cann_impossible() -> None:
     """Random records, and every eighth byte pair of the extreme."""
     rng = random.Random(SEED)
-    prof = good_cann("--tasks 300 --seed 7 --devices 2")[0]
+    prof = good_cann("--tasks 120 --seed 7 --devices 2")[0]
     for path in slices(prof, "*"):
         for value in (None, rng.choice((b"\xff" * 8, b"\0" * 8, b"\0" * 7 + b"\x80"))):
             copy = copy_of(prof)
@@ -873,8 +885,8 @@ def trace_bombs() -> None:
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
         path.parent.mkdir()
-        member = gzip.compress(fill * (100 << 20), 6)
-        path.write_bytes(gzip.compress(head) + member * (20 if SOAK or what == "zeros" else 2))
+        member = gzip.compress(fill * (10 << 20), 6)
+        path.write_bytes(gzip.compress(head) + member * (200 if SOAK or what == "zeros" else 20))
         shown(f"a bomb of {what}", path)
         shutil.rmtree(path.parent)
     path = trace_copy()
@@ -893,7 +905,7 @@ def inputs() -> list[Path]:
     """One of each kind that can be made here."""
     found = [good_session(3000), database_copy()]
     if GEN_CANN.exists():
-        found += [good_cann("--tasks 500 --comm-every 50")[0], good_torch()]
+        found += [good_cann(BESIDE_TORCH)[0], good_torch()]
     return found
 
 

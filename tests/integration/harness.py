@@ -256,6 +256,7 @@ class Running:
         self.argv = [str(a) for a in argv]
         base = case.path(f"process{len(case.running)}")
         self.out_path, self.err_path = Path(f"{base}.out"), Path(f"{base}.err")
+        self.kept = 0.0  # s, of seconds_to_end()
         stdin = kwargs.pop("stdin", subprocess.PIPE)
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(self.argv, stdin=stdin, stdout=out, stderr=err,
@@ -319,7 +320,8 @@ class Running:
             return 0
 
     def seconds_to_end(self, last_word: str, number: int = 0) -> float:
-        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU."""
+        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU:
+        these are in `kept` then."""
         before = waited = self._waited()
         begin, late = time.monotonic(), 0.0
         if number:
@@ -329,7 +331,8 @@ class Running:
             asleep = time.monotonic()
             time.sleep(0.01)
             late += time.monotonic() - asleep - 0.01
-        return time.monotonic() - begin - max(waited - before, late)
+        self.kept = max(waited - before, late)
+        return time.monotonic() - begin - self.kept
 
     def kill(self) -> None:
         """End it and its process group, whatever state they are in."""

@@ -128,7 +128,7 @@ ROOT = ("main", "work")
 
 @test
 def with_frame_pointers(case: Case) -> None:
-    run = Run(case, [build(case, "stacks_job.c", "-fno-omit-frame-pointer"), 4000], "--unwind", "fp")
+    run = Run(case, [build(case, "stacks_job.c", "-fno-omit-frame-pointer"), 3000], "--unwind", "fp")
     assert not any(s.copied for s in stacks_of(run.session, run.pid)), "stacks were copied though fp was asked for"
     shares_are_right(run, ROOT)
     count_is_right(run)
@@ -136,7 +136,7 @@ def with_frame_pointers(case: Case) -> None:
 
 @test
 def without_frame_pointers(case: Case) -> None:
-    run = Run(case, [build(case, "stacks_job.c", "-fomit-frame-pointer"), 4000])
+    run = Run(case, [build(case, "stacks_job.c", "-fomit-frame-pointer"), 3000])
     shares_are_right(run, ("_start", "__libc_start_main", "__libc_start_call_main", *ROOT))
     count_is_right(run)
 
@@ -374,7 +374,7 @@ def as_perf_has_it(case: Case) -> None:
     """The same job at the same time under perf: the same chains and shares."""
     perf = need_program("perf", "linux-perf")
     job = build(case, "stacks_job.c", "-fomit-frame-pointer")
-    running = case.start([job, 3000])
+    running = case.start([job, 2000])
     running.wait_for("^ready")
     data = case.path("perf.data")
     witness = case.start([perf, "record", "-e", "cpu-clock", "-F", "299", "--call-graph", "dwarf,8192", "-o", data, "-p",

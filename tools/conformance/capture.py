@@ -84,7 +84,7 @@ class Table:
     def dicts(self) -> Iterator[dict[str, str]]:
         """Rows by column name, without blanks and the trailing TAB."""
         for row in self.rows:
-            yield dict(zip(self.header, (cell.strip() for cell in row)))
+            yield dict(zip(self.header, map(str.strip, row)))
 
 
 class Rank:

@@ -7,6 +7,8 @@ key.  `I` INTEGER, `N` NUMERIC, `T` TEXT, `R` REAL.
 
 from __future__ import annotations
 
+import functools
+
 Column = tuple[str, str, bool]
 
 _TYPES = {"I": "INTEGER", "N": "NUMERIC", "T": "TEXT", "R": "REAL"}
@@ -211,6 +213,7 @@ def _columns(text: str) -> list[Column]:
     return result
 
 
+@functools.cache
 def tables(generation: str) -> dict[str, list[Column]]:
     """Every table that the profiler database may have."""
     enums = _ENUMS + (_NEW_ENUMS if generation == "B" else ())
@@ -223,6 +226,7 @@ def required(generation: str) -> set[str]:
     return {*REQUIRED, *_ENUMS, *(_NEW_ENUMS if generation == "B" else ())}
 
 
+@functools.cache
 def analysis(generation: str) -> dict[str, list[Column]]:
     """Tables of analysis.db."""
     step = ("deviceId I," if generation == "B" else "") + _STEP_TRACE

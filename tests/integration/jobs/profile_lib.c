@@ -2,11 +2,12 @@
 /*
  * A profiler in the job, as CANN's is: preloaded, it starts the task log when PROFILE_DIR/start.K appears (K = 0, 1, ...),
  * reads it as fast as it can into ONE buffer that it overwrites right after each read, and stops it when stop.K does. What
- * it read is in own.PID.K; what the driver answered, and how long the start took, in log.PID. With PROFILE_SAMPLES it starts
- * channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it, PROFILE_PAUSE us after it has asked which channels there are.
- * Of PROFILE_BESIDE it reads another log as well. With PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which
- * ends it.
+ * it read is in own.PID.K; what the driver answered, and how long the start took, without the time in which threads of the job
+ * had no CPU, in log.PID. With PROFILE_SAMPLES it starts channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it,
+ * PROFILE_PAUSE us after it has asked which channels there are. Of PROFILE_BESIDE it reads another log as well. With
+ * PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which ends it.
  */
+#include <dirent.h>
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -54,6 +55,29 @@ static double now(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
+/* ms that threads of this process, all of them together, could have run and had no CPU */
+static double kept_waiting(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	double sum = 0;
+
+	for (struct dirent *e; tasks && (e = readdir(tasks));) {
+		unsigned long long waited;
+		char path[300];
+		FILE *f;
+
+		snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", e->d_name);
+		f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
+		if (f && fscanf(f, "%*u %llu", &waited) == 1)
+			sum += waited / 1e6;
+		if (f)
+			fclose(f);
+	}
+	if (tasks)
+		closedir(tasks);
+	return sum;
+}
+
 static void read_all(unsigned id, FILE *out)
 {
 	int n;
@@ -83,10 +107,11 @@ static int open_one(unsigned id, int type, void *data, size_t size)
 	struct start_para para = {
 		.type = type, .period = 20, .real_time = 1, .data = data, .size = (uint32_t)size
 	};
-	double begin = now();
+	double waited = kept_waiting(), begin = now();
 	int err = start(device, id, &para);
+	double took = now() - begin;
 
-	fprintf(log_file, "start %d %.3f\n", err, now() - begin);
+	fprintf(log_file, "start %d %.3f\n", err, took - (kept_waiting() - waited));
 	fflush(log_file);
 	return err;
 }
