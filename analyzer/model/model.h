@@ -73,7 +73,8 @@ struct nps_model {
 	bool overlapped; /* overlap was imported */
 	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
 	bool runs_lost; /* some rows of `run` are missing */
-	uint64_t unnamed_kernels, shapeless_kernels; /* of which the capture does not tell what it tells of others */
+	uint64_t unnamed_kernels,
+		shapeless_kernels; /* of which the capture does not tell what it tells of others */
 	char why_unnamed[160], why_shapeless[320]; /* the causes, if there are any such kernels */
 	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */

@@ -264,7 +264,8 @@ struct nps_proc {
 		unseen_executors; /* answers of the job's cache of executors that were made before the capture */
 	bool without_helper; /* its mappings are known, and the helper library is none of them */
 	uint32_t helper_threads; /* threads of the helper library, which are left out */
-	uint64_t unseen_phases; /* executors that ran without a first phase in the capture, or an answer of that cache */
+	uint64_t
+		unseen_phases; /* executors that ran without a first phase in the capture, or an answer of that cache */
 };
 
 struct nps_device {
