@@ -4,15 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "open_below.h"
 #include "work_budget.h"
 
 #define LINES 256 /* that are read between two looks at the clock */
@@ -134,16 +133,6 @@ void nps_maps__free(struct nps_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
-/* openat2(2) has no wrapper in glibc; from Linux 5.6. */
-static int open_below(int root, const char *path)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
-	long fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* From a mere handle of a file, which this closes, to one that can be read, or what FLAGS say. */
 static int reopen(int handle, int flags)
 {
@@ -173,7 +162,7 @@ int nps_open_in_root(pid_t pid, const char *path)
 	root = open(name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	handle = open_below(root, path);
+	handle = nps_open_below(root, path);
 	close(root);
 	return handle < 0 ? handle : reopen(handle, O_RDONLY);
 }
