@@ -23,7 +23,12 @@
 
 struct sample {
 	uint64_t monotonic_ns, cpu_ns, calls, probed_calls;
+	uint64_t
+		near_ns; /* median, since the sample before, of a call and AFTER_STEPS of computing: what an interruption takes is not in it */
 };
+
+#define AFTER_STEPS 2000 /* which find the caches as the call leaves them */
+#define TIMES 4096 /* of calls since the sample before */
 
 static uint64_t memory[WORDS];
 
@@ -103,23 +108,39 @@ static void sleep_until(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
 }
 
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
 static void run(const function found[KINDS], size_t n, function plain, uint64_t gap, long work,
 		struct sample *samples)
 {
 	struct sample total = { .monotonic_ns = now(CLOCK_MONOTONIC) };
-	uint64_t state = 88172645463325252ULL, due = total.monotonic_ns, next = due, after;
+	uint64_t state = 88172645463325252ULL, due = total.monotonic_ns, next = due, before, after;
+	static uint64_t times[TIMES];
+	size_t timed = 0;
 
 	for (size_t taken = 0; taken < SAMPLES;) {
-		state = compute(state, work);
+		state = compute(state, work - AFTER_STEPS);
+		before = now(CLOCK_MONOTONIC);
 		if (taken % 2)
 			found[total.probed_calls++ % n](NULL);
 		else
 			plain(NULL);
 		total.calls++;
+		state = compute(state, AFTER_STEPS);
 		after = now(CLOCK_MONOTONIC);
+		if (timed < TIMES)
+			times[timed++] = after - before;
 		if (after >= next) {
 			total.cpu_ns = now(CLOCK_THREAD_CPUTIME_ID);
 			total.monotonic_ns = after;
+			qsort(times, timed, sizeof(*times), compare);
+			total.near_ns = times[timed / 2];
+			timed = 0;
 			samples[taken++] = total;
 			next = after + SAMPLE_NS;
 		}

@@ -24,7 +24,7 @@ RATES = [int(rate) for rate in os.environ.get("BENCH_COST_RATES", "2000,10000,50
 WINDOW = 1.0  # seconds
 EDGE_NS = 100_000_000  # of a window at both ends, where probes come and go
 ASLEEP_STEPS = 4000  # of computing before each call of a job that sleeps in between
-SAMPLE = struct.Struct("=4Q")  # struct sample of calls.c
+SAMPLE = struct.Struct("=5Q")  # struct sample of calls.c
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Job:
         time.sleep(0.5)
 
     def end(self):
-        """(CLOCK_MONOTONIC ns, CPU time ns, calls, those of them that can be probed) every 10 ms."""
+        """(CLOCK_MONOTONIC ns, CPU time ns, calls, those of them that can be probed, near_ns) every 10 ms."""
         self.process.stdin.close()
         status = self.process.wait()
         found = list(SAMPLE.iter_unpack(self.samples.read_bytes()))
@@ -93,10 +93,15 @@ def call_ns(inside):
     return (inside[-1][1] - inside[0][1]) / (inside[-1][2] - inside[0][2])
 
 
-def added_by_probes(inside):
-    """The same of each 10 ms with probed calls, less the mean of those before and after, without them."""
-    pieces = [(call_ns([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
-    return [now - (before + after) / 2 for (before, _), (now, probed), (after, _) in zip(pieces, pieces[1:], pieces[2:]) if probed]
+def added_by_probes(inside, figure):
+    """The figure of 10 ms with probed calls, less that of the 10 ms before, without them: pairs that do not overlap."""
+    pieces = [(figure([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
+    return [now - before for (before, plain), (now, probed) in zip(pieces, pieces[1:]) if probed and not plain]
+
+
+def near_ns(inside):
+    """A call and the little that is computed next, if nothing interrupts them."""
+    return inside[-1][4]
 
 
 def interval(figures):
@@ -114,6 +119,8 @@ class Result:
     told_ns: float
     ns: float
     ns_range: tuple
+    near: float
+    near_range: tuple
 
 
 def told_and_real(npuscope, job, options=()):
@@ -127,13 +134,15 @@ def told_and_real(npuscope, job, options=()):
             captures.append(capture(npuscope, job, options))
     samples = job.end()
     without = [call_ns(window(samples, *pause)) for pause in pauses]
-    added, share = [], []
+    added, near, share = [], [], []
     for before, after, c in zip(without, without[1:], captures):
         inside = window(samples, c.begin, c.end)
-        share.append(100 * (1 - (before + after) / 2 / call_ns(inside)))
-        added += added_by_probes(inside)
+        # Not against the mean of both: noise that only ever adds makes that larger than the median.
+        share += [100 * (1 - pause / call_ns(inside)) for pause in (before, after)]
+        added += added_by_probes(inside, call_ns)
+        near += added_by_probes(inside, near_ns)
     return Result(statistics.median(c.told_percent for c in captures), statistics.median(share), interval(share),
-                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added))
+                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added), statistics.median(near), interval(near))
 
 
 def step_ns(program, library):
@@ -157,3 +166,4 @@ def measure(npuscope, out, program, add, say):
         say(f"{name}: told {r.told_percent:.2f} %, really {r.percent:.2f} %")
         add(f"{name}: share told", r.told_percent, "%", f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
         add(f"{name}: a probed call told", r.told_ns, "ns", f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)
+        add(f"{name}: the same", r.told_ns, "ns", f"measured near it (95 %: {r.near_range[0]:.0f} to {r.near_range[1]:.0f})", r.near)
