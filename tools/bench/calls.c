@@ -37,7 +37,7 @@ typedef int (*function)(void *);
 static const struct {
 	const char *kind, *function;
 } kinds[] = {
-	{ "push", "aclrtSetDevice" },
+	{ "push", "aclrtFree" },
 	{ "nop5", "aclrtSynchronizeDevice" },
 	{ "sub", "aclrtSynchronizeStream" },
 };
