@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
@@ -22,10 +23,18 @@
 #define CALLS 1000 /* whose records a ring has room for */
 #define THROWS 50 /* of a ball: each waits for a CPU, twice */
 #define TRIES 5 /* of all throws, where the difference is lost in noise */
-#define ROUNDS 5 /* of calls that are dear: the noise is small beside them */
+#define BLOCK_CALLS 20 /* of a probed function, timed together */
+#define BLOCKS 120 /* of these, and as many of a function without a probe */
+#define LEAST_BLOCKS 20 /* on a crowded machine */
+#define BLOCKS_IN_RING 25 /* of probed calls */
+#define PROGRAM_ROUNDS 15 /* of BLOCK_CALLS each */
+#define CACHE_BYTES (256 << 10) /* used between two calls: more than the first level holds */
+#define LINE_BYTES 64
 #define PAIRS 15 /* of rounds with and without, for what costs little */
 #define MOST_PAIRS 50 /* where noise is larger than what is measured */
 #define PATIENCE_NS 8000000000ULL /* with noise, for each: on a crowded machine a round can take seconds */
+#define PROBE_PATIENCE_NS                                                                                    \
+	3000000000ULL /* the same for each way and class of probes, of which there are six */
 
 struct bench {
 	struct nps_kernel_side *k;
@@ -33,9 +42,9 @@ struct bench {
 	uint64_t until; /* CLOCK_MONOTONIC ns: what is measured now is not measured again after it */
 };
 
-static void begin_measuring(struct bench *b)
+static void begin_measuring(struct bench *b, uint64_t patience_ns)
 {
-	b->until = nps_now(CLOCK_MONOTONIC) + PATIENCE_NS;
+	b->until = nps_now(CLOCK_MONOTONIC) + patience_ns;
 }
 
 static bool has_time(const struct bench *b)
@@ -55,12 +64,32 @@ static void discard(const struct bench *b)
 /* Through a pointer that the compiler must not see through. */
 static volatile nps_calibration_function called;
 
-static void call_function(void)
+/*
+ * A job computes between its calls, so that what a probe needs is no longer in the nearest cache: in a tight loop it would cost
+ * much less than in any job.
+ */
+static void use_cache(void)
 {
-	nps_calibration_function f = called;
+	static volatile char memory[CACHE_BYTES];
 
-	for (int i = 0; i < CALLS; i++)
+	for (size_t i = 0; i < sizeof(memory); i += LINE_BYTES)
+		memory[i]++;
+}
+
+/* ns of CPU time for a call and what is computed before it. */
+static double time_of_block(nps_calibration_function function)
+{
+	nps_calibration_function f;
+	uint64_t begin;
+
+	called = function;
+	f = called;
+	begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
+	for (int i = 0; i < BLOCK_CALLS; i++) {
+		use_cache();
 		f(NULL);
+	}
+	return (double)(nps_now(CLOCK_THREAD_CPUTIME_ID) - begin) / BLOCK_CALLS;
 }
 
 static void call_kernel(void)
@@ -94,17 +123,43 @@ static double time_once(void (*loop)(void), double least)
 	return ns < least ? ns : least;
 }
 
-/* The best of some rounds: what else runs here is not in it. */
-static double time_of_calls(const struct bench *b, nps_calibration_function f)
+static int compare(const void *a, const void *b)
 {
-	double best = INFINITY;
+	double x = *(const double *)a, y = *(const double *)b;
 
-	called = f;
-	for (int i = 0; i < ROUNDS; i++) {
-		discard(b);
-		best = time_once(call_function, best);
+	return (x > y) - (x < y);
+}
+
+static double median(double *values, int n)
+{
+	qsort(values, (size_t)n, sizeof(*values), compare);
+	return n % 2 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+/*
+ * What the probe adds to a call of F, ns. Blocks with and without it follow each other at once, and now one, now the other comes
+ * first: what else the machine does falls on both. The median, where the best would be that of the warmest caches.
+ */
+static double time_of_probe(struct bench *b, nps_calibration_function f)
+{
+	double added[BLOCKS], plain, probed;
+	int n;
+
+	begin_measuring(b, PROBE_PATIENCE_NS);
+	for (n = 0; n < BLOCKS && (n < LEAST_BLOCKS || has_time(b)); n++) {
+		if (n % BLOCKS_IN_RING == 0)
+			discard(b);
+		if (n % 2) {
+			plain = time_of_block(nps_calibration_plain);
+			probed = time_of_block(f);
+		} else {
+			probed = time_of_block(f);
+			plain = time_of_block(nps_calibration_plain);
+		}
+		added[n] = probed - plain;
 	}
-	return best;
+	plain = median(added, n);
+	return plain > 0 ? plain : 0;
 }
 
 /*
@@ -131,10 +186,10 @@ static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 {
 	uint64_t threshold = nps_kernel_side__threshold(b->k);
 
-	begin_measuring(b);
+	begin_measuring(b, PATIENCE_NS);
 	nps_kernel_side__set_threshold(b->k, 0);
 	cost->syscall_ns = time_added(b, call_kernel);
-	begin_measuring(b);
+	begin_measuring(b, PATIENCE_NS);
 	nps_kernel_side__set_threshold(b->k, NPS_LONGEST_SUMMED);
 	cost->sum_ns = time_added(b, call_kernel);
 	nps_kernel_side__set_threshold(b->k, threshold);
@@ -215,56 +270,44 @@ static double time_of_switches(const struct bench *b, double call_ns)
 	return ns;
 }
 
-/* Mean time of the uprobe programs for one call of F, by the kernel's own statistics; 0 if it keeps none. */
+/* Time of the uprobe programs for one call of F, by the kernel's own statistics; 0 if it keeps none. */
 static double program_time(const struct bench *b, nps_calibration_function f)
 {
-	uint64_t before, after;
+	double rounds[PROGRAM_ROUNDS];
 	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
 
 	if (fd < 0)
 		return 0;
 	discard(b);
-	called = f;
-	before = nps_kernel_side__program_ns(b->k);
-	call_function();
-	after = nps_kernel_side__program_ns(b->k);
+	for (int i = 0; i < PROGRAM_ROUNDS; i++) {
+		uint64_t before = nps_kernel_side__program_ns(b->k);
+
+		time_of_block(f);
+		rounds[i] = (double)(nps_kernel_side__program_ns(b->k) - before) / BLOCK_CALLS;
+	}
 	close(fd);
-	return (double)(after - before) / CALLS;
+	return median(rounds, PROGRAM_ROUNDS);
 }
 
-static double not_below_zero(double ns)
-{
-	return ns > 0 ? ns : 0;
-}
-
-/* What each class costs: the function as it is called now, less what it took without a probe. */
-static void time_of_probes(const struct bench *b, double plain[2][NPS_PROBE_CLASSES], struct nps_cost *cost)
+static void time_of_probes(struct bench *b, struct nps_cost *cost)
 {
 	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
-		nps_calibration_function call = nps_calibration__function(class, true),
-					 mark = nps_calibration__function(class, false);
-
-		cost->mark_ns[class] = not_below_zero(time_of_calls(b, mark) - plain[false][class]);
-		cost->call_ns[class] = not_below_zero(time_of_calls(b, call) - plain[true][class]);
+		cost->mark_ns[class] = time_of_probe(b, nps_calibration__function(class, false));
+		cost->call_ns[class] = time_of_probe(b, nps_calibration__function(class, true));
 	}
 	cost->mark_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
 	cost->call_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
 }
 
-static int measure_probes(const struct bench *b, struct nps_cost *cost)
+static int measure_probes(struct bench *b, struct nps_cost *cost)
 {
-	double plain[2][NPS_PROBE_CLASSES];
 	struct nps_links links = { 0 };
-	int err;
+	int err = nps_calibration__attach(b->k, &links);
 
-	for (int returns = 0; returns < 2; returns++)
-		for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++)
-			plain[returns][class] = time_of_calls(b, nps_calibration__function(class, returns));
-	err = nps_calibration__attach(b->k, &links);
 	if (!err)
 		err = nps_kernel_side__add_target(b->k, getpid(), NPS_TARGET_WATCH);
 	if (!err) {
-		time_of_probes(b, plain, cost);
+		time_of_probes(b, cost);
 		nps_kernel_side__del_target(b->k, getpid());
 	}
 	nps_links__free(&links);
@@ -314,13 +357,13 @@ int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
 		err = measure_probes(&b, cost);
 	/* The programs of old kernels keep no sums, and follow neither switches nor faults. */
 	if (!err && nps_kernel_side__is_legacy(b.k)) {
-		begin_measuring(&b);
+		begin_measuring(&b, PATIENCE_NS);
 		cost->syscall_ns = time_added(&b, call_kernel);
 	} else if (!err) {
 		time_of_syscalls(&b, cost);
-		begin_measuring(&b);
+		begin_measuring(&b, PATIENCE_NS);
 		cost->fault_ns = time_added(&b, touch);
-		begin_measuring(&b);
+		begin_measuring(&b, PATIENCE_NS);
 		cost->switch_ns = time_of_switches(&b, cost->sum_ns);
 	}
 	close_bench(&b);

@@ -26,6 +26,8 @@
 	asm(".pushsection .text\n.balign 16\n.globl " #name "\n.hidden " #name "\n.type " #name              \
 	    ", %function\n" #name ":\n" body ".size " #name ", . - " #name "\n.popsection\n")
 
+#define PLAIN "ret\n"
+
 #if defined(__x86_64__)
 #define EMULATED "push %rbx\npop %rbx\nret\n"
 #define NOP ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\nret\n"
@@ -44,6 +46,7 @@ FUNCTION(nps_calibration_call_stepped, STEPPED);
 FUNCTION(nps_calibration_mark_emulated, EMULATED);
 FUNCTION(nps_calibration_mark_nop, NOP);
 FUNCTION(nps_calibration_mark_stepped, STEPPED);
+FUNCTION(nps_calibration_plain, PLAIN);
 
 nps_calibration_function nps_calibration__function(enum nps_probe_class class, bool returns)
 {

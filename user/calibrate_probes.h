@@ -11,6 +11,9 @@
 typedef void (*nps_calibration_function)(void *arg);
 nps_calibration_function nps_calibration__function(enum nps_probe_class class, bool returns);
 
+/* One that is never probed. */
+void nps_calibration_plain(void *arg);
+
 /*
  * Puts the programs of a capture on all of them, in this process alone where the kernel can tell. LINKS keeps the
  * links, those of a failure too. 0 or -errno.

@@ -268,8 +268,12 @@ From the start of the program until it records a process with one thread, median
 probes cost is measured once per boot, beside the first capture: it does not wait for that.""",
     "cost": f"""## Is it true what watching is told to cost?
 
-A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; CPU time of the job with npuscope
-record and without, median of {ROUNDS} turns of {cost.SECONDS:g} s each. Ratios of small shares are those of two numbers near the noise.""",
+A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; every other 10 ms it calls one without
+a probe instead. It runs all the time, while {cost.PAIRS} captures of {cost.WINDOW:g} s come and go. The share is of the job's CPU time, measured by that of a
+call during each capture and in the pauses before and after it. A probed call is held against one without a probe 10 ms before: by CPU time of all between two
+calls, and, near it, by the time of the call and some 5 us of computing behind it where nothing interrupted them. Medians;
+the range is that of the median, by bootstrap. The job that is asleep in between sleeps before each call: what watches its system calls and switches
+is in the share, not in the call.""",
     "attach": f"""## Attaching and letting go
 
 A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits

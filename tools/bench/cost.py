@@ -1,17 +1,38 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What watching is told to cost, beside what it really costs: CPU time of a job with and without it, in turns."""
+"""
+What watching is told to cost, beside what it really costs: one job runs all the time, and captures of it come and go. Nothing is compared
+across processes. All of it: CPU time of a call inside captures against that before and after each. A probed call: against one without a
+probe, which the job makes every other 10 ms; that pair is so near in time that the machine's noise is in both.
+"""
 import json
 import os
+import random
 import shutil
 import statistics
+import struct
 import subprocess
+import tempfile
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "tests/integration/jobs/probe_classes_lib.c"
-SECONDS = float(os.environ.get("BENCH_COST_SECONDS", "2"))  # of computing in a run
-KINDS = ("push", "nop5", "sub", "mixed")
-RATES = (2000, 10000, 50000)
+PAIRS = int(os.environ.get("BENCH_COST_PAIRS", "15"))  # of windows with a capture and without one
+KINDS = os.environ.get("BENCH_COST_KINDS", "push,nop5,sub,mixed").split(",")
+RATES = [int(rate) for rate in os.environ.get("BENCH_COST_RATES", "2000,10000,50000").split(",")]
+WINDOW = 1.0  # seconds
+EDGE_NS = 100_000_000  # of a window at both ends, where probes come and go
+ASLEEP_STEPS = 4000  # of computing before each call of a job that sleeps in between
+SAMPLE = struct.Struct("=5Q")  # struct sample of calls.c
+
+
+@dataclass
+class Capture:
+    told_percent: float
+    told_ns: float  # of a probed call, without what else is watched
+    begin: int
+    end: int
 
 
 def build(out):
@@ -23,52 +44,126 @@ def build(out):
     return library
 
 
-def cpu_ns(text):
-    return int(next(line for line in text.splitlines() if line.isdigit()))
+class Job:
+    """tools/bench/calls.c, with its samples in memory."""
+
+    def __init__(self, program, library, kind, rate, steps):
+        self.place = Path(tempfile.mkdtemp(dir="/dev/shm"))
+        self.samples = self.place / "samples"
+        words = [program, library, kind, str(rate), str(steps), self.samples]
+        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, env=os.environ | {"LD_LIBRARY_PATH": str(library.parent)})
+        time.sleep(0.5)
+
+    def end(self):
+        """(CLOCK_MONOTONIC ns, CPU time ns, calls, those of them that can be probed, near_ns) every 10 ms."""
+        self.process.stdin.close()
+        status = self.process.wait()
+        found = list(SAMPLE.iter_unpack(self.samples.read_bytes()))
+        shutil.rmtree(self.place)
+        if status:
+            raise RuntimeError(f"the job ended with status {status}")
+        return [sample for sample in found if sample[0]]
 
 
-def plain(words, env):
-    return cpu_ns(subprocess.run(words, env=env, capture_output=True, check=True, text=True).stdout)
+def capture(npuscope, job, options):
+    done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.place, "--export", "none",
+                           *options], capture_output=True, check=False, text=True)
+    paths = [line for line in done.stdout.splitlines() if line.startswith("/")]
+    if not paths:
+        raise RuntimeError(f"npuscope record: {done.stderr}")
+    session = json.loads((Path(paths[0]) / "session.json").read_text())
+    shutil.rmtree(paths[0])
+    cost = session["cost"]
+    if cost["source"] != "cached":
+        raise RuntimeError(f"costs are {cost['source']}, not measured before")
+    hits = sum(kind["calls"] + kind["marks"] for kind in cost["probes"].values())
+    return Capture(cost["overhead_percent"], (cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]) / max(1, hits), int(session["capture"]["begin_monotonic"]),
+                   int(session["capture"]["end_monotonic"]))
 
 
-def watched(npuscope, out, words, env):
-    """(CPU time of the job, ns; "cost" of the session)"""
-    done = subprocess.run([npuscope, "record", "-q", "-o", out, "--export", "none", "--", *words], env=env, capture_output=True,
-                          check=False, text=True)
-    session = Path(next(line for line in done.stdout.splitlines() if line.startswith("/")))
-    cost = json.loads((session / "session.json").read_text())["cost"]
-    shutil.rmtree(session)
-    return cpu_ns(done.stdout), cost
+def window(samples, begin, end):
+    inside = [sample for sample in samples if begin + EDGE_NS <= sample[0] <= end - EDGE_NS]
+    if len(inside) < 2 or inside[0][2] == inside[-1][2]:
+        raise RuntimeError("the job did nothing in a window")
+    return inside
 
 
-def told_and_real(npuscope, out, words, env, rounds):
-    """(percent told, percent really added, ns of a call told and really added, of calls that were seen): medians of turns."""
-    told, real, told_ns, real_ns = [], [], [], []
-    for _ in range(rounds):
-        before = plain(words, env)
-        used, cost = watched(npuscope, out, words, env)
-        without = (before + plain(words, env)) / 2
-        seen = sum(kind["calls"] for kind in cost["probes"].values())
-        if cost["source"] != "cached":
-            raise RuntimeError(f"costs are {cost['source']}, not measured before")
-        told.append(cost["overhead_percent"])
-        real.append(100 * (used - without) / used)
-        told_ns.append(sum(cost["spent_ns"].values()) / max(1, seen))
-        real_ns.append((used - without) / max(1, seen))
-    return [statistics.median(figures) for figures in (told, real, told_ns, real_ns)]
+def call_ns(inside):
+    """CPU time of a call, the computing before it included."""
+    return (inside[-1][1] - inside[0][1]) / (inside[-1][2] - inside[0][2])
 
 
-def measure(npuscope, out, program, rounds, add, say):
-    """Rows for each kind of function and rate of calls."""
+def added_by_probes(inside, figure):
+    """The figure of 10 ms with probed calls, less that of the 10 ms before, without them: pairs that do not overlap."""
+    pieces = [(figure([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
+    return [now - before for (before, plain), (now, probed) in zip(pieces, pieces[1:]) if probed and not plain]
+
+
+def near_ns(inside):
+    """A call and the little that is computed next, if nothing interrupts them."""
+    return inside[-1][4]
+
+
+def interval(figures):
+    """Bootstrap interval of the median, 95 %."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(figures, k=len(figures))) for _ in range(1000))
+    return medians[25], medians[974]
+
+
+@dataclass
+class Result:
+    told_percent: float
+    percent: float
+    percent_range: tuple
+    told_ns: float
+    ns: float
+    ns_range: tuple
+    near: float
+    near_range: tuple
+
+
+def told_and_real(npuscope, job, options=()):
+    """Medians over the pairs. What is told is the medians of what each capture told."""
+    pauses, captures = [], []
+    for turn in range(PAIRS + 1):
+        begin = time.monotonic_ns()
+        time.sleep(WINDOW)
+        pauses.append((begin, time.monotonic_ns()))
+        if turn < PAIRS:
+            captures.append(capture(npuscope, job, options))
+    samples = job.end()
+    without = [call_ns(window(samples, *pause)) for pause in pauses]
+    added, near, share = [], [], []
+    for before, after, c in zip(without, without[1:], captures):
+        inside = window(samples, c.begin, c.end)
+        # Not against the mean of both: noise that only ever adds makes that larger than the median.
+        share += [100 * (1 - pause / call_ns(inside)) for pause in (before, after)]
+        added += added_by_probes(inside, call_ns)
+        near += added_by_probes(inside, near_ns)
+    return Result(statistics.median(c.told_percent for c in captures), statistics.median(share), interval(share),
+                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added), statistics.median(near), interval(near))
+
+
+def step_ns(program, library):
+    """What a step of computing takes."""
+    steps = 10000
+    job = Job(program, library, "push", 0, steps)
+    time.sleep(1)
+    samples = job.end()
+    return (samples[-1][1] - samples[0][1]) / (samples[-1][2] - samples[0][2]) / steps
+
+
+def measure(npuscope, out, program, add, say):
+    """Rows for each kind of function and rate of calls: of a job that computes between its calls, and of one that sleeps."""
     library = build(out)
-    env = os.environ | {"LD_LIBRARY_PATH": str(library.parent)}
     subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)  # measures, unless it was
-    steps = 2_000_000
-    step_ns = plain([program, library, "push", "1", str(steps)], env) / steps
-    for kind in KINDS:
-        for rate in RATES:
-            words = [program, library, kind, str(int(rate * SECONDS)), str(int(1e9 / rate / step_ns))]
-            told, real, told_ns, real_ns = told_and_real(npuscope, out, words, env, rounds)
-            say(f"{kind}, {rate} calls/s: told {told:.2f} %, really {real:.2f} %")
-            add(f"{kind}, {rate} calls/s: share told", told, "%", "share really added", real)
-            add(f"{kind}, {rate} calls/s: a call told", told_ns, "ns", "really added", real_ns)
+    step = step_ns(program, library)
+    jobs = [(f"{kind}, {rate} calls/s", kind, 0, int(1e9 / rate / step), ()) for kind in KINDS for rate in RATES]
+    jobs += [(f"push, {rate} calls/s, asleep in between", "push", rate, ASLEEP_STEPS, ()) for rate in RATES[:2]]
+    for name, kind, rate, steps, options in jobs:
+        r = told_and_real(npuscope, Job(program, library, kind, rate, steps), options)
+        say(f"{name}: told {r.told_percent:.2f} %, really {r.percent:.2f} %")
+        add(f"{name}: share told", r.told_percent, "%", f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
+        add(f"{name}: a probed call told", r.told_ns, "ns", f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)
+        add(f"{name}: the same", r.told_ns, "ns", f"measured near it (95 %: {r.near_range[0]:.0f} to {r.near_range[1]:.0f})", r.near)
