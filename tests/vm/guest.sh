@@ -149,6 +149,7 @@ switches() {
 	state others_stays
 	kill "$idle"
 	ls /run/npuscope > /share/out/switches_left
+	stat -c %a /run/npuscope > /share/out/run_mode
 	rm -rf /tmp/switches
 	unload_driver
 }

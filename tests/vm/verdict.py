@@ -267,4 +267,8 @@ def of_switches(out: Path) -> Verdict:
     left = (out / "switches_left").read_text(encoding="utf-8").split()
     if wrong or left not in ([], ["trace.lock"]):
         return Verdict(False, f"trs_chan and trs_core: {', '.join(wrong)}; left in /run: {', '.join(left)}")
+    # The switches were the first to need their directory, and costs are to be read there by everybody.
+    mode = (out / "run_mode").read_text(encoding="utf-8").strip()
+    if mode != "755":
+        return Verdict(False, f"/run/npuscope has the mode {mode}")
     return Verdict(True, "on while recorded; off after the end, Ctrl-C, and kill -9 with the next start")
