@@ -211,13 +211,47 @@ states() {
 	keep "$1"
 }
 
+# late NAME FORBID: a job loads a library of CANN's when recording has begun, and calls it once it is probed
+late() {
+	mkdir -p "/tmp/$1"
+	mkfifo "/tmp/$1/orders"
+	/payload/jobs/loader_job < "/tmp/$1/orders" > "/tmp/$1/job.log" 2>&1 &
+	job=$!
+	exec 7> "/tmp/$1/orders"
+	wait_for ^ready "/tmp/$1/job.log" "$job" || return
+	forbidden=
+	[ "$2" = - ] || forbidden=$2
+	[ "$2" = btf ] && mount -t tmpfs none /sys/kernel/btf
+	NPUSCOPE_FORBID=$forbidden "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys none --verbose \
+		> "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
+	recorder=$!
+	wait_for "Ctrl-C ends it" "/tmp/$1/messages" "$recorder"
+	grep -H ^CapEff "/proc/$recorder/task/"*/status > "/tmp/$1/rights"
+	echo "load $sim/cann/latest/lib64/libacl_rt.so" >&7
+	wait_for "libacl_rt.so: [0-9]* probes" "/tmp/$1/messages" "$recorder"
+	echo "call aclrtSynchronizeDevice 40" >&7
+	echo "quit 0" >&7
+	exec 7>&-
+	wait "$job"
+	wait "$recorder"
+	echo $? > "/tmp/$1/status"
+	[ "$2" = btf ] && umount /sys/kernel/btf
+	rm "/tmp/$1/orders"
+	cat "/tmp/$1/messages"
+	keep "$1"
+}
+
 # one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper library; inject,
 # which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job;
-# states, many others
+# states, many others; late, one that loads CANN while it is recorded; no_jit, stacks too, while BPF is interpreted
 one_case() {
 	echo "== $1"
 	[ "$2" != states ] || {
 		states "$1"
+		return
+	}
+	[ "$2" != late ] || {
+		late "$1" "$4"
 		return
 	}
 	driver_options=
@@ -230,6 +264,10 @@ one_case() {
 		job_options="--self-profile /tmp/$1/own"
 		record_options="--level 2 --record-shapes --host-sys cpu,mem,disk,network,osrt --osrt-threshold 0 --irq
 			--stacks cpu,offcpu"
+		;;
+	no_jit)
+		record_options="--host-sys osrt --stacks cpu,offcpu"
+		echo 0 > /proc/sys/net/core/bpf_jit_enable
 		;;
 	esac
 	if [ "$3" != - ]; then
@@ -253,6 +291,7 @@ one_case() {
 		NPUSCOPE_FORBID=$4 record "$1"
 	fi
 	[ "$4" = btf ] && umount /sys/kernel/btf
+	[ "$2" = no_jit ] && echo 1 > /proc/sys/net/core/bpf_jit_enable
 	end_job
 	if [ "$3" != - ]; then
 		cat /sys/kernel/debug/npusim/truth > "/tmp/$1/driver.tsv"

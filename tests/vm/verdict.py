@@ -31,6 +31,7 @@ SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two":
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 # What an older kernel cannot do, in the collector's words.
 TOLD = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
+LATE_CALLS = 40  # guest.sh, late
 OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
@@ -57,6 +58,8 @@ def of_case(place: Path, how: str) -> Verdict:
     kinds = LEGACY_KINDS if session.get("kernel_side") == "legacy" else KINDS
     if how == "all":
         kinds += MORE_KINDS
+    if how == "no_jit" and session.get("kernel_side") != "legacy":
+        kinds += ("stack",)
     missing = [kind for kind in kinds if not session["events"].get(kind)]
     if missing:
         return Verdict(False, f"no events of the kinds {', '.join(missing)}")
@@ -91,6 +94,20 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, refused[0], numbers)
     return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
                          f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
+
+
+def of_late(place: Path) -> Verdict:
+    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up."""
+    session = next(place.glob("out/*/session.json"), None)
+    said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
+    if session is None:
+        return Verdict(False, "there is no session")
+    hits = {Path(probe["library"]).name: probe["hits"] for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
+            if probe["symbol"] == "aclrtSynchronizeDevice"}
+    wrong = [line for line in said.splitlines() if "will be missing" in line]
+    if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
+        return Verdict(False, f"{hits}: {wrong[0] if wrong else last_line(said)}")
+    return Verdict(True, f"{LATE_CALLS} calls")
 
 
 def of_driver(place: Path, mode: str) -> Verdict:
