@@ -211,32 +211,45 @@ states() {
 	keep "$1"
 }
 
-# late NAME FORBID: a job loads a library of CANN's when recording has begun, and calls it once it is probed
+# late NAME FORBID: a job loads libraries of CANN's when recording has begun, from where nobody looks for them, and calls one once it is
+# probed. Perf events are allowed as most distributions have it: Debian wants CAP_SYS_ADMIN for all of them
 late() {
-	mkdir -p "/tmp/$1"
+	mkdir -p "/tmp/$1" /tmp/late_libs
 	mkfifo "/tmp/$1/orders"
-	/payload/jobs/loader_job < "/tmp/$1/orders" > "/tmp/$1/job.log" 2>&1 &
+	late="libsimtruth.so libascend_hal.so libruntime.so libacl_rt.so" # each needs those before
+	for lib in $late; do
+		find -L "$sim/" -name "$lib" -exec cp {} /tmp/late_libs \;
+	done
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo 2 > /proc/sys/kernel/perf_event_paranoid
+	env -u LD_LIBRARY_PATH -u ASCEND_HOME_PATH -u ASCEND_OPP_PATH /payload/jobs/loader_job \
+		< "/tmp/$1/orders" > "/tmp/$1/job.log" 2>&1 &
 	job=$!
 	exec 7> "/tmp/$1/orders"
 	wait_for ^ready "/tmp/$1/job.log" "$job" || return
-	forbidden=
-	[ "$2" = - ] || forbidden=$2
 	[ "$2" = btf ] && mount -t tmpfs none /sys/kernel/btf
-	NPUSCOPE_FORBID=$forbidden "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys none --verbose \
+	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt --stacks cpu --verbose \
 		> "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
 	recorder=$!
 	wait_for "Ctrl-C ends it" "/tmp/$1/messages" "$recorder"
-	grep -H ^CapEff "/proc/$recorder/task/"*/status > "/tmp/$1/rights"
-	echo "load $sim/cann/latest/lib64/libacl_rt.so" >&7
-	wait_for "libacl_rt.so: [0-9]* probes" "/tmp/$1/messages" "$recorder"
+	for thread in "/proc/$recorder/task/"*; do
+		name=$(cat "$thread/comm")
+		[ "${thread##*/}" = "$recorder" ] && name=main
+		echo "$name $(sed -n 's/^CapEff:\t//p' "$thread/status")"
+	done > "/tmp/$1/rights"
+	for lib in $late; do
+		echo "load /tmp/late_libs/$lib" >&7
+	done
+	wait_for "libacl_rt.so: [1-9][0-9]* probes\|cannot probe" "/tmp/$1/messages" "$recorder"
 	echo "call aclrtSynchronizeDevice 40" >&7
 	echo "quit 0" >&7
 	exec 7>&-
 	wait "$job"
 	wait "$recorder"
 	echo $? > "/tmp/$1/status"
+	echo "$paranoid" > /proc/sys/kernel/perf_event_paranoid
 	[ "$2" = btf ] && umount /sys/kernel/btf
-	rm "/tmp/$1/orders"
+	rm -r "/tmp/$1/orders" /tmp/late_libs
 	cat "/tmp/$1/messages"
 	keep "$1"
 }

@@ -253,7 +253,8 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
             result.verdicts[case.name] = verdict.of_states(outcome.out / case.name)
             continue
         if case.how == "late":
-            result.verdicts[case.name] = verdict.of_late(outcome.out / case.name)
+            result.verdicts[case.name] = verdict.of_late(outcome.out / case.name,
+                                                          case.forbid != "-" or "uprobe_multi" in result.kernel.lacks)
             continue
         if case.how == "nodes":
             result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name, case.mode, fexit)

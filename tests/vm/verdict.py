@@ -32,6 +32,7 @@ MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all the
 # What an older kernel cannot do, in the collector's words.
 TOLD = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
 LATE_CALLS = 40  # guest.sh, late
+CAP_SYS_ADMIN = 1 << 21
 OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
@@ -96,8 +97,9 @@ def of_case(place: Path, how: str) -> Verdict:
                          f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
 
 
-def of_late(place: Path) -> Verdict:
-    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up."""
+def of_late(place: Path, perf: bool) -> Verdict:
+    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up. PERF: functions
+    are probed by perf events, for which who attaches them may have to be an administrator; nobody else is."""
     session = next(place.glob("out/*/session.json"), None)
     said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
     if session is None:
@@ -107,6 +109,11 @@ def of_late(place: Path) -> Verdict:
     wrong = [line for line in said.splitlines() if "will be missing" in line]
     if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
         return Verdict(False, f"{hits}: {wrong[0] if wrong else last_line(said)}")
+    threads = [line.split() for line in (place / "rights").read_text(encoding="utf-8").splitlines()]
+    # One switches on statistics of BPF programs: it has nothing else.
+    admins = {name for name, rights in threads if int(rights, 16) & CAP_SYS_ADMIN and int(rights, 16) != CAP_SYS_ADMIN}
+    if admins - ({"main"} if perf else set()):
+        return Verdict(False, f"{', '.join(sorted(admins))} kept CAP_SYS_ADMIN")
     return Verdict(True, f"{LATE_CALLS} calls")
 
 
