@@ -79,7 +79,6 @@ CASES = (
     Case("no_jit", how="no_jit", title="with the kernel's JIT for BPF off, stacks too"),
     Case("late", how="late", quick=True, title="a job that loads CANN while it is recorded"),
     Case("late_no_cookie", how="late", forbid="uprobe_multi,cookie", title="the same by a program for each probe"),
-    Case("late_no_btf", how="late", forbid="btf", title="the same without BTF"),
     Case("times", mode="kio", how="helper", timed=True, title="how long the demo job was in the driver"),
     Case("times_plain", mode="kio:plain", how="helper", timed=True, title="the same, driver without types"),
     Case("nodes_times", mode="kio", how="nodes", timed=True, title="the same of a job that calls the driver alone"),
