@@ -120,6 +120,23 @@ def a_late_library_where_uprobes_want_admin(case: Case) -> None:
 
 
 @test
+def a_late_library_without_btf(case: Case) -> None:
+    """The programs of the oldest kernels tell of mappings of code, too."""
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("loader_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--verbose",
+                      env={**os.environ, "NPUSCOPE_FORBID": "btf"})
+    job.tell(f"load {library}")
+    run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
+    job.tell("call aclrtSynchronizeDevice 40")
+    job.tell("quit 0")
+    assert job.wait() == 0
+    result = run.result().expect(DONE, PARTIAL)
+    assert len(result.session.of(API, job.pid)) == 40, result.err
+
+
+@test
 def who_may_not_attach_is_told(case: Case) -> None:
     """Where uprobes take CAP_SYS_ADMIN, and npuscope was started with the others alone."""
     env = shim(case, "perf event")

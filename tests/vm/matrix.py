@@ -77,6 +77,7 @@ CASES = (
     Case("no_ringbuf", forbid="ringbuf", title="perf buffers instead of ring buffers"),
     Case("no_btf", forbid="btf", title="without BTF"),
     Case("no_jit", how="no_jit", title="with the kernel's JIT for BPF off, stacks too"),
+    Case("late_no_btf", how="late", forbid="btf", title="the same without BTF"),
     Case("late", how="late", quick=True, title="a job that loads CANN while it is recorded"),
     Case("late_no_cookie", how="late", forbid="uprobe_multi,cookie", title="the same by a program for each probe"),
     Case("times", mode="kio", how="helper", timed=True, title="how long the demo job was in the driver"),
