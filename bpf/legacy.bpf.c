@@ -29,6 +29,7 @@ struct thread {
 	__u64 regs[8]; /* arguments of the call at hand */
 	__u64 syscall_start; /* 0: in none */
 	__u64 syscall;
+	__u64 maps; /* of mmap its third argument, what the mapping may be used for */
 	struct call calls[NPS_LEGACY_DEPTH];
 	__u32 depth, pad;
 	struct nps_string text;
@@ -530,7 +531,7 @@ int call_mark(struct pt_regs *ctx)
 SEC("raw_tracepoint/sys_enter")
 int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid();
+	__u64 pid_tgid = bpf_get_current_pid_tgid(), maps = 0;
 	struct thread *t;
 
 	if (!is_target(pid_tgid >> 32, NPS_TARGET_OSRT))
@@ -541,6 +542,9 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	}
 	t->syscall = ctx->args[1];
+	if (ctx->args[1] == NPS_NR_MMAP)
+		bpf_probe_read(&maps, sizeof(maps), (void *)&PT_REGS_PARM3((struct pt_regs *)ctx->args[0]));
+	t->maps = maps;
 	t->syscall_start = bpf_ktime_get_ns();
 	return 0;
 }
@@ -559,7 +563,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	if (!t || !t->syscall_start)
 		return 0; /* entered before we attached */
 	e.kind = NPS_EV_SYSCALL;
-	/* The arguments are not told: what they mean takes more than these kernels can. */
+	/* The arguments are not told: what they mean takes more than these kernels can. But libraries come by mapping code. */
 	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
 	e.probe = t->syscall;
 	e.pid = pid_tgid >> 32;
@@ -567,7 +571,8 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	e.ret = (__s32)ret;
 	e.start = t->syscall_start;
 	e.dur = bpf_ktime_get_ns() - t->syscall_start;
-	e.args[0] = e.args[1] = e.args[2] = 0;
+	e.args[0] = e.args[1] = 0;
+	e.args[2] = t->maps & NPS_PROT_EXEC;
 	e.args[3] = ret;
 	t->syscall_start = 0;
 	emit(ctx, &e);

@@ -62,17 +62,19 @@ static __always_inline bool sampled_regs(const struct pt_regs *interrupted, stru
 	return true;
 }
 
-extern void *bpf_cast_to_kern_ctx(void *ctx) __ksym __weak; /* since 6.2 */
 #define SAMPLE_TIME (1U << 2) /* PERF_SAMPLE_TIME */
 
-/* Of the sample that CTX is of, if it has it already; 0: it will be a little later than now. */
+/*
+ * Of the sample that CTX is of, if it has it already; 0: it will be a little later than now. CTX is read as any memory of the kernel:
+ * by its type it could be had of a function of the kernel alone, and programs that call one load only where the JIT is on.
+ */
 static __always_inline __u64 sample_time(struct pt_regs *ctx)
 {
-	struct perf_sample_data *data;
+	struct perf_sample_data *data = 0;
 
-	if (!bpf_cast_to_kern_ctx)
+	if (!bpf_core_field_exists(data->sample_flags))
 		return 0;
-	data = BPF_CORE_READ((struct bpf_perf_event_data_kern *)bpf_cast_to_kern_ctx(ctx), data);
+	data = BPF_CORE_READ((struct bpf_perf_event_data_kern *)ctx, data);
 	return BPF_CORE_READ(data, sample_flags) & SAMPLE_TIME ? BPF_CORE_READ(data, time) : 0;
 }
 

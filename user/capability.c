@@ -15,6 +15,7 @@
 
 #include "linux_capabilities.h"
 #include "log.h"
+#include "privilege.h"
 #include "uprobe_link.h"
 
 #define INIT_PID_NAMESPACE 0xeffffffcU /* inode of the first one, fixed by the kernel */
@@ -32,23 +33,28 @@ static const struct {
 	{ CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH" }, /* their libraries */
 };
 
-static void find_missing_caps(struct nps_capability *c)
+static uint64_t effective_caps(void)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = {};
-	uint64_t have;
 
-	if (syscall(SYS_capget, &h, d))
-		return;
-	have = d[0].effective | (uint64_t)d[1].effective << 32;
-	for (size_t i = 0; i < sizeof(needed_caps) / sizeof(*needed_caps); i++) {
-		size_t at = strlen(c->missing_caps);
+	return syscall(SYS_capget, &h, d) ? UINT64_MAX : d[0].effective | (uint64_t)d[1].effective << 32;
+}
 
-		if (have >> needed_caps[i].cap & 1 || (i < IN_SYS_ADMIN && have >> CAP_SYS_ADMIN & 1))
-			continue;
-		snprintf(c->missing_caps + at, sizeof(c->missing_caps) - at, "%s%s", at ? ", " : "",
-			 needed_caps[i].name);
-	}
+static void note_missing_cap(struct nps_capability *c, const char *name)
+{
+	size_t at = strlen(c->missing_caps);
+
+	snprintf(c->missing_caps + at, sizeof(c->missing_caps) - at, "%s%s", at ? ", " : "", name);
+}
+
+static void find_missing_caps(struct nps_capability *c)
+{
+	uint64_t have = effective_caps();
+
+	for (size_t i = 0; i < sizeof(needed_caps) / sizeof(*needed_caps); i++)
+		if (!(have >> needed_caps[i].cap & 1) && !(i < IN_SYS_ADMIN && have >> CAP_SYS_ADMIN & 1))
+			note_missing_cap(c, needed_caps[i].name);
 }
 
 static bool has_map(enum bpf_map_type type)
@@ -142,6 +148,17 @@ static void warn_of_unknown_names(void)
 	}
 }
 
+/* Some kernels, and some settings of perf_event_paranoid, want CAP_SYS_ADMIN where others want CAP_PERFMON. */
+static void find_what_uprobes_take(struct nps_capability *c)
+{
+	int err = nps_privilege__try_without(CAP_SYS_ADMIN, nps_uprobe_perf__check);
+
+	c->uprobe_admin = err == -EACCES || err == -EPERM;
+	if (c->uprobe_admin && c->uprobe == NPS_UPROBE_PERF && !*c->missing_caps &&
+	    !(effective_caps() >> CAP_SYS_ADMIN & 1))
+		note_missing_cap(c, "CAP_SYS_ADMIN");
+}
+
 void nps_capability__probe(struct nps_capability *c)
 {
 	int fd;
@@ -178,6 +195,7 @@ void nps_capability__probe(struct nps_capability *c)
 		c->uprobe = NPS_UPROBE_MULTI;
 	else if (access("/sys/bus/event_source/devices/uprobe/type", R_OK) == 0)
 		c->uprobe = NPS_UPROBE_PERF;
+	find_what_uprobes_take(c);
 }
 
 int nps_capability__check(const struct nps_capability *c)

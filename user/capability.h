@@ -27,6 +27,7 @@ struct nps_capability {
 	bool ringbuf, task_storage, raw_tracepoint, cookie;
 	bool fentry; /* programs at the entry of the kernel's own functions, without a breakpoint */
 	enum nps_uprobe_row uprobe;
+	bool uprobe_admin; /* a perf event of a function takes CAP_SYS_ADMIN; other kernels and settings want CAP_PERFMON alone */
 	uint32_t mark_attach_type; /* of entry-only probes: uprobe multi or 0 (perf event) */
 };
 

@@ -656,7 +656,8 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 		nps_warn("nothing was recorded: a signal ended npuscope before recording began");
 	if (!err) {
 		nps_privilege__keep(c->driver && opts->driver.tasks ? NPS_PRIVILEGE_SWITCHES
-								    : NPS_PRIVILEGE_CAPTURE);
+								    : NPS_PRIVILEGE_CAPTURE,
+				    nps_kernel_side__cap(c->kernel));
 		nps_job_processes__account_cpu(c);
 		nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
 		nps_info("recording %u probes in %u files%s: Ctrl-C ends it", nps_probes__count(c->probes),
@@ -673,7 +674,7 @@ int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts)
 	release_signals(c->signals, &set, terminated);
 	c->signals = -1;
 	if (!err) {
-		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE);
+		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE, NULL);
 		nps_capture__finish(c, &slices);
 		err = nps_capture__check_session(c);
 	} else {

@@ -61,7 +61,7 @@ int nps_cmd_record(int argc, char **argv)
 	if (!c.unreachable && (a.text || a.db)) {
 		nps_capture__heed_sigterm();
 		/* What is read from now on are files of the session. */
-		nps_privilege__keep(NPS_PRIVILEGE_RESULTS);
+		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, NULL);
 		status = analyze(&a, &c);
 	}
 	if (!a.quiet)

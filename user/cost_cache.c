@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "capability.h"
+#include "run_directory.h"
 
 #define FORMAT "npuscope costs 1"
 #define FILE_NAME "costs"
@@ -127,15 +128,13 @@ static int open_directory(const struct nps_cost_cache *cache, bool make)
 		}
 		if (!name)
 			return fd;
-		/* Whatever the umask is: a directory that nobody can look into is of no use to others. */
-		if (make && !cache->path[i + 1] && !mkdirat(fd, name, 0755) && fchmodat(fd, name, 0755, 0)) {
-			next = -errno;
-			close(fd);
-			return next;
+		if (make && !cache->path[i + 1]) {
+			next = nps_run_directory__open(fd, name);
+		} else {
+			next = openat(fd, name, flags);
+			if (next < 0)
+				next = errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
 		}
-		next = openat(fd, name, flags);
-		if (next < 0)
-			next = errno == ELOOP || errno == ENOTDIR ? -EPERM : -errno;
 		close(fd);
 		fd = next;
 		if (fd < 0)

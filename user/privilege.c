@@ -2,7 +2,6 @@
 #include "privilege.h"
 
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "capability.h"
 #include "linux_capabilities.h"
 #include "log.h"
 
@@ -18,20 +18,6 @@
 static uint64_t bit(int capability)
 {
 	return 1ULL << capability;
-}
-
-/* Some distributions' kernels want CAP_SYS_ADMIN for perf events where others want CAP_PERFMON: that is tried. */
-static bool opens_perf_events(void)
-{
-	struct perf_event_attr attr = { .type = PERF_TYPE_SOFTWARE,
-					.size = sizeof(attr),
-					.config = PERF_COUNT_SW_CPU_CLOCK,
-					.disabled = 1 };
-	int fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd >= 0)
-		close(fd);
-	return fd >= 0;
 }
 
 /* CAPABILITY, or CAP_SYS_ADMIN, which contains it, where it is not among those we HAVE: older kernels do not know it. */
@@ -49,9 +35,10 @@ static uint64_t kept(enum nps_privilege what, uint64_t have)
 		mask |= bit(CAP_DAC_OVERRIDE);
 		/* fallthrough */
 	case NPS_PRIVILEGE_CAPTURE:
-		mask |= or_admin(have, CAP_BPF) | or_admin(have, CAP_PERFMON) |
-			or_admin(have, CAP_CHECKPOINT_RESTORE) |
-			bit(CAP_SYSLOG); /* names of the kernel's functions */
+		mask |= or_admin(have, CAP_PERFMON) | bit(CAP_SYSLOG); /* names of the kernel's functions */
+		/* fallthrough */
+	case NPS_PRIVILEGE_RECORDS:
+		mask |= or_admin(have, CAP_BPF) | or_admin(have, CAP_CHECKPOINT_RESTORE);
 		/* fallthrough */
 	case NPS_PRIVILEGE_PROC:
 		return mask | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
@@ -76,7 +63,31 @@ static int set_effective(struct __user_cap_data_struct d[2], uint64_t mask)
 	return (int)syscall(SYS_capset, &h, d);
 }
 
-void nps_privilege__keep(enum nps_privilege what)
+int nps_privilege__try_without(int capability, int (*what)(void))
+{
+	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct before[2] = { { 0 } }, d[2];
+	int err;
+
+	if (syscall(SYS_capget, &h, before))
+		return -errno;
+	memcpy(d, before, sizeof(d));
+	d[capability / 32].effective &= ~(1U << capability % 32);
+	if (syscall(SYS_capset, &h, d))
+		return -errno;
+	err = what();
+	if (syscall(SYS_capset, &h, before))
+		nps_debug("capabilities are gone: %s", strerror(errno));
+	return err;
+}
+
+/* Where attaching takes CAP_SYS_ADMIN, libraries that come while it is recorded want it. */
+static bool attaches_by_admin(const struct nps_capability *cap)
+{
+	return cap && cap->uprobe == NPS_UPROBE_PERF && cap->uprobe_admin;
+}
+
+void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = { { 0 } };
@@ -85,7 +96,7 @@ void nps_privilege__keep(enum nps_privilege what)
 	if (syscall(SYS_capget, &h, d))
 		return;
 	mask = kept(what, d[0].permitted | (uint64_t)d[1].permitted << 32);
-	if (mask & bit(CAP_PERFMON) && !set_effective(d, mask) && !opens_perf_events())
+	if (attaches_by_admin(cap))
 		mask |= bit(CAP_SYS_ADMIN);
 	/* What a program that we executed would have again. It needs a capability that goes then. */
 	set_effective(d, UINT64_MAX);

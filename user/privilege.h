@@ -12,11 +12,20 @@ enum nps_privilege {
 	NPS_PRIVILEGE_NAMESPACES, /* ... and looks into their network namespaces */
 	NPS_PRIVILEGE_STATISTICS, /* one that switches on run statistics of BPF programs */
 	NPS_PRIVILEGE_RESULTS, /* one that analyses a session: the job's files name its functions, the kernel has its counts */
+	NPS_PRIVILEGE_RECORDS, /* one that takes records of BPF programs, and looks at processes that they name */
 	NPS_PRIVILEGE_CAPTURE, /* one that attaches probes to what comes, and reads what they record */
 	NPS_PRIVILEGE_SWITCHES, /* ... and turns the driver's tracepoints off, by files that nobody's mode lets write */
 };
 
-/* Of the calling thread. Results are written into the session's directory, which is ours: that takes none. */
-void nps_privilege__keep(enum nps_privilege what);
+struct nps_capability;
+
+/*
+ * Of the calling thread. CAP: of a thread that attaches probes, how they are attached, for which some kernels want CAP_SYS_ADMIN; else
+ * NULL. Results are written into the session's directory, which is ours: that takes none.
+ */
+void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap);
+
+/* What WHAT returns while the calling thread is without CAPABILITY, which it has again afterwards; -errno if that cannot be tried. */
+int nps_privilege__try_without(int capability, int (*what)(void));
 
 #endif

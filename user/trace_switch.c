@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "log.h"
+#include "run_directory.h"
 #include "session_writer.h"
 
 const struct nps_trace_places nps_trace_places = { "/proc", "/run/npuscope" };
@@ -162,13 +162,12 @@ bool nps_trace_switch__there(const struct nps_trace_places *places, enum nps_tra
 /* A folder of root's that nobody else can put anything into. */
 static int make_folder(const char *path)
 {
-	struct stat st;
+	int fd = nps_run_directory__open(AT_FDCWD, path);
 
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return -errno;
-	if (lstat(path, &st))
-		return -errno;
-	return S_ISDIR(st.st_mode) && st.st_uid == geteuid() && !(st.st_mode & 022) ? 0 : -EPERM;
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
 }
 
 /* One process at a time looks at the lists, and at what they are about. Returns what has to be closed, -errno. */

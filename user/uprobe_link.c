@@ -81,6 +81,22 @@ int nps_uprobe_perf__link(int prog_fd, const char *path, uint64_t offset, bool r
 	return err ? err : fd;
 }
 
+int nps_uprobe_perf__check(void)
+{
+	struct perf_event_attr attr = { .size = sizeof(attr) };
+	int type = event_source("type", "%d"), fd;
+
+	if (type < 0)
+		return type;
+	attr.type = (uint32_t)type;
+	/* Rights come first: whoever has them gets as far as to be told that there is no file. */
+	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	if (fd < 0)
+		return errno == EINVAL ? 0 : -errno;
+	close(fd);
+	return 0;
+}
+
 bool nps_uprobe_multi__supported(uint32_t attach_type)
 {
 	struct bpf_insn insns[] = {

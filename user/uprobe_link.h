@@ -28,6 +28,9 @@ int nps_uprobe_multi__link(int prog_fd, uint32_t attach_type, const char *path, 
  */
 int nps_uprobe_perf__link(int prog_fd, const char *path, uint64_t offset, bool returns);
 
+/* 0 if the calling thread has the rights for such an event; else what the kernel says, -errno. Opens none. */
+int nps_uprobe_perf__check(void);
+
 /* Does this kernel have links of that attach type? */
 bool nps_uprobe_multi__supported(uint32_t attach_type);
 

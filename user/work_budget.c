@@ -76,18 +76,23 @@ static void budget_fill(struct nps_budget *b, uint64_t now)
 		return;
 	/* Divided first: an account that was not looked at for years must not overflow. */
 	b->credit += (int64_t)(passed / 100 * b->percent);
-	nps_budget__end_advance(b);
+	if (b->credit > (int64_t)b->capacity)
+		b->credit = (int64_t)b->capacity;
 }
 
 void nps_budget__advance(struct nps_budget *b, uint64_t ns)
 {
-	b->credit += (int64_t)ns;
+	b->credit = (int64_t)ns;
+	b->advanced = true;
 }
 
 void nps_budget__end_advance(struct nps_budget *b)
 {
-	if (b->credit > (int64_t)b->capacity)
-		b->credit = (int64_t)b->capacity;
+	if (!b->advanced)
+		return;
+	b->advanced = false;
+	b->credit = (int64_t)b->capacity;
+	b->piece = NPS_BUDGET_PIECE_NS; /* what comes is seldom as dear as what was to be done at first */
 }
 
 bool nps_budget__ready(struct nps_budget *b, uint64_t now)

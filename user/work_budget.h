@@ -32,7 +32,7 @@
 #define NPS_BUDGET_ALL_CPU_NS (8000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_ALL_PERCENT 33
 /*
- * One that was named to us has this besides, until recording begins: who names it waits for it, nothing is
+ * One that was named to us has this instead until recording begins, and its account is full then: who names it waits for it, nothing is
  * recorded meanwhile, and Ctrl-C ends it. Kernels before 6.6 make each probe by itself: 0.1 s for a job's 130 on
  * a server, several seconds in an emulated machine.
  */
@@ -95,6 +95,7 @@ struct nps_budget {
 	uint64_t piece; /* ns of the next piece of work */
 	uint64_t begun, until; /* CPU time of the thread; `until` 0: no work goes on */
 	bool cut; /* the work that goes on, or the last */
+	bool advanced; /* it has an advance that has not ended */
 	unsigned int files, operators, searched;
 	uint32_t left_out, told; /* 1 << enum nps_left_out */
 };
@@ -105,10 +106,10 @@ void nps_budget__init(struct nps_budget *b, uint64_t capacity, unsigned int perc
 /* The account of a process that PARENT has born: no fuller than that one. */
 void nps_budget__inherit(struct nps_budget *b, const struct nps_budget *parent);
 
-/* NS of CPU time more than the account holds: as long as it has more, no time fills it up. */
+/* A full account is put by, and NS of CPU time are what there is until the advance ends: as long as it has more, no time fills it up. */
 void nps_budget__advance(struct nps_budget *b, uint64_t ns);
 
-/* From now on it has no more than it holds: what is left of an advance is gone. */
+/* The account that was put by is there, full, whatever was spent of the advance; what is left of that is gone. Without one: nothing. */
 void nps_budget__end_advance(struct nps_budget *b);
 
 /* May the next piece of work begin? NOW: CLOCK_MONOTONIC. */

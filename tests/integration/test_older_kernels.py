@@ -8,7 +8,7 @@ import platform
 import sys
 from pathlib import Path
 
-from harness import (API, DONE, JOB_SOURCES, MARK, PARTIAL, Case, add_test, build_library, catalogue, environment,
+from harness import (API, DONE, FAILED, JOB_SOURCES, MARK, NPUSCOPE, PARTIAL, Case, add_test, build_library, catalogue, environment,
                      main, need, need_job, need_program, need_root, test, wait_until)
 
 MULTI, SESSION = "48", "57"  # attach types of links
@@ -70,6 +70,81 @@ def one_is_refused(case: Case, row: str) -> None:
     assert len(named) == 1 and "cannot probe aclInit of" in named[0], result.err
     assert len(result.session.of(API, job.pid)) == 9, result.err
     assert "aclInit" not in {p["symbol"] for p in result.session.json["probes"]}
+
+
+CAP_SYS_ADMIN = 1 << 21
+
+
+def admins(pid: int) -> set[str]:
+    """Names of the threads of a capture that have CAP_SYS_ADMIN, of those that live as long as it."""
+    found = set()
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        rights = next(line for line in (task / "status").read_text().splitlines() if line.startswith("CapEff"))
+        if int(rights.split()[1], 16) & CAP_SYS_ADMIN:
+            found.add("main" if task.name == str(pid) else (task / "comm").read_text().strip())
+    return found & {"main", "nps_reader", "nps_stacks"}
+
+
+def late_library(case: Case, wants_admin: bool) -> None:
+    """A library that comes while it is recorded is probed: who does it has kept the right that it takes, and nobody else."""
+    env = shim(case, "perf event")
+    if wants_admin:
+        env["UPROBES_WANT_ADMIN"] = "1"
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("loader_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--stacks", "cpu", "--verbose",
+                      env=env)
+    have = admins(run.pid)
+    job.tell(f"load {library}")
+    run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
+    job.tell("call aclrtSynchronizeDevice 40")
+    job.tell("quit 0")
+    assert job.wait() == 0
+    result = run.result().expect(DONE, PARTIAL)
+    assert len(result.session.of(API, job.pid)) == 40, result.err
+    if wants_admin:
+        assert have == {"main"}, have
+    # Without the shim's word it is this kernel that decides.
+    assert not have - {"main"}, have
+
+
+@test
+def a_late_library(case: Case) -> None:
+    late_library(case, False)
+
+
+@test
+def a_late_library_where_uprobes_want_admin(case: Case) -> None:
+    late_library(case, True)
+
+
+@test
+def a_late_library_without_btf(case: Case) -> None:
+    """The programs of the oldest kernels tell of mappings of code, too."""
+    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
+    job = case.start([need_job("loader_job")])
+    job.wait_for("^ready")
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--verbose",
+                      env={**os.environ, "NPUSCOPE_FORBID": "btf"})
+    job.tell(f"load {library}")
+    run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
+    job.tell("call aclrtSynchronizeDevice 40")
+    job.tell("quit 0")
+    assert job.wait() == 0
+    result = run.result().expect(DONE, PARTIAL)
+    assert len(result.session.of(API, job.pid)) == 40, result.err
+
+
+@test
+def who_may_not_attach_is_told(case: Case) -> None:
+    """Where uprobes take CAP_SYS_ADMIN, and npuscope was started with the others alone."""
+    env = shim(case, "perf event")
+    env["UPROBES_WANT_ADMIN"] = "1"
+    setpriv = need_program("setpriv", "util-linux")
+    job = case.start(["sleep", "99"])
+    result = case.run([setpriv, "--bounding-set=-sys_admin", NPUSCOPE, "record", "-p", job.pid, "-d", "1s", "-o", case.dir], env=env).expect(FAILED)
+    assert len(result.complaints) == 1 and "lacks CAP_SYS_ADMIN:" in result.complaints[0], result.err
 
 
 @test

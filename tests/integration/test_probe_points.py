@@ -168,8 +168,6 @@ def launches_after_a_call_that_outlasts_its_probe(case: Case) -> None:
 @test
 def the_same_function_of_a_file_that_comes_later(case: Case) -> None:
     """It is not polled there, so that it stays."""
-    if KERNEL < (6, 6):
-        raise Skip("this kernel has no links of many uprobes: its perf events take a right that record has given up")
     other = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("other"))
     job, run = take_out(case, "later", other)
     run.wait_for(TAKEN_OUT, err=True)

@@ -417,7 +417,7 @@ CAUGHT = 0.01
 class Nested:
     """A job with several calls of CANN open at once, under npuscope, and where its own backtraces say that it was."""
 
-    def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "") -> None:
+    def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "", **variables: Any) -> None:
         compiler, where = need_program("gcc", "gcc"), case.path(f"nested_{unwind}_{forbid}")
         where.mkdir()
         for source, name, more in (("nested_job.c", "job", ["-rdynamic"]),
@@ -427,7 +427,7 @@ class Nested:
         job = case.start([where / "job", 1500], env=environment(libs=[where]))
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", where, "--export", "text", "--stacks", "cpu,offcpu", "--stack-freq", 499,
-                          "--unwind", unwind, env=environment(NPUSCOPE_FORBID=forbid))
+                          "--unwind", unwind, env=environment(NPUSCOPE_FORBID=forbid, **variables))
         job.tell("go")
         job.wait_for("^done")
         assert job.wait() == 0
@@ -526,6 +526,15 @@ def whole_under_probes_of_returns(case: Case) -> None:
 def whole_by_each_way_to_probe(case: Case) -> None:
     for forbid in ("uprobe_session", "uprobe_multi"):
         are_whole(Nested(case, "auto", "-fomit-frame-pointer", forbid=forbid))
+
+
+@test
+def whole_without_functions_of_the_kernel(case: Case) -> None:
+    """No program calls one: where the JIT is off none that does is loaded."""
+    shim = build_library(case, "no_links_lib.c", "libno_links.so", case.path("shim"))
+    run = Nested(case, "auto", "-fomit-frame-pointer", LD_PRELOAD=shim, NO_KFUNCS="1")
+    are_whole(run)
+    assert "cannot" not in run.result.err, run.result.err
 
 
 @test

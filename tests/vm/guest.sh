@@ -149,6 +149,7 @@ switches() {
 	state others_stays
 	kill "$idle"
 	ls /run/npuscope > /share/out/switches_left
+	stat -c %a /run/npuscope > /share/out/run_mode
 	rm -rf /tmp/switches
 	unload_driver
 }
@@ -210,13 +211,60 @@ states() {
 	keep "$1"
 }
 
+# late NAME FORBID: a job loads libraries of CANN's when recording has begun, from where nobody looks for them, and calls one once it is
+# probed. Perf events are allowed as most distributions have it: Debian wants CAP_SYS_ADMIN for all of them
+late() {
+	mkdir -p "/tmp/$1" /tmp/late_libs
+	mkfifo "/tmp/$1/orders"
+	late="libsimtruth.so libascend_hal.so libruntime.so libacl_rt.so" # each needs those before
+	for lib in $late; do
+		find -L "$sim/" -name "$lib" -exec cp {} /tmp/late_libs \;
+	done
+	paranoid=$(cat /proc/sys/kernel/perf_event_paranoid)
+	echo 2 > /proc/sys/kernel/perf_event_paranoid
+	env -u LD_LIBRARY_PATH -u ASCEND_HOME_PATH -u ASCEND_OPP_PATH /payload/jobs/loader_job \
+		< "/tmp/$1/orders" > "/tmp/$1/job.log" 2>&1 &
+	job=$!
+	exec 7> "/tmp/$1/orders"
+	wait_for ^ready "/tmp/$1/job.log" "$job" || return
+	[ "$2" = btf ] && mount -t tmpfs none /sys/kernel/btf
+	NPUSCOPE_FORBID=${2#-} "$npuscope" record -p "$job" -o "/tmp/$1/out" --export none --host-sys osrt --stacks cpu --verbose \
+		> "/tmp/$1/results" 2> "/tmp/$1/messages" 7>&- &
+	recorder=$!
+	wait_for "Ctrl-C ends it" "/tmp/$1/messages" "$recorder"
+	for thread in "/proc/$recorder/task/"*; do
+		name=$(cat "$thread/comm")
+		[ "${thread##*/}" = "$recorder" ] && name=main
+		echo "$name $(sed -n 's/^CapEff:\t//p' "$thread/status")"
+	done > "/tmp/$1/rights"
+	for lib in $late; do
+		echo "load /tmp/late_libs/$lib" >&7
+	done
+	wait_for "libacl_rt.so: [1-9][0-9]* probes\|cannot probe" "/tmp/$1/messages" "$recorder"
+	echo "call aclrtSynchronizeDevice 40" >&7
+	echo "quit 0" >&7
+	exec 7>&-
+	wait "$job"
+	wait "$recorder"
+	echo $? > "/tmp/$1/status"
+	echo "$paranoid" > /proc/sys/kernel/perf_event_paranoid
+	[ "$2" = btf ] && umount /sys/kernel/btf
+	rm -r "/tmp/$1/orders" /tmp/late_libs
+	cat "/tmp/$1/messages"
+	keep "$1"
+}
+
 # one_case NAME HOW DRIVER FORBID: records the demo job; "-" stands for none. HOW: helper, with the helper library; inject,
 # which is put into the running job; all, with a profiler of the job's own and whatever can be recorded; nodes, another job;
-# states, many others
+# states, many others; late, one that loads CANN while it is recorded; no_jit, stacks too, while BPF is interpreted
 one_case() {
 	echo "== $1"
 	[ "$2" != states ] || {
 		states "$1"
+		return
+	}
+	[ "$2" != late ] || {
+		late "$1" "$4"
 		return
 	}
 	driver_options=
@@ -229,6 +277,10 @@ one_case() {
 		job_options="--self-profile /tmp/$1/own"
 		record_options="--level 2 --record-shapes --host-sys cpu,mem,disk,network,osrt --osrt-threshold 0 --irq
 			--stacks cpu,offcpu"
+		;;
+	no_jit)
+		record_options="--host-sys osrt --stacks cpu,offcpu"
+		echo 0 > /proc/sys/net/core/bpf_jit_enable
 		;;
 	esac
 	if [ "$3" != - ]; then
@@ -252,6 +304,7 @@ one_case() {
 		NPUSCOPE_FORBID=$4 record "$1"
 	fi
 	[ "$4" = btf ] && umount /sys/kernel/btf
+	[ "$2" = no_jit ] && echo 1 > /proc/sys/net/core/bpf_jit_enable
 	end_job
 	if [ "$3" != - ]; then
 		cat /sys/kernel/debug/npusim/truth > "/tmp/$1/driver.tsv"

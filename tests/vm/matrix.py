@@ -76,6 +76,10 @@ CASES = (
     Case("no_fentry", forbid="fentry", title="tracepoints instead of fentry"),
     Case("no_ringbuf", forbid="ringbuf", title="perf buffers instead of ring buffers"),
     Case("no_btf", forbid="btf", title="without BTF"),
+    Case("no_jit", how="no_jit", title="with the kernel's JIT for BPF off, stacks too"),
+    Case("late_no_btf", how="late", forbid="btf", title="the same without BTF"),
+    Case("late", how="late", quick=True, title="a job that loads CANN while it is recorded"),
+    Case("late_no_cookie", how="late", forbid="uprobe_multi,cookie", title="the same by a program for each probe"),
     Case("times", mode="kio", how="helper", timed=True, title="how long the demo job was in the driver"),
     Case("times_plain", mode="kio:plain", how="helper", timed=True, title="the same, driver without types"),
     Case("nodes_times", mode="kio", how="nodes", timed=True, title="the same of a job that calls the driver alone"),
@@ -247,6 +251,10 @@ def judge(result: Result, outcome: guest.Outcome, cases: list[Case]) -> None:
     for case in cases:
         if case.how == "states":
             result.verdicts[case.name] = verdict.of_states(outcome.out / case.name)
+            continue
+        if case.how == "late":
+            result.verdicts[case.name] = verdict.of_late(outcome.out / case.name,
+                                                          case.forbid != "-" or "uprobe_multi" in result.kernel.lacks)
             continue
         if case.how == "nodes":
             result.verdicts[case.name] = verdict.of_nodes(outcome.out / case.name, case.mode, fexit)

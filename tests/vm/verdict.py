@@ -31,6 +31,8 @@ SWITCHES = {"before": "00", "recorded": "11", "interrupted": "00", "one_of_two":
 MORE_KINDS = ("tensor", "stack", "irq", "driver")  # of one that records all there is
 # What an older kernel cannot do, in the collector's words.
 TOLD = ("no uprobe_multi", "this kernel lacks BTF or ring buffers")
+LATE_CALLS = 40  # guest.sh, late
+CAP_SYS_ADMIN = 1 << 21
 OFF_NS, TIMES = 5000, 50  # how far times may be off (99th percentile), and of how many at least
 LEGACY_KINDS = ("api", "sqe", "syscall")
 
@@ -57,6 +59,8 @@ def of_case(place: Path, how: str) -> Verdict:
     kinds = LEGACY_KINDS if session.get("kernel_side") == "legacy" else KINDS
     if how == "all":
         kinds += MORE_KINDS
+    if how == "no_jit" and session.get("kernel_side") != "legacy":
+        kinds += ("stack",)
     missing = [kind for kind in kinds if not session["events"].get(kind)]
     if missing:
         return Verdict(False, f"no events of the kinds {', '.join(missing)}")
@@ -91,6 +95,26 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, refused[0], numbers)
     return Verdict(True, f"{numbers['launches_found']} of {numbers['launches_expected']} launches, "
                          f"{numbers['tasks_found']} of {numbers['tasks_expected']} tasks", numbers)
+
+
+def of_late(place: Path, perf: bool) -> Verdict:
+    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up. PERF: functions
+    are probed by perf events, for which who attaches them may have to be an administrator; nobody else is."""
+    session = next(place.glob("out/*/session.json"), None)
+    said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
+    if session is None:
+        return Verdict(False, "there is no session")
+    hits = {Path(probe["library"]).name: probe["hits"] for probe in json.loads(session.read_text(encoding="utf-8"))["probes"]
+            if probe["symbol"] == "aclrtSynchronizeDevice"}
+    wrong = [line for line in said.splitlines() if "will be missing" in line]
+    if wrong or hits != {"libacl_rt.so": LATE_CALLS}:
+        return Verdict(False, f"{hits}: {wrong[0] if wrong else last_line(said)}")
+    threads = [line.split() for line in (place / "rights").read_text(encoding="utf-8").splitlines()]
+    # One switches on statistics of BPF programs: it has nothing else.
+    admins = {name for name, rights in threads if int(rights, 16) & CAP_SYS_ADMIN and int(rights, 16) != CAP_SYS_ADMIN}
+    if admins - ({"main"} if perf else set()):
+        return Verdict(False, f"{', '.join(sorted(admins))} kept CAP_SYS_ADMIN")
+    return Verdict(True, f"{LATE_CALLS} calls")
 
 
 def of_driver(place: Path, mode: str) -> Verdict:
@@ -267,4 +291,8 @@ def of_switches(out: Path) -> Verdict:
     left = (out / "switches_left").read_text(encoding="utf-8").split()
     if wrong or left not in ([], ["trace.lock"]):
         return Verdict(False, f"trs_chan and trs_core: {', '.join(wrong)}; left in /run: {', '.join(left)}")
+    # The switches were the first to need their directory, and costs are to be read there by everybody.
+    mode = (out / "run_mode").read_text(encoding="utf-8").strip()
+    if mode != "755":
+        return Verdict(False, f"/run/npuscope has the mode {mode}")
     return Verdict(True, "on while recorded; off after the end, Ctrl-C, and kill -9 with the next start")
