@@ -26,6 +26,7 @@ struct thread_state {
 	/* --record-shapes */
 	__u64 executor_at; /* where the first phase puts its executor, 0: in none */
 	__u16 tensor_records; /* written so far, lost ones too */
+	__u64 devices; /* bit d: the reader was woken for device d */
 };
 
 struct {
@@ -536,6 +537,17 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
 	domain_remember(pid, c->args[1], c->args[0], c->wanted);
 }
 
+/* Does the reader have to know at once? A thread may select its device before each launch, and a wake-up costs more than all else. */
+static __always_inline bool is_urgent(struct thread_state *st, const struct open_call *c)
+{
+	__u64 device = 1ULL << (c->args[0] & 63);
+
+	if (!(spec_of(c->probe)->flags & NPS_P_KICK) || st->devices & device)
+		return false;
+	st->devices |= device;
+	return true;
+}
+
 static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *st, struct open_call *c,
 				      __u64 now, __u64 pid_tgid)
 {
@@ -563,7 +575,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	e->dur = now - c->start;
 	for (int i = 0; i < 4; i++)
 		e->args[i] = c->args[i];
-	bpf_ringbuf_submit(e, spec_of(probe)->flags & NPS_P_KICK ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
+	bpf_ringbuf_submit(e, is_urgent(st, c) ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
 /* As the stack pointer of a call: it returned after the end, so at the end it was open. */

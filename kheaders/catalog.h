@@ -18,7 +18,7 @@
  *           NPS_P_OPEN: folds nothing: what is called inside is told as if it were not there.
  *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
  *           attached at --level 2, where the runtime layer is shown.
- *           NPS_P_KICK: wake the reader at once.
+ *           NPS_P_KICK: wake the reader at once, the first time that a thread names the device of slot 0.
  *           NPS_P_SHAPES: attached with --record-shapes; without NPS_P_TWIN only then.
  * slot      how it is read, argument number from 1, byte offset where it is behind a pointer, meaning.
  */
