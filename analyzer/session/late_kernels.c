@@ -49,38 +49,61 @@ static uint64_t lost(const struct nps_recording *rec, bool operands)
 	return operands ? nps_add_sat(n, l->ring[NPS_EV_TENSOR]) : n;
 }
 
-static void causes(struct nps_model *m, const struct nps_recording *rec, const struct nps_proc *proc)
+/* Was the job there before npuscope? One that npuscope started (record -- COMMAND) does nothing before it is watched. */
+static bool was_there(const struct nps_recording *rec, const struct nps_proc *proc)
 {
-	bool names = gave_up(rec, "names");
-	uint64_t n;
+	const cJSON *request = cJSON_GetObjectItemCaseSensitive(rec->json, "request");
+	const cJSON *pids = cJSON_GetObjectItemCaseSensitive(request, "pids");
+	const cJSON *window = cJSON_GetObjectItemCaseSensitive(rec->json, "capture");
+	bool started = cJSON_IsArray(pids) && !cJSON_GetArraySize(pids) &&
+		       !cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(request, "all"));
 
-	add_cause(m->why_unnamed, sizeof(m->why_unnamed),
-		  "the job registered them before npuscope was attached to it");
-	if (names)
-		add_cause(m->why_unnamed, sizeof(m->why_unnamed),
-			  "names of kernels were given up (--max-overhead)");
-	n = lost(rec, false);
+	return !started && nps_json_u64(proc->json, "start_monotonic", 0) <=
+				   nps_json_u64(window, "begin_monotonic", UINT64_MAX);
+}
+
+static void add_losses(char *why, size_t size, uint64_t n)
+{
 	if (n)
-		add_cause(m->why_unnamed, sizeof(m->why_unnamed),
-			  "%" PRIu64 " records were lost (--ring-size)", n);
+		add_cause(why, size, "%" PRIu64 " records were lost (--ring-size)", n);
+}
+
+static void causes_of_names(struct nps_model *m, const struct nps_recording *rec, bool before)
+{
+	size_t size = sizeof(m->why_unnamed);
+
+	if (before)
+		add_cause(m->why_unnamed, size, "the job registered them before npuscope was attached to it");
+	if (gave_up(rec, "names"))
+		add_cause(m->why_unnamed, size, "names of kernels were given up (--max-overhead)");
+	add_losses(m->why_unnamed, size, lost(rec, false));
+	if (!*m->why_unnamed)
+		add_cause(m->why_unnamed, size,
+			  "what registered them was not probed yet, or not by npuscope");
+}
+
+/* Losses are those of all processes: of one that lacks no first phase they explain nothing. */
+static void causes_of_shapes(struct nps_model *m, const struct nps_recording *rec,
+			     const struct nps_proc *proc, bool before)
+{
+	bool given_up = gave_up(rec, "names") || gave_up(rec, "detail");
+	size_t size = sizeof(m->why_shapeless);
+	uint64_t n = lost(rec, true);
 
 	if (proc->unseen_executors)
-		add_cause(m->why_shapeless, sizeof(m->why_shapeless),
+		add_cause(m->why_shapeless, size,
 			  "the job's cache of executors answered %" PRIu64
 			  " times with one from before npuscope was attached to it",
 			  proc->unseen_executors);
-	n = lost(rec, true);
-	if (proc->unseen_phases && !n && !names)
-		add_cause(m->why_shapeless, sizeof(m->why_shapeless),
+	if (before && proc->unseen_phases && !n && !given_up)
+		add_cause(m->why_shapeless, size,
 			  "%" PRIu64
 			  " executors ran whose first phase came before npuscope was attached to it",
 			  proc->unseen_phases);
-	if (names || gave_up(rec, "detail"))
-		add_cause(m->why_shapeless, sizeof(m->why_shapeless),
-			  "what tells them was given up (--max-overhead)");
-	if (n)
-		add_cause(m->why_shapeless, sizeof(m->why_shapeless),
-			  "%" PRIu64 " records were lost (--ring-size)", n);
+	if (given_up)
+		add_cause(m->why_shapeless, size, "what tells them was given up (--max-overhead)");
+	if (proc->unseen_executors || proc->unseen_phases)
+		add_losses(m->why_shapeless, size, n);
 }
 
 void nps_late_kernels__count(struct nps_model *model, const struct nps_recording *rec,
@@ -92,23 +115,22 @@ void nps_late_kernels__count(struct nps_model *model, const struct nps_recording
 	const struct nps_compute_table *t = &model->compute;
 	struct nps_pace pace = { .model = model };
 	uint64_t addresses = 0, empty = 0;
+	bool before = was_there(rec, proc);
+	const char *advice = before ? ": record it from its start (record -- COMMAND) to have all" : "";
 
 	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
 		addresses += !strncmp(nps_model__text(model, t->name[i]), unnamed, sizeof(unnamed) - 1);
 		empty += t->input_shapes[i] == NPS_NONE && t->output_shapes[i] == NPS_NONE;
 	}
-	causes(model, rec, proc);
+	causes_of_names(model, rec, before);
+	causes_of_shapes(model, rec, proc, before);
 	model->unnamed_kernels = addresses;
 	/* Of the others it is not decided which tensors are whose, which no other capture would tell either. */
 	model->shapeless_kernels = shapes && *model->why_shapeless ? empty : 0;
 	if (addresses)
-		nps_msg("process %u: %" PRIu64
-			" of %zu kernels are named by their address: %s: record it from its start "
-			"(record -- COMMAND) to have their names",
-			proc->pid, addresses, t->t.len, model->why_unnamed);
+		nps_msg("process %u: %" PRIu64 " of %zu kernels are named by their address: %s%s", proc->pid,
+			addresses, t->t.len, model->why_unnamed, advice);
 	if (model->shapeless_kernels)
-		nps_msg("process %u: %" PRIu64
-			" of %zu kernels have no shapes: %s: record it from its start (record -- COMMAND) to "
-			"have their shapes",
-			proc->pid, empty, t->t.len, model->why_shapeless);
+		nps_msg("process %u: %" PRIu64 " of %zu kernels have no shapes: %s%s", proc->pid, empty,
+			t->t.len, model->why_shapeless, advice);
 }

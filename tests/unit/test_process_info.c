@@ -138,36 +138,49 @@ static void kernels_from_before_the_attach(void **state)
 /* Each cause is told, none that was not there. */
 static void causes_of_what_is_missing(void **state)
 {
+#define REGISTERED "the job registered them before npuscope was attached to it"
+#define PHASES "3 executors ran whose first phase came before npuscope was attached to it"
+#define LOST "7 records were lost (--ring-size)"
+#define STARTED "{\"request\":{\"pids\":[],\"all\":false}"
+#define GIVEN_UP "\"cost\":{\"given_up\":[{\"what\":\"detail\"},{\"what\":\"names\"}]}}"
 	static const struct {
 		const char *json;
 		uint64_t executors, phases, marks;
 		const char *unnamed, *shapeless;
 	} made[] = {
-		{ "{}", 0, 0, 0, "the job registered them before npuscope was attached to it", "" },
-		{ "{}", 5, 0, 0, "the job registered them before npuscope was attached to it",
+		{ "{}", 0, 0, 0, REGISTERED, "" },
+		{ "{}", 5, 0, 0, REGISTERED,
 		  "the job's cache of executors answered 5 times with one from before npuscope was attached "
 		  "to it" },
-		{ "{}", 0, 3, 0, "the job registered them before npuscope was attached to it",
-		  "3 executors ran whose first phase came before npuscope was attached to it" },
-		{ "{}", 0, 3, 7,
-		  "the job registered them before npuscope was attached to it; 7 records were lost "
-		  "(--ring-size)",
-		  "7 records were lost (--ring-size)" },
-		{ "{\"cost\":{\"given_up\":[{\"what\":\"detail\"},{\"what\":\"names\"}]}}", 0, 3, 0,
-		  "the job registered them before npuscope was attached to it; names of kernels were given "
-		  "up "
-		  "(--max-overhead)",
+		{ "{}", 0, 3, 0, REGISTERED, PHASES },
+		{ "{}", 0, 3, 7, REGISTERED "; " LOST, LOST },
+		/* Another process' losses: what this one lacks it would lack without them. */
+		{ "{}", 0, 0, 7, REGISTERED "; " LOST, "" },
+		{ "{" GIVEN_UP, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
 		  "what tells them was given up (--max-overhead)" },
+		/* Nothing comes before a job that npuscope starts, or before a process that the job starts. */
+		{ STARTED "}", 0, 3, 0, "what registered them was not probed yet, or not by npuscope", "" },
+		{ STARTED "}", 0, 3, 7, LOST, LOST },
+		{ STARTED "," GIVEN_UP, 0, 3, 0, "names of kernels were given up (--max-overhead)",
+		  "what tells them was given up (--max-overhead)" },
+		{ "{\"request\":{\"pids\":[50]},\"capture\":{\"begin_monotonic\":\"9\"}}", 0, 3, 0,
+		  REGISTERED, PHASES },
+		{ "{\"request\":{\"pids\":[50]},\"capture\":{\"begin_monotonic\":\"8\"}}", 0, 3, 0,
+		  "what registered them was not probed yet, or not by npuscope", "" },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(made) / sizeof(*made); i++) {
 		struct nps_recording rec;
 		struct nps_model model;
+		cJSON *proc;
 
 		nps_recording__init(&rec, AT_FDCWD, AT_FDCWD);
 		assert_non_null(nps_recording__proc(&rec, 50));
 		rec.json = cJSON_Parse(made[i].json);
+		assert_non_null(rec.json);
+		proc = cJSON_Parse("{\"start_monotonic\":\"9\"}");
+		rec.procs[0].json = proc;
 		rec.procs[0].unseen_executors = made[i].executors;
 		rec.procs[0].unseen_phases = made[i].phases;
 		rec.losses.ring[NPS_EV_MARK] = made[i].marks;
@@ -177,6 +190,7 @@ static void causes_of_what_is_missing(void **state)
 		assert_string_equal(model.why_shapeless, made[i].shapeless);
 		nps_model__free(&model);
 		nps_recording__free(&rec);
+		cJSON_Delete(proc);
 	}
 }
 
