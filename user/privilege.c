@@ -44,8 +44,9 @@ static uint64_t kept(enum nps_privilege what, uint64_t have)
 		return mask | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 	case NPS_PRIVILEGE_STATISTICS:
 		return bit(CAP_SYS_ADMIN);
-	case NPS_PRIVILEGE_RESULTS:
-		return or_admin(have, CAP_BPF) | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
+	case NPS_PRIVILEGE_RESULTS: /* deleted files of the job are opened by their mappings */
+		return or_admin(have, CAP_BPF) | or_admin(have, CAP_CHECKPOINT_RESTORE) |
+		       bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 	case NPS_PRIVILEGE_NAMESPACES:
 		return bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH) | bit(CAP_SYS_ADMIN);
 	default:

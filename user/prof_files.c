@@ -108,10 +108,15 @@ static int close_slice(struct nps_prof_file *f, struct nps_session *s)
 
 int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
 {
+	int err;
+
 	if (f->fd < 0)
 		return 0;
-	f->paused = true;
-	return close_slice(f, s);
+	err = close_slice(f, s);
+	f->paused = !err; /* else it is not complete, and must not be marked so at the end */
+	if (err)
+		f->slice++;
+	return err;
 }
 
 static int end_slice(struct nps_prof_file *f, struct nps_session *s)

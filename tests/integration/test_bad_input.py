@@ -470,9 +470,9 @@ def session_cut_short(case: Case) -> None:
     names = [p.relative_to(small_session(case).path) for p in small_session(case).path.rglob("*") if p.is_file()
              and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name and p.suffix != ".done")]
     weights = [8 if n.name == "events.nps" else 3 for n in names]
-    for number in range(CUTS):
+    for number in range(max(CUTS, len(names))):  # each file once at least
         path = damaged(case, number)
-        name = rng.choices(names, weights)[0]
+        name = names[number] if number < len(names) else rng.choices(names, weights)[0]
         size = (path / name).stat().st_size
         at = rng.randrange(size)
         os.truncate(path / name, at)
@@ -499,9 +499,9 @@ def session_with_flipped_bytes(case: Case) -> None:
     seed = int.from_bytes(os.urandom(4), "little")
     rng = random.Random(seed)
     names = [p.relative_to(small_session(case).path) for p in small_session(case).path.rglob("*") if p.is_file()]
-    for number in range(CUTS):
+    for number in range(max(CUTS, len(names))):
         path = damaged(case, number)
-        name = rng.choice(names)
+        name = names[number] if number < len(names) else rng.choice(names)
         data = bytearray((path / name).read_bytes())
         if not data:
             continue

@@ -151,11 +151,11 @@ def name_of_the_jobs_host(case: Case) -> None:
 def name_of_a_later_host(case: Case) -> None:
     """A process that goes to a UTS namespace of its own during the capture, when nobody may enter that: no other host's name."""
     need_root()
-    job = case.start(["sh", "-c", "read line; unshare --uts sh -c 'hostname later && exec sleep 2' & sleep 2"])
+    job = case.start(["sh", "-c", "read line; unshare --uts sh -c 'hostname later && exec sleep 7' & sleep 7"])
     run = case.record("-p", job.pid, "-o", case.dir, "--host-sys", "osrt", "--export", "none")
     job.tell("go")
     session = run.result().expect(DONE, PARTIAL).session
-    names = [p["host_name"] for p in session.json["processes"] if p["cmdline"] == ["sleep", "2"]]
+    names = [p["host_name"] for p in session.json["processes"] if p["cmdline"] == ["sleep", "7"]]
     assert len(names) == 2 and set(names) == {None, os.uname().nodename}, session.json["processes"]
 
 

@@ -333,8 +333,8 @@ DEATHS = ("spin", "nanosleep", "malloc")
 
 def death_test(mode: str) -> None:
     def run(case: Case) -> None:
-        # There are about 45. Each mode has others of them: what the steps are is no matter of the job.
-        every = 1 if ROUNDS >= 100 else 3 if SOAK else 9
+        # There are about 45. Each mode has others of them, and all in make soak.
+        every = 1 if ROUNDS >= 100 or SOAK else 9
         steps = list(range(1 + DEATHS.index(mode) * every // 3, 400, every))
         job, killed = start_job(case, mode, 600), 0
         for step in steps:
@@ -353,7 +353,7 @@ def death_test(mode: str) -> None:
         expect_unhurt(job)
         print(f"{mode}: killed {killed} times", file=sys.stderr)
     run.__doc__ = "Killed at any of its steps, the injector leaves a job that runs."
-    add_test(f"killed_injector_leaves_job_in_{mode}_running", run, 240 + 4 * ROUNDS)
+    add_test(f"killed_injector_leaves_job_in_{mode}_running", run, 240 + 4 * ROUNDS + (600 if SOAK else 0))
 
 
 for _mode in DEATHS:

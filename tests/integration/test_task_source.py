@@ -619,7 +619,7 @@ def a_950_that_nobody_could_ask(case: Case) -> None:
     path = result.session.path / "session.json"
     told = json.loads(path.read_text())
     for device in told["devices"]:
-        assert device.pop("platform", 15) in (15, 16)
+        assert device.pop("platform", 15 if lines_of(result) else 0) in (15, 16)
         device["chip"] = ""
     path.write_text(json.dumps(told))
     case.analyze(result.session.path, "--export", "db").expect(DONE)
@@ -771,8 +771,8 @@ def a_read_that_does_not_come_back(case: Case) -> None:
     time.sleep(1)
     job.order("slow 0 50 read 6000")
     result = run.result(90).expect(PARTIAL)
-    told = [line for line in lines_of(result) if "its helper had not read the rest of the task log" in line]
-    assert len(told) == 1, result.err
+    told = [line for line in lines_of(result) if "the driver is slow: " not in line]  # which it can be on a busy machine
+    assert len(told) == 1 and "its helper had not read the rest of the task log" in told[0], result.err
     n = hold_up(job, job.end(), Found(result, "910B"))
     assert n["measured"] > 100 and n["bounded"] > 100, n
 

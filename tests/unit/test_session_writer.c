@@ -209,7 +209,12 @@ static void a_failed_close_is_noted(void **state)
 	assert_int_equal(atomic_load(&s.failures), 1);
 	assert_int_equal(s.failed_error, -EBADF);
 	assert_string_equal(s.failed_path, "PROF/device_0/data/stars_soc.data.0.slice_0");
+	assert_int_equal(nps_prof_file__write(&file, &s, "yz", 2), 0);
 	assert_int_equal(nps_prof_file__finish(&file, &s), 0);
+	/* What may lack bytes is not marked as complete, what came after it is. */
+	assert_int_equal(faccessat(s.dir_fd, "PROF/device_0/data/stars_soc.data.0.slice_0.done", F_OK, 0),
+			 -1);
+	assert_int_equal(faccessat(s.dir_fd, "PROF/device_0/data/stars_soc.data.0.slice_1.done", F_OK, 0), 0);
 	nps_session__close(&s);
 }
 
