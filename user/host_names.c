@@ -62,6 +62,9 @@ static void remember(int theirs, const struct stat *ns, const char *name)
 		k = &known[n_known++];
 		*k = (struct known){ .fd = theirs, .dev = ns->st_dev, .ino = ns->st_ino };
 	} else {
+		if (!k)
+			nps_debug("names of hosts: more than %d UTS namespaces: the rest is not kept",
+				  MOST_NAMES);
 		close(theirs);
 	}
 	if (k)
