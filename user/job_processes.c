@@ -191,14 +191,14 @@ static bool retry(struct nps_capture *c, const struct nps_refused *r)
 {
 	const struct nps_notice *n = &r->notice;
 	pid_t pid = subject_of(n);
-	struct nps_process *p = nps_job_processes__find_started(c, pid, n->started);
-	int err = p ? 0 : nps_discover__add_child(c, pid, r->payer, n->started);
+	struct nps_process *p = NULL;
+	int err = nps_discover__add_child(c, pid, r->payer, n->started); /* 0 also if it is known by now */
 
 	if (err == -E2BIG && may_wait(c, r))
 		return false;
 	if (err)
 		leave_out(c, r->payer->root);
-	else if (!p)
+	else
 		p = nps_job_processes__find_started(c, pid, n->started);
 	if (p && n->started)
 		complete(p, n);
@@ -226,8 +226,9 @@ void nps_job_processes__give_up(struct nps_capture *c)
 {
 	for (size_t i = 0; i < c->n_refused; i++) {
 		const struct nps_notice *n = &c->refused[i].notice;
+		const struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
 
-		if (!nps_job_processes__find_started(c, subject_of(n), n->started))
+		if (!p || (!p->alive && !n->started)) /* by its pid alone it is another */
 			leave_out(c, c->refused[i].payer->root);
 	}
 	c->n_refused = 0;

@@ -249,6 +249,28 @@ static void a_refused_child_that_executes_is_one(void **state)
 	end_child(child);
 }
 
+/* Nor is it taken for a dead one that had its pid. */
+static void a_child_that_nobody_told_waits_too(void **state)
+{
+	pid_t child = start_child();
+	struct nps_process *before = nps_process__new(child), *p;
+
+	(void)state;
+	assert_non_null(before);
+	nps_job_processes__add(capture, before, parent);
+	before->alive = false;
+	capture->orphans = parent;
+	spend(&parent->budget);
+	nps_job_processes__missed(capture, child);
+	assert_int_equal(capture->n_refused, 1);
+	assert_false(is_left_out(parent));
+	wait_for_credit(&parent->budget);
+	retry();
+	p = nps_job_processes__find(capture, child);
+	assert_true(p && p != before && p->alive);
+	end_child(child);
+}
+
 static void retries_have_an_end(void **state)
 {
 	pid_t child = start_child();
@@ -437,6 +459,7 @@ int main(void)
 		TEST(beyond_what_is_listed_nobody_waits),
 		TEST(a_late_child_is_its_own_parents),
 		TEST(a_refused_child_that_executes_is_one),
+		TEST(a_child_that_nobody_told_waits_too),
 		TEST(retries_have_an_end),
 		TEST(one_birth_is_remembered_once),
 		TEST(no_family_takes_all_places),
