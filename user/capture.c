@@ -155,7 +155,7 @@ static void add_missed(void *arg, pid_t pid)
 	struct nps_capture *c = arg;
 
 	if (!c->ending)
-		nps_discover__add_born(c, pid, 0, 0);
+		nps_job_processes__missed(c, pid);
 }
 
 int nps_capture__handle_notices(struct nps_capture *c)

@@ -65,6 +65,7 @@ struct nps_record_opts {
 };
 
 struct nps_system_wide;
+struct nps_refused;
 
 #define NPS_PID_SLOTS 1024
 
@@ -90,12 +91,14 @@ struct nps_capture {
 	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid, job_processes.h */
 	struct nps_process *orphans; /* the first that was born of nobody knows whom; NULL: none was */
 	struct nps_budget work; /* of all of them together */
-	struct nps_notice *
+	struct nps_refused *
 		refused; /* births whose parents could not pay for a look, until they can; NULL: there was none */
-	size_t n_refused;
+	size_t n_refused, next_refused; /* NEXT: which is tried first the next time */
+	uint64_t retried; /* CLOCK_MONOTONIC ns: when they were tried last */
 	size_t n_unread; /* processes that are known by the kernel side's word alone */
 	uint64_t unread_left_out; /* more of them than are listed */
-	uint64_t looks; /* at processes, one a second */
+	struct nps_process
+		*next_look; /* at whom the turns of those that do not run go on; NULL: at the first */
 	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
 	struct nps_cost_source costs;
 	struct nps_overhead overhead;

@@ -21,7 +21,7 @@
 
 #define RESCAN_NS (100 * NPS_BUDGET_MS) /* between two looks at one process */
 #define KEEP_NS (50 * NPS_BUDGET_MS) /* between two signs of life to helpers */
-#define TURN_NS (50 * NPS_BUDGET_MS) /* for all looks of one turn */
+#define TURN_NS (50 * NPS_BUDGET_MS) /* for all looks of one turn; for all births that are tried again */
 #define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits so long for a look misses something */
 #define MAPPINGS 64 /* that are looked through between two looks at the clock */
 
@@ -513,7 +513,12 @@ static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
 
 void nps_discover__turn(struct nps_capture *c)
 {
-	nps_job_processes__retry(c);
+	uint64_t now = nps_now(CLOCK_MONOTONIC);
+
+	if (!c->ending && now - c->retried >= RESCAN_NS) {
+		c->retried = now;
+		nps_job_processes__retry(c, TURN_NS);
+	}
 	look_at_due(c, false, TURN_NS);
 }
 
@@ -644,16 +649,21 @@ static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 	return err;
 }
 
+struct nps_process *nps_discover__payer(struct nps_capture *c, pid_t parent)
+{
+	struct nps_process *p = parent ? nps_discover__find(c, parent) : NULL;
+
+	return p ? p : c->orphans;
+}
+
+int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started)
+{
+	return payer ? add(c, pid, payer, true, started) : add_orphan(c, pid, started);
+}
+
 int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started)
 {
-	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
-	int err = p ? add(c, pid, p, true, started) : add_orphan(c, pid, started);
-
-	if (!p)
-		p = c->orphans;
-	if (err == -E2BIG && p)
-		leave_out(c, p->root, NPS_LEFT_BORN);
-	return err;
+	return nps_discover__add_child(c, pid, nps_discover__payer(c, parent), started);
 }
 
 int nps_discover__arm(struct nps_capture *c)
@@ -731,6 +741,7 @@ void nps_discover__before_exec(struct nps_capture *c, const char *command)
 
 void nps_discover__finish(struct nps_capture *c)
 {
+	nps_job_processes__give_up(c);
 	for (struct nps_process *p = c->processes; p; p = p->next) {
 		if (p->n_stubs)
 			nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);

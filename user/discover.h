@@ -12,9 +12,15 @@ int nps_discover__add(struct nps_capture *c, pid_t pid);
 /*
  * The same for a child that the kernel side watches already; once the capture ends nothing is attached. PARENT 0: it is not known
  * whose. STARTED: when it was born (CLOCK_BOOTTIME ns), so that no other process is taken for it; 0: not known. -E2BIG: its family
- * makes more work than it may, it is not described.
+ * makes more work than it may, it is not taken in; the caller remembers it, or reports it as left out.
  */
 int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started);
+
+/* The same for who is to pay for it, NULL: nobody yet. */
+int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started);
+
+/* Who pays for children of PARENT (0: not known): it, or the first of unknown parents; NULL: there is none. */
+struct nps_process *nps_discover__payer(struct nps_capture *c, pid_t parent);
 
 /* May a child of that process be described? */
 bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "channel_files.h"
+#include "clocks.h"
 #include "discover.h"
 #include "log.h"
 #include "probe_rows.h"
@@ -15,6 +16,13 @@
 #define MOST_LOOKS 1024 /* a second, at processes that do not run: a read of /proc each */
 #define MOST_REFUSED 1024 /* births that are remembered: their parents made too much work already */
 #define MOST_UNREAD 16384 /* that are listed: a job can start any number */
+
+/* A birth whose parent could not pay for a look. */
+struct nps_refused {
+	struct nps_notice notice; /* the first that told of it */
+	struct nps_process *payer; /* not by its pid: another can have that by the time it is tried again */
+	bool executed;
+};
 
 static struct nps_process **slot_of(const struct nps_capture *c, pid_t pid)
 {
@@ -114,38 +122,124 @@ static pid_t subject_of(const struct nps_notice *n)
 	return (pid_t)(n->what == NPS_NOTICE_FORK ? n->arg : n->pid);
 }
 
+static bool is_same(const struct nps_notice *a, const struct nps_notice *b)
+{
+	return subject_of(a) == subject_of(b) && (a->started == b->started || !a->started || !b->started);
+}
+
+/* One process is one entry, whoever told it how often. */
+static void merge(struct nps_refused *r, const struct nps_notice *n, struct nps_process *payer)
+{
+	if (!r->notice.started) {
+		r->notice = *n;
+		r->payer = payer;
+	}
+	r->executed |= n->what == NPS_NOTICE_EXEC;
+}
+
+static void leave_out(struct nps_capture *c, struct nps_process *root)
+{
+	nps_budget__leave_out(&root->budget, NPS_LEFT_BORN);
+	c->degraded |= nps_budget__tell(&root->budget, root->pid);
+}
+
+/* No family takes more places than it leaves free for others. */
 static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 {
+	struct nps_process *payer = nps_discover__payer(c, parent_of(n));
+	size_t held = 0;
+
+	if (!payer)
+		return;
+	if (payer->root->n_born >= NPS_BUDGET_BORN) {
+		leave_out(c, payer->root);
+		return;
+	}
+	for (size_t i = 0; i < c->n_refused; i++) {
+		if (is_same(&c->refused[i].notice, n)) {
+			merge(&c->refused[i], n, payer);
+			return;
+		}
+		held += c->refused[i].payer->root == payer->root;
+	}
 	if (!c->refused)
 		c->refused = malloc(MOST_REFUSED * sizeof(*c->refused));
-	if (c->refused && c->n_refused < MOST_REFUSED)
-		c->refused[c->n_refused++] = *n;
+	if (!c->refused || held >= MOST_REFUSED - c->n_refused)
+		leave_out(c, payer->root);
+	else
+		c->refused[c->n_refused++] = (struct nps_refused){
+			.notice = *n,
+			.payer = payer,
+			.executed = n->what == NPS_NOTICE_EXEC,
+		};
+}
+
+/* Who cannot pay for a child pays for looking whether it is still there. */
+static bool may_wait(struct nps_capture *c, const struct nps_refused *r)
+{
+	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), took;
+	bool there = r->payer->root->n_born < NPS_BUDGET_BORN && nps_pid_exists(subject_of(&r->notice));
+
+	took = nps_now(CLOCK_THREAD_CPUTIME_ID) - begin;
+	nps_budget__pay(&r->payer->budget, took);
+	nps_budget__pay(&c->work, took);
+	return there;
 }
 
 /* True: that is done with; false: its parent cannot pay yet. */
-static bool retry(struct nps_capture *c, const struct nps_notice *n)
+static bool retry(struct nps_capture *c, const struct nps_refused *r)
 {
-	struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
-	int err = p ? 0 : nps_discover__add_born(c, subject_of(n), parent_of(n), n->started);
+	const struct nps_notice *n = &r->notice;
+	pid_t pid = subject_of(n);
+	struct nps_process *p = NULL;
+	int err = nps_discover__add_child(c, pid, r->payer, n->started); /* 0 also if it is known by now */
 
-	if (p || err)
-		return err != -E2BIG; /* else it is known, or no more */
-	p = nps_job_processes__find_started(c, subject_of(n), n->started);
+	if (err == -E2BIG && may_wait(c, r))
+		return false;
+	if (err)
+		leave_out(c, r->payer->root);
+	else
+		p = nps_job_processes__find_started(c, pid, n->started);
 	if (p && n->started)
 		complete(p, n);
-	if (p && n->what == NPS_NOTICE_EXEC)
+	if (p && r->executed)
 		p->executed = true;
 	return true;
 }
 
-void nps_job_processes__retry(struct nps_capture *c)
+void nps_job_processes__retry(struct nps_capture *c, uint64_t ns)
 {
-	size_t left = 0;
+	uint64_t begin = nps_now(CLOCK_MONOTONIC), now = begin;
 
-	for (size_t i = 0; i < c->n_refused && !c->ending; i++)
-		if (!retry(c, &c->refused[i]))
-			c->refused[left++] = c->refused[i];
-	c->n_refused = left;
+	for (size_t n = c->n_refused; n && now - begin < ns && nps_budget__solvent(&c->work, now); n--) {
+		if (c->next_refused >= c->n_refused)
+			c->next_refused = 0;
+		if (retry(c, &c->refused[c->next_refused]))
+			c->refused[c->next_refused] = c->refused[--c->n_refused];
+		else
+			c->next_refused++;
+		now = nps_now(CLOCK_MONOTONIC);
+	}
+}
+
+void nps_job_processes__give_up(struct nps_capture *c)
+{
+	for (size_t i = 0; i < c->n_refused; i++) {
+		const struct nps_notice *n = &c->refused[i].notice;
+		const struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
+
+		if (!p || (!p->alive && !n->started)) /* by its pid alone it is another */
+			leave_out(c, c->refused[i].payer->root);
+	}
+	c->n_refused = 0;
+}
+
+void nps_job_processes__missed(struct nps_capture *c, pid_t pid)
+{
+	const struct nps_notice n = { .what = NPS_NOTICE_FORK, .arg = (uint64_t)pid };
+
+	if (nps_discover__add_born(c, pid, 0, 0) == -E2BIG)
+		remember_refused(c, &n);
 }
 
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n)
@@ -219,15 +313,22 @@ static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
 
 void nps_job_processes__look(struct nps_capture *c, uint64_t now)
 {
-	unsigned int alive = 0, rounds;
+	struct nps_process *first = c->next_look ? c->next_look : c->processes, *p = first;
+	unsigned int looks = 0;
 
-	for (const struct nps_process *p = c->processes; p; p = p->next)
-		alive += p->alive;
-	rounds = alive / MOST_LOOKS + 1;
-	c->looks++;
-	for (struct nps_process *p = c->processes; p; p = p->next)
-		if (p->alive && (p->busy || p->missed || (unsigned int)p->pid % rounds == c->looks % rounds))
+	while (p) {
+		bool rests = !p->busy && !p->missed;
+
+		if (p->alive && (!rests || looks < MOST_LOOKS)) {
+			looks += rests;
+			if (rests && looks == MOST_LOOKS)
+				c->next_look = p->next;
 			look_at(c, p, now);
+		}
+		p = p->next ? p->next : c->processes;
+		if (p == first)
+			break;
+	}
 }
 
 /* Its libraries were not looked at either. */

@@ -23,8 +23,18 @@ struct nps_process *nps_job_processes__find_started(const struct nps_capture *c,
  */
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n);
 
-/* Takes in processes that live, and whose parents could not pay for that when they were born, of those that can now. */
-void nps_job_processes__retry(struct nps_capture *c);
+/* The kernel side watches it, but its birth was not told: takes it in, now or when that can be paid for. */
+void nps_job_processes__missed(struct nps_capture *c, pid_t pid);
+
+/*
+ * Takes in processes that live, and whose parents could not pay for that when they were born, of those that can now: for NS of time,
+ * and as long as the account of all work allows it. The next call goes on where this one ended. Those that are no more are reported
+ * as left out.
+ */
+void nps_job_processes__retry(struct nps_capture *c, uint64_t ns);
+
+/* The capture ends: those that still wait for that are reported as left out. */
+void nps_job_processes__give_up(struct nps_capture *c);
 
 /* It has used CPU_NS of CPU time since it began: what is new of that is the capture's. */
 void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns);
@@ -37,7 +47,7 @@ void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code);
 
 /*
  * Once a second, NOW (CLOCK_MONOTONIC ns): accounts for CPU time, and notices who ended without a word of the kernel side. Of many
- * processes it is those that ran of late, and of the others each in its turn.
+ * processes it is those that ran of late, and of the others so many as can be in a second, each in its turn.
  */
 void nps_job_processes__look(struct nps_capture *c, uint64_t now);
 

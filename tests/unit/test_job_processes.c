@@ -71,15 +71,41 @@ static void end_child(pid_t pid)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static struct nps_process *tell_birth(pid_t child)
+static struct nps_process *tell_birth_of(pid_t mother, pid_t child)
 {
 	const struct nps_notice n = { .what = NPS_NOTICE_FORK,
-				      .pid = (uint32_t)getpid(),
+				      .pid = (uint32_t)mother,
 				      .arg = (uint64_t)child,
 				      .time = nps_now(CLOCK_MONOTONIC),
+				      .parent = mother };
+
+	return nps_job_processes__of_notice(capture, &n);
+}
+
+static struct nps_process *tell_birth(pid_t child)
+{
+	return tell_birth_of(getpid(), child);
+}
+
+static struct nps_process *tell_program(const struct nps_process *p)
+{
+	const struct nps_notice n = { .what = NPS_NOTICE_EXEC,
+				      .pid = (uint32_t)p->pid,
+				      .time = nps_now(CLOCK_MONOTONIC),
+				      .started = p->start_boot,
 				      .parent = getpid() };
 
 	return nps_job_processes__of_notice(capture, &n);
+}
+
+static void retry(void)
+{
+	nps_job_processes__retry(capture, UINT64_MAX);
+}
+
+static bool is_left_out(const struct nps_process *p)
+{
+	return p->budget.left_out >> NPS_LEFT_BORN & 1;
 }
 
 /* For so long that nothing comes back of it while the test runs. */
@@ -111,25 +137,157 @@ static void births_are_taken_in(void **state)
 /* Its libraries, its helper and its line in session.json come later, not never. */
 static void refused_births_are_taken_in_later(void **state)
 {
-	pid_t child = start_child(), gone = start_child();
+	pid_t child = start_child();
 	struct nps_process *p;
 
 	(void)state;
 	spend(&parent->budget);
 	assert_null(tell_birth(child));
-	assert_null(tell_birth(gone));
-	assert_true(parent->budget.left_out >> NPS_LEFT_BORN & 1);
-	nps_job_processes__retry(capture);
+	retry();
 	assert_null(nps_job_processes__find(capture, child)); /* it cannot pay yet */
-	end_child(gone);
 	wait_for_credit(&parent->budget);
-	nps_job_processes__retry(capture);
+	retry();
 	p = nps_job_processes__find(capture, child);
 	assert_non_null(p);
 	assert_true(p->alive && p->rescan);
 	assert_true(p->root == parent);
-	assert_null(nps_job_processes__find(capture, gone));
 	assert_int_equal(capture->n_refused, 0);
+	nps_discover__finish(capture);
+	assert_false(is_left_out(parent) || capture->degraded); /* nothing is missing */
+	end_child(child);
+}
+
+/* Also while their parent still cannot pay. */
+static void refused_births_of_the_dead_are_left_out(void **state)
+{
+	pid_t child = start_child(), gone = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	assert_null(tell_birth(gone));
+	assert_int_equal(capture->n_refused, 2);
+	end_child(gone);
+	assert_false(is_left_out(parent));
+	retry();
+	assert_int_equal(capture->n_refused, 1);
+	assert_true(is_left_out(parent) && capture->degraded);
+	end_child(child);
+}
+
+static void who_waits_until_the_end_is_left_out(void **state)
+{
+	pid_t child = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	nps_discover__turn(capture);
+	capture->ending = true;
+	nps_discover__turn(capture);
+	assert_false(is_left_out(parent));
+	nps_discover__finish(capture);
+	assert_true(is_left_out(parent) && capture->degraded);
+	end_child(child);
+}
+
+/* A family that has as many as are listed can never take in another. */
+static void beyond_what_is_listed_nobody_waits(void **state)
+{
+	pid_t child = start_child(), other = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	parent->n_born = NPS_BUDGET_BORN;
+	assert_null(tell_birth(other));
+	assert_int_equal(capture->n_refused, 1);
+	assert_true(is_left_out(parent));
+	retry();
+	assert_int_equal(capture->n_refused, 0);
+	end_child(child);
+	end_child(other);
+}
+
+/* The payer is the parent, not who has its pid by then. */
+static void a_late_child_is_its_own_parents(void **state)
+{
+	struct nps_process *stranger = nps_process__new(getpid()), *p;
+	pid_t child = start_child();
+
+	(void)state;
+	assert_non_null(stranger);
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	nps_job_processes__add(capture, stranger, NULL);
+	retry();
+	assert_null(nps_job_processes__find(capture, child)); /* though the other could pay */
+	wait_for_credit(&parent->budget);
+	retry();
+	p = nps_job_processes__find(capture, child);
+	assert_true(p && p->root == parent);
+	end_child(child);
+}
+
+static void a_refused_child_that_executes_is_one(void **state)
+{
+	struct nps_process *p, *known;
+	pid_t child = start_child();
+
+	(void)state;
+	assert_int_equal(nps_process__read(child, &known), 0);
+	known->start_boot = known->start_ticks * (1000000000ULL / (uint64_t)sysconf(_SC_CLK_TCK));
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	assert_null(tell_program(known));
+	assert_int_equal(capture->n_refused, 1);
+	wait_for_credit(&parent->budget);
+	retry();
+	p = nps_job_processes__find(capture, child);
+	assert_true(p && p->executed);
+	nps_process__free(known);
+	end_child(child);
+}
+
+/* Nor is it taken for a dead one that had its pid. */
+static void a_child_that_nobody_told_waits_too(void **state)
+{
+	pid_t child = start_child();
+	struct nps_process *before = nps_process__new(child), *p;
+
+	(void)state;
+	assert_non_null(before);
+	nps_job_processes__add(capture, before, parent);
+	before->alive = false;
+	capture->orphans = parent;
+	spend(&parent->budget);
+	nps_job_processes__missed(capture, child);
+	assert_int_equal(capture->n_refused, 1);
+	assert_false(is_left_out(parent));
+	wait_for_credit(&parent->budget);
+	retry();
+	p = nps_job_processes__find(capture, child);
+	assert_true(p && p != before && p->alive);
+	end_child(child);
+}
+
+static void retries_have_an_end(void **state)
+{
+	pid_t child = start_child();
+
+	(void)state;
+	spend(&parent->budget);
+	assert_null(tell_birth(child));
+	wait_for_credit(&parent->budget);
+	spend(&capture->work); /* of all of them */
+	retry();
+	assert_null(nps_job_processes__find(capture, child));
+	capture->work.credit = (int64_t)capture->work.capacity;
+	nps_job_processes__retry(capture, 0); /* no time */
+	assert_null(nps_job_processes__find(capture, child));
+	assert_false(is_left_out(parent));
+	retry();
+	assert_non_null(nps_job_processes__find(capture, child));
 	end_child(child);
 }
 
@@ -146,7 +304,7 @@ static void a_parent_that_rests_can_pay_again(void **state)
 	end_child(child);
 }
 
-static void few_are_remembered(void **state)
+static void one_birth_is_remembered_once(void **state)
 {
 	pid_t child = start_child();
 
@@ -154,9 +312,9 @@ static void few_are_remembered(void **state)
 	spend(&parent->budget);
 	for (int i = 0; i < 5000; i++)
 		assert_null(tell_birth(child));
-	assert_in_range(capture->n_refused, 1, 1024);
+	assert_int_equal(capture->n_refused, 1);
 	wait_for_credit(&parent->budget);
-	nps_job_processes__retry(capture);
+	retry();
 	assert_int_equal(capture->n_refused, 0);
 	assert_int_equal(parent->n_born, 2); /* once, whoever told it how often */
 	end_child(child);
@@ -165,11 +323,39 @@ static void few_are_remembered(void **state)
 #define MANY 5000
 #define NO_PID 100000000 /* the kernel has none so high */
 
-/* Processes that are no more, of which nobody told it. */
-static void add_many(void)
+/* One that starts processes without end leaves places for the children of others. */
+static void no_family_takes_all_places(void **state)
+{
+	struct nps_process *other = nps_process__new(getppid());
+	pid_t child = start_child();
+	size_t taken;
+
+	(void)state;
+	assert_non_null(other);
+	nps_job_processes__add(capture, other, NULL);
+	spend(&parent->budget);
+	spend(&other->budget);
+	for (int i = 0; i < MANY; i++)
+		assert_null(tell_birth(NO_PID + i));
+	taken = capture->n_refused;
+	assert_in_range(taken, 1, 1023);
+	assert_true(is_left_out(parent));
+	assert_null(tell_birth_of(other->pid, child));
+	assert_int_equal(capture->n_refused, taken + 1);
+	assert_false(is_left_out(other));
+	retry();
+	assert_int_equal(capture->n_refused, 1); /* none of the others lives */
+	wait_for_credit(&other->budget);
+	retry();
+	assert_non_null(nps_job_processes__find(capture, child));
+	end_child(child);
+}
+
+/* Processes that are no more, of which nobody told it; their pids are so far apart. */
+static void add_many(int apart)
 {
 	for (int i = 0; i < MANY; i++) {
-		struct nps_process *p = nps_process__new(NO_PID + i);
+		struct nps_process *p = nps_process__new(NO_PID + apart * i);
 
 		assert_non_null(p);
 		nps_job_processes__add(capture, p, parent);
@@ -198,7 +384,7 @@ static unsigned int count_alive(void)
 static void many_are_looked_at_in_turns(void **state)
 {
 	(void)state;
-	add_many();
+	add_many(1);
 	nps_job_processes__look(capture, 100);
 	assert_in_range(count_missed(), 900, 1100);
 	assert_int_equal(count_alive(), MANY + 1);
@@ -211,6 +397,18 @@ static void many_are_looked_at_in_turns(void **state)
 	for (const struct nps_process *p = capture->processes; p; p = p->next)
 		if (!p->alive)
 			assert_true(p->exit_code == NPS_EXIT_UNKNOWN && p->exit_mono >= 200);
+}
+
+/* Whatever their pids are, and however many of them there are. */
+static void no_second_is_for_more_than_its_turn(void **state)
+{
+	(void)state;
+	add_many(5);
+	for (int second = 1; second <= 6; second++) {
+		nps_job_processes__look(capture, 100 * (uint64_t)second);
+		assert_in_range(count_missed(), 0, 1024);
+	}
+	assert_int_equal(count_alive(), 1); /* nobody was passed over */
 }
 
 /* So much more of this process's CPU time, at least. */
@@ -256,8 +454,17 @@ int main(void)
 		TEST(births_are_taken_in),
 		TEST(refused_births_are_taken_in_later),
 		TEST(a_parent_that_rests_can_pay_again),
-		TEST(few_are_remembered),
+		TEST(refused_births_of_the_dead_are_left_out),
+		TEST(who_waits_until_the_end_is_left_out),
+		TEST(beyond_what_is_listed_nobody_waits),
+		TEST(a_late_child_is_its_own_parents),
+		TEST(a_refused_child_that_executes_is_one),
+		TEST(a_child_that_nobody_told_waits_too),
+		TEST(retries_have_an_end),
+		TEST(one_birth_is_remembered_once),
+		TEST(no_family_takes_all_places),
 		TEST(many_are_looked_at_in_turns),
+		TEST(no_second_is_for_more_than_its_turn),
 		TEST(who_runs_is_looked_at_every_second),
 	};
 
