@@ -305,7 +305,7 @@ $(NPUSIM_ROOT)/cann/set_env.sh:
 # --- tests ------------------------------------------------------------------------
 $(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_worker.a $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
-	$(call say,TEST,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ -lcmocka $(USER_LIBS)
+	$(call say,TEST,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(filter %.o %.a,$^) -o $@ -lcmocka $(USER_LIBS)
 
 unit: $(UNIT_BIN) $(BUILD)/bench/gen_session
 

@@ -611,20 +611,34 @@ void nps_agent_client__describe_devices(const struct nps_agent_client *a,
 {
 	for (unsigned i = 0; a && a->started && i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_device_info info;
-		cJSON *j;
 
 		if (!a->ctl->device[i].started_raw || !nps_device_facts__believes(facts, uid, i, foreign))
 			continue;
 		info_of(a, i, &info);
-		j = nps_device_info__entry(&info, devices);
-		if (a->metric == NPS_AIC_NONE || cJSON_HasObjectItem(j, "aic_metrics"))
+		nps_device_info__entry(&info, devices);
+	}
+	if (a)
+		nps_agent_client__describe_devices(a->next, facts, uid, foreign, devices);
+}
+
+void nps_agent_client__describe_events(const struct nps_agent_client *a, cJSON *devices)
+{
+	cJSON *j;
+
+	cJSON_ArrayForEach(j, devices)
+	{
+		double id = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(j, "id"));
+
+		if (!a || !a->started || a->metric == NPS_AIC_NONE ||
+		    !(id >= 0 && id < NPS_AGENT_MAX_DEVICES) || !a->ctl->device[(unsigned)id].started_raw ||
+		    cJSON_HasObjectItem(j, "aic_metrics"))
 			continue;
 		cJSON_AddStringToObject(j, "aic_metrics", nps_aic_metrics__name(a->metric));
 		describe_events(j, "aic_events", a->metric, platform_of(j), 0);
 		describe_events(j, "aiv_events", a->metric, platform_of(j), 1);
 	}
 	if (a)
-		nps_agent_client__describe_devices(a->next, facts, uid, foreign, devices);
+		nps_agent_client__describe_events(a->next, devices);
 }
 
 uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device)

@@ -117,11 +117,14 @@ bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool
 bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper);
 
 /*
- * Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there, and what its counters count; but of those alone
- * of which FACTS believe it: the helper of a process of UID, in a container if FOREIGN.
+ * Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there; but of those alone of which FACTS believe it: the
+ * helper of a process of UID, in a container if FOREIGN.
  */
 void nps_agent_client__describe_devices(const struct nps_agent_client *a,
 					const struct nps_device_facts *facts, uid_t uid, bool foreign,
 					cJSON *devices);
+
+/* Adds to the entries of its devices what counters count, which npuscope has chosen: whoever said which chip they are. */
+void nps_agent_client__describe_events(const struct nps_agent_client *a, cJSON *devices);
 
 #endif

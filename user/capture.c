@@ -132,9 +132,11 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	case NPS_NOTICE_DEVICE:
 		p->submits |= n->what == NPS_NOTICE_SUBMITS;
 		nps_device_sampler__uses(c->devices, p->pid, nps_process__foreign(p), (uint32_t)n->arg);
-		if (n->what == NPS_NOTICE_SUBMITS)
+		if (n->what == NPS_NOTICE_SUBMITS) {
+			nps_process__read_uid(p);
 			nps_device_facts__used(&c->facts, p->pid, p->uid, (uint32_t)n->arg,
 					       nps_process__foreign(p));
+		}
 		if (c->ending)
 			break;
 		if (!p->agent) /* its helper may have come after we looked */

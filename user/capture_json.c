@@ -332,6 +332,12 @@ static void describe_devices(const struct nps_capture *c, const struct nps_proce
 	nps_agent_client__describe_devices(p->former, &c->facts, p->uid, foreign, devices);
 }
 
+static void describe_events(const struct nps_process *p, cJSON *devices)
+{
+	nps_agent_client__describe_events(p->agent, devices);
+	nps_agent_client__describe_events(p->former, devices);
+}
+
 cJSON *nps_capture__describe(const struct nps_capture *c)
 {
 	cJSON *j = cJSON_CreateObject(), *list, *window;
@@ -360,6 +366,8 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	nps_device_facts__describe(&c->facts, list);
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		describe_devices(c, p, list);
+	for (const struct nps_process *p = c->processes; p; p = p->next)
+		describe_events(p, list);
 	nps_task_source__describe(c->tasks, list);
 	/* By the host's numbers, which are not those of a container that alone uses a device. */
 	nps_device_sampler__describe(c->devices, j, list);

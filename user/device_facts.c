@@ -10,27 +10,33 @@
 
 void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign)
 {
+	bool was_foreign, fresh;
 	uint64_t bit;
+	uid_t users;
 
 	if (device >= NPS_DEVICE_MAX)
 		return;
 	bit = 1ULL << device;
-	if (!foreign)
-		f->uid[device] = !(f->wanted & bit) || f->foreign & bit || f->uid[device] == uid ? uid
-												 : (uid_t)-1;
-	if (foreign && !(f->wanted & bit))
-		f->foreign |= bit;
-	else if (!foreign)
-		f->foreign &= ~bit;
+	was_foreign = f->foreign & bit;
+	if (foreign && f->wanted & bit && !was_foreign)
+		return; /* what a container calls so is another */
+	fresh = !(f->wanted & bit) || (was_foreign && !foreign);
+	users = fresh || f->uid[device] == uid ? uid : (uid_t)-1;
+	if (f->of_job & bit && (was_foreign != foreign || users != f->uid[device])) {
+		f->known &= ~bit;
+		f->of_job &= ~bit;
+	}
+	f->uid[device] = users;
+	f->foreign = foreign ? f->foreign | bit : f->foreign & ~bit;
 	f->wanted |= bit;
 	f->pid[device] = pid;
 }
 
 bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign)
 {
-	bool has_users = device < NPS_DEVICE_MAX && (f->wanted & ~f->foreign) >> device & 1;
-
-	return !has_users || (!foreign && uid != (uid_t)-1 && f->uid[device] == uid);
+	if (device >= NPS_DEVICE_MAX || !(f->wanted >> device & 1))
+		return true;
+	return (!foreign || f->foreign >> device & 1) && uid != (uid_t)-1 && f->uid[device] == uid;
 }
 
 /* What all devices of the host have in common. -ENODEV: they are of several chips, or there are none. */
@@ -54,13 +60,25 @@ static int common_info(const struct nps_driver *driver, struct nps_device_info *
 	return 0;
 }
 
+static const char not_believed[] = "the host has no library of the driver, and another job's is not believed";
+
 struct question {
 	struct nps_question q;
-	uint64_t open, foreign, known; /* bit d: of device d */
+	uint64_t open, foreign, known,
+		of_job; /* bit d: of device d; of_job: a library told that is not the host's */
 	pid_t pid[NPS_DEVICE_MAX];
+	uid_t uid[NPS_DEVICE_MAX]; /* whose the processes are; of_job: whose word it is */
 	struct nps_device_info info[NPS_DEVICE_MAX];
 	char why[320];
 };
+
+/* Whose word it is what a job's library tells of device D. Root's is that of those whom it is asked for. */
+static uid_t teller(const struct question *q, const struct nps_device_lib *lib, uint32_t d)
+{
+	uid_t owner = lib->numbers[NPS_WORKER_HAL].uid;
+
+	return owner ? owner : q->uid[d];
+}
 
 static void ask(struct nps_question *q, struct nps_driver *driver)
 {
@@ -68,7 +86,7 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->open >> d; d++) {
 		struct nps_device_info *info = &own->info[d];
-		bool foreign = own->foreign >> d & 1, same;
+		bool foreign = own->foreign >> d & 1, is_hosts, same;
 		int err;
 
 		if (!(own->open >> d & 1))
@@ -77,20 +95,23 @@ static void ask(struct nps_question *q, struct nps_driver *driver)
 			snprintf(own->why, sizeof(own->why), "%s", driver->why);
 			continue;
 		}
-		same = nps_device_lib__numbers_for(&driver->lib, own->pid[d], foreign);
-		err = same				       ? nps_device_info__read(&driver->lib, d, info)
-		      : nps_device_lib__is_hosts(&driver->lib) ? common_info(driver, info)
-							       : -EACCES;
+		is_hosts = nps_device_lib__is_hosts(&driver->lib);
+		same = nps_device_lib__numbers_for(&driver->lib, own->pid[d], foreign) &&
+		       (is_hosts ||
+			(own->uid[d] != (uid_t)-1 && own->uid[d] == teller(own, &driver->lib, d)));
+		err = same	 ? nps_device_info__read(&driver->lib, d, info)
+		      : is_hosts ? common_info(driver, info)
+				 : -EACCES;
 		if (err) {
 			snprintf(own->why, sizeof(own->why), "%s",
 				 same		  ? "the driver does not know it"
-				 : err == -EACCES ? "the host has no library of the driver, and another "
-						    "job's is not believed"
+				 : err == -EACCES ? not_believed
 						  : "it is in a container, and the host's devices are of "
 						    "several chips");
 			continue;
 		}
 		info->id = d;
+		own->of_job |= is_hosts ? 0 : 1ULL << d;
 		own->known |= 1ULL << d;
 	}
 }
@@ -102,11 +123,18 @@ static void answer(struct nps_question *q, void *ctx)
 
 	f->asking = false;
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->known >> d; d++) {
+		bool foreign = own->foreign >> d & 1, of_job = own->of_job >> d & 1;
+
 		/* A process of the host came meanwhile: what a container was told is not what it means. */
-		if (!(own->known >> d & 1) || (own->foreign & ~f->foreign) >> d & 1)
+		if (!(own->known >> d & 1) || (foreign && !(f->foreign >> d & 1)))
 			continue;
+		if (of_job && !nps_device_facts__believes(f, own->uid[d], d, foreign)) {
+			snprintf(f->why, sizeof(f->why), "%s", not_believed);
+			continue;
+		}
 		f->info[d] = own->info[d];
 		f->known |= 1ULL << d;
+		f->of_job |= of_job ? 1ULL << d : 0;
 		nps_device_info__complain(&f->info[d]);
 	}
 	if (own->why[0])
@@ -126,6 +154,7 @@ void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *to
 	q->open = open;
 	q->foreign = f->foreign;
 	memcpy(q->pid, f->pid, sizeof(q->pid));
+	memcpy(q->uid, f->uid, sizeof(q->uid));
 	f->asking = true;
 	nps_driver_ask__post(to, &q->q);
 }

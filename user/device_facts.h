@@ -13,20 +13,24 @@
 
 /* All zero: nothing is known. */
 struct nps_device_facts {
-	uint64_t wanted, known, foreign; /* bit d: of device d; foreign: a container calls it so */
-	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last */
-	uid_t uid[NPS_DEVICE_MAX]; /* whose processes of the host submit to it; several: (uid_t)-1 */
+	/* Bit d: of device d; foreign: only containers call it so; of_job: known from a library that is not the host's. */
+	uint64_t wanted, known, foreign, of_job;
+	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last, of those that count for it */
+	uid_t uid[NPS_DEVICE_MAX]; /* whose they are; several users', or not known: (uid_t)-1 */
 	bool asking; /* the driver, and it has not answered yet */
 	char why[320];
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
 
-/* Process PID of user UID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). */
+/*
+ * Process PID of user UID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). Where processes of
+ * the host do, those in containers do not count. What a job's library said of DEVICE is forgotten if its users are others now.
+ */
 void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign);
 
 /*
- * Is what a process of UID tells of DEVICE to be taken for all that call it so? Not where a process of the host does that is somebody
- * else's, or where the teller is in a container, whose numbers are its own.
+ * Is what a process of UID tells of DEVICE to be taken for all that call it so? Not where somebody else's process does, nor where
+ * a process of the host does and the teller is in a container, whose numbers are its own.
  */
 bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign);
 

@@ -235,8 +235,6 @@ static int read_status(struct nps_process *p)
 		return -ESRCH;
 	at = strstr(buf, "\nPPid:");
 	p->ppid = at ? atoi(at + 6) : 0;
-	at = strstr(buf, "\nUid:");
-	p->uid = at ? (uid_t)strtoul(at + 5, NULL, 10) : (uid_t)-1;
 	p->ns_pid = p->pid;
 	at = strstr(buf, "\nNSpid:");
 	if (at) {
@@ -354,10 +352,22 @@ static void read_program(struct nps_process *p)
 	read_cmdline(p); /* last: where it is there, so were the others */
 }
 
+void nps_process__read_uid(struct nps_process *p)
+{
+	uid_t uid = nps_pid_uid(p->pid);
+
+	/* Not of another that has its pid now. */
+	if (uid == (uid_t)-1 || !nps_process__is_alive(p) ||
+	    (!p->start_ticks && p->start_boot && start_ticks(p->pid) != ticks_of(p->start_boot)))
+		return;
+	p->uid = uid;
+}
+
 void nps_process__refresh(struct nps_process *p)
 {
 	char before[sizeof(p->comm)];
 	bool foreign = p->foreign;
+	uid_t uid = nps_pid_uid(p->pid);
 	uint64_t ticks;
 
 	memcpy(before, p->comm, sizeof(before));
@@ -372,7 +382,11 @@ void nps_process__refresh(struct nps_process *p)
 		memcpy(p->comm, before, sizeof(before));
 		p->foreign = foreign;
 		nps_process__forget_program(p);
-	} else if (!cJSON_GetArraySize(p->cmdline) && !has_memory(p->pid)) {
+		return;
+	}
+	if (uid != (uid_t)-1 && ticks)
+		p->uid = uid;
+	if (!cJSON_GetArraySize(p->cmdline) && !has_memory(p->pid)) {
 		nps_process__forget_program(p); /* it was ending already */
 	}
 }

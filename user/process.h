@@ -25,7 +25,7 @@ enum nps_process_source {
 
 struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
-	uid_t uid; /* real, when it was first read; (uid_t)-1: it was not */
+	uid_t uid; /* real, when it was read last; (uid_t)-1: it was not */
 	bool foreign; /* its mount namespace is neither ours nor the first process's: what a container is to the driver */
 	char comm[16];
 	char host_name[NPS_HOST_NAME]; /* "": not known */
@@ -101,6 +101,9 @@ void nps_process__forget_program(struct nps_process *p);
 
 /* Reads again what exec changes; what cannot be read is empty, and p->source says so. */
 void nps_process__refresh(struct nps_process *p);
+
+/* Reads its user again, if it is alive: who starts a job for others becomes them after it was born. */
+void nps_process__read_uid(struct nps_process *p);
 
 /* Remembers the executable mappings for session.json. */
 void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps);

@@ -546,8 +546,7 @@ static bool is_everybodys(const struct nps_task_source *t, const struct tapped *
 {
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)d->pid);
 
-	return !p || !nps_process__foreign(p) ||
-	       nps_device_facts__believes(&t->c->facts, p->uid, d->device, true);
+	return p && nps_device_facts__believes(&t->c->facts, p->uid, d->device, nps_process__foreign(p));
 }
 
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)

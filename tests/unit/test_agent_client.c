@@ -447,6 +447,7 @@ static void chips_are_told_apart(void **state)
 		ctl->device[4].chip_type = chips[i].type;
 		snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "%s", chips[i].name);
 		nps_agent_client__describe_devices(a, &none, getuid(), false, list);
+		nps_agent_client__describe_events(a, list);
 		device = cJSON_GetArrayItem(list, 0);
 		assert_non_null(device);
 		platform = cJSON_GetObjectItem(device, "platform");
@@ -467,6 +468,7 @@ static const char *described(const struct nps_agent_client *a, const struct nps_
 	*list = cJSON_CreateArray();
 	nps_device_facts__describe(facts, *list);
 	nps_agent_client__describe_devices(a, facts, uid, foreign, *list);
+	nps_agent_client__describe_events(a, *list);
 	assert_in_range(cJSON_GetArraySize(*list), 0, 1);
 	chip = cJSON_GetObjectItem(cJSON_GetArrayItem(*list, 0), "chip");
 	return chip ? chip->valuestring : "";
@@ -521,6 +523,39 @@ static void nobody_describes_anothers_device(void **state)
 	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "aic_events")),
 			 9);
 	cJSON_Delete(list);
+	/* ... also of a device that two users had one after the other */
+	nps_device_facts__used(&facts, 9, 2000, 4, false);
+	assert_string_equal(described(a, &facts, 2000, false, &list), "950PR");
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "aic_events")),
+			 9);
+	assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(cJSON_GetArrayItem(list, 0), "aiv_events")),
+			 9);
+	cJSON_Delete(list);
+	nps_agent_client__free(a);
+}
+
+/* Containers of several users may mean several devices by one number. */
+static void containers_of_others_do_not_describe(void **state)
+{
+	static struct nps_device_facts facts;
+	struct nps_agent_client *a = start();
+
+	(void)state;
+	memset(&facts, 0, sizeof(facts));
+	nps_agent_client__start(a, NPS_AIC_PIPE);
+	ctl->device[4].started_raw = 1;
+	ctl->device[4].chip_type = 1;
+	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
+	nps_device_facts__used(&facts, 7, 1000, 4, true);
+	expect_chip(a, &facts, 1000, true, "910A");
+	expect_chip(a, &facts, 2000, true, "");
+	expect_chip(a, &facts, 2000, false, "");
+	nps_device_facts__used(&facts, 8, 2000, 4, true);
+	expect_chip(a, &facts, 1000, true, "");
+	expect_chip(a, &facts, 2000, true, "");
+	nps_device_facts__used(&facts, 9, 2000, 4, false); /* one of the host has the word */
+	expect_chip(a, &facts, 2000, false, "910A");
+	expect_chip(a, &facts, 2000, true, "");
 	nps_agent_client__free(a);
 }
 
@@ -660,6 +695,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(clocks_are_stamped_by_us, setup, teardown),
 		cmocka_unit_test_setup_teardown(chips_are_told_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(nobody_describes_anothers_device, setup, teardown),
+		cmocka_unit_test_setup_teardown(containers_of_others_do_not_describe, setup, teardown),
 		cmocka_unit_test_setup_teardown(memory_that_can_shrink_is_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_helper_of_another_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(wrong_version_and_busy, setup, teardown),

@@ -97,11 +97,56 @@ static void dead_ones_are_unread(void **state)
 	nps_process__free(zombie);
 }
 
+/* Launchers give a child its user after they made it; the kernel side may tell of it before it was ever read. */
+static void user_is_that_of_the_last_look(void **state)
+{
+	pid_t pid = start_child();
+	struct nps_process *p = nps_process__new(pid), *q = nps_process__new(pid);
+
+	(void)state;
+	assert_non_null(p);
+	assert_non_null(q);
+	nps_process__refresh(p); /* it is not known when it began: it may be another */
+	assert_int_equal(p->uid, (uid_t)-1);
+	nps_process__free(p);
+	assert_int_equal(nps_process__read(pid, &p), 0);
+	assert_int_equal(p->uid, getuid());
+	p->uid = getuid() + 1; /* as it was when it was born */
+	nps_process__read_uid(p);
+	assert_int_equal(p->uid, getuid());
+	p->uid = getuid() + 1;
+	nps_process__refresh(p);
+	assert_int_equal(p->uid, getuid());
+	/* one that only the kernel side told of */
+	q->start_boot = p->start_ticks * TICK + 5;
+	nps_process__read_uid(q);
+	assert_int_equal(q->uid, getuid());
+	q->uid = (uid_t)-1;
+	nps_process__refresh(q);
+	assert_int_equal(q->uid, getuid());
+	/* another has its pid now */
+	p->uid = q->uid = getuid() + 1;
+	p->start_ticks++;
+	q->start_ticks = 0;
+	q->start_boot += 2 * TICK;
+	nps_process__read_uid(p);
+	nps_process__refresh(p);
+	nps_process__read_uid(q);
+	nps_process__refresh(q);
+	assert_int_equal(p->uid, getuid() + 1);
+	assert_int_equal(q->uid, getuid() + 1);
+	nps_process__free(p);
+	nps_process__free(q);
+	kill_child(pid);
+	reap_child(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_start_is_one_process),
 		cmocka_unit_test(dead_ones_are_unread),
+		cmocka_unit_test(user_is_that_of_the_last_look),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
