@@ -14,7 +14,8 @@ struct nps_db_import {
 	unsigned int generation; /* NPS_DB_* */
 	struct nps_vec runs; /* struct nps_db_run: STRING_IDS */
 	struct nps_index tasks; /* globalTaskId -> row of the task table */
-	uint64_t latest; /* start that was read, ns */
+	uint64_t latest; /* start that was read, ns, or is known to be there */
+	bool looked; /* for it in all tables */
 	unsigned int zero_is_unknown; /* bit i: of nps_db_usages */
 };
 

@@ -338,20 +338,57 @@ static bool is_endless(const union cell *first, const union cell *last)
 	return last->u > first->u && last->u - first->u > LONGEST_EVENT;
 }
 
-/* The latest start of the table; 0: none is there, or damage hides them. */
-static int64_t latest_start(struct reader *r)
+/* The latest start of a table, which COLUMN has; 0: none is there, or damage hides them. */
+static int64_t latest_start(struct nps_db_import *in, const struct nps_db_table *spec,
+			    const struct nps_db_column *column)
 {
 	sqlite3_stmt *stmt;
 	int64_t latest = 0;
 	char sql[256];
 
 	snprintf(sql, sizeof(sql), "SELECT max(CAST(\"%s\" AS INTEGER)) FROM \"%s\" NOT INDEXED",
-		 r->columns[r->first_time]->name, r->spec->name);
-	stmt = nps_db_source__prepare(&r->in->source, sql);
-	if (stmt && nps_db_source__step(&r->in->source, stmt) == SQLITE_ROW)
+		 column->name, spec->name);
+	stmt = nps_db_source__prepare(&in->source, sql);
+	if (stmt && nps_db_source__step(&in->source, stmt) == SQLITE_ROW)
 		latest = sqlite3_column_int64(stmt, 0);
 	sqlite3_finalize(stmt);
 	return latest;
+}
+
+/* The column of SPEC that says when its rows begin; NULL: there is none. */
+static const struct nps_db_column *start_column(struct nps_db_import *in, const struct nps_db_table *spec)
+{
+	struct reader r = { .in = in, .spec = spec, .table = nps_db_table__of(in->model, spec) };
+
+	for (int i = 0; nps_db_source__has_table(&in->source, spec->name) && i < spec->ncolumns; i++) {
+		const struct nps_db_column *c = &spec->columns[i];
+
+		if (is_readable(&r, c) && nps_db_column__kind(r.table, c) == NPS_COLUMN_time)
+			return c;
+	}
+	return NULL;
+}
+
+static void look_for_latest(struct nps_db_import *in, const struct nps_db_table *tables)
+{
+	for (const struct nps_db_table *spec = tables; spec->name && in->latest <= LONGEST_EVENT; spec++) {
+		const struct nps_db_column *column = start_column(in, spec);
+		int64_t latest = column ? latest_start(in, spec, column) : 0;
+
+		in->latest = NPS_MAX(in->latest, (uint64_t)NPS_MAX(latest, 0));
+	}
+}
+
+/* Whether any table of the database counts from 1970, also one that is read later. */
+static bool others_count_from_1970(struct nps_db_import *in)
+{
+	if (!in->looked && in->latest <= LONGEST_EVENT) {
+		in->looked = true;
+		for (const struct nps_db_table *const *family = nps_db_families; *family; family++)
+			if (*family != nps_db_own_tables)
+				look_for_latest(in, *family);
+	}
+	return in->latest > LONGEST_EVENT;
 }
 
 /*
@@ -363,11 +400,11 @@ static bool is_no_start(struct reader *r)
 	int64_t latest;
 
 	if (r->times == NOT_KNOWN) {
-		latest = latest_start(r);
+		latest = latest_start(r->in, r->spec, r->columns[r->first_time]);
 		if (latest > 0)
 			r->times = latest > (int64_t)LONGEST_EVENT ? SINCE_1970 : SINCE_START;
 		else
-			r->times = r->in->latest > LONGEST_EVENT ? SINCE_1970 : SINCE_START;
+			r->times = others_count_from_1970(r->in) ? SINCE_1970 : SINCE_START;
 	}
 	return r->times == SINCE_1970;
 }

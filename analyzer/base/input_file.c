@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define TRIES 32 /* of a path while somebody renames or mounts */
 #define NAMED 64 /* files that are named; the others are only counted */
 
 /*
@@ -177,17 +178,30 @@ static int reopen_regular(int handle)
 	return fd;
 }
 
-int nps_input_file__open_in(const char *root, const char *path)
+/* A handle of PATH in DIR, or -1 with errno. A rename or a mount anywhere, while ".." is followed, is EAGAIN: of no account later. */
+static int open_inside(int dir, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
 				.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS };
+	int handle = -1;
+
+	for (int i = 0; i < TRIES && handle < 0; i++) {
+		handle = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+		if (handle < 0 && errno != EAGAIN)
+			break;
+	}
+	return handle;
+}
+
+int nps_input_file__open_in(const char *root, const char *path)
+{
 	int dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC), handle;
 
 	if (dir < 0)
 		return -errno;
 	while (*path == '/')
 		path++;
-	handle = (int)syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	handle = open_inside(dir, path);
 	if (handle < 0 &&
 	    (errno == ENOSYS || errno == EPERM)) /* before 5.6, or a filter that does not know it */
 		handle = openat(dir, path, O_PATH | O_CLOEXEC);

@@ -384,21 +384,28 @@ static bool was_unread(const cJSON *json)
 	return strcmp(nps_json_str(json, "known_from", "proc"), "proc") != 0;
 }
 
-/* Whether the process of JSON is known not to have the helper library: who names a thread as the library does is not it. */
+/*
+ * Whether the process of JSON is known not to have the helper library: who names a thread as the library does is not it. Mappings
+ * of which any were left out, or that were read before the loader was done, do not tell.
+ */
 static bool is_without_helper(const cJSON *json)
 {
 	const cJSON *maps = cJSON_GetObjectItemCaseSensitive(json, "maps"), *mapping;
+	bool loaded = false;
 
-	if (!cJSON_GetArraySize(maps) || !strcmp(nps_json_str(json, "task_source", ""), "agent"))
+	if (cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(json, "left_out")) ||
+	    !strcmp(nps_json_str(json, "task_source", ""), "agent"))
 		return false;
 	cJSON_ArrayForEach(mapping, maps)
 	{
 		const char *path = nps_json_str(mapping, "path", ""), *slash = strrchr(path, '/');
+		const char *file = slash ? slash + 1 : path;
 
-		if (!strncmp(slash ? slash + 1 : path, NPS_AGENT_LIBRARY, strlen(NPS_AGENT_LIBRARY)))
+		if (!strncmp(file, NPS_AGENT_LIBRARY, strlen(NPS_AGENT_LIBRARY)))
 			return false;
+		loaded |= !strncmp(file, "libc.so", 7) || !strncmp(file, "libc-", 5);
 	}
-	return true;
+	return loaded;
 }
 
 /* *REUSED counts those that have a pid of one before them. */
@@ -406,6 +413,7 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 {
 	struct nps_proc *proc;
 	uint64_t pid, rank;
+	bool first;
 
 	if (!nps_json_has_u64(json, "pid", &pid) || !pid || pid > INT32_MAX)
 		return 0;
@@ -414,12 +422,14 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 		return model->nprocs >= NPS_MAX_PROCS ? 0 : -ENOMEM;
 	if (proc->json && cJSON_HasObjectItem(json, "known_from"))
 		*reused += 1;
-	if (proc->json && was_unread(json))
+	first = !proc->json;
+	if (!first && was_unread(json))
 		return 0; /* the pid is better known as another's */
 	/* One that lived for a moment is worth a result only if it left any event. */
 	proc->known = !was_unread(json);
 	proc->json = json;
-	proc->without_helper = is_without_helper(json);
+	/* Events of all that had the pid are shown as one's. */
+	proc->without_helper = (first || proc->without_helper) && is_without_helper(json);
 	proc->has_rank = nps_json_has_u64(json, "rank", &rank) &&
 			 rank < 100000; /* five digits in file names */
 	proc->rank = proc->has_rank ? rank : 0;

@@ -249,6 +249,7 @@ static struct nps_elf_image *image_of(struct nps_spaces *s, int fd, const struct
 static struct nps_elf_image *open_live(struct nps_spaces *s, const struct nps_module *m,
 				       const struct nps_code *code)
 {
+	const uint64_t refused = s->limits.refused;
 	struct nps_elf_image *image;
 	char path[96];
 
@@ -256,7 +257,7 @@ static struct nps_elf_image *open_live(struct nps_spaces *s, const struct nps_mo
 		return NULL;
 	snprintf(path, sizeof(path), "/proc/%u/root", m->pid);
 	image = image_of(s, nps_input_file__open_in(path, m->path), m);
-	if (image)
+	if (image || s->limits.refused > refused)
 		return image;
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, m->pid, code->start,
 		 code->end);
@@ -289,6 +290,7 @@ static struct nps_elf_image *open_debug(struct nps_spaces *s, const struct nps_m
 
 static void load_module(struct nps_spaces *s, struct nps_module *m, const struct nps_code *code)
 {
+	const uint64_t refused = s->limits.refused;
 	struct nps_elf_image *debug;
 	int fd;
 
@@ -297,7 +299,7 @@ static void load_module(struct nps_spaces *s, struct nps_module *m, const struct
 		return;
 	fd = nps_input_file__open_in("/", m->path);
 	m->image = image_of(s, fd, m);
-	if (!m->image)
+	if (!m->image && s->limits.refused == refused) /* there is the same that takes too much memory */
 		m->image = open_live(s, m, code);
 	if (!m->image)
 		report_unreadable(m->path, fd);
@@ -306,6 +308,8 @@ static void load_module(struct nps_spaces *s, struct nps_module *m, const struct
 		m->image = debug; /* names, but no way to the callers */
 	else if (debug)
 		nps_elf_image__add_symbols(m->image, debug);
+	s->limits.refused =
+		NPS_MIN(s->limits.refused, refused + 1); /* the library, whichever of its files it was */
 }
 
 struct nps_elf_image *nps_spaces__image(struct nps_spaces *s, const struct nps_code *code)

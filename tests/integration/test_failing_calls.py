@@ -35,6 +35,7 @@ GEN_CANN = ROOT / "build" / "tests" / "gen-cann"
 SIDE = ROOT / "tests" / "cannraw_side"
 SECONDS = 100
 NOTE = ".npuscope_input"
+CUT = "no JSON"
 
 
 class Run(NamedTuple):
@@ -67,6 +68,7 @@ class Failing:
         self.name = f"{path.name} {' '.join(options)}"
         self.base = self.run("none", 0)
         assert self.base.status == DONE, f"{path} alone: {self.base.err}"
+        assert CUT not in self.base.tree, f"{path} alone: {self.base.tree[CUT][-300:]!r}"
         again = self.run("none", 0)
         assert again.tree == self.base.tree, f"{path}: two analyses differ"
         self.calls = {kind: self.count(kind) for kind in ERRORS}
@@ -117,6 +119,8 @@ class Failing:
             other = {name for name in run.tree.keys() | self.base.tree.keys()
                      if run.tree.get(name) != self.base.tree.get(name)}
             return f"status 0, but these differ: {sorted(other)[:4]}" if other else None
+        if CUT in run.tree:
+            return f"status {run.status}, and what it printed is no JSON"
         if not run.complaints:
             return f"status {run.status} without a word"
         if run.status == FAILED and not self.reasons(run):
@@ -139,7 +143,10 @@ class Shown(Failing):
         if "--json" in self.options:
             if not printed:
                 return {}
-            document = json.loads(printed)
+            try:
+                document = json.loads(printed)
+            except ValueError:
+                return {CUT: printed}
             parts = [json.dumps(part).encode() for part in document.pop("results")]
             parts += [json.dumps(document["ranks"]).encode()] if "ranks" in document else []
         else:
@@ -237,8 +244,10 @@ def each_file_beside_a_trace(case: Case) -> None:
     """Opened, listed, looked at and read: each time that it fails."""
     library = build_library(case, "fail_call_lib.c", "fail_call.so", case.path("lib"))
     wrong = []
+    kinds = ("open", "opendir", "stat", "read")
     for one in beside_traces(case, library):
-        for kind in ("open", "opendir", "stat", "read"):
+        assert all(one.calls[kind] for kind in kinds), f"{one.name}: not all of these are made: {one.calls}"
+        for kind in kinds:
             for at in range(1, one.calls[kind] + 1):
                 run = one.run(kind, at, errno.EACCES if kind == "open" else errno.EIO)
                 fault = one.fault(run, False)

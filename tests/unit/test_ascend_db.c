@@ -720,7 +720,7 @@ static void tasks_that_never_ended(void **state)
 
 /*
  * A start of 0 is a time where the table counts from the start of the capture, and none where it counts from 1970: of a row
- * that ends, of one that is a moment, of a table that has no other.
+ * that ends, of one that is a moment, of a table that has no other, also if it is read before those that have.
  */
 static void starts_of_zero(void **state)
 {
@@ -739,6 +739,9 @@ static void starts_of_zero(void **state)
 		  "(0," UNIX_S "000000400),(" UNIX_S "000000310," UNIX_S "000000320)", 1, 1, 2, 1,
 		  1736412474000000300, 1736412474000000320 },
 		{ "(300,310,0,9,90,1,0,0,0,0,0)", "(0," UNIX_S "000000400),(0,20)", 1, 1, 0, 1, 0, 310 },
+		{ "(0,0,0,7,70,1,0,0,0,0,0),(0,0,0,8,80,1,0,0,0,0,0)",
+		  "(" UNIX_S "000000310," UNIX_S "000000320)", 0, 1, 2, 0, 1736412474000000310,
+		  1736412474000000320 },
 	};
 	const char *path = in_folder("msprof_1.db");
 	struct nps_model model;

@@ -708,10 +708,33 @@ static size_t lines(const char *bytes)
 	return n;
 }
 
+/* A million rows a slice: the next one begins where it ended. */
+static void check_slices(struct fixture *f, const char *table, const char *const starts[3])
+{
+	static const size_t rows[] = { 1000000, 1000000, 1 };
+	size_t header = 0;
+	char name[96];
+
+	snprintf(name, sizeof(name), "%s_20240101120000.csv", table);
+	assert_false(exists(f, name));
+	for (int i = 0; i < 3; i++) {
+		const char *first;
+
+		snprintf(name, sizeof(name), "%s_slice_%d_20240101120000.csv", table, i);
+		assert_int_equal(lines(read_all(f, name)), 1 + rows[i]);
+		header = i ? header : strcspn(f->text, "\n");
+		assert_int_equal(strcspn(f->text, "\n"), header);
+		first = strstr(f->text + header, ",17000000");
+		assert_non_null(first);
+		assert_memory_equal(first + 1, starts[i], strlen(starts[i]));
+	}
+}
+
 static void slices(void **state)
 {
+	static const char *const starts[] = { "1700000000000000.000", "1700000000001000.000",
+					      "1700000000002000.000" };
 	struct fixture *f = *state;
-	size_t header;
 
 	f->m.layout = NPS_LAYOUT_MSPROF;
 	for (size_t i = 0; i < 2000001; i++) {
@@ -721,14 +744,14 @@ static void slices(void **state)
 			fail();
 		f->m.task.name[at] = f->m.task.type[at] = f->m.task.kernel[at] = NPS_NONE;
 		f->m.task.start[at] = f->m.task.end[at] = T0 + i;
+		if (nps_table__add(&f->m.compute.t, &at))
+			fail();
+		f->m.compute.task[at] = i;
+		f->m.compute.name[at] = f->m.compute.core[at] = f->m.compute.type[at] = NPS_NONE;
 	}
 	assert_int_equal(nps_export__msprof_csv(&f->ex, f->fd), 0);
-	assert_false(exists(f, "task_time_20240101120000.csv"));
-	assert_int_equal(lines(read_all(f, "task_time_slice_0_20240101120000.csv")), 1000001);
-	header = strcspn(f->text, "\n");
-	assert_int_equal(lines(read_all(f, "task_time_slice_1_20240101120000.csv")), 1000001);
-	assert_int_equal(lines(read_all(f, "task_time_slice_2_20240101120000.csv")), 2);
-	assert_int_equal(strcspn(f->text, "\n"), header);
+	check_slices(f, "task_time", starts);
+	check_slices(f, "op_summary", starts);
 }
 
 static void traffic_of_many_collectives(void **state)

@@ -539,6 +539,10 @@ static void threads_of_the_helper(void **state)
 		{ 4100, 4001, 6000000000, false },
 		{ 4000, 4002, 6000000000, true },
 		{ 4200, 4201, 7000000000, false }, /* its process has no helper */
+		{ 4300, 4301, 7000000000, true }, /* it may have one: not all of its mappings are known, */
+		{ 4400, 4401, 7000000000, true }, /* its loader was at work, */
+		{ 4500, 4501, 7000000000, true }, /* another one that had its pid has one */
+		{ 4600, 4601, 7000000000, true },
 	};
 	struct nps_summary summary;
 	struct gen gen;
@@ -550,7 +554,8 @@ static void threads_of_the_helper(void **state)
 	name_thread(&gen, 4000, 4001, 9000000000, "late");
 	name_thread(&gen, 4000, 4002, 6000000000, NPS_AGENT_COMM);
 	name_thread(&gen, 4100, 4001, 10, "another");
-	name_thread(&gen, 4200, 4201, 6000000000, NPS_AGENT_COMM);
+	for (uint32_t pid = 4200; pid <= 4600; pid += 100)
+		name_thread(&gen, pid, pid + 1, 6000000000, NPS_AGENT_COMM);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++)
 		gen_event(&gen, &(struct nps_event){ .kind = NPS_EV_SYSCALL,
 						     .probe = 1,
@@ -563,7 +568,18 @@ static void threads_of_the_helper(void **state)
 	gen_close(&gen, true,
 		  "{\"pid\": 4000, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc.so.6\"}, {\"path\": "
 		  "\"/x/libnpuscope_agent.so (deleted)\"}]}, {\"pid\": 4100, \"comm\": \"job\"}, "
-		  "{\"pid\": 4200, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc.so.6\"}]}",
+		  "{\"pid\": 4200, \"comm\": \"job\", \"left_out\": [], \"maps\": [{\"path\": "
+		  "\"/lib/libc.so.6\"}]}, "
+		  "{\"pid\": 4300, \"comm\": \"job\", \"left_out\": [\"mappings\"], \"maps\": [{\"path\": "
+		  "\"/lib/libc.so.6\"}]}, "
+		  "{\"pid\": 4400, \"comm\": \"job\", \"maps\": [{\"path\": \"/bin/job\"}, {\"path\": "
+		  "\"/lib/ld-linux-aarch64.so.1\"}]}, "
+		  "{\"pid\": 4500, \"comm\": \"job\", \"maps\": [{\"path\": \"/x/libnpuscope_agent.so\"}, "
+		  "{\"path\": \"/lib/libc-2.31.so\"}]}, "
+		  "{\"pid\": 4500, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc-2.31.so\"}]}, "
+		  "{\"pid\": 4600, \"comm\": \"job\", \"maps\": [{\"path\": \"/lib/libc.so.6\"}]}, "
+		  "{\"pid\": 4600, \"comm\": \"job\", \"task_source\": \"agent\", \"maps\": [{\"path\": "
+		  "\"/lib/libc.so.6\"}]}",
 		  "", "null");
 	for (int show = 0; show < 2; show++) {
 		const struct nps_analyze_opts opts = { .size = sizeof(opts),
@@ -573,10 +589,14 @@ static void threads_of_the_helper(void **state)
 		sqlite3 *db;
 
 		assert_int_equal(nps_analyze(dir, &opts, &summary), 0);
-		assert_int_equal(summary.nprocs, 3);
+		assert_int_equal(summary.nprocs, 7);
 		for (size_t p = 0; p < summary.nprocs; p++) {
-			assert_int_equal(summary.procs[p].helper_threads,
-					 !show && summary.procs[p].pid == 4000 ? 2 : 0);
+			uint32_t pid = summary.procs[p].pid;
+
+			assert_int_equal(summary.procs[p].helper_threads, show		? 0
+									  : pid == 4000 ? 2
+									  : pid >= 4300 ? 1
+											: 0);
 			db = open_db(&summary.procs[p]);
 			for (size_t i = 0; i < NPS_ARRAY_SIZE(calls); i++) {
 				char sql[256];

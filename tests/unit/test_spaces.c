@@ -6,7 +6,10 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <libelf.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +25,37 @@
 #include "stack/spaces.h"
 
 static int tmp_fd = -1;
+static bool no_memory; /* for libelf, which reads a note */
+static unsigned int busy; /* times that openat2 says EAGAIN */
+
+Elf_Data *elf_getdata_rawchunk(Elf *elf, int64_t offset, size_t size, Elf_Type type)
+{
+	Elf_Data *(*real)(Elf *, int64_t, size_t, Elf_Type);
+
+	*(void **)&real = dlsym(RTLD_NEXT, "elf_getdata_rawchunk");
+	if (!no_memory)
+		return real(elf, offset, size, type);
+	errno = ENOMEM;
+	return NULL;
+}
+
+long syscall(long number, ...)
+{
+	long (*real)(long, ...), arg[5];
+	va_list args;
+
+	va_start(args, number);
+	for (int i = 0; i < 5; i++)
+		arg[i] = va_arg(args, long);
+	va_end(args);
+	if (number == SYS_openat2 && busy) {
+		busy--;
+		errno = EAGAIN;
+		return -1;
+	}
+	*(void **)&real = dlsym(RTLD_NEXT, "syscall");
+	return real(number, arg[0], arg[1], arg[2], arg[3], arg[4]);
+}
 
 static int set_up(void **state)
 {
@@ -210,6 +245,50 @@ static void only_the_build_that_ran(void **state)
 	nps_spaces__free(&s);
 }
 
+/* The same library by another way takes as much: it counts once, and is not tried again. */
+static void a_library_for_which_there_is_no_memory(void **state)
+{
+	struct nps_map_record r = { .what = NPS_MAP_CODE,
+				    .pid = (uint32_t)getpid(),
+				    .time = 1,
+				    .start = 0x1000,
+				    .end = 0x2000,
+				    .build_id_len = 20 };
+	const char *example = "";
+	char path[4096] = "";
+	struct nps_spaces s;
+
+	(void)state;
+	if (own_build_id(r.build_id) != 20)
+		skip();
+	assert_true(readlink("/proc/self/exe", path, sizeof(path) - 1) > 0);
+	nps_spaces__init(&s, tmp_fd);
+	assert_int_equal(nps_spaces__add(&s, &r, path), 0);
+	assert_int_equal(nps_spaces__finish(&s), 0);
+	no_memory = true;
+	assert_null(nps_spaces__image(&s, nps_spaces__find(&s, r.pid, 2, r.start)));
+	no_memory = false;
+	assert_int_equal(s.limits.refused, 1);
+	assert_int_equal(nps_spaces__missing(&s, &example), 1);
+	nps_spaces__free(&s);
+}
+
+/* Somebody renames a file while a path is followed: it is followed again, but not for ever. */
+static void paths_of_a_busy_system(void **state)
+{
+	int fd;
+
+	(void)state;
+	busy = 5;
+	fd = nps_input_file__open_in("/", "/proc/../etc/passwd");
+	assert_int_equal(busy, 0);
+	assert_true(fd >= 0);
+	close(fd);
+	busy = UINT32_MAX;
+	assert_int_equal(nps_input_file__open_in("/", "/etc/passwd"), -EAGAIN);
+	busy = 0;
+}
+
 /* A process whose root directory is ROOT. */
 static pid_t start_in(const char *root)
 {
@@ -350,6 +429,8 @@ int main(void)
 		cmocka_unit_test(circles_end),
 		cmocka_unit_test(mappings_without_end),
 		cmocka_unit_test(only_the_build_that_ran),
+		cmocka_unit_test(a_library_for_which_there_is_no_memory),
+		cmocka_unit_test(paths_of_a_busy_system),
 		cmocka_unit_test(files_of_a_container),
 		cmocka_unit_test(a_file_that_was_deleted),
 	};

@@ -2,8 +2,8 @@
 /*
  * A profiler in the job, as CANN's is: preloaded, it starts the task log when PROFILE_DIR/start.K appears (K = 0, 1, ...),
  * reads it as fast as it can into ONE buffer that it overwrites right after each read, and stops it when stop.K does. What
- * it read is in own.PID.K; what the driver answered, and how long the start took, without the time in which threads of the job
- * had no CPU, in log.PID. With PROFILE_SAMPLES it starts channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it,
+ * it read is in own.PID.K; what the driver answered, and how long the start took, without the time in which its thread
+ * and the helper library's had no CPU, in log.PID. With PROFILE_SAMPLES it starts channels that sample (HBM, LLC, HCCS, PCIe, NIC) before it,
  * PROFILE_PAUSE us after it has asked which channels there are. Of PROFILE_BESIDE it reads another log as well. With
  * PROFILE_BLOCK all threads of the job block all signals but SIGTERM, which ends it.
  */
@@ -55,24 +55,47 @@ static double now(void)
 	return ts.tv_sec * 1e3 + ts.tv_nsec / 1e6;
 }
 
-/* ms that threads of this process, all of them together, could have run and had no CPU */
+#define HELPER "npuscope_agent\n" /* what comm says of its threads */
+
+/* ms that the thread TID of this process could have run and had no CPU */
+static double thread_waited(const char *tid)
+{
+	unsigned long long waited = 0;
+	char path[300];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", tid);
+	f = fopen(path, "re");
+	if (f && fscanf(f, "%*u %llu", &waited) != 1)
+		waited = 0;
+	if (f)
+		fclose(f);
+	return waited / 1e6;
+}
+
+static int is_helper(const char *tid)
+{
+	char path[300], comm[32] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%s/comm", tid);
+	f = fopen(path, "re");
+	if (f && !fgets(comm, sizeof(comm), f))
+		comm[0] = '\0';
+	if (f)
+		fclose(f);
+	return !strcmp(comm, HELPER);
+}
+
+/* The same of this thread and of the helper's, all that a start can wait for */
 static double kept_waiting(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	double sum = 0;
 
-	for (struct dirent *e; tasks && (e = readdir(tasks));) {
-		unsigned long long waited;
-		char path[300];
-		FILE *f;
-
-		snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", e->d_name);
-		f = e->d_name[0] == '.' ? NULL : fopen(path, "re");
-		if (f && fscanf(f, "%*u %llu", &waited) == 1)
-			sum += waited / 1e6;
-		if (f)
-			fclose(f);
-	}
+	for (struct dirent *e; tasks && (e = readdir(tasks));)
+		if (e->d_name[0] != '.' && (atoi(e->d_name) == gettid() || is_helper(e->d_name)))
+			sum += thread_waited(e->d_name);
 	if (tasks)
 		closedir(tasks);
 	return sum;
@@ -109,9 +132,10 @@ static int open_one(unsigned id, int type, void *data, size_t size)
 	};
 	double waited = kept_waiting(), begin = now();
 	int err = start(device, id, &para);
-	double took = now() - begin;
+	double took = now() - begin, kept = kept_waiting() - waited;
 
-	fprintf(log_file, "start %d %.3f\n", err, took - (kept_waiting() - waited));
+	kept = kept < 0 ? 0 : kept > took ? took : kept; /* a thread may have ended */
+	fprintf(log_file, "start %d %.3f\n", err, took - kept);
 	fflush(log_file);
 	return err;
 }
