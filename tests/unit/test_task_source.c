@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Whose word on a device is taken of those whose own profiler reads its log. */
-#include "task_source.c"
+#include "task_source.c" /* NOLINT(bugprone-suspicious-include): its struct is its own */
 
 #include <setjmp.h>
 #include <stdarg.h>
