@@ -53,8 +53,14 @@ struct open_call {
 	__u16 group; /* of probes */
 };
 
+/*
+ * What a loop finds is kept here, where the verifier takes it for any number: in a variable it would follow all that comes after
+ * the loop once for each value, which takes it half a second.
+ */
 struct call_stack {
 	__u32 depth;
+	__u32 found; /* index of a call */
+	__u32 passed; /* calls that are over and did not return */
 	struct open_call calls[NPS_MAX_DEPTH];
 };
 
@@ -74,8 +80,7 @@ static __always_inline bool is_detached(const struct open_call *c)
  */
 static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __u16 probe)
 {
-	__u32 unreturned = 0;
-
+	st->passed = 0;
 	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
 		__u32 top = st->depth - 1;
 		struct open_call *c;
@@ -88,10 +93,34 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
 		if (!detached && (c->sp > sp || (c->sp == sp && c->probe != probe)))
 			break;
-		unreturned += !detached;
+		st->passed += !detached;
 		st->depth = top;
 	}
-	return unreturned;
+	return st->passed;
+}
+
+/*
+ * The innermost open call of PROBE at SP; NULL: it was entered before we attached, or folded. Its index is st->found, and
+ * st->passed calls inside it never returned.
+ */
+static __always_inline struct open_call *find_call(struct call_stack *st, __u64 sp, __u16 probe)
+{
+	st->found = NPS_MAX_DEPTH;
+	st->passed = 0;
+	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
+		__u32 top = st->depth - 1 - i;
+		const struct open_call *c;
+
+		if (top >= NPS_MAX_DEPTH)
+			break;
+		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
+		if (c->probe == probe && c->sp == sp) {
+			st->found = top;
+			break;
+		}
+		st->passed += !is_detached(c);
+	}
+	return st->found < NPS_MAX_DEPTH ? &st->calls[MASKED(st->found, NPS_MAX_DEPTH)] : 0;
 }
 
 /* Is the thread inside a probed function whose record says enough of what is called in it? */

@@ -587,34 +587,22 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	struct thread_state *st;
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
-	__u32 passed = 0;
+	struct open_call *c;
 
 	if (!ended_at && !target_flags(pid_tgid >> 32)) /* no target is left at the end */
 		return 0;
 	st = local_find(&threads);
-	if (!st)
+	c = st ? find_call(&st->stack, sp, probe) : 0;
+	if (!c)
 		return 0;
-	for (int i = 0; i < NPS_MAX_DEPTH; i++) {
-		__u32 top = st->stack.depth - 1 - i;
-		struct open_call *c;
-
-		if (top >= NPS_MAX_DEPTH)
-			return 0; /* entered before we attached, or folded */
-		c = &st->stack.calls[MASKED(top, NPS_MAX_DEPTH)];
-		if (c->probe != probe || c->sp != sp) {
-			passed += !is_detached(c);
-			continue;
-		}
-		if (ended_at) {
-			c->sp = OUTLASTED;
-			return 0;
-		}
-		count_some(NPS_COUNTER_UNRETURNED, passed); /* calls inside it that never returned */
-		if (!send_special(ctx, st, c, now, pid_tgid))
-			send_call(ctx, st, c, now, pid_tgid);
-		st->stack.depth = top;
+	if (ended_at) {
+		c->sp = OUTLASTED;
 		return 0;
 	}
+	count_some(NPS_COUNTER_UNRETURNED, st->stack.passed);
+	if (!send_special(ctx, st, c, now, pid_tgid))
+		send_call(ctx, st, c, now, pid_tgid);
+	st->stack.depth = st->stack.found;
 	return 0;
 }
 

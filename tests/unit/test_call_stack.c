@@ -107,6 +107,33 @@ static void frames_of_detached_probes_make_room(void **state)
 	assert_int_equal(stack.depth, 1);
 }
 
+/* By a return: the innermost call of the function at that height, and how many inside it are over. */
+static void calls_are_found_by_their_returns(void **state)
+{
+	(void)state;
+	assert_null(find_call(&stack, 1000, NPS_PROBE_LAUNCH));
+	enter(NPS_PROBE_LAUNCH, 1, 1000);
+	enter(NPS_PROBE_QUERY_EVENT, POLLED, 900);
+	enter(NPS_PROBE_RT_LAUNCH, 1, 800);
+	assert_null(find_call(&stack, 1000, NPS_PROBE_RT_LAUNCH));
+	assert_ptr_equal(find_call(&stack, 800, NPS_PROBE_RT_LAUNCH), &stack.calls[2]);
+	assert_int_equal(stack.found, 2);
+	assert_int_equal(stack.passed, 0);
+	assert_ptr_equal(find_call(&stack, 1000, NPS_PROBE_LAUNCH), &stack.calls[0]);
+	assert_int_equal(stack.found, 0);
+	assert_int_equal(stack.passed, 2);
+	/* That one whose probe is gone did not return is no loss. */
+	group_state[POLLED] = NPS_GROUP_DETACHED;
+	assert_ptr_equal(find_call(&stack, 1000, NPS_PROBE_LAUNCH), &stack.calls[0]);
+	assert_int_equal(stack.passed, 1);
+	for (unsigned int i = stack.depth; i < NPS_MAX_DEPTH; i++)
+		enter(NPS_PROBE_LAUNCH, 1, 700 - i);
+	assert_int_equal(stack.depth, NPS_MAX_DEPTH);
+	assert_ptr_equal(find_call(&stack, 1000, NPS_PROBE_LAUNCH), &stack.calls[0]);
+	assert_ptr_equal(find_call(&stack, 700 - (NPS_MAX_DEPTH - 1), NPS_PROBE_LAUNCH),
+			 &stack.calls[NPS_MAX_DEPTH - 1]);
+}
+
 int main(void)
 {
 #define TEST(f) cmocka_unit_test_setup(f, setup)
@@ -116,6 +143,7 @@ int main(void)
 		TEST(frames_of_detached_probes_hide_nothing),
 		TEST(frames_in_the_middle_wait),
 		TEST(frames_of_detached_probes_make_room),
+		TEST(calls_are_found_by_their_returns),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
