@@ -343,7 +343,7 @@ def main():
     sections = {"launches": lambda: launches.launches(NPUSCOPE, OUT, add, say),
                 "job": lambda: slow_down(sim_env()),
                 "start": lambda: start.measure(NPUSCOPE, OUT, ROUNDS, add, say),
-                "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", ROUNDS, add, say),
+                "cost": lambda: cost.measure(NPUSCOPE, OUT, OUT / "calls", add, say),
                 "attach": attach_detach,
                 "osrt": lambda: host.operating_system(NPUSCOPE, OUT, add, say),
                 "device": lambda: device.sampling(NPUSCOPE, SIM, OUT, sim_env(), DEVICE_SECONDS, add),
