@@ -79,22 +79,22 @@ def admins(pid: int) -> set[str]:
     """Names of the threads of a capture that have CAP_SYS_ADMIN, of those that live as long as it."""
     found = set()
     for task in Path(f"/proc/{pid}/task").iterdir():
-        rights = next(line for line in (task / "status").read_text().splitlines() if line.startswith("CapEff"))
+        try:
+            status, name = (task / "status").read_text(), (task / "comm").read_text().strip()
+        except OSError:  # a thread of the start that is done
+            continue
+        rights = next(line for line in status.splitlines() if line.startswith("CapEff"))
         if int(rights.split()[1], 16) & CAP_SYS_ADMIN:
-            found.add("main" if task.name == str(pid) else (task / "comm").read_text().strip())
+            found.add("main" if task.name == str(pid) else name)
     return found & {"main", "nps_reader", "nps_stacks"}
 
 
-def late_library(case: Case, wants_admin: bool) -> None:
-    """A library that comes while it is recorded is probed: who does it has kept the right that it takes, and nobody else."""
-    env = shim(case, "perf event")
-    if wants_admin:
-        env["UPROBES_WANT_ADMIN"] = "1"
+def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[str]:
+    """Every call of a library that the job loads while it is recorded. Returns whose threads had CAP_SYS_ADMIN before."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
     job.wait_for("^ready")
-    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--stacks", "cpu", "--verbose",
-                      env=env)
+    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--verbose", *options, env=env)
     have = admins(run.pid)
     job.tell(f"load {library}")
     run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
@@ -103,6 +103,15 @@ def late_library(case: Case, wants_admin: bool) -> None:
     assert job.wait() == 0
     result = run.result().expect(DONE, PARTIAL)
     assert len(result.session.of(API, job.pid)) == 40, result.err
+    return have
+
+
+def late_library(case: Case, wants_admin: bool) -> None:
+    """A library that comes while it is recorded is probed: who does it has kept the right that it takes, and nobody else."""
+    env = shim(case, "perf event")
+    if wants_admin:
+        env["UPROBES_WANT_ADMIN"] = "1"
+    have = record_late_library(case, env, "--stacks", "cpu")
     if wants_admin:
         assert have == {"main"}, have
     # Without the shim's word it is this kernel that decides.
@@ -122,18 +131,7 @@ def a_late_library_where_uprobes_want_admin(case: Case) -> None:
 @test
 def a_late_library_without_btf(case: Case) -> None:
     """The programs of the oldest kernels tell of mappings of code, too."""
-    library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
-    job = case.start([need_job("loader_job")])
-    job.wait_for("^ready")
-    run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--verbose",
-                      env={**os.environ, "NPUSCOPE_FORBID": "btf"})
-    job.tell(f"load {library}")
-    run.wait_for(r"libacl_rt.so: [1-9]\d* probes", err=True)
-    job.tell("call aclrtSynchronizeDevice 40")
-    job.tell("quit 0")
-    assert job.wait() == 0
-    result = run.result().expect(DONE, PARTIAL)
-    assert len(result.session.of(API, job.pid)) == 40, result.err
+    record_late_library(case, {**os.environ, "NPUSCOPE_FORBID": "btf"})
 
 
 @test

@@ -483,6 +483,15 @@ static void expect_chip(const struct nps_agent_client *a, const struct nps_devic
 	cJSON_Delete(list);
 }
 
+/* The helper says that device 4 is a 910A. */
+static void tell_chip(struct nps_agent_client *a)
+{
+	nps_agent_client__start(a, NPS_AIC_PIPE);
+	ctl->device[4].started_raw = 1;
+	ctl->device[4].chip_type = 1;
+	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
+}
+
 /* Chip and frequency decide how everybody's log of that device is read: nobody says them of a device that another user has. */
 static void nobody_describes_anothers_device(void **state)
 {
@@ -492,10 +501,7 @@ static void nobody_describes_anothers_device(void **state)
 
 	(void)state;
 	memset(&facts, 0, sizeof(facts));
-	nps_agent_client__start(a, NPS_AIC_PIPE);
-	ctl->device[4].started_raw = 1;
-	ctl->device[4].chip_type = 1;
-	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
+	tell_chip(a);
 	expect_chip(a, &facts, 2000, false, "910A"); /* nobody else is known to have it */
 	nps_device_facts__used(&facts, 7, 0, 4, true);
 	expect_chip(a, &facts, 0, true, "910A"); /* nor but in containers */
@@ -542,10 +548,7 @@ static void containers_of_others_do_not_describe(void **state)
 
 	(void)state;
 	memset(&facts, 0, sizeof(facts));
-	nps_agent_client__start(a, NPS_AIC_PIPE);
-	ctl->device[4].started_raw = 1;
-	ctl->device[4].chip_type = 1;
-	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
+	tell_chip(a);
 	nps_device_facts__used(&facts, 7, 1000, 4, true);
 	expect_chip(a, &facts, 1000, true, "910A");
 	expect_chip(a, &facts, 2000, true, "");
