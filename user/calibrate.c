@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <math.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -23,18 +24,17 @@
 #define CALLS 1000 /* whose records a ring has room for */
 #define THROWS 50 /* of a ball: each waits for a CPU, twice */
 #define TRIES 5 /* of all throws, where the difference is lost in noise */
-#define BLOCK_CALLS 20 /* of a probed function, timed together */
-#define BLOCKS 120 /* of these, and as many of a function without a probe */
-#define LEAST_BLOCKS 20 /* on a crowded machine */
-#define BLOCKS_IN_RING 25 /* of probed calls */
-#define PROGRAM_ROUNDS 15 /* of BLOCK_CALLS each */
-#define CACHE_BYTES (256 << 10) /* used between two calls: more than the first level holds */
-#define LINE_BYTES 64
+#define ROUNDS 8 /* of all ways and classes of probes */
+#define PAUSE_MS 120 /* between two of them */
+#define SAMPLES 40 /* in a round: calls of a probed function, and as many of one without a probe */
+#define LEAST_SAMPLES 10 /* on a crowded machine */
+#define STEPS_BEFORE 20000 /* of computing, and */
+#define STEPS_AFTER 6000 /* timed with the call: some 70 us, between 2,000 and 50,000 calls a second */
+#define PROGRAM_SAMPLES 20 /* in a round, to see what programs take */
+#define CACHE_BYTES (256 << 10) /* computed over between two calls: more than the first level holds */
 #define PAIRS 15 /* of rounds with and without, for what costs little */
 #define MOST_PAIRS 50 /* where noise is larger than what is measured */
 #define PATIENCE_NS 8000000000ULL /* with noise, for each: on a crowded machine a round can take seconds */
-#define PROBE_PATIENCE_NS                                                                                    \
-	3000000000ULL /* the same for each way and class of probes, of which there are six */
 
 struct bench {
 	struct nps_kernel_side *k;
@@ -65,31 +65,33 @@ static void discard(const struct bench *b)
 static volatile nps_calibration_function called;
 
 /*
- * A job computes between its calls, so that what a probe needs is no longer in the nearest cache: in a tight loop it would cost
- * much less than in any job.
+ * A job computes between its calls, so that what a probe needs is no longer in the nearest caches: in a tight loop it would cost
+ * much less than in any job. The generator is Marsaglia's xorshift.
  */
-static void use_cache(void)
+static void compute(int steps)
 {
-	static volatile char memory[CACHE_BYTES];
+	static volatile uint64_t memory[CACHE_BYTES / sizeof(uint64_t)];
+	static uint64_t state = 88172645463325252ULL;
 
-	for (size_t i = 0; i < sizeof(memory); i += LINE_BYTES)
-		memory[i]++;
+	for (int i = 0; i < steps; i++) {
+		state ^= state << 13;
+		state ^= state >> 7;
+		state ^= state << 17;
+		memory[state % (CACHE_BYTES / sizeof(uint64_t))] += state;
+	}
 }
 
-/* ns of CPU time for a call and what is computed before it. */
-static double time_of_block(nps_calibration_function function)
+/* ns for a call and what is computed next, which finds the caches as the call leaves them. */
+static double time_of_call(nps_calibration_function function)
 {
-	nps_calibration_function f;
 	uint64_t begin;
 
 	called = function;
-	f = called;
-	begin = nps_now(CLOCK_THREAD_CPUTIME_ID);
-	for (int i = 0; i < BLOCK_CALLS; i++) {
-		use_cache();
-		f(NULL);
-	}
-	return (double)(nps_now(CLOCK_THREAD_CPUTIME_ID) - begin) / BLOCK_CALLS;
+	compute(STEPS_BEFORE);
+	begin = nps_now(CLOCK_MONOTONIC);
+	called(NULL);
+	compute(STEPS_AFTER);
+	return (double)(nps_now(CLOCK_MONOTONIC) - begin);
 }
 
 static void call_kernel(void)
@@ -137,29 +139,35 @@ static double median(double *values, int n)
 }
 
 /*
- * What the probe adds to a call of F, ns. Blocks with and without it follow each other at once, and now one, now the other comes
- * first: what else the machine does falls on both. The median, where the best would be that of the warmest caches.
+ * What the probe adds to a call of F, ns. Calls with and without it follow each other at once: what else the machine does falls on
+ * both. Of each the median: what an interruption takes is not in it.
  */
-static double time_of_probe(struct bench *b, nps_calibration_function f)
+static double time_of_probe(const struct bench *b, nps_calibration_function f)
 {
-	double added[BLOCKS], plain, probed;
+	static double plain[SAMPLES], probed[SAMPLES];
+	double added;
 	int n;
 
-	begin_measuring(b, PROBE_PATIENCE_NS);
-	for (n = 0; n < BLOCKS && (n < LEAST_BLOCKS || has_time(b)); n++) {
-		if (n % BLOCKS_IN_RING == 0)
-			discard(b);
-		if (n % 2) {
-			plain = time_of_block(nps_calibration_plain);
-			probed = time_of_block(f);
-		} else {
-			probed = time_of_block(f);
-			plain = time_of_block(nps_calibration_plain);
-		}
-		added[n] = probed - plain;
+	discard(b);
+	for (n = 0; n < SAMPLES && (n < LEAST_SAMPLES || has_time(b)); n++) {
+		plain[n] = time_of_call(nps_calibration_plain);
+		probed[n] = time_of_call(f);
 	}
-	plain = median(added, n);
-	return plain > 0 ? plain : 0;
+	added = median(probed, n) - median(plain, n);
+	return added > 0 ? added : 0;
+}
+
+/*
+ * What the uprobe programs take for one call of F, ns, as the kernel counts it where that was asked for. Not with time_of_probe: counting takes
+ * time, too, and in a capture it is done only now and then.
+ */
+static double time_of_programs(const struct bench *b, nps_calibration_function f)
+{
+	uint64_t before = nps_kernel_side__program_ns(b->k);
+
+	for (int i = 0; i < PROGRAM_SAMPLES; i++)
+		time_of_call(f);
+	return (double)(nps_kernel_side__program_ns(b->k) - before) / PROGRAM_SAMPLES;
 }
 
 /*
@@ -270,33 +278,34 @@ static double time_of_switches(const struct bench *b, double call_ns)
 	return ns;
 }
 
-/* Time of the uprobe programs for one call of F, by the kernel's own statistics; 0 if it keeps none. */
-static double program_time(const struct bench *b, nps_calibration_function f)
-{
-	double rounds[PROGRAM_ROUNDS];
-	int fd = bpf_enable_stats(BPF_STATS_RUN_TIME);
-
-	if (fd < 0)
-		return 0;
-	discard(b);
-	for (int i = 0; i < PROGRAM_ROUNDS; i++) {
-		uint64_t before = nps_kernel_side__program_ns(b->k);
-
-		time_of_block(f);
-		rounds[i] = (double)(nps_kernel_side__program_ns(b->k) - before) / BLOCK_CALLS;
-	}
-	close(fd);
-	return median(rounds, PROGRAM_ROUNDS);
-}
-
+/* Rounds with pauses: a processor is faster and slower by turns, by what its neighbours do. */
 static void time_of_probes(struct bench *b, struct nps_cost *cost)
 {
-	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
-		cost->mark_ns[class] = time_of_probe(b, nps_calibration__function(class, false));
-		cost->call_ns[class] = time_of_probe(b, nps_calibration__function(class, true));
+	double marks[ROUNDS], calls[ROUNDS]; /* ns of programs */
+
+	memset(cost->mark_ns, 0, sizeof(cost->mark_ns));
+	memset(cost->call_ns, 0, sizeof(cost->call_ns));
+	begin_measuring(b, PATIENCE_NS);
+	for (int round = 0; round < ROUNDS; round++) {
+		int stats;
+
+		if (round)
+			poll(NULL, 0, PAUSE_MS);
+		for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
+			cost->mark_ns[class] +=
+				time_of_probe(b, nps_calibration__function(class, false)) / ROUNDS;
+			cost->call_ns[class] +=
+				time_of_probe(b, nps_calibration__function(class, true)) / ROUNDS;
+		}
+		stats = bpf_enable_stats(
+			BPF_STATS_RUN_TIME); /* where it fails, programs seem to take no time */
+		marks[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
+		calls[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
+		if (stats >= 0)
+			close(stats);
 	}
-	cost->mark_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
-	cost->call_program_ns = program_time(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
+	cost->mark_program_ns = median(marks, ROUNDS);
+	cost->call_program_ns = median(calls, ROUNDS);
 }
 
 static int measure_probes(struct bench *b, struct nps_cost *cost)

@@ -7,8 +7,8 @@
 #include "cost.h"
 
 /*
- * Takes a second of CPU time or so, longer on a busy machine. Probes are measured between uses of 256 KB of memory, as a job makes
- * that computes between its calls. For a process with one thread that does nothing else meanwhile. 0: each value of *COST was
+ * Takes two seconds, half of them CPU time; longer on a busy machine. Probes are measured between some 70 us of computing over 256 KB
+ * of memory, as a job computes between its calls. For a process with one thread that does nothing else meanwhile. 0: each value of *COST was
  * measured, but for those of what this kernel does not have, which are negative. -errno.
  */
 int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost);
