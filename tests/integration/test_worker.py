@@ -36,15 +36,30 @@ def namespace(pid: int, name: str) -> str:
     return os.readlink(f"/proc/{pid}/ns/{name}")
 
 
+def is_of_others(worker: int) -> bool:
+    """Is it of a capture that this test has not made? Not if who made it is no longer there."""
+    pid, made_by_npuscope = worker, False
+    while pid != os.getpid():
+        try:
+            found = status(pid)
+        except OSError:
+            return False
+        made_by_npuscope |= found["Name"] == "npuscope"
+        pid = int(found["PPid"])
+        if pid <= 1:
+            return made_by_npuscope
+    return False
+
+
 def workers() -> dict[int, list[str]]:
-    """Processes that serve the driver's libraries: pid on the host and arguments."""
+    """Processes that serve the driver's libraries to captures of this test: pid on the host and arguments."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if argv[0] == "npuscope-device-worker" and len(argv) > 1:
+        if argv[0] == "npuscope-device-worker" and len(argv) > 1 and not is_of_others(int(folder.name)):
             found[int(folder.name)] = argv[1:]
     return found
 
