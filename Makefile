@@ -437,9 +437,13 @@ $(BUILD)/bench/gen_session: tools/bench/gen_session_main.c $(UNIT_HELP) $(BUILD)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(filter %.c %.o %.a,$^) -o $@ $(ANALYZER_LIBS)
 
-$(BUILD)/bench/hammer $(BUILD)/bench/workload $(BUILD)/bench/calls: $(BUILD)/bench/%: tools/bench/%.c
+$(BUILD)/bench/hammer $(BUILD)/bench/workload: $(BUILD)/bench/%: tools/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $< -o $@ -lpthread
+
+$(BUILD)/bench/calls: tools/bench/calls.c tools/bench/alternate.c tools/bench/alternate.h
+	@mkdir -p $(@D)
+	$(call say,BENCH,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ -lpthread
 
 $(BUILD)/bench/ingest: tools/bench/ingest.c $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
@@ -454,9 +458,11 @@ $(BENCH_LIB)/%.so: tools/bench/cann_stub.c
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) -std=gnu11 -O2 -fPIC -shared $(WARN) -Wno-missing-prototypes $(BENCH_PART) $(filter %.c %.so,$^) -o $@ -Wl,-soname,$(@F)
 $(BENCH_LIB)/libacl_rt.so: $(BENCH_LIB)/libascend_hal.so
-$(BUILD)/bench/launches: tools/bench/launches.c $(addprefix $(BENCH_LIB)/,libacl_rt.so libascend_hal.so libnnopbase.so)
+$(BENCH_LIB)/libplain.so: BENCH_PART := -DACL_RT -DHAL -DNNOPBASE -Wl,-Bsymbolic
+$(BUILD)/bench/launches: tools/bench/launches.c tools/bench/alternate.c tools/bench/alternate.h \
+		$(addprefix $(BENCH_LIB)/,libacl_rt.so libascend_hal.so libnnopbase.so) | $(BENCH_LIB)/libplain.so
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) -std=gnu11 -O2 $(WARN) $^ -o $@
+	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c,$^) -o $@ -Wl,--no-as-needed $(filter %.so,$^) -lpthread
 $(BUILD)/bench/bare_uprobes: tools/bench/bare_uprobes.c $(BUILD)/libnps_user.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(CC) $(CPPFLAGS) $(CFLAGS) $(filter %.c %.a,$^) -o $@ $(USER_LIBS)

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * bare_uprobes COMMAND...: runs it with uprobes whose program does nothing. Standard input has a line for each: the offset in
- * the file, 1 if its return is probed too, the file's path, blanks between them. Exits as the command does.
+ * Uprobes whose program does nothing, until this process is killed. Standard input has a line for each: the offset in the file, 1 if
+ * its return is probed too, the file's path, blanks between them. Prints "ready" when all are there.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "uprobe_link.h"
@@ -22,17 +21,16 @@ static int load(uint32_t attach_type)
 	return bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", p, 2, &opts);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	uint32_t session = NPS_BPF_TRACE_UPROBE_SESSION, multi = NPS_BPF_TRACE_UPROBE_MULTI;
 	bool sessions = nps_uprobe_multi__supported(session);
-	int entry = load(multi), both = sessions ? load(session) : entry, status = 1, returns;
+	int entry = load(multi), both = sessions ? load(session) : entry, returns;
 	unsigned long long offset;
 	char path[4096];
-	pid_t child;
 
-	if (argc < 2 || entry < 0 || both < 0) {
-		fprintf(stderr, "bare_uprobes: no command, or no program: %s\n", strerror(errno));
+	if (entry < 0 || both < 0) {
+		fprintf(stderr, "bare_uprobes: no program: %s\n", strerror(errno));
 		return 1;
 	}
 	while (scanf("%llu %d %4095[^\n]", &offset, &returns, path) == 3) {
@@ -48,12 +46,8 @@ int main(int argc, char **argv)
 			return 1;
 		}
 	}
-	child = fork();
-	if (!child) {
-		execvp(argv[1], argv + 1);
-		_exit(127);
-	}
-	if (child < 0 || waitpid(child, &status, 0) != child)
-		return 1;
-	return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
 }

@@ -245,10 +245,11 @@ def analyze_raw():
 TEXTS = {
     "launches": """## Launches of a job that its host limits
 
-What the tracer takes, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, and between two
-launches it computes (`tools/bench/launches.c`), through libraries that do next to nothing. Only probes of CANN are recorded (`--host-sys none`).
-Bare uprobes are the same ones, entries and returns, with a program that does nothing: what no tracer of this kind can go below. CPU time of the job,
-which is how long it takes on a CPU of its own; medians of turns. A trap of a virtual machine is dearer than a real processor's.""",
+What the tracer takes, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, through
+libraries that do next to nothing, and between two launches it computes over 256 KB (`tools/bench/launches.c`). It runs all the time, while captures and bare
+uprobes come and go; every other 10 ms it launches through functions without probes instead, and is held against that. CPU time, medians; the range
+is that of the median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones, entries and returns,
+with a program that does nothing: what no tracer of this kind can go below. A trap of a virtual machine is dearer than a real processor's.""",
     "driver": """## Calls of the NPU's driver
 
 ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of computing,

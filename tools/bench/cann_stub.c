@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The functions of CANN that the launch of a kernel passes through, each in the library that CANN has it in
- * (-DACL_RT, -DHAL, -DNNOPBASE), and next to nothing in them: what they cost under a tracer is the tracer's.
+ * (-DACL_RT, -DHAL, -DNNOPBASE), and next to nothing in them: what they cost under a tracer is the tracer's. All in one of another
+ * name they are what no tracer looks for.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -31,7 +32,9 @@ int halSqTaskSend(uint32_t device, struct task_send_info *info)
 	info->position++;
 	return device > 63;
 }
-#elif defined(ACL_RT)
+#endif
+
+#if defined(ACL_RT)
 int aclrtLaunchKernelWithHostArgs(void *function, uint32_t blocks, void *stream, void *config, void *args,
 				  size_t size, void *holders, size_t n)
 {
@@ -45,7 +48,9 @@ int aclrtLaunchKernelWithHostArgs(void *function, uint32_t blocks, void *stream,
 	sqe[3] = next++;
 	return halSqTaskSend(0, &info);
 }
-#elif defined(NNOPBASE)
+#endif
+
+#if defined(NNOPBASE)
 void phase1(const char *api, void **executor) __asm__("_Z19InitL2Phase1ContextPKcPP13aclOpExecutor");
 void phase2(const char *api, void *executor) __asm__("_Z19InitL2Phase2ContextPKcP13aclOpExecutor");
 void l0(const char *l0_operator, void *executor) __asm__("_Z13InitL0ContextPKcP13aclOpExecutor");

@@ -24,7 +24,7 @@ RATES = [int(rate) for rate in os.environ.get("BENCH_COST_RATES", "2000,10000,50
 WINDOW = 1.0  # seconds
 EDGE_NS = 100_000_000  # of a window at both ends, where probes come and go
 ASLEEP_STEPS = 4000  # of computing before each call of a job that sleeps in between
-SAMPLE = struct.Struct("=5Q")  # struct sample of calls.c
+SAMPLE = struct.Struct("=5Q")  # struct sample of alternate.h
 
 
 @dataclass
@@ -45,13 +45,13 @@ def build(out):
 
 
 class Job:
-    """tools/bench/calls.c, with its samples in memory."""
+    """A program of tools/bench/alternate.h, with its samples in memory: their file is its last argument."""
 
-    def __init__(self, program, library, kind, rate, steps):
+    def __init__(self, words, libraries):
         self.place = Path(tempfile.mkdtemp(dir="/dev/shm"))
         self.samples = self.place / "samples"
-        words = [program, library, kind, str(rate), str(steps), self.samples]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, env=os.environ | {"LD_LIBRARY_PATH": str(library.parent)})
+        self.process = subprocess.Popen([*map(str, words), self.samples], stdin=subprocess.PIPE,
+                                        env=os.environ | {"LD_LIBRARY_PATH": str(libraries)})
         time.sleep(0.5)
 
     def end(self):
@@ -65,7 +65,13 @@ class Job:
         return [sample for sample in found if sample[0]]
 
 
+def calls(program, library, kind, rate, steps):
+    """tools/bench/calls.c"""
+    return Job([program, library, kind, rate, steps], library.parent)
+
+
 def capture(npuscope, job, options):
+    """A capture of the job: what it told, and its session.json."""
     done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.place, "--export", "none",
                            *options], capture_output=True, check=False, text=True)
     paths = [line for line in done.stdout.splitlines() if line.startswith("/")]
@@ -78,7 +84,7 @@ def capture(npuscope, job, options):
         raise RuntimeError(f"costs are {cost['source']}, not measured before")
     hits = sum(kind["calls"] + kind["marks"] for kind in cost["probes"].values())
     return Capture(cost["overhead_percent"], (cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]) / max(1, hits), int(session["capture"]["begin_monotonic"]),
-                   int(session["capture"]["end_monotonic"]))
+                   int(session["capture"]["end_monotonic"])), session
 
 
 def window(samples, begin, end):
@@ -131,7 +137,7 @@ def told_and_real(npuscope, job, options=()):
         time.sleep(WINDOW)
         pauses.append((begin, time.monotonic_ns()))
         if turn < PAIRS:
-            captures.append(capture(npuscope, job, options))
+            captures.append(capture(npuscope, job, options)[0])
     samples = job.end()
     without = [call_ns(window(samples, *pause)) for pause in pauses]
     added, near, share = [], [], []
@@ -148,7 +154,7 @@ def told_and_real(npuscope, job, options=()):
 def step_ns(program, library):
     """What a step of computing takes."""
     steps = 10000
-    job = Job(program, library, "push", 0, steps)
+    job = calls(program, library, "push", 0, steps)
     time.sleep(1)
     samples = job.end()
     return (samples[-1][1] - samples[0][1]) / (samples[-1][2] - samples[0][2]) / steps
@@ -162,7 +168,7 @@ def measure(npuscope, out, program, add, say):
     jobs = [(f"{kind}, {rate} calls/s", kind, 0, int(1e9 / rate / step), ()) for kind in KINDS for rate in RATES]
     jobs += [(f"push, {rate} calls/s, asleep in between", "push", rate, ASLEEP_STEPS, ()) for rate in RATES[:2]]
     for name, kind, rate, steps, options in jobs:
-        r = told_and_real(npuscope, Job(program, library, kind, rate, steps), options)
+        r = told_and_real(npuscope, calls(program, library, kind, rate, steps), options)
         say(f"{name}: told {r.told_percent:.2f} %, really {r.percent:.2f} %")
         add(f"{name}: share told", r.told_percent, "%", f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
         add(f"{name}: a probed call told", r.told_ns, "ns", f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)

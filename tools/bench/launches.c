@@ -1,80 +1,89 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * launches RATE COUNT: a job whose host is what limits it: COUNT kernels, each launched as an aclnn operator with both of its
- * phases, and between them as much computing as makes RATE launches a second. It never waits. Prints the
- * CPU time that took, ns: as long as it takes on a CPU that nobody else has, what the kernel does in traps included.
+ * `launches PLAIN STEPS SAMPLES`: a job whose host is what limits it: it never waits. Kernels are launched as aclnn operators with both of
+ * their phases, each after STEPS of computing; every other 10 ms through the library PLAIN, which has the same functions and no
+ * name that is probed (alternate.h).
  */
+#include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+#include <string.h>
 
-int aclrtLaunchKernelWithHostArgs(void *function, uint32_t blocks, void *stream, void *config, void *args,
-				  size_t size, void *holders, size_t n);
-int aclDestroyAclOpExecutor(void *executor);
-void phase1(const char *api, void **executor) __asm__("_Z19InitL2Phase1ContextPKcPP13aclOpExecutor");
-void phase2(const char *api, void *executor) __asm__("_Z19InitL2Phase2ContextPKcP13aclOpExecutor");
-void l0(const char *l0_operator, void *executor) __asm__("_Z13InitL0ContextPKcP13aclOpExecutor");
+#include "alternate.h"
 
-static uint64_t now(void)
+/* Functions of CANN that the launch passes through; cann_stub.c has both sets. */
+struct path {
+	void (*phase1)(const char *api, void **executor);
+	void (*l0)(const char *l0_operator, void *executor);
+	void (*phase2)(const char *api, void *executor);
+	int (*launch)(void *function, uint32_t blocks, void *stream, void *config, void *args, size_t size,
+		      void *holders, size_t n);
+	int (*destroy)(void *executor);
+};
+
+static struct path probed, plain;
+
+/* SCOPE: of dlsym. */
+static int find(void *scope, struct path *path)
 {
-	struct timespec ts;
+	const struct {
+		const char *symbol;
+		void *at;
+	} members[] = {
+		{ "_Z19InitL2Phase1ContextPKcPP13aclOpExecutor", &path->phase1 },
+		{ "_Z13InitL0ContextPKcP13aclOpExecutor", &path->l0 },
+		{ "_Z19InitL2Phase2ContextPKcP13aclOpExecutor", &path->phase2 },
+		{ "aclrtLaunchKernelWithHostArgs", &path->launch },
+		{ "aclDestroyAclOpExecutor", &path->destroy },
+	};
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
+	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
+		void *f = dlsym(scope, members[i].symbol);
 
-static void compute(uint64_t turns)
-{
-	for (uint64_t i = 0; i < turns; i++)
-		__asm__ volatile("" ::"r"(i));
-}
-
-/* Turns of compute() in a microsecond: the best of some, for caches and clocks warm up. */
-static double turns_of_us(void)
-{
-	uint64_t best = UINT64_MAX;
-
-	for (int i = 0; i < 50; i++) {
-		uint64_t begin = now(), took;
-
-		compute(1000000);
-		took = now() - begin;
-		if (took < best)
-			best = took;
+		if (!f)
+			return -1;
+		memcpy(members[i].at, &f, sizeof(f));
 	}
-	return 1e9 / (double)best;
+	return 0;
 }
 
-static void launch(void)
+static void launch(const struct path *p)
 {
 	uint64_t args[2] = { 0 };
 	void *executor;
 
-	phase1("aclnnAdd", &executor);
-	l0("Add", executor);
-	phase2("aclnnAdd", executor);
-	aclrtLaunchKernelWithHostArgs(args, 48, &executor, NULL, args, sizeof(args), NULL, 0);
-	aclDestroyAclOpExecutor(executor);
+	p->phase1("aclnnAdd", &executor);
+	p->l0("Add", executor);
+	p->phase2("aclnnAdd", executor);
+	p->launch(args, 48, &executor, NULL, args, sizeof(args), NULL, 0);
+	p->destroy(executor);
+}
+
+static void launch_probed(void)
+{
+	launch(&probed);
+}
+
+static void launch_plain(void)
+{
+	launch(&plain);
 }
 
 int main(int argc, char **argv)
 {
-	double rate = argc > 1 ? atof(argv[1]) : 0;
-	long count = argc > 2 ? atol(argv[2]) : 0;
-	uint64_t turns, begin;
+	struct alternation a = { .probed = launch_probed, .plain = launch_plain };
+	void *library;
 
-	if (rate <= 0 || count <= 0) {
-		fprintf(stderr, "usage: launches RATE COUNT\n");
+	if (argc != 4)
 		return 2;
+	library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+	if (!library || find(library, &plain) || find(RTLD_DEFAULT, &probed)) {
+		fprintf(stderr, "%s\n", dlerror());
+		return 1;
 	}
-	turns = (uint64_t)(turns_of_us() * 1e6 / rate);
-	begin = now();
-	for (long i = 0; i < count; i++) {
-		launch();
-		compute(turns);
-	}
-	printf("%llu\n", (unsigned long long)(now() - begin));
-	return 0;
+	a.steps = strtol(argv[2], NULL, 10);
+	a.samples = argv[3];
+	return alternate(&a) ? 1 : 0;
 }

@@ -1,97 +1,90 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What recording the launch of a kernel adds to a job whose host limits it, beside uprobes that do nothing in the same places."""
+"""
+What recording the launch of a kernel adds to a job whose host limits it, beside uprobes that do nothing in the same places: one
+job runs all the time, and captures and bare uprobes come and go. Every other 10 ms it launches through functions that have no probe.
+"""
 
-import json
-import os
-import shutil
 import statistics
 import subprocess
 import sys
+import time
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
-from host import last_number
+import cost
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from traps import of_launch as traps_of_launch  # noqa: E402
 
 RATES = (2000, 10000, 50000)  # launches a second
-SECONDS = 1  # of a run without a tracer
-ROUNDS = int(os.environ.get("BENCH_ROUNDS", "5"))
 LEVELS = (("", ()), (" --level 0", ("--level", "0")))
+ONLY_CANN = ("--host-sys", "none", "--task-source", "host")
+Window = tuple[int, int]  # CLOCK_MONOTONIC ns
+
+
+def bare(out: Path, probes: list[dict[str, Any]]) -> Window:
+    """A while with uprobes that do nothing at those places."""
+    with subprocess.Popen([out / "bare_uprobes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
+        for p in probes:
+            tracer.stdin.write(f"{p['offset']} {int(p['how'] == 'call')} {p['library']}\n")
+        tracer.stdin.close()
+        if tracer.stdout.readline() != "ready\n":
+            raise RuntimeError("no bare uprobes")
+        begin = time.monotonic_ns()
+        time.sleep(cost.WINDOW)
+        end = time.monotonic_ns()
+        tracer.kill()
+    return begin, end
 
 
 class Launches:
-    """The job, and what it runs under."""
+    """A job, and the windows in which it ran under something, by that one's name."""
 
-    def __init__(self, npuscope: Path, out: Path) -> None:
+    def __init__(self, npuscope: Path, out: Path, steps: int) -> None:
         self.npuscope, self.out = npuscope, out
-        self.env = os.environ | {"LD_LIBRARY_PATH": str(out.parent / "bench_lib")}
-        self.probes: dict[str, list[dict]] = {}  # that were hit, by level
+        libraries = out.parent / "bench_lib"
+        self.job = cost.Job([out / "launches", libraries / "libplain.so", steps], libraries)
+        self.windows: dict[str, list[Window]] = {}
+        self.probes: dict[str, list[dict[str, Any]]] = {}  # that were hit, by level
 
-    def run(self, command: list[str], text: str = "") -> float:
-        """CPU seconds that the job says it took."""
-        done = subprocess.run(command, cwd=self.out, env=self.env, input=text, capture_output=True, check=False, text=True,
-                              timeout=120)
-        if done.returncode not in (0, 3):
-            raise RuntimeError(f"{command[0]}: status {done.returncode}: {done.stderr[-300:]}")
-        return last_number(done.stdout)
+    def turn(self) -> None:
+        """Each of the tracers once."""
+        for level, options in LEVELS:
+            capture, session = cost.capture(self.npuscope, self.job, (*ONLY_CANN, *options))
+            self.probes[level] = [p for p in session["probes"] if p["hits"]]
+            self.windows.setdefault("npuscope record" + level, []).append((capture.begin, capture.end))
+            self.windows.setdefault("bare uprobes" + level, []).append(bare(self.out, self.probes[level]))
 
-    def job(self, rate: int) -> list[str]:
-        """The command."""
-        return [str(self.out / "launches"), str(rate), str(rate * SECONDS)]
-
-    def alone(self, rate: int) -> float:
-        """Without a tracer."""
-        return self.run(self.job(rate))
-
-    def recorded(self, rate: int, level: str, options: tuple[str, ...]) -> float:
-        """Under npuscope, with nothing but its probes of CANN."""
-        seconds = self.run([str(self.npuscope), "record", "-q", "-o", str(self.out), "--export", "none", "--host-sys", "none",
-                            "--task-source", "host", *options, "--", *self.job(rate)])
-        for session in self.out.glob("npuscope_*"):
-            info = json.loads((session / "session.json").read_text(encoding="utf-8"))
-            self.probes[level] = [p for p in info["probes"] if p["hits"]]
-            shutil.rmtree(session)
-        return seconds
-
-    def bare(self, rate: int, level: str) -> float:
-        """With uprobes that do nothing at the places that were hit."""
-        lines = "".join(f"{p['offset']} {int(p['how'] == 'call')} {p['library']}\n" for p in self.probes[level])
-        return self.run([str(self.out / "bare_uprobes"), *self.job(rate)], lines)
+    def end(self) -> tuple[float, dict[str, list[float]]]:
+        """ns of a launch and the computing before it, without a tracer; and what each tracer adds to one, in each pair of 10 ms."""
+        samples = self.job.end()
+        inside = {name: [cost.window(samples, *window) for window in windows] for name, windows in self.windows.items()}
+        alone = [(now[1] - before[1]) / (now[2] - before[2]) for windows in inside.values() for window in windows
+                 for before, now in zip(window, window[1:]) if now[3] == before[3]]
+        return statistics.median(alone), {name: [ns for window in windows for ns in cost.added_by_probes(window, cost.call_ns)]
+                                          for name, windows in inside.items()}
 
 
 def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
-    """Medians of runs in turns; what is added is the median of the differences within a turn."""
-    bench = Launches(npuscope, out)
+    """Medians, with their ranges."""
+    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)  # measures, unless it was
+    step = cost.step_ns(out / "calls", cost.build(out))
+    probes: dict[str, list[dict[str, Any]]] = {}
     for rate in RATES:
-        times: dict[str, list[float]] = {}
-
-        def note(name: str, seconds: float, times: dict[str, list[float]] = times) -> None:
-            times.setdefault(name, []).append(seconds)
-
-        for _ in range(ROUNDS):
-            note("", bench.alone(rate))
-            for level, options in LEVELS:
-                note("npuscope record" + level, bench.recorded(rate, level, options))
-                note("bare uprobes" + level, bench.bare(rate, level))
-        base = f"{rate} launches/s, no tracer"
-        alone = statistics.median(times[""])
-        add(base, alone, "s", base, alone)
+        bench = Launches(npuscope, out, int(1e9 / rate / step))
+        for _ in range(cost.PAIRS):
+            bench.turn()
+        probes = bench.probes
+        alone, added = bench.end()
         for level, _ in LEVELS:
-            recorded, bare = (added(times, f"{what}{level}", rate) for what in ("npuscope record", "bare uprobes"))
-            add(f"{rate} launches/s, npuscope record{level}", statistics.median(times["npuscope record" + level]), "s", base, alone)
-            add(f"{rate} launches/s, bare uprobes{level}", statistics.median(times["bare uprobes" + level]), "s", base, alone)
-            traps = traps_of_launch(bench.probes[level])[2]
-            add(f"added to a launch by npuscope record{level}", recorded, "ns", f"bare uprobes{level}", bare)
-            add(f"of that beyond a bare uprobe, each trap{level}", (recorded - bare) / traps, "ns",
-                f"one bare trap{level}", bare / traps)
+            recorded, least = (statistics.median(added[name + level]) for name in ("npuscope record", "bare uprobes"))
+            low, high = cost.interval(added["npuscope record" + level])
+            traps = traps_of_launch(probes[level])[2]
+            say(f"{rate} launches/s{level}: {recorded:.0f} ns, bare {least:.0f} ns")
+            add(f"{rate} launches/s, npuscope record{level}", alone + recorded, "ns a launch", "no tracer", alone)
+            add(f"added to a launch by npuscope record{level}", recorded, "ns", f"bare uprobes{level} (95 %: {low:.0f} to {high:.0f})", least)
+            add(f"of that beyond a bare uprobe, each trap{level}", (recorded - least) / traps, "ns", f"one bare trap{level}", least / traps)
     for level, _ in LEVELS:
-        _, entered, traps, _ = traps_of_launch(bench.probes[level])
+        _, entered, traps, _ = traps_of_launch(probes[level])
         add(f"probes that a launch enters{level}", entered, "", "the same", entered)
         add(f"traps of a launch, returns among them{level}", traps, "", f"probes that a launch enters{level}", entered)
-
-
-def added(times: dict[str, list[float]], name: str, rate: int) -> float:
-    """ns that each launch takes longer."""
-    return statistics.median(t - alone for t, alone in zip(times[name], times[""])) / (rate * SECONDS) * 1e9

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A job that does one thing with probes for 10 ms, and the same without any for the next 10: what the probes cost is seen between
+ * neighbours, of one process, so near in time that the machine's noise is in both.
+ */
+#ifndef NPS_BENCH_ALTERNATE_H
+#define NPS_BENCH_ALTERNATE_H
+
+#include <stdint.h>
+
+struct alternation {
+	void (*probed)(void), (*plain)(void);
+	uint64_t gap_ns; /* from one to the next, kept by sleeping; 0: as fast as computing lets it */
+	long steps; /* of computing over 256 KB before each, some of them after it */
+	const char *samples; /* file that is made: struct sample, one each 10 ms */
+};
+
+/* What the process did until then. */
+struct sample {
+	uint64_t monotonic_ns, cpu_ns, calls, probed_calls;
+	uint64_t
+		near_ns; /* median, since the sample before, of one and a little computing: what an interruption takes is not in it */
+};
+
+/* Until the standard input ends, which ends the process; or there are no more samples. 0; else nothing was done. */
+int alternate(const struct alternation *a);
+
+#endif
