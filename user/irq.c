@@ -39,10 +39,8 @@ int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct np
 	if (!err)
 		err = irq_bpf__load(irq->skel);
 	if (err) {
-		nps_warn("interrupts are not recorded: cannot load their BPF programs: %s: run with "
-			 "--verbose for the "
-			 "verifier's words",
-			 strerror(-err));
+		nps_warn("interrupts are not recorded: cannot load their BPF programs: %s: %s",
+			 strerror(-err), nps_kernel_side__advice(err));
 		nps_irq_side__close(irq);
 		irq = NULL;
 	}

@@ -71,6 +71,9 @@ void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on, pid_t child)
  */
 void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now);
 
+/* What to do where BPF programs or maps cannot be had, ERR a negative errno: the end of a message. It has no owner. */
+const char *nps_kernel_side__advice(int err);
+
 /* Makes an object that is open use the targets, rings and counters of the others. -errno. */
 struct bpf_object;
 int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *obj);

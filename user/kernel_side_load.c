@@ -283,6 +283,20 @@ static void raise_limits(void)
 	}
 }
 
+const char *nps_kernel_side__advice(int err)
+{
+	switch (err) {
+	case -EMFILE:
+		return "raise the limit of open files (ulimit -n)";
+	case -ENFILE:
+		return "the whole machine has too many open files (sysctl fs.file-max)";
+	case -ENOMEM:
+		return "free memory, or raise the memory limit of the cgroup";
+	default:
+		return "run with --verbose for the verifier's words";
+	}
+}
+
 static int print_libbpf(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
 	return level == LIBBPF_DEBUG || !nps_log_is_verbose() ? 0 : vfprintf(stderr, fmt, ap);
@@ -387,8 +401,7 @@ int nps_kernel_side__open(const struct nps_capability *cap, const struct nps_ker
 	}
 	err = nps_capability__is_legacy(cap) ? load_legacy(k, opts) : load_all(k, opts);
 	if (err) {
-		nps_warn("cannot load BPF programs: %s: run with --verbose for the verifier's words",
-			 strerror(-err));
+		nps_warn("cannot load BPF programs: %s: %s", strerror(-err), nps_kernel_side__advice(err));
 		goto fail;
 	}
 	*out = k;

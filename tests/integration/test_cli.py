@@ -265,6 +265,18 @@ def program_without_helper(case: Case) -> None:
 
 
 @test
+def few_open_files(case: Case) -> None:
+    """Where BPF objects have no room among the open files, what to do is said."""
+    need_root()
+    program = case.path("few")
+    program.write_text(f'#!/bin/sh\nulimit -n 24\nexec {NPUSCOPE} "$@"\n')
+    program.chmod(0o755)
+    result = case.record("-o", case.path("out"), "--export", "none", "--", "true", program=program, wait=False).result().expect(FAILED)
+    assert any("ulimit -n" in line for line in result.complaints), result.err
+    assert not list(case.path("out").iterdir())
+
+
+@test
 def helper_needs_libc_only(_case: Case) -> None:
     """It is loaded into other people's jobs."""
     text = subprocess.run(["readelf", "-dW", AGENT], capture_output=True, text=True, check=True).stdout
