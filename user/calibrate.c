@@ -28,8 +28,10 @@
 #define PAUSE_MS 120 /* between two of them */
 #define SAMPLES 40 /* in a round: calls of a probed function, and as many of one without a probe */
 #define LEAST_SAMPLES 10 /* on a crowded machine */
-#define STEPS_BEFORE 20000 /* of computing, and */
-#define STEPS_AFTER 6000 /* timed with the call: some 70 us, between 2,000 and 50,000 calls a second */
+/* Of computing, before a call and timed with it: some 70 us from one to the next, as of a job that makes 14,000 a second. */
+#define STEPS_BEFORE 20000
+#define STEPS_AFTER 6000
+#define STEPS_FIRST 4000000 /* some 10 ms: a processor that has slept is slow at first */
 #define PROGRAM_SAMPLES 20 /* in a round, to see what programs take */
 #define CACHE_BYTES (256 << 10) /* computed over between two calls: more than the first level holds */
 #define PAIRS 15 /* of rounds with and without, for what costs little */
@@ -139,13 +141,12 @@ static double median(double *values, int n)
 }
 
 /*
- * What the probe adds to a call of F, ns. Calls with and without it follow each other at once: what else the machine does falls on
- * both. Of each the median: what an interruption takes is not in it.
+ * What the probe adds to a call of F, ns; noise can make it negative. Calls with and without it follow each other at once: what else the
+ * machine does falls on both. Of each the median: what an interruption takes is not in it.
  */
 static double time_of_probe(const struct bench *b, nps_calibration_function f)
 {
 	static double plain[SAMPLES], probed[SAMPLES];
-	double added;
 	int n;
 
 	discard(b);
@@ -153,13 +154,12 @@ static double time_of_probe(const struct bench *b, nps_calibration_function f)
 		plain[n] = time_of_call(nps_calibration_plain);
 		probed[n] = time_of_call(f);
 	}
-	added = median(probed, n) - median(plain, n);
-	return added > 0 ? added : 0;
+	return median(probed, n) - median(plain, n);
 }
 
 /*
- * What the uprobe programs take for one call of F, ns, as the kernel counts it where that was asked for. Not with time_of_probe: counting takes
- * time, too, and in a capture it is done only now and then.
+ * run_time_ns of the uprobe programs for one call of F, where BPF statistics are on; else 0. They are off while time_of_probe measures: the
+ * kernel's counting takes time, too, and a capture has it on only for moments.
  */
 static double time_of_programs(const struct bench *b, nps_calibration_function f)
 {
@@ -278,34 +278,58 @@ static double time_of_switches(const struct bench *b, double call_ns)
 	return ns;
 }
 
+/* What was measured in each round, ns. */
+struct rounds {
+	double mark[NPS_PROBE_CLASSES][ROUNDS], call[NPS_PROBE_CLASSES][ROUNDS];
+	double mark_program[ROUNDS], call_program[ROUNDS];
+};
+
+static void one_round(struct bench *b, struct rounds *r, int round)
+{
+	int stats;
+
+	compute(STEPS_FIRST);
+	for (int i = 0; i < NPS_PROBE_CLASSES; i++) {
+		enum nps_probe_class class = (round + i) % NPS_PROBE_CLASSES; /* none is always the first */
+
+		r->mark[class][round] = time_of_probe(b, nps_calibration__function(class, false));
+		r->call[class][round] = time_of_probe(b, nps_calibration__function(class, true));
+	}
+	stats = bpf_enable_stats(BPF_STATS_RUN_TIME);
+	r->mark_program[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
+	r->call_program[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
+	if (stats >= 0)
+		close(stats);
+}
+
+/* Mean without the least and the greatest; not below 0. */
+static double over_rounds(double values[ROUNDS])
+{
+	double sum = 0;
+
+	qsort(values, ROUNDS, sizeof(*values), compare);
+	for (int i = 1; i < ROUNDS - 1; i++)
+		sum += values[i];
+	return sum > 0 ? sum / (ROUNDS - 2) : 0;
+}
+
 /* Rounds with pauses: a processor is faster and slower by turns, by what its neighbours do. */
 static void time_of_probes(struct bench *b, struct nps_cost *cost)
 {
-	double marks[ROUNDS], calls[ROUNDS]; /* ns of programs */
+	struct rounds r;
 
-	memset(cost->mark_ns, 0, sizeof(cost->mark_ns));
-	memset(cost->call_ns, 0, sizeof(cost->call_ns));
 	begin_measuring(b, PATIENCE_NS);
 	for (int round = 0; round < ROUNDS; round++) {
-		int stats;
-
 		if (round)
 			poll(NULL, 0, PAUSE_MS);
-		for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
-			cost->mark_ns[class] +=
-				time_of_probe(b, nps_calibration__function(class, false)) / ROUNDS;
-			cost->call_ns[class] +=
-				time_of_probe(b, nps_calibration__function(class, true)) / ROUNDS;
-		}
-		stats = bpf_enable_stats(
-			BPF_STATS_RUN_TIME); /* where it fails, programs seem to take no time */
-		marks[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, false));
-		calls[round] = time_of_programs(b, nps_calibration__function(NPS_PROBE_EMULATED, true));
-		if (stats >= 0)
-			close(stats);
+		one_round(b, &r, round);
 	}
-	cost->mark_program_ns = median(marks, ROUNDS);
-	cost->call_program_ns = median(calls, ROUNDS);
+	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
+		cost->mark_ns[class] = over_rounds(r.mark[class]);
+		cost->call_ns[class] = over_rounds(r.call[class]);
+	}
+	cost->mark_program_ns = over_rounds(r.mark_program);
+	cost->call_program_ns = over_rounds(r.call_program);
 }
 
 static int measure_probes(struct bench *b, struct nps_cost *cost)

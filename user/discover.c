@@ -543,13 +543,6 @@ static bool may_add_born(struct nps_process *parent)
 	       parent->root->n_born < NPS_BUDGET_BORN;
 }
 
-bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent)
-{
-	struct nps_process *p = parent ? nps_discover__find(c, parent) : c->orphans;
-
-	return !p || may_add_born(p);
-}
-
 /* Is that process in the list? */
 static bool is_listed(const struct nps_capture *c, const struct nps_process *p)
 {
@@ -654,6 +647,13 @@ struct nps_process *nps_discover__payer(struct nps_capture *c, pid_t parent)
 	struct nps_process *p = parent ? nps_discover__find(c, parent) : NULL;
 
 	return p ? p : c->orphans;
+}
+
+bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent)
+{
+	struct nps_process *payer = nps_discover__payer(c, parent);
+
+	return !payer || may_add_born(payer);
 }
 
 int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started)

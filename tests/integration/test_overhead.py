@@ -273,16 +273,19 @@ def killed_while_it_measures(case: Case) -> None:
     own = OwnRun(case)
     job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
     job.wait_for("^ready")
-    for delay in (0, 0.1, 0.3, 0.6):
+    found = 0
+    for delay in (0, 0.1, 0.3, 0.6, 1.2, 1.8):
         run = case.record("-p", job.pid, "-o", case.path(f"out{delay}"), "--export", "none", program=own.program)
         time.sleep(delay)
         measuring = [pid for pid in children_of(run.pid) if Path(f"/proc/{pid}/comm").read_text().strip() == "npuscope-cost"]
+        found += len(measuring)
         run.signal(9)
         run.wait()
         for pid in measuring:
             wait_until(lambda pid=pid: not Path(f"/proc/{pid}").exists() or "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text(),
                        "the end of the child that measures")
         own.cache.unlink(missing_ok=True)
+    assert found, "none was measuring: this test would prove nothing"
     wait_until(lambda: not kernel_leftovers(), "a kernel without us")
 
 

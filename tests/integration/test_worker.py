@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Iterator, Optional, Sequence
 
 from harness import (API, DONE, NPUSCOPE, PARTIAL, SIM, Arg, Case, Running, Session, Skip, build_library, catalogue,
-                     children_of, environment, host_environment, main, need_job, need_mounts, need_npusim, need_program,
+                     children_of, environment, host_environment, is_ours, main, need_job, need_mounts, need_npusim, need_program,
                      need_root, pid_list, test, threads_of, wait_until)
 
 NAMESPACES = ("mnt", "uts", "ipc", "net", "cgroup", "pid", "user")
@@ -36,21 +36,6 @@ def namespace(pid: int, name: str) -> str:
     return os.readlink(f"/proc/{pid}/ns/{name}")
 
 
-def is_of_others(worker: int) -> bool:
-    """Is it of a capture that this test has not made? Not if who made it is no longer there."""
-    pid, made_by_npuscope = worker, False
-    while pid != os.getpid():
-        try:
-            found = status(pid)
-        except OSError:
-            return False
-        made_by_npuscope |= found["Name"] == "npuscope"
-        pid = int(found["PPid"])
-        if pid <= 1:
-            return made_by_npuscope
-    return False
-
-
 def workers() -> dict[int, list[str]]:
     """Processes that serve the driver's libraries to captures of this test: pid on the host and arguments."""
     found = {}
@@ -59,7 +44,7 @@ def workers() -> dict[int, list[str]]:
             argv = (folder / "cmdline").read_bytes().decode(errors="replace").split("\0")
         except OSError:
             continue
-        if argv[0] == "npuscope-device-worker" and len(argv) > 1 and not is_of_others(int(folder.name)):
+        if argv[0] == "npuscope-device-worker" and len(argv) > 1 and is_ours(int(folder.name)):
             found[int(folder.name)] = argv[1:]
     return found
 

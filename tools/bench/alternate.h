@@ -22,7 +22,7 @@ struct sample {
 		near_ns; /* median, since the sample before, of one and a little computing: what an interruption takes is not in it */
 };
 
-/* Until the standard input ends, which ends the process; or there are no more samples. 0; else nothing was done. */
+/* Until the standard input ends, which ends the process with status 0. Returns, negative, only where it fails or there is no room for more samples. */
 int alternate(const struct alternation *a);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uprobes whose program does nothing, until this process is killed. Standard input has a line for each: the offset in the file, 1 if
+ * Uprobes whose program does nothing, until this process or its parent is killed. Standard input has a line for each: the offset in the file, 1 if
  * its return is probed too, the file's path, blanks between them. Prints "ready" when all are there.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
 #include <linux/bpf.h>
 #include <stdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "uprobe_link.h"
@@ -29,6 +31,7 @@ int main(void)
 	unsigned long long offset;
 	char path[4096];
 
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else would end it, and its probes */
 	if (entry < 0 || both < 0) {
 		fprintf(stderr, "bare_uprobes: no program: %s\n", strerror(errno));
 		return 1;

@@ -245,7 +245,7 @@ def analyze_raw():
 TEXTS = {
     "launches": """## Launches of a job that its host limits
 
-What the tracer takes, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, through
+What its probes take, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, through
 libraries that do next to nothing, and between two launches it computes over 256 KB (`tools/bench/launches.c`). It runs all the time, while captures and bare
 uprobes come and go; every other 10 ms it launches through functions without probes instead, and is held against that. CPU time, medians; the range
 is that of the median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones, entries and returns,
@@ -274,7 +274,8 @@ a probe instead. It runs all the time, while {cost.PAIRS} captures of {cost.WIND
 call during each capture and in the pauses before and after it. A probed call is held against one without a probe 10 ms before: by CPU time of all between two
 calls, and, near it, by the time of the call and some 5 us of computing behind it where nothing interrupted them. Medians;
 the range is that of the median, by bootstrap. The job that is asleep in between sleeps before each call: what watches its system calls and switches
-is in the share, not in the call.""",
+is in the share, not in the call; it wakes to colder caches than costs are measured with, so that its calls are reported too low. Shares that
+the noise hides are left out.""",
     "attach": f"""## Attaching and letting go
 
 A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits

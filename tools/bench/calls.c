@@ -25,7 +25,7 @@ static const struct {
 static function found[KINDS], plain; /* those that are called in turn */
 static size_t n_found;
 
-static void find(void *library, const char *kind)
+static void resolve(void *library, const char *kind)
 {
 	void *at = dlsym(library, "step_here");
 
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}
-	find(library, argv[2]);
+	resolve(library, argv[2]);
 	rate = strtol(argv[3], NULL, 10);
 	if (!n_found || !plain || rate < 0)
 		return 2;

@@ -26,7 +26,7 @@ struct path {
 static struct path probed, plain;
 
 /* SCOPE: of dlsym. */
-static int find(void *scope, struct path *path)
+static int resolve(void *scope, struct path *path)
 {
 	const struct {
 		const char *symbol;
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	if (argc != 4)
 		return 2;
 	library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-	if (!library || find(library, &plain) || find(RTLD_DEFAULT, &probed)) {
+	if (!library || resolve(library, &plain) || resolve(RTLD_DEFAULT, &probed)) {
 		fprintf(stderr, "%s\n", dlerror());
 		return 1;
 	}

@@ -25,15 +25,17 @@ Window = tuple[int, int]  # CLOCK_MONOTONIC ns
 def bare(out: Path, probes: list[dict[str, Any]]) -> Window:
     """A while with uprobes that do nothing at those places."""
     with subprocess.Popen([out / "bare_uprobes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
-        for p in probes:
-            tracer.stdin.write(f"{p['offset']} {int(p['how'] == 'call')} {p['library']}\n")
-        tracer.stdin.close()
-        if tracer.stdout.readline() != "ready\n":
-            raise RuntimeError("no bare uprobes")
-        begin = time.monotonic_ns()
-        time.sleep(cost.WINDOW)
-        end = time.monotonic_ns()
-        tracer.kill()
+        try:
+            for p in probes:
+                tracer.stdin.write(f"{p['offset']} {int(p['how'] == 'call')} {p['library']}\n")
+            tracer.stdin.close()
+            if tracer.stdout.readline() != "ready\n":
+                raise RuntimeError("no bare uprobes")
+            begin = time.monotonic_ns()
+            time.sleep(cost.WINDOW)
+            end = time.monotonic_ns()
+        finally:
+            tracer.kill()
     return begin, end
 
 
@@ -56,7 +58,7 @@ class Launches:
             self.windows.setdefault("bare uprobes" + level, []).append(bare(self.out, self.probes[level]))
 
     def end(self) -> tuple[float, dict[str, list[float]]]:
-        """ns of a launch and the computing before it, without a tracer; and what each tracer adds to one, in each pair of 10 ms."""
+        """ns of a launch and the computing before it, without probes; and what each tracer adds to one, in each pair of 10 ms."""
         samples = self.job.end()
         inside = {name: [cost.window(samples, *window) for window in windows] for name, windows in self.windows.items()}
         alone = [(now[1] - before[1]) / (now[2] - before[2]) for windows in inside.values() for window in windows
@@ -79,10 +81,12 @@ def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[
         for level, _ in LEVELS:
             recorded, least = (statistics.median(added[name + level]) for name in ("npuscope record", "bare uprobes"))
             low, high = cost.interval(added["npuscope record" + level])
+            least_low, least_high = cost.interval(added["bare uprobes" + level])
             traps = traps_of_launch(probes[level])[2]
             say(f"{rate} launches/s{level}: {recorded:.0f} ns, bare {least:.0f} ns")
-            add(f"{rate} launches/s, npuscope record{level}", alone + recorded, "ns a launch", "no tracer", alone)
-            add(f"added to a launch by npuscope record{level}", recorded, "ns", f"bare uprobes{level} (95 %: {low:.0f} to {high:.0f})", least)
+            add(f"{rate} launches/s, npuscope record{level}", alone + recorded, "ns a launch", "without probes", alone)
+            add(f"added to a launch by npuscope record{level} (95 %: {low:.0f} to {high:.0f})", recorded, "ns",
+                f"bare uprobes{level} (95 %: {least_low:.0f} to {least_high:.0f})", least)
             add(f"of that beyond a bare uprobe, each trap{level}", (recorded - least) / traps, "ns", f"one bare trap{level}", least / traps)
     for level, _ in LEVELS:
         _, entered, traps, _ = traps_of_launch(probes[level])
