@@ -247,8 +247,9 @@ def first_difference(old: bytes, new: bytes) -> str:
 
 
 def compare_kept(old: Path, new: Path) -> Iterator[str]:
-    """Differences of the results in two folders."""
-    names = {str(path.relative_to(root)) for root in (old, new) for part in root.glob("*/out") for path in files(part)}
+    """Differences of the results in two folders, in cases that the second has."""
+    names = {str(path.relative_to(root)) for case in new.glob("*/out") for root in (old, new)
+             for path in files(root / case.relative_to(new))}
     for name in sorted(names):
         if name.endswith(".db"):
             continue    # its text is beside it
