@@ -291,7 +291,8 @@ def main() -> int:
                 wrong += bool(said)
                 print(f"{case.name}: {'differs' if said else f'{len(found)} files'}", *said, sep="\n  ", flush=True)
         if "against" in values:
-            print(*compare_kept(Path(values["against"]), root), sep="\n")
+            for line in compare_kept(Path(values["against"]), root):
+                print(line)
     if "update" in sys.argv[1:]:
         write(known)
     elif not words and set(known) - {case.name for case in CASES}:
