@@ -4,6 +4,8 @@
 #   make demo       the simulated job, traced; results in build/demo
 #   make device-truth   how true device times are: DEVICE_SECONDS (600) of a job whose clocks drift; figures in build/device
 #   make test       everything that can be tested here (as root: all of it)
+#   make golden     everything the analyzer writes of fixed inputs, against what it wrote before; GOLDEN=update: that is
+#                   right now; GOLDEN='keep=DIR against=DIR': results stay there, to be compared with those of another tree
 #   make soak       some of it with inputs that take minutes; SOAK='NAME...': only those scripts
 #   make attack     attacks on a capture by jobs and containers (as root; podman makes containers), docs/security.md
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
@@ -345,6 +347,10 @@ test:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) all npusim jobs unit witnesses browser bench-programs
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 unit all replays
 	$(Q)tests/run
+
+.PHONY: golden
+golden: all $(BUILD)/bench/gen_session build/tests/gen-cann
+	$(Q)NPS_BUILD=$(abspath $(BUILD)) /usr/bin/python3 tests/golden/golden.py $(GOLDEN)
 
 # Some of the tests with inputs and rounds that take minutes.
 .PHONY: soak

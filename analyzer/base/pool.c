@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <stdbool.h>
 #include <sys/wait.h>
@@ -18,6 +19,7 @@
 struct job {
 	pid_t pid; /* 0: not running */
 	FILE *file; /* what it hands over */
+	FILE *said; /* its lines for stderr; NULL: it prints them itself */
 	int err;
 };
 
@@ -37,11 +39,26 @@ static FILE *hand_over(int tmpfd)
 	return file;
 }
 
-/* The exit status carries an errno; those above 255 do not exist on Linux. */
-static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file)
+/* In memory: what is said may be that the disk is full. */
+static FILE *said_file(void)
 {
-	int err = fn(ctx, i, file);
+	int fd = memfd_create("npuscope-said", MFD_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
 
+	if (!file && fd >= 0)
+		close(fd);
+	return file;
+}
+
+/* The exit status carries an errno; those above 255 do not exist on Linux. */
+static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file, FILE *said)
+{
+	int err;
+
+	if (said)
+		setbuf(said, NULL); /* what it said is told even if it is killed */
+	nps_msg_into(said);
+	err = fn(ctx, i, file);
 	if (!err && fflush(file))
 		err = -errno;
 	fflush(stderr);
@@ -54,6 +71,7 @@ static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd
 
 	fflush(NULL); /* or both would write what is buffered */
 	job->file = hand_over(tmpfd);
+	job->said = job->file ? said_file() : NULL;
 	job->pid = job->file ? fork() : -1;
 	if (job->pid < 0) {
 		job->err = -errno;
@@ -64,7 +82,7 @@ static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != parent)
 			_exit(1);
-		child(fn, ctx, i, job->file);
+		child(fn, ctx, i, job->file, job->said);
 	}
 }
 
@@ -80,6 +98,8 @@ static void reap(struct job *job)
 		pid = waitpid(job->pid, &status, 0);
 	while (pid < 0 && errno == EINTR);
 	job->pid = 0;
+	if (job->said)
+		nps_msg_pass_on(job->said);
 	job->err = pid > 0 && WIFEXITED(status) ? -WEXITSTATUS(status) : -EIO;
 	if (pid > 0 && WIFSIGNALED(status))
 		nps_msg_failure("a process that worked on a part was killed: %s: is there enough memory?",
@@ -91,6 +111,9 @@ static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
 {
 	int err;
 
+	if (job->said)
+		fclose(job->said);
+	job->said = NULL;
 	if (job->file)
 		rewind(job->file);
 	err = done(ctx, i, job->err, job->file);

@@ -34,16 +34,39 @@ unsigned int nps_msg_failures(void)
 	return failures;
 }
 
+static FILE *messages; /* NULL: stderr */
+
+void nps_msg_into(FILE *file)
+{
+	messages = file;
+}
+
+void nps_msg_pass_on(FILE *file)
+{
+	char part[4096];
+	size_t n;
+
+	rewind(file);
+	while ((n = fread(part, 1, sizeof(part), file)))
+		fwrite(part, 1, n, messages ? messages : stderr);
+}
+
 static __attribute__((format(printf, 1, 0))) void print_line(const char *fmt, va_list ap)
 {
-	char line[3 * PATH_MAX];
+	char text[3 * PATH_MAX], line[sizeof(text) + 16] = "npuscope: ";
+	size_t len = strlen(line);
 
-	vsnprintf(line, sizeof(line), fmt, ap);
-	flockfile(stderr); /* lines of threads do not mix */
-	fputs("npuscope: ", stderr);
-	nps_print_text(stderr, line);
-	fputc('\n', stderr);
-	funlockfile(stderr);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	for (const char *c = text; *c;) {
+		size_t skip = nps_control(c);
+
+		line[len++] = skip ? '?' : *c;
+		c += skip ? skip : 1;
+	}
+	line[len++] = '\n';
+	/* At once: lines of threads do not mix, nor do those of processes. */
+	if (!messages || fwrite(line, 1, len, messages) < len)
+		fwrite(line, 1, len, stderr);
 }
 
 void nps_msg(const char *fmt, ...)

@@ -39,6 +39,15 @@ void nps_msg_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)))
 /* How many lines nps_msg_failure() has printed: whether a failure was explained. */
 unsigned int nps_msg_failures(void);
 
+/*
+ * From here on this process' lines go into FILE, which stays the caller's, and not to stderr unless it cannot be
+ * written; NULL: to stderr again. Not while other threads print.
+ */
+void nps_msg_into(FILE *file);
+
+/* Prints the lines that another process has put into FILE, from its start. */
+void nps_msg_pass_on(FILE *file);
+
 /* "cannot analyse PATH: why: what to do" for a negative errno. */
 void nps_msg_cannot(const char *path, int err);
 

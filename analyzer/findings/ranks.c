@@ -518,10 +518,9 @@ static void add_arrivals(const struct nps_ranks *r, cJSON *document, const struc
 
 static const struct step *step_of(const struct rank *rank, uint64_t key)
 {
-	const struct step *found =
-		bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
-
-	return found;
+	if (!rank->steps.len)
+		return NULL; /* no steps have no address */
+	return bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
 }
 
 /* Steps of the first rank that others have, too: who needed longest for what. */

@@ -267,13 +267,35 @@ static void test_hostile(void **state)
 	nps_ranks__free(&ranks);
 }
 
+/* The steps of the others are compared. */
+static void test_rank_without_steps(void **state)
+{
+	struct nps_ranks ranks;
+	cJSON *d;
+
+	(void)state;
+	nps_ranks__init(&ranks, tmpfd);
+	for (uint32_t i = 0; i < RANKS; i++) {
+		struct nps_model m;
+
+		fill(&m, i);
+		if (i == 1)
+			m.step_trace.t.len = 0;
+		assert_int_equal(nps_ranks__add(&ranks, &m, "dir"), 0);
+		nps_model__free(&m);
+	}
+	assert_int_equal(nps_ranks__compare(&ranks, &d), 0);
+	assert_non_null(row_of(d, "steps", 2));
+	cJSON_Delete(d);
+	nps_ranks__free(&ranks);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow_rank),
-		cmocka_unit_test(test_later_capture),
-		cmocka_unit_test(test_no_match),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_slow_rank),	   cmocka_unit_test(test_later_capture),
+		cmocka_unit_test(test_no_match),	   cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_rank_without_steps),
 	};
 	int failed;
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/pool.h"
+#include "base/util.h"
 
 #define JOBS 200
 
@@ -66,6 +67,55 @@ static void more_jobs_than_files(void **state)
 	assert_int_equal(seen.bad, 0);
 }
 
+#define TALKERS 6
+
+/* The later jobs speak first; job 4 is killed when it has said its line. */
+static int talk(void *ctx, size_t i, FILE *out)
+{
+	(void)ctx, (void)out;
+	usleep((TALKERS - i) * 20000);
+	nps_msg("job %zu", i);
+	if (i == 4)
+		raise(SIGKILL);
+	return 0;
+}
+
+static int told(void *ctx, size_t i, int err, FILE *in)
+{
+	(void)ctx, (void)in;
+	return i == 4 ? 0 : err;
+}
+
+static void lines_come_in_order_of_jobs(void **state)
+{
+	int dir = open("/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC), saved = dup(STDERR_FILENO), err;
+	FILE *caught = tmpfile();
+	char line[256];
+
+	(void)state;
+	assert_true(dir >= 0 && saved >= 0 && caught);
+	dup2(fileno(caught), STDERR_FILENO);
+	err = nps_pool__run(TALKERS, TALKERS, talk, told, NULL, dir);
+	dup2(saved, STDERR_FILENO);
+	close(saved);
+	close(dir);
+	assert_int_equal(err, 0);
+	rewind(caught);
+	for (size_t i = 0; i < TALKERS; i++) {
+		char expected[32];
+
+		snprintf(expected, sizeof(expected), "npuscope: job %zu\n", i);
+		assert_non_null(fgets(line, sizeof(line), caught));
+		assert_string_equal(line, expected);
+		if (i == 4) {
+			assert_non_null(fgets(line, sizeof(line), caught));
+			assert_non_null(strstr(line, "was killed"));
+		}
+	}
+	assert_null(fgets(line, sizeof(line), caught));
+	fclose(caught);
+}
+
 static int in_thread(void *ctx, size_t i)
 {
 	((uint8_t *)ctx)[i]++;
@@ -86,6 +136,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(more_jobs_than_files),
+		cmocka_unit_test(lines_come_in_order_of_jobs),
 		cmocka_unit_test(threads_do_each_once),
 	};
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `gen_session_main DIR TASKS [more]`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on.
- * "more": also with memory, and tasks of which the device's log says nothing.
+ * `gen_session_main DIR TASKS [more|host]`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on.
+ * "more": also with memory, and tasks of which the device's log says nothing. "host": without a device's log.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,13 @@ int main(int argc, char **argv)
 {
 	struct gen_job job = { .ranks = 2, .agent = true, .os = true };
 
-	bool more = argc == 4 && !strcmp(argv[3], "more");
+	bool more = argc == 4 && !strcmp(argv[3], "more"), host = argc == 4 && !strcmp(argv[3], "host");
 
-	if ((argc != 3 && !more) || mkdir(argv[1], 0750)) {
-		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS [more]\n");
+	if ((argc != 3 && !more && !host) || mkdir(argv[1], 0750)) {
+		fprintf(stderr, "usage: gen_session_main NEW-DIR TASKS [more|host]\n");
 		return 2;
 	}
+	job.agent = !host;
 	job.memory = more;
 	job.lose_every = more ? 7 : 0;
 	/* per 100 launches: 2 copies, an event and the tasks of a collective */
