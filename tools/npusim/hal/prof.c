@@ -165,6 +165,7 @@ static void end_channel(struct channel *c, const char *how)
 	c->state = NULL;
 	channel_dequeue(c);
 	truth_channel(c, how);
+	truth_flush();
 }
 
 /* Whoever sees the order first resets the board; every process finds its channels and queues gone. */

@@ -174,6 +174,16 @@ void line_close(char *end)
 	pthread_mutex_unlock(&own->lock);
 }
 
+void buffer_flush(void)
+{
+	if (!own || !buffer_running())
+		return;
+	pthread_mutex_lock(&own->lock);
+	write_all(own->data, own->len);
+	own->len = 0;
+	pthread_mutex_unlock(&own->lock);
+}
+
 /* The buffer is exchanged under its lock and written without it: a thread never waits for the disk. */
 static void drain(char **spare)
 {

@@ -15,6 +15,8 @@ bool buffer_running(void);
 /* Room for one line in this thread's buffer, held until line_close(). NULL when the file is closed. */
 char *line_open(const char *kind);
 void line_close(char *end);
+/* Writes this thread's lines now. */
+void buffer_flush(void);
 
 /* Each appends a tab and a field. */
 char *put_str(char *p, const char *s);

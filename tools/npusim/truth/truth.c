@@ -66,6 +66,11 @@ void truth_device(uint32_t device, uint64_t hz, uint64_t offset, double drift_pp
 	line_close(p);
 }
 
+void truth_flush(void)
+{
+	buffer_flush();
+}
+
 void truth_line(const char *kind, const char *format, ...)
 {
 	char *p = line_open(kind);
