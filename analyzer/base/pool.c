@@ -55,9 +55,10 @@ static void child(nps_job_fn fn, void *ctx, size_t i, FILE *file, FILE *said)
 {
 	int err;
 
-	if (said)
-		setbuf(said, NULL); /* what it said is told even if it is killed */
-	nps_msg_into(said);
+	if (said) {
+		setbuf(said, NULL); /* its lines are printed even if it is killed */
+		nps_msg_into(said);
+	}
 	err = fn(ctx, i, file);
 	if (!err && fflush(file))
 		err = -errno;
@@ -76,7 +77,6 @@ static void start(struct job *job, nps_job_fn fn, void *ctx, size_t i, int tmpfd
 	if (job->pid < 0) {
 		job->err = -errno;
 		job->pid = 0;
-		nps_msg_failure("cannot start a process for a part: %s", strerror(-job->err));
 	} else if (!job->pid) {
 		/* Nobody would take the result of a child whose parent was killed. */
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -92,8 +92,10 @@ static void reap(struct job *job)
 	int status;
 	pid_t pid;
 
-	if (!job->pid)
+	if (!job->pid) {
+		nps_msg_failure("cannot start a process for a part: %s", strerror(-job->err));
 		return;
+	}
 	do
 		pid = waitpid(job->pid, &status, 0);
 	while (pid < 0 && errno == EINTR);
@@ -138,8 +140,9 @@ int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, voi
 
 		for (; forks && started < n && started - i < max; started++)
 			start(&jobs[started], fn, ctx, started, tmpfd);
-		reap(job);
-		if (!forks) {
+		if (forks) {
+			reap(job);
+		} else {
 			job->file = hand_over(tmpfd);
 			job->err = job->file ? fn(ctx, i, job->file) : -errno;
 			if (!job->file)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,26 +35,45 @@ unsigned int nps_msg_failures(void)
 	return failures;
 }
 
+#define LINE_BYTES (3 * PATH_MAX + 16)
+#define MOST_KEPT (1 << 20) /* bytes of lines: what follows is printed at once */
+
 static FILE *messages; /* NULL: stderr */
+static size_t kept; /* bytes in it */
 
 void nps_msg_into(FILE *file)
 {
 	messages = file;
+	kept = 0;
+}
+
+/* At once: lines of threads do not mix. One that has no room is in FILE in part, without its end. */
+static void put_line(const char *line, size_t len)
+{
+	bool keep = messages && kept + len <= MOST_KEPT;
+
+	if (keep)
+		kept += len;
+	if (!keep || fwrite(line, 1, len, messages) < len)
+		fwrite(line, 1, len, stderr);
 }
 
 void nps_msg_pass_on(FILE *file)
 {
-	char part[4096];
-	size_t n;
+	char line[LINE_BYTES + 1];
 
 	rewind(file);
-	while ((n = fread(part, 1, sizeof(part), file)))
-		fwrite(part, 1, n, messages ? messages : stderr);
+	while (fgets(line, sizeof(line), file)) {
+		size_t len = strlen(line);
+
+		if (line[len - 1] == '\n')
+			put_line(line, len);
+	}
 }
 
 static __attribute__((format(printf, 1, 0))) void print_line(const char *fmt, va_list ap)
 {
-	char text[3 * PATH_MAX], line[sizeof(text) + 16] = "npuscope: ";
+	char text[3 * PATH_MAX], line[LINE_BYTES] = "npuscope: ";
 	size_t len = strlen(line);
 
 	vsnprintf(text, sizeof(text), fmt, ap);
@@ -64,9 +84,7 @@ static __attribute__((format(printf, 1, 0))) void print_line(const char *fmt, va
 		c += skip ? skip : 1;
 	}
 	line[len++] = '\n';
-	/* At once: lines of threads do not mix, nor do those of processes. */
-	if (!messages || fwrite(line, 1, len, messages) < len)
-		fwrite(line, 1, len, stderr);
+	put_line(line, len);
 }
 
 void nps_msg(const char *fmt, ...)

@@ -98,7 +98,7 @@ def databases_are_told_apart() -> None:
               made + "INSERT INTO T VALUES(1,'x'),(2.0,'y');", made + "INSERT INTO T VALUES(1,'x'),(2,x'79');",
               made + "INSERT INTO T VALUES(2,'y'),(1,'x');", made + "INSERT INTO T VALUES(1,'x');",
               "CREATE TABLE T (b,a);" + rows, made + rows + "CREATE INDEX I ON T (a);", made + rows + "PRAGMA user_version=3;"]
-    for other in others[:3] + others[4:]:
+    for other in others:
         assert dumped(other) != one, other
 
 
@@ -120,7 +120,7 @@ def main() -> int:
     """Entry point."""
     tests, words, known = Tests(), sys.argv[1:], golden.expected()
     cases = [case for case in golden.CASES if not words or any(word in case.name for word in words)]
-    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+    with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as folder, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
         for test in (differences_are_found, expected_reads_back, databases_are_told_apart, kept_results_are_compared):
             tests.run(test.__name__, test)
         tests.run("no_other_cases", lambda: no_other_cases(known))

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import threading
 from pathlib import Path
 from typing import Callable, NamedTuple
 
@@ -55,6 +56,7 @@ def run(*command: object) -> str:
 
 # --- programs ---------------------------------------------------------------------------------------------------------
 
+_compiling = threading.Lock()
 _compiled = tempfile.TemporaryDirectory(prefix="npuscope-golden-programs.")
 
 
@@ -62,8 +64,11 @@ def _program(known: Path, sources: list[Path], *options: str) -> Path:
     """A generator of the build, or compiled now."""
     if known.exists():
         return known
-    run("gcc", "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", "-o", f"{_compiled.name}/{known.name}", *sources, *options)
-    return Path(_compiled.name) / known.name
+    own = Path(_compiled.name) / known.name
+    with _compiling:
+        if not own.exists():
+            run("gcc", "-std=gnu11", "-O1", "-w", "-D_GNU_SOURCE", "-o", own, *sources, *options)
+    return own
 
 
 @functools.cache
@@ -100,9 +105,9 @@ def of_the_whole_host(one: Make) -> Make:
     def make(folder: Path) -> None:
         one(folder)
         for path in folder.glob("*/session.json"):
-            told = json.loads(path.read_text())
+            told = json.loads(path.read_text(encoding="utf-8"))
             told["request"]["all"] = True
-            path.write_text(json.dumps(told))
+            path.write_text(json.dumps(told), encoding="utf-8")
     return make
 
 

@@ -76,21 +76,20 @@ def dump(path: Path) -> tuple[bytes, str]:
     """A database as text, and the rows of its tables."""
     out, counts = [], []
     db = sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)
-    db.text_factory = bytes
+    db.text_factory = lambda text: text.decode("utf-8", "surrogateescape")  # blobs are bytes
     for pragma in ("user_version", "application_id", "encoding", "page_size"):
         (value,) = db.execute(f"PRAGMA {pragma}").fetchone()
         out.append(f"{pragma} {value!r}")
-    made = db.execute("SELECT CAST(type AS BLOB), name, sql FROM sqlite_master ORDER BY type, name").fetchall()
+    made = db.execute("SELECT type, name, sql FROM sqlite_master ORDER BY type, name").fetchall()
     for kind, name, sql in made:
-        out.append(f"{kind.decode()} {name.decode()}: {(sql or b'').decode()}")
+        out.append(f"{kind} {name}: {sql or ''}")
     for kind, name, sql in made:
-        if kind == b"table":
-            table = name.decode()
-            order = "" if b"WITHOUT ROWID" in (sql or b"") else " ORDER BY rowid"
+        if kind == "table":
+            order = "" if "WITHOUT ROWID" in (sql or "") else " ORDER BY rowid"
             before = len(out)
-            out += [f"{table} {row!r}" for row in db.execute(f'SELECT * FROM "{table}"{order}')]
+            out += [f"{name} {row!r}" for row in db.execute(f'SELECT * FROM "{name}"{order}')]
             if len(out) > before:
-                counts.append(f"{table}={len(out) - before}")
+                counts.append(f"{name}={len(out) - before}")
     db.close()
     return "\n".join(out).encode() + b"\n", " ".join(counts)
 
@@ -105,12 +104,13 @@ def npuscope(where: Path, log: Path, *words: object) -> None:
     log.write_bytes(b"%sstatus %d\n%s" % (done.stdout, done.returncode, done.stderr))
 
 
-def make(case: Case, where: Path) -> None:
-    """All results of a case, in `where`/out; its input is `where`/in."""
+def make(case: Case, where: Path) -> str:
+    """All results of a case, in `where`/out; its input is `where`/in, whose digest is returned."""
     shutil.rmtree(where, ignore_errors=True)
     for name in ("home", "tmp", "out"):
         (where / name).mkdir(parents=True)
     fill(case, where / "in")
+    digest = input_digest(where)
     inputs, out = sorted(f"in/{path.name}" for path in (where / "in").iterdir()), where / "out"
     shown = {"input": inputs}
     for export in [] if case.shown_only else EXPORTS:
@@ -123,6 +123,8 @@ def make(case: Case, where: Path) -> None:
     for name, paths in shown.items():
         npuscope(where, out / name / "show.log", "show", "--progress=never", *paths)
         npuscope(where, out / name / "show.json.log", "show", "--progress=never", "--json", "--top=1000", *paths)
+    assert input_digest(where) == digest, "the program has changed its input"
+    return digest
 
 
 def files(folder: Path) -> list[Path]:
@@ -140,9 +142,9 @@ def input_digest(where: Path) -> str:
     return total.hexdigest()
 
 
-def compared(where: Path, keep: bool) -> Files:
-    """What a case's results are."""
-    found: Files = {"input .": File(input_digest(where))}
+def compared(where: Path, digest: str, keep: bool) -> Files:
+    """What a case's results are; `digest`: of its input."""
+    found: Files = {"input .": File(digest)}
     dumps: dict[str, tuple[bytes, str]] = {}
     for path in files(where / "out"):
         export, name = str(path.relative_to(where / "out")).split("/", 1)
@@ -169,8 +171,7 @@ def folder_name(name: str) -> str:
 def results(case: Case, root: Path, keep: bool = False) -> Files:
     """Make a case's results below a folder and read them; they stay there if `keep`."""
     where = root.resolve() / folder_name(case.name)
-    make(case, where)
-    found = compared(where, keep)
+    found = compared(where, make(case, where), keep)
     if not keep:
         shutil.rmtree(where)
     return found
@@ -283,7 +284,7 @@ def main() -> int:
     known, wrong, count = expected(), 0, 0
     with tempfile.TemporaryDirectory(prefix="npuscope-golden.") as scratch:
         root = keep_in(Path(values["keep"])) if "keep" in values else Path(scratch)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             for case, found in zip(chosen, pool.map(lambda case: results(case, root, "keep" in values), chosen)):
                 count += len(found)
                 said = [] if "update" in sys.argv[1:] else differences(known.get(case.name), found)

@@ -3,8 +3,10 @@
 """Make a captured session an input of the golden results: `pack_session.py SESSION OUT.tar.xz`.
 
 What tells of the machine where it was captured is replaced: names of threads that are not the job's, the kernel's version, ids of
-the host and of the boot, where its kernel was built. Paths become paths that no machine has, of the same length: the analysis
-reads the files that stacks lead to, and what is installed where the test runs must not change its results.
+the host and of the boot, where its kernel was built. Paths become paths that no machine has, of the same length, and build-ids those of
+no file: the analysis reads the files that stacks lead to, and debug files by build-id, and what is installed where the test runs must not
+change its results. What stays: the date, sizes of memory, names of devices and of the kernel's threads and functions, the [vdso]; and
+what is behind the last whole chunk of a file.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ from pathlib import Path
 from typing import Callable
 
 CHUNK = struct.Struct("<IHHQIIII")
+MAPS = 33  # NPS_CHUNK_MAPS
+MAP = struct.Struct("<IBBHIIQQQQ24s")  # struct nps_map_record
 STRING = struct.Struct("<BBHIQQ128s")
 COMM = 65
 OWN_THREADS = re.compile(rb"exe|loader|python3|np[su]|npusim|kworker|ksoftirqd|rcu_|migration|swapper")
@@ -35,7 +39,7 @@ def no_paths(data: bytes) -> bytes:
     return re.sub(rb"/nix/[^\0]*", lambda found: b"k" * len(found[0]), data)
 
 
-def no_threads(data: bytes) -> bytes:
+def no_threads(_kind: int, data: bytes) -> bytes:
     """Of others than the job, by name."""
     out = b""
     for kind, flags, length, pid, ident, time, text in STRING.iter_unpack(data):
@@ -45,14 +49,26 @@ def no_threads(data: bytes) -> bytes:
     return out
 
 
-def chunks(data: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """The file with each chunk's payload changed. What is behind the last whole one stays."""
+def no_files(kind: int, data: bytes) -> bytes:
+    """Of this machine: neither paths nor build-ids."""
+    if kind != MAPS:
+        return no_paths(data)
+    out, at = b"", 0
+    while at + MAP.size <= len(data):
+        fields = MAP.unpack_from(data, at)
+        out += MAP.pack(*fields[:-1], bytes(byte ^ 0x5a for byte in fields[-1])) + no_paths(data[at + MAP.size:at + fields[0]])
+        at += max(fields[0], MAP.size)
+    return out
+
+
+def chunks(data: bytes, change: Callable[[int, bytes], bytes]) -> bytes:
+    """The file with each chunk's payload changed, by its kind. What is behind the last whole one stays."""
     out, at = b"", 0
     while at + CHUNK.size <= len(data):
         magic, version, kind, number, length, _crc, cpu, pad = CHUNK.unpack_from(data, at)
         if at + CHUNK.size + length > len(data):
             break
-        payload = change(data[at + CHUNK.size:at + CHUNK.size + length])
+        payload = change(kind, data[at + CHUNK.size:at + CHUNK.size + length])
         out += CHUNK.pack(magic, version, kind, number, len(payload), zlib.crc32(payload), cpu, pad) + payload
         at += CHUNK.size + length
     return out + data[at:]
@@ -74,7 +90,7 @@ def content(path: Path) -> bytes:
     if path.name == "strings.nps":
         return chunks(data, no_threads)
     if path.name == "stacks.nps":
-        return chunks(data, no_paths)
+        return chunks(data, no_files)
     return data
 
 

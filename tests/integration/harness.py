@@ -579,10 +579,13 @@ def _bpftool(*args: str) -> list[dict[str, Any]]:
 
 def is_ours(pid: int) -> bool:
     """Is it a descendant of this test? Orphans are, too (PR_SET_CHILD_SUBREAPER)."""
-    while pid > 1 and pid != os.getpid():
-        found = re.search(r"^PPid:\s*(\d+)$", _read(f"/proc/{pid}/status"), re.M)
-        pid = int(found[1]) if found else 0
-    return pid == os.getpid()
+    at = pid
+    while at > 1 and at != os.getpid():
+        found = re.search(r"^PPid:\s*(\d+)$", _read(f"/proc/{at}/status"), re.M)
+        if not found and at == pid:
+            return False
+        at = int(found[1]) if found else pid  # a parent has ended: it has another one now
+    return at == os.getpid()
 
 
 # Other tests' processes that hold them while they run: captures, and unit tests that load programs; bpftool reads them by id. Held by any
@@ -591,9 +594,9 @@ HOLDERS = ("npuscope", "test_", "bpftool")
 
 
 def _read(path: str) -> str:
-    """Empty if it went meanwhile."""
+    """Empty if it went meanwhile. Names of processes are any bytes."""
     try:
-        return Path(path).read_text()
+        return Path(path).read_text(errors="replace")
     except OSError:
         return ""
 

@@ -32,6 +32,8 @@ int main(void)
 	char path[4096];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else would end it, and its probes */
+	if (getppid() == 1)
+		return 1;
 	if (entry < 0 || both < 0) {
 		fprintf(stderr, "bare_uprobes: no program: %s\n", strerror(errno));
 		return 1;

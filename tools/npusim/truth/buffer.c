@@ -30,6 +30,8 @@ struct buffer {
 
 static struct {
 	pthread_mutex_t lock;
+	pthread_mutex_t
+		writing; /* from the exchange of a buffer to its end in the file; taken before a buffer's lock */
 	pthread_cond_t wake;
 	pthread_key_t key;
 	pthread_t writer;
@@ -38,7 +40,7 @@ static struct {
 	bool closing;
 	atomic_bool running;
 	int fd;
-} truth = { .lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
+} truth = { .lock = PTHREAD_MUTEX_INITIALIZER, .writing = PTHREAD_MUTEX_INITIALIZER, .fd = -1 };
 
 static __thread struct buffer *own;
 
@@ -178,10 +180,12 @@ void buffer_flush(void)
 {
 	if (!own || !buffer_running())
 		return;
+	pthread_mutex_lock(&truth.writing);
 	pthread_mutex_lock(&own->lock);
 	write_all(own->data, own->len);
 	own->len = 0;
 	pthread_mutex_unlock(&own->lock);
+	pthread_mutex_unlock(&truth.writing);
 }
 
 /* The buffer is exchanged under its lock and written without it: a thread never waits for the disk. */
@@ -196,6 +200,7 @@ static void drain(char **spare)
 		char *full;
 		size_t len;
 
+		pthread_mutex_lock(&truth.writing);
 		pthread_mutex_lock(&b->lock);
 		full = b->data;
 		len = b->len;
@@ -204,6 +209,7 @@ static void drain(char **spare)
 		pthread_mutex_unlock(&b->lock);
 		*spare = full;
 		write_all(full, len);
+		pthread_mutex_unlock(&truth.writing);
 	}
 }
 
@@ -291,6 +297,7 @@ static void disable_in_child(void)
 	atomic_store(&truth.running, false);
 	truth.started = false;
 	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* whoever held it is not here */
+	memcpy(&truth.writing, &unlocked, sizeof(unlocked));
 	truth.buffers = NULL;
 	own = NULL;
 }
