@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import textwrap
 import traceback
 from pathlib import Path
 from types import ModuleType
@@ -41,10 +42,11 @@ class Tests:
             print(f"SKIP {name}: {reason}")
         except AssertionError as error:
             self.failed += 1
-            print(f"FAIL {name}: {error}")
+            text = str(error).replace("\n", "\n    ")  # a line of it can begin as an outcome does
+            print(f"FAIL {name}: {text}")
         except Exception:                       # a broken test is a failed test
             self.failed += 1
-            print(f"FAIL {name}:\n{traceback.format_exc()}")
+            print(f"FAIL {name}:\n{textwrap.indent(traceback.format_exc(), '    ')}")
         else:
             self.passed += 1
             print(f"PASS {name}")

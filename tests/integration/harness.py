@@ -23,6 +23,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import time
 import traceback
@@ -91,13 +92,13 @@ def _outcome(name: str, function: Callable[["Case"], None], seconds: int) -> boo
         return True
     except TooLong:
         print(f"FAIL {name}: took more than {seconds} s")
-        traceback.print_exc()
+        _print_trace()
     except AssertionError as error:
         print(f"FAIL {name}: {_one_line(error) or _where()}")
-        traceback.print_exc()
+        _print_trace()
     except Exception as error:  # a broken test is a failed test
         print(f"FAIL {name}: {type(error).__name__}: {_one_line(error)}")
-        traceback.print_exc()
+        _print_trace()
     else:
         print(f"PASS {name}")
         return True
@@ -105,6 +106,11 @@ def _outcome(name: str, function: Callable[["Case"], None], seconds: int) -> boo
         signal.alarm(0)
         case.clean_up()
     return False
+
+
+def _print_trace() -> None:
+    """Indented: a line of a message can begin as an outcome does."""
+    print(textwrap.indent(traceback.format_exc(), "    "), file=sys.stderr)
 
 
 def _one_line(error: BaseException) -> str:
@@ -130,7 +136,7 @@ def main() -> int:
     try:
         good = [_outcome(*t) for t in chosen]
     except Exception:  # of ours: the tests behind it have not been run
-        traceback.print_exc()
+        _print_trace()
         return ENDED_EARLY
     return 0 if good and all(good) else 1
 
