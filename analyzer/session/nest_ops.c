@@ -8,6 +8,7 @@
 
 /* --- only the beginnings of operators are seen --- */
 
+/* What encloses the moment and began within the operator is within it to its own end. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until)
 {
 	struct nps_cann *row;
@@ -15,6 +16,8 @@ void nps_walk__extend_op(struct nps_walk *w, uint64_t until)
 	if (w->op_row == NPS_NONE)
 		return;
 	row = &NPS_AT(&w->proc->cann, struct nps_cann, w->op_row);
+	for (int i = w->depth - 1; i >= 0 && w->stack[i].ev->start >= row->start; i--)
+		until = NPS_MAX(until, w->stack[i].end);
 	row->end = NPS_MAX(row->end, NPS_MIN(until, w->op_limit));
 }
 

@@ -157,6 +157,24 @@ static void the_rows_of_a_launch(void **state)
 	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).cann, 3);
 }
 
+/* Begun before the capture: its kernel is named by what is learnt, from the innermost of the calls that launch. */
+static void an_operator_holds_its_whole_launch(void **state)
+{
+	const struct nps_cann *rows;
+
+	(void)state;
+	mark(NPS_PROBE_NN_PHASE2, 1, 100, text("aclnnAdd"), 0xe1);
+	mark(NPS_PROBE_NN_RUN, 1, 110, 0xe1, 0);
+	submission(1, 128, 0, 2, 7);
+	event(NPS_EV_API, NPS_PROBE_RTS_LAUNCH_HOST_ARGS, 1, 125, 140, 0xf1, 8, 0x77);
+	event(NPS_EV_API, NPS_PROBE_LAUNCH_HOST_ARGS, 1, 120, 150, 0xf1, 8, 0x77);
+	build();
+	rows = model.procs[0].cann.data;
+	assert_string_equal(nps_strings__get(&model.strings, rows[0].name), "aclnnAdd");
+	assert_int_equal(rows[0].start, 100);
+	assert_int_equal(rows[0].end, 150);
+}
+
 static void other_tasks_have_the_vendors_names(void **state)
 {
 	(void)state;
@@ -436,6 +454,7 @@ int main(void)
 		TEST(phase_1_before_the_capture_is_learned),
 		TEST(handles_have_the_name_of_their_time),
 		TEST(the_rows_of_a_launch),
+		TEST(an_operator_holds_its_whole_launch),
 		TEST(what_did_not_return),
 		TEST(other_tasks_have_the_vendors_names),
 		TEST(marks_inside_a_launch),
