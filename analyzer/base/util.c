@@ -18,14 +18,20 @@ size_t nps_control(const char *text)
 	return *c < 0x20 || *c == 0x7f;
 }
 
+/* What is printed of the character at *TEXT, which moves behind it. */
+static char next_printable(const char **text)
+{
+	size_t control = nps_control(*text);
+	char c = control ? '?' : **text;
+
+	*text += control ? control : 1;
+	return c;
+}
+
 void nps_print_text(FILE *file, const char *text)
 {
-	while (*text) {
-		size_t skip = nps_control(text);
-
-		putc(skip ? '?' : *text, file);
-		text += skip ? skip : 1;
-	}
+	while (*text)
+		putc(next_printable(&text), file);
 }
 
 static _Atomic unsigned int failures;
@@ -74,15 +80,12 @@ void nps_msg_pass_on(FILE *file)
 static __attribute__((format(printf, 1, 0))) void print_line(const char *fmt, va_list ap)
 {
 	char text[3 * PATH_MAX], line[LINE_BYTES] = "npuscope: ";
+	const char *rest = text;
 	size_t len = strlen(line);
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	for (const char *c = text; *c;) {
-		size_t skip = nps_control(c);
-
-		line[len++] = skip ? '?' : *c;
-		c += skip ? skip : 1;
-	}
+	while (*rest)
+		line[len++] = next_printable(&rest);
 	line[len++] = '\n';
 	put_line(line, len);
 }

@@ -86,6 +86,17 @@ static void fill(struct nps_model *m, uint32_t rank)
 	}
 }
 
+static void add_rank(struct nps_ranks *ranks, uint32_t rank, bool steps)
+{
+	struct nps_model m;
+
+	fill(&m, rank);
+	if (!steps)
+		m.step_trace.t.len = 0;
+	assert_int_equal(nps_ranks__add(ranks, &m, "dir"), 0);
+	nps_model__free(&m);
+}
+
 static void test_slow_rank(void **state)
 {
 	static const double late[RANKS] = { 0, 300 * OPS + 99 * 100 / 2., 20 * OPS };
@@ -97,11 +108,7 @@ static void test_slow_rank(void **state)
 	(void)state;
 	nps_ranks__init(&ranks, tmpfd);
 	for (uint32_t i = 0; i < RANKS; i++) {
-		struct nps_model m;
-
-		fill(&m, i);
-		assert_int_equal(nps_ranks__add(&ranks, &m, "dir"), 0);
-		nps_model__free(&m);
+		add_rank(&ranks, i, true);
 		if (!i) {
 			assert_int_equal(nps_ranks__compare(&ranks, &d), 0);
 			assert_null(d); /* one is none */
@@ -275,15 +282,8 @@ static void test_rank_without_steps(void **state)
 
 	(void)state;
 	nps_ranks__init(&ranks, tmpfd);
-	for (uint32_t i = 0; i < RANKS; i++) {
-		struct nps_model m;
-
-		fill(&m, i);
-		if (i == 1)
-			m.step_trace.t.len = 0;
-		assert_int_equal(nps_ranks__add(&ranks, &m, "dir"), 0);
-		nps_model__free(&m);
-	}
+	for (uint32_t i = 0; i < RANKS; i++)
+		add_rank(&ranks, i, i != 1);
 	assert_int_equal(nps_ranks__compare(&ranks, &d), 0);
 	assert_non_null(row_of(d, "steps", 2));
 	cJSON_Delete(d);
