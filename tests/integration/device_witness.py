@@ -27,6 +27,7 @@ class Truth:
         self.counters: dict[tuple[int, str, str], Series] = defaultdict(list)
         self.sampled: dict[tuple[int, int, str, str], Series] = defaultdict(list)
         self.lost: dict[tuple[int, int], int] = defaultdict(int)
+        self.samples: dict[tuple[int, int], list[int]] = defaultdict(list)  # us since the start of the channel
         self.channels: list[tuple[int, int, str]] = []
         self.clocks: list[tuple[int, int, int]] = []
         for path in sorted(folder.glob("truth.*.tsv")):
@@ -41,6 +42,8 @@ class Truth:
             self.sampled[int(f[1]), int(f[2]), f[3], f[4]].append((int(f[5]), int(f[6]), int(f[7])))
         elif f[0] == "lost":
             self.lost[int(f[1]), int(f[2])] += int(f[3])
+        elif f[0] == "sample":
+            self.samples[int(f[1]), int(f[2])].append(int(f[3]))
         elif f[0] == "channel":
             self.channels.append((int(f[1]), int(f[2]), f[3]))
         elif f[0] == "clock":

@@ -551,8 +551,10 @@ void samples_take(struct channel *c, uint64_t now)
 		memcpy(s->first, s->after, sizeof(s->first));
 		memcpy(s->before, s->after, sizeof(s->before));
 	}
-	if (c->last || has_first(c->id))
+	if (c->last || has_first(c->id)) {
 		sampler_of(c->id)(c, now);
+		truth_line("sample", "%u\t%u\t%" PRIu64, c->device->id, c->id, since_start(c, now));
+	}
 	c->last = now;
 }
 
