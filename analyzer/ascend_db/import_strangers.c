@@ -45,7 +45,7 @@ static const struct nps_db_enum *find_enum(const char *name)
 static bool has_column(const struct nps_db_table *table, const char *name)
 {
 	for (int i = 0; i < table->ncolumns; i++)
-		if (!sqlite3_stricmp(table->columns[i].name, name))
+		if (table->columns[i].name && !sqlite3_stricmp(table->columns[i].name, name))
 			return true;
 	return false;
 }

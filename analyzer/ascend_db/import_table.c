@@ -56,12 +56,17 @@ const char *nps_db_printable(const char *name, char *out, size_t size)
 
 /* --- which columns --- */
 
+static unsigned int kind_of(const struct reader *r, const struct nps_db_column *column)
+{
+	return nps_db_column__kind(r->in->model, r->spec, column);
+}
+
 /* A name that means something else in this generation is not this column. */
 static bool is_readable(struct reader *r, const struct nps_db_column *column)
 {
 	const struct nps_db_table *spec = r->spec;
 
-	if (column->cell == NPS_DB_NO_CELL ||
+	if (!column->name || nps_db_column__cell(spec, column) == NPS_DB_NO_CELL ||
 	    !nps_db_source__has_column(&r->in->source, spec->name, column->name))
 		return false;
 	if (column->generations & r->in->generation)
@@ -70,7 +75,8 @@ static bool is_readable(struct reader *r, const struct nps_db_column *column)
 		const struct nps_db_column *other = &spec->columns[i];
 
 		if (other != column && other->generations & r->in->generation &&
-		    (!strcmp(other->name, column->name) || other->cell == column->cell))
+		    (!strcmp(other->name, column->name) ||
+		     nps_db_column__cell(spec, other) == nps_db_column__cell(spec, column)))
 			return false;
 	}
 	return true;
@@ -86,16 +92,17 @@ static void choose_columns(struct reader *r)
 	r->times = NOT_KNOWN;
 	for (int i = 0; i < spec->ncolumns; i++) {
 		const struct nps_db_column *c = &spec->columns[i];
-		bool missing = c->generations & r->in->generation && c->cell != NPS_DB_NO_CELL;
+		bool missing = c->generations & r->in->generation &&
+			       nps_db_column__cell(spec, c) != NPS_DB_NO_CELL;
 
 		if (!is_readable(r, c)) {
 			nps_model__lost(r->in->model, missing, "column %s of table %s is not there", c->name,
 					spec->name);
-			if (missing && nps_db_column__kind(r->table, c) == NPS_COLUMN_time)
-				r->other_time = c->cell;
+			if (missing && kind_of(r, c) == NPS_COLUMN_time)
+				r->other_time = nps_db_column__cell(spec, c);
 			continue;
 		}
-		if (nps_db_column__kind(r->table, c) == NPS_COLUMN_time) {
+		if (kind_of(r, c) == NPS_COLUMN_time) {
 			if (r->first_time < 0)
 				r->first_time = r->n;
 			else
@@ -121,7 +128,8 @@ static bool is_usable(const struct reader *r)
 
 		if (c->value == NPS_DB_TASK && r->task < 0)
 			return false;
-		if (timed || c->cell == NPS_DB_NO_CELL || nps_db_column__kind(r->table, c) != NPS_COLUMN_time)
+		if (timed || !c->name || nps_db_column__cell(r->spec, c) == NPS_DB_NO_CELL ||
+		    kind_of(r, c) != NPS_COLUMN_time)
 			continue;
 		timed = true;
 		if (r->first_time < 0 || r->columns[r->first_time] != c)
@@ -277,7 +285,7 @@ static int read_cell(struct reader *r, sqlite3_stmt *stmt, int i)
 		cell->u = whole(value, &id) ? nps_index__get(&r->in->tasks, id) : NPS_NONE;
 		return 0;
 	default:
-		*cell = number(r, value, nps_db_column__kind(r->table, c));
+		*cell = number(r, value, kind_of(r, c));
 		return 0;
 	}
 }
@@ -324,7 +332,7 @@ static int append(struct reader *r)
 	for (uint32_t i = 0; i < r->table->ncolumns; i++)
 		row[i] = unknown(r->table->columns[i].kind);
 	for (int i = 0; i < r->n; i++)
-		row[r->columns[i]->cell] = r->cells[i];
+		row[nps_db_column__cell(r->spec, r->columns[i])] = r->cells[i];
 	if (r->other_time != NPS_DB_NO_CELL && r->first_time >= 0) /* a start without an end is a moment */
 		row[r->other_time] = r->cells[r->first_time];
 	for (uint32_t i = 0; i < r->table->ncolumns; i++)
@@ -363,7 +371,7 @@ static const struct nps_db_column *start_column(struct nps_db_import *in, const 
 	for (int i = 0; nps_db_source__has_table(&in->source, spec->name) && i < spec->ncolumns; i++) {
 		const struct nps_db_column *c = &spec->columns[i];
 
-		if (is_readable(&r, c) && nps_db_column__kind(r.table, c) == NPS_COLUMN_time)
+		if (is_readable(&r, c) && kind_of(&r, c) == NPS_COLUMN_time)
 			return c;
 	}
 	return NULL;

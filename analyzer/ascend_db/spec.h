@@ -62,10 +62,10 @@ static inline double *nps_db_usage__cells(const struct nps_model *model, size_t 
 }
 
 struct nps_db_column {
-	const char *name, *type;
+	const char *name, *type; /* NULL: the database does not have it */
 	uint8_t value; /* enum nps_db_value */
 	uint8_t generations; /* NPS_DB_* */
-	uint8_t cell; /* column of the model's table, NPS_DB_NO_CELL: none */
+	uint8_t cell; /* ordinal in the model's table, NPS_DB_NO_CELL: none; see nps_db_column__cell() */
 };
 
 /* Who numbers a table's strings (outputs 4.5). */
@@ -90,6 +90,7 @@ struct nps_db_table {
 	uint8_t presence; /* enum nps_db_presence */
 	uint8_t range; /* enum nps_db_range */
 	uint8_t order; /* enum nps_db_order */
+	bool in_order; /* `columns` are all those of the model's table, in its order */
 	bool torch; /* written by torch_npu: its spelling, and not in msprof_*.db */
 	const char *key; /* column that is the INTEGER PRIMARY KEY */
 	const char *index; /* NAME, columns */
@@ -98,20 +99,18 @@ struct nps_db_table {
 	size_t table; /* of the model: offset */
 };
 
-#define NPS_DB_CELL(table, column)                                                                           \
-	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
 /* A column: SQL name, SQL type, conversion, and the cell. */
 #define NPS_DB_C(table, name, type, value, column)                                                           \
 	{                                                                                                    \
-		name, #type, NPS_DB_##value, NPS_DB_BOTH, NPS_DB_CELL(table, column)                         \
+		name, #type, NPS_DB_##value, NPS_DB_BOTH, NPS_ORDINAL(table, column)                         \
 	}
 #define NPS_DB_CA(table, name, type, value, column)                                                          \
 	{                                                                                                    \
-		name, #type, NPS_DB_##value, NPS_DB_A, NPS_DB_CELL(table, column)                            \
+		name, #type, NPS_DB_##value, NPS_DB_A, NPS_ORDINAL(table, column)                            \
 	}
 #define NPS_DB_CB(table, name, type, value, column)                                                          \
 	{                                                                                                    \
-		name, #type, NPS_DB_##value, NPS_DB_B, NPS_DB_CELL(table, column)                            \
+		name, #type, NPS_DB_##value, NPS_DB_B, NPS_ORDINAL(table, column)                            \
 	}
 #define NPS_DB_COLUMNS(array) .columns = (array), .ncolumns = NPS_ARRAY_SIZE(array)
 #define NPS_DB_OF(field) .table = offsetof(struct nps_model, field)
@@ -122,10 +121,16 @@ static inline struct nps_table *nps_db_table__of(const struct nps_model *model,
 	return (struct nps_table *)((char *)model + table->table);
 }
 
-static inline unsigned int nps_db_column__kind(const struct nps_table *table,
+/* The ordinal of COLUMN in the model's table, NPS_DB_NO_CELL: it has none. */
+static inline uint8_t nps_db_column__cell(const struct nps_db_table *spec, const struct nps_db_column *column)
+{
+	return spec->in_order ? (uint8_t)(column - spec->columns) : column->cell;
+}
+
+static inline unsigned int nps_db_column__kind(const struct nps_model *model, const struct nps_db_table *spec,
 					       const struct nps_db_column *column)
 {
-	return table->columns[column->cell].kind;
+	return nps_db_table__of(model, spec)->columns[nps_db_column__cell(spec, column)].kind;
 }
 
 /* Families; each ends with a table without a name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What ran on the device. */
-#include "ascend_db/spec.h"
+#include "ascend_db/spec_rows.h"
 
 #define C(...) NPS_DB_C(__VA_ARGS__)
 #define CA(...) NPS_DB_CA(__VA_ARGS__)
@@ -200,16 +200,7 @@ static const struct nps_db_column task_time[] = {
 	C(bounds, "endHighNs", INTEGER, BOUND, end_high),
 };
 
-static const struct nps_db_column memory[] = {
-	C(job_memory, "timestampNs", INTEGER, NUMBER, timestamp),
-	C(job_memory, "deviceId", INTEGER, NUMBER, device),
-	C(job_memory, "kind", INTEGER, STRING, kind),
-	C(job_memory, "delta", INTEGER, NUMBER, delta),
-	C(job_memory, "allocated", INTEGER, NUMBER, allocated),
-	C(job_memory, "blocks", INTEGER, NUMBER, blocks),
-	C(job_memory, "unknownFrees", INTEGER, NUMBER, unknown_frees),
-};
-
+COLUMNS(job_memory, NPS_JOB_MEMORY_COLUMNS)
 static const struct nps_db_column clock_error[] = {
 	C(clock, "startNs", INTEGER, NUMBER, start),   C(clock, "endNs", INTEGER, NUMBER, end),
 	C(clock, "deviceId", INTEGER, NUMBER, device), C(clock, "errorNs", INTEGER, NUMBER, error),
@@ -223,30 +214,8 @@ static const struct nps_db_column block[] = {
 	C(block, "vectorCore", INTEGER, NUMBER, vector), C(block, "coreId", INTEGER, NUMBER, core),
 };
 
-static const struct nps_db_column usage[] = {
-	C(npu_usage, "timestampNs", INTEGER, NUMBER, timestamp),
-	C(npu_usage, "deviceId", INTEGER, NUMBER, device),
-	C(npu_usage, "aiCore", NUMERIC, NUMBER, ai_core),
-	C(npu_usage, "vectorCore", NUMERIC, NUMBER, vector),
-	C(npu_usage, "aiCpu", NUMERIC, NUMBER, ai_cpu),
-	C(npu_usage, "ctrlCpu", NUMERIC, NUMBER, ctrl_cpu),
-	C(npu_usage, "memory", NUMERIC, NUMBER, memory),
-	C(npu_usage, "memoryBandwidth", NUMERIC, NUMBER, bandwidth),
-	C(npu_usage, "hbmBandwidth", NUMERIC, NUMBER, hbm_bandwidth),
-	C(npu_usage, "temperature", NUMERIC, NUMBER, temperature),
-	C(npu_usage, "hbmTemperature", NUMERIC, NUMBER, hbm_temperature),
-	C(npu_usage, "power", NUMERIC, NUMBER, power),
-	C(npu_usage, "health", INTEGER, NUMBER, health),
-	C(npu_usage, "hbmTotal", INTEGER, NUMBER, hbm_total),
-	C(npu_usage, "hbmUsed", INTEGER, NUMBER, hbm_used),
-};
-
-static const struct nps_db_column process_memory[] = {
-	C(npu_process, "timestampNs", INTEGER, NUMBER, timestamp),
-	C(npu_process, "deviceId", INTEGER, NUMBER, device),
-	C(npu_process, "pid", INTEGER, NUMBER, pid),
-	C(npu_process, "bytes", INTEGER, NUMBER, bytes),
-};
+COLUMNS(npu_usage, NPS_NPU_USAGE_COLUMNS)
+COLUMNS(npu_process, NPS_NPU_PROCESS_COLUMNS)
 
 /* A row for each task: who measured it, or between which times it began and ended. */
 const struct nps_db_table nps_db_own_tables[] = {
@@ -255,22 +224,13 @@ const struct nps_db_table nps_db_own_tables[] = {
 	  NPS_DB_OF(task),
 	  .generations = NPS_DB_BOTH,
 	  .key = "globalTaskId" },
-	{ .name = "NPUSCOPE_MEMORY",
-	  NPS_DB_COLUMNS(memory),
-	  NPS_DB_OF(job_memory),
-	  .generations = NPS_DB_BOTH },
+	{ ROWS_OF("NPUSCOPE_MEMORY", job_memory, job_memory) },
 	{ .name = "NPUSCOPE_CLOCK",
 	  NPS_DB_COLUMNS(clock_error),
 	  NPS_DB_OF(clock),
 	  .generations = NPS_DB_BOTH },
 	{ .name = "NPUSCOPE_BLOCK", NPS_DB_COLUMNS(block), NPS_DB_OF(block), .generations = NPS_DB_BOTH },
-	{ .name = "NPUSCOPE_NPU_USAGE",
-	  NPS_DB_COLUMNS(usage),
-	  NPS_DB_OF(npu_usage),
-	  .generations = NPS_DB_BOTH },
-	{ .name = "NPUSCOPE_NPU_PROCESS",
-	  NPS_DB_COLUMNS(process_memory),
-	  NPS_DB_OF(npu_process),
-	  .generations = NPS_DB_BOTH },
+	{ ROWS_OF("NPUSCOPE_NPU_USAGE", npu_usage, npu_usage) },
+	{ ROWS_OF("NPUSCOPE_NPU_PROCESS", npu_process, npu_process) },
 	{ 0 },
 };

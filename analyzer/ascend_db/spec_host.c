@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* What the host did, and its counters. */
-#include "ascend_db/spec.h"
+#include "ascend_db/spec_rows.h"
 
 #define C(...) NPS_DB_C(__VA_ARGS__)
 
@@ -85,29 +85,10 @@ static const struct nps_db_column mstx[] = {
 	C(mstx, "connectionId", INTEGER, NUMBER, connection),
 };
 
-static const struct nps_db_column cpu_usage[] = {
-	C(cpu_usage, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(cpu_usage, "cpuId", NUMERIC, TEXT, cpu),
-	C(cpu_usage, "usage", NUMERIC, NUMBER_OR_0, usage),
-};
-
-static const struct nps_db_column host_mem[] = {
-	C(host_mem, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(host_mem, "usage", NUMERIC, NUMBER_OR_0, usage),
-};
-
-static const struct nps_db_column host_disk[] = {
-	C(host_disk, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(host_disk, "readRate", NUMERIC, NUMBER, read),
-	C(host_disk, "writeRate", NUMERIC, NUMBER, write),
-	C(host_disk, "usage", NUMERIC, NUMBER_OR_0, usage),
-};
-
-static const struct nps_db_column host_network[] = {
-	C(host_network, "timestampNs", NUMERIC, NUMBER, timestamp),
-	C(host_network, "usage", NUMERIC, NUMBER_OR_0, usage),
-	C(host_network, "speed", NUMERIC, NUMBER, speed),
-};
+COLUMNS(cpu_usage, NPS_CPU_USAGE_COLUMNS)
+COLUMNS(host_mem, NPS_HOST_MEM_COLUMNS)
+COLUMNS(host_disk, NPS_HOST_DISK_COLUMNS)
+COLUMNS(host_network, NPS_HOST_NETWORK_COLUMNS)
 
 static const struct nps_db_column breakdown[] = {
 	C(host_breakdown, "step", TEXT, TEXT, step),
@@ -128,12 +109,6 @@ static const struct nps_db_column breakdown[] = {
 	C(host_breakdown, "otherSleepNs", INTEGER, NUMBER, sleep),
 	C(host_breakdown, "notObservedNs", INTEGER, NUMBER, unknown),
 };
-
-#define COUNTER(sql, columns_, field)                                                                        \
-	{                                                                                                    \
-		.name = sql, NPS_DB_COLUMNS(columns_), NPS_DB_OF(field), .generations = NPS_DB_BOTH,         \
-		.order = NPS_DB_BY_TIME, .sorted = "timestampNs"                                             \
-	}
 
 /* Of npuscope alone. kind: 1 on the CPU, 2 off it. */
 static const struct nps_db_column stack[] = {
@@ -226,10 +201,10 @@ const struct nps_db_table nps_db_host_tables[] = {
 	  .generations = NPS_DB_BOTH,
 	  .order = NPS_DB_BY_TIME,
 	  .sorted = "startNs" },
-	COUNTER("CPU_USAGE", cpu_usage, cpu_usage),
-	COUNTER("HOST_MEM_USAGE", host_mem, host_mem),
-	COUNTER("HOST_DISK_USAGE", host_disk, host_disk),
-	COUNTER("HOST_NETWORK_USAGE", host_network, host_network),
+	SAMPLES("CPU_USAGE", cpu_usage, cpu_usage),
+	SAMPLES("HOST_MEM_USAGE", host_mem, host_mem),
+	SAMPLES("HOST_DISK_USAGE", host_disk, host_disk),
+	SAMPLES("HOST_NETWORK_USAGE", host_network, host_network),
 	{ .name = "NPUSCOPE_HOST_BREAKDOWN",
 	  NPS_DB_COLUMNS(breakdown),
 	  NPS_DB_OF(host_breakdown),

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Memory of the device as msprof saw it. */
-#include "ascend_db/spec.h"
+#include "ascend_db/spec_rows.h"
 
 #define C(...) NPS_DB_C(__VA_ARGS__)
 
-static const struct nps_db_column npu_mem[] = {
-	C(npu_mem, "type", INTEGER, STRING, type),
-	C(npu_mem, "ddr", NUMERIC, NUMBER, ddr),
-	C(npu_mem, "hbm", NUMERIC, NUMBER, hbm),
-	C(npu_mem, "timestampNs", INTEGER, NUMBER, timestamp),
-	C(npu_mem, "deviceId", INTEGER, NUMBER, device),
-};
+COLUMNS(npu_mem, NPS_NPU_MEM_COLUMNS)
 
 static const struct nps_db_column npu_module_mem[] = {
 	C(npu_module_mem, "moduleId", INTEGER, NUMBER, module),
@@ -32,15 +26,15 @@ static const struct nps_db_column npu_op_mem[] = {
 	C(npu_op_mem, "deviceId", INTEGER, NUMBER, device),
 };
 
-#define SAMPLES(sql, array)                                                                                  \
+#define EVENTS(sql, array)                                                                                   \
 	{                                                                                                    \
 		.name = sql, NPS_DB_COLUMNS(array), NPS_DB_OF(array), .generations = NPS_DB_BOTH,            \
 		.order = NPS_DB_BY_TIME, .sorted = "timestampNs"                                             \
 	}
 
 const struct nps_db_table nps_db_memory_tables[] = {
-	SAMPLES("NPU_MEM", npu_mem),
-	SAMPLES("NPU_MODULE_MEM", npu_module_mem),
-	SAMPLES("NPU_OP_MEM", npu_op_mem),
+	SAMPLES("NPU_MEM", npu_mem, npu_mem),
+	EVENTS("NPU_MODULE_MEM", npu_module_mem),
+	EVENTS("NPU_OP_MEM", npu_op_mem),
 	{ 0 },
 };

@@ -38,6 +38,13 @@ static inline void nps_counter__fine(struct nps_csv *csv, double value)
 	nps_csv__repr(csv, value < 1e6 && value > -1e6 ? nearbyint(value * 1e9) / 1e9 : value);
 }
 
+/* nic or roce. 0 or negative errno. */
+int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
+		       const struct nps_port_table *t);
+
+/* ai_core_utilization, or ai_vector_core_utilization. 0 or negative errno. */
+int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector);
+
 /* host_*, os_runtime_statistic. 0 or negative errno. */
 int nps_counter__host(const struct nps_export *ex, int dirfd);
 

@@ -55,7 +55,8 @@ struct cursor {
 	} columns[NPS_DB_MAX_COLUMNS];
 };
 
-static enum op op_of(const struct nps_table *table, const struct nps_db_column *column)
+static enum op op_of(const struct nps_model *model, const struct nps_db_table *spec,
+		     const struct nps_db_column *column)
 {
 	switch ((enum nps_db_value)column->value) {
 	case NPS_DB_TIME_TEXT:
@@ -77,7 +78,7 @@ static enum op op_of(const struct nps_table *table, const struct nps_db_column *
 	case NPS_DB_SOURCE:
 		return OP_SOURCE;
 	case NPS_DB_BOUND:
-		return column->cell <= NPS_DB_CELL(bounds, start_high) ? OP_START_BOUND : OP_END_BOUND;
+		return column->cell <= NPS_ORDINAL(bounds, start_high) ? OP_START_BOUND : OP_END_BOUND;
 	case NPS_DB_NUMBER_OR_0:
 		return OP_F64_OR_0;
 	case NPS_DB_TASK_END:
@@ -87,18 +88,19 @@ static enum op op_of(const struct nps_table *table, const struct nps_db_column *
 	case NPS_DB_NUMBER:
 		break;
 	}
-	return (enum op)nps_db_column__kind(table, column);
+	return (enum op)nps_db_column__kind(model, spec, column);
 }
 
-static struct column column_of(const struct nps_model *model, const struct nps_table *table,
+static struct column column_of(const struct nps_model *model, const struct nps_db_table *spec,
 			       const struct nps_db_column *column)
 {
-	struct column c = { .op = op_of(table, column) };
+	const struct nps_table *table = column->value == NPS_DB_BOUND ? &model->bounds.t
+								      : nps_db_table__of(model, spec);
+	struct column c = { .op = op_of(model, spec, column) };
+	uint8_t cell = nps_db_column__cell(spec, column);
 
-	if (column->value == NPS_DB_BOUND)
-		table = &model->bounds.t;
 	/* One without a cell of its own does not look at it. */
-	c.cells = nps_table__cells(table, column->cell == NPS_DB_NO_CELL ? 0 : column->cell);
+	c.cells = nps_table__cells(table, cell == NPS_DB_NO_CELL ? 0 : cell);
 	return c;
 }
 
@@ -158,7 +160,7 @@ static int open_cursor(sqlite3_vtab *base, sqlite3_vtab_cursor **cursor)
 	new->pace.model = fill->model;
 	new->na = NPS_NONE;
 	for (int i = 0; i < n; i++)
-		new->columns[i] = column_of(fill->model, table, &view->table->columns[columns[i]]);
+		new->columns[i] = column_of(fill->model, view->table, &view->table->columns[columns[i]]);
 	*cursor = &new->base;
 	return SQLITE_OK;
 }
@@ -413,7 +415,7 @@ bool nps_db_view__ascends(const struct nps_db_view *view, const struct nps_db_co
 {
 	const struct nps_model *model = view->fill->model;
 	const struct nps_table *table = nps_db_table__of(model, view->table);
-	struct column c = column_of(model, table, column);
+	struct column c = column_of(model, view->table, column);
 	struct nps_pace pace = { .model = model };
 	uint64_t before = 0;
 

@@ -11,6 +11,7 @@
 #include "export/host_rows.h"
 #include "export/pftrace_writer.h"
 #include "export/run_names.h"
+#include "schema/counters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -454,262 +455,38 @@ static void sample(struct perfetto *p, uint32_t device, const char *name, const 
 	nps_pftrace__value(p->w, counter, ts, value);
 }
 
-static void memory_counters(struct perfetto *p)
+/* The counters of a row of samples. */
+static void samples_of(struct perfetto *p, const struct nps_counter_view *x,
+		       const struct nps_counter_table *table, size_t row)
 {
-	const struct nps_model *m = p->m;
+	uint32_t device = nps_counter_table__device(p->m, table, row);
+	uint64_t time = nps_counter_table__times(p->m, table)[row];
 	char name[128];
 
-	for (size_t i = 0; i < m->hbm.t.len; i++) {
-		snprintf(name, sizeof(name), "HBM %u %.32s", m->hbm.id[i], text(p, m->hbm.type[i]));
-		sample(p, m->hbm.device[i], name, "B/s", m->hbm.timestamp[i], m->hbm.bandwidth[i]);
-	}
-	for (size_t i = 0; i < m->ddr.t.len; i++) {
-		sample(p, m->ddr.device[i], "DDR read", "B/s", m->ddr.timestamp[i], m->ddr.read[i]);
-		sample(p, m->ddr.device[i], "DDR write", "B/s", m->ddr.timestamp[i], m->ddr.write[i]);
-	}
-	for (size_t i = 0; i < m->llc.t.len; i++) {
-		snprintf(name, sizeof(name), "LLC %u %.32s throughput", m->llc.id[i],
-			 text(p, m->llc.mode[i]));
-		sample(p, m->llc.device[i], name, "B/s", m->llc.timestamp[i], m->llc.throughput[i]);
-		snprintf(name, sizeof(name), "LLC %u %.32s hit rate", m->llc.id[i], text(p, m->llc.mode[i]));
-		sample(p, m->llc.device[i], name, "%", m->llc.timestamp[i], m->llc.hit_rate[i]);
-	}
-	for (size_t i = 0; i < m->npu_mem.t.len; i++) {
-		snprintf(name, sizeof(name), "Memory of %.32s, HBM", text(p, m->npu_mem.type[i]));
-		sample(p, m->npu_mem.device[i], name, "B", m->npu_mem.timestamp[i], m->npu_mem.hbm[i]);
-		snprintf(name, sizeof(name), "Memory of %.32s, DDR", text(p, m->npu_mem.type[i]));
-		sample(p, m->npu_mem.device[i], name, "B", m->npu_mem.timestamp[i], m->npu_mem.ddr[i]);
+	for (size_t i = 0; time && i < table->len; i++) {
+		double value;
+
+		if (!table->counters[i].track)
+			continue;
+		value = nps_counter__value(x, table, i, row);
+		if (isnan(value))
+			continue;
+		nps_counter__name(x, table, table->counters[i].track, row, name, sizeof(name));
+		sample(p, device, name, table->counters[i].unit, time, value);
 	}
 }
 
-static void whole_sample(struct perfetto *p, uint32_t device, const char *name, const char *unit, uint64_t ts,
-			 int64_t value)
+static void counters(struct perfetto *p)
 {
-	sample(p, device, name, unit, ts, value == NPS_NULL ? NAN : (double)value);
-}
+	struct nps_counter_view x = nps_counter_view(p->m);
 
-/* What the framework's allocators hold. */
-static void allocator_counters(struct perfetto *p)
-{
-	const struct nps_memory_record_table *t = &p->m->memory_record;
+	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
+		const struct nps_table *rows = nps_counter_table__of(p->m, &nps_counter_tables[k]);
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		const int64_t values[] = { t->allocated[i], t->reserved[i], t->active[i] };
-		static const char *const kinds[] = { "allocated", "reserved", "active" };
-
-		for (size_t k = 0; t->timestamp[i] && k < NPS_ARRAY_SIZE(kinds); k++) {
-			char name[96];
-
-			snprintf(name, sizeof(name), "%.64s %s", nps_model__text_or_na(p->m, t->component[i]),
-				 kinds[k]);
-			whole_sample(p, t->device[i], name, "B", t->timestamp[i], values[k]);
+		for (size_t i = 0; !p->err && i < rows->len; i++) {
+			nps_pace__step(&p->pace);
+			samples_of(p, &x, &nps_counter_tables[k], i);
 		}
-	}
-}
-
-static void frequencies(struct perfetto *p)
-{
-	const struct nps_frequency_table *t = &p->m->frequency;
-	const struct nps_voltage_table *v = &p->m->voltage;
-	bool dies = false;
-
-	for (size_t i = 0; i < t->t.len; i++)
-		dies |= t->die[i] > 0;
-	for (size_t i = 0; i < t->t.len; i++) {
-		char name[64] = "AI Core frequency";
-
-		if (dies && t->die[i] >= 0)
-			snprintf(name, sizeof(name), "AI Core frequency, die %lld", (long long)t->die[i]);
-		whole_sample(p, t->device[i], name, "MHz", t->timestamp[i], t->mhz[i]);
-	}
-	for (size_t i = 0; i < v->t.len; i++)
-		whole_sample(p, v->device[i], v->bus[i] ? "Bus voltage" : "AI Core voltage", "mV",
-			     v->timestamp[i], v->mv[i]);
-}
-
-static void chip_counters(struct perfetto *p)
-{
-	const struct nps_model *m = p->m;
-	char name[96];
-
-	for (size_t i = 0; i < m->qos.t.len; i++) {
-		snprintf(name, sizeof(name), "QoS %.64s", text(p, m->qos.event[i]));
-		sample(p, m->qos.device[i], name, "B/s", m->qos.timestamp[i], m->qos.bandwidth[i]);
-	}
-	for (size_t i = 0; i < m->soc_level.t.len; i++) {
-		sample(p, m->soc_level.device[i], "L2 buffer bandwidth level", "", m->soc_level.timestamp[i],
-		       m->soc_level.l2_buffer[i]);
-		sample(p, m->soc_level.device[i], "Mata bandwidth level", "", m->soc_level.timestamp[i],
-		       m->soc_level.mata[i]);
-	}
-	for (size_t i = 0; i < m->acc_pmu.t.len; i++) {
-		const struct nps_acc_pmu_table *t = &m->acc_pmu;
-		const int64_t values[] = { t->read_bandwidth[i], t->write_bandwidth[i], t->read_ost[i],
-					   t->write_ost[i] };
-		static const char *const kinds[] = { "read bandwidth", "write bandwidth", "read OST",
-						     "write OST" };
-
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(kinds); k++) {
-			snprintf(name, sizeof(name), "Accelerator %u %s", t->acc[i], kinds[k]);
-			whole_sample(p, t->device[i], name, "", t->timestamp[i], values[k]);
-		}
-	}
-}
-
-static void link_counters(struct perfetto *p)
-{
-	const struct nps_model *m = p->m;
-	char name[96];
-
-	for (size_t i = 0; i < m->hccs.t.len; i++) {
-		sample(p, m->hccs.device[i], "HCCS transmitted", "B/s", m->hccs.timestamp[i], m->hccs.tx[i]);
-		sample(p, m->hccs.device[i], "HCCS received", "B/s", m->hccs.timestamp[i], m->hccs.rx[i]);
-	}
-	for (size_t i = 0; i < m->ub.t.len; i++) {
-		snprintf(name, sizeof(name), "UB %u transmitted", m->ub.port[i]);
-		sample(p, m->ub.device[i], name, "B/s", m->ub.timestamp[i], m->ub.tx[i]);
-		snprintf(name, sizeof(name), "UB %u received", m->ub.port[i]);
-		sample(p, m->ub.device[i], name, "B/s", m->ub.timestamp[i], m->ub.rx[i]);
-	}
-	for (size_t i = 0; i < m->sio.t.len; i++) {
-		const struct nps_sio_table *t = &m->sio;
-		const double values[] = { t->tx_req[i], t->tx_rsp[i], t->tx_snp[i], t->tx_dat[i],
-					  t->rx_req[i], t->rx_rsp[i], t->rx_snp[i], t->rx_dat[i] };
-		static const char *const kinds[] = { "requests transmitted", "responses transmitted",
-						     "snoops transmitted",   "data transmitted",
-						     "requests received",    "responses received",
-						     "snoops received",	     "data received" };
-
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(kinds); k++) {
-			snprintf(name, sizeof(name), "SIO %.32s %s", text(p, t->name[i]), kinds[k]);
-			sample(p, t->device[i], name, "B/s", t->timestamp[i], values[k]);
-		}
-	}
-	for (size_t i = 0; i < m->chip_trans.t.len; i++) {
-		const struct nps_chip_trans_table *t = &m->chip_trans;
-		const bool pcie = t->kind[i];
-
-		snprintf(name, sizeof(name), pcie ? "PCIe %u write" : "PA link %u received", t->id[i]);
-		sample(p, t->device[i], name, "", t->timestamp[i], (double)t->first[i]);
-		snprintf(name, sizeof(name), pcie ? "PCIe %u read" : "PA link %u transmitted", t->id[i]);
-		sample(p, t->device[i], name, "", t->timestamp[i], (double)t->second[i]);
-	}
-}
-
-static void pcie_counters(struct perfetto *p)
-{
-	const struct nps_pcie_table *t = &p->m->pcie;
-
-	for (size_t i = 0; i < t->t.len; i++) {
-		const struct {
-			const char *name, *unit;
-			double value;
-		} samples[] = {
-			{ "PCIe posted out", "B/s", t->tx_post_avg[i] },
-			{ "PCIe posted in", "B/s", t->rx_post_avg[i] },
-			{ "PCIe not posted out", "B/s", t->tx_nonpost_avg[i] },
-			{ "PCIe not posted in", "B/s", t->rx_nonpost_avg[i] },
-			{ "PCIe completions out", "B/s", t->tx_cpl_avg[i] },
-			{ "PCIe completions in", "B/s", t->rx_cpl_avg[i] },
-			{ "PCIe latency of not posted", "ns", t->latency_avg[i] },
-		};
-
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(samples); k++)
-			sample(p, t->device[i], samples[k].name, samples[k].unit, t->timestamp[i],
-			       samples[k].value);
-	}
-}
-
-static void port_counters(struct perfetto *p, const struct nps_port_table *t, const char *kind)
-{
-	char name[96];
-
-	for (size_t i = 0; i < t->t.len; i++) {
-		snprintf(name, sizeof(name), "%s %lld received", kind, (long long)t->function[i]);
-		sample(p, t->device[i], name, "B/s", t->timestamp[i], t->rx_byte_rate[i]);
-		snprintf(name, sizeof(name), "%s %lld transmitted", kind, (long long)t->function[i]);
-		sample(p, t->device[i], name, "B/s", t->timestamp[i], t->tx_byte_rate[i]);
-	}
-}
-
-static void host_counters(struct perfetto *p)
-{
-	const struct nps_model *m = p->m;
-	char name[96];
-
-	for (size_t i = 0; i < m->cpu_usage.t.len; i++) {
-		snprintf(name, sizeof(name), "CPU %.32s", text(p, m->cpu_usage.cpu[i]));
-		sample(p, NPS_NONE, name, "%", m->cpu_usage.timestamp[i], m->cpu_usage.usage[i]);
-	}
-	for (size_t i = 0; i < m->host_mem.t.len; i++)
-		sample(p, NPS_NONE, "Memory usage", "%", m->host_mem.timestamp[i], m->host_mem.usage[i]);
-	for (size_t i = 0; i < m->host_disk.t.len; i++) {
-		sample(p, NPS_NONE, "Disk usage", "%", m->host_disk.timestamp[i], m->host_disk.usage[i]);
-		sample(p, NPS_NONE, "Disk read", "B/s", m->host_disk.timestamp[i], m->host_disk.read[i]);
-		sample(p, NPS_NONE, "Disk written", "B/s", m->host_disk.timestamp[i], m->host_disk.write[i]);
-	}
-	for (size_t i = 0; i < m->host_network.t.len; i++) {
-		sample(p, NPS_NONE, "Network usage", "%", m->host_network.timestamp[i],
-		       m->host_network.usage[i]);
-		sample(p, NPS_NONE, "Network", "B/s", m->host_network.timestamp[i], m->host_network.speed[i]);
-	}
-}
-
-/* The counters WORD, NAME and NUMBER (0: none), of which OF tells what is counted. */
-static void named_sample(struct perfetto *p, const char *word, uint32_t name, uint32_t number, const char *of,
-			 const char *unit, uint64_t time, double value)
-{
-	char title[128], tell[16] = "";
-
-	if (number)
-		snprintf(tell, sizeof(tell), " %u", number);
-	snprintf(title, sizeof(title), "%s %.40s%s %s", word, text(p, name), tell, of);
-	sample(p, NPS_NONE, title, unit, time, value);
-}
-
-static void own_host_counters(struct perfetto *p)
-{
-	const struct nps_host_process_table *a = &p->m->host_process;
-	const struct nps_host_thread_table *h = &p->m->host_thread;
-	const struct nps_host_device_table *d = &p->m->host_device;
-	const struct nps_host_load_table *l = &p->m->host_load;
-
-	for (size_t i = 0; i < l->t.len; i++) {
-		sample(p, NPS_NONE, "Host CPU", "%", l->timestamp[i], l->cpu[i]);
-		sample(p, NPS_NONE, "Host switches", "/s", l->timestamp[i], l->switches[i]);
-		sample(p, NPS_NONE, "Host threads running", "threads", l->timestamp[i], l->running[i]);
-		sample(p, NPS_NONE, "Host threads blocked", "threads", l->timestamp[i], l->blocked[i]);
-	}
-	for (size_t i = 0; i < a->t.len; i++) {
-		const struct {
-			const char *of, *unit;
-			double value;
-		} samples[] = { { "CPU", "%", a->cpu[i] },
-				{ "resident", "B", a->resident[i] },
-				{ "read", "B/s", a->read[i] },
-				{ "written", "B/s", a->write[i] },
-				{ "received", "B/s", a->received[i] },
-				{ "sent", "B/s", a->sent[i] } };
-
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(samples); k++)
-			named_sample(p, "Process", a->name[i], a->pid[i], samples[k].of, samples[k].unit,
-				     a->timestamp[i], samples[k].value);
-	}
-	for (size_t i = 0; i < h->t.len; i++) {
-		named_sample(p, "Thread", h->name[i], h->tid[i], "CPU", "%", h->timestamp[i], h->cpu[i]);
-		named_sample(p, "Thread", h->name[i], h->tid[i], "waiting for a CPU", "%", h->timestamp[i],
-			     h->wait[i]);
-		named_sample(p, "Thread", h->name[i], h->tid[i], "switches", "/s", h->timestamp[i],
-			     h->switches[i]);
-	}
-	for (size_t i = 0; i < d->t.len; i++) {
-		const char *word = d->card[i] ? "Network" : "Disk";
-
-		named_sample(p, word, d->name[i], 0, d->card[i] ? "received" : "read", "B/s", d->timestamp[i],
-			     d->in[i]);
-		named_sample(p, word, d->name[i], 0, d->card[i] ? "sent" : "written", "B/s", d->timestamp[i],
-			     d->out[i]);
-		named_sample(p, word, d->name[i], 0, "busy", "%", d->timestamp[i], d->busy[i]);
 	}
 }
 
@@ -734,16 +511,7 @@ static void write_all(struct perfetto *p)
 	collectives(p);
 	collective_tasks(p);
 	overlap(p);
-	allocator_counters(p);
-	memory_counters(p);
-	frequencies(p);
-	chip_counters(p);
-	link_counters(p);
-	pcie_counters(p);
-	port_counters(p, &p->m->nic, "NIC");
-	port_counters(p, &p->m->roce, "RoCE");
-	host_counters(p);
-	own_host_counters(p);
+	counters(p);
 	cpus(p);
 }
 

@@ -13,7 +13,8 @@ void nps_trace__add(struct nps_trace *t, const struct nps_table *table, const ui
 {
 	if (!table->len)
 		return;
-	t->sources[t->nsources] = (struct nps_trace_source){ time, rows, 0, table->len, write };
+	t->sources[t->nsources] =
+		(struct nps_trace_source){ .time = time, .rows = rows, .len = table->len, .write = write };
 	t->next[t->nsources] = time ? time[rows ? rows[0] : 0] : UINT64_MAX;
 	t->nsources++;
 }
@@ -86,7 +87,9 @@ static void step(struct nps_trace *t, size_t i)
 	size_t at = source->at;
 
 	/* Something at time 0 would stretch the viewer's axis over half a century. */
-	if (t->next[i] || !source->time)
+	if (source->counters && t->next[i])
+		nps_trace__sample(t, source->counters, at);
+	else if (t->next[i] || !source->time)
 		source->write(t, at);
 	if (!source->time)
 		return;
@@ -197,7 +200,7 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 	nps_trace_lanes__init(&t->steps, m->tmpfd);
 	nps_vec__init(&t->kernel_of.rows, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&t->groups, m->tmpfd, sizeof(struct nps_trace_group));
-	nps_vec__init(&t->last_mhz, m->tmpfd, sizeof(struct nps_trace_mhz));
+	nps_vec__init(&t->held, m->tmpfd, sizeof(struct nps_trace_held));
 	nps_vec__init(&t->pending, m->tmpfd, sizeof(struct nps_trace_pending));
 	nps_vec__init(&t->following, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&t->iterations, m->tmpfd, 2 * sizeof(uint32_t));
@@ -222,7 +225,7 @@ static void done(struct nps_trace *t)
 	nps_trace_rows__free(&t->kernel_of);
 	nps_vec__free(&t->groups);
 	nps_map__free(&t->group_of);
-	nps_vec__free(&t->last_mhz);
+	nps_vec__free(&t->held);
 	nps_map__free(&t->counted);
 	nps_vec__free(&t->pending);
 	nps_vec__free(&t->following);

@@ -10,45 +10,9 @@
 #include "base/json_writer.h"
 #include "export/export.h"
 #include "export/trace_ids.h"
-
-enum nps_trace_layer {
-	NPS_TRACE_PYTHON,
-	NPS_TRACE_GC,
-	NPS_TRACE_MSTX,
-	NPS_TRACE_CANN,
-	NPS_TRACE_CPU_USAGE,
-	NPS_TRACE_MEMORY_USAGE,
-	NPS_TRACE_NETWORK_USAGE,
-	NPS_TRACE_DISK_USAGE,
-	NPS_TRACE_OSRT,
-	NPS_TRACE_HARDWARE,
-	NPS_TRACE_FREQUENCY,
-	NPS_TRACE_COMM,
-	NPS_TRACE_NPU_MEM,
-	NPS_TRACE_DDR,
-	NPS_TRACE_ACC_PMU,
-	NPS_TRACE_HCCS,
-	NPS_TRACE_NIC,
-	NPS_TRACE_ROCE,
-	NPS_TRACE_PCIE,
-	NPS_TRACE_HBM,
-	NPS_TRACE_SOC,
-	NPS_TRACE_CHIP_TRANS,
-	NPS_TRACE_LLC,
-	NPS_TRACE_SIO,
-	NPS_TRACE_QOS,
-	NPS_TRACE_OVERLAP,
-	NPS_TRACE_UB,
-	NPS_TRACE_PROCESS_SCHED,
-	NPS_TRACE_CPU_SCHED,
-	NPS_TRACE_HOST_USAGE,
-	NPS_TRACE_NPU_USAGE,
-	NPS_TRACE_VOLTAGE,
-	NPS_TRACE_DRIVER,
-};
+#include "schema/counters.h"
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
-#define NPS_TRACE_COUNTERS 32
 #define NPS_TRACE_SOURCES 64
 
 struct nps_trace;
@@ -59,6 +23,7 @@ struct nps_trace_source {
 	const uint32_t *rows; /* the row of `time` of each of its rows; NULL: the same */
 	size_t at, len;
 	void (*write)(struct nps_trace *t, size_t row);
+	const struct nps_counter_table *counters; /* of samples: there is no `write` */
 };
 
 struct nps_trace_group { /* lanes of a communication group */
@@ -67,11 +32,11 @@ struct nps_trace_group { /* lanes of a communication group */
 	uint32_t planes;
 };
 
-/* A source of frequencies, which are closed at the end of the capture. */
-struct nps_trace_mhz {
-	uint32_t device;
-	int64_t die, mhz;
-	uint64_t last;
+/* The latest sample of a value that holds until the next one, which is repeated at the end of the capture. */
+struct nps_trace_held {
+	const struct nps_counter_table *table;
+	uint64_t key; /* of its device and track */
+	size_t row;
 };
 
 struct nps_trace_pending { /* an event of the scheduler that is to come */
@@ -114,9 +79,9 @@ struct nps_trace {
 	struct nps_vec groups; /* struct nps_trace_group */
 	struct nps_map group_of;
 
-	uint64_t counted_on[NPS_TRACE_COUNTERS]; /* a bit for each device that has the counter */
-	bool dies; /* frequencies of several dies of a device */
-	struct nps_vec last_mhz; /* struct nps_trace_mhz */
+	uint64_t counted_on[NPS_COUNTER_TABLES]; /* a bit for each device that has the counter */
+	struct nps_counter_view counters;
+	struct nps_vec held; /* struct nps_trace_held */
 
 	struct nps_map counted; /* scheduling: lanes that have their slice without a CPU */
 	struct nps_vec sched_lanes; /* uint32_t: runs that are the first on a lane */
@@ -260,6 +225,7 @@ void nps_trace__comm_task(struct nps_trace *t, size_t row);
 uint32_t nps_trace__comm_lane(const struct nps_trace *t, size_t op);
 
 void nps_trace__scan_counters(struct nps_trace *t);
+void nps_trace__sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row);
 void nps_trace__name_counters(struct nps_trace *t);
 void nps_trace__add_counters(struct nps_trace *t);
 void nps_trace__close_counters(struct nps_trace *t);

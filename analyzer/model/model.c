@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define COLUMN(kind, name) { #name, NPS_COLUMN_##kind, sizeof(nps_cell_##kind) },
+#define COLUMN(kind, name, ...) { #name, NPS_COLUMN_##kind, sizeof(nps_cell_##kind) },
 #define COLUMNS_OF(type, COLUMNS) static const struct nps_column type##_columns[] = { COLUMNS(COLUMN) };
 
 COLUMNS_OF(port, NPS_PORT_COLUMNS)

@@ -60,12 +60,16 @@ struct nps_table {
  * NPS_TABLE(task, NPS_TASK_COLUMNS) declares struct nps_task_table, whose first member is the
  * struct nps_table `t` and whose other members are pointers to the cells of the columns.
  */
-#define NPS_CELL_POINTER(kind, name) nps_cell_##kind *name;
+#define NPS_CELL_POINTER(kind, name, ...) nps_cell_##kind *name;
 #define NPS_TABLE(table, COLUMNS)                                                                            \
 	struct nps_##table##_table {                                                                         \
 		struct nps_table t;                                                                          \
 		COLUMNS(NPS_CELL_POINTER)                                                                    \
 	};
+
+/* The number of COLUMN in a table of struct nps_TABLE_table. */
+#define NPS_ORDINAL(table, column)                                                                           \
+	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
 
 /* An empty table whose files, if it needs any, go to DIRFD. 0 or -ENOMEM. */
 int nps_table__init(struct nps_table *table, const struct nps_column *columns, size_t ncolumns, int dirfd);

@@ -6,7 +6,7 @@
 #include "cann/control.h"
 #include "session/catalog_info.h"
 #include "session/completions.h"
-#include "model/tables.h"
+#include "schema/tables.h"
 #include "session/import_driver.h"
 #include "session/os_calls.h"
 #include "session/session_reader.h"

@@ -7,7 +7,7 @@
 #include "session/nest_walk.h"
 
 #include "base/progress.h"
-#include "model/tables.h"
+#include "schema/tables.h"
 #include "session/session_reader.h"
 
 #include <cjson/cJSON.h>

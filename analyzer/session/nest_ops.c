@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* aclnn operators: their rows, and the names of the kernels they launch. */
-#include "model/tables.h"
+#include "schema/tables.h"
 #include "session/nest_walk.h"
 
 #include <errno.h>

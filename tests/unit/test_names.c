@@ -8,7 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "launches.h"
-#include "model/tables.h"
+#include "schema/tables.h"
 
 #include <string.h>
 

@@ -7,9 +7,10 @@
 #ifndef NPS_TABLES_H
 #define NPS_TABLES_H
 
+#include "counter_tables.h"
 #include "driver_tables.h"
 #include "os_tables.h"
-#include "table.h"
+#include "model/table.h"
 #include "tables_host.h"
 
 #define NPS_NO_ID 4294967295U /* the vendor's "none": model, context, rank, connection */
@@ -288,15 +289,6 @@ enum nps_api_type {
 
 /* --- memory ------------------------------------------------------------------------------------------- */
 
-#define NPS_MEMORY_RECORD_COLUMNS(C)                                                                         \
-	C(text, component)                                                                                   \
-	C(time, timestamp)                                                                                   \
-	C(i64, allocated)                                                                                    \
-	C(i64, reserved)                                                                                     \
-	C(i64, active)                                                                                       \
-	C(i64, stream)                                                                                       \
-	C(u32, device)
-
 #define NPS_OP_MEMORY_COLUMNS(C)                                                                             \
 	C(text, name)                                                                                        \
 	C(i64, size)                                                                                         \
@@ -316,15 +308,6 @@ enum nps_api_type {
 
 /* What the job itself got and gave back since the capture began, after each change. kind: device, host (pinned).
  * unknown_frees: calls until then that gave back what was got before. device: NPS_NO_ID unknown. */
-#define NPS_JOB_MEMORY_COLUMNS(C)                                                                            \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(text, kind)                                                                                        \
-	C(i64, delta)                                                                                        \
-	C(i64, allocated)                                                                                    \
-	C(i64, blocks)                                                                                       \
-	C(i64, unknown_frees)
-
 /* How far the device's clock may be off the host's, ns to either side, from start to end; by device and start. source: text,
  * `measured` by reads of both clocks, `assumed` where there is one read and an oscillator is taken to be no worse than usual. */
 #define NPS_CLOCK_COLUMNS(C)                                                                                 \
@@ -344,13 +327,6 @@ enum nps_api_type {
 	C(u32, block)                                                                                        \
 	C(u8, vector)                                                                                        \
 	C(u32, core)
-
-#define NPS_NPU_MEM_COLUMNS(C)                                                                               \
-	C(text, type) /* app, device */                                                                      \
-	C(f64, ddr)                                                                                          \
-	C(f64, hbm)                                                                                          \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)
 
 #define NPS_NPU_MODULE_MEM_COLUMNS(C)                                                                        \
 	C(u32, module)                                                                                       \
@@ -379,245 +355,6 @@ enum nps_api_type {
 	C(i64, first)                                                                                        \
 	C(i64, last)                                                                                         \
 	C(i64, size)
-
-/* --- counters of the device ---------------------------------------------------------------------------- */
-
-#define NPS_HBM_COLUMNS(C)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(f64, bandwidth)                                                                                    \
-	C(u32, id)                                                                                           \
-	C(text, type) /* read, write */
-
-#define NPS_LLC_COLUMNS(C)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(u32, id)                                                                                           \
-	C(time, timestamp)                                                                                   \
-	C(f64, hit_rate) /* percent */                                                                       \
-	C(f64, throughput)                                                                                   \
-	C(text, mode) /* read, write */
-
-#define NPS_DDR_COLUMNS(C)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(f64, read)                                                                                         \
-	C(f64, write)
-
-#define NPS_FREQUENCY_COLUMNS(C)                                                                             \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(i64, mhz)                                                                                          \
-	C(i64, die)
-
-/* What the AI cores, or the bus if it is 1, were supplied with from then on. */
-#define NPS_VOLTAGE_COLUMNS(C)                                                                               \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(u32, mv)                                                                                           \
-	C(u8, bus)
-
-#define NPS_SOC_LEVEL_COLUMNS(C)                                                                             \
-	C(u32, l2_buffer)                                                                                    \
-	C(u32, mata)                                                                                         \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)
-
-#define NPS_ACC_PMU_COLUMNS(C)                                                                               \
-	C(u32, acc)                                                                                          \
-	C(i64, read_bandwidth)                                                                               \
-	C(i64, write_bandwidth)                                                                              \
-	C(i64, read_ost)                                                                                     \
-	C(i64, write_ost)                                                                                    \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)
-
-#define NPS_HCCS_COLUMNS(C)                                                                                  \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(f64, tx)                                                                                           \
-	C(f64, rx)
-
-#define NPS_PCIE_COLUMNS(C)                                                                                  \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(f64, tx_post_min)                                                                                  \
-	C(f64, tx_post_max)                                                                                  \
-	C(f64, tx_post_avg)                                                                                  \
-	C(f64, tx_nonpost_min)                                                                               \
-	C(f64, tx_nonpost_max)                                                                               \
-	C(f64, tx_nonpost_avg)                                                                               \
-	C(f64, tx_cpl_min)                                                                                   \
-	C(f64, tx_cpl_max)                                                                                   \
-	C(f64, tx_cpl_avg)                                                                                   \
-	C(f64, latency_min)                                                                                  \
-	C(f64, latency_max)                                                                                  \
-	C(f64, latency_avg)                                                                                  \
-	C(f64, rx_post_min)                                                                                  \
-	C(f64, rx_post_max)                                                                                  \
-	C(f64, rx_post_avg)                                                                                  \
-	C(f64, rx_nonpost_min)                                                                               \
-	C(f64, rx_nonpost_max)                                                                               \
-	C(f64, rx_nonpost_avg)                                                                               \
-	C(f64, rx_cpl_min)                                                                                   \
-	C(f64, rx_cpl_max)                                                                                   \
-	C(f64, rx_cpl_avg)
-
-/* NIC and ROCE. */
-#define NPS_PORT_COLUMNS(C)                                                                                  \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(i64, bandwidth)                                                                                    \
-	C(f64, rx_packet_rate)                                                                               \
-	C(f64, rx_byte_rate)                                                                                 \
-	C(i64, rx_packets)                                                                                   \
-	C(i64, rx_bytes)                                                                                     \
-	C(i64, rx_errors)                                                                                    \
-	C(i64, rx_dropped)                                                                                   \
-	C(f64, tx_packet_rate)                                                                               \
-	C(f64, tx_byte_rate)                                                                                 \
-	C(i64, tx_packets)                                                                                   \
-	C(i64, tx_bytes)                                                                                     \
-	C(i64, tx_errors)                                                                                    \
-	C(i64, tx_dropped)                                                                                   \
-	C(i64, function)
-
-#define NPS_NETDEV_COLUMNS(C)                                                                                \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(i64, mac_tx_pfc)                                                                                   \
-	C(i64, mac_rx_pfc)                                                                                   \
-	C(i64, mac_tx_bytes)                                                                                 \
-	C(f64, mac_tx_bandwidth)                                                                             \
-	C(i64, mac_rx_bytes)                                                                                 \
-	C(f64, mac_rx_bandwidth)                                                                             \
-	C(i64, mac_tx_bad)                                                                                   \
-	C(i64, mac_rx_bad)                                                                                   \
-	C(i64, roce_tx)                                                                                      \
-	C(i64, roce_rx)                                                                                      \
-	C(i64, roce_tx_errors)                                                                               \
-	C(i64, roce_rx_errors)                                                                               \
-	C(i64, roce_tx_cnp)                                                                                  \
-	C(i64, roce_rx_cnp)                                                                                  \
-	C(i64, roce_retries)                                                                                 \
-	C(i64, nic_tx_bytes)                                                                                 \
-	C(f64, nic_tx_bandwidth)                                                                             \
-	C(i64, nic_rx_bytes)                                                                                 \
-	C(f64, nic_rx_bandwidth)
-
-#define NPS_QOS_COLUMNS(C)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(text, event)                                                                                       \
-	C(f64, bandwidth)                                                                                    \
-	C(time, timestamp)                                                                                   \
-	C(i64, die)
-
-#define NPS_SIO_COLUMNS(C)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(text, name)                                                                                        \
-	C(time, timestamp)                                                                                   \
-	C(f64, rx_req)                                                                                       \
-	C(f64, rx_rsp)                                                                                       \
-	C(f64, rx_snp)                                                                                       \
-	C(f64, rx_dat)                                                                                       \
-	C(f64, tx_req)                                                                                       \
-	C(f64, tx_rsp)                                                                                       \
-	C(f64, tx_snp)                                                                                       \
-	C(f64, tx_dat)
-
-#define NPS_UB_COLUMNS(C)                                                                                    \
-	C(u32, device)                                                                                       \
-	C(u32, port)                                                                                         \
-	C(time, timestamp)                                                                                   \
-	C(f64, rx)                                                                                           \
-	C(f64, tx)
-
-/* Stars Chip Trans: kind 0 PA link (rx, tx), 1 PCIe (write, read). */
-#define NPS_CHIP_TRANS_COLUMNS(C)                                                                            \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(u32, kind)                                                                                         \
-	C(u32, id)                                                                                           \
-	C(u64, first)                                                                                        \
-	C(u64, second)
-
-#define NPS_SAMPLE_PMU_COLUMNS(C)                                                                            \
-	C(u32, device)                                                                                       \
-	C(time, timestamp)                                                                                   \
-	C(i64, total_cycle)                                                                                  \
-	C(f64, usage)                                                                                        \
-	C(f64, mhz)                                                                                          \
-	C(u32, core)                                                                                         \
-	C(text, core_type)
-
-#define NPS_SAMPLE_SUMMARY_COLUMNS(C)                                                                        \
-	C(u32, device)                                                                                       \
-	C(text, metric)                                                                                      \
-	C(f64, value)                                                                                        \
-	C(u32, core)                                                                                         \
-	C(text, core_type)
-
-/* --- counters of the host ------------------------------------------------------------------------------ */
-
-#define NPS_CPU_USAGE_COLUMNS(C)                                                                             \
-	C(time, timestamp)                                                                                   \
-	C(text, cpu) /* its number, or Avg */                                                                \
-	C(f64, usage) /* percent */
-
-#define NPS_HOST_MEM_COLUMNS(C)                                                                              \
-	C(time, timestamp)                                                                                   \
-	C(f64, usage)
-
-#define NPS_HOST_DISK_COLUMNS(C)                                                                             \
-	C(time, timestamp)                                                                                   \
-	C(f64, read)                                                                                         \
-	C(f64, write)                                                                                        \
-	C(f64, usage)
-
-#define NPS_HOST_NETWORK_COLUMNS(C)                                                                          \
-	C(time, timestamp)                                                                                   \
-	C(f64, usage)                                                                                        \
-	C(f64, speed)
-
-/* --- samples of our own, where the vendor has nothing: rates of the time from `timestamp` to the next row ---------- */
-
-/* cpu: percent of one CPU. resident: bytes; the others bytes a second. NaN: not sampled. */
-#define NPS_HOST_PROCESS_COLUMNS(C)                                                                          \
-	C(time, timestamp)                                                                                   \
-	C(u32, pid)                                                                                          \
-	C(text, name)                                                                                        \
-	C(f64, cpu)                                                                                          \
-	C(f64, resident)                                                                                     \
-	C(f64, read)                                                                                         \
-	C(f64, write)                                                                                        \
-	C(f64, received)                                                                                     \
-	C(f64, sent)
-
-/* wait: percent of the time in which it could run and had no CPU. */
-#define NPS_HOST_THREAD_COLUMNS(C)                                                                           \
-	C(time, timestamp)                                                                                   \
-	C(u32, pid)                                                                                          \
-	C(u32, tid)                                                                                          \
-	C(text, name)                                                                                        \
-	C(f64, cpu)                                                                                          \
-	C(f64, wait)                                                                                         \
-	C(f64, switches) /* a second */
-
-/* A disk or an interface: bytes a second in and out; busy: percent, NaN of interfaces. */
-#define NPS_HOST_DEVICE_COLUMNS(C)                                                                           \
-	C(time, timestamp)                                                                                   \
-	C(text, name)                                                                                        \
-	C(u8, card)                                                                                          \
-	C(f64, in)                                                                                           \
-	C(f64, out)                                                                                          \
-	C(f64, busy)
-
-/* All CPUs together. cpu: percent of them; switches: a second; running, blocked: threads. */
-#define NPS_HOST_LOAD_COLUMNS(C)                                                                             \
-	C(time, timestamp)                                                                                   \
-	C(f64, cpu)                                                                                          \
-	C(f64, switches)                                                                                     \
-	C(u32, running)                                                                                      \
-	C(u32, blocked)
 
 /* Processes beside the job, what took most first: ns on a CPU in all; of it on CPUs on which the job waited. */
 #define NPS_NEIGHBOUR_COLUMNS(C)                                                                             \
@@ -819,31 +556,6 @@ enum nps_api_type {
 	C(f64, aic_mhz)                                                                                      \
 	C(u32, aic_cores)                                                                                    \
 	C(u32, aiv_cores)
-
-/* What npu-smi tells: percent, degrees Celsius, watts, bytes; NaN and NPS_NULL: it does not. */
-#define NPS_NPU_USAGE_COLUMNS(C)                                                                             \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(f64, ai_core)                                                                                      \
-	C(f64, vector)                                                                                       \
-	C(f64, ai_cpu)                                                                                       \
-	C(f64, ctrl_cpu)                                                                                     \
-	C(f64, memory)                                                                                       \
-	C(f64, bandwidth)                                                                                    \
-	C(f64, hbm_bandwidth)                                                                                \
-	C(f64, temperature)                                                                                  \
-	C(f64, hbm_temperature)                                                                              \
-	C(f64, power)                                                                                        \
-	C(i64, health)                                                                                       \
-	C(i64, hbm_total)                                                                                    \
-	C(i64, hbm_used)
-
-/* Memory of a device that a process held. */
-#define NPS_NPU_PROCESS_COLUMNS(C)                                                                           \
-	C(time, timestamp)                                                                                   \
-	C(u32, device)                                                                                       \
-	C(u32, pid)                                                                                          \
-	C(i64, bytes)
 
 /* One row: what the host has; 0 unknown. memory: kB, network: B/s of all its cards. */
 #define NPS_HOST_COLUMNS(C)                                                                                  \

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What tables and timeline say about network ports, alike. */
+/* Rates of network ports, as tables and traces have them. */
 #ifndef NPS_PORT_RATES_H
 #define NPS_PORT_RATES_H
 
-#include <math.h>
+#include "model/table.h"
 
 /*
  * How much of a port's bandwidth bytes at BYTE_RATE take up, as the vendor counts it (outputs 3.4): bits over what is
@@ -12,6 +12,12 @@
 static inline double nps_port_efficiency(double byte_rate, double bandwidth)
 {
 	return bandwidth > 0 ? 8 * byte_rate / bandwidth : NAN;
+}
+
+/* PART in percent of ALL; nothing of nothing is nothing. */
+static inline double nps_port_share(int64_t part, int64_t all)
+{
+	return part == NPS_NULL || all == NPS_NULL || all <= 0 ? 0 : 100.0 * part / all;
 }
 
 #endif

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The tables of sampled counters, as the exporters walk them. Their rows are in counter_tables.h. */
+#ifndef NPS_COUNTERS_H
+#define NPS_COUNTERS_H
+
+#include "model/model.h"
+#include "schema/layers.h"
+
+/* What the values of all tables depend on. */
+struct nps_counter_view {
+	const struct nps_model *m;
+	bool dies; /* a device has several, whose numbers are shown */
+};
+
+typedef double nps_counter_value_fn(const struct nps_counter_view *x, const void *table, size_t row);
+
+/* A column of the model's table, or a value of its rows; see the attributes in counter_tables.h. Texts may be NULL. */
+struct nps_counter {
+	const char *name;
+	nps_counter_value_fn *value; /* NULL: the cell of the column of the same ordinal */
+	const char *event, *event_a, *series, *id;
+	double per;
+	const char *track, *unit;
+	const char *title;
+	double csv_per;
+	bool range; /* of least, most and mean this is the last */
+};
+
+enum nps_counter_csv {
+	NPS_COUNTER_NO_CSV,
+	NPS_COUNTER_SAMPLES, /* a row a sample, a column a counter */
+	NPS_COUNTER_STATISTIC, /* a row a counter: most, least, mean */
+	NPS_COUNTER_RANGES, /* a row a counter: least, most, mean of its range */
+	NPS_COUNTER_MEANS /* a row of means for all and for each id, a column a counter */
+};
+
+/* When the file is written. Those of npuscope have that prefix where the vendor has no such file. */
+enum nps_counter_when {
+	NPS_COUNTER_ALWAYS,
+	NPS_COUNTER_OWN, /* always; npuscope's */
+	NPS_COUNTER_OWN_UNLESS_MSPROF /* msprof's; elsewhere npuscope's, of what npuscope sampled */
+};
+
+#define NPS_NO_COLUMN UINT8_MAX
+
+struct nps_counter_table {
+	const char *name;
+	size_t table; /* offset in the model */
+	const struct nps_counter *counters;
+	uint8_t len;
+	uint8_t time, device; /* ordinals; device NPS_NO_COLUMN: of the host */
+	uint8_t layer; /* enum nps_trace_layer, NPS_TRACE_LAYERS: not in trace_view.json */
+	bool held; /* a value holds until the next sample, the last one until the capture's end */
+	uint8_t csv, when;
+	const char *stem; /* of the CSV file, with npuscope_ where that may be its prefix */
+	uint8_t id,
+		mode; /* of NPS_COUNTER_MEANS: ordinals of what rows are told apart by, NPS_NO_COLUMN none */
+	const char *header; /* of its first columns */
+};
+
+#define NPS_COUNTER_TABLES 28
+extern const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES];
+
+struct nps_counter_view nps_counter_view(const struct nps_model *model);
+
+static inline const struct nps_table *nps_counter_table__of(const struct nps_model *model,
+							    const struct nps_counter_table *table)
+{
+	return (const struct nps_table *)((const char *)model + table->table);
+}
+
+/* The times of its samples. */
+static inline const uint64_t *nps_counter_table__times(const struct nps_model *model,
+						       const struct nps_counter_table *table)
+{
+	return nps_table__cells(nps_counter_table__of(model, table), table->time);
+}
+
+/* The device of row ROW, NPS_NONE: the host. */
+static inline uint32_t nps_counter_table__device(const struct nps_model *model,
+						 const struct nps_counter_table *table, size_t row)
+{
+	const uint32_t *device;
+
+	if (table->device == NPS_NO_COLUMN)
+		return NPS_NONE;
+	device = nps_table__cells(nps_counter_table__of(model, table), table->device);
+	return device[row];
+}
+
+struct nps_counter_number {
+	enum { NPS_NUMBER_UNKNOWN, NPS_NUMBER_REAL, NPS_NUMBER_SIGNED, NPS_NUMBER_UNSIGNED } kind;
+	union {
+		double real;
+		int64_t i;
+		uint64_t u;
+	};
+};
+
+/* Value I of row ROW. Of texts and of what is not finite NPS_NUMBER_UNKNOWN. */
+struct nps_counter_number nps_counter__number(const struct nps_counter_view *x,
+					      const struct nps_counter_table *table, size_t i, size_t row);
+
+/* The same as a double; NaN: not known. */
+double nps_counter__value(const struct nps_counter_view *x, const struct nps_counter_table *table, size_t i,
+			  size_t row);
+
+/*
+ * Writes the name that PATTERN makes of row ROW into OUT, of SIZE bytes, and ends it with 0; one that is too long is cut
+ * between characters. Returns its length.
+ */
+size_t nps_counter__name(const struct nps_counter_view *x, const struct nps_counter_table *table,
+			 const char *pattern, size_t row, char *out, size_t size);
+
+#endif
