@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "summary.h"
 
+#include "derive/group_by.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -8,48 +10,38 @@
 #include <string.h>
 
 struct total {
+	struct nps_group sum; /* key: the type, or the hash of a part of a name */
 	uint32_t text, len; /* the type: so much of a text */
-	uint64_t count, measured, ns;
 };
 
 static int by_time(const void *a, const void *b)
 {
-	const struct total *x = a, *y = b;
+	const struct nps_group *x = a, *y = b;
 
-	if (x->ns != y->ns)
-		return x->ns > y->ns ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-struct totals {
-	struct nps_map rows; /* type, or hash of a part of a name -> row of list */
-	struct nps_vec list; /* struct total */
-};
-
 /* NS: UINT64_MAX if nobody measured. */
-static int count(struct totals *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
+static int count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
-	uint32_t row = nps_map__get(&totals->rows, key);
-	struct total *t = row == NPS_NONE ? nps_vec__push(&totals->list)
-					  : &NPS_AT(&totals->list, struct total, row);
-	int err = 0;
+	struct total *t = nps_group_by__get(totals, key, 0);
 
 	if (!t)
-		return -errno;
-	if (row == NPS_NONE) {
+		return -ENOMEM;
+	if (!t->sum.count) {
 		t->text = text;
 		t->len = len;
-		err = nps_map__put(&totals->rows, key, totals->list.len - 1);
 	}
-	t->count++;
 	if (ns == UINT64_MAX)
-		return err;
-	t->measured++;
-	t->ns = nps_add_sat(t->ns, ns);
-	return err;
+		nps_group__count(&t->sum, 0);
+	else
+		nps_group__add(&t->sum, ns, 0);
+	return 0;
 }
 
-static int count_collective(struct totals *totals, const struct nps_model *m, size_t i)
+static int count_collective(struct nps_group_by *totals, const struct nps_model *m, size_t i)
 {
 	uint64_t ns = nps_model__comm_measured(m, i) ? m->comm_op.end[i] - m->comm_op.start[i] : UINT64_MAX;
 	uint32_t type = m->comm_op.type[i];
@@ -63,7 +55,7 @@ static int count_collective(struct totals *totals, const struct nps_model *m, si
 	return count(totals, nps_hash_bytes(name, len), m->comm_op.name[i], len, ns);
 }
 
-static int count_all(struct totals *totals, const struct nps_model *model)
+static int count_all(struct nps_group_by *totals, const struct nps_model *model)
 {
 	struct nps_pace pace = { .model = model };
 	int err = 0;
@@ -92,24 +84,22 @@ static void copy_text(char *to, size_t size, const char *text, size_t most)
 
 static int top(struct nps_summary_proc *proc, const struct nps_model *model)
 {
-	struct totals totals = { 0 };
+	struct nps_group_by totals;
 	int err;
 
-	nps_vec__init(&totals.list, model->tmpfd, sizeof(struct total));
+	nps_group_by__init(&totals, model, sizeof(struct total));
 	err = count_all(&totals, model);
-	if (totals.list.len)
-		qsort(totals.list.data, totals.list.len, totals.list.elem, by_time);
-	for (size_t i = 0; !err && i < NPS_MIN(totals.list.len, NPS_ARRAY_SIZE(proc->top)); i++) {
-		const struct total *t = &NPS_AT(&totals.list, struct total, i);
+	nps_group_by__sort(&totals, by_time);
+	for (size_t i = 0; !err && i < NPS_MIN(nps_group_by__len(&totals), NPS_ARRAY_SIZE(proc->top)); i++) {
+		const struct total *t = nps_group_by__at(&totals, i);
 
 		copy_text(proc->top[i].name, sizeof(proc->top[i].name), nps_model__text_or_na(model, t->text),
 			  t->len);
-		proc->top[i].count = t->count;
-		proc->top[i].total_ns = t->ns;
-		proc->top[i].measured = t->measured;
+		proc->top[i].count = t->sum.count;
+		proc->top[i].total_ns = t->sum.total;
+		proc->top[i].measured = t->sum.measured;
 	}
-	nps_map__free(&totals.rows);
-	nps_vec__free(&totals.list);
+	nps_group_by__free(&totals);
 	return err;
 }
 

@@ -2,8 +2,7 @@
 /* Collectives: by type and group; where sub-tasks were recorded, waiting for peers against transfer. */
 #include "findings/findings.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "derive/group_by.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -13,17 +12,9 @@
 #define ROWS 50
 #define SLOW_LINK 3.0 /* times that another link is faster */
 
-struct kind {
-	uint32_t type, group;
-	uint64_t count, total, unmeasured;
-	uint64_t worst_ns;
-	uint32_t worst; /* row of comm_op */
-};
-
 struct collectives {
 	const struct nps_model *m;
-	struct nps_map rows; /* (type, group) -> row of kinds */
-	struct nps_vec kinds; /* struct kind */
+	struct nps_group_by kinds; /* by type and group */
 	uint64_t total, unmeasured;
 };
 
@@ -36,42 +27,29 @@ static bool measured(const struct nps_model *m, size_t i)
 static int add(struct collectives *c, size_t i)
 {
 	const struct nps_comm_op_table *t = &c->m->comm_op;
-	uint64_t key = (uint64_t)t->type[i] << 32 | t->group[i], ns = nps_find__ns(t->start[i], t->end[i]);
-	uint32_t row = nps_map__get(&c->rows, key);
-	struct kind *kind;
+	struct nps_group *kind = nps_group_by__get(&c->kinds, t->type[i], t->group[i]);
+	uint64_t ns = nps_find__ns(t->start[i], t->end[i]);
 
-	if (row == NPS_NONE) {
-		kind = nps_vec__push(&c->kinds);
-		if (!kind || nps_map__put(&c->rows, key, c->kinds.len - 1))
-			return -ENOMEM;
-		kind->type = t->type[i];
-		kind->group = t->group[i];
-		kind->worst = i;
-	} else {
-		kind = &NPS_AT(&c->kinds, struct kind, row);
-	}
-	kind->count++;
+	if (!kind)
+		return -ENOMEM;
 	if (!measured(c->m, i)) {
-		kind->unmeasured++;
+		nps_group__count(kind, i);
 		c->unmeasured++;
 		return 0;
 	}
-	kind->total += ns;
+	nps_group__add(kind, ns, i);
 	c->total += ns;
-	if (ns > kind->worst_ns) {
-		kind->worst_ns = ns;
-		kind->worst = i;
-	}
 	return 0;
 }
 
+/* The longest total first; of equal ones that whose longest collective began before. */
 static int by_total(const void *a, const void *b)
 {
-	const struct kind *x = a, *y = b;
+	const struct nps_group *x = a, *y = b;
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
-	return (x->worst > y->worst) - (x->worst < y->worst);
+	return (x->longest > y->longest) - (x->longest < y->longest);
 }
 
 static cJSON *place(const struct nps_model *m, uint32_t row)
@@ -85,20 +63,20 @@ static cJSON *place(const struct nps_model *m, uint32_t row)
 	return where;
 }
 
-static void kind_object(const struct nps_model *m, cJSON *list, const struct kind *kind)
+static void kind_object(const struct nps_model *m, cJSON *list, const struct nps_group *kind)
 {
 	cJSON *object = cJSON_CreateObject();
-	uint64_t known = kind->count - kind->unmeasured;
+	uint64_t known = kind->measured;
 
 	cJSON_AddItemToArray(list, object);
-	cJSON_AddStringToObject(object, "type", nps_model__text_or_na(m, kind->type));
-	cJSON_AddStringToObject(object, "group", nps_model__text_or_na(m, kind->group));
+	cJSON_AddStringToObject(object, "type", nps_model__text_or_na(m, (uint32_t)kind->key));
+	cJSON_AddStringToObject(object, "group", nps_model__text_or_na(m, (uint32_t)kind->sub));
 	cJSON_AddNumberToObject(object, "count", (double)kind->count);
 	nps_find__number(object, "total_us", known ? kind->total / 1e3 : NPS_NAN);
 	nps_find__number(object, "mean_us", known ? kind->total / 1e3 / known : NPS_NAN);
-	nps_find__number(object, "max_us", known ? kind->worst_ns / 1e3 : NPS_NAN);
+	nps_find__number(object, "max_us", known ? kind->most / 1e3 : NPS_NAN);
 	if (known)
-		cJSON_AddItemToObject(object, "slowest", place(m, kind->worst));
+		cJSON_AddItemToObject(object, "slowest", place(m, (uint32_t)kind->longest));
 }
 
 /* Sums of the statistics of the single collectives, ms; those of steps and totals are not in the table. */
@@ -268,14 +246,13 @@ static int report(struct nps_find *find, struct collectives *c)
 	cJSON *section = cJSON_AddObjectToObject(find->document, "communication"), *list;
 	int err;
 
-	if (c->kinds.len)
-		qsort(c->kinds.data, c->kinds.len, c->kinds.elem, by_total);
+	nps_group_by__sort(&c->kinds, by_total);
 	nps_find__number(section, "total_us", c->unmeasured < c->m->comm_op.t.len ? c->total / 1e3 : NPS_NAN);
 	cJSON_AddNumberToObject(section, "collectives", (double)c->m->comm_op.t.len);
 	cJSON_AddNumberToObject(section, "without_measured_tasks", (double)c->unmeasured);
 	list = cJSON_AddArrayToObject(section, "rows");
-	for (size_t i = 0; i < NPS_MIN(c->kinds.len, (size_t)ROWS); i++)
-		kind_object(c->m, list, &NPS_AT(&c->kinds, struct kind, i));
+	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(&c->kinds), (size_t)ROWS); i++)
+		kind_object(c->m, list, nps_group_by__at(&c->kinds, i));
 	err = waits(find, section);
 	return err ? err : slow_links(find);
 }
@@ -286,14 +263,13 @@ int nps_find__communication(struct nps_find *find)
 	struct nps_pace pace = { .model = find->model };
 	int err = 0;
 
-	nps_vec__init(&c.kinds, c.m->tmpfd, sizeof(struct kind));
+	nps_group_by__init(&c.kinds, c.m, sizeof(struct nps_group));
 	for (size_t i = 0; !err && i < c.m->comm_op.t.len; i++) {
 		err = add(&c, i);
 		nps_pace__step(&pace);
 	}
-	if (!err && c.kinds.len)
+	if (!err && nps_group_by__len(&c.kinds))
 		err = report(find, &c);
-	nps_vec__free(&c.kinds);
-	nps_map__free(&c.rows);
+	nps_group_by__free(&c.kinds);
 	return err;
 }

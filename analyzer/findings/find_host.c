@@ -2,8 +2,7 @@
 /* The host: system calls that took long, and threads that could have run but had no CPU. */
 #include "findings/findings.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "derive/group_by.h"
 #include "derive/waits.h"
 
 #include <cjson/cJSON.h>
@@ -15,65 +14,47 @@
 #define ROWS 20
 #define LEAST_TAKEN 0.02 /* of the capture: what is worth a finding */
 
-struct total { /* of a system call, or of a thread's waits for a CPU */
-	uint32_t key;
-	uint64_t count, ns, worst_ns, worst_start;
-	uint32_t worst_tid;
+struct total { /* of a system call, or of a thread's waits for a CPU: its key */
+	struct nps_group sum;
+	uint64_t longest_start;
+	uint32_t longest_tid;
 };
 
-struct totals {
-	struct nps_map rows;
-	struct nps_vec list; /* struct total */
-};
-
-static int add(struct totals *totals, uint32_t key, uint32_t tid, uint64_t start, uint64_t ns)
+static int add(struct nps_group_by *totals, uint32_t key, uint32_t tid, uint64_t start, uint64_t ns)
 {
-	uint32_t row = nps_map__get(&totals->rows, key);
-	struct total *t = row == NPS_NONE ? nps_vec__push(&totals->list)
-					  : &NPS_AT(&totals->list, struct total, row);
+	struct total *t = nps_group_by__get(totals, key, 0);
 
-	if (!t || (row == NPS_NONE && nps_map__put(&totals->rows, key, totals->list.len - 1)))
+	if (!t)
 		return -ENOMEM;
-	t->key = key;
-	t->count++;
-	t->ns = nps_add_sat(t->ns, ns);
-	if (ns >= t->worst_ns) {
-		t->worst_ns = ns;
-		t->worst_start = start;
-		t->worst_tid = tid;
+	if (ns >= t->sum.most) {
+		t->longest_start = start;
+		t->longest_tid = tid;
 	}
+	nps_group__add(&t->sum, ns, 0);
 	return 0;
 }
 
-static int by_time(const void *a, const void *b)
-{
-	const struct total *x = a, *y = b;
-
-	return x->ns != y->ns ? (x->ns < y->ns ? 1 : -1) : (x->key > y->key) - (x->key < y->key);
-}
-
 /* Calls that were summed up: their longest has no time of its own, its sum begins then or before. */
-static int collect_sums(const struct nps_model *m, struct totals *totals)
+static int collect_sums(const struct nps_model *m, struct nps_group_by *totals)
 {
 	const struct nps_osrt_sum_table *t = &m->osrt_sum;
 	int err = 0;
 
 	for (size_t i = 0; !err && i < t->t.len; i++) {
-		uint32_t row;
 		struct total *total;
 
 		err = add(totals, t->name[i], t->gtid[i] & UINT32_MAX, t->start[i], t->longest[i]);
-		row = err ? NPS_NONE : nps_map__get(&totals->rows, t->name[i]);
-		if (row == NPS_NONE || !t->count[i])
+		if (err || !t->count[i])
 			continue;
-		total = &NPS_AT(&totals->list, struct total, row);
-		total->count = nps_add_sat(total->count, t->count[i] - 1);
-		total->ns = nps_add_sat(total->ns, t->total[i] - NPS_MIN(t->longest[i], t->total[i]));
+		total = nps_group_by__get(totals, t->name[i], 0);
+		total->sum.count = nps_add_sat(total->sum.count, t->count[i] - 1);
+		total->sum.total =
+			nps_add_sat(total->sum.total, t->total[i] - NPS_MIN(t->longest[i], t->total[i]));
 	}
 	return err;
 }
 
-static int collect_calls(const struct nps_model *m, struct totals *totals)
+static int collect_calls(const struct nps_model *m, struct nps_group_by *totals)
 {
 	struct nps_pace pace = { .model = m };
 	int err = 0;
@@ -87,7 +68,7 @@ static int collect_calls(const struct nps_model *m, struct totals *totals)
 }
 
 /* After they were woken, or lost their CPU to another. */
-static int collect_waits(const struct nps_model *m, struct totals *totals)
+static int collect_waits(const struct nps_model *m, struct nps_group_by *totals)
 {
 	struct nps_pace pace = { .model = m };
 	struct nps_map last = { 0 };
@@ -107,23 +88,23 @@ static int collect_waits(const struct nps_model *m, struct totals *totals)
 	return err;
 }
 
-static void rows(const struct nps_model *m, cJSON *list, const struct totals *totals, bool threads)
+static void rows(const struct nps_model *m, cJSON *list, const struct nps_group_by *totals, bool threads)
 {
-	for (size_t i = 0; i < NPS_MIN(totals->list.len, (size_t)ROWS); i++) {
-		const struct total *t = &NPS_AT(&totals->list, struct total, i);
+	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(totals), (size_t)ROWS); i++) {
+		const struct total *t = nps_group_by__at(totals, i);
 		cJSON *row = cJSON_CreateObject();
 
 		cJSON_AddItemToArray(list, row);
 		if (threads)
-			cJSON_AddNumberToObject(row, "thread", t->key);
+			cJSON_AddNumberToObject(row, "thread", (double)t->sum.key);
 		else
-			cJSON_AddStringToObject(row, "call", nps_model__text(m, t->key));
-		cJSON_AddNumberToObject(row, "count", (double)t->count);
-		nps_find__number(row, "total_us", t->ns / 1e3);
-		nps_find__number(row, "max_us", t->worst_ns / 1e3);
-		nps_find__time(row, "longest_at_us", t->worst_start);
+			cJSON_AddStringToObject(row, "call", nps_model__text(m, (uint32_t)t->sum.key));
+		cJSON_AddNumberToObject(row, "count", (double)t->sum.count);
+		nps_find__number(row, "total_us", t->sum.total / 1e3);
+		nps_find__number(row, "max_us", t->sum.most / 1e3);
+		nps_find__time(row, "longest_at_us", t->longest_start);
 		if (!threads)
-			cJSON_AddNumberToObject(row, "longest_in_thread", t->worst_tid);
+			cJSON_AddNumberToObject(row, "longest_in_thread", t->longest_tid);
 	}
 }
 
@@ -131,40 +112,39 @@ static int starved(struct nps_find *find, const struct total *t)
 {
 	cJSON *numbers, *where;
 
-	if (find->span_us <= 0 || t->ns / 1e3 < 0.05 * find->span_us)
+	if (find->span_us <= 0 || t->sum.total / 1e3 < 0.05 * find->span_us)
 		return 0;
 	numbers = cJSON_CreateObject();
-	nps_find__number(numbers, "runnable_us", t->ns / 1e3);
-	nps_find__number(numbers, "longest_us", t->worst_ns / 1e3);
-	cJSON_AddNumberToObject(numbers, "times", (double)t->count);
+	nps_find__number(numbers, "runnable_us", t->sum.total / 1e3);
+	nps_find__number(numbers, "longest_us", t->sum.most / 1e3);
+	cJSON_AddNumberToObject(numbers, "times", (double)t->sum.count);
 	where = cJSON_CreateObject();
-	cJSON_AddNumberToObject(where, "thread", t->key);
-	nps_find__time(where, "start_us", t->worst_start);
+	cJSON_AddNumberToObject(where, "thread", (double)t->sum.key);
+	nps_find__time(where, "start_us", t->longest_start);
 	return nps_find__add(
-		find, "cpu_starved", t->ns / 1e3 / find->span_us, numbers, where,
+		find, "cpu_starved", t->sum.total / 1e3 / find->span_us, numbers, where,
 		"more threads want to run than the process has CPUs: look at affinity, limits and neighbours",
-		"thread %u waited %.1f us for a CPU although it could run, %.1f us at the longest", t->key,
-		t->ns / 1e3, t->worst_ns / 1e3);
+		"thread %u waited %.1f us for a CPU although it could run, %.1f us at the longest",
+		(uint32_t)t->sum.key, t->sum.total / 1e3, t->sum.most / 1e3);
 }
 
 static int section(struct nps_find *find, cJSON **object, const char *name, bool threads,
-		   int (*collect)(const struct nps_model *m, struct totals *totals))
+		   int (*collect)(const struct nps_model *m, struct nps_group_by *totals))
 {
-	struct totals totals = { 0 };
+	struct nps_group_by totals;
 	int err;
 
-	nps_vec__init(&totals.list, find->model->tmpfd, sizeof(struct total));
+	nps_group_by__init(&totals, find->model, sizeof(struct total));
 	err = collect(find->model, &totals);
-	if (!err && totals.list.len) {
-		qsort(totals.list.data, totals.list.len, totals.list.elem, by_time);
+	if (!err && nps_group_by__len(&totals)) {
+		nps_group_by__sort(&totals, nps_group__by_total);
 		if (!*object)
 			*object = cJSON_AddObjectToObject(find->document, "host");
 		rows(find->model, cJSON_AddArrayToObject(*object, name), &totals, threads);
 		if (threads)
-			err = starved(find, &NPS_AT(&totals.list, struct total, 0));
+			err = starved(find, nps_group_by__at(&totals, 0));
 	}
-	nps_vec__free(&totals.list);
-	nps_map__free(&totals.rows);
+	nps_group_by__free(&totals);
 	return err;
 }
 

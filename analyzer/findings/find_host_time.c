@@ -2,8 +2,7 @@
 /* Where the time of the threads that drive the device went, and what of it holds up its steps. */
 #include "findings/findings.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "derive/group_by.h"
 #include "derive/host.h"
 
 #include <cjson/cJSON.h>
@@ -46,41 +45,24 @@ static const struct {
 };
 
 struct sum { /* of a thread over all its windows */
-	uint32_t tid, comm;
+	struct nps_group thread; /* key: its tid */
+	uint32_t comm;
 	uint64_t windows, length, ns[NPS_HOST_PARTS], worst_ns[NPS_HOST_PARTS], worst_start[NPS_HOST_PARTS];
 	uint32_t worst_step[NPS_HOST_PARTS];
 	bool interrupts; /* they were recorded */
 };
 
-static struct sum *sum_of(struct nps_vec *sums, struct nps_map *rows, uint32_t tid)
-{
-	uint32_t row = nps_map__get(rows, tid);
-	struct sum *sum;
-
-	if (row != NPS_NONE)
-		return &NPS_AT(sums, struct sum, row);
-	sum = nps_vec__push(sums);
-	if (!sum || nps_map__put(rows, tid, sums->len - 1))
-		return NULL;
-	sum->tid = tid;
-	return sum;
-}
-
-static int collect(const struct nps_model *m, struct nps_vec *sums)
+static int collect(const struct nps_model *m, struct nps_group_by *sums)
 {
 	const struct nps_host_breakdown_table *t = &m->host_breakdown;
 	struct nps_pace pace = { .model = m };
-	struct nps_map rows = { 0 };
-	int err = 0;
 
-	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
+	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
 		uint64_t ns[NPS_HOST_PARTS];
-		struct sum *sum = sum_of(sums, &rows, (uint32_t)t->gtid[i]);
+		struct sum *sum = nps_group_by__get(sums, (uint32_t)t->gtid[i], 0);
 
-		if (!sum) {
-			err = -ENOMEM;
-			break;
-		}
+		if (!sum)
+			return -ENOMEM;
 		nps_host_breakdown__parts(m, i, ns);
 		sum->comm = t->comm[i];
 		sum->windows++;
@@ -95,8 +77,7 @@ static int collect(const struct nps_model *m, struct nps_vec *sums)
 			sum->worst_step[part] = t->step[i];
 		}
 	}
-	nps_map__free(&rows);
-	return err;
+	return 0;
 }
 
 /* Who works most comes first. */
@@ -108,19 +89,19 @@ static int by_work(const void *a, const void *b)
 	uint64_t q =
 		y->length - NPS_MIN(y->length, nps_add_sat(y->ns[NPS_HOST_SLEEP], y->ns[NPS_HOST_NOT_SEEN]));
 
-	return p != q ? (p < q ? 1 : -1) : (x->tid > y->tid) - (x->tid < y->tid);
+	return p != q ? (p < q ? 1 : -1) : (x->thread.key > y->thread.key) - (x->thread.key < y->thread.key);
 }
 
-static void section(const struct nps_model *m, cJSON *document, const struct nps_vec *sums)
+static void section(const struct nps_model *m, cJSON *document, const struct nps_group_by *sums)
 {
 	cJSON *list = cJSON_AddArrayToObject(document, "host_time");
 
-	for (size_t i = 0; i < NPS_MIN(sums->len, (size_t)ROWS); i++) {
-		const struct sum *sum = &NPS_AT(sums, struct sum, i);
+	for (size_t i = 0; i < NPS_MIN(nps_group_by__len(sums), (size_t)ROWS); i++) {
+		const struct sum *sum = nps_group_by__at(sums, i);
 		cJSON *row = cJSON_CreateObject();
 
 		cJSON_AddItemToArray(list, row);
-		cJSON_AddNumberToObject(row, "thread", sum->tid);
+		cJSON_AddNumberToObject(row, "thread", (double)sum->thread.key);
 		cJSON_AddStringToObject(row, "name", nps_model__text(m, sum->comm));
 		cJSON_AddNumberToObject(row, "steps", m->step.t.len ? (double)sum->windows : 0);
 		nps_find__number(row, "total_us", sum->length / 1e3);
@@ -152,7 +133,7 @@ static int judge(struct nps_find *find, const struct sum *sum)
 			nps_find__number(numbers, parts[part].key, sum->ns[part] / 1e3);
 	nps_find__number(numbers, "total_us", sum->length / 1e3);
 	where = cJSON_CreateObject();
-	cJSON_AddNumberToObject(where, "thread", sum->tid);
+	cJSON_AddNumberToObject(where, "thread", (double)sum->thread.key);
 	cJSON_AddStringToObject(where, "step", nps_model__text(m, sum->worst_step[worst]));
 	nps_find__time(where, "start_us", sum->worst_start[worst]);
 	return nps_find__add(
@@ -160,27 +141,27 @@ static int judge(struct nps_find *find, const struct sum *sum)
 		parts[worst].advice,
 		"steps wait for the host: thread %u (%s) %s for %.1f us of %.1f us, and waited for the "
 		"device for %.1f us",
-		sum->tid, nps_model__text(m, sum->comm), parts[worst].words, sum->ns[worst] / 1e3,
-		sum->length / 1e3, sum->ns[NPS_HOST_DEVICE_WAIT] / 1e3);
+		(uint32_t)sum->thread.key, nps_model__text(m, sum->comm), parts[worst].words,
+		sum->ns[worst] / 1e3, sum->length / 1e3, sum->ns[NPS_HOST_DEVICE_WAIT] / 1e3);
 }
 
 int nps_find__host_time(struct nps_find *find)
 {
 	const struct nps_model *m = find->model;
-	struct nps_vec sums;
+	struct nps_group_by sums;
 	int err;
 
 	if (!m->host_breakdown.t.len)
 		return 0;
-	nps_vec__init(&sums, m->tmpfd, sizeof(struct sum));
+	nps_group_by__init(&sums, m, sizeof(struct sum));
 	err = collect(m, &sums);
 	if (!err) {
-		qsort(sums.data, sums.len, sums.elem, by_work);
+		nps_group_by__sort(&sums, by_work);
 		section(m, find->document, &sums);
 		/* Of a host without tasks of a device there is nothing that it could hold up. */
 		if (m->task.t.len)
-			err = judge(find, sums.data);
+			err = judge(find, nps_group_by__at(&sums, 0));
 	}
-	nps_vec__free(&sums);
+	nps_group_by__free(&sums);
 	return err;
 }

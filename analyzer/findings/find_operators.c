@@ -2,8 +2,7 @@
 /* The operators that take most of the device's time, and why: their shapes, their waits in the queue, their worst case. */
 #include "findings/findings.h"
 
-#include "base/map.h"
-#include "base/vec.h"
+#include "derive/group_by.h"
 
 #include <cjson/cJSON.h>
 #include <errno.h>
@@ -14,18 +13,13 @@
 #define OFTEN 3 /* times that a shape occurs before its mean tells something */
 #define VARIES 2.0 /* p99 over median from which an operator varies */
 
-struct type_total {
-	uint32_t type, core;
-	uint64_t count, total;
-};
-
 struct shape {
 	uint32_t text;
 	uint64_t count, total;
 };
 
 struct hot {
-	struct type_total sum;
+	struct nps_group sum; /* of a type and a core */
 	struct nps_histogram time, wait; /* ns on the device; from submission to start */
 	uint64_t worst_ns;
 	uint32_t worst; /* row of compute */
@@ -37,8 +31,8 @@ struct hot {
 struct operators {
 	const struct nps_model *m;
 	const struct nps_submits *submits;
-	struct nps_map rows; /* (type, core) -> row of totals, then place in top */
-	struct nps_vec totals; /* struct type_total */
+	struct nps_group_by totals; /* by type and core */
+	struct nps_map top_of; /* (type, core) -> index of top */
 	struct hot *top;
 	size_t ntop;
 	uint64_t all; /* ns */
@@ -67,21 +61,11 @@ static uint64_t duration(const struct nps_model *m, size_t i)
 
 static int add_total(struct operators *o, size_t i)
 {
-	uint64_t key = key_of(o->m, i);
-	uint32_t row = nps_map__get(&o->rows, key);
-	struct type_total *t;
+	struct nps_group *t = nps_group_by__get(&o->totals, type_of(o->m, i), o->m->compute.core[i]);
 
-	if (row == NPS_NONE) {
-		t = nps_vec__push(&o->totals);
-		if (!t || nps_map__put(&o->rows, key, o->totals.len - 1))
-			return -ENOMEM;
-		t->type = type_of(o->m, i);
-		t->core = o->m->compute.core[i];
-	} else {
-		t = &NPS_AT(&o->totals, struct type_total, row);
-	}
-	t->count++;
-	t->total += duration(o->m, i);
+	if (!t)
+		return -ENOMEM;
+	nps_group__add(t, duration(o->m, i), i);
 	o->all += duration(o->m, i);
 	return 0;
 }
@@ -101,31 +85,19 @@ static int total_up(struct operators *o)
 	return err;
 }
 
-static int by_total(const void *a, const void *b)
-{
-	const struct type_total *x = a, *y = b;
-
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return x->type != y->type ? (x->type > y->type) - (x->type < y->type)
-				  : (x->core > y->core) - (x->core < y->core);
-}
-
-/* Sorts the totals; the first become `top`, and the map leads to them. */
+/* Sorts the totals; the first become `top`. */
 static int choose(struct operators *o)
 {
-	if (o->totals.len)
-		qsort(o->totals.data, o->totals.len, o->totals.elem, by_total);
-	o->ntop = NPS_MIN(o->totals.len, (size_t)TOP);
+	nps_group_by__sort(&o->totals, nps_group__by_total);
+	o->ntop = NPS_MIN(nps_group_by__len(&o->totals), (size_t)TOP);
 	o->top = calloc(o->ntop + 1, sizeof(*o->top));
 	if (!o->top)
 		return -ENOMEM;
-	nps_map__clear(&o->rows);
 	for (size_t i = 0; i < o->ntop; i++) {
-		const struct type_total *t = &NPS_AT(&o->totals, struct type_total, i);
+		const struct nps_group *t = nps_group_by__at(&o->totals, i);
 
 		o->top[i].sum = *t;
-		if (nps_map__put(&o->rows, (uint64_t)t->type << 32 | t->core, i))
+		if (nps_map__put(&o->top_of, t->key << 32 | t->sub, i))
 			return -ENOMEM;
 	}
 	return 0;
@@ -154,7 +126,7 @@ static void add_shape(struct hot *op, uint32_t text, uint32_t na, uint64_t ns)
 static void look(struct operators *o, size_t i)
 {
 	const struct nps_model *m = o->m;
-	uint32_t place = nps_map__get(&o->rows, key_of(m, i)), task = m->compute.task[i];
+	uint32_t place = nps_map__get(&o->top_of, key_of(m, i)), task = m->compute.task[i];
 	uint64_t ns = duration(m, i), submit = nps_submits__of_task(o->submits, task);
 	struct hot *op;
 
@@ -241,18 +213,18 @@ static int report(struct nps_find *find, const struct operators *o)
 	int err = 0;
 
 	cJSON_AddNumberToObject(section, "tasks_left_out", (double)o->unmeasured);
-	cJSON_AddNumberToObject(section, "types", (double)o->totals.len);
-	nps_find__number(section, "total_us", o->totals.len ? o->all / 1e3 : NPS_NAN);
+	cJSON_AddNumberToObject(section, "types", (double)nps_group_by__len(&o->totals));
+	nps_find__number(section, "total_us", nps_group_by__len(&o->totals) ? o->all / 1e3 : NPS_NAN);
 	list = cJSON_AddArrayToObject(section, "rows");
 	for (size_t i = 0; !err && i < o->ntop; i++) {
 		const struct hot *op = &o->top[i];
-		const char *type = nps_model__text_or_na(o->m, op->sum.type);
+		const char *type = nps_model__text_or_na(o->m, (uint32_t)op->sum.key);
 		double share = o->all ? (double)op->sum.total / o->all : 0;
 		cJSON *row = numbers_of(o, op);
 
 		cJSON_AddItemToArray(list, row);
 		cJSON_AddStringToObject(row, "type", type);
-		cJSON_AddStringToObject(row, "core", nps_model__text_or_na(o->m, op->sum.core));
+		cJSON_AddStringToObject(row, "core", nps_model__text_or_na(o->m, (uint32_t)op->sum.sub));
 		cJSON_AddItemToObject(row, "slowest", place_of(o->m, op));
 		if (i < 5 && share >= 0.1)
 			err = nps_find__add(
@@ -274,7 +246,7 @@ int nps_find__operators(struct nps_find *find)
 	struct nps_pace pace = { .model = find->model };
 	int err;
 
-	nps_vec__init(&o.totals, o.m->tmpfd, sizeof(struct type_total));
+	nps_group_by__init(&o.totals, o.m, sizeof(struct nps_group));
 	err = total_up(&o);
 	if (!err)
 		err = choose(&o);
@@ -284,10 +256,10 @@ int nps_find__operators(struct nps_find *find)
 		if (measured(o.m, i))
 			look(&o, i);
 	}
-	if (!err && (o.totals.len || o.unmeasured))
+	if (!err && (nps_group_by__len(&o.totals) || o.unmeasured))
 		err = report(find, &o);
 	free(o.top);
-	nps_vec__free(&o.totals);
-	nps_map__free(&o.rows);
+	nps_group_by__free(&o.totals);
+	nps_map__free(&o.top_of);
 	return err;
 }

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "derive/group_by.h"
+
+#include <stdlib.h>
+
+void nps_group_by__init(struct nps_group_by *groups, const struct nps_model *model, size_t size)
+{
+	*groups = (struct nps_group_by){ 0 };
+	nps_vec__init(&groups->rows, model->tmpfd, size);
+}
+
+void nps_group_by__free(struct nps_group_by *groups)
+{
+	nps_vec__free(&groups->rows);
+	nps_map__free(&groups->of);
+}
+
+static bool is_of(const struct nps_group *group, uint64_t key, uint64_t sub)
+{
+	return group->key == key && group->sub == sub;
+}
+
+/* The row of (KEY, SUB), NPS_NONE: there is none. *SLOT: the hash under which it is, or would be. */
+static uint32_t row_of(const struct nps_group_by *groups, uint64_t key, uint64_t sub, uint64_t *slot)
+{
+	uint32_t row;
+
+	*slot = nps_hash2(key, sub);
+	/* Another key with the same hash has taken it: the next one. */
+	while ((row = nps_map__get(&groups->of, *slot)) != NPS_NONE &&
+	       !is_of(nps_group_by__at(groups, row), key, sub))
+		++*slot;
+	return row;
+}
+
+void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
+{
+	struct nps_group *group;
+	uint64_t slot;
+	uint32_t row;
+
+	if (groups->last < groups->rows.len) {
+		group = nps_group_by__at(groups, groups->last);
+		if (is_of(group, key, sub))
+			return group;
+	}
+	row = row_of(groups, key, sub, &slot);
+	if (row != NPS_NONE) {
+		groups->last = row;
+		return nps_group_by__at(groups, row);
+	}
+	group = nps_vec__push(&groups->rows);
+	if (!group)
+		return NULL;
+	if (nps_map__put(&groups->of, slot, groups->rows.len - 1)) {
+		groups->rows.len--;
+		return NULL;
+	}
+	group->key = key;
+	group->sub = sub;
+	groups->last = groups->rows.len - 1;
+	return group;
+}
+
+void nps_group__add(struct nps_group *group, uint64_t ns, size_t row)
+{
+	if (!group->measured || ns > group->most) {
+		group->most = ns;
+		group->longest = row;
+	}
+	if (!group->measured || ns < group->least)
+		group->least = ns;
+	group->total = nps_add_sat(group->total, ns);
+	group->count++;
+	group->measured++;
+}
+
+int nps_group__by_total(const void *a, const void *b)
+{
+	const struct nps_group *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->sub < y->sub ? -1 : x->sub > y->sub;
+}
+
+void nps_group_by__sort(struct nps_group_by *groups, int (*compare)(const void *, const void *))
+{
+	if (groups->rows.len)
+		qsort(groups->rows.data, groups->rows.len, groups->rows.elem, compare);
+	nps_map__free(&groups->of);
+	groups->of = (struct nps_map){ 0 };
+}
+
+void nps_group_by__sort_by(struct nps_group_by *groups, int (*compare)(const void *, const void *, void *),
+			   void *ctx)
+{
+	if (groups->rows.len)
+		qsort_r(groups->rows.data, groups->rows.len, groups->rows.elem, compare, ctx);
+	nps_map__free(&groups->of);
+	groups->of = (struct nps_map){ 0 };
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * GROUP BY: rows that have a key of two numbers in common, in the order of their first appearance, with the sums that most of
+ * them want. What else is summed up stands behind struct nps_group in an element of the caller's own.
+ */
+#ifndef NPS_GROUP_BY_H
+#define NPS_GROUP_BY_H
+
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/model.h"
+
+struct nps_group {
+	uint64_t key, sub; /* what the rows have in common */
+	uint64_t count; /* rows, or events of which a row is the sum */
+	uint64_t measured; /* of these, how many have a duration */
+	uint64_t total, least, most; /* ns of all durations, of the shortest and of the longest */
+	size_t longest; /* row of the longest, of several the first; until there is one, the first row */
+};
+
+struct nps_group_by {
+	struct nps_vec rows; /* elements, each begins with a struct nps_group */
+	struct nps_map of; /* hash of a key -> row of it */
+	size_t last; /* the group of the row before: rows of one group come in runs */
+};
+
+/* Groups in elements of SIZE bytes, which begin with a struct nps_group. Frees with nps_group_by__free(). */
+void nps_group_by__init(struct nps_group_by *groups, const struct nps_model *model, size_t size);
+void nps_group_by__free(struct nps_group_by *groups);
+
+static inline size_t nps_group_by__len(const struct nps_group_by *groups)
+{
+	return groups->rows.len;
+}
+
+/* Element I; valid until a group is added. */
+static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i)
+{
+	return (char *)groups->rows.data + i * groups->rows.elem;
+}
+
+/* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL: no memory. */
+void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub);
+
+/* A row that nobody measured. */
+static inline void nps_group__count(struct nps_group *group, size_t row)
+{
+	if (!group->count)
+		group->longest = row;
+	group->count++;
+}
+
+/* A row that took NS. */
+void nps_group__add(struct nps_group *group, uint64_t ns, size_t row);
+
+/* The longest total first; equal ones by key. */
+int nps_group__by_total(const void *a, const void *b);
+
+/* Brings the groups into the order of COMPARE, which gets elements. Nothing can be added any more. */
+void nps_group_by__sort(struct nps_group_by *groups, int (*compare)(const void *, const void *));
+void nps_group_by__sort_by(struct nps_group_by *groups, int (*compare)(const void *, const void *, void *),
+			   void *ctx);
+
+#endif
