@@ -62,6 +62,14 @@ void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
 	return group;
 }
 
+void *nps_group_by__find(const struct nps_group_by *groups, uint64_t key, uint64_t sub)
+{
+	uint64_t slot;
+	uint32_t row = row_of(groups, key, sub, &slot);
+
+	return row == NPS_NONE ? NULL : nps_group_by__at(groups, row);
+}
+
 void nps_group__add(struct nps_group *group, uint64_t ns, size_t row)
 {
 	if (!group->measured || ns > group->most) {

@@ -42,6 +42,9 @@ static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i
 /* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL: no memory. */
 void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub);
 
+/* The same if there is one, else NULL. */
+void *nps_group_by__find(const struct nps_group_by *groups, uint64_t key, uint64_t sub);
+
 /* A row that nobody measured. */
 static inline void nps_group__count(struct nps_group *group, size_t row)
 {

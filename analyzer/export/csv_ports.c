@@ -1,54 +1,42 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* nic and roce (outputs 3.4): what a port's counters, which only grow, grew by, and its rates where there is one sample. */
-#include "base/map.h"
+#include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "schema/port_rates.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #define MB 1048576.0
 
 struct port {
-	uint32_t device;
-	int64_t function;
+	struct nps_group of; /* key: device, sub: function */
 	size_t first, last; /* samples */
 };
 
 static int by_function(const void *a, const void *b)
 {
-	const struct port *x = a, *y = b;
+	const struct nps_group *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->function < y->function ? -1 : x->function > y->function;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return (int64_t)x->sub < (int64_t)y->sub ? -1 : (int64_t)x->sub > (int64_t)y->sub;
 }
 
-static int find_ports(const struct nps_model *m, const struct nps_port_table *t, struct nps_vec *ports)
+static int find_ports(const struct nps_model *m, const struct nps_port_table *t, struct nps_group_by *ports)
 {
 	struct nps_pace pace = { .model = m };
-	struct nps_map of = { 0 };
-	int err = 0;
 
-	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
-		uint64_t key = nps_hash2(t->device[i], t->function[i]);
-		uint32_t row = nps_map__get(&of, key);
-		struct port *port = row == NPS_NONE ? nps_vec__push(ports) : &NPS_AT(ports, struct port, row);
+	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
+		struct port *port = nps_group_by__get(ports, t->device[i], (uint64_t)t->function[i]);
 
-		if (!port) {
-			err = -ENOMEM;
-			break;
-		}
-		if (row == NPS_NONE) {
-			*port = (struct port){ .device = t->device[i],
-					       .function = t->function[i],
-					       .first = i };
-			err = nps_map__put(&of, key, ports->len - 1);
-		}
+		if (!port)
+			return -ENOMEM;
+		if (!port->of.count++)
+			port->first = i;
 		port->last = i;
 	}
-	nps_map__free(&of);
-	return err;
+	nps_group_by__sort(ports, by_function);
+	return 0;
 }
 
 /* What a counter that only grows grew by; of a single sample its value. */
@@ -96,26 +84,24 @@ int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
 		.device = true
 	};
 	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	struct nps_vec rows;
+	struct nps_group_by groups;
 
-	nps_vec__init(&rows, ex->model->tmpfd, sizeof(struct port));
+	nps_group_by__init(&groups, ex->model, sizeof(struct port));
 	if (csv)
-		csv->err = find_ports(ex->model, t, &rows);
-	if (rows.data)
-		qsort(rows.data, rows.len, sizeof(struct port), by_function);
-	for (size_t i = 0; csv && i < nps_counter__rows(&rows); i++) {
-		const struct port *port = &NPS_AT(&rows, struct port, i);
+		csv->err = find_ports(ex->model, t, &groups);
+	for (size_t i = 0; csv && i < nps_group_by__len(&groups); i++) {
+		const struct port *port = nps_group_by__at(&groups, i);
 		int64_t bandwidth = t->bandwidth[port->first];
 
 		nps_csv__row(csv);
-		nps_csv__device(csv, port->device);
+		nps_csv__device(csv, (uint32_t)port->of.key);
 		nps_csv__time(csv, t->timestamp[port->last]);
 		nps_counter__cell(csv, bandwidth == NPS_NULL ? NAN : bandwidth / MB);
 		put_direction(csv, t, port, true);
 		put_direction(csv, t, port, false);
-		nps_csv__i64(csv, port->function);
+		nps_csv__i64(csv, (int64_t)port->of.sub);
 		nps_csv__end(csv);
 	}
-	nps_vec__free(&rows);
+	nps_group_by__free(&groups);
 	return nps_csv__close(csv);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* ai_core_utilization and ai_vector_core_utilization (outputs 3.4): a row for each core that was sampled, a column for each metric. */
-#include "base/map.h"
+#include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/csv_pmu.h"
 
@@ -14,7 +14,7 @@
 #define NUMBERS 600 /* bytes that the header has left for METRICS numbers and memory_bound */
 
 struct core {
-	uint32_t device, id; /* id NPS_NONE: the mean, as another profiler made it */
+	struct nps_group of; /* key: device, sub: id; NPS_NONE: the mean, as another profiler made it */
 	double values[METRICS];
 };
 
@@ -24,8 +24,7 @@ struct cores {
 	uint32_t metrics[METRICS]; /* texts */
 	size_t nmetrics;
 	int mte2, mac, vec; /* metrics of which memory_bound is made; -1: there is none */
-	struct nps_vec rows; /* struct core */
-	struct nps_map of; /* device and id -> row */
+	struct nps_group_by rows; /* struct core */
 };
 
 static bool ours(const struct cores *c, size_t row)
@@ -46,40 +45,31 @@ static size_t metric_column(struct cores *c, uint32_t metric)
 	return c->nmetrics - 1;
 }
 
-static int see_core(struct cores *c, size_t i)
+static int add_value(struct cores *c, size_t i)
 {
 	const struct nps_sample_summary_table *t = &c->m->sample_summary;
-	uint64_t key = (uint64_t)t->device[i] << 32 | t->core[i];
-	uint32_t row = nps_map__get(&c->of, key);
 	size_t column = metric_column(c, t->metric[i]);
-	struct core *core;
+	bool more = nps_group_by__len(&c->rows) < CORES;
+	struct core *core = more ? nps_group_by__get(&c->rows, t->device[i], t->core[i])
+				 : nps_group_by__find(&c->rows, t->device[i], t->core[i]);
 
-	if (row == NPS_NONE) {
-		if (c->rows.len == CORES)
-			return 0;
-		core = nps_vec__push(&c->rows);
-		if (!core)
-			return -ENOMEM;
-		core->device = t->device[i];
-		core->id = t->core[i];
-		for (size_t k = 0; k < METRICS; k++)
-			core->values[k] = NAN;
-		row = c->rows.len - 1;
-		if (nps_map__put(&c->of, key, row))
-			return -ENOMEM;
-	}
+	if (!core)
+		return more ? -ENOMEM : 0;
+	for (size_t k = 0; !core->of.count && k < METRICS; k++)
+		core->values[k] = NAN;
+	core->of.count++;
 	if (column < METRICS)
-		NPS_AT(&c->rows, struct core, row).values[column] = t->value[i];
+		core->values[column] = t->value[i];
 	return 0;
 }
 
 static int by_core(const void *a, const void *b)
 {
-	const struct core *x = a, *y = b;
+	const struct nps_group *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->sub < y->sub ? -1 : x->sub > y->sub;
 }
 
 /* The metric whose name ends with SUFFIX, -1 if there is none. */
@@ -123,9 +113,9 @@ static void put_core(struct nps_csv *csv, const struct cores *c, const struct co
 {
 	char name[32];
 
-	snprintf(name, sizeof(name), "Core%u", core->id);
+	snprintf(name, sizeof(name), "Core%u", (uint32_t)core->of.sub);
 	nps_csv__row(csv);
-	nps_csv__device(csv, core->device);
+	nps_csv__device(csv, (uint32_t)core->of.key);
 	nps_csv__lit(csv, average ? "Average" : name);
 	for (size_t i = 0; i < c->nmetrics; i++)
 		nps_counter__cell(csv, nps_pmu__is_time(nps_model__text(c->m, c->metrics[i]))
@@ -140,13 +130,13 @@ static void put_core(struct nps_csv *csv, const struct cores *c, const struct co
 /* Cores of a device, and their mean behind them. */
 static size_t put_cores(struct nps_csv *csv, const struct cores *c, size_t from)
 {
-	const struct core *rows = c->rows.data;
-	struct core average = { .device = rows[from].device, .id = NPS_NONE };
-	size_t end = from;
+	const struct core *rows = nps_group_by__at(&c->rows, 0);
+	struct core average = { .of = { rows[from].of.key, NPS_NONE } };
+	size_t len = nps_group_by__len(&c->rows), end = from;
 
-	while (end < c->rows.len && rows[end].device == average.device && rows[end].id != NPS_NONE)
+	while (end < len && rows[end].of.key == average.of.key && rows[end].of.sub != NPS_NONE)
 		put_core(csv, c, &rows[end++], false);
-	if (end < c->rows.len && rows[end].device == average.device) {
+	if (end < len && rows[end].of.key == average.of.key) {
 		put_core(csv, c, &rows[end], true);
 		return end + 1;
 	}
@@ -179,14 +169,13 @@ int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector
 	struct nps_csv *csv = NULL;
 	int err = header ? 0 : -ENOMEM;
 
-	nps_vec__init(&c.rows, c.m->tmpfd, sizeof(struct core));
+	nps_group_by__init(&c.rows, c.m, sizeof(struct core));
 	for (size_t i = 0; !err && i < c.m->sample_summary.t.len; i++)
 		if (ours(&c, i))
-			err = see_core(&c, i);
+			err = add_value(&c, i);
 	if (err)
 		goto out;
-	if (c.rows.data)
-		qsort(c.rows.data, c.rows.len, sizeof(struct core), by_core);
+	nps_group_by__sort(&c.rows, by_core);
 	c.mte2 = find_metric(&c, "mte2_ratio");
 	c.mac = find_metric(&c, "mac_ratio");
 	c.vec = find_metric(&c, "vec_ratio");
@@ -194,12 +183,11 @@ int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector
 		c.mte2 = -1;
 	utilization_header(&c, header);
 	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < nps_counter__rows(&c.rows);)
+	for (size_t i = 0; csv && i < nps_group_by__len(&c.rows);)
 		i = put_cores(csv, &c, i);
 	err = nps_csv__close(csv);
 out:
-	nps_vec__free(&c.rows);
-	nps_map__free(&c.of);
+	nps_group_by__free(&c.rows);
 	free(header);
 	return err;
 }

@@ -3,14 +3,13 @@
  * Tables of sampled counters (outputs 3.4), by the rows of schema/counter_tables.h. Most have in a few lines what the samples
  * were in the least, the most and the mean, for each device: one walk over the samples fills a few groups.
  */
-#include "base/map.h"
+#include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "schema/counters.h"
 
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define COUNTERS 16 /* of a table that have a title, at most */
 #define NO_MINIMUM 999999.0 /* MB/s: 0xFFFFF B/us, PCIe had no transfer to measure */
@@ -22,7 +21,7 @@ struct statistic {
 };
 
 struct group {
-	uint32_t device, id;
+	struct nps_group of; /* key: device, sub: id */
 	struct statistic statistics[COUNTERS];
 };
 
@@ -33,8 +32,7 @@ struct writer {
 	uint8_t shown[COUNTERS]; /* counters with a title */
 	size_t nshown;
 	struct nps_csv *csv;
-	struct nps_vec groups; /* struct group */
-	struct nps_map of; /* device and id -> row of it */
+	struct nps_group_by groups; /* struct group */
 	struct nps_pace pace;
 };
 
@@ -91,24 +89,6 @@ static void put_samples(struct writer *w)
 
 /* --- groups of samples --------------------------------------------------------------------------------- */
 
-/* The group of a sample; NULL: no memory. */
-static struct group *group_of(struct writer *w, uint32_t device, uint32_t id)
-{
-	uint64_t key = (uint64_t)device << 32 | id;
-	uint32_t row = nps_map__get(&w->of, key);
-	struct group *group;
-
-	nps_pace__step(&w->pace);
-	if (row != NPS_NONE)
-		return &NPS_AT(&w->groups, struct group, row);
-	group = nps_vec__push(&w->groups);
-	if (!group || nps_map__put(&w->of, key, w->groups.len - 1))
-		return NULL;
-	group->device = device;
-	group->id = id;
-	return group;
-}
-
 static void add_value(struct statistic *s, double least, double most, double mean)
 {
 	if (!isfinite(least) || !isfinite(most) || !isfinite(mean))
@@ -126,11 +106,11 @@ static double mean(const struct statistic *s)
 
 static int by_device(const void *a, const void *b)
 {
-	const struct group *x = a, *y = b;
+	const struct nps_group *x = a, *y = b;
 
-	if (x->device != y->device)
-		return x->device < y->device ? -1 : 1;
-	return x->id < y->id ? -1 : x->id > y->id;
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->sub < y->sub ? -1 : x->sub > y->sub;
 }
 
 static uint32_t id_of(const struct writer *w, size_t row)
@@ -151,8 +131,9 @@ static uint32_t id_of(const struct writer *w, size_t row)
 static int group_samples(struct writer *w)
 {
 	for (size_t row = 0; row < rows_of(w); row++) {
-		struct group *group = group_of(w, device_of(w, row), id_of(w, row));
+		struct group *group = nps_group_by__get(&w->groups, device_of(w, row), id_of(w, row));
 
+		nps_pace__step(&w->pace);
 		if (!group)
 			return -ENOMEM;
 		for (size_t k = 0; k < w->nshown; k++) {
@@ -166,8 +147,7 @@ static int group_samples(struct writer *w)
 				add_value(&group->statistics[k], value, value, value);
 		}
 	}
-	if (w->groups.data)
-		qsort(w->groups.data, w->groups.len, sizeof(struct group), by_device);
+	nps_group_by__sort(&w->groups, by_device);
 	return 0;
 }
 
@@ -176,14 +156,14 @@ static void put_statistics(struct writer *w)
 {
 	bool ranges = w->table->csv == NPS_COUNTER_RANGES;
 
-	for (size_t i = 0; i < nps_counter__rows(&w->groups); i++) {
-		const struct group *group = &NPS_AT(&w->groups, struct group, i);
+	for (size_t i = 0; i < nps_group_by__len(&w->groups); i++) {
+		const struct group *group = nps_group_by__at(&w->groups, i);
 
 		for (size_t k = 0; k < w->nshown; k++) {
 			const struct statistic *s = &group->statistics[k];
 
 			nps_csv__row(w->csv);
-			nps_csv__device(w->csv, group->device);
+			nps_csv__device(w->csv, (uint32_t)group->of.key);
 			nps_csv__lit(w->csv, w->table->counters[w->shown[k]].title);
 			if (ranges)
 				nps_counter__cell(w->csv, s->least >= NO_MINIMUM ? 0 : s->least);
@@ -200,9 +180,9 @@ static void put_statistics(struct writer *w)
 static void put_means(struct writer *w, const struct group *group, uint32_t id)
 {
 	nps_csv__row(w->csv);
-	nps_csv__device(w->csv, group->device);
+	nps_csv__device(w->csv, (uint32_t)group->of.key);
 	if (w->table->mode != NPS_NO_COLUMN)
-		nps_csv__lit(w->csv, group->id & WRITE ? "write" : "read");
+		nps_csv__lit(w->csv, group->of.sub & WRITE ? "write" : "read");
 	if (id == NPS_NONE)
 		nps_csv__lit(w->csv, "Average");
 	else
@@ -215,33 +195,36 @@ static void put_means(struct writer *w, const struct group *group, uint32_t id)
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
 static size_t sum_groups(const struct writer *w, size_t first, struct group *all)
 {
-	const struct group *groups = w->groups.data;
 	size_t end = first;
 
-	*all = (struct group){ .device = groups[first].device, .id = groups[first].id & WRITE };
-	for (;
-	     end < w->groups.len && groups[end].device == all->device && (groups[end].id & WRITE) == all->id;
-	     end++)
+	*all = *(const struct group *)nps_group_by__at(&w->groups, first);
+	all->of.sub &= WRITE;
+	while (++end < nps_group_by__len(&w->groups)) {
+		const struct group *group = nps_group_by__at(&w->groups, end);
+
+		if (group->of.key != all->of.key || (group->of.sub & WRITE) != all->of.sub)
+			break;
 		for (size_t k = 0; k < w->nshown; k++) {
-			all->statistics[k].sum += groups[end].statistics[k].sum;
-			all->statistics[k].count += groups[end].statistics[k].count;
+			all->statistics[k].sum += group->statistics[k].sum;
+			all->statistics[k].count += group->statistics[k].count;
 		}
+	}
 	return end;
 }
 
 /* Means of all ids, and of each. */
 static void put_all_means(struct writer *w)
 {
-	for (size_t i = 0; i < nps_counter__rows(&w->groups);) {
+	for (size_t i = 0; i < nps_group_by__len(&w->groups);) {
 		struct group all;
 		size_t end = sum_groups(w, i, &all);
 
 		put_means(w, &all, NPS_NONE);
 		for (; i < end; i++) {
-			const struct group *group = &NPS_AT(&w->groups, struct group, i);
+			const struct group *group = nps_group_by__at(&w->groups, i);
 
 			if (w->table->id != NPS_NO_COLUMN)
-				put_means(w, group, group->id & ~WRITE);
+				put_means(w, group, group->of.sub & ~WRITE);
 		}
 	}
 }
@@ -289,7 +272,7 @@ static int write_table(const struct nps_export *ex, int dirfd, const struct nps_
 					   .device = true };
 
 	choose_counters(&w, header);
-	nps_vec__init(&w.groups, ex->model->tmpfd, sizeof(struct group));
+	nps_group_by__init(&w.groups, ex->model, sizeof(struct group));
 	w.csv = nps_csv__new(ex, dirfd, &file);
 	if (!w.csv)
 		return -ENOMEM;
@@ -301,8 +284,7 @@ static int write_table(const struct nps_export *ex, int dirfd, const struct nps_
 		put_all_means(&w);
 	else if (!w.csv->err && table->csv != NPS_COUNTER_SAMPLES)
 		put_statistics(&w);
-	nps_vec__free(&w.groups);
-	nps_map__free(&w.of);
+	nps_group_by__free(&w.groups);
 	return nps_csv__close(w.csv);
 }
 
