@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/table.h"
+
+#include "export/counter_csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FORMAT (NPS_CSV_ID_NONE - 1) /* without the flags */
+
+/* A column's cell, found once for all rows. */
+struct cell {
+	const char *base; /* in row 0 of its source */
+	size_t stride;
+	uint8_t format, kind, source;
+	uint8_t flags; /* of the format */
+	int64_t least; /* of an i64: lower ones are not known */
+	double per;
+	const struct nps_csv_column *column;
+};
+
+struct nps_csv_rows {
+	struct nps_csv *csv;
+	void *ctx;
+	unsigned int asked;
+	size_t ncells, room; /* of a variant: in use, in all */
+	struct cell *cells; /* of variant 0, then of the next */
+	char *header;
+};
+
+/* --- cells ------------------------------------------------------------------------------------------- */
+
+union value {
+	uint64_t u;
+	double f;
+};
+
+/* False: not known. */
+static inline bool load(const struct cell *c, const struct nps_csv_row *row, union value *value)
+{
+	size_t number = row->at[c->source];
+	const char *at = c->base + number * c->stride;
+
+	if (number == NPS_CSV_NO_ROW)
+		return false;
+	switch (c->kind) {
+	case NPS_COLUMN_u8:
+		value->u = *(const uint8_t *)at;
+		break;
+	case NPS_COLUMN_u16:
+		value->u = *(const uint16_t *)at;
+		break;
+	case NPS_COLUMN_u32:
+		value->u = *(const uint32_t *)at;
+		break;
+	case NPS_COLUMN_i64:
+		memcpy(&value->u, at, sizeof(value->u));
+		return (int64_t)value->u >= c->least;
+	case NPS_COLUMN_f64:
+		memcpy(&value->f, at, sizeof(value->f));
+		return !isnan(value->f);
+	default: /* also a pointer */
+		memcpy(&value->u, at, sizeof(value->u));
+	}
+	if (c->flags & NPS_CSV_0_NONE)
+		return value->u;
+	return !(c->flags & NPS_CSV_ID_NONE) || value->u != NPS_NO_ID;
+}
+
+static void put_unknown(struct nps_csv *csv, const struct cell *c)
+{
+	if (c->flags & NPS_CSV_BLANK)
+		nps_csv__empty(csv);
+	else
+		nps_csv__lit(csv, "N/A");
+}
+
+static void put_hex(struct nps_csv *csv, uint64_t value)
+{
+	char *at = nps_csv__room(csv, NPS_CSV_CELL);
+
+	nps_csv__cell(csv, at, (size_t)snprintf(at, NPS_CSV_CELL, "0x%" PRIx64, value));
+}
+
+static void put_quotient(struct nps_csv *csv, const struct cell *c, union value value)
+{
+	double number = c->kind == NPS_COLUMN_f64   ? value.f
+			: c->kind == NPS_COLUMN_i64 ? (double)(int64_t)value.u
+						    : (double)value.u;
+
+	number /= c->per;
+	switch (c->format) {
+	case NPS_CSV_FIXED:
+		nps_csv__milli(csv, nps_thousandths(number));
+		break;
+	case NPS_CSV_DECIMAL:
+		nps_counter__cell(csv, number);
+		break;
+	case NPS_CSV_FINE:
+		nps_counter__fine(csv, number);
+		break;
+	case NPS_CSV_REPR:
+		nps_csv__repr(csv, number);
+		break;
+	case NPS_CSV_DECIMAL_INT_0:
+	case NPS_CSV_REPR_INT_0:
+		if (number == 0)
+			nps_csv__lit(csv, "0");
+		else if (c->format == NPS_CSV_REPR_INT_0)
+			nps_csv__repr(csv, number);
+		else
+			nps_counter__cell(csv, number);
+	}
+}
+
+static inline void put_cell(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
+			    void *ctx)
+{
+	union value value;
+
+	if (c->format == NPS_CSV_LITERAL) {
+		nps_csv__lit(csv, c->column->literal);
+		return;
+	}
+	if (c->format == NPS_CSV_PUT) {
+		c->column->put(csv, ctx, row);
+		return;
+	}
+	if (!load(c, row, &value)) {
+		put_unknown(csv, c);
+		return;
+	}
+	switch (c->format) {
+	case NPS_CSV_NUMBER:
+		if (c->kind == NPS_COLUMN_i64)
+			nps_csv__i64(csv, (int64_t)value.u);
+		else
+			nps_csv__u64(csv, value.u);
+		break;
+	case NPS_CSV_PID:
+		nps_csv__u64(csv, value.u >> 32);
+		break;
+	case NPS_CSV_TID:
+		nps_csv__u64(csv, value.u & UINT32_MAX);
+		break;
+	case NPS_CSV_HEX:
+		put_hex(csv, value.u);
+		break;
+	case NPS_CSV_TEXT:
+		nps_csv__text(csv, (uint32_t)value.u);
+		break;
+	case NPS_CSV_SHAPES:
+		nps_csv__text_cell(csv, (uint32_t)value.u, NPS_CSV_QUOTED);
+		break;
+	case NPS_CSV_WORD:
+		nps_csv__lit(csv, (const char *)(uintptr_t)value.u);
+		break;
+	case NPS_CSV_DEVICE:
+		if (value.u == NPS_NONE)
+			nps_csv__lit(csv, "host");
+		else
+			nps_csv__u64(csv, value.u);
+		break;
+	case NPS_CSV_NPU:
+		nps_csv__npu(csv, (uint32_t)value.u);
+		break;
+	case NPS_CSV_TIME:
+		nps_csv__time(csv, value.u);
+		break;
+	case NPS_CSV_MILLI:
+		nps_csv__milli(csv, value.u);
+		break;
+	case NPS_CSV_SHORT:
+		nps_csv__short(csv, value.u);
+		break;
+	case NPS_CSV_SPAN:
+		nps_csv__span(csv, value.u);
+		break;
+	default:
+		put_quotient(csv, c, value);
+	}
+}
+
+void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
+{
+	const struct cell *cells = rows->cells + row->variant * rows->room;
+
+	nps_csv__row(rows->csv);
+	for (size_t i = 0; i < rows->ncells; i++)
+		put_cell(rows->csv, &cells[i], row, rows->ctx);
+	nps_csv__end(rows->csv);
+}
+
+/* --- columns ----------------------------------------------------------------------------------------- */
+
+/* Columns of the model also say which numbers are texts and times. */
+static uint8_t storage(uint8_t kind)
+{
+	return kind == NPS_COLUMN_text ? NPS_COLUMN_u32 : kind == NPS_COLUMN_time ? NPS_COLUMN_u64 : kind;
+}
+
+static size_t size_of(uint8_t storage)
+{
+	return storage == NPS_COLUMN_u8	   ? 1
+	       : storage == NPS_COLUMN_u16 ? 2
+	       : storage == NPS_COLUMN_u32 ? 4
+					   : 8;
+}
+
+static bool is_thousandths(unsigned int format)
+{
+	return format >= NPS_CSV_TIME && format <= NPS_CSV_SPAN;
+}
+
+/* 0, or -EINVAL: the column does not fit its source. */
+static int find_cell(const struct nps_csv_column *column, const struct nps_csv_source *sources,
+		     struct cell *cell)
+{
+	const struct nps_csv_source *source = &sources[column->source % NPS_CSV_SOURCES];
+
+	*cell = (struct cell){ .format = column->format & FORMAT,
+			       .kind = storage(column->kind),
+			       .source = column->source,
+			       .flags = column->format & ~FORMAT,
+			       .per = column->per == 0 ? 1 : column->per,
+			       .column = column };
+	cell->least = is_thousandths(cell->format) ? 0 : NPS_NULL + 1;
+	if (column->source >= NPS_CSV_SOURCES)
+		return -EINVAL;
+	if (cell->format == NPS_CSV_LITERAL || cell->format == NPS_CSV_PUT)
+		return 0;
+	if (source->table) {
+		if (column->offset >= source->table->ncolumns ||
+		    storage(source->table->columns[column->offset].kind) != cell->kind)
+			return -EINVAL;
+		cell->base = nps_table__cells(source->table, column->offset);
+		cell->stride = size_of(cell->kind);
+		return 0;
+	}
+	if (source->size ? column->offset + size_of(cell->kind) > source->size : !source->structs)
+		return -EINVAL;
+	cell->base = (const char *)source->structs + column->offset;
+	cell->stride = source->size;
+	return 0;
+}
+
+struct layout {
+	const struct nps_csv_source *sources;
+	unsigned int when; /* bits that hold */
+	bool exists; /* the latest column */
+	char *header; /* its end */
+};
+
+static int add_column(struct nps_csv_rows *rows, struct layout *layout, const struct nps_csv_column *column)
+{
+	bool exists = !(column->when & ~layout->when);
+	struct cell cell;
+	int err;
+
+	if (column->title)
+		layout->exists = exists;
+	if (!exists || !layout->exists)
+		return 0;
+	err = find_cell(column, layout->sources, &cell);
+	if (err)
+		return err;
+	if (!column->title) {
+		if (column->variant >= NPS_CSV_VARIANTS)
+			return -EINVAL;
+		rows->cells[column->variant * rows->room + rows->ncells - 1] = cell;
+		return 0;
+	}
+	if (rows->ncells)
+		*layout->header++ = ',';
+	layout->header = stpcpy(layout->header, column->title);
+	for (size_t variant = 0; variant < NPS_CSV_VARIANTS; variant++)
+		rows->cells[variant * rows->room + rows->ncells] = cell;
+	rows->ncells++;
+	return 0;
+}
+
+static size_t titles_len(const struct nps_csv_columns *columns)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < columns->len; i++)
+		len += columns->at[i].title ? strlen(columns->at[i].title) + 1 : 0;
+	return len;
+}
+
+static int lay_out(struct nps_csv_rows *rows, const struct nps_export *ex, const struct nps_csv_table *table,
+		   const struct nps_csv_input *input)
+{
+	struct nps_csv_source sources[NPS_CSV_SOURCES];
+	struct layout layout = {
+		.sources = sources,
+		.when = input->when | (ex->generation == NPS_GENERATION_A ? NPS_CSV_A : NPS_CSV_B) |
+			(ex->model->layout == NPS_LAYOUT_MSPROF ? NPS_CSV_MSPROF : NPS_CSV_TORCH)
+	};
+	int err = 0;
+
+	rows->room = table->columns.len + input->more.len;
+	rows->cells = calloc(rows->room * NPS_CSV_VARIANTS, sizeof(*rows->cells));
+	rows->header = calloc(1, titles_len(&table->columns) + titles_len(&input->more) + 1);
+	if (!rows->cells || !rows->header)
+		return -ENOMEM;
+	layout.header = rows->header;
+	memcpy(sources, input->sources, sizeof(sources));
+	if (table->table)
+		sources[0].table = (const struct nps_table *)((const char *)ex->model + table->table);
+	for (size_t i = 0; !err && i < table->columns.len; i++)
+		err = add_column(rows, &layout, &table->columns.at[i]);
+	for (size_t i = 0; !err && i < input->more.len; i++)
+		err = add_column(rows, &layout, &input->more.at[i]);
+	return err;
+}
+
+static void release(struct nps_csv_rows *rows)
+{
+	free(rows->cells);
+	free(rows->header);
+	free(rows);
+}
+
+int nps_csv_rows__open(struct nps_csv_rows **rows, const struct nps_export *ex, int dirfd,
+		       const struct nps_csv_table *table, const struct nps_csv_input *input)
+{
+	static const struct nps_csv_input none;
+	bool msprof = ex->model->layout == NPS_LAYOUT_MSPROF;
+	struct nps_csv_file file = { .stem = msprof && table->msprof ? table->msprof : table->stem,
+				     .stamped = msprof && !table->unstamped,
+				     .crlf = table->crlf && !msprof && ex->generation == NPS_GENERATION_A };
+	struct nps_csv_rows *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	input = input ? input : &none;
+	r->ctx = input->ctx;
+	r->asked = table->asked;
+	err = lay_out(r, ex, table, input);
+	file.header = r->header;
+	r->csv = err ? NULL : nps_csv__new(ex, dirfd, &file);
+	if (!r->csv) {
+		release(r);
+		return err ? err : -ENOMEM;
+	}
+	*rows = r;
+	return 0;
+}
+
+int nps_csv_rows__close(struct nps_csv_rows *rows, int err)
+{
+	int written;
+
+	if (!err && !rows->csv->open)
+		nps_csv__without_rows(rows->csv, rows->asked);
+	written = nps_csv__close(rows->csv);
+	release(rows);
+	return err ? err : written;
+}
+
+/* --- all rows ---------------------------------------------------------------------------------------- */
+
+static size_t count(const struct nps_export *ex, const struct nps_csv_table *table,
+		    const struct nps_csv_input *input)
+{
+	const struct nps_table *t = table->table ? (const void *)((const char *)ex->model + table->table)
+						 : input->sources[0].table;
+
+	return t && !input->order ? t->len : input->len;
+}
+
+int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
+			 const struct nps_csv_input *input)
+{
+	static const struct nps_csv_input none;
+	struct nps_csv_row row = { 0 };
+	struct nps_csv_rows *rows;
+	int err = nps_csv_rows__open(&rows, ex, dirfd, table, input);
+	size_t len;
+
+	if (err)
+		return err;
+	input = input ? input : &none;
+	if (input->next) {
+		while (!rows->csv->err && input->next(input->ctx, &row))
+			nps_csv_rows__put(rows, &row);
+		return nps_csv_rows__close(rows, 0);
+	}
+	len = count(ex, table, input);
+	for (size_t i = 0; !rows->csv->err && i < len; i++) {
+		row.at[0] = input->order ? input->order[i] : i;
+		nps_csv_rows__put(rows, &row);
+	}
+	return nps_csv_rows__close(rows, 0);
+}
