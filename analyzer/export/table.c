@@ -104,6 +104,9 @@ static void put_quotient(struct nps_csv *csv, const struct cell *c, union value 
 	case NPS_CSV_REPR:
 		nps_csv__repr(csv, number);
 		break;
+	case NPS_CSV_COUNT:
+		nps_csv__u64(csv, number > 0 && number < 1e18 ? (uint64_t)llrint(number) : 0);
+		break;
 	case NPS_CSV_DECIMAL_INT_0:
 	case NPS_CSV_REPR_INT_0:
 		if (number == 0)
@@ -118,7 +121,7 @@ static void put_quotient(struct nps_csv *csv, const struct cell *c, union value 
 static inline void put_cell(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
 			    void *ctx)
 {
-	union value value;
+	union value value = { 0 };
 
 	if (c->format == NPS_CSV_LITERAL) {
 		nps_csv__lit(csv, c->column->literal);
@@ -249,9 +252,14 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 struct layout {
 	const struct nps_csv_source *sources;
 	unsigned int when; /* bits that hold */
-	bool exists; /* the latest column */
+	bool msprof, exists; /* exists: the latest column */
 	char *header; /* its end */
 };
+
+static const char *title(const struct nps_csv_column *column, bool msprof)
+{
+	return msprof && column->msprof ? column->msprof : column->title;
+}
 
 static int add_column(struct nps_csv_rows *rows, struct layout *layout, const struct nps_csv_column *column)
 {
@@ -274,19 +282,19 @@ static int add_column(struct nps_csv_rows *rows, struct layout *layout, const st
 	}
 	if (rows->ncells)
 		*layout->header++ = ',';
-	layout->header = stpcpy(layout->header, column->title);
+	layout->header = stpcpy(layout->header, title(column, layout->msprof));
 	for (size_t variant = 0; variant < NPS_CSV_VARIANTS; variant++)
 		rows->cells[variant * rows->room + rows->ncells] = cell;
 	rows->ncells++;
 	return 0;
 }
 
-static size_t titles_len(const struct nps_csv_columns *columns)
+static size_t titles_len(const struct nps_csv_columns *columns, bool msprof)
 {
 	size_t len = 0;
 
 	for (size_t i = 0; i < columns->len; i++)
-		len += columns->at[i].title ? strlen(columns->at[i].title) + 1 : 0;
+		len += columns->at[i].title ? strlen(title(&columns->at[i], msprof)) + 1 : 0;
 	return len;
 }
 
@@ -294,16 +302,15 @@ static int lay_out(struct nps_csv_rows *rows, const struct nps_export *ex, const
 		   const struct nps_csv_input *input)
 {
 	struct nps_csv_source sources[NPS_CSV_SOURCES];
-	struct layout layout = {
-		.sources = sources,
-		.when = input->when | (ex->generation == NPS_GENERATION_A ? NPS_CSV_A : NPS_CSV_B) |
-			(ex->model->layout == NPS_LAYOUT_MSPROF ? NPS_CSV_MSPROF : NPS_CSV_TORCH)
-	};
+	bool msprof = ex->model->layout == NPS_LAYOUT_MSPROF;
+	struct layout layout = { .sources = sources, .msprof = msprof };
 	int err = 0;
 
+	layout.when = input->when | (ex->generation == NPS_GENERATION_A ? NPS_CSV_A : NPS_CSV_B) |
+		      (msprof ? NPS_CSV_MSPROF : NPS_CSV_TORCH);
 	rows->room = table->columns.len + input->more.len;
 	rows->cells = calloc(rows->room * NPS_CSV_VARIANTS, sizeof(*rows->cells));
-	rows->header = calloc(1, titles_len(&table->columns) + titles_len(&input->more) + 1);
+	rows->header = calloc(1, titles_len(&table->columns, msprof) + titles_len(&input->more, msprof) + 1);
 	if (!rows->cells || !rows->header)
 		return -ENOMEM;
 	layout.header = rows->header;

@@ -22,7 +22,7 @@
 
 #include <stddef.h>
 
-#define NPS_CSV_SOURCES 4
+#define NPS_CSV_SOURCES 6
 #define NPS_CSV_VARIANTS 4
 #define NPS_CSV_NO_ROW SIZE_MAX /* the source has no row for this one: its cells are not known */
 
@@ -53,6 +53,7 @@ enum nps_csv_format {
 	NPS_CSV_DECIMAL, /* 5.0, rounded to thousandths */
 	NPS_CSV_FINE, /* rounded to 9 decimals */
 	NPS_CSV_REPR, /* a float as Python writes it */
+	NPS_CSV_COUNT, /* 5, rounded; what no count can be is 0 */
 	NPS_CSV_DECIMAL_INT_0, /* DECIMAL, but 0 is an integer */
 	NPS_CSV_REPR_INT_0, /* REPR, but 0 is an integer */
 	NPS_CSV_PUT, /* the column's `put` writes the cell */
@@ -90,6 +91,7 @@ struct nps_csv_column {
 	uint16_t offset; /* of a table of the model: number of its column; of a struct: bytes */
 	uint16_t when; /* NPS_CSV_A, ... */
 	double per; /* 0: 1 */
+	const char *msprof; /* the title in msprof's layout; NULL: title */
 	const char *literal;
 	void (*put)(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row);
 };
@@ -181,6 +183,7 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 #define NPS_CSV_KIND_SPAN(cell) NPS_CSV_THOUSANDTHS(cell)
 #define NPS_CSV_KIND_SPAN_OR_BLANK(cell) NPS_CSV_THOUSANDTHS(cell)
 #define NPS_CSV_KIND_FIXED(cell) NPS_CSV_ANY_NUMBER(cell)
+#define NPS_CSV_KIND_COUNT(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_DECIMAL(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_DECIMAL_INT_0(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_FINE(cell) NPS_CSV_ANY_NUMBER(cell)
