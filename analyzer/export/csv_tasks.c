@@ -48,19 +48,20 @@ static bool next_task(void *ctx, struct nps_csv_row *row)
 	return true;
 }
 
-#define COL(title, format, column) NPS_CSV_COL(title, format, task, column)
 #define OWN(title, format, member) NPS_CSV_FIELD(title, format, struct task_row, member, .source = 1)
 
 static const struct nps_csv_column task_time_columns[] = {
-	NPS_CSV_DEVICE_ID(task),	 OWN("kernel_name", TEXT, name),
-	OWN("kernel_type", TEXT, type),	 COL("stream_id", NUMBER, stream),
-	COL("task_id", NUMBER, task),	 OWN("task_time(us)", SHORT, length),
-	NPS_CSV_NA(UNMEASURED),		 COL("task_start(us)", TIME, start),
-	COL("task_stop(us)", TIME, end), NPS_CSV_NA(UNMEASURED),
+	NPS_CSV_DEVICE_ID(task),
+	OWN("kernel_name", TEXT, name),
+	OWN("kernel_type", TEXT, type),
+	NPS_CSV_COL("stream_id", NUMBER, task, stream),
+	NPS_CSV_COL("task_id", NUMBER, task, task),
+	OWN("task_time(us)", SHORT, length),
+	NPS_CSV_NA(UNMEASURED),
+	NPS_CSV_COL("task_start(us)", TIME, task, start),
+	NPS_CSV_COL("task_stop(us)", TIME, task, end),
+	NPS_CSV_NA(UNMEASURED),
 };
-
-#undef COL
-#undef OWN
 
 int nps_csv__task_time(const struct nps_export *ex, int dirfd)
 {
@@ -85,25 +86,31 @@ static void put_page_faults(struct nps_csv *csv, void *ctx, const struct nps_csv
 		nps_csv__repr(csv, value);
 }
 
-#define COL(title, format, column) NPS_CSV_COL(title, format, task_counter, column)
-
 static const struct nps_csv_column l2_cache_columns[] = {
-	NPS_CSV_DEVICE_ID(task_counter), COL("Stream Id", NUMBER, stream), COL("Task Id", NUMBER, task),
-	COL("Hit Rate", REPR, first),	 COL("Victim Rate", REPR, second), COL("Op Name", TEXT, name),
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_COL("Hit Rate", REPR, task_counter, first),
+	NPS_CSV_COL("Victim Rate", REPR, task_counter, second),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
 };
 
 static const struct nps_csv_column soc_pmu_columns[] = {
-	NPS_CSV_DEVICE_ID(task_counter),  COL("Stream Id", NUMBER, stream),   COL("Task Id", NUMBER, task),
-	COL("TLB Hit Rate", REPR, first), COL("TLB Miss Rate", REPR, second), COL("Op Name", TEXT, name),
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_COL("TLB Hit Rate", REPR, task_counter, first),
+	NPS_CSV_COL("TLB Miss Rate", REPR, task_counter, second),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
 };
 
 static const struct nps_csv_column page_fault_columns[] = {
-	NPS_CSV_DEVICE_ID(task_counter), COL("Stream Id", NUMBER, stream),
-	COL("Task Id", NUMBER, task),	 NPS_CSV_BY("Page Fault Num", put_page_faults),
-	COL("Op Name", TEXT, name),
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_BY("Page Fault Num", put_page_faults),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
 };
-
-#undef COL
 
 int nps_csv__task_counters(const struct nps_export *ex, int dirfd)
 {
@@ -123,19 +130,17 @@ int nps_csv__task_counters(const struct nps_export *ex, int dirfd)
 
 /* --- AI CPU --- */
 
-#define COL(title, format, column) NPS_CSV_COL(title, format, aicpu, column)
-
 static const struct nps_csv_column aicpu_columns[] = {
 	NPS_CSV_DEVICE_ID(aicpu),
-	COL("Timestamp(us)", TIME, timestamp),
-	COL("Node", TEXT, node),
-	COL("Compute_time(us)", REPR, compute),
-	COL("Memcpy_time(us)", REPR, memcpy),
-	COL("Task_time(us)", REPR, task_time),
-	COL("Dispatch_time(us)", REPR, dispatch),
-	COL("Total_time(us)", REPR, total),
-	COL("Stream ID", ID, stream),
-	COL("Task ID", ID, task),
+	NPS_CSV_COL("Timestamp(us)", TIME, aicpu, timestamp),
+	NPS_CSV_COL("Node", TEXT, aicpu, node),
+	NPS_CSV_COL("Compute_time(us)", REPR, aicpu, compute),
+	NPS_CSV_COL("Memcpy_time(us)", REPR, aicpu, memcpy),
+	NPS_CSV_COL("Task_time(us)", REPR, aicpu, task_time),
+	NPS_CSV_COL("Dispatch_time(us)", REPR, aicpu, dispatch),
+	NPS_CSV_COL("Total_time(us)", REPR, aicpu, total),
+	NPS_CSV_COL("Stream ID", ID, aicpu, stream),
+	NPS_CSV_COL("Task ID", ID, aicpu, task),
 };
 
 int nps_csv__aicpu(const struct nps_export *ex, int dirfd)

@@ -404,3 +404,13 @@ int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct np
 	}
 	return nps_csv_rows__close(rows, 0);
 }
+
+int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *tables,
+			  size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = nps_csv_table__write(ex, dirfd, &tables[i], NULL);
+	return err;
+}

@@ -135,6 +135,10 @@ struct nps_csv_input {
 int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
 			 const struct nps_csv_input *input);
 
+/* Writes N tables whose rows are those of their own sources, one after the other. 0 or negative errno. */
+int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *tables,
+			  size_t n);
+
 /* The same row by row, for those that come out of a walk over something else. */
 struct nps_csv_rows;
 
