@@ -8,16 +8,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define FORMAT (NPS_CSV_ID_NONE - 1) /* without the flags */
+#define FORMAT 0x3fU /* without the flags */
 
 /* A column's cell, found once for all rows. */
 struct cell {
-	const char *base; /* in row 0 of its source */
+	const char *base; /* in row 0 of its source; NULL: it has no cell */
 	size_t stride;
-	uint8_t format, kind, source;
-	uint8_t flags; /* of the format */
-	int64_t least; /* of an i64: lower ones are not known */
+	int64_t least; /* of integers: lower ones are not known */
 	double per;
+	uint8_t format, kind, source;
+	bool blank; /* if it is not known */
 	const struct nps_csv_column *column;
 };
 
@@ -32,49 +32,39 @@ struct nps_csv_rows {
 
 /* --- cells ------------------------------------------------------------------------------------------- */
 
-union value {
-	uint64_t u;
-	double f;
-};
-
-/* False: not known. */
-static inline bool load(const struct cell *c, const struct nps_csv_row *row, union value *value)
+static inline uint64_t integer(const struct cell *c, const char *at)
 {
-	size_t number = row->at[c->source];
-	const char *at = c->base + number * c->stride;
+	uint64_t value;
 
-	if (number == NPS_CSV_NO_ROW)
-		return false;
-	switch (c->kind) {
-	case NPS_COLUMN_u8:
-		value->u = *(const uint8_t *)at;
-		break;
-	case NPS_COLUMN_u16:
-		value->u = *(const uint16_t *)at;
-		break;
-	case NPS_COLUMN_u32:
-		value->u = *(const uint32_t *)at;
-		break;
-	case NPS_COLUMN_i64:
-		memcpy(&value->u, at, sizeof(value->u));
-		return (int64_t)value->u >= c->least;
-	case NPS_COLUMN_f64:
-		memcpy(&value->f, at, sizeof(value->f));
-		return !isnan(value->f);
-	default: /* also a pointer */
-		memcpy(&value->u, at, sizeof(value->u));
-	}
-	if (c->flags & NPS_CSV_0_NONE)
-		return value->u;
-	return !(c->flags & NPS_CSV_ID_NONE) || value->u != NPS_NO_ID;
+	if (c->kind == NPS_COLUMN_u32) /* most are */
+		return *(const uint32_t *)at;
+	if (c->kind == NPS_COLUMN_u8)
+		return *(const uint8_t *)at;
+	if (c->kind == NPS_COLUMN_u16)
+		return *(const uint16_t *)at;
+	memcpy(&value, at, sizeof(value)); /* also a pointer */
+	return value;
 }
 
-static void put_unknown(struct nps_csv *csv, const struct cell *c)
+/* False: not known. */
+static inline bool thousandths(const struct cell *c, const char *at, uint64_t *value)
 {
-	if (c->flags & NPS_CSV_BLANK)
-		nps_csv__empty(csv);
+	memcpy(value, at, sizeof(*value));
+	return (int64_t)*value >= c->least;
+}
+
+/* NaN: not known. */
+static inline double quotient(const struct cell *c, const char *at)
+{
+	double value;
+
+	if (c->kind == NPS_COLUMN_f64)
+		memcpy(&value, at, sizeof(value));
+	else if (c->kind != NPS_COLUMN_i64)
+		value = (double)integer(c, at);
 	else
-		nps_csv__lit(csv, "N/A");
+		value = (int64_t)integer(c, at) < c->least ? NPS_NAN : (double)(int64_t)integer(c, at);
+	return value / c->per;
 }
 
 static void put_hex(struct nps_csv *csv, uint64_t value)
@@ -84,116 +74,138 @@ static void put_hex(struct nps_csv *csv, uint64_t value)
 	nps_csv__cell(csv, at, (size_t)snprintf(at, NPS_CSV_CELL, "0x%" PRIx64, value));
 }
 
-static void put_quotient(struct nps_csv *csv, const struct cell *c, union value value)
+static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 {
-	double number = c->kind == NPS_COLUMN_f64   ? value.f
-			: c->kind == NPS_COLUMN_i64 ? (double)(int64_t)value.u
-						    : (double)value.u;
-
-	number /= c->per;
-	switch (c->format) {
+	switch (format) {
 	case NPS_CSV_FIXED:
-		nps_csv__milli(csv, nps_thousandths(number));
+		nps_csv__milli(csv, nps_thousandths(value));
 		break;
 	case NPS_CSV_DECIMAL:
-		nps_counter__cell(csv, number);
+	case NPS_CSV_DECIMAL_INT_0:
+		nps_counter__cell(csv, value);
 		break;
 	case NPS_CSV_FINE:
-		nps_counter__fine(csv, number);
-		break;
-	case NPS_CSV_REPR:
-		nps_csv__repr(csv, number);
+		nps_counter__fine(csv, value);
 		break;
 	case NPS_CSV_COUNT:
-		nps_csv__u64(csv, number > 0 && number < 1e18 ? (uint64_t)llrint(number) : 0);
+		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
 		break;
-	case NPS_CSV_DECIMAL_INT_0:
-	case NPS_CSV_REPR_INT_0:
-		if (number == 0)
-			nps_csv__lit(csv, "0");
-		else if (c->format == NPS_CSV_REPR_INT_0)
-			nps_csv__repr(csv, number);
-		else
-			nps_counter__cell(csv, number);
+	default:
+		nps_csv__repr(csv, value);
 	}
 }
 
-static inline void put_cell(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
-			    void *ctx)
+/* False: what the cell says is not known. */
+static inline bool put_known(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
+			     void *ctx)
 {
-	union value value = { 0 };
+	size_t number = row->at[c->source];
+	const char *at = c->base + number * c->stride;
+	uint64_t value;
+	double quotient_;
 
-	if (c->format == NPS_CSV_LITERAL) {
-		nps_csv__lit(csv, c->column->literal);
-		return;
-	}
-	if (c->format == NPS_CSV_PUT) {
-		c->column->put(csv, ctx, row);
-		return;
-	}
-	if (!load(c, row, &value)) {
-		put_unknown(csv, c);
-		return;
-	}
+	if (number == NPS_CSV_NO_ROW && c->base)
+		return false;
 	switch (c->format) {
 	case NPS_CSV_NUMBER:
+		value = integer(c, at);
+		if ((int64_t)value < c->least)
+			return false;
 		if (c->kind == NPS_COLUMN_i64)
-			nps_csv__i64(csv, (int64_t)value.u);
+			nps_csv__i64(csv, (int64_t)value);
 		else
-			nps_csv__u64(csv, value.u);
-		break;
-	case NPS_CSV_PID:
-		nps_csv__u64(csv, value.u >> 32);
-		break;
-	case NPS_CSV_TID:
-		nps_csv__u64(csv, value.u & UINT32_MAX);
-		break;
-	case NPS_CSV_HEX:
-		put_hex(csv, value.u);
-		break;
-	case NPS_CSV_TEXT:
-		nps_csv__text(csv, (uint32_t)value.u);
-		break;
-	case NPS_CSV_SHAPES:
-		nps_csv__text_cell(csv, (uint32_t)value.u, NPS_CSV_QUOTED);
-		break;
-	case NPS_CSV_WORD:
-		nps_csv__lit(csv, (const char *)(uintptr_t)value.u);
-		break;
+			nps_csv__u64(csv, value);
+		return true;
+	case NPS_CSV_ID:
+		if (*(const uint32_t *)at == NPS_NO_ID)
+			return false;
+		nps_csv__u64(csv, *(const uint32_t *)at);
+		return true;
 	case NPS_CSV_DEVICE:
-		if (value.u == NPS_NONE)
+		if (*(const uint32_t *)at == NPS_NONE)
 			nps_csv__lit(csv, "host");
 		else
-			nps_csv__u64(csv, value.u);
-		break;
+			nps_csv__u64(csv, *(const uint32_t *)at);
+		return true;
 	case NPS_CSV_NPU:
-		nps_csv__npu(csv, (uint32_t)value.u);
-		break;
+		nps_csv__npu(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_PID:
+		nps_csv__u64(csv, integer(c, at) >> 32);
+		return true;
+	case NPS_CSV_TID:
+		nps_csv__u64(csv, integer(c, at) & UINT32_MAX);
+		return true;
+	case NPS_CSV_HEX:
+		put_hex(csv, integer(c, at));
+		return true;
+	case NPS_CSV_TEXT:
+		if (*(const uint32_t *)at == NPS_NONE)
+			return false;
+		nps_csv__text(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_TEXT_OF_ROW &FORMAT:
+		nps_csv__text(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_SHAPES:
+		nps_csv__text_cell(csv, *(const uint32_t *)at, NPS_CSV_QUOTED);
+		return true;
+	case NPS_CSV_WORD:
+		nps_csv__lit(csv, (const char *)(uintptr_t)integer(c, at));
+		return true;
 	case NPS_CSV_TIME:
-		nps_csv__time(csv, value.u);
-		break;
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__time(csv, value);
+		return true;
 	case NPS_CSV_MILLI:
-		nps_csv__milli(csv, value.u);
-		break;
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__milli(csv, value);
+		return true;
 	case NPS_CSV_SHORT:
-		nps_csv__short(csv, value.u);
-		break;
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__short(csv, value);
+		return true;
 	case NPS_CSV_SPAN:
-		nps_csv__span(csv, value.u);
-		break;
-	default:
-		put_quotient(csv, c, value);
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__span(csv, value);
+		return true;
+	case NPS_CSV_LITERAL:
+		nps_csv__lit(csv, c->column->literal);
+		return true;
+	case NPS_CSV_PUT:
+		c->column->put(csv, ctx, row);
+		return true;
 	}
+	quotient_ = quotient(c, at);
+	if (isnan(quotient_))
+		return false;
+	if (quotient_ == 0 && (c->format == NPS_CSV_DECIMAL_INT_0 || c->format == NPS_CSV_REPR_INT_0))
+		nps_csv__lit(csv, "0");
+	else
+		put_quotient(csv, c->format, quotient_);
+	return true;
 }
 
 void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
 {
-	const struct cell *cells = rows->cells + row->variant * rows->room;
+	const struct cell *c = rows->cells + row->variant * rows->room, *end = c + rows->ncells;
+	struct nps_csv *csv = rows->csv;
+	void *ctx = rows->ctx;
 
-	nps_csv__row(rows->csv);
-	for (size_t i = 0; i < rows->ncells; i++)
-		put_cell(rows->csv, &cells[i], row, rows->ctx);
-	nps_csv__end(rows->csv);
+	nps_csv__row(csv);
+	for (; c < end; c++) {
+		if (put_known(csv, c, row, ctx))
+			continue;
+		if (c->blank)
+			nps_csv__empty(csv);
+		else
+			nps_csv__lit(csv, "N/A");
+	}
+	nps_csv__end(csv);
 }
 
 /* --- columns ----------------------------------------------------------------------------------------- */
@@ -226,10 +238,14 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 	*cell = (struct cell){ .format = column->format & FORMAT,
 			       .kind = storage(column->kind),
 			       .source = column->source,
-			       .flags = column->format & ~FORMAT,
+			       .least = INT64_MIN,
 			       .per = column->per == 0 ? 1 : column->per,
+			       .blank = column->format & NPS_CSV_BLANK,
 			       .column = column };
-	cell->least = is_thousandths(cell->format) ? 0 : NPS_NULL + 1;
+	if (column->format & NPS_CSV_0_NONE)
+		cell->least = 1;
+	else if (cell->kind == NPS_COLUMN_i64)
+		cell->least = is_thousandths(cell->format) ? 0 : NPS_NULL + 1;
 	if (column->source >= NPS_CSV_SOURCES)
 		return -EINVAL;
 	if (cell->format == NPS_CSV_LITERAL || cell->format == NPS_CSV_PUT)

@@ -27,47 +27,47 @@
 #define NPS_CSV_NO_ROW SIZE_MAX /* the source has no row for this one: its cells are not known */
 
 /* Of a format: what stands for "not known" beside NPS_NULL and NaN, and what is written for it in place of N/A. */
-#define NPS_CSV_ID_NONE 0x20U /* NPS_NO_ID, NPS_NONE */
 #define NPS_CSV_0_NONE 0x40U /* 0 */
 #define NPS_CSV_BLANK 0x80U /* nothing */
 
 /* What is not known is N/A, unless the name of the format says otherwise. */
 enum nps_csv_format {
 	NPS_CSV_NUMBER,
+	NPS_CSV_ID, /* NPS_NO_ID is not known */
+	NPS_CSV_DEVICE, /* NPS_NONE: host */
+	NPS_CSV_NPU, /* NPU:0 */
 	NPS_CSV_PID, /* upper half of a gtid */
 	NPS_CSV_TID, /* lower half of a gtid */
 	NPS_CSV_HEX, /* 0x1f */
 	NPS_CSV_TEXT, /* of the model */
 	NPS_CSV_SHAPES, /* the same in quotes that belong to it */
 	NPS_CSV_WORD, /* C string, short and without anything that needs quotes */
-	NPS_CSV_LITERAL, /* the column's `literal`; no cell */
-	NPS_CSV_DEVICE, /* NPS_NONE: host */
-	NPS_CSV_NPU, /* NPU:0 */
-	NPS_CSV_TIME, /* ns as us, with a TAB */
-	/* Whole thousandths, such as ns as us; a negative one, also of TIME, is not known: */
+	/* Whole thousandths, such as ns as us; a negative one is not known: */
+	NPS_CSV_TIME, /* 5.000 with a TAB, which keeps spreadsheets from rounding it */
 	NPS_CSV_MILLI, /* 5.000 */
 	NPS_CSV_SHORT, /* 5.0 */
 	NPS_CSV_SPAN, /* SHORT in generation A, MILLI in B */
 	/* Any number divided by `per`: */
 	NPS_CSV_FIXED, /* 5.000 */
 	NPS_CSV_DECIMAL, /* 5.0, rounded to thousandths */
+	NPS_CSV_DECIMAL_INT_0, /* the same, but 0 is an integer */
 	NPS_CSV_FINE, /* rounded to 9 decimals */
 	NPS_CSV_REPR, /* a float as Python writes it */
+	NPS_CSV_REPR_INT_0, /* the same, but 0 is an integer */
 	NPS_CSV_COUNT, /* 5, rounded; what no count can be is 0 */
-	NPS_CSV_DECIMAL_INT_0, /* DECIMAL, but 0 is an integer */
-	NPS_CSV_REPR_INT_0, /* REPR, but 0 is an integer */
-	NPS_CSV_PUT, /* the column's `put` writes the cell */
+	/* Without a cell: */
+	NPS_CSV_LITERAL, /* the column's `literal` */
+	NPS_CSV_PUT, /* the column's `put` writes it */
 
-	NPS_CSV_ID = NPS_CSV_NUMBER | NPS_CSV_ID_NONE,
 	NPS_CSV_NUMBER_NOT_0 = NPS_CSV_NUMBER | NPS_CSV_0_NONE,
 	NPS_CSV_NUMBER_OR_BLANK = NPS_CSV_NUMBER | NPS_CSV_BLANK,
-	NPS_CSV_TEXT_OR_BLANK = NPS_CSV_TEXT | NPS_CSV_ID_NONE | NPS_CSV_BLANK,
-	NPS_CSV_TEXT_OF_ROW = NPS_CSV_TEXT | NPS_CSV_BLANK, /* blank only if its source has no row */
+	NPS_CSV_TEXT_OR_BLANK = NPS_CSV_TEXT | NPS_CSV_BLANK,
 	NPS_CSV_TIME_NOT_0 = NPS_CSV_TIME | NPS_CSV_0_NONE,
 	NPS_CSV_TIME_OR_BLANK = NPS_CSV_TIME | NPS_CSV_BLANK,
 	NPS_CSV_SHORT_OR_BLANK = NPS_CSV_SHORT | NPS_CSV_BLANK,
 	NPS_CSV_SPAN_OR_BLANK = NPS_CSV_SPAN | NPS_CSV_BLANK,
-	NPS_CSV_REPR_OR_BLANK = NPS_CSV_REPR | NPS_CSV_BLANK
+	NPS_CSV_REPR_OR_BLANK = NPS_CSV_REPR | NPS_CSV_BLANK,
+	NPS_CSV_TEXT_OF_ROW = (NPS_CSV_PUT + 1) | NPS_CSV_BLANK /* blank only if its source has no row */
 };
 
 /* Where a column exists: all the bits must hold. The higher ones are conditions of one table, see nps_csv_input. */
