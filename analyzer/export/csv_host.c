@@ -1,47 +1,43 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Where host time went: a table of our own. */
-#include "base/csv_writer.h"
 #include "derive/host.h"
+#include "export/table.h"
 
-static void put_step(struct nps_csv *csv, uint32_t step)
+static void put_duration(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
-	if (*nps_model__text(csv->model, step))
-		nps_csv__text(csv, step);
-	else
-		nps_csv__empty(csv);
+	const struct nps_host_breakdown_table *t = &csv->model->host_breakdown;
+
+	(void)ctx;
+	nps_csv__milli(csv, t->end[row->at[0]] - t->start[row->at[0]]);
 }
+
+#define COL(title, format, column) NPS_CSV_COL(title, format, host_breakdown, column)
+
+static const struct nps_csv_column columns[] = {
+	COL("Step", TEXT_OR_BLANK, step),
+	COL("Process ID", PID, gtid),
+	COL("Thread ID", TID, gtid),
+	COL("Thread Name", TEXT, comm),
+	COL("Start(us)", TIME, start),
+	NPS_CSV_BY("Duration(us)", put_duration),
+	COL("User Code(us)", MILLI, user),
+	COL("CANN Calls(us)", MILLI, cann),
+	COL("I/O Calls(us)", MILLI, io_calls),
+	COL("Other System Calls(us)", MILLI, other_calls),
+	COL("Device Wait(us)", MILLI, device_wait),
+	COL("Lock Wait(us)", MILLI, lock_wait),
+	COL("CPU Wait(us)", MILLI, cpu_wait),
+	COL("I/O Wait(us)", MILLI, io_wait),
+	COL("Page Faults(us)", MILLI, faults),
+	COL("Interrupts(us)", MILLI, interrupts),
+	COL("Other Sleep(us)", MILLI, sleep),
+	COL("Not Observed(us)", MILLI, unknown),
+};
+
+static const struct nps_csv_table table = { "npuscope_host_breakdown", .unstamped = true,
+					    .asked = NPS_ASKED_OS, NPS_CSV_OF(host_breakdown, columns) };
 
 int nps_export__host_csv(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "npuscope_host_breakdown",
-		.header = "Step,Process ID,Thread ID,Thread Name,Start(us),Duration(us),User Code(us),CANN "
-			  "Calls(us),"
-			  "I/O Calls(us),Other System Calls(us),Device Wait(us),Lock Wait(us),CPU Wait(us),"
-			  "I/O Wait(us),Page Faults(us),Interrupts(us),Other Sleep(us),Not Observed(us)"
-	};
-	const struct nps_host_breakdown_table *t = &ex->model->host_breakdown;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	if (csv && !t->t.len)
-		nps_csv__without_rows(csv, NPS_ASKED_OS);
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		uint64_t parts[NPS_HOST_PARTS];
-
-		nps_host_breakdown__parts(ex->model, i, parts);
-		nps_csv__row(csv);
-		put_step(csv, t->step[i]);
-		nps_csv__u64(csv, t->gtid[i] >> 32);
-		nps_csv__u64(csv, t->gtid[i] & UINT32_MAX);
-		nps_csv__text(csv, t->comm[i]);
-		nps_csv__time(csv, t->start[i]);
-		nps_csv__milli(csv, t->end[i] - t->start[i]);
-		for (size_t part = 0; part < NPS_HOST_PARTS; part++)
-			if (part == NPS_HOST_INTERRUPTS && t->interrupts[i] == NPS_NULL)
-				nps_csv__lit(csv, "N/A");
-			else
-				nps_csv__milli(csv, parts[part]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(ex, dirfd, &table, NULL);
 }

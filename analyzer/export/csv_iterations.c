@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* step_trace of msprof's layout: iterations of graphs, with a pair of columns for each reduction of the longest. */
 #include "export/csv_tables.h"
+#include "export/table.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #define REDUCES_MAX 45 /* pairs of columns: a viewer refuses more than a hundred columns */
-#define HEADER_MAX 8192
 
 struct parts {
 	struct part {
@@ -76,77 +75,95 @@ static size_t longest_run(const struct parts *parts)
 	return NPS_MIN(longest, (size_t)REDUCES_MAX);
 }
 
-static void put_point(struct nps_csv *csv, uint64_t time)
+/* What a row of `iteration` does not hold itself. Points in time 0: not known; lengths NPS_NULL. */
+struct iteration_row {
+	const struct nps_model *m;
+	size_t next; /* row of `iteration` */
+	struct parts parts;
+	size_t reduces_len;
+	int64_t whole, fp_to_bp, refresh, augmentation;
+	struct reduce {
+		uint64_t start;
+		int64_t length;
+	} reduces[REDUCES_MAX];
+};
+
+static int64_t length(uint64_t from, uint64_t to)
 {
-	if (time)
-		nps_csv__time(csv, time);
-	else
-		nps_csv__lit(csv, "N/A");
+	return from && to >= from ? (int64_t)(to - from) : NPS_NULL;
 }
 
-static void put_span(struct nps_csv *csv, uint64_t from, uint64_t to)
+static void set_reduces(struct iteration_row *r, const struct part *key)
 {
-	if (from && to >= from)
-		nps_csv__short(csv, to - from);
-	else
-		nps_csv__lit(csv, "N/A");
-}
+	const struct nps_iteration_part_table *t = &r->m->iteration_part;
+	const struct part *part = first_of(&r->parts, key), *end = r->parts.all + r->parts.len;
 
-static void put_reduces(struct nps_csv *csv, const struct parts *parts, const struct part *key, size_t pairs)
-{
-	const struct nps_iteration_part_table *t = &csv->model->iteration_part;
-	const struct part *part = first_of(parts, key), *end = parts->all + parts->len;
-
-	for (; pairs; pairs--) {
+	for (size_t i = 0; i < r->reduces_len; i++) {
 		bool mine = part < end && !compare(part, key);
 
-		put_point(csv, mine ? t->start[part->row] : 0);
-		put_span(csv, mine ? t->start[part->row] : 0, mine ? t->end[part->row] : 0);
+		r->reduces[i].start = mine ? t->start[part->row] : 0;
+		r->reduces[i].length = mine ? length(t->start[part->row], t->end[part->row]) : NPS_NULL;
 		part += mine;
 	}
 }
 
-static void row(struct nps_csv *csv, size_t i, const struct parts *parts, size_t pairs)
+static bool next(void *ctx, struct nps_csv_row *row)
 {
-	const struct nps_iteration_table *t = &csv->model->iteration;
-	const struct part key = { t->device[i], t->model[i], 0, t->id[i] };
+	struct iteration_row *r = ctx;
+	const struct nps_iteration_table *t = &r->m->iteration;
+	size_t i = r->next++;
 
-	nps_csv__row(csv);
-	nps_csv__device(csv, t->device[i]);
-	nps_csv__u64(csv, t->id[i]);
-	put_point(csv, t->fp_start[i]);
-	put_point(csv, t->bp_end[i]);
-	put_point(csv, t->end[i]);
-	put_span(csv, t->start[i], t->end[i]);
-	put_span(csv, t->fp_start[i], t->bp_end[i]);
-	put_span(csv, t->bp_end[i], t->end[i]);
-	put_span(csv, t->start[i], t->fp_start[i]);
-	nps_csv__u64(csv, t->model[i]);
-	put_reduces(csv, parts, &key, pairs);
-	nps_csv__end(csv);
+	if (i >= t->t.len)
+		return false;
+	row->at[0] = i;
+	r->whole = length(t->start[i], t->end[i]);
+	r->fp_to_bp = length(t->fp_start[i], t->bp_end[i]);
+	r->refresh = length(t->bp_end[i], t->end[i]);
+	r->augmentation = length(t->start[i], t->fp_start[i]);
+	set_reduces(r, &(struct part){ t->device[i], t->model[i], 0, t->id[i] });
+	return true;
 }
+
+#define OWN(title, format, member) NPS_CSV_FIELD(title, format, struct iteration_row, member, .source = 1)
+
+static const struct nps_csv_column columns[] = {
+	NPS_CSV_DEVICE_ID(iteration),
+	NPS_CSV_COL("Iteration ID", NUMBER, iteration, id),
+	NPS_CSV_COL("FP Start(us)", TIME_NOT_0, iteration, fp_start),
+	NPS_CSV_COL("BP End(us)", TIME_NOT_0, iteration, bp_end),
+	NPS_CSV_COL("Iteration End(us)", TIME_NOT_0, iteration, end),
+	OWN("Iteration Time(us)", SHORT, whole),
+	OWN("FP to BP Time(us)", SHORT, fp_to_bp),
+	OWN("Iteration Refresh(us)", SHORT, refresh),
+	OWN("Data Aug Bound(us)", SHORT, augmentation),
+	NPS_CSV_COL("Model ID", NUMBER, iteration, model),
+};
+
+static const struct nps_csv_column reduce_columns[] = {
+	OWN("Reduce Start(us)", TIME_NOT_0, reduces[0].start),
+	OWN("Reduce Duration(us)", SHORT, reduces[0].length),
+};
+
+static const struct nps_csv_table table = { "step_trace", NPS_CSV_OF(iteration, columns) };
 
 int nps_csv__step_trace(const struct nps_export *ex, int dirfd)
 {
-	char header[HEADER_MAX] = "Iteration ID,FP Start(us),BP End(us),Iteration End(us),Iteration Time(us),"
-				  "FP to BP Time(us),Iteration Refresh(us),Data Aug Bound(us),Model ID";
-	const struct nps_csv_file file = {
-		.stem = "step_trace", .header = header, .stamped = true, .device = true
-	};
-	struct parts parts = { 0 };
-	struct nps_csv *csv;
-	size_t pairs;
-	int err = collect(ex->model, &parts);
+	struct nps_csv_column more[2 * REDUCES_MAX];
+	struct iteration_row row = { .m = ex->model };
+	int err = collect(ex->model, &row.parts);
 
 	if (err)
 		return err;
-	pairs = longest_run(&parts);
-	for (size_t i = 0; i < pairs; i++)
-		strcat(header, ",Reduce Start(us),Reduce Duration(us)");
-	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < ex->model->iteration.t.len; i++)
-		row(csv, i, &parts, pairs);
-	err = nps_csv__close(csv);
-	free(parts.all);
+	row.reduces_len = longest_run(&row.parts);
+	for (size_t i = 0; i < 2 * row.reduces_len; i++) {
+		more[i] = reduce_columns[i % 2];
+		more[i].offset += i / 2 * sizeof(struct reduce);
+	}
+	err = nps_csv_table__write(ex, dirfd, &table,
+				   &(struct nps_csv_input){ .sources[1].structs = &row,
+							    .more = { more, 2 * row.reduces_len },
+							    .next = next,
+							    .ctx = &row });
+	free(row.parts.all);
 	return err;
 }

@@ -7,10 +7,8 @@
 #include "export/csv_tables.h"
 
 #include <errno.h>
-#include <stdio.h>
 
 #define COMM 0x80000000U /* of a row number: it is one of comm_op */
-#define HEADER_MAX 8192
 
 struct walk {
 	const struct nps_model *m;
@@ -37,7 +35,7 @@ static bool merged(struct walk *w, uint32_t *row)
 	return true;
 }
 
-static bool next(struct walk *w, uint32_t *row)
+static bool next_number(struct walk *w, uint32_t *row)
 {
 	if (!w->order.len)
 		return merged(w, row);
@@ -118,196 +116,181 @@ static int order_by_device(struct walk *w)
 	return err;
 }
 
+/* --- rows -------------------------------------------------------------------------------------------- */
+
+enum { COMPUTE_SOURCE, TASK_SOURCE, COMM_SOURCE, STEP_SOURCE, OWN_SOURCE, PMU_SOURCE };
+
+#define COLLECTIVE 1 /* variant of rows */
+
 struct kernels {
 	const struct nps_model *m;
-	struct nps_csv *csv;
+	struct walk walk;
 	struct nps_pmu_pivot pmu;
-	bool torch, base; /* base: level 0 of the torch layout has few columns */
-	bool steps;
-	bool first; /* of its device */
+	bool started; /* there was a row of this device */
 	uint32_t device;
 	uint64_t before; /* end of the row before */
 	bool before_known; /* it was measured */
 	uint32_t cooled; /* row of `compute` */
+	/* Cells of the row that is being written. What nobody measured has no length and no wait: Insight reads that as 0. */
+	int64_t duration, wait;
+	bool first; /* of its device */
 };
 
-static void put_step(struct kernels *k, uint32_t step)
+static void set_times(struct kernels *k, uint32_t device, uint64_t start, uint64_t end, bool measured)
 {
-	if (!k->steps)
-		return;
-	if (step < k->m->step.t.len)
-		nps_csv__i64(k->csv, k->m->step.id[step]);
-	else
-		nps_csv__empty(k->csv);
-}
-
-/* What nobody measured has no length and no wait: the cells are empty, which Insight reads as 0. */
-static void put_times(struct kernels *k, uint64_t start, uint64_t end, bool measured)
-{
-	nps_csv__time(k->csv, start);
+	k->first = !k->started || device != k->device;
+	k->duration = k->wait = NPS_NULL;
 	if (measured)
-		nps_csv__span(k->csv, end > start ? end - start : 0);
-	else
-		nps_csv__empty(k->csv);
-	if (k->first)
-		nps_csv__lit(k->csv, "0");
-	else if (measured && k->before_known)
-		nps_csv__span(k->csv, start > k->before ? start - k->before : 0);
-	else
-		nps_csv__empty(k->csv);
+		k->duration = end > start ? (int64_t)(end - start) : 0;
+	if (measured && k->before_known)
+		k->wait = start > k->before ? (int64_t)(start - k->before) : 0;
+	k->started = true;
+	k->device = device;
 	k->before = end;
 	k->before_known = measured;
-	k->first = false;
 }
 
-static void put_shapes(struct kernels *k, uint32_t c)
+static size_t step_row(const struct nps_model *m, uint32_t step)
 {
-	const struct nps_compute_table *t = &k->m->compute;
-
-	nps_csv__text_cell(k->csv, t->input_shapes[c], NPS_CSV_QUOTED);
-	nps_csv__text(k->csv, t->input_types[c]);
-	nps_csv__text(k->csv, t->input_formats[c]);
-	nps_csv__text_cell(k->csv, t->output_shapes[c], NPS_CSV_QUOTED);
-	nps_csv__text(k->csv, t->output_types[c]);
-	nps_csv__text(k->csv, t->output_formats[c]);
+	return step < m->step.t.len ? step : NPS_CSV_NO_ROW;
 }
 
-static void compute_row(struct kernels *k, uint32_t c)
+static void kernel_row(struct kernels *k, uint32_t c, struct nps_csv_row *row)
 {
-	const struct nps_compute_table *t = &k->m->compute;
-	const struct nps_task_table *tasks = &k->m->task;
-	struct nps_csv *csv = k->csv;
-	uint32_t task = t->task[c];
+	const struct nps_task_table *t = &k->m->task;
+	uint32_t task = k->m->compute.task[c];
 
-	if (!k->base) {
-		nps_csv__u64(csv, tasks->model[task]);
-		nps_csv__u64(csv, tasks->task[task]);
-		nps_csv__u64(csv, tasks->stream[task]);
+	row->variant = 0;
+	row->at[COMPUTE_SOURCE] = c;
+	row->at[TASK_SOURCE] = task;
+	row->at[STEP_SOURCE] = step_row(k->m, t->step[task]);
+	set_times(k, t->device[task], t->start[task], t->end[task], nps_model__task_measured(k->m, task));
+	nps_pmu__read(&k->pmu, task);
+}
+
+static void comm_row(struct kernels *k, uint32_t op, struct nps_csv_row *row)
+{
+	const struct nps_comm_op_table *t = &k->m->comm_op;
+
+	row->variant = COLLECTIVE;
+	row->at[COMPUTE_SOURCE] = row->at[TASK_SOURCE] = NPS_CSV_NO_ROW;
+	row->at[COMM_SOURCE] = op;
+	row->at[STEP_SOURCE] = step_row(k->m, t->step[op]);
+	set_times(k, t->device[op], t->start[op], t->end[op], nps_model__comm_measured(k->m, op));
+	nps_pmu__read(&k->pmu, NPS_NONE);
+}
+
+static bool next(void *ctx, struct nps_csv_row *row)
+{
+	struct kernels *k = ctx;
+	uint32_t number;
+
+	if (!next_number(&k->walk, &number))
+		return false;
+	if (number & COMM) {
+		comm_row(k, number & ~COMM, row);
+		return true;
 	}
-	nps_csv__text(csv, t->name[c]);
-	nps_csv__text(csv, t->type[c]);
-	if (!k->base)
-		nps_csv__text(csv, t->state[c]);
-	nps_csv__text(csv, t->core[c]);
-	put_times(k, tasks->start[task], tasks->end[task], nps_model__task_measured(k->m, task));
-	nps_csv__u64(csv, t->blocks[c]);
-	if (k->base)
-		return;
-	nps_csv__u64(csv, t->mix_blocks[c]);
-	nps_csv__text(csv, t->hf32[c]);
-	put_shapes(k, c);
-	nps_csv__id(csv, tasks->context[task]);
-	nps_pmu__cells(&k->pmu, csv, task);
-}
-
-static void comm_row(struct kernels *k, uint32_t row)
-{
-	const struct nps_comm_op_table *op = &k->m->comm_op;
-	bool early = k->csv->ex->generation == NPS_GENERATION_A;
-	struct nps_csv *csv = k->csv;
-
-	if (!k->base) {
-		nps_csv__u64(csv, op->model[row]);
-		nps_csv__lit(csv, "N/A");
-		nps_csv__lit(csv, "N/A");
-	}
-	nps_csv__text(csv, op->name[row]);
-	nps_csv__text(csv, op->type[row]);
-	if (!k->base)
-		nps_csv__lit(csv, "N/A");
-	nps_csv__lit(csv, early ? "HCCL" : "COMMUNICATION");
-	put_times(k, op->start[row], op->end[row], nps_model__comm_measured(k->m, row));
-	nps_csv__lit(csv, "0");
-	if (k->base)
-		return;
-	nps_csv__lit(csv, early ? "N/A" : "0");
-	for (int i = 0; i < 8; i++) /* HF32, shapes, context */
-		nps_csv__lit(csv, "N/A");
-	nps_pmu__cells(&k->pmu, csv, NPS_NONE);
-}
-
-static void row(struct kernels *k, uint32_t number)
-{
-	const struct nps_model *m = k->m;
-	uint32_t device = device_of(m, number), r = number & ~COMM;
-
-	if (device != k->device) {
-		k->device = device;
-		k->first = true;
-	}
-	nps_csv__row(k->csv);
-	put_step(k, number & COMM ? m->comm_op.step[r] : m->task.step[m->compute.task[r]]);
-	nps_csv__device(k->csv, device);
-	if (number & COMM)
-		comm_row(k, r);
-	else
-		compute_row(k, r);
-	nps_csv__end(k->csv);
 	/* Between rows of one device lie those of others, whose counters were passed too. */
-	if (!(number & COMM) && r - k->cooled > NPS_TABLE_HOT) {
-		nps_model__cool(m);
-		k->cooled = r;
+	if (number - k->cooled > NPS_TABLE_HOT) {
+		nps_model__cool(k->m);
+		k->cooled = number;
 	}
+	kernel_row(k, number, row);
+	return true;
 }
 
-#define SHAPES "Input Shapes,Input Data Types,Input Formats,Output Shapes,Output Data Types,Output Formats"
-
-static void make_header(const struct kernels *k, bool early, char *header)
+static void put_wait(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
-	const char *unit = early ? "Dim" : "Num", *device = early ? "" : "Device_id,",
-		   *step = k->steps ? "Step Id," : "";
+	const struct kernels *k = ctx;
 
-	if (k->base)
-		snprintf(header, HEADER_MAX,
-			 "%s%sName,Type,Accelerator Core,Start Time(us),Duration(us),Wait Time(us),Block %s",
-			 step, device, unit);
-	else if (k->torch)
-		snprintf(header, HEADER_MAX,
-			 "%s%sModel ID,Task ID,Stream ID,Name,Type,OP State,Accelerator Core,Start Time(us),"
-			 "Duration(us),Wait Time(us),Block %s,Mix Block %s,HF32 Eligible," SHAPES
-			 ",Context ID",
-			 step, device, unit, unit);
+	(void)row;
+	if (k->first)
+		nps_csv__lit(csv, "0");
+	else if (k->wait == NPS_NULL)
+		nps_csv__empty(csv);
 	else
-		snprintf(
-			header, HEADER_MAX,
-			"%sModel ID,Task ID,Stream ID,Op Name,OP Type,OP State,Task Type,Task Start Time(us),"
-			"Task Duration(us),Task Wait Time(us),Block %s,Mix Block %s,HF32 Eligible," SHAPES
-			",Context ID",
-			device, unit, unit);
-	if (!k->base)
-		nps_pmu__header(&k->pmu, header, HEADER_MAX);
+		nps_csv__span(csv, (uint64_t)k->wait);
 }
+
+/* --- columns ----------------------------------------------------------------------------------------- */
+
+#define FULL NPS_CSV_IF(0) /* not level 0 of the torch layout, which has few columns */
+#define STEPS NPS_CSV_IF(1)
+
+#define KERNEL(title, format, column, ...) NPS_CSV_COL(title, format, compute, column, ##__VA_ARGS__)
+#define TASK(title, format, column, ...)                                                                     \
+	NPS_CSV_COL(title, format, task, column, .source = TASK_SOURCE, ##__VA_ARGS__)
+/* The cell of the column above in the row of a collective. */
+#define COMM_CELL(format, column)                                                                            \
+	NPS_CSV_COL(NULL, format, comm_op, column, .source = COMM_SOURCE, .variant = COLLECTIVE)
+#define COMM_SAME(text, ...) NPS_CSV_SAME(NULL, text, .variant = COLLECTIVE, ##__VA_ARGS__)
+
+static const struct nps_csv_column columns[] = {
+	NPS_CSV_COL("Step Id", NUMBER_OR_BLANK, step, id, .source = STEP_SOURCE, .when = STEPS),
+	TASK("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	COMM_CELL(DEVICE, device),
+	TASK("Model ID", NUMBER, model, .when = FULL),
+	COMM_CELL(NUMBER, model),
+	TASK("Task ID", NUMBER, task, .when = FULL),
+	TASK("Stream ID", NUMBER, stream, .when = FULL),
+	KERNEL("Name", TEXT, name, .msprof = "Op Name"),
+	COMM_CELL(TEXT, name),
+	KERNEL("Type", TEXT, type, .msprof = "OP Type"),
+	COMM_CELL(TEXT, type),
+	KERNEL("OP State", TEXT, state, .when = FULL),
+	KERNEL("Accelerator Core", TEXT, core, .msprof = "Task Type"),
+	COMM_SAME("HCCL", .when = NPS_CSV_A),
+	COMM_SAME("COMMUNICATION", .when = NPS_CSV_B),
+	TASK("Start Time(us)", TIME, start, .msprof = "Task Start Time(us)"),
+	COMM_CELL(TIME, start),
+	NPS_CSV_FIELD("Duration(us)", SPAN_OR_BLANK, struct kernels, duration, .source = OWN_SOURCE,
+		      .msprof = "Task Duration(us)"),
+	NPS_CSV_BY("Wait Time(us)", put_wait, .msprof = "Task Wait Time(us)"),
+	KERNEL("Block Dim", NUMBER, blocks, .when = NPS_CSV_A),
+	COMM_SAME("0"),
+	KERNEL("Block Num", NUMBER, blocks, .when = NPS_CSV_B),
+	COMM_SAME("0"),
+	KERNEL("Mix Block Dim", NUMBER, mix_blocks, .when = FULL | NPS_CSV_A),
+	KERNEL("Mix Block Num", NUMBER, mix_blocks, .when = FULL | NPS_CSV_B),
+	COMM_SAME("0"),
+	KERNEL("HF32 Eligible", TEXT, hf32, .when = FULL),
+	KERNEL("Input Shapes", SHAPES, input_shapes, .when = FULL),
+	KERNEL("Input Data Types", TEXT, input_types, .when = FULL),
+	KERNEL("Input Formats", TEXT, input_formats, .when = FULL),
+	KERNEL("Output Shapes", SHAPES, output_shapes, .when = FULL),
+	KERNEL("Output Data Types", TEXT, output_types, .when = FULL),
+	KERNEL("Output Formats", TEXT, output_formats, .when = FULL),
+	TASK("Context ID", ID, context, .when = FULL),
+};
+
+static const struct nps_csv_table table = { "kernel_details", "op_summary", .crlf = true,
+					    NPS_CSV_OF(compute, columns) };
 
 int nps_csv__kernels(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_model *m = ex->model;
-	bool torch = m->layout == NPS_LAYOUT_TORCH, early = ex->generation == NPS_GENERATION_A;
-	struct kernels k = { .m = m, .torch = torch, .first = true };
-	struct nps_csv_file file = { .stem = torch ? "kernel_details" : "op_summary",
-				     .stamped = !torch,
-				     .crlf = torch && early };
-	struct walk walk = { .m = m };
-	char header[HEADER_MAX];
-	uint32_t number;
+	bool torch = m->layout == NPS_LAYOUT_TORCH, full = !torch || m->level;
+	struct kernels k = { .m = m, .walk.m = m };
+	struct nps_csv_input input = { .when = (full ? FULL : 0) | (torch && m->step.t.len ? STEPS : 0),
+				       .next = next,
+				       .ctx = &k,
+				       .sources = { [TASK_SOURCE].table = &m->task.t,
+						    [COMM_SOURCE].table = &m->comm_op.t,
+						    [STEP_SOURCE].table = &m->step.t,
+						    [OWN_SOURCE].structs = &k,
+						    [PMU_SOURCE].structs = &k.pmu } };
 	int err = 0;
 
-	k.base = torch && !m->level;
-	k.steps = torch && m->step.t.len;
-	if (!k.base)
-		nps_pmu__init(&k.pmu, m);
-	make_header(&k, early, header);
-	file.header = header;
-	nps_vec__init(&walk.order, m->tmpfd, sizeof(uint32_t));
-	if (!one_device(m))
-		err = order_by_device(&walk);
-	if (!err) {
-		k.csv = nps_csv__new(ex, dirfd, &file);
-		err = k.csv ? 0 : -ENOMEM;
+	if (full) {
+		nps_pmu__init(&k.pmu, m, PMU_SOURCE);
+		input.more = nps_pmu__columns(&k.pmu);
 	}
-	while (!err && next(&walk, &number))
-		row(&k, number);
+	nps_vec__init(&k.walk.order, m->tmpfd, sizeof(uint32_t));
+	if (!one_device(m))
+		err = order_by_device(&k.walk);
 	if (!err)
-		err = nps_csv__close(k.csv);
-	nps_vec__free(&walk.order);
+		err = nps_csv_table__write(ex, dirfd, &table, &input);
+	nps_vec__free(&k.walk.order);
 	return err;
 }

@@ -3,11 +3,12 @@
 #include "export/csv_modules.h"
 #include "export/csv_op_memory.h"
 #include "export/csv_tables.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <math.h>
 
-/* --- npu_mem, npu_module_mem --- */
+/* --- npu_module_mem --- */
 
 static uint64_t module_key(const void *ctx, size_t row)
 {
@@ -16,49 +17,46 @@ static uint64_t module_key(const void *ctx, size_t row)
 	return (uint64_t)t->device[row] << 32 | t->module[row];
 }
 
-static void put_module(struct nps_csv *csv, uint32_t module)
+static void put_module(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
+	uint32_t module = csv->model->npu_module_mem.module[row->at[0]];
 	const char *name = nps_module_name(module, csv->ex->generation);
 
+	(void)ctx;
 	if (name)
 		nps_csv__lit(csv, name);
 	else
 		nps_csv__u64(csv, module);
 }
 
-static int npu_module_mem(const struct nps_export *ex, int dirfd, bool torch)
+static const struct nps_csv_column module_columns[] = {
+	NPS_CSV_DEVICE_ID(npu_module_mem),
+	NPS_CSV_BY("Component", put_module),
+	NPS_CSV_COL("Timestamp(us)", TIME, npu_module_mem, timestamp),
+	NPS_CSV_COL("Total Reserved(MB)", REPR_OR_BLANK, npu_module_mem, reserved, .per = NPS_MB,
+		    .when = NPS_CSV_TORCH),
+	NPS_CSV_COL("Total Reserved(KB)", REPR_OR_BLANK, npu_module_mem, reserved, .per = NPS_KB,
+		    .when = NPS_CSV_MSPROF),
+	NPS_CSV_COL("Device", NPU, npu_module_mem, device),
+};
+
+static int npu_module_mem(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "npu_module_mem",
-		.header = torch ? "Component,Timestamp(us),Total Reserved(MB),Device"
-				: "Component,Timestamp(us),Total Reserved(KB),Device",
-		.stamped = !torch,
-		.device = true
-	};
+	static const struct nps_csv_table table = { "npu_module_mem",
+						    NPS_CSV_OF(npu_module_mem, module_columns) };
 	const struct nps_npu_module_mem_table *t = &ex->model->npu_module_mem;
 	struct nps_csv_groups groups;
-	struct nps_csv *csv;
 	int err = nps_csv__group(&groups, ex->model, t->t.len, module_key, t);
 
-	if (err)
-		goto out;
-	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < groups.len; i++) {
-		uint32_t row = nps_csv__grouped(&groups, i);
-
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[row]);
-		put_module(csv, t->module[row]);
-		nps_csv__time(csv, t->timestamp[row]);
-		nps_csv__bytes(csv, t->reserved[row], torch ? NPS_MB : NPS_KB);
-		nps_csv__npu(csv, t->device[row]);
-		nps_csv__end(csv);
-	}
-	err = nps_csv__close(csv);
-out:
+	if (!err)
+		err = nps_csv_table__write(ex, dirfd, &table,
+					   &(struct nps_csv_input){ .order = groups.order.data,
+								    .len = groups.len });
 	nps_vec__free(&groups.order);
 	return err;
 }
+
+/* --- npu_mem --- */
 
 static bool is_app(const struct nps_model *m, size_t row)
 {
@@ -93,55 +91,110 @@ static bool next_module_sample(const struct nps_npu_module_mem_table *t, size_t 
 	return *at > *first;
 }
 
+/* What a row of `npu_mem` does not hold itself. */
+struct npu_mem_row {
+	const struct nps_model *m;
+	size_t next; /* row of `npu_mem` */
+	const char *event;
+	double sum;
+};
+
+static bool next_npu_mem(void *ctx, struct nps_csv_row *row)
+{
+	struct npu_mem_row *r = ctx;
+	const struct nps_npu_mem_table *t = &r->m->npu_mem;
+	size_t i = r->next;
+
+	while (i < t->t.len && !is_app(r->m, i) && !is_device(r->m, i))
+		i++;
+	r->next = i + 1;
+	if (i == t->t.len)
+		return false;
+	r->event = is_app(r->m, i) ? "APP" : "Device";
+	r->sum = t->ddr[i] + t->hbm[i];
+	row->at[0] = i;
+	return true;
+}
+
+static const struct nps_csv_column npu_mem_columns[] = {
+	NPS_CSV_DEVICE_ID(npu_mem),
+	NPS_CSV_FIELD("event", WORD, struct npu_mem_row, event, .source = 1),
+	NPS_CSV_COL("ddr(KB)", REPR, npu_mem, ddr, .per = NPS_KB),
+	NPS_CSV_COL("hbm(KB)", REPR, npu_mem, hbm, .per = NPS_KB),
+	NPS_CSV_FIELD("memory(KB)", REPR, struct npu_mem_row, sum, .source = 1, .per = NPS_KB),
+	NPS_CSV_COL("timestamp(us)", TIME, npu_mem, timestamp),
+};
+
 static int npu_mem(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "npu_mem",
-					   .header = "event,ddr(KB),hbm(KB),memory(KB),timestamp(us)",
-					   .stamped = true,
-					   .device = true };
-	const struct nps_npu_mem_table *t = &ex->model->npu_mem;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	static const struct nps_csv_table table = { "npu_mem", NPS_CSV_OF(npu_mem, npu_mem_columns) };
+	struct npu_mem_row row = { .m = ex->model };
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		if (!is_app(ex->model, i) && !is_device(ex->model, i))
-			continue;
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__lit(csv, is_app(ex->model, i) ? "APP" : "Device");
-		nps_csv__repr(csv, t->ddr[i] / NPS_KB);
-		nps_csv__repr(csv, t->hbm[i] / NPS_KB);
-		nps_csv__repr(csv, (t->ddr[i] + t->hbm[i]) / NPS_KB);
-		nps_csv__time(csv, t->timestamp[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){ .sources[1].structs = &row, .next = next_npu_mem, .ctx = &row });
 }
 
 /* --- memory_record --- */
 
-struct levels {
+struct level {
 	int64_t allocated, reserved;
+};
+
+#define RECORDED 1 /* variant of rows: the component is a text of the model */
+
+/* The one source of the table: allocators, the driver and CANN all have their part in it. */
+struct record {
+	const char *component;
+	uint32_t text, device;
+	uint64_t time;
+	struct level level;
+	int64_t active, stream;
+};
+
+#define RECORD(title, format, member, ...) NPS_CSV_FIELD(title, format, struct record, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column record_columns[] = {
+	RECORD("Component", WORD, component),
+	RECORD(NULL, TEXT, text, .variant = RECORDED),
+	RECORD("Timestamp(us)", TIME, time),
+	RECORD("Total Allocated(MB)", REPR_OR_BLANK, level.allocated, .per = NPS_MB),
+	RECORD("Total Reserved(MB)", REPR_OR_BLANK, level.reserved, .per = NPS_MB),
+	RECORD("Total Active(MB)", REPR_OR_BLANK, active, .per = NPS_MB),
+	RECORD("Stream Ptr", NUMBER_OR_BLANK, stream),
+	RECORD("Device Type", NPU, device),
+};
+
+static const struct nps_csv_column cann_record_columns[] = {
+	RECORD("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	RECORD("Component", WORD, component),
+	RECORD(NULL, TEXT, text, .variant = RECORDED),
+	RECORD("Timestamp(us)", TIME, time),
+	RECORD("Total Allocated(KB)", REPR_OR_BLANK, level.allocated, .per = NPS_KB),
+	RECORD("Total Reserved(KB)", REPR_OR_BLANK, level.reserved, .per = NPS_KB),
+	RECORD("Device", NPU, device),
 };
 
 struct records {
 	const struct nps_model *m;
-	struct nps_csv *csv;
+	struct nps_csv_rows *rows;
+	struct record row;
 	bool sums; /* the sums of framework and CANN are not in the table yet */
-	struct levels pta, ge;
+	struct level pta, ge;
 	int64_t active, stream; /* of the framework, latest */
 };
 
-/* The component is in the row already. */
-static void record_row(struct records *r, uint64_t time, struct levels level, int64_t active, int64_t stream,
-		       uint32_t device)
+/* COMPONENT NULL: it is TEXT. */
+static void put_record(struct records *r, const char *component, uint32_t text, uint64_t time,
+		       uint32_t device, struct level level)
 {
-	nps_csv__time(r->csv, time);
-	nps_csv__bytes(r->csv, level.allocated, NPS_MB);
-	nps_csv__bytes(r->csv, level.reserved, NPS_MB);
-	nps_csv__bytes(r->csv, active, NPS_MB);
-	nps_csv__i64(r->csv, stream);
-	nps_csv__npu(r->csv, device);
-	nps_csv__end(r->csv);
+	r->row.component = component;
+	r->row.text = text;
+	r->row.time = time;
+	r->row.device = device;
+	r->row.level = level;
+	nps_csv_rows__put(r->rows, &(struct nps_csv_row){ .variant = component ? 0 : RECORDED });
+	r->row.active = r->row.stream = NPS_NULL;
 }
 
 static void app_rows(struct records *r)
@@ -150,43 +203,37 @@ static void app_rows(struct records *r)
 
 	for (size_t i = 0; i < t->t.len; i++) {
 		double bytes = t->ddr[i] + t->hbm[i];
-		struct levels level = { .allocated = NPS_NULL };
 
-		if (!is_app(r->m, i) || !(fabs(bytes) < 1e18))
-			continue;
-		level.reserved = (int64_t)bytes;
-		nps_csv__row(r->csv);
-		nps_csv__lit(r->csv, "APP");
-		record_row(r, t->timestamp[i], level, NPS_NULL, NPS_NULL, t->device[i]);
+		if (is_app(r->m, i) && fabs(bytes) < 1e18)
+			put_record(r, "APP", NPS_NONE, t->timestamp[i], t->device[i],
+				   (struct level){ NPS_NULL, (int64_t)bytes });
 	}
 }
 
-/* The memory page of Insight needs memory_record beside npu_module_mem: what all modules of the driver hold is the process's. */
+/*
+ * The memory page of Insight needs memory_record beside npu_module_mem: what all modules of the driver hold is the process's.
+ * Theirs are the rows where nobody else's are.
+ */
 static void module_rows(struct records *r)
 {
 	const struct nps_npu_module_mem_table *t = &r->m->npu_module_mem;
-	struct levels level = { .allocated = NPS_NULL };
+	struct level level = { .allocated = NPS_NULL };
 	size_t at = 0, first;
 
-	while (next_module_sample(t, &at, &first, &level.reserved)) {
-		nps_csv__row(r->csv);
-		nps_csv__lit(r->csv, "APP");
-		record_row(r, t->timestamp[first], level, NPS_NULL, NPS_NULL, t->device[first]);
-	}
+	while (next_module_sample(t, &at, &first, &level.reserved))
+		put_record(r, "APP", NPS_NONE, t->timestamp[first], t->device[first], level);
 }
 
 static void sum_row(struct records *r, uint64_t time, uint32_t device)
 {
-	struct levels level;
+	struct level level;
 
-	if (!r->sums)
-		return;
-	if (__builtin_add_overflow(r->pta.allocated, r->ge.allocated, &level.allocated) ||
+	if (!r->sums || __builtin_add_overflow(r->pta.allocated, r->ge.allocated, &level.allocated) ||
 	    __builtin_add_overflow(r->pta.reserved, r->ge.reserved, &level.reserved))
 		return;
-	nps_csv__row(r->csv);
-	nps_csv__lit(r->csv, "PTA+GE");
-	record_row(r, time, level, r->active, r->stream, device);
+	r->row.active = r->active;
+	r->row.stream = r->stream;
+	put_record(r, "PTA+GE", NPS_NONE, time, device, level);
 }
 
 /* A row as the framework's profiler left it. CANN's have no active memory and no stream. */
@@ -194,12 +241,11 @@ static void recorded_row(struct records *r, size_t i)
 {
 	const struct nps_memory_record_table *t = &r->m->memory_record;
 	const char *component = nps_model__text(r->m, t->component[i]);
-	struct levels level = { t->allocated[i], t->reserved[i] };
+	struct level level = { t->allocated[i], t->reserved[i] };
 
-	nps_csv__row(r->csv);
-	nps_csv__text(r->csv, t->component[i]);
-	record_row(r, t->timestamp[i], level, t->stream[i] == NPS_NULL ? NPS_NULL : t->active[i],
-		   t->stream[i], t->device[i]);
+	r->row.active = t->stream[i] == NPS_NULL ? NPS_NULL : t->active[i];
+	r->row.stream = t->stream[i];
+	put_record(r, NULL, t->component[i], t->timestamp[i], t->device[i], level);
 	if (!strcmp(component, "PTA")) {
 		r->pta = level;
 		r->active = t->active[i];
@@ -215,10 +261,8 @@ static void cann_row(struct records *r, size_t i)
 {
 	const struct nps_npu_op_mem_table *t = &r->m->npu_op_mem;
 
-	r->ge = (struct levels){ t->allocated[i], t->reserved[i] };
-	nps_csv__row(r->csv);
-	nps_csv__lit(r->csv, "GE");
-	record_row(r, t->timestamp[i], r->ge, NPS_NULL, NPS_NULL, t->device[i]);
+	r->ge = (struct level){ t->allocated[i], t->reserved[i] };
+	put_record(r, "GE", NPS_NONE, t->timestamp[i], t->device[i], r->ge);
 	sum_row(r, t->timestamp[i], t->device[i]);
 }
 
@@ -238,25 +282,30 @@ static bool has_component(const struct nps_model *m, const char *component)
 	return false;
 }
 
+static int open_records(struct records *r, const struct nps_export *ex, int dirfd,
+			const struct nps_csv_table *table)
+{
+	*r = (struct records){ .m = ex->model, .active = NPS_NULL, .stream = NPS_NULL };
+	r->row.active = r->row.stream = NPS_NULL;
+	return nps_csv_rows__open(&r->rows, ex, dirfd, table,
+				  &(struct nps_csv_input){ .sources[0].structs = &r->row });
+}
+
 static int memory_record(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "memory_record",
-		.header = "Component,Timestamp(us),Total Allocated(MB),"
-			  "Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type",
-		.crlf = ex->generation == NPS_GENERATION_A
-	};
+	static const struct nps_csv_table table = { "memory_record", .crlf = true,
+						    .columns = NPS_CSV_COLUMNS(record_columns) };
 	const struct nps_model *m = ex->model;
-	struct records r = { .m = m, .active = NPS_NULL, .stream = NPS_NULL };
 	size_t i = 0, cann = has_component(m, "GE") ? m->npu_op_mem.t.len : 0;
-
 	bool framework = m->memory_record.t.len; /* without it there is nothing to add CANN's to */
+	struct records r;
+	int err;
 
 	if (!framework && !m->npu_module_mem.t.len)
 		return 0;
-	r.csv = nps_csv__new(ex, dirfd, &file);
-	if (!r.csv)
-		return -ENOMEM;
+	err = open_records(&r, ex, dirfd, &table);
+	if (err)
+		return err;
 	r.sums = !has_component(m, "PTA+GE");
 	if (framework || has_app(m))
 		app_rows(&r);
@@ -270,80 +319,44 @@ static int memory_record(const struct nps_export *ex, int dirfd)
 		else
 			cann_row(&r, cann++);
 	}
-	return nps_csv__close(r.csv);
-}
-
-/* As module_rows, where CANN told of no operator's memory. */
-static void cann_module_rows(struct nps_csv *csv)
-{
-	const struct nps_npu_module_mem_table *t = &csv->model->npu_module_mem;
-	size_t at = 0, first;
-	int64_t reserved;
-
-	while (next_module_sample(t, &at, &first, &reserved)) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[first]);
-		nps_csv__lit(csv, "APP");
-		nps_csv__time(csv, t->timestamp[first]);
-		nps_csv__bytes(csv, NPS_NULL, NPS_KB);
-		nps_csv__bytes(csv, reserved, NPS_KB);
-		nps_csv__npu(csv, t->device[first]);
-		nps_csv__end(csv);
-	}
+	return nps_csv_rows__close(r.rows, 0);
 }
 
 static int cann_memory_record(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "memory_record",
-					   .header = "Component,Timestamp(us),Total Allocated(KB),"
-						     "Total Reserved(KB),Device",
-					   .stamped = true,
-					   .device = true };
+	static const struct nps_csv_table table = { "memory_record",
+						    .columns = NPS_CSV_COLUMNS(cann_record_columns) };
 	const struct nps_npu_op_mem_table *t = &ex->model->npu_op_mem;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	struct records r;
+	int err = open_records(&r, ex, dirfd, &table);
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__text(csv, t->component[i]);
-		nps_csv__time(csv, t->timestamp[i]);
-		nps_csv__bytes(csv, t->allocated[i], NPS_KB);
-		nps_csv__bytes(csv, t->reserved[i], NPS_KB);
-		nps_csv__npu(csv, t->device[i]);
-		nps_csv__end(csv);
-	}
-	if (csv && !t->t.len)
-		cann_module_rows(csv);
-	return nps_csv__close(csv);
+	if (err)
+		return err;
+	for (size_t i = 0; i < t->t.len; i++)
+		put_record(&r, NULL, t->component[i], t->timestamp[i], t->device[i],
+			   (struct level){ t->allocated[i], t->reserved[i] });
+	if (!t->t.len)
+		module_rows(&r);
+	return nps_csv_rows__close(r.rows, 0);
 }
 
 /* --- operator_memory --- */
 
-static void put_time(struct nps_csv *csv, int64_t ns)
-{
-	if (ns < 0) /* NPS_NULL too: not released */
-		nps_csv__empty(csv);
-	else
-		nps_csv__time(csv, ns);
-}
+enum { ALLOCATION_SOURCE, RELEASE_SOURCE, FRAMEWORK_SOURCE };
 
-/* Python took the difference of two strings of one operator, CANN's own are floats. */
-static void put_duration(struct nps_csv *csv, int64_t ns, bool cann)
-{
-	if (ns < 0)
-		nps_csv__empty(csv);
-	else if (cann)
-		nps_csv__short(csv, ns);
-	else
-		nps_csv__time(csv, ns);
-}
+/* Variants of rows, beside the framework's: an operator of CANN's own, in a row of the framework's or in a pair of CANN's. */
+enum { FRAMEWORK, CANN_RECORDED, CANN };
 
-static void put_name(struct nps_csv *csv, uint32_t name, bool cann)
+static void put_cann_name(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
-	const char *text = nps_model__text_or_na(csv->model, name);
+	const struct nps_model *m = csv->model;
+	uint32_t name = row->variant == CANN ? m->npu_op_mem.name[row->at[ALLOCATION_SOURCE]]
+					     : m->op_memory.name[row->at[FRAMEWORK_SOURCE]];
+	const char *text = nps_model__text_or_na(m, name);
 	char *at;
 
-	if (!cann || !strncmp(text, "cann::", 6)) {
+	(void)ctx;
+	if (!strncmp(text, "cann::", 6)) {
 		nps_csv__text(csv, name);
 		return;
 	}
@@ -359,159 +372,140 @@ static void put_name(struct nps_csv *csv, uint32_t name, bool cann)
 	nps_csv__text(csv, name);
 }
 
-static void operator_row(struct nps_csv *csv, size_t i)
+static void put_lifetime(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
-	const struct nps_op_memory_table *t = &csv->model->op_memory;
-	bool cann = t->stream[i] == NPS_NULL;
+	const uint64_t *time = csv->model->npu_op_mem.timestamp;
+	size_t from = row->at[ALLOCATION_SOURCE], to = row->at[RELEASE_SOURCE];
 
-	nps_csv__row(csv);
-	put_name(csv, t->name[i], cann);
-	nps_csv__bytes(csv, t->size[i], NPS_KB);
-	put_time(csv, t->allocation[i]);
-	put_time(csv, t->release[i]);
-	put_time(csv, t->active_release[i]);
-	put_duration(csv, t->duration[i], cann);
-	put_duration(csv, t->active_duration[i], cann);
-	nps_csv__bytes(csv, t->allocation_allocated[i], NPS_MB);
-	nps_csv__bytes(csv, t->allocation_reserved[i], NPS_MB);
-	nps_csv__bytes(csv, t->allocation_active[i], NPS_MB);
-	nps_csv__bytes(csv, t->release_allocated[i], NPS_MB);
-	nps_csv__bytes(csv, t->release_reserved[i], NPS_MB);
-	nps_csv__bytes(csv, t->release_active[i], NPS_MB);
-	nps_csv__i64(csv, t->stream[i]);
-	nps_csv__npu(csv, t->device[i]);
-	nps_csv__end(csv);
+	(void)ctx;
+	if (to == NPS_CSV_NO_ROW || time[to] < time[from])
+		nps_csv__empty(csv);
+	else
+		nps_csv__short(csv, time[to] - time[from]);
 }
 
-static void put_levels(struct nps_csv *csv, uint32_t row, double unit)
-{
-	const struct nps_npu_op_mem_table *t = &csv->model->npu_op_mem;
+#define FRAMEWORK_CELL(title, format, column, ...)                                                           \
+	NPS_CSV_COL(title, format, op_memory, column, .source = FRAMEWORK_SOURCE, ##__VA_ARGS__)
+#define CANN_CELL(title, format, when, column, ...)                                                          \
+	NPS_CSV_COL(title, format, npu_op_mem, column, .source = when##_SOURCE, ##__VA_ARGS__)
 
-	nps_csv__bytes(csv, row == NPS_NONE ? NPS_NULL : t->allocated[row], unit);
-	nps_csv__bytes(csv, row == NPS_NONE ? NPS_NULL : t->reserved[row], unit);
-}
+/* Python took the difference of two strings of an operator of the framework's, CANN's lifetimes are floats. */
+static const struct nps_csv_column operator_columns[] = {
+	FRAMEWORK_CELL("Name", TEXT, name),
+	NPS_CSV_BY(NULL, put_cann_name, .variant = CANN_RECORDED),
+	NPS_CSV_BY(NULL, put_cann_name, .variant = CANN),
+	FRAMEWORK_CELL("Size(KB)", REPR_OR_BLANK, size, .per = NPS_KB),
+	CANN_CELL(NULL, REPR_OR_BLANK, ALLOCATION, size, .per = NPS_KB, .variant = CANN),
+	FRAMEWORK_CELL("Allocation Time(us)", TIME_OR_BLANK, allocation),
+	CANN_CELL(NULL, TIME, ALLOCATION, timestamp, .variant = CANN),
+	FRAMEWORK_CELL("Release Time(us)", TIME_OR_BLANK, release),
+	CANN_CELL(NULL, TIME_OR_BLANK, RELEASE, timestamp, .variant = CANN),
+	FRAMEWORK_CELL("Active Release Time(us)", TIME_OR_BLANK, active_release),
+	FRAMEWORK_CELL("Duration(us)", TIME_OR_BLANK, duration),
+	FRAMEWORK_CELL(NULL, SHORT_OR_BLANK, duration, .variant = CANN_RECORDED),
+	NPS_CSV_BY(NULL, put_lifetime, .variant = CANN),
+	FRAMEWORK_CELL("Active Duration(us)", TIME_OR_BLANK, active_duration),
+	FRAMEWORK_CELL(NULL, SHORT_OR_BLANK, active_duration, .variant = CANN_RECORDED),
+	FRAMEWORK_CELL("Allocation Total Allocated(MB)", REPR_OR_BLANK, allocation_allocated, .per = NPS_MB),
+	CANN_CELL(NULL, REPR_OR_BLANK, ALLOCATION, allocated, .per = NPS_MB, .variant = CANN),
+	FRAMEWORK_CELL("Allocation Total Reserved(MB)", REPR_OR_BLANK, allocation_reserved, .per = NPS_MB),
+	CANN_CELL(NULL, REPR_OR_BLANK, ALLOCATION, reserved, .per = NPS_MB, .variant = CANN),
+	FRAMEWORK_CELL("Allocation Total Active(MB)", REPR_OR_BLANK, allocation_active, .per = NPS_MB),
+	FRAMEWORK_CELL("Release Total Allocated(MB)", REPR_OR_BLANK, release_allocated, .per = NPS_MB),
+	CANN_CELL(NULL, REPR_OR_BLANK, RELEASE, allocated, .per = NPS_MB, .variant = CANN),
+	FRAMEWORK_CELL("Release Total Reserved(MB)", REPR_OR_BLANK, release_reserved, .per = NPS_MB),
+	CANN_CELL(NULL, REPR_OR_BLANK, RELEASE, reserved, .per = NPS_MB, .variant = CANN),
+	FRAMEWORK_CELL("Release Total Active(MB)", REPR_OR_BLANK, release_active, .per = NPS_MB),
+	FRAMEWORK_CELL("Stream Ptr", NUMBER_OR_BLANK, stream),
+	FRAMEWORK_CELL("Device Type", NPU, device),
+	CANN_CELL(NULL, NPU, ALLOCATION, device, .variant = CANN),
+};
 
-static int64_t lifetime(const struct nps_npu_op_mem_table *t, uint32_t from, uint32_t to)
-{
-	return to == NPS_NONE || t->timestamp[to] < t->timestamp[from]
-		       ? NPS_NULL
-		       : (int64_t)(t->timestamp[to] - t->timestamp[from]);
-}
+static const struct nps_csv_column cann_operator_columns[] = {
+	NPS_CSV_DEVICE_ID(npu_op_mem),
+	CANN_CELL("Name", TEXT, ALLOCATION, name),
+	CANN_CELL("Size(KB)", REPR_OR_BLANK, ALLOCATION, size, .per = NPS_KB),
+	CANN_CELL("Allocation Time(us)", TIME, ALLOCATION, timestamp),
+	NPS_CSV_BY("Duration(us)", put_lifetime),
+	CANN_CELL("Allocation Total Allocated(KB)", REPR_OR_BLANK, ALLOCATION, allocated, .per = NPS_KB),
+	CANN_CELL("Allocation Total Reserved(KB)", REPR_OR_BLANK, ALLOCATION, reserved, .per = NPS_KB),
+	CANN_CELL("Release Total Allocated(KB)", REPR_OR_BLANK, RELEASE, allocated, .per = NPS_KB),
+	CANN_CELL("Release Total Reserved(KB)", REPR_OR_BLANK, RELEASE, reserved, .per = NPS_KB),
+	CANN_CELL("Device", NPU, ALLOCATION, device),
+};
 
-/* CANN's operators behind the framework's, where the table does not have them yet. */
 static void cann_operator_row(void *ctx, uint32_t from, uint32_t to)
 {
-	struct nps_csv *csv = ctx;
-	const struct nps_npu_op_mem_table *t = &csv->model->npu_op_mem;
+	struct nps_csv_row row = { .variant = CANN };
 
-	nps_csv__row(csv);
-	put_name(csv, t->name[from], true);
-	nps_csv__bytes(csv, t->size[from], NPS_KB);
-	nps_csv__time(csv, t->timestamp[from]);
-	put_time(csv, to == NPS_NONE ? NPS_NULL : (int64_t)t->timestamp[to]);
-	nps_csv__empty(csv);
-	put_duration(csv, lifetime(t, from, to), true);
-	nps_csv__empty(csv);
-	put_levels(csv, from, NPS_MB);
-	nps_csv__empty(csv);
-	put_levels(csv, to, NPS_MB);
-	nps_csv__empty(csv);
-	nps_csv__empty(csv);
-	nps_csv__npu(csv, t->device[from]);
-	nps_csv__end(csv);
+	row.at[ALLOCATION_SOURCE] = from;
+	row.at[RELEASE_SOURCE] = to == NPS_NONE ? NPS_CSV_NO_ROW : to;
+	row.at[FRAMEWORK_SOURCE] = NPS_CSV_NO_ROW;
+	nps_csv_rows__put(ctx, &row);
 }
 
+/* CANN's operators stand behind the framework's, where the table does not have them yet. */
 static int operator_memory(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "operator_memory",
-		.header =
-			"Name,Size(KB),Allocation Time(us),Release Time(us),Active Release "
-			"Time(us),Duration(us),"
-			"Active Duration(us),Allocation Total Allocated(MB),Allocation Total Reserved(MB),"
-			"Allocation Total Active(MB),Release Total Allocated(MB),Release Total Reserved(MB),"
-			"Release Total Active(MB),Stream Ptr,Device Type",
-		.crlf = ex->generation == NPS_GENERATION_A
-	};
 	const struct nps_op_memory_table *t = &ex->model->op_memory;
-	struct nps_csv *csv;
+	static const struct nps_csv_table table = { "operator_memory", .crlf = true,
+						    NPS_CSV_OF(npu_op_mem, operator_columns) };
+	const struct nps_csv_input input = { .sources = { [RELEASE_SOURCE].table = &ex->model->npu_op_mem.t,
+							  [FRAMEWORK_SOURCE].table = &t->t } };
+	struct nps_csv_rows *rows;
 	bool cann = false;
-	int err = 0;
+	int err;
 
 	if (!t->t.len)
 		return 0;
-	csv = nps_csv__new(ex, dirfd, &file);
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		operator_row(csv, i);
-		cann |= t->stream[i] == NPS_NULL;
+	err = nps_csv_rows__open(&rows, ex, dirfd, &table, &input);
+	if (err)
+		return err;
+	for (size_t i = 0; i < t->t.len; i++) {
+		bool recorded = t->stream[i] == NPS_NULL;
+
+		nps_csv_rows__put(rows,
+				  &(struct nps_csv_row){ .at[FRAMEWORK_SOURCE] = i,
+							 .variant = recorded ? CANN_RECORDED : FRAMEWORK });
+		cann |= recorded;
 	}
-	if (csv && !cann)
-		err = nps_op_memory__pairs(ex->model, cann_operator_row, csv);
-	if (csv && err)
-		csv->err = err;
-	return nps_csv__close(csv);
+	if (!cann)
+		err = nps_op_memory__pairs(ex->model, cann_operator_row, rows);
+	return nps_csv_rows__close(rows, err);
 }
 
-static void msprof_operator_row(void *ctx, uint32_t from, uint32_t to)
+static int cann_operator_memory(const struct nps_export *ex, int dirfd)
 {
-	struct nps_csv *csv = ctx;
-	const struct nps_npu_op_mem_table *t = &csv->model->npu_op_mem;
+	static const struct nps_csv_table table = { "operator_memory",
+						    NPS_CSV_OF(npu_op_mem, cann_operator_columns) };
+	const struct nps_csv_input input = { .sources[RELEASE_SOURCE].table = &ex->model->npu_op_mem.t };
+	struct nps_csv_rows *rows;
+	int err = nps_csv_rows__open(&rows, ex, dirfd, &table, &input);
 
-	nps_csv__row(csv);
-	nps_csv__device(csv, t->device[from]);
-	nps_csv__text(csv, t->name[from]);
-	nps_csv__bytes(csv, t->size[from], NPS_KB);
-	nps_csv__time(csv, t->timestamp[from]);
-	put_duration(csv, lifetime(t, from, to), true);
-	put_levels(csv, from, NPS_KB);
-	put_levels(csv, to, NPS_KB);
-	nps_csv__npu(csv, t->device[from]);
-	nps_csv__end(csv);
+	if (err)
+		return err;
+	err = nps_op_memory__pairs(ex->model, cann_operator_row, rows);
+	return nps_csv_rows__close(rows, err);
 }
 
-static int msprof_operator_memory(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "operator_memory",
-		.header = "Name,Size(KB),Allocation Time(us),Duration(us),Allocation Total Allocated(KB),"
-			  "Allocation Total Reserved(KB),Release Total Allocated(KB),"
-			  "Release Total Reserved(KB),Device",
-		.stamped = true,
-		.device = true
-	};
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	int err;
+/* --- static_op_mem --- */
 
-	if (!csv)
-		return -ENOMEM;
-	err = nps_op_memory__pairs(ex->model, msprof_operator_row, csv);
-	csv->err = csv->err ? csv->err : err;
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_column static_op_mem_columns[] = {
+	NPS_CSV_HOST_ID,
+	NPS_CSV_COL("Op Name", TEXT, static_op_mem, name),
+	NPS_CSV_COL("Model Name", TEXT, static_op_mem, model),
+	NPS_CSV_COL("Graph ID", NUMBER, static_op_mem, graph),
+	NPS_CSV_COL("Node Index Start", NUMBER_OR_BLANK, static_op_mem, first),
+	NPS_CSV_COL("Node Index End", NUMBER_OR_BLANK, static_op_mem, last),
+	NPS_CSV_COL("Size(KB)", REPR_OR_BLANK, static_op_mem, size, .per = NPS_KB),
+};
 
 static int static_op_mem(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "static_op_mem",
-		.header = "Op Name,Model Name,Graph ID,Node Index Start,Node Index End,Size(KB)",
-		.stamped = true,
-		.device = true
-	};
-	const struct nps_static_op_mem_table *t = &ex->model->static_op_mem;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	static const struct nps_csv_table table = { "static_op_mem",
+						    NPS_CSV_OF(static_op_mem, static_op_mem_columns) };
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__text(csv, t->name[i]);
-		nps_csv__text(csv, t->model[i]);
-		nps_csv__u64(csv, t->graph[i]);
-		nps_csv__i64(csv, t->first[i]);
-		nps_csv__i64(csv, t->last[i]);
-		nps_csv__bytes(csv, t->size[i], NPS_KB);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(ex, dirfd, &table, NULL);
 }
 
 int nps_csv__torch_memory(const struct nps_export *ex, int dirfd)
@@ -520,15 +514,15 @@ int nps_csv__torch_memory(const struct nps_export *ex, int dirfd)
 
 	if (!err)
 		err = memory_record(ex, dirfd);
-	return err ? err : npu_module_mem(ex, dirfd, true);
+	return err ? err : npu_module_mem(ex, dirfd);
 }
 
 int nps_csv__msprof_memory(const struct nps_export *ex, int dirfd)
 {
 	static int (*const tables[])(const struct nps_export *, int) = { npu_mem, cann_memory_record,
-									 msprof_operator_memory,
+									 cann_operator_memory,
 									 static_op_mem };
-	int err = npu_module_mem(ex, dirfd, false);
+	int err = npu_module_mem(ex, dirfd);
 
 	for (size_t i = 0; !err && i < NPS_ARRAY_SIZE(tables); i++)
 		err = tables[i](ex, dirfd);

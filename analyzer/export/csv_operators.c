@@ -6,6 +6,7 @@
 #include "derive/derive.h"
 #include "export/csv_device_time.h"
 #include "export/csv_tables.h"
+#include "export/table.h"
 
 #include <errno.h>
 
@@ -180,21 +181,37 @@ static int sum_up(struct operators *o)
 	return err;
 }
 
-static void put_us(struct nps_csv *csv, uint64_t ns)
+/* --- rows -------------------------------------------------------------------------------------------- */
+
+enum { SUMS_SOURCE, TORCH_SOURCE, OWN_SOURCE };
+
+/* What neither the sums nor a row of `torch` hold. */
+struct operator_row {
+	const struct operators *o;
+	size_t next; /* operator */
+	size_t frame; /* row of `frame` near which the next chain is expected */
+	uint64_t host_self, host_total;
+};
+
+static bool next_operator(void *ctx, struct nps_csv_row *row)
 {
-	nps_csv__repr(csv, (double)ns / 1000);
+	struct operator_row *r = ctx;
+	const struct nps_torch_table *t = &r->o->m->torch;
+	const struct sums *s;
+
+	if (r->next == r->o->ops.len)
+		return false;
+	if (!(r->next & (NPS_TABLE_HOT - 1)))
+		nps_vec__cool(&r->o->ops);
+	row->at[SUMS_SOURCE] = r->next++;
+	s = sums_at(r->o, row->at[SUMS_SOURCE]);
+	row->at[TORCH_SOURCE] = s->row;
+	r->host_total = t->end[s->row] - t->start[s->row];
+	r->host_self = r->host_total > s->children ? r->host_total - s->children : 0;
+	return true;
 }
 
-/* Nothing is the integer with which Python's sum begins. */
-static void put_device_us(struct nps_csv *csv, uint64_t ns)
-{
-	if (ns)
-		put_us(csv, ns);
-	else
-		nps_csv__lit(csv, "0");
-}
-
-static void put_lines(struct nps_csv *csv, uint32_t text)
+static void put_text_lines(struct nps_csv *csv, uint32_t text)
 {
 	const char *bytes = text == NPS_NONE ? "" : nps_model__text(csv->model, text);
 
@@ -210,24 +227,32 @@ static void put_lines(struct nps_csv *csv, uint32_t text)
 	nps_csv__close_quotes(csv);
 }
 
-/* Frames of a chain are together and the chains ascend. A chain of one plain line needs no quotes. */
-static void put_stack(struct nps_csv *csv, int64_t chain, size_t *hint)
+static void put_shapes(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
+	(void)ctx;
+	put_text_lines(csv, csv->model->torch.input_shapes[row->at[TORCH_SOURCE]]);
+}
+
+/* Frames of a chain are together and the chains ascend. A chain of one plain line needs no quotes. */
+static void put_stack(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	int64_t chain = csv->model->torch.callchain[row->at[TORCH_SOURCE]];
 	const struct nps_frame_table *f = &csv->model->frame;
+	struct operator_row *r = ctx;
 	size_t i;
 
 	if (chain < 0 || chain >= NPS_NONE) {
 		nps_csv__empty(csv);
 		return;
 	}
-	i = lower_bound(f->id, f->t.len, chain, *hint);
-	*hint = i;
+	i = lower_bound(f->id, f->t.len, chain, r->frame);
+	r->frame = i;
 	if (i == f->t.len || f->id[i] != chain) {
 		nps_csv__empty(csv);
 		return;
 	}
 	if (i + 1 == f->t.len || f->id[i + 1] != chain) {
-		put_lines(csv, f->stack[i]);
+		put_text_lines(csv, f->stack[i]);
 		return;
 	}
 	nps_csv__open_quotes(csv);
@@ -239,40 +264,38 @@ static void put_stack(struct nps_csv *csv, int64_t chain, size_t *hint)
 	nps_csv__close_quotes(csv);
 }
 
+#define HOST_US(title, member)                                                                               \
+	NPS_CSV_FIELD(title, REPR, struct operator_row, member, .source = OWN_SOURCE, .per = 1000)
+/* Nothing is the integer with which Python's sum begins. */
+#define DEVICE_US(title, member) NPS_CSV_FIELD(title, REPR_INT_0, struct sums, member, .per = 1000)
+
+static const struct nps_csv_column columns[] = {
+	NPS_CSV_COL("Name", TEXT, torch, name, .source = TORCH_SOURCE),
+	NPS_CSV_BY("Input Shapes", put_shapes),
+	NPS_CSV_BY("Call Stack", put_stack),
+	HOST_US("Host Self Duration(us)", host_self),
+	HOST_US("Host Total Duration(us)", host_total),
+	DEVICE_US("Device Self Duration(us)", self.all),
+	DEVICE_US("Device Total Duration(us)", total.all),
+	DEVICE_US("Device Self Duration With AICore(us)", self.aicore),
+	DEVICE_US("Device Total Duration With AICore(us)", total.aicore),
+};
+
+static const struct nps_csv_table table = { "operator_details", .crlf = true,
+					    .columns = NPS_CSV_COLUMNS(columns) };
+
 static int write_rows(const struct operators *o, const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "operator_details",
-		.header = "Name,Input Shapes,Call Stack,Host Self Duration(us),Host Total Duration(us),"
-			  "Device Self Duration(us),Device Total Duration(us),"
-			  "Device Self Duration With AICore(us),Device Total Duration With AICore(us)",
-		.crlf = ex->generation == NPS_GENERATION_A
-	};
-	const struct nps_torch_table *t = &o->m->torch;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	size_t frame = 0;
+	struct operator_row row = { .o = o };
 
-	if (!csv)
-		return -ENOMEM;
-	for (size_t i = 0; i < o->ops.len; i++) {
-		const struct sums *s = sums_at(o, i);
-		uint64_t ns = t->end[s->row] - t->start[s->row];
-
-		nps_csv__row(csv);
-		nps_csv__text(csv, t->name[s->row]);
-		put_lines(csv, t->input_shapes[s->row]);
-		put_stack(csv, t->callchain[s->row], &frame);
-		put_us(csv, ns > s->children ? ns - s->children : 0);
-		put_us(csv, ns);
-		put_device_us(csv, s->self.all);
-		put_device_us(csv, s->total.all);
-		put_device_us(csv, s->self.aicore);
-		put_device_us(csv, s->total.aicore);
-		nps_csv__end(csv);
-		if (!(i & (NPS_TABLE_HOT - 1)))
-			nps_vec__cool(&o->ops);
-	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){
+			.sources = { [SUMS_SOURCE] = { NULL, o->ops.data, sizeof(struct sums) },
+				     [TORCH_SOURCE].table = &o->m->torch.t,
+				     [OWN_SOURCE].structs = &row },
+			.next = next_operator,
+			.ctx = &row });
 }
 
 int nps_csv__operator_details(const struct nps_export *ex, int dirfd)

@@ -3,8 +3,6 @@
 
 #include <stdio.h>
 
-enum kind { PMU_NUMBER, PMU_TIME, PMU_COUNT }; /* time: ns in the model, us in the table */
-
 #define TOTALS "total_time,total_cycles,"
 
 /* Counters by aic_metrics, in the order of columns. Chips collect some more that have no meaning there. */
@@ -122,24 +120,28 @@ const char *nps_pmu__unit(const char *name)
 
 static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
 {
-	struct nps_pmu_column *c = &p->columns[p->ncolumns];
+	size_t at = p->counters;
+	struct nps_csv_column *column = &p->columns[at];
 	const char *unit = nps_pmu__unit(name);
 
 	/* Cells of a column that no kernel has would be N/A throughout; names with other letters are refused. */
-	if (text == NPS_NONE || p->ncolumns == NPS_PMU_MAX || strlen(name) > sizeof(c->header) - 8 ||
+	if (text == NPS_NONE || at == NPS_PMU_MAX || strlen(name) > sizeof(p->titles[at]) - 8 ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
 		return;
+	*column = (struct nps_csv_column)NPS_CSV_FIELD(p->titles[at], DECIMAL, struct nps_pmu_pivot,
+						       values[0], .source = p->source);
+	column->offset += at * sizeof(p->values[0]);
 	if (nps_pmu__is_time(name))
-		c->kind = PMU_TIME;
+		column->per = 1000; /* ns in the model, us in the table */
 	else if (ends_with(name, "_cycles"))
-		c->kind = PMU_COUNT;
+		column->format = NPS_CSV_COUNT;
 	if (!strcmp(name, "aic_total_time") || !strcmp(name, "total_time"))
 		name = "aicore_time";
 	else if (!strcmp(name, "aiv_total_time"))
 		name = "aiv_time";
-	c->name = text;
-	snprintf(c->header, sizeof(c->header), "%s%s", name, unit);
-	p->ncolumns++;
+	snprintf(p->titles[at], sizeof(p->titles[at]), "%s%s", name, unit);
+	p->names[at] = text;
+	p->counters++;
 }
 
 static void add_list(struct nps_pmu_pivot *p, const struct names *names, const char *list, const char *prefix)
@@ -150,13 +152,32 @@ static void add_list(struct nps_pmu_pivot *p, const struct names *names, const c
 		add(p, name, find(p->model, names, name));
 }
 
-void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m)
+/* cube_utilization, if CYCLES is the name of a column. */
+static void add_cube(struct nps_pmu_pivot *p, uint32_t cycles)
+{
+	size_t at = 0;
+
+	while (at < p->counters && p->names[at] != cycles)
+		at++;
+	if (at == p->counters)
+		return;
+	p->cycles = at;
+	p->columns[p->counters] = (struct nps_csv_column)NPS_CSV_FIELD("cube_utilization(%)", DECIMAL_INT_0,
+								       struct nps_pmu_pivot, cube,
+								       .source = p->source,
+								       .when = NPS_CSV_A);
+	p->columns[p->counters + 1] =
+		(struct nps_csv_column)NPS_CSV_FIELD("cube_utilization(%)", FIXED, struct nps_pmu_pivot, cube,
+						     .source = p->source, .when = NPS_CSV_B);
+}
+
+void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m, uint8_t source)
 {
 	const struct metric *best = NULL;
 	struct names names = { .len = 0 };
 	size_t most = 4; /* the totals, which every metric has */
 
-	*p = (struct nps_pmu_pivot){ .model = m, .cycles = NPS_NONE };
+	*p = (struct nps_pmu_pivot){ .model = m, .source = source, .cycles = NPS_PMU_MAX };
 	collect(m, &names);
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(metrics); i++) {
 		size_t found =
@@ -170,7 +191,8 @@ void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m)
 	if (best) {
 		add_list(p, &names, best->aic, "aic");
 		add_list(p, &names, best->aiv, "aiv");
-		p->cycles = best->cube ? find(m, &names, "aic_total_cycles") : NPS_NONE;
+		if (best->cube)
+			add_cube(p, find(m, &names, "aic_total_cycles"));
 	} else { /* a chip without separate vector cores, or a metric that is new */
 		for (size_t i = 0; i < names.len; i++)
 			add(p, nps_model__text(m, names.text[i]), names.text[i]);
@@ -179,14 +201,9 @@ void nps_pmu__init(struct nps_pmu_pivot *p, const struct nps_model *m)
 		p->seen[i] = NPS_NONE - 1; /* no name at all */
 }
 
-void nps_pmu__header(const struct nps_pmu_pivot *p, char *header, size_t size)
+struct nps_csv_columns nps_pmu__columns(const struct nps_pmu_pivot *p)
 {
-	size_t len = strlen(header);
-
-	for (size_t i = 0; i < p->ncolumns && len < size; i++)
-		len += snprintf(header + len, size - len, ",%s", p->columns[i].header);
-	if (p->cycles != NPS_NONE && len < size)
-		snprintf(header + len, size - len, ",cube_utilization(%%)");
+	return (struct nps_csv_columns){ p->columns, p->counters + (p->cycles < NPS_PMU_MAX ? 2 : 0) };
 }
 
 /* First row of TASK or later. Kernels without counters are few, so it is near; a new device begins anew. */
@@ -212,14 +229,14 @@ static size_t seek(const struct nps_pmu_pivot *p, uint32_t task)
 	return low;
 }
 
-/* The column of counter number I of a kernel, which is called NAME; ncolumns if it has none. */
+/* The column of counter number I of a kernel, which is called NAME; `counters` if it has none. */
 static size_t column_of(struct nps_pmu_pivot *p, size_t i, uint32_t name)
 {
 	size_t column = 0;
 
 	if (i < NPS_PMU_MAX && p->seen[i] == name)
 		return p->seen_column[i];
-	while (column < p->ncolumns && p->columns[column].name != name)
+	while (column < p->counters && p->names[column] != name)
 		column++;
 	if (i < NPS_PMU_MAX) {
 		p->seen[i] = name;
@@ -246,55 +263,22 @@ static double cube_utilization(const struct nps_model *m, uint32_t task, double 
 	return NPS_NAN;
 }
 
-static void put_cube(struct nps_pmu_pivot *p, struct nps_csv *csv, uint32_t task, double cycles)
+void nps_pmu__read(struct nps_pmu_pivot *p, uint32_t task)
 {
-	double percent = isnan(cycles) ? NPS_NAN : cube_utilization(p->model, task, cycles);
+	const struct nps_pmu_table *t = &p->model->pmu;
 
-	if (isnan(percent))
-		nps_csv__lit(csv, "N/A");
-	else if (percent == 0 && csv->ex->generation == NPS_GENERATION_A)
-		nps_csv__lit(csv, "0");
-	else
-		nps_csv__span(csv, nps_thousandths(percent));
-}
-
-static void put_value(struct nps_csv *csv, uint8_t kind, double value)
-{
-	if (isnan(value))
-		nps_csv__lit(csv, "N/A");
-	else if (kind == PMU_COUNT)
-		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
-	else
-		nps_csv__short(csv, nps_thousandths(kind == PMU_TIME ? value / 1000 : value));
-}
-
-void nps_pmu__cells(struct nps_pmu_pivot *p, struct nps_csv *csv, uint32_t task)
-{
-	const struct nps_model *m = p->model;
-	double cycles = NPS_NAN;
-	size_t i = 0;
-
-	if (!p->ncolumns)
+	for (size_t c = 0; c < p->counters; c++)
+		p->values[c] = NPS_NAN;
+	p->cube = NPS_NAN;
+	if (task == NPS_NONE || !p->counters)
 		return;
-	if (task != NPS_NONE) {
-		p->at = seek(p, task);
-		for (size_t c = 0; c < p->ncolumns; c++)
-			p->values[c] = NPS_NAN;
-		for (; p->at < m->pmu.t.len && m->pmu.task[p->at] == task; p->at++, i++) {
-			size_t column = column_of(p, i, m->pmu.name[p->at]);
+	p->at = seek(p, task);
+	for (size_t i = 0; p->at < t->t.len && t->task[p->at] == task; p->at++, i++) {
+		size_t column = column_of(p, i, t->name[p->at]);
 
-			if (column < p->ncolumns)
-				p->values[column] = m->pmu.value[p->at];
-		}
+		if (column < p->counters)
+			p->values[column] = t->value[p->at];
 	}
-	for (size_t c = 0; c < p->ncolumns; c++) {
-		if (!i)
-			nps_csv__lit(csv, "N/A");
-		else
-			put_value(csv, p->columns[c].kind, p->values[c]);
-		if (i && p->columns[c].name == p->cycles)
-			cycles = p->values[c];
-	}
-	if (p->cycles != NPS_NONE)
-		put_cube(p, csv, task, cycles);
+	if (p->cycles < NPS_PMU_MAX && !isnan(p->values[p->cycles]))
+		p->cube = cube_utilization(p->model, task, p->values[p->cycles]);
 }

@@ -2,6 +2,7 @@
 /* Sums by kind: op_statistic, api_statistic, communication_statistic. */
 #include "base/map.h"
 #include "export/csv_tables.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,6 +11,9 @@ struct group {
 	uint32_t device, type, core; /* texts; core NPS_NONE for collectives, API type for calls */
 	uint64_t count, measured, total, least, most;
 	double mean, squares; /* of the distance from the mean, ns */
+	/* cells, in thousandths: */
+	uint64_t average, share, variance; /* us, percent, us^2 */
+	const char *level;
 };
 
 struct groups {
@@ -18,6 +22,7 @@ struct groups {
 	struct group *all;
 	size_t len, room;
 	size_t last; /* rows of one kind come in runs */
+	size_t next; /* row to write */
 };
 
 static struct group *group_of(struct groups *g, uint32_t device, uint32_t type, uint32_t core)
@@ -106,45 +111,59 @@ static uint64_t device_total(const struct groups *g, size_t first)
 	return sum;
 }
 
-/* Total, least, mean, most, share; N/A where nothing was measured. */
-static void write_times(struct nps_csv *csv, const struct group *s, uint64_t total)
+#define UNMEASURED 1 /* variant of rows */
+#define CORES NPS_CSV_IF(0)
+#define GROUP(title, format, member, ...) NPS_CSV_FIELD(title, format, struct group, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column total_columns[] = {
+	GROUP("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	GROUP("OP Type", TEXT, type),
+	GROUP("Core Type", TEXT, core, .when = CORES),
+	GROUP("Count", NUMBER, count),
+	GROUP("Total Time(us)", SPAN, total),
+	NPS_CSV_NA(UNMEASURED),
+	GROUP("Min Time(us)", SPAN, least),
+	NPS_CSV_NA(UNMEASURED),
+	GROUP("Avg Time(us)", SPAN, average),
+	NPS_CSV_NA(UNMEASURED),
+	GROUP("Max Time(us)", SPAN, most),
+	NPS_CSV_NA(UNMEASURED),
+	GROUP("Ratio(%)", SPAN, share),
+	NPS_CSV_NA(UNMEASURED),
+};
+
+static bool next_total(void *ctx, struct nps_csv_row *row)
 {
-	for (int i = 0; !s->measured && i < 5; i++)
-		nps_csv__lit(csv, "N/A");
-	if (!s->measured)
-		return;
-	nps_csv__span(csv, s->total);
-	nps_csv__span(csv, s->least);
-	nps_csv__span(csv, nps_thousandths((double)s->total / 1000 / (double)s->measured));
-	nps_csv__span(csv, s->most);
-	nps_csv__span(csv, total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0);
+	struct groups *g = ctx;
+
+	if (g->next == g->len)
+		return false;
+	row->at[0] = g->next++;
+	row->variant = g->all[row->at[0]].measured ? 0 : UNMEASURED;
+	return true;
 }
 
-static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd,
-			const struct nps_csv_file *file, bool core)
+static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd, const char *stem,
+			unsigned int when)
 {
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, file);
+	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(total_columns) };
 	uint64_t total = 0;
 
-	if (!csv)
-		return -ENOMEM;
 	if (g->len)
 		qsort_r(g->all, g->len, sizeof(*g->all), by_total, (void *)g->m);
 	for (size_t i = 0; i < g->len; i++) {
-		const struct group *s = &g->all[i];
+		struct group *s = &g->all[i];
 
 		if (!i || s->device != s[-1].device)
 			total = device_total(g, i);
-		nps_csv__row(csv);
-		nps_csv__device(csv, s->device);
-		nps_csv__text(csv, s->type);
-		if (core)
-			nps_csv__text(csv, s->core);
-		nps_csv__u64(csv, s->count);
-		write_times(csv, s, total);
-		nps_csv__end(csv);
+		s->average = nps_thousandths((double)s->total / 1000 / (double)s->measured);
+		s->share = total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0;
 	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(ex, dirfd, &table,
+				    &(struct nps_csv_input){ .when = when,
+							     .sources[0] = { NULL, g->all, sizeof(*g->all) },
+							     .next = next_total,
+							     .ctx = g });
 }
 
 static uint64_t span(uint64_t start, uint64_t end)
@@ -154,11 +173,6 @@ static uint64_t span(uint64_t start, uint64_t end)
 
 int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "op_statistic",
-					   .header = "OP Type,Core Type,Count,Total Time(us),Min Time(us),"
-						     "Avg Time(us),Max Time(us),Ratio(%)",
-					   .stamped = ex->model->layout == NPS_LAYOUT_MSPROF,
-					   .device = true };
 	const struct nps_model *m = ex->model;
 	struct nps_pace pace = { .model = m };
 	struct groups g = { .m = m };
@@ -172,18 +186,13 @@ int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 		nps_pace__step(&pace);
 	}
 	if (!err)
-		err = write_totals(&g, ex, dirfd, &file, true);
+		err = write_totals(&g, ex, dirfd, "op_statistic", CORES);
 	release(&g);
 	return err;
 }
 
 int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "communication_statistic",
-					   .header = "OP Type,Count,Total Time(us),Min Time(us),Avg Time(us),"
-						     "Max Time(us),Ratio(%)",
-					   .stamped = true,
-					   .device = true };
 	const struct nps_model *m = ex->model;
 	struct nps_pace pace = { .model = m };
 	struct groups g = { .m = m };
@@ -197,7 +206,7 @@ int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 		nps_pace__step(&pace);
 	}
 	if (!err)
-		err = write_totals(&g, ex, dirfd, &file, false);
+		err = write_totals(&g, ex, dirfd, "communication_statistic", 0);
 	release(&g);
 	return err;
 }
@@ -222,42 +231,40 @@ static const char *level_name(const struct nps_export *ex, uint32_t type)
 static int by_name(const void *a, const void *b, void *ctx)
 {
 	const struct group *x = a, *y = b;
-	const struct nps_export *ex = ctx;
-	int order = by_text(ex->model, x->type, y->type);
+	int order = by_text(ctx, x->type, y->type);
 
-	return order ? order : strcmp(level_name(ex, x->core), level_name(ex, y->core));
+	return order ? order : strcmp(x->level, y->level);
 }
+
+static const struct nps_csv_column api_columns[] = {
+	NPS_CSV_HOST_ID,
+	GROUP("Level", WORD, level),
+	GROUP("API Name", TEXT, type),
+	GROUP("Time(us)", SPAN, total),
+	GROUP("Count", NUMBER, count),
+	GROUP("Avg(us)", SPAN, average),
+	GROUP("Min(us)", SPAN, least),
+	GROUP("Max(us)", SPAN, most),
+	GROUP("Variance", SPAN, variance),
+};
 
 static int write_apis(struct groups *g, const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "api_statistic",
-		.header = "Level,API Name,Time(us),Count,Avg(us),Min(us),Max(us),Variance",
-		.stamped = ex->model->layout == NPS_LAYOUT_MSPROF,
-		.device = true
-	};
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	static const struct nps_csv_table table = { "api_statistic",
+						    .columns = NPS_CSV_COLUMNS(api_columns) };
 
-	if (!csv)
-		return -ENOMEM;
-	if (g->len)
-		qsort_r(g->all, g->len, sizeof(*g->all), by_name, (void *)ex);
 	for (size_t i = 0; i < g->len; i++) {
-		const struct group *s = &g->all[i];
+		struct group *s = &g->all[i];
 
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__lit(csv, level_name(ex, s->core));
-		nps_csv__text(csv, s->type);
-		nps_csv__span(csv, s->total);
-		nps_csv__u64(csv, s->count);
-		nps_csv__span(csv, nps_thousandths((double)s->total / 1000 / (double)s->count));
-		nps_csv__span(csv, s->least);
-		nps_csv__span(csv, s->most);
-		nps_csv__span(csv, nps_thousandths(s->squares / 1e6 / (double)s->count)); /* us^2 */
-		nps_csv__end(csv);
+		s->level = level_name(ex, s->core);
+		s->average = nps_thousandths((double)s->total / 1000 / (double)s->count);
+		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->count);
 	}
-	return nps_csv__close(csv);
+	if (g->len)
+		qsort_r(g->all, g->len, sizeof(*g->all), by_name, (void *)ex->model);
+	return nps_csv_table__write(ex, dirfd, &table,
+				    &(struct nps_csv_input){ .sources[0] = { NULL, g->all, sizeof(*g->all) },
+							     .len = g->len });
 }
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)

@@ -24,10 +24,10 @@ int nps_csv__torch_memory(const struct nps_export *ex, int dirfd);
 /* msprof's layout: KB, CANN's own operators. */
 int nps_csv__msprof_memory(const struct nps_export *ex, int dirfd);
 
-/* Tables of single tasks and of AI CPU, named alike in both layouts; STAMPED: msprof's. */
-int nps_csv__task_time(const struct nps_export *ex, int dirfd, bool stamped);
-int nps_csv__task_counters(const struct nps_export *ex, int dirfd, bool stamped);
-int nps_csv__aicpu(const struct nps_export *ex, int dirfd, const char *stem, bool stamped);
+/* Tables of single tasks, and of AI CPU: data_preprocess, in msprof's layout aicpu. */
+int nps_csv__task_time(const struct nps_export *ex, int dirfd);
+int nps_csv__task_counters(const struct nps_export *ex, int dirfd);
+int nps_csv__aicpu(const struct nps_export *ex, int dirfd);
 
 /*
  * Rows of a table grouped by a key, ascending, otherwise in their order: `order` has a row number each, or is empty

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables of single tasks: times, cache counters, AI CPU. */
 #include "export/csv_tables.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <string.h>
+
+/* --- task_time --- */
+
+#define UNMEASURED 1 /* variant of rows */
+
+/* What a row of `task` does not hold itself. */
+struct task_row {
+	const struct nps_model *m;
+	size_t next, compute; /* rows of `task` and of `compute` */
+	uint32_t name, type;
+	uint64_t length;
+};
 
 /* The core of task ROW, where it is a kernel whose core is known, else the runtime's type; *COMPUTE goes along. */
 static uint32_t type_of(const struct nps_model *m, size_t row, size_t *compute)
@@ -18,113 +31,122 @@ static uint32_t type_of(const struct nps_model *m, size_t row, size_t *compute)
 	return m->task.type[row];
 }
 
-int nps_csv__task_time(const struct nps_export *ex, int dirfd, bool stamped)
+/* As the vendor's: what the runtime submitted, by the function's name, and what it runs on. */
+static bool next_task(void *ctx, struct nps_csv_row *row)
 {
-	const struct nps_csv_file file = { .stem = "task_time",
-					   .header =
-						   "kernel_name,kernel_type,stream_id,task_id,task_time(us),"
-						   "task_start(us),task_stop(us)",
-					   .stamped = stamped,
-					   .device = true };
-	const struct nps_task_table *t = &ex->model->task;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	size_t compute = 0;
+	struct task_row *r = ctx;
+	const struct nps_task_table *t = &r->m->task;
+	size_t i = r->next++;
 
-	/* As the vendor's: what the runtime submitted, by the function's name, and what it runs on. */
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__text(csv, t->kernel[i] != NPS_NONE ? t->kernel[i] : t->name[i]);
-		nps_csv__text(csv, type_of(ex->model, i, &compute));
-		nps_csv__u64(csv, t->stream[i]);
-		nps_csv__u64(csv, t->task[i]);
-		if (nps_model__task_measured(ex->model, i))
-			nps_csv__short(csv, t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0);
-		else
-			nps_csv__lit(csv, "N/A");
-		nps_csv__time(csv, t->start[i]);
-		if (nps_model__task_measured(ex->model, i))
-			nps_csv__time(csv, t->end[i]);
-		else
-			nps_csv__lit(csv, "N/A");
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	if (i >= t->t.len)
+		return false;
+	r->name = t->kernel[i] != NPS_NONE ? t->kernel[i] : t->name[i];
+	r->type = type_of(r->m, i, &r->compute);
+	r->length = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
+	row->at[0] = i;
+	row->variant = nps_model__task_measured(r->m, i) ? 0 : UNMEASURED;
+	return true;
 }
 
-/* VALUES: columns of numbers, one or two. */
-static int task_counter(const struct nps_export *ex, int dirfd, const struct nps_csv_file *file,
-			const struct nps_task_counter_table *t, int values)
-{
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, file);
+#define OWN(title, format, member) NPS_CSV_FIELD(title, format, struct task_row, member, .source = 1)
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__u64(csv, t->stream[i]);
-		nps_csv__u64(csv, t->task[i]);
-		if (values == 1 && t->first[i] >= 0 && t->first[i] < 1e18)
-			nps_csv__u64(csv, (uint64_t)t->first[i]);
-		else
-			nps_csv__repr(csv, t->first[i]);
-		if (values > 1)
-			nps_csv__repr(csv, t->second[i]);
-		nps_csv__text(csv, t->name[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+static const struct nps_csv_column task_time_columns[] = {
+	NPS_CSV_DEVICE_ID(task),
+	OWN("kernel_name", TEXT, name),
+	OWN("kernel_type", TEXT, type),
+	NPS_CSV_COL("stream_id", NUMBER, task, stream),
+	NPS_CSV_COL("task_id", NUMBER, task, task),
+	OWN("task_time(us)", SHORT, length),
+	NPS_CSV_NA(UNMEASURED),
+	NPS_CSV_COL("task_start(us)", TIME, task, start),
+	NPS_CSV_COL("task_stop(us)", TIME, task, end),
+	NPS_CSV_NA(UNMEASURED),
+};
+
+int nps_csv__task_time(const struct nps_export *ex, int dirfd)
+{
+	static const struct nps_csv_table table = { "task_time", NPS_CSV_OF(task, task_time_columns) };
+	struct task_row row = { .m = ex->model };
+
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){ .sources[1].structs = &row, .next = next_task, .ctx = &row });
 }
 
-int nps_csv__task_counters(const struct nps_export *ex, int dirfd, bool stamped)
-{
-	const struct nps_csv_file l2_cache = { .stem = "l2_cache",
-					       .header = "Stream Id,Task Id,Hit Rate,Victim Rate,Op Name",
-					       .stamped = stamped,
-					       .device = true };
-	const struct nps_csv_file soc_pmu = { .stem = "soc_pmu",
-					      .header =
-						      "Stream Id,Task Id,TLB Hit Rate,TLB Miss Rate,Op Name",
-					      .stamped = stamped,
-					      .device = true };
-	const struct nps_csv_file page_fault = { .stem = "page_fault",
-						 .header = "Stream Id,Task Id,Page Fault Num,Op Name",
-						 .stamped = stamped,
-						 .device = true };
-	const struct nps_model *m = ex->model;
-	int err = task_counter(ex, dirfd, &l2_cache, &m->l2_cache, 2);
+/* --- counters of tasks --- */
 
-	if (!err && (stamped || ex->generation == NPS_GENERATION_B))
-		err = task_counter(ex, dirfd, &soc_pmu, &m->soc_pmu, 2);
-	if (!err && stamped)
-		err = task_counter(ex, dirfd, &page_fault, &m->page_fault, 1);
+static void put_page_faults(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
+{
+	double value = csv->model->page_fault.first[row->at[0]];
+
+	(void)ctx;
+	if (value >= 0 && value < 1e18)
+		nps_csv__u64(csv, (uint64_t)value);
+	else
+		nps_csv__repr(csv, value);
+}
+
+static const struct nps_csv_column l2_cache_columns[] = {
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_COL("Hit Rate", REPR, task_counter, first),
+	NPS_CSV_COL("Victim Rate", REPR, task_counter, second),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
+};
+
+static const struct nps_csv_column soc_pmu_columns[] = {
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_COL("TLB Hit Rate", REPR, task_counter, first),
+	NPS_CSV_COL("TLB Miss Rate", REPR, task_counter, second),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
+};
+
+static const struct nps_csv_column page_fault_columns[] = {
+	NPS_CSV_DEVICE_ID(task_counter),
+	NPS_CSV_COL("Stream Id", NUMBER, task_counter, stream),
+	NPS_CSV_COL("Task Id", NUMBER, task_counter, task),
+	NPS_CSV_BY("Page Fault Num", put_page_faults),
+	NPS_CSV_COL("Op Name", TEXT, task_counter, name),
+};
+
+int nps_csv__task_counters(const struct nps_export *ex, int dirfd)
+{
+	static const struct nps_csv_table l2_cache = { "l2_cache", NPS_CSV_OF(l2_cache, l2_cache_columns) };
+	static const struct nps_csv_table soc_pmu = { "soc_pmu", NPS_CSV_OF(soc_pmu, soc_pmu_columns) };
+	static const struct nps_csv_table page_fault = { "page_fault",
+							 NPS_CSV_OF(page_fault, page_fault_columns) };
+	bool msprof = ex->model->layout == NPS_LAYOUT_MSPROF;
+	int err = nps_csv_table__write(ex, dirfd, &l2_cache, NULL);
+
+	if (!err && (msprof || ex->generation == NPS_GENERATION_B))
+		err = nps_csv_table__write(ex, dirfd, &soc_pmu, NULL);
+	if (!err && msprof)
+		err = nps_csv_table__write(ex, dirfd, &page_fault, NULL);
 	return err;
 }
 
-int nps_csv__aicpu(const struct nps_export *ex, int dirfd, const char *stem, bool stamped)
-{
-	const struct nps_csv_file file = { .stem = stem,
-					   .header =
-						   "Timestamp(us),Node,Compute_time(us),Memcpy_time(us),"
-						   "Task_time(us),Dispatch_time(us),Total_time(us),Stream ID,"
-						   "Task ID",
-					   .stamped = stamped,
-					   .device = true };
-	const struct nps_aicpu_table *t = &ex->model->aicpu;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+/* --- AI CPU --- */
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__time(csv, t->timestamp[i]);
-		nps_csv__text(csv, t->node[i]);
-		nps_csv__repr(csv, t->compute[i]);
-		nps_csv__repr(csv, t->memcpy[i]);
-		nps_csv__repr(csv, t->task_time[i]);
-		nps_csv__repr(csv, t->dispatch[i]);
-		nps_csv__repr(csv, t->total[i]);
-		nps_csv__id(csv, t->stream[i]);
-		nps_csv__id(csv, t->task[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+static const struct nps_csv_column aicpu_columns[] = {
+	NPS_CSV_DEVICE_ID(aicpu),
+	NPS_CSV_COL("Timestamp(us)", TIME, aicpu, timestamp),
+	NPS_CSV_COL("Node", TEXT, aicpu, node),
+	NPS_CSV_COL("Compute_time(us)", REPR, aicpu, compute),
+	NPS_CSV_COL("Memcpy_time(us)", REPR, aicpu, memcpy),
+	NPS_CSV_COL("Task_time(us)", REPR, aicpu, task_time),
+	NPS_CSV_COL("Dispatch_time(us)", REPR, aicpu, dispatch),
+	NPS_CSV_COL("Total_time(us)", REPR, aicpu, total),
+	NPS_CSV_COL("Stream ID", ID, aicpu, stream),
+	NPS_CSV_COL("Task ID", ID, aicpu, task),
+};
+
+int nps_csv__aicpu(const struct nps_export *ex, int dirfd)
+{
+	static const struct nps_csv_table table = { "data_preprocess", "aicpu",
+						    NPS_CSV_OF(aicpu, aicpu_columns) };
+
+	return nps_csv_table__write(ex, dirfd, &table, NULL);
 }

@@ -5,11 +5,11 @@
  */
 #include "base/map.h"
 #include "export/counter_csv.h"
+#include "export/table.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#define KB 1024.0
 #define PERCENTILE 0.98
 #define HEADROOM 0.8
 
@@ -55,46 +55,62 @@ static int find_used(const struct nps_model *m, const double *samples, size_t le
 	return err;
 }
 
-/* What the host has, and 0 for what nobody knows. */
+/* What the host has, NaN: not known. */
 static double memory(const struct nps_model *m)
 {
-	return m->host.t.len && m->host.memory[0] > 0 ? m->host.memory[0] : 0;
+	return m->host.t.len && m->host.memory[0] > 0 ? m->host.memory[0] : NPS_NAN;
 }
 
 static double network(const struct nps_model *m)
 {
-	return m->host.t.len && m->host.network[0] > 0 ? m->host.network[0] : 0;
-}
-
-static double or_na(double value, bool known)
-{
-	return known ? value : NAN;
-}
-
-/* An amount: nothing is written as an integer. */
-static void put_amount(struct nps_csv *csv, double value)
-{
-	if (value == 0)
-		nps_csv__lit(csv, "0");
-	else
-		nps_counter__cell(csv, value);
+	return m->host.t.len && m->host.network[0] > 0 ? m->host.network[0] : NPS_NAN;
 }
 
 /* --- cpu, memory, disk, network --- */
 
-/* The table STEM with its one row begun, which is about no device. NULL: no memory. */
-static struct nps_csv *only_row(const struct nps_export *ex, int dirfd, const char *stem, const char *header)
-{
-	const struct nps_csv_file file = {
-		.stem = stem, .header = header, .stamped = nps_counter__stamped(ex), .device = true
-	};
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+/* What these tables say in their one row, which is about no device. NaN, of `memory` and `cpus` 0: not known. */
+struct usage {
+	double network;
+	struct used used, written;
+	uint64_t memory, cpus, cpus_seen, cpus_busy;
+};
 
-	if (csv) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-	}
-	return csv;
+#define USAGE(title, format, member, ...) NPS_CSV_FIELD(title, format, struct usage, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column cpu_columns[] = {
+	NPS_CSV_HOST_ID,
+	USAGE("Total Cpu Numbers", NUMBER_NOT_0, cpus),
+	USAGE("Occupied Cpu Numbers", NUMBER, cpus_seen),
+	USAGE("Recommend Cpu Numbers", NUMBER, cpus_busy),
+};
+
+static const struct nps_csv_column mem_columns[] = {
+	NPS_CSV_HOST_ID,
+	USAGE("Total Memory(KB)", NUMBER_NOT_0, memory),
+	USAGE("Peak Used Memory(KB)", DECIMAL_INT_0, used.peak),
+	USAGE("Recommend Memory(KB)", DECIMAL_INT_0, used.recommend),
+};
+
+static const struct nps_csv_column disk_columns[] = {
+	NPS_CSV_HOST_ID,
+	USAGE("Peak Disk Read(KB/s)", DECIMAL_INT_0, used.peak, .per = NPS_KB),
+	USAGE("Recommend Disk Read(KB/s)", DECIMAL_INT_0, used.recommend, .per = NPS_KB),
+	USAGE("Peak Disk Write(KB/s)", DECIMAL_INT_0, written.peak, .per = NPS_KB),
+	USAGE("Recommend Disk Write(KB/s)", DECIMAL_INT_0, written.recommend, .per = NPS_KB),
+};
+
+static const struct nps_csv_column network_columns[] = {
+	NPS_CSV_HOST_ID,
+	USAGE("Netcard Speed(KB/s)", FINE, network, .per = NPS_KB),
+	USAGE("Peak Used Speed(KB/s)", FINE, used.peak, .per = NPS_KB),
+	USAGE("Recommend Speed(KB/s)", FINE, used.recommend, .per = NPS_KB),
+};
+
+static int write_usage(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
+		       const struct usage *usage)
+{
+	return nps_csv_table__write(ex, dirfd, table,
+				    &(struct nps_csv_input){ .sources[0].structs = usage, .len = 1 });
 }
 
 struct cpus {
@@ -125,10 +141,10 @@ static int count_cpus(const struct nps_model *m, struct cpus *cpus)
 
 static int host_cpu(const struct nps_export *ex, int dirfd)
 {
+	static const struct nps_csv_table table = { "host_cpu_usage",
+						    .columns = NPS_CSV_COLUMNS(cpu_columns) };
 	const struct nps_model *m = ex->model;
-	uint32_t total = m->host.t.len ? m->host.cpus[0] : 0;
 	struct cpus cpus = { 0 };
-	struct nps_csv *csv;
 	int err;
 
 	if (!m->cpu_usage.t.len)
@@ -137,95 +153,61 @@ static int host_cpu(const struct nps_export *ex, int dirfd)
 	nps_map__free(&cpus.of);
 	if (err)
 		return err;
-	csv = only_row(ex, dirfd, "host_cpu_usage",
-		       "Total Cpu Numbers,Occupied Cpu Numbers,Recommend Cpu Numbers");
-	if (!csv)
-		return -ENOMEM;
-	if (total)
-		nps_csv__u64(csv, total);
-	else
-		nps_csv__lit(csv, "N/A");
-	nps_csv__u64(csv, cpus.seen);
-	nps_csv__u64(csv, cpus.busy);
-	nps_csv__end(csv);
-	return nps_csv__close(csv);
+	return write_usage(ex, dirfd, &table,
+			   &(struct usage){ .cpus = m->host.t.len ? m->host.cpus[0] : 0,
+					    .cpus_seen = cpus.seen,
+					    .cpus_busy = cpus.busy });
 }
 
 static int host_mem(const struct nps_export *ex, int dirfd)
 {
+	static const struct nps_csv_table table = { "host_mem_usage",
+						    .columns = NPS_CSV_COLUMNS(mem_columns) };
 	const struct nps_model *m = ex->model;
+	struct usage usage = { 0 };
 	double total = memory(m);
-	struct nps_csv *csv;
-	struct used used;
 	int err;
 
 	if (!m->host_mem.t.len)
 		return 0;
-	err = find_used(m, m->host_mem.usage, m->host_mem.t.len, &used);
+	err = find_used(m, m->host_mem.usage, m->host_mem.t.len, &usage.used);
 	if (err)
 		return err;
-	csv = only_row(ex, dirfd, "host_mem_usage",
-		       "Total Memory(KB),Peak Used Memory(KB),Recommend Memory(KB)");
-	if (!csv)
-		return -ENOMEM;
-	if (total > 0)
-		nps_csv__u64(csv, (uint64_t)NPS_MIN(total, 1e18));
-	else
-		nps_csv__lit(csv, "N/A");
-	put_amount(csv, or_na(used.peak * total / 100, total > 0));
-	put_amount(csv, or_na(used.recommend * total / 100, total > 0));
-	nps_csv__end(csv);
-	return nps_csv__close(csv);
+	usage.memory = total > 0 ? (uint64_t)NPS_MIN(total, 1e18) : 0;
+	/* samples are percentages */
+	usage.used.peak = usage.used.peak * total / 100;
+	usage.used.recommend = usage.used.recommend * total / 100;
+	return write_usage(ex, dirfd, &table, &usage);
 }
 
 static int host_disk(const struct nps_export *ex, int dirfd)
 {
+	static const struct nps_csv_table table = { "host_disk_usage",
+						    .columns = NPS_CSV_COLUMNS(disk_columns) };
 	const struct nps_model *m = ex->model;
-	struct used read, write;
-	struct nps_csv *csv;
+	struct usage usage = { 0 };
 	int err;
 
 	if (!m->host_disk.t.len)
 		return 0;
-	err = find_used(m, m->host_disk.read, m->host_disk.t.len, &read);
+	err = find_used(m, m->host_disk.read, m->host_disk.t.len, &usage.used);
 	if (!err)
-		err = find_used(m, m->host_disk.write, m->host_disk.t.len, &write);
-	if (err)
-		return err;
-	csv = only_row(ex, dirfd, "host_disk_usage",
-		       "Peak Disk Read(KB/s),Recommend Disk Read(KB/s),Peak Disk Write(KB/s),"
-		       "Recommend Disk Write(KB/s)");
-	if (!csv)
-		return -ENOMEM;
-	put_amount(csv, read.peak / KB);
-	put_amount(csv, read.recommend / KB);
-	put_amount(csv, write.peak / KB);
-	put_amount(csv, write.recommend / KB);
-	nps_csv__end(csv);
-	return nps_csv__close(csv);
+		err = find_used(m, m->host_disk.write, m->host_disk.t.len, &usage.written);
+	return err ? err : write_usage(ex, dirfd, &table, &usage);
 }
 
 static int host_network(const struct nps_export *ex, int dirfd)
 {
+	static const struct nps_csv_table table = { "host_network_usage",
+						    .columns = NPS_CSV_COLUMNS(network_columns) };
 	const struct nps_model *m = ex->model;
-	struct nps_csv *csv;
-	struct used used;
+	struct usage usage = { .network = network(m) };
 	int err;
 
 	if (!m->host_network.t.len)
 		return 0;
-	err = find_used(m, m->host_network.speed, m->host_network.t.len, &used);
-	if (err)
-		return err;
-	csv = only_row(ex, dirfd, "host_network_usage",
-		       "Netcard Speed(KB/s),Peak Used Speed(KB/s),Recommend Speed(KB/s)");
-	if (!csv)
-		return -ENOMEM;
-	nps_counter__fine(csv, or_na(network(m) / KB, network(m) > 0));
-	nps_counter__fine(csv, used.peak / KB);
-	nps_counter__fine(csv, used.recommend / KB);
-	nps_csv__end(csv);
-	return nps_csv__close(csv);
+	err = find_used(m, m->host_network.speed, m->host_network.t.len, &usage.used);
+	return err ? err : write_usage(ex, dirfd, &table, &usage);
 }
 
 int nps_counter__host(const struct nps_export *ex, int dirfd)
@@ -243,108 +225,54 @@ int nps_counter__host(const struct nps_export *ex, int dirfd)
 
 /* --- the whole system, msprof's layout --- */
 
-static int cpu_usage(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "cpu_usage",
-					   .header =
-						   "Cpu Type,User(%),Sys(%),IoWait(%),Irq(%),Soft(%),Idle(%)",
-					   .stamped = true,
-					   .device = true };
-	const struct nps_cpu_share_table *t = &ex->model->cpu_share;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+static const struct nps_csv_column cpu_share_columns[] = {
+	NPS_CSV_DEVICE_ID(cpu_share),
+	NPS_CSV_COL("Cpu Type", TEXT, cpu_share, type),
+	NPS_CSV_COL("User(%)", FIXED, cpu_share, user),
+	NPS_CSV_COL("Sys(%)", FIXED, cpu_share, sys),
+	NPS_CSV_COL("IoWait(%)", FIXED, cpu_share, iowait),
+	NPS_CSV_COL("Irq(%)", FIXED, cpu_share, irq),
+	NPS_CSV_COL("Soft(%)", FIXED, cpu_share, soft),
+	NPS_CSV_COL("Idle(%)", FIXED, cpu_share, idle),
+};
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		const double shares[] = { t->user[i], t->sys[i],  t->iowait[i],
-					  t->irq[i],  t->soft[i], t->idle[i] };
+static const struct nps_csv_column process_cpu_columns[] = {
+	NPS_CSV_DEVICE_ID(process_cpu),
+	NPS_CSV_COL("PID", NUMBER, process_cpu, pid),
+	NPS_CSV_COL("Name", TEXT, process_cpu, name),
+	NPS_CSV_COL("CPU(%)", DECIMAL, process_cpu, cpu),
+};
 
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__text(csv, t->type[i]);
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(shares); k++) {
-			if (isnan(shares[k]))
-				nps_csv__lit(csv, "N/A");
-			else
-				nps_csv__milli(csv, nps_thousandths(shares[k]));
-		}
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_column sys_mem_columns[] = {
+	NPS_CSV_DEVICE_ID(sys_mem),
+	NPS_CSV_COL("Memory Total(kB)", NUMBER, sys_mem, total),
+	NPS_CSV_COL("Memory Free(kB)", NUMBER, sys_mem, free),
+	NPS_CSV_COL("Buffers(kB)", NUMBER, sys_mem, buffers),
+	NPS_CSV_COL("Cached(kB)", NUMBER, sys_mem, cached),
+	NPS_CSV_COL("Share Memory(kB)", NUMBER, sys_mem, shared),
+	NPS_CSV_COL("Commit Limit(kB)", NUMBER, sys_mem, commit_limit),
+	NPS_CSV_COL("Committed AS(kB)", NUMBER, sys_mem, committed),
+	NPS_CSV_COL("Huge Pages Total(pages)", NUMBER, sys_mem, huge_total),
+	NPS_CSV_COL("Huge Pages Free(pages)", NUMBER, sys_mem, huge_free),
+};
 
-static int process_cpu(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "process_cpu_usage", .header = "PID,Name,CPU(%)", .stamped = true, .device = true
-	};
-	const struct nps_process_cpu_table *t = &ex->model->process_cpu;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__u64(csv, t->pid[i]);
-		nps_csv__text(csv, t->name[i]);
-		nps_counter__cell(csv, t->cpu[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
-
-static int sys_mem(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "sys_mem",
-		.header = "Memory Total(kB),Memory Free(kB),Buffers(kB),Cached(kB),Share Memory(kB),"
-			  "Commit Limit(kB),Committed AS(kB),Huge Pages Total(pages),Huge Pages Free(pages)",
-		.stamped = true,
-		.device = true
-	};
-	const struct nps_sys_mem_table *t = &ex->model->sys_mem;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		const uint64_t cells[] = { t->total[i],	    t->free[i],	      t->buffers[i],
-					   t->cached[i],    t->shared[i],     t->commit_limit[i],
-					   t->committed[i], t->huge_total[i], t->huge_free[i] };
-
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		for (size_t k = 0; k < NPS_ARRAY_SIZE(cells); k++)
-			nps_csv__u64(csv, cells[k]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
-
-static int process_mem(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "process_mem",
-					   .header = "PID,Name,Size(pages),Resident(pages),Shared(pages)",
-					   .stamped = true,
-					   .device = true };
-	const struct nps_process_mem_table *t = &ex->model->process_mem;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__u64(csv, t->pid[i]);
-		nps_csv__text(csv, t->name[i]);
-		nps_csv__u64(csv, t->size[i]);
-		nps_csv__u64(csv, t->resident[i]);
-		nps_csv__u64(csv, t->shared[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_column process_mem_columns[] = {
+	NPS_CSV_DEVICE_ID(process_mem),
+	NPS_CSV_COL("PID", NUMBER, process_mem, pid),
+	NPS_CSV_COL("Name", TEXT, process_mem, name),
+	NPS_CSV_COL("Size(pages)", NUMBER, process_mem, size),
+	NPS_CSV_COL("Resident(pages)", NUMBER, process_mem, resident),
+	NPS_CSV_COL("Shared(pages)", NUMBER, process_mem, shared),
+};
 
 int nps_counter__system(const struct nps_export *ex, int dirfd)
 {
-	int err = cpu_usage(ex, dirfd);
+	static const struct nps_csv_table tables[] = {
+		{ "cpu_usage", NPS_CSV_OF(cpu_share, cpu_share_columns) },
+		{ "process_cpu_usage", NPS_CSV_OF(process_cpu, process_cpu_columns) },
+		{ "sys_mem", NPS_CSV_OF(sys_mem, sys_mem_columns) },
+		{ "process_mem", NPS_CSV_OF(process_mem, process_mem_columns) },
+	};
 
-	if (!err)
-		err = process_cpu(ex, dirfd);
-	if (!err)
-		err = sys_mem(ex, dirfd);
-	return err ? err : process_mem(ex, dirfd);
+	return nps_csv_tables__write(ex, dirfd, tables, NPS_ARRAY_SIZE(tables));
 }

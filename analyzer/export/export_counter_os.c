@@ -2,10 +2,9 @@
 /* Tables of what the operating system did: calls by thread and name (outputs 3.4), threads, waits for locks. */
 #include "base/map.h"
 #include "export/counter_csv.h"
+#include "export/table.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* --- calls by thread and name: those with a row, and those that were summed up --- */
@@ -13,6 +12,7 @@
 struct call {
 	uint64_t gtid, sum, least, most, count;
 	uint32_t name;
+	double share, mean; /* cells: fraction of the time of all, us */
 };
 
 struct calls {
@@ -81,163 +81,139 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 	return err;
 }
 
+#define CALL(title, format, member, ...) NPS_CSV_FIELD(title, format, struct call, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column call_columns[] = {
+	NPS_CSV_HOST_ID,
+	CALL("Process ID", PID, gtid),
+	CALL("Thread ID", TID, gtid),
+	CALL("Name", TEXT, name),
+	CALL("Time(%)", FINE, share), /* a fraction, whatever the title says */
+	CALL("Time(us)", SHORT, sum),
+	CALL("Count", NUMBER, count),
+	CALL("Avg(us)", FINE, mean),
+	CALL("Max(us)", SHORT, most),
+	CALL("Min(us)", SHORT, least),
+};
+
 static int os_runtime(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "os_runtime_statistic",
-					   .header = "Process ID,Thread ID,Name,Time(%),Time(us),Count,"
-						     "Avg(us),Max(us),Min(us)",
-					   .stamped = nps_counter__stamped(ex),
-					   .device = true };
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	static const struct nps_csv_table table = { "os_runtime_statistic",
+						    .columns = NPS_CSV_COLUMNS(call_columns) };
 	struct calls calls = { 0 };
+	int err;
 
 	nps_vec__init(&calls.list, ex->model->tmpfd, sizeof(struct call));
-	if (csv)
-		csv->err = count_calls(ex->model, &calls);
+	err = count_calls(ex->model, &calls);
+	for (size_t i = 0; i < calls.list.len; i++) {
+		struct call *call = &NPS_AT(&calls.list, struct call, i);
+
+		call->share = calls.total ? (double)call->sum / calls.total : 0;
+		call->mean = call->sum / 1000.0 / call->count;
+	}
 	if (calls.list.data)
 		qsort(calls.list.data, calls.list.len, sizeof(struct call), by_time);
-	for (size_t i = 0; csv && i < nps_counter__rows(&calls.list); i++) {
-		const struct call *call = &NPS_AT(&calls.list, struct call, i);
-
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__u64(csv, call->gtid >> 32);
-		nps_csv__u64(csv, call->gtid & UINT32_MAX);
-		nps_csv__text(csv, call->name);
-		/* a fraction, whatever the header says */
-		nps_counter__fine(csv, calls.total ? (double)call->sum / calls.total : 0);
-		nps_csv__short(csv, call->sum);
-		nps_csv__u64(csv, call->count);
-		nps_counter__fine(csv, call->sum / 1000.0 / call->count);
-		nps_csv__short(csv, call->most);
-		nps_csv__short(csv, call->least);
-		nps_csv__end(csv);
-	}
+	if (!err)
+		err = nps_csv_table__write(
+			ex, dirfd, &table,
+			&(struct nps_csv_input){ .sources[0] = { NULL, calls.list.data, sizeof(struct call) },
+						 .len = calls.list.len });
 	nps_vec__free(&calls.list);
 	nps_map__free(&calls.of);
-	return nps_csv__close(csv);
+	return err;
 }
 
 /* --- tables of our own --- */
 
-/* A thread, its name and how often; empty cells if there is none. */
-static void put_other(struct nps_csv *csv, uint32_t tid, uint32_t comm, uint64_t count)
+/* The thread that woke the row's thread, or took its CPU, most often: without a row if there is none. */
+enum { WAKER_SOURCE = 1, PREEMPTOR_SOURCE };
+
+struct thread_row {
+	const struct nps_os_thread_table *t;
+	size_t next;
+};
+
+static bool next_thread(void *ctx, struct nps_csv_row *row)
 {
-	if (!tid) {
-		nps_csv__empty(csv);
-		nps_csv__empty(csv);
-		nps_csv__empty(csv);
-		return;
-	}
-	nps_csv__u64(csv, tid);
-	nps_csv__text(csv, comm);
-	nps_csv__u64(csv, count);
+	struct thread_row *r = ctx;
+	size_t i = r->next++;
+
+	if (i >= r->t->t.len)
+		return false;
+	row->at[0] = i;
+	row->at[WAKER_SOURCE] = r->t->waker[i] ? i : NPS_CSV_NO_ROW;
+	row->at[PREEMPTOR_SOURCE] = r->t->preemptor[i] ? i : NPS_CSV_NO_ROW;
+	return true;
 }
+
+#define THREAD(title, format, column, ...) NPS_CSV_COL(title, format, os_thread, column, ##__VA_ARGS__)
 
 /* N/A where there is no record of the thread's scheduling. */
-static void put_scheduling(struct nps_csv *csv, const struct nps_os_thread_table *t, size_t i)
-{
-	const int64_t times[] = { t->running[i], t->runnable[i], t->sleeping[i], t->blocked[i] };
-	const int64_t counts[] = { t->slices[i], t->waits[i], t->preemptions[i], t->migrations[i],
-				   t->cpus[i] };
-
-	for (size_t k = 0; k < NPS_ARRAY_SIZE(times); k++)
-		if (times[k] == NPS_NULL)
-			nps_csv__lit(csv, "N/A");
-		else
-			nps_csv__short(csv, times[k]);
-	for (size_t k = 0; k < NPS_ARRAY_SIZE(counts); k++)
-		if (counts[k] == NPS_NULL)
-			nps_csv__lit(csv, "N/A");
-		else
-			nps_csv__i64(csv, counts[k]);
-	put_other(csv, t->waker[i], t->waker_comm[i], t->wakes[i]);
-	put_other(csv, t->preemptor[i], t->preemptor_comm[i], t->preempted[i]);
-}
+static const struct nps_csv_column thread_columns[] = {
+	NPS_CSV_HOST_ID,
+	THREAD("Process ID", PID, gtid),
+	THREAD("Thread ID", TID, gtid),
+	THREAD("Thread Name", TEXT, name),
+	THREAD("Running(us)", SHORT, running),
+	THREAD("Runnable(us)", SHORT, runnable),
+	THREAD("Sleeping(us)", SHORT, sleeping),
+	THREAD("Uninterruptible(us)", SHORT, blocked),
+	THREAD("Slices", NUMBER, slices),
+	THREAD("Voluntary Switches", NUMBER, waits),
+	THREAD("Preemptions", NUMBER, preemptions),
+	THREAD("Migrations", NUMBER, migrations),
+	THREAD("CPUs", NUMBER, cpus),
+	THREAD("Waker Thread ID", NUMBER_OR_BLANK, waker, .source = WAKER_SOURCE),
+	THREAD("Waker Name", TEXT_OF_ROW, waker_comm, .source = WAKER_SOURCE),
+	THREAD("Wake-ups", NUMBER_OR_BLANK, wakes, .source = WAKER_SOURCE),
+	THREAD("Preemptor Thread ID", NUMBER_OR_BLANK, preemptor, .source = PREEMPTOR_SOURCE),
+	THREAD("Preemptor Name", TEXT_OF_ROW, preemptor_comm, .source = PREEMPTOR_SOURCE),
+	THREAD("Preempted", NUMBER_OR_BLANK, preempted, .source = PREEMPTOR_SOURCE),
+	THREAD("Minor Faults", NUMBER, minor),
+	THREAD("Major Faults", NUMBER, major),
+	THREAD("Major Fault Time(us)", SHORT, major_ns),
+	THREAD("Disk Reads", NUMBER, reads),
+	THREAD("Disk Read(B)", NUMBER, read_bytes),
+	THREAD("Disk Read Time(us)", SHORT, read_ns),
+	THREAD("Disk Writes", NUMBER, writes),
+	THREAD("Disk Written(B)", NUMBER, write_bytes),
+	THREAD("Disk Write Time(us)", SHORT, write_ns),
+	THREAD("Socket Received(B)", NUMBER, received),
+	THREAD("Socket Sent(B)", NUMBER, sent),
+};
 
 static int threads(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = {
-		.stem = "npuscope_threads",
-		.header = "Process ID,Thread ID,Thread Name,Running(us),Runnable(us),Sleeping(us),"
-			  "Uninterruptible(us),Slices,Voluntary Switches,Preemptions,Migrations,CPUs,"
-			  "Waker Thread ID,Waker Name,Wake-ups,Preemptor Thread ID,Preemptor Name,Preempted,"
-			  "Minor Faults,Major Faults,Major Fault Time(us),Disk Reads,Disk Read(B),Disk Read "
-			  "Time(us),"
-			  "Disk Writes,Disk Written(B),Disk Write Time(us),Socket Received(B),Socket Sent(B)",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
-	const struct nps_os_thread_table *t = &ex->model->os_thread;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+	static const struct nps_csv_table table = { "npuscope_threads", .asked = NPS_ASKED_OS,
+						    NPS_CSV_OF(os_thread, thread_columns) };
+	struct thread_row row = { .t = &ex->model->os_thread };
 
-	if (csv && !t->t.len)
-		nps_csv__without_rows(csv, NPS_ASKED_OS);
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__u64(csv, t->gtid[i] >> 32);
-		nps_csv__u64(csv, t->gtid[i] & UINT32_MAX);
-		nps_csv__text(csv, t->name[i]);
-		put_scheduling(csv, t, i);
-		nps_csv__u64(csv, t->minor[i]);
-		nps_csv__u64(csv, t->major[i]);
-		nps_csv__short(csv, t->major_ns[i]);
-		nps_csv__u64(csv, t->reads[i]);
-		nps_csv__u64(csv, t->read_bytes[i]);
-		nps_csv__short(csv, t->read_ns[i]);
-		nps_csv__u64(csv, t->writes[i]);
-		nps_csv__u64(csv, t->write_bytes[i]);
-		nps_csv__short(csv, t->write_ns[i]);
-		nps_csv__u64(csv, t->received[i]);
-		nps_csv__u64(csv, t->sent[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){
+			.sources = { [WAKER_SOURCE].table = &row.t->t, [PREEMPTOR_SOURCE].table = &row.t->t },
+			.next = next_thread,
+			.ctx = &row });
 }
 
-static void put_tid(struct nps_csv *csv, uint32_t tid)
-{
-	if (tid)
-		nps_csv__u64(csv, tid);
-	else
-		nps_csv__lit(csv, "N/A");
-}
+#define LOCK(title, format, column) NPS_CSV_COL(title, format, os_lock, column)
 
-static int locks(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "npuscope_locks",
-		.header = "Process ID,Thread ID,Lock,Address,Holder,Waits,Time(us),Max(us),Max Start(us),Max "
-			  "Woken By",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
-	const struct nps_os_lock_table *t = &ex->model->os_lock;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+static const struct nps_csv_column lock_columns[] = {
+	NPS_CSV_HOST_ID,
+	LOCK("Process ID", PID, gtid),
+	LOCK("Thread ID", TID, gtid),
+	LOCK("Lock", TEXT, kind),
+	LOCK("Address", HEX, address),
+	LOCK("Holder", NUMBER_NOT_0, holder),
+	LOCK("Waits", NUMBER, count),
+	LOCK("Time(us)", SHORT, total),
+	LOCK("Max(us)", SHORT, longest),
+	LOCK("Max Start(us)", TIME, longest_start),
+	LOCK("Max Woken By", NUMBER_NOT_0, waker),
+};
 
-	if (csv && !t->t.len)
-		nps_csv__without_rows(csv, NPS_ASKED_OS);
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		char address[24];
-
-		snprintf(address, sizeof(address), "0x%" PRIx64, t->address[i]);
-		nps_csv__row(csv);
-		nps_csv__device(csv, NPS_NONE);
-		nps_csv__u64(csv, t->gtid[i] >> 32);
-		nps_csv__u64(csv, t->gtid[i] & UINT32_MAX);
-		nps_csv__text(csv, t->kind[i]);
-		nps_csv__lit(csv, address);
-		put_tid(csv, t->holder[i]);
-		nps_csv__u64(csv, t->count[i]);
-		nps_csv__short(csv, t->total[i]);
-		nps_csv__short(csv, t->longest[i]);
-		nps_csv__time(csv, t->longest_start[i]);
-		put_tid(csv, t->waker[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_table lock_table = { "npuscope_locks", .asked = NPS_ASKED_OS,
+						 NPS_CSV_OF(os_lock, lock_columns) };
 
 int nps_counter__os(const struct nps_export *ex, int dirfd)
 {
@@ -245,5 +221,5 @@ int nps_counter__os(const struct nps_export *ex, int dirfd)
 
 	if (!err)
 		err = threads(ex, dirfd);
-	return err ? err : locks(ex, dirfd);
+	return err ? err : nps_csv_table__write(ex, dirfd, &lock_table, NULL);
 }

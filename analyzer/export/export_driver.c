@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The NPU's driver: a layer of the trace, and a table of its calls. */
-#include "base/csv_writer.h"
 #include "base/map.h"
+#include "export/table.h"
 #include "export/trace_event.h"
 
 #include <errno.h>
@@ -43,6 +43,16 @@ struct sum {
 	uint32_t name;
 	uint64_t count, errors, total;
 	size_t first; /* of its keys */
+	uint64_t mean, least, most, p99; /* cells, ns */
+};
+
+#define SUM(title, format, member) NPS_CSV_FIELD(title, format, struct sum, member)
+
+static const struct nps_csv_column sum_columns[] = {
+	SUM("Name", TEXT, name),       SUM("Count", NUMBER, count),
+	SUM("Errors", NUMBER, errors), SUM("Total Time(us)", MILLI, total),
+	SUM("Avg(us)", MILLI, mean),   SUM("Min(us)", MILLI, least),
+	SUM("Max(us)", MILLI, most),   SUM("P99(us)", MILLI, p99),
 };
 
 /* The call's time that 99 % do not exceed: the smallest such one. */
@@ -51,18 +61,12 @@ static uint64_t percentile(const struct nps_key *keys, const struct sum *s)
 	return keys[s->first + (s->count * 99 + 99) / 100 - 1].key;
 }
 
-static void put_sum(struct nps_csv *csv, const struct nps_key *keys, const struct sum *s)
+static void set_cells(const struct nps_key *keys, struct sum *s)
 {
-	nps_csv__row(csv);
-	nps_csv__text(csv, s->name);
-	nps_csv__u64(csv, s->count);
-	nps_csv__u64(csv, s->errors);
-	nps_csv__milli(csv, s->total);
-	nps_csv__milli(csv, s->total / s->count);
-	nps_csv__milli(csv, keys[s->first].key);
-	nps_csv__milli(csv, keys[s->first + s->count - 1].key);
-	nps_csv__milli(csv, percentile(keys, s));
-	nps_csv__end(csv);
+	s->mean = s->total / s->count;
+	s->least = keys[s->first].key;
+	s->most = keys[s->first + s->count - 1].key;
+	s->p99 = percentile(keys, s);
 }
 
 static int by_total(const void *a, const void *b)
@@ -111,13 +115,10 @@ static int sum_up(const struct nps_driver_table *d, const struct nps_key *keys, 
 
 static int statistic(const struct nps_export *ex, int dirfd)
 {
-	const struct nps_csv_file file = { .stem = "driver_statistic",
-					   .header =
-						   "Name,Count,Errors,Total Time(us),Avg(us),Min(us),Max(us),"
-						   "P99(us)" };
+	static const struct nps_csv_table table = { "driver_statistic", .unstamped = true,
+						    .columns = NPS_CSV_COLUMNS(sum_columns) };
 	const struct nps_driver_table *d = &ex->model->driver;
 	struct nps_vec keys, sums;
-	struct nps_csv *csv;
 	int err;
 
 	if (!d->t.len)
@@ -128,11 +129,13 @@ static int statistic(const struct nps_export *ex, int dirfd)
 	if (!err)
 		err = sum_up(d, keys.data, &sums);
 	if (!err) {
-		csv = nps_csv__new(ex, dirfd, &file);
+		for (size_t i = 0; i < sums.len; i++)
+			set_cells(keys.data, &NPS_AT(&sums, struct sum, i));
 		qsort(sums.data, sums.len, sizeof(struct sum), by_total);
-		for (size_t i = 0; csv && i < sums.len; i++)
-			put_sum(csv, keys.data, &NPS_AT(&sums, struct sum, i));
-		err = nps_csv__close(csv);
+		err = nps_csv_table__write(
+			ex, dirfd, &table,
+			&(struct nps_csv_input){ .sources[0] = { NULL, sums.data, sizeof(struct sum) },
+						 .len = sums.len });
 	}
 	nps_vec__free(&keys);
 	nps_vec__free(&sums);
@@ -141,53 +144,34 @@ static int statistic(const struct nps_export *ex, int dirfd)
 
 /* --- npuscope_driver_tasks.csv --- */
 
-static void put_number(struct nps_csv *csv, int64_t value, void (*put)(struct nps_csv *csv, uint64_t value))
+static void put_submit(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
-	if (value == NPS_NULL)
+	const struct nps_driver_task_table *t = &csv->model->driver_task;
+
+	(void)ctx;
+	if (t->queued[row->at[0]] == NPS_NULL)
 		nps_csv__lit(csv, "N/A");
 	else
-		put(csv, (uint64_t)value);
+		nps_csv__time(csv, t->submit[row->at[0]]);
 }
 
-static int tasks(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = { .stem = "npuscope_driver_tasks",
-					   .header = "Process ID,Device_id,Stream ID,Task ID,SQ ID,SQE "
-						     "Type,Name,Submit(us),In Driver(us),Queued(us),"
-						     "Driver(us)" };
-	const struct nps_driver_task_table *t = &ex->model->driver_task;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
+#define TASK(title, format, column) NPS_CSV_COL(title, format, driver_task, column)
 
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__u64(csv, t->gtid[i] >> 32);
-		nps_csv__u64(csv, t->device[i]);
-		nps_csv__u64(csv, t->stream[i]);
-		put_number(csv, t->task[i], nps_csv__u64);
-		nps_csv__u64(csv, t->queue[i]);
-		nps_csv__u64(csv, t->type[i]);
-		if (t->name[i] == NPS_NONE)
-			nps_csv__lit(csv, "N/A");
-		else
-			nps_csv__text(csv, t->name[i]);
-		if (t->queued[i] == NPS_NULL) {
-			nps_csv__lit(csv, "N/A");
-			nps_csv__time(csv, t->start[i]);
-			nps_csv__lit(csv, "N/A");
-		} else {
-			nps_csv__time(csv, t->submit[i]);
-			nps_csv__time(csv, t->start[i]);
-			nps_csv__milli(csv, (uint64_t)t->queued[i]);
-		}
-		put_number(csv, t->took[i], nps_csv__milli);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_column task_columns[] = {
+	TASK("Process ID", PID, gtid),	    TASK("Device_id", NUMBER, device),
+	TASK("Stream ID", NUMBER, stream),  TASK("Task ID", NUMBER, task),
+	TASK("SQ ID", NUMBER, queue),	    TASK("SQE Type", NUMBER, type),
+	TASK("Name", TEXT, name),	    NPS_CSV_BY("Submit(us)", put_submit),
+	TASK("In Driver(us)", TIME, start), TASK("Queued(us)", MILLI, queued),
+	TASK("Driver(us)", MILLI, took),
+};
+
+static const struct nps_csv_table task_table = { "npuscope_driver_tasks", .unstamped = true,
+						 NPS_CSV_OF(driver_task, task_columns) };
 
 int nps_export__driver_csv(const struct nps_export *ex, int dirfd)
 {
 	int err = statistic(ex, dirfd);
 
-	return err ? err : tasks(ex, dirfd);
+	return err ? err : nps_csv_table__write(ex, dirfd, &task_table, NULL);
 }

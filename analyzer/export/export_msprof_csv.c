@@ -4,11 +4,6 @@
 
 #include <errno.h>
 
-static int aicpu(const struct nps_export *ex, int dirfd)
-{
-	return nps_csv__aicpu(ex, dirfd, "aicpu", true);
-}
-
 static int aicpu_mi(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_csv_file file = { .stem = "aicpu_mi",
@@ -129,16 +124,6 @@ static int msprof_tx(const struct nps_export *ex, int dirfd)
 	return nps_csv__close(csv);
 }
 
-static int task_time(const struct nps_export *ex, int dirfd)
-{
-	return nps_csv__task_time(ex, dirfd, true);
-}
-
-static int task_counters(const struct nps_export *ex, int dirfd)
-{
-	return nps_csv__task_counters(ex, dirfd, true);
-}
-
 int nps_export__msprof_csv(const struct nps_export *ex, int dirfd)
 {
 	static int (*const tables[])(const struct nps_export *, int) = {
@@ -146,10 +131,10 @@ int nps_export__msprof_csv(const struct nps_export *ex, int dirfd)
 		nps_csv__op_statistic,
 		nps_csv__api_statistic,
 		nps_csv__communication_statistic,
-		task_time,
+		nps_csv__task_time,
 		nps_csv__msprof_memory,
-		task_counters,
-		aicpu,
+		nps_csv__task_counters,
+		nps_csv__aicpu,
 		aicpu_mi,
 		dp,
 		fusion_op,

@@ -94,10 +94,10 @@ int nps_export__torch_csv(const struct nps_export *ex, int dirfd)
 	if (!err)
 		err = step_trace_time(ex, dirfd);
 	if (!err && m->level > 1)
-		err = nps_csv__aicpu(ex, dirfd, "data_preprocess", false);
+		err = nps_csv__aicpu(ex, dirfd);
 	if (!err)
-		err = nps_csv__task_counters(ex, dirfd, false);
+		err = nps_csv__task_counters(ex, dirfd);
 	if (!err && ex->generation == NPS_GENERATION_B)
-		err = nps_csv__task_time(ex, dirfd, false);
+		err = nps_csv__task_time(ex, dirfd);
 	return err;
 }

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "export/table.h"
+
+#include "export/counter_csv.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define FORMAT 0x3fU /* without the flags */
+
+/* A column's cell, found once for all rows. */
+struct cell {
+	const char *base; /* in row 0 of its source; NULL: it has no cell */
+	size_t stride;
+	int64_t least; /* of integers: lower ones are not known */
+	double per;
+	uint8_t format, kind, source;
+	bool blank; /* if it is not known */
+	const struct nps_csv_column *column;
+};
+
+struct nps_csv_rows {
+	struct nps_csv *csv;
+	void *ctx;
+	unsigned int asked;
+	size_t ncells, room; /* of a variant: in use, in all */
+	struct cell *cells; /* of variant 0, then of the next */
+	char *header;
+};
+
+/* --- cells ------------------------------------------------------------------------------------------- */
+
+static inline uint64_t integer(const struct cell *c, const char *at)
+{
+	uint64_t value;
+
+	if (c->kind == NPS_COLUMN_u32) /* most are */
+		return *(const uint32_t *)at;
+	if (c->kind == NPS_COLUMN_u8)
+		return *(const uint8_t *)at;
+	if (c->kind == NPS_COLUMN_u16)
+		return *(const uint16_t *)at;
+	memcpy(&value, at, sizeof(value)); /* also a pointer */
+	return value;
+}
+
+/* False: not known. */
+static inline bool thousandths(const struct cell *c, const char *at, uint64_t *value)
+{
+	memcpy(value, at, sizeof(*value));
+	return (int64_t)*value >= c->least;
+}
+
+/* NaN: not known. */
+static inline double quotient(const struct cell *c, const char *at)
+{
+	double value;
+
+	if (c->kind == NPS_COLUMN_f64)
+		memcpy(&value, at, sizeof(value));
+	else if (c->kind != NPS_COLUMN_i64)
+		value = (double)integer(c, at);
+	else
+		value = (int64_t)integer(c, at) < c->least ? NPS_NAN : (double)(int64_t)integer(c, at);
+	return value / c->per;
+}
+
+static void put_hex(struct nps_csv *csv, uint64_t value)
+{
+	char *at = nps_csv__room(csv, NPS_CSV_CELL);
+
+	nps_csv__cell(csv, at, (size_t)snprintf(at, NPS_CSV_CELL, "0x%" PRIx64, value));
+}
+
+static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
+{
+	switch (format) {
+	case NPS_CSV_FIXED:
+		nps_csv__milli(csv, nps_thousandths(value));
+		break;
+	case NPS_CSV_DECIMAL:
+	case NPS_CSV_DECIMAL_INT_0:
+		nps_counter__cell(csv, value);
+		break;
+	case NPS_CSV_FINE:
+		nps_counter__fine(csv, value);
+		break;
+	case NPS_CSV_COUNT:
+		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
+		break;
+	default:
+		nps_csv__repr(csv, value);
+	}
+}
+
+/* False: what the cell says is not known. */
+static inline bool put_known(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
+			     void *ctx)
+{
+	size_t number = row->at[c->source];
+	const char *at = c->base + number * c->stride;
+	uint64_t value;
+	double quotient_;
+
+	if (number == NPS_CSV_NO_ROW && c->base)
+		return false;
+	switch (c->format) {
+	case NPS_CSV_NUMBER:
+		value = integer(c, at);
+		if ((int64_t)value < c->least)
+			return false;
+		if (c->kind == NPS_COLUMN_i64)
+			nps_csv__i64(csv, (int64_t)value);
+		else
+			nps_csv__u64(csv, value);
+		return true;
+	case NPS_CSV_ID:
+		if (*(const uint32_t *)at == NPS_NO_ID)
+			return false;
+		nps_csv__u64(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_DEVICE:
+		if (*(const uint32_t *)at == NPS_NONE)
+			nps_csv__lit(csv, "host");
+		else
+			nps_csv__u64(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_NPU:
+		nps_csv__npu(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_PID:
+		nps_csv__u64(csv, integer(c, at) >> 32);
+		return true;
+	case NPS_CSV_TID:
+		nps_csv__u64(csv, integer(c, at) & UINT32_MAX);
+		return true;
+	case NPS_CSV_HEX:
+		put_hex(csv, integer(c, at));
+		return true;
+	case NPS_CSV_TEXT:
+		if (*(const uint32_t *)at == NPS_NONE)
+			return false;
+		nps_csv__text(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_TEXT_OF_ROW &FORMAT:
+		nps_csv__text(csv, *(const uint32_t *)at);
+		return true;
+	case NPS_CSV_SHAPES:
+		nps_csv__text_cell(csv, *(const uint32_t *)at, NPS_CSV_QUOTED);
+		return true;
+	case NPS_CSV_WORD:
+		nps_csv__lit(csv, (const char *)(uintptr_t)integer(c, at));
+		return true;
+	case NPS_CSV_TIME:
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__time(csv, value);
+		return true;
+	case NPS_CSV_MILLI:
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__milli(csv, value);
+		return true;
+	case NPS_CSV_SHORT:
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__short(csv, value);
+		return true;
+	case NPS_CSV_SPAN:
+		if (!thousandths(c, at, &value))
+			return false;
+		nps_csv__span(csv, value);
+		return true;
+	case NPS_CSV_LITERAL:
+		nps_csv__lit(csv, c->column->literal);
+		return true;
+	case NPS_CSV_PUT:
+		c->column->put(csv, ctx, row);
+		return true;
+	}
+	quotient_ = quotient(c, at);
+	if (isnan(quotient_))
+		return false;
+	if (quotient_ == 0 && (c->format == NPS_CSV_DECIMAL_INT_0 || c->format == NPS_CSV_REPR_INT_0))
+		nps_csv__lit(csv, "0");
+	else
+		put_quotient(csv, c->format, quotient_);
+	return true;
+}
+
+void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
+{
+	const struct cell *c = rows->cells + row->variant * rows->room, *end = c + rows->ncells;
+	struct nps_csv *csv = rows->csv;
+	void *ctx = rows->ctx;
+
+	nps_csv__row(csv);
+	for (; c < end; c++) {
+		if (put_known(csv, c, row, ctx))
+			continue;
+		if (c->blank)
+			nps_csv__empty(csv);
+		else
+			nps_csv__lit(csv, "N/A");
+	}
+	nps_csv__end(csv);
+}
+
+/* --- columns ----------------------------------------------------------------------------------------- */
+
+/* Columns of the model also say which numbers are texts and times. */
+static uint8_t storage(uint8_t kind)
+{
+	return kind == NPS_COLUMN_text ? NPS_COLUMN_u32 : kind == NPS_COLUMN_time ? NPS_COLUMN_u64 : kind;
+}
+
+static size_t size_of(uint8_t storage)
+{
+	return storage == NPS_COLUMN_u8	   ? 1
+	       : storage == NPS_COLUMN_u16 ? 2
+	       : storage == NPS_COLUMN_u32 ? 4
+					   : 8;
+}
+
+static bool is_thousandths(unsigned int format)
+{
+	return format >= NPS_CSV_TIME && format <= NPS_CSV_SPAN;
+}
+
+/* 0, or -EINVAL: the column does not fit its source. */
+static int find_cell(const struct nps_csv_column *column, const struct nps_csv_source *sources,
+		     struct cell *cell)
+{
+	const struct nps_csv_source *source = &sources[column->source % NPS_CSV_SOURCES];
+
+	*cell = (struct cell){ .format = column->format & FORMAT,
+			       .kind = storage(column->kind),
+			       .source = column->source,
+			       .least = INT64_MIN,
+			       .per = column->per == 0 ? 1 : column->per,
+			       .blank = column->format & NPS_CSV_BLANK,
+			       .column = column };
+	if (column->format & NPS_CSV_0_NONE)
+		cell->least = 1;
+	else if (cell->kind == NPS_COLUMN_i64)
+		cell->least = is_thousandths(cell->format) ? 0 : NPS_NULL + 1;
+	if (column->source >= NPS_CSV_SOURCES)
+		return -EINVAL;
+	if (cell->format == NPS_CSV_LITERAL || cell->format == NPS_CSV_PUT)
+		return 0;
+	if (source->table) {
+		if (column->offset >= source->table->ncolumns ||
+		    storage(source->table->columns[column->offset].kind) != cell->kind)
+			return -EINVAL;
+		cell->base = nps_table__cells(source->table, column->offset);
+		cell->stride = size_of(cell->kind);
+		return 0;
+	}
+	if (source->size ? column->offset + size_of(cell->kind) > source->size : !source->structs)
+		return -EINVAL;
+	cell->base = (const char *)source->structs + column->offset;
+	cell->stride = source->size;
+	return 0;
+}
+
+struct layout {
+	const struct nps_csv_source *sources;
+	unsigned int when; /* bits that hold */
+	bool msprof, exists; /* exists: the latest column */
+	char *header; /* its end */
+};
+
+static const char *title(const struct nps_csv_column *column, bool msprof)
+{
+	return msprof && column->msprof ? column->msprof : column->title;
+}
+
+static int add_column(struct nps_csv_rows *rows, struct layout *layout, const struct nps_csv_column *column)
+{
+	bool exists = !(column->when & ~layout->when);
+	struct cell cell;
+	int err;
+
+	if (column->title)
+		layout->exists = exists;
+	if (!exists || !layout->exists)
+		return 0;
+	err = find_cell(column, layout->sources, &cell);
+	if (err)
+		return err;
+	if (!column->title) {
+		if (column->variant >= NPS_CSV_VARIANTS)
+			return -EINVAL;
+		rows->cells[column->variant * rows->room + rows->ncells - 1] = cell;
+		return 0;
+	}
+	if (rows->ncells)
+		*layout->header++ = ',';
+	layout->header = stpcpy(layout->header, title(column, layout->msprof));
+	for (size_t variant = 0; variant < NPS_CSV_VARIANTS; variant++)
+		rows->cells[variant * rows->room + rows->ncells] = cell;
+	rows->ncells++;
+	return 0;
+}
+
+static size_t titles_len(const struct nps_csv_columns *columns, bool msprof)
+{
+	size_t len = 0;
+
+	for (size_t i = 0; i < columns->len; i++)
+		len += columns->at[i].title ? strlen(title(&columns->at[i], msprof)) + 1 : 0;
+	return len;
+}
+
+static int lay_out(struct nps_csv_rows *rows, const struct nps_export *ex, const struct nps_csv_table *table,
+		   const struct nps_csv_input *input)
+{
+	struct nps_csv_source sources[NPS_CSV_SOURCES];
+	bool msprof = ex->model->layout == NPS_LAYOUT_MSPROF;
+	struct layout layout = { .sources = sources, .msprof = msprof };
+	int err = 0;
+
+	layout.when = input->when | (ex->generation == NPS_GENERATION_A ? NPS_CSV_A : NPS_CSV_B) |
+		      (msprof ? NPS_CSV_MSPROF : NPS_CSV_TORCH);
+	rows->room = table->columns.len + input->more.len;
+	rows->cells = calloc(rows->room * NPS_CSV_VARIANTS, sizeof(*rows->cells));
+	rows->header = calloc(1, titles_len(&table->columns, msprof) + titles_len(&input->more, msprof) + 1);
+	if (!rows->cells || !rows->header)
+		return -ENOMEM;
+	layout.header = rows->header;
+	memcpy(sources, input->sources, sizeof(sources));
+	if (table->table)
+		sources[0].table = (const struct nps_table *)((const char *)ex->model + table->table);
+	for (size_t i = 0; !err && i < table->columns.len; i++)
+		err = add_column(rows, &layout, &table->columns.at[i]);
+	for (size_t i = 0; !err && i < input->more.len; i++)
+		err = add_column(rows, &layout, &input->more.at[i]);
+	return err;
+}
+
+static void release(struct nps_csv_rows *rows)
+{
+	free(rows->cells);
+	free(rows->header);
+	free(rows);
+}
+
+int nps_csv_rows__open(struct nps_csv_rows **rows, const struct nps_export *ex, int dirfd,
+		       const struct nps_csv_table *table, const struct nps_csv_input *input)
+{
+	static const struct nps_csv_input none;
+	bool msprof = ex->model->layout == NPS_LAYOUT_MSPROF;
+	struct nps_csv_file file = { .stem = msprof && table->msprof ? table->msprof : table->stem,
+				     .stamped = msprof && !table->unstamped,
+				     .crlf = table->crlf && !msprof && ex->generation == NPS_GENERATION_A };
+	struct nps_csv_rows *r = calloc(1, sizeof(*r));
+	int err;
+
+	if (!r)
+		return -ENOMEM;
+	input = input ? input : &none;
+	r->ctx = input->ctx;
+	r->asked = table->asked;
+	err = lay_out(r, ex, table, input);
+	file.header = r->header;
+	r->csv = err ? NULL : nps_csv__new(ex, dirfd, &file);
+	if (!r->csv) {
+		release(r);
+		return err ? err : -ENOMEM;
+	}
+	*rows = r;
+	return 0;
+}
+
+int nps_csv_rows__close(struct nps_csv_rows *rows, int err)
+{
+	int written;
+
+	if (!err && !rows->csv->open)
+		nps_csv__without_rows(rows->csv, rows->asked);
+	written = nps_csv__close(rows->csv);
+	release(rows);
+	return err ? err : written;
+}
+
+/* --- all rows ---------------------------------------------------------------------------------------- */
+
+static size_t count(const struct nps_export *ex, const struct nps_csv_table *table,
+		    const struct nps_csv_input *input)
+{
+	const struct nps_table *t = table->table ? (const void *)((const char *)ex->model + table->table)
+						 : input->sources[0].table;
+
+	return t && !input->order ? t->len : input->len;
+}
+
+int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
+			 const struct nps_csv_input *input)
+{
+	static const struct nps_csv_input none;
+	struct nps_csv_row row = { 0 };
+	struct nps_csv_rows *rows;
+	int err = nps_csv_rows__open(&rows, ex, dirfd, table, input);
+	size_t len;
+
+	if (err)
+		return err;
+	input = input ? input : &none;
+	if (input->next) {
+		while (!rows->csv->err && input->next(input->ctx, &row))
+			nps_csv_rows__put(rows, &row);
+		return nps_csv_rows__close(rows, 0);
+	}
+	len = count(ex, table, input);
+	for (size_t i = 0; !rows->csv->err && i < len; i++) {
+		row.at[0] = input->order ? input->order[i] : i;
+		nps_csv_rows__put(rows, &row);
+	}
+	return nps_csv_rows__close(rows, 0);
+}
+
+int nps_csv_tables__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *tables,
+			  size_t n)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < n; i++)
+		err = nps_csv_table__write(ex, dirfd, &tables[i], NULL);
+	return err;
+}
