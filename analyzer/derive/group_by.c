@@ -83,6 +83,16 @@ void nps_group__add(struct nps_group *group, uint64_t ns, size_t row)
 	group->measured++;
 }
 
+void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total, uint64_t least,
+			uint64_t most)
+{
+	group->least = group->measured ? NPS_MIN(group->least, least) : least;
+	group->most = NPS_MAX(group->most, most);
+	group->total = nps_add_sat(group->total, total);
+	group->count = nps_add_sat(group->count, count);
+	group->measured = nps_add_sat(group->measured, count);
+}
+
 int nps_group__by_total(const void *a, const void *b)
 {
 	const struct nps_group *x = a, *y = b;

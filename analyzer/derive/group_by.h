@@ -56,6 +56,10 @@ static inline void nps_group__count(struct nps_group *group, size_t row)
 /* A row that took NS. */
 void nps_group__add(struct nps_group *group, uint64_t ns, size_t row);
 
+/* COUNT events that were summed up: what they took in all, the shortest and the longest of them, ns. */
+void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total, uint64_t least,
+			uint64_t most);
+
 /* The longest total first; equal ones by key. */
 int nps_group__by_total(const void *a, const void *b);
 

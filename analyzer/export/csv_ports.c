@@ -2,6 +2,7 @@
 /* nic and roce (outputs 3.4): what a port's counters, which only grow, grew by, and its rates where there is one sample. */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
+#include "export/table.h"
 #include "schema/port_rates.h"
 
 #include <errno.h>
@@ -11,6 +12,14 @@
 struct port {
 	struct nps_group of; /* key: device, sub: function */
 	size_t first, last; /* samples */
+	/* cells: */
+	uint64_t time;
+	double bandwidth; /* MB/s */
+	struct direction {
+		double efficiency, rate, errors, dropped;
+	} rx, tx;
+	uint32_t device;
+	int64_t function;
 };
 
 static int by_function(const void *a, const void *b)
@@ -51,8 +60,7 @@ static double growth(const struct port *port, const int64_t *counter)
 	return last > first ? (double)last - (double)first : 0;
 }
 
-static void put_direction(struct nps_csv *csv, const struct nps_port_table *t, const struct port *port,
-			  bool rx)
+static struct direction direction_of(const struct nps_port_table *t, const struct port *port, bool rx)
 {
 	double seconds = ((double)t->timestamp[port->last] - (double)t->timestamp[port->first]) / 1e9;
 	double packets = growth(port, rx ? t->rx_packets : t->tx_packets);
@@ -66,42 +74,57 @@ static void put_direction(struct nps_csv *csv, const struct nps_port_table *t, c
 		rate = isnan(packets) ? rate : packets / seconds;
 		byte_rate = isnan(bytes) ? byte_rate : bytes / seconds;
 	}
-	nps_counter__cell(csv, nps_port_efficiency(byte_rate, t->bandwidth[port->first]));
-	nps_counter__cell(csv, rate);
-	nps_counter__cell(csv, packets > 0 ? 100 * errors / packets : 0);
-	nps_counter__cell(csv, packets > 0 ? 100 * dropped / packets : 0);
+	return (struct direction){ .efficiency = nps_port_efficiency(byte_rate, t->bandwidth[port->first]),
+				   .rate = rate,
+				   .errors = packets > 0 ? 100 * errors / packets : 0,
+				   .dropped = packets > 0 ? 100 * dropped / packets : 0 };
 }
+
+static void fill_cells(const struct nps_port_table *t, struct port *port)
+{
+	int64_t bandwidth = t->bandwidth[port->first];
+
+	port->time = t->timestamp[port->last];
+	port->bandwidth = bandwidth == NPS_NULL ? NPS_NAN : bandwidth / MB;
+	port->rx = direction_of(t, port, true);
+	port->tx = direction_of(t, port, false);
+	port->device = (uint32_t)port->of.key;
+	port->function = (int64_t)port->of.sub;
+}
+
+#define PORT(title, format, member, ...) NPS_CSV_FIELD(title, format, struct port, member, ##__VA_ARGS__)
+
+static const struct nps_csv_column columns[] = {
+	PORT("Device_id", DEVICE, device, .when = NPS_CSV_B),
+	PORT("Timestamp(us)", TIME, time),
+	PORT("Bandwidth(MB/s)", DECIMAL, bandwidth),
+	PORT("Rx Bandwidth efficiency(%)", DECIMAL, rx.efficiency),
+	PORT("rxPacket/s", DECIMAL, rx.rate),
+	PORT("rxError rate(%)", DECIMAL, rx.errors),
+	PORT("rxDropped rate(%)", DECIMAL, rx.dropped),
+	PORT("Tx Bandwidth efficiency(%)", DECIMAL, tx.efficiency),
+	PORT("txPacket/s", DECIMAL, tx.rate),
+	PORT("txError rate(%)", DECIMAL, tx.errors),
+	PORT("txDropped rate(%)", DECIMAL, tx.dropped),
+	PORT("funcId", NUMBER_OR_BLANK, function),
+};
 
 int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
 		       const struct nps_port_table *t)
 {
-	const struct nps_csv_file file = {
-		.stem = stem,
-		.header = "Timestamp(us),Bandwidth(MB/s),Rx Bandwidth efficiency(%),rxPacket/s,"
-			  "rxError rate(%),rxDropped rate(%),Tx Bandwidth efficiency(%),txPacket/s,"
-			  "txError rate(%),txDropped rate(%),funcId",
-		.stamped = nps_counter__stamped(ex),
-		.device = true
-	};
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-	struct nps_group_by groups;
+	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(columns) };
+	struct nps_group_by ports;
+	int err;
 
-	nps_group_by__init(&groups, ex->model, sizeof(struct port));
-	if (csv)
-		csv->err = find_ports(ex->model, t, &groups);
-	for (size_t i = 0; csv && i < nps_group_by__len(&groups); i++) {
-		const struct port *port = nps_group_by__at(&groups, i);
-		int64_t bandwidth = t->bandwidth[port->first];
-
-		nps_csv__row(csv);
-		nps_csv__device(csv, (uint32_t)port->of.key);
-		nps_csv__time(csv, t->timestamp[port->last]);
-		nps_counter__cell(csv, bandwidth == NPS_NULL ? NAN : bandwidth / MB);
-		put_direction(csv, t, port, true);
-		put_direction(csv, t, port, false);
-		nps_csv__i64(csv, (int64_t)port->of.sub);
-		nps_csv__end(csv);
-	}
-	nps_group_by__free(&groups);
-	return nps_csv__close(csv);
+	nps_group_by__init(&ports, ex->model, sizeof(struct port));
+	err = find_ports(ex->model, t, &ports);
+	for (size_t i = 0; i < nps_group_by__len(&ports); i++)
+		fill_cells(t, nps_group_by__at(&ports, i));
+	if (!err)
+		err = nps_csv_table__write(
+			ex, dirfd, &table,
+			&(struct nps_csv_input){ .sources[0] = { NULL, ports.rows.data, sizeof(struct port) },
+						 .len = nps_group_by__len(&ports) });
+	nps_group_by__free(&ports);
+	return err;
 }

@@ -1,86 +1,48 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Sums by kind: op_statistic, api_statistic, communication_statistic. */
-#include "base/map.h"
+#include "derive/group_by.h"
 #include "export/csv_tables.h"
 #include "export/table.h"
 
 #include <errno.h>
-#include <stdlib.h>
+#include <string.h>
 
 struct group {
+	struct nps_group sum;
 	uint32_t device, type, core; /* texts; core NPS_NONE for collectives, API type for calls */
-	uint64_t count, measured, total, least, most;
 	double mean, squares; /* of the distance from the mean, ns */
 	/* cells, in thousandths: */
 	uint64_t average, share, variance; /* us, percent, us^2 */
 	const char *level;
 };
 
-struct groups {
-	const struct nps_model *m;
-	struct nps_map rows;
-	struct group *all;
-	size_t len, room;
-	size_t last; /* rows of one kind come in runs */
-	size_t next; /* row to write */
-};
-
-static struct group *group_of(struct groups *g, uint32_t device, uint32_t type, uint32_t core)
-{
-	uint64_t key = nps_hash2((uint64_t)type << 32 | device, core);
-	uint32_t row;
-
-	if (g->last < g->len && g->all[g->last].type == type && g->all[g->last].device == device &&
-	    g->all[g->last].core == core)
-		return &g->all[g->last];
-	/* A different kind with the same hash takes the next free hash value. */
-	while (g->all && (row = nps_map__get(&g->rows, key)) != NPS_NONE) {
-		g->last = row;
-		if (g->all[row].type == type && g->all[row].device == device && g->all[row].core == core)
-			return &g->all[row];
-		key++;
-	}
-	if (g->len == g->room) {
-		size_t room = g->room ? 2 * g->room : 256;
-		struct group *more = realloc(g->all, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		g->all = more;
-		g->room = room;
-	}
-	if (nps_map__put(&g->rows, key, g->len))
-		return NULL;
-	g->last = g->len++;
-	g->all[g->last] = (struct group){ .device = device, .type = type, .core = core, .least = UINT64_MAX };
-	return &g->all[g->last];
-}
-
 /* Everything is counted; what nobody measured adds no time. */
-static int add(struct groups *g, uint32_t device, uint32_t type, uint32_t core, uint64_t ns, bool measured)
+static int add(struct nps_group_by *groups, uint32_t device, uint32_t type, uint32_t core, uint64_t ns,
+	       bool measured)
 {
-	struct group *group = group_of(g, device, type, core);
+	struct group *group = nps_group_by__get(groups, (uint64_t)type << 32 | device, core);
 	double off;
 
 	if (!group)
 		return -ENOMEM;
-	group->count++;
-	if (!measured)
+	group->device = device;
+	group->type = type;
+	group->core = core;
+	if (!measured) {
+		nps_group__count(&group->sum, 0);
 		return 0;
+	}
+	nps_group__add(&group->sum, ns, 0);
 	/* Welford's update, so that large sums do not swallow small variances. */
 	off = (double)ns - group->mean;
-	group->mean += off / (double)++group->measured;
+	group->mean += off / (double)group->sum.measured;
 	group->squares += off * ((double)ns - group->mean);
-	group->total = nps_add_sat(group->total, ns);
-	group->least = NPS_MIN(group->least, ns);
-	group->most = NPS_MAX(group->most, ns);
 	return 0;
 }
 
-static void release(struct groups *g)
+static struct group *group_at(const struct nps_group_by *groups, size_t i)
 {
-	nps_map__free(&g->rows);
-	free(g->all);
+	return nps_group_by__at(groups, i);
 }
 
 static int by_text(const struct nps_model *m, uint32_t a, uint32_t b)
@@ -95,19 +57,20 @@ static int by_total(const void *a, const void *b, void *ctx)
 
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
-	if (x->total != y->total)
-		return x->total > y->total ? -1 : 1;
+	if (x->sum.total != y->sum.total)
+		return x->sum.total > y->sum.total ? -1 : 1;
 	order = by_text(ctx, x->type, y->type);
 	return order ? order : by_text(ctx, x->core, y->core);
 }
 
 /* Total of the rows of one device, which are together. */
-static uint64_t device_total(const struct groups *g, size_t first)
+static uint64_t device_total(const struct nps_group_by *groups, size_t first)
 {
+	uint32_t device = group_at(groups, first)->device;
 	uint64_t sum = 0;
 
-	for (size_t i = first; i < g->len && g->all[i].device == g->all[first].device; i++)
-		sum = nps_add_sat(sum, g->all[i].total);
+	for (size_t i = first; i < nps_group_by__len(groups) && group_at(groups, i)->device == device; i++)
+		sum = nps_add_sat(sum, group_at(groups, i)->sum.total);
 	return sum;
 }
 
@@ -119,51 +82,57 @@ static const struct nps_csv_column total_columns[] = {
 	GROUP("Device_id", DEVICE, device, .when = NPS_CSV_B),
 	GROUP("OP Type", TEXT, type),
 	GROUP("Core Type", TEXT, core, .when = CORES),
-	GROUP("Count", NUMBER, count),
-	GROUP("Total Time(us)", SPAN, total),
+	GROUP("Count", NUMBER, sum.count),
+	GROUP("Total Time(us)", SPAN, sum.total),
 	NPS_CSV_NA(UNMEASURED),
-	GROUP("Min Time(us)", SPAN, least),
+	GROUP("Min Time(us)", SPAN, sum.least),
 	NPS_CSV_NA(UNMEASURED),
 	GROUP("Avg Time(us)", SPAN, average),
 	NPS_CSV_NA(UNMEASURED),
-	GROUP("Max Time(us)", SPAN, most),
+	GROUP("Max Time(us)", SPAN, sum.most),
 	NPS_CSV_NA(UNMEASURED),
 	GROUP("Ratio(%)", SPAN, share),
 	NPS_CSV_NA(UNMEASURED),
 };
 
+struct walk {
+	const struct nps_group_by *groups;
+	size_t next;
+};
+
 static bool next_total(void *ctx, struct nps_csv_row *row)
 {
-	struct groups *g = ctx;
+	struct walk *walk = ctx;
 
-	if (g->next == g->len)
+	if (walk->next == nps_group_by__len(walk->groups))
 		return false;
-	row->at[0] = g->next++;
-	row->variant = g->all[row->at[0]].measured ? 0 : UNMEASURED;
+	row->at[0] = walk->next++;
+	row->variant = group_at(walk->groups, row->at[0])->sum.measured ? 0 : UNMEASURED;
 	return true;
 }
 
-static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd, const char *stem,
+static int write_totals(struct nps_group_by *groups, const struct nps_export *ex, int dirfd, const char *stem,
 			unsigned int when)
 {
 	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(total_columns) };
+	struct walk walk = { .groups = groups };
 	uint64_t total = 0;
 
-	if (g->len)
-		qsort_r(g->all, g->len, sizeof(*g->all), by_total, (void *)g->m);
-	for (size_t i = 0; i < g->len; i++) {
-		struct group *s = &g->all[i];
+	nps_group_by__sort_by(groups, by_total, (void *)ex->model);
+	for (size_t i = 0; i < nps_group_by__len(groups); i++) {
+		struct group *s = group_at(groups, i);
 
 		if (!i || s->device != s[-1].device)
-			total = device_total(g, i);
-		s->average = nps_thousandths((double)s->total / 1000 / (double)s->measured);
-		s->share = total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0;
+			total = device_total(groups, i);
+		s->average = nps_thousandths((double)s->sum.total / 1000 / (double)s->sum.measured);
+		s->share = total ? nps_thousandths(100.0 * (double)s->sum.total / (double)total) : 0;
 	}
-	return nps_csv_table__write(ex, dirfd, &table,
-				    &(struct nps_csv_input){ .when = when,
-							     .sources[0] = { NULL, g->all, sizeof(*g->all) },
-							     .next = next_total,
-							     .ctx = g });
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){ .when = when,
+					 .sources[0] = { NULL, groups->rows.data, sizeof(struct group) },
+					 .next = next_total,
+					 .ctx = &walk });
 }
 
 static uint64_t span(uint64_t start, uint64_t end)
@@ -175,19 +144,20 @@ int nps_csv__op_statistic(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_model *m = ex->model;
 	struct nps_pace pace = { .model = m };
-	struct groups g = { .m = m };
+	struct nps_group_by groups;
 	int err = 0;
 
+	nps_group_by__init(&groups, m, sizeof(struct group));
 	for (size_t i = 0; !err && i < m->compute.t.len; i++) {
 		uint32_t task = m->compute.task[i];
 
-		err = add(&g, m->task.device[task], m->compute.type[i], m->compute.core[i],
+		err = add(&groups, m->task.device[task], m->compute.type[i], m->compute.core[i],
 			  span(m->task.start[task], m->task.end[task]), nps_model__task_measured(m, task));
 		nps_pace__step(&pace);
 	}
 	if (!err)
-		err = write_totals(&g, ex, dirfd, "op_statistic", CORES);
-	release(&g);
+		err = write_totals(&groups, ex, dirfd, "op_statistic", CORES);
+	nps_group_by__free(&groups);
 	return err;
 }
 
@@ -195,19 +165,20 @@ int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_model *m = ex->model;
 	struct nps_pace pace = { .model = m };
-	struct groups g = { .m = m };
+	struct nps_group_by groups;
 	int err = 0;
 
+	nps_group_by__init(&groups, m, sizeof(struct group));
 	for (size_t i = 0; !err && i < m->comm_op.t.len; i++) {
 		if (m->comm_op.end[i])
-			err = add(&g, m->comm_op.device[i], m->comm_op.type[i], NPS_NONE,
+			err = add(&groups, m->comm_op.device[i], m->comm_op.type[i], NPS_NONE,
 				  span(m->comm_op.start[i], m->comm_op.end[i]),
 				  nps_model__comm_measured(m, i));
 		nps_pace__step(&pace);
 	}
 	if (!err)
-		err = write_totals(&g, ex, dirfd, "communication_statistic", 0);
-	release(&g);
+		err = write_totals(&groups, ex, dirfd, "communication_statistic", 0);
+	nps_group_by__free(&groups);
 	return err;
 }
 
@@ -240,48 +211,49 @@ static const struct nps_csv_column api_columns[] = {
 	NPS_CSV_HOST_ID,
 	GROUP("Level", WORD, level),
 	GROUP("API Name", TEXT, type),
-	GROUP("Time(us)", SPAN, total),
-	GROUP("Count", NUMBER, count),
+	GROUP("Time(us)", SPAN, sum.total),
+	GROUP("Count", NUMBER, sum.count),
 	GROUP("Avg(us)", SPAN, average),
-	GROUP("Min(us)", SPAN, least),
-	GROUP("Max(us)", SPAN, most),
+	GROUP("Min(us)", SPAN, sum.least),
+	GROUP("Max(us)", SPAN, sum.most),
 	GROUP("Variance", SPAN, variance),
 };
 
-static int write_apis(struct groups *g, const struct nps_export *ex, int dirfd)
+static int write_apis(struct nps_group_by *groups, const struct nps_export *ex, int dirfd)
 {
 	static const struct nps_csv_table table = { "api_statistic",
 						    .columns = NPS_CSV_COLUMNS(api_columns) };
 
-	for (size_t i = 0; i < g->len; i++) {
-		struct group *s = &g->all[i];
+	for (size_t i = 0; i < nps_group_by__len(groups); i++) {
+		struct group *s = group_at(groups, i);
 
 		s->level = level_name(ex, s->core);
-		s->average = nps_thousandths((double)s->total / 1000 / (double)s->count);
-		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->count);
+		s->average = nps_thousandths((double)s->sum.total / 1000 / (double)s->sum.count);
+		s->variance = nps_thousandths(s->squares / 1e6 / (double)s->sum.count);
 	}
-	if (g->len)
-		qsort_r(g->all, g->len, sizeof(*g->all), by_name, (void *)ex->model);
-	return nps_csv_table__write(ex, dirfd, &table,
-				    &(struct nps_csv_input){ .sources[0] = { NULL, g->all, sizeof(*g->all) },
-							     .len = g->len });
+	nps_group_by__sort_by(groups, by_name, (void *)ex->model);
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){ .sources[0] = { NULL, groups->rows.data, sizeof(struct group) },
+					 .len = nps_group_by__len(groups) });
 }
 
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd)
 {
 	const struct nps_model *m = ex->model;
 	struct nps_pace pace = { .model = m };
-	struct groups g = { .m = m };
+	struct nps_group_by groups;
 	int err = 0;
 
+	nps_group_by__init(&groups, m, sizeof(struct group));
 	for (size_t i = 0; !err && i < m->api.t.len; i++) {
 		if (level_name(ex, m->api.type[i]))
-			err = add(&g, NPS_NONE, m->api.name[i], m->api.type[i],
+			err = add(&groups, NPS_NONE, m->api.name[i], m->api.type[i],
 				  span(m->api.start[i], m->api.end[i]), true);
 		nps_pace__step(&pace);
 	}
 	if (!err)
-		err = write_apis(&g, ex, dirfd);
-	release(&g);
+		err = write_apis(&groups, ex, dirfd);
+	nps_group_by__free(&groups);
 	return err;
 }

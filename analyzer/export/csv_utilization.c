@@ -130,7 +130,7 @@ static void put_core(struct nps_csv *csv, const struct cores *c, const struct co
 /* Cores of a device, and their mean behind them. */
 static size_t put_cores(struct nps_csv *csv, const struct cores *c, size_t from)
 {
-	const struct core *rows = nps_group_by__at(&c->rows, 0);
+	const struct core *rows = c->rows.rows.data;
 	struct core average = { .of = { rows[from].of.key, NPS_NONE } };
 	size_t len = nps_group_by__len(&c->rows), end = from;
 

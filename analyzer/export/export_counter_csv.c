@@ -5,6 +5,7 @@
  */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
+#include "export/table.h"
 #include "schema/counters.h"
 
 #include <ctype.h>
@@ -289,40 +290,28 @@ static int write_table(const struct nps_export *ex, int dirfd, const struct nps_
 }
 
 /* As the vendor numbers and names them; another one is its number. */
-static void put_engine(struct nps_csv *csv, uint32_t type)
+static void put_engine(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
 {
 	static const char *const names[] = { "VDEC", "JPEGD", "PNGD", "JPEGE", "VPC", "VENC", "SCD" };
+	uint32_t type = csv->model->dvpp.engine_type[row->at[0]];
 
+	(void)ctx;
 	if (type < NPS_ARRAY_SIZE(names))
 		nps_csv__lit(csv, names[type]);
 	else
 		nps_csv__u64(csv, type);
 }
 
-static int dvpp(const struct nps_export *ex, int dirfd)
-{
-	const struct nps_csv_file file = {
-		.stem = "dvpp",
-		.header = "Dvpp Id,Engine Type,Engine ID,All Time(us),All Frame,All Utilization(%)",
-		.stamped = true,
-		.device = true
-	};
-	const struct nps_dvpp_table *t = &ex->model->dvpp;
-	struct nps_csv *csv = nps_csv__new(ex, dirfd, &file);
-
-	for (size_t i = 0; csv && i < t->t.len; i++) {
-		nps_csv__row(csv);
-		nps_csv__device(csv, t->device[i]);
-		nps_csv__u64(csv, t->id[i]);
-		put_engine(csv, t->engine_type[i]);
-		nps_csv__u64(csv, t->engine[i]);
-		nps_csv__repr(csv, t->time[i]);
-		nps_csv__repr(csv, t->frames[i]);
-		nps_csv__repr(csv, t->utilization[i]);
-		nps_csv__end(csv);
-	}
-	return nps_csv__close(csv);
-}
+static const struct nps_csv_column dvpp_columns[] = {
+	NPS_CSV_DEVICE_ID(dvpp),
+	NPS_CSV_COL("Dvpp Id", NUMBER, dvpp, id),
+	NPS_CSV_BY("Engine Type", put_engine),
+	NPS_CSV_COL("Engine ID", NUMBER, dvpp, engine),
+	NPS_CSV_COL("All Time(us)", REPR, dvpp, time),
+	NPS_CSV_COL("All Frame", REPR, dvpp, frames),
+	NPS_CSV_COL("All Utilization(%)", REPR, dvpp, utilization),
+};
+static const struct nps_csv_table dvpp = { "dvpp", NPS_CSV_OF(dvpp, dvpp_columns) };
 
 int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
 {
@@ -342,7 +331,7 @@ int nps_export__counter_csv(const struct nps_export *ex, int dirfd)
 	for (int vector = 0; !err && all && vector < 2; vector++)
 		err = nps_counter__utilization(ex, dirfd, vector);
 	if (!err && nps_counter__stamped(ex))
-		err = dvpp(ex, dirfd);
+		err = nps_csv_table__write(ex, dirfd, &dvpp, NULL);
 	if (!err && nps_counter__stamped(ex))
 		err = nps_counter__system(ex, dirfd);
 	return err ? err : nps_counter__host(ex, dirfd);

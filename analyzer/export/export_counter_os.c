@@ -1,56 +1,31 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Tables of what the operating system did: calls by thread and name (outputs 3.4), threads, waits for locks. */
-#include "base/map.h"
+#include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/table.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* --- calls by thread and name: those with a row, and those that were summed up --- */
 
 struct call {
-	uint64_t gtid, sum, least, most, count;
+	struct nps_group sum; /* key: gtid */
 	uint32_t name;
 	double share, mean; /* cells: fraction of the time of all, us */
 };
 
 struct calls {
-	struct nps_vec list; /* struct call */
-	struct nps_map of;
+	struct nps_group_by list; /* struct call */
 	uint64_t total;
 };
 
-static int by_time(const void *a, const void *b)
+static struct call *call_of(struct calls *calls, uint64_t gtid, uint32_t name)
 {
-	const struct call *x = a, *y = b;
+	struct call *call = nps_group_by__get(&calls->list, gtid, name);
 
-	if (x->sum != y->sum)
-		return x->sum > y->sum ? -1 : 1;
-	if (x->gtid != y->gtid)
-		return x->gtid < y->gtid ? -1 : 1;
-	return x->name < y->name ? -1 : x->name > y->name;
-}
-
-static int add(struct calls *calls, const struct call *more)
-{
-	uint64_t key = nps_hash2(more->gtid, more->name);
-	uint32_t row = nps_map__get(&calls->of, key);
-	struct call *call = row == NPS_NONE ? nps_vec__push(&calls->list)
-					    : &NPS_AT(&calls->list, struct call, row);
-
-	if (!call || (row == NPS_NONE && nps_map__put(&calls->of, key, calls->list.len - 1)))
-		return -ENOMEM;
-	calls->total = nps_add_sat(calls->total, more->sum);
-	if (row == NPS_NONE) {
-		*call = *more;
-		return 0;
-	}
-	call->sum = nps_add_sat(call->sum, more->sum);
-	call->least = NPS_MIN(call->least, more->least);
-	call->most = NPS_MAX(call->most, more->most);
-	call->count = nps_add_sat(call->count, more->count);
-	return 0;
+	if (call)
+		call->name = name;
+	return call;
 }
 
 static int count_calls(const struct nps_model *m, struct calls *calls)
@@ -58,42 +33,44 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 	const struct nps_osrt_sum_table *sums = &m->osrt_sum;
 	const struct nps_osrt_table *t = &m->osrt;
 	struct nps_pace pace = { .model = m };
-	int err = 0;
 
-	for (size_t i = 0; !err && i < t->t.len; i++, nps_pace__step(&pace)) {
+	for (size_t i = 0; i < t->t.len; i++, nps_pace__step(&pace)) {
 		uint64_t ns = t->end[i] > t->start[i] ? t->end[i] - t->start[i] : 0;
+		struct call *call = call_of(calls, t->gtid[i], t->name[i]);
 
-		err = add(calls, &(struct call){ .gtid = t->gtid[i],
-						 .name = t->name[i],
-						 .sum = ns,
-						 .least = ns,
-						 .most = ns,
-						 .count = 1 });
+		if (!call)
+			return -ENOMEM;
+		nps_group__add(&call->sum, ns, i);
+		calls->total = nps_add_sat(calls->total, ns);
 	}
-	for (size_t i = 0; !err && i < sums->t.len; i++, nps_pace__step(&pace))
-		if (sums->count[i])
-			err = add(calls, &(struct call){ .gtid = sums->gtid[i],
-							 .name = sums->name[i],
-							 .sum = sums->total[i],
-							 .least = sums->shortest[i],
-							 .most = sums->longest[i],
-							 .count = sums->count[i] });
-	return err;
+	for (size_t i = 0; i < sums->t.len; i++, nps_pace__step(&pace)) {
+		struct call *call;
+
+		if (!sums->count[i])
+			continue;
+		call = call_of(calls, sums->gtid[i], sums->name[i]);
+		if (!call)
+			return -ENOMEM;
+		nps_group__add_sum(&call->sum, sums->count[i], sums->total[i], sums->shortest[i],
+				   sums->longest[i]);
+		calls->total = nps_add_sat(calls->total, sums->total[i]);
+	}
+	return 0;
 }
 
 #define CALL(title, format, member, ...) NPS_CSV_FIELD(title, format, struct call, member, ##__VA_ARGS__)
 
 static const struct nps_csv_column call_columns[] = {
 	NPS_CSV_HOST_ID,
-	CALL("Process ID", PID, gtid),
-	CALL("Thread ID", TID, gtid),
+	CALL("Process ID", PID, sum.key),
+	CALL("Thread ID", TID, sum.key),
 	CALL("Name", TEXT, name),
 	CALL("Time(%)", FINE, share), /* a fraction, whatever the title says */
-	CALL("Time(us)", SHORT, sum),
-	CALL("Count", NUMBER, count),
+	CALL("Time(us)", SHORT, sum.total),
+	CALL("Count", NUMBER, sum.count),
 	CALL("Avg(us)", FINE, mean),
-	CALL("Max(us)", SHORT, most),
-	CALL("Min(us)", SHORT, least),
+	CALL("Max(us)", SHORT, sum.most),
+	CALL("Min(us)", SHORT, sum.least),
 };
 
 static int os_runtime(const struct nps_export *ex, int dirfd)
@@ -103,23 +80,22 @@ static int os_runtime(const struct nps_export *ex, int dirfd)
 	struct calls calls = { 0 };
 	int err;
 
-	nps_vec__init(&calls.list, ex->model->tmpfd, sizeof(struct call));
+	nps_group_by__init(&calls.list, ex->model, sizeof(struct call));
 	err = count_calls(ex->model, &calls);
-	for (size_t i = 0; i < calls.list.len; i++) {
-		struct call *call = &NPS_AT(&calls.list, struct call, i);
+	for (size_t i = 0; i < nps_group_by__len(&calls.list); i++) {
+		struct call *call = nps_group_by__at(&calls.list, i);
 
-		call->share = calls.total ? (double)call->sum / calls.total : 0;
-		call->mean = call->sum / 1000.0 / call->count;
+		call->share = calls.total ? (double)call->sum.total / calls.total : 0;
+		call->mean = call->sum.total / 1000.0 / call->sum.count;
 	}
-	if (calls.list.data)
-		qsort(calls.list.data, calls.list.len, sizeof(struct call), by_time);
+	nps_group_by__sort(&calls.list, nps_group__by_total);
 	if (!err)
-		err = nps_csv_table__write(
-			ex, dirfd, &table,
-			&(struct nps_csv_input){ .sources[0] = { NULL, calls.list.data, sizeof(struct call) },
-						 .len = calls.list.len });
-	nps_vec__free(&calls.list);
-	nps_map__free(&calls.of);
+		err = nps_csv_table__write(ex, dirfd, &table,
+					   &(struct nps_csv_input){ .sources[0] = { NULL,
+										    calls.list.rows.data,
+										    sizeof(struct call) },
+								    .len = nps_group_by__len(&calls.list) });
+	nps_group_by__free(&calls.list);
 	return err;
 }
 
