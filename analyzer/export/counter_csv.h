@@ -17,12 +17,6 @@ static inline const char *nps_counter__stem(const struct nps_export *ex, const c
 	return nps_counter__stamped(ex) ? name + sizeof("npuscope_") - 1 : name;
 }
 
-/* Rows there are; without memory there is none. */
-static inline size_t nps_counter__rows(const struct nps_vec *vec)
-{
-	return vec->data ? vec->len : 0;
-}
-
 /* VALUE with up to three decimals, N/A if it is not known. */
 static inline void nps_counter__cell(struct nps_csv *csv, double value)
 {
