@@ -265,13 +265,16 @@ static double cube_utilization(const struct nps_model *m, uint32_t task, double 
 
 void nps_pmu__read(struct nps_pmu_pivot *p, uint32_t task)
 {
-	const struct nps_pmu_table *t = &p->model->pmu;
+	const struct nps_pmu_table *t;
 
+	if (!p->counters)
+		return;
 	for (size_t c = 0; c < p->counters; c++)
 		p->values[c] = NPS_NAN;
 	p->cube = NPS_NAN;
-	if (task == NPS_NONE || !p->counters)
+	if (task == NPS_NONE)
 		return;
+	t = &p->model->pmu;
 	p->at = seek(p, task);
 	for (size_t i = 0; p->at < t->t.len && t->task[p->at] == task; p->at++, i++) {
 		size_t column = column_of(p, i, t->name[p->at]);

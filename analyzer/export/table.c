@@ -12,9 +12,9 @@
 
 /* A column's cell, found once for all rows. */
 struct cell {
-	const char *base; /* in row 0 of its source; NULL: it has no cell */
+	const char *base; /* in row 0 of its source, if there is one; NULL: the format needs none */
 	size_t stride;
-	int64_t least; /* of integers: lower ones are not known */
+	int64_t least, most; /* of integers: others are not known */
 	double per;
 	uint8_t format, kind, source;
 	bool blank; /* if it is not known */
@@ -46,25 +46,25 @@ static inline uint64_t integer(const struct cell *c, const char *at)
 	return value;
 }
 
-/* False: not known. */
-static inline bool thousandths(const struct cell *c, const char *at, uint64_t *value)
+static inline bool is_known(const struct cell *c, uint64_t value)
 {
-	memcpy(value, at, sizeof(*value));
-	return (int64_t)*value >= c->least;
+	return (int64_t)value >= c->least && (int64_t)value <= c->most;
 }
 
-/* NaN: not known. */
-static inline double quotient(const struct cell *c, const char *at)
+static void put_number(struct nps_csv *csv, const struct cell *c, uint64_t value)
 {
-	double value;
-
-	if (c->kind == NPS_COLUMN_f64)
-		memcpy(&value, at, sizeof(value));
-	else if (c->kind != NPS_COLUMN_i64)
-		value = (double)integer(c, at);
+	if (c->kind == NPS_COLUMN_i64)
+		nps_csv__i64(csv, (int64_t)value);
 	else
-		value = (int64_t)integer(c, at) < c->least ? NPS_NAN : (double)(int64_t)integer(c, at);
-	return value / c->per;
+		nps_csv__u64(csv, value);
+}
+
+static void put_device(struct nps_csv *csv, uint32_t device)
+{
+	if (device == NPS_NONE)
+		nps_csv__lit(csv, "host");
+	else
+		nps_csv__u64(csv, device);
 }
 
 static void put_hex(struct nps_csv *csv, uint64_t value)
@@ -74,6 +74,68 @@ static void put_hex(struct nps_csv *csv, uint64_t value)
 	nps_csv__cell(csv, at, (size_t)snprintf(at, NPS_CSV_CELL, "0x%" PRIx64, value));
 }
 
+static inline void put_integer(struct nps_csv *csv, const struct cell *c, uint64_t value)
+{
+	switch (c->format) {
+	case NPS_CSV_NUMBER:
+	case NPS_CSV_ID:
+		put_number(csv, c, value);
+		break;
+	case NPS_CSV_DEVICE:
+		put_device(csv, (uint32_t)value);
+		break;
+	case NPS_CSV_NPU:
+		nps_csv__npu(csv, (uint32_t)value);
+		break;
+	case NPS_CSV_PID:
+		nps_csv__u64(csv, value >> 32);
+		break;
+	case NPS_CSV_TID:
+		nps_csv__u64(csv, value & UINT32_MAX);
+		break;
+	case NPS_CSV_HEX:
+		put_hex(csv, value);
+		break;
+	case NPS_CSV_TEXT:
+	case NPS_CSV_TEXT_IF_ROW:
+		nps_csv__text(csv, (uint32_t)value);
+		break;
+	case NPS_CSV_SHAPES:
+		nps_csv__text_cell(csv, (uint32_t)value, NPS_CSV_QUOTED);
+		break;
+	case NPS_CSV_WORD:
+		nps_csv__lit(csv, (const char *)(uintptr_t)value);
+		break;
+	case NPS_CSV_TIME:
+		nps_csv__time(csv, value);
+		break;
+	case NPS_CSV_MILLI:
+		nps_csv__milli(csv, value);
+		break;
+	case NPS_CSV_SHORT:
+		nps_csv__short(csv, value);
+		break;
+	default:
+		nps_csv__span(csv, value);
+	}
+}
+
+/* NaN: not known. */
+static inline double quotient(const struct cell *c, const char *at)
+{
+	uint64_t integral;
+	double value;
+
+	if (c->kind == NPS_COLUMN_f64) {
+		memcpy(&value, at, sizeof(value));
+		return value / c->per;
+	}
+	integral = integer(c, at);
+	if (!is_known(c, integral))
+		return NPS_NAN;
+	return (c->kind == NPS_COLUMN_i64 ? (double)(int64_t)integral : (double)integral) / c->per;
+}
+
 static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 {
 	switch (format) {
@@ -81,112 +143,57 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 		nps_csv__milli(csv, nps_thousandths(value));
 		break;
 	case NPS_CSV_DECIMAL:
-	case NPS_CSV_DECIMAL_INT_0:
 		nps_counter__cell(csv, value);
 		break;
 	case NPS_CSV_FINE:
 		nps_counter__fine(csv, value);
 		break;
+	case NPS_CSV_REPR:
+		nps_csv__repr(csv, value);
+		break;
 	case NPS_CSV_COUNT:
 		nps_csv__u64(csv, value > 0 && value < 1e18 ? (uint64_t)llrint(value) : 0);
 		break;
-	default:
-		nps_csv__repr(csv, value);
+	default: /* 0 is an integer */
+		if (value == 0)
+			nps_csv__lit(csv, "0");
+		else if (format == NPS_CSV_REPR_INT_0)
+			nps_csv__repr(csv, value);
+		else
+			nps_counter__cell(csv, value);
 	}
 }
 
-/* False: what the cell says is not known. */
+/* False: what the cell would say is not known. */
 static inline bool put_known(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
 			     void *ctx)
 {
 	size_t number = row->at[c->source];
-	const char *at = c->base + number * c->stride;
-	uint64_t value;
-	double quotient_;
+	const char *at;
+	uint64_t integral;
+	double value;
 
-	if (number == NPS_CSV_NO_ROW && c->base)
-		return false;
-	switch (c->format) {
-	case NPS_CSV_NUMBER:
-		value = integer(c, at);
-		if ((int64_t)value < c->least)
-			return false;
-		if (c->kind == NPS_COLUMN_i64)
-			nps_csv__i64(csv, (int64_t)value);
+	if (!c->base) {
+		if (c->format == NPS_CSV_PUT)
+			c->column->put(csv, ctx, row);
 		else
-			nps_csv__u64(csv, value);
-		return true;
-	case NPS_CSV_ID:
-		if (*(const uint32_t *)at == NPS_NO_ID)
-			return false;
-		nps_csv__u64(csv, *(const uint32_t *)at);
-		return true;
-	case NPS_CSV_DEVICE:
-		if (*(const uint32_t *)at == NPS_NONE)
-			nps_csv__lit(csv, "host");
-		else
-			nps_csv__u64(csv, *(const uint32_t *)at);
-		return true;
-	case NPS_CSV_NPU:
-		nps_csv__npu(csv, *(const uint32_t *)at);
-		return true;
-	case NPS_CSV_PID:
-		nps_csv__u64(csv, integer(c, at) >> 32);
-		return true;
-	case NPS_CSV_TID:
-		nps_csv__u64(csv, integer(c, at) & UINT32_MAX);
-		return true;
-	case NPS_CSV_HEX:
-		put_hex(csv, integer(c, at));
-		return true;
-	case NPS_CSV_TEXT:
-		if (*(const uint32_t *)at == NPS_NONE)
-			return false;
-		nps_csv__text(csv, *(const uint32_t *)at);
-		return true;
-	case NPS_CSV_TEXT_OF_ROW &FORMAT:
-		nps_csv__text(csv, *(const uint32_t *)at);
-		return true;
-	case NPS_CSV_SHAPES:
-		nps_csv__text_cell(csv, *(const uint32_t *)at, NPS_CSV_QUOTED);
-		return true;
-	case NPS_CSV_WORD:
-		nps_csv__lit(csv, (const char *)(uintptr_t)integer(c, at));
-		return true;
-	case NPS_CSV_TIME:
-		if (!thousandths(c, at, &value))
-			return false;
-		nps_csv__time(csv, value);
-		return true;
-	case NPS_CSV_MILLI:
-		if (!thousandths(c, at, &value))
-			return false;
-		nps_csv__milli(csv, value);
-		return true;
-	case NPS_CSV_SHORT:
-		if (!thousandths(c, at, &value))
-			return false;
-		nps_csv__short(csv, value);
-		return true;
-	case NPS_CSV_SPAN:
-		if (!thousandths(c, at, &value))
-			return false;
-		nps_csv__span(csv, value);
-		return true;
-	case NPS_CSV_LITERAL:
-		nps_csv__lit(csv, c->column->literal);
-		return true;
-	case NPS_CSV_PUT:
-		c->column->put(csv, ctx, row);
+			nps_csv__lit(csv, c->column->literal);
 		return true;
 	}
-	quotient_ = quotient(c, at);
-	if (isnan(quotient_))
+	if (number == NPS_CSV_NO_ROW)
 		return false;
-	if (quotient_ == 0 && (c->format == NPS_CSV_DECIMAL_INT_0 || c->format == NPS_CSV_REPR_INT_0))
-		nps_csv__lit(csv, "0");
-	else
-		put_quotient(csv, c->format, quotient_);
+	at = c->base + number * c->stride;
+	if (c->format < NPS_CSV_FIXED) {
+		integral = integer(c, at);
+		if (!is_known(c, integral))
+			return false;
+		put_integer(csv, c, integral);
+		return true;
+	}
+	value = quotient(c, at);
+	if (isnan(value))
+		return false;
+	put_quotient(csv, c->format, value);
 	return true;
 }
 
@@ -239,6 +246,7 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 			       .kind = storage(column->kind),
 			       .source = column->source,
 			       .least = INT64_MIN,
+			       .most = INT64_MAX,
 			       .per = column->per == 0 ? 1 : column->per,
 			       .blank = column->format & NPS_CSV_BLANK,
 			       .column = column };
@@ -246,6 +254,8 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 		cell->least = 1;
 	else if (cell->kind == NPS_COLUMN_i64)
 		cell->least = is_thousandths(cell->format) ? 0 : NPS_NULL + 1;
+	if (cell->format == NPS_CSV_ID || cell->format == NPS_CSV_TEXT)
+		cell->most = NPS_NO_ID - 1;
 	if (column->source >= NPS_CSV_SOURCES)
 		return -EINVAL;
 	if (cell->format == NPS_CSV_LITERAL || cell->format == NPS_CSV_PUT)
@@ -254,13 +264,13 @@ static int find_cell(const struct nps_csv_column *column, const struct nps_csv_s
 		if (column->offset >= source->table->ncolumns ||
 		    storage(source->table->columns[column->offset].kind) != cell->kind)
 			return -EINVAL;
-		cell->base = nps_table__cells(source->table, column->offset);
+		cell->base = source->table->len ? nps_table__cells(source->table, column->offset) : "";
 		cell->stride = size_of(cell->kind);
 		return 0;
 	}
 	if (source->size ? column->offset + size_of(cell->kind) > source->size : !source->structs)
 		return -EINVAL;
-	cell->base = (const char *)source->structs + column->offset;
+	cell->base = source->structs ? (const char *)source->structs + column->offset : "";
 	cell->stride = source->size;
 	return 0;
 }

@@ -40,6 +40,7 @@ enum nps_csv_format {
 	NPS_CSV_TID, /* lower half of a gtid */
 	NPS_CSV_HEX, /* 0x1f */
 	NPS_CSV_TEXT, /* of the model */
+	NPS_CSV_TEXT_IF_ROW, /* for NPS_CSV_TEXT_OF_ROW */
 	NPS_CSV_SHAPES, /* the same in quotes that belong to it */
 	NPS_CSV_WORD, /* C string, short and without anything that needs quotes */
 	/* Whole thousandths, such as ns as us; a negative one is not known: */
@@ -67,7 +68,7 @@ enum nps_csv_format {
 	NPS_CSV_SHORT_OR_BLANK = NPS_CSV_SHORT | NPS_CSV_BLANK,
 	NPS_CSV_SPAN_OR_BLANK = NPS_CSV_SPAN | NPS_CSV_BLANK,
 	NPS_CSV_REPR_OR_BLANK = NPS_CSV_REPR | NPS_CSV_BLANK,
-	NPS_CSV_TEXT_OF_ROW = (NPS_CSV_PUT + 1) | NPS_CSV_BLANK /* blank only if its source has no row */
+	NPS_CSV_TEXT_OF_ROW = NPS_CSV_TEXT_IF_ROW | NPS_CSV_BLANK /* blank only if its source has no row */
 };
 
 /* Where a column exists: all the bits must hold. The higher ones are conditions of one table, see nps_csv_input. */
@@ -197,6 +198,9 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 #define NPS_CSV_KIND_REPR_INT_0(cell) NPS_CSV_ANY_NUMBER(cell)
 #define NPS_CSV_KIND_REPR_OR_BLANK(cell) NPS_CSV_ANY_NUMBER(cell)
 
+/* Of these, only the types are of use; nothing is read. (Analysers report what is at address 0.) */
+#define NPS_CSV_ANY(type) ((type *)sizeof(type))
+
 /*
  * A column of the model's TABLE (the type's name) in FORMAT, without NPS_CSV_. More members of struct nps_csv_column may
  * follow: .when = NPS_CSV_B, .source = 1.
@@ -204,7 +208,7 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 #define NPS_CSV_COL(name, form, of, column, ...)                                                             \
 	{                                                                                                    \
 		.title = (name), .format = NPS_CSV_##form,                                                   \
-		.kind = NPS_CSV_KIND_##form(*((struct nps_##of##_table *)0)->column),                        \
+		.kind = NPS_CSV_KIND_##form(*NPS_CSV_ANY(struct nps_##of##_table)->column),                  \
 		.offset = (offsetof(struct nps_##of##_table, column) - sizeof(struct nps_table)) /           \
 			  sizeof(void *),                                                                    \
 		##__VA_ARGS__                                                                                \
@@ -213,8 +217,9 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 /* The same of MEMBER of a C type. */
 #define NPS_CSV_FIELD(name, form, type, member, ...)                                                         \
 	{                                                                                                    \
-		.title = (name), .format = NPS_CSV_##form, .kind = NPS_CSV_KIND_##form(((type *)0)->member), \
-		.offset = offsetof(type, member), ##__VA_ARGS__                                              \
+		.title = (name), .format = NPS_CSV_##form,                                                   \
+		.kind = NPS_CSV_KIND_##form(NPS_CSV_ANY(type)->member), .offset = offsetof(type, member),    \
+		##__VA_ARGS__                                                                                \
 	}
 
 /* The same TEXT in all rows. */
