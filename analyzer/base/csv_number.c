@@ -3,6 +3,7 @@
 
 #include "base/digits.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,11 +86,17 @@ static size_t put_decimal(char *out, uint64_t digits, unsigned int decimals)
 	return len + 1;
 }
 
-/* VALUE needs at least LEAST digits; 17 are always enough. */
+/*
+ * VALUE needs at least LEAST digits; 17 are always enough. What has at most 15 is what rounding to 15 gives, without the zeros
+ * behind it, which %g leaves out: only a subnormal number has fewer that are certain.
+ */
 static size_t put_repr_slowly(char *out, double value, int least)
 {
 	char text[NPS_NUMBER_MAX];
 	size_t len;
+
+	if (fabs(value) >= DBL_MIN && least < DBL_DIG)
+		least = DBL_DIG;
 
 	for (int digits = least; digits <= 17; digits++) {
 		snprintf(text, sizeof(text), "%.*g", digits, value);

@@ -33,17 +33,12 @@ static uint32_t row_of(const struct nps_group_by *groups, uint64_t key, uint64_t
 	return row;
 }
 
-void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
+void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_t sub)
 {
 	struct nps_group *group;
 	uint64_t slot;
 	uint32_t row;
 
-	if (groups->last < groups->rows.len) {
-		group = nps_group_by__at(groups, groups->last);
-		if (is_of(group, key, sub))
-			return group;
-	}
 	row = row_of(groups, key, sub, &slot);
 	if (row != NPS_NONE) {
 		groups->last = row;
@@ -68,19 +63,6 @@ void *nps_group_by__find(const struct nps_group_by *groups, uint64_t key, uint64
 	uint32_t row = row_of(groups, key, sub, &slot);
 
 	return row == NPS_NONE ? NULL : nps_group_by__at(groups, row);
-}
-
-void nps_group__add(struct nps_group *group, uint64_t ns, size_t row)
-{
-	if (!group->measured || ns > group->most) {
-		group->most = ns;
-		group->longest = row;
-	}
-	if (!group->measured || ns < group->least)
-		group->least = ns;
-	group->total = nps_add_sat(group->total, ns);
-	group->count++;
-	group->measured++;
 }
 
 void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total, uint64_t least,

@@ -39,8 +39,20 @@ static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i
 	return (char *)groups->rows.data + i * groups->rows.elem;
 }
 
+void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_t sub);
+
 /* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL: no memory. */
-void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub);
+static inline void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
+{
+	const struct nps_group *last;
+
+	if (groups->last < groups->rows.len) {
+		last = nps_group_by__at(groups, groups->last);
+		if (last->key == key && last->sub == sub)
+			return (void *)last;
+	}
+	return nps_group_by__get_other(groups, key, sub);
+}
 
 /* The same if there is one, else NULL. */
 void *nps_group_by__find(const struct nps_group_by *groups, uint64_t key, uint64_t sub);
@@ -54,7 +66,18 @@ static inline void nps_group__count(struct nps_group *group, size_t row)
 }
 
 /* A row that took NS. */
-void nps_group__add(struct nps_group *group, uint64_t ns, size_t row);
+static inline void nps_group__add(struct nps_group *group, uint64_t ns, size_t row)
+{
+	if (!group->measured || ns > group->most) {
+		group->most = ns;
+		group->longest = row;
+	}
+	if (!group->measured || ns < group->least)
+		group->least = ns;
+	group->total = nps_add_sat(group->total, ns);
+	group->count++;
+	group->measured++;
+}
 
 /* COUNT events that were summed up: what they took in all, the shortest and the longest of them, ns. */
 void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total, uint64_t least,
