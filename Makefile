@@ -79,7 +79,7 @@ ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
 JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
-USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
+USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c user/cli/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 WORKER_SRC := $(wildcard user/worker/*.c)
 WORKER_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out user/worker/main.c,$(WORKER_SRC)))
