@@ -281,6 +281,25 @@ def install(case: Case) -> None:
 
 
 @test
+def install_and_uninstall(case: Case) -> None:
+    """Man pages and completions are where man, bash and zsh find them; uninstall leaves no file."""
+    dest = case.path("dest")
+
+    def make(target: str) -> None:
+        case.run(["make", "-C", ROOT, target, f"DESTDIR={dest}", "prefix=/usr", f"BUILD={os.path.relpath(BUILD, ROOT)}"]).expect(0)
+
+    make("install")
+    files = {str(path.relative_to(dest / "usr")) for path in dest.rglob("*") if path.is_file()}
+    for name in ("bin/npuscope", "share/man/man1/npuscope.1", *(f"share/man/man1/npuscope-{command}.1" for command in COMMANDS),
+                 "share/bash-completion/completions/npuscope", "share/zsh/site-functions/_npuscope"):
+        assert name in files, f"{name} is not in {files}"
+    other = dest / "usr/share/man/man1/other.1"
+    other.write_text("")
+    make("uninstall")
+    assert [path for path in dest.rglob("*") if path.is_file()] == [other]
+
+
+@test
 def program_without_helper(case: Case) -> None:
     """Alone in a directory it says that device times will be bounds."""
     need_root()
