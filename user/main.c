@@ -3,10 +3,8 @@
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/nearest.h"
@@ -36,20 +34,12 @@ static void usage(FILE *out)
 		     "examples, too.\n");
 }
 
-static pid_t main_pid; /* children that end have nothing to report */
-static bool reported;
-
-/* Was all that is on stdout written? Complains once if not. */
+/* Was all that is on stdout written? Complains if not. */
 static bool is_written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return true;
-	if (!reported)
-		fprintf(stderr,
-			"npuscope: cannot write to standard output: %s: free space, or write somewhere "
-			"else\n",
-			strerror(errno));
-	reported = true;
+	nps_warn("cannot write to standard output: %s: free space, or write somewhere else", strerror(errno));
 	return false;
 }
 
@@ -59,13 +49,6 @@ static int written(int status, int unwritten)
 	if (is_written() || status == NPS_USAGE || status == NPS_FAILED)
 		return status;
 	return unwritten;
-}
-
-/* For whatever ends the process without a return to main(). */
-static void check_output_at_exit(void)
-{
-	if (getpid() == main_pid && !reported && !is_written())
-		_exit(NPS_FAILED);
 }
 
 static const struct runner *runner_find(const char *name)
@@ -119,9 +102,6 @@ int main(int argc, char **argv)
 
 	/* Captures hold other people's arguments and file names: nothing for the world. */
 	nps_caller_umask = umask(0027);
-	main_pid = getpid();
-	if (atexit(check_output_at_exit))
-		fprintf(stderr, "npuscope: standard output is not checked at exit: no memory\n");
 	if (argc < 2) {
 		usage(stderr);
 		return NPS_USAGE;

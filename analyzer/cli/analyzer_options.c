@@ -120,9 +120,9 @@ const struct nps_command nps_show_command = {
 	.forms = { "DIR..." },
 	.description =
 		"Prints where the time of a job went. DIR is a session of `npuscope record`, a PROF_* "
-		"directory of CANN's profiler, a *_ascend_pt directory of the PyTorch profiler, one of their "
-		"databases, a trace_view.json or msprof_*.json (also .gz), or a directory that holds several "
-		"of these: then the ranks are compared, too. No files are written.",
+		"directory of CANN's profiler, a *_ascend_pt directory of the PyTorch profiler, one of "
+		"their databases, a trace_view.json or msprof_*.json (also .gz), or a directory that holds "
+		"several of these: then the ranks are compared, too. No files are written.",
 	.options = show_options,
 	.operands = NPS_COMPLETE_FILES,
 	.exits = { { 0, "done" },

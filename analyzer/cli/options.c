@@ -60,7 +60,7 @@ static int getopt_rows_make(struct getopt_rows *rows, const struct nps_command *
 	letter = rows->letters;
 	if (command->in_order)
 		*letter++ = '+';
-	*letter++ = ':'; /* a missing value is told from an unknown option */
+	*letter++ = ':'; /* a missing value is ':', an unknown option '?' */
 	for (size_t i = 0; i < n; i++) {
 		const struct nps_option *option = &command->options[i];
 		bool has_value = nps_option__has_value(option);

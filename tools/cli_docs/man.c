@@ -193,10 +193,9 @@ void print_man_of_program(FILE *out)
 	fputs("\\fBnpuscope help\\fR [\\fICOMMAND\\fR]\n\\fBnpuscope \\-\\-version\\fR\n.fi\n.SH "
 	      "DESCRIPTION\n",
 	      out);
-	put_line(out, "Attaches to a job on Ascend NPUs that already runs, by PID, watches it with eBPF, and "
-		      "writes the "
-		      "files that the vendor's profiler writes: trace_view.json, CSV tables and SQLite "
-		      "databases, which "
+	put_line(out, "Attaches to a job on Ascend NPUs that already runs, by PID, watches it with eBPF, "
+		      "and writes the files that the vendor's profiler writes: trace_view.json, CSV tables "
+		      "and SQLite databases, which "
 		      "MindStudio Insight, Perfetto and chrome://tracing open.");
 	fputs(".SH COMMANDS\n", out);
 	for (const struct nps_command *const *command = commands; *command; command++) {

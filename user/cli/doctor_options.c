@@ -45,12 +45,12 @@ static const struct nps_option doctor_options[] = {
 	{ NPS_OPTION_GROUP, .name = "What to print in place of the table" },
 	{ NPS_OPTION_FLAG, 0, "probes",
 	  .help = "The functions that are probed, tabs between columns; of a library, or of those that a "
-		  "process has "
-		  "mapped: where, how the kernel runs what is there, and why it has to single-step it",
+		  "process has mapped: where, how the kernel runs what is there, and why it has to "
+		  "single-step it",
 	  NPS_OPTION_MEMBER(bool, struct nps_doctor_args, probes) },
 	{ NPS_OPTION_CUSTOM, 0, "estimate", "NAME=N[,NAME=N]...",
-	  "What a capture will take on disk and of the job's CPU time, from launches, other calls, syscalls, "
-	  "switches and waits for locks a second, and its time in seconds (60): "
+	  "What a capture will take on disk and of the job's CPU time, from launches, other calls, "
+	  "syscalls, switches and waits for locks a second, and its time in seconds (60): "
 	  "launches=2000,syscalls=5000,switches=2000,locks=200,time=600",
 	  .parse = rates_parse,
 	  .valid = "a list of NAME=N, of launches, calls, syscalls, switches, locks (N a second) and time "

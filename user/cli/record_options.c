@@ -18,6 +18,9 @@
 #define DEFAULT_RINGS (256UL << 20) /* of all CPUs together, on large hosts */
 #define SMALLEST_RING (512UL << 10)
 
+#define STR_(text) #text
+#define STR(text) STR_(text) /* of a macro's value */
+
 /* --- values that are no number and no list of words ------------------------------------------------------- */
 
 static int pids_parse(void *opts, const char *text)
@@ -173,17 +176,19 @@ static const struct nps_option_word format_words[] = {
 /* --- the rows, in the order of use ------------------------------------------------------------------------- */
 
 #define AT(type, member) NPS_OPTION_MEMBER(type, struct nps_record_args, member)
+#define DOMAINS_VALID                                                                                        \
+	"a list of at most " STR(NPS_MSTX_DOMAINS) " names shorter than " STR(NPS_STR_MAX) " bytes"
 #define GIVEN(member) .given = offsetof(struct nps_record_args, member)
 
 static const struct nps_option record_options[] = {
 	{ NPS_OPTION_GROUP, .name = "Targets" },
 	{ NPS_OPTION_CUSTOM, 'p', "pid", "PID[,PID]...",
 	  "Attach to these processes and their children; may be given again", .parse = pids_parse,
-	  .valid = "a list of process ids, 256 at most", .complete = NPS_COMPLETE_PIDS },
+	  .valid = "a list of process ids, " STR(NPS_RECORD_MAX_PIDS) " at most",
+	  .complete = NPS_COMPLETE_PIDS },
 	{ NPS_OPTION_FLAG, 'a', "all",
 	  .help = "Watch the whole host: its counters, and every process that uses an NPU now or later; "
-		  "needs no "
-		  "NPU job",
+		  "needs no NPU job",
 	  AT(bool, rec.all) },
 	{ NPS_OPTION_CLEAR, 0, "no-children", .help = "Do not follow children", AT(bool, rec.children),
 	  .otherwise = "they are followed" },
@@ -208,14 +213,13 @@ static const struct nps_option record_options[] = {
 	  .words = mstx_words, .value = "on", .bare = "on" },
 	{ NPS_OPTION_CUSTOM, 0, "mstx-domain-include", "NAME[,NAME]...",
 	  "Only marks of these domains; those without one are in \"default\"", .parse = include_parse,
-	  .valid = "a list of at most 256 names of at most 127 bytes", .otherwise = "all" },
+	  .valid = DOMAINS_VALID, .otherwise = "all" },
 	{ NPS_OPTION_CUSTOM, 0, "mstx-domain-exclude", "NAME[,NAME]...",
 	  "No marks of these domains; without effect where some are included", .parse = exclude_parse,
-	  .valid = "a list of at most 256 names of at most 127 bytes", .otherwise = "none" },
+	  .valid = DOMAINS_VALID, .otherwise = "none" },
 	{ NPS_OPTION_FLAG, 0, "keep-polled",
 	  .help = "Also record functions that query a state, that the job calls more than 2000 times a "
-		  "second, and "
-		  "that the kernel has to single-step",
+		  "second, and that the kernel has to single-step",
 	  AT(bool, rec.keep_polled), .otherwise = "their probes are detached" },
 
 	{ NPS_OPTION_GROUP, .name = "What to record of the host" },
@@ -244,7 +248,8 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_GROUP, .name = "What to sample of the devices" },
 	{ NPS_OPTION_CUSTOM, 0, "sys-devices", "job|all|N[,N]...",
 	  "Devices that are sampled; job: those that it uses", .parse = devices_parse, .words = device_words,
-	  .valid = "job, all or a list of devices from 0 to 63", .otherwise = "job; with -a: all" },
+	  .valid = "job, all or a list of numbers of devices below " STR(NPS_DEVICE_MAX),
+	  .otherwise = "job; with -a: all" },
 	{ NPS_OPTION_CUSTOM, 0, "aic-metrics", "NAME", "Counters of the AI cores", .parse = metric_parse,
 	  .words = metric_words, .value = "None" },
 	{ NPS_OPTION_NUMBER, 0, "aic-freq", "HZ", "Their samples a second",
@@ -253,8 +258,7 @@ static const struct nps_option record_options[] = {
 	  AT(bool, rec.devices.l2_cache) },
 	{ NPS_OPTION_FLAG, 0, "sys-hardware-mem",
 	  .help = "Memories of the devices: HBM, DDR, last level cache, quality of service, use by the "
-		  "device and "
-		  "its modules",
+		  "device and its modules",
 	  AT(bool, rec.devices.memory) },
 	{ NPS_OPTION_NUMBER, 0, "sys-hardware-mem-freq", "HZ", "Their samples a second",
 	  AT(unsigned int, rec.devices.memory_hz), .min = 1, .max = 100, .value = "50" },
@@ -271,8 +275,8 @@ static const struct nps_option record_options[] = {
 	{ NPS_OPTION_NUMBER, 0, "sys-io-sampling-freq", "HZ", "Their samples a second",
 	  AT(unsigned int, rec.devices.io_hz), .min = 1, .max = 100, .value = "100" },
 	{ NPS_OPTION_FLAG, 0, "npu-usage",
-	  .help = "What npu-smi shows of devices: utilisation, memory, temperature, power, health, memory of "
-		  "processes",
+	  .help = "What npu-smi shows of devices: utilisation, memory, temperature, power, health, memory "
+		  "of processes",
 	  AT(bool, rec.devices.usage) },
 	{ NPS_OPTION_NUMBER, 0, "npu-usage-freq", "HZ", "Its samples a second",
 	  AT(unsigned int, rec.devices.usage_hz), .min = 1, .max = 10, .value = "1" },
@@ -286,27 +290,23 @@ static const struct nps_option record_options[] = {
 	  AT(enum nps_task_source_kind, rec.task_source), .words = source_words, .value = "auto" },
 	{ NPS_OPTION_FLAG, 0, "inject",
 	  .help = "With -p: load the helper library into NPU jobs that run without it, for exact device "
-		  "times; it "
-		  "stays there, asleep",
+		  "times; it stays there, asleep",
 	  AT(bool, rec.inject) },
 
 	{ NPS_OPTION_GROUP, .name = "Limits" },
 	{ NPS_OPTION_PERCENT, 0, "max-overhead",
 	  .help = "Share of the job's CPU time that watching may take. When it takes more, one class of "
-		  "events after "
-		  "the other is dropped, one a second: records of system calls, all system calls, "
-		  "scheduling, other "
-		  "calls, names, every call",
+		  "events after the other is dropped, one a second: records of system calls, all system "
+		  "calls, scheduling, other calls, names, every call",
 	  AT(double, rec.max_overhead), .min = 0.1, .max = 100, .otherwise = "no limit" },
 	{ NPS_OPTION_SIZE, 0, "max-size",
 	  .help = "The capture ends when its session directory has this many bytes, as 500M or 20G; of "
-		  "several "
-		  "users' jobs one ends its task logs when they have as much as is left for the others",
+		  "several users' jobs one ends its task logs when they have as much as is left for the "
+		  "others",
 	  AT(uint64_t, rec.max_size), .min = 1 << 20, .otherwise = "half of what is free there" },
 	{ NPS_OPTION_SIZE, 0, "max-log-rate",
-	  .help = "Bytes a second that are read of all task logs; one of them, and each sampled device, can "
-		  "have "
-		  "half: what comes faster for long is lost",
+	  .help = "Bytes a second that are read of all task logs; one of them, and each sampled device, "
+		  "can have half: what comes faster for long is lost",
 	  AT(uint64_t, rec.max_log_rate), .min = 64 << 10, .value = "256M" },
 	{ NPS_OPTION_SIZE, 0, "ring-size", .help = "Ring of each CPU", AT(size_t, rec.ring_bytes),
 	  .min = 4096, .max = 1 << 30, .otherwise = "8M, less where there are more than 32 CPUs" },
@@ -343,8 +343,8 @@ const struct nps_command nps_record_command = {
 	.summary = "capture a job and write its results",
 	.forms = { "-p PID[,PID]...", "-a", "-- COMMAND [ARG]..." },
 	.description = "Captures a job on Ascend NPUs that already runs, or one that it starts, and writes "
-		       "trace_view.json, "
-		       "tables and databases. Results are printed on stdout as paths, one a line.",
+		       "trace_view.json, tables and databases. Results are printed on stdout as paths, one "
+		       "a line.",
 	.options = record_options,
 	.in_order = true,
 	.operands = NPS_COMPLETE_COMMAND,
@@ -405,8 +405,8 @@ static int contradictions_find(const struct nps_record_args *a)
 	else if (a->rec.inject && !a->rec.n_pids)
 		wrong = "--inject needs -p PID: a command gets the helper library anyway";
 	else if (a->rec.inject && a->rec.task_source == NPS_TASKS_HOST)
-		wrong = "--inject is for device times, and --task-source host wants none: leave one of them "
-			"out";
+		wrong = "--inject is for device times, and --task-source host wants none: leave one of "
+			"them out";
 	else if (a->rec.irq && !(a->host_sys & NPS_HOST_SYS_OSRT))
 		wrong = "--irq needs --host-sys osrt: leave one of them out";
 	return wrong ? nps_options__wrong(&nps_record_command, "%s", wrong) : 0;
