@@ -25,6 +25,15 @@ def words_of(text: str) -> str:
     return " ".join(text.split())
 
 
+@test
+def options_of_the_documents_exist(case: Case) -> None:
+    """README and docs name no option that no command has."""
+    known = {name for command in COMMANDS for name in options_of(case, command)} | {"version"}
+    for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
+        strange = set(re.findall(r"--([a-z][a-z0-9-]*[a-z0-9])(?![a-z0-9*-])", path.read_text())) - known
+        assert not strange, f"{path.name}: {strange}"
+
+
 # ---- man pages ---------------------------------------------------------------------------------
 
 def page(name: str) -> str:
