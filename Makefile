@@ -12,13 +12,13 @@
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
 #   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
 #   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax
-#   make install    to DESTDIR and prefix
+#   make install    to DESTDIR and prefix; make uninstall takes it away again
 #
 # ARCH=arm64 (or x86) on a host of the other kind cross-builds: into build/arm64, against Debian's packages unpacked
 # there (sh tools/setup.sh vm installs the compiler).
 #
 # V=1 shows commands. SAN=1 builds with ASan and UBSan into build/san.
-# CC, CLANG, prefix, DESTDIR, BUILD, DEMO_SECONDS are honoured.
+# CC, HOSTCC, CLANG, prefix, DESTDIR, BUILD, DEMO_SECONDS are honoured.
 
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -38,6 +38,7 @@ BUILD ?= $(TOP_BUILD)$(if $(SAN),/san)
 # What is generated is the same for every build of a processor: programs for BPF have no sanitizer.
 BPF_BUILD := $(TOP_BUILD)/bpf
 GEN := $(TOP_BUILD)/gen
+CLI_DOCS := $(TOP_BUILD)/cli_docs
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-8s %s\n' '$(1)' '$(patsubst $(BUILD)/%,%,$(2))';)
 
@@ -55,6 +56,8 @@ CC := gcc
 endif
 STRIP ?= strip
 endif
+# Of programs that run during the build.
+HOSTCC ?= gcc
 CLANG ?= clang
 LLVM_STRIP ?= llvm-strip
 BPFTOOL ?= $(firstword $(wildcard /usr/sbin/bpftool /usr/bin/bpftool) bpftool)
@@ -79,7 +82,7 @@ ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
 JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
-USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c))
+USER_SRC := $(filter-out $(JOB_SIDE_SRC) user/main.c,$(wildcard user/*.c user/cli/*.c))
 USER_OBJ := $(USER_SRC:%.c=$(BUILD)/%.o)
 WORKER_SRC := $(wildcard user/worker/*.c)
 WORKER_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(filter-out user/worker/main.c,$(WORKER_SRC)))
@@ -88,8 +91,8 @@ UNIT_BIN := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/tests/%)
 UNIT_HELP := $(patsubst %.c,$(BUILD)/%.o,$(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c)))
 JOB_SRC := $(wildcard tests/integration/jobs/*.c tests/integration/jobs/*.cc)
 
-.PHONY: all test demo demo-run bench lint install clean setup unit jobs format
-all: $(BUILD)/npuscope $(BUILD)/npuscope-device-worker $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
+.PHONY: all test demo demo-run bench lint install uninstall clean setup unit jobs format
+all: $(BUILD)/npuscope $(BUILD)/npuscope-device-worker $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so $(CLI_DOCS)/done
 
 # --- another processor's headers and libraries -------------------------------
 ifneq ($(CROSS),)
@@ -160,6 +163,22 @@ $(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h
 	@mkdir -p $(@D)
 	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_mstx.so $< -o $@ -ldl -lpthread
+
+# --- man pages and completions, from the rows of options -------------------------------------------------------
+# Made by a program for the machine that builds, which a cross build needs. Rows refer to what parses their values: where that
+# refers to something else, which it never calls here, that is dropped by the linker.
+CLI_DOCS_SRC := $(wildcard tools/cli_docs/*.c analyzer/cli/*.c user/cli/*.c) $(addprefix user/,aic_metrics.c device_options.c mstx.c)
+CLI_DOCS_CFLAGS := -std=gnu11 -O1 $(WARN) -D_GNU_SOURCE -DNPS_VERSION='"$(VERSION)"' -Ikheaders -Ianalyzer -Iuser \
+	-ffunction-sections -fdata-sections -Wl,--gc-sections
+# Of the man pages.
+CLI_DOCS_DATE = $(shell date -u -d "@$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct 2> /dev/null || date +%s)}" +%F)
+$(CLI_DOCS)/generator: $(CLI_DOCS_SRC) $(wildcard tools/cli_docs/*.h analyzer/*.h analyzer/cli/*.h analyzer/export/*.h user/*.h user/cli/*.h \
+		kheaders/*.h) Makefile
+	@mkdir -p $(@D)
+	$(call say,HOSTCC,$@)$(HOSTCC) $(CLI_DOCS_CFLAGS) $(filter %.c,$^) -o $@
+
+$(CLI_DOCS)/done: $(CLI_DOCS)/generator
+	$(call say,DOCS,$(@D))rm -f $(@D)/*.1 && $< $(@D) $(CLI_DOCS_DATE) && touch $@
 
 # --- the simulated NPU: libraries as in a CANN installation, and the demo job -------
 NPUSIM_DIR ?= tools/npusim
@@ -373,10 +392,10 @@ vmtest: vm-programs
 FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
-FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c landing_pads.c log.c operators.c probe_block_arm64.c probe_block_x86.c \
+FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c landing_pads.c log.c open_below.c operators.c probe_block_arm64.c probe_block_x86.c \
 	probe_point.c proc_maps.c work_budget.c)
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
-	device_options.c device_stream.c log.c log_budget.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_writer.c work_budget.c)
+	device_options.c device_stream.c host_names.c log.c log_budget.c open_below.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_writer.c work_budget.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer
@@ -487,12 +506,22 @@ lint: $(SKELS) $(GEN)/export/perfetto.pb.h
 format:
 	$(Q)git ls-files '*.c' '*.h' '*.cc' | xargs clang-format -i
 
+MAN_DIR = $(DESTDIR)$(prefix)/share/man/man1
+BASH_DIR = $(DESTDIR)$(prefix)/share/bash-completion/completions
+ZSH_DIR = $(DESTDIR)$(prefix)/share/zsh/site-functions
 install: all
-	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/npuscope
+	install -d $(DESTDIR)$(prefix)/bin $(DESTDIR)$(prefix)/lib/npuscope $(MAN_DIR) $(BASH_DIR) $(ZSH_DIR)
 	install -m 755 $(BUILD)/npuscope $(DESTDIR)$(prefix)/bin/npuscope
 	install -m 755 $(BUILD)/npuscope-device-worker $(DESTDIR)$(prefix)/lib/npuscope/npuscope-device-worker
 	install -m 755 $(BUILD)/libnpuscope_agent.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_agent.so
 	install -m 755 $(BUILD)/libnpuscope_mstx.so $(DESTDIR)$(prefix)/lib/npuscope/libnpuscope_mstx.so
+	install -m 644 $(CLI_DOCS)/*.1 $(MAN_DIR)
+	install -m 644 $(CLI_DOCS)/npuscope.bash $(BASH_DIR)/npuscope
+	install -m 644 $(CLI_DOCS)/_npuscope $(ZSH_DIR)/_npuscope
+
+uninstall:
+	rm -f $(DESTDIR)$(prefix)/bin/npuscope $(MAN_DIR)/npuscope.1 $(MAN_DIR)/npuscope-*.1 $(BASH_DIR)/npuscope $(ZSH_DIR)/_npuscope
+	rm -rf $(DESTDIR)$(prefix)/lib/npuscope
 
 clean:
 	rm -rf build

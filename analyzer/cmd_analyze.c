@@ -4,10 +4,10 @@
 #include "base/input_file.h"
 #include "base/pool.h"
 #include "base/util.h"
+#include "cli/analyzer_options.h"
 #include "exit_status.h"
 #include "input.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,143 +16,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OPT_COMPAT = 0x100, OPT_PROCESSES, OPT_GZIP, OPT_PROGRESS, OPT_SHOW_SELF };
-
 struct command {
 	struct nps_analyze_opts opts;
-	char **dirs;
-	int ndirs;
+	struct nps_operands dirs;
 	struct nps_vec inputs; /* struct nps_input */
 	size_t done, missing; /* inputs; arguments that are none */
 	int status;
 	bool side_by_side; /* several inputs at once */
 };
-
-static const struct argp_option options[] = {
-	{ "output", 'o', "DIR", 0, "write results into DIR (default: each input's own directory)", 0 },
-	{ "export", 'e', "LIST", 0,
-	  "formats, separated by commas: text, db, perfetto, folded; or none (default: text,db)", 0 },
-	{ "gzip", OPT_GZIP, NULL, 0, "write trace_view.json.gz in place of trace_view.json (default: no)",
-	  0 },
-	{ "show-self", OPT_SHOW_SELF, NULL, 0,
-	  "threads of the helper library that npuscope has in the job, too (default: left out)", 0 },
-	{ "compat", OPT_COMPAT, "GEN", 0,
-	  "generation of column and layer names: a (CANN 8.0 and before), b (current) or auto: that of the "
-	  "input, b for "
-	  "raw data (default: auto)",
-	  0 },
-	{ "max-process-number", OPT_PROCESSES, "N", 0,
-	  "results made at the same time (default: half of the CPUs)", 0 },
-	{ "progress", OPT_PROGRESS, "WHEN", 0,
-	  "tell on stderr what is being done: always, never or auto: if it is a terminal (default: auto)",
-	  0 },
-	{ 0 },
-};
-
-static const struct {
-	const char *name;
-	unsigned int format;
-} formats[] = { { "text", NPS_FORMAT_TEXT },
-		{ "db", NPS_FORMAT_DB },
-		{ "perfetto", NPS_FORMAT_PERFETTO },
-		{ "folded", NPS_FORMAT_FOLDED } };
-
-/* Parses a list of formats. -1 if it is none. */
-static int parse_export(const char *list)
-{
-	unsigned int what = 0;
-
-	if (!strcmp(list, "none"))
-		return 0;
-	while (*list) {
-		size_t len = strcspn(list, ","), i = 0;
-
-		while (i < NPS_ARRAY_SIZE(formats) &&
-		       (strlen(formats[i].name) != len || strncmp(list, formats[i].name, len)))
-			i++;
-		if (i == NPS_ARRAY_SIZE(formats))
-			return -1;
-		what |= formats[i].format;
-		list += len;
-		list += *list == ',';
-	}
-	return what ? (int)what : -1;
-}
-
-/* The position of WORD in WORDS, -1 if it is none of them. */
-static int one_of(const char *word, const char *const *words, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (!strcmp(word, words[i]))
-			return i;
-	return -1;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	static const char *const generations[] = {
-		[NPS_COMPAT_AUTO] = "auto", [NPS_COMPAT_A] = "a", [NPS_COMPAT_B] = "b"
-	};
-	static const char *const when[] = {
-		[NPS_PROGRESS_AUTO] = "auto", [NPS_PROGRESS_ALWAYS] = "always", [NPS_PROGRESS_NEVER] = "never"
-	};
-	struct command *cmd = state->input;
-	char *end;
-	long n;
-	int what;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->name = "npuscope analyze";
-		return 0;
-	case 'o':
-		cmd->opts.output = arg;
-		return 0;
-	case 'e':
-		what = parse_export(arg);
-		if (what < 0)
-			argp_error(state,
-				   "--export %s: unknown format: use text, db, perfetto, folded, several of "
-				   "them with "
-				   "commas, or none",
-				   arg);
-		cmd->opts.formats = what;
-		return 0;
-	case OPT_GZIP:
-		cmd->opts.gzip = true;
-		return 0;
-	case OPT_SHOW_SELF:
-		cmd->opts.show_self = true;
-		return 0;
-	case OPT_COMPAT:
-		what = one_of(arg, generations, NPS_ARRAY_SIZE(generations));
-		if (what < 0)
-			argp_error(state, "--compat %s: unknown generation: use a, b or auto", arg);
-		cmd->opts.compat = what;
-		return 0;
-	case OPT_PROCESSES:
-		errno = 0;
-		n = strtol(arg, &end, 10);
-		if (errno || *end || end == arg || n < 1 || n > 4096)
-			argp_error(state, "--max-process-number %s: not a number from 1 to 4096", arg);
-		cmd->opts.processes = n;
-		return 0;
-	case OPT_PROGRESS:
-		what = one_of(arg, when, NPS_ARRAY_SIZE(when));
-		if (what < 0)
-			argp_error(state, "--progress %s: use always, never or auto", arg);
-		cmd->opts.progress = what;
-		return 0;
-	case ARGP_KEY_ARGS:
-		cmd->dirs = state->argv + state->next;
-		cmd->ndirs = state->argc - state->next;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no input: name one or more directories");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
 
 static int analyze_input(void *ctx, size_t i, FILE *out)
 {
@@ -206,21 +77,21 @@ static int analyzed(void *ctx, size_t i, int err, FILE *in)
 /* Appends what the arguments are. */
 static void find_inputs(struct command *cmd)
 {
-	for (int i = 0; i < cmd->ndirs; i++) {
-		int err = nps_inputs__find(&cmd->inputs, cmd->dirs[i]);
+	for (int i = 0; i < cmd->dirs.argc; i++) {
+		int err = nps_inputs__find(&cmd->inputs, cmd->dirs.argv[i]);
 
 		if (!err)
 			continue;
-		if (err == -ENOENT && !access(cmd->dirs[i], F_OK))
+		if (err == -ENOENT && !access(cmd->dirs.argv[i], F_OK))
 			nps_msg("cannot analyse %s: neither a session of npuscope nor a PROF_*, *_ascend_pt "
 				"or database of "
 				"the vendor's profilers: name one",
-				cmd->dirs[i]);
+				cmd->dirs.argv[i]);
 		else
 			nps_msg("cannot open %s: %s: name a session directory, a PROF_* or *_ascend_pt "
 				"directory or a "
 				"database",
-				cmd->dirs[i], strerror(-err));
+				cmd->dirs.argv[i], strerror(-err));
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
@@ -313,29 +184,13 @@ static int run_all(struct command *cmd)
 
 int nps_cmd_analyze(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "DIR...",
-		.doc = "Turn what was recorded into results for MindStudio Insight, msprof-analyze, Perfetto "
-		       "and "
-		       "chrome://tracing. DIR is a session of `npuscope record`, a PROF_* directory of "
-		       "CANN's profiler, a "
-		       "*_ascend_pt directory of the PyTorch profiler, one of their databases, or a "
-		       "directory that holds "
-		       "several of these. Prints the path of each result."
-		       "\vExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something was lost or "
-		       "cut.",
-	};
-	struct command cmd = { .opts = { .size = sizeof(cmd.opts), .formats = NPS_FORMAT_DEFAULT } };
-	int status, err;
+	struct command cmd = { .opts = { .size = sizeof(cmd.opts) } };
+	int status = 0;
 
-	argp_err_exit_status = EXIT_USAGE;
-	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
-	if (err) {
-		nps_msg("cannot read the options: %s", strerror(err));
-		return EXIT_FAILED;
-	}
+	if (!nps_options__parse(&nps_analyze_command, &cmd.opts, argc, argv, &cmd.dirs, &status))
+		return status;
+	if (!cmd.dirs.argc)
+		return nps_options__wrong(&nps_analyze_command, "no input: name one or more directories");
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error of the write */
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);

@@ -4,6 +4,7 @@
 #include "base/input_file.h"
 #include "base/memory.h"
 #include "base/util.h"
+#include "cli/analyzer_options.h"
 #include "exit_status.h"
 #include "findings/findings.h"
 #include "findings/ranks.h"
@@ -12,7 +13,6 @@
 #include "torch/json.h"
 #include "trace_slices.h"
 
-#include <argp.h>
 #include <cjson/cJSON.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,15 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { OPT_TOP = 0x100, OPT_ONLY, OPT_JSON, OPT_PROGRESS, OPT_SHOW_SELF };
-
 struct command {
-	char **dirs;
-	int ndirs;
-	size_t top;
-	unsigned int only;
-	bool json, show_self;
-	enum nps_progress_mode progress;
+	struct nps_operands dirs;
+	struct nps_show_args args;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;
 	const struct nps_input *input; /* that is being looked at */
@@ -36,89 +30,6 @@ struct command {
 	size_t shown, missing; /* inputs; arguments that are none */
 	int status;
 };
-
-static const struct argp_option options[] = {
-	{ "top", OPT_TOP, "N", 0, "rows of each table (default: 10)", 0 },
-	{ "only", OPT_ONLY, "LIST", 0,
-	  "tables, separated by commas: overview, findings, steps, operators, apis, communication, memory, "
-	  "idle, "
-	  "host, host_time, torchair, ranks (default: all that have rows)",
-	  0 },
-	{ "json", OPT_JSON, NULL, 0, "print all numbers as JSON (default: tables)", 0 },
-	{ "show-self", OPT_SHOW_SELF, NULL, 0,
-	  "of sessions, threads of the helper library that npuscope has in the job, too (default: left out)",
-	  0 },
-	{ "progress", OPT_PROGRESS, "WHEN", 0,
-	  "tell on stderr what is being done: always, never or auto: if it is a terminal (default: auto)",
-	  0 },
-	{ 0 },
-};
-
-static unsigned int parse_only(const char *list)
-{
-	unsigned int only = 0;
-
-	while (*list) {
-		size_t len = strcspn(list, ",");
-		unsigned int bit = nps_show__section(list, len);
-
-		if (!bit)
-			return 0;
-		only |= bit;
-		list += len;
-		list += *list == ',';
-	}
-	return only;
-}
-
-static error_t parse(int key, char *arg, struct argp_state *state)
-{
-	struct command *cmd = state->input;
-	char *end;
-	long n;
-
-	switch (key) {
-	case ARGP_KEY_INIT:
-		state->name = "npuscope show";
-		return 0;
-	case OPT_TOP:
-		errno = 0;
-		n = strtol(arg, &end, 10);
-		if (errno || *end || end == arg || n < 1 || n > 1000)
-			argp_error(state, "--top %s: not a number from 1 to 1000", arg);
-		cmd->top = n;
-		return 0;
-	case OPT_ONLY:
-		cmd->only = parse_only(arg);
-		if (!cmd->only)
-			argp_error(state, "--only %s: unknown table: use %s", arg, nps_show_sections);
-		return 0;
-	case OPT_JSON:
-		cmd->json = true;
-		return 0;
-	case OPT_SHOW_SELF:
-		cmd->show_self = true;
-		return 0;
-	case OPT_PROGRESS:
-		if (!strcmp(arg, "always"))
-			cmd->progress = NPS_PROGRESS_ALWAYS;
-		else if (!strcmp(arg, "never"))
-			cmd->progress = NPS_PROGRESS_NEVER;
-		else if (!strcmp(arg, "auto"))
-			cmd->progress = NPS_PROGRESS_AUTO;
-		else
-			argp_error(state, "--progress %s: use always, never or auto", arg);
-		return 0;
-	case ARGP_KEY_ARGS:
-		cmd->dirs = state->argv + state->next;
-		cmd->ndirs = state->argc - state->next;
-		return 0;
-	case ARGP_KEY_NO_ARGS:
-		argp_error(state, "no input: name one or more directories");
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
 
 /*
  * npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read
@@ -188,20 +99,20 @@ static int look(void *ctx, const struct nps_model *model)
 
 	if (!document)
 		return -errno;
-	if (cmd->json)
+	if (cmd->args.json)
 		cJSON_AddStringToObject(document, "path", cmd->input->path);
 	err = nps_memory__failure();
 	if (!err)
 		err = nps_ranks__add(&cmd->ranks, model, cmd->input->path);
-	if (!err && cmd->json) {
+	if (!err && cmd->args.json) {
 		cJSON_AddItemToArray(cmd->results, document);
 		return 0;
 	}
-	if (!err && cmd->only != NPS_SHOW_RANKS) {
+	if (!err && cmd->args.only != NPS_SHOW_RANKS) {
 		fputs(cmd->ranks.list.len > 1 ? "\n\n" : "", stdout);
 		nps_print_text(stdout, cmd->input->path);
 		putchar('\n');
-		nps_show__result(stdout, document, cmd->only, cmd->top);
+		nps_show__result(stdout, document, cmd->args.only, cmd->args.top);
 	}
 	cJSON_Delete(document);
 	return err;
@@ -212,8 +123,8 @@ static void show_input(struct command *cmd, const char *tmp)
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
 					 .output = tmp,
 					 .processes = 1,
-					 .progress = cmd->progress,
-					 .show_self = cmd->show_self,
+					 .progress = cmd->args.progress,
+					 .show_self = cmd->args.show_self,
 					 .look = look,
 					 .ctx = cmd };
 	struct nps_summary summary;
@@ -239,8 +150,8 @@ static int print_ranks(struct command *cmd, cJSON **ranks)
 
 	if (!err)
 		err = nps_memory__failure();
-	if (!err && *ranks && !cmd->json && cmd->only & NPS_SHOW_RANKS)
-		nps_show__ranks(stdout, *ranks, cmd->top);
+	if (!err && *ranks && !cmd->args.json && cmd->args.only & NPS_SHOW_RANKS)
+		nps_show__ranks(stdout, *ranks, cmd->args.top);
 	return err;
 }
 
@@ -276,8 +187,8 @@ static int show_all(struct command *cmd)
 		return EXIT_FAILED;
 	}
 	nps_ranks__init(&cmd->ranks, fd);
-	cmd->results = cmd->json ? cJSON_CreateArray() : NULL;
-	if (cmd->json && !cmd->results) {
+	cmd->results = cmd->args.json ? cJSON_CreateArray() : NULL;
+	if (cmd->args.json && !cmd->results) {
 		nps_msg("cannot show anything: %s", strerror(ENOMEM));
 		nps_ranks__free(&cmd->ranks);
 		close(fd);
@@ -290,7 +201,7 @@ static int show_all(struct command *cmd)
 	nps_memory__reset(); /* what failed until now was reported as that of an input */
 	if (cmd->ranks.list.len)
 		err = print_ranks(cmd, &ranks);
-	if (cmd->json && !err)
+	if (cmd->args.json && !err)
 		err = print_json(cmd, ranks);
 	else
 		cJSON_Delete(ranks);
@@ -354,20 +265,20 @@ static int find_input(struct command *cmd, const char *path)
 
 static void find_inputs(struct command *cmd)
 {
-	for (int i = 0; i < cmd->ndirs; i++) {
-		int err = find_input(cmd, cmd->dirs[i]);
+	for (int i = 0; i < cmd->dirs.argc; i++) {
+		int err = find_input(cmd, cmd->dirs.argv[i]);
 
 		if (!err)
 			continue;
-		if (err == -ENOENT && !access(cmd->dirs[i], F_OK))
+		if (err == -ENOENT && !access(cmd->dirs.argv[i], F_OK))
 			nps_msg("cannot show %s: neither a session of npuscope nor a PROF_*, *_ascend_pt, "
 				"database or "
 				"trace of the vendor's profilers: name one",
-				cmd->dirs[i]);
+				cmd->dirs.argv[i]);
 		else
 			nps_msg("cannot open %s: %s: name a session, a PROF_* or *_ascend_pt directory, a "
 				"database or a trace",
-				cmd->dirs[i], strerror(-err));
+				cmd->dirs.argv[i], strerror(-err));
 		cmd->missing++;
 		cmd->status = EXIT_FAILED;
 	}
@@ -377,29 +288,13 @@ static void find_inputs(struct command *cmd)
 
 int nps_cmd_show(int argc, char **argv)
 {
-	static const struct argp argp = {
-		.options = options,
-		.parser = parse,
-		.args_doc = "DIR...",
-		.doc = "Print where the time of a job went. DIR is a session of `npuscope record`, a PROF_* "
-		       "directory of "
-		       "CANN's profiler, a *_ascend_pt directory of the PyTorch profiler, one of their "
-		       "databases, a "
-		       "trace_view.json or msprof_*.json (also .gz), or a directory that holds several of "
-		       "these: then "
-		       "the ranks are compared, too. No files are written."
-		       "\vExit status: 0 done, 1 failed, 2 wrong usage, 3 done but something was lost or "
-		       "cut.",
-	};
-	struct command cmd = { .top = 10, .only = ~0U };
-	int status, err;
+	struct command cmd = { .args = { .only = ~0U } };
+	int status = 0;
 
-	argp_err_exit_status = EXIT_USAGE;
-	err = argp_parse(&argp, argc, argv, 0, NULL, &cmd);
-	if (err) {
-		nps_msg("cannot read the options: %s", strerror(err));
-		return EXIT_FAILED;
-	}
+	if (!nps_options__parse(&nps_show_command, &cmd.args, argc, argv, &cmd.dirs, &status))
+		return status;
+	if (!cmd.dirs.argc)
+		return nps_options__wrong(&nps_show_command, "no input: name one or more directories");
 	nps_memory__watch();
 	nps_vec__init(&cmd.inputs, AT_FDCWD, sizeof(struct nps_input));
 	find_inputs(&cmd);

@@ -32,20 +32,35 @@ struct nps_show_column {
 void nps_show__table(FILE *out, const char *title, const struct cJSON *rows,
 		     const struct nps_show_column *columns, size_t ncolumns, size_t top, double start_us);
 
-/* The sections of one result that ONLY names (a bit each, see nps_show__section()). */
+/* Sections of one result, in the order in which they are printed. */
+#define NPS_SHOW_SECTIONS(X)                                                                                 \
+	X(overview)                                                                                          \
+	X(findings)                                                                                          \
+	X(steps)                                                                                             \
+	X(operators)                                                                                         \
+	X(apis)                                                                                              \
+	X(communication)                                                                                     \
+	X(memory)                                                                                            \
+	X(idle)                                                                                              \
+	X(host)                                                                                              \
+	X(host_time)                                                                                         \
+	X(torchair)
+
+enum nps_show_section {
+#define NPS_SHOW_INDEX(name) NPS_SHOW_INDEX_##name,
+	NPS_SHOW_SECTIONS(NPS_SHOW_INDEX)
+#undef NPS_SHOW_INDEX
+};
+
+/* The bit of section NAME, and that of the comparison of ranks. */
+#define NPS_SHOW_BIT(name) (1U << NPS_SHOW_INDEX_##name)
+#define NPS_SHOW_RANKS (1U << 31)
+
+/* The sections of one result whose bits ONLY has. */
 void nps_show__result(FILE *out, const struct cJSON *document, unsigned int only, size_t top);
 
 /* The comparison of ranks. */
 void nps_show__ranks(FILE *out, const struct cJSON *document, size_t top);
-
-/* The bit of the section NAME of length LEN, 0 if there is none. */
-unsigned int nps_show__section(const char *name, size_t len);
-
-/* Names of all sections, for messages. */
-extern const char nps_show_sections[];
-
-/* The bit of the comparison of ranks. */
-#define NPS_SHOW_RANKS (1U << 31)
 
 /* Appends trace files to INPUTS (struct nps_input): PATH itself, or those below it. 0, -ENOENT or another negative errno. */
 int nps_show__find_traces(struct nps_vec *inputs, const char *path);

@@ -261,26 +261,11 @@ static void torchair(const struct view *v)
 	      { "call", "call_us", NPS_SHOW_US }, { "mode", "mode", NPS_SHOW_TEXT });
 }
 
-static const struct {
-	const char *name;
-	void (*show)(const struct view *v);
-} sections[] = {
-	{ "overview", overview },   { "findings", findings }, { "steps", steps },
-	{ "operators", operators }, { "apis", apis },	      { "communication", communication },
-	{ "memory", memory },	    { "idle", idle },	      { "host", host },
-	{ "host_time", host_time }, { "torchair", torchair },
+static void (*const sections[])(const struct view *v) = {
+#define SECTION(name) [NPS_SHOW_INDEX_##name] = (name),
+	NPS_SHOW_SECTIONS(SECTION)
+#undef SECTION
 };
-
-const char nps_show_sections[] = "overview, findings, steps, operators, apis, communication, memory, idle, "
-				 "host, host_time, torchair, ranks";
-
-unsigned int nps_show__section(const char *name, size_t len)
-{
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(sections); i++)
-		if (strlen(sections[i].name) == len && !strncmp(sections[i].name, name, len))
-			return 1U << i;
-	return len == 5 && !strncmp(name, "ranks", 5) ? NPS_SHOW_RANKS : 0;
-}
 
 void nps_show__result(FILE *out, const cJSON *document, unsigned int only, size_t top)
 {
@@ -289,7 +274,7 @@ void nps_show__result(FILE *out, const cJSON *document, unsigned int only, size_
 
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(sections); i++)
 		if (only & 1U << i)
-			sections[i].show(&v);
+			sections[i](&v);
 }
 
 void nps_show__ranks(FILE *out, const cJSON *document, size_t top)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include <argp.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
 #include "capability.h"
+#include "cli/doctor_options.h"
 #include "cmd.h"
 #include "device_user.h"
 #include "discover.h"
@@ -15,66 +15,6 @@
 #include "own_file.h"
 #include "probe_place.h"
 #include "probe_rows.h"
-
-enum { OPTION_PROBES = 256, OPTION_ESTIMATE };
-
-struct args {
-	bool probes, estimate;
-	const char *target; /* of --probes */
-	struct nps_rates rates;
-};
-
-static error_t on_option(int key, char *arg, struct argp_state *state)
-{
-	struct args *a = state->input;
-
-	switch (key) {
-	case OPTION_PROBES:
-		a->probes = true;
-		return 0;
-	case OPTION_ESTIMATE:
-		a->estimate = true;
-		if (nps_rates__parse(arg, &a->rates))
-			argp_failure(state, NPS_USAGE, 0, "--estimate '%s': not a valid value: see --help",
-				     arg);
-		return 0;
-	case ARGP_KEY_ARG:
-		if (state->arg_num)
-			return ARGP_ERR_UNKNOWN;
-		a->target = arg;
-		return 0;
-	case ARGP_KEY_END:
-		if (a->target && !a->probes)
-			argp_failure(state, NPS_USAGE, 0,
-				     "'%s': only --probes takes a process or a library: see --help",
-				     a->target);
-		return 0;
-	default:
-		return ARGP_ERR_UNKNOWN;
-	}
-}
-
-static const struct argp_option options[] = {
-	{ "probes", OPTION_PROBES, NULL, 0,
-	  "list the functions that are probed instead, tabs between columns; of a library, or of those that "
-	  "a process has "
-	  "mapped: where, how the kernel runs what is there, and why it has to single-step it",
-	  0 },
-	{ "estimate", OPTION_ESTIMATE, "NAME=N[,NAME=N]...", 0,
-	  "what a capture will take on disk and of the job's CPU time instead, from launches, other calls, "
-	  "syscalls, switches and waits for locks a second, and its time in seconds (60): "
-	  "launches=2000,syscalls=5000,switches=2000,locks=200,time=600",
-	  0 },
-	{ 0 }
-};
-
-static const struct argp argp = {
-	.options = options,
-	.parser = on_option,
-	.args_doc = "[PID|LIBRARY]",
-	.doc = "Shows what this host can deliver, and what is missing.\vExit status: 0 events can be "
-	       "captured, 1 they cannot.",
-};
 
 /* What attaching takes: descriptors, and where each probe is a perf event of its own, time. */
 static void print_budget(const struct nps_capability *cap)
@@ -135,11 +75,11 @@ int nps_cmd_doctor(int argc, char **argv)
 {
 	struct nps_capability cap;
 	char agent[PATH_MAX], why[128];
-	struct args a = { 0 };
+	struct nps_doctor_args a;
+	int status = NPS_OK;
 
-	argp_err_exit_status = NPS_USAGE;
-	if (argp_parse(&argp, argc, argv, 0, NULL, &a))
-		return NPS_USAGE;
+	if (!nps_doctor_args__parse(&a, argc, argv, &status))
+		return status;
 	if (a.target)
 		return nps_probe_place__print(a.target, stdout) ? NPS_FAILED : NPS_OK;
 	if (a.probes) {

@@ -2,18 +2,17 @@
 #include <stdio.h>
 
 #include "analyze.h"
+#include "cli/record_options.h"
 #include "cmd.h"
 #include "log.h"
 #include "privilege.h"
-#include "record_options.h"
 #include "record_print.h"
 
 /* The analysis of what was captured. Returns the exit status. */
 static int analyze(const struct nps_record_args *a, struct nps_capture *c)
 {
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
-					 .formats = (a->text ? NPS_FORMAT_TEXT : 0) |
-						    (a->db ? NPS_FORMAT_DB : 0),
+					 .formats = a->formats,
 					 .show_self = a->show_self };
 	struct nps_summary sum = { 0 };
 	int err = nps_analyze(c->session.path, &opts, &sum), status = NPS_OK;
@@ -47,7 +46,8 @@ int nps_cmd_record(int argc, char **argv)
 	struct nps_capture c;
 	int status = NPS_OK;
 
-	nps_record_args__parse(&a, argc, argv);
+	if (!nps_record_args__parse(&a, argc, argv, &status))
+		return status;
 	if (nps_capture__run(&c, &a.rec)) {
 		nps_capture__free(&c);
 		return NPS_FAILED;
@@ -58,7 +58,7 @@ int nps_cmd_record(int argc, char **argv)
 	}
 	nps_record_print__command(&c);
 	nps_record_print__losses(&c);
-	if (!c.unreachable && (a.text || a.db)) {
+	if (!c.unreachable && a.formats) {
 		nps_capture__heed_sigterm();
 		/* What is read from now on are files of the session. */
 		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, NULL);

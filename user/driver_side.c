@@ -45,24 +45,6 @@ const char *nps_driver_opts__name(const struct nps_driver_opts *opts)
 					  : "none";
 }
 
-int nps_driver_opts__parse(struct nps_driver_opts *opts, const char *text)
-{
-	*opts = (struct nps_driver_opts){ 0 };
-	if (!strcmp(text, "none"))
-		return 0;
-	while (*text) {
-		size_t n = strcspn(text, ",");
-
-		if (n != 5 || (memcmp(text, "calls", n) != 0 && memcmp(text, "tasks", n) != 0))
-			return -EINVAL;
-		opts->calls |= *text == 'c';
-		opts->tasks |= *text == 't';
-		text += n + (text[n] == ',' && text[n + 1]);
-	}
-	opts->given = opts->calls || opts->tasks;
-	return opts->given ? 0 : -EINVAL;
-}
-
 static bool is_known(const struct nps_driver_side *d, uint32_t rdev)
 {
 	for (size_t i = 0; i < d->n_nodes; i++)

@@ -22,11 +22,8 @@ struct nps_driver_opts {
 
 struct nps_driver_side;
 
-/* What parses to OPTS. */
+/* OPTS as --driver has them. */
 const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
-
-/* Parses "none", or "calls" and "tasks" with a comma between. -EINVAL. */
-int nps_driver_opts__parse(struct nps_driver_opts *opts, const char *text);
 
 /*
  * Loads and attaches what OPTS asks for. *OUT is NULL if there is nothing to watch: no such node on this host, or a

@@ -2,8 +2,6 @@
 #include "estimate.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "cost_source.h"
@@ -17,34 +15,6 @@
 #define LOG_OF_TASK 168 /* bytes: begin and end, 64 each (stars_soc), and its type, 40 (ts_track) */
 #define FLUSHES 10 /* chunks a second of each CPU at least (reader.c) */
 #define CLOCK_BYTES 2000 /* a second: host clocks, and five brackets of eight reads of a device's */
-#define DEFAULT_SECONDS 60
-
-int nps_rates__parse(const char *text, struct nps_rates *rates)
-{
-	static char *const names[] = { "launches", "calls", "syscalls", "switches", "locks", "time", NULL };
-	double *const values[] = { &rates->launches, &rates->calls, &rates->syscalls,
-				   &rates->switches, &rates->locks, &rates->seconds };
-	char *copy = strdup(text), *at = copy;
-	int err = copy ? 0 : -ENOMEM;
-
-	*rates = (struct nps_rates){ .seconds = DEFAULT_SECONDS };
-	while (!err && *at) {
-		char *value = NULL, *end = NULL;
-		int which = getsubopt(&at, names, &value);
-
-		if (which < 0 || !value) {
-			err = -EINVAL;
-			break;
-		}
-		*values[which] = strtod(value, &end);
-		if (end == value || *end || !(*values[which] >= 0) || *values[which] > 1e9)
-			err = -EINVAL;
-	}
-	if (!err && !(rates->seconds > 0))
-		err = -EINVAL;
-	free(copy);
-	return err;
-}
 
 /* What is not known, or is not there on this kernel, is below 0. */
 static double known(double ns)

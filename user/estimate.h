@@ -13,9 +13,6 @@ struct nps_rates {
 	double seconds; /* how long the capture lasts */
 };
 
-/* "launches=2000,calls=500,syscalls=5000,switches=1000,locks=200,time=600": each may be left out. 0 or -EINVAL. */
-int nps_rates__parse(const char *text, struct nps_rates *rates);
-
 /*
  * Prints the estimate. What probes cost is taken from the cache, or measured now and cached, which needs the privileges of a
  * capture; without them it is an estimate, which is said. 0 or -errno when nothing could be printed.

@@ -54,32 +54,6 @@ const char *nps_host_sys__part(unsigned int i)
 	return part_names[i];
 }
 
-int nps_host_sys__parse(const char *text, unsigned int *parts)
-{
-	unsigned int found = 0;
-	size_t len;
-
-	if (strcmp(text, "none") == 0) {
-		*parts = 0;
-		return 0;
-	}
-	for (;; text += len + 1) {
-		unsigned int i = 0;
-
-		len = strcspn(text, ",");
-		while (i < NPS_HOST_SYS_PARTS &&
-		       (strlen(part_names[i]) != len || memcmp(part_names[i], text, len) != 0))
-			i++;
-		if (i == NPS_HOST_SYS_PARTS)
-			return -EINVAL;
-		found |= 1U << i;
-		if (!text[len])
-			break;
-	}
-	*parts = found;
-	return 0;
-}
-
 /* --- one sample -------------------------------------------------------------------------------------- */
 
 static void sample_cpus(struct nps_host_sys *h)

@@ -23,7 +23,6 @@ struct nps_host_sys;
 #define NPS_HOST_SYS_SAMPLED 0xfU /* those that this thread takes */
 #define NPS_HOST_SYS_PARTS 5
 
-#define NPS_HOST_SYS_HZ 50 /* unless asked otherwise */
 #define NPS_HOST_SYS_MOST_HZ 1000
 
 struct nps_host_sys_opts {
@@ -41,8 +40,6 @@ struct nps_host_sys_counts {
 	uint64_t cpu_ns; /* that sampling took */
 };
 
-/* Comma list of cpu, mem, disk, network, osrt, or `none`. -EINVAL for anything else. */
-int nps_host_sys__parse(const char *text, unsigned int *parts);
 /* Name of part number `i` < NPS_HOST_SYS_PARTS, whose bit is 1 << i. */
 const char *nps_host_sys__part(unsigned int i);
 

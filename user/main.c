@@ -1,54 +1,45 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "cli/commands.h"
+#include "cli/nearest.h"
 #include "cmd.h"
 #include "launch.h"
+#include "log.h"
 #include "show.h"
 
-static const struct command {
-	const char *name;
-	char *full_name; /* what argp and getopt call the program */
-	const char *what;
+static const struct runner {
+	const struct nps_command *command;
+	char *full_name; /* argv[0] of the command, which a session has, too */
 	int (*run)(int argc, char **argv);
-	int unwritten; /* exit status if its standard output is lost: is that all it made, or are results in files? */
-} commands[] = {
-	{ "record", "npuscope record", "capture a job and write its results", nps_cmd_record, NPS_PARTIAL },
-	{ "analyze", "npuscope analyze", "write results from captured sessions, here or on another machine",
-	  nps_cmd_analyze, NPS_PARTIAL },
-	{ "show", "npuscope show", "print where the time of a job went", nps_cmd_show, NPS_FAILED },
-	{ "doctor", "npuscope doctor", "what this host can deliver, and what is missing", nps_cmd_doctor,
-	  NPS_FAILED },
+	int unwritten; /* exit status if its standard output is lost */
+} runners[] = {
+#define RUNNER(name, unwritten) { &nps_##name##_command, "npuscope " #name, nps_cmd_##name, unwritten },
+	NPS_COMMANDS(RUNNER)
+#undef RUNNER
 };
-#define N_COMMANDS (sizeof(commands) / sizeof(*commands))
+#define N_RUNNERS (sizeof(runners) / sizeof(*runners))
 
 static void usage(FILE *out)
 {
 	fprintf(out, "Usage: npuscope COMMAND [OPTION]...\n\n");
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].what);
-	fprintf(out, "\n`npuscope COMMAND --help` describes its options.\n");
+	for (size_t i = 0; i < N_RUNNERS; i++)
+		fprintf(out, "  %-10s %s\n", runners[i].command->name, runners[i].command->summary);
+	fprintf(out, "\n`npuscope COMMAND --help` describes its options, `man npuscope-COMMAND` has "
+		     "examples, too.\n");
 }
 
-static pid_t main_pid; /* children that end have nothing to report */
-static bool reported;
-
-/* Was all that is on stdout written? Complains once if not. */
+/* Was all that is on stdout written? Complains if not. */
 static bool is_written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return true;
-	if (!reported)
-		fprintf(stderr,
-			"npuscope: cannot write to standard output: %s: free space, or write somewhere "
-			"else\n",
-			strerror(errno));
-	reported = true;
+	nps_warn("cannot write to standard output: %s: free space, or write somewhere else", strerror(errno));
 	return false;
 }
 
@@ -60,37 +51,70 @@ static int written(int status, int unwritten)
 	return unwritten;
 }
 
-/* argp ends the process itself after --help. */
-static void check_output_at_exit(void)
+static const struct runner *runner_find(const char *name)
 {
-	if (getpid() == main_pid && !reported && !is_written())
-		_exit(NPS_FAILED);
+	for (size_t i = 0; i < N_RUNNERS; i++)
+		if (strcmp(name, runners[i].command->name) == 0)
+			return &runners[i];
+	return NULL;
+}
+
+/* Complains about what is no command. */
+static int wrong_command(const char *name)
+{
+	unsigned int distance, least = UINT_MAX;
+	const char *nearest = NULL;
+
+	for (size_t i = 0; i < N_RUNNERS; i++)
+		if (nps_is_near(name, runners[i].command->name, &distance) && distance < least) {
+			least = distance;
+			nearest = runners[i].command->name;
+		}
+	if (nearest)
+		nps_warn("no command '%s': did you mean %s?", name, nearest);
+	else if (*name == '-')
+		nps_warn("no command before '%s': use npuscope COMMAND [OPTION]...: see npuscope --help",
+			 name);
+	else
+		nps_warn("no command '%s': see npuscope --help", name);
+	return NPS_USAGE;
+}
+
+/* `npuscope help`, `npuscope help COMMAND` */
+static int help(const char *name)
+{
+	const struct runner *runner = name ? runner_find(name) : NULL;
+
+	if (runner) {
+		char *argv[] = { runner->full_name, "--help", NULL };
+
+		return written(runner->run(2, argv), NPS_FAILED);
+	}
+	if (name)
+		return wrong_command(name);
+	usage(stdout);
+	return written(NPS_OK, NPS_FAILED);
 }
 
 int main(int argc, char **argv)
 {
+	const struct runner *runner;
+
 	/* Captures hold other people's arguments and file names: nothing for the world. */
 	nps_caller_umask = umask(0027);
-	main_pid = getpid();
-	if (atexit(check_output_at_exit))
-		fprintf(stderr, "npuscope: standard output is not checked at exit: no memory\n");
 	if (argc < 2) {
 		usage(stderr);
 		return NPS_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
-		usage(stdout);
-		return written(NPS_OK, NPS_FAILED);
-	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+		return help(argc > 2 ? argv[2] : NULL);
 	if (strcmp(argv[1], "--version") == 0) {
 		printf("npuscope %s\n", NPS_VERSION);
 		return written(NPS_OK, NPS_FAILED);
 	}
-	for (size_t i = 0; i < N_COMMANDS; i++)
-		if (strcmp(argv[1], commands[i].name) == 0) {
-			argv[1] = commands[i].full_name;
-			return written(commands[i].run(argc - 1, argv + 1), commands[i].unwritten);
-		}
-	fprintf(stderr, "npuscope: no command %s: see npuscope --help\n", argv[1]);
-	return NPS_USAGE;
+	runner = runner_find(argv[1]);
+	if (!runner)
+		return wrong_command(argv[1]);
+	argv[1] = runner->full_name;
+	return written(runner->run(argc - 1, argv + 1), runner->unwritten);
 }

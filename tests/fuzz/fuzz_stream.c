@@ -64,7 +64,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 					      NPS_PLATFORM_950 };
 	static char buf[64 << 10];
 	struct nps_device_info info = { .counter_khz = 50000, .aic_cores = 24, .aiv_cores = 48 };
-	struct nps_device_opts opts = NPS_DEVICE_OPTS_DEFAULT;
+	struct nps_device_opts opts = { .io = true,
+					.links = true,
+					.memory = true,
+					.l2_cache = true,
+					.metric = NPS_AIC_PIPE,
+					.llc = 'r',
+					.io_hz = 100,
+					.links_hz = 50,
+					.memory_hz = 50,
+					.aic_hz = 100 };
 	struct nps_device_stream s = { .state = NPS_STREAM_WAITS };
 	const char *place = getenv("FUZZ_TMP");
 	struct nps_session session = { .dir_fd = -1 };
@@ -80,8 +89,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	driver.len = size - 2;
 	driver.at = 0;
 	driver.most = 1 + (size_t)(data[1] >> 2) * 61;
-	opts.io = opts.links = opts.memory = opts.l2_cache = true;
-	opts.metric = NPS_AIC_PIPE;
 	snprintf(dir, sizeof(dir), "%s/stream.XXXXXX", place ? place : "/dev/shm");
 	if (!mkdtemp(dir))
 		abort();

@@ -391,7 +391,7 @@ def option_with_junk(case: Case, option: str) -> None:
         assert result.status == USAGE, f"{option} {value!r}: {result}"
         lines = result.err.splitlines()
         assert len(lines) == 1 and not result.out, f"{option} {value!r}: {result}"
-        assert re.match(rf"npuscope record: -\S* '{re.escape(value)}': ", lines[0]), f"{option} {value!r}: {lines[0]}"
+        assert re.match(rf"npuscope: record: --[a-z-]+: '{re.escape(value)}'(: '[^']*')? (is (not|none of) |stands alone)", lines[0]), lines[0]
         nothing_in(case.path("out"))
 
 

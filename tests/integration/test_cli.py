@@ -15,14 +15,14 @@ from pathlib import Path
 from harness import (AGENT, API, BUILD, DONE, FAILED, NPUSCOPE, PARTIAL, ROOT, USAGE, Case, build_library, environment, main, need_job,
                      need_root, test, wait_until)
 
-COMMANDS = ("record", "analyze", "doctor")
+COMMANDS = ("record", "analyze", "show", "doctor")
 
 
 @test
 def output_that_cannot_be_written(case: Case) -> None:
     """Paths that nobody got to know are no success."""
     with open("/dev/full", "wb") as full:
-        for argv in (["doctor", "--probes"], ["--help"], ["--version"], *([command, "--help"] for command in (*COMMANDS, "show"))):
+        for argv in (["doctor", "--probes"], ["--help"], ["--version"], *([command, "--help"] for command in COMMANDS)):
             run = subprocess.run([NPUSCOPE, *argv], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
             assert run.returncode == FAILED, f"{argv}: {run.returncode}"
             assert re.fullmatch(r"npuscope: cannot write to standard output: [^\n]+\n", run.stderr), run.stderr
@@ -218,6 +218,39 @@ def usage_errors(case: Case) -> None:
 
 
 @test
+def what_was_meant(case: Case) -> None:
+    """A typing error costs one line that has what was meant."""
+    for argv, hint in ((["recrod"], "no command 'recrod': did you mean record?"),
+                       (["help", "analyse"], "no command 'analyse': did you mean analyze?"),
+                       (["record", "4242"], "record: '4242' is no option: did you mean -p 4242?"),
+                       (["record", "./train.py", "args"], "record: './train.py' is no option: a command follows --: did you mean -- "
+                                                          "./train.py args?"),
+                       (["record", "--lvel", "1"], "record: no option --lvel: did you mean --level?"),
+                       (["record", "--level", "foo"], "record: --level: 'foo' is none of none, 0, 1, 2"),
+                       (["record", "--host-sys-freq", "1001"], "record: --host-sys-freq: '1001' is not a number from 1 to 1000"),
+                       (["record", "--sys", "x"], "record: --sys is ambiguous: it is one of --sys-devices, --sys-hardware-mem, "),
+                       (["analyze", "--exprot=db", "x"], "analyze: no option --exprot: did you mean --export?"),
+                       (["analyze", "--compat", "c", "x"], "analyze: --compat: 'c' is none of auto, a, b"),
+                       (["show", "--only", "step", "x"], "show: --only: 'step' is none of overview, findings, steps, "),
+                       (["show", "--top"], "show: --top: it needs a value: a number from 1 to 1000"),
+                       (["doctor", "4242"], "doctor: '4242' is not expected: did you mean --probes 4242?"),
+                       (["-p", "4242"], "no command before '-p': use npuscope COMMAND [OPTION]...: see npuscope --help")):
+        result = case.npuscope(*argv).expect(USAGE)
+        assert len(result.err.splitlines()) == 1 and result.err.startswith(f"npuscope: {hint}"), f"{argv}: {result}"
+
+
+@test
+def help_of_a_command(case: Case) -> None:
+    """By its name, by -h and by -?: in groups, in the order of use."""
+    text = case.npuscope("record", "--help").expect(DONE).out
+    assert text == case.npuscope("help", "record").expect(DONE).out == case.npuscope("record", "-h").out == case.npuscope("record", "-?").out
+    groups = re.findall(r"^(\S.*):$", text, re.M)
+    assert groups[:2] == ["Targets", "How long, and where"] and groups[-1] == "Messages" and len(groups) > 8, groups
+    assert "--host-sys-freq=HZ     Samples a second (1 to 1000, default: 50)" in text, text
+    assert "[--level=none|0|1|2]" in case.npuscope("record", "--usage").expect(DONE).out
+
+
+@test
 def install(case: Case) -> None:
     """make install into DESTDIR; the installed program finds its helper and captures with it."""
     need_root()
@@ -245,6 +278,25 @@ def install(case: Case) -> None:
     maps = session.json["processes"][0]["maps"]
     helper = dest / "opt/npuscope/lib/npuscope/libnpuscope_agent.so"
     assert any(m["path"] == str(helper) for m in maps), "the job was not started with the installed helper"
+
+
+@test
+def install_and_uninstall(case: Case) -> None:
+    """Man pages and completions are where man, bash and zsh find them; uninstall leaves no file."""
+    dest = case.path("dest")
+
+    def make(target: str) -> None:
+        case.run(["make", "-C", ROOT, target, f"DESTDIR={dest}", "prefix=/usr", f"BUILD={os.path.relpath(BUILD, ROOT)}"]).expect(0)
+
+    make("install")
+    files = {str(path.relative_to(dest / "usr")) for path in dest.rglob("*") if path.is_file()}
+    for name in ("bin/npuscope", "share/man/man1/npuscope.1", *(f"share/man/man1/npuscope-{command}.1" for command in COMMANDS),
+                 "share/bash-completion/completions/npuscope", "share/zsh/site-functions/_npuscope"):
+        assert name in files, f"{name} is not in {files}"
+    other = dest / "usr/share/man/man1/other.1"
+    other.write_text("")
+    make("uninstall")
+    assert [path for path in dest.rglob("*") if path.is_file()] == [other]
 
 
 @test

@@ -128,11 +128,10 @@ static void counters_of_cores(void **state)
 	} chips[] = { { 1, true, false, 8 },   { 4, true, false, 8 },	{ 5, false, true, 8 },
 		      { 7, true, false, 8 },   { 15, false, true, 9 },	{ 16, false, true, 9 },
 		      { 17, false, false, 0 }, { 255, false, false, 0 } };
-	struct nps_device_opts opts = NPS_DEVICE_OPTS_DEFAULT;
+	struct nps_device_opts opts = { .metric = NPS_AIC_PIPE, .aic_hz = 100 };
 	uint16_t events[NPS_AIC_EVENTS];
 
 	(void)state;
-	opts.metric = NPS_AIC_PIPE;
 	for (size_t i = 0; i < sizeof(chips) / sizeof(*chips); i++) {
 		struct nps_device_info info = { .platform = chips[i].platform,
 						.aic_cores = 8,

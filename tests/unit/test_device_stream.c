@@ -124,9 +124,15 @@ static int setup(void **state)
 	p->info = (struct nps_device_info){
 		.id = 3, .platform = NPS_PLATFORM_910B, .counter_khz = 50000, .aic_cores = 24, .aiv_cores = 48
 	};
-	p->opts = (struct nps_device_opts)NPS_DEVICE_OPTS_DEFAULT;
-	p->opts.memory = p->opts.links = p->opts.io = true;
-	p->opts.metric = NPS_AIC_PIPE;
+	p->opts = (struct nps_device_opts){ .memory = true,
+					    .links = true,
+					    .io = true,
+					    .metric = NPS_AIC_PIPE,
+					    .llc = 'r',
+					    .io_hz = 100,
+					    .links_hz = 50,
+					    .memory_hz = 50,
+					    .aic_hz = 100 };
 	*state = p;
 	return 0;
 }

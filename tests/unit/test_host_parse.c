@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "host_parse.h"
-#include "host_sys.h"
 
 #define TICK 10000000ULL
 #define TEXT(s) (s), sizeof(s) - 1
@@ -234,31 +233,12 @@ static void cut_and_damaged(void **state)
 			}
 }
 
-static void parts(void **state)
-{
-	static const char *const bad[] = { "",	   ",",	  "cpu,",     ",cpu",	  "cpu,,mem",
-					   "cpus", "CPU", "none,cpu", "cpu none", "cpu,none" };
-	unsigned int found = 99;
-
-	(void)state;
-	assert_int_equal(nps_host_sys__parse("none", &found), 0);
-	assert_int_equal(found, 0);
-	assert_int_equal(nps_host_sys__parse("osrt,cpu,cpu", &found), 0);
-	assert_int_equal(found, NPS_HOST_SYS_OSRT | NPS_HOST_SYS_CPU);
-	assert_int_equal(nps_host_sys__parse("cpu,mem,disk,network,osrt", &found), 0);
-	assert_int_equal(found, NPS_HOST_SYS_SAMPLED | NPS_HOST_SYS_OSRT);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
-		assert_int_not_equal(nps_host_sys__parse(bad[i], &found), 0);
-	assert_int_equal(found, NPS_HOST_SYS_SAMPLED | NPS_HOST_SYS_OSRT); /* untouched */
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(cpus),	     cmocka_unit_test(bad_cpus),    cmocka_unit_test(tasks),
 		cmocka_unit_test(bad_tasks), cmocka_unit_test(small_files), cmocka_unit_test(memory),
 		cmocka_unit_test(disks),     cmocka_unit_test(cards),	    cmocka_unit_test(cut_and_damaged),
-		cmocka_unit_test(parts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

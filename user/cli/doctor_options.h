@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The command line of `npuscope doctor`. */
+#ifndef NPS_DOCTOR_OPTIONS_H
+#define NPS_DOCTOR_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "cli/options.h"
+#include "estimate.h"
+
+struct nps_doctor_args {
+	bool probes, estimate;
+	const char *target; /* of --probes: a process or a library; NULL: none */
+	struct nps_rates rates; /* of --estimate */
+};
+
+extern const struct nps_command nps_doctor_command; /* of struct nps_doctor_args */
+
+/*
+ * Reads the command line into ARGS. False: the program is to end with *STATUS, and a line says why unless help was printed.
+ */
+bool nps_doctor_args__parse(struct nps_doctor_args *args, int argc, char **argv, int *status);
+
+#endif
