@@ -177,7 +177,7 @@ static bool list_parse(const struct nps_option *option, const char *text, uint64
 		if (!word) {
 			if (at != text || at[len])
 				text_append(why, ": '%.*s'", (int)NPS_MIN(len, (size_t)64), at);
-			text_append(why, " is none of ");
+			text_append(why, " is not one of ");
 			words_append(why, option->words, ", ");
 			return false;
 		}
@@ -273,7 +273,7 @@ bool nps_option__set(const struct nps_option *option, void *opts, const char *te
 		return true;
 	}
 	if (!*why && option->words && !option->valid) {
-		text_append(why, " is none of ");
+		text_append(why, " is not one of ");
 		words_append(why, option->words, ", ");
 	} else if (!*why) {
 		nps_option__valid(option, valid);

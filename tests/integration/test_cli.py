@@ -226,12 +226,12 @@ def what_was_meant(case: Case) -> None:
                        (["record", "./train.py", "args"], "record: './train.py' is no option: a command follows --: did you mean -- "
                                                           "./train.py args?"),
                        (["record", "--lvel", "1"], "record: no option --lvel: did you mean --level?"),
-                       (["record", "--level", "foo"], "record: --level: 'foo' is none of none, 0, 1, 2"),
+                       (["record", "--level", "foo"], "record: --level: 'foo' is not one of none, 0, 1, 2"),
                        (["record", "--host-sys-freq", "1001"], "record: --host-sys-freq: '1001' is not a number from 1 to 1000"),
                        (["record", "--sys", "x"], "record: --sys is ambiguous: it is one of --sys-devices, --sys-hardware-mem, "),
                        (["analyze", "--exprot=db", "x"], "analyze: no option --exprot: did you mean --export?"),
-                       (["analyze", "--compat", "c", "x"], "analyze: --compat: 'c' is none of auto, a, b"),
-                       (["show", "--only", "step", "x"], "show: --only: 'step' is none of overview, findings, steps, "),
+                       (["analyze", "--compat", "c", "x"], "analyze: --compat: 'c' is not one of auto, a, b"),
+                       (["show", "--only", "step", "x"], "show: --only: 'step' is not one of overview, findings, steps, "),
                        (["show", "--top"], "show: --top: it needs a value: a number from 1 to 1000"),
                        (["doctor", "4242"], "doctor: '4242' is not expected: did you mean --probes 4242?"),
                        (["-p", "4242"], "no command before '-p': use npuscope COMMAND [OPTION]...: see npuscope --help")):

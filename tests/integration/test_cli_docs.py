@@ -111,7 +111,7 @@ def bash_words(case: Case) -> None:
     # What is completed is what is valid.
     for command, option in (("record", "--level"), ("record", "--task-source"), ("analyze", "--compat"), ("show", "--only")):
         error = case.npuscope(command, option, "nonsense").err
-        assert error.rstrip().endswith("is none of " + ", ".join(bash(command, option, ""))), error
+        assert error.rstrip().endswith("is not one of " + ", ".join(bash(command, option, ""))), error
 
 
 @test

@@ -225,17 +225,17 @@ static void wrong_values(void **state)
 	bad("--short-time 4001ms", "--short-time: '4001ms' is not a time from 0 to 4s, in h, m, s, ms or us");
 	bad("--size 1K", "--size: '1K' is not a size of at least 4K, in G, M or K");
 	bad("--percent 101%", "--percent: '101%' is not a percentage from 0.1% to 100%");
-	bad("--word foo", "--word: 'foo' is none of minus, zero, two");
-	bad("--word TWO", "--word: 'TWO' is none of minus, zero, two");
-	bad("--set d", "--set: 'd' is none of a, b, c, none");
-	bad("--set a,d", "--set: 'a,d': 'd' is none of a, b, c, none");
+	bad("--word foo", "--word: 'foo' is not one of minus, zero, two");
+	bad("--word TWO", "--word: 'TWO' is not one of minus, zero, two");
+	bad("--set d", "--set: 'd' is not one of a, b, c, none");
+	bad("--set a,d", "--set: 'a,d': 'd' is not one of a, b, c, none");
 	bad("--set none,a", "--set: 'none,a': 'none' stands alone");
 	bad("--sides left,none", "--sides: 'left,none': 'none' stands alone");
 	bad("--output ''", "--output: '' is not a name");
 	bad("--custom y", "--custom: 'y' is not a word with an x");
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(lists); i++) {
 		snprintf(args, sizeof(args), "--set %s", lists[i]);
-		snprintf(message, sizeof(message), "--set: '%s'%s is none of a, b, c, none",
+		snprintf(message, sizeof(message), "--set: '%s'%s is not one of a, b, c, none",
 			 *lists[i] == '\'' ? "" : lists[i], *lists[i] == '\'' ? "" : ": ''");
 		bad(args, message);
 	}
