@@ -223,8 +223,6 @@ def what_was_meant(case: Case) -> None:
     for argv, hint in ((["recrod"], "no command 'recrod': did you mean record?"),
                        (["help", "analyse"], "no command 'analyse': did you mean analyze?"),
                        (["record", "4242"], "record: '4242' is no option: did you mean -p 4242?"),
-                       (["record", "./train.py", "args"], "record: './train.py' is no option: a command follows --: did you mean -- "
-                                                          "./train.py args?"),
                        (["record", "--lvel", "1"], "record: no option --lvel: did you mean --level?"),
                        (["record", "--level", "foo"], "record: --level: 'foo' is not one of none, 0, 1, 2"),
                        (["record", "--host-sys-freq", "1001"], "record: --host-sys-freq: '1001' is not a number from 1 to 1000"),

@@ -368,31 +368,26 @@ static size_t default_ring(void)
 	return size;
 }
 
-static bool is_number(const char *text)
+static bool is_pids(const char *text)
 {
-	return *text && !text[strspn(text, "0123456789")];
+	return *text && !text[strspn(text, "0123456789,")];
 }
 
-/* Operands without -- before them: what was meant? */
-static int wrong_operands(const struct nps_record_args *a, const struct nps_operands *rest)
+/* A command that is none: 0, or the exit status after a line that has what was meant. */
+static int command_check(const struct nps_record_args *a, const struct nps_operands *rest)
 {
-	char line[256];
-	size_t len = 0;
+	const char *command = rest->argv[0];
 
-	if (is_number(rest->argv[0]))
+	if (!rest->argc || rest->dashes)
+		return 0;
+	if (is_pids(command))
 		return nps_options__wrong(&nps_record_command, "'%s' is no option: did you mean -p %s?",
-					  rest->argv[0], rest->argv[0]);
+					  command, command);
 	if (a->rec.n_pids || a->rec.all)
 		return nps_options__wrong(
 			&nps_record_command,
-			"'%s' is no option: -p and -a start no command: leave one of them out",
-			rest->argv[0]);
-	*line = '\0';
-	for (int i = 0; i < rest->argc && len < sizeof(line); i++)
-		len += (size_t)snprintf(line + len, sizeof(line) - len, " %s", rest->argv[i]);
-	return nps_options__wrong(&nps_record_command,
-				  "'%s' is no option: a command follows --: did you mean --%s%s?",
-				  rest->argv[0], line, len < sizeof(line) ? "" : "...");
+			"'%s' is no option: -p and -a start no command: leave one of them out", command);
+	return 0;
 }
 
 /* What contradicts something else. 0, or the exit status after a line. */
@@ -441,10 +436,9 @@ bool nps_record_args__parse(struct nps_record_args *a, int argc, char **argv, in
 		return false;
 	nps_log_quiet(a->quiet);
 	nps_log_verbose(a->verbose);
-	if (rest.argc && !rest.dashes) {
-		*status = wrong_operands(a, &rest);
+	*status = command_check(a, &rest);
+	if (*status)
 		return false;
-	}
 	a->rec.command = rest.argc ? rest.argv : NULL;
 	args_settle(a);
 	*status = contradictions_find(a);
