@@ -29,7 +29,7 @@ static int count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint3
 	struct total *t = nps_group_by__get(totals, key, 0);
 
 	if (!t)
-		return -ENOMEM;
+		return -errno;
 	if (!t->sum.count) {
 		t->text = text;
 		t->len = len;

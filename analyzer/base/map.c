@@ -6,10 +6,32 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Keys come from files of others: nobody is to choose such that all take one way through the table. */
+static uint64_t seed;
+
+__attribute__((constructor)) static void choose_seed(void)
+{
+	struct timespec now;
+
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+		return;
+	clock_gettime(CLOCK_MONOTONIC,
+		      &now); /* so early after the start of a system that there is nothing better */
+	seed = nps_hash2((uint64_t)now.tv_nsec, (uint64_t)getpid());
+}
+
+uint64_t nps_map__seed(void)
+{
+	return seed;
+}
 
 static struct nps_map_slot *find(const struct nps_map *map, uint64_t key)
 {
-	size_t i = nps_hash2(key, 0x51) & (map->size - 1);
+	size_t i = nps_hash2(key ^ seed, 0x51) & (map->size - 1);
 
 	while (map->slots[i].used && map->slots[i].key != key)
 		i = (i + 1) & (map->size - 1);

@@ -16,6 +16,9 @@ struct nps_map {
 	size_t size, len;
 };
 
+/* A number of this process that nobody can know who made its input. The order of slots depends on it. */
+uint64_t nps_map__seed(void);
+
 /* The value of KEY, or NPS_NONE. */
 uint32_t nps_map__get(const struct nps_map *map, uint64_t key);
 

@@ -2,7 +2,7 @@
 #include "cann/side.h"
 #include "cann/side_read.h"
 
-#include "model/table.h"
+#include "schema/table.h"
 
 #include <stddef.h>
 

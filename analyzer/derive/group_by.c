@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "derive/group_by.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 void nps_group_by__init(struct nps_group_by *groups, const struct nps_model *model, size_t size)
@@ -25,7 +26,7 @@ static uint32_t row_of(const struct nps_group_by *groups, uint64_t key, uint64_t
 {
 	uint32_t row;
 
-	*slot = nps_hash2(key, sub);
+	*slot = nps_hash2(nps_hash2(key, nps_map__seed()), sub);
 	/* Another key with the same hash has taken it: the next one. */
 	while ((row = nps_map__get(&groups->of, *slot)) != NPS_NONE &&
 	       !is_of(nps_group_by__at(groups, row), key, sub))
@@ -49,6 +50,7 @@ void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_
 		return NULL;
 	if (nps_map__put(&groups->of, slot, groups->rows.len - 1)) {
 		groups->rows.len--;
+		errno = ENOMEM;
 		return NULL;
 	}
 	group->key = key;
@@ -75,15 +77,22 @@ void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total,
 	group->measured = nps_add_sat(group->measured, count);
 }
 
+int nps_group__by_key(const void *a, const void *b)
+{
+	const struct nps_group *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return x->sub < y->sub ? -1 : x->sub > y->sub;
+}
+
 int nps_group__by_total(const void *a, const void *b)
 {
 	const struct nps_group *x = a, *y = b;
 
 	if (x->total != y->total)
 		return x->total < y->total ? 1 : -1;
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->sub < y->sub ? -1 : x->sub > y->sub;
+	return nps_group__by_key(a, b);
 }
 
 void nps_group_by__sort(struct nps_group_by *groups, int (*compare)(const void *, const void *))

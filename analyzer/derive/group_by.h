@@ -41,7 +41,7 @@ static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i
 
 void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_t sub);
 
-/* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL: no memory. */
+/* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL with errno. */
 static inline void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
 {
 	const struct nps_group *last;
@@ -82,6 +82,9 @@ static inline void nps_group__add(struct nps_group *group, uint64_t ns, size_t r
 /* COUNT events that were summed up: what they took in all, the shortest and the longest of them, ns. */
 void nps_group__add_sum(struct nps_group *group, uint64_t count, uint64_t total, uint64_t least,
 			uint64_t most);
+
+/* By key. */
+int nps_group__by_key(const void *a, const void *b);
 
 /* The longest total first; equal ones by key. */
 int nps_group__by_total(const void *a, const void *b);

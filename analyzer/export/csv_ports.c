@@ -3,11 +3,9 @@
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/table.h"
-#include "schema/port_rates.h"
+#include "export/port_rates.h"
 
 #include <errno.h>
-
-#define MB 1048576.0
 
 struct port {
 	struct nps_group of; /* key: device, sub: function */
@@ -39,7 +37,7 @@ static int find_ports(const struct nps_model *m, const struct nps_port_table *t,
 		struct port *port = nps_group_by__get(ports, t->device[i], (uint64_t)t->function[i]);
 
 		if (!port)
-			return -ENOMEM;
+			return -errno;
 		if (!port->of.count++)
 			port->first = i;
 		port->last = i;
@@ -85,7 +83,7 @@ static void fill_cells(const struct nps_port_table *t, struct port *port)
 	int64_t bandwidth = t->bandwidth[port->first];
 
 	port->time = t->timestamp[port->last];
-	port->bandwidth = bandwidth == NPS_NULL ? NPS_NAN : bandwidth / MB;
+	port->bandwidth = bandwidth == NPS_NULL ? NPS_NAN : bandwidth / NPS_MB;
 	port->rx = direction_of(t, port, true);
 	port->tx = direction_of(t, port, false);
 	port->device = (uint32_t)port->of.key;
@@ -118,7 +116,7 @@ int nps_counter__ports(const struct nps_export *ex, int dirfd, const char *stem,
 
 	nps_group_by__init(&ports, ex->model, sizeof(struct port));
 	err = find_ports(ex->model, t, &ports);
-	for (size_t i = 0; i < nps_group_by__len(&ports); i++)
+	for (size_t i = 0; !err && i < nps_group_by__len(&ports); i++)
 		fill_cells(t, nps_group_by__at(&ports, i));
 	if (!err)
 		err = nps_csv_table__write(

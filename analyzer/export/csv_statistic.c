@@ -24,7 +24,7 @@ static int add(struct nps_group_by *groups, uint32_t device, uint32_t type, uint
 	double off;
 
 	if (!group)
-		return -ENOMEM;
+		return -errno;
 	group->device = device;
 	group->type = type;
 	group->core = core;

@@ -54,22 +54,13 @@ static int add_value(struct cores *c, size_t i)
 				 : nps_group_by__find(&c->rows, t->device[i], t->core[i]);
 
 	if (!core)
-		return more ? -ENOMEM : 0;
+		return more ? -errno : 0;
 	for (size_t k = 0; !core->of.count && k < METRICS; k++)
 		core->values[k] = NAN;
 	core->of.count++;
 	if (column < METRICS)
 		core->values[column] = t->value[i];
 	return 0;
-}
-
-static int by_core(const void *a, const void *b)
-{
-	const struct nps_group *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->sub < y->sub ? -1 : x->sub > y->sub;
 }
 
 /* The metric whose name ends with SUFFIX, -1 if there is none. */
@@ -175,7 +166,7 @@ int nps_counter__utilization(const struct nps_export *ex, int dirfd, bool vector
 			err = add_value(&c, i);
 	if (err)
 		goto out;
-	nps_group_by__sort(&c.rows, by_core);
+	nps_group_by__sort(&c.rows, nps_group__by_key);
 	c.mte2 = find_metric(&c, "mte2_ratio");
 	c.mac = find_metric(&c, "mac_ratio");
 	c.vec = find_metric(&c, "vec_ratio");

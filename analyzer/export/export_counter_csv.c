@@ -6,7 +6,7 @@
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/table.h"
-#include "schema/counters.h"
+#include "export/counters.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -23,7 +23,7 @@ struct statistic {
 
 struct group {
 	struct nps_group of; /* key: device, sub: id */
-	struct statistic statistics[COUNTERS];
+	struct statistic statistics[]; /* of each counter with a title */
 };
 
 /* A table that is being written. */
@@ -79,7 +79,7 @@ static void put_cell(struct writer *w, size_t counter, size_t row)
 
 static void put_samples(struct writer *w)
 {
-	for (size_t row = 0; row < rows_of(w); row++) {
+	for (size_t row = 0; !w->csv->err && row < rows_of(w); row++) {
 		nps_csv__row(w->csv);
 		nps_csv__device(w->csv, device_of(w, row));
 		for (size_t k = 0; k < w->nshown; k++)
@@ -105,15 +105,6 @@ static double mean(const struct statistic *s)
 	return s->count ? s->sum / s->count : NAN;
 }
 
-static int by_device(const void *a, const void *b)
-{
-	const struct nps_group *x = a, *y = b;
-
-	if (x->key != y->key)
-		return x->key < y->key ? -1 : 1;
-	return x->sub < y->sub ? -1 : x->sub > y->sub;
-}
-
 static uint32_t id_of(const struct writer *w, size_t row)
 {
 	const struct nps_table *rows = nps_counter_table__of(w->x.m, w->table);
@@ -136,7 +127,7 @@ static int group_samples(struct writer *w)
 
 		nps_pace__step(&w->pace);
 		if (!group)
-			return -ENOMEM;
+			return -errno;
 		for (size_t k = 0; k < w->nshown; k++) {
 			size_t i = w->shown[k];
 			double per = w->table->counters[i].csv_per, value = value_of(w, i, per, row);
@@ -148,7 +139,7 @@ static int group_samples(struct writer *w)
 				add_value(&group->statistics[k], value, value, value);
 		}
 	}
-	nps_group_by__sort(&w->groups, by_device);
+	nps_group_by__sort(&w->groups, nps_group__by_key);
 	return 0;
 }
 
@@ -178,36 +169,36 @@ static void put_statistics(struct writer *w)
 }
 
 /* ID NPS_NONE: of all ids. */
-static void put_means(struct writer *w, const struct group *group, uint32_t id)
+static void put_means(struct writer *w, const struct nps_group *of, const struct statistic *statistics,
+		      uint32_t id)
 {
 	nps_csv__row(w->csv);
-	nps_csv__device(w->csv, (uint32_t)group->of.key);
+	nps_csv__device(w->csv, (uint32_t)of->key);
 	if (w->table->mode != NPS_NO_COLUMN)
-		nps_csv__lit(w->csv, group->of.sub & WRITE ? "write" : "read");
+		nps_csv__lit(w->csv, of->sub & WRITE ? "write" : "read");
 	if (id == NPS_NONE)
 		nps_csv__lit(w->csv, "Average");
 	else
 		nps_csv__u64(w->csv, id);
 	for (size_t k = 0; k < w->nshown; k++)
-		nps_counter__cell(w->csv, mean(&group->statistics[k]));
+		nps_counter__cell(w->csv, mean(&statistics[k]));
 	nps_csv__end(w->csv);
 }
 
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
-static size_t sum_groups(const struct writer *w, size_t first, struct group *all)
+static size_t sum_groups(const struct writer *w, size_t first, struct statistic sums[COUNTERS])
 {
+	const struct group *begin = nps_group_by__at(&w->groups, first);
 	size_t end = first;
 
-	*all = *(const struct group *)nps_group_by__at(&w->groups, first);
-	all->of.sub &= WRITE;
-	while (++end < nps_group_by__len(&w->groups)) {
+	for (; end < nps_group_by__len(&w->groups); end++) {
 		const struct group *group = nps_group_by__at(&w->groups, end);
 
-		if (group->of.key != all->of.key || (group->of.sub & WRITE) != all->of.sub)
+		if (group->of.key != begin->of.key || (group->of.sub & WRITE) != (begin->of.sub & WRITE))
 			break;
 		for (size_t k = 0; k < w->nshown; k++) {
-			all->statistics[k].sum += group->statistics[k].sum;
-			all->statistics[k].count += group->statistics[k].count;
+			sums[k].sum += group->statistics[k].sum;
+			sums[k].count += group->statistics[k].count;
 		}
 	}
 	return end;
@@ -217,15 +208,15 @@ static size_t sum_groups(const struct writer *w, size_t first, struct group *all
 static void put_all_means(struct writer *w)
 {
 	for (size_t i = 0; i < nps_group_by__len(&w->groups);) {
-		struct group all;
-		size_t end = sum_groups(w, i, &all);
+		struct statistic sums[COUNTERS] = { 0 };
+		size_t end = sum_groups(w, i, sums);
 
-		put_means(w, &all, NPS_NONE);
+		put_means(w, nps_group_by__at(&w->groups, i), sums, NPS_NONE);
 		for (; i < end; i++) {
 			const struct group *group = nps_group_by__at(&w->groups, i);
 
 			if (w->table->id != NPS_NO_COLUMN)
-				put_means(w, group, group->of.sub & ~WRITE);
+				put_means(w, &group->of, group->statistics, group->of.sub & ~WRITE);
 		}
 	}
 }
@@ -261,7 +252,7 @@ static void choose_counters(struct writer *w, char *header)
 static int write_table(const struct nps_export *ex, int dirfd, const struct nps_counter_table *table)
 {
 	struct writer w = { .table = table,
-			    .x = nps_counter_view(ex->model),
+			    .x = { .m = ex->model }, /* no title has a pattern */
 			    .pace = { .model = ex->model } };
 	bool own = table->when == NPS_COUNTER_OWN;
 	char header[HEADER];
@@ -273,7 +264,7 @@ static int write_table(const struct nps_export *ex, int dirfd, const struct nps_
 					   .device = true };
 
 	choose_counters(&w, header);
-	nps_group_by__init(&w.groups, ex->model, sizeof(struct group));
+	nps_group_by__init(&w.groups, ex->model, sizeof(struct group) + w.nshown * sizeof(struct statistic));
 	w.csv = nps_csv__new(ex, dirfd, &file);
 	if (!w.csv)
 		return -ENOMEM;

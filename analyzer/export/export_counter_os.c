@@ -39,7 +39,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 		struct call *call = call_of(calls, t->gtid[i], t->name[i]);
 
 		if (!call)
-			return -ENOMEM;
+			return -errno;
 		nps_group__add(&call->sum, ns, i);
 		calls->total = nps_add_sat(calls->total, ns);
 	}
@@ -50,7 +50,7 @@ static int count_calls(const struct nps_model *m, struct calls *calls)
 			continue;
 		call = call_of(calls, sums->gtid[i], sums->name[i]);
 		if (!call)
-			return -ENOMEM;
+			return -errno;
 		nps_group__add_sum(&call->sum, sums->count[i], sums->total[i], sums->shortest[i],
 				   sums->longest[i]);
 		calls->total = nps_add_sat(calls->total, sums->total[i]);

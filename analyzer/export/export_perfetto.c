@@ -11,7 +11,7 @@
 #include "export/host_rows.h"
 #include "export/pftrace_writer.h"
 #include "export/run_names.h"
-#include "schema/counters.h"
+#include "export/counters.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -455,13 +455,15 @@ static void sample(struct perfetto *p, uint32_t device, const char *name, const 
 	nps_pftrace__value(p->w, counter, ts, value);
 }
 
+#define LONGEST 64 /* bytes of a text in the name of a track */
+
 /* The counters of a row of samples. */
 static void samples_of(struct perfetto *p, const struct nps_counter_view *x,
 		       const struct nps_counter_table *table, size_t row)
 {
 	uint32_t device = nps_counter_table__device(p->m, table, row);
 	uint64_t time = nps_counter_table__times(p->m, table)[row];
-	char name[128];
+	char name[256];
 
 	for (size_t i = 0; time && i < table->len; i++) {
 		double value;
@@ -471,16 +473,17 @@ static void samples_of(struct perfetto *p, const struct nps_counter_view *x,
 		value = nps_counter__value(x, table, i, row);
 		if (isnan(value))
 			continue;
-		nps_counter__name(x, table, table->counters[i].track, row, name, sizeof(name));
+		nps_counter__name(x, table, i, NPS_PATTERN_TRACK, row, LONGEST, name, sizeof(name));
 		sample(p, device, name, table->counters[i].unit, time, value);
 	}
 }
 
 static void counters(struct perfetto *p)
 {
-	struct nps_counter_view x = nps_counter_view(p->m);
+	struct nps_counter_view x;
 
-	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
+	p->err = nps_counter_view__init(&x, p->m, false);
+	for (size_t k = 0; !p->err && k < NPS_COUNTER_TABLES; k++) {
 		const struct nps_table *rows = nps_counter_table__of(p->m, &nps_counter_tables[k]);
 
 		for (size_t i = 0; !p->err && i < rows->len; i++) {
@@ -488,6 +491,7 @@ static void counters(struct perfetto *p)
 			samples_of(p, &x, &nps_counter_tables[k], i);
 		}
 	}
+	nps_counter_view__free(&x);
 }
 
 static void write_all(struct perfetto *p)

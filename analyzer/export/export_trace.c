@@ -51,8 +51,7 @@ static int scan(struct nps_trace *t)
 		err = nps_trace__scan_comm(t);
 	if (!err)
 		err = nps_trace__scan_sched(t);
-	nps_trace__scan_counters(t);
-	return err;
+	return err ? err : nps_trace__scan_counters(t);
 }
 
 static int name_layers(struct nps_trace *t)
@@ -209,6 +208,7 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 
 static void done(struct nps_trace *t)
 {
+	nps_counter_view__free(&t->counters);
 	nps_trace_lanes__free(&t->cann);
 	nps_trace_lanes__free(&t->hardware);
 	nps_trace_lanes__free(&t->osrt);

@@ -4,7 +4,8 @@
 
 #include <errno.h>
 
-#define NAME 512 /* bytes that the name of an event or a series takes at most */
+#define LONGEST 4096 /* bytes of a text in a name: as many as importers read */
+#define NAME (2 * LONGEST + 256) /* no name has more than two texts */
 
 /* A row of samples whose events are being written. */
 struct sample {
@@ -15,26 +16,21 @@ struct sample {
 	bool whole_us; /* the time is written without decimals, as a number of generation A's */
 };
 
-static const char *event_of(const struct nps_trace *t, const struct nps_counter *c)
-{
-	return t->gen_a && c->event_a ? c->event_a : c->event;
-}
-
-static void put_name(struct sample *s, const char *pattern)
+static void put_name(struct sample *s, size_t counter, enum nps_counter_pattern pattern)
 {
 	char name[NAME];
 
-	nps_counter__name(&s->t->counters, s->table, pattern, s->row, name, sizeof(name));
+	nps_counter__name(&s->t->counters, s->table, counter, pattern, s->row, LONGEST, name, sizeof(name));
 	nps_writer__json(&s->t->w, name);
 }
 
-static void begin(struct sample *s, const struct nps_counter *c)
+static void begin_event(struct sample *s, size_t counter)
 {
 	struct nps_writer *w = &s->t->w;
 
 	nps_writer__item(w);
 	nps_writer__lit(w, "{\"name\":");
-	put_name(s, event_of(s->t, c));
+	put_name(s, counter, NPS_PATTERN_EVENT);
 	if (s->whole_us) {
 		nps_trace__u64(w, ",\"ts\":\"", s->time / 1000);
 		nps_writer__lit(w, "\"");
@@ -47,11 +43,11 @@ static void begin(struct sample *s, const struct nps_counter *c)
 	nps_writer__lit(w, ",\"args\":{");
 }
 
-static void put_series(struct sample *s, const char *series, struct nps_counter_number number, double per)
+static void put_series(struct sample *s, size_t counter, struct nps_counter_number number, double per)
 {
 	struct nps_writer *w = &s->t->w;
 
-	put_name(s, series);
+	put_name(s, counter, NPS_PATTERN_SERIES);
 	nps_writer__lit(w, ":");
 	if (number.kind == NPS_NUMBER_REAL)
 		nps_writer__number(w, per == 1 ? number.real : number.real / per);
@@ -72,8 +68,7 @@ static void put_ids(struct sample *s)
 		if (!s->table->counters[i].id)
 			continue;
 		nps_writer__lit(&s->t->w, ",");
-		put_series(s, s->table->counters[i].id,
-			   nps_counter__number(&s->t->counters, s->table, i, s->row), 1);
+		put_series(s, i, nps_counter__number(&s->t->counters, s->table, i, s->row), 1);
 	}
 }
 
@@ -89,7 +84,7 @@ static size_t put_event(struct sample *s, size_t first)
 
 		if (!c[i].event)
 			continue;
-		if (strcmp(c[i].event, c[first].event) != 0)
+		if (c[i].event != c[first].event && strcmp(c[i].event, c[first].event) != 0)
 			break;
 		number = nps_counter__number(&s->t->counters, s->table, i, s->row);
 		if (number.kind == NPS_NUMBER_UNKNOWN)
@@ -97,8 +92,8 @@ static size_t put_event(struct sample *s, size_t first)
 		if (any)
 			nps_writer__lit(&s->t->w, ",");
 		else
-			begin(s, &c[i]);
-		put_series(s, c[i].series, number, c[i].per);
+			begin_event(s, i);
+		put_series(s, i, number, c[i].per);
 		any = true;
 	}
 	if (any) {
@@ -121,11 +116,11 @@ static void put_sample(struct nps_trace *t, const struct nps_counter_table *tabl
 /* --- values that hold until the next sample --- */
 
 /* ROW is the latest sample of its device and track. */
-static void hold(struct nps_trace *t, const struct nps_counter_table *table, size_t row)
+static void hold_sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row)
 {
 	uint32_t device = nps_counter_table__device(t->m, table, row);
 	struct nps_trace_held *held = NULL;
-	char track[NAME];
+	char track[256];
 	uint64_t key;
 	size_t i = 0;
 
@@ -133,7 +128,7 @@ static void hold(struct nps_trace *t, const struct nps_counter_table *table, siz
 		i++;
 	if (nps_counter__number(&t->counters, table, i, row).kind == NPS_NUMBER_UNKNOWN)
 		return;
-	key = nps_hash_bytes(track, nps_counter__name(&t->counters, table, table->counters[i].track, row,
+	key = nps_hash_bytes(track, nps_counter__name(&t->counters, table, i, NPS_PATTERN_TRACK, row, 64,
 						      track, sizeof(track)));
 	key = nps_hash2(device, key);
 	for (size_t k = 0; k < t->held.len && !held; k++) {
@@ -169,7 +164,7 @@ void nps_trace__sample(struct nps_trace *t, const struct nps_counter_table *tabl
 	/* generation A writes the sample at the end of the capture without decimals */
 	put_sample(t, table, row, time, table->held && t->gen_a && time >= t->m->end);
 	if (table->held)
-		hold(t, table, row);
+		hold_sample(t, table, row);
 }
 
 static bool is_shown(const struct nps_counter_table *table)
@@ -177,9 +172,10 @@ static bool is_shown(const struct nps_counter_table *table)
 	return table->layer != NPS_TRACE_LAYERS;
 }
 
-void nps_trace__scan_counters(struct nps_trace *t)
+int nps_trace__scan_counters(struct nps_trace *t)
 {
-	t->counters = nps_counter_view(t->m);
+	int err = nps_counter_view__init(&t->counters, t->m, t->gen_a);
+
 	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
 		const struct nps_counter_table *table = &nps_counter_tables[k];
 		size_t len = is_shown(table) ? nps_counter_table__of(t->m, table)->len : 0;
@@ -194,6 +190,7 @@ void nps_trace__scan_counters(struct nps_trace *t)
 			nps_pace__step(&t->pace);
 		}
 	}
+	return err;
 }
 
 void nps_trace__name_counters(struct nps_trace *t)

@@ -10,7 +10,7 @@
 #include "base/json_writer.h"
 #include "export/export.h"
 #include "export/trace_ids.h"
-#include "schema/counters.h"
+#include "export/counters.h"
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
 #define NPS_TRACE_SOURCES 64
@@ -224,7 +224,7 @@ void nps_trace__comm_op(struct nps_trace *t, size_t row);
 void nps_trace__comm_task(struct nps_trace *t, size_t row);
 uint32_t nps_trace__comm_lane(const struct nps_trace *t, size_t op);
 
-void nps_trace__scan_counters(struct nps_trace *t);
+int nps_trace__scan_counters(struct nps_trace *t);
 void nps_trace__sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row);
 void nps_trace__name_counters(struct nps_trace *t);
 void nps_trace__add_counters(struct nps_trace *t);

@@ -31,7 +31,7 @@ static int add(struct collectives *c, size_t i)
 	uint64_t ns = nps_find__ns(t->start[i], t->end[i]);
 
 	if (!kind)
-		return -ENOMEM;
+		return -errno;
 	if (!measured(c->m, i)) {
 		nps_group__count(kind, i);
 		c->unmeasured++;

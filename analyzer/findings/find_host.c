@@ -25,7 +25,7 @@ static int add(struct nps_group_by *totals, uint32_t key, uint32_t tid, uint64_t
 	struct total *t = nps_group_by__get(totals, key, 0);
 
 	if (!t)
-		return -ENOMEM;
+		return -errno;
 	if (ns >= t->sum.most) {
 		t->longest_start = start;
 		t->longest_tid = tid;

@@ -62,7 +62,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 		struct sum *sum = nps_group_by__get(sums, (uint32_t)t->gtid[i], 0);
 
 		if (!sum)
-			return -ENOMEM;
+			return -errno;
 		nps_host_breakdown__parts(m, i, ns);
 		sum->comm = t->comm[i];
 		sum->windows++;

@@ -64,7 +64,7 @@ static int add_total(struct operators *o, size_t i)
 	struct nps_group *t = nps_group_by__get(&o->totals, type_of(o->m, i), o->m->compute.core[i]);
 
 	if (!t)
-		return -ENOMEM;
+		return -errno;
 	nps_group__add(t, duration(o->m, i), i);
 	o->all += duration(o->m, i);
 	return 0;

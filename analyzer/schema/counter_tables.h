@@ -17,9 +17,10 @@
  *   CSV(title, per)                      column of the table's CSV file, or its row, if it is a file of statistics
  *   CSV_RANGE(title, per)                the same, of three columns: least, most and, with this attribute, mean
  *
- * Names of events, series and tracks may contain cells of the row: {column}; {column%03} with leading zeros;
- * {column:a=text|other} text for a cell that begins with `a`, other for the rest; [ text {column}] is left out if the cell
- * is not known; {} is the table's own name.
+ * Names of events, series and tracks may contain cells of the row: {column}; {column|text} with a text for what is not known;
+ * {column%3} with leading zeros; {column:ab=text|other} text for a cell that begins with one of the letters, other for the
+ * rest; {} is the table's own name. A part in brackets, [ text {column}], is left out if the cell is not known, which 0 of an
+ * unsigned column and a negative number are, too; [! text {column}] is also left out where devices have one die.
  */
 #ifndef NPS_COUNTER_TABLES_H
 #define NPS_COUNTER_TABLES_H
@@ -59,9 +60,9 @@
 #define NPS_MEMORY_RECORD_COLUMNS(C)                                                                         \
 	C(text, component)                                                                                   \
 	C(time, timestamp)                                                                                   \
-	C(i64, allocated, TRACK("{component} allocated", "B"))                                               \
-	C(i64, reserved, TRACK("{component} reserved", "B"))                                                 \
-	C(i64, active, TRACK("{component} active", "B"))                                                     \
+	C(i64, allocated, TRACK("{component|N/A} allocated", "B"))                                           \
+	C(i64, reserved, TRACK("{component|N/A} reserved", "B"))                                             \
+	C(i64, active, TRACK("{component|N/A} active", "B"))                                                 \
 	C(i64, stream)                                                                                       \
 	C(u32, device)
 
@@ -69,7 +70,7 @@
 	C(u32, device, SQL("deviceId", INTEGER))                                                             \
 	C(time, timestamp, SQL("timestampNs", INTEGER))                                                      \
 	C(f64, bandwidth,                                                                                    \
-	  SQL("bandwidth", NUMERIC) TRACE("HBM {id}/{type:w=Write|Read}", "{type:w=Write|Read}(MB/s)", MB)   \
+	  SQL("bandwidth", NUMERIC) TRACE("HBM {id}/{type:wW=Write|Read}", "{type:wW=Write|Read}(MB/s)", MB) \
 		  TRACK("HBM {id} {type}", "B/s"))                                                           \
 	C(u32, id, SQL("hbmId", INTEGER))                                                                    \
 	C(text, type, SQL_TEXT("type", INTEGER)) /* read, write */
@@ -87,12 +88,12 @@
 	  SQL("hitRate", REAL) TRACK("LLC {id} {mode} hit rate", "%") CSV("Hit Rate(%)", 1)) /* percent */   \
 	C(f64, throughput,                                                                                   \
 	  SQL("throughput", INTEGER)                                                                         \
-		  TRACE("LLC {id} {mode:w=Write|Read}/Throughput", "Throughput(MB/s)", MB)                   \
+		  TRACE("LLC {id} {mode:wW=Write|Read}/Throughput", "Throughput(MB/s)", MB)                  \
 			  TRACK("LLC {id} {mode} throughput", "B/s") CSV("Throughput(MB/s)", MB))            \
 	C(text, mode, SQL_TEXT("mode", INTEGER)) /* read, write */
 
 #define NPS_LLC_VALUES(V)                                                                                    \
-	V(llc, hits, t->hit_rate[i], TRACE("LLC {id} {mode:w=Write|Read}/Hit Rate", "Hit Rate(%)", 100))
+	V(llc, hits, t->hit_rate[i], TRACE("LLC {id} {mode:wW=Write|Read}/Hit Rate", "Hit Rate(%)", 100))
 
 #define NPS_DDR_COLUMNS(C)                                                                                   \
 	C(u32, device, SQL("deviceId", INTEGER))                                                             \
@@ -106,16 +107,13 @@
 
 /* --- cores and chip --- */
 
-/* shown_die: where a device has one die, its number is in no name. */
 #define NPS_FREQUENCY_COLUMNS(C)                                                                             \
 	C(u32, device, SQL("deviceId", INTEGER))                                                             \
 	C(time, timestamp, SQL("timestampNs", NUMERIC))                                                      \
 	C(i64, mhz,                                                                                          \
-	  SQL("freq", INTEGER) TRACE("AI Core Freq[ Die {shown_die}]", "MHz", 1) TRACE_A("AI Core Freq")     \
-		  TRACK("AI Core frequency[, die {shown_die}]", "MHz"))                                      \
+	  SQL("freq", INTEGER) TRACE("AI Core Freq[! Die {die}]", "MHz", 1) TRACE_A("AI Core Freq")          \
+		  TRACK("AI Core frequency[!, die {die}]", "MHz"))                                           \
 	C(i64, die, SQL_B("dieId", NUMERIC))
-
-#define NPS_FREQUENCY_VALUES(V) V(frequency, shown_die, x->dies && t->die[i] >= 0 ? t->die[i] : NPS_NAN, )
 
 /* What the AI cores, or the bus if it is 1, were supplied with from then on. */
 #define NPS_VOLTAGE_COLUMNS(C)                                                                               \
@@ -221,13 +219,13 @@
 	C(time, timestamp, SQL("timestampNs", INTEGER))                                                      \
 	C(i64, bandwidth, SQL("bandwidth", INTEGER))                                                         \
 	C(f64, rx_packet_rate, SQL("rxPacketRate", NUMERIC))                                                 \
-	C(f64, rx_byte_rate, SQL("rxByteRate", NUMERIC) TRACK("{} {function} received", "B/s"))              \
+	C(f64, rx_byte_rate, SQL("rxByteRate", NUMERIC) TRACK("{} {function|0} received", "B/s"))            \
 	C(i64, rx_packets, SQL("rxPackets", INTEGER))                                                        \
 	C(i64, rx_bytes, SQL("rxBytes", INTEGER))                                                            \
 	C(i64, rx_errors, SQL("rxErrors", INTEGER))                                                          \
 	C(i64, rx_dropped, SQL("rxDropped", INTEGER))                                                        \
 	C(f64, tx_packet_rate, SQL("txPacketRate", NUMERIC))                                                 \
-	C(f64, tx_byte_rate, SQL("txByteRate", NUMERIC) TRACK("{} {function} transmitted", "B/s"))           \
+	C(f64, tx_byte_rate, SQL("txByteRate", NUMERIC) TRACK("{} {function|0} transmitted", "B/s"))         \
 	C(i64, tx_packets, SQL("txPackets", INTEGER))                                                        \
 	C(i64, tx_bytes, SQL("txBytes", INTEGER))                                                            \
 	C(i64, tx_errors, SQL("txErrors", INTEGER))                                                          \
@@ -236,15 +234,14 @@
 
 #define NPS_PORT_DIRECTION(V, way, name)                                                                     \
 	V(port, way##_efficiency, nps_port_efficiency(t->way##_byte_rate[i], t->bandwidth[i]),               \
-	  TRACE("Port {port}/" name, name " Bandwidth Efficiency", 1))                                       \
-	V(port, way##_rate, t->way##_packet_rate[i], TRACE("Port {port}/" name, name " Packets", 1))         \
+	  TRACE("Port {function|0}/" name, name " Bandwidth Efficiency", 1))                                 \
+	V(port, way##_rate, t->way##_packet_rate[i], TRACE("Port {function|0}/" name, name " Packets", 1))   \
 	V(port, way##_error_rate, nps_port_share(t->way##_errors[i], t->way##_packets[i]),                   \
-	  TRACE("Port {port}/" name, name " Error Rate", 1))                                                 \
+	  TRACE("Port {function|0}/" name, name " Error Rate", 1))                                           \
 	V(port, way##_dropped_rate, nps_port_share(t->way##_dropped[i], t->way##_packets[i]),                \
-	  TRACE("Port {port}/" name, name " Dropped Rate", 1))
+	  TRACE("Port {function|0}/" name, name " Dropped Rate", 1))
 
 #define NPS_PORT_VALUES(V)                                                                                   \
-	V(port, port, t->function[i] == NPS_NULL ? 0 : t->function[i], )                                     \
 	NPS_PORT_DIRECTION(V, rx, "Rx")                                                                      \
 	NPS_PORT_DIRECTION(V, tx, "Tx")
 
@@ -299,10 +296,10 @@
 	C(u32, port, SQL("portId", NUMERIC) CSV("PortId", 1))                                                \
 	C(time, timestamp, SQL("timestampNs", NUMERIC) CSV("TimeStamp", 1))                                  \
 	C(f64, rx,                                                                                           \
-	  SQL("rxUdmaBind", NUMERIC) TRACE("UB Port{port%03}", "bandwidth_rx(MB/s)", MB)                     \
+	  SQL("rxUdmaBind", NUMERIC) TRACE("UB Port{port%3}", "bandwidth_rx(MB/s)", MB)                      \
 		  TRACK("UB {port} received", "B/s") CSV("UBRxPortBandWidth(MB/s)", MB))                     \
 	C(f64, tx,                                                                                           \
-	  SQL("txUdmaBind", NUMERIC) TRACE("UB Port{port%03}", "bandwidth_tx(MB/s)", MB)                     \
+	  SQL("txUdmaBind", NUMERIC) TRACE("UB Port{port%3}", "bandwidth_tx(MB/s)", MB)                      \
 		  TRACK("UB {port} transmitted", "B/s") CSV("UBTxPortBandWidth(MB/s)", MB))
 
 /* Stars Chip Trans: kind 0 PA link (rx, tx), 1 PCIe (write, read). */
@@ -392,25 +389,22 @@
 	C(u32, pid)                                                                                          \
 	C(text, name)                                                                                        \
 	C(f64, cpu,                                                                                          \
-	  TRACE("Process {name}[ {known_pid}] CPU", "Usage(%)", 1)                                           \
-		  TRACK("Process {name}[ {known_pid}] CPU", "%"))                                            \
+	  TRACE("Process {name}[ {pid}] CPU", "Usage(%)", 1) TRACK("Process {name}[ {pid}] CPU", "%"))       \
 	C(f64, resident,                                                                                     \
-	  TRACE("Process {name}[ {known_pid}] Memory", "Resident(MB)", MB)                                   \
-		  TRACK("Process {name}[ {known_pid}] resident", "B"))                                       \
+	  TRACE("Process {name}[ {pid}] Memory", "Resident(MB)", MB)                                         \
+		  TRACK("Process {name}[ {pid}] resident", "B"))                                             \
 	C(f64, read,                                                                                         \
-	  TRACE("Process {name}[ {known_pid}] Disk", "Read(MB/s)", MB)                                       \
-		  TRACK("Process {name}[ {known_pid}] read", "B/s"))                                         \
+	  TRACE("Process {name}[ {pid}] Disk", "Read(MB/s)", MB)                                             \
+		  TRACK("Process {name}[ {pid}] read", "B/s"))                                               \
 	C(f64, write,                                                                                        \
-	  TRACE("Process {name}[ {known_pid}] Disk", "Write(MB/s)", MB)                                      \
-		  TRACK("Process {name}[ {known_pid}] written", "B/s"))                                      \
+	  TRACE("Process {name}[ {pid}] Disk", "Write(MB/s)", MB)                                            \
+		  TRACK("Process {name}[ {pid}] written", "B/s"))                                            \
 	C(f64, received,                                                                                     \
-	  TRACE("Process {name}[ {known_pid}] Network", "Rx(MB/s)", MB)                                      \
-		  TRACK("Process {name}[ {known_pid}] received", "B/s"))                                     \
+	  TRACE("Process {name}[ {pid}] Network", "Rx(MB/s)", MB)                                            \
+		  TRACK("Process {name}[ {pid}] received", "B/s"))                                           \
 	C(f64, sent,                                                                                         \
-	  TRACE("Process {name}[ {known_pid}] Network", "Tx(MB/s)", MB)                                      \
-		  TRACK("Process {name}[ {known_pid}] sent", "B/s"))
-
-#define NPS_HOST_PROCESS_VALUES(V) V(host_process, known_pid, t->pid[i] ? t->pid[i] : NPS_NAN, )
+	  TRACE("Process {name}[ {pid}] Network", "Tx(MB/s)", MB)                                            \
+		  TRACK("Process {name}[ {pid}] sent", "B/s"))
 
 /* wait: percent of the time in which it could run and had no CPU; switches: a second. */
 #define NPS_HOST_THREAD_COLUMNS(C)                                                                           \
@@ -419,16 +413,13 @@
 	C(u32, tid)                                                                                          \
 	C(text, name)                                                                                        \
 	C(f64, cpu,                                                                                          \
-	  TRACE("Thread {name}[ {known_tid}] CPU", "Running(%)", 1)                                          \
-		  TRACK("Thread {name}[ {known_tid}] CPU", "%"))                                             \
+	  TRACE("Thread {name}[ {tid}] CPU", "Running(%)", 1) TRACK("Thread {name}[ {tid}] CPU", "%"))       \
 	C(f64, wait,                                                                                         \
-	  TRACE("Thread {name}[ {known_tid}] CPU", "Waiting(%)", 1)                                          \
-		  TRACK("Thread {name}[ {known_tid}] waiting for a CPU", "%"))                               \
+	  TRACE("Thread {name}[ {tid}] CPU", "Waiting(%)", 1)                                                \
+		  TRACK("Thread {name}[ {tid}] waiting for a CPU", "%"))                                     \
 	C(f64, switches,                                                                                     \
-	  TRACE("Thread {name}[ {known_tid}] Switches", "Switches(/s)", 1)                                   \
-		  TRACK("Thread {name}[ {known_tid}] switches", "/s"))
-
-#define NPS_HOST_THREAD_VALUES(V) V(host_thread, known_tid, t->tid[i] ? t->tid[i] : NPS_NAN, )
+	  TRACE("Thread {name}[ {tid}] Switches", "Switches(/s)", 1)                                         \
+		  TRACK("Thread {name}[ {tid}] switches", "/s"))
 
 /* A disk or an interface (card 1): bytes a second in and out; busy: percent, NaN of interfaces. */
 #define NPS_HOST_DEVICE_COLUMNS(C)                                                                           \

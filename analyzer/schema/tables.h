@@ -7,11 +7,11 @@
 #ifndef NPS_TABLES_H
 #define NPS_TABLES_H
 
-#include "counter_tables.h"
-#include "driver_tables.h"
-#include "os_tables.h"
-#include "model/table.h"
-#include "tables_host.h"
+#include "schema/counter_tables.h"
+#include "schema/driver_tables.h"
+#include "schema/os_tables.h"
+#include "schema/table.h"
+#include "schema/tables_host.h"
 
 #define NPS_NO_ID 4294967295U /* the vendor's "none": model, context, rank, connection */
 #define NPS_NO_NOTIFY INT64_MAX

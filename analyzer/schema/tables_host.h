@@ -3,7 +3,7 @@
 #ifndef NPS_TABLES_HOST_H
 #define NPS_TABLES_HOST_H
 
-#include "model/table.h"
+#include "schema/table.h"
 
 /* Time that an interrupt took from a thread of the process on its CPU, by start. what: enum nps_irq_what (event.h). */
 #define NPS_IRQ_COLUMNS(C)                                                                                   \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "table.h"
+#include "schema/table.h"
 
 #include "base/vec.h"
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#include "schema/counters.h"
+#include "export/counters.h"
 
-#include "schema/port_rates.h"
+#include "export/port_rates.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- the rows of counter_tables.h ---------------------------------------------------------------------- */
@@ -27,11 +29,8 @@
 NPS_NPU_MEM_VALUES(VALUE)
 NPS_HBM_VALUES(VALUE)
 NPS_LLC_VALUES(VALUE)
-NPS_FREQUENCY_VALUES(VALUE)
 NPS_PCIE_VALUES(VALUE)
 NPS_PORT_VALUES(VALUE)
-NPS_HOST_PROCESS_VALUES(VALUE)
-NPS_HOST_THREAD_VALUES(VALUE)
 
 #define SQL(...)
 #define SQL_B(...)
@@ -59,7 +58,7 @@ ROWS(memory_record, NPS_MEMORY_RECORD_COLUMNS, NONE)
 ROWS(hbm, NPS_HBM_COLUMNS, NPS_HBM_VALUES)
 ROWS(llc, NPS_LLC_COLUMNS, NPS_LLC_VALUES)
 ROWS(ddr, NPS_DDR_COLUMNS, NONE)
-ROWS(frequency, NPS_FREQUENCY_COLUMNS, NPS_FREQUENCY_VALUES)
+ROWS(frequency, NPS_FREQUENCY_COLUMNS, NONE)
 ROWS(voltage, NPS_VOLTAGE_COLUMNS, NONE)
 ROWS(soc_level, NPS_SOC_LEVEL_COLUMNS, NONE)
 ROWS(acc_pmu, NPS_ACC_PMU_COLUMNS, NONE)
@@ -77,8 +76,8 @@ ROWS(host_mem, NPS_HOST_MEM_COLUMNS, NONE)
 ROWS(host_disk, NPS_HOST_DISK_COLUMNS, NONE)
 ROWS(host_network, NPS_HOST_NETWORK_COLUMNS, NONE)
 ROWS(host_load, NPS_HOST_LOAD_COLUMNS, NONE)
-ROWS(host_process, NPS_HOST_PROCESS_COLUMNS, NPS_HOST_PROCESS_VALUES)
-ROWS(host_thread, NPS_HOST_THREAD_COLUMNS, NPS_HOST_THREAD_VALUES)
+ROWS(host_process, NPS_HOST_PROCESS_COLUMNS, NONE)
+ROWS(host_thread, NPS_HOST_THREAD_COLUMNS, NONE)
 ROWS(host_device, NPS_HOST_DEVICE_COLUMNS, NONE)
 
 #define OF(field, type)                                                                                      \
@@ -134,13 +133,52 @@ const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES] = {
 
 /* --- values -------------------------------------------------------------------------------------------- */
 
-struct nps_counter_view nps_counter_view(const struct nps_model *model)
+static int read_patterns(struct nps_counter_view *x, size_t k, bool early)
 {
-	struct nps_counter_view x = { .m = model };
+	const struct nps_counter_table *table = &nps_counter_tables[k];
 
-	for (size_t i = 0; i < model->frequency.t.len && !x.dies; i++)
-		x.dies = model->frequency.die[i] > 0;
-	return x;
+	x->names[k] = calloc((size_t)table->len * NPS_PATTERNS, sizeof(*x->names[k]));
+	for (size_t i = 0; x->names[k] && i < table->len; i++) {
+		const struct nps_counter *c = &table->counters[i];
+		const char *const patterns[NPS_PATTERNS] = {
+			[NPS_PATTERN_EVENT] = early && c->event_a ? c->event_a : c->event,
+			[NPS_PATTERN_SERIES] = c->id ? c->id : c->series,
+			[NPS_PATTERN_TRACK] = c->track,
+		};
+
+		for (size_t p = 0; p < NPS_PATTERNS; p++) {
+			struct nps_counter_name **name = &x->names[k][i * NPS_PATTERNS + p];
+
+			*name = patterns[p] ? nps_counter_name__new(table, patterns[p]) : NULL;
+			if (patterns[p] && !*name)
+				return -ENOMEM;
+		}
+	}
+	return x->names[k] ? 0 : -ENOMEM;
+}
+
+int nps_counter_view__init(struct nps_counter_view *x, const struct nps_model *model, bool early)
+{
+	struct nps_pace pace = { .model = model };
+	int err = 0;
+
+	*x = (struct nps_counter_view){ .m = model };
+	for (size_t i = 0; i < model->frequency.t.len && !x->dies; i++, nps_pace__step(&pace))
+		x->dies = model->frequency.die[i] > 0;
+	for (size_t k = 0; !err && k < NPS_COUNTER_TABLES; k++)
+		if (nps_counter_table__of(model, &nps_counter_tables[k])->len)
+			err = read_patterns(x, k, early);
+	return err;
+}
+
+void nps_counter_view__free(struct nps_counter_view *x)
+{
+	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
+		for (size_t i = 0; x->names[k] && i < (size_t)nps_counter_tables[k].len * NPS_PATTERNS; i++)
+			free(x->names[k][i]);
+		free(x->names[k]);
+		x->names[k] = NULL;
+	}
 }
 
 struct nps_counter_number nps_counter__number(const struct nps_counter_view *x,

@@ -4,12 +4,20 @@
 #define NPS_COUNTERS_H
 
 #include "model/model.h"
-#include "schema/layers.h"
+#include "export/layers.h"
 
-/* What the values of all tables depend on. */
+struct nps_counter_name; /* a pattern that was read */
+
+enum nps_counter_pattern { NPS_PATTERN_EVENT, NPS_PATTERN_SERIES, NPS_PATTERN_TRACK, NPS_PATTERNS };
+
+#define NPS_COUNTER_TABLES 28
+
+/* The counters of a model, as an exporter sees them. */
 struct nps_counter_view {
 	const struct nps_model *m;
 	bool dies; /* a device has several, whose numbers are shown */
+	struct nps_counter_name *
+		*names[NPS_COUNTER_TABLES]; /* by counter and pattern; NULL: the table has no rows */
 };
 
 typedef double nps_counter_value_fn(const struct nps_counter_view *x, const void *table, size_t row);
@@ -58,10 +66,14 @@ struct nps_counter_table {
 	const char *header; /* of its first columns */
 };
 
-#define NPS_COUNTER_TABLES 28
 extern const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES];
 
-struct nps_counter_view nps_counter_view(const struct nps_model *model);
+/*
+ * Finds what names depend on, and reads the patterns of tables with rows; EARLY: events have generation A's names. 0 or
+ * -ENOMEM; free with nps_counter_view__free() either way.
+ */
+int nps_counter_view__init(struct nps_counter_view *x, const struct nps_model *model, bool early);
+void nps_counter_view__free(struct nps_counter_view *x);
 
 static inline const struct nps_table *nps_counter_table__of(const struct nps_model *model,
 							    const struct nps_counter_table *table)
@@ -106,10 +118,26 @@ double nps_counter__value(const struct nps_counter_view *x, const struct nps_cou
 			  size_t row);
 
 /*
- * Writes the name that PATTERN makes of row ROW into OUT, of SIZE bytes, and ends it with 0; one that is too long is cut
- * between characters. Returns its length.
+ * Reads PATTERN, which stays valid, for rows of TABLE. NULL: no memory. Free with free().
  */
-size_t nps_counter__name(const struct nps_counter_view *x, const struct nps_counter_table *table,
-			 const char *pattern, size_t row, char *out, size_t size);
+struct nps_counter_name *nps_counter_name__new(const struct nps_counter_table *table, const char *pattern);
+
+/*
+ * Writes the name of row ROW into OUT, of SIZE bytes, and ends it with 0. Texts of the model have LONGEST bytes in it at most, so
+ * that what stands behind them is there where SIZE has room for it; whatever is cut is cut between characters. Returns its length.
+ */
+size_t nps_counter_name__write(const struct nps_counter_name *name, const struct nps_counter_view *x,
+			       const struct nps_counter_table *table, size_t row, size_t longest, char *out,
+			       size_t size);
+
+/* The same of a pattern of counter I of TABLE, which has rows. */
+static inline size_t nps_counter__name(const struct nps_counter_view *x,
+				       const struct nps_counter_table *table, size_t i,
+				       enum nps_counter_pattern pattern, size_t row, size_t longest,
+				       char *out, size_t size)
+{
+	return nps_counter_name__write(x->names[table - nps_counter_tables][i * NPS_PATTERNS + pattern], x,
+				       table, row, longest, out, size);
+}
 
 #endif

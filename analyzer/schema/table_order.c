@@ -5,7 +5,7 @@
  */
 #include "base/ext_sort.h"
 #include "base/vec.h"
-#include "model/table.h"
+#include "schema/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef NPS_PORT_RATES_H
 #define NPS_PORT_RATES_H
 
-#include "model/table.h"
+#include "schema/table.h"
 
 /*
  * How much of a port's bandwidth bytes at BYTE_RATE take up, as the vendor counts it (outputs 3.4): bits over what is
