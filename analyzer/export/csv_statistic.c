@@ -111,7 +111,7 @@ static uint64_t device_total(const struct groups *g, size_t first)
 	return sum;
 }
 
-#define UNMEASURED 1 /* variant of rows */
+#define MEASURED 1 /* source: the groups again, without a row for one of which nothing was measured */
 #define CORES NPS_CSV_IF(0)
 #define GROUP(title, format, member, ...) NPS_CSV_FIELD(title, format, struct group, member, ##__VA_ARGS__)
 
@@ -120,16 +120,11 @@ static const struct nps_csv_column total_columns[] = {
 	GROUP("OP Type", TEXT, type),
 	GROUP("Core Type", TEXT, core, .when = CORES),
 	GROUP("Count", NUMBER, count),
-	GROUP("Total Time(us)", SPAN, total),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Min Time(us)", SPAN, least),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Avg Time(us)", SPAN, average),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Max Time(us)", SPAN, most),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Ratio(%)", SPAN, share),
-	NPS_CSV_NA(UNMEASURED),
+	GROUP("Total Time(us)", SPAN, total, .source = MEASURED),
+	GROUP("Min Time(us)", SPAN, least, .source = MEASURED),
+	GROUP("Avg Time(us)", SPAN, average, .source = MEASURED),
+	GROUP("Max Time(us)", SPAN, most, .source = MEASURED),
+	GROUP("Ratio(%)", SPAN, share, .source = MEASURED),
 };
 
 static bool next_total(void *ctx, struct nps_csv_row *row)
@@ -139,7 +134,7 @@ static bool next_total(void *ctx, struct nps_csv_row *row)
 	if (g->next == g->len)
 		return false;
 	row->at[0] = g->next++;
-	row->variant = g->all[row->at[0]].measured ? 0 : UNMEASURED;
+	row->at[MEASURED] = g->all[row->at[0]].measured ? row->at[0] : NPS_CSV_NO_ROW;
 	return true;
 }
 
@@ -147,6 +142,7 @@ static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd
 			unsigned int when)
 {
 	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(total_columns) };
+	const struct nps_csv_source all = { NULL, g->all, sizeof(*g->all) };
 	uint64_t total = 0;
 
 	if (g->len)
@@ -159,11 +155,10 @@ static int write_totals(struct groups *g, const struct nps_export *ex, int dirfd
 		s->average = nps_thousandths((double)s->total / 1000 / (double)s->measured);
 		s->share = total ? nps_thousandths(100.0 * (double)s->total / (double)total) : 0;
 	}
-	return nps_csv_table__write(ex, dirfd, &table,
-				    &(struct nps_csv_input){ .when = when,
-							     .sources[0] = { NULL, g->all, sizeof(*g->all) },
-							     .next = next_total,
-							     .ctx = g });
+	return nps_csv_table__write(
+		ex, dirfd, &table,
+		&(struct nps_csv_input){
+			.when = when, .sources = { all, [MEASURED] = all }, .next = next_total, .ctx = g });
 }
 
 static uint64_t span(uint64_t start, uint64_t end)
