@@ -74,7 +74,7 @@ static uint64_t device_total(const struct nps_group_by *groups, size_t first)
 	return sum;
 }
 
-#define UNMEASURED 1 /* variant of rows */
+#define MEASURED 1 /* source: the groups again, without a row for one of which nothing was measured */
 #define CORES NPS_CSV_IF(0)
 #define GROUP(title, format, member, ...) NPS_CSV_FIELD(title, format, struct group, member, ##__VA_ARGS__)
 
@@ -83,16 +83,11 @@ static const struct nps_csv_column total_columns[] = {
 	GROUP("OP Type", TEXT, type),
 	GROUP("Core Type", TEXT, core, .when = CORES),
 	GROUP("Count", NUMBER, sum.count),
-	GROUP("Total Time(us)", SPAN, sum.total),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Min Time(us)", SPAN, sum.least),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Avg Time(us)", SPAN, average),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Max Time(us)", SPAN, sum.most),
-	NPS_CSV_NA(UNMEASURED),
-	GROUP("Ratio(%)", SPAN, share),
-	NPS_CSV_NA(UNMEASURED),
+	GROUP("Total Time(us)", SPAN, sum.total, .source = MEASURED),
+	GROUP("Min Time(us)", SPAN, sum.least, .source = MEASURED),
+	GROUP("Avg Time(us)", SPAN, average, .source = MEASURED),
+	GROUP("Max Time(us)", SPAN, sum.most, .source = MEASURED),
+	GROUP("Ratio(%)", SPAN, share, .source = MEASURED),
 };
 
 struct walk {
@@ -107,7 +102,7 @@ static bool next_total(void *ctx, struct nps_csv_row *row)
 	if (walk->next == nps_group_by__len(walk->groups))
 		return false;
 	row->at[0] = walk->next++;
-	row->variant = group_at(walk->groups, row->at[0])->sum.measured ? 0 : UNMEASURED;
+	row->at[MEASURED] = group_at(walk->groups, row->at[0])->sum.measured ? row->at[0] : NPS_CSV_NO_ROW;
 	return true;
 }
 
@@ -115,6 +110,7 @@ static int write_totals(struct nps_group_by *groups, const struct nps_export *ex
 			unsigned int when)
 {
 	const struct nps_csv_table table = { stem, .columns = NPS_CSV_COLUMNS(total_columns) };
+	const struct nps_csv_source all = { NULL, groups->rows.data, sizeof(struct group) };
 	struct walk walk = { .groups = groups };
 	uint64_t total = 0;
 
@@ -127,12 +123,11 @@ static int write_totals(struct nps_group_by *groups, const struct nps_export *ex
 		s->average = nps_thousandths((double)s->sum.total / 1000 / (double)s->sum.measured);
 		s->share = total ? nps_thousandths(100.0 * (double)s->sum.total / (double)total) : 0;
 	}
-	return nps_csv_table__write(
-		ex, dirfd, &table,
-		&(struct nps_csv_input){ .when = when,
-					 .sources[0] = { NULL, groups->rows.data, sizeof(struct group) },
-					 .next = next_total,
-					 .ctx = &walk });
+	return nps_csv_table__write(ex, dirfd, &table,
+				    &(struct nps_csv_input){ .when = when,
+							     .sources = { all, [MEASURED] = all },
+							     .next = next_total,
+							     .ctx = &walk });
 }
 
 static uint64_t span(uint64_t start, uint64_t end)

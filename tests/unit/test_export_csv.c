@@ -784,6 +784,66 @@ static void traffic_of_many_collectives(void **state)
 	assert_int_equal(found, n);
 }
 
+static void driver_call(struct fixture *f, const char *name, uint64_t ns, int64_t result)
+{
+	struct nps_driver_table *t = &f->m.driver;
+	size_t at = row(&t->t);
+
+	no_texts(&t->t, at);
+	t->name[at] = text(f, name);
+	t->start[at] = T0 + at;
+	t->end[at] = T0 + at + ns;
+	t->result[at] = result;
+}
+
+static size_t driver_task(struct fixture *f)
+{
+	struct nps_driver_task_table *t = &f->m.driver_task;
+	size_t at = row(&t->t);
+
+	no_texts(&t->t, at);
+	t->gtid[at] = 77ULL << 32 | 78;
+	t->device[at] = 1;
+	t->stream[at] = 2;
+	t->queue[at] = 3;
+	t->type[at] = 255;
+	t->start[at] = T0 + 5000;
+	t->task[at] = t->took[at] = t->queued[at] = NPS_NULL;
+	return at;
+}
+
+/* Calls by what they took in all; whatever the layout, the names have no stamp. */
+static void the_driver(void **state)
+{
+	struct fixture *f = *state;
+	struct nps_driver_task_table *t = &f->m.driver_task;
+	size_t known;
+
+	for (uint64_t ns = 100; ns; ns--)
+		driver_call(f, "ioctl", ns * 1000, ns == 50 ? -EINVAL : 0);
+	driver_call(f, "mmap", 6000001, 0);
+	driver_task(f);
+	known = driver_task(f);
+	t->task[known] = 9;
+	t->name[known] = text(f, "MatMul");
+	t->submit[known] = T0 + 1500;
+	t->queued[known] = 3500;
+	t->took[known] = 250;
+	f->m.layout = NPS_LAYOUT_MSPROF;
+	assert_int_equal(nps_export__driver_csv(&f->ex, f->fd), 0);
+	assert_string_equal(read_all(f, "driver_statistic.csv"),
+			    "Name,Count,Errors,Total Time(us),Avg(us),Min(us),Max(us),P99(us)\n"
+			    "mmap,1,0,6000.001,6000.001,6000.001,6000.001,6000.001\n"
+			    "ioctl,100,1,5050.000,50.500,1.000,100.000,99.000\n");
+	assert_string_equal(
+		read_all(f, "npuscope_driver_tasks.csv"),
+		"Process ID,Device_id,Stream ID,Task ID,SQ ID,SQE Type,Name,Submit(us),In "
+		"Driver(us),Queued(us),"
+		"Driver(us)\n"
+		"77,1,2,N/A,3,255,N/A,N/A,1700000000000005.000\t,N/A,N/A\n"
+		"77,1,2,9,3,255,MatMul,1700000000000001.500\t,1700000000000005.000\t,3.500,0.250\n");
+}
+
 static void nothing_leaves_nothing(void **state)
 {
 	struct fixture *f = *state;
@@ -831,6 +891,7 @@ int main(void)
 		TEST(tasks_by_function),
 		TEST(slices),
 		TEST(traffic_of_many_collectives),
+		TEST(the_driver),
 		TEST(nothing_leaves_nothing),
 		TEST(a_file_in_the_way_is_an_error),
 	};
