@@ -11,7 +11,7 @@
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
 #   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
-#   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax
+#   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax, the rules of layout (tools/check_layout.py)
 #   make install    to DESTDIR and prefix
 #
 # ARCH=arm64 (or x86) on a host of the other kind cross-builds: into build/arm64, against Debian's packages unpacked
@@ -91,14 +91,14 @@ JOB_SRC := $(wildcard tests/integration/jobs/*.c tests/integration/jobs/*.cc)
 .PHONY: all test demo demo-run bench lint install clean setup unit jobs format
 all: $(BUILD)/npuscope $(BUILD)/npuscope-device-worker $(BUILD)/libnpuscope_agent.so $(BUILD)/libnpuscope_mstx.so
 
-# --- another processor's headers and libraries -------------------------------
+# --- another processor's headers and libraries ----------------------------------------------------
 ifneq ($(CROSS),)
 include $(SYSROOT)/ready.mk
 endif
 $(SYSROOT)/ready.mk: tools/cross/sysroot.py
 	$(call say,SYSROOT,$@)tools/cross/sysroot.py $(patsubst x86,amd64,$(ARCH)) $(@D) && touch $@
 
-# --- kernel side: objects as skeletons inside the program -------------------
+# --- kernel side: objects as skeletons inside the program -----------------------------------------
 # What 4.19 understands.
 $(BPF_BUILD)/legacy.bpf.o: override BPF_CFLAGS := $(subst -mcpu=v3,-mcpu=v2,$(BPF_CFLAGS))
 
@@ -110,14 +110,14 @@ $(BPF_BUILD)/%.bpf.o: bpf/%.bpf.c
 $(BPF_BUILD)/%.skel.h: $(BPF_BUILD)/%.bpf.o
 	$(call say,SKEL,$@)$(BPFTOOL) gen skeleton $< name $*_bpf > $@
 
-# --- field numbers of Perfetto's format ---------------------------------------
+# --- field numbers of Perfetto's format -----------------------------------------------------------
 $(GEN)/export/perfetto.pb.h: analyzer/export/perfetto.proto
 	@mkdir -p $(@D)
 	$(call say,PROTO,$@)nanopb_generator.py -q -I $(<D) -D $(@D) $(<F)
 
 $(BUILD)/analyzer/export/pftrace_writer.o: | $(GEN)/export/perfetto.pb.h
 
-# --- collector and analyzer --------------------------------------------------
+# --- collector and analyzer -----------------------------------------------------------------------
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) $(CPPFLAGS) $(CFLAGS) -c $< -o $@
@@ -161,7 +161,7 @@ $(BUILD)/libnpuscope_mstx.so: user/mstx_inject.c kheaders/bpf_shared.h
 	$(call say,MSTX,$@)$(CC) -std=gnu11 -O2 -g $(WARN) -Wno-cast-function-type -D_GNU_SOURCE -Ikheaders -fPIC -shared \
 		-fvisibility=hidden -Wl,-z,defs,-soname,libnpuscope_mstx.so $< -o $@ -ldl -lpthread
 
-# --- the simulated NPU: libraries as in a CANN installation, and the demo job -------
+# --- the simulated NPU: libraries as in a CANN installation, and the demo job ---------------------
 NPUSIM_DIR ?= tools/npusim
 NPUSIM_OUT ?= $(TOP_BUILD)/npusim
 NPUSIM_CANN ?= 9.0.0
@@ -304,14 +304,14 @@ $(NPUSIM_ROOT)/cann/set_env.sh:
 	@mkdir -p $(@D)
 	$(Q)ln -sfn latest/set_env.sh $@
 
-# --- tests ------------------------------------------------------------------------
+# --- tests ----------------------------------------------------------------------------------------
 $(BUILD)/tests/%: tests/unit/%.c $(UNIT_HELP) $(BUILD)/libnps_worker.a $(BUILD)/libnps_user.a $(BUILD)/libnps_analyzer.a
 	@mkdir -p $(@D)
 	$(call say,TEST,$@)$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $< $(filter %.o %.a,$^) -o $@ -lcmocka $(USER_LIBS)
 
 unit: $(UNIT_BIN) $(BUILD)/bench/gen_session
 
-# --- witnesses: programs that make input with known content; they share nothing with what they test -------
+# --- witnesses: programs that make input with known content; they share nothing with what they test
 GEN_CANN_SRC := $(wildcard tests/cannraw/*.c)
 build/tests/gen-cann: $(GEN_CANN_SRC) $(wildcard tests/cannraw/*.h)
 	@mkdir -p $(@D)
@@ -359,7 +359,7 @@ soak:
 	$(Q)$(MAKE) --no-print-directory -j$$(nproc) SAN=1 all
 	$(Q)NPUSCOPE_SOAK=1 tests/run $(or $(SOAK),conformance/ browser/ test_analyze test_bad_input test_inject test_outputs)
 
-# --- other kernels and the other processor, in virtual machines ---------------------------------------------------
+# --- other kernels and the other processor, in virtual machines -----------------------------------
 VM ?= full
 .PHONY: vmtest vm-programs
 vm-programs:
@@ -369,7 +369,7 @@ vm-programs:
 vmtest: vm-programs
 	$(Q)tests/vm/matrix.py --set $(VM) $(if $(filter full,$(VM)),--docs docs/kernels.md)
 
-# --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Debian: clang, libclang-rt-14-dev) -----------------------------
+# --- fuzzers of the importers and of the collector's reader of libraries: clang with libFuzzer (Deb
 FUZZ ?= session ascend_db cann torch trace records samples elf stream
 FUZZ_SECONDS ?= 60
 FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
@@ -425,7 +425,7 @@ attack: all npusim jobs
 	$(Q)NPUSIM_BOARD=attack NPUSCOPE_ATTACK=1 /usr/bin/python3 tests/integration/test_hostile_helper.py
 	$(Q)NPUSIM_BOARD=attack NPUSCOPE_ATTACK=1 /usr/bin/python3 tests/integration/test_hostile_work.py
 
-# --- demo, bench, lint ----------------------------------------------------------
+# --- demo, bench, lint ----------------------------------------------------------------------------
 setup:
 	$(Q)sh tools/setup.sh
 
