@@ -11,7 +11,7 @@
 #   make bench      figures for docs/benchmarks.md, in build/bench; BENCH=raw: only that section
 #   make vmtest     other kernels and arm64, emulated: all that tests/vm/kernels.tsv lists; VM=quick: three of them
 #   make fuzz       fuzzers of the importers, FUZZ_SECONDS each (60); FUZZ=cann: only that one
-#   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax
+#   make lint       clang-format, clang-tidy, cppcheck, shell and python syntax, the rules of layout (tools/check_layout.py)
 #   make install    to DESTDIR and prefix; make uninstall takes it away again
 #
 # ARCH=arm64 (or x86) on a host of the other kind cross-builds: into build/arm64, against Debian's packages unpacked

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
 # Everything that can be said of the tree without running it: format, clang-tidy, cppcheck, shellcheck,
-# Python syntax. Needs the packages of `sh tools/setup.sh lint` and the skeletons that `make lint` builds first.
+# Python syntax, the rules of layout (check_layout.py). Needs the packages of `sh tools/setup.sh lint` and the
+# skeletons that `make lint` builds first.
 # shellcheck disable=SC2016 # the inner shell expands for itself
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
@@ -130,6 +131,11 @@ for name in sys.stdin.read().split("\n"):
 sys.exit(failed)'
 }
 
+check_layout() {
+	/usr/bin/python3 tools/check_layout.py
+}
+
+check layout check_layout
 check clang-format check_format
 check clang-tidy check_tidy
 check cppcheck check_cppcheck
