@@ -74,6 +74,7 @@ struct nps_refused;
  * not wanted, the member is NULL or zero. The others use it through its own header.
  */
 struct nps_shared {
+	struct nps_capability cap; /* calls: what this kernel and this process can do */
 	struct nps_kernel_side *kernel; /* calls */
 	const struct nps_capability *kernel_cap; /* calls: as found when programs were loaded */
 	struct nps_operators operators; /* calls */
@@ -93,7 +94,6 @@ struct nps_capture {
 	const struct nps_source_ops *const *rows; /* NULL: nps_source_rows */
 	struct nps_source sources[NPS_SOURCES_MAX]; /* by row */
 	struct nps_shared shared;
-	struct nps_capability cap;
 	struct nps_session session;
 	struct nps_log_budget logs;
 	struct nps_process *processes; /* the last one first */

@@ -27,10 +27,10 @@ static int find_out_kernel(struct nps_capture *c, struct nps_source *s)
 {
 	int before = nps_priority__raise();
 
-	nps_capability__probe(&c->cap);
+	nps_capability__probe(&c->shared.cap);
 	nps_priority__restore(before);
 	s->state = calloc(1, sizeof(struct calls));
-	return s->state ? nps_capability__check(&c->cap) : -ENOMEM;
+	return s->state ? nps_capability__check(&c->shared.cap) : -ENOMEM;
 }
 
 /* The BPF objects, and the tracepoints that they need. */
@@ -46,7 +46,7 @@ static int load_programs(struct nps_capture *c)
 					     .mstx = &c->opts->mstx };
 	struct nps_shared *shared = &c->shared;
 	int before = nps_priority__raise();
-	int err = nps_kernel_side__open(&c->cap, &opts, &shared->kernel);
+	int err = nps_kernel_side__open(&c->shared.cap, &opts, &shared->kernel);
 
 	nps_priority__restore(before);
 	if (err)

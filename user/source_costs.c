@@ -8,7 +8,7 @@ static int costs_start(struct nps_capture *c, struct nps_source *s, enum nps_sta
 {
 	if (stage == NPS_START_PREPARE) {
 		/* Before this process has threads, and before anything is watched. */
-		nps_cost_source__open(&c->shared.costs, &c->cap);
+		nps_cost_source__open(&c->shared.costs, &c->shared.cap);
 		s->state = &c->shared.costs;
 	} else if (stage == NPS_START_RUN) {
 		nps_cost_source__start(&c->shared.costs);

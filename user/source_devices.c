@@ -38,7 +38,6 @@ static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 	bool answered;
 	int err;
 
-	(void)s;
 	if (stage != NPS_START_TARGETS)
 		return 0;
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
