@@ -49,7 +49,7 @@ enum nps_start_stage {
 	NPS_START_PREPARE, /* all capabilities, no session yet: checks, and what needs the capabilities */
 	NPS_START_FORK, /* the session exists; the last stage before this process has threads */
 	NPS_START_ATTACH, /* programs and threads that do not depend on which processes are watched */
-	NPS_START_TARGETS, /* the processes, then what depends on them: each source may wait, for up to 2 s */
+	NPS_START_TARGETS, /* the processes, then what depends on them: may wait, each wait with a limit of its own */
 	NPS_START_ARM, /* recording begins: must not wait */
 	NPS_START_RUN, /* capabilities are dropped, the loop follows: must not wait */
 	NPS_START_STAGES
