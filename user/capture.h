@@ -23,11 +23,12 @@
 #include "kernel_side.h"
 #include "log_budget.h"
 #include "operators.h"
-#include "overhead.h"
+#include "privilege.h"
 #include "probes.h"
 #include "process.h"
 #include "reader.h"
 #include "session_writer.h"
+#include "source.h"
 #include "stacks.h"
 #include "task_source.h"
 
@@ -64,29 +65,37 @@ struct nps_record_opts {
 	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */
 };
 
-struct nps_system_wide;
 struct nps_refused;
 
 #define NPS_PID_SLOTS 1024
 
+/*
+ * What sources share (source.h). The source that a comment names writes the member; until its start, and where it is
+ * not wanted, the member is NULL or zero. The others use it through its own header.
+ */
+struct nps_shared {
+	struct nps_capability cap; /* calls: what this kernel and this process can do */
+	struct nps_kernel_side *kernel; /* calls */
+	const struct nps_capability *kernel_cap; /* calls: as found when programs were loaded */
+	struct nps_operators operators; /* calls */
+	struct nps_probes *probes; /* calls */
+	struct nps_reader *reader; /* calls */
+	struct nps_cost_source costs; /* costs: what one occurrence costs; its child is no part of the job */
+	struct nps_device_launcher *launcher; /* queries: NULL: the driver's libraries cannot be loaded */
+	struct nps_driver_ask *ask; /* queries: to the driver */
+	struct nps_device_facts facts; /* facts: of the devices that tasks are submitted to */
+	struct nps_device_sampler *devices; /* devices: NULL: none is sampled */
+	enum nps_privilege privilege; /* driver: what the main thread keeps until RESTORE */
+	bool hung; /* queries, devices: a thread did not come back: what it uses is not freed */
+};
+
 struct nps_capture {
 	const struct nps_record_opts *opts;
-	struct nps_capability cap;
-	struct nps_kernel_side *kernel;
-	struct nps_operators operators;
-	struct nps_probes *probes;
-	struct nps_reader *reader;
-	struct nps_stacks *stacks; /* NULL: not asked for */
+	const struct nps_source_ops *const *rows; /* NULL: nps_source_rows */
+	struct nps_source sources[NPS_SOURCES_MAX]; /* by row */
+	struct nps_shared shared;
 	struct nps_session session;
 	struct nps_log_budget logs;
-	struct nps_host_sys *host_sys; /* NULL: nothing is sampled */
-	struct nps_device_sampler *devices; /* NULL: nothing is sampled */
-	struct nps_driver_side *driver; /* NULL: nothing of the NPU's driver is recorded */
-	struct nps_task_source *tasks; /* NULL: the job's own profiler is not watched */
-	struct nps_device_launcher *launcher; /* NULL: the driver's libraries cannot be loaded */
-	struct nps_driver_ask *ask; /* whom the loop has ask the driver */
-	struct nps_device_facts facts; /* of the devices that tasks are submitted to */
-	struct nps_system_wide *system_wide; /* NULL: only what was named */
 	struct nps_process *processes; /* the last one first */
 	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid, job_processes.h */
 	struct nps_process *orphans; /* the first that was born of nobody knows whom; NULL: none was */
@@ -99,9 +108,6 @@ struct nps_capture {
 	uint64_t unread_left_out; /* more of them than are listed */
 	struct nps_process
 		*next_look; /* at whom the turns of those that do not run go on; NULL: at the first */
-	uint64_t births_lost; /* records of births, programs and deaths, at the last look */
-	struct nps_cost_source costs;
-	struct nps_overhead overhead;
 	pid_t child; /* of -- CMD, 0: none */
 	int child_go; /* write here to let it exec */
 	bool marker_found;
@@ -138,6 +144,10 @@ void nps_capture__heed_sigterm(void);
  * usable was written, and the reason has been printed. Free with nps_capture__free either way.
  */
 int nps_capture__run(struct nps_capture *c, const struct nps_record_opts *opts);
+
+/* The same of other sources than npuscope's: ROWS as in source.h, which outlive C. */
+int nps_capture__run_sources(struct nps_capture *c, const struct nps_record_opts *opts,
+			     const struct nps_source_ops *const *rows);
 void nps_capture__free(struct nps_capture *c);
 
 /* Has a signal come that ends the capture? While it begins, what takes long returns -EINTR then. */
@@ -151,12 +161,6 @@ void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole);
 
 /* Sum of everything that was lost. */
 uint64_t nps_capture__dropped(const struct nps_capture *c);
-
-/* Texts that were longer than NPS_TEXT_MAX. */
-uint64_t nps_capture__texts_cut(const struct nps_capture *c);
-
-/* A line for each process that has a helper: what its task log delivered. */
-void nps_capture__print_agents(const struct nps_capture *c, FILE *out);
 
 /* session.json of the capture as it stands; free with cJSON_Delete. */
 cJSON *nps_capture__describe(const struct nps_capture *c);

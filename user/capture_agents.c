@@ -11,6 +11,11 @@
 
 #define TURN_MS 40 /* between two looks at who has ended meanwhile */
 
+uint64_t nps_agents__lost(const struct nps_process *p)
+{
+	return nps_agent_client__lost(p->agent) + nps_agent_client__lost(p->former);
+}
+
 static void log_damaged(struct nps_capture *c, struct nps_process *p)
 {
 	p->log_end = "damaged";
@@ -68,7 +73,7 @@ static void log_finish(struct nps_process *p)
 	uint64_t lost;
 
 	nps_agent_client__finish(p->agent);
-	lost = nps_agent_client__lost(p->agent) + nps_agent_client__lost(p->former);
+	lost = nps_agents__lost(p);
 	if (lost && !p->log_end && nps_channel_files__account(p->files)->slowed)
 		nps_warn("pid %d: %" PRIu64 " bytes of its task log are lost: it came faster than "
 			 "--max-log-rate, or than a fifth of a CPU reads it",
@@ -101,7 +106,7 @@ bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_c
 	for (; ms > 0 && !all_agents(c, is); ms -= 5) {
 		usleep(5000);
 		nps_agents__drain(c);
-		nps_task_source__drain(c->tasks);
+		nps_sources__turn(c, NPS_TURN_DRAIN);
 	}
 	nps_agents__drain(c);
 	return all_agents(c, is);
@@ -138,7 +143,7 @@ uint64_t nps_agents__told(struct nps_capture *c)
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (nps_agent_client__uses(p->agent, d) &&
-		    nps_device_facts__believes(&c->facts, p->uid, d, nps_process__foreign(p)))
+		    nps_device_facts__believes(&c->shared.facts, p->uid, d, nps_process__foreign(p)))
 			told |= 1ULL << d;
 	return told;
 }
@@ -151,8 +156,9 @@ uint64_t nps_agents__counted(struct nps_capture *c)
 	{
 		uint64_t own = nps_agent_client__counted(p->agent);
 
-		counted |= own && nps_process__foreign(p) ? nps_device_sampler__used_by(c->devices, p->pid)
-							  : own;
+		counted |= own && nps_process__foreign(p)
+				   ? nps_device_sampler__used_by(c->shared.devices, p->pid)
+				   : own;
 	}
 	return counted;
 }

@@ -31,6 +31,9 @@ bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_c
  */
 void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(struct nps_capture *));
 
+/* Bytes of task logs of its helpers that are lost, of this one and of those before exec. */
+uint64_t nps_agents__lost(const struct nps_process *p);
+
 /* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);
 

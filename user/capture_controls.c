@@ -30,7 +30,7 @@ void nps_controls__ask(struct nps_capture *c)
 	}
 	infos = devices ? nps_device_infos__new(pid, devices, know_infos, c) : NULL;
 	if (infos)
-		nps_driver_ask__post(c->ask, &infos->q);
+		nps_driver_ask__post(c->shared.ask, &infos->q);
 }
 
 void nps_controls__write(struct nps_capture *c)

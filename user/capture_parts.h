@@ -1,48 +1,57 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the two halves of a capture share: capture.c begins it and watches, capture_end.c ends it and says what is missing.
+ * The parts of a capture that are no sources (source.h): capture.c starts it and runs the loop, capture_end.c ends it,
+ * capture_signals.c has the signals that end it, capture_json.c and process_json.c describe it in session.json.
  */
 #ifndef NPS_CAPTURE_PARTS_H
 #define NPS_CAPTURE_PARTS_H
 
+#include <signal.h>
+
 #include "capture.h"
-#include "open_slices.h"
 
 /* --- capture.c --- */
 
-/* Rewrites session.json. DURABLE: down to the disk, which can take seconds. What the last time failed for is reported at the end. */
+/* Rewrites session.json. DURABLE: down to the disk, which can take seconds. An error is reported at the end. */
 void nps_capture__save(struct nps_capture *c, bool durable);
 
-/* Reads the host's clocks into CLOCK, and writes them. */
-void nps_capture__sample_clocks(struct nps_capture *c, struct nps_clock *clock);
+/* For a source that waits, at least 20 times a second: KEEPALIVE and DRAIN of all sources. ARG: the capture. */
+void nps_capture__wait_turn(void *arg);
 
-/* While something is waited for: helpers go on, and the job's own profiler too. ARG is the capture. */
-void nps_capture__take_what_comes(void *arg);
-
-/*
- * What the kernel side tells of processes. Returns how many notices there were: one batch, since a job that maps code all the time must
- * not keep us from everything else.
- */
-int nps_capture__handle_notices(struct nps_capture *c);
+/* --- capture_signals.c --- */
 
 /*
- * Reads all that wait in the signalfd FD. They ended the capture, or could have: one that comes later is a second one, and waits until
- * they are let through. Was a SIGTERM among them?
+ * The first Ctrl-C ends the capture properly; a second one, while we tidy up, ends it at once. Blocks *SET, returns
+ * its signalfd, or -1 with errno.
  */
-bool nps_capture__take_signals(int fd);
+int nps_capture__catch_signals(sigset_t *set);
+
+/*
+ * Reads all signals that wait in the signalfd FD: they ended the capture, or could have. One that comes later is a
+ * second one, and waits until signals are unblocked. Was a SIGTERM among them?
+ */
+bool nps_capture__read_signals(int fd);
+
+/* Closes FD and unblocks *SET, but not SIGTERM if one has TERMINATED the capture: nps_capture__heed_sigterm(). */
+void nps_capture__release_signals(int fd, sigset_t *set, bool terminated);
+
+/* --- process_json.c --- */
+
+/* An entry of "processes"; the caller's. */
+cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct nps_process *p);
 
 /* --- capture_end.c --- */
 
-/* Nothing that happens from now on is recorded; what goes on now is collected into SLICES. Was it SIGTERM that ended it? */
-bool nps_capture__end(struct nps_capture *c, struct nps_open_slices *slices);
+/* The stages before RESTORE: nothing that happens from now on is recorded. Was it SIGTERM that ended it? */
+bool nps_capture__end(struct nps_capture *c);
 
-/* Stops and detaches everything, writes SLICES and the rest of the session, says what is missing. */
-void nps_capture__finish(struct nps_capture *c, struct nps_open_slices *slices);
+/* The stages after it: detaches everything, writes the rest of the session, reports what is missing. */
+void nps_capture__finish(struct nps_capture *c);
 
 /* After that. 0, or -errno if nothing of the session can be used; the reason has been printed. */
 int nps_capture__check_session(struct nps_capture *c);
 
-/* Instead: it could not begin. Stops everything, and removes the session. */
+/* Instead, where it could not begin: ends all threads, removes the session. */
 void nps_capture__discard(struct nps_capture *c);
 
 #endif

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "agent_client.h"
-#include "capture_agents.h"
 #include "catalog.h"
 #include "channel_files.h"
 #include "clocks.h"
@@ -34,7 +33,7 @@ struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_probes__attach_file(c->probes, fd, path, budget);
+	int n = nps_probes__attach_file(c->shared.probes, fd, path, budget);
 
 	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: its calls will be missing", path, strerror(-n));
@@ -42,7 +41,9 @@ static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, c
 	}
 	if (n != -ETIME && nps_probe_rows__library(nps_basename(path)) == NPS_LIB_HAL &&
 	    !(budget && budget->files >= NPS_BUDGET_FILES))
-		nps_task_source__library(c->tasks, fd, path, budget);
+		nps_sources__process(
+			c, &(struct nps_source_event){
+				   .kind = NPS_EVENT_LIBRARY, .budget = budget, .path = path, .fd = fd });
 	c->attach_ns += nps_now(CLOCK_MONOTONIC) - begin;
 	return nps_budget__spent(budget) ? -ETIME : 0;
 }
@@ -52,7 +53,7 @@ static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget,
 			       bool second)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
-	int n = nps_probes__attach_operators(c->probes, fd, path, second, budget);
+	int n = nps_probes__attach_operators(c->shared.probes, fd, path, second, budget);
 
 	if (n < 0 && n != -ETIME) {
 		nps_warn("cannot probe %s: %s: %s", path,
@@ -84,7 +85,7 @@ static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget,
 	if (c->opts->shapes)
 		fd = open_library(pid, dir, dir_len, "libnnopbase.so", path);
 	if (fd >= 0) {
-		common = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
+		common = nps_probes__has(c->shared.probes, fd, NPS_PROBE_NN_PHASE2);
 		close(fd);
 	}
 	for (size_t i = 0; !err && common && (soname = nps_operators__soname(i)); i++) {
@@ -188,7 +189,7 @@ static int attach_search_path(struct nps_capture *c, struct nps_budget *budget, 
 
 static int attach_marker(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path)
 {
-	int err = nps_probes__attach_marker(c->probes, fd, path, c->opts->step_marker, budget);
+	int err = nps_probes__attach_marker(c->shared.probes, fd, path, c->opts->step_marker, budget);
 
 	if (err >= 0)
 		c->marker_found = true;
@@ -279,7 +280,7 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 		if (nps_probe_rows__library(nps_basename(maps->v[i].path)) != NPS_LIB_NNOPBASE ||
 		    !opened(p, &maps->v[i], &fd))
 			continue;
-		found = nps_probes__has(c->probes, fd, NPS_PROBE_NN_PHASE2);
+		found = nps_probes__has(c->shared.probes, fd, NPS_PROBE_NN_PHASE2);
 		close(fd);
 	}
 	return found;
@@ -376,11 +377,10 @@ static int look_at(struct nps_capture *c, struct nps_process *p)
 	if (p->refresh)
 		nps_process__refresh(p);
 	p->refresh = false;
-	if (mapped && !c->ending)
-		nps_driver_side__look_at(c->driver, p->pid);
-	if (p->unlisted && !c->ending)
-		err = nps_stacks__list(c->stacks, p->pid, p->start_mono, &p->budget);
-	p->unlisted = err == -ETIME;
+	if (!c->ending)
+		err = nps_sources__process(
+			c, &(struct nps_source_event){
+				   .kind = NPS_EVENT_SCAN, .p = p, .budget = &p->budget, .mapped = mapped });
 	if (!err)
 		err = nps_maps__read(p->pid, &p->budget, &maps);
 	if (!err)
@@ -533,7 +533,7 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	uint32_t flags = NPS_TARGET_WATCH | (c->opts->children ? NPS_TARGET_FOLLOW : 0) |
 			 (c->opts->osrt ? NPS_TARGET_OSRT : 0);
 
-	return nps_kernel_side__add_target(c->kernel, p->pid, flags);
+	return nps_kernel_side__add_target(c->shared.kernel, p->pid, flags);
 }
 
 /* May a process of PARENT's be taken in? */
@@ -579,15 +579,11 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	}
 	/* It ended meanwhile, and its number may come again; of a child the kernel side has seen that. */
 	if (!born && !nps_pid_exists(pid))
-		nps_kernel_side__del_target(c->kernel, pid);
+		nps_kernel_side__del_target(c->shared.kernel, pid);
 	nps_job_processes__add(c, p, parent);
-	if (c->tasks)
-		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
 	if (c->ending)
 		return 0;
-	p->unlisted = nps_stacks__watch(c->stacks, pid);
-	nps_host_sys__target(c->host_sys, pid);
-	nps_device_sampler__process(c->devices, pid, nps_process__foreign(p));
+	nps_sources__process(c, &(struct nps_source_event){ .kind = NPS_EVENT_WATCHED, .p = p });
 	return 0;
 }
 
@@ -599,7 +595,7 @@ static void keep_agents(struct nps_capture *c)
 	if (c->armed || c->ending || now - c->kept < KEEP_NS)
 		return;
 	c->kept = now;
-	nps_agents__keep(c);
+	nps_sources__turn(c, NPS_TURN_KEEPALIVE);
 }
 
 /* PARENT, NULL: none, pays for it. -E2BIG: it cannot. */
@@ -682,16 +678,6 @@ int nps_discover__arm(struct nps_capture *c)
 	return err;
 }
 
-uint64_t nps_discover__disarm(struct nps_capture *c)
-{
-	uint64_t now = nps_now(CLOCK_MONOTONIC);
-
-	c->armed = false;
-	nps_driver_side__end(c->driver, now);
-	nps_kernel_side__end(c->kernel, now); /* waits for programs of both */
-	return now;
-}
-
 struct tree {
 	struct nps_capture *c;
 	struct nps_process *root; /* NULL: not added yet */
@@ -702,7 +688,7 @@ static int tree_add(pid_t pid, void *arg)
 	struct tree *tree = arg;
 	int err;
 
-	if (tree->c->costs.child && pid == tree->c->costs.child)
+	if (tree->c->shared.costs.child && pid == tree->c->shared.costs.child)
 		return 0; /* we are of the tree, too: what it does is no part of the job */
 	err = add(tree->c, pid, tree->root, false, 0);
 	if (!tree->root)

@@ -34,9 +34,6 @@ int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
 /* Lets the records flow, for all processes at once, now that the probes are in place. */
 int nps_discover__arm(struct nps_capture *c);
 
-/* Stops the records, for all processes at once; the probes are still in. Returns when, CLOCK_MONOTONIC ns. */
-uint64_t nps_discover__disarm(struct nps_capture *c);
-
 /*
  * Looks again at what a process has mapped: attaches new libraries and the helper. As far as its budget
  * allows; the turns to come do the rest.

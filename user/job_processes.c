@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "channel_files.h"
 #include "clocks.h"
 #include "discover.h"
 #include "log.h"
@@ -41,6 +40,7 @@ void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct
 	c->processes = p;
 	p->next_of_pid = *slot;
 	*slot = p;
+	nps_sources__process(c, &(struct nps_source_event){ .kind = NPS_EVENT_LISTED, .p = p });
 }
 
 struct nps_process *nps_job_processes__find_started(const struct nps_capture *c, pid_t pid, uint64_t started)
@@ -94,8 +94,6 @@ static struct nps_process *make(struct nps_capture *c, const struct nps_notice *
 	p->start_mono = n->started - (c->start.boot - c->start.mono);
 	p->executed = n->what == NPS_NOTICE_EXEC;
 	snprintf(p->agent_reason, sizeof(p->agent_reason), "it ended before npuscope looked at it");
-	if (c->tasks)
-		p->files = nps_channel_files__new(p->pid, &c->session, &c->logs);
 	p->born = c->begin_mono && p->start_mono >= c->begin_mono;
 	nps_job_processes__add(c, p, parent ? parent : c->orphans);
 	return p;
@@ -306,7 +304,7 @@ static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
 		p->missed = true; /* its record may be on its way */
 	} else {
 		/* Its EXIT record was lost, or it died before we attached. */
-		nps_task_source__gone(c->tasks, p);
+		nps_sources__process(c, &(struct nps_source_event){ .kind = NPS_EVENT_EXITED, .p = p });
 		nps_job_processes__exited(p, now, NPS_EXIT_UNKNOWN);
 	}
 }

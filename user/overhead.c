@@ -19,12 +19,12 @@
 #define WINDOW_NS 200000000ULL
 #define LEAST_RUNS 100 /* of a program, to believe its mean */
 
-void nps_overhead__begin(struct nps_capture *c)
+void nps_overhead__begin(struct nps_overhead *o)
 {
-	memset(&c->overhead, 0, sizeof(c->overhead));
-	c->overhead.stats_fd = -1;
-	c->overhead.stats_gap = 2 * FIRST_WINDOW_NS;
-	c->overhead.stats_at = nps_now(CLOCK_MONOTONIC) + FIRST_WINDOW_NS;
+	memset(o, 0, sizeof(*o));
+	o->stats_fd = -1;
+	o->stats_gap = 2 * FIRST_WINDOW_NS;
+	o->stats_at = nps_now(CLOCK_MONOTONIC) + FIRST_WINDOW_NS;
 }
 
 /* --- what it cost --- */
@@ -55,12 +55,12 @@ static double mean_of_both(const struct nps_overhead *o, const char *one, const 
  * How much longer the programs of a call and of a mark take in this job than they took when costs were measured: they read
  * more arguments, and colder memory. What is not known is 0.
  */
-static void programs_differ(const struct nps_capture *c, double *call, double *mark)
+static void programs_differ(const struct nps_capture *c, const struct nps_overhead *o, double *call,
+			    double *mark)
 {
-	const struct nps_cost *cost = &c->costs.cost;
-	double session = mean_of(&c->overhead, "call_session"), entry = mean_of(&c->overhead, "call_entry"),
-	       leave = mean_of(&c->overhead, "call_return"),
-	       marks = mean_of_both(&c->overhead, "call_mark", "operands");
+	const struct nps_cost *cost = &c->shared.costs.cost;
+	double session = mean_of(o, "call_session"), entry = mean_of(o, "call_entry"),
+	       leave = mean_of(o, "call_return"), marks = mean_of_both(o, "call_mark", "operands");
 
 	*call = *mark = 0;
 	if (cost->call_program_ns > 0 && session > 0)
@@ -72,12 +72,12 @@ static void programs_differ(const struct nps_capture *c, double *call, double *m
 }
 
 /* What one of each kind costs as it is in this job. */
-static void cost_now(const struct nps_capture *c, double kinds[NPS_COST_KINDS])
+static void cost_now(const struct nps_capture *c, const struct nps_overhead *o, double kinds[NPS_COST_KINDS])
 {
-	const struct nps_cost *cost = &c->costs.cost;
+	const struct nps_cost *cost = &c->shared.costs.cost;
 	double call, mark;
 
-	programs_differ(c, &call, &mark);
+	programs_differ(c, o, &call, &mark);
 	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		kinds[NPS_COST_CALL + class] = cost->call_ns[class] + call;
 		kinds[NPS_COST_MARK + class] = cost->mark_ns[class] + mark;
@@ -91,31 +91,31 @@ static void cost_now(const struct nps_capture *c, double kinds[NPS_COST_KINDS])
 /* Is there anything to go by, if only an estimate? */
 static bool is_known(const struct nps_capture *c)
 {
-	return c->reader && nps_cost__is_valid(&c->costs.cost);
+	return c->shared.reader && nps_cost__is_valid(&c->shared.costs.cost);
 }
 
-void nps_overhead__start(struct nps_capture *c)
+void nps_overhead__start(struct nps_overhead *o)
 {
-	int err = nps_bpf_stats__start(&c->overhead.stats);
+	int err = nps_bpf_stats__start(&o->stats);
 
 	if (err)
 		nps_debug("no run statistics of BPF programs: %s", strerror(-err));
 }
 
-void nps_overhead__free(struct nps_capture *c)
+void nps_overhead__free(struct nps_overhead *o)
 {
-	nps_bpf_stats__free(c->overhead.stats);
-	if (c->overhead.stats_fd >= 0)
-		close(c->overhead.stats_fd);
+	nps_bpf_stats__free(o->stats);
+	if (o->stats_fd >= 0)
+		close(o->stats_fd);
 }
 
-void nps_overhead__check(struct nps_capture *c)
+void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o)
 {
 	double cost[NPS_COST_KINDS];
 
-	if (!c->costs.failed) {
-		cost_now(c, cost);
-		nps_account__price_anew(&c->overhead.account, cost);
+	if (!c->shared.costs.failed) {
+		cost_now(c, o, cost);
+		nps_account__price_anew(&o->account, cost);
 	} else if (c->opts->max_overhead > 0) {
 		nps_warn("what probes cost cannot be measured here: --max-overhead is held by an estimate, "
 			 "which is rather too high: more may be given up than need be");
@@ -123,22 +123,22 @@ void nps_overhead__check(struct nps_capture *c)
 	}
 }
 
-void nps_overhead__look(struct nps_capture *c)
+void nps_overhead__look(struct nps_capture *c, struct nps_overhead *o)
 {
-	if (nps_cost_source__look(&c->costs))
-		nps_overhead__check(c);
+	if (nps_cost_source__look(&c->shared.costs))
+		nps_overhead__check(c, o);
 }
 
-void nps_overhead__settle(struct nps_capture *c)
+void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, totals[NPS_COST_KINDS];
 	double cost[NPS_COST_KINDS];
 	struct nps_reader_counts n = {};
 
-	if (!is_known(c) || nps_kernel_side__counters(c->kernel, counters))
+	if (!is_known(c) || nps_kernel_side__counters(c->shared.kernel, counters))
 		return;
-	nps_reader__counts(c->reader, &n);
-	cost_now(c, cost);
+	nps_reader__counts(c->shared.reader, &n);
+	cost_now(c, o, cost);
 	for (int class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		totals[NPS_COST_CALL + class] = counters[NPS_COUNTER_CALLS + class];
 		totals[NPS_COST_MARK + class] = counters[NPS_COUNTER_MARKS + class];
@@ -147,14 +147,14 @@ void nps_overhead__settle(struct nps_capture *c)
 	totals[NPS_COST_SUM] = n.summed;
 	totals[NPS_COST_SWITCH] = n.kinds[NPS_EV_SCHED] + counters[NPS_COUNTER_LOST + NPS_EV_SCHED];
 	totals[NPS_COST_FAULT] = n.faults;
-	nps_account__add(&c->overhead.account, totals, cost);
+	nps_account__add(&o->account, totals, cost);
 }
 
-double nps_overhead__percent(const struct nps_capture *c)
+double nps_overhead__percent(const struct nps_capture *c, const struct nps_overhead *o)
 {
 	if (!is_known(c) || !c->job_cpu_ns)
 		return -1;
-	return 100 * nps_account__sum(c->overhead.account.spent) / (double)c->job_cpu_ns;
+	return 100 * nps_account__sum(o->account.spent) / (double)c->job_cpu_ns;
 }
 
 /* As they are told: the classes of a kind as one. */
@@ -169,18 +169,19 @@ static const struct {
 };
 #define KINDS_TOLD (sizeof(kinds_told) / sizeof(*kinds_told))
 
-static double spent_for(const struct nps_capture *c, size_t told)
+static double spent_for(const struct nps_overhead *o, size_t told)
 {
-	const double *spent = c->overhead.account.spent;
+	const double *spent = o->account.spent;
 
 	return kinds_told[told].classes ? nps_account__sum_of_classes(spent, kinds_told[told].kind)
 					: spent[kinds_told[told].kind];
 }
 
 /* " (emulated 0.20, single-stepped 3.10)", where not all of them are cheap. */
-static void print_classes(const struct nps_capture *c, enum nps_cost_kind first, FILE *out)
+static void print_classes(const struct nps_capture *c, const struct nps_overhead *o, enum nps_cost_kind first,
+			  FILE *out)
 {
-	const double *spent = &c->overhead.account.spent[first];
+	const double *spent = &o->account.spent[first];
 	const char *between = " (";
 
 	if (!(spent[NPS_PROBE_NOP] > 0) && !(spent[NPS_PROBE_STEPPED] > 0))
@@ -203,29 +204,30 @@ static const char *basis_words(const struct nps_cost_source *s)
 			 : " (estimated: the capture ended before it was measured what probes cost)";
 }
 
-void nps_overhead__print(const struct nps_capture *c, FILE *out)
+void nps_overhead__print(const struct nps_capture *c, const struct nps_overhead *o, FILE *out)
 {
-	double percent = nps_overhead__percent(c);
+	double percent = nps_overhead__percent(c, o);
 	const char *between = ": ";
+	char uncosted[128];
 
 	if (percent < 0)
 		return;
-	fprintf(out, "watching took %.2f %% of the CPU time the job used%s", percent, basis_words(&c->costs));
+	fprintf(out, "watching took %.2f %% of the CPU time the job used%s", percent,
+		basis_words(&c->shared.costs));
 	for (size_t i = 0; i < KINDS_TOLD; i++) {
-		double ns = spent_for(c, i);
+		double ns = spent_for(o, i);
 
 		if (!(ns > 0))
 			continue;
 		fprintf(out, "%s%s %.2f", between, kinds_told[i].name, 100 * ns / (double)c->job_cpu_ns);
 		if (kinds_told[i].classes)
-			print_classes(c, kinds_told[i].kind, out);
+			print_classes(c, o, kinds_told[i].kind, out);
 		between = ", ";
 	}
-	fprintf(out, "%s\n",
-		c->stacks && c->driver ? "; stacks and driver calls not counted"
-		: c->stacks	       ? "; stacks not counted"
-		: c->driver	       ? "; driver calls not counted"
-				       : "");
+	nps_sources__uncosted(c, uncosted, sizeof(uncosted));
+	if (uncosted[0])
+		fprintf(out, "; %s not counted", uncosted);
+	fputc('\n', out);
 }
 
 static void print_class_costs(FILE *out, const char *what, const double *ns)
@@ -242,7 +244,7 @@ static void print_class_costs(FILE *out, const char *what, const double *ns)
 
 void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
 {
-	const struct nps_cost *cost = &c->costs.cost;
+	const struct nps_cost *cost = &c->shared.costs.cost;
 	const struct {
 		const char *what;
 		double ns;
@@ -253,7 +255,7 @@ void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
 
 	if (!is_known(c))
 		return;
-	fprintf(out, "costs, %s:", nps_cost_basis__name(c->costs.basis));
+	fprintf(out, "costs, %s:", nps_cost_basis__name(c->shared.costs.basis));
 	print_class_costs(out, " a probed call", cost->call_ns);
 	print_class_costs(out, "; at its entry only", cost->mark_ns);
 	for (size_t i = 0; c->opts->osrt && i < sizeof(host) / sizeof(*host); i++)
@@ -288,42 +290,41 @@ static void give_up(struct nps_capture *c, enum nps_shed what)
 {
 	switch (what) {
 	case NPS_SHED_RECORDS:
-		nps_kernel_side__set_threshold(c->kernel, NPS_LONGEST_SUMMED);
+		nps_kernel_side__set_threshold(c->shared.kernel, NPS_LONGEST_SUMMED);
 		break;
 	case NPS_SHED_SYSCALLS:
-		nps_kernel_side__drop_syscalls(c->kernel);
+		nps_kernel_side__drop_syscalls(c->shared.kernel);
 		break;
 	case NPS_SHED_SCHED:
-		nps_kernel_side__drop_sched(c->kernel);
+		nps_kernel_side__drop_sched(c->shared.kernel);
 		break;
 	default:
-		nps_probes__shed(c->probes, tier_of[what]);
+		nps_probes__shed(c->shared.probes, tier_of[what]);
 	}
 }
 
 /* What there is that could be given up. */
 static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAGES])
 {
-	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_kernel_side__has_syscalls(c->kernel);
-	can[NPS_SHED_SCHED] = nps_kernel_side__has_sched(c->kernel);
+	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_kernel_side__has_syscalls(c->shared.kernel);
+	can[NPS_SHED_SCHED] = nps_kernel_side__has_sched(c->shared.kernel);
 	for (int what = NPS_SHED_DETAIL; what < NPS_SHED_STAGES; what++)
-		can[what] = nps_probes__has_tier(c->probes, tier_of[what]);
+		can[what] = nps_probes__has_tier(c->shared.probes, tier_of[what]);
 }
 
 #define MEASURING_NS 5000000000ULL /* as long as measuring takes, and some more */
 
-void nps_overhead__every_second(struct nps_capture *c)
+void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 {
-	struct nps_overhead *o = &c->overhead;
 	bool can[NPS_SHED_STAGES];
 	double percent;
 	int what;
 
 	if (!is_known(c))
 		return;
-	nps_overhead__settle(c);
+	nps_overhead__settle(c, o);
 	/* Not by an estimate while it is being measured: that is about to be known better, unless the machine is crowded. */
-	if (c->costs.basis == NPS_COST_ESTIMATED && !c->costs.failed &&
+	if (c->shared.costs.basis == NPS_COST_ESTIMATED && !c->shared.costs.failed &&
 	    nps_now(CLOCK_MONOTONIC) - c->begin_mono < MEASURING_NS)
 		return;
 	look_what_can_go(c, can);
@@ -368,15 +369,13 @@ static void look_at_program(const char *name, int fd, void *arg)
 	o->programs[i].base_ns += info.run_time_ns;
 }
 
-static void look_at_programs(struct nps_capture *c)
+static void look_at_programs(const struct nps_capture *c, struct nps_overhead *o)
 {
-	nps_kernel_side__for_each_program(c->kernel, look_at_program, &c->overhead);
-	nps_driver_side__for_each_program(c->driver, look_at_program, &c->overhead);
+	nps_sources__programs(c, look_at_program, o);
 }
 
-void nps_overhead__turn(struct nps_capture *c, bool ending)
+void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool ending)
 {
-	struct nps_overhead *o = &c->overhead;
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
 
 	if (o->stats_requested) {
@@ -389,14 +388,14 @@ void nps_overhead__turn(struct nps_capture *c, bool ending)
 	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
 		return;
 	if (o->stats_fd < 0 && !ending && o->stats) {
-		look_at_programs(c);
+		look_at_programs(c, o);
 		nps_bpf_stats__request(o->stats);
 		o->stats_requested = true;
 		return;
 	}
 	if (o->stats_fd < 0)
 		return;
-	look_at_programs(c);
+	look_at_programs(c, o);
 	close(o->stats_fd);
 	o->stats_fd = -1;
 	/* To switch it patches the kernel's code: ever more rarely. */
@@ -447,16 +446,17 @@ static void add_shed(const struct nps_overhead *o, cJSON *cost)
 	}
 }
 
-static void add_classes(const struct nps_capture *c, const uint64_t counters[NPS_COUNTER_MAX], cJSON *cost)
+static void add_classes(const struct nps_capture *c, const struct nps_overhead *o,
+			const uint64_t counters[NPS_COUNTER_MAX], cJSON *cost)
 {
 	cJSON *classes = cJSON_AddObjectToObject(cost, "probes");
-	const double *spent = c->overhead.account.spent;
+	const double *spent = o->account.spent;
 
 	for (enum nps_probe_class class = 0; class < NPS_PROBE_CLASSES; class ++) {
 		cJSON *j = cJSON_AddObjectToObject(classes, nps_probe_class__name(class));
 
-		add_measured(j, "call_ns", c->costs.cost.call_ns[class]);
-		add_measured(j, "mark_ns", c->costs.cost.mark_ns[class]);
+		add_measured(j, "call_ns", c->shared.costs.cost.call_ns[class]);
+		add_measured(j, "mark_ns", c->shared.costs.cost.mark_ns[class]);
 		cJSON_AddNumberToObject(j, "calls", (double)counters[NPS_COUNTER_CALLS + class]);
 		cJSON_AddNumberToObject(j, "marks", (double)counters[NPS_COUNTER_MARKS + class]);
 		cJSON_AddNumberToObject(
@@ -465,34 +465,28 @@ static void add_classes(const struct nps_capture *c, const uint64_t counters[NPS
 	}
 }
 
-void nps_overhead__describe(const struct nps_capture *c, cJSON *session)
+void nps_overhead__describe(const struct nps_capture *c, const struct nps_overhead *o, cJSON *session)
 {
 	cJSON *cost = cJSON_AddObjectToObject(session, "cost"), *spent;
 	uint64_t counters[NPS_COUNTER_MAX] = {};
-	struct nps_host_sys_counts host;
 
-	if (c->kernel)
-		nps_kernel_side__counters(c->kernel, counters);
+	if (c->shared.kernel)
+		nps_kernel_side__counters(c->shared.kernel, counters);
 	add_measured(cost, "attach_ms", (double)c->attach_ns / 1e6);
 	add_measured(cost, "detach_ms", (double)c->detach_ns / 1e6);
-	cJSON_AddStringToObject(cost, "source", nps_cost_basis__name(c->costs.basis));
-	add_classes(c, counters, cost);
-	add_measured(cost, "syscall_ns", c->costs.cost.syscall_ns);
-	add_measured(cost, "sum_ns", c->costs.cost.sum_ns);
-	add_measured(cost, "sched_ns", c->costs.cost.switch_ns);
-	add_measured(cost, "fault_ns", c->costs.cost.fault_ns);
+	cJSON_AddStringToObject(cost, "source", nps_cost_basis__name(c->shared.costs.basis));
+	add_classes(c, o, counters, cost);
+	add_measured(cost, "syscall_ns", c->shared.costs.cost.syscall_ns);
+	add_measured(cost, "sum_ns", c->shared.costs.cost.sum_ns);
+	add_measured(cost, "sched_ns", c->shared.costs.cost.switch_ns);
+	add_measured(cost, "fault_ns", c->shared.costs.cost.fault_ns);
 	cJSON_AddNumberToObject(cost, "job_cpu_ns", (double)c->job_cpu_ns);
 	spent = cJSON_AddObjectToObject(cost, "spent_ns");
 	for (size_t i = 0; is_known(c) && i < KINDS_TOLD; i++)
-		cJSON_AddNumberToObject(spent, kinds_told[i].name, (double)(uint64_t)spent_for(c, i));
-	add_measured(cost, "overhead_percent", nps_overhead__percent(c));
-	if (c->host_sys) {
-		nps_host_sys__counts(c->host_sys, &host);
-		cJSON_AddNumberToObject(cost, "host_samples", (double)host.samples);
-		cJSON_AddNumberToObject(cost, "host_samples_left_out", (double)host.late);
-		cJSON_AddNumberToObject(cost, "host_sampling_ns", (double)host.cpu_ns);
-	}
+		cJSON_AddNumberToObject(spent, kinds_told[i].name, (double)(uint64_t)spent_for(o, i));
+	add_measured(cost, "overhead_percent", nps_overhead__percent(c, o));
+	nps_sources__describe(c, NPS_SECTION_COST_PART, session, cost);
 	add_measured(cost, "max_overhead_percent", c->opts->max_overhead > 0 ? c->opts->max_overhead : -1);
-	add_programs(&c->overhead, cost);
-	add_shed(&c->overhead, cost);
+	add_programs(o, cost);
+	add_shed(o, cost);
 }

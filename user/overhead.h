@@ -41,39 +41,39 @@ struct nps_overhead {
 };
 
 /* Call once, when the capture begins. */
-void nps_overhead__begin(struct nps_capture *c);
+void nps_overhead__begin(struct nps_overhead *o);
 
 /* Call once after the last fork(2) of ours; starts a thread. */
-void nps_overhead__start(struct nps_capture *c);
-void nps_overhead__free(struct nps_capture *c);
+void nps_overhead__start(struct nps_overhead *o);
+void nps_overhead__free(struct nps_overhead *o);
 
 /*
  * Call when costs were measured, or could not be. What was spent until now is told at them; where a limit that was asked for
  * is held by an estimate it says so, and marks the capture as degraded.
  */
-void nps_overhead__check(struct nps_capture *c);
+void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o);
 
 /* Costs may have been measured by now: if so, checks. */
-void nps_overhead__look(struct nps_capture *c);
+void nps_overhead__look(struct nps_capture *c, struct nps_overhead *o);
 
 /* Time the probes have taken so far as a share of the CPU time that the job used, percent; negative when it could not be measured. */
-double nps_overhead__percent(const struct nps_capture *c);
+double nps_overhead__percent(const struct nps_capture *c, const struct nps_overhead *o);
 
 /* The same for people, a line; and one of what it was reckoned by. */
-void nps_overhead__print(const struct nps_capture *c, FILE *out);
+void nps_overhead__print(const struct nps_capture *c, const struct nps_overhead *o, FILE *out);
 void nps_overhead__print_costs(const struct nps_capture *c, FILE *out);
 
 /* Holds the overhead against the limit; a line for what is given up. Call each second. */
-void nps_overhead__every_second(struct nps_capture *c);
+void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o);
 
 /* Accounts for what came since then. Call when the last record was read. */
-void nps_overhead__settle(struct nps_capture *c);
+void nps_overhead__settle(struct nps_capture *c, struct nps_overhead *o);
 
 /* Opens and closes the windows of run statistics. Call each turn, and with ENDING once at the end. */
-void nps_overhead__turn(struct nps_capture *c, bool ending);
+void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool ending);
 
 /* Adds "cost" to the session. */
-void nps_overhead__describe(const struct nps_capture *c, cJSON *session);
+void nps_overhead__describe(const struct nps_capture *c, const struct nps_overhead *o, cJSON *session);
 
 /* What a stage is called in the session and on the terminal. */
 const char *nps_shed__name(enum nps_shed what);

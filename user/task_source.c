@@ -75,7 +75,8 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
 	if (!t)
 		return -ENOMEM;
 	t->c = c;
-	err = nps_profiler_tap__open(c->kernel, kind != NPS_TASKS_AGENT && kind != NPS_TASKS_HOST, &t->tap);
+	err = nps_profiler_tap__open(c->shared.kernel, kind != NPS_TASKS_AGENT && kind != NPS_TASKS_HOST,
+				     &t->tap);
 	if (err) {
 		nps_warn("cannot watch for the job's own profiler: %s: where it runs the task log is its "
 			 "alone",
@@ -242,7 +243,7 @@ static void read_clock(struct nps_task_source *t, struct tapped *d, const struct
 	r->foreign = nps_process__foreign(p);
 	r->wants_info = !d->has_info;
 	d->asking = true;
-	nps_driver_ask__post(t->c->ask, &r->q);
+	nps_driver_ask__post(t->c->shared.ask, &r->q);
 }
 
 /* The device is one of those whose clock has to be known. */
@@ -448,7 +449,7 @@ static bool is_claimed(const struct nps_task_source *t, uint32_t device)
  */
 static void settle_device(struct nps_task_source *t, uint32_t d, uint32_t (*holds)[NPS_DEVICE_MAX])
 {
-	struct nps_device_sampler *s = t->c->devices;
+	struct nps_device_sampler *s = t->c->shared.devices;
 	bool claimed = is_claimed(t, d), released;
 	size_t i = 0;
 
@@ -472,7 +473,7 @@ static void settle_sampler(struct nps_task_source *t, uint32_t (*holds)[NPS_DEVI
 {
 	t->waits = false;
 	for (uint32_t d = 0; holds && d < NPS_DEVICE_MAX; d++)
-		if (nps_device_sampler__samples(t->c->devices, d))
+		if (nps_device_sampler__samples(t->c->shared.devices, d))
 			settle_device(t, d, holds);
 }
 
@@ -546,7 +547,8 @@ static bool is_everybodys(const struct nps_task_source *t, const struct tapped *
 {
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)d->pid);
 
-	return p && nps_device_facts__believes(&t->c->facts, p->uid, d->device, nps_process__foreign(p));
+	return p &&
+	       nps_device_facts__believes(&t->c->shared.facts, p->uid, d->device, nps_process__foreign(p));
 }
 
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices)

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which chips the job's devices are. */
+#include "capture.h"
+#include "capture_agents.h"
+#include "device_facts.h"
+#include "source_rows.h"
+
+static void query(struct nps_capture *c)
+{
+	nps_device_facts__ask(&c->shared.facts, c->shared.ask, nps_agents__told(c));
+}
+
+static const char *facts_turn(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind)
+{
+	(void)s;
+	if (kind == NPS_TURN_SECOND)
+		query(c);
+	return NULL;
+}
+
+/* What it does not query at once, since the process has a helper that reports it, the next second does. */
+static int facts_process(struct nps_capture *c, struct nps_source *s, const struct nps_source_event *e)
+{
+	(void)s;
+	if (e->kind == NPS_EVENT_DEVICE && e->submits)
+		nps_device_facts__used(&c->shared.facts, e->p->pid, e->p->uid, e->device,
+				       nps_process__foreign(e->p));
+	return 0;
+}
+
+static void facts_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
+{
+	(void)s;
+	if (stage == NPS_END_FINISH)
+		query(c);
+	else if (stage == NPS_END_REPORT)
+		nps_device_facts__say(&c->shared.facts, nps_agents__told(c));
+}
+
+static void facts_describe(const struct nps_capture *c, const struct nps_source *s, enum nps_section section,
+			   cJSON *session, cJSON *part)
+{
+	(void)s;
+	(void)session;
+	if (section == NPS_SECTION_DEVICES)
+		nps_device_facts__describe(&c->shared.facts, part);
+}
+
+const struct nps_source_ops nps_source_facts = {
+	.name = "device facts",
+	.turn = facts_turn,
+	.process = facts_process,
+	.end = facts_end,
+	.describe = facts_describe,
+};

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Queries to the NPU's driver: the process that starts those which load the driver's libraries, and the thread that
+ * waits for answers, since a sick driver may keep a call for ever.
+ */
+#include <string.h>
+
+#include "capture_parts.h"
+#include "log.h"
+#include "source_rows.h"
+
+static int queries_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
+{
+	int err;
+
+	(void)s;
+	if (stage == NPS_START_ATTACH)
+		return nps_driver_ask__new(c->shared.launcher, &c->shared.ask);
+	if (stage != NPS_START_PREPARE)
+		return 0;
+	/* With all rights that we have, some of which we then give up. */
+	err = nps_device_launcher__start(&c->shared.launcher);
+	if (err)
+		nps_warn("npuscope-device-worker cannot be started: %s: what the driver alone tells of "
+			 "devices "
+			 "and their clocks will be missing: is the installation complete?",
+			 strerror(-err));
+	c->degraded |= err != 0;
+	return 0;
+}
+
+static const char *queries_turn(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind)
+{
+	(void)s;
+	if (kind == NPS_TURN_READY)
+		nps_driver_ask__turn(c->shared.ask);
+	return NULL;
+}
+
+static void wait_for_answers(struct nps_capture *c)
+{
+	bool answered = nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
+	bool late = nps_driver_ask__was_late(c->shared.ask);
+
+	if (!answered && !late)
+		nps_warn("the driver is slow: it had not answered everything when the capture ended: what it "
+			 "alone tells of devices and their clocks is incomplete");
+	c->degraded |= !answered || late;
+}
+
+static void queries_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
+{
+	(void)s;
+	switch (stage) {
+	case NPS_END_DISARM:
+		nps_driver_ask__end(c->shared.ask);
+		break;
+	case NPS_END_REPORT:
+		wait_for_answers(c);
+		break;
+	case NPS_END_RELEASE:
+	case NPS_END_CANCEL:
+		nps_device_launcher__end(c->shared.launcher); /* calls that hang come back with an error */
+		break;
+	default:
+		break;
+	}
+}
+
+static void queries_free(struct nps_capture *c, struct nps_source *s)
+{
+	(void)s;
+	c->shared.hung |= !nps_driver_ask__free(c->shared.ask);
+	if (!c->shared.hung)
+		nps_device_launcher__free(c->shared.launcher);
+}
+
+const struct nps_source_ops nps_source_queries = {
+	.name = "queries",
+	.start = queries_start,
+	.turn = queries_turn,
+	.end = queries_end,
+	.free = queries_free,
+};
