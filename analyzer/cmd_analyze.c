@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "base/util.h"
 #include "cli/analyzer_options.h"
-#include "exit_status.h"
+#include "cli/exit_status.h"
 #include "input.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 struct command {
 	struct nps_analyze_opts opts;
-	struct nps_operands dirs;
+	struct nps_cli_operands dirs;
 	struct nps_vec inputs; /* struct nps_input */
 	size_t done, missing; /* inputs; arguments that are none */
 	int status;

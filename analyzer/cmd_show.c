@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/util.h"
 #include "cli/analyzer_options.h"
-#include "exit_status.h"
+#include "cli/exit_status.h"
 #include "findings/findings.h"
 #include "findings/ranks.h"
 #include "input.h"
@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 struct command {
-	struct nps_operands dirs;
+	struct nps_cli_operands dirs;
 	struct nps_show_args args;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;

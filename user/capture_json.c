@@ -150,7 +150,7 @@ static void add_counts(const struct nps_capture *c, cJSON *j)
 {
 	cJSON *events = cJSON_AddObjectToObject(j, "events"), *drops = cJSON_AddObjectToObject(j, "drops");
 	cJSON *ring = cJSON_AddObjectToObject(drops, "ring");
-	struct nps_counts n;
+	struct nps_lost_counts n;
 
 	nps_sources__count(c, &n);
 	for (int kind = 1; kind < NPS_KIND_END; kind++) {
@@ -206,7 +206,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 
 uint64_t nps_capture__dropped(const struct nps_capture *c)
 {
-	struct nps_counts n;
+	struct nps_lost_counts n;
 	uint64_t sum;
 
 	nps_sources__count(c, &n);

@@ -43,7 +43,7 @@ void nps_record_print__command(const struct nps_capture *c)
 
 void nps_record_print__capture(const struct nps_capture *c)
 {
-	struct nps_counts n;
+	struct nps_lost_counts n;
 
 #define NAME(id, name, words) [id] = (words),
 	static const char *const kinds[NPS_KIND_END] = { NPS_EVENT_KINDS(NAME)[NPS_KIND_STRING] = "strings" };

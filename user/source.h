@@ -107,7 +107,7 @@ struct nps_source_event {
 };
 
 /* What was recorded and lost so far. Every source adds its part. */
-struct nps_counts {
+struct nps_lost_counts {
 	uint64_t events[NPS_KIND_END], lost[NPS_KIND_END]; /* by enum nps_kind */
 	bool uncounted[NPS_KIND_END]; /* this kernel does not count what is lost of them */
 	uint64_t summed; /* system calls in sums */
@@ -153,7 +153,7 @@ struct nps_source_ops {
 	void (*end)(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage);
 
 	/* Adds to N. At any time, also of a source that is not wanted, not started or failed: state may be NULL. */
-	void (*count)(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n);
+	void (*count)(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n);
 
 	/* Adds to PART of session.json. At any time, as count. */
 	void (*describe)(const struct nps_capture *c, const struct nps_source *s, enum nps_section section,
@@ -190,7 +190,7 @@ int nps_sources__process(struct nps_capture *c, const struct nps_source_event *e
 
 /* The other hooks, of all sources. *N is the sum. */
 void nps_sources__end(struct nps_capture *c, enum nps_end_stage stage);
-void nps_sources__count(const struct nps_capture *c, struct nps_counts *n);
+void nps_sources__count(const struct nps_capture *c, struct nps_lost_counts *n);
 void nps_sources__describe(const struct nps_capture *c, enum nps_section section, cJSON *session,
 			   cJSON *part);
 void nps_sources__programs(const struct nps_capture *c, nps_program_fn each, void *arg);

@@ -152,7 +152,7 @@ static void agents_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 	}
 }
 
-static void agents_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void agents_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	(void)s;
 	for (const struct nps_process *p = c->processes; p; p = p->next)

@@ -244,7 +244,7 @@ static void calls_end(struct nps_capture *c, struct nps_source *s, enum nps_end_
 	}
 }
 
-static void calls_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void calls_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {};
 	struct nps_reader_counts read = {};

@@ -123,7 +123,7 @@ static void devices_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 	}
 }
 
-static void devices_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void devices_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	struct nps_device_counts counts;
 

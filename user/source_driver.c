@@ -81,7 +81,7 @@ static void driver_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 	}
 }
 
-static void driver_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void driver_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	(void)c;
 	for (int kind = 1; kind < NPS_KIND_END; kind++)

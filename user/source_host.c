@@ -59,7 +59,7 @@ static void host_end(struct nps_capture *c, struct nps_source *s, enum nps_end_s
 		nps_host_sys__stop(s->state);
 }
 
-static void host_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void host_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	struct nps_host_sys_counts host;
 

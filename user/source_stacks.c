@@ -47,7 +47,7 @@ static void stacks_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 		nps_stacks__finish(s->state);
 }
 
-static void stacks_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void stacks_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	(void)c;
 	n->events[NPS_EV_STACK] += nps_stacks__written(s->state);

@@ -83,7 +83,7 @@ static void tasks_end(struct nps_capture *c, struct nps_source *s, enum nps_end_
 		detach(c, s->state);
 }
 
-static void tasks_count(const struct nps_capture *c, const struct nps_source *s, struct nps_counts *n)
+static void tasks_count(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n)
 {
 	uint64_t bytes = nps_task_source__lost(s->state), calls = nps_task_source__lost_events(s->state);
 

@@ -127,7 +127,7 @@ void nps_sources__end(struct nps_capture *c, enum nps_end_stage stage)
 	}
 }
 
-void nps_sources__count(const struct nps_capture *c, struct nps_counts *n)
+void nps_sources__count(const struct nps_capture *c, struct nps_lost_counts *n)
 {
 	size_t rows = rows_count(c);
 

@@ -5,7 +5,7 @@
 #include "cli/nearest.h"
 #include "cli/option_help.h"
 #include "cli/option_value.h"
-#include "exit_status.h"
+#include "cli/exit_status.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -200,7 +200,7 @@ static bool defaults_set(const struct nps_command *command, void *opts, int *sta
 }
 
 static bool options_read(const struct nps_command *command, const struct getopt_rows *rows, void *opts,
-			 int argc, char **argv, struct nps_operands *operands, int *status)
+			 int argc, char **argv, struct nps_cli_operands *operands, int *status)
 {
 	optind = 0; /* getopt's own state of the last time is forgotten */
 	opterr = 0;
@@ -221,7 +221,7 @@ static bool options_read(const struct nps_command *command, const struct getopt_
 }
 
 bool nps_options__parse(const struct nps_command *command, void *opts, int argc, char **argv,
-			struct nps_operands *operands, int *status)
+			struct nps_cli_operands *operands, int *status)
 {
 	struct getopt_rows rows;
 	bool go_on = false;

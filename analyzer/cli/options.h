@@ -96,7 +96,7 @@ struct nps_command {
 };
 
 /* What is left of a command line. */
-struct nps_operands {
+struct nps_cli_operands {
 	char **argv; /* NULL-terminated, part of the caller's */
 	int argc;
 	bool dashes; /* they follow -- */
@@ -108,7 +108,7 @@ struct nps_operands {
  * printed, or a line on stderr says what is wrong. Not for threads.
  */
 bool nps_options__parse(const struct nps_command *command, void *opts, int argc, char **argv,
-			struct nps_operands *operands, int *status);
+			struct nps_cli_operands *operands, int *status);
 
 /* Prints "npuscope: COMMAND: ..." for a command line that makes no sense. Returns the exit status for it. */
 int nps_options__wrong(const struct nps_command *command, const char *fmt, ...)

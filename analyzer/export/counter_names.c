@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A piece of a pattern. Texts are parts of the pattern. */
-struct piece {
+/* A part of a pattern. Texts are parts of the pattern. */
+struct pattern_part {
 	enum { LITERAL, CELL, CHOICE, TABLE, OPEN, CLOSE, DIES } kind;
 	uint8_t column, digits; /* of CELL and CHOICE: ordinal; least digits */
 	const char *text, *other; /* CELL: OTHER if it is not known; CHOICE: TEXT, or OTHER */
@@ -17,14 +17,14 @@ struct piece {
 };
 
 struct nps_counter_name {
-	size_t npieces;
-	struct piece pieces[];
+	size_t nparts;
+	struct pattern_part parts[];
 };
 
 /* --- patterns ------------------------------------------------------------------------------------------ */
 
 /* The ordinal of the column whose name is LEN bytes at NAME; a pattern that has another one is a mistake of its row. */
-static uint8_t column_of(const struct nps_counter_table *table, const char *name, size_t len)
+static uint8_t pattern_column(const struct nps_counter_table *table, const char *name, size_t len)
 {
 	uint8_t i = 0;
 
@@ -35,10 +35,13 @@ static uint8_t column_of(const struct nps_counter_table *table, const char *name
 }
 
 /* What stands between the braces AT and END. */
-static struct piece parse_cell(const struct nps_counter_table *table, const char *at, const char *end)
+static struct pattern_part pattern_parse_cell(const struct nps_counter_table *table, const char *at,
+					      const char *end)
 {
 	size_t len = strcspn(at, ":%|}");
-	struct piece p = { .kind = CELL, .column = column_of(table, at, len), .digits = 1, .other = "" };
+	struct pattern_part p = {
+		.kind = CELL, .column = pattern_column(table, at, len), .digits = 1, .other = ""
+	};
 	const char *bar = memchr(at, '|', end - at);
 
 	if (at == end) {
@@ -62,20 +65,21 @@ static struct piece parse_cell(const struct nps_counter_table *table, const char
 
 struct nps_counter_name *nps_counter_name__new(const struct nps_counter_table *table, const char *pattern)
 {
-	/* Each piece takes a character at least. */
-	struct nps_counter_name *name = calloc(1, sizeof(*name) + strlen(pattern) * sizeof(struct piece));
-	struct piece *p;
+	/* Each part takes a character at least. */
+	struct nps_counter_name *name =
+		calloc(1, sizeof(*name) + strlen(pattern) * sizeof(struct pattern_part));
+	struct pattern_part *p;
 
-	for (p = name ? name->pieces : NULL; p && *pattern; p++) {
+	for (p = name ? name->parts : NULL; p && *pattern; p++) {
 		size_t len = strcspn(pattern, "{[]");
 
 		if (len) {
-			*p = (struct piece){ .kind = LITERAL, .text = pattern, .len = len };
+			*p = (struct pattern_part){ .kind = LITERAL, .text = pattern, .len = len };
 			pattern += len;
 		} else if (*pattern == '{') {
 			const char *end = strchr(pattern, '}');
 
-			*p = parse_cell(table, pattern + 1, end);
+			*p = pattern_parse_cell(table, pattern + 1, end);
 			pattern = end + 1;
 		} else if (*pattern == '[') {
 			p->kind = pattern[1] == '!' ? DIES : OPEN;
@@ -86,18 +90,18 @@ struct nps_counter_name *nps_counter_name__new(const struct nps_counter_table *t
 		}
 	}
 	if (name)
-		name->npieces = p - name->pieces;
+		name->nparts = p - name->parts;
 	return name;
 }
 
 /* --- names --------------------------------------------------------------------------------------------- */
 
-struct writer {
+struct name_writer {
 	char *out;
 	size_t len, size;
 };
 
-static void append(struct writer *w, const char *text, size_t len)
+static void name_append(struct name_writer *w, const char *text, size_t len)
 {
 	size_t fits = NPS_MIN(len, w->size - w->len);
 
@@ -108,26 +112,26 @@ static void append(struct writer *w, const char *text, size_t len)
 }
 
 /* A text of the model, of which a name has LONGEST bytes. */
-static void append_text(struct writer *w, const char *text, size_t longest)
+static void name_append_text(struct name_writer *w, const char *text, size_t longest)
 {
 	size_t len = strnlen(text, longest + 1);
 
-	append(w, text, len > longest ? nps_utf8_fit(text, longest) : len);
+	name_append(w, text, len > longest ? nps_utf8_fit(text, longest) : len);
 }
 
-static void append_number(struct writer *w, uint64_t value, unsigned int digits)
+static void name_append_number(struct name_writer *w, uint64_t value, unsigned int digits)
 {
 	char text[24];
 	size_t len = nps_put_u64(text, value);
 
 	for (; digits > len; digits--)
-		append(w, "0", 1);
-	append(w, text, len);
+		name_append(w, "0", 1);
+	name_append(w, text, len);
 }
 
 /* The cell of a column: its text, or NULL and its NUMBER. */
-static const char *cell_of(const struct nps_counter_view *x, const struct nps_counter_table *table,
-			   uint8_t column, size_t row, struct nps_counter_number *number)
+static const char *pattern_cell(const struct nps_counter_view *x, const struct nps_counter_table *table,
+				uint8_t column, size_t row, struct nps_counter_number *number)
 {
 	const struct nps_table *rows = nps_counter_table__of(x->m, table);
 
@@ -138,64 +142,65 @@ static const char *cell_of(const struct nps_counter_view *x, const struct nps_co
 }
 
 /* False: the cell is not known. */
-static bool append_cell(struct writer *w, const struct nps_counter_view *x,
-			const struct nps_counter_table *table, const struct piece *p, size_t row,
-			size_t longest)
+static bool name_append_cell(struct name_writer *w, const struct nps_counter_view *x,
+			     const struct nps_counter_table *table, const struct pattern_part *p, size_t row,
+			     size_t longest)
 {
 	struct nps_counter_number number = { .kind = NPS_NUMBER_UNKNOWN };
-	const char *text = p->column == NPS_NO_COLUMN ? "" : cell_of(x, table, p->column, row, &number);
+	const char *text = p->column == NPS_NO_COLUMN ? "" : pattern_cell(x, table, p->column, row, &number);
 
 	if (text && *text) {
-		append_text(w, text, longest);
+		name_append_text(w, text, longest);
 		return true;
 	}
 	if (number.kind == NPS_NUMBER_SIGNED && number.i < 0) {
-		append(w, "-", 1);
-		append_number(w, -(uint64_t)number.i, p->digits);
+		name_append(w, "-", 1);
+		name_append_number(w, -(uint64_t)number.i, p->digits);
 		return false;
 	}
 	if (number.kind == NPS_NUMBER_SIGNED || number.kind == NPS_NUMBER_UNSIGNED) {
-		append_number(w, number.u, p->digits);
+		name_append_number(w, number.u, p->digits);
 		return number.kind == NPS_NUMBER_SIGNED || number.u; /* pids and the like begin with 1 */
 	}
-	append(w, p->other, p->other_len);
+	name_append(w, p->other, p->other_len);
 	return false;
 }
 
-static void append_choice(struct writer *w, const struct nps_counter_view *x,
-			  const struct nps_counter_table *table, const struct piece *p, size_t row)
+static void name_append_choice(struct name_writer *w, const struct nps_counter_view *x,
+			       const struct nps_counter_table *table, const struct pattern_part *p,
+			       size_t row)
 {
 	struct nps_counter_number number = { .kind = NPS_NUMBER_UNKNOWN };
-	const char *text = p->column == NPS_NO_COLUMN ? "" : cell_of(x, table, p->column, row, &number);
+	const char *text = p->column == NPS_NO_COLUMN ? "" : pattern_cell(x, table, p->column, row, &number);
 	char first = text ? *text : number.kind == NPS_NUMBER_UNKNOWN || number.u ? '1' : '0';
 
 	if (first && memchr(p->firsts, first, p->text - 1 - p->firsts))
-		append(w, p->text, p->len);
+		name_append(w, p->text, p->len);
 	else
-		append(w, p->other, p->other_len);
+		name_append(w, p->other, p->other_len);
 }
 
 size_t nps_counter_name__write(const struct nps_counter_name *name, const struct nps_counter_view *x,
 			       const struct nps_counter_table *table, size_t row, size_t longest, char *out,
 			       size_t size)
 {
-	struct writer w = { out, 0, size - 1 };
+	struct name_writer w = { out, 0, size - 1 };
 	size_t optional = 0; /* where a part began that may be left out */
 	bool known = true;
 
-	for (const struct piece *p = name->pieces; p < name->pieces + name->npieces; p++) {
+	for (const struct pattern_part *p = name->parts; p < name->parts + name->nparts; p++) {
 		switch (p->kind) {
 		case LITERAL:
-			append(&w, p->text, p->len);
+			name_append(&w, p->text, p->len);
 			break;
 		case TABLE:
-			append(&w, table->name, strlen(table->name));
+			name_append(&w, table->name, strlen(table->name));
 			break;
 		case CELL:
-			known &= append_cell(&w, x, table, p, row, longest);
+			known &= name_append_cell(&w, x, table, p, row, longest);
 			break;
 		case CHOICE:
-			append_choice(&w, x, table, p, row);
+			name_append_choice(&w, x, table, p, row);
 			break;
 		case OPEN:
 		case DIES:

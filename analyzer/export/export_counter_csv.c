@@ -27,7 +27,7 @@ struct group {
 };
 
 /* A table that is being written. */
-struct writer {
+struct counter_file {
 	const struct nps_counter_table *table;
 	struct nps_counter_view x;
 	uint8_t shown[COUNTERS]; /* counters with a title */
@@ -37,17 +37,17 @@ struct writer {
 	struct nps_pace pace;
 };
 
-static size_t rows_of(const struct writer *w)
+static size_t rows_of(const struct counter_file *w)
 {
 	return nps_counter_table__of(w->x.m, w->table)->len;
 }
 
-static uint32_t device_of(const struct writer *w, size_t row)
+static uint32_t device_of(const struct counter_file *w, size_t row)
 {
 	return nps_counter_table__device(w->x.m, w->table, row);
 }
 
-static double value_of(const struct writer *w, size_t counter, double per, size_t row)
+static double value_of(const struct counter_file *w, size_t counter, double per, size_t row)
 {
 	double value = nps_counter__value(&w->x, w->table, counter, row);
 
@@ -56,7 +56,7 @@ static double value_of(const struct writer *w, size_t counter, double per, size_
 
 /* --- a row a sample ------------------------------------------------------------------------------------ */
 
-static void put_cell(struct writer *w, size_t counter, size_t row)
+static void put_cell(struct counter_file *w, size_t counter, size_t row)
 {
 	const struct nps_counter *c = &w->table->counters[counter];
 	const struct nps_table *rows = nps_counter_table__of(w->x.m, w->table);
@@ -77,7 +77,7 @@ static void put_cell(struct writer *w, size_t counter, size_t row)
 		nps_counter__cell(w->csv, value_of(w, counter, c->csv_per, row));
 }
 
-static void put_samples(struct writer *w)
+static void put_samples(struct counter_file *w)
 {
 	for (size_t row = 0; !w->csv->err && row < rows_of(w); row++) {
 		nps_csv__row(w->csv);
@@ -105,7 +105,7 @@ static double mean(const struct statistic *s)
 	return s->count ? s->sum / s->count : NAN;
 }
 
-static uint32_t id_of(const struct writer *w, size_t row)
+static uint32_t id_of(const struct counter_file *w, size_t row)
 {
 	const struct nps_table *rows = nps_counter_table__of(w->x.m, w->table);
 	uint32_t id = 0, mode;
@@ -120,7 +120,7 @@ static uint32_t id_of(const struct writer *w, size_t row)
 	return tolower((unsigned char)*nps_model__text(w->x.m, mode)) == 'w' ? id | WRITE : id;
 }
 
-static int group_samples(struct writer *w)
+static int group_samples(struct counter_file *w)
 {
 	for (size_t row = 0; row < rows_of(w); row++) {
 		struct group *group = nps_group_by__get(&w->groups, device_of(w, row), id_of(w, row));
@@ -144,7 +144,7 @@ static int group_samples(struct writer *w)
 }
 
 /* A row a counter of each device. */
-static void put_statistics(struct writer *w)
+static void put_statistics(struct counter_file *w)
 {
 	bool ranges = w->table->csv == NPS_COUNTER_RANGES;
 
@@ -169,7 +169,7 @@ static void put_statistics(struct writer *w)
 }
 
 /* ID NPS_NONE: of all ids. */
-static void put_means(struct writer *w, const struct nps_group *of, const struct statistic *statistics,
+static void put_means(struct counter_file *w, const struct nps_group *of, const struct statistic *statistics,
 		      uint32_t id)
 {
 	nps_csv__row(w->csv);
@@ -186,7 +186,7 @@ static void put_means(struct writer *w, const struct nps_group *of, const struct
 }
 
 /* The sums of the groups from FIRST on that agree with it in device and mode. Returns the next one. */
-static size_t sum_groups(const struct writer *w, size_t first, struct statistic sums[COUNTERS])
+static size_t sum_groups(const struct counter_file *w, size_t first, struct statistic sums[COUNTERS])
 {
 	const struct group *begin = nps_group_by__at(&w->groups, first);
 	size_t end = first;
@@ -205,7 +205,7 @@ static size_t sum_groups(const struct writer *w, size_t first, struct statistic 
 }
 
 /* Means of all ids, and of each. */
-static void put_all_means(struct writer *w)
+static void put_all_means(struct counter_file *w)
 {
 	for (size_t i = 0; i < nps_group_by__len(&w->groups);) {
 		struct statistic sums[COUNTERS] = { 0 };
@@ -225,7 +225,7 @@ static void put_all_means(struct writer *w)
 
 #define HEADER 512
 
-static void append(char *header, const char *title)
+static void header_append(char *header, const char *title)
 {
 	size_t len = strlen(header);
 
@@ -233,27 +233,27 @@ static void append(char *header, const char *title)
 }
 
 /* Finds the counters with a title; titles of columns go into HEADER. */
-static void choose_counters(struct writer *w, char *header)
+static void choose_counters(struct counter_file *w, char *header)
 {
 	bool columns = w->table->csv == NPS_COUNTER_SAMPLES || w->table->csv == NPS_COUNTER_MEANS;
 
 	*header = 0;
 	if (w->table->header)
-		append(header, w->table->header);
+		header_append(header, w->table->header);
 	for (size_t i = 0; i < w->table->len && w->nshown < COUNTERS; i++) {
 		if (!w->table->counters[i].title)
 			continue;
 		w->shown[w->nshown++] = i;
 		if (columns)
-			append(header, w->table->counters[i].title);
+			header_append(header, w->table->counters[i].title);
 	}
 }
 
 static int write_table(const struct nps_export *ex, int dirfd, const struct nps_counter_table *table)
 {
-	struct writer w = { .table = table,
-			    .x = { .m = ex->model }, /* no title has a pattern */
-			    .pace = { .model = ex->model } };
+	struct counter_file w = { .table = table,
+				  .x = { .m = ex->model }, /* no title has a pattern */
+				  .pace = { .model = ex->model } };
 	bool own = table->when == NPS_COUNTER_OWN;
 	char header[HEADER];
 	const struct nps_csv_file file = { .stem = table->when == NPS_COUNTER_OWN_UNLESS_MSPROF

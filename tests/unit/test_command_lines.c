@@ -101,7 +101,7 @@ static void rows(void **state)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(commands); i++) {
 		const struct nps_command *command = commands[i];
 		char *argv[] = { (char *)command->name, NULL };
-		struct nps_operands rest;
+		struct nps_cli_operands rest;
 		int status = -1;
 
 		assert_int_equal(command->options->type, NPS_OPTION_GROUP);

@@ -95,8 +95,8 @@ static struct nps_command in_order;
 static char messages[4096]; /* of the last run */
 
 /* Parses ARGS, blanks between. True: go on. */
-static bool run(const struct nps_command *cmd, struct opts *o, struct nps_operands *rest, const char *args,
-		int *status)
+static bool run(const struct nps_command *cmd, struct opts *o, struct nps_cli_operands *rest,
+		const char *args, int *status)
 {
 	static char copy[1024], *argv[32];
 	FILE *file = tmpfile();
@@ -123,7 +123,7 @@ static bool run(const struct nps_command *cmd, struct opts *o, struct nps_operan
 
 static struct opts good(const char *args)
 {
-	struct nps_operands rest;
+	struct nps_cli_operands rest;
 	struct opts o;
 	int status;
 
@@ -136,7 +136,7 @@ static struct opts good(const char *args)
 
 static void bad(const char *args, const char *message)
 {
-	struct nps_operands rest;
+	struct nps_cli_operands rest;
 	char line[1024];
 	struct opts o;
 	int status;
@@ -267,7 +267,7 @@ static void wrong_options(void **state)
 
 static void operands(void **state)
 {
-	struct nps_operands rest;
+	struct nps_cli_operands rest;
 	struct opts o;
 	int status;
 

@@ -119,7 +119,7 @@ static void fake_end(struct nps_capture *c, int i, enum nps_end_stage stage)
 		fake_end(c, i, stage);                                                                       \
 	}                                                                                                    \
 	static void letter##_count(const struct nps_capture *c, const struct nps_source *s,                  \
-				   struct nps_counts *n)                                                     \
+				   struct nps_lost_counts *n)                                                \
 	{                                                                                                    \
 		(void)c;                                                                                     \
 		(void)s;                                                                                     \
@@ -221,7 +221,7 @@ static void stages_of_the_end_have_their_directions(void **state)
 static void what_is_not_wanted_has_no_hooks_called(void **state)
 {
 	struct pollfd fds[NPS_SOURCES_MAX];
-	struct nps_counts n;
+	struct nps_lost_counts n;
 	int wait_ms = 50;
 
 	(void)state;
@@ -330,7 +330,7 @@ static void descriptors_and_waits_are_collected(void **state)
 
 static void counts_are_sums(void **state)
 {
-	struct nps_counts n;
+	struct nps_lost_counts n;
 
 	(void)state;
 	start_all();

@@ -49,11 +49,11 @@ static void profilers_describe_devices_of_their_user(void **state)
 	(void)state;
 	assert_true(described(10)); /* nobody is known to submit to it */
 	assert_false(described(40)); /* whose that is is not known */
-	nps_device_facts__used(&capture.facts, 10, 1000, 4, false);
+	nps_device_facts__used(&capture.shared.facts, 10, 1000, 4, false);
 	assert_true(described(10));
 	assert_false(described(20));
 	assert_false(described(30));
-	nps_device_facts__used(&capture.facts, 20, 2000, 4, false);
+	nps_device_facts__used(&capture.shared.facts, 20, 2000, 4, false);
 	assert_false(described(10));
 	assert_false(described(20));
 	for (size_t i = 0; i < sizeof(processes) / sizeof(*processes); i++)

@@ -22,8 +22,8 @@ BORDERS: dict[str, tuple[str, ...]] = {
     "kheaders": (),
     "bpf": ("kheaders/",),
     "analyzer": ("kheaders/",),
-    # One program: its commands call the analyzer's, and nothing else of it.
-    "user": ("kheaders/", "analyzer/analyze.h", "analyzer/show.h", "bpf/"),
+    # One program: its commands call the analyzer's, and their options are rows of the same kind.
+    "user": ("kheaders/", "analyzer/analyze.h", "analyzer/show.h", "analyzer/cli/", "analyzer/export/formats.h", "bpf/"),
     # The mock builds alone: what it implements is written down in it once more, from the vendor's documents.
     "tools/npusim": (),
 }
@@ -54,6 +54,7 @@ ANALYZER = (
           ("ascend_db/", "cann/", "session/", "torch/", "import_trace", "trace_slices", "import/*/"), ("commands",)),
     Layer("derive", ("derive/",)),
     Layer("findings and export", ("findings/", "export/")),
+    Layer("options", ("cli/option", "cli/nearest", "cli/exit_status")),  # rows of options, of whatever command
     Layer("commands", ("",)),
 )
 
@@ -67,8 +68,9 @@ USER = (
     Layer("inject", ("inject/",)),
     Layer("what sources share", ("sources/",)),
     Layer("sources", ("sources/*/",)),
-    Layer("cli", ("cli/",)),
     Layer("no room yet", ("",)),
+    Layer("options", ("cli/",)),
+    Layer("commands", ("main.c", "cmd_")),
 )
 
 LAYERS = {"analyzer": ANALYZER, "user": USER}

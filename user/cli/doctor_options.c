@@ -82,7 +82,7 @@ const struct nps_command nps_doctor_command = {
 
 bool nps_doctor_args__parse(struct nps_doctor_args *args, int argc, char **argv, int *status)
 {
-	struct nps_operands rest;
+	struct nps_cli_operands rest;
 
 	*args = (struct nps_doctor_args){ 0 };
 	if (!nps_options__parse(&nps_doctor_command, args, argc, argv, &rest, status))

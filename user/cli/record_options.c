@@ -374,7 +374,7 @@ static bool is_pids(const char *text)
 }
 
 /* A command that is none: 0, or the exit status after a line that has what was meant. */
-static int command_check(const struct nps_record_args *a, const struct nps_operands *rest)
+static int command_check(const struct nps_record_args *a, const struct nps_cli_operands *rest)
 {
 	const char *command = rest->argv[0];
 
@@ -427,7 +427,7 @@ static void args_settle(struct nps_record_args *a)
 
 bool nps_record_args__parse(struct nps_record_args *a, int argc, char **argv, int *status)
 {
-	struct nps_operands rest;
+	struct nps_cli_operands rest;
 
 	*a = (struct nps_record_args){
 		.rec = { .sz = sizeof(a->rec), .argc = argc, .argv = argv, .ring_bytes = default_ring() }
