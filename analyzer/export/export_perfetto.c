@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * npuscope.pftrace: the model as Perfetto shows it best. Host threads hold Python frames, operators and CANN calls in one
+ * npuscope.pftrace: the sink of the timeline for Perfetto. Host threads hold Python frames, operators and CANN calls in one
  * nesting; a device is a group of streams; collectives, overlap and counters have their own groups. Flows lead
  * from the call to the task.
  */
@@ -8,10 +8,9 @@
 #include "export/export.h"
 
 #include "base/map.h"
-#include "export/host_rows.h"
 #include "export/pftrace_writer.h"
 #include "export/run_names.h"
-#include "schema/counters.h"
+#include "export/timeline.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -24,7 +23,9 @@ struct perfetto {
 	const struct nps_model *m;
 	struct nps_pftrace *w;
 	struct nps_pace pace;
-	uint64_t process;
+	uint64_t process, steps, collections, cpus; /* tracks */
+	struct nps_counter_view counters;
+	size_t compute, memcpy; /* next rows of details of tasks, which lie in the same order */
 	struct nps_map rows; /* what a track stands for, see track_of() -> row of tracks */
 	struct nps_vec tracks; /* uint64_t */
 	struct nps_map threads; /* tid -> text: its name */
@@ -88,9 +89,10 @@ static const char *text(const struct perfetto *p, uint32_t id)
 	return nps_model__text(p->m, id);
 }
 
-static uint64_t length(uint64_t start, uint64_t end)
+static void slice(struct perfetto *p, uint64_t track, const struct nps_item *item, const char *category,
+		  const char *name)
 {
-	return end > start ? end - start : 0;
+	nps_pftrace__slice(p->w, track, item->start, nps_item__length(item), category, name);
 }
 
 /* --- host ---------------------------------------------------------------------------------------------- */
@@ -127,162 +129,93 @@ static uint64_t thread_track(struct perfetto *p, uint64_t gtid)
 			nps_pftrace__thread(p->w, p->process, (int32_t)tid, thread_name(p, tid), 0));
 }
 
-static void api_row(struct perfetto *p, size_t i)
+static void call(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_api_table *t = &p->m->api;
+	const char *ending = nps_call__ending(t->ending[item->row]);
 
-	nps_pftrace__slice(p->w, thread_track(p, t->gtid[i]), t->start[i], length(t->start[i], t->end[i]),
-			   "cann", text(p, t->name[i]));
-	if (t->item[i] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "item", text(p, t->item[i]));
-	if (t->connection[i] != NPS_NO_ID) {
-		nps_pftrace__arg_u64(p->w, "connection_id", t->connection[i]);
-		nps_pftrace__flow(p->w, t->connection[i]);
+	slice(p, thread_track(p, item->lane), item, "cann", text(p, item->name));
+	if (t->item[item->row] != NPS_NONE)
+		nps_pftrace__arg_text(p->w, "item", text(p, t->item[item->row]));
+	if (item->connection != NPS_NO_ID) {
+		nps_pftrace__arg_u64(p->w, "connection_id", item->connection);
+		nps_pftrace__flow(p->w, item->connection);
 	}
-	if (nps_call__ending(t->ending[i]))
-		nps_pftrace__arg_text(p->w, "end", nps_call__ending(t->ending[i]));
+	if (ending)
+		nps_pftrace__arg_text(p->w, "end", ending);
 }
 
-static const char *torch_category(uint32_t type)
-{
-	return type == NPS_API_TORCH_QUEUE ? "queue" : type == NPS_API_PYTHON ? "python" : "cpu_op";
-}
-
-static void torch_row(struct perfetto *p, size_t i)
+static void torch(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_torch_table *t = &p->m->torch;
+	uint32_t row = item->row;
 
-	if (!t->start[i])
-		return;
-	nps_pftrace__slice(p->w, thread_track(p, t->gtid[i]), t->start[i], length(t->start[i], t->end[i]),
-			   torch_category(t->type[i]), text(p, t->name[i]));
-	if (t->input_shapes[i] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "Input Dims", text(p, t->input_shapes[i]));
-	if (t->input_types[i] != NPS_NONE)
-		nps_pftrace__arg_text(p->w, "Input type", text(p, t->input_types[i]));
-	if (t->sequence[i] != NPS_NULL && t->sequence[i] >= 0)
-		nps_pftrace__arg_i64(p->w, "Sequence number", t->sequence[i]);
-}
-
-static void host_threads(struct perfetto *p)
-{
-	struct nps_host_rows rows;
-	bool api;
-	size_t i;
-	int err;
-
-	nps_host_rows__begin(&rows, p->m, true);
-	while (!p->err && nps_host_rows__next(&rows, &api, &i)) {
-		if (api)
-			api_row(p, i);
-		else
-			torch_row(p, i);
-	}
-	err = nps_host_rows__end(&rows);
-	p->err = p->err ? p->err : err;
+	slice(p, thread_track(p, item->lane), item, item->kind == NPS_ITEM_PYTHON ? "python" : "cpu_op",
+	      text(p, item->name));
+	if (t->input_shapes[row] != NPS_NONE)
+		nps_pftrace__arg_text(p->w, "Input Dims", text(p, t->input_shapes[row]));
+	if (t->input_types[row] != NPS_NONE)
+		nps_pftrace__arg_text(p->w, "Input type", text(p, t->input_types[row]));
+	if (t->sequence[row] != NPS_NULL && t->sequence[row] >= 0)
+		nps_pftrace__arg_i64(p->w, "Sequence number", t->sequence[row]);
 }
 
 /* Enqueue and dequeue overlap operators without nesting in them: they get lanes of their own. */
-static void queues(struct perfetto *p)
+static void queue(struct perfetto *p, const struct nps_item *item)
 {
-	struct nps_rows rows = nps_model__torch_rows(p->m, NPS_API_TORCH_QUEUE);
+	int64_t correlation = p->m->torch.correlation[item->row];
 
-	for (size_t i = rows.begin; !p->err && i < rows.end; i++) {
-		const struct nps_torch_table *t = &p->m->torch;
-		uint64_t lane;
-
-		nps_pace__step(&p->pace);
-		if (!t->start[i]) /* one side was not recorded */
-			continue;
-		lane = numbered(p, LANE, nps_hash2(1, t->gtid[i]), p->process, "Task queue of thread",
-				t->gtid[i] & UINT32_MAX, 1);
-		nps_pftrace__slice(p->w, lane, t->start[i], length(t->start[i], t->end[i]), "queue",
-				   text(p, t->name[i]));
-		if (t->correlation[i] < 0 || t->correlation[i] > UINT32_MAX)
-			continue;
-		nps_pftrace__arg_i64(p->w, "correlation_id", t->correlation[i]);
-		nps_pftrace__flow(p->w, QUEUE_FLOW + (uint64_t)t->correlation[i]);
-	}
+	slice(p,
+	      numbered(p, LANE, nps_hash2(1, item->lane), p->process, "Task queue of thread",
+		       nps_item__tid(item), 1),
+	      item, "queue", text(p, item->name));
+	if (correlation < 0 || correlation > UINT32_MAX)
+		return;
+	nps_pftrace__arg_i64(p->w, "correlation_id", correlation);
+	nps_pftrace__flow(p->w, QUEUE_FLOW + (uint64_t)correlation);
 }
 
-static void system_calls(struct perfetto *p)
+static void system_call(struct perfetto *p, const struct nps_item *item)
 {
-	const struct nps_osrt_table *t = &p->m->osrt;
-
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		uint64_t lane = numbered(p, SYSCALLS, t->gtid[i], p->process, "System calls of thread",
-					 t->gtid[i] & UINT32_MAX, 2);
-
-		nps_pftrace__slice(p->w, lane, t->start[i], length(t->start[i], t->end[i]), "osrt",
-				   text(p, t->name[i]));
-		if (t->unfinished[i])
-			nps_pftrace__arg_text(p->w, "end", nps_call__ending(NPS_ENDING_UNFINISHED));
-		nps_pace__step(&p->pace);
-	}
+	slice(p,
+	      numbered(p, SYSCALLS, item->lane, p->process, "System calls of thread", nps_item__tid(item), 2),
+	      item, "osrt", text(p, item->name));
+	if (p->m->osrt.unfinished[item->row])
+		nps_pftrace__arg_text(p->w, "end", nps_call__ending(NPS_ENDING_UNFINISHED));
 }
 
-static void cpus(struct perfetto *p)
+static void running(struct perfetto *p, const struct nps_item *item)
 {
-	const struct nps_run_table *t = &p->m->run;
-	uint64_t group = t->t.len ? nps_pftrace__track(p->w, 0, "CPUs", RANK_CPU) : 0;
+	uint32_t cpu = nps_item__device(item);
+	char name[96];
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		char name[96];
-
-		if (!nps_run__ran(p->m, i))
-			continue;
-		snprintf(name, sizeof(name), "%.60s:%u",
-			 t->comm[i] == NPS_NONE ? "unknown" : text(p, t->comm[i]), t->tid[i]);
-		nps_pftrace__slice(p->w,
-				   numbered(p, CPU, t->cpu[i], group, "CPU", t->cpu[i],
-					    (int32_t)NPS_MIN(t->cpu[i], 4096U)),
-				   t->start[i], length(t->start[i], t->end[i]), "sched", name);
-		nps_pace__step(&p->pace);
-	}
+	snprintf(name, sizeof(name), "%.60s:%u", item->name == NPS_NONE ? "unknown" : text(p, item->name),
+		 nps_item__tid(item));
+	slice(p, numbered(p, CPU, cpu, p->cpus, "CPU", cpu, (int32_t)NPS_MIN(cpu, 4096U)), item, "sched",
+	      name);
 }
 
-static void collections(struct perfetto *p)
+static void mark(struct perfetto *p, const struct nps_item *item)
 {
-	const struct nps_gc_table *t = &p->m->gc;
-	uint64_t track = t->t.len ? nps_pftrace__track(p->w, p->process, "Python GC", 3) : 0;
+	uint32_t domain = p->m->mstx.domain[item->row];
+	uint64_t track = known(p, MSTX, domain);
 
-	for (size_t i = 0; i < t->t.len; i++)
-		nps_pftrace__slice(p->w, track, t->start[i], length(t->start[i], t->end[i]), "gc", "GC");
+	if (!track)
+		track = remember(p, MSTX, domain,
+				 nps_pftrace__track(p->w, p->process,
+						    domain == NPS_NONE ? "MsTx" : text(p, domain), 4));
+	if (nps_item__length(item))
+		slice(p, track, item, "mstx", text(p, item->name));
+	else
+		nps_pftrace__instant(p->w, track, item->start, "mstx", text(p, item->name));
 }
 
-static void marks(struct perfetto *p)
+static void step(struct perfetto *p, const struct nps_item *item)
 {
-	const struct nps_mstx_table *t = &p->m->mstx;
+	char name[48];
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		uint64_t track = known(p, MSTX, t->domain[i]);
-
-		if (!track) {
-			const char *domain = t->domain[i] == NPS_NONE ? "MsTx" : text(p, t->domain[i]);
-
-			track = remember(p, MSTX, t->domain[i],
-					 nps_pftrace__track(p->w, p->process, domain, 4));
-		}
-		if (t->end[i] > t->start[i])
-			nps_pftrace__slice(p->w, track, t->start[i], t->end[i] - t->start[i], "mstx",
-					   text(p, t->message[i]));
-		else
-			nps_pftrace__instant(p->w, track, t->start[i], "mstx", text(p, t->message[i]));
-		nps_pace__step(&p->pace);
-	}
-}
-
-static void steps(struct perfetto *p)
-{
-	const struct nps_step_table *t = &p->m->step;
-	uint64_t track = t->t.len ? nps_pftrace__track(p->w, 0, "Steps", RANK_STEPS) : 0;
-
-	for (size_t i = 0; i < t->t.len; i++) {
-		char name[48];
-
-		snprintf(name, sizeof(name), "ProfilerStep#%lld", (long long)t->id[i]);
-		nps_pftrace__slice(p->w, track, t->start[i], length(t->start[i], t->end[i]), "step", name);
-	}
+	snprintf(name, sizeof(name), "ProfilerStep#%lld", (long long)p->m->step.id[item->row]);
+	slice(p, p->steps, item, "step", name);
 }
 
 /* --- device -------------------------------------------------------------------------------------------- */
@@ -292,143 +225,124 @@ static const char *source(uint8_t source)
 	return source == NPS_TIME_DEVICE_LOG ? "device log" : "host bounds";
 }
 
-/* Details lie beside the tasks, in the same order. */
-struct details {
-	size_t compute, memcpy;
-};
-
-static void task_args(struct perfetto *p, size_t i, struct details *d)
+static void compute_args(struct perfetto *p, uint32_t task)
 {
-	const struct nps_model *m = p->m;
-	int64_t error = -1;
+	const struct nps_compute_table *t = &p->m->compute;
+	size_t i;
 
-	nps_pftrace__arg_text(p->w, "Task Type", text(p, m->task.hw_type[i]));
-	nps_pftrace__arg_u64(p->w, "Task Id", m->task.task[i]);
-	if (m->task.source[i] != NPS_TIME_IMPORTED)
-		nps_pftrace__arg_text(p->w, "time_source", source(m->task.source[i]));
-	if (m->task.source[i] == NPS_TIME_DEVICE_LOG)
-		error = nps_clock_error_at(m, m->task.device[i], m->task.start[i]);
-	if (error >= 0)
-		nps_pftrace__arg_i64(p->w, "clock_error_ns", error);
-	while (d->compute < m->compute.t.len && m->compute.task[d->compute] < i)
-		d->compute++;
-	if (d->compute < m->compute.t.len && m->compute.task[d->compute] == i) {
-		nps_pftrace__arg_text(p->w, "Type", nps_model__text_or_na(m, m->compute.type[d->compute]));
-		if (m->compute.input_shapes[d->compute] != NPS_NONE)
-			nps_pftrace__arg_text(p->w, "Input Shapes",
-					      text(p, m->compute.input_shapes[d->compute]));
-	}
-	while (d->memcpy < m->memcpy.t.len && m->memcpy.task[d->memcpy] < i)
-		d->memcpy++;
-	if (d->memcpy < m->memcpy.t.len && m->memcpy.task[d->memcpy] == i &&
-	    m->memcpy.size[d->memcpy] != NPS_NULL)
-		nps_pftrace__arg_i64(p->w, "size(B)", m->memcpy.size[d->memcpy]);
+	while (p->compute < t->t.len && t->task[p->compute] < task)
+		p->compute++;
+	i = p->compute;
+	if (i == t->t.len || t->task[i] != task)
+		return;
+	nps_pftrace__arg_text(p->w, "Type", nps_model__text_or_na(p->m, t->type[i]));
+	if (t->input_shapes[i] != NPS_NONE)
+		nps_pftrace__arg_text(p->w, "Input Shapes", text(p, t->input_shapes[i]));
 }
 
-static void tasks(struct perfetto *p)
+static void memcpy_args(struct perfetto *p, uint32_t task)
+{
+	const struct nps_memcpy_table *t = &p->m->memcpy;
+
+	while (p->memcpy < t->t.len && t->task[p->memcpy] < task)
+		p->memcpy++;
+	if (p->memcpy < t->t.len && t->task[p->memcpy] == task && t->size[p->memcpy] != NPS_NULL)
+		nps_pftrace__arg_i64(p->w, "size(B)", t->size[p->memcpy]);
+}
+
+static void task_args(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_task_table *t = &p->m->task;
-	struct details details = { 0 };
+	uint32_t row = item->row;
+	int64_t error = -1;
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		uint64_t npu, stream;
-
-		nps_pace__step(&p->pace);
-		if (t->class[i] == NPS_CLASS_PARENT)
-			continue;
-		npu = numbered(p, NPU, t->device[i], 0, "Ascend Hardware NPU", t->device[i], RANK_DEVICE);
-		stream = numbered(p, STREAM, (uint64_t)t->device[i] << 32 | t->stream[i], npu, "Stream",
-				  t->stream[i], (int32_t)NPS_MIN(t->stream[i], 65535U));
-		nps_pftrace__slice(p->w, stream, t->start[i], length(t->start[i], t->end[i]), "npu",
-				   text(p, t->name[i]));
-		task_args(p, i, &details);
-		/* The call of a collective leads to the collective. */
-		if (t->connection[i] != NPS_NO_ID && t->class[i] != NPS_CLASS_COMM)
-			nps_pftrace__flow(p->w, t->connection[i]);
-	}
+	nps_pftrace__arg_text(p->w, "Task Type", text(p, t->hw_type[row]));
+	nps_pftrace__arg_u64(p->w, "Task Id", t->task[row]);
+	if (t->source[row] != NPS_TIME_IMPORTED)
+		nps_pftrace__arg_text(p->w, "time_source", source(t->source[row]));
+	if (t->source[row] == NPS_TIME_DEVICE_LOG)
+		error = nps_clock_error_at(p->m, nps_item__device(item), item->start);
+	if (error >= 0)
+		nps_pftrace__arg_i64(p->w, "clock_error_ns", error);
+	compute_args(p, row);
+	memcpy_args(p, row);
 }
 
-static uint64_t comm_lane(struct perfetto *p, uint32_t device, uint32_t group)
+static void task(struct perfetto *p, const struct nps_item *item)
 {
-	uint64_t number = (uint64_t)device << 32 | group, npu, track = known(p, GROUP, number);
+	uint32_t device = nps_item__device(item), stream = nps_item__tid(item);
+	uint64_t npu = numbered(p, NPU, device, 0, "Ascend Hardware NPU", device, RANK_DEVICE);
+
+	slice(p, numbered(p, STREAM, item->lane, npu, "Stream", stream, (int32_t)NPS_MIN(stream, 65535U)),
+	      item, "npu", text(p, item->name));
+	task_args(p, item);
+	/* The call of a collective leads to the collective. */
+	if (item->connection != NPS_NO_ID && p->m->task.class[item->row] != NPS_CLASS_COMM)
+		nps_pftrace__flow(p->w, item->connection);
+}
+
+/* The track of the group whose lane ITEM has. */
+static uint64_t group_track(struct perfetto *p, const struct nps_item *item)
+{
+	uint32_t device = nps_item__device(item);
+	uint64_t npu, track = known(p, GROUP, item->lane);
 	char name[160];
 
 	if (track)
 		return track;
 	npu = numbered(p, COMM_NPU, device, 0, "Communication NPU", device, RANK_COMM);
-	snprintf(name, sizeof(name), "Group %.120s", nps_model__text_or_na(p->m, group));
-	return remember(p, GROUP, number, nps_pftrace__track(p->w, npu, name, 0));
+	snprintf(name, sizeof(name), "Group %.120s", nps_model__text_or_na(p->m, nps_item__tid(item)));
+	return remember(p, GROUP, item->lane, nps_pftrace__track(p->w, npu, name, 0));
 }
 
-static void collectives(struct perfetto *p)
+static void collective(struct perfetto *p, const struct nps_item *item)
 {
-	const struct nps_comm_op_table *t = &p->m->comm_op;
+	int64_t count = p->m->comm_op.count[item->row];
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		nps_pftrace__slice(p->w, comm_lane(p, t->device[i], t->group[i]), t->start[i],
-				   length(t->start[i], t->end[i]), "communication", text(p, t->name[i]));
-		if (t->count[i] != NPS_NULL)
-			nps_pftrace__arg_i64(p->w, "count", t->count[i]);
-		if (t->connection[i] != NPS_NO_ID)
-			nps_pftrace__flow(p->w, t->connection[i]);
-		nps_pace__step(&p->pace);
-	}
+	slice(p, group_track(p, item), item, "communication", text(p, item->name));
+	if (count != NPS_NULL)
+		nps_pftrace__arg_i64(p->w, "count", count);
+	if (item->connection != NPS_NO_ID)
+		nps_pftrace__flow(p->w, item->connection);
 }
 
-/* The row of a collective's tasks on PLANE; level 0 does not tell theirs. */
-static uint64_t plane_lane(struct perfetto *p, uint32_t device, uint32_t group, int64_t plane)
+/* The track of a collective's tasks on PLANE; level 0 does not report it. */
+static uint64_t plane_track(struct perfetto *p, const struct nps_item *item, int64_t plane)
 {
-	bool told = plane >= 0 && plane < NPS_NONE;
-	uint64_t number = nps_hash2((uint64_t)device << 32 | group, told ? (uint64_t)plane : NPS_NONE),
-		 lane = known(p, PLANE, number), parent;
+	bool reported = plane >= 0 && plane < NPS_NONE;
+	uint64_t number = nps_hash2(item->lane, reported ? (uint64_t)plane : NPS_NONE),
+		 track = known(p, PLANE, number), parent;
 
-	if (lane)
-		return lane;
-	parent = comm_lane(p, device, group);
-	if (told)
+	if (track)
+		return track;
+	parent = group_track(p, item);
+	if (reported)
 		return numbered(p, PLANE, number, parent, "Plane", (uint64_t)plane,
 				(int32_t)NPS_MIN(plane, 65535));
 	return remember(p, PLANE, number, nps_pftrace__track(p->w, parent, "Tasks", 65536));
 }
 
-static void collective_tasks(struct perfetto *p)
+static void collective_task(struct perfetto *p, const struct nps_item *item)
 {
 	const struct nps_comm_task_table *t = &p->m->comm_task;
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		uint32_t task = t->task[i];
-
-		nps_pftrace__slice(p->w, plane_lane(p, p->m->task.device[task], t->group[i], t->plane[i]),
-				   p->m->task.start[task],
-				   length(p->m->task.start[task], p->m->task.end[task]), "communication",
-				   text(p, t->type[i]));
-		if (t->size[i] >= 0)
-			nps_pftrace__arg_i64(p->w, "size(Byte)", t->size[i]);
-		nps_pace__step(&p->pace);
-	}
+	slice(p, plane_track(p, item, t->plane[item->row]), item, "communication", text(p, item->name));
+	if (t->size[item->row] >= 0)
+		nps_pftrace__arg_i64(p->w, "size(Byte)", t->size[item->row]);
 }
 
-static void overlap(struct perfetto *p)
+static void overlap(struct perfetto *p, const struct nps_item *item)
 {
-	static const char *const names[] = { "Computing", "Communication", "Communication(Not Overlapped)",
-					     "Free" };
-	const struct nps_overlap_table *t = &p->m->overlap;
+	uint32_t device = nps_item__device(item), type = nps_item__tid(item);
+	uint64_t npu = numbered(p, OVERLAP, device, 0, "Overlap Analysis NPU", device, RANK_OVERLAP);
+	uint64_t track = known(p, LANE, item->lane);
 
-	for (size_t i = 0; !p->err && i < t->t.len; i++) {
-		uint64_t npu = numbered(p, OVERLAP, t->device[i], 0, "Overlap Analysis NPU", t->device[i],
-					RANK_OVERLAP);
-		uint64_t number = (uint64_t)t->device[i] << 32 | t->type[i], lane = known(p, LANE, number);
-
-		nps_pace__step(&p->pace);
-		if (t->type[i] >= NPS_ARRAY_SIZE(names))
-			continue;
-		if (!lane)
-			lane = remember(p, LANE, number,
-					nps_pftrace__track(p->w, npu, names[t->type[i]],
-							   (int32_t)t->type[i]));
-		nps_pftrace__slice(p->w, lane, t->start[i], length(t->start[i], t->end[i]), "overlap",
-				   names[t->type[i]]);
-	}
+	if (type >= NPS_OVERLAP_TYPES)
+		return;
+	if (!track)
+		track = remember(p, LANE, item->lane,
+				 nps_pftrace__track(p->w, npu, nps_overlap_names[type], (int32_t)type));
+	slice(p, track, item, "overlap", nps_overlap_names[type]);
 }
 
 /* --- counters ------------------------------------------------------------------------------------------ */
@@ -441,7 +355,6 @@ static void sample(struct perfetto *p, uint32_t device, const char *name, const 
 		 number = nps_hash2(device, nps_hash_bytes(name, strlen(name))), counter;
 	char title[64];
 
-	nps_pace__step(&p->pace);
 	if (!isfinite(value))
 		return;
 	if (!group) {
@@ -456,38 +369,94 @@ static void sample(struct perfetto *p, uint32_t device, const char *name, const 
 }
 
 /* The counters of a row of samples. */
-static void samples_of(struct perfetto *p, const struct nps_counter_view *x,
-		       const struct nps_counter_table *table, size_t row)
+static void samples_of(struct perfetto *p, const struct nps_item *item)
 {
-	uint32_t device = nps_counter_table__device(p->m, table, row);
-	uint64_t time = nps_counter_table__times(p->m, table)[row];
+	const struct nps_counter_table *table = item->table;
+	uint32_t device = nps_counter_table__device(p->m, table, item->row);
 	char name[128];
 
-	for (size_t i = 0; time && i < table->len; i++) {
+	for (size_t i = 0; i < table->len; i++) {
 		double value;
 
 		if (!table->counters[i].track)
 			continue;
-		value = nps_counter__value(x, table, i, row);
+		value = nps_counter__value(&p->counters, table, i, item->row);
 		if (isnan(value))
 			continue;
-		nps_counter__name(x, table, table->counters[i].track, row, name, sizeof(name));
-		sample(p, device, name, table->counters[i].unit, time, value);
+		nps_counter__name(&p->counters, table, table->counters[i].track, item->row, name,
+				  sizeof(name));
+		sample(p, device, name, table->counters[i].unit, item->start, value);
 	}
 }
 
-static void counters(struct perfetto *p)
+/* --- all ----------------------------------------------------------------------------------------------- */
+
+#define WANTED                                                                                               \
+	(NPS_ITEM(PYTHON) | NPS_ITEM(OPERATOR) | NPS_ITEM(TORCH_MARK) | NPS_ITEM(CALL) | NPS_ITEM(TASK) |    \
+	 NPS_ITEM(COLLECTIVE) | NPS_ITEM(COLLECTIVE_TASK) | NPS_ITEM(OVERLAP) | NPS_ITEM(SYSTEM_CALL) |      \
+	 NPS_ITEM(MARK) | NPS_ITEM(SAMPLE) | NPS_ITEM(RUNNING) | NPS_ITEM(STEP) | NPS_ITEM(COLLECTION) |     \
+	 NPS_ITEM(QUEUE))
+
+static void write_item(struct perfetto *p, const struct nps_item *item)
 {
-	struct nps_counter_view x = nps_counter_view(p->m);
-
-	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
-		const struct nps_table *rows = nps_counter_table__of(p->m, &nps_counter_tables[k]);
-
-		for (size_t i = 0; !p->err && i < rows->len; i++) {
-			nps_pace__step(&p->pace);
-			samples_of(p, &x, &nps_counter_tables[k], i);
-		}
+	switch (item->kind) {
+	case NPS_ITEM_PYTHON:
+	case NPS_ITEM_OPERATOR:
+	case NPS_ITEM_TORCH_MARK:
+		torch(p, item);
+		break;
+	case NPS_ITEM_CALL:
+		call(p, item);
+		break;
+	case NPS_ITEM_TASK:
+		task(p, item);
+		break;
+	case NPS_ITEM_COLLECTIVE:
+		collective(p, item);
+		break;
+	case NPS_ITEM_COLLECTIVE_TASK:
+		collective_task(p, item);
+		break;
+	case NPS_ITEM_OVERLAP:
+		overlap(p, item);
+		break;
+	case NPS_ITEM_SYSTEM_CALL:
+		system_call(p, item);
+		break;
+	case NPS_ITEM_MARK:
+		mark(p, item);
+		break;
+	case NPS_ITEM_SAMPLE:
+		samples_of(p, item);
+		break;
+	case NPS_ITEM_RUNNING:
+		running(p, item);
+		break;
+	case NPS_ITEM_STEP:
+		step(p, item);
+		break;
+	case NPS_ITEM_COLLECTION:
+		slice(p, p->collections, item, "gc", "GC");
+		break;
+	case NPS_ITEM_QUEUE:
+		queue(p, item);
+		break;
+	default: /* not wanted */
+		break;
 	}
+}
+
+static void write_items(struct perfetto *p)
+{
+	struct nps_timeline timeline;
+	struct nps_item item;
+	int err;
+
+	nps_timeline__open(&timeline, p->m, WANTED);
+	while (!p->err && nps_timeline__next(&timeline, &item))
+		write_item(p, &item);
+	err = nps_timeline__close(&timeline);
+	p->err = p->err ? p->err : err;
 }
 
 static void write_all(struct perfetto *p)
@@ -501,23 +470,20 @@ static void write_all(struct perfetto *p)
 	else
 		p->process = nps_pftrace__process(p->w, (int32_t)p->m->pid, name, RANK_PROCESS);
 	name_threads(p);
-	steps(p);
-	host_threads(p);
-	queues(p);
-	system_calls(p);
-	collections(p);
-	marks(p);
-	tasks(p);
-	collectives(p);
-	collective_tasks(p);
-	overlap(p);
-	counters(p);
-	cpus(p);
+	if (p->m->step.t.len)
+		p->steps = nps_pftrace__track(p->w, 0, "Steps", RANK_STEPS);
+	if (p->m->gc.t.len)
+		p->collections = nps_pftrace__track(p->w, p->process, "Python GC", 3);
+	if (p->m->run.t.len)
+		p->cpus = nps_pftrace__track(p->w, 0, "CPUs", RANK_CPU);
+	write_items(p);
 }
 
 int nps_export__perfetto(const struct nps_export *ex, int dirfd)
 {
-	struct perfetto p = { .m = ex->model, .pace = { .model = ex->model } };
+	struct perfetto p = { .m = ex->model,
+			      .pace = { .model = ex->model },
+			      .counters = nps_counter_view(ex->model) };
 	int err;
 
 	nps_vec__init(&p.tracks, ex->model->tmpfd, sizeof(uint64_t));
