@@ -9,13 +9,45 @@
 const char *const nps_overlap_names[NPS_OVERLAP_TYPES] = { "Computing", "Communication",
 							   "Communication(Not Overlapped)", "Free" };
 
+_Static_assert(NPS_TIMELINE_SOURCES <= UINT8_MAX, "numbers of sources are bytes");
+
+bool nps_timeline__wins_tie(const struct nps_timeline *t, size_t a, size_t b)
+{
+	const struct nps_timeline_source *x = &t->sources[a], *y = &t->sources[b];
+
+	if (t->next[a] == UINT64_MAX || x->kind >= NPS_TIMELINE_NESTING || y->kind >= NPS_TIMELINE_NESTING ||
+	    x->end[x->at] == y->end[y->at])
+		return a < b;
+	return x->end[x->at] > y->end[y->at];
+}
+
+/* SOURCE has an earlier next item, or is new and stands at the end. */
+static void move_forward(struct nps_timeline *t, size_t source)
+{
+	size_t at = 0;
+
+	while (t->order[at] != source)
+		at++;
+	for (; at && nps_timeline__before(t, source, t->order[at - 1]); at--)
+		t->order[at] = t->order[at - 1];
+	t->order[at] = (uint8_t)source;
+}
+
+/* NEXT: the time of its first item. */
+static void append_source(struct nps_timeline *t, const struct nps_timeline_source *source, uint64_t next)
+{
+	size_t i = t->nsources++;
+
+	t->sources[i] = *source;
+	t->next[i] = next;
+	t->order[i] = (uint8_t)i;
+	move_forward(t, i);
+}
+
 static void add_source(struct nps_timeline *t, const struct nps_timeline_source *source)
 {
-	if (source->at >= source->len)
-		return;
-	t->sources[t->nsources] = *source;
-	t->next[t->nsources] = nps_timeline__time(source, source->at);
-	t->nsources++;
+	if (source->at < source->len)
+		append_source(t, source, nps_timeline__time(source, source->at));
 }
 
 /* --- rows that nest: databases have Python's frames by their end --- */
@@ -132,12 +164,9 @@ static void add_tables(struct nps_timeline *t)
 		  .lane = m->iteration_part.model },
 	};
 
-	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++) {
+	for (size_t i = 0; i < NPS_ARRAY_SIZE(tables); i++)
 		if (t->wanted >> tables[i].kind & 1)
 			add_source(t, &tables[i]);
-		if (tables[i].kind == NPS_ITEM_CALL)
-			t->nesting = t->nsources;
-	}
 }
 
 static void add_counters(struct nps_timeline *t)
@@ -227,6 +256,7 @@ static void push_item(struct nps_timeline *t, const struct nps_item *item)
 		heap[at] = heap[(at - 1) / 2];
 	heap[at] = *item;
 	t->next[t->heap] = heap[0].start;
+	move_forward(t, t->heap);
 }
 
 void nps_timeline__pop(struct nps_timeline *t, struct nps_item *item)
@@ -247,6 +277,7 @@ void nps_timeline__pop(struct nps_timeline *t, struct nps_item *item)
 	}
 	heap[at] = heap[n];
 	t->next[t->heap] = n ? heap[0].start : UINT64_MAX;
+	nps_timeline__move_back(t, t->heap);
 }
 
 static void push_wait(struct nps_timeline *t, uint32_t row, uint32_t before)
@@ -317,9 +348,8 @@ static void add_sched(struct nps_timeline *t)
 	if (!(t->wanted & NPS_ITEMS_SCHED) || !m->run.t.len)
 		return;
 	add_source(t, &(struct nps_timeline_source){ SPAN(RUNNING, run) });
-	t->heap = t->nsources++;
-	t->sources[t->heap] = (struct nps_timeline_source){ .kind = NPS_ITEM_SWITCH };
-	t->next[t->heap] = UINT64_MAX;
+	t->heap = t->nsources;
+	append_source(t, &(struct nps_timeline_source){ .kind = NPS_ITEM_SWITCH }, UINT64_MAX);
 	if (t->wanted & (NPS_ITEM(SLEEPING) | NPS_ITEM(RUNNABLE)) && !t->err)
 		read_order(t);
 }

@@ -108,7 +108,8 @@ struct nps_timeline {
 	int err; /* 0 or negative errno, sticky */
 	uint32_t wanted;
 	struct nps_pace pace;
-	size_t nsources, nesting; /* nesting: the first ones */
+	size_t nsources;
+	uint8_t order[NPS_TIMELINE_SOURCES]; /* sources by their next item */
 	uint64_t next[NPS_TIMELINE_SOURCES]; /* time of each source's next item, UINT64_MAX after the last */
 	struct nps_timeline_source sources[NPS_TIMELINE_SOURCES];
 	struct nps_ext_sort sorts[NPS_TIMELINE_NESTING];
@@ -139,29 +140,30 @@ void nps_timeline__step_sorted(struct nps_timeline *timeline, size_t source);
 void nps_timeline__push_run(struct nps_timeline *timeline, uint32_t row);
 void nps_timeline__pop(struct nps_timeline *timeline, struct nps_item *item);
 
+/* Whether source A's next item comes before that of B, which has the same time. */
+bool nps_timeline__wins_tie(const struct nps_timeline *timeline, size_t a, size_t b);
+
+static inline bool nps_timeline__before(const struct nps_timeline *t, size_t a, size_t b)
+{
+	return t->next[a] != t->next[b] ? t->next[a] < t->next[b] : nps_timeline__wins_tie(t, a, b);
+}
+
 /* The source whose next item is the first, NPS_TIMELINE_SOURCES: there are no more. */
 static inline size_t nps_timeline__first(const struct nps_timeline *t)
 {
-	size_t first = NPS_TIMELINE_SOURCES, i = 0;
-	uint64_t when = UINT64_MAX;
+	return t->nsources && t->next[t->order[0]] != UINT64_MAX ? t->order[0] : NPS_TIMELINE_SOURCES;
+}
 
-	for (; i < t->nesting; i++) {
-		const struct nps_timeline_source *s = &t->sources[i];
+/* SOURCE, one of the first in order, has a later next item: few others have theirs before it, so it moves by few steps. */
+static inline void nps_timeline__move_back(struct nps_timeline *t, size_t source)
+{
+	size_t at = 0;
 
-		if (t->next[i] > when || t->next[i] == UINT64_MAX)
-			continue;
-		if (t->next[i] < when || s->end[s->at] > t->sources[first].end[t->sources[first].at]) {
-			when = t->next[i];
-			first = i;
-		}
-	}
-	for (; i < t->nsources; i++) {
-		if (t->next[i] < when) {
-			when = t->next[i];
-			first = i;
-		}
-	}
-	return first;
+	while (t->order[at] != source)
+		at++;
+	for (; at + 1 < t->nsources && nps_timeline__before(t, t->order[at + 1], source); at++)
+		t->order[at] = t->order[at + 1];
+	t->order[at] = (uint8_t)source;
 }
 
 /* Whether all items have been read. */
@@ -184,6 +186,7 @@ static inline void nps_timeline__step(struct nps_timeline *t, size_t source)
 	else
 		s->at++;
 	t->next[source] = s->at < s->len ? nps_timeline__time(s, s->at) : UINT64_MAX;
+	nps_timeline__move_back(t, source);
 }
 
 static inline void nps_timeline__fill(const struct nps_timeline_source *s, struct nps_item *item)
