@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ftrace_data.db: the scheduling layers for MindStudio Insight, which its profiler database has no tables for and of which it
- * makes its own statistics (insight 2.6, 2.7). The same items as in trace_view.json, but run by run: that is the order of its rows.
+ * makes its own statistics (insight 2.6, 2.7). The same items as in trace_view.json, but run by run: its rows are
+ * numbered in that order.
  */
 #include "base/map.h"
 #include "event.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace_view.json and msprof_{stamp}.json (outputs 2), as a stream: the sink of the timeline for the vendor's viewer. */
+/* trace_view.json and msprof_{stamp}.json (outputs 2), the sink of the timeline for the vendor's viewer. */
 #include "export/trace_event.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #define SLICES 99 /* what viewers know by name; the last one takes what is left */
 #define EVENT 340 /* bytes of an event, roughly */
 
-/* The kinds of items that have a layer; nps_trace__torch() writes the framework's blocks, which are not in order of time. */
+/* The kinds of items that have a layer. nps_trace__torch() writes the framework's, in blocks of their own. */
 static uint32_t wanted_items(const struct nps_trace *t)
 {
 	uint32_t wanted = NPS_ITEM(CALL) | NPS_ITEM(TASK) | NPS_ITEM(COLLECTIVE) | NPS_ITEM(OVERLAP) |

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline of a model as one sequence of items in order of time: slices, samples and intervals of the scheduler. What a row is
- * (whether it is shown, when, on which lane, under which name, which connection) is decided here, once; a sink decides how its format writes it.
+ * The timeline of a model as one sequence of items in order of time: slices, samples and intervals of the scheduler.
+ * What a row is (whether it is shown, when, on which lane, under which name, which connection) is decided here, once;
+ * a sink decides how its format writes it.
  *
  * A sink reads items and switches on their kind. nps_timeline__next() is inlined into its loop, so no item costs a call
- * through a pointer. Nothing is sorted but what Python's frames need: tables are in order of time, and the next row of each is merged.
+ * through a pointer. Nothing is sorted but what Python's frames need: tables are in order of time, and the next rows
+ * of all of them are merged.
  */
 #ifndef NPS_TIMELINE_H
 #define NPS_TIMELINE_H
@@ -128,8 +130,8 @@ void nps_timeline__open(struct nps_timeline *timeline, const struct nps_model *m
 int nps_timeline__close(struct nps_timeline *timeline);
 
 /*
- * The scheduler's items of run ROW in order of time: the wait before it, BEFORE being the thread's run before (NPS_NONE: not known), and
- * the run itself, FIRST: the thread's first of that name. They return how many there are.
+ * The scheduler's items of run ROW in order of time: the wait before it, BEFORE being the thread's run before (NPS_NONE:
+ * not known), and the run itself, FIRST: the thread's first of that name. They return how many there are.
  */
 size_t nps_timeline__wait(const struct nps_model *model, uint32_t row, uint32_t before,
 			  struct nps_item out[2]);
@@ -154,7 +156,7 @@ static inline size_t nps_timeline__first(const struct nps_timeline *t)
 	return t->nsources && t->next[t->order[0]] != UINT64_MAX ? t->order[0] : NPS_TIMELINE_SOURCES;
 }
 
-/* SOURCE, one of the first in order, has a later next item: few others have theirs before it, so it moves by few steps. */
+/* SOURCE, one of the first in order, has a later next item. Few others have theirs before that: it moves few steps. */
 static inline void nps_timeline__move_back(struct nps_timeline *t, size_t source)
 {
 	size_t at = 0;
