@@ -9,15 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void nps_trace__driver(struct nps_trace *t, size_t row)
+void nps_trace__driver(struct nps_trace *t, const struct nps_item *item)
 {
+	size_t row = item->row;
 	const struct nps_driver_table *d = &t->m->driver;
 	const char *error = d->result[row] < 0 ? strerrorname_np((int)-d->result[row]) : NULL;
 	struct nps_writer *w = &t->w;
 	char command[16];
 
-	nps_trace__slice(w, nps_trace__text(t, d->name[row]), nps_trace__pid(t, NPS_TRACE_DRIVER, 0),
-			 (uint32_t)d->gtid[row], d->start[row], d->end[row]);
+	nps_trace__item(t, item, nps_trace__pid(t, NPS_TRACE_DRIVER, 0));
 	nps_trace__string(w, ",\"args\":{\"node\":", nps_trace__text(t, d->node[row]));
 	if (d->command[row]) {
 		snprintf(command, sizeof(command), "0x%x", d->command[row]);

@@ -27,6 +27,18 @@ static inline const char *nps_run__comm(const struct nps_model *m, uint32_t comm
 	return comm == NPS_NONE ? "unknown" : nps_model__text(m, comm);
 }
 
+/* How the thread left its CPU in the run BEFORE, NPS_NONE: not known. */
+static inline const char *nps_run__left(const struct nps_model *m, uint32_t before)
+{
+	return before == NPS_NONE ? "N/A" : nps_run__letter(m->run.state[before]);
+}
+
+/* Who woke the thread of run ROW. */
+static inline const char *nps_run__waker(const struct nps_model *m, size_t row)
+{
+	return m->run.waker_comm[row] == NPS_NONE ? "unknown" : nps_model__text(m, m->run.waker_comm[row]);
+}
+
 /* Who had the CPU next: `swapper` is nobody. */
 static inline const char *nps_run__next(const struct nps_model *m, size_t row)
 {

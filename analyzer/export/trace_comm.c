@@ -183,9 +183,9 @@ static void real_or_na(struct nps_writer *w, const char *key, double value)
 		nps_writer__lit(w, "\"N/A\"");
 }
 
-uint32_t nps_trace__comm_lane(const struct nps_trace *t, size_t op)
+uint32_t nps_trace__comm_lane(const struct nps_trace *t, const struct nps_item *item)
 {
-	return group_of(t, t->m->comm_op.group[op], t->m->comm_op.device[op])->lane;
+	return group_of(t, nps_item__tid(item), nps_item__device(item))->lane;
 }
 
 static const char *yes_or_no(int64_t value)
@@ -205,19 +205,19 @@ static void measured(struct nps_trace *t, size_t row)
 							      : "host bounds");
 }
 
-void nps_trace__comm_op(struct nps_trace *t, size_t row)
+void nps_trace__comm_op(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_comm_op_table *op = &t->m->comm_op;
-	uint64_t pid = nps_trace__pid(t, NPS_TRACE_COMM, op->device[row]);
-	uint32_t lane = nps_trace__comm_lane(t, row);
+	uint64_t pid = nps_trace__pid(t, NPS_TRACE_COMM, nps_item__device(item));
+	uint32_t row = item->row, lane = nps_trace__comm_lane(t, item);
 	struct nps_writer *w = &t->w;
 
-	nps_trace__slice(w, nps_trace__text(t, op->name[row]), pid, lane, op->start[row],
+	nps_trace__slice(w, nps_trace__text(t, item->name), pid, lane, item->start,
 			 nps_model__comm_end(t->m, row));
 	nps_writer__lit(w, ",\"args\":{");
 	if (!t->gen_a)
 		number_or_na(w, "\"rank_size\":", op->ranks[row]);
-	nps_trace__u64(w, t->gen_a ? "\"connection_id\":" : ",\"connection_id\":", op->connection[row]);
+	nps_trace__u64(w, t->gen_a ? "\"connection_id\":" : ",\"connection_id\":", item->connection);
 	nps_trace__u64(w, ",\"model id\":", op->model[row]);
 	nps_trace__string(w,
 			  ",\"data_type\":", op->dtype[row] == NPS_NULL ? "N/A" : data_type(op->dtype[row]));
@@ -243,19 +243,19 @@ static void notify(struct nps_writer *w, int64_t id)
 	nps_writer__lit(w, "\"");
 }
 
-void nps_trace__comm_task(struct nps_trace *t, size_t row)
+void nps_trace__comm_task(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_comm_task_table *a = &t->m->comm_task;
 	const struct nps_task_table *task = &t->m->task;
-	uint32_t of = a->task[row];
-	const char *type = nps_trace__text(t, a->type[row]);
-	const struct nps_trace_group *group = group_of(t, a->group[row], task->device[of]);
+	uint32_t row = item->row, of = a->task[row];
+	const char *type = nps_trace__text(t, item->name);
+	const struct nps_trace_group *group = group_of(t, nps_item__tid(item), nps_item__device(item));
 	struct nps_writer *w = &t->w;
 
 	if (!has_lane(a->plane[row]) || !group)
 		return;
-	nps_trace__slice(w, type, nps_trace__pid(t, NPS_TRACE_COMM, task->device[of]),
-			 group->lane + 1 + a->plane[row], task->start[of], nps_model__task_end(t->m, of));
+	nps_trace__slice(w, type, nps_trace__pid(t, NPS_TRACE_COMM, nps_item__device(item)),
+			 group->lane + 1 + a->plane[row], item->start, nps_model__task_end(t->m, of));
 	notify(w, a->notify[row]);
 	real_or_na(w, ",\"duration estimated(us)\":", a->estimate[row]);
 	nps_trace__u64(w, ",\"stream id\":", task->stream[of]);

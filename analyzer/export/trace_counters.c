@@ -157,19 +157,21 @@ void nps_trace__close_counters(struct nps_trace *t)
 
 /* --- all tables --- */
 
-void nps_trace__sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row)
-{
-	uint64_t time = nps_counter_table__times(t->m, table)[row];
-
-	/* generation A writes the sample at the end of the capture without decimals */
-	put_sample(t, table, row, time, table->held && t->gen_a && time >= t->m->end);
-	if (table->held)
-		hold_sample(t, table, row);
-}
-
 static bool is_shown(const struct nps_counter_table *table)
 {
 	return table->layer != NPS_TRACE_LAYERS;
+}
+
+void nps_trace__sample(struct nps_trace *t, const struct nps_item *item)
+{
+	const struct nps_counter_table *table = item->table;
+
+	if (!is_shown(table))
+		return;
+	/* generation A writes the sample at the end of the capture without decimals */
+	put_sample(t, table, item->row, item->start, table->held && t->gen_a && item->start >= t->m->end);
+	if (table->held)
+		hold_sample(t, table, item->row);
 }
 
 int nps_trace__scan_counters(struct nps_trace *t)
@@ -205,18 +207,5 @@ void nps_trace__name_counters(struct nps_trace *t)
 			if (t->counted_on[k] & ~done & 1ULL << d)
 				nps_trace__name_layer(t, table->layer, d);
 		done |= t->counted_on[k];
-	}
-}
-
-void nps_trace__add_counters(struct nps_trace *t)
-{
-	for (size_t k = 0; k < NPS_COUNTER_TABLES; k++) {
-		const struct nps_counter_table *table = &nps_counter_tables[k];
-		const struct nps_table *rows = nps_counter_table__of(t->m, table);
-
-		if (!is_shown(table) || !rows->len)
-			continue;
-		nps_trace__add(t, rows, nps_counter_table__times(t->m, table), NULL, NULL);
-		t->sources[t->nsources - 1].counters = table;
 	}
 }

@@ -109,16 +109,14 @@ static void kernel_args(struct nps_trace *t, size_t row)
 				  ",\"Block Dim\":", nps_trace__text(t, compute->block_dim[t->compute]));
 }
 
-void nps_trace__task(struct nps_trace *t, size_t row)
+void nps_trace__task(struct nps_trace *t, const struct nps_item *item)
 {
 	const struct nps_task_table *task = &t->m->task;
-	uint64_t pid = nps_trace__pid(t, NPS_TRACE_HARDWARE, task->device[row]);
-	uint32_t stream = task->stream[row];
+	uint64_t pid = nps_trace__pid(t, NPS_TRACE_HARDWARE, nps_item__device(item));
+	uint32_t row = item->row, stream = nps_item__tid(item);
 	struct nps_writer *w = &t->w;
 
-	if (task->class[row] == NPS_CLASS_PARENT)
-		return;
-	nps_trace__slice(w, nps_trace__text(t, task->name[row]), pid, stream, task->start[row],
+	nps_trace__slice(w, nps_trace__text(t, item->name), pid, stream, item->start,
 			 nps_model__task_end(t->m, row));
 	nps_trace__u64(w, ",\"args\":{\"Model Id\":", task->model[row]);
 	nps_trace__string(w, ",\"Task Type\":", nps_trace__text(t, task->hw_type[row]));
@@ -126,7 +124,7 @@ void nps_trace__task(struct nps_trace *t, size_t row)
 	nps_trace__u64(w, ",\"Task Id\":", task->task[row]);
 	nps_trace__u64(w, ",\"Batch Id\":", task->batch[row]);
 	nps_trace__u64(w, ",\"Subtask Id\":", task->context[row]);
-	nps_trace__u64(w, ",\"connection_id\":", task->connection[row]);
+	nps_trace__u64(w, ",\"connection_id\":", item->connection);
 	if (task->class[row] == NPS_CLASS_MEMCPY)
 		copy_args(t, row);
 	else if (task->class[row] == NPS_CLASS_COMPUTE)
@@ -135,32 +133,27 @@ void nps_trace__task(struct nps_trace *t, size_t row)
 	nps_writer__lit(w, "}");
 	nps_trace__end(w);
 	nps_trace__end_link(t, row, pid, stream);
-	if (t->marks.pages && task->connection[row] != NPS_NO_ID &&
-	    nps_trace_bits__has(&t->marks, task->connection[row]))
-		nps_trace__mark_link(t, task->connection[row], pid, stream, task->start[row], false);
+	if (t->marks.pages && item->connection != NPS_NO_ID &&
+	    nps_trace_bits__has(&t->marks, item->connection))
+		nps_trace__mark_link(t, item->connection, pid, stream, item->start, false);
 }
 
 /* A mark on the device that is no task of its own. */
-void nps_trace__device_mark(struct nps_trace *t, size_t row)
+void nps_trace__device_mark(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_mstx_table *mstx = &t->m->mstx;
-	uint64_t pid = nps_trace__pid(t, NPS_TRACE_HARDWARE, mstx->device[row]),
-		 start = mstx->device_start[row];
+	uint64_t pid = nps_trace__pid(t, NPS_TRACE_HARDWARE, nps_item__device(item));
+	uint32_t stream = nps_item__tid(item);
 	struct nps_writer *w = &t->w;
 
-	if (is_marked(t, row))
+	if (is_marked(t, item->row))
 		return;
-	nps_trace__slice(w, nps_trace__text(t, mstx->message[row]), pid, mstx->stream[row], start,
-			 mstx->device_end[row]);
-	nps_trace__u64(w, ",\"args\":{\"Physic Stream Id\":", mstx->stream[row]);
-	nps_trace__u64(w, ",\"Task Id\":", mstx->task[row]);
+	nps_trace__item(t, item, pid);
+	nps_trace__u64(w, ",\"args\":{\"Physic Stream Id\":", stream);
+	nps_trace__u64(w, ",\"Task Id\":", t->m->mstx.task[item->row]);
 	nps_writer__lit(w, "}");
 	nps_trace__end(w);
-	nps_trace__mark_link(t, mstx->connection[row], pid, mstx->stream[row], start, false);
+	nps_trace__mark_link(t, item->connection, pid, stream, item->start, false);
 }
-
-static const char *const overlap_names[] = { "Computing", "Communication", "Communication(Not Overlapped)",
-					     "Free" };
 
 void nps_trace__name_overlap(struct nps_trace *t)
 {
@@ -168,22 +161,21 @@ void nps_trace__name_overlap(struct nps_trace *t)
 		if (!(t->devices >> d & 1))
 			continue;
 		nps_trace__name_layer(t, NPS_TRACE_OVERLAP, d);
-		for (uint32_t lane = 0; lane < NPS_ARRAY_SIZE(overlap_names); lane++)
+		for (uint32_t lane = 0; lane < NPS_OVERLAP_TYPES; lane++)
 			nps_trace__name_thread(&t->w, nps_trace__pid(t, NPS_TRACE_OVERLAP, d), lane,
-					       overlap_names[lane]);
+					       nps_overlap_names[lane]);
 	}
 }
 
-void nps_trace__overlap(struct nps_trace *t, size_t row)
+void nps_trace__overlap(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_overlap_table *overlap = &t->m->overlap;
-	uint32_t type = overlap->type[row];
+	uint32_t type = nps_item__tid(item);
 
-	if (type >= NPS_ARRAY_SIZE(overlap_names))
+	if (type >= NPS_OVERLAP_TYPES)
 		return;
-	nps_trace__slice(&t->w, overlap_names[type],
-			 nps_trace__pid(t, NPS_TRACE_OVERLAP, overlap->device[row]), type,
-			 overlap->start[row], overlap->end[row]);
+	nps_trace__slice(&t->w, nps_overlap_names[type],
+			 nps_trace__pid(t, NPS_TRACE_OVERLAP, nps_item__device(item)), type, item->start,
+			 item->end);
 	if (!t->gen_a)
 		nps_writer__lit(&t->w, ",\"args\":{}");
 	nps_trace__end(&t->w);

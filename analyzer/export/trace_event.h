@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the layers of the trace share: its state, the pieces of an event and the merge of layers by time. "ph" is the
+ * What the layers of the trace share: its state and the pieces of an event. "ph" is the
  * last key of every event, so that a viewer that looks for the ends of events is not led astray by
  * braces in a name.
  */
@@ -9,22 +9,13 @@
 
 #include "base/json_writer.h"
 #include "export/export.h"
+#include "export/timeline.h"
 #include "export/trace_ids.h"
 #include "export/counters.h"
 
 #define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
-#define NPS_TRACE_SOURCES 64
 
 struct nps_trace;
-
-/* A table whose events go into the one sequence by time. */
-struct nps_trace_source {
-	const uint64_t *time; /* of its rows; NULL: `write` sets the next time itself */
-	const uint32_t *rows; /* the row of `time` of each of its rows; NULL: the same */
-	size_t at, len;
-	void (*write)(struct nps_trace *t, size_t row);
-	const struct nps_counter_table *counters; /* of samples: there is no `write` */
-};
 
 struct nps_trace_group { /* lanes of a communication group */
 	uint32_t text, device;
@@ -39,11 +30,6 @@ struct nps_trace_held {
 	size_t row;
 };
 
-struct nps_trace_pending { /* an event of the scheduler that is to come */
-	uint64_t time;
-	uint32_t row, what;
-};
-
 struct nps_trace {
 	const struct nps_export *ex;
 	const struct nps_model *m;
@@ -55,10 +41,7 @@ struct nps_trace {
 	uint32_t device; /* the first */
 	uint64_t devices; /* a bit each */
 
-	/* The merge: time of the next event of each source, UINT64_MAX after the last. */
-	size_t nsources;
-	uint64_t next[NPS_TRACE_SOURCES];
-	struct nps_trace_source sources[NPS_TRACE_SOURCES];
+	struct nps_timeline timeline;
 
 	struct nps_trace_lanes cann, hardware, osrt, driver, mstx, steps;
 	struct nps_trace_bits offered; /* connections of CANN calls */
@@ -70,6 +53,7 @@ struct nps_trace {
 	struct nps_trace_bits marks, marked; /* connections of MsTx marks, and those that reach the device */
 	uint32_t first_conn, last_conn; /* of what an operator may have launched */
 	size_t launches;
+	uint64_t last_flow; /* from an operator to the device: its id */
 	uint32_t copy_type; /* text: the host's word for a memcpy */
 
 	size_t memcpy, compute; /* next rows of details */
@@ -83,13 +67,9 @@ struct nps_trace {
 	struct nps_counter_view counters;
 	struct nps_vec held; /* struct nps_trace_held */
 
-	struct nps_map counted; /* scheduling: lanes that have their slice without a CPU */
 	struct nps_vec sched_lanes; /* uint32_t: runs that are the first on a lane */
-	struct nps_vec pending; /* struct nps_trace_pending, a heap */
 	struct nps_vec
 		iterations; /* uint32_t[2]: the iterations before and after of the same model, row + 1, 0 none */
-	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */
-	size_t scheduled; /* the source of them */
 };
 
 /* --- pieces of events --- */
@@ -159,6 +139,13 @@ static inline void nps_trace__slice(struct nps_writer *w, const char *name, uint
 	nps_trace__span(w, start, end);
 }
 
+/* The slice of ITEM is begun, on its lane of the layer whose pid is PID. */
+static inline void nps_trace__item(struct nps_trace *t, const struct nps_item *item, uint64_t pid)
+{
+	nps_trace__slice(&t->w, nps_trace__text(t, item->name), pid, nps_item__tid(item), item->start,
+			 item->end);
+}
+
 static inline void nps_trace__end(struct nps_writer *w)
 {
 	nps_writer__lit(w, ",\"ph\":\"X\"}");
@@ -183,10 +170,6 @@ void nps_trace__time_source(struct nps_trace *t, uint8_t source, size_t task);
 
 /* --- layers: what they contain is found first, then lanes are named, then events merged --- */
 
-/* Rows of TABLE, whose times are in TIME: of row ROWS[i] if ROWS is not NULL. Nothing if it is empty. */
-void nps_trace__add(struct nps_trace *t, const struct nps_table *table, const uint64_t *time,
-		    const uint32_t *rows, void (*write)(struct nps_trace *t, size_t row));
-
 int nps_trace__scan_links(struct nps_trace *t);
 /* How many connections there are, roughly: calls that launch nothing have one too. */
 size_t nps_trace__connections(const struct nps_trace *t);
@@ -201,38 +184,39 @@ void nps_trace__mark_link(struct nps_trace *t, uint32_t connection, uint64_t pid
 int nps_trace__scan_host(struct nps_trace *t);
 void nps_trace__name_host(struct nps_trace *t);
 void nps_trace__name_osrt(struct nps_trace *t);
-void nps_trace__cann(struct nps_trace *t, size_t row);
-void nps_trace__osrt(struct nps_trace *t, size_t row);
-void nps_trace__driver(struct nps_trace *t, size_t row);
-void nps_trace__mstx(struct nps_trace *t, size_t row);
+void nps_trace__cann(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__osrt(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__driver(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__mstx(struct nps_trace *t, const struct nps_item *item);
 
 int nps_trace__scan_device(struct nps_trace *t);
 void nps_trace__name_device(struct nps_trace *t);
 void nps_trace__name_overlap(struct nps_trace *t);
-void nps_trace__task(struct nps_trace *t, size_t row);
-void nps_trace__overlap(struct nps_trace *t, size_t row);
-void nps_trace__device_mark(struct nps_trace *t, size_t row);
+void nps_trace__task(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__overlap(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__device_mark(struct nps_trace *t, const struct nps_item *item);
 
 int nps_trace__scan_steps(struct nps_trace *t);
 void nps_trace__name_steps(struct nps_trace *t);
-void nps_trace__iteration(struct nps_trace *t, size_t row);
-void nps_trace__iteration_part(struct nps_trace *t, size_t row);
+void nps_trace__iteration(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__iteration_part(struct nps_trace *t, const struct nps_item *item);
 
 int nps_trace__scan_comm(struct nps_trace *t);
 void nps_trace__name_comm(struct nps_trace *t);
-void nps_trace__comm_op(struct nps_trace *t, size_t row);
-void nps_trace__comm_task(struct nps_trace *t, size_t row);
-uint32_t nps_trace__comm_lane(const struct nps_trace *t, size_t op);
+void nps_trace__comm_op(struct nps_trace *t, const struct nps_item *item);
+void nps_trace__comm_task(struct nps_trace *t, const struct nps_item *item);
+/* tid of the group of a collective. */
+uint32_t nps_trace__comm_lane(const struct nps_trace *t, const struct nps_item *item);
 
 int nps_trace__scan_counters(struct nps_trace *t);
-void nps_trace__sample(struct nps_trace *t, const struct nps_counter_table *table, size_t row);
+void nps_trace__sample(struct nps_trace *t, const struct nps_item *item);
 void nps_trace__name_counters(struct nps_trace *t);
-void nps_trace__add_counters(struct nps_trace *t);
 void nps_trace__close_counters(struct nps_trace *t);
 
 int nps_trace__scan_sched(struct nps_trace *t);
 int nps_trace__name_sched(struct nps_trace *t);
-void nps_trace__add_sched(struct nps_trace *t);
+/* An interval of the scheduler, or an interrupt. */
+void nps_trace__sched(struct nps_trace *t, const struct nps_item *item);
 
 /* The framework's blocks before msprof's events, and its flows to the device after them. */
 int nps_trace__torch(struct nps_trace *t);

@@ -149,26 +149,25 @@ static void call_args(struct nps_trace *t, size_t row, const char *level, const 
 	nps_writer__lit(w, "}");
 }
 
-void nps_trace__cann(struct nps_trace *t, size_t row)
+void nps_trace__cann(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_api_table *api = &t->m->api;
-	const char *name = nps_trace__text(t, api->name[row]);
+	const char *name = nps_trace__text(t, item->name);
 	uint64_t pid = nps_trace__pid(t, NPS_TRACE_CANN, 0);
-	uint32_t tid = api->gtid[row], connection = api->connection[row];
+	uint32_t tid = nps_item__tid(item), connection = item->connection;
 	struct nps_writer *w = &t->w;
 
 	if (!t->pruned) {
-		const char *level = call_layer(w, api->type[row], t->gen_a);
+		const char *level = call_layer(w, t->m->api.type[item->row], t->gen_a);
 
 		nps_writer__json_part(w, name, strlen(name));
 		nps_writer__lit(w, "\"");
 		nps_trace__lane(w, pid, tid);
-		nps_trace__span(w, api->start[row], api->end[row]);
-		call_args(t, row, level, name);
+		nps_trace__span(w, item->start, item->end);
+		call_args(t, item->row, level, name);
 		nps_trace__end(w);
 	}
 	if (connection != NPS_NO_ID && nps_trace_bits__has(&t->wanted, connection))
-		nps_trace__start_links(t, connection, pid, tid, api->start[row]);
+		nps_trace__start_links(t, connection, pid, tid, item->start);
 }
 
 /* --- MsTx --- */
@@ -196,18 +195,16 @@ static void mark_args(struct nps_trace *t, size_t row)
 	nps_writer__lit(w, "}");
 }
 
-void nps_trace__mstx(struct nps_trace *t, size_t row)
+void nps_trace__mstx(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_mstx_table *mstx = &t->m->mstx;
 	uint64_t pid = nps_trace__pid(t, NPS_TRACE_MSTX, 0);
-	uint32_t tid = mstx->gtid[row], connection = mstx->connection[row];
+	uint32_t connection = item->connection;
 
-	nps_trace__slice(&t->w, nps_trace__text(t, mstx->message[row]), pid, tid, mstx->start[row],
-			 mstx->end[row]);
-	mark_args(t, row);
+	nps_trace__item(t, item, pid);
+	mark_args(t, item->row);
 	nps_trace__end(&t->w);
 	/* The vendor's newer timeline begins a flow at each mark, whether or not a device came to it. */
-	if (!t->gen_a || mstx->device_start[row] ||
+	if (!t->gen_a || t->m->mstx.device_start[item->row] ||
 	    (connection != NPS_NO_ID && nps_trace_bits__has(&t->marked, connection)))
-		nps_trace__mark_link(t, connection, pid, tid, mstx->start[row], true);
+		nps_trace__mark_link(t, connection, pid, nps_item__tid(item), item->start, true);
 }

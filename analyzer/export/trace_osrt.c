@@ -139,13 +139,10 @@ static void put_args(struct nps_trace *t, size_t row)
 	nps_writer__lit(w, "}");
 }
 
-void nps_trace__osrt(struct nps_trace *t, size_t row)
+void nps_trace__osrt(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_osrt_table *osrt = &t->m->osrt;
-
-	nps_trace__slice(&t->w, nps_trace__text(t, osrt->name[row]), nps_trace__pid(t, NPS_TRACE_OSRT, 0),
-			 (uint32_t)osrt->gtid[row], osrt->start[row], osrt->end[row]);
-	if (osrt->shape[row] != NPS_OS_UNKNOWN)
-		put_args(t, row);
+	nps_trace__item(t, item, nps_trace__pid(t, NPS_TRACE_OSRT, 0));
+	if (t->m->osrt.shape[item->row] != NPS_OS_UNKNOWN)
+		put_args(t, item->row);
 	nps_trace__end(&t->w);
 }

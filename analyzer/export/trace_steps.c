@@ -140,8 +140,9 @@ static bool waits(const struct nps_trace *t, size_t row)
 	return after && a->end[row] && a->fp_start[after - 1] >= a->end[row];
 }
 
-void nps_trace__iteration(struct nps_trace *t, size_t row)
+void nps_trace__iteration(struct nps_trace *t, const struct nps_item *item)
 {
+	size_t row = item->row;
 	const struct nps_iteration_table *a = &t->m->iteration;
 	uint64_t fp = a->fp_start[row], bp = a->bp_end[row], id = a->id[row];
 	struct nps_writer *w = &t->w;
@@ -189,8 +190,9 @@ static void reduce(struct nps_trace *t, size_t row, uint32_t number)
 	part_end(w, ",\"Reduce Time(us)\":", a->start[row], a->end[row]);
 }
 
-void nps_trace__iteration_part(struct nps_trace *t, size_t row)
+void nps_trace__iteration_part(struct nps_trace *t, const struct nps_item *item)
 {
+	size_t row = item->row;
 	const struct nps_iteration_part_table *a = &t->m->iteration_part;
 	struct nps_writer *w = &t->w;
 
@@ -202,8 +204,8 @@ void nps_trace__iteration_part(struct nps_trace *t, size_t row)
 		reduce(t, row, t->reduces - 1);
 		return;
 	}
-	nps_trace__slice(w, "GetNext", nps_trace__pid(t, NPS_TRACE_HARDWARE, a->device[row]),
-			 lane_of(a->model[row]), a->start[row], a->end[row]);
+	nps_trace__slice(w, "GetNext", nps_trace__pid(t, NPS_TRACE_HARDWARE, nps_item__device(item)),
+			 lane_of(nps_item__tid(item)), item->start, item->end);
 	point(w, ",\"cat\":\"GetNext Time\",\"args\":{\"GetNext Start\":", a->start[row]);
 	point(w, ",\"GetNext End\":", a->end[row]);
 	part_end(w, ",\"GetNext Time(us)\":", a->start[row], a->end[row]);

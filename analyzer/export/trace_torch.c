@@ -432,55 +432,43 @@ static int find_launchers(struct nps_trace *t, struct nps_trace_rows *by_call)
 	return err;
 }
 
-struct reached { /* what ran on the device */
-	uint32_t connection;
-	uint64_t pid, tid, time;
-};
-
-static void torch_to_npu(struct nps_trace *t, struct nps_trace_rows *by_call, const struct reached *to,
-			 uint64_t *last_time)
+static void torch_to_npu(struct nps_trace *t, struct nps_trace_rows *by_call, const struct nps_item *to,
+			 uint64_t pid, uint64_t tid)
 {
 	const struct nps_torch_table *a = &t->m->torch;
-	uint32_t op = to->connection == NPS_NO_ID ? NPS_NONE : nps_trace_rows__get(by_call, to->connection);
+	uint32_t op = nps_trace_rows__get(by_call, to->connection);
 
-	/* The time is the flow's id. */
-	if (op == NPS_NONE || op == SEVERAL || !to->time || to->time == *last_time)
+	if (op == NPS_NONE || op == SEVERAL || to->start == t->last_flow)
 		return;
-	*last_time = to->time;
-	flow(t, "torch_to_npu", "async_npu", to->time, t->m->pid, (uint32_t)a->gtid[op], a->start[op], true);
-	flow(t, "torch_to_npu", "async_npu", to->time, to->pid, to->tid, to->time, false);
+	t->last_flow = to->start; /* the time is the flow's id */
+	flow(t, "torch_to_npu", "async_npu", to->start, t->m->pid, (uint32_t)a->gtid[op], a->start[op], true);
+	flow(t, "torch_to_npu", "async_npu", to->start, pid, tid, to->start, false);
 }
 
 int nps_trace__torch_to_npu(struct nps_trace *t)
 {
-	const struct nps_task_table *task = &t->m->task;
-	const struct nps_comm_op_table *comm = &t->m->comm_op;
 	struct nps_trace_rows by_call = { 0 };
-	uint64_t last_time = 0;
-	size_t i = 0, k = 0;
-	int err;
+	struct nps_timeline timeline;
+	struct nps_item to;
+	int err, closed;
 
 	if (!t->launches || !t->m->link.t.len)
 		return 0;
 	err = find_launchers(t, &by_call);
-	while (!err && (i < task->t.len || k < comm->t.len)) {
-		struct reached to;
-
-		nps_pace__step(&t->pace);
-		if (k == comm->t.len || (i < task->t.len && task->start[i] <= comm->start[k])) {
-			to = (struct reached){ task->connection[i],
-					       nps_trace__pid(t, NPS_TRACE_HARDWARE, task->device[i]),
-					       task->stream[i], task->start[i] };
-			if (!nps_trace__is_launch(t, i++))
-				continue;
-		} else {
-			to = (struct reached){ comm->connection[k],
-					       nps_trace__pid(t, NPS_TRACE_COMM, comm->device[k]),
-					       nps_trace__comm_lane(t, k), comm->start[k] };
-			k++;
-		}
-		torch_to_npu(t, &by_call, &to, &last_time);
+	nps_timeline__open(&timeline, t->m, NPS_ITEM(TASK) | NPS_ITEM(COLLECTIVE));
+	while (!err && nps_timeline__next(&timeline, &to)) {
+		if (to.connection == NPS_NO_ID)
+			continue;
+		if (to.kind == NPS_ITEM_COLLECTIVE)
+			torch_to_npu(t, &by_call, &to,
+				     nps_trace__pid(t, NPS_TRACE_COMM, nps_item__device(&to)),
+				     nps_trace__comm_lane(t, &to));
+		else if (nps_trace__is_launch(t, to.row))
+			torch_to_npu(t, &by_call, &to,
+				     nps_trace__pid(t, NPS_TRACE_HARDWARE, nps_item__device(&to)),
+				     nps_item__tid(&to));
 	}
+	closed = nps_timeline__close(&timeline);
 	nps_trace_rows__free(&by_call);
-	return err;
+	return err ? err : closed;
 }

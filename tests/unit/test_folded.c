@@ -120,6 +120,7 @@ static void frames_by_their_end(void **state)
 	frame(&m, "first", 10000, 50000);
 	frame(&m, "second", 60000, 90000);
 	frame(&m, "main", 10000, 110000);
+	frame(&m, "half recorded", 0, 110000); /* its start is not known, and so its length is not */
 	call(&m, 1, "launch", 70000, 75000, 3);
 	task(&m, 4000, 3, NPS_CLASS_COMPUTE, NPS_TIME_IMPORTED);
 	assert_int_equal(nps_export__folded(&ex, folder_fd), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* trace_view.json and msprof_{stamp}.json (outputs 2), as a stream: tables are merged by time, nothing is sorted. */
+/* trace_view.json and msprof_{stamp}.json (outputs 2), the sink of the timeline for the vendor's viewer. */
 #include "export/trace_event.h"
 
 #include <stdio.h>
@@ -8,35 +8,59 @@
 #define SLICES 99 /* what viewers know by name; the last one takes what is left */
 #define EVENT 340 /* bytes of an event, roughly */
 
-void nps_trace__add(struct nps_trace *t, const struct nps_table *table, const uint64_t *time,
-		    const uint32_t *rows, void (*write)(struct nps_trace *t, size_t row))
+/* The kinds of items that have a layer. nps_trace__torch() writes the framework's, in blocks of their own. */
+static uint32_t wanted_items(const struct nps_trace *t)
 {
-	if (!table->len)
-		return;
-	t->sources[t->nsources] =
-		(struct nps_trace_source){ .time = time, .rows = rows, .len = table->len, .write = write };
-	t->next[t->nsources] = time ? time[rows ? rows[0] : 0] : UINT64_MAX;
-	t->nsources++;
+	uint32_t wanted = NPS_ITEM(CALL) | NPS_ITEM(TASK) | NPS_ITEM(COLLECTIVE) | NPS_ITEM(OVERLAP) |
+			  NPS_ITEM(SYSTEM_CALL) | NPS_ITEM(DRIVER_CALL) | NPS_ITEM(MARK) |
+			  NPS_ITEM(DEVICE_MARK) | NPS_ITEM(ITERATION) | NPS_ITEM(ITERATION_PART) |
+			  NPS_ITEM(SAMPLE) | NPS_ITEM(INTERRUPT) | NPS_ITEMS_SCHED;
+
+	return t->pruned ? wanted : wanted | NPS_ITEM(COLLECTIVE_TASK);
 }
 
-static void add_sources(struct nps_trace *t)
+static void write_item(struct nps_trace *t, const struct nps_item *item)
 {
-	const struct nps_model *m = t->m;
-
-	nps_trace__add(t, &m->api.t, m->api.start, NULL, nps_trace__cann);
-	nps_trace__add(t, &m->task.t, m->task.start, NULL, nps_trace__task);
-	nps_trace__add(t, &m->comm_op.t, m->comm_op.start, NULL, nps_trace__comm_op);
-	if (!t->pruned)
-		nps_trace__add(t, &m->comm_task.t, m->task.start, m->comm_task.task, nps_trace__comm_task);
-	nps_trace__add(t, &m->overlap.t, m->overlap.start, NULL, nps_trace__overlap);
-	nps_trace__add(t, &m->osrt.t, m->osrt.start, NULL, nps_trace__osrt);
-	nps_trace__add(t, &m->driver.t, m->driver.start, NULL, nps_trace__driver);
-	nps_trace__add(t, &m->mstx.t, m->mstx.start, NULL, nps_trace__mstx);
-	nps_trace__add(t, &m->mstx.t, m->mstx.device_start, NULL, nps_trace__device_mark);
-	nps_trace__add(t, &m->iteration.t, m->iteration.start, NULL, nps_trace__iteration);
-	nps_trace__add(t, &m->iteration_part.t, m->iteration_part.start, NULL, nps_trace__iteration_part);
-	nps_trace__add_counters(t);
-	nps_trace__add_sched(t);
+	switch (item->kind) {
+	case NPS_ITEM_CALL:
+		nps_trace__cann(t, item);
+		break;
+	case NPS_ITEM_TASK:
+		nps_trace__task(t, item);
+		break;
+	case NPS_ITEM_COLLECTIVE:
+		nps_trace__comm_op(t, item);
+		break;
+	case NPS_ITEM_COLLECTIVE_TASK:
+		nps_trace__comm_task(t, item);
+		break;
+	case NPS_ITEM_OVERLAP:
+		nps_trace__overlap(t, item);
+		break;
+	case NPS_ITEM_SYSTEM_CALL:
+		nps_trace__osrt(t, item);
+		break;
+	case NPS_ITEM_DRIVER_CALL:
+		nps_trace__driver(t, item);
+		break;
+	case NPS_ITEM_MARK:
+		nps_trace__mstx(t, item);
+		break;
+	case NPS_ITEM_DEVICE_MARK:
+		nps_trace__device_mark(t, item);
+		break;
+	case NPS_ITEM_ITERATION:
+		nps_trace__iteration(t, item);
+		break;
+	case NPS_ITEM_ITERATION_PART:
+		nps_trace__iteration_part(t, item);
+		break;
+	case NPS_ITEM_SAMPLE:
+		nps_trace__sample(t, item);
+		break;
+	default:
+		nps_trace__sched(t, item);
+	}
 }
 
 static int scan(struct nps_trace *t)
@@ -63,37 +87,6 @@ static int name_layers(struct nps_trace *t)
 	nps_trace__name_osrt(t);
 	nps_trace__name_counters(t);
 	return nps_trace__name_sched(t);
-}
-
-/* The source whose next event is the earliest, SOURCES if all are done. */
-static size_t earliest(const struct nps_trace *t)
-{
-	size_t first = NPS_TRACE_SOURCES;
-	uint64_t when = UINT64_MAX;
-
-	for (size_t i = 0; i < t->nsources; i++) {
-		if (t->next[i] < when) {
-			when = t->next[i];
-			first = i;
-		}
-	}
-	return first;
-}
-
-static void step(struct nps_trace *t, size_t i)
-{
-	struct nps_trace_source *source = &t->sources[i];
-	size_t at = source->at;
-
-	/* Something at time 0 would stretch the viewer's axis over half a century. */
-	if (source->counters && t->next[i])
-		nps_trace__sample(t, source->counters, at);
-	else if (t->next[i] || !source->time)
-		source->write(t, at);
-	if (!source->time)
-		return;
-	source->at = ++at;
-	t->next[i] = at < source->len ? source->time[source->rows ? source->rows[at] : at] : UINT64_MAX;
 }
 
 /* --- files --- */
@@ -123,18 +116,17 @@ static int close_file(struct nps_trace *t, int err)
 	return err ? err : closed;
 }
 
-/* Events by time, until the file is as large as it may be. */
-static int merge(struct nps_trace *t, uint64_t largest)
+/* Items by time, until the file is as large as it may be. */
+static int write_items(struct nps_trace *t, uint64_t largest)
 {
-	size_t i;
+	struct nps_item item;
 
-	while (!t->w.err && (i = earliest(t)) < NPS_TRACE_SOURCES) {
-		step(t, i);
-		nps_pace__step(&t->pace);
+	while (!t->w.err && nps_timeline__next(&t->timeline, &item)) {
+		write_item(t, &item);
 		if (nps_writer__written(&t->w) >= largest)
 			break;
 	}
-	return t->w.err;
+	return t->w.err ? t->w.err : t->timeline.err;
 }
 
 static int write_torch(struct nps_trace *t, int dirfd)
@@ -147,7 +139,7 @@ static int write_torch(struct nps_trace *t, int dirfd)
 	if (!err)
 		err = name_layers(t);
 	if (!err)
-		err = merge(t, UINT64_MAX);
+		err = write_items(t, UINT64_MAX);
 	nps_trace__close_counters(t);
 	if (!err)
 		err = nps_trace__torch_to_npu(t);
@@ -172,12 +164,12 @@ static int write_msprof(struct nps_trace *t, int dirfd)
 			return err;
 		err = name_layers(t);
 		if (!err)
-			err = merge(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
-		if (earliest(t) == NPS_TRACE_SOURCES)
+			err = write_items(t, sliced && number < SLICES ? SLICE : UINT64_MAX);
+		if (nps_timeline__ended(&t->timeline))
 			nps_trace__close_counters(t);
 		err = close_file(t, err);
 		number++;
-	} while (!err && earliest(t) < NPS_TRACE_SOURCES);
+	} while (!err && !nps_timeline__ended(&t->timeline));
 	return err;
 }
 
@@ -200,8 +192,6 @@ static void init(struct nps_trace *t, const struct nps_export *ex)
 	nps_vec__init(&t->kernel_of.rows, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&t->groups, m->tmpfd, sizeof(struct nps_trace_group));
 	nps_vec__init(&t->held, m->tmpfd, sizeof(struct nps_trace_held));
-	nps_vec__init(&t->pending, m->tmpfd, sizeof(struct nps_trace_pending));
-	nps_vec__init(&t->following, m->tmpfd, sizeof(uint32_t));
 	nps_vec__init(&t->iterations, m->tmpfd, 2 * sizeof(uint32_t));
 	nps_vec__init(&t->sched_lanes, m->tmpfd, sizeof(uint32_t));
 }
@@ -226,9 +216,6 @@ static void done(struct nps_trace *t)
 	nps_vec__free(&t->groups);
 	nps_map__free(&t->group_of);
 	nps_vec__free(&t->held);
-	nps_map__free(&t->counted);
-	nps_vec__free(&t->pending);
-	nps_vec__free(&t->following);
 	nps_vec__free(&t->iterations);
 	nps_vec__free(&t->sched_lanes);
 }
@@ -236,15 +223,15 @@ static void done(struct nps_trace *t)
 int nps_export__trace(const struct nps_export *ex, int dirfd)
 {
 	struct nps_trace t;
-	int err;
+	int err, closed;
 
 	init(&t, ex);
+	nps_timeline__open(&t.timeline, ex->model, wanted_items(&t));
 	err = scan(&t);
-	if (!err)
-		add_sources(&t);
 	if (!err)
 		err = ex->model->layout == NPS_LAYOUT_TORCH ? write_torch(&t, dirfd)
 							    : write_msprof(&t, dirfd);
+	closed = nps_timeline__close(&t.timeline);
 	done(&t);
-	return err;
+	return err ? err : closed;
 }

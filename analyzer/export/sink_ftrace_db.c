@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * ftrace_data.db: the scheduling layers for MindStudio Insight, which its profiler database has no tables for and of which it
- * makes its own statistics (insight 2.6, 2.7). The same slices as in trace_view.json.
+ * makes its own statistics (insight 2.6, 2.7). The same items as in trace_view.json, but run by run: its rows are
+ * numbered in that order.
  */
 #include "base/map.h"
-#include "derive/waits.h"
 #include "event.h"
 #include "export/db_writer.h"
 #include "export/export.h"
 #include "export/run_names.h"
+#include "export/timeline.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,6 +65,7 @@ struct ftrace {
 	struct nps_db_writer db;
 	sqlite3_stmt *insert[WHATS], *thread;
 	struct nps_map tracks; /* lane -> track */
+	struct nps_map named; /* the same lanes: their first run was written */
 	struct nps_map last; /* tid -> run */
 	uint32_t ntracks;
 	struct nps_pace pace;
@@ -108,19 +110,14 @@ static uint32_t cpu_track(struct ftrace *f, uint32_t cpu)
 	return track(f, nps_hash2(cpu, ~0ULL), "CPU Scheduling", name);
 }
 
-static uint32_t thread_track(struct ftrace *f, uint32_t tid, uint32_t comm, const char *name)
-{
-	return track(f, nps_hash2(tid, comm), "Process Scheduling", name);
-}
-
-/* Begins a slice; the arguments of its kind follow from parameter 5. */
+/* Begins the slice of ITEM; the arguments of its kind follow from parameter 5. */
 static sqlite3_stmt *begin(struct ftrace *f, enum what what, uint32_t track_id, const char *name,
-			   uint64_t start, uint64_t end)
+			   const struct nps_item *item)
 {
 	sqlite3_stmt *insert = f->insert[what];
 
-	sqlite3_bind_int64(insert, 1, (sqlite3_int64)start);
-	sqlite3_bind_int64(insert, 2, (sqlite3_int64)NPS_MAX(start, end));
+	sqlite3_bind_int64(insert, 1, (sqlite3_int64)item->start);
+	sqlite3_bind_int64(insert, 2, (sqlite3_int64)NPS_MAX(item->start, item->end));
 	sqlite3_bind_text(insert, 3, name, -1, SQLITE_STATIC);
 	sqlite3_bind_int64(insert, 4, track_id);
 	return insert;
@@ -131,54 +128,52 @@ static void end(struct ftrace *f, sqlite3_stmt *insert)
 	nps_db_writer__step(&f->db, insert);
 }
 
-static void waited(struct ftrace *f, size_t row, uint32_t track_id, uint32_t previous)
+/* A state of the thread on LANE, which is WHAT, with TEXT as its second argument. */
+static void state(struct ftrace *f, const struct nps_item *item, uint32_t lane, enum what what,
+		  const char *name, const char *text)
 {
-	const struct nps_run_table *run = &f->m->run;
-	struct nps_wait wait = nps_run__wait(f->m, row, previous);
-	char waker[NAME_BYTES];
-	sqlite3_stmt *s;
+	sqlite3_stmt *s = begin(f, what, lane, name, item);
 
-	if (!wait.known)
-		return;
-	if (wait.woken > wait.left) {
-		s = begin(f, ASLEEP, track_id, "Sleeping", wait.left, wait.woken);
-		sqlite3_bind_int64(s, 5, run->cpu[row]);
-		sqlite3_bind_text(s, 6, previous == NPS_NONE ? "N/A" : nps_run__letter(run->state[previous]),
-				  -1, SQLITE_STATIC);
-		end(f, s);
-	}
-	if (wait.start <= wait.woken)
-		return;
-	s = begin(f, run->waker[row] ? RUNNABLE : ON_CPU, track_id, "Runnable", wait.woken, wait.start);
-	sqlite3_bind_int64(s, 5, run->cpu[row]);
-	if (run->waker[row]) {
-		thread_name(run->waker_comm[row] == NPS_NONE ? "unknown"
-							     : nps_model__text(f->m, run->waker_comm[row]),
-			    run->waker[row], waker);
-		sqlite3_bind_text(s, 6, waker, -1, SQLITE_STATIC);
-	}
+	if (what != PLAIN)
+		sqlite3_bind_int64(s, 5, nps_item__device(item));
+	if (text)
+		sqlite3_bind_text(s, 6, text, -1, SQLITE_STATIC);
 	end(f, s);
 }
 
-static void on_cpu(struct ftrace *f, size_t row, const char *name)
+static void queued(struct ftrace *f, const struct nps_item *item, uint32_t lane)
+{
+	uint32_t waker = f->m->run.waker[item->row];
+	char name[NAME_BYTES];
+
+	if (waker)
+		thread_name(nps_run__waker(f->m, item->row), waker, name);
+	state(f, item, lane, waker ? RUNNABLE : ON_CPU, "Runnable", waker ? name : NULL);
+}
+
+static void on_cpu(struct ftrace *f, const struct nps_item *item, const char *name)
 {
 	const struct nps_run_table *run = &f->m->run;
-	uint32_t cpu = cpu_track(f, run->cpu[row]);
+	sqlite3_stmt *s = begin(f, SLICE, cpu_track(f, nps_item__device(item)), name, item);
+
+	sqlite3_bind_text(s, 5, nps_run__letter(run->state[item->row]), -1, SQLITE_STATIC);
+	sqlite3_bind_int64(s, 6, run->prio[item->row]);
+	sqlite3_bind_int64(s, 7, nps_item__tid(item));
+	end(f, s);
+}
+
+static void switched(struct ftrace *f, const struct nps_item *item, const char *name)
+{
+	const struct nps_run_table *run = &f->m->run;
+	uint32_t row = item->row;
 	char comm[NAME_BYTES], next[NAME_BYTES];
 	const char *next_comm = nps_run__next(f->m, row);
-	sqlite3_stmt *s = begin(f, SLICE, cpu, name, run->start[row], run->end[row]);
+	sqlite3_stmt *s = begin(f, SWITCH, cpu_track(f, nps_item__device(item)), "sched_switch", item);
 
-	sqlite3_bind_text(s, 5, nps_run__letter(run->state[row]), -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 6, run->prio[row]);
-	sqlite3_bind_int64(s, 7, run->tid[row]);
-	end(f, s);
-	if (run->state[row] & NPS_RUN_OPEN)
-		return;
-	s = begin(f, SWITCH, cpu, "sched_switch", run->end[row], run->end[row]);
 	snprintf(comm, sizeof(comm), "%.*s", (int)(strrchr(name, ':') - name), name);
 	next[nps_utf8_clean(next, next_comm, NPS_MIN(strlen(next_comm), sizeof(next) / 4))] = 0;
 	sqlite3_bind_text(s, 5, comm, -1, SQLITE_STATIC);
-	sqlite3_bind_int64(s, 6, run->tid[row]);
+	sqlite3_bind_int64(s, 6, nps_item__tid(item));
 	sqlite3_bind_int64(s, 7, run->prio[row]);
 	sqlite3_bind_text(s, 8, nps_run__letter(run->state[row]), -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 9, next, -1, SQLITE_STATIC);
@@ -186,42 +181,75 @@ static void on_cpu(struct ftrace *f, size_t row, const char *name)
 	end(f, s);
 }
 
-static void one_run(struct ftrace *f, size_t row)
+/* An item of the thread that is called NAME and has LANE. */
+static void put_item(struct ftrace *f, const struct nps_item *item, uint32_t lane, const char *name)
 {
-	const struct nps_run_table *run = &f->m->run;
-	bool fresh = nps_map__get(&f->tracks, nps_hash2(run->tid[row], run->comm[row])) == NPS_NONE;
-	char name[NAME_BYTES];
-	uint32_t lane;
-	sqlite3_stmt *s;
-
-	thread_name(nps_run__comm(f->m, run->comm[row]), run->tid[row], name);
-	lane = thread_track(f, run->tid[row], run->comm[row], name);
-	waited(f, row, lane, nps_map__get(&f->last, run->tid[row]));
-	keep(f, nps_map__put(&f->last, run->tid[row], row));
-	if (fresh) /* switches are counted under no CPU: without this slice the viewer shows none */
-		end(f, begin(f, PLAIN, lane, "Running", run->start[row], run->start[row]));
-	if (!nps_run__ran(f->m, row))
-		return;
-	s = begin(f, ON_CPU, lane, "Running", run->start[row], run->end[row]);
-	sqlite3_bind_int64(s, 5, run->cpu[row]);
-	end(f, s);
-	on_cpu(f, row, name);
+	switch (item->kind) {
+	case NPS_ITEM_SLEEPING:
+		state(f, item, lane, ASLEEP, "Sleeping", nps_run__left(f->m, item->before));
+		break;
+	case NPS_ITEM_RUNNABLE:
+		queued(f, item, lane);
+		break;
+	case NPS_ITEM_FIRST:
+		state(f, item, lane, PLAIN, "Running", NULL);
+		break;
+	case NPS_ITEM_RUNNING:
+		state(f, item, lane, ON_CPU, "Running", NULL);
+		on_cpu(f, item, name);
+		break;
+	case NPS_ITEM_SWITCH:
+		switched(f, item, name);
+		break;
+	default:
+		break;
+	}
 }
 
-static void one_irq(struct ftrace *f, size_t row)
+static void one_run(struct ftrace *f, uint32_t row)
+{
+	const struct nps_run_table *run = &f->m->run;
+	uint64_t thread = nps_hash2(run->tid[row], run->comm[row]);
+	struct nps_item items[5];
+	char name[NAME_BYTES];
+	uint32_t lane;
+	size_t n = nps_timeline__wait(f->m, row, nps_map__get(&f->last, run->tid[row]), items);
+
+	thread_name(nps_run__comm(f->m, run->comm[row]), run->tid[row], name);
+	lane = track(f, thread, "Process Scheduling", name);
+	keep(f, nps_map__put(&f->last, run->tid[row], row));
+	n += nps_timeline__run(f->m, row, nps_map__get(&f->named, thread) == NPS_NONE, items + n);
+	if (nps_run__ran(f->m, row))
+		keep(f, nps_map__put(&f->named, thread, 1));
+	for (size_t i = 0; i < n; i++)
+		put_item(f, &items[i], lane, name);
+}
+
+static void interrupt(struct ftrace *f, const struct nps_item *item)
 {
 	const struct nps_irq_table *irq = &f->m->irq;
-	bool soft = irq->what[row] == NPS_IRQ_SOFT;
+	bool soft = irq->what[item->row] == NPS_IRQ_SOFT;
 	char task[NAME_BYTES], name[NAME_BYTES];
-	const char *text = nps_model__text(f->m, irq->name[row]);
-	sqlite3_stmt *s = begin(f, soft ? SOFTIRQ : IRQ, cpu_track(f, irq->cpu[row]),
-				soft ? "softirq" : "irq", irq->start[row], irq->end[row]);
+	const char *text = nps_model__text(f->m, item->name);
+	sqlite3_stmt *s = begin(f, soft ? SOFTIRQ : IRQ, cpu_track(f, nps_item__device(item)),
+				soft ? "softirq" : "irq", item);
 
-	thread_name(nps_run__comm(f->m, irq->comm[row]), irq->tid[row], task);
+	thread_name(nps_run__comm(f->m, irq->comm[item->row]), nps_item__tid(item), task);
 	name[nps_utf8_clean(name, text, NPS_MIN(strlen(text), sizeof(name) / 4))] = 0;
 	sqlite3_bind_text(s, 5, task, -1, SQLITE_STATIC);
 	sqlite3_bind_text(s, 6, name, -1, SQLITE_STATIC);
 	end(f, s);
+}
+
+static void interrupts(struct ftrace *f)
+{
+	struct nps_timeline timeline;
+	struct nps_item item;
+
+	nps_timeline__open(&timeline, f->m, NPS_ITEM(INTERRUPT));
+	while (!f->db.err && nps_timeline__next(&timeline, &item))
+		interrupt(f, &item);
+	keep(f, nps_timeline__close(&timeline));
 }
 
 static void fill(struct ftrace *f)
@@ -233,8 +261,7 @@ static void fill(struct ftrace *f)
 		f->insert[i] = nps_db_writer__prepare(&f->db, inserts[i]);
 	for (size_t i = 0; !f->db.err && i < f->m->run.t.len; i++, nps_pace__step(&f->pace))
 		one_run(f, i);
-	for (size_t i = 0; !f->db.err && i < f->m->irq.t.len; i++, nps_pace__step(&f->pace))
-		one_irq(f, i);
+	interrupts(f);
 	sqlite3_finalize(f->thread);
 	for (int i = 0; i < WHATS; i++)
 		sqlite3_finalize(f->insert[i]);
@@ -256,6 +283,7 @@ int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *pa
 		fill(&f);
 	err = nps_db_writer__close(&f.db);
 	nps_map__free(&f.tracks);
+	nps_map__free(&f.named);
 	nps_map__free(&f.last);
 	return err;
 }

@@ -5,7 +5,7 @@
  * npuscope_device.folded: time of the device tasks that were launched there.
  */
 #include "export/export.h"
-#include "export/host_rows.h"
+#include "export/timeline.h"
 
 #include "base/json_writer.h"
 #include "base/map.h"
@@ -107,23 +107,23 @@ static void add_time(int64_t *to, int64_t ns)
 		*to = ns > 0 ? INT64_MAX : INT64_MIN;
 }
 
-/* A call of TEXT on thread GTID; calls come in order of start. Returns its stack. */
-static uint32_t call(struct folder *f, uint64_t gtid, uint32_t text, uint64_t start, uint64_t end)
+/* A frame of a host thread; they come in order of start. Returns its stack. */
+static uint32_t call(struct folder *f, const struct nps_item *item)
 {
-	struct thread *t = thread_of(f, gtid);
-	int64_t ns = end > start ? (int64_t)NPS_MIN(end - start, (uint64_t)INT64_MAX) : 0;
+	struct thread *t = thread_of(f, item->lane);
+	int64_t ns = (int64_t)NPS_MIN(nps_item__length(item), (uint64_t)INT64_MAX);
 	uint32_t parent, node;
 
 	if (!t)
 		return ROOT;
-	while (t->depth && t->stack[t->depth - 1].end <= start)
+	while (t->depth && t->stack[t->depth - 1].end <= item->start)
 		t->depth--;
 	parent = t->depth ? t->stack[t->depth - 1].node : ROOT;
-	node = child(f, parent, text);
+	node = child(f, parent, item->name);
 	add_time(&node_at(f, node)->host_ns, ns);
 	if (parent)
 		add_time(&node_at(f, parent)->host_ns, -ns);
-	enter(f, t, end, node);
+	enter(f, t, item->end, node);
 	return node;
 }
 
@@ -134,41 +134,31 @@ static void note_launch(struct folder *f, uint32_t connection, uint32_t node)
 }
 
 /* Python frames, operators and CANN calls. */
-static void walk(struct folder *f)
+static void add_host_time(struct folder *f)
 {
-	const struct nps_model *m = f->m;
-	struct nps_host_rows rows;
-	bool api;
-	size_t i;
+	struct nps_timeline timeline;
+	struct nps_item item;
 	int err;
 
-	nps_host_rows__begin(&rows, m, false);
-	while (!f->err && nps_host_rows__next(&rows, &api, &i)) {
-		if (api)
-			note_launch(f, m->api.connection[i],
-				    call(f, m->api.gtid[i], m->api.name[i], m->api.start[i], m->api.end[i]));
-		else
-			call(f, m->torch.gtid[i], m->torch.name[i], m->torch.start[i], m->torch.end[i]);
-	}
-	err = nps_host_rows__end(&rows);
+	nps_timeline__open(&timeline, f->m, NPS_ITEM(PYTHON) | NPS_ITEM(OPERATOR) | NPS_ITEM(CALL));
+	while (!f->err && nps_timeline__next(&timeline, &item))
+		note_launch(f, item.connection, call(f, &item));
+	err = nps_timeline__close(&timeline);
 	f->err = f->err ? f->err : err;
 }
 
+/* After all calls: of clocks that differ, a task may begin before the call that launched it. */
 static void add_device_time(struct folder *f)
 {
-	const struct nps_model *m = f->m;
-	struct nps_pace pace = { .model = m };
+	struct nps_timeline timeline;
+	struct nps_item item;
 
-	for (size_t i = 0; i < m->task.t.len; i++) {
-		uint32_t connection = m->task.connection[i];
-
-		/* The time of a parent is that of its parts, which are rows too. */
-		if (connection < f->launched.len && m->task.class[i] != NPS_CLASS_PARENT &&
-		    m->task.source[i] != NPS_TIME_HOST_BOUNDS)
-			node_at(f, NPS_AT(&f->launched, uint32_t, connection))->device_ns +=
-				m->task.end[i] - m->task.start[i];
-		nps_pace__step(&pace);
-	}
+	nps_timeline__open(&timeline, f->m, NPS_ITEM(TASK));
+	while (nps_timeline__next(&timeline, &item))
+		if (item.connection < f->launched.len && f->m->task.source[item.row] != NPS_TIME_HOST_BOUNDS)
+			node_at(f, NPS_AT(&f->launched, uint32_t, item.connection))->device_ns +=
+				item.end - item.start;
+	f->err = nps_timeline__close(&timeline);
 }
 
 static void frame_text(struct nps_writer *w, const char *text)
@@ -242,13 +232,15 @@ int nps_export__folded(const struct nps_export *ex, int dirfd)
 	int err = init(&f, ex->model);
 
 	if (!err) {
-		walk(&f);
+		add_host_time(&f);
 		err = f.err;
 	}
 	if (!err) {
 		add_device_time(&f);
-		err = write_file(&f, dirfd, "npuscope.folded", false);
+		err = f.err;
 	}
+	if (!err)
+		err = write_file(&f, dirfd, "npuscope.folded", false);
 	if (!err)
 		err = write_file(&f, dirfd, "npuscope_device.folded", true);
 	for (size_t i = 0; i < f.threads.len; i++)
