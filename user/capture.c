@@ -231,10 +231,12 @@ static bool record(struct nps_capture *c)
 {
 	nps_privilege__keep(c->shared.privilege, c->shared.kernel_cap);
 	nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
-	if (nps_sources__start(c, NPS_START_RUN))
+	if (nps_sources__start(c, NPS_START_RUN)) {
 		c->end_reason = "error";
-	else
+		c->degraded = true;
+	} else {
 		c->end_reason = watch(c);
+	}
 	return nps_capture__end(c);
 }
 

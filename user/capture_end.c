@@ -25,6 +25,7 @@ bool nps_capture__end(struct nps_capture *c)
 	c->ending = true;
 	c->armed = false;
 	nps_deadline__init(&c->patience, NPS_END_WAIT_NS);
+	nps_sources__end(c, NPS_END_ACCOUNT);
 	c->end_mono = nps_now(CLOCK_MONOTONIC);
 	nps_sources__end(c, NPS_END_DISARM);
 	read_repeated(c, begin); /* what follows can take longer than a repeated one may be late */

@@ -250,6 +250,12 @@ void nps_host_sys__target(struct nps_host_sys *h, pid_t pid)
 	pthread_mutex_unlock(&h->lock);
 }
 
+void nps_host_sys__end(struct nps_host_sys *h)
+{
+	if (h)
+		atomic_store(&h->stop, true);
+}
+
 void nps_host_sys__stop(struct nps_host_sys *h)
 {
 	if (!h || !h->running)

@@ -50,6 +50,9 @@ int nps_host_sys__start(const struct nps_host_sys_opts *opts, struct nps_stream 
 /* Process `pid` is one of the job's from now on. NULL as h: nothing is sampled. */
 void nps_host_sys__target(struct nps_host_sys *h, pid_t pid);
 
+/* The sample that is under way is the last one. Does not wait for it. */
+void nps_host_sys__end(struct nps_host_sys *h);
+
 /* A last sample, then the thread ends. */
 void nps_host_sys__stop(struct nps_host_sys *h);
 void nps_host_sys__free(struct nps_host_sys *h);

@@ -41,7 +41,7 @@ struct pollfd;
 struct nps_source {
 	void *state; /* the source's own, NULL until its start makes it */
 	bool wanted; /* by the options */
-	bool failed; /* it is optional and could not start: only count, describe and free are called */
+	bool failed; /* it is optional and could not start: count, describe, free, RESTORE and CANCEL are all */
 };
 
 /* Stages of the start, in this order; in each the rows are walked from the first to the last. */
@@ -71,6 +71,7 @@ enum nps_turn_kind {
  * not begin has RESTORE and CANCEL alone, of every source that is wanted: its state may be NULL, or half made.
  */
 enum nps_end_stage {
+	NPS_END_ACCOUNT, /* backwards: prices and counts up to c->end_mono, which is taken next; waits for nobody */
 	NPS_END_DISARM, /* backwards: what happens after c->end_mono is not recorded; waits for nobody */
 	NPS_END_COLLECT, /* keeps what is going on at that time; threads that record end */
 	NPS_END_RESTORE, /* undoes what would outlive this process */
@@ -91,7 +92,7 @@ enum nps_source_event_kind {
 	NPS_EVENT_SCAN, /* `p` is scanned; `mapped`: it may have mapped something since */
 	NPS_EVENT_LIBRARY, /* a process has the driver's library libascend_hal.so: `fd`, open, of `path` */
 	NPS_EVENT_DEVICE, /* `p` has set `device`, its own number, or, `submits`, submitted to it first */
-	NPS_EVENT_EXECUTED, /* `p` executes another program now */
+	NPS_EVENT_EXECUTED, /* `p` executes another program now; backwards: what uses another's part of it ends first */
 	NPS_EVENT_EXITED
 };
 

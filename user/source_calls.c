@@ -30,7 +30,10 @@ static int find_out_kernel(struct nps_capture *c, struct nps_source *s)
 	nps_capability__probe(&c->shared.cap);
 	nps_priority__restore(before);
 	s->state = calloc(1, sizeof(struct calls));
-	return s->state ? nps_capability__check(&c->shared.cap) : -ENOMEM;
+	if (s->state)
+		return nps_capability__check(&c->shared.cap);
+	nps_warn("not enough memory to begin: free some");
+	return -ENOMEM;
 }
 
 /* The BPF objects, and the tracepoints that they need. */

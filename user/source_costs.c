@@ -19,7 +19,7 @@ static int costs_start(struct nps_capture *c, struct nps_source *s, enum nps_sta
 static void costs_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	(void)s;
-	if (stage == NPS_END_DISARM)
+	if (stage == NPS_END_ACCOUNT)
 		nps_cost_source__end(&c->shared.costs);
 }
 

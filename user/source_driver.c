@@ -68,8 +68,7 @@ static void driver_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 		break;
 	case NPS_END_DETACH:
 		detach(c, d);
-		break;
-	case NPS_END_SETTLE:
+		/* Before the reader ends, which writes what was lost last. */
 		nps_driver_side__settle(d, c->shared.kernel);
 		break;
 	case NPS_END_LAST:

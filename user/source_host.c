@@ -54,8 +54,10 @@ static int host_process(struct nps_capture *c, struct nps_source *s, const struc
 static void host_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	(void)c;
-	/* While the processes that it samples are still there. */
-	if (stage == NPS_END_COLLECT || stage == NPS_END_CANCEL)
+	/* Now, while the processes that it samples are there; it sleeps, and a second Ctrl-C is not to wait for that. */
+	if (stage == NPS_END_COLLECT)
+		nps_host_sys__end(s->state);
+	else if (stage == NPS_END_STOP || stage == NPS_END_CANCEL)
 		nps_host_sys__stop(s->state);
 }
 

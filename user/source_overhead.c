@@ -6,6 +6,7 @@
 
 #include "capture.h"
 #include "overhead.h"
+#include "log.h"
 #include "source_rows.h"
 
 static int overhead_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
@@ -14,8 +15,10 @@ static int overhead_start(struct nps_capture *c, struct nps_source *s, enum nps_
 
 	if (stage == NPS_START_PREPARE) {
 		s->state = o = malloc(sizeof(*o));
-		if (!o)
+		if (!o) {
+			nps_warn("not enough memory to begin: free some");
 			return -ENOMEM;
+		}
 		nps_overhead__begin(o);
 	} else if (stage == NPS_START_ATTACH) {
 		nps_overhead__start(o);
@@ -38,7 +41,7 @@ static const char *overhead_turn(struct nps_capture *c, struct nps_source *s, en
 
 static void overhead_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
-	if (stage == NPS_END_DISARM)
+	if (stage == NPS_END_ACCOUNT)
 		nps_overhead__look(c, s->state);
 	else if (stage == NPS_END_COLLECT)
 		nps_overhead__turn(c, s->state, true);

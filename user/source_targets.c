@@ -174,8 +174,10 @@ static int prepare(struct nps_capture *c, struct nps_source *s)
 	int err = 0;
 
 	s->state = calloc(1, sizeof(struct targets));
-	if (!s->state)
+	if (!s->state) {
+		nps_warn("not enough memory to begin: free some");
 		return -ENOMEM;
+	}
 	for (int i = 0; i < c->opts->n_pids && !err; i++)
 		err = check_pid(c->opts->pids[i]);
 	return err;
@@ -243,10 +245,8 @@ static int targets_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 	case NPS_START_TARGETS:
 		return add_targets(c);
 	case NPS_START_ARM:
-		return nps_discover__arm(c);
-	case NPS_START_RUN:
 		nps_job_processes__account_cpu(c);
-		return 0;
+		return nps_discover__arm(c);
 	default:
 		return 0;
 	}

@@ -96,7 +96,8 @@ int nps_sources__process(struct nps_capture *c, const struct nps_source_event *e
 	size_t n = rows_count(c);
 	int first = 0;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t k = 0; k < n; k++) {
+		size_t i = e->kind == NPS_EVENT_EXECUTED ? n - 1 - k : k;
 		const struct nps_source_ops *ops = rows_of(c)[i];
 		struct nps_source *s = &c->sources[i];
 		int err = source_is_active(s) && ops->process ? ops->process(c, s, e) : 0;
@@ -109,8 +110,8 @@ int nps_sources__process(struct nps_capture *c, const struct nps_source_event *e
 /* What uses another source's programs or libraries stands behind it in the table, and ends before it. */
 static bool is_backwards(enum nps_end_stage stage)
 {
-	return stage == NPS_END_DISARM || stage == NPS_END_STOP || stage == NPS_END_DETACH ||
-	       stage == NPS_END_CANCEL;
+	return stage == NPS_END_ACCOUNT || stage == NPS_END_DISARM || stage == NPS_END_STOP ||
+	       stage == NPS_END_DETACH || stage == NPS_END_CANCEL;
 }
 
 void nps_sources__end(struct nps_capture *c, enum nps_end_stage stage)
@@ -122,7 +123,9 @@ void nps_sources__end(struct nps_capture *c, enum nps_end_stage stage)
 		const struct nps_source_ops *ops = rows_of(c)[i];
 		struct nps_source *s = &c->sources[i];
 
-		if (source_is_active(s) && ops->end)
+		bool undone = stage == NPS_END_RESTORE || stage == NPS_END_CANCEL;
+
+		if (s->wanted && (undone || !s->failed) && ops->end)
 			ops->end(c, s, stage);
 	}
 }

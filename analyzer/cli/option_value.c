@@ -5,6 +5,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,12 +112,20 @@ static void member_store(void *member, size_t size, uint64_t value)
 	}
 }
 
+/* To a whole number; what is not 0 but would become it is none: NaN. */
+static double rounded(double quantity)
+{
+	double whole = (double)(uint64_t)(quantity + 0.5);
+
+	return whole == 0 && quantity > 0 ? (double)NAN : whole;
+}
+
 static bool quantity_parse(const struct nps_option *option, const char *text, double *quantity)
 {
 	const struct unit *unit = units_of(option->type);
 	char *end;
 
-	if (!isdigit((unsigned char)*text) && *text != '.')
+	if ((!isdigit((unsigned char)*text) && *text != '.') || strpbrk(text, "xX"))
 		return false;
 	errno = 0;
 	if (!unit) {
@@ -134,7 +143,7 @@ static bool quantity_parse(const struct nps_option *option, const char *text, do
 		*quantity *= unit->factor;
 	}
 	if (option->type != NPS_OPTION_PERCENT && *quantity < LARGEST)
-		*quantity = (double)(uint64_t)(*quantity + 0.5);
+		*quantity = rounded(*quantity);
 	return *quantity >= option->min && *quantity < LARGEST &&
 	       (option->max <= 0 || *quantity <= option->max);
 }

@@ -220,6 +220,9 @@ static void wrong_values(void **state)
 	bad("-t 0.0001us", "--time: '0.0001us' is not a time above 0, in h, m, s, ms or us");
 	bad("-t 1e99", "--time: '1e99' is not a time above 0, in h, m, s, ms or us");
 	bad("-t nan", "--time: 'nan' is not a time above 0, in h, m, s, ms or us");
+	bad("-t 0x10", "--time: '0x10' is not a time above 0, in h, m, s, ms or us");
+	bad("--short-time 0.0001us",
+	    "--short-time: '0.0001us' is not a time from 0 to 4s, in h, m, s, ms or us");
 	bad("-t 10M", "--time: '10M' is not a time above 0, in h, m, s, ms or us");
 	bad("-t ''", "--time: '' is not a time above 0, in h, m, s, ms or us");
 	bad("--short-time 4001ms", "--short-time: '4001ms' is not a time from 0 to 4s, in h, m, s, ms or us");

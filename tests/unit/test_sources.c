@@ -195,10 +195,10 @@ static void stages_of_the_end_have_their_directions(void **state)
 	static const struct {
 		enum nps_end_stage stage;
 		bool backwards;
-	} stages[] = { { NPS_END_DISARM, true },  { NPS_END_COLLECT, false }, { NPS_END_RESTORE, false },
-		       { NPS_END_STOP, true },	  { NPS_END_DETACH, true },   { NPS_END_SETTLE, false },
-		       { NPS_END_FINISH, false }, { NPS_END_REPORT, false },  { NPS_END_RELEASE, false },
-		       { NPS_END_LAST, false },	  { NPS_END_CANCEL, true } };
+	} stages[] = { { NPS_END_ACCOUNT, true },  { NPS_END_DISARM, true },  { NPS_END_COLLECT, false },
+		       { NPS_END_RESTORE, false }, { NPS_END_STOP, true },    { NPS_END_DETACH, true },
+		       { NPS_END_SETTLE, false },  { NPS_END_FINISH, false }, { NPS_END_REPORT, false },
+		       { NPS_END_RELEASE, false }, { NPS_END_LAST, false },   { NPS_END_CANCEL, true } };
 
 	(void)state;
 	assert_int_equal(sizeof(stages) / sizeof(*stages), NPS_END_STAGES);
@@ -238,7 +238,7 @@ static void what_is_not_wanted_has_no_hooks_called(void **state)
 	nps_sources__count(&capture, &n);
 	assert_int_equal(n.dropped, 1 + 2 + 4); /* its keys are in session.json all the same */
 	nps_sources__free(&capture);
-	assert_string_equal(calls, "bt2 ct2 bp1 cp1 be5 ce5 cf0 bf0");
+	assert_string_equal(calls, "bt2 ct2 bp1 cp1 be6 ce6 cf0 bf0");
 }
 
 /* b is optional: the capture goes on without it, as a degraded one. */
@@ -254,8 +254,23 @@ static void an_optional_source_that_fails_degrades(void **state)
 	forget();
 	assert_null(nps_sources__turn(&capture, NPS_TURN_READY));
 	nps_sources__end(&capture, NPS_END_STOP);
+	/* What it began may have to be undone. */
+	nps_sources__end(&capture, NPS_END_RESTORE);
+	nps_sources__end(&capture, NPS_END_CANCEL);
 	nps_sources__free(&capture);
-	assert_string_equal(calls, "at2 ct2 ce3 ae3 cf0 bf0 af0");
+	assert_string_equal(calls, "at2 ct2 ce4 ae4 ae3 be3 ce3 ce11 be11 ae11 cf0 bf0 af0");
+}
+
+/* What uses another source's part of a program ends first. */
+static void programs_end_backwards(void **state)
+{
+	(void)state;
+	start_all();
+	forget();
+	nps_sources__process(&capture, &(struct nps_source_event){ .kind = NPS_EVENT_EXITED });
+	nps_sources__process(&capture, &(struct nps_source_event){ .kind = NPS_EVENT_EXECUTED });
+	nps_sources__free(&capture);
+	assert_string_equal(calls, "ap6 bp6 cp6 cp5 bp5 ap5 cf0 bf0 af0");
 }
 
 /* c is not: the walk ends there; what was started in part is freed, and what was not, too. */
@@ -273,7 +288,7 @@ static void a_source_that_fails_ends_the_start(void **state)
 	nps_sources__end(&capture, NPS_END_RESTORE);
 	nps_sources__end(&capture, NPS_END_CANCEL);
 	nps_sources__free(&capture);
-	assert_string_equal(calls, "ae2 be2 ce2 ce10 be10 ae10 cf0 bf0 af0");
+	assert_string_equal(calls, "ae3 be3 ce3 ce11 be11 ae11 cf0 bf0 af0");
 }
 
 static void one_that_was_not_reached_is_freed_without_state(void **state)
@@ -434,9 +449,10 @@ static void capture_that_a_source_ends(void)
 
 	fakes[1].reason = "targets exited";
 	CHECK(!nps_capture__run_sources(&capture, &opts, rows));
-	CHECK(!strcmp(calls, "a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3 a4 b4 c4 a5 b5 c5 at2 bt2 ct2 "
-			     "ce0 be0 ae0 ae1 be1 ce1 ae2 be2 ce2 ce3 be3 ae3 ce4 be4 ae4 ae5 be5 ce5 "
-			     "ae6 be6 ce6 ae7 be7 ce7 ae8 be8 ce8 ae9 be9 ce9"));
+	CHECK(!strcmp(calls,
+		      "a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 b3 c3 a4 b4 c4 a5 b5 c5 at2 bt2 ct2 "
+		      "ce0 be0 ae0 ce1 be1 ae1 ae2 be2 ce2 ae3 be3 ce3 ce4 be4 ae4 ce5 be5 ae5 ae6 be6 ce6 "
+		      "ae7 be7 ce7 ae8 be8 ce8 ae9 be9 ce9 ae10 be10 ce10"));
 	j = read_session();
 	is_reason(j, "targets exited");
 	CHECK(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(j, "complete")));
@@ -498,7 +514,7 @@ static void capture_of_a_source_that_waits(void)
 	fakes[1].reason = "b ends it";
 	CHECK(!nps_capture__run_sources(&capture, &opts, rows));
 	CHECK(!fakes[1].left && !fakes[0].left);
-	CHECK(strstr(calls, "ce3 be3 ae3") && strstr(calls, "ae9 be9 ce9"));
+	CHECK(strstr(calls, "ce4 be4 ae4") && strstr(calls, "ae10 be10 ce10"));
 	j = read_session();
 	CHECK(cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(j, "complete")));
 	cJSON_Delete(j);
@@ -521,7 +537,7 @@ static void capture_that_cannot_begin(void)
 	fakes[0].fail_stage = NPS_START_TARGETS;
 	fakes[0].error = -ESRCH;
 	CHECK(nps_capture__run_sources(&capture, &opts, rows) == -ESRCH);
-	CHECK(!strcmp(calls, "a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 ae2 be2 ce2 ce10 be10 ae10"));
+	CHECK(!strcmp(calls, "a0 b0 c0 a1 b1 c1 a2 b2 c2 a3 ae3 be3 ce3 ce11 be11 ae11"));
 	CHECK(!capture.end_reason && is_directory_empty());
 	forget();
 	nps_capture__free(&capture);
@@ -540,7 +556,7 @@ static void capture_that_cannot_be_prepared(void)
 	fakes[0].fail_stage = NPS_START_PREPARE;
 	fakes[0].error = -EPERM;
 	CHECK(nps_capture__run_sources(&capture, &opts, rows) == -EPERM);
-	CHECK(!strcmp(calls, "a0 ae2 be2 ce2 ce10 be10 ae10"));
+	CHECK(!strcmp(calls, "a0 ae3 be3 ce3 ce11 be11 ae11"));
 	CHECK(is_directory_empty());
 }
 
@@ -557,6 +573,7 @@ int main(void)
 		TEST(stages_of_the_end_have_their_directions),
 		TEST(what_is_not_wanted_has_no_hooks_called),
 		TEST(an_optional_source_that_fails_degrades),
+		TEST(programs_end_backwards),
 		TEST(a_source_that_fails_ends_the_start),
 		TEST(one_that_was_not_reached_is_freed_without_state),
 		TEST(all_have_their_turn_and_the_first_reason_counts),
