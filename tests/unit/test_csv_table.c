@@ -429,6 +429,33 @@ static void chosen_rows_of_several_sources(void **state)
 		    "50,-7,-7,25,5,odd,x\n");
 }
 
+static bool next_without_source(void *ctx, struct nps_csv_row *row)
+{
+	size_t *left = ctx;
+
+	row->at[0] = row->at[STEP_SOURCE] = NPS_CSV_NO_ROW;
+	return (*left)--;
+}
+
+/* Collectives without kernels, as in a capture of level 0: no row, of a table that has no memory. */
+static void rows_without_any_source(void **state)
+{
+	static const struct nps_csv_column columns[] = {
+		NPS_CSV_COL("Size", NUMBER, dp, size),
+		NPS_CSV_COL("Step or blank", NUMBER_OR_BLANK, step, id, .source = STEP_SOURCE),
+		NPS_CSV_SAME("Same", "x"),
+	};
+	const struct nps_csv_table table = { "t", NPS_CSV_OF(dp, columns) };
+	struct fixture *f = *state;
+	size_t left = 2;
+	const struct nps_csv_input input = { .sources = { [STEP_SOURCE].table = &f->m.step.t },
+					     .next = next_without_source,
+					     .ctx = &left };
+
+	assert_int_equal(nps_csv_table__write(&f->ex, f->dirfd, &table, &input), 0);
+	assert_file(f, "t.csv", "Size,Step or blank,Same\nN/A,,x\nN/A,,x\n");
+}
+
 static void rows_one_by_one(void **state)
 {
 	static const struct nps_csv_column columns[] = { CELL(NUMBER, u64) };
@@ -529,6 +556,7 @@ int main(void)
 		TEST(no_file_without_rows),
 		TEST(tables_one_after_the_other),
 		TEST(chosen_rows_of_several_sources),
+		TEST(rows_without_any_source),
 		TEST(rows_one_by_one),
 		TEST(the_first_error_is_reported),
 		TEST(columns_that_do_not_fit_their_source),
