@@ -69,8 +69,6 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
 	int err;
 
 	*out = NULL;
-	if (kind == NPS_TASKS_HOST && !nps_device_options__channels(&c->opts->devices))
-		return 0;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;

@@ -95,12 +95,14 @@ int nps_group__by_total(const void *a, const void *b)
 	return nps_group__by_key(a, b);
 }
 
+static int compare_without_context(const void *a, const void *b, void *compare)
+{
+	return (*(int (**)(const void *, const void *))compare)(a, b);
+}
+
 void nps_group_by__sort(struct nps_group_by *groups, int (*compare)(const void *, const void *))
 {
-	if (groups->rows.len)
-		qsort(groups->rows.data, groups->rows.len, groups->rows.elem, compare);
-	nps_map__free(&groups->of);
-	groups->of = (struct nps_map){ 0 };
+	nps_group_by__sort_by(groups, compare_without_context, &compare);
 }
 
 void nps_group_by__sort_by(struct nps_group_by *groups, int (*compare)(const void *, const void *, void *),

@@ -61,8 +61,7 @@ struct nps_counter_table {
 	bool held; /* a value holds until the next sample, the last one until the capture's end */
 	uint8_t csv, when;
 	const char *stem; /* of the CSV file, with npuscope_ where that may be its prefix */
-	uint8_t id,
-		mode; /* of NPS_COUNTER_MEANS: ordinals of what rows are told apart by, NPS_NO_COLUMN none */
+	uint8_t id, mode; /* of NPS_COUNTER_MEANS: ordinals of the columns of the key, NPS_NO_COLUMN: none */
 	const char *header; /* of its first columns */
 };
 

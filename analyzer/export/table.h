@@ -209,9 +209,7 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 	{                                                                                                    \
 		.title = (name), .format = NPS_CSV_##form,                                                   \
 		.kind = NPS_CSV_KIND_##form(*NPS_CSV_ANY(struct nps_##of##_table)->column),                  \
-		.offset = (offsetof(struct nps_##of##_table, column) - sizeof(struct nps_table)) /           \
-			  sizeof(void *),                                                                    \
-		##__VA_ARGS__                                                                                \
+		.offset = NPS_ORDINAL(of, column), ##__VA_ARGS__                                             \
 	}
 
 /* The same of MEMBER of a C type. */

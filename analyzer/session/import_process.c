@@ -26,9 +26,6 @@
 #define NOT_TOLD 65534 /* `N/A` of the HCCL enums */
 
 /* Number of a column of a table of the model. */
-#define COLUMN_OF(table, column)                                                                             \
-	((offsetof(struct nps_##table##_table, column) - sizeof(struct nps_table)) / sizeof(void *))
-
 struct fill {
 	struct nps_model *m;
 	struct nps_recording *rec;
@@ -236,7 +233,7 @@ static void blocks(struct fill *f)
 		t->core[row] = block->run.core;
 	}
 	if (!f->err)
-		f->err = nps_table__order(&t->t, COLUMN_OF(block, start));
+		f->err = nps_table__order(&t->t, NPS_ORDINAL(block, start));
 }
 
 static uint8_t class_of(const struct nps_task *task)
@@ -781,19 +778,19 @@ int nps_import__whole_host(struct nps_model *model, struct nps_recording *rec)
 	}
 	f.proc = &nobody;
 	if (!f.err)
-		f.err = nps_table__order(&model->osrt.t, COLUMN_OF(osrt, start));
+		f.err = nps_table__order(&model->osrt.t, NPS_ORDINAL(osrt, start));
 	if (!f.err)
-		f.err = nps_table__order(&model->osrt_span.t, COLUMN_OF(osrt_span, start));
+		f.err = nps_table__order(&model->osrt_span.t, NPS_ORDINAL(osrt_span, start));
 	if (!f.err)
-		f.err = nps_table__order(&model->irq.t, COLUMN_OF(irq, start));
+		f.err = nps_table__order(&model->irq.t, NPS_ORDINAL(irq, start));
 	if (!f.err)
-		f.err = nps_table__order(&model->driver.t, COLUMN_OF(driver, start));
+		f.err = nps_table__order(&model->driver.t, NPS_ORDINAL(driver, start));
 	if (!f.err)
-		f.err = nps_table__order(&model->driver_task.t, COLUMN_OF(driver_task, start));
+		f.err = nps_table__order(&model->driver_task.t, NPS_ORDINAL(driver_task, start));
 	if (!f.err)
-		f.err = nps_table__order(&model->driver_cqe.t, COLUMN_OF(driver_cqe, timestamp));
+		f.err = nps_table__order(&model->driver_cqe.t, NPS_ORDINAL(driver_cqe, timestamp));
 	if (!f.err)
-		f.err = nps_table__order(&model->run.t, COLUMN_OF(run, start));
+		f.err = nps_table__order(&model->run.t, NPS_ORDINAL(run, start));
 	if (!f.err)
 		f.err = nps_wakers__check(model);
 	devices(&f);
