@@ -133,7 +133,8 @@ def ranks_and_the_whole_host(case: Case) -> None:
     """Of a capture of both, each can be given to MindStudio Insight alone."""
     need_root()
     job = case.sim_job("--ranks", 2)
-    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network")
+    # Task logs of jobs that other tests record beside this one stay theirs.
+    run = case.record("-a", "-d", "2s", "-o", case.path("session"), "--host-sys", "cpu,mem,disk,network", "--task-source", "host")
     result = run.result(90).expect(DONE, PARTIAL)
     job.kill()
     session = result.session.path
