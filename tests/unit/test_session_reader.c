@@ -359,9 +359,9 @@ static void hostile_events(void **state)
 				ev[i].start = GEN_T0 + ev[i].start % 1000;
 				ev[i].dur %= 300;
 			}
-			for (int a = 0; a < 4; a++)
+			for (int slot = 0; slot < 4; slot++)
 				if (i % 3)
-					ev[i].args[a] &= 0x0003000300030003ULL;
+					ev[i].call.slot[slot] &= 0x0003000300030003ULL;
 		}
 		gen_chunk(&gen, 'e', NPS_CHUNK_EVENTS, ev, sizeof(ev));
 		gen_chunk(&gen, 'e', 77, ev, 11);
