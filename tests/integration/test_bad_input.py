@@ -14,9 +14,10 @@ import time
 from pathlib import Path
 from typing import Any, Optional, Sequence
 
-from harness import (CHUNK, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip, add_test,
-                     build_library, chunks, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
+from harness import (DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, SOAK, USAGE, Arg, Case, Result, Session, Skip,
+                     add_test, build_library, environment, kernel_leftovers, main, need_job, need_mounts, need_npusim,
                      need_program, need_root, ranks_of, test, wait_for_events)
+from records import CHUNK, chunks
 
 CUTS = 30 if SOAK else 10
 ENOUGH = 1500  # events of a session that is damaged over and over
