@@ -12,7 +12,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Iterator
 
-VERSION = 1
+VERSION = 2
 MAGIC = 0x4B43504E
 CHUNK = struct.Struct("<IHHQIIII")
 CHUNK_EVENTS, CHUNK_STRINGS, CHUNK_CLOCKS, CHUNK_DEVICE_CLOCKS, CHUNK_LOSS = 1, 2, 3, 4, 5
