@@ -7,7 +7,7 @@
 
 static const struct words {
 	int code;
-	const char *what, *then; /* why; what becomes of it, and what to do */
+	const char *what, *then; /* reason; what happens to the channel, and advice */
 } all_words[] = {
 	{ NPS_PROF_TIMEOUT, "the device did not answer in time",
 	  "it is tried again: npu-smi info tells its health" },
