@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the capture costs the job; --max-overhead. It reads the counts of the other sources, and stands behind them. */
+/*
+ * Costs of the capture for the job; --max-overhead. It reads the counts of the other sources, so it
+ * follows them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -36,7 +36,7 @@ static bool join(pthread_t thread)
 	return !pthread_timedjoin_np(thread, NULL, &until);
 }
 
-/* RUN(WHAT) in a thread, which is left alone when the time is over: false. */
+/* Calls RUN(WHAT) in a thread, and leaves the thread alone after the time limit: false. */
 static bool limited(void *(*run)(void *what), void *what, void (*meanwhile)(void *arg), void *arg)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);

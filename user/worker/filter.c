@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The seccomp filter of a worker. It allows calls on files, device nodes, memory, threads and local sockets, and nothing that makes
- * or signals another process, opens a network socket, or reaches less used parts of the kernel. execveat(2) has to be allowed,
- * since the worker's own program is executed behind the filter; whatever else is executed by it has the same filter.
+ * The seccomp filter of a worker. It allows calls on files, device nodes, memory, threads and local
+ * sockets, and nothing that creates or signals another process, opens a network socket, or reaches less
+ * used parts of the kernel. execveat(2) has to be allowed, because the worker executes its own program
+ * with the filter; anything else that it executes has the same filter.
  */
 #include "worker.h"
 
@@ -179,7 +180,10 @@ static void program_write(struct program *p)
 	/* A filter cannot read its flags, which are in memory. With ENOSYS libc uses clone instead. */
 	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	program_return(p, SECCOMP_RET_ERRNO | ENOSYS);
-	/* Each of these loads an argument over the call's number, and so has to return if the number matches. */
+	/*
+	 * Each of these replaces the loaded call number by an argument, so it has to return if the number
+	 * matches.
+	 */
 	program_allow_bits(p, SYS_clone, 0, CLONE_THREAD);
 	program_allow_bits(p, SYS_execveat, 4, 0x1000); /* AT_EMPTY_PATH: how this program begins */
 	program_allow_values(p, SYS_socket, 0, local, COUNT(local));
