@@ -66,7 +66,8 @@ static void say_new(unsigned int *lines, pid_t pid, uint32_t device, const struc
 	else if (e->call == NPS_AGENT_CALL_FLUSH)
 		say(lines, pid, device, e, "its last records may be missing");
 	else if (e->call == NPS_AGENT_CALL_STOP)
-		say(lines, pid, device, e, "it is asked again, and may else be in use until the job ends");
+		say(lines, pid, device, e,
+		    "the stop is tried again, or the channel may stay in use until the job ends");
 }
 
 /* Reported once the device is open: if it never opens the reason is reported at the end. */

@@ -86,8 +86,8 @@ static void worker_lost(const struct nps_device_lib *lib, enum nps_worker_librar
 		snprintf(w->how, sizeof(w->how), "has ended%s",
 			 worker_has_open(lib, w) ? "" : ": is the C library there older than 2.34?");
 	if (worker_has_open(lib, w))
-		nps_warn("the process that calls %s %s: what the driver alone tells of devices and their "
-			 "clocks is missing from now on: npu-smi info tells whether it works",
+		nps_warn("the process that calls %s %s: what only the driver knows of devices and their "
+			 "clocks is missing from now on: check it with npu-smi info",
 			 lib->paths[library], w->how);
 }
 

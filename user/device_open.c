@@ -406,7 +406,7 @@ int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, siz
 	free(q);
 	if (err == -ELIBACC)
 		nps_warn("%s cannot be used: %s: utilisation, temperature and power are not sampled: "
-			 "npu-smi info tells whether it works",
+			 "check the device with npu-smi info",
 			 DCMI, why);
 	return err;
 }

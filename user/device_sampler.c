@@ -141,7 +141,7 @@ static void say_unplaced(const struct nps_device_sampler *s, pid_t pid)
 	if (s->state == READY && !s->lib.has[NPS_WORKER_DCMI] &&
 	    !nps_device_lib__numbers_for(&s->lib, pid, true))
 		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
-			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
+			 "libdcmi.so it is unknown which it uses: select them with --sys-devices",
 			 pid);
 }
 
@@ -407,7 +407,7 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline 
 		s->hangs[i] = true;
 		nps_warn("device %u: a call into the driver does not come back: what was sampled until then "
 			 "is kept: "
-			 "npu-smi info tells its health",
+			 "check its health with npu-smi info",
 			 nps_device_thread__device(t));
 	}
 }

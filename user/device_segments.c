@@ -188,7 +188,7 @@ static void give_up(struct nps_device_thread *t)
 {
 	if (!t->gave_up)
 		nps_warn("device %u: its channels were closed and started %d times: those that are closed "
-			 "are not sampled any more: npu-smi info tells its health",
+			 "are not sampled any more: check its health with npu-smi info",
 			 t->device, NPS_DEVICE_MOST_SEGMENTS);
 	t->gave_up = true;
 	for (size_t i = 0; i < t->n_streams; i++)

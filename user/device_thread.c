@@ -260,7 +260,7 @@ static int meet(struct nps_device_thread *t)
 	}
 	if (code)
 		nps_warn("device %u: the driver does not list its channels (code %d): it is not sampled: "
-			 "npu-smi info tells whether it works",
+			 "check it with npu-smi info",
 			 t->device, code);
 	if (err) {
 		nps_warn("device %u is not sampled: %s: is it healthy?", t->device, strerror(-err));

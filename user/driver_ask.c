@@ -236,9 +236,10 @@ void nps_driver_ask__turn(struct nps_driver_ask *a)
 	a->late |= first;
 	pthread_mutex_unlock(&a->lock);
 	if (first)
-		nps_warn("the driver does not answer: a call has not come back for %d s: what it alone tells "
+		nps_warn("the driver does not answer: a call has not come back for %d s: what only it knows "
 			 "of "
-			 "devices and their clocks is missing until it does: npu-smi info tells their health",
+			 "devices and their clocks is missing until it does: check their health with npu-smi "
+			 "info",
 			 NPS_DRIVER_LATE_MS / 1000);
 	for (struct nps_question *q = done; q; q = q->next)
 		q->answer(q, q->ctx);

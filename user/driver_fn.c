@@ -192,7 +192,7 @@ static bool find_layout(struct nps_driver_way *w, const struct btf *types, struc
 	}
 	snprintf(w->detail, sizeof(w->detail),
 		 "%.55s has no types, and the layout of its version (%.60s) is not known", module,
-		 version[0] ? version : "it tells none");
+		 version[0] ? version : "unknown");
 	return false;
 }
 
@@ -436,8 +436,8 @@ static bool misses_of(const struct probe *p, uint64_t *missed)
 	if (p->row == NPS_DRIVER_ROW_KPROBE) /* both are counted since the same kernel */
 		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
 	*missed = program + kprobe;
-	return counted &&
-	       p->row != NPS_DRIVER_ROW_TRACEPOINT; /* counted since 6.7, but older kernels return 0 as well */
+	/* Misses of tracepoints are counted since 6.7, but older kernels return 0 as well. */
+	return counted && p->row != NPS_DRIVER_ROW_TRACEPOINT;
 }
 
 static int keep(struct nps_driver_fn *f, const struct probe *p)

@@ -283,8 +283,8 @@ static bool say_unlearnt(const struct nps_driver_side *d, const struct nps_kerne
 
 	if ((!sqes && !cqes) || !nps_kernel_side__unlearnt(k))
 		return false;
-	nps_warn("%s of processes in containers are not recorded: the driver's tracepoints do not tell whose "
-		 "they are, and devices have other numbers there",
+	nps_warn("%s of processes in containers are not recorded: the driver's tracepoints do not report "
+		 "processes, and devices have other numbers there",
 		 !cqes	 ? "SQEs"
 		 : !sqes ? "CQEs"
 			 : "SQEs and CQEs");

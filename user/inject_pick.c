@@ -413,6 +413,6 @@ int nps_inject__stop_somewhere(struct nps_inject_job *job, struct nps_inject_thr
 					      "and kernel.yama.ptrace_scope below 3?");
 	if (!found)
 		return nps_inject_job__refuse(
-			job, EAGAIN, "no thread was in a safe place within 5 s: the last one: %s", why);
+			job, EAGAIN, "no thread was at a safe point within 5 s: the last one: %s", why);
 	return found < 0 ? found : 0;
 }

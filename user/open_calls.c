@@ -69,7 +69,7 @@ static int ask(const struct bpf_program *prog, void (*each)(void *arg, const voi
 	int err = nps_task_iter__run(prog, sizeof(struct nps_event), each, c);
 
 	if (err)
-		nps_warn("cannot ask which %s have not returned: %s: those that outlast the capture are "
+		nps_warn("cannot query which %s have not returned: %s: those that outlast the capture are "
 			 "missing",
 			 what, strerror(-err));
 	return err;

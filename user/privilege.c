@@ -81,7 +81,7 @@ int nps_privilege__try_without(int capability, int (*what)(void))
 		return -errno;
 	err = what();
 	if (syscall(SYS_capset, &h, before))
-		nps_debug("capabilities are gone: %s", strerror(errno));
+		nps_debug("cannot restore capabilities: %s", strerror(errno));
 	return err;
 }
 

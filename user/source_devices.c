@@ -92,8 +92,8 @@ static bool report_missing(struct nps_capture *c)
 	if (!nps_device_sampler__devices(sampler) && !nps_driver_ask__was_late(c->shared.ask))
 		nps_warn("no device was sampled: %s: --sys-devices names them",
 			 nps_device_sampler__waits(sampler)
-				 ? "the driver had not told in time which the job uses"
-				 : "the job used none that the driver tells of");
+				 ? "the driver had not reported in time which the job uses"
+				 : "the job used none that the driver lists");
 	return counts.refused || nps_device_sampler__limited(sampler) ||
 	       !nps_device_sampler__devices(sampler) || nps_device_sampler__hangs(sampler) ||
 	       nps_device_sampler__lost_driver(sampler);

@@ -21,7 +21,7 @@ static int queries_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 	/* With all current rights, some of which are dropped later. */
 	err = nps_device_launcher__start(&c->shared.launcher);
 	if (err)
-		nps_warn("npuscope-device-worker cannot be started: %s: what the driver alone tells of "
+		nps_warn("npuscope-device-worker cannot be started: %s: what only the driver knows of "
 			 "devices "
 			 "and their clocks will be missing: is the installation complete?",
 			 strerror(-err));
@@ -43,8 +43,8 @@ static void wait_for_answers(struct nps_capture *c)
 	bool late = nps_driver_ask__was_late(c->shared.ask);
 
 	if (!answered && !late)
-		nps_warn("the driver is slow: it had not answered everything when the capture ended: what it "
-			 "alone tells of devices and their clocks is incomplete");
+		nps_warn("the driver is slow: it had not answered everything when the capture ended: what "
+			 "only it knows of devices and their clocks is incomplete");
 	c->degraded |= !answered || late;
 }
 

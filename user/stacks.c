@@ -685,7 +685,8 @@ static void send_sleepers(struct nps_stacks *st)
 	int err = nps_task_iter__run(st->bpf->progs.stack_sleepers, 1, NULL, NULL);
 
 	if (err)
-		nps_warn("cannot ask who is still asleep: %s: sleeps that outlast the capture are missing",
+		nps_warn("cannot query threads that are still asleep: %s: sleeps that outlast the capture "
+			 "are missing",
 			 strerror(-err));
 }
 
@@ -712,8 +713,8 @@ void nps_stacks__finish(struct nps_stacks *st)
 	write_kernel_symbols(st);
 	nps_session_end__sync_stream(st->session, &st->stream, "stacks.nps");
 	if (atomic_load(&st->uncopied))
-		nps_warn("stacks.nps has reached %llu MiB: %llu stacks are there as frame pointers tell them "
-			 "alone: "
+		nps_warn("stacks.nps has reached %llu MiB: %llu stacks are by frame pointers "
+			 "only: "
 			 "lower --stack-freq, or --unwind fp",
 			 FILE_COPIES >> 20, (unsigned long long)atomic_load(&st->uncopied));
 }

@@ -202,16 +202,16 @@ static void answer(struct nps_question *q, void *ctx)
 		return;
 	d->asking = false;
 	if (!r->has_lib && !t->told)
-		nps_warn("devices cannot be asked for their clocks: %s: tasks that the job's own profiler "
+		nps_warn("clocks of devices cannot be read: %s: tasks that the job's own profiler "
 			 "reads "
-			 "have bounds where no helper asks",
+			 "have bounds where no helper reads them",
 			 r->why);
 	t->told |= !r->has_lib;
 	if (r->has_lib && !r->is_placed)
 		nps_info(
 			"pid %d: the clock of its device %u cannot be read from outside its container, where "
-			"devices have other numbers, since DCMI does not say that it holds memory of one "
-			"alone: tasks that its own profiler reads have bounds unless its helper reads it",
+			"devices have other numbers, since DCMI does not show that it has memory on one "
+			"only: tasks that its own profiler reads have bounds unless its helper reads it",
 			r->pid, r->device);
 	if (!r->has_info || !p || !p->files)
 		return;
@@ -366,7 +366,7 @@ static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 	if (!(t->refused_told >> e->device & 1))
 		nps_info("device %u: the job's own profiler was refused channel %u (code %d), which npuscope "
 			 "had: it "
-			 "can have it now, and is to ask again",
+			 "is free now, and the profiler has to try again",
 			 e->device, e->channel, e->ret);
 	t->refused_told |= 1ULL << e->device;
 }

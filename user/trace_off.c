@@ -68,7 +68,7 @@ bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), voi
 	if (!s || limited(switch_off, s, meanwhile, arg))
 		return true;
 	nps_warn("tracepoints of the NPU's driver may stay on: it does not answer within %d s: the next "
-		 "npuscope record switches them off, once it does: npu-smi info tells its health",
+		 "npuscope record switches them off, once it does: check its health with npu-smi info",
 		 NPS_TRACE_OFF_MS / 1000);
 	return false;
 }
@@ -78,7 +78,7 @@ bool nps_trace_restore(const struct nps_trace_places *places)
 	if (limited(restore, (void *)places, NULL, NULL))
 		return true;
 	nps_warn("tracepoints of the NPU's driver that another npuscope had left on may stay so: it does not "
-		 "answer within %d s: npu-smi info tells its health",
+		 "answer within %d s: check its health with npu-smi info",
 		 NPS_TRACE_OFF_MS / 1000);
 	return false;
 }

@@ -448,7 +448,7 @@ static void say_refused(const struct nps_trace_switch *s, int why)
 	if (s->refused.n > 1)
 		snprintf(more, sizeof(more), " (and %u more)", s->refused.n - 1);
 	nps_warn("tracepoints of the NPU's driver are silent for a device: %s/%s/%s/trace_enable%s: %s: what "
-		 "they tell of it is missing",
+		 "they report of it is missing",
 		 s->places.proc, folders[first->system], first->device, more, strerror(-why));
 }
 

@@ -179,8 +179,7 @@ bool nps_budget__tell(struct nps_budget *b, pid_t pid)
 		if (lines < NPS_BUDGET_LINES)
 			nps_warn("pid %d: %s", pid, kinds[what].message);
 		else if (lines == NPS_BUDGET_LINES)
-			nps_warn(
-				"more was left out of more processes: session.json says of which (left_out)");
+			nps_warn("more was left out of more processes: session.json lists them (left_out)");
 		lines += lines <= NPS_BUDGET_LINES;
 	}
 	return fresh != 0;

@@ -66,12 +66,13 @@ static const uint16_t allowed[] = {
 	/* threads, signals within the process, and its end */
 	SYS_futex, SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit, SYS_exit_group,
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack,
-	SYS_restart_syscall, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
-	SYS_sched_get_priority_max, SYS_sched_get_priority_min,
+	SYS_restart_syscall, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam,
+	SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
 	/* time, and what it is */
 	SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_times,
-	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups,
-	SYS_getresuid, SYS_getresgid, SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_getcpu, SYS_getrandom, SYS_capget,
+	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
+	SYS_getgroups, SYS_getresuid, SYS_getresgid, SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_getcpu, SYS_getrandom,
+	SYS_capget,
 	/* waiting */
 	SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2,
 	SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_timer_create, SYS_timer_settime,
