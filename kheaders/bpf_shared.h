@@ -32,8 +32,8 @@ struct nps_net_bytes {
 #define NPS_KIND_END 32 /* room for more kinds */
 enum nps_counter {
 	NPS_COUNTER_LOST = 0, /* no room in the ring */
-	NPS_COUNTER_UNRETURNED =
-		NPS_KIND_END, /* calls left by longjmp or an exception; not a loss, since they never return */
+	/* calls left by longjmp or an exception; not a loss, since they never return */
+	NPS_COUNTER_UNRETURNED = NPS_KIND_END,
 	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
 	NPS_COUNTER_TEXT_CUT = 36, /* texts longer than NPS_TEXT_MAX */

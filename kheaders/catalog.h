@@ -102,8 +102,8 @@ enum nps_slot_how {
 	NPS_SLOT_TEXT_IN = 8, /* pointer: text that begins at the offset, interned at entry */
 	NPS_SLOT_TEXT_PTR = 9, /* pointer: char * at the offset, its text interned at entry */
 	NPS_SLOT_RESULT = 10, /* the result of the call, 64 bits */
-	NPS_SLOT_TEXT_SIZED =
-		12, /* as TEXT_IN, in a struct whose first 8 bytes are its size, if that reaches the text */
+	/* as TEXT_IN, in a struct whose first 8 bytes are its size, if that reaches the text */
+	NPS_SLOT_TEXT_SIZED = 12,
 	NPS_SLOT_PROBE = 11, /* number of the operator; the reader makes it the id of its name */
 };
 

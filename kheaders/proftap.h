@@ -26,12 +26,8 @@ enum nps_tap_what {
 	NPS_TAP_ENTER = 1, /* prof_drv_start was entered; with struct nps_tap_start */
 	NPS_TAP_START = 2, /* it returned */
 	NPS_TAP_STOP = 3, /* prof_stop returned */
-	NPS_TAP_EMPTY =
-		/*
-		 * a read of a channel that was opened before the capture returned nothing: the next bytes
-		 * begin a record
-		 */
-	4,
+	/* a read of a channel opened before the capture returned nothing: the next bytes begin a record */
+	NPS_TAP_EMPTY = 4,
 	NPS_TAP_LIST = 6, /* prof_drv_get_channels was entered: channels are about to be started */
 	NPS_TAP_DATA = 5, /* a part of what a read returned; with struct nps_tap_small or nps_tap_large */
 };

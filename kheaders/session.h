@@ -35,8 +35,8 @@ enum nps_chunk_type {
 	NPS_CHUNK_HOST_DISKS = 22, /* struct nps_host_disk[] */
 	NPS_CHUNK_HOST_CARDS = 23, /* struct nps_host_card[] */
 	/* 48..63: of devices, in device.nps, beside DEVICE_CLOCKS */
-	NPS_CHUNK_DEVICE_RAWS =
-		48, /* struct nps_device_clock[], whose counter is ns of the device's CLOCK_MONOTONIC_RAW */
+	/* struct nps_device_clock[], whose counter is ns of the device's CLOCK_MONOTONIC_RAW */
+	NPS_CHUNK_DEVICE_RAWS = 48,
 	NPS_CHUNK_NPU_USAGE = 49, /* struct nps_npu_usage[] */
 	NPS_CHUNK_NPU_PROCESSES = 50, /* struct nps_npu_process[] */
 };

@@ -15,12 +15,8 @@
 /* What has been reported of one helper; zero: nothing. */
 struct nps_agent_errors {
 	uint32_t told[NPS_AGENT_MAX_DEVICES]; /* number of errors reported, by device */
-	uint64_t opening
-		/*
-		 * when the helper began to open it, CLOCK_MONOTONIC ns; 0: it does not, UINT64_MAX:
-		 * reported
-		 */
-		[NPS_AGENT_MAX_DEVICES];
+	/* when the helper began to open it, CLOCK_MONOTONIC ns; 0: it does not, UINT64_MAX: reported */
+	uint64_t opening[NPS_AGENT_MAX_DEVICES];
 };
 
 /*

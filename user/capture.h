@@ -47,9 +47,8 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */
-	uint64_t
-		/* bytes a second of all task logs; half of it for a single one, or for a sampled device */
-		max_log_rate;
+	/* bytes a second of all task logs; half of it for a single one, or for a sampled device */
+	uint64_t max_log_rate;
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
 	bool inject; /* load the helper library into processes that were started without it */
@@ -103,8 +102,8 @@ struct nps_capture {
 	struct nps_process *by_pid[NPS_PID_SLOTS]; /* the same by pid (job_processes.h) */
 	struct nps_process *orphans; /* the first whose parent is unknown; NULL: none */
 	struct nps_budget work; /* of all processes together */
-	struct nps_refused
-		*refused; /* children whose parents' budget does not allow a read of /proc yet; NULL: none */
+	/* children whose parents' budget does not allow a read of /proc yet; NULL: none */
+	struct nps_refused *refused;
 	size_t n_refused, next_refused; /* NEXT: which one is tried first next time */
 	uint64_t retried; /* CLOCK_MONOTONIC ns: when they were tried last */
 	size_t n_unread; /* processes known only from BPF events, without a read of /proc */

@@ -12,10 +12,10 @@
 #include "prof_files.h"
 
 #define MAX_RECORD 256
-#define MOST_OPEN                                                                                            \
-	24 /* slices kept open: a process that uses every channel must not exhaust our descriptors */
-#define MOST_BREAKS                                                                                          \
-	65536 /* of one process: a helper whose ring is always full causes some thousands a minute */
+/* slices kept open: a process that uses every channel must not exhaust our descriptors */
+#define MOST_OPEN 24
+/* of one process: a helper whose ring is always full causes some thousands a minute */
+#define MOST_BREAKS 65536
 #define STREAM_BYTES (16U << 10) /* used by a stream in addition to its records: slice, mark, control files */
 
 /* CANN's name of a channel's file, and the length of its records: a common multiple if chips differ. */

@@ -18,9 +18,8 @@ struct nps_capability;
 struct nps_cost {
 	double call_ns[NPS_PROBE_CLASSES]; /* a call probed at entry and return */
 	double mark_ns[NPS_PROBE_CLASSES]; /* a call probed at entry only */
-	double call_program_ns,
-		/* the share of BPF programs in them, by the kernel's count; 0: not counted */
-		mark_program_ns;
+	/* the share of BPF programs in them, by the kernel's count; 0: not counted */
+	double call_program_ns, mark_program_ns;
 	double syscall_ns; /* a system call with a record of its own */
 	double sum_ns; /* one that is summed up */
 	double fault_ns; /* a page fault */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define LEAST_CPU_NS                                                                                         \
-	200000000ULL /* of the job, for a meaningful share of it: the kernel counts it in steps of 10 ms */
+/* of the job, for a meaningful share of it: the kernel counts it in steps of 10 ms */
+#define LEAST_CPU_NS 200000000ULL
 #define WORTH 0.02 /* of all cost: a stage that saves less is skipped */
 
 void nps_account__add(struct nps_account *a, const uint64_t totals[NPS_COST_KINDS],

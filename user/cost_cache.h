@@ -21,8 +21,8 @@ struct nps_cost_key {
 /* Path of the cache. Each directory from TOP on must belong to OWNER and be writable by nobody else. */
 struct nps_cost_cache {
 	const char *top; /* "/" */
-	const char *const
-		*path; /* nested directories, NULL-terminated; the last one is created if it is missing */
+	/* nested directories, NULL-terminated; the last one is created if it is missing */
+	const char *const *path;
 	uid_t owner;
 };
 

@@ -64,8 +64,8 @@ static const char not_believed[] = "the host has no library of the driver, and a
 
 struct question {
 	struct nps_question q;
-	uint64_t open, foreign, known,
-		of_job; /* bit d: of device d; of_job: reported by a library other than the host's */
+	/* bit d: of device d; of_job: reported by a library other than the host's */
+	uint64_t open, foreign, known, of_job;
 	pid_t pid[NPS_DEVICE_MAX];
 	uid_t uid[NPS_DEVICE_MAX]; /* owner of the processes; of_job: user whose report it is */
 	struct nps_device_info info[NPS_DEVICE_MAX];

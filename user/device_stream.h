@@ -46,9 +46,8 @@ struct nps_device_stream {
 	uint64_t bytes_before; /* part of `bytes` that was read before it was opened last */
 	uint64_t read_at; /* CLOCK_MONOTONIC ns when the last read returned */
 	uint64_t away[2]; /* longest time between two reads, ns: in this drain, and in the previous one */
-	uint64_t span,
-		/* sum of the times between successive records, in units of theirs, and their number */
-		spanned;
+	/* sum of the times between successive records, in units of theirs, and their number */
+	uint64_t span, spanned;
 	uint64_t bytes, records, lost, gaps, torn; /* torn: bytes of records that were partly overwritten */
 	/* whole rounds of the driver's ring that were overwritten; their records are in `lost` */
 	uint64_t rounds;

@@ -15,8 +15,8 @@
 #include "device_dcmi.h"
 #include "device_lib.h"
 
-#define NPS_DRIVER_LATE_MS                                                                                   \
-	2000 /* after that the loop stops waiting; after a single call of that length a warning is printed */
+/* after that the loop stops waiting; after a single call of that length a warning is printed */
+#define NPS_DRIVER_LATE_MS 2000
 
 /* State of that thread, which no other thread accesses. */
 struct nps_driver {

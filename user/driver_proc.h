@@ -7,12 +7,8 @@
 
 struct nps_driver_proc {
 	unsigned int files; /* number of files copied */
-	unsigned int
-		/*
-		 * files, and folders with their contents, that were skipped: too many, too deep, or
-		 * unreadable
-		 */
-		left_out;
+	/* files, and folders with their contents, that were skipped: too many, too deep, or unreadable */
+	unsigned int left_out;
 	unsigned int cut; /* number of files that were truncated */
 };
 

@@ -305,8 +305,8 @@ SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loade
 SECTION static void name_descriptor(char *path, long fd)
 {
 	volatile char *p = path; /* or the compiler calls memcpy */
-	uint64_t prefix =
-		0x65732f636f72702fULL; /* /proc/se, as a number: a string would be outside of the section */
+	/* /proc/se, as a number: a string would be outside of the section */
+	uint64_t prefix = 0x65732f636f72702fULL;
 	long scale = 1;
 
 	for (; prefix; prefix >>= 8)

@@ -24,8 +24,8 @@ struct nps_kernel_side_opts {
 	bool osrt; /* also system calls and scheduling */
 	bool irq; /* and interrupts; needs osrt */
 	bool network; /* bytes sent and received over sockets, by process */
-	uint64_t
-		osrt_threshold_ns; /* shorter system calls are summed up; up to NPS_LONGEST_SUMMED; 0: none */
+	/* shorter system calls are summed up; up to NPS_LONGEST_SUMMED; 0: none */
+	uint64_t osrt_threshold_ns;
 	bool shapes; /* tensors and operands too */
 	const struct nps_mstx_opts *mstx; /* selects marks; NULL: all */
 };

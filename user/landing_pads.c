@@ -8,8 +8,8 @@
 #define OMITTED 0xff /* DW_EH_PE_omit */
 #define RELATIVE 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 #define INDIRECT 0x80 /* DW_EH_PE_indirect: of a personality routine's address */
-#define HEADER                                                                                               \
-	0x1b, 0x03, 0x3b /* as linkers write .eh_frame_hdr: offsets, a number, offsets from its own start */
+/* as linkers write .eh_frame_hdr: offsets, a number, offsets from its own start */
+#define HEADER 0x1b, 0x03, 0x3b
 #define TABLE 32768 /* bytes of a function's table of calls, at most */
 
 /* Bytes of the file from an address on. `failed` is set by a read beyond the end. */

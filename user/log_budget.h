@@ -56,12 +56,8 @@ struct nps_log_account {
 	struct nps_log_owner *owner; /* owned by the budget */
 	bool has_thread; /* so it does not use the pools */
 	bool slowed; /* more arrived than could be read at once */
-	const char
-		/*
-		 * reason why nothing is written any more, "max_size", "breaks" or "devices"; NULL: the
-		 * log goes on
-		 */
-		*end;
+	/* why nothing is written any more, "max_size", "breaks" or "devices"; NULL: the log goes on */
+	const char *end;
 	uint64_t used; /* bytes */
 	struct nps_rate_limit bytes, cpu;
 };

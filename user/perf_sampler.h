@@ -47,12 +47,8 @@ struct nps_perf_sink {
 	void (*fork)(void *ctx, uint32_t parent, uint32_t child, uint64_t time);
 	void (*exec)(void *ctx, uint32_t pid, uint64_t time);
 	void (*lost)(void *ctx, uint64_t n); /* records lost because the ring was full */
-	void (*begin)(
-		/*
-		 * called before the first record of a drain; everything BPF sent about its samples has
-		 * arrived. May be NULL
-		 */
-		void *ctx);
+	/* Before the first record of a drain; all that BPF sent of its samples has arrived. May be NULL. */
+	void (*begin)(void *ctx);
 	void *ctx;
 };
 

@@ -480,8 +480,8 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
 	nps_elf__close(m->elf);
 	if (err == -ETIME)
-		nps_probed_files__forget_last(
-			&p->files); /* so that the next scan, or another process, tries it again */
+		/* so that the next scan, or another process, tries it again */
+		nps_probed_files__forget_last(&p->files);
 	else if (m->budget)
 		m->budget->files++;
 	return err;

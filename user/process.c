@@ -81,8 +81,8 @@ struct state {
 static bool read_state(pid_t pid, struct state *s)
 {
 	size_t len;
-	char *buf = read_proc(pid, "stat", &len),
-	     *at = buf ? strrchr(buf, ')') : NULL; /* the name before it is arbitrary */
+	/* the name before it is arbitrary */
+	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL;
 	bool all = at &&
 		   sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s %*s %*s %*s %ld %*s %llu",

@@ -35,12 +35,8 @@ struct nps_process {
 	char host_name[NPS_HOST_NAME]; /* "": unknown */
 	int rank, world_size; /* -1 unknown */
 	uint64_t start_mono; /* ns, when it was started, or first found */
-	uint64_t
-		/*
-		 * start since boot, as in /proc/PID/stat; identifies the process together with its pid. 0
-		 * unknown
-		 */
-		start_ticks;
+	/* start since boot, as in /proc/PID/stat; identifies the process together with its pid. 0 unknown */
+	uint64_t start_ticks;
 	uint64_t start_boot; /* the same in CLOCK_BOOTTIME ns, from BPF events; 0 unknown */
 	uint64_t exit_mono; /* 0 while it lives */
 	int exit_code;

@@ -13,8 +13,8 @@
 #include "kernel_side.h"
 #include "proftap.h"
 
-#define NPS_TAP_MOST_RECORDS                                                                                 \
-	1024 /* per drain, because a job that calls the driver in a loop writes as fast as they are read */
+/* per drain, because a job that calls the driver in a loop writes as fast as they are read */
+#define NPS_TAP_MOST_RECORDS 1024
 
 struct nps_budget;
 struct nps_profiler_tap;

@@ -115,8 +115,8 @@ static void devices_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 		c->degraded |= report_missing(c);
 		break;
 	case NPS_END_RELEASE:
-		nps_device_sampler__reap(
-			sampler); /* the driver's libraries have ended, so calls that hung have returned */
+		/* the driver's libraries have ended, so calls that hung have returned */
+		nps_device_sampler__reap(sampler);
 		break;
 	default:
 		break;

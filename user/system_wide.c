@@ -18,8 +18,8 @@
 #define MS 1000000ULL
 #define LIST_MS 100 /* between two lists of processes */
 #define BUDGET_MS 10 /* of one call, after the first */
-#define BUDGET_ONE_MS                                                                                        \
-	500 /* of CPU time, for the mappings of one process: twice what the maximum of kept ones needs */
+/* of CPU time, for the mappings of one process: twice what the maximum of kept ones needs */
+#define BUDGET_ONE_MS 500
 #define MOST_DELAY_MS 5000
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
 #define MOST_FILES 4096 /* open files of one process that are checked */

@@ -43,9 +43,8 @@ struct launcher {
 	bool sealed; /* this process runs from memory */
 	int children; /* signalfd of SIGCHLD */
 	pid_t pids[NPS_WORKER_MOST]; /* 0: free */
-	bool ended
-		/* has exited and been reaped; a pid namespace cannot end before its processes are */
-		[NPS_WORKER_MOST];
+	/* has exited and been reaped; a pid namespace cannot end before its processes are */
+	bool ended[NPS_WORKER_MOST];
 	int statuses[NPS_WORKER_MOST];
 	unsigned int serials[NPS_WORKER_MOST];
 	unsigned int started;
