@@ -375,8 +375,8 @@ void nps_trace_switch__restore(const struct nps_trace_places *places)
 }
 
 /*
- * Chooses switches that are off, or on for another capture, or that a killed one left; what else is on
- * stays so.
+ * Chooses switches that are off, or on for another capture, or that a killed capture left on and that
+ * could not be switched off; what else is on stays so.
  */
 static void choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
 {
