@@ -116,7 +116,7 @@ static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
 			say(lines, pid, device, &e,
-			    "it was had at another try: tasks until then have bounds");
+			    "it was opened at a later try: tasks until then have bounds");
 	}
 }
 

@@ -327,8 +327,7 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
 		if (nps_driver_fn__uncounted(d->functions, kind)) {
 			nps_info("this kernel does not count what its kprobes and tracepoints miss of the "
-				 "NPU's "
-				 "driver: where \"drops\" are null, nobody knows");
+				 "NPU's driver: \"drops\" that are null are unknown");
 			break;
 		}
 	return lacks || d->n_refused;

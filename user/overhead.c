@@ -117,8 +117,8 @@ void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o)
 		cost_now(c, o, cost);
 		nps_account__price_anew(&o->account, cost);
 	} else if (c->opts->max_overhead > 0) {
-		nps_warn("what probes cost cannot be measured here: --max-overhead is held by an estimate, "
-			 "which is rather too high: more may be given up than need be");
+		nps_warn("what probes cost cannot be measured here: --max-overhead uses an estimate, "
+			 "which is rather too high: more may be dropped than necessary");
 		c->degraded = true;
 	}
 }

@@ -56,10 +56,9 @@ static int load_programs(struct nps_capture *c)
 		return err;
 	shared->kernel_cap = nps_kernel_side__cap(shared->kernel);
 	if (nps_kernel_side__is_legacy(shared->kernel)) {
-		nps_warn(
-			"this kernel is old to npuscope: only calls, submissions, marks and system calls are "
-			"recorded, without scheduling, locks, children of the job and what descriptors are: "
-			"`npuscope doctor` shows what it lacks");
+		nps_warn("this kernel lacks BTF or ring buffers: only calls, submissions, marks and system "
+			 "calls are recorded, without scheduling, locks, children of the job and kinds of "
+			 "descriptors: `npuscope doctor` shows what it lacks");
 		c->degraded = true;
 	}
 	err = nps_probes__new(shared->kernel, c->opts->level,

@@ -101,8 +101,8 @@ static void host_print(const struct nps_capture *c, const struct nps_source *s, 
 		c->end_mono > c->begin_mono ? 100 * (double)n.cpu_ns / (double)(c->end_mono - c->begin_mono)
 					    : 0);
 	if (n.late > n.samples / 20) /* a few on a busy host need no action; session.json has them all */
-		nps_warn("%" PRIu64 " samples of the host were left out: sampling took too long: a lower "
-			 "--host-sys-freq has none to leave out, totals are right all the same",
+		nps_warn("%" PRIu64 " samples of the host were skipped: sampling took too long: lower "
+			 "--host-sys-freq; totals are complete all the same",
 			 n.late);
 }
 

@@ -671,7 +671,8 @@ int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const st
 	pthread_mutex_init(&st->lock, NULL);
 	err = start(st);
 	if (err) {
-		nps_warn("cannot take stacks: %s: run with --verbose for the kernel's words", strerror(-err));
+		nps_warn("cannot record stacks: %s: run with --verbose for the kernel's messages",
+			 strerror(-err));
 		nps_stacks__free(st);
 		return err;
 	}

@@ -76,8 +76,8 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
 	err = nps_profiler_tap__open(c->shared.kernel, kind != NPS_TASKS_AGENT && kind != NPS_TASKS_HOST,
 				     &t->tap);
 	if (err) {
-		nps_warn("cannot watch for the job's own profiler: %s: where it runs the task log is its "
-			 "alone",
+		nps_warn("cannot watch for the job's own profiler: %s: while it runs, only it reads the "
+			 "task log",
 			 err == -ENOTSUP ? "this kernel lacks BTF or ring buffers" : strerror(-err));
 		c->degraded |= kind == NPS_TASKS_PROFILER;
 		free(t);
@@ -105,7 +105,7 @@ void nps_task_source__library(struct nps_task_source *t, int fd, const char *pat
 	if (!err || err == -ENOENT || err == -ETIME)
 		return;
 	nps_warn("cannot probe the profiling functions of %s: %s: what the job's own profiler reads is not "
-		 "seen",
+		 "recorded",
 		 path, strerror(-err));
 	t->c->degraded = true;
 }
