@@ -563,7 +563,7 @@ int BPF_PROG(syscall_returned, struct pt_regs *regs, __s64 ret)
 	if (!t || !t->syscall_start)
 		return 0; /* entered before we attached */
 	e.kind = NPS_EV_SYSCALL;
-	/* The arguments are not told: what they mean takes more than these kernels can. But libraries come by mapping code. */
+	/* Arguments are not recorded: what they mean takes more than these kernels can. But mappings of code bring libraries. */
 	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
 	e.nr = t->syscall;
 	e.pid = pid_tgid >> 32;

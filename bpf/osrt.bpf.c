@@ -276,7 +276,7 @@ int BPF_PROG(syscall_returned, struct pt_regs *regs, long ret)
 		flags = NPS_F_SOCKET;
 	else if (what & CALL_FD)
 		flags = fd_kind(this_task(), arg[0]);
-	/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
+	/* Mapping code is how a library arrives, and a memfd how our helper does: the collector is woken. */
 	if (what & CALL_MAPS)
 		maps = s->nr == NPS_NR_MEMFD_CREATE || (arg[2] & NPS_PROT_EXEC);
 	if (now - start < threshold_ns && !maps) {
@@ -314,7 +314,7 @@ static __always_inline void describe_open(struct task_struct *t, const struct op
 	e->syscall.arg[0] = arg[0];
 	e->syscall.arg[1] = arg[1];
 	e->syscall.arg[2] = what & CALL_TIME ? s->time : arg[2];
-	/* A text of another process cannot be read from here; the collector tries. */
+	/* A text of another process cannot be read from here; the collector does, if it can. */
 	if (what & CALL_PATH)
 		e->flags |= NPS_F_SLOT_FAULT(0);
 	if (what & CALL_PATH_AT)

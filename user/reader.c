@@ -324,10 +324,9 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
-static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot)
+/* TEXT, slot SLOT of E, is the address of a text that the kernel could not read. It becomes an id, or 0. */
+static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot, __u64 *text)
 {
-	__u64 *text = &e->call.slot[slot];
-
 	*text = *text ? read_text(r, e, *text) : 0;
 	if (*text)
 		e->flags &= ~NPS_F_SLOT_FAULT(slot);
@@ -344,7 +343,7 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
 		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
-		read_missing_text(r, e, i);
+		read_missing_text(r, e, i, &e->call.slot[i]);
 	}
 }
 
@@ -661,7 +660,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		/* the path of a call that has not returned */
 		for (int slot = 0; slot < 2 && e.kind == NPS_EV_SYSCALL; slot++)
 			if (e.flags & NPS_F_SLOT_FAULT(slot))
-				read_missing_text(r, &e, slot);
+				read_missing_text(r, &e, slot, &e.syscall.arg[slot]);
 		count_faults(r, &e);
 		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
 		atomic_fetch_add_explicit(&r->kinds[e.kind], 1, memory_order_relaxed);
