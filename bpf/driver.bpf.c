@@ -54,37 +54,38 @@ struct {
 static const struct driver_call no_call;
 
 /* Records of the tracepoints, as their format files in tracefs describe them. */
-#define TRACEPOINT_HEAD                                                                                      \
-	__u64 common;                                                                                        \
-	long nr
+struct tracepoint_head {
+	__u64 common;
+	long nr;
+};
 
 struct ioctl_enter {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	__u64 fd, cmd, arg;
 };
 
 struct close_enter {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	__u64 fd;
 };
 
 struct mmap_enter {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	__u64 address, length, protection, flags, fd, offset;
 };
 
 struct openat_enter {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	__u64 directory, path, flags, mode;
 };
 
 struct open_enter {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	__u64 path, flags, mode;
 };
 
 struct exit_args {
-	TRACEPOINT_HEAD;
+	struct tracepoint_head head;
 	long ret;
 };
 

@@ -129,7 +129,7 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 	}
 }
 
-/* The first phase has returned, its caller's variable is still there. For exceptions no return is probed. */
+/* The first phase has returned, its caller's variable is still there. Exceptions rule out a return probe. */
 static __always_inline void send_executor(struct thread_state *st)
 {
 	__u64 where = st->executor_at, executor = 0;
