@@ -43,10 +43,26 @@ static __always_inline const struct probe_spec *spec_of(__u16 probe)
 	return &specs[MASKED(probe, SPEC_SLOTS)];
 }
 
+/* What halSqTaskSend changed of a queue's owner, to be reverted if it fails. */
+struct queue_change {
+	__u32 pid, stream; /* of the owner before, pid 0: none */
+	__u32 queue;
+	__u16 new_stream;
+	__u8 changed;
+	__u8 pad;
+};
+
 struct open_call {
 	__u64 start;
 	__u64 sp;
-	__u64 args[4];
+	union {
+		__u64 slot[4]; /* by the probe's row of the catalogue */
+		struct {
+			__u64 device;
+			__u64 info; /* address of the call's struct */
+			struct queue_change change; /* in slots that no argument is in */
+		} transfer; /* halSqTaskSend, halCqReportRecv */
+	};
 	__u16 probe;
 	__u8 flags;
 	__u8 wanted; /* a call of a domain being created: is the domain selected? */

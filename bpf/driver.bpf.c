@@ -55,15 +55,39 @@ struct {
 
 static const struct driver_call no_call;
 
-struct enter_args {
+/* Records of the tracepoints, as their format files in tracefs describe them. */
+struct tracepoint_head {
 	__u64 common;
 	long nr;
-	__u64 args[6];
+};
+
+struct ioctl_enter {
+	struct tracepoint_head head;
+	__u64 fd, cmd, arg;
+};
+
+struct close_enter {
+	struct tracepoint_head head;
+	__u64 fd;
+};
+
+struct mmap_enter {
+	struct tracepoint_head head;
+	__u64 address, length, protection, flags, fd, offset;
+};
+
+struct openat_enter {
+	struct tracepoint_head head;
+	__u64 directory, path, flags, mode;
+};
+
+struct open_enter {
+	struct tracepoint_head head;
+	__u64 path, flags, mode;
 };
 
 struct exit_args {
-	__u64 common;
-	long nr;
+	struct tracepoint_head head;
 	long ret;
 };
 
@@ -242,24 +266,24 @@ static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __
 }
 
 SEC("tp/syscalls/sys_enter_ioctl")
-int ioctl_entered(struct enter_args *ctx)
+int ioctl_entered(struct ioctl_enter *ctx)
 {
-	return entered(NPS_DRIVER_IOCTL, ctx->args[0], ctx->args[1], ctx->args[2], NPS_DRIVER_NO_BYTES);
+	return entered(NPS_DRIVER_IOCTL, ctx->fd, ctx->cmd, ctx->arg, NPS_DRIVER_NO_BYTES);
 }
 
 SEC("tp/syscalls/sys_enter_close")
-int close_entered(struct enter_args *ctx)
+int close_entered(struct close_enter *ctx)
 {
-	return entered(NPS_DRIVER_CLOSE, ctx->args[0], 0, 0, NPS_DRIVER_NO_BYTES);
+	return entered(NPS_DRIVER_CLOSE, ctx->fd, 0, 0, NPS_DRIVER_NO_BYTES);
 }
 
 #define MAP_ANONYMOUS_ 0x20
 
 SEC("tp/syscalls/sys_enter_mmap")
-int mmap_entered(struct enter_args *ctx)
+int mmap_entered(struct mmap_enter *ctx)
 {
-	if (!(ctx->args[3] & MAP_ANONYMOUS_))
-		return entered(NPS_DRIVER_MMAP, ctx->args[4], 0, 0, ctx->args[1]);
+	if (!(ctx->flags & MAP_ANONYMOUS_))
+		return entered(NPS_DRIVER_MMAP, ctx->fd, 0, 0, ctx->length);
 	enters();
 	return 0;
 }
@@ -276,16 +300,16 @@ static __always_inline int open_entered(__u64 path)
 }
 
 SEC("tp/syscalls/sys_enter_openat")
-int openat_entered(struct enter_args *ctx)
+int openat_entered(struct openat_enter *ctx)
 {
-	return open_entered(ctx->args[1]);
+	return open_entered(ctx->path);
 }
 
 #if defined(__TARGET_ARCH_x86)
 SEC("tp/syscalls/sys_enter_open")
-int open2_entered(struct enter_args *ctx)
+int open2_entered(struct open_enter *ctx)
 {
-	return open_entered(ctx->args[0]);
+	return open_entered(ctx->path);
 }
 #endif
 
@@ -362,16 +386,20 @@ static __always_inline void send(const struct driver_call *s, long ret, __u64 no
 
 	if (!e)
 		return;
-	e->probe = s->call;
+	e->call_type = s->call;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = ret < 0 && ret >= -4095 ? ret : s->call == NPS_DRIVER_MMAP ? 0 : ret;
 	e->start = s->start;
 	e->dur = now - s->start;
-	e->args[0] = s->part.name;
-	e->args[1] = s->cmd | (__u64)s->fd << 32;
-	e->args[2] = s->rdev | (__u64)s->node << 32 | (__u64)s->device << 48;
-	e->args[3] = s->bytes;
+	__builtin_memcpy(e->driver.part, &s->part.name, sizeof(e->driver.part));
+	e->driver.command = s->cmd;
+	e->driver.fd = s->fd;
+	e->driver.rdev = s->rdev;
+	e->driver.node = s->node;
+	e->driver.reserved = 0;
+	e->driver.device = s->device;
+	e->driver.bytes = s->bytes; /* or the task that is waited for */
 	bpf_ringbuf_submit(e, wake_flag(ring));
 }
 

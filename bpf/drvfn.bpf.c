@@ -21,7 +21,12 @@ volatile __u64 ended_at = 0;
  */
 struct open_fn {
 	__u64 start;
-	__u64 args[4]; /* as the record has them; of a CQE, [1] is where it is */
+	union { /* the record's members, by kind */
+		struct nps_event_driver_task task;
+		struct nps_event_driver_done done; /* without the CQE */
+		struct nps_event_driver_dma copy;
+	};
+	__u64 cqe; /* its address */
 	__u32 pid; /* of the process that it is for */
 	__u32 pad;
 };
@@ -77,10 +82,12 @@ static __always_inline struct nps_event *reserve(void *ring, __u8 kind, const st
 	e->pid = fn->pid;
 	e->tid = (__u32)bpf_get_current_pid_tgid();
 	e->start = fn->start;
-	e->args[0] = fn->args[0];
-	e->args[1] = fn->args[1];
-	e->args[2] = fn->args[2];
-	e->args[3] = fn->args[3];
+	if (kind == NPS_EV_DRIVER_TASK)
+		e->driver_task = fn->task;
+	else if (kind == NPS_EV_DRIVER_DONE)
+		e->driver_done = fn->done;
+	else
+		e->driver_dma = fn->copy;
 	return e;
 }
 
@@ -124,8 +131,6 @@ static __always_inline __u64 read_u64(__u64 at)
 	return v;
 }
 
-#define IDS(device, tsid, queue) (((device)&0xffff) | (__u64)((tsid)&0xffff) << 16 | (__u64)(queue) << 32)
-
 /* --- SQEs --- */
 
 /*
@@ -135,18 +140,18 @@ static __always_inline __u64 read_u64(__u64 at)
 static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns() };
-	__u64 words[2] = {};
 
 	drop_stale(&open_sqes, NPS_EV_DRIVER_TASK);
 	fn.pid = read_u32(info + layout.pid);
 	if (!(target_flags(fn.pid) & NPS_TARGET_WATCH))
 		return 0;
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)read_u64(info + layout.sqe)))
+	if (bpf_probe_read_kernel(&fn.task.sqe, sizeof(fn.task.sqe), (void *)read_u64(info + layout.sqe)))
 		count(NPS_COUNTER_FAULT);
-	fn.args[0] = IDS(device, tsid, read_u32(info + layout.sqid));
-	fn.args[1] = words[0];
-	fn.args[2] = words[1];
-	fn.args[3] = read_u32(info + layout.sqeid) | (__u64)read_u32(info + layout.size) << 32;
+	fn.task.device = device;
+	fn.task.tsid = tsid;
+	fn.task.queue = read_u32(info + layout.sqid);
+	fn.task.position = read_u32(info + layout.sqeid);
+	fn.task.sqe_size = read_u32(info + layout.size);
 	return enter(&open_sqes, NPS_EV_DRIVER_TASK, &fn);
 }
 
@@ -206,7 +211,8 @@ int chan_sqe_fexit(__u64 *ctx)
 static __always_inline int cqe_entered(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns(),
-			      .args = { IDS(device, tsid, cqid), cqe },
+			      .done = { .device = device, .tsid = tsid, .queue = cqid },
+			      .cqe = cqe,
 			      .pid = pid };
 
 	drop_stale(&open_cqes, NPS_EV_DRIVER_DONE);
@@ -217,21 +223,18 @@ static __always_inline int cqe_left(void)
 {
 	__u32 key = this_thread();
 	struct open_fn *fn = bpf_map_lookup_elem(&open_cqes, &key);
-	__u64 words[2] = {};
 	struct nps_event *e;
 	void *ring;
 
 	if (!fn)
 		return 0;
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)fn->args[1]))
-		count(NPS_COUNTER_FAULT);
 	ring = this_ring();
 	e = ended_at ? NULL : reserve(ring, NPS_EV_DRIVER_DONE, fn);
 	if (e) {
 		e->ret = 0;
 		e->dur = 0;
-		e->args[1] = words[0];
-		e->args[2] = words[1];
+		if (bpf_probe_read_kernel(e->driver_done.head, sizeof(e->driver_done.head), (void *)fn->cqe))
+			count(NPS_COUNTER_FAULT);
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 	bpf_map_delete_elem(&open_cqes, &key);
@@ -276,23 +279,20 @@ static __always_inline __u32 field(void *ctx, __u32 at)
 	return read_u32((__u64)ctx + at);
 }
 
-/* PID: the process that it belongs to, 0: unknown. */
-static __always_inline struct nps_event *traced(__u8 kind, __u32 pid, __u64 ids, void *ring)
+/* Reserves a record without a duration; NULL if FN is of no watched process. */
+static __always_inline struct nps_event *traced(__u8 kind, const struct open_fn *fn, void *ring)
 {
-	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { ids }, .pid = pid };
 	struct nps_event *e = NULL;
 
-	if (pid && !ended_at && target_flags(pid) & NPS_TARGET_WATCH)
-		e = reserve(ring, kind, &fn);
+	if (fn->pid && !ended_at && target_flags(fn->pid) & NPS_TARGET_WATCH)
+		e = reserve(ring, kind, fn);
 	if (e) {
-		e->probe = NPS_DRIVER_TRACED;
+		e->traced = NPS_DRIVER_TRACED;
 		e->ret = 0;
 		e->dur = 0;
 	}
 	return e;
 }
-
-#define TASK_WORD(type, stream, task) ((__u64)(task) << 48 | (__u64)((stream)&0xffff) << 32 | (type))
 
 /* trs_chan:sqe. The driver has already changed the ids of some, so the stream is found by the queue. */
 SEC("tp")
@@ -301,15 +301,23 @@ int sqe_traced(void *ctx)
 	__u32 device = field(ctx, sqe_trace.device), queue = field(ctx, sqe_trace.queue);
 	__u32 type = field(ctx, sqe_trace.type) & 0x3f, key = STREAM_KEY(device, queue);
 	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key);
+	struct open_fn fn = {
+		.start = bpf_ktime_get_ns(),
+		.task = { .device = device, .tsid = field(ctx, sqe_trace.tsid), .queue = queue },
+		.pid = owner ? owner->pid : 0
+	};
 	void *ring = this_ring();
-	struct nps_event *e = traced(NPS_EV_DRIVER_TASK, owner ? owner->pid : 0,
-				     IDS(device, field(ctx, sqe_trace.tsid), queue), ring);
+	struct nps_event *e = traced(NPS_EV_DRIVER_TASK, &fn, ring);
 
 	if (!e)
 		return 0;
-	e->args[1] = type == NPS_SQE_FFTS && owner
-			     ? TASK_WORD(type, owner->stream, 0)
-			     : TASK_WORD(type, field(ctx, sqe_trace.stream), field(ctx, sqe_trace.task));
+	e->driver_task.sqe.type = type;
+	if (type == NPS_SQE_FFTS && owner) {
+		e->driver_task.sqe.stream = owner->stream;
+	} else {
+		e->driver_task.sqe.stream = field(ctx, sqe_trace.stream);
+		e->driver_task.sqe.task = field(ctx, sqe_trace.task);
+	}
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
@@ -329,14 +337,19 @@ int cqe_traced(void *ctx)
 {
 	__u32 device = field(ctx, cqe_trace.device), stream = field(ctx, cqe_trace.stream);
 	__u32 key = STREAM_KEY(device, stream), *pid = bpf_map_lookup_elem(&stream_owners, &key);
+	struct open_fn fn = { .start = bpf_ktime_get_ns(),
+			      .done = { .device = device,
+					.tsid = field(ctx, cqe_trace.tsid),
+					.queue = field(ctx, cqe_trace.queue) },
+			      .pid = pid ? *pid : 0 };
 	void *ring = this_ring();
-	struct nps_event *e = traced(NPS_EV_DRIVER_DONE, pid ? *pid : 0,
-				     IDS(device, field(ctx, cqe_trace.tsid), field(ctx, cqe_trace.queue)),
-				     ring);
+	struct nps_event *e = traced(NPS_EV_DRIVER_DONE, &fn, ring);
 
 	if (!e)
 		return 0;
-	e->args[1] = TASK_WORD(may_have_failed(ctx) ? NPS_CQE_FAILED : 0, stream, field(ctx, cqe_trace.task));
+	e->driver_done.flags = may_have_failed(ctx) ? NPS_CQE_FAILED : 0;
+	e->driver_done.stream = stream;
+	e->driver_done.task = field(ctx, cqe_trace.task);
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
@@ -346,7 +359,11 @@ int cqe_traced(void *ctx)
 static __always_inline int copy_entered(__u32 device, __u64 src, __u64 dst, __u32 size, __u32 direction)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns(),
-			      .args = { device | (__u64)direction << 32, src, dst, size },
+			      .copy = { .device = device,
+					.direction = direction,
+					.source = src,
+					.destination = dst,
+					.bytes = size },
 			      .pid = bpf_get_current_pid_tgid() >> 32 };
 
 	drop_stale(&open_copies, NPS_EV_DRIVER_DMA);

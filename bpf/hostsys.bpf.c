@@ -66,22 +66,16 @@ static __always_inline bool is_internet(const struct sock *sk)
 }
 
 SEC("raw_tp/sock_send_length")
-int socket_sent(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(socket_sent, const struct sock *sk, int bytes)
 {
-	const struct sock *sk = (const struct sock *)ctx->args[0];
-	int bytes = (int)ctx->args[1];
-
 	if (bytes > 0 && is_internet(sk))
 		carried(bytes, true);
 	return 0;
 }
 
 SEC("raw_tp/sock_recv_length")
-int socket_received(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(socket_received, const struct sock *sk, int bytes, int flags)
 {
-	const struct sock *sk = (const struct sock *)ctx->args[0];
-	int bytes = (int)ctx->args[1], flags = (int)ctx->args[2];
-
 	if (bytes > 0 && !(flags & FLAG_PEEK) && is_internet(sk))
 		carried(bytes, false);
 	return 0;

@@ -56,16 +56,13 @@ static __always_inline int left(__u32 what, __u16 number)
 	e = event_reserve(ring, NPS_EV_IRQ);
 	if (!e)
 		return 0;
-	e->probe = number;
+	e->number = number;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = 0;
 	e->start = start;
 	e->dur = bpf_ktime_get_ns() - start;
-	e->args[0] = what | (__u64)bpf_get_smp_processor_id() << 32;
-	e->args[1] = 0;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->irq = (struct nps_event_irq){ .what = what, .cpu = bpf_get_smp_processor_id() };
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
@@ -77,9 +74,9 @@ int hard_entered(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("raw_tp/irq_handler_exit")
-int hard_left(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(hard_left, int irq)
 {
-	return left(NPS_IRQ_HARD, ctx->args[0]);
+	return left(NPS_IRQ_HARD, irq);
 }
 
 SEC("raw_tp/softirq_entry")
@@ -89,9 +86,9 @@ int soft_entered(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("raw_tp/softirq_exit")
-int soft_left(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(soft_left, unsigned int vector)
 {
-	return left(NPS_IRQ_SOFT, ctx->args[0]);
+	return left(NPS_IRQ_SOFT, vector);
 }
 
 #if defined(__TARGET_ARCH_x86)

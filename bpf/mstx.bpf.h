@@ -79,9 +79,9 @@ static __always_inline void domain_send(__u64 pid_tgid, __u64 handle, __u64 name
 	e->ret = 0;
 	e->start = bpf_ktime_get_ns();
 	e->dur = 0;
-	e->args[0] = name;
-	e->args[1] = handle;
-	e->args[2] = e->args[3] = 0;
+	e->call.slot[0] = name;
+	e->call.slot[1] = handle;
+	e->call.slot[2] = e->call.slot[3] = 0;
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 

@@ -124,38 +124,38 @@ static __always_inline __u8 os_call(__u32 nr)
 }
 
 /* The first four arguments of the system call whose registers are REGS, at entry and at return. */
-static __always_inline long os_call_args(struct pt_regs *regs, __u64 args[4])
+static __always_inline long os_call_args(struct pt_regs *regs, __u64 arg[4])
 {
 #if defined(__TARGET_ARCH_x86)
 	__u64 r[8]; /* from r10 to di; between them r11, cx and ax, which hold values of the return */
 	long err = bpf_probe_read_kernel(r, sizeof(r), &regs->r10);
 
-	args[0] = r[7];
-	args[1] = r[6];
-	args[2] = r[5];
-	args[3] = r[0];
+	arg[0] = r[7];
+	arg[1] = r[6];
+	arg[2] = r[5];
+	arg[3] = r[0];
 	return err;
 #else
-	long err = bpf_probe_read_kernel(args, 4 * sizeof(args[0]), &regs->user_regs.regs[0]);
+	long err = bpf_probe_read_kernel(arg, 4 * sizeof(arg[0]), &regs->user_regs.regs[0]);
 
 	/* at the return x0 has the result */
-	return err ? err : bpf_probe_read_kernel(&args[0], sizeof(args[0]), &regs->orig_x0);
+	return err ? err : bpf_probe_read_kernel(&arg[0], sizeof(arg[0]), &regs->orig_x0);
 #endif
 }
 
 /* As os_call_args(), of a copy of the registers of a call that has not returned. */
-static __always_inline void os_call_args_of(const struct pt_regs *regs, __u64 args[4])
+static __always_inline void os_call_args_of(const struct pt_regs *regs, __u64 arg[4])
 {
 #if defined(__TARGET_ARCH_x86)
-	args[0] = regs->di;
-	args[1] = regs->si;
-	args[2] = regs->dx;
-	args[3] = regs->r10;
+	arg[0] = regs->di;
+	arg[1] = regs->si;
+	arg[2] = regs->dx;
+	arg[3] = regs->r10;
 #else
-	args[0] = regs->orig_x0;
-	args[1] = regs->user_regs.regs[1];
-	args[2] = regs->user_regs.regs[2];
-	args[3] = regs->user_regs.regs[3];
+	arg[0] = regs->orig_x0;
+	arg[1] = regs->user_regs.regs[1];
+	arg[2] = regs->user_regs.regs[2];
+	arg[3] = regs->user_regs.regs[3];
 #endif
 }
 
@@ -203,11 +203,11 @@ static __always_inline __u64 time_left(__u32 clock, __u64 until)
 }
 
 /* clock_nanosleep */
-static __always_inline __u64 time_of_sleep(const __u64 args[4])
+static __always_inline __u64 time_of_sleep(const __u64 arg[4])
 {
-	__u64 time = time_at(args[2], 1);
+	__u64 time = time_at(arg[2], 1);
 
-	return time != NO_END && args[1] & SLEEP_UNTIL ? time_left(args[0], time) : time;
+	return time != NO_END && arg[1] & SLEEP_UNTIL ? time_left(arg[0], time) : time;
 }
 
 static __always_inline __u64 time_of_ms(__s32 ms)
@@ -216,39 +216,39 @@ static __always_inline __u64 time_of_ms(__s32 ms)
 }
 
 /* Timeout, ns, of a call with CALL_TIME. Read when the call begins: some write back the remaining time. */
-static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __u64 args[4])
+static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __u64 arg[4])
 {
 	__u64 fifth = 0;
 
 	switch (nr) {
 #if defined(__TARGET_ARCH_x86)
 	case 7: /* poll */
-		return time_of_ms(args[2]);
+		return time_of_ms(arg[2]);
 	case 232: /* epoll_wait */
 	case 281: /* epoll_pwait */
-		return time_of_ms(args[3]);
+		return time_of_ms(arg[3]);
 	case 35: /* nanosleep */
-		return time_at(args[0], 1);
+		return time_at(arg[0], 1);
 	case 230: /* clock_nanosleep */
-		return time_of_sleep(args);
+		return time_of_sleep(arg);
 	case 271: /* ppoll */
-		return time_at(args[2], 1);
+		return time_at(arg[2], 1);
 	case 441: /* epoll_pwait2 */
-		return time_at(args[3], 1);
+		return time_at(arg[3], 1);
 	default: /* select, pselect6 */
 		bpf_probe_read_kernel(&fifth, sizeof(fifth), &regs->r8);
 		return time_at(fifth, nr == 23 ? 1000 : 1);
 #else
 	case 22: /* epoll_pwait */
-		return time_of_ms(args[3]);
+		return time_of_ms(arg[3]);
 	case 101: /* nanosleep */
-		return time_at(args[0], 1);
+		return time_at(arg[0], 1);
 	case 115: /* clock_nanosleep */
-		return time_of_sleep(args);
+		return time_of_sleep(arg);
 	case 73: /* ppoll */
-		return time_at(args[2], 1);
+		return time_at(arg[2], 1);
 	case 441: /* epoll_pwait2 */
-		return time_at(args[3], 1);
+		return time_at(arg[3], 1);
 	default: /* pselect6 */
 		bpf_probe_read_kernel(&fifth, sizeof(fifth), &regs->user_regs.regs[4]);
 		return time_at(fifth, 1);

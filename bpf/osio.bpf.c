@@ -57,16 +57,16 @@ static __always_inline int made(struct bio *bio)
 }
 
 SEC("raw_tp/block_bio_queue")
-int request_made(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_made, struct bio *bio)
 {
-	return made((struct bio *)ctx->args[0]);
+	return made(bio);
 }
 
 /* Before 5.11 the first argument was the queue. */
 SEC("raw_tp/block_bio_queue")
-int request_made_old(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_made_old, void *queue, struct bio *bio)
 {
-	return made((struct bio *)ctx->args[1]);
+	return made(bio);
 }
 
 static __always_inline void done(struct bio *bio, __s32 status)
@@ -81,16 +81,17 @@ static __always_inline void done(struct bio *bio, __s32 status)
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_IO);
 	if (e) {
-		e->probe = r->flags & OPERATION;
+		e->operation = r->flags & OPERATION;
 		e->pid = r->pid;
 		e->tid = r->tid;
 		e->ret = status;
 		e->start = r->start;
 		e->dur = bpf_ktime_get_ns() - r->start;
-		e->args[0] = r->bytes;
-		e->args[1] = r->device | (__u64)(__u16)r->call << 32;
-		e->args[2] = r->sector;
-		e->args[3] = r->flags & ~OPERATION;
+		e->io = (struct nps_event_io){ .bytes = r->bytes,
+					       .device = r->device,
+					       .call = r->call,
+					       .sector = r->sector,
+					       .op_flags = r->flags & ~OPERATION };
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 	bpf_map_delete_elem(&requests, &key);
@@ -98,10 +99,8 @@ static __always_inline void done(struct bio *bio, __s32 status)
 
 /* For devices without a queue of their own, such as the device mapper. */
 SEC("raw_tp/block_bio_complete")
-int request_done(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_done, void *queue, struct bio *bio)
 {
-	struct bio *bio = (struct bio *)ctx->args[1];
-
 	done(bio, BPF_CORE_READ(bio, bi_status));
 	return 0;
 }
@@ -110,11 +109,9 @@ int request_done(struct bpf_raw_tracepoint_args *ctx)
 
 /* Devices with a queue complete requests that were merged together, as far as the bytes reach. */
 SEC("raw_tp/block_rq_complete")
-int merged_done(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(merged_done, struct request *rq, __s32 status, __u32 bytes)
 {
-	struct request *rq = (struct request *)ctx->args[0];
-	__s32 status = (__s32)ctx->args[1];
-	__u32 left = (__u32)ctx->args[2];
+	__u32 left = bytes;
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 
 	for (int i = 0; i < MERGED && bio; i++) {
@@ -176,15 +173,15 @@ int BPF_PROG(swap_fault, struct vm_fault *vmf)
 
 /* Without fentry, on x86-64: every fault. */
 SEC("raw_tp/page_fault_user")
-int user_fault(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(user_fault, unsigned long address)
 {
-	return begun(ctx->args[0]);
+	return begun(address);
 }
 
 SEC("raw_tp/page_fault_kernel")
-int kernel_fault(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(kernel_fault, unsigned long address)
 {
-	return begun(ctx->args[0]);
+	return begun(address);
 }
 
 /* As in linux/bpf_perf_event.h. */
@@ -213,16 +210,13 @@ int major_fault(struct bpf_perf_event_data *ctx)
 		return 0;
 	now = bpf_ktime_get_ns();
 	s = local_find(&syscalls);
-	e->probe = NPS_FAULT_MAJOR;
+	e->what = NPS_FAULT_MAJOR;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = 0;
 	e->start = s && s->fault_page == PAGE_OF(ctx->addr) ? s->fault_start : now;
 	e->dur = now - e->start;
-	e->args[0] = ctx->addr;
-	e->args[1] = 0;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->major_fault = (struct nps_event_major_fault){ .address = ctx->addr };
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }

@@ -118,7 +118,7 @@ static __always_inline __u64 entry_text(struct thread_state *st, __u32 pid, __u6
 
 /* Arguments at entry; OUT slots keep the pointer until the return. */
 static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
-					     const struct probe_spec *spec, __u64 operator, __u64 * args,
+					     const struct probe_spec *spec, __u64 operator, __u64 * slot,
 					     __u8 *flags)
 {
 	struct arguments a;
@@ -164,12 +164,12 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 			v = entry_text(st, pid, v, flags, i);
 			break;
 		}
-		args[i] = v;
+		slot[i] = v;
 	}
 }
 
 static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
-					      const struct probe_spec *spec, __u64 *args, __u8 *flags)
+					      const struct probe_spec *spec, __u64 *slot, __u8 *flags)
 {
 	for (int i = 0; i < 4; i++) {
 		__u64 v = 0;
@@ -177,19 +177,19 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 		long err = 0;
 
 		if (spec->slot[i].how == NPS_SLOT_RESULT)
-			args[i] = PT_REGS_RC(ctx);
-		if (!args[i])
+			slot[i] = PT_REGS_RC(ctx);
+		if (!slot[i])
 			continue; /* the job passed NULL, or the address is not known */
 		switch (spec->slot[i].how) {
 		case NPS_SLOT_OUT64:
-			err = bpf_probe_read_user(&v, sizeof(v), (void *)args[i]);
+			err = bpf_probe_read_user(&v, sizeof(v), (void *)slot[i]);
 			break;
 		case NPS_SLOT_OUT32:
-			err = bpf_probe_read_user(&v32, sizeof(v32), (void *)args[i]);
+			err = bpf_probe_read_user(&v32, sizeof(v32), (void *)slot[i]);
 			v = v32;
 			break;
 		case NPS_SLOT_OUTSTR:
-			v = intern(&st->text, pid, args[i]);
+			v = intern(&st->text, pid, slot[i]);
 			err = v ? 0 : -1;
 			break;
 		default:
@@ -197,7 +197,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 		}
 		if (err)
 			fault(flags, i);
-		args[i] = v;
+		slot[i] = v;
 	}
 }
 
@@ -267,7 +267,6 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 }
 
 #define NORMAL_TYPE 0 /* type of a queue; the other types have numbers of their own */
-#define CHANGED (1ULL << 63)
 
 /*
  * Called before the SQEs are sent, because the driver can have them all before the call returns. The SQEs
@@ -277,35 +276,38 @@ static __always_inline void learn(__u32 pid, struct open_call *c)
 {
 	struct queue_owner owner = { .pid = pid }, before = {};
 	struct task_send_info info;
-	__u64 words = 0;
+	struct nps_sqe_head head = {};
 	int changed;
 
 	if (in_container()) {
 		container_submits = true;
 		return;
 	}
-	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1]) || info.type != NORMAL_TYPE ||
-	    bpf_probe_read_user(&words, sizeof(words), (void *)info.sqe_addr))
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->transfer.info) || info.type != NORMAL_TYPE ||
+	    bpf_probe_read_user(&head, __builtin_offsetof(struct nps_sqe_head, rest), (void *)info.sqe_addr))
 		return; /* a fault is counted when the call returns */
-	owner.stream = words >> 32 & 0xffff;
-	changed = own_queue(c->args[0], info.sq_id, &owner, &before);
+	owner.stream = head.stream;
+	changed = own_queue(c->transfer.device, info.sq_id, &owner, &before);
 	if (changed < 0 && learns & NPS_LEARN_QUEUES)
 		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info.sqe_num & 0xffff);
-	if (changed > 0) { /* slots 2 and 3 hold no argument */
-		c->args[2] = (__u64)before.stream << 32 | before.pid;
-		c->args[3] = CHANGED | (__u64)owner.stream << 32 | info.sq_id;
-	}
+	if (changed > 0)
+		c->transfer.change = (struct queue_change){ .pid = before.pid,
+							    .stream = before.stream,
+							    .queue = info.sq_id,
+							    .new_stream = owner.stream,
+							    .changed = true };
 }
 
 /* The call failed: restores the queue's previous owner, unless another call has changed it since. */
 static __always_inline void unlearn(__u32 pid, const struct open_call *c)
 {
-	struct queue_owner owner = { .pid = (__u32)c->args[2], .stream = c->args[2] >> 32 }, before;
-	__u32 queue = (__u32)c->args[3], key = STREAM_KEY(c->args[0], queue);
+	const struct queue_change *change = &c->transfer.change;
+	struct queue_owner owner = { .pid = change->pid, .stream = change->stream }, before;
+	__u32 key = STREAM_KEY(c->transfer.device, change->queue);
 	struct queue_owner *now = bpf_map_lookup_elem(&queue_owners, &key);
 
-	if (c->args[3] & CHANGED && now && now->pid == pid && now->stream == (c->args[3] >> 32 & 0xffff))
-		own_queue(c->args[0], queue, &owner, &before);
+	if (change->changed && now && now->pid == pid && now->stream == change->new_stream)
+		own_queue(c->transfer.device, change->queue, &owner, &before);
 }
 
 /*
@@ -314,13 +316,13 @@ static __always_inline void unlearn(__u32 pid, const struct open_call *c)
  */
 static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
 {
-	__u32 key = STREAM_KEY(c->args[0], c->args[1]);
+	__u32 device = c->slot[0], queue = c->slot[1], type = c->slot[2], key = STREAM_KEY(device, queue);
 	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key), nobody = {}, before;
 
-	if (c->flags & (NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2)) || c->args[2] != NORMAL_TYPE || !owner ||
+	if (c->flags & (NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2)) || type != NORMAL_TYPE || !owner ||
 	    owner->pid != pid || in_container())
 		return;
-	own_queue(c->args[0], c->args[1], &nobody, &before);
+	own_queue(device, queue, &nobody, &before);
 }
 
 /* Returns 1 when the return of this call need not be probed. */
@@ -351,7 +353,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	c->probe = probe;
 	c->sp = sp;
 	c->group = group;
-	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->args, &c->flags);
+	read_entry_slots(ctx, st, pid, spec_of(probe), 0, c->slot, &c->flags);
 	if (learns && probe == NPS_PROBE_SQ_TASK_SEND)
 		learn(pid, c);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
@@ -384,7 +386,7 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 	void *ring = this_ring();
 	__u32 n;
 
-	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1])) {
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->transfer.info)) {
 		count(NPS_COUNTER_FAULT);
 		return;
 	}
@@ -405,13 +407,16 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 		e->ret = ret;
 		e->start = c->start;
 		e->dur = now - c->start;
-		e->args[0] = (c->args[0] & 0xffff) | (__u64)i << 16 | (__u64)(n & 0xffff) << 32;
-		e->args[3] = info.sq_id;
+		e->sqe.device = c->transfer.device;
+		e->sqe.index = i;
+		e->sqe.count = n;
+		e->sqe.reserved = 0;
+		e->sqe.queue = info.sq_id;
+		e->sqe.reserved2 = 0;
 		if (n > NPS_MAX_SQE)
 			e->flags |= NPS_F_TRUNCATED;
-		if (bpf_probe_read_user(&e->args[1], 16, (void *)(info.sqe_addr + i * 64))) {
-			e->args[1] = 0;
-			e->args[2] = 0;
+		if (bpf_probe_read_user(&e->sqe.sqe, sizeof(e->sqe.sqe), (void *)(info.sqe_addr + i * 64))) {
+			e->sqe.sqe = (struct nps_sqe_head){};
 			e->flags |= NPS_F_SLOT_FAULT(1);
 			count(NPS_COUNTER_FAULT);
 		}
@@ -438,7 +443,7 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 
 	if (ret)
 		return; /* the number of records is that of an earlier call */
-	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1])) {
+	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->transfer.info)) {
 		count(NPS_COUNTER_FAULT);
 		return;
 	}
@@ -461,11 +466,15 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 		e->ret = ret;
 		e->start = c->start;
 		e->dur = now - c->start;
-		e->args[0] = (c->args[0] & 0xffff) | (__u64)i << 16 | (__u64)(n & 0xffff) << 32;
+		e->cqe.device = c->transfer.device;
+		e->cqe.index = i;
+		e->cqe.count = n;
+		e->cqe.reserved = 0;
 		if (n > NPS_MAX_CQE)
 			e->flags |= NPS_F_TRUNCATED;
-		if (bpf_probe_read_user(&e->args[1], 24, (void *)(info.cqe_addr + i * CQE_BYTES))) {
-			e->args[1] = e->args[2] = e->args[3] = 0;
+		if (bpf_probe_read_user(e->cqe.head, sizeof(e->cqe.head),
+					(void *)(info.cqe_addr + i * CQE_BYTES))) {
+			__builtin_memset(e->cqe.head, 0, sizeof(e->cqe.head));
 			e->flags |= NPS_F_SLOT_FAULT(1);
 			count(NPS_COUNTER_FAULT);
 		}
@@ -481,15 +490,16 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
  */
 static __always_inline void send_communicators(struct open_call *c, __u64 now, __u64 pid_tgid)
 {
+	__u64 n = c->slot[0], array = c->slot[1];
 	void *ring = this_ring();
 
 	for (__u32 i = 0; i < NPS_MAX_COMMS; i++) {
 		struct nps_event *e;
 		__u64 comm = 0;
 
-		if (i >= c->args[0])
+		if (i >= n)
 			break;
-		if (bpf_probe_read_user(&comm, sizeof(comm), (void *)(c->args[1] + i * sizeof(comm))))
+		if (bpf_probe_read_user(&comm, sizeof(comm), (void *)(array + i * sizeof(comm))))
 			count(NPS_COUNTER_FAULT);
 		if (i && !comm)
 			break;
@@ -504,10 +514,10 @@ static __always_inline void send_communicators(struct open_call *c, __u64 now, _
 		e->ret = 0;
 		e->start = c->start;
 		e->dur = now - c->start;
-		e->args[0] = (__u32)c->args[0];
-		e->args[1] = comm;
-		e->args[2] = i;
-		e->args[3] = 0;
+		e->call.slot[0] = (__u32)n;
+		e->call.slot[1] = comm;
+		e->call.slot[2] = i;
+		e->call.slot[3] = 0;
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 }
@@ -525,9 +535,9 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 	else if (c->probe == NPS_PROBE_HCCL_COMM_INIT_ALL && !(__s32)PT_REGS_RC(ctx))
 		send_communicators(c, now, pid_tgid);
 	else if (with_shapes && c->probe == NPS_PROBE_CREATE_TENSOR)
-		send_tensor(st, c->args, PT_REGS_RC(ctx));
+		send_tensor(st, c, PT_REGS_RC(ctx));
 	else if (with_shapes && c->probe == NPS_PROBE_CREATE_TENSOR_LIST)
-		send_list(st, c->args, PT_REGS_RC(ctx));
+		send_list(st, c, PT_REGS_RC(ctx));
 	else
 		return false;
 	return true;
@@ -539,14 +549,14 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
 	__u64 name;
 
 	if (c->flags & NPS_F_SLOT_FAULT(0)) {
-		name = intern(&st->text, pid, c->args[0]);
+		name = intern(&st->text, pid, c->slot[0]);
 		if (name) {
-			c->args[0] = name;
+			c->slot[0] = name;
 			c->flags &= ~NPS_F_SLOT_FAULT(0);
 			c->wanted = name_wanted(&st->text);
 		}
 	}
-	domain_remember(pid, c->args[1], c->args[0], c->wanted);
+	domain_remember(pid, c->slot[1], c->slot[0], c->wanted);
 }
 
 /*
@@ -555,7 +565,7 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
  */
 static __always_inline bool is_urgent(struct thread_state *st, const struct open_call *c)
 {
-	__u64 device = 1ULL << (c->args[0] & 63);
+	__u64 device = 1ULL << (c->slot[0] & 63);
 
 	if (!(spec_of(c->probe)->flags & NPS_P_KICK) || st->devices & device)
 		return false;
@@ -572,7 +582,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 
 	if (probe >= NPS_PROBE_MAX)
 		return;
-	read_return_slots(ctx, st, pid_tgid >> 32, spec_of(probe), c->args, &c->flags);
+	read_return_slots(ctx, st, pid_tgid >> 32, spec_of(probe), c->slot, &c->flags);
 	if (probe == NPS_PROBE_MSTX_DOMAIN_CREATE)
 		domain_made(st, c, pid_tgid >> 32);
 	if (learns && probe == NPS_PROBE_SQ_FREE && !(__s32)PT_REGS_RC(ctx))
@@ -589,7 +599,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	e->start = c->start;
 	e->dur = now - c->start;
 	for (int i = 0; i < 4; i++)
-		e->args[i] = c->args[i];
+		e->call.slot[i] = c->slot[i];
 	bpf_ringbuf_submit(e, is_urgent(st, c) ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
@@ -651,7 +661,8 @@ int call_return(struct pt_regs *ctx)
  */
 static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, __u64 pid_tgid)
 {
-	struct open_call c = { .start = now, .args = { PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx) } };
+	struct open_call c = { .start = now,
+			       .transfer = { .device = PT_REGS_PARM1(ctx), .info = PT_REGS_PARM2(ctx) } };
 
 	send_sqes(&c, now, pid_tgid, 0);
 }
@@ -667,7 +678,7 @@ int call_mark(struct pt_regs *ctx)
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u64 now = bpf_ktime_get_ns();
 	__u16 probe = NPS_COOKIE_PROBE(cookie);
-	__u64 args[4];
+	__u64 slot[4];
 	struct thread_state *st;
 	struct nps_event *e;
 	__u8 flags = 0;
@@ -688,9 +699,9 @@ int call_mark(struct pt_regs *ctx)
 	}
 	if (is_mstx(probe) && !mstx_wanted(&st->text, probe, pid_tgid >> 32, PT_REGS_PARM1(ctx)))
 		return 0;
-	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), NPS_COOKIE_NUMBER(cookie), args, &flags);
+	read_entry_slots(ctx, st, pid_tgid >> 32, spec_of(probe), NPS_COOKIE_NUMBER(cookie), slot, &flags);
 	if (with_shapes && probe == NPS_PROBE_NN_PHASE1)
-		remember_executor(st, args[1]);
+		remember_executor(st, slot[1]);
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_MARK);
 	if (!e)
@@ -703,7 +714,7 @@ int call_mark(struct pt_regs *ctx)
 	e->start = now;
 	e->dur = 0;
 	for (int i = 0; i < 4; i++)
-		e->args[i] = args[i];
+		e->call.slot[i] = slot[i];
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
@@ -768,7 +779,7 @@ int open_calls(struct bpf_iter__task *ctx)
 		e.probe = c->probe;
 		e.flags = c->flags;
 		for (int slot = 0; slot < 4; slot++)
-			e.args[slot] = c->args[slot];
+			e.call.slot[slot] = c->slot[slot];
 		give_open(ctx, t, &e, c->start);
 	}
 	return 0;

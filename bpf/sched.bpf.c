@@ -89,16 +89,13 @@ static __always_inline void tell_faults(struct task_struct *t, struct nps_thread
 	e = event_reserve(this_ring(), NPS_EV_FAULT);
 	if (!e)
 		return; /* the next record includes them */
-	e->probe = NPS_FAULT_SUM;
+	e->what = NPS_FAULT_SUM;
 	e->pid = st->pid;
 	e->tid = tid;
 	e->ret = 0;
 	e->start = st->faults_told;
 	e->dur = now - st->faults_told;
-	e->args[0] = minor - st->minor;
-	e->args[1] = major - st->major;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->fault_sum = (struct nps_event_fault_sum){ .minor = minor - st->minor, .major = major - st->major };
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	st->minor = minor;
 	st->major = major;
@@ -176,13 +173,16 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 			e->probe = 0;
 			e->pid = st->pid;
 			e->tid = tid;
-			e->ret = st->waker;
+			e->waker = st->waker;
 			e->start = st->on;
 			e->dur = now - st->on;
-			e->args[0] = st->off;
-			e->args[1] = st->runnable;
-			e->args[2] = bpf_get_smp_processor_id() | (__u64)next_tid << 32;
-			e->args[3] = state | (__u64)(__u16)BPF_CORE_READ(prev, prio) << 32;
+			e->sched.off = st->off;
+			e->sched.runnable = st->runnable;
+			e->sched.cpu = bpf_get_smp_processor_id();
+			e->sched.next = next_tid;
+			e->sched.state = state;
+			e->sched.prio = BPF_CORE_READ(prev, prio);
+			e->sched.reserved = 0;
 			bpf_ringbuf_submit(e, wake_flag(ring));
 		}
 	}
@@ -198,11 +198,8 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 }
 
 SEC("raw_tp/sched_switch")
-int sched_switched(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(sched_switched, bool preempted, struct task_struct *prev, struct task_struct *next)
 {
-	struct task_struct *prev = (struct task_struct *)ctx->args[1];
-	struct task_struct *next = (struct task_struct *)ctx->args[2];
-	bool preempted = ctx->args[0];
 	struct nps_thread *st;
 	__u64 now;
 	__u32 prev_pid, next_pid, prev_tid, next_tid, state;
@@ -295,9 +292,9 @@ static __always_inline int woken(struct task_struct *t)
 
 /* Not sched_wakeup: that can run on the CPU of the woken thread, where `current` is not the waker. */
 SEC("raw_tp/sched_waking")
-int sched_woken(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(sched_woken, struct task_struct *t)
 {
-	return woken((struct task_struct *)ctx->args[0]);
+	return woken(t);
 }
 
 static __always_inline __u64 started_at(struct task_struct *t)
@@ -309,38 +306,36 @@ static __always_inline __u64 started_at(struct task_struct *t)
 	return BPF_CORE_READ(old, real_start_time);
 }
 
-/* ABOUT is the first thread of the process; it may have exited before user space can read /proc. */
-static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, struct task_struct *about, __u64 arg,
-				      __u64 cpu_ns)
+/*
+ * Writes PROC, with the comm of ABOUT, the first thread of the process. Read here, because the process
+ * may have exited before the collector can read /proc.
+ */
+static __always_inline void send_proc(enum nps_proc_what what, __u32 pid, __u32 tid,
+				      struct task_struct *about, const struct nps_event_proc *proc)
 {
 	void *ring = this_ring();
 	struct nps_event *e = event_reserve(ring, NPS_EV_PROC);
-	__u64 comm[NPS_COMM_SIZE / 8] = {};
 
 	if (!e)
 		return;
-	bpf_probe_read_kernel(comm, sizeof(comm), &about->comm);
-	e->probe = what;
+	e->proc = *proc;
+	bpf_probe_read_kernel(e->proc.comm, sizeof(e->proc.comm), &about->comm);
+	e->what = what;
 	e->pid = pid;
 	e->tid = tid;
-	e->ret = BPF_CORE_READ(about, real_parent, tgid);
+	e->parent = BPF_CORE_READ(about, real_parent, tgid);
 	e->start = bpf_ktime_get_ns();
-	e->dur = started_at(about);
-	e->args[0] = arg;
-	e->args[1] = cpu_ns;
-	e->args[2] = comm[0];
-	e->args[3] = comm[1];
+	e->born = started_at(about);
 	bpf_ringbuf_submit(e, BPF_RB_FORCE_WAKEUP);
 }
 
 SEC("raw_tp/sched_process_fork")
-int process_forked(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *child)
 {
-	struct task_struct *parent = (struct task_struct *)ctx->args[0];
-	struct task_struct *child = (struct task_struct *)ctx->args[1];
 	__u32 pid = BPF_CORE_READ(parent, tgid);
 	__u32 child_pid = BPF_CORE_READ(child, tgid);
 	__u32 flags = target_flags(pid);
+	struct nps_event_proc proc = { .child = child_pid };
 
 	/* A new thread belongs to its process, which is a target already. */
 	if (!(flags & NPS_TARGET_FOLLOW) || child_pid == pid)
@@ -349,7 +344,7 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_PROC); /* too many processes: this one is not watched */
 		return 0;
 	}
-	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child, child_pid, 0);
+	send_proc(NPS_PROC_FORK, pid, BPF_CORE_READ(parent, pid), child, &proc);
 	return 0;
 }
 
@@ -366,13 +361,12 @@ static __always_inline void end_stretch(const struct nps_thread *st, const struc
 	e->probe = 0;
 	e->pid = st->pid;
 	e->tid = tid;
-	e->ret = st->waker;
+	e->waker = st->waker;
 	e->start = st->on;
 	e->dur = met->faults_told - st->on;
-	e->args[0] = st->off;
-	e->args[1] = st->runnable;
-	e->args[2] = bpf_get_smp_processor_id();
-	e->args[3] = 0;
+	e->sched = (struct nps_event_sched){ .off = st->off,
+					     .runnable = st->runnable,
+					     .cpu = bpf_get_smp_processor_id() };
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
@@ -396,27 +390,26 @@ static __always_inline void take_over_number(__u32 old, __u32 tid)
 }
 
 SEC("raw_tp/sched_process_exec")
-int process_execed(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(process_execed, struct task_struct *t, __u32 old)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid();
-	__u32 old = ctx->args[1];
+	struct nps_event_proc proc = {};
 
 	if (old != (__u32)pid_tgid && !ended_at)
 		take_over_number(old, (__u32)pid_tgid);
 	if (target_flags(pid_tgid >> 32))
-		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, (struct task_struct *)ctx->args[0],
-			  0, 0);
+		send_proc(NPS_PROC_EXEC, pid_tgid >> 32, (__u32)pid_tgid, t, &proc);
 	return 0;
 }
 
 SEC("raw_tp/sched_process_exit")
-int process_exited(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(process_exited, struct task_struct *t)
 {
-	struct task_struct *t = (struct task_struct *)ctx->args[0];
 	__u32 pid = BPF_CORE_READ(t, tgid);
 	__u32 tid = BPF_CORE_READ(t, pid);
 	struct nps_thread *st = with_sched ? bpf_map_lookup_elem(&scheds, &tid) : NULL;
-	__u64 now = bpf_ktime_get_ns(), ran;
+	__u64 now = bpf_ktime_get_ns();
+	struct nps_event_proc proc;
 
 	local_forget(&syscalls);
 	if (ended_at)
@@ -445,11 +438,11 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	 */
 	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
 		return 0;
-	ran = BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime);
+	proc = (struct nps_event_proc){ .exit_code = (__u32)BPF_CORE_READ(t, exit_code) };
+	proc.cpu_ns = BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime);
 	/* Its first thread is kept until the process is waited for, so its time is not in the sum yet. */
 	if (tid != pid)
-		ran += BPF_CORE_READ(t, group_leader, se.sum_exec_runtime);
-	send_proc(NPS_PROC_EXIT, pid, tid, BPF_CORE_READ(t, group_leader), (__u32)BPF_CORE_READ(t, exit_code),
-		  ran);
+		proc.cpu_ns += BPF_CORE_READ(t, group_leader, se.sum_exec_runtime);
+	send_proc(NPS_PROC_EXIT, pid, tid, BPF_CORE_READ(t, group_leader), &proc);
 	return 0;
 }

@@ -31,9 +31,9 @@ SECTION __attribute__((visibility("hidden"))) void nps_inject_detour(const struc
 								     uint64_t loader);
 SECTION __attribute__((visibility("hidden"))) void nps_inject_load(struct nps_inject_area *a);
 
-/* Saves vector registers, calls fn(args[0], ..., args[3]) on another stack, restores them. */
+/* Saves vector registers, calls fn(arg[0], ..., arg[3]) on another stack, restores them. */
 __attribute__((visibility("hidden"))) int nps_inject_call(char *stack_end, char *vectors, uint64_t fn,
-							  const uint64_t args[4]);
+							  const uint64_t arg[4]);
 
 #if defined(__x86_64__)
 
@@ -268,7 +268,7 @@ SECTION static void yield_for(const uint32_t *word, uint64_t ns)
 /* Runs on the job's thread, with its stack. Signals are blocked, because their handlers may never return. */
 SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loader)
 {
-	uint64_t all = ~0ULL, old = 0, began = now(), args[4];
+	uint64_t all = ~0ULL, old = 0, began = now(), arg[4];
 	struct nps_inject_area *a;
 	long got;
 
@@ -281,12 +281,12 @@ SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loade
 		a = (struct nps_inject_area *)(uintptr_t)got;
 		a->input = in;
 		a->began_ns = began;
-		args[0] = (uint64_t)(uintptr_t)&a->thread;
-		args[1] = 0;
-		args[2] = loader;
-		args[3] = (uint64_t)(uintptr_t)a;
+		arg[0] = (uint64_t)(uintptr_t)&a->thread;
+		arg[1] = 0;
+		arg[2] = loader;
+		arg[3] = (uint64_t)(uintptr_t)a;
 		a->create_error =
-			nps_inject_call(a->stack + sizeof(a->stack), a->vectors, in->pthread_create, args);
+			nps_inject_call(a->stack + sizeof(a->stack), a->vectors, in->pthread_create, arg);
 		set(&a->created, 1);
 		if (a->create_error) { /* no other thread will unmap it */
 			yield_for(&a->bye, NPS_INJECT_FAIL_MS * 1000000ULL);

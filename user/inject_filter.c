@@ -31,7 +31,7 @@
 static const struct {
 	const char *name;
 	long nr;
-	uint64_t args[4];
+	uint64_t arg[4];
 	int error; /* an error that does no harm; 0: none */
 } calls[] = {
 	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS }, 0 },
@@ -175,7 +175,7 @@ static const char *refused_by(const struct sock_filter *code, unsigned int n)
 	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		struct seccomp_data data = { .nr = (int)calls[i].nr, .arch = OUR_ARCH };
 
-		memcpy(data.args, calls[i].args, sizeof(calls[i].args));
+		memcpy(data.args, calls[i].arg, sizeof(calls[i].arg));
 		if (!harmless(nps_inject_filter__run(code, n, &data), calls[i].error))
 			return calls[i].name;
 	}

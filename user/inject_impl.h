@@ -103,7 +103,7 @@ struct nps_inject_regs {
 /* System call of a sleeping thread, from /proc. */
 struct nps_inject_sleep {
 	long nr; /* -1: none, it runs */
-	uint64_t args[6], sp, pc;
+	uint64_t arg[6], sp, pc;
 };
 
 int nps_inject_regs__get(pid_t tid, struct nps_inject_regs *regs);

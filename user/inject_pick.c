@@ -40,9 +40,9 @@ static enum eagerness sleep_sort(const struct nps_inject_sleep *s)
 {
 	switch (s->nr) {
 	case SYS_futex:
-		return (s->args[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? SLEEPS_ON_FUTEX : LEAVE_ALONE;
+		return (s->arg[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET ? SLEEPS_ON_FUTEX : LEAVE_ALONE;
 	case SYS_ppoll:
-		return s->args[3] ? LEAVE_ALONE : SLEEPS;
+		return s->arg[3] ? LEAVE_ALONE : SLEEPS;
 	case SYS_read:
 	case SYS_readv:
 	case SYS_nanosleep:
@@ -65,7 +65,7 @@ static enum eagerness sleep_sort(const struct nps_inject_sleep *s)
 #endif
 		return SLEEPS_WITH_EINTR;
 	case SYS_epoll_pwait:
-		return s->args[4] ? LEAVE_ALONE : SLEEPS_WITH_EINTR;
+		return s->arg[4] ? LEAVE_ALONE : SLEEPS_WITH_EINTR;
 	default:
 		return LEAVE_ALONE;
 	}
@@ -93,8 +93,8 @@ static void read_sleep(pid_t pid, pid_t tid, struct nps_inject_sleep *s)
 	    sscanf(text,
 		   "%ld %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64
 		   " %" SCNx64,
-		   &s->nr, &s->args[0], &s->args[1], &s->args[2], &s->args[3], &s->args[4], &s->args[5],
-		   &s->sp, &s->pc) != 9)
+		   &s->nr, &s->arg[0], &s->arg[1], &s->arg[2], &s->arg[3], &s->arg[4], &s->arg[5], &s->sp,
+		   &s->pc) != 9)
 		s->nr = -1;
 }
 
@@ -302,8 +302,8 @@ static const char *judge(struct nps_inject_job *job, struct nps_inject_thread *t
 		return "it is in the loader, an allocator or the kernel's code";
 	if (now.nr != -1 && sleep_sort(&now) == LEAVE_ALONE)
 		return "it is in a system call that cannot be interrupted";
-	if (now.nr == SYS_pselect6 && now.args[5] &&
-	    (nps_inject__read(job->pid, now.args[5], mask, sizeof(mask)) || mask[0]))
+	if (now.nr == SYS_pselect6 && now.arg[5] &&
+	    (nps_inject__read(job->pid, now.arg[5], mask, sizeof(mask)) || mask[0]))
 		return "it waits for a signal";
 	if (now.nr == -1 && nps_ranges__hold(&job->libc, pc))
 		return "it is in the C library";

@@ -195,7 +195,7 @@ bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject
 	if ((long)regs->r.regs[0] != -EINTR || before->nr < 0 || (long)regs->r.regs[8] != before->nr ||
 	    before->pc != regs->r.pc || before->sp != regs->r.sp || !ends_with_eintr(before->nr))
 		return false;
-	regs->r.regs[0] = before->args[0];
+	regs->r.regs[0] = before->arg[0];
 	regs->r.pc -= INSTRUCTION;
 	return true;
 }
@@ -213,9 +213,9 @@ void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const stru
 	*now = (struct nps_inject_sleep){ .nr = -1, .sp = regs->r.sp, .pc = regs->r.pc };
 	if (nps_inject__read(tid, regs->r.pc, &instruction, sizeof(instruction)) || instruction != SVC)
 		return;
-	memcpy(now->args, regs->r.regs, sizeof(now->args));
+	memcpy(now->arg, regs->r.regs, sizeof(now->arg));
 	now->nr = (long)regs->r.regs[8];
-	if (now->nr == SYS_nanosleep || (now->nr == SYS_clock_nanosleep && !(now->args[1] & 1)))
+	if (now->nr == SYS_nanosleep || (now->nr == SYS_clock_nanosleep && !(now->arg[1] & 1)))
 		now->nr = NPS_INJECT_INEXACT;
 }
 

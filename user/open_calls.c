@@ -34,7 +34,7 @@ static void take_out_results(struct nps_event *e, const struct nps_probe_row *ro
 		case NPS_SLOT_OUT64:
 		case NPS_SLOT_OUTSTR:
 		case NPS_SLOT_RESULT:
-			e->args[i] = 0;
+			e->call.slot[i] = 0;
 			e->flags |= NPS_F_SLOT_FAULT(i);
 		}
 	}

@@ -89,19 +89,19 @@ static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct np
 			       .flags = NPS_F_OPEN,
 			       .pid = st->pid,
 			       .tid = tid,
-			       .ret = (int32_t)st->waker,
+			       .waker = st->waker,
 			       .start = on ? on : s->end };
 
 	if (!since || since >= s->end)
 		return;
 	e.dur = s->end - e.start;
-	e.args[0] = st->off;
-	e.args[1] = st->runnable < e.start ? st->runnable : 0;
-	e.args[2] = place->cpu;
-	e.args[3] = (uint64_t)place->prio << 32;
+	e.sched = (struct nps_event_sched){ .off = st->off,
+					    .runnable = st->runnable < e.start ? st->runnable : 0,
+					    .cpu = place->cpu,
+					    .prio = place->prio };
 	/* Nobody woke it: it sleeps, unless it was preempted. */
-	if (!e.args[1] && !on && st->state)
-		e.args[1] = s->end;
+	if (!e.sched.runnable && !on && st->state)
+		e.sched.runnable = s->end;
 	nps_open_slices__keep(s, &e);
 }
 
@@ -110,7 +110,7 @@ static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps
 		       const struct place *place)
 {
 	struct nps_event e = { .kind = NPS_EV_FAULT,
-			       .probe = NPS_FAULT_SUM,
+			       .what = NPS_FAULT_SUM,
 			       .pid = st->pid,
 			       .tid = tid,
 			       .start = st->faults_told };
@@ -119,8 +119,8 @@ static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps
 	    (place->minor == st->minor && place->major == st->major))
 		return; /* it has exited, or has none */
 	e.dur = s->end - e.start;
-	e.args[0] = place->minor - st->minor;
-	e.args[1] = place->major - st->major;
+	e.fault_sum.minor = place->minor - st->minor;
+	e.fault_sum.major = place->major - st->major;
 	nps_open_slices__keep(s, &e);
 }
 

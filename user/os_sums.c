@@ -10,16 +10,18 @@ static void give_sum(const struct nps_sum_key *key, const struct nps_sum *sum, n
 {
 	struct nps_event e = { .kind = NPS_EV_SYSCALL_SUM,
 			       .flags = (uint8_t)key->flags,
-			       .probe = key->nr,
+			       .nr = key->nr,
 			       .pid = key->pid,
 			       .tid = key->tid,
 			       .start = sum->first,
-			       .dur = sum->last - sum->first };
+			       .dur = sum->last - sum->first,
+			       .syscall_sum = { .count = sum->count,
+						.failed = sum->errors,
+						.total = sum->total,
+						.shortest = sum->shortest,
+						.longest = sum->longest,
+						.bytes = sum->bytes } };
 
-	e.args[0] = sum->count | (uint64_t)sum->errors << 32;
-	e.args[1] = sum->total;
-	e.args[2] = sum->shortest | (uint64_t)sum->longest << 32;
-	e.args[3] = sum->bytes;
 	fn(ctx, &e);
 }
 

@@ -60,7 +60,7 @@ struct nps_reader {
 	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
 	atomic_ullong cut; /* texts that were truncated */
 	uint64_t seen[SEEN_SLOTS];
-	int32_t wakers[WAKERS]; /* threads whose names were read: entries are overwritten, too */
+	uint32_t wakers[WAKERS]; /* tids whose names were read: entries are overwritten, too */
 	int notice_fd;
 	pthread_mutex_t lock;
 	struct nps_notice *notices; /* pending ones are [first_notice, n_notices) */
@@ -106,10 +106,10 @@ static void notice_fill(struct nps_notice *n, enum nps_notice_what what, const s
 	*n = (struct nps_notice){ .what = what, .pid = e->pid, .arg = arg, .time = e->start };
 	if (!is_about_process(what))
 		return;
-	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->args[1] : 0;
-	n->started = e->dur;
-	n->parent = e->ret > 0 ? e->ret : 0;
-	memcpy(n->comm, &e->args[2], sizeof(n->comm));
+	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->proc.cpu_ns : 0;
+	n->started = e->born;
+	n->parent = e->parent <= INT32_MAX ? e->parent : 0;
+	memcpy(n->comm, e->proc.comm, sizeof(n->comm));
 	n->comm[sizeof(n->comm) - 1] = '\0';
 }
 
@@ -179,13 +179,13 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	switch (e->probe) {
 	case NPS_PROBE_SET_DEVICE:
 	case NPS_PROBE_RT_SET_DEVICE:
-		notify(r, NPS_NOTICE_DEVICE, e, e->args[0]);
+		notify(r, NPS_NOTICE_DEVICE, e, e->call.slot[0]);
 		break;
 	case NPS_PROBE_RT_LAUNCH:
 	case NPS_PROBE_RT_LAUNCH_FLAG:
 	case NPS_PROBE_RT_LAUNCH_FLAG_V2:
-		if (is_new(r, e->pid, e->args[0]))
-			notify(r, NPS_NOTICE_STUB, e, e->args[0]);
+		if (is_new(r, e->pid, e->call.slot[0]))
+			notify(r, NPS_NOTICE_STUB, e, e->call.slot[0]);
 		break;
 	}
 }
@@ -193,7 +193,7 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 /* The row of the catalogue that a record of --record-shapes comes from; one call can write several. */
 static unsigned tensor_probe(const struct nps_event *e)
 {
-	switch (NPS_TENSOR_WHAT(e->ret)) {
+	switch (e->tensor_head.what) {
 	case NPS_TENSOR_TENSOR:
 		return NPS_PROBE_CREATE_TENSOR;
 	case NPS_TENSOR_LIST:
@@ -203,6 +203,16 @@ static unsigned tensor_probe(const struct nps_event *e)
 	default:
 		return NPS_PROBE_NN_PHASE1_END;
 	}
+}
+
+static void notify_process(struct nps_reader *r, const struct nps_event *e)
+{
+	if (e->what == NPS_PROC_FORK)
+		notify(r, NPS_NOTICE_FORK, e, e->proc.child);
+	else if (e->what == NPS_PROC_EXEC)
+		notify(r, NPS_NOTICE_EXEC, e, 0);
+	else
+		notify(r, NPS_NOTICE_EXIT, e, (uint64_t)e->proc.exit_code);
 }
 
 static void look_at(struct nps_reader *r, const struct nps_event *e)
@@ -216,8 +226,8 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		break;
 	case NPS_EV_SQE:
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
-		if (is_new(r, e->pid, e->args[0] & 0xffff)) /* no stub is at such an address */
-			notify(r, NPS_NOTICE_SUBMITS, e, e->args[0] & 0xffff);
+		if (is_new(r, e->pid, e->sqe.device)) /* no function has such an address */
+			notify(r, NPS_NOTICE_SUBMITS, e, e->sqe.device);
 		break;
 	case NPS_EV_CQE:
 		r->hits[NPS_PROBE_CQ_REPORT_RECV]++;
@@ -226,16 +236,12 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		r->hits[tensor_probe(e)]++;
 		break;
 	case NPS_EV_SYSCALL:
-		if ((e->probe == NPS_NR_MMAP && (e->args[2] & NPS_PROT_EXEC)) ||
-		    e->probe == NPS_NR_MEMFD_CREATE)
+		if ((e->nr == NPS_NR_MMAP && (e->syscall.arg[2] & NPS_PROT_EXEC)) ||
+		    e->nr == NPS_NR_MEMFD_CREATE)
 			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
 		break;
 	case NPS_EV_PROC:
-		notify(r,
-		       e->probe == NPS_PROC_FORK   ? NPS_NOTICE_FORK
-		       : e->probe == NPS_PROC_EXEC ? NPS_NOTICE_EXEC
-						   : NPS_NOTICE_EXIT,
-		       e, e->args[0]);
+		notify_process(r, e);
 		break;
 	}
 }
@@ -276,9 +282,9 @@ static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint6
 static __u64 *operator_number(struct nps_event *e)
 {
 	if (e->kind == NPS_EV_MARK && e->probe == NPS_PROBE_NN_EXPORT)
-		return &e->args[0];
-	if (e->kind == NPS_EV_TENSOR && NPS_TENSOR_WHAT(e->ret) == NPS_TENSOR_OPERANDS)
-		return &e->dur;
+		return &e->call.slot[0];
+	if (e->kind == NPS_EV_TENSOR && e->tensor_head.what == NPS_TENSOR_OPERANDS)
+		return &e->handle;
 	return NULL;
 }
 
@@ -299,18 +305,16 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 /* BPF programs send names of threads that get a CPU; the name of one that only wakes others is read here. */
 static void name_waker(struct nps_reader *r, const struct nps_event *e)
 {
-	struct nps_string s = {
-		.kind = NPS_STR_COMM, .pid = e->pid, .id = (uint32_t)e->ret, .time = e->start
-	};
-	int32_t *known = &r->wakers[e->ret & (WAKERS - 1)];
+	struct nps_string s = { .kind = NPS_STR_COMM, .pid = e->pid, .id = e->waker, .time = e->start };
+	uint32_t *known = &r->wakers[e->waker & (WAKERS - 1)];
 	char path[64];
 	ssize_t n;
 	int fd;
 
-	if (e->ret <= 0 || *known == e->ret)
+	if (!e->waker || *known == e->waker)
 		return;
-	*known = e->ret;
-	snprintf(path, sizeof(path), "/proc/%d/comm", e->ret);
+	*known = e->waker;
+	snprintf(path, sizeof(path), "/proc/%u/comm", e->waker);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return; /* it has exited */
@@ -323,10 +327,11 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
-static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot)
+/* TEXT, slot SLOT of E, is the address of a text that the kernel could not read. It becomes an id, or 0. */
+static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot, __u64 *text)
 {
-	e->args[slot] = e->args[slot] ? read_text(r, e, e->args[slot]) : 0;
-	if (e->args[slot])
+	*text = *text ? read_text(r, e, *text) : 0;
+	if (*text)
 		e->flags &= ~NPS_F_SLOT_FAULT(slot);
 }
 
@@ -341,7 +346,7 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
 		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
-		read_missing_text(r, e, i);
+		read_missing_text(r, e, i, &e->call.slot[i]);
 	}
 }
 
@@ -367,8 +372,9 @@ static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const vo
 
 static void count_faults(struct nps_reader *r, const struct nps_event *e)
 {
-	if (e->kind == NPS_EV_FAULT && e->probe == NPS_FAULT_SUM)
-		atomic_fetch_add_explicit(&r->faults, e->args[0] + e->args[1], memory_order_relaxed);
+	if (e->kind == NPS_EV_FAULT && e->what == NPS_FAULT_SUM)
+		atomic_fetch_add_explicit(&r->faults, e->fault_sum.minor + e->fault_sum.major,
+					  memory_order_relaxed);
 }
 
 /* The parts of a text come together. */
@@ -421,7 +427,7 @@ static void keep_sum(void *ctx, const struct nps_event *e)
 	atomic_fetch_add_explicit(&r->kinds[e->kind], 1, memory_order_relaxed);
 	count_faults(r, e);
 	if (e->kind == NPS_EV_SYSCALL_SUM)
-		atomic_fetch_add_explicit(&r->summed, e->args[0] & UINT32_MAX, memory_order_relaxed);
+		atomic_fetch_add_explicit(&r->summed, e->syscall_sum.count, memory_order_relaxed);
 }
 
 static void take_sums(struct nps_reader *r, int (*take_them)(struct nps_kernel_side *, nps_os_sum_fn, void *))
@@ -662,7 +668,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		/* the path of a call that has not returned */
 		for (int slot = 0; slot < 2 && e.kind == NPS_EV_SYSCALL; slot++)
 			if (e.flags & NPS_F_SLOT_FAULT(slot))
-				read_missing_text(r, &e, slot);
+				read_missing_text(r, &e, slot, &e.syscall.arg[slot]);
 		count_faults(r, &e);
 		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
 		atomic_fetch_add_explicit(&r->kinds[e.kind], 1, memory_order_relaxed);

@@ -111,8 +111,9 @@ static void program_return(struct program *p, uint32_t what)
 /* The lower half of argument N of the call. */
 static void program_load_argument(struct program *p, unsigned int n)
 {
-	program_add(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offsetof(struct seccomp_data, args[0]) + 8 * n, 0,
-		    0);
+	size_t offset = offsetof(struct seccomp_data, args) + n * sizeof(__u64);
+
+	program_add(p, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
 }
 
 /* Returns LISTED for call NR, whose number is loaded, if argument ARG is one of N values, else OTHERS. */
