@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Scheduling of the watched processes, and the start and end of processes and threads. One record per
- * slice on a CPU, written when it ends; it includes how long the thread had slept and been runnable
- * before.
+ * Scheduling of the watched processes, and the start and end of processes and threads. One record per slice
+ * on a CPU, written when it ends; it includes how long the thread had slept and been runnable before.
  */
 #include "ending.bpf.h"
 #include "threads.bpf.h"
@@ -71,8 +70,8 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 #define FAULTS_NS 1000000000ULL /* between two records of a thread's page faults */
 
 /*
- * Sends the page faults that the kernel has counted since the thread's last record of them, at most once
- * a second.
+ * Sends the page faults that the kernel has counted since the thread's
+ * last record of them, at most once a second.
  */
 static __always_inline void tell_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
 {
@@ -307,8 +306,8 @@ static __always_inline __u64 started_at(struct task_struct *t)
 }
 
 /*
- * Writes PROC, with the comm of ABOUT, the first thread of the process. Read here, because the process
- * may have exited before the collector can read /proc.
+ * Writes PROC, with the comm of ABOUT, the first thread of the process. Read here, because the process may
+ * have exited before the collector can read /proc.
  */
 static __always_inline void send_proc(enum nps_proc_what what, __u32 pid, __u32 tid,
 				      struct task_struct *about, const struct nps_event_proc *proc)
@@ -349,8 +348,8 @@ int BPF_PROG(process_forked, struct task_struct *parent, struct task_struct *chi
 }
 
 /*
- * Record of the slice of a thread whose tid changes during exec, up to its first switch under the new
- * tid. That switch found no entry for the new tid, so it began a new one, MET.
+ * Record of the slice of a thread whose tid changes during exec, up to its first switch under the new tid.
+ * That switch found no entry for the new tid, so it began a new one, MET.
  */
 static __always_inline void end_stretch(const struct nps_thread *st, const struct nps_thread *met, __u32 tid)
 {
@@ -415,8 +414,8 @@ int BPF_PROG(process_exited, struct task_struct *t)
 	if (ended_at)
 		return 0; /* the collector queries who was there then */
 	/*
-	 * Before the check whether the process is watched: another thread that was faster may have ended
-	 * that.
+	 * Before the check whether the process is watched: another thread that
+	 * was faster may have ended that.
 	 */
 	if (st) {
 		/* The thread's last slice ends here: for the last thread no switch will follow. */
@@ -433,8 +432,7 @@ int BPF_PROG(process_exited, struct task_struct *t)
 	if (BPF_CORE_READ(t, signal, live.counter))
 		return 0;
 	/*
-	 * Two threads that exit at the same time can both be the last: only one of them removes the
-	 * target.
+	 * Two threads that exit at the same time can both be the last: only one of them removes the target.
 	 */
 	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
 		return 0;
