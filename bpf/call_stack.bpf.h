@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * The probed calls that a thread is in. Includes no header of the kernel or of libbpf, because a unit
- * test in user space includes it too.
+ * The probed calls that a thread is in. Includes no header of the kernel or of libbpf, because a unit test
+ * in user space includes it too.
  */
 #ifndef NPS_CALL_STACK_BPF_H
 #define NPS_CALL_STACK_BPF_H
@@ -54,8 +54,8 @@ struct open_call {
 };
 
 /*
- * Results of loops are kept in memory, where the verifier assumes any value. Were they local variables,
- * it would follow all code after the loop once for each value, which takes it half a second.
+ * Results of loops are kept in memory, where the verifier assumes any value. Were they local variables, it
+ * would follow all code after the loop once for each value, which takes it half a second.
  */
 struct call_stack {
 	__u32 depth;
@@ -91,8 +91,8 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
 		detached = is_detached(c);
 		/*
-		 * Equal stack pointers: a tail call keeps the stack pointer, unless it is the same
-		 * function again.
+		 * Equal stack pointers: a tail call keeps the stack pointer, unless it
+		 * is the same function again.
 		 */
 		if (!detached && (c->sp > sp || (c->sp == sp && c->probe != probe)))
 			break;
@@ -103,9 +103,8 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 }
 
 /*
- * The innermost open call of PROBE at stack pointer SP; NULL: it was entered before we attached, or
- * folded. Sets st->found to its index and st->passed to the number of calls inside it that never
- * returned.
+ * The innermost open call of PROBE at stack pointer SP; NULL: it was entered before we attached, or folded.
+ * Sets st->found to its index and st->passed to the number of calls inside it that never returned.
  */
 static __always_inline struct open_call *find_call(struct call_stack *st, __u64 sp, __u16 probe)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * What every event family shares: which processes are watched, where records go, what was lost. Each
- * object declares these maps; user space creates them once and shares them among all objects.
+ * What every event family shares: which processes are watched, where records go, what was lost. Each object
+ * declares these maps; user space creates them once and shares them among all objects.
  */
 #ifndef NPS_COMMON_BPF_H
 #define NPS_COMMON_BPF_H
@@ -23,8 +23,7 @@ struct {
 } targets SEC(".maps");
 
 /*
- * Where a text of the job is read to. One per thread, not per CPU, because these programs can be
- * preempted.
+ * Where a text of the job is read to. One per thread, not per CPU, because these programs can be preempted.
  */
 struct text_scratch {
 	struct nps_string part[NPS_TEXT_PARTS];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
  * System calls of the watched processes on device nodes of the NPU's driver: open, close, ioctl and mmap,
- * one record each. The collector passes the numbers of these nodes. Nothing else of the driver is used,
- * so this works with each of its versions. Only tracepoints of these calls are attached, so other calls
- * of the host cost nothing.
+ * one record each. The collector passes the numbers of these nodes. Nothing else of the driver is used, so
+ * this works with each of its versions. Only tracepoints of these calls are attached, so other calls of the
+ * host cost nothing.
  */
 #include "local.bpf.h"
 
@@ -168,8 +168,8 @@ static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
 }
 
 /*
- * Is the thread that enters a call watched? A call of the thread that is still open has returned without
- * a return event.
+ * Is the thread that enters a call watched? A call of the thread that is
+ * still open has returned without a return event.
  */
 static __always_inline bool enters(void)
 {
@@ -292,8 +292,8 @@ int open2_entered(struct enter_args *ctx)
 #define PATH_WORDS 3 /* little-endian; with the NUL, longer than any of the prefixes */
 
 /*
- * Compares whole words without branches, because the verifier follows each branch of a comparison by
- * characters.
+ * Compares whole words without branches, because the verifier follows
+ * each branch of a comparison by characters.
  */
 static __always_inline bool begins_with(const __u64 *text, const char *prefix, int length)
 {

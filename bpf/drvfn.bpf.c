@@ -16,8 +16,7 @@ const volatile struct nps_sqe_layout layout = {};
 volatile __u64 ended_at = 0;
 
 /*
- * What is known of a call when it begins. The driver may change what its arguments point to during the
- * call.
+ * What is known of a call when it begins. The driver may change what its arguments point to during the call.
  */
 struct open_fn {
 	__u64 start;
@@ -45,8 +44,8 @@ static __always_inline __u32 this_thread(void)
 }
 
 /*
- * Called at each entry: a call that is still open has returned without a return event, and would be
- * paired with the return of this one.
+ * Called at each entry: a call that is still open has returned without a return event, and would be paired
+ * with the return of this one.
  */
 static __always_inline void drop_stale(void *fns, __u32 kind)
 {
@@ -129,8 +128,8 @@ static __always_inline __u64 read_u64(__u64 at)
 /* --- SQEs --- */
 
 /*
- * The driver writes other ids into some SQEs, and makes others invalid: only at entry are they as the job
- * sent them.
+ * The driver writes other ids into some SQEs, and makes others invalid:
+ * only at entry are they as the job sent them.
  */
 static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 {
@@ -359,8 +358,8 @@ static __always_inline int copy_left(int ret)
 }
 
 /*
- * (u32 device, type, u64 src, u64 dst, u32 size, direction); x86-64 and arm64 pass the sixth argument in
- * a register
+ * (u32 device, type, u64 src, u64 dst, u32 size, direction); x86-64 and
+ * arm64 pass the sixth argument in a register
  */
 #if defined(__TARGET_ARCH_x86)
 #define SIXTH(ctx) ((ctx)->r9)

@@ -12,8 +12,8 @@
 volatile __u64 ended_at = 0;
 
 /*
- * User registers at the thread's entry into the kernel. False: the kernel does not provide them (before
- * 5.15).
+ * User registers at the thread's entry into the kernel. False: the
+ * kernel does not provide them (before 5.15).
  */
 static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *regs)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Bytes that processes send and receive over internet sockets, counted for each thread group. This is the
- * payload of sockets, not the traffic on the wire: no headers, no retransmissions. The sampler reads the
- * totals.
+ * Bytes that processes send and receive over internet sockets, counted for
+ * each thread group. This is the payload of sockets, not the traffic on
+ * the wire: no headers, no retransmissions. The sampler reads the totals.
  *
- * Since Linux 6.3 there is a tracepoint behind every send and receive. Before, the four functions that
- * all of them call return the length; they do not distinguish a read that leaves the data queued
- * (MSG_PEEK) from a receive.
+ * Since Linux 6.3 there is a tracepoint behind every send and receive. Before,
+ * the four functions that all of them call return the length; they do not
+ * distinguish a read that leaves the data queued (MSG_PEEK) from a receive.
  */
 #include "common.bpf.h"
 

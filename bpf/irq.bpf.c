@@ -13,8 +13,7 @@ struct open_irq {
 };
 
 /*
- * At most one of each kind is open on a CPU: a device interrupt can stop a softirq, another softirq
- * cannot.
+ * At most one of each kind is open on a CPU: a device interrupt can stop a softirq, another softirq cannot.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without
- * ring buffers: Linux 4.18 to 5.7, and later ones that were configured so. Written for the verifier of
- * 4.19: no global data, no relocation against the kernel's types, no loops, no function calls, at most
- * 4096 instructions a program, records by perf events. Not recorded here: scheduling, locks, children of
- * the job, tensors, domains of marks, the kind of a descriptor.
+ * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without ring
+ * buffers: Linux 4.18 to 5.7, and later ones that were configured so. Written for the verifier of 4.19: no
+ * global data, no relocation against the kernel's types, no loops, no function calls, at most 4096
+ * instructions a program, records by perf events. Not recorded here: scheduling, locks, children of the
+ * job, tensors, domains of marks, the kind of a descriptor.
  */
 #include "ktypes.h"
 
@@ -565,8 +565,8 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 		return 0; /* entered before we attached */
 	e.kind = NPS_EV_SYSCALL;
 	/*
-	 * Arguments are not reported: to decode them exceeds the limits of these kernels. But mmap of
-	 * code is reported, because it shows that a library may have been loaded.
+	 * Arguments are not reported: to decode them exceeds the limits of these kernels. But mmap of code
+	 * is reported, because it shows that a library may have been loaded.
 	 */
 	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
 	e.probe = t->syscall;

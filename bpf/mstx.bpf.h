@@ -95,8 +95,7 @@ static __always_inline struct domain *domain_of_parent(__u64 handle)
 }
 
 /*
- * A handle whose creation was not recorded: the parent's, or one of our own library, which contains its
- * name.
+ * A handle whose creation was not recorded: the parent's, or one of our own library, which contains its name.
  */
 static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 {

@@ -94,8 +94,8 @@ static const __u8 os_calls[OS_CALLS] = {
 #define ARM64_RUNS_32_BITS (1UL << 22) /* TIF_32BIT */
 
 /*
- * Does the number mean another call, or none? So it is in 32-bit programs, and 64-bit ones can make
- * 32-bit calls too.
+ * Does the number mean another call, or none? So it is in 32-bit
+ * programs, and 64-bit ones can make 32-bit calls too.
  */
 static __always_inline bool is_foreign(struct task_struct *current, __u64 nr)
 {
@@ -287,8 +287,7 @@ static __always_inline __u8 fd_kind(struct task_struct *task, __u32 fd)
 	__u16 mode;
 
 	/*
-	 * Where the verifier knows the pointer's type it can be read directly, without reads that can
-	 * fail.
+	 * Where the verifier knows the pointer's type it can be read directly, without reads that can fail.
 	 */
 	if (has_task_storage) {
 		table = task->files->fdt;

@@ -159,8 +159,8 @@ static __always_inline int begun(__u64 address)
 }
 
 /*
- * Where the kernel supports fentry: only the functions in which a fault may wait, since most faults do
- * not reach them.
+ * Where the kernel supports fentry: only the functions in which a fault
+ * may wait, since most faults do not reach them.
  */
 SEC("fentry/filemap_fault")
 int BPF_PROG(file_fault, struct vm_fault *vmf)

@@ -103,8 +103,8 @@ static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tg
 /* --- short calls --- */
 
 /*
- * Two functions, so that each has a map that is constant when the kernel compiles it: then the kernel
- * calls the map's lookup directly.
+ * Two functions, so that each has a map that is constant when the kernel compiles it: then the kernel calls
+ * the map's lookup directly.
  */
 static __always_inline struct nps_sum *find_even(const struct nps_sum_key *key)
 {

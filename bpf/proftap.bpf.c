@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * The job's own profiler: which channels of the driver it has open, and what it reads from them. The
- * bytes are copied at the return of the driver's call and in the calling thread, before the buffer can be
- * reused.
+ * The job's own profiler: which channels of the driver it has open, and what it reads from them. The bytes
+ * are copied at the return of the driver's call and in the calling thread, before the buffer can be reused.
  */
 #include "common.bpf.h"
 #include "agent.h"
@@ -12,8 +11,8 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /*
- * Only what is read: whether a signal's handler is still ours, and whether the thread has the signal
- * unblocked.
+ * Only what is read: whether a signal's handler is still ours, and
+ * whether the thread has the signal unblocked.
  */
 struct sigaction___tap {
 	void *sa_handler;
@@ -167,8 +166,8 @@ static __always_inline void hold_up(__u32 pid)
 	if (number < 1 || number > 64)
 		return;
 	/*
-	 * With the signal blocked, the handler would run long after this call, when there is nothing to
-	 * wait for.
+	 * With the signal blocked, the handler would run long after this call,
+	 * when there is nothing to wait for.
 	 */
 	if (BPF_CORE_READ(task, blocked.sig[0]) >> (number - 1) & 1)
 		return;
@@ -230,8 +229,8 @@ static __always_inline void fill_data(struct nps_tap_event *e, const struct call
 }
 
 /*
- * The gap between positions shows where bytes are missing, but only once later ones arrive, which may
- * never happen. So they are counted as well.
+ * The gap between positions shows where bytes are missing, but only once later ones arrive, which may never
+ * happen. So they are counted as well.
  */
 static __always_inline void lose(__u32 n)
 {
@@ -263,8 +262,8 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 	if (!d)
 		return false;
 	/*
-	 * Without this the compiler compares one register and reads with a copy of it, and older
-	 * verifiers do not know that both are equal.
+	 * Without this the compiler compares one register and reads with a copy of it, and older verifiers
+	 * do not know that both are equal.
 	 */
 	asm volatile("" : "+r"(len));
 	if (len > NPS_TAP_SMALL)
@@ -295,8 +294,7 @@ static __always_inline __u32 copy_out(const struct call *c, __u64 id, const stru
 		at += NPS_TAP_LARGE;
 	}
 	/*
-	 * Older verifiers would follow the rest once for each exit of the loop above, and exceed their
-	 * limit.
+	 * Older verifiers would follow the rest once for each exit of the loop above, and exceed their limit.
 	 */
 	at += nothing;
 	for (__u32 i = 0; i < NPS_TAP_LARGE / NPS_TAP_SMALL; i++) {

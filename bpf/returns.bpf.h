@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * User stacks of threads whose returns are probed. The kernel replaces the return address of a probed
- * call by that of a trampoline, which ends a walk of the stack. It keeps the original addresses, of the
- * probes of all tools, in a list of the thread: they are read from there, and matched to frames by stack
- * pointer. Linux 6.11 and later restore them in their own user stacks, but by order alone: where frame
- * pointers skip a probed call, the wrong address is restored.
+ * User stacks of threads whose returns are probed. The kernel replaces the return address of a probed call
+ * by that of a trampoline, which ends a walk of the stack. It keeps the original addresses, of the probes
+ * of all tools, in a list of the thread: they are read from there, and matched to frames by stack pointer.
+ * Linux 6.11 and later restore them in their own user stacks, but by order alone: where frame pointers skip
+ * a probed call, the wrong address is restored.
  */
 #ifndef NPS_RETURNS_BPF_H
 #define NPS_RETURNS_BPF_H
@@ -28,8 +28,8 @@ _Static_assert((NPS_STACK_USER & (NPS_STACK_USER + 1)) == 0, "frames");
 
 /*
  * Collects the pending returns of the running thread, innermost first, without those of tail calls, which
- * share a stack pointer. Their number is only kept in P: were it a value that the verifier knows, it
- * would follow all code once for each.
+ * share a stack pointer. Their number is only kept in P: were it a value that the verifier knows, it would
+ * follow all code once for each.
  */
 static __always_inline void pending_returns(volatile struct nps_pending *p)
 {
@@ -39,8 +39,8 @@ static __always_inline void pending_returns(volatile struct nps_pending *p)
 
 	p->n = p->n_user = p->next = p->candidate = 0;
 	/*
-	 * A kernel with another layout of the list counts as one without it, so that the program loads
-	 * everywhere.
+	 * A kernel with another layout of the list counts as one without it, so
+	 * that the program loads everywhere.
 	 */
 	if (!bpf_core_field_exists(t->utask) || !bpf_core_field_exists(t->utask->return_instances) ||
 	    !bpf_core_field_exists(ri->stack) || !bpf_core_field_exists(ri->orig_ret_vaddr) ||
@@ -73,8 +73,8 @@ static __always_inline void pending_returns(volatile struct nps_pending *p)
 /* volatile: the verifier allows only reads of whole words from the context of samples */
 
 /*
- * Is the return address of the frame at FP, whose caller's frame is at NEXT, that of a function entered
- * at STACK?
+ * Is the return address of the frame at FP, whose caller's frame is at
+ * NEXT, that of a function entered at STACK?
  */
 static __always_inline bool is_return_of(__u64 stack, __u64 fp, __u64 next)
 {
@@ -82,8 +82,8 @@ static __always_inline bool is_return_of(__u64 stack, __u64 fp, __u64 next)
 	return stack == fp + 8;
 #else
 	/*
-	 * The frame record can be anywhere in its function's frame, which ends at the stack pointer of
-	 * the entry.
+	 * The frame record can be anywhere in its function's frame, which ends
+	 * at the stack pointer of the entry.
 	 */
 	return stack > fp && (next <= fp || stack <= next);
 #endif
@@ -130,8 +130,8 @@ static __always_inline void walk_frames(volatile struct nps_pending *p, __u64 fp
 }
 
 /*
- * The user frames of the running thread, whose registers are REGS, if there are addresses to restore and
- * that is possible.
+ * The user frames of the running thread, whose registers are REGS, if
+ * there are addresses to restore and that is possible.
  */
 static __always_inline void mend_frames(volatile struct nps_pending *p, const struct pt_regs *regs,
 					volatile __u64 *frames)

@@ -3,9 +3,9 @@
  * CANN calls. One pair of handlers serves every probe of the catalogue: the attach cookie identifies the
  * row, the row defines what to read.
  *
- * A call is kept in its thread's stack of open calls from entry to return and becomes one record at
- * return. Entry and return are paired by stack pointer, so that a call that never returns (longjmp,
- * exception) affects no other call.
+ * A call is kept in its thread's stack of open calls from entry to return and becomes one record at return.
+ * Entry and return are paired by stack pointer, so that a call that never returns (longjmp, exception)
+ * affects no other call.
  */
 #include "common.bpf.h"
 #include "call_stack.bpf.h"
@@ -53,8 +53,8 @@ int thread_gone(struct bpf_raw_tracepoint_args *ctx)
 #endif
 
 /*
- * Arguments in registers, and the address of those on the stack. All are read: the verifier wants fixed
- * offsets.
+ * Arguments in registers, and the address of those on the stack. All are
+ * read: the verifier wants fixed offsets.
  */
 struct arguments {
 	__u64 reg[8];
@@ -233,8 +233,8 @@ static __always_inline void own_stream(__u32 device, const struct queue_owner *o
 
 /*
  * Records the new owner of the queue, and the stream that is submitted to through it: one at a time.
- * OWNER->pid 0: none. *BEFORE receives the previous owner. Returns 1; 0 if nothing changed; -1 if there
- * is no room: then CQEs may be missing unnoticed, like all that the tracepoints cannot attribute.
+ * OWNER->pid 0: none. *BEFORE receives the previous owner. Returns 1; 0 if nothing changed; -1 if there is
+ * no room: then CQEs may be missing unnoticed, like all that the tracepoints cannot attribute.
  */
 static __always_inline int own_queue(__u32 device, __u32 queue, const struct queue_owner *owner,
 				     struct queue_owner *before)
@@ -476,8 +476,8 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 #include "shapes.bpf.h"
 
 /*
- * HcclCommInitAll: one record per communicator, the first like that of any call; slot 2 is the record's
- * index.
+ * HcclCommInitAll: one record per communicator, the first like that of
+ * any call; slot 2 is the record's index.
  */
 static __always_inline void send_communicators(struct open_call *c, __u64 now, __u64 pid_tgid)
 {
@@ -550,8 +550,8 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
 }
 
 /*
- * Does the reader have to know at once? Only of a thread's first use of a device: threads may select
- * theirs before each launch, and a wake-up costs more than everything else here.
+ * Does the reader have to know at once? Only of a thread's first use of a device: threads may select theirs
+ * before each launch, and a wake-up costs more than everything else here.
  */
 static __always_inline bool is_urgent(struct thread_state *st, const struct open_call *c)
 {
@@ -646,8 +646,8 @@ int call_return(struct pt_regs *ctx)
 }
 
 /*
- * halSqTaskSend where its return is not probed: the SQEs are complete at entry. Its duration and result
- * are unknown.
+ * halSqTaskSend where its return is not probed: the SQEs are complete at
+ * entry. Its duration and result are unknown.
  */
 static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, __u64 pid_tgid)
 {
@@ -657,8 +657,7 @@ static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, _
 }
 
 /*
- * Entry-only probes: functions that an exception may leave, and functions whose return has nothing to
- * record.
+ * Entry-only probes: functions that an exception may leave, and functions whose return has nothing to record.
  */
 SEC("uprobe")
 int call_mark(struct pt_regs *ctx)

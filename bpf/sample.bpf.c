@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Stacks of the watched processes. On the CPU the kernel's own sampler records them, and the program here
- * only selects whose samples are kept. Off the CPU the stack is read when a thread goes to sleep, and
- * sent when it runs again if it slept long enough. Where returns are probed, the true return addresses
- * are sent too.
+ * Stacks of the watched processes. On the CPU the kernel's own sampler records them,
+ * and the program here only selects whose samples are kept. Off the CPU the stack is
+ * read when a thread goes to sleep, and sent when it runs again if it slept long
+ * enough. Where returns are probed, the true return addresses are sent too.
  */
 #include "returns.bpf.h"
 
@@ -66,9 +66,9 @@ static __always_inline bool sampled_regs(const struct pt_regs *interrupted, stru
 #define SAMPLE_TIME (1U << 2) /* PERF_SAMPLE_TIME */
 
 /*
- * Time of the sample that CTX belongs to, if it is set already; 0: it will be a little later than now.
- * CTX is read like any kernel memory: read by its type it would need a kernel function (kfunc), and
- * programs that call one load only where the JIT is on.
+ * Time of the sample that CTX belongs to, if it is set already; 0: it will be a little later than now. CTX
+ * is read like any kernel memory: read by its type it would need a kernel function (kfunc), and programs
+ * that call one load only where the JIT is on.
  */
 static __always_inline __u64 sample_time(struct pt_regs *ctx)
 {

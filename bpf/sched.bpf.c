@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Scheduling of the watched processes, and the start and end of processes and threads. One record per
- * slice on a CPU, written when it ends; it includes how long the thread had slept and been runnable
- * before.
+ * Scheduling of the watched processes, and the start and end of processes and threads. One record per slice
+ * on a CPU, written when it ends; it includes how long the thread had slept and been runnable before.
  */
 #include "ending.bpf.h"
 #include "threads.bpf.h"
@@ -71,8 +70,8 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 #define FAULTS_NS 1000000000ULL /* between two records of a thread's page faults */
 
 /*
- * Sends the page faults that the kernel has counted since the thread's last record of them, at most once
- * a second.
+ * Sends the page faults that the kernel has counted since the thread's
+ * last record of them, at most once a second.
  */
 static __always_inline void tell_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
 {
@@ -354,8 +353,8 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * Record of the slice of a thread whose tid changes during exec, up to its first switch under the new
- * tid. That switch found no entry for the new tid, so it began a new one, MET.
+ * Record of the slice of a thread whose tid changes during exec, up to its first switch under the new tid.
+ * That switch found no entry for the new tid, so it began a new one, MET.
  */
 static __always_inline void end_stretch(const struct nps_thread *st, const struct nps_thread *met, __u32 tid)
 {
@@ -422,8 +421,8 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	if (ended_at)
 		return 0; /* the collector queries who was there then */
 	/*
-	 * Before the check whether the process is watched: another thread that was faster may have ended
-	 * that.
+	 * Before the check whether the process is watched: another thread that
+	 * was faster may have ended that.
 	 */
 	if (st) {
 		/* The thread's last slice ends here: for the last thread no switch will follow. */
@@ -440,8 +439,7 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	if (BPF_CORE_READ(t, signal, live.counter))
 		return 0;
 	/*
-	 * Two threads that exit at the same time can both be the last: only one of them removes the
-	 * target.
+	 * Two threads that exit at the same time can both be the last: only one of them removes the target.
 	 */
 	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
  * --record-shapes, a part of runtime.bpf.c: shapes of tensors, and which tensors an operator was called
- * with. Objects of the job are not interpreted: a tensor is identified by the address that
- * aclCreateTensor returned, an operand by being passed to a first phase.
+ * with. Objects of the job are not interpreted: a tensor is identified by the address that aclCreateTensor
+ * returned, an operand by being passed to a first phase.
  */
 #ifndef NPS_SHAPES_BPF_H
 #define NPS_SHAPES_BPF_H
@@ -124,8 +124,8 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 }
 
 /*
- * The first phase is over, and its caller's variable still exists. Its return cannot be probed, because
- * an exception may leave it.
+ * The first phase is over, and its caller's variable still exists. Its return cannot be probed, because an
+ * exception may leave it.
  */
 static __always_inline void send_executor(struct thread_state *st)
 {

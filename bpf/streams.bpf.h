@@ -7,8 +7,7 @@
 #define NPS_STREAMS_BPF_H
 
 /*
- * Only watched processes, as they submit. Not an LRU: on machines with many CPUs those evict entries in
- * use.
+ * Only watched processes, as they submit. Not an LRU: on machines with many CPUs those evict entries in use.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,9 +28,9 @@ struct {
 } queue_owners SEC(".maps");
 
 /*
- * In a container the device numbers differ from the driver's, so what the process submits cannot be
- * matched with the driver's events. The driver treats any mount namespace other than that of the first
- * process as a container.
+ * In a container the device numbers differ from the driver's, so what the
+ * process submits cannot be matched with the driver's events. The driver treats
+ * any mount namespace other than that of the first process as a container.
  */
 static __always_inline bool in_container(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Texts of the job: read from its memory and sent once; from then on the hash of all their bytes
- * identifies them.
+ * Texts of the job: read from its memory and sent once; from then on the
+ * hash of all their bytes identifies them.
  */
 #ifndef NPS_TEXT_BPF_H
 #define NPS_TEXT_BPF_H

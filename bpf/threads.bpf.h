@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * State of each watched thread: the system call it is in, and when it last had a CPU. Objects that
- * include this share the maps.
+ * State of each watched thread: the system call it is in, and when it last had a CPU. Objects that include
+ * this share the maps.
  */
 #ifndef NPS_THREADS_BPF_H
 #define NPS_THREADS_BPF_H

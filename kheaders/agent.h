@@ -3,9 +3,8 @@
  * Shared memory between the helper library in the job and the collector.
  *
  * The helper creates one memfd named NPS_AGENT_NAME, sealed against shrinking, and sleeps on `wake`. The
- * collector finds it in /proc/PID/maps, opens it through /proc/PID/map_files and maps it. The mapping is
- * the control pages followed by the ring. The collector trusts nothing in it, because it belongs to the
- * job.
+ * collector finds it in /proc/PID/maps, opens it through /proc/PID/map_files and maps it. The mapping is the
+ * control pages followed by the ring. The collector trusts nothing in it, because it belongs to the job.
  */
 #ifndef NPS_AGENT_H
 #define NPS_AGENT_H
@@ -69,9 +68,9 @@ struct nps_agent_device {
 	__u32 status; /* enum nps_agent_status, of the task log */
 	__s32 error; /* driver's code */
 	/*
-	 * Other than 0: the helper has to release the device. The helper adds 1 when the job's own
-	 * profiler calls the driver; the collector sets it to 0, if it has not changed, once the job's
-	 * profiler has no channel open.
+	 * Other than 0: the helper has to release the device. The helper adds 1
+	 * when the job's own profiler calls the driver; the collector sets it to
+	 * 0, if it has not changed, once the job's profiler has no channel open.
 	 */
 	__u32 hold;
 	__u32 busy; /* helper: a channel is open, or is being opened or closed */
@@ -85,8 +84,8 @@ struct nps_agent_device {
 	__s32 want_error[NPS_AGENT_MAX_WANTS];
 	char chip[32]; /* name of the chip, "" unknown */
 	/*
-	 * Collector: it has channels of the device open, which it releases when the job's own profiler
-	 * starts one.
+	 * Collector: it has channels of the device open, which it releases when
+	 * the job's own profiler starts one.
 	 */
 	__u32 sampled;
 	__u32 n_errors; /* helper: number of `errors`, each kind once */

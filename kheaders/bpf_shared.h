@@ -47,8 +47,8 @@ enum nps_counter {
 
 /*
  * The cookie of a probe: its row in the catalogue; the number of the operator (0: none) or, if its return
- * is probed, that of its group; how many of its arguments are recorded; and its class: how the kernel
- * runs the instruction that it replaced (enum nps_probe_class).
+ * is probed, that of its group; how many of its arguments are recorded; and its class: how the kernel runs
+ * the instruction that it replaced (enum nps_probe_class).
  */
 #define NPS_COOKIE(probe, number, arguments, class)                                                          \
 	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)
@@ -59,8 +59,7 @@ enum nps_counter {
 
 /*
  * Groups of probes that are detached together. Group 0 stays attached to the end; 1 + N is tier N of the
- * catalogue; from NPS_GROUPS_COUNTED on each group is one function of one file, whose entries are
- * counted.
+ * catalogue; from NPS_GROUPS_COUNTED on each group is one function of one file, whose entries are counted.
  */
 #define NPS_GROUPS 1024
 #define NPS_GROUPS_COUNTED 8
@@ -100,8 +99,8 @@ struct nps_sqe_layout {
 };
 
 /*
- * Offsets, in bytes, of the fields that are read of a driver tracepoint's record. 0: it has no such
- * field, since each record begins with common fields.
+ * Offsets, in bytes, of the fields that are read of a driver tracepoint's record. 0: it has no such field,
+ * since each record begins with common fields.
  */
 struct nps_trace_layout {
 	__u32 device, tsid, queue, type, task, stream;
@@ -113,8 +112,8 @@ struct nps_trace_layout {
 #define NPS_LEARN_STREAMS 0x2
 
 /*
- * Key and value of the sums of short system calls. A thread is in one call at a time, so each sum has one
- * writer.
+ * Key and value of the sums of short system calls. A thread is in one
+ * call at a time, so each sum has one writer.
  */
 struct nps_sum_key {
 	__u32 pid, tid;

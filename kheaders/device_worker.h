@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Messages between the collector and npuscope-device-worker, the process that loads the driver's
- * libraries.
+ * Messages between the collector and npuscope-device-worker, the process that loads the driver's libraries.
  *
  * `npuscope-device-worker launch` keeps the rights that the collector was started with. It reads struct
- * nps_launch_request from descriptor NPS_WORKER_FD, a SOCK_SEQPACKET socket, starts a worker for each,
- * and answers with struct nps_launch_reply.
+ * nps_launch_request from descriptor NPS_WORKER_FD, a SOCK_SEQPACKET socket, starts a worker for each, and
+ * answers with struct nps_launch_reply.
  *
- * A worker drops all rights before it executes the first instruction of a library. Its descriptor
- * NPS_WORKER_FD is a SOCK_SEQPACKET socket, too: each message on it carries a SOCK_STREAM socket, on
- * which a thread of the worker then answers struct nps_worker_request with struct nps_worker_reply, one
- * after the other. A worker ends when that descriptor is closed. The collector trusts no answer, because
- * the library may be the job's.
+ * A worker drops all rights before it executes the first instruction of a library. Its
+ * descriptor NPS_WORKER_FD is a SOCK_SEQPACKET socket, too: each message on it carries a
+ * SOCK_STREAM socket, on which a thread of the worker then answers struct nps_worker_request
+ * with struct nps_worker_reply, one after the other. A worker ends when that descriptor is
+ * closed. The collector trusts no answer, because the library may be the job's.
  */
 #ifndef NPS_DEVICE_WORKER_H
 #define NPS_DEVICE_WORKER_H
@@ -33,10 +32,10 @@ enum nps_launch_from {
 };
 
 /*
- * NPS_LAUNCH_START passes two descriptors: the worker's NPS_WORKER_FD, and /proc/PID of the job or, for
- * the host, /proc/self. `paths` holds NUL-terminated texts: `n_hal` paths of libascend_hal.so and
- * `n_dcmi` of libdcmi.so, tried in that order, then `n_dirs` directories for LD_LIBRARY_PATH. Paths that
- * other users could have written are skipped.
+ * NPS_LAUNCH_START passes two descriptors: the worker's NPS_WORKER_FD, and /proc/PID of the job or, for the
+ * host, /proc/self. `paths` holds NUL-terminated texts: `n_hal` paths of libascend_hal.so and `n_dcmi` of
+ * libdcmi.so, tried in that order, then `n_dirs` directories for LD_LIBRARY_PATH. Paths that other users
+ * could have written are skipped.
  */
 struct nps_launch_request {
 	__u32 op; /* enum nps_launch_op */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Shared by bpf/legacy.bpf.c and its loader: data that old kernels, which have no constants, read from
- * maps.
+ * Shared by bpf/legacy.bpf.c and its loader: data that old kernels, which have no constants, read from maps.
  */
 #ifndef NPS_LEGACY_H
 #define NPS_LEGACY_H

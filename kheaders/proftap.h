@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * What BPF programs report of a job's own profiler: its calls of the driver, and the bytes that they
- * returned.
+ * What BPF programs report of a job's own profiler: its calls of the
+ * driver, and the bytes that they returned.
  */
 #ifndef NPS_PROFTAP_H
 #define NPS_PROFTAP_H
@@ -58,8 +58,8 @@ struct nps_tap_large {
 };
 
 /*
- * A process in which our helper has channels open: the signal that makes a thread of the job wait until
- * the helper has released them.
+ * A process in which our helper has channels open: the signal that makes a thread of the job wait until the
+ * helper has released them.
  */
 struct nps_tap_helper {
 	__u64 handler; /* address of its handler: if the job has installed another one, no signal is sent */

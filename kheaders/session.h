@@ -2,9 +2,9 @@
 /*
  * Files of a session directory. docs/session-format.md is the full description.
  *
- * events.nps, strings.nps and clocks.nps are sequences of chunks: a header, then `len` bytes of payload.
- * A reader stops at the first chunk whose magic, length, sequence or checksum is wrong: everything before
- * it is good.
+ * events.nps, strings.nps and clocks.nps are sequences of chunks: a header,
+ * then `len` bytes of payload. A reader stops at the first chunk whose magic,
+ * length, sequence or checksum is wrong: everything before it is good.
  */
 #ifndef NPS_SESSION_H
 #define NPS_SESSION_H

@@ -30,9 +30,9 @@ struct nps_return {
 
 /*
  * NPS_CHUNK_STACKS: records of variable size, one after another. This header is followed by u64 kernel
- * frames and u64 user frames (innermost first; user frames by frame pointers), u64 registers, bytes of
- * the user stack from its pointer upwards, zeros up to the next 8 bytes, struct nps_return of the calls
- * whose returns are probed, innermost first.
+ * frames and u64 user frames (innermost first; user frames by frame pointers), u64 registers, bytes of the
+ * user stack from its pointer upwards, zeros up to the next 8 bytes, struct nps_return of the calls whose
+ * returns are probed, innermost first.
  *
  * Registers have DWARF's numbers. x86-64: 17, of which 7 is the stack pointer and 16 the program counter.
  * arm64: 33, of which 31 is the stack pointer and 32 the program counter.
@@ -61,8 +61,8 @@ enum nps_map_what {
 #define NPS_MAP_PATH 4096
 
 /*
- * NPS_CHUNK_MAPS: records of variable size. This header is followed by the path, NUL-terminated, and
- * zeros up to the next 8 bytes.
+ * NPS_CHUNK_MAPS: records of variable size. This header is followed by the path, NUL-terminated, and zeros
+ * up to the next 8 bytes.
  */
 struct nps_map_record {
 	__u32 size; /* bytes of the record, a multiple of 8 */
@@ -86,8 +86,8 @@ struct nps_ksym {
 enum nps_stack_message { NPS_MSG_SLEEP = 1, NPS_MSG_RETURNS = 2 };
 
 /*
- * Probed returns, and the state of the walk along the frame pointers. In memory, so that the verifier
- * need not follow their values.
+ * Probed returns, and the state of the walk along the frame pointers. In memory, so that the verifier need
+ * not follow their values.
  */
 struct nps_pending {
 	__u32 n; /* of `returns` */
@@ -119,8 +119,8 @@ struct nps_sleep {
 };
 
 /*
- * A sample of a thread whose returns are probed: what the sample itself cannot contain. Truncated after
- * the last used entry of `returns`.
+ * A sample of a thread whose returns are probed: what the sample itself cannot contain. Truncated after the
+ * last used entry of `returns`.
  */
 struct nps_sample_returns {
 	__u32 message; /* NPS_MSG_RETURNS */

@@ -2,10 +2,10 @@
 /*
  * libnpuscope_agent.so: preloaded into a job, or loaded into it later. It sleeps until npuscope wakes it,
  * then opens the channels that npuscope wants (task logs, counters) from inside the process that owns the
- * tasks, because the driver provides the log only there, and passes the bytes on through shared memory.
- * It parses nothing, and calls the driver only between wake-up and release. Each device has a thread of
- * its own, so that a slow driver call delays no other device. When the collector's heartbeat stops it
- * releases the devices by itself.
+ * tasks, because the driver provides the log only there, and passes the bytes on through shared memory. It
+ * parses nothing, and calls the driver only between wake-up and release. Each device has a thread of its
+ * own, so that a slow driver call delays no other device. When the collector's heartbeat stops it releases
+ * the devices by itself.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -116,8 +116,8 @@ static bool wanted(void)
 /* ---- driver ---------------------------------------------------------------- */
 
 /*
- * The job exits while the channel is open: pass on what the driver still has, and leave its code before
- * its own destructors run. The time is limited, whatever the driver does.
+ * The job exits while the channel is open: pass on what the driver still has, and leave its code before its
+ * own destructors run. The time is limited, whatever the driver does.
  */
 static void let_go(void)
 {
@@ -334,8 +334,8 @@ static void stop_channel(struct worker *w, uint32_t i)
 }
 
 /*
- * A single read may fail. If reads keep failing, or the channel was stopped, as by a reset, it is opened
- * again.
+ * A single read may fail. If reads keep failing, or the channel was
+ * stopped, as by a reset, it is opened again.
  */
 static void failed(struct worker *w, uint32_t i, int err)
 {
@@ -459,8 +459,8 @@ static void let_go_of(struct worker *w, uint32_t status)
 }
 
 /*
- * Tries again to open channels that another process had, or that failed, until the log itself is opened
- * again.
+ * Tries again to open channels that another process had, or that failed,
+ * until the log itself is opened again.
  */
 static void open_beside(struct worker *w, uint64_t t)
 {
@@ -476,8 +476,8 @@ static void open_beside(struct worker *w, uint64_t t)
 }
 
 /*
- * Sets `busy` before it reads `hold`; yield_device() does the opposite, so that one of the two sees the
- * other's change.
+ * Sets `busy` before it reads `hold`; yield_device() does the opposite,
+ * so that one of the two sees the other's change.
  */
 static void try_to_open(struct worker *w)
 {
@@ -575,9 +575,8 @@ static void forget_sampler(void)
 }
 
 /*
- * Checks the collector's heartbeat while the devices' threads work. A silence in which this thread was
- * not scheduled hardly counts, because on a stopped machine the collector could not send heartbeats
- * either.
+ * Checks the collector's heartbeat while the devices' threads work. A silence in which this thread was not
+ * scheduled hardly counts, because on a stopped machine the collector could not send heartbeats either.
  */
 static void run(void)
 {
@@ -650,8 +649,8 @@ bool nps_agent__start(void)
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
 	/*
-	 * Any thread of the job can create ours, even a real-time one, or one bound to a CPU: neither is
-	 * inherited.
+	 * Any thread of the job can create ours, even a real-time one, or one
+	 * bound to a CPU: neither is inherited.
 	 */
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	if (!sched_getaffinity(own_pid, sizeof(cpus), &cpus))

@@ -65,8 +65,7 @@ static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 }
 
 /*
- * The library is loaded, but without its memory: the process has not loaded CANN, or created no thread
- * since.
+ * The library is loaded, but without its memory: the process has not loaded CANN, or created no thread since.
  */
 static bool sleeps(const struct nps_maps *maps)
 {
@@ -289,8 +288,8 @@ void nps_agent_client__beat(struct nps_agent_client *a)
 void nps_agent_client__tick(struct nps_agent_client *a)
 {
 	/*
-	 * The heartbeat stopped for too long and the helper released its devices: restart it, and report
-	 * the gap.
+	 * The heartbeat stopped for too long and the helper released its
+	 * devices: restart it, and report the gap.
 	 */
 	if (a->started && !a->stopped &&
 	    __atomic_load_n(&a->ctl->command, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE) {
@@ -323,8 +322,8 @@ static void end_log(struct nps_agent_client *a)
 }
 
 /*
- * What the helper reported of the device. The text comes from the job, so only letters and digits are
- * accepted.
+ * What the helper reported of the device. The text comes from the job,
+ * so only letters and digits are accepted.
  */
 static void info_of(const struct nps_agent_client *a, unsigned device, struct nps_device_info *info)
 {
@@ -423,8 +422,8 @@ static int take_next(struct nps_agent_client *a, uint64_t head)
 }
 
 /*
- * Reads as much as the account of the process allows, and as a slow disk can write in LONGEST_NS: the
- * rest stays in the ring, and the helper drops what does not fit.
+ * Reads as much as the account of the process allows, and as a slow disk can write in LONGEST_NS: the rest
+ * stays in the ring, and the helper drops what does not fit.
  */
 static int take_all(struct nps_agent_client *a, uint64_t head)
 {

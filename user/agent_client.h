@@ -23,9 +23,9 @@
 struct nps_agent_client;
 
 /*
- * Maps the shared memory of the process's helper. S and FILES, which receive what the helper reads, are
- * not owned and must outlive *OUT. 0; -ENOENT: the process has no helper; another -errno, with the reason
- * in `why`.
+ * Maps the shared memory of the process's helper. S and FILES, which receive
+ * what the helper reads, are not owned and must outlive *OUT. 0; -ENOENT:
+ * the process has no helper; another -errno, with the reason in `why`.
  */
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
 			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
@@ -33,21 +33,21 @@ int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_se
 /* Is the helper in a process with these mappings? */
 bool nps_agent_client__present(const struct nps_maps *maps);
 /*
- * Unmaps the memory and closes files, also those of chained former helpers. Stop the helper first. NULL:
- * does nothing.
+ * Unmaps the memory and closes files, also those of chained former
+ * helpers. Stop the helper first. NULL: does nothing.
  */
 void nps_agent_client__free(struct nps_agent_client *a);
 
 /*
- * After an exec: the drained helper at *CURRENT becomes the first of the chain *FORMER if it has
- * delivered anything, and is freed otherwise. *CURRENT is NULL then. With *FORMER only the functions
- * below about delivered data and device descriptions may be called; they cover the whole chain.
+ * After an exec: the drained helper at *CURRENT becomes the first of the chain *FORMER if it has delivered
+ * anything, and is freed otherwise. *CURRENT is NULL then. With *FORMER only the functions below about
+ * delivered data and device descriptions may be called; they cover the whole chain.
  */
 void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agent_client **former);
 
 /*
- * Wakes the helper: it opens the task log, and the counters of METRIC, of every device that its process
- * has a context on.
+ * Wakes the helper: it opens the task log, and the counters of METRIC,
+ * of every device that its process has a context on.
  */
 void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric);
 
@@ -74,8 +74,7 @@ bool nps_agent_client__idle(const struct nps_agent_client *a);
 /* Has it done so, and has all data been moved? */
 bool nps_agent_client__drained(const struct nps_agent_client *a);
 /*
- * Nothing is moved any more: remaining data counts as lost, and a helper that has not started will not
- * start.
+ * Nothing is moved any more: remaining data counts as lost, and a helper that has not started will not start.
  */
 void nps_agent_client__finish(struct nps_agent_client *a);
 /* Has it the task log of a device open? */
@@ -85,8 +84,7 @@ bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
 bool nps_agent_client__recording(const struct nps_agent_client *a);
 
 /*
- * Was there a gap because this program was not scheduled for seconds? NULL, here and below: no helper, so
- * no.
+ * Was there a gap because this program was not scheduled for seconds? NULL, here and below: no helper, so no.
  */
 bool nps_agent_client__interrupted(const struct nps_agent_client *a);
 
@@ -112,10 +110,10 @@ uint64_t nps_agent_client__lost(const struct nps_agent_client *a);
 uint64_t nps_agent_client__bytes(const struct nps_agent_client *a);
 
 /*
- * Requests that the helper releases a device until it may open it again. HOLD is the value of
- * nps_agent_client__hold() from before the caller checked that the reason has ended: if the helper has
- * released the device once more since then, come_back() does nothing. hold() returns 0 if the device is
- * not held.
+ * Requests that the helper releases a device until it may open it again. HOLD
+ * is the value of nps_agent_client__hold() from before the caller checked that
+ * the reason has ended: if the helper has released the device once more since
+ * then, come_back() does nothing. hold() returns 0 if the device is not held.
  */
 uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device);
 void nps_agent_client__let_go(struct nps_agent_client *a, unsigned device);
@@ -129,8 +127,8 @@ void nps_agent_client__come_back(struct nps_agent_client *a, unsigned device, ui
 bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool sampled, uint32_t hold);
 
 /*
- * The signal with which a thread of the job is made to wait until the helper has released a device, and
- * its handler. False: there is none.
+ * The signal with which a thread of the job is made to wait until the helper has released a device, and its
+ * handler. False: there is none.
  */
 bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper);
 

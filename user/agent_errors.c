@@ -103,8 +103,7 @@ void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct n
 }
 
 /*
- * Reports why the log was refused at first. If it never opened, the reason is reported for the whole
- * process.
+ * Reports why the log was refused at first. If it never opened, the reason is reported for the whole process.
  */
 static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Messages about driver errors that a helper met. The helper's memory belongs to the job: numbers in it
- * are checked.
+ * Messages about driver errors that a helper met. The helper's memory
+ * belongs to the job: numbers in it are checked.
  */
 #ifndef NPS_AGENT_ERRORS_H
 #define NPS_AGENT_ERRORS_H
@@ -20,16 +20,16 @@ struct nps_agent_errors {
 };
 
 /*
- * Reports new errors of the helper of process PID, each once, and a driver that does not answer for long.
- * Call at least once a second. *LINES: number of lines already printed for the process's owner, which is
- * limited.
+ * Reports new errors of the helper of process PID, each once, and a driver
+ * that does not answer for long. Call at least once a second. *LINES: number
+ * of lines already printed for the process's owner, which is limited.
  */
 void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
 			   unsigned int *lines);
 
 /*
- * At the end: reports what was refused first and worked later, and what never worked. True if there is
- * any of the latter.
+ * At the end: reports what was refused first and worked later, and what
+ * never worked. True if there is any of the latter.
  */
 bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl, unsigned int *lines);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by the parts of the helper: its memory and ring (agent_ring.c), and the wait of the job's
- * profiler for a device (agent_yield.c).
+ * Shared by the parts of the helper: its memory and ring (agent_ring.c), and the wait of the job's profiler
+ * for a device (agent_yield.c).
  */
 #ifndef NPS_AGENT_IMPL_H
 #define NPS_AGENT_IMPL_H
@@ -40,14 +40,13 @@ void nps_agent_wake(uint32_t *word);
 struct nps_agent_control *nps_agent_ring__create(void);
 
 /*
- * Writes a block with its PAYLOAD of head->len bytes into the ring; counts it as lost if there is no
- * room. From any thread.
+ * Writes a block with its PAYLOAD of head->len bytes into the ring;
+ * counts it as lost if there is no room. From any thread.
  */
 void nps_agent_ring__put(const struct nps_agent_block *head, const void *payload);
 
 /*
- * Call once, before there are other threads. OWN_PID: this process's, by which a forked child is
- * recognised.
+ * Call once, before there are other threads. OWN_PID: this process's, by which a forked child is recognised.
  */
 void nps_agent_yield__init(struct nps_agent_control *ctl, pid_t own_pid);
 

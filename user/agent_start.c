@@ -24,8 +24,8 @@ typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*sta
 static _Atomic(create_fn *) next_create;
 static atomic_bool waits; /* for CANN to be loaded */
 /*
- * The process that waits. A forked child does not, because a thread that exists only in its parent may
- * have held the loader's lock, which is then never released. After an exec this library starts again.
+ * The process that waits. A forked child does not, because a thread that exists only in its parent may have
+ * held the loader's lock, which is then never released. After an exec this library starts again.
  */
 static pid_t own_pid;
 static atomic_ullong seen; /* objects loaded since the start, at the last check */

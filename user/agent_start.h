@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Between two parts of libnpuscope_agent.so: when the helper begins (agent_start.c), and what it does
- * (agent.c).
+ * Between two parts of libnpuscope_agent.so: when the helper begins
+ * (agent_start.c), and what it does (agent.c).
  */
 #ifndef NPS_AGENT_START_H
 #define NPS_AGENT_START_H

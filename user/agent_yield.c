@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The job's own profiler comes first. npuscope's probe of its driver call sends the calling thread a
- * signal of ours; the handler, which runs before the driver's function, waits until the device's thread
- * has released the device.
+ * The job's own profiler comes first. npuscope's probe of its driver call sends the calling thread a signal
+ * of ours; the handler, which runs before the driver's function, waits until the device's thread has
+ * released the device.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -21,8 +21,8 @@ static pid_t own_pid; /* a forked child does not have the helper */
 static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited in vain once in this capture */
 
 /*
- * The device of which the job starts a channel: the call's first argument, because the call has just been
- * entered.
+ * The device of which the job starts a channel: the call's first
+ * argument, because the call has just been entered.
  */
 static uint32_t asked_device(const ucontext_t *context)
 {
@@ -71,8 +71,8 @@ static void give_up(uint32_t device)
 }
 
 /*
- * Runs in the job's thread that is about to start a channel, as a signal handler: only async-signal-safe
- * calls.
+ * Runs in the job's thread that is about to start a channel, as a signal
+ * handler: only async-signal-safe calls.
  */
 static void yield_device(int sig, siginfo_t *info, void *context)
 {
@@ -86,8 +86,8 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 	if (getpid() != own_pid)
 		return;
 	/*
-	 * Hold all devices: one that is not busy now may be in a moment. Those that are not claimed open
-	 * again at once.
+	 * Hold all devices: one that is not busy now may be in a moment. Those
+	 * that are not claimed open again at once.
 	 */
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		__atomic_fetch_add(&ctl->device[i].hold, 1, __ATOMIC_SEQ_CST);
@@ -107,8 +107,8 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 }
 
 /*
- * Chooses a signal that the job does not use. It is never given back: one may still be pending when we
- * are idle.
+ * Chooses a signal that the job does not use. It is never given back:
+ * one may still be pending when we are idle.
  */
 static void take_signal(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How often the kernel skipped a program, because another one ran on that CPU or because the probe was
- * hit inside a probe.
+ * How often the kernel skipped a program, because another one ran on
+ * that CPU or because the probe was hit inside a probe.
  */
 #ifndef NPS_BPF_MISSES_H
 #define NPS_BPF_MISSES_H
@@ -16,8 +16,8 @@
 bool nps_bpf_misses__program(int prog_fd, uint64_t *missed);
 
 /*
- * Hits of the kprobe or kretprobe behind LINK_FD at which no program ran. False: not counted (before
- * 6.7); *MISSED is 0.
+ * Hits of the kprobe or kretprobe behind LINK_FD at which no program
+ * ran. False: not counted (before 6.7); *MISSED is 0.
  */
 bool nps_bpf_misses__kprobe(int link_fd, uint64_t *missed);
 

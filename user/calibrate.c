@@ -29,8 +29,8 @@
 #define SAMPLES 40 /* in a round: calls of a probed function, and as many of one without a probe */
 #define LEAST_SAMPLES 10 /* on a crowded machine */
 /*
- * Steps of computing before a call, and timed with it: some 70 us from call to call, as in a job that
- * makes 14,000 a second.
+ * Steps of computing before a call, and timed with it: some 70 us from
+ * call to call, as in a job that makes 14,000 a second.
  */
 #define STEPS_BEFORE 20000
 #define STEPS_AFTER 6000
@@ -145,8 +145,8 @@ static double median(double *values, int n)
 }
 
 /*
- * What the probe adds to a call of F, ns; noise can make it negative. Calls with and without it
- * alternate, so that other load affects both. The median of each excludes interruptions.
+ * What the probe adds to a call of F, ns; noise can make it negative. Calls with and without it alternate,
+ * so that other load affects both. The median of each excludes interruptions.
  */
 static double time_of_probe(const struct bench *b, nps_calibration_function f)
 {
@@ -162,9 +162,8 @@ static double time_of_probe(const struct bench *b, nps_calibration_function f)
 }
 
 /*
- * run_time_ns of the uprobe programs for one call of F, if BPF statistics are on; else 0. They are off
- * during time_of_probe(), because the kernel's counting takes time, too, and a capture has it on only for
- * moments.
+ * run_time_ns of the uprobe programs for one call of F, if BPF statistics are on; else 0. They are off during
+ * time_of_probe(), because the kernel's counting takes time, too, and a capture has it on only for moments.
  */
 static double time_of_programs(const struct bench *b, nps_calibration_function f)
 {
@@ -209,8 +208,8 @@ static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 }
 
 /*
- * A ball that two threads on one CPU throw to each other: its return takes two switches, two wake-ups and
- * four calls.
+ * A ball that two threads on one CPU throw to each other: its return
+ * takes two switches, two wake-ups and four calls.
  */
 static int ball[2]; /* eventfds */
 static uint64_t stop_word;
@@ -244,8 +243,7 @@ static void play(void)
 }
 
 /*
- * Measures two threads that share a CPU, with and without being watched. CALL_NS: cost of each system
- * call.
+ * Measures two threads that share a CPU, with and without being watched. CALL_NS: cost of each system call.
  */
 static double time_of_play(const struct bench *b, double call_ns)
 {

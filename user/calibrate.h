@@ -7,10 +7,10 @@
 #include "cost.h"
 
 /*
- * Fills *COST within two seconds, half of them CPU time; longer on a busy machine. Between the probes
- * some 70 us of computing over 256 KB of memory run, as in a job. Call it in a process with one thread
- * that is otherwise idle. 0: all values were measured, except those of features that this kernel lacks,
- * which are negative. -errno.
+ * Fills *COST within two seconds, half of them CPU time; longer on a busy machine.
+ * Between the probes some 70 us of computing over 256 KB of memory run, as in a job.
+ * Call it in a process with one thread that is otherwise idle. 0: all values were
+ * measured, except those of features that this kernel lacks, which are negative. -errno.
  */
 int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost);
 

@@ -18,9 +18,8 @@
 #define MARK_ROW NPS_PROBE_STEP_MARKER
 
 /*
- * Functions that begin with an instruction of the class and do nothing else, in assembly because the
- * compiler would choose another one. Aligned so that the 5-byte nop is within a page, or the kernel does
- * not patch it.
+ * Functions that begin with an instruction of the class and do nothing else, in assembly because the compiler
+ * would choose another one. Aligned so that the 5-byte nop is within a page, or the kernel does not patch it.
  */
 #define FUNCTION(name, body)                                                                                 \
 	void name(void *arg);                                                                                \
@@ -79,8 +78,8 @@ static int find_in_program(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Offset of the function in the program's file, from its address in memory: a stripped file has no
- * symbols. 0: not found.
+ * Offset of the function in the program's file, from its address in
+ * memory: a stripped file has no symbols. 0: not found.
  */
 static uint64_t file_offset(nps_calibration_function function)
 {

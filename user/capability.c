@@ -149,8 +149,8 @@ static void warn_of_unknown_names(void)
 }
 
 /*
- * Some kernels, and some settings of perf_event_paranoid, require CAP_SYS_ADMIN where others require
- * CAP_PERFMON.
+ * Some kernels, and some settings of perf_event_paranoid, require
+ * CAP_SYS_ADMIN where others require CAP_PERFMON.
  */
 static void find_what_uprobes_take(struct nps_capability *c)
 {

@@ -43,8 +43,8 @@ void nps_capability__probe(struct nps_capability *c);
 bool nps_capability__is_legacy(const struct nps_capability *c);
 
 /*
- * 0 when events can be captured; otherwise prints one line with what is missing and returns -EPERM or
- * -ENOTSUP.
+ * 0 when events can be captured; otherwise prints one line with what is
+ * missing and returns -EPERM or -ENOTSUP.
  */
 int nps_capability__check(const struct nps_capability *c);
 

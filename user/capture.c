@@ -36,8 +36,8 @@ void nps_capture__save(struct nps_capture *c, bool durable)
 }
 
 /*
- * session.json grows with the list of processes: with thousands it uses a twentieth of our time, not all
- * of it.
+ * session.json grows with the list of processes: with thousands it uses
+ * a twentieth of our time, not all of it.
  */
 static void save_now_and_then(struct nps_capture *c)
 {
@@ -151,8 +151,7 @@ static const char *watch(struct nps_capture *c)
 /* --- begin and end --- */
 
 /*
- * The option, else half of the free space, so that others still have room. On a nearly full disk all of
- * it.
+ * The option, else half of the free space, so that others still have room. On a nearly full disk all of it.
  */
 static uint64_t max_size(const struct nps_capture *c)
 {
@@ -168,8 +167,8 @@ static uint64_t max_size(const struct nps_capture *c)
 }
 
 /*
- * Creates the session with a session.json that shows that nothing is recorded yet: it is readable even
- * after a SIGKILL.
+ * Creates the session with a session.json that shows that nothing is
+ * recorded yet: it is readable even after a SIGKILL.
  */
 static int create_session(struct nps_capture *c)
 {

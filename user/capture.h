@@ -71,8 +71,8 @@ struct nps_refused;
 #define NPS_PID_SLOTS 1024
 
 /*
- * What sources share (source.h). The source named in a comment sets the member; before its start, and if
- * it is not wanted, the member is NULL or zero. Other sources use it through the member's own header.
+ * What sources share (source.h). The source named in a comment sets the member; before its start, and if it
+ * is not wanted, the member is NULL or zero. Other sources use it through the member's own header.
  */
 struct nps_shared {
 	struct nps_capability cap; /* calls: what this kernel and this process can do */
@@ -136,9 +136,9 @@ struct nps_capture {
 };
 
 /*
- * A sender may repeat SIGTERM, and on a busy machine the second one may come late: a capture that SIGTERM
- * ended is saved with SIGTERM blocked, and stays so. This call drops those pending and lets further ones
- * end the program.
+ * A sender may repeat SIGTERM, and on a busy machine the second one may come
+ * late: a capture that SIGTERM ended is saved with SIGTERM blocked, and stays
+ * so. This call drops those pending and lets further ones end the program.
  */
 void nps_capture__heed_sigterm(void);
 
@@ -157,8 +157,8 @@ void nps_capture__free(struct nps_capture *c);
 bool nps_capture__interrupted(const struct nps_capture *c);
 
 /*
- * Writes a result of the analysis into session.json: WHOLE of N stacks with user frames reach the
- * thread's start. Prints a failure, which leaves session.json unchanged. N 0: does nothing.
+ * Writes a result of the analysis into session.json: WHOLE of N stacks with user frames reach the thread's
+ * start. Prints a failure, which leaves session.json unchanged. N 0: does nothing.
  */
 void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole);
 

@@ -27,8 +27,8 @@ bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_c
 
 /*
  * Stops all helpers, until c->patience has RESERVE ns left; meanwhile TURN is called to notice processes
- * that exit. Prints a line for a log that is incomplete because its helper did not stop; a process that
- * has exited has no helper.
+ * that exit. Prints a line for a log that is incomplete because its helper did not stop; a process that has
+ * exited has no helper.
  */
 void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(struct nps_capture *));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers in session.json: times and counts need all their digits, which cJSON's numbers, doubles, do not
- * have.
+ * Numbers in session.json: times and counts need all their digits, which
+ * cJSON's numbers, doubles, do not have.
  */
 #ifndef NPS_CAPTURE_JSON_H
 #define NPS_CAPTURE_JSON_H

@@ -17,8 +17,8 @@
 void nps_capture__save(struct nps_capture *c, bool durable);
 
 /*
- * To be called at least 20 times a second by a source that waits: runs KEEPALIVE and DRAIN of all
- * sources. ARG: the capture.
+ * To be called at least 20 times a second by a source that waits: runs
+ * KEEPALIVE and DRAIN of all sources. ARG: the capture.
  */
 void nps_capture__wait_turn(void *arg);
 
@@ -50,8 +50,8 @@ cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct n
 /* --- capture_end.c --- */
 
 /*
- * Runs the stages before RESTORE: what happens from now on is not recorded. Returns whether SIGTERM ended
- * the capture.
+ * Runs the stages before RESTORE: what happens from now on is not
+ * recorded. Returns whether SIGTERM ended the capture.
  */
 bool nps_capture__end(struct nps_capture *c);
 

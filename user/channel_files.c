@@ -242,8 +242,8 @@ static void finish_device(struct nps_channel_files *f, struct device *d)
 		if (!st)
 			continue;
 		/*
-		 * An incomplete record of one chip can be a whole one of another. Errors are recorded in
-		 * the session.
+		 * An incomplete record of one chip can be a whole one of another. Errors
+		 * are recorded in the session.
 		 */
 		if (st->held && !st->error)
 			write_records(f, st, st->rest, st->held);
@@ -351,8 +351,8 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
 }
 
 /*
- * Advances ST to the position of new bytes. *MISSING: bytes that are missing before them, including those
- * of torn records.
+ * Advances ST to the position of new bytes. *MISSING: bytes that are
+ * missing before them, including those of torn records.
  */
 static int go_to(struct stream *st, const struct nps_channel_at *at, uint64_t *missing)
 {

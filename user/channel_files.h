@@ -31,15 +31,14 @@ struct nps_channel_at {
 };
 
 /*
- * Creates nothing on disk before the first byte. BUDGET is not owned, and must outlive it. NULL: no
- * memory.
+ * Creates nothing on disk before the first byte. BUDGET is not owned, and must outlive it. NULL: no memory.
  */
 struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
 						 struct nps_log_budget *budget);
 
 /*
- * No more bytes will follow: writes what is held back, closes open files, and marks the directory as
- * complete.
+ * No more bytes will follow: writes what is held back, closes open
+ * files, and marks the directory as complete.
  */
 void nps_channel_files__finish(struct nps_channel_files *f);
 void nps_channel_files__free(struct nps_channel_files *f);

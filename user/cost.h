@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What one occurrence of each recorded event costs the job, in ns of its CPU time. A uprobe's cost
- * depends on how the kernel runs the instruction that it replaced (enum nps_probe_class), so calls have a
- * cost for each class.
+ * What one occurrence of each recorded event costs the job, in ns of its CPU
+ * time. A uprobe's cost depends on how the kernel runs the instruction that
+ * it replaced (enum nps_probe_class), so calls have a cost for each class.
  */
 #ifndef NPS_COST_H
 #define NPS_COST_H

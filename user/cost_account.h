@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The arithmetic of what watching costs (overhead.h): occurrences multiplied by their cost at the time,
- * summed up during the capture, and what to drop when an interval exceeds the limit. It does not depend
- * on where the numbers come from.
+ * summed up during the capture, and what to drop when an interval exceeds the limit. It does not depend on
+ * where the numbers come from.
  */
 #ifndef NPS_COST_ACCOUNT_H
 #define NPS_COST_ACCOUNT_H
@@ -47,8 +47,8 @@ void nps_account__add(struct nps_account *a, const uint64_t totals[NPS_COST_KIND
 		      const double cost[NPS_COST_KINDS]);
 
 /*
- * Replaces the costs by better known ones: recomputes what was spent until now, and the current interval,
- * with them.
+ * Replaces the costs by better known ones: recomputes what was spent
+ * until now, and the current interval, with them.
  */
 void nps_account__price_anew(struct nps_account *a, const double cost[NPS_COST_KINDS]);
 

@@ -114,8 +114,8 @@ static bool is_safe(int fd, uid_t owner, mode_t type)
 }
 
 /*
- * Opens the directory, whose path only the owner can change; MAKE: creates its last component if it is
- * missing.
+ * Opens the directory, whose path only the owner can change; MAKE:
+ * creates its last component if it is missing.
  */
 static int open_directory(const struct nps_cost_cache *cache, bool make)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Measured costs, kept until the next boot in /run/npuscope/costs, which root writes and all users read.
- * They are only used if no other user can have written them, and if boot, kernel, build and processor are
- * the same.
+ * Measured costs, kept until the next boot in /run/npuscope/costs, which
+ * root writes and all users read. They are only used if no other user can
+ * have written them, and if boot, kernel, build and processor are the same.
  */
 #ifndef NPS_COST_CACHE_H
 #define NPS_COST_CACHE_H
@@ -30,8 +30,8 @@ struct nps_cost_cache {
 extern const struct nps_cost_cache nps_cost_cache_here;
 
 /*
- * Fills KEY with boot, kernel, build, processor, and the ways of probing in CAP. -errno if one of them is
- * unknown.
+ * Fills KEY with boot, kernel, build, processor, and the ways of probing
+ * in CAP. -errno if one of them is unknown.
  */
 int nps_cost_key__fill(const struct nps_capability *cap, struct nps_cost_key *key);
 

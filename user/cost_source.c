@@ -32,8 +32,8 @@ const char *nps_cost_basis__name(enum nps_cost_basis basis)
 /* --- the child --- */
 
 /*
- * The child must not keep our output open, because readers would wait for its end, and must not print
- * anything.
+ * The child must not keep our output open, because readers would wait
+ * for its end, and must not print anything.
  */
 static void leave_output(void)
 {
@@ -58,8 +58,8 @@ static void measure(const struct nps_capability *cap, int parent)
 	if (nps_calibrate(cap, &cost) || !nps_cost__is_valid(&cost))
 		_exit(1);
 	/*
-	 * Before the result is sent, because the receiver then kills this process. If it cannot be
-	 * cached, the next capture measures again.
+	 * Before the result is sent, because the receiver then kills this process. If it cannot be cached,
+	 * the next capture measures again.
 	 */
 	if (!nps_cost_key__fill(cap, &key))
 		nps_cost_cache__write(&nps_cost_cache_here, &key, &cost);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Source of the costs that a capture reports: the cache of this boot (cost_cache.h), or an estimate until
- * a child process has measured them beside the capture. Nothing waits for the child: a capture may begin
- * and end without its result.
+ * Source of the costs that a capture reports: the cache of this boot (cost_cache.h), or an estimate until a
+ * child process has measured them beside the capture. Nothing waits for the child: a capture may begin and
+ * end without its result.
  */
 #ifndef NPS_COST_SOURCE_H
 #define NPS_COST_SOURCE_H
@@ -24,8 +24,8 @@ struct nps_cost_source {
 };
 
 /*
- * Reads the cache, or estimates and forks the child that will measure, which sleeps. Call before there
- * are threads. The child is killed when the calling thread exits.
+ * Reads the cache, or estimates and forks the child that will measure, which sleeps. Call before there are
+ * threads. The child is killed when the calling thread exits.
  */
 void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capability *cap);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long other threads and processes are waited for, in all: successive waits share one deadline. Time
- * in which this thread was not scheduled hardly counts, because the others were probably not scheduled
- * either. Three times the deadline is the limit in any case.
+ * How long other threads and processes are waited for, in all: successive waits share one deadline. Time in
+ * which this thread was not scheduled hardly counts, because the others were probably not scheduled either.
+ * Three times the deadline is the limit in any case.
  */
 #ifndef NPS_DEADLINE_H
 #define NPS_DEADLINE_H

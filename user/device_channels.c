@@ -235,8 +235,8 @@ static size_t l2(const struct nps_device_opts *o, const struct nps_device_info *
 #define UNITS 1023 /* of the last memory unit */
 
 /*
- * Channels whose times count from their start come first, because the control files have one start for
- * all of them.
+ * Channels whose times count from their start come first, because the
+ * control files have one start for all of them.
  */
 static const struct nps_channel channels[] = {
 	{ 1,

@@ -56,8 +56,8 @@ const struct nps_channel *nps_channel__at(size_t i);
 size_t nps_channels__count(void);
 
 /*
- * Is the channel used either for samples or by task, as its first reader starts it? That reader may be a
- * helper.
+ * Is the channel used either for samples or by task, as its first reader
+ * starts it? That reader may be a helper.
  */
 bool nps_channel__is_shared(const struct nps_channel *ch);
 

@@ -141,8 +141,8 @@ int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 		     char line[NPS_DCMI_LINE])
 {
 	/*
-	 * sent and received: PFC, bytes, bad bytes of the MAC; packets, errors, CNP of RoCE; its retries;
-	 * bytes of the NIC
+	 * sent and received: PFC, bytes, bad bytes of the MAC; packets, errors,
+	 * CNP of RoCE; its retries; bytes of the NIC
 	 */
 	static const uint8_t order[] = { 2, 11, 21, 25, 23, 27, 33, 30, 34, 31, 37, 36, 42, 45, 47 };
 	struct nps_dcmi_packets p;

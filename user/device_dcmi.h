@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The values of npu-smi, queried through libdcmi.so (cann-abi 4.4): each call is a message to the
- * device's firmware.
+ * The values of npu-smi, queried through libdcmi.so (cann-abi 4.4): each
+ * call is a message to the device's firmware.
  */
 #ifndef NPS_DEVICE_DCMI_H
 #define NPS_DEVICE_DCMI_H
@@ -24,8 +24,8 @@ struct nps_dcmi_place {
 int nps_dcmi__find(const struct nps_device_lib *lib, uint32_t device, struct nps_dcmi_place *place);
 
 /*
- * Queries all values except the time. PROFILED: a profiler owns the counters, so utilisation of cores
- * would read 0.
+ * Queries all values except the time. PROFILED: a profiler owns the
+ * counters, so utilisation of cores would read 0.
  */
 void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, bool profiled,
 		     struct nps_npu_usage *usage);
@@ -39,8 +39,8 @@ bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 		     bool *holds);
 
 /*
- * Writes a line of netdev_stats.data (prof-raw 2.6) to LINE: RAW and 15 counters of the network port. 0
- * or DCMI's code.
+ * Writes a line of netdev_stats.data (prof-raw 2.6) to LINE: RAW and 15
+ * counters of the network port. 0 or DCMI's code.
  */
 int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, uint64_t raw,
 		     char line[NPS_DCMI_LINE]);

@@ -73,8 +73,8 @@ struct question {
 };
 
 /*
- * The user responsible for what a job's library reports of device D. For root's library: the user for
- * whom it was queried.
+ * The user responsible for what a job's library reports of device D. For
+ * root's library: the user for whom it was queried.
  */
 static uid_t teller(const struct question *q, const struct nps_device_lib *lib, uint32_t d)
 {
@@ -129,8 +129,8 @@ static void answer(struct nps_question *q, void *ctx)
 		bool foreign = own->foreign >> d & 1, of_job = own->of_job >> d & 1;
 
 		/*
-		 * A process of the host has used the number meanwhile: facts for containers do not apply
-		 * to it.
+		 * A process of the host has used the number meanwhile: facts for
+		 * containers do not apply to it.
 		 */
 		if (!(own->known >> d & 1) || (foreign && !(f->foreign >> d & 1)))
 			continue;

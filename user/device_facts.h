@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The chips of the job's devices. The layout of submissions, and ids and kinds of tasks depend on the
- * chip, so it has to be known of every device that gets tasks, whoever reads its log, and even if no log
- * is read.
+ * The chips of the job's devices. The layout of submissions, and ids and kinds of tasks depend on the chip,
+ * so it has to be known of every device that gets tasks, whoever reads its log, and even if no log is read.
  */
 #ifndef NPS_DEVICE_FACTS_H
 #define NPS_DEVICE_FACTS_H
@@ -15,8 +14,8 @@
 /* All zero: nothing is known. */
 struct nps_device_facts {
 	/*
-	 * Bit d: of device d. foreign: only containers use this number; of_job: known from a library
-	 * other than the host's.
+	 * Bit d: of device d. foreign: only containers use this number; of_job:
+	 * known from a library other than the host's.
 	 */
 	uint64_t wanted, known, foreign, of_job;
 	pid_t pid[NPS_DEVICE_MAX]; /* the last one that submitted to it, of those that count for it */
@@ -28,22 +27,22 @@ struct nps_device_facts {
 
 /*
  * Process PID of user UID submits to DEVICE; if FOREIGN (nps_process__foreign()) that is its container's
- * number of it. Once processes of the host use a number, those in containers do not count. If the users
- * of DEVICE change, facts from a job's library are dropped.
+ * number of it. Once processes of the host use a number, those in containers do not count. If the users of
+ * DEVICE change, facts from a job's library are dropped.
  */
 void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign);
 
 /*
  * Is what a process of UID reports of DEVICE valid for all processes that use this number? Not if another
- * user's process uses it, nor if a process of the host does and the reporting one is in a container,
- * which has numbers of its own.
+ * user's process uses it, nor if a process of the host does and the reporting one is in a container, which
+ * has numbers of its own.
  */
 bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign);
 
 /*
  * Queries the driver about devices of which nothing is known, except those whose bit is set in the last
- * argument: another source describes them. A container's device, whose number is not the driver's, is
- * known if all devices of the host have the same chip. F must outlive the queue of queries.
+ * argument: another source describes them. A container's device, whose number is not the driver's, is known
+ * if all devices of the host have the same chip. F must outlive the queue of queries.
  */
 void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *ask, uint64_t told);
 

@@ -236,8 +236,8 @@ int nps_device_worker__end(struct nps_device_worker *w, bool grace)
 }
 
 /*
- * The launcher ends its workers first. If it waits for the start of one, that can take too long: killing
- * it kills its workers.
+ * The launcher ends its workers first. If it waits for the start of one, that can take too long: killing it
+ * kills its workers.
  */
 static void await_end(pid_t pid)
 {

@@ -2,11 +2,11 @@
 /*
  * The driver's libraries (cann-abi 1.3, 4): libascend_hal.so, through which channels are read, and
  * libdcmi.so, which npu-smi uses. They are not loaded here: a process without rights loads and calls them
- * on request (device_launcher.h). The host's own are preferred; those of a job in a container are used
- * when the host has none, and run in its container.
+ * on request (device_launcher.h). The host's own are preferred; those of a job in a container are used when
+ * the host has none, and run in its container.
  *
- * The results are only as reliable as those libraries: sizes and times are checked here, values by the
- * callers.
+ * The results are only as reliable as those libraries: sizes and times
+ * are checked here, values by the callers.
  */
 #ifndef NPS_DEVICE_LIB_H
 #define NPS_DEVICE_LIB_H
@@ -24,9 +24,9 @@
 #define NPS_DEVICE_LIB_GONE (-32)
 
 /*
- * Where a library of the driver runs. It numbers devices as its mount namespace does, which is a
- * container to the driver. A job's library is only used for jobs of the same user there, unless it is
- * root's. All 0: the host's.
+ * Where a library of the driver runs. It numbers devices as its mount namespace
+ * does, which is a container to the driver. A job's library is only used for
+ * jobs of the same user there, unless it is root's. All 0: the host's.
  */
 struct nps_device_numbers {
 	uint64_t dev, ino; /* of a mount namespace that is not the host's */
@@ -54,9 +54,9 @@ struct nps_device_lib {
 void nps_device_lib__init(struct nps_device_lib *lib, struct nps_device_launcher *launcher);
 
 /*
- * Opens libascend_hal.so; PIDS are processes of the job, whose mappings are searched for libraries that
- * the host lacks. 0; -ENOENT without the library, -ELIBACC if it cannot be loaded or lacks a function:
- * the reason is in `why`.
+ * Opens libascend_hal.so; PIDS are processes of the job, whose mappings are searched for libraries that the
+ * host lacks. 0; -ENOENT without the library, -ELIBACC if it cannot be loaded or lacks a function: the
+ * reason is in `why`.
  */
 int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n, char *why, size_t why_size);
 

@@ -188,8 +188,8 @@ static void request_add_beside(struct request *q, const char *hal)
 }
 
 /*
- * Adds the directories of all mapped libraries, in which the dependencies are; that of the library to
- * open comes first.
+ * Adds the directories of all mapped libraries, in which the
+ * dependencies are; that of the library to open comes first.
  */
 static void request_add_job_dirs(struct request *q, const struct nps_maps *maps, const char *first)
 {

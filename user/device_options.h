@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What is sampled of the devices, and how often: the vendor's switches by the vendor's names (behaviours
- * 8).
+ * What is sampled of the devices, and how often: the vendor's switches by the vendor's names (behaviours 8).
  */
 #ifndef NPS_DEVICE_OPTIONS_H
 #define NPS_DEVICE_OPTIONS_H

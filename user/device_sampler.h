@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples devices from outside the job, through the driver's own interfaces: one thread per device.
- * Nothing is opened in the job, and what another process uses is not touched.
+ * Samples devices from outside the job, through the driver's own interfaces: one thread per device. Nothing
+ * is opened in the job, and what another process uses is not touched.
  */
 #ifndef NPS_DEVICE_SAMPLER_H
 #define NPS_DEVICE_SAMPLER_H
@@ -18,8 +18,8 @@ struct nps_device_sampler;
 /*
  * Opens the driver's libraries through the queue of queries (device_lib.h; PIDS: processes of the job);
  * once they are open, opens device.nps and, with --sys-devices all or a list, starts its devices. 0,
- * -ENOMEM. OPTS, SESSION and the sampler must outlive the queue. LOGS limits the channels, and must
- * outlive the sampler. COUNTED: as in nps_device_sampler__counted().
+ * -ENOMEM. OPTS, SESSION and the sampler must outlive the queue. LOGS limits the channels, and must outlive
+ * the sampler. COUNTED: as in nps_device_sampler__counted().
  */
 int nps_device_sampler__start(const struct nps_device_opts *opts, struct nps_session *session,
 			      struct nps_log_budget *logs, struct nps_driver_ask *ask, const pid_t *pids,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels that could be started together fill one PROF_* directory, whose control files contain the time
- * of that start, from which times of some records count. A channel that was busy then, or was released
- * for the job's own profiler, or lost with a reset of the device, is started again later, and fills
- * another directory.
+ * Channels that could be started together fill one PROF_* directory, whose control
+ * files contain the time of that start, from which times of some records count. A
+ * channel that was busy then, or was released for the job's own profiler, or lost
+ * with a reset of the device, is started again later, and fills another directory.
  *
  * prof_channel_poll() is not used: its queue belongs to the process, so that one thread would consume
  * another's events, and it wakes for each packet of each channel. Reads do not block; the samples of one

@@ -180,9 +180,9 @@ static unsigned int good(const struct nps_device_stream *s, const struct nps_cha
 }
 
 /*
- * Bytes to skip until records begin. After the ring was overwritten, a read can begin anywhere in a
- * record, and the record before it may consist of two. 0 if all is well, or if no offset is better: then
- * a record is only unusual.
+ * Bytes to skip until records begin. After the ring was overwritten, a read
+ * can begin anywhere in a record, and the record before it may consist of two.
+ * 0 if all is well, or if no offset is better: then a record is only unusual.
  */
 static size_t misplaced(const struct nps_device_stream *s, const struct nps_channel_format *f,
 			const uint8_t *data, size_t len)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One channel of one device: opened when it is free, read until it is empty, stored unchanged. The
- * driver's ring has no check for overflow: a late reader finds newer bytes in place of older ones.
- * Sequence numbers and times of records show such a loss, and the next beginning of a record is searched.
- * A whole round of the ring does not show in the sequence numbers, because it is a multiple of theirs: it
- * is inferred from the time since the last read and the channel's rate.
+ * One channel of one device: opened when it is free, read until it is empty, stored unchanged. The driver's
+ * ring has no check for overflow: a late reader finds newer bytes in place of older ones. Sequence numbers
+ * and times of records show such a loss, and the next beginning of a record is searched. A whole round of
+ * the ring does not show in the sequence numbers, because it is a multiple of theirs: it is inferred from
+ * the time since the last read and the channel's rate.
  */
 #ifndef NPS_DEVICE_STREAM_H
 #define NPS_DEVICE_STREAM_H
@@ -64,8 +64,7 @@ int nps_device_stream__start(struct nps_device_stream *s, const struct nps_devic
 
 /*
  * Reads into the session, through BUF of SIZE bytes, until the channel is empty or the account's limit is
- * reached. 0 or the driver's code; *DISK: -errno of a write. Sets d->second_version when the records show
- * it.
+ * reached. 0 or the driver's code; *DISK: -errno of a write. Sets d->second_version when the records show it.
  */
 int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_device_lib *lib,
 			     struct nps_device_info *d, struct nps_session *session, char *buf, uint32_t size,

@@ -152,8 +152,7 @@ static cJSON *describe_segment(const struct nps_device_segment *g)
 }
 
 /*
- * Publishes the state for other threads, because a call into the driver can take longer than they can
- * wait.
+ * Publishes the state for other threads, because a call into the driver can take longer than they can wait.
  */
 static void publish(struct nps_device_thread *t)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One device's channels, clocks and npu-smi values, read by a thread of its own, because a driver call
- * can take seconds.
+ * One device's channels, clocks and npu-smi values, read by a thread of
+ * its own, because a driver call can take seconds.
  */
 #ifndef NPS_DEVICE_THREAD_H
 #define NPS_DEVICE_THREAD_H

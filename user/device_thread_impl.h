@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of a device's thread: device_thread.c has its loop and what others call, device_segments.c
- * its channels and clocks.
+ * Internals of a device's thread: device_thread.c has its loop and what others call, device_segments.c its
+ * channels and clocks.
  */
 #ifndef NPS_DEVICE_THREAD_IMPL_H
 #define NPS_DEVICE_THREAD_IMPL_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * User as whom the code of the host's driver library runs: one with no rights except those to open its
- * device nodes.
+ * User as whom the code of the host's driver library runs: one with no
+ * rights except those to open its device nodes.
  */
 #ifndef NPS_DEVICE_USER_H
 #define NPS_DEVICE_USER_H

@@ -49,8 +49,7 @@ static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, c
 }
 
 /*
- * Attaches to a library of operators; SECOND: there is no function that all second phases call. 0 or
- * -ETIME.
+ * Attaches to a library of operators; SECOND: there is no function that all second phases call. 0 or -ETIME.
  */
 static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path,
 			       bool second)
@@ -78,8 +77,8 @@ static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *
 }
 
 /*
- * For shapes also attaches to libraries of operators, if it is certain that only their first phases are
- * to be probed.
+ * For shapes also attaches to libraries of operators, if it is certain
+ * that only their first phases are to be probed.
  */
 static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
 			       size_t dir_len)
@@ -105,9 +104,9 @@ static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget,
 }
 
 /*
- * Tries every library name in one directory as process `pid` sees it (0: as we do), so that libraries
- * that the job loads later are probed before their first call. CANN's directories of link-time libraries
- * are skipped, because those are never loaded.
+ * Tries every library name in one directory as process `pid` sees it (0: as we do), so that libraries that
+ * the job loads later are probed before their first call. CANN's directories of link-time libraries are
+ * skipped, because those are never loaded.
  */
 static int attach_directory(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
 			    size_t dir_len)
@@ -208,8 +207,8 @@ static int attach_marker(struct nps_capture *c, struct nps_budget *budget, int f
 }
 
 /*
- * Is it the first search of that file? A search for the marker reads all symbols, so each file is
- * searched once.
+ * Is it the first search of that file? A search for the marker reads all
+ * symbols, so each file is searched once.
  */
 static bool first_search(struct nps_capture *c, const struct nps_mapping *m)
 {
@@ -466,8 +465,8 @@ static int compare_credit(const void *a, const void *b)
 }
 
 /*
- * Lists *N processes to scan now, those with the least recent work first. EAGER: also those that were
- * scanned just now.
+ * Lists *N processes to scan now, those with the least recent work
+ * first. EAGER: also those that were scanned just now.
  */
 static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *n)
 {
@@ -638,8 +637,8 @@ int nps_discover__add(struct nps_capture *c, pid_t pid)
 }
 
 /*
- * A process with unknown parent: all of them count as one family, so that being hard to trace gains no
- * extra budget.
+ * A process with unknown parent: all of them count as one family, so
+ * that being hard to trace gains no extra budget.
  */
 static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 {

@@ -6,8 +6,8 @@
 #include "capture.h"
 
 /*
- * Adds a process to the capture; the next turn reads its mappings. Records begin at once if the capture
- * is armed. -ESRCH: it has exited. No effect for known processes.
+ * Adds a process to the capture; the next turn reads its mappings. Records begin at once if the capture is
+ * armed. -ESRCH: it has exited. No effect for known processes.
  */
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
@@ -23,8 +23,8 @@ int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint6
 int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started);
 
 /*
- * The process that pays for children of PARENT (0: unknown): it, or the first with an unknown parent;
- * NULL: none.
+ * The process that pays for children of PARENT (0: unknown): it, or the
+ * first with an unknown parent; NULL: none.
  */
 struct nps_process *nps_discover__payer(struct nps_capture *c, pid_t parent);
 
@@ -41,14 +41,14 @@ int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
 int nps_discover__arm(struct nps_capture *c);
 
 /*
- * Reads a process's mappings again: attaches to new libraries and the helper. As far as its budget
- * allows; later turns do the rest.
+ * Reads a process's mappings again: attaches to new libraries and the helper. As far as its budget allows;
+ * later turns do the rest.
  */
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
 
 /*
- * Scans processes that have mapped something, those with the least recent work first: each a few times a
- * second.
+ * Scans processes that have mapped something, those with the least
+ * recent work first: each a few times a second.
  */
 void nps_discover__turn(struct nps_capture *c);
 
@@ -59,8 +59,8 @@ void nps_discover__settle(struct nps_capture *c);
 void nps_discover__finish(struct nps_capture *c);
 
 /*
- * Attaches to the libraries that a job about to start will find through LD_LIBRARY_PATH, and the marker
- * to its file.
+ * Attaches to the libraries that a job about to start will find through
+ * LD_LIBRARY_PATH, and the marker to its file.
  */
 void nps_discover__before_exec(struct nps_capture *c, const char *command);
 

@@ -38,8 +38,8 @@ static bool is_due(const struct nps_driver_try *t, pid_t first)
 }
 
 /*
- * Retries at once after the first failure, because the first query may have come too early; what cannot
- * be loaded stays so.
+ * Retries at once after the first failure, because the first query may
+ * have come too early; what cannot be loaded stays so.
  */
 static void try_later(struct nps_driver_try *t, pid_t first, int err)
 {
@@ -54,8 +54,8 @@ static void try_later(struct nps_driver_try *t, pid_t first, int err)
 }
 
 /*
- * A process that calls the libraries may end with the job that it was started for: then another job's is
- * used.
+ * A process that calls the libraries may end with the job that it was
+ * started for: then another job's is used.
  */
 static void forget_lost(struct nps_driver *d)
 {

@@ -38,8 +38,8 @@ struct nps_question {
 	struct nps_question *next;
 	void *ctx;
 	/*
-	 * Called in the thread. May only use the query and the driver, because everything else may have
-	 * been freed.
+	 * Called in the thread. May only use the query and the driver, because
+	 * everything else may have been freed.
 	 */
 	void (*ask)(struct nps_question *q, struct nps_driver *d);
 	/* Called in the loop, with CTX; not called if the driver does not answer before the end. */
@@ -47,14 +47,13 @@ struct nps_question {
 };
 
 /*
- * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: the reason is in d->why. A process may
- * load the library later, for example after its exec, so there are retries now and then.
+ * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: the reason is in d->why. A process may load
+ * the library later, for example after its exec, so there are retries now and then.
  */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
 /*
- * The same for libdcmi.so; without it d->lib.has[NPS_WORKER_DCMI] stays false. Call after
- * nps_driver__open().
+ * The same for libdcmi.so; without it d->lib.has[NPS_WORKER_DCMI] stays false. Call after nps_driver__open().
  */
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
 
@@ -73,8 +72,8 @@ const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t de
 struct nps_driver_ask;
 
 /*
- * LAUNCHER starts the processes that load the driver's libraries, and must outlive it; NULL: none can be
- * loaded. -errno.
+ * LAUNCHER starts the processes that load the driver's libraries, and
+ * must outlive it; NULL: none can be loaded. -errno.
  */
 int nps_driver_ask__new(struct nps_device_launcher *launcher, struct nps_driver_ask **out);
 

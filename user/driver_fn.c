@@ -91,8 +91,7 @@ size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, s
 }
 
 /*
- * The list of symbols is long, and the kernel generates it during the read, so all are searched in one
- * pass.
+ * The list of symbols is long, and the kernel generates it during the read, so all are searched in one pass.
  */
 static void find_symbols(struct nps_driver_symbol *wanted, size_t n)
 {
@@ -548,8 +547,7 @@ static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 }
 
 /*
- * If a function could not be attached: uses the next one of the kind, or the driver's tracepoint, or
- * nothing.
+ * If a function could not be attached: uses the next one of the kind, or the driver's tracepoint, or nothing.
  */
 static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, enum nps_driver_kind kind,
 			int err)
@@ -694,8 +692,8 @@ static uint64_t count_open(const struct bpf_map *map)
 }
 
 /*
- * A missed return leaves its call open, or was counted at the thread's next call, so only entries are
- * counted here.
+ * A missed return leaves its call open, or was counted at the thread's
+ * next call, so only entries are counted here.
  */
 static void count_misses(struct nps_driver_fn *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The NPU driver's own functions: which of them this kernel has, how each can be probed, and the layout
- * of its structs. Found out once; nothing is guessed: without a known layout nothing is probed.
+ * The NPU driver's own functions: which of them this kernel has, how each can be probed, and the layout of
+ * its structs. Found out once; nothing is guessed: without a known layout nothing is probed.
  */
 #ifndef NPS_DRIVER_FN_H
 #define NPS_DRIVER_FN_H
@@ -72,14 +72,14 @@ const char *nps_driver_row__name(enum nps_driver_row row);
 struct nps_driver_fn;
 
 /*
- * Loads and attaches what WAYS has; a kind that cannot be attached loses its row, and gets the reason.
- * *OUT NULL: none could.
+ * Loads and attaches what WAYS has; a kind that cannot be attached loses
+ * its row, and gets the reason. *OUT NULL: none could.
  */
 int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);
 /*
- * The capture ended at NOW, CLOCK_MONOTONIC ns: later returns are not recorded. NULL is allowed, here and
- * below.
+ * The capture ended at NOW, CLOCK_MONOTONIC ns: later returns are not
+ * recorded. NULL is allowed, here and below.
  */
 void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now);
 /* Returns the switches of the attached tracepoints, which the caller has to switch off. NULL: none. */

@@ -29,9 +29,9 @@ bool nps_driver_node__parse(const char *name, struct nps_node *node);
 bool nps_driver_nodes__has_major(FILE *devices, uint32_t rdev);
 
 /*
- * Calls EACH for every character device with such a name below DIR: "/dev", or that of another root.
- * Files and links with such a name do not count. Returns the number of nodes; 0 if DIR cannot be read, or
- * is a link. Only the first 4096 entries are read.
+ * Calls EACH for every character device with such a name below DIR: "/dev", or that of another root. Files
+ * and links with such a name do not count. Returns the number of nodes; 0 if DIR cannot be read, or is a
+ * link. Only the first 4096 entries are read.
  */
 unsigned int nps_driver_nodes__find(const char *dir,
 				    void (*each)(void *arg, const struct nps_node_found *found), void *arg);

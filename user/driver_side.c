@@ -163,8 +163,8 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	int err;
 
 	/*
-	 * Other processes' calls pay for the check whether they concern a node, so nothing is attached if
-	 * there is none.
+	 * Other processes' calls pay for the check whether they concern a node,
+	 * so nothing is attached if there is none.
 	 */
 	if (!d->opts.given && !nps_driver_nodes__find("/dev", ignore, NULL))
 		return 0;
@@ -181,8 +181,8 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 }
 
 /*
- * A device whose queues are written without the driver: "mode uio_d" in its file in /proc, as long as it
- * has any.
+ * A device whose queues are written without the driver: "mode uio_d" in
+ * its file in /proc, as long as it has any.
  */
 static bool find_bypassing(char *device, size_t size)
 {

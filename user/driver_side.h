@@ -27,9 +27,9 @@ struct nps_driver_side;
 const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
 
 /*
- * Loads and attaches what OPTS requests. *OUT is NULL if there is nothing to watch: no such node on this
- * host, or a kernel without support. Returns -errno only if it was requested explicitly; the reason has
- * been printed.
+ * Loads and attaches what OPTS requests. *OUT is NULL if there is nothing
+ * to watch: no such node on this host, or a kernel without support. Returns
+ * -errno only if it was requested explicitly; the reason has been printed.
  */
 int nps_driver_side__start(struct nps_kernel_side *k, const struct nps_driver_opts *opts, size_t ring_bytes,
 			   struct nps_driver_side **out);
@@ -59,16 +59,16 @@ void nps_driver_side__watch_all(struct nps_driver_side *d, bool on);
 void nps_driver_side__end(struct nps_driver_side *d, uint64_t now);
 
 /*
- * At the end, after R has read everything: reports what was requested and is missing by its counts.
- * Returns whether there is any.
+ * At the end, after R has read everything: reports what was requested and is missing by its counts. Returns
+ * whether there is any.
  */
 struct nps_reader;
 bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_kernel_side *k,
 			    const struct nps_reader *r);
 
 /*
- * After the end: switches the driver's tracepoints off. This calls into the driver, so it has a time
- * limit: MEANWHILE as in trace_off.h. False: the driver did not return, which was reported.
+ * After the end: switches the driver's tracepoints off. This calls into the driver, so it has a time limit:
+ * MEANWHILE as in trace_off.h. False: the driver did not return, which was reported.
  */
 bool nps_driver_side__silence(struct nps_driver_side *d, void (*meanwhile)(void *arg), void *arg);
 

@@ -20,8 +20,8 @@
 #define BLOCK (1UL << 20) /* bytes of names read at once */
 
 /*
- * A symbol table and its names, which are read up to the last NUL, so that each name that begins there
- * ends there.
+ * A symbol table and its names, which are read up to the last NUL, so
+ * that each name that begins there ends there.
  */
 struct table {
 	uint32_t type; /* SHT_DYNSYM, SHT_SYMTAB */
@@ -227,8 +227,8 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 }
 
 /*
- * An offset beyond the end of the file cannot be probed, and the kernel would refuse all other offsets
- * with it.
+ * An offset beyond the end of the file cannot be probed, and the kernel
+ * would refuse all other offsets with it.
  */
 static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Functions of an ELF file by name and by file offset. The file belongs to the watched job: it is read,
- * never mapped (if a mapped file shrinks, access raises SIGBUS), and nothing in it is trusted. How much
- * of it is read, and held, is limited (work_budget.h).
+ * never mapped (if a mapped file shrinks, access raises SIGBUS), and nothing in it is trusted. How much of
+ * it is read, and held, is limited (work_budget.h).
  */
 #ifndef NPS_ELF_FILE_H
 #define NPS_ELF_FILE_H
@@ -15,9 +15,9 @@ struct nps_budget;
 struct nps_elf;
 
 /*
- * Reads the ELF file behind `fd`, which the caller keeps open. The CPU time is charged to BUDGET; NULL:
- * the file is trusted, no limit. 0 or -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME:
- * the budget is spent.
+ * Reads the ELF file behind `fd`, which the caller keeps open. The CPU time is
+ * charged to BUDGET; NULL: the file is trusted, no limit. 0 or -errno; -ENOEXEC:
+ * not a 64-bit ELF file of this byte order; -ETIME: the budget is spent.
  */
 int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out);
 void nps_elf__close(struct nps_elf *elf);
@@ -36,15 +36,14 @@ struct nps_elf_function {
 };
 
 /*
- * Can its dynamic symbols be read, even if there is no function among them? Those of a damaged file
- * cannot.
+ * Can its dynamic symbols be read, even if there is no function among them? Those of a damaged file cannot.
  */
 bool nps_elf__has_symbols(struct nps_elf *elf);
 
 /*
- * Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set, until it
- * returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a symbol table was skipped because it
- * is too large; -ETIME: the budget is spent.
+ * Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set, until it returns
+ * non-zero; returns that, 0 at the end, or -errno. -E2BIG: a symbol table was skipped because it is too
+ * large; -ETIME: the budget is spent.
  */
 int nps_elf__for_each_function(struct nps_elf *elf, bool symtab,
 			       int (*each)(const struct nps_elf_function *f, void *arg), void *arg);
@@ -60,8 +59,8 @@ struct nps_elf_name {
 };
 
 /*
- * Finds the functions of N offsets in one pass over the symbols. 0, -E2BIG, -ETIME; names found until
- * then are set.
+ * Finds the functions of N offsets in one pass over the symbols. 0,
+ * -E2BIG, -ETIME; names found until then are set.
  */
 int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *places, size_t n);
 

@@ -14,9 +14,9 @@ struct nps_rates {
 };
 
 /*
- * Prints the estimate. Costs of probes are read from the cache, or measured now and cached, which needs
- * the privileges of a capture; without them they are estimated, and the output states that. 0 or -errno
- * when nothing could be printed.
+ * Prints the estimate. Costs of probes are read from the cache, or measured now and cached, which needs the
+ * privileges of a capture; without them they are estimated, and the output states that. 0 or -errno when
+ * nothing could be printed.
  */
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *rates, FILE *out);
 

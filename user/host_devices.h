@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Disks and network interfaces whose counters are sampled: those of the host and of the job's network
- * namespaces.
+ * Disks and network interfaces whose counters are sampled: those of the
+ * host and of the job's network namespaces.
  */
 #ifndef NPS_HOST_DEVICES_H
 #define NPS_HOST_DEVICES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Buffers samples of the host for host.nps: one buffer per kind, written as a chunk when it is full or
- * flushed.
+ * Buffers samples of the host for host.nps: one buffer per kind, written
+ * as a chunk when it is full or flushed.
  */
 #ifndef NPS_HOST_OUT_H
 #define NPS_HOST_OUT_H

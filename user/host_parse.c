@@ -211,8 +211,8 @@ bool nps_host_parse__statm(const char *text, size_t len, uint64_t page, struct n
 }
 
 /*
- * Parses `name: number` lines into the members of `to` that `fields` lists. Returns a bit mask of those
- * found.
+ * Parses `name: number` lines into the members of `to` that `fields`
+ * lists. Returns a bit mask of those found.
  */
 struct field {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Parses texts of /proc into samples of the host. Nothing is allocated and nothing beyond `len` is read;
- * a text in an unknown format yields the values up to there. Times of the samples are left to the caller.
+ * Parses texts of /proc into samples of the host. Nothing is allocated and nothing beyond `len` is read; a
+ * text in an unknown format yields the values up to there. Times of the samples are left to the caller.
  */
 #ifndef NPS_HOST_PARSE_H
 #define NPS_HOST_PARSE_H
@@ -16,8 +16,8 @@
 #define NPS_HOST_ALL_CPUS 0xffffffffU
 
 /*
- * /proc/stat: up to `max` CPUs (first the sum of all, as in the file) and the host's counters; missing
- * ones are NPS_HOST_UNKNOWN. `tick_ns`: length of a clock tick. Returns the number of CPUs.
+ * /proc/stat: up to `max` CPUs (first the sum of all, as in the file) and the host's counters; missing ones
+ * are NPS_HOST_UNKNOWN. `tick_ns`: length of a clock tick. Returns the number of CPUs.
  */
 size_t nps_host_parse__stat(const char *text, size_t len, uint64_t tick_ns, struct nps_host_cpu *cpus,
 			    size_t max, struct nps_host_system *system);

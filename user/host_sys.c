@@ -167,8 +167,7 @@ static void *run(void *arg)
 		took = nps_now(CLOCK_THREAD_CPUTIME_ID) - began;
 		atomic_fetch_add(&h->cpu_ns, took);
 		/*
-		 * At multiples of the period, but not before the last sample's share of CPU time has
-		 * passed.
+		 * At multiples of the period, but not before the last sample's share of CPU time has passed.
 		 */
 		earliest = now + (SHARE - 1) * took;
 		for (due += period; due < earliest; due += period)

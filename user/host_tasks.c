@@ -271,8 +271,8 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 	h->last.cpu = stat.cpu;
 	h->last.time = birth;
 	/*
-	 * For a thread started during the capture: its counters began at 0. What other threads used
-	 * before is unknown.
+	 * For a thread started during the capture: its counters began at 0. What
+	 * other threads used before is unknown.
 	 */
 	if (birth >= t->opts.begin) {
 		put_thread(t, h);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Processes and threads whose use of the host is sampled. The job's are read each time; if the whole host
- * is watched, of the other processes those that use CPU, and the idle ones now and then. Files stay open
- * in between; memory for a process or thread is allocated when it is first found, and kept.
+ * is watched, of the other processes those that use CPU, and the idle ones now and then. Files stay open in
+ * between; memory for a process or thread is allocated when it is first found, and kept.
  */
 #ifndef NPS_HOST_TASKS_H
 #define NPS_HOST_TASKS_H

@@ -67,9 +67,8 @@ static char *read_whole(int fd, size_t *size)
 }
 
 /*
- * Is the library mapped without its memory, as in a forked child of a job with the helper? The loader
- * would treat it as loaded, and run no constructor, so it has to be loaded as a copy with another
- * identity.
+ * Is the library mapped without its memory, as in a forked child of a job with the helper? The loader would
+ * treat it as loaded, and run no constructor, so it has to be loaded as a copy with another identity.
  */
 static bool is_mapped(const struct nps_inject_job *job, const char *path)
 {
@@ -206,9 +205,8 @@ static bool is_free(const struct nps_inject_job *job, const struct nps_range *r)
 }
 
 /*
- * From here on the thread returns without help: the registers are set in one call, after the code is
- * written, and the code restores them itself. If this process dies before that, only unused bytes have
- * changed.
+ * From here on the thread returns without help: the registers are set in one call, after the code is written,
+ * and the code restores them itself. If this process dies before that, only unused bytes have changed.
  */
 static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct cave *cave)
 {
@@ -441,8 +439,8 @@ static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, con
 }
 
 /*
- * One injector at a time, because two would write to the same address. Returns the descriptor, which
- * holds a lock until this process ends, or -errno.
+ * One injector at a time, because two would write to the same address. Returns the descriptor, which holds
+ * a lock until this process ends, or -errno.
  */
 static int take_turn(struct nps_inject_job *job)
 {
@@ -460,8 +458,8 @@ static int take_turn(struct nps_inject_job *job)
 }
 
 /*
- * The loader may report success without having run it, because it treats a library of the same name as
- * the same.
+ * The loader may report success without having run it, because it treats
+ * a library of the same name as the same.
  */
 static int check_memory(struct nps_inject_job *job)
 {

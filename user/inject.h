@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Loads the helper library into a running job: docs/inject.md describes how, and what is checked before.
- * It only runs when requested by the user.
+ * Loads the helper library into a running job: docs/inject.md describes how, and what is checked before. It
+ * only runs when requested by the user.
  */
 #ifndef NPS_INJECT_H
 #define NPS_INJECT_H
@@ -22,10 +22,10 @@ struct nps_inject_result {
 };
 
 /*
- * Loads `library`, a path that we can read, into process `pid`. 0: it is loaded, and its constructors
- * have run. -EALREADY: the helper is loaded already. Other -errno: the job continues unchanged, and the
- * reason is in r->why. Takes up to 30 s if the job never reaches a safe point. The caller must have only
- * one thread, because this forks.
+ * Loads `library`, a path that we can read, into process `pid`. 0: it is loaded, and its constructors have
+ * run. -EALREADY: the helper is loaded already. Other -errno: the job continues unchanged, and the reason
+ * is in r->why. Takes up to 30 s if the job never reaches a safe point. The caller must have only one
+ * thread, because this forks.
  */
 int nps_inject(pid_t pid, const char *library, struct nps_inject_result *r);
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs in the job. Compiled without vector registers, stack protector, tables and external calls, into
- * one section (the Makefile has the flags, and checks it).
+ * Runs in the job. Compiled without vector registers, stack protector, tables and external calls, into one
+ * section (the Makefile has the flags, and checks it).
  *
- * A thread of the job that the injector has stopped continues at nps_inject_entry. It saves every
- * register, maps an area, creates a thread, restores every register and continues where it was. It needs
- * no help for that, so the injector may die at any moment. The new thread, a regular one of the job's C
- * library, loads the library: however long that takes, the job's own threads do not wait for it.
+ * A thread of the job that the injector has stopped continues at nps_inject_entry. It saves every register,
+ * maps an area, creates a thread, restores every register and continues where it was. It needs no help for
+ * that, so the injector may die at any moment. The new thread, a regular one of the job's C library, loads
+ * the library: however long that takes, the job's own threads do not wait for it.
  */
 #include "inject_code.h"
 
@@ -38,8 +38,8 @@ __attribute__((visibility("hidden"))) int nps_inject_call(char *stack_end, char 
 #if defined(__x86_64__)
 
 /*
- * The 128 bytes below the stack pointer belong to the interrupted function. Neither lea nor mov changes
- * flags.
+ * The 128 bytes below the stack pointer belong to the interrupted
+ * function. Neither lea nor mov changes flags.
  */
 __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
 	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
@@ -116,9 +116,9 @@ INLINE long sys(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_
 #elif defined(__aarch64__)
 
 /*
- * There is no red zone, and the only jump that needs no register is a direct branch: the injector fills
- * in its distance and, if that is out of reach, moves the landing. Vector registers are 128 bits wide,
- * because the injector rejects threads with wider ones.
+ * There is no red zone, and the only jump that needs no register is a direct branch: the injector fills in
+ * its distance and, if that is out of reach, moves the landing. Vector registers are 128 bits wide, because
+ * the injector rejects threads with wider ones.
  */
 #define PAIRS(op, r, base, step)                                                                             \
 	"	" op "	" r "0, " r "1, [sp, #" #base "]\n"                                                  \

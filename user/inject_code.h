@@ -10,8 +10,8 @@
 #include <stdint.h>
 
 /*
- * Follows the code; the injector fills it in, and the job only reads it. The assembly code uses the
- * offsets of the first four members.
+ * Follows the code; the injector fills it in, and the job only reads it. The assembly code uses the offsets
+ * of the first four members.
  */
 struct nps_inject_input {
 	uint64_t resume; /* where the job's thread continues; on arm64 the landing, which jumps there */
@@ -50,9 +50,9 @@ struct nps_inject_area {
 };
 
 /*
- * The code, from start to stop: entry of the job's thread, entry of the new thread, the input; on arm64
- * the landing, whose last instruction is a branch that the injector completes. It must reach the point
- * where the thread continues, so a copy of the landing may be at another address.
+ * The code, from start to stop: entry of the job's thread, entry of the new thread, the input; on arm64 the
+ * landing, whose last instruction is a branch that the injector completes. It must reach the point where
+ * the thread continues, so a copy of the landing may be at another address.
  */
 #define NPS_INJECT_LABEL extern const char __attribute__((visibility("hidden")))
 NPS_INJECT_LABEL __start_nps_inject[], __stop_nps_inject[];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Seccomp filters of the job: finds out how they treat the calls needed to load the helper by running
- * them here, because a try in the job could kill it.
+ * Seccomp filters of the job: finds out how they treat the calls needed to load the helper by running them
+ * here, because a try in the job could kill it.
  */
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Internals of the injector: inject.c controls it, inject_job.c reads the job, inject_pick.c stops
- * threads, inject_regs.c and inject_filter.c check a stopped one.
+ * Internals of the injector: inject.c controls it, inject_job.c reads the job, inject_pick.c stops threads,
+ * inject_regs.c and inject_filter.c check a stopped one.
  */
 #ifndef NPS_INJECT_IMPL_H
 #define NPS_INJECT_IMPL_H
@@ -112,18 +112,17 @@ uint64_t nps_inject_regs__pc(const struct nps_inject_regs *regs);
 uint64_t nps_inject_regs__sp(const struct nps_inject_regs *regs);
 
 /*
- * Sets `now` to the system call that the stop interrupted: nr -1: none; NPS_INJECT_INEXACT: one that
- * cannot be continued exactly. Rewinds the registers so that the call is made again without its caller
- * noticing, also for calls that the kernel lets fail with EINTR. `before` is what the thread did before
- * it was stopped.
+ * Sets `now` to the system call that the stop interrupted: nr -1: none; NPS_INJECT_INEXACT: one that cannot
+ * be continued exactly. Rewinds the registers so that the call is made again without its caller noticing,
+ * also for calls that the kernel lets fail with EINTR. `before` is what the thread did before it was stopped.
  */
 #define NPS_INJECT_INEXACT (-2)
 void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const struct nps_inject_sleep *before,
 			     struct nps_inject_sleep *now);
 
 /*
- * Did the stop end a call with EINTR? Rewinds only such a call: the kernel rewinds the others. True: set
- * the registers.
+ * Did the stop end a call with EINTR? Rewinds only such a call: the
+ * kernel rewinds the others. True: set the registers.
  */
 bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject_sleep *before);
 
@@ -134,17 +133,16 @@ const char *nps_inject_regs__check(pid_t tid, const struct nps_inject_regs *regs
 uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs);
 
 /*
- * Completes a copy of the code that will be at `at`, and its landing, which will be at `landing`, so that
- * it continues with the rewound registers, and redirects the thread there. -ERANGE: too far from the
- * landing.
+ * Completes a copy of the code that will be at `at`, and its landing, which will be at `landing`, so that it
+ * continues with the rewound registers, and redirects the thread there. -ERANGE: too far from the landing.
  */
 int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, uint64_t landing, char *code);
 
 /* ---- system call filters ---- */
 
 /*
- * NULL: the seccomp filters of a stopped thread allow the system calls of the injected code and the
- * helper; else what they refuse.
+ * NULL: the seccomp filters of a stopped thread allow the system calls of the injected code and the helper;
+ * else what they refuse.
  */
 const char *nps_inject_filter__check(pid_t tid);
 
@@ -175,9 +173,9 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
 int nps_inject__stop(struct nps_inject_thread *t);
 
 /*
- * Can a stopped thread return to `code`: does it execute there, or does its stack contain an address
- * there, such as the frame of a signal delivered there? Also true when the stack cannot be searched, or
- * has a frame of any signal handler or allocator. job->maps must contain the stack.
+ * Can a stopped thread return to `code`: does it execute there, or does its stack contain an address there,
+ * such as the frame of a signal delivered there? Also true when the stack cannot be searched, or has a
+ * frame of any signal handler or allocator. job->maps must contain the stack.
  */
 bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_inject_regs *regs,
 			    const struct nps_range *code);

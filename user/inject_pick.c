@@ -32,9 +32,9 @@
 enum eagerness { SLEEPS_ON_FUTEX, SLEEPS, RUNS, SLEEPS_WITH_EINTR, LEAVE_ALONE };
 
 /*
- * Calls that the C library does not make while it holds one of its locks, so a thread in such a call
- * holds none. Of futexes only the kind that condition variables, semaphores and joins use, not that of
- * locks. A call with a signal mask of its own waits for a signal, which must not arrive before it.
+ * Calls that the C library does not make while it holds one of its locks, so a thread in such a call holds
+ * none. Of futexes only the kind that condition variables, semaphores and joins use, not that of locks. A
+ * call with a signal mask of its own waits for a signal, which must not arrive before it.
  */
 static enum eagerness sleep_sort(const struct nps_inject_sleep *s)
 {
@@ -219,8 +219,8 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
 /* ---- is this a safe point? ---- */
 
 /*
- * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the
- * stack? Every word that could be such an address counts.
+ * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the stack?
+ * Every word that could be such an address counts.
  */
 static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp, const struct nps_range *also)
 {

@@ -41,8 +41,8 @@ int nps_inject_regs__set(pid_t tid, const struct nps_inject_regs *regs)
 }
 
 /*
- * Calls that end with EINTR whenever their thread was stopped, without any effect, so they can be
- * repeated. With a timeout they take up to twice as long, because the remaining time is unknown.
+ * Calls that end with EINTR whenever their thread was stopped, without any effect, so they can be repeated.
+ * With a timeout they take up to twice as long, because the remaining time is unknown.
  */
 static bool ends_with_eintr(long nr)
 {
@@ -201,8 +201,8 @@ bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject
 }
 
 /*
- * The kernel has rewound the others itself. A relative sleep would start again instead of continuing,
- * which only restart_syscall does: such a thread is not used.
+ * The kernel has rewound the others itself. A relative sleep would start again instead of continuing, which
+ * only restart_syscall does: such a thread is not used.
  */
 void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const struct nps_inject_sleep *before,
 			     struct nps_inject_sleep *now)

@@ -10,8 +10,8 @@ struct nps_irq_side;
 struct nps_kernel_side;
 
 /*
- * Loads the object, which uses the maps of the others. 0, or -errno after a warning: the capture
- * continues without it.
+ * Loads the object, which uses the maps of the others. 0, or -errno
+ * after a warning: the capture continues without it.
  */
 int nps_irq_side__open(struct nps_kernel_side *k, uint64_t wake_bytes, struct nps_irq_side **out);
 /* NULL: does nothing. */

@@ -91,8 +91,7 @@ static struct nps_process *make(struct nps_capture *c, const struct nps_notice *
 	}
 	c->n_unread++;
 	/*
-	 * The difference between the two clocks is the time suspended, and the host was not suspended
-	 * since.
+	 * The difference between the two clocks is the time suspended, and the host was not suspended since.
 	 */
 	p->start_mono = n->started - (c->start.boot - c->start.mono);
 	p->executed = n->what == NPS_NOTICE_EXEC;

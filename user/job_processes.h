@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The processes of the job, from /proc and from BPF events about forks, execs and exits: a process that
- * exits before /proc is read is known from events only. Pids are reused; together with the start time
- * they identify a process.
+ * exits before /proc is read is known from events only. Pids are reused; together with the start time they
+ * identify a process.
  */
 #ifndef NPS_JOB_PROCESSES_H
 #define NPS_JOB_PROCESSES_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The BPF objects of a capture: loaded with shared maps, attached family by family, and removed when
- * closed (or when this process dies).
+ * The BPF objects of a capture: loaded with shared maps, attached family by family, and removed when closed
+ * (or when this process dies).
  */
 #ifndef NPS_KERNEL_SIDE_H
 #define NPS_KERNEL_SIDE_H
@@ -70,9 +70,9 @@ void nps_kernel_side__for_each_target(const struct nps_kernel_side *k, void (*ea
  */
 void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on, pid_t child);
 /*
- * The capture ends NOW, CLOCK_MONOTONIC ns: removes all targets, including those that BPF programs have
- * added. On return no program still runs that saw a target. The recorded state of threads is not changed
- * any more.
+ * The capture ends NOW, CLOCK_MONOTONIC ns: removes all targets, including
+ * those that BPF programs have added. On return no program still runs that
+ * saw a target. The recorded state of threads is not changed any more.
  */
 void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now);
 
@@ -89,13 +89,13 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 int nps_kernel_side__share_streams(struct nps_kernel_side *k, struct bpf_object *obj);
 void nps_kernel_side__learn(struct nps_kernel_side *k, uint32_t which);
 /*
- * Has a watched process submitted whose streams and queues are not in those maps? So it is in a
- * container, where devices have other numbers.
+ * Has a watched process submitted whose streams and queues are not in those maps? So it is in a container,
+ * where devices have other numbers.
  */
 bool nps_kernel_side__unlearnt(const struct nps_kernel_side *k);
 /*
- * Map of struct nps_net_bytes by thread group; -1: not requested, or this kernel has no function to
- * attach to.
+ * Map of struct nps_net_bytes by thread group; -1: not requested, or
+ * this kernel has no function to attach to.
  */
 int nps_kernel_side__net_map(const struct nps_kernel_side *k);
 /* Processes whose sockets were not counted because the map was full. */
@@ -106,8 +106,8 @@ uint64_t nps_kernel_side__net_lost(const struct nps_kernel_side *k);
  */
 void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes);
 /*
- * Shares maps as above, and those of threads in system calls. *WAKE_MARK is the object's constant of that
- * name.
+ * Shares maps as above, and those of threads in system calls. *WAKE_MARK
+ * is the object's constant of that name.
  */
 int nps_kernel_side__adopt(struct nps_kernel_side *k, struct bpf_object *obj, size_t ring_bytes,
 			   uint64_t *wake_mark);
@@ -123,8 +123,7 @@ size_t nps_kernel_side__ring_bytes(const struct nps_kernel_side *k);
 int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu);
 
 /*
- * Empties the rings. Only while there is no reader and nothing is recorded; names of threads are sent
- * again.
+ * Empties the rings. Only while there is no reader and nothing is recorded; names of threads are sent again.
  */
 void nps_kernel_side__discard(struct nps_kernel_side *k);
 
@@ -159,8 +158,7 @@ bool nps_kernel_side__has_irq(const struct nps_kernel_side *k);
 const struct nps_capability *nps_kernel_side__cap(const struct nps_kernel_side *k);
 
 /*
- * The row of the capability table that could be loaded: a kernel can refuse a row that it claims to
- * support.
+ * The row of the capability table that could be loaded: a kernel can refuse a row that it claims to support.
  */
 enum nps_uprobe_row nps_kernel_side__uprobe_row(const struct nps_kernel_side *k);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Shared by the two parts of kernel_side.h: kernel_side_load.c loads and frees the objects, kernel_side.c
- * uses them.
+ * Shared by the two parts of kernel_side.h: kernel_side_load.c loads and
+ * frees the objects, kernel_side.c uses them.
  */
 #ifndef NPS_KERNEL_SIDE_IMPL_H
 #define NPS_KERNEL_SIDE_IMPL_H

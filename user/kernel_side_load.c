@@ -351,9 +351,9 @@ static void *load_system_beside(void *arg)
 }
 
 /*
- * Loads the objects of kernels with types and ring buffers. Most of the time is spent in the kernel's
- * verifier, half of it for the programs of probes: two threads need half of the time, even if they share
- * CPUs with others.
+ * Loads the objects of kernels with types and ring buffers. Most of the time
+ * is spent in the kernel's verifier, half of it for the programs of probes:
+ * two threads need half of the time, even if they share CPUs with others.
  */
 static int load_all(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {

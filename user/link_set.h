@@ -23,8 +23,8 @@ int nps_links__keep(struct nps_links *links, struct bpf_link *link, unsigned int
 void nps_links__undo(struct nps_links *links, unsigned int n);
 
 /*
- * Closes those of TIER and above. At each link the kernel waits for an RCU grace period (some 40 ms);
- * links closed at once share one, so each is closed by a thread of its own.
+ * Closes those of TIER and above. At each link the kernel waits for an RCU grace period (some 40 ms); links
+ * closed at once share one, so each is closed by a thread of its own.
  */
 void nps_links__close(struct nps_links *links, unsigned int tier);
 

@@ -2,8 +2,8 @@
 /*
  * Limits of what logs of devices may cost a capture. A log comes through memory or a library that belongs
  * to the job, so the job controls its size. Each process (and each sampled device) has an account, which
- * limits its bytes a second and the CPU time of reading it. Shared resources (the session's bytes, the
- * main thread's time) are divided by owner, not by process, so that forking gains nothing.
+ * limits its bytes a second and the CPU time of reading it. Shared resources (the session's bytes, the main
+ * thread's time) are divided by owner, not by process, so that forking gains nothing.
  */
 #ifndef NPS_LOG_BUDGET_H
 #define NPS_LOG_BUDGET_H
@@ -68,8 +68,7 @@ void nps_log_budget__init(struct nps_log_budget *b, const struct nps_session *se
 void nps_log_budget__free(struct nps_log_budget *b);
 
 /*
- * Opens an account of process PID; PID 0: of a sampled device, which has a thread of its own. 0 or
- * -ENOMEM.
+ * Opens an account of process PID; PID 0: of a sampled device, which has a thread of its own. 0 or -ENOMEM.
  */
 int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budget, pid_t pid);
 
@@ -77,8 +76,8 @@ int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budg
 bool nps_log_account__may_read(struct nps_log_account *a);
 
 /*
- * BYTES are to be written. 0, or -ENOBUFS: the log ends here. With several owners that happens once one
- * has used more than is left for all others, and more than an equal part.
+ * BYTES are to be written. 0, or -ENOBUFS: the log ends here. With several owners that happens once one has
+ * used more than is left for all others, and more than an equal part.
  */
 int nps_log_account__add_bytes(struct nps_log_account *a, uint64_t bytes);
 

@@ -44,8 +44,7 @@ static bool is_written(void)
 }
 
 /*
- * Exit status of a command that returned STATUS; UNWRITTEN if its standard output was lost and that is
- * worse.
+ * Exit status of a command that returned STATUS; UNWRITTEN if its standard output was lost and that is worse.
  */
 static int written(int status, int unwritten)
 {

@@ -20,14 +20,14 @@ struct nps_mstx_opts {
 };
 
 /*
- * Adds the names of "A,B"; duplicates are skipped. 0; -EINVAL: a name is empty or too long, or there are
- * too many.
+ * Adds the names of "A,B"; duplicates are skipped. 0; -EINVAL: a name is
+ * empty or too long, or there are too many.
  */
 int nps_mstx__parse(struct nps_mstx_list *list, const char *text);
 
 /*
- * Resolves contradictions as the vendor's profiler does, with a line each: include wins, and without
- * marks there are no domains.
+ * Resolves contradictions as the vendor's profiler does, with a line each: include wins, and without marks
+ * there are no domains.
  */
 void nps_mstx__settle(struct nps_mstx_opts *opts);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_mstx.so: for jobs that use mstx by its headers only. Such a job has no function that could
- * be probed; it gets the functions behind its marks and ranges, once, from the library in
- * MSTX_INJECTION_PATH. Ours number the ranges, store the names of domains, and do nothing else: probes on
- * them record the job's calls; without a capture they are a few instructions.
+ * libnpuscope_mstx.so: for jobs that use mstx by its headers only. Such a job has no function that could be
+ * probed; it gets the functions behind its marks and ranges, once, from the library in MSTX_INJECTION_PATH.
+ * Ours number the ranges, store the names of domains, and do nothing else: probes on them record the job's
+ * calls; without a capture they are a few instructions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -150,8 +150,8 @@ void npuscope_mstxDomainRangeEnd(void *domain, uint64_t range)
 }
 
 /*
- * The same for libms_tools_ext.so, whose own functions are probed: here no call may be recorded a second
- * time.
+ * The same for libms_tools_ext.so, whose own functions are probed: here
+ * no call may be recorded a second time.
  */
 static uint64_t quiet_start(const char *message, void *stream)
 {

@@ -6,8 +6,7 @@
 #include <stdint.h>
 
 /*
- * The number of arguments of operator NAME ("aclnnAdd") that are not in floating-point registers; 0:
- * unknown.
+ * The number of arguments of operator NAME ("aclnnAdd") that are not in floating-point registers; 0: unknown.
  */
 uint8_t nps_op_arguments(const char *name);
 

@@ -145,8 +145,8 @@ void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side 
 }
 
 /*
- * Does the thread run now, and has it used nearly as much CPU time as one that ran for LENGTH ns? Only
- * half is required, because a guest's clock stops at times.
+ * Does the thread run now, and has it used nearly as much CPU time as one that ran for LENGTH ns? Only half
+ * is required, because a guest's clock stops at times.
  */
 static bool has_run_for(uint32_t pid, uint32_t tid, uint64_t length)
 {

@@ -18,9 +18,8 @@ struct nps_open_slices {
 };
 
 /*
- * Collects an event, with NPS_F_OPEN, for each thread with a slice or wait that has not ended, and its
- * page faults. Call it as soon as there are no targets any more: the BPF maps do not change then, but
- * /proc does.
+ * Collects an event, with NPS_F_OPEN, for each thread with a slice or wait that has not ended, and its page
+ * faults. Call it as soon as there are no targets any more: the BPF maps do not change then, but /proc does.
  */
 void nps_open_slices__collect(struct nps_open_slices *slices, struct nps_kernel_side *k);
 

@@ -82,8 +82,8 @@ static const char first_phase_suffix[] = "GetWorkspaceSize";
 static bool is_first_phase(const char *name)
 {
 	/*
-	 * The file controls the length of names, and many symbols can share one: the search for its end
-	 * is limited.
+	 * The file controls the length of names, and many symbols can share one:
+	 * the search for its end is limited.
 	 */
 	size_t len = strnlen(name, MEASURED), end = sizeof(first_phase_suffix) - 1;
 

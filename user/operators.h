@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of operators that are probed one by one, in CANN versions without a function that all of them
- * call. A probe carries the operator's number, the reader writes its name. One thread adds, another
- * reads.
+ * Names of operators that are probed one by one, in CANN versions without a function that all of them call.
+ * A probe carries the operator's number, the reader writes its name. One thread adds, another reads.
  */
 #ifndef NPS_OPERATORS_H
 #define NPS_OPERATORS_H

@@ -124,8 +124,8 @@ int nps_os_io__attach(struct nps_os_io *io)
 	if (!io)
 		return 0;
 	/*
-	 * Attaches all programs with a section of their own; an old kernel can lack fentry for a program
-	 * it could load.
+	 * Attaches all programs with a section of their own; an old kernel can
+	 * lack fentry for a program it could load.
 	 */
 	err = osio_bpf__attach(io->skel);
 	faults = attach_majors(io);

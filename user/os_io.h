@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Requests to block devices and major page faults: attaches what the kernel supports, and reports the
- * rest.
+ * Requests to block devices and major page faults: attaches what the kernel supports, and reports the rest.
  */
 #ifndef NPS_OS_IO_H
 #define NPS_OS_IO_H

@@ -9,9 +9,8 @@
 typedef void (*nps_os_sum_fn)(void *ctx, const struct nps_event *e);
 
 /*
- * Passes the sums of the idle table to `fn`, and makes the emptied table the current one. The time
- * between two calls must be long enough for a running BPF program to end: a second is plenty. 0 or
- * -errno.
+ * Passes the sums of the idle table to `fn`, and makes the emptied table the current one. The time between
+ * two calls must be long enough for a running BPF program to end: a second is plenty. 0 or -errno.
  */
 int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
 

@@ -324,8 +324,8 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 		return;
 	nps_overhead__settle(c, o);
 	/*
-	 * Not by an estimate during the measurement: costs will be known better soon, unless the machine
-	 * is crowded.
+	 * Not by an estimate during the measurement: costs will be known better
+	 * soon, unless the machine is crowded.
 	 */
 	if (c->shared.costs.basis == NPS_COST_ESTIMATED && !c->shared.costs.failed &&
 	    nps_now(CLOCK_MONOTONIC) - c->begin_mono < MEASURING_NS)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What watching costs the job during the capture: occurrences counted by BPF programs, multiplied by
- * their cost on this machine (cost_source.h), and the run time of BPF programs by the kernel's count. If
- * it exceeds the user's limit, recording is dropped in a fixed order.
+ * What watching costs the job during the capture: occurrences counted by BPF programs, multiplied by their
+ * cost on this machine (cost_source.h), and the run time of BPF programs by the kernel's count. If it
+ * exceeds the user's limit, recording is dropped in a fixed order.
  */
 #ifndef NPS_OVERHEAD_H
 #define NPS_OVERHEAD_H
@@ -48,8 +48,8 @@ void nps_overhead__start(struct nps_overhead *o);
 void nps_overhead__free(struct nps_overhead *o);
 
 /*
- * Call when costs were measured, or could not be. Recomputes what was spent until now. If the user has
- * set a limit and it is checked with an estimate, prints that, and marks the capture as degraded.
+ * Call when costs were measured, or could not be. Recomputes what was spent until now. If the user has set
+ * a limit and it is checked with an estimate, prints that, and marks the capture as degraded.
  */
 void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o);
 

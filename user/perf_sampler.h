@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's sampler on every CPU: stacks of running threads, and mappings, forks and execs meanwhile.
- * A BPF program decides whose samples are kept; the other records are of the whole host.
+ * The kernel's sampler on every CPU: stacks of running threads, and mappings, forks and execs meanwhile. A
+ * BPF program decides whose samples are kept; the other records are of the whole host.
  */
 #ifndef NPS_PERF_SAMPLER_H
 #define NPS_PERF_SAMPLER_H

@@ -21,8 +21,8 @@ static uint64_t bit(int capability)
 }
 
 /*
- * CAPABILITY or, if it is not among those we HAVE, CAP_SYS_ADMIN, which includes it: older kernels do not
- * have the former.
+ * CAPABILITY or, if it is not among those we HAVE, CAP_SYS_ADMIN, which
+ * includes it: older kernels do not have the former.
  */
 static uint64_t or_admin(uint64_t have, int capability)
 {
@@ -103,8 +103,8 @@ void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *c
 	if (attaches_by_admin(cap))
 		mask |= bit(CAP_SYS_ADMIN);
 	/*
-	 * Drops them from the bounding set, so that programs we execute do not get them again. This needs
-	 * a capability that is dropped next.
+	 * Drops them from the bounding set, so that programs we execute do not get them again. This needs a
+	 * capability that is dropped next.
 	 */
 	set_effective(d, UINT64_MAX);
 	for (int i = 0; i < MOST_CAPABILITIES; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Capabilities are dropped for good once they are not needed: those of each thread when it begins, those
- * of the main thread when the probes are attached. The process that starts others in the job's namespaces
+ * Capabilities are dropped for good once they are not needed: those of each thread when it begins, those of
+ * the main thread when the probes are attached. The process that starts others in the job's namespaces
  * keeps its own (device_launcher.h).
  */
 #ifndef NPS_PRIVILEGE_H
@@ -30,8 +30,8 @@ struct nps_capability;
 void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap);
 
 /*
- * Calls WHAT without CAPABILITY, which the calling thread has again afterwards. Returns its result;
- * -errno if that cannot be tried.
+ * Calls WHAT without CAPABILITY, which the calling thread has again afterwards. Returns its result; -errno
+ * if that cannot be tried.
  */
 int nps_privilege__try_without(int capability, int (*what)(void));
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Steps through the first instructions of a function, and tracks which values that a probe reads they
- * have changed: arguments, the stack pointer, the return address. Used by probe_point.c.
+ * Steps through the first instructions of a function, and tracks which values that a probe reads they have
+ * changed: arguments, the stack pointer, the return address. Used by probe_point.c.
  */
 #ifndef NPS_PROBE_BLOCK_H
 #define NPS_PROBE_BLOCK_H
@@ -13,8 +13,8 @@
 #include <capstone/capstone.h>
 
 /*
- * State before the instruction `at` bytes into the function. Initialise with zeros, except the first
- * three members.
+ * State before the instruction `at` bytes into the function. Initialise
+ * with zeros, except the first three members.
  */
 struct nps_block {
 	csh cs; /* x86-64 only */
@@ -30,8 +30,8 @@ struct nps_block {
 };
 
 /*
- * Steps over one instruction of `code`, of which `len` bytes are known. False, with the state unchanged:
- * it may leave the block, write memory outside the function's own frame when that matters, or is unknown.
+ * Steps over one instruction of `code`, of which `len` bytes are known. False, with the state unchanged: it
+ * may leave the block, write memory outside the function's own frame when that matters, or is unknown.
  */
 bool nps_block_x86__step(struct nps_block *b, const uint8_t *code, size_t len);
 bool nps_block_arm64__step(struct nps_block *b, const uint8_t *code, size_t len);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decoded by hand: few classes of instructions begin functions, and only the registers that they write
- * matter.
+ * Decoded by hand: few classes of instructions begin functions, and only
+ * the registers that they write matter.
  */
 #include "probe_block.h"
 
@@ -34,8 +34,8 @@ static void write_register(struct nps_block *b, unsigned n)
 }
 
 /*
- * Hints have no effect beyond that in their name; of those that sign addresses, only the ones for the
- * link register are accepted.
+ * Hints have no effect beyond that in their name; of those that sign addresses, only the ones for the link
+ * register are accepted.
  */
 static bool system_instruction(struct nps_block *b, uint32_t op)
 {
@@ -101,8 +101,8 @@ static bool immediate_instruction(struct nps_block *b, uint32_t op)
 enum index { OFFSET, PRE_INDEX, POST_INDEX };
 
 /*
- * May a store of SIZE bytes at register RN plus OFFSET be skipped? Only in the function's own frame,
- * after the stack pointer may have moved down to it.
+ * May a store of SIZE bytes at register RN plus OFFSET be skipped? Only in the function's own frame, after
+ * the stack pointer may have moved down to it.
  */
 static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size, enum index index)
 {

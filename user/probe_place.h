@@ -20,8 +20,7 @@ struct nps_probe_place {
 
 /*
  * Chooses the offset of a probe of FN, a function of the open file ELF. row: what is read, NULL: every
- * argument, in registers and on the stack, and the memory they point to. returns: also probed at its
- * return.
+ * argument, in registers and on the stack, and the memory they point to. returns: also probed at its return.
  */
 struct nps_probe_place nps_probe_place__find(const struct nps_elf *elf, const struct nps_elf_function *fn,
 					     const struct nps_probe_row *row, bool returns);
@@ -32,9 +31,9 @@ struct nps_probe_place nps_probe_place__find_for(uint32_t kernel, const struct n
 						 const struct nps_probe_row *row, bool returns);
 
 /*
- * Prints at which offset each function of the catalogue is probed in a library, or in the libraries that
- * a process has mapped: a line each, tabs between columns. target: path of the library, or pid. Warnings
- * go to stderr. 0 or a negative errno.
+ * Prints at which offset each function of the catalogue is probed in a library, or in the libraries that a
+ * process has mapped: a line each, tabs between columns. target: path of the library, or pid. Warnings go
+ * to stderr. 0 or a negative errno.
  */
 int nps_probe_place__print(const char *target, FILE *out);
 

@@ -31,9 +31,9 @@ static bool x86_emulated(const uint8_t *b, size_t len)
 }
 
 /*
- * Instructions that arch/arm64/kernel/probes simulates: relative addresses, and branches except those
- * that check a signed address. A nop is simulated since 6.12 only; newer kernels refuse the literal loads
- * that older ones simulate.
+ * Instructions that arch/arm64/kernel/probes simulates: relative addresses, and branches except those that
+ * check a signed address. A nop is simulated since 6.12 only; newer kernels refuse the literal loads that
+ * older ones simulate.
  */
 static bool arm64_emulated(const uint8_t *b, size_t len)
 {
@@ -170,8 +170,8 @@ static bool arm64_branches(const uint8_t *code, struct branches *br)
 }
 
 /*
- * Does any code of a part that the function jumps to, BASE bytes from its start, lead back into the
- * skipped instructions?
+ * Does any code of a part that the function jumps to, BASE bytes from
+ * its start, lead back into the skipped instructions?
  */
 static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t base, size_t point)
 {
@@ -199,8 +199,7 @@ static void pad_is_at(int64_t at, void *arg)
 }
 
 /*
- * Parts of the function that the compiler moved elsewhere (.cold) can jump back to where they were
- * entered.
+ * Parts of the function that the compiler moved elsewhere (.cold) can jump back to where they were entered.
  */
 static bool parts_lead_back(int machine, const struct branches *br, const struct nps_probe_need *need)
 {
@@ -280,8 +279,8 @@ static const char *what_is_gone(const struct nps_block *b, int machine, const st
 }
 
 /*
- * The first instruction that the kernel emulates, else the first nop, which newer kernels emulate; 0 with
- * *WHY: none.
+ * The first instruction that the kernel emulates, else the first nop,
+ * which newer kernels emulate; 0 with *WHY: none.
  */
 static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, size_t len,
 			 const struct nps_probe_need *need, const char **why)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where in a function a uprobe is cheap. A breakpoint on an instruction that the kernel emulates costs
- * some 0.5 us; any other (endbr64, sub, mov) is single-stepped out of line for some 9.5 us.
+ * Where in a function a uprobe is cheap. A breakpoint on an instruction that the kernel emulates costs some
+ * 0.5 us; any other (endbr64, sub, mov) is single-stepped out of line for some 9.5 us.
  */
 #ifndef NPS_PROBE_POINT_H
 #define NPS_PROBE_POINT_H
@@ -17,9 +17,9 @@ struct nps_probe_need {
 	/* also probed at its return: the stack pointer and the return address are needed as at the entry */
 	bool returns;
 	/*
-	 * Reads up to `len` bytes of code that begins `at` bytes from the start of the function (before
-	 * it, if negative), because parts of it can be elsewhere. Returns their number, or a negative
-	 * errno. NULL: functions with such parts are probed at the start.
+	 * Reads up to `len` bytes of code that begins `at` bytes from the start of the function (before it,
+	 * if negative), because parts of it can be elsewhere. Returns their number, or a negative errno.
+	 * NULL: functions with such parts are probed at the start.
 	 */
 	int (*read)(void *ctx, int64_t at, uint8_t *buf, size_t len);
 	void *ctx;
@@ -31,12 +31,12 @@ struct nps_probe_need {
 };
 
 /*
- * Bytes from the start of the function to the first instruction that the kernel emulates (else to the
- * first nop, which newer kernels emulate), provided that what the probe reads is unchanged there, and
- * that every call reaches it exactly once; 0 when there is none.
+ * Bytes from the start of the function to the first instruction that the kernel emulates (else to the first
+ * nop, which newer kernels emulate), provided that what the probe reads is unchanged there, and that every
+ * call reaches it exactly once; 0 when there is none.
  *
- * machine: EM_X86_64 or EM_AARCH64. code: the whole body of the function, so that branches back are
- * found. need: what the probe reads.
+ * machine: EM_X86_64 or EM_AARCH64. code: the whole body of the function, so that branches back are found.
+ * need: what the probe reads.
  */
 size_t nps_probe_point(int machine, const uint8_t *code, size_t len, const struct nps_probe_need *need);
 

@@ -46,8 +46,8 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row);
 bool nps_probe_rows__reads_memory(const struct nps_probe_row *row);
 
 /*
- * Is its return probed? That of a submission costs a trap per launched kernel, and only shows its
- * duration and whether it failed, so only with SUBMISSIONS.
+ * Is its return probed? That of a submission costs a trap per launched kernel, and only shows its duration
+ * and whether it failed, so only with SUBMISSIONS.
  */
 bool nps_probe_rows__returns(const struct nps_probe_row *row, bool submissions);
 
@@ -61,8 +61,7 @@ const struct nps_probe_row *nps_probe_rows__get(unsigned id);
 const struct nps_probe_row *nps_probe_rows__find(const char *symbol);
 
 /*
- * NPS_LIB_* of a library by its base name, which may end with " (deleted)"; 0: it has no functions to
- * probe.
+ * NPS_LIB_* of a library by its base name, which may end with " (deleted)"; 0: it has no functions to probe.
  */
 uint32_t nps_probe_rows__library(const char *basename);
 
@@ -70,9 +69,9 @@ uint32_t nps_probe_rows__library(const char *basename);
 const char *nps_probe_rows__soname(size_t i);
 
 /*
- * Prints the catalogue, a line each, tabs between columns: symbol, libraries, layer, lowest level
- * (shapes: with --record-shapes), how it is probed, what is read of each argument (name@argument, with
- * .offset if it is in memory; result: the return value).
+ * Prints the catalogue, a line each, tabs between columns: symbol, libraries, layer, lowest level (shapes:
+ * with --record-shapes), how it is probed, what is read of each argument (name@argument, with .offset if it
+ * is in memory; result: the return value).
  */
 void nps_probe_rows__print(FILE *out);
 

@@ -227,8 +227,8 @@ static bool of_one_probe(int err)
 }
 
 /*
- * Attaches one perf event, or two. The return first, because an entry without its return would look like
- * a lost call.
+ * Attaches one perf event, or two. The return first, because an entry
+ * without its return would look like a lost call.
  */
 static int link_one(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
 {
@@ -367,8 +367,8 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct n
 /*
  * Keeps those of N probes that the kernel accepts, in order, and returns their number. It refuses all
  * because of one, so halves are tried until that one is found: a library of thousands must not need
- * thousands of tries. If a file has more refused probes than its process's budget allows to find, the
- * rest of it is not probed.
+ * thousands of tries. If a file has more refused probes than its process's budget allows to find, the rest
+ * of it is not probed.
  */
 static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct match *m, const char *path,
 			       struct nps_attached *v, unsigned n)
@@ -394,8 +394,7 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 }
 
 /*
- * If each probe is attached on its own, each can be refused on its own: detaching is too slow to try
- * halves.
+ * If each probe is attached on its own, each can be refused on its own: detaching is too slow to try halves.
  */
 static int attach_each(struct nps_probes *p, const char *link_path, struct nps_probed_file *f)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Attaches the catalogue to files: each file once, however many processes and paths lead to it; each
- * probe at the cheapest suitable instruction.
+ * Attaches the catalogue to files: each file once, however many processes and paths lead to it; each probe
+ * at the cheapest suitable instruction.
  */
 #ifndef NPS_PROBES_H
 #define NPS_PROBES_H
@@ -55,8 +55,7 @@ enum nps_tier nps_probes__shed_tier(const struct nps_probes *p);
 /*
  * Attaches every catalogue row that the file exports. `fd` is the open file, `path` its name in messages.
  * `budget`: of the process that maps it, NULL: none. Returns the number of new probes (0: it was probed
- * already, or has none), or -errno; -ETIME: the budget was spent first, nothing is attached, try again
- * later.
+ * already, or has none), or -errno; -ETIME: the budget was spent first, nothing is attached, try again later.
  */
 int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, struct nps_budget *budget);
 
@@ -64,16 +63,16 @@ int nps_probes__attach_file(struct nps_probes *p, int fd, const char *path, stru
 bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id);
 
 /*
- * Attaches to each aclnn operator that a library exports: to its first phase for shapes, and to its
- * second phase if SECOND, for CANN whose libnnopbase.so has no function that all operators call. Returns
- * as nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
+ * Attaches to each aclnn operator that a library exports: to its first phase for shapes, and to its second
+ * phase if SECOND, for CANN whose libnnopbase.so has no function that all operators call. Returns as
+ * nps_probes__attach_file(); -ENOTSUP if separate probes would take minutes.
  */
 int nps_probes__attach_operators(struct nps_probes *p, int fd, const char *path, bool second,
 				 struct nps_budget *budget);
 
 /*
- * Attaches the step marker to `function` of the file; -ENOENT: the file has no such function, -E2BIG: it
- * is too large.
+ * Attaches the step marker to `function` of the file; -ENOENT: the file
+ * has no such function, -E2BIG: it is too large.
  */
 int nps_probes__attach_marker(struct nps_probes *p, int fd, const char *path, const char *function,
 			      struct nps_budget *budget);
@@ -88,8 +87,7 @@ unsigned nps_probes__count(const struct nps_probes *p);
 unsigned nps_probes__files(const struct nps_probes *p);
 
 /*
- * Number of functions that the kernel refused to probe; each is reported in a line, up to
- * NPS_BUDGET_LINES.
+ * Number of functions that the kernel refused to probe; each is reported in a line, up to NPS_BUDGET_LINES.
  */
 unsigned nps_probes__refused(const struct nps_probes *p);
 

@@ -27,8 +27,7 @@ struct nps_process {
 	pid_t pid, ns_pid, ppid; /* ns_pid: in its own namespace */
 	uid_t uid; /* real uid, when it was read last; (uid_t)-1: unknown */
 	/*
-	 * its mount namespace is neither ours nor the first process's, so it is in a container for the
-	 * driver
+	 * its mount namespace is neither ours nor the first process's, so it is in a container for the driver
 	 */
 	bool foreign;
 	char comm[16];
@@ -102,8 +101,7 @@ bool nps_process__is_alive(const struct nps_process *p);
 bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns);
 
 /*
- * Can STARTED, CLOCK_BOOTTIME ns from the kernel, be the start of this process? If either is unknown:
- * true.
+ * Can STARTED, CLOCK_BOOTTIME ns from the kernel, be the start of this process? If either is unknown: true.
  */
 bool nps_process__has_started(const struct nps_process *p, uint64_t started);
 
@@ -114,8 +112,8 @@ void nps_process__forget_program(struct nps_process *p);
 void nps_process__refresh(struct nps_process *p);
 
 /*
- * Reads its user again, if it is alive: a program that starts jobs for others changes its user after the
- * start.
+ * Reads its user again, if it is alive: a program that starts jobs for
+ * others changes its user after the start.
  */
 void nps_process__read_uid(struct nps_process *p);
 
@@ -126,8 +124,8 @@ void nps_process__set_maps(struct nps_process *p, const struct nps_maps *maps);
 void nps_process__drop_texts(struct nps_process *p);
 
 /*
- * Adds its texts to its root's count; frees them if there are too many. Call after they were read, or
- * inherited.
+ * Adds its texts to its root's count; frees them if there are too many.
+ * Call after they were read, or inherited.
  */
 void nps_process__count_texts(struct nps_process *p);
 
@@ -135,23 +133,23 @@ void nps_process__count_texts(struct nps_process *p);
 void nps_process__add_stub(struct nps_process *p, uint64_t address);
 
 /*
- * Names functions at those addresses; those without a name are dropped. -ETIME: the budget is spent, some
- * are left.
+ * Names functions at those addresses; those without a name are dropped.
+ * -ETIME: the budget is spent, some are left.
  */
 int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps);
 
 /*
- * Calls EACH for process PID and all its living DESCENDANTS, but not for those below one for which it
- * returns non-zero. Returns the result for PID; -E2BIG: there are too many threads or descendants to find
- * all of them.
+ * Calls EACH for process PID and all its living DESCENDANTS, but not for
+ * those below one for which it returns non-zero. Returns the result for PID;
+ * -E2BIG: there are too many threads or descendants to find all of them.
  */
 int nps_tree__for_each(pid_t pid, bool descendants, int (*each)(pid_t pid, void *arg), void *arg);
 
 bool nps_pid_exists(pid_t pid);
 
 /*
- * Its real user; (uid_t)-1: it has exited. Not the owner of /proc/PID, which is root for processes that
- * cannot be dumped.
+ * Its real user; (uid_t)-1: it has exited. Not the owner of /proc/PID,
+ * which is root for processes that cannot be dumped.
  */
 uid_t nps_pid_uid(pid_t pid);
 

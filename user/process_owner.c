@@ -64,8 +64,8 @@ struct nps_process_owner nps_process_owner(pid_t pid)
 			return owner;
 	}
 	/*
-	 * Without a user namespace of its own only root can have created the outermost one, because it
-	 * can become any user there.
+	 * Without a user namespace of its own only root can have created the outermost one, because it can
+	 * become any user there.
 	 */
 	fd = outermost(pid, "pid", &inode);
 	if (fd >= 0) {

@@ -16,9 +16,8 @@ struct nps_process_owner {
 	 */
 	uid_t uid;
 	/*
-	 * In a container of root's: inode number of the outermost PID namespace below ours, which no
-	 * process can leave. 0: in our namespace, or in one of another user, who can create any number of
-	 * them.
+	 * In a container of root's: inode number of the outermost PID namespace below ours, which no process
+	 * can leave. 0: in our namespace, or in one of another user, who can create any number of them.
 	 */
 	uint64_t pid_ns;
 };

@@ -163,8 +163,8 @@ static uint64_t host_counter(void)
 }
 
 /*
- * Reads the counter and the raw clock at one time; uses the shortest of a few tries, because this thread
- * may be preempted.
+ * Reads the counter and the raw clock at one time; uses the shortest of
+ * a few tries, because this thread may be preempted.
  */
 static void read_counter(uint64_t *raw, uint64_t *count)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control files of a PROF_* directory (prof-raw 1.4): what was measured, on which machine, and how
- * the clocks relate. They let the vendor's parser, and our importer, read the directory unchanged. They
- * are written when data begins and again when it has ended, so that an aborted capture has them too.
+ * The control files of a PROF_* directory (prof-raw 1.4): what was measured, on which machine, and how the
+ * clocks relate. They let the vendor's parser, and our importer, read the directory unchanged. They are
+ * written when data begins and again when it has ended, so that an aborted capture has them too.
  */
 #ifndef NPS_PROF_CONTROL_H
 #define NPS_PROF_CONTROL_H

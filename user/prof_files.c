@@ -52,8 +52,8 @@ static uint64_t size_of(const struct nps_session *s, const char *path)
 }
 
 /*
- * A file of SIZE bytes replaces one of BEFORE. A decrease is not subtracted, because marks differ by a
- * digit only.
+ * A file of SIZE bytes replaces one of BEFORE. A decrease is not
+ * subtracted, because marks differ by a digit only.
  */
 static void count_file(struct nps_session *s, uint64_t before, uint64_t size)
 {
@@ -96,8 +96,8 @@ static void slice_path(const struct nps_prof_file *f, char path[SLICE_PATH])
 }
 
 /*
- * Closes the descriptor, if there is one: file systems with delayed writes (NFS, quotas) report their
- * errors here.
+ * Closes the descriptor, if there is one: file systems with delayed
+ * writes (NFS, quotas) report their errors here.
  */
 static int close_slice(struct nps_prof_file *f, struct nps_session *s)
 {
@@ -201,8 +201,8 @@ int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
 }
 
 /*
- * Replaces PATH by FRESH. By an exchange, if the file system supports it: ext4 syncs a file at once that
- * is renamed onto another, and the end of a capture has hundreds of them.
+ * Replaces PATH by FRESH. By an exchange, if the file system supports it: ext4 syncs a file at once that is
+ * renamed onto another, and the end of a capture has hundreds of them.
  */
 static int replace(const struct nps_session *s, const char *fresh, const char *path)
 {

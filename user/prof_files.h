@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A PROF_* directory of the session, in the layout of CANN's profiler (prof-raw 1): its name, and its
- * data files, which are split into slices. Nothing here is shared between threads: each file has one
- * writer.
+ * A PROF_* directory of the session, in the layout of CANN's profiler (prof-raw 1): its name, and its data
+ * files, which are split into slices. Nothing here is shared between threads: each file has one writer.
  */
 #ifndef NPS_PROF_FILES_H
 #define NPS_PROF_FILES_H
@@ -18,8 +17,8 @@
 #define NPS_PROF_SLICE (2U << 20) /* a slice is closed once it has this many bytes */
 
 /*
- * PROF_{index}_{time}_{pid}{letters}, as CANN names it (prof-raw 1.1); the letters A to R only make it
- * unique.
+ * PROF_{index}_{time}_{pid}{letters}, as CANN names it (prof-raw 1.1);
+ * the letters A to R only make it unique.
  */
 void nps_prof__name(char name[NPS_PROF_NAME], unsigned int index, pid_t pid);
 
@@ -60,8 +59,8 @@ int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s);
 int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s);
 
 /*
- * Creates or replaces a small file of that path below the session, and the file that marks it as
- * complete. 0 or -errno.
+ * Creates or replaces a small file of that path below the session, and
+ * the file that marks it as complete. 0 or -errno.
  */
 int nps_prof__put(struct nps_session *s, const char *path, const char *text);
 

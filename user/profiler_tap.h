@@ -27,14 +27,14 @@ void nps_profiler_tap__close(struct nps_profiler_tap *t);
 void nps_profiler_tap__detach(struct nps_profiler_tap *t);
 
 /*
- * Attaches to an open libascend_hal.so, each file once. 0 or -errno; -ETIME: the budget is spent, try
- * again later.
+ * Attaches to an open libascend_hal.so, each file once. 0 or -errno;
+ * -ETIME: the budget is spent, try again later.
  */
 int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path, struct nps_budget *budget);
 
 /*
- * From now on the helper in process PID has a signal sent before a thread of the job starts a channel;
- * NULL: no longer.
+ * From now on the helper in process PID has a signal sent before a
+ * thread of the job starts a channel; NULL: no longer.
  */
 void nps_profiler_tap__helper(struct nps_profiler_tap *t, pid_t pid, const struct nps_tap_helper *helper);
 
@@ -49,8 +49,8 @@ int nps_profiler_tap__fd(const struct nps_profiler_tap *t);
 uint64_t nps_profiler_tap__lost_events(const struct nps_profiler_tap *t);
 
 /*
- * Bytes that the job's profilers read and that were lost, because the ring was full or they could not be
- * copied.
+ * Bytes that the job's profilers read and that were lost, because the
+ * ring was full or they could not be copied.
  */
 uint64_t nps_profiler_tap__lost_bytes(const struct nps_profiler_tap *t);
 

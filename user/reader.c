@@ -462,8 +462,7 @@ static void write_loss(struct nps_reader *r)
 }
 
 /*
- * Records are lost when this thread gets no CPU. It sleeps most of the time, so a high priority does no
- * harm.
+ * Records are lost when this thread gets no CPU. It sleeps most of the time, so a high priority does no harm.
  */
 static void ask_for_priority(void)
 {
@@ -510,8 +509,8 @@ static void consume(struct nps_reader *r)
 }
 
 /*
- * Edge-triggered, so that a ring that only holds records does not make this loop spin, but one that wakes
- * the reader does.
+ * Edge-triggered, so that a ring that only holds records does not make
+ * this loop spin, but one that wakes the reader does.
  */
 static void wait_for_turn(struct nps_reader *r)
 {

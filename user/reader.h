@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that reads records from the rings and writes them into the session. It wakes periodically,
- * or when a ring fills; what concerns the control thread (forks, exits, new libraries, new devices) it
- * passes on as notices.
+ * The thread that reads records from the rings and writes them into the session.
+ * It wakes periodically, or when a ring fills; what concerns the control thread
+ * (forks, exits, new libraries, new devices) it passes on as notices.
  */
 #ifndef NPS_READER_H
 #define NPS_READER_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Profilers of jobs that were refused a device because a helper had it: the helpers leave it free for a
- * while, so that the profiler finds it free when it tries again. Such a refusal is reported by the job,
- * so it only affects the helpers of the same owner.
+ * while, so that the profiler finds it free when it tries again. Such a refusal is reported by the job, so
+ * it only affects the helpers of the same owner.
  */
 #ifndef NPS_REFUSALS_H
 #define NPS_REFUSALS_H
@@ -20,8 +20,8 @@ struct nps_refusals {
 };
 
 /*
- * A profiler of OWNER (NULL: none, ignored) was refused DEVICE, which is left free UNTIL, CLOCK_MONOTONIC
- * ns. 0 or -ENOMEM.
+ * A profiler of OWNER (NULL: none, ignored) was refused DEVICE, which is
+ * left free UNTIL, CLOCK_MONOTONIC ns. 0 or -ENOMEM.
  */
 int nps_refusals__add(struct nps_refusals *r, const struct nps_log_owner *owner, uint32_t device,
 		      uint64_t until);

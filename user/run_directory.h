@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory of npuscope below /run, for data that is kept until the next boot. The first component
- * that needs it creates it through this function, so that its mode is always the same: readable for all
- * users, because costs are read without privileges; private files have modes of their own.
+ * The directory of npuscope below /run, for data that is kept until the next boot. The first component that
+ * needs it creates it through this function, so that its mode is always the same: readable for all users,
+ * because costs are read without privileges; private files have modes of their own.
  */
 #ifndef NPS_RUN_DIRECTORY_H
 #define NPS_RUN_DIRECTORY_H

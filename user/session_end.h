@@ -21,8 +21,8 @@ void nps_session_end__sync_stream(struct nps_session *s, struct nps_stream *st, 
 void nps_session_end__sync(struct nps_session *s);
 
 /*
- * Call after the last write. Reports on stderr what could not be written, and if the directory was
- * renamed (s->path is the new path then) or deleted. 0, or -errno if nothing of the session can be used.
+ * Call after the last write. Reports on stderr what could not be written, and if the directory was renamed
+ * (s->path is the new path then) or deleted. 0, or -errno if nothing of the session can be used.
  */
 int nps_session_end__check(struct nps_session *s, struct nps_session_end *e);
 

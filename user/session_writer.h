@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The session directory while it is written (docs/session-format.md). Each stream has one writing thread.
- * What is on disk stays readable whatever happens: a chunk that could not be written whole is removed
- * again.
+ * What is on disk stays readable whatever happens: a chunk that could not be written whole is removed again.
  */
 #ifndef NPS_SESSION_WRITER_H
 #define NPS_SESSION_WRITER_H
@@ -44,9 +43,9 @@ struct nps_session {
 
 /*
  * Creates OUT/npuscope_{host}_{time}/, in it session.json with DESCRIPTION (NULL: none) and then the
- * streams' files; also OUT if it does not exist. session.json is first, because a capture can be killed
- * at any moment, and the directory must be readable then. OUT must not be a symbolic link. 0; prints a
- * failure and returns -errno.
+ * streams' files; also OUT if it does not exist. session.json is first, because a capture can be killed at
+ * any moment, and the directory must be readable then. OUT must not be a symbolic link. 0; prints a failure
+ * and returns -errno.
  */
 int nps_session__create_with(const char *out, const cJSON *description, struct nps_session *s);
 int nps_session__create(const char *out, struct nps_session *s);
@@ -81,8 +80,8 @@ void nps_session__discard(struct nps_session *s);
 int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const void *payload, uint32_t len);
 
 /*
- * Replaces session.json; `durable`: with fsync of it and of the directory. 0 or -errno; the caller
- * reports it.
+ * Replaces session.json; `durable`: with fsync of it and of the
+ * directory. 0 or -errno; the caller reports it.
  */
 int nps_session__write_json(struct nps_session *s, const cJSON *json, bool durable);
 
@@ -96,14 +95,14 @@ uint64_t nps_session__bytes(const struct nps_session *s);
 void nps_session__add_bytes(struct nps_session *s, uint64_t bytes);
 
 /*
- * Records that a write of the file PATH below the session directory failed; session_end.h reports it.
- * From any thread.
+ * Records that a write of the file PATH below the session directory
+ * failed; session_end.h reports it. From any thread.
  */
 void nps_session__failed(struct nps_session *s, const char *path, int err);
 
 /*
- * Opens a file of that path below the session directory for writing, and creates directories (0750) on
- * the way. Returns a descriptor or -errno, which is recorded with nps_session__failed().
+ * Opens a file of that path below the session directory for writing, and creates directories (0750) on the
+ * way. Returns a descriptor or -errno, which is recorded with nps_session__failed().
  */
 int nps_session__open_file(struct nps_session *s, const char *path);
 

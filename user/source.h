@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Event sources of a capture: whatever records, samples, or follows the job. The loop (capture.c) refers
- * to none of them by name: it walks a table of struct nps_source_ops, stage by stage. A new source is a
- * file user/source_NAME.c and a row in source_rows.h.
+ * Event sources of a capture: whatever records, samples, or follows the job. The loop (capture.c) refers to
+ * none of them by name: it walks a table of struct nps_source_ops, stage by stage. A new source is a file
+ * user/source_NAME.c and a row in source_rows.h.
  *
  * All hooks run in the main thread; a NULL hook does nothing. A source does not call another source. It
- * shares what others need through struct nps_shared (capture.h), and events of processes go to all
- * sources. Walks may nest: a source that waits has KEEPALIVE and DRAIN turns made meanwhile
- * (capture_parts.h).
+ * shares what others need through struct nps_shared (capture.h), and events of processes go to all sources.
+ * Walks may nest: a source that waits has KEEPALIVE and DRAIN turns made meanwhile (capture_parts.h).
  */
 #ifndef NPS_SOURCE_H
 #define NPS_SOURCE_H
@@ -68,10 +67,10 @@ enum nps_turn_kind {
 };
 
 /*
- * Stages of the end, in this order. In each the rows are walked from first to last; "backwards": from
- * last to first, because a source ends before those that it uses. Signals are blocked up to RESTORE. A
- * capture that could not begin only has RESTORE and CANCEL, for every source that is wanted: its state
- * may be NULL, or incomplete.
+ * Stages of the end, in this order. In each the rows are walked from first to last;
+ * "backwards": from last to first, because a source ends before those that it uses.
+ * Signals are blocked up to RESTORE. A capture that could not begin only has RESTORE
+ * and CANCEL, for every source that is wanted: its state may be NULL, or incomplete.
  */
 enum nps_end_stage {
 	/* backwards: prices and counts up to c->end_mono, which is set next; does not wait */
@@ -148,14 +147,13 @@ struct nps_source_ops {
 	int (*start)(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage);
 
 	/*
-	 * Returns a descriptor that the loop polls for input, -1: none. May lower *WAIT_MS, the time to
-	 * the next turn.
+	 * Returns a descriptor that the loop polls for input, -1: none. May
+	 * lower *WAIT_MS, the time to the next turn.
 	 */
 	int (*fd)(struct nps_capture *c, struct nps_source *s, int *wait_ms);
 
 	/*
-	 * NULL; or, from READY, why the capture ends: a literal, which becomes "end_reason" of
-	 * session.json.
+	 * NULL; or, from READY, why the capture ends: a literal, which becomes "end_reason" of session.json.
 	 */
 	const char *(*turn)(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind);
 
@@ -166,8 +164,8 @@ struct nps_source_ops {
 	void (*end)(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage);
 
 	/*
-	 * Adds to N. Called at any time, also if the source is not wanted, not started or failed: state
-	 * may be NULL.
+	 * Adds to N. Called at any time, also if the source is not wanted, not
+	 * started or failed: state may be NULL.
 	 */
 	void (*count)(const struct nps_capture *c, const struct nps_source *s, struct nps_lost_counts *n);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Costs of a probe, a system call, a switch on this machine: a child measures them once per boot, beside
- * a capture.
+ * Costs of a probe, a system call, a switch on this machine: a child
+ * measures them once per boot, beside a capture.
  */
 #include "capture.h"
 #include "cost_source.h"

@@ -6,8 +6,8 @@
 #include "source_rows.h"
 
 /*
- * Also if nothing of the driver is recorded: tracepoints that a killed capture left on are switched off.
- * A part that cannot start degrades the capture, and the others continue.
+ * Also if nothing of the driver is recorded: tracepoints that a killed capture left on are switched off. A
+ * part that cannot start degrades the capture, and the others continue.
  */
 static int start_recording(struct nps_capture *c, struct nps_source *s)
 {

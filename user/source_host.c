@@ -55,8 +55,8 @@ static void host_end(struct nps_capture *c, struct nps_source *s, enum nps_end_s
 {
 	(void)c;
 	/*
-	 * Now, while the sampled processes exist. The thread may sleep, and a second Ctrl-C must not wait
-	 * for that.
+	 * Now, while the sampled processes exist. The thread may sleep, and a
+	 * second Ctrl-C must not wait for that.
 	 */
 	if (stage == NPS_END_COLLECT)
 		nps_host_sys__end(s->state);

@@ -10,8 +10,8 @@ static bool inject_wanted(const struct nps_record_opts *opts)
 }
 
 /*
- * A process that remains without the helper has only bounds for device times, which nps_inject__tree()
- * reports.
+ * A process that remains without the helper has only bounds for device
+ * times, which nps_inject__tree() reports.
  */
 static int inject_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Costs of the capture for the job; --max-overhead. It reads the counts of the other sources, so it
- * follows them.
+ * Costs of the capture for the job; --max-overhead. It reads the counts
+ * of the other sources, so it follows them.
  */
 #include <errno.h>
 #include <stdio.h>

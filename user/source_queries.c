@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queries to the NPU's driver: the process that starts the processes that load the driver's libraries,
- * and the thread that waits for answers, because a faulty driver may never return from a call.
+ * Queries to the NPU's driver: the process that starts the processes that load the driver's libraries, and
+ * the thread that waits for answers, because a faulty driver may never return from a call.
  */
 #include <string.h>
 

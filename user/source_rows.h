@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources of npuscope, a row each: user/source_NAME.c has nps_source_NAME. Hooks are called in this
- * order, or backwards (source.h), so a source follows those that it uses (struct nps_shared).
+ * Sources of npuscope, a row each: user/source_NAME.c has nps_source_NAME. Hooks are called in this order,
+ * or backwards (source.h), so a source follows those that it uses (struct nps_shared).
  */
 #ifndef NPS_SOURCE_ROWS_H
 #define NPS_SOURCE_ROWS_H

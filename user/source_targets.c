@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of the job: those that the user named or started, and those whose start BPF events
- * report. Other sources get what happens to them as events.
+ * The processes of the job: those that the user named or started, and those whose start BPF events report.
+ * Other sources get what happens to them as events.
  */
 #include "capture.h"
 
@@ -111,8 +111,8 @@ static void add_missed(void *arg, pid_t pid)
 }
 
 /*
- * Handles one batch, because a job that maps code all the time must not block everything else. Returns
- * its size.
+ * Handles one batch, because a job that maps code all the time must not
+ * block everything else. Returns its size.
  */
 static int handle_notices(struct nps_capture *c)
 {

@@ -365,8 +365,8 @@ static struct nps_map_record *map_record(const struct nps_map_record *head, cons
 }
 
 /*
- * A record of a process that is not the job's is kept for a while: its fork may be in the ring of another
- * CPU.
+ * A record of a process that is not the job's is kept for a while: its
+ * fork may be in the ring of another CPU.
  */
 static void on_record(struct nps_stacks *st, const struct nps_map_record *head, const char *path)
 {

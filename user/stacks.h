@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks of a capture: running threads, sampled by the clock, and sleeping ones, into stacks.nps. A
- * thread of its own reads them; nothing is unwound during the capture, and only the kernel's functions
- * are named, at the end.
+ * Stacks of a capture: running threads, sampled by the clock, and sleeping
+ * ones, into stacks.nps. A thread of its own reads them; nothing is unwound
+ * during the capture, and only the kernel's functions are named, at the end.
  */
 #ifndef NPS_STACKS_H
 #define NPS_STACKS_H
@@ -35,8 +35,7 @@ int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const st
 bool nps_stacks__watch(struct nps_stacks *st, pid_t pid);
 
 /*
- * Writes its mappings, valid from SINCE (CLOCK_MONOTONIC ns). 0, or -ETIME: the budget is spent, try
- * again.
+ * Writes its mappings, valid from SINCE (CLOCK_MONOTONIC ns). 0, or -ETIME: the budget is spent, try again.
  */
 int nps_stacks__list(struct nps_stacks *st, pid_t pid, uint64_t since, struct nps_budget *budget);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Cookies for kernels whose probes have none (before 5.15): each probe gets a trampoline, a program of a
- * few instructions that stores the cookie in a map, where the object's programs read it, and tail-calls
- * one of them.
+ * Cookies for kernels whose probes have none (before 5.15): each probe gets
+ * a trampoline, a program of a few instructions that stores the cookie in a
+ * map, where the object's programs read it, and tail-calls one of them.
  */
 #ifndef NPS_STUBS_H
 #define NPS_STUBS_H
@@ -19,8 +19,8 @@ int nps_stubs__new(int cookie_map, const int *programs, unsigned int n, struct n
 void nps_stubs__free(struct nps_stubs *s);
 
 /*
- * Descriptor of the trampoline that calls PROGRAMS[WHICH] with COOKIE, which the caller must not close;
- * or -errno.
+ * Descriptor of the trampoline that calls PROGRAMS[WHICH] with COOKIE,
+ * which the caller must not close; or -errno.
  */
 int nps_stubs__get(struct nps_stubs *s, unsigned int which, uint64_t cookie);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record -a: processes that use an NPU are found by their mappings and open files, and become targets,
- * also if they start later. A process that uses none is checked again, less and less often, because it
- * may still load a library.
+ * record -a: processes that use an NPU are found by their mappings and open
+ * files, and become targets, also if they start later. A process that uses none
+ * is checked again, less and less often, because it may still load a library.
  */
 #ifndef NPS_SYSTEM_WIDE_H
 #define NPS_SYSTEM_WIDE_H

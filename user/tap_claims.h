@@ -19,8 +19,8 @@ struct nps_tap_claims {
 };
 
 /*
- * A thread is about to start the channel; it has, with that result. 0, -ENOMEM, or -E2BIG: too many
- * threads at once.
+ * A thread is about to start the channel; it has, with that result. 0,
+ * -ENOMEM, or -E2BIG: too many threads at once.
  */
 int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			  uint32_t channel);

@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Prints a line about PID, which is to be watched, if it is stopped, a kernel thread, or a 32-bit
- * program. True if a line was printed. False for a process that has exited.
+ * Prints a line about PID, which is to be watched, if it is stopped, a kernel thread, or a 32-bit program.
+ * True if a line was printed. False for a process that has exited.
  */
 bool nps_target_state__report(pid_t pid);
 

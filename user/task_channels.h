@@ -7,8 +7,8 @@
 #include "aic_metrics.h"
 
 /*
- * Fills WANT[NPS_AGENT_MAX_WANTS] with the task logs of all generations, and with the counters of METRIC
- * of every task. Returns their number.
+ * Fills WANT[NPS_AGENT_MAX_WANTS] with the task logs of all generations, and with the counters of METRIC of
+ * every task. Returns their number.
  */
 unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want *want);
 

@@ -354,8 +354,8 @@ static const struct nps_log_owner *owner_of(const struct nps_process *p)
 }
 
 /*
- * A thread that blocks signals cannot be made to wait until a helper has released the device: keep it
- * free for a while, so that the thread can try again.
+ * A thread that blocks signals cannot be made to wait until a helper has released the device: keep it free
+ * for a while, so that the thread can try again.
  */
 static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 {
@@ -378,8 +378,7 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 
 	if (e->device >= NPS_DEVICE_MAX || e->channel >= NPS_PROF_CHANNELS)
 		/*
-		 * the driver has no such device or channel: calls with arbitrary numbers are not
-		 * remembered
+		 * the driver has no such device or channel: calls with arbitrary numbers are not remembered
 		 */
 		return;
 	/* For a process that has exited its data is handled, but it does not claim anything. */
@@ -412,8 +411,8 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 }
 
 /*
- * The helper may open the device again when the reason is over; see nps_agent_client__come_back() for the
- * order of checks.
+ * The helper may open the device again when the reason is over; see
+ * nps_agent_client__come_back() for the order of checks.
  */
 static void settle_agent(struct nps_task_source *t, struct nps_process *p, const uint32_t *holds)
 {

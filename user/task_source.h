@@ -35,8 +35,8 @@ void nps_task_source__turn(struct nps_task_source *t);
 void nps_task_source__drain(struct nps_task_source *t);
 
 /*
- * Readable when a turn must not be delayed: a thread of the job is about to start a channel. -1: nothing
- * is watched.
+ * Readable when a turn must not be delayed: a thread of the job is about
+ * to start a channel. -1: nothing is watched.
  */
 int nps_task_source__fd(const struct nps_task_source *t);
 
@@ -50,8 +50,7 @@ void nps_task_source__tick(struct nps_task_source *t);
 void nps_task_source__detach(struct nps_task_source *t);
 
 /*
- * Process P has called exec or exited. Call nps_task_source__drain() first, to read what it read before
- * that.
+ * Process P has called exec or exited. Call nps_task_source__drain() first, to read what it read before that.
  */
 void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *p);
 
@@ -59,8 +58,8 @@ void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *
 void nps_task_source__describe(const struct nps_task_source *t, cJSON *devices);
 
 /*
- * Bytes that the job's own profilers read and that were not copied; calls of theirs that were not
- * reported, so that the owners of channels may be wrong.
+ * Bytes that the job's own profilers read and that were not copied; calls of theirs that were not reported,
+ * so that the owners of channels may be wrong.
  */
 uint64_t nps_task_source__lost(const struct nps_task_source *t);
 uint64_t nps_task_source__lost_events(const struct nps_task_source *t);

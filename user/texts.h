@@ -18,8 +18,8 @@ unsigned nps_text__split(const char *text, size_t len, uint32_t pid, uint64_t ti
 
 /*
  * Reads a NUL-terminated text of a process into `text`, waiting for pages that are not in memory. Returns
- * its length, NPS_TEXT_MAX + 1 if it is longer than NPS_TEXT_MAX; -errno. A text that ends with its
- * mapping is returned up to there.
+ * its length, NPS_TEXT_MAX + 1 if it is longer than NPS_TEXT_MAX; -errno. A text that ends with its mapping
+ * is returned up to there.
  */
 ssize_t nps_text__read(pid_t pid, uint64_t address, char text[NPS_TEXT_MAX + 2]);
 

@@ -171,8 +171,7 @@ static int make_folder(const char *path)
 }
 
 /*
- * Locks the lists and the switches in them: one process at a time. Returns a descriptor to close, or
- * -errno.
+ * Locks the lists and the switches in them: one process at a time. Returns a descriptor to close, or -errno.
  */
 static int enter(const struct nps_trace_places *places)
 {
@@ -264,8 +263,8 @@ static void say_on(const struct nps_trace_places *places, const struct one *o, i
 }
 
 /*
- * Switches off what no live process uses, all at the same time, so that a faulty device only blocks its
- * own thread. Returns how many; LEFT receives those that failed, of existing devices.
+ * Switches off what no live process uses, all at the same time, so that a faulty device only blocks its own
+ * thread. Returns how many; LEFT receives those that failed, of existing devices.
  */
 static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
 			       const struct set *living, struct set *left)
@@ -309,8 +308,8 @@ static void read_living(struct lists *l, int dir, const char *name, int fd, bool
 }
 
 /*
- * What cannot be switched off now is left to the next capture. The list is removed last, so a process
- * that is killed here leaves it.
+ * What cannot be switched off now is left to the next capture. The list is removed last, so a process that
+ * is killed here leaves it.
  */
 static void bury_dead(struct lists *l, int dir, const char *name, int fd, bool held)
 {
@@ -375,8 +374,8 @@ void nps_trace_switch__restore(const struct nps_trace_places *places)
 }
 
 /*
- * Chooses switches that are off, or on for another capture, or that a killed capture left on and that
- * could not be switched off; what else is on stays so.
+ * Chooses switches that are off, or on for another capture, or that a killed capture left on and that could
+ * not be switched off; what else is on stays so.
  */
 static void choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
 {
@@ -553,8 +552,8 @@ void nps_trace_switch__off(struct nps_trace_switch *s)
 	switch_off(&s->places, &s->mine, &lists.living, &left);
 	close_list(s, &left);
 	/*
-	 * Other processes' switches last, because a faulty device can block this thread. Not while
-	 * another process writes a list.
+	 * Other processes' switches last, because a faulty device can block this thread. Not while another
+	 * process writes a list.
 	 */
 	if (lock >= 0) {
 		bury(&lists);

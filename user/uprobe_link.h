@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Probes of functions by system calls instead of libbpf, which on Debian 12, like the kernel headers, is
- * older than uprobe multi and session links. One link holds any number of probes of one file and is
- * closed in some 30 ms; uprobes by perf event take 0.1 s each.
+ * older than uprobe multi and session links. One link holds any number of probes of one file and is closed
+ * in some 30 ms; uprobes by perf event take 0.1 s each.
  */
 #ifndef NPS_UPROBE_LINK_H
 #define NPS_UPROBE_LINK_H

@@ -4,11 +4,11 @@
  * reads processes, and a process controls the size of what is read of it (mappings, environment, ELF
  * files). All limits are here.
  *
- * CPU time is an account for each process: work is paid for in CPU time of the thread that does it, and
- * the account fills up with a share of the elapsed time. Work is done in units: one that takes longer
- * than it may is aborted, and begins again when the account allows for one twice as long; what is done by
- * then (files that were probed) is not repeated. So cheap reads are frequent, expensive ones rare, and
- * none takes longer than the whole account.
+ * CPU time is an account for each process: work is paid for in CPU time of the thread that does it, and the
+ * account fills up with a share of the elapsed time. Work is done in units: one that takes longer than it
+ * may is aborted, and begins again when the account allows for one twice as long; what is done by then
+ * (files that were probed) is not repeated. So cheap reads are frequent, expensive ones rare, and none
+ * takes longer than the whole account.
  */
 #ifndef NPS_WORK_BUDGET_H
 #define NPS_WORK_BUDGET_H
@@ -26,15 +26,15 @@
 #define NPS_BUDGET_CPU_NS (2000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_PERCENT 10
 /*
- * All processes together: a third of a CPU, 8 s at once, which is enough for several hundred processes
- * that map the same files as the first ones.
+ * All processes together: a third of a CPU, 8 s at once, which is enough for several hundred processes that
+ * map the same files as the first ones.
  */
 #define NPS_BUDGET_ALL_CPU_NS (8000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_ALL_PERCENT 33
 /*
- * A process that the user named has this instead until recording begins, and then a full account: the
- * user waits for it, nothing is recorded meanwhile, and Ctrl-C ends it. Kernels before 6.6 attach probes
- * one by one: 0.1 s for a job's 130 on a server, several seconds in an emulated machine.
+ * A process that the user named has this instead until recording begins, and then a full account: the user
+ * waits for it, nothing is recorded meanwhile, and Ctrl-C ends it. Kernels before 6.6 attach probes one by
+ * one: 0.1 s for a job's 130 on a server, several seconds in an emulated machine.
  */
 #define NPS_BUDGET_NAMED_CPU_NS (20000 * NPS_BUDGET_MS)
 #define NPS_BUDGET_NAMED_ALL_CPU_NS (60000 * NPS_BUDGET_MS) /* all of these together */
@@ -107,8 +107,8 @@ void nps_budget__init(struct nps_budget *b, uint64_t capacity, unsigned int perc
 void nps_budget__inherit(struct nps_budget *b, const struct nps_budget *parent);
 
 /*
- * Replaces the account by NS of CPU time until nps_budget__end_advance(); time does not fill it up while
- * it has more than its capacity.
+ * Replaces the account by NS of CPU time until nps_budget__end_advance(); time does not fill it up while it
+ * has more than its capacity.
  */
 void nps_budget__advance(struct nps_budget *b, uint64_t ns);
 

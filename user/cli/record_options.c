@@ -374,8 +374,7 @@ static bool is_pids(const char *text)
 }
 
 /*
- * Checks for a missing `--` before a command: 0, or the exit status after a line with the likely
- * intention.
+ * Checks for a missing `--` before a command: 0, or the exit status after a line with the likely intention.
  */
 static int command_check(const struct nps_record_args *a, const struct nps_cli_operands *rest)
 {

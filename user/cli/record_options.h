@@ -24,8 +24,8 @@ struct nps_record_args {
 extern const struct nps_command nps_record_command; /* options of struct nps_record_args */
 
 /*
- * Reads the command line into ARGS, with defaults for options that are not on it. False: the program has
- * to exit with *STATUS; help or the reason has been printed.
+ * Reads the command line into ARGS, with defaults for options that are not on it. False: the program has to
+ * exit with *STATUS; help or the reason has been printed.
  */
 bool nps_record_args__parse(struct nps_record_args *args, int argc, char **argv, int *status);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves a process to the control groups of another. They decide which devices it may open, and whose
- * memory and CPU time it uses.
+ * Moves a process to the control groups of another. They decide which devices it may open, and whose memory
+ * and CPU time it uses.
  */
 #include "worker.h"
 
@@ -44,8 +44,8 @@ static bool is_below(const char *path, const char *root, size_t *len)
 }
 
 /*
- * The directory of the group PATH in the hierarchy with those controllers ("": cgroup v2). A mount may
- * show only a subtree of a hierarchy, so all mounts are tried. False: none shows it.
+ * The directory of the group PATH in the hierarchy with those controllers ("": cgroup v2). A mount may show
+ * only a subtree of a hierarchy, so all mounts are tried. False: none shows it.
  */
 static bool find_group(const char *controllers, const char *path, char *dir, size_t size)
 {

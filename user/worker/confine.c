@@ -109,8 +109,7 @@ int worker_take_ids(const struct worker_ids *ids, struct worker_error *e)
 	setrlimit(RLIMIT_CORE, &none);
 	err = set_ids(ids, e);
 	/*
-	 * Processes with the same ids must not trace this one. Each change of ids may make it dumpable
-	 * again.
+	 * Processes with the same ids must not trace this one. Each change of ids may make it dumpable again.
 	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!err && set_capabilities(NONE_IN_EFFECT))

@@ -2,8 +2,8 @@
 /*
  * The seccomp filter of a worker. It allows calls on files, device nodes, memory, threads and local
  * sockets, and nothing that creates or signals another process, opens a network socket, or reaches less
- * used parts of the kernel. execveat(2) has to be allowed, because the worker executes its own program
- * with the filter; anything else that it executes has the same filter.
+ * used parts of the kernel. execveat(2) has to be allowed, because the worker executes its own program with
+ * the filter; anything else that it executes has the same filter.
  */
 #include "worker.h"
 
@@ -182,8 +182,8 @@ static void program_write(struct program *p)
 	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	program_return(p, SECCOMP_RET_ERRNO | ENOSYS);
 	/*
-	 * Each of these replaces the loaded call number by an argument, so it has to return if the number
-	 * matches.
+	 * Each of these replaces the loaded call number by an argument, so it
+	 * has to return if the number matches.
 	 */
 	program_allow_bits(p, SYS_clone, 0, CLONE_THREAD);
 	program_allow_bits(p, SYS_execveat, 4, 0x1000); /* AT_EMPTY_PATH: how this program begins */

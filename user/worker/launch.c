@@ -3,10 +3,9 @@
  * Starts workers. It keeps the capabilities of npuscope's start, and uses them for nothing else. Requests
  * are checked like those of an attacker, because the collector reads hostile data.
  *
- * The launcher runs from a sealed copy of the program in memory, and each worker from one of its own. A
- * job can see these processes in its pid namespace, and could otherwise write to the program's file
- * through /proc/PID/exe. A worker for the job uses the dynamic linker and libc of the job's root
- * directory.
+ * The launcher runs from a sealed copy of the program in memory, and each worker from one of its own. A job
+ * can see these processes in its pid namespace, and could otherwise write to the program's file through
+ * /proc/PID/exe. A worker for the job uses the dynamic linker and libc of the job's root directory.
  */
 #include "worker.h"
 
@@ -147,9 +146,8 @@ static void drop_session_keyring(void)
 }
 
 /*
- * Standard input, output and error: no terminal, because a process can insert input there. For the job
- * not the host's /dev/null either: root of a container without user namespace owns it, and could change
- * its mode.
+ * Standard input, output and error: no terminal, because a process can insert input there. For the job not
+ * the host's /dev/null either: root of a container without user namespace owns it, and could change its mode.
  */
 static int redirect_standard(enum nps_launch_from from, int control, struct worker_error *e)
 {
@@ -172,8 +170,8 @@ static int redirect_standard(enum nps_launch_from from, int control, struct work
 }
 
 /*
- * Creates a sealed copy of this program. A process whose user cannot read its program is not dumpable:
- * only root can trace it.
+ * Creates a sealed copy of this program. A process whose user cannot read its program is not dumpable: only
+ * root can trace it.
  */
 static int copy_program(mode_t mode)
 {
@@ -278,8 +276,8 @@ static int request_library_paths(const struct nps_launch_request *r, const char 
 }
 
 /*
- * Changes to the job's limits, namespaces, root directory and ids, and drops all capabilities. *C: what
- * to load.
+ * Changes to the job's limits, namespaces, root directory and ids, and
+ * drops all capabilities. *C: what to load.
  */
 static int become_job(const struct nps_launch_request *r, int proc, struct worker_target *t, struct choice *c,
 		      struct worker_error *e)
@@ -336,8 +334,8 @@ static void progress_report(int report, int what, pid_t pid, const struct worker
 }
 
 /*
- * Starts the worker in the job's pid namespace, where the job can see it, as a child of the launcher,
- * which can kill and reap it in any state. Returns only after a failure.
+ * Starts the worker in the job's pid namespace, where the job can see it, as a child of the launcher, which
+ * can kill and reap it in any state. Returns only after a failure.
  */
 static int start_in_job(const struct nps_launch_request *r, int proc, int go, int report,
 			struct worker_error *e)
@@ -371,8 +369,8 @@ static int start_in_job(const struct nps_launch_request *r, int proc, int go, in
 		_exit(write(known[1], "k", 1) != 1);
 	}
 	/*
-	 * Not before the launcher knows the pid to kill. Its death signal works because it is root, or of
-	 * the same user.
+	 * Not before the launcher knows the pid to kill. Its death signal works
+	 * because it is root, or of the same user.
 	 */
 	close(known[1]);
 	if (read(known[0], &byte, 1) != 1 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
@@ -423,8 +421,8 @@ static bool reap_child(pid_t pid, int *status, unsigned int ms)
 }
 
 /*
- * Kills and reaps a worker. Returns its wait status, -1 if it was killed. GRACE: it first gets GRACE_MS
- * to exit by itself.
+ * Kills and reaps a worker. Returns its wait status, -1 if it was
+ * killed. GRACE: it first gets GRACE_MS to exit by itself.
  */
 static int end_worker(struct launcher *l, int slot, bool grace)
 {
@@ -467,8 +465,8 @@ static void end_all(struct launcher *l)
 }
 
 /*
- * Reads the next message of a starting worker. False: the pipe is closed, or END has passed, which is an
- * error.
+ * Reads the next message of a starting worker. False: the pipe is
+ * closed, or END has passed, which is an error.
  */
 static bool next_progress(int report, uint64_t end, struct progress *p, struct worker_error *e)
 {
@@ -499,8 +497,8 @@ static int await_start(int report, int go, int proc, pid_t *pid, struct worker_e
 	while (!e->error && next_progress(report, end, &p, e)) {
 		if (p.what == CONFINED) {
 			/*
-			 * Not earlier, because in a frozen group it could not be killed, and would keep
-			 * its capabilities.
+			 * Not earlier, because in a frozen group it could not be killed, and
+			 * would keep its capabilities.
 			 */
 			if (!worker_cgroups_join(proc, *pid, e) && write(go, "g", 1) != 1)
 				worker_fail(e, 0, "the new process");

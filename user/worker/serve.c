@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls the driver's functions for the collector. Each connection has a thread: a call may take seconds
- * or never return, and must not delay those of other connections. The process exits when NPS_WORKER_FD is
+ * Calls the driver's functions for the collector. Each connection has a thread: a call may take seconds or
+ * never return, and must not delay those of other connections. The process exits when NPS_WORKER_FD is
  * closed, whatever its threads do.
  */
 #include "worker.h"

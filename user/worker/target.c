@@ -205,8 +205,8 @@ static int read_environment(struct worker_target *t, struct worker_error *e)
 }
 
 /*
- * Is LINE of /proc/PID/maps an executable mapping of one of PATHS, which are below ROOT, the root
- * directory of the process?
+ * Is LINE of /proc/PID/maps an executable mapping of one of PATHS, which
+ * are below ROOT, the root directory of the process?
  */
 static bool is_mapped(const char *line, const char *root, const char *const *paths, size_t n)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * npuscope-device-worker: loads the driver's libraries, so that no npuscope process with rights has to.
- * It uses nothing of npuscope except kheaders/device_worker.h, no library except libc, and works in a
+ * npuscope-device-worker: loads the driver's libraries, so that no npuscope process with rights has to. It
+ * uses nothing of npuscope except kheaders/device_worker.h, no library except libc, and works in a
  * container as on the host.
  */
 #ifndef NPS_WORKER_H
@@ -26,8 +26,8 @@ int worker_fail(struct worker_error *e, int error, const char *format, ...)
 /* --- launch.c: as root -------------------------------------------------------------------------------- */
 
 /*
- * Starts workers requested on NPS_WORKER_FD until it is closed; then all have ended. ARGV: ours. Returns
- * the exit status.
+ * Starts workers requested on NPS_WORKER_FD until it is closed; then all
+ * have ended. ARGV: ours. Returns the exit status.
  */
 int worker_launch(char **argv);
 
@@ -61,8 +61,7 @@ int worker_target_read(struct worker_target *t, int proc, const char *const *pat
 		       struct worker_error *e);
 
 /*
- * Sets T's limits, its nice value and its OOM score for this process, so that it never has more than the
- * job.
+ * Sets T's limits, its nice value and its OOM score for this process, so that it never has more than the job.
  */
 void worker_target_take_limits(const struct worker_target *t);
 
@@ -75,8 +74,8 @@ int worker_target_enter(struct worker_target *t, struct worker_error *e);
 /* --- cgroup.c ----------------------------------------------------------------------------------------- */
 
 /*
- * Moves process PID to all control groups of the process whose /proc/PID is open as PROC. None of them
- * may be frozen, because PID could not be ended there. 0 or -errno with E filled.
+ * Moves process PID to all control groups of the process whose /proc/PID is open as PROC. None of them may
+ * be frozen, because PID could not be ended there. 0 or -errno with E filled.
  */
 int worker_cgroups_join(int proc, pid_t pid, struct worker_error *e);
 
@@ -112,8 +111,8 @@ struct worker_trust {
 };
 
 /*
- * Can only those users have created PATH, absolute: is each directory and link on the way, and the file
- * or directory at its end, owned and writable only by them? False also if it does not exist.
+ * Can only those users have created PATH, absolute: is each directory and link on the way, and the file or
+ * directory at its end, owned and writable only by them? False also if it does not exist.
  */
 bool worker_path_trusted(const char *path, const struct worker_trust *trust);
 
