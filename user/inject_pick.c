@@ -23,7 +23,7 @@
 #define MOST_THREADS 4096
 #define LOOK_NS 5000000000ULL /* longest search for a safe point */
 #define LONGEST_PAUSE_US 10000
-#define STOP_US 1000000 /* longest stop of one thread, which may have to wait for a CPU */
+#define STOP_US 1000000 /* limit for one thread to stop: it may have to wait for a CPU */
 #define DEEPEST_STACK (16UL << 20)
 #define STACK_ROOM 1536 /* below the stack pointer, for the red zone and the registers that the code saves */
 #define DESCRIPTOR 0x1000 /* bytes around the thread pointer in which glibc keeps the thread's id */

@@ -143,7 +143,7 @@ static void leave_out(struct nps_capture *c, struct nps_process *root)
 	c->degraded |= nps_budget__tell(&root->budget, root->pid);
 }
 
-/* A family may use half of the free entries at most. */
+/* A family gets at most half of the entries that others do not use. */
 static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 {
 	struct nps_process *payer = nps_discover__payer(c, parent_of(n));
