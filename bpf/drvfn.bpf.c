@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that come back,
- * copies by PCIe. They are modules of somebody else: nothing here is relocated against their types; where their structs
- * have their members the collector found out, or none of this is attached (user/driver_fn.c).
+ * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that
+ * come back, copies by PCIe. They are in kernel modules of another vendor, so nothing here is relocated
+ * against their types: the collector finds the offsets of members, or attaches none of this
+ * (user/driver_fn.c).
  */
 #include "common.bpf.h"
 #include "streams.bpf.h"
@@ -11,14 +12,21 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct nps_sqe_layout layout = {};
 
-/* CLOCK_MONOTONIC ns; 0: the capture goes on. What returns later is not of it. */
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. Calls that return later are not part of it. */
 volatile __u64 ended_at = 0;
 
-/* What is known of a call when it begins: its arguments are the driver's, which may change what they point to. */
+/*
+ * What is known of a call when it begins. The driver may change what its arguments point to during the call.
+ */
 struct open_fn {
 	__u64 start;
-	__u64 args[4]; /* as the record has them; of a CQE, [1] is where it is */
-	__u32 pid; /* whose it is */
+	union { /* the record's members, by kind */
+		struct nps_event_driver_task task;
+		struct nps_event_driver_done done; /* without the CQE */
+		struct nps_event_driver_dma copy;
+	};
+	__u64 cqe; /* its address */
+	__u32 pid; /* of the process that it is for */
 	__u32 pad;
 };
 
@@ -32,7 +40,7 @@ struct open_fns open_sqes SEC(".maps");
 struct open_fns open_cqes SEC(".maps");
 struct open_fns open_copies SEC(".maps");
 
-/* Of a thread; the idle one is on every CPU. */
+/* Key of the running thread; the idle thread, tid 0, runs on every CPU, so it gets one key per CPU. */
 static __always_inline __u32 this_thread(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -40,7 +48,10 @@ static __always_inline __u32 this_thread(void)
 	return tid ? tid : bpf_get_smp_processor_id() | 1U << 31;
 }
 
-/* Before a call is looked at: one that is still open has returned without the kernel telling, and would take this one's return. */
+/*
+ * Called at each entry: a call that is still open has returned without a return event, and would be paired
+ * with the return of this one.
+ */
 static __always_inline void drop_stale(void *fns, __u32 kind)
 {
 	__u32 key = this_thread();
@@ -70,14 +81,16 @@ static __always_inline struct nps_event *reserve(void *ring, __u8 kind, const st
 	e->pid = fn->pid;
 	e->tid = (__u32)bpf_get_current_pid_tgid();
 	e->start = fn->start;
-	e->args[0] = fn->args[0];
-	e->args[1] = fn->args[1];
-	e->args[2] = fn->args[2];
-	e->args[3] = fn->args[3];
+	if (kind == NPS_EV_DRIVER_TASK)
+		e->driver_task = fn->task;
+	else if (kind == NPS_EV_DRIVER_DONE)
+		e->driver_done = fn->done;
+	else
+		e->driver_dma = fn->copy;
 	return e;
 }
 
-/* SQEs and copies, which last. */
+/* Return of SQEs and copies, whose records have a duration. */
 static __always_inline int leave(void *fns, __u8 kind, int ret)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -117,26 +130,27 @@ static __always_inline __u64 read_u64(__u64 at)
 	return v;
 }
 
-#define IDS(device, tsid, queue) (((device)&0xffff) | (__u64)((tsid)&0xffff) << 16 | (__u64)(queue) << 32)
-
 /* --- SQEs --- */
 
-/* The driver writes other ids into some SQEs, and makes others invalid: what the job sent is there at the entry alone. */
+/*
+ * The driver writes other ids into some SQEs, and makes others invalid:
+ * only at entry are they as the job sent them.
+ */
 static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns() };
-	__u64 words[2] = {};
 
 	drop_stale(&open_sqes, NPS_EV_DRIVER_TASK);
 	fn.pid = read_u32(info + layout.pid);
 	if (!(target_flags(fn.pid) & NPS_TARGET_WATCH))
 		return 0;
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)read_u64(info + layout.sqe)))
+	if (bpf_probe_read_kernel(&fn.task.sqe, sizeof(fn.task.sqe), (void *)read_u64(info + layout.sqe)))
 		count(NPS_COUNTER_FAULT);
-	fn.args[0] = IDS(device, tsid, read_u32(info + layout.sqid));
-	fn.args[1] = words[0];
-	fn.args[2] = words[1];
-	fn.args[3] = read_u32(info + layout.sqeid) | (__u64)read_u32(info + layout.size) << 32;
+	fn.task.device = device;
+	fn.task.tsid = tsid;
+	fn.task.queue = read_u32(info + layout.sqid);
+	fn.task.position = read_u32(info + layout.sqeid);
+	fn.task.sqe_size = read_u32(info + layout.size);
 	return enter(&open_sqes, NPS_EV_DRIVER_TASK, &fn);
 }
 
@@ -152,7 +166,7 @@ int agent_sqe_entered(struct pt_regs *ctx)
 	return sqe_entered(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
 }
 
-/* (struct trs_id_inst *, struct trs_sqe_update_info *), which is before it */
+/* (struct trs_id_inst *, struct trs_sqe_update_info *); called before the function decodes it */
 SEC("kprobe")
 int chan_sqe_entered(struct pt_regs *ctx)
 {
@@ -191,12 +205,13 @@ int chan_sqe_fexit(__u64 *ctx)
 	return sqe_left((int)ctx[2]);
 }
 
-/* --- CQEs: what counts is when they came; what they are about the driver's function decodes in place --- */
+/* --- CQEs: their time is that of the entry; the driver's function decodes their ids during the call --- */
 
 static __always_inline int cqe_entered(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns(),
-			      .args = { IDS(device, tsid, cqid), cqe },
+			      .done = { .device = device, .tsid = tsid, .queue = cqid },
+			      .cqe = cqe,
 			      .pid = pid };
 
 	drop_stale(&open_cqes, NPS_EV_DRIVER_DONE);
@@ -207,21 +222,18 @@ static __always_inline int cqe_left(void)
 {
 	__u32 key = this_thread();
 	struct open_fn *fn = bpf_map_lookup_elem(&open_cqes, &key);
-	__u64 words[2] = {};
 	struct nps_event *e;
 	void *ring;
 
 	if (!fn)
 		return 0;
-	if (bpf_probe_read_kernel(words, sizeof(words), (void *)fn->args[1]))
-		count(NPS_COUNTER_FAULT);
 	ring = this_ring();
 	e = ended_at ? NULL : reserve(ring, NPS_EV_DRIVER_DONE, fn);
 	if (e) {
 		e->ret = 0;
 		e->dur = 0;
-		e->args[1] = words[0];
-		e->args[2] = words[1];
+		if (bpf_probe_read_kernel(e->driver_done.head, sizeof(e->driver_done.head), (void *)fn->cqe))
+			count(NPS_COUNTER_FAULT);
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 	bpf_map_delete_elem(&open_cqes, &key);
@@ -254,7 +266,10 @@ int agent_cqe_fexit(__u64 *ctx)
 	return cqe_left();
 }
 
-/* --- the driver's tracepoints, where its functions cannot be probed: a moment, no process, and ids as the driver left them --- */
+/*
+ * --- tracepoints of the driver, used where its functions cannot be probed. They have a time but no
+ * duration, no process, and ids as the driver has changed them ---
+ */
 
 const volatile struct nps_trace_layout sqe_trace = {}, cqe_trace = {};
 
@@ -263,45 +278,50 @@ static __always_inline __u32 field(void *ctx, __u32 at)
 	return read_u32((__u64)ctx + at);
 }
 
-/* PID: whose it is, 0 nobody knows. */
-static __always_inline struct nps_event *traced(__u8 kind, __u32 pid, __u64 ids, void *ring)
+/* Reserves a record without a duration; NULL if FN is of no watched process. */
+static __always_inline struct nps_event *traced(__u8 kind, const struct open_fn *fn, void *ring)
 {
-	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { ids }, .pid = pid };
 	struct nps_event *e = NULL;
 
-	if (pid && !ended_at && target_flags(pid) & NPS_TARGET_WATCH)
-		e = reserve(ring, kind, &fn);
+	if (fn->pid && !ended_at && target_flags(fn->pid) & NPS_TARGET_WATCH)
+		e = reserve(ring, kind, fn);
 	if (e) {
-		e->probe = NPS_DRIVER_TRACED;
+		e->traced = NPS_DRIVER_TRACED;
 		e->ret = 0;
 		e->dur = 0;
 	}
 	return e;
 }
 
-#define TASK_WORD(type, stream, task) ((__u64)(task) << 48 | (__u64)((stream)&0xffff) << 32 | (type))
-
-/* trs_chan:sqe. The driver has written other ids into some by then: their stream is their queue's. */
+/* trs_chan:sqe. The driver has already changed the ids of some, so the stream is found by the queue. */
 SEC("tp")
 int sqe_traced(void *ctx)
 {
 	__u32 device = field(ctx, sqe_trace.device), queue = field(ctx, sqe_trace.queue);
 	__u32 type = field(ctx, sqe_trace.type) & 0x3f, key = STREAM_KEY(device, queue);
 	struct queue_owner *owner = bpf_map_lookup_elem(&queue_owners, &key);
+	struct open_fn fn = {
+		.start = bpf_ktime_get_ns(),
+		.task = { .device = device, .tsid = field(ctx, sqe_trace.tsid), .queue = queue },
+		.pid = owner ? owner->pid : 0
+	};
 	void *ring = this_ring();
-	struct nps_event *e = traced(NPS_EV_DRIVER_TASK, owner ? owner->pid : 0,
-				     IDS(device, field(ctx, sqe_trace.tsid), queue), ring);
+	struct nps_event *e = traced(NPS_EV_DRIVER_TASK, &fn, ring);
 
 	if (!e)
 		return 0;
-	e->args[1] = type == NPS_SQE_FFTS && owner
-			     ? TASK_WORD(type, owner->stream, 0)
-			     : TASK_WORD(type, field(ctx, sqe_trace.stream), field(ctx, sqe_trace.task));
+	e->driver_task.sqe.type = type;
+	if (type == NPS_SQE_FFTS && owner) {
+		e->driver_task.sqe.stream = owner->stream;
+	} else {
+		e->driver_task.sqe.stream = field(ctx, sqe_trace.stream);
+		e->driver_task.sqe.task = field(ctx, sqe_trace.task);
+	}
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
 
-/* Where that is not told, any may have. */
+/* Where the tracepoint does not report errors, any task may have failed. */
 static __always_inline bool may_have_failed(void *ctx)
 {
 	if (!cqe_trace.error || !cqe_trace.error_type || !cqe_trace.dropped)
@@ -316,24 +336,33 @@ int cqe_traced(void *ctx)
 {
 	__u32 device = field(ctx, cqe_trace.device), stream = field(ctx, cqe_trace.stream);
 	__u32 key = STREAM_KEY(device, stream), *pid = bpf_map_lookup_elem(&stream_owners, &key);
+	struct open_fn fn = { .start = bpf_ktime_get_ns(),
+			      .done = { .device = device,
+					.tsid = field(ctx, cqe_trace.tsid),
+					.queue = field(ctx, cqe_trace.queue) },
+			      .pid = pid ? *pid : 0 };
 	void *ring = this_ring();
-	struct nps_event *e = traced(NPS_EV_DRIVER_DONE, pid ? *pid : 0,
-				     IDS(device, field(ctx, cqe_trace.tsid), field(ctx, cqe_trace.queue)),
-				     ring);
+	struct nps_event *e = traced(NPS_EV_DRIVER_DONE, &fn, ring);
 
 	if (!e)
 		return 0;
-	e->args[1] = TASK_WORD(may_have_failed(ctx) ? NPS_CQE_FAILED : 0, stream, field(ctx, cqe_trace.task));
+	e->driver_done.flags = may_have_failed(ctx) ? NPS_CQE_FAILED : 0;
+	e->driver_done.stream = stream;
+	e->driver_done.task = field(ctx, cqe_trace.task);
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
 
-/* --- copies by PCIe, of the thread that asked --- */
+/* --- copies by PCIe, of the thread that requested them --- */
 
 static __always_inline int copy_entered(__u32 device, __u64 src, __u64 dst, __u32 size, __u32 direction)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns(),
-			      .args = { device | (__u64)direction << 32, src, dst, size },
+			      .copy = { .device = device,
+					.direction = direction,
+					.source = src,
+					.destination = dst,
+					.bytes = size },
 			      .pid = bpf_get_current_pid_tgid() >> 32 };
 
 	drop_stale(&open_copies, NPS_EV_DRIVER_DMA);
@@ -345,7 +374,10 @@ static __always_inline int copy_left(int ret)
 	return leave(&open_copies, NPS_EV_DRIVER_DMA, ret);
 }
 
-/* (u32 device, type, u64 src, u64 dst, u32 size, direction); the sixth argument is in a register of x86-64 and arm64 */
+/*
+ * (u32 device, type, u64 src, u64 dst, u32 size, direction); x86-64 and
+ * arm64 pass the sixth argument in a register
+ */
 #if defined(__TARGET_ARCH_x86)
 #define SIXTH(ctx) ((ctx)->r9)
 #else

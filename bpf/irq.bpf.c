@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Interrupts that stop a watched thread: one record each, written when it ends. Attached only when asked for, because every
- * interrupt of the host pays for the question whom it stopped.
+ * Interrupts that stop a watched thread: one record each, written when it ends. Attached on request only,
+ * because at every interrupt of the host the program has to find out which thread it stopped.
  */
 #include "common.bpf.h"
 
@@ -12,7 +12,9 @@ struct open_irq {
 	__u32 tid;
 };
 
-/* Of each sort at most one is open on a CPU: a softirq can be stopped by one of a device, not by another softirq. */
+/*
+ * At most one of each kind is open on a CPU: a device interrupt can stop a softirq, another softirq cannot.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
@@ -48,21 +50,18 @@ static __always_inline int left(__u32 what, __u16 number)
 	irq->start = 0;
 	pid_tgid = bpf_get_current_pid_tgid();
 	if (irq->tid != (__u32)pid_tgid)
-		return 0; /* a preemptible kernel went on with another thread */
+		return 0; /* a preemptible kernel has switched to another thread meanwhile */
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_IRQ);
 	if (!e)
 		return 0;
-	e->probe = number;
+	e->number = number;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = 0;
 	e->start = start;
 	e->dur = bpf_ktime_get_ns() - start;
-	e->args[0] = what | (__u64)bpf_get_smp_processor_id() << 32;
-	e->args[1] = 0;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->irq = (struct nps_event_irq){ .what = what, .cpu = bpf_get_smp_processor_id() };
 	bpf_ringbuf_submit(e, wake_flag(ring));
 	return 0;
 }
@@ -74,9 +73,9 @@ int hard_entered(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("raw_tp/irq_handler_exit")
-int hard_left(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(hard_left, int irq)
 {
-	return left(NPS_IRQ_HARD, ctx->args[0]);
+	return left(NPS_IRQ_HARD, irq);
 }
 
 SEC("raw_tp/softirq_entry")
@@ -86,13 +85,13 @@ int soft_entered(struct bpf_raw_tracepoint_args *ctx)
 }
 
 SEC("raw_tp/softirq_exit")
-int soft_left(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(soft_left, unsigned int vector)
 {
-	return left(NPS_IRQ_SOFT, ctx->args[0]);
+	return left(NPS_IRQ_SOFT, vector);
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* x86 takes these past the handlers of devices; arm64 does not, there they are interrupts like others. */
+/* On x86 these do not pass the handlers of devices. On arm64 they do, like all other interrupts. */
 #define LOCAL(name, number)                                                                                  \
 	SEC("raw_tp/" #name "_entry")                                                                        \
 	int name##_entered(struct bpf_raw_tracepoint_args *ctx)                                              \

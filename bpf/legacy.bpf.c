@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without ring buffers: Linux 4.18
- * to 5.7, and later ones that were configured so. Written for the verifier of 4.19: no global data, no relocation
- * against the kernel's types, no loops, no function calls, at most 4096 instructions a program, records by perf events.
- * Not told here: scheduling, locks, children of the job, tensors, domains of marks, what a descriptor is.
+ * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without ring
+ * buffers: Linux 4.18 to 5.7, and later ones that were configured so. Written for the verifier of 4.19: no
+ * global data, no relocation against the kernel's types, no loops, no function calls, at most 4096
+ * instructions a program, records by perf events. Not recorded here: scheduling, locks, children of the
+ * job, tensors, domains of marks, the kind of a descriptor.
  */
 #include "ktypes.h"
 
@@ -18,18 +19,18 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 struct call {
 	__u64 start, sp;
-	__u64 args[4];
+	__u64 slot[4]; /* by the probe's row of the catalogue */
 	__u32 probe;
 	__u8 flags;
-	__u8 tells; /* of what is called in it, enough: the catalogue's rows that fold are not wanted inside */
+	__u8 tells; /* its own record is enough: rows of the catalogue that fold are not recorded inside it */
 	__u16 group;
 };
 
 struct thread {
-	__u64 regs[8]; /* arguments of the call at hand */
+	__u64 regs[8]; /* arguments of the current call */
 	__u64 syscall_start; /* 0: in none */
 	__u64 syscall;
-	__u64 maps; /* of mmap its third argument, what the mapping may be used for */
+	__u64 maps; /* third argument of mmap, the protection; 0 for other calls */
 	struct call calls[NPS_LEGACY_DEPTH];
 	__u32 depth, pad;
 	struct nps_string text;
@@ -69,7 +70,7 @@ struct {
 	__type(value, struct nps_legacy_group);
 } groups SEC(".maps");
 
-/* What the stub of a probe leaves (user/stubs.c). */
+/* The cookie, which the trampoline program of a probe stores. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -84,7 +85,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Zeros: too large for the stack, and there are no constants. */
+/* Zeros, in a map: too large for the stack, and these kernels have no constant data. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -133,7 +134,7 @@ static __always_inline void emit(void *ctx, struct nps_event *e)
 		count(NPS_COUNTER_LOST + e->kind);
 }
 
-/* --- texts: as bpf/text.bpf.h, without what is beyond the first record --- */
+/* --- texts: as bpf/text.bpf.h, but only the first record of each --- */
 
 static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u64 address)
 {
@@ -186,7 +187,7 @@ static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u6
 #define ABOVE_RETURN_ADDRESS 0
 #endif
 
-/* The index must be seen to be in bounds. */
+/* The verifier must see that the index is in bounds. */
 #define BOUNDED(i, n)                                                                                        \
 	({                                                                                                   \
 		__u64 _i = (i);                                                                              \
@@ -232,7 +233,7 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	if (!v)
 		return 0;
 	if (slot->how == NPS_SLOT_TEXT_SIZED) {
-		/* An older caller's struct ends before the text. */
+		/* The struct of an older caller ends before the text. */
 		*fault = bpf_probe_read(&to, sizeof(to), (void *)v);
 		if (to < slot->offset + NPS_STR_MAX)
 			return 0;
@@ -252,14 +253,14 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	if (slot->how == NPS_SLOT_STR || slot->how == NPS_SLOT_TEXT_IN || slot->how == NPS_SLOT_TEXT_PTR ||
 	    slot->how == NPS_SLOT_TEXT_SIZED) {
 		to = intern(ctx, t, pid, v);
-		*fault = !to; /* the reader tries again, from the address */
+		*fault = !to; /* the reader tries again with the address */
 		return to ? to : v;
 	}
 	return v;
 }
 
 static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, __u32 pid,
-					const struct nps_legacy_spec *spec, __u64 *args, __u8 *flags)
+					const struct nps_legacy_spec *spec, __u64 *slot, __u8 *flags)
 {
 	__u64 stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
 
@@ -268,7 +269,7 @@ static __always_inline void entry_slots(struct pt_regs *ctx, struct thread *t, _
 	for (int i = 0; i < 4; i++) {
 		bool fault;
 
-		args[i] = entry_slot(ctx, t, stack, pid, &spec->slot[i], &fault);
+		slot[i] = entry_slot(ctx, t, stack, pid, &spec->slot[i], &fault);
 		if (fault) {
 			*flags |= NPS_F_SLOT_FAULT(i);
 			count(NPS_COUNTER_FAULT);
@@ -289,7 +290,7 @@ static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe,
 	return bpf_map_lookup_elem(&specs, probe);
 }
 
-/* Frames whose stack is gone were left by longjmp or an exception. */
+/* Drops calls whose stack frame was unwound by longjmp or an exception. */
 static __always_inline void drop_dead_calls(struct thread *t, __u64 sp, __u32 probe)
 {
 #pragma unroll
@@ -364,7 +365,7 @@ int call_entry(struct pt_regs *ctx)
 	c->probe = probe;
 	c->group = group;
 	c->sp = sp;
-	entry_slots(ctx, t, pid_tgid >> 32, spec, c->args, &c->flags);
+	entry_slots(ctx, t, pid_tgid >> 32, spec, c->slot, &c->flags);
 	t->depth++;
 	c->start = bpf_ktime_get_ns();
 	return 0;
@@ -380,15 +381,15 @@ static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, 
 		__u64 v = 0;
 
 		if (how == NPS_SLOT_RESULT)
-			c->args[i] = PT_REGS_RC(ctx);
-		if (!c->args[i])
+			c->slot[i] = PT_REGS_RC(ctx);
+		if (!c->slot[i])
 			continue;
 		if (how == NPS_SLOT_OUT64) {
-			fault = bpf_probe_read(&v, 8, (void *)c->args[i]);
+			fault = bpf_probe_read(&v, 8, (void *)c->slot[i]);
 		} else if (how == NPS_SLOT_OUT32) {
-			fault = bpf_probe_read(&v, 4, (void *)c->args[i]);
+			fault = bpf_probe_read(&v, 4, (void *)c->slot[i]);
 		} else if (how == NPS_SLOT_OUTSTR) {
-			v = intern(ctx, t, pid, c->args[i]);
+			v = intern(ctx, t, pid, c->slot[i]);
 			fault = !v;
 		} else {
 			continue;
@@ -397,11 +398,11 @@ static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, 
 			c->flags |= NPS_F_SLOT_FAULT(i);
 			count(NPS_COUNTER_FAULT);
 		}
-		c->args[i] = v;
+		c->slot[i] = v;
 	}
 }
 
-/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo). */
+/* The argument of halSqTaskSend (cann-abi: struct halTaskSendInfo). */
 struct task_send_info {
 	__s32 type;
 	__u32 ts_id, sq_id;
@@ -413,9 +414,8 @@ struct task_send_info {
 static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struct nps_event *e)
 {
 	struct task_send_info info = {};
-	__u64 device = c->args[0] & 0xffff;
 
-	if (bpf_probe_read(&info, sizeof(info), (void *)c->args[1])) {
+	if (bpf_probe_read(&info, sizeof(info), (void *)c->slot[1])) {
 		count(NPS_COUNTER_FAULT);
 		return;
 	}
@@ -425,19 +425,20 @@ static __always_inline void send_sqes(struct pt_regs *ctx, struct call *c, struc
 		count(NPS_COUNTER_SQE_CUT);
 #pragma unroll
 	for (__u32 i = 0; i < NPS_LEGACY_SQES; i++) {
-		__u64 head[2] = {};
-
+		/* A store before the second exit: clang would make one of both, and not unroll the loop. */
+		e->flags &= ~NPS_F_SLOT_FAULT(1);
 		if (i >= info.sqe_num)
 			return;
-		e->flags &= ~NPS_F_SLOT_FAULT(1);
-		if (bpf_probe_read(head, sizeof(head), (void *)(info.sqe_addr + i * 64))) {
+		e->sqe.device = c->slot[0];
+		e->sqe.index = i;
+		e->sqe.count = info.sqe_num;
+		e->sqe.reserved = 0;
+		e->sqe.queue = info.sq_id;
+		e->sqe.reserved2 = 0;
+		if (bpf_probe_read(&e->sqe.sqe, sizeof(e->sqe.sqe), (void *)(info.sqe_addr + i * 64))) {
 			e->flags |= NPS_F_SLOT_FAULT(1);
 			count(NPS_COUNTER_FAULT);
 		}
-		e->args[0] = device | (__u64)i << 16 | (__u64)(info.sqe_num & 0xffff) << 32;
-		e->args[1] = head[0];
-		e->args[2] = head[1];
-		e->args[3] = info.sq_id;
 		emit(ctx, e);
 	}
 }
@@ -460,10 +461,10 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread *t, str
 	return_slots(ctx, t, pid_tgid >> 32, spec, c);
 	e.kind = NPS_EV_API;
 	e.flags = c->flags;
-	e.args[0] = c->args[0];
-	e.args[1] = c->args[1];
-	e.args[2] = c->args[2];
-	e.args[3] = c->args[3];
+	e.call.slot[0] = c->slot[0];
+	e.call.slot[1] = c->slot[1];
+	e.call.slot[2] = c->slot[2];
+	e.call.slot[3] = c->slot[3];
 	emit(ctx, &e);
 }
 
@@ -513,7 +514,7 @@ int call_mark(struct pt_regs *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_MARK);
 		return 0;
 	}
-	entry_slots(ctx, t, pid_tgid >> 32, spec, e.args, &flags);
+	entry_slots(ctx, t, pid_tgid >> 32, spec, e.call.slot, &flags);
 	e.kind = NPS_EV_MARK;
 	e.flags = flags;
 	e.probe = probe;
@@ -529,7 +530,7 @@ int call_mark(struct pt_regs *ctx)
 /* --- system calls --- */
 
 SEC("raw_tracepoint/sys_enter")
-int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(syscall_entered, struct pt_regs *regs, __u64 nr)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), maps = 0;
 	struct thread *t;
@@ -541,18 +542,18 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 		count(NPS_COUNTER_LOST + NPS_EV_SYSCALL);
 		return 0;
 	}
-	t->syscall = ctx->args[1];
-	if (ctx->args[1] == NPS_NR_MMAP)
-		bpf_probe_read(&maps, sizeof(maps), (void *)&PT_REGS_PARM3((struct pt_regs *)ctx->args[0]));
+	t->syscall = nr;
+	if (nr == NPS_NR_MMAP)
+		bpf_probe_read(&maps, sizeof(maps), (void *)&PT_REGS_PARM3(regs));
 	t->maps = maps;
 	t->syscall_start = bpf_ktime_get_ns();
 	return 0;
 }
 
 SEC("raw_tracepoint/sys_exit")
-int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(syscall_returned, struct pt_regs *regs, __s64 ret)
 {
-	__u64 pid_tgid = bpf_get_current_pid_tgid(), ret = ctx->args[1];
+	__u64 pid_tgid = bpf_get_current_pid_tgid();
 	__u32 tid = (__u32)pid_tgid;
 	struct thread *t;
 	struct nps_event e;
@@ -563,17 +564,20 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	if (!t || !t->syscall_start)
 		return 0; /* entered before we attached */
 	e.kind = NPS_EV_SYSCALL;
-	/* The arguments are not told: what they mean takes more than these kernels can. But libraries come by mapping code. */
+	/*
+	 * Arguments are not recorded: to decode them exceeds the limits of these kernels. But mappings of
+	 * code are, because they show that a library may have been loaded.
+	 */
 	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
-	e.probe = t->syscall;
+	e.nr = t->syscall;
 	e.pid = pid_tgid >> 32;
 	e.tid = tid;
 	e.ret = (__s32)ret;
 	e.start = t->syscall_start;
 	e.dur = bpf_ktime_get_ns() - t->syscall_start;
-	e.args[0] = e.args[1] = 0;
-	e.args[2] = t->maps & NPS_PROT_EXEC;
-	e.args[3] = ret;
+	e.syscall.arg[0] = e.syscall.arg[1] = 0;
+	e.syscall.arg[2] = t->maps & NPS_PROT_EXEC;
+	e.syscall.result = ret;
 	t->syscall_start = 0;
 	emit(ctx, &e);
 	return 0;
@@ -589,20 +593,19 @@ int thread_exited(struct bpf_raw_tracepoint_args *ctx)
 	struct nps_event e;
 
 	bpf_map_delete_elem(&threads, &tid);
-	/* The first thread takes the process with it, unless it leaves before the others. */
+	/* The exit of the first thread ends the process, unless other threads outlive it. */
 	if (tid != pid || !is_target(pid, ~0U))
 		return 0;
 	e.kind = NPS_EV_PROC;
 	e.flags = 0;
-	e.probe = NPS_PROC_EXIT;
+	e.what = NPS_PROC_EXIT;
 	e.pid = pid;
 	e.tid = tid;
-	e.ret = 0;
+	e.parent = 0;
 	e.start = bpf_ktime_get_ns();
-	e.dur = 0;
-	e.args[0] = ~0ULL; /* its status is not known here */
-	e.args[1] = e.args[2] = e.args[3] = 0;
-	bpf_get_current_comm(&e.args[2], NPS_COMM_SIZE);
+	e.born = 0;
+	e.proc = (struct nps_event_proc){ .exit_code = NPS_EXIT_UNKNOWN };
+	bpf_get_current_comm(e.proc.comm, sizeof(e.proc.comm));
 	emit(ctx, &e);
 	return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Requests that watched threads make of block devices, and page faults of theirs that had to wait for
- * one. A request belongs to the thread that made it: what the kernel writes back later belongs to nobody here.
+ * Requests that watched threads send to block devices, and their page faults that had to wait for one. A
+ * request belongs to the thread that sent it: what the kernel writes back later belongs to nobody here.
  */
 #include "threads.bpf.h"
 
@@ -14,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct request_made {
 	__u64 start, bytes, sector;
 	__u32 pid, tid, device, flags;
-	__u32 call; /* number + 1 of the system call it was made in, 0 none */
+	__u32 call; /* 1 + number of the system call that it was made in, 0: none */
 };
 
 struct {
@@ -57,16 +57,16 @@ static __always_inline int made(struct bio *bio)
 }
 
 SEC("raw_tp/block_bio_queue")
-int request_made(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_made, struct bio *bio)
 {
-	return made((struct bio *)ctx->args[0]);
+	return made(bio);
 }
 
-/* Before 5.11 the queue came first. */
+/* Before 5.11 the first argument was the queue. */
 SEC("raw_tp/block_bio_queue")
-int request_made_old(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_made_old, void *queue, struct bio *bio)
 {
-	return made((struct bio *)ctx->args[1]);
+	return made(bio);
 }
 
 static __always_inline void done(struct bio *bio, __s32 status)
@@ -81,40 +81,37 @@ static __always_inline void done(struct bio *bio, __s32 status)
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_IO);
 	if (e) {
-		e->probe = r->flags & OPERATION;
+		e->operation = r->flags & OPERATION;
 		e->pid = r->pid;
 		e->tid = r->tid;
 		e->ret = status;
 		e->start = r->start;
 		e->dur = bpf_ktime_get_ns() - r->start;
-		e->args[0] = r->bytes;
-		e->args[1] = r->device | (__u64)(__u16)r->call << 32;
-		e->args[2] = r->sector;
-		e->args[3] = r->flags & ~OPERATION;
+		e->io = (struct nps_event_io){ .bytes = r->bytes,
+					       .device = r->device,
+					       .call = r->call,
+					       .sector = r->sector,
+					       .op_flags = r->flags & ~OPERATION };
 		bpf_ringbuf_submit(e, wake_flag(ring));
 	}
 	bpf_map_delete_elem(&requests, &key);
 }
 
-/* Devices without a queue of their own, such as the device mapper. */
+/* For devices without a queue of their own, such as the device mapper. */
 SEC("raw_tp/block_bio_complete")
-int request_done(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(request_done, void *queue, struct bio *bio)
 {
-	struct bio *bio = (struct bio *)ctx->args[1];
-
 	done(bio, BPF_CORE_READ(bio, bi_status));
 	return 0;
 }
 
-#define MERGED 256 /* requests of threads in one of the device: as many as it has segments at most */
+#define MERGED 256 /* most requests merged into one: a device has no more segments */
 
-/* Devices with a queue end what was merged together, as far as its bytes go. */
+/* Devices with a queue complete requests that were merged together, as far as the bytes reach. */
 SEC("raw_tp/block_rq_complete")
-int merged_done(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(merged_done, struct request *rq, __s32 status, __u32 bytes)
 {
-	struct request *rq = (struct request *)ctx->args[0];
-	__s32 status = (__s32)ctx->args[1];
-	__u32 left = (__u32)ctx->args[2];
+	__u32 left = bytes;
 	struct bio *bio = BPF_CORE_READ(rq, bio);
 
 	for (int i = 0; i < MERGED && bio; i++) {
@@ -133,7 +130,7 @@ int merged_done(struct bpf_raw_tracepoint_args *ctx)
 
 #define PAGE_OF(address) ((address) & ~4095ULL)
 
-/* Is it the same fault again, the data having come? */
+/* Is it the same fault, retried after the data was read? */
 static __always_inline bool is_second(const struct vm_fault *vmf)
 {
 	const struct vm_fault___before_5_13 *old = (const void *)vmf;
@@ -152,13 +149,16 @@ static __always_inline int begun(__u64 address)
 		return 0;
 	s = local_get(&syscalls, &no_syscall);
 	if (!s)
-		return 0; /* its fault will have no time */
+		return 0; /* its fault will have no duration */
 	s->fault_page = PAGE_OF(address);
 	s->fault_start = bpf_ktime_get_ns();
 	return 0;
 }
 
-/* Where the kernel has trampolines: only where a fault may have to wait, since most faults never come here. */
+/*
+ * Where the kernel supports fentry: only the functions in which a fault
+ * may wait, since most faults do not reach them.
+ */
 SEC("fentry/filemap_fault")
 int BPF_PROG(file_fault, struct vm_fault *vmf)
 {
@@ -171,20 +171,20 @@ int BPF_PROG(swap_fault, struct vm_fault *vmf)
 	return is_second(vmf) ? 0 : begun(vmf->address);
 }
 
-/* Elsewhere, on x86-64: every fault. */
+/* Without fentry, on x86-64: every fault. */
 SEC("raw_tp/page_fault_user")
-int user_fault(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(user_fault, unsigned long address)
 {
-	return begun(ctx->args[0]);
+	return begun(address);
 }
 
 SEC("raw_tp/page_fault_kernel")
-int kernel_fault(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(kernel_fault, unsigned long address)
 {
-	return begun(ctx->args[0]);
+	return begun(address);
 }
 
-/* As linux/bpf_perf_event.h has it. */
+/* As in linux/bpf_perf_event.h. */
 struct bpf_perf_event_data {
 #if defined(__TARGET_ARCH_x86)
 	struct pt_regs regs;
@@ -195,7 +195,7 @@ struct bpf_perf_event_data {
 	__u64 addr;
 };
 
-/* The kernel's own counter of them: at the end of each. */
+/* The kernel's software event of major faults, which fires at the end of each. */
 SEC("perf_event")
 int major_fault(struct bpf_perf_event_data *ctx)
 {
@@ -210,16 +210,13 @@ int major_fault(struct bpf_perf_event_data *ctx)
 		return 0;
 	now = bpf_ktime_get_ns();
 	s = local_find(&syscalls);
-	e->probe = NPS_FAULT_MAJOR;
+	e->what = NPS_FAULT_MAJOR;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = 0;
 	e->start = s && s->fault_page == PAGE_OF(ctx->addr) ? s->fault_start : now;
 	e->dur = now - e->start;
-	e->args[0] = ctx->addr;
-	e->args[1] = 0;
-	e->args[2] = 0;
-	e->args[3] = 0;
+	e->major_fault = (struct nps_event_major_fault){ .address = ctx->addr };
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 	return 0;
 }

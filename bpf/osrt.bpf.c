@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * System calls of the watched processes. Those that last are one record each, written when
- * they return; shorter ones are summed up by thread and number, so that a job that makes a million of them a
- * second can be watched. Raw tracepoints, because every other process of the host pays for them too.
+ * System calls of the watched processes. Long ones are one record each, written when they return. Shorter
+ * ones are summed up by thread and number, so that a job that makes a million of them a second can be
+ * watched. Raw tracepoints, because all other processes of the host run into them too.
  */
 #include "ending.bpf.h"
 #include "threads.bpf.h"
@@ -11,12 +11,12 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Calls shorter than this are summed up; 0: none. */
+/* Calls shorter than this are summed up, ns; 0: none. */
 volatile __u64 threshold_ns = 0; /* the collector raises it where records cost too much */
 
 /*
- * Two tables of sums: one is filled while the other lies still and is taken by the collector,
- * which then says which is next. Not per CPU: a thread is on one CPU at a time, and its sums are its own.
+ * Two tables of sums: one is filled while the collector reads and clears the other, and then swaps them.
+ * Not per CPU: a thread is on one CPU at a time, and its sums are its own.
  */
 struct sums {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,14 +29,14 @@ struct sums sums_odd SEC(".maps");
 volatile __u32 sums_turn = 0;
 
 /*
- * How often a process was taken out of the targets. A thread that was found to be watched since the last time is watched:
- * its process is not looked for among them at each call.
+ * How often a process was removed from the targets. A thread that was watched at the current count still
+ * is, which saves a lookup of its process at each call.
  */
 volatile __u32 targets_removed = 0;
 
 /*
- * On x86-64 since 6.11 a return probe comes back through a system call of its own
- * (uretprobe, and uprobe for optimised entries): our doing, not the job's.
+ * On x86-64 since 6.11 a return probe returns through a system call of its own (uretprobe; uprobe for
+ * optimised entries). The job did not make these calls.
  */
 static __always_inline bool is_probe_trampoline(long nr)
 {
@@ -52,30 +52,34 @@ static __always_inline bool is_probe_trampoline(long nr)
 #define FUTEX_OP 0x7f /* above it are flags */
 #define FUTEX_WAITS (1U << 0 | 1U << 6 | 1U << 9 | 1U << 11 | 1U << 13) /* WAIT, LOCK_PI, WAIT_BITSET, ... */
 
-/* A mutex says who has it, as long as somebody has: that is read before the wait. */
-static __always_inline void begin_wait(struct futex_wait *w, const __u64 args[4])
+/* A locked mutex contains the tid of its owner, so it is read before the wait. */
+static __always_inline void begin_wait(struct futex_wait *w, const __u64 arg[4])
 {
-	w->op = args[1];
+	w->op = arg[1];
 	if ((w->op & FUTEX_OP) > 31 || !(FUTEX_WAITS >> (w->op & FUTEX_OP) & 1))
 		return;
-	w->address = args[0];
-	w->value = args[2];
-	w->unreadable = bpf_probe_read_user(w->words, sizeof(w->words), (void *)args[0]) &&
-			/* it can be the last word of a page, and no mutex */
-			bpf_probe_read_user(w->words, sizeof(w->words[0]), (void *)args[0]);
+	w->address = arg[0];
+	w->value = arg[2];
+	w->unreadable = bpf_probe_read_user(w->words, sizeof(w->words), (void *)arg[0]) &&
+			/* it can be the last word of a page, and not a mutex */
+			bpf_probe_read_user(w->words, sizeof(w->words[0]), (void *)arg[0]);
 }
 
 static __always_inline void fill_lock(struct nps_event *e, const struct futex_wait *w, __u32 waker)
 {
 	e->flags = w->unreadable ? NPS_F_SLOT_FAULT(2) : 0;
-	e->probe = w->op & FUTEX_OP;
-	e->args[0] = w->address;
-	e->args[1] = waker | (__u64)w->value << 32;
-	e->args[2] = w->words[0] | (__u64)w->words[2] << 32;
-	e->args[3] = w->words[3] | (__u64)(__u16)w->words[4] << 32 | (__u64)(w->op >> 7 & 0xffff) << 48;
+	e->operation = w->op & FUTEX_OP;
+	e->lock.address = w->address;
+	e->lock.waker = waker;
+	e->lock.value = w->value;
+	e->lock.word = w->words[0];
+	e->lock.owner = w->words[2];
+	e->lock.users = w->words[3];
+	e->lock.mutex_kind = w->words[4];
+	e->lock.op_flags = w->op >> 7;
 }
 
-/* What is known of the thread if it has slept in the call; NULL: it has not. */
+/* State of the thread if it has slept in the call; NULL: it has not. */
 static __always_inline struct nps_thread *sleeper_in(const struct open_syscall *s, __u32 tid)
 {
 	struct nps_thread *thread = bpf_map_lookup_elem(&scheds, &tid);
@@ -83,7 +87,7 @@ static __always_inline struct nps_thread *sleeper_in(const struct open_syscall *
 	return thread && thread->off > s->start ? thread : NULL;
 }
 
-/* Who ended the wait, if somebody did: only then is the result 0, and only a thread can. */
+/* Records who ended the wait. Only a waker makes the result 0, and only a thread can wake. */
 static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tgid, long ret, __u64 now)
 {
 	struct nps_thread *thread = sleeper_in(s, (__u32)pid_tgid);
@@ -102,12 +106,15 @@ static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tg
 
 /* --- short calls --- */
 
-/* Two, each of a map that the kernel knows when it compiles: it then calls that map's own function. */
+/*
+ * Two functions, so that each has a map that is constant when the kernel compiles it: then the kernel calls
+ * the map's lookup directly.
+ */
 static __always_inline struct nps_sum *find_even(const struct nps_sum_key *key)
 {
 	struct nps_sum *sum = bpf_map_lookup_elem(&sums_even, key);
 
-	asm volatile("" : "+r"(sum) : "i"(0)); /* or the compiler would make one call of both */
+	asm volatile("" : "+r"(sum) : "i"(0)); /* keeps the compiler from merging both calls into one */
 	return sum;
 }
 
@@ -154,23 +161,23 @@ static __always_inline bool add_to_sum(const struct nps_sum_key *key, __u64 star
 
 /* --- long ones --- */
 
-static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid, __u64 args[4], __u8 *flags)
+static __always_inline void explain(struct open_syscall *s, __u8 what, __u32 pid, __u64 arg[4], __u8 *flags)
 {
 	if (what & CALL_PATH) {
-		args[0] = intern(&s->text, pid, args[0]);
-		if (!args[0])
+		arg[0] = intern(&s->text, pid, arg[0]);
+		if (!arg[0])
 			*flags |= NPS_F_SLOT_FAULT(0);
 	}
 	if (what & CALL_PATH_AT) {
-		args[1] = intern(&s->text, pid, args[1]);
-		if (!args[1])
+		arg[1] = intern(&s->text, pid, arg[1]);
+		if (!arg[1])
 			*flags |= NPS_F_SLOT_FAULT(1);
 	}
 	if (what & CALL_TIME)
-		args[2] = s->time;
+		arg[2] = s->time;
 }
 
-static __always_inline void send_call(struct open_syscall *s, __u8 flags, const __u64 args[4], __u64 pid_tgid,
+static __always_inline void send_call(struct open_syscall *s, __u8 flags, const __u64 arg[4], __u64 pid_tgid,
 				      long ret, __u64 now, bool wake)
 {
 	void *ring = this_ring();
@@ -179,26 +186,26 @@ static __always_inline void send_call(struct open_syscall *s, __u8 flags, const 
 	if (!e)
 		return;
 	e->flags = flags;
-	e->probe = s->nr;
+	e->nr = s->nr;
 	e->pid = pid_tgid >> 32;
 	e->tid = (__u32)pid_tgid;
 	e->ret = (__s32)ret;
 	e->start = s->start;
 	e->dur = now - s->start;
-	e->args[0] = args[0];
-	e->args[1] = args[1];
-	e->args[2] = args[2];
-	e->args[3] = ret;
+	e->syscall.arg[0] = arg[0];
+	e->syscall.arg[1] = arg[1];
+	e->syscall.arg[2] = arg[2];
+	e->syscall.result = ret;
 	bpf_ringbuf_submit(e, wake ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
 /* --- entry and return --- */
 
-/* What is kept of this thread; NULL: it is not watched, or there is no room for it. */
+/* State of this thread; NULL: it is not watched, or there is no room for it. */
 static __always_inline struct open_syscall *of_watched_thread(void)
 {
 	struct open_syscall *s = has_task_storage ? local_find(&syscalls) : NULL;
-	__u32 epoch = targets_removed + 1; /* 0: of a thread that is new to us */
+	__u32 epoch = targets_removed + 1; /* 0: the thread is new */
 
 	if (s && s->epoch == epoch)
 		return s;
@@ -213,12 +220,10 @@ static __always_inline struct open_syscall *of_watched_thread(void)
 }
 
 SEC("raw_tp/sys_enter")
-int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(syscall_entered, struct pt_regs *regs, long nr)
 {
-	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
-	long nr = (long)ctx->args[1];
 	struct open_syscall *s;
-	__u64 args[4];
+	__u64 arg[4];
 	__u8 what;
 
 	if (is_probe_trampoline(nr) || ended_at)
@@ -236,25 +241,23 @@ int syscall_entered(struct bpf_raw_tracepoint_args *ctx)
 	what = os_call(nr);
 	if (what & (CALL_FUTEX | CALL_TIME)) {
 		s->wait.address = 0;
-		if (os_call_args(regs, args))
+		if (os_call_args(regs, arg))
 			count(NPS_COUNTER_FAULT);
 		else if (what & CALL_FUTEX)
-			begin_wait(&s->wait, args);
+			begin_wait(&s->wait, arg);
 		else
-			s->time = time_given(nr, regs, args);
+			s->time = time_given(nr, regs, arg);
 	}
 	s->start = bpf_ktime_get_ns();
 	return 0;
 }
 
 SEC("raw_tp/sys_exit")
-int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
+int BPF_PROG(syscall_returned, struct pt_regs *regs, long ret)
 {
-	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
-	long ret = (long)ctx->args[1];
-	/* Threads of others have none, which is found out faster than that they are of others. */
+	/* Threads of other processes have no state, which is a faster test than that of the process. */
 	struct open_syscall *s = local_find(&syscalls);
-	__u64 pid_tgid, start, now, args[4] = {};
+	__u64 pid_tgid, start, now, arg[4] = {};
 	__u8 what, flags = 0;
 	bool maps = false;
 
@@ -264,21 +267,21 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	now = bpf_ktime_get_ns();
 	pid_tgid = bpf_get_current_pid_tgid();
 	if (ended_at) {
-		s->left = true; /* it is told of as it was then */
+		s->left = true; /* it is reported as it was at the end */
 		return 0;
 	}
 	if (s->epoch != targets_removed + 1 && !(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
 		goto done;
 	what = os_call(s->nr);
-	if ((what || now - start >= threshold_ns) && os_call_args(regs, args))
+	if ((what || now - start >= threshold_ns) && os_call_args(regs, arg))
 		count(NPS_COUNTER_FAULT);
 	if (what & CALL_SOCKET)
 		flags = NPS_F_SOCKET;
 	else if (what & CALL_FD)
-		flags = fd_kind(this_task(), args[0]);
-	/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
+		flags = fd_kind(this_task(), arg[0]);
+	/* A library arrives by mapping code, our helper by a memfd: the reader checks for both. */
 	if (what & CALL_MAPS)
-		maps = s->nr == NPS_NR_MEMFD_CREATE || (args[2] & NPS_PROT_EXEC);
+		maps = s->nr == NPS_NR_MEMFD_CREATE || (arg[2] & NPS_PROT_EXEC);
 	if (now - start < threshold_ns && !maps) {
 		struct nps_sum_key key = {
 			.pid = pid_tgid >> 32, .tid = (__u32)pid_tgid, .nr = s->nr, .flags = flags
@@ -286,12 +289,12 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 
 		if (add_to_sum(&key, start, now, ret, (what & CALL_BYTES) && ret > 0 ? ret : 0))
 			goto done;
-		/* There is no room for another sum: nothing is lost, it is one record more. */
+		/* No room for another sum: nothing is lost, the call becomes a record. */
 	}
 	if ((what & CALL_FUTEX) && s->wait.address)
 		send_lock(s, pid_tgid, ret, now);
-	explain(s, what, pid_tgid >> 32, args, &flags);
-	send_call(s, flags, args, pid_tgid, ret, now, maps);
+	explain(s, what, pid_tgid >> 32, arg, &flags);
+	send_call(s, flags, arg, pid_tgid, ret, now, maps);
 done:
 	s->start = 0;
 	return 0;
@@ -304,24 +307,25 @@ static __always_inline void describe_open(struct task_struct *t, const struct op
 {
 	__u8 what = os_call(s->nr);
 	struct pt_regs regs;
+	__u64 arg[4];
 
 	e->flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
 	if (s->left || !user_regs(t, &regs))
 		return;
 	e->flags = 0;
-	os_call_args_of(&regs, e->args);
-	e->args[3] = 0;
-	/* A text of another process cannot be read from here; the collector tries. */
+	os_call_args_of(&regs, arg);
+	e->syscall.arg[0] = arg[0];
+	e->syscall.arg[1] = arg[1];
+	e->syscall.arg[2] = what & CALL_TIME ? s->time : arg[2];
+	/* Memory of another process cannot be read here; the collector reads the text. */
 	if (what & CALL_PATH)
 		e->flags |= NPS_F_SLOT_FAULT(0);
 	if (what & CALL_PATH_AT)
 		e->flags |= NPS_F_SLOT_FAULT(1);
-	if (what & CALL_TIME)
-		e->args[2] = s->time;
 	if (what & CALL_SOCKET)
 		e->flags |= NPS_F_SOCKET;
 	else if (what & CALL_FD)
-		e->flags |= fd_kind(t, e->args[0]);
+		e->flags |= fd_kind(t, arg[0]);
 }
 
 SEC("iter/task")
@@ -333,7 +337,7 @@ int open_syscalls(struct bpf_iter__task *ctx)
 
 	if (!s || !s->start || s->start >= ended_at)
 		return 0;
-	e.probe = s->nr;
+	e.nr = s->nr;
 	describe_open(t, s, &e);
 	give_open(ctx, t, &e, s->start);
 	if (!(os_call(s->nr) & CALL_FUTEX) || !s->wait.address || !sleeper_in(s, t->pid))

@@ -15,12 +15,12 @@
 
 enum nps_kind {
 	NPS_EV_NONE = 0,
-	NPS_EV_API = 1, /* a probed C function returned; probe = catalogue id */
+	NPS_EV_API = 1, /* a probed C function returned */
 	NPS_EV_SQE = 2, /* one 64-byte SQE was submitted with halSqTaskSend */
 	NPS_EV_MARK = 3, /* an entry-only probe was hit; dur = 0 */
-	NPS_EV_SYSCALL = 4, /* a system call returned; probe = system call number */
+	NPS_EV_SYSCALL = 4, /* a system call returned */
 	NPS_EV_SCHED = 5, /* a thread left the CPU */
-	NPS_EV_PROC = 6, /* fork, exec, exit: see nps_proc_what in probe */
+	NPS_EV_PROC = 6, /* fork, exec, exit: enum nps_proc_what */
 	NPS_EV_SYSCALL_SUM = 7, /* system calls that are too many or too short for a record each */
 	NPS_EV_LOCK = 8, /* a wait for a lock or another thread ended */
 	NPS_EV_FAULT = 9, /* page faults of a thread */
@@ -28,8 +28,7 @@ enum nps_kind {
 	NPS_EV_IRQ = 11, /* an interrupt on a watched thread's CPU */
 	NPS_EV_STACK = 12, /* a stack: no record of this form, it is in stacks.nps (stack.h) */
 	NPS_EV_TENSOR = 13, /* a tensor's description: shape, data type, format */
-	NPS_EV_DRIVER =
-		14, /* a system call on a device node of the NPU's driver; probe = enum nps_driver_call */
+	NPS_EV_DRIVER = 14, /* a system call on a device node of the NPU's driver: enum nps_driver_call */
 	NPS_EV_DRIVER_TASK = 15, /* the driver put an SQE into a queue of the device */
 	NPS_EV_DRIVER_DONE = 16, /* the driver took a CQE from the device */
 	NPS_EV_DRIVER_DMA = 17, /* the driver copied by PCIe */
@@ -59,9 +58,9 @@ enum nps_kind {
 	K(NPS_EV_CQE, "cqe", "completions")
 
 /*
- * What a record says beyond the header, one struct a kind. All of them are 32 bytes, their
- * members naturally aligned. Lengths are in bytes and times in nanoseconds of CLOCK_MONOTONIC
- * where nothing else is said; device nodes and disks are as the kernel has them: major << 20 | minor.
+ * What a record has beyond the header, one struct a kind. All of them are 32 bytes, their members naturally
+ * aligned; reserved members are 0. Lengths are in bytes and times in nanoseconds of CLOCK_MONOTONIC unless
+ * noted otherwise; device nodes and disks are as the kernel has them: major << 20 | minor.
  */
 
 /* API and MARK: values whose meaning the probe's row of the catalogue gives (catalog.h). */
@@ -103,22 +102,26 @@ struct nps_event_cqe {
 	__u16 index; /* of the CQE in its call */
 	__u16 count; /* CQEs of the call */
 	__u16 reserved;
-	/* the first 24 bytes of the CQE */
-	__u16 stream;
-	__u16 task;
-	__u32 error_code;
-	__u8 error_type;
-	__u8 sqe_type;
-	__u16 queue; /* sqId */
-	__u16 queue_head;
-	__u16 flags; /* NPS_CQE_* */
-	/* the device's counter when an event was recorded or a place holder passed (SQE types 4 and
-	 * 3); of others the index of the SQE in its low 16 bits */
-	__u64 counter;
+	union {
+		__u8 head[24]; /* the first bytes of the CQE */
+		struct {
+			__u16 stream;
+			__u16 task;
+			__u32 error_code;
+			__u8 error_type;
+			__u8 sqe_type;
+			__u16 queue; /* sqId */
+			__u16 queue_head;
+			__u16 flags; /* NPS_CQE_* */
+			/* the device's counter when an event was recorded or a placeholder passed (SQE types 4
+			 * and 3); of others the index of the SQE in its low 16 bits */
+			__u64 counter;
+		};
+	};
 };
 
 /*
- * SYSCALL, nr in the header; of flags NPS_F_SOCKET and NPS_F_NPU_NODE say what the descriptor in arg[0] is.
+ * SYSCALL, nr in the header; of flags NPS_F_SOCKET and NPS_F_NPU_NODE are about the descriptor in arg[0].
  * open, creat: arg[0], openat, openat2: arg[1] is the id of the path's text, 0 unreadable.
  * poll, ppoll, select, pselect6, epoll_*wait*, nanosleep, clock_nanosleep: arg[2] is the time limit
  * in ns, all ones: none; of a sleep until a moment what was left when it began (of clocks of CPU time:
@@ -211,12 +214,15 @@ struct nps_event_proc {
 		__s64 exit_code; /* EXIT: as wait(2) reports it, or NPS_EXIT_UNKNOWN */
 	};
 	__u64 cpu_ns; /* EXIT: CPU time of all its threads */
-	char comm[16]; /* of EXEC the new one */
+	char comm[16]; /* NPS_COMM_SIZE; of EXEC the new one */
 };
 
-/* IRQ: tid is the thread whose CPU it took, start and dur for how long. */
+/*
+ * IRQ: tid is the thread whose CPU it used, start and dur for how long. number in the header is that of the
+ * interrupt or of the softirq, or enum nps_irq_local.
+ */
 struct nps_event_irq {
-	__u32 what; /* enum nps_irq_what; number in the header: the interrupt's, the softirq's or enum nps_irq_local */
+	__u32 what; /* enum nps_irq_what */
 	__u32 cpu;
 	__u64 reserved[3];
 };
@@ -224,7 +230,7 @@ struct nps_event_irq {
 /*
  * TENSOR (--record-shapes). sequence in the header is the number of the record among the thread's of this
  * kind, modulo 65536: where one is missing it was lost. start is when it was written; handle in
- * the header is the object, tensor.what in the header says which:
+ * the header is the object, of the kind that tensor_head.what has:
  *  TENSOR     the aclTensor that aclCreateTensor returned. size: of the view, by dimension.
  *             NPS_F_TRUNCATED: more than eight, or one that is no 32-bit number
  *  LIST       the aclTensorList. member: those from 4 * part on; count members in all, of which
@@ -240,7 +246,7 @@ struct nps_event_tensor {
 	};
 };
 
-/* ret of TENSOR. */
+/* TENSOR: tensor_head in the header. */
 struct nps_tensor_head {
 	__u8 what : 4; /* enum nps_tensor_what */
 	__u8 dims : 4; /* TENSOR */
@@ -254,9 +260,13 @@ struct nps_tensor_head {
 	};
 };
 
-/* DRIVER: a system call on a device node; call in the header is enum nps_driver_call. */
+/*
+ * DRIVER: a system call on a device node; call_type in the header is enum nps_driver_call. ret is its result, 0
+ * of an mmap that succeeded.
+ */
 struct nps_event_driver {
-	char part[8]; /* the first bytes of the name of the driver's part that has the descriptor, 0 none or unknown */
+	/* the first bytes of the name of the part of the driver that has the descriptor; 0: none, or unknown */
+	char part[8];
 	__u32 command; /* of an ioctl */
 	__u32 fd;
 	__u32 rdev;
@@ -272,10 +282,10 @@ struct nps_event_driver {
 };
 
 /*
- * DRIVER_TASK: start and dur are those of the driver's function that sees each SQE, ret its result; pid is whose
- * SQE it is, tid the thread of the kernel, or of the job, that called. With traced in the header
- * NPS_DRIVER_TRACED the record is from a tracepoint of the driver, which is a moment (dur is 0), and has device,
- * tsid and queue and the SQE's type, stream and task alone, but no task of the type NPS_SQE_FFTS.
+ * DRIVER_TASK: start and dur are those of the driver's function through which each SQE passes, ret its
+ * result; pid is whose SQE it is, tid the thread of the kernel, or of the job, that called. With traced in
+ * the header NPS_DRIVER_TRACED the record is from a tracepoint of the driver, which is a moment (dur is 0).
+ * It has only device, tsid, queue and the SQE's type, stream and task, this not of the type NPS_SQE_FFTS.
  */
 struct nps_event_driver_task {
 	__u16 device;
@@ -287,20 +297,25 @@ struct nps_event_driver_task {
 };
 
 /*
- * DRIVER_DONE: start is when the driver's function was entered that takes the CQE, tid the thread that the
- * interrupt stopped. From a tracepoint (as of DRIVER_TASK) NPS_CQE_FAILED is set also where it has no errors.
+ * DRIVER_DONE: start is when the driver's function that handles the CQE was entered (dur is 0), tid the
+ * thread that the interrupt stopped. From a tracepoint (as of DRIVER_TASK) the CQE has only flags, stream and
+ * task; NPS_CQE_FAILED is set also where the tracepoint does not report errors.
  */
 struct nps_event_driver_done {
 	__u16 device;
 	__u16 tsid;
 	__u32 queue; /* cqid */
-	/* the first 16 bytes of the CQE when that function returned */
-	__u16 flags; /* NPS_CQE_FAILED */
-	__u16 reserved;
-	__u16 stream; /* NPS_CQE_STREAM */
-	__u16 task;
-	__u8 rest[8];
-	__u64 reserved2;
+	union {
+		__u8 head[16]; /* the first bytes of the CQE when that function returned */
+		struct {
+			__u16 flags; /* NPS_CQE_FAILED */
+			__u16 queue_head;
+			__u16 stream;
+			__u16 task;
+			__u8 rest[8];
+		};
+	};
+	__u64 reserved;
 };
 
 /* DRIVER_DMA: start and dur are those of the driver's function that copies, ret its result. */
@@ -321,7 +336,7 @@ struct nps_event {
 	__u8 kind; /* enum nps_kind */
 	__u8 flags; /* NPS_F_* */
 	union {
-		__u16 probe; /* API, MARK: row of the catalogue */
+		__u16 probe; /* API, MARK, SQE, CQE: row of the catalogue */
 		__u16 nr; /* SYSCALL, SYSCALL_SUM: number of the call */
 		__u16 operation; /* LOCK, IO */
 		__u16 what; /* FAULT: enum nps_fault_what; PROC: enum nps_proc_what */
@@ -440,9 +455,9 @@ enum nps_driver_call {
 	NPS_DRIVER_MMAP = 4,
 };
 
-#define NPS_CQE_FAILED 0x8000 /* of DRIVER_DONE [1]: the task failed, or the CQE tells of something else */
-#define NPS_SQE_FFTS 0 /* type of SQEs into which the driver writes other ids */
-#define NPS_DRIVER_TRACED 1 /* probe of DRIVER_TASK and DRIVER_DONE */
+#define NPS_CQE_FAILED 0x8000 /* flags of DRIVER_DONE: the task failed, or the CQE is about something else */
+#define NPS_SQE_FFTS 0 /* type of SQEs in which the driver replaces the ids */
+#define NPS_DRIVER_TRACED 1 /* traced of DRIVER_TASK and DRIVER_DONE */
 
 enum nps_npu_node {
 	NPS_NODE_OTHER = 0,
@@ -477,8 +492,8 @@ enum nps_tensor_what {
 	NPS_TENSOR_EXECUTOR = 3,
 };
 #define NPS_TENSOR_DIMS_MAX 8
-#define NPS_MAX_LIST 64 /* members of a list that are told */
-#define NPS_MAX_OPERANDS 32 /* arguments of a first phase that are told */
+#define NPS_MAX_LIST 64 /* members of a list that are recorded */
+#define NPS_MAX_OPERANDS 32 /* arguments of a first phase that are recorded */
 /* nps_event.ret of a TENSOR record: what it is, a small and a large number */
 #define NPS_TENSOR_RET(what, dims, type, format)                                                             \
 	((__s32)((__u32)(what) | ((__u32)(dims)&0xf) << 4 | ((__u32)(type)&0xff) << 8 |                      \
@@ -490,7 +505,7 @@ enum nps_tensor_what {
 #define NPS_TENSOR_COUNT(ret) ((__u32)(ret) >> 16)
 #define NPS_TENSOR_FORMAT(ret) ((__s16)((__u32)(ret) >> 16)) /* aclFormat */
 
-#define NPS_EXIT_UNKNOWN (-1) /* EXIT: where the kernel side cannot tell, no status that wait(2) has */
+#define NPS_EXIT_UNKNOWN (-1) /* EXIT: the kernel does not report it; wait(2) has no such status */
 #define NPS_COMM_SIZE 16 /* bytes of a comm with the closing NUL */
 enum nps_proc_what { NPS_PROC_FORK = 1, NPS_PROC_EXEC = 2, NPS_PROC_EXIT = 3 };
 

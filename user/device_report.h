@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the driver refused, in words, each thing once; and what was sampled, for session.json. */
+/* Messages about what the driver refused, each once; and what was sampled, for session.json. */
 #ifndef NPS_DEVICE_REPORT_H
 #define NPS_DEVICE_REPORT_H
 
@@ -20,16 +20,16 @@ enum nps_prof_code {
 	NPS_PROF_VF_FULL = -11,
 	NPS_PROF_NO_CONTEXT = 115,
 	NPS_PROF_DATA_LOST = 0x916,
-	NPS_PROF_NONSENSE = -71, /* -EPROTO: found out here */
+	NPS_PROF_NONSENSE = -71, /* -EPROTO: detected here */
 };
 
-/* Will asking again be of no use? */
+/* Is a retry useless? */
 bool nps_device_report__final(int code);
 
-/* WHAT a code means, and what becomes of the channel THEN. Texts that stay. */
+/* WHAT the code means, and what happens to the channel THEN. Static texts. */
 void nps_device_report__words(int code, const char **what, const char **then);
 
-/* Says once for each code, with one line, that CALL ("start", "read", "stop") on the channel returned it. */
+/* Prints one line for each code that CALL ("start", "read", "stop") on the channel returned, once. */
 void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code);
 
 #endif

@@ -4,26 +4,28 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
-#define BATCH 256 /* more than a bucket of the table will ever hold */
+#define BATCH 256 /* more than a bucket of the table ever holds */
 
 static void give_sum(const struct nps_sum_key *key, const struct nps_sum *sum, nps_os_sum_fn fn, void *ctx)
 {
 	struct nps_event e = { .kind = NPS_EV_SYSCALL_SUM,
 			       .flags = (uint8_t)key->flags,
-			       .probe = key->nr,
+			       .nr = key->nr,
 			       .pid = key->pid,
 			       .tid = key->tid,
 			       .start = sum->first,
-			       .dur = sum->last - sum->first };
+			       .dur = sum->last - sum->first,
+			       .syscall_sum = { .count = sum->count,
+						.failed = sum->errors,
+						.total = sum->total,
+						.shortest = sum->shortest,
+						.longest = sum->longest,
+						.bytes = sum->bytes } };
 
-	e.args[0] = sum->count | (uint64_t)sum->errors << 32;
-	e.args[1] = sum->total;
-	e.args[2] = sum->shortest | (uint64_t)sum->longest << 32;
-	e.args[3] = sum->bytes;
 	fn(ctx, &e);
 }
 
-/* Nobody writes to the table meanwhile. */
+/* Drains a table that no program writes to meanwhile. */
 static int empty(int fd, nps_os_sum_fn fn, void *ctx)
 {
 	struct nps_sum_key keys[BATCH];
@@ -39,7 +41,7 @@ static int empty(int fd, nps_os_sum_fn fn, void *ctx)
 			give_sum(&keys[i], &sums[i], fn, ctx);
 		from = &where;
 	}
-	return err == -ENOENT ? 0 : err; /* that was the last of them */
+	return err == -ENOENT ? 0 : err; /* that was the last one */
 }
 
 int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)

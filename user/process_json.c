@@ -8,7 +8,7 @@
 #include "capture_parts.h"
 #include "channel_files.h"
 
-/* What the process means by the numbers of its devices, and where the samples of those in a container are. */
+/* Describes how the process numbers devices and, for a container, where its samples are. */
 static void describe_numbers(const struct nps_capture *c, const struct nps_process *p, cJSON *j)
 {
 	uint64_t used = nps_device_sampler__used_by(c->shared.devices, p->pid);

@@ -26,8 +26,8 @@
 #include "privilege.h"
 #include "texts.h"
 
-#define TURN_MS 20 /* how long records may lie in a ring */
-#define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
+#define TURN_MS 20 /* longest stay of records in a ring */
+#define FLUSH_NS 100000000ULL /* longest stay in our buffers */
 #define LOSS_NS 1000000000ULL
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
@@ -45,7 +45,7 @@ struct nps_reader {
 	struct nps_kernel_side *k;
 	struct nps_session *s;
 	const struct nps_operators *operators;
-	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* of their names in the session, 0: not written yet */
+	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* ids of their names in the session, 0: not written yet */
 	struct ring_buffer *rb;
 	struct perf_buffer *pb; /* on old kernels instead */
 	int epoll_fd;
@@ -58,12 +58,12 @@ struct nps_reader {
 	atomic_bool stop;
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
 	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
-	atomic_ullong cut; /* texts */
+	atomic_ullong cut; /* texts that were truncated */
 	uint64_t seen[SEEN_SLOTS];
-	int32_t wakers[WAKERS]; /* those whose names were asked for: forgets, too */
+	uint32_t wakers[WAKERS]; /* tids whose names were read: entries are overwritten, too */
 	int notice_fd;
 	pthread_mutex_t lock;
-	struct nps_notice *notices; /* those that wait are [first_notice, n_notices) */
+	struct nps_notice *notices; /* pending ones are [first_notice, n_notices) */
 	size_t first_notice, n_notices, notice_room;
 	int overflow;
 	atomic_ullong processes_lost;
@@ -74,7 +74,10 @@ static bool is_about_process(enum nps_notice_what what)
 	return what == NPS_NOTICE_FORK || what == NPS_NOTICE_EXEC || what == NPS_NOTICE_EXIT;
 }
 
-/* Room for one more notice, under the lock. Nothing tells a second time who was born and who died: those may be many. */
+/*
+ * Makes room for one more notice; the caller holds the lock. Forks and exits are not reported again, so
+ * their limit is high.
+ */
 static bool notice_reserve(struct nps_reader *r, enum nps_notice_what what)
 {
 	size_t waiting = r->n_notices - r->first_notice, room = r->notice_room ? 2 * r->notice_room : 256;
@@ -103,10 +106,10 @@ static void notice_fill(struct nps_notice *n, enum nps_notice_what what, const s
 	*n = (struct nps_notice){ .what = what, .pid = e->pid, .arg = arg, .time = e->start };
 	if (!is_about_process(what))
 		return;
-	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->args[1] : 0;
-	n->started = e->dur;
-	n->parent = e->ret > 0 ? e->ret : 0;
-	memcpy(n->comm, &e->args[2], sizeof(n->comm));
+	n->cpu_ns = what == NPS_NOTICE_EXIT ? e->proc.cpu_ns : 0;
+	n->started = e->born;
+	n->parent = e->parent <= INT32_MAX ? e->parent : 0;
+	memcpy(n->comm, e->proc.comm, sizeof(n->comm));
 	n->comm[sizeof(n->comm) - 1] = '\0';
 }
 
@@ -159,7 +162,7 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 	return taken;
 }
 
-/* A set that forgets: at worst something is told twice. */
+/* A set whose entries are overwritten: at worst something is reported twice. */
 static bool is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
 {
 	uint64_t key = address ^ (uint64_t)pid << 40;
@@ -176,21 +179,21 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	switch (e->probe) {
 	case NPS_PROBE_SET_DEVICE:
 	case NPS_PROBE_RT_SET_DEVICE:
-		notify(r, NPS_NOTICE_DEVICE, e, e->args[0]);
+		notify(r, NPS_NOTICE_DEVICE, e, e->call.slot[0]);
 		break;
 	case NPS_PROBE_RT_LAUNCH:
 	case NPS_PROBE_RT_LAUNCH_FLAG:
 	case NPS_PROBE_RT_LAUNCH_FLAG_V2:
-		if (is_new(r, e->pid, e->args[0]))
-			notify(r, NPS_NOTICE_STUB, e, e->args[0]);
+		if (is_new(r, e->pid, e->call.slot[0]))
+			notify(r, NPS_NOTICE_STUB, e, e->call.slot[0]);
 		break;
 	}
 }
 
-/* The row of the catalogue that a record of --record-shapes comes from; one call can make several. */
+/* The row of the catalogue that a record of --record-shapes comes from; one call can write several. */
 static unsigned tensor_probe(const struct nps_event *e)
 {
-	switch (NPS_TENSOR_WHAT(e->ret)) {
+	switch (e->tensor_head.what) {
 	case NPS_TENSOR_TENSOR:
 		return NPS_PROBE_CREATE_TENSOR;
 	case NPS_TENSOR_LIST:
@@ -200,6 +203,16 @@ static unsigned tensor_probe(const struct nps_event *e)
 	default:
 		return NPS_PROBE_NN_PHASE1_END;
 	}
+}
+
+static void notify_process(struct nps_reader *r, const struct nps_event *e)
+{
+	if (e->what == NPS_PROC_FORK)
+		notify(r, NPS_NOTICE_FORK, e, e->proc.child);
+	else if (e->what == NPS_PROC_EXEC)
+		notify(r, NPS_NOTICE_EXEC, e, 0);
+	else
+		notify(r, NPS_NOTICE_EXIT, e, (uint64_t)e->proc.exit_code);
 }
 
 static void look_at(struct nps_reader *r, const struct nps_event *e)
@@ -213,8 +226,8 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		break;
 	case NPS_EV_SQE:
 		r->hits[NPS_PROBE_SQ_TASK_SEND]++;
-		if (is_new(r, e->pid, e->args[0] & 0xffff)) /* no stub is at such an address */
-			notify(r, NPS_NOTICE_SUBMITS, e, e->args[0] & 0xffff);
+		if (is_new(r, e->pid, e->sqe.device)) /* no function has such an address */
+			notify(r, NPS_NOTICE_SUBMITS, e, e->sqe.device);
 		break;
 	case NPS_EV_CQE:
 		r->hits[NPS_PROBE_CQ_REPORT_RECV]++;
@@ -223,16 +236,12 @@ static void look_at(struct nps_reader *r, const struct nps_event *e)
 		r->hits[tensor_probe(e)]++;
 		break;
 	case NPS_EV_SYSCALL:
-		if ((e->probe == NPS_NR_MMAP && (e->args[2] & NPS_PROT_EXEC)) ||
-		    e->probe == NPS_NR_MEMFD_CREATE)
+		if ((e->nr == NPS_NR_MMAP && (e->syscall.arg[2] & NPS_PROT_EXEC)) ||
+		    e->nr == NPS_NR_MEMFD_CREATE)
 			notify(r, NPS_NOTICE_CODE_MAPPED, e, 0);
 		break;
 	case NPS_EV_PROC:
-		notify(r,
-		       e->probe == NPS_PROC_FORK   ? NPS_NOTICE_FORK
-		       : e->probe == NPS_PROC_EXEC ? NPS_NOTICE_EXEC
-						   : NPS_NOTICE_EXIT,
-		       e, e->args[0]);
+		notify_process(r, e);
 		break;
 	}
 }
@@ -260,7 +269,7 @@ static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, cons
 	return parts[0].id;
 }
 
-/* Text of the job that the kernel side could not read; 0 if we cannot either. */
+/* Writes a text of the job that BPF programs could not read; 0 if it cannot be read here either. */
 static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
 {
 	char text[NPS_TEXT_MAX + 2];
@@ -273,9 +282,9 @@ static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint6
 static __u64 *operator_number(struct nps_event *e)
 {
 	if (e->kind == NPS_EV_MARK && e->probe == NPS_PROBE_NN_EXPORT)
-		return &e->args[0];
-	if (e->kind == NPS_EV_TENSOR && NPS_TENSOR_WHAT(e->ret) == NPS_TENSOR_OPERANDS)
-		return &e->dur;
+		return &e->call.slot[0];
+	if (e->kind == NPS_EV_TENSOR && e->tensor_head.what == NPS_TENSOR_OPERANDS)
+		return &e->handle;
 	return NULL;
 }
 
@@ -293,37 +302,36 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 	*slot = name ? r->operator_ids[number] : 0;
 }
 
-/* The kernel side names threads that it sees on a CPU; one that only wakes others is asked here. */
+/* BPF programs send names of threads that get a CPU; the name of one that only wakes others is read here. */
 static void name_waker(struct nps_reader *r, const struct nps_event *e)
 {
-	struct nps_string s = {
-		.kind = NPS_STR_COMM, .pid = e->pid, .id = (uint32_t)e->ret, .time = e->start
-	};
-	int32_t *known = &r->wakers[e->ret & (WAKERS - 1)];
+	struct nps_string s = { .kind = NPS_STR_COMM, .pid = e->pid, .id = e->waker, .time = e->start };
+	uint32_t *known = &r->wakers[e->waker & (WAKERS - 1)];
 	char path[64];
 	ssize_t n;
 	int fd;
 
-	if (e->ret <= 0 || *known == e->ret)
+	if (!e->waker || *known == e->waker)
 		return;
-	*known = e->ret;
-	snprintf(path, sizeof(path), "/proc/%d/comm", e->ret);
+	*known = e->waker;
+	snprintf(path, sizeof(path), "/proc/%u/comm", e->waker);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return; /* it is gone */
+		return; /* it has exited */
 	n = read(fd, s.text, 16);
 	close(fd);
 	if (n <= 1)
 		return;
-	s.len = n - 1; /* without the end of the line */
+	s.len = n - 1; /* without the newline */
 	s.text[s.len] = '\0';
 	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
 
-static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot)
+/* TEXT, slot SLOT of E, is the address of a text that the kernel could not read. It becomes an id, or 0. */
+static void read_missing_text(struct nps_reader *r, struct nps_event *e, int slot, __u64 *text)
 {
-	e->args[slot] = e->args[slot] ? read_text(r, e, e->args[slot]) : 0;
-	if (e->args[slot])
+	*text = *text ? read_text(r, e, *text) : 0;
+	if (*text)
 		e->flags &= ~NPS_F_SLOT_FAULT(slot);
 }
 
@@ -338,7 +346,7 @@ static void read_missing_texts(struct nps_reader *r, struct nps_event *e)
 		    (how != NPS_SLOT_STR && how != NPS_SLOT_TEXT_IN && how != NPS_SLOT_TEXT_PTR &&
 		     how != NPS_SLOT_TEXT_SIZED))
 			continue;
-		read_missing_text(r, e, i);
+		read_missing_text(r, e, i, &e->call.slot[i]);
 	}
 }
 
@@ -353,7 +361,7 @@ static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
 static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size)
 {
 	if (b->used + size > BUFFER_BYTES) {
-		/* Texts first: an event on disk then never names a text that is not. */
+		/* Texts first, so that an event on disk never refers to a text that is not. */
 		if (type == NPS_CHUNK_EVENTS)
 			flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
 		flush(b, st, type);
@@ -364,11 +372,12 @@ static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const vo
 
 static void count_faults(struct nps_reader *r, const struct nps_event *e)
 {
-	if (e->kind == NPS_EV_FAULT && e->probe == NPS_FAULT_SUM)
-		atomic_fetch_add_explicit(&r->faults, e->args[0] + e->args[1], memory_order_relaxed);
+	if (e->kind == NPS_EV_FAULT && e->what == NPS_FAULT_SUM)
+		atomic_fetch_add_explicit(&r->faults, e->fault_sum.minor + e->fault_sum.major,
+					  memory_order_relaxed);
 }
 
-/* A text comes with all its parts. */
+/* The parts of a text come together. */
 static bool is_text(const void *data, size_t size)
 {
 	return size && size % sizeof(struct nps_string) == 0 &&
@@ -390,7 +399,7 @@ static int take(void *ctx, void *data, size_t size)
 		kind = NPS_KIND_STRING;
 	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
 		if (e->pid == r->own_pid)
-			return 0; /* ours, where who started us is watched */
+			return 0; /* ours, if our parent is watched */
 		look_at(r, e);
 		copy = *e;
 		read_missing_texts(r, &copy);
@@ -407,7 +416,7 @@ static int take(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* Sums have no CPU and no order: they go with the records of the first. */
+/* Sums have no CPU and no order: they are stored with the records of the first CPU. */
 static void keep_sum(void *ctx, const struct nps_event *e)
 {
 	struct nps_reader *r = ctx;
@@ -418,7 +427,7 @@ static void keep_sum(void *ctx, const struct nps_event *e)
 	atomic_fetch_add_explicit(&r->kinds[e->kind], 1, memory_order_relaxed);
 	count_faults(r, e);
 	if (e->kind == NPS_EV_SYSCALL_SUM)
-		atomic_fetch_add_explicit(&r->summed, e->args[0] & UINT32_MAX, memory_order_relaxed);
+		atomic_fetch_add_explicit(&r->summed, e->syscall_sum.count, memory_order_relaxed);
 }
 
 static void take_sums(struct nps_reader *r, int (*take_them)(struct nps_kernel_side *, nps_os_sum_fn, void *))
@@ -458,7 +467,9 @@ static void write_loss(struct nps_reader *r)
 		nps_stream__append(&r->s->events, NPS_CHUNK_LOSS, 0, loss, n * sizeof(*loss));
 }
 
-/* Records are lost when this thread gets no CPU. It sleeps nearly always, so it may come first. */
+/*
+ * Records are lost when this thread gets no CPU. It sleeps most of the time, so a high priority does no harm.
+ */
 static void ask_for_priority(void)
 {
 	struct sched_param prio = { .sched_priority = 1 };
@@ -473,7 +484,7 @@ struct perf_sample {
 	char data[];
 };
 
-/* The kernel pads to 8 bytes what it adds 4 bytes to: records have their own size. */
+/* The kernel pads records, with 4 bytes in front, to 8 bytes: use the records' own size. */
 static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event_header *header)
 {
 	struct nps_reader *r = ctx;
@@ -484,7 +495,7 @@ static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event
 	} copy;
 	size_t size;
 
-	/* What found no room was counted by the kernel side. */
+	/* BPF programs have counted records that found no room. */
 	if (header->type != PERF_RECORD_SAMPLE || cpu < 0 || cpu >= r->n_cpus)
 		return LIBBPF_PERF_EVENT_CONT;
 	size = s->size >= sizeof(copy.text) ? sizeof(copy.text) : sizeof(copy.event);
@@ -503,8 +514,10 @@ static void consume(struct nps_reader *r)
 		ring_buffer__consume(r->rb);
 }
 
-/* Edge-triggered: a ring that merely holds records must not keep us spinning, only
- * one that was said to be filling. */
+/*
+ * Edge-triggered, so that a ring that only holds records does not make
+ * this loop spin, but one that wakes the reader does.
+ */
 static void wait_for_turn(struct nps_reader *r)
 {
 	struct epoll_event ev[8];
@@ -551,7 +564,7 @@ static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
 	return b->data ? 0 : -ENOMEM;
 }
 
-/* Nobody is woken: the reader looks in turns. */
+/* Without wake-ups: the reader polls in turns. */
 static int add_perf_buffers(struct nps_reader *r, int fd)
 {
 	size_t bytes = nps_kernel_side__ring_bytes(r->k), pages = bytes / (size_t)sysconf(_SC_PAGESIZE);
@@ -647,14 +660,14 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		struct nps_event e = events[i];
 
 		if (e.pid == r->own_pid)
-			continue; /* ours, where who started us is watched */
+			continue; /* ours, if our parent is watched */
 		if (e.kind == NPS_EV_SCHED)
 			name_waker(r, &e);
 		read_missing_texts(r, &e);
 		/* the path of a call that has not returned */
 		for (int slot = 0; slot < 2 && e.kind == NPS_EV_SYSCALL; slot++)
 			if (e.flags & NPS_F_SLOT_FAULT(slot))
-				read_missing_text(r, &e, slot);
+				read_missing_text(r, &e, slot, &e.syscall.arg[slot]);
 		count_faults(r, &e);
 		put(&r->cpus[0], &r->s->events, NPS_CHUNK_EVENTS, &e, sizeof(e));
 		atomic_fetch_add_explicit(&r->kinds[e.kind], 1, memory_order_relaxed);
