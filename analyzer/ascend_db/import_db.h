@@ -39,7 +39,10 @@ int nps_db_task_time__read(struct nps_db_import *in);
 /* Fills in->tasks. */
 int nps_db_tasks__index(struct nps_db_import *in);
 
-/* Makes INDEX lead from each of the LEN keys to the first row that has it. Returns how many do not, or negative errno. */
+/*
+ * Makes INDEX lead from each of the LEN keys to the first row that has it. Returns how many keys have none,
+ * or negative errno.
+ */
 int64_t nps_db_index__build(struct nps_index *index, const struct nps_model *model, const uint32_t *keys,
 			    size_t len);
 
@@ -49,7 +52,7 @@ int nps_db_enums__read(struct nps_db_import *in);
 /* META_DATA, the tables of one row and the files beside the database at PATH. */
 int nps_db_identity__read(struct nps_db_import *in, const char *path);
 
-/* Class, name and hardware type of tasks; operators of calls; numbers of the queue: what rows say together. */
+/* What follows from several rows: class, name and core of tasks, operators of calls, numbers of the queue. */
 int nps_db_complete(struct nps_db_import *in);
 
 /* Counts tables and columns that hold data and that nobody here knows. */

@@ -77,7 +77,7 @@ static int add_device(struct nps_model *model, int64_t id, uint32_t chip, size_t
 	return 0;
 }
 
-/* *WITHOUT: the database says that there is no device. */
+/* *WITHOUT: the database states that there is no device. */
 static int devices(struct nps_db_import *in, bool *without)
 {
 	sqlite3_stmt *stmt = rows_of(in, "NPU_INFO", "SELECT id,name FROM NPU_INFO");
@@ -223,7 +223,7 @@ static int meta_data(struct nps_db_import *in)
 	return err;
 }
 
-/* What the columns say counts more than the version: versions between the two have columns of both. */
+/* The columns count more than the version: versions between the two generations have columns of both. */
 static void generation(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;

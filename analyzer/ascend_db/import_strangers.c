@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a database holds beyond the schemas: rows of enums are kept, the rest is told. */
+/* What a database holds beyond the schemas: rows of enums are kept, the rest is reported. */
 #include "ascend_db/import_db.h"
 
 #include <stdio.h>

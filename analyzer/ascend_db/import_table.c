@@ -183,7 +183,7 @@ static uint64_t greatest(unsigned int kind)
 	}
 }
 
-/* What a cell holds that says nothing. */
+/* The value of a cell that is not known. */
 static union cell unknown(unsigned int kind)
 {
 	switch (kind) {
@@ -363,7 +363,7 @@ static int64_t latest_start(struct nps_db_import *in, const struct nps_db_table 
 	return latest;
 }
 
-/* The column of SPEC that says when its rows begin; NULL: there is none. */
+/* The column of SPEC with the start of its rows; NULL: there is none. */
 static const struct nps_db_column *start_column(struct nps_db_import *in, const struct nps_db_table *spec)
 {
 	struct reader r = { .in = in, .spec = spec, .table = nps_db_table__of(in->model, spec) };
@@ -400,8 +400,9 @@ static bool others_count_from_1970(struct nps_db_import *in)
 }
 
 /*
- * Whether a start of 0 is one that was not recorded: where times count from 1970. Where they count from the start of the capture
- * it is a time. A table whose starts are all 0 goes by the others.
+ * Whether a start of 0 stands for one that was not recorded. It does where times count from 1970; where
+ * they count from the start of the capture, 0 is a time. The other starts decide about a table; one whose
+ * starts are all 0 goes by the other tables.
  */
 static bool is_no_start(struct reader *r)
 {
@@ -460,8 +461,8 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 }
 
 /*
- * Reads all rows that SQL gives. 0; 1 if the order is not the model's; negative errno. *DAMAGED: SQLite could not read
- * on.
+ * Reads all rows that SQL gives. 0; 1 if the order is not the model's; negative errno. *DAMAGED: SQLite
+ * could not read on.
  */
 static int read_rows(struct reader *r, const char *sql, int64_t last, bool *damaged)
 {

@@ -9,8 +9,7 @@
 
 struct nps_db_source {
 	sqlite3 *handle;
-	uint64_t
-		budget; /* steps of SQLite's machine that one statement over a sane file of this size can need */
+	uint64_t budget; /* steps of SQLite's virtual machine that a statement over a sane file can need */
 	uint64_t left;
 	const char *path;
 };
