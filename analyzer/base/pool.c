@@ -39,10 +39,10 @@ static FILE *hand_over(int tmpfd)
 	return file;
 }
 
-/* In memory: what is said may be that the disk is full. */
+/* For a job's messages; in memory, as one of them may be that the disk is full. */
 static FILE *said_file(void)
 {
-	int fd = memfd_create("npuscope-said", MFD_CLOEXEC);
+	int fd = memfd_create("npuscope-messages", MFD_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
 
 	if (!file && fd >= 0)

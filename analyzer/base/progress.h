@@ -18,7 +18,7 @@ struct nps_progress {
 	bool on, line; /* a terminal's line is overwritten, another gets lines */
 	const char *stage, *unit;
 	bool bytes; /* the amount is bytes, else rows of UNIT */
-	bool by_steps; /* the stage is told by what its readers step over, see nps_progress__steps() */
+	bool by_steps; /* its progress is what its readers step over, see nps_progress__steps() */
 	_Atomic uint64_t done;
 	uint64_t total; /* 0: unknown */
 	struct timespec begin, shown;
@@ -32,7 +32,7 @@ void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mo
 /* Begins STAGE of TOTAL bytes (UNIT NULL) or rows called UNIT; 0: nobody knows. PROGRESS may be NULL. */
 void nps_progress__stage(struct nps_progress *progress, const char *stage, uint64_t total, const char *unit);
 
-/* The same, for a stage in which several threads read the model: its amount is the rows that they step over. */
+/* The same for a stage in which several threads read the model: TOTAL counts the rows of all of them. */
 void nps_progress__stage_of_readers(struct nps_progress *progress, const char *stage, uint64_t total,
 				    const char *unit);
 
