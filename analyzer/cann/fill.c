@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs, in order of start, become the model's tasks, with what their launches tell about them. */
+/* Runs, in order of start, become the model's tasks, with what is known from their launches. */
 #include "base/progress.h"
 #include "cann/collectives.h"
 #include "cann/hardware.h"

@@ -78,7 +78,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 	event->call.level = call->level;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------- */
 
 static struct half_call call_of(const uint8_t *p)
 {
@@ -519,7 +519,7 @@ static int compare_captured(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* A capture ends with the end told next for its stream, or with the next begin. */
+/* A capture ends with the next end of its stream, or with the next begin. */
 static void close_captured(struct nps_host_records *records)
 {
 	struct nps_captured *rows = records->captured.data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door of CANN's raw data: finds the directories, runs the parts, and says what the capture is of. */
+/* Entry of CANN's raw data: finds the directories, runs the parts, and describes the capture. */
 #include "base/input_file.h"
 #include "base/progress.h"
 #include "cann/capture.h"
@@ -83,7 +83,7 @@ void nps_cann_capture__free(struct nps_capture *capture)
 	free(capture->devices);
 }
 
-/* --- directories ------------------------------------------------------------------------------------------ */
+/* --- directories ---------------------------------------------------------------------------------- */
 
 static bool device_name(const char *name, uint32_t *device)
 {
@@ -158,7 +158,7 @@ static int open_dirs(struct nps_capture *capture, int fd)
 	return capture->host.fd < 0 && !capture->ndevices ? -ENOENT : 0;
 }
 
-/* --- what the capture is of ------------------------------------------------------------------------------- */
+/* --- the description of the capture --------------------------------------------------------------- */
 
 /* PROF_<index>_<time>_<pid><letters> */
 static uint32_t pid_of_name(const char *path)
@@ -239,7 +239,7 @@ static int describe(struct nps_capture *capture, const char *path)
 	return add_devices(capture);
 }
 
-/* Clocks; what a directory does not tell is taken from the others. */
+/* Clocks; what a directory lacks comes from the others. */
 static void set_clocks(struct nps_capture *capture)
 {
 	struct nps_model *m = capture->model;
