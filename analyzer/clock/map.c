@@ -111,7 +111,7 @@ static size_t sample_of(const struct nps_clock *s, size_t n, uint64_t raw, size_
 	return low ? low - 1 : n;
 }
 
-/* How far the offset may be off the straight line between sample I and the next: its rate may change on the way. */
+/* How far the offset may be off the line between sample I and the next: its rate may change in between. */
 static double bend(const struct nps_clock *s, size_t n, size_t i)
 {
 	double gap = (double)(s[i + 1].raw - s[i].raw),

@@ -14,17 +14,16 @@
 #define HIDDEN 4 /* usual brackets: a change of the rate that adds up to more is seen */
 #define UNSEEN 20e-6 /* the rate may have changed by so much just before the first and after the last read */
 #define BENT 0.6 /* so little of a half's room is too little */
-#define STEADY                                                                                               \
-	1.3 /* a piece is no longer than this times what belongs to it for sure, if the rate changes at once */
+#define STEADY 1.3 /* a segment's length over its certain part, at most, if the rate changes at once */
 #define BENT_LEAST 16 /* brackets */
 #define BENT_CORNERS 9
-#define LEAST 5 /* fastest answers that tell how fast they can be */
+#define LEAST 5 /* fastest answers that show how fast they can be */
 #define LIAR_MAX 3 /* brackets in a row that may be wrong together */
-#define LIAR_BEFORE 256 /* brackets that say so, at most, of those before them */
-#define LIAR_AFTER 8 /* the same of those after them; half as many is the least */
+#define LIAR_BEFORE 256 /* at most so many brackets before them that contradict them */
+#define LIAR_AFTER 8 /* the same of brackets after them; at least half as many */
 #define LIARS 4096 /* in all; more are no exception */
 
-/* A straight piece; between two pieces, the zone in which the rate changed. */
+/* A segment of the piecewise fit; between two segments, the zone in which the rate changed. */
 struct piece {
 	struct nps_line line;
 	double zone_begin, zone_end; /* x: the change to the next piece */
@@ -112,7 +111,10 @@ static double room_of(struct fit *f, size_t from, size_t to)
 	return nps_lines__admit(&f->lines, f->b + from, to - from, false, &line) ? line.room : 0;
 }
 
-/* Width of the usual bracket, and the margin that a line has to keep: by the room that half a piece usually leaves. */
+/*
+ * Sets the width of the usual bracket, and the margin that a line has to keep: from the room that half a
+ * segment usually leaves.
+ */
 static int set_margins(struct fit *f)
 {
 	double *widths = malloc(f->n * sizeof(*widths)), *rooms = malloc(f->n * sizeof(*rooms));
@@ -202,8 +204,9 @@ static void keep_least(double *least, double gap)
 }
 
 /*
- * The line is in the middle between the fastest answers of either way, but the way that answers late at times has fewer of
- * them: its fastest one is farther from the fastest that there can be. Moves the line to the middle of those.
+ * The line is in the middle between the fastest answers of either direction. But the direction that is late
+ * at times has fewer fast answers: its fastest one is farther from the fastest possible one. Moves the line
+ * to the middle of the fastest possible answers.
  */
 static void balance(const struct fit *f, size_t from, size_t to, struct nps_line *line)
 {
@@ -241,8 +244,9 @@ static bool is_bent(struct fit *f, size_t from, size_t to)
 }
 
 /*
- * Drawn out from the left, a piece ends too late; from the right, it begins too early. What is in a piece both ways belongs
- * to it for sure and gives its line; where that is little, the middle of the two does, or what the left one had.
+ * Drawn out from the left, a segment ends too late; from the right, it begins too early. What is in a
+ * segment both ways is certain to belong to it and decides its line; where that is little, the middle of
+ * the two does, or what the left one had.
  */
 static void set_line(struct fit *f, size_t p)
 {
@@ -284,7 +288,7 @@ static void set_zone(struct fit *f, size_t p)
 
 /* --- nodes --- */
 
-/* A change of the rate that lasted longer than AWAY ns cannot have been greater, or it would have been seen. */
+/* A change of the rate that lasted over AWAY ns cannot have been greater without being noticed. */
 static double unseen(const struct fit *f, double away, double change)
 {
 	double most = HIDDEN * f->usual;
@@ -325,7 +329,10 @@ static size_t add_corner(struct corner *corners, size_t n, double x, double y)
 	return n + 1;
 }
 
-/* The clock at bracket I of a bent piece, by half as many brackets around it, others' too if they go with them. */
+/*
+ * The clock at bracket I of a bent segment, from half as many brackets around it, also those of other
+ * segments if they fit.
+ */
 static double around(struct fit *f, size_t p, size_t i)
 {
 	size_t first = p ? f->ends[p - 1] : 0, last = f->ends[p], half_width = (last - first) / 4;
