@@ -76,8 +76,9 @@ static void host_result_name(const struct nps_recording *rec, char *out, size_t 
 }
 
 /*
- * The directory SUB in PLACE, made if need be; PATH gets its name. Insight does not read the whole host's database where it finds
- * those of ranks, but counts it as a rank: they are not in one directory. 0 or a negative errno; the fd is the caller's.
+ * Enters the directory SUB of the output directory, which it makes if it is missing; PATH gets its path.
+ * The database of the whole host is in a directory of its own, because Insight counts it as one more rank
+ * where it finds it beside those of ranks. 0 or a negative errno; the caller closes the fd.
  */
 static int enter_directory(struct nps_place *place, const char *sub, char path[PATH_MAX])
 {
@@ -335,7 +336,7 @@ static bool holds_other(int fd, const char *name)
 	return there;
 }
 
-/* True if the directory NAME in PATH holds files that no profiler writes: they would go with the old result. */
+/* True if the directory NAME in PATH holds files that no profiler writes: a new result would delete them. */
 static bool holds_notes(const char *path, const char *name)
 {
 	static const char *const results[] = { "*.csv", "*.json",    "*.json.gz", "*.db", "*.txt",
@@ -384,12 +385,12 @@ static bool is_of_other(int fd, const char *name, const char *input, char other[
 	if (file >= 0)
 		close(file);
 	if (len <= 0)
-		return false; /* nothing tells */
+		return false; /* the result does not record its input */
 	other[len] = 0;
 	return strcmp(other, input) != 0;
 }
 
-/* Decides where the result of INPUT goes. 0, or negative errno after saying why. */
+/* Decides where the result of INPUT goes. 0, or negative errno after printing the reason. */
 static int choose_place(struct analysis *a)
 {
 	const struct nps_input *input = a->input;
@@ -401,7 +402,7 @@ static int choose_place(struct analysis *a)
 	place->parent = a->opts.output ? a->opts.output : input->path;
 	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
 		nps_msg_failure(
-			"cannot write beside %s: the result would take its place: name a directory with -o",
+			"cannot write beside %s: the result would replace it: name a directory with -o",
 			input->path);
 		return -EEXIST;
 	}
@@ -428,7 +429,7 @@ static int choose_place(struct analysis *a)
 	}
 	err = nps_input__result_name(input, place->name, sizeof(place->name));
 	if (!realpath(input->path, place->input))
-		place->input[0] = 0; /* it cannot be read either, which is said then */
+		place->input[0] = 0; /* reading it fails too, which is reported then */
 	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
 		nps_msg_failure(
 			"cannot write %s/%s: it is the result of %s: name another directory with -o, or "
