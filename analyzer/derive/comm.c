@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CommAnalyzer tables: tasks of collectives, which come by start, are handed to the collectives that are under way, and
- * a collective is worked out when everything after it begins later than it ended. What is in memory are
- * the tasks of collectives that overlap.
+ * CommAnalyzer tables: tasks of collectives come by start and go to the collectives that are under way. A
+ * collective is computed when everything after it begins later than it ended, so that only tasks of
+ * overlapping collectives are in memory.
  */
 #include "derive/comm.h"
 #include "derive/derive.h"
@@ -23,7 +23,7 @@
 struct under_way {
 	uint32_t row; /* of comm_op */
 	uint32_t first, last; /* parts */
-	bool details; /* a task says more than that it was there */
+	bool details; /* a task has details */
 };
 
 struct walk {
@@ -287,7 +287,7 @@ static int find_rows(const struct nps_comm_op_table *ops, struct nps_map *row_of
 	return err;
 }
 
-/* How far tasks lie outside of what their collectives are said to last, which is what the master plane does. */
+/* How far tasks reach beyond their collectives, whose times are those of the master plane. */
 static int find_slack(struct walk *w)
 {
 	const struct nps_comm_op_table *ops = &w->m->comm_op;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Communication matrix (outputs 5.2): collectives of one type and group are a family; for each link of a family the best, the
- * middle and the worst collectives are told, and the sum. Records are written as collectives end and sorted by link
- * and bandwidth afterwards.
+ * Communication matrix (outputs 5.2): collectives of one type and group are a family. For each link of a
+ * family there are the best, the middle and the worst collective, and the sum. Records are written as
+ * collectives end, and sorted by link and bandwidth afterwards.
  */
 #include "derive/comm.h"
 #include "derive/round4.h"
@@ -126,8 +126,8 @@ int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
 }
 
 /*
- * The type of a collective, from its name: the vendor takes the first of these words that occurs, and of two
- * at the same place the one listed first, which makes reduceScatter a reduce.
+ * The type of a collective, from its name: the vendor uses the first of these words that occurs, and of two
+ * that begin at the same character the one listed first, which makes reduceScatter a reduce.
  */
 static void type_of(const char *name, char type[NAME])
 {

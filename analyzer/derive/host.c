@@ -17,7 +17,7 @@ struct window {
 	uint32_t text;
 };
 
-/* What a thread is known to do: everything up to `settled` is counted, and what begins later has not begun yet. */
+/* What a thread is known to do: all up to `settled` is counted; what begins later has not begun yet. */
 struct thread {
 	uint32_t pid, tid, comm;
 	uint64_t settled;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls of a thread that were only summed up: how long they took in about a second is known, not when in it. A
- * sleep is in one of them if it is no longer than the longest of its class, and as long as there is time of that class left; the
- * rest is taken evenly from the time on a CPU in which the thread was in no call with a record.
+ * System calls of a thread that were only summed up: how long they took in about a second is known, not
+ * when in it. A sleep counts as one of them if it is no longer than the longest of its class, and while
+ * time of that class is left. The rest is subtracted evenly from the time on a CPU outside of recorded
+ * calls.
  */
 #ifndef NPS_HOST_SUMS_H
 #define NPS_HOST_SUMS_H
@@ -47,7 +48,7 @@ void nps_host_sums__spare(struct nps_host_sums *sums, uint64_t ns);
 /* NS of these that were taken for the thread's own code in WINDOW, or for CANN calls. 0 or -errno. */
 int nps_host_sums__note(struct nps_host_sums *sums, size_t window, bool cann, uint64_t ns);
 
-/* Steps through the windows of the sums at hand. False: that was the last, and there are no sums at hand any more. */
+/* Steps through the windows of the current sums. False: that was the last one, and no sums are left. */
 bool nps_host_sums__take(struct nps_host_sums *sums, struct nps_host_moved *moved);
 
 #endif

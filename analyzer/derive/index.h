@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From running numbers (connections, correlations, sequence numbers) to rows. Such numbers are dense, so it is an array
- * that is filled and read nearly in order and can leave memory in between; numbers that are not dense go to a hash map.
+ * From running numbers (connections, correlations, sequence numbers) to rows. Such numbers are dense, so
+ * the index is an array that is filled and read nearly in order and can leave memory in between; numbers
+ * that are not dense go to a hash map.
  */
 #ifndef NPS_INDEX_H
 #define NPS_INDEX_H

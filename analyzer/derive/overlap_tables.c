@@ -154,7 +154,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	return err;
 }
 
-/* Insight refuses the view of a device that lacks a slice of one of these, or whose slices add up to nothing. */
+/* Insight refuses the view of a device without a slice of one of these, or whose slices add up to nothing. */
 static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
 {
 	struct nps_pace pace = { w->m, 0 };
@@ -235,7 +235,7 @@ static int step_rows(struct walk *w, uint32_t device)
 
 		if (text == NPS_NONE)
 			err = -ENOMEM;
-		else if (sum->bounded && !sum->sweep.begun) /* zeros would say that the device did nothing */
+		else if (sum->bounded && !sum->sweep.begun) /* zeros would mean that the device did nothing */
 			err = unmeasured_row(m, device, text);
 		else
 			err = step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
@@ -256,7 +256,7 @@ static int analyse(struct walk *w, uint32_t device)
 		err = sweep_device(w, &all, device);
 	if (!err && w->table)
 		err = at_least_one(w, from, &all, device);
-	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
+	/* As in the vendor's files: a device without work has no rows if another device has some. */
 	if (!err && !w->m->step_traced && (all.begun || w->bounded || !w->worked))
 		err = step_rows(w, device);
 	return err;

@@ -59,7 +59,8 @@ int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t 
 		sweep->begun = true;
 		sweep->sums.first = sweep->settled = sweep->busy[0] = sweep->busy[1] = start;
 	} else {
-		start = NPS_MAX(start, sweep->settled); /* whatever the input says: time does not go back */
+		start = NPS_MAX(start,
+				sweep->settled); /* even if the input is wrong: time does not go back */
 	}
 	end = NPS_MAX(start, end);
 	err = settle(sweep, start, table, device);
