@@ -23,7 +23,7 @@ struct nps_counter_name {
 
 /* --- patterns ------------------------------------------------------------------------------------------ */
 
-/* The ordinal of the column whose name is LEN bytes at NAME; a pattern that has another one is a mistake of its row. */
+/* The ordinal of the column whose name is LEN bytes at NAME; NPS_NO_COLUMN: the pattern is wrong. */
 static uint8_t pattern_column(const struct nps_counter_table *table, const char *name, size_t len)
 {
 	uint8_t i = 0;

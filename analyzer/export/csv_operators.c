@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * operator_details: a row per framework operator, with what it took on the host and on the device, itself and with
- * the operators inside it. Two passes, because an operator's children come after it: sums, then rows.
+ * operator_details: a row per framework operator, with its time on the host and on the device, by itself
+ * and with the operators inside it. Two passes, because an operator's children come after it: sums, then
+ * rows.
  */
 #include "derive/derive.h"
 #include "export/csv_device_time.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of kernels as columns: which there are follows from the names that were collected (outputs 3.3). */
+/* The counters of kernels as columns: the names that were collected decide which there are (outputs 3.3). */
 #ifndef NPS_CSV_PMU_H
 #define NPS_CSV_PMU_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables that both layouts have in common. Each writes its file, or none without rows; 0 or negative errno. */
+/* The tables of both layouts. Each function writes its file, or none without rows; 0 or negative errno. */
 #ifndef NPS_CSV_TABLES_H
 #define NPS_CSV_TABLES_H
 
@@ -30,8 +30,8 @@ int nps_csv__task_counters(const struct nps_export *ex, int dirfd);
 int nps_csv__aicpu(const struct nps_export *ex, int dirfd);
 
 /*
- * Rows of a table grouped by a key, ascending, otherwise in their order: `order` has a row number each, or is empty
- * if they are in order already.
+ * Rows of a table grouped by a key, ascending, otherwise in their order: `order` has a row number each, or
+ * is empty if they are in order already.
  */
 struct nps_csv_groups {
 	struct nps_vec order; /* uint32_t */

@@ -90,7 +90,7 @@ void nps_db_writer__step(struct nps_db_writer *db, sqlite3_stmt *stmt)
 int nps_db_writer__close(struct nps_db_writer *db)
 {
 	nps_db_writer__exec(db, "COMMIT");
-	/* The header then says what the vendor's files say; the setting itself is not stored. */
+	/* The header is then the same as in the vendor's files; the setting itself is not stored. */
 	nps_db_writer__exec(db, "PRAGMA journal_mode=DELETE");
 	if (sqlite3_close(db->handle) && !db->err)
 		db->err = -EIO;

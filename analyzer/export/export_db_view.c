@@ -48,7 +48,7 @@ struct cursor {
 	struct nps_pace pace;
 	size_t row, len;
 	size_t bound; /* first row of `bounds` that is not before the task */
-	uint32_t na; /* id of N/A, NPS_NONE: not asked for yet */
+	uint32_t na; /* id of N/A, NPS_NONE: not looked up yet */
 	struct column {
 		const void *cells;
 		uint8_t op;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of fields come from perfetto.proto, bytes from nanopb's encoding functions. They are called field by
- * field because an event is written once and never kept: nanopb's (and protobuf-c's) way through a struct and a
- * description of it walks all fields of all messages, and nested messages twice to learn their lengths.
+ * Numbers of fields come from perfetto.proto, bytes from nanopb's encoding functions. These are called
+ * field by field because an event is written once and never kept: nanopb (like protobuf-c) would fill a
+ * struct and walk all fields of all messages by their description, and nested messages twice for their
+ * lengths.
  */
 #include "export/pftrace_writer.h"
 
@@ -71,7 +72,7 @@ struct nps_pftrace {
 	size_t bytes_len, bytes_room;
 	struct nps_map by_hash;
 	uint32_t clock; /* of all times, 0: the format's default */
-	bool state; /* the reader has been told to start with no texts */
+	bool state; /* the reader was instructed to start with no texts */
 };
 
 /* --- messages --- */
@@ -406,7 +407,7 @@ int nps_pftrace__close(struct nps_pftrace *w)
 	return err;
 }
 
-/* The root of all tracks says that ranks count. */
+/* The root of all tracks states that ranks count. */
 static void describe_root(struct nps_pftrace *w)
 {
 	start(w, pf_TracePacket_track_descriptor_tag, 0);

@@ -6,8 +6,8 @@
 #include "schema/table.h"
 
 /*
- * How much of a port's bandwidth bytes at BYTE_RATE take up, as the vendor counts it (outputs 3.4): bits over what is
- * B/s by its name, without a factor of 100. NaN: the bandwidth is not known.
+ * How much of a port's bandwidth bytes at BYTE_RATE take up, as the vendor counts it (outputs 3.4): bits
+ * over what is B/s by its name, without a factor of 100. NaN: the bandwidth is not known.
  */
 static inline double nps_port_efficiency(double byte_rate, double bandwidth)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stacks for flame graphs, a line each: frames from the outermost, joined by `;`, a blank, us.
- * npuscope.folded: time that host threads spent in Python functions, operators and CANN calls, less what they called.
- * npuscope_device.folded: time of the device tasks that were launched there.
+ * npuscope.folded: time that host threads spent in Python functions, operators and CANN calls, less what
+ * they called. npuscope_device.folded: time of the device tasks that were launched there.
  */
 #include "export/export.h"
 #include "export/timeline.h"
