@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define ROWS 20
-#define ENOUGH 0.1 /* share of a thread's steps from which a part is told */
+#define ENOUGH 0.1 /* share of a thread's steps from which a part is a finding */
 
 /* The parts in words, by enum nps_host_part. */
 static const struct {

@@ -160,7 +160,7 @@ static void collect(const struct nps_model *m, struct summary *s)
 	qsort(s->rows, s->nrows, sizeof(*s->rows), by_total);
 }
 
-/* The place of the slowest step; a step without a row in `step` has none. */
+/* Where in the capture the slowest step is; a step without a row in `step` has no times. */
 static cJSON *place(const struct nps_model *m, const struct row *row)
 {
 	const char *name = nps_model__text(m, m->step_trace.step[row->trace]);

@@ -34,8 +34,8 @@ struct rank {
 	uint32_t host; /* text; empty: not known */
 	bool numbered;
 	uint64_t span;
-	struct nps_vec ops,
-		steps; /* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
+	/* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
+	struct nps_vec ops, steps;
 	double sums[VALUES];
 	size_t nops, nsteps; /* next rows of a walk */
 	int64_t offset; /* of its clock, ns */
@@ -65,7 +65,7 @@ void nps_ranks__free(struct nps_ranks *r)
 	nps_strings__free(&r->strings);
 }
 
-/* --- what is kept of a rank -------------------------------------------------------------------------------------------- */
+/* --- what is kept of a rank ----------------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text)
 {
@@ -184,7 +184,7 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	return err;
 }
 
-/* --- collectives -------------------------------------------------------------------------------------------------------- */
+/* --- collectives ---------------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -262,7 +262,7 @@ static bool same_host(const struct nps_ranks *r, const struct rank *a, const str
 	return a->host == b->host && *nps_strings__get(&r->strings, a->host);
 }
 
-/* The collectives of a group; the rank's are by place. */
+/* The collectives of GROUP; those of a rank are sorted by group. */
 static struct nps_collective *group_of(const struct rank *rank, uint64_t group, size_t *n)
 {
 	struct nps_collective *ops = rank->ops.data;
@@ -343,8 +343,8 @@ static void judge_clock(struct rank *rank, const int64_t *apart, size_t n)
 }
 
 /*
- * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much more, always in the
- * same way, come from clocks of different hosts.
+ * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much
+ * more, always in the same direction, come from clocks of different hosts.
  */
 static int compare_clocks(struct nps_ranks *r)
 {
@@ -378,7 +378,7 @@ static int compare_clocks(struct nps_ranks *r)
 /* A collective whose ranks arrive far apart. */
 struct skewed {
 	uint64_t skew, start;
-	uint32_t name, first, last; /* ranks by place */
+	uint32_t name, first, last; /* FIRST, LAST: indexes of ranks */
 };
 
 struct arrivals {
@@ -438,7 +438,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 	keep_worst(a, &s);
 }
 
-/* --- as answers ------------------------------------------------------------------------------------------------------------ */
+/* --- as answers ----------------------------------------------------------------------------------- */
 
 static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 {
@@ -448,7 +448,7 @@ static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 
 	if (rank->numbered)
 		snprintf(out, size, "rank %u", rank->number);
-	else if (rank->pid) /* all processes of a session come from one place */
+	else if (rank->pid) /* all processes of a session have its name */
 		snprintf(out, size, "%.*s process %u", len, name, rank->pid);
 	else
 		snprintf(out, size, "%.*s", len, name);
