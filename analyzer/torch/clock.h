@@ -19,7 +19,8 @@ struct nps_fw_clock {
 };
 
 /*
- * From profiler_info (NULL: none) and from the clock files of the PROF_* directory PROFFD (-1: none), which are preferred.
+ * From profiler_info (NULL: none) and from the clock files of the PROF_* directory PROFFD (-1: none), which
+ * are preferred.
  */
 void nps_fw_clock__init(struct nps_fw_clock *clock, const struct cJSON *info, int proffd);
 
