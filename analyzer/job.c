@@ -188,7 +188,7 @@ static uint64_t rows_to_write(const struct nps_export *ex)
 	return rows * half_passes / 2;
 }
 
-/* So that the result of another input, which has the same name on another machine, is not replaced by this one. */
+/* Notes the input, so that this result does not replace that of another input of the same name elsewhere. */
 static int note_input(const char *input, int root)
 {
 	int fd = openat(root, NPS_RESULT_INPUT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
