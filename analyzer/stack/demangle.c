@@ -11,9 +11,8 @@
 
 #define MANGLED_MAX 2048
 #define MOST (1U << 24) /* bytes that a name may stand for; of LLVM's own 40,000 four are beyond */
-#define TEMPLATE                                                                                             \
 /* A reference to a template's argument, of which it is not known how early it was complete. */
-UINT32_MAX
+#define TEMPLATE UINT32_MAX
 
 /* The C++ runtime's; its ABI fixes name and arguments. */
 char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
