@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the job allocated: each allocation as its outermost call tells it, with what the driver's call inside
- * tells of the device; then a running total for each device and kind of memory.
+ * The job's allocations: each from its outermost call, with the device from the driver's call inside; then
+ * a running total for each device and kind of memory.
  */
 #include "session/nest_walk.h"
 
@@ -24,7 +24,7 @@ bool nps_walk__is_memory(const struct nps_probe_info *info)
 	return info->call >= NPS_CALL_ALLOC_DEVICE && info->call <= NPS_CALL_RESERVE;
 }
 
-/* Makes A what the driver was asked for. False: it is no memory. */
+/* Sets A to the driver's request. False: it is no memory. */
 static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 {
 	uint64_t flag, device;
@@ -68,7 +68,7 @@ int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_
 	a.free = call == NPS_CALL_FREE || call == NPS_CALL_FREE_HANDLE;
 	a.handle = call == NPS_CALL_ALLOC_HANDLE || call == NPS_CALL_FREE_HANDLE;
 	a.kind = call == NPS_CALL_ALLOC_HOST ? NPS_MEMORY_HOST : NPS_MEMORY_DEVICE;
-	/* An address is used again before the call that freed it has returned, not before the one that got it has. */
+	/* An address may be used again before its release returns, but not before its allocation does. */
 	a.time = a.free ? ev->start : ev->start + ev->dur;
 	if (!nps_event_arg(ev, NPS_M_PTR, &a.address) || !a.address)
 		return 0;

@@ -211,7 +211,7 @@ static cJSON *experimental(const struct view *r)
 	return exp;
 }
 
-/* What was asked for; older sessions do not say and have both. */
+/* The requested activities; older sessions do not list them and have both. */
 static void add_activities(cJSON *common, const struct view *r)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
@@ -247,7 +247,7 @@ static cJSON *info(const struct view *r)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(unused); i++)
 		cJSON_AddFalseToObject(common, unused[i]);
 	cJSON_AddItemToObject(config, "experimental_config", experimental(r));
-	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
+	/* start_info relates a counter to time; ours are ns of CLOCK_MONOTONIC already. */
 	start = cJSON_AddObjectToObject(root, "start_info");
 	cJSON_AddFalseToObject(start, "syscnt_enable");
 	cJSON_AddNumberToObject(start, "freq", 1000);
