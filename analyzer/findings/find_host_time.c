@@ -39,7 +39,7 @@ static const struct {
 	  "read files ahead (readahead, MAP_POPULATE), lock what is mapped, or give the job more memory" },
 	{ "interrupts_us", "host_interrupts", "was stopped by interrupts",
 	  "bind the interrupts of network and disks to other CPUs" },
-	{ "sleep_us", "host_sleep", "slept or polled of its own will",
+	{ "sleep_us", "host_sleep", "was asleep by its own request (sleep, poll, timed wait)",
 	  "look for sleeps, polls with a timeout and condition waits between the steps" },
 	{ "not_observed_us", NULL, NULL, NULL },
 };

@@ -215,12 +215,13 @@ static const struct {
 			       "Dynamo's: look at the preparation of inputs, at graph breaks and guards" },
 	[NPS_TAH_PYTHON] = { "torchair_python", "Python part of TorchAir",
 			     "look at inputs that are not tensors or not contiguous and at log levels; then "
-			     "ask "
-			     "TorchAir's developers" },
+			     "report it to TorchAir's developers" },
 	[NPS_TAH_CPP] = { "torchair_cpp", "C++ part of TorchAir",
-			  "look at the number of inputs and outputs; then ask TorchAir's developers" },
+			  "look at the number of inputs and outputs; then report it to TorchAir's "
+			  "developers" },
 	[NPS_TAH_GE] = { "ge", "graph engine",
-			 "look at dynamic shapes and the size of the graph; then ask CANN's developers" },
+			 "look at dynamic shapes and the size of the graph; then report it to CANN's "
+			 "developers" },
 };
 
 static void add_times(cJSON *object, const char *key, const struct nps_histogram *h)

@@ -224,7 +224,7 @@ static bool read_clock(struct nps_framework *fw, int dirfd)
 	if (proffd >= 0)
 		close(proffd);
 	if (!fw->clock.known)
-		nps_model__lost(fw->model, 1, "all of FRAMEWORK/: nothing says what its times are");
+		nps_model__lost(fw->model, 1, "all of FRAMEWORK/: no file has the clock of its times");
 	else if (!fw->clock.has_offset)
 		nps_model__lost(fw->model, 1, "offset of FRAMEWORK/'s clock: times are not Unix times");
 	return fw->clock.known;
