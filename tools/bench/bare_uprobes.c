@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uprobes whose program does nothing, until this process or its parent is killed. Standard input has a line for each: the offset in the file, 1 if
- * its return is probed too, the file's path, blanks between them. Prints "ready" when all are there.
+ * Uprobes whose program does nothing, until this process or its parent is killed. Standard input has a line
+ * for each: the offset in the file, 1 if its return is probed too, the file's path, blanks between them.
+ * Prints "ready" when all are attached.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
