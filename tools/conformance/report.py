@@ -35,7 +35,7 @@ class Check:
             self.offenders.append(text)
 
     def expect(self, good: bool, text: str) -> None:
-        """Look at one thing and say what is wrong with it unless GOOD."""
+        """Check one thing and report TEXT unless it is GOOD."""
         self.examined += 1
         if not good:
             self.fail(text)
