@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network: what is launched in a step.  The number of layers follows from the launch rate, the size of the
- * tensors from the time that a kernel may take at that rate.
+ * The network: what is launched in a step.  The number of layers follows from the launch rate, the size of
+ * the tensors from the time that a kernel may take at that rate.
  */
 #define _GNU_SOURCE
 #include "job.h"
@@ -128,7 +128,7 @@ void model_destroy(struct model *m)
 	free(m);
 }
 
-/* Sleeps only when well ahead: a sleep costs more than a launch. After a delay it catches up within limits. */
+/* Sleeps only when well ahead: a sleep costs more than a launch. Catches up after a delay, within limits. */
 static void pace(struct model *m, long launches)
 {
 	uint64_t now = now_ns();
@@ -177,8 +177,8 @@ static void destroy_tensors(struct model *m)
 }
 
 /*
- * Both phases of an operator on the compute stream, with tensors that are made for it and live as long, then as long a
- * pause as its launches are worth.
+ * Both phases of an operator on the compute stream, with tensors that are made for it and live as long;
+ * then a pause in proportion to its launches.
  */
 #define OP(m, launches, op, ...)                                                                             \
 	do {                                                                                                 \

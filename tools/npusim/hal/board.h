@@ -115,7 +115,7 @@ uint64_t board_counter(const struct board *b, uint64_t raw_ns);
 void clock_truth(const struct board *b, uint32_t device);
 /* Writes the last piece's `clock_step`. */
 void clock_truth_after_reset(const struct board *b, uint32_t device);
-/* What a query adds to its way back: jitter and outliers as asked for in the environment. */
+/* What a query adds to its answer's way: jitter and outliers as configured in the environment. */
 uint64_t clock_query_delay(uint32_t random);
 
 #endif

@@ -129,7 +129,7 @@ drvError_t device_open(uint32_t id)
 	return err;
 }
 
-/* Its queues are gone, and so are its contexts until it is opened again. */
+/* Its queues are lost, and so are its contexts until it is opened again. */
 void device_lost(struct device *d)
 {
 	for (int i = 0; i < d->nsqs; i++) {

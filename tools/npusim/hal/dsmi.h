@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What libdcmi asks of the driver's library. */
+/* The functions of the driver's library that libdcmi calls. */
 #ifndef NPUSIM_HAL_DSMI_H
 #define NPUSIM_HAL_DSMI_H
 

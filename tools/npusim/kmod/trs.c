@@ -64,8 +64,9 @@ void trs_register_agent(const struct trs_agent_ops *ops)
 EXPORT_SYMBOL_GPL(trs_register_agent);
 
 /*
- * Kernels for arm64 do not tell where their words are. Then: is the interrupt on top of what holds them? Callers of that
- * count too, since a frame is missing from a stack where the interrupted function has none of its own.
+ * Kernels for arm64 do not report where their words are. There: is the interrupt on top of a function that
+ * holds them? Callers of such functions count too, as a stack lacks the interrupted function where that has
+ * no frame of its own.
  */
 static bool interrupted_a_program(void)
 {

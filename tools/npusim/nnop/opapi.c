@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libopapi: each operator is the list of its L0 kernels and the tensor that says how much work they are. */
+/* libopapi: each operator is the list of its L0 kernels and the tensor that decides the amount of work. */
 #include "opbase.h"
 #include "../truth/truth.h"
 
@@ -70,7 +70,7 @@ static aclnnStatus plan(const char *api, const struct kernel *kernels, const acl
 	InitL2Phase1Context(api, executor);
 	if (!*executor)
 		return ACLNN_ERR_INNER;
-	/* the first kernel's tensors tell calls of an operator apart */
+	/* the first kernel's tensors distinguish calls of an operator */
 	if (!PlanFromCache(*executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX))
 		err = plan_kernels(*executor, kernels, sized_by);
 	*workspace_size = 0;

@@ -30,8 +30,8 @@ struct buffer {
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_mutex_t
-		writing; /* from the exchange of a buffer to its end in the file; taken before a buffer's lock */
+	/* From the exchange of a buffer to its end in the file; locked before a buffer's lock. */
+	pthread_mutex_t writing;
 	pthread_cond_t wake;
 	pthread_key_t key;
 	pthread_t writer;
