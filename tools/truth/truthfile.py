@@ -98,7 +98,8 @@ class Truth:
         self.tasks: list[Task] = []
         self.ops: list[Op] = []
         self.steps: list[Step] = []
-        self.collectives: dict[int, list[tuple[int, int]]] = defaultdict(list)      # tid -> begin, end; raw ns
+        # tid -> begin, end; raw ns
+        self.collectives: dict[int, list[tuple[int, int]]] = defaultdict(list)
         samples: list[tuple[int, int, int]] = []
         self.complete = all([self._read(path, samples) for path in paths])
         if not self.pid:
@@ -158,7 +159,8 @@ class Truth:
         return result
 
     def first_phase_begin(self) -> dict[int, int]:
-        """Launch id -> raw ns at which the first phase of its aclnn operator began, or its executor was taken from the cache.
+        """Launch id -> raw ns at which the first phase of its aclnn operator began, or the cache returned
+        its executor.
 
         Only launches inside the second phase of an operator are listed.
         """
