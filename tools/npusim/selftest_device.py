@@ -240,7 +240,7 @@ def pmu_950(run):
 
 
 def ffts_pmu(run):
-    """A kernel has one record; a mixed one has one a context, and one a block of the cores that do not lead."""
+    """A kernel has one record; a mixed one has one for each context, and each block of other cores."""
     if run.chip == "950":
         pmu_950(run)
         return
