@@ -181,7 +181,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		err = nps_memory__failure();
 	if (!err && a->opts.look)
 		err = a->opts.look(a->opts.ctx, &model);
-	/* Raw data that were cleared away must not take their results with them. */
+	/* Results of raw data that were removed are not replaced by an empty result. */
 	if (!err && a->opts.formats && place.entries && model.start > model.end) {
 		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
 				a->input->path);
@@ -291,7 +291,7 @@ static bool lies_in(int fd, const char *name, const char *path)
 	return found;
 }
 
-/* True if DIR, which is closed, has an entry that none of the N patterns fits, or cannot be read. */
+/* True if DIR, which this closes, has an entry that matches none of the N patterns, or cannot be read. */
 static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 {
 	struct dirent *entry;
@@ -312,7 +312,7 @@ static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 	return other;
 }
 
-/* True if NAME in FD holds what no result does: the result would replace a capture or somebody's files. */
+/* True if NAME in FD has files that no result has: a new result would replace a capture or a user's files. */
 static bool holds_other(int fd, const char *name)
 {
 	static const char *const ours[] = { ".",
@@ -466,7 +466,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
 	*a.out = (struct nps_summary){ 0 };
 	if (input->kind == NPS_INPUT_SESSION) {
-		/* Who may not list it may still open what is in it. */
+		/* Files in a directory that may not be listed may still be readable. */
 		dirfd = open(input->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dirfd < 0) {
 			err = -errno;

@@ -25,7 +25,7 @@ struct command {
 	struct nps_show_args args;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;
-	const struct nps_input *input; /* that is being looked at */
+	const struct nps_input *input; /* the current one */
 	cJSON *results; /* of --json */
 	size_t shown, missing; /* inputs; arguments that are none */
 	int status;
@@ -42,7 +42,7 @@ static cJSON *read_findings(const char *dir)
 	cJSON *document;
 	int fd;
 
-	/* Who may not list it may still open what is in it. */
+	/* Files in a directory that may not be listed may still be readable. */
 	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno != ENOENT)

@@ -52,7 +52,7 @@ struct row {
 	bool op; /* by its category */
 };
 
-/* Between what moments a task that nobody measured began and ended; UINT64_MAX: open. */
+/* Bounds of the begin and the end of a task that was not measured; UINT64_MAX: open. */
 struct limits {
 	uint64_t start_low, start_high, end_low, end_high;
 };
@@ -331,7 +331,7 @@ static uint64_t thread_key(const struct nps_trace_event *event)
 	return nps_hash2(number_or_hash(&event->pid), number_or_hash(&event->tid));
 }
 
-/* B: what the thread of EVENT begins lies within what it had begun. */
+/* Phase B: what EVENT begins is nested in what its thread had begun before. */
 static int read_begin(struct import *in, const struct nps_trace_event *event)
 {
 	uint64_t thread = thread_key(event);
@@ -688,7 +688,7 @@ static uint32_t collective_type(struct nps_model *m, uint32_t name)
 	return mark ? add_part(m, text, mark - text + 1) : name;
 }
 
-/* The lane's name without the word that all have. */
+/* The lane's name without the word that all lanes have. */
 static uint32_t group_of(struct import *in, const struct row *row)
 {
 	static const char word[] = " Communication";

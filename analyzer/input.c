@@ -247,7 +247,7 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	return err || *found ? err : databases(inputs, path, found);
 }
 
-/* Whoever collects the results of ranks misses one that is a link to nothing, for example. */
+/* Such names are reported if they cannot be opened: a broken link among results of ranks, for example. */
 static bool looks_like_input(const char *name)
 {
 	return is_prof_name(name) || !fnmatch("*_ascend_[pm][ts]", name, 0);

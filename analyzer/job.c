@@ -153,7 +153,7 @@ static int open_places(struct job *job, int root)
 	return err;
 }
 
-/* A directory that stayed empty is none. */
+/* Closes the directories, and removes those that stayed empty. */
 static void close_places(struct job *job)
 {
 	for (int place = OUTPUT; place < PLACES; place++) {

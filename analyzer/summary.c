@@ -23,7 +23,7 @@ static int by_time(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-/* NS: UINT64_MAX if nobody measured. */
+/* NS: UINT64_MAX if it was not measured. */
 static int count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
 	struct total *t = nps_group_by__get(totals, key, 0);

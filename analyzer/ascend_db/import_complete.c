@@ -294,7 +294,7 @@ static void operands(struct nps_model *model)
 	}
 }
 
-/* --- what only stands in for a number --- */
+/* --- numbers that stand for unknown values --- */
 
 static void unknown_usage(const struct nps_db_import *in)
 {

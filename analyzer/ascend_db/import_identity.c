@@ -278,10 +278,10 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 			return info;
 	}
 	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
-	if (n < 0 && errno != EACCES) /* who may not list it may still open what is in it */
+	if (n < 0 && errno != EACCES) /* an unlisted directory may still have readable files */
 		nps_input__unreadable(dirfd, ".", -errno);
 	for (int i = 0; i < n; i++) {
-		if (!info && n == 1) /* several: nobody knows whose */
+		if (!info && n == 1) /* several: it is not known which is this rank's */
 			info = read_object(in, dirfd, entries[i]->d_name);
 		free(entries[i]);
 	}
@@ -315,7 +315,7 @@ static void files_beside(struct nps_db_import *in, const char *path)
 	int dirfd;
 
 	snprintf(above, sizeof(above), "%.*s/..", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	/* Who may not list it may still open what is in it. */
+	/* Files in a directory that may not be listed may still be readable. */
 	dirfd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0) {
 		nps_input__unreadable(AT_FDCWD, above, -errno);

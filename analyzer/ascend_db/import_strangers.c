@@ -61,7 +61,7 @@ static bool holds_data(struct nps_db_import *in, const char *table, const char *
 	return any;
 }
 
-#define COLUMNS_MOST 32 /* that are looked at, of one table: for each that holds nothing all of it is read */
+#define COLUMNS_MOST 32 /* that are checked, of one table: an empty one costs a walk over all rows */
 
 static void strange_columns(struct nps_db_import *in, const struct nps_db_table *table)
 {

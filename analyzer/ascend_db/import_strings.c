@@ -91,7 +91,7 @@ int nps_db_strings__read(struct nps_db_import *in)
 	nps_model__lost(in->model, s.twice, "rows of STRING_IDS whose id another has");
 	nps_model__lost(in->model, s.cut, "texts of STRING_IDS that are cut because they are too long");
 	nps_model__lost(in->model, s.none, "texts of STRING_IDS that are missing or empty");
-	/* A hole in the ids must not come out again: all are given anew. */
+	/* Ids with a hole are not written again: all texts get new ids. */
 	return err || !s.none ? err : nps_vec__resize(&in->model->db_ids, 0);
 }
 

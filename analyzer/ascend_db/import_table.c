@@ -116,7 +116,7 @@ static void choose_columns(struct reader *r)
 	}
 }
 
-/* Whether rows can be read at all: without their start or their task they are nothing. */
+/* Whether rows can be used at all: they need their start or their task. */
 static bool is_usable(const struct reader *r)
 {
 	bool timed = false;
@@ -521,7 +521,7 @@ static int read_sorted(struct reader *r, bool *damaged)
 	err = read_rows(r, sql, INT64_MAX, damaged);
 	if (*damaged && !err)
 		err = read_rows(r, sql, last_good_row(r), &again);
-	return err == 1 ? 0 : err; /* what is still out of order has no order */
+	return err == 1 ? 0 : err; /* rows that are still out of order have no order */
 }
 
 static void count_losses(struct reader *r, bool damaged)

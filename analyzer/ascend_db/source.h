@@ -31,7 +31,7 @@ int nps_db_source__step(struct nps_db_source *source, sqlite3_stmt *stmt);
 bool nps_db_source__has_table(struct nps_db_source *source, const char *table);
 bool nps_db_source__has_column(struct nps_db_source *source, const char *table, const char *column);
 
-/* Whether SQL gives a row. */
+/* Whether SQL returns a row. */
 bool nps_db_source__any(struct nps_db_source *source, const char *sql);
 
 #endif

@@ -254,7 +254,7 @@ static int begin_merge(struct nps_ext_sort *sort)
 	sort->heap = calloc(sort->nruns, sizeof(*sort->heap));
 	if (!sort->sources || !sort->heap)
 		return -ENOMEM;
-	/* Not malloc(), which would keep them when they are freed. */
+	/* malloc() would not return the memory to the kernel when it is freed. */
 	sort->bytes = sort->nruns * sort->buffer_bytes;
 	buffers = mmap(NULL, sort->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (buffers == MAP_FAILED)
@@ -285,7 +285,7 @@ int nps_ext_sort__finish(struct nps_ext_sort *sort)
 	return sort->err;
 }
 
-/* The record that was given out last is done with: its run shows the next one. */
+/* Releases the record that was returned last, and steps to the next one of its run. */
 static void advance(struct nps_ext_sort *sort)
 {
 	uint32_t run = sort->heap[0].run;

@@ -24,7 +24,7 @@ static struct {
 	pthread_mutex_t lock;
 	uint64_t names[NAMED]; /* hashes of paths that were reported */
 	bool counted[NAMED]; /* of this input */
-	size_t n, searched; /* searched: of these, while inputs were looked for */
+	size_t n, searched; /* searched: of these, those of the search for inputs */
 	uint64_t count; /* since the last look */
 	bool told_more, begun;
 } unreadable = { .lock = PTHREAD_MUTEX_INITIALIZER };

@@ -58,8 +58,8 @@ void nps_input__unusable(int dirfd, const char *name, const char *why);
 void nps_input__unreadable_fd(int fd, int err);
 
 /*
- * From here on another input is read: what cannot be read of it is counted, also what was of others. What was
- * named while inputs were looked for is not named again.
+ * Begins another input: files that cannot be read are counted from here on, also those that were counted
+ * for other inputs. Files that were reported during the search for inputs are not reported again.
  */
 void nps_input__begin(void);
 

@@ -18,7 +18,7 @@ struct nps_output_dir {
  */
 int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *name);
 
-/* Gives it its name; a result of the same name is replaced. 0 or negative errno. */
+/* Renames the directory to its name; a result of the same name is replaced. 0 or negative errno. */
 int nps_output_dir__commit(struct nps_output_dir *dir);
 
 /*

@@ -108,7 +108,7 @@ static void reap(struct job *job)
 				strsignal(WTERMSIG(status)));
 }
 
-/* Hands over what job I left and closes it: files of all jobs at once may be more than a process can have. */
+/* Passes the output of job I on and closes it: the files of all jobs at once may exceed a process's limit. */
 static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
 {
 	int err;

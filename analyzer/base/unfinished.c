@@ -222,7 +222,7 @@ static int open_notes(void)
 	return own(enter(own(enter(fd, "npuscope")), "unfinished"));
 }
 
-/* Has the file NAME in DIRFD been the same for so long that nobody will bring back what it is about? */
+/* Is the file NAME in DIRFD so old that the directory it is about will not come back? */
 static bool is_old(int dirfd, const char *name)
 {
 	struct stat st;

@@ -14,7 +14,7 @@
 #define NPS_UNFINISHED_PREFIX ".npuscope-"
 #define NPS_UNFINISHED_SUFFIX ".tmp"
 
-/* What stands for this host in names: 8 characters, by its name. */
+/* The id of this host in names: 8 characters, from its name. */
 const char *nps_unfinished__host(void);
 
 struct nps_unfinished {

@@ -206,7 +206,7 @@ void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
 /* Room in a sorter; NULL, with capture->err, without memory or disk. */
 void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort);
 
-/* Lets go of what rows of VEC occupy, every 65536th time it is called with the same *STEPS. */
+/* Releases the memory of rows of VEC on every 65536th call with the same *STEPS. */
 static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)
 {
 	if (!(++*steps & 0xffff))

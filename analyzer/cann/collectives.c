@@ -41,7 +41,7 @@ static struct repeat *repeat_at(const struct nps_collectives *c, size_t i)
 	return &NPS_AT(&c->repeats, struct repeat, i);
 }
 
-/* One row was looked at: nearly all are in order of time, so what lies behind may leave memory. */
+/* Counts a row; nearly all come in order of time, so at times the rows before it are released from memory. */
 static void step(struct nps_collectives *c)
 {
 	if (++c->steps & (NPS_TABLE_HOT - 1))

@@ -97,7 +97,7 @@ const char *nps_cann_text(const struct cJSON *json, const char *key);
 /* `0xf6,0xfb,...` up to a semicolon: the first MOST of them. Returns how many. */
 size_t nps_cann_events(const char *text, uint32_t *events, size_t most);
 
-/* Is it the number of a chip that anybody has described? */
+/* Is it the number of a chip whose format is known? */
 bool nps_chip_known(uint64_t number);
 
 static inline bool nps_cann_dir__v6(const struct nps_cann_dir *dir)

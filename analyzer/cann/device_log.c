@@ -17,7 +17,7 @@
 struct which {
 	uint32_t stream, task, context;
 	uint16_t device;
-	bool track; /* the scheduler's word, which goes beside the log of the cores that ran it */
+	bool track; /* from the scheduler's log, which is beside the log of the cores that ran it */
 };
 
 struct open_run {
@@ -162,7 +162,7 @@ static uint32_t add_run(struct device_log *log, const struct nps_device_event *e
 	return capture->runs.len - 1;
 }
 
-/* A context can have more threads than there are bits: those that share one are taken for one. */
+/* A context can have more threads than there are bits: threads that share a bit count as one. */
 static uint64_t thread_of(const struct nps_device_event *event)
 {
 	return 1ULL << (event->thread & 63);

@@ -275,7 +275,7 @@ static void add_contexts(struct nps_host_tree *tree, const struct nps_desc *desc
 	}
 }
 
-/* Without descriptions the call's own name is what is known: profiling level 0. */
+/* At profiling level 0 there are no descriptions, only the call's own name. */
 static void add_undescribed(struct nps_host_tree *tree, const struct nps_open_call *call,
 			    const struct nps_host_launch *track, uint32_t launch)
 {
@@ -327,7 +327,7 @@ static void add_kernels(struct nps_host_tree *tree, const struct nps_open_call *
 	}
 }
 
-/* Some calls of operators launch what is no kernel of theirs. */
+/* Some calls of operators launch kernels that are not theirs. */
 static bool holds_kernels(const struct nps_host_tree *tree, const struct nps_open_call *call)
 {
 	const char *name;
@@ -360,7 +360,7 @@ static void end_collective(struct nps_host_tree *tree, const struct nps_open_cal
 	}
 }
 
-/* Forgets what is described if CALL's launches would run it too many times: there is no such operator. */
+/* Drops the descriptions if CALL's launches would run them too many times: there is no such operator. */
 static void bound_tasks(struct nps_host_tree *tree, const struct nps_open_call *call)
 {
 	uint64_t launches = 0, tasks = 0;

@@ -66,7 +66,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 	if (!event)
 		return;
 	memset(event, 0, sizeof(*event));
-	/* What contains comes before what is contained. */
+	/* Outer calls before inner ones. */
 	event->key.high = begin;
 	event->key.low = (uint64_t)NPS_HOST_CALL << 56 | (uint64_t)(UINT16_MAX - call->level) << LEVEL_SHIFT |
 			 (DURATION_MOST - NPS_MIN(duration, (uint64_t)DURATION_MOST));
@@ -299,7 +299,7 @@ static void captured(struct nps_host_records *records, struct nps_capture *captu
 		*to = row;
 }
 
-/* A begin has no end yet, an end no begin: they are put together when all are known. */
+/* The record is a begin or an end: they are joined when all are known. */
 static void capture_stream_info(struct nps_host_records *records, struct nps_capture *capture,
 				const uint8_t *p, bool aging)
 {

@@ -251,7 +251,7 @@ static void begin_call(struct nps_host_tree *tree, struct nps_thread *thread,
 	connection = tree->connections++;
 	name = nps_dictionary__type(&tree->capture->names, level, event->call.type);
 	add_api(tree, event, name, connection);
-	/* What ends as it begins holds nothing; its end also is not after any record's time. */
+	/* A call without length contains no record. */
 	if (level == NPS_LEVEL_RUNTIME || event->call.end == event->key.high)
 		return;
 	end_calls(tree, thread, event->key.high);

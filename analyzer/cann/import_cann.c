@@ -116,7 +116,7 @@ static size_t list_devices(int fd, uint32_t *numbers)
 	while (n < NPS_DEVICES_MAX && (entry = nps_input_dir__next(dir))) {
 		char name[32];
 
-		/* device_07 is nobody's: what is opened is made from the number. */
+		/* Ignores names such as device_07: a directory is opened by a name made from its number. */
 		if (!device_name(entry->d_name, &numbers[n]))
 			continue;
 		snprintf(name, sizeof(name), "device_%u", numbers[n]);

@@ -96,7 +96,7 @@ static void put_sample(struct nps_side *side, struct cpus *cpus)
 	for (size_t i = 0; i < MOST_CPUS && !side->err; i++) {
 		struct share *share = &cpus->shares[i];
 
-		/* More than all is a thread that came from another CPU. */
+		/* More than the whole comes from a thread that was on another CPU before. */
 		if (!share->threads || share->used > whole)
 			continue;
 		if (!share->name)

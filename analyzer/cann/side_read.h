@@ -73,7 +73,7 @@ struct nps_side_format {
 /* Reads the file of FORMAT in the current directory, if it is there. */
 void nps_side__records(struct nps_side *side, const struct nps_side_format *format);
 
-/* Reads a text file; LINE gets each line, ended with NUL. False from it: the line is damaged. */
+/* Reads a text file; LINE gets each line, ended with NUL. LINE returns false if the line is damaged. */
 void nps_side__lines(struct nps_side *side, const char *file,
 		     bool (*line)(struct nps_side *side, const char *text),
 		     void (*end)(struct nps_side *side));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What somebody may have meant who mistyped a word. */
+/* What may have been meant by a mistyped word. */
 #ifndef NPS_NEAREST_H
 #define NPS_NEAREST_H
 

@@ -68,7 +68,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 			continue;
 		}
 		if (last) {
-			/* between two nodes the truth lies within what both allow */
+			/* between two nodes the error is at most the greater one, and half of the slack */
 			last->error = NPS_MAX(last->error, knot->error) +
 				      f->nodes[i - 1].slack * (f->nodes[i].x - f->nodes[i - 1].x) / 2;
 			last->rate =
@@ -85,7 +85,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 	return 0;
 }
 
-/* Reads in the brackets that were not taken out while the map was drawn. */
+/* Counts the reads in brackets that are part of the map. */
 static size_t reads_used(const struct nps_sieve *sieve)
 {
 	size_t used = 0;

@@ -21,7 +21,7 @@ static uint64_t outside(const struct nps_clock_map *map, const struct nps_clock_
 	return ahead(counter, last->counter) > 0 ? counter - last->counter : 0;
 }
 
-/* The life of the counter in which it stood there, or came nearest. */
+/* The life of the counter that COUNTER is in, or the nearest one. */
 static const struct nps_clock_span *span_of(const struct nps_clock_map *map, uint64_t counter)
 {
 	const struct nps_clock_span *best = map->spans;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From brackets to straight lines that they admit, where those meet, and how wrong they can be. */
+/* From brackets to the lines that they admit, where those meet, and how far off they can be. */
 #include "clock/pieces.h"
 
 #include "base/util.h"
@@ -10,7 +10,7 @@
 #include <string.h>
 
 #define MARGIN                                                                                               \
-	0.4 /* of the room that a line usually has, kept free when it is drawn out, so that none is forced */
+	0.4 /* of the usual room of a line: so much is kept free, so that brackets do not force the line */
 #define HIDDEN 4 /* usual brackets: a change of the rate that adds up to more is seen */
 #define UNSEEN 20e-6 /* the rate may have changed by so much just before the first and after the last read */
 #define BENT 0.6 /* so little of a half's room is too little */
@@ -88,7 +88,7 @@ static size_t reach(struct fit *f, size_t i, size_t most, bool left)
 	return good;
 }
 
-/* The fewest lines, each drawn out as far as it goes: from the left, then from the right. */
+/* The fewest lines, each as long as possible: from the left, then from the right. */
 static void draw_out(struct fit *f)
 {
 	size_t k = 0;
@@ -144,7 +144,7 @@ static int set_margins(struct fit *f)
 	return err;
 }
 
-/* How many brackets after the line [I, END) are wrong: without them it goes on. 0: it does end there. */
+/* How many brackets after the line [I, END) are wrong: without them the line continues. 0: it ends there. */
 static size_t lying(struct fit *f, size_t i, size_t end)
 {
 	struct nps_bracket both[LIAR_BEFORE + LIAR_AFTER];
@@ -165,7 +165,7 @@ static size_t lying(struct fit *f, size_t i, size_t end)
 	return 0;
 }
 
-/* Takes out brackets that alone contradict what is before and after them. */
+/* Removes brackets that alone contradict those before and after them. */
 static void drop_liars(struct fit *f)
 {
 	size_t i = 0, dropped = 0;
@@ -260,14 +260,14 @@ static void set_line(struct fit *f, size_t p)
 			admit(f, first, last, line);
 		begin = end;
 	}
-	/* Where the rate changes at once, nearly all of a piece belongs to it for sure. */
+	/* If the rate changes at once, nearly all of a segment is certain to belong to it. */
 	if (STEADY * (double)(end - begin) < (double)(last - first))
 		f->pieces[p].bent = is_bent(f, first, last);
 	else
 		f->pieces[p].bent = is_bent(f, begin, end);
 }
 
-/* Between two pieces: where their lines cross, if that is between what belongs to either for sure. */
+/* Between two segments: where their lines cross, if that is certain to belong to neither. */
 static void set_zone(struct fit *f, size_t p)
 {
 	struct piece *left = &f->pieces[p], *right = left + 1;
@@ -413,7 +413,7 @@ static void make_nodes(struct fit *f, const struct corner *corners, size_t ncorn
 	}
 }
 
-/* What a node knows of the truth holds for its neighbours too, but for the slack on the way. */
+/* Bounds of a node hold for its neighbours too, except for the slack in between. */
 static void spread(struct fit *f)
 {
 	for (size_t i = 1; i < f->out->nnodes; i++) {

@@ -39,7 +39,7 @@ static int by_host(const void *a, const void *b)
 	return x->counter < y->counter ? -1 : x->counter > y->counter;
 }
 
-/* The middle of a tick is where its number stands for, so a read may be half a tick off either way. */
+/* A tick's number stands for its middle, so a read may be off by half a tick in either direction. */
 static size_t take_usable(struct sample *s, const struct nps_device_clock *reads, size_t n, double nominal)
 {
 	size_t kept = 0;
@@ -172,7 +172,7 @@ static struct track *smallest(struct track *tracks, size_t n)
 	return found;
 }
 
-/* Gives every sample its track; where there are too many, the smallest is forgotten. The number of tracks. */
+/* Assigns a track to every sample; of too many tracks the smallest is dropped. Returns how many there are. */
 static size_t find_tracks(struct track *tracks, struct sample *s, size_t n)
 {
 	size_t ntracks = 0;

@@ -102,7 +102,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncasecmp(text, prefix, strlen(prefix));
 }
 
-/* With one step everything belongs to it. False: the collective belongs to none. */
+/* The text of the step of collective ROW: with one step, that one. 0; -ENOENT: in no step; or -ENOMEM. */
 static int step_of(struct walk *w, uint32_t row, uint32_t *text)
 {
 	const struct nps_step_table *steps = &w->m->step;

@@ -65,7 +65,7 @@ void nps_matrix__free(struct nps_matrix *x)
 	nps_map__free(&x->link_of);
 }
 
-/* A bin was looked at. */
+/* Counts a bin that was read. */
 static void step(struct nps_matrix *x)
 {
 	if (!(++x->steps % BINS_HOT))
@@ -250,7 +250,7 @@ int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
 	return err;
 }
 
-/* Takes RECORD, which is number I of its bin in descending order. */
+/* Adds RECORD, number I of its bin in descending order, to the sums and to the ranks that it has. */
 static void take(struct bin *bin, uint64_t i, const struct record *record)
 {
 	uint64_t n = bin->count;
@@ -339,7 +339,7 @@ static int total_row(struct nps_matrix *x, const struct family *f, const struct 
 	return 0;
 }
 
-/* The rows of a family in the vendor's order: the sum stands between. */
+/* The rows of a family in the vendor's order, which has the sum in the middle. */
 static int family_rows(struct nps_matrix *x, const struct family *f)
 {
 	static const struct {

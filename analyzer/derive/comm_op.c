@@ -20,7 +20,7 @@
 #define LARGE 32.0
 #define LONGEST_GROUP 5 /* tasks of an RDMA transfer with one payload: payload, notify, wait, notify, wait */
 #define LONGEST_GROUP_PEER 3
-#define KEPT_SLOTS 4096 /* a map that has grown beyond is given back */
+#define KEPT_SLOTS 4096 /* a map that has grown beyond is freed */
 
 struct plane {
 	int64_t id;

@@ -20,7 +20,7 @@ int nps_derive__links(struct nps_model *model);
 int nps_derive__visit_unlisted_copies(const struct nps_model *model, void *ctx,
 				      int (*fn)(void *ctx, uint32_t op, uint32_t connection));
 
-/* Gives tasks and collectives their step (outputs 6): sets task.step and comm_op.step. */
+/* Sets the step of tasks and collectives (outputs 6): task.step and comm_op.step. */
 int nps_derive__steps(struct nps_model *model);
 
 /*

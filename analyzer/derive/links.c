@@ -99,7 +99,7 @@ static int innermost(struct stacks *s, uint64_t gtid, uint64_t time, uint32_t *r
 	return found == top ? 0 : nps_map__put(&s->top, gtid, found);
 }
 
-/* Lets go of the indexes from time to time, as a pace does of the tables. */
+/* Releases memory of the indexes from time to time, as a pace does of the tables. */
 static void step(const struct links *l, struct nps_pace *pace)
 {
 	nps_pace__step(pace);

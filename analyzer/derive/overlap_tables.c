@@ -12,7 +12,7 @@
 struct step_sum {
 	struct nps_sweep sweep;
 	uint64_t bubble;
-	bool bounded; /* it has tasks that nobody measured */
+	bool bounded; /* it has tasks that were not measured */
 };
 
 struct walk {
@@ -23,7 +23,7 @@ struct walk {
 	uint32_t devices[DEVICES];
 	size_t ndevices;
 	bool worked; /* one of them did, as was measured */
-	bool bounded; /* the device at hand has tasks that nobody measured */
+	bool bounded; /* the current device has tasks that were not measured */
 	uint64_t others; /* tasks of further devices */
 };
 
@@ -106,7 +106,7 @@ static void note_unmeasured(struct walk *w, uint32_t step)
 		sum->bounded = true;
 }
 
-/* Is the task one of DEVICE whose time counts? Notes the step of one whose time nobody measured. */
+/* Is the task one of DEVICE whose time counts? Notes the step of a task without measured times. */
 static bool counts_task(struct walk *w, size_t row, uint32_t device)
 {
 	if (w->m->task.device[row] != device || w->m->task.class[row] != NPS_CLASS_COMPUTE)

@@ -109,7 +109,7 @@ static uint32_t step_at(const struct nps_vec *windows, bool device, uint64_t tim
 	return at == NPS_NONE ? NPS_NONE : NPS_AT(windows, struct window, at).step;
 }
 
-/* Lets go of the index from time to time, as a pace does of the tables. */
+/* Releases memory of the index from time to time, as a pace does of the tables. */
 static void step(const struct steps *s, struct nps_pace *pace)
 {
 	nps_pace__step(pace);

@@ -22,7 +22,7 @@ static int open_row(struct nps_sweep *sweep, uint32_t type, uint64_t start, uint
 	return 0;
 }
 
-/* What is known when nothing else begins before TIME. */
+/* Adds what is certain if no further interval begins before TIME. */
 static int settle(struct nps_sweep *sweep, uint64_t time, struct nps_overlap_table *table, uint32_t device)
 {
 	uint64_t from = NPS_MAX(sweep->settled, sweep->busy[NPS_OVERLAP_COMPUTE]);

@@ -40,7 +40,7 @@ struct nps_sweep {
 int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t end,
 		   struct nps_overlap_table *table, uint32_t device);
 
-/* Nothing more comes. */
+/* After the last interval. */
 int nps_sweep__finish(struct nps_sweep *sweep, struct nps_overlap_table *table, uint32_t device);
 
 #endif

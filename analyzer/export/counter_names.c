@@ -111,7 +111,7 @@ static void name_append(struct name_writer *w, const char *text, size_t len)
 	w->len += fits;
 }
 
-/* A text of the model, of which a name has LONGEST bytes. */
+/* Appends a text of the model, at most LONGEST bytes of it. */
 static void name_append_text(struct name_writer *w, const char *text, size_t longest)
 {
 	size_t len = strnlen(text, longest + 1);

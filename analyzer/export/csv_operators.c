@@ -267,7 +267,7 @@ static void put_stack(struct nps_csv *csv, void *ctx, const struct nps_csv_row *
 
 #define HOST_US(title, member)                                                                               \
 	NPS_CSV_FIELD(title, REPR, struct operator_row, member, .source = OWN_SOURCE, .per = 1000)
-/* Nothing is the integer with which Python's sum begins. */
+/* A sum of nothing is an integer, with which Python's sum() begins. */
 #define DEVICE_US(title, member) NPS_CSV_FIELD(title, REPR_INT_0, struct sums, member, .per = 1000)
 
 static const struct nps_csv_column columns[] = {

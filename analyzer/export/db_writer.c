@@ -21,7 +21,7 @@ static void failed(struct nps_db_writer *db, int rc)
 	case SQLITE_NOMEM:
 		db->err = -ENOMEM;
 		break;
-	case SQLITE_CONSTRAINT: /* the data cannot stand like this, and no device is to blame */
+	case SQLITE_CONSTRAINT: /* the data violate the schema; no file system is to blame */
 		db->err = -EILSEQ;
 		break;
 	default:

@@ -165,7 +165,7 @@ static void one_frame(struct picture *p, uint32_t i)
 	nps_writer__lit(&p->w, "</text></g>\n");
 }
 
-/* Where each frame stands: parents come before their children, and children by name. */
+/* Computes the offsets of all frames: parents come before their children, and children by name. */
 static void place(struct picture *p)
 {
 	for (uint32_t i = 0; i < p->f->nodes.len; i++) {

@@ -116,7 +116,7 @@ struct nps_timeline {
 	struct nps_timeline_source sources[NPS_TIMELINE_SOURCES];
 	struct nps_ext_sort sorts[NPS_TIMELINE_NESTING];
 
-	/* The scheduler's items come later than the runs that they are read from. */
+	/* Items of the scheduler come later than the runs that they are read from. */
 	size_t heap; /* the source of them */
 	struct nps_vec pending; /* struct nps_item, a heap by time */
 	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 
 #define NPS_ALIGN_CLOSE 100000 /* ns that ends of one collective may differ without a reason in the clocks */
-#define NPS_ALIGN_NOBODY UINT64_MAX /* key of a collective that nobody else is known to have taken part in */
+#define NPS_ALIGN_NOBODY UINT64_MAX /* key of a collective of which no other rank's part is known */
 
 struct nps_collective {
 	uint64_t key, start, end; /* key: name, group and how many of that name came before */

@@ -80,7 +80,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 	return 0;
 }
 
-/* Who works most comes first. */
+/* The thread with the most work first. */
 static int by_work(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
@@ -158,7 +158,7 @@ int nps_find__host_time(struct nps_find *find)
 	if (!err) {
 		nps_group_by__sort(&sums, by_work);
 		section(m, find->document, &sums);
-		/* Of a host without tasks of a device there is nothing that it could hold up. */
+		/* Without tasks of a device the host delays nothing. */
 		if (m->task.t.len)
 			err = judge(find, nps_group_by__at(&sums, 0));
 	}

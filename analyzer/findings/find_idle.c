@@ -167,7 +167,7 @@ static void add_collective(struct idle *idle, size_t i)
 	add_work(idle, &w);
 }
 
-/* Tasks and collectives together by start; of equal ones the task, which knows more about its submission. */
+/* Tasks and collectives together by start; of equal ones the task first: its submission is known better. */
 static void walk(struct idle *idle)
 {
 	const struct nps_model *m = idle->m;

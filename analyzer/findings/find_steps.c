@@ -82,7 +82,7 @@ static void fill(const struct nps_model *m, const struct summary *s, struct row 
 	row->parts[FREE] = t->free[i];
 	row->parts[PREPARING] = t->preparing[i];
 	row->total = t->computing[i] + t->not_overlapped[i] + t->free[i] + t->preparing[i];
-	if (row->total == 0) /* the device had nothing to do in it, which takes its time, too */
+	if (row->total == 0) /* the device had nothing to do in it: all of it is free time */
 		row->total = row->parts[FREE] = host_length(m, s, i);
 	row->trace = i;
 }

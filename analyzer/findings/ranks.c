@@ -40,7 +40,7 @@ struct rank {
 	size_t nops, nsteps; /* next rows of a walk */
 	int64_t offset; /* of its clock, ns */
 	uint64_t common, last, late, wait; /* collectives with others; ns */
-	uint64_t unknown; /* collectives of which nobody knows with which ones of other ranks they belong */
+	uint64_t unknown; /* collectives whose counterparts on other ranks are not known */
 };
 
 void nps_ranks__init(struct nps_ranks *r, int tmpfd)
@@ -83,7 +83,7 @@ static uint64_t hash_group(const char *group)
 	return hash_text(group);
 }
 
-/* How many of this kind came before, and one more from now on. */
+/* *BEFORE: how many of this kind came before; counts one more. */
 static int count(struct nps_map *seen, uint64_t which, uint32_t *before)
 {
 	*before = nps_map__get(seen, which);
@@ -320,7 +320,7 @@ static int align_ranks(struct nps_ranks *r)
 	return err;
 }
 
-/* Nothing is known about when this rank arrived. */
+/* Marks the arrivals of this rank as unknown. */
 static void forget_arrivals(struct rank *rank)
 {
 	for (size_t i = 0; i < rank->ops.len; i++)

@@ -90,7 +90,7 @@ enum nps_time_source {
 	C(text, name)                                                                                        \
 	C(f64, value)
 
-/* Where the truth lies if nobody measured; UINT64_MAX: open. */
+/* Bounds of the times of a task that was not measured; UINT64_MAX: open. */
 #define NPS_BOUNDS_COLUMNS(C)                                                                                \
 	C(u32, task)                                                                                         \
 	C(time, start_low)                                                                                   \

@@ -108,7 +108,7 @@ static int collect_syncs(struct bounding *b, const struct nps_sub *of)
 	return 0;
 }
 
-/* Is there a task of [FROM, TO) that nobody measured? */
+/* Does [FROM, TO) have a task that was not measured? */
 static bool any_open(const struct bounding *b, size_t from, size_t to)
 {
 	while (from < to && b->tasks[from])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Host bounds: between what moments a task must have run whose times nobody measured. */
+/* Host bounds: between which moments a task without measured times must have run. */
 #ifndef NPS_SESSION_BOUNDS_H
 #define NPS_SESSION_BOUNDS_H
 

@@ -93,7 +93,7 @@ static int find_overlapped(struct order *o)
 	return err;
 }
 
-/* What had ended when the submission at I had: submissions that began by then; 0: nothing that is known. */
+/* What had ended when the submission at I had: submissions that began by then; 0: not known. */
 static uint64_t covered(const struct order *o, size_t from, size_t i)
 {
 	const struct nps_sub *subs = o->model->subs.data;
@@ -121,7 +121,7 @@ static int add_sync(struct nps_recording *model, const struct nps_sub *sub, uint
 	return 0;
 }
 
-/* --- as the driver takes them in --- */
+/* --- records that the driver read --- */
 
 static bool tells_tasks(const struct nps_device *device)
 {

@@ -174,7 +174,7 @@ static void add_task(struct fill *f, const struct nps_driver_event *ev, struct s
 	t->connection[row] = task && task->conn != NPS_NONE ? task->conn : NPS_NO_ID;
 }
 
-/* The wait of the process that the CQE at row I ended; NULL: nobody waited for it in the driver. */
+/* The wait of the process that the CQE at row I ended; NULL: no thread waited for it in the driver. */
 static const struct nps_driver_event *wait_of(const struct nps_proc *proc, const struct nps_map *waits,
 					      size_t i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door for our own sessions: one process of a joined recording becomes a model. */
+/* Entry of our own sessions: one process of a joined session becomes a model. */
 #ifndef NPS_IMPORT_PROCESS_H
 #define NPS_IMPORT_PROCESS_H
 

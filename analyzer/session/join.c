@@ -148,7 +148,7 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 		size_t last = j->last[log[row].task & UINT16_MAX];
 
 		*match = NPS_NONE;
-		/* after the capture submissions go on unseen */
+		/* after the capture submissions are not recorded */
 		size_t most = lk[*l].key > j->model->end ? REACH : WAITING_MOST;
 
 		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && *s - last <= most &&
@@ -310,7 +310,7 @@ static int make_logged(struct join *j, uint32_t *made)
 	return 0;
 }
 
-/* The task of a submission that nobody measured. */
+/* Makes a task with bounds of a submission without a measured task. */
 static int make_one_bounded(struct join *j, const struct nps_sub *sub, const struct nps_bounds *known)
 {
 	const struct nps_log_task *log = j->logs.data;
@@ -335,7 +335,7 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 	return 0;
 }
 
-/* Every submission that has no measured task gets one with bounds. */
+/* Makes a task with bounds of each submission without a measured one. */
 static int make_bounded(struct join *j, const uint32_t *made)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
@@ -357,7 +357,7 @@ static int make_bounded(struct join *j, const uint32_t *made)
 	}
 	if (!err)
 		err = nps_bounds__all(j->model, &streams, task, bounds.data);
-	/* Pushing moves the tasks: nothing below looks at task[i] but for NULL. */
+	/* Pushing moves the tasks: from here on task[i] is only compared with NULL. */
 	for (size_t i = 0; !err && i < streams.n; i++)
 		if (!task[i])
 			err = make_one_bounded(j,

@@ -82,7 +82,7 @@ static void causes_of_names(struct nps_model *m, const struct nps_recording *rec
 			  "what registered them was not probed yet, or not by npuscope");
 }
 
-/* Losses are those of all processes: of one that lacks no first phase they explain nothing. */
+/* Losses are those of all processes: they explain nothing of a process that has all first phases. */
 static void causes_of_shapes(struct nps_model *m, const struct nps_recording *rec,
 			     const struct nps_proc *proc, bool before)
 {

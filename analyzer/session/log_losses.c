@@ -212,7 +212,7 @@ static uint64_t rounds(const struct nps_device_log *log, const struct silence *s
 	double share = tasks ? NPS_MAX((double)log->task_records / (2.0 * (double)tasks), 1.0) : 1;
 	double n = (double)silence->records * share / ring;
 
-	/* Tasks that waited in a queue and were given up are fewer. */
+	/* Tasks that waited in a queue and were dropped are fewer. */
 	return n < 0.25 ? 0 : NPS_MAX((uint64_t)(n + 0.5), (uint64_t)1);
 }
 

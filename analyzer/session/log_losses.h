@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the devices' logs was lost before anybody read it. */
+/* What was lost of the devices' logs before it could be read. */
 #ifndef NPS_LOG_LOSSES_H
 #define NPS_LOG_LOSSES_H
 

@@ -42,7 +42,7 @@ static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 	return true;
 }
 
-/* The memory call around the one being looked at, NULL if it is the outermost. */
+/* The memory call around the current one, NULL if it is the outermost. */
 static struct nps_frame *around(struct nps_walk *w)
 {
 	for (int i = 0; i < w->depth; i++)
@@ -130,7 +130,7 @@ static int one_alloc(struct totals *t, const struct nps_alloc *a)
 		t->proc->unknown_frees++; /* from before the capture */
 		return 0;
 	}
-	if (b && b->live) /* where the address is given out again its release was lost */
+	if (b && b->live) /* a new allocation of a live address: its release was lost */
 		err = release(t, a->time, b);
 	if (err || a->free)
 		return err;

@@ -348,7 +348,7 @@ static int one_round(struct causality *c)
 	return err;
 }
 
-/* What is left is within the error of the clock: the submission is the earliest that it can have been. */
+/* Settles the rest, within the error of the clock: a task starts at its submission at the earliest. */
 static void settle(struct causality *c)
 {
 	const struct nps_sub *subs = c->model->subs.data;

@@ -283,7 +283,7 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 		t->cached = row;
 		return 0;
 	}
-	/* An answer whose first phase was not seen: the job had made the executor before the capture. */
+	/* The cache returned an executor without a first phase in the capture: the job had made it before. */
 	if (row == NPS_NONE || NPS_AT(&plans->cached, struct plan, row).api == NPS_NONE)
 		plans->names->model->procs[proc].unseen_executors++;
 	ex = executor_of(plans, proc, address);
@@ -304,7 +304,7 @@ static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t,
 	ex = executor_of(plans, proc, address);
 	if (!ex)
 		return -ENOMEM;
-	/* The thread has this executor of its first phase: nothing else is known of either. */
+	/* It belongs to the thread's only open first phase: nothing else is known of either. */
 	if (ev->probe == NPS_PROBE_NN_REPEATABLE && t->unbound == 1 && t->plan.api != NPS_NONE &&
 	    (ex->ran || ex->plan.api == NPS_NONE))
 		bind(plans, t, ex, ev->start);

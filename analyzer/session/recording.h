@@ -87,7 +87,7 @@ struct nps_sub {
 	bool open_ended; /* no record of its return: `end` is that of the call around it */
 };
 
-/* Where the truth lies if nobody measured; UINT64_MAX: open. */
+/* Bounds of the times of a task that was not measured; UINT64_MAX: open. */
 struct nps_bounds {
 	uint64_t start_low, start_high, end_low, end_high;
 };

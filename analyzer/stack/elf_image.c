@@ -25,7 +25,7 @@
 #define MAX_SECTION_NAMES (16UL << 20) /* bytes */
 #define MAX_SYMBOLS (2UL << 20) /* of a file: three times those of the largest library */
 #define SYMBOL_BYTES 128 /* what the time to read and sort one is worth, against bytes that are held */
-#define SLOW_NS 1000000 /* CPU time of a step to a caller that no compiler's way to it takes */
+#define SLOW_NS 1000000 /* CPU time that a step to a caller never needs with a compiler's unwind table */
 #define TIMED 8 /* one of so many steps is timed */
 #define MAX_COMPARED 2048 /* bytes of a name */
 #define MAX_BARE 4096 /* bytes that a function without a size can have */
@@ -51,7 +51,7 @@ struct nps_elf_image {
 	Dwarf_CFI *cfi;
 };
 
-/* Takes BYTES of what all files together may. False: there are not so many left. */
+/* Takes BYTES from the budget of all files. False: there are not so many left. */
 static bool take(struct nps_elf_limits *limits, uint64_t bytes)
 {
 	if (bytes > limits->bytes) {
@@ -410,7 +410,7 @@ const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 		else
 			high = mid;
 	}
-	/* A function can lie within the bounds of the one before it: a few are looked at. */
+	/* A function can be within the bounds of the one before it: a few are compared. */
 	for (size_t back = 1; back <= 4 && back <= low; back++) {
 		s = &image->symbols[low - back];
 		if (vaddr - s->vaddr < (s->size ? s->size : back == 1 ? MAX_BARE : 0))

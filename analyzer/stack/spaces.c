@@ -202,7 +202,7 @@ static const struct nps_code *look_up(const struct nps_spaces *s, uint32_t pid, 
 			return c;
 		if (!c->parent)
 			return NULL;
-		time = c->time; /* as it was when it was born, whatever comes later */
+		time = c->time; /* as it was when it was born, not what came later */
 		pid = c->parent;
 		from = until = &ignored;
 	}
@@ -300,7 +300,8 @@ static void load_module(struct nps_spaces *s, struct nps_module *m, const struct
 		return;
 	fd = nps_input_file__open_in("/", m->path);
 	m->image = image_of(s, fd, m);
-	if (!m->image && s->limits.refused == refused) /* there is the same that takes too much memory */
+	/* The process has the same file: it would need too much memory again. */
+	if (!m->image && s->limits.refused == refused)
 		m->image = open_live(s, m, code);
 	if (!m->image)
 		report_unreadable(m->path, fd);

@@ -294,7 +294,7 @@ static void put_back(const struct nps_unwind *u, uint64_t *pc, uint64_t low, uin
 		*pc = r->address;
 }
 
-/* CALLING: out of a function that has called another one, which is where *REGS come from. */
+/* CALLING: leaves a function that has called another one, which *REGS come from. */
 static enum step step_cfi(const struct nps_unwind *u, struct nps_expr *e, Dwarf_Frame *frame, uint64_t *regs,
 			  bool calling, bool *signal)
 {

@@ -12,7 +12,7 @@ struct nps_fw_clock {
 	bool known; /* what values are */
 	bool counter; /* values are counts */
 	int64_t base; /* count */
-	int64_t raw; /* ns of the base; it is also where the capture began, 0: nobody knows */
+	int64_t raw; /* ns of the base; it is also where the capture began, 0: unknown */
 	int64_t ns, counts; /* so many ns are so many counts */
 	int64_t offset; /* of Unix time */
 	bool has_offset; /* else times are not Unix times */

@@ -349,7 +349,7 @@ static int walk(struct memory *s)
 		nps_pace__step(&pace);
 	}
 	err = err ? err : s->events.err;
-	/* Without events the framework was not watched, and there is nothing to add CANN's memory to. */
+	/* Without events the framework was not recorded, and CANN's memory has nothing to be added to. */
 	if (err || !s->m->memory_record.t.len)
 		return err;
 	err = add_cann(s, UINT64_MAX);

@@ -275,7 +275,7 @@ static uint32_t call_of(const struct python *p, const struct thread *thread, con
 			return at;
 	if (function != NPS_NONE && NPS_AT(&p->functions, struct function, function).called)
 		return NPS_NONE;
-	/* A return that names nothing that was called is that of the innermost call of its language. */
+	/* A return whose function was not called ends the innermost call of its language. */
 	at = thread->top;
 	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = call_at(p, at)->below)
 		if (call_at(p, at)->tag + 1 == event->tag)
