@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long npuscope takes to put thousands of probes on a running job, and to take them out again."""
+"""How long npuscope takes to attach thousands of probes to a running job, and to detach them."""
 import json
 import shutil
 import subprocess

@@ -32,7 +32,7 @@ int main(void)
 	unsigned long long offset;
 	char path[4096];
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else would end it, and its probes */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing else would end it, and its probes */
 	if (getppid() == 1)
 		return 1;
 	if (entry < 0 || both < 0) {

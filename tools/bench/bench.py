@@ -134,7 +134,7 @@ def slow_down(env):
 
 
 def cost_of_a_call(env, record):
-    """What a probed call takes from the job, beside ltrace's: few steps, for ltrace is slow."""
+    """What a probed call costs the job, beside ltrace's: few steps, as ltrace is slow."""
     steps = 5
     plain = min(job_seconds([], env, steps=steps)[0] for _ in range(ROUNDS))
     seconds, text = min(job_seconds(record, env, steps=steps) for _ in range(ROUNDS))

@@ -154,7 +154,7 @@ def told_and_real(npuscope, job, options=()):
 
 
 def step_ns(program, library):
-    """What a step of computing takes."""
+    """How long a step of computing takes."""
     steps = 10000
     job = calls(program, library, "push", 0, steps)
     time.sleep(1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What sampling a device takes of a CPU, by the clock of the thread that does it."""
+"""The CPU time of sampling a device, by the clock of the thread that samples."""
 import json
 import shutil
 import subprocess

@@ -55,7 +55,7 @@ def perf_starts(out, job):
 
 
 def starts_without_cache(npuscope, out, job):
-    """The first one of a boot: nothing is known of costs yet."""
+    """The first one of a boot: costs are not measured yet."""
     kept = CACHE.read_bytes() if CACHE.exists() else None
     CACHE.unlink(missing_ok=True)
     try:

@@ -285,7 +285,7 @@ def is_prof(path: Path) -> bool:
 
 
 def find(root: Path) -> list[Path]:
-    """The result folders at or below ROOT; msprof's own within a framework's result are not looked at."""
+    """The result folders at or below ROOT, without msprof's own within a framework's result."""
     if is_prof(root):
         return [root]
     if (root / OUTPUT).is_dir() or root.name == OUTPUT or any(root.glob("trace_view.json")) or \

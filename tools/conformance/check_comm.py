@@ -109,7 +109,7 @@ def _total(check: Check, where: str, ops: dict[str, Any], total: dict[str, Any])
 
 
 def outside_of_steps(rank: Rank) -> list[Slice]:
-    """Operators of the trace that belong to no step; where there is one step only, it takes all."""
+    """Operators of the trace that belong to no step; if there is one step only, all belong to it."""
     table = rank.table("kernel_details")
     if not rank.trace or not table or "Step Id" not in table.index or len(rank.trace.steps) < 2:
         return []

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs selftest_job.py on every chip and holds what the channels gave against the truth file.
+"""Runs selftest_job.py on every chip and compares the channels' data with the truth file.
 
 selftest_device.py [.../Ascend]
 """

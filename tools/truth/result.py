@@ -38,7 +38,7 @@ class Api(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What is known of a task that nobody timed; None is open."""
+    """Bounds of a task without measured times; None is open."""
     start_low: Optional[int]
     start_high: Optional[int]
     end_low: Optional[int]
@@ -263,7 +263,7 @@ def _apis_of_flows(result: Result, starts: list[tuple[Any, ...]]) -> None:
 
 
 def _steps_from_csv(result: Result, folder: Path) -> None:
-    """Take kernels and their steps from kernel_details.csv, where there is one."""
+    """Read kernels and their steps from kernel_details.csv, where there is one."""
     place = folder / "ASCEND_PROFILER_OUTPUT"
     steps = place / "step_trace_time.csv"
     if not result.steps and steps.is_file():

@@ -107,7 +107,7 @@ class Truth:
         self.clock = Clock(samples)
 
     def _read(self, path: Path, samples: list[tuple[int, int, int]]) -> bool:
-        """Take in one file; did its writer end properly?"""
+        """Read one file; did its writer end properly?"""
         ended = False
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -120,7 +120,7 @@ class Truth:
         return ended
 
     def _parse(self, field: list[str], samples: list[tuple[int, int, int]]) -> bool:
-        """Take in one line; is it the last?"""
+        """Read one line; is it the last?"""
         kind = field[0]
         if kind == "launch":
             ident, tid = int(field[1]), int(field[2])

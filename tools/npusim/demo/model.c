@@ -62,7 +62,7 @@ static void *create_memory(size_t bytes)
 	return p;
 }
 
-/* So many elements that the mean kernel takes its share of a launch's period. */
+/* So many elements that the mean kernel needs its share of a launch's period. */
 static int64_t elements_for(uint64_t launch_ns)
 {
 	double waves = ((double)launch_ns * BUSY_SHARE - KERNEL_SETUP_NS) / MEAN_WAVE_NS;
@@ -341,7 +341,7 @@ static void eval_kernel_path(char *path, size_t size)
 	      "ASCEND_OPP_PATH");
 }
 
-/* A handle that is used at once and then given back: what a tracer that learns names must keep up with. */
+/* A handle that is used at once and then freed: a tracer that learns names must keep up with that. */
 void model_evaluate(struct model *m)
 {
 	aclrtBinHandle binary;

@@ -87,7 +87,7 @@ class Library:
 
 
 class Tensor(NamedTuple):
-    """What an operator is given; the aclTensor is made for one call."""
+    """The tensor of an operator; the aclTensor is made for one call."""
 
     rows: int
     type: int

@@ -28,7 +28,7 @@ void sleep_ns(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
-/* A forked child is another process: it has no device yet, nobody of ours runs in it, and no lock is held. */
+/* A forked child is another process: it has no device yet, none of our threads, and no lock is held. */
 static void forget_devices(void)
 {
 	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;

@@ -99,7 +99,7 @@ void prof_task_ended(struct device *d, const struct sq *q, const struct task *t)
 void device_truth(struct device *d);
 /* A reset has ended what the process had there. */
 void device_lost(struct device *d);
-/* Hands what happened until now to the channel's reader. Returns when to come again, 0 if never. */
+/* Passes what happened until now to the channel's reader. Returns when to come again, 0 if never. */
 uint64_t prof_deliver(struct device *d, uint64_t now);
 
 #define SUB_TASKS_MAX 64

@@ -44,7 +44,7 @@ struct channel {
 	bool queued; /* for poll: once until polled */
 };
 
-/* What a channel id stands for; one line each in prof_kinds.c. */
+/* The kind of a channel id; one line each in prof_kinds.c. */
 struct channel_kind {
 	uint32_t id;
 	int type; /* channel_type of the start */

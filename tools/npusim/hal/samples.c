@@ -422,7 +422,7 @@ static void soc_acc(struct channel *c, uint64_t now)
 	put_soc(c, now, F_ACC, 0, 0, &r);
 }
 
-/* Between the dies goes a quarter of the memory's traffic: for both, bytes since the last record. */
+/* A quarter of the memory's traffic is between the dies: for both, bytes since the last record. */
 static void soc_dies(struct channel *c, uint64_t now)
 {
 	struct span rd = channel_span(c, HBM_READ), wr = channel_span(c, HBM_WRITE);

@@ -15,7 +15,7 @@
 
 #define NPUS_MAX 16
 
-/* --- the front door: davinci_manager hands descriptors over to parts of the driver --- */
+/* --- the entry: davinci_manager passes descriptors to parts of the driver --- */
 
 #define INTF_MAGIC 'Z'
 enum { INTF_OPEN = 0, INTF_CLOSE = 1, INTF_STATUS = 2 };

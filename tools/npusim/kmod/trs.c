@@ -21,7 +21,7 @@ MODULE_PARM_DESC(mode, "how SQEs reach the device: kio, uio_t (both through the 
 
 #define MOST_FRAMES 48 /* of a stack */
 
-/* By these words the kernel knows that a probe is at work on a CPU: it leaves out others there meanwhile. */
+/* These words mark that a probe is at work on a CPU: the kernel skips other probes there meanwhile. */
 static ulong prog_active, current_probe;
 module_param(prog_active, ulong, 0444);
 MODULE_PARM_DESC(prog_active, "where bpf_prog_active is, as /proc/kallsyms has it");

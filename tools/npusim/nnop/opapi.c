@@ -39,7 +39,7 @@ static uint32_t blocks_for(const aclTensor *tensor)
 
 #define TENSORS_MAX 12
 
-/* A kernel of an operator and what it is given; absent tensors are NULL. */
+/* A kernel of an operator and its arguments; absent tensors are NULL. */
 struct kernel {
 	const struct l0 *l0;
 	const aclTensor *in[TENSORS_MAX], *out[TENSORS_MAX];
@@ -92,7 +92,7 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 	return err;
 }
 
-/* The parameters are the vendor's; the simulation looks at one of them. */
+/* The parameters are the vendor's; the simulation reads one of them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define PHASE_1(op, params)                                                                                  \

@@ -33,7 +33,7 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
 /* Plans a launch of `kernel` for the L0 operator whose context was initialised last. */
 aclnnStatus AddToKernelLauncher(aclOpExecutor *executor, const char *kernel,
 				uint32_t blocks) __asm__("_ZN2op21AddToKernelLauncherEP13aclOpExecutorPKcj");
-/* What the kernel that was planned last is given; absent tensors are NULL. For the truth file only. */
+/* The tensors of the kernel that was planned last; absent ones are NULL. For the truth file only. */
 void SetKernelTensors(aclOpExecutor *executor, const aclTensor *const *in, int nin,
 		      const aclTensor *const *out,
 		      int nout) __asm__("_ZN2op16SetKernelTensorsEP13aclOpExecutorPKPK9aclTensoriS5_i");

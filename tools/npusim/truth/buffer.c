@@ -296,7 +296,7 @@ static void disable_in_child(void)
 
 	atomic_store(&truth.running, false);
 	truth.started = false;
-	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* whoever held it is not here */
+	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* the thread that held it is not in this process */
 	memcpy(&truth.writing, &unlocked, sizeof(unlocked));
 	truth.buffers = NULL;
 	own = NULL;
