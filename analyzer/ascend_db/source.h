@@ -24,7 +24,7 @@ void nps_db_source__close(struct nps_db_source *source);
 /* NULL if SQLite refuses it: because of damage, which is reported, or a name that is not there. */
 sqlite3_stmt *nps_db_source__prepare(struct nps_db_source *source, const char *sql);
 
-/* sqlite3_step(); that the file cannot be read on is reported. */
+/* sqlite3_step(), which reports if the file cannot be read on. */
 int nps_db_source__step(struct nps_db_source *source, sqlite3_stmt *stmt);
 
 /* An ordinary table, no view and no virtual table. */

@@ -183,7 +183,7 @@ int nps_threads__run(size_t n, size_t max, int (*fn)(void *ctx, size_t i), void 
 	size_t started = 0;
 	int err = t.errs && ids ? 0 : -ENOMEM;
 
-	/* This thread works too; if others cannot be had it does everything. */
+	/* This thread works too; it does all the work if no other thread can be created. */
 	while (!err && started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
 		started++;
 	if (!err)

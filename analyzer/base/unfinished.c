@@ -318,7 +318,7 @@ void nps_unfinished__note(struct nps_unfinished *note, int parent, const char *t
 	n = snprintf(text, sizeof(text), MAGIC "\n%s\n%s", temp, path);
 	fd = openat(note->dirfd, note->name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, n) != n)
-		unlinkat(note->dirfd, note->name, 0); /* there is the output directory to look into */
+		unlinkat(note->dirfd, note->name, 0); /* then only the output directory leads to it */
 	if (fd >= 0)
 		close(fd);
 }

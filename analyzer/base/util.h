@@ -10,7 +10,7 @@
 #define NPS_NONE UINT32_MAX /* no row; also the vendor's "none" for ids */
 
 #define NPS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* Each argument once: they are called with side effects sooner or later. */
+/* Each argument is evaluated once, as it may have side effects. */
 #define NPS_MIN(a, b)                                                                                        \
 	({                                                                                                   \
 		__typeof__(a) a_ = (a);                                                                      \

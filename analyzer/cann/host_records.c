@@ -58,7 +58,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 		nps_model__lost(capture->model, 1, "calls that end before they begin");
 		return;
 	}
-	if (!begin) { /* it was not recorded: all that its thread did would lie within */
+	if (!begin) { /* it was not recorded: all calls of its thread would be inside of it */
 		nps_model__lost(capture->model, 1, "calls whose begin is none");
 		return;
 	}

@@ -76,7 +76,7 @@ static void put_lpm(struct nps_side *side, uint64_t kind, uint64_t ns, uint32_t 
 		put_mv(side, ns, value, kind == LPM_BUS_VOLTAGE);
 }
 
-/* What was so before the device was synchronised was so then. values[0]: MHz or mV. */
+/* What was valid before the device was synchronised was valid then. values[0]: MHz or mV. */
 static void end_lpm(struct nps_side *side)
 {
 	uint64_t ns, begin = side->dir->has_begin ? side->dir->begin_us * 1000 : 0;

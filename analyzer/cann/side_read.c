@@ -88,7 +88,7 @@ static bool has_time(const struct nps_side_field *f)
 	return f->width && (f->most == NPS_SIDE_MOST_TIME || f->most == NPS_SIDE_MOST_TIME32);
 }
 
-/* How wrong the first records at P are, the less the better. */
+/* How wrong the first records at P are: the lower the better. */
 static uint64_t doubt(const struct nps_side_format *format, const uint8_t *p, size_t len)
 {
 	uint64_t values[NPS_SIDE_VALUES], least = UINT64_MAX, most = 0, insane = 0, n = 0;

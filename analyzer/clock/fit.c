@@ -158,7 +158,7 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 
 /* --- marks --- */
 
-/* The bracket that MARK is, in the epoch of its span; false if it contradicts the map or adds nothing. */
+/* The bracket of MARK, in the epoch of its span; false if it contradicts the map or adds nothing. */
 static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_mark *mark,
 		       const struct nps_epoch *epoch, const struct nps_instant *at, struct nps_bracket *b)
 {
@@ -174,7 +174,7 @@ static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_m
 	return true;
 }
 
-/* A bracket that a mark is, until all of them are known. */
+/* The bracket of a mark, until all marks are known. */
 struct found {
 	struct nps_bracket bracket;
 	size_t epoch, order; /* of the marks that were given */

@@ -50,7 +50,7 @@ struct nps_clock_map {
 	size_t lines; /* segments that the reads need */
 	size_t marks; /* that made the map better */
 	double drift_ppm; /* against the nominal frequency, over all; positive = fast */
-	double error, worst; /* ns: half of the time it is no greater; never */
+	double error, worst; /* ns: median; greatest */
 };
 
 struct nps_instant {

@@ -98,7 +98,7 @@ static void draw_out(struct fit *f)
 	f->npieces = k;
 	for (size_t i = f->n; i && k; i = f->begins[k])
 		f->begins[--k] = i - reach(f, i, i, true);
-	/* As many as from the left; a rounding error would have to be in the way. */
+	/* As many as from the left, except where rounding errors differ. */
 	if (k || f->begins[0])
 		for (size_t i = 0; i < f->npieces; i++)
 			f->begins[i] = i ? f->ends[i - 1] : 0;
@@ -233,7 +233,7 @@ static bool admit(struct fit *f, size_t from, size_t to, struct nps_line *line)
 	return true;
 }
 
-/* A straight clock leaves its line about as much room as that of either half. */
+/* The line of a straight clock has about as much room as the lines of its halves. */
 static bool is_bent(struct fit *f, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
@@ -434,7 +434,7 @@ static void spread(struct fit *f)
 	}
 }
 
-/* Puts each node where it can be true. Where brackets contradict each other that is between them. */
+/* Moves each node into its bounds; where brackets contradict each other, between them. */
 static void settle(struct fit *f)
 {
 	for (size_t i = 0; i < f->out->nnodes; i++) {

@@ -296,7 +296,7 @@ static void settle_one(struct host *h, struct thread *t, uint64_t time)
 	uint32_t call = now < t->call ? t->call_class : 0, summed = 0;
 	enum nps_host_part part;
 
-	/* It sleeps in calls only; one without a record can have been summed up. */
+	/* A thread sleeps in calls only: one without a record may have been summed up. */
 	if (!call && now >= t->fault && is_asleep(t, now))
 		summed = nps_host_sums__slept(&t->sums, now, t->woken - t->left, &left);
 	if (summed)

@@ -111,7 +111,7 @@ static void section(const struct nps_model *m, cJSON *document, const struct nps
 	}
 }
 
-/* What a thread lost most on, unless it waits for the device anyway. */
+/* The part that cost a thread most, unless it waits for the device anyway. */
 static int judge(struct nps_find *find, const struct sum *sum)
 {
 	const struct nps_model *m = find->model;
@@ -123,7 +123,7 @@ static int judge(struct nps_find *find, const struct sum *sum)
 	for (int part = 1; part < NPS_HOST_PARTS; part++)
 		if (parts[part].id && sum->ns[part] > sum->ns[worst])
 			worst = part;
-	/* A host that spends its time waiting for the device is not what holds it up. */
+	/* A host that mostly waits for the device does not delay it. */
 	if (!sum->length || sum->ns[NPS_HOST_DEVICE_WAIT] > busy ||
 	    (double)sum->ns[worst] < ENOUGH * (double)sum->length)
 		return 0;

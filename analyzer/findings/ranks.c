@@ -335,7 +335,7 @@ static void judge_clock(struct rank *rank, const int64_t *apart, size_t n)
 
 	if (n < ENOUGH || (middle <= NPS_ALIGN_CLOSE && middle >= -NPS_ALIGN_CLOSE))
 		return;
-	/* If they are now this, now that far apart it is not the clock: they are not the same collectives. */
+	/* A clock has one offset: if the distances vary, these are not the same collectives. */
 	if (__builtin_sub_overflow(high, low, &spread) || spread > NPS_ALIGN_CLOSE)
 		forget_arrivals(rank);
 	else
@@ -523,7 +523,7 @@ static const struct step *step_of(const struct rank *rank, uint64_t key)
 	return bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
 }
 
-/* Steps of the first rank that others have, too: who needed longest for what. */
+/* Steps that the first rank and others have: which rank needed longest for which part. */
 static void add_steps_section(const struct nps_ranks *r, cJSON *document)
 {
 	static const enum value compared[] = { TOTAL, COMPUTING, COMMUNICATION, FREE };

@@ -504,7 +504,7 @@ int nps_tah__launch(struct nps_tah *tah, uint64_t thread, uint64_t start, uint32
 		return err;
 	p = &tah->recent->pending[t->call.serial % PENDING];
 	if (p->serial != t->call.serial)
-		return 0; /* thousands of calls are open: this one is out of sight */
+		return 0; /* thousands of calls are open: this one is not tracked */
 	p->execute = t->call.execute;
 	p->cold = t->call.cold;
 	return remember(tah->recent, connection, start, t->call.serial);

@@ -372,7 +372,7 @@ static void threads(struct fill *f)
 	while (!f->err && nps_host_walk__next(&walk, &use)) {
 		uint32_t name;
 
-		/* Of the whole host processes will do: their threads are many. */
+		/* For the whole host processes are enough: there would be too many threads. */
 		if (use.pid != f->pid || !inside(f, use.start, use.end) ||
 		    nps_recording__is_helper(f->rec, use.pid, use.tid, use.start))
 			continue;

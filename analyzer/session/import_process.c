@@ -210,7 +210,7 @@ static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->end_high[row] = bound(f, b->end_high);
 }
 
-/* Of each device they are in the order of their starts, of several in none. */
+/* Rows of one device are in order of start, those of several devices are not. */
 static void blocks(struct fill *f)
 {
 	struct nps_block_table *t = &f->m->block;

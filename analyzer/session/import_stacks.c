@@ -145,7 +145,7 @@ static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum 
 	return image;
 }
 
-/* Of a chain of frame pointers: up to where it leaves all code, for then it was none. */
+/* The length of a chain of frame pointers up to the first address outside of code: the rest is invalid. */
 static size_t sane_length(struct import *in, const uint64_t *chain, size_t n)
 {
 	for (size_t i = 1; i < n; i++)

@@ -13,7 +13,7 @@
 
 #define DEFAULT_FREQ_KHZ 50000 /* of the 910B's counter */
 #define DAY 86400000000000ULL
-#define ROUNDS 4 /* a better clock shows what the first one hid */
+#define ROUNDS 4 /* a better clock may show more contradictions */
 
 /* --- clocks --- */
 
@@ -383,7 +383,7 @@ static void complain(const struct causality *c)
 	}
 }
 
-/* Of every log the most that is wrong in the capture, or where its first task begins or its last one ends. */
+/* Sets the error of each log: the greatest of its clock, its first task's start and its last task's end. */
 static void note_errors(struct causality *c)
 {
 	const struct nps_clock *samples = c->model->clocks.data;

@@ -342,7 +342,7 @@ static int by_address(const void *a, const void *b)
 		return x->vaddr < y->vaddr ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	/* A hostile file has one name without end for all of them. */
+	/* A hostile file may have one endless name for all symbols. */
 	return x->name == y->name ? 0 : strncmp(x->name, y->name, MAX_COMPARED);
 }
 
