@@ -183,7 +183,7 @@ static int collectives(struct nps_db_import *in)
 	for (size_t i = 0; i < op->t.len; i++)
 		if (!nps_model__comm_measured(model, i))
 			op->end[i] = op->start[i]; /* as of tasks: nps_db_task_time__read() */
-	nps_model__lost(model, strangers, "tasks of collectives that are not there");
+	nps_model__lost(model, strangers, "tasks of missing collectives");
 	return NPS_MIN(twice, (int64_t)0);
 }
 

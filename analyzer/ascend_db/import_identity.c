@@ -45,7 +45,7 @@ static void session_time(struct nps_db_import *in)
 			in->model->start = in->latest = start;
 			in->model->end = end;
 		} else {
-			nps_model__lost(in->model, 1, "times of SESSION_TIME_INFO that cannot be");
+			nps_model__lost(in->model, 1, "impossible times of SESSION_TIME_INFO");
 		}
 	}
 	sqlite3_finalize(stmt);

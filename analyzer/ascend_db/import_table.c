@@ -530,11 +530,11 @@ static void count_losses(struct reader *r, bool damaged)
 	const char *name = r->spec->name;
 
 	nps_model__lost(model, damaged, "rest of table %s, which is damaged", name);
-	nps_model__lost(model, r->losses.timeless, "rows of table %s whose time is none", name);
-	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is not there", name);
+	nps_model__lost(model, r->losses.timeless, "rows of table %s without a valid time", name);
+	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is missing", name);
 	nps_model__lost(model, r->losses.backwards, "rows of table %s that end before they begin", name);
 	nps_model__lost(model, r->losses.endless, "rows of table %s that end too late for any capture", name);
-	nps_model__lost(model, r->losses.cells, "cells of table %s whose value cannot be", name);
+	nps_model__lost(model, r->losses.cells, "cells of table %s with impossible values", name);
 	nps_model__lost(model, r->losses.strings, "texts of table %s that are not in STRING_IDS", name);
 }
 
@@ -549,7 +549,7 @@ int nps_db_table__read(struct nps_db_import *in, const struct nps_db_table *tabl
 		return 0;
 	choose_columns(&r);
 	if (!is_usable(&r)) {
-		nps_model__lost(in->model, 1, "table %s, which has not the columns it needs", table->name);
+		nps_model__lost(in->model, 1, "table %s, which lacks columns that it needs", table->name);
 		return 0;
 	}
 	statement(&r, false, sql, sizeof(sql));
@@ -600,7 +600,7 @@ int nps_db_tasks__index(struct nps_db_import *in)
 	twice = nps_db_index__build(&in->tasks, in->model, task->id, task->t.len);
 	if (twice < 0)
 		return twice;
-	nps_model__lost(in->model, twice, "tasks whose globalTaskId another has");
+	nps_model__lost(in->model, twice, "tasks with the globalTaskId of another task");
 	return 0;
 }
 

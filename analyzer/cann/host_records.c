@@ -59,7 +59,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 		return;
 	}
 	if (!begin) { /* it was not recorded: all calls of its thread would be inside of it */
-		nps_model__lost(capture->model, 1, "calls whose begin is none");
+		nps_model__lost(capture->model, 1, "calls without a begin time");
 		return;
 	}
 	event = nps_capture__sort(capture, &records->events);
@@ -176,7 +176,7 @@ static struct nps_host_launch *launch(struct nps_host_records *records, struct n
 	if (type == TASK_MAINTENANCE || nps_u16(p + 24) >> 12 == DEVICE_DPU)
 		return NULL;
 	if (device >= NPS_DEVICES_MAX) {
-		nps_model__lost(capture->model, 1, "launches on devices that cannot be");
+		nps_model__lost(capture->model, 1, "launches on impossible devices");
 		return NULL;
 	}
 	event = add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);

@@ -247,11 +247,11 @@ static void set_clocks(struct nps_capture *capture)
 
 	nps_cann_dir__clocks(host, capture->ndevices ? &capture->devices[0] : NULL);
 	if (capture->host.fd >= 0 && !host->host_clock.known)
-		nps_model__lost(m, 1, "host clocks that nobody can read");
+		nps_model__lost(m, 1, "host clocks that cannot be read");
 	for (size_t i = 0; i < capture->ndevices; i++) {
 		nps_cann_dir__clocks(&capture->devices[i], host);
 		if (!capture->devices[i].device_clock.known)
-			nps_model__lost(m, 1, "device clocks that nobody can read");
+			nps_model__lost(m, 1, "device clocks that cannot be read");
 	}
 	if (host->has_begin)
 		m->start = host->begin_us * 1000;

@@ -457,9 +457,8 @@ static void say(struct import *in, const struct nps_chunks *result)
 	if (result->end != NPS_CHUNKS_COMPLETE)
 		nps_model__lost(in->m, 1, "part of stacks.nps, which is cut or damaged");
 	nps_model__lost(in->m, in->damaged, "records of stacks.nps, which is damaged");
-	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that map code without end");
-	nps_model__lost(in->m, in->spaces.limits.refused,
-			"files of stacks of which something takes more memory than there is");
+	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that have too many");
+	nps_model__lost(in->m, in->spaces.limits.refused, "files of stacks that need too much memory");
 	if (in->spaces.limits.exceeded)
 		nps_msg("process %u: its stacks have frames without names: its files have more symbols, or "
 			"longer unwind tables, "
