@@ -892,7 +892,7 @@ static void not_tables(void **state)
 	assert_int_equal(lost(&model, "CANN_API, which is no ordinary table"), 1);
 	assert_int_equal(lost(&model, "COMPUTE_TASK_INFO, which lacks columns"), 1);
 	assert_int_equal(lost(&model, "column flavour of table OSRT_API"), 1);
-	assert_int_equal(lost(&model, "table odd \" name?, which nobody"), 1);
+	assert_int_equal(lost(&model, "table odd \" name?, which is unknown"), 1);
 	assert_int_equal(lost(&model, "table HCCS"), 1);
 	assert_int_equal(model.osrt.t.len, 1);
 	nps_model__free(&model);
