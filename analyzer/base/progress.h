@@ -36,6 +36,7 @@ void nps_progress__stage(struct nps_progress *progress, const char *stage, uint6
 void nps_progress__stage_of_readers(struct nps_progress *progress, const char *stage, uint64_t total,
 				    const char *unit);
 
+/* Shows the progress if the last line is old enough; any thread. */
 void nps_progress__show(struct nps_progress *progress);
 
 /* AMOUNT more is done. Cheap enough for every row. */

@@ -75,6 +75,7 @@ static inline uint64_t nps_hash2(uint64_t a, uint64_t b)
 	return x ^ (x >> 31);
 }
 
+/* A hash of LEN bytes (FNV-1a, mixed by nps_hash2()). */
 uint64_t nps_hash_bytes(const void *data, size_t len);
 
 /*

@@ -17,6 +17,7 @@ struct nps_batches {
 	void *arg;
 };
 
+/* BATCH_OF returns where the batch of a row is stored, for nps_batches__flip(); ARG is passed to it. */
 void nps_batches__init(struct nps_batches *batches, int dirfd, uint32_t *(*batch_of)(void *arg, uint32_t row),
 		       void *arg);
 void nps_batches__free(struct nps_batches *batches);

@@ -18,6 +18,7 @@ struct nps_collectives {
 	uint32_t steps;
 };
 
+/* Numbers the calls of CAPTURE, which stays in use. 0 or negative errno; free in either case. */
 int nps_collectives__begin(struct nps_collectives *collectives, struct nps_capture *capture);
 void nps_collectives__free(struct nps_collectives *collectives);
 

@@ -26,7 +26,7 @@ struct nps_side_session {
 };
 
 /*
- * Imports the sampled counters from the opened directories HOST (NULL: there is none), whose dictionary
+ * Imports these files from the opened directories HOST (NULL: there is none), whose dictionary
  * NAMES is, and DEVICES into MODEL. SESSION may be NULL. 0 or negative errno.
  */
 int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,

@@ -40,6 +40,7 @@ static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i
 	return (char *)groups->rows.data + i * groups->rows.elem;
 }
 
+/* nps_group_by__get() of a key that is not that of the row before. */
 void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_t sub);
 
 /* The element of (KEY, SUB), if new zeros but for its key; valid until a group is added. NULL with errno. */

@@ -26,6 +26,7 @@ int nps_index__put(struct nps_index *index, uint64_t key, uint32_t value);
 /* The value of any KEY, or NPS_NONE. */
 uint32_t nps_index__get(const struct nps_index *index, uint64_t key);
 
+/* Releases the memory of what was read; later reads load it again. */
 void nps_index__cool(const struct nps_index *index);
 void nps_index__free(struct nps_index *index);
 

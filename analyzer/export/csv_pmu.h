@@ -33,6 +33,7 @@ const char *nps_pmu__unit(const char *name);
 /* Finds the columns. Their cells are in PIVOT, which the writer of the table has as source SOURCE. */
 void nps_pmu__init(struct nps_pmu_pivot *pivot, const struct nps_model *model, uint8_t source);
 
+/* The columns of PIVOT, for as long as PIVOT lives. */
 struct nps_csv_columns nps_pmu__columns(const struct nps_pmu_pivot *pivot);
 
 /* Fills the cells of TASK, if it has counters; TASK NPS_NONE has none. Tasks of one device ascend. */

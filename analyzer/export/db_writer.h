@@ -13,6 +13,7 @@ struct nps_db_writer {
 /* Makes PATH, which must not exist, and begins. 0 or negative errno; closing is due in either case. */
 int nps_db_writer__open(struct nps_db_writer *db, const char *path);
 
+/* Runs SQL, unless there was an error before. */
 void nps_db_writer__exec(struct nps_db_writer *db, const char *sql);
 
 /* NULL after an error. The caller finalizes it. */

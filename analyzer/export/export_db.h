@@ -60,6 +60,7 @@ struct nps_db_view {
 	const struct nps_db_table *table;
 };
 
+/* Registers VIEW; an error is kept in fill->db.err. */
 void nps_db_view__register(struct nps_db_view *view);
 
 /* Calls xColumn's conversion aside: whether COLUMN's values ascend from row to row, or strictly so. */

@@ -28,6 +28,7 @@ int nps_flame__add(struct nps_flame *flame, const char *thread, const char *fram
 /* Sums up, orders children by name. Nothing is added after it. 0 or -ENOMEM. */
 int nps_flame__finish(struct nps_flame *flame);
 
+/* The name of NODE, "all" of the root; valid as long as FLAME. */
 const char *nps_flame__name(const struct nps_flame *flame, uint32_t node);
 
 static inline const struct nps_flame_node *nps_flame__node(const struct nps_flame *flame, uint32_t node)

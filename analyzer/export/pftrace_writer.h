@@ -66,6 +66,7 @@ void nps_pftrace__slice(struct nps_pftrace *w, uint64_t track, uint64_t ts, uint
 /* Slices that had to become instants so far. */
 uint64_t nps_pftrace__crowded(const struct nps_pftrace *w);
 
+/* A moment of a track, and the value of a counter from TS on. Times in ns. */
 void nps_pftrace__instant(struct nps_pftrace *w, uint64_t track, uint64_t ts, const char *category,
 			  const char *name);
 void nps_pftrace__value(struct nps_pftrace *w, uint64_t counter, uint64_t ts, double value);

@@ -16,6 +16,7 @@ struct nps_trace_bits {
 
 #define NPS_TRACE_PAGE 18 /* bits of a number that count within a page */
 
+/* Adds ID. 0 or -ENOMEM. */
 int nps_trace_bits__set(struct nps_trace_bits *bits, uint32_t id);
 void nps_trace_bits__free(struct nps_trace_bits *bits);
 

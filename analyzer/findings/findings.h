@@ -31,6 +31,7 @@ struct nps_submits {
 	bool indexed;
 };
 
+/* Indexes MODEL's calls if tasks lack their times. 0 or negative errno; free in either case. */
 int nps_submits__init(struct nps_submits *submits, const struct nps_model *model);
 void nps_submits__free(struct nps_submits *submits);
 
@@ -105,6 +106,7 @@ struct nps_histogram {
 	uint32_t buckets[NPS_HISTOGRAM_BUCKETS];
 };
 
+/* Adds VALUE, ns. */
 void nps_histogram__add(struct nps_histogram *histogram, uint64_t value);
 
 /* The value below which the share Q of all lies, 0 if there are none. */

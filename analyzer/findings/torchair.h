@@ -112,6 +112,7 @@ struct nps_tah {
 	struct nps_tah_recent *recent; /* launches within calls */
 };
 
+/* Files of its arrays go to DIRFD. 0 or -ENOMEM; free in either case. */
 int nps_tah__init(struct nps_tah *tah, int dirfd);
 void nps_tah__free(struct nps_tah *tah);
 

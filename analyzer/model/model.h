@@ -172,6 +172,7 @@ struct nps_pace {
 	uint32_t steps;
 };
 
+/* Releases the rows that were read; nps_pace__step() calls it. */
 void nps_pace__rest(const struct nps_pace *pace);
 
 static inline void nps_pace__step(struct nps_pace *pace)
