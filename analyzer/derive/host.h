@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the time of the job's host threads went, step by step: every moment of a thread counts for exactly one part,
- * the first of these that holds:
+ * Where the time of the job's host threads went, step by step: every moment of a thread counts for exactly
+ * one part, the first of these that holds:
  *
  *   cpu_wait     it could run and had no CPU
  *   interrupts   it had a CPU, and an interrupt ran there
  *   faults       it was in a major page fault: its page was read, or waited for
- *   device_wait  it was in a CANN call that returns when the device is done: synchronisation, blocking copy or model
- *   unknown      nobody saw whether it ran: before its first record and after its last one, or between lost ones
- *   asleep:      lock_wait in a futex or semaphore call; io_wait in a call of files, pipes or sockets, or uninterruptibly in
- *                no call at all; sleep elsewhere, polling included
+ *   device_wait  it was in a CANN call that returns when the device is done: synchronisation, blocking copy
+ *                or model
+ *   unknown      no record of it: before its first one, after its last one, or where records were lost
+ *   asleep:      lock_wait in a futex or semaphore call; io_wait in a call of files, pipes or sockets, or
+ *                uninterruptibly in no call at all; sleep elsewhere, polling included
  *   running:     io_calls and other_calls in system calls; cann in CANN calls; user elsewhere
  *
- * So the parts add up to the length of the step. Of system calls that were summed up (host_sums.h) it is known how long they
- * took in each second of a thread, not when in it.
+ * So the parts add up to the length of the step. Of system calls that were summed up (host_sums.h) it is
+ * known how long they took in each second of a thread, not when in it.
  */
 #ifndef NPS_DERIVE_HOST_H
 #define NPS_DERIVE_HOST_H
@@ -47,8 +48,8 @@ enum nps_os_call_class nps_os_call_class(const char *name);
 bool nps_is_device_wait(const char *name);
 
 /*
- * Fills host_breakdown, step by step and thread by thread, of the threads that launch work and of the main thread, or, where
- * nothing is launched, of all. Nothing without `run`. 0 or negative errno.
+ * Fills host_breakdown, step by step and thread by thread, for the threads that launch work and for the
+ * main thread, or, where nothing is launched, for all. Nothing without `run`. 0 or negative errno.
  */
 int nps_derive__host(struct nps_model *model);
 
@@ -58,7 +59,10 @@ void nps_host_breakdown__parts(const struct nps_model *model, size_t row, uint64
 /* A row of os_thread for thread GTID, of whose scheduling nothing is known. 0 or negative errno. */
 int nps_os_thread__add(struct nps_model *model, uint64_t gtid, uint32_t name, size_t *row);
 
-/* Fills what os_thread says of scheduling, with rows for threads that have none. 0 or negative errno. */
+/*
+ * Fills the columns of os_thread about scheduling, with rows for threads that have none. 0 or negative
+ * errno.
+ */
 int nps_derive__threads(struct nps_model *model);
 
 #endif

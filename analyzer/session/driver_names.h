@@ -19,8 +19,8 @@ void nps_driver_part_name(const char *part, char *name);
 void nps_driver_node_name(uint8_t kind, uint16_t device, char *name);
 
 /*
- * What is called: "ioctl TSDRV SQCQ_SEND", "open devmm_svm". CALL is an enum nps_driver_call; PART and NODE as above.
- * A command that is not known is given by its number.
+ * The name of a call: "ioctl TSDRV SQCQ_SEND", "open devmm_svm". CALL is an enum nps_driver_call; PART and
+ * NODE as above. An unknown command is named by its number.
  */
 void nps_driver_call_name(uint16_t call, uint32_t command, uint8_t kind, const char *part, const char *node,
 			  char *name, size_t size);

@@ -21,7 +21,8 @@ struct fill {
 	struct nps_model *m;
 	const struct nps_recording *rec;
 	const struct nps_proc *proc;
-	bool foreign; /* the process calls devices by other numbers than the driver does: what they did cannot be joined */
+	/* The process uses other numbers of devices than the driver: the driver's events cannot be joined. */
+	bool foreign;
 	int err;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which lock a futex wait was for. The kernel knows a word of memory only; what is around it when the wait begins
- * tells more. Nothing is taken for granted: a number is a thread if the process has that thread.
+ * Which lock a futex wait was for. The kernel only knows a word of memory; the bytes around it at the begin
+ * of the wait show more. Nothing is trusted: a number is a thread if the process has that thread.
  */
 #include "session/os_calls.h"
 
