@@ -4,9 +4,9 @@
 
 #include "agent_client.h"
 #include "capture_agents.h"
-#include "capture_json.h"
 #include "capture_parts.h"
 #include "channel_files.h"
+#include "session_json.h"
 
 /* What the process means by the numbers of its devices, and where the samples of those in a container are. */
 static void describe_numbers(const struct nps_capture *c, const struct nps_process *p, cJSON *j)

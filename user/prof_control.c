@@ -16,7 +16,7 @@
 #endif
 
 #include "clocks.h"
-#include "process.h"
+#include "session_json.h"
 
 #define RAW_KHZ 1000000 /* a host counter that is CLOCK_MONOTONIC_RAW has no frequency of its own */
 #define COUNTER_TRIES 5
