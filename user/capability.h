@@ -40,6 +40,9 @@ void nps_capability__probe(struct nps_capability *c);
 /* Is it a kernel for bpf/legacy.bpf.c: without types or ring buffers? */
 bool nps_capability__is_legacy(const struct nps_capability *c);
 
+/* Does attaching take CAP_SYS_ADMIN, so that libraries that come later want it? NULL: nothing is attached. */
+bool nps_capability__wants_admin(const struct nps_capability *c);
+
 /* 0 when events can be captured; otherwise prints one line that says what is missing and returns -EPERM or -ENOTSUP. */
 int nps_capability__check(const struct nps_capability *c);
 

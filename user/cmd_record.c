@@ -61,7 +61,7 @@ int nps_cmd_record(int argc, char **argv)
 	if (!c.unreachable && a.formats) {
 		nps_capture__heed_sigterm();
 		/* What is read from now on are files of the session. */
-		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, NULL);
+		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, false);
 		status = analyze(&a, &c);
 	}
 	if (!a.quiet)

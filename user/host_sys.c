@@ -154,7 +154,7 @@ static void *run(void *arg)
 	struct nps_host_sys *h = arg;
 	uint64_t period = SECOND / h->opts.hz, due = nps_now(CLOCK_MONOTONIC), written = due;
 
-	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES, false);
 	while (!atomic_load(&h->stop)) {
 		uint64_t began = nps_now(CLOCK_THREAD_CPUTIME_ID), earliest, now, took;
 

@@ -2,14 +2,12 @@
 #include "privilege.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capability.h"
 #include "linux_capabilities.h"
 #include "log.h"
 
@@ -82,13 +80,7 @@ int nps_privilege__try_without(int capability, int (*what)(void))
 	return err;
 }
 
-/* Where attaching takes CAP_SYS_ADMIN, libraries that come while it is recorded want it. */
-static bool attaches_by_admin(const struct nps_capability *cap)
-{
-	return cap && cap->uprobe == NPS_UPROBE_PERF && cap->uprobe_admin;
-}
-
-void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap)
+void nps_privilege__keep(enum nps_privilege what, bool admin)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = { { 0 } };
@@ -97,7 +89,7 @@ void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *c
 	if (syscall(SYS_capget, &h, d))
 		return;
 	mask = kept(what, d[0].permitted | (uint64_t)d[1].permitted << 32);
-	if (attaches_by_admin(cap))
+	if (admin)
 		mask |= bit(CAP_SYS_ADMIN);
 	/* What a program that we executed would have again. It needs a capability that goes then. */
 	set_effective(d, UINT64_MAX);

@@ -6,6 +6,8 @@
 #ifndef NPS_PRIVILEGE_H
 #define NPS_PRIVILEGE_H
 
+#include <stdbool.h>
+
 enum nps_privilege {
 	NPS_PRIVILEGE_NONE, /* a thread that calls a worker, and writes what comes back */
 	NPS_PRIVILEGE_PROC, /* one that reads /proc of other users' processes */
@@ -17,13 +19,11 @@ enum nps_privilege {
 	NPS_PRIVILEGE_SWITCHES, /* ... and turns the driver's tracepoints off, by files that nobody's mode lets write */
 };
 
-struct nps_capability;
-
 /*
- * Of the calling thread. CAP: of a thread that attaches probes, how they are attached, for which some kernels want CAP_SYS_ADMIN; else
- * NULL. Results are written into the session's directory, which is ours: that takes none.
+ * Of the calling thread. ADMIN: it attaches probes, and this kernel wants CAP_SYS_ADMIN for that. Results are
+ * written into the session's directory, which is ours: that takes none.
  */
-void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap);
+void nps_privilege__keep(enum nps_privilege what, bool admin);
 
 /* What WHAT returns while the calling thread is without CAPABILITY, which it has again afterwards; -errno if that cannot be tried. */
 int nps_privilege__try_without(int capability, int (*what)(void));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values of session.json: numbers with all their digits, which times and counts need, and a number of cJSON, a double, has not;
- * texts of any bytes.
+ * Values of session.json: numbers with all their digits, which times and counts need, and which a number of cJSON,
+ * a double, has not; texts of any bytes.
  */
 #ifndef NPS_SESSION_JSON_H
 #define NPS_SESSION_JSON_H
