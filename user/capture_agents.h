@@ -37,7 +37,4 @@ uint64_t nps_agents__lost(const struct nps_process *p);
 /* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);
 
-/* Devices of which a helper counts the cores by task, as bits, by the numbers that the driver has for them. */
-uint64_t nps_agents__counted(struct nps_capture *c);
-
 #endif

@@ -177,7 +177,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	add_clock(j, "end", &c->end);
 	list = cJSON_AddArrayToObject(j, "processes");
 	for (const struct nps_process *p = c->processes; p; p = p->next)
-		cJSON_AddItemToArray(list, nps_capture__describe_process(c, p));
+		cJSON_AddItemToArray(list, nps_capture__describe_process(p));
 	/* What the driver said of the job's devices first: what helpers say is for their jobs to make up. */
 	nps_sources__describe(c, NPS_SECTION_DEVICES, j, cJSON_AddArrayToObject(j, "devices"));
 	nps_sources__describe(c, NPS_SECTION_SESSION, j, j);

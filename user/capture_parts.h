@@ -38,7 +38,7 @@ void nps_capture__release_signals(int fd, sigset_t *set, bool terminated);
 /* --- process_json.c --- */
 
 /* An entry of "processes"; the caller's. */
-cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct nps_process *p);
+cJSON *nps_capture__describe_process(const struct nps_process *p);
 
 /* --- capture_end.c --- */
 

@@ -13,17 +13,9 @@
 #include <cjson/cJSON.h>
 
 #include "kernel_side.h"
-
-struct nps_driver_opts {
-	bool calls; /* system calls on device nodes */
-	bool tasks; /* SQEs, CQEs and copies that pass through the driver */
-	bool given; /* somebody asked for it: what cannot be had is said, and makes the capture an incomplete one */
-};
+#include "record_opts.h"
 
 struct nps_driver_side;
-
-/* OPTS as --driver has them. */
-const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
 
 /*
  * Loads and attaches what OPTS asks for. *OUT is NULL if there is nothing to watch: no such node on this host, or a

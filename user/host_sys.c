@@ -47,13 +47,6 @@ struct nps_host_sys {
 	char *text;
 };
 
-static const char *const part_names[NPS_HOST_SYS_PARTS] = { "cpu", "mem", "disk", "network", "osrt" };
-
-const char *nps_host_sys__part(unsigned int i)
-{
-	return part_names[i];
-}
-
 /* --- one sample -------------------------------------------------------------------------------------- */
 
 static void sample_cpus(struct nps_host_sys *h)
