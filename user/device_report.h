@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the driver refused, in words, each thing once; and what was sampled, for session.json. */
+/* What the driver's calls return, and in words what that means. */
 #ifndef NPS_DEVICE_REPORT_H
 #define NPS_DEVICE_REPORT_H
 
-#include "device_stream.h"
+#include <stdbool.h>
 
 /* What the driver's calls return (cann-abi 4.1). */
 enum nps_prof_code {
@@ -28,8 +28,5 @@ bool nps_device_report__final(int code);
 
 /* WHAT a code means, and what becomes of the channel THEN. Texts that stay. */
 void nps_device_report__words(int code, const char **what, const char **then);
-
-/* Says once for each code, with one line, that CALL ("start", "read", "stop") on the channel returned it. */
-void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code);
 
 #endif

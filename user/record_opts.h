@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a capture is asked for: of each source, too, so that who starts one and who describes it need none of them. */
+/* What a capture is to record, and how: parts of each source, too, so that the loop needs none of their headers. */
 #ifndef NPS_RECORD_OPTS_H
 #define NPS_RECORD_OPTS_H
 
@@ -26,7 +26,7 @@ struct nps_stacks_opts {
 struct nps_driver_opts {
 	bool calls; /* system calls on device nodes */
 	bool tasks; /* SQEs, CQEs and copies that pass through the driver */
-	bool given; /* somebody asked for it: what cannot be had is said, and makes the capture an incomplete one */
+	bool given; /* by the user: what cannot be had is reported, and makes the capture an incomplete one */
 };
 
 /* OPTS as --driver has them. */

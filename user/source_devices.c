@@ -16,7 +16,7 @@ static bool devices_wanted(const struct nps_record_opts *opts)
 	return nps_device_options__any(&opts->devices);
 }
 
-/* Devices of which a helper counts the cores by task, as bits, by the numbers that the driver has for them. */
+/* Devices of which a helper counts the cores by task, as bits, by the driver's numbers for them. */
 static uint64_t counted_by_helpers(struct nps_capture *c)
 {
 	uint64_t counted = 0;
