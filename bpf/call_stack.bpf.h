@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * The probed calls that a thread is in. Includes no header of the kernel or of libbpf: user space includes it, too, to
- * test it.
+ * The probed calls that a thread is in. Includes no header of the kernel or of libbpf, because a unit
+ * test in user space includes it too.
  */
 #ifndef NPS_CALL_STACK_BPF_H
 #define NPS_CALL_STACK_BPF_H
@@ -14,7 +14,7 @@ struct probe_spec {
 	struct nps_slot slot[4];
 };
 
-/* Sizes are powers of two: the verifier follows a mask where it forgets a comparison. */
+/* Sizes are powers of two: the verifier keeps the bound of a mask where it forgets that of a comparison. */
 #define SPEC_SLOTS 512
 #if defined(__bpf__)
 #define MASKED(i, slots)                                                                                     \
@@ -49,13 +49,13 @@ struct open_call {
 	__u64 args[4];
 	__u16 probe;
 	__u8 flags;
-	__u8 wanted; /* of a domain that is made: is it asked for? */
+	__u8 wanted; /* a call of a domain being created: is the domain selected? */
 	__u16 group; /* of probes */
 };
 
 /*
- * What a loop finds is kept here, where the verifier takes it for any number: in a variable it would follow all that comes after
- * the loop once for each value, which takes it half a second.
+ * Results of loops are kept in memory, where the verifier assumes any value. Were they local variables,
+ * it would follow all code after the loop once for each value, which takes it half a second.
  */
 struct call_stack {
 	__u32 depth;
@@ -68,15 +68,15 @@ struct call_stack {
 volatile __u8 group_state[NPS_GROUPS];
 __u64 group_entered[NPS_GROUPS];
 
-/* The return of C is not probed any more: whether the thread is still in it nobody can say. */
+/* The return of C is not probed any more, so nothing shows whether the thread is still in it. */
 static __always_inline bool is_detached(const struct open_call *c)
 {
 	return group_state[MASKED(c->group, NPS_GROUPS)] == NPS_GROUP_DETACHED;
 }
 
 /*
- * Drops frames whose stack is gone, which were left by longjmp or an exception: returns how many; and those on top whose probes
- * were detached.
+ * Drops calls whose stack frame has been unwound by longjmp or an exception, and returns how many. Also
+ * drops the innermost ones whose probes were detached, which are not counted.
  */
 static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __u16 probe)
 {
@@ -90,7 +90,10 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 			break;
 		c = &st->calls[MASKED(top, NPS_MAX_DEPTH)];
 		detached = is_detached(c);
-		/* Equal: a tail call keeps the stack pointer, unless it is the same function. */
+		/*
+		 * Equal stack pointers: a tail call keeps the stack pointer, unless it is the same
+		 * function again.
+		 */
 		if (!detached && (c->sp > sp || (c->sp == sp && c->probe != probe)))
 			break;
 		st->passed += !detached;
@@ -100,8 +103,9 @@ static __always_inline __u32 drop_dead_calls(struct call_stack *st, __u64 sp, __
 }
 
 /*
- * The innermost open call of PROBE at SP; NULL: it was entered before we attached, or folded. Its index is st->found, and
- * st->passed calls inside it never returned.
+ * The innermost open call of PROBE at stack pointer SP; NULL: it was entered before we attached, or
+ * folded. Sets st->found to its index and st->passed to the number of calls inside it that never
+ * returned.
  */
 static __always_inline struct open_call *find_call(struct call_stack *st, __u64 sp, __u16 probe)
 {
@@ -123,7 +127,7 @@ static __always_inline struct open_call *find_call(struct call_stack *st, __u64 
 	return st->found < NPS_MAX_DEPTH ? &st->calls[MASKED(st->found, NPS_MAX_DEPTH)] : 0;
 }
 
-/* Is the thread inside a probed function whose record says enough of what is called in it? */
+/* Is the thread inside a probed function whose own record makes records of inner calls unnecessary? */
 static __always_inline bool is_told_above(const struct call_stack *st)
 {
 	for (__u32 i = 0; i < NPS_MAX_DEPTH; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * What every event family shares: whom to watch, where records go, what was lost.
- * Each object declares these maps; user space creates them once and hands them to all.
+ * What every event family shares: which processes are watched, where records go, what was lost. Each
+ * object declares these maps; user space creates them once and shares them among all objects.
  */
 #ifndef NPS_COMMON_BPF_H
 #define NPS_COMMON_BPF_H
@@ -22,7 +22,10 @@ struct {
 	__type(value, __u32); /* NPS_TARGET_* */
 } targets SEC(".maps");
 
-/* Where a text of the job is read to. Of a thread: these programs can be preempted, so it cannot be one per CPU. */
+/*
+ * Where a text of the job is read to. One per thread, not per CPU, because these programs can be
+ * preempted.
+ */
 struct text_scratch {
 	struct nps_string part[NPS_TEXT_PARTS];
 };
@@ -55,7 +58,8 @@ static __always_inline void count_some(__u32 what, __u32 some)
 	__u64 *n = some ? bpf_map_lookup_elem(&counters, &what) : NULL;
 
 	if (n)
-		*n += some; /* per CPU; a preempting program can cost a count, never add one */
+		/* per CPU: a program that preempts this one can lose a count, but never adds one */
+		*n += some;
 }
 
 static __always_inline void count(__u32 what)
@@ -64,8 +68,8 @@ static __always_inline void count(__u32 what)
 }
 
 /*
- * Set while the whole host is watched: every process but the collector, and its child that measures what that costs, as
- * far as system calls and scheduling go.
+ * Set while the whole host is watched: system calls and scheduling of every process except the collector
+ * and the child with which it measures its own cost.
  */
 bool watch_all = false;
 __u32 own_pid = 0, own_child = 0;
@@ -86,7 +90,7 @@ static __always_inline void *this_ring(void)
 	return bpf_map_lookup_elem(&rings, &cpu);
 }
 
-/* A wake-up costs more than the record: only past the mark, and once per crossing. */
+/* A wake-up costs more than a record, so the reader is woken only once per crossing of the fill level. */
 static __always_inline __u64 wake_flag(void *ring)
 {
 	__u64 filled = bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA);

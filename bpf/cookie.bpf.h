@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* What a probe is told of itself when it is attached. */
+/* The attach cookie, which identifies a probe to the program that it runs. */
 #ifndef NPS_COOKIE_BPF_H
 #define NPS_COOKIE_BPF_H
 
 #include "common.bpf.h"
 
 /*
- * Before 5.15 a probe has no cookie: each has a program of its own, which leaves it here and goes on in ours
- * (user/stubs.c). Those kernels do not preempt programs of probes.
+ * Before 5.15 a probe has no cookie: each probe has a trampoline program, made by user space, that stores
+ * the number here and tail-calls ours. Those kernels do not preempt programs of probes.
  */
 const volatile bool has_cookies = true;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * System calls of the watched processes on device nodes of the NPU's driver: open, close, ioctl and mmap, one record
- * each. Which nodes these are the collector says, by their numbers. It needs nothing of the driver but its nodes, so it
- * works with every version of it. Tracepoints of these calls alone: other calls of the host do not pay.
+ * System calls of the watched processes on device nodes of the NPU's driver: open, close, ioctl and mmap,
+ * one record each. The collector passes the numbers of these nodes. Nothing else of the driver is used,
+ * so this works with each of its versions. Only tracepoints of these calls are attached, so other calls
+ * of the host cost nothing.
  */
 #include "local.bpf.h"
 
@@ -15,17 +16,17 @@ struct {
 	__type(value, struct nps_node);
 } npu_nodes SEC(".maps");
 
-/* CLOCK_MONOTONIC ns; 0: the capture goes on. What returns later is not of it. */
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. Calls that return later are not part of it. */
 volatile __u64 ended_at = 0;
 
-/* What davinci_manager handed a descriptor over to. */
+/* The part of the driver that davinci_manager handed a descriptor over to. */
 struct part {
-	__u64 name; /* its first 8 bytes */
+	__u64 name; /* first 8 bytes of its name */
 	__u32 device;
-	__u32 rdev; /* of the descriptor: a file of another node can have the address later */
+	__u32 rdev; /* of the descriptor: the address can be reused for a file of another node */
 };
 
-/* By address of struct file, which all copies of a descriptor share. Closing one copy says nothing of the others. */
+/* By address of struct file, which all copies of a descriptor share, so closing one copy removes no entry. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, NPS_MAX_NPU_FILES);
@@ -37,7 +38,8 @@ struct driver_call {
 	__u64 start; /* 0: none is open */
 	__u64 file, bytes;
 	__u64 text; /* open: address of the path */
-	struct part part; /* of the descriptor, or, until it is known whether that works, the new one */
+	/* of the descriptor; for a hand-over the new one, which counts once the call has succeeded */
+	struct part part;
 	__u32 cmd, fd, rdev;
 	__u16 device;
 	__u8 call, node; /* enum nps_driver_call, enum nps_npu_node */
@@ -68,7 +70,7 @@ struct exit_args {
 #define S_IFMT_ 0170000
 #define S_IFCHR_ 0020000
 
-/* What node the descriptor FD of this thread is; NULL: none of the driver's. */
+/* The node that descriptor FD of this thread refers to; NULL: none of the driver's. */
 static __always_inline struct nps_node *node_of(__u32 fd, __u64 *at, __u32 *rdev)
 {
 	struct task_struct *task = this_task();
@@ -89,7 +91,7 @@ static __always_inline struct nps_node *node_of(__u32 fd, __u64 *at, __u32 *rdev
 
 #define IOC_MAGIC(cmd) ((cmd) >> 8 & 0xff)
 #define IOC_NR(cmd) ((cmd)&0xff)
-#define HAND_OVER_DEVICE 256 /* offset of the device's number behind the part's name */
+#define HAND_OVER_DEVICE 256 /* offset, in bytes, of the device's number from the part's name */
 
 static __always_inline __u32 read_u32(__u64 at)
 {
@@ -132,7 +134,7 @@ static __always_inline void look_at_svm(struct driver_call *s, __u64 arg)
 	}
 }
 
-/* Messages: struct hdcdrv_cmd_send; of the others only the device is where it is known to be. */
+/* Messages: struct hdcdrv_cmd_send. Of other commands only the offset of the device is known. */
 static __always_inline void look_at_hdc(struct driver_call *s, __u64 arg)
 {
 	s->device = as_device(read_u32(arg + 4));
@@ -140,7 +142,7 @@ static __always_inline void look_at_hdc(struct driver_call *s, __u64 arg)
 		s->bytes = read_u32(arg + 40);
 }
 
-/* What the argument of an ioctl tells. */
+/* Reads what the argument of an ioctl contains: device, bytes, the part of the driver it is for. */
 static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
 {
 	__u32 magic = IOC_MAGIC(s->cmd);
@@ -165,7 +167,10 @@ static __always_inline void look_at_argument(struct driver_call *s, __u64 arg)
 	s->device = as_device(s->part.device);
 }
 
-/* Whether the thread that enters a call is watched. A call of its that is still open has returned without the kernel telling. */
+/*
+ * Is the thread that enters a call watched? A call of the thread that is still open has returned without
+ * a return event.
+ */
 static __always_inline bool enters(void)
 {
 	struct driver_call *s;
@@ -220,7 +225,7 @@ static __always_inline int entered(__u8 call, __u32 fd, __u32 cmd, __u64 arg, __
 	__u64 file = 0;
 	__u32 rdev = 0;
 
-	/* Most descriptors are of no concern: nothing is kept for those. */
+	/* Most descriptors are not the driver's: nothing is kept for those. */
 	if (!enters())
 		return 0;
 	node = node_of(fd, &file, &rdev);
@@ -286,7 +291,10 @@ int open2_entered(struct enter_args *ctx)
 
 #define PATH_WORDS 3 /* little-endian; with the NUL, longer than any of the prefixes */
 
-/* By words, and without branches: each way through a comparison of characters is one for the verifier to follow. */
+/*
+ * Compares whole words without branches, because the verifier follows each branch of a comparison by
+ * characters.
+ */
 static __always_inline bool begins_with(const __u64 *text, const char *prefix, int length)
 {
 	__u64 differs = 0;
@@ -311,7 +319,7 @@ static __always_inline bool begins_with(const __u64 *text, const char *prefix, i
 		begins_with(text, prefix, sizeof(prefix) - 1);                                               \
 	})
 
-/* Only the path says what it was that could not be opened. */
+/* The node that an open that failed was for: only its path shows that. */
 static __always_inline __u8 node_of_path(__u64 path)
 {
 	__u64 text[PATH_WORDS] = {};
@@ -339,7 +347,7 @@ static __always_inline bool opened(struct driver_call *s, long ret)
 	node = node_of(ret, &file, &rdev);
 	if (!node)
 		return false;
-	/* It is new: what is known of that address is of a file that is gone. */
+	/* A new file: an entry at its address describes a file that has been closed. */
 	if (node->kind == NPS_NODE_MANAGER)
 		bpf_map_delete_elem(&npu_files, &file);
 	describe(s, node, ret, file, rdev);

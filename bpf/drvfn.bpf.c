@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that come back,
- * copies by PCIe. They are modules of somebody else: nothing here is relocated against their types; where their structs
- * have their members the collector found out, or none of this is attached (user/driver_fn.c).
+ * What the NPU driver's own functions do for the watched processes: SQEs that go to the device, CQEs that
+ * come back, copies by PCIe. They are in kernel modules of another vendor, so nothing here is relocated
+ * against their types: the collector finds the offsets of members, or attaches none of this
+ * (user/driver_fn.c).
  */
 #include "common.bpf.h"
 #include "streams.bpf.h"
@@ -11,14 +12,17 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile struct nps_sqe_layout layout = {};
 
-/* CLOCK_MONOTONIC ns; 0: the capture goes on. What returns later is not of it. */
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. Calls that return later are not part of it. */
 volatile __u64 ended_at = 0;
 
-/* What is known of a call when it begins: its arguments are the driver's, which may change what they point to. */
+/*
+ * What is known of a call when it begins. The driver may change what its arguments point to during the
+ * call.
+ */
 struct open_fn {
 	__u64 start;
 	__u64 args[4]; /* as the record has them; of a CQE, [1] is where it is */
-	__u32 pid; /* whose it is */
+	__u32 pid; /* of the process that it is for */
 	__u32 pad;
 };
 
@@ -32,7 +36,7 @@ struct open_fns open_sqes SEC(".maps");
 struct open_fns open_cqes SEC(".maps");
 struct open_fns open_copies SEC(".maps");
 
-/* Of a thread; the idle one is on every CPU. */
+/* Key of the running thread; the idle thread, tid 0, runs on every CPU, so it gets one key per CPU. */
 static __always_inline __u32 this_thread(void)
 {
 	__u32 tid = (__u32)bpf_get_current_pid_tgid();
@@ -40,7 +44,10 @@ static __always_inline __u32 this_thread(void)
 	return tid ? tid : bpf_get_smp_processor_id() | 1U << 31;
 }
 
-/* Before a call is looked at: one that is still open has returned without the kernel telling, and would take this one's return. */
+/*
+ * Called at each entry: a call that is still open has returned without a return event, and would be
+ * paired with the return of this one.
+ */
 static __always_inline void drop_stale(void *fns, __u32 kind)
 {
 	__u32 key = this_thread();
@@ -77,7 +84,7 @@ static __always_inline struct nps_event *reserve(void *ring, __u8 kind, const st
 	return e;
 }
 
-/* SQEs and copies, which last. */
+/* Return of SQEs and copies, whose records have a duration. */
 static __always_inline int leave(void *fns, __u8 kind, int ret)
 {
 	__u64 now = bpf_ktime_get_ns();
@@ -121,7 +128,10 @@ static __always_inline __u64 read_u64(__u64 at)
 
 /* --- SQEs --- */
 
-/* The driver writes other ids into some SQEs, and makes others invalid: what the job sent is there at the entry alone. */
+/*
+ * The driver writes other ids into some SQEs, and makes others invalid: only at entry are they as the job
+ * sent them.
+ */
 static __always_inline int sqe_entered(__u32 device, __u32 tsid, __u64 info)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns() };
@@ -152,7 +162,7 @@ int agent_sqe_entered(struct pt_regs *ctx)
 	return sqe_entered(PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx));
 }
 
-/* (struct trs_id_inst *, struct trs_sqe_update_info *), which is before it */
+/* (struct trs_id_inst *, struct trs_sqe_update_info *); called before the function decodes it */
 SEC("kprobe")
 int chan_sqe_entered(struct pt_regs *ctx)
 {
@@ -191,7 +201,7 @@ int chan_sqe_fexit(__u64 *ctx)
 	return sqe_left((int)ctx[2]);
 }
 
-/* --- CQEs: what counts is when they came; what they are about the driver's function decodes in place --- */
+/* --- CQEs: their time is that of the entry; the driver's function decodes their ids during the call --- */
 
 static __always_inline int cqe_entered(__u32 device, __u32 tsid, __u32 pid, __u32 cqid, __u64 cqe)
 {
@@ -254,7 +264,10 @@ int agent_cqe_fexit(__u64 *ctx)
 	return cqe_left();
 }
 
-/* --- the driver's tracepoints, where its functions cannot be probed: a moment, no process, and ids as the driver left them --- */
+/*
+ * --- tracepoints of the driver, used where its functions cannot be probed. They have a time but no
+ * duration, no process, and ids as the driver has changed them ---
+ */
 
 const volatile struct nps_trace_layout sqe_trace = {}, cqe_trace = {};
 
@@ -263,7 +276,7 @@ static __always_inline __u32 field(void *ctx, __u32 at)
 	return read_u32((__u64)ctx + at);
 }
 
-/* PID: whose it is, 0 nobody knows. */
+/* PID: the process that it belongs to, 0: unknown. */
 static __always_inline struct nps_event *traced(__u8 kind, __u32 pid, __u64 ids, void *ring)
 {
 	struct open_fn fn = { .start = bpf_ktime_get_ns(), .args = { ids }, .pid = pid };
@@ -281,7 +294,7 @@ static __always_inline struct nps_event *traced(__u8 kind, __u32 pid, __u64 ids,
 
 #define TASK_WORD(type, stream, task) ((__u64)(task) << 48 | (__u64)((stream)&0xffff) << 32 | (type))
 
-/* trs_chan:sqe. The driver has written other ids into some by then: their stream is their queue's. */
+/* trs_chan:sqe. The driver has already changed the ids of some, so the stream is found by the queue. */
 SEC("tp")
 int sqe_traced(void *ctx)
 {
@@ -301,7 +314,7 @@ int sqe_traced(void *ctx)
 	return 0;
 }
 
-/* Where that is not told, any may have. */
+/* Where the tracepoint does not report errors, any task may have failed. */
 static __always_inline bool may_have_failed(void *ctx)
 {
 	if (!cqe_trace.error || !cqe_trace.error_type || !cqe_trace.dropped)
@@ -328,7 +341,7 @@ int cqe_traced(void *ctx)
 	return 0;
 }
 
-/* --- copies by PCIe, of the thread that asked --- */
+/* --- copies by PCIe, of the thread that requested them --- */
 
 static __always_inline int copy_entered(__u32 device, __u64 src, __u64 dst, __u32 size, __u32 direction)
 {
@@ -345,7 +358,10 @@ static __always_inline int copy_left(int ret)
 	return leave(&open_copies, NPS_EV_DRIVER_DMA, ret);
 }
 
-/* (u32 device, type, u64 src, u64 dst, u32 size, direction); the sixth argument is in a register of x86-64 and arm64 */
+/*
+ * (u32 device, type, u64 src, u64 dst, u32 size, direction); x86-64 and arm64 pass the sixth argument in
+ * a register
+ */
 #if defined(__TARGET_ARCH_x86)
 #define SIXTH(ctx) ((ctx)->r9)
 #else

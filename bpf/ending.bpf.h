@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * The end of a capture: what has not returned by then is asked for, thread by thread, by iterators that write events to
- * the collector (user/open_calls.c).
+ * The end of a capture: iterators go through the threads and write an event for each call that has not
+ * returned to the collector (user/open_calls.c).
  */
 #ifndef NPS_ENDING_BPF_H
 #define NPS_ENDING_BPF_H
 
 #include "common.bpf.h"
 
-/* CLOCK_MONOTONIC ns; 0: the capture goes on. From then on what is known of threads stays as it is. */
+/* CLOCK_MONOTONIC ns; 0: the capture goes on. Once it is set the state of threads is not changed any more. */
 volatile __u64 ended_at = 0;
 
-/* Where the thread entered the kernel; false where the kernel does not say (before 5.15). */
+/*
+ * User registers at the thread's entry into the kernel. False: the kernel does not provide them (before
+ * 5.15).
+ */
 static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *regs)
 {
 	const void *at;
@@ -22,7 +25,7 @@ static __always_inline bool user_regs(struct task_struct *t, struct pt_regs *reg
 	return at && !bpf_probe_read_kernel(regs, sizeof(*regs), at);
 }
 
-/* An event of thread T from START to the end. */
+/* Writes the event of a call that thread T has had open from START to the end of the capture. */
 static __always_inline void give_open(struct bpf_iter__task *ctx, struct task_struct *t, struct nps_event *e,
 				      __u64 start)
 {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Bytes that processes send and receive over internet sockets, counted for each thread group. What sockets
- * carry, not what goes over the wire: no headers, no retransmissions. The sampler reads the totals.
+ * Bytes that processes send and receive over internet sockets, counted for each thread group. This is the
+ * payload of sockets, not the traffic on the wire: no headers, no retransmissions. The sampler reads the
+ * totals.
  *
- * Since Linux 6.3 there is a tracepoint behind every send and receive. Before, the return of the four functions
- * that all of them pass tells the length; they cannot tell a look at the queue (MSG_PEEK) from a receive.
+ * Since Linux 6.3 there is a tracepoint behind every send and receive. Before, the four functions that
+ * all of them call return the length; they do not distinguish a read that leaves the data queued
+ * (MSG_PEEK) from a receive.
  */
 #include "common.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* First uses that found no room in the map. */
+/* Processes that got no entry because the map was full. */
 __u64 net_lost = 0;
 
 struct {
@@ -52,7 +54,7 @@ static __always_inline void carried(int bytes, bool sent)
 		__sync_fetch_and_add(&net_lost, 1);
 		return;
 	}
-	/* threads of one process meet here */
+	/* threads of one process run here at once */
 	__sync_fetch_and_add(sent ? &n->sent : &n->received, (__u64)bytes);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Interrupts that stop a watched thread: one record each, written when it ends. Attached only when asked for, because every
- * interrupt of the host pays for the question whom it stopped.
+ * Interrupts that stop a watched thread: one record each, written when it ends. Attached on request only,
+ * because at every interrupt of the host the program has to find out which thread it stopped.
  */
 #include "common.bpf.h"
 
@@ -12,7 +12,10 @@ struct open_irq {
 	__u32 tid;
 };
 
-/* Of each sort at most one is open on a CPU: a softirq can be stopped by one of a device, not by another softirq. */
+/*
+ * At most one of each kind is open on a CPU: a device interrupt can stop a softirq, another softirq
+ * cannot.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 3);
@@ -48,7 +51,7 @@ static __always_inline int left(__u32 what, __u16 number)
 	irq->start = 0;
 	pid_tgid = bpf_get_current_pid_tgid();
 	if (irq->tid != (__u32)pid_tgid)
-		return 0; /* a preemptible kernel went on with another thread */
+		return 0; /* a preemptible kernel has switched to another thread meanwhile */
 	ring = this_ring();
 	e = event_reserve(ring, NPS_EV_IRQ);
 	if (!e)
@@ -92,7 +95,7 @@ int soft_left(struct bpf_raw_tracepoint_args *ctx)
 }
 
 #if defined(__TARGET_ARCH_x86)
-/* x86 takes these past the handlers of devices; arm64 does not, there they are interrupts like others. */
+/* On x86 these do not pass the handlers of devices. On arm64 they do, like all other interrupts. */
 #define LOCAL(name, number)                                                                                  \
 	SEC("raw_tp/" #name "_entry")                                                                        \
 	int name##_entered(struct bpf_raw_tracepoint_args *ctx)                                              \

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without ring buffers: Linux 4.18
- * to 5.7, and later ones that were configured so. Written for the verifier of 4.19: no global data, no relocation
- * against the kernel's types, no loops, no function calls, at most 4096 instructions a program, records by perf events.
- * Not told here: scheduling, locks, children of the job, tensors, domains of marks, what a descriptor is.
+ * CANN calls, submissions, marks and system calls on kernels without their own types (BTF) or without
+ * ring buffers: Linux 4.18 to 5.7, and later ones that were configured so. Written for the verifier of
+ * 4.19: no global data, no relocation against the kernel's types, no loops, no function calls, at most
+ * 4096 instructions a program, records by perf events. Not recorded here: scheduling, locks, children of
+ * the job, tensors, domains of marks, the kind of a descriptor.
  */
 #include "ktypes.h"
 
@@ -21,15 +22,15 @@ struct call {
 	__u64 args[4];
 	__u32 probe;
 	__u8 flags;
-	__u8 tells; /* of what is called in it, enough: the catalogue's rows that fold are not wanted inside */
+	__u8 tells; /* its own record is enough: rows of the catalogue that fold are not recorded inside it */
 	__u16 group;
 };
 
 struct thread {
-	__u64 regs[8]; /* arguments of the call at hand */
+	__u64 regs[8]; /* arguments of the current call */
 	__u64 syscall_start; /* 0: in none */
 	__u64 syscall;
-	__u64 maps; /* of mmap its third argument, what the mapping may be used for */
+	__u64 maps; /* third argument of mmap, the protection; 0 for other calls */
 	struct call calls[NPS_LEGACY_DEPTH];
 	__u32 depth, pad;
 	struct nps_string text;
@@ -69,7 +70,7 @@ struct {
 	__type(value, struct nps_legacy_group);
 } groups SEC(".maps");
 
-/* What the stub of a probe leaves (user/stubs.c). */
+/* The cookie, which the trampoline program of a probe stores. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -84,7 +85,7 @@ struct {
 	__type(value, struct thread);
 } threads SEC(".maps");
 
-/* Zeros: too large for the stack, and there are no constants. */
+/* Zeros, in a map: too large for the stack, and these kernels have no constant data. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -133,7 +134,7 @@ static __always_inline void emit(void *ctx, struct nps_event *e)
 		count(NPS_COUNTER_LOST + e->kind);
 }
 
-/* --- texts: as bpf/text.bpf.h, without what is beyond the first record --- */
+/* --- texts: as bpf/text.bpf.h, but only the first record of each --- */
 
 static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u64 address)
 {
@@ -186,7 +187,7 @@ static __always_inline __u64 intern(void *ctx, struct thread *t, __u32 pid, __u6
 #define ABOVE_RETURN_ADDRESS 0
 #endif
 
-/* The index must be seen to be in bounds. */
+/* The verifier must see that the index is in bounds. */
 #define BOUNDED(i, n)                                                                                        \
 	({                                                                                                   \
 		__u64 _i = (i);                                                                              \
@@ -232,7 +233,7 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	if (!v)
 		return 0;
 	if (slot->how == NPS_SLOT_TEXT_SIZED) {
-		/* An older caller's struct ends before the text. */
+		/* The struct of an older caller ends before the text. */
 		*fault = bpf_probe_read(&to, sizeof(to), (void *)v);
 		if (to < slot->offset + NPS_STR_MAX)
 			return 0;
@@ -252,7 +253,7 @@ static __always_inline __u64 entry_slot(void *ctx, struct thread *t, __u64 stack
 	if (slot->how == NPS_SLOT_STR || slot->how == NPS_SLOT_TEXT_IN || slot->how == NPS_SLOT_TEXT_PTR ||
 	    slot->how == NPS_SLOT_TEXT_SIZED) {
 		to = intern(ctx, t, pid, v);
-		*fault = !to; /* the reader tries again, from the address */
+		*fault = !to; /* the reader tries again with the address */
 		return to ? to : v;
 	}
 	return v;
@@ -289,7 +290,7 @@ static __always_inline const struct nps_legacy_spec *spec_of_probe(__u32 *probe,
 	return bpf_map_lookup_elem(&specs, probe);
 }
 
-/* Frames whose stack is gone were left by longjmp or an exception. */
+/* Drops calls whose stack frame was unwound by longjmp or an exception. */
 static __always_inline void drop_dead_calls(struct thread *t, __u64 sp, __u32 probe)
 {
 #pragma unroll
@@ -401,7 +402,7 @@ static __always_inline void return_slots(struct pt_regs *ctx, struct thread *t, 
 	}
 }
 
-/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo). */
+/* The argument of halSqTaskSend (cann-abi: struct halTaskSendInfo). */
 struct task_send_info {
 	__s32 type;
 	__u32 ts_id, sq_id;
@@ -563,7 +564,10 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	if (!t || !t->syscall_start)
 		return 0; /* entered before we attached */
 	e.kind = NPS_EV_SYSCALL;
-	/* The arguments are not told: what they mean takes more than these kernels can. But libraries come by mapping code. */
+	/*
+	 * Arguments are not reported: to decode them exceeds the limits of these kernels. But mmap of
+	 * code is reported, because it shows that a library may have been loaded.
+	 */
 	e.flags = NPS_F_SLOT_FAULT(0) | NPS_F_SLOT_FAULT(1) | NPS_F_SLOT_FAULT(2);
 	e.probe = t->syscall;
 	e.pid = pid_tgid >> 32;
@@ -589,7 +593,7 @@ int thread_exited(struct bpf_raw_tracepoint_args *ctx)
 	struct nps_event e;
 
 	bpf_map_delete_elem(&threads, &tid);
-	/* The first thread takes the process with it, unless it leaves before the others. */
+	/* The exit of the first thread ends the process, unless other threads outlive it. */
 	if (tid != pid || !is_target(pid, ~0U))
 		return 0;
 	e.kind = NPS_EV_PROC;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * What is kept of each thread. The kernel keeps it with the thread since 5.11; before, the same map is a hash by thread
- * number, which user space makes of it (user/portable.c), and which is cleaned as threads exit.
+ * State of each thread. Since 5.11 it is in task storage; before, the same map is a hash by thread id,
+ * which user space makes of it (user/portable.c), and entries are removed as threads exit.
  */
 #ifndef NPS_LOCAL_BPF_H
 #define NPS_LOCAL_BPF_H
@@ -10,13 +10,13 @@
 
 const volatile bool has_task_storage = true;
 
-/* The thread that runs, to be read with BPF_CORE_READ. */
+/* The running thread, to be read with BPF_CORE_READ. */
 static __always_inline struct task_struct *this_task(void)
 {
 	return has_task_storage ? bpf_get_current_task_btf() : (struct task_struct *)bpf_get_current_task();
 }
 
-/* Of thread T; NULL: nothing is kept of it. */
+/* State of thread T; NULL: it has none. */
 static __always_inline void *local_of(void *map, struct task_struct *t)
 {
 	__u32 tid;
@@ -27,7 +27,7 @@ static __always_inline void *local_of(void *map, struct task_struct *t)
 	return bpf_map_lookup_elem(map, &tid);
 }
 
-/* Of the thread that runs; NULL: nothing yet. */
+/* State of the running thread; NULL: it has none yet. */
 static __always_inline void *local_find(void *map)
 {
 	__u32 tid;
@@ -38,7 +38,7 @@ static __always_inline void *local_find(void *map)
 	return bpf_map_lookup_elem(map, &tid);
 }
 
-/* The same, made from ZERO when it is the first time; NULL: there is no room. */
+/* State of the running thread, created as a copy of ZERO if there is none; NULL: no room. */
 static __always_inline void *local_get(void *map, const void *zero)
 {
 	__u32 tid;

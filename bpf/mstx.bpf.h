@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/*
- * Domains of marks and ranges: which are asked for, and what those are called that were made before the capture.
- */
+/* Domains of marks and ranges: which ones are selected, and the names of those created before the capture. */
 #ifndef NPS_MSTX_BPF_H
 #define NPS_MSTX_BPF_H
 
@@ -33,7 +31,7 @@ struct domain_name {
 	char text[NPS_STR_MAX]; /* padded with zeros */
 };
 
-/* Those of --mstx-domain-include or --mstx-domain-exclude. */
+/* Names of --mstx-domain-include or --mstx-domain-exclude. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, NPS_MSTX_DOMAINS);
@@ -49,7 +47,7 @@ static __always_inline bool is_mstx(__u16 probe)
 	       probe == NPS_PROBE_ACLPROF_MARK;
 }
 
-/* Is the domain whose name was just interned asked for? */
+/* Is the domain whose name was just interned selected? */
 static __always_inline bool name_wanted(struct text_scratch *t)
 {
 	bool listed;
@@ -68,7 +66,7 @@ static __always_inline void domain_remember(__u32 pid, __u64 handle, __u64 name,
 	bpf_map_update_elem(&domains, &key, &d, BPF_ANY);
 }
 
-/* As if the process had made the domain just now: the analyzer learns the name. */
+/* Sends a record as if the process had created the domain just now, so that the analyzer learns its name. */
 static __always_inline void domain_send(__u64 pid_tgid, __u64 handle, __u64 name)
 {
 	struct nps_event *e = event_reserve(this_ring(), NPS_EV_API);
@@ -96,7 +94,10 @@ static __always_inline struct domain *domain_of_parent(__u64 handle)
 	return bpf_map_lookup_elem(&domains, &key);
 }
 
-/* A handle that we did not see being made: the parent's, or one of our own library's, which carries its name. */
+/*
+ * A handle whose creation was not recorded: the parent's, or one of our own library, which contains its
+ * name.
+ */
 static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 {
 	__u64 pid_tgid = bpf_get_current_pid_tgid(), magic = 0, name = 0;
@@ -120,7 +121,7 @@ static __noinline bool domain_first_seen(struct text_scratch *t, __u64 handle)
 	return wanted;
 }
 
-/* Is this mark or range, FIRST its first argument, in a domain that was asked for? */
+/* Is this mark or range, whose first argument is FIRST, in a selected domain? */
 static __always_inline bool mstx_wanted(struct text_scratch *t, __u16 probe, __u32 pid, __u64 first)
 {
 	struct domain_key key = { first, pid };

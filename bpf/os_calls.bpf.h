@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* System calls by number: what of each explains it. */
+/* System calls by number: which of their arguments to decode. */
 #ifndef NPS_OS_CALLS_BPF_H
 #define NPS_OS_CALLS_BPF_H
 
@@ -7,13 +7,13 @@
 
 enum os_call {
 	CALL_BYTES = 0x1, /* the result is a number of bytes */
-	CALL_FD = 0x2, /* what the descriptor in the first argument is matters */
-	CALL_SOCKET = 0x4, /* it is a socket, always */
+	CALL_FD = 0x2, /* the kind of the descriptor in the first argument is recorded */
+	CALL_SOCKET = 0x4, /* it is always a socket */
 	CALL_PATH = 0x8, /* the first argument is a path */
 	CALL_PATH_AT = 0x10, /* the second one is */
-	CALL_TIME = 0x20, /* waits no longer than it is told: see time_given() */
+	CALL_TIME = 0x20, /* has a timeout: see time_given() */
 	CALL_FUTEX = 0x40,
-	CALL_MAPS = 0x80, /* how code gets into the process: the reader wants to know */
+	CALL_MAPS = 0x80, /* can map code into the process: the reader has to know */
 };
 
 #define OS_CALLS 512 /* a power of two */
@@ -89,11 +89,14 @@ static const __u8 os_calls[OS_CALLS] = {
 	[441] = CALL_TIME, /* epoll_pwait2 */
 };
 
-#define HIGHEST_CALL 4096 /* far above all that there are */
+#define HIGHEST_CALL 4096 /* far above all that exist */
 #define X86_IN_COMPAT_CALL 0x2 /* TS_COMPAT */
 #define ARM64_RUNS_32_BITS (1UL << 22) /* TIF_32BIT */
 
-/* Does the number mean another call, or none? Those of 32-bit programs do, and 64-bit ones can make such calls too. */
+/*
+ * Does the number mean another call, or none? So it is in 32-bit programs, and 64-bit ones can make
+ * 32-bit calls too.
+ */
 static __always_inline bool is_foreign(struct task_struct *current, __u64 nr)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -115,16 +118,16 @@ static __always_inline __u8 os_call(__u32 nr)
 
 	if (nr >= OS_CALLS)
 		return 0;
-	/* the verifier follows a mask where it forgets a comparison */
+	/* the verifier keeps the bound of a mask where it forgets that of a comparison */
 	asm volatile("%0 &= %1" : "+r"(i) : "i"(OS_CALLS - 1));
 	return os_calls[i];
 }
 
-/* The first four arguments of the system call that REGS belong to, also when it returns. */
+/* The first four arguments of the system call whose registers are REGS, at entry and at return. */
 static __always_inline long os_call_args(struct pt_regs *regs, __u64 args[4])
 {
 #if defined(__TARGET_ARCH_x86)
-	__u64 r[8]; /* from r10 to di; r11, cx and ax are of the return */
+	__u64 r[8]; /* from r10 to di; between them r11, cx and ax, which hold values of the return */
 	long err = bpf_probe_read_kernel(r, sizeof(r), &regs->r10);
 
 	args[0] = r[7];
@@ -135,12 +138,12 @@ static __always_inline long os_call_args(struct pt_regs *regs, __u64 args[4])
 #else
 	long err = bpf_probe_read_kernel(args, 4 * sizeof(args[0]), &regs->user_regs.regs[0]);
 
-	/* x0 has the result when it returns */
+	/* at the return x0 has the result */
 	return err ? err : bpf_probe_read_kernel(&args[0], sizeof(args[0]), &regs->orig_x0);
 #endif
 }
 
-/* The same of a copy of the registers of a call that has not returned. */
+/* As os_call_args(), of a copy of the registers of a call that has not returned. */
 static __always_inline void os_call_args_of(const struct pt_regs *regs, __u64 args[4])
 {
 #if defined(__TARGET_ARCH_x86)
@@ -171,12 +174,12 @@ static __always_inline __u64 time_at(__u64 address, __u64 fraction_ns)
 	return t[0] * 1000000000ULL + t[1] * fraction_ns;
 }
 
-/* CLOCK_REALTIME without CLOCK_MONOTONIC, ns; the collector sets it. */
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC, ns; the collector sets it. */
 volatile __s64 realtime_offset = 0;
 
 #define SLEEP_UNTIL 1U /* TIMER_ABSTIME */
 
-/* What is left of a sleep until a moment of that clock; of a clock of CPU time the moment itself. */
+/* Remaining time, ns, of a sleep until a time of CLOCK; for a clock of CPU time that time itself. */
 static __always_inline __u64 time_left(__u32 clock, __u64 until)
 {
 	__u64 now;
@@ -212,7 +215,7 @@ static __always_inline __u64 time_of_ms(__s32 ms)
 	return ms < 0 ? NO_END : (__u64)ms * 1000000;
 }
 
-/* Time, ns, for which a call of CALL_TIME may wait. Asked when it begins: some write back what was left. */
+/* Timeout, ns, of a call with CALL_TIME. Read when the call begins: some write back the remaining time. */
 static __always_inline __u64 time_given(__u32 nr, struct pt_regs *regs, const __u64 args[4])
 {
 	__u64 fifth = 0;
@@ -274,7 +277,7 @@ static __always_inline bool is_npu_name(const char name[8])
 #define S_IFSOCK_ 0140000
 #define S_IFCHR_ 0020000
 
-/* What descriptor FD of a thread is: NPS_F_SOCKET, NPS_F_NPU_NODE or 0. */
+/* The kind of descriptor FD of a thread: NPS_F_SOCKET, NPS_F_NPU_NODE or 0. */
 static __always_inline __u8 fd_kind(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table;
@@ -283,7 +286,10 @@ static __always_inline __u8 fd_kind(struct task_struct *task, __u32 fd)
 	struct inode *inode;
 	__u16 mode;
 
-	/* Where the kernel vouches for the pointer, no reads that can fail. */
+	/*
+	 * Where the verifier knows the pointer's type it can be read directly, without reads that can
+	 * fail.
+	 */
 	if (has_task_storage) {
 		table = task->files->fdt;
 		files = table->fd;

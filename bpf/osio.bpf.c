@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Requests that watched threads make of block devices, and page faults of theirs that had to wait for
- * one. A request belongs to the thread that made it: what the kernel writes back later belongs to nobody here.
+ * Requests that watched threads send to block devices, and their page faults that had to wait for one. A
+ * request belongs to the thread that sent it: what the kernel writes back later belongs to nobody here.
  */
 #include "threads.bpf.h"
 
@@ -14,7 +14,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct request_made {
 	__u64 start, bytes, sector;
 	__u32 pid, tid, device, flags;
-	__u32 call; /* number + 1 of the system call it was made in, 0 none */
+	__u32 call; /* 1 + number of the system call that it was made in, 0: none */
 };
 
 struct {
@@ -62,7 +62,7 @@ int request_made(struct bpf_raw_tracepoint_args *ctx)
 	return made((struct bio *)ctx->args[0]);
 }
 
-/* Before 5.11 the queue came first. */
+/* Before 5.11 the first argument was the queue. */
 SEC("raw_tp/block_bio_queue")
 int request_made_old(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -96,7 +96,7 @@ static __always_inline void done(struct bio *bio, __s32 status)
 	bpf_map_delete_elem(&requests, &key);
 }
 
-/* Devices without a queue of their own, such as the device mapper. */
+/* For devices without a queue of their own, such as the device mapper. */
 SEC("raw_tp/block_bio_complete")
 int request_done(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -106,9 +106,9 @@ int request_done(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-#define MERGED 256 /* requests of threads in one of the device: as many as it has segments at most */
+#define MERGED 256 /* most requests merged into one: a device has no more segments */
 
-/* Devices with a queue end what was merged together, as far as its bytes go. */
+/* Devices with a queue complete requests that were merged together, as far as the bytes reach. */
 SEC("raw_tp/block_rq_complete")
 int merged_done(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -133,7 +133,7 @@ int merged_done(struct bpf_raw_tracepoint_args *ctx)
 
 #define PAGE_OF(address) ((address) & ~4095ULL)
 
-/* Is it the same fault again, the data having come? */
+/* Is it the same fault, retried after the data was read? */
 static __always_inline bool is_second(const struct vm_fault *vmf)
 {
 	const struct vm_fault___before_5_13 *old = (const void *)vmf;
@@ -152,13 +152,16 @@ static __always_inline int begun(__u64 address)
 		return 0;
 	s = local_get(&syscalls, &no_syscall);
 	if (!s)
-		return 0; /* its fault will have no time */
+		return 0; /* its fault will have no duration */
 	s->fault_page = PAGE_OF(address);
 	s->fault_start = bpf_ktime_get_ns();
 	return 0;
 }
 
-/* Where the kernel has trampolines: only where a fault may have to wait, since most faults never come here. */
+/*
+ * Where the kernel supports fentry: only the functions in which a fault may wait, since most faults do
+ * not reach them.
+ */
 SEC("fentry/filemap_fault")
 int BPF_PROG(file_fault, struct vm_fault *vmf)
 {
@@ -171,7 +174,7 @@ int BPF_PROG(swap_fault, struct vm_fault *vmf)
 	return is_second(vmf) ? 0 : begun(vmf->address);
 }
 
-/* Elsewhere, on x86-64: every fault. */
+/* Without fentry, on x86-64: every fault. */
 SEC("raw_tp/page_fault_user")
 int user_fault(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -184,7 +187,7 @@ int kernel_fault(struct bpf_raw_tracepoint_args *ctx)
 	return begun(ctx->args[0]);
 }
 
-/* As linux/bpf_perf_event.h has it. */
+/* As in linux/bpf_perf_event.h. */
 struct bpf_perf_event_data {
 #if defined(__TARGET_ARCH_x86)
 	struct pt_regs regs;
@@ -195,7 +198,7 @@ struct bpf_perf_event_data {
 	__u64 addr;
 };
 
-/* The kernel's own counter of them: at the end of each. */
+/* The kernel's software event of major faults, which fires at the end of each. */
 SEC("perf_event")
 int major_fault(struct bpf_perf_event_data *ctx)
 {

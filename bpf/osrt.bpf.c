@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * System calls of the watched processes. Those that last are one record each, written when
- * they return; shorter ones are summed up by thread and number, so that a job that makes a million of them a
- * second can be watched. Raw tracepoints, because every other process of the host pays for them too.
+ * System calls of the watched processes. Long ones are one record each, written when they return. Shorter
+ * ones are summed up by thread and number, so that a job that makes a million of them a second can be
+ * watched. Raw tracepoints, because all other processes of the host run into them too.
  */
 #include "ending.bpf.h"
 #include "threads.bpf.h"
@@ -11,12 +11,12 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Calls shorter than this are summed up; 0: none. */
+/* Calls shorter than this are summed up, ns; 0: none. */
 volatile __u64 threshold_ns = 0; /* the collector raises it where records cost too much */
 
 /*
- * Two tables of sums: one is filled while the other lies still and is taken by the collector,
- * which then says which is next. Not per CPU: a thread is on one CPU at a time, and its sums are its own.
+ * Two tables of sums: one is filled while the collector reads and clears the other, and then swaps them.
+ * Not per CPU: a thread is on one CPU at a time, and its sums are its own.
  */
 struct sums {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -29,14 +29,14 @@ struct sums sums_odd SEC(".maps");
 volatile __u32 sums_turn = 0;
 
 /*
- * How often a process was taken out of the targets. A thread that was found to be watched since the last time is watched:
- * its process is not looked for among them at each call.
+ * How often a process was removed from the targets. A thread that was watched at the current count still
+ * is, which saves a lookup of its process at each call.
  */
 volatile __u32 targets_removed = 0;
 
 /*
- * On x86-64 since 6.11 a return probe comes back through a system call of its own
- * (uretprobe, and uprobe for optimised entries): our doing, not the job's.
+ * On x86-64 since 6.11 a return probe returns through a system call of its own (uretprobe; uprobe for
+ * optimised entries). The job did not make these calls.
  */
 static __always_inline bool is_probe_trampoline(long nr)
 {
@@ -52,7 +52,7 @@ static __always_inline bool is_probe_trampoline(long nr)
 #define FUTEX_OP 0x7f /* above it are flags */
 #define FUTEX_WAITS (1U << 0 | 1U << 6 | 1U << 9 | 1U << 11 | 1U << 13) /* WAIT, LOCK_PI, WAIT_BITSET, ... */
 
-/* A mutex says who has it, as long as somebody has: that is read before the wait. */
+/* A locked mutex contains the tid of its owner, so it is read before the wait. */
 static __always_inline void begin_wait(struct futex_wait *w, const __u64 args[4])
 {
 	w->op = args[1];
@@ -61,7 +61,7 @@ static __always_inline void begin_wait(struct futex_wait *w, const __u64 args[4]
 	w->address = args[0];
 	w->value = args[2];
 	w->unreadable = bpf_probe_read_user(w->words, sizeof(w->words), (void *)args[0]) &&
-			/* it can be the last word of a page, and no mutex */
+			/* it can be the last word of a page, and not a mutex */
 			bpf_probe_read_user(w->words, sizeof(w->words[0]), (void *)args[0]);
 }
 
@@ -75,7 +75,7 @@ static __always_inline void fill_lock(struct nps_event *e, const struct futex_wa
 	e->args[3] = w->words[3] | (__u64)(__u16)w->words[4] << 32 | (__u64)(w->op >> 7 & 0xffff) << 48;
 }
 
-/* What is known of the thread if it has slept in the call; NULL: it has not. */
+/* State of the thread if it has slept in the call; NULL: it has not. */
 static __always_inline struct nps_thread *sleeper_in(const struct open_syscall *s, __u32 tid)
 {
 	struct nps_thread *thread = bpf_map_lookup_elem(&scheds, &tid);
@@ -83,7 +83,7 @@ static __always_inline struct nps_thread *sleeper_in(const struct open_syscall *
 	return thread && thread->off > s->start ? thread : NULL;
 }
 
-/* Who ended the wait, if somebody did: only then is the result 0, and only a thread can. */
+/* Records who ended the wait. Only a waker makes the result 0, and only a thread can wake. */
 static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tgid, long ret, __u64 now)
 {
 	struct nps_thread *thread = sleeper_in(s, (__u32)pid_tgid);
@@ -102,12 +102,15 @@ static __always_inline void send_lock(const struct open_syscall *s, __u64 pid_tg
 
 /* --- short calls --- */
 
-/* Two, each of a map that the kernel knows when it compiles: it then calls that map's own function. */
+/*
+ * Two functions, so that each has a map that is constant when the kernel compiles it: then the kernel
+ * calls the map's lookup directly.
+ */
 static __always_inline struct nps_sum *find_even(const struct nps_sum_key *key)
 {
 	struct nps_sum *sum = bpf_map_lookup_elem(&sums_even, key);
 
-	asm volatile("" : "+r"(sum) : "i"(0)); /* or the compiler would make one call of both */
+	asm volatile("" : "+r"(sum) : "i"(0)); /* keeps the compiler from merging both calls into one */
 	return sum;
 }
 
@@ -194,11 +197,11 @@ static __always_inline void send_call(struct open_syscall *s, __u8 flags, const 
 
 /* --- entry and return --- */
 
-/* What is kept of this thread; NULL: it is not watched, or there is no room for it. */
+/* State of this thread; NULL: it is not watched, or there is no room for it. */
 static __always_inline struct open_syscall *of_watched_thread(void)
 {
 	struct open_syscall *s = has_task_storage ? local_find(&syscalls) : NULL;
-	__u32 epoch = targets_removed + 1; /* 0: of a thread that is new to us */
+	__u32 epoch = targets_removed + 1; /* 0: the thread is new */
 
 	if (s && s->epoch == epoch)
 		return s;
@@ -252,7 +255,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 {
 	struct pt_regs *regs = (struct pt_regs *)ctx->args[0];
 	long ret = (long)ctx->args[1];
-	/* Threads of others have none, which is found out faster than that they are of others. */
+	/* Threads of other processes have no state, which is a faster test than that of the process. */
 	struct open_syscall *s = local_find(&syscalls);
 	__u64 pid_tgid, start, now, args[4] = {};
 	__u8 what, flags = 0;
@@ -264,7 +267,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 	now = bpf_ktime_get_ns();
 	pid_tgid = bpf_get_current_pid_tgid();
 	if (ended_at) {
-		s->left = true; /* it is told of as it was then */
+		s->left = true; /* it is reported as it was at the end */
 		return 0;
 	}
 	if (s->epoch != targets_removed + 1 && !(target_flags(pid_tgid >> 32) & NPS_TARGET_OSRT))
@@ -276,7 +279,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 		flags = NPS_F_SOCKET;
 	else if (what & CALL_FD)
 		flags = fd_kind(this_task(), args[0]);
-	/* Mapping code is how a library arrives, and a memfd how our helper does: the reader looks. */
+	/* A library arrives by mapping code, our helper by a memfd: the reader checks for both. */
 	if (what & CALL_MAPS)
 		maps = s->nr == NPS_NR_MEMFD_CREATE || (args[2] & NPS_PROT_EXEC);
 	if (now - start < threshold_ns && !maps) {
@@ -286,7 +289,7 @@ int syscall_returned(struct bpf_raw_tracepoint_args *ctx)
 
 		if (add_to_sum(&key, start, now, ret, (what & CALL_BYTES) && ret > 0 ? ret : 0))
 			goto done;
-		/* There is no room for another sum: nothing is lost, it is one record more. */
+		/* No room for another sum: nothing is lost, the call becomes a record. */
 	}
 	if ((what & CALL_FUTEX) && s->wait.address)
 		send_lock(s, pid_tgid, ret, now);
@@ -311,7 +314,7 @@ static __always_inline void describe_open(struct task_struct *t, const struct op
 	e->flags = 0;
 	os_call_args_of(&regs, e->args);
 	e->args[3] = 0;
-	/* A text of another process cannot be read from here; the collector tries. */
+	/* Memory of another process cannot be read here; the collector reads the text. */
 	if (what & CALL_PATH)
 		e->flags |= NPS_F_SLOT_FAULT(0);
 	if (what & CALL_PATH_AT)

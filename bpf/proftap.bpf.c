@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * The job's own profiler: which channels of the driver it holds, and what they give it. The bytes are copied here, at the
- * return of the driver's call and in the thread that called: the buffer cannot have been used again by then.
+ * The job's own profiler: which channels of the driver it has open, and what it reads from them. The
+ * bytes are copied at the return of the driver's call and in the calling thread, before the buffer can be
+ * reused.
  */
 #include "common.bpf.h"
 #include "agent.h"
@@ -10,7 +11,10 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Just what is read: whether a signal's handler is still ours, and whether the thread lets it in. */
+/*
+ * Only what is read: whether a signal's handler is still ours, and whether the thread has the signal
+ * unblocked.
+ */
 struct sigaction___tap {
 	void *sa_handler;
 } __attribute__((preserve_access_index));
@@ -48,7 +52,7 @@ struct channel_state {
 };
 
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* a call that is left by an exception has no return */
+	__uint(type, BPF_MAP_TYPE_LRU_HASH); /* LRU, because a call that an exception leaves has no return */
 	__uint(max_entries, 4096);
 	__type(key, __u64); /* thread */
 	__type(value, struct call);
@@ -73,9 +77,9 @@ struct {
 	__uint(max_entries, 16 << 20);
 } tap_ring SEC(".maps");
 
-const volatile bool copy = true; /* false: only who holds what is told */
-__u64 lost_events = 0; /* that say who holds what */
-__u64 lost_bytes = 0; /* that were read and found no room here, or could not be copied */
+const volatile bool copy = true; /* false: only the owners of channels are reported */
+__u64 lost_events = 0; /* that report owners of channels */
+__u64 lost_bytes = 0; /* that were read, but found no room here or could not be copied */
 
 /* Is it a thread of our helper? */
 static __always_inline bool is_helper(void)
@@ -122,7 +126,7 @@ static __always_inline void tell(__u32 what, const struct call *c, __u64 id, __s
 	tell_flags(what, c, id, ret, BPF_RB_NO_WAKEUP);
 }
 
-/* Parameters of a start: events of counters are in them. */
+/* Reports the parameters of a start, which include the events of counters. */
 static __always_inline void tell_enter(const struct call *c, __u64 id)
 {
 	struct nps_tap_start *s = bpf_ringbuf_reserve(&tap_ring, sizeof(*s), 0);
@@ -146,7 +150,7 @@ static __always_inline void tell_enter(const struct call *c, __u64 id)
 		if (!bpf_probe_read_user(s->para, size, (void *)para.data))
 			s->e.len = size;
 	}
-	bpf_ringbuf_submit(s, BPF_RB_FORCE_WAKEUP); /* the thread waits for what is done about it */
+	bpf_ringbuf_submit(s, BPF_RB_FORCE_WAKEUP); /* the thread waits until the collector has reacted */
 }
 
 static __always_inline void hold_up(__u32 pid)
@@ -162,7 +166,10 @@ static __always_inline void hold_up(__u32 pid)
 	number = h->signal;
 	if (number < 1 || number > 64)
 		return;
-	/* It would come when the thread lets signals in again, long after this call, and find nothing to wait for. */
+	/*
+	 * With the signal blocked, the handler would run long after this call, when there is nothing to
+	 * wait for.
+	 */
 	if (BPF_CORE_READ(task, blocked.sig[0]) >> (number - 1) & 1)
 		return;
 	sighand = BPF_CORE_READ(task, sighand);
@@ -222,7 +229,10 @@ static __always_inline void fill_data(struct nps_tap_event *e, const struct call
 	e->position = st->position + at;
 }
 
-/* The gap between positions that this leaves shows where; nothing may come after it that would show it. */
+/*
+ * The gap between positions shows where bytes are missing, but only once later ones arrive, which may
+ * never happen. So they are counted as well.
+ */
 static __always_inline void lose(__u32 n)
 {
 	__sync_fetch_and_add(&lost_bytes, n);
@@ -252,7 +262,10 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 
 	if (!d)
 		return false;
-	/* Or the compiler compares one register and reads with a copy of it: older verifiers do not see that they are equal. */
+	/*
+	 * Without this the compiler compares one register and reads with a copy of it, and older
+	 * verifiers do not know that both are equal.
+	 */
 	asm volatile("" : "+r"(len));
 	if (len > NPS_TAP_SMALL)
 		len = NPS_TAP_SMALL;
@@ -266,10 +279,10 @@ static __always_inline bool copy_small(const struct call *c, __u64 id, const str
 	return true;
 }
 
-/* 0, which the verifier does not know. */
+/* Always 0, which the verifier does not know. */
 __u32 nothing;
 
-/* Returns how many of N bytes it came past. */
+/* Copies N bytes. Returns how many were handled. */
 static __always_inline __u32 copy_out(const struct call *c, __u64 id, const struct channel_state *st, __u32 n)
 {
 	__u32 at = 0;
@@ -281,7 +294,10 @@ static __always_inline __u32 copy_out(const struct call *c, __u64 id, const stru
 			return at;
 		at += NPS_TAP_LARGE;
 	}
-	/* Older verifiers would look at what follows once for each way out of the loop above, and give up. */
+	/*
+	 * Older verifiers would follow the rest once for each exit of the loop above, and exceed their
+	 * limit.
+	 */
 	at += nothing;
 	for (__u32 i = 0; i < NPS_TAP_LARGE / NPS_TAP_SMALL; i++) {
 		if (at >= n)

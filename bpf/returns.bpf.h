@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Stacks of threads whose returns are probed. The kernel replaces the return address of a probed call by that of a trampoline,
- * so whoever walks the stack gets no farther. The kernel keeps the addresses, of probes of all tools, in a list of the thread:
- * they are read from there, and belong to a frame by their place on the stack. Linux 6.11 and later put them back into their own
- * user stacks, but by their order alone: where frame pointers skip a probed call the wrong one comes back.
+ * User stacks of threads whose returns are probed. The kernel replaces the return address of a probed
+ * call by that of a trampoline, which ends a walk of the stack. It keeps the original addresses, of the
+ * probes of all tools, in a list of the thread: they are read from there, and matched to frames by stack
+ * pointer. Linux 6.11 and later restore them in their own user stacks, but by order alone: where frame
+ * pointers skip a probed call, the wrong address is restored.
  */
 #ifndef NPS_RETURNS_BPF_H
 #define NPS_RETURNS_BPF_H
@@ -12,7 +13,7 @@
 #include "local.bpf.h"
 #include "stack.h"
 
-/* The verifier follows a mask where it forgets a comparison. */
+/* The verifier keeps the bound of a mask where it forgets that of a comparison. */
 #define WITHIN(i, mask)                                                                                      \
 	({                                                                                                   \
 		__u64 _i = (i);                                                                              \
@@ -20,14 +21,15 @@
 		_i;                                                                                          \
 	})
 #define RETURN_AT(i) WITHIN(i, NPS_STACK_RETURNS - 1)
-#define FRAME_AT(i) WITHIN(i, NPS_STACK_USER) /* one more than there are: the returns lie behind them */
+#define FRAME_AT(i) WITHIN(i, NPS_STACK_USER) /* one more than there are frames: the returns follow them */
 
 _Static_assert((NPS_STACK_RETURNS & (NPS_STACK_RETURNS - 1)) == 0, "returns");
 _Static_assert((NPS_STACK_USER & (NPS_STACK_USER + 1)) == 0, "frames");
 
 /*
- * Collects the pending returns of the thread that runs, innermost first, without those of tail calls, which share a stack pointer.
- * How many is in P alone: a count that the verifier knows multiplies what it has to look at.
+ * Collects the pending returns of the running thread, innermost first, without those of tail calls, which
+ * share a stack pointer. Their number is only kept in P: were it a value that the verifier knows, it
+ * would follow all code once for each.
  */
 static __always_inline void pending_returns(volatile struct nps_pending *p)
 {
@@ -36,7 +38,10 @@ static __always_inline void pending_returns(volatile struct nps_pending *p)
 	__u64 last = 0;
 
 	p->n = p->n_user = p->next = p->candidate = 0;
-	/* A kernel that lists them otherwise is one that does not: samples must load everywhere. */
+	/*
+	 * A kernel with another layout of the list counts as one without it, so that the program loads
+	 * everywhere.
+	 */
 	if (!bpf_core_field_exists(t->utask) || !bpf_core_field_exists(t->utask->return_instances) ||
 	    !bpf_core_field_exists(ri->stack) || !bpf_core_field_exists(ri->orig_ret_vaddr) ||
 	    !bpf_core_field_exists(ri->next))
@@ -63,24 +68,30 @@ static __always_inline void pending_returns(volatile struct nps_pending *p)
 #else
 #define FRAME_POINTER(regs) ((regs)->user_regs.regs[29])
 #define IS_USER(regs) (!(*(volatile __u64 *)&(regs)->user_regs.pstate & 0x1f))
-#define CODE_ADDRESS(address) ((address) & ((1ULL << 48) - 1)) /* signed above */
+#define CODE_ADDRESS(address) ((address) & ((1ULL << 48) - 1)) /* sign-extended above */
 #endif
-/* volatile: of the context of samples whole words can be read alone */
+/* volatile: the verifier allows only reads of whole words from the context of samples */
 
-/* Is the return address of the frame at FP, whose caller's frame is at NEXT, the one of a function entered with STACK? */
+/*
+ * Is the return address of the frame at FP, whose caller's frame is at NEXT, that of a function entered
+ * at STACK?
+ */
 static __always_inline bool is_return_of(__u64 stack, __u64 fp, __u64 next)
 {
 #if defined(__TARGET_ARCH_x86)
 	return stack == fp + 8;
 #else
-	/* The frame record lies anywhere in its function's frame, which ends at the stack pointer of the entry. */
+	/*
+	 * The frame record can be anywhere in its function's frame, which ends at the stack pointer of
+	 * the entry.
+	 */
 	return stack > fp && (next <= fp || stack <= next);
 #endif
 }
 
 /*
- * The chain of frame pointers from FP on, behind frames[0], which is there; return addresses under probes are put back. What the
- * kernel gives would do but for those.
+ * Follows the frame pointers from FP on and appends to frames[0], which is set; return addresses under
+ * probes are restored. Without probes the kernel's own stack would be enough.
  */
 static __always_inline void walk_frames(volatile struct nps_pending *p, __u64 fp, __u64 trampoline,
 					volatile __u64 *frames)
@@ -101,7 +112,7 @@ static __always_inline void walk_frames(volatile struct nps_pending *p, __u64 fp
 		if (address == trampoline && at < p->n) {
 			p->candidate = at + 1;
 			if (!is_return_of(p->returns[RETURN_AT(at)].stack, fp, frame[0]))
-				continue; /* of a frame that was skipped, or is gone */
+				continue; /* its frame was skipped or unwound */
 			address = p->returns[RETURN_AT(at)].address;
 			p->next = at + 1;
 		}
@@ -118,7 +129,10 @@ static __always_inline void walk_frames(volatile struct nps_pending *p, __u64 fp
 	}
 }
 
-/* The user frames of the thread that runs, whose registers are REGS, if something has to be put back, and can be. */
+/*
+ * The user frames of the running thread, whose registers are REGS, if there are addresses to restore and
+ * that is possible.
+ */
 static __always_inline void mend_frames(volatile struct nps_pending *p, const struct pt_regs *regs,
 					volatile __u64 *frames)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * CANN calls. One pair of handlers serves every probe of the catalogue: the
- * attach cookie says which row was hit, the row says what to read.
+ * CANN calls. One pair of handlers serves every probe of the catalogue: the attach cookie identifies the
+ * row, the row defines what to read.
  *
- * A call is kept in its thread's stack of open calls from entry to return and
- * becomes one record at return. Entry and return are paired by stack pointer, so that a call
- * that never returns (longjmp, exception) costs itself and nothing else.
+ * A call is kept in its thread's stack of open calls from entry to return and becomes one record at
+ * return. Entry and return are paired by stack pointer, so that a call that never returns (longjmp,
+ * exception) affects no other call.
  */
 #include "common.bpf.h"
 #include "call_stack.bpf.h"
@@ -24,8 +24,8 @@ struct thread_state {
 	struct call_stack stack;
 	struct text_scratch text;
 	/* --record-shapes */
-	__u64 executor_at; /* where the first phase puts its executor, 0: in none */
-	__u16 tensor_records; /* written so far, lost ones too */
+	__u64 executor_at; /* where the first phase writes its executor, 0: in none */
+	__u16 tensor_records; /* number written, lost ones included */
 	__u64 devices; /* bit d: the reader was woken for device d */
 };
 
@@ -38,7 +38,7 @@ struct {
 
 static const struct thread_state no_thread_state = {};
 
-/* Where the map is a hash. */
+/* Needed where the map is a hash. */
 SEC("raw_tp/sched_process_exit")
 int thread_gone(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -47,12 +47,15 @@ int thread_gone(struct bpf_raw_tracepoint_args *ctx)
 }
 
 #if defined(__TARGET_ARCH_x86)
-#define SP_POPPED_BY_RETURN 8 /* ret takes the return address off the stack */
+#define SP_POPPED_BY_RETURN 8 /* ret pops the return address */
 #else
 #define SP_POPPED_BY_RETURN 0
 #endif
 
-/* Arguments in registers, and where those behind them stand. All are read: the verifier wants fixed offsets. */
+/*
+ * Arguments in registers, and the address of those on the stack. All are read: the verifier wants fixed
+ * offsets.
+ */
 struct arguments {
 	__u64 reg[8];
 	__u64 stack;
@@ -84,7 +87,7 @@ static __always_inline void load_arguments(struct pt_regs *ctx, struct arguments
 	a->stack = PT_REGS_SP(ctx) + ABOVE_RETURN_ADDRESS;
 }
 
-/* Argument N, from 1. 0 and *LOST: its page was not there, as while the kernel moves it. */
+/* Argument N, from 1. 0 and *LOST: its page was not mapped, as while the kernel migrates it. */
 static __always_inline __u64 argument(const struct arguments *a, __u8 n, bool *lost)
 {
 	__u64 v = 0;
@@ -102,18 +105,18 @@ static __always_inline void fault(__u8 *flags, int slot)
 	count(NPS_COUNTER_FAULT);
 }
 
-/* The text behind ADDRESS as slot I; no text has id 0. */
+/* Id of the text at ADDRESS, for slot I; no text has id 0. */
 static __always_inline __u64 entry_text(struct thread_state *st, __u32 pid, __u64 address, __u8 *flags, int i)
 {
 	__u64 id = intern(&st->text, pid, address);
 
-	/* A literal whose page is not in memory yet: we may not wait for it, the reader may. */
+	/* A literal whose page is not in memory yet: a probe must not wait for it, the reader can. */
 	if (!id)
 		fault(flags, i);
 	return id ? id : address;
 }
 
-/* Arguments as they are at entry; OUT slots keep the pointer until the return. */
+/* Arguments at entry; OUT slots keep the pointer until the return. */
 static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_state *st, __u32 pid,
 					     const struct probe_spec *spec, __u64 operator, __u64 * args,
 					     __u8 *flags)
@@ -148,7 +151,7 @@ static __always_inline void read_entry_slots(struct pt_regs *ctx, struct thread_
 				v = entry_text(st, pid, v, flags, i);
 			break;
 		case NPS_SLOT_TEXT_SIZED:
-			/* An older caller's struct ends before the text. */
+			/* The struct of an older caller ends before the text. */
 			if (bpf_probe_read_user(&to, sizeof(to), (void *)(v - spec->slot[i].offset)))
 				fault(flags, i);
 			if (to < spec->slot[i].offset + NPS_STR_MAX) {
@@ -176,7 +179,7 @@ static __always_inline void read_return_slots(struct pt_regs *ctx, struct thread
 		if (spec->slot[i].how == NPS_SLOT_RESULT)
 			args[i] = PT_REGS_RC(ctx);
 		if (!args[i])
-			continue; /* the job did not want to know, or we do not know where */
+			continue; /* the job passed NULL, or the address is not known */
 		switch (spec->slot[i].how) {
 		case NPS_SLOT_OUT64:
 			err = bpf_probe_read_user(&v, sizeof(v), (void *)args[i]);
@@ -203,7 +206,7 @@ static __always_inline struct thread_state *thread_state(void)
 	return local_get(&threads, &no_thread_state);
 }
 
-/* What halSqTaskSend was given (cann-abi: struct halTaskSendInfo, 64 bytes). */
+/* The argument of halSqTaskSend (cann-abi: struct halTaskSendInfo, 64 bytes). */
 struct task_send_info {
 	__s32 type;
 	__u32 ts_id, sq_id;
@@ -212,9 +215,9 @@ struct task_send_info {
 	__u32 sqe_num, pos;
 };
 
-/* NPS_LEARN_*, where a tracepoint of the driver is followed. */
+/* NPS_LEARN_*, where a tracepoint of the driver is attached. */
 volatile __u32 learns = 0;
-/* Somebody submitted of whom nothing could be learnt. */
+/* A process submitted whose queues and streams cannot be learnt. */
 volatile bool container_submits = false;
 
 static __always_inline void own_stream(__u32 device, const struct queue_owner *owner)
@@ -229,9 +232,9 @@ static __always_inline void own_stream(__u32 device, const struct queue_owner *o
 }
 
 /*
- * Whose the queue is from now on, and the stream that is submitted to through it: one at a time. OWNER->pid 0: nobody's. BEFORE
- * becomes whose it was. Returns 1, 0 if that was so before, -1 if there is no room: nobody knows then whether there were to be CQEs,
- * as with all that tracepoints miss.
+ * Records the new owner of the queue, and the stream that is submitted to through it: one at a time.
+ * OWNER->pid 0: none. *BEFORE receives the previous owner. Returns 1; 0 if nothing changed; -1 if there
+ * is no room: then CQEs may be missing unnoticed, like all that the tracepoints cannot attribute.
  */
 static __always_inline int own_queue(__u32 device, __u32 queue, const struct queue_owner *owner,
 				     struct queue_owner *before)
@@ -244,7 +247,7 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 	if (!owner->pid && !before->pid)
 		return 0;
 	if (before->pid == owner->pid && before->stream == owner->stream) {
-		own_stream(device, owner); /* another queue's end can have taken it away */
+		own_stream(device, owner); /* the end of another queue may have removed it */
 		return 0;
 	}
 	if (before->pid) {
@@ -263,10 +266,13 @@ static __always_inline int own_queue(__u32 device, __u32 queue, const struct que
 	return 1;
 }
 
-#define NORMAL_TYPE 0 /* of a queue: others have numbers of their own */
+#define NORMAL_TYPE 0 /* type of a queue; the other types have numbers of their own */
 #define CHANGED (1ULL << 63)
 
-/* Before the SQEs go: the driver can have them all before the call returns. Those of a call are of one queue, so of one stream. */
+/*
+ * Called before the SQEs are sent, because the driver can have them all before the call returns. The SQEs
+ * of a call go to one queue, so to one stream.
+ */
 static __always_inline void learn(__u32 pid, struct open_call *c)
 {
 	struct queue_owner owner = { .pid = pid }, before = {};
@@ -285,13 +291,13 @@ static __always_inline void learn(__u32 pid, struct open_call *c)
 	changed = own_queue(c->args[0], info.sq_id, &owner, &before);
 	if (changed < 0 && learns & NPS_LEARN_QUEUES)
 		count_some(NPS_COUNTER_LOST + NPS_EV_DRIVER_TASK, info.sqe_num & 0xffff);
-	if (changed > 0) { /* slots that no argument is in */
+	if (changed > 0) { /* slots 2 and 3 hold no argument */
 		c->args[2] = (__u64)before.stream << 32 | before.pid;
 		c->args[3] = CHANGED | (__u64)owner.stream << 32 | info.sq_id;
 	}
 }
 
-/* The call failed: the queue was not its own, unless somebody has made it his meanwhile. */
+/* The call failed: restores the queue's previous owner, unless another call has changed it since. */
 static __always_inline void unlearn(__u32 pid, const struct open_call *c)
 {
 	struct queue_owner owner = { .pid = (__u32)c->args[2], .stream = c->args[2] >> 32 }, before;
@@ -302,7 +308,10 @@ static __always_inline void unlearn(__u32 pid, const struct open_call *c)
 		own_queue(c->args[0], queue, &owner, &before);
 }
 
-/* halSqCqFree: the driver may give it to somebody else. Where another thing than a queue is freed the number means nothing. */
+/*
+ * halSqCqFree: the driver may reuse the queue for another process. If it frees something other than a
+ * queue, the number has no meaning here.
+ */
 static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
 {
 	__u32 key = STREAM_KEY(c->args[0], c->args[1]);
@@ -314,7 +323,7 @@ static __always_inline void forget_queue(__u32 pid, const struct open_call *c)
 	own_queue(c->args[0], c->args[1], &nobody, &before);
 }
 
-/* Returns 1 when the return of this call is of no interest. */
+/* Returns 1 when the return of this call need not be probed. */
 static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16 group, __u32 pid)
 {
 	struct thread_state *st = thread_state();
@@ -352,7 +361,7 @@ static __always_inline int remember_call(struct pt_regs *ctx, __u16 probe, __u16
 	return 0;
 }
 
-/* SESSION: what is not of interest costs no second trap. Returns 1 then. */
+/* SESSION: calls that are not recorded cost no second trap; returns 1 for those. */
 static __always_inline int call_entered(struct pt_regs *ctx, __u64 cookie, bool session)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
@@ -410,7 +419,7 @@ static __always_inline void send_sqes(struct open_call *c, __u64 now, __u64 pid_
 	}
 }
 
-/* What halCqReportRecv was given, and gave back (cann-abi: struct halReportRecvInfo). */
+/* The argument of halCqReportRecv, in and out (cann-abi: struct halReportRecvInfo). */
 struct report_recv_info {
 	__u32 type, ts_id, cq_id;
 	__s32 timeout;
@@ -428,7 +437,7 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 	__u32 n;
 
 	if (ret)
-		return; /* the number of records is an older call's */
+		return; /* the number of records is that of an earlier call */
 	if (bpf_probe_read_user(&info, sizeof(info), (void *)c->args[1])) {
 		count(NPS_COUNTER_FAULT);
 		return;
@@ -466,7 +475,10 @@ static __always_inline void send_cqes(struct open_call *c, __u64 now, __u64 pid_
 
 #include "shapes.bpf.h"
 
-/* HcclCommInitAll: a record for each communicator, the first as of any call, the number of the record in slot 2. */
+/*
+ * HcclCommInitAll: one record per communicator, the first like that of any call; slot 2 is the record's
+ * index.
+ */
 static __always_inline void send_communicators(struct open_call *c, __u64 now, __u64 pid_tgid)
 {
 	void *ring = this_ring();
@@ -521,7 +533,7 @@ static __always_inline bool send_special(struct pt_regs *ctx, struct thread_stat
 	return true;
 }
 
-/* The name may not have been in memory at entry; the call has read it. */
+/* The name may not have been in memory at entry; by the return the call has read it. */
 static __always_inline void domain_made(struct thread_state *st, struct open_call *c, __u32 pid)
 {
 	__u64 name;
@@ -537,7 +549,10 @@ static __always_inline void domain_made(struct thread_state *st, struct open_cal
 	domain_remember(pid, c->args[1], c->args[0], c->wanted);
 }
 
-/* Does the reader have to know at once? A thread may select its device before each launch, and a wake-up costs more than all else. */
+/*
+ * Does the reader have to know at once? Only of a thread's first use of a device: threads may select
+ * theirs before each launch, and a wake-up costs more than everything else here.
+ */
 static __always_inline bool is_urgent(struct thread_state *st, const struct open_call *c)
 {
 	__u64 device = 1ULL << (c->args[0] & 63);
@@ -578,7 +593,7 @@ static __always_inline void send_call(struct pt_regs *ctx, struct thread_state *
 	bpf_ringbuf_submit(e, is_urgent(st, c) ? BPF_RB_FORCE_WAKEUP : wake_flag(ring));
 }
 
-/* As the stack pointer of a call: it returned after the end, so at the end it was open. */
+/* As the stack pointer of a call: it returned after the end of the capture, so it was open at the end. */
 #define OUTLASTED (~0ULL)
 
 static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
@@ -589,7 +604,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	__u64 sp = PT_REGS_SP(ctx) - SP_POPPED_BY_RETURN;
 	struct open_call *c;
 
-	if (!ended_at && !target_flags(pid_tgid >> 32)) /* no target is left at the end */
+	if (!ended_at && !target_flags(pid_tgid >> 32)) /* the targets are empty once the capture has ended */
 		return 0;
 	st = local_find(&threads);
 	c = st ? find_call(&st->stack, sp, probe) : 0;
@@ -606,7 +621,7 @@ static __always_inline int call_returned(struct pt_regs *ctx, __u16 probe)
 	return 0;
 }
 
-/* uprobe session link: both ends, one attachment. Attach type set by user space. */
+/* uprobe session link: entry and return with one attachment. User space sets the attach type. */
 SEC("uprobe")
 int call_session(struct pt_regs *ctx)
 {
@@ -630,7 +645,10 @@ int call_return(struct pt_regs *ctx)
 	return call_returned(ctx, NPS_COOKIE_PROBE(cookie_of(ctx)));
 }
 
-/* halSqTaskSend where its return is not probed: the SQEs are as they will be. How long it takes is not known, nor whether it fails. */
+/*
+ * halSqTaskSend where its return is not probed: the SQEs are complete at entry. Its duration and result
+ * are unknown.
+ */
 static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, __u64 pid_tgid)
 {
 	struct open_call c = { .start = now, .args = { PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx) } };
@@ -638,7 +656,10 @@ static __always_inline void submission_entered(struct pt_regs *ctx, __u64 now, _
 	send_sqes(&c, now, pid_tgid, 0);
 }
 
-/* Entry-only probes: the functions that an exception may leave, and those whose return tells nothing that is needed. */
+/*
+ * Entry-only probes: functions that an exception may leave, and functions whose return has nothing to
+ * record.
+ */
 SEC("uprobe")
 int call_mark(struct pt_regs *ctx)
 {
@@ -687,7 +708,7 @@ int call_mark(struct pt_regs *ctx)
 	return 0;
 }
 
-/* --record-shapes: a first phase is entered, or the caller of one has done with it. */
+/* --record-shapes: a first phase is entered, or its caller is done with it. */
 SEC("uprobe")
 int operands(struct pt_regs *ctx)
 {
@@ -708,7 +729,8 @@ int operands(struct pt_regs *ctx)
 	return 0;
 }
 
-#define SAME_STACK (8UL << 20) /* bytes: farther apart, the thread is on another stack, as of a signal */
+/* bytes; farther apart, the thread is on another stack, such as that of a signal */
+#define SAME_STACK (8UL << 20)
 
 /* Has the thread, by its stack pointer in user space, left the call without a return? */
 static __always_inline bool was_left(const struct open_call *c, __u64 sp)
@@ -718,7 +740,7 @@ static __always_inline bool was_left(const struct open_call *c, __u64 sp)
 
 #define PF_EXITING 0x4 /* include/linux/sched.h */
 
-/* The calls that a thread is in at the end. Results are not there; the collector takes out their slots. */
+/* The calls that a thread is in at the end. They have no results yet; the collector removes those slots. */
 SEC("iter/task")
 int open_calls(struct bpf_iter__task *ctx)
 {
@@ -727,7 +749,10 @@ int open_calls(struct bpf_iter__task *ctx)
 	struct pt_regs regs = {};
 	__u64 sp = 0;
 
-	/* What a thread has on its way out is what it left; where its stack pointer was is not to be had any more. */
+	/*
+	 * Calls of a thread that is exiting were left without a return; its user stack pointer is not
+	 * available any more.
+	 */
 	if (!st || !st->stack.depth || t->flags & PF_EXITING)
 		return 0;
 	if (user_regs(t, &regs))

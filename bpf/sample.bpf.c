@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Stacks of the watched processes. On the CPU the kernel's own sampler takes them, and the program here only says
- * whose samples are wanted. Off the CPU the stack is taken when a thread goes to sleep, and sent when it
- * is back if it was away long enough. Where returns are probed, the true return addresses are sent with it.
+ * Stacks of the watched processes. On the CPU the kernel's own sampler records them, and the program here
+ * only selects whose samples are kept. Off the CPU the stack is read when a thread goes to sleep, and
+ * sent when it runs again if it slept long enough. Where returns are probed, the true return addresses
+ * are sent too.
  */
 #include "returns.bpf.h"
 
@@ -14,7 +15,7 @@ const volatile __u64 sleep_min = 1000000;
 /* Copy registers and the stack as well, for unwinding without frame pointers. */
 const volatile bool with_copy = false;
 
-/* Sleeps, and returns of samples: few, so one ring does. User space sizes it. */
+/* Sleeps, and returns of samples: few enough for one ring. User space sizes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
@@ -29,7 +30,7 @@ struct {
 
 static const struct nps_sleep no_sleep = {};
 
-/* Where the map is a hash. */
+/* Needed where the map is a hash. */
 SEC("raw_tp/sched_process_exit")
 int sleeper_gone(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -37,7 +38,7 @@ int sleeper_gone(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Programs of samples run with interrupts off. */
+/* One per CPU is enough: programs of samples run with interrupts off. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -45,7 +46,7 @@ struct {
 	__type(value, struct nps_sample_returns);
 } scratch SEC(".maps");
 
-/* Of the program that was interrupted, or of the one that called the kernel. */
+/* User registers of the interrupted program, or of the one that entered the kernel. */
 static __always_inline bool sampled_regs(const struct pt_regs *interrupted, struct pt_regs *regs)
 {
 	if (!IS_USER(interrupted))
@@ -65,8 +66,9 @@ static __always_inline bool sampled_regs(const struct pt_regs *interrupted, stru
 #define SAMPLE_TIME (1U << 2) /* PERF_SAMPLE_TIME */
 
 /*
- * Of the sample that CTX is of, if it has it already; 0: it will be a little later than now. CTX is read as any memory of the kernel:
- * by its type it could be had of a function of the kernel alone, and programs that call one load only where the JIT is on.
+ * Time of the sample that CTX belongs to, if it is set already; 0: it will be a little later than now.
+ * CTX is read like any kernel memory: read by its type it would need a kernel function (kfunc), and
+ * programs that call one load only where the JIT is on.
  */
 static __always_inline __u64 sample_time(struct pt_regs *ctx)
 {
@@ -78,7 +80,7 @@ static __always_inline __u64 sample_time(struct pt_regs *ctx)
 	return BPF_CORE_READ(data, sample_flags) & SAMPLE_TIME ? BPF_CORE_READ(data, time) : 0;
 }
 
-/* What the sample, which comes right behind, lacks. The context begins with the registers. */
+/* Sends the returns that the sample, which follows at once, lacks. The context begins with the registers. */
 static __always_inline void send_returns(struct pt_regs *ctx)
 {
 	struct nps_sample_returns *s;
@@ -156,15 +158,15 @@ static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *
 #define PLACE_OF_SP 31
 static __always_inline void put_regs(struct nps_sleep *s, const struct pt_regs *r)
 {
-	/* x0..x30, sp and pc lie as DWARF numbers them */
+	/* x0..x30, sp and pc are in the order of DWARF's numbers */
 	__builtin_memcpy(s->regs, &r->user_regs, NPS_STACK_REGS * sizeof(s->regs[0]));
 	s->n_regs = NPS_STACK_REGS;
 }
 #endif
 
 /*
- * A read that meets an unmapped page fails as a whole, and the top of a stack is near one: the whole, or up to the
- * second page boundary above the pointer, or up to the first.
+ * A read that meets an unmapped page fails as a whole, and the top of a stack can be near one. So three
+ * sizes are tried: all, up to the second page boundary above the pointer, up to the first.
  */
 static __always_inline void copy_stack(struct nps_sleep *s, __u64 sp)
 {
@@ -227,7 +229,7 @@ static __always_inline void send(struct nps_sleep *s, __u64 now)
 		count(NPS_COUNTER_LOST + NPS_EV_STACK);
 }
 
-/* A thread that is preempted is not asleep: the scheduling records tell of it. */
+/* A preempted thread is not asleep: scheduling records cover it. */
 SEC("tp_btf/sched_switch")
 int stack_switched(__u64 *ctx)
 {
@@ -252,7 +254,7 @@ int stack_switched(__u64 *ctx)
 	return 0;
 }
 
-/* At the end of the capture, when nothing is recorded any more: who is still asleep. */
+/* At the end of the capture, when recording has stopped: threads that are still asleep. */
 SEC("iter/task")
 int stack_sleepers(struct bpf_iter__task *ctx)
 {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause)
 /*
- * Scheduling of the watched processes, and their births and deaths. One record
- * per stretch on a CPU, written when it ends: it also says how long the thread had slept and
- * how long it had been runnable before.
+ * Scheduling of the watched processes, and the start and end of processes and threads. One record per
+ * slice on a CPU, written when it ends; it includes how long the thread had slept and been runnable
+ * before.
  */
 #include "ending.bpf.h"
 #include "threads.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Off: only births and deaths are followed. */
+/* Off: only starts and ends are followed. */
 const volatile bool with_sched = true;
 
-/* Switches are not followed any more: nothing is made of what is known of threads. */
+/* Scheduling is dropped: the state of threads is kept, but no records are made of it. */
 volatile bool given_up = false;
 
-/* Threads whose name was sent, with a digest of it that catches a change. */
+/* Threads whose name was sent, with a hash of the name that detects a change. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, NPS_MAX_THREADS);
@@ -27,7 +27,7 @@ static __always_inline __u32 task_state(struct task_struct *t)
 {
 	struct task_struct___before_5_14 *old = (void *)t;
 
-	/* the low byte: above it are flags, not states */
+	/* only the low byte: flags follow above it */
 	if (bpf_core_field_exists(t->__state))
 		return BPF_CORE_READ(t, __state) & 0xff;
 	return BPF_CORE_READ(old, state) & 0xff;
@@ -66,11 +66,14 @@ static __always_inline void send_comm(struct task_struct *t, __u32 tid, __u32 pi
 	bpf_map_update_elem(&named, &tid, &mark, BPF_ANY);
 }
 
-#define STATE_EXIT_DEAD 0x10 /* what we call a thread's last stretch: X in the kernel's own letters */
-#define TASK_IS_EXITING 0x4 /* PF_EXITING: set before sched_process_exit, and never taken back */
+#define STATE_EXIT_DEAD 0x10 /* the state of a thread's last slice: X in the kernel's letters */
+#define TASK_IS_EXITING 0x4 /* PF_EXITING: set before sched_process_exit, and never cleared */
 #define FAULTS_NS 1000000000ULL /* between two records of a thread's page faults */
 
-/* The kernel counts page faults anyway: what a thread had since it was last told, at most once a second. */
+/*
+ * Sends the page faults that the kernel has counted since the thread's last record of them, at most once
+ * a second.
+ */
 static __always_inline void tell_faults(struct task_struct *t, struct nps_thread *st, __u32 tid, __u64 now)
 {
 	__u64 minor = BPF_CORE_READ(t, min_flt), major = BPF_CORE_READ(t, maj_flt);
@@ -78,14 +81,14 @@ static __always_inline void tell_faults(struct task_struct *t, struct nps_thread
 
 	if (minor == st->minor && major == st->major)
 		return;
-	if (minor < st->minor || major < st->major) { /* another thread has its number: an exec */
+	if (minor < st->minor || major < st->major) { /* an exec has passed the tid to another thread */
 		st->minor = minor;
 		st->major = major;
 		return;
 	}
 	e = event_reserve(this_ring(), NPS_EV_FAULT);
 	if (!e)
-		return; /* the next record has these too */
+		return; /* the next record includes them */
 	e->probe = NPS_FAULT_SUM;
 	e->pid = st->pid;
 	e->tid = tid;
@@ -112,7 +115,10 @@ static __always_inline __u64 waited_for_cpu(struct task_struct *t)
 	return counts_waiting(t) ? BPF_CORE_READ(t, sched_info.run_delay) : 0;
 }
 
-/* A thread that we see for the first time. Not one that exits: its last stretch was told at its exit. */
+/*
+ * A thread seen for the first time. Threads that exit are skipped: the record of their last slice is
+ * written at their exit.
+ */
 static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __u64 on, __u64 off,
 				 __u32 state)
 {
@@ -131,8 +137,8 @@ static __always_inline void meet(struct task_struct *t, __u32 tid, __u32 pid, __
 }
 
 /*
- * The record of its last slice was written at its exit. An entry under its tid now belongs to another thread, which executes a
- * program: de_thread() in the kernel exchanges the tids of the two.
+ * Has it exited? Then the record of its last slice is written. An entry under its tid now belongs to
+ * another thread that calls exec: de_thread() in the kernel exchanges the tids of the two.
  */
 static __always_inline bool has_exited(struct task_struct *t)
 {
@@ -147,14 +153,15 @@ static __always_inline void left_cpu(struct task_struct *prev, struct nps_thread
 	void *ring;
 
 	/*
-	 * A kernel need not call us at every switch and waking: some do not while certain tasks have the CPU. How long this
-	 * thread ran, and for how long it was runnable before, the scheduler counts all the same, and so tells when either began.
+	 * Some kernels skip the events of a switch or wake-up while certain tasks have the CPU. The
+	 * scheduler still counts how long this thread ran and how long it was runnable before, so both
+	 * beginnings follow from that.
 	 */
 	if (!st->on && st->off && ran > st->ran) {
 		st->on = now - (ran - st->ran);
 		if (st->on < st->off)
 			st->on = st->off;
-		if (st->runnable > st->on) /* woken once more while it ran */
+		if (st->runnable > st->on) /* woken again while it ran */
 			st->runnable = st->on;
 	}
 	if (st->on && st->off && st->state && !st->runnable && counts_waiting(prev) && waited >= st->waited) {
@@ -235,15 +242,15 @@ int sched_switched(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * x86-64: where a CPU's count of preemption lies, in bytes from its run queue, as the kernel's types say
- * (user/preempt_count.c); 0: they do not. arm64 has it in the thread.
+ * x86-64: offset of a CPU's preemption count from its run queue, in bytes, from the kernel's types
+ * (user/preempt_count.c); 0: unknown. On arm64 it is in the thread.
  */
 const volatile __s64 preempt_count_at = 0;
 
 #define SERVES_SOFTIRQ 0x100U
-#define SERVES_INTERRUPT 0xff0000U /* of a device, or NMI */
+#define SERVES_INTERRUPT 0xff0000U /* an interrupt of a device, or an NMI */
 
-/* Is this an interrupt? Then `current` only happens to be the thread that it stopped. */
+/* Does an interrupt run? Then `current` is only the thread that it stopped. */
 static __always_inline bool in_interrupt(void)
 {
 	struct task_struct *current = this_task();
@@ -276,7 +283,7 @@ static __always_inline int woken(struct task_struct *t)
 		return 0;
 	now = bpf_ktime_get_ns();
 	waker = in_interrupt() ? 0 : (__u32)bpf_get_current_pid_tgid();
-	/* It can be woken on its way to sleep, before it left the CPU. */
+	/* It can be woken on its way to sleep, before it leaves the CPU. */
 	st->woken = now;
 	st->last_waker = waker;
 	if (!st->on) {
@@ -286,7 +293,7 @@ static __always_inline int woken(struct task_struct *t)
 	return 0;
 }
 
-/* Not sched_wakeup: that can run on the CPU of the woken, where `current` is anybody. */
+/* Not sched_wakeup: that can run on the CPU of the woken thread, where `current` is not the waker. */
 SEC("raw_tp/sched_waking")
 int sched_woken(struct bpf_raw_tracepoint_args *ctx)
 {
@@ -302,7 +309,7 @@ static __always_inline __u64 started_at(struct task_struct *t)
 	return BPF_CORE_READ(old, real_start_time);
 }
 
-/* ABOUT is the first thread of the process: it may be gone before anybody can look at /proc. */
+/* ABOUT is the first thread of the process; it may have exited before user space can read /proc. */
 static __always_inline void send_proc(__u16 what, __u32 pid, __u32 tid, struct task_struct *about, __u64 arg,
 				      __u64 cpu_ns)
 {
@@ -335,7 +342,7 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 	__u32 child_pid = BPF_CORE_READ(child, tgid);
 	__u32 flags = target_flags(pid);
 
-	/* A new thread is covered by its process. */
+	/* A new thread belongs to its process, which is a target already. */
 	if (!(flags & NPS_TARGET_FOLLOW) || child_pid == pid)
 		return 0;
 	if (bpf_map_update_elem(&targets, &child_pid, &flags, BPF_ANY)) {
@@ -347,8 +354,8 @@ int process_forked(struct bpf_raw_tracepoint_args *ctx)
 }
 
 /*
- * The stretch of a thread whose number changes while it executes a program, up to its first switch under the new number: that one
- * found nothing under it, and so began MET anew.
+ * Record of the slice of a thread whose tid changes during exec, up to its first switch under the new
+ * tid. That switch found no entry for the new tid, so it began a new one, MET.
  */
 static __always_inline void end_stretch(const struct nps_thread *st, const struct nps_thread *met, __u32 tid)
 {
@@ -369,7 +376,7 @@ static __always_inline void end_stretch(const struct nps_thread *st, const struc
 	bpf_ringbuf_submit(e, BPF_RB_NO_WAKEUP);
 }
 
-/* A thread that is not the first one and executes a program takes over the number of the first, which is gone. */
+/* A thread other than the first calls exec: it takes over the tid of the first, which has exited. */
 static __always_inline void take_over_number(__u32 old, __u32 tid)
 {
 	struct nps_thread *st = bpf_map_lookup_elem(&scheds, &old), *met, copy;
@@ -378,7 +385,7 @@ static __always_inline void take_over_number(__u32 old, __u32 tid)
 		return;
 	copy = *st;
 	met = bpf_map_lookup_elem(&scheds, &tid);
-	/* The tid changes some time before this tracepoint; a switch in between ended the slice. */
+	/* The tid changes some time before this tracepoint; a switch between the two has ended the slice. */
 	if (met && copy.on && met->faults_told >= copy.on) {
 		if (!given_up)
 			end_stretch(&copy, met, tid);
@@ -413,10 +420,13 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 
 	local_forget(&syscalls);
 	if (ended_at)
-		return 0; /* the collector asks who was there then */
-	/* Before the question whether the process is watched: a sibling that overtook us may have ended that. */
+		return 0; /* the collector queries who was there then */
+	/*
+	 * Before the check whether the process is watched: another thread that was faster may have ended
+	 * that.
+	 */
 	if (st) {
-		/* The thread's last stretch ends here: of the last thread no switch will be seen. */
+		/* The thread's last slice ends here: for the last thread no switch will follow. */
 		if (!given_up) {
 			left_cpu(t, st, tid, 0, STATE_EXIT_DEAD, now);
 			send_comm(t, tid, pid, now);
@@ -426,14 +436,17 @@ int process_exited(struct bpf_raw_tracepoint_args *ctx)
 	}
 	if (!target_flags(pid))
 		return 0;
-	/* The last thread takes the process with it. */
+	/* The exit of the last thread ends the process. */
 	if (BPF_CORE_READ(t, signal, live.counter))
 		return 0;
-	/* Two that exit at one time can both be the last: one of them takes it out. */
+	/*
+	 * Two threads that exit at the same time can both be the last: only one of them removes the
+	 * target.
+	 */
 	if (bpf_map_delete_elem(&targets, &pid) && !watch_all)
 		return 0;
 	ran = BPF_CORE_READ(t, signal, sum_sched_runtime) + BPF_CORE_READ(t, se.sum_exec_runtime);
-	/* Its first thread is kept until the process is waited for: that time is not in the sum. */
+	/* Its first thread is kept until the process is waited for, so its time is not in the sum yet. */
 	if (tid != pid)
 		ran += BPF_CORE_READ(t, group_leader, se.sum_exec_runtime);
 	send_proc(NPS_PROC_EXIT, pid, tid, BPF_CORE_READ(t, group_leader), (__u32)BPF_CORE_READ(t, exit_code),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * --record-shapes, a part of runtime.bpf.c: what tensors look like, and which of them an operator was
- * given. Nothing of the job's objects is interpreted: a tensor is known by the address that
+ * --record-shapes, a part of runtime.bpf.c: shapes of tensors, and which tensors an operator was called
+ * with. Objects of the job are not interpreted: a tensor is identified by the address that
  * aclCreateTensor returned, an operand by being passed to a first phase.
  */
 #ifndef NPS_SHAPES_BPF_H
@@ -27,7 +27,7 @@ static __always_inline struct nps_event *tensor_record(struct thread_state *st, 
 	return e;
 }
 
-/* aclCreateTensor returned TENSOR; ARGS as the catalogue has them. */
+/* aclCreateTensor returned TENSOR; ARGS as in the catalogue. */
 static __always_inline void send_tensor(struct thread_state *st, const __u64 *args, __u64 tensor)
 {
 	__u64 dims[NPS_TENSOR_DIMS_MAX] = { 0 }, n = args[1];
@@ -86,13 +86,13 @@ static __always_inline void send_list(struct thread_state *st, const __u64 *args
 	}
 }
 
-/* Where the first phase that this thread is in will put its executor. */
+/* Remembers where the first phase that this thread is in will write its executor. */
 static __always_inline void remember_executor(struct thread_state *st, __u64 where)
 {
 	st->executor_at = where;
 }
 
-/* A first phase was entered: N of its arguments. */
+/* A first phase was entered, with N arguments. */
 static __always_inline void send_operands(struct pt_regs *ctx, struct thread_state *st, __u64 operator,
 					  __u32 n)
 {
@@ -123,7 +123,10 @@ static __always_inline void send_operands(struct pt_regs *ctx, struct thread_sta
 	}
 }
 
-/* The first phase is over, its caller's variable still there: exceptions forbid to look at its return. */
+/*
+ * The first phase is over, and its caller's variable still exists. Its return cannot be probed, because
+ * an exception may leave it.
+ */
 static __always_inline void send_executor(struct thread_state *st)
 {
 	__u64 where = st->executor_at, executor = 0;

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* Whose queues and streams of the device are whose, where a tracepoint of the driver leaves nothing else to go by. */
+/*
+ * Which process owns which queues and streams of the device: needed for tracepoints of the driver that
+ * report no process.
+ */
 #ifndef NPS_STREAMS_BPF_H
 #define NPS_STREAMS_BPF_H
 
-/* Watched processes alone, as they submit. None that is in use makes way for another, as those of an LRU would on many CPUs. */
+/*
+ * Only watched processes, as they submit. Not an LRU: on machines with many CPUs those evict entries in
+ * use.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 8192);
@@ -23,8 +29,9 @@ struct {
 } queue_owners SEC(".maps");
 
 /*
- * A container's process calls devices by other numbers than the driver: what it says of queues is not true of the driver's. To the
- * driver a container is a mount namespace other than the first process's.
+ * In a container the device numbers differ from the driver's, so what the process submits cannot be
+ * matched with the driver's events. The driver treats any mount namespace other than that of the first
+ * process as a container.
  */
 static __always_inline bool in_container(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Texts of the job: read from its memory, sent once, known by the hash of all their bytes from then on.
+ * Texts of the job: read from its memory and sent once; from then on the hash of all their bytes
+ * identifies them.
  */
 #ifndef NPS_TEXT_BPF_H
 #define NPS_TEXT_BPF_H
@@ -80,11 +81,11 @@ static __always_inline int text_send(struct text_scratch *t, __u32 parts, __u32 
 	}
 	if (parts > NPS_TEXT_PARTS)
 		parts = NPS_TEXT_PARTS;
-	/* In one piece: parts never come apart. */
+	/* One write, so that the parts stay together. */
 	return !ring || bpf_ringbuf_output(ring, t->part, parts * sizeof(t->part[0]), BPF_RB_NO_WAKEUP);
 }
 
-/* Sends the text behind a user pointer once and returns its id, 0 if unreadable. */
+/* Sends the text at a user address once and returns its id, 0: unreadable. */
 static __always_inline __u64 intern(struct text_scratch *t, __u32 pid, __u64 ptr)
 {
 	__u32 parts = 1, n = text_part(t, ptr, 0);
@@ -101,7 +102,7 @@ static __always_inline __u64 intern(struct text_scratch *t, __u32 pid, __u64 ptr
 	id = id ? id : 1;
 	if (bpf_map_lookup_elem(&interned, &id))
 		return id;
-	/* Not remembered when lost: the next use sends it again. */
+	/* Not remembered when it was lost: the next use sends it again. */
 	if (text_send(t, parts, pid, id)) {
 		count(NPS_COUNTER_LOST + NPS_KIND_STRING);
 		return id;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * What is known of each watched thread: the system call it is in, and when it last had a CPU. Objects that
+ * State of each watched thread: the system call it is in, and when it last had a CPU. Objects that
  * include this share the maps.
  */
 #ifndef NPS_THREADS_BPF_H
@@ -18,12 +18,12 @@ struct futex_wait {
 
 struct open_syscall {
 	__u64 start; /* 0: in none */
-	__u64 time; /* that a waiting call was given, ns; all ones: without end */
+	__u64 time; /* timeout of a waiting call, ns; all ones: none */
 	__u32 nr;
-	__u32 epoch; /* of the targets (targets_removed), when the thread was last found to be watched */
-	bool left; /* it returned after the capture's end: its registers are gone */
+	__u32 epoch; /* of the targets (targets_removed), when the thread was last known to be watched */
+	bool left; /* it returned after the end of the capture: its registers are not available */
 	__u64 fault_start, fault_page; /* of the last page fault that may have had to wait */
-	struct futex_wait wait; /* of address 0: the call is no futex wait */
+	struct futex_wait wait; /* address 0: the call is no futex wait */
 	struct text_scratch text;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* Sizes and indices on which the BPF objects and the collector agree. */
+/* Sizes and indices that the BPF objects and the collector share. */
 #ifndef NPS_BPF_SHARED_H
 #define NPS_BPF_SHARED_H
 
@@ -9,9 +9,10 @@
 #define NPS_MAX_CPUS 1024
 #define NPS_MAX_THREADS 65536
 #define NPS_MAX_SQE 32 /* records of one halSqTaskSend call */
-#define NPS_MAX_CQE 32 /* records of one halCqReportRecv call: the runtime asks for no more */
+#define NPS_MAX_CQE 32 /* records of one halCqReportRecv call: the runtime never requests more */
 #define NPS_LONGEST_SUMMED 4000000000ULL /* ns: sums count in 32 bits */
-#define NPS_MAX_SUMS 16384 /* (thread, system call) pairs summed in a second; beyond: a record each */
+/* (thread, system call) pairs summed per second; calls of further ones are a record each */
+#define NPS_MAX_SUMS 16384
 #define NPS_MAX_IO 16384 /* requests of block devices in flight */
 #define NPS_MAX_COMMS 64 /* communicators of one HcclCommInitAll */
 #define NPS_MAX_DEPTH 16 /* probed calls nested in one thread */
@@ -31,23 +32,23 @@ struct nps_net_bytes {
 #define NPS_KIND_END 32 /* room for more kinds */
 enum nps_counter {
 	NPS_COUNTER_LOST = 0, /* no room in the ring */
-	NPS_COUNTER_UNRETURNED =
-		NPS_KIND_END, /* calls left by longjmp or an exception: no loss, there is no return */
+	/* calls left by longjmp or an exception; not a loss, since they never return */
+	NPS_COUNTER_UNRETURNED = NPS_KIND_END,
 	NPS_COUNTER_SQE_CUT = 33, /* SQEs beyond NPS_MAX_SQE in one call */
 	NPS_COUNTER_FAULT = 34, /* job memory could not be read */
 	NPS_COUNTER_TEXT_CUT = 36, /* texts longer than NPS_TEXT_MAX */
-	NPS_COUNTER_DOMAIN_UNKNOWN = 37, /* domains of mstx that were made before the capture */
-	NPS_COUNTER_MSTX_FILTERED = 38, /* marks and ranges of domains that were not asked for */
-	NPS_COUNTER_FOREIGN = 39, /* system calls that are numbered in another way: of 32-bit programs */
-	NPS_COUNTER_CALLS = 40, /* probed calls whose return is seen, too: a base plus the probe's class */
-	NPS_COUNTER_MARKS = 44, /* those seen at entry only: the same */
+	NPS_COUNTER_DOMAIN_UNKNOWN = 37, /* domains of mstx that were created before the capture */
+	NPS_COUNTER_MSTX_FILTERED = 38, /* marks and ranges of domains that are not selected */
+	NPS_COUNTER_FOREIGN = 39, /* system calls with another numbering: of 32-bit programs */
+	NPS_COUNTER_CALLS = 40, /* probed calls with a return probe: a base plus the probe's class */
+	NPS_COUNTER_MARKS = 44, /* probed calls with an entry probe only: a base plus the probe's class */
 	NPS_COUNTER_MAX = 48,
 };
 
 /*
- * The cookie of a probe: its row in the catalogue; the number of the operator (0: none), or where its return is probed that of
- * its group; how many of its arguments are told, and its class: how the kernel runs the instruction that it replaced (enum
- * nps_probe_class).
+ * The cookie of a probe: its row in the catalogue; the number of the operator (0: none) or, if its return
+ * is probed, that of its group; how many of its arguments are recorded; and its class: how the kernel
+ * runs the instruction that it replaced (enum nps_probe_class).
  */
 #define NPS_COOKIE(probe, number, arguments, class)                                                          \
 	((__u64)(probe) | (__u64)(number) << 16 | (__u64)(arguments) << 32 | (__u64)(class) << 40)
@@ -57,56 +58,64 @@ enum nps_counter {
 #define NPS_COOKIE_CLASS(cookie) ((cookie) >> 40 & 3)
 
 /*
- * Probes of calls that are detached together. Group 0 stays to the end, 1 + N is tier N of the catalogue, those from
- * NPS_GROUPS_COUNTED on are one function of one file each, whose entries are counted.
+ * Groups of probes that are detached together. Group 0 stays attached to the end; 1 + N is tier N of the
+ * catalogue; from NPS_GROUPS_COUNTED on each group is one function of one file, whose entries are
+ * counted.
  */
 #define NPS_GROUPS 1024
 #define NPS_GROUPS_COUNTED 8
 #define NPS_GROUP_ATTACHED 0
-#define NPS_GROUP_CLOSING 1 /* who enters is not recorded any more, who is inside may return */
-#define NPS_GROUP_DETACHED 2 /* nobody knows who is inside: returns may be seen no more */
+#define NPS_GROUP_CLOSING 1 /* entries are not recorded any more; calls that are open may still return */
+#define NPS_GROUP_DETACHED 2 /* open calls are unknown: their returns may not be recorded */
 
 /* A watched thread; times are CLOCK_MONOTONIC ns. */
 struct nps_thread {
-	__u64 ran, waited; /* on a CPU and for one, as the scheduler counts it, when it left the CPU; ns */
-	__u64 on; /* put on a CPU, 0 = not seen */
-	__u64 off; /* taken off */
-	__u64 runnable; /* woken, 0 = was never asleep */
-	__u64 woken; /* for the last time */
-	__u32 waker; /* since it was taken off */
-	__u32 last_waker; /* at `woken` */
-	__u64 minor, major; /* page faults that were told */
+	/* ns on a CPU and ns waiting for one, by the scheduler's count, when it left the CPU */
+	__u64 ran, waited;
+	__u64 on; /* when it got a CPU, 0: unknown */
+	__u64 off; /* when it left the CPU */
+	__u64 runnable; /* when it was woken, 0: it was not asleep */
+	__u64 woken; /* when it was woken last */
+	__u32 waker; /* tid that woke it at `runnable`, 0: unknown */
+	__u32 last_waker; /* tid that woke it at `woken`, 0: unknown */
+	__u64 minor, major; /* page faults already reported, and when */
 	__u64 faults_told;
 	__u32 pid;
-	__u32 state; /* in which it left the CPU for the last time, 0: it could have gone on */
+	__u32 state; /* state in which it left the CPU last, 0: still runnable */
 };
 
 #define NPS_MAX_NODES 512 /* device nodes of the NPU's driver */
-#define NPS_MAX_NPU_FILES 8192 /* descriptors that were handed to a part of the driver */
+#define NPS_MAX_NPU_FILES 8192 /* descriptors that were handed over to a part of the driver */
 
-/* Value in the map of device nodes, by their number as the kernel has it. */
+/* Value in the map of device nodes. The key is the node's number in the kernel's encoding. */
 struct nps_node {
 	__u8 kind; /* enum nps_npu_node */
 	__u8 pad;
-	__u16 device; /* of davinciN; NPS_DRIVER_NO_DEVICE */
+	__u16 device; /* number N of davinciN, or NPS_DRIVER_NO_DEVICE */
 };
 
-/* Where the driver's struct trs_sqe_update_info has what is read of it, bytes. */
+/* Offsets, in bytes, of the members that are read of the driver's struct trs_sqe_update_info. */
 struct nps_sqe_layout {
 	__u32 pid, sqid, sqeid, sqe, size;
 };
 
-/* Where a record of one of the driver's tracepoints has what is read of it, bytes. 0: it has none, for it begins with other things. */
+/*
+ * Offsets, in bytes, of the fields that are read of a driver tracepoint's record. 0: it has no such
+ * field, since each record begins with common fields.
+ */
 struct nps_trace_layout {
 	__u32 device, tsid, queue, type, task, stream;
 	__u32 error, error_type, dropped;
 };
 
-/* What is kept of submissions for the driver's tracepoints, of SQEs and of CQEs, which do not tell whose they are. */
+/* What to learn from submissions, because the driver's tracepoints of SQEs and CQEs report no process. */
 #define NPS_LEARN_QUEUES 0x1
 #define NPS_LEARN_STREAMS 0x2
 
-/* Key and value of the sums of short system calls. A thread is in one call at a time: its sums have one writer. */
+/*
+ * Key and value of the sums of short system calls. A thread is in one call at a time, so each sum has one
+ * writer.
+ */
 struct nps_sum_key {
 	__u32 pid, tid;
 	__u16 nr, flags; /* NPS_F_SOCKET, NPS_F_NPU_NODE */
@@ -121,14 +130,14 @@ struct nps_sum {
 	__u32 shortest, longest; /* ns */
 };
 
-/* What the domains of mstx in the map of names mean. */
+/* What the names in the map of mstx domains are for. */
 enum nps_mstx_mode { NPS_MSTX_ALL = 0, NPS_MSTX_INCLUDE = 1, NPS_MSTX_EXCLUDE = 2 };
-#define NPS_MSTX_DOMAINS 256 /* names that can be given */
+#define NPS_MSTX_DOMAINS 256 /* most names */
 
-/* A domain's handle of our injection library points at this, and its name comes after. */
+/* A domain handle of our injection library points at this number, which the domain's name follows. */
 #define NPS_MSTX_MAGIC 0x316d6f6478746d6eULL /* "nmtxdom1" */
 
-/* System calls after which a library, or our helper, may be there. */
+/* System calls by which a library, or our helper, may have been loaded. */
 #if defined(__x86_64__) || defined(__TARGET_ARCH_x86)
 #define NPS_NR_MMAP 9
 #define NPS_NR_MEMFD_CREATE 319

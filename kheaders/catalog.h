@@ -15,8 +15,8 @@
  *           NPS_EV_MARK): an exception that crosses a return-probed frame ends the job.
  *           NPS_P_FOLD: not recorded when the same thread is already inside a probed
  *           function: jobs call it from above and directly.
- *           NPS_P_OPEN: folds nothing: what is called inside is told as if it were not there.
- *           NPS_P_TWIN: the lower half of a pair that its upper half tells as well;
+ *           NPS_P_OPEN: folds nothing: calls inside it are recorded as if it did not exist.
+ *           NPS_P_TWIN: the lower function of a pair whose upper one is recorded as well;
  *           attached at --level 2, where the runtime layer is shown.
  *           NPS_P_KICK: wake the reader at once, the first time that a thread names the device of slot 0.
  *           NPS_P_SHAPES: attached with --record-shapes; without NPS_P_TWIN only then.
@@ -46,7 +46,7 @@ enum nps_lib {
 };
 
 enum nps_layer {
-	NPS_LAYER_NONE = 0, /* feeds other records, has no row of its own */
+	NPS_LAYER_NONE = 0, /* its records feed others, it has no row of its own */
 	NPS_LAYER_RUNTIME = 1,
 	NPS_LAYER_COMM = 2,
 	NPS_LAYER_NODE = 3,
@@ -70,14 +70,14 @@ enum nps_call {
 	NPS_CALL_QUERY_EVENT,
 	NPS_CALL_RECORD_EVENT,
 	NPS_CALL_WAIT_EVENT, /* queues a wait for an event */
-	NPS_CALL_TIME_EVENT, /* tells the device's time of one event, or between two */
+	NPS_CALL_TIME_EVENT, /* reads the device's time of one event, or between two */
 	NPS_CALL_DESTROY_EVENT,
 	NPS_CALL_SET_CONTEXT, /* or device */
 	NPS_CALL_COLLECTIVE,
-	NPS_CALL_FUNC_NAME, /* tells the name of a function handle */
-	NPS_CALL_COMM_NEW, /* makes a communicator */
+	NPS_CALL_FUNC_NAME, /* returns the name of a function handle */
+	NPS_CALL_COMM_NEW, /* creates a communicator */
 	NPS_CALL_COMM_END,
-	NPS_CALL_COMM_FACT, /* tells something about one */
+	NPS_CALL_COMM_FACT, /* returns a property of one */
 	NPS_CALL_MSTX_MARK,
 	NPS_CALL_MSTX_START,
 	NPS_CALL_MSTX_END,
@@ -87,7 +87,7 @@ enum nps_call {
 	NPS_CALL_ALLOC_HANDLE, /* memory without an address: PTR is its handle */
 	NPS_CALL_FREE,
 	NPS_CALL_FREE_HANDLE,
-	NPS_CALL_RESERVE, /* addresses without memory, both ways */
+	NPS_CALL_RESERVE, /* reserves or frees addresses without memory */
 };
 
 enum nps_slot_how {
@@ -102,8 +102,8 @@ enum nps_slot_how {
 	NPS_SLOT_TEXT_IN = 8, /* pointer: text that begins at the offset, interned at entry */
 	NPS_SLOT_TEXT_PTR = 9, /* pointer: char * at the offset, its text interned at entry */
 	NPS_SLOT_RESULT = 10, /* the result of the call, 64 bits */
-	NPS_SLOT_TEXT_SIZED =
-		12, /* as TEXT_IN, in a struct that begins with its own size, 64 bits, if it is so long */
+	/* as TEXT_IN, in a struct whose first 8 bytes are its size, if that reaches the text */
+	NPS_SLOT_TEXT_SIZED = 12,
 	NPS_SLOT_PROBE = 11, /* number of the operator; the reader makes it the id of its name */
 };
 
@@ -118,7 +118,7 @@ enum nps_meaning {
 	NPS_M_SIZE, /* bytes */
 	NPS_M_KIND_ACL, /* aclrtMemcpyKind */
 	NPS_M_KIND_RT, /* rtMemcpyKind_t */
-	NPS_M_FUNC, /* function handle or stub address */
+	NPS_M_FUNC, /* function handle, or the host address stubFunc that stands for it */
 	NPS_M_BIN, /* binary handle */
 	NPS_M_NAME, /* interned string */
 	NPS_M_BLOCKS,
@@ -138,7 +138,7 @@ enum nps_meaning {
 	NPS_M_GRAPH, /* handle or number of a graph */
 	NPS_M_SQ, /* number of a submission queue */
 	NPS_M_TASK, /* task id */
-	NPS_M_TEXT, /* interned string that names nothing which runs */
+	NPS_M_TEXT, /* interned string that is no name of anything that runs */
 	NPS_M_RANGE, /* of marks: number of the range */
 	NPS_M_DOMAIN, /* of marks: handle */
 	NPS_M_ARG, /* an argument without a further meaning */
@@ -165,7 +165,7 @@ struct nps_slot {
 
 #include "catalog_rows.h"
 
-/* What the numbers in a session mean: two programs with the same text agree on them. */
+/* Defines the numbers in a session: they have the same meaning for two programs with the same text. */
 #define NPS_CATALOG_LINE(id, symbol, lib, layer, call, flags, s0, s1, s2, s3)                                \
 #id " " symbol " " #s0 " " #s1 " " #s2 " " #s3 "\n"
 #define NPS_CATALOG_TEXT NPS_CATALOG(NPS_CATALOG_LINE)

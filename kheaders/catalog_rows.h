@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* The rows of the probe catalogue, see catalog.h. Signatures are those of CANN's public headers and exports. */
+/* The rows of the probe catalogue (catalog.h). Signatures are those of CANN's public headers and exports. */
 #ifndef NPS_CATALOG_ROWS_H
 #define NPS_CATALOG_ROWS_H
 
@@ -236,12 +236,12 @@
 	P(NN_L0, "_Z13InitL0ContextPKcP13aclOpExecutor", NPS_LIB_NNOPBASE, NONE, OTHER, 0, NPS_T(1, NAME), NPS_V(2, EXECUTOR), NPS_S0, NPS_S0) \
 	/* second phases, one probe each, where the three functions above are not exported */ \
 	P(NN_EXPORT, "aclnn*", NPS_LIB_OPAPI, NONE, OTHER, 0, NPS_OPERATOR(NAME), NPS_V(3, EXECUTOR), NPS_V(4, STREAM), NPS_V(2, SIZE)) \
-	/* the cache of executors, which torch_npu asks before each operator */ \
+	/* the cache of executors, which torch_npu queries before each operator */ \
 	P(PTA_GET, "PTAGetExecCache", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET | NPS_P_TWIN | NPS_P_SHAPES, NPS_V(1, ARG), NPS_O64(2, SIZE), NPS_RET(EXECUTOR), NPS_S0) \
 	P(PTA_FIND, "PTAFindExecCache", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET | NPS_P_TWIN | NPS_P_SHAPES, NPS_V(2, SIZE), NPS_O64(3, SIZE), NPS_RET(EXECUTOR), NPS_S0) \
 	P(NN_REPEATABLE, "aclSetAclOpExecutorRepeatable", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET, NPS_V(1, EXECUTOR), NPS_S0, NPS_S0, NPS_S0) \
 	P(NN_DESTROY_EXECUTOR, "aclDestroyAclOpExecutor", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET | NPS_P_TWIN | NPS_P_SHAPES, NPS_V(1, EXECUTOR), NPS_S0, NPS_S0, NPS_S0) \
-	/* --record-shapes: become NPS_EV_TENSOR records, see event.h; the last is called when a first phase is over */ \
+	/* --record-shapes: NPS_EV_TENSOR records (event.h); the last is called when a first phase is over */ \
 	P(CREATE_TENSOR, "aclCreateTensor", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET | NPS_P_SHAPES, NPS_V(1, PTR), NPS_V(2, COUNT), NPS_V(3, ARG), NPS_V(6, ARG)) \
 	P(CREATE_TENSOR_LIST, "aclCreateTensorList", NPS_LIB_NNOPBASE, NONE, OTHER, NPS_P_RET | NPS_P_SHAPES, NPS_V(1, PTR), NPS_V(2, COUNT), NPS_S0, NPS_S0) \
 	P(NN_OPERANDS, "aclnn*GetWorkspaceSize", NPS_LIB_OPAPI, NONE, OTHER, NPS_P_SHAPES, NPS_OPERATOR(NAME), NPS_S0, NPS_S0, NPS_S0) \
@@ -265,7 +265,7 @@
 	P(HCOM_ALL_REDUCE, "HcomAllReduce", NPS_LIB_COMM, ACL, OTHER, NPS_P_RET | NPS_P_OPEN, NPS_V(4, COUNT), NPS_V(5, DTYPE), NPS_T(7, TEXT), NPS_V(8, STREAM)) \
 	P(HCCL_GROUP_START, "HcclGroupStart", NPS_LIB_COMM, ACL, OTHER, NPS_P_RET, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
 	P(HCCL_GROUP_END, "HcclGroupEnd", NPS_LIB_COMM, ACL, OTHER, NPS_P_RET | NPS_P_OPEN, NPS_S0, NPS_S0, NPS_S0, NPS_S0) \
-	/* communicators; a name stands at byte 32 of HcclCommConfig; InitAll: a record for each, the third slot counts them */ \
+	/* communicators; HcclCommConfig has a name at byte 32; InitAll: a record each, numbered by slot 2 */ \
 	P(HCCL_COMM_INIT, "HcclCommInitRootInfo", NPS_LIB_COMM, ACL, COMM_NEW, NPS_P_RET, NPS_V(1, RANKS), NPS_V(3, RANK), NPS_O64(4, COMM), NPS_S0) \
 	P(HCCL_COMM_INIT_CFG, "HcclCommInitRootInfoConfig", NPS_LIB_COMM, ACL, COMM_NEW, NPS_P_RET, NPS_V(1, RANKS), NPS_V(3, RANK), NPS_O64(5, COMM), NPS_TSIZED(4, 32, NAME)) \
 	P(HCCL_COMM_INIT_TABLE, "HcclCommInitClusterInfo", NPS_LIB_COMM, ACL, COMM_NEW, NPS_P_RET, NPS_T(1, TEXT), NPS_V(2, RANK), NPS_O64(3, COMM), NPS_S0) \

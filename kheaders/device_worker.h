@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Messages between the collector and npuscope-device-worker, the process that loads the driver's libraries.
+ * Messages between the collector and npuscope-device-worker, the process that loads the driver's
+ * libraries.
  *
- * `npuscope-device-worker launch` keeps the rights of the collector's start. It reads struct nps_launch_request from
- * descriptor NPS_WORKER_FD, a SOCK_SEQPACKET socket, starts a worker for each, and answers with struct nps_launch_reply.
- * A worker has given up every right before it executes the first instruction of somebody else. Its descriptor NPS_WORKER_FD is
- * a SOCK_SEQPACKET socket, too: each message there carries a SOCK_STREAM socket, on which a thread of the worker
- * then answers struct nps_worker_request with struct nps_worker_reply, one after the other. A worker ends when that
- * descriptor is closed. Nothing that a worker says is trusted: its code may be the job's.
+ * `npuscope-device-worker launch` keeps the rights that the collector was started with. It reads struct
+ * nps_launch_request from descriptor NPS_WORKER_FD, a SOCK_SEQPACKET socket, starts a worker for each,
+ * and answers with struct nps_launch_reply.
+ *
+ * A worker drops all rights before it executes the first instruction of a library. Its descriptor
+ * NPS_WORKER_FD is a SOCK_SEQPACKET socket, too: each message on it carries a SOCK_STREAM socket, on
+ * which a thread of the worker then answers struct nps_worker_request with struct nps_worker_reply, one
+ * after the other. A worker ends when that descriptor is closed. The collector trusts no answer, because
+ * the library may be the job's.
  */
 #ifndef NPS_DEVICE_WORKER_H
 #define NPS_DEVICE_WORKER_H
@@ -22,41 +26,43 @@
 
 enum nps_launch_op { NPS_LAUNCH_START = 1, NPS_LAUNCH_END = 2 };
 
-/* Where the libraries come from, and so in whose place their code runs. */
+/* Where the libraries come from, which decides the identity that their code runs with. */
 enum nps_launch_from {
 	NPS_LAUNCH_HOST, /* this host's installation: as `uid`, `gid`, `groups`, in our namespaces */
 	NPS_LAUNCH_JOB, /* the job's: with its ids, in its namespaces and control groups */
 };
 
 /*
- * With NPS_LAUNCH_START come two descriptors: the worker's NPS_WORKER_FD, and /proc/PID of the job or, for the host, /proc/self.
- * `paths` holds NUL-terminated texts: `n_hal` paths of libascend_hal.so and `n_dcmi` of libdcmi.so, to be tried in that
- * order, then `n_dirs` directories for LD_LIBRARY_PATH. Those that others could have put there are left out.
+ * NPS_LAUNCH_START passes two descriptors: the worker's NPS_WORKER_FD, and /proc/PID of the job or, for
+ * the host, /proc/self. `paths` holds NUL-terminated texts: `n_hal` paths of libascend_hal.so and
+ * `n_dcmi` of libdcmi.so, tried in that order, then `n_dirs` directories for LD_LIBRARY_PATH. Paths that
+ * other users could have written are skipped.
  */
 struct nps_launch_request {
 	__u32 op; /* enum nps_launch_op */
 	__u32 id; /* NPS_LAUNCH_END: of the worker */
-	__u32 grace; /* ... it is ending: it may do so by itself, for a moment */
+	__u32 grace; /* ... it is about to end: wait a moment for it to do so by itself */
 	__u32 from; /* enum nps_launch_from */
 	__u32 uid, gid; /* NPS_LAUNCH_HOST */
 	__u32 n_groups;
 	__u32 groups[NPS_WORKER_GROUPS];
-	__u32 also_trusted; /* NPS_LAUNCH_JOB: a user whose files are as good as root's: who ran sudo; 0: nobody */
+	/* NPS_LAUNCH_JOB: user whose files are trusted like root's, the one who ran sudo; 0: none */
+	__u32 also_trusted;
 	__u32 n_hal, n_dcmi, n_dirs;
 	char paths[NPS_WORKER_PATHS];
 };
 
 struct nps_launch_reply {
-	__s32 error; /* 0; -errno: `why` says what failed */
+	__s32 error; /* 0; -errno: the reason is in `why` */
 	__u32 id; /* NPS_LAUNCH_START: of the worker */
 	__s32 pid; /* ... and its process */
-	__s32 status; /* NPS_LAUNCH_END: as wait(2) has it, -1: it had to be killed */
+	__s32 status; /* NPS_LAUNCH_END: as from wait(2), -1: it had to be killed */
 	char why[160];
 };
 
 enum nps_worker_library { NPS_WORKER_HAL, NPS_WORKER_DCMI };
 
-/* Names are those of the driver's functions (cann-abi 4.1, 4.3, 4.4); what each takes and returns stands beside it. */
+/* Names are those of the driver's functions (cann-abi 4.1, 4.3, 4.4), with arguments -> results. */
 enum nps_worker_op {
 	NPS_WORKER_OPEN = 1, /* library -> 0 and its path; -ENOENT, -ELIBACC, and the reason */
 	NPS_WORKER_GET_CHANNELS, /* device -> struct nps_prof_channels */
@@ -70,7 +76,8 @@ enum nps_worker_op {
 	NPS_WORKER_CHIP_NAME, /* device -> char[32] */
 	NPS_WORKER_CARDS, /* -> s32 cards */
 	NPS_WORKER_CARD_DEVICES, /* device: card -> value */
-	NPS_WORKER_LOGIC_ID, /* device: card, channel: device of it -> value; so also below */
+	/* device: card, channel: device of it -> value; both the same in the following ones */
+	NPS_WORKER_LOGIC_ID,
 	NPS_WORKER_RATE, /* kind: of utilisation -> value */
 	NPS_WORKER_HBM, /* -> struct nps_dcmi_hbm */
 	NPS_WORKER_TEMPERATURE, /* -> value */
@@ -94,7 +101,7 @@ struct nps_worker_request {
 };
 
 struct nps_worker_reply {
-	__u32 op; /* of the request */
+	__u32 op; /* that of the request */
 	__u32 size; /* bytes that follow */
 	__s32 code; /* what the driver's function returned, NPS_WORKER_NO_FUNCTION */
 	__u32 pad;

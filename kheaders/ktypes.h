@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * The few kernel types that the BPF side looks into, for x86-64 and arm64.
+ * The few kernel types that the BPF programs read, for x86-64 and arm64.
  *
- * Only the members that are read are declared: CO-RE relocates each access to where
- * the running kernel keeps that member, so order and gaps do not matter here. struct pt_regs
- * is the exception: programs of the uprobe kind read it at the offsets given, which the ABI fixes.
+ * Only the members that are read are declared: CO-RE relocates each access to where the running kernel
+ * keeps that member, so order and gaps do not matter here. struct pt_regs is the exception: programs of
+ * uprobes and kprobes read it at the given offsets, which the ABI fixes.
  */
 #ifndef NPS_KTYPES_H
 #define NPS_KTYPES_H
@@ -33,7 +33,7 @@ struct user_pt_regs {
 };
 struct pt_regs {
 	struct user_pt_regs user_regs;
-	__u64 orig_x0; /* so since 5.0, and of no other use to programs of the uprobe kind */
+	__u64 orig_x0; /* since 5.0; programs of uprobes and kprobes do not use it */
 };
 #else
 #error "ktypes.h knows x86-64 and arm64"
@@ -47,7 +47,7 @@ typedef struct {
 
 struct signal_struct {
 	atomic_t live;
-	unsigned long long sum_sched_runtime; /* of threads that are gone */
+	unsigned long long sum_sched_runtime; /* of threads that have exited */
 };
 
 struct qstr {
@@ -134,7 +134,7 @@ struct sched_entity {
 };
 
 struct sched_info {
-	unsigned long long run_delay; /* ns for which it was runnable and had no CPU */
+	unsigned long long run_delay; /* ns that it was runnable and had no CPU */
 };
 
 struct thread_info {
@@ -160,22 +160,22 @@ struct upid {
 };
 
 struct pid {
-	struct upid numbers[1]; /* of each namespace it has a number in, the host's first */
+	struct upid numbers[1]; /* its number in each namespace, the host's first */
 };
 
-/* A call whose return is probed: the kernel has put another address in the place of its return address. */
+/* A call whose return is probed: the kernel has replaced its return address on the stack. */
 struct return_instance {
-	unsigned long stack; /* the stack pointer when the function was entered */
+	unsigned long stack; /* the stack pointer at the function's entry */
 	unsigned long orig_ret_vaddr;
-	struct return_instance *next; /* of the call around it */
+	struct return_instance *next; /* of the outer call */
 };
 
 struct uprobe_task {
-	struct return_instance *return_instances; /* the innermost call */
+	struct return_instance *return_instances; /* the innermost call's */
 };
 
 struct xol_area {
-	unsigned long vaddr; /* of [uprobes]; returns that are probed lead there */
+	unsigned long vaddr; /* of [uprobes], where the replaced return addresses point */
 };
 
 struct uprobes_state {
@@ -188,7 +188,7 @@ struct mm_struct {
 
 /* Since 6.3 a sample is complete when its program runs. */
 struct perf_sample_data {
-	__u64 sample_flags; /* PERF_SAMPLE_* of what is there; since 6.1 */
+	__u64 sample_flags; /* PERF_SAMPLE_* of the members that are set; since 6.1 */
 	__u64 time;
 };
 

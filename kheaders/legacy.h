@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
-/* Between bpf/legacy.bpf.c and user/legacy_side.c: what old kernels need told in maps, having no constants. */
+/*
+ * Shared by bpf/legacy.bpf.c and its loader: data that old kernels, which have no constants, read from
+ * maps.
+ */
 #ifndef NPS_LEGACY_H
 #define NPS_LEGACY_H
 

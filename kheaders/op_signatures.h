@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0 OR BSD-2-Clause) */
 /*
- * Which arguments of an operator's first phase are tensors, and which of them it reads or writes: a
- * library without its headers does not say. From the interface's public documentation. One letter an
- * argument, in order, without those in floating-point registers (float, double) and without the last
+ * Which arguments of an operator's first phase are tensors, and which of them it reads or writes, from
+ * the interface's public documentation: a library without its headers does not contain that. One letter
+ * per argument, in order, without those in floating-point registers (float, double) and without the last
  * two, the workspace size and the executor:
  *
- *   i input   o output   r both (read and written in place)   I O R lists of them   x no tensor
+ *   i input  o output  r both (read and written in place)  I O R lists of them  x no tensor
  *
- * What is passed is held against the row: an argument that should be a tensor and is none that the job
- * made, or one that should not and is, means another version of the operator, and nothing is told.
- * Sorted by name (strcmp).
+ * The arguments of each call are checked against its row. If an argument that should be a tensor is not
+ * one that the job created, or if one that should not be a tensor is, the operator is of another version,
+ * and nothing is reported of its arguments. Sorted by name (strcmp).
  */
 #ifndef NPS_OP_SIGNATURES_H
 #define NPS_OP_SIGNATURES_H

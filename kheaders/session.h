@@ -2,9 +2,9 @@
 /*
  * Files of a session directory. docs/session-format.md is the full description.
  *
- * events.nps, strings.nps and clocks.nps are sequences of chunks: a header, then
- * `len` bytes of payload. A reader stops at the first chunk whose magic, length,
- * sequence or checksum is wrong: everything before it is good.
+ * events.nps, strings.nps and clocks.nps are sequences of chunks: a header, then `len` bytes of payload.
+ * A reader stops at the first chunk whose magic, length, sequence or checksum is wrong: everything before
+ * it is good.
  */
 #ifndef NPS_SESSION_H
 #define NPS_SESSION_H
@@ -35,8 +35,8 @@ enum nps_chunk_type {
 	NPS_CHUNK_HOST_DISKS = 22, /* struct nps_host_disk[] */
 	NPS_CHUNK_HOST_CARDS = 23, /* struct nps_host_card[] */
 	/* 48..63: of devices, in device.nps, beside DEVICE_CLOCKS */
-	NPS_CHUNK_DEVICE_RAWS =
-		48, /* struct nps_device_clock[], whose counter is ns of the device's CLOCK_MONOTONIC_RAW */
+	/* struct nps_device_clock[], whose counter is ns of the device's CLOCK_MONOTONIC_RAW */
+	NPS_CHUNK_DEVICE_RAWS = 48,
 	NPS_CHUNK_NPU_USAGE = 49, /* struct nps_npu_usage[] */
 	NPS_CHUNK_NPU_PROCESSES = 50, /* struct nps_npu_process[] */
 };
@@ -61,7 +61,7 @@ struct nps_clock {
 /* One bracketed read of a device's counter, in CLOCK_MONOTONIC_RAW ns. */
 struct nps_device_clock {
 	__u32 device;
-	__u32 pid; /* process that asked */
+	__u32 pid; /* process that read it */
 	__u64 raw_before, raw_after;
 	__u64 counter;
 };
@@ -74,8 +74,8 @@ struct nps_loss {
 };
 
 /*
- * Samples of the host. Times are CLOCK_MONOTONIC ns; what is counted is the kernel's running total, so that a
- * sample that is missing costs resolution and nothing else. NPS_HOST_UNKNOWN: not asked for, or not to be had.
+ * Samples of the host. Times are CLOCK_MONOTONIC ns. Counters are the kernel's running totals, so that a
+ * missing sample only reduces the resolution. NPS_HOST_UNKNOWN: not requested, or not available.
  */
 #define NPS_HOST_UNKNOWN 0xffffffffffffffffULL
 #define NPS_HOST_NAME_MAX 32 /* bytes with the closing NUL */
@@ -87,13 +87,14 @@ enum nps_host_what {
 	NPS_HOST_CARD = 4, /* network interface: id as in nps_host_card */
 };
 
-#define NPS_HOST_TARGET 0x1 /* a process that is watched, not one beside it */
+#define NPS_HOST_TARGET 0x1 /* a watched process, not another one of the host */
 #define NPS_HOST_JOB_NET 0x2 /* an interface of the job's own network namespace */
-#define NPS_HOST_PART 0x4 /* a partition, or a device made of others: its bytes are counted there too */
+/* a partition, or a device that consists of others: its bytes are counted there too */
+#define NPS_HOST_PART 0x4
 
 struct nps_host_name {
 	__u8 what; /* enum nps_host_what */
-	__u8 flags; /* NPS_HOST_* as it is from `time` on */
+	__u8 flags; /* NPS_HOST_*, valid from `time` on */
 	__u16 pad;
 	__u32 id;
 	__u32 pid;
@@ -120,15 +121,15 @@ struct nps_host_thread {
 	__u64 time;
 	__u32 pid, tid;
 	__u64 run, wait; /* ns on a CPU; ns runnable without one */
-	__u64 switches; /* times that it was put on a CPU */
-	__u32 cpu; /* where it is, or was last */
+	__u64 switches; /* times that it got a CPU */
+	__u32 cpu; /* its current or last one */
 	__u32 pad;
 };
 
 struct nps_host_process {
 	__u64 time;
 	__u32 pid, threads;
-	__u64 run; /* ns on a CPU of all its threads, those that ended too */
+	__u64 run; /* ns on a CPU of all its threads, including those that exited */
 	__u64 resident; /* bytes of memory, now */
 	__u64 read, written,
 		cancelled; /* bytes from and for storage; written, but dropped before it was stored */
@@ -156,7 +157,7 @@ struct nps_host_card {
 	__u64 sent, sent_packets, send_errors, send_drops;
 };
 
-/* What npu-smi tells of a device. NPS_NPU_UNKNOWN: the driver does not say. */
+/* What npu-smi reports of a device. NPS_NPU_UNKNOWN: the driver does not report it. */
 #define NPS_NPU_UNKNOWN 0xffffffffU
 
 struct nps_npu_usage {
@@ -167,7 +168,7 @@ struct nps_npu_usage {
 	__u32 hbm_bandwidth; /* percent */
 	__s32 temperature, hbm_temperature; /* degrees Celsius, INT32_MAX unknown */
 	__u32 power; /* 0.1 W */
-	__u32 health; /* 0 well, 1 a hint, 2 minor, 3 major, 4 critical */
+	__u32 health; /* 0 healthy, 1 notice, 2 minor, 3 major, 4 critical */
 };
 
 /* Memory of a device that one process holds, by its pid on the host. */

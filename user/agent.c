@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_agent.so: preloaded into a job, or loaded into it later, it sleeps until npuscope wakes it, then opens
- * the channels that npuscope wants (task logs, counters) from inside the process that owns the tasks (the driver gives
- * the log to nobody else) and hands the bytes over through shared memory. It parses nothing, and touches the driver
- * only between wake-up and release. Each device has a thread of its own: a call that takes the driver long holds up
- * nobody else. When the collector falls silent it lets go by itself.
+ * libnpuscope_agent.so: preloaded into a job, or loaded into it later. It sleeps until npuscope wakes it,
+ * then opens the channels that npuscope wants (task logs, counters) from inside the process that owns the
+ * tasks, because the driver provides the log only there, and passes the bytes on through shared memory.
+ * It parses nothing, and calls the driver only between wake-up and release. Each device has a thread of
+ * its own, so that a slow driver call delays no other device. When the collector's heartbeat stops it
+ * releases the devices by itself.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,13 +33,14 @@
 #define STACK_BYTES (512 << 10)
 #define TURN_NS 10000000L /* between two reads of a channel */
 #define RETRY_NS 200000000ULL /* between two tries to open one */
-#define SILENCE_NS 5000000000ULL /* of the collector, before we let go */
+#define SILENCE_NS 5000000000ULL /* without a heartbeat of the collector, before the devices are released */
 #define READ_BYTES (256U << 10)
 #define CLOCK_SAMPLES 8
-#define LAST_SAMPLES 4 /* times as many when the capture ends: nothing comes after them */
-#define EXIT_MS 200 /* at most, of the job's exit */
-#define MOST_FAILURES 3 /* calls in a row before a channel is opened afresh, or left as it is */
-#define BESIDE_NS 1000000000ULL /* between two tries to open what was refused beside the log */
+#define LAST_SAMPLES 4 /* factor when the capture ends: nothing comes after them */
+#define EXIT_MS 200 /* longest delay of the job's exit */
+#define MOST_FAILURES 3 /* failed calls in a row before a channel is opened again, or abandoned */
+/* between two tries to open channels that were refused while the log was open */
+#define BESIDE_NS 1000000000ULL
 
 /* Driver facts: types and codes of the profiling API of libascend_hal. */
 #define ERR_STARTED_ALREADY (-3)
@@ -92,10 +94,10 @@ struct worker {
 	pthread_t thread;
 	unsigned device;
 	uint32_t clock_served;
-	uint32_t *epoch; /* of each want */
+	uint32_t *epoch; /* by want */
 	uint64_t position[NPS_AGENT_MAX_WANTS];
-	uint32_t failures[NPS_AGENT_MAX_WANTS]; /* reads in a row */
-	uint64_t beside; /* when channels beside the log were tried last */
+	uint32_t failures[NPS_AGENT_MAX_WANTS]; /* failed reads in a row */
+	uint64_t beside; /* time of the last try to open channels other than the log */
 	bool running;
 	struct channel_list channels;
 	char buffer[READ_BYTES];
@@ -104,7 +106,7 @@ struct worker {
 static struct nps_agent_control *ctl;
 static uint32_t epochs[NPS_AGENT_MAX_DEVICES][NPS_AGENT_MAX_WANTS]; /* how often each was opened, ever */
 static uint32_t exiting;
-static pid_t own_pid; /* a forked child has none of this */
+static pid_t own_pid; /* a forked child does not have the threads */
 
 static bool wanted(void)
 {
@@ -114,8 +116,8 @@ static bool wanted(void)
 /* ---- driver ---------------------------------------------------------------- */
 
 /*
- * The job exits while the channel is open: hand over what the driver still holds, and be out of its
- * code before its own destructors run. Bounded, whatever the driver does.
+ * The job exits while the channel is open: pass on what the driver still has, and leave its code before
+ * its own destructors run. The time is limited, whatever the driver does.
  */
 static void let_go(void)
 {
@@ -158,7 +160,7 @@ static bool find_driver(void)
 
 	if (drv.start)
 		return true;
-	/* dlopen searches the file system even when told not to load */
+	/* dlopen searches the file system even with RTLD_NOLOAD */
 	hal = dl_iterate_phdr(is_driver, NULL) ? dlopen("libascend_hal.so", RTLD_NOW | RTLD_NOLOAD) : NULL;
 	if (!hal)
 		return false;
@@ -167,7 +169,7 @@ static bool find_driver(void)
 
 		memcpy((char *)&drv + symbols[i].offset, &sym, sizeof(sym));
 	}
-	/* flush and chip_info are conveniences; the reference keeps the library while we use it */
+	/* flush and chip_info are optional; the reference keeps the library loaded while it is used */
 	if (!drv.get_channels || !drv.start || !drv.stop || !drv.read || !drv.device_count ||
 	    !drv.device_info) {
 		memset(&drv, 0, sizeof(drv));
@@ -217,7 +219,7 @@ static bool offered(const struct worker *w, const struct nps_agent_want *want)
 	return false;
 }
 
-/* Each sort of error once: the collector tells the user. */
+/* Each kind of error once: the collector reports it to the user. */
 static void note_error(const struct worker *w, uint32_t channel, uint32_t call, int code)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -251,7 +253,8 @@ static uint32_t status_of(int err)
 static int open_channel(struct worker *w, uint32_t i)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
-	struct nps_agent_want want = ctl->want[i]; /* the driver may write where it is told to read */
+	/* a copy: the driver may write to the memory that it is passed */
+	struct nps_agent_want want = ctl->want[i];
 	struct start_para p = { .channel_type = want.type,
 				.sample_period = want.period_ms,
 				.real_time = 1,
@@ -274,7 +277,7 @@ static int open_channel(struct worker *w, uint32_t i)
 	return 0;
 }
 
-/* The task log first: where there is none, or somebody has it, nothing else is of use. */
+/* The task log first: without it, or if another process has it, nothing else is useful. */
 static void open_channels(struct worker *w)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -315,7 +318,7 @@ static void open_channels(struct worker *w)
 	nps_agent_store(&d->status, status);
 }
 
-/* What could not be stopped would stay open in the job: a driver that did not answer is asked again. */
+/* A channel that is not stopped would stay open in the job, so a stop that failed is repeated. */
 static void stop_channel(struct worker *w, uint32_t i)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -330,13 +333,16 @@ static void stop_channel(struct worker *w, uint32_t i)
 	__atomic_fetch_and(&d->open, ~(1U << i), __ATOMIC_RELEASE);
 }
 
-/* A read can fail now and then. What goes on failing, or was stopped by a reset or the like, is opened anew. */
+/*
+ * A single read may fail. If reads keep failing, or the channel was stopped, as by a reset, it is opened
+ * again.
+ */
 static void failed(struct worker *w, uint32_t i, int err)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
 	bool log = ctl->want[i].log;
 
-	/* A reset stops all of them: it is told of the log. */
+	/* A reset stops all channels: it is only reported for the log. */
 	if (log || err != ERR_STOPPED_ALREADY)
 		note_error(w, ctl->want[i].channel, NPS_AGENT_CALL_READ, err);
 	if (err != ERR_STOPPED_ALREADY && ++w->failures[i] < MOST_FAILURES)
@@ -375,7 +381,7 @@ static void read_channel(struct worker *w, uint32_t i)
 		w->failures[i] = 0;
 }
 
-/* Few channels know it; where it fails the device pushes what it holds at the stop, or never. */
+/* Few channels support it; if it fails the device sends the rest at the stop, or never. */
 static void flush_channel(struct worker *w, uint32_t i)
 {
 	uint32_t channel = ctl->want[i].channel;
@@ -405,7 +411,7 @@ static void for_each_open(struct worker *w, void (*what)(struct worker *w, uint3
 			what(w, i);
 }
 
-/* Brackets a read of the device's counter between two of ours, several times. */
+/* Reads the device's counter several times, each between two reads of our clock. */
 static void sample_clock(const struct worker *w)
 {
 	struct nps_device_clock c[CLOCK_SAMPLES];
@@ -432,7 +438,7 @@ static void serve_clock_request(struct worker *w)
 {
 	uint32_t request = nps_agent_load(&ctl->clock_request);
 
-	/* A device on which the process has nothing is none of our business. */
+	/* Skips devices that the process does not use. */
 	if (request == w->clock_served || !ctl->device[w->device].started_raw)
 		return;
 	sample_clock(w);
@@ -452,7 +458,10 @@ static void let_go_of(struct worker *w, uint32_t status)
 	nps_agent_wake(&ctl->released);
 }
 
-/* Of channels beside the log that somebody else had, or that failed, until the log itself is opened anew. */
+/*
+ * Tries again to open channels that another process had, or that failed, until the log itself is opened
+ * again.
+ */
 static void open_beside(struct worker *w, uint64_t t)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -466,7 +475,10 @@ static void open_beside(struct worker *w, uint64_t t)
 			open_channel(w, i);
 }
 
-/* `busy` before the look at `hold`, and the other way round in yield_device(): one of the two sees the other. */
+/*
+ * Sets `busy` before it reads `hold`; yield_device() does the opposite, so that one of the two sees the
+ * other's change.
+ */
 static void try_to_open(struct worker *w)
 {
 	struct nps_agent_device *d = &ctl->device[w->device];
@@ -478,7 +490,7 @@ static void try_to_open(struct worker *w)
 		let_go_of(w, nps_agent_load(&d->status));
 }
 
-/* ---- life -------------------------------------------------------------------- */
+/* ---- threads ---------------------------------------------------------------- */
 
 static void wait_for_wake(uint32_t seen, long ns)
 {
@@ -500,7 +512,7 @@ static void *work(void *arg)
 
 		if (nps_agent_load(&d->hold) && nps_agent_load(&d->busy))
 			let_go_of(w, NPS_AGENT_S_HELD);
-		/* Asking costs the driver a message: with one open, only when told of a change. */
+		/* A query costs the driver a message: with a channel open, only after an announced change. */
 		if (!nps_agent_load(&d->hold) && nps_agent_load(&d->status) != NPS_AGENT_S_ON &&
 		    (!tried || t - tried > RETRY_NS)) {
 			try_to_open(w);
@@ -513,7 +525,7 @@ static void *work(void *arg)
 		if (nps_agent_load(&ctl->wake) != seen)
 			tried = 0; /* something changed: perhaps a device was set */
 	}
-	/* Why nothing was recorded is told after the end. */
+	/* The reason why nothing was recorded is reported after the end. */
 	let_go_of(w, d->status == NPS_AGENT_S_ON ? NPS_AGENT_S_OFF : d->status);
 	return NULL;
 }
@@ -527,7 +539,7 @@ static void start_workers(struct worker **workers, uint32_t n)
 	for (uint32_t i = 0; i < n && i < NPS_AGENT_MAX_DEVICES; i++) {
 		if (workers[i])
 			continue;
-		/* Not malloc(): the job's own may have been replaced, and need not like our threads. */
+		/* Not malloc(): the job may have replaced it by one that cannot be used in other threads. */
 		workers[i] = mmap(NULL, sizeof(**workers), PROT_READ | PROT_WRITE,
 				  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (workers[i] == MAP_FAILED) {
@@ -554,7 +566,7 @@ static void end_workers(struct worker **workers)
 	}
 }
 
-/* Nobody is there who would let go of what it samples. */
+/* The sampler has ended without releasing its devices, and cannot do so any more. */
 static void forget_sampler(void)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
@@ -563,8 +575,9 @@ static void forget_sampler(void)
 }
 
 /*
- * Looks after the collector's sign of life while the devices' threads work. Of a silence in which we were not scheduled either little
- * counts: a machine that was stopped had no time for signs.
+ * Checks the collector's heartbeat while the devices' threads work. A silence in which this thread was
+ * not scheduled hardly counts, because on a stopped machine the collector could not send heartbeats
+ * either.
  */
 static void run(void)
 {
@@ -607,7 +620,7 @@ static void *agent_main(void *arg)
 	nice = getpriority(PRIO_PROCESS, (id_t)own_pid);
 	if (!errno)
 		setpriority(PRIO_PROCESS, 0,
-			    nice); /* of this thread: as the first one's, where that is allowed */
+			    nice); /* of this thread: as that of the first one, if permitted */
 	for (;;) {
 		uint32_t seen = nps_agent_load(&ctl->wake);
 
@@ -636,7 +649,10 @@ bool nps_agent__start(void)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_BYTES);
 	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	/* Any thread of the job can be the one that makes ours: a real-time one, or one that keeps to a CPU. */
+	/*
+	 * Any thread of the job can create ours, even a real-time one, or one bound to a CPU: neither is
+	 * inherited.
+	 */
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	if (!sched_getaffinity(own_pid, sizeof(cpus), &cpus))
 		pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);

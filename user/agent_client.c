@@ -23,7 +23,7 @@
 
 #define MAPPED_NAME "/memfd:" NPS_AGENT_NAME
 #define MAP_BYTES (NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE)
-/* What is taken between two looks at what that may cost, and how long it may take in all */
+/* What is read between two checks of its limits, and in a call in all */
 #define BLOCKS_A_LOOK 16
 #define BYTES_A_LOOK (1U << 20)
 #define LONGEST_NS 20000000ULL
@@ -35,17 +35,17 @@ struct nps_agent_client {
 	const char *ring;
 	struct nps_channel_files *files; /* not owned */
 	enum nps_aic_metric metric;
-	uint32_t number; /* of the helpers of this capture: each counts its epochs from 1 */
+	uint32_t number; /* of this helper in the capture: each counts its epochs from 1 */
 	uint64_t tail, lost_before, bytes;
-	uint64_t unread; /* bytes that were in the ring when nobody read it any more */
+	uint64_t unread; /* bytes that were left in the ring when reading stopped */
 	bool broken, started, stopped, interrupted, delivered;
-	bool waits; /* to start: the helper has not let go of the capture before this one */
-	bool timed; /* its clock is ours, but for clock_offset */
+	bool waits; /* to start: the helper has not released the devices of the previous capture */
+	bool timed; /* the offset of its clock is known */
 	int64_t clock_offset; /* ns that CLOCK_MONOTONIC_RAW is ahead of ours in the job's time namespace */
 	struct nps_agent_errors errors;
 	size_t mapped; /* bytes from ctl on */
-	struct nps_agent_client *next; /* among those of programs that the process was before */
-	struct nps_agent_client *other; /* among all */
+	struct nps_agent_client *next; /* in the chain of former programs of the process */
+	struct nps_agent_client *other; /* in the list of all */
 	dev_t dev;
 	ino_t ino;
 };
@@ -64,7 +64,10 @@ static const struct nps_mapping *find_mapping(const struct nps_maps *maps)
 	return NULL;
 }
 
-/* The library is there, without its memory: the process has not loaded CANN, or has made no thread since. */
+/*
+ * The library is loaded, but without its memory: the process has not loaded CANN, or created no thread
+ * since.
+ */
 static bool sleeps(const struct nps_maps *maps)
 {
 	for (size_t i = 0; i < maps->n; i++)
@@ -84,7 +87,7 @@ static void wake(struct nps_agent_client *a)
 	syscall(SYS_futex, &a->ctl->wake, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* A child by vfork(2) has its parent's memory, helper and all, until it executes a program. */
+/* A child by vfork(2) shares its parent's memory, with the helper, until it calls exec. */
 static bool is_anothers(const struct stat *memory)
 {
 	for (const struct nps_agent_client *a = clients; a; a = a->other)
@@ -94,7 +97,7 @@ static bool is_anothers(const struct stat *memory)
 	return false;
 }
 
-/* Claims the helper. One whose collector was killed is told to let go; it starts when it has. */
+/* Claims the helper. If its collector was killed, requests a release first; it starts after that. */
 static bool take_over(struct nps_agent_client *a)
 {
 	struct nps_agent_control *ctl = a->ctl;
@@ -109,7 +112,7 @@ static bool take_over(struct nps_agent_client *a)
 	return true;
 }
 
-/* The helper reads the job's clocks, which a time namespace shifts. */
+/* Finds the offset of the job's clocks, which the helper reads: a time namespace shifts them. */
 static void relate_clock(struct nps_agent_client *a)
 {
 	int err = nps_time_namespace__offset(a->pid, &a->clock_offset);
@@ -202,7 +205,7 @@ void nps_agent_client__free(struct nps_agent_client *a)
 	if (a->started && !a->stopped) /* a capture that never began */
 		nps_agent_client__stop(a);
 	if (a->ctl->owner == (uint32_t)getpid()) {
-		/* The ring's pages are charged to the job. */
+		/* Frees the ring's pages, which are charged to the job. */
 		if (a->mapped == MAP_BYTES)
 			madvise((void *)a->ring, NPS_AGENT_RING_SIZE, MADV_REMOVE);
 		__atomic_store_n(&a->ctl->owner, 0, __ATOMIC_RELEASE);
@@ -227,14 +230,14 @@ void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agen
 	nps_agent_client__finish(a);
 	munmap((void *)(uintptr_t)a->ring, NPS_AGENT_RING_SIZE);
 	a->mapped = NPS_AGENT_CONTROL_SIZE;
-	a->broken = true; /* there is nothing to be drained */
+	a->broken = true; /* nothing can be drained */
 	a->next = *former;
 	*former = a;
 }
 
 static void begin(struct nps_agent_client *a)
 {
-	/* What an earlier collector left in the ring is not ours. */
+	/* Skips what an earlier collector left in the ring. */
 	a->tail = __atomic_load_n(&a->ctl->head, __ATOMIC_ACQUIRE);
 	__atomic_store_n(&a->ctl->tail, a->tail, __ATOMIC_RELEASE);
 	a->lost_before = __atomic_load_n(&a->ctl->lost, __ATOMIC_RELAXED);
@@ -244,7 +247,7 @@ static void begin(struct nps_agent_client *a)
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++) {
 		struct nps_agent_device *d = &a->ctl->device[i];
 
-		/* What an earlier capture was told is not this one's. */
+		/* Resets what was set for an earlier capture. */
 		d->status = NPS_AGENT_S_OFF;
 		d->started_raw = 0;
 		d->n_errors = d->refused = 0;
@@ -257,7 +260,7 @@ static void begin(struct nps_agent_client *a)
 	wake(a);
 }
 
-/* It may take as long as its driver does: nobody waits here. */
+/* Does not wait for the helper, which may take as long as its driver does. */
 static void begin_if_idle(struct nps_agent_client *a)
 {
 	if (a->stopped || __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) != NPS_AGENT_IDLE)
@@ -285,7 +288,10 @@ void nps_agent_client__beat(struct nps_agent_client *a)
 
 void nps_agent_client__tick(struct nps_agent_client *a)
 {
-	/* We were silent for too long and it let go: take it up again, and say so. */
+	/*
+	 * The heartbeat stopped for too long and the helper released its devices: restart it, and report
+	 * the gap.
+	 */
 	if (a->started && !a->stopped &&
 	    __atomic_load_n(&a->ctl->command, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE) {
 		a->interrupted = true;
@@ -309,14 +315,17 @@ bool nps_agent_client__idle(const struct nps_agent_client *a)
 	       __atomic_load_n(&a->ctl->state, __ATOMIC_ACQUIRE) == NPS_AGENT_IDLE;
 }
 
-/* Nothing more is taken of it; its helper lets go. */
+/* Nothing more is read from it; its helper releases its devices. */
 static void end_log(struct nps_agent_client *a)
 {
 	nps_agent_client__stop(a);
 	a->broken = true;
 }
 
-/* What the helper told of the device: text of the job's, so letters and digits alone are taken. */
+/*
+ * What the helper reported of the device. The text comes from the job, so only letters and digits are
+ * accepted.
+ */
 static void info_of(const struct nps_agent_client *a, unsigned device, struct nps_device_info *info)
 {
 	struct nps_agent_device d;
@@ -381,7 +390,7 @@ static int put_clocks(struct nps_agent_client *a, unsigned device, const void *d
 
 static int take_block(struct nps_agent_client *a, const struct nps_agent_block *b, const char *payload)
 {
-	/* Those that hold nothing take time, too. */
+	/* Blocks without data cost time, too. */
 	if (b->type == NPS_AGENT_B_SKIP)
 		return nps_log_account__add_bytes(nps_channel_files__account(a->files), sizeof(*b));
 	if (b->device >= NPS_AGENT_MAX_DEVICES)
@@ -393,7 +402,7 @@ static int take_block(struct nps_agent_client *a, const struct nps_agent_block *
 	return -EPROTO;
 }
 
-/* The block at the tail. Advances the tail past it. */
+/* Handles the block at the tail, and advances the tail past it. */
 static int take_next(struct nps_agent_client *a, uint64_t head)
 {
 	uint32_t at = a->tail & (NPS_AGENT_RING_SIZE - 1), to_end = NPS_AGENT_RING_SIZE - at;
@@ -414,8 +423,8 @@ static int take_next(struct nps_agent_client *a, uint64_t head)
 }
 
 /*
- * As much as the account of the process allows, and a disk that is slow lets be written in a while: the rest stays in the ring, and
- * the helper drops what finds no room there.
+ * Reads as much as the account of the process allows, and as a slow disk can write in LONGEST_NS: the
+ * rest stays in the ring, and the helper drops what does not fit.
  */
 static int take_all(struct nps_agent_client *a, uint64_t head)
 {
@@ -597,7 +606,7 @@ static void describe_events(cJSON *j, const char *name, enum nps_aic_metric metr
 		cJSON_AddItemToArray(list, cJSON_CreateNumber(events[i]));
 }
 
-/* Of the entry, which the driver may have described. */
+/* Platform of the entry, which may be the driver's description. */
 static uint32_t platform_of(const cJSON *device)
 {
 	const cJSON *platform = cJSON_GetObjectItemCaseSensitive(device, "platform");

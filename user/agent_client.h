@@ -23,51 +23,60 @@
 struct nps_agent_client;
 
 /*
- * Maps the helper of a process, if there is one. Returns 0, -ENOENT when the job was
- * started without it, or another -errno; `why` then says so in words. What the helper reads goes to FILES.
+ * Maps the shared memory of the process's helper. S and FILES, which receive what the helper reads, are
+ * not owned and must outlive *OUT. 0; -ENOENT: the process has no helper; another -errno, with the reason
+ * in `why`.
  */
 int nps_agent_client__open(pid_t pid, const struct nps_maps *maps, struct nps_session *s,
 			   struct nps_channel_files *files, struct nps_agent_client **out, char *why,
 			   size_t why_size);
 /* Is the helper in a process with these mappings? */
 bool nps_agent_client__present(const struct nps_maps *maps);
-/* Releases the memory and closes files, of those chained to it too; the helper should have been stopped. NULL: nothing. */
+/*
+ * Unmaps the memory and closes files, also those of chained former helpers. Stop the helper first. NULL:
+ * does nothing.
+ */
 void nps_agent_client__free(struct nps_agent_client *a);
 
 /*
- * The process is another program now: the helper at *CURRENT, which has been drained, becomes the first of the chain *FORMER
- * if it has delivered, and is freed otherwise. *CURRENT is NULL then. Of *FORMER only what was delivered may be asked, here
- * below, and its devices described: of all that are chained to it.
+ * After an exec: the drained helper at *CURRENT becomes the first of the chain *FORMER if it has
+ * delivered anything, and is freed otherwise. *CURRENT is NULL then. With *FORMER only the functions
+ * below about delivered data and device descriptions may be called; they cover the whole chain.
  */
 void nps_agent_client__retire(struct nps_agent_client **current, struct nps_agent_client **former);
 
 /*
- * Wakes the helper: it opens the task log, and the counters of METRIC, of every device that its process has a context on.
+ * Wakes the helper: it opens the task log, and the counters of METRIC, of every device that its process
+ * has a context on.
  */
 void nps_agent_client__start(struct nps_agent_client *a, enum nps_aic_metric metric);
 
-/* Tells the helper that devices may have changed. */
+/* Notifies the helper that devices may have changed. */
 void nps_agent_client__poke(struct nps_agent_client *a);
 
 /*
- * Moves what has arrived into the session, as far as the account of FILES allows. Call at least every 100 ms. -EPROTO: the memory
- * makes no sense; -ENOBUFS: the account ended the log: with either nothing more is read of it. Another -errno: a write failed.
+ * Moves new data into the session, as far as the account of FILES allows. Call at least every 100 ms.
+ * -EPROTO: the memory is inconsistent; -ENOBUFS: the account ended the log; after either nothing more is
+ * read. Another -errno: a write failed.
  */
 int nps_agent_client__drain(struct nps_agent_client *a);
 
-/* At least once a second: sign of life, and a request for clock samples. */
+/* Call at least once a second: a heartbeat, and a request for clock samples. */
 void nps_agent_client__tick(struct nps_agent_client *a);
 
-/* A sign of life alone. */
+/* A heartbeat only. */
 void nps_agent_client__beat(struct nps_agent_client *a);
 
-/* Asks the helper to flush and let go. */
+/* Requests that the helper flushes and releases its devices. */
 void nps_agent_client__stop(struct nps_agent_client *a);
-/* Has it? Keep draining until it has, or has died. */
+/* Has the helper done so? Keep draining until then, or until its process has exited. */
 bool nps_agent_client__idle(const struct nps_agent_client *a);
-/* Has it, and has all been moved? */
+/* Has it done so, and has all data been moved? */
 bool nps_agent_client__drained(const struct nps_agent_client *a);
-/* Nothing is moved any more: what is left counts as lost, and a helper that has not started does not. */
+/*
+ * Nothing is moved any more: remaining data counts as lost, and a helper that has not started will not
+ * start.
+ */
 void nps_agent_client__finish(struct nps_agent_client *a);
 /* Has it the task log of a device open? */
 bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
@@ -75,21 +84,24 @@ bool nps_agent_client__reads_tasks(const struct nps_agent_client *a);
 /* Is the task log of any device open? */
 bool nps_agent_client__recording(const struct nps_agent_client *a);
 
-/* Was there a gap because this program did not get to run for seconds? NULL, here and below: of none there was. */
+/*
+ * Was there a gap because this program was not scheduled for seconds? NULL, here and below: no helper, so
+ * no.
+ */
 bool nps_agent_client__interrupted(const struct nps_agent_client *a);
 
-/* Was it ever open during this capture? */
+/* Was a task log ever open during this capture? */
 bool nps_agent_client__delivered(const struct nps_agent_client *a);
 
 /* Has its process a context on the device? */
 bool nps_agent_client__uses(const struct nps_agent_client *a, uint32_t device);
 
-/* Bit d: it has the task log of device d, and counts, or is to count, its cores by task. */
+/* Bit d: it has the task log of device d, and counts the device's cores by task, or will. */
 uint64_t nps_agent_client__counted(const struct nps_agent_client *a);
 
 /*
- * Tells the user of errors of the driver that the helper met, each once; the capture goes on. At the END also of channels that
- * it did not get; true if there are such.
+ * Warns the user of driver errors that the helper met, each once; the capture goes on. At the END also of
+ * channels that it did not get; returns true if there are any.
  */
 bool nps_agent_client__say(struct nps_agent_client *a, bool end);
 
@@ -100,31 +112,40 @@ uint64_t nps_agent_client__lost(const struct nps_agent_client *a);
 uint64_t nps_agent_client__bytes(const struct nps_agent_client *a);
 
 /*
- * The helper lets go of a device, until told that it may come back. HOLD: what nps_agent_client__hold() said before the
- * reason was looked at: where the helper has let go once more since then, it does not come back. 0: it holds nothing back.
+ * Requests that the helper releases a device until it may open it again. HOLD is the value of
+ * nps_agent_client__hold() from before the caller checked that the reason has ended: if the helper has
+ * released the device once more since then, come_back() does nothing. hold() returns 0 if the device is
+ * not held.
  */
 uint32_t nps_agent_client__hold(const struct nps_agent_client *a, unsigned device);
 void nps_agent_client__let_go(struct nps_agent_client *a, unsigned device);
 void nps_agent_client__come_back(struct nps_agent_client *a, unsigned device, uint32_t hold);
 
 /*
- * The collector has channels of the device open, or has let go of them: a thread of the job that starts one waits for that.
- * When it says so after HOLD was read, and the helper has let go once more since then, such a thread is on its way: false.
+ * Announces that the collector has channels of the device open, or has released them: a thread of the job
+ * that starts one waits for that. False, when opening after HOLD was read: the helper has released the
+ * device once more since, so such a thread is about to start one.
  */
 bool nps_agent_client__sampled(struct nps_agent_client *a, unsigned device, bool sampled, uint32_t hold);
 
-/* The signal at which a thread of the job waits until the helper has let go, and its handler. False: there is none. */
+/*
+ * The signal with which a thread of the job is made to wait until the helper has released a device, and
+ * its handler. False: there is none.
+ */
 bool nps_agent_client__signal(const struct nps_agent_client *a, struct nps_tap_helper *helper);
 
 /*
- * Adds {"id","freq_khz","chip",...} of its devices to the array unless they are there; but of those alone of which FACTS believe it: the
- * helper of a process of UID, in a container if FOREIGN.
+ * Adds {"id","freq_khz","chip",...} of the helper's devices to the array, unless they are in it, if FACTS
+ * accepts them from a helper of user UID (in a container if FOREIGN).
  */
 void nps_agent_client__describe_devices(const struct nps_agent_client *a,
 					const struct nps_device_facts *facts, uid_t uid, bool foreign,
 					cJSON *devices);
 
-/* Adds to the entries of its devices what counters count, which npuscope has chosen: whoever said which chip they are. */
+/*
+ * Adds the events of the cores' counters to the entries of its devices. npuscope has chosen them, so this
+ * does not depend on whose word on the chip was accepted.
+ */
 void nps_agent_client__describe_events(const struct nps_agent_client *a, cJSON *devices);
 
 #endif

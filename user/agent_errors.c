@@ -6,7 +6,7 @@
 #include "log.h"
 #include "log_budget.h"
 
-#define LONG_NS 1000000000ULL /* that a driver may take to open a channel before the user is told */
+#define LONG_NS 1000000000ULL /* time that a driver may take to open a channel before the user is informed */
 
 static const char *name_of(uint32_t channel)
 {
@@ -36,7 +36,7 @@ static uint32_t count(const struct nps_agent_device *d)
 	return n < NPS_AGENT_MAX_ERRORS ? n : NPS_AGENT_MAX_ERRORS;
 }
 
-/* How much a job may have us write to the terminal. False: it has had that. */
+/* Limits the lines that a job can make us print. False: the limit is reached. */
 static bool may_say(unsigned int *lines, pid_t pid)
 {
 	if (*lines < NPS_LOG_LINES && ++*lines == NPS_LOG_LINES)
@@ -58,7 +58,7 @@ static void say(unsigned int *lines, pid_t pid, uint32_t device, const struct np
 		 e->code, then ? then : usual);
 }
 
-/* Errors of starts are told at the end: most are over soon. */
+/* Errors of starts are reported at the end, because most are temporary. */
 static void say_new(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_error *e)
 {
 	if (e->call == NPS_AGENT_CALL_READ)
@@ -66,10 +66,11 @@ static void say_new(unsigned int *lines, pid_t pid, uint32_t device, const struc
 	else if (e->call == NPS_AGENT_CALL_FLUSH)
 		say(lines, pid, device, e, "its last records may be missing");
 	else if (e->call == NPS_AGENT_CALL_STOP)
-		say(lines, pid, device, e, "it is asked again, and may else be in use until the job ends");
+		say(lines, pid, device, e,
+		    "the stop is tried again, or the channel may stay in use until the job ends");
 }
 
-/* Once it is open: of what never opens the reason is told at the end. */
+/* Reported once the device is open: if it never opens the reason is reported at the end. */
 static void look_at_opening(struct nps_agent_errors *e, unsigned int *lines, pid_t pid, uint32_t device,
 			    uint32_t status)
 {
@@ -101,7 +102,10 @@ void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct n
 	}
 }
 
-/* What the log was refused with before it was had. Without it the reason is told for all of the process. */
+/*
+ * Reports why the log was refused at first. If it never opened, the reason is reported for the whole
+ * process.
+ */
 static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const struct nps_agent_device *d)
 {
 	uint32_t n = d->started_raw ? count(d) : 0;
@@ -112,7 +116,7 @@ static void say_recovered(unsigned int *lines, pid_t pid, uint32_t device, const
 		if (e.call == NPS_AGENT_CALL_CHANNELS ||
 		    (e.call == NPS_AGENT_CALL_START && is_log(e.channel)))
 			say(lines, pid, device, &e,
-			    "it was had at another try: tasks until then have bounds");
+			    "it was opened at a later try: tasks until then have bounds");
 	}
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a helper met at the driver, in words. The helper's memory belongs to the job: numbers in it are checked. */
+/*
+ * Messages about driver errors that a helper met. The helper's memory belongs to the job: numbers in it
+ * are checked.
+ */
 #ifndef NPS_AGENT_ERRORS_H
 #define NPS_AGENT_ERRORS_H
 
@@ -9,21 +12,25 @@
 
 #include "agent.h"
 
-/* What has been told of one helper; zero: nothing. */
+/* What has been reported of one helper; zero: nothing. */
 struct nps_agent_errors {
-	uint32_t told[NPS_AGENT_MAX_DEVICES]; /* how many of a device's errors */
-	uint64_t opening
-		[NPS_AGENT_MAX_DEVICES]; /* since when, CLOCK_MONOTONIC ns; 0: it is not, UINT64_MAX: that was told */
+	uint32_t told[NPS_AGENT_MAX_DEVICES]; /* number of errors reported, by device */
+	/* when the helper began to open it, CLOCK_MONOTONIC ns; 0: it does not, UINT64_MAX: reported */
+	uint64_t opening[NPS_AGENT_MAX_DEVICES];
 };
 
 /*
- * Tells what is new of the errors of process PID's helper, each once, and that the driver took long. At least once a second. *LINES: how
- * many the owner of the process has had of the terminal.
+ * Reports new errors of the helper of process PID, each once, and a driver that does not answer for long.
+ * Call at least once a second. *LINES: number of lines already printed for the process's owner, which is
+ * limited.
  */
 void nps_agent_errors__say(struct nps_agent_errors *e, pid_t pid, const struct nps_agent_control *ctl,
 			   unsigned int *lines);
 
-/* At the end: tells what was refused in the beginning and had later, and what never was. True if there is such. */
+/*
+ * At the end: reports what was refused first and worked later, and what never worked. True if there is
+ * any of the latter.
+ */
 bool nps_agent_errors__sum_up(pid_t pid, const struct nps_agent_control *ctl, unsigned int *lines);
 
 #endif

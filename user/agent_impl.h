@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the parts of the helper share: its memory and ring (agent_ring.c), how the job's profiler gets a device (agent_yield.c). */
+/*
+ * Shared by the parts of the helper: its memory and ring (agent_ring.c), and the wait of the job's
+ * profiler for a device (agent_yield.c).
+ */
 #ifndef NPS_AGENT_IMPL_H
 #define NPS_AGENT_IMPL_H
 
@@ -33,16 +36,25 @@ static inline void nps_agent_store(uint32_t *p, uint32_t v)
 /* Adds 1 to the word and wakes all threads of this process or the collector that wait on it. */
 void nps_agent_wake(uint32_t *word);
 
-/* Makes the memory that npuscope looks for; NULL: it could not be made. It is never freed. */
+/* Creates the memory that npuscope maps; NULL: failed. It is never freed. */
 struct nps_agent_control *nps_agent_ring__create(void);
 
-/* Puts a block with its PAYLOAD of head->len bytes into the ring; what finds no room is counted as lost. From any thread. */
+/*
+ * Writes a block with its PAYLOAD of head->len bytes into the ring; counts it as lost if there is no
+ * room. From any thread.
+ */
 void nps_agent_ring__put(const struct nps_agent_block *head, const void *payload);
 
-/* Once, before there is another thread: OWN_PID is this process's, of which a forked child is another. */
+/*
+ * Call once, before there are other threads. OWN_PID: this process's, by which a forked child is
+ * recognised.
+ */
 void nps_agent_yield__init(struct nps_agent_control *ctl, pid_t own_pid);
 
-/* A capture begins: the job waits for a device once more. The first time a signal is taken, which the probe sends. */
+/*
+ * A capture begins: threads of the job wait for devices again. The first call installs the handler of the
+ * signal that the probe sends.
+ */
 void nps_agent_yield__begin(void);
 
 #endif

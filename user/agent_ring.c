@@ -60,8 +60,10 @@ void nps_agent_wake(uint32_t *word)
 	syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-/* No descriptor is kept: the job may close or reuse any number. A forked child has neither our
- * thread nor our memory (MADV_DONTFORK); exec gives it its own. */
+/*
+ * No descriptor is kept, because the job may close or reuse any number. A forked child has neither our
+ * thread nor our memory (MADV_DONTFORK); after an exec it gets its own.
+ */
 struct nps_agent_control *nps_agent_ring__create(void)
 {
 	size_t size = NPS_AGENT_CONTROL_SIZE + NPS_AGENT_RING_SIZE;
@@ -70,7 +72,7 @@ struct nps_agent_control *nps_agent_ring__create(void)
 	int fd;
 
 	_Static_assert(sizeof(struct nps_agent_control) <= NPS_AGENT_CONTROL_SIZE, "control page");
-	/* Beyond the limit ftruncate would kill the job with SIGXFSZ. */
+	/* Beyond the limit ftruncate would kill the job by SIGXFSZ. */
 	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < size)
 		return NULL;
 	fd = memfd_create(NPS_AGENT_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);

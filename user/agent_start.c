@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which processes the helper begins in, and when. A process that cannot become an NPU job is left exactly as it was: a thread
- * more would change what it may do (unshare, setns). One that is linked with CANN, and Python, which loads CANN later, get the
- * helper when they start. Any other can load CANN with dlopen(3): CANN's runtime then makes threads of its own, and
- * pthread_create(3) is the one function of others that this library stands before, to look then whether CANN is there.
+ * Which processes the helper starts in, and when. A process that cannot become an NPU job is not changed:
+ * another thread would restrict what it may do (unshare, setns). A process linked with CANN, and Python,
+ * which loads CANN later, get the helper when they start. Any other can load CANN with dlopen(3): CANN's
+ * runtime then creates threads of its own, so this library interposes pthread_create(3), its only such
+ * function, and checks there for CANN.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -23,13 +24,13 @@ typedef int create_fn(pthread_t *thread, const pthread_attr_t *attr, void *(*sta
 static _Atomic(create_fn *) next_create;
 static atomic_bool waits; /* for CANN to be loaded */
 /*
- * Which process waits. A forked child does not: another thread of its parent can have held the loader's lock, which then nobody gives
- * back. The program that it executes has us anew.
+ * The process that waits. A forked child does not, because a thread that exists only in its parent may
+ * have held the loader's lock, which is then never released. After an exec this library starts again.
  */
 static pid_t own_pid;
-static atomic_ullong seen; /* objects loaded since the start, when it was looked last */
+static atomic_ullong seen; /* objects loaded since the start, at the last check */
 
-/* Another copy of this library, loaded from elsewhere, has done it all. */
+/* Has another copy of this library, loaded from elsewhere, started the helper? */
 static bool is_there_already(void)
 {
 	static const char name[] = "/memfd:" NPS_AGENT_NAME;
@@ -62,7 +63,7 @@ static bool is_cann(const char *path)
 }
 
 struct search {
-	unsigned long long adds; /* objects that were loaded so far */
+	unsigned long long adds; /* objects loaded so far */
 	bool found;
 };
 
@@ -79,8 +80,8 @@ static int look_at_object(struct dl_phdr_info *info, size_t size, void *arg)
 }
 
 /*
- * Has it been loaded since this was asked last? No dlopen(3) here: the loader's lock can be held by a thread that waits for the
- * one that calls us. This takes the lock of the list alone, as each C++ exception does.
+ * Has CANN been loaded since the last call? Without dlopen(3), because the loader's lock can be held by a
+ * thread that waits for our caller. This only acquires the lock of the list, as each C++ exception does.
  */
 static bool cann_was_loaded(void)
 {
@@ -107,13 +108,13 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t *thread, con
 
 	if (atomic_load(&waits) && getpid() == own_pid) {
 		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE,
-				       &cancel); /* the caller's is no cancellation point */
+				       &cancel); /* the caller does not expect a cancellation point here */
 		if (cann_was_loaded() && atomic_exchange(&waits, false) && !is_there_already())
 			nps_agent__start();
 		pthread_setcancelstate(cancel, NULL);
 	}
 	if (!atomic_load(&next_create))
-		find_next(); /* called before our constructor was */
+		find_next(); /* called before our constructor */
 	errno = saved;
 	return atomic_load(&next_create) ? atomic_load(&next_create)(thread, attr, start, arg) : EAGAIN;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The job's own profiler comes first. Its call of the driver is seen by npuscope's probe, which sends the calling thread a
- * signal of ours; the handler, run before the driver is, waits until the device's thread has let go.
+ * The job's own profiler comes first. npuscope's probe of its driver call sends the calling thread a
+ * signal of ours; the handler, which runs before the driver's function, waits until the device's thread
+ * has released the device.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -13,13 +14,16 @@
 
 #include "agent_impl.h"
 
-#define YIELD_MS 2000 /* at most, of the job's own start of a channel, once in a capture */
+#define YIELD_MS 2000 /* longest delay of the job's own start of a channel, once per capture */
 
 static struct nps_agent_control *ctl;
-static pid_t own_pid; /* a forked child has none of this */
-static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited once for this capture, in vain */
+static pid_t own_pid; /* a forked child does not have the helper */
+static uint32_t given_up[NPS_AGENT_MAX_DEVICES]; /* the job has waited in vain once in this capture */
 
-/* The device of which it starts a channel: the call's first argument, since the call has just been entered. */
+/*
+ * The device of which the job starts a channel: the call's first argument, because the call has just been
+ * entered.
+ */
 static uint32_t asked_device(const ucontext_t *context)
 {
 #if defined(__x86_64__)
@@ -32,7 +36,10 @@ static uint32_t asked_device(const ucontext_t *context)
 #endif
 }
 
-/* Is device I still being let go of, for a thread that starts a channel of DEVICE? An idle helper's collector has gone, or is silent. */
+/*
+ * Is device I still being released for a thread that starts a channel of DEVICE? With an idle helper the
+ * collector has ended, or its heartbeat has stopped.
+ */
 static bool is_kept(unsigned i, uint32_t device)
 {
 	const struct nps_agent_device *d = &ctl->device[i];
@@ -53,7 +60,7 @@ static bool any_kept(uint32_t device)
 	return false;
 }
 
-/* A collector that is stopped, or a driver that does not come back, holds the job up once, not at every call. */
+/* A collector that is stopped, or a driver that does not return, delays the job once, not at every call. */
 static void give_up(uint32_t device)
 {
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
@@ -63,7 +70,10 @@ static void give_up(uint32_t device)
 		}
 }
 
-/* The job's thread that is about to start a channel: nothing here but what a signal handler may do. */
+/*
+ * Runs in the job's thread that is about to start a channel, as a signal handler: only async-signal-safe
+ * calls.
+ */
 static void yield_device(int sig, siginfo_t *info, void *context)
 {
 	uint32_t device = asked_device(context);
@@ -75,7 +85,10 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 	(void)info;
 	if (getpid() != own_pid)
 		return;
-	/* All of them: one that is not busy now may be so in a moment. Those that nobody claims come back at once. */
+	/*
+	 * Hold all devices: one that is not busy now may be in a moment. Those that are not claimed open
+	 * again at once.
+	 */
 	for (unsigned i = 0; i < NPS_AGENT_MAX_DEVICES; i++)
 		__atomic_fetch_add(&ctl->device[i].hold, 1, __ATOMIC_SEQ_CST);
 	nps_agent_wake(&ctl->wake);
@@ -93,7 +106,10 @@ static void yield_device(int sig, siginfo_t *info, void *context)
 	errno = saved;
 }
 
-/* A number that the job does not use. It stays ours: a signal may still be on its way when we are idle. */
+/*
+ * Chooses a signal that the job does not use. It is never given back: one may still be pending when we
+ * are idle.
+ */
 static void take_signal(void)
 {
 	struct sigaction mine = { .sa_sigaction = yield_device, .sa_flags = SA_RESTART | SA_SIGINFO }, have;

@@ -9,7 +9,7 @@
 #include "device_info.h"
 
 struct names {
-	const char *name, *number; /* of sample.json; of the profiler's enumeration */
+	const char *name, *number; /* in sample.json; in the profiler's enumeration */
 };
 
 static const struct names metric_names[NPS_AIC_METRICS] = {
@@ -24,7 +24,7 @@ static const struct names metric_names[NPS_AIC_METRICS] = {
 	[NPS_AIC_MEMORY_ACCESS] = { "MemoryAccess", "ACL_AICORE_MEMORY_ACCESS" },
 };
 
-/* The same chips count the same things: 910B splits cores, 950 has numbers of its own, the others are one kind. */
+/* Chips with the same events: 910B has split cores, 950 has numbers of its own, the others are alike. */
 enum family { SPLIT, LAST, ONE, FAMILIES };
 
 /* 0 ends a list. */
@@ -102,7 +102,7 @@ size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, in
 	return n;
 }
 
-/* PipeUtilization of chips that split cores: its events are the ones that the vendor's tables call Exct. */
+/* PipeUtilization of chips with split cores: its events are those that the vendor's tables call Exct. */
 static const char *name_of_events(enum nps_aic_metric metric, const uint16_t *events)
 {
 	return metric == NPS_AIC_PIPE && events[0] == 0x416 ? "PipeUtilizationExct"

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define NPS_AIC_EVENTS 10 /* counters of a core: 8, of the last generation 10 */
+#define NPS_AIC_EVENTS 10 /* counters of a core: 8, on the newest generation 10 */
 
 enum nps_aic_metric {
 	NPS_AIC_NONE,
@@ -25,23 +25,23 @@ enum nps_aic_metric {
 /* The metric of that name, as the vendor's options and enumerations spell it; -EINVAL. */
 int nps_aic_metrics__parse(const char *text, enum nps_aic_metric *metric);
 
-/* Its name, as --aic-metrics takes it: PipeUtilization; "" for none. */
+/* Its name in --aic-metrics: PipeUtilization; "" for none. */
 const char *nps_aic_metrics__name(enum nps_aic_metric metric);
 
 /*
- * Events of METRIC on chips of PLATFORM, of vector cores if VECTOR, into EVENTS. Returns their number, 0: that chip does
- * not have them.
+ * Stores the events of METRIC on chips of PLATFORM, of vector cores if VECTOR, in EVENTS. Returns their
+ * number, 0: that chip does not have them.
  */
 size_t nps_aic_metrics__events(enum nps_aic_metric metric, uint32_t platform, int vector,
 			       uint16_t events[NPS_AIC_EVENTS]);
 
-/* "0x8,0xa,...", as sample.json has them. */
+/* "0x8,0xa,...", as in sample.json. */
 void nps_aic_metrics__text(const uint16_t *events, size_t n, char *text, size_t size);
 
 /*
- * Adds the keys of sample.json that say what the counters of a chip of PLATFORM hold, those that JSON lacks: without
- * them, or with a name that is not that of the events, the vendor's parser leaves the counters out. PERIOD_MS: of
- * samples; 0: of tasks.
+ * Adds the keys of sample.json that describe the counters of a chip of PLATFORM, except those that JSON
+ * already has: without them, or with a name that does not match the events, the vendor's parser skips the
+ * counters. PERIOD_MS: of samples; 0: the counters are by task.
  */
 void nps_aic_metrics__describe(enum nps_aic_metric metric, uint32_t platform, unsigned int period_ms,
 			       cJSON *json);

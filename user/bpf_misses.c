@@ -5,7 +5,7 @@
 #include <linux/bpf.h>
 #include <stddef.h>
 
-/* struct bpf_link_info of a kprobe as kernels since 6.7 have it; headers are older. */
+/* struct bpf_link_info of a kprobe, in kernels since 6.7; installed headers are older. */
 struct kprobe_link {
 	uint32_t type, id, prog_id, pad;
 	uint32_t event, pad2; /* enum bpf_perf_event_type */

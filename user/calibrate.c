@@ -20,28 +20,32 @@
 #include "clocks.h"
 #include "kernel_side.h"
 
-#define RING_BYTES (1 << 17) /* of each CPU: 192 of them can be there */
-#define CALLS 1000 /* whose records a ring has room for */
-#define THROWS 50 /* of a ball: each waits for a CPU, twice */
-#define TRIES 5 /* of all throws, where the difference is lost in noise */
+#define RING_BYTES (1 << 17) /* of each CPU, of which there can be 192 */
+#define CALLS 1000 /* a ring has room for their records */
+#define THROWS 50 /* of the ball: each waits for a CPU, twice */
+#define TRIES 5 /* of all throws, if the difference is lost in noise */
 #define ROUNDS 8 /* of all ways and classes of probes */
 #define PAUSE_MS 120 /* between two of them */
 #define SAMPLES 40 /* in a round: calls of a probed function, and as many of one without a probe */
 #define LEAST_SAMPLES 10 /* on a crowded machine */
-/* Of computing, before a call and timed with it: some 70 us from one to the next, as of a job that makes 14,000 a second. */
+/*
+ * Steps of computing before a call, and timed with it: some 70 us from call to call, as in a job that
+ * makes 14,000 a second.
+ */
 #define STEPS_BEFORE 20000
 #define STEPS_AFTER 6000
-#define STEPS_FIRST 4000000 /* some 10 ms: a processor that has slept is slow at first */
-#define PROGRAM_SAMPLES 20 /* in a round, to see what programs take */
-#define CACHE_BYTES (256 << 10) /* computed over between two calls: more than the first level holds */
-#define PAIRS 15 /* of rounds with and without, for what costs little */
-#define MOST_PAIRS 50 /* where noise is larger than what is measured */
-#define PATIENCE_NS 8000000000ULL /* with noise, for each: on a crowded machine a round can take seconds */
+#define STEPS_FIRST 4000000 /* some 10 ms: a processor that was idle is slow at first */
+#define PROGRAM_SAMPLES 20 /* in a round, to measure programs */
+#define CACHE_BYTES (256 << 10) /* computed over between two calls: exceeds the first-level cache */
+#define PAIRS 15 /* rounds with and without, for cheap events */
+#define MOST_PAIRS 50 /* if the noise exceeds the difference */
+/* limit of each, with noise: on a crowded machine a round can take seconds */
+#define PATIENCE_NS 8000000000ULL
 
 struct bench {
 	struct nps_kernel_side *k;
 	struct perf_buffer *records; /* of an old kernel, which has no rings; else NULL */
-	uint64_t until; /* CLOCK_MONOTONIC ns: what is measured now is not measured again after it */
+	uint64_t until; /* CLOCK_MONOTONIC ns: no repetition of the current measurement after it */
 };
 
 static void begin_measuring(struct bench *b, uint64_t patience_ns)
@@ -54,7 +58,7 @@ static bool has_time(const struct bench *b)
 	return nps_now(CLOCK_MONOTONIC) < b->until;
 }
 
-/* What has no place in a ring is cheaper. */
+/* Empties the rings, because records that do not fit are cheaper. */
 static void discard(const struct bench *b)
 {
 	if (b->records)
@@ -63,12 +67,12 @@ static void discard(const struct bench *b)
 		nps_kernel_side__discard(b->k);
 }
 
-/* Through a pointer that the compiler must not see through. */
+/* Through a pointer that the compiler must not resolve. */
 static volatile nps_calibration_function called;
 
 /*
- * A job computes between its calls, so that what a probe needs is no longer in the nearest caches: in a tight loop it would cost
- * much less than in any job. The generator is Marsaglia's xorshift.
+ * A job computes between its calls, which evicts what a probe needs from the nearest caches: in a tight
+ * loop it would cost much less than in any job. The generator is Marsaglia's xorshift.
  */
 static void compute(int steps)
 {
@@ -83,7 +87,7 @@ static void compute(int steps)
 	}
 }
 
-/* ns for a call and what is computed next, which finds the caches as the call leaves them. */
+/* ns of a call and the computing after it, which finds the caches as the call leaves them. */
 static double time_of_call(nps_calibration_function function)
 {
 	uint64_t begin;
@@ -102,7 +106,7 @@ static void call_kernel(void)
 		syscall(SYS_getppid);
 }
 
-/* A page fault each. */
+/* One page fault per page. */
 static void touch(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -116,7 +120,7 @@ static void touch(void)
 	munmap(pages, CALLS * page);
 }
 
-/* ns of CPU time for one turn of the loop; or LEAST, where that was less. */
+/* ns of CPU time of one turn of the loop, or LEAST if that is less. */
 static double time_once(void (*loop)(void), double least)
 {
 	uint64_t begin = nps_now(CLOCK_PROCESS_CPUTIME_ID);
@@ -141,8 +145,8 @@ static double median(double *values, int n)
 }
 
 /*
- * What the probe adds to a call of F, ns; noise can make it negative. Calls with and without it follow each other at once: what else the
- * machine does falls on both. Of each the median: what an interruption takes is not in it.
+ * What the probe adds to a call of F, ns; noise can make it negative. Calls with and without it
+ * alternate, so that other load affects both. The median of each excludes interruptions.
  */
 static double time_of_probe(const struct bench *b, nps_calibration_function f)
 {
@@ -158,8 +162,9 @@ static double time_of_probe(const struct bench *b, nps_calibration_function f)
 }
 
 /*
- * run_time_ns of the uprobe programs for one call of F, where BPF statistics are on; else 0. They are off while time_of_probe measures: the
- * kernel's counting takes time, too, and a capture has it on only for moments.
+ * run_time_ns of the uprobe programs for one call of F, if BPF statistics are on; else 0. They are off
+ * during time_of_probe(), because the kernel's counting takes time, too, and a capture has it on only for
+ * moments.
  */
 static double time_of_programs(const struct bench *b, nps_calibration_function f)
 {
@@ -171,8 +176,8 @@ static double time_of_programs(const struct bench *b, nps_calibration_function f
 }
 
 /*
- * What watching adds to one turn of the loop, ns: with and without in turns, so that what else the machine does for a
- * while falls on both. 0 if it is less than the noise, negative if we cannot be watched.
+ * What watching adds to one turn of the loop, ns: measured with and without in turns, so that other load
+ * affects both. 0 if it is less than the noise, negative if this process cannot be watched.
  */
 static double time_added(const struct bench *b, void (*loop)(void))
 {
@@ -189,7 +194,7 @@ static double time_added(const struct bench *b, void (*loop)(void))
 	return with > without ? with - without : 0;
 }
 
-/* The same call with a record each time, and summed up. */
+/* Measures the same call with a record each time, and summed up. */
 static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 {
 	uint64_t threshold = nps_kernel_side__threshold(b->k);
@@ -203,7 +208,10 @@ static void time_of_syscalls(struct bench *b, struct nps_cost *cost)
 	nps_kernel_side__set_threshold(b->k, threshold);
 }
 
-/* A ball that two threads on one CPU throw to each other: to have it back takes two switches, two wake-ups and four calls. */
+/*
+ * A ball that two threads on one CPU throw to each other: its return takes two switches, two wake-ups and
+ * four calls.
+ */
 static int ball[2]; /* eventfds */
 static uint64_t stop_word;
 
@@ -235,7 +243,10 @@ static void play(void)
 			return;
 }
 
-/* Two threads that share a CPU, with and without being watched. CALL_NS: what each system call takes. */
+/*
+ * Measures two threads that share a CPU, with and without being watched. CALL_NS: cost of each system
+ * call.
+ */
 static double time_of_play(const struct bench *b, double call_ns)
 {
 	pthread_t thread;
@@ -278,7 +289,7 @@ static double time_of_switches(const struct bench *b, double call_ns)
 	return ns;
 }
 
-/* What was measured in each round, ns. */
+/* Measured values of each round, ns. */
 struct rounds {
 	double mark[NPS_PROBE_CLASSES][ROUNDS], call[NPS_PROBE_CLASSES][ROUNDS];
 	double mark_program[ROUNDS], call_program[ROUNDS];
@@ -290,7 +301,8 @@ static void one_round(struct bench *b, struct rounds *r, int round)
 
 	compute(STEPS_FIRST);
 	for (int i = 0; i < NPS_PROBE_CLASSES; i++) {
-		enum nps_probe_class class = (round + i) % NPS_PROBE_CLASSES; /* none is always the first */
+		/* each class is first in turn */
+		enum nps_probe_class class = (round + i) % NPS_PROBE_CLASSES;
 
 		r->mark[class][round] = time_of_probe(b, nps_calibration__function(class, false));
 		r->call[class][round] = time_of_probe(b, nps_calibration__function(class, true));
@@ -302,7 +314,7 @@ static void one_round(struct bench *b, struct rounds *r, int round)
 		close(stats);
 }
 
-/* Mean without the least and the greatest; not below 0. */
+/* Mean without the least and the greatest value; at least 0. */
 static double over_rounds(double values[ROUNDS])
 {
 	double sum = 0;
@@ -313,7 +325,7 @@ static double over_rounds(double values[ROUNDS])
 	return sum > 0 ? sum / (ROUNDS - 2) : 0;
 }
 
-/* Rounds with pauses: a processor is faster and slower by turns, by what its neighbours do. */
+/* Rounds with pauses, because a processor's speed varies with the load of its neighbours. */
 static void time_of_probes(struct bench *b, struct nps_cost *cost)
 {
 	struct rounds r;
@@ -355,7 +367,7 @@ static void forget_record(void *arg, int cpu, void *data, __u32 size)
 	(void)size;
 }
 
-/* As a capture has them: the programs, their tracepoints, and room for records. */
+/* As in a capture: the programs, their tracepoints, and room for records. */
 static int open_bench(const struct nps_capability *cap, struct bench *b)
 {
 	struct nps_kernel_side_opts opts = { .sz = sizeof(opts),
@@ -388,7 +400,7 @@ int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost)
 		*nps_cost__member(cost, i) = -1;
 	if (!err)
 		err = measure_probes(&b, cost);
-	/* The programs of old kernels keep no sums, and follow neither switches nor faults. */
+	/* The programs of old kernels keep no sums, and record neither switches nor faults. */
 	if (!err && nps_kernel_side__is_legacy(b.k)) {
 		begin_measuring(&b, PATIENCE_NS);
 		cost->syscall_ns = time_added(&b, call_kernel);

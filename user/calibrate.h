@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe costs here and now: measured on this very process, with programs and maps of its own. */
+/* Measures what a probe costs on this machine, in this process, with programs and maps of its own. */
 #ifndef NPS_CALIBRATE_H
 #define NPS_CALIBRATE_H
 
@@ -7,9 +7,10 @@
 #include "cost.h"
 
 /*
- * Takes two seconds, half of them CPU time; longer on a busy machine. Probes are measured between some 70 us of computing over 256 KB
- * of memory, as a job computes between its calls. For a process with one thread that does nothing else meanwhile. 0: each value of *COST was
- * measured, but for those of what this kernel does not have, which are negative. -errno.
+ * Fills *COST within two seconds, half of them CPU time; longer on a busy machine. Between the probes
+ * some 70 us of computing over 256 KB of memory run, as in a job. Call it in a process with one thread
+ * that is otherwise idle. 0: all values were measured, except those of features that this kernel lacks,
+ * which are negative. -errno.
  */
 int nps_calibrate(const struct nps_capability *cap, struct nps_cost *cost);
 

@@ -18,8 +18,9 @@
 #define MARK_ROW NPS_PROBE_STEP_MARKER
 
 /*
- * Functions with the first instruction that the class has; they do nothing else. The compiler would choose another one.
- * Aligned so that the nop of five bytes is within a page: else the kernel does not patch it.
+ * Functions that begin with an instruction of the class and do nothing else, in assembly because the
+ * compiler would choose another one. Aligned so that the 5-byte nop is within a page, or the kernel does
+ * not patch it.
  */
 #define FUNCTION(name, body)                                                                                 \
 	void name(void *arg);                                                                                \
@@ -34,7 +35,7 @@
 #define STEPPED "sub $24, %rsp\nadd $24, %rsp\nret\n"
 #elif defined(__aarch64__)
 #define EMULATED "b 1f\n1: ret\n"
-#define NOP "nop\nret\n" /* no class of its own there */
+#define NOP "nop\nret\n" /* no class of its own on arm64 */
 #define STEPPED "stp x29, x30, [sp, #-16]!\nldp x29, x30, [sp], #16\nret\n"
 #else
 #error "which instructions begin a function?"
@@ -77,7 +78,10 @@ static int find_in_program(struct dl_phdr_info *info, size_t size, void *arg)
 	return 1; /* the first is the program itself */
 }
 
-/* Where the function is in the program's file, by where it is in memory: a stripped one has no symbols. 0: nowhere. */
+/*
+ * Offset of the function in the program's file, from its address in memory: a stripped file has no
+ * symbols. 0: not found.
+ */
 static uint64_t file_offset(nps_calibration_function function)
 {
 	struct place p = { .address = (uint64_t)(uintptr_t)function };

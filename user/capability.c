@@ -20,7 +20,7 @@
 
 #define INIT_PID_NAMESPACE 0xeffffffcU /* inode of the first one, fixed by the kernel */
 
-/* What is needed, and for what. CAP_SYS_ADMIN contains the first ones. */
+/* Required capabilities, and what for. CAP_SYS_ADMIN includes the first ones. */
 #define IN_SYS_ADMIN 3
 static const struct {
 	int cap;
@@ -67,7 +67,7 @@ static bool has_helper(enum bpf_prog_type type, enum bpf_func_id id)
 	return libbpf_probe_bpf_helper(type, id, NULL) == 1;
 }
 
-/* By a real call: libbpf knows the verifier's words of refusal, and Linux 6.12 has others. */
+/* By a real call: libbpf matches messages of the verifier, which Linux 6.12 has changed. */
 static bool can_call_to_read_kernel(enum bpf_func_id id)
 {
 	struct bpf_insn insns[] = {
@@ -87,14 +87,14 @@ static bool can_call_to_read_kernel(enum bpf_func_id id)
 	return prog >= 0;
 }
 
-/* A program that loads may still not attach: arm64 before 6.4. */
+/* A program that can be loaded may not be attachable: arm64 before 6.4. */
 static bool has_fentry(void)
 {
 	struct bpf_insn insns[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0 },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	/* A function that does nothing and is there for tests. */
+	/* A function that does nothing and exists for tests. */
 	int id = libbpf_find_vmlinux_btf_id("bpf_fentry_test1", BPF_TRACE_FENTRY), prog, link;
 	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = BPF_TRACE_FENTRY,
 		    .attach_btf_id = (uint32_t)(id > 0 ? id : 0));
@@ -111,7 +111,7 @@ static bool has_fentry(void)
 	return link >= 0;
 }
 
-/* The rows that can be told to be missing; what a row needs comes after it. */
+/* The rows that can be forbidden; a row that needs another one comes after it. */
 static const char *const forbidable[] = { "btf",    "ringbuf",	      "task_storage",
 					  "cookie", "uprobe_session", "uprobe_multi",
 					  "fentry" };
@@ -148,7 +148,10 @@ static void warn_of_unknown_names(void)
 	}
 }
 
-/* Some kernels, and some settings of perf_event_paranoid, want CAP_SYS_ADMIN where others want CAP_PERFMON. */
+/*
+ * Some kernels, and some settings of perf_event_paranoid, require CAP_SYS_ADMIN where others require
+ * CAP_PERFMON.
+ */
 static void find_what_uprobes_take(struct nps_capability *c)
 {
 	int err = nps_privilege__try_without(CAP_SYS_ADMIN, nps_uprobe_perf__check);
@@ -179,12 +182,12 @@ void nps_capability__probe(struct nps_capability *c)
 	c->task_storage = !is_forbidden("task_storage") && has_map(BPF_MAP_TYPE_TASK_STORAGE) &&
 			  has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_task_storage_get);
 	c->raw_tracepoint = libbpf_probe_bpf_prog_type(BPF_PROG_TYPE_RAW_TRACEPOINT, NULL) == 1;
-	/* Told by what the call is refused to: a program without it must load. */
+	/* Found by a call that lockdown refuses, because a program without it can be loaded. */
 	c->locked_down = c->raw_tracepoint && !can_call_to_read_kernel(BPF_FUNC_probe_read_kernel) &&
-			 !can_call_to_read_kernel(BPF_FUNC_probe_read); /* until 5.5 */
+			 !can_call_to_read_kernel(BPF_FUNC_probe_read); /* name until 5.5 */
 	c->fentry = !is_forbidden("fentry") && c->btf && has_fentry();
 	c->cookie = !is_forbidden("cookie") && has_helper(BPF_PROG_TYPE_KPROBE, BPF_FUNC_get_attach_cookie);
-	/* Links of many probes tell them apart by their cookies. */
+	/* Multi links use cookies to distinguish their probes. */
 	if (c->cookie && !is_forbidden("uprobe_multi") &&
 	    nps_uprobe_multi__supported(NPS_BPF_TRACE_UPROBE_MULTI))
 		c->mark_attach_type = NPS_BPF_TRACE_UPROBE_MULTI;

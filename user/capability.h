@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What this kernel and this process can do, found out once by trying. Everything
- * that differs between kernels is decided here; no other file asks again.
+ * What this kernel and this process can do, found out once by trying. Everything that differs between
+ * kernels is decided here; no other file checks again.
  */
 #ifndef NPS_CAPABILITY_H
 #define NPS_CAPABILITY_H
@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How C functions are probed at entry and return, best first. */
+/* How C functions are probed at entry and return, worst first. */
 enum nps_uprobe_row {
 	NPS_UPROBE_NONE = 0,
-	NPS_UPROBE_PERF, /* a perf event for each probe: slow to leave */
+	NPS_UPROBE_PERF, /* a perf event for each probe: slow to detach */
 	NPS_UPROBE_MULTI, /* one link a file for entries, one for returns */
 	NPS_UPROBE_SESSION, /* one link a file for both */
 };
@@ -21,37 +21,42 @@ enum nps_uprobe_row {
 struct nps_capability {
 	char missing_caps[128]; /* names of the Linux capabilities we lack, "" = none */
 	bool bpf; /* bpf(2) works at all */
-	int bpf_error; /* why not: errno */
-	bool locked_down; /* for confidentiality: no program may read the kernel's memory; known with raw_tracepoint */
+	int bpf_error; /* errno of its failure */
+	/* lockdown=confidentiality: no program may read the kernel's memory; known with raw_tracepoint */
+	bool locked_down;
 	bool btf; /* /sys/kernel/btf/vmlinux, which relocation needs */
 	bool ringbuf, task_storage, raw_tracepoint, cookie;
 	bool fentry; /* programs at the entry of the kernel's own functions, without a breakpoint */
 	enum nps_uprobe_row uprobe;
-	bool uprobe_admin; /* a perf event of a function takes CAP_SYS_ADMIN; other kernels and settings want CAP_PERFMON alone */
+	bool uprobe_admin; /* uprobes by perf event need CAP_SYS_ADMIN; elsewhere CAP_PERFMON is enough */
 	uint32_t mark_attach_type; /* of entry-only probes: uprobe multi or 0 (perf event) */
 };
 
 /*
- * Finds out. What the environment variable NPUSCOPE_FORBID names (comma-separated: btf, ringbuf, task_storage, cookie,
- * uprobe_session, uprobe_multi, fentry) is taken as missing, so that each fallback can be tried on any kernel.
+ * Finds out. Features in the environment variable NPUSCOPE_FORBID (comma-separated: btf, ringbuf,
+ * task_storage, cookie, uprobe_session, uprobe_multi, fentry) count as missing, so that each fallback can
+ * be tried on any kernel.
  */
 void nps_capability__probe(struct nps_capability *c);
 
-/* Is it a kernel for bpf/legacy.bpf.c: without types or ring buffers? */
+/* Does the kernel need bpf/legacy.bpf.c: without types or ring buffers? */
 bool nps_capability__is_legacy(const struct nps_capability *c);
 
 /* Does attaching take CAP_SYS_ADMIN, so that libraries that come later want it? NULL: nothing is attached. */
 bool nps_capability__wants_admin(const struct nps_capability *c);
 
-/* 0 when events can be captured; otherwise prints one line that says what is missing and returns -EPERM or -ENOTSUP. */
+/*
+ * 0 when events can be captured; otherwise prints one line with what is missing and returns -EPERM or
+ * -ENOTSUP.
+ */
 int nps_capability__check(const struct nps_capability *c);
 
 const char *nps_uprobe_row__name(enum nps_uprobe_row row);
 
-/* The running kernel's, as LINUX_VERSION_CODE; 0: it does not say. */
+/* Version of the running kernel, as LINUX_VERSION_CODE; 0: unknown. */
 uint32_t nps_kernel_version(void);
 
-/* The table that `npuscope doctor` shows. */
+/* Prints the table of `npuscope doctor`. */
 void nps_capability__print(const struct nps_capability *c, FILE *out);
 
 #endif

@@ -16,11 +16,11 @@
 #define TURN_MS 50
 #define SECOND 1000000000ULL
 #define TICK_NS (SECOND / 5)
-#define FIRST_TICKS_NS (2 * SECOND) /* in which they are four times as many: nothing comes before them */
-#define SAVE_SHARE 20 /* of our time, one part is for rewriting session.json */
-#define LEAST_SIZE (64ULL << 20) /* of a session, unless --max-size says otherwise */
-#define BEGIN_NS                                                                                             \
-	(60 * SECOND) /* for all that is waited for before it begins: each wait has a limit of its own */
+/* in which ticks are four times as frequent: there are no samples before them */
+#define FIRST_TICKS_NS (2 * SECOND)
+#define SAVE_SHARE 20 /* rewriting session.json uses at most one part in so many of our time */
+#define LEAST_SIZE (64ULL << 20) /* of a session without --max-size */
+#define BEGIN_NS (60 * SECOND) /* for all waits before it begins: each wait has a limit of its own */
 
 void nps_capture__save(struct nps_capture *c, bool durable)
 {
@@ -35,7 +35,10 @@ void nps_capture__save(struct nps_capture *c, bool durable)
 	c->saved = j;
 }
 
-/* It is as long as the list of processes: where there are thousands it may take a twentieth of our time, not all of it. */
+/*
+ * session.json grows with the list of processes: with thousands it uses a twentieth of our time, not all
+ * of it.
+ */
 static void save_now_and_then(struct nps_capture *c)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC), took;
@@ -53,14 +56,14 @@ void nps_capture__wait_turn(void *arg)
 
 	nps_sources__turn(c, NPS_TURN_KEEPALIVE);
 	nps_sources__turn(c, NPS_TURN_DRAIN);
-	/* While it begins: what is waited for then is not needed. */
+	/* While the capture begins: after an interruption nothing is waited for. */
 	if (!c->begin_mono && nps_capture__interrupted(c))
 		c->patience.left = 0;
 }
 
 /* --- the loop --- */
 
-/* Has the capture all the bytes that it may have? */
+/* Has the session reached its maximum size? */
 static bool is_full(struct nps_capture *c)
 {
 	if (nps_session__bytes(&c->session) < c->logs.max_size)
@@ -86,11 +89,11 @@ static const char *check_output(struct nps_capture *c)
 	}
 	if (is_full(c))
 		return "size limit";
-	/* What else is written fills a disk where nobody can see it. */
+	/* Writes to a deleted directory would fill the disk with data that nobody can access. */
 	return nps_session__is_deleted(&c->session) ? "error" : NULL;
 }
 
-/* Until something has come, or is due: for WAIT_MS at most. 1: a signal ends the capture; -errno. */
+/* Waits for input, or until something is due: for WAIT_MS at most. 1: a signal ends the capture; -errno. */
 static int wait_for_input(struct nps_capture *c, int wait_ms)
 {
 	struct pollfd fds[1 + NPS_SOURCES_MAX] = { { .fd = c->signals, .events = POLLIN } };
@@ -101,7 +104,7 @@ static int wait_for_input(struct nps_capture *c, int wait_ms)
 	return !!(fds[0].revents & POLLIN);
 }
 
-/* Milliseconds until the next turn at the latest; 0: the capture ends at END, which has come. */
+/* Milliseconds until the next turn at the latest; 0: the capture ends, because END has passed. */
 static int time_left(const struct nps_capture *c, uint64_t end)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), left;
@@ -114,7 +117,7 @@ static int time_left(const struct nps_capture *c, uint64_t end)
 	return left < TURN_MS ? (int)left : TURN_MS;
 }
 
-/* Returns why the capture ends. */
+/* Runs the loop. Returns why the capture ends. */
 static const char *watch(struct nps_capture *c)
 {
 	uint64_t second = c->begin_mono + SECOND, tick = c->begin_mono + TICK_NS;
@@ -147,7 +150,10 @@ static const char *watch(struct nps_capture *c)
 
 /* --- begin and end --- */
 
-/* What was asked for, else half of what is free, so that others still have room. A disk that is nearly full is used up. */
+/*
+ * The option, else half of the free space, so that others still have room. On a nearly full disk all of
+ * it.
+ */
 static uint64_t max_size(const struct nps_capture *c)
 {
 	struct statvfs fs;
@@ -161,7 +167,10 @@ static uint64_t max_size(const struct nps_capture *c)
 	return half < LEAST_SIZE ? LEAST_SIZE : half;
 }
 
-/* It begins with a session.json that says that nothing is recorded yet: whoever finds it after a SIGKILL can read that. */
+/*
+ * Creates the session with a session.json that shows that nothing is recorded yet: it is readable even
+ * after a SIGKILL.
+ */
 static int create_session(struct nps_capture *c)
 {
 	cJSON *j = nps_capture__describe(c);
@@ -187,7 +196,7 @@ static int run_command(struct nps_capture *c)
 	return err;
 }
 
-/* Everything up to the first moment at which all probes are in place. */
+/* Everything up to the moment when all probes are attached. */
 static int begin(struct nps_capture *c)
 {
 	int err = nps_sources__start(c, NPS_START_PREPARE);
@@ -198,7 +207,7 @@ static int begin(struct nps_capture *c)
 		err = nps_sources__start(c, stage);
 	if (err)
 		return err;
-	/* From now on there is something to analyse, should we be killed. */
+	/* From now on there is something to analyse if this process is killed. */
 	c->begin_mono = nps_now(CLOCK_MONOTONIC);
 	nps_capture__save(c, false);
 	err = nps_sources__start(c, NPS_START_ARM);
@@ -226,11 +235,11 @@ static void init(struct nps_capture *c, const struct nps_record_opts *opts,
 	nps_sources__init(c, rows);
 }
 
-/* From the first moment on; returns when nothing more is recorded. Was it SIGTERM that ended it? */
+/* Records until the capture ends. Returns whether SIGTERM ended it. */
 static bool record(struct nps_capture *c)
 {
 	nps_privilege__keep(c->shared.privilege, nps_capability__wants_admin(c->shared.kernel_cap));
-	nps_capture__save(c, false); /* helpers would take seconds of silence for our end */
+	nps_capture__save(c, false); /* before that, seconds without a heartbeat would count as our end */
 	if (nps_sources__start(c, NPS_START_RUN)) {
 		c->end_reason = "error";
 		c->degraded = true;
@@ -258,7 +267,7 @@ int nps_capture__run_sources(struct nps_capture *c, const struct nps_record_opts
 		nps_capture__read_signals(c->signals);
 	else
 		terminated = record(c);
-	/* Before a second Ctrl-C can kill us: nothing else would outlive us. */
+	/* Before a second Ctrl-C can kill this process: undo what would outlive it. */
 	nps_sources__end(c, NPS_END_RESTORE);
 	nps_capture__release_signals(c->signals, &set, terminated);
 	c->signals = -1;
@@ -283,7 +292,7 @@ void nps_capture__free(struct nps_capture *c)
 		nps_launch__cancel(c->child, c->child_go);
 	nps_sources__free(c);
 	cJSON_Delete(c->saved);
-	if (!c->shared.hung) /* else a thread may come back */
+	if (!c->shared.hung) /* else a thread may still use it */
 		nps_log_budget__free(&c->logs);
 	nps_session__close(&c->session);
 }

@@ -9,7 +9,7 @@
 
 #include "log.h"
 
-#define TURN_MS 40 /* between two looks at who has ended meanwhile */
+#define TURN_MS 40 /* between two checks for processes that have exited */
 
 uint64_t nps_agents__lost(const struct nps_process *p)
 {
@@ -26,7 +26,7 @@ static void log_damaged(struct nps_capture *c, struct nps_process *p)
 		 p->pid);
 }
 
-/* Whoever read it: the helper, or the job's own profiler. */
+/* The log of the helper, or of the job's own profiler. */
 static void log_ended(struct nps_capture *c, struct nps_process *p)
 {
 	const struct nps_log_account *a = nps_channel_files__account(p->files);
@@ -67,7 +67,7 @@ void nps_agents__report(struct nps_capture *c)
 			log_ended(c, p);
 }
 
-/* The last words on it: what was slowed down and lost nothing is whole. */
+/* Final messages: a log that was slowed down but lost nothing is complete. */
 static void log_finish(struct nps_process *p)
 {
 	uint64_t lost;

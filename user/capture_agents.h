@@ -10,31 +10,32 @@
 	for (struct nps_process *p = (c)->processes; p; p = p->next)                                         \
 		if (p->agent)
 
-/* Moves what has arrived into the session. */
+/* Moves new data of all helpers into the session. */
 void nps_agents__drain(struct nps_capture *c);
 
-/* Says which logs have ended since the last call, and why. At least once a second. */
+/* Reports logs that have ended since the last call, and why. Call at least once a second. */
 void nps_agents__report(struct nps_capture *c);
 
-/* The same as nps_agents__drain(), with a sign of life: in whatever takes long. */
+/* As nps_agents__drain(), and sends a heartbeat: to be called during anything that takes long. */
 void nps_agents__keep(struct nps_capture *c);
 
-/* A process is another program now: its helper's memory goes. */
+/* The process has called exec: retires its helper's memory. */
 void nps_agents__retire(struct nps_capture *c, struct nps_process *p);
 
-/* Drains them until that IS so of all whose process lives, up to MS. Is it? */
+/* Drains helpers until IS is true of all in live processes, for up to MS. Returns whether it is. */
 bool nps_agents__wait(struct nps_capture *c, bool (*is)(const struct nps_agent_client *), int ms);
 
 /*
- * The helpers flush and let go, until c->patience has RESERVE ns left; meanwhile TURN takes note of who ends. Of one that did not,
- * one line says that its log is not all there; a job that has ended has none.
+ * Stops all helpers, until c->patience has RESERVE ns left; meanwhile TURN is called to notice processes
+ * that exit. Prints a line for a log that is incomplete because its helper did not stop; a process that
+ * has exited has no helper.
  */
 void nps_agents__stop(struct nps_capture *c, uint64_t reserve, void (*turn)(struct nps_capture *));
 
-/* Bytes of task logs of its helpers that are lost, of this one and of those before exec. */
+/* Bytes lost of the process's task logs, by its helper and by those before an exec. */
 uint64_t nps_agents__lost(const struct nps_process *p);
 
-/* Devices of whose log a helper tells, as bits; numbers of a container's are its own. */
+/* Devices whose task log helpers read, as bits; in a container the numbers are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);
 
 #endif

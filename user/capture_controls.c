@@ -41,7 +41,7 @@ void nps_controls__write(struct nps_capture *c)
 				   : 0;
 
 		nps_channel_files__finish(p->files);
-		if (err == -ENOMEM) /* the session notes what cannot be written */
+		if (err == -ENOMEM) /* other write errors are recorded in the session */
 			nps_session__failed(&c->session, nps_channel_files__dir(p->files), err);
 	}
 }

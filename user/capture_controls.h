@@ -6,12 +6,12 @@
 #include "capture.h"
 
 /*
- * What the driver says of its devices nobody else does: has it asked. Of those of a container, which have other numbers there,
- * it is not.
+ * Queries the driver about its devices, which only it can describe. Devices of containers, which are
+ * numbered differently there, are not queried.
  */
 void nps_controls__ask(struct nps_capture *c);
 
-/* Writes them with what is known, and ends the logs. */
+/* Writes the control files from what is known, and ends the logs. */
 void nps_controls__write(struct nps_capture *c);
 
 #endif

@@ -8,9 +8,12 @@
 #include "session_end.h"
 
 #define SECOND 1000000000ULL
-#define SENT_TWICE_NS (SECOND / 5) /* no two Ctrl-C of a person */
+#define SENT_TWICE_NS (SECOND / 5) /* too fast for two Ctrl-C of a user */
 
-/* Signals since BEGIN are no second ones: none ended the capture, or the one that did was sent twice, as timeout(1) does. */
+/*
+ * Discards repeated signals since BEGIN: they are no second request, because the capture did not end by a
+ * signal, or the sender repeated it, as timeout(1) does.
+ */
 static void read_repeated(const struct nps_capture *c, uint64_t begin)
 {
 	if (strcmp(c->end_reason, "signal") || nps_now(CLOCK_MONOTONIC) - begin < SENT_TWICE_NS)
@@ -28,7 +31,7 @@ bool nps_capture__end(struct nps_capture *c)
 	nps_sources__end(c, NPS_END_ACCOUNT);
 	c->end_mono = nps_now(CLOCK_MONOTONIC);
 	nps_sources__end(c, NPS_END_DISARM);
-	read_repeated(c, begin); /* what follows can take longer than a repeated one may be late */
+	read_repeated(c, begin); /* the next stage can take longer than a repeated signal is late */
 	nps_sources__end(c, NPS_END_COLLECT);
 	read_repeated(c, begin);
 	return terminated;
@@ -49,7 +52,7 @@ void nps_capture__finish(struct nps_capture *c)
 	nps_capture__save(c, true);
 }
 
-/* What was described is written again: of the kernel and of devices nothing can be queried any more. */
+/* Rewrites the last session.json, because nothing can be queried from the kernel and devices any more. */
 void nps_capture__unwound(struct nps_capture *c, uint64_t n, uint64_t whole)
 {
 	cJSON *stacks = n && c->saved ? cJSON_AddObjectToObject(c->saved, "stacks") : NULL;

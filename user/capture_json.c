@@ -25,7 +25,7 @@ static void read_line(const char *path, char *buf, size_t size)
 	fclose(f);
 }
 
-/* A number that names the host: the machine id, hashed, since the id itself is not to be handed round. */
+/* A number that identifies the host: a hash of the machine id, which itself must not be passed on. */
 static uint64_t host_uid(void)
 {
 	char id[64];
@@ -178,7 +178,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	list = cJSON_AddArrayToObject(j, "processes");
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		cJSON_AddItemToArray(list, nps_capture__describe_process(p));
-	/* What the driver said of the job's devices first: what helpers say is for their jobs to make up. */
+	/* The driver's facts of the job's devices first, because jobs can forge those of helpers. */
 	nps_sources__describe(c, NPS_SECTION_DEVICES, j, cJSON_AddArrayToObject(j, "devices"));
 	nps_sources__describe(c, NPS_SECTION_SESSION, j, j);
 	add_counts(c, j);

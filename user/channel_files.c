@@ -12,13 +12,13 @@
 #include "prof_files.h"
 
 #define MAX_RECORD 256
-#define MOST_OPEN                                                                                            \
-	24 /* slices that are kept open: a process that names every channel must not use up our descriptors */
-#define MOST_BREAKS                                                                                          \
-	65536 /* of one process: a helper whose ring is full all the time makes some thousands a minute */
-#define STREAM_BYTES (16U << 10) /* that a stream takes beside its records: slice, mark, control files */
+/* slices kept open: a process that uses every channel must not exhaust our descriptors */
+#define MOST_OPEN 24
+/* of one process: a helper whose ring is always full causes some thousands a minute */
+#define MOST_BREAKS 65536
+#define STREAM_BYTES (16U << 10) /* used by a stream in addition to its records: slice, mark, control files */
 
-/* What CANN calls a channel's file, and the length of its records: a multiple where chips differ. */
+/* CANN's name of a channel's file, and the length of its records: a common multiple if chips differ. */
 static const struct kind {
 	uint32_t channel;
 	uint32_t record;
@@ -33,19 +33,19 @@ static const struct kind {
 struct stream {
 	struct nps_prof_file file;
 	bool begun;
-	uint64_t written; /* number of the last write among all of the process */
+	uint64_t written; /* sequence number of the last write, among all of the process */
 	enum nps_channel_reader reader;
 	uint32_t epoch;
 	uint64_t position; /* of the next byte in the channel */
-	int error; /* of the first write that failed, -errno: what came later would not begin with a whole record */
-	uint32_t held; /* bytes of a record whose end is still to come */
+	int error; /* of the first failed write, -errno: later data would not begin with a whole record */
+	uint32_t held; /* bytes of an incomplete record */
 	char rest[MAX_RECORD];
 };
 
 struct device {
 	struct stream *streams[N_KINDS];
-	bool has_breaks; /* their file has been made */
-	struct nps_prof_sync sync; /* of the narrowest read of its clock */
+	bool has_breaks; /* their file exists */
+	struct nps_prof_sync sync; /* of the shortest read of its clock */
 	uint64_t width;
 	struct nps_device_info info;
 	bool known; /* info is */
@@ -55,11 +55,11 @@ struct device {
 
 struct nps_channel_files {
 	struct nps_session *s;
-	struct nps_prof_control control; /* its name: "" before the first byte came */
-	enum nps_aic_metric metric; /* of counters of tasks */
+	struct nps_prof_control control; /* name "": no data yet */
+	enum nps_aic_metric metric; /* of counters by task */
 	struct nps_log_account account;
 	uint64_t bytes, writes, breaks;
-	struct device *devices[NPS_DEVICE_MAX]; /* NULL: nothing came */
+	struct device *devices[NPS_DEVICE_MAX]; /* NULL: no data */
 };
 
 struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
@@ -102,7 +102,7 @@ void nps_channel_files__know(struct nps_channel_files *f, const struct nps_devic
 	d->known = true;
 }
 
-/* Of a device, or of the host. What is counted of tasks is in sample.json. */
+/* Control files of a device, or of the host. The counters by task are in sample.json. */
 static int write_control_of(struct nps_channel_files *f, const struct nps_device_info *info,
 			    const struct nps_prof_sync *sync)
 {
@@ -144,7 +144,7 @@ void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_devi
 	first = !d->sync.host_raw && d->described;
 	d->width = width;
 	d->sync = (struct nps_prof_sync){ .host_raw = c->raw_before + width / 2, .device_count = c->counter };
-	/* A capture that is killed has that much, too. */
+	/* So that a capture that is killed has it. */
 	if (first)
 		write_device_control(f, c->device);
 }
@@ -164,7 +164,7 @@ uint64_t nps_channel_files__devices(const struct nps_channel_files *f)
 	return devices;
 }
 
-/* Of a device, with its first stream: of a capture that is killed this is what there is. */
+/* Control files of a device, with its first stream: all that a capture that is killed has. */
 static int write_first_control(struct nps_channel_files *f, uint32_t device)
 {
 	int err;
@@ -195,13 +195,13 @@ int nps_channel_files__write_control(struct nps_channel_files *f, const char *na
 	for (uint32_t i = 0; !err && i < NPS_DEVICE_MAX; i++)
 		if (f->devices[i] && f->devices[i]->counted)
 			err = write_device_control(f, i);
-	if (!err) /* knows of the devices then */
+	if (!err) /* it has facts of the devices then */
 		err = write_control_of(f, NULL, NULL);
 	f->control.pid_name = NULL;
 	return err;
 }
 
-/* So that one more can be opened. */
+/* Makes room for another open slice. */
 static void close_oldest(struct nps_channel_files *f)
 {
 	struct stream *oldest = NULL;
@@ -221,7 +221,7 @@ static void close_oldest(struct nps_channel_files *f)
 	if (n_open < MOST_OPEN)
 		return;
 	err = nps_prof_file__pause(&oldest->file, f->s);
-	/* What came later would not begin with a whole record, as where a write fails. */
+	/* Later data would not begin with a whole record, as after a failed write. */
 	oldest->error = oldest->error ? oldest->error : err;
 }
 
@@ -241,7 +241,10 @@ static void finish_device(struct nps_channel_files *f, struct device *d)
 
 		if (!st)
 			continue;
-		/* Half a record of one chip can be a whole one of another. What fails is noted in the session. */
+		/*
+		 * An incomplete record of one chip can be a whole one of another. Errors are recorded in
+		 * the session.
+		 */
 		if (st->held && !st->error)
 			write_records(f, st, st->rest, st->held);
 		nps_prof_file__finish(&st->file, f->s);
@@ -277,7 +280,7 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 
 	if (++f->breaks > MOST_BREAKS)
 		return nps_log_account__end(&f->account, "breaks");
-	/* Few have any: a descriptor that stays open for them is not worth it. */
+	/* Few streams have any, so the descriptor is not kept open. */
 	snprintf(text, sizeof(text), "%s/device_%u/data/npuscope.breaks", f->control.name, device);
 	fd = d->has_breaks ? nps_session__append_file(f->s, text) : nps_session__open_file(f->s, text);
 	if (fd < 0)
@@ -294,7 +297,7 @@ static int note_break(struct nps_channel_files *f, uint32_t device, size_t kind,
 	return err ? err : nps_log_account__add_bytes(&f->account, strlen(text));
 }
 
-/* The driver splits records as it likes; what goes to disk are whole ones. */
+/* The driver splits records anywhere; only whole ones are written to disk. */
 static int put_records(struct nps_channel_files *f, struct stream *st, uint32_t record, const char *data,
 		       uint32_t len)
 {
@@ -347,7 +350,10 @@ static int stream_of(struct nps_channel_files *f, uint32_t device, size_t kind, 
 	return err ? err : write_first_control(f, device);
 }
 
-/* Takes ST to where bytes stand. The bytes that are missing before them, of records that are torn too. */
+/*
+ * Advances ST to the position of new bytes. *MISSING: bytes that are missing before them, including those
+ * of torn records.
+ */
 static int go_to(struct stream *st, const struct nps_channel_at *at, uint64_t *missing)
 {
 	bool same = st->begun && st->reader == at->reader && st->epoch == at->epoch;
@@ -390,7 +396,7 @@ int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel
 	if (err < 0)
 		return err;
 	if (err) {
-		/* It goes on at the next whole record. */
+		/* It continues at the next whole record. */
 		skip = (record - at->position % record) % record;
 		skip = skip < len ? skip : len;
 		err = note_break(f, at->device, kind, missing + skip);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Bytes of a process's driver channels as files of CANN's layout: PROF_x/device_N/data/<name>.N.slice_K, cut at whole
- * records, with the places at which they do not go on in npuscope.breaks (docs/session-format.md).
+ * Bytes of a process's driver channels as files of CANN's layout: PROF_x/device_N/data/<name>.N.slice_K,
+ * cut at whole records. Positions at which bytes are missing are listed in npuscope.breaks
+ * (docs/session-format.md).
  */
 #ifndef NPS_CHANNEL_FILES_H
 #define NPS_CHANNEL_FILES_H
@@ -21,56 +22,62 @@ struct nps_channel_files;
 /* Who read the channel. */
 enum nps_channel_reader { NPS_READ_BY_AGENT, NPS_READ_BY_PROFILER };
 
-/* Where bytes stand. */
+/* Position of bytes in a channel. */
 struct nps_channel_at {
 	uint32_t device, channel;
 	enum nps_channel_reader reader;
-	uint32_t epoch; /* of this reader: how often the channel was opened */
-	uint64_t position; /* bytes of the channel before these, since it was opened */
+	uint32_t epoch; /* how often this reader has opened the channel */
+	uint64_t position; /* bytes of the channel before these, since that */
 };
 
-/* Nothing is created before the first byte. BUDGET is not owned, and outlives it. NULL: no memory. */
+/*
+ * Creates nothing on disk before the first byte. BUDGET is not owned, and must outlive it. NULL: no
+ * memory.
+ */
 struct nps_channel_files *nps_channel_files__new(pid_t pid, struct nps_session *s,
 						 struct nps_log_budget *budget);
 
-/* No more bytes will come: writes what is held back, closes what is open, and marks it as complete. */
+/*
+ * No more bytes will follow: writes what is held back, closes open files, and marks the directory as
+ * complete.
+ */
 void nps_channel_files__finish(struct nps_channel_files *f);
 void nps_channel_files__free(struct nps_channel_files *f);
 
 /*
- * Appends LEN bytes. What is missing between them and the bytes before is noted as a break. 0; -EPROTO: they cannot stand there;
- * -ENOBUFS: its account ended the log (nps_channel_files__account(f)->end); another -errno: a write failed. Channels whose files
- * nobody knows are left out.
+ * Appends LEN bytes. A gap between them and the bytes before is recorded as a break. Channels without a
+ * known file are skipped. 0; -EPROTO: the position is impossible; -ENOBUFS: its account ended the log
+ * (nps_channel_files__account(f)->end); another -errno: a write failed.
  */
 int nps_channel_files__put(struct nps_channel_files *f, const struct nps_channel_at *at, const void *data,
 			   uint32_t len);
 
-/* What reading its channels may cost, and has cost. */
+/* Limit and use of the reads of its channels. */
 struct nps_log_account *nps_channel_files__account(struct nps_channel_files *f);
 
-/* Bit d: something of device d came. */
+/* Bit d: data of device d was written. */
 uint64_t nps_channel_files__devices(const struct nps_channel_files *f);
 
-/* What the cores' counters, of each task, hold: for the control files. */
+/* METRIC is what the cores' counters hold by task: for the control files. */
 void nps_channel_files__count(struct nps_channel_files *f, enum nps_aic_metric metric);
 
-/* What is known of a device, for its control files. */
+/* Device properties for the control files. */
 void nps_channel_files__know(struct nps_channel_files *f, const struct nps_device_info *info);
 
-/* A read of a device's clock: the narrowest one relates the clocks in its control files. */
+/* A read of a device's clock: the control files relate the clocks by the shortest read. */
 void nps_channel_files__clock(struct nps_channel_files *f, const struct nps_device_clock *clock);
 
 /*
- * Writes or replaces the control files of the directory, if there is one. NAME: of the process, NULL unknown; RANK -1: none;
- * END NULL: it goes on. -errno.
+ * Writes or replaces the control files of the directory, if there is one. NAME: of the process, NULL:
+ * unknown; RANK -1: none; END NULL: the log goes on. 0 or -errno.
  */
 int nps_channel_files__write_control(struct nps_channel_files *f, const char *name, int rank, int level,
 				     const struct nps_clock *end);
 
-/* Bytes that were written. */
+/* Number of bytes written. */
 uint64_t nps_channel_files__bytes(const struct nps_channel_files *f);
 
-/* Name of the PROF_* directory, NULL before the first byte came. */
+/* Name of the PROF_* directory, NULL before the first byte. */
 const char *nps_channel_files__dir(const struct nps_channel_files *f);
 
 #endif

@@ -11,7 +11,7 @@
 /* Now on the given clock, in ns. */
 uint64_t nps_now(clockid_t clock);
 
-/* Reads the four host clocks; of several tries the one that took least time. */
+/* Reads the four host clocks; uses the shortest of several tries. */
 void nps_clock__sample(struct nps_clock *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Subcommands: each takes its own argv (argv[0] is its name) and returns the exit status. */
+/* Subcommands: each gets its own argv (argv[0] is its name) and returns the exit status. */
 #ifndef NPS_CMD_H
 #define NPS_CMD_H
 

@@ -16,7 +16,7 @@
 #include "probe_place.h"
 #include "probe_rows.h"
 
-/* What attaching takes: descriptors, and where each probe is a perf event of its own, time. */
+/* Prints what attaching needs: descriptors and, if each probe is a perf event of its own, time. */
 static void print_budget(const struct nps_capability *cap)
 {
 	struct rlimit limit = { 0 };
@@ -39,7 +39,7 @@ static void count_node(void *arg, const struct nps_node_found *found)
 	(void)found;
 }
 
-/* Which row of the table each kind of the driver's events takes. */
+/* Prints the row of the table for each kind of the driver's events. */
 static void print_driver(const struct nps_capability *cap)
 {
 	unsigned int nodes = nps_driver_nodes__find("/dev", count_node, NULL);
@@ -52,7 +52,7 @@ static void print_driver(const struct nps_capability *cap)
 	nps_driver_ways__print(&ways, stdout);
 }
 
-/* As whom the driver's libraries of this host are called. */
+/* Prints the user as whom this host's driver libraries are called. */
 static void print_worker(void)
 {
 	struct nps_device_user user;

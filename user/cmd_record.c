@@ -8,7 +8,7 @@
 #include "privilege.h"
 #include "record_print.h"
 
-/* The analysis of what was captured. Returns the exit status. */
+/* Analyses what was captured. Returns the exit status. */
 static int analyze(const struct nps_record_args *a, struct nps_capture *c)
 {
 	struct nps_analyze_opts opts = { .size = sizeof(opts),
@@ -60,7 +60,7 @@ int nps_cmd_record(int argc, char **argv)
 	nps_record_print__losses(&c);
 	if (!c.unreachable && a.formats) {
 		nps_capture__heed_sigterm();
-		/* What is read from now on are files of the session. */
+		/* From now on only files of the session are read. */
 		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, false);
 		status = analyze(&a, &c);
 	}

@@ -48,7 +48,7 @@ const char *nps_cost__name(size_t i)
 
 const char *nps_cost__where(enum nps_probe_class class)
 {
-	/* Of any length: what is a nop is by the processor. */
+	/* A nop of any length, because the class depends on the processor. */
 	static const char *const where[NPS_PROBE_CLASSES] = {
 		[NPS_PROBE_EMULATED] = "on an emulated instruction",
 		[NPS_PROBE_NOP] = "on a nop",
@@ -74,7 +74,7 @@ bool nps_cost__is_valid(const struct nps_cost *cost)
 	return cost->call_program_ns >= 0 && cost->mark_program_ns >= 0;
 }
 
-/* What of a call are traps, the programs at its entry and return, and the trap of the return: ns. */
+/* Parts of a call's cost, ns: trap at the entry by class, trap of the return. The programs are below. */
 struct traps {
 	double entry[NPS_PROBE_CLASSES], leave;
 };
@@ -84,7 +84,7 @@ struct traps {
 
 void nps_cost__estimate_for(bool arm64, const char *cpuinfo, unsigned int version, struct nps_cost *cost)
 {
-	/* The flag is x86-64's: no arm64 processor says that it is a virtual one. */
+	/* The flag is x86-64's: arm64 processors do not show that they are virtual. */
 	static const struct traps bare = { { 1200, 400, 4000 }, 700 },
 				  virtual = { { 5500, 1500, 20000 }, 2000 },
 				  arm = { { 1500, 4000, 4000 }, 1500 };
@@ -98,7 +98,7 @@ void nps_cost__estimate_for(bool arm64, const char *cpuinfo, unsigned int versio
 		cost->mark_ns[class] = trap + ENTRY_PROGRAM;
 		cost->call_ns[class] = trap + ENTRY_PROGRAM + t->leave + RETURN_PROGRAM;
 	}
-	/* An estimate is not made better by what the kernel counts of the programs alone. */
+	/* The kernel's count of the programs alone does not improve an estimate. */
 	cost->call_program_ns = cost->mark_program_ns = 0;
 	cost->syscall_ns = 400;
 	cost->sum_ns = 250;

@@ -3,15 +3,15 @@
 
 #include <string.h>
 
-#define LEAST_CPU_NS                                                                                         \
-	200000000ULL /* of the job, to say anything about a share of it: the kernel counts it in 10 ms */
-#define WORTH 0.02 /* of all cost: a stage that saves less is passed over */
+/* of the job, for a meaningful share of it: the kernel counts it in steps of 10 ms */
+#define LEAST_CPU_NS 200000000ULL
+#define WORTH 0.02 /* of all cost: a stage that saves less is skipped */
 
 void nps_account__add(struct nps_account *a, const uint64_t totals[NPS_COST_KINDS],
 		      const double cost[NPS_COST_KINDS])
 {
 	for (int i = 0; i < NPS_COST_KINDS; i++) {
-		/* Totals of several counters that are not read at one time can seem to go back. */
+		/* Totals of several counters that are not read at the same time can appear to decrease. */
 		uint64_t fresh = totals[i] > a->seen[i] ? totals[i] - a->seen[i] : 0;
 		double ns = cost[i] > 0 ? cost[i] * (double)fresh : 0;
 
@@ -49,7 +49,7 @@ double nps_account__sum(const double kinds[NPS_COST_KINDS])
 	return all;
 }
 
-/* What the stage takes out, ns. Costs of calls are not told apart by tier. */
+/* What the stage saves, ns. Costs of calls are not known by tier. */
 static double saves(enum nps_shed what, const double lately[NPS_COST_KINDS])
 {
 	switch (what) {
@@ -65,7 +65,7 @@ static double saves(enum nps_shed what, const double lately[NPS_COST_KINDS])
 	}
 }
 
-/* A stage is passed over for now, not for ever: the job may do something else later. */
+/* Skips a stage for now, not for good: the job may do something else later. */
 static int choose(const struct nps_account *a, double all, const bool can[NPS_SHED_STAGES])
 {
 	for (int what = 0; what < NPS_SHED_STAGES; what++)

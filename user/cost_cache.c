@@ -27,7 +27,7 @@ const struct nps_cost_cache nps_cost_cache_here = { .top = "/", .path = here, .o
 
 /* --- the key --- */
 
-/* The first line of /proc/cpuinfo that begins with NAME, its value; "" if there is none. */
+/* The value in the first line of /proc/cpuinfo that begins with NAME; "" if there is none. */
 static void find_in(const char *text, const char *name, char *value, size_t size)
 {
 	size_t len = strlen(name);
@@ -103,7 +103,7 @@ int nps_cost_key__fill(const struct nps_capability *cap, struct nps_cost_key *ke
 	return n < 0 || (size_t)n >= sizeof(key->text) ? -EOVERFLOW : 0;
 }
 
-/* --- where it is --- */
+/* --- the directory --- */
 
 static bool is_safe(int fd, uid_t owner, mode_t type)
 {
@@ -113,7 +113,10 @@ static bool is_safe(int fd, uid_t owner, mode_t type)
 	       !(st.st_mode & (S_IWGRP | S_IWOTH));
 }
 
-/* The directory, whose path nobody but the owner can change; MAKE: the last one of it if it is missing. */
+/*
+ * Opens the directory, whose path only the owner can change; MAKE: creates its last component if it is
+ * missing.
+ */
 static int open_directory(const struct nps_cost_cache *cache, bool make)
 {
 	int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -143,9 +146,9 @@ static int open_directory(const struct nps_cost_cache *cache, bool make)
 	return -errno;
 }
 
-/* --- what it holds --- */
+/* --- the contents --- */
 
-/* "NAME 12345\n", in thousandths of ns, or "NAME -\n": not known. Past the line, or NULL. */
+/* Parses "NAME 12345\n", in thousandths of ns, or "NAME -\n": unknown. Returns the next line, or NULL. */
 static const char *parse_line(const char *at, const char *name, double *ns)
 {
 	size_t len = strlen(name);
@@ -214,7 +217,7 @@ int nps_cost_cache__read(const struct nps_cost_cache *cache, const struct nps_co
 
 	if (dir < 0)
 		return dir;
-	/* Not to wait for the writer of a pipe. */
+	/* O_NONBLOCK: do not wait for the writer of a pipe. */
 	fd = openat(dir, FILE_NAME, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	err = fd >= 0 ? 0 : errno == ELOOP ? -EPERM : -errno;
 	if (!err)
@@ -248,7 +251,7 @@ static int write_file(int fd, const struct nps_cost_key *key, const struct nps_c
 	return write(fd, text, (size_t)n) == n ? 0 : -EIO;
 }
 
-/* Is FD the file that has the new one's name? */
+/* Does the name of the new file refer to FD? */
 static bool is_named(int dir, int fd)
 {
 	struct stat named, open;
@@ -269,19 +272,18 @@ int nps_cost_cache__write(const struct nps_cost_cache *cache, const struct nps_c
 	if (dir < 0)
 		return dir;
 	/*
-	 * One at a time: the new file has a name that all know, so that what a killed one left is overwritten. Nobody else can open
-	 * it before it is whole, or lock it.
+	 * One writer at a time: the new file has a fixed name, so that one left by a killed process is
+	 * overwritten. No other user can open it before it is complete, or lock it.
 	 */
 	fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-	if (fd < 0 && errno == ELOOP &&
-	    !unlinkat(dir, NEW_NAME, 0)) /* who put a link there had no business here */
+	if (fd < 0 && errno == ELOOP && !unlinkat(dir, NEW_NAME, 0)) /* a link was put there: remove it */
 		fd = openat(dir, NEW_NAME, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		err = -errno;
 	else if (flock(fd, LOCK_EX | LOCK_NB))
 		err = errno == EWOULDBLOCK ? -EBUSY : -errno;
 	else if (!is_named(dir, fd))
-		err = -EBUSY; /* the one that had the lock has given it its last name */
+		err = -EBUSY; /* the previous owner of the lock has renamed it */
 	if (err) {
 		if (fd >= 0)
 			close(fd);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Costs that were measured, kept until the machine is booted again: in /run/npuscope/costs, which root writes and everybody
- * reads. What is there is believed only if nobody but root can have written it, and if it is of this boot, kernel, build and
- * processor.
+ * Measured costs, kept until the next boot in /run/npuscope/costs, which root writes and all users read.
+ * They are only used if no other user can have written them, and if boot, kernel, build and processor are
+ * the same.
  */
 #ifndef NPS_COST_CACHE_H
 #define NPS_COST_CACHE_H
@@ -13,33 +13,36 @@
 
 struct nps_capability;
 
-/* What costs depend on: lines of text, with which the file begins. */
+/* What costs depend on: the lines of text with which the file begins. */
 struct nps_cost_key {
 	char text[1024];
 };
 
-/* Where the cache is. Each directory from TOP on must be OWNER's, and nobody else's to write. */
+/* Path of the cache. Each directory from TOP on must belong to OWNER and be writable by nobody else. */
 struct nps_cost_cache {
 	const char *top; /* "/" */
-	const char *const *
-		path; /* directories in each other, NULL-terminated: the last one is made when it is missing */
+	/* nested directories, NULL-terminated; the last one is created if it is missing */
+	const char *const *path;
 	uid_t owner;
 };
 
-/* The one of this machine: /run/npuscope, root's. */
+/* The one of this machine: /run/npuscope, owned by root. */
 extern const struct nps_cost_cache nps_cost_cache_here;
 
-/* Of this boot, kernel, build and processor, and the ways of probing in CAP. -errno if that cannot be found out. */
+/*
+ * Fills KEY with boot, kernel, build, processor, and the ways of probing in CAP. -errno if one of them is
+ * unknown.
+ */
 int nps_cost_key__fill(const struct nps_capability *cap, struct nps_cost_key *key);
 
 /*
- * 0; -ENOENT: there is none, -EPERM: somebody else may have written it, -ESTALE: it is of another boot, kernel, build
- * or processor, -EBADMSG: it is damaged; or another -errno. *COST is untouched then.
+ * 0; -ENOENT: there is none, -EPERM: another user may have written it, -ESTALE: boot, kernel, build or
+ * processor differ, -EBADMSG: it is damaged; or another -errno. *COST is unchanged then.
  */
 int nps_cost_cache__read(const struct nps_cost_cache *cache, const struct nps_cost_key *key,
 			 struct nps_cost *cost);
 
-/* Whole or not at all. Only the owner writes: -EPERM. -EBUSY: somebody else does just now. */
+/* Atomic. -EPERM: only the owner may write. -EBUSY: another process is writing. */
 int nps_cost_cache__write(const struct nps_cost_cache *cache, const struct nps_cost_key *key,
 			  const struct nps_cost *cost);
 

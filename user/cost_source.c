@@ -16,7 +16,7 @@
 #include "cost_cache.h"
 #include "log.h"
 
-#define LIMIT_S 60 /* for measuring: what takes longer is no measure of anything */
+#define LIMIT_S 60 /* for measuring: a measurement that takes longer is useless */
 #define LAST_WAIT_MS 500 /* for its end */
 #define TURN_MS 5
 
@@ -31,7 +31,10 @@ const char *nps_cost_basis__name(enum nps_cost_basis basis)
 
 /* --- the child --- */
 
-/* Nobody is to wait for the end of our output because it is its output, too; nor is it to say what we say. */
+/*
+ * The child must not keep our output open, because readers would wait for its end, and must not print
+ * anything.
+ */
 static void leave_output(void)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -48,13 +51,16 @@ static void measure(const struct nps_capability *cap, int parent)
 	char word;
 
 	if (recv(parent, &word, 1, 0) != 1)
-		_exit(0); /* nobody wants to know any more */
-	alarm(LIMIT_S); /* which ends it */
-	/* It measures CPU time, and has none that the job wants. */
+		_exit(0); /* the parent does not need it any more */
+	alarm(LIMIT_S); /* kills this process */
+	/* It measures CPU time, and must not compete with the job. */
 	setpriority(PRIO_PROCESS, 0, 19);
 	if (nps_calibrate(cap, &cost) || !nps_cost__is_valid(&cost))
 		_exit(1);
-	/* Before it is told: who has waited for it ends this process. Where it cannot be kept the next one measures. */
+	/*
+	 * Before the result is sent, because the receiver then kills this process. If it cannot be
+	 * cached, the next capture measures again.
+	 */
 	if (!nps_cost_key__fill(cap, &key))
 		nps_cost_cache__write(&nps_cost_cache_here, &key, &cost);
 	_exit(send(parent, &cost, sizeof(cost), MSG_NOSIGNAL) == sizeof(cost) ? 0 : 1);
@@ -64,7 +70,7 @@ static void child(const struct nps_capability *cap, pid_t parent, int socket)
 {
 	sigset_t ours;
 
-	/* kill -9 of the parent ends it, too: the kernel takes its probes out. */
+	/* kill -9 of the parent ends it, too, so that the kernel removes its probes. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(0);
@@ -83,7 +89,7 @@ static int start_child(struct nps_cost_source *s, const struct nps_capability *c
 	pid_t parent = getpid(), pid;
 	int ends[2], err;
 
-	/* Of packets: a result comes whole or not at all. */
+	/* Packets, so that a result arrives whole or not at all. */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -errno;
 	pid = fork();
@@ -136,7 +142,7 @@ void nps_cost_source__open(struct nps_cost_source *s, const struct nps_capabilit
 
 void nps_cost_source__start(struct nps_cost_source *s)
 {
-	/* It may have been killed: that is told by its end of the socket. */
+	/* If the child was killed, the socket's end shows that. */
 	if (s->socket >= 0 && send(s->socket, "g", 1, MSG_NOSIGNAL) != 1)
 		nps_debug("what probes cost is not measured: %s", strerror(errno));
 }
@@ -175,7 +181,7 @@ void nps_cost_source__wait(struct nps_cost_source *s)
 
 void nps_cost_source__end(struct nps_cost_source *s)
 {
-	/* It may be writing the cache: a part of that is never seen. */
+	/* It may be writing the cache: an incomplete file is never visible. */
 	if (s->child)
 		kill(s->child, SIGKILL);
 	hang_up(s);

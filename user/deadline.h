@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How long others are waited for, in all: a wait in several places draws on one deadline. Time in which this thread was not
- * scheduled hardly counts: those that are waited for were not either then. Three times as long is the end in any case.
+ * How long other threads and processes are waited for, in all: successive waits share one deadline. Time
+ * in which this thread was not scheduled hardly counts, because the others were probably not scheduled
+ * either. Three times the deadline is the limit in any case.
  */
 #ifndef NPS_DEADLINE_H
 #define NPS_DEADLINE_H
@@ -12,16 +13,16 @@
 
 struct nps_deadline {
 	uint64_t left; /* ns */
-	uint64_t looked, end; /* CLOCK_MONOTONIC ns */
-	uint64_t cpu; /* CPU time of the thread, ns, when it was looked at */
+	uint64_t looked, end; /* CLOCK_MONOTONIC ns: of the last call, and of the limit */
+	uint64_t cpu; /* CPU time of the thread at the last call, ns */
 };
 
-/* Of the calling thread, as nps_deadline__left(). */
+/* NS: the deadline from now on. Call in the thread that calls nps_deadline__left(). */
 void nps_deadline__init(struct nps_deadline *d, uint64_t ns);
 
 /*
- * ns that may still be waited, 0: none. To be called at least every NPS_DEADLINE_TURN_NS: more than that, without CPU time of this
- * thread, is taken for a time without a CPU.
+ * Remaining ns to wait, 0: none. Call at least every NPS_DEADLINE_TURN_NS: a longer interval without CPU
+ * time of this thread counts as time without a CPU.
  */
 uint64_t nps_deadline__left(struct nps_deadline *d);
 

@@ -7,12 +7,12 @@
 #include "aic_metrics.h"
 
 #define MOST_DATA 128 /* bytes of user_data */
-#define SHORTEST_MS 10 /* a period */
+#define SHORTEST_MS 10 /* shortest period */
 #define STARS_MAGIC 0x6bd3
 #define ON 1U
 #define OFF 2U
 
-/* --- what is asked for ------------------------------------------------------------------------------- */
+/* --- requested rates --------------------------------------------------------------------------------- */
 
 static unsigned int io_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
 {
@@ -32,7 +32,7 @@ static unsigned int memory_hz(const struct nps_device_opts *o, const struct nps_
 	return o->memory ? o->memory_hz : 0;
 }
 
-/* The scheduler's counters serve links and memories; each has its own period. */
+/* The scheduler's counters are for links and memories; each has its own period. */
 static unsigned int soc_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
 {
 	unsigned int links = links_hz(o, d), memory = memory_hz(o, d);
@@ -40,7 +40,7 @@ static unsigned int soc_hz(const struct nps_device_opts *o, const struct nps_dev
 	return links > memory ? links : memory;
 }
 
-/* Frequency and power explain every other counter. */
+/* Frequency and power are needed to interpret every other counter. */
 static unsigned int power_hz(const struct nps_device_opts *o, const struct nps_device_info *d)
 {
 	(void)d;
@@ -108,7 +108,7 @@ static size_t llc(const struct nps_device_opts *o, const struct nps_device_info 
 static size_t memory_of_device(const struct nps_device_opts *o, const struct nps_device_info *d,
 			       uint32_t period, void *data)
 {
-	const uint32_t words[] = { period, 0, 2, 0 }; /* of the device, not of the process that asks */
+	const uint32_t words[] = { period, 0, 2, 0 }; /* of the device, not of the calling process */
 
 	(void)o;
 	(void)d;
@@ -178,7 +178,7 @@ static size_t cores(const struct nps_device_opts *o, const struct nps_device_inf
 		memcpy(p + at + sizeof(words), events, most * sizeof(*events));
 		at += sizeof(words) + most * sizeof(*events);
 	}
-	at += most == 10 ? 12 : 4; /* tag and scale: of no use to samples */
+	at += most == 10 ? 12 : 4; /* tag and scale: not used for samples */
 	memcpy(data, p, at);
 	return at;
 }
@@ -197,7 +197,7 @@ static size_t old_cores(const struct nps_device_opts *o, const struct nps_device
 	return put(data, words, 14);
 }
 
-/* What hit rates are made of, by chip (the vendor's own choice). */
+/* Events from which hit rates are computed, by chip (the vendor's own choice). */
 static const uint16_t *l2_events(const struct nps_device_info *d)
 {
 	static const uint16_t first[] = { 0x5b, 0x59, 0x5c, 0x7d, 0x7e, 0x71, 0x79, 0x7c },
@@ -234,7 +234,10 @@ static size_t l2(const struct nps_device_opts *o, const struct nps_device_info *
 #define CORES 127 /* number of the last core */
 #define UNITS 1023 /* of the last memory unit */
 
-/* Those whose times count from their start come first: the files say one start for all of them. */
+/*
+ * Channels whose times count from their start come first, because the control files have one start for
+ * all of them.
+ */
 static const struct nps_channel channels[] = {
 	{ 1,
 	  "HBM",
@@ -461,7 +464,7 @@ uint64_t nps_channel__time(const struct nps_channel_format *f, const uint8_t *re
 	return f->time == NO_TIME ? 0 : load(record + f->time, 8);
 }
 
-/* Records of a format at the front of DATA that can be such, and whose times do not go back. */
+/* Are the records at the front of DATA plausible in this format, with times that never decrease? */
 static bool fits(const struct nps_channel_format *f, const uint8_t *data, size_t len)
 {
 	uint64_t before = 0;
@@ -488,7 +491,7 @@ int nps_channel__version(const struct nps_channel *ch, const struct nps_device_i
 		return nps_generation_of(d->platform) == NPS_GENERATION_V6;
 	if (len < 2UL * two->size)
 		return -1;
-	/* Memory of the device: the first version's time stands where the second has nothing. */
+	/* Memory of the device: at the offset of the first version's time the second has zeros. */
 	if (ch->id == 131)
 		return !load(data, 4) && !load(data + two->size, 4) && load(data + 8, 8);
 	return !fits(one, data, len) && fits(two, data, len);

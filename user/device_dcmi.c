@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #define MOST_CARDS 64
-#define NO_FUNCTION (-8255) /* DCMI's code for what it does not support */
+#define NO_FUNCTION (-8255) /* DCMI's code for unsupported functions */
 
 /* Types of dcmi_get_device_utilization_rate */
 enum {
@@ -20,7 +20,7 @@ enum {
 	RATE_VECTOR = 12
 };
 
-/* The value of a function of the device at PLACE, of 32 bits. False: it has none. */
+/* The value, of 32 bits, of a function of the device. False: it has none. */
 static bool value_of(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
 		     enum nps_worker_op op, int kind, int64_t *value)
 {
@@ -95,13 +95,13 @@ void nps_dcmi__usage(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 		usage->health = (uint32_t)value;
 }
 
-/* Those of the device at PLACE. Returns how many; negative: it does not say. */
+/* Processes of the device. Returns their number; negative: unknown. */
 static int list_processes(const struct nps_device_lib *lib, const struct nps_dcmi_place *place,
 			  struct nps_dcmi_process found[NPS_DCMI_PROCESSES])
 {
 	size_t got;
 
-	/* In a container they have other numbers than we know them by. */
+	/* In a container they have other pids than ours. */
 	if (!nps_device_lib__is_hosts(lib) ||
 	    nps_device_lib__dcmi_data(lib, NPS_WORKER_PROCESSES, place->card, place->device, found,
 				      NPS_DCMI_PROCESSES * sizeof(*found), &got))
@@ -140,7 +140,10 @@ bool nps_dcmi__holds(const struct nps_device_lib *lib, const struct nps_dcmi_pla
 int nps_dcmi__netdev(const struct nps_device_lib *lib, const struct nps_dcmi_place *place, uint64_t raw,
 		     char line[NPS_DCMI_LINE])
 {
-	/* PFC, bytes, bad bytes of the MAC; packets, errors, CNP of RoCE; its retries; bytes of the NIC: sent, received */
+	/*
+	 * sent and received: PFC, bytes, bad bytes of the MAC; packets, errors, CNP of RoCE; its retries;
+	 * bytes of the NIC
+	 */
 	static const uint8_t order[] = { 2, 11, 21, 25, 23, 27, 33, 30, 34, 31, 37, 36, 42, 45, 47 };
 	struct nps_dcmi_packets p;
 	size_t got;

@@ -19,7 +19,7 @@ void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, ui
 	bit = 1ULL << device;
 	was_foreign = f->foreign & bit;
 	if (foreign && f->wanted & bit && !was_foreign)
-		return; /* what a container calls so is another */
+		return; /* in a container the number means another device */
 	fresh = !(f->wanted & bit) || (was_foreign && !foreign);
 	users = fresh || f->uid[device] == uid ? uid : (uid_t)-1;
 	if (f->of_job & bit && (was_foreign != foreign || users != f->uid[device])) {
@@ -39,7 +39,7 @@ bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uin
 	return (!foreign || f->foreign >> device & 1) && uid != (uid_t)-1 && f->uid[device] == uid;
 }
 
-/* What all devices of the host have in common. -ENODEV: they are of several chips, or there are none. */
+/* Properties that all devices of the host share. -ENODEV: they have different chips, or there are none. */
 static int common_info(const struct nps_driver *driver, struct nps_device_info *common)
 {
 	uint32_t ids[NPS_DEVICE_MAX], n = nps_driver__devices(driver, ids);
@@ -64,15 +64,18 @@ static const char not_believed[] = "the host has no library of the driver, and a
 
 struct question {
 	struct nps_question q;
-	uint64_t open, foreign, known,
-		of_job; /* bit d: of device d; of_job: a library told that is not the host's */
+	/* bit d: of device d; of_job: reported by a library other than the host's */
+	uint64_t open, foreign, known, of_job;
 	pid_t pid[NPS_DEVICE_MAX];
-	uid_t uid[NPS_DEVICE_MAX]; /* whose the processes are; of_job: whose word it is */
+	uid_t uid[NPS_DEVICE_MAX]; /* owner of the processes; of_job: user whose report it is */
 	struct nps_device_info info[NPS_DEVICE_MAX];
 	char why[320];
 };
 
-/* Whose word it is what a job's library tells of device D. Root's is that of those whom it is asked for. */
+/*
+ * The user responsible for what a job's library reports of device D. For root's library: the user for
+ * whom it was queried.
+ */
 static uid_t teller(const struct question *q, const struct nps_device_lib *lib, uint32_t d)
 {
 	uid_t owner = lib->numbers[NPS_WORKER_HAL].uid;
@@ -125,7 +128,10 @@ static void answer(struct nps_question *q, void *ctx)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX && own->known >> d; d++) {
 		bool foreign = own->foreign >> d & 1, of_job = own->of_job >> d & 1;
 
-		/* A process of the host came meanwhile: what a container was told is not what it means. */
+		/*
+		 * A process of the host has used the number meanwhile: facts for containers do not apply
+		 * to it.
+		 */
 		if (!(own->known >> d & 1) || (foreign && !(f->foreign >> d & 1)))
 			continue;
 		if (of_job && !nps_device_facts__believes(f, own->uid[d], d, foreign)) {

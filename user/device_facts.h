@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which chips the job's devices are. Layout of submissions, ids and kinds of tasks depend on it, so it has to be known of
- * every device that gets tasks, whoever reads their log, and also if nobody does.
+ * The chips of the job's devices. The layout of submissions, and ids and kinds of tasks depend on the
+ * chip, so it has to be known of every device that gets tasks, whoever reads its log, and even if no log
+ * is read.
  */
 #ifndef NPS_DEVICE_FACTS_H
 #define NPS_DEVICE_FACTS_H
@@ -13,50 +14,55 @@
 
 /* All zero: nothing is known. */
 struct nps_device_facts {
-	/* Bit d: of device d; foreign: only containers call it so; of_job: known from a library that is not the host's. */
+	/*
+	 * Bit d: of device d. foreign: only containers use this number; of_job: known from a library
+	 * other than the host's.
+	 */
 	uint64_t wanted, known, foreign, of_job;
-	pid_t pid[NPS_DEVICE_MAX]; /* that submitted to it last, of those that count for it */
-	uid_t uid[NPS_DEVICE_MAX]; /* whose they are; several users', or not known: (uid_t)-1 */
-	bool asking; /* the driver, and it has not answered yet */
+	pid_t pid[NPS_DEVICE_MAX]; /* the last one that submitted to it, of those that count for it */
+	uid_t uid[NPS_DEVICE_MAX]; /* owner of those processes; several users', or unknown: (uid_t)-1 */
+	bool asking; /* a query is at the driver */
 	char why[320];
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
 
 /*
- * Process PID of user UID submits to DEVICE, which is its own number for it if FOREIGN (nps_process__foreign()). Where processes of
- * the host do, those in containers do not count. What a job's library said of DEVICE is forgotten if its users are others now.
+ * Process PID of user UID submits to DEVICE; if FOREIGN (nps_process__foreign()) that is its container's
+ * number of it. Once processes of the host use a number, those in containers do not count. If the users
+ * of DEVICE change, facts from a job's library are dropped.
  */
 void nps_device_facts__used(struct nps_device_facts *f, pid_t pid, uid_t uid, uint32_t device, bool foreign);
 
 /*
- * Is what a process of UID tells of DEVICE to be taken for all that call it so? Not where somebody else's process does, nor where
- * a process of the host does and the teller is in a container, whose numbers are its own.
+ * Is what a process of UID reports of DEVICE valid for all processes that use this number? Not if another
+ * user's process uses it, nor if a process of the host does and the reporting one is in a container,
+ * which has numbers of its own.
  */
 bool nps_device_facts__believes(const struct nps_device_facts *f, uid_t uid, uint32_t device, bool foreign);
 
 /*
- * Has ASK ask the driver about the devices of which nothing is known yet, but for those in TOLD (bit d: somebody else tells of
- * device d). A device of a container, whose number there is not the driver's, is known if all devices of the host are of one
- * chip. F must outlive ASK.
+ * Queries the driver about devices of which nothing is known, except those whose bit is set in the last
+ * argument: another source describes them. A container's device, whose number is not the driver's, is
+ * known if all devices of the host have the same chip. F must outlive the queue of queries.
  */
 void nps_device_facts__ask(struct nps_device_facts *f, struct nps_driver_ask *ask, uint64_t told);
 
-/* Warns of those that could not be asked, but for those in TOLD. */
+/* Warns of devices that could not be queried, with the same exception. */
 void nps_device_facts__say(const struct nps_device_facts *f, uint64_t told);
 
-/* What the driver says of some devices, of those of the host. */
+/* A query of the driver about some of the host's devices. */
 struct nps_device_infos {
 	struct nps_question q;
-	pid_t pid; /* through which its library is found */
+	pid_t pid; /* a process that has the library loaded */
 	uint64_t wanted, known; /* bit d: of device d */
 	struct nps_device_info info[NPS_DEVICE_MAX];
 };
 
-/* A question for them, whose ANSWER gets that; NULL: no memory. */
+/* Creates the query; ANSWER is called with it. NULL: no memory. */
 struct nps_device_infos *nps_device_infos__new(pid_t pid, uint64_t wanted,
 					       void (*answer)(struct nps_question *q, void *ctx), void *ctx);
 
-/* Adds to the session's devices those that are not there. */
+/* Adds devices that are missing from the session's devices. */
 void nps_device_facts__describe(const struct nps_device_facts *f, cJSON *devices);
 
 #endif

@@ -76,7 +76,7 @@ uint32_t nps_platform_of(const char *chip)
 	return NPS_PLATFORM_UNKNOWN;
 }
 
-/* Generations as the driver numbers them in its version. */
+/* Generations by the number in the driver's version. */
 static uint32_t platform_of_version(uint32_t version)
 {
 	switch (version >> 8 & 0xff) {
@@ -94,7 +94,7 @@ static uint32_t platform_of_version(uint32_t version)
 	}
 }
 
-/* As the list of channels has it; it costs a message to the device, and is asked for when nothing else tells. */
+/* From the list of channels, which costs a message to the device, so only if nothing else has it. */
 static uint32_t platform_of_list(const struct nps_device_lib *lib, uint32_t id)
 {
 	struct nps_prof_channels *list = calloc(1, sizeof(*list));

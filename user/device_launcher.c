@@ -20,12 +20,12 @@
 
 #define END_MS 1000
 #define LOOK_US 100000
-#define ANSWER_S 10 /* more than the launcher takes for anything */
+#define ANSWER_S 10 /* longer than the launcher needs for any request */
 
 struct nps_device_launcher {
 	pid_t pid;
 	int fd;
-	pthread_mutex_t lock; /* of the socket: an answer belongs to the request before it */
+	pthread_mutex_t lock; /* protects the socket, because an answer belongs to the request before it */
 	atomic_bool ended;
 	struct nps_device_worker *workers;
 };
@@ -88,7 +88,7 @@ int nps_device_launcher__start(struct nps_device_launcher **out)
 	return 0;
 }
 
-/* FDS: two descriptors that go along, NULL: none. */
+/* FDS: two descriptors to pass along, NULL: none. */
 static int send_request(int fd, struct nps_launch_request *r, const int *fds)
 {
 	union {
@@ -124,7 +124,7 @@ static int exchange(struct nps_device_launcher *l, struct nps_launch_request *r,
 		;
 	if (!err && n != sizeof(*reply)) {
 		err = n < 0 ? -errno : -EPIPE;
-		shutdown(l->fd, SHUT_RDWR); /* a late answer would be taken for the next one's */
+		shutdown(l->fd, SHUT_RDWR); /* a late answer would be mistaken for the next one's */
 	}
 	pthread_mutex_unlock(&l->lock);
 	if (!err)
@@ -203,7 +203,7 @@ int nps_device_worker__connect(struct nps_device_worker *w)
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sock))
 		return -errno;
-	/* Whoever waits looks now and then whether there is anybody to wait for. */
+	/* Timeouts, so that a waiting thread regularly checks whether the worker still exists. */
 	setsockopt(sock[0], SOL_SOCKET, SO_RCVTIMEO, &look, sizeof(look));
 	setsockopt(sock[0], SOL_SOCKET, SO_SNDTIMEO, &look, sizeof(look));
 	c->cmsg_level = SOL_SOCKET;
@@ -235,7 +235,10 @@ int nps_device_worker__end(struct nps_device_worker *w, bool grace)
 	return reply.status;
 }
 
-/* It ends its workers first. One that waits for a worker to begin may take longer than we have: workers die with it. */
+/*
+ * The launcher ends its workers first. If it waits for the start of one, that can take too long: killing
+ * it kills its workers.
+ */
 static void await_end(pid_t pid)
 {
 	const struct timespec pause = { .tv_nsec = 2000000 };
@@ -257,7 +260,7 @@ void nps_device_launcher__end(struct nps_device_launcher *l)
 {
 	if (!l || atomic_exchange(&l->ended, true))
 		return;
-	shutdown(l->fd, SHUT_RDWR); /* whoever has the lock waits there */
+	shutdown(l->fd, SHUT_RDWR); /* wakes the thread that waits with the lock held */
 	await_end(l->pid);
 }
 

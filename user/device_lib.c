@@ -30,7 +30,7 @@ void nps_device_lib__close(struct nps_device_lib *lib)
 
 /* --- one call ------------------------------------------------------------------------------------------ */
 
-/* Is the worker of LIBRARY still to be waited for? A test has none. */
+/* Can LIBRARY's worker still answer? Tests have no worker. */
 static bool worker_awaited(const struct nps_device_lib *lib, enum nps_worker_library library)
 {
 	const struct nps_device_worker *w = lib->workers[library];
@@ -38,7 +38,7 @@ static bool worker_awaited(const struct nps_device_lib *lib, enum nps_worker_lib
 	return !w || (!atomic_load(&w->ended) && !nps_device_launcher__ended(w->launcher));
 }
 
-/* LEN bytes to the worker, or from it. False: it has ended, or been given up. */
+/* Sends LEN bytes to the worker, or receives them. False: it has ended. */
 static bool worker_transfer(const struct nps_device_lib *lib, enum nps_worker_library library, bool out,
 			    void *data, size_t len)
 {
@@ -58,13 +58,16 @@ static bool worker_transfer(const struct nps_device_lib *lib, enum nps_worker_li
 	return true;
 }
 
-/* Has W loaded anything yet? */
+/* Has W loaded a library? */
 static bool worker_has_open(const struct nps_device_lib *lib, const struct nps_device_worker *w)
 {
 	return (lib->has[0] && lib->workers[0] == w) || (lib->has[1] && lib->workers[1] == w);
 }
 
-/* What became of the process goes to W->how; it is said if it had a library open. LIES: it is there, but makes no sense. */
+/*
+ * Writes what happened to the process to W->how, and reports it if a library was open. LIES: it runs, but
+ * its answers are invalid.
+ */
 static void worker_lost(const struct nps_device_lib *lib, enum nps_worker_library library, bool lies)
 {
 	struct nps_device_worker *w = lib->workers[library];
@@ -83,8 +86,8 @@ static void worker_lost(const struct nps_device_lib *lib, enum nps_worker_librar
 		snprintf(w->how, sizeof(w->how), "has ended%s",
 			 worker_has_open(lib, w) ? "" : ": is the C library there older than 2.34?");
 	if (worker_has_open(lib, w))
-		nps_warn("the process that calls %s %s: what the driver alone tells of devices and their "
-			 "clocks is missing from now on: npu-smi info tells whether it works",
+		nps_warn("the process that calls %s %s: what only the driver knows of devices and their "
+			 "clocks is missing from now on: check it with npu-smi info",
 			 lib->paths[library], w->how);
 }
 
@@ -102,7 +105,7 @@ static int exchange_with_worker(const struct nps_device_lib *lib, enum nps_worke
 	makes_sense = !answered || (reply->op == r->op && reply->size <= r->room);
 	if (answered && makes_sense && worker_transfer(lib, library, false, data, reply->size))
 		return 0;
-	shutdown(lib->fds[library], SHUT_RDWR); /* no later call takes the rest of this answer for its own */
+	shutdown(lib->fds[library], SHUT_RDWR); /* so that no later call reads the rest of this answer */
 	worker_lost(lib, library, !makes_sense);
 	return NPS_DEVICE_LIB_GONE;
 }
@@ -114,19 +117,19 @@ static int lib_call(const struct nps_device_lib *lib, enum nps_worker_library li
 	int err;
 
 	*reply = (struct nps_worker_reply){ 0 };
-	/* It is one call that hangs, not many that are slow together. */
+	/* The time counts for a single call, not for many that are slow together. */
 	nps_device_lib__alive(lib);
 	err = (lib->exchange ? lib->exchange : exchange_with_worker)(lib, library, r, payload, reply, data);
 	if (err)
-		*reply = (struct nps_worker_reply){ 0 }; /* nothing of it is believed */
+		*reply = (struct nps_worker_reply){ 0 }; /* no part of it is used */
 	else if (reply->code == NPS_DEVICE_LIB_GONE)
-		err = -EIO; /* that we alone say */
+		err = -EIO; /* a code that only this file may return */
 	return err ? err : reply->code;
 }
 
 /* --- the driver's functions ---------------------------------------------------------------------------- */
 
-/* One that fills exactly SIZE bytes. */
+/* A call that fills exactly SIZE bytes. */
 static int lib_call_sized(const struct nps_device_lib *lib, enum nps_worker_library library,
 			  struct nps_worker_request *r, void *out, size_t size)
 {
@@ -210,7 +213,7 @@ int nps_device_lib__read(const struct nps_device_lib *lib, uint32_t device, uint
 	struct nps_worker_reply reply;
 	int code = lib_call(lib, NPS_WORKER_HAL, &r, NULL, &reply, buf);
 
-	/* Past the buffer, or other than what came: nothing this driver says is to be believed. */
+	/* Beyond the buffer, or not what arrived: the driver's answers are invalid. */
 	return code > 0 && (uint32_t)code != reply.size ? -EPROTO : code;
 }
 
@@ -237,7 +240,7 @@ int nps_device_lib__info(const struct nps_device_lib *lib, uint32_t device, int3
 	if (!span)
 		return code;
 	*span = (struct nps_call_span){ before, after };
-	/* Its own are closer, if they can be true. */
+	/* The worker's own times are closer, if they are plausible. */
 	if (reply.before >= before && reply.before <= reply.after && reply.after <= after)
 		*span = (struct nps_call_span){ reply.before, reply.after };
 	return code;

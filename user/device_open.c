@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the driver's libraries are, on the host and in a job, and in whose place they are loaded. */
+/* Finds the driver's libraries on the host and in a job, and opens them in a worker. */
 #include "device_lib.h"
 
 #include <errno.h>
@@ -19,9 +19,9 @@
 
 #define HAL "libascend_hal.so"
 #define DCMI "libdcmi.so"
-#define MOST_MAPPINGS 16384 /* of a job, whose directories are looked at */
+#define MOST_MAPPINGS 16384 /* of a job, whose directories are searched */
 
-/* Where the driver is installed (cann-abi 1.1). */
+/* Directories in which the driver is installed (cann-abi 1.1). */
 static const char *const hal_dirs[] = { "/usr/local/Ascend/driver/lib64/driver",
 					"/usr/local/Ascend/driver/lib64", "/usr/lib64", NULL };
 static const char *const dcmi_dirs[] = { "/usr/local/dcmi",
@@ -31,11 +31,11 @@ static const char *const dcmi_dirs[] = { "/usr/local/dcmi",
 					 "/usr/lib64",
 					 NULL };
 
-/* --- what a request for a worker holds ------------------------------------------------------------------ */
+/* --- contents of a request for a worker ----------------------------------------------------------------- */
 
 struct request {
 	struct nps_launch_request r;
-	size_t used; /* of r.paths */
+	size_t used; /* bytes of r.paths */
 };
 
 /* False: there is no room. */
@@ -49,7 +49,7 @@ static bool request_add_path(struct request *q, const char *path, size_t len)
 	return true;
 }
 
-/* Calls EACH for the directories that /etc/ld.so.conf.d gives the dynamic linker. */
+/* Calls EACH for the directories in /etc/ld.so.conf.d, which the dynamic linker searches. */
 static void for_each_configured(void (*each)(struct request *q, const char *dir, size_t len, void *arg),
 				struct request *q, void *arg)
 {
@@ -70,7 +70,10 @@ static void for_each_configured(void (*each)(struct request *q, const char *dir,
 	globfree(&found);
 }
 
-/* ... for all directories of this host in which a library may be: the user's choice first, then the driver's own places, DIRS. */
+/*
+ * ... for all directories of this host that may contain a library: the user's choice first, then the
+ * driver's own, DIRS.
+ */
 static void for_each_host_dir(void (*each)(struct request *q, const char *dir, size_t len, void *arg),
 			      struct request *q, const char *const *dirs, void *arg)
 {
@@ -90,7 +93,7 @@ struct file {
 	uint32_t *n;
 };
 
-/* DIR/NAME, if it is there for us: of the host's. */
+/* Adds DIR/NAME, if it is accessible: for the host's libraries. */
 static void request_add_file(struct request *q, const char *dir, size_t len, void *arg)
 {
 	const struct file *file = arg;
@@ -136,8 +139,8 @@ static void request_fill_host(struct request *q, bool with_hal)
 }
 
 /*
- * Paths in MAPS as the process itself has them: where its root directory is one of its mount namespace's, as after chroot(2), they
- * begin with that one's.
+ * Makes the paths in MAPS those that the process itself uses: if its root directory is below that of its
+ * mount namespace, as after chroot(2), they begin with that root.
  */
 static void maps_strip_root(struct nps_maps *maps, pid_t pid)
 {
@@ -157,7 +160,7 @@ static void maps_strip_root(struct nps_maps *maps, pid_t pid)
 	}
 }
 
-/* The file mapped as code under that name, and there still; NULL: none. */
+/* The file of that name that is mapped as code, and still exists; NULL: none. */
 static const char *maps_find(const struct nps_maps *maps, const char *name)
 {
 	for (size_t i = 0; i < maps->n; i++)
@@ -171,7 +174,7 @@ static size_t dir_len(const char *path)
 	return (size_t)(nps_basename(path) - path) - 1;
 }
 
-/* libdcmi.so in the directory of HAL, or below that of its installation: what nobody has mapped yet. */
+/* Adds libdcmi.so in the directory of HAL, or in others of its installation, as it may not be mapped yet. */
 static void request_add_beside(struct request *q, const char *hal)
 {
 	static const char *const places[] = { "", "../", "../common/", "../../../../dcmi/", "../../dcmi/" };
@@ -184,7 +187,10 @@ static void request_add_beside(struct request *q, const char *hal)
 			q->r.n_dcmi++;
 }
 
-/* What its libraries need is where those are that it has: the one to be opened comes first. */
+/*
+ * Adds the directories of all mapped libraries, in which the dependencies are; that of the library to
+ * open comes first.
+ */
 static void request_add_job_dirs(struct request *q, const struct nps_maps *maps, const char *first)
 {
 	size_t begin = q->used;
@@ -202,7 +208,7 @@ static void request_add_job_dirs(struct request *q, const struct nps_maps *maps,
 	}
 }
 
-/* False: the process has no such library. */
+/* Fills the request from the mappings of a process. False: it has no such library. */
 static bool request_fill_job(struct request *q, pid_t pid, bool with_hal)
 {
 	const char *hal, *dcmi, *sudo = getenv("SUDO_UID");
@@ -218,7 +224,7 @@ static bool request_fill_job(struct request *q, pid_t pid, bool with_hal)
 	maps_strip_root(&maps, pid);
 	hal = maps_find(&maps, HAL);
 	dcmi = maps_find(&maps, DCMI);
-	/* named even if another one is used: by it the process is known to be what it was */
+	/* added even if another one is used: the worker uses it to check that the process is the same */
 	if (hal && request_add_path(q, hal, strlen(hal)))
 		q->r.n_hal = 1;
 	if (dcmi && request_add_path(q, dcmi, strlen(dcmi)))
@@ -233,7 +239,7 @@ static bool request_fill_job(struct request *q, pid_t pid, bool with_hal)
 
 /* --- opening -------------------------------------------------------------------------------------------- */
 
-/* Is PATH, which a worker gave, one of those it was given? */
+/* Is PATH, from a worker's answer, one of those in its request? */
 static bool is_candidate(const struct nps_device_worker *w, const char *path)
 {
 	const char *end = w->paths + sizeof(w->paths);
@@ -252,7 +258,7 @@ static void set_path(struct nps_device_lib *lib, enum nps_worker_library library
 		 path && is_candidate(lib->workers[library], path) ? path : name);
 }
 
-/* The user of a process, as which a worker in its place would run. */
+/* The user of a process, as whom a worker for it would run. */
 static uid_t uid_of(pid_t pid)
 {
 	char path[32], line[128];
@@ -268,7 +274,7 @@ static uid_t uid_of(pid_t pid)
 	return uid;
 }
 
-/* What runs in the place of that process; 0: the host's. */
+/* Numbering of devices in the namespaces of that process; 0: the host's. */
 static struct nps_device_numbers numbers_in(pid_t pid)
 {
 	static const char *const hosts[] = { "self", "1" };
@@ -297,7 +303,10 @@ static void set_worker(struct nps_device_lib *lib, enum nps_worker_library libra
 	lib->numbers[library] = numbers;
 }
 
-/* A worker for Q in the place of PID, 0: of the host, and LIBRARY in it. -ENOENT, -ELIBACC with WHY. */
+/*
+ * Starts a worker for Q in the namespaces of process PID, 0: of the host, and opens LIBRARY in it. 0,
+ * -ENOENT, -ELIBACC with WHY.
+ */
 static int open_in_worker(struct nps_device_lib *lib, enum nps_worker_library library, struct request *q,
 			  pid_t pid, char *why, size_t why_size)
 {
@@ -351,7 +360,7 @@ int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n
 		err = open_in_worker(lib, NPS_WORKER_HAL, q, 0, why, why_size);
 	if (err == -ENOENT && q->r.n_hal)
 		nps_debug("the host's " HAL " is not loaded: %s", why);
-	/* One that a job has and that is of no use does not keep another's from being used. */
+	/* An unusable library of one job does not prevent the use of another's. */
 	for (size_t i = 0; err && !(err == -ELIBACC && !i) && i < n; i++)
 		if (request_fill_job(q, pids[i], true))
 			err = open_in_worker(lib, NPS_WORKER_HAL, q, pids[i], why, why_size);
@@ -359,7 +368,7 @@ int nps_device_lib__open(struct nps_device_lib *lib, const pid_t *pids, size_t n
 	return err;
 }
 
-/* Of the installation that libascend_hal.so is from. */
+/* From the same installation as libascend_hal.so. */
 static int open_dcmi_beside(struct nps_device_lib *lib, char why[NPS_WORKER_TEXT])
 {
 	int err;
@@ -397,7 +406,7 @@ int nps_device_lib__open_dcmi(struct nps_device_lib *lib, const pid_t *pids, siz
 	free(q);
 	if (err == -ELIBACC)
 		nps_warn("%s cannot be used: %s: utilisation, temperature and power are not sampled: "
-			 "npu-smi info tells whether it works",
+			 "check the device with npu-smi info",
 			 DCMI, why);
 	return err;
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What is sampled of the devices, and how often: the vendor's switches by the vendor's names (behaviours 8). */
+/*
+ * What is sampled of the devices, and how often: the vendor's switches by the vendor's names (behaviours
+ * 8).
+ */
 #ifndef NPS_DEVICE_OPTIONS_H
 #define NPS_DEVICE_OPTIONS_H
 
@@ -14,16 +17,16 @@ struct nps_device_opts {
 	bool links; /* between devices, and to the host */
 	bool memory; /* HBM, DDR, LLC, QoS; memory of the device and of modules */
 	bool l2_cache;
-	bool usage; /* what npu-smi tells */
-	char llc; /* 'r' or 'w': of which accesses the last level cache tells */
+	bool usage; /* the values of npu-smi */
+	char llc; /* 'r' or 'w': accesses that the last level cache's counters count */
 	enum nps_aic_metric metric;
 	unsigned int io_hz, links_hz, memory_hz, aic_hz, usage_hz;
-	bool all; /* every device, not those of the job alone */
-	bool chosen; /* which devices was said: what else was asked for does not change it */
+	bool all; /* every device, not only those of the job */
+	bool chosen; /* devices were selected explicitly: other options do not change that */
 	uint64_t listed; /* bit d: device d was named; 0: none was */
 };
 
-/* Devices as --sys-devices has them: "job", "all", or their numbers with commas. 0, or -EINVAL. */
+/* Parses --sys-devices: "job", "all", or device numbers with commas. 0, or -EINVAL. */
 int nps_device_options__choose(struct nps_device_opts *o, const char *text);
 
 /* Is anything to be sampled? */

@@ -5,10 +5,10 @@
 
 static const struct words {
 	int code;
-	const char *what, *then; /* why; what becomes of it, and what to do */
+	const char *what, *then; /* reason; what happens to the channel, and advice */
 } all_words[] = {
 	{ NPS_PROF_TIMEOUT, "the device did not answer in time",
-	  "it is tried again: npu-smi info tells its health" },
+	  "it is tried again: check its health with npu-smi info" },
 	{ NPS_PROF_STARTED, "it was started already", "it is left alone, and tried again later" },
 	{ NPS_PROF_STOPPED, "it was stopped by somebody else, or the device was reset",
 	  "it is started again" },
@@ -19,7 +19,7 @@ static const struct words {
 	{ NPS_PROF_OCCUPIED, "another profiler uses it", "it is left alone until it is free" },
 	{ NPS_PROF_VF_FULL, "other users of the device's parts use it", "it is left alone until it is free" },
 	{ NPS_PROF_NO_CONTEXT, "the driver gives it to the job's own processes alone", "it is not sampled" },
-	{ NPS_PROF_NONSENSE, "the driver says what cannot be", "it is tried again" },
+	{ NPS_PROF_NONSENSE, "the driver returned an impossible value", "it is tried again" },
 	{ NPS_PROF_DATA_LOST, "the device lost data", "what it delivered is kept" },
 };
 

@@ -20,13 +20,13 @@ enum nps_prof_code {
 	NPS_PROF_VF_FULL = -11,
 	NPS_PROF_NO_CONTEXT = 115,
 	NPS_PROF_DATA_LOST = 0x916,
-	NPS_PROF_NONSENSE = -71, /* -EPROTO: found out here */
+	NPS_PROF_NONSENSE = -71, /* -EPROTO: detected here */
 };
 
-/* Will asking again be of no use? */
+/* Is a retry useless? */
 bool nps_device_report__final(int code);
 
-/* WHAT a code means, and what becomes of the channel THEN. Texts that stay. */
+/* WHAT the code means, and what happens to the channel THEN. Static texts. */
 void nps_device_report__words(int code, const char **what, const char **then);
 
 #endif

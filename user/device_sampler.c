@@ -14,7 +14,7 @@
 
 #define MOST_PIDS 4096
 #define MOST_NOTES 256
-#define LIB_PIDS 64 /* whose mappings are looked at for the libraries */
+#define LIB_PIDS 64 /* processes whose mappings are searched for the libraries */
 #define JOIN_TURN_MS 20
 #define LAST_JOIN_MS 500
 
@@ -23,28 +23,28 @@ struct nps_device_sampler {
 	struct nps_device_opts opts;
 	struct nps_device_common common;
 	struct nps_device_thread *threads[NPS_DEVICE_MAX];
-	bool hangs[NPS_DEVICE_MAX]; /* in the driver: left to itself */
-	bool reaped[NPS_DEVICE_MAX]; /* has come back since, and ended */
-	uint64_t tried; /* bit d: device d was started, or could not be */
-	uint64_t released; /* bit d; those that come later are born released */
+	bool hangs[NPS_DEVICE_MAX]; /* its call into the driver does not return: not waited for */
+	bool reaped[NPS_DEVICE_MAX]; /* a hanging thread has returned and ended */
+	uint64_t tried; /* bit d: a start of device d was tried */
+	uint64_t released; /* bit d; devices that are started later begin released */
 	struct nps_driver_ask *ask;
 	enum { OPENING, READY, FAILED } state; /* of the libraries */
-	bool looking; /* has asked who uses which device, and does not know */
-	bool looked; /* has known it once */
+	bool looking; /* a query of who uses which device is in progress */
+	bool looked; /* one was answered */
 	bool ended; /* nothing is started any more */
 	struct note {
 		pid_t pid;
 		uint32_t device;
 		bool foreign;
-	} notes[MOST_NOTES]; /* of the job, while the libraries were still being opened */
+	} notes[MOST_NOTES]; /* devices used by the job before the libraries were open */
 	size_t n_notes;
-	uint32_t ids[NPS_DEVICE_MAX]; /* that the driver knows */
+	uint32_t ids[NPS_DEVICE_MAX]; /* the driver's devices */
 	size_t n_ids;
 	pid_t pids[MOST_PIDS];
-	uint64_t used[MOST_PIDS]; /* bit d: that process holds memory of device d */
+	uint64_t used[MOST_PIDS]; /* bit d: that process has memory on device d */
 	bool foreigners[MOST_PIDS];
 	size_t n_pids;
-	bool foreign; /* a process calls devices by numbers of its own: it is looked which it uses */
+	bool foreign; /* a process numbers devices differently, so their use is queried */
 	bool error_told;
 	uint64_t worker_cpu_ns; /* of the processes that called the driver, until the devices were stopped */
 };
@@ -53,7 +53,7 @@ struct nps_device_sampler {
 	for (size_t i = 0; i < NPS_DEVICE_MAX; i++)                                                          \
 		for (struct nps_device_thread *t = (s)->threads[i]; t; t = NULL)
 
-/* Opens the libraries, and lists the devices. */
+/* Query that opens the libraries, and lists the devices. */
 struct opening {
 	struct nps_question q;
 	pid_t pids[LIB_PIDS];
@@ -61,13 +61,13 @@ struct opening {
 	struct nps_device_lib lib;
 	bool found;
 	char why[320];
-	uint32_t ids[NPS_DEVICE_MAX], n_ids; /* 0: it lists none */
+	uint32_t ids[NPS_DEVICE_MAX], n_ids; /* n_ids 0: the driver lists none */
 };
 
-/* Which processes hold memory of devices. */
+/* Query of the processes that have memory on devices. */
 struct look {
 	struct nps_question q;
-	bool cut; /* not all were asked: the capture ended */
+	bool cut; /* the capture ended before all were queried */
 	size_t n;
 	struct {
 		uint32_t id;
@@ -86,7 +86,7 @@ static void ask_opening(struct nps_question *q, struct nps_driver *d)
 		return;
 	}
 	nps_driver__open_dcmi(d, o->pids, o->n_pids);
-	/* What each device's thread connects to; this connection stays with who asks. */
+	/* For the devices' threads to connect to; this connection stays with the querying thread. */
 	o->lib = d->lib;
 	o->lib.sign = NULL;
 	o->lib.fds[0] = o->lib.fds[1] = -1;
@@ -141,7 +141,7 @@ static void say_unplaced(const struct nps_device_sampler *s, pid_t pid)
 	if (s->state == READY && !s->lib.has[NPS_WORKER_DCMI] &&
 	    !nps_device_lib__numbers_for(&s->lib, pid, true))
 		nps_warn("pid %d: it is in a container, where devices have other numbers, and without "
-			 "libdcmi.so nobody tells which it uses: --sys-devices names those to sample",
+			 "libdcmi.so it is unknown which it uses: select them with --sys-devices",
 			 pid);
 }
 
@@ -154,12 +154,12 @@ static void start_chosen(struct nps_device_sampler *s)
 			start_device(s, s->ids[i]);
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
 		if (opts->listed >> d & 1)
-			start_device(s, d); /* says of those that are not there */
+			start_device(s, d); /* prints a line if it does not exist */
 	for (size_t i = 0; i < s->n_notes; i++)
 		nps_device_sampler__uses(s, s->notes[i].pid, s->notes[i].foreign, s->notes[i].device);
 }
 
-/* 0; -errno: the reason has been printed. */
+/* The libraries are open. 0; -errno: the reason has been printed. */
 static int opened(struct nps_device_sampler *s, const struct opening *o)
 {
 	struct nps_session *session = s->common.session;
@@ -327,7 +327,7 @@ void nps_device_sampler__look(struct nps_device_sampler *s)
 	nps_driver_ask__post(s->ask, &look->q);
 }
 
-/* All devices, or the one. */
+/* DEVICE NPS_DEVICE_MAX: all devices, else that one. */
 static bool concerns(uint32_t device, uint32_t d)
 {
 	return device >= NPS_DEVICE_MAX || device == d;
@@ -407,12 +407,12 @@ void nps_device_sampler__stop(struct nps_device_sampler *s, struct nps_deadline 
 		s->hangs[i] = true;
 		nps_warn("device %u: a call into the driver does not come back: what was sampled until then "
 			 "is kept: "
-			 "npu-smi info tells its health",
+			 "check its health with npu-smi info",
 			 nps_device_thread__device(t));
 	}
 }
 
-/* Calls have failed when the libraries' process was ended: threads that hung come to their end then. */
+/* Pending calls failed when the libraries' process ended, so threads that hung now end. */
 void nps_device_sampler__reap(struct nps_device_sampler *s)
 {
 	int ms = LAST_JOIN_MS;
@@ -436,7 +436,7 @@ bool nps_device_sampler__free(struct nps_device_sampler *s)
 		else
 			nps_device_thread__free(t);
 	}
-	if (hangs) /* its thread may come back, and uses what is here */
+	if (hangs) /* its thread may return, and uses this memory */
 		return false;
 	pthread_mutex_destroy(&s->common.lock);
 	free(s);

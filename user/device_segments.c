@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The channels that could be started together fill one PROF_* directory, whose control files tell the instant of that start:
- * times of some records count from it. What was busy then, or was let go for the job's own profiler, or lost with a reset
- * of the device, is started again later, and fills another one.
+ * Channels that could be started together fill one PROF_* directory, whose control files contain the time
+ * of that start, from which times of some records count. A channel that was busy then, or was released
+ * for the job's own profiler, or lost with a reset of the device, is started again later, and fills
+ * another directory.
  *
- * prof_channel_poll() is not used: its queue is one of the process, so that a thread would take what another waits for, and
- * it wakes for each packet of each channel. Reading is non-blocking; the samples of one turn, of all channels,
- * are a twentieth of one ring.
+ * prof_channel_poll() is not used: its queue belongs to the process, so that one thread would consume
+ * another's events, and it wakes for each packet of each channel. Reads do not block; the samples of one
+ * turn, of all channels, are a twentieth of one ring.
  */
 #include "device_thread_impl.h"
 
@@ -21,16 +22,16 @@
 #include "log.h"
 
 #define SECOND 1000000000ULL
-#define FIRST_PAUSE SECOND /* before a refused channel is asked for again; doubled each time */
+#define FIRST_PAUSE SECOND /* before the next try to start a refused channel; doubled each time */
 #define LONGEST_PAUSE (30 * SECOND)
-#define MOST_FAILURES 3 /* reads in a row before a channel is started afresh */
+#define MOST_FAILURES 3 /* failed reads in a row before a channel is started again */
 #define CLOCK_TRIES 4
 
 enum { MODULE_SYSTEM = 0, INFO_SYS_COUNT = 13, INFO_MONOTONIC_RAW = 14 };
 
 /* --- clocks ------------------------------------------------------------------------------------------ */
 
-/* The narrowest of a few reads. False: the driver does not say. */
+/* The shortest of a few reads. False: the driver has no such clock. */
 static bool read_clock(struct nps_device_thread *t, int info, struct nps_device_clock *best)
 {
 	bool any = false;
@@ -63,7 +64,7 @@ void nps_device_segments__sample_clocks(struct nps_device_thread *t)
 		nps_device_common__append(t->common, NPS_CHUNK_DEVICE_RAWS, &c, sizeof(c));
 }
 
-/* Both clocks at one instant, for the control files. */
+/* Both clocks at one time, for the control files. */
 static struct nps_prof_sync synchronise(struct nps_device_thread *t)
 {
 	struct nps_prof_sync sync = { .host_raw = nps_now(CLOCK_MONOTONIC_RAW) };
@@ -76,7 +77,7 @@ static struct nps_prof_sync synchronise(struct nps_device_thread *t)
 	if (read_clock(t, INFO_MONOTONIC_RAW, &raw)) {
 		uint64_t at = raw.raw_before + (raw.raw_after - raw.raw_before) / 2;
 
-		sync.device_raw = raw.counter - (at - sync.host_raw); /* at the instant of the other */
+		sync.device_raw = raw.counter - (at - sync.host_raw); /* at the same time as the other */
 	}
 	return sync;
 }
@@ -87,7 +88,7 @@ static void write_control(struct nps_device_thread *t, struct nps_device_segment
 {
 	int err;
 
-	pthread_mutex_lock(&t->common->lock); /* the directories are made on the way, each once */
+	pthread_mutex_lock(&t->common->lock); /* the directories are created in between, each once */
 	err = nps_prof_control__host(&g->control, t->common->session);
 	if (!err)
 		err = nps_prof_control__device(&g->control, t->common->session, &t->info, &g->sync);
@@ -147,7 +148,7 @@ static void wait_before_retry(struct nps_device_stream *s)
 	s->state = NPS_STREAM_WAITS;
 }
 
-/* Reports once for each code, with one line, that CALL ("start", "read", "stop") on the channel returned it. */
+/* Prints one line for each code that CALL ("start", "read", "stop") on the channel returned, once. */
 static void report_code(struct nps_device_stream *s, unsigned int device, const char *call, int code)
 {
 	const char *what, *then;
@@ -167,7 +168,7 @@ static void report_code(struct nps_device_stream *s, unsigned int device, const 
 		 s->ch->id, code, then);
 }
 
-/* One channel into segment G. */
+/* Starts one channel into segment G. */
 static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *s,
 			 struct nps_device_segment *g)
 {
@@ -202,12 +203,12 @@ static bool any_due(const struct nps_device_thread *t)
 	return false;
 }
 
-/* No segment is left: what is not open now is not sampled any more. */
+/* No segment is left: channels that are closed now are not sampled any more. */
 static void give_up(struct nps_device_thread *t)
 {
 	if (!t->gave_up)
 		nps_warn("device %u: its channels were closed and started %d times: those that are closed "
-			 "are not sampled any more: npu-smi info tells its health",
+			 "are not sampled any more: check its health with npu-smi info",
 			 t->device, NPS_DEVICE_MOST_SEGMENTS);
 	t->gave_up = true;
 	for (size_t i = 0; i < t->n_streams; i++)
@@ -259,7 +260,7 @@ static void stop_stream(struct nps_device_thread *t, struct nps_device_stream *s
 	closed(t, s);
 }
 
-/* A read failed: now and then that happens; a channel that goes on failing, or was stopped, is started afresh. */
+/* A single read may fail; if reads keep failing, or the channel was stopped, it is started again. */
 static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int code)
 {
 	int disk = 0;
@@ -268,7 +269,7 @@ static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int
 	if (code != NPS_PROF_STOPPED && ++s->failures < MOST_FAILURES)
 		return;
 	nps_device_lib__stop(&t->lib, t->device,
-			     s->ch->id); /* whatever became of it: it is to be started again */
+			     s->ch->id); /* the result does not matter: it is started again */
 	nps_device_stream__abandon(s, &t->info, t->common->session, &disk);
 	nps_device_thread__disk_error(t, disk);
 	closed(t, s);
@@ -308,7 +309,7 @@ static void say_rounds(const struct nps_device_thread *t, struct nps_device_stre
 	s->rounds_told = s->rounds;
 }
 
-/* A driver's library of the job's can make up as much as it likes. */
+/* Necessary because a job's driver library can make up any amount of data. */
 static void tell_limits(struct nps_device_thread *t)
 {
 	if (t->account.slowed && !atomic_exchange(&t->slowed_told, true))
@@ -350,7 +351,7 @@ void nps_device_segments__drain(struct nps_device_thread *t)
 			failed(t, s, code);
 		} else {
 			s->failures = 0;
-			/* Not at its start: one that is lost again and again has many. */
+			/* Not at its start, so that one that is lost again and again has long pauses. */
 			if (nps_now(CLOCK_MONOTONIC) - s->opened > LONGEST_PAUSE)
 				s->pause = 0;
 		}

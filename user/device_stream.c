@@ -7,17 +7,17 @@
 
 #include "clocks.h"
 
-#define HOLD (64U << 10) /* bytes gathered before a write */
-#define MOST_READS 64 /* of one drain: a driver that always has more must not keep us from the others */
-#define GAP_PERIODS 4 /* that times may jump by before something is missing */
-#define GAP_NS 50000000ULL /* and on top of that: hosts of devices are busy too */
-#define BACK_NS 1000000000ULL /* times of one channel go back by no more */
+#define HOLD (64U << 10) /* bytes buffered before a write */
+#define MOST_READS 64 /* of one drain: a driver that always has more data must not block the other channels */
+#define GAP_PERIODS 4 /* by which times may jump without a loss */
+#define GAP_NS 50000000ULL /* added to that: CPUs of devices are busy too */
+#define BACK_NS 1000000000ULL /* times of one channel never go back further */
 #define MOST_RELATIVE 10000000000000ULL /* us since a start: no capture takes months */
-#define RING (4ULL << 20) /* bytes of the driver's, of all channels that are sampled */
-#define MOST_BYTES (2 * RING) /* of one drain, while which more may come */
-#define ENOUGH 64 /* records that tell how fast a channel writes */
-#define ENOUGH_NS 1000000000ULL /* in which those without times have come */
-#define MOST_GAP_NS 3600000000000ULL /* no longer without a sample */
+#define RING (4ULL << 20) /* bytes of the driver's ring, for all sampled channels */
+#define MOST_BYTES (2 * RING) /* of one drain, during which more may arrive */
+#define ENOUGH 64 /* records from which a channel's rate is computed */
+#define ENOUGH_NS 1000000000ULL /* time for that, for records without times */
+#define MOST_GAP_NS 3600000000000ULL /* longest time without a sample */
 
 int nps_device_stream__start(struct nps_device_stream *s, const struct nps_device_lib *lib,
 			     const struct nps_device_opts *o, const struct nps_device_info *d,
@@ -54,7 +54,7 @@ static int running_number(const uint8_t *record)
 	return (record[0] | record[1] << 8) >> 6 & 0xf;
 }
 
-/* Did the device, or what it wrote, skip samples before TIME? */
+/* Did the device, or its output, skip samples before TIME? */
 static bool jumps(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t time)
 {
 	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns;
@@ -78,7 +78,7 @@ static void lose_rounds(struct nps_device_stream *s, const struct nps_channel_fo
 	s->unread = away;
 }
 
-/* Whole rounds of the ring in JUMP, the time between two records of SIZE bytes, at the rate of those before. */
+/* Whole rounds of the ring in JUMP, the time between two records, at the rate of previous records. */
 static uint64_t rounds(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t jump)
 {
 	uint64_t ns_per_unit = f->unit ? f->unit : s->tick_ns;
@@ -86,14 +86,14 @@ static uint64_t rounds(const struct nps_device_stream *s, const struct nps_chann
 
 	if (s->spanned < ENOUGH || !s->span)
 		return 0;
-	/* A device that slept, too, leaves a gap, but not one in which we were away. */
+	/* An idle device leaves a gap, too, but then the reads were in time. */
 	if (longest_away(s) / ns_per_unit < jump / 2)
 		return 0;
 	bytes = (double)jump / (double)s->span * (double)s->spanned * f->size;
 	return (uint64_t)(bytes / (double)RING + 0.5);
 }
 
-/* What has no times: the ring was overwritten when we were away for longer than it holds. */
+/* For records without times: the ring was overwritten if it was not read for longer than it holds. */
 static void look_at_pause(struct nps_device_stream *s, uint64_t pause, uint64_t now)
 {
 	const struct nps_channel_format *f = s->version < 0 ? NULL : &s->ch->formats[s->version];
@@ -107,7 +107,7 @@ static void look_at_pause(struct nps_device_stream *s, uint64_t pause, uint64_t 
 	lose_rounds(s, f, n, pause);
 }
 
-/* A read has come back. */
+/* Called after each read. */
 static void note_read(struct nps_device_stream *s)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC), pause = now - s->read_at;
@@ -135,7 +135,7 @@ static void note_time(struct nps_device_stream *s, const struct nps_channel_form
 		s->time = time;
 }
 
-/* What is missing before this record, as far as its number and time can tell. */
+/* Detects what is missing before this record, by its sequence number and time. */
 static void look(struct nps_device_stream *s, const struct nps_channel_format *f, const uint8_t *record)
 {
 	s->records++;
@@ -149,7 +149,7 @@ static void look(struct nps_device_stream *s, const struct nps_channel_format *f
 	}
 }
 
-/* Can TIME follow BEFORE? Samples of one channel are in order, but for those of one instant. */
+/* Can TIME follow BEFORE? Samples of one channel are in order, except those of one instant. */
 static bool follows(const struct nps_device_stream *s, const struct nps_channel_format *f, uint64_t before,
 		    uint64_t time)
 {
@@ -162,7 +162,7 @@ static bool follows(const struct nps_device_stream *s, const struct nps_channel_
 	return !before || (time + slack >= before && time <= before + MOST_GAP_NS / ns_per_unit);
 }
 
-/* How many of the next records can be such, up to NPS_STREAM_UNSEEN. */
+/* Number of plausible records that follow, up to NPS_STREAM_UNSEEN. */
 static unsigned int good(const struct nps_device_stream *s, const struct nps_channel_format *f,
 			 const uint8_t *data, size_t len)
 {
@@ -180,9 +180,9 @@ static unsigned int good(const struct nps_device_stream *s, const struct nps_cha
 }
 
 /*
- * Bytes to leave out so that what follows are records: of a ring that was overwritten while we did not look, what we read
- * next can begin anywhere in a record, and the one before it may be made of two. 0 if all is well, or if no place is
- * better: then a record is only unusual.
+ * Bytes to skip until records begin. After the ring was overwritten, a read can begin anywhere in a
+ * record, and the record before it may consist of two. 0 if all is well, or if no offset is better: then
+ * a record is only unusual.
  */
 static size_t misplaced(const struct nps_device_stream *s, const struct nps_channel_format *f,
 			const uint8_t *data, size_t len)
@@ -198,8 +198,8 @@ static size_t misplaced(const struct nps_device_stream *s, const struct nps_chan
 }
 
 /*
- * Whole records of DATA. Returns how many bytes were used up; what is doubtful waits for more unless it is the LAST.
- * *err: -errno of writing.
+ * Processes whole records of DATA. Returns the number of bytes used; implausible ones are kept until more
+ * arrive, unless these are the LAST. *err: -errno of a write.
  */
 static size_t take_records(struct nps_device_stream *s, struct nps_session *session, const uint8_t *data,
 			   size_t len, bool last, int *err)
@@ -232,7 +232,7 @@ static size_t take_records(struct nps_device_stream *s, struct nps_session *sess
 	return at;
 }
 
-/* LEN bytes of BUF, those that were kept first. What is left is kept. -errno of writing. */
+/* Processes LEN bytes of BUF, which begins with kept ones, and keeps the rest. 0 or -errno of a write. */
 static int take(struct nps_device_stream *s, struct nps_device_info *d, struct nps_session *session,
 		const uint8_t *buf, size_t len, bool last)
 {
@@ -240,17 +240,17 @@ static int take(struct nps_device_stream *s, struct nps_device_info *d, struct n
 	int err = 0;
 
 	s->n_rest = 0;
-	if (!s->ch->formats[0].size) /* text: lines may be cut between slices */
+	if (!s->ch->formats[0].size) /* text: a line may be split between slices */
 		return len ? nps_prof_file__write(&s->file, session, buf, len) : 0;
 	if (s->version < 0)
 		s->version = nps_channel__version(s->ch, d, buf, len);
 	if (s->version < 0 && (last || len > sizeof(s->rest)))
-		s->version = 0; /* nothing tells: as most are */
+		s->version = 0; /* unknown: the more common one */
 	if (s->version >= 0)
 		used = take_records(s, session, buf, len, last, &err);
 	if (err)
 		return err;
-	if (len - used > sizeof(s->rest)) { /* cannot be: no more wait than there is room for */
+	if (len - used > sizeof(s->rest)) { /* impossible: no more is kept than fits */
 		s->torn += len - used - sizeof(s->rest);
 		used = len - sizeof(s->rest);
 	}
@@ -261,7 +261,7 @@ static int take(struct nps_device_stream *s, struct nps_device_info *d, struct n
 	return 0;
 }
 
-/* What was read and looked at since *BEGIN, ns of CPU time, is charged. May more be read? */
+/* Charges what was read, and CPU time since *BEGIN, to the account. May more be read? */
 static bool account(struct nps_device_stream *s, uint32_t bytes, uint64_t *begin)
 {
 	uint64_t now = nps_now(CLOCK_THREAD_CPUTIME_ID);
@@ -295,7 +295,7 @@ int nps_device_stream__drain(struct nps_device_stream *s, const struct nps_devic
 			break;
 		s->bytes += (uint32_t)n;
 		all += (uint32_t)n;
-		if (all > MOST_BYTES) /* more than its ring holds: what it says is made up */
+		if (all > MOST_BYTES) /* more than its ring holds: the answers are invalid */
 			return -EPROTO;
 		memcpy(buf, s->rest, kept);
 		err = take(s, d, session, (const uint8_t *)buf, kept + (size_t)n, false);
@@ -317,7 +317,7 @@ static void finish(struct nps_device_stream *s, struct nps_device_info *d, struc
 	err = take(s, d, session, rest, s->n_rest, true);
 	if (err && !*disk)
 		*disk = err;
-	s->torn += s->n_rest; /* a record without its end */
+	s->torn += s->n_rest; /* an incomplete record */
 	s->n_rest = 0;
 	err = nps_prof_file__finish(&s->file, session);
 	if (err && !*disk)
@@ -333,7 +333,7 @@ int nps_device_stream__stop(struct nps_device_stream *s, const struct nps_device
 
 	if (s->state != NPS_STREAM_OPEN)
 		return 0;
-	/* Few channels know it, and the rest loses nothing by it. */
+	/* Few channels support it; for the others it has no effect. */
 	nps_device_lib__flush(lib, d->id, s->ch->id);
 	nps_device_stream__drain(s, lib, d, session, buf, size, disk);
 	err = nps_device_lib__stop(lib, d->id, s->ch->id);

@@ -13,12 +13,12 @@
 
 #define SECOND 1000000000ULL
 #define TURN_NS (SECOND / 5)
-#define CLOCK_EDGE 4 /* samples at both ends */
+#define CLOCK_EDGE 4 /* samples of the clocks at both ends */
 
 void nps_device_common__append(struct nps_device_common *c, uint16_t type, const void *data, uint32_t len)
 {
 	pthread_mutex_lock(&c->lock);
-	nps_stream__append(&c->session->device, type, 0, data, len); /* its error ends the capture */
+	nps_stream__append(&c->session->device, type, 0, data, len); /* a write error ends the capture */
 	pthread_mutex_unlock(&c->lock);
 }
 
@@ -40,14 +40,14 @@ bool nps_device_thread__is_to_let_go(struct nps_device_thread *t)
 	return release;
 }
 
-/* --- what npu-smi tells ------------------------------------------------------------------------------ */
+/* --- values of npu-smi ------------------------------------------------------------------------------- */
 
 static bool profiles(struct nps_device_thread *t)
 {
 	for (size_t i = 0; i < t->n_streams; i++)
 		if (t->streams[i].state == NPS_STREAM_OPEN && t->common->opts->metric != NPS_AIC_NONE)
 			return true;
-	return nps_device_thread__is_to_let_go(t); /* the job's own profiler runs */
+	return nps_device_thread__is_to_let_go(t); /* then the job's own profiler runs */
 }
 
 static void sample_usage(struct nps_device_thread *t, uint64_t now)
@@ -68,7 +68,7 @@ static void sample_usage(struct nps_device_thread *t, uint64_t now)
 					  (uint32_t)(n * sizeof(*list)));
 }
 
-/* The segment that is being filled, for what is no channel. */
+/* The segment that is being filled, for data that is not from a channel. */
 static struct nps_device_segment *current(struct nps_device_thread *t)
 {
 	for (size_t i = t->n_segments; i--;)
@@ -151,7 +151,10 @@ static cJSON *describe_segment(const struct nps_device_segment *g)
 	return j;
 }
 
-/* What others may look at: made here, since a call into the driver can take longer than they can wait. */
+/*
+ * Publishes the state for other threads, because a call into the driver can take longer than they can
+ * wait.
+ */
 static void publish(struct nps_device_thread *t)
 {
 	struct nps_device_counts counts = { .cpu_ns = nps_now(CLOCK_THREAD_CPUTIME_ID) };
@@ -184,7 +187,7 @@ static void publish(struct nps_device_thread *t)
 	cJSON_Delete(old);
 }
 
-/* Has the time of something come that is due every PERIOD? */
+/* Is something due that repeats every PERIOD? */
 static bool is_due(uint64_t *due, uint64_t now, uint64_t period)
 {
 	if (now < *due)
@@ -193,7 +196,7 @@ static bool is_due(uint64_t *due, uint64_t now, uint64_t period)
 	return true;
 }
 
-/* All channels are closed: that is said, unless they are wanted again already. */
+/* Closes all channels and announces that, unless they are wanted again already. */
 static void let_go(struct nps_device_thread *t)
 {
 	bool first;
@@ -233,7 +236,7 @@ static void turn(struct nps_device_thread *t)
 	}
 }
 
-/* Until then, or until somebody wants something. */
+/* Sleeps until WHEN, or until a request arrives. */
 static void sleep_until(struct nps_device_thread *t, uint64_t when)
 {
 	struct timespec ts = { .tv_sec = (time_t)(when / SECOND), .tv_nsec = (long)(when % SECOND) };
@@ -245,7 +248,7 @@ static void sleep_until(struct nps_device_thread *t, uint64_t when)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* What is to be known before anything is sampled. -errno: the reason has been printed. */
+/* Reads what has to be known before anything is sampled. -errno: the reason has been printed. */
 static int meet(struct nps_device_thread *t)
 {
 	int err, code = 0;
@@ -257,7 +260,7 @@ static int meet(struct nps_device_thread *t)
 	}
 	if (code)
 		nps_warn("device %u: the driver does not list its channels (code %d): it is not sampled: "
-			 "npu-smi info tells whether it works",
+			 "check it with npu-smi info",
 			 t->device, code);
 	if (err) {
 		nps_warn("device %u is not sampled: %s: is it healthy?", t->device, strerror(-err));

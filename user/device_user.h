@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* As whom the code of the host's driver library runs: a user with no rights but those that its device nodes ask for. */
+/*
+ * User as whom the code of the host's driver library runs: one with no rights except those to open its
+ * device nodes.
+ */
 #ifndef NPS_DEVICE_USER_H
 #define NPS_DEVICE_USER_H
 
@@ -15,16 +18,16 @@ struct nps_device_user {
 	gid_t gid;
 	gid_t groups[NPS_DEVICE_USER_GROUPS];
 	size_t n_groups;
-	char root_alone[32]; /* a node that root and its group alone may open; "": none */
+	char root_alone[32]; /* a node that only root and its group may open; "": none */
 };
 
 /*
- * Chooses by the nodes below DIR ("/dev"): nobody, in the groups that may open them; where their owner alone may, as that owner, but
- * never as root.
+ * Chooses by the nodes below DIR ("/dev"): nobody, in the groups that may open them; if only their owner
+ * may, that owner, but never root.
  */
 void nps_device_user__choose(const char *dir, struct nps_device_user *user);
 
-/* The same, one node after another, of a USER that begins as nobody. */
+/* The same for one node at a time; USER is initialised as nobody. */
 void nps_device_user__add_node(struct nps_device_user *user, const struct nps_node_found *node);
 
 #endif

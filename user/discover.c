@@ -18,18 +18,18 @@
 #include "own_file.h"
 #include "probe_rows.h"
 
-#define RESCAN_NS (100 * NPS_BUDGET_MS) /* between two looks at one process */
-#define KEEP_NS (50 * NPS_BUDGET_MS) /* between two signs of life to helpers */
-#define TURN_NS (50 * NPS_BUDGET_MS) /* for all looks of one turn; for all births that are tried again */
-#define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits so long for a look misses something */
-#define MAPPINGS 64 /* that are looked through between two looks at the clock */
+#define RESCAN_NS (100 * NPS_BUDGET_MS) /* between two scans of one process */
+#define KEEP_NS (50 * NPS_BUDGET_MS) /* between two heartbeats to helpers */
+#define TURN_NS (50 * NPS_BUDGET_MS) /* for all scans of one turn; for all retries of births */
+#define LATE_NS (1000 * NPS_BUDGET_MS) /* a process that waits longer for a scan may miss probes */
+#define MAPPINGS 64 /* searched between two reads of the clock */
 
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid)
 {
 	return nps_job_processes__find(c, pid);
 }
 
-/* 0, or -ETIME: the budget is spent. */
+/* Attaches to an open file. 0, or -ETIME: the budget is spent. */
 static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
@@ -48,7 +48,10 @@ static int attach_fd(struct nps_capture *c, struct nps_budget *budget, int fd, c
 	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
-/* A library of operators; SECOND: their second phases have no function in common. 0 or -ETIME. */
+/*
+ * Attaches to a library of operators; SECOND: there is no function that all second phases call. 0 or
+ * -ETIME.
+ */
 static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget, int fd, const char *path,
 			       bool second)
 {
@@ -66,7 +69,7 @@ static int attach_operators_fd(struct nps_capture *c, struct nps_budget *budget,
 	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
-/* A library in one directory as process `pid` sees it (0: as we do); negative if it is not there. */
+/* Opens a library in one directory as process `pid` sees it (0: as we do); negative if it does not exist. */
 static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *soname, char path[PATH_MAX])
 {
 	if (snprintf(path, PATH_MAX, "%.*s/%s", (int)dir_len, dir, soname) >= PATH_MAX)
@@ -74,7 +77,10 @@ static int open_library(pid_t pid, const char *dir, size_t dir_len, const char *
 	return nps_open_in_root(pid, path);
 }
 
-/* For shapes the libraries of operators too, if it is certain that only their first phases are to be probed. */
+/*
+ * For shapes also attaches to libraries of operators, if it is certain that only their first phases are
+ * to be probed.
+ */
 static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
 			       size_t dir_len)
 {
@@ -99,8 +105,9 @@ static int attach_operators_of(struct nps_capture *c, struct nps_budget *budget,
 }
 
 /*
- * Tries every library name in one directory as process `pid` sees it (0: as we do). Libraries that
- * the job loads later are then probed before their first call. Link stubs are never loaded.
+ * Tries every library name in one directory as process `pid` sees it (0: as we do), so that libraries
+ * that the job loads later are probed before their first call. CANN's directories of link-time libraries
+ * are skipped, because those are never loaded.
  */
 static int attach_directory(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *dir,
 			    size_t dir_len)
@@ -115,7 +122,7 @@ static int attach_directory(struct nps_capture *c, struct nps_budget *budget, pi
 	for (size_t i = 0; !err && (soname = nps_probe_rows__soname(i)); i++) {
 		int fd = open_library(pid, dir, dir_len, soname, path);
 
-		/* Also where there is none: a path of thousands of links takes its time. */
+		/* Also if there is none, because a path of thousands of links takes time. */
 		err = fd >= 0 ? attach_fd(c, budget, fd, path) : nps_budget__spent(budget) ? -ETIME : 0;
 		if (fd >= 0)
 			close(fd);
@@ -123,7 +130,7 @@ static int attach_directory(struct nps_capture *c, struct nps_budget *budget, pi
 	return err ? err : attach_operators_of(c, budget, pid, dir, dir_len);
 }
 
-/* Directories of one look: each is searched once. */
+/* Directories of one scan: each is searched once. */
 struct dirs {
 	struct {
 		const char *path;
@@ -157,7 +164,7 @@ static int attach_new_directory(struct nps_capture *c, struct nps_budget *budget
 	return nps_budget__spent(budget) ? -ETIME : 0;
 }
 
-/* The library that a job with the headers of mstx loads at its first mark, which is to be seen already. */
+/* The library that a job with the headers of mstx loads at its first mark, which must be recorded already. */
 static int attach_injection(struct nps_capture *c, struct nps_budget *budget, pid_t pid, const char *path)
 {
 	int fd, err;
@@ -200,7 +207,10 @@ static int attach_marker(struct nps_capture *c, struct nps_budget *budget, int f
 	return err == -ETIME ? err : 0;
 }
 
-/* Searching a file for the marker reads all its symbols: each file once. */
+/*
+ * Is it the first search of that file? A search for the marker reads all symbols, so each file is
+ * searched once.
+ */
 static bool first_search(struct nps_capture *c, const struct nps_mapping *m)
 {
 	uint64_t key = m->ino ^ m->dev << 48;
@@ -271,7 +281,7 @@ static bool opened(struct nps_process *p, const struct nps_mapping *m, int *fd)
 	return *fd >= 0;
 }
 
-/* Has the process functions through which all its operators go? -1: their library is not mapped yet. */
+/* Has the process functions that all its operators call? -1: their library is not mapped yet. */
 static int has_common_phase(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	int found = -1, fd;
@@ -286,10 +296,10 @@ static int has_common_phase(struct nps_capture *c, struct nps_process *p, const 
 	return found;
 }
 
-/* Where it has none, and for shapes, its operators are probed one by one. */
+/* If it has none, and for shapes, its operators are probed one by one. */
 static int attach_operators(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
-	int common = -2; /* not looked at */
+	int common = -2; /* not checked yet */
 	int err = 0;
 
 	for (size_t i = 0; !err && i < maps->n; i++) {
@@ -326,7 +336,7 @@ static void find_agent(struct nps_capture *c, struct nps_process *p, const struc
 	nps_agent_client__start(p->agent, c->opts->devices.metric);
 }
 
-/* Libraries that it has mapped, and those beside them. */
+/* Attaches to mapped libraries, and to those in the same directories. */
 static int scan_mappings(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps,
 			 struct dirs *dirs)
 {
@@ -351,7 +361,7 @@ static const char *env_of(const struct nps_process *p, const char *name)
 	return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(p->env, name));
 }
 
-/* All that a process has mapped. -ETIME: its budget is spent before that. */
+/* Scans all mappings of a process. -ETIME: its budget was spent first. */
 static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct nps_maps *maps)
 {
 	struct dirs dirs = { .n = 0 };
@@ -367,7 +377,7 @@ static int scan_maps(struct nps_capture *c, struct nps_process *p, const struct 
 	find_agent(c, p, maps);
 	return err;
 }
-/* One piece of work for a process, as long as its budget allows. -ETIME: it is not done. */
+/* One unit of work for a process, as long as its budget allows. -ETIME: it is not done. */
 static int look_at(struct nps_capture *c, struct nps_process *p)
 {
 	bool mapped = p->rescan || p->refresh;
@@ -392,7 +402,7 @@ static int look_at(struct nps_capture *c, struct nps_process *p)
 	return err == -ETIME ? err : 0;
 }
 
-/* Looks at a process now. True: that is done; false: the next turn goes on. */
+/* Scans a process now. True: done; false: the next turn continues. */
 static bool look(struct nps_capture *c, struct nps_process *p)
 {
 	bool done;
@@ -456,8 +466,8 @@ static int compare_credit(const void *a, const void *b)
 }
 
 /*
- * Those that are to be looked at now, the one that made least work of late first; *N of them. EAGER: also
- * those that were looked at just now.
+ * Lists *N processes to scan now, those with the least recent work first. EAGER: also those that were
+ * scanned just now.
  */
 static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *n)
 {
@@ -491,7 +501,7 @@ static struct nps_process **list_due(struct nps_capture *c, bool eager, size_t *
 	return v;
 }
 
-/* One pass over those that are due, for so long. True: something was done. */
+/* One pass over those that are due, for up to NS. True: something was done. */
 static bool look_at_due(struct nps_capture *c, bool eager, uint64_t ns)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
@@ -536,7 +546,7 @@ static int watch(struct nps_capture *c, struct nps_process *p)
 	return nps_kernel_side__add_target(c->shared.kernel, p->pid, flags);
 }
 
-/* May a process of PARENT's be taken in? */
+/* Does the budget of PARENT allow to add a child? */
 static bool may_add_born(struct nps_process *parent)
 {
 	return nps_budget__solvent(&parent->budget, nps_now(CLOCK_MONOTONIC)) &&
@@ -552,7 +562,7 @@ static bool is_listed(const struct nps_capture *c, const struct nps_process *p)
 	return false;
 }
 
-/* BORN: the kernel side watches it already. STARTED: as it told (CLOCK_BOOTTIME ns, 0: it did not). */
+/* BORN: BPF programs watch it already. STARTED: from the BPF event (CLOCK_BOOTTIME ns, 0: unknown). */
 static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
 	struct nps_process *p;
@@ -561,7 +571,7 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	err = nps_process__read(pid, &p);
 	if (err)
 		return err;
-	/* Another has its pid now. */
+	/* The pid was reused. */
 	if (!nps_process__has_started(p, started))
 		err = -ESRCH;
 	if (err || is_listed(c, p)) {
@@ -577,7 +587,7 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 		nps_process__free(p);
 		return err;
 	}
-	/* It ended meanwhile, and its number may come again; of a child the kernel side has seen that. */
+	/* It has exited meanwhile, and its pid may be reused; for a child BPF programs notice that. */
 	if (!born && !nps_pid_exists(pid))
 		nps_kernel_side__del_target(c->shared.kernel, pid);
 	nps_job_processes__add(c, p, parent);
@@ -587,7 +597,7 @@ static int add_new(struct nps_capture *c, pid_t pid, struct nps_process *parent,
 	return 0;
 }
 
-/* Before records flow there may be thousands to be looked at, while helpers wait for a sign of life. */
+/* Before recording begins there may be thousands of processes to scan, while helpers wait for a heartbeat. */
 static void keep_agents(struct nps_capture *c)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
@@ -598,7 +608,7 @@ static void keep_agents(struct nps_capture *c)
 	nps_sources__turn(c, NPS_TURN_KEEPALIVE);
 }
 
-/* PARENT, NULL: none, pays for it. -E2BIG: it cannot. */
+/* PARENT, NULL: none, pays for it. -E2BIG: its budget does not allow it. */
 static int add(struct nps_capture *c, pid_t pid, struct nps_process *parent, bool born, uint64_t started)
 {
 	struct nps_process *p = nps_job_processes__find_started(c, pid, started);
@@ -627,7 +637,10 @@ int nps_discover__add(struct nps_capture *c, pid_t pid)
 	return add(c, pid, NULL, false, 0);
 }
 
-/* Of unknown parents: they are as one family, so that nobody gets a budget of its own by being hard to follow. */
+/*
+ * A process with unknown parent: all of them count as one family, so that being hard to trace gains no
+ * extra budget.
+ */
 static int add_orphan(struct nps_capture *c, pid_t pid, uint64_t started)
 {
 	const struct nps_process *before = c->processes;
@@ -672,7 +685,7 @@ int nps_discover__arm(struct nps_capture *c)
 		nps_budget__end_advance(&p->budget);
 		err = watch(c, p);
 	}
-	/* Children that were born while we attached. */
+	/* Children that were started during the attach. */
 	for (int i = 0; i < c->opts->n_pids && !err && c->opts->children; i++)
 		nps_discover__add_tree(c, c->opts->pids[i]);
 	return err;
@@ -689,7 +702,7 @@ static int tree_add(pid_t pid, void *arg)
 	int err;
 
 	if (tree->c->shared.costs.child && pid == tree->c->shared.costs.child)
-		return 0; /* we are of the tree, too: what it does is no part of the job */
+		return 0; /* this process is in the tree, too: its children are no part of the job */
 	err = add(tree->c, pid, tree->root, false, 0);
 	if (!tree->root)
 		tree->root = nps_discover__find(tree->c, pid);

@@ -5,59 +5,68 @@
 
 #include "capture.h"
 
-/* Takes a process into the capture; the next turn looks at it. Recording starts at once when the
- * capture is armed. -ESRCH when it is gone. Known ones are left alone. */
+/*
+ * Adds a process to the capture; the next turn reads its mappings. Records begin at once if the capture
+ * is armed. -ESRCH: it has exited. No effect for known processes.
+ */
 int nps_discover__add(struct nps_capture *c, pid_t pid);
 
 /*
- * The same for a child that the kernel side watches already; once the capture ends nothing is attached. PARENT 0: it is not known
- * whose. STARTED: when it was born (CLOCK_BOOTTIME ns), so that no other process is taken for it; 0: not known. -E2BIG: its family
- * makes more work than it may, it is not taken in; the caller remembers it, or reports it as left out.
+ * The same for a child that BPF programs watch already; nothing is attached once the capture ends. PARENT
+ * 0: unknown. STARTED: its start, CLOCK_BOOTTIME ns, so that no other process is mistaken for it; 0:
+ * unknown. -E2BIG: its family has used up its budget, and it is not added; the caller retries later, or
+ * reports it as left out.
  */
 int nps_discover__add_born(struct nps_capture *c, pid_t pid, pid_t parent, uint64_t started);
 
-/* The same for who is to pay for it, NULL: nobody yet. */
+/* The same with the process whose budget pays for it, NULL: none yet. */
 int nps_discover__add_child(struct nps_capture *c, pid_t pid, struct nps_process *payer, uint64_t started);
 
-/* Who pays for children of PARENT (0: not known): it, or the first of unknown parents; NULL: there is none. */
+/*
+ * The process that pays for children of PARENT (0: unknown): it, or the first with an unknown parent;
+ * NULL: none.
+ */
 struct nps_process *nps_discover__payer(struct nps_capture *c, pid_t parent);
 
-/* May a child of that process be described? */
+/* Does the budget allow to describe a child of that process? */
 bool nps_discover__may_add_born(struct nps_capture *c, pid_t parent);
 
-/* It has executed a program: reads of it what /proc has, now or when its budget allows it. */
+/* After an exec: reads the process's /proc entries again, now or when its budget allows. */
 void nps_discover__refresh(struct nps_capture *c, struct nps_process *p);
 
 /* ... and every living descendant. */
 int nps_discover__add_tree(struct nps_capture *c, pid_t pid);
 
-/* Lets the records flow, for all processes at once, now that the probes are in place. */
+/* Starts the records, for all processes at once, when the probes are attached. */
 int nps_discover__arm(struct nps_capture *c);
 
 /*
- * Looks again at what a process has mapped: attaches new libraries and the helper. As far as its budget
- * allows; the turns to come do the rest.
+ * Reads a process's mappings again: attaches to new libraries and the helper. As far as its budget
+ * allows; later turns do the rest.
  */
 void nps_discover__scan(struct nps_capture *c, struct nps_process *p);
 
 /*
- * Looks at processes that have mapped something, the one that made least work of late first: each a few times
- * a second.
+ * Scans processes that have mapped something, those with the least recent work first: each a few times a
+ * second.
  */
 void nps_discover__turn(struct nps_capture *c);
 
-/* Looks at all that there is to be seen now, each process as long as its budget allows. */
+/* Scans all processes now, each as far as its budget allows. */
 void nps_discover__settle(struct nps_capture *c);
 
-/* Tells what was left out and not told yet. */
+/* Reports what was left out and not reported yet. */
 void nps_discover__finish(struct nps_capture *c);
 
-/* Attaches to the libraries that a job about to start will find through LD_LIBRARY_PATH, and the marker to its file. */
+/*
+ * Attaches to the libraries that a job about to start will find through LD_LIBRARY_PATH, and the marker
+ * to its file.
+ */
 void nps_discover__before_exec(struct nps_capture *c, const char *command);
 
 struct nps_process *nps_discover__find(struct nps_capture *c, pid_t pid);
 
-/* Path of the helper library that belongs to this program. -ENOENT. */
+/* Path of the helper library that belongs to this program. 0 or -ENOENT. */
 int nps_discover__agent_path(char *path, size_t size);
 
 #endif

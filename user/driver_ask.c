@@ -13,30 +13,34 @@
 #include "privilege.h"
 
 #define MS 1000000ULL
-#define ASK_MS 100 /* until a question that was just posted is asked: one that hangs is late, not slow */
-#define FIRST_PAUSE (1000 * MS) /* before a library is looked for again; doubled each time */
+/* until a query that was just posted is started: a call that hangs counts as late, not as slow */
+#define ASK_MS 100
+#define FIRST_PAUSE (1000 * MS) /* before the next try to find a library; doubled each time */
 #define LONGEST_PAUSE (30000 * MS)
-#define LAST_WAIT_MS 500 /* for a thread whose call was ended */
+#define LAST_WAIT_MS 500 /* for a thread whose call was aborted */
 
 struct nps_driver_ask {
 	pthread_t thread;
-	pthread_mutex_t lock; /* of all below but the driver */
+	pthread_mutex_t lock; /* protects all members below except the driver */
 	pthread_cond_t posted, answered;
-	struct nps_question *open, **last; /* not asked yet */
+	struct nps_question *open, **last; /* not started yet */
 	struct nps_question *done;
 	bool asking, stop;
-	atomic_uint_fast64_t since; /* CLOCK_MONOTONIC ns: the last call began */
+	atomic_uint_fast64_t since; /* CLOCK_MONOTONIC ns: start of the last call */
 	bool late;
 	struct nps_driver driver;
 };
 
-/* Is it to be looked for through that process? */
+/* Is a try through that process due? */
 static bool is_due(const struct nps_driver_try *t, pid_t first)
 {
 	return first != t->pid || nps_now(CLOCK_MONOTONIC) >= t->again;
 }
 
-/* At once the first time, since who asked then may have come too early; what cannot be loaded stays so. */
+/*
+ * Retries at once after the first failure, because the first query may have come too early; what cannot
+ * be loaded stays so.
+ */
 static void try_later(struct nps_driver_try *t, pid_t first, int err)
 {
 	if (first != t->pid)
@@ -49,7 +53,10 @@ static void try_later(struct nps_driver_try *t, pid_t first, int err)
 	t->again = err == -ELIBACC ? UINT64_MAX : nps_now(CLOCK_MONOTONIC) + t->pause;
 }
 
-/* A process that called the libraries may end with the job in whose place it was: then another job's is as good. */
+/*
+ * A process that calls the libraries may end with the job that it was started for: then another job's is
+ * used.
+ */
 static void forget_lost(struct nps_driver *d)
 {
 	if (!nps_device_lib__failed(&d->lib))
@@ -199,10 +206,10 @@ void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q)
 	pthread_mutex_unlock(&a->lock);
 }
 
-/* With the lock. */
+/* The caller holds the lock. */
 static bool is_late(const struct nps_driver_ask *a)
 {
-	uint64_t since = atomic_load(&a->since); /* before the clock: it is later */
+	uint64_t since = atomic_load(&a->since); /* read before the clock, so that the clock is later */
 
 	return a->asking && nps_now(CLOCK_MONOTONIC) - since > NPS_DRIVER_LATE_MS * MS;
 }
@@ -229,9 +236,10 @@ void nps_driver_ask__turn(struct nps_driver_ask *a)
 	a->late |= first;
 	pthread_mutex_unlock(&a->lock);
 	if (first)
-		nps_warn("the driver does not answer: a call has not come back for %d s: what it alone tells "
+		nps_warn("the driver does not answer: a call has not come back for %d s: what only it knows "
 			 "of "
-			 "devices and their clocks is missing until it does: npu-smi info tells their health",
+			 "devices and their clocks is missing until it does: check their health with npu-smi "
+			 "info",
 			 NPS_DRIVER_LATE_MS / 1000);
 	for (struct nps_question *q = done; q; q = q->next)
 		q->answer(q, q->ctx);
@@ -276,7 +284,7 @@ bool nps_driver_ask__was_late(const struct nps_driver_ask *a)
 	return a && a->late;
 }
 
-/* A call of it has failed when the libraries' process was ended. */
+/* Does the thread end soon? Its call failed when the libraries' process was ended. */
 static bool ends_soon(pthread_t thread)
 {
 	struct timespec ts;
@@ -304,7 +312,7 @@ bool nps_driver_ask__free(struct nps_driver_ask *a)
 	pthread_cond_signal(&a->posted);
 	pthread_mutex_unlock(&a->lock);
 	free_all(open);
-	if (asking && !ends_soon(a->thread)) { /* it may come back, and uses what is here */
+	if (asking && !ends_soon(a->thread)) { /* it may return, and uses this memory */
 		pthread_detach(a->thread);
 		return false;
 	}

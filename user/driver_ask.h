@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Questions to the NPU's driver from the loop that everything else of a capture waits for. A sick driver may keep a call for
- * ever, so a thread of its own makes them, one after the other; what comes back is taken up between two turns of the loop.
- * What is slow and does answer is told from that: the time of each call counts, not that of a question, which makes many.
+ * Queries to the NPU's driver from the capture's loop, which must not block. A faulty driver may never
+ * return from a call, so a thread of its own makes them, one after another; the loop handles the answers
+ * between two turns. A driver is late by the time of one call, not of a query, which can make many.
  */
 #ifndef NPS_DRIVER_ASK_H
 #define NPS_DRIVER_ASK_H
@@ -15,71 +15,82 @@
 #include "device_dcmi.h"
 #include "device_lib.h"
 
-#define NPS_DRIVER_LATE_MS                                                                                   \
-	2000 /* after that the loop waits no longer; of one call: it is said that the driver does not answer */
+/* after that the loop stops waiting; after a single call of that length a warning is printed */
+#define NPS_DRIVER_LATE_MS 2000
 
-/* The driver as that thread knows it; nobody else looks at it. */
+/* State of that thread, which no other thread accesses. */
 struct nps_driver {
 	struct nps_device_lib lib;
 	struct nps_driver_try {
-		pid_t pid; /* through which the library was not found, 0: none */
-		uint64_t pause, again; /* ns; CLOCK_MONOTONIC ns: it is not looked for before that */
+		pid_t pid; /* of the last process without the library, 0: none */
+		uint64_t pause, again; /* ns until the next try; CLOCK_MONOTONIC ns of it */
 	} hal_try, dcmi_try;
-	bool dcmi_unusable; /* it is there; said once */
-	struct nps_dcmi_place places[NPS_DEVICE_MAX]; /* finding one asks about every card */
-	uint64_t placed; /* bit d: places[d] is known */
-	char why[320]; /* it is not there */
-	atomic_bool ending; /* the capture: a question that nobody needs an answer to any more is cut short */
+	bool dcmi_unusable; /* the library exists, but cannot be used; reported once */
+	/* cached, because finding a device queries every card */
+	struct nps_dcmi_place places[NPS_DEVICE_MAX];
+	uint64_t placed; /* bit d: those of device d are known */
+	char why[320]; /* why the library is missing */
+	atomic_bool ending; /* the capture ends: queries whose answer is not needed any more are aborted */
 };
 
-/* First member of one. */
+/* First member of a query. */
 struct nps_question {
 	struct nps_question *next;
 	void *ctx;
-	/* In the thread: may use the question and the driver alone, since everybody else may have gone meanwhile. */
+	/*
+	 * Called in the thread. May only use the query and the driver, because everything else may have
+	 * been freed.
+	 */
 	void (*ask)(struct nps_question *q, struct nps_driver *d);
-	/* In the loop, with CTX; never, if the driver did not answer before the end. */
+	/* Called in the loop, with CTX; not called if the driver does not answer before the end. */
 	void (*answer)(struct nps_question *q, void *ctx);
 };
 
 /*
- * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: d->why says why. A process that does not have it may have it a
- * moment later, as one that has not executed its program yet: it is looked for again, now and then.
+ * Opens libascend_hal.so, once; PIDS as in device_lib.h. False: the reason is in d->why. A process may
+ * load the library later, for example after its exec, so there are retries now and then.
  */
 bool nps_driver__open(struct nps_driver *d, const pid_t *pids, size_t n);
 
-/* The same of libdcmi.so; without it d->lib.has[NPS_WORKER_DCMI] stays false. After nps_driver__open(). */
+/*
+ * The same for libdcmi.so; without it d->lib.has[NPS_WORKER_DCMI] stays false. Call after
+ * nps_driver__open().
+ */
 void nps_driver__open_dcmi(struct nps_driver *d, const pid_t *pids, size_t n);
 
-/* Ids of the host's devices; returns how many, 0: the driver does not tell. After nps_driver__open(). */
+/* Ids of the host's devices; returns their number, 0: unknown. Call after nps_driver__open(). */
 uint32_t nps_driver__devices(const struct nps_driver *d, uint32_t ids[NPS_DEVICE_MAX]);
 
 /*
- * The one device whose memory process PID of the host holds, as its driver there numbers it. False: it holds none, or of several,
- * or DCMI does not tell of every device who does.
+ * The only device on which process PID of the host has memory, by the driver's number. False: none,
+ * several, or DCMI does not report the processes of every device.
  */
 bool nps_driver__only_device(struct nps_driver *d, pid_t pid, uint32_t *device);
 
-/* Where DCMI has the device; NULL: it does not say. */
+/* DCMI's numbers of the device; NULL: unknown. */
 const struct nps_dcmi_place *nps_driver__place(struct nps_driver *d, uint32_t device);
 
 struct nps_driver_ask;
 
-/* LAUNCHER starts what loads the driver's libraries, and outlives it; NULL: they cannot be loaded. -errno. */
+/*
+ * LAUNCHER starts the processes that load the driver's libraries, and must outlive it; NULL: none can be
+ * loaded. -errno.
+ */
 int nps_driver_ask__new(struct nps_device_launcher *launcher, struct nps_driver_ask **out);
 
 /*
- * Q (calloc'ed; NULL: nothing) is asked after those before it, and freed after its answer. Who asks again and again
- * waits for the answer first: else questions to a driver that hangs pile up.
+ * Queues Q (calloc'ed; NULL: does nothing), which is freed after its answer. Callers that repeat a query
+ * must wait for the answer first, or queries pile up if the driver hangs.
  */
 void nps_driver_ask__post(struct nps_driver_ask *a, struct nps_question *q);
 
-/* Gives the answers that are there. Warns, once, of a driver that does not answer. */
+/* Handles the answers that have arrived. Warns, once, of a driver that does not answer. */
 void nps_driver_ask__turn(struct nps_driver_ask *a);
 
 /*
- * The same until all is answered, for NPS_DRIVER_LATE_MS and until the DEADLINE (NULL: none) at most, and not at all where an
- * answer is that late already. MEANWHILE is called with ARG some hundred times a second. False: something was not answered.
+ * The same until all queries are answered: up to NPS_DRIVER_LATE_MS and until the DEADLINE (NULL: none),
+ * and not at all if an answer is that late already. MEANWHILE is called with ARG some hundred times a
+ * second. False: some were not answered.
  */
 bool nps_driver_ask__wait(struct nps_driver_ask *a, struct nps_deadline *deadline,
 			  void (*meanwhile)(void *arg), void *arg);
@@ -91,8 +102,8 @@ void nps_driver_ask__end(struct nps_driver_ask *a);
 bool nps_driver_ask__was_late(const struct nps_driver_ask *a);
 
 /*
- * Questions without an answer get none. False: its thread hangs, and is left to itself, with what it uses: the launcher, too.
- * NULL: nothing.
+ * Drops unanswered queries. False: the thread hangs and keeps running, with what it uses, including the
+ * launcher. NULL: does nothing.
  */
 bool nps_driver_ask__free(struct nps_driver_ask *a);
 

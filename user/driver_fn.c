@@ -16,13 +16,13 @@
 #include "trace_format.h"
 #include "tracefs.h"
 
-/* Functions by what they tell, the better one of a kind first. */
+/* Functions by kind of event, the better one of a kind first. */
 static const struct function {
 	enum nps_driver_kind kind;
 	const char *name;
 	bool reads_sqe; /* needs the layout */
 	const char *entry, *exit; /* programs of kprobes */
-	const char *fentry, *fexit; /* of the other row */
+	const char *fentry, *fexit; /* programs of fentry and fexit */
 } functions[] = {
 	{ NPS_DRIVER_TASKS, "tsagent_sqe_update", true, "agent_sqe_entered", "sqe_returned",
 	  "agent_sqe_fentry", "agent_sqe_fexit" },
@@ -34,7 +34,7 @@ static const struct function {
 	  "dma_fentry", "dma_fexit" },
 };
 
-/* Drivers whose sources were read: the release's name, as the module or the package tells it. */
+/* Drivers whose sources are known: version of the release, as in the module or the package. */
 static const struct {
 	const char *version;
 	struct nps_sqe_layout layout;
@@ -54,7 +54,7 @@ bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout)
 	return false;
 }
 
-/* A line is "ADDRESS TYPE NAME", of a module's symbol with "\t[MODULE]" behind it. */
+/* A line is "ADDRESS TYPE NAME", for symbols of modules followed by "\t[MODULE]". */
 static bool take_line(const char *line, struct nps_driver_symbol *s)
 {
 	const char *type = strchr(line, ' ');
@@ -69,7 +69,7 @@ static bool take_line(const char *line, struct nps_driver_symbol *s)
 	line += strspn(line, " \t[");
 	of = strcspn(line, "]\n");
 	if (of >= sizeof(s->module))
-		return false; /* no module has such a long name */
+		return false; /* no module name is that long */
 	memcpy(s->module, line, of);
 	s->module[of] = '\0';
 	return true;
@@ -90,7 +90,10 @@ size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, s
 	return found;
 }
 
-/* The list of symbols is long, and the kernel makes it as it is read: all that is wanted is looked up in one go. */
+/*
+ * The list of symbols is long, and the kernel generates it during the read, so all are searched in one
+ * pass.
+ */
 static void find_symbols(struct nps_driver_symbol *wanted, size_t n)
 {
 	FILE *f = fopen("/proc/kallsyms", "re");
@@ -162,7 +165,7 @@ static bool read_word(const char *path, const char *prefix, char *word, size_t s
 	return word[0];
 }
 
-/* What the module says of itself, else the package that it came in. */
+/* Version in the module, else in the package that it came in. */
 static void version_of(const char *module, char *version, size_t size)
 {
 	char path[96];
@@ -172,7 +175,7 @@ static void version_of(const char *module, char *version, size_t size)
 		read_word("/usr/local/Ascend/driver/version.info", "Version=", version, size);
 }
 
-/* Fills the layout and says where it is from; false: unknown. */
+/* Fills the layout and notes its source; false: unknown. */
 static bool find_layout(struct nps_driver_way *w, const struct btf *types, struct nps_sqe_layout *layout)
 {
 	char version[64], module[sizeof(w->module)];
@@ -189,7 +192,7 @@ static bool find_layout(struct nps_driver_way *w, const struct btf *types, struc
 	}
 	snprintf(w->detail, sizeof(w->detail),
 		 "%.55s has no types, and the layout of its version (%.60s) is not known", module,
-		 version[0] ? version : "it tells none");
+		 version[0] ? version : "unknown");
 	return false;
 }
 
@@ -223,7 +226,7 @@ static void find_functions(const struct nps_capability *cap, struct nps_driver_w
 		find_way(cap, &functions[i], &symbols[i], ways);
 }
 
-/* What of the driver's own tracepoints tells of a kind. */
+/* The driver's tracepoint for a kind of event. */
 static const struct {
 	enum nps_driver_kind kind;
 	const char *program;
@@ -240,7 +243,7 @@ static int find_traces(void *arg)
 	return 0;
 }
 
-/* Takes the tracepoint for a kind that has no better row, if there is one. */
+/* Uses the tracepoint for a kind that has no better row, if there is one. */
 static bool take_trace(struct nps_driver_ways *ways, enum nps_trace_system system)
 {
 	struct nps_driver_way *w = &ways->way[traces[system].kind];
@@ -281,7 +284,7 @@ static const char *const kind_names[NPS_DRIVER_KINDS] = { "tasks", "CQEs", "copi
 
 bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size)
 {
-	const char *why = NULL; /* of the kinds named last */
+	const char *why = NULL; /* of the kinds written last */
 	size_t at = 0;
 
 	text[0] = '\0';
@@ -346,7 +349,7 @@ struct probe {
 struct nps_driver_fn {
 	struct drvfn_bpf *skel;
 	struct nps_kernel_side *kernel;
-	struct nps_trace_switch *on; /* NULL: no tracepoint is followed */
+	struct nps_trace_switch *on; /* NULL: no tracepoint is attached */
 	struct probe probes[MOST_LINKS];
 	unsigned int n;
 	bool uncounted[NPS_DRIVER_KINDS];
@@ -361,7 +364,7 @@ static const struct function *function_of(const struct nps_driver_way *w)
 	return NULL;
 }
 
-/* The next best of its kind; NULL: there is none. */
+/* The next best of its kind; NULL: none. */
 static const struct function *next_best(const struct function *fn)
 {
 	for (const struct function *next = fn + 1; next < functions + COUNT(functions); next++)
@@ -394,7 +397,7 @@ static void choose(struct drvfn_bpf *skel, const struct nps_driver_ways *ways)
 			continue;
 		want(skel, fexit ? fn->fentry : fn->entry);
 		want(skel, fexit ? fn->fexit : fn->exit);
-		/* Beside the others: what cannot be attached falls back to these. */
+		/* Loaded as well, as fallbacks for what cannot be attached. */
 		while ((fn = next_best(fn))) {
 			want(skel, fn->entry);
 			want(skel, fn->exit);
@@ -424,17 +427,17 @@ static int load(struct nps_driver_fn *f, struct nps_kernel_side *k, const struct
 	return err ? err : drvfn_bpf__load(f->skel);
 }
 
-/* How often the kernel left the probe out. False: it does not count that. */
+/* How often the kernel skipped the probe. False: that is not counted. */
 static bool misses_of(const struct probe *p, uint64_t *missed)
 {
 	uint64_t program, kprobe = 0;
 	bool counted = nps_bpf_misses__program(bpf_program__fd(p->prog), &program);
 
-	if (p->row == NPS_DRIVER_ROW_KPROBE) /* since one kernel both are counted */
+	if (p->row == NPS_DRIVER_ROW_KPROBE) /* both are counted since the same kernel */
 		counted = nps_bpf_misses__kprobe(bpf_link__fd(p->link), &kprobe);
 	*missed = program + kprobe;
-	return counted &&
-	       p->row != NPS_DRIVER_ROW_TRACEPOINT; /* counted since 6.7, and not told from what is not */
+	/* Misses of tracepoints are counted since 6.7, but older kernels return 0 as well. */
+	return counted && p->row != NPS_DRIVER_ROW_TRACEPOINT;
 }
 
 static int keep(struct nps_driver_fn *f, const struct probe *p)
@@ -511,7 +514,7 @@ static int attach_way(struct nps_driver_fn *f, const struct nps_driver_way *w, e
 	return err;
 }
 
-/* Without types after all: a kernel that loads such programs may still refuse to attach them. */
+/* Falls back to kprobes: a kernel that loads programs with types may still refuse to attach them. */
 static bool fall_back(struct nps_driver_ways *ways)
 {
 	bool any = false;
@@ -544,7 +547,10 @@ static bool attach_next_best(struct nps_driver_fn *f, struct nps_driver_way *w)
 	return false;
 }
 
-/* What could not be attached: the next function that tells it, or the driver's tracepoint instead, else nothing. */
+/*
+ * If a function could not be attached: uses the next one of the kind, or the driver's tracepoint, or
+ * nothing.
+ */
 static void attach_last(struct nps_driver_fn *f, struct nps_driver_ways *ways, enum nps_driver_kind kind,
 			int err)
 {
@@ -599,7 +605,7 @@ static void undo_traces(struct nps_driver_fn *f, enum nps_driver_kind kind)
 
 _Static_assert(NPS_LEARN_QUEUES == 1U << NPS_TRACE_CHAN && NPS_LEARN_STREAMS == 1U << NPS_TRACE_CORE, "bits");
 
-/* Tracepoints say nothing until their switches are on; those whose cannot be had are not followed. */
+/* Tracepoints are silent until their switches are on; those that cannot be switched on are detached. */
 static int switch_on(struct nps_driver_fn *f, struct nps_driver_ways *ways)
 {
 	unsigned int systems = 0;
@@ -676,7 +682,7 @@ void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now)
 		f->skel->bss->ended_at = now;
 }
 
-/* Calls whose return the kernel did not tell, and of which none came after. */
+/* Calls without a return event, and without a later call in the same thread. */
 static uint64_t count_open(const struct bpf_map *map)
 {
 	uint32_t key, *last = NULL;
@@ -687,7 +693,10 @@ static uint64_t count_open(const struct bpf_map *map)
 	return n;
 }
 
-/* What a missed return loses is still open, or was counted when the thread came again: here entries count alone. */
+/*
+ * A missed return leaves its call open, or was counted at the thread's next call, so only entries are
+ * counted here.
+ */
 static void count_misses(struct nps_driver_fn *f)
 {
 	for (unsigned int i = 0; i < f->n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The NPU driver's own functions: which of them this kernel has, how each can be probed, and where its structs have their
- * members. Found out once; nothing is guessed: what is not known is not probed.
+ * The NPU driver's own functions: which of them this kernel has, how each can be probed, and the layout
+ * of its structs. Found out once; nothing is guessed: without a known layout nothing is probed.
  */
 #ifndef NPS_DRIVER_FN_H
 #define NPS_DRIVER_FN_H
@@ -15,10 +15,10 @@
 #include "kernel_side.h"
 #include "trace_switch.h"
 
-/* What is watched. */
+/* What is recorded. */
 enum nps_driver_kind { NPS_DRIVER_TASKS, NPS_DRIVER_COMPLETIONS, NPS_DRIVER_COPIES, NPS_DRIVER_KINDS };
 
-/* How, best first. */
+/* How it is probed, worst first. */
 enum nps_driver_row {
 	NPS_DRIVER_ROW_NONE,
 	NPS_DRIVER_ROW_TRACEPOINT,
@@ -31,7 +31,7 @@ enum nps_driver_row {
 struct nps_driver_way {
 	enum nps_driver_row row;
 	char function[48], module[NPS_MODULE_MAX];
-	char detail[192]; /* where the layout is from, or why there is none */
+	char detail[192]; /* source of the layout, or why there is none */
 };
 
 struct nps_driver_ways {
@@ -42,10 +42,10 @@ struct nps_driver_ways {
 	struct nps_trace_layout trace[NPS_TRACE_SYSTEMS];
 };
 
-/* Finds out, with /proc/kallsyms, the modules' types, the table of versions and tracefs. */
+/* Finds out from /proc/kallsyms, the modules' types, the table of versions and tracefs. */
 void nps_driver_ways__find(const struct nps_capability *cap, struct nps_driver_ways *ways);
 
-/* A function that is looked for, and where it is. */
+/* A function to search, and the module that has it. */
 struct nps_driver_symbol {
 	const char *name;
 	bool there;
@@ -53,40 +53,49 @@ struct nps_driver_symbol {
 };
 
 /*
- * Fills in where the N functions WANTED are, of which nothing is known yet; returns how many were found. SYMBOLS is what
- * /proc/kallsyms holds, read from where it is, to the last of them or to the end.
+ * Completes the N functions WANTED, all still unknown; returns how many were found. SYMBOLS is
+ * /proc/kallsyms, read from its current position up to the last of them, or to the end.
  */
 size_t nps_driver_fn__look_up(FILE *symbols, struct nps_driver_symbol *wanted, size_t n);
 
-/* The layout of the driver of that VERSION; false: it is not known. */
+/* The layout of the driver's VERSION; false: unknown. */
 bool nps_driver_fn__layout(const char *version, struct nps_sqe_layout *layout);
 
-/* The lines of `npuscope doctor`; none where there is no driver. */
+/* Prints the lines of `npuscope doctor`; none if there is no driver. */
 void nps_driver_ways__print(const struct nps_driver_ways *ways, FILE *out);
 
-/* Which kinds have no row, and why, into TEXT of SIZE bytes; false: all have one. */
+/* Writes the kinds that have no row, and why, into TEXT of SIZE bytes; false: all have one. */
 bool nps_driver_ways__missing(const struct nps_driver_ways *ways, char *text, size_t size);
 
 const char *nps_driver_row__name(enum nps_driver_row row);
 
 struct nps_driver_fn;
 
-/* Loads and attaches what WAYS has; what then cannot be attached loses its row, with the reason. *OUT NULL: nothing could. */
+/*
+ * Loads and attaches what WAYS has; a kind that cannot be attached loses its row, and gets the reason.
+ * *OUT NULL: none could.
+ */
 int nps_driver_fn__start(struct nps_kernel_side *k, struct nps_driver_ways *ways, size_t ring_bytes,
 			 struct nps_driver_fn **out);
-/* The capture ended at NOW, CLOCK_MONOTONIC ns: what returns later gives no record. NULL is fine, as for all that follow. */
+/*
+ * The capture ended at NOW, CLOCK_MONOTONIC ns: later returns are not recorded. NULL is allowed, here and
+ * below.
+ */
 void nps_driver_fn__end(struct nps_driver_fn *f, uint64_t now);
-/* Gives up the switches of the tracepoints that it follows, which are the caller's to switch off then. NULL: there are none. */
+/* Returns the switches of the attached tracepoints, which the caller has to switch off. NULL: none. */
 struct nps_trace_switch *nps_driver_fn__take_switch(struct nps_driver_fn *f);
 void nps_driver_fn__detach(struct nps_driver_fn *f);
 
-/* Calls without a record, beyond what the kernel side counted, since the kernel left a probe out; complete after the detach. */
+/*
+ * Calls without a record because the kernel skipped the probe, beyond those that BPF programs count;
+ * complete after the detach.
+ */
 uint64_t nps_driver_fn__lost(const struct nps_driver_fn *f, enum nps_driver_kind kind);
-/* True where the kernel does not count how often it left the kind's probe out: kprobes before 6.7, tracepoints. */
+/* True if the kernel does not count skipped runs of the kind's probe: kprobes before 6.7, tracepoints. */
 bool nps_driver_fn__uncounted(const struct nps_driver_fn *f, enum nps_driver_kind kind);
-/* True where a tracepoint is not followed on some devices, which was told. */
+/* True if a tracepoint does not cover some devices, which was reported. */
 bool nps_driver_fn__partly(const struct nps_driver_fn *f);
-/* What was loaded; NULL for NULL. */
+/* The loaded object; NULL for NULL. */
 struct bpf_object;
 const struct bpf_object *nps_driver_fn__object(const struct nps_driver_fn *f);
 

@@ -13,7 +13,7 @@
 
 #include "event.h"
 
-/* Nodes whose names end in a number, and those that are called so. */
+/* Names of nodes, and whether a number follows. */
 static const struct {
 	const char *name;
 	uint8_t kind; /* enum nps_npu_node */
@@ -26,12 +26,12 @@ static const struct {
 	{ "xsmem_dev", NPS_NODE_XSMEM, false },		{ "queue_manage_dev", NPS_NODE_QUEUE, false },
 };
 
-/* What else /proc/devices calls the driver's majors, besides such names. */
+/* Other names of the driver's majors in /proc/devices. */
 static const char *const major_names[] = { "hisi_davinci_intf", "devdrv-cdev", "devdrv_manager" };
 
-#define MOST_ENTRIES 4096 /* of a folder that may be anybody's */
+#define MOST_ENTRIES 4096 /* of a folder that any user may control */
 #define DEVICES 64
-#define VIRTUAL_DEVICES 1100 /* vdavinci100 is the first */
+#define VIRTUAL_DEVICES 1100 /* they begin with vdavinci100 */
 
 static bool parse_number(const char *digits, unsigned int limit, struct nps_node *node)
 {
@@ -83,7 +83,7 @@ bool nps_driver_nodes__has_major(FILE *devices, uint32_t rdev)
 	return found;
 }
 
-/* A folder, and not what pretends to be one. */
+/* Opens a folder, but no link or other file. */
 static DIR *open_folder(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -14,10 +14,10 @@
 
 #define MOST_FILES 1024
 #define MOST_TOGETHER (16U << 20) /* bytes */
-#define MOST_BYTES (256U << 10) /* of a file */
+#define MOST_BYTES (256U << 10) /* of one file */
 #define DEEPEST 5
 
-#define MOST_LEFT_OUT 65536 /* then nobody counts any more */
+#define MOST_LEFT_OUT 65536 /* counting stops there */
 
 struct copy {
 	struct nps_session *session;
@@ -44,7 +44,7 @@ static void copy_file(struct copy *c, const char *path)
 		c->bytes += (size_t)n;
 		nps_session__add_bytes(c->session, (uint64_t)n);
 	}
-	/* One that ends where it may end at most has nothing more to tell. */
+	/* A file is not truncated if it ends exactly at the limit. */
 	c->n.cut += out >= 0 && (n < 0 || (n > 0 && (left || read(in, buf, 1) > 0)));
 	c->n.files += out >= 0;
 	c->n.left_out += out < 0;
@@ -66,7 +66,7 @@ static void copy_tree(struct copy *c, const char *path, int depth)
 	DIR *d = depth < DEEPEST ? opendir(path) : NULL;
 	const struct dirent *entry;
 
-	c->n.left_out += !d && depth; /* the places themselves need not be there */
+	c->n.left_out += !d && depth; /* the top directories need not exist */
 	while (d && c->n.left_out < MOST_LEFT_OUT && (entry = readdir(d))) {
 		char below[256];
 		struct stat st;

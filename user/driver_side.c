@@ -29,12 +29,13 @@ struct nps_driver_side {
 	struct driver_bpf *skel; /* NULL: no calls */
 	struct nps_node_found *nodes;
 	size_t n_nodes;
-	uint32_t refused[MOST_REFUSED]; /* numbers of nodes that have the names, and are not the driver's */
+	/* numbers of nodes that have such names, but not the driver's major */
+	uint32_t refused[MOST_REFUSED];
 	unsigned int n_refused;
 	struct nps_driver_ways ways;
 	struct nps_driver_fn *functions; /* NULL: no tasks */
-	struct nps_driver_proc begin, end; /* what was copied of /proc */
-	uint64_t missed; /* calls that the kernel left our programs out of */
+	struct nps_driver_proc begin, end; /* files copied from /proc */
+	uint64_t missed; /* calls for which the kernel skipped our programs */
 };
 
 static bool is_known(const struct nps_driver_side *d, uint32_t rdev)
@@ -45,7 +46,7 @@ static bool is_known(const struct nps_driver_side *d, uint32_t rdev)
 	return false;
 }
 
-/* The host's own are what they are called. */
+/* On the host the names can be trusted. */
 static void add_node(void *arg, const struct nps_node_found *found)
 {
 	struct nps_driver_side *d = arg;
@@ -71,7 +72,7 @@ static bool is_refused(const struct nps_driver_side *d, uint32_t rdev)
 	return d->n_refused == MOST_REFUSED;
 }
 
-/* A job can make nodes of any name in a /dev of its own: the number has to be one of the driver's. */
+/* A job can create nodes of any name in its own /dev, so the number must be one of the driver's. */
 static void add_foreign(void *arg, const struct nps_node_found *found)
 {
 	struct nps_driver_side *d = arg;
@@ -138,7 +139,7 @@ static void ignore(void *arg, const struct nps_node_found *found)
 	(void)found;
 }
 
-/* One line, and only to somebody who asked. */
+/* Prints one line, as a warning only if it was requested. */
 static int refuse(const struct nps_driver_opts *opts, const char *what, const char *why)
 {
 	if (opts->given)
@@ -153,7 +154,10 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	char why[128];
 	int err;
 
-	/* Others' calls pay for the question whether they concern a node: not where there is none. */
+	/*
+	 * Other processes' calls pay for the check whether they concern a node, so nothing is attached if
+	 * there is none.
+	 */
 	if (!d->opts.given && !nps_driver_nodes__find("/dev", ignore, NULL))
 		return 0;
 	err = load(d, k, ring_bytes);
@@ -168,7 +172,10 @@ static int start_calls(struct nps_driver_side *d, struct nps_kernel_side *k, siz
 	return 0;
 }
 
-/* A device whose queues are written past the driver: "mode uio_d" in what it tells of them, as long as there are any. */
+/*
+ * A device whose queues are written without the driver: "mode uio_d" in its file in /proc, as long as it
+ * has any.
+ */
 static bool find_bypassing(char *device, size_t size)
 {
 	static const char *const place = "/proc/trs_core/ts_inst";
@@ -260,7 +267,7 @@ void nps_driver_side__end(struct nps_driver_side *d, uint64_t now)
 	nps_driver_side__watch_all(d, false);
 }
 
-/* Of processes in containers. */
+/* About processes in containers. */
 static bool say_unlearnt(const struct nps_driver_side *d, const struct nps_kernel_side *k)
 {
 	bool sqes = d->ways.way[NPS_DRIVER_TASKS].row == NPS_DRIVER_ROW_TRACEPOINT,
@@ -268,15 +275,15 @@ static bool say_unlearnt(const struct nps_driver_side *d, const struct nps_kerne
 
 	if ((!sqes && !cqes) || !nps_kernel_side__unlearnt(k))
 		return false;
-	nps_warn("%s of processes in containers are not recorded: the driver's tracepoints do not tell whose "
-		 "they are, and devices have other numbers there",
+	nps_warn("%s of processes in containers are not recorded: the driver's tracepoints do not report "
+		 "processes, and devices have other numbers there",
 		 !cqes	 ? "SQEs"
 		 : !sqes ? "CQEs"
 			 : "SQEs and CQEs");
 	return true;
 }
 
-/* A capture whose tasks were submitted, and of which none came by. */
+/* Tasks were submitted during the capture, but no event of the driver arrived. */
 static bool say_bypass(const struct nps_driver_side *d, uint64_t submissions, uint64_t sqes)
 {
 	char device[64], reason[128];
@@ -304,7 +311,7 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 	nps_kernel_side__counters(k, counters);
 	nps_reader__counts(r, &n);
 	lacks = say_unlearnt(d, k);
-	/* Which of the tasks those submitted is not known. */
+	/* It is unknown which of the tasks those processes submitted. */
 	if (!lacks || d->ways.way[NPS_DRIVER_TASKS].row != NPS_DRIVER_ROW_TRACEPOINT)
 		lacks |= say_bypass(d, n.kinds[NPS_EV_SQE],
 				    n.kinds[NPS_EV_DRIVER_TASK] +
@@ -312,14 +319,13 @@ bool nps_driver_side__lacks(const struct nps_driver_side *d, const struct nps_ke
 	for (int kind = 0; kind < NPS_DRIVER_KINDS; kind++)
 		if (nps_driver_fn__uncounted(d->functions, kind)) {
 			nps_info("this kernel does not count what its kprobes and tracepoints miss of the "
-				 "NPU's "
-				 "driver: where \"drops\" are null, nobody knows");
+				 "NPU's driver: \"drops\" that are null are unknown");
 			break;
 		}
 	return lacks || d->n_refused;
 }
 
-/* What a missed return loses is counted when the thread calls again: here entries count alone. */
+/* A missed return is counted at the thread's next call, so only entries are counted here. */
 static uint64_t count_misses(const struct bpf_object *obj)
 {
 	struct bpf_program *prog = NULL;

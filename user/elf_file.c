@@ -13,13 +13,16 @@
 #include "work_budget.h"
 
 #define MAX_CODE 64 /* segments; real files have one or two */
-#define MAX_DATA 16 /* segments that are no code */
+#define MAX_DATA 16 /* segments other than code */
 #define MAX_NOTES 16 /* segments */
-#define HEADERS 64 /* that are read at once */
-#define SYMBOLS 4096 /* that are read at once: some 100 us of work */
-#define BLOCK (1UL << 20) /* of names that are read at once */
+#define HEADERS 64 /* read at once */
+#define SYMBOLS 4096 /* read at once: some 100 us of work */
+#define BLOCK (1UL << 20) /* bytes of names read at once */
 
-/* A symbol table and its names: up to the last NUL, so that each name that begins there ends there. */
+/*
+ * A symbol table and its names, which are read up to the last NUL, so that each name that begins there
+ * ends there.
+ */
 struct table {
 	uint32_t type; /* SHT_DYNSYM, SHT_SYMTAB */
 	uint64_t offset, n;
@@ -38,11 +41,11 @@ struct nps_elf {
 	uint64_t unwind_header; /* address of .eh_frame_hdr, 0: none */
 	struct table tables[2 * NPS_BUDGET_TABLES];
 	size_t n_tables;
-	size_t names_left; /* bytes that may be read yet */
-	bool too_large; /* it has a table that is larger than any library's */
+	size_t names_left; /* bytes that may still be read */
+	bool too_large; /* it has a table larger than that of any real library */
 };
 
-/* All of it or nothing: a job can cut its file while it is read. */
+/* Reads all of it or nothing: a job can truncate its file during the read. */
 static bool read_at(int fd, void *to, size_t size, uint64_t offset)
 {
 	return offset <= INT64_MAX && pread(fd, to, size, (off_t)offset) == (ssize_t)size;
@@ -108,7 +111,7 @@ static void add_table(struct nps_elf *e, const Elf64_Shdr *sh, uint64_t n_sectio
 						   .names_size = names.sh_size };
 }
 
-/* Headers of sections are read once: what the file says later does not count. -ETIME. */
+/* Reads section headers, once: later changes of the file have no effect. 0 or -ETIME. */
 static int read_sections(struct nps_elf *e)
 {
 	uint64_t n_sections = e->ehdr.e_shnum;
@@ -116,7 +119,7 @@ static int read_sections(struct nps_elf *e)
 
 	if (!e->ehdr.e_shoff || e->ehdr.e_shentsize != sizeof(*v))
 		return 0;
-	if (!n_sections) { /* the number does not fit the header: it stands in the first of them */
+	if (!n_sections) { /* the number does not fit the header, so it is in the first section header */
 		if (!read_at(e->fd, v, sizeof(*v), e->ehdr.e_shoff))
 			return 0;
 		n_sections = v[0].sh_size;
@@ -223,7 +226,10 @@ void nps_elf__build_id(const struct nps_elf *e, char hex[41])
 	}
 }
 
-/* A place beyond the end of the file cannot be probed, and the kernel would refuse all others with it. */
+/*
+ * An offset beyond the end of the file cannot be probed, and the kernel would refuse all other offsets
+ * with it.
+ */
 static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *offset)
 {
 	for (size_t i = 0; i < e->n_code; i++) {
@@ -240,7 +246,7 @@ static bool vaddr_to_offset(const struct nps_elf *e, uint64_t vaddr, uint64_t *o
 	return false;
 }
 
-/* -E2BIG, -ETIME; -ENOEXEC: they are not there any more, or end nowhere. */
+/* -E2BIG, -ETIME; -ENOEXEC: the names do not exist any more, or do not end. */
 static int read_names(struct nps_elf *e, struct table *t)
 {
 	const char *last;
@@ -301,7 +307,7 @@ static int for_each_of_table(struct nps_elf *e, struct table *t,
 		if (nps_budget__spent(e->budget))
 			err = -ETIME;
 		else if (!read_at(e->fd, symbols, n * sizeof(*symbols), t->offset + at * sizeof(*symbols)))
-			break; /* it was cut meanwhile */
+			break; /* the file was truncated meanwhile */
 		else
 			err = for_each_symbol(e, t, symbols, n, each, arg);
 	}
@@ -321,7 +327,7 @@ static int for_each_in(struct nps_elf *e, uint32_t type, int (*each)(const struc
 			continue;
 		err = read_names(e, t);
 		if (err == -ENOEXEC)
-			err = 0; /* another table may do */
+			err = 0; /* another table may be valid */
 		else if (!err)
 			err = for_each_of_table(e, t, each, arg);
 	}
@@ -376,7 +382,7 @@ struct naming {
 	size_t n, unnamed;
 };
 
-/* The first of the places, which are in order, that is at OFFSET or behind it. */
+/* Index of the first entry, in order, at OFFSET or after it. */
 static size_t first_at(const struct naming *naming, uint64_t offset)
 {
 	size_t low = 0, high = naming->n;
@@ -452,7 +458,7 @@ int nps_elf__data(const struct nps_elf *e, uint64_t address, void *buf, size_t l
 	uint64_t at;
 
 	if (!ph)
-		ph = segment_at(e->code, e->n_code, address); /* of linkers that make one segment of both */
+		ph = segment_at(e->code, e->n_code, address); /* some linkers make one segment of both */
 	if (!ph)
 		return -ENOENT;
 	at = address - ph->p_vaddr;

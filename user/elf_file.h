@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Functions of an ELF file by name and by file offset. The file belongs to the watched job: it is read, never
- * mapped (a file that shrinks must not kill us), and nothing in it is trusted. How much of it is read, and
- * held, is limited (work_budget.h).
+ * Functions of an ELF file by name and by file offset. The file belongs to the watched job: it is read,
+ * never mapped (if a mapped file shrinks, access raises SIGBUS), and nothing in it is trusted. How much
+ * of it is read, and held, is limited (work_budget.h).
  */
 #ifndef NPS_ELF_FILE_H
 #define NPS_ELF_FILE_H
@@ -15,9 +15,9 @@ struct nps_budget;
 struct nps_elf;
 
 /*
- * Reads the ELF file behind `fd`, which the caller keeps open. BUDGET is whose work it is, NULL: nobody's
- * that could be hostile. -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME: the budget is
- * spent.
+ * Reads the ELF file behind `fd`, which the caller keeps open. The CPU time is charged to BUDGET; NULL:
+ * the file is trusted, no limit. 0 or -errno; -ENOEXEC: not a 64-bit ELF file of this byte order; -ETIME:
+ * the budget is spent.
  */
 int nps_elf__open(int fd, struct nps_budget *budget, struct nps_elf **out);
 void nps_elf__close(struct nps_elf *elf);
@@ -32,38 +32,46 @@ struct nps_elf_function {
 	const char *name; /* valid while the file is open */
 	uint64_t offset; /* in the file */
 	uint64_t vaddr;
-	uint64_t size; /* bytes, 0 if the file does not say */
+	uint64_t size; /* bytes, 0 if the file does not contain it */
 };
 
-/* Can its dynamic symbols be read, though there may be no function among them? Those of a damaged file cannot. */
+/*
+ * Can its dynamic symbols be read, even if there is no function among them? Those of a damaged file
+ * cannot.
+ */
 bool nps_elf__has_symbols(struct nps_elf *elf);
 
-/* Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set,
- * until it returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a table
- * of symbols was left out, it is too large; -ETIME: the budget is spent. */
+/*
+ * Calls `each` for every defined function of .dynsym, and of .symtab when `symtab` is set, until it
+ * returns non-zero; returns that, 0 at the end, or -errno. -E2BIG: a symbol table was skipped because it
+ * is too large; -ETIME: the budget is spent.
+ */
 int nps_elf__for_each_function(struct nps_elf *elf, bool symtab,
 			       int (*each)(const struct nps_elf_function *f, void *arg), void *arg);
 
 /* The function by that name, .dynsym first. -ENOENT, -E2BIG, -ETIME. */
 int nps_elf__find(struct nps_elf *elf, const char *name, bool symtab, struct nps_elf_function *out);
 
-/* A place in the file, and the function that covers it. */
+/* A file offset, and the function that covers it. */
 struct nps_elf_name {
 	uint64_t offset;
-	uint64_t tag; /* of the caller's, who finds its place by it: places are sorted */
-	const char *name; /* NULL: none does. Valid while the file is open */
+	uint64_t tag; /* for the caller, to find its offset after they have been sorted */
+	const char *name; /* NULL: no function covers it. Valid while the file is open */
 };
 
-/* Names N places in one go through the symbols. 0, -E2BIG, -ETIME; what was found until then is named. */
+/*
+ * Finds the functions of N offsets in one pass over the symbols. 0, -E2BIG, -ETIME; names found until
+ * then are set.
+ */
 int nps_elf__name(struct nps_elf *elf, struct nps_elf_name *places, size_t n);
 
 /* The address of .eh_frame_hdr, 0: there is none. */
 uint64_t nps_elf__unwind_header(const struct nps_elf *elf);
 
-/* Up to `len` bytes of what is loaded at an address; returns how many were read, or -errno. */
+/* Reads up to `len` bytes that are loaded at an address; returns their number, or -errno. */
 int nps_elf__data(const struct nps_elf *elf, uint64_t address, void *buf, size_t len);
 
-/* Up to `len` bytes of code at a file offset; returns how many were read, or -errno. */
+/* Reads up to `len` bytes of code at a file offset; returns their number, or -errno. */
 int nps_elf__code(const struct nps_elf *elf, uint64_t offset, uint8_t *buf, size_t len);
 
 #endif

@@ -8,15 +8,18 @@
 #include "event.h"
 #include "session.h"
 
-/* Records of one launch: the call, its submission, probed at its entry alone, and two marks that name it (session-format.md). */
+/*
+ * Records of one launch: the call, its submission, probed at entry only, and two marks that name it
+ * (session-format.md).
+ */
 #define CALLS_OF_LAUNCH 1
 #define SUBMISSIONS_OF_LAUNCH 1
 #define MARKS_OF_LAUNCH 2
 #define LOG_OF_TASK 168 /* bytes: begin and end, 64 each (stars_soc), and its type, 40 (ts_track) */
 #define FLUSHES 10 /* chunks a second of each CPU at least (reader.c) */
-#define CLOCK_BYTES 2000 /* a second: host clocks, and five brackets of eight reads of a device's */
+#define CLOCK_BYTES 2000 /* a second: host clocks, and five samples of eight reads of a device's */
 
-/* What is not known, or is not there on this kernel, is below 0. */
+/* Unknown costs, or those of events that this kernel does not have, are negative. */
 static double known(double ns)
 {
 	return ns > 0 ? ns : 0;

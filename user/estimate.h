@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a capture of a job with known rates will take: disk, and CPU time of the job. */
+/* Estimate of what a capture of a job with known rates needs: disk space, and CPU time of the job. */
 #ifndef NPS_ESTIMATE_H
 #define NPS_ESTIMATE_H
 
@@ -10,12 +10,13 @@
 /* Occurrences a second. */
 struct nps_rates {
 	double launches, calls, syscalls, switches, locks; /* locks: waits for one */
-	double seconds; /* how long the capture lasts */
+	double seconds; /* length of the capture */
 };
 
 /*
- * Prints the estimate. What probes cost is taken from the cache, or measured now and cached, which needs the privileges of a
- * capture; without them it is an estimate, which is said. 0 or -errno when nothing could be printed.
+ * Prints the estimate. Costs of probes are read from the cache, or measured now and cached, which needs
+ * the privileges of a capture; without them they are estimated, and the output states that. 0 or -errno
+ * when nothing could be printed.
  */
 int nps_estimate__print(const struct nps_capability *cap, const struct nps_rates *rates, FILE *out);
 

@@ -29,7 +29,7 @@ struct namespace
 {
 	ino_t ino;
 	int dev; /* /proc/PID/net/dev keeps the namespace alive while it is open */
-	int socket; /* to ask for the speed of an interface, -1: cannot */
+	int socket; /* for queries of an interface's speed, -1: not possible */
 };
 
 struct known_card {
@@ -42,7 +42,7 @@ struct nps_host_devices {
 	int diskstats;
 	struct namespace namespaces[MOST_NAMESPACES];
 	int n_namespaces;
-	uint32_t disks[MOST_DISKS]; /* ids that were named */
+	uint32_t disks[MOST_DISKS]; /* ids already named */
 	size_t n_disks;
 	struct known_card cards[MOST_CARDS];
 	size_t n_cards;
@@ -71,7 +71,7 @@ ssize_t nps_read_proc(int fd, char *text, size_t size)
 
 /* --- disks ------------------------------------------------------------------------------------------- */
 
-/* Does the block device have that entry in sysfs, and, if it is a folder, anything in it? */
+/* Has the block device that entry in sysfs and, if it is a folder, is it not empty? */
 static bool has_entry(uint32_t id, const char *entry)
 {
 	char path[80];
@@ -130,7 +130,7 @@ void nps_host_devices__disks(struct nps_host_devices *d, char *text, size_t size
 
 /* --- interfaces -------------------------------------------------------------------------------------- */
 
-/* Bytes a second of an interface as its driver says; 0 unknown: virtual ones have none. */
+/* Bytes a second of an interface, from its driver; 0 unknown: virtual ones have none. */
 static uint64_t speed_of(int sock, const char *name)
 {
 	struct ethtool_cmd cmd = { .cmd = ETHTOOL_GSET };
@@ -146,7 +146,7 @@ static uint64_t speed_of(int sock, const char *name)
 	return mbit == (uint32_t)SPEED_UNKNOWN || mbit == UINT16_MAX ? 0 : (uint64_t)mbit * MBIT;
 }
 
-/* The number of an interface, named when it is new; UINT32_MAX: no room. */
+/* The number of an interface, which is named when it is new; UINT32_MAX: no room. */
 static uint32_t card_id(struct nps_host_devices *d, int namespace, const char *text)
 {
 	struct nps_host_name name = { .what = NPS_HOST_CARD,
@@ -190,7 +190,7 @@ void nps_host_devices__cards(struct nps_host_devices *d, char *text, size_t size
 		sample_namespace(d, i, text, size);
 }
 
-/* A socket in another network namespace. Only this thread goes there, and it comes back. */
+/* Opens a socket in another network namespace. Only this thread enters it, and returns. */
 static int socket_in(const char *path)
 {
 	int ours = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
@@ -251,7 +251,7 @@ int nps_host_devices__new(struct nps_host_out *out, struct nps_host_devices **de
 		return -ENOMEM;
 	d->out = out;
 	d->diskstats = open("/proc/diskstats", O_RDONLY | O_CLOEXEC);
-	nps_host_devices__add_namespace(d, getpid()); /* the host's, as number 0 */
+	nps_host_devices__add_namespace(d, getpid()); /* number 0 is the host's */
 	*devices = d;
 	return 0;
 }

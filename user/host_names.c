@@ -15,11 +15,11 @@
 
 #include "log.h"
 
-#define MOST_NAMES 256 /* each holds a descriptor */
+#define MOST_NAMES 256 /* each keeps a descriptor open */
 
-/* What was read of namespaces but our own. */
+/* Names of other namespaces than ours. */
 static struct known {
-	int fd; /* of the namespace: as long as it is open no other has its number */
+	int fd; /* of the namespace: while it is open its number is not reused */
 	dev_t dev;
 	ino_t ino;
 	char name[NPS_HOST_NAME];
@@ -42,7 +42,7 @@ static void own_name(char name[NPS_HOST_NAME])
 		snprintf(name, NPS_HOST_NAME, "%s", uts.nodename);
 }
 
-/* Goes there and comes back, this thread alone. */
+/* Enters a namespace and returns, for this thread only. */
 static bool enter_and_read(int ours, int theirs, char name[NPS_HOST_NAME])
 {
 	if (setns(theirs, CLONE_NEWUTS))
@@ -53,7 +53,7 @@ static bool enter_and_read(int ours, int theirs, char name[NPS_HOST_NAME])
 	return true;
 }
 
-/* Keeps THEIRS. */
+/* Keeps THEIRS open. */
 static void remember(int theirs, const struct stat *ns, const char *name)
 {
 	struct known *k = known_find(ns);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Samples of the host on their way to host.nps: a buffer for each kind, a chunk when it is full or the time has come. */
+/*
+ * Buffers samples of the host for host.nps: one buffer per kind, written as a chunk when it is full or
+ * flushed.
+ */
 #ifndef NPS_HOST_OUT_H
 #define NPS_HOST_OUT_H
 
@@ -10,7 +13,7 @@
 #define NPS_HOST_KINDS (NPS_CHUNK_HOST_CARDS - NPS_CHUNK_HOST_NAMES + 1)
 
 struct nps_host_out {
-	struct nps_stream *stream; /* not owned; its error is the error of all that follows */
+	struct nps_stream *stream; /* not owned; after an error of it nothing is written */
 	struct {
 		char *data;
 		uint32_t used;
@@ -18,14 +21,14 @@ struct nps_host_out {
 	uint64_t records;
 };
 
-/* All the memory it will ever need. 0 or -ENOMEM. */
+/* Allocates all memory. 0 or -ENOMEM. */
 int nps_host_out__init(struct nps_host_out *out, struct nps_stream *stream);
 void nps_host_out__free(struct nps_host_out *out);
 
-/* A record of chunk type `type`, of `size` bytes: the type's struct. */
+/* Adds a record of chunk type `type`, of `size` bytes: the type's struct. */
 void nps_host_out__put(struct nps_host_out *out, uint16_t type, const void *record, uint32_t size);
 
-/* Names process, thread, disk or card `id`; `text` is cut to fit. */
+/* Adds the name of process, thread, disk or card `id`; `text` is truncated to fit. */
 void nps_host_out__name(struct nps_host_out *out, struct nps_host_name name, const char *text);
 
 /* Writes what is buffered. */

@@ -4,12 +4,12 @@
 #include <stddef.h>
 #include <string.h>
 
-#define SECTOR 512U /* the unit of /proc/diskstats, whatever the device's own is */
+#define SECTOR 512U /* unit of /proc/diskstats, whatever the device's own is */
 #define MS 1000000ULL
 #define MOST_CPUS (1U << 16)
 
 struct cursor {
-	const char *at, *end; /* of the line */
+	const char *at, *end; /* of the rest of the line */
 };
 
 /* The line at *at, without its newline; *at moves past it. */
@@ -50,7 +50,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* A decimal number that fits; the cursor stays where it is otherwise. */
+/* A decimal number that fits; otherwise the cursor is not moved. */
 static bool number(struct cursor *c, uint64_t *value)
 {
 	uint64_t v = 0;
@@ -170,7 +170,7 @@ bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *ta
 	uint64_t v;
 	size_t n;
 
-	/* Between the brackets stands anything, brackets too. */
+	/* The text between the brackets is arbitrary, and may contain brackets. */
 	if (!open || !close || close < open)
 		return false;
 	n = close - open - 1;
@@ -210,7 +210,10 @@ bool nps_host_parse__statm(const char *text, size_t len, uint64_t page, struct n
 	return true;
 }
 
-/* `name: number` lines into the fields of `to` that `fields` names. Returns how many were found. */
+/*
+ * Parses `name: number` lines into the members of `to` that `fields` lists. Returns a bit mask of those
+ * found.
+ */
 struct field {
 	const char *name;
 	size_t offset;
@@ -249,7 +252,7 @@ bool nps_host_parse__io(const char *text, size_t len, struct nps_host_process *p
 	};
 	struct nps_host_process all = { .cancelled = NPS_HOST_UNKNOWN };
 
-	/* all or nothing: half a line of numbers looks like a smaller number */
+	/* all or nothing, because an incomplete line looks like a smaller number */
 	if ((named_lines(text, len, fields, 3, &all) & 3) != 3 || !len || text[len - 1] != '\n')
 		return false;
 	process->read = all.read;
@@ -342,7 +345,8 @@ size_t nps_host_parse__disks(const char *text, size_t len, struct nps_named_disk
 static bool card_line(struct cursor *c, struct nps_named_card *card)
 {
 	enum { BYTES, PACKETS, ERRORS, DROPS, SENT = 8, CELLS = 12 };
-	const char *colon = memrchr(c->at, ':', c->end - c->at); /* an alias has one in its name */
+	/* the last one: the name of an alias contains one */
+	const char *colon = memrchr(c->at, ':', c->end - c->at);
 	uint64_t v[CELLS];
 
 	skip_blanks(c);

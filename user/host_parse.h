@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Texts of /proc as samples of the host. Nothing is allocated and nothing beyond `len` is read; a text that is not as
- * the kernel writes it yields what could be read up to there. Times of the samples are left to the caller.
+ * Parses texts of /proc into samples of the host. Nothing is allocated and nothing beyond `len` is read;
+ * a text in an unknown format yields the values up to there. Times of the samples are left to the caller.
  */
 #ifndef NPS_HOST_PARSE_H
 #define NPS_HOST_PARSE_H
@@ -16,8 +16,8 @@
 #define NPS_HOST_ALL_CPUS 0xffffffffU
 
 /*
- * /proc/stat: up to `max` CPUs (the sum of all first, as the kernel has it) and the host's counters, of which those
- * that are missing are NPS_HOST_UNKNOWN. `tick_ns`: length of a clock tick. Returns how many CPUs.
+ * /proc/stat: up to `max` CPUs (first the sum of all, as in the file) and the host's counters; missing
+ * ones are NPS_HOST_UNKNOWN. `tick_ns`: length of a clock tick. Returns the number of CPUs.
  */
 size_t nps_host_parse__stat(const char *text, size_t len, uint64_t tick_ns, struct nps_host_cpu *cpus,
 			    size_t max, struct nps_host_system *system);
@@ -25,13 +25,13 @@ size_t nps_host_parse__stat(const char *text, size_t len, uint64_t tick_ns, stru
 /* /proc/PID/task/TID/schedstat into run, wait and switches. */
 bool nps_host_parse__schedstat(const char *text, size_t len, struct nps_host_thread *thread);
 
-/* What is used of /proc/PID/stat and /proc/PID/task/TID/stat. */
+/* The used members of /proc/PID/stat and /proc/PID/task/TID/stat. */
 struct nps_task_stat {
-	char comm[16]; /* whatever the process wrote there */
+	char comm[16]; /* arbitrary, the process can set it */
 	char state;
-	uint32_t cpu; /* it ran on last */
+	uint32_t cpu; /* the CPU that it ran on last */
 	uint64_t ticks; /* user and system time */
-	uint64_t start; /* ticks after boot: tells processes of one pid apart */
+	uint64_t start; /* ticks after boot: distinguishes processes with the same pid */
 };
 bool nps_host_parse__task(const char *text, size_t len, struct nps_task_stat *task);
 
@@ -41,7 +41,7 @@ bool nps_host_parse__statm(const char *text, size_t len, uint64_t page, struct n
 /* /proc/PID/io into read, written and cancelled. */
 bool nps_host_parse__io(const char *text, size_t len, struct nps_host_process *process);
 
-/* /proc/meminfo; false if it does not even tell the total. */
+/* /proc/meminfo; false if even the total is missing. */
 bool nps_host_parse__meminfo(const char *text, size_t len, struct nps_host_memory *memory);
 
 /* A device or interface with its name. */
@@ -51,14 +51,14 @@ struct nps_named_disk {
 };
 
 struct nps_named_card {
-	struct nps_host_card card; /* id is left 0 */
+	struct nps_host_card card; /* id stays 0 */
 	char name[NPS_HOST_NAME_MAX];
 };
 
-/* /proc/diskstats: up to `max` devices that were ever used. Returns how many. */
+/* /proc/diskstats: up to `max` devices that have been used. Returns their number. */
 size_t nps_host_parse__disks(const char *text, size_t len, struct nps_named_disk *disks, size_t max);
 
-/* /proc/PID/net/dev: up to `max` interfaces. Returns how many. */
+/* /proc/PID/net/dev: up to `max` interfaces. Returns their number. */
 size_t nps_host_parse__cards(const char *text, size_t len, struct nps_named_card *cards, size_t max);
 
 #endif

@@ -22,7 +22,7 @@
 #define SECOND 1000000000ULL
 #define TEXT_SIZE (1U << 20) /* of the longest file of /proc */
 #define MOST_CPUS (NPS_MAX_CPUS + 1)
-#define MOST_PENDING 1024 /* targets that the thread has not taken over yet */
+#define MOST_PENDING 1024 /* targets that the thread has not added yet */
 #define MOST_TARGETS 4096
 #define SHARE 4 /* sampling uses at most one CPU divided by this */
 
@@ -34,12 +34,12 @@ struct nps_host_sys {
 	pthread_t thread;
 	bool running;
 	atomic_bool stop;
-	pthread_mutex_t lock; /* of the pending targets */
+	pthread_mutex_t lock; /* protects the pending targets */
 	pid_t pending[MOST_PENDING];
 	size_t n_pending;
-	pid_t targets[MOST_TARGETS]; /* whose network namespaces are looked at again */
+	pid_t targets[MOST_TARGETS]; /* their network namespaces are checked again */
 	size_t n_targets;
-	uint64_t looked; /* at them */
+	uint64_t looked; /* time of that check */
 	atomic_uint_fast64_t samples, records, late, missed, cpu_ns, overflow;
 	int stat, meminfo;
 	uint64_t tick_ns;
@@ -98,7 +98,7 @@ static void take_over_targets(struct nps_host_sys *h)
 	}
 }
 
-/* A process can go into another network namespace, as what starts a container does. */
+/* A process can change its network namespace, as a container runtime does. */
 static void look_for_namespaces(struct nps_host_sys *h)
 {
 	uint64_t now = nps_now(CLOCK_MONOTONIC);
@@ -109,7 +109,7 @@ static void look_for_namespaces(struct nps_host_sys *h)
 	for (size_t i = 0; i < h->n_targets;) {
 		if (nps_host_devices__add_namespace(h->devices, h->targets[i]))
 			i++;
-		else /* it is gone, and its number may be another's one day */
+		else /* it has exited, and its pid may be reused */
 			h->targets[i] = h->targets[--h->n_targets];
 	}
 }
@@ -159,7 +159,10 @@ static void *run(void *arg)
 		}
 		took = nps_now(CLOCK_THREAD_CPUTIME_ID) - began;
 		atomic_fetch_add(&h->cpu_ns, took);
-		/* On the grid of the rate, but not before the last sample has been paid for. */
+		/*
+		 * At multiples of the period, but not before the last sample's share of CPU time has
+		 * passed.
+		 */
 		earliest = now + (SHARE - 1) * took;
 		for (due += period; due < earliest; due += period)
 			atomic_fetch_add(&h->late, 1);

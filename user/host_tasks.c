@@ -18,10 +18,10 @@
 #include "clocks.h"
 #include "host_parse.h"
 
-#define RESCAN_NS 100000000ULL /* between two readings of a list of threads or processes */
-#define IDLE_NS 200000000ULL /* between two looks at what uses no CPU and is not the job's */
-#define CLOSE_NS 5000000000ULL /* idle for so long: its files are closed */
-#define CHECK_NS 1000000000ULL /* between two looks at whose the number is */
+#define RESCAN_NS 100000000ULL /* between two reads of a list of threads or processes */
+#define IDLE_NS 200000000ULL /* between two reads of an idle process that is not the job's */
+#define CLOSE_NS 5000000000ULL /* the files of a process that was idle for so long are closed */
+#define CHECK_NS 1000000000ULL /* between two checks whether the pid was reused */
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
 #define MOST_PROCESSES 65536
 #define MOST_THREADS 262144
@@ -30,9 +30,9 @@
 struct thread {
 	struct nps_host_thread last;
 	int schedstat, stat; /* descriptors */
-	bool put; /* `last` is in the file */
-	uint32_t round; /* of the list in which it was seen */
-	uint32_t next; /* of its process, or of the free ones; 0: none */
+	bool put; /* `last` is written to the file */
+	uint32_t round; /* of the list that contained it last */
+	uint32_t next; /* next one of its process, or free one; 0: none */
 	char comm[16];
 };
 
@@ -44,11 +44,12 @@ struct process {
 	uint32_t threads; /* first one, 0: none */
 	uint32_t n_threads;
 	uint64_t start; /* ticks after boot */
-	uint64_t looked, changed, listed, checked; /* when, CLOCK_MONOTONIC ns */
+	/* CLOCK_MONOTONIC ns of the last read, change, list and check */
+	uint64_t looked, changed, listed, checked;
 	char comm[16];
 };
 
-/* Numbers of rows begin at 1: a table of zeros is empty. */
+/* Indices of rows begin at 1, so that a table of zeros is empty. */
 struct nps_host_tasks {
 	struct nps_host_tasks_opts opts;
 	struct nps_host_out *out;
@@ -59,7 +60,7 @@ struct nps_host_tasks {
 	uint32_t n_processes, room_processes, free_process;
 	uint32_t n_threads, room_threads, free_thread;
 	uint32_t round;
-	int proc; /* directory /proc, -1: not read */
+	int proc; /* directory /proc, -1: not needed */
 	uint64_t listed;
 	uint64_t page, tick_ns;
 	uint64_t missed;
@@ -69,7 +70,7 @@ struct nps_host_tasks {
 
 /* --- rows -------------------------------------------------------------------------------------------- */
 
-/* Room for one more row of SIZE bytes; what `rows` points to may move. */
+/* Makes room for one more row of SIZE bytes; may move `rows`. */
 static bool grow(void **rows, uint32_t n, uint32_t *room, uint32_t most, size_t size)
 {
 	uint32_t want = *room ? *room * 2 : 64;
@@ -181,7 +182,7 @@ static void drop_process(struct nps_host_tasks *t, uint32_t row)
 
 /* --- reading ----------------------------------------------------------------------------------------- */
 
-/* The text of an open file of /proc, at most a buffer of it; 0 when it is gone. */
+/* Reads an open file of /proc, as far as the buffer holds it; 0 if the process has exited. */
 static size_t read_text(struct nps_host_tasks *t, int fd)
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, t->text, sizeof(t->text), 0);
@@ -196,7 +197,7 @@ static bool read_stat(struct nps_host_tasks *t, int fd, struct nps_task_stat *st
 	return n && nps_host_parse__task(t->text, n, stat);
 }
 
-/* Ticks after boot as CLOCK_MONOTONIC, which stands still while the host sleeps. */
+/* Converts ticks after boot to CLOCK_MONOTONIC ns, which does not advance while the host is suspended. */
 static uint64_t born(const struct nps_host_tasks *t, uint64_t ticks)
 {
 	uint64_t mono = nps_now(CLOCK_MONOTONIC), boot = nps_now(CLOCK_BOOTTIME), slept, ns;
@@ -269,7 +270,10 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 	name_thread(t, h, stat.comm, birth > t->opts.begin ? birth : t->opts.begin);
 	h->last.cpu = stat.cpu;
 	h->last.time = birth;
-	/* What was born while we looked began with nothing; of the others nobody knows what they used before. */
+	/*
+	 * For a thread started during the capture: its counters began at 0. What other threads used
+	 * before is unknown.
+	 */
 	if (birth >= t->opts.begin) {
 		put_thread(t, h);
 		return;
@@ -278,7 +282,7 @@ static void add_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid)
 	h->put = true;
 }
 
-/* False: it is gone. */
+/* False: it has exited. */
 static bool look_at_thread(struct nps_host_tasks *t, struct thread *h)
 {
 	struct nps_host_thread now = h->last;
@@ -295,7 +299,7 @@ static bool look_at_thread(struct nps_host_tasks *t, struct thread *h)
 		if (memcmp(stat.comm, h->comm, sizeof(h->comm)) != 0)
 			name_thread(t, h, stat.comm, now.time);
 	}
-	/* The time from which it changed: it may have been idle for long before. */
+	/* The sample from which it changed: it may have been idle for long before. */
 	if (changed && h->last.time)
 		put_thread(t, h);
 	h->last = now;
@@ -309,7 +313,7 @@ static bool look_at_thread(struct nps_host_tasks *t, struct thread *h)
 static bool list_numbers(struct nps_host_tasks *t, int fd,
 			 void (*each)(struct nps_host_tasks *t, uint32_t arg, uint32_t number), uint32_t arg)
 {
-	/* struct linux_dirent64, which no header of libc has under that name */
+	/* struct linux_dirent64, which libc's headers do not define under that name */
 	struct entry {
 		uint64_t ino, off;
 		unsigned short len;
@@ -338,7 +342,7 @@ static void seen_thread(struct nps_host_tasks *t, uint32_t process, uint32_t tid
 	uint32_t row = t->thread_of[tid];
 
 	if (row && t->threads[row].last.pid != t->processes[process].last.pid) {
-		/* the number was used before by a thread of another process */
+		/* the tid belonged to a thread of another process before */
 		uint32_t other = t->process_of[t->threads[row].last.pid];
 
 		if (other)
@@ -399,7 +403,7 @@ static int open_of(pid_t pid, const char *name, int flags)
 	return open(path, O_RDONLY | O_CLOEXEC | flags);
 }
 
-/* Identity of the process that has the number now. False: nobody. */
+/* Identity of the process that has the pid now. False: none. */
 static bool identify(struct nps_host_tasks *t, pid_t pid, struct nps_task_stat *stat)
 {
 	int fd = open_of(pid, "stat", 0);
@@ -409,7 +413,7 @@ static bool identify(struct nps_host_tasks *t, pid_t pid, struct nps_task_stat *
 	return ok;
 }
 
-/* The files of a process whose use matters. */
+/* Opens the files of a process that are read repeatedly. */
 static void open_process(struct nps_host_tasks *t, struct process *p)
 {
 	pid_t pid = (pid_t)p->last.pid;
@@ -449,7 +453,7 @@ static uint32_t add_process(struct nps_host_tasks *t, pid_t pid, bool target)
 	p->last.time = 0;
 	p->put = true;
 	t->process_of[pid] = row;
-	if (birth >= t->opts.begin) { /* it began with nothing */
+	if (birth >= t->opts.begin) { /* its counters began at 0 */
 		struct nps_host_process *l = &p->last;
 
 		l->time = birth;
@@ -463,7 +467,7 @@ static uint32_t add_process(struct nps_host_tasks *t, pid_t pid, bool target)
 	return row;
 }
 
-/* What its sockets carried; a process that never used one has no entry. */
+/* Bytes over its sockets; a process that never used one has no entry. */
 static void read_network(struct nps_host_tasks *t, struct nps_host_process *now)
 {
 	struct nps_net_bytes bytes = {};
@@ -495,10 +499,10 @@ static bool differs(const struct nps_host_process *a, const struct nps_host_proc
 		      sizeof(*a) - sizeof(a->time)) != 0;
 }
 
-/* CPU time of all its threads, those that ended too. False: there is no such process. */
+/* CPU time of all its threads, including those that exited. False: there is no such process. */
 static bool cpu_time(struct nps_host_process *p)
 {
-	clockid_t clock = (clockid_t)(~p->pid << 3 | CPUCLOCK_SCHED); /* as clock_getcpuclockid(3) makes it */
+	clockid_t clock = (clockid_t)(~p->pid << 3 | CPUCLOCK_SCHED); /* as from clock_getcpuclockid(3) */
 	struct timespec ts;
 
 	if (clock_gettime(clock, &ts))
@@ -521,7 +525,7 @@ static void keep(struct nps_host_tasks *t, struct process *p, const struct nps_h
 		put_process(t, p);
 }
 
-/* The number may be another process' by now. */
+/* Has the pid not been reused? */
 static bool still_the_same(struct nps_host_tasks *t, struct process *p)
 {
 	struct nps_task_stat stat;
@@ -540,7 +544,7 @@ static bool is_due(const struct process *p, uint64_t now)
 	return p->target || now - p->looked >= IDLE_NS || now - p->changed < IDLE_NS;
 }
 
-/* One that is not the job's and used no CPU: the latest moment from which it may have done so. */
+/* For a process that is not the job's and used no CPU: the last time at which it is known to be idle. */
 static void stay_idle(struct nps_host_tasks *t, struct process *p, const struct nps_host_process *now)
 {
 	if (p->open && now->time - p->changed > CLOSE_NS)
@@ -550,7 +554,7 @@ static void stay_idle(struct nps_host_tasks *t, struct process *p, const struct 
 	p->put = false;
 }
 
-/* False: it is gone. */
+/* False: it has exited. */
 static bool look_at_process(struct nps_host_tasks *t, uint32_t row, uint64_t now)
 {
 	struct process *p = &t->processes[row];
@@ -562,7 +566,7 @@ static bool look_at_process(struct nps_host_tasks *t, uint32_t row, uint64_t now
 	if (!cpu_time(&sample))
 		return false;
 	sample.time = nps_now(CLOCK_MONOTONIC);
-	/* What it used before the first look is none of this capture's. */
+	/* What it used before the first read is not part of the capture. */
 	used = p->last.time && p->last.run != sample.run;
 	p->looked = now;
 	if (!p->target && !used) {
@@ -663,7 +667,7 @@ int nps_host_tasks__new(const struct nps_host_tasks_opts *opts, struct nps_host_
 	t->pids = MOST_PIDS;
 	t->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	t->tick_ns = 1000000000U / (uint64_t)sysconf(_SC_CLK_TCK);
-	/* 16 MB each, of which only the pages of numbers in use become memory. */
+	/* 16 MB each, of which only pages with used numbers occupy memory. */
 	t->process_of = calloc(t->pids, sizeof(*t->process_of));
 	t->thread_of = calloc(t->pids, sizeof(*t->thread_of));
 	if (!t->process_of || !t->thread_of) {

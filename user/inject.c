@@ -24,11 +24,11 @@
 #include "log.h"
 #include "process.h"
 
-#define AREA_NS 2000000000ULL /* until the job's thread has made the area */
-#define LOAD_NS 20000000000ULL /* until the library is loaded: its loader may be busy with another */
-#define LEAVE_NS 2000000000ULL /* until both threads are out of the code */
+#define AREA_NS 2000000000ULL /* until the job's thread has mapped the area */
+#define LOAD_NS 20000000000ULL /* until the library is loaded: the loader may be busy with another one */
+#define LEAVE_NS 2000000000ULL /* until both threads have left the code */
 #define TURN_US 100
-#define LONGEST_TURN_US 20000 /* between two stops of a thread that may come back to the code */
+#define LONGEST_TURN_US 20000 /* between two stops of a thread that may return to the code */
 #define MOST_CODE 4096 /* bytes */
 #define LARGEST_LIBRARY (16UL << 20)
 
@@ -38,11 +38,11 @@
 
 struct library {
 	const char *path;
-	char *bytes; /* NULL: the job can open the path itself */
+	char *bytes; /* NULL: the job can open the path */
 	size_t size;
 };
 
-/* All of a file, which is closed; NULL. */
+/* Reads a whole file, and closes it; NULL: failed. */
 static char *read_whole(int fd, size_t *size)
 {
 	char *bytes = NULL;
@@ -67,8 +67,9 @@ static char *read_whole(int fd, size_t *size)
 }
 
 /*
- * Is the library mapped though its memory is not there, as in a child that a job with the helper has forked? Its loader
- * would say that it has it, and run no constructor: it needs a copy that it does not know.
+ * Is the library mapped without its memory, as in a forked child of a job with the helper? The loader
+ * would treat it as loaded, and run no constructor, so it has to be loaded as a copy with another
+ * identity.
  */
 static bool is_mapped(const struct nps_inject_job *job, const char *path)
 {
@@ -82,7 +83,7 @@ static bool is_mapped(const struct nps_inject_job *job, const char *path)
 	return false;
 }
 
-/* Is the path the same file inside of the job's root? Else it gets the bytes. */
+/* Is the path the same file inside of the job's root? If not the contents are passed. */
 static bool same_in_job(pid_t pid, const char *path)
 {
 	int fd = nps_open_in_root(pid, path);
@@ -95,7 +96,7 @@ static bool same_in_job(pid_t pid, const char *path)
 	return same;
 }
 
-/* A version of glibc that the library asks for and the job's does not have; NULL: none. */
+/* A version of glibc that the library needs and the job's does not have; NULL: none. */
 static const char *missing_version(struct nps_inject_job *job, const struct library *lib, const char *bytes,
 				   char name[24])
 {
@@ -141,15 +142,15 @@ static int read_library(struct nps_inject_job *job, struct library *lib)
 	return 0;
 }
 
-/* ---- leading a thread astray ---- */
+/* ---- redirecting a thread ---- */
 
-/* What was written behind the code of libraries, to be taken away again. */
+/* What was written after the code of libraries, to be cleared later. */
 struct cave {
-	struct nps_range code, landing; /* the landing is part of the code, or apart from it */
+	struct nps_range code, landing; /* the landing is part of the code, or separate */
 	bool apart;
 };
 
-/* Code cannot be written by process_vm_writev. Some kernels allow neither of these, or the second alone. */
+/* process_vm_writev cannot write code. Some kernels allow neither of these ways, or only the second. */
 static int write_code(pid_t pid, pid_t tid, const struct nps_range *to, const char *bytes)
 {
 	size_t size = to->end - to->start;
@@ -182,7 +183,7 @@ static void clear_code(const struct nps_inject_job *job, pid_t tid, const struct
 		nps_debug("pid %d: up to %zu bytes stay behind its code", job->pid, NPS_INJECT_BYTES);
 }
 
-/* Where the code and its landing will be, for a thread that goes on at PC. */
+/* Chooses addresses of the code and its landing, for a thread that continues at PC. */
 static bool find_cave(const struct nps_inject_job *job, uint64_t pc, struct cave *cave)
 {
 	uint64_t at = nps_inject_job__cave(job, pc, NPS_INJECT_BYTES), landing;
@@ -205,8 +206,9 @@ static bool is_free(const struct nps_inject_job *job, const struct nps_range *r)
 }
 
 /*
- * From here the thread needs nobody to come back: the registers are set in one piece, after the code is in its
- * place, and the code restores them itself. Were we to die before that, nothing but unused bytes has changed.
+ * From here on the thread returns without help: the registers are set in one call, after the code is
+ * written, and the code restores them itself. If this process dies before that, only unused bytes have
+ * changed.
  */
 static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct cave *cave)
 {
@@ -223,7 +225,7 @@ static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct 
 	landing = code + NPS_INJECT_OFFSET(nps_inject_landing);
 	err = nps_inject_regs__lead(&t->rewound, cave->code.start, cave->landing.start, code);
 	if (!err && (!is_free(job, &cave->code) || (cave->apart && !is_free(job, &cave->landing))))
-		err = -EBUSY; /* somebody was quicker, who does not see our lock */
+		err = -EBUSY; /* another injector was faster, and did not use our lock */
 	if (!err) {
 		err = write_code(job->pid, t->tid, &cave->code, code);
 		if (!err && cave->apart)
@@ -243,7 +245,7 @@ static int lead(struct nps_inject_job *job, struct nps_inject_thread *t, struct 
 	return 0;
 }
 
-/* Signals of the job's that come while it is traced are handed on. False: the thread has ended. */
+/* Passes on the job's signals that arrive while it is traced. False: the thread has exited. */
 static bool hand_on_signals(pid_t tid)
 {
 	int status;
@@ -269,7 +271,7 @@ static enum seen look(const struct nps_inject_job *job, uint64_t at, uint32_t *w
 	return err == -ESRCH || err == -EPERM ? GONE : err ? NOT_YET : SEEN;
 }
 
-/* Waits until a word of the area is not 0. -ESRCH: the job has ended; -ETIMEDOUT. */
+/* Waits until a word of the area is not 0. -ESRCH: the job has exited; -ETIMEDOUT. */
 static int wait_for_word(struct nps_inject_job *job, pid_t tid, uint64_t at, uint64_t ns)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
@@ -295,7 +297,7 @@ static int set_word(struct nps_inject_job *job, uint64_t at, uint32_t value)
 	return nps_inject__write(job->pid, at, &value, sizeof(value));
 }
 
-/* Hands the library over and waits until it is there. */
+/* Passes the library and waits until it is loaded. */
 static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct library *lib,
 		       struct nps_inject_result *r)
 {
@@ -331,7 +333,7 @@ static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct libra
 						      ? "it ended meanwhile"
 						      : "its loader has been busy for 20 s: the helper will "
 							"be loaded when that ends");
-	wait_for_word(job, tid, AT(job, left), AREA_NS); /* it may not have run since it made the thread */
+	wait_for_word(job, tid, AT(job, left), AREA_NS); /* it may not have run since it created the thread */
 	err = nps_inject__read(job->pid, job->input.area, &head, offsetof(struct nps_inject_area, path));
 	set_word(job, AT(job, bye), 1);
 	r->held_ns = head.left_ns - head.began_ns;
@@ -345,7 +347,7 @@ static int let_it_load(struct nps_inject_job *job, pid_t tid, const struct libra
 				      head.create_error ? strerror(head.create_error) : head.message);
 }
 
-/* The helper's thread, which names itself when it first runs; 0: not seen. */
+/* The helper's thread, which sets its name when it first runs; 0: not found. */
 static pid_t find_helper(pid_t pid)
 {
 	char path[64], name[32];
@@ -371,8 +373,10 @@ static pid_t find_helper(pid_t pid)
 	return found;
 }
 
-/* It has inherited from the thread that was led astray, which may be pinned or of real time: it gets the first
- * thread's CPUs, and no more of them than any other. */
+/*
+ * The helper has inherited from the redirected thread, which may be bound to a CPU or have a real-time
+ * policy: it gets the first thread's CPUs and the normal policy.
+ */
 static void settle_helper(pid_t pid)
 {
 	const struct sched_param normal = { 0 };
@@ -391,7 +395,7 @@ static void settle_helper(pid_t pid)
 		nps_debug("pid %d: the helper's thread stays as it is scheduled: %s", pid, strerror(errno));
 }
 
-/* The area stays where it is. */
+/* Reads the mappings again; the area keeps its address. */
 static int reread_maps(struct nps_inject_job *job)
 {
 	uint64_t area = job->input.area;
@@ -402,9 +406,9 @@ static int reread_maps(struct nps_inject_job *job)
 }
 
 /*
- * The area goes when the loading thread is out of the code; then the job's thread is looked for, and the code taken away.
- * A signal that came meanwhile is delivered at the last system call in the code: its handler returns there, however late.
- * When it cannot be seen that nobody comes there again, the code stays.
+ * When the loading thread has left the code, the area is unmapped. Then the job's thread is stopped, and
+ * the code cleared. A signal that arrived meanwhile is delivered at the last system call in the code, and
+ * its handler returns there, possibly much later. If a return cannot be excluded, the code stays.
  */
 static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, const struct cave *cave,
 		    struct nps_inject_result *r)
@@ -436,7 +440,10 @@ static void tidy_up(struct nps_inject_job *job, struct nps_inject_thread *t, con
 	}
 }
 
-/* One injector at a time: two would write to the same place. The descriptor, held until we end, or -errno. */
+/*
+ * One injector at a time, because two would write to the same address. Returns the descriptor, which
+ * holds a lock until this process ends, or -errno.
+ */
 static int take_turn(struct nps_inject_job *job)
 {
 	char path[32];
@@ -452,7 +459,10 @@ static int take_turn(struct nps_inject_job *job)
 	return nps_inject_job__refuse(job, EBUSY, "another npuscope is loading it");
 }
 
-/* Its loader may say that the library is there when it has not run: it takes one of the same name for the same. */
+/*
+ * The loader may report success without having run it, because it treats a library of the same name as
+ * the same.
+ */
 static int check_memory(struct nps_inject_job *job)
 {
 	int err = nps_inject_job__refresh(job);
@@ -476,12 +486,12 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 	nps_budget__begin_once(&job->budget);
 	err = nps_inject_job__look(job);
 	nps_budget__end(&job->budget);
-	if (!err && nps_agent_client__present(&job->maps)) /* somebody else's turn was before ours */
+	if (!err && nps_agent_client__present(&job->maps)) /* another injector was first */
 		err = -EALREADY;
 	if (!err)
 		err = read_library(job, lib);
 	if (err)
-		return err; /* the turn ends with this process */
+		return err; /* the lock ends with this process */
 	/* Only the length matters until the thread has mapped it. */
 	job->input.area_size = (sizeof(struct nps_inject_area) + lib->size + 0xffff) & ~0xffffUL;
 	err = nps_inject__stop_somewhere(job, &t, r);
@@ -503,9 +513,9 @@ static int inject(struct nps_inject_job *job, struct library *lib, struct nps_in
 	return err;
 }
 
-/* ---- from outside ---- */
+/* ---- called by others ---- */
 
-/* In a process of its own: when it ends, however it ends, the kernel lets go of what it traced. */
+/* In a process of its own: when it ends, however it ends, the kernel detaches from what it traced. */
 static void in_child(pid_t pid, const char *library, int out)
 {
 	struct nps_inject_result r = { 0 };

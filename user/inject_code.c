@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Runs in the job. Compiled without vector registers, stack protector, tables and calls out, into one section
- * (the Makefile says how, and checks it).
+ * Runs in the job. Compiled without vector registers, stack protector, tables and external calls, into
+ * one section (the Makefile has the flags, and checks it).
  *
- * A thread of the job that the injector has stopped goes on at nps_inject_entry. It saves every register, maps
- * an area, creates a thread, restores every register and goes on where it was: nobody has to be there to lead
- * it back, so the injector may die at any moment. The new thread, a proper one of the job's C library, loads the
- * library: however long that takes, the job's own threads do not wait for it.
+ * A thread of the job that the injector has stopped continues at nps_inject_entry. It saves every
+ * register, maps an area, creates a thread, restores every register and continues where it was. It needs
+ * no help for that, so the injector may die at any moment. The new thread, a regular one of the job's C
+ * library, loads the library: however long that takes, the job's own threads do not wait for it.
  */
 #include "inject_code.h"
 
@@ -37,7 +37,10 @@ __attribute__((visibility("hidden"))) int nps_inject_call(char *stack_end, char 
 
 #if defined(__x86_64__)
 
-/* 128 bytes below the stack pointer belong to the interrupted function. Neither lea nor mov change flags. */
+/*
+ * The 128 bytes below the stack pointer belong to the interrupted function. Neither lea nor mov changes
+ * flags.
+ */
 __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
 	".globl nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
 	".hidden nps_inject_entry, nps_inject_loader, nps_inject_call, nps_inject_input, nps_inject_landing\n"
@@ -61,7 +64,7 @@ __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
 	"	lea	128(%rsp), %rsp\n"
 	"nps_inject_landing:\n"
 	"	jmp	*nps_inject_input(%rip)\n"
-	/* The last thing of the thread is the end of the area: munmap returns to the C library. */
+	/* The thread's last step is to unmap the area: munmap returns to the C library. */
 	"nps_inject_loader:\n"
 	"	endbr64\n"
 	"	push	%rbx\n"
@@ -78,7 +81,7 @@ __asm__(".pushsection nps_inject, \"ax\", @progbits\n"
 	"	mov	%rcx, %r11\n"
 	"	mov	%rdi, %rsp\n"
 	"	xor	%ecx, %ecx\n"
-	"	xgetbv\n" /* every component that the kernel switches on */
+	"	xgetbv\n" /* every component that the kernel has enabled */
 	"	xsave64	(%rbx)\n"
 	"	mov	(%r11), %rdi\n"
 	"	mov	8(%r11), %rsi\n"
@@ -113,9 +116,9 @@ INLINE long sys(long nr, uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_
 #elif defined(__aarch64__)
 
 /*
- * There is no red zone, and no jump that needs no register but a direct branch: the injector puts in its distance,
- * and where it does not reach, puts the landing elsewhere. Vector registers are 128 bits wide wherever the injector
- * lets a thread take this way.
+ * There is no red zone, and the only jump that needs no register is a direct branch: the injector fills
+ * in its distance and, if that is out of reach, moves the landing. Vector registers are 128 bits wide,
+ * because the injector rejects threads with wider ones.
  */
 #define PAIRS(op, r, base, step)                                                                             \
 	"	" op "	" r "0, " r "1, [sp, #" #base "]\n"                                                  \
@@ -240,7 +243,7 @@ INLINE void set(uint32_t *p, uint32_t v)
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
 
-/* On a thread of ours. */
+/* For threads that we have created. */
 SECTION static void wait_for(const uint32_t *word, int ms)
 {
 	struct timespec turn = { .tv_sec = 0, .tv_nsec = 1000000 };
@@ -250,19 +253,19 @@ SECTION static void wait_for(const uint32_t *word, int ms)
 }
 
 /*
- * On the job's thread: a sleep would set its restart block, and the call that it was led away from may be one that the
- * kernel makes it go on with by that (restart_syscall).
+ * For the job's thread: a sleep would overwrite its restart block, which the kernel may need to continue
+ * the interrupted system call (restart_syscall).
  */
 SECTION static void yield_for(const uint32_t *word, uint64_t ns)
 {
 	uint64_t begin = now();
 
-	/* A filter may keep the clock from it. */
+	/* A seccomp filter may refuse the clock. */
 	for (int i = 0; i < MOST_YIELDS && !get(word) && now() - begin < ns; i++)
 		sys(SYS_sched_yield, 0, 0, 0, 0, 0);
 }
 
-/* On the job's thread, with its stack; signals would run its handlers, which may never come back. */
+/* Runs on the job's thread, with its stack. Signals are blocked, because their handlers may never return. */
 SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loader)
 {
 	uint64_t all = ~0ULL, old = 0, began = now(), args[4];
@@ -298,12 +301,12 @@ SECTION void nps_inject_detour(const struct nps_inject_input *in, uint64_t loade
 	sys(SYS_rt_sigprocmask, SIG_SETMASK_ALL, (uint64_t)(uintptr_t)&old, 0, 8, 0);
 }
 
-/* The path by which the process itself opens a descriptor. */
+/* Writes the path by which the process itself opens a descriptor. */
 SECTION static void name_descriptor(char *path, long fd)
 {
 	volatile char *p = path; /* or the compiler calls memcpy */
-	uint64_t prefix =
-		0x65732f636f72702fULL; /* /proc/se, as a number: a string would be outside of the section */
+	/* /proc/se, as a number: a string would be outside of the section */
+	uint64_t prefix = 0x65732f636f72702fULL;
 	long scale = 1;
 
 	for (; prefix; prefix >>= 8)
@@ -317,7 +320,7 @@ SECTION static void name_descriptor(char *path, long fd)
 	*p = '\0';
 }
 
-/* For a job whose root does not hold the library: a file in memory. Returns the descriptor or -errno. */
+/* For a job whose root does not contain the library: a file in memory. Returns the descriptor or -errno. */
 INLINE long put_library(struct nps_inject_area *a)
 {
 	long fd, n;
@@ -356,7 +359,7 @@ INLINE void load_library(struct nps_inject_area *a)
 		sys(SYS_close, (uint64_t)fd, 0, 0, 0, 0);
 }
 
-/* On the new thread, which has inherited that every signal is blocked. */
+/* Runs on the new thread, which has inherited that all signals are blocked. */
 SECTION void nps_inject_load(struct nps_inject_area *a)
 {
 	int (*detach)(uint64_t) = (int (*)(uint64_t))(uintptr_t)a->input->pthread_detach;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Filters of system calls in the job: what they would answer to the calls that loading the helper takes, found
- * out by running them here. Trying in the job could end it.
+ * Seccomp filters of the job: finds out how they treat the calls needed to load the helper by running
+ * them here, because a try in the job could kill it.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -32,7 +32,7 @@ static const struct {
 	const char *name;
 	long nr;
 	uint64_t args[4];
-	int error; /* an answer that does no harm; 0: none */
+	int error; /* an error that does no harm; 0: none */
 } calls[] = {
 	{ "mmap", SYS_mmap, { 0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS }, 0 },
 	{ "mmap", SYS_mmap, { 0, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK }, 0 },
@@ -137,7 +137,7 @@ uint32_t nps_inject_filter__run(const struct sock_filter *code, unsigned int n,
 			a = alu(BPF_OP(f->code), a, b);
 			break;
 		case BPF_JMP:
-			/* Only forward, so it ends; beyond the end is no answer. */
+			/* Jumps only go forward, so it ends; beyond the end there is no result. */
 			if (BPF_OP(f->code) == BPF_JA)
 				pc = f->k < n ? pc + f->k : n;
 			else
@@ -162,7 +162,7 @@ static bool harmless(uint32_t answer, int error)
 	case SECCOMP_RET_LOG:
 		return true;
 	case SECCOMP_RET_ERRNO:
-		/* EPERM stands for any: the call is one that can fail */
+		/* EPERM here means any error: the call may fail */
 		return error == EPERM || (error && (int)(answer & SECCOMP_RET_DATA) == error);
 	default:
 		return false;

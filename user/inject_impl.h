@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Inside of the injector: inject.c leads, inject_job.c looks, inject_pick.c stops threads, inject_regs.c and inject_filter.c judge. */
+/*
+ * Internals of the injector: inject.c controls it, inject_job.c reads the job, inject_pick.c stops
+ * threads, inject_regs.c and inject_filter.c check a stopped one.
+ */
 #ifndef NPS_INJECT_IMPL_H
 #define NPS_INJECT_IMPL_H
 
@@ -29,43 +32,43 @@ struct nps_ranges {
 
 bool nps_ranges__hold(const struct nps_ranges *r, uint64_t address);
 
-/* The job as it stands before anything is done to it. */
+/* The job's state before anything is changed. */
 struct nps_inject_job {
 	pid_t pid;
-	struct nps_budget budget; /* of what is read of it */
-	struct nps_maps maps; /* all, by address */
+	struct nps_budget budget; /* of reads from it */
+	struct nps_maps maps; /* all, sorted by address */
 	struct nps_inject_input input; /* addresses of functions; area */
 	struct nps_ranges libc; /* code of the C library */
-	struct nps_ranges never; /* code in which a thread is left alone: loader, allocators, vdso */
+	struct nps_ranges never; /* code in which a thread must not be redirected: loader, allocators, vdso */
 	struct nps_ranges allocators; /* other than libc's */
-	struct nps_ranges caves; /* room behind the code of libraries where nothing is */
+	struct nps_ranges caves; /* unused room after the code of libraries */
 	uint64_t restorers[8]; /* where signal handlers return to */
 	unsigned int n_restorers;
 	char *why;
 	size_t why_size;
 };
 
-/* Looks at the job. 0, or -errno with the reason in job->why. Free either way. */
+/* Reads the job. 0, or -errno with the reason in job->why. Call the free function in both cases. */
 int nps_inject_job__look(struct nps_inject_job *job);
 /* Reads the mappings again. */
 int nps_inject_job__refresh(struct nps_inject_job *job);
 void nps_inject_job__free(struct nps_inject_job *job);
 
-/* Room for `size` bytes of code from which a branch to `pc` reaches; pc 0: anywhere. 0: none. */
+/* Finds room for `size` bytes of code from which a branch reaches `pc`; pc 0: anywhere. 0: none. */
 uint64_t nps_inject_job__cave(const struct nps_inject_job *job, uint64_t pc, size_t size);
 
-/* Is it nothing but zeros there? */
+/* Are there only zeros? */
 bool nps_inject_job__is_empty(const struct nps_inject_job *job, uint64_t at, size_t size);
 
 const struct nps_mapping *nps_inject_job__mapping(const struct nps_inject_job *job, uint64_t address);
 
-/* Code of libc itself. */
+/* Code mapping of libc itself. */
 const struct nps_mapping *nps_inject_job__libc(const struct nps_inject_job *job);
 
 int nps_inject__read(pid_t pid, uint64_t address, void *to, size_t size);
 int nps_inject__write(pid_t pid, uint64_t address, const void *from, size_t size);
 
-/* Says why not, and returns -err. */
+/* Writes the reason to job->why, and returns -err. */
 int nps_inject_job__refuse(struct nps_inject_job *job, int err, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -75,7 +78,7 @@ enum nps_inject_field {
 	NPS_INJECT_PPID,
 	NPS_INJECT_NSPID,
 	NPS_INJECT_SECCOMP,
-	NPS_INJECT_SIGPND, /* from here on in hex */
+	NPS_INJECT_SIGPND, /* this one and the following are in hex */
 	NPS_INJECT_SHDPND,
 	NPS_INJECT_SIGBLK,
 	NPS_INJECT_N_FIELDS
@@ -97,7 +100,7 @@ struct nps_inject_regs {
 	struct user_regs_struct r;
 };
 
-/* What /proc says a sleeping thread does: its system call. */
+/* System call of a sleeping thread, from /proc. */
 struct nps_inject_sleep {
 	long nr; /* -1: none, it runs */
 	uint64_t args[6], sp, pc;
@@ -109,33 +112,43 @@ uint64_t nps_inject_regs__pc(const struct nps_inject_regs *regs);
 uint64_t nps_inject_regs__sp(const struct nps_inject_regs *regs);
 
 /*
- * Says in `now` which system call the stop interrupted: nr -1: none; NPS_INJECT_INEXACT: one that could not go on
- * as it was. Rewinds the registers so that the call is made again and its caller sees nothing; for calls that
- * the kernel lets fail with EINTR too. `before` is what the thread did before it was stopped.
+ * Sets `now` to the system call that the stop interrupted: nr -1: none; NPS_INJECT_INEXACT: one that
+ * cannot be continued exactly. Rewinds the registers so that the call is made again without its caller
+ * noticing, also for calls that the kernel lets fail with EINTR. `before` is what the thread did before
+ * it was stopped.
  */
 #define NPS_INJECT_INEXACT (-2)
 void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const struct nps_inject_sleep *before,
 			     struct nps_inject_sleep *now);
 
-/* Was a call ended with EINTR by the stop? Rewinds that one alone: the kernel rewinds the others. True: set the registers. */
+/*
+ * Did the stop end a call with EINTR? Rewinds only such a call: the kernel rewinds the others. True: set
+ * the registers.
+ */
 bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject_sleep *before);
 
-/* Can this thread be led astray and back with nothing lost? NULL: yes; else why not. */
+/* Can this thread be redirected and resumed without losing state? NULL: yes; else the reason. */
 const char *nps_inject_regs__check(pid_t tid, const struct nps_inject_regs *regs);
 
-/* Base of the thread's storage. */
+/* Base address of the thread-local storage. */
 uint64_t nps_inject_regs__tls(pid_t tid, const struct nps_inject_regs *regs);
 
-/* Completes a copy of the code that will be at `at`, and its landing, which will be at `landing`, so that it goes on as rewound
- * registers say, and leads there. -ERANGE: too far from the landing. */
+/*
+ * Completes a copy of the code that will be at `at`, and its landing, which will be at `landing`, so that
+ * it continues with the rewound registers, and redirects the thread there. -ERANGE: too far from the
+ * landing.
+ */
 int nps_inject_regs__lead(struct nps_inject_regs *regs, uint64_t at, uint64_t landing, char *code);
 
 /* ---- system call filters ---- */
 
-/* NULL: a stopped thread's seccomp filters let the injected code and the helper do what they must; else what they refuse. */
+/*
+ * NULL: the seccomp filters of a stopped thread allow the system calls of the injected code and the
+ * helper; else what they refuse.
+ */
 const char *nps_inject_filter__check(pid_t tid);
 
-/* What a classic BPF program of seccomp answers: its SECCOMP_RET_* value; kills for programs that make no sense. */
+/* Result of a classic BPF program of seccomp: a SECCOMP_RET_* value; kill for invalid programs. */
 uint32_t nps_inject_filter__run(const struct sock_filter *code, unsigned int n,
 				const struct seccomp_data *data);
 
@@ -145,32 +158,34 @@ struct nps_inject_thread {
 	pid_t pid, tid;
 	struct nps_inject_sleep before;
 	struct nps_inject_regs regs; /* as it stopped */
-	struct nps_inject_regs rewound; /* as it will go on from where it is led to */
+	struct nps_inject_regs rewound; /* its registers when it resumes */
 	uint64_t stopped_at;
 };
 
-/* Stops a thread of the job in a place where it can be led astray. 0, or -errno with the reason in job->why.
- * Counts stops. */
+/*
+ * Stops a thread of the job at a point where it can be redirected. 0, or -errno with the reason in
+ * job->why. Counts stops in r.
+ */
 int nps_inject__stop_somewhere(struct nps_inject_job *job, struct nps_inject_thread *t,
 			       struct nps_inject_result *r);
-/* A stop ends now: how long it was goes into r. */
+/* A stop ends now: records its length in r. */
 void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject_result *r);
 
-/* Stops a thread that is seized already; 0, -ESRCH: it is gone, -ETIMEDOUT. */
+/* Stops a thread that is seized already; 0, -ESRCH: it has exited, -ETIMEDOUT. */
 int nps_inject__stop(struct nps_inject_thread *t);
 
 /*
- * Can a stopped thread come to `code` again: is it there, or does its stack hold an address there, as the frame of a
- * signal that was delivered there does? Also true when the stack cannot be looked through, or holds the frame of any
- * signal handler or allocator. job->maps must hold the stack.
+ * Can a stopped thread return to `code`: does it execute there, or does its stack contain an address
+ * there, such as the frame of a signal delivered there? Also true when the stack cannot be searched, or
+ * has a frame of any signal handler or allocator. job->maps must contain the stack.
  */
 bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_inject_regs *regs,
 			    const struct nps_range *code);
 
-/* Lets a stopped thread run; it stays seized. */
+/* Resumes a stopped thread; it stays seized. */
 void nps_inject__go_on(struct nps_inject_thread *t);
 
-/* Lets a stopped thread go for good. */
+/* Resumes and detaches a stopped thread. */
 void nps_inject__let_go(struct nps_inject_thread *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the injector must know of a job: is it one that can be helped, and where is what in it. */
+/* What the injector has to know of a job: whether it is supported, and the addresses of its functions. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,12 +23,12 @@
 
 #if defined(__x86_64__)
 #define OUR_MACHINE EM_X86_64
-#define USER_END (1ULL << 47) /* [vsyscall] is beyond */
+#define USER_END (1ULL << 47) /* [vsyscall] is above */
 /* mov $15, %rax; syscall */
 static const unsigned char sigreturn_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 #else
 #define OUR_MACHINE EM_AARCH64
-#define USER_END (1ULL << 48) /* 52-bit addresses are had by asking only */
+#define USER_END (1ULL << 48) /* 52-bit addresses are only used on request */
 /* mov x8, #139; svc #0 */
 static const unsigned char sigreturn_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4 };
 #endif
@@ -119,7 +119,7 @@ static char state_of(pid_t pid)
 	return at && at[1] == ' ' ? at[2] : 'X';
 }
 
-/* Is it in a state in which a program can be changed at all? */
+/* Is it in a state in which its program can be changed? */
 static int check_state(struct nps_inject_job *job)
 {
 	struct nps_inject_status status;
@@ -143,7 +143,7 @@ static int check_state(struct nps_inject_job *job)
 	return 0;
 }
 
-/* The file of the program itself. */
+/* Checks the file of the program itself. */
 static int check_program(struct nps_inject_job *job)
 {
 	struct nps_elf *elf = NULL;
@@ -164,7 +164,7 @@ static int check_program(struct nps_inject_job *job)
 	return 0;
 }
 
-/* NAME.so.6 as glibc is installed, and libc-2.28.so as older ones were. */
+/* The name is NAME.so.6, or libc-2.28.so as in older versions of glibc. */
 static bool is_library(const char *path, const char *soname, const char *old)
 {
 	const char *base = nps_basename(path);
@@ -185,7 +185,7 @@ static bool is_loader(const char *path)
 	       strncmp(nps_basename(path), "ld-2.", 5) == 0;
 }
 
-/* Its loader, which is its C library, by either name. */
+/* musl's loader is also its C library, by either name. */
 static bool is_musl(const char *path)
 {
 	return strncmp(nps_basename(path), "ld-musl", 7) == 0 ||
@@ -202,7 +202,7 @@ static bool is_dl(const char *path)
 	return is_library(path, "libdl.so.2", "libdl-2.");
 }
 
-/* Takes the addresses of functions of one mapped file into job->input where they are still missing. */
+/* Copies missing addresses of functions of one mapped file into job->input. */
 static void take_functions(struct nps_inject_job *job, const struct nps_mapping *m, struct nps_elf *elf)
 {
 	static const struct {
@@ -226,7 +226,7 @@ static void take_functions(struct nps_inject_job *job, const struct nps_mapping 
 	}
 }
 
-/* Searches code in the job's memory for what signal handlers return to. */
+/* Searches code in the job's memory for the return of signal handlers. */
 static void find_restorers(struct nps_inject_job *job, const struct nps_mapping *m)
 {
 	size_t overlap = sizeof(sigreturn_code) - 1;
@@ -250,7 +250,7 @@ static void find_restorers(struct nps_inject_job *job, const struct nps_mapping 
 	free(buf);
 }
 
-/* One piece of code of the job. -E2BIG: there is more of it than any job has. */
+/* Reads one mapping of code. -E2BIG: there are more than any real job has. */
 static int look_at(struct nps_inject_job *job, const struct nps_mapping *m, const char *program)
 {
 	bool libc = is_libc(m->path) || is_threads(m->path) || is_dl(m->path), ok = true;
@@ -335,7 +335,7 @@ static int find_code(struct nps_inject_job *job)
 	return 0;
 }
 
-/* Free addresses: the middle of the largest hole, where neither heap nor stacks nor libraries grow into. */
+/* Finds free addresses: the middle of the largest hole, where no heap, stack or library grows into. */
 static int find_area(struct nps_inject_job *job)
 {
 	uint64_t largest = 0, middle = 0, end = 0;
@@ -394,7 +394,7 @@ const struct nps_mapping *nps_inject_job__libc(const struct nps_inject_job *job)
 	return NULL;
 }
 
-/* Where the segment ends that a mapping of code is of; the rest of its last page belongs to nobody. 0: cannot be known. */
+/* End of the segment that a mapping of code belongs to; the rest of its last page is unused. 0: unknown. */
 static uint64_t end_of_code(const struct nps_inject_job *job, const struct nps_mapping *m)
 {
 	uint64_t end = 0;
@@ -433,8 +433,8 @@ bool nps_inject_job__is_empty(const struct nps_inject_job *job, uint64_t at, siz
 }
 
 /*
- * Libraries that the job has mapped privately, as it maps all, get a copy of that page of their own when it is written.
- * Where a branch may not reach from one to the other, room for no more than a landing is worth knowing.
+ * Libraries are mapped privately, so a page that is written becomes a copy of the job's own. If a branch
+ * may not reach from one library to another, room for only a landing is recorded, too.
  */
 static void find_caves(struct nps_inject_job *job)
 {

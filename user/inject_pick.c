@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stops a thread of the job where it holds no lock that making a thread takes, and where it can be brought back to
- * exactly. Only its own locks matter: the other threads run on, and give theirs back.
+ * Stops a thread of the job when it holds no lock that thread creation needs, and can be resumed exactly
+ * where it was. Only its own locks matter, because other threads continue and release theirs.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -21,20 +21,20 @@
 #include "inject_impl.h"
 
 #define MOST_THREADS 4096
-#define LOOK_NS 5000000000ULL /* how long a safe place is looked for */
+#define LOOK_NS 5000000000ULL /* longest search for a safe point */
 #define LONGEST_PAUSE_US 10000
-#define STOP_US 1000000 /* how long one thread may take to stop: it may have to wait for a CPU */
+#define STOP_US 1000000 /* longest stop of one thread, which may have to wait for a CPU */
 #define DEEPEST_STACK (16UL << 20)
-#define STACK_ROOM 1536 /* below the stack pointer, for the red zone and what the code saves */
+#define STACK_ROOM 1536 /* below the stack pointer, for the red zone and the registers that the code saves */
 #define DESCRIPTOR 0x1000 /* bytes around the thread pointer in which glibc keeps the thread's id */
 
-/* Best first: one that sleeps loses nothing. */
+/* Best first: a sleeping thread loses no time. */
 enum eagerness { SLEEPS_ON_FUTEX, SLEEPS, RUNS, SLEEPS_WITH_EINTR, LEAVE_ALONE };
 
 /*
- * Calls that the C library does not make while it holds a lock of its own, so a thread in one of them has none.
- * Of futexes only the sort that condition variables, semaphores and joins use, not that of locks. With a signal
- * mask of its own, a call waits for a signal, which must not come before it.
+ * Calls that the C library does not make while it holds one of its locks, so a thread in such a call
+ * holds none. Of futexes only the kind that condition variables, semaphores and joins use, not that of
+ * locks. A call with a signal mask of its own waits for a signal, which must not arrive before it.
  */
 static enum eagerness sleep_sort(const struct nps_inject_sleep *s)
 {
@@ -49,8 +49,8 @@ static enum eagerness sleep_sort(const struct nps_inject_sleep *s)
 	case SYS_clock_nanosleep:
 	case SYS_wait4:
 	case SYS_waitid:
-	case SYS_pselect6: /* its last argument leads to the mask, which is looked at later */
-	case SYS_restart_syscall: /* of a sleep that somebody has interrupted before */
+	case SYS_pselect6: /* its last argument points to the mask, which is checked later */
+	case SYS_restart_syscall: /* of a sleep that was interrupted before */
 #ifdef SYS_poll
 	case SYS_poll:
 	case SYS_select:
@@ -106,32 +106,33 @@ static enum eagerness sort_of(pid_t pid, pid_t tid, struct nps_inject_sleep *s)
 	read_first(path, text, sizeof(text));
 	at = strrchr(text, ')');
 	if (!at || (at[2] != 'R' && at[2] != 'S'))
-		return LEAVE_ALONE; /* stopped, ended, or in a driver */
+		return LEAVE_ALONE; /* stopped, exited, or in a driver */
 	read_sleep(pid, tid, s);
 	if (at[2] == 'R')
 		return RUNS;
 	return s->nr < 0 ? LEAVE_ALONE : sleep_sort(s);
 }
 
-/* A signal that it will handle: the call it sits in is about to end with EINTR, rightly. */
+/* Is there a pending signal that it will handle? Then its call is about to end with EINTR anyway. */
 static bool has_signal(const struct nps_inject_status *status)
 {
 	return (status->v[NPS_INJECT_SIGPND] | status->v[NPS_INJECT_SHDPND]) & ~status->v[NPS_INJECT_SIGBLK];
 }
 
-/* ---- stopping and letting go ---- */
+/* ---- stopping and resuming ---- */
 
 static void on_alarm(int sig)
 {
 	(void)sig;
 }
 
-/* Wakes a wait that takes too long. */
+/* Interrupts a wait that takes too long. */
 static void set_alarm(long us)
 {
 	struct sigaction sa = { .sa_handler = on_alarm };
 	struct itimerspec when = { .it_value = { us / 1000000, us % 1000000 * 1000 },
-				   .it_interval = { 0, 10000000 } }; /* again: it may come just before */
+				   /* repeated, because it may fire just before the wait */
+				   .it_interval = { 0, 10000000 } };
 	static timer_t timer;
 	static bool made;
 
@@ -173,7 +174,7 @@ int nps_inject__stop(struct nps_inject_thread *t)
 							  : -EBUSY; /* else the whole job is being stopped */
 			break;
 		}
-		/* A signal of the job's own was first: it gets it. */
+		/* One of the job's own signals was first: pass it on. */
 		ptrace(PTRACE_CONT, t->tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
 	}
 	set_alarm(0);
@@ -182,7 +183,7 @@ int nps_inject__stop(struct nps_inject_thread *t)
 	return err;
 }
 
-/* What its call shall not see of the stop. */
+/* Hides the stop from the interrupted call. */
 static void mend(struct nps_inject_thread *t)
 {
 	struct nps_inject_status status;
@@ -190,7 +191,7 @@ static void mend(struct nps_inject_thread *t)
 	if (!nps_inject_regs__mend(&t->regs, &t->before))
 		return;
 	nps_inject__status(t->pid, t->tid, &status);
-	if (!has_signal(&status)) /* else EINTR is what it shall see */
+	if (!has_signal(&status)) /* else EINTR is correct */
 		nps_inject_regs__set(t->tid, &t->regs);
 }
 
@@ -215,11 +216,11 @@ void nps_inject__count_stop(const struct nps_inject_thread *t, struct nps_inject
 		r->stopped_ns = took;
 }
 
-/* ---- is this a good place? ---- */
+/* ---- is this a safe point? ---- */
 
 /*
- * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the stack? Every word
- * counts that could be one.
+ * Is there a frame of a signal handler, of an allocator or of the code at `also` (NULL: none) on the
+ * stack? Every word that could be such an address counts.
  */
 static const char *look_at_stack(const struct nps_inject_job *job, uint64_t sp, const struct nps_range *also)
 {
@@ -259,7 +260,7 @@ bool nps_inject__may_return(const struct nps_inject_job *job, const struct nps_i
 	       look_at_stack(job, nps_inject_regs__sp(regs), code) != NULL;
 }
 
-/* glibc makes threads from threads that are its own: their descriptor has their id in it. */
+/* Only threads created by glibc can create threads: their descriptor contains their id. */
 static bool is_of_libc(const struct nps_inject_job *job, const struct nps_inject_thread *t, long id)
 {
 	uint64_t tls = nps_inject_regs__tls(t->tid, &t->regs);
@@ -277,7 +278,7 @@ static bool is_of_libc(const struct nps_inject_job *job, const struct nps_inject
 	return false;
 }
 
-/* Why the thread cannot be led astray from where it stopped; NULL: it can. Rewinds its registers. */
+/* Reason why the thread cannot be redirected from where it stopped; NULL: it can. Rewinds its registers. */
 static const char *judge(struct nps_inject_job *job, struct nps_inject_thread *t)
 {
 	const char *why = nps_inject_regs__check(t->tid, &t->regs), *refused;
@@ -320,7 +321,7 @@ static const char *judge(struct nps_inject_job *job, struct nps_inject_thread *t
 	return refused ? job->why : NULL;
 }
 
-/* ---- looking for one ---- */
+/* ---- search ---- */
 
 struct candidate {
 	pid_t tid;
@@ -359,7 +360,7 @@ static int list_threads(pid_t pid, struct candidate *v)
 	return n;
 }
 
-/* 1: it is stopped in a good place, 0: not; -errno: it is no use to go on. */
+/* 1: it is stopped at a safe point, 0: not; -errno: more tries are useless. */
 static int try_thread(struct nps_inject_job *job, struct nps_inject_thread *t, pid_t tid, const char **why,
 		      struct nps_inject_result *r)
 {
@@ -372,7 +373,7 @@ static int try_thread(struct nps_inject_job *job, struct nps_inject_thread *t, p
 		return errno == EPERM ? -EPERM : 0;
 	}
 	err = nps_inject__stop(t);
-	if (err == -ETIMEDOUT) /* it can only be left by ending: the kernel takes the request back then */
+	if (err == -ETIMEDOUT) /* only the end of this process withdraws the request */
 		return nps_inject_job__refuse(job, ETIMEDOUT, "thread %d does not stop: is it frozen?", tid);
 	*why = err ? "it is ending, or being stopped" : judge(job, t);
 	if (!*why)
@@ -412,6 +413,6 @@ int nps_inject__stop_somewhere(struct nps_inject_job *job, struct nps_inject_thr
 					      "and kernel.yama.ptrace_scope below 3?");
 	if (!found)
 		return nps_inject_job__refuse(
-			job, EAGAIN, "no thread was in a safe place within 5 s: the last one: %s", why);
+			job, EAGAIN, "no thread was at a safe point within 5 s: the last one: %s", why);
 	return found < 0 ? found : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Registers of a stopped thread: how a system call that the stop interrupted is made again, on each machine. */
+/* Registers of a stopped thread: how each architecture repeats a system call that the stop interrupted. */
 #include <elf.h>
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "inject_impl.h"
 
-/* What an interrupted call returns inside of the kernel, seen by tracers only. */
+/* Results of interrupted calls inside the kernel, which only tracers see. */
 #define ERESTARTSYS 512
 #define ERESTARTNOINTR 513
 #define ERESTARTNOHAND 514
@@ -40,8 +40,10 @@ int nps_inject_regs__set(pid_t tid, const struct nps_inject_regs *regs)
 	return regset(PTRACE_SETREGSET, tid, NT_PRSTATUS, (void *)(uintptr_t)&regs->r, sizeof(regs->r));
 }
 
-/* Calls that end with EINTR whenever their thread was stopped, and that have done nothing then: they can be made
- * again. With a time limit they take up to twice as long; the kernel does not tell how much was left. */
+/*
+ * Calls that end with EINTR whenever their thread was stopped, without any effect, so they can be
+ * repeated. With a timeout they take up to twice as long, because the remaining time is unknown.
+ */
 static bool ends_with_eintr(long nr)
 {
 	switch (nr) {
@@ -67,7 +69,7 @@ static bool ends_with_eintr(long nr)
 	}
 }
 
-/* A thread inside of a restartable sequence: the kernel would not see it return there. */
+/* Is the thread inside a restartable sequence? The kernel would not notice its return there. */
 static bool in_sequence(pid_t tid)
 {
 	struct rseq_configuration rseq = { 0 };
@@ -126,7 +128,7 @@ void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const stru
 		r->rax = r->orig_rax;
 		r->rip -= SYSCALL_BYTES;
 		break;
-	case ERESTART_RESTARTBLOCK: /* the kernel knows how long it has waited */
+	case ERESTART_RESTARTBLOCK: /* the kernel has recorded how long it has waited */
 		r->rax = SYS_restart_syscall;
 		r->rip -= SYSCALL_BYTES;
 		break;
@@ -187,7 +189,7 @@ uint64_t nps_inject_regs__sp(const struct nps_inject_regs *regs)
 	return regs->r.sp;
 }
 
-/* x0 holds the result: its argument is known from before, if the thread has not moved since. */
+/* x0 contains the result: the argument is known from before, if the thread has not moved since. */
 bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject_sleep *before)
 {
 	if ((long)regs->r.regs[0] != -EINTR || before->nr < 0 || (long)regs->r.regs[8] != before->nr ||
@@ -199,8 +201,8 @@ bool nps_inject_regs__mend(struct nps_inject_regs *regs, const struct nps_inject
 }
 
 /*
- * The kernel has rewound the others itself. A relative sleep would begin anew where it should go on, as
- * restart_syscall alone can make it: such a thread is left alone.
+ * The kernel has rewound the others itself. A relative sleep would start again instead of continuing,
+ * which only restart_syscall does: such a thread is not used.
  */
 void nps_inject_regs__rewind(pid_t tid, struct nps_inject_regs *regs, const struct nps_inject_sleep *before,
 			     struct nps_inject_sleep *now)

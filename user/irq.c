@@ -65,7 +65,7 @@ void nps_irq_side__detach(struct nps_irq_side *irq)
 		irq->n_links = 0;
 }
 
-/* Those of the CPU itself are x86's, and of kernels that trace their vectors. */
+/* Programs of a CPU's local interrupts are optional: only x86 kernels that trace their vectors have them. */
 static bool is_needed(const struct bpf_program *prog)
 {
 	const char *name = bpf_program__name(prog);

@@ -12,14 +12,14 @@
 #include "log.h"
 #include "probe_rows.h"
 
-#define MOST_LOOKS 1024 /* a second, at processes that do not run: a read of /proc each */
-#define MOST_REFUSED 1024 /* births that are remembered: their parents made too much work already */
-#define MOST_UNREAD 16384 /* that are listed: a job can start any number */
+#define MOST_LOOKS 1024 /* reads of /proc a second, of idle processes */
+#define MOST_REFUSED 1024 /* remembered births whose parents have used up their budget */
+#define MOST_UNREAD 16384 /* listed ones: a job can start any number */
 
-/* A birth whose parent could not pay for a look. */
+/* A birth whose parent's budget did not allow a read of /proc. */
 struct nps_refused {
-	struct nps_notice notice; /* the first that told of it */
-	struct nps_process *payer; /* not by its pid: another can have that by the time it is tried again */
+	struct nps_notice notice; /* the first notice about it */
+	struct nps_process *payer; /* not by its pid, which may be reused before the retry */
 	bool executed;
 };
 
@@ -56,7 +56,7 @@ struct nps_process *nps_job_processes__find(const struct nps_capture *c, pid_t p
 	return nps_job_processes__find_started(c, pid, 0);
 }
 
-/* A child that has executed no program is what its parent is. */
+/* A child that has not called exec shares its parent's properties. */
 static void inherit(struct nps_process *p, const struct nps_process *parent)
 {
 	if (!parent || parent->source == NPS_PROCESS_UNREAD)
@@ -90,7 +90,10 @@ static struct nps_process *make(struct nps_capture *c, const struct nps_notice *
 		return NULL;
 	}
 	c->n_unread++;
-	/* Times of the two clocks differ by what the host was suspended for, which it was not since. */
+	/*
+	 * The difference between the two clocks is the time suspended, and the host was not suspended
+	 * since.
+	 */
 	p->start_mono = n->started - (c->start.boot - c->start.mono);
 	p->executed = n->what == NPS_NOTICE_EXEC;
 	snprintf(p->agent_reason, sizeof(p->agent_reason), "it ended before npuscope looked at it");
@@ -110,7 +113,7 @@ static void complete(struct nps_process *p, const struct nps_notice *n)
 	}
 	if (n->parent && (!p->ppid || n->what == NPS_NOTICE_FORK))
 		p->ppid = n->parent;
-	/* What it was called last; one that was read is left as it was when it was read. */
+	/* Its last name; of one that was read the name of that time is kept. */
 	if (n->what == NPS_NOTICE_EXIT && n->comm[0] && (p->born || p->source != NPS_PROCESS_READ))
 		snprintf(p->comm, sizeof(p->comm), "%s", n->comm);
 }
@@ -125,7 +128,7 @@ static bool is_same(const struct nps_notice *a, const struct nps_notice *b)
 	return subject_of(a) == subject_of(b) && (a->started == b->started || !a->started || !b->started);
 }
 
-/* One process is one entry, whoever told it how often. */
+/* A process has one entry, however many notices it has. */
 static void merge(struct nps_refused *r, const struct nps_notice *n, struct nps_process *payer)
 {
 	if (!r->notice.started) {
@@ -141,7 +144,7 @@ static void leave_out(struct nps_capture *c, struct nps_process *root)
 	c->degraded |= nps_budget__tell(&root->budget, root->pid);
 }
 
-/* No family takes more places than it leaves free for others. */
+/* A family may use half of the free entries at most. */
 static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 {
 	struct nps_process *payer = nps_discover__payer(c, parent_of(n));
@@ -172,7 +175,7 @@ static void remember_refused(struct nps_capture *c, const struct nps_notice *n)
 		};
 }
 
-/* Who cannot pay for a child pays for looking whether it is still there. */
+/* A check whether a child still exists is charged to its parent, too. */
 static bool may_wait(struct nps_capture *c, const struct nps_refused *r)
 {
 	uint64_t begin = nps_now(CLOCK_THREAD_CPUTIME_ID), took;
@@ -184,13 +187,13 @@ static bool may_wait(struct nps_capture *c, const struct nps_refused *r)
 	return there;
 }
 
-/* True: that is done with; false: its parent cannot pay yet. */
+/* True: done; false: its parent's budget does not allow it yet. */
 static bool retry(struct nps_capture *c, const struct nps_refused *r)
 {
 	const struct nps_notice *n = &r->notice;
 	pid_t pid = subject_of(n);
 	struct nps_process *p = NULL;
-	int err = nps_discover__add_child(c, pid, r->payer, n->started); /* 0 also if it is known by now */
+	int err = nps_discover__add_child(c, pid, r->payer, n->started); /* 0 also if it is known already */
 
 	if (err == -E2BIG && may_wait(c, r))
 		return false;
@@ -226,7 +229,7 @@ void nps_job_processes__give_up(struct nps_capture *c)
 		const struct nps_notice *n = &c->refused[i].notice;
 		const struct nps_process *p = nps_job_processes__find_started(c, subject_of(n), n->started);
 
-		if (!p || (!p->alive && !n->started)) /* by its pid alone it is another */
+		if (!p || (!p->alive && !n->started)) /* the pid alone does not identify it */
 			leave_out(c, c->refused[i].payer->root);
 	}
 	c->n_refused = 0;
@@ -285,7 +288,7 @@ void nps_job_processes__account_cpu(struct nps_capture *c)
 
 void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code)
 {
-	/* Its record may come after we found that it is no more. */
+	/* Its EXIT record may arrive after its end was noticed. */
 	if (!p || (!p->alive && (p->exit_code != NPS_EXIT_UNKNOWN || code == NPS_EXIT_UNKNOWN)))
 		return;
 	p->alive = false;
@@ -301,9 +304,9 @@ static void look_at(struct nps_capture *c, struct nps_process *p, uint64_t now)
 		p->missed = false;
 		nps_job_processes__add_cpu(c, p, cpu_ns);
 	} else if (!p->missed) {
-		p->missed = true; /* its record may be on its way */
+		p->missed = true; /* its EXIT record may still arrive */
 	} else {
-		/* Its EXIT record was lost, or it died before we attached. */
+		/* Its EXIT record was lost, or it exited before we attached. */
 		nps_sources__process(c, &(struct nps_source_event){ .kind = NPS_EVENT_EXITED, .p = p });
 		nps_job_processes__exited(p, now, NPS_EXIT_UNKNOWN);
 	}
@@ -329,7 +332,7 @@ void nps_job_processes__look(struct nps_capture *c, uint64_t now)
 	}
 }
 
-/* Its libraries were not looked at either. */
+/* Its libraries were not read either. */
 static bool lacks_libraries(const struct nps_process *p)
 {
 	return p->born && p->executed && !p->maps && !(p->budget.left_out >> NPS_LEFT_LISTED & 1);
@@ -340,13 +343,13 @@ static bool is_incomplete(const struct nps_process *p)
 	return !p->alive && (p->source == NPS_PROCESS_UNREAD || lacks_libraries(p));
 }
 
-/* Of the host alone nothing is missing: what a process is called, and does, the kernel tells. */
+/* If only the host is recorded nothing is missing: the kernel reports names and actions of processes. */
 static bool is_of_host_alone(const struct nps_capture *c)
 {
 	if (c->opts->level != NPS_LEVEL_NONE && !c->opts->host_asked)
 		return false;
 	for (const struct nps_process *p = c->processes; p; p = p->next)
-		if (p->has_cann) /* whose library of marks its children can use, too */
+		if (p->has_cann) /* its children can use its library of marks, too */
 			return false;
 	return true;
 }

@@ -1,60 +1,62 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of the job, from /proc and from what the kernel side tells of births, programs and deaths: a process that ended
- * before /proc was read is known by the latter alone. A pid can come again; with the time of its start it is one process.
+ * The processes of the job, from /proc and from BPF events about forks, execs and exits: a process that
+ * exits before /proc is read is known from events only. Pids are reused; together with the start time
+ * they identify a process.
  */
 #ifndef NPS_JOB_PROCESSES_H
 #define NPS_JOB_PROCESSES_H
 
 #include "capture.h"
 
-/* Takes P, born of PARENT (NULL: it was named), into the list; it is freed with the capture. */
+/* Adds P, a child of PARENT (NULL: named by the user), to the list; it is freed with the capture. */
 void nps_job_processes__add(struct nps_capture *c, struct nps_process *p, struct nps_process *parent);
 
-/* The last one that was added of that pid; NULL: none. */
+/* The process with that pid that was added last; NULL: none. */
 struct nps_process *nps_job_processes__find(const struct nps_capture *c, pid_t pid);
 
-/* The same, of those that STARTED (CLOCK_BOOTTIME ns, 0: not known) can mean. */
+/* The same, if its start can be STARTED (CLOCK_BOOTTIME ns, 0: unknown). */
 struct nps_process *nps_job_processes__find_started(const struct nps_capture *c, pid_t pid, uint64_t started);
 
 /*
- * The process that a notice of a birth, a program or a death is about; it is read from /proc, or made of the notice, if it is
- * not known yet. NULL: it is none of the job's, or was born after the capture.
+ * The process that a notice of a fork, exec or exit is about; if it is new it is read from /proc, or
+ * created from the notice. NULL: it is not the job's, or was started after the capture.
  */
 struct nps_process *nps_job_processes__of_notice(struct nps_capture *c, const struct nps_notice *n);
 
-/* The kernel side watches it, but its birth was not told: takes it in, now or when that can be paid for. */
+/* BPF programs watch the process, but its fork was not reported: adds it, now or when the budget allows. */
 void nps_job_processes__missed(struct nps_capture *c, pid_t pid);
 
 /*
- * Takes in processes that live, and whose parents could not pay for that when they were born, of those that can now: for NS of time,
- * and as long as the account of all work allows it. The next call goes on where this one ended. Those that are no more are reported
- * as left out.
+ * Adds live processes whose parents' budget did not allow it at their start and now does: for up to NS of
+ * time, and as long as the budget of all processes allows. The next call continues where this one ended.
+ * Those that have exited are reported as left out.
  */
 void nps_job_processes__retry(struct nps_capture *c, uint64_t ns);
 
 /* The capture ends: those that still wait for that are reported as left out. */
 void nps_job_processes__give_up(struct nps_capture *c);
 
-/* It has used CPU_NS of CPU time since it began: what is new of that is the capture's. */
+/* The process has used CPU_NS of CPU time since its start: adds the increase to the capture's. */
 void nps_job_processes__add_cpu(struct nps_capture *c, struct nps_process *p, uint64_t cpu_ns);
 
-/* The same of all, by what /proc has now. */
+/* The same for all processes, from /proc. */
 void nps_job_processes__account_cpu(struct nps_capture *c);
 
-/* P (or NULL) has ended, CLOCK_MONOTONIC ns; CODE: NPS_EXIT_UNKNOWN until the kernel side tells it. */
+/* P (or NULL) has exited at WHEN, CLOCK_MONOTONIC ns; CODE: NPS_EXIT_UNKNOWN until a BPF event reports it. */
 void nps_job_processes__exited(struct nps_process *p, uint64_t when, int code);
 
 /*
- * Once a second, NOW (CLOCK_MONOTONIC ns): accounts for CPU time, and notices who ended without a word of the kernel side. Of many
- * processes it is those that ran of late, and of the others so many as can be in a second, each in its turn.
+ * Call once a second, NOW: CLOCK_MONOTONIC ns. Accounts for CPU time, and notices processes that exited
+ * without an event. If there are many, it reads those that ran recently, and of the others as many as fit
+ * into a second, in turn.
  */
 void nps_job_processes__look(struct nps_capture *c, uint64_t now);
 
-/* Reports the processes of which something is missing since they ended too soon. */
+/* Reports the processes of which something is missing because they exited too early. */
 void nps_job_processes__report(struct nps_capture *c);
 
-/* Those whose command lines are missing. */
+/* Number of processes without a command line. */
 uint64_t nps_job_processes__unread(const struct nps_capture *c);
 
 #endif

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FUNCTION_MAX (1UL << 20) /* bytes: what is farther from any symbol is in none */
+#define FUNCTION_MAX (1UL << 20) /* bytes: an address farther from any symbol belongs to none */
 
-/* The first of the syms that lies behind `address`. */
+/* Index of the first of the syms above `address`. */
 static size_t upper(const struct nps_ksym *syms, size_t n, uint64_t address)
 {
 	size_t low = 0;
@@ -32,7 +32,7 @@ static bool is_code(char type)
 	return strchr("tTwW", type);
 }
 
-/* A line is of use to the first address at or above it; the addresses behind that follow in inherit(). */
+/* Assigns a line to the first address at or above it; inherit() handles the addresses after that. */
 static void one_line(const char *line, struct nps_ksym *syms, uint64_t *nearest, size_t n)
 {
 	char name[128], module[64] = "", type;
@@ -46,7 +46,7 @@ static void one_line(const char *line, struct nps_ksym *syms, uint64_t *nearest,
 	if (i == n || nearest[i] >= address)
 		return;
 	nearest[i] = address;
-	memset(syms[i].name, 0, sizeof(syms[i].name)); /* all of it goes into the file */
+	memset(syms[i].name, 0, sizeof(syms[i].name)); /* all of it is written to the file */
 	snprintf(syms[i].name, sizeof(syms[i].name), module[0] ? "%.80s [%.30s]" : "%.80s", name, module);
 }
 

@@ -9,8 +9,8 @@
 #include "stack.h"
 
 /*
- * Fills in the names of `n` addresses, sorted ascending; "" where the kernel keeps it to itself. `f` is read to its end.
- * -errno.
+ * Fills in the names of `n` addresses, sorted ascending; "" if the kernel hides it. Reads `f` to its end.
+ * 0 or -errno.
  */
 int nps_kallsyms__name(FILE *f, struct nps_ksym *syms, size_t n);
 

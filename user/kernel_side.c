@@ -44,7 +44,7 @@ int nps_kernel_side__attach(struct nps_kernel_side *k)
 		k->irq = NULL;
 	}
 	if (!err)
-		nps_os_io__attach(k->io); /* says what is missing: the capture goes on without */
+		nps_os_io__attach(k->io); /* prints what is missing: the capture continues without it */
 	if (err)
 		nps_warn("cannot attach to tracepoints: %s", strerror(-err));
 	return err;
@@ -181,7 +181,8 @@ void nps_kernel_side__watch_all(struct nps_kernel_side *k, bool on, pid_t child)
 		return;
 	k->sched->bss->own_pid = (uint32_t)getpid();
 	k->sched->bss->own_child = (uint32_t)child;
-	k->sched->bss->watch_all = on && k->osrt; /* else births and deaths would come from everybody */
+	/* else events of all processes' births and exits would arrive */
+	k->sched->bss->watch_all = on && k->osrt;
 	if (k->osrt) {
 		k->osrt->bss->own_pid = (uint32_t)getpid();
 		k->osrt->bss->own_child = (uint32_t)child;
@@ -199,17 +200,17 @@ static void clear_targets(struct nps_kernel_side *k)
 	int fd = nps_kernel_side__map_fd(k, "targets");
 	uint32_t pid;
 
-	/* A process can fork while we delete: until none is left. */
+	/* A process can fork during the loop: repeat until none is left. */
 	while (!bpf_map_get_next_key(fd, NULL, &pid))
 		if (bpf_map_delete_elem(fd, &pid) && errno != ENOENT)
 			break;
 }
 
-/* Returns when each program that runs now has ended: all of them run between the kernel's RCU locks. */
+/* Returns when each program that runs now has ended: all of them run under the kernel's RCU locks. */
 static void wait_for_programs(void)
 {
 	if (syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0))
-		usleep(10000); /* kernels with CPUs of their own (nohz_full) have no such call */
+		usleep(10000); /* kernels with nohz_full CPUs do not support this command */
 }
 
 void nps_kernel_side__end(struct nps_kernel_side *k, uint64_t now)
@@ -245,7 +246,7 @@ int nps_kernel_side__ring_fd(const struct nps_kernel_side *k, int cpu)
 	return k->ring_fds ? k->ring_fds[cpu] : -1;
 }
 
-/* Whose names were in what is discarded. */
+/* Threads whose names are in the discarded records. */
 static void forget_names(const struct nps_kernel_side *k)
 {
 	int fd = nps_kernel_side__map_fd(k, "named");
@@ -255,7 +256,10 @@ static void forget_names(const struct nps_kernel_side *k)
 		;
 }
 
-/* Its first page has the reader's position, its second the writers' (the kernel's documentation of BPF ring buffers). */
+/*
+ * The ring's first page has the reader's position, its second the writers' (the kernel's documentation of
+ * BPF ring buffers).
+ */
 void nps_kernel_side__discard(struct nps_kernel_side *k)
 {
 	size_t page = sysconf(_SC_PAGESIZE);

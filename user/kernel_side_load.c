@@ -70,7 +70,7 @@ int nps_kernel_side__share_maps(struct nps_kernel_side *k, struct bpf_object *ob
 	struct bpf_map *own[3];
 
 	if (k->legacy)
-		return -ENOTSUP; /* what this object does is not to be had beside that one */
+		return -ENOTSUP; /* such objects do not work on legacy kernels */
 	own[0] = k->sched->maps.targets;
 	own[1] = k->sched->maps.rings;
 	own[2] = k->sched->maps.counters;
@@ -106,7 +106,7 @@ void nps_kernel_side__set_wake_mark(uint64_t *mark, size_t ring_bytes)
 	*mark = ring_size(ring_bytes) / 4;
 }
 
-/* What is known of each thread */
+/* Shares the state of threads. */
 static int share_threads(struct nps_kernel_side *k, struct bpf_object *obj)
 {
 	int err = share_map(obj, k->sched->maps.scheds);
@@ -163,7 +163,7 @@ static int set_domains(struct nps_kernel_side *k, const struct nps_mstx_opts *ms
 	return 0;
 }
 
-/* On kernels whose probes have no cookies */
+/* For kernels whose probes have no cookies. */
 static int make_stubs(struct nps_kernel_side *k)
 {
 	int fds[NPS_PROGRAMS];
@@ -219,7 +219,7 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 		return -errno;
 	k->osrt->bss->threshold_ns = opts->osrt_threshold_ns;
 	k->osrt->bss->realtime_offset = (int64_t)(nps_now(CLOCK_REALTIME) - nps_now(CLOCK_MONOTONIC));
-	bpf_program__set_autoattach(k->osrt->progs.open_syscalls, false); /* at the end, not before */
+	bpf_program__set_autoattach(k->osrt->progs.open_syscalls, false); /* runs at the end only */
 	err = nps_kernel_side__adopt(k, k->osrt->obj, opts->ring_bytes,
 				     (uint64_t *)&k->osrt->rodata->wake_bytes);
 	if (!err)
@@ -233,7 +233,7 @@ static int load_osrt(struct nps_kernel_side *k, const struct nps_kernel_side_opt
 	return 0;
 }
 
-/* One way to count what sockets carry: by the tracepoints (Linux 6.3), else by probes of the kernel's functions. */
+/* One way to count bytes of sockets: by the tracepoints (Linux 6.3), else by probes of kernel functions. */
 static int try_hostsys(struct nps_kernel_side *k, bool tracepoints)
 {
 	struct bpf_program *prog = NULL;
@@ -257,7 +257,7 @@ static int try_hostsys(struct nps_kernel_side *k, bool tracepoints)
 	return err;
 }
 
-/* Where neither is possible the capture goes on without. */
+/* If neither is possible the capture continues without. */
 static void load_hostsys(struct nps_kernel_side *k)
 {
 	int err = try_hostsys(k, true);
@@ -270,13 +270,13 @@ static void load_hostsys(struct nps_kernel_side *k)
 			 strerror(-err));
 }
 
-/* Before 5.11 BPF memory counts against the limit of locked memory */
+/* Before 5.11 BPF memory counts against the limit of locked memory. */
 static void raise_limits(void)
 {
 	struct rlimit r = { RLIM_INFINITY, RLIM_INFINITY };
 
 	setrlimit(RLIMIT_MEMLOCK, &r);
-	/* Where each probe is a perf event of its own they are many. */
+	/* If each probe is a perf event of its own there are many descriptors. */
 	if (!getrlimit(RLIMIT_NOFILE, &r)) {
 		r.rlim_cur = r.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &r);
@@ -315,7 +315,7 @@ static int load_runtime_as_can_be(struct nps_kernel_side *k, const struct nps_ke
 {
 	int err = load_runtime(k, opts);
 
-	/* A kernel that has the session link may keep its kfuncs to itself. */
+	/* A kernel with the session link may not offer its kfuncs. */
 	if (err && err != -ENOMEM && k->cap.uprobe == NPS_UPROBE_SESSION) {
 		runtime_bpf__destroy(k->runtime);
 		k->cap.uprobe = NPS_UPROBE_MULTI;
@@ -324,12 +324,12 @@ static int load_runtime_as_can_be(struct nps_kernel_side *k, const struct nps_ke
 	return err;
 }
 
-/* What the operating system does: the objects that are loaded only if they are asked for */
+/* Objects for events of the operating system, which are loaded only if they are requested. */
 static int load_system(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {
 	int err = opts->osrt ? load_osrt(k, opts) : 0;
 
-	if (!err && opts->osrt && opts->irq) /* not worth a capture: without, it goes on */
+	if (!err && opts->osrt && opts->irq) /* optional: without it the capture continues */
 		nps_irq_side__open(k, ring_size(opts->ring_bytes) / 4, &k->irq);
 	if (!err && opts->network)
 		load_hostsys(k);
@@ -351,8 +351,9 @@ static void *load_system_beside(void *arg)
 }
 
 /*
- * The objects of kernels with types and ring buffers. Most of the time the kernel's verifier takes, half of it for the
- * programs of probes: two threads have it done in half of the time, also where they have to share CPUs with others.
+ * Loads the objects of kernels with types and ring buffers. Most of the time is spent in the kernel's
+ * verifier, half of it for the programs of probes: two threads need half of the time, even if they share
+ * CPUs with others.
  */
 static int load_all(struct nps_kernel_side *k, const struct nps_kernel_side_opts *opts)
 {

@@ -8,11 +8,11 @@
 #define OMITTED 0xff /* DW_EH_PE_omit */
 #define RELATIVE 0x1b /* DW_EH_PE_pcrel | DW_EH_PE_sdata4 */
 #define INDIRECT 0x80 /* DW_EH_PE_indirect: of a personality routine's address */
-#define HEADER                                                                                               \
-	0x1b, 0x03, 0x3b /* how linkers write .eh_frame_hdr: offsets, a number, offsets from its own start */
+/* as linkers write .eh_frame_hdr: offsets, a number, offsets from its own start */
+#define HEADER 0x1b, 0x03, 0x3b
 #define TABLE 32768 /* bytes of a function's table of calls, at most */
 
-/* Bytes of the file from an address on. `failed` once more was asked for than there is. */
+/* Bytes of the file from an address on. `failed` is set by a read beyond the end. */
 struct bytes {
 	const uint8_t *at, *end;
 	uint64_t address; /* of `at` */
@@ -47,7 +47,7 @@ static uint64_t take_leb(struct bytes *b)
 	return v;
 }
 
-/* An address, written as RELATIVE is. 0: none. */
+/* Reads an address in the encoding RELATIVE. 0: none. */
 static uint64_t take_address(struct bytes *b)
 {
 	uint64_t from = b->address;
@@ -56,7 +56,7 @@ static uint64_t take_address(struct bytes *b)
 	return offset ? from + (uint64_t)(int64_t)offset : 0;
 }
 
-/* Reads what there is at ADDRESS, up to SIZE bytes. */
+/* Reads up to SIZE bytes at ADDRESS. */
 static struct bytes bytes_at(const struct nps_elf *elf, uint64_t address, uint8_t *buf, size_t size)
 {
 	int n = nps_elf__data(elf, address, buf, size);
@@ -64,7 +64,7 @@ static struct bytes bytes_at(const struct nps_elf *elf, uint64_t address, uint8_
 	return (struct bytes){ buf, buf + (n > 0 ? n : 0), address, n <= 0 };
 }
 
-/* The address of the description of the function at ADDRESS, as .eh_frame_hdr has it; 0: it has none. */
+/* Finds the address of the description of the function at ADDRESS, in .eh_frame_hdr; 0: it has none. */
 static int find_description(const struct nps_elf *elf, uint64_t address, uint64_t *description)
 {
 	static const uint8_t begin[] = { 1, HEADER };
@@ -74,7 +74,7 @@ static int find_description(const struct nps_elf *elf, uint64_t address, uint64_
 
 	*description = 0;
 	if (!header)
-		return 0; /* a file that no exception passes through */
+		return 0; /* no exception passes through such a file */
 	b = bytes_at(elf, header, buf, sizeof(buf));
 	if (b.end - b.at < 12 || memcmp(buf, begin, sizeof(begin)) != 0)
 		return -EINVAL;
@@ -99,7 +99,7 @@ static int find_description(const struct nps_elf *elf, uint64_t address, uint64_
 	return 0;
 }
 
-/* Has the description that refers to the common part at ADDRESS an address of a table? Sets *HAS. */
+/* Does the common part at ADDRESS define that descriptions contain the address of a table? Sets *HAS. */
 static int read_common(const struct nps_elf *elf, uint64_t address, bool *has)
 {
 	uint8_t buf[64], encoding;
@@ -125,7 +125,7 @@ static int read_common(const struct nps_elf *elf, uint64_t address, bool *has)
 		return *augmentation ? -EINVAL : 0;
 	take_leb(&b);
 	for (const char *c = augmentation + 1; *c; c++) {
-		if (*c == 'S' || *c == 'B') /* a signal's frame; signed with the other key */
+		if (*c == 'S' || *c == 'B') /* a signal's frame; signed with the second key */
 			continue;
 		encoding = (uint8_t)take(&b, 1);
 		if (*c == 'L' && encoding != OMITTED)
@@ -138,7 +138,7 @@ static int read_common(const struct nps_elf *elf, uint64_t address, bool *has)
 	return b.failed ? -EINVAL : 0;
 }
 
-/* Sets *START, where the function begins that is described at ADDRESS, and *TABLE; 0: it has none. */
+/* Sets *START to the start of the function described at ADDRESS, and *TABLE; 0: it has none. */
 static int read_description(const struct nps_elf *elf, uint64_t address, uint64_t function, uint64_t *start,
 			    uint64_t *table)
 {
@@ -158,7 +158,7 @@ static int read_description(const struct nps_elf *elf, uint64_t address, uint64_
 	if (b.failed || function < *start)
 		return -EINVAL;
 	if (function - *start >= size)
-		return 0; /* it is another one's */
+		return 0; /* it describes another function */
 	err = read_common(elf, common, &has);
 	if (err || !has)
 		return err;
@@ -167,7 +167,7 @@ static int read_description(const struct nps_elf *elf, uint64_t address, uint64_
 	return b.failed ? -EINVAL : 0;
 }
 
-/* The table of a function: what of it leads to which landing pad. */
+/* Reads the table of a function, which maps calls to landing pads. */
 static int read_table(struct bytes *b, uint64_t start, int64_t base, void (*each)(int64_t at, void *arg),
 		      void *arg)
 {
@@ -178,7 +178,7 @@ static int read_table(struct bytes *b, uint64_t start, int64_t base, void (*each
 	else if (encoding != OMITTED)
 		return -EINVAL;
 	if (take(b, 1) != OMITTED)
-		take_leb(b); /* where the types are that it catches */
+		take_leb(b); /* address of the types that it catches */
 	encoding = take(b, 1);
 	size = take_leb(b);
 	if (b->failed || (encoding != 0x01 && encoding != 0x03))
@@ -187,7 +187,7 @@ static int read_table(struct bytes *b, uint64_t start, int64_t base, void (*each
 		return -E2BIG;
 	b->end = b->at + size;
 	while (b->at < b->end) {
-		for (int i = 0; i < 2; i++) /* which calls: from where, how many bytes */
+		for (int i = 0; i < 2; i++) /* the range of calls: start, bytes */
 			encoding == 0x01 ? take_leb(b) : take(b, 4);
 		pad = encoding == 0x01 ? take_leb(b) : take(b, 4);
 		take_leb(b);

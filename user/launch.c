@@ -79,7 +79,7 @@ int nps_launch__go(int go)
 	int err = 0;
 	ssize_t n;
 
-	if (send(go, "g", 1, MSG_NOSIGNAL) != 1) /* it may have been killed meanwhile */
+	if (send(go, "g", 1, MSG_NOSIGNAL) != 1) /* the child may have been killed meanwhile */
 		err = errno;
 	/* exec closes the other end; a failure sends its errno first */
 	do

@@ -64,7 +64,7 @@ static void *close_some(void *arg)
 	return NULL;
 }
 
-/* Closes those that come after the first KEPT. */
+/* Closes those after the first KEPT. */
 static void close_rest(struct nps_links *links, unsigned int kept)
 {
 	struct closing closing = { .v = links->v + kept, .n = links->n - kept };
@@ -80,7 +80,7 @@ static void close_rest(struct nps_links *links, unsigned int kept)
 		pthread_join(threads[i], NULL);
 }
 
-/* Of which link I becomes one of those that stay, which come first. */
+/* Moves link I to those that stay, which come first. */
 static void keep_first(struct nps_links *links, unsigned int i, unsigned int *kept)
 {
 	struct nps_link link = links->v[i];

@@ -22,7 +22,7 @@ int nps_log_is_verbose(void)
 	return verbose;
 }
 
-/* Names of files and processes are the job's: no control character reaches a terminal. */
+/* Replaces control characters, because the job controls names of files and processes. */
 static void emit(const char *fmt, va_list ap)
 {
 	char line[1024];

@@ -3,7 +3,7 @@
 #ifndef NPS_LOG_H
 #define NPS_LOG_H
 
-/* Something failed or is missing. printf-like; no newline. */
+/* Reports that something failed or is missing. printf-like; no newline. */
 void nps_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* Progress; silent with nps_log_quiet(1). */
@@ -11,7 +11,7 @@ void nps_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void nps_log_quiet(int quiet);
 
-/* Detail for those who asked with --verbose. */
+/* Details for --verbose. */
 void nps_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void nps_log_verbose(int verbose);
 int nps_log_is_verbose(void);

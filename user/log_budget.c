@@ -8,8 +8,8 @@
 #include "clocks.h"
 
 #define MS 1000000ULL
-#define NO_USER ((uid_t)-2) /* of a device; -1 is of a process that is gone */
-/* CPU time a second, and at once. A helper that fills its ring with 10 MB/s takes about 20 ms a second. */
+#define NO_USER ((uid_t)-2) /* of a device; -1 is for a process that has exited */
+/* CPU time a second, and burst. A helper that fills its ring with 10 MB/s takes about 20 ms a second. */
 #define LOG_CPU_NS (200 * MS)
 #define LOG_CPU_BURST (200 * MS)
 #define ALL_CPU_NS (600 * MS)
@@ -64,7 +64,7 @@ static struct nps_log_owner *owner_add(struct nps_log_budget *b, struct nps_proc
 		nps_rate_limit__init(&o->part[i], 0, 0, nps_now(CLOCK_MONOTONIC));
 	o->next = b->owners;
 	b->owners = o;
-	if (who.uid != (uid_t)-1) /* of processes that are gone, which write nothing any more */
+	if (who.uid != (uid_t)-1) /* except for processes that have exited, which write nothing any more */
 		atomic_fetch_add(&b->n_owners, 1);
 	return o;
 }
@@ -87,7 +87,7 @@ int nps_log_account__init(struct nps_log_account *a, struct nps_log_budget *budg
 	return a->owner ? 0 : -ENOMEM;
 }
 
-/* Is anything left for the owner? Those that use up what is common leave every other its part. */
+/* Is anything left for the owner? Those that use up the common part leave the other owners theirs. */
 static bool pool_refill(struct nps_log_account *a, int which, uint64_t now)
 {
 	struct nps_log_pool *p = &a->budget->pool[which];
@@ -97,7 +97,7 @@ static bool pool_refill(struct nps_log_account *a, int which, uint64_t now)
 
 	part->per_second = p->per_second / 2 / n;
 	part->burst = p->burst / 2 / n;
-	/* Both: each has to be refilled. */
+	/* Both, because each has to be refilled. */
 	own = nps_rate_limit__refill(part, now);
 	common = nps_rate_limit__refill(&p->common, now);
 	return own || common;
@@ -139,7 +139,7 @@ int nps_log_account__add_bytes(struct nps_log_account *a, uint64_t bytes)
 
 	if (a->end)
 		return -ENOBUFS;
-	/* One alone has the session, which ends when it is full. */
+	/* A single owner can use the whole session, which ends when it is full. */
 	if (n > 1 && used + bytes > left && used + bytes > b->max_size / (n + 1))
 		return nps_log_account__end(a, "max_size");
 	atomic_fetch_add(&a->owner->used, bytes);

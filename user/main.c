@@ -15,7 +15,7 @@
 
 static const struct runner {
 	const struct nps_command *command;
-	char *full_name; /* argv[0] of the command, which a session has, too */
+	char *full_name; /* argv[0] of the command, which the session records */
 	int (*run)(int argc, char **argv);
 	int unwritten; /* exit status if its standard output is lost */
 } runners[] = {
@@ -34,7 +34,7 @@ static void usage(FILE *out)
 		     "examples, too.\n");
 }
 
-/* Was all that is on stdout written? Complains if not. */
+/* Was all of stdout written? Prints a warning if not. */
 static bool is_written(void)
 {
 	if (!fflush(stdout) && !ferror(stdout))
@@ -43,7 +43,10 @@ static bool is_written(void)
 	return false;
 }
 
-/* The exit status of a command that ended with STATUS, UNWRITTEN if its standard output is lost and that is worse. */
+/*
+ * Exit status of a command that returned STATUS; UNWRITTEN if its standard output was lost and that is
+ * worse.
+ */
 static int written(int status, int unwritten)
 {
 	if (is_written() || status == NPS_USAGE || status == NPS_FAILED)
@@ -59,7 +62,7 @@ static const struct runner *runner_find(const char *name)
 	return NULL;
 }
 
-/* Complains about what is no command. */
+/* Prints a warning about an unknown command, with the most similar one. */
 static int wrong_command(const char *name)
 {
 	unsigned int distance, least = UINT_MAX;
@@ -100,7 +103,7 @@ int main(int argc, char **argv)
 {
 	const struct runner *runner;
 
-	/* Captures hold other people's arguments and file names: nothing for the world. */
+	/* Captures contain arguments and file names of other users: no access for others. */
 	nps_caller_umask = umask(0027);
 	if (argc < 2) {
 		usage(stderr);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libnpuscope_mstx.so: for jobs that use mstx by its headers alone. Such a job has no function that could be probed; it
- * asks the library in MSTX_INJECTION_PATH, once, for the functions behind its marks and ranges. Ours number the ranges,
- * remember what domains are called, and do nothing else: probes on them see the job's calls, without a capture they are a
- * few instructions.
+ * libnpuscope_mstx.so: for jobs that use mstx by its headers only. Such a job has no function that could
+ * be probed; it gets the functions behind its marks and ranges, once, from the library in
+ * MSTX_INJECTION_PATH. Ours number the ranges, store the names of domains, and do nothing else: probes on
+ * them record the job's calls; without a capture they are a few instructions.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,10 +13,10 @@
 
 #include "bpf_shared.h"
 
-#define MAX_DOMAINS 1024 /* a job has a handful; one that makes names up gets no more */
-#define MAX_NAME 255 /* bytes that count of a domain's name, as the vendor has it */
+#define MAX_DOMAINS 1024 /* a job has a handful; one that makes up names gets no more */
+#define MAX_NAME 255 /* significant bytes of a domain's name, as in the vendor's implementation */
 
-/* Facts of the interface: modules, the places of their functions, what the entry point returns. */
+/* Facts of the interface: modules, indices of their functions, results of the entry point. */
 enum { MODULE_CORE = 1, MODULE_DOMAIN = 2 };
 enum { CORE_MARK = 1, CORE_START = 2, CORE_END = 3 };
 enum { DOMAIN_CREATE = 1, DOMAIN_DESTROY = 2, DOMAIN_MARK = 3, DOMAIN_START = 4, DOMAIN_END = 5 };
@@ -25,7 +25,7 @@ enum { SUCCESS = 0, FAIL = 1 };
 typedef void (*function)(void);
 typedef int (*get_table)(int module, function ***table, unsigned int *size);
 
-/* What a handle points at. npuscope reads it from outside. */
+/* What a handle points at. npuscope reads it from outside the job. */
 struct domain {
 	uint64_t magic;
 	char name[MAX_NAME + 1];
@@ -38,9 +38,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_range;
 
 #define EXPORTED __attribute__((visibility("default")))
-/* Its first instruction is one that the kernel need not step through. */
+/* It begins with a nop, which the kernel need not single-step. */
 #define PROBED EXPORTED __attribute__((noinline, patchable_function_entry(1)))
-/* The call is what counts: it may not be optimised away. */
+/* The probe is on the call: it must not be optimised away. */
 #define REACHED() __asm__ volatile("" ::: "memory")
 
 PROBED void npuscope_mstxMarkA(const char *message, void *stream);
@@ -80,7 +80,7 @@ static struct domain *add_domain(const char *name)
 	return d;
 }
 
-/* One handle for each name, for the life of the process: marks can come after the domain's end. */
+/* One handle per name, for the life of the process: marks can come after the domain's end. */
 static void *get_domain(const char *name)
 {
 	struct domain *d;
@@ -149,7 +149,10 @@ void npuscope_mstxDomainRangeEnd(void *domain, uint64_t range)
 	REACHED();
 }
 
-/* The same for libms_tools_ext.so, whose own functions are probed: here no call may be seen a second time. */
+/*
+ * The same for libms_tools_ext.so, whose own functions are probed: here no call may be recorded a second
+ * time.
+ */
 static uint64_t quiet_start(const char *message, void *stream)
 {
 	(void)message;
@@ -172,7 +175,7 @@ static uint64_t quiet_domain_start(void *domain, const char *message, void *stre
 
 struct entry {
 	unsigned int at;
-	function probed, quiet; /* quiet NULL: the caller does nothing where it has no function */
+	function probed, quiet; /* quiet NULL: without a function the caller does nothing */
 };
 
 /* clang-format off */
@@ -207,7 +210,7 @@ static int fill(get_table get, int module, const struct entry *v, size_t n, int 
 	return SUCCESS;
 }
 
-/* Each program and library with the headers in it has a table of its own and comes by itself. */
+/* Each program and library that includes the headers has a table of its own, and calls us separately. */
 static int is_tools_ext(get_table get)
 {
 	Dl_info info;
@@ -216,7 +219,7 @@ static int is_tools_ext(get_table get)
 	       strstr(info.dli_fname, "libms_tools_ext.so");
 }
 
-/* Old headers know no domains: the marks without one are worth having all the same. */
+/* Old headers have no domains: marks without one are recorded all the same. */
 int InitInjectionMstx(get_table get)
 {
 	int quiet, status;

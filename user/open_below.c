@@ -12,12 +12,12 @@
 #include <unistd.h>
 
 #define MAX_DEPTH 64 /* directories below the root */
-#define MAX_LINKS 40 /* as the kernel */
+#define MAX_LINKS 40 /* the kernel's limit */
 
 struct walk {
 	int root, n;
-	int fds[MAX_DEPTH]; /* handles of the components so far */
-	char rest[PATH_MAX]; /* of the path, not yet opened */
+	int fds[MAX_DEPTH]; /* descriptors of the components so far */
+	char rest[PATH_MAX]; /* the part of the path that is not opened yet */
 	int links;
 };
 
@@ -32,7 +32,7 @@ static void ascend_to(struct walk *w, int n)
 		close(w->fds[--w->n]);
 }
 
-/* Puts what LINK leads to before the rest of the path, which is empty or begins with a slash. */
+/* Prepends the target of LINK to the rest of the path, which is empty or begins with a slash. */
 static int follow(struct walk *w, int link)
 {
 	char target[PATH_MAX];
@@ -54,7 +54,7 @@ static int follow(struct walk *w, int link)
 	return 0;
 }
 
-/* Goes one component on, which may be a link. */
+/* Opens the next component, which may be a link. */
 static int enter(struct walk *w, const char *name)
 {
 	int fd = openat(current(w), name, O_PATH | O_NOFOLLOW | O_CLOEXEC), err = 0;
@@ -77,7 +77,10 @@ static int enter(struct walk *w, const char *name)
 	return err;
 }
 
-/* Takes the next component off the rest; false: it was the last. The slash behind it stays: what has one is a directory. */
+/*
+ * Removes the next component from the rest; false: there is none. A slash after it stays, because it
+ * requires a directory.
+ */
 static bool next_component(struct walk *w, char name[NAME_MAX + 1], int *err)
 {
 	const char *from = w->rest + strspn(w->rest, "/");

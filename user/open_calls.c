@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Calls of the job that had begun and not returned when the capture ended: the kernel side knows of each thread what it is in. */
+/*
+ * Calls of the job that had begun and not returned when the capture ended: BPF maps contain the call that
+ * each thread is in.
+ */
 #include <bpf/libbpf.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,14 +18,14 @@ struct collecting {
 	enum nps_tier shed;
 };
 
-/* Records of another kind, which only the return makes. */
+/* Calls that become records of another kind when they return. */
 static bool is_special(unsigned int probe)
 {
 	return probe == NPS_PROBE_SQ_TASK_SEND || probe == NPS_PROBE_CQ_REPORT_RECV ||
 	       probe == NPS_PROBE_CREATE_TENSOR || probe == NPS_PROBE_CREATE_TENSOR_LIST;
 }
 
-/* What the call would have written is not there yet: the slot holds an address. */
+/* Clears slots of results, which are not there yet: they contain addresses. */
 static void take_out_results(struct nps_event *e, const struct nps_probe_row *row)
 {
 	for (int i = 0; i < 4; i++) {
@@ -66,7 +69,7 @@ static int ask(const struct bpf_program *prog, void (*each)(void *arg, const voi
 	int err = nps_task_iter__run(prog, sizeof(struct nps_event), each, c);
 
 	if (err)
-		nps_warn("cannot ask which %s have not returned: %s: those that outlast the capture are "
+		nps_warn("cannot query which %s have not returned: %s: those that outlast the capture are "
 			 "missing",
 			 what, strerror(-err));
 	return err;
@@ -78,9 +81,9 @@ int nps_open_calls__collect(struct nps_open_slices *s, struct nps_kernel_side *k
 	int err, other = 0;
 
 	if (nps_kernel_side__is_legacy(k))
-		return 0; /* nobody there can be asked */
+		return 0; /* old kernels have no iterators */
 	err = ask(nps_kernel_side__open_calls(k), on_call, &c, "CANN calls");
-	/* Where every call is summed up none is told. */
+	/* If all calls are summed up, none is reported. */
 	if (nps_kernel_side__has_syscalls(k) && nps_kernel_side__threshold(k) < NPS_LONGEST_SUMMED)
 		other = ask(nps_kernel_side__open_syscalls(k), on_syscall, &c, "system calls");
 	return err ? err : other;

@@ -31,9 +31,9 @@ static bool read_file(uint32_t pid, uint32_t tid, const char *name, char *text, 
 	return true;
 }
 
-/* What a thread's stat tells: the fields 3, 10, 12, 18 and 39, which begin behind the name. */
+/* Contents of a thread's stat: fields 3, 10, 12, 18 and 39, after the name. */
 struct place {
-	char state; /* 0: the thread is gone */
+	char state; /* 0: the thread has exited */
 	uint16_t prio;
 	uint32_t cpu;
 	uint64_t minor, major; /* page faults */
@@ -56,7 +56,7 @@ static struct place place_of(uint32_t pid, uint32_t tid)
 		else if (at && field == 12)
 			place.major = strtoull(at, NULL, 10);
 		else if (at && field == 18)
-			place.prio = strtol(at, NULL, 10) + 100; /* the kernel's 0 is told as -100 */
+			place.prio = strtol(at, NULL, 10) + 100; /* /proc shows the kernel's 0 as -100 */
 		else if (at && field == 39)
 			place.cpu = strtoul(at, NULL, 10);
 	}
@@ -79,11 +79,11 @@ void nps_open_slices__keep(struct nps_open_slices *s, const struct nps_event *e)
 	s->events[s->n++] = *e;
 }
 
-/* The stretch or the wait that the end cut. Nothing of a thread that came to be after it. */
+/* Adds the slice or wait that the end cut off. Nothing for a thread that started after it. */
 static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
 			const struct place *place)
 {
-	/* It may have been given a CPU in the moment after the end. */
+	/* It may have got a CPU just after the end. */
 	uint64_t on = st->on < s->end ? st->on : 0, since = on ? on : st->off;
 	struct nps_event e = { .kind = NPS_EV_SCHED,
 			       .flags = NPS_F_OPEN,
@@ -105,7 +105,7 @@ static void add_stretch(struct nps_open_slices *s, uint32_t tid, const struct np
 	nps_open_slices__keep(s, &e);
 }
 
-/* Threads tell their faults when they leave a CPU, at most once a second: what came after that is here. */
+/* Threads report their faults when they leave a CPU, at most once a second: these came after that. */
 static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps_thread *st,
 		       const struct place *place)
 {
@@ -117,7 +117,7 @@ static void add_faults(struct nps_open_slices *s, uint32_t tid, const struct nps
 
 	if (st->faults_told >= s->end || place->minor < st->minor || place->major < st->major ||
 	    (place->minor == st->minor && place->major == st->major))
-		return; /* it is gone, or has none */
+		return; /* it has exited, or has none */
 	e.dur = s->end - e.start;
 	e.args[0] = place->minor - st->minor;
 	e.args[1] = place->major - st->major;
@@ -135,7 +135,7 @@ void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side 
 
 		last = &tid;
 		if (bpf_map_lookup_elem(map, &tid, &st) ||
-		    st.pid == (uint32_t)getpid()) /* ours, where who started us is watched */
+		    st.pid == (uint32_t)getpid()) /* ours, if our parent is watched */
 			continue;
 		place = place_of(st.pid, tid);
 		if (nps_kernel_side__has_sched(k))
@@ -144,7 +144,10 @@ void nps_open_slices__collect(struct nps_open_slices *s, struct nps_kernel_side 
 	}
 }
 
-/* Whether the thread runs now and has used as much CPU as one must have that ran for LENGTH ns, or nearly: a guest's clock stops. */
+/*
+ * Does the thread run now, and has it used nearly as much CPU time as one that ran for LENGTH ns? Only
+ * half is required, because a guest's clock stops at times.
+ */
 static bool has_run_for(uint32_t pid, uint32_t tid, uint64_t length)
 {
 	char text[128];

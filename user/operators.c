@@ -8,7 +8,7 @@
 
 #include "log.h"
 
-/* Where in the sorted numbers NAME is, or has to go. */
+/* Index of NAME in the sorted numbers, or where it has to be inserted. */
 static unsigned int place_of(const struct nps_operators *operators, const char *name)
 {
 	unsigned int low = 0, high = operators->n;
@@ -31,7 +31,7 @@ int nps_operators__add(struct nps_operators *operators, const char *name)
 	char *copy;
 
 	if (at < operators->n && !strcmp(nps_operators__name(operators, *sorted), name))
-		return *sorted; /* of another copy of the library */
+		return *sorted; /* from another copy of the library */
 	if (operators->n + 1 >= NPS_OPERATORS_MAX)
 		return -ENOSPC;
 	copy = strdup(name);
@@ -68,8 +68,8 @@ const char *nps_operators__soname(size_t i)
 }
 
 #define LONGEST 256 /* bytes of a name */
-#define MEASURED (128UL << 10) /* bytes in which the end of one that is longer is searched */
-#define MOST (8 * NPS_OPERATORS_MAX) /* functions of a library, first phases and aliases among them */
+#define MEASURED (128UL << 10) /* longest part of a longer name that is searched for its end */
+#define MOST (8 * NPS_OPERATORS_MAX) /* functions of a library, including first phases and aliases */
 
 struct functions {
 	struct nps_elf_function *v;
@@ -81,7 +81,10 @@ static const char first_phase_suffix[] = "GetWorkspaceSize";
 
 static bool is_first_phase(const char *name)
 {
-	/* A name can be as long as the file likes, and that of many symbols: its end is not searched for ever. */
+	/*
+	 * The file controls the length of names, and many symbols can share one: the search for its end
+	 * is limited.
+	 */
 	size_t len = strnlen(name, MEASURED), end = sizeof(first_phase_suffix) - 1;
 
 	return len > end && strcmp(name + len - end, first_phase_suffix) == 0;
@@ -117,7 +120,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct nps_elf_function *)a)->name, ((const struct nps_elf_function *)b)->name);
 }
 
-/* In sorted order the first phase can stand anywhere behind its second one. NULL: there is none. */
+/* Finds the first phase, which can be anywhere after the second in sorted order. NULL: there is none. */
 static const struct nps_elf_function *first_phase(const struct functions *all, const char *name)
 {
 	struct nps_elf_function key = { .name = NULL };

@@ -20,7 +20,7 @@ struct nps_os_io {
 	int cpus;
 };
 
-/* Arguments of a raw tracepoint, as the kernel's own types say. -errno. */
+/* Number of arguments of a raw tracepoint, from the kernel's types. -errno. */
 static int tracepoint_args(const struct btf *btf, const char *name)
 {
 	const struct btf_type *t;
@@ -104,7 +104,7 @@ static int attach_majors(struct nps_os_io *io)
 		int fd = (int)syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC), err;
 
 		if (fd < 0 && (errno == ENODEV || errno == EINVAL || errno == ENXIO))
-			continue; /* a CPU that is not there */
+			continue; /* a CPU that is not present */
 		if (fd < 0)
 			return -errno;
 		io->majors[cpu] = bpf_program__attach_perf_event(io->skel->progs.major_fault, fd);
@@ -123,7 +123,10 @@ int nps_os_io__attach(struct nps_os_io *io)
 
 	if (!io)
 		return 0;
-	/* Attaches what is in a section of its own; an old kernel can lack a trampoline it could load. */
+	/*
+	 * Attaches all programs with a section of their own; an old kernel can lack fentry for a program
+	 * it could load.
+	 */
 	err = osio_bpf__attach(io->skel);
 	faults = attach_majors(io);
 	if (err)

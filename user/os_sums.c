@@ -4,7 +4,7 @@
 #include <bpf/bpf.h>
 #include <errno.h>
 
-#define BATCH 256 /* more than a bucket of the table will ever hold */
+#define BATCH 256 /* more than a bucket of the table ever holds */
 
 static void give_sum(const struct nps_sum_key *key, const struct nps_sum *sum, nps_os_sum_fn fn, void *ctx)
 {
@@ -23,7 +23,7 @@ static void give_sum(const struct nps_sum_key *key, const struct nps_sum *sum, n
 	fn(ctx, &e);
 }
 
-/* Nobody writes to the table meanwhile. */
+/* Drains a table that no program writes to meanwhile. */
 static int empty(int fd, nps_os_sum_fn fn, void *ctx)
 {
 	struct nps_sum_key keys[BATCH];
@@ -39,7 +39,7 @@ static int empty(int fd, nps_os_sum_fn fn, void *ctx)
 			give_sum(&keys[i], &sums[i], fn, ctx);
 		from = &where;
 	}
-	return err == -ENOENT ? 0 : err; /* that was the last of them */
+	return err == -ENOENT ? 0 : err; /* that was the last one */
 }
 
 int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx)

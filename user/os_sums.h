@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the kernel side has summed up, as events: short system calls. */
+/* Sums of short system calls, which BPF programs keep, as events. */
 #ifndef NPS_OS_SUMS_H
 #define NPS_OS_SUMS_H
 
@@ -9,12 +9,13 @@
 typedef void (*nps_os_sum_fn)(void *ctx, const struct nps_event *e);
 
 /*
- * Takes the sums that lie still since the last call, gives them to `fn`, and lets the kernel fill the emptied
- * table. Between two calls must be time enough for a program in the kernel to end: a second is plenty. 0 or -errno.
+ * Passes the sums of the idle table to `fn`, and makes the emptied table the current one. The time
+ * between two calls must be long enough for a running BPF program to end: a second is plenty. 0 or
+ * -errno.
  */
 int nps_os_sums__take(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
 
-/* The rest of them, when the programs are detached. 0 or -errno. */
+/* Passes the rest of them, once the programs are detached. 0 or -errno. */
 int nps_os_sums__finish(struct nps_kernel_side *k, nps_os_sum_fn fn, void *ctx);
 
 #endif

@@ -17,7 +17,7 @@
 
 #define FIRST_WINDOW_NS 500000000ULL
 #define WINDOW_NS 200000000ULL
-#define LEAST_RUNS 100 /* of a program, to believe its mean */
+#define LEAST_RUNS 100 /* of a program, for a meaningful mean */
 
 void nps_overhead__begin(struct nps_overhead *o)
 {
@@ -27,9 +27,9 @@ void nps_overhead__begin(struct nps_overhead *o)
 	o->stats_at = nps_now(CLOCK_MONOTONIC) + FIRST_WINDOW_NS;
 }
 
-/* --- what it cost --- */
+/* --- costs --- */
 
-/* Mean of a program's runs in the windows so far; negative when there were too few. */
+/* Mean time of a program's runs in the windows so far, ns; negative: too few. */
 static double mean_of(const struct nps_overhead *o, const char *program)
 {
 	for (unsigned int i = 0; i < o->n_programs; i++)
@@ -38,7 +38,7 @@ static double mean_of(const struct nps_overhead *o, const char *program)
 	return -1;
 }
 
-/* Mean over two programs that are run for the same kind of probe. */
+/* Mean over two programs that run for the same kind of probe. */
 static double mean_of_both(const struct nps_overhead *o, const char *one, const char *other)
 {
 	uint64_t runs = 0, ns = 0;
@@ -52,8 +52,8 @@ static double mean_of_both(const struct nps_overhead *o, const char *one, const 
 }
 
 /*
- * How much longer the programs of a call and of a mark take in this job than they took when costs were measured: they read
- * more arguments, and colder memory. What is not known is 0.
+ * How much longer the programs of a call and of a mark run in this job than when costs were measured,
+ * because they read more arguments, and memory that is not cached. Unknown values are 0.
  */
 static void programs_differ(const struct nps_capture *c, const struct nps_overhead *o, double *call,
 			    double *mark)
@@ -71,7 +71,7 @@ static void programs_differ(const struct nps_capture *c, const struct nps_overhe
 		*mark = marks - cost->mark_program_ns;
 }
 
-/* What one of each kind costs as it is in this job. */
+/* Cost of one occurrence of each kind in this job. */
 static void cost_now(const struct nps_capture *c, const struct nps_overhead *o, double kinds[NPS_COST_KINDS])
 {
 	const struct nps_cost *cost = &c->shared.costs.cost;
@@ -88,7 +88,7 @@ static void cost_now(const struct nps_capture *c, const struct nps_overhead *o, 
 	kinds[NPS_COST_FAULT] = cost->fault_ns;
 }
 
-/* Is there anything to go by, if only an estimate? */
+/* Are costs known, if only by an estimate? */
 static bool is_known(const struct nps_capture *c)
 {
 	return c->shared.reader && nps_cost__is_valid(&c->shared.costs.cost);
@@ -117,8 +117,8 @@ void nps_overhead__check(struct nps_capture *c, struct nps_overhead *o)
 		cost_now(c, o, cost);
 		nps_account__price_anew(&o->account, cost);
 	} else if (c->opts->max_overhead > 0) {
-		nps_warn("what probes cost cannot be measured here: --max-overhead is held by an estimate, "
-			 "which is rather too high: more may be given up than need be");
+		nps_warn("what probes cost cannot be measured here: --max-overhead uses an estimate, "
+			 "which is rather too high: more may be dropped than necessary");
 		c->degraded = true;
 	}
 }
@@ -157,7 +157,7 @@ double nps_overhead__percent(const struct nps_capture *c, const struct nps_overh
 	return 100 * nps_account__sum(o->account.spent) / (double)c->job_cpu_ns;
 }
 
-/* As they are told: the classes of a kind as one. */
+/* Kinds as they are reported: the classes of a kind are summed up. */
 static const struct {
 	const char *name;
 	enum nps_cost_kind kind;
@@ -177,7 +177,7 @@ static double spent_for(const struct nps_overhead *o, size_t told)
 					: spent[kinds_told[told].kind];
 }
 
-/* " (emulated 0.20, single-stepped 3.10)", where not all of them are cheap. */
+/* Prints " (emulated 0.20, single-stepped 3.10)", unless all are cheap. */
 static void print_classes(const struct nps_capture *c, const struct nps_overhead *o, enum nps_cost_kind first,
 			  FILE *out)
 {
@@ -264,7 +264,7 @@ void nps_overhead__print_costs(const struct nps_capture *c, FILE *out)
 	fputc('\n', out);
 }
 
-/* --- what is given up --- */
+/* --- dropping --- */
 
 static const struct {
 	const char *name, *words;
@@ -303,7 +303,7 @@ static void give_up(struct nps_capture *c, enum nps_shed what)
 	}
 }
 
-/* What there is that could be given up. */
+/* Sets CAN of stages that could be dropped now. */
 static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAGES])
 {
 	can[NPS_SHED_RECORDS] = can[NPS_SHED_SYSCALLS] = nps_kernel_side__has_syscalls(c->shared.kernel);
@@ -312,7 +312,7 @@ static void look_what_can_go(const struct nps_capture *c, bool can[NPS_SHED_STAG
 		can[what] = nps_probes__has_tier(c->shared.probes, tier_of[what]);
 }
 
-#define MEASURING_NS 5000000000ULL /* as long as measuring takes, and some more */
+#define MEASURING_NS 5000000000ULL /* time of measuring, with a margin */
 
 void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 {
@@ -323,7 +323,10 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 	if (!is_known(c))
 		return;
 	nps_overhead__settle(c, o);
-	/* Not by an estimate while it is being measured: that is about to be known better, unless the machine is crowded. */
+	/*
+	 * Not by an estimate during the measurement: costs will be known better soon, unless the machine
+	 * is crowded.
+	 */
 	if (c->shared.costs.basis == NPS_COST_ESTIMATED && !c->shared.costs.failed &&
 	    nps_now(CLOCK_MONOTONIC) - c->begin_mono < MEASURING_NS)
 		return;
@@ -341,7 +344,7 @@ void nps_overhead__every_second(struct nps_capture *c, struct nps_overhead *o)
 	c->degraded = true;
 }
 
-/* --- what the kernel says the programs took --- */
+/* --- run time of programs, by the kernel's count --- */
 
 static void look_at_program(const char *name, int fd, void *arg)
 {
@@ -358,7 +361,7 @@ static void look_at_program(const char *name, int fd, void *arg)
 		return;
 	if (i == o->n_programs)
 		snprintf(o->programs[o->n_programs++].name, sizeof(o->programs[i].name), "%.31s", name);
-	if (o->stats_fd >= 0) { /* the window ends; several can have one name: the sums come right */
+	if (o->stats_fd >= 0) { /* the window ends; programs that share a name are summed up */
 		o->programs[i].runs += info.run_cnt - o->programs[i].base_runs;
 		o->programs[i].ns += info.run_time_ns - o->programs[i].base_ns;
 		o->programs[i].base_runs = 0;
@@ -382,7 +385,7 @@ void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool endi
 		if (!nps_bpf_stats__answered(o->stats, &o->stats_fd))
 			return;
 		o->stats_requested = false;
-		/* Before 5.8 there is no such command: do without. */
+		/* Before 5.8 there is no such command: never try again. */
 		o->stats_at = o->stats_fd >= 0 ? now + WINDOW_NS : UINT64_MAX;
 	}
 	if (now < o->stats_at && !(ending && o->stats_fd >= 0))
@@ -398,12 +401,12 @@ void nps_overhead__turn(struct nps_capture *c, struct nps_overhead *o, bool endi
 	look_at_programs(c, o);
 	close(o->stats_fd);
 	o->stats_fd = -1;
-	/* To switch it patches the kernel's code: ever more rarely. */
+	/* The switch patches the kernel's code, so it becomes less and less frequent. */
 	o->stats_at = now + o->stats_gap;
 	o->stats_gap *= 4;
 }
 
-/* --- the session's account --- */
+/* --- "cost" of the session --- */
 
 static void add_measured(cJSON *j, const char *name, double v)
 {

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * Where the file NAME of this installation is: beside the program in the build tree, in lib/npuscope when installed. Its real path
- * into PATH; -errno, -ENOENT: it is not there.
+ * Finds file NAME of this installation: beside the program in the build tree, in lib/npuscope when
+ * installed. Writes its real path to PATH. 0 or -errno; -ENOENT: it does not exist.
  */
 int nps_own_file__find(const char *name, char *path, size_t size);
 

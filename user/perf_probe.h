@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A probe that is a perf event of its own, on kernels without links of many; with a cookie on every kernel. */
+/* A probe with a perf event of its own, on kernels without multi links; with a cookie on every kernel. */
 #ifndef NPS_PERF_PROBE_H
 #define NPS_PERF_PROBE_H
 
@@ -13,15 +13,15 @@ struct nps_stubs;
 
 struct nps_perf_probe {
 	const struct bpf_program *program;
-	struct nps_stubs *stubs; /* where the kernel has no cookies: what gives them; else NULL */
-	unsigned int which; /* the program, as the stubs know it */
+	struct nps_stubs *stubs; /* trampolines for kernels without cookies; else NULL */
+	unsigned int which; /* index of the program in the trampolines */
 	const char *path;
 	uint64_t offset, cookie;
 	bool returns; /* at the function's return */
 	unsigned int tier; /* of the link */
 };
 
-/* Attaches in every process that maps the file; the link is kept in LINKS. -errno. */
+/* Attaches in every process that maps the file; the link is added to LINKS. 0 or -errno. */
 int nps_perf_probe__attach(const struct nps_perf_probe *p, struct nps_links *links);
 
 #endif

@@ -16,13 +16,13 @@
 #include "log.h"
 
 #define RING_SMALL (512UL << 10)
-#define RING_COPY (4UL << 20) /* with stacks in it */
-#define RINGS_MAX (256UL << 20) /* of all CPUs together: the memory is locked */
+#define RING_COPY (4UL << 20) /* with copies of stacks in it */
+#define RINGS_MAX (256UL << 20) /* of all CPUs together, because the memory is locked */
 #define RECORD_MAX 65536 /* sizes of records have 16 bits */
 #define SECOND 1000000000ULL
 
 #if defined(__x86_64__)
-/* ax bx cx dx si di bp sp ip, r8..r15 of enum perf_event_x86_regs; the kernel gives them in this order */
+/* ax bx cx dx si di bp sp ip, r8..r15 of enum perf_event_x86_regs, in the kernel's order */
 #define REGS_MASK 0xff01ffULL
 static const uint8_t dwarf_of[] = { 0, 3, 2, 1, 4, 5, 6, 7, 16, 8, 9, 10, 11, 12, 13, 14, 15 };
 #else
@@ -36,7 +36,7 @@ struct cpu_ring {
 	int fd;
 	struct perf_event_mmap_page *page;
 	struct bpf_link *link;
-	uint64_t head; /* up to where records are taken */
+	uint64_t head; /* end of the records to drain */
 };
 
 struct nps_perf_sampler {
@@ -44,7 +44,7 @@ struct nps_perf_sampler {
 	struct pollfd *fds;
 	int n_rings;
 	size_t ring_bytes, page_bytes;
-	uint8_t record[RECORD_MAX]; /* one that wraps round the end of its ring */
+	uint8_t record[RECORD_MAX]; /* a record that wraps around the end of its ring */
 };
 
 static void fill_attr(struct perf_event_attr *attr, const struct nps_perf_sampler_opts *opts, size_t ring)
@@ -82,7 +82,7 @@ static int open_event(struct perf_event_attr *attr, int cpu)
 {
 	long fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
-	/* Before 5.12 the kernel does not look at build-ids. */
+	/* Before 5.12 the kernel does not read build-ids. */
 	if (fd < 0 && errno == EINVAL && attr->build_id) {
 		attr->build_id = 0;
 		fd = syscall(SYS_perf_event_open, attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -106,7 +106,7 @@ static int open_ring(struct nps_perf_sampler *s, struct cpu_ring *r, struct perf
 		r->link = bpf_program__attach_perf_event(opts->wanted, r->fd);
 		if (!r->link)
 			return -errno;
-		/* the file belongs to the link from now on */
+		/* the link owns the descriptor from now on */
 	} else if (ioctl(r->fd, PERF_EVENT_IOC_ENABLE, 0)) {
 		return -errno;
 	}
@@ -143,7 +143,7 @@ int nps_perf_sampler__open(const struct nps_perf_sampler_opts *opts, struct nps_
 		struct cpu_ring *r = &s->rings[s->n_rings];
 
 		err = open_ring(s, r, &attr, cpu, opts);
-		if (r->fd == -ENODEV) { /* a CPU that is off */
+		if (r->fd == -ENODEV) { /* a CPU that is offline */
 			err = 0;
 			continue;
 		}
@@ -176,7 +176,7 @@ void nps_perf_sampler__close(struct nps_perf_sampler *s)
 		if (r->page)
 			munmap(r->page, s->page_bytes + s->ring_bytes);
 		if (r->link)
-			bpf_link__destroy(r->link); /* closes the file */
+			bpf_link__destroy(r->link); /* closes the descriptor */
 		else if (r->fd >= 0)
 			close(r->fd);
 	}
@@ -185,7 +185,7 @@ void nps_perf_sampler__close(struct nps_perf_sampler *s)
 	free(s);
 }
 
-/* --- records --------------------------------------------------------------------------------------------- */
+/* --- records ----------------------------------------------------------------------------------------- */
 
 struct cursor {
 	const uint8_t *at;
@@ -212,14 +212,14 @@ static bool take_u64(struct cursor *c, uint64_t *v)
 	return at;
 }
 
-/* Registers and stack are there only in samples that ask for them, and at the end. */
+/* Only samples configured for it have registers and a stack, at the end. */
 static void parse_copy(struct cursor *c, struct nps_perf_sample *s)
 {
 	uint64_t abi, size, used, reg[N_REGS];
 	const void *at, *stack;
 
 	if (!take_u64(c, &abi) || abi != PERF_SAMPLE_REGS_ABI_64 || !(at = take(c, sizeof(reg))))
-		return; /* a thread of the kernel, or a 32-bit program */
+		return; /* a kernel thread, or a 32-bit program */
 	memcpy(reg, at, sizeof(reg));
 	if (!take_u64(c, &size) || !size || !(stack = take(c, size)) || !take_u64(c, &used))
 		return;
@@ -278,7 +278,7 @@ static void parse_map(const struct perf_event_header *h, uint64_t time, size_t s
 	sink->map(sink->ctx, &map);
 }
 
-#define ID_BYTES 24 /* thread, time and CPU behind every record but samples */
+#define ID_BYTES 24 /* thread, time and CPU after every record except samples */
 
 void nps_perf_sampler__parse(const void *record, size_t size, const struct nps_perf_sink *sink)
 {
@@ -310,7 +310,7 @@ void nps_perf_sampler__parse(const void *record, size_t size, const struct nps_p
 		if (take_u64(&c, &a) && take_u64(&c, &b))
 			sink->lost(sink->ctx, b);
 		break;
-	case PERF_RECORD_THROTTLE: /* the kernel left samples out: how many it does not say */
+	case PERF_RECORD_THROTTLE: /* the kernel skipped samples, an unknown number of them */
 		sink->lost(sink->ctx, 1);
 		break;
 	}
@@ -326,7 +326,7 @@ static void drain_ring(struct nps_perf_sampler *s, struct cpu_ring *r, const str
 		size_t size = h->size, first = s->ring_bytes - (tail & mask);
 
 		if (size < sizeof(*h) || size > head - tail)
-			break; /* never seen; the kernel wrote it */
+			break; /* impossible, because the kernel wrote it */
 		if (size > first) {
 			memcpy(s->record, h, first);
 			memcpy(s->record + first, data, size - first);

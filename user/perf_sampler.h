@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The kernel's sampler on every CPU: stacks of what runs, and what is mapped, born and executed meanwhile. A
- * BPF program decides whose samples are kept; the other records are of the whole host.
+ * The kernel's sampler on every CPU: stacks of running threads, and mappings, forks and execs meanwhile.
+ * A BPF program decides whose samples are kept; the other records are of the whole host.
  */
 #ifndef NPS_PERF_SAMPLER_H
 #define NPS_PERF_SAMPLER_H
@@ -14,12 +14,12 @@ struct bpf_program;
 struct nps_perf_sampler;
 
 struct nps_perf_sampler_opts {
-	unsigned int hz; /* 0: only mappings, births and executions */
+	unsigned int hz; /* 0: only mappings, forks and execs */
 	unsigned int copy_bytes; /* of the user stack in each sample; 0: none, and no registers */
 	const struct bpf_program *wanted; /* loaded; returns 0 for samples to drop */
 };
 
-/* One sample; all pointers are into the record and end with the call. */
+/* One sample; all pointers are into the record, and valid during the call. */
 struct nps_perf_sample {
 	uint32_t pid, tid, cpu;
 	uint64_t time; /* CLOCK_MONOTONIC ns */
@@ -36,33 +36,33 @@ struct nps_perf_map {
 	uint32_t pid;
 	uint64_t time, start, end, offset;
 	const uint8_t *build_id;
-	uint32_t build_id_len; /* 0: the kernel does not say */
+	uint32_t build_id_len; /* 0: unknown */
 	const char *path;
 };
 
-/* Where records go; any may come in any order as far as CPUs differ. */
+/* Receives the records; those of different CPUs come in no particular order. */
 struct nps_perf_sink {
 	void (*sample)(void *ctx, const struct nps_perf_sample *sample);
 	void (*map)(void *ctx, const struct nps_perf_map *map);
 	void (*fork)(void *ctx, uint32_t parent, uint32_t child, uint64_t time);
 	void (*exec)(void *ctx, uint32_t pid, uint64_t time);
-	void (*lost)(void *ctx, uint64_t n); /* records for which there was no room */
-	void (*begin)(
-		void *ctx); /* before the first of a drain: what BPF sent of all samples that follow is there; or NULL */
+	void (*lost)(void *ctx, uint64_t n); /* records lost because the ring was full */
+	/* Before the first record of a drain; all that BPF sent of its samples has arrived. May be NULL. */
+	void (*begin)(void *ctx);
 	void *ctx;
 };
 
-/* Opens and starts. -errno, nothing is left then. */
+/* Opens and starts the sampler. 0, or -errno with nothing left open. */
 int nps_perf_sampler__open(const struct nps_perf_sampler_opts *opts, struct nps_perf_sampler **out);
 void nps_perf_sampler__close(struct nps_perf_sampler *s);
 
-/* Nothing new comes after this; what is in the rings can still be taken. */
+/* Nothing new is recorded after this; records in the rings can still be drained. */
 void nps_perf_sampler__stop(struct nps_perf_sampler *s);
 
-/* Takes all that is there. */
+/* Passes all records in the rings to SINK. */
 void nps_perf_sampler__drain(struct nps_perf_sampler *s, const struct nps_perf_sink *sink);
 
-/* Sleeps until a ring is half full, at most so long. */
+/* Sleeps until a ring is half full, for up to MS. */
 void nps_perf_sampler__wait(struct nps_perf_sampler *s, int ms);
 
 /* Parses one record of `size` bytes, for tests too: nothing in it is trusted. */

@@ -7,7 +7,7 @@
 #include <linux/bpf.h>
 #include <string.h>
 
-/* Hashes are filled in advance, as programs of the kprobe kind need them: so many threads, or so many bytes. */
+/* Hashes are preallocated, as kprobe programs require: so many threads, or so many bytes. */
 #define MOST_THREADS 16384U
 #define MOST_BYTES (64U << 20)
 
@@ -41,7 +41,7 @@ static void set_constant(struct bpf_object *obj, const char *name, bool value)
 		const char *dot = strchr(bpf_map__name(m), '.');
 		bool *values = NULL;
 
-		/* memory of the object's own until it is loaded, whatever the prototype says */
+		/* memory of the object until it is loaded, although the prototype has const */
 		if (dot && !strcmp(dot, ".rodata"))
 			values = (bool *)bpf_map__initial_value(m, &size);
 		if (values && (size_t)at < size)

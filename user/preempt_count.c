@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#define DEPTH 4 /* of structs in structs */
+#define DEPTH 4 /* of nested structs */
 
 static bool is_called(const struct btf *btf, uint32_t name, const char *what)
 {
@@ -14,7 +14,7 @@ static bool is_called(const struct btf *btf, uint32_t name, const char *what)
 	return text && !strcmp(text, what);
 }
 
-/* Offset, bytes, of a member of a struct, also where it is in one without a name; negative: there is none. */
+/* Offset, bytes, of a member of a struct, also if it is in an unnamed one; negative: there is none. */
 static int64_t member_at(const struct btf *btf, uint32_t id, const char *name, int depth)
 {
 	const struct btf_type *t = btf__type_by_id(btf, id);

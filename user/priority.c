@@ -7,7 +7,7 @@
 
 #include "log.h"
 
-#define HASTE (-10) /* nine times the weight of the usual 0 */
+#define HASTE (-10) /* nine times the weight of the default, 0 */
 
 int nps_priority__raise(void)
 {
@@ -15,7 +15,7 @@ int nps_priority__raise(void)
 
 	errno = 0;
 	before = getpriority(PRIO_PROCESS, 0);
-	/* Whoever starts us with another one has a reason. Without CAP_SYS_NICE it takes longer. */
+	/* Another priority was set on purpose. Without CAP_SYS_NICE the start takes longer. */
 	if (errno || before)
 		return before;
 	if (setpriority(PRIO_PROCESS, 0, HASTE))

@@ -18,7 +18,10 @@ static uint64_t bit(int capability)
 	return 1ULL << capability;
 }
 
-/* CAPABILITY, or CAP_SYS_ADMIN, which contains it, where it is not among those we HAVE: older kernels do not know it. */
+/*
+ * CAPABILITY or, if it is not among those we HAVE, CAP_SYS_ADMIN, which includes it: older kernels do not
+ * have the former.
+ */
 static uint64_t or_admin(uint64_t have, int capability)
 {
 	return have & bit(capability) ? bit(capability) : bit(CAP_SYS_ADMIN);
@@ -42,7 +45,7 @@ static uint64_t kept(enum nps_privilege what, uint64_t have)
 		return mask | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 	case NPS_PRIVILEGE_STATISTICS:
 		return bit(CAP_SYS_ADMIN);
-	case NPS_PRIVILEGE_RESULTS: /* deleted files of the job are opened by their mappings */
+	case NPS_PRIVILEGE_RESULTS: /* deleted files of the job are opened through their mappings */
 		return or_admin(have, CAP_BPF) | or_admin(have, CAP_CHECKPOINT_RESTORE) |
 		       bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH);
 	case NPS_PRIVILEGE_NAMESPACES:
@@ -52,7 +55,7 @@ static uint64_t kept(enum nps_privilege what, uint64_t have)
 	}
 }
 
-/* Of what D permits the MASK. */
+/* Makes the MASK effective, as far as D permits it. */
 static int set_effective(struct __user_cap_data_struct d[2], uint64_t mask)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -76,7 +79,7 @@ int nps_privilege__try_without(int capability, int (*what)(void))
 		return -errno;
 	err = what();
 	if (syscall(SYS_capset, &h, before))
-		nps_debug("capabilities are gone: %s", strerror(errno));
+		nps_debug("cannot restore capabilities: %s", strerror(errno));
 	return err;
 }
 
@@ -91,7 +94,10 @@ void nps_privilege__keep(enum nps_privilege what, bool admin)
 	mask = kept(what, d[0].permitted | (uint64_t)d[1].permitted << 32);
 	if (admin)
 		mask |= bit(CAP_SYS_ADMIN);
-	/* What a program that we executed would have again. It needs a capability that goes then. */
+	/*
+	 * Drops them from the bounding set, so that programs we execute do not get them again. This needs
+	 * a capability that is dropped next.
+	 */
 	set_effective(d, UINT64_MAX);
 	for (int i = 0; i < MOST_CAPABILITIES; i++)
 		if (!(mask >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) > 0 &&

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Decoded by hand: few classes of instructions begin functions, and of each only the registers that it writes matter. */
+/*
+ * Decoded by hand: few classes of instructions begin functions, and only the registers that they write
+ * matter.
+ */
 #include "probe_block.h"
 
 #define FP 29
@@ -19,7 +22,7 @@ static int64_t signed_field(uint32_t op, int low, int bits)
 	return v >> (bits - 1) ? v - (1LL << bits) : v;
 }
 
-/* Register N is written, where 31 is the register that reads as zero. */
+/* Register N is written, where 31 is the zero register. */
 static void write_register(struct nps_block *b, unsigned n)
 {
 	if (n < 8)
@@ -30,7 +33,10 @@ static void write_register(struct nps_block *b, unsigned n)
 		b->return_moved = true;
 }
 
-/* Hints do nothing else than what their name says; of those that sign only the link register's. */
+/*
+ * Hints have no effect beyond that in their name; of those that sign addresses, only the ones for the
+ * link register are accepted.
+ */
 static bool system_instruction(struct nps_block *b, uint32_t op)
 {
 	if (op == 0xd503201f || (op & 0xffffff3f) == 0xd503241f) /* nop, bti */
@@ -46,7 +52,7 @@ static bool system_instruction(struct nps_block *b, uint32_t op)
 	return false;
 }
 
-/* The stack pointer goes down, or back up as far as the entry's. */
+/* Moves the stack pointer down, or back up to that at the entry at most. */
 static bool move_stack(struct nps_block *b, int64_t down)
 {
 	if (b->depth + down < 0 || b->depth + down > MAX_FRAME)
@@ -56,7 +62,7 @@ static bool move_stack(struct nps_block *b, int64_t down)
 	return true;
 }
 
-/* add, sub with an immediate, whose 31 is the stack pointer unless flags are set. */
+/* add, sub with an immediate: 31 is the stack pointer unless flags are set. */
 static bool add_immediate(struct nps_block *b, uint32_t op)
 {
 	unsigned rd = field(op, 0, 5), rn = field(op, 5, 5);
@@ -79,7 +85,7 @@ static bool immediate_instruction(struct nps_block *b, uint32_t op)
 	switch (field(op, 23, 3)) {
 	case 2: /* add, sub */
 		return add_immediate(b, op);
-	case 4: /* and, orr, eor, ands: 31 is the stack pointer but for the last */
+	case 4: /* and, orr, eor, ands: 31 is the stack pointer except for the last */
 		if (field(op, 0, 5) == SP && field(op, 29, 2) != 3)
 			return false;
 		/* fall through */
@@ -89,14 +95,14 @@ static bool immediate_instruction(struct nps_block *b, uint32_t op)
 		write_register(b, field(op, 0, 5));
 		return true;
 	}
-	return false; /* relative addresses are simulated; with tags */
+	return false; /* relative addresses, which are simulated; instructions with tags */
 }
 
 enum index { OFFSET, PRE_INDEX, POST_INDEX };
 
 /*
- * A store of SIZE bytes at the register RN and OFFSET: may it go past? In its own frame alone, where the stack pointer may move
- * down to it before.
+ * May a store of SIZE bytes at register RN plus OFFSET be skipped? Only in the function's own frame,
+ * after the stack pointer may have moved down to it.
  */
 static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size, enum index index)
 {
@@ -114,7 +120,7 @@ static bool store(struct nps_block *b, unsigned rn, int64_t offset, int64_t size
 	return rn == FP && b->has_frame && offset + size <= b->frame;
 }
 
-/* Of a load: only the stack pointer may be moved, up. */
+/* For a load: it may only move the stack pointer, upwards. */
 static bool load_moves(struct nps_block *b, unsigned rn, int64_t offset, enum index index)
 {
 	return index == OFFSET || (index == POST_INDEX && rn == SP && move_stack(b, -offset));
@@ -143,7 +149,7 @@ static bool pair(struct nps_block *b, uint32_t op)
 	return true;
 }
 
-/* str, ldr and their narrower kin */
+/* str, ldr and their narrower variants */
 static bool single(struct nps_block *b, uint32_t op)
 {
 	bool vector = op & 1U << 26, scaled = op & 1U << 24;
@@ -162,7 +168,7 @@ static bool single(struct nps_block *b, uint32_t op)
 		index = form == 1 ? POST_INDEX : form == 3 ? PRE_INDEX : OFFSET;
 	} else {
 		if (form != 2 || (!load && b->memory_matters))
-			return false; /* atomics; a store at a register's offset may be anywhere */
+			return false; /* atomics; a store with a register as offset may be anywhere */
 		if (!load)
 			return true;
 		offset = 0;
@@ -183,7 +189,7 @@ static bool memory_instruction(struct nps_block *b, uint32_t op)
 		return pair(b, op);
 	case 0x38000000:
 		return single(b, op);
-	case 0x18000000: /* a literal; what lies beside them are instructions of other classes */
+	case 0x18000000: /* a literal; other encodings nearby are of other classes */
 		if (op & 0x01000000)
 			return false;
 		if (!(op & 1U << 26) && field(op, 30, 2) != 3)
@@ -213,12 +219,12 @@ bool nps_block_arm64__step(struct nps_block *b, const uint8_t *code, size_t len)
 		fine = system_instruction(&after, op);
 		break;
 	case 5:
-	case 13: /* of registers: 31 reads as zero, but for extended ones without flags */
+	case 13: /* with registers: 31 is the zero register, except in extended forms without flags */
 		fine = (op & 0x1f200000) != 0x0b200000 || field(op, 0, 5) != SP;
 		write_register(&after, field(op, 0, 5));
 		break;
 	case 7:
-	case 15: /* floating point and vectors: some write a general register, so that each is taken to */
+	case 15: /* floating point and vectors: some write a general register, so all count as writing it */
 		fine = true;
 		write_register(&after, field(op, 0, 5));
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "probe_block.h"
 
-/* The argument that is passed in REG, from 1; 0: none is. */
+/* The argument passed in REG, from 1; 0: none. */
 static int argument_of(uint16_t reg)
 {
 	/* clang-format off */
@@ -32,7 +32,7 @@ static bool is_frame_pointer(uint16_t reg)
 	return reg == X86_REG_RBP || reg == X86_REG_EBP || reg == X86_REG_BP || reg == X86_REG_BPL;
 }
 
-/* Those that only read memory in their first operand. */
+/* Instructions that only read memory in their first operand. */
 static bool reads_first_operand(unsigned id)
 {
 	switch (id) {
@@ -46,7 +46,7 @@ static bool reads_first_operand(unsigned id)
 	return false;
 }
 
-/* Does the operand lie below the stack pointer of the entry: in the frame that the function makes for itself? */
+/* Is the operand below the stack pointer at the entry: in the function's own frame? */
 static bool in_own_frame(const struct nps_block *b, const cs_x86_op *op)
 {
 	int64_t below;
@@ -103,7 +103,7 @@ static bool leaves_block(csh cs, const cs_insn *in)
 	       cs_insn_group(cs, in, CS_GRP_IRET) || cs_insn_group(cs, in, CS_GRP_PRIVILEGE);
 }
 
-/* The instruction writes the stack pointer. False: to what is not known. */
+/* The instruction writes the stack pointer. False: its new value is unknown. */
 static bool move_stack(struct nps_block *b, const cs_insn *in)
 {
 	const cs_x86_op *op = in->detail->x86.operands;
@@ -128,7 +128,7 @@ static bool move_stack(struct nps_block *b, const cs_insn *in)
 			return false;
 		down = -op[1].mem.disp;
 		break;
-	case X86_INS_AND: /* to a multiple: down by some bytes */
+	case X86_INS_AND: /* alignment: down by some bytes */
 		return op[0].type == X86_OP_REG && op[0].reg == X86_REG_RSP && op[1].type == X86_OP_IMM &&
 		       op[1].imm < 0 && op[1].imm >= -4096;
 	default:

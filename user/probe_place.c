@@ -13,7 +13,7 @@
 #include "log.h"
 #include "proc_maps.h"
 
-#define MAX_BODY 65536 /* bytes of a function looked through for branches */
+#define MAX_BODY 65536 /* bytes of a function searched for branches */
 
 struct body {
 	const struct nps_elf *elf;

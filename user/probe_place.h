@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where the functions of a library are probed, for what the catalogue reads of them. */
+/* At which instruction the functions of a library are probed, given what the catalogue reads of them. */
 #ifndef NPS_PROBE_PLACE_H
 #define NPS_PROBE_PLACE_H
 
@@ -14,13 +14,14 @@ struct nps_probe_place {
 	uint64_t start; /* of the function, in the file */
 	uint64_t offset; /* of the probe, in the file */
 	enum nps_probe_class class;
-	bool stepped; /* by this kernel */
-	const char *why; /* it is single-stepped; NULL: it is not. Has no owner */
+	bool stepped; /* this kernel single-steps it */
+	const char *why; /* reason why it is single-stepped; NULL: it is not. Static */
 };
 
 /*
- * The place of a probe of FN, which is of the open file ELF. row: what is read, NULL: every argument, in registers and on the
- * stack, and what is behind them. returns: probed at its return, too.
+ * Chooses the offset of a probe of FN, a function of the open file ELF. row: what is read, NULL: every
+ * argument, in registers and on the stack, and the memory they point to. returns: also probed at its
+ * return.
  */
 struct nps_probe_place nps_probe_place__find(const struct nps_elf *elf, const struct nps_elf_function *fn,
 					     const struct nps_probe_row *row, bool returns);
@@ -31,9 +32,9 @@ struct nps_probe_place nps_probe_place__find_for(uint32_t kernel, const struct n
 						 const struct nps_probe_row *row, bool returns);
 
 /*
- * Prints where each function of the catalogue is probed in a library, or in the libraries that a process has mapped, a line
- * each, tabs between columns. target: the library's path, or the number of the process. Complaints are printed to stderr. 0 or a
- * negative errno.
+ * Prints at which offset each function of the catalogue is probed in a library, or in the libraries that
+ * a process has mapped: a line each, tabs between columns. target: path of the library, or pid. Warnings
+ * go to stderr. 0 or a negative errno.
  */
 int nps_probe_place__print(const char *target, FILE *out);
 

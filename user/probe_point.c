@@ -8,13 +8,15 @@
 
 #include "probe_block.h"
 
-#define MAX_SKIP 256 /* bytes of prologue looked through */
-#define MAX_PARTS 16 /* pieces of code outside a function that it jumps to */
-#define PART 16384 /* bytes of such a piece that are searched for jumps back, */
-#define PART_BEFORE 4096 /* of which so many lie before where the function jumps to */
+#define MAX_SKIP 256 /* bytes of prologue searched */
+#define MAX_PARTS 16 /* parts of code outside a function that it jumps to */
+#define PART 16384 /* bytes of such a part that are searched for jumps back, */
+#define PART_BEFORE 4096 /* of which so many are before the target of the function's jump */
 
-/* What arch/x86/kernel/uprobes.c emulates: push of a register, one-byte nop, near
- * jump and call, and conditional jumps. */
+/*
+ * Instructions that arch/x86/kernel/uprobes.c emulates: push of a register, one-byte nop, near jump and
+ * call, and conditional jumps.
+ */
 static bool x86_emulated(const uint8_t *b, size_t len)
 {
 	if (len >= 1 && ((b[0] >= 0x50 && b[0] <= 0x57) || b[0] == 0x90))
@@ -28,8 +30,11 @@ static bool x86_emulated(const uint8_t *b, size_t len)
 	return len >= 6 && b[0] == 0x0f && b[1] >= 0x80 && b[1] <= 0x8f;
 }
 
-/* What arch/arm64/kernel/probes simulates: relative addresses, and branches but for those that check a signed address.
- * A nop is simulated since 6.12 only, the literal loads that older kernels simulate are refused by newer ones. */
+/*
+ * Instructions that arch/arm64/kernel/probes simulates: relative addresses, and branches except those
+ * that check a signed address. A nop is simulated since 6.12 only; newer kernels refuse the literal loads
+ * that older ones simulate.
+ */
 static bool arm64_emulated(const uint8_t *b, size_t len)
 {
 	uint32_t op;
@@ -71,13 +76,13 @@ static bool is_nop(int machine, const uint8_t *code, size_t len, size_t at)
 	return nps_probe_point__class(machine, code, len, at) == NPS_PROBE_NOP;
 }
 
-/* What is known of the branches of a function. */
+/* Branches of a function. */
 struct branches {
 	size_t len; /* of the function */
-	size_t point; /* no branch may lead behind the first instruction, up to here */
+	size_t point; /* no branch may lead after the first instruction, up to here */
 	bool into; /* one does */
-	bool indirect; /* one leads who knows where */
-	int64_t outside[MAX_PARTS]; /* where those lead that leave the function, from its start */
+	bool indirect; /* one has an unknown target */
+	int64_t outside[MAX_PARTS]; /* targets outside of the function, from its start */
 	unsigned n;
 	bool too_many;
 };
@@ -102,7 +107,7 @@ static int32_t rel32(const uint8_t *b)
 	return (int32_t)(b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24);
 }
 
-/* The branch of x86-64 in the `n` bytes of an instruction that ends at END. */
+/* Decodes an x86-64 branch in the `n` bytes of an instruction that ends at END. */
 static void x86_branch(struct branches *br, const uint8_t *b, size_t n, int64_t end)
 {
 	/* prefixes: bnd, notrack, hints, rex */
@@ -136,7 +141,7 @@ static bool x86_branches(csh cs, const uint8_t *code, struct branches *br)
 		x86_branch(br, in->bytes, in->size, (int64_t)address);
 	if (in)
 		cs_free(in, 1);
-	return in && !left; /* what could not be read may hold one */
+	return in && !left; /* the undecoded rest may contain one */
 }
 
 static void arm64_branch(struct branches *br, const uint8_t *code, int64_t at)
@@ -152,7 +157,7 @@ static void arm64_branch(struct branches *br, const uint8_t *code, int64_t at)
 		leads_to(br, at + (int64_t)((int32_t)(op << 8) >> 13) * 4);
 	} else if ((op & 0x7e000000) == 0x36000000) { /* tbz */
 		leads_to(br, at + (int64_t)((int32_t)(op << 13) >> 18) * 4);
-	} else if ((op & 0xfefff000) == 0xd61f0000) { /* br and its kin, not blr */
+	} else if ((op & 0xfefff000) == 0xd61f0000) { /* br and its variants, not blr */
 		br->indirect = true;
 	}
 }
@@ -164,7 +169,10 @@ static bool arm64_branches(const uint8_t *code, struct branches *br)
 	return !(br->len % 4);
 }
 
-/* Does any code of a part that the function jumps to, BASE bytes from its start, lead back into what was skipped? */
+/*
+ * Does any code of a part that the function jumps to, BASE bytes from its start, lead back into the
+ * skipped instructions?
+ */
 static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t base, size_t point)
 {
 	struct branches br = { .point = point };
@@ -174,7 +182,7 @@ static bool part_leads_back(int machine, const uint8_t *code, size_t n, int64_t 
 			arm64_branch(&br, code + at, base + (int64_t)at);
 		return br.into;
 	}
-	/* Where instructions begin is not known, so that each byte is taken for a beginning. */
+	/* Instruction boundaries are unknown, so each byte is tried as a start. */
 	for (size_t at = 0; at < n && !br.into; at++, br.n = 0) {
 		static const uint8_t sizes[] = { 2, 5, 6 };
 
@@ -190,7 +198,10 @@ static void pad_is_at(int64_t at, void *arg)
 	leads_to(arg, at);
 }
 
-/* Parts of the function that the compiler put elsewhere (.cold) can jump back to where they were left. */
+/*
+ * Parts of the function that the compiler moved elsewhere (.cold) can jump back to where they were
+ * entered.
+ */
 static bool parts_lead_back(int machine, const struct branches *br, const struct nps_probe_need *need)
 {
 	uint8_t *code;
@@ -215,9 +226,9 @@ static bool is_push(int machine, const uint8_t *code, size_t at)
 }
 
 /*
- * Is POINT reached once, whenever the function is entered? No branch may lead to it, or to what was skipped before it: a probe
- * there would count loop turns. A push cannot be in a loop without the pop that belongs to it, so that branches that
- * are not known are no danger to it.
+ * Is POINT reached once, whenever the function is entered? No branch may lead to it, or to an instruction
+ * that was skipped before it, or a probe there would count loop turns. A push cannot be in a loop without
+ * the matching pop, so unknown branches are harmless for it.
  */
 static bool reached_once(csh cs, int machine, const uint8_t *code, size_t len, size_t point,
 			 const struct nps_probe_need *need, const char **why)
@@ -252,7 +263,7 @@ static bool memory_matters(int machine, const struct nps_probe_need *need)
 	return need->memory || reads_stack(machine, need);
 }
 
-/* Why B is past where the probe may lie. */
+/* Reason why a probe may not be after the instructions in B. */
 static const char *what_is_gone(const struct nps_block *b, int machine, const struct nps_probe_need *need)
 {
 	if (b->overwritten & need->arguments)
@@ -268,7 +279,10 @@ static const char *what_is_gone(const struct nps_block *b, int machine, const st
 	return NULL;
 }
 
-/* The first instruction that the kernel emulates; else the first nop, which newer ones do; 0: there is none, *WHY. */
+/*
+ * The first instruction that the kernel emulates, else the first nop, which newer kernels emulate; 0 with
+ * *WHY: none.
+ */
 static size_t find_point(struct nps_block *b, int machine, const uint8_t *code, size_t len,
 			 const struct nps_probe_need *need, const char **why)
 {

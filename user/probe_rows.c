@@ -65,7 +65,7 @@ const struct nps_probe_row *nps_probe_rows__find(const char *symbol)
 	return found ? *found : NULL;
 }
 
-/* Of those that the job sets with mstx. */
+/* Is it a function by which the job sets marks, with mstx? */
 static bool is_mark(const struct nps_probe_row *row)
 {
 	return row->call >= NPS_CALL_MSTX_MARK && row->call <= NPS_CALL_MSTX_DOMAIN;
@@ -108,7 +108,7 @@ int nps_probe_rows__level(const struct nps_probe_row *row)
 
 uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 {
-	/* The domain of a mark is looked at before its slots are. */
+	/* The domain of a mark is checked before its slots are read. */
 	uint32_t bits = is_mark(row) ? 1 : 0;
 
 	for (int i = 0; i < 4; i++)
@@ -119,7 +119,7 @@ uint32_t nps_probe_rows__arguments(const struct nps_probe_row *row)
 
 bool nps_probe_rows__reads_memory(const struct nps_probe_row *row)
 {
-	/* What is submitted is not in a slot. */
+	/* Submissions are not in a slot. */
 	bool reads = row->id == NPS_PROBE_SQ_TASK_SEND || is_mark(row);
 
 	for (int i = 0; i < 4; i++)

@@ -21,15 +21,15 @@ static bool same_time(const struct timespec *a, const struct timespec *b)
 }
 
 /*
- * Is it the file that we know? An overlay shows the file below it under a device number of its own, so there the times
- * decide. Elsewhere another device is another file, though number, size and build-id agree: containers that unpack
- * the same image into memory give their files the same numbers.
+ * Is it the file that we know? An overlay shows the file below it under a device number of its own, so
+ * there the times decide. Otherwise another device is another file, even if number, size and build-id are
+ * equal: containers that unpack the same image into memory have files with equal numbers.
  */
 static bool is_same(const struct nps_probed_file *f, const struct stat *st, bool overlay)
 {
 	if (f->dev == st->st_dev)
 		return f->ino == st->st_ino;
-	/* The upper half of a number can be the overlay's name of the layer. */
+	/* The upper half of an inode number can be the overlay's id of the layer. */
 	return (overlay || f->overlay) && (uint32_t)f->ino == (uint32_t)st->st_ino &&
 	       f->size == st->st_size && same_time(&f->changed, &st->st_ctim) &&
 	       same_time(&f->modified, &st->st_mtim);
@@ -69,7 +69,7 @@ struct nps_probed_file *nps_probed_files__add(struct nps_probed_file **files, in
 int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 			 const struct nps_probe_place *place)
 {
-	/* Room doubles: it is full where the number of probes is a power of two. */
+	/* The allocation doubles: it is full if the number of probes is a power of two. */
 	bool full = !(f->n & (f->n - 1));
 	struct nps_attached *v = full ? realloc(f->probes, (f->n ? 2 * f->n : 1) * sizeof(*v)) : f->probes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The files that probes.c has looked at, and what is probed in each. */
+/* The files that probes.c has read, and what is probed in each. */
 #ifndef NPS_PROBED_FILES_H
 #define NPS_PROBED_FILES_H
 
@@ -13,13 +13,13 @@
 struct nps_attached {
 	uint16_t id;
 	uint16_t number; /* of the operator, 0: none */
-	uint8_t arguments; /* of its first phase that are told */
+	uint8_t arguments; /* number of arguments of its first phase that are recorded */
 	bool returns;
 	uint8_t class; /* enum nps_probe_class */
-	unsigned group; /* of this probe and its links alone, 0: it shares them */
-	uint64_t entered; /* until the last turn */
-	uint64_t taken_out; /* CLOCK_MONOTONIC, 0: it was not */
-	bool closing; /* taken out, but its links are there */
+	unsigned group; /* group of this probe and its links only, 0: it shares one */
+	uint64_t entered; /* entries counted until the last turn */
+	uint64_t taken_out; /* when it was detached, CLOCK_MONOTONIC ns, 0: it was not */
+	bool closing; /* being detached, but its links still exist */
 	uint64_t start, offset; /* in the file: of the function, and of the probe */
 };
 
@@ -36,17 +36,17 @@ struct nps_probed_file {
 	struct nps_probed_file *next;
 };
 
-/* The one of FILES that the descriptor FD is open at; NULL: it is new. st: of FD. */
+/* The one of FILES that descriptor FD refers to; NULL: it is new. st: of FD. */
 struct nps_probed_file *nps_probed_files__find(struct nps_probed_file *files, int fd, const struct stat *st);
 
-/* Adds it, in front of *FILES; NULL: no room. path: what to call it, copied. */
+/* Adds it in front of *FILES; NULL: no memory. path: its name in messages, copied. */
 struct nps_probed_file *nps_probed_files__add(struct nps_probed_file **files, int fd, const struct stat *st,
 					      const char *build_id, const char *path);
 
-/* Takes out and frees the one that was added last. */
+/* Removes and frees the one that was added last. */
 void nps_probed_files__forget_last(struct nps_probed_file **files);
 
-/* Adds a probe of row ID, which is attached at its return, too, if RETURNS. 0 or -ENOMEM. */
+/* Adds a probe of row ID, also at its return if RETURNS. 0 or -ENOMEM. */
 int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 			 const struct nps_probe_place *place);
 
@@ -54,8 +54,8 @@ int nps_probed_file__add(struct nps_probed_file *f, uint16_t id, bool returns,
 bool nps_probed_file__has(const struct nps_probed_file *f, uint16_t id);
 
 /*
- * Is a probe at PLACE, or another one in its function? Aliases share code, and one probe there is enough; where it is depends on what
- * the row of the first one reads.
+ * Is there a probe at that offset, or another one in its function? Aliases share code, and one probe
+ * there is enough; its offset depends on what the row of the first one reads.
  */
 bool nps_probed_file__has_at(const struct nps_probed_file *f, const struct nps_probe_place *place);
 

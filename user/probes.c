@@ -25,9 +25,9 @@
 #include "uprobe_link.h"
 #include "work_budget.h"
 
-#define POLLED_MOST 2000 /* single steps a second of one function: 2 % of a CPU where one takes 10 us */
+#define POLLED_MOST 2000 /* single steps of one function a second: 2 % of a CPU at 10 us each */
 #define TURN_NS 1000000000ULL
-#define ENOTSUPP 524 /* of the kernel, not of libc */
+#define ENOTSUPP 524 /* the kernel's, which libc does not have */
 
 struct nps_probes {
 	struct nps_kernel_side *k;
@@ -37,10 +37,10 @@ struct nps_probes {
 	struct nps_operators *operators;
 	struct nps_probed_file *files;
 	struct nps_links links;
-	enum nps_tier shed; /* this tier and those above are not attached any more */
-	unsigned refused; /* probes that the kernel does not take */
+	enum nps_tier shed; /* this tier and those above are not attached */
+	unsigned refused; /* probes that the kernel refused */
 	bool keeps_polled, whole_submissions;
-	unsigned groups; /* the latest of one probe */
+	unsigned groups; /* number of the newest group with one probe only */
 	uint64_t turned; /* CLOCK_MONOTONIC */
 };
 
@@ -86,7 +86,7 @@ static enum nps_tier tier_of(const struct nps_attached *a)
 	return nps_probe_rows__tier(nps_probe_rows__get(a->id));
 }
 
-/* Of calls: of the probe alone, else of its tier. */
+/* Group of calls: of the probe only, else of its tier. */
 static unsigned group_of(const struct nps_attached *a)
 {
 	return a->group ? a->group : 1 + tier_of(a);
@@ -131,11 +131,11 @@ struct match {
 	struct nps_budget *budget;
 	struct nps_probes *p;
 	uint32_t lib;
-	bool second; /* phases of operators */
+	bool second; /* attach to second phases of operators */
 	struct nps_probed_file *file;
 };
 
-/* Our injection library has the functions of mstx under names that are in nobody's way. */
+/* Our injection library exports the functions of mstx under names with a prefix, which avoids conflicts. */
 static const char *name_in_catalogue(const char *name, uint32_t lib)
 {
 	static const char own[] = "npuscope_";
@@ -153,10 +153,10 @@ static int match_row(const struct nps_elf_function *fn, void *arg)
 
 	if (!row || !(row->libs & m->lib) || !nps_probe_rows__wanted(row, m->p->level, m->p->shapes) ||
 	    (row->id == NPS_PROBE_ACLPROF_MARK && (m->p->left_out & NPS_LIB_MSTX)) ||
-	    /* The programs of old kernels make no record of it. */
+	    /* The programs of old kernels do not record it. */
 	    (row->id == NPS_PROBE_CQ_REPORT_RECV && nps_kernel_side__is_legacy(m->p->k)))
 		return 0;
-	/* Before the function is read: a file can have any number of one name. */
+	/* Before the function is read, because a file can have any number of symbols of one name. */
 	if (nps_probed_file__has(m->file, row->id))
 		return 0;
 	if (nps_budget__spent(m->budget))
@@ -189,9 +189,10 @@ struct sort {
 	enum how how;
 	enum nps_tier tier;
 	uint64_t *offsets, *cookies;
-	unsigned *from; /* their places in the list that they were picked from */
+	unsigned *from; /* their indices in the list that they were picked from */
 	unsigned n;
-	bool *refused; /* by place in that list: those that the kernel refuses are told here; NULL: it is an error */
+	/* by index in that list: set for those that the kernel refuses; NULL: a refusal is an error */
+	bool *refused;
 };
 
 static int link_multi(struct nps_probes *p, enum nps_program which, uint32_t attach_type,
@@ -218,13 +219,16 @@ static int link_perf(struct nps_probes *p, enum nps_program which, const struct 
 	return nps_perf_probe__attach(&probe, &p->links);
 }
 
-/* Is that what the kernel says of an instruction or a place it does not like? */
+/* Is it an error that the kernel returns for a single instruction or offset? */
 static bool of_one_probe(int err)
 {
 	return err == -ENOTSUPP || err == -ENOTSUP || err == -EINVAL || err == -EIO;
 }
 
-/* A perf event, or two. The return first: an entry without its return would look like a lost call. */
+/*
+ * Attaches one perf event, or two. The return first, because an entry without its return would look like
+ * a lost call.
+ */
 static int link_one(struct nps_probes *p, enum nps_program entry, const struct sort *sort, unsigned i)
 {
 	unsigned before = p->links.n;
@@ -258,7 +262,7 @@ static int link_sort(struct nps_probes *p, const struct sort *sort)
 	return err ? err : link_multi(p, NPS_PROG_ENTRY, NPS_BPF_TRACE_UPROBE_MULTI, sort);
 }
 
-/* Those that share links; or ONE that does not. */
+/* Picks the probes that share links; or ONE that does not. */
 static void pick(struct sort *sort, const struct nps_attached *probes, unsigned n,
 		 const struct nps_attached *one)
 {
@@ -276,7 +280,7 @@ static void pick(struct sort *sort, const struct nps_attached *probes, unsigned 
 	}
 }
 
-/* Attaches probes of one file: all of them or none, but for those that are told in REFUSED. */
+/* Attaches probes of one file: all of them or none, except those marked in REFUSED. */
 static int attach(struct nps_probes *p, const char *path, const struct nps_attached *probes, unsigned n,
 		  bool *refused)
 {
@@ -312,7 +316,7 @@ static int attach(struct nps_probes *p, const char *path, const struct nps_attac
 	return err;
 }
 
-/* The kernel takes a path; this one leads to the open file even when it has no name any more. */
+/* The kernel needs a path; this one leads to the open file even if it was deleted. */
 static void fd_path(int fd, char *buf, size_t size)
 {
 	snprintf(buf, size, "/proc/%d/fd/%d", getpid(), fd);
@@ -333,7 +337,7 @@ static int open_elf(int fd, struct nps_budget *budget, struct stat *st, struct n
 	return err;
 }
 
-/* What the job's people call it. */
+/* Name of the function for messages. */
 static const char *probe_name(const struct nps_probes *p, const struct nps_attached *a)
 {
 	const char *name = a->number ? nps_operators__name(p->operators, a->number) : NULL;
@@ -360,10 +364,10 @@ static int try_range(struct nps_probes *p, const char *link_path, const struct n
 }
 
 /*
- * Keeps of N probes those that the kernel takes, in order, and returns how many. It refuses all for the sake
- * of one, so halves are tried until the one is found: a library of thousands must not take thousands of
- * tries. One that has more that are refused than its process' share of time allows to find out is not probed
- * from there on.
+ * Keeps those of N probes that the kernel accepts, in order, and returns their number. It refuses all
+ * because of one, so halves are tried until that one is found: a library of thousands must not need
+ * thousands of tries. If a file has more refused probes than its process's budget allows to find, the
+ * rest of it is not probed.
  */
 static unsigned keep_probeable(struct nps_probes *p, const char *link_path, struct match *m, const char *path,
 			       struct nps_attached *v, unsigned n)
@@ -388,7 +392,10 @@ static unsigned keep_probeable(struct nps_probes *p, const char *link_path, stru
 	return kept + n;
 }
 
-/* Where each probe is attached for itself, each can be refused for itself: leaving one takes too long to try halves. */
+/*
+ * If each probe is attached on its own, each can be refused on its own: detaching is too slow to try
+ * halves.
+ */
 static int attach_each(struct nps_probes *p, const char *link_path, struct nps_probed_file *f)
 {
 	bool *refused = calloc(f->n + 1, sizeof(*refused));
@@ -428,12 +435,12 @@ static int attach_all(struct nps_probes *p, int fd, struct match *m)
 	return err ? err : (int)f->n;
 }
 
-/* -ETIME: the budget is spent; nothing is attached, and nothing remembered. */
+/* -ETIME: the budget is spent; nothing is attached, and the file is not remembered. */
 static int collect_and_attach(struct nps_probes *p, int fd, struct match *m, int (*collect)(struct match *m))
 {
 	int err = collect(m);
 
-	if (err == -E2BIG) { /* what the rest of the file has is probed */
+	if (err == -E2BIG) { /* what was found in the rest of the file is probed */
 		nps_budget__leave_out(m->budget, NPS_LEFT_SYMBOLS);
 		err = 0;
 	} else if (!err && !m->file->n && !nps_elf__has_symbols(m->elf)) {
@@ -453,7 +460,7 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	struct stat st;
 	int err;
 
-	/* Each look at a process comes by here: a file that is known is not parsed again. */
+	/* Each scan of a process calls this: a known file is not parsed again. */
 	if (!fstat(fd, &st) && nps_probed_files__find(p->files, fd, &st))
 		return 0;
 	if (m->budget && m->budget->files >= NPS_BUDGET_FILES) {
@@ -463,7 +470,7 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	err = open_elf(fd, m->budget, &st, &m->elf, build_id);
 	if (err == -ETIME)
 		return err;
-	/* Damaged ones, too: said once, the next look at the process finds it here. */
+	/* Damaged files, too, so that the next scan does not report them again. */
 	m->file = nps_probed_files__add(&p->files, fd, &st, build_id, path);
 	if (!err && !m->file)
 		err = -ENOMEM;
@@ -472,8 +479,8 @@ static int attach_new(struct nps_probes *p, int fd, const char *path, struct mat
 	nps_debug("%s: %u probes", path, m->file ? m->file->n : 0);
 	nps_elf__close(m->elf);
 	if (err == -ETIME)
-		nps_probed_files__forget_last(
-			&p->files); /* new again to the next look, or to another process */
+		/* so that the next scan, or another process, tries it again */
+		nps_probed_files__forget_last(&p->files);
 	else if (m->budget)
 		m->budget->files++;
 	return err;
@@ -506,7 +513,7 @@ bool nps_probes__has(const struct nps_probes *p, int fd, unsigned id)
 /* Attaches to a phase of operator NUMBER. */
 static int add_phase(struct match *m, const struct nps_elf_function *fn, uint16_t id, int number)
 {
-	/* Of the operands any number is read. */
+	/* All arguments of operands are read. */
 	const struct nps_probe_row *row = id == NPS_PROBE_NN_OPERANDS ? NULL : nps_probe_rows__get(id);
 	struct nps_probe_place place = nps_probe_place__find(m->elf, fn, row, false);
 	int err;
@@ -618,7 +625,7 @@ void nps_probes__keep_polled(struct nps_probes *p)
 	p->keeps_polled = true;
 }
 
-/* From now on nobody enters: who is inside may return, so that the links stay until the next turn. */
+/* From now on entries are not recorded; open calls may return, so the links stay until the next turn. */
 static void take_out(struct nps_probes *p, const struct nps_probed_file *f, struct nps_attached *a,
 		     double rate, uint64_t now)
 {

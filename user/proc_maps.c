@@ -14,7 +14,7 @@
 #include "open_below.h"
 #include "work_budget.h"
 
-#define LINES 256 /* that are read between two looks at the clock */
+#define LINES 256 /* lines between two reads of the clock */
 
 const char *nps_basename(const char *path)
 {
@@ -133,7 +133,7 @@ void nps_maps__free(struct nps_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
-/* From a mere handle of a file, which this closes, to one that can be read, or what FLAGS say. */
+/* Reopens a file from an O_PATH descriptor, which this closes, for reading or with FLAGS. */
 static int reopen(int handle, int flags)
 {
 	char path[32];
@@ -168,8 +168,8 @@ int nps_open_in_root(pid_t pid, const char *path)
 }
 
 /*
- * Is that the file of the mapping? File systems that have devices of their own making (overlay, btrfs) give a file another one than
- * the mapping's, and tell by its major number that it is one.
+ * Is it the file of the mapping? File systems with anonymous devices (overlay, btrfs) may show another
+ * device for the file than for the mapping; their major number is 0.
  */
 static bool is_file_of(const struct stat *st, const struct nps_mapping *m)
 {
@@ -190,7 +190,7 @@ int nps_mapping__open(pid_t pid, const struct nps_mapping *m, int flags)
 	fd = nps_open_in_root(pid, m->path);
 	if (fd < 0)
 		return fd;
-	/* The name may lead to another file by now. */
+	/* The name may lead to another file now. */
 	if (fstat(fd, &st) || !is_file_of(&st, m)) {
 		close(fd);
 		return -ESTALE;

@@ -19,10 +19,10 @@
 
 #define NS_PER_SECOND 1000000000LL
 #define MAX_PROC_FILE (64UL << 10) /* of stat, status, comm */
-#define MAX_CHILDREN (1UL << 20) /* bytes of their numbers, of one thread */
-#define TASKS 64 /* whose children are read between two looks at the clock */
+#define MAX_CHILDREN (1UL << 20) /* bytes of the children's pids, of one thread */
+#define TASKS 64 /* threads whose children are read between two reads of the clock */
 
-/* The variables that the vendor's profiler records, and those that name the rank. */
+/* The variables that the vendor's profiler records, and those with the rank. */
 static const char *const recorded_env[] = {
 	"ASCEND_GLOBAL_LOG_LEVEL",
 	"HCCL_RDMA_TC",
@@ -45,7 +45,7 @@ static const char *const recorded_env[] = {
 	"MSTX_INJECTION_PATH",
 };
 
-/* The whole of /proc/PID/NAME up to MOST bytes, NUL-terminated. NULL on failure. */
+/* Reads /proc/PID/NAME up to MOST bytes, NUL-terminated. NULL on failure. */
 static char *read_up_to(pid_t pid, const char *name, size_t most, size_t *len)
 {
 	char path[400], *buf;
@@ -71,7 +71,7 @@ static char *read_proc(pid_t pid, const char *name, size_t *len)
 	return read_up_to(pid, name, MAX_PROC_FILE, len);
 }
 
-/* Of /proc/PID/stat. */
+/* From /proc/PID/stat. */
 struct state {
 	char state;
 	long threads;
@@ -82,8 +82,8 @@ struct state {
 static bool read_state(pid_t pid, struct state *s)
 {
 	size_t len;
-	char *buf = read_proc(pid, "stat", &len),
-	     *at = buf ? strrchr(buf, ')') : NULL; /* a name can hold anything */
+	/* the name before it is arbitrary */
+	char *buf = read_proc(pid, "stat", &len), *at = buf ? strrchr(buf, ')') : NULL;
 	bool all = at &&
 		   sscanf(at + 1,
 			  " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu %lu %*s %*s %*s %*s %ld %*s %llu",
@@ -93,7 +93,7 @@ static bool read_state(pid_t pid, struct state *s)
 	return all;
 }
 
-/* A zombie has nothing left to watch, unless only its first thread has ended. */
+/* There is nothing to watch in a zombie, unless only its first thread has exited. */
 static bool is_there(const struct state *s)
 {
 	return (s->state != 'Z' && s->state != 'X') || s->threads > 1;
@@ -106,7 +106,7 @@ bool nps_pid_exists(pid_t pid)
 	return read_state(pid, &s) && is_there(&s);
 }
 
-/* Since boot, in clock ticks; 0: there is none. */
+/* Start since boot, in clock ticks; 0: no such process. */
 static uint64_t start_ticks(pid_t pid)
 {
 	struct state s;
@@ -114,7 +114,7 @@ static uint64_t start_ticks(pid_t pid)
 	return read_state(pid, &s) ? s.started : 0;
 }
 
-/* What /proc adds to CLOCK_BOOTTIME in our time namespace, ns; it cannot change while processes are in it. */
+/* What /proc adds to CLOCK_BOOTTIME in our time namespace, ns; constant while processes are in it. */
 static uint64_t boot_offset(void)
 {
 	size_t len;
@@ -227,7 +227,7 @@ static int read_status(struct nps_process *p)
 
 		if (eol)
 			*eol = '\0';
-		at = strrchr(at, '\t'); /* the innermost namespace comes last */
+		at = strrchr(at, '\t'); /* the innermost namespace is last */
 		if (at)
 			p->ns_pid = atoi(at + 1);
 	}
@@ -244,7 +244,7 @@ static bool same_mounts(const struct stat *of, const char *pid)
 	return !stat(path, &st) && st.st_dev == of->st_dev && st.st_ino == of->st_ino;
 }
 
-/* Where that cannot be looked at, a container has pids of its own. */
+/* If the namespace cannot be read: a container has pids of its own. */
 static bool is_foreign(const struct nps_process *p)
 {
 	char path[64];
@@ -268,7 +268,7 @@ void nps_process__forget_program(struct nps_process *p)
 	p->host_name[0] = '\0';
 	p->rank = p->world_size = -1;
 	p->source = NPS_PROCESS_UNREAD;
-	/* Addresses of another program. */
+	/* They are addresses in another program. */
 	if (p->n_stubs)
 		nps_budget__leave_out(&p->budget, NPS_LEFT_STUBS);
 	p->n_stubs = 0;
@@ -291,7 +291,7 @@ bool nps_process__look(const struct nps_process *p, uint64_t *cpu_ns)
 	return true;
 }
 
-/* A start in CLOCK_BOOTTIME ns, as /proc/PID/stat has it. */
+/* Converts a start in CLOCK_BOOTTIME ns to ticks as in /proc/PID/stat. */
 static uint64_t ticks_of(uint64_t started)
 {
 	return (started + boot_offset()) / (NS_PER_SECOND / sysconf(_SC_CLK_TCK));
@@ -334,14 +334,14 @@ static void read_program(struct nps_process *p)
 	p->foreign = is_foreign(p);
 	nps_host_name__read(p->pid, p->host_name);
 	read_environ(p);
-	read_cmdline(p); /* last: where it is there, so were the others */
+	read_cmdline(p); /* last: if it can be read, so could the others */
 }
 
 void nps_process__read_uid(struct nps_process *p)
 {
 	uid_t uid = nps_pid_uid(p->pid);
 
-	/* Not of another that has its pid now. */
+	/* Not if the pid was reused. */
 	if (uid == (uid_t)-1 || !nps_process__is_alive(p) ||
 	    (!p->start_ticks && p->start_boot && start_ticks(p->pid) != ticks_of(p->start_boot)))
 		return;
@@ -362,8 +362,8 @@ void nps_process__refresh(struct nps_process *p)
 	p->source = NPS_PROCESS_READ;
 	ticks = start_ticks(p->pid);
 	if (!p->start_ticks && p->start_boot && ticks == ticks_of(p->start_boot))
-		p->start_ticks = ticks; /* it was known by the kernel side's word alone */
-	if (ticks && ticks != p->start_ticks) { /* another has its pid now */
+		p->start_ticks = ticks; /* it was known from BPF events only */
+	if (ticks && ticks != p->start_ticks) { /* the pid was reused */
 		memcpy(p->comm, before, sizeof(before));
 		p->foreign = foreign;
 		nps_process__forget_program(p);
@@ -372,7 +372,7 @@ void nps_process__refresh(struct nps_process *p)
 	if (uid != (uid_t)-1 && ticks)
 		p->uid = uid;
 	if (!cJSON_GetArraySize(p->cmdline) && !has_memory(p->pid)) {
-		nps_process__forget_program(p); /* it was ending already */
+		nps_process__forget_program(p); /* it was exiting already */
 	}
 }
 
@@ -483,7 +483,7 @@ void nps_process__count_texts(struct nps_process *p)
 	root->listed += p->counted;
 }
 
-/* --- functions that launches point at --- */
+/* --- host addresses that stand for kernel functions --- */
 
 static bool has_stub(const struct nps_process *p, uint64_t address)
 {
@@ -520,7 +520,7 @@ static void add_symbol(struct nps_process *p, uint64_t address, const char *name
 	p->n_symbols++;
 }
 
-/* Names N of the stubs, which are all in one mapping. */
+/* Names N of those addresses, which are all in one mapping. */
 static int name_in_file(struct nps_process *p, const struct nps_mapping *m, const uint64_t *stubs, size_t n)
 {
 	struct nps_elf_name *places = calloc(n, sizeof(*places));
@@ -555,7 +555,7 @@ static int compare_addresses(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* How many of the stubs from AT on, which are in order, are below END. */
+/* Number of addresses from AT on, which are in order, below END. */
 static size_t stubs_below(const struct nps_process *p, size_t at, uint64_t end)
 {
 	size_t n = 0;
@@ -573,11 +573,12 @@ int nps_process__name_stubs(struct nps_process *p, const struct nps_maps *maps)
 	if (!p->n_stubs)
 		return 0;
 	qsort(p->stubs, p->n_stubs, sizeof(*p->stubs), compare_addresses);
-	for (size_t i = 0; i < maps->n && at < p->n_stubs; i++) { /* by address, as the kernel lists them */
+	/* in address order, as the kernel lists them */
+	for (size_t i = 0; i < maps->n && at < p->n_stubs; i++) {
 		const struct nps_mapping *m = &maps->v[i];
 		size_t n;
 
-		at += stubs_below(p, at, m->start); /* of no mapping */
+		at += stubs_below(p, at, m->start); /* those in no mapping */
 		n = stubs_below(p, at, m->end);
 		err = n && m->exec ? name_in_file(p, m, p->stubs + at, n) : 0;
 		if (err == -ETIME)
@@ -626,7 +627,7 @@ static bool pids_add(struct pids *pids, pid_t pid)
 	return true;
 }
 
-/* Adds the children of one thread; false: there is no room for them all. */
+/* Adds the children of one thread; false: there is no room for all of them. */
 static bool add_children_of(pid_t pid, const char *tid, struct pids *pids)
 {
 	char name[300], *list, *end;
@@ -674,7 +675,7 @@ int nps_tree__for_each(pid_t pid, bool descendants, int (*each)(pid_t pid, void 
 	int err = 0;
 
 	nps_budget__init(&budget, NPS_BUDGET_CPU_NS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
-	/* One open directory at a time, and no recursion: a tree can be as deep as there are numbers. */
+	/* One open directory at a time, and no recursion, because a tree can be as deep as there are pids. */
 	for (size_t i = 0; i < pids.n; i++) {
 		int failed = each(pids.v[i], arg);
 

@@ -10,11 +10,11 @@
 
 #include "process.h"
 
-#define NESTED 33 /* namespaces, as many as a kernel allows, and ours */
+#define NESTED 33 /* namespaces: the kernel's limit, and ours */
 
 /*
- * A descriptor of the outermost namespace below ours of process PID's kind NAME, and its inode number; -1: it is in ours, or that
- * cannot be found out.
+ * Returns a descriptor of the outermost namespace below ours of process PID's kind NAME, and its inode
+ * number; -1: the process is in ours, or it is unknown.
  */
 static int outermost(pid_t pid, const char *name, uint64_t *inode)
 {
@@ -63,7 +63,10 @@ struct nps_process_owner nps_process_owner(pid_t pid)
 		if (owner.uid)
 			return owner;
 	}
-	/* Without a user namespace of its own only root can have made the outermost one: it can become any user there. */
+	/*
+	 * Without a user namespace of its own only root can have created the outermost one, because it
+	 * can become any user there.
+	 */
 	fd = outermost(pid, "pid", &inode);
 	if (fd >= 0) {
 		owner = (struct nps_process_owner){ .pid_ns = inode };

@@ -18,7 +18,7 @@
 #include "clocks.h"
 #include "session_json.h"
 
-#define RAW_KHZ 1000000 /* a host counter that is CLOCK_MONOTONIC_RAW has no frequency of its own */
+#define RAW_KHZ 1000000 /* CLOCK_MONOTONIC_RAW as host counter, which has no frequency of its own */
 #define COUNTER_TRIES 5
 
 /* "host" for a NULL device; else device_N. */
@@ -26,10 +26,10 @@ struct place {
 	const struct nps_prof_control *c;
 	struct nps_session *s;
 	const struct nps_device_info *device;
-	int err; /* the first one */
+	int err; /* the first error */
 };
 
-/* NAME, in a device's directory NAME.N. */
+/* Writes file NAME, in a device's directory NAME.N. */
 static void put(struct place *p, const char *name, bool numbered, const char *text)
 {
 	char path[256], dir[24] = "host", end[16] = "";
@@ -44,7 +44,7 @@ static void put(struct place *p, const char *name, bool numbered, const char *te
 	p->err = p->err ? p->err : err;
 }
 
-/* One line: the vendor's readers look at no other. */
+/* As one line: the vendor's parsers read only the first. */
 static void put_json(struct place *p, const char *name, bool numbered, cJSON *json)
 {
 	char *text = cJSON_PrintUnformatted(json);
@@ -68,7 +68,7 @@ static void add_text(cJSON *json, const char *key, const char *format, ...)
 	cJSON_AddItemToObject(json, key, nps_json_text(text));
 }
 
-/* Empty where it is not known: nothing is made up. */
+/* Empty if unknown. */
 static void add_mhz(cJSON *json, const char *key, uint32_t khz)
 {
 	if (!khz)
@@ -79,7 +79,7 @@ static void add_mhz(cJSON *json, const char *key, uint32_t khz)
 		add_text(json, key, "%u", khz / 1000);
 }
 
-/* "0,1,2": N numbers from FIRST. */
+/* Adds "0,1,2": N numbers from FIRST. */
 static void add_numbers(cJSON *json, const char *key, unsigned int first, unsigned int n)
 {
 	char text[256] = "";
@@ -124,7 +124,7 @@ static unsigned int card_speed(const char *name)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	if (fscanf(f, "%9d", &speed) != 1 || speed < 0) /* -1: it has none, or does not say */
+	if (fscanf(f, "%9d", &speed) != 1 || speed < 0) /* -1: it has none, or it is unknown */
 		speed = 0;
 	fclose(f);
 	return (unsigned int)speed;
@@ -147,7 +147,7 @@ static int add_cards(cJSON *json)
 	return n;
 }
 
-/* The counter that the driver stamps memory of modules with, where that is not the raw clock itself. */
+/* The counter with which the driver stamps module memory, unless that is CLOCK_MONOTONIC_RAW. */
 static uint64_t host_counter(void)
 {
 #if defined(__aarch64__)
@@ -162,7 +162,10 @@ static uint64_t host_counter(void)
 #endif
 }
 
-/* The counter and the raw clock at one instant, of the narrowest of a few looks: this thread may lose its CPU in any. */
+/*
+ * Reads the counter and the raw clock at one time; uses the shortest of a few tries, because this thread
+ * may be preempted.
+ */
 static void read_counter(uint64_t *raw, uint64_t *count)
 {
 	uint64_t narrowest = UINT64_MAX;
@@ -237,7 +240,7 @@ static void put_info(struct place *p)
 	put_json(p, "info.json", true, json);
 }
 
-/* Keys that the vendor's readers insist on, then what was measured. */
+/* Keys that the vendor's parsers require, then what was measured. */
 static void put_sample(struct place *p)
 {
 	cJSON *json = cJSON_CreateObject();
@@ -282,7 +285,7 @@ static void add_time(cJSON *json, const char *key, bool known, uint64_t value)
 		add_text(json, key, "%s", "");
 }
 
-/* Times are whole us: the raw clock is that of the us, so that the two are of one instant. */
+/* Times are whole us: the raw clock is adjusted to that us, so that both are of one time. */
 static void put_session(struct place *p, const char *name, const struct nps_clock *clock, bool begin)
 {
 	uint64_t real = clock->real / 1000 * 1000, raw = clock->raw - clock->real % 1000;
@@ -333,7 +336,7 @@ int nps_prof_control__host(const struct nps_prof_control *c, struct nps_session 
 	char data[NPS_PROF_NAME + 16];
 	int err = put_all(&p, &sync);
 
-	snprintf(data, sizeof(data), "%s/host/data", c->name); /* empty, but its readers look into it */
+	snprintf(data, sizeof(data), "%s/host/data", c->name); /* empty, but the vendor's parsers open it */
 	if (!err && mkdirat(s->dir_fd, data, 0750) && errno != EEXIST) {
 		err = -errno;
 		nps_session__failed(s, data, err);

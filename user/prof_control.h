@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The control files of a PROF_* directory (prof-raw 1.4): what was measured, on which machine, and how the clocks relate.
- * With them the vendor's parser, and our importer, take the directory as it is. They are written when data begins and
- * again when it has ended, so that a capture that was cut short has them too.
+ * The control files of a PROF_* directory (prof-raw 1.4): what was measured, on which machine, and how
+ * the clocks relate. They let the vendor's parser, and our importer, read the directory unchanged. They
+ * are written when data begins and again when it has ended, so that an aborted capture has them too.
  */
 #ifndef NPS_PROF_CONTROL_H
 #define NPS_PROF_CONTROL_H
@@ -12,7 +12,7 @@
 #include "device_info.h"
 #include "prof_files.h"
 
-/* One instant on the clocks of host and device; those that are not known are 0. */
+/* One instant on the clocks of host and device; 0: unknown. */
 struct nps_prof_sync {
 	uint64_t host_raw; /* CLOCK_MONOTONIC_RAW ns */
 	uint64_t device_raw; /* ns of the device's CLOCK_MONOTONIC_RAW */
@@ -21,14 +21,14 @@ struct nps_prof_sync {
 
 struct nps_prof_control {
 	char name[NPS_PROF_NAME]; /* of the PROF_* directory in the session */
-	pid_t pid; /* whose data it is; 0: of the system */
+	pid_t pid; /* process of the data; 0: the system */
 	const char *pid_name;
 	int rank; /* -1: none */
-	int level; /* as prof_level */
-	uint32_t platform, driver_version; /* of its devices, as nps_device_info has them */
-	uint32_t host_khz; /* of the counter that stamps memory of modules; 0 or 10^6: the raw clock */
-	struct nps_clock begin, end; /* end.real 0: it goes on */
-	const cJSON *sample; /* object: keys of sample.json that say what was measured; NULL: none */
+	int level; /* value of prof_level */
+	uint32_t platform, driver_version; /* of its devices, as in nps_device_info */
+	uint32_t host_khz; /* of the counter that stamps module memory; 0 or 10^6: CLOCK_MONOTONIC_RAW */
+	struct nps_clock begin, end; /* end.real 0: it has not ended */
+	const cJSON *sample; /* object: keys of sample.json that describe what was measured; NULL: none */
 };
 
 /* Writes or replaces the files of PROF_x/host. -errno. */

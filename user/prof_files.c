@@ -51,7 +51,10 @@ static uint64_t size_of(const struct nps_session *s, const char *path)
 										    : (uint64_t)st.st_size;
 }
 
-/* A small file has SIZE bytes where one of BEFORE was. What shrinks is not given back: marks differ by a digit. */
+/*
+ * A file of SIZE bytes replaces one of BEFORE. A decrease is not subtracted, because marks differ by a
+ * digit only.
+ */
 static void count_file(struct nps_session *s, uint64_t before, uint64_t size)
 {
 	nps_session__add_bytes(s, size > before ? size - before : 0);
@@ -68,7 +71,7 @@ static int mark_done(struct nps_session *s, const char *path, uint64_t size)
 		return -ENAMETOOLONG;
 	snprintf(text, sizeof(text), "filesize:%llu\nstarttime:0\nendtime  :0\n", (unsigned long long)size);
 	before = size_of(s, done);
-	unlinkat(s->dir_fd, done, 0); /* of a small file that was replaced */
+	unlinkat(s->dir_fd, done, 0); /* left by a small file that was replaced */
 	fd = nps_session__open_file(s, done);
 	if (fd < 0)
 		return fd;
@@ -92,7 +95,10 @@ static void slice_path(const struct nps_prof_file *f, char path[SLICE_PATH])
 	snprintf(path, SLICE_PATH, "%s.slice_%u", f->path, f->slice);
 }
 
-/* Closes the descriptor, if there is one: file systems that write late (NFS, quotas) report here what a write did not. */
+/*
+ * Closes the descriptor, if there is one: file systems with delayed writes (NFS, quotas) report their
+ * errors here.
+ */
 static int close_slice(struct nps_prof_file *f, struct nps_session *s)
 {
 	int err = f->fd >= 0 && close(f->fd) ? -errno : 0;
@@ -113,7 +119,7 @@ int nps_prof_file__pause(struct nps_prof_file *f, struct nps_session *s)
 	if (f->fd < 0)
 		return 0;
 	err = close_slice(f, s);
-	f->paused = !err; /* else it is not complete, and must not be marked so at the end */
+	f->paused = !err; /* else it is incomplete, and must not be marked as complete at the end */
 	if (err)
 		f->slice++;
 	return err;
@@ -150,7 +156,7 @@ static int write_slice(struct nps_prof_file *f, struct nps_session *s, const voi
 	err = nps_write_all(f->fd, data, len);
 	if (err) {
 		nps_session__failed(s, path, err);
-		/* What follows begins with a whole record. */
+		/* So that later data begins with a whole record. */
 		if (ftruncate(f->fd, (off_t)f->size) || lseek(f->fd, (off_t)f->size, SEEK_SET) < 0)
 			nps_debug("cannot take back half a record: %s", strerror(errno));
 		return err;
@@ -195,8 +201,8 @@ int nps_prof_file__finish(struct nps_prof_file *f, struct nps_session *s)
 }
 
 /*
- * Puts FRESH in the place of PATH. An exchange, where the file system knows it: ext4 writes out a file that is renamed onto another
- * one at once, and the end of a capture has hundreds of them.
+ * Replaces PATH by FRESH. By an exchange, if the file system supports it: ext4 syncs a file at once that
+ * is renamed onto another, and the end of a capture has hundreds of them.
  */
 static int replace(const struct nps_session *s, const char *fresh, const char *path)
 {

@@ -121,7 +121,7 @@ void nps_profiler_tap__close(struct nps_profiler_tap *t)
 	free(t);
 }
 
-/* Is the file new? It is remembered then. */
+/* Is the file new? Then it is added. */
 static int remember(struct nps_profiler_tap *t, const struct stat *st)
 {
 	void *more;
@@ -156,7 +156,7 @@ static int link_all(struct nps_profiler_tap *t, const char *path, const uint64_t
 {
 	int err = 0;
 
-	/* Returns first: what is entered between the two has no end that could be missed. */
+	/* Returns first: else the return of a call entered in between would be missed. */
 	for (int ret = 1; ret >= 0 && !err; ret--) {
 		int fd;
 
@@ -201,7 +201,7 @@ int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *pat
 	}
 	nps_elf__close(elf);
 	if (err == -ETIME)
-		t->n_files--; /* the next look begins with it again */
+		t->n_files--; /* the next scan tries it again */
 	if (err)
 		return err;
 	if (n < N_FUNCTIONS) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Probes of the driver's profiling API (prof_drv_start, prof_channel_read, prof_stop): what the job's own profiler holds, and
- * a copy of what it reads. Nothing is opened.
+ * Probes of the driver's profiling API (prof_drv_start, prof_channel_read, prof_stop): which channels the
+ * job's own profiler has open, and a copy of what it reads. Nothing is opened.
  */
 #ifndef NPS_PROFILER_TAP_H
 #define NPS_PROFILER_TAP_H
@@ -13,36 +13,45 @@
 #include "kernel_side.h"
 #include "proftap.h"
 
-#define NPS_TAP_MOST_RECORDS                                                                                 \
-	1024 /* that are taken at once: a job that calls the driver in a loop writes as fast as we read */
+/* per drain, because a job that calls the driver in a loop writes as fast as they are read */
+#define NPS_TAP_MOST_RECORDS 1024
 
 struct nps_budget;
 struct nps_profiler_tap;
 
-/* Loads the programs. COPY: the bytes too, not only who holds what. -errno where the kernel refuses them. */
+/* Loads the programs. COPY: copy the bytes too. 0; -errno: the kernel refuses them. */
 int nps_profiler_tap__open(struct nps_kernel_side *k, bool copy, struct nps_profiler_tap **out);
 void nps_profiler_tap__close(struct nps_profiler_tap *t);
 
-/* Takes every probe out; what is in the ring stays. */
+/* Detaches every probe; what is in the ring stays. */
 void nps_profiler_tap__detach(struct nps_profiler_tap *t);
 
-/* Attaches to an open libascend_hal.so, each file once. 0 or -errno; -ETIME: the budget is spent, try again later. */
+/*
+ * Attaches to an open libascend_hal.so, each file once. 0 or -errno; -ETIME: the budget is spent, try
+ * again later.
+ */
 int nps_profiler_tap__attach(struct nps_profiler_tap *t, int fd, const char *path, struct nps_budget *budget);
 
-/* The helper in process PID asks for a signal before a thread of the job starts a channel; NULL: no longer. */
+/*
+ * From now on the helper in process PID has a signal sent before a thread of the job starts a channel;
+ * NULL: no longer.
+ */
 void nps_profiler_tap__helper(struct nps_profiler_tap *t, pid_t pid, const struct nps_tap_helper *helper);
 
-/* Hands over what has come, in order: E is followed by its data. Returns how many, or -errno. */
+/* Passes what has arrived to FN, in order; DATA follows E. Returns the number of events, or -errno. */
 typedef void (*nps_tap_fn)(void *ctx, const struct nps_tap_event *e, const void *data);
 int nps_profiler_tap__drain(struct nps_profiler_tap *t, nps_tap_fn fn, void *ctx);
 
 /* Readable when a thread of the job is about to start a channel. */
 int nps_profiler_tap__fd(const struct nps_profiler_tap *t);
 
-/* Events that say who holds what and that were lost: claims may be wrong then. */
+/* Lost events about who has which channel: claims may be wrong then. */
 uint64_t nps_profiler_tap__lost_events(const struct nps_profiler_tap *t);
 
-/* Bytes that the job's profilers read and that found no room in the ring, or could not be copied. */
+/*
+ * Bytes that the job's profilers read and that were lost, because the ring was full or they could not be
+ * copied.
+ */
 uint64_t nps_profiler_tap__lost_bytes(const struct nps_profiler_tap *t);
 
 #endif

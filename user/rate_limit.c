@@ -15,9 +15,9 @@ bool nps_rate_limit__refill(struct nps_rate_limit *r, uint64_t now)
 	uint64_t elapsed = now > r->filled ? now - r->filled : 0;
 	double accrued = (double)r->per_second * ((double)elapsed / SECOND);
 
-	if (accrued >= 1) { /* less than a token is not lost: it accrues on */
+	if (accrued >= 1) { /* less than a token is kept for the next call */
 		r->filled = now;
-		/* In double: after hours it may be more than 64 bits hold. */
+		/* In double: after hours it may exceed 64 bits. */
 		r->left = (double)r->left + accrued < (double)r->burst ? r->left + (int64_t)accrued
 								       : (int64_t)r->burst;
 	}

@@ -26,8 +26,8 @@
 #include "privilege.h"
 #include "texts.h"
 
-#define TURN_MS 20 /* how long records may lie in a ring */
-#define FLUSH_NS 100000000ULL /* how long they may lie in our memory */
+#define TURN_MS 20 /* longest stay of records in a ring */
+#define FLUSH_NS 100000000ULL /* longest stay in our buffers */
 #define LOSS_NS 1000000000ULL
 #define BUFFER_BYTES (1U << 20)
 #define MAX_NOTICES 4096
@@ -45,7 +45,7 @@ struct nps_reader {
 	struct nps_kernel_side *k;
 	struct nps_session *s;
 	const struct nps_operators *operators;
-	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* of their names in the session, 0: not written yet */
+	uint64_t operator_ids[NPS_OPERATORS_MAX]; /* ids of their names in the session, 0: not written yet */
 	struct ring_buffer *rb;
 	struct perf_buffer *pb; /* on old kernels instead */
 	int epoll_fd;
@@ -58,12 +58,12 @@ struct nps_reader {
 	atomic_bool stop;
 	uint64_t hits[NPS_PROBE_MAX], operator_hits[NPS_OPERATORS_MAX];
 	atomic_ullong kinds[NPS_KIND_END], bytes, summed, faults, sums_failed;
-	atomic_ullong cut; /* texts */
+	atomic_ullong cut; /* texts that were truncated */
 	uint64_t seen[SEEN_SLOTS];
-	int32_t wakers[WAKERS]; /* those whose names were asked for: forgets, too */
+	int32_t wakers[WAKERS]; /* threads whose names were read: entries are overwritten, too */
 	int notice_fd;
 	pthread_mutex_t lock;
-	struct nps_notice *notices; /* those that wait are [first_notice, n_notices) */
+	struct nps_notice *notices; /* pending ones are [first_notice, n_notices) */
 	size_t first_notice, n_notices, notice_room;
 	int overflow;
 	atomic_ullong processes_lost;
@@ -74,7 +74,10 @@ static bool is_about_process(enum nps_notice_what what)
 	return what == NPS_NOTICE_FORK || what == NPS_NOTICE_EXEC || what == NPS_NOTICE_EXIT;
 }
 
-/* Room for one more notice, under the lock. Nothing tells a second time who was born and who died: those may be many. */
+/*
+ * Makes room for one more notice; the caller holds the lock. Forks and exits are not reported again, so
+ * their limit is high.
+ */
 static bool notice_reserve(struct nps_reader *r, enum nps_notice_what what)
 {
 	size_t waiting = r->n_notices - r->first_notice, room = r->notice_room ? 2 * r->notice_room : 256;
@@ -159,7 +162,7 @@ int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int
 	return taken;
 }
 
-/* A set that forgets: at worst something is told twice. */
+/* A set whose entries are overwritten: at worst something is reported twice. */
 static bool is_new(struct nps_reader *r, uint32_t pid, uint64_t address)
 {
 	uint64_t key = address ^ (uint64_t)pid << 40;
@@ -187,7 +190,7 @@ static void look_at_call(struct nps_reader *r, const struct nps_event *e)
 	}
 }
 
-/* The row of the catalogue that a record of --record-shapes comes from; one call can make several. */
+/* The row of the catalogue that a record of --record-shapes comes from; one call can write several. */
 static unsigned tensor_probe(const struct nps_event *e)
 {
 	switch (NPS_TENSOR_WHAT(e->ret)) {
@@ -260,7 +263,7 @@ static uint64_t write_text(struct nps_reader *r, const struct nps_event *e, cons
 	return parts[0].id;
 }
 
-/* Text of the job that the kernel side could not read; 0 if we cannot either. */
+/* Writes a text of the job that BPF programs could not read; 0 if it cannot be read here either. */
 static uint64_t read_text(struct nps_reader *r, const struct nps_event *e, uint64_t address)
 {
 	char text[NPS_TEXT_MAX + 2];
@@ -293,7 +296,7 @@ static void name_operator(struct nps_reader *r, struct nps_event *e)
 	*slot = name ? r->operator_ids[number] : 0;
 }
 
-/* The kernel side names threads that it sees on a CPU; one that only wakes others is asked here. */
+/* BPF programs send names of threads that get a CPU; the name of one that only wakes others is read here. */
 static void name_waker(struct nps_reader *r, const struct nps_event *e)
 {
 	struct nps_string s = {
@@ -310,12 +313,12 @@ static void name_waker(struct nps_reader *r, const struct nps_event *e)
 	snprintf(path, sizeof(path), "/proc/%d/comm", e->ret);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return; /* it is gone */
+		return; /* it has exited */
 	n = read(fd, s.text, 16);
 	close(fd);
 	if (n <= 1)
 		return;
-	s.len = n - 1; /* without the end of the line */
+	s.len = n - 1; /* without the newline */
 	s.text[s.len] = '\0';
 	put(&r->strings, &r->s->strings, NPS_CHUNK_STRINGS, &s, sizeof(s));
 }
@@ -353,7 +356,7 @@ static void flush(struct buffer *b, struct nps_stream *st, uint16_t type)
 static void put(struct buffer *b, struct nps_stream *st, uint16_t type, const void *data, uint32_t size)
 {
 	if (b->used + size > BUFFER_BYTES) {
-		/* Texts first: an event on disk then never names a text that is not. */
+		/* Texts first, so that an event on disk never refers to a text that is not. */
 		if (type == NPS_CHUNK_EVENTS)
 			flush(&b->reader->strings, &b->reader->s->strings, NPS_CHUNK_STRINGS);
 		flush(b, st, type);
@@ -368,7 +371,7 @@ static void count_faults(struct nps_reader *r, const struct nps_event *e)
 		atomic_fetch_add_explicit(&r->faults, e->args[0] + e->args[1], memory_order_relaxed);
 }
 
-/* A text comes with all its parts. */
+/* The parts of a text come together. */
 static bool is_text(const void *data, size_t size)
 {
 	return size && size % sizeof(struct nps_string) == 0 &&
@@ -390,7 +393,7 @@ static int take(void *ctx, void *data, size_t size)
 		kind = NPS_KIND_STRING;
 	} else if (size == sizeof(*e) && e->kind < NPS_EV_KIND_MAX) {
 		if (e->pid == r->own_pid)
-			return 0; /* ours, where who started us is watched */
+			return 0; /* ours, if our parent is watched */
 		look_at(r, e);
 		copy = *e;
 		read_missing_texts(r, &copy);
@@ -407,7 +410,7 @@ static int take(void *ctx, void *data, size_t size)
 	return 0;
 }
 
-/* Sums have no CPU and no order: they go with the records of the first. */
+/* Sums have no CPU and no order: they are stored with the records of the first CPU. */
 static void keep_sum(void *ctx, const struct nps_event *e)
 {
 	struct nps_reader *r = ctx;
@@ -458,7 +461,10 @@ static void write_loss(struct nps_reader *r)
 		nps_stream__append(&r->s->events, NPS_CHUNK_LOSS, 0, loss, n * sizeof(*loss));
 }
 
-/* Records are lost when this thread gets no CPU. It sleeps nearly always, so it may come first. */
+/*
+ * Records are lost when this thread gets no CPU. It sleeps most of the time, so a high priority does no
+ * harm.
+ */
 static void ask_for_priority(void)
 {
 	struct sched_param prio = { .sched_priority = 1 };
@@ -473,7 +479,7 @@ struct perf_sample {
 	char data[];
 };
 
-/* The kernel pads to 8 bytes what it adds 4 bytes to: records have their own size. */
+/* The kernel pads records, with 4 bytes in front, to 8 bytes: use the records' own size. */
 static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event_header *header)
 {
 	struct nps_reader *r = ctx;
@@ -484,7 +490,7 @@ static enum bpf_perf_event_ret take_sample(void *ctx, int cpu, struct perf_event
 	} copy;
 	size_t size;
 
-	/* What found no room was counted by the kernel side. */
+	/* BPF programs have counted records that found no room. */
 	if (header->type != PERF_RECORD_SAMPLE || cpu < 0 || cpu >= r->n_cpus)
 		return LIBBPF_PERF_EVENT_CONT;
 	size = s->size >= sizeof(copy.text) ? sizeof(copy.text) : sizeof(copy.event);
@@ -503,8 +509,10 @@ static void consume(struct nps_reader *r)
 		ring_buffer__consume(r->rb);
 }
 
-/* Edge-triggered: a ring that merely holds records must not keep us spinning, only
- * one that was said to be filling. */
+/*
+ * Edge-triggered, so that a ring that only holds records does not make this loop spin, but one that wakes
+ * the reader does.
+ */
 static void wait_for_turn(struct nps_reader *r)
 {
 	struct epoll_event ev[8];
@@ -551,7 +559,7 @@ static int buffer_init(struct nps_reader *r, struct buffer *b, uint32_t cpu)
 	return b->data ? 0 : -ENOMEM;
 }
 
-/* Nobody is woken: the reader looks in turns. */
+/* Without wake-ups: the reader polls in turns. */
 static int add_perf_buffers(struct nps_reader *r, int fd)
 {
 	size_t bytes = nps_kernel_side__ring_bytes(r->k), pages = bytes / (size_t)sysconf(_SC_PAGESIZE);
@@ -647,7 +655,7 @@ void nps_reader__append(struct nps_reader *r, const struct nps_event *events, si
 		struct nps_event e = events[i];
 
 		if (e.pid == r->own_pid)
-			continue; /* ours, where who started us is watched */
+			continue; /* ours, if our parent is watched */
 		if (e.kind == NPS_EV_SCHED)
 			name_waker(r, &e);
 		read_missing_texts(r, &e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The thread that takes records out of the rings and puts them into the session.
- * It wakes by the clock, or when a ring fills; what concerns the control thread (births, deaths,
- * new libraries, new devices) it hands over as notices.
+ * The thread that reads records from the rings and writes them into the session. It wakes periodically,
+ * or when a ring fills; what concerns the control thread (forks, exits, new libraries, new devices) it
+ * passes on as notices.
  */
 #ifndef NPS_READER_H
 #define NPS_READER_H
@@ -17,13 +17,13 @@
 struct nps_reader;
 
 enum nps_notice_what {
-	NPS_NOTICE_FORK, /* arg = new pid, which the last members are about */
+	NPS_NOTICE_FORK, /* arg = new pid, which the last members describe */
 	NPS_NOTICE_EXEC, /* comm is the new one */
 	NPS_NOTICE_EXIT, /* arg = exit code */
-	NPS_NOTICE_CODE_MAPPED, /* a library may have come */
+	NPS_NOTICE_CODE_MAPPED, /* a library may have been loaded */
 	NPS_NOTICE_DEVICE, /* a device was set */
 	NPS_NOTICE_SUBMITS, /* the process submitted its first task to device arg */
-	NPS_NOTICE_STUB, /* arg = address of a kernel's stub function, seen for the first time */
+	NPS_NOTICE_STUB, /* arg = host address that stands for a kernel function, at its first use */
 };
 
 struct nps_notice {
@@ -31,7 +31,7 @@ struct nps_notice {
 	uint32_t pid;
 	uint64_t arg, time; /* CLOCK_MONOTONIC ns */
 	uint64_t cpu_ns; /* EXIT: CPU time of the process */
-	/* FORK, EXEC, EXIT: the process as the kernel knew it then */
+	/* FORK, EXEC, EXIT: the kernel's data of the process at that time */
 	uint64_t started; /* CLOCK_BOOTTIME ns, 0 unknown */
 	pid_t parent; /* 0 unknown */
 	char comm[NPS_COMM_SIZE]; /* "" unknown */
@@ -43,37 +43,39 @@ struct nps_reader_counts {
 	uint64_t kinds[NPS_KIND_END]; /* records by enum nps_kind; [NPS_KIND_STRING] strings */
 	uint64_t summed; /* system calls in the NPS_EV_SYSCALL_SUM records */
 	uint64_t faults; /* page faults in the NPS_EV_FAULT records */
-	uint64_t sums_failed; /* times that sums could not be taken: their calls are missing */
+	uint64_t sums_failed; /* times that sums could not be read: their calls are missing */
 	uint64_t bytes;
-	uint64_t processes_lost; /* notices of births, programs and deaths for which there was no memory */
-	uint64_t texts_cut; /* by the reader; the kernel side counts its own */
+	uint64_t processes_lost; /* notices of forks, execs and exits for which there was no memory */
+	uint64_t texts_cut; /* by the reader; BPF programs count their own */
 };
 
-/* Starts the thread. It writes s->events and s->strings, with the names of `operators`. -errno. */
+/* Starts the thread. It writes s->events and s->strings, with the names of `operators`. 0 or -errno. */
 int nps_reader__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_operators *operators,
 		      struct nps_reader **out);
 
-/* Takes what is left in the rings, writes it, ends the thread. Call after detaching. */
+/* Reads what is left in the rings, writes it, ends the thread. Call after detaching. */
 void nps_reader__stop(struct nps_reader *r);
 void nps_reader__free(struct nps_reader *r);
 
-/* Once it has stopped: writes N events that the collector made itself. */
+/* Writes N events that the collector made itself. Call once the thread has stopped. */
 struct nps_event;
 void nps_reader__append(struct nps_reader *r, const struct nps_event *events, size_t n);
 
-/* Descriptor that polls readable when there are notices. */
+/* Descriptor that is readable when there are notices. */
 int nps_reader__notice_fd(const struct nps_reader *r);
 
 /*
- * Takes up to `max` notices; returns how many. *overflow is set when some were lost: look at everything again. Those of births,
- * programs and deaths are kept in any number that memory allows.
+ * Reads up to `max` notices; returns their number. *overflow is set when some were lost: scan everything
+ * again. Notices of forks, execs and exits are kept as long as there is memory.
  */
 int nps_reader__notices(struct nps_reader *r, struct nps_notice *v, int max, int *overflow);
 
 void nps_reader__counts(const struct nps_reader *r, struct nps_reader_counts *c);
 
-/* Records seen of a probe; of one operator where the row is shared by many, OPERATOR 0 else. Stable after
- * nps_reader__stop. */
+/*
+ * Number of records of a probe; OPERATOR: of one operator, if many share the row; else 0. Final after
+ * nps_reader__stop().
+ */
 uint64_t nps_reader__hits(const struct nps_reader *r, unsigned int probe, unsigned int operator);
 
 #endif

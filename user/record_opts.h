@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a capture is to record, and how: parts of each source, too, so that the loop needs none of their headers. */
+/* What a capture records, and how: for each source, too, so that the loop needs none of their headers. */
 #ifndef NPS_RECORD_OPTS_H
 #define NPS_RECORD_OPTS_H
 
@@ -20,16 +20,17 @@ struct nps_stacks_opts {
 	unsigned int hz; /* samples a second of each CPU */
 	uint64_t sleep_min; /* ns */
 	enum nps_unwind unwind;
-	bool children; /* the processes that ours start belong to them */
+	bool children; /* children of the job's processes belong to the job */
 };
 
 struct nps_driver_opts {
 	bool calls; /* system calls on device nodes */
 	bool tasks; /* SQEs, CQEs and copies that pass through the driver */
-	bool given; /* by the user: what cannot be had is reported, and makes the capture an incomplete one */
+	/* requested explicitly: what is not available is reported, and makes the capture incomplete */
+	bool given;
 };
 
-/* OPTS as --driver has them. */
+/* OPTS as an argument of --driver. */
 const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
 
 /* Parts of --host-sys. */
@@ -38,7 +39,7 @@ const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
 #define NPS_HOST_SYS_DISK 0x4U
 #define NPS_HOST_SYS_NETWORK 0x8U
 #define NPS_HOST_SYS_OSRT 0x10U
-#define NPS_HOST_SYS_SAMPLED 0xfU /* those that this thread takes */
+#define NPS_HOST_SYS_SAMPLED 0xfU /* those that the host's thread samples */
 #define NPS_HOST_SYS_PARTS 5
 
 #define NPS_HOST_SYS_MOST_HZ 1000
@@ -53,7 +54,7 @@ struct nps_record_opts {
 	const pid_t *pids;
 	int n_pids;
 	char **command; /* NULL-terminated; NULL: attach to pids */
-	uint64_t duration_ns; /* 0: until a signal, or the job ends */
+	uint64_t duration_ns; /* 0: until a signal, or until the job ends */
 	const char *out;
 	int level;
 	enum nps_task_source_kind task_source;
@@ -61,19 +62,20 @@ struct nps_record_opts {
 	int step_arg; /* argument that carries the step's number, 0: none */
 	size_t ring_bytes;
 	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */
-	uint64_t
-		max_log_rate; /* bytes a second of all task logs; half of it: of one, or of a sampled device */
+	/* bytes a second of all task logs; half of it for a single one, or for a sampled device */
+	uint64_t max_log_rate;
 	double max_overhead; /* percent of the job's CPU time, 0: no limit */
 	bool osrt, children;
-	bool inject; /* load the helper library into processes that run without */
+	bool inject; /* load the helper library into processes that were started without it */
 	bool irq; /* interrupts that stop the job's threads */
 	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
-	bool all; /* the whole host: processes that use an NPU are found, the others are sampled */
-	bool host_asked; /* its part was asked for by name: a job without CANN is no mistake */
-	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* that are sampled, and how often */
+	/* the whole host: processes that use an NPU are found and recorded, the others are sampled */
+	bool all;
+	bool host_asked; /* the host was requested explicitly: a job without CANN is no error */
+	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* to sample, and samples a second */
 	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
 	bool shapes; /* of operators' tensors */
-	bool keep_polled; /* functions that the job polls and the kernel single-steps */
+	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
 	struct nps_mstx_opts mstx;
 	struct nps_device_opts devices; /* what is sampled of them */
 	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */

@@ -14,8 +14,8 @@ void nps_record_print__losses(const struct nps_capture *c)
 	uint64_t dropped = nps_capture__dropped(c);
 
 	if (dropped)
-		nps_warn("%" PRIu64 " records were lost: \"drops\" in %s/session.json says which: where it "
-			 "says ring, a larger --ring-size helps",
+		nps_warn("%" PRIu64 " records were lost: see \"drops\" in %s/session.json: against those "
+			 "under \"ring\" a larger --ring-size helps",
 			 dropped, c->session.path);
 }
 

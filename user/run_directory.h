@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The directory of npuscope below /run, where things are kept until the machine is booted again. Whatever comes first makes it, so
- * that its mode is decided here alone: everybody may look into it, as costs are read without privileges; files that are nobody
- * else's business have modes of their own.
+ * The directory of npuscope below /run, for data that is kept until the next boot. The first component
+ * that needs it creates it through this function, so that its mode is always the same: readable for all
+ * users, because costs are read without privileges; private files have modes of their own.
  */
 #ifndef NPS_RUN_DIRECTORY_H
 #define NPS_RUN_DIRECTORY_H
 
 /*
- * NAME in PARENT, a directory or AT_FDCWD; made if it is missing, readable for all whatever the umask is and whoever made it.
- * Returns it open for reading, to be closed. -EPERM: it is a link, no directory, another user's, or others may write it.
+ * Opens NAME in PARENT, a directory or AT_FDCWD; creates it if it is missing, readable for all users with
+ * any umask and creator. Returns a descriptor for reading, which the caller closes, or -errno; -EPERM: it
+ * is a link, no directory, owned by another user, or writable by others.
  */
 int nps_run_directory__open(int parent, const char *name);
 

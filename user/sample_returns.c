@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_WAITING 4096 /* of a CPU: samples of four seconds */
+#define MAX_WAITING 4096 /* per CPU: samples of four seconds */
 
 struct waiting {
 	struct waiting *next;
@@ -93,13 +93,13 @@ const struct nps_sample_returns *nps_sample_returns__take(struct nps_sample_retu
 
 	free(q->taken);
 	q->taken = NULL;
-	/* Those before the last belong to samples that were lost. */
+	/* Those before the last belong to lost samples. */
 	while (f && f->first && f->first->message.time <= time) {
 		free(q->taken);
 		q->taken = fifo_pop(f);
 	}
 	m = q->taken ? &q->taken->message : NULL;
-	/* So does the last, if it does not fit. */
+	/* So does the last, if it does not match. */
 	return m && m->tid == tid && (!m->exact || m->time == time) &&
 			       (!m->pending.n_user || !ip || m->user[0] == ip)
 		       ? m

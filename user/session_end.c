@@ -53,7 +53,7 @@ void nps_session_end__sync(struct nps_session *s)
 	nps_session_end__sync_stream(s, &s->device, "device.nps");
 }
 
-/* -errno if the directory is no more. */
+/* -errno if the directory was deleted. */
 static int check_directory(struct nps_session *s, struct nps_session_end *e)
 {
 	char before[PATH_MAX];
@@ -81,7 +81,7 @@ static int check_directory(struct nps_session *s, struct nps_session_end *e)
 	return -ENOENT;
 }
 
-/* -errno if there are no events any more. */
+/* -errno if the events were deleted. */
 static int check_deleted(const struct nps_session *s, struct nps_session_end *e)
 {
 	if (!s->deleted)

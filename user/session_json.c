@@ -21,7 +21,7 @@ void nps_json__add_u64_or_null(cJSON *j, const char *name, bool known, uint64_t 
 		cJSON_AddNullToObject(j, name);
 }
 
-/* cJSON wants UTF-8; arguments and variables can be any bytes. */
+/* cJSON needs UTF-8; arguments and variables can be any bytes. */
 cJSON *nps_json_text(const char *s)
 {
 	size_t n = strlen(s);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Values of session.json: numbers with all their digits, which times and counts need, and which a number of cJSON,
- * a double, has not; texts of any bytes.
+ * Values in session.json: numbers with all their digits, which times and counts need and cJSON's numbers, doubles,
+ * do not have; texts of any bytes.
  */
 #ifndef NPS_SESSION_JSON_H
 #define NPS_SESSION_JSON_H
@@ -13,7 +13,7 @@
 
 void nps_json__add_u64(cJSON *j, const char *name, uint64_t v);
 
-/* null where it is not KNOWN. */
+/* Adds null if it is not KNOWN. */
 void nps_json__add_u64_or_null(cJSON *j, const char *name, bool known, uint64_t v);
 
 /* A JSON string of any bytes: what is not ASCII becomes `?`. */

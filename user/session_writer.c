@@ -18,7 +18,7 @@
 
 #define RESERVE_MAX (1UL << 20) /* bytes for the last session.json */
 #define DELETED " (deleted)" /* what the kernel appends to the path of a descriptor */
-#define DEPTH_MAX 8 /* of directories in a session */
+#define DEPTH_MAX 8 /* of nested directories in a session */
 #define RESERVE_SHARE 4 /* of the free space, one part at most */
 
 int nps_write_all(int fd, const void *buf, size_t len)
@@ -58,7 +58,7 @@ static int stream_open(struct nps_session *s, struct nps_stream *st, const char 
 	return st->fd < 0 ? st->fd : 0;
 }
 
-/* A host name may hold anything; a file name of ours may not. */
+/* A host name may contain any characters, our file names must not. */
 static void clean_name(char *s)
 {
 	for (; *s; s++)
@@ -88,7 +88,7 @@ static int open_out(const char *name)
 	struct stat st;
 	int fd;
 
-	/* `link/` would lead through the link */
+	/* `link/` would follow the link */
 	while (len > 1 && name[len - 1] == '/')
 		len--;
 	if (snprintf(out, sizeof(out), "%.*s", (int)len, name) >= (int)sizeof(out)) {
@@ -115,8 +115,8 @@ static int open_out(const char *name)
 }
 
 /*
- * Reserves room for the last session.json, for which a full disk has none: a file without a name, which nobody has to
- * remove after a SIGKILL. Not every file system has them.
+ * Reserves space for the last session.json in case of a full disk: an unnamed file, which disappears even
+ * after a SIGKILL. Not every file system supports that.
  */
 static void reserve_room(struct nps_session *s)
 {
@@ -162,7 +162,7 @@ int nps_session__create_with(const char *out, const cJSON *description, struct n
 		return out_fd;
 	session_name(name, sizeof(name));
 	err = mkdirat(out_fd, name, 0750) ? -errno : 0;
-	/* Two captures that begin in the same millisecond. */
+	/* In case of two captures that begin in the same millisecond. */
 	for (int i = 0; err == -EEXIST && i < 1000; i++) {
 		usleep(1000);
 		session_name(name, sizeof(name));
@@ -231,7 +231,7 @@ enum nps_session_location nps_session__locate(struct nps_session *s)
 	if (n <= 0)
 		return NPS_SESSION_UNREACHABLE;
 	now[n] = '\0';
-	/* Not every file system says so in the number of links. */
+	/* Not every file system shows a deletion in the link count. */
 	if (n > (ssize_t)strlen(DELETED) && !strcmp(now + n - strlen(DELETED), DELETED) &&
 	    !leads_to(now, &st))
 		return NPS_SESSION_DELETED;
@@ -260,7 +260,7 @@ void nps_session__close(struct nps_session *s)
 	}
 }
 
-/* All in the directory DIR but KEPT. What cannot be removed stays. */
+/* Removes all entries of directory DIR except KEPT. Errors are ignored. */
 static void remove_entries(int dir, const char *kept, int depth)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), below;
@@ -344,7 +344,7 @@ int nps_stream__append(struct nps_stream *st, uint16_t type, uint32_t cpu, const
 	err = write_both(st->fd, &c, sizeof(c), payload, len);
 	if (err) {
 		atomic_store(&st->error, err);
-		/* The reader would stop at half a chunk as well, and say so; this keeps the file exact. */
+		/* A reader would detect the incomplete chunk, too; this removes it. */
 		if (ftruncate(st->fd, (off_t)atomic_load(&st->size)))
 			nps_debug("cannot take back half a chunk: %s", strerror(errno));
 		return err;

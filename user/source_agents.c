@@ -12,8 +12,8 @@
 #include "session_json.h"
 #include "source_rows.h"
 
-#define START_MS 500 /* how long the task logs may take to open */
-#define LINGER_MS 100 /* how long tasks in flight may take to end */
+#define START_MS 500 /* limit for task logs to open */
+#define LINGER_MS 100 /* limit for current tasks to end */
 
 static int agents_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
 {
@@ -57,14 +57,14 @@ static const char *agents_turn(struct nps_capture *c, struct nps_source *s, enum
 }
 
 /*
- * A helper reports which chip its device is. Where there is none the driver is queried at once: a process that ends
- * soon takes the driver's library with it.
+ * A helper reports the chip of its device. Without a helper the driver is queried at once, because a
+ * process that ends soon takes the driver's library with it.
  */
 static void handle_device(struct nps_capture *c, struct nps_process *p)
 {
 	if (c->ending)
 		return;
-	if (!p->agent) /* its helper may have come after we looked */
+	if (!p->agent) /* its helper may have been loaded since the last scan */
 		nps_discover__scan(c, p);
 	if (p->agent)
 		nps_agent_client__poke(p->agent);
@@ -91,7 +91,7 @@ static void stop(struct nps_capture *c)
 {
 	FOR_EACH_AGENT(c, p)
 	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		nps_agent_client__sampled(p->agent, d, false, 0); /* nobody has to wait for it any more */
+		nps_agent_client__sampled(p->agent, d, false, 0); /* no thread has to wait for it any more */
 	nps_agents__wait(c, nps_agent_client__idle, LINGER_MS);
 	nps_agents__stop(c, NPS_END_RESERVE_DRIVER_NS, turn_while_stopping);
 }
@@ -181,7 +181,7 @@ static void describe_lost(const struct nps_capture *c, cJSON *drops)
 		uint64_t lost = nps_agents__lost(p);
 		char key[48];
 
-		/* A pid can be another process's later: with its start it is one. */
+		/* Pids are reused, so the key includes the start. */
 		snprintf(key, sizeof(key), "%d@%" PRIu64, p->pid, p->start_mono);
 		if (lost)
 			nps_json__add_u64(agent, key, lost);
@@ -199,7 +199,7 @@ static void agents_describe(const struct nps_capture *c, const struct nps_source
 		describe_lost(c, part);
 }
 
-/* A line for each process that has a helper: what its task log delivered. */
+/* Prints what the task log delivered, a line for each process that has a helper. */
 static void agents_print(const struct nps_capture *c, const struct nps_source *s, FILE *out)
 {
 	(void)s;

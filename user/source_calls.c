@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls of the job's libraries, system calls, scheduling, interrupts: the BPF programs of kernel_side.h, the probes
- * that run them, and the thread that reads their records. Most other sources use these.
+ * Calls of the job's libraries, system calls, scheduling, interrupts: the BPF programs of kernel_side.h,
+ * the probes that run them, and the thread that reads their records. Most other sources use these.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@
 #include "session_json.h"
 #include "source_rows.h"
 
-/* What was going on when the capture ended; it is written when the reader has ended. */
+/* State at the end of the capture; written when the reader has ended. */
 struct calls {
 	struct nps_open_slices slices;
 };
@@ -56,10 +56,9 @@ static int load_programs(struct nps_capture *c)
 		return err;
 	shared->kernel_cap = nps_kernel_side__cap(shared->kernel);
 	if (nps_kernel_side__is_legacy(shared->kernel)) {
-		nps_warn(
-			"this kernel is old to npuscope: only calls, submissions, marks and system calls are "
-			"recorded, without scheduling, locks, children of the job and what descriptors are: "
-			"`npuscope doctor` shows what it lacks");
+		nps_warn("this kernel lacks BTF or ring buffers: only calls, submissions, marks and system "
+			 "calls are recorded, without scheduling, locks, children of the job and kinds of "
+			 "descriptors: `npuscope doctor` shows what it lacks");
 		c->degraded = true;
 	}
 	err = nps_probes__new(shared->kernel, c->opts->level,
@@ -116,7 +115,7 @@ static const char *calls_turn(struct nps_capture *c, struct nps_source *s, enum 
 	return NULL;
 }
 
-/* What is going on now ends with the capture. */
+/* Collects what was open at the end. */
 static void collect_open(struct nps_capture *c, struct nps_open_slices *slices)
 {
 	struct nps_kernel_side *k = c->shared.kernel;
@@ -178,7 +177,7 @@ static void report_libraries(struct nps_capture *c)
 	}
 }
 
-/* Where domains are asked for by name, those that were made before we came have none. */
+/* If domains are selected by name, those created before the capture have no name. */
 static void report_unnamed(struct nps_capture *c)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {};
@@ -222,7 +221,7 @@ static void calls_end(struct nps_capture *c, struct nps_source *s, enum nps_end_
 	switch (stage) {
 	case NPS_END_DISARM:
 		nps_kernel_side__end(c->shared.kernel,
-				     c->end_mono); /* waits for the programs of others, too */
+				     c->end_mono); /* also waits for running programs of other sources */
 		break;
 	case NPS_END_COLLECT:
 		collect_open(c, &calls->slices);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The host's clocks, by which all times of a session are brought together. */
+/* The host's clocks, which relate all times of a session. */
 #include "capture.h"
 #include "clocks.h"
 #include "source_rows.h"

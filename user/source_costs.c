@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a probe, a system call, a switch costs on this machine: a child measures it once a boot, beside a capture. */
+/*
+ * Costs of a probe, a system call, a switch on this machine: a child measures them once per boot, beside
+ * a capture.
+ */
 #include "capture.h"
 #include "cost_source.h"
 #include "source_rows.h"

@@ -9,14 +9,14 @@
 #include "log.h"
 #include "source_rows.h"
 
-#define START_MS 500 /* how long the devices' channels may take to start */
+#define START_MS 500 /* limit for the devices' channels to start */
 
 static bool devices_wanted(const struct nps_record_opts *opts)
 {
 	return nps_device_options__any(&opts->devices);
 }
 
-/* Devices of which a helper counts the cores by task, as bits, by the driver's numbers for them. */
+/* Devices whose cores helpers count by task, as bits, by the driver's numbers. */
 static uint64_t counted_by_helpers(struct nps_capture *c)
 {
 	uint64_t counted = 0;
@@ -32,7 +32,7 @@ static uint64_t counted_by_helpers(struct nps_capture *c)
 	return counted;
 }
 
-/* Devices whose task log a helper reads are the job's; others it holds memory of. */
+/* Finds the job's devices: those whose task log a helper reads, and those on which it has memory. */
 static void find_devices(struct nps_capture *c)
 {
 	struct nps_device_sampler *sampler = c->shared.devices;
@@ -43,7 +43,7 @@ static void find_devices(struct nps_capture *c)
 		if (nps_agent_client__uses(p->agent, d))
 			nps_device_sampler__uses(sampler, p->pid, nps_process__foreign(p), d);
 	nps_device_sampler__look(sampler);
-	nps_device_sampler__counts(sampler, &counts); /* notes a full disk in the session */
+	nps_device_sampler__counts(sampler, &counts); /* records a full disk in the session */
 }
 
 static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
@@ -72,7 +72,7 @@ static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 	for (const struct nps_process *p = c->processes; p; p = p->next)
 		nps_device_sampler__process(sampler, p->pid, nps_process__foreign(p));
 	find_devices(c);
-	if (answered) /* else that was the time that the driver gets */
+	if (answered) /* else the driver has used up its time already */
 		nps_driver_ask__wait(c->shared.ask, &c->patience, nps_capture__wait_turn, c);
 	nps_device_sampler__settle(sampler, START_MS);
 	return 0;
@@ -98,7 +98,7 @@ static int devices_process(struct nps_capture *c, struct nps_source *s, const st
 	return 0;
 }
 
-/* True if something was asked of devices that could not be had; each channel has said why. */
+/* True if something requested of devices was not available; each channel has reported why. */
 static bool report_missing(struct nps_capture *c)
 {
 	struct nps_device_sampler *sampler = c->shared.devices;
@@ -108,8 +108,8 @@ static bool report_missing(struct nps_capture *c)
 	if (!nps_device_sampler__devices(sampler) && !nps_driver_ask__was_late(c->shared.ask))
 		nps_warn("no device was sampled: %s: --sys-devices names them",
 			 nps_device_sampler__waits(sampler)
-				 ? "the driver had not told in time which the job uses"
-				 : "the job used none that the driver tells of");
+				 ? "the driver had not reported in time which the job uses"
+				 : "the job used none that the driver lists");
 	return counts.refused || nps_device_sampler__limited(sampler) ||
 	       !nps_device_sampler__devices(sampler) || nps_device_sampler__hangs(sampler) ||
 	       nps_device_sampler__lost_driver(sampler);
@@ -131,8 +131,8 @@ static void devices_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 		c->degraded |= report_missing(c);
 		break;
 	case NPS_END_RELEASE:
-		nps_device_sampler__reap(
-			sampler); /* the driver's libraries are gone: calls that hung came back */
+		/* the driver's libraries have ended, so calls that hung have returned */
+		nps_device_sampler__reap(sampler);
 		break;
 	default:
 		break;
@@ -170,7 +170,7 @@ static void devices_describe(const struct nps_capture *c, const struct nps_sourc
 {
 	if (section != NPS_SECTION_DEVICES)
 		return;
-	/* By the host's numbers, which are not those of a container that alone uses a device. */
+	/* By the host's numbers, which differ from those of a container. */
 	nps_device_sampler__describe(s->state, session, part);
 	if (s->state)
 		describe_processes(c, s->state, cJSON_GetObjectItem(session, "processes"));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The NPU's driver as the kernel sees it. */
+/* The kernel's view of the NPU's driver. */
 #include "capture_parts.h"
 #include "clocks.h"
 #include "driver_side.h"
 #include "source_rows.h"
 
 /*
- * Also where nothing is recorded of the driver: tracepoints that a killed capture left on are switched off. A part
- * that cannot start degrades the capture, and the others go on.
+ * Also if nothing of the driver is recorded: tracepoints that a killed capture left on are switched off.
+ * A part that cannot start degrades the capture, and the others continue.
  */
 static int start_recording(struct nps_capture *c, struct nps_source *s)
 {
@@ -68,7 +68,7 @@ static void driver_end(struct nps_capture *c, struct nps_source *s, enum nps_end
 		break;
 	case NPS_END_DETACH:
 		detach(c, d);
-		/* Before the reader ends, which writes what was lost last. */
+		/* Before the reader ends, which writes the last losses. */
 		nps_driver_side__settle(d, c->shared.kernel);
 		break;
 	case NPS_END_LAST:

@@ -18,7 +18,10 @@ static const char *facts_turn(struct nps_capture *c, struct nps_source *s, enum 
 	return NULL;
 }
 
-/* What it does not query at once, since the process has a helper that reports it, the next second does. */
+/*
+ * Devices that are not queried at once, because the process has a helper that reports them, are checked
+ * in the next second.
+ */
 static int facts_process(struct nps_capture *c, struct nps_source *s, const struct nps_source_event *e)
 {
 	(void)s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --host-sys: what processes and the whole host use of CPUs, memory, disks and network. */
+/* --host-sys: use of CPUs, memory, disks and network by processes and the whole host. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,7 +54,10 @@ static int host_process(struct nps_capture *c, struct nps_source *s, const struc
 static void host_end(struct nps_capture *c, struct nps_source *s, enum nps_end_stage stage)
 {
 	(void)c;
-	/* Now, while the processes that it samples are there; it sleeps, and a second Ctrl-C is not to wait for that. */
+	/*
+	 * Now, while the sampled processes exist. The thread may sleep, and a second Ctrl-C must not wait
+	 * for that.
+	 */
 	if (stage == NPS_END_COLLECT)
 		nps_host_sys__end(s->state);
 	else if (stage == NPS_END_STOP || stage == NPS_END_CANCEL)
@@ -97,10 +100,9 @@ static void host_print(const struct nps_capture *c, const struct nps_source *s, 
 		n.records,
 		c->end_mono > c->begin_mono ? 100 * (double)n.cpu_ns / (double)(c->end_mono - c->begin_mono)
 					    : 0);
-	if (n.late >
-	    n.samples / 20) /* a few on a busy host are nothing to act on; session.json has them all */
-		nps_warn("%" PRIu64 " samples of the host were left out: sampling took too long: a lower "
-			 "--host-sys-freq has none to leave out, totals are right all the same",
+	if (n.late > n.samples / 20) /* a few on a busy host need no action; session.json has them all */
+		nps_warn("%" PRIu64 " samples of the host were skipped: sampling took too long: lower "
+			 "--host-sys-freq; totals are complete all the same",
 			 n.late);
 }
 

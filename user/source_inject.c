@@ -9,7 +9,10 @@ static bool inject_wanted(const struct nps_record_opts *opts)
 	return opts->inject && opts->n_pids;
 }
 
-/* A process that stays without its helper has bounds for device times; the line that says so is nps_inject__tree's. */
+/*
+ * A process that remains without the helper has only bounds for device times, which nps_inject__tree()
+ * reports.
+ */
 static int inject_start(struct nps_capture *c, struct nps_source *s, enum nps_start_stage stage)
 {
 	(void)s;

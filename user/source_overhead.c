@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the capture costs the job; --max-overhead. It reads the counts of the other sources, and stands behind them. */
+/*
+ * Costs of the capture for the job; --max-overhead. It reads the counts of the other sources, so it
+ * follows them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -61,7 +64,7 @@ static void overhead_describe(const struct nps_capture *c, const struct nps_sour
 
 static void overhead_print(const struct nps_capture *c, const struct nps_source *s, FILE *out)
 {
-	fprintf(out, "\nprobes: %u in %u files, attached in %.0f ms, gone in %.0f ms\n",
+	fprintf(out, "\nprobes: %u in %u files, attached in %.0f ms, detached in %.0f ms\n",
 		nps_probes__count(c->shared.probes), nps_probes__files(c->shared.probes),
 		(double)c->attach_ns / 1e6, (double)c->detach_ns / 1e6);
 	nps_overhead__print_costs(c, out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Queries to the NPU's driver: the process that starts those which load the driver's libraries, and the thread that
- * waits for answers, since a sick driver may keep a call for ever.
+ * Queries to the NPU's driver: the process that starts the processes that load the driver's libraries,
+ * and the thread that waits for answers, because a faulty driver may never return from a call.
  */
 #include <string.h>
 
@@ -18,10 +18,10 @@ static int queries_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 		return nps_driver_ask__new(c->shared.launcher, &c->shared.ask);
 	if (stage != NPS_START_PREPARE)
 		return 0;
-	/* With all rights that we have, some of which we then give up. */
+	/* With all current rights, some of which are dropped later. */
 	err = nps_device_launcher__start(&c->shared.launcher);
 	if (err)
-		nps_warn("npuscope-device-worker cannot be started: %s: what the driver alone tells of "
+		nps_warn("npuscope-device-worker cannot be started: %s: what only the driver knows of "
 			 "devices "
 			 "and their clocks will be missing: is the installation complete?",
 			 strerror(-err));
@@ -43,8 +43,8 @@ static void wait_for_answers(struct nps_capture *c)
 	bool late = nps_driver_ask__was_late(c->shared.ask);
 
 	if (!answered && !late)
-		nps_warn("the driver is slow: it had not answered everything when the capture ended: what it "
-			 "alone tells of devices and their clocks is incomplete");
+		nps_warn("the driver is slow: it had not answered everything when the capture ended: what "
+			 "only it knows of devices and their clocks is incomplete");
 	c->degraded |= !answered || late;
 }
 
@@ -60,7 +60,7 @@ static void queries_end(struct nps_capture *c, struct nps_source *s, enum nps_en
 		break;
 	case NPS_END_RELEASE:
 	case NPS_END_CANCEL:
-		nps_device_launcher__end(c->shared.launcher); /* calls that hang come back with an error */
+		nps_device_launcher__end(c->shared.launcher); /* calls that hang return with an error */
 		break;
 	default:
 		break;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sources of npuscope, a row each: user/source_NAME.c has nps_source_NAME. Hooks are called in this order, or backwards
- * (source.h): a source stands behind those that it uses (struct nps_shared).
+ * Sources of npuscope, a row each: user/source_NAME.c has nps_source_NAME. Hooks are called in this
+ * order, or backwards (source.h), so a source follows those that it uses (struct nps_shared).
  */
 #ifndef NPS_SOURCE_ROWS_H
 #define NPS_SOURCE_ROWS_H
@@ -12,7 +12,7 @@
 	ROW(calls) /* the BPF programs, probes and records that most others use */                           \
 	ROW(targets)                                                                                         \
 	ROW(system_wide)                                                                                     \
-	ROW(costs) /* forks: before there are processes of ours that others talk to */                       \
+	ROW(costs) /* forks, so it precedes processes of ours that others communicate with */                \
 	ROW(inject)                                                                                          \
 	ROW(queries)                                                                                         \
 	ROW(facts)                                                                                           \
@@ -20,7 +20,7 @@
 	ROW(tasks)                                                                                           \
 	ROW(stacks)                                                                                          \
 	ROW(driver)                                                                                          \
-	ROW(clocks) /* behind what may take long: near the first record */                                   \
+	ROW(clocks) /* after what may take long, so that it is close to the first record */                  \
 	ROW(host)                                                                                            \
 	ROW(devices)                                                                                         \
 	ROW(overhead) /* reads the counts of all others */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* --stacks: what runs, sampled by the clock, and what sleeps. */
+/* --stacks: stacks of running threads, sampled by the clock, and of sleeping ones. */
 #include <errno.h>
 
 #include "capture.h"

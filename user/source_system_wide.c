@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* record -a: processes that use an NPU become targets; the kernel side records all others, too. */
+/* record -a: processes that use an NPU become targets; BPF programs record all others, too. */
 #include "capture.h"
 #include "discover.h"
 #include "host_names.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The processes of the job: those that were named or started, and those whose births the kernel side reports. What
- * happens to them the other sources get as events.
+ * The processes of the job: those that the user named or started, and those whose start BPF events
+ * report. Other sources get what happens to them as events.
  */
 #include "capture.h"
 
@@ -20,11 +20,11 @@
 #include "source_rows.h"
 #include "target_state.h"
 
-#define MOST_BATCHES 2048 /* of notices, at the end: more than can wait */
-#define LEAST_BATCHES 16 /* whatever time is left */
+#define MOST_BATCHES 2048 /* of notices, at the end: more than can be pending */
+#define LEAST_BATCHES 16 /* even if no time is left */
 
 struct targets {
-	uint64_t births_lost; /* records of births, programs and deaths, when that was looked up last */
+	uint64_t births_lost; /* lost records of forks, execs and exits, at the last check */
 };
 
 static void process_event(struct nps_capture *c, struct nps_process *p, enum nps_source_event_kind kind)
@@ -32,18 +32,18 @@ static void process_event(struct nps_capture *c, struct nps_process *p, enum nps
 	nps_sources__process(c, &(struct nps_source_event){ .kind = kind, .p = p });
 }
 
-/* --- notices of the kernel side --- */
+/* --- notices --- */
 
 static void handle_exec(struct nps_capture *c, struct nps_process *p, const struct nps_notice *n)
 {
-	/* What was read after it began is of this program, or of a later one. */
+	/* Data read after the exec belongs to this program, or to a later one. */
 	if ((p->source != NPS_PROCESS_READ || p->read_mono < n->time) &&
 	    (!c->end_mono || n->time < c->end_mono))
 		nps_discover__refresh(c, p);
 	if (n->comm[0])
 		memcpy(p->comm, n->comm, sizeof(p->comm));
 	p->executed = true;
-	/* A new program: new memory, new helper. The log of the old one, if it left any, stays. */
+	/* A new program has new memory and a new helper. The old one's log, if there is any, is kept. */
 	process_event(c, p, NPS_EVENT_EXECUTED);
 	p->rescan = true;
 }
@@ -71,7 +71,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	struct nps_process *p = is_about_process(n) ? nps_job_processes__of_notice(c, n)
 						    : nps_discover__find(c, (pid_t)n->pid);
 
-	/* One of those that are too many to be listed: its time is the job's all the same. */
+	/* One of too many processes to list: its CPU time is the job's all the same. */
 	if (!p && n->what == NPS_NOTICE_EXIT && !c->opts->all)
 		c->job_cpu_ns += n->cpu_ns;
 	if (!p)
@@ -101,7 +101,7 @@ static void handle_notice(struct nps_capture *c, const struct nps_notice *n)
 	}
 }
 
-/* Births that were not reported: the kernel side watches them all the same. */
+/* Children whose fork was not reported; BPF programs watch them all the same. */
 static void add_missed(void *arg, pid_t pid)
 {
 	struct nps_capture *c = arg;
@@ -110,13 +110,16 @@ static void add_missed(void *arg, pid_t pid)
 		nps_job_processes__missed(c, pid);
 }
 
-/* One batch, since a job that maps code all the time must not keep us from everything else. Returns how many. */
+/*
+ * Handles one batch, because a job that maps code all the time must not block everything else. Returns
+ * its size.
+ */
 static int handle_notices(struct nps_capture *c)
 {
 	struct nps_notice v[256];
 	int overflow = 0, n = nps_reader__notices(c->shared.reader, v, 256, &overflow);
 
-	if (n) /* what a process read comes before its end */
+	if (n) /* what a process read comes before its exit */
 		nps_sources__turn(c, NPS_TURN_DRAIN);
 	for (int i = 0; i < n; i++)
 		handle_notice(c, &v[i]);
@@ -128,10 +131,10 @@ static int handle_notices(struct nps_capture *c)
 	return n;
 }
 
-/* Those that have ended by now; names what launches pointed at. */
+/* Handles processes that have exited by now, and names functions that launches used. */
 static void handle_last_notices(struct nps_capture *c)
 {
-	/* A job that still lives may be born faster than that: some at least are looked at. */
+	/* A live job may create processes faster than that: at least some are handled. */
 	for (int i = 0; i < MOST_BATCHES && (i < LEAST_BATCHES || nps_deadline__left(&c->patience)) &&
 			handle_notices(c) > 0;
 	     i++)
@@ -139,7 +142,7 @@ static void handle_last_notices(struct nps_capture *c)
 	nps_discover__turn(c);
 }
 
-/* Where a ring had no room for a birth, the child itself is in the kernel side's list. */
+/* If the ring had no room for a fork record, the child itself is in the map of targets. */
 static void add_unreported(struct nps_capture *c, struct targets *t)
 {
 	uint64_t counters[NPS_COUNTER_MAX] = {}, lost;
@@ -161,7 +164,7 @@ static int check_pid(pid_t pid)
 		nps_warn("cannot watch pid %d: no such process: check it with ps", pid);
 		return -ESRCH;
 	}
-	/* /proc has it under its number too, but nothing is recorded of that. */
+	/* /proc has an entry for it, too, but nothing would be recorded. */
 	if (process != pid) {
 		nps_warn("cannot watch pid %d: it is a thread of process %d: give that number", pid, process);
 		return -EINVAL;
@@ -183,7 +186,7 @@ static int prepare(struct nps_capture *c, struct nps_source *s)
 	return err;
 }
 
-/* The command is held before its exec; the loop lets it go when records flow. */
+/* The command is held before its exec; the loop starts it when records arrive. */
 static int fork_command(struct nps_capture *c)
 {
 	char agent[PATH_MAX];

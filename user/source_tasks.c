@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The job's own profiler: which devices it holds, and what it reads of their task logs. */
+/* The job's own profiler: which devices it uses, and what it reads of their task logs. */
 #include "capture_parts.h"
 #include "channel_files.h"
 #include "source_rows.h"
 #include "task_source.h"
 
-#define YIELD_TURN_MS 2 /* while a thread of the job waits for us to let go of a device */
+#define YIELD_TURN_MS 2 /* while a thread of the job waits for the release of a device */
 
 static bool tasks_wanted(const struct nps_record_opts *opts)
 {
@@ -29,7 +29,7 @@ static int tasks_fd(struct nps_capture *c, struct nps_source *s, int *wait_ms)
 	(void)c;
 	if (nps_task_source__waits(s->state) && *wait_ms > YIELD_TURN_MS)
 		*wait_ms = YIELD_TURN_MS;
-	return nps_task_source__fd(s->state); /* not where more comes than one turn takes */
+	return nps_task_source__fd(s->state); /* not if more arrives than one turn handles */
 }
 
 static const char *tasks_turn(struct nps_capture *c, struct nps_source *s, enum nps_turn_kind kind)
@@ -68,7 +68,7 @@ static int tasks_process(struct nps_capture *c, struct nps_source *s, const stru
 	return 0;
 }
 
-/* Clocks of its devices once more; then it is over. */
+/* Reads clocks of its devices once more, then detaches. */
 static void detach(struct nps_capture *c, struct nps_task_source *t)
 {
 	nps_driver_ask__turn(c->shared.ask);

@@ -7,7 +7,7 @@
 #include "capture.h"
 #include "log.h"
 
-/* A capture that was not initialized, as tests make them, has the rows too; none of them is wanted. */
+/* A capture that was not initialised, as in tests, has the rows too; none of them is wanted. */
 static const struct nps_source_ops *const *rows_of(const struct nps_capture *c)
 {
 	return c->rows ? c->rows : nps_source_rows;
@@ -107,7 +107,7 @@ int nps_sources__process(struct nps_capture *c, const struct nps_source_event *e
 	return first;
 }
 
-/* What uses another source's programs or libraries stands behind it in the table, and ends before it. */
+/* A source that uses another's programs or libraries follows it in the table, and ends before it. */
 static bool is_backwards(enum nps_end_stage stage)
 {
 	return stage == NPS_END_ACCOUNT || stage == NPS_END_DISARM || stage == NPS_END_STOP ||

@@ -32,11 +32,11 @@
 #define BUFFER_BYTES (1U << 20)
 #define COPY_AUTO (16U << 10) /* bytes of the user stack in a sample */
 #define COPY_DWARF (32U << 10)
-#define FILE_COPIES (1ULL << 30) /* bytes of stacks.nps from which on the stacks are left out of it */
-#define FILE_MAX (2ULL << 30) /* and from which on nothing more is written */
+#define FILE_COPIES (1ULL << 30) /* size of stacks.nps from which on records have no copy of the stack */
+#define FILE_MAX (2ULL << 30) /* and from which on nothing is written */
 #define MESSAGES_RING (8UL << 20)
 #define MAX_KERNEL 65536 /* addresses to name */
-#define MAX_WAITING 16384 /* mappings and births of processes that may turn out to be ours */
+#define MAX_WAITING 16384 /* mappings and forks of processes that may prove to be the job's */
 #define WAITING_TURNS 3
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
 
@@ -58,14 +58,14 @@ struct nps_stacks {
 	struct nps_stream stream;
 	struct sample_bpf *bpf;
 	struct nps_perf_sampler *sampler;
-	struct ring_buffer *messages; /* of BPF */
+	struct ring_buffer *messages; /* from BPF programs */
 	struct nps_sample_returns_queue *returns;
 	struct buffer stacks, maps;
-	pthread_mutex_t lock; /* of the file and of what is written, for the control thread adds processes */
-	uint64_t *ours; /* a bit for each number of a process */
+	pthread_mutex_t lock; /* protects the file and buffers, because the control thread adds processes */
+	uint64_t *ours; /* a bit per pid */
 	struct waiting waiting[MAX_WAITING];
 	size_t n_waiting;
-	uint64_t *kernel; /* addresses that were seen: a hash table, 0 free */
+	uint64_t *kernel; /* addresses found: a hash table, 0 is free */
 	size_t n_kernel;
 	pthread_t thread;
 	bool running;
@@ -73,7 +73,7 @@ struct nps_stacks {
 	atomic_ullong written, lost, uncopied;
 };
 
-/* --- the file -------------------------------------------------------------------------------------------- */
+/* --- the file ---------------------------------------------------------------------------------------- */
 
 static void flush(struct nps_stacks *st, struct buffer *b)
 {
@@ -89,7 +89,7 @@ static void flush(struct nps_stacks *st, struct buffer *b)
 		atomic_compare_exchange_strong(&st->session->clocks.error, &none, err);
 }
 
-/* Room for a record, zeroed; NULL: the file is full. */
+/* Reserves a zeroed record; NULL: the file is full. */
 static void *reserve(struct nps_stacks *st, struct buffer *b, uint32_t size)
 {
 	void *at;
@@ -109,7 +109,7 @@ static uint32_t padded(size_t n)
 	return (uint32_t)((n + 7) & ~(size_t)7);
 }
 
-/* --- kernel addresses ------------------------------------------------------------------------------------ */
+/* --- kernel addresses -------------------------------------------------------------------------------- */
 
 static void note_kernel(struct nps_stacks *st, const uint64_t *v, uint32_t n)
 {
@@ -158,9 +158,9 @@ static void write_kernel_symbols(struct nps_stacks *st)
 	free(syms);
 }
 
-/* --- stacks ---------------------------------------------------------------------------------------------- */
+/* --- stacks ------------------------------------------------------------------------------------------ */
 
-/* What a record is made of; head.size is not set yet. */
+/* Parts of a record; head.size is not set yet. */
 struct parts {
 	struct nps_stack head;
 	const void *kernel, *user, *regs, *bytes, *returns;
@@ -199,7 +199,7 @@ static void write_stack(struct nps_stacks *st, struct parts *p)
 	atomic_fetch_add(&st->written, 1);
 }
 
-/* The parts of a chain stand behind marks. */
+/* In a chain, a mark precedes each part. */
 static void split_chain(const struct nps_perf_sample *s, struct parts *p)
 {
 	uint64_t i = 0;
@@ -207,7 +207,7 @@ static void split_chain(const struct nps_perf_sample *s, struct parts *p)
 	while (i < s->n_chain) {
 		uint64_t mark = s->chain[i], begin;
 
-		if (mark < PERF_CONTEXT_MAX) { /* no mark: not known whose it is */
+		if (mark < PERF_CONTEXT_MAX) { /* no mark: user or kernel is unknown */
 			i++;
 			continue;
 		}
@@ -230,7 +230,7 @@ static uint32_t copy_bytes(const struct nps_stacks *st)
 						     : COPY_AUTO;
 }
 
-/* Where returns are probed. */
+/* Restores the addresses of probed returns. */
 static void mend_sample(struct nps_stacks *st, const struct nps_perf_sample *s, struct parts *p)
 {
 	const uint64_t *ip = p->head.n_user ? p->user : NULL;
@@ -310,7 +310,7 @@ static int on_message(void *ctx, void *data, size_t size)
 		memcpy(&message, data, sizeof(message));
 	if (message == NPS_MSG_SLEEP)
 		on_sleep(st, data, size);
-	/* The stack itself is there, and as long as without. */
+	/* The stack itself is complete without it. */
 	else if (message == NPS_MSG_RETURNS && nps_sample_returns__add(st->returns, data, size))
 		atomic_fetch_add(&st->lost, 1);
 	return 0;
@@ -323,7 +323,7 @@ static void take_messages(void *ctx)
 	ring_buffer__consume(st->messages);
 }
 
-/* --- mappings -------------------------------------------------------------------------------------------- */
+/* --- mappings ---------------------------------------------------------------------------------------- */
 
 static bool is_ours(const struct nps_stacks *st, uint32_t pid)
 {
@@ -336,7 +336,7 @@ static void make_ours(struct nps_stacks *st, uint32_t pid)
 		st->ours[pid / 64] |= 1ULL << pid % 64;
 }
 
-/* Of a process that is ours; then its children are, too. */
+/* Writes a record of a process of the job; children then belong to the job, too. */
 static void write_map(struct nps_stacks *st, const struct nps_map_record *rec)
 {
 	void *at = reserve(st, &st->maps, rec->size);
@@ -349,7 +349,7 @@ static void write_map(struct nps_stacks *st, const struct nps_map_record *rec)
 		atomic_fetch_add(&st->lost, 1);
 }
 
-/* `head` and a path as one record; free() it. NULL without memory. */
+/* Creates one record of `head` and a path, to be released with free(). NULL: no memory. */
 static struct nps_map_record *map_record(const struct nps_map_record *head, const char *path)
 {
 	size_t len = strnlen(path, NPS_MAP_PATH - 1);
@@ -364,7 +364,10 @@ static struct nps_map_record *map_record(const struct nps_map_record *head, cons
 	return rec;
 }
 
-/* Of a process that is not ours yet it is kept for a while: its birth may be in the ring of another CPU. */
+/*
+ * A record of a process that is not the job's is kept for a while: its fork may be in the ring of another
+ * CPU.
+ */
 static void on_record(struct nps_stacks *st, const struct nps_map_record *head, const char *path)
 {
 	struct nps_map_record *rec = map_record(head, path);
@@ -491,7 +494,7 @@ bool nps_stacks__watch(struct nps_stacks *st, pid_t pid)
 	if (!st)
 		return false;
 	pthread_mutex_lock(&st->lock);
-	known = is_ours(st, (uint32_t)pid); /* born since: all that it mapped was seen */
+	known = is_ours(st, (uint32_t)pid); /* it was forked since: all its mappings have been recorded */
 	make_ours(st, (uint32_t)pid);
 	pthread_mutex_unlock(&st->lock);
 	return !known;
@@ -514,7 +517,7 @@ int nps_stacks__list(struct nps_stacks *st, pid_t pid, uint64_t since, struct np
 	return err;
 }
 
-/* The kernel's own library is in no file. Every process has the same. */
+/* Writes the vDSO, which is in no file. Every process has the same. */
 static void write_vdso(struct nps_stacks *st)
 {
 	uint64_t at = getauxval(AT_SYSINFO_EHDR);
@@ -529,7 +532,7 @@ static void write_vdso(struct nps_stacks *st)
 	nps_maps__free(&maps);
 }
 
-/* --- life ------------------------------------------------------------------------------------------------ */
+/* --- the thread -------------------------------------------------------------------------------------- */
 
 static void turn(struct nps_stacks *st)
 {
@@ -544,7 +547,7 @@ static void turn(struct nps_stacks *st)
 	pthread_mutex_lock(&st->lock);
 	nps_perf_sampler__drain(st->sampler, &sink);
 	look_at_waiting(st);
-	flush(st, &st->maps); /* first: a stack on disk then finds its mappings */
+	flush(st, &st->maps); /* first, so that the mappings of a stack on disk are on disk, too */
 	flush(st, &st->stacks);
 	pthread_mutex_unlock(&st->lock);
 }
@@ -668,7 +671,8 @@ int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const st
 	pthread_mutex_init(&st->lock, NULL);
 	err = start(st);
 	if (err) {
-		nps_warn("cannot take stacks: %s: run with --verbose for the kernel's words", strerror(-err));
+		nps_warn("cannot record stacks: %s: run with --verbose for the kernel's messages",
+			 strerror(-err));
 		nps_stacks__free(st);
 		return err;
 	}
@@ -676,13 +680,14 @@ int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const st
 	return 0;
 }
 
-/* Runs the iterator, which sends who is still asleep. */
+/* Runs the iterator, which sends threads that are still asleep. */
 static void send_sleepers(struct nps_stacks *st)
 {
 	int err = nps_task_iter__run(st->bpf->progs.stack_sleepers, 1, NULL, NULL);
 
 	if (err)
-		nps_warn("cannot ask who is still asleep: %s: sleeps that outlast the capture are missing",
+		nps_warn("cannot query threads that are still asleep: %s: sleeps that outlast the capture "
+			 "are missing",
 			 strerror(-err));
 }
 
@@ -709,8 +714,8 @@ void nps_stacks__finish(struct nps_stacks *st)
 	write_kernel_symbols(st);
 	nps_session_end__sync_stream(st->session, &st->stream, "stacks.nps");
 	if (atomic_load(&st->uncopied))
-		nps_warn("stacks.nps has reached %llu MiB: %llu stacks are there as frame pointers tell them "
-			 "alone: "
+		nps_warn("stacks.nps has reached %llu MiB: %llu stacks are by frame pointers "
+			 "only: "
 			 "lower --stack-freq, or --unwind fp",
 			 FILE_COPIES >> 20, (unsigned long long)atomic_load(&st->uncopied));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks of a capture: what runs, sampled by the clock, and what sleeps, into stacks.nps. A thread of its own takes
- * them; nothing is unwound or named beside the job but the kernel's functions, at the end.
+ * Stacks of a capture: running threads, sampled by the clock, and sleeping ones, into stacks.nps. A
+ * thread of its own reads them; nothing is unwound during the capture, and only the kernel's functions
+ * are named, at the end.
  */
 #ifndef NPS_STACKS_H
 #define NPS_STACKS_H
@@ -17,28 +18,31 @@
 struct nps_budget;
 struct nps_stacks;
 
-/* Attaches and starts the thread; stacks.nps is in the session. -errno after a line that says why. */
+/* Attaches and starts the thread, and creates stacks.nps in the session. 0, or -errno after a warning. */
 int nps_stacks__start(struct nps_kernel_side *k, struct nps_session *s, const struct nps_stacks_opts *opts,
 		      struct nps_stacks **out);
 
-/* A process is watched from now on. True: what it has mapped is to be listed. NULL does nothing. */
+/* Watches a process from now on. True: its mappings have to be listed. NULL: does nothing. */
 bool nps_stacks__watch(struct nps_stacks *st, pid_t pid);
 
-/* Writes what it has mapped, as of SINCE (CLOCK_MONOTONIC ns). 0, or -ETIME: the budget is spent, try again. */
+/*
+ * Writes its mappings, valid from SINCE (CLOCK_MONOTONIC ns). 0, or -ETIME: the budget is spent, try
+ * again.
+ */
 int nps_stacks__list(struct nps_stacks *st, pid_t pid, uint64_t since, struct nps_budget *budget);
 
-/* Ends sampling, writes who is still asleep, ends the thread. NULL does nothing. */
+/* Ends sampling, writes the threads that are still asleep, ends the thread. NULL: does nothing. */
 void nps_stacks__stop(struct nps_stacks *st);
 
-/* Writes the names of the kernel's functions, which takes a while. NULL does nothing. */
+/* Writes the names of the kernel's functions, which takes a while. NULL: does nothing. */
 void nps_stacks__finish(struct nps_stacks *st);
 void nps_stacks__free(struct nps_stacks *st);
 
-/* Stacks written, and those that were lost: no room, or the file is full. NULL: 0. */
+/* Stacks written, and stacks lost because a ring or the file was full. NULL: 0. */
 uint64_t nps_stacks__written(const struct nps_stacks *st);
 uint64_t nps_stacks__lost(const struct nps_stacks *st);
 
-/* Stacks that are there but could be written without the copy only, because the file has reached its limit. */
+/* Stacks written without the copy of the stack because the file has reached its limit. */
 uint64_t nps_stacks__uncopied(const struct nps_stacks *st);
 
 #endif

@@ -17,8 +17,8 @@ struct stub {
 
 struct nps_stubs {
 	int cookie_map, programs;
-	uint32_t loaded; /* a bit for each program that is there */
-	uint32_t kernel; /* as LINUX_VERSION_CODE: asked for before 5.0 */
+	uint32_t loaded; /* a bit for each loaded program */
+	uint32_t kernel; /* LINUX_VERSION_CODE, which kernels before 5.0 check */
 	struct stub *v;
 	size_t n, room;
 };
@@ -75,7 +75,7 @@ static int load(const struct nps_stubs *s, unsigned int which, uint64_t cookie)
 {
 	const struct bpf_insn insns[] = {
 		MOVE(BPF_REG_6, BPF_REG_1),
-		/* r0 = the place of the cookie */
+		/* r0 = address of the cookie */
 		OP(BPF_ST | BPF_MEM | BPF_W, BPF_REG_10, 0, -4, 0),
 		MOVE(BPF_REG_2, BPF_REG_10),
 		OP(BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_2, 0, 0, -4),

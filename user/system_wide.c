@@ -17,21 +17,21 @@
 
 #define MS 1000000ULL
 #define LIST_MS 100 /* between two lists of processes */
-#define BUDGET_MS 10 /* of a look, after the first */
-#define BUDGET_ONE_MS                                                                                        \
-	500 /* of CPU time, for the mappings of one process: twice what the most that are kept take */
+#define BUDGET_MS 10 /* of one call, after the first */
+/* of CPU time, for the mappings of one process: twice what the maximum of kept ones needs */
+#define BUDGET_ONE_MS 500
 #define MOST_DELAY_MS 5000
 #define MOST_PIDS (1U << 22) /* the kernel's own limit */
-#define MOST_FILES 4096 /* of one process that are looked at */
+#define MOST_FILES 4096 /* open files of one process that are checked */
 #define NODE "/dev/davinci"
 
 struct seen {
-	uint32_t round; /* of the list that had it last */
-	uint32_t due, delay; /* ms: when to look again, how long it was to wait */
+	uint32_t round; /* of the list that contained it last */
+	uint32_t due, delay; /* ms: time of the next check, and the delay before it */
 };
 
 struct nps_system_wide {
-	struct seen *seen; /* by pid; pages of numbers that nobody has stay untouched */
+	struct seen *seen; /* by pid; pages of unused pids stay untouched */
 	uint64_t begin, listed;
 	uint32_t round;
 };
@@ -42,7 +42,7 @@ static bool maps_npu(pid_t pid)
 	struct nps_maps maps;
 	bool found = false;
 
-	/* Each is looked at ever less often: it does not keep an account. */
+	/* Each process is checked less and less often, so it needs no account. */
 	nps_budget__init(&budget, BUDGET_ONE_MS * MS, NPS_BUDGET_PERCENT, nps_now(CLOCK_MONOTONIC));
 	nps_budget__begin_once(&budget);
 	if (nps_maps__read(pid, &budget, &maps))
@@ -91,14 +91,15 @@ static void look_at(struct nps_capture *c, pid_t pid)
 		nps_discover__scan(c, p);
 }
 
-/* One number of the list. */
+/* Handles one pid of the list. */
 static void visit(struct nps_system_wide *w, struct nps_capture *c, uint32_t pid)
 {
 	struct seen *s = &w->seen[pid];
 	uint32_t now = (uint32_t)((nps_now(CLOCK_MONOTONIC) - w->begin) / MS);
 
 	if (!s->round || s->round != w->round - 1)
-		*s = (struct seen){ .due = now, .delay = LIST_MS }; /* new, or the number is */
+		/* the process is new, or the pid was reused */
+		*s = (struct seen){ .due = now, .delay = LIST_MS };
 	s->round = w->round;
 	if (now < s->due)
 		return;
@@ -128,7 +129,7 @@ void nps_system_wide__look(struct nps_system_wide *w, struct nps_capture *c)
 
 		if (!pid || pid >= MOST_PIDS)
 			continue;
-		/* The rest keeps its place: it is looked at the next time. */
+		/* The rest is checked in the next call. */
 		if (late)
 			w->seen[pid].round = w->seen[pid].round ? w->round : 0;
 		else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * record -a: processes that use an NPU are found by what they have mapped and opened, and become targets, those that
- * come later too. A process that uses none is looked at again, less and less often: it may still load a library.
+ * record -a: processes that use an NPU are found by their mappings and open files, and become targets,
+ * also if they start later. A process that uses none is checked again, less and less often, because it
+ * may still load a library.
  */
 #ifndef NPS_SYSTEM_WIDE_H
 #define NPS_SYSTEM_WIDE_H
@@ -13,7 +14,7 @@ struct nps_system_wide;
 int nps_system_wide__new(struct nps_system_wide **out);
 void nps_system_wide__free(struct nps_system_wide *w);
 
-/* Looks at those that are due, for a bounded time unless it is the first look. */
+/* Checks those that are due, for a bounded time except in the first call. */
 void nps_system_wide__look(struct nps_system_wide *w, struct nps_capture *c);
 
 #endif

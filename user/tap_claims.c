@@ -8,7 +8,7 @@
 #include "device_lib.h"
 #include "session.h"
 
-#define MOST_STARTING 256 /* threads of a process that start a channel at one time */
+#define MOST_STARTING 256 /* threads of a process that start a channel at the same time */
 #define WORDS ((NPS_PROF_CHANNELS + 63) / 64)
 
 struct channels {
@@ -18,7 +18,7 @@ struct channels {
 struct nps_tap_process {
 	uint32_t pid;
 	struct channels held;
-	struct channels ended; /* stopped, and not started since: a read in flight then claims nothing */
+	struct channels ended; /* stopped, and not started since: a read in progress then claims nothing */
 	struct starting {
 		uint32_t tid, device, channel;
 	} starting[MOST_STARTING];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which channels of which devices the profilers of watched jobs hold. What a job calls the driver with is for the job to say: it costs
- * a fixed number of bytes a process. Devices are below NPS_DEVICE_MAX, channels below NPS_PROF_CHANNELS.
+ * Which channels of which devices the profilers of watched jobs have open. The job controls the arguments
+ * of its driver calls, so a process costs a fixed number of bytes. Devices are below NPS_DEVICE_MAX,
+ * channels below NPS_PROF_CHANNELS.
  */
 #ifndef NPS_TAP_CLAIMS_H
 #define NPS_TAP_CLAIMS_H
@@ -17,23 +18,26 @@ struct nps_tap_claims {
 	size_t n, room;
 };
 
-/* A thread is about to start the channel; it did, with that result. 0, -ENOMEM, or -E2BIG: too many threads at once. */
+/*
+ * A thread is about to start the channel; it has, with that result. 0, -ENOMEM, or -E2BIG: too many
+ * threads at once.
+ */
 int nps_tap_claims__enter(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			  uint32_t channel);
 int nps_tap_claims__started(struct nps_tap_claims *c, uint32_t pid, uint32_t tid, uint32_t device,
 			    uint32_t channel, bool ok);
 
-/* The channel was read, so it is held unless it has been stopped since its start. 0 or -ENOMEM. */
+/* The channel was read, so it is open unless it has been stopped since its start. 0 or -ENOMEM. */
 int nps_tap_claims__read(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel);
 
-/* It was to be stopped, with that result: after a failure a read claims it again. 0 or -ENOMEM. */
+/* A stop was tried, with that result: after a failure a read claims the channel again. 0 or -ENOMEM. */
 int nps_tap_claims__stopped(struct nps_tap_claims *c, uint32_t pid, uint32_t device, uint32_t channel,
 			    bool ok);
 
-/* The process is no more, or is another program now. */
+/* The process has exited, or called exec. */
 void nps_tap_claims__gone(struct nps_tap_claims *c, uint32_t pid);
 
-/* Does the process hold something of the device, or is about to? PID 0: does any? */
+/* Has the process a channel of the device open, or is it about to? PID 0: has any process? */
 bool nps_tap_claims__any(const struct nps_tap_claims *c, uint32_t pid, uint32_t device);
 
 /* The same of any device. */

@@ -26,7 +26,7 @@ static ssize_t read_file(pid_t pid, const char *name, char *buf, size_t size)
 	return n;
 }
 
-/* State letter and flags of PID; its name, in parentheses, may hold anything. */
+/* State letter and flags of PID; its name, in parentheses, is arbitrary. */
 static bool read_stat(pid_t pid, char *state, unsigned int *flags)
 {
 	char text[1024];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Processes of which a capture would show nothing, or a part, through no fault of its own. */
+/* Processes that a capture cannot record, or only in part, for a reason outside of it. */
 #ifndef NPS_TARGET_STATE_H
 #define NPS_TARGET_STATE_H
 
@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 /*
- * Says in a line what is special about PID, which is to be watched: it is stopped, it is a thread of the kernel, it runs a 32-bit
- * program. True if something was said. A process that is gone is not special.
+ * Prints a line about PID, which is to be watched, if it is stopped, a kernel thread, or a 32-bit
+ * program. True if a line was printed. False for a process that has exited.
  */
 bool nps_target_state__report(pid_t pid);
 

@@ -12,7 +12,7 @@
 #define CHIPS_HWTS                                                                                           \
 	(CHIP(NPS_PLATFORM_310) | CHIP(NPS_PLATFORM_910A) | CHIP(2) | CHIP(3) | CHIP(NPS_PLATFORM_310P))
 #define CHIPS_ALL UINT64_MAX
-#define ALMOST_FULL 26214 /* as the vendor's tools have it */
+#define ALMOST_FULL 26214 /* the value of the vendor's tools */
 
 enum {
 	CHANNEL_AICORE = 43,
@@ -25,7 +25,7 @@ enum {
 	CHANNEL_AICPU = 143
 };
 
-/* The parameters of channels, all 32-bit words unless said. */
+/* The parameters of channels, 32-bit words unless noted. */
 struct stars_log {
 	uint32_t acsq_task, acc_pmu, cdqm, vpc, jpegd, jpege, ffts_context_task, ffts_block, sdma, tag,
 		shrink;
@@ -119,7 +119,7 @@ static void add_counters(enum nps_aic_metric metric, struct nps_agent_want *want
 unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want *want)
 {
 	const struct stars_log stars = { .acsq_task = 1, .ffts_context_task = 1 };
-	/* Where Stars logs the tasks the scheduler is asked for flips and blocks alone. */
+	/* If Stars logs the tasks, the scheduler is only needed for flips and blocks. */
 	const struct ts_track track = { .period = PERIOD_MS, .keypoint = 1, .blocks = 1 };
 	const struct ts_track track_all = {
 		.period = PERIOD_MS, .task_track = 1, .keypoint = 1, .memcpy = 1, .blocks = 1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which channels the helper is to open, and what the driver is to be told of each (cann-abi 4.1). */
+/* Channels that the helper has to open, and their parameters for the driver (cann-abi 4.1). */
 #ifndef NPS_TASK_CHANNELS_H
 #define NPS_TASK_CHANNELS_H
 
@@ -7,8 +7,8 @@
 #include "aic_metrics.h"
 
 /*
- * Fills WANT[NPS_AGENT_MAX_WANTS] with the task logs of all generations, and with the counters of METRIC of every task.
- * Returns how many there are.
+ * Fills WANT[NPS_AGENT_MAX_WANTS] with the task logs of all generations, and with the counters of METRIC
+ * of every task. Returns their number.
  */
 unsigned int nps_task_channels(enum nps_aic_metric metric, struct nps_agent_want *want);
 

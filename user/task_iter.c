@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #define ROOM 64 /* records read at once */
-#define MOST 256 /* bytes of one */
+#define MOST 256 /* bytes of one record */
 
-/* The kernel gives as many bytes as it likes: a record can come in two pieces. */
+/* The kernel returns any number of bytes: a record can be split between two reads. */
 static int read_all(int fd, size_t size, void (*each)(void *arg, const void *record), void *arg)
 {
 	char buf[ROOM * MOST];

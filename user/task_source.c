@@ -23,25 +23,25 @@
 
 #define CLOCK_SAMPLES 8
 #define LAST_DRAINS 512 /* of a ring that is full of the smallest records */
-#define CLOCKS_A_TICK 64 /* devices, of all processes */
+#define CLOCKS_A_TICK 64 /* devices, for all processes together */
 #define MODULE_SYSTEM 0
 #define INFO_SYS_COUNT 13
 #define FFTS_PROFILE_TASK 53
-/* In which a profiler that asked for channels, or was refused one, starts them. */
+/* Time in which a profiler that listed channels, or was refused one, starts them. */
 #define LEASE_NS 3000000000ULL
-#define STARTED (-3) /* answers of the driver: this process has the channel open */
-#define OCCUPIED (-10) /* somebody else has it */
+#define STARTED (-3) /* codes of the driver: this process has the channel open */
+#define OCCUPIED (-10) /* another process has it */
 #define OCCUPIED_VF (-11)
 
 /* A device whose log a job's own profiler reads. */
 struct tapped {
 	uint32_t pid, device;
-	bool asked; /* the driver, about it */
-	bool asking; /* and it has not answered yet */
+	bool asked; /* the driver was queried about it */
+	bool asking; /* that query has not been answered */
 	bool has_info;
-	uint32_t host; /* its number there; known with the info */
+	uint32_t host; /* its number there; set with the info */
 	struct nps_device_info info;
-	uint16_t events[2][NPS_AIC_EVENTS]; /* of AI cores and vector cores */
+	uint16_t events[2][NPS_AIC_EVENTS]; /* for AI cores and vector cores */
 	uint32_t n_events[2];
 	bool read;
 };
@@ -50,15 +50,15 @@ struct nps_task_source {
 	struct nps_capture *c;
 	struct nps_profiler_tap *tap;
 	struct nps_tap_claims claims;
-	bool told; /* that the driver's library is not there */
+	bool told; /* that the driver's library is missing */
 	struct tapped *tapped;
 	size_t n_tapped, ticked;
-	bool flooded; /* more came than one turn takes */
-	/* CLOCK_MONOTONIC ns until which nothing is sampled: a profiler is about to begin */
+	bool flooded; /* more arrived than one turn handles */
+	/* CLOCK_MONOTONIC ns until which nothing is sampled, because a profiler is about to start */
 	uint64_t lease[NPS_DEVICE_MAX];
-	uint64_t dropped; /* bytes that the account of their process did not allow */
-	bool waits; /* for the sampler to let go of a device */
-	uint64_t let_go; /* bit d: of device d, and that has been said */
+	uint64_t dropped; /* bytes beyond the limit of their process's account */
+	bool waits; /* for the sampler to release a device */
+	uint64_t let_go; /* bit d: device d was released, which was reported */
 	struct nps_refusals refusals;
 	uint64_t refused_told; /* bit d */
 };
@@ -77,8 +77,8 @@ int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out)
 	err = nps_profiler_tap__open(c->shared.kernel, kind != NPS_TASKS_AGENT && kind != NPS_TASKS_HOST,
 				     &t->tap);
 	if (err) {
-		nps_warn("cannot watch for the job's own profiler: %s: where it runs the task log is its "
-			 "alone",
+		nps_warn("cannot watch for the job's own profiler: %s: while it runs, only it reads the "
+			 "task log",
 			 err == -ENOTSUP ? "this kernel lacks BTF or ring buffers" : strerror(-err));
 		c->degraded |= kind == NPS_TASKS_PROFILER;
 		free(t);
@@ -106,7 +106,7 @@ void nps_task_source__library(struct nps_task_source *t, int fd, const char *pat
 	if (!err || err == -ENOENT || err == -ETIME)
 		return;
 	nps_warn("cannot probe the profiling functions of %s: %s: what the job's own profiler reads is not "
-		 "seen",
+		 "recorded",
 		 path, strerror(-err));
 	t->c->degraded = true;
 }
@@ -135,7 +135,7 @@ static struct tapped *tapped_of(struct nps_task_source *t, uint32_t pid, uint32_
 	return &t->tapped[t->n_tapped++];
 }
 
-/* Reads of a device's counter, and what is to be known of it. */
+/* Query: reads of a device's counter, and facts about it. */
 struct reading {
 	struct nps_question q;
 	pid_t pid;
@@ -147,8 +147,9 @@ struct reading {
 };
 
 /*
- * Which device it is for the driver here. A container has numbers of its own; but who reads the log of a device has a context on it,
- * and so holds memory of it: if that is of one device, it is that one.
+ * Finds the driver's number of the device here. A container has numbers of its own; but a process that
+ * reads the log of a device has a context on it, and so has memory on it: if it has memory on one device
+ * only, it is that one.
  */
 static bool place(struct reading *r, struct nps_driver *driver)
 {
@@ -160,7 +161,7 @@ static bool place(struct reading *r, struct nps_driver *driver)
 	return driver->lib.has[NPS_WORKER_DCMI] && nps_driver__only_device(driver, r->pid, &r->host);
 }
 
-/* Brackets each read between two of ours. */
+/* Reads the counter several times, each between two reads of our clock. */
 static void ask(struct nps_question *q, struct nps_driver *driver)
 {
 	struct reading *r = (struct reading *)q;
@@ -202,16 +203,16 @@ static void answer(struct nps_question *q, void *ctx)
 		return;
 	d->asking = false;
 	if (!r->has_lib && !t->told)
-		nps_warn("devices cannot be asked for their clocks: %s: tasks that the job's own profiler "
+		nps_warn("clocks of devices cannot be read: %s: tasks that the job's own profiler "
 			 "reads "
-			 "have bounds where no helper asks",
+			 "have bounds where no helper reads them",
 			 r->why);
 	t->told |= !r->has_lib;
 	if (r->has_lib && !r->is_placed)
 		nps_info(
 			"pid %d: the clock of its device %u cannot be read from outside its container, where "
-			"devices have other numbers, since DCMI does not say that it holds memory of one "
-			"alone: tasks that its own profiler reads have bounds unless its helper reads it",
+			"devices have other numbers, since DCMI does not show that it has memory on one "
+			"only: tasks that its own profiler reads have bounds unless its helper reads it",
 			r->pid, r->device);
 	if (!r->has_info || !p || !p->files)
 		return;
@@ -245,7 +246,7 @@ static void read_clock(struct nps_task_source *t, struct tapped *d, const struct
 	nps_driver_ask__post(t->c->shared.ask, &r->q);
 }
 
-/* The device is one of those whose clock has to be known. */
+/* Registers a device whose clock has to be known. */
 static void look_at(struct nps_task_source *t, struct tapped *d, const struct nps_process *p)
 {
 	d->read = true;
@@ -259,12 +260,12 @@ void nps_task_source__tick(struct nps_task_source *t)
 {
 	size_t n = t ? t->n_tapped : 0, most = n < CLOCKS_A_TICK ? n : CLOCKS_A_TICK;
 
-	/* Others ask the driver, too: not about all at once where they are many. */
+	/* Other sources query the driver, too, so with many devices only some are queried at a time. */
 	for (size_t k = 0; k < most; k++) {
 		size_t i = t->ticked++ % n;
 		const struct nps_process *p = nps_discover__find(t->c, (pid_t)t->tapped[i].pid);
 
-		/* A helper reads it from inside, in a thread that nobody waits for. */
+		/* A helper reads it inside the job, in a thread of its own. */
 		if (p && p->agent && nps_agent_client__uses(p->agent, t->tapped[i].device))
 			continue;
 		if (p && p->alive && p->files && t->tapped[i].has_info)
@@ -280,7 +281,7 @@ static uint32_t word(const uint8_t *p)
 	return v;
 }
 
-/* Which events the job's profiler has its counters count (cann-abi 4.1: parameters of channel 53). */
+/* Events that the job's profiler has programmed (cann-abi 4.1: parameters of channel 53). */
 static void note_events(struct tapped *d, const uint8_t *para, uint32_t len)
 {
 	size_t most = d->has_info && nps_generation_of(d->info.platform) == NPS_GENERATION_V6 ? 10 : 8;
@@ -329,7 +330,7 @@ static void on_data(struct nps_task_source *t, const struct nps_tap_event *e, co
 		look_at(t, d, p);
 }
 
-/* One in a container may mean any device. */
+/* A process in a container may refer to any device. */
 static void lease(struct nps_task_source *t, const struct nps_tap_event *e)
 {
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
@@ -347,13 +348,16 @@ static bool has_helper(const struct nps_task_source *t, const struct nps_tap_eve
 	return p && p->agent && nps_agent_client__uses(p->agent, e->device);
 }
 
-/* NULL: not known. */
+/* NULL: unknown. */
 static const struct nps_log_owner *owner_of(const struct nps_process *p)
 {
 	return p->files ? nps_channel_files__account(p->files)->owner : NULL;
 }
 
-/* A thread that blocks signals cannot be held up until a helper has let go. It is given time to ask again. */
+/*
+ * A thread that blocks signals cannot be made to wait until a helper has released the device: keep it
+ * free for a while, so that the thread can try again.
+ */
 static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 {
 	if (e->device >= NPS_DEVICE_MAX || !has_helper(t, e))
@@ -363,7 +367,7 @@ static void on_refusal(struct nps_task_source *t, const struct nps_tap_event *e)
 	if (!(t->refused_told >> e->device & 1))
 		nps_info("device %u: the job's own profiler was refused channel %u (code %d), which npuscope "
 			 "had: it "
-			 "can have it now, and is to ask again",
+			 "is free now, and the profiler has to try again",
 			 e->device, e->channel, e->ret);
 	t->refused_told |= 1ULL << e->device;
 }
@@ -374,8 +378,12 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)e->pid);
 
 	if (e->device >= NPS_DEVICE_MAX || e->channel >= NPS_PROF_CHANNELS)
-		return; /* the driver knows none such: what a job calls it with is not remembered */
-	/* Of one that has ended what it read is taken, and it holds nothing any more. */
+		/*
+		 * the driver has no such device or channel: calls with arbitrary numbers are not
+		 * remembered
+		 */
+		return;
+	/* For a process that has exited its data is handled, but it does not claim anything. */
 	if (e->what != NPS_TAP_DATA && (!p || !p->alive))
 		return;
 	switch ((enum nps_tap_what)e->what) {
@@ -404,7 +412,10 @@ static void on_event(void *ctx, const struct nps_tap_event *e, const void *data)
 	}
 }
 
-/* The helper comes back when what made it go is over; see nps_agent_client__come_back() for the order of looks. */
+/*
+ * The helper may open the device again when the reason is over; see nps_agent_client__come_back() for the
+ * order of checks.
+ */
 static void settle_agent(struct nps_task_source *t, struct nps_process *p, const uint32_t *holds)
 {
 	struct nps_tap_helper helper = { 0 };
@@ -431,7 +442,10 @@ static void tell_release(struct nps_task_source *t, uint32_t device)
 	t->let_go |= 1ULL << device;
 }
 
-/* Does a profiler hold anything of the device, or is about to? One in a container, whose numbers are its own, may mean any. */
+/*
+ * Has a profiler a channel of the device open, or is it about to? One in a container, which has its own
+ * numbers, may refer to any device.
+ */
 static bool is_claimed(const struct nps_task_source *t, uint32_t device)
 {
 	if (nps_tap_claims__any(&t->claims, 0, device))
@@ -443,8 +457,9 @@ static bool is_claimed(const struct nps_task_source *t, uint32_t device)
 }
 
 /*
- * What is sampled from outside is the profiler's as long as it holds anything of the device. The helper's threads of the job
- * that start a channel wait while `sampled` is set. Before sampling begins again it is looked whether one came meanwhile.
+ * Sampling from outside is off while a profiler has a channel of the device open. Threads of the job that
+ * start a channel wait in the helper's handler while `sampled` is set. Before sampling begins again,
+ * another check makes sure that no thread has come meanwhile.
  */
 static void settle_device(struct nps_task_source *t, uint32_t d, uint32_t (*holds)[NPS_DEVICE_MAX])
 {
@@ -535,13 +550,13 @@ void nps_task_source__gone(struct nps_task_source *t, const struct nps_process *
 		return;
 	nps_tap_claims__gone(&t->claims, (uint32_t)p->pid);
 	nps_profiler_tap__helper(t->tap, p->pid, NULL);
-	/* Of what it has left nothing of, nothing is told. */
+	/* Devices without any data are not described. */
 	for (size_t i = t->n_tapped; i-- > 0;)
 		if (t->tapped[i].pid == (uint32_t)p->pid && !t->tapped[i].read)
 			t->tapped[i] = t->tapped[--t->n_tapped];
 }
 
-/* What the job calls by that number is what all mean by it. */
+/* Is the job's number of that device valid for all processes? */
 static bool is_everybodys(const struct nps_task_source *t, const struct tapped *d)
 {
 	const struct nps_process *p = nps_discover__find(t->c, (pid_t)d->pid);

@@ -6,7 +6,7 @@
 #include <sys/uio.h>
 
 #define PIECE ((size_t)NPS_STR_MAX - 1)
-#define PAGE 4096ULL /* the smallest there is */
+#define PAGE 4096ULL /* the smallest page size */
 
 static uint64_t fnv1a(const char *s, size_t len)
 {
@@ -44,7 +44,7 @@ ssize_t nps_text__read(pid_t pid, uint64_t address, char text[NPS_TEXT_MAX + 2])
 {
 	size_t done = 0, len;
 
-	/* Page by page: the text can end just before a hole. */
+	/* Page by page, because the text can end just before unmapped memory. */
 	while (done <= NPS_TEXT_MAX) {
 		uint64_t at = address + done, page_left = PAGE - at % PAGE;
 		struct iovec to = { text + done, NPS_TEXT_MAX + 1 - done };

@@ -10,7 +10,7 @@
 
 #define NS_PER_S 1000000000
 
-/* The inode of namespace NAME of process PID, 0 if there is none: the kernel is older than them. */
+/* Inode of namespace NAME of process PID, 0: the kernel does not have that kind. */
 static ino_t namespace_of(const char *pid, const char *name)
 {
 	char path[80];
@@ -20,7 +20,7 @@ static ino_t namespace_of(const char *pid, const char *name)
 	return stat(path, &st) ? 0 : st.st_ino;
 }
 
-/* Offset of the namespace that children of PID get, against the first namespace. */
+/* Offset of the time namespace of PID's children, relative to the first one. */
 static int read_offset(const char *pid, int64_t *offset)
 {
 	char path[64], line[128];
@@ -33,7 +33,7 @@ static int read_offset(const char *pid, int64_t *offset)
 	if (!file)
 		return -errno;
 	while (err && fgets(line, sizeof(line), file)) {
-		/* The kernel admits no offset that its clocks could not hold. */
+		/* The kernel accepts no offset that its clocks could not represent. */
 		if (sscanf(line, "monotonic %" SCNd64 " %" SCNd64, &seconds, &ns) == 2 &&
 		    seconds > INT64_MIN / NS_PER_S && seconds < INT64_MAX / NS_PER_S - 1 && ns >= 0 &&
 		    ns < NS_PER_S) {
@@ -45,7 +45,7 @@ static int read_offset(const char *pid, int64_t *offset)
 	return err;
 }
 
-/* Of the namespace that PID itself is in: it can have made another for its children. */
+/* Offset of the namespace of PID itself: it can have created another one for its children. */
 static int own_offset(const char *pid, int64_t *offset)
 {
 	if (namespace_of(pid, "time") != namespace_of(pid, "time_for_children"))

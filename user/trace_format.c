@@ -13,10 +13,10 @@ const char *const nps_trace_event[NPS_TRACE_SYSTEMS] = {
 	[NPS_TRACE_CHAN] = "sqe", [NPS_TRACE_CORE] = "logic_cqe"
 };
 
-#define RECORD_MAX 4096 /* bytes: no tracepoint has more */
+#define RECORD_MAX 4096 /* bytes: no tracepoint has longer records */
 
 static const struct {
-	size_t at; /* in the layout */
+	size_t at; /* offset in the layout */
 	const char *name[NPS_TRACE_SYSTEMS]; /* NULL: it has none */
 	bool optional;
 } fields[] = {

@@ -36,7 +36,7 @@ static bool join(pthread_t thread)
 	return !pthread_timedjoin_np(thread, NULL, &until);
 }
 
-/* RUN(WHAT) in a thread, which is left alone when the time is over: false. */
+/* Calls RUN(WHAT) in a thread, and leaves the thread alone after the time limit: false. */
 static bool limited(void *(*run)(void *what), void *what, void (*meanwhile)(void *arg), void *arg)
 {
 	uint64_t begin = nps_now(CLOCK_MONOTONIC);
@@ -68,7 +68,7 @@ bool nps_trace_off(struct nps_trace_switch *s, void (*meanwhile)(void *arg), voi
 	if (!s || limited(switch_off, s, meanwhile, arg))
 		return true;
 	nps_warn("tracepoints of the NPU's driver may stay on: it does not answer within %d s: the next "
-		 "npuscope record switches them off, once it does: npu-smi info tells its health",
+		 "npuscope record switches them off, once it does: check its health with npu-smi info",
 		 NPS_TRACE_OFF_MS / 1000);
 	return false;
 }
@@ -78,7 +78,7 @@ bool nps_trace_restore(const struct nps_trace_places *places)
 	if (limited(restore, (void *)places, NULL, NULL))
 		return true;
 	nps_warn("tracepoints of the NPU's driver that another npuscope had left on may stay so: it does not "
-		 "answer within %d s: npu-smi info tells its health",
+		 "answer within %d s: check its health with npu-smi info",
 		 NPS_TRACE_OFF_MS / 1000);
 	return false;
 }

@@ -21,9 +21,9 @@ const struct nps_trace_places nps_trace_places = { "/proc", "/run/npuscope" };
 #define MOST 128 /* switches */
 #define NAME_MAX_ 24 /* devD-tsT */
 #define MOST_BYTES (MOST * 48) /* of a list */
-#define LIST "trace_enable." /* and the process */
+#define LIST "trace_enable." /* followed by the pid */
 #define TURN_MS 10
-#define TURNS 100 /* that another one's look at the lists is waited for */
+#define TURNS 100 /* waits for another process that uses the lists */
 
 static const char *const folders[NPS_TRACE_SYSTEMS] = {
 	[NPS_TRACE_CHAN] = "trs_chan", [NPS_TRACE_CORE] = "trs_core/ts_inst"
@@ -42,14 +42,14 @@ struct set {
 struct nps_trace_switch {
 	struct nps_trace_places places;
 	struct set mine;
-	struct set left; /* what one of this number before could not switch off */
+	struct set left; /* what a former process with this pid could not switch off */
 	struct set refused;
-	int state[NPS_TRACE_SYSTEMS]; /* 0: some are on; else why none is */
+	int state[NPS_TRACE_SYSTEMS]; /* 0: some are on; else the reason why none is */
 	char list[32];
 	int fd; /* of the list, locked */
 };
 
-/* Nothing that leads elsewhere: lists are files. */
+/* Accepts only names of devices, nothing that leads elsewhere. */
 static bool is_device(const char *name)
 {
 	unsigned int device, ts;
@@ -96,7 +96,7 @@ static int open_switch(const struct nps_trace_places *places, const struct one *
 	return open(path, flags | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* One that does not tell is taken for one that is off. */
+/* One that cannot be read counts as off. */
 static bool is_on(const struct nps_trace_places *places, const struct one *o)
 {
 	int fd = open_switch(places, o, O_RDONLY);
@@ -116,7 +116,7 @@ static int set_to(const struct nps_trace_places *places, const struct one *o, bo
 
 	if (fd < 0)
 		return -errno;
-	/* The driver takes these two bytes, together. */
+	/* The driver expects these two bytes in one write. */
 	n = write(fd, on ? "1\n" : "0\n", 2);
 	if (n != 2)
 		err = n < 0 ? -errno : -EIO;
@@ -159,7 +159,7 @@ bool nps_trace_switch__there(const struct nps_trace_places *places, enum nps_tra
 
 /* --- the lists --- */
 
-/* A folder of root's that nobody else can put anything into. */
+/* Creates a folder of root's that no other user can write to. */
 static int make_folder(const char *path)
 {
 	int fd = nps_run_directory__open(AT_FDCWD, path);
@@ -170,7 +170,10 @@ static int make_folder(const char *path)
 	return 0;
 }
 
-/* One process at a time looks at the lists, and at what they are about. Returns what has to be closed, -errno. */
+/*
+ * Locks the lists and the switches in them: one process at a time. Returns a descriptor to close, or
+ * -errno.
+ */
 static int enter(const struct nps_trace_places *places)
 {
 	char path[PATH_MAX];
@@ -213,7 +216,7 @@ static int write_list(int fd, const struct set *s)
 	for (unsigned int i = 0; i < s->n; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, "%d %s\n", (int)s->all[i].system,
 				      s->all[i].device);
-	/* What it held is cut last: whoever is killed in between has listed too much, which harms nobody. */
+	/* Truncated last: a process that is killed in between leaves a longer list, which does no harm. */
 	if (lseek(fd, 0, SEEK_SET) < 0)
 		return -errno;
 	err = nps_write_all(fd, text, n);
@@ -222,13 +225,13 @@ static int write_list(int fd, const struct set *s)
 
 struct lists {
 	const struct nps_trace_places *places;
-	struct set living; /* what is in those that are held */
-	struct set left; /* what is in the others, and could not be switched off */
-	unsigned int restored; /* the others' that could */
-	const char *own; /* which is not looked at; NULL none */
+	struct set living; /* switches in lists of live processes */
+	struct set left; /* switches in other lists that could not be switched off */
+	unsigned int restored; /* number of those that could */
+	const char *own; /* list that is skipped; NULL: none */
 };
 
-/* A switch that is turned off, by a thread of its own. */
+/* A switch that is being switched off by a thread of its own. */
 struct turn {
 	const struct nps_trace_places *places;
 	const struct one *what;
@@ -245,7 +248,10 @@ static void *turn_off(void *arg)
 	return NULL;
 }
 
-/* Once for each: lists of the dead and our own can name the same one, and are gone through at both ends of a capture. */
+/*
+ * Reports each once: lists of killed processes and our own can contain the same one, and are read at both
+ * ends of a capture.
+ */
 static void say_on(const struct nps_trace_places *places, const struct one *o, int err)
 {
 	static struct set told;
@@ -258,8 +264,8 @@ static void say_on(const struct nps_trace_places *places, const struct one *o, i
 }
 
 /*
- * What no living one has, all at a time: a device that is sick keeps its own thread alone. Returns how many; LEFT also has those that
- * could not, of devices that are there.
+ * Switches off what no live process uses, all at the same time, so that a faulty device only blocks its
+ * own thread. Returns how many; LEFT receives those that failed, of existing devices.
  */
 static unsigned int switch_off(const struct nps_trace_places *places, const struct set *s,
 			       const struct set *living, struct set *left)
@@ -302,7 +308,10 @@ static void read_living(struct lists *l, int dir, const char *name, int fd, bool
 		read_list(fd, &l->living);
 }
 
-/* What cannot be switched off now the next one tries again. The list goes last: whoever is killed here leaves it. */
+/*
+ * What cannot be switched off now is left to the next capture. The list is removed last, so a process
+ * that is killed here leaves it.
+ */
 static void bury_dead(struct lists *l, int dir, const char *name, int fd, bool held)
 {
 	struct set dead = { .n = 0 }, left = { .n = 0 };
@@ -340,7 +349,7 @@ static void for_each_list(struct lists *l,
 		closedir(d);
 }
 
-/* With the lists entered, and those of the living read. */
+/* The caller has locked the lists, and read those of live processes. */
 static void bury(struct lists *l)
 {
 	for_each_list(l, bury_dead);
@@ -365,7 +374,10 @@ void nps_trace_switch__restore(const struct nps_trace_places *places)
 	close(lock);
 }
 
-/* Those that are off, or on for another capture, or that none could switch off; what else is on stays so. */
+/*
+ * Chooses switches that are off, or on for another capture, or that a killed capture left on and that
+ * could not be switched off; what else is on stays so.
+ */
 static void choose(struct nps_trace_switch *s, unsigned int systems, const struct lists *l)
 {
 	struct set found = { .n = 0 };
@@ -385,7 +397,7 @@ static void choose(struct nps_trace_switch *s, unsigned int systems, const struc
 	}
 }
 
-/* One that is there is of a dead process that had the same number: what is left of its list is kept. */
+/* An existing list belongs to a dead process with the same pid: its remaining entries are kept. */
 static int open_list(struct nps_trace_switch *s)
 {
 	char path[PATH_MAX];
@@ -406,7 +418,7 @@ static int open_list(struct nps_trace_switch *s)
 	return 0;
 }
 
-/* The list stays for what is LEFT. */
+/* The list is kept if anything is LEFT. */
 static void close_list(const struct nps_trace_switch *s, const struct set *left)
 {
 	char path[PATH_MAX];
@@ -427,7 +439,7 @@ static int list_all(const struct nps_trace_switch *s)
 	return write_list(s->fd, &all);
 }
 
-/* Those of devices beside others that are on. */
+/* Reports devices that fail while others are on. */
 static void say_refused(const struct nps_trace_switch *s, int why)
 {
 	const struct one *first = &s->refused.all[0];
@@ -436,11 +448,11 @@ static void say_refused(const struct nps_trace_switch *s, int why)
 	if (s->refused.n > 1)
 		snprintf(more, sizeof(more), " (and %u more)", s->refused.n - 1);
 	nps_warn("tracepoints of the NPU's driver are silent for a device: %s/%s/%s/trace_enable%s: %s: what "
-		 "they tell of it is missing",
+		 "they report of it is missing",
 		 s->places.proc, folders[first->system], first->device, more, strerror(-why));
 }
 
-/* The list first: one that is killed in between has listed what it did not do, which harms nobody. */
+/* Writes the list first: a process that is killed in between has listed too much, which does no harm. */
 static int switch_on(struct nps_trace_switch *s)
 {
 	const struct set wanted = s->mine;
@@ -471,7 +483,7 @@ static int switch_on(struct nps_trace_switch *s)
 	return err;
 }
 
-/* With the lists entered. */
+/* The caller has locked the lists. */
 static int turn_on(struct nps_trace_switch *s, unsigned int systems)
 {
 	struct lists lists = { .places = &s->places };
@@ -540,7 +552,10 @@ void nps_trace_switch__off(struct nps_trace_switch *s)
 	add_all(&s->mine, &s->left);
 	switch_off(&s->places, &s->mine, &lists.living, &left);
 	close_list(s, &left);
-	/* Others' last: a device that is sick can keep us there. Not beside somebody who writes a list just now. */
+	/*
+	 * Other processes' switches last, because a faulty device can block this thread. Not while
+	 * another process writes a list.
+	 */
 	if (lock >= 0) {
 		bury(&lists);
 		close(lock);

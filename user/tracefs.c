@@ -18,7 +18,7 @@ struct call {
 	int result;
 };
 
-/* A mount namespace can be a thread's own; it goes with the thread. */
+/* A thread can have a mount namespace of its own, which ends with the thread. */
 static void *run_apart(void *arg)
 {
 	struct call *call = arg;

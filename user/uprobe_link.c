@@ -43,7 +43,7 @@ int nps_uprobe_multi__link(int prog_fd, uint32_t attach_type, const char *path, 
 	return fd < 0 ? -errno : (int)fd;
 }
 
-/* A number of the kernel's description of its uprobe events; FORMAT as scanf has it. -errno. */
+/* Reads a number from the kernel's description of its uprobe events; FORMAT for scanf. -errno. */
 static int event_source(const char *file, const char *format)
 {
 	char path[96];
@@ -89,7 +89,7 @@ int nps_uprobe_perf__check(void)
 	if (type < 0)
 		return type;
 	attr.type = (uint32_t)type;
-	/* Rights come first: whoever has them gets as far as to be told that there is no file. */
+	/* Rights are checked first: with them the error is that the file is missing. */
 	fd = (int)syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
 	if (fd < 0)
 		return errno == EINVAL ? 0 : -errno;
@@ -110,7 +110,7 @@ bool nps_uprobe_multi__supported(uint32_t attach_type)
 	prog = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", insns, 2, &opts);
 	if (prog < 0)
 		return false;
-	/* A kernel that knows the link gets as far as refusing the path, which is no file. */
+	/* A kernel that supports the link refuses the path, because it is no file. */
 	link = nps_uprobe_multi__link(prog, attach_type, "/", &offset, NULL, 1, false, 0);
 	close(prog);
 	if (link >= 0)

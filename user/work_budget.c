@@ -72,9 +72,9 @@ static void budget_fill(struct nps_budget *b, uint64_t now)
 	uint64_t passed = now > b->filled ? now - b->filled : 0;
 
 	b->filled = now > b->filled ? now : b->filled;
-	if (b->credit >= (int64_t)b->capacity) /* by an advance */
+	if (b->credit >= (int64_t)b->capacity) /* from an advance */
 		return;
-	/* Divided first: an account that was not looked at for years must not overflow. */
+	/* Divided first, so that an account that was not used for years does not overflow. */
 	b->credit += (int64_t)(passed / 100 * b->percent);
 	if (b->credit > (int64_t)b->capacity)
 		b->credit = (int64_t)b->capacity;
@@ -92,7 +92,7 @@ void nps_budget__end_advance(struct nps_budget *b)
 		return;
 	b->advanced = false;
 	b->credit = (int64_t)b->capacity;
-	b->piece = NPS_BUDGET_PIECE_NS; /* what comes is seldom as dear as what was to be done at first */
+	b->piece = NPS_BUDGET_PIECE_NS; /* later work is rarely as expensive as the first */
 }
 
 bool nps_budget__ready(struct nps_budget *b, uint64_t now)
@@ -124,7 +124,7 @@ void nps_budget__begin_once(struct nps_budget *b)
 void nps_budget__pay(struct nps_budget *b, uint64_t ns)
 {
 	b->credit -= (int64_t)ns;
-	/* An account in debt is one that is empty: it must not be out of work for longer than filling it takes. */
+	/* Limits the debt: no pause is longer than the time to fill the account. */
 	if (b->credit < -(int64_t)b->capacity)
 		b->credit = -(int64_t)b->capacity;
 }
@@ -179,8 +179,7 @@ bool nps_budget__tell(struct nps_budget *b, pid_t pid)
 		if (lines < NPS_BUDGET_LINES)
 			nps_warn("pid %d: %s", pid, kinds[what].message);
 		else if (lines == NPS_BUDGET_LINES)
-			nps_warn(
-				"more was left out of more processes: session.json says of which (left_out)");
+			nps_warn("more was left out of more processes: session.json lists them (left_out)");
 		lines += lines <= NPS_BUDGET_LINES;
 	}
 	return fresh != 0;

@@ -257,7 +257,7 @@ def many_slow_answers_are_no_sick_driver(case: Case) -> None:
     run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",
                 NPUSIM_DEVICES="16", NPUSIM_BOARD=board)
     result = run.result(60)
-    assert not complaints(result, "does not answer|is slow|had not told"), result.err
+    assert not complaints(result, "does not answer|is slow|had not reported"), result.err
     assert len(complaints(result, "no device was sampled: the job used none")) == 1, result.err
 
 

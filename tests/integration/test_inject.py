@@ -172,7 +172,7 @@ def handler_that_interrupted_the_allocator_is_left_alone(case: Case) -> None:
     """Its only thread holds the allocator's lock, though it runs code of the job's own."""
     job = start_job(case, "handler", 12)
     job.wait_for("^in the allocator$")
-    refuse(case, job.pid, "no thread was in a safe place")
+    refuse(case, job.pid, "no thread was at a safe point")
     expect_unhurt(job)
 
 

@@ -391,7 +391,7 @@ def worker_that_hangs_when_channels_are_stopped(case: Case) -> None:
 @test(seconds=120)
 def worker_that_makes_noise(case: Case) -> None:
     """Bytes without an order are the dearest to look through."""
-    harmed(case, "noise", "the driver says what cannot be|bring more than npuscope reads")
+    harmed(case, "noise", "the driver returned an impossible value|bring more than npuscope reads")
 
 
 @test(seconds=120)
@@ -412,7 +412,7 @@ def worker_that_lies(case: Case) -> None:
 @test(seconds=120)
 def worker_that_floods(case: Case) -> None:
     """More at a time than the driver's ring holds is made up, and not read on."""
-    harmed(case, "flood", "the driver says what cannot be|bring more than npuscope reads")
+    harmed(case, "flood", "the driver returned an impossible value|bring more than npuscope reads")
 
 
 @test(seconds=120)

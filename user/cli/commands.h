@@ -7,7 +7,7 @@
 #include "cli/doctor_options.h"
 #include "cli/record_options.h"
 
-/* X(name, exit status if standard output is lost: was that all it made, or are results in files?) */
+/* X(name, exit status if standard output is lost: was that the only result, or are there files?) */
 #define NPS_COMMANDS(X)                                                                                      \
 	X(record, NPS_PARTIAL)                                                                               \
 	X(analyze, NPS_PARTIAL)                                                                              \

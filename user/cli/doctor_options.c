@@ -10,7 +10,10 @@
 #define DEFAULT_SECONDS 60
 #define MOST_A_SECOND 1e9
 
-/* "launches=2000,calls=500,syscalls=5000,switches=1000,locks=200,time=600": each may be left out. 0 or a negative errno. */
+/*
+ * Parses "launches=2000,calls=500,syscalls=5000,switches=1000,locks=200,time=600", each optional. 0 or a
+ * negative errno.
+ */
 static int rates_parse(void *opts, const char *text)
 {
 	static char *const names[] = { "launches", "calls", "syscalls", "switches", "locks", "time", NULL };

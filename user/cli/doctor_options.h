@@ -14,10 +14,11 @@ struct nps_doctor_args {
 	struct nps_rates rates; /* of --estimate */
 };
 
-extern const struct nps_command nps_doctor_command; /* of struct nps_doctor_args */
+extern const struct nps_command nps_doctor_command; /* options of struct nps_doctor_args */
 
 /*
- * Reads the command line into ARGS. False: the program is to end with *STATUS, and a line says why unless help was printed.
+ * Reads the command line into ARGS. False: the program has to exit with *STATUS; help or the reason has
+ * been printed.
  */
 bool nps_doctor_args__parse(struct nps_doctor_args *args, int argc, char **argv, int *status);
 

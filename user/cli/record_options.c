@@ -21,7 +21,7 @@
 #define STR_(text) #text
 #define STR(text) STR_(text) /* of a macro's value */
 
-/* --- values that are no number and no list of words ------------------------------------------------------- */
+/* --- values that are no number and no list of words -------------------------------------------------- */
 
 static int pids_parse(void *opts, const char *text)
 {
@@ -81,7 +81,7 @@ static int devices_parse(void *opts, const char *text)
 	return nps_device_options__choose(&((struct nps_record_args *)opts)->rec.devices, text);
 }
 
-/* --- words ------------------------------------------------------------------------------------------------ */
+/* --- words ------------------------------------------------------------------------------------------- */
 
 static const struct nps_option_word level_words[] = {
 	{ "none", NPS_LEVEL_NONE, .help = "marks of mstx alone" },
@@ -91,7 +91,7 @@ static const struct nps_option_word level_words[] = {
 	{ NULL },
 };
 
-/* Of a bool that is true for "off". */
+/* For a bool that is true for "off". */
 static const struct nps_option_word mstx_words[] = {
 	{ "on", false, .help = NULL },
 	{ "off", true, .help = NULL },
@@ -138,7 +138,7 @@ static const struct nps_option_word cache_words[] = {
 	{ NULL },
 };
 
-/* As nps_aic_metrics__parse() has them, which also knows the names of the profiler's enumeration. */
+/* As in nps_aic_metrics__parse(), which also accepts the names of the profiler's enumeration. */
 static const struct nps_option_word metric_words[] = {
 	{ "None", NPS_AIC_NONE, .help = NULL },
 	{ "PipeUtilization", NPS_AIC_PIPE, .help = NULL },
@@ -173,7 +173,7 @@ static const struct nps_option_word format_words[] = {
 	{ NULL },
 };
 
-/* --- the rows, in the order of use ------------------------------------------------------------------------- */
+/* --- the rows, in the order of use ------------------------------------------------------------------- */
 
 #define AT(type, member) NPS_OPTION_MEMBER(type, struct nps_record_args, member)
 #define DOMAINS_VALID                                                                                        \
@@ -355,9 +355,9 @@ const struct nps_command nps_record_command = {
 	.examples = record_examples,
 };
 
-/* --- what the options mean together ------------------------------------------------------------------------ */
+/* --- combinations of options ------------------------------------------------------------------------- */
 
-/* Locked memory: 8 MB a CPU where there are few, less where there are hundreds. */
+/* Locked memory: 8 MB per CPU if there are few, less if there are hundreds. */
 static size_t default_ring(void)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_CONF);
@@ -373,7 +373,10 @@ static bool is_pids(const char *text)
 	return *text && !text[strspn(text, "0123456789,")];
 }
 
-/* A command that is none: 0, or the exit status after a line that has what was meant. */
+/*
+ * Checks for a missing `--` before a command: 0, or the exit status after a line with the likely
+ * intention.
+ */
 static int command_check(const struct nps_record_args *a, const struct nps_cli_operands *rest)
 {
 	const char *command = rest->argv[0];
@@ -390,7 +393,7 @@ static int command_check(const struct nps_record_args *a, const struct nps_cli_o
 	return 0;
 }
 
-/* What contradicts something else. 0, or the exit status after a line. */
+/* Checks for contradictions. 0, or the exit status after a line. */
 static int contradictions_find(const struct nps_record_args *a)
 {
 	const char *wrong = NULL;

@@ -21,11 +21,11 @@ struct nps_record_args {
 	bool host_sys_given;
 };
 
-extern const struct nps_command nps_record_command; /* of struct nps_record_args */
+extern const struct nps_command nps_record_command; /* options of struct nps_record_args */
 
 /*
- * Reads the command line into ARGS, with defaults for what it does not have. False: the program is to end with *STATUS, and
- * a line says why unless help was printed.
+ * Reads the command line into ARGS, with defaults for options that are not on it. False: the program has
+ * to exit with *STATUS; help or the reason has been printed.
  */
 bool nps_record_args__parse(struct nps_record_args *args, int argc, char **argv, int *status);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Moves a process to the control groups of another. They decide which devices it may open, and whose memory and CPU time it
- * uses.
+ * Moves a process to the control groups of another. They decide which devices it may open, and whose
+ * memory and CPU time it uses.
  */
 #include "worker.h"
 
@@ -44,8 +44,8 @@ static bool is_below(const char *path, const char *root, size_t *len)
 }
 
 /*
- * The directory of the group PATH in the hierarchy with those controllers ("": cgroup v2). A mount may show only a subtree of
- * a hierarchy, so all mounts are tried. False: none shows it.
+ * The directory of the group PATH in the hierarchy with those controllers ("": cgroup v2). A mount may
+ * show only a subtree of a hierarchy, so all mounts are tried. False: none shows it.
  */
 static bool find_group(const char *controllers, const char *path, char *dir, size_t size)
 {
@@ -86,7 +86,7 @@ static bool file_has(const char *dir, const char *name, const char *text)
 	return n > 0 && strstr(have, text);
 }
 
-/* Frozen by the freezer controller of v1, or by cgroup.freeze of v2? */
+/* Is it frozen by the freezer controller of v1, or by cgroup.freeze of v2? */
 static bool is_frozen(const char *dir)
 {
 	return file_has(dir, "freezer.state", "FROZEN") || file_has(dir, "freezer.state", "FREEZING") ||
@@ -174,7 +174,10 @@ int worker_cgroups_join(int proc, pid_t pid, struct worker_error *e)
 			err = join_group(line, pid, e);
 	if (!err)
 		now = read_groups_of(pid);
-	/* A job may be able to make a device node that its groups keep it from opening: the worker must be kept from it, too. */
+	/*
+	 * A job may be able to create a device node that its groups keep it from opening: that must apply
+	 * to the worker, too.
+	 */
 	if (!err && (!now || strcmp(now, theirs) != 0))
 		err = worker_fail(e, -EPERM, "the job's control groups");
 	free(theirs);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Gives up ids and capabilities, in the order in which each step still has the capability that it needs. */
+/* Drops ids and capabilities, in an order in which each step still has the capability that it needs. */
 #include "worker.h"
 
 #include <errno.h>
@@ -32,7 +32,7 @@ static int set_capabilities(enum what what)
 	return syscall(SYS_capset, &header, data) ? -errno : 0;
 }
 
-/* execve(2) as uid 0 would give the worker all capabilities of the bounding set back. */
+/* Otherwise execve(2) as uid 0 would give the worker all capabilities of the bounding set. */
 static int drop_bounding_set(void)
 {
 	for (int i = 0; i < MOST_CAPABILITIES; i++) {
@@ -60,7 +60,7 @@ static bool has_groups(const struct worker_ids *ids)
 	return true;
 }
 
-/* A collector that is not root cannot change ids, which is no error where they are right already. */
+/* A collector that is not root cannot change ids, which is no error if they are right already. */
 static int set_ids(const struct worker_ids *ids, struct worker_error *e)
 {
 	bool same_gid = getgid() == ids->gid && getegid() == ids->gid;
@@ -76,7 +76,10 @@ static int set_ids(const struct worker_ids *ids, struct worker_error *e)
 	return 0;
 }
 
-/* Changing the bounding set and securebits takes CAP_SETPCAP. Without it uid is not 0, and no_new_privs is enough. */
+/*
+ * A change of the bounding set and of securebits needs CAP_SETPCAP. Without it uid is not 0, and
+ * no_new_privs is enough.
+ */
 static int lock_capabilities(struct worker_error *e)
 {
 	unsigned long bits = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |
@@ -105,7 +108,10 @@ int worker_take_ids(const struct worker_ids *ids, struct worker_error *e)
 
 	setrlimit(RLIMIT_CORE, &none);
 	err = set_ids(ids, e);
-	/* Processes of the same ids must not trace this one. Each change of ids may make it dumpable again. */
+	/*
+	 * Processes with the same ids must not trace this one. Each change of ids may make it dumpable
+	 * again.
+	 */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (!err && set_capabilities(NONE_IN_EFFECT))
 		err = worker_fail(e, 0, "capset");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The seccomp filter of a worker. It allows calls on files, device nodes, memory, threads and local sockets, and nothing that makes
- * or signals another process, opens a network socket, or reaches less used parts of the kernel. execveat(2) has to be allowed,
- * since the worker's own program is executed behind the filter; whatever else is executed by it has the same filter.
+ * The seccomp filter of a worker. It allows calls on files, device nodes, memory, threads and local
+ * sockets, and nothing that creates or signals another process, opens a network socket, or reaches less
+ * used parts of the kernel. execveat(2) has to be allowed, because the worker executes its own program
+ * with the filter; anything else that it executes has the same filter.
  */
 #include "worker.h"
 
@@ -65,12 +66,13 @@ static const uint16_t allowed[] = {
 	/* threads, signals within the process, and its end */
 	SYS_futex, SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_set_tid_address, SYS_exit, SYS_exit_group,
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigtimedwait, SYS_rt_sigsuspend, SYS_sigaltstack,
-	SYS_restart_syscall, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam, SYS_sched_getscheduler,
-	SYS_sched_get_priority_max, SYS_sched_get_priority_min,
+	SYS_restart_syscall, SYS_sched_yield, SYS_sched_getaffinity, SYS_sched_setaffinity, SYS_sched_getparam,
+	SYS_sched_getscheduler, SYS_sched_get_priority_max, SYS_sched_get_priority_min,
 	/* time, and what it is */
 	SYS_nanosleep, SYS_clock_nanosleep, SYS_clock_gettime, SYS_clock_getres, SYS_gettimeofday, SYS_times,
-	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getgroups,
-	SYS_getresuid, SYS_getresgid, SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_getcpu, SYS_getrandom, SYS_capget,
+	SYS_getpid, SYS_gettid, SYS_getppid, SYS_getpgid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid,
+	SYS_getgroups, SYS_getresuid, SYS_getresgid, SYS_uname, SYS_sysinfo, SYS_getrusage, SYS_getcpu, SYS_getrandom,
+	SYS_capget,
 	/* waiting */
 	SYS_ppoll, SYS_pselect6, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2,
 	SYS_timerfd_create, SYS_timerfd_settime, SYS_timerfd_gettime, SYS_timer_create, SYS_timer_settime,
@@ -179,7 +181,10 @@ static void program_write(struct program *p)
 	/* A filter cannot read its flags, which are in memory. With ENOSYS libc uses clone instead. */
 	program_add(p, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone3, 0, 1);
 	program_return(p, SECCOMP_RET_ERRNO | ENOSYS);
-	/* Each of these loads an argument over the call's number, and so has to return if the number matches. */
+	/*
+	 * Each of these replaces the loaded call number by an argument, so it has to return if the number
+	 * matches.
+	 */
 	program_allow_bits(p, SYS_clone, 0, CLONE_THREAD);
 	program_allow_bits(p, SYS_execveat, 4, 0x1000); /* AT_EMPTY_PATH: how this program begins */
 	program_allow_values(p, SYS_socket, 0, local, COUNT(local));

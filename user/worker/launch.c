@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Starts workers. It keeps the capabilities of npuscope's start, and does nothing but this with them. Requests are checked as
- * those of an attacker: the collector reads hostile data.
+ * Starts workers. It keeps the capabilities of npuscope's start, and uses them for nothing else. Requests
+ * are checked like those of an attacker, because the collector reads hostile data.
  *
- * The launcher runs from a sealed copy of the program in memory, and each worker from one of its own. A job can see these processes
- * in its pid namespace, and could otherwise write to the program's file through /proc/PID/exe. The dynamic linker and libc
- * of a worker for the job are those of the job's root directory.
+ * The launcher runs from a sealed copy of the program in memory, and each worker from one of its own. A
+ * job can see these processes in its pid namespace, and could otherwise write to the program's file
+ * through /proc/PID/exe. A worker for the job uses the dynamic linker and libc of the job's root
+ * directory.
  */
 #include "worker.h"
 
@@ -32,24 +33,24 @@
 #include <unistd.h>
 
 #define BEGIN_MS 4000 /* until a worker executes its program; file systems of the job can delay that */
-#define GRACE_MS 200 /* for a worker that seems to be ending, so that its exit status is its own */
+#define GRACE_MS 200 /* for a worker that seems to be exiting, so that its own exit status is returned */
 #define END_MS 1000 /* until one that was killed has been reaped */
 #define MOST_PATHS 256
 #define AT_EMPTY 0x1000 /* AT_EMPTY_PATH */
 #define EXECUTABLE 0x10U /* MFD_EXEC */
 
 struct launcher {
-	bool sealed; /* we run from memory */
+	bool sealed; /* this process runs from memory */
 	int children; /* signalfd of SIGCHLD */
 	pid_t pids[NPS_WORKER_MOST]; /* 0: free */
-	bool ended
-		[NPS_WORKER_MOST]; /* has exited and been reaped; a pid namespace cannot end before its processes are */
+	/* has exited and been reaped; a pid namespace cannot end before its processes are */
+	bool ended[NPS_WORKER_MOST];
 	int statuses[NPS_WORKER_MOST];
 	unsigned int serials[NPS_WORKER_MOST];
 	unsigned int started;
 };
 
-/* What is left of a request when paths that others could have changed are dropped. */
+/* What remains of a request after paths that other users could have changed are dropped. */
 struct choice {
 	char *argv[MOST_PATHS + 4];
 	size_t n, n_libraries;
@@ -60,7 +61,7 @@ struct choice {
 struct progress {
 	enum {
 		CONFINED = 1, /* has no capability left, and waits to be moved to the job's control groups */
-		FORKED, /* `pid` goes on in its place, and is the launcher's child */
+		FORKED, /* `pid` replaces it, and is the launcher's child */
 		FAILED
 	} what;
 	pid_t pid;
@@ -99,7 +100,10 @@ static int request_next_path(const struct nps_launch_request *r, size_t *at, con
 static int choice_fill(const struct nps_launch_request *r, const struct worker_trust *trust, struct choice *c,
 		       struct worker_error *e)
 {
-	/* The first is the library's own. The others the job may never have searched, so that nobody's group may write there. */
+	/*
+	 * The first is the library's own. The job may never have searched the others, so no group may be
+	 * able to write to them.
+	 */
 	struct worker_trust searched = *trust;
 	const char *path, *refused = NULL;
 	size_t at = 0, len;
@@ -143,8 +147,9 @@ static void drop_session_keyring(void)
 }
 
 /*
- * Standard input, output and error: no terminal, into which a process can put input. For the job not /dev/null of the host, either:
- * root of a container without user namespace owns it, and could change its mode.
+ * Standard input, output and error: no terminal, because a process can insert input there. For the job
+ * not the host's /dev/null either: root of a container without user namespace owns it, and could change
+ * its mode.
  */
 static int redirect_standard(enum nps_launch_from from, int control, struct worker_error *e)
 {
@@ -166,7 +171,10 @@ static int redirect_standard(enum nps_launch_from from, int control, struct work
 	return 0;
 }
 
-/* A sealed copy of this program. A process whose program its user cannot read is not dumpable: only root can trace it. */
+/*
+ * Creates a sealed copy of this program. A process whose user cannot read its program is not dumpable:
+ * only root can trace it.
+ */
 static int copy_program(mode_t mode)
 {
 	const unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
@@ -269,7 +277,10 @@ static int request_library_paths(const struct nps_launch_request *r, const char 
 	return 0;
 }
 
-/* Takes the job's limits, namespaces, root directory and ids, and gives up all capabilities. *C: what is to be loaded. */
+/*
+ * Changes to the job's limits, namespaces, root directory and ids, and drops all capabilities. *C: what
+ * to load.
+ */
 static int become_job(const struct nps_launch_request *r, int proc, struct worker_target *t, struct choice *c,
 		      struct worker_error *e)
 {
@@ -297,8 +308,10 @@ static int become_job(const struct nps_launch_request *r, int proc, struct worke
 	err = worker_take_ids(&ids, e);
 	if (err)
 		return err;
-	/* With the job's ids and no effective capability, since its file systems can block; before its user namespace, in which
-	 * stat(2) returns other ids. */
+	/*
+	 * With the job's ids and no effective capability, because its file systems can block; before its
+	 * user namespace, in which stat(2) returns other ids.
+	 */
 	trust.owners[0] = t->uid;
 	trust.owners[1] = t->ns_root;
 	trust.owners[2] = r->also_trusted;
@@ -323,8 +336,8 @@ static void progress_report(int report, int what, pid_t pid, const struct worker
 }
 
 /*
- * Starts the worker in the job's pid namespace, where the job can see it, as a child of the launcher, which can so kill and reap it
- * whatever it does. Returns only if that failed.
+ * Starts the worker in the job's pid namespace, where the job can see it, as a child of the launcher,
+ * which can kill and reap it in any state. Returns only after a failure.
  */
 static int start_in_job(const struct nps_launch_request *r, int proc, int go, int report,
 			struct worker_error *e)
@@ -347,7 +360,7 @@ static int start_in_job(const struct nps_launch_request *r, int proc, int go, in
 	while (t.env[n])
 		n++;
 	t.env[n] = c.linker_path;
-	/* The job can read the new process' memory until it executes its program. */
+	/* The job can read the new process's memory until it executes its program. */
 	for (char **v = environ; *v; v++)
 		memset(*v, 0, strlen(*v));
 	child = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, NULL, NULL, NULL, NULL);
@@ -357,7 +370,10 @@ static int start_in_job(const struct nps_launch_request *r, int proc, int go, in
 		progress_report(report, FORKED, child, NULL);
 		_exit(write(known[1], "k", 1) != 1);
 	}
-	/* Not before the launcher knows the pid to kill. Its death signal works since it is root, or of the same user. */
+	/*
+	 * Not before the launcher knows the pid to kill. Its death signal works because it is root, or of
+	 * the same user.
+	 */
 	close(known[1]);
 	if (read(known[0], &byte, 1) != 1 || prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0))
 		return worker_fail(e, -ECHILD, "the launcher");
@@ -374,7 +390,7 @@ static void begin_worker(const struct launcher *l, const struct nps_launch_reque
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(l->children);
 	setsid();
-	/* Each returns only if it failed. */
+	/* Each returns only after a failure. */
 	if (!redirect_standard(r->from, fds[0], &e)) {
 		if (r->from == NPS_LAUNCH_HOST)
 			become_host_worker(r, l->sealed, &e);
@@ -406,7 +422,10 @@ static bool reap_child(pid_t pid, int *status, unsigned int ms)
 	return got != 0;
 }
 
-/* Kills and reaps one. Returns its wait status, -1 if it was killed. GRACE: it first gets GRACE_MS to exit by itself. */
+/*
+ * Kills and reaps a worker. Returns its wait status, -1 if it was killed. GRACE: it first gets GRACE_MS
+ * to exit by itself.
+ */
 static int end_worker(struct launcher *l, int slot, bool grace)
 {
 	pid_t pid = l->pids[slot];
@@ -417,7 +436,7 @@ static int end_worker(struct launcher *l, int slot, bool grace)
 	} else if (!reap_child(pid, &status, grace ? GRACE_MS : 0)) {
 		kill(pid, SIGKILL);
 		if (!reap_child(pid, &status, END_MS))
-			return -1; /* its slot stays taken */
+			return -1; /* its slot stays in use */
 		status = -1;
 	}
 	l->pids[slot] = 0;
@@ -447,7 +466,10 @@ static void end_all(struct launcher *l)
 			end_worker(l, i, false);
 }
 
-/* Reads the next message of a starting worker. False: the pipe is closed, or END has passed, which is an error. */
+/*
+ * Reads the next message of a starting worker. False: the pipe is closed, or END has passed, which is an
+ * error.
+ */
 static bool next_progress(int report, uint64_t end, struct progress *p, struct worker_error *e)
 {
 	struct pollfd fd = { .fd = report, .events = POLLIN };
@@ -476,7 +498,10 @@ static int await_start(int report, int go, int proc, pid_t *pid, struct worker_e
 
 	while (!e->error && next_progress(report, end, &p, e)) {
 		if (p.what == CONFINED) {
-			/* Not earlier: in a frozen group it could not be killed, and would keep its capabilities. */
+			/*
+			 * Not earlier, because in a frozen group it could not be killed, and would keep
+			 * its capabilities.
+			 */
 			if (!worker_cgroups_join(proc, *pid, e) && write(go, "g", 1) != 1)
 				worker_fail(e, 0, "the new process");
 		} else if (p.what == FORKED) {
@@ -580,7 +605,7 @@ static void serve_request(struct launcher *l, const struct nps_launch_request *r
 		return; /* the collector has exited: the next receive fails */
 }
 
-/* Descriptors that the collector was started with. */
+/* Closes descriptors that the collector was started with. */
 static void close_inherited(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

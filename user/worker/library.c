@@ -47,7 +47,7 @@ static const struct symbol dcmi_symbols[] = {
 	{ 0 },
 };
 
-/* Name of a function that must be there and is not; NULL: all is well. */
+/* Name of a missing function that is required; NULL: none. */
 static const char *resolve(struct driver *d, void *handle, const struct symbol *symbols)
 {
 	for (; symbols->name; symbols++) {
@@ -66,7 +66,7 @@ int worker_library_open(uint32_t library, char **paths, struct driver *d, char *
 	void *handle = NULL;
 	int code;
 
-	/* The first error is reported: later paths are mostly of places where the library is not. */
+	/* The first error is reported: most later paths are of directories without the library. */
 	for (; *paths && !handle; paths += !handle) {
 		handle = dlopen(*paths, RTLD_NOW | RTLD_GLOBAL);
 		if (!handle && !error) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The driver's functions, as its libraries have them (cann-abi 4.1, 4.3, 4.4). NULL: the library lacks it. */
+/*
+ * The driver's functions, as exported by its libraries (cann-abi 4.1, 4.3, 4.4). NULL: the library lacks
+ * it.
+ */
 #ifndef NPS_WORKER_LIBRARY_H
 #define NPS_WORKER_LIBRARY_H
 
@@ -47,8 +50,9 @@ struct driver {
 };
 
 /*
- * Loads LIBRARY (enum nps_worker_library) from the first of PATHS, NULL-terminated, that can be loaded, and fills its functions of D.
- * 0 with TEXT = that path; -ENOENT: from none, -ELIBACC: it lacks a function, or does not initialise; TEXT says which.
+ * Loads LIBRARY (enum nps_worker_library) from the first of PATHS, NULL-terminated, that can be loaded,
+ * and sets its functions in D. 0 with TEXT = that path; -ENOENT: none can, -ELIBACC: it lacks a function,
+ * or does not initialise; TEXT is the reason.
  */
 int worker_library_open(uint32_t library, char **paths, struct driver *d, char *text, size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Decides who can change what a path leads to. Components are checked from the root on. Nobody else can change the entries of a
- * trusted directory afterwards, so that there is no race with a later open.
+ * Decides who can change what a path leads to. Components are checked from the root on. No other user can
+ * change the entries of a trusted directory afterwards, so there is no race with a later open.
  */
 #include "worker.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls the driver's functions for the collector. Each connection has a thread: a call may take seconds or never return, and must not
- * delay those of other connections. The process exits when NPS_WORKER_FD is closed, whatever its threads do.
+ * Calls the driver's functions for the collector. Each connection has a thread: a call may take seconds
+ * or never return, and must not delay those of other connections. The process exits when NPS_WORKER_FD is
+ * closed, whatever its threads do.
  */
 #include "worker.h"
 #include "library.h"
@@ -18,7 +19,7 @@
 
 #define MOST_CARDS 64
 
-/* Shared by all connections. The collector has each library opened once, before it calls its functions. */
+/* Shared by all connections. The collector opens each library once, before it calls its functions. */
 static struct {
 	struct driver driver;
 	char **paths[2]; /* by enum nps_worker_library */
@@ -60,7 +61,7 @@ static bool socket_transfer(int fd, void *buf, size_t len, bool out)
 
 /* --- the driver's functions ---------------------------------------------------------------------------- */
 
-/* LEN cleared bytes of payload for the reply; NULL: the collector has not that much room. */
+/* LEN cleared bytes of payload for the reply; NULL: the collector does not have that much room. */
 static void *reply_data(struct connection *c, size_t len)
 {
 	if (len > c->request.room || len > sizeof(c->data))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reads the identity of the process that a worker is to run as. The process may execute another program meanwhile, one that changes
- * ids among them: it must have the library mapped after its ids were read, and the same ids at the end.
+ * Reads the identity of the process that a worker is to run as. The process may execute another program
+ * meanwhile, possibly one that changes ids: it must have the library mapped after its ids were read, and
+ * the same ids at the end.
  */
 #include "worker.h"
 
@@ -203,7 +204,10 @@ static int read_environment(struct worker_target *t, struct worker_error *e)
 	return 0;
 }
 
-/* Is LINE of /proc/PID/maps an executable mapping of one of PATHS, which are below ROOT, the root directory of the process? */
+/*
+ * Is LINE of /proc/PID/maps an executable mapping of one of PATHS, which are below ROOT, the root
+ * directory of the process?
+ */
 static bool is_mapped(const char *line, const char *root, const char *const *paths, size_t n)
 {
 	const char *path = strchr(line, '/');
@@ -242,7 +246,7 @@ static int maps_one(const struct worker_target *t, const char *const *paths, siz
 	return found ? 0 : worker_fail(e, -ESTALE, "the job has executed another program meanwhile");
 }
 
-/* By the name of the directory. */
+/* From the name of the directory. */
 static pid_t pid_of(int proc)
 {
 	char link[32], path[64];
@@ -262,7 +266,7 @@ int worker_target_read(struct worker_target *t, int proc, const char *const *pat
 	*t = (struct worker_target){ .proc = proc, .pid = pid_of(proc), .root = -1 };
 	for (int i = 0; i < NS_COUNT; i++)
 		t->ns[i] = -1;
-	/* First, since it can take the process' own time. */
+	/* First, because it can take the process's own time. */
 	err = read_environment(t, e);
 	if (!err)
 		err = read_ids(t, e);
@@ -284,7 +288,7 @@ static rlim_t limit_of(const char *text)
 	return !strcmp(text, "unlimited") ? RLIM_INFINITY : (rlim_t)strtoull(text, NULL, 10);
 }
 
-/* From /proc/PID/limits: prlimit(2) wants a right of its own for another user's. */
+/* From /proc/PID/limits: prlimit(2) requires an extra right for processes of other users. */
 static void take_resource_limits(const struct worker_target *t)
 {
 	static const struct {
@@ -316,7 +320,7 @@ static void take_resource_limits(const struct worker_target *t)
 			    getrlimit(names[i].resource, &ours))
 				continue;
 			theirs = (struct rlimit){ limit_of(soft), limit_of(hard) };
-			/* more than we have nobody gives us without a right */
+			/* without a right limits cannot be raised above ours */
 			theirs.rlim_max = theirs.rlim_max < ours.rlim_max ? theirs.rlim_max : ours.rlim_max;
 			theirs.rlim_cur = theirs.rlim_cur < theirs.rlim_max ? theirs.rlim_cur
 									    : theirs.rlim_max;
@@ -344,7 +348,7 @@ void worker_target_take_limits(const struct worker_target *t)
 		close(fd);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
 	if (fd >= 0 && n > 0 && write(fd, text, (size_t)n) != n)
-		errno = 0; /* lower than ours: then we go before the job */
+		errno = 0; /* lower than ours: then this process is killed before the job */
 	if (fd >= 0)
 		close(fd);
 }

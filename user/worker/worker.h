@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * npuscope-device-worker: loads the driver's libraries, so that no process of npuscope with rights has to. It uses nothing of
- * npuscope's but kheaders/device_worker.h, no library but libc, and works in a container as on the host.
+ * npuscope-device-worker: loads the driver's libraries, so that no npuscope process with rights has to.
+ * It uses nothing of npuscope except kheaders/device_worker.h, no library except libc, and works in a
+ * container as on the host.
  */
 #ifndef NPS_WORKER_H
 #define NPS_WORKER_H
@@ -12,7 +13,7 @@
 
 #include "device_worker.h"
 
-/* Why a launch failed: the step, for people, and its errno. */
+/* Why a launch failed: the step, for messages, and its errno. */
 struct worker_error {
 	int error; /* -errno, 0: none */
 	char why[sizeof(((struct nps_launch_reply *)0)->why)];
@@ -24,7 +25,10 @@ int worker_fail(struct worker_error *e, int error, const char *format, ...)
 
 /* --- launch.c: as root -------------------------------------------------------------------------------- */
 
-/* Starts workers as asked on NPS_WORKER_FD until it is closed; then none is left. ARGV: ours. Returns the exit status. */
+/*
+ * Starts workers requested on NPS_WORKER_FD until it is closed; then all have ended. ARGV: ours. Returns
+ * the exit status.
+ */
 int worker_launch(char **argv);
 
 /* --- serve.c: as nobody, or as the job ---------------------------------------------------------------- */
@@ -32,44 +36,47 @@ int worker_launch(char **argv);
 /* Serves connections; ARGV: paths of libascend_hal.so, "--", paths of libdcmi.so. Returns the exit status. */
 int worker_serve(char **argv);
 
-/* --- target.c: the process in whose place a worker is to stand ---------------------------------------- */
+/* --- target.c: the process whose namespaces and limits a worker gets ---------------------------------- */
 
 enum worker_ns { NS_MNT, NS_UTS, NS_IPC, NS_NET, NS_CGROUP, NS_PID, NS_USER, NS_COUNT };
 
 struct worker_target {
 	int proc; /* /proc/PID, O_PATH */
-	pid_t pid; /* may be another's by now: good for its limits alone */
-	uid_t uid, ns_root; /* ns_root: who is root in its user namespace */
+	pid_t pid; /* can be reused by another process: only used for its limits */
+	uid_t uid, ns_root; /* ns_root: id of root in its user namespace */
 	gid_t gid;
 	gid_t *groups;
 	size_t n_groups;
-	int ns[NS_COUNT]; /* descriptors; -1: it is in ours */
+	int ns[NS_COUNT]; /* descriptors; -1: the same as ours */
 	int root; /* its root directory, O_PATH */
-	char **env; /* without what directs the dynamic linker */
+	char **env; /* without variables that control the dynamic linker */
 	char *env_text;
 };
 
 /*
- * Reads what can be read of the process, whose file PATH (one of N) must be mapped executable: an execve(2) of another program
- * meanwhile, which may have other ids, is an error. 0 or -errno with E filled.
+ * Reads the process, in which file PATH (one of N) must be mapped executable: an execve(2) of another
+ * program meanwhile, which may have other ids, is an error. 0 or -errno with E filled.
  */
 int worker_target_read(struct worker_target *t, int proc, const char *const *paths, size_t n,
 		       struct worker_error *e);
 
-/* Takes T's limits, its nice value, and its place when memory is short: it is not to have more than the job has. */
+/*
+ * Sets T's limits, its nice value and its OOM score for this process, so that it never has more than the
+ * job.
+ */
 void worker_target_take_limits(const struct worker_target *t);
 
 /*
- * Enters T's namespaces but the user namespace, and its root directory. A child is then in its pid namespace. Closes
- * descriptors of T's that are of no use any more.
+ * Enters T's namespaces except the user namespace, and its root directory. Children are then in its pid
+ * namespace. Closes descriptors of T's that are not needed any more.
  */
 int worker_target_enter(struct worker_target *t, struct worker_error *e);
 
 /* --- cgroup.c ----------------------------------------------------------------------------------------- */
 
 /*
- * Moves process PID to all control groups of the process whose /proc/PID is open as PROC. None of them may be frozen: PID could
- * not be ended there.
+ * Moves process PID to all control groups of the process whose /proc/PID is open as PROC. None of them
+ * may be frozen, because PID could not be ended there. 0 or -errno with E filled.
  */
 int worker_cgroups_join(int proc, pid_t pid, struct worker_error *e);
 
@@ -80,32 +87,33 @@ struct worker_ids {
 	gid_t gid;
 	const gid_t *groups;
 	size_t n_groups;
-	bool own_groups; /* those that we have are kept: who is not root cannot change them */
-	int user_ns; /* to be entered on the way; -1: none */
+	bool own_groups; /* keep the current groups: only root can change them */
+	int user_ns; /* user namespace to enter in between; -1: none */
 };
 
-/* Takes those ids; no capability is in effect, but some are kept for worker_give_up(). */
+/* Changes to those ids; no capability is effective then, but some are kept for worker_give_up(). */
 int worker_take_ids(const struct worker_ids *ids, struct worker_error *e);
 
-/* Enters the user namespace, and gives up every capability for good. */
+/* Enters the user namespace, and drops every capability for good. */
 int worker_give_up(const struct worker_ids *ids, struct worker_error *e);
 
-/* The filter alone: what the driver's libraries need to run. filter.c. */
+/* filter.c: installs the system call filter, which allows what the driver's libraries need. */
 int worker_filter_calls(void);
 
 /* --- paths.c ------------------------------------------------------------------------------------------ */
 
-/* Whose files are taken: root's, and for the job's own its user's. */
+/* Whose files are trusted: root's, and for the job's own those of its user. */
 struct worker_trust {
-	uid_t owners[3]; /* besides root; 0: nobody */
+	uid_t owners[3]; /* besides root; 0: none */
 	bool by_group; /* `group` may write, too */
 	gid_t group;
-	bool sticky; /* on the way: directories in which anybody makes files but nobody removes another's */
+	/* allow directories on the way in which all users create files but cannot remove each other's */
+	bool sticky;
 };
 
 /*
- * Could nobody but those have put PATH, absolute, there: is each directory and link on the way, and the file or directory at its
- * end, owned and writable by them alone? False also if it does not exist.
+ * Can only those users have created PATH, absolute: is each directory and link on the way, and the file
+ * or directory at its end, owned and writable only by them? False also if it does not exist.
  */
 bool worker_path_trusted(const char *path, const struct worker_trust *trust);
 
