@@ -76,8 +76,9 @@ static void host_result_name(const struct nps_recording *rec, char *out, size_t 
 }
 
 /*
- * The directory SUB in PLACE, made if need be; PATH gets its name. Insight does not read the whole host's database where it finds
- * those of ranks, but counts it as a rank: they are not in one directory. 0 or a negative errno; the fd is the caller's.
+ * Enters the directory SUB of the output directory, which it makes if it is missing; PATH gets its path.
+ * The database of the whole host is in a directory of its own, because Insight counts it as one more rank
+ * where it finds it beside those of ranks. 0 or a negative errno; the caller closes the fd.
  */
 static int enter_directory(struct nps_place *place, const char *sub, char path[PATH_MAX])
 {
@@ -180,7 +181,7 @@ static int analyze_one(struct analysis *a, size_t i, struct nps_summary_proc *pr
 		err = nps_memory__failure();
 	if (!err && a->opts.look)
 		err = a->opts.look(a->opts.ctx, &model);
-	/* Raw data that were cleared away must not take their results with them. */
+	/* Results of raw data that were removed are not replaced by an empty result. */
 	if (!err && a->opts.formats && place.entries && model.start > model.end) {
 		nps_msg_failure("cannot write into %s: nothing in it has a time: name a directory with -o",
 				a->input->path);
@@ -290,7 +291,7 @@ static bool lies_in(int fd, const char *name, const char *path)
 	return found;
 }
 
-/* True if DIR, which is closed, has an entry that none of the N patterns fits, or cannot be read. */
+/* True if DIR, which this closes, has an entry that matches none of the N patterns, or cannot be read. */
 static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 {
 	struct dirent *entry;
@@ -311,7 +312,7 @@ static bool has_other(DIR *dir, const char *const *patterns, size_t n)
 	return other;
 }
 
-/* True if NAME in FD holds what no result does: the result would replace a capture or somebody's files. */
+/* True if NAME in FD has files that no result has: a new result would replace a capture or a user's files. */
 static bool holds_other(int fd, const char *name)
 {
 	static const char *const ours[] = { ".",
@@ -335,7 +336,7 @@ static bool holds_other(int fd, const char *name)
 	return there;
 }
 
-/* True if the directory NAME in PATH holds files that no profiler writes: they would go with the old result. */
+/* True if the directory NAME in PATH holds files that no profiler writes: a new result would delete them. */
 static bool holds_notes(const char *path, const char *name)
 {
 	static const char *const results[] = { "*.csv", "*.json",    "*.json.gz", "*.db", "*.txt",
@@ -384,12 +385,12 @@ static bool is_of_other(int fd, const char *name, const char *input, char other[
 	if (file >= 0)
 		close(file);
 	if (len <= 0)
-		return false; /* nothing tells */
+		return false; /* the result does not record its input */
 	other[len] = 0;
 	return strcmp(other, input) != 0;
 }
 
-/* Decides where the result of INPUT goes. 0, or negative errno after saying why. */
+/* Decides where the result of INPUT goes. 0, or negative errno after printing the reason. */
 static int choose_place(struct analysis *a)
 {
 	const struct nps_input *input = a->input;
@@ -401,7 +402,7 @@ static int choose_place(struct analysis *a)
 	place->parent = a->opts.output ? a->opts.output : input->path;
 	if (input->kind == NPS_INPUT_DB && !a->opts.output && a->opts.formats) {
 		nps_msg_failure(
-			"cannot write beside %s: the result would take its place: name a directory with -o",
+			"cannot write beside %s: the result would replace it: name a directory with -o",
 			input->path);
 		return -EEXIST;
 	}
@@ -428,7 +429,7 @@ static int choose_place(struct analysis *a)
 	}
 	err = nps_input__result_name(input, place->name, sizeof(place->name));
 	if (!realpath(input->path, place->input))
-		place->input[0] = 0; /* it cannot be read either, which is said then */
+		place->input[0] = 0; /* reading it fails too, which is reported then */
 	if (!err && a->opts.formats && is_of_other(place->fd, place->name, place->input, other)) {
 		nps_msg_failure(
 			"cannot write %s/%s: it is the result of %s: name another directory with -o, or "
@@ -465,7 +466,7 @@ int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_op
 		memcpy(&a.opts, opts, NPS_MIN(opts->size, sizeof(a.opts)));
 	*a.out = (struct nps_summary){ 0 };
 	if (input->kind == NPS_INPUT_SESSION) {
-		/* Who may not list it may still open what is in it. */
+		/* Files in a directory that may not be listed may still be readable. */
 		dirfd = open(input->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 		if (dirfd < 0) {
 			err = -errno;

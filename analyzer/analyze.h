@@ -32,7 +32,7 @@ struct nps_analyze_opts {
 	bool show_self; /* threads of npuscope's helper library in the job, too */
 	unsigned int processes; /* at most so many at once; 0: half of the CPUs */
 	enum nps_progress_mode progress;
-	/* Sees each model once all is derived, before it is written; with processes 1 in the caller's process. */
+	/* Called with each derived model before it is written; with processes 1 in the caller's process. */
 	int (*look)(void *ctx, const struct nps_model *model);
 	void *ctx;
 };
@@ -56,8 +56,8 @@ struct nps_summary_proc {
 	uint64_t collectives, api_calls, torch_ops, os_calls, switches, steps;
 	uint64_t samples; /* of what processes use of the host */
 	uint32_t helper_threads; /* of npuscope's own library in the job, which are left out */
-	uint64_t stacks,
-		whole_stacks; /* those with a part in user space; of them those that lead to where the thread began */
+	uint64_t stacks; /* with a part in user space */
+	uint64_t whole_stacks; /* of them, those that lead to where the thread began */
 	struct nps_summary_op top[10]; /* by total time, then count */
 	double clock_error_us, clock_worst_us,
 		clock_drift_ppm; /* most of its devices; 0 without a device log */
@@ -84,9 +84,9 @@ struct nps_summary {
 };
 
 /*
- * Analyses INPUT. 0, or a negative errno with the reason on stderr. A result exists whole or
- * not at all; those of processes that were done before an error stay. OUT may be NULL, else it is filled (also after an
- * error, with what is known) and nps_summary_free() releases it.
+ * Analyses INPUT. 0, or a negative errno with the reason on stderr. A result exists whole or not at all;
+ * results of processes that were complete before an error stay. OUT may be NULL; else it is filled, after
+ * an error with what is known, and nps_summary_free() releases it.
  */
 int nps_analyze_input(const struct nps_input *input, const struct nps_analyze_opts *opts,
 		      struct nps_summary *out);

@@ -38,7 +38,7 @@ static int analyze_input(void *ctx, size_t i, FILE *out)
 	err = nps_analyze_input(&NPS_AT(&cmd->inputs, struct nps_input, i), &opts, &summary);
 	n = summary.nprocs;
 
-	/* What was done before an error stays, and is told. */
+	/* Results that were complete before an error stay, and are reported. */
 	if (fwrite(&summary, sizeof(summary), 1, out) != 1 ||
 	    (n && fwrite(summary.procs, sizeof(*summary.procs), n, out) != n))
 		err = err ? err : -EIO;
@@ -135,7 +135,7 @@ static bool usable(const struct command *cmd)
 
 		if (input->kind != NPS_INPUT_DB)
 			continue;
-		nps_msg("cannot write beside %s: the result would take its place: name a directory with -o",
+		nps_msg("cannot write beside %s: the result would replace it: name a directory with -o",
 			input->path);
 		return false;
 	}

@@ -25,15 +25,15 @@ struct command {
 	struct nps_show_args args;
 	struct nps_vec inputs; /* struct nps_input */
 	struct nps_ranks ranks;
-	const struct nps_input *input; /* that is being looked at */
+	const struct nps_input *input; /* the current one */
 	cJSON *results; /* of --json */
 	size_t shown, missing; /* inputs; arguments that are none */
 	int status;
 };
 
 /*
- * npuscope_findings.json in DIR, if it is one of this version; NULL: it is not there, or that it cannot be read
- * was reported.
+ * npuscope_findings.json in DIR, if it is one of this version. NULL: it is not there, or could not be read,
+ * which was reported.
  */
 static cJSON *read_findings(const char *dir)
 {
@@ -42,7 +42,7 @@ static cJSON *read_findings(const char *dir)
 	cJSON *document;
 	int fd;
 
-	/* Who may not list it may still open what is in it. */
+	/* Files in a directory that may not be listed may still be readable. */
 	fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0) {
 		if (errno != ENOENT)
@@ -63,8 +63,8 @@ static cJSON *read_findings(const char *dir)
 }
 
 /*
- * What `analyze` found when it wrote the result: it had all of the session, of which a database or a trace is a part. NULL: the
- * input is none of its results.
+ * What `analyze` found when it wrote the result: it read the whole session, while a database or a trace has
+ * only a part of it. NULL: the input is no result of npuscope.
  */
 static cJSON *stored_findings(const struct nps_input *input)
 {
@@ -135,7 +135,7 @@ static void show_input(struct command *cmd, const char *tmp)
 		nps_msg("nothing to show in %s: no process has any event: was the job idle?",
 			cmd->input->path);
 	else if (!err && summary.incomplete)
-		nps_msg("part of %s was lost or cannot be read: \"lost\" says what", cmd->input->path);
+		nps_msg("part of %s was lost or cannot be read: \"lost\" lists it", cmd->input->path);
 	cmd->shown += !err;
 	cmd->status = nps_exit_worse(cmd->status, err ? EXIT_FAILED
 						  : summary.incomplete || reported || !summary.nprocs
@@ -213,7 +213,7 @@ static int show_all(struct command *cmd)
 	return err ? EXIT_FAILED : cmd->shown && !cmd->missing ? nps_exit_partial(cmd->status) : cmd->status;
 }
 
-/* Whether a trace lies below a directory that is an input, beside a database that is one, or is a slice of one. */
+/* Whether a trace lies below a directory that is an input, beside a database that is one, or is its slice. */
 static bool covered(const struct nps_vec *inputs, size_t n, const char *trace)
 {
 	for (size_t i = 0; i < n; i++) {

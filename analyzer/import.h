@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The doors into the model. Each importer is given an empty model and a directory and fills the tables. All input is
- * untrusted: what cannot be read is counted with nps_model__lost(), and the rest is imported. A directory of which
- * nothing can be made gives a negative errno, and the reason has been printed with nps_msg().
+ * The entries of the importers. Each importer fills the tables of an empty model from a directory or a
+ * file. All input is untrusted: what cannot be read is counted with nps_model__lost(), and the rest is
+ * imported. If nothing of a directory can be imported, the result is a negative errno, and the reason has
+ * been printed with nps_msg().
  */
 #ifndef NPS_IMPORTERS_H
 #define NPS_IMPORTERS_H
@@ -10,8 +11,8 @@
 #include "model/model.h"
 
 /*
- * CANN's raw data: PATH is a PROF_* directory (prof-raw 1-4). Devices become rows of one model. Texts, times and
- * connection ids as CANN's own parser has them.
+ * CANN's raw data: PATH is a PROF_* directory (prof-raw 1-4). Devices become rows of one model. Texts,
+ * times and connection ids as CANN's own parser has them.
  */
 int nps_import__cann(struct nps_model *model, const char *path);
 
@@ -22,12 +23,14 @@ int nps_import__cann(struct nps_model *model, const char *path);
 int nps_import__torch(struct nps_model *model, const char *path);
 
 /*
- * ascend_pytorch_profiler_*.db, ascend_mindspore_profiler_*.db or msprof_*.db (outputs 4), and the analysis.db beside it.
- * PATH is the file. It is opened for reading only and never changed.
+ * ascend_pytorch_profiler_*.db, ascend_mindspore_profiler_*.db or msprof_*.db (outputs 4), and the
+ * analysis.db beside it. PATH is the file. It is opened for reading only and never changed.
  */
 int nps_import__ascend_db(struct nps_model *model, const char *path);
 
-/* trace_view.json or msprof_*.json, plain or gzip (outputs 2): what a trace tells of tables. PATH is the file. */
+/*
+ * trace_view.json or msprof_*.json, plain or gzip (outputs 2): what a trace has for tables. PATH: the file.
+ */
 int nps_import__trace(struct nps_model *model, const char *path);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * trace_view.json or msprof_*.json as a model (outputs 2). Events come in any order and what their process is
- * may be told last, so they are sorted outside of memory first. Counters, flows, lanes that follow from others
- * (overlap, parts of collectives) and those of the scheduler are not read.
+ * trace_view.json or msprof_*.json as a model (outputs 2). Events come in any order and the type of their
+ * process may come last, so they are sorted outside of memory first. Counters, flows, lanes that follow
+ * from others (overlap, parts of collectives) and those of the scheduler are not read.
  */
 #include "import.h"
 
@@ -36,8 +36,8 @@ enum section { QUEUE, FRAMES, REST, SECTIONS };
 struct process {
 	uint64_t pid;
 	enum layer layer;
-	uint32_t device; /* as its label tells, NPS_NONE unknown */
-	bool vendor; /* its number holds the job's and the device's (outputs 2.2), as its place in the order tells */
+	uint32_t device; /* from its label, NPS_NONE unknown */
+	bool vendor; /* its number holds job and device (outputs 2.2): its sort index matches */
 };
 
 struct row {
@@ -52,7 +52,7 @@ struct row {
 	bool op; /* by its category */
 };
 
-/* Between what moments a task that nobody measured began and ended; UINT64_MAX: open. */
+/* Bounds of the begin and the end of a task that was not measured; UINT64_MAX: open. */
 struct limits {
 	uint64_t start_low, start_high, end_low, end_high;
 };
@@ -85,7 +85,7 @@ struct import {
 	uint64_t app; /* pid of the Python process, 0 none */
 };
 
-/* --- reading ----------------------------------------------------------------------------------------------------- */
+/* --- reading -------------------------------------------------------------------------------------- */
 
 static uint32_t intern(struct import *in, const struct nps_trace_text *text, int *err)
 {
@@ -242,7 +242,7 @@ static enum section section_of(const struct nps_trace_event *event)
 									: REST;
 }
 
-/* A task of npuscope's own traces that nobody measured has the least length that viewers show, which is none. */
+/* A task without measured times has the least length in npuscope's traces, for viewers: it means none. */
 static int read_source(struct import *in, const struct nps_trace_event *event, struct row *row)
 {
 	const struct nps_trace_text *args = event->args;
@@ -331,7 +331,7 @@ static uint64_t thread_key(const struct nps_trace_event *event)
 	return nps_hash2(number_or_hash(&event->pid), number_or_hash(&event->tid));
 }
 
-/* B: what the thread of EVENT begins lies within what it had begun. */
+/* Phase B: what EVENT begins is nested in what its thread had begun before. */
 static int read_begin(struct import *in, const struct nps_trace_event *event)
 {
 	uint64_t thread = thread_key(event);
@@ -432,7 +432,7 @@ static int read_events(struct import *in, const char *path)
 	return err;
 }
 
-/* --- rows of the tables ------------------------------------------------------------------------------------------- */
+/* --- rows of the tables --------------------------------------------------------------------------- */
 
 /* The process of the job that ROW is of: the vendor's layers of the host have numbers of their own. */
 static uint64_t job_of(const struct import *in, const struct row *row)
@@ -621,7 +621,7 @@ static int add_memcpy(struct nps_model *m, const struct row *row, uint32_t task)
 	return 0;
 }
 
-/* The vendor's pids hold it; others do not, and of a trace that does not tell it is the first. */
+/* The vendor's pids hold it; others do not, and a trace without it is the first device's. */
 static uint32_t device_of(const struct process *p)
 {
 	return p->device != NPS_NONE ? p->device : p->vendor ? p->pid & 31 : 0;
@@ -688,7 +688,7 @@ static uint32_t collective_type(struct nps_model *m, uint32_t name)
 	return mark ? add_part(m, text, mark - text + 1) : name;
 }
 
-/* The lane's name without the word that all have. */
+/* The lane's name without the word that all lanes have. */
 static uint32_t group_of(struct import *in, const struct row *row)
 {
 	static const char word[] = " Communication";
@@ -760,8 +760,8 @@ static int add_gc(struct import *in, const struct row *row)
 }
 
 /*
- * An event without a category: its process tells what it is. Of a process without a name, as in a slice of a trace or in
- * what a simulator of operators wrote, tasks are known by their type.
+ * An event without a category is of the type of its process. In a process without a name, as in a slice of
+ * a trace or in the output of a simulator of operators, tasks are known by their type.
  */
 static int add_rest(struct import *in, const struct row *row)
 {

@@ -21,7 +21,7 @@ static bool is_info(const char *name, uint32_t *rank)
 	return true;
 }
 
-/* How many profiler_info_{rank}.json there are; *RANK: that of one of them. Closes DIRFD, which may be none. */
+/* The number of profiler_info_{rank}.json; *RANK: that of one of them. Closes DIRFD, which may be none. */
 static unsigned int count_infos(int dirfd, uint32_t *rank)
 {
 	DIR *dir = dirfd < 0 ? NULL : nps_input_dir__list(dirfd);

@@ -4,7 +4,7 @@
 
 #include "model/model.h"
 
-/* profiler_info_{rank}.json beside the trace PATH or above it tells the rank, if it is the only one: else nobody knows whose. */
+/* Reads the rank from profiler_info_{rank}.json beside the trace PATH or above it, if there is only one. */
 void nps_trace__find_rank(struct nps_model *m, const char *path);
 
 #endif

@@ -15,7 +15,7 @@
 #define EVENT (1UL << 20) /* bytes of an event that is read */
 #define NS_FROM 100000000000000000ULL /* Unix time: as us it would be the year 5138, so it is ns */
 
-/* --- the window -------------------------------------------------------------------------------------------------- */
+/* --- the window ----------------------------------------------------------------------------------- */
 
 static void fill(struct nps_trace_reader *r)
 {
@@ -92,7 +92,7 @@ static void skip_value(struct nps_trace_reader *r)
 	}
 }
 
-/* --- values of an event ------------------------------------------------------------------------------------------ */
+/* --- values of an event --------------------------------------------------------------------------- */
 
 struct cursor {
 	char *p, *end;
@@ -248,7 +248,7 @@ static struct nps_trace_text value(struct cursor *c)
 	return text;
 }
 
-/* --- numbers ----------------------------------------------------------------------------------------------------- */
+/* --- numbers -------------------------------------------------------------------------------------- */
 
 static bool is_digit(char c)
 {
@@ -351,7 +351,7 @@ bool nps_trace__ns(const struct nps_trace_text *text, uint64_t *ns)
 	return *ns < UINT64_MAX;
 }
 
-/* --- events -------------------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------- */
 
 #define IS(text, literal)                                                                                    \
 	((text).len == sizeof(literal) - 1 && !memcmp((text).at, literal, sizeof(literal) - 1))
@@ -566,7 +566,7 @@ static int find_list(struct nps_trace_reader *r)
 	return 1;
 }
 
-/* Behind the end of a list of events: goes to where more are. False: nowhere; what else there is has been counted. */
+/* Behind the end of a list of events: goes to the next list. False: there is none, the rest was counted. */
 static bool find_more(struct nps_trace_reader *r)
 {
 	int found = r->object ? find_member(r) : 0;

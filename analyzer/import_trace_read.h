@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reader of trace files (outputs 2.1): an array of events, or an object that holds one as traceEvents, or several of
- * these behind each other, as joining pieces gives; plain or gzip; of any size, through a window. What is no event is
- * counted and passed over.
+ * Reader of trace files (outputs 2.1): an array of events, or an object that holds one as traceEvents, or
+ * several of these in a row, as joined slices are; plain or gzip; of any size, through a window. Anything
+ * but events is counted and skipped.
  */
 #ifndef NPS_IMPORT_TRACE_READ_H
 #define NPS_IMPORT_TRACE_READ_H

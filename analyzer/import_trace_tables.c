@@ -27,7 +27,7 @@ static bool time_of(const char *text, uint64_t *ns)
 	return nps_trace__ns(&(struct nps_trace_text){ text, (uint32_t)strlen(text) }, ns);
 }
 
-/* --- kernels ------------------------------------------------------------------------------------------------ */
+/* --- kernels -------------------------------------------------------------------------------------- */
 
 struct kernel_columns {
 	int name, type, core, start, blocks, shapes[2], types[2], formats[2];
@@ -87,7 +87,7 @@ static uint32_t find_kernel(const struct nps_model *m, const char *name, uint64_
 	return NPS_NONE;
 }
 
-/* The text of a cell, without quotes that are part of it; NPS_NONE: it says nothing. */
+/* The text of a cell, without quotes that are part of it; NPS_NONE: it is empty. */
 static int cell_text(struct nps_model *m, struct nps_csv_reader *r, int column, uint32_t *text)
 {
 	const char *cell = nps_csv_reader__cell(r, column);
@@ -149,7 +149,7 @@ static int kernels(struct nps_model *m, struct nps_csv_reader *r)
 	return err;
 }
 
-/* --- memory ------------------------------------------------------------------------------------------------- */
+/* --- memory --------------------------------------------------------------------------------------- */
 
 /* Bytes of a cell of so many MIB or KIB; NPS_NULL: empty. */
 static int64_t bytes_of(const char *cell, double unit)
@@ -211,7 +211,7 @@ static int memory(struct nps_model *m, struct nps_csv_reader *r)
 	return err;
 }
 
-/* --- collectives -------------------------------------------------------------------------------------------- */
+/* --- collectives ---------------------------------------------------------------------------------- */
 
 static double number_of(const cJSON *object, const char *key)
 {
@@ -336,9 +336,9 @@ static int each_collective(struct nps_model *m, const cJSON *json, collective_fn
 	return err;
 }
 
-/* --- files -------------------------------------------------------------------------------------------------- */
+/* --- files ---------------------------------------------------------------------------------------- */
 
-/* NAME in DIRFD as JSON; NULL with *ERR 0 has been reported. *ERR: negative errno, -EILSEQ: it is none, -EFBIG. */
+/* NAME in DIRFD as JSON; NULL with *ERR 0 if that was reported, else < 0: -EILSEQ: no JSON, -EFBIG. */
 static cJSON *read_json(int dirfd, const char *name, int *err)
 {
 	struct stat st;
@@ -424,8 +424,8 @@ static bool same_stamp(const char *a, const char *b)
 }
 
 /*
- * The stamp of the export of memory to be read beside TRACE, among N names in order: that of the trace, else the last. Another
- * export has the same rows once more.
+ * The stamp of the export whose memory is read beside TRACE, among N names in order: that of the trace,
+ * else the last. Other exports have the same rows.
  */
 static const char *stamp_of_memory(const char *trace, struct dirent **names, int n)
 {

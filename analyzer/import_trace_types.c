@@ -9,7 +9,7 @@ static const char *const computing[] = { "AI_CORE", "AI_VECTOR_CORE", "AI_CPU",	
 					 "AIV_SQE", "MIX_AIC",	      "MIX_AIV", "AICPU_H", "AICPU_D",
 					 "FUSION",  "DSA_SQE",	      "DSA",	 "DVPP" };
 
-/* Of the logs of tasks and of the runtime (prof-raw 2.0, 2.5). What ends in _SQE beside those above is of this kind, too. */
+/* From logs of tasks and of the runtime (prof-raw 2.0, 2.5). Others that end in _SQE are of this kind too. */
 static const char *const other[] = { "Notify Wait",
 				     "Notify Record",
 				     "Write Value",

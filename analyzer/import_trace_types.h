@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 /*
- * The class of a task NAME of the layer Ascend Hardware whose "Task Type" is TYPE. *KNOWN: false if it is a type of which
- * nobody knows whether it computes.
+ * The class of a task NAME of the layer Ascend Hardware whose "Task Type" is TYPE. *KNOWN: false if it is
+ * not known whether tasks of that type compute.
  */
 enum nps_task_class nps_trace__task_class(const char *type, const char *name, bool *known);
 

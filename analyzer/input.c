@@ -34,7 +34,7 @@ static bool is_dir(const char *dir, const char *name)
 	return kind_of(dir, name) == S_IFDIR;
 }
 
-/* Also what is no directory or file, as it should be: whoever opens it reports that. */
+/* Also true for something other than a directory or file: opening it reports that. */
 static bool exists(const char *dir, const char *name)
 {
 	char path[PATH_MAX];
@@ -111,7 +111,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* npuscope_{host}_{17 digits of its time}, in which `record` had not written anything whole when it was killed. */
+/* npuscope_{host}_{17 digits of its time} that `record` left without a whole session when it was killed. */
 static bool is_unwritten_session(const char *path)
 {
 	const char *name = base_name(path), *stamp = strrchr(name, '_');
@@ -202,7 +202,7 @@ static int append(struct nps_vec *inputs, enum nps_input_kind kind, const char *
 	return 0;
 }
 
-/* Appends the databases in PATH: of several ranks, collected in one place. */
+/* Appends the databases in PATH: of several ranks, collected in one directory. */
 static int databases(struct nps_vec *inputs, const char *path, bool *found)
 {
 	struct dirent **entries;
@@ -225,7 +225,7 @@ static int databases(struct nps_vec *inputs, const char *path, bool *found)
 	return err;
 }
 
-/* Appends what the directory PATH itself is; *found tells whether it was anything. */
+/* Appends what the directory PATH itself is; *FOUND: whether it was anything. */
 static int directory(struct nps_vec *inputs, const char *path, bool *found)
 {
 	char output[PATH_MAX], other[PATH_MAX] = "";
@@ -247,7 +247,7 @@ static int directory(struct nps_vec *inputs, const char *path, bool *found)
 	return err || *found ? err : databases(inputs, path, found);
 }
 
-/* Whoever collects the results of ranks misses one that is a link to nothing, for example. */
+/* Such names are reported if they cannot be opened: a broken link among results of ranks, for example. */
 static bool looks_like_input(const char *name)
 {
 	return is_prof_name(name) || !fnmatch("*_ascend_[pm][ts]", name, 0);
@@ -364,7 +364,7 @@ bool nps_input__is_sqlite(const char *path)
 	return len == (ssize_t)sizeof(head) && !memcmp(head, magic, sizeof(magic));
 }
 
-/* By its first bytes or its name: whoever names a damaged database is told what is wrong with it. */
+/* By its first bytes or its name: then a damaged database is reported as one. */
 static bool looks_like_database(const char *path)
 {
 	const char *dot = strrchr(path, '.');
@@ -375,7 +375,7 @@ static bool looks_like_database(const char *path)
 int nps_inputs__find(struct nps_vec *inputs, const char *path)
 {
 	size_t before = inputs->len;
-	struct nps_vec found; /* by this call: who names an input twice is told so */
+	struct nps_vec found; /* by this call: an input that is named twice is reported */
 	struct nps_map visited = { 0 };
 	char clean[PATH_MAX];
 	struct stat st;

@@ -29,23 +29,23 @@ struct nps_input {
 
 /*
  * Appends what PATH is, or what the directories below it are, to INPUTS (struct nps_input), in order of
- * names. Raw data are preferred to a database beside them. 0, -ENOENT if there is nothing to analyse, or another
- * negative errno. Symbolic links are followed, none twice and not far; what several lead to is one input. What cannot be read is
- * reported and counted (base/input_file.h).
+ * names. Raw data are preferred to a database beside them. 0, -ENOENT if there is nothing to analyse, or
+ * another negative errno. Symbolic links are followed, none twice and not far; several links to the same
+ * input count once. What cannot be read is reported and counted (base/input_file.h).
  */
 int nps_inputs__find(struct nps_vec *inputs, const char *path);
 
 #define NPS_INPUT_DEPTH 5 /* directories below PATH, as Insight searches */
 
-/* Notes the directories above PATH: a link that leads to one of them leads to what nobody named. 0 or -ENOMEM. */
+/* Notes the directories above PATH: a link to one of them leads to inputs that nobody named. 0 or -ENOMEM. */
 int nps_inputs__leave_out_above(struct nps_map *visited, const char *path);
 
 /* Is PATH itself a symbolic link? */
 bool nps_input__is_link(const char *path);
 
 /*
- * Notes that the directory PATH is looked into, *DEPTH levels deep: less behind a link. 1; 0 if it was before, or is not
- * there; -ENOMEM.
+ * Notes that the directory PATH is searched, *DEPTH levels deep: less behind a link. 1; 0 if it was
+ * searched before, or does not exist; -ENOMEM.
  */
 int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth);
 
@@ -53,8 +53,8 @@ int nps_inputs__visit(struct nps_map *visited, const char *path, int *depth);
 bool nps_input__is_sqlite(const char *path);
 
 /*
- * Name of the result of INPUT, which is no session: that of its directory, with that of the database behind it if
- * there are several. 0 or -ENAMETOOLONG.
+ * Name of the result of INPUT, which is no session: that of its directory, with that of the database behind
+ * it if there are several. 0 or -ENAMETOOLONG.
  */
 int nps_input__result_name(const struct nps_input *input, char *out, size_t size);
 

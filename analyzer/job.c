@@ -153,7 +153,7 @@ static int open_places(struct job *job, int root)
 	return err;
 }
 
-/* A directory that stayed empty is none. */
+/* Closes the directories, and removes those that stayed empty. */
 static void close_places(struct job *job)
 {
 	for (int place = OUTPUT; place < PLACES; place++) {
@@ -188,7 +188,7 @@ static uint64_t rows_to_write(const struct nps_export *ex)
 	return rows * half_passes / 2;
 }
 
-/* So that the result of another input, which has the same name on another machine, is not replaced by this one. */
+/* Notes the input, so that this result does not replace that of another input of the same name elsewhere. */
 static int note_input(const char *input, int root)
 {
 	int fd = openat(root, NPS_RESULT_INPUT, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);

@@ -11,7 +11,7 @@ struct nps_place {
 	const char *parent; /* directory, for messages and SQLite */
 	int fd; /* of it */
 	char name[256]; /* of the result in it */
-	char input[PATH_MAX]; /* what it is made of, "" if its name tells already */
+	char input[PATH_MAX]; /* what it is made of, "" if its name states that */
 	bool entries; /* the result's entries go into the parent itself, beside what is there */
 };
 
@@ -22,7 +22,7 @@ struct nps_place {
 /* Derives what follows from the imported tables of MODEL. 0 or negative errno. */
 int nps_job__derive(struct nps_model *model);
 
-/* Writes the result of MODEL into PLACE and its path into PATH. 0 or negative errno; the reason has been printed. */
+/* Writes the result of MODEL, and its path into PATH. 0 or negative errno; the reason has been printed. */
 int nps_job__export(struct nps_model *model, const struct nps_analyze_opts *opts,
 		    const struct nps_place *place, char path[PATH_MAX]);
 

@@ -26,8 +26,9 @@ struct nps_show_column {
 };
 
 /*
- * TITLE and the first TOP of ROWS (an array; NULL: nothing is printed), columns as wide as their cells. Columns without any
- * cell are left out. Texts have their control characters replaced. START_US: of the capture.
+ * Prints TITLE and the first TOP of ROWS (an array; NULL: nothing is printed), columns as wide as their
+ * cells. Columns without any cell are left out. Control characters of texts are replaced. START_US: of the
+ * capture.
  */
 void nps_show__table(FILE *out, const char *title, const struct cJSON *rows,
 		     const struct nps_show_column *columns, size_t ncolumns, size_t top, double start_us);
@@ -62,7 +63,7 @@ void nps_show__result(FILE *out, const struct cJSON *document, unsigned int only
 /* The comparison of ranks. */
 void nps_show__ranks(FILE *out, const struct cJSON *document, size_t top);
 
-/* Appends trace files to INPUTS (struct nps_input): PATH itself, or those below it. 0, -ENOENT or another negative errno. */
+/* Appends trace files to INPUTS (struct nps_input): PATH, or those below it. 0, -ENOENT or another errno. */
 int nps_show__find_traces(struct nps_vec *inputs, const char *path);
 
 /* The subcommand. Exit status 0 done, 1 failed, 2 wrong usage, 3 done but something was lost. */

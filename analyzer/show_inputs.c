@@ -118,7 +118,7 @@ int nps_show__find_traces(struct nps_vec *inputs, const char *path)
 	if (S_ISREG(st.st_mode))
 		return nps_input__is_sqlite(path) ? -ENOENT : append(inputs, path, &st);
 	if (S_ISDIR(st.st_mode) && access(path, R_OK))
-		return -ENOENT; /* nps_inputs__find() tells */
+		return -ENOENT; /* nps_inputs__find() reports it */
 	err = S_ISDIR(st.st_mode) ? nps_inputs__leave_out_above(&visited, path) : -ENOTDIR;
 	if (!err)
 		err = search(inputs, &visited, path, NPS_INPUT_DEPTH);

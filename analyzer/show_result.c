@@ -81,7 +81,7 @@ static void overview(const struct view *v)
 	TABLE(v, "devices, us", part(v, "idle", "devices"), { "NPU", "device", NPS_SHOW_COUNT },
 	      { "span", "span_us", NPS_SHOW_US }, { "idle", "idle_us", NPS_SHOW_US },
 	      { "host too late", "host_bound_us", NPS_SHOW_US },
-	      { "device side", "device_side_us", NPS_SHOW_US }, { "unknown", "unknown_us", NPS_SHOW_US },
+	      { "on device", "device_side_us", NPS_SHOW_US }, { "unknown", "unknown_us", NPS_SHOW_US },
 	      { "gaps", "gaps", NPS_SHOW_COUNT }, { "kernels", "kernels", NPS_SHOW_COUNT },
 	      { "mean kernel", "mean_kernel_us", NPS_SHOW_US },
 	      { "launch every", "mean_launch_interval_us", NPS_SHOW_US });

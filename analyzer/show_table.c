@@ -10,7 +10,7 @@
 #define CELL 512 /* bytes of a cell */
 #define COLUMNS 24
 
-/* At most WIDEST characters of TEXT; the end of a longer one is what tells it from others. */
+/* At most WIDEST characters of TEXT; the end of a longer one is kept, as it identifies the text. */
 static void text_cell(const char *text, char out[CELL])
 {
 	size_t len = strlen(text), n = 0, at = 0, chars = 0, skip_from = 0, skip_to = 0;

@@ -23,7 +23,7 @@ static int by_time(const void *a, const void *b)
 	return x->count > y->count ? -1 : x->count < y->count;
 }
 
-/* NS: UINT64_MAX if nobody measured. */
+/* NS: UINT64_MAX if it was not measured. */
 static int count(struct nps_group_by *totals, uint64_t key, uint32_t text, uint32_t len, uint64_t ns)
 {
 	struct total *t = nps_group_by__get(totals, key, 0);
@@ -50,7 +50,7 @@ static int count_collective(struct nps_group_by *totals, const struct nps_model 
 
 	if (strcmp(nps_model__text_or_na(m, type), "N/A"))
 		return count(totals, type, type, UINT32_MAX, ns);
-	/* Level 0 does not tell types: hcom_allReduce_ of hcom_allReduce__612_0_1. */
+	/* At level 0 there are no types: hcom_allReduce_ of hcom_allReduce__612_0_1. */
 	len = number ? (size_t)(number + 1 - name) : strlen(name);
 	return count(totals, nps_hash_bytes(name, len), m->comm_op.name[i], len, ns);
 }

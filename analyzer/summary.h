@@ -20,6 +20,7 @@ int nps_summary__add(struct nps_summary *summary, const struct nps_summary_proc 
 /* Who took CPU from the job, if the whole host was watched. */
 void nps_summary__neighbours(struct nps_summary *summary, const struct nps_recording *recording);
 
+/* Adds what the session lost, and marks the summary as incomplete if it lost anything. */
 void nps_summary__losses(struct nps_summary *summary, const struct nps_recording *recording);
 
 #endif

@@ -19,7 +19,7 @@ bool nps_trace_slices__is_one(const char *name);
 /* True if A and B, which may be the same, are slices of one trace. */
 bool nps_trace_slices__same(const char *a, const char *b);
 
-/* Fills SLICES (struct nps_trace_slice) with those beside PATH of its trace, by number; PATH alone if it is none. */
+/* Fills SLICES (struct nps_trace_slice) with those of PATH's trace, by number; PATH alone if it has none. */
 int nps_trace_slices__find(struct nps_vec *slices, const char *path);
 
 #endif

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-2-Clause
-# How true device times are: a simulated two-rank job whose devices' oscillators drift and change their rate on the way, and
-# whose driver answers late and now and then very late, is captured for SECONDS, and each task's time is held against the
-# truth. Figures go to OUT/truth.json, each task's error to OUT/errors.tsv, a picture to OUT/clocks.svg.
+# How true device times are: a capture of SECONDS of a simulated two-rank job whose devices' oscillators
+# drift and change their rate on the way, and whose driver answers late and now and then very late. Each
+# task's time is compared with the truth. Figures go to OUT/truth.json, each task's error to OUT/errors.tsv,
+# a picture to OUT/clocks.svg.
 # Usage: device-truth.sh [SECONDS [OUT]]
 set -euo pipefail
 seconds=${1:-600}
@@ -14,7 +15,8 @@ sim_use "$root" "$out"
 sim_need_root "make device-truth"
 export NPUSIM_DRIFT_PPM=50 NPUSIM_DRIFT_STEP=$((seconds / 2 + 4)):20
 export NPUSIM_CLOCK_JITTER_NS=30000 NPUSIM_CLOCK_OUTLIERS=20:2000000
-echo "two NPUs, $NPUSIM_DRIFT_PPM ppm fast, and 20 ppm more in the middle; the driver's answers 30 us late, 2 % of them 2 ms" >&2
+echo "two NPUs, $NPUSIM_DRIFT_PPM ppm fast, and 20 ppm more in the middle;" \
+	"the driver's answers 30 us late, 2 % of them 2 ms" >&2
 sim_start --rate "${DEVICE_TRUTH_RATE:-300}"
 sleep 2
 

@@ -53,8 +53,8 @@ user_space() {
 	files '*.c' '*.cc' | grep -v -e '\.bpf\.c$' -e '^\(\./\)\?tools/npusim/kmod/'
 }
 
-# How much of a function's paths clang-tidy walks. Its own limit, 225000, takes six times as long, most of it in a few long
-# functions: LINT_NODES=225000 make lint.
+# How many nodes of a function's paths clang-tidy walks. Its own limit, 225000, takes six times as long,
+# most of it in a few long functions: LINT_NODES=225000 make lint.
 LINT_NODES=${LINT_NODES:-30000}
 
 # One call for each file, so that both CPUs have something to do.
@@ -62,8 +62,8 @@ check_tidy() {
 	have clang-tidy || return 1
 	user_space | xargs -r -P "$(nproc)" -I{} bash -c '
 			checks=
-			# What ships is analysed path by path; tests and tools, which sanitizers watch, are not: it takes minutes.
-			# The skeletons of bpftool are generated code.
+			# What ships is analysed path by path; tests and tools, which run with sanitizers,
+			# are not: it takes minutes. The skeletons of bpftool are generated code.
 			case $2 in tests/* | tools/*) checks="--checks=-clang-analyzer-*" ;; esac
 			! grep -q "\.skel\.h" "$2" || checks=--checks=-clang-analyzer-unix.Malloc
 			case $2 in
@@ -94,7 +94,8 @@ check_cppcheck() {
 		--suppress=nullPointerArithmeticRedundantCheck:user/process.c \
 		--suppress=arrayIndexOutOfBounds:tools/npusim/truth/buffer.c \
 		'-DLIBBPF_OPTS(type,name,...)=struct type name = {__VA_ARGS__}' \
-		-D_GNU_SOURCE -D__x86_64__ -DNPS_VERSION='"0"' -Ikheaders -Ianalyzer -Iuser -Itests/unit -Itools/npusim \
+		-D_GNU_SOURCE -D__x86_64__ -DNPS_VERSION='"0"' \
+		-Ikheaders -Ianalyzer -Iuser -Itests/unit -Itools/npusim \
 		--file-list="$BUILD/cppcheck/files"
 }
 

@@ -85,7 +85,8 @@ def draw(slices, start, length):
     style = ("text{font:11px sans-serif;fill:#222}.r{text-anchor:end}.l{font-weight:bold}"
              ".t{fill:#fff;font-size:9px}.a{fill:#777}")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{y + 6}" viewBox="0 0 {WIDTH} {y + 6}">'
-            f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>' + "".join(ticks + body) + "</svg>\n")
+            f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>'
+            f'{"".join(ticks + body)}</svg>\n')
 
 
 def main():

@@ -4,10 +4,11 @@
 # Does nothing, quickly, when everything is there.
 set -eu
 
-build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqlite3-dev libcjson-dev zlib1g-dev libcapstone-dev"
-build="$build protobuf-compiler nanopb libnanopb-dev"
+build="gcc g++ libc6-dev make clang llvm libbpf-dev libelf-dev libdw-dev libsqlite3-dev libcjson-dev zlib1g-dev"
+build="$build libcapstone-dev protobuf-compiler nanopb libnanopb-dev"
 build="$build bpftool python3"
-test="libcmocka-dev mandoc zsh strace musl-tools util-linux mount podman runc uidmap bpftrace chromium chromium-driver golang-1.19-src libclang-rt-14-dev"
+test="libcmocka-dev mandoc zsh strace musl-tools util-linux mount podman runc uidmap bpftrace chromium chromium-driver"
+test="$test golang-1.19-src libclang-rt-14-dev"
 command -v npm > /dev/null || test="$test npm"
 lint="clang-format clang-tidy cppcheck shellcheck git"
 fuzz="clang libclang-rt-14-dev"

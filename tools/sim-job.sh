@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # shellcheck shell=bash
-# Sourced by the scripts that capture a simulated training job of two ranks: it is started, and awaited; a job that is left
-# over when the script ends is ended with it.
+# Sourced by the scripts that capture a simulated training job of two ranks: starts it, and waits for it; a
+# job that is left over when the script ends is ended with it.
 
 sim_root='' sim_out='' sim_job=
 
@@ -17,8 +17,8 @@ sim_need_root() { # WHAT
 	exit 1
 }
 
-# Starts the job with further options, with its helper library and a truth file, and returns when its ranks run: their pids are
-# in $sim_out/pids. What $sim_out held is removed.
+# Starts the job with further options, with its helper library and a truth file, and returns when its ranks
+# run: their pids are in $sim_out/pids. Removes the former content of $sim_out.
 sim_start() { # OPTION...
 	rm -rf "${sim_out:?}"
 	mkdir -p "$sim_out/truth"
@@ -47,7 +47,8 @@ sim_stop() {
 	sim_job=
 }
 
-# Holds the session and results that record named in $sim_out/results.txt against the truth; options as compare's.
+# Compares the session and results that record named in $sim_out/results.txt with the truth; options as
+# compare's.
 sim_compare() { # OPTION...
 	local session
 

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """How many probes and traps each launch of a captured job passed: `traps.py SESSION`.
 
-A probe of a call traps at its entry and at its return; one that the kernel has to single-step traps once more.
+A probe of a call traps at its entry and at its return; one that the kernel has to single-step traps once
+more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 def is_launch(symbol: str) -> bool:
     """Does the function queue a kernel?"""
-    return symbol.startswith(("aclrtLaunchKernel", "aclrtLaunchSIMTKernel", "rtKernelLaunch", "rtVectorCoreKernelLaunch"))
+    return symbol.startswith(("aclrtLaunchKernel", "aclrtLaunchSIMTKernel", "rtKernelLaunch",
+                              "rtVectorCoreKernelLaunch"))
 
 
 def of_launch(probes: list[dict[str, Any]]) -> tuple[int, float, float, float]:
@@ -35,8 +37,8 @@ def main() -> int:
     info = json.loads((Path(sys.argv[1]) / "session.json").read_text(encoding="utf-8"))
     launches, entered, traps, stepped = of_launch(info["probes"])
     print(f"{launches} launches: each entered {entered:.2f} probes, of all of CANN's calls, and took {traps:.2f} traps "
-          f"at entries and returns, {stepped:.2f} more by single steps; watching took {info['cost']['overhead_percent']:.2f} % "
-          "of the job's CPU time")
+          f"at entries and returns, {stepped:.2f} more by single steps; watching took "
+          f"{info['cost']['overhead_percent']:.2f} % of the job's CPU time")
     return 0
 
 

@@ -77,7 +77,7 @@ static int read_analysis(struct nps_db_import *in, const char *path)
 	model->step_traced = model->step_trace.t.len > 0;
 	model->comm_analyzed = model->comm_time.t.len || model->comm_bandwidth.t.len ||
 			       model->comm_matrix.t.len;
-	/* The older one does not say which device it is about. */
+	/* Older versions of the table lack the device: it is the first one. */
 	if (!nps_db_source__has_column(&in->source, "StepTraceTime", "deviceId"))
 		for (size_t i = 0; i < model->step_trace.t.len; i++)
 			model->step_trace.device[i] = model->device.t.len ? model->device.id[0] : 0;

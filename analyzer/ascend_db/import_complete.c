@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the rows of a database say together: kinds and names of tasks, operators of calls, numbers of the queue. */
+/* What follows from several rows of a database: names of tasks, operators of calls, numbers of the queue. */
 #include "ascend_db/import_db.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 /* --- tasks --- */
 
-/* What the host calls a task, what the device calls it, and what it is if nothing else tells. */
+/* What the host calls a task, what the device calls it, and its class where no other table decides it. */
 static const struct type {
 	const char *host, *device;
 	enum nps_task_class class;
@@ -81,7 +81,10 @@ static int kernels(struct nps_db_import *in, struct types *t)
 
 		task->class[row] = NPS_CLASS_COMPUTE;
 		task->name[row] = compute->name[i];
-		/* Level 0 does not tell the core; kernels with a context are mixed ones (all of them in real captures). */
+		/*
+		 * At level 0 the core is not recorded; kernels with a context are mixed ones (all of them
+		 * in real captures).
+		 */
 		if (!told && task->context[row] != NPS_NO_ID)
 			task->hw_type[row] = mix;
 		else if (!told && !says_something(model, task->type[row]))
@@ -145,7 +148,7 @@ static int tasks(struct nps_db_import *in)
 
 /* --- collectives --- */
 
-/* A collective of which the database does not say where it ran, ran where its first task did. */
+/* A collective without a device in the database ran where its first task did. */
 static int collectives(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
@@ -180,7 +183,7 @@ static int collectives(struct nps_db_import *in)
 	for (size_t i = 0; i < op->t.len; i++)
 		if (!nps_model__comm_measured(model, i))
 			op->end[i] = op->start[i]; /* as of tasks: nps_db_task_time__read() */
-	nps_model__lost(model, strangers, "tasks of collectives that are not there");
+	nps_model__lost(model, strangers, "tasks of missing collectives");
 	return NPS_MIN(twice, (int64_t)0);
 }
 
@@ -258,7 +261,7 @@ static bool has_letter(const char *text)
 	return false;
 }
 
-/* 1: the texts of row I are in the other's column, -1: each is in its own, 0: they do not tell. */
+/* 1: the texts of row I are in the other's column, -1: each is in its own, 0: nothing follows from them. */
 static int exchanged(const struct nps_model *model, size_t i)
 {
 	uint32_t shapes = model->torch.input_shapes[i], types = model->torch.input_types[i];
@@ -291,7 +294,7 @@ static void operands(struct nps_model *model)
 	}
 }
 
-/* --- what only stands in for a number --- */
+/* --- numbers that stand for unknown values --- */
 
 static void unknown_usage(const struct nps_db_import *in)
 {

@@ -15,7 +15,7 @@ struct nps_db_import {
 	struct nps_vec runs; /* struct nps_db_run: STRING_IDS */
 	struct nps_index tasks; /* globalTaskId -> row of the task table */
 	uint64_t latest; /* start that was read, ns, or is known to be there */
-	bool looked; /* for it in all tables */
+	bool looked; /* all tables were searched for it */
 	unsigned int zero_is_unknown; /* bit i: of nps_db_usages */
 };
 
@@ -39,7 +39,10 @@ int nps_db_task_time__read(struct nps_db_import *in);
 /* Fills in->tasks. */
 int nps_db_tasks__index(struct nps_db_import *in);
 
-/* Makes INDEX lead from each of the LEN keys to the first row that has it. Returns how many do not, or negative errno. */
+/*
+ * Makes INDEX lead from each of the LEN keys to the first row that has it. Returns how many keys have none,
+ * or negative errno.
+ */
 int64_t nps_db_index__build(struct nps_index *index, const struct nps_model *model, const uint32_t *keys,
 			    size_t len);
 
@@ -49,10 +52,10 @@ int nps_db_enums__read(struct nps_db_import *in);
 /* META_DATA, the tables of one row and the files beside the database at PATH. */
 int nps_db_identity__read(struct nps_db_import *in, const char *path);
 
-/* Class, name and hardware type of tasks; operators of calls; numbers of the queue: what rows say together. */
+/* What follows from several rows: class, name and core of tasks, operators of calls, numbers of the queue. */
 int nps_db_complete(struct nps_db_import *in);
 
-/* Counts tables and columns that hold data and that nobody here knows. */
+/* Counts tables and columns that hold data and that no schema has. */
 void nps_db_strangers__count(struct nps_db_import *in);
 
 /* NAME for a message: a file's own words do not go to a terminal as they are. */

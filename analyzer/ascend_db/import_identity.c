@@ -45,7 +45,7 @@ static void session_time(struct nps_db_import *in)
 			in->model->start = in->latest = start;
 			in->model->end = end;
 		} else {
-			nps_model__lost(in->model, 1, "times of SESSION_TIME_INFO that cannot be");
+			nps_model__lost(in->model, 1, "impossible times of SESSION_TIME_INFO");
 		}
 	}
 	sqlite3_finalize(stmt);
@@ -77,7 +77,7 @@ static int add_device(struct nps_model *model, int64_t id, uint32_t chip, size_t
 	return 0;
 }
 
-/* *WITHOUT: the database says that there is no device. */
+/* *WITHOUT: the database states that there is no device. */
 static int devices(struct nps_db_import *in, bool *without)
 {
 	sqlite3_stmt *stmt = rows_of(in, "NPU_INFO", "SELECT id,name FROM NPU_INFO");
@@ -223,7 +223,7 @@ static int meta_data(struct nps_db_import *in)
 	return err;
 }
 
-/* What the columns say counts more than the version: versions between the two have columns of both. */
+/* The columns count more than the version: versions between the two generations have columns of both. */
 static void generation(struct nps_db_import *in)
 {
 	struct nps_model *model = in->model;
@@ -278,10 +278,10 @@ static cJSON *info_of(struct nps_db_import *in, int dirfd)
 			return info;
 	}
 	n = scandirat(dirfd, ".", &entries, is_info, alphasort);
-	if (n < 0 && errno != EACCES) /* who may not list it may still open what is in it */
+	if (n < 0 && errno != EACCES) /* an unlisted directory may still have readable files */
 		nps_input__unreadable(dirfd, ".", -errno);
 	for (int i = 0; i < n; i++) {
-		if (!info && n == 1) /* several: nobody knows whose */
+		if (!info && n == 1) /* several: it is not known which is this rank's */
 			info = read_object(in, dirfd, entries[i]->d_name);
 		free(entries[i]);
 	}
@@ -315,7 +315,7 @@ static void files_beside(struct nps_db_import *in, const char *path)
 	int dirfd;
 
 	snprintf(above, sizeof(above), "%.*s/..", slash ? (int)(slash - path) : 1, slash ? path : ".");
-	/* Who may not list it may still open what is in it. */
+	/* Files in a directory that may not be listed may still be readable. */
 	dirfd = open(above, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (dirfd < 0) {
 		nps_input__unreadable(AT_FDCWD, above, -errno);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What a database holds beyond the schemas: rows of enums are kept, the rest is told. */
+/* What a database holds beyond the schemas: rows of enums are kept, the rest is reported. */
 #include "ascend_db/import_db.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static bool holds_data(struct nps_db_import *in, const char *table, const char *
 	return any;
 }
 
-#define COLUMNS_MOST 32 /* that are looked at, of one table: for each that holds nothing all of it is read */
+#define COLUMNS_MOST 32 /* that are checked, of one table: an empty one costs a walk over all rows */
 
 static void strange_columns(struct nps_db_import *in, const struct nps_db_table *table)
 {
@@ -79,11 +79,11 @@ static void strange_columns(struct nps_db_import *in, const struct nps_db_table 
 		    is_one_of(name, insight_columns, NPS_ARRAY_SIZE(insight_columns)))
 			continue;
 		if (n++ < COLUMNS_MOST && holds_data(in, table->name, name))
-			nps_model__lost(in->model, 1, "column %s of table %s, which nobody here knows",
+			nps_model__lost(in->model, 1, "column %s of table %s, which is unknown",
 					nps_db_printable(name, shown, sizeof(shown)), table->name);
 	}
 	nps_model__lost(in->model, n > COLUMNS_MOST ? n - COLUMNS_MOST : 0,
-			"further columns of table %s, which nobody here knows", table->name);
+			"further columns of table %s, which are unknown", table->name);
 	sqlite3_finalize(stmt);
 }
 
@@ -101,7 +101,7 @@ static void strange_table(struct nps_db_import *in, const char *name, bool ordin
 		strange_columns(in, table);
 	else if (!known && ordinary && !is_one_of(name, insight_tables, NPS_ARRAY_SIZE(insight_tables)) &&
 		 holds_data(in, name, NULL))
-		nps_model__lost(in->model, 1, "table %s, which nobody here knows", shown);
+		nps_model__lost(in->model, 1, "table %s, which is unknown", shown);
 }
 
 void nps_db_strangers__count(struct nps_db_import *in)

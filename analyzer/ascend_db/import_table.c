@@ -116,7 +116,7 @@ static void choose_columns(struct reader *r)
 	}
 }
 
-/* Whether rows can be read at all: without their start or their task they are nothing. */
+/* Whether rows can be used at all: they need their start or their task. */
 static bool is_usable(const struct reader *r)
 {
 	bool timed = false;
@@ -183,7 +183,7 @@ static uint64_t greatest(unsigned int kind)
 	}
 }
 
-/* What a cell holds that says nothing. */
+/* The value of a cell that is not known. */
 static union cell unknown(unsigned int kind)
 {
 	switch (kind) {
@@ -363,7 +363,7 @@ static int64_t latest_start(struct nps_db_import *in, const struct nps_db_table 
 	return latest;
 }
 
-/* The column of SPEC that says when its rows begin; NULL: there is none. */
+/* The column of SPEC with the start of its rows; NULL: there is none. */
 static const struct nps_db_column *start_column(struct nps_db_import *in, const struct nps_db_table *spec)
 {
 	struct reader r = { .in = in, .spec = spec, .table = nps_db_table__of(in->model, spec) };
@@ -400,8 +400,9 @@ static bool others_count_from_1970(struct nps_db_import *in)
 }
 
 /*
- * Whether a start of 0 is one that was not recorded: where times count from 1970. Where they count from the start of the capture
- * it is a time. A table whose starts are all 0 goes by the others.
+ * Whether a start of 0 stands for one that was not recorded. It does where times count from 1970; where
+ * they count from the start of the capture, 0 is a time. The other starts decide about a table; one whose
+ * starts are all 0 goes by the other tables.
  */
 static bool is_no_start(struct reader *r)
 {
@@ -460,8 +461,8 @@ static int read_row(struct reader *r, sqlite3_stmt *stmt)
 }
 
 /*
- * Reads all rows that SQL gives. 0; 1 if the order is not the model's; negative errno. *DAMAGED: SQLite could not read
- * on.
+ * Reads all rows that SQL gives. 0; 1 if the order is not the model's; negative errno. *DAMAGED: SQLite
+ * could not read on.
  */
 static int read_rows(struct reader *r, const char *sql, int64_t last, bool *damaged)
 {
@@ -520,7 +521,7 @@ static int read_sorted(struct reader *r, bool *damaged)
 	err = read_rows(r, sql, INT64_MAX, damaged);
 	if (*damaged && !err)
 		err = read_rows(r, sql, last_good_row(r), &again);
-	return err == 1 ? 0 : err; /* what is still out of order has no order */
+	return err == 1 ? 0 : err; /* rows that are still out of order have no order */
 }
 
 static void count_losses(struct reader *r, bool damaged)
@@ -529,11 +530,11 @@ static void count_losses(struct reader *r, bool damaged)
 	const char *name = r->spec->name;
 
 	nps_model__lost(model, damaged, "rest of table %s, which is damaged", name);
-	nps_model__lost(model, r->losses.timeless, "rows of table %s whose time is none", name);
-	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is not there", name);
+	nps_model__lost(model, r->losses.timeless, "rows of table %s without a valid time", name);
+	nps_model__lost(model, r->losses.strangers, "rows of table %s whose task is missing", name);
 	nps_model__lost(model, r->losses.backwards, "rows of table %s that end before they begin", name);
 	nps_model__lost(model, r->losses.endless, "rows of table %s that end too late for any capture", name);
-	nps_model__lost(model, r->losses.cells, "cells of table %s whose value cannot be", name);
+	nps_model__lost(model, r->losses.cells, "cells of table %s with impossible values", name);
 	nps_model__lost(model, r->losses.strings, "texts of table %s that are not in STRING_IDS", name);
 }
 
@@ -548,7 +549,7 @@ int nps_db_table__read(struct nps_db_import *in, const struct nps_db_table *tabl
 		return 0;
 	choose_columns(&r);
 	if (!is_usable(&r)) {
-		nps_model__lost(in->model, 1, "table %s, which has not the columns it needs", table->name);
+		nps_model__lost(in->model, 1, "table %s, which lacks columns that it needs", table->name);
 		return 0;
 	}
 	statement(&r, false, sql, sizeof(sql));
@@ -599,7 +600,7 @@ int nps_db_tasks__index(struct nps_db_import *in)
 	twice = nps_db_index__build(&in->tasks, in->model, task->id, task->t.len);
 	if (twice < 0)
 		return twice;
-	nps_model__lost(in->model, twice, "tasks whose globalTaskId another has");
+	nps_model__lost(in->model, twice, "tasks with the globalTaskId of another task");
 	return 0;
 }
 

@@ -168,7 +168,7 @@ void nps_db_source__close(struct nps_db_source *source)
 	source->handle = NULL;
 }
 
-/* What SQLite says, once the file was opened: before that it is refused. */
+/* Reports SQLite's error of a file that was opened; one that cannot be opened is refused elsewhere. */
 static void report(const struct nps_db_source *source)
 {
 	if (source->path)

@@ -17,7 +17,7 @@ static inline unsigned int nps_db_generation(enum nps_generation generation)
 	return generation == NPS_GENERATION_A ? NPS_DB_A : NPS_DB_B;
 }
 
-/* How a cell of the database says what a cell of the model holds. */
+/* How a cell of the database stores what a cell of the model holds. */
 enum nps_db_value {
 	NPS_DB_NUMBER, /* as it is; NULL: not known */
 	NPS_DB_NUMBER_OR_0, /* as it is; not known: 0, for Insight leaves out what is NULL */
@@ -74,7 +74,8 @@ enum nps_db_range { NPS_DB_MSPROF, NPS_DB_TORCH, NPS_DB_MEMORY, NPS_DB_RANGES };
 enum nps_db_presence {
 	NPS_DB_WITH_DATA,
 	NPS_DB_ALWAYS,
-	NPS_DB_WITH_TASKS, /* if anything ran on a device: Insight shows empty lanes for a table without rows */
+	/* If anything ran on a device: Insight shows empty lanes for a table without rows. */
+	NPS_DB_WITH_TASKS,
 	NPS_DB_OWN, /* without data in databases that are no copy of an imported one */
 	NPS_DB_OWN_WITH_TASKS /* the same, if anything ran on a device */
 };
@@ -156,7 +157,7 @@ struct nps_db_enum {
 	size_t table; /* of the model: offset; also there if this has rows; 0: none */
 };
 
-/* Name of ID in the enum TABLE, of another generation if GENERATION (NPS_DB_*) has none; NULL: none is known. */
+/* Name of ID in the enum TABLE, or in another generation's if GENERATION (NPS_DB_*) has none, or NULL. */
 const char *nps_db_enum_name(const char *table, uint32_t id, unsigned int generation);
 
 /* Ends with an enum without a name. */

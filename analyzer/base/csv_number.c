@@ -87,8 +87,8 @@ static size_t put_decimal(char *out, uint64_t digits, unsigned int decimals)
 }
 
 /*
- * VALUE needs at least LEAST digits; 17 are always enough. What has at most 15 is what rounding to 15 gives, without the zeros
- * behind it, which %g leaves out: only a subnormal number has fewer that are certain.
+ * VALUE needs at least LEAST digits; 17 are always enough. Up to 15 digits, rounding to 15 is exact, and %g
+ * leaves out the zeros at the end. Only a subnormal number has fewer digits that are certain.
  */
 static size_t put_repr_slowly(char *out, double value, int least)
 {
@@ -133,7 +133,7 @@ size_t nps_put_repr(char *out, double value)
 		return sign + put_repr_slowly(out, value, 1);
 	while (value >= powers[whole])
 		whole++;
-	/* A quotient of two exact numbers is correctly rounded, so that dividing proves what reading would give. */
+	/* The quotient of two exact numbers is correctly rounded: it is what a reader of the digits gets. */
 	for (unsigned int digits = 15; digits <= 16; digits++) {
 		unsigned int decimals = digits - whole;
 		uint64_t scaled = llrintl((long double)value * powers[decimals]);

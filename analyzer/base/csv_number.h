@@ -16,6 +16,7 @@ static inline size_t nps_put_text(char *out, const char *text, size_t len)
 	return len;
 }
 
+/* VALUE in decimal digits. */
 size_t nps_put_u64(char *out, uint64_t value);
 size_t nps_put_i64(char *out, int64_t value);
 

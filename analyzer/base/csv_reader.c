@@ -26,8 +26,8 @@ static int put(struct nps_csv_reader *r, size_t *len, char byte)
 }
 
 /*
- * Reads a row as its cells, each ended by a NUL, into r->row; *CELLS: how many. 1, 0 at the end of the file, or negative
- * errno. *WHOLE: false if it was too long, and what is in r->row is not all.
+ * Reads a row as its cells, each ended by a NUL, into r->row; *CELLS: how many. 1, 0 at the end of the
+ * file, or negative errno. *WHOLE: false if it was too long, and what is in r->row is not all.
  */
 static int read_cells(struct nps_csv_reader *r, size_t *cells, bool *whole)
 {

@@ -173,7 +173,7 @@ void nps_csv__text_cell(struct nps_csv *csv, uint32_t text, enum nps_csv_style s
 {
 	uint32_t key = text << 1 | style;
 	struct nps_csv_text *kept = &csv->texts[key * 2654435761U >> 20];
-	char *at = nps_csv__room(csv, 3 * NPS_CSV_CELL); /* no flush falls into a cell that is kept */
+	char *at = nps_csv__room(csv, 3 * NPS_CSV_CELL); /* so that no flush is needed within a cached cell */
 	size_t before = csv->len;
 	const char *bytes;
 

@@ -51,7 +51,7 @@ int nps_csv__close(struct nps_csv *csv);
 void nps_csv__begin(struct nps_csv *csv); /* the file, before a row */
 void nps_csv__flush(struct nps_csv *csv);
 
-/* The file of a table without rows, if the capture was asked for what it holds (NPS_ASKED_*). */
+/* The file of a table without rows, if what it holds was requested of the capture (NPS_ASKED_*). */
 static inline void nps_csv__without_rows(struct nps_csv *csv, unsigned int asked)
 {
 	if (csv->model->asked & asked)
@@ -177,7 +177,7 @@ static inline void nps_csv__short(struct nps_csv *csv, uint64_t value)
 	nps_csv__cell(csv, at, nps_put_milli_short(at, value));
 }
 
-/* A duration or another number of a table of CANN's: generation A shortens what B writes with three decimals. */
+/* A duration or the like of a table of CANN's: generation A shortens what B writes with three decimals. */
 static inline void nps_csv__span(struct nps_csv *csv, uint64_t thousandths)
 {
 	if (csv->ex->generation == NPS_GENERATION_A)

@@ -115,7 +115,7 @@ static int new_run(struct nps_ext_sort *sort)
 	return 0;
 }
 
-/* The rows in order go to the file; the second half of the spare keys is not needed any more and gathers them. */
+/* Writes the sorted rows to the file, gathered in the second half of the spare keys, which is free by now. */
 static int write_rows(struct nps_ext_sort *sort)
 {
 	uint8_t *out = (uint8_t *)sort->spare;
@@ -209,7 +209,7 @@ static bool refill(struct nps_ext_sort *sort, uint32_t run)
 		source->len += n;
 		at->at += n;
 	}
-	/* What was read is not needed again; a file system that cannot give it back keeps it a while longer. */
+	/* Rows that were read are not needed again; file systems that cannot free their blocks keep them. */
 	if (source->len)
 		fallocate(sort->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at->at - (off_t)source->len,
 			  (off_t)source->len);
@@ -254,7 +254,7 @@ static int begin_merge(struct nps_ext_sort *sort)
 	sort->heap = calloc(sort->nruns, sizeof(*sort->heap));
 	if (!sort->sources || !sort->heap)
 		return -ENOMEM;
-	/* Not malloc(), which would keep them when they are freed. */
+	/* malloc() would not return the memory to the kernel when it is freed. */
 	sort->bytes = sort->nruns * sort->buffer_bytes;
 	buffers = mmap(NULL, sort->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (buffers == MAP_FAILED)
@@ -285,7 +285,7 @@ int nps_ext_sort__finish(struct nps_ext_sort *sort)
 	return sort->err;
 }
 
-/* The record that was given out last is done with: its run shows the next one. */
+/* Releases the record that was returned last, and steps to the next one of its run. */
 static void advance(struct nps_ext_sort *sort)
 {
 	uint32_t run = sort->heap[0].run;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Sorts any number of fixed-size records in bounded memory. Records begin with a struct nps_sort_key. They are
- * gathered in a chunk, each full chunk becomes a sorted run in an unlinked temporary file, and the runs are merged
- * while the result is read. Chunks that come in order already cost no sort, and a chunk that continues the last run
- * makes no new one. Stable: records with the same key keep the order in which they were added.
+ * Sorts any number of fixed-size records in bounded memory. Records begin with a struct nps_sort_key. They
+ * are gathered in a chunk, each full chunk becomes a sorted run in an unlinked temporary file, and the runs
+ * are merged while the result is read. Chunks that come in order already cost no sort, and a chunk that
+ * continues the last run makes no new one. Stable: records with the same key keep the order in which they
+ * were added.
  */
 #ifndef NPS_EXT_SORT_H
 #define NPS_EXT_SORT_H
@@ -49,7 +50,7 @@ struct nps_ext_sort {
 	bool merging, started;
 };
 
-/* Nothing is allocated before the first record. ELEM: bytes of a record. DIRFD: where the file goes; not owned. */
+/* Nothing is allocated before the first record. ELEM: bytes of a record. DIRFD: of the file; not owned. */
 void nps_ext_sort__init(struct nps_ext_sort *sort, int dirfd, size_t elem);
 
 /* Room for a record, which the caller fills before the next call. NULL: see sort->err. */

@@ -17,19 +17,19 @@
 #define NAMED 64 /* files that are named; the others are only counted */
 
 /*
- * The calls that open input are many layers below whoever knows the exit status, in places that have nothing in common
- * but the process.
+ * The calls that open input are many layers below the code that knows the exit status, and share nothing
+ * with each other but the process.
  */
 static struct {
 	pthread_mutex_t lock;
 	uint64_t names[NAMED]; /* hashes of paths that were reported */
 	bool counted[NAMED]; /* of this input */
-	size_t n, searched; /* searched: of these, while inputs were looked for */
+	size_t n, searched; /* searched: of these, those of the search for inputs */
 	uint64_t count; /* since the last look */
 	bool told_more, begun;
 } unreadable = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* The path of FD, "" if the kernel does not say. */
+/* The path of FD, "" if it is not known. */
 static void path_of(int fd, char *path, size_t size)
 {
 	char link[64];
@@ -133,7 +133,10 @@ static int failed(int dirfd, const char *name, int err)
 	return err;
 }
 
-/* Opening a device can have effects: what it is is looked at first, and again, as it may have been exchanged. */
+/*
+ * Opening a device can have effects, so the type is checked before open(), and again after it, as the file
+ * may have been exchanged.
+ */
 int nps_input_file__open(int dirfd, const char *name, struct stat *st)
 {
 	struct stat own = { 0 };
@@ -178,7 +181,10 @@ static int reopen_regular(int handle)
 	return fd;
 }
 
-/* A handle of PATH in DIR, or -1 with errno. A rename or a mount anywhere, while ".." is followed, is EAGAIN: of no account later. */
+/*
+ * A handle of PATH in DIR, or -1 with errno. EAGAIN is no lasting error: a rename or a mount anywhere
+ * causes it while ".." is followed.
+ */
 static int open_inside(int dir, const char *path)
 {
 	struct open_how how = { .flags = O_PATH | O_CLOEXEC,

@@ -121,7 +121,7 @@ void nps_writer__spill(struct nps_writer *w, const char *bytes, size_t len)
 	}
 }
 
-/* Where at most LEN bytes can be put; they count once w->len says so. LEN is small. */
+/* Where at most LEN bytes can be put; they count once w->len includes them. LEN is small. */
 static inline char *room(struct nps_writer *w, size_t len)
 {
 	if (len > w->size - w->len)

@@ -22,7 +22,7 @@ struct nps_writer {
 	int items; /* elements of the outer list so far, see nps_writer__item() */
 	uint64_t flushed; /* bytes that left the buffer, before compression */
 	struct z_stream_s *zip; /* NULL: plain */
-	uint64_t second; /* of which the digits are kept: times come in order */
+	uint64_t second; /* whose digits are kept, as times come in order */
 	uint32_t second_len;
 	char second_digits[20];
 };
@@ -30,7 +30,7 @@ struct nps_writer {
 /* Creates NAME (0640, must not exist, no symlink) in DIRFD. 0 or negative errno. */
 int nps_writer__open(struct nps_writer *w, int dirfd, const char *name);
 
-/* The same, compressed: equal content gives equal bytes. */
+/* The same, compressed: equal content results in equal bytes. */
 int nps_writer__open_gzip(struct nps_writer *w, int dirfd, const char *name);
 
 /* Writes what is left and closes. 0 or the first error; the file is then incomplete. */

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Keys come from files of others: nobody is to choose such that all take one way through the table. */
+/* Keys come from untrusted files: a random seed prevents keys that were chosen to collide. */
 static uint64_t seed;
 
 __attribute__((constructor)) static void choose_seed(void)

@@ -16,7 +16,7 @@ struct nps_map {
 	size_t size, len;
 };
 
-/* A random number of this process, which whoever made its input cannot know. The order of slots depends on it. */
+/* A random number of this process, unknown to the author of its input. The order of slots depends on it. */
 uint64_t nps_map__seed(void);
 
 /* The value of KEY, or NPS_NONE. */

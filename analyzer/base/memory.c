@@ -44,7 +44,7 @@ static void watch(void)
 	sqlite3_mem_methods watched;
 
 	cJSON_InitHooks(&hooks);
-	/* A program that has used SQLite before goes on as it did. */
+	/* If SQLite was used before, its allocations stay as they are. */
 	if (sqlite3_config(SQLITE_CONFIG_GETMALLOC, &sqlite) != SQLITE_OK)
 		return;
 	watched = sqlite;

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define KEPT 200 /* bytes of a name that its temporary one has: that must not be too long for a file system */
+#define KEPT 200 /* bytes of a result's name in the temporary one's, whose length file systems limit */
 
-/* A directory on NFS, for example: nobody else removes it then. */
+/* A directory on NFS, for example: other analyses do not remove such a one. */
 static bool cannot_be_locked(int err)
 {
 	return err == EBADF || err == ENOLCK || err == EOPNOTSUPP || err == ENOSYS;

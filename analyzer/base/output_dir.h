@@ -13,17 +13,18 @@ struct nps_output_dir {
 };
 
 /*
- * Makes an empty directory beside where NAME will be in PARENT: what is left of it if this process is killed is
- * removed by nps_unfinished__begin(). 0 or negative errno.
+ * Makes an empty temporary directory beside where NAME will be in PARENT. If this process is killed, a
+ * later nps_unfinished__begin() removes it. 0 or negative errno.
  */
 int nps_output_dir__open(struct nps_output_dir *dir, int parent, const char *name);
 
-/* Gives it its name; a result of the same name is replaced. 0 or negative errno. */
+/* Renames the directory to its name; a result of the same name is replaced. 0 or negative errno. */
 int nps_output_dir__commit(struct nps_output_dir *dir);
 
 /*
- * For results that belong into a directory with other things: gives each entry its name in PARENT; an
- * entry of the same name is replaced. 0 or negative errno: then some may be new and some old, each of them whole.
+ * For results that belong into a directory with other things: renames each entry to its name in PARENT; an
+ * entry of the same name is replaced. 0 or negative errno: then some may be new and some old, each of them
+ * whole.
  */
 int nps_output_dir__commit_entries(struct nps_output_dir *dir);
 

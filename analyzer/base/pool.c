@@ -39,10 +39,10 @@ static FILE *hand_over(int tmpfd)
 	return file;
 }
 
-/* In memory: what is said may be that the disk is full. */
+/* For a job's messages; in memory, as one of them may be that the disk is full. */
 static FILE *said_file(void)
 {
-	int fd = memfd_create("npuscope-said", MFD_CLOEXEC);
+	int fd = memfd_create("npuscope-messages", MFD_CLOEXEC);
 	FILE *file = fd < 0 ? NULL : fdopen(fd, "w+");
 
 	if (!file && fd >= 0)
@@ -108,7 +108,7 @@ static void reap(struct job *job)
 				strsignal(WTERMSIG(status)));
 }
 
-/* Hands over what job I left and closes it: files of all jobs at once may be more than a process can have. */
+/* Passes the output of job I on and closes it: the files of all jobs at once may exceed a process's limit. */
 static int finish(struct job *job, size_t i, nps_job_done_fn done, void *ctx)
 {
 	int err;
@@ -183,7 +183,7 @@ int nps_threads__run(size_t n, size_t max, int (*fn)(void *ctx, size_t i), void 
 	size_t started = 0;
 	int err = t.errs && ids ? 0 : -ENOMEM;
 
-	/* This thread works too; if others cannot be had it does everything. */
+	/* This thread works too; it does all the work if no other thread can be created. */
 	while (!err && started + 1 < NPS_MIN(n, max) && !pthread_create(&ids[started], NULL, worker, &t))
 		started++;
 	if (!err)

@@ -9,13 +9,17 @@
 /* Job I; what it writes to OUT is handed to the parent. 0 or a negative errno. */
 typedef int (*nps_job_fn)(void *ctx, size_t i, FILE *out);
 
-/* Takes over what job I wrote; ERR is what it returned, -EIO if it died. Called in order of I. 0 or negative errno. */
+/*
+ * Reads the result of job I from IN; ERR is what the job returned, -EIO if it died. Called in order of I. 0
+ * or negative errno.
+ */
 typedef int (*nps_job_done_fn)(void *ctx, size_t i, int err, FILE *in);
 
 /*
- * Runs N jobs, at most MAX at once, each in a child process (in this process if MAX is 1 or N is 1), then hands
- * over their results. What a child says with nps_msg() is printed before its result is handed over, so that it is in the order
- * of the jobs, too. TMPFD: directory for what is handed over. 0 or the first error of `done`.
+ * Runs N jobs, at most MAX at once, each in a child process (in this process if MAX is 1 or N is 1), then
+ * hands over their results. What a child prints with nps_msg() appears before its result is handed over, so
+ * messages are in the order of the jobs, too. TMPFD: directory for what is handed over. 0 or the first
+ * error of `done`.
  */
 int nps_pool__run(size_t n, size_t max, nps_job_fn fn, nps_job_done_fn done, void *ctx, int tmpfd);
 

@@ -18,24 +18,25 @@ struct nps_progress {
 	bool on, line; /* a terminal's line is overwritten, another gets lines */
 	const char *stage, *unit;
 	bool bytes; /* the amount is bytes, else rows of UNIT */
-	bool by_steps; /* the stage is told by what its readers step over, see nps_progress__steps() */
+	bool by_steps; /* its progress is what its readers step over, see nps_progress__steps() */
 	_Atomic uint64_t done;
 	uint64_t total; /* 0: unknown */
 	struct timespec begin, shown;
-	_Atomic uint64_t next; /* amount at which the clock is looked at again */
-	atomic_flag busy; /* a thread is looking at it */
+	_Atomic uint64_t next; /* amount at which the clock is read again */
+	atomic_flag busy; /* a thread is reading it */
 	bool visible; /* something stands on the terminal's line */
 };
 
 void nps_progress__init(struct nps_progress *progress, enum nps_progress_mode mode);
 
-/* Begins STAGE of TOTAL bytes (UNIT NULL) or rows called UNIT; 0: nobody knows. PROGRESS may be NULL. */
+/* Begins STAGE of TOTAL bytes (UNIT NULL) or rows called UNIT; 0: unknown. PROGRESS may be NULL. */
 void nps_progress__stage(struct nps_progress *progress, const char *stage, uint64_t total, const char *unit);
 
-/* The same, for a stage in which several threads read the model: its amount is the rows that they step over. */
+/* The same for a stage in which several threads read the model: TOTAL counts the rows of all of them. */
 void nps_progress__stage_of_readers(struct nps_progress *progress, const char *stage, uint64_t total,
 				    const char *unit);
 
+/* Shows the progress if the last line is old enough; any thread. */
 void nps_progress__show(struct nps_progress *progress);
 
 /* AMOUNT more is done. Cheap enough for every row. */
@@ -55,7 +56,7 @@ static inline void nps_progress__add(struct nps_progress *progress, uint64_t amo
 /* A reader of the model stepped over AMOUNT rows; any thread. */
 void nps_progress__steps(struct nps_progress *progress, uint64_t amount);
 
-/* Takes the line away. */
+/* Erases the line. */
 void nps_progress__end(struct nps_progress *progress);
 
 #endif

@@ -8,7 +8,7 @@
 #define LONGEST 1024 /* bytes of a text, before cleaning */
 #define FIRST_SLOTS 1024
 #define SLOTS_HOT (1U << 16) /* that stay in memory as the table grows */
-#define LOOKUPS 256 /* after which pages that they touched are let go: most texts are looked up once */
+#define LOOKUPS 256 /* after which the pages that they used are released: most texts are looked up once */
 
 struct slot {
 	uint32_t hash; /* lower half of that of the text */
@@ -57,7 +57,7 @@ static struct slot *find(const struct nps_strings *strings, uint32_t hash, const
 	return &slots[i];
 }
 
-/* Twice as many slots. The texts need not be looked at. */
+/* Doubles the slots. Their hashes are enough, the texts are not read. */
 static int grow(struct nps_strings *strings)
 {
 	const struct slot *slots = strings->slots.data;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Interned texts of the model. All texts are valid UTF-8 without NUL. The names of collectives make them as many as the
- * rows of a table, so the texts and what finds them are in files as tables are.
+ * Interned texts of the model. All texts are valid UTF-8 without NUL. Names of collectives are nearly
+ * unique, so there may be as many texts as a table has rows: texts and their hash table are in files, as
+ * tables are.
  */
 #ifndef NPS_STRING_TABLE_H
 #define NPS_STRING_TABLE_H
@@ -38,8 +39,8 @@ const char *nps_strings__get(const struct nps_strings *strings, uint32_t id);
 void nps_strings__cool(const struct nps_strings *strings);
 
 /*
- * Texts added from now on are this process' alone, as after fork(). The other process adds none as long as this one
- * lives: its slots would show here where nothing was changed yet. 0 or negative errno.
+ * Texts added from now on are this process' alone, as after fork(). The other process adds none as long as
+ * this one lives: its slots would show here where nothing was changed yet. 0 or negative errno.
  */
 int nps_strings__own(struct nps_strings *strings);
 

@@ -29,7 +29,7 @@
 
 static uint64_t input_hash; /* of the path of what is analysed */
 
-/* --- removing, also by a process that has no memory left ---------------------------------------------------- */
+/* --- removing, also by a process that has no memory left ------------------------------------------ */
 
 struct entry { /* struct linux_dirent64 */
 	uint64_t ino;
@@ -80,7 +80,7 @@ void nps_remove_tree(int parent, const char *name)
 		remove_at(parent, name, DEPTH);
 }
 
-/* --- what is unfinished ------------------------------------------------------------------------------------- */
+/* --- what is unfinished --------------------------------------------------------------------------- */
 
 /* TEXT from AT on is `.<number>.<number>.tmp`. */
 static bool ends_as_ours(const char *text)
@@ -104,7 +104,7 @@ static bool is_our_name(const char *name)
 	return false;
 }
 
-/* A temporary file, where the file system has no O_TMPFILE: its maker needs its name no longer than a moment. */
+/* A temporary file, where the file system has no O_TMPFILE: its maker unlinks it at once. */
 static bool is_our_file(const char *name)
 {
 	static const char prefix[] = ".npuscope";
@@ -133,9 +133,9 @@ static bool is_of_this_host(const char *name)
 }
 
 /*
- * Whoever writes holds a lock on its directory as long as it lives, whatever PID namespace it is in and however long it
- * has not run. Where directories cannot be locked nobody can tell, and it stays. Nor do all file systems that several
- * hosts share tell of another one's locks: what another host began stays for a day.
+ * A writer holds a lock on its directory as long as it lives, whatever its PID namespace and even if it is
+ * stopped. Where directories cannot be locked, the directory stays. Some file systems that several hosts
+ * share do not show the locks of another host, so what another host began stays for a day.
  */
 void nps_unfinished__remove(int parent, const char *name)
 {
@@ -182,7 +182,7 @@ static void remove_all(int output)
 	closedir(dir);
 }
 
-/* --- notes ---------------------------------------------------------------------------------------------------- */
+/* --- notes ---------------------------------------------------------------------------------------- */
 
 /* NAME in PARENT, which is closed: made if need be. */
 static int enter(int parent, const char *name)
@@ -207,7 +207,7 @@ static int own(int fd)
 	return -1;
 }
 
-/* The directory of the notes, -1 if there can be none. Under sudo HOME may be another user's: nothing is made there. */
+/* The directory of the notes, or -1. Under sudo HOME may be another user's: nothing is made there. */
 static int open_notes(void)
 {
 	const char *state = getenv("XDG_STATE_HOME"), *home = getenv("HOME");
@@ -222,7 +222,7 @@ static int open_notes(void)
 	return own(enter(own(enter(fd, "npuscope")), "unfinished"));
 }
 
-/* Has the file NAME in DIRFD been the same for so long that nobody will bring back what it is about? */
+/* Is the file NAME in DIRFD so old that the directory it is about will not come back? */
 static bool is_old(int dirfd, const char *name)
 {
 	struct stat st;
@@ -230,7 +230,7 @@ static bool is_old(int dirfd, const char *name)
 	return !fstatat(dirfd, name, &st, AT_SYMLINK_NOFOLLOW) && time(NULL) - st.st_mtime > OLD;
 }
 
-/* Removes what the note NAME tells of, and the note once that is not there any more. */
+/* Removes the directory that the note NAME names, and the note once that does not exist any more. */
 static void follow_note(int notes, const char *name)
 {
 	char text[2 * PATH_MAX] = "", temp[NAME_MAX + 1];
@@ -318,7 +318,7 @@ void nps_unfinished__note(struct nps_unfinished *note, int parent, const char *t
 	n = snprintf(text, sizeof(text), MAGIC "\n%s\n%s", temp, path);
 	fd = openat(note->dirfd, note->name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0 || write(fd, text, n) != n)
-		unlinkat(note->dirfd, note->name, 0); /* there is the output directory to look into */
+		unlinkat(note->dirfd, note->name, 0); /* then only the output directory leads to it */
 	if (fd >= 0)
 		close(fd);
 }

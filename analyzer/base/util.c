@@ -53,7 +53,7 @@ void nps_msg_into(FILE *file)
 	kept = 0;
 }
 
-/* At once: lines of threads do not mix. One that has no room is in FILE in part, without its end. */
+/* In one write, so that lines of threads do not mix. A line for which FILE has no room goes to stderr. */
 static void put_line(const char *line, size_t len)
 {
 	bool keep = messages && kept + len <= MOST_KEPT;

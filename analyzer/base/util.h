@@ -10,7 +10,7 @@
 #define NPS_NONE UINT32_MAX /* no row; also the vendor's "none" for ids */
 
 #define NPS_ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* Each argument once: they are called with side effects sooner or later. */
+/* Each argument is evaluated once, as it may have side effects. */
 #define NPS_MIN(a, b)                                                                                        \
 	({                                                                                                   \
 		__typeof__(a) a_ = (a);                                                                      \
@@ -24,24 +24,24 @@
 		a_ > b_ ? a_ : b_;                                                                           \
 	})
 
-/* Bytes of the control character at the start of TEXT, 0 if there is none: also one with the eighth bit, as UTF-8. */
+/* Bytes of the control character at the start of TEXT, also of one with the eighth bit as UTF-8, or 0. */
 size_t nps_control(const char *text);
 
-/* Prints a text of a job or a file: its control characters, which could be commands to a terminal, become '?'. */
+/* Prints a text of a job or a file: its control characters, which a terminal could execute, become '?'. */
 void nps_print_text(FILE *file, const char *text);
 
 /* Prints `npuscope: ` and one line to stderr, without control characters. */
 void nps_msg(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for a line that says why what was asked for fails: "cannot do what: why: what to do". */
+/* The same for a line that explains why a request fails: "cannot do what: why: what to do". */
 void nps_msg_failure(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /* How many lines nps_msg_failure() has printed: whether a failure was explained. */
 unsigned int nps_msg_failures(void);
 
 /*
- * From here on this process' lines go into FILE, which stays the caller's, and not to stderr unless it cannot be
- * written; NULL: to stderr again. Not while other threads print.
+ * From here on this process' lines go into FILE, which stays the caller's; to stderr only if FILE cannot be
+ * written. NULL: to stderr again. Not while other threads print.
  */
 void nps_msg_into(FILE *file);
 
@@ -75,6 +75,7 @@ static inline uint64_t nps_hash2(uint64_t a, uint64_t b)
 	return x ^ (x >> 31);
 }
 
+/* A hash of LEN bytes (FNV-1a, mixed by nps_hash2()). */
 uint64_t nps_hash_bytes(const void *data, size_t len);
 
 /*
@@ -84,14 +85,15 @@ uint64_t nps_hash_bytes(const void *data, size_t len);
 size_t nps_utf8_clean(char *dst, const char *src, size_t len);
 
 /*
- * Moves FD past a hole of its file, in which nothing was ever written, by a multiple of UNIT bytes: sparse files can be of
- * any size. Returns the bytes that were skipped; 0 where there is none, or the file system does not tell.
+ * Moves FD past a hole of its file, in which nothing was ever written, by a multiple of UNIT bytes: sparse
+ * files can be of any size. Returns the bytes that were skipped; 0 where there is none, or the file system
+ * does not report it.
  */
 uint64_t nps_skip_hole(int fd, size_t unit);
 
 /*
- * Bytes of TEXT, at most MAX, without a last character that is not whole: where a text may be cut. TEXT is valid UTF-8 up to
- * there.
+ * Bytes of TEXT, at most MAX, without a last character that is not whole: where a text may be cut. The
+ * first MAX bytes of TEXT are valid UTF-8.
  */
 size_t nps_utf8_fit(const char *text, size_t max);
 

@@ -168,7 +168,7 @@ int nps_vec__own(struct nps_vec *vec)
 	if (mmap(vec->data, vec->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, vec->fd, 0) ==
 	    MAP_FAILED)
 		return -errno;
-	/* Without a file the array grows into a new one, and is not cooled, which would drop the private pages. */
+	/* Without a file the array grows into a new one. Not cooled: that would drop its private pages. */
 	close(vec->fd);
 	vec->fd = -1;
 	return 0;

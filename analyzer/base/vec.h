@@ -21,7 +21,7 @@ struct nps_vec {
 /* An empty array of ELEM-byte rows whose file, if it needs one, goes to DIRFD. */
 void nps_vec__init(struct nps_vec *vec, int dirfd, size_t elem);
 
-/* Room for LEN rows in all. 0, -ENOSPC, -ENOMEM or what the file system said. */
+/* Room for LEN rows in all. 0, -ENOSPC, -ENOMEM or the file system's error. */
 int nps_vec__reserve(struct nps_vec *vec, size_t len);
 
 /* Makes the array LEN rows long; new rows are zero. */
@@ -30,12 +30,12 @@ int nps_vec__resize(struct nps_vec *vec, size_t len);
 /* A zeroed row at the end, valid until the array grows again; NULL with errno. */
 void *nps_vec__push(struct nps_vec *vec);
 
-/* Tells the kernel that the rows will not be needed soon: they leave the resident set. */
+/* Advises the kernel that the rows will not be needed soon: they leave the resident set. */
 void nps_vec__cool(const struct nps_vec *vec);
 
 /*
- * Makes the rows this process' own, as after fork(): what it changes or appends is no longer in the file that other
- * processes have mapped, too. 0 or negative errno.
+ * Makes the rows private to this process, as after fork(): what it changes or appends is not in the file
+ * that other processes have mapped. 0 or negative errno.
  */
 int nps_vec__own(struct nps_vec *vec);
 

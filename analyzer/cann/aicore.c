@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Counters of chips before Stars. Their records have no times, but come in the order in which tasks end, as the task log
- * does, and one stream's tasks end in the order of their starts: the first record of a task is its first run's
- * (prof-raw 2.5).
+ * Counters of chips before Stars. Their records have no times, but come in the order in which tasks end, as
+ * the task log does. Tasks of one stream end in the order of their starts, so the first record of a task
+ * belongs to its first run (prof-raw 2.5).
  */
 #include "cann/capture.h"
 #include "cann/device_records.h"

@@ -61,8 +61,8 @@ int nps_batches__task(struct nps_batches *batches, uint32_t device, uint32_t str
 }
 
 /*
- * Threads race for ids: tasks told before the flip may already be of the new batch, and between them may be the last
- * ones of the old.
+ * Threads race for ids: tasks reported before the flip may already be of the new batch, and the last tasks
+ * of the old batch may be among them.
  */
 int nps_batches__flip(struct nps_batches *batches, uint32_t device, uint32_t stream, uint32_t number,
 		      uint32_t first)

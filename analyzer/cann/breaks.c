@@ -24,7 +24,10 @@ static int add(struct nps_breaks *breaks, uint64_t offset)
 	return 0;
 }
 
-/* " 123" at TEXT; where it ends, NULL: it is none. Not sscanf(): that measures the whole of the text behind the line. */
+/*
+ * Parses " 123" at TEXT; returns its end, NULL if it is no number. Not sscanf(): that measures the whole
+ * text behind the line.
+ */
 static const char *number_parse(const char *text, uint64_t *value)
 {
 	char *end;

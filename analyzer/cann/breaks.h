@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Where the bytes of a channel do not go on: a collector of ours notes the places in `npuscope.breaks` beside the data, a
- * line each, `STREAM OFFSET LOST SOURCE`: the stream (as `stars_soc.data.0`), the byte of it at which something new begins,
- * the bytes that were lost before it, and who read from there on (docs/session-format.md). Running numbers of records
- * begin anew at each.
+ * Offsets at which a channel has a gap. Our collector notes them in `npuscope.breaks` beside the data, a
+ * line each, `STREAM OFFSET LOST SOURCE`: the stream (as `stars_soc.data.0`), the offset of its byte at
+ * which new data begins, the bytes that were lost before it, and who read from there on
+ * (docs/session-format.md). Running numbers of records begin anew at each.
  */
 #ifndef NPS_CANN_BREAKS_H
 #define NPS_CANN_BREAKS_H
@@ -22,7 +22,7 @@ struct nps_breaks {
 int nps_breaks__read(struct nps_breaks *breaks, int dirfd, const char *base);
 void nps_breaks__free(struct nps_breaks *breaks);
 
-/* Is one between the record that was asked about before and the one at OFFSET? Offsets ascend. */
+/* Is there a gap between the offset of the call before and OFFSET? Offsets ascend. */
 static inline bool nps_breaks__passed(struct nps_breaks *breaks, uint64_t offset)
 {
 	bool passed = false;

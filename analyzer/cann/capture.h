@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the parts of the import of CANN's raw data share. The host's records become launches and host tasks, the
- * device's records become runs; both are then joined by their keys. None of it is held in memory: rows are in
- * temporary files that are walked in order, and all orders are made by external sorts.
+ * What the parts of the import of CANN's raw data share. The host's records become launches and host tasks,
+ * the device's records become runs; both are then joined by their keys. Nothing is held in memory: rows are
+ * in temporary files that are read in order, and all orders are made by external sorts.
  */
 #ifndef NPS_CANN_CAPTURE_H
 #define NPS_CANN_CAPTURE_H
@@ -30,7 +30,7 @@ enum nps_cann_level {
 
 /* What the runtime submitted: one task_track record. */
 struct nps_launch {
-	uint64_t submit; /* Unix ns, 0 unknown: of a graph it is not told which call ran it */
+	uint64_t submit; /* Unix ns, 0 unknown: no record names the call that ran a graph */
 	int64_t bytes; /* of a copy, NPS_NULL unknown */
 	uint32_t stream, task, batch;
 	uint32_t type; /* text */
@@ -70,7 +70,7 @@ struct nps_kernel_info {
 
 enum nps_op_state { NPS_STATE_STATIC, NPS_STATE_DYNAMIC, NPS_STATE_UNKNOWN };
 
-/* A task of a collective, as hccl_info tells it. */
+/* A task of a collective, from hccl_info. */
 struct nps_part_info {
 	uint64_t group; /* hash, 0 unknown */
 	uint64_t notify;
@@ -101,7 +101,7 @@ struct nps_collective {
 	uint32_t type; /* text: hcom_allReduce_ */
 	uint32_t algorithm; /* text */
 	uint32_t connection, model, device;
-	uint32_t dtype; /* 65534 not told */
+	uint32_t dtype; /* 65534 unknown */
 	uint32_t ranks; /* 0 unknown */
 	uint32_t index; /* in its group */
 	uint32_t tasks; /* that were launched */
@@ -112,9 +112,9 @@ struct nps_collective {
 
 /* One run of a task on a device. Rows by start. */
 struct nps_cann_run {
-	uint64_t start, end; /* end 0: not told */
+	uint64_t start, end; /* end 0: unknown */
 	uint32_t stream, task, context, batch;
-	uint32_t blocks; /* told by the device, 0 unknown */
+	uint32_t blocks; /* from the device, 0 unknown */
 	uint16_t device; /* its number */
 	uint8_t source; /* enum nps_run_source */
 	uint8_t type; /* as logged */
@@ -124,7 +124,7 @@ enum nps_run_source { NPS_RUN_STARS, NPS_RUN_CONTEXT, NPS_RUN_HWTS, NPS_RUN_TRAC
 
 /* One block of a kernel on its core. */
 struct nps_block_run {
-	uint64_t start, end; /* end 0: not told */
+	uint64_t start, end; /* end 0: unknown */
 	uint32_t stream, task;
 	uint16_t device, block;
 	uint8_t core; /* number */
@@ -153,7 +153,7 @@ struct nps_capture {
 	struct nps_cann_dir *devices;
 	size_t ndevices;
 	bool v6, batches; /* ids of 32 bits; ids of 16 bits that wrap */
-	bool expanded; /* streams of 15 bits, though no file of the host tells so */
+	bool expanded; /* streams of 15 bits, though no file of the host states it */
 	struct nps_dictionary names;
 	struct nps_tensors tensors;
 
@@ -206,14 +206,14 @@ void *nps_capture__push(struct nps_capture *capture, struct nps_vec *vec);
 /* Room in a sorter; NULL, with capture->err, without memory or disk. */
 void *nps_capture__sort(struct nps_capture *capture, struct nps_ext_sort *sort);
 
-/* Lets go of what rows of VEC occupy, every 65536th time it is called with the same *STEPS. */
+/* Releases the memory of rows of VEC on every 65536th call with the same *STEPS. */
 static inline void nps_capture__step(const struct nps_vec *vec, uint32_t *steps)
 {
 	if (!(++*steps & 0xffff))
 		nps_vec__cool(vec);
 }
 
-/* --- the parts, in this order; each returns 0 or a negative errno ----------------------------------------- */
+/* --- the parts, in this order; each returns 0 or a negative errno --------------------------------- */
 
 /* host_records.c: everything the host recorded goes to EVENTS in order of time; see host_records.h. */
 /* host_tree.c: calls become api rows, launches and host tasks. */
@@ -231,13 +231,13 @@ int nps_capture__join(struct nps_capture *capture);
 /* fill.c: the model's tasks, kernels, copies, counters, parts of collectives. */
 int nps_capture__fill(struct nps_capture *capture);
 
-/* mstx.c: ranges and marks, with what the devices told of them. */
+/* mstx.c: ranges and marks, with the devices' times of them. */
 int nps_capture__mstx(struct nps_capture *capture);
 
 /* steps.c: iterations and their parts, as the devices traced them. */
 int nps_capture__steps(struct nps_capture *capture);
 
-/* What can be wrong with the devices' clocks, over the time that the model covers: rows of the model's table `clock`. */
+/* How far off the devices' clocks can be while the model lasts: rows of the model's table `clock`. */
 void nps_capture__trust(struct nps_capture *capture);
 
 #endif

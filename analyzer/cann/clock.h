@@ -11,7 +11,10 @@
 #define NPS_NS_PER_S 1000000000ULL
 #define NPS_CANN_HZ_MAX 10000000000ULL /* so that a remainder in ns fits 64 bits */
 
-/* Unix ns = zero + floor((count - count0) * 10^9 / hz), as the vendor's own tools have it; or as MAP says, which knows better. */
+/*
+ * Unix ns = zero + floor((count - count0) * 10^9 / hz), as the vendor's own tools compute it; where MAP is
+ * set, it decides, as it is more exact.
+ */
 struct nps_cann_clock {
 	bool known;
 	uint64_t count0;
@@ -45,7 +48,10 @@ static inline bool nps_cann_clock__mapped(const struct nps_cann_clock *clock, ui
 	return *unix_ns > 0 && *unix_ns <= INT64_MAX;
 }
 
-/* COUNT in Unix ns. False if that is no time between 1970 and 2262, or COUNT is 0, which stands for a time that was not recorded. */
+/*
+ * COUNT in Unix ns. False if that is no time between 1970 and 2262, or if COUNT is 0, which stands for a
+ * time that was not recorded.
+ */
 static inline bool nps_cann_clock__unix(const struct nps_cann_clock *clock, uint64_t count, uint64_t *unix_ns)
 {
 	bool before = count < clock->count0;

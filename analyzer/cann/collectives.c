@@ -41,7 +41,7 @@ static struct repeat *repeat_at(const struct nps_collectives *c, size_t i)
 	return &NPS_AT(&c->repeats, struct repeat, i);
 }
 
-/* One row was looked at: nearly all are in order of time, so what lies behind may leave memory. */
+/* Counts a row; nearly all come in order of time, so at times the rows before it are released from memory. */
 static void step(struct nps_collectives *c)
 {
 	if (++c->steps & (NPS_TABLE_HOT - 1))
@@ -111,9 +111,9 @@ void nps_collectives__free(struct nps_collectives *c)
 }
 
 /*
- * Whether the task that runs HOST, which is PART, at START begins another run of its call: one that was seen already does.
- * A graph's stream runs what was launched in order: where it goes back the graph was executed again, even if the log of
- * the task that began it was lost. 1 or 0, negative errno.
+ * Whether the task that runs HOST, which is PART, at START begins another run of its call. It does if this
+ * run has that task already. A graph's stream runs what was launched in order: where the order goes back
+ * the graph was executed again, even if the log of the task that began it was lost. 1 or 0, negative errno.
  */
 static int begins_run(struct nps_collectives *c, const struct nps_host_task *host,
 		      const struct nps_part_info *part, uint64_t start)
@@ -151,7 +151,7 @@ static int next_run(struct nps_collectives *c, uint32_t call)
 	return 0;
 }
 
-/* A task ran from START to END: as in the vendor's files those of the master plane decide, where one is known. */
+/* A task ran from START to END. As in the vendor's files, the master plane decides, if it is known. */
 static void widen(struct nps_comm_span *span, bool master, uint64_t start, uint64_t end)
 {
 	if (span->master && !master)
@@ -168,8 +168,9 @@ static uint32_t enum_of(uint32_t value, uint32_t most)
 }
 
 /*
- * Counts the run of PART into that of its call; *INSTANCE: its number, calls are counted first and then their further
- * runs. Which run of the part it is tells nothing, as logs may be lost. 0 or negative errno.
+ * Counts the run of PART into that of its call; *INSTANCE: its number, calls are counted first and then
+ * their further runs. The number of the part's run decides nothing, as logs may be lost. 0 or negative
+ * errno.
  */
 static int assign(struct nps_collectives *c, uint32_t task, const struct nps_host_task *host,
 		  struct nps_part_info *part, uint32_t *instance)

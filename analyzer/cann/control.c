@@ -174,7 +174,7 @@ bool nps_chip_known(uint64_t number)
 	       number == NPS_CHIP_V1_1_3 || number == NPS_CHIP_950 || number == NPS_CHIP_950_1;
 }
 
-/* Of a chip of which nobody has said how its records look, they are read as the 910B's. */
+/* Records of a chip whose format is not known are read as the 910B's. */
 static uint32_t chip_of(const struct nps_cann_dir *dir, const cJSON *json)
 {
 	uint64_t number;
@@ -277,7 +277,7 @@ static bool log_number(const char *text, const char *key, uint64_t *value)
 
 	for (; text; text = strchr(text, '\n')) {
 		text += *text == '\n';
-		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): the file is terminated */
+		/* NOLINTNEXTLINE(clang-analyzer-core.UndefinedBinaryOperatorResult): it ends with NUL */
 		if (!strncmp(text, key, len) && text[len] == ':') {
 			text += len + 1;
 			text += strspn(text, " \t");

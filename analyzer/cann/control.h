@@ -28,7 +28,7 @@ enum nps_cann_chip {
 
 struct cJSON;
 
-/* Which counters a record of an AI core's PMU has, and what they were asked for. */
+/* Which counters a record of an AI core's PMU has, and the events that they count. */
 struct nps_cann_metrics {
 	char name[32]; /* "PipeUtilization" */
 	uint32_t events[NPS_CANN_EVENTS];
@@ -48,12 +48,12 @@ struct nps_cann_dir {
 	uint64_t driver; /* 0 unknown */
 	unsigned int cann_major, cann_minor; /* 0, 0 unknown */
 	uint64_t host_hz; /* 0: host times are raw ns */
-	uint64_t device_hz; /* 0: not told */
+	uint64_t device_hz; /* 0: unknown */
 	double aic_mhz, aiv_mhz;
 	uint32_t aic_cores, aiv_cores;
 	uint64_t memory_kb, cpus, user_hz;
 
-	int level; /* -1: not told */
+	int level; /* -1: unknown */
 	bool sampled_pmu; /* the PMU's records are samples, not of tasks */
 	struct nps_cann_metrics aic, aiv;
 
@@ -82,13 +82,13 @@ int nps_cann_dir__open(struct nps_cann_dir *dir, struct nps_model *model, int pa
 		       uint32_t device);
 void nps_cann_dir__close(struct nps_cann_dir *dir);
 
-/* Sets the clocks; what DIR does not tell is taken from OTHER (NULL: nothing). */
+/* Sets the clocks; what DIR lacks comes from OTHER (NULL: nothing). */
 void nps_cann_dir__clocks(struct nps_cann_dir *dir, const struct nps_cann_dir *other);
 
 /* The text of a file, at most MOST bytes, ended with NUL; NULL if there is none. Freed by the caller. */
 char *nps_cann_read_file(int dirfd, const char *name, size_t most);
 
-/* The JSON of file NAME, in a device's directory of NAME.N if NUMBERED; NULL: none. cJSON_Delete() frees it. */
+/* The JSON of file NAME, in a device's directory of NAME.N if NUMBERED, or NULL. Free with cJSON_Delete(). */
 struct cJSON *nps_cann_dir__json(const struct nps_cann_dir *dir, const char *name, bool numbered);
 
 /* A text of an object, "" if there is none. */
@@ -97,7 +97,7 @@ const char *nps_cann_text(const struct cJSON *json, const char *key);
 /* `0xf6,0xfb,...` up to a semicolon: the first MOST of them. Returns how many. */
 size_t nps_cann_events(const char *text, uint32_t *events, size_t most);
 
-/* Is it the number of a chip that anybody has described? */
+/* Is it the number of a chip whose format is known? */
 bool nps_chip_known(uint64_t number);
 
 static inline bool nps_cann_dir__v6(const struct nps_cann_dir *dir)

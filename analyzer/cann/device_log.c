@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One walk over the logs of all devices: starts and ends become runs, in order of start, and a counter goes to the run
- * that is open at its time (prof-raw 4.2, 4.6).
+ * One walk over the logs of all devices: starts and ends become runs, in order of start, and a counter goes
+ * to the run that is open at its time (prof-raw 4.2, 4.6).
  */
 #include "base/progress.h"
 #include "cann/batches.h"
@@ -17,15 +17,16 @@
 struct which {
 	uint32_t stream, task, context;
 	uint16_t device;
-	bool track; /* the scheduler's word, which goes beside the log of the cores that ran it */
+	bool track; /* from the scheduler's log, which is beside the log of the cores that ran it */
 };
 
 struct open_run {
 	struct which which;
 	uint32_t run, pmu; /* rows; pmu NPS_NONE: no counters yet */
 	/*
-	 * A run of the same task began and ended while this one was open. If this one's end is still to come the two have
-	 * each other's end, for ends come in the order of starts; if not, this one's end was lost.
+	 * Another run of the same task began and ended while this one was open. If this one's end is still
+	 * to come, the two ends were exchanged, as ends come in the order of starts; if not, this one's end
+	 * was lost.
 	 */
 	uint32_t later;
 	uint64_t threads; /* that are open, by bits; what has no threads is thread 0 */
@@ -47,7 +48,7 @@ static struct nps_cann_run *run_at(const struct device_log *log, uint32_t row)
 	return &NPS_AT(&log->capture->runs, struct nps_cann_run, row);
 }
 
-/* --- what is open: a hash table; the latest two runs of a task at most are in it ---------------------------- */
+/* --- open runs: a hash table with at most the latest two runs of a task --------------------------- */
 
 static size_t home(const struct device_log *log, const struct which *which)
 {
@@ -138,7 +139,7 @@ static int grow(struct device_log *log)
 	return 0;
 }
 
-/* --- events ----------------------------------------------------------------------------------------------- */
+/* --- events --------------------------------------------------------------------------------------- */
 
 static uint32_t add_run(struct device_log *log, const struct nps_device_event *event)
 {
@@ -161,15 +162,15 @@ static uint32_t add_run(struct device_log *log, const struct nps_device_event *e
 	return capture->runs.len - 1;
 }
 
-/* A context can have more threads than there are bits: those that share one are taken for one. */
+/* A context can have more threads than there are bits: threads that share a bit count as one. */
 static uint64_t thread_of(const struct nps_device_event *event)
 {
 	return 1ULL << (event->thread & 63);
 }
 
 /*
- * A context lasts from the start of its first thread to the end of its last one. One that is left over from another run of
- * the task, as an end of it was lost, is none of this run's.
+ * A context lasts from the start of its first thread to the end of its last one. A context that is left
+ * over from another run of the task, because one of its ends was lost, does not belong to this run.
  */
 static bool is_another_thread(const struct device_log *log, struct open_run *open,
 			      const struct nps_device_event *event)
@@ -197,7 +198,7 @@ static bool make_room(struct device_log *log)
 	return !log->capture->err;
 }
 
-/* Blocks are open beside their tasks: what they are told apart by is no context's number. */
+/* Blocks are open beside their tasks, so their key is a number that no context has. */
 static struct which which_block(const struct nps_device_event *event)
 {
 	struct which which = which_of(event);
@@ -339,7 +340,7 @@ static struct nps_run_pmu *pmu_of(struct device_log *log, struct open_run *open)
 	return pmu;
 }
 
-/* The open run of which something is told beside its start and end: the cores' own, if they have a log. */
+/* The open run to which a record other than a start or an end belongs: the cores' own, if they have a log. */
 static struct open_run *find_any(const struct device_log *log, const struct nps_device_event *event,
 				 uint32_t context)
 {

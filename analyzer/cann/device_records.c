@@ -84,7 +84,7 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 					 [NPS_LOG_FLIP] = NPS_DEVICE_FLIP };
 	struct nps_device_event *event;
 
-	/* Where Stars logs them, the scheduler's word is a second one. */
+	/* The scheduler's record of a task is a second one where Stars logs the task, too. */
 	if (record->source == NPS_RUN_TRACK && r->dir->chip > NPS_CHIP_310P &&
 	    (record->kind == NPS_LOG_START || record->kind == NPS_LOG_END))
 		return;
@@ -101,7 +101,7 @@ static void add_record(struct reading *r, const struct nps_log_record *record, c
 		add_counters(r, event, p);
 }
 
-/* When a log goes on after a break. */
+/* Notes where a log continues after a break. */
 static void note_break(struct reading *r, bool tasks, const struct nps_log_record *record)
 {
 	uint64_t *at;

@@ -6,8 +6,9 @@
 #include "cann/log_records.h"
 
 /*
- * In the order in which they count at the same time: a task is of the batch behind a flip told at its time (prof-raw
- * 4.3), a counter belongs to the task that ends then, and a task that takes no time begins before it ends.
+ * In the order in which they count at the same time: a task is of the batch that a flip of the same time
+ * begins (prof-raw 4.3), a counter belongs to the task that ends then, and a task that takes no time begins
+ * before it ends.
  */
 enum nps_device_kind { NPS_DEVICE_FLIP, NPS_DEVICE_PMU, NPS_DEVICE_BLOCKS, NPS_DEVICE_START, NPS_DEVICE_END };
 

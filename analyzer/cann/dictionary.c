@@ -81,10 +81,10 @@ static int read_lines(struct nps_dictionary *dict, struct nps_model *model, cons
 	while (!err && (line = nps_reader__line(&reader, &len)))
 		if (len)
 			err = add(dict, line, len, &bad);
-	/* Every line ends with a newline: of a name that is cut, nobody would see it. */
+	/* Every line ends with a newline; else the loss of a name's end would not be noticed. */
 	nps_model__lost(model, reader.unended, "end of %s, which is cut", base);
 	nps_reader__close(&reader);
-	nps_model__lost(model, bad, "lines of %s that are none", base);
+	nps_model__lost(model, bad, "lines of %s without an entry", base);
 	return err;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Names of hashes and of (level, type) pairs, as the host's dictionaries tell them (prof-raw 1.5, 2.0). */
+/* Names of hashes and of (level, type) pairs, from the host's dictionaries (prof-raw 1.5, 2.0). */
 #ifndef NPS_CANN_DICTIONARY_H
 #define NPS_CANN_DICTIONARY_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Runs, in order of start, become the model's tasks, with what their launches tell about them. */
+/* Runs, in order of start, become the model's tasks, with what is known from their launches. */
 #include "base/progress.h"
 #include "cann/collectives.h"
 #include "cann/hardware.h"
@@ -216,7 +216,7 @@ static void fill_run(struct fill *fill, size_t row, const struct nps_cann_run *r
 	const struct nps_kernel_info *kernel = NULL;
 	uint32_t pmu = NPS_NONE, blocks = 0, task;
 
-	/* Nothing may be left behind: it would hold up all that follow. */
+	/* Skips all counters up to this row: one that stays would block those that follow. */
 	while (fill->pmu && fill->pmu->key.high <= row) {
 		if (pmu == NPS_NONE)
 			pmu = fill->pmu->key.low;

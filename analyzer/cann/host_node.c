@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What ended calls of operators meant: which kernels their launches run, as one task or as contexts of a graph, and
- * which launches are parts of a collective (prof-raw 4.1, 4.4).
+ * What operators' calls meant, once they ended: which kernels their launches run, as one task or as
+ * contexts of a graph, and which launches are parts of a collective (prof-raw 4.1, 4.4).
  */
 #include "cann/host_tree.h"
 
@@ -15,9 +15,9 @@
 #define CONTEXTS_MOST 4096 /* of one collective */
 #define DTYPE_NOT_TOLD 65534
 #define TASKS_MOST (1U << 14) /* of one call with several launches: each may run all that is described */
-#define LOOKS_MOST (1U << 24) /* at what is told of a call's parts */
+#define LOOKS_MOST (1U << 24) /* at the records of a call's parts */
 
-/* What a node's records tell about one operator in it. */
+/* What a node's records state about one operator in it. */
 struct nps_desc {
 	uint64_t name; /* hash */
 	uint64_t type, attributes;
@@ -53,7 +53,7 @@ void nps_host_tree__free_descs(struct nps_host_tree *tree)
 	tree->ndescs = tree->desc_room = 0;
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------- */
 
 static void add_task(struct nps_host_tree *tree, struct nps_host_task row)
 {
@@ -120,7 +120,7 @@ void nps_host_tree__bare_launch(struct nps_host_tree *tree, const struct nps_hos
 	add_task(tree, task);
 }
 
-/* --- descriptions of a node's operators -------------------------------------------------------------------- */
+/* --- descriptions of a node's operators ----------------------------------------------------------- */
 
 static void clear_descs(struct nps_host_tree *tree)
 {
@@ -226,7 +226,7 @@ static void describe_all(struct nps_host_tree *tree, const struct nps_open_call 
 		describe(tree, i);
 }
 
-/* --- kernels of a node ------------------------------------------------------------------------------------ */
+/* --- kernels of a node ---------------------------------------------------------------------------- */
 
 static struct nps_kernel_info kernel_of(struct nps_host_tree *tree, const struct nps_desc *desc,
 					const struct nps_host_launch *track, bool alone)
@@ -246,7 +246,7 @@ static struct nps_kernel_info kernel_of(struct nps_host_tree *tree, const struct
 		.hf32 = desc->hf32
 	};
 
-	/* The runtime knows best how many blocks it launched; of a graph it tells those of the whole. */
+	/* The runtime knows best how many blocks it launched; for a graph it reports those of the whole. */
 	if (alone && track->blocks) {
 		kernel.blocks = track->blocks;
 		ratio = track->ratio ? track->ratio : ratio;
@@ -275,7 +275,7 @@ static void add_contexts(struct nps_host_tree *tree, const struct nps_desc *desc
 	}
 }
 
-/* Without descriptions the call's own name is what is known: profiling level 0. */
+/* At profiling level 0 there are no descriptions, only the call's own name. */
 static void add_undescribed(struct nps_host_tree *tree, const struct nps_open_call *call,
 			    const struct nps_host_launch *track, uint32_t launch)
 {
@@ -327,7 +327,7 @@ static void add_kernels(struct nps_host_tree *tree, const struct nps_open_call *
 	}
 }
 
-/* Some calls of operators launch what is no kernel of theirs. */
+/* Some calls of operators launch kernels that are not theirs. */
 static bool holds_kernels(const struct nps_host_tree *tree, const struct nps_open_call *call)
 {
 	const char *name;
@@ -360,7 +360,7 @@ static void end_collective(struct nps_host_tree *tree, const struct nps_open_cal
 	}
 }
 
-/* Forgets what is described if CALL's launches would run it too many times: there is no such operator. */
+/* Drops the descriptions if CALL's launches would run them too many times: there is no such operator. */
 static void bound_tasks(struct nps_host_tree *tree, const struct nps_open_call *call)
 {
 	uint64_t launches = 0, tasks = 0;
@@ -400,7 +400,7 @@ void nps_host_tree__end_node(struct nps_host_tree *tree, const struct nps_open_c
 	}
 }
 
-/* --- collectives ------------------------------------------------------------------------------------------ */
+/* --- collectives ---------------------------------------------------------------------------------- */
 
 /* The collective that the NODE call around CALL is, NPS_NONE if there is no such call or no memory. */
 static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_call *call, uint32_t device)
@@ -431,7 +431,7 @@ static uint32_t collective_of(struct nps_host_tree *tree, const struct nps_open_
 	return node->collective;
 }
 
-/* What is told of a call's parts. */
+/* The records of a call's parts. */
 struct told_parts {
 	uint32_t from,
 		left; /* info to look from, as parts come in order, and how many may still be looked at */
@@ -439,7 +439,7 @@ struct told_parts {
 	uint32_t first, last;
 };
 
-/* The part that is told for CONTEXT, looked for from where the one before was. NULL: none. */
+/* The part recorded for CONTEXT; the search begins where the one before ended. NULL: none. */
 static const struct nps_part_info *part_of(const struct nps_host_tree *tree, const struct nps_open_call *call,
 					   struct told_parts *told, uint32_t context)
 {

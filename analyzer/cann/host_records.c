@@ -58,15 +58,15 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 		nps_model__lost(capture->model, 1, "calls that end before they begin");
 		return;
 	}
-	if (!begin) { /* it was not recorded: all that its thread did would lie within */
-		nps_model__lost(capture->model, 1, "calls whose begin is none");
+	if (!begin) { /* it was not recorded: all calls of its thread would be inside of it */
+		nps_model__lost(capture->model, 1, "calls without a begin time");
 		return;
 	}
 	event = nps_capture__sort(capture, &records->events);
 	if (!event)
 		return;
 	memset(event, 0, sizeof(*event));
-	/* What contains comes before what is contained. */
+	/* Outer calls before inner ones. */
 	event->key.high = begin;
 	event->key.low = (uint64_t)NPS_HOST_CALL << 56 | (uint64_t)(UINT16_MAX - call->level) << LEVEL_SHIFT |
 			 (DURATION_MOST - NPS_MIN(duration, (uint64_t)DURATION_MOST));
@@ -78,7 +78,7 @@ static void add_call(struct nps_host_records *records, struct nps_capture *captu
 	event->call.level = call->level;
 }
 
-/* --- calls ------------------------------------------------------------------------------------------------ */
+/* --- calls ---------------------------------------------------------------------------------------- */
 
 static struct half_call call_of(const uint8_t *p)
 {
@@ -176,7 +176,7 @@ static struct nps_host_launch *launch(struct nps_host_records *records, struct n
 	if (type == TASK_MAINTENANCE || nps_u16(p + 24) >> 12 == DEVICE_DPU)
 		return NULL;
 	if (device >= NPS_DEVICES_MAX) {
-		nps_model__lost(capture->model, 1, "launches on devices that cannot be");
+		nps_model__lost(capture->model, 1, "launches on impossible devices");
 		return NULL;
 	}
 	event = add(records, capture, type == TASK_FLIP ? NPS_HOST_FLIP : NPS_HOST_LAUNCH, p);
@@ -299,7 +299,7 @@ static void captured(struct nps_host_records *records, struct nps_capture *captu
 		*to = row;
 }
 
-/* A begin has no end yet, an end no begin: they are put together when all are known. */
+/* The record is a begin or an end: they are joined when all are known. */
 static void capture_stream_info(struct nps_host_records *records, struct nps_capture *capture,
 				const uint8_t *p, bool aging)
 {
@@ -519,7 +519,7 @@ static int compare_captured(const void *a, const void *b)
 	return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* A capture ends with the end told next for its stream, or with the next begin. */
+/* A capture ends with the next end of its stream, or with the next begin. */
 static void close_captured(struct nps_host_records *records)
 {
 	struct nps_captured *rows = records->captured.data;

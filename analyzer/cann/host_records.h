@@ -6,8 +6,9 @@
 #include "cann/capture.h"
 
 /*
- * Kinds of records in the order in which they count at the same time: a record belongs to the call that ends then, not
- * to one that begins (prof-raw 4.1), and a task is of the batch before a wrap told at its time (4.3).
+ * Kinds of records in the order in which they count at the same time: a record belongs to the call that
+ * ends then, not to one that begins (prof-raw 4.1), and a task is of the batch before a flip of the same
+ * time (4.3).
  */
 enum nps_host_kind {
 	NPS_HOST_LAUNCH,
@@ -37,7 +38,7 @@ struct nps_host_event {
 		struct {
 			uint64_t end, item;
 			uint32_t tid, type;
-			uint32_t request; /* only tells apart what else would be one call told twice */
+			uint32_t request; /* distinguishes calls from a record that is repeated */
 			uint16_t level;
 		} call;
 		struct nps_host_launch launch; /* of flips too */

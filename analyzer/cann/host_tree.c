@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* One walk over the host's records: calls become rows of `api`, launches get their call, batch and copy size. */
+/* One walk over the host's records: calls become rows of `api`; launches get a call, a batch, a size. */
 #include "cann/host_tree.h"
 
 #include "base/memory.h"
@@ -134,7 +134,7 @@ static uint32_t mode_of(const struct nps_host_tree *tree, uint32_t level, uint32
 	return level == NPS_LEVEL_COMM ? name : NPS_NONE;
 }
 
-/* The row of `api`. What ended before the capture began is not shown, but may have launched what runs in it. */
+/* The row of `api`. A call that ended before the capture has none, but may have launched what runs in it. */
 static void add_api(struct nps_host_tree *tree, const struct nps_host_event *event, uint32_t name,
 		    uint32_t connection)
 {
@@ -170,7 +170,7 @@ static void add_api(struct nps_host_tree *tree, const struct nps_host_event *eve
 	nps_model__cover(m, start, end);
 }
 
-/* An operator's own call within one of the same level says nothing new. */
+/* An operator's own call within one of the same level adds nothing. */
 static bool is_redundant(const struct nps_host_tree *tree, const struct nps_thread *thread, uint32_t level,
 			 uint64_t begin, uint32_t name)
 {
@@ -251,7 +251,7 @@ static void begin_call(struct nps_host_tree *tree, struct nps_thread *thread,
 	connection = tree->connections++;
 	name = nps_dictionary__type(&tree->capture->names, level, event->call.type);
 	add_api(tree, event, name, connection);
-	/* What ends as it begins holds nothing; its end also is not after any record's time. */
+	/* A call without length contains no record. */
 	if (level == NPS_LEVEL_RUNTIME || event->call.end == event->key.high)
 		return;
 	end_calls(tree, thread, event->key.high);
@@ -378,7 +378,7 @@ static void copy_sized(struct nps_host_tree *tree, struct nps_thread *thread,
 	memmove(thread->copies, thread->copies + 1, thread->ncopies * sizeof(*thread->copies));
 }
 
-/* What is part of a graph was launched when the graph was loaded or captured, and runs when somebody executes it. */
+/* A part of a graph is launched when the graph is loaded or captured, and runs when the graph is executed. */
 static struct nps_launch *add_launch(struct nps_host_tree *tree, const struct nps_host_event *event,
 				     const struct nps_launch_type *type, const struct nps_open_call *call)
 {
@@ -453,7 +453,7 @@ static void launched(struct nps_host_tree *tree, struct nps_thread *thread,
 	}
 }
 
-/* --- other records ---------------------------------------------------------------------------------------- */
+/* --- other records -------------------------------------------------------------------------------- */
 
 static void attach(struct nps_host_tree *tree, struct nps_thread *thread, const struct nps_host_event *event,
 		   enum nps_host_kind kind, uint32_t level)
@@ -537,7 +537,7 @@ static void fused(struct nps_host_tree *tree, const struct nps_thread *thread,
 
 static uint32_t tid_of(const struct nps_host_event *event, enum nps_host_kind kind)
 {
-	/* All keys but those of calls tell the thread. */
+	/* The keys of all records but calls hold the thread. */
 	return kind == NPS_HOST_CALL ? event->call.tid : event->key.low >> 16 & UINT32_MAX;
 }
 
@@ -582,15 +582,15 @@ static void take(struct nps_host_tree *tree, const struct nps_host_event *event)
 }
 
 /*
- * The same record twice comes from a stream that was told twice; but tensors may well be alike, and so may the sizes of
- * copies as long as one waits for its own.
+ * A record repeats where its stream was reported twice. But tensors may be alike, and so may the sizes of
+ * copies while a launch waits for its size.
  */
 static bool is_repeated(struct nps_host_tree *tree, const struct nps_host_event *event,
 			const struct nps_host_event *last)
 {
 	const struct nps_thread *thread;
 
-	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding only lets a repeated record pass */
+	/* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): unequal padding lets a repeated one pass */
 	if (memcmp(event, last, sizeof(*event)) != 0)
 		return false;
 	switch ((enum nps_host_kind)(event->key.low >> 56)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The calls that are open while the host's records are walked in order of time, thread by thread, and what was recorded
- * inside them (prof-raw 4.1).
+ * The calls that are open while the host's records are walked in order of time, thread by thread, and what
+ * was recorded inside them (prof-raw 4.1).
  */
 #ifndef NPS_CANN_HOST_TREE_H
 #define NPS_CANN_HOST_TREE_H
@@ -40,15 +40,15 @@ struct nps_open_call {
 /* Task types of the runtime, as they are named. */
 struct nps_launch_type {
 	uint32_t text;
-	uint32_t core; /* text of what it runs on, NPS_NONE: not told by the type */
+	uint32_t core; /* text of what it runs on, NPS_NONE: the type does not decide it */
 	uint8_t kind; /* enum nps_launch_kind */
-	bool kernel; /* even without a call that says so */
+	bool kernel; /* even without an operator's call */
 };
 
 struct nps_thread {
 	uint32_t tid, top; /* innermost call */
 	uint32_t depth;
-	/* Copies and their sizes are told apart; both belong to the same call. */
+	/* Copies and their sizes are separate records; both belong to the same call. */
 	uint32_t copies[8], ncopies; /* launches without size */
 	bool sized; /* a size without launch */
 	uint64_t bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door of CANN's raw data: finds the directories, runs the parts, and says what the capture is of. */
+/* Entry of CANN's raw data: finds the directories, runs the parts, and describes the capture. */
 #include "base/input_file.h"
 #include "base/progress.h"
 #include "cann/capture.h"
@@ -83,7 +83,7 @@ void nps_cann_capture__free(struct nps_capture *capture)
 	free(capture->devices);
 }
 
-/* --- directories ------------------------------------------------------------------------------------------ */
+/* --- directories ---------------------------------------------------------------------------------- */
 
 static bool device_name(const char *name, uint32_t *device)
 {
@@ -116,7 +116,7 @@ static size_t list_devices(int fd, uint32_t *numbers)
 	while (n < NPS_DEVICES_MAX && (entry = nps_input_dir__next(dir))) {
 		char name[32];
 
-		/* device_07 is nobody's: what is opened is made from the number. */
+		/* Ignores names such as device_07: a directory is opened by a name made from its number. */
 		if (!device_name(entry->d_name, &numbers[n]))
 			continue;
 		snprintf(name, sizeof(name), "device_%u", numbers[n]);
@@ -158,7 +158,7 @@ static int open_dirs(struct nps_capture *capture, int fd)
 	return capture->host.fd < 0 && !capture->ndevices ? -ENOENT : 0;
 }
 
-/* --- what the capture is of ------------------------------------------------------------------------------- */
+/* --- the description of the capture --------------------------------------------------------------- */
 
 /* PROF_<index>_<time>_<pid><letters> */
 static uint32_t pid_of_name(const char *path)
@@ -239,7 +239,7 @@ static int describe(struct nps_capture *capture, const char *path)
 	return add_devices(capture);
 }
 
-/* Clocks; what a directory does not tell is taken from the others. */
+/* Clocks; what a directory lacks comes from the others. */
 static void set_clocks(struct nps_capture *capture)
 {
 	struct nps_model *m = capture->model;
@@ -247,11 +247,11 @@ static void set_clocks(struct nps_capture *capture)
 
 	nps_cann_dir__clocks(host, capture->ndevices ? &capture->devices[0] : NULL);
 	if (capture->host.fd >= 0 && !host->host_clock.known)
-		nps_model__lost(m, 1, "host clocks that nobody can read");
+		nps_model__lost(m, 1, "host clocks that cannot be read");
 	for (size_t i = 0; i < capture->ndevices; i++) {
 		nps_cann_dir__clocks(&capture->devices[i], host);
 		if (!capture->devices[i].device_clock.known)
-			nps_model__lost(m, 1, "device clocks that nobody can read");
+			nps_model__lost(m, 1, "device clocks that cannot be read");
 	}
 	if (host->has_begin)
 		m->start = host->begin_us * 1000;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which launch a run is of. Both sides are sorted by (device, stream, batch, task, context) and walked side by side
- * (prof-raw 4.2).
+ * Finds the launch of each run: launches and runs are both sorted by (device, stream, batch, task, context)
+ * and walked side by side (prof-raw 4.2).
  */
 #include "base/progress.h"
 #include "cann/capture.h"
@@ -144,8 +144,8 @@ static void match(struct join *join, uint32_t run, uint32_t host)
 }
 
 /*
- * A MIX kernel is logged as context 0, as a whole, or both; what the launch is told to be need not be the same. Only if
- * nothing else is there to match.
+ * A MIX kernel is logged as context 0, as a whole, or both; its launch may be recorded with another
+ * context. Only where no launch of that context matches.
  */
 static size_t only_mix(const struct join *join, uint32_t context)
 {

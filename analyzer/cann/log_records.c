@@ -5,7 +5,7 @@
 
 #define STARS_MAGIC 0x6BD3
 #define TRACK_BYTES 40
-#define CUT 2048 /* streams below which ids are told apart by higher bits */
+#define CUT 2048 /* streams are below; bits above it mark how ids are stored */
 
 enum stars_function {
 	STARS_START = 0x00,
@@ -109,7 +109,7 @@ static uint8_t pmu_core(unsigned int ffts, unsigned int sub)
 	return ffts != 0;
 }
 
-/* Of a kernel on both kinds of cores the master's counters are one record, those of the others a second one. */
+/* Of a kernel on both kinds of cores the master's counters are one record, those of the others another. */
 static void whole_counters(const uint8_t *p, struct nps_counters *counters)
 {
 	counters->block = !(p[17] & 1);
@@ -167,7 +167,7 @@ static void ffts_profile(const uint8_t *p, struct nps_log_record *r)
 	r->mangled = true;
 }
 
-/* On chips without Stars the task scheduler tells about tasks that are none of the cores'. */
+/* On chips without Stars the task scheduler reports tasks that do not run on cores. */
 static void track_task(const uint8_t *p, uint8_t type, unsigned int status, struct nps_log_record *r)
 {
 	if (status != TRACK_STARTED && status != TRACK_ENDED)
@@ -202,7 +202,7 @@ static void ts_track(const uint8_t *p, struct nps_log_record *r)
 		r->task = nps_u16(p + 18);
 		r->value = nps_u32(p + 20);
 		break;
-	default: /* the scheduler tells more than anybody needs */
+	default: /* other messages of the scheduler are not needed */
 		break;
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The records of a device's task logs, one at a time: what each says, whatever the chip (prof-raw 2.5). Nothing is kept
- * between records, and nothing in them is trusted.
+ * The records of a device's task logs, one at a time: the content of each, whatever the chip (prof-raw
+ * 2.5). Nothing is kept between records, and nothing in them is trusted.
  */
 #ifndef NPS_CANN_LOG_RECORDS_H
 #define NPS_CANN_LOG_RECORDS_H
@@ -11,8 +11,8 @@
 /* How ids of a stream and a task are logged. */
 enum nps_ids {
 	NPS_IDS_PLAIN, /* as they are */
-	NPS_IDS_BITS, /* two bits of the stream tell which field holds bits of the other */
-	NPS_IDS_EXPANDED, /* streams of 15 bits; the 16th tells that the fields are swapped */
+	NPS_IDS_BITS, /* two bits of the stream select the field that holds bits of the other */
+	NPS_IDS_EXPANDED, /* streams of 15 bits; the 16th marks swapped fields */
 	NPS_IDS_WHOLE /* one number of 32 bits, no stream */
 };
 
@@ -63,7 +63,7 @@ extern const struct nps_log_format nps_log_formats[];
 /* The format of FILE, NULL if it is none of a task log. */
 const struct nps_log_format *nps_log_format(const char *file);
 
-/* What record P, of the format's length, says. */
+/* Decodes record P, of the format's length. */
 static inline void nps_log__decode(const struct nps_log_format *format, const uint8_t *p,
 				   struct nps_log_record *r)
 {
@@ -74,7 +74,7 @@ static inline void nps_log__decode(const struct nps_log_format *format, const ui
 /* The counters of a PMU record P of ffts_profile.data, and its context or NPS_NO_CONTEXT. */
 uint32_t nps_log__counters(const uint8_t *p, struct nps_counters *counters);
 
-/* Is PMU record P of a chip of the last generation one block's? Its tasks have the sums of their blocks in records of their own. */
+/* Is PMU record P, of a chip of the last generation, one block's? Others are the sums of a task's blocks. */
 bool nps_log__is_block(const uint8_t *p);
 
 /* The counters of record P of aicore.data or aiVectorCore.data; stream and task go to *STREAM and *TASK. */
@@ -86,7 +86,10 @@ enum nps_ids nps_log__ids(uint32_t chip, bool expanded);
 /* The stream and the task that R is about. */
 void nps_log__unmangle(enum nps_ids ids, const struct nps_log_record *r, uint32_t *stream, uint32_t *task);
 
-/* What running numbers tell of records that the device lost; up to 15 in a row can be told. */
+/*
+ * Counts records that the device lost, by their running numbers of 4 bits; of more than 15 lost in a row,
+ * only the rest modulo 16 shows.
+ */
 struct nps_sequence {
 	uint8_t last; /* NPS_NO_SEQUENCE: none yet */
 	uint64_t gaps;

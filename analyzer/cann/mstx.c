@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ranges and marks of the mstx interface, with the times at which their streams came to them (prof-raw 2.3, 4.5). A long
- * message comes in several records; the device tells about a mark by its number only.
+ * Ranges and marks of the mstx interface, with the times at which their streams came to them (prof-raw 2.3,
+ * 4.5). A long message comes in several records; the device reports a mark by its number only.
  */
 #include "cann/capture.h"
 
@@ -24,11 +24,11 @@ struct segment {
 	uint64_t end, id, domain, payload;
 	uint32_t pid, tid, category, event;
 	int32_t payload_type, message_type;
-	bool numbered; /* of the mstx interface: the device tells of it by its number */
+	bool numbered; /* of the mstx interface: the device reports it by its number */
 	char message[MESSAGE_PART];
 };
 
-/* Rows by the number of their mark, and what the device told, by row. */
+/* Rows by the number of their mark, and the device's records, by row. */
 struct mark_row {
 	struct nps_sort_key key; /* high: id, low: row << 1 | is a range */
 };

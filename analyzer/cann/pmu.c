@@ -242,7 +242,7 @@ static uint32_t blocks_on(const struct nps_run_pmu *pmu, unsigned int core, uint
 	return pmu->main < 2 && mix_blocks ? mix_blocks : pmu->blocks[core];
 }
 
-/* ns: cycles of all cores, as long as the rounds of blocks last; NaN of unknown blocks or at an unknown frequency. */
+/* ns: cycles of all cores, as long as the rounds of blocks last; NaN of unknown blocks or frequency. */
 static double total_time(const struct nps_pmu_plan *plan, unsigned int core, uint64_t cycles, uint32_t blocks,
 			 double mhz)
 {

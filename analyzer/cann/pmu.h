@@ -34,13 +34,14 @@ enum nps_pmu_kind {
 	NPS_PMU_DIFFERENCE
 };
 
-/* Prepares PLAN for the devices that DIR tells about. 0 or -ENOMEM. */
+/* Prepares PLAN for the devices of DIR. 0 or -ENOMEM. */
 int nps_pmu__plan(struct nps_pmu_plan *plan, const struct nps_cann_dir *dir, struct nps_strings *strings);
 
 /*
- * The numbers of one run of a kernel with these blocks, in VALUES[plan->n], NaN what cannot be known. MIX_BLOCKS: on the other
- * kind of cores than the one it was made for, 0: as many as PMU has records of. BLOCKS: 0 unknown. MHZ: at which the cores ran
- * then, 0 unknown; bandwidths are of the nominal frequency, as the vendor's are.
+ * The numbers of one run of a kernel with these blocks, in VALUES[plan->n]; NaN where unknown. MIX_BLOCKS:
+ * blocks on the kind of cores that the kernel was not made for, 0: as many as PMU has records of. BLOCKS: 0
+ * unknown. MHZ: frequency of the cores during the run, 0 unknown; bandwidths use the nominal frequency, as
+ * the vendor's do.
  */
 void nps_pmu__compute(const struct nps_pmu_plan *plan, const struct nps_run_pmu *pmu, uint32_t blocks,
 		      uint32_t mix_blocks, double mhz, double *values);

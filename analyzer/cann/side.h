@@ -13,7 +13,7 @@ struct nps_side_start {
 	uint64_t raw; /* CLOCK_MONOTONIC_RAW ns of the host */
 };
 
-/* What sampled cores counted, over all directories that a session has of their devices. Zero is nothing yet. */
+/* What sampled cores counted, over all directories that a session has of their devices. May be zeros. */
 struct nps_side_cores {
 	struct nps_core_sums *first;
 };
@@ -26,8 +26,8 @@ struct nps_side_session {
 };
 
 /*
- * Imports them from the opened directories HOST (NULL: there is none), whose dictionary NAMES is, and DEVICES into MODEL.
- * SESSION may be NULL. 0 or negative errno.
+ * Imports these files from the opened directories HOST (NULL: there is none), whose dictionary
+ * NAMES is, and DEVICES into MODEL. SESSION may be NULL. 0 or negative errno.
  */
 int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 			  const struct nps_cann_dir *host, const struct nps_cann_dir *devices,
@@ -37,7 +37,7 @@ int nps_cann_side__import(struct nps_model *model, struct nps_dictionary *names,
 int nps_side_cores__write(const struct nps_side_cores *cores, struct nps_model *model);
 void nps_side_cores__free(struct nps_side_cores *cores);
 
-/* What the AI CPUs of device directory DIR, whose clocks are set, tell of their kernels. 0 or negative errno. */
+/* Imports the kernels that the AI CPUs of directory DIR report. Its clocks are set. 0 or negative errno. */
 int nps_cann_side__aicpu(struct nps_model *model, const struct nps_cann_dir *dir);
 
 /* Leaves out what was sampled of devices before FROM and after TO, Unix ns. 0 or negative errno. */

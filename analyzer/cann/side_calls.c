@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Calls that the host traced: lines of `perf trace` and of `ltrace`, whose clocks are not those of the capture. As with
- * the vendor the first call of each file stands at the start of the collection.
+ * Calls that the host traced: lines of `perf trace` and of `ltrace`, whose clocks are not those of the
+ * capture. As in the vendor's tools, the first call of each file counts as the start of the collection.
  */
 #include "cann/side_read.h"
 

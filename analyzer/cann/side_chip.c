@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of the chip: quality of service, frequency, the scheduler's sampled counters, caches by task, sampled cores. */
+/* Counters of the chip: quality of service, frequency, scheduler, caches by task, sampled cores. */
 #include "cann/pmu.h"
 #include "cann/side.h"
 #include "cann/side_read.h"
@@ -76,7 +76,7 @@ static void put_lpm(struct nps_side *side, uint64_t kind, uint64_t ns, uint32_t 
 		put_mv(side, ns, value, kind == LPM_BUS_VOLTAGE);
 }
 
-/* What was so before the device was synchronised was so then. values[0]: MHz or mV. */
+/* What was valid before the device was synchronised was valid then. values[0]: MHz or mV. */
 static void end_lpm(struct nps_side *side)
 {
 	uint64_t ns, begin = side->dir->has_begin ? side->dir->begin_us * 1000 : 0;
@@ -244,7 +244,7 @@ static void soc(struct nps_side *side, const uint64_t *v, const uint8_t *record)
 	case SOC_LEVEL:
 		level(side, v[1], record);
 		break;
-	case SOC_POWER: /* no result has a place for it */
+	case SOC_POWER: /* no result shows it */
 		break;
 	default:
 		side->bad++;
@@ -317,7 +317,7 @@ static void socpmu(struct nps_side *side, const uint64_t *v, const uint8_t *reco
 
 /* --- sampled counters of cores: eight or ten events, cycles, time, count, core --- */
 
-#define CORES 128 /* numbers of cores that are told apart */
+#define CORES 128 /* numbers of cores that are distinguished */
 
 /* What the cores of a file counted in all, or of files of that name that a session has of a device. */
 struct nps_core_sums {
@@ -404,7 +404,7 @@ static void put_summary(struct nps_side *side, const struct nps_core_sums *sums,
 		if (column->core != which)
 			continue;
 		if (!strncmp(name, "aic_", 4) || !strncmp(name, "aiv_", 4))
-			name += 4; /* the file, and the core's type, say it */
+			name += 4; /* the file and the core's type imply it */
 		if (!nps_side__add(side, &t->t, &row))
 			return;
 		t->device[row] = sums->device;
@@ -444,7 +444,7 @@ static struct nps_core_sums *new_sums(struct nps_side *side, const struct nps_si
 	return sums;
 }
 
-/* The sums that a session has already, made if it has none; channels that were started again go on with them. */
+/* The sums of the session so far, made if there are none; a channel that was started again adds to them. */
 static struct nps_core_sums *session_sums(struct nps_side *side, const struct nps_side_format *format,
 					  bool vectors)
 {

@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DISK_HZ 50000000 /* 50 Hz, unless something else is told */
+#define DISK_HZ 50000000 /* 50 Hz, unless the configuration states another rate */
 #define CARD_SPEED 125000 /* B/s of a Mbit/s */
 #define MOST_SPEED 100000000 /* Mbit/s */
 
 /*
- * Events of the L2 cache and of address translation by chip. A minus takes an event away; 0 ends a list but for the
- * first place.
+ * Events of the L2 cache and of address translation by chip. A negative event is subtracted; 0 ends a list,
+ * unless it is the first entry.
  */
 static const struct rule {
 	uint32_t chips; /* bits of platform_version */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What sample.json and info.json say of the sampled counters. */
+/* The configuration of the sampled counters, from sample.json and info.json. */
 #ifndef NPS_SIDE_CONFIG_H
 #define NPS_SIDE_CONFIG_H
 
@@ -31,7 +31,7 @@ struct nps_side_config {
 	uint8_t cpus[NPS_SIDE_CPUS]; /* of the device: 'c' control, 'a' AI */
 };
 
-/* Reads what DIR tells; texts go to MODEL. 0 or -ENOMEM. */
+/* Reads the files of DIR; texts go to MODEL. 0 or -ENOMEM. */
 int nps_side_config__read(struct nps_side_config *config, struct nps_model *model,
 			  const struct nps_cann_dir *dir);
 

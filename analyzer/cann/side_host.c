@@ -56,8 +56,8 @@ static void put_usage(struct nps_side *side, uint64_t ns, uint32_t cpu, double u
 }
 
 /*
- * What the threads of both samples used, of at most WHOLE hundredths of ticks each. A thread counts for the CPU on which
- * it was in the end.
+ * What the threads of both samples used, of at most WHOLE hundredths of ticks each. A thread counts for the
+ * CPU of the later sample.
  */
 static uint64_t add_shares(struct cpus *cpus, uint64_t whole)
 {
@@ -96,7 +96,7 @@ static void put_sample(struct nps_side *side, struct cpus *cpus)
 	for (size_t i = 0; i < MOST_CPUS && !side->err; i++) {
 		struct share *share = &cpus->shares[i];
 
-		/* More than all is a thread that came from another CPU. */
+		/* More than the whole comes from a thread that was on another CPU before. */
 		if (!share->threads || share->used > whole)
 			continue;
 		if (!share->name)
@@ -355,7 +355,7 @@ static const char *skip_time(const char *text)
 	return rest ? rest : "";
 }
 
-/* `12.34 %`; NaN where the kernel does not account delays and iotop has a word in its place. */
+/* `12.34 %`; NaN where the kernel does not account delays, in which case iotop prints a word instead. */
 static bool disk_share(const char **p, double *share)
 {
 	uint64_t hundredths;
@@ -369,7 +369,7 @@ static bool disk_share(const char **p, double *share)
 	return true;
 }
 
-/* PID PRIO USER READ UNIT WRITE UNIT SWAPIN % IO % COMMAND; without accounting `?unavailable?` for both shares. */
+/* PID PRIO USER READ UNIT WRITE UNIT SWAPIN % IO % COMMAND; without accounting both are `?unavailable?`. */
 static bool disk_row(struct nps_side *side, struct disk *disk, const char *text)
 {
 	struct nps_host_disk_table *t = &side->model->host_disk;

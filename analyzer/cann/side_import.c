@@ -59,8 +59,8 @@ static void order_all(struct nps_side *side)
 }
 
 /*
- * Module memory is told in counts of the host, which the host's own files relate to its raw clock; from there on the times
- * of a device are those of its start_info.
+ * Records of module memory have times in counts of the host's clock. The host's own files relate these to
+ * its raw clock, and the start_info of a device relates that to the device's times.
  */
 static void set_host_clock(struct nps_side *side)
 {

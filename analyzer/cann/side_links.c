@@ -73,7 +73,7 @@ static bool hccs(struct nps_side *side, const char *text)
 		return true;
 	before = *last;
 	*last = (struct nps_side_last){ .time = raw, .values = { tx, rx } };
-	/* A counter that went back says nothing about the time in between. */
+	/* A counter that went back has no difference. */
 	if (first || !before.time || raw <= before.time || tx < before.values[0] || rx < before.values[1] ||
 	    !nps_side__add(side, &t->t, &row))
 		return true;
@@ -105,7 +105,7 @@ static bool read_cell(const char **p, struct cell *cell)
 	return true;
 }
 
-/* Chips differ in whether they tell the bandwidth and the function, the first and the last cell. */
+/* Only some chips report the bandwidth, the first cell, and the function, the last one. */
 static bool port(struct nps_side *side, struct nps_port_table *t, const char *text)
 {
 	const struct cell *at;
@@ -151,7 +151,7 @@ static bool roce(struct nps_side *side, const char *text)
 	return port(side, &side->model->roce, text);
 }
 
-/* --- netdev_stats: a time of the host and 15 counters that only grow; rows tell what they grew by --- */
+/* --- netdev_stats: a time of the host and 15 counters that only grow; rows hold their increments --- */
 
 enum { NETDEV = 15 };
 
@@ -178,7 +178,7 @@ static void put_netdev(struct nps_side *side, uint64_t unix_ns, uint64_t ns, con
 	t->nic_rx_bandwidth[row] = grown[14] * 1e9 / ns;
 }
 
-/* The sample before is kept in two places: it has more counters than fit one. */
+/* The sample before is kept in two entries: it has more counters than fit one. */
 static bool netdev(struct nps_side *side, const char *text)
 {
 	uint64_t time, now[NETDEV], grown[NETDEV], ns, before = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Traffic and use of the device's memories. What the records count is turned into rates as the vendor does it. */
+/* Traffic and use of the device's memories. Rates are computed from the counts as the vendor does it. */
 #include "cann/side_read.h"
 
 #define HBM_BYTES 32 /* of a count: 256 bits */
-/* The vendor's reader multiplies a cache line's 64 bytes by 64 once more; its figures are what people know. */
+/* The vendor's reader multiplies a cache line's 64 bytes by 64 once more; so does this, to agree. */
 #define LLC_BYTES (64 * 64)
 #define NO_MASTER UINT32_MAX /* traffic of all, not of one master */
 #define UNITS 1023 /* number of the last memory unit that is believed */
@@ -47,7 +47,7 @@ static void hbm2(struct nps_side *side, const uint64_t *v, const uint8_t *record
 
 enum { LLC_EVENTS = 8 };
 
-/* What the events are asked for reads and for writes. */
+/* The requested events of reads and of writes. */
 static const uint8_t llc_events[2][LLC_EVENTS] = { { 0x00, 0x01, 0x02, 0x13, 0x20, 0x22, 0x34, 0x36 },
 						   { 0x00, 0x01, 0x03, 0x14, 0x21, 0x23, 0x35, 0x37 } };
 

@@ -88,7 +88,7 @@ static bool has_time(const struct nps_side_field *f)
 	return f->width && (f->most == NPS_SIDE_MOST_TIME || f->most == NPS_SIDE_MOST_TIME32);
 }
 
-/* How wrong the first records at P are, the less the better. */
+/* How wrong the first records at P are: the lower the better. */
 static uint64_t doubt(const struct nps_side_format *format, const uint8_t *p, size_t len)
 {
 	uint64_t values[NPS_SIDE_VALUES], least = UINT64_MAX, most = 0, insane = 0, n = 0;
@@ -116,9 +116,9 @@ static uint64_t doubt(const struct nps_side_format *format, const uint8_t *p, si
 }
 
 /*
- * Records without a magic number whose stream is no multiple of their size: what is too much stands in front if the
- * beginning was deleted, which can be without a gap in the slices' numbers, or at the end if the writer was stopped.
- * RECORD was just returned.
+ * For records without a magic number whose stream is no multiple of their size. The excess is at the
+ * beginning if the beginning was deleted, which may leave no gap in the slices' numbers, or at the end if
+ * the writer was stopped. RECORD was just returned.
  */
 static const uint8_t *align(struct nps_side *side, const struct nps_side_format *format,
 			    struct nps_reader *reader, const uint8_t *record)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the readers of the small files share. Files of fixed-size records are described as data: where the fields are and
- * how large they can be, which also tells whole records from the rest of one whose beginning was deleted.
+ * What the readers of the small files share. Files of fixed-size records are described as data: where the
+ * fields are and how large they can be, which also distinguishes whole records from the rest of one whose
+ * beginning was deleted.
  */
 #ifndef NPS_SIDE_READ_H
 #define NPS_SIDE_READ_H
@@ -69,10 +70,10 @@ struct nps_side_format {
 #define NPS_SIDE_MOST_TIME32 UINT32_MAX /* a time of 32 bits */
 #define NPS_SIDE_MOST_COUNT (1ULL << 52) /* exact as a double */
 
-/* Reads the file of FORMAT in side->dir, if it is there. */
+/* Reads the file of FORMAT in the current directory, if it is there. */
 void nps_side__records(struct nps_side *side, const struct nps_side_format *format);
 
-/* Reads a text file; LINE gets each line, ended with NUL. False from it: the line is damaged. */
+/* Reads a text file; LINE gets each line, ended with NUL. LINE returns false if the line is damaged. */
 void nps_side__lines(struct nps_side *side, const char *file,
 		     bool (*line)(struct nps_side *side, const char *text),
 		     void (*end)(struct nps_side *side));
@@ -83,10 +84,13 @@ bool nps_side__has(const struct nps_side *side, const char *file);
 /* Unix ns of a time of the file. False, and counted, if it is none or before the capture. */
 bool nps_side__time(struct nps_side *side, enum nps_side_clock clock, uint64_t value, uint64_t *ns);
 
-/* A row in TABLE. False with side->err without memory or disk. */
+/* A row in TABLE. False, and the error is kept, without memory or disk. */
 bool nps_side__add(struct nps_side *side, struct nps_table *table, size_t *row);
 
-/* What is known by KEY; *FIRST: nothing was, all is zero. NULL with side->err without memory. Moves on the next call. */
+/*
+ * The entry of KEY; *FIRST: it is new, of zeros. NULL without memory, then the error is kept. Moves on the
+ * next call.
+ */
 struct nps_side_last *nps_side__last(struct nps_side *side, uint64_t key, bool *first);
 
 /* A text's id. */
@@ -123,7 +127,7 @@ static inline double nps_side__rate(uint64_t count, uint64_t ns)
 	return ns ? (double)(uint64_t)((unsigned __int128)count * NPS_NS_PER_S / ns) : 0;
 }
 
-/* --- the readers, each of all its files in side->dir --- */
+/* --- the readers, each of all its files in the current directory --- */
 
 void nps_side__memory(struct nps_side *side); /* hbm, llc, ddr, npu_mem, npu_module_mem */
 void nps_side__links(struct nps_side *side); /* pcie, ub, hccs, nic, roce, netdev_stats, dvpp */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Samples of /proc of a whole system or of single processes, on the host or the device. A sample is a block: `TimeStamp:`,
- * `Index:`, `DataLen:`, lines of /proc, an empty line. The results are sums, one row for the whole capture.
+ * Samples of /proc of a whole system or of single processes, on the host or the device. A sample is a
+ * block: `TimeStamp:`, `Index:`, `DataLen:`, lines of /proc, an empty line. The results are sums, one row
+ * for the whole capture.
  */
 #include "cann/side_read.h"
 
@@ -24,7 +25,7 @@ static bool keyed(const char *text, const char *key, uint64_t *value)
 	return nps_side__number(&text, value);
 }
 
-/* Lines of a block that say how long it is. */
+/* Lines of a block that hold its length. */
 static bool is_head(const char *text)
 {
 	uint64_t ignored;
@@ -96,8 +97,8 @@ static bool share_line(struct nps_side *side, const char *text)
 }
 
 /*
- * As the vendor's parser has it: no differences, so what a capture did is visible only as far as it is long beside the
- * time before it.
+ * As the vendor's parser computes them: totals, no differences. So a capture's own load shows only as far
+ * as the capture is long compared with the time before it.
  */
 static void end_shares(struct nps_side *side)
 {
@@ -178,7 +179,7 @@ struct process {
 	uint64_t samples;
 	uint64_t used, first_used; /* clock ticks */
 	uint64_t raw, first_raw;
-	uint64_t system, first_system; /* of all CPUs; 0: not told */
+	uint64_t system, first_system; /* of all CPUs; 0: unknown */
 	uint64_t sums[3]; /* pages */
 };
 

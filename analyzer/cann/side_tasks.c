@@ -124,7 +124,8 @@ static void aicpu(struct nps_side *side, const uint64_t *v, const uint8_t *recor
 		side->bad++;
 		return;
 	}
-	switch (v[1]) { /* others are about collectives, which are imported with the tasks, or have no table */
+	/* Other records are about collectives, which are imported with the tasks, or have no table. */
+	switch (v[1]) {
 	case AICPU_NODE:
 		node(side, nps_u16(p), nps_u16(p + 2), p);
 		break;

@@ -17,7 +17,7 @@
 #define BUFFER (1UL << 20)
 #define SLICE ".slice_"
 #define MOST_BYTES (1ULL << 40) /* of a slice: a larger note is none */
-#define PROBE 64 /* bytes at both ends that tell slices apart: they hold times */
+#define PROBE 64 /* bytes at both ends that distinguish slices: they hold times */
 
 /* Splits `<base>.slice_<number>`. */
 static bool parse_name(const char *name, uint32_t *base, uint32_t *number)
@@ -166,7 +166,7 @@ static uint64_t noted_size(const struct nps_slices *slices, size_t i)
 	return bytes < MOST_BYTES ? bytes : 0;
 }
 
-/* What tells a slice from another one. */
+/* What distinguishes a slice from another one. */
 struct probe {
 	off_t size;
 	uint8_t first[PROBE], last[PROBE];
@@ -219,8 +219,8 @@ static bool same(const struct nps_slices *slices, size_t a, size_t b)
 }
 
 /*
- * The slices that remain are [at, end) of a private list: those that cannot be opened and those that repeat the one
- * before are left out. Returns the bytes of all.
+ * The slices that remain are [at, end) of a private list: those that cannot be opened and those that repeat
+ * the one before are left out. Returns the bytes of all.
  */
 static int choose(struct nps_reader *reader, uint64_t *total)
 {
@@ -335,8 +335,9 @@ static bool is_record(const struct nps_reader *reader, size_t at)
 }
 
 /*
- * A stream whose first slices were deleted may begin within a record. Where records can be recognised they are; else
- * the bytes that are left over are the first ones if slices are missing, and the last ones if not.
+ * A stream whose first slices were deleted may begin within a record. Where records can be recognised, the
+ * first one is searched; else the excess bytes are the first ones if slices are missing, and the last ones
+ * if not.
  */
 static void skip_partial(struct nps_reader *reader, uint64_t total, bool aged)
 {
@@ -382,7 +383,10 @@ int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const s
 	return 0;
 }
 
-/* The next byte, of a record's length, where one, or better two in a row, may begin; the record's length if none. */
+/*
+ * The next offset, up to a record's length, at which one record, or better two in a row, may begin; the
+ * record's length if none.
+ */
 static size_t next_begin(struct nps_reader *reader)
 {
 	size_t skip = 1;

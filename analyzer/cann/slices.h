@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The streams of a data/ directory: `<name>.slice_0`, `.slice_1` and so on are one file, read in order of their numbers
- * (prof-raw 1.3). Slices may be missing, cut, doubled, or something else under that name.
+ * The streams of a data/ directory: `<name>.slice_0`, `.slice_1` and so on are one file, read in order of
+ * their numbers (prof-raw 1.3). Slices may be missing, cut, doubled, or something else under that name.
  */
 #ifndef NPS_CANN_SLICES_H
 #define NPS_CANN_SLICES_H
@@ -53,8 +53,8 @@ struct nps_reader {
 };
 
 /*
- * Opens stream BASE, whose records have RECORD bytes. Missing and doubled slices are counted as losses. A stream that is
- * not there has no records. 0 or negative errno.
+ * Opens stream BASE, whose records have RECORD bytes. Missing and doubled slices are counted as losses. A
+ * stream that is not there has no records. 0 or negative errno.
  */
 int nps_reader__open(struct nps_reader *reader, struct nps_model *model, const struct nps_slices *slices,
 		     const char *base, size_t record, struct nps_magic magic);

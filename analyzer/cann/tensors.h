@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Descriptions of an operator's tensors. Most operators run again and again with the same ones, so each list of tensors
- * is kept once, with its six texts as the tables print them (outputs 3.2).
+ * Descriptions of an operator's tensors. Most operators run again and again with the same ones, so each
+ * list of tensors is kept once, with its six texts as the tables print them (outputs 3.2).
  */
 #ifndef NPS_CANN_TENSORS_H
 #define NPS_CANN_TENSORS_H

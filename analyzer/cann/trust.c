@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * How far the times of a vendor's capture can be trusted: it relates a device's counter to the host's clock once, at its
- * start (prof-raw 3), and its own tools take the oscillator as perfect from there on. So do the times that are imported: they are those
- * that the vendor shows.
+ * How far the times of a vendor's capture can be trusted. The capture relates a device's counter to the
+ * host's clock once, at its start (prof-raw 3); from there on the vendor's tools assume that the oscillator
+ * is perfect. So does this import: it shows the same times as the vendor.
  */
 #include "cann/capture.h"
 #include "clock/errors.h"
 
 #include <errno.h>
 
-/* ns; the pair is the middle of the best of five round trips to the device, which take tens of us and are not told */
+/* ns; the pair is the middle of the best of five round trips of tens of us, which are not recorded */
 #define ROUND_TRIP 50000
 
 static int trust(struct nps_capture *capture, const struct nps_cann_dir *dir)

@@ -13,7 +13,7 @@ static inline int nps_exit_worse(int a, int b)
 	return a == EXIT_FAILED || b == EXIT_FAILED ? EXIT_FAILED : NPS_MAX(a, b);
 }
 
-/* Of a command of which something usable came: what failed is what it lost. */
+/* The status of a command with a usable result: inputs that failed are losses. */
 static inline int nps_exit_partial(int status)
 {
 	return status == EXIT_FAILED ? EXIT_LOSSY : status;

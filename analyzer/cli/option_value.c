@@ -112,7 +112,7 @@ static void member_store(void *member, size_t size, uint64_t value)
 	}
 }
 
-/* To a whole number; what is not 0 but would become it is none: NaN. */
+/* Rounds to a whole number. NaN: the result would be 0, and QUANTITY is not. */
 static double rounded(double quantity)
 {
 	double whole = (double)(uint64_t)(quantity + 0.5);

@@ -8,8 +8,8 @@
 #define NPS_OPTION_TEXT_MAX 512 /* bytes that the texts below need at most */
 
 /*
- * Stores TEXT as OPTION's value in OPTS. True, or false with WHY: what follows the value in a message (" is not one of a, b").
- * OPTS is unchanged then, unless a row's own parser changes it.
+ * Stores TEXT as OPTION's value in OPTS. True, or false with WHY: the text that follows the value in a
+ * message (" is not one of a, b"). OPTS is unchanged then, unless a row's own parser changes it.
  */
 bool nps_option__set(const struct nps_option *option, void *opts, const char *text,
 		     char why[NPS_OPTION_TEXT_MAX]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Command lines as tables: one row an option. Its parsing, its messages, the help, the man page and the completions of
- * shells come from that row, so none of them can differ from what the program does.
+ * Command lines as tables: one row an option. Its parsing, its messages, the help, the man page and the
+ * completions of shells come from that row, so they cannot differ from each other.
  */
 #ifndef NPS_OPTIONS_H
 #define NPS_OPTIONS_H
@@ -21,7 +21,8 @@ enum nps_option_type {
 	NPS_OPTION_PERCENT, /* into double */
 	NPS_OPTION_WORD, /* one of WORDS: its value, into an integer of any size */
 	NPS_OPTION_SET, /* some of WORDS, commas between: their values ORed, into unsigned int */
-	NPS_OPTION_FLAGS, /* some of WORDS, commas between: sets the bool of each, clears those of the others */
+	/* Some of WORDS, commas between: sets the bool of each, clears those of the others. */
+	NPS_OPTION_FLAGS,
 	NPS_OPTION_TEXT, /* const char * into argv; not empty */
 	NPS_OPTION_CUSTOM, /* PARSE stores it */
 	NPS_OPTION_HELP, /* prints the help */
@@ -103,9 +104,10 @@ struct nps_cli_operands {
 };
 
 /*
- * Stores the rows' defaults, then what ARGV (argv[0] is no option) has, into OPTS, the structure that the rows of COMMAND
- * speak of. May reorder ARGV unless COMMAND is in order. True: go on. False: the program is to end with *STATUS: help was
- * printed, or a line on stderr says what is wrong. Not for threads.
+ * Stores the rows' defaults, then the options of ARGV (argv[0] is no option), into OPTS, the structure that
+ * the rows of COMMAND describe. May reorder ARGV unless COMMAND is in order. True: go on. False: the
+ * program is to end with *STATUS, after help or one line on stderr that explains what is wrong. Not
+ * thread-safe.
  */
 bool nps_options__parse(const struct nps_command *command, void *opts, int argc, char **argv,
 			struct nps_cli_operands *operands, int *status);

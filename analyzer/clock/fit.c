@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From reads of a counter to the knots of a map, and better ones with what both sides saw. */
+/* From reads of a counter to the knots of a map, which moments that host and device recorded refine. */
 #include "clock/map.h"
 #include "clock/pieces.h"
 
@@ -28,7 +28,7 @@ static double growth(const struct nps_line *line)
 
 static double error_at(const struct nps_clock_map *map, const struct nps_node *node)
 {
-	/* The counter tells an event's time to half a tick, a knot is a whole ns. */
+	/* The counter resolves an event's time to half a tick, a knot is a whole ns. */
 	return NPS_MAX(node->hi, -node->lo) + map->nominal / 2 + 1;
 }
 
@@ -68,7 +68,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 			continue;
 		}
 		if (last) {
-			/* between two nodes the truth lies within what both allow */
+			/* between two nodes the error is at most the greater one, and half of the slack */
 			last->error = NPS_MAX(last->error, knot->error) +
 				      f->nodes[i - 1].slack * (f->nodes[i].x - f->nodes[i - 1].x) / 2;
 			last->rate =
@@ -85,7 +85,7 @@ static int add_span(struct nps_clock_map *map, const struct nps_epoch *epoch, co
 	return 0;
 }
 
-/* Reads in the brackets that were not taken out while the map was drawn. */
+/* Counts the reads in brackets that are part of the map. */
 static size_t reads_used(const struct nps_sieve *sieve)
 {
 	size_t used = 0;
@@ -158,7 +158,7 @@ int nps_clock_map__fit(struct nps_clock_map *map, const struct nps_device_clock 
 
 /* --- marks --- */
 
-/* The bracket that MARK is, in the epoch of its span; false if it contradicts the map or says nothing new. */
+/* The bracket of MARK, in the epoch of its span; false if it contradicts the map or adds nothing. */
 static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_mark *mark,
 		       const struct nps_epoch *epoch, const struct nps_instant *at, struct nps_bracket *b)
 {
@@ -174,7 +174,7 @@ static bool bracket_of(const struct nps_clock_map *map, const struct nps_clock_m
 	return true;
 }
 
-/* A bracket that a mark is, until all of them are known. */
+/* The bracket of a mark, until all marks are known. */
 struct found {
 	struct nps_bracket bracket;
 	size_t epoch, order; /* of the marks that were given */
@@ -191,7 +191,7 @@ static int by_place(const void *a, const void *b)
 	return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* OUT with what B says of the same place, if they agree. */
+/* Narrows OUT to what B, which is at the same x, admits too, if they agree. */
 static void narrow(struct nps_bracket *out, const struct nps_bracket *b)
 {
 	if (b->lo > out->hi || out->lo > b->hi)
@@ -200,7 +200,7 @@ static void narrow(struct nps_bracket *out, const struct nps_bracket *b)
 	out->hi = NPS_MIN(out->hi, b->hi);
 }
 
-/* The brackets of EPOCH, and N more by their place. 0 or -ENOMEM. */
+/* The brackets of EPOCH, merged with N more, in order of x. 0 or -ENOMEM. */
 static int merge(struct nps_epoch *epoch, const struct found *more, size_t n)
 {
 	struct nps_bracket *out = malloc((epoch->n + n) * sizeof(*out));

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A line of rate r passes a bracket if its offset is in [lo - r x, hi - r x]. Over all brackets the least offset is a
- * convex function of r, which only the upper hull of the points (x, lo) decides, and the greatest one is concave, by the
- * lower hull of (x, hi): the admitted lines are a convex polygon between two chains.
+ * A line of rate r passes a bracket if its offset is in [lo - r x, hi - r x]. Over all brackets the least
+ * offset is a convex function of r, which only the upper hull of the points (x, lo) decides, and the
+ * greatest one is concave, by the lower hull of (x, hi): the admitted lines are a convex polygon between
+ * two chains.
  */
 #include "clock/lines.h"
 
@@ -36,7 +37,7 @@ void nps_lines__free(struct nps_lines *lines)
 	*lines = (struct nps_lines){ 0 };
 }
 
-/* One side of the brackets as points; `side` is 1 for the upper ends, -1 for the lower ones. */
+/* The upper ends of the brackets (1) or the lower ones (-1) as points. */
 struct points {
 	const struct nps_bracket *b;
 	bool given;
@@ -56,7 +57,7 @@ static double slope(const struct points *p, uint32_t from, uint32_t to)
 	return (y_of(p, to) - y_of(p, from)) / (p->b[to].x - p->b[from].x);
 }
 
-/* The hull of the points towards the other side, from left to right. The number of its corners. */
+/* The hull of the points towards the other ends, from left to right. Returns the number of its corners. */
 static size_t hull_of(const struct points *p, size_t n, uint32_t *hull)
 {
 	size_t len = 0;

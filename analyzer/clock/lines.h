@@ -13,7 +13,7 @@
 struct nps_bracket {
 	double x, lo, hi;
 	double give; /* ns by which a line may miss it, negative: must stay inside */
-	uint32_t reads; /* that agree with it; 0: both sides saw it */
+	uint32_t reads; /* that agree with it; 0: the host and the device both recorded it */
 };
 
 /* y = offset + rate * (x - x0): the mean of the admitted lines */
@@ -34,9 +34,10 @@ int nps_lines__reserve(struct nps_lines *lines, size_t n);
 void nps_lines__free(struct nps_lines *lines);
 
 /*
- * Is there a line of a rate within NPS_RATE_MAX that goes through all N brackets B, which are sorted by x, no two at the
- * same? GIVEN: each bracket is wider by its `give`. LINE (NULL: not wanted) becomes the centre of gravity of all such
- * lines, taken as points (rate, offset): the mean of what the brackets leave open. There must be room for N.
+ * Is there a line of a rate within NPS_RATE_MAX that goes through all N brackets B, which are sorted by x,
+ * no two at the same? GIVEN: each bracket is wider by its `give`. LINE (NULL: not wanted) becomes the
+ * centre of gravity of all such lines, taken as points (rate, offset): the mean of what the brackets leave
+ * open. There must be room for N.
  */
 bool nps_lines__admit(struct nps_lines *lines, const struct nps_bracket *b, size_t n, bool given,
 		      struct nps_line *line);

@@ -21,7 +21,7 @@ static uint64_t outside(const struct nps_clock_map *map, const struct nps_clock_
 	return ahead(counter, last->counter) > 0 ? counter - last->counter : 0;
 }
 
-/* The life of the counter in which it stood there, or came nearest. */
+/* The life of the counter that COUNTER is in, or the nearest one. */
 static const struct nps_clock_span *span_of(const struct nps_clock_map *map, uint64_t counter)
 {
 	const struct nps_clock_span *best = map->spans;
@@ -111,7 +111,7 @@ static size_t sample_of(const struct nps_clock *s, size_t n, uint64_t raw, size_
 	return low ? low - 1 : n;
 }
 
-/* How far the offset may be off the straight line between sample I and the next: its rate may change on the way. */
+/* How far the offset may be off the line between sample I and the next: its rate may change in between. */
 static double bend(const struct nps_clock *s, size_t n, size_t i)
 {
 	double gap = (double)(s[i + 1].raw - s[i].raw),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From brackets to straight lines that they admit, where those meet, and how wrong they can be. */
+/* From brackets to the lines that they admit, where those meet, and how far off they can be. */
 #include "clock/pieces.h"
 
 #include "base/util.h"
@@ -10,21 +10,20 @@
 #include <string.h>
 
 #define MARGIN                                                                                               \
-	0.4 /* of the room that a line usually has, kept free when it is drawn out, so that none is forced */
+	0.4 /* of the usual room of a line: so much is kept free, so that brackets do not force the line */
 #define HIDDEN 4 /* usual brackets: a change of the rate that adds up to more is seen */
 #define UNSEEN 20e-6 /* the rate may have changed by so much just before the first and after the last read */
 #define BENT 0.6 /* so little of a half's room is too little */
-#define STEADY                                                                                               \
-	1.3 /* a piece is no longer than this times what belongs to it for sure, if the rate changes at once */
+#define STEADY 1.3 /* a segment's length over its certain part, at most, if the rate changes at once */
 #define BENT_LEAST 16 /* brackets */
 #define BENT_CORNERS 9
-#define LEAST 5 /* fastest answers that tell how fast they can be */
+#define LEAST 5 /* fastest answers that show how fast they can be */
 #define LIAR_MAX 3 /* brackets in a row that may be wrong together */
-#define LIAR_BEFORE 256 /* brackets that say so, at most, of those before them */
-#define LIAR_AFTER 8 /* the same of those after them; half as many is the least */
+#define LIAR_BEFORE 256 /* at most so many brackets before them that contradict them */
+#define LIAR_AFTER 8 /* the same of brackets after them; at least half as many */
 #define LIARS 4096 /* in all; more are no exception */
 
-/* A straight piece; between two pieces, the zone in which the rate changed. */
+/* A segment of the piecewise fit; between two segments, the zone in which the rate changed. */
 struct piece {
 	struct nps_line line;
 	double zone_begin, zone_end; /* x: the change to the next piece */
@@ -89,7 +88,7 @@ static size_t reach(struct fit *f, size_t i, size_t most, bool left)
 	return good;
 }
 
-/* The fewest lines, each drawn out as far as it goes: from the left, then from the right. */
+/* The fewest lines, each as long as possible: from the left, then from the right. */
 static void draw_out(struct fit *f)
 {
 	size_t k = 0;
@@ -99,7 +98,7 @@ static void draw_out(struct fit *f)
 	f->npieces = k;
 	for (size_t i = f->n; i && k; i = f->begins[k])
 		f->begins[--k] = i - reach(f, i, i, true);
-	/* As many as from the left; a rounding error would have to be in the way. */
+	/* As many as from the left, except where rounding errors differ. */
 	if (k || f->begins[0])
 		for (size_t i = 0; i < f->npieces; i++)
 			f->begins[i] = i ? f->ends[i - 1] : 0;
@@ -112,7 +111,10 @@ static double room_of(struct fit *f, size_t from, size_t to)
 	return nps_lines__admit(&f->lines, f->b + from, to - from, false, &line) ? line.room : 0;
 }
 
-/* Width of the usual bracket, and the margin that a line has to keep: by the room that half a piece usually leaves. */
+/*
+ * Sets the width of the usual bracket, and the margin that a line has to keep: from the room that half a
+ * segment usually leaves.
+ */
 static int set_margins(struct fit *f)
 {
 	double *widths = malloc(f->n * sizeof(*widths)), *rooms = malloc(f->n * sizeof(*rooms));
@@ -142,7 +144,7 @@ static int set_margins(struct fit *f)
 	return err;
 }
 
-/* How many brackets after the line [I, END) are wrong: without them it goes on. 0: it does end there. */
+/* How many brackets after the line [I, END) are wrong: without them the line continues. 0: it ends there. */
 static size_t lying(struct fit *f, size_t i, size_t end)
 {
 	struct nps_bracket both[LIAR_BEFORE + LIAR_AFTER];
@@ -163,7 +165,7 @@ static size_t lying(struct fit *f, size_t i, size_t end)
 	return 0;
 }
 
-/* Takes out brackets that alone contradict what is before and after them. */
+/* Removes brackets that alone contradict those before and after them. */
 static void drop_liars(struct fit *f)
 {
 	size_t i = 0, dropped = 0;
@@ -202,8 +204,9 @@ static void keep_least(double *least, double gap)
 }
 
 /*
- * The line is in the middle between the fastest answers of either way, but the way that answers late at times has fewer of
- * them: its fastest one is farther from the fastest that there can be. Moves the line to the middle of those.
+ * The line is in the middle between the fastest answers of either direction. But the direction that is late
+ * at times has fewer fast answers: its fastest one is farther from the fastest possible one. Moves the line
+ * to the middle of the fastest possible answers.
  */
 static void balance(const struct fit *f, size_t from, size_t to, struct nps_line *line)
 {
@@ -230,7 +233,7 @@ static bool admit(struct fit *f, size_t from, size_t to, struct nps_line *line)
 	return true;
 }
 
-/* A straight clock leaves its line about as much room as that of either half. */
+/* The line of a straight clock has about as much room as the lines of its halves. */
 static bool is_bent(struct fit *f, size_t from, size_t to)
 {
 	size_t middle = from + (to - from) / 2;
@@ -241,8 +244,9 @@ static bool is_bent(struct fit *f, size_t from, size_t to)
 }
 
 /*
- * Drawn out from the left, a piece ends too late; from the right, it begins too early. What is in a piece both ways belongs
- * to it for sure and gives its line; where that is little, the middle of the two does, or what the left one had.
+ * Drawn out from the left, a segment ends too late; from the right, it begins too early. What is in a
+ * segment both ways is certain to belong to it and decides its line; where that is little, the middle of
+ * the two does, or what the left one had.
  */
 static void set_line(struct fit *f, size_t p)
 {
@@ -256,14 +260,14 @@ static void set_line(struct fit *f, size_t p)
 			admit(f, first, last, line);
 		begin = end;
 	}
-	/* Where the rate changes at once, nearly all of a piece belongs to it for sure. */
+	/* If the rate changes at once, nearly all of a segment is certain to belong to it. */
 	if (STEADY * (double)(end - begin) < (double)(last - first))
 		f->pieces[p].bent = is_bent(f, first, last);
 	else
 		f->pieces[p].bent = is_bent(f, begin, end);
 }
 
-/* Between two pieces: where their lines cross, if that is between what belongs to either for sure. */
+/* Between two segments: where their lines cross, if that is certain to belong to neither. */
 static void set_zone(struct fit *f, size_t p)
 {
 	struct piece *left = &f->pieces[p], *right = left + 1;
@@ -284,7 +288,7 @@ static void set_zone(struct fit *f, size_t p)
 
 /* --- nodes --- */
 
-/* A change of the rate that lasted longer than AWAY ns cannot have been greater, or it would have been seen. */
+/* A change of the rate that lasted over AWAY ns cannot have been greater without being noticed. */
 static double unseen(const struct fit *f, double away, double change)
 {
 	double most = HIDDEN * f->usual;
@@ -325,7 +329,10 @@ static size_t add_corner(struct corner *corners, size_t n, double x, double y)
 	return n + 1;
 }
 
-/* The clock at bracket I of a bent piece, by half as many brackets around it, others' too if they go with them. */
+/*
+ * The clock at bracket I of a bent segment, from half as many brackets around it, also those of other
+ * segments if they fit.
+ */
 static double around(struct fit *f, size_t p, size_t i)
 {
 	size_t first = p ? f->ends[p - 1] : 0, last = f->ends[p], half_width = (last - first) / 4;
@@ -406,7 +413,7 @@ static void make_nodes(struct fit *f, const struct corner *corners, size_t ncorn
 	}
 }
 
-/* What a node knows of the truth holds for its neighbours too, but for the slack on the way. */
+/* Bounds of a node hold for its neighbours too, except for the slack in between. */
 static void spread(struct fit *f)
 {
 	for (size_t i = 1; i < f->out->nnodes; i++) {
@@ -427,7 +434,7 @@ static void spread(struct fit *f)
 	}
 }
 
-/* Puts each node where it can be true. Where brackets contradict each other that is between them. */
+/* Moves each node into its bounds; where brackets contradict each other, between them. */
 static void settle(struct fit *f)
 {
 	for (size_t i = 0; i < f->out->nnodes; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Straight pieces through brackets: where the clock was, and how far off that can be. */
+/* Piecewise linear fit through brackets: where the clock was, and how far off that can be. */
 #ifndef NPS_CLOCK_PIECES_H
 #define NPS_CLOCK_PIECES_H
 
@@ -8,7 +8,7 @@
 #define NPS_RATE_STRAY                                                                                       \
 	0.25e-6 /* how far the rate may stray from a line that fits, from one sample to the next */
 
-/* A place that is known; from one to the next the clock is taken as straight. */
+/* A known point of the clock; between two of them it is taken as straight. */
 struct nps_node {
 	double x, y; /* as of struct nps_bracket */
 	double lo, hi; /* the truth is in [y + lo, y + hi] */
@@ -24,8 +24,8 @@ struct nps_pieces {
 };
 
 /*
- * Draws the fewest straight pieces through the brackets of EPOCH, of which it takes out the few that alone contradict
- * what is before and after them. 0 or -ENOMEM; nps_pieces__free() in either case.
+ * Draws the fewest segments through the brackets of EPOCH, after removing the few brackets that alone
+ * contradict what is before and after them. 0 or -ENOMEM; nps_pieces__free() in either case.
  */
 int nps_pieces__draw(struct nps_pieces *pieces, struct nps_epoch *epoch);
 void nps_pieces__free(struct nps_pieces *pieces);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WIDTH_MAX 1000000000ULL /* ns; a read that took longer says nothing */
+#define WIDTH_MAX 1000000000ULL /* ns; a read that took longer is not used */
 #define BURST_NS 2e6 /* reads that are one sample */
 #define BURST_RATE 200e-6 /* how far the rate may be off the nominal one, within a burst */
 #define TRACK_SLACK 1e6 /* ns; smaller lies are found by what is around them */
@@ -24,7 +24,7 @@ struct sample {
 
 /* Reads that one oscillator could have made. */
 struct track {
-	double first, last, y, width; /* host time of the first and last read, what that one said */
+	double first, last, y, width; /* host time of the first and last read, y and width of the last */
 	size_t n;
 	uint32_t id;
 	bool kept;
@@ -39,7 +39,7 @@ static int by_host(const void *a, const void *b)
 	return x->counter < y->counter ? -1 : x->counter > y->counter;
 }
 
-/* The middle of a tick is where its number stands for, so a read may be half a tick off either way. */
+/* A tick's number stands for its middle, so a read may be off by half a tick in either direction. */
 static size_t take_usable(struct sample *s, const struct nps_device_clock *reads, size_t n, double nominal)
 {
 	size_t kept = 0;
@@ -85,8 +85,8 @@ static int by_y(const void *a, const void *b)
 }
 
 /*
- * The stretch that most samples agree on (Marzullo's algorithm); how many they are. Samples are taken to the place of the
- * bracket, by up to what the rate can be off.
+ * The stretch that most samples agree on (Marzullo's algorithm). Returns how many agree. Samples are
+ * widened by what the rate can be off between them and the bracket.
  */
 static size_t agree(const struct sample *s, size_t n, struct edge *edges, struct sample *out)
 {
@@ -116,7 +116,7 @@ static size_t agree(const struct sample *s, size_t n, struct edge *edges, struct
 	return best;
 }
 
-/* Samples S[0..n) of one burst become one, OUT. False if they contradict each other. EDGES: room for two a sample. */
+/* Samples S[0..n) of a burst become one, OUT. False if they contradict each other. EDGES: two a sample. */
 static bool join(struct sample *out, struct sample *s, size_t n, struct edge *edges, double nominal)
 {
 	const struct sample zero = s[0];
@@ -154,7 +154,7 @@ static size_t join_bursts(struct sample *s, size_t n, struct edge *edges, double
 
 /* --- tracks --- */
 
-/* How far the sample is off what the track foretells; negative: more than the brackets and any oscillator explain. */
+/* How far the sample is off the track's prediction; negative: more than brackets and oscillators explain. */
 static double distance(const struct track *t, const struct sample *s, double host)
 {
 	double off = fabs((s->lo + s->hi) / 2 - t->y), width = s->hi - s->lo;
@@ -172,7 +172,7 @@ static struct track *smallest(struct track *tracks, size_t n)
 	return found;
 }
 
-/* Gives every sample its track; where there are too many, the smallest is forgotten. The number of tracks. */
+/* Assigns a track to every sample; of too many tracks the smallest is dropped. Returns how many there are. */
 static size_t find_tracks(struct track *tracks, struct sample *s, size_t n)
 {
 	size_t ntracks = 0;
@@ -192,7 +192,7 @@ static size_t find_tracks(struct track *tracks, struct sample *s, size_t n)
 			to = ntracks < NPS_CLOCK_EPOCHS ? &tracks[ntracks++] : smallest(tracks, ntracks);
 			*to = (struct track){ .first = host, .id = ++ids };
 		}
-		/* A narrow read says best where the track is; one that wide reads could not pull along. */
+		/* A narrow read decides where the track is; one that wide reads could not pull along. */
 		if (!to->n || width <= to->width + 2 * NPS_RATE_MAX * (host - to->last)) {
 			to->y = (s[i].lo + s[i].hi) / 2;
 			to->width = width;
@@ -220,7 +220,7 @@ static int by_first(const void *a, const void *b)
 	return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Lives of a counter follow each other; what lies within a greater one are wrong reads. Returns the reads kept. */
+/* Lives of a counter follow each other; reads within a greater life are wrong. Returns the reads kept. */
 static size_t keep_tracks(struct track *tracks, size_t n)
 {
 	size_t kept = 0;

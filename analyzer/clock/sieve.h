@@ -22,10 +22,11 @@ struct nps_sieve {
 };
 
 /*
- * READS are N reads of one counter of NOMINAL ns a tick, in any order; nothing in them is trusted. Reads that follow each
- * other within 2 ms become one bracket: the stretch on which most of them agree. Reads that no oscillator could have made
- * together are told apart: the greatest consistent set stays, and sets before or after it, when the counter
- * was set anew. 0; -ENODATA: no usable read; -EILSEQ: most of them contradict each other, at the nominal rate; -ENOMEM.
+ * READS are N reads of one counter of NOMINAL ns a tick, in any order; nothing in them is trusted. Reads
+ * that follow each other within 2 ms become one bracket: the stretch on which most of them agree. Reads
+ * that no oscillator could have made together go to different sets: the greatest consistent set stays, and
+ * sets before or after it, when the counter was set anew. 0; -ENODATA: no usable read; -EILSEQ: most of
+ * them contradict each other, at the nominal rate; -ENOMEM.
  */
 int nps_sieve__fill(struct nps_sieve *sieve, const struct nps_device_clock *reads, size_t n, double nominal);
 void nps_sieve__free(struct nps_sieve *sieve);

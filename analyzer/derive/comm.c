@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CommAnalyzer tables: tasks of collectives, which come by start, are handed to the collectives that are under way, and
- * a collective is worked out when everything after it begins later than it ended. What is in memory are
- * the tasks of collectives that overlap.
+ * CommAnalyzer tables: tasks of collectives come by start and go to the collectives that are under way. A
+ * collective is computed when everything after it begins later than it ended, so that only tasks of
+ * overlapping collectives are in memory.
  */
 #include "derive/comm.h"
 #include "derive/derive.h"
@@ -23,7 +23,7 @@
 struct under_way {
 	uint32_t row; /* of comm_op */
 	uint32_t first, last; /* parts */
-	bool details; /* a task says more than that it was there */
+	bool details; /* a task has details */
 };
 
 struct walk {
@@ -102,7 +102,7 @@ static bool starts_with(const char *text, const char *prefix)
 	return !strncasecmp(text, prefix, strlen(prefix));
 }
 
-/* With one step everything belongs to it. False: the collective belongs to none. */
+/* The text of the step of collective ROW: with one step, that one. 0; -ENOENT: in no step; or -ENOMEM. */
 static int step_of(struct walk *w, uint32_t row, uint32_t *text)
 {
 	const struct nps_step_table *steps = &w->m->step;
@@ -287,7 +287,7 @@ static int find_rows(const struct nps_comm_op_table *ops, struct nps_map *row_of
 	return err;
 }
 
-/* How far tasks lie outside of what their collectives are said to last, which is what the master plane does. */
+/* How far tasks reach beyond their collectives, whose times are those of the master plane. */
 static int find_slack(struct walk *w)
 {
 	const struct nps_comm_op_table *ops = &w->m->comm_op;

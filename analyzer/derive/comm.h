@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* Keys of `Communication Bandwidth Info`, in their order. SDMA is the sum of HCCS, PCIE, SIO and the unclassified rest. */
+/* Keys of `Communication Bandwidth Info`, in their order. SDMA: sum of HCCS, PCIE, SIO and the rest. */
 enum nps_transport {
 	NPS_TRANSPORT_RDMA,
 	NPS_TRANSPORT_HCCS,
@@ -37,7 +37,7 @@ struct nps_part {
 
 /* A transfer: a copy, or a group of RDMA payloads. */
 struct nps_transfer {
-	uint32_t src, dst; /* src NPS_NO_ID: not told; dst NPS_NO_ID: the same */
+	uint32_t src, dst; /* src NPS_NO_ID: unknown; dst NPS_NO_ID: the same */
 	uint32_t link; /* ENUM_HCCL_LINK_TYPE; NPS_NONE: RDMA */
 	int64_t bytes;
 	double size, time; /* MB, ms */

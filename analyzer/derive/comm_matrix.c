@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Communication matrix (outputs 5.2): collectives of one type and group are a family; for each link of a family the best, the
- * middle and the worst collectives are told, and the sum. Records are written as collectives end and sorted by link
- * and bandwidth afterwards.
+ * Communication matrix (outputs 5.2): collectives of one type and group are a family. For each link of a
+ * family there are the best, the middle and the worst collective, and the sum. Records are written as
+ * collectives end, and sorted by link and bandwidth afterwards.
  */
 #include "derive/comm.h"
 #include "derive/round4.h"
@@ -65,7 +65,7 @@ void nps_matrix__free(struct nps_matrix *x)
 	nps_map__free(&x->link_of);
 }
 
-/* A bin was looked at. */
+/* Counts a bin that was read. */
 static void step(struct nps_matrix *x)
 {
 	if (!(++x->steps % BINS_HOT))
@@ -126,8 +126,8 @@ int nps_matrix__transfer(struct nps_matrix *x, const struct nps_transfer *t)
 }
 
 /*
- * The type of a collective, from its name: the vendor takes the first of these words that occurs, and of two
- * at the same place the one listed first, which makes reduceScatter a reduce.
+ * The type of a collective, from its name: the vendor uses the first of these words that occurs, and of two
+ * that begin at the same character the one listed first, which makes reduceScatter a reduce.
  */
 static void type_of(const char *name, char type[NAME])
 {
@@ -250,7 +250,7 @@ int nps_matrix__op(struct nps_matrix *x, const struct nps_whole_op *op)
 	return err;
 }
 
-/* Takes RECORD, which is number I of its bin in descending order. */
+/* Adds RECORD, number I of its bin in descending order, to the sums and to the ranks that it has. */
 static void take(struct bin *bin, uint64_t i, const struct record *record)
 {
 	uint64_t n = bin->count;
@@ -339,7 +339,7 @@ static int total_row(struct nps_matrix *x, const struct family *f, const struct 
 	return 0;
 }
 
-/* The rows of a family in the vendor's order: the sum stands between. */
+/* The rows of a family in the vendor's order, which has the sum in the middle. */
 static int family_rows(struct nps_matrix *x, const struct family *f)
 {
 	static const struct {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One collective: how long it transferred, waited and idled on its master plane, and what went over which transport
- * on all planes (outputs 5.1). Sums are in the vendor's order, plane by plane, so that they are equal to the last bit.
+ * One collective: how long it transferred, waited and idled on its master plane, and what went over which
+ * transport on all planes (outputs 5.1). Sums are in the vendor's order, plane by plane, so that they are
+ * equal to the last bit.
  */
 #include "derive/comm.h"
 #include "derive/round4.h"
@@ -19,7 +20,7 @@
 #define LARGE 32.0
 #define LONGEST_GROUP 5 /* tasks of an RDMA transfer with one payload: payload, notify, wait, notify, wait */
 #define LONGEST_GROUP_PEER 3
-#define KEPT_SLOTS 4096 /* a map that has grown beyond is given back */
+#define KEPT_SLOTS 4096 /* a map that has grown beyond is freed */
 
 struct plane {
 	int64_t id;
@@ -112,8 +113,8 @@ static int chain_planes(struct nps_comm_stats *s, const struct nps_whole_op *op,
 }
 
 /*
- * The plane that decides about times. Old databases do not tell: there it is the first that has
- * transfers, which is the main stream's in all captures known.
+ * The plane that decides about times. Old databases do not mark it: there it is the one with the most
+ * transfers, which is the main stream's in all known captures.
  */
 static size_t master_plane(const struct nps_comm_stats *s)
 {
@@ -234,7 +235,7 @@ static int walk_plane(struct nps_comm_stats *s, const struct plane *plane, const
 	return err;
 }
 
-/* Devices of one process use the same names; readers tell collectives apart by name and group alone. */
+/* Devices of one process use the same names, but readers distinguish collectives by name and group alone. */
 static uint32_t op_name(const struct nps_comm_stats *s, uint32_t row)
 {
 	uint32_t name = s->m->comm_op.name[row], device = s->m->comm_op.device[row];

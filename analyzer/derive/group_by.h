@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * GROUP BY: rows that have a key of two numbers in common, in the order of their first appearance, with the sums that most of
- * them want. What else is summed up stands behind struct nps_group in an element of the caller's own.
+ * GROUP BY: rows with a key of two numbers in common become one group, in the order of their first
+ * appearance, with the sums that most callers want. Other sums are behind struct nps_group in an element of
+ * the caller's own.
  */
 #ifndef NPS_GROUP_BY_H
 #define NPS_GROUP_BY_H
@@ -39,9 +40,10 @@ static inline void *nps_group_by__at(const struct nps_group_by *groups, size_t i
 	return (char *)groups->rows.data + i * groups->rows.elem;
 }
 
+/* nps_group_by__get() of a key that is not that of the row before. */
 void *nps_group_by__get_other(struct nps_group_by *groups, uint64_t key, uint64_t sub);
 
-/* The element of (KEY, SUB), of zeros but for its key where it is new; valid until a group is added. NULL with errno. */
+/* The element of (KEY, SUB), if new zeros but for its key; valid until a group is added. NULL with errno. */
 static inline void *nps_group_by__get(struct nps_group_by *groups, uint64_t key, uint64_t sub)
 {
 	const struct nps_group *last;

@@ -18,7 +18,7 @@ struct window {
 	uint32_t text;
 };
 
-/* What a thread is known to do: everything up to `settled` is counted, and what begins later has not begun yet. */
+/* What a thread is known to do: all up to `settled` is counted; what begins later has not begun yet. */
 struct thread {
 	uint32_t pid, tid, comm;
 	uint64_t settled;
@@ -82,7 +82,7 @@ static int add_window(struct host *h, uint64_t start, uint64_t end, uint32_t tex
 	return 0;
 }
 
-/* The steps, which stand by start; of two that overlap the later begins where the earlier ends. */
+/* The steps are in order of start; of two that overlap the later begins where the earlier ends. */
 static int make_windows(struct host *h)
 {
 	struct nps_model *m = h->m;
@@ -155,7 +155,7 @@ static int find_launchers(struct host *h)
 	return err;
 }
 
-/* Before a thread's first run: until it was first seen to leave a CPU it must have been on one. */
+/* Before its first run: the thread was on a CPU until its first record of leaving one. */
 static void begin(const struct nps_model *m, struct thread *t, uint32_t row)
 {
 	struct nps_wait wait = nps_run__wait(m, row, NPS_NONE);
@@ -208,7 +208,7 @@ static bool is_asleep(const struct thread *t, uint64_t now)
 	return now >= t->ran && now >= t->left && now < t->woken;
 }
 
-/* On a CPU, and in nothing that has a record of its own but CANN calls. */
+/* On a CPU, and in nothing recorded but CANN calls. */
 static bool is_free(const struct thread *t, uint64_t now)
 {
 	return now < t->ran && now >= t->irq && now >= t->fault && now >= t->call;
@@ -277,7 +277,7 @@ static void give(struct host *h, struct thread *t, enum nps_host_part part, uint
 	}
 }
 
-/* What the thread's short calls of the last second take from its own code and from CANN calls. */
+/* Moves the time of calls that were summed up from the thread's own code and CANN calls to system calls. */
 static void spread_sums(struct host *h, struct thread *t)
 {
 	struct nps_host_moved moved;
@@ -290,14 +290,14 @@ static void spread_sums(struct host *h, struct thread *t)
 	}
 }
 
-/* One stretch in which nothing changes, at most until TIME. */
+/* Adds one span in which nothing changes, at most until TIME. */
 static void settle_one(struct host *h, struct thread *t, uint64_t time)
 {
 	uint64_t now = t->settled, until = next_end(t, now, time), left = 0;
 	uint32_t call = now < t->call ? t->call_class : 0, summed = 0;
 	enum nps_host_part part;
 
-	/* It sleeps in calls only; one without a record can have been summed up. */
+	/* A thread sleeps in calls only: one without a record may have been summed up. */
 	if (!call && now >= t->fault && is_asleep(t, now))
 		summed = nps_host_sums__slept(&t->sums, now, t->woken - t->left, &left);
 	if (summed)

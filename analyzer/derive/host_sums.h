@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * System calls of a thread that were only summed up: how long they took in about a second is known, not when in it. A
- * sleep is in one of them if it is no longer than the longest of its class, and as long as there is time of that class left; the
- * rest is taken evenly from the time on a CPU in which the thread was in no call with a record.
+ * System calls of a thread that were only summed up: how long they took in about a second is known, not
+ * when in it. A sleep counts as one of them if it is no longer than the longest of its class, and while
+ * time of that class is left. The rest is subtracted evenly from the time on a CPU outside of recorded
+ * calls.
  */
 #ifndef NPS_HOST_SUMS_H
 #define NPS_HOST_SUMS_H
@@ -12,17 +13,17 @@
 #include "model/call_class.h"
 
 struct nps_host_sums {
-	uint64_t end; /* of the sums at hand, 0: there are none */
+	uint64_t end; /* of the current sums, 0: there are none */
 	struct nps_sum_class {
 		uint64_t end, longest;
-		uint64_t left; /* ns that have not been found yet */
+		uint64_t left; /* ns that were not assigned to a sleep yet */
 	} of[NPS_OS_LOCK + 1]; /* by enum nps_os_call_class */
 	uint64_t spare; /* ns in which calls without a record can have been */
-	struct nps_vec shares; /* struct nps_host_share: of these what lies in which window */
+	struct nps_vec shares; /* struct nps_host_share: these by window */
 	size_t taken;
 };
 
-/* What a window's parts give and get, ns: user + cann = io + other. */
+/* What is moved between a window's parts, ns: user + cann = io + other. */
 struct nps_host_moved {
 	size_t window;
 	uint64_t user, cann, io, other;
@@ -39,16 +40,16 @@ void nps_host_sums__add(struct nps_host_sums *sums, uint32_t class, uint64_t now
 uint32_t nps_host_sums__slept(const struct nps_host_sums *sums, uint64_t now, uint64_t length,
 			      uint64_t *left);
 
-/* NS of calls of CLASS have been found. */
+/* NS of calls of CLASS were assigned to sleeps. */
 void nps_host_sums__spend(struct nps_host_sums *sums, uint32_t class, uint64_t ns);
 
 /* NS in which calls without a record can have been. */
 void nps_host_sums__spare(struct nps_host_sums *sums, uint64_t ns);
 
-/* NS of these that were taken for the thread's own code in WINDOW, or for CANN calls. 0 or -errno. */
+/* NS of these were counted as the thread's own code in WINDOW, or as CANN calls. 0 or -errno. */
 int nps_host_sums__note(struct nps_host_sums *sums, size_t window, bool cann, uint64_t ns);
 
-/* Steps through the windows of the sums at hand. False: that was the last, and there are no sums at hand any more. */
+/* Steps through the windows of the current sums. False: that was the last one, and no sums are left. */
 bool nps_host_sums__take(struct nps_host_sums *sums, struct nps_host_moved *moved);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * From running numbers (connections, correlations, sequence numbers) to rows. Such numbers are dense, so it is an array
- * that is filled and read nearly in order and can leave memory in between; numbers that are not dense go to a hash map.
+ * From running numbers (connections, correlations, sequence numbers) to rows. Such numbers are dense, so
+ * the index is an array that is filled and read nearly in order and can leave memory in between; numbers
+ * that are not dense go to a hash map.
  */
 #ifndef NPS_INDEX_H
 #define NPS_INDEX_H
@@ -25,6 +26,7 @@ int nps_index__put(struct nps_index *index, uint64_t key, uint32_t value);
 /* The value of any KEY, or NPS_NONE. */
 uint32_t nps_index__get(const struct nps_index *index, uint64_t key);
 
+/* Releases the memory of what was read; later reads load it again. */
 void nps_index__cool(const struct nps_index *index);
 void nps_index__free(struct nps_index *index);
 

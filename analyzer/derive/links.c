@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Connections of torch results (outputs 4.5). An enqueue and its dequeue share the queue's number; a forward and its
- * backward operator share a number of their own; an operator lists the connections of what it launched.
+ * Connections of torch results (outputs 4.5). An enqueue and its dequeue share the queue's number; a
+ * forward and its backward operator share a number of their own; an operator lists the connections of what
+ * it launched.
  *
- * Who launched: the call was made while its thread ran what it had dequeued, so the operator is the innermost one around
- * the enqueue of that number. Without a queue it is the innermost one around the call itself. All of these come
- * in order of time, so one walk finds them; it is done twice, to count and to write.
+ * Who launched: the call was made while its thread ran what it had dequeued, so the operator is the
+ * innermost one around the enqueue of that number. Without a queue it is the innermost one around the call
+ * itself. All of these come in order of time, so one walk finds them; it is done twice, to count and to
+ * write.
  */
 #include "derive/derive.h"
 #include "derive/index.h"
@@ -39,7 +41,7 @@ struct links {
 	struct nps_index pair; /* sequence number -> number of the pair */
 };
 
-/* --- the innermost operator ------------------------------------------------------------------------------------------ */
+/* --- the innermost operator ----------------------------------------------------------------------- */
 
 static void stacks_init(struct stacks *s, const struct links *l)
 {
@@ -97,7 +99,7 @@ static int innermost(struct stacks *s, uint64_t gtid, uint64_t time, uint32_t *r
 	return found == top ? 0 : nps_map__put(&s->top, gtid, found);
 }
 
-/* Lets go of the indexes from time to time, as a pace does of the tables. */
+/* Releases memory of the indexes from time to time, as a pace does of the tables. */
 static void step(const struct links *l, struct nps_pace *pace)
 {
 	nps_pace__step(pace);
@@ -110,7 +112,7 @@ static void step(const struct links *l, struct nps_pace *pace)
 	nps_index__cool(&l->pair);
 }
 
-/* --- what is there --------------------------------------------------------------------------------------------------- */
+/* --- what is there -------------------------------------------------------------------------------- */
 
 static void find_ops(struct links *l)
 {
@@ -241,7 +243,7 @@ static int number_pairs(struct links *l)
 	return err;
 }
 
-/* --- link rows ------------------------------------------------------------------------------------------------------- */
+/* --- link rows ------------------------------------------------------------------------------------ */
 
 /* The connection of number VALUE that is not CANN's in *ID; false if it cannot be one. */
 static bool own_id(struct links *l, int64_t value, uint32_t *id)
@@ -449,11 +451,11 @@ int nps_derive__links(struct nps_model *m)
 	return err;
 }
 
-/* --- copies that no operator lists ----------------------------------------------------------------------------------- */
+/* --- copies that no operator lists ---------------------------------------------------------------- */
 
 enum { UNLISTED = 1, LISTED };
 
-/* Databases without MEMCPY_INFO tell of copies by their type alone. *KNOWN: a text that is that type. */
+/* Databases without MEMCPY_INFO mark copies by their type alone. *KNOWN: a text that is that type. */
 static bool is_copy(const struct links *l, size_t i, uint32_t *known)
 {
 	const struct nps_task_table *task = &l->m->task;

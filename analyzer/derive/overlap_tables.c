@@ -12,7 +12,7 @@
 struct step_sum {
 	struct nps_sweep sweep;
 	uint64_t bubble;
-	bool bounded; /* it has tasks that nobody measured */
+	bool bounded; /* it has tasks that were not measured */
 };
 
 struct walk {
@@ -23,7 +23,7 @@ struct walk {
 	uint32_t devices[DEVICES];
 	size_t ndevices;
 	bool worked; /* one of them did, as was measured */
-	bool bounded; /* the device at hand has tasks that nobody measured */
+	bool bounded; /* the current device has tasks that were not measured */
 	uint64_t others; /* tasks of further devices */
 };
 
@@ -106,7 +106,7 @@ static void note_unmeasured(struct walk *w, uint32_t step)
 		sum->bounded = true;
 }
 
-/* Is the task one of DEVICE whose time counts? Notes the step of one whose time nobody measured. */
+/* Is the task one of DEVICE whose time counts? Notes the step of a task without measured times. */
 static bool counts_task(struct walk *w, size_t row, uint32_t device)
 {
 	if (w->m->task.device[row] != device || w->m->task.class[row] != NPS_CLASS_COMPUTE)
@@ -154,7 +154,7 @@ static int sweep_device(struct walk *w, struct nps_sweep *all, uint32_t device)
 	return err;
 }
 
-/* Insight refuses the view of a device that lacks a slice of one of these, or whose slices add up to nothing. */
+/* Insight refuses the view of a device without a slice of one of these, or whose slices add up to nothing. */
 static int at_least_one(struct walk *w, size_t from, const struct nps_sweep *all, uint32_t device)
 {
 	struct nps_pace pace = { w->m, 0 };
@@ -235,7 +235,7 @@ static int step_rows(struct walk *w, uint32_t device)
 
 		if (text == NPS_NONE)
 			err = -ENOMEM;
-		else if (sum->bounded && !sum->sweep.begun) /* zeros would say that the device did nothing */
+		else if (sum->bounded && !sum->sweep.begun) /* zeros would mean that the device did nothing */
 			err = unmeasured_row(m, device, text);
 		else
 			err = step_row(w, device, text, step ? m->step.start[i] : w->origin, sum);
@@ -256,7 +256,7 @@ static int analyse(struct walk *w, uint32_t device)
 		err = sweep_device(w, &all, device);
 	if (!err && w->table)
 		err = at_least_one(w, from, &all, device);
-	/* As in the vendor's files, devices of the host that ran nothing have no rows beside those that did. */
+	/* As in the vendor's files: a device without work has no rows if another device has some. */
 	if (!err && !w->m->step_traced && (all.begun || w->bounded || !w->worked))
 		err = step_rows(w, device);
 	return err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The task queue of torch results: what operators put into it, and what another thread ran when it took it out. */
+/* The task queue of torch results: what operators put into it, and what another thread ran from it. */
 #ifndef NPS_DERIVE_QUEUE_H
 #define NPS_DERIVE_QUEUE_H
 
@@ -16,9 +16,7 @@ struct nps_queue {
 /* Finds the rows. */
 void nps_queue__init(struct nps_queue *queue, const struct nps_model *m);
 
-/*
- * Stores the dequeue that thread GTID was in at TIME, which only grows, in *ROW; NPS_NONE: in none. 0 or negative errno.
- */
+/* In *ROW the dequeue of thread GTID at TIME, which only grows; NPS_NONE: none. 0 or negative errno. */
 int nps_queue__at(struct nps_queue *queue, uint64_t gtid, uint64_t time, uint32_t *row);
 
 /* Back to the first one. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which step a task belongs to. Where it is known when a task was submitted, that decides; what came through the task queue
- * was asked for when it was put in. Elsewhere a step has a window on the device, from its earliest kernel (found through the
- * connection to the call that launched it) to its last one or the step's own end, whichever is later, and a task belongs
- * to the window in which it starts. So do tasks of graphs: they run whenever the graph does.
+ * Which step a task belongs to. Where the time is known at which a task was submitted, that decides; for
+ * what came through the task queue, the time at which it was put in. Elsewhere a step has a window on the
+ * device, from its earliest kernel (found through the connection to the call that launched it) to its last
+ * one or the step's own end, whichever is later, and a task belongs to the window in which it starts. So do
+ * tasks of graphs, which run when the graph is executed.
  */
 #include "derive/derive.h"
 #include "derive/index.h"
@@ -75,7 +76,7 @@ static int make_windows(struct steps *s)
 	return err ? err : sort_windows(&s->windows, false);
 }
 
-/* The last window that begins at TIME or before, if it contains TIME. Callers come nearly in order: HINT is where it was. */
+/* The last window that begins at TIME or before, if it contains TIME. HINT: where the last call found one. */
 static uint32_t find(const struct nps_vec *windows, bool device, uint64_t time, uint32_t *hint)
 {
 	const struct window *w = windows->data;
@@ -108,7 +109,7 @@ static uint32_t step_at(const struct nps_vec *windows, bool device, uint64_t tim
 	return at == NPS_NONE ? NPS_NONE : NPS_AT(windows, struct window, at).step;
 }
 
-/* Lets go of the index from time to time, as a pace does of the tables. */
+/* Releases memory of the index from time to time, as a pace does of the tables. */
 static void step(const struct steps *s, struct nps_pace *pace)
 {
 	nps_pace__step(pace);
@@ -138,7 +139,7 @@ static int index_enqueues(struct steps *s)
 	return err;
 }
 
-/* When call ROW was asked for: at its start, or when what its thread had taken out of the queue was put in. */
+/* When call ROW was requested: at its start, or when the task that its thread had dequeued was enqueued. */
 static int asked(struct steps *s, size_t row, uint64_t *time)
 {
 	const struct nps_api_table *api = &s->m->api;
@@ -234,8 +235,8 @@ static void see_comms(struct steps *s)
 }
 
 /*
- * Windows of steps on the device. A step of which no kernel is known, since it has none or the calls that launched them
- * were not recorded, has its own time, as far as no kernel of a step before it ran in it.
+ * Windows of steps on the device. A step without known kernels, since it has none or the calls that
+ * launched them were not recorded, has its own time, as far as no kernel of an earlier step ran in it.
  */
 static int device_windows(struct steps *s)
 {

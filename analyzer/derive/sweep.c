@@ -22,7 +22,7 @@ static int open_row(struct nps_sweep *sweep, uint32_t type, uint64_t start, uint
 	return 0;
 }
 
-/* What is known when nothing else begins before TIME. */
+/* Adds what is certain if no further interval begins before TIME. */
 static int settle(struct nps_sweep *sweep, uint64_t time, struct nps_overlap_table *table, uint32_t device)
 {
 	uint64_t from = NPS_MAX(sweep->settled, sweep->busy[NPS_OVERLAP_COMPUTE]);
@@ -59,7 +59,8 @@ int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t 
 		sweep->begun = true;
 		sweep->sums.first = sweep->settled = sweep->busy[0] = sweep->busy[1] = start;
 	} else {
-		start = NPS_MAX(start, sweep->settled); /* whatever the input says: time does not go back */
+		start = NPS_MAX(start,
+				sweep->settled); /* even if the input is wrong: time does not go back */
 	}
 	end = NPS_MAX(start, end);
 	err = settle(sweep, start, table, device);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Overlap Analysis without lists: intervals of one device come in order of their start, and what follows from them is known
- * as soon as a later one begins. Computing, not overlapped communication and free tile [first, last] without a gap.
+ * Overlap Analysis without lists: intervals of one device come in order of their start, and are counted as
+ * soon as a later one begins. Computing, not overlapped communication and free cover [first, last] without
+ * a gap.
  */
 #ifndef NPS_SWEEP_H
 #define NPS_SWEEP_H
@@ -33,13 +34,13 @@ struct nps_sweep {
 };
 
 /*
- * Adds [START, END), computing or (COMM) communicating. Rows go to TABLE by start with DEVICE; NULL: only sums.
- * 0 or negative errno.
+ * Adds [START, END), computing or (COMM) communicating. Rows go to TABLE by start with DEVICE; NULL: only
+ * sums. 0 or negative errno.
  */
 int nps_sweep__add(struct nps_sweep *sweep, bool comm, uint64_t start, uint64_t end,
 		   struct nps_overlap_table *table, uint32_t device);
 
-/* Nothing more comes. */
+/* After the last interval. */
 int nps_sweep__finish(struct nps_sweep *sweep, struct nps_overlap_table *table, uint32_t device);
 
 #endif

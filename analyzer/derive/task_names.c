@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Names of operators in tables that know a task by stream and task id only: l2_cache, soc_pmu, page_fault, aicpu. Task
- * ids are used again, and these tables have no time that could tell which: the n-th row of an id is that of the
- * n-th kernel of it.
+ * Names of operators in tables that know a task by stream and task id only: l2_cache, soc_pmu, page_fault,
+ * aicpu. Task ids are used again, and these tables have no time to distinguish the tasks: the n-th row of
+ * an id is that of the n-th kernel of it.
  */
 #include "derive/derive.h"
 
@@ -66,7 +66,7 @@ static int compare(const struct named *a, const struct named *b)
 	return (a->key.low > b->key.low) - (a->key.low < b->key.low);
 }
 
-/* Walks both sides: a row takes the name of the kernel at its place among those of its id, or of the last one. */
+/* The n-th row of an id gets the name of the id's n-th kernel; further rows that of its last kernel. */
 static void join(const struct nps_model *m, const struct target *target, struct nps_ext_sort *kernels,
 		 struct nps_ext_sort *rows)
 {

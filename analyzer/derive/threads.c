@@ -9,7 +9,7 @@
 
 #include <errno.h>
 
-/* The two sorts of other threads. */
+/* The roles of other threads. */
 enum role { WAKER, PREEMPTOR, ROLES };
 
 struct thread {

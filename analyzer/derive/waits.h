@@ -23,8 +23,9 @@ struct nps_wait {
 };
 
 /*
- * The wait before run ROW; PREVIOUS: the thread's run before it, NPS_NONE if none was seen. A thread that nobody woke had not
- * been asleep: each wake-up of a thread that was seen to leave its CPU is seen, unless it came while it was still leaving.
+ * The wait before run ROW; PREVIOUS: the thread's run before it, NPS_NONE if none was seen. A thread
+ * without a wake-up had not been asleep: if its leaving the CPU was recorded so is its wake-up, unless that
+ * came while it was still leaving.
  */
 static inline struct nps_wait nps_run__wait(const struct nps_model *m, size_t row, uint32_t previous)
 {

@@ -11,7 +11,7 @@ static inline bool nps_counter__stamped(const struct nps_export *ex)
 	return ex->model->layout == NPS_LAYOUT_MSPROF;
 }
 
-/* Name of a table that msprof has and the torch profiler has not: there it is ours, with the prefix that NAME has. */
+/* Name of a table that msprof has and the torch profiler lacks: there it keeps the prefix that NAME has. */
 static inline const char *nps_counter__stem(const struct nps_export *ex, const char *name)
 {
 	return nps_counter__stamped(ex) ? name + sizeof("npuscope_") - 1 : name;
@@ -26,7 +26,7 @@ static inline void nps_counter__cell(struct nps_csv *csv, double value)
 		nps_csv__short(csv, nps_thousandths(value));
 }
 
-/* VALUE to 9 decimals: nothing the samples could tell is lost, and sums do not show how they were made. */
+/* VALUE to 9 decimals: as exact as the samples, and without the rounding errors of sums. */
 static inline void nps_counter__fine(struct nps_csv *csv, double value)
 {
 	nps_csv__repr(csv, value < 1e6 && value > -1e6 ? nearbyint(value * 1e9) / 1e9 : value);

@@ -23,7 +23,7 @@ struct nps_counter_name {
 
 /* --- patterns ------------------------------------------------------------------------------------------ */
 
-/* The ordinal of the column whose name is LEN bytes at NAME; a pattern that has another one is a mistake of its row. */
+/* The ordinal of the column whose name is LEN bytes at NAME; NPS_NO_COLUMN: the pattern is wrong. */
 static uint8_t pattern_column(const struct nps_counter_table *table, const char *name, size_t len)
 {
 	uint8_t i = 0;
@@ -111,7 +111,7 @@ static void name_append(struct name_writer *w, const char *text, size_t len)
 	w->len += fits;
 }
 
-/* A text of the model, of which a name has LONGEST bytes. */
+/* Appends a text of the model, at most LONGEST bytes of it. */
 static void name_append_text(struct name_writer *w, const char *text, size_t longest)
 {
 	size_t len = strnlen(text, longest + 1);

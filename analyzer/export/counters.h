@@ -22,7 +22,7 @@ struct nps_counter_view {
 
 typedef double nps_counter_value_fn(const struct nps_counter_view *x, const void *table, size_t row);
 
-/* A column of the model's table, or a value of its rows; see the attributes in counter_tables.h. Texts may be NULL. */
+/* A column of the model's table, or a value of its rows; see counter_tables.h. Texts may be NULL. */
 struct nps_counter {
 	const char *name;
 	nps_counter_value_fn *value; /* NULL: the cell of the column of the same ordinal */
@@ -68,8 +68,8 @@ struct nps_counter_table {
 extern const struct nps_counter_table nps_counter_tables[NPS_COUNTER_TABLES];
 
 /*
- * Finds what names depend on, and reads the patterns of tables with rows; EARLY: events have generation A's names. 0 or
- * -ENOMEM; free with nps_counter_view__free() either way.
+ * Determines what names depend on, and reads the patterns of tables with rows; EARLY: events have
+ * generation A's names. 0 or -ENOMEM; free with nps_counter_view__free() either way.
  */
 int nps_counter_view__init(struct nps_counter_view *x, const struct nps_model *model, bool early);
 void nps_counter_view__free(struct nps_counter_view *x);
@@ -122,8 +122,9 @@ double nps_counter__value(const struct nps_counter_view *x, const struct nps_cou
 struct nps_counter_name *nps_counter_name__new(const struct nps_counter_table *table, const char *pattern);
 
 /*
- * Writes the name of row ROW into OUT, of SIZE bytes, and ends it with 0. Texts of the model have LONGEST bytes in it at most, so
- * that what stands behind them is there where SIZE has room for it; whatever is cut is cut between characters. Returns its length.
+ * Writes the name of row ROW into OUT, of SIZE bytes, ended with NUL. Texts of the model fill at most
+ * LONGEST bytes of it, so that the text behind them fits into SIZE; all is cut between characters. Returns
+ * the length.
  */
 size_t nps_counter_name__write(const struct nps_counter_name *name, const struct nps_counter_view *x,
 			       const struct nps_counter_table *table, size_t row, size_t longest, char *out,

@@ -20,6 +20,7 @@ int nps_device_times__init(struct nps_device_times *times, const struct nps_mode
 void nps_device_times__cool(const struct nps_device_times *times);
 void nps_device_times__free(struct nps_device_times *times);
 
+/* The device time of CONNECTION; zeros if nothing ran because of it. */
 struct nps_device_time nps_device_times__get(const struct nps_device_times *times, uint32_t connection);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Grouping: rows that are grouped as they are, as most tables of one device, stay so; others are sorted by key. */
+/* Groups rows by a key. Rows that are grouped already, as in most tables of one device, are not sorted. */
 #include "base/ext_sort.h"
 #include "export/csv_tables.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* step_trace of msprof's layout: iterations of graphs, with a pair of columns for each reduction of the longest. */
+/* step_trace of msprof's layout: iterations of graphs, with two columns for each of their reductions. */
 #include "export/csv_tables.h"
 #include "export/table.h"
 

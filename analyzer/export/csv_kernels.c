@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * kernel_details and op_summary: a row per kernel and per collective by start, device by device, because a kernel
- * does not wait for one of another device.
+ * kernel_details and op_summary: a row per kernel and per collective by start, device by device, because a
+ * kernel does not wait for one of another device.
  */
 #include "export/csv_pmu.h"
 #include "export/csv_tables.h"
@@ -131,7 +131,7 @@ struct kernels {
 	uint64_t before; /* end of the row before */
 	bool before_known; /* it was measured */
 	uint32_t cooled; /* row of `compute` */
-	/* Cells of the row that is being written. What nobody measured has no length and no wait: Insight reads that as 0. */
+	/* Cells of the current row. Without a measurement: no length, no wait, which Insight reads as 0. */
 	int64_t duration, wait;
 	bool first; /* of its device */
 };

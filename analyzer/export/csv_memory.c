@@ -77,7 +77,7 @@ static bool has_app(const struct nps_model *m)
 	return false;
 }
 
-/* One sample of all modules of a device: rows [*AT, end) of npu_module_mem; *AT moves behind it. False: there is none left. */
+/* The next sample of all modules of a device: rows [*FIRST, *AT) of npu_module_mem. False: none is left. */
 static bool next_module_sample(const struct nps_npu_module_mem_table *t, size_t *at, size_t *first,
 			       int64_t *reserved)
 {
@@ -211,8 +211,8 @@ static void app_rows(struct records *r)
 }
 
 /*
- * The memory page of Insight needs memory_record beside npu_module_mem: what all modules of the driver hold is the process's.
- * Theirs are the rows where nobody else's are.
+ * The memory page of Insight needs memory_record beside npu_module_mem: the sum over the driver's modules
+ * stands for the process. Such rows are only written where no others are.
  */
 static void module_rows(struct records *r)
 {
@@ -344,7 +344,7 @@ static int cann_memory_record(const struct nps_export *ex, int dirfd)
 
 enum { ALLOCATION_SOURCE, RELEASE_SOURCE, FRAMEWORK_SOURCE };
 
-/* Variants of rows, beside the framework's: an operator of CANN's own, in a row of the framework's or in a pair of CANN's. */
+/* Variants of rows beside the framework's: an operator of CANN in the framework's row or in CANN's pair. */
 enum { FRAMEWORK, CANN_RECORDED, CANN };
 
 static void put_cann_name(struct nps_csv *csv, void *ctx, const struct nps_csv_row *row)
@@ -389,7 +389,7 @@ static void put_lifetime(struct nps_csv *csv, void *ctx, const struct nps_csv_ro
 #define CANN_CELL(title, format, when, column, ...)                                                          \
 	NPS_CSV_COL(title, format, npu_op_mem, column, .source = when##_SOURCE, ##__VA_ARGS__)
 
-/* Python took the difference of two strings of an operator of the framework's, CANN's lifetimes are floats. */
+/* Python subtracted two strings of an operator of the framework's; CANN's lifetimes are floats. */
 static const struct nps_csv_column operator_columns[] = {
 	FRAMEWORK_CELL("Name", TEXT, name),
 	NPS_CSV_BY(NULL, put_cann_name, .variant = CANN_RECORDED),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * operator_details: a row per framework operator, with what it took on the host and on the device, itself and with
- * the operators inside it. Two passes, because an operator's children come after it: sums, then rows.
+ * operator_details: a row per framework operator, with its time on the host and on the device, by itself
+ * and with the operators inside it. Two passes, because an operator's children come after it: sums, then
+ * rows.
  */
 #include "derive/derive.h"
 #include "export/csv_device_time.h"
@@ -266,7 +267,7 @@ static void put_stack(struct nps_csv *csv, void *ctx, const struct nps_csv_row *
 
 #define HOST_US(title, member)                                                                               \
 	NPS_CSV_FIELD(title, REPR, struct operator_row, member, .source = OWN_SOURCE, .per = 1000)
-/* Nothing is the integer with which Python's sum begins. */
+/* A sum of nothing is an integer, with which Python's sum() begins. */
 #define DEVICE_US(title, member) NPS_CSV_FIELD(title, REPR_INT_0, struct sums, member, .per = 1000)
 
 static const struct nps_csv_column columns[] = {

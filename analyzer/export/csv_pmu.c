@@ -124,7 +124,7 @@ static void add(struct nps_pmu_pivot *p, const char *name, uint32_t text)
 	struct nps_csv_column *column = &p->columns[at];
 	const char *unit = nps_pmu__unit(name);
 
-	/* Cells of a column that no kernel has would be N/A throughout; names with other letters are refused. */
+	/* A column that no kernel has would be N/A throughout; names with other letters are refused. */
 	if (text == NPS_NONE || at == NPS_PMU_MAX || strlen(name) > sizeof(p->titles[at]) - 8 ||
 	    name[strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")])
 		return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The counters of kernels as columns: which there are follows from the names that were collected (outputs 3.3). */
+/* The counters of kernels as columns: the names that were collected decide which there are (outputs 3.3). */
 #ifndef NPS_CSV_PMU_H
 #define NPS_CSV_PMU_H
 
@@ -33,6 +33,7 @@ const char *nps_pmu__unit(const char *name);
 /* Finds the columns. Their cells are in PIVOT, which the writer of the table has as source SOURCE. */
 void nps_pmu__init(struct nps_pmu_pivot *pivot, const struct nps_model *model, uint8_t source);
 
+/* The columns of PIVOT, for as long as PIVOT lives. */
 struct nps_csv_columns nps_pmu__columns(const struct nps_pmu_pivot *pivot);
 
 /* Fills the cells of TASK, if it has counters; TASK NPS_NONE has none. Tasks of one device ascend. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* nic and roce (outputs 3.4): what a port's counters, which only grow, grew by, and its rates where there is one sample. */
+/* nic and roce (outputs 3.4): increments of a port's counters, and its rates where there is one sample. */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/table.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The tables that both layouts have in common. Each writes its file, or none without rows; 0 or negative errno. */
+/* The tables of both layouts. Each function writes its file, or none without rows; 0 or negative errno. */
 #ifndef NPS_CSV_TABLES_H
 #define NPS_CSV_TABLES_H
 
@@ -10,6 +10,7 @@
 /* kernel_details of the torch layout (base columns only at level 0) or op_summary of msprof's. */
 int nps_csv__kernels(const struct nps_export *ex, int dirfd);
 
+/* Sums by kind of operator, call and collective. */
 int nps_csv__op_statistic(const struct nps_export *ex, int dirfd);
 int nps_csv__api_statistic(const struct nps_export *ex, int dirfd);
 int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd);
@@ -17,6 +18,7 @@ int nps_csv__communication_statistic(const struct nps_export *ex, int dirfd);
 /* Iterations of graphs; msprof's layout. */
 int nps_csv__step_trace(const struct nps_export *ex, int dirfd);
 
+/* Torch layout: the framework's operators. */
 int nps_csv__operator_details(const struct nps_export *ex, int dirfd);
 
 /* Torch layout: MB, times of allocators. */
@@ -30,14 +32,15 @@ int nps_csv__task_counters(const struct nps_export *ex, int dirfd);
 int nps_csv__aicpu(const struct nps_export *ex, int dirfd);
 
 /*
- * Rows of a table grouped by a key, ascending, otherwise in their order: `order` has a row number each, or is empty
- * if they are in order already.
+ * Rows of a table grouped by a key, ascending, otherwise in their order: `order` has a row number each, or
+ * is empty if they are in order already.
  */
 struct nps_csv_groups {
 	struct nps_vec order; /* uint32_t */
 	size_t len;
 };
 
+/* Groups LEN rows of MODEL by KEY. 0 or negative errno; the caller frees groups->order in either case. */
 int nps_csv__group(struct nps_csv_groups *groups, const struct nps_model *model, size_t len,
 		   uint64_t (*key)(const void *ctx, size_t row), const void *ctx);
 

@@ -18,7 +18,7 @@ struct task_row {
 	uint64_t length;
 };
 
-/* The core of task ROW, where it is a kernel whose core is known, else the runtime's type; *COMPUTE goes along. */
+/* The core of task ROW, if it is a kernel with a known core, else the runtime's type. *COMPUTE: a cursor. */
 static uint32_t type_of(const struct nps_model *m, size_t row, size_t *compute)
 {
 	const struct nps_compute_table *t = &m->compute;

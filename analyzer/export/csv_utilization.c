@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* ai_core_utilization and ai_vector_core_utilization (outputs 3.4): a row for each core that was sampled, a column for each metric. */
+/* ai_core_utilization and ai_vector_core_utilization (outputs 3.4): a row a core, a column a metric. */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/csv_pmu.h"

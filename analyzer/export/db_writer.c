@@ -21,7 +21,7 @@ static void failed(struct nps_db_writer *db, int rc)
 	case SQLITE_NOMEM:
 		db->err = -ENOMEM;
 		break;
-	case SQLITE_CONSTRAINT: /* the data cannot stand like this, and no device is to blame */
+	case SQLITE_CONSTRAINT: /* the data violate the schema; no file system is to blame */
 		db->err = -EILSEQ;
 		break;
 	default:
@@ -90,7 +90,7 @@ void nps_db_writer__step(struct nps_db_writer *db, sqlite3_stmt *stmt)
 int nps_db_writer__close(struct nps_db_writer *db)
 {
 	nps_db_writer__exec(db, "COMMIT");
-	/* The header then says what the vendor's files say; the setting itself is not stored. */
+	/* The header is then the same as in the vendor's files; the setting itself is not stored. */
 	nps_db_writer__exec(db, "PRAGMA journal_mode=DELETE");
 	if (sqlite3_close(db->handle) && !db->err)
 		db->err = -EIO;

@@ -7,18 +7,19 @@
 
 struct nps_db_writer {
 	sqlite3 *handle;
-	int err; /* first error, negative errno; after it nothing happens any more */
+	int err; /* first error, negative errno; nothing is written after it */
 };
 
 /* Makes PATH, which must not exist, and begins. 0 or negative errno; closing is due in either case. */
 int nps_db_writer__open(struct nps_db_writer *db, const char *path);
 
+/* Runs SQL, unless there was an error before. */
 void nps_db_writer__exec(struct nps_db_writer *db, const char *sql);
 
 /* NULL after an error. The caller finalizes it. */
 sqlite3_stmt *nps_db_writer__prepare(struct nps_db_writer *db, const char *sql);
 
-/* Runs a statement that gives no rows and makes it ready for the next values. */
+/* Runs a statement that returns no rows and prepares it for the next values. */
 void nps_db_writer__step(struct nps_db_writer *db, sqlite3_stmt *stmt);
 
 /* Commits and closes. 0 or the first error. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writers of result files. Each reads a finished model, writes into DIRFD, a directory that becomes visible when all are
- * done, and returns 0 or a negative errno. They run in parallel threads: none adds texts to the model or
- * changes it, and each walks tables in their order with a struct nps_pace, so that memory stays bounded.
- * A file is not written where nothing of its kind happened.
+ * Writers of result files. Each reads a finished model, writes into DIRFD, a directory that becomes visible
+ * when all are done, and returns 0 or a negative errno. They run in parallel threads: none adds texts to
+ * the model or changes it, and each walks tables in their order with a struct nps_pace, so that memory
+ * stays bounded. A file without rows is not written.
  */
 #ifndef NPS_EXPORT_H
 #define NPS_EXPORT_H
@@ -25,10 +25,10 @@ int nps_export__trace(const struct nps_export *ex, int dirfd);
 /* kernel_details.csv and the other tables of the torch layout (outputs 3.1, 3.2). */
 int nps_export__torch_csv(const struct nps_export *ex, int dirfd);
 
-/* op_summary_{stamp}.csv and the other tables of msprof's layout (outputs 3.4), in slices of 1,000,000 rows. */
+/* op_summary_{stamp}.csv and the other tables of msprof's layout (outputs 3.4), 1,000,000 rows a slice. */
 int nps_export__msprof_csv(const struct nps_export *ex, int dirfd);
 
-/* Tables of sampled counters, either layout: pcie, hccs, nic, roce, ddr, hbm, llc, host_*, ... (outputs 3.4). */
+/* Tables of sampled counters, either layout: pcie, hccs, nic, roce, ddr, hbm, llc, host_* (outputs 3.4). */
 int nps_export__counter_csv(const struct nps_export *ex, int dirfd);
 
 /* communication.json and communication_matrix.json (outputs 5.1, 5.2). */
@@ -43,7 +43,7 @@ int nps_export__analysis_db(const struct nps_export *ex, int dirfd, const char *
 /* ftrace_data.db: how threads were scheduled, as MindStudio Insight reads it. */
 int nps_export__ftrace_db(const struct nps_export *ex, int dirfd, const char *path);
 
-/* driver_statistic.csv and npuscope_driver_tasks.csv: there if calls of the NPU's driver, or tasks in it, were recorded. */
+/* driver_statistic.csv and npuscope_driver_tasks.csv, if the NPU's driver was traced. */
 int nps_export__driver_csv(const struct nps_export *ex, int dirfd);
 
 /* npuscope_host_breakdown.csv. */
@@ -67,10 +67,10 @@ int nps_export__info(const struct nps_export *ex, int dirfd);
 #define NPS_HOST_DEVICE 31 /* device field of layers that belong to the host */
 
 /*
- * pid of a layer in the trace: (pid << 10) | (sort_index << 5) | device (outputs 2.2). The vendor's fields have 5 bits. The few
- * sort indexes above take the place of 2 and those behind it, which nobody has: Perfetto keeps 32 bits of a pid. More of a
- * device stands above the process's: below 2^53, as viewers in JavaScript need it. The host's device does not meet the device
- * 31, they have no layer in common.
+ * pid of a layer in the trace: (pid << 10) | (sort_index << 5) | device (outputs 2.2). The vendor's fields
+ * have 5 bits. The few sort indexes above 31 use the numbers from 2 on, which no layer has, because
+ * Perfetto keeps 32 bits of a pid. Higher bits of a device follow those of the process: below 2^53, as
+ * viewers in JavaScript need it. The host has the number of device 31, but the two have no layer in common.
  */
 static inline uint64_t nps_layer_pid(uint32_t pid, unsigned int sort_index, unsigned int device)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * communication.json and communication_matrix.json (outputs 5.1, 5.2) from the CommAnalyzer tables, which were derived
- * or imported. Rows are brought together by step and type; a collective's bandwidth rows follow its time row.
+ * communication.json and communication_matrix.json (outputs 5.1, 5.2) from the CommAnalyzer tables, which
+ * were derived or imported. Rows are brought together by step and type; a collective's bandwidth rows
+ * follow its time row.
  */
 #include "base/csv_number.h"
 #include "base/ext_sort.h"
@@ -47,7 +48,7 @@ struct exporter {
 	struct nps_pace pace;
 };
 
-/* --- order of rows --------------------------------------------------------------------------------------------------- */
+/* --- order of rows -------------------------------------------------------------------------------- */
 
 static int see_step(struct exporter *e, uint32_t text)
 {
@@ -91,7 +92,7 @@ static bool owns(const struct exporter *e, size_t place, size_t bandwidth)
 	       t->step[row] == b->step[bandwidth] && t->type[row] == b->type[bandwidth];
 }
 
-/* Everything that tells a collective from others. */
+/* Everything that distinguishes a collective from others. */
 static struct nps_sort_key identity(uint32_t op, uint32_t group, uint32_t step, uint32_t type)
 {
 	return (struct nps_sort_key){ (uint64_t)op << 32 | group, (uint64_t)step << 32 | type };
@@ -99,7 +100,7 @@ static struct nps_sort_key identity(uint32_t op, uint32_t group, uint32_t step, 
 
 struct keyed {
 	struct nps_sort_key key;
-	uint32_t row; /* of comm_bandwidth, or place in `time` */
+	uint32_t row; /* of comm_bandwidth, or index in `time` */
 	bool bandwidth;
 };
 
@@ -138,8 +139,8 @@ static bool same_key(struct nps_sort_key a, struct nps_sort_key b)
 }
 
 /*
- * Bandwidth rows go where their collective's first time row is; those of none are left out. PLACED gets keys of place
- * and row.
+ * Bandwidth rows go where their collective's first time row is; those of none are left out. Adds keys of
+ * index in `time` and row.
  */
 static int place_bandwidths(struct nps_ext_sort *collectives, struct nps_ext_sort *placed)
 {
@@ -220,7 +221,7 @@ static int order(struct exporter *e)
 	return err;
 }
 
-/* --- pieces of JSON, as json.dumps() separates them ------------------------------------------------------------------ */
+/* --- JSON, separated as json.dumps() does --------------------------------------------------------- */
 
 static void put_float(struct nps_writer *w, double value)
 {
@@ -310,7 +311,7 @@ static void put_steps(struct exporter *e, void (*body)(struct exporter *e, uint6
 	nps_writer__lit(w, "}");
 }
 
-/* --- communication.json ---------------------------------------------------------------------------------------------- */
+/* --- communication.json --------------------------------------------------------------------------- */
 
 static int add_bucket(struct traffic *t, double size, double count, double time)
 {
@@ -470,7 +471,7 @@ static void put_ops(struct exporter *e, uint64_t key)
 		put_total(e);
 }
 
-/* --- communication_matrix.json --------------------------------------------------------------------------------------- */
+/* --- communication_matrix.json -------------------------------------------------------------------- */
 
 static void put_link(struct exporter *e, uint32_t row)
 {

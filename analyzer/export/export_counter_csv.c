@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of sampled counters (outputs 3.4), by the rows of schema/counter_tables.h. Most have in a few lines what the samples
- * were in the least, the most and the mean, for each device: one walk over the samples fills a few groups.
+ * Tables of sampled counters (outputs 3.4), by the rows of schema/counter_tables.h. Most have a few lines
+ * with the least, the greatest and the mean sample of each device: one walk over the samples fills a few
+ * groups.
  */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of the host's counters (outputs 3.4): what was used at most and what the vendor recommends to have, which is a
- * quarter more than the 98th percentile of what was used at all.
+ * Tables of the host's counters (outputs 3.4): the highest use, and what the vendor recommends to have,
+ * which is a quarter more than the 98th percentile of all use.
  */
 #include "base/map.h"
 #include "export/counter_csv.h"
@@ -68,7 +68,7 @@ static double network(const struct nps_model *m)
 
 /* --- cpu, memory, disk, network --- */
 
-/* What these tables say in their one row, which is about no device. NaN, of `memory` and `cpus` 0: not known. */
+/* The content of these tables' one row, which is of no device. NaN, of `memory` and `cpus` 0: not known. */
 struct usage {
 	double network;
 	struct used used, written;

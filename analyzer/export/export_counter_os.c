@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Tables of what the operating system did: calls by thread and name (outputs 3.4), threads, waits for locks. */
+/* Tables of the operating system (outputs 3.4): calls by thread and name, threads, waits for locks. */
 #include "derive/group_by.h"
 #include "export/counter_csv.h"
 #include "export/table.h"
@@ -65,7 +65,7 @@ static const struct nps_csv_column call_columns[] = {
 	CALL("Process ID", PID, sum.key),
 	CALL("Thread ID", TID, sum.key),
 	CALL("Name", TEXT, name),
-	CALL("Time(%)", FINE, share), /* a fraction, whatever the title says */
+	CALL("Time(%)", FINE, share), /* a fraction, in spite of the title */
 	CALL("Time(us)", SHORT, sum.total),
 	CALL("Count", NUMBER, sum.count),
 	CALL("Avg(us)", FINE, mean),

@@ -16,7 +16,7 @@ static const struct nps_db_column *find_column(const struct nps_db_table *table,
 	return NULL;
 }
 
-/* Place of COLUMN among those of the generation, from 1. */
+/* Ordinal of COLUMN among those of the generation, from 1. */
 static int place(const struct nps_db_table *table, unsigned int generation,
 		 const struct nps_db_column *column)
 {
@@ -37,8 +37,8 @@ static void insert_all(struct nps_db_fill *fill, const struct nps_db_table *tabl
 }
 
 /*
- * Rows whose key does not ascend: SQLite sorts them. Of rows with one key those of a task are one too many; others get a
- * new key.
+ * Rows whose key does not ascend: SQLite sorts them. Of rows with the same key, a task's are dropped but
+ * for one; others get a new key.
  */
 static void insert_sorted(struct nps_db_fill *fill, const struct nps_db_table *table,
 			  const struct nps_db_column *key)
@@ -133,7 +133,7 @@ static bool is_present(const struct nps_db_fill *fill, const struct nps_db_table
 	return table->torch || fill->generation == NPS_DB_B; /* the older profiler wrote no empty ones */
 }
 
-/* Whether some task's time says more than "the profiler measured it". */
+/* Whether some task's time is other than measured by the profiler. */
 static bool has_time_sources(const struct nps_model *model)
 {
 	struct nps_pace pace = { .model = model };
@@ -148,7 +148,7 @@ static bool has_time_sources(const struct nps_model *model)
 	return false;
 }
 
-/* Tables that the vendor does not have are there when they say something. */
+/* Tables that the vendor does not have exist if they have content. */
 static bool own_is_present(const struct nps_db_fill *fill, const struct nps_db_table *table)
 {
 	const struct nps_table *rows = nps_db_table__of(fill->model, table);

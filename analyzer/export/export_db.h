@@ -9,8 +9,9 @@
 #include "export/export.h"
 
 /*
- * STRING_IDS while it comes into being. A text keeps the number it had in the database that it was imported
- * from; another gets the next one of its range when it is first used, or above all ranges if an import filled it.
+ * STRING_IDS while it comes into being. A text keeps its number of the database that it was imported from.
+ * Another one gets the next number of its range when it is first used, or a number above all ranges if an
+ * import filled the range.
  */
 struct nps_db_ids {
 	const struct nps_model *model;
@@ -59,6 +60,7 @@ struct nps_db_view {
 	const struct nps_db_table *table;
 };
 
+/* Registers VIEW; an error is kept in fill->db.err. */
 void nps_db_view__register(struct nps_db_view *view);
 
 /* Calls xColumn's conversion aside: whether COLUMN's values ascend from row to row, or strictly so. */

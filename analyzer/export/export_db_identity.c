@@ -114,7 +114,7 @@ static void metadata_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 	}
 }
 
-/* So that who reads them does not take for measured what only has to be a number for Insight. */
+/* Lists columns with numbers that are not known, but which Insight needs, so that readers can skip them. */
 static void unknown_rows(struct nps_db_fill *fill, sqlite3_stmt *insert)
 {
 	char value[128] = "[";

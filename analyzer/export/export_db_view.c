@@ -48,7 +48,7 @@ struct cursor {
 	struct nps_pace pace;
 	size_t row, len;
 	size_t bound; /* first row of `bounds` that is not before the task */
-	uint32_t na; /* id of N/A, NPS_NONE: not asked for yet */
+	uint32_t na; /* id of N/A, NPS_NONE: not looked up yet */
 	struct column {
 		const void *cells;
 		uint8_t op;
@@ -99,7 +99,7 @@ static struct column column_of(const struct nps_model *model, const struct nps_d
 	struct column c = { .op = op_of(model, spec, column) };
 	uint8_t cell = nps_db_column__cell(spec, column);
 
-	/* One without a cell of its own does not look at it. */
+	/* A column without a cell of its own does not read the one of this pointer. */
 	c.cells = nps_table__cells(table, cell == NPS_DB_NO_CELL ? 0 : cell);
 	return c;
 }
@@ -207,7 +207,7 @@ static void u64_value(sqlite3_context *context, uint64_t value)
 	if (value <= INT64_MAX)
 		sqlite3_result_int64(context, value);
 	else
-		sqlite3_result_null(context); /* open, and nothing that the database could hold */
+		sqlite3_result_null(context); /* open, and too large for the database */
 }
 
 static void time_text(sqlite3_context *context, uint64_t ns)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What npuscope has in tables of its own, once more in those that MindStudio Insight reads (insight 5): memory of the job and what
- * npu-smi tells of memory, as lanes of NPU MEM; and the names of processes, which no table of the vendor's has.
+ * Data of npuscope's own tables, once more in those that MindStudio Insight reads (insight 5): memory of
+ * the job and memory as npu-smi reports it, as lanes of NPU MEM; and the names of processes, which no table
+ * of the vendor's has.
  */
 #include "export/export_db.h"
 
@@ -67,7 +68,7 @@ static void usage_rows(struct lane *lane)
 		memory_row(lane, t->timestamp[i], t->device[i], t->hbm_used[i]);
 }
 
-/* What npu-smi tells stands in for samples of the driver, which say the same more often. */
+/* Figures of npu-smi are only used without samples of the driver, which are the same and more frequent. */
 static const struct source {
 	enum nps_mem_type type;
 	size_t table;
@@ -135,7 +136,7 @@ static void process_names(struct nps_db_fill *fill)
 	nps_db_writer__exec(&fill->db, "CREATE TABLE NPUSCOPE_PROCESS (pid INTEGER PRIMARY KEY,name TEXT)");
 	insert = nps_db_writer__prepare(&fill->db, "INSERT OR IGNORE INTO NPUSCOPE_PROCESS VALUES(?,?)");
 	name_row(fill, insert, m->pid, m->process);
-	/* Its first thread has the process's name; if nothing was seen of that one, another's is better than none. */
+	/* Its first thread has the process's name; without that one, another thread's is better than none. */
 	for (size_t i = 0; i < m->os_thread.t.len; i++)
 		if ((uint32_t)m->os_thread.gtid[i] == m->os_thread.gtid[i] >> 32)
 			name_row(fill, insert, m->os_thread.gtid[i] >> 32, m->os_thread.name[i]);

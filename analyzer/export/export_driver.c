@@ -76,7 +76,7 @@ static int by_total(const void *a, const void *b)
 	return x->total != y->total ? (x->total < y->total ? 1 : -1) : x->first < y->first ? -1 : 1;
 }
 
-/* Keys by name, then by how long: a call's times stand together and ascend. */
+/* Sorts keys by name, then by length, so that the times of a call are together and ascend. */
 static int sort_calls(const struct nps_driver_table *d, struct nps_vec *keys)
 {
 	size_t n = d->t.len;

@@ -37,7 +37,7 @@ static int write_json(const cJSON *json, int dirfd, const char *name)
 	return err;
 }
 
-/* A copy that says which formats were written. */
+/* A copy that lists the formats that were written. */
 static cJSON *with_formats(const cJSON *info, unsigned int formats)
 {
 	cJSON *copy = cJSON_Duplicate(info, 1), *config, *list;

@@ -24,8 +24,8 @@ static void step_of_device(struct nps_csv *csv, uint32_t device, uint32_t step)
 }
 
 /*
- * Rows without times, from *AT on, that stand before row BEFORE of step_trace: the vendor's reader takes what is
- * no number for 0.
+ * Rows without times, from *AT on, that precede row BEFORE of step_trace: the vendor's reader reads 0 where
+ * there is no number.
  */
 static void unmeasured_steps(struct nps_csv *csv, size_t *at, size_t before)
 {

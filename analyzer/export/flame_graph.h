@@ -22,12 +22,13 @@ struct nps_flame {
 int nps_flame__init(struct nps_flame *flame, int dirfd);
 void nps_flame__free(struct nps_flame *flame);
 
-/* Adds WEIGHT to the stack that is THREAD and below it FRAMES, joined by `;`, outermost first. 0 or -ENOMEM. */
+/* Adds WEIGHT to the stack of THREAD and FRAMES, joined by `;`, outermost first. 0 or -ENOMEM. */
 int nps_flame__add(struct nps_flame *flame, const char *thread, const char *frames, uint64_t weight);
 
 /* Sums up, orders children by name. Nothing is added after it. 0 or -ENOMEM. */
 int nps_flame__finish(struct nps_flame *flame);
 
+/* The name of NODE, "all" of the root; valid as long as FLAME. */
 const char *nps_flame__name(const struct nps_flame *flame, uint32_t node);
 
 static inline const struct nps_flame_node *nps_flame__node(const struct nps_flame *flame, uint32_t node)
@@ -35,7 +36,7 @@ static inline const struct nps_flame_node *nps_flame__node(const struct nps_flam
 	return &NPS_AT(&flame->nodes, struct nps_flame_node, node);
 }
 
-/* Lines `thread;frames weight`, weights divided by UNIT; what is less than half of it has none. 0 or negative errno. */
+/* Lines `thread;frames weight`, weights divided by UNIT; those that round to 0 are left out. 0 or < 0. */
 int nps_flame__write_folded(const struct nps_flame *flame, int dirfd, const char *name, uint64_t unit);
 
 struct nps_flame_labels {
@@ -44,7 +45,7 @@ struct nps_flame_labels {
 	double scale; /* factor for weights in tooltips */
 };
 
-/* A picture that needs nothing but a browser: click zooms, / searches; of an empty tree it says so. 0 or negative errno. */
+/* A picture for a browser: click zooms, / searches. Of an empty tree it states that. 0 or negative errno. */
 int nps_flame__write_svg(const struct nps_flame *flame, int dirfd, const char *name,
 			 const struct nps_flame_labels *labels);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The tree of stacks as a picture: time from left to right in the order of names, not of time; a frame stands on its
- * caller. Every frame carries its place and weight as whole numbers, from which the script zooms and sums up.
+ * The tree of stacks as a picture: the width is time, the order is by name; a frame stands on its caller.
+ * Every frame carries its offset and weight as whole numbers, from which the script zooms and sums up.
  */
 #include "export/flame_graph.h"
 
@@ -74,7 +74,7 @@ static void format(struct nps_writer *w, const char *fmt, ...)
 	nps_writer__bytes(w, buf, strlen(buf));
 }
 
-/* Kernel, code without a name, the rest: in shades that tell neighbours apart. */
+/* Kernel, code without a name, the rest: in shades that distinguish neighbours. */
 static void color(const char *name, char out[8])
 {
 	uint32_t h = (uint32_t)nps_hash_bytes(name, strlen(name));
@@ -165,7 +165,7 @@ static void one_frame(struct picture *p, uint32_t i)
 	nps_writer__lit(&p->w, "</text></g>\n");
 }
 
-/* Where each frame stands: parents come before their children, and children by name. */
+/* Computes the offsets of all frames: parents come before their children, and children by name. */
 static void place(struct picture *p)
 {
 	for (uint32_t i = 0; i < p->f->nodes.len; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers of fields come from perfetto.proto, bytes from nanopb's encoding functions. They are called field by
- * field because an event is written once and never kept: nanopb's (and protobuf-c's) way through a struct and a
- * description of it walks all fields of all messages, and nested messages twice to learn their lengths.
+ * Numbers of fields come from perfetto.proto, bytes from nanopb's encoding functions. These are called
+ * field by field because an event is written once and never kept: nanopb (like protobuf-c) would fill a
+ * struct and walk all fields of all messages by their description, and nested messages twice for their
+ * lengths.
  */
 #include "export/pftrace_writer.h"
 
@@ -71,7 +72,7 @@ struct nps_pftrace {
 	size_t bytes_len, bytes_room;
 	struct nps_map by_hash;
 	uint32_t clock; /* of all times, 0: the format's default */
-	bool state; /* the reader has been told to start with no texts */
+	bool state; /* the reader was instructed to start with no texts */
 };
 
 /* --- messages --- */
@@ -187,7 +188,7 @@ static void put_text(struct nps_pftrace *w, struct body *body, uint32_t field, c
 
 /* --- packets --- */
 
-/* What is the same in all events, before their time. */
+/* The part of all events that is the same, before their time. */
 static void fill_constant(struct nps_pftrace *w)
 {
 	clear(&w->constant);
@@ -203,7 +204,7 @@ static bool put_length(pb_ostream_t *stream, uint32_t field, size_t len)
 	return pb_encode_tag(stream, PB_WT_STRING, field) && pb_encode_varint(stream, len);
 }
 
-/* Writes the packet in work: constant, time, payload, texts that the reader does not know yet. */
+/* Writes the current packet: constant, time, payload, texts that the reader does not know yet. */
 static void finish(struct nps_pftrace *w)
 {
 	uint8_t a[12], b[24], c[12];
@@ -245,7 +246,7 @@ static void start(struct nps_pftrace *w, uint32_t kind, uint64_t ts)
 	w->ts = NPS_MIN(ts, (uint64_t)INT64_MAX); /* readers take them for signed */
 }
 
-/* The reader forgets all texts, so that neither it nor we keep more than a few. */
+/* Makes the reader drop all texts, so that neither it nor this writer keeps more than a few. */
 static void start_state(struct nps_pftrace *w)
 {
 	uint8_t size[12];
@@ -406,7 +407,7 @@ int nps_pftrace__close(struct nps_pftrace *w)
 	return err;
 }
 
-/* The root of all tracks says that ranks count. */
+/* The root of all tracks states that ranks count. */
 static void describe_root(struct nps_pftrace *w)
 {
 	start(w, pf_TracePacket_track_descriptor_tag, 0);
@@ -528,7 +529,7 @@ uint64_t nps_pftrace__thread(struct nps_pftrace *w, uint64_t process, int32_t ti
 	w->tracks[i].real = true;
 	put_number(w, &w->part, pf_ThreadDescriptor_pid_tag, (int64_t)w->tracks[i].pid);
 	put_number(w, &w->part, pf_ThreadDescriptor_tid_tag, (int64_t)tid);
-	if (*name) /* viewers put the number behind a name, and have a word of their own for none */
+	if (*name) /* viewers print the number behind a name, and a word of their own without one */
 		put_text(w, &w->part, pf_ThreadDescriptor_thread_name_tag, name, strlen(name));
 	return track_with(w, i, pf_TrackDescriptor_thread_tag);
 }

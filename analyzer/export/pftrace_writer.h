@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Writer of Perfetto traces (.pftrace). What is asked to be written goes to the file at once, through a buffer:
- * memory depends on the number of tracks and on what is open at the same time, not on the number of events.
- * The first error sticks and is returned by close, so that callers write without checking each piece.
+ * Writer of Perfetto traces (.pftrace). Items go to the file at once, through a buffer: memory depends on
+ * the number of tracks and on what is open at the same time, not on the number of events. The first error
+ * sticks and is returned by close, so that callers write without checking each call.
  *
  * Texts are UTF-8 of any length, invalid bytes become U+FFFD. Times are nanoseconds of one clock.
  */
@@ -44,9 +44,8 @@ void nps_pftrace__clocks(struct nps_pftrace *w, const struct nps_pftrace_clock *
 
 /*
  * Tracks, each below its parent (0: at the top). Siblings are shown by RANK. They return the track's id, 0
- * after an error; what is written to track 0 is dropped.
- * A process is one of the traced system, not a mere group: groups are tracks that have children. A thread's name is
- * "" if it is not known.
+ * after an error; what is written to track 0 is dropped. A process is one of the traced system, not a mere
+ * group: groups are tracks that have children. A thread's name is "" if it is not known.
  */
 uint64_t nps_pftrace__process(struct nps_pftrace *w, int32_t pid, const char *name, int32_t rank);
 uint64_t nps_pftrace__thread(struct nps_pftrace *w, uint64_t process, int32_t tid, const char *name,
@@ -67,6 +66,7 @@ void nps_pftrace__slice(struct nps_pftrace *w, uint64_t track, uint64_t ts, uint
 /* Slices that had to become instants so far. */
 uint64_t nps_pftrace__crowded(const struct nps_pftrace *w);
 
+/* A moment of a track, and the value of a counter from TS on. Times in ns. */
 void nps_pftrace__instant(struct nps_pftrace *w, uint64_t track, uint64_t ts, const char *category,
 			  const char *name);
 void nps_pftrace__value(struct nps_pftrace *w, uint64_t counter, uint64_t ts, double value);

@@ -47,7 +47,7 @@ static inline const char *nps_run__next(const struct nps_model *m, size_t row)
 						 : "swapper";
 }
 
-/* What a call whose end was not seen says of it; NULL: it was seen. */
+/* Why the end of a call was not seen, in words; NULL: it was seen. */
 static inline const char *nps_call__ending(uint8_t ending)
 {
 	return ending == NPS_ENDING_LOWER_BOUND	 ? "lower bound"
@@ -55,7 +55,7 @@ static inline const char *nps_call__ending(uint8_t ending)
 						 : NULL;
 }
 
-/* Whether the row is a stretch on a CPU: one of length 0 at the end of the capture only closes the wait before. */
+/* Whether the row is time on a CPU: one of length 0 at the end of the capture only ends the wait before. */
 static inline bool nps_run__ran(const struct nps_model *m, size_t row)
 {
 	return !(m->run.state[row] & NPS_RUN_OPEN) || m->run.end[row] > m->run.start[row];

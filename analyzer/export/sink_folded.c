@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Stacks for flame graphs, a line each: frames from the outermost, joined by `;`, a blank, us.
- * npuscope.folded: time that host threads spent in Python functions, operators and CANN calls, less what they called.
- * npuscope_device.folded: time of the device tasks that were launched there.
+ * npuscope.folded: time that host threads spent in Python functions, operators and CANN calls, less what
+ * they called. npuscope_device.folded: time of the device tasks that were launched there.
  */
 #include "export/export.h"
 #include "export/timeline.h"
@@ -218,7 +218,7 @@ static int init(struct folder *f, const struct nps_model *m)
 			most = NPS_MAX(most, m->api.connection[i]);
 		nps_pace__step(&pace);
 	}
-	/* Connections are numbers of calls; an input whose numbers are wild gets no device stacks. */
+	/* Connections are numbers of calls; an input with very large numbers has no device stacks. */
 	if (most <= 16 * m->api.t.len + 65536)
 		f->err = nps_vec__resize(&f->launched, (size_t)most + 1);
 	if (!f->err && !nps_vec__push(&f->nodes))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ftrace_data.db: the scheduling layers for MindStudio Insight, which its profiler database has no tables for and of which it
- * makes its own statistics (insight 2.6, 2.7). The same items as in trace_view.json, but run by run: its rows are
- * numbered in that order.
+ * ftrace_data.db: the scheduling layers for MindStudio Insight, which its profiler database has no tables
+ * for and of which it makes its own statistics (insight 2.6, 2.7). The items of trace_view.json, but run by
+ * run, as the rows are numbered in that order.
  */
 #include "base/map.h"
 #include "event.h"
@@ -38,7 +38,10 @@ static const char indexes[] =
 	"CREATE INDEX track_id_cat_index ON slice (track_id, cat);"
 	"CREATE INDEX track_id_timestamp_end_time_index ON slice (timestamp, end_time, track_id);";
 
-/* Kinds of slices by their arguments, which SQLite writes as JSON. Each value is a string: Insight gives up at a number. */
+/*
+ * Kinds of slices by their arguments, written by SQLite as JSON. Values are strings: Insight fails at
+ * numbers.
+ */
 enum what { PLAIN, ON_CPU, ASLEEP, RUNNABLE, SLICE, SWITCH, IRQ, SOFTIRQ, WHATS };
 
 #define INSERT(args)                                                                                         \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * npuscope.pftrace: the sink of the timeline for Perfetto. Host threads hold Python frames, operators and CANN calls
- * in one nesting; a device is a group of streams; collectives, overlap and counters have their own groups. Flows lead
- * from the call to the task.
+ * npuscope.pftrace: the sink of the timeline for Perfetto. Host threads hold Python frames, operators and
+ * CANN calls in one nesting; a device is a group of streams; collectives, overlap and counters have their
+ * own groups. Flows lead from the call to the task.
  */
 #include "clock/errors.h"
 #include "export/export.h"

@@ -164,7 +164,7 @@ static void put_quotient(struct nps_csv *csv, unsigned int format, double value)
 	}
 }
 
-/* False: what the cell would say is not known. */
+/* False: the content of the cell is not known. */
 static inline bool put_known(struct nps_csv *csv, const struct cell *c, const struct nps_csv_row *row,
 			     void *ctx)
 {
@@ -217,7 +217,7 @@ void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
 
 /* --- columns ----------------------------------------------------------------------------------------- */
 
-/* Columns of the model also say which numbers are texts and times. */
+/* Columns of the model also mark which numbers are texts and times. */
 static uint8_t storage(uint8_t kind)
 {
 	return kind == NPS_COLUMN_text ? NPS_COLUMN_u32 : kind == NPS_COLUMN_time ? NPS_COLUMN_u64 : kind;

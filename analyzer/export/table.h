@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * CSV tables as data: an array of columns, each with its title, the cell that it shows and the format. One walk writes the
- * header and the rows, so that both have the same columns in the same order.
+ * CSV tables as data: an array of columns, each with its title, the cell that it shows and the format. One
+ * walk writes the header and the rows, so that both have the same columns in the same order.
  *
- * A cell lies in a source: a table of the model, or an array of C structs, which may be a single struct that is filled anew
- * for each row. A table whose rows are those of one model table needs no code at all:
+ * A cell lies in a source: a table of the model, or an array of C structs, which may be a single struct
+ * that is filled anew for each row. A table whose rows are those of one model table needs no code at all:
  *
- *	static const struct nps_csv_column columns[] = {
- *		NPS_CSV_DEVICE_ID(dp),
- *		NPS_CSV_COL("Timestamp(us)", TIME, dp, timestamp),
- *		NPS_CSV_COL("Cached Buffer Size", NUMBER, dp, size),
- *	};
- *	static const struct nps_csv_table table = { "dp", NPS_CSV_OF(dp, columns) };
+ * 	static const struct nps_csv_column columns[] = {
+ * 		NPS_CSV_DEVICE_ID(dp),
+ * 		NPS_CSV_COL("Timestamp(us)", TIME, dp, timestamp),
+ * 		NPS_CSV_COL("Cached Buffer Size", NUMBER, dp, size),
+ * 	};
+ * 	static const struct nps_csv_table table = { "dp", NPS_CSV_OF(dp, columns) };
  *
- *	return nps_csv_table__write(ex, dirfd, &table, NULL);
+ * 	return nps_csv_table__write(ex, dirfd, &table, NULL);
  */
 #ifndef NPS_CSV_TABLE_H
 #define NPS_CSV_TABLE_H
@@ -26,11 +26,11 @@
 #define NPS_CSV_VARIANTS 4
 #define NPS_CSV_NO_ROW SIZE_MAX /* the source has no row for this one: its cells are not known */
 
-/* Of a format: what stands for "not known" beside NPS_NULL and NaN, and what is written for it in place of N/A. */
+/* Of a format: what is "not known" beside NPS_NULL and NaN, and what is written for it instead of N/A. */
 #define NPS_CSV_0_NONE 0x40U /* 0 */
 #define NPS_CSV_BLANK 0x80U /* nothing */
 
-/* What is not known is N/A, unless the name of the format says otherwise. */
+/* What is not known is N/A, unless the format is named otherwise. */
 enum nps_csv_format {
 	NPS_CSV_NUMBER,
 	NPS_CSV_ID, /* NPS_NO_ID is not known */
@@ -71,7 +71,7 @@ enum nps_csv_format {
 	NPS_CSV_TEXT_OF_ROW = NPS_CSV_TEXT_IF_ROW | NPS_CSV_BLANK /* blank only if its source has no row */
 };
 
-/* Where a column exists: all the bits must hold. The higher ones are conditions of one table, see nps_csv_input. */
+/* Where a column exists: all bits must hold. The higher ones are conditions of a table, see nps_csv_input. */
 #define NPS_CSV_A 0x1U /* generation */
 #define NPS_CSV_B 0x2U
 #define NPS_CSV_TORCH 0x4U /* layout */
@@ -125,14 +125,16 @@ struct nps_csv_input {
 	struct nps_csv_source sources[NPS_CSV_SOURCES]; /* all but the table's own */
 	size_t len; /* rows of source 0, if that is an array of structs; or of `order` */
 	const uint32_t *order; /* rows of source 0 in the order of writing; NULL: as they are */
-	/* In place of len and order: fills ROW, which holds the row before (at first zeros). False: there is none. */
+	/*
+	 * Instead of len and order: fills ROW, which has the row before (at first 0). False: there is none.
+	 */
 	bool (*next)(void *ctx, struct nps_csv_row *row);
 	void *ctx; /* of NEXT and of the columns' PUT */
 };
 
 /*
- * Writes all rows of TABLE into a file in DIRFD; none without rows. INPUT may be NULL. 0, -EINVAL: a column does not fit its
- * source, or another negative errno.
+ * Writes all rows of TABLE into a file in DIRFD; none without rows. INPUT may be NULL. 0, -EINVAL: a column
+ * does not fit its source, or another negative errno.
  */
 int nps_csv_table__write(const struct nps_export *ex, int dirfd, const struct nps_csv_table *table,
 			 const struct nps_csv_input *input);
@@ -154,7 +156,7 @@ void nps_csv_rows__put(struct nps_csv_rows *rows, const struct nps_csv_row *row)
 /* Finishes the file and frees ROWS. ERR, what the caller met, or the first error of writing. */
 int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 
-/* --- columns: the format decides which types a cell may have, others do not compile ---------------------- */
+/* --- columns: the format decides which types a cell may have, others do not compile ------ */
 
 /* clang-format off */
 #define NPS_CSV_INTEGER(cell) _Generic((cell), uint8_t: NPS_COLUMN_u8, uint16_t: NPS_COLUMN_u16, \
@@ -202,8 +204,8 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 #define NPS_CSV_ANY(type) ((type *)sizeof(type))
 
 /*
- * A column of the model's TABLE (the type's name) in FORMAT, without NPS_CSV_. More members of struct nps_csv_column may
- * follow: .when = NPS_CSV_B, .source = 1.
+ * A column of the model's TABLE (the type's name) in FORMAT, without NPS_CSV_. More members of struct
+ * nps_csv_column may follow: .when = NPS_CSV_B, .source = 1.
  */
 #define NPS_CSV_COL(name, form, of, column, ...)                                                             \
 	{                                                                                                    \
@@ -235,7 +237,7 @@ int nps_csv_rows__close(struct nps_csv_rows *rows, int err);
 		.title = (name), .format = NPS_CSV_PUT, .put = (write), ##__VA_ARGS__                        \
 	}
 
-/* The leading column, which generation A has not: of a table with a column `device`, and of one about the host. */
+/* The leading column, not in generation A: of a table with a column `device`; of one about the host. */
 #define NPS_CSV_DEVICE_ID(of) NPS_CSV_COL("Device_id", DEVICE, of, device, .when = NPS_CSV_B)
 #define NPS_CSV_HOST_ID NPS_CSV_SAME("Device_id", "host", .when = NPS_CSV_B)
 

@@ -21,7 +21,7 @@ bool nps_timeline__wins_tie(const struct nps_timeline *t, size_t a, size_t b)
 	return x->end[x->at] > y->end[y->at];
 }
 
-/* SOURCE has an earlier next item, or is new and stands at the end. */
+/* SOURCE, whose next item is earlier now or which is new and last, moves to its position. */
 static void move_forward(struct nps_timeline *t, size_t source)
 {
 	size_t at = 0;
@@ -217,7 +217,7 @@ size_t nps_timeline__wait(const struct nps_model *m, uint32_t row, uint32_t befo
 	return n;
 }
 
-/* Viewers count switches under no CPU: without an item that comes before the first run they show none. */
+/* Viewers count switches of no CPU: they show none without an item that comes before the first run. */
 size_t nps_timeline__run(const struct nps_model *m, uint32_t row, bool first, struct nps_item out[3])
 {
 	uint64_t start = m->run.start[row], end = m->run.end[row];

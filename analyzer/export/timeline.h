@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The timeline of a model as one sequence of items in order of time: slices, samples and intervals of the scheduler.
- * What a row is (whether it is shown, when, on which lane, under which name, which connection) is decided here, once;
- * a sink decides how its format writes it.
+ * The timeline of a model as one sequence of items in order of time: slices, samples and intervals of the
+ * scheduler. What a row is (whether it is shown, when, on which lane, under which name, which connection)
+ * is decided here, once; a sink decides how its format writes it.
  *
- * A sink reads items and switches on their kind. nps_timeline__next() is inlined into its loop, so no item costs a call
- * through a pointer. Nothing is sorted but what Python's frames need: tables are in order of time, and the next rows
- * of all of them are merged.
+ * A sink reads items and switches on their kind. nps_timeline__next() is inlined into its loop, so no item
+ * costs a call through a pointer. Nothing is sorted but what Python's frames need: tables are in order of
+ * time, and the next rows of all of them are merged.
  */
 #ifndef NPS_TIMELINE_H
 #define NPS_TIMELINE_H
@@ -17,7 +17,7 @@
 #include "model/model.h"
 #include "export/counters.h"
 
-/* In the order in which items of the same time come. Of those that nest the longer comes first, then the outer kind. */
+/* The order of items of the same time. Of those that nest, the longer first, then the outer kind. */
 enum nps_item_kind {
 	/* host threads; these nest */
 	NPS_ITEM_PYTHON,
@@ -62,8 +62,8 @@ struct nps_item {
 	uint32_t connection; /* NPS_NO_ID: none */
 	uint64_t start, end; /* Unix ns; of input that is wrong, the end may be before the start */
 	/*
-	 * Host: pid << 32 | tid. Device << 32 | stream, group (text) of a collective or its task, type of overlap, model of an
-	 * iteration. Scheduler: CPU << 32 | tid.
+	 * Host: pid << 32 | tid. Device << 32 | stream, group (text) of a collective or its task, type of
+	 * overlap, model of an iteration. Scheduler: CPU << 32 | tid.
 	 */
 	uint64_t lane;
 	union {
@@ -97,7 +97,7 @@ extern const char *const nps_overlap_names[NPS_OVERLAP_TYPES];
 /* The rows of one kind that are still to come. Pointers are columns, NULL: it has none. */
 struct nps_timeline_source {
 	enum nps_item_kind kind;
-	bool sorted; /* rows come from the sort of its number */
+	bool sorted; /* rows come from an external sort */
 	size_t at, len; /* the next row, and where they end */
 	const uint64_t *start, *end, *gtid;
 	const uint32_t *name, *connection, *device, *lane;
@@ -116,22 +116,23 @@ struct nps_timeline {
 	struct nps_timeline_source sources[NPS_TIMELINE_SOURCES];
 	struct nps_ext_sort sorts[NPS_TIMELINE_NESTING];
 
-	/* The scheduler's items come later than the runs that they are read from. */
+	/* Items of the scheduler come later than the runs that they are read from. */
 	size_t heap; /* the source of them */
 	struct nps_vec pending; /* struct nps_item, a heap by time */
 	struct nps_vec following; /* uint32_t: the next run of the same thread, 0 none */
 	struct nps_map named; /* thread and name -> 1: its first run was an item */
 };
 
-/* Begins the items of MODEL whose kinds are in WANTED, NPS_ITEM() each. Errors stick until nps_timeline__close(). */
+/* Begins the items of MODEL of the kinds in WANTED, NPS_ITEM() each. nps_timeline__close() returns errors. */
 void nps_timeline__open(struct nps_timeline *timeline, const struct nps_model *model, uint32_t wanted);
 
 /* 0 or negative errno. */
 int nps_timeline__close(struct nps_timeline *timeline);
 
 /*
- * The scheduler's items of run ROW in order of time: the wait before it, BEFORE being the thread's run before (NPS_NONE:
- * not known), and the run itself, FIRST: the thread's first of that name. They return how many there are.
+ * The scheduler's items of run ROW in order of time: the wait before it, with BEFORE the thread's previous
+ * run (NPS_NONE: not known); and the run itself, with FIRST if it is the thread's first of that name. Both
+ * return the number of items.
  */
 size_t nps_timeline__wait(const struct nps_model *model, uint32_t row, uint32_t before,
 			  struct nps_item out[2]);
@@ -156,7 +157,7 @@ static inline size_t nps_timeline__first(const struct nps_timeline *t)
 	return t->nsources && t->next[t->order[0]] != UINT64_MAX ? t->order[0] : NPS_TIMELINE_SOURCES;
 }
 
-/* SOURCE, one of the first in order, has a later next item. Few others have theirs before that: it moves few steps. */
+/* SOURCE, one of the first in order, has a later next item. It moves back a few steps at most, as a rule. */
 static inline void nps_timeline__move_back(struct nps_timeline *t, size_t source)
 {
 	size_t at = 0;

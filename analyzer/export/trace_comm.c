@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Communication (HCCL in generation A): a lane for each group's collectives, and one for each of its planes. */
+/* Communication (HCCL in generation A): a lane for the collectives of each group, and one for each plane. */
 #include "export/trace_event.h"
 
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Counters of the device and the host (outputs 2.5), by the rows of schema/counter_tables.h. A counter without a value has no event. */
+/* Counters of the device and the host (outputs 2.5), by schema/counter_tables.h. No value, no event. */
 #include "export/trace_event.h"
 
 #include <errno.h>
@@ -72,7 +72,7 @@ static void put_ids(struct sample *s)
 	}
 }
 
-/* The event of counter FIRST, with all series that have a value. Returns the next counter of another event. */
+/* The event of counter FIRST: all series that have a value. Returns the first counter of the next event. */
 static size_t put_event(struct sample *s, size_t first)
 {
 	const struct nps_counter *c = s->table->counters;

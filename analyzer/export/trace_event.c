@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-/* Names and sort indexes of both generations (outputs 2.2). Layers that generation A never had come after its own. */
+/* Names and sort indexes of both generations (outputs 2.2). Layers that generation A lacks follow its own. */
 static const struct layer {
 	const char *name, *name_a;
 	unsigned char sort, sort_a;

@@ -13,7 +13,7 @@
 #include "export/trace_ids.h"
 #include "export/counters.h"
 
-#define NPS_TRACE_DEVICES 64 /* numbers of devices that are told apart */
+#define NPS_TRACE_DEVICES 64 /* numbers of devices that are distinguished */
 
 struct nps_trace;
 
@@ -37,7 +37,7 @@ struct nps_trace {
 	struct nps_pace pace;
 	bool gen_a;
 	bool pruned; /* level 0: no CANN slices, no planes */
-	bool own; /* not another profiler's times: each slice says where its time comes from */
+	bool own; /* not another profiler's times: each slice has the source of its time */
 	uint32_t device; /* the first */
 	uint64_t devices; /* a bit each */
 
@@ -69,7 +69,8 @@ struct nps_trace {
 
 	struct nps_vec sched_lanes; /* uint32_t: runs that are the first on a lane */
 	struct nps_vec
-		iterations; /* uint32_t[2]: the iterations before and after of the same model, row + 1, 0 none */
+		/* uint32_t[2]: the iterations before and after of the same model, row + 1, 0 none */
+		iterations;
 };
 
 /* --- pieces of events --- */

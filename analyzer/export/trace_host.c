@@ -110,7 +110,7 @@ static const char *call_layer(struct nps_writer *w, uint32_t type, bool gen_a)
 	return "acl";
 }
 
-/* The operator of a node: as it was told, else of the kernel that it launched. */
+/* The operator of a node: as recorded, else that of the kernel that it launched. */
 static const char *item_of(struct nps_trace *t, size_t row)
 {
 	uint32_t item = t->m->api.item[row], kernel;

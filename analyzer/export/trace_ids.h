@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Sets and maps of the vendor's ids, which are dense as a rule, but come from files that nobody vouches for. */
+/* Sets and maps of the vendor's ids, which are dense as a rule, but come from files that are not trusted. */
 #ifndef NPS_TRACE_IDS_H
 #define NPS_TRACE_IDS_H
 
@@ -16,6 +16,7 @@ struct nps_trace_bits {
 
 #define NPS_TRACE_PAGE 18 /* bits of a number that count within a page */
 
+/* Adds ID. 0 or -ENOMEM. */
 int nps_trace_bits__set(struct nps_trace_bits *bits, uint32_t id);
 void nps_trace_bits__free(struct nps_trace_bits *bits);
 
@@ -34,8 +35,8 @@ struct nps_trace_rows {
 };
 
 /*
- * A map for COUNT ids from FIRST to LAST (LAST < FIRST: there are none). Where the range is much larger than their
- * number, ids at its far end are not kept. 0 or negative errno.
+ * A map for COUNT ids from FIRST to LAST (LAST < FIRST: there are none). Where the range is much larger
+ * than their number, ids at its far end are not kept. 0 or negative errno.
  */
 int nps_trace_rows__init(struct nps_trace_rows *map, int dirfd, uint64_t first, uint64_t last, size_t count);
 void nps_trace_rows__put(struct nps_trace_rows *map, uint64_t id, uint32_t row);

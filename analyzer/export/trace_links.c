@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * HostToDevice: from a CANN call to what it started on the device (outputs 2.6). A start has at least one end and an end
- * has exactly one start, so both sides are looked at before the first event is written.
+ * HostToDevice: from a CANN call to what it started on the device (outputs 2.6). A start has at least one
+ * end and an end has exactly one start, so all calls and tasks are read before the first event is written.
  */
 #include "export/trace_event.h"
 
@@ -9,7 +9,7 @@
 
 #define NONE_SUCH (NPS_NONE - 1) /* no text's id, and not "unknown" */
 
-/* Databases of generation A have no details of memcpys: the host's word for the task tells. */
+/* Databases of generation A have no details of memcpys: the host's type of the task decides. */
 static bool is_copy(const struct nps_trace *t, size_t task)
 {
 	return t->m->task.class[task] == NPS_CLASS_MEMCPY ||

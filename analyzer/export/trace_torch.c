@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The framework's blocks of trace_view.json (outputs 2.1, 2.3): operators, the task queue, the lanes' names, forward to
- * backward, Python functions, garbage collection.
+ * The framework's blocks of trace_view.json (outputs 2.1, 2.3): operators, the task queue, the lanes'
+ * names, forward to backward, Python functions, garbage collection.
  */
 #include "export/trace_event.h"
 
@@ -98,7 +98,7 @@ static void end(struct torch *s)
 	nps_trace__end(&s->t->w);
 }
 
-/* One end of a flow between two places of the framework. */
+/* One end of a flow between two events of the framework. */
 static void flow(struct nps_trace *t, const char *name, const char *cat, uint64_t id, uint64_t pid,
 		 uint64_t tid, uint64_t time, bool begin)
 {
@@ -289,7 +289,7 @@ static void collections(struct torch *s)
 
 /* --- forward to backward --- */
 
-/* The forward operator with a sequence number is the last of them, the innermost; the backward one the first. */
+/* Of forward operators with a sequence number the last, innermost one; of backward operators the first. */
 static int find_pairs(struct torch *s, struct nps_trace_rows *forward, struct nps_trace_rows *backward,
 		      int64_t first, int64_t last, size_t count)
 {

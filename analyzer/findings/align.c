@@ -54,7 +54,7 @@ static int apart_by_name(struct pair *p, int64_t *ns)
 	return err;
 }
 
-/* By how many places Y counts further than X, judged by the ends that are next to each other. */
+/* How far Y's numbers are ahead of X's, judged by the ends that are next to each other. */
 static int64_t find_shift(struct pair *p)
 {
 	size_t n = 0, at = 0;
@@ -74,7 +74,7 @@ static int64_t find_shift(struct pair *p)
 	return n ? median(p, n) : 0;
 }
 
-/* Steps on to the next pair of X[*a - 1] and Y[*b - 1] that are SHIFT places apart. */
+/* Steps on to the next pair of X[*a - 1] and Y[*b - 1] whose numbers differ by SHIFT. */
 static bool next_pair(const struct pair *p, int64_t shift, size_t *a, size_t *b)
 {
 	while (*a < p->nx && *b < p->ny) {
@@ -88,7 +88,7 @@ static bool next_pair(const struct pair *p, int64_t shift, size_t *a, size_t *b)
 	return false;
 }
 
-/* How far ends that are SHIFT places apart differ; INT64_MAX: most of them are not even of the same kind. */
+/* How far ends of pairs with numbers SHIFT apart differ; INT64_MAX: most are not even of one kind. */
 static int64_t apart_at(struct pair *p, int64_t shift)
 {
 	size_t a = 0, b = 0, n = 0, others = 0;

@@ -18,7 +18,7 @@ struct collectives {
 	uint64_t total, unmeasured;
 };
 
-/* Imported collectives come without counts of tasks: somebody measured them. */
+/* Imported collectives have no counts of tasks: they were measured. */
 static bool measured(const struct nps_model *m, size_t i)
 {
 	return m->comm_op.measured[i] || !m->comm_op.tasks[i];

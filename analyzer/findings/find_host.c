@@ -148,7 +148,7 @@ static int section(struct nps_find *find, cJSON **object, const char *name, bool
 	return err;
 }
 
-/* What CPU time the processes took that are not the job's: a list, and a finding about each that took much. */
+/* CPU time of processes beside the job: a list, and a finding about each that used much. */
 static int neighbours(struct nps_find *find, cJSON **object)
 {
 	const struct nps_neighbour_table *t = &find->model->neighbour;

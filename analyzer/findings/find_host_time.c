@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #define ROWS 20
-#define ENOUGH 0.1 /* share of a thread's steps from which a part is told */
+#define ENOUGH 0.1 /* share of a thread's steps from which a part is a finding */
 
 /* The parts in words, by enum nps_host_part. */
 static const struct {
@@ -39,7 +39,7 @@ static const struct {
 	  "read files ahead (readahead, MAP_POPULATE), lock what is mapped, or give the job more memory" },
 	{ "interrupts_us", "host_interrupts", "was stopped by interrupts",
 	  "bind the interrupts of network and disks to other CPUs" },
-	{ "sleep_us", "host_sleep", "slept or polled of its own will",
+	{ "sleep_us", "host_sleep", "was asleep by its own request (sleep, poll, timed wait)",
 	  "look for sleeps, polls with a timeout and condition waits between the steps" },
 	{ "not_observed_us", NULL, NULL, NULL },
 };
@@ -80,7 +80,7 @@ static int collect(const struct nps_model *m, struct nps_group_by *sums)
 	return 0;
 }
 
-/* Who works most comes first. */
+/* The thread with the most work first. */
 static int by_work(const void *a, const void *b)
 {
 	const struct sum *x = a, *y = b;
@@ -111,7 +111,7 @@ static void section(const struct nps_model *m, cJSON *document, const struct nps
 	}
 }
 
-/* What a thread lost most on, unless it waits for the device anyway. */
+/* The part that cost a thread most, unless it waits for the device anyway. */
 static int judge(struct nps_find *find, const struct sum *sum)
 {
 	const struct nps_model *m = find->model;
@@ -123,7 +123,7 @@ static int judge(struct nps_find *find, const struct sum *sum)
 	for (int part = 1; part < NPS_HOST_PARTS; part++)
 		if (parts[part].id && sum->ns[part] > sum->ns[worst])
 			worst = part;
-	/* A host that spends its time waiting for the device is not what holds it up. */
+	/* A host that mostly waits for the device does not delay it. */
 	if (!sum->length || sum->ns[NPS_HOST_DEVICE_WAIT] > busy ||
 	    (double)sum->ns[worst] < ENOUGH * (double)sum->length)
 		return 0;
@@ -158,7 +158,7 @@ int nps_find__host_time(struct nps_find *find)
 	if (!err) {
 		nps_group_by__sort(&sums, by_work);
 		section(m, find->document, &sums);
-		/* Of a host without tasks of a device there is nothing that it could hold up. */
+		/* Without tasks of a device the host delays nothing. */
 		if (m->task.t.len)
 			err = judge(find, nps_group_by__at(&sums, 0));
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Idle devices. A gap in a device's work ends with a task; what of the gap passed before the host had submitted that
- * task is the host's (the launch queue was empty), the rest is the device's side: waiting for an event or the
- * launch itself. Work is kernels, copies, collectives and their tasks; event and notify records are none.
+ * Idle devices. A gap in a device's work ends with a task. The part of the gap before the host had
+ * submitted that task is the host's (the launch queue was empty), the rest is the device's: waiting for an
+ * event, or the launch itself. Work is kernels, copies, collectives and their tasks, but no event or notify
+ * records.
  */
 #include "findings/findings.h"
 
@@ -166,7 +167,7 @@ static void add_collective(struct idle *idle, size_t i)
 	add_work(idle, &w);
 }
 
-/* Tasks and collectives together by start; of equal ones the task, which knows more about its submission. */
+/* Tasks and collectives together by start; of equal ones the task first: its submission is known better. */
 static void walk(struct idle *idle)
 {
 	const struct nps_model *m = idle->m;
@@ -198,8 +199,8 @@ static void sort_gaps(struct idle *idle)
 }
 
 /*
- * What [START, END] shares with the host's part of a gap, if it tells more than what shares LONGEST: of those that cover
- * most of it the one that began last, which is the innermost; else the longest. Otherwise 0.
+ * The share of [START, END] in the host's part of a gap, if it explains more than LONGEST: of those that
+ * cover most of it the one that began last, which is the innermost; else the longest. Otherwise 0.
  */
 static uint64_t telling_share(const struct gap *gap, uint64_t start, uint64_t end, uint64_t longest)
 {
@@ -243,8 +244,8 @@ static void see_op(const struct nps_model *m, struct gap *gap, size_t row)
 }
 
 /*
- * Only of the thread that was busy with the operator or, without one, of the thread that launched: others that sleep
- * all the time tell nothing.
+ * Only calls of the thread that was busy with the operator or, without one, of the thread that launched:
+ * others that sleep all the time explain nothing.
  */
 static void see_call(const struct nps_model *m, struct gap *gap, size_t row)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The operators that take most of the device's time, and why: their shapes, their waits in the queue, their worst case. */
+/* The operators with the most device time, and why: their shapes, waits in the queue, worst cases. */
 #include "findings/findings.h"
 
 #include "derive/group_by.h"
@@ -10,7 +10,7 @@
 
 #define TOP 40 /* types that are looked at closely */
 #define SHAPES 64 /* of each */
-#define OFTEN 3 /* times that a shape occurs before its mean tells something */
+#define OFTEN 3 /* times that a shape occurs before its mean is used */
 #define VARIES 2.0 /* p99 over median from which an operator varies */
 
 struct shape {

@@ -82,7 +82,7 @@ static void fill(const struct nps_model *m, const struct summary *s, struct row 
 	row->parts[FREE] = t->free[i];
 	row->parts[PREPARING] = t->preparing[i];
 	row->total = t->computing[i] + t->not_overlapped[i] + t->free[i] + t->preparing[i];
-	if (row->total == 0) /* the device had nothing to do in it, which takes its time, too */
+	if (row->total == 0) /* the device had nothing to do in it: all of it is free time */
 		row->total = row->parts[FREE] = host_length(m, s, i);
 	row->trace = i;
 }
@@ -160,7 +160,7 @@ static void collect(const struct nps_model *m, struct summary *s)
 	qsort(s->rows, s->nrows, sizeof(*s->rows), by_total);
 }
 
-/* The place of the slowest step; a step without a row in `step` has none. */
+/* Where in the capture the slowest step is; a step without a row in `step` has no times. */
 static cJSON *place(const struct nps_model *m, const struct row *row)
 {
 	const char *name = nps_model__text(m, m->step_trace.step[row->trace]);

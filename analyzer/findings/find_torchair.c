@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Head overhead of TorchAir's graphs: the model's rows in the order that the analysis wants, and its results as answers. */
+/* Head overhead of TorchAir's graphs: feeds the model's rows to the analysis in its order, and reports. */
 #include "findings/torchair.h"
 
 #include "base/ext_sort.h"
@@ -32,7 +32,7 @@ struct feed {
 	bool modules; /* there are entries of compiled modules: all operators matter */
 };
 
-/* --- from the model ---------------------------------------------------------------------------------------------- */
+/* --- from the model ------------------------------------------------------------------------------- */
 
 static enum nps_tah_kind kind_of(struct feed *f, uint32_t text, bool frame)
 {
@@ -205,7 +205,7 @@ static int merge(struct feed *f)
 	return err ? err : nps_tah__finish(&f->tah);
 }
 
-/* --- as answers -------------------------------------------------------------------------------------------------- */
+/* --- as answers ----------------------------------------------------------------------------------- */
 
 static const struct {
 	const char *key, *name, *advice;
@@ -215,12 +215,13 @@ static const struct {
 			       "Dynamo's: look at the preparation of inputs, at graph breaks and guards" },
 	[NPS_TAH_PYTHON] = { "torchair_python", "Python part of TorchAir",
 			     "look at inputs that are not tensors or not contiguous and at log levels; then "
-			     "ask "
-			     "TorchAir's developers" },
+			     "report it to TorchAir's developers" },
 	[NPS_TAH_CPP] = { "torchair_cpp", "C++ part of TorchAir",
-			  "look at the number of inputs and outputs; then ask TorchAir's developers" },
+			  "look at the number of inputs and outputs; then report it to TorchAir's "
+			  "developers" },
 	[NPS_TAH_GE] = { "ge", "graph engine",
-			 "look at dynamic shapes and the size of the graph; then ask CANN's developers" },
+			 "look at dynamic shapes and the size of the graph; then report it to CANN's "
+			 "developers" },
 };
 
 static void add_times(cJSON *object, const char *key, const struct nps_histogram *h)
@@ -319,7 +320,7 @@ static uint64_t head_total(const struct nps_tah_graph *g)
 	return g->parts[NPS_TAH_FRONTEND].all.total + g->whole.total;
 }
 
-/* What the numbers say, in a sentence. */
+/* Sums up the numbers in a sentence. */
 static void verdict(const struct nps_tah_graph *g, char *out, size_t size)
 {
 	enum nps_tah_part part = largest_part(g);
@@ -478,7 +479,7 @@ static int report(struct nps_find *find, const struct nps_tah *tah)
 	cJSON_AddNumberToObject(since, "previous_call", (double)tah->sinces[NPS_TAH_PREVIOUS]);
 	cJSON_AddNumberToObject(since, "step_start", (double)tah->sinces[NPS_TAH_STEP_START]);
 	cJSON_AddNumberToObject(since, "unknown", (double)tah->sinces[NPS_TAH_NOWHERE]);
-	list = cJSON_AddArrayToObject(section, "graphs"); /* a row's place is what `graph` of calls says */
+	list = cJSON_AddArrayToObject(section, "graphs"); /* `graph` of calls is an index of it */
 	for (size_t i = 0; i < n; i++)
 		cJSON_AddItemToArray(list, graph_object(find->model, sorted[i]));
 	list = cJSON_AddArrayToObject(section, "rows");

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Answers: where the time went and what to look at. A document with a section for each question (`steps`, `idle`,
- * `operators`, `apis`, `communication`, `memory`, `host`, `host_time`, `torchair`) and a list `findings`, worst first, each with the
- * numbers and the place in the trace that support it. Times are us (Unix where they are places), shares are fractions.
+ * Answers: where the time went and what to look at. A document with a section for each question (`steps`,
+ * `idle`, `operators`, `apis`, `communication`, `memory`, `host`, `host_time`, `torchair`) and a list
+ * `findings`, worst first, each with its numbers and where in the trace it is. Durations are us, times Unix
+ * us, shares fractions.
  */
 #ifndef NPS_FINDINGS_H
 #define NPS_FINDINGS_H
@@ -14,14 +15,14 @@ struct cJSON;
 
 /*
  * The document about MODEL, whose derivations are done. The caller frees it with cJSON_Delete(). NULL with
- * errno: ENOMEM or what a temporary file said.
+ * errno: ENOMEM or the error of a temporary file.
  */
 struct cJSON *nps_findings__make(const struct nps_model *model);
 
 /* npuscope_findings.json in DIRFD. 0 or negative errno. */
 int nps_findings__write(const struct cJSON *document, int dirfd);
 
-/* --- for the sections: each adds its object to DOCUMENT and what it found to the list. 0 or negative errno. --- */
+/* --- for the sections: each adds its object to DOCUMENT, its findings to the list. 0 or an errno --- */
 
 /* When tasks were submitted: as recorded, or by the call with the task's connection. */
 struct nps_submits {
@@ -30,10 +31,11 @@ struct nps_submits {
 	bool indexed;
 };
 
+/* Indexes MODEL's calls if tasks lack their times. 0 or negative errno; free in either case. */
 int nps_submits__init(struct nps_submits *submits, const struct nps_model *model);
 void nps_submits__free(struct nps_submits *submits);
 
-/* Called for each row of a walk: lets go of the index from time to time, as nps_pace__step() does of tables. */
+/* Called for each row of a walk: releases memory of the index at times, as nps_pace__step() does. */
 static inline void nps_submits__step(const struct nps_submits *submits, size_t row)
 {
 	if (submits->indexed && !(row & (NPS_TABLE_HOT - 1)))
@@ -66,20 +68,20 @@ int nps_find__host_time(struct nps_find *find);
 int nps_find__torchair(struct nps_find *find);
 
 /*
- * A finding: ID names its kind; SHARE of the capture's time is its weight; NUMBERS and WHERE (may be NULL) are taken
- * over; ADVICE says what to look at. TITLE is a sentence with the numbers. 0 or -ENOMEM.
+ * A finding: ID names its kind; SHARE of the capture's time is its weight; NUMBERS and WHERE (may be NULL)
+ * are taken over; ADVICE: what to look at. TITLE is a sentence with the numbers. 0 or -ENOMEM.
  */
 int nps_find__add(struct nps_find *find, const char *id, double share, struct cJSON *numbers,
 		  struct cJSON *where, const char *advice, const char *title, ...)
 	__attribute__((format(printf, 7, 8)));
 
-/* END - START; nothing if a database says that it ended before it began. */
+/* END - START; 0 if a database has an end before the start. */
 static inline uint64_t nps_find__ns(uint64_t start, uint64_t end)
 {
 	return end > start ? end - start : 0;
 }
 
-/* What US of one device, or of a thread, are of the capture's time; of US that were added up over all devices the mean. */
+/* US of a device or thread as a share of the capture's time; below: the mean of US of all devices. */
 static inline double nps_find__share(const struct nps_find *find, double us)
 {
 	return find->span_us > 0 ? us / find->span_us : 0;
@@ -104,6 +106,7 @@ struct nps_histogram {
 	uint32_t buckets[NPS_HISTOGRAM_BUCKETS];
 };
 
+/* Adds VALUE, ns. */
 void nps_histogram__add(struct nps_histogram *histogram, uint64_t value);
 
 /* The value below which the share Q of all lies, 0 if there are none. */

@@ -34,13 +34,13 @@ struct rank {
 	uint32_t host; /* text; empty: not known */
 	bool numbered;
 	uint64_t span;
-	struct nps_vec ops,
-		steps; /* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
+	/* struct nps_collective, struct step; by key once compared, but for the first rank's steps */
+	struct nps_vec ops, steps;
 	double sums[VALUES];
 	size_t nops, nsteps; /* next rows of a walk */
 	int64_t offset; /* of its clock, ns */
 	uint64_t common, last, late, wait; /* collectives with others; ns */
-	uint64_t unknown; /* collectives of which nobody knows with which ones of other ranks they belong */
+	uint64_t unknown; /* collectives whose counterparts on other ranks are not known */
 };
 
 void nps_ranks__init(struct nps_ranks *r, int tmpfd)
@@ -65,7 +65,7 @@ void nps_ranks__free(struct nps_ranks *r)
 	nps_strings__free(&r->strings);
 }
 
-/* --- what is kept of a rank -------------------------------------------------------------------------------------------- */
+/* --- what is kept of a rank ----------------------------------------------------------------------- */
 
 static uint64_t hash_text(const char *text)
 {
@@ -83,7 +83,7 @@ static uint64_t hash_group(const char *group)
 	return hash_text(group);
 }
 
-/* How many of this kind came before, and one more from now on. */
+/* *BEFORE: how many of this kind came before; counts one more. */
 static int count(struct nps_map *seen, uint64_t which, uint32_t *before)
 {
 	*before = nps_map__get(seen, which);
@@ -184,7 +184,7 @@ int nps_ranks__add(struct nps_ranks *r, const struct nps_model *m, const char *n
 	return err;
 }
 
-/* --- collectives -------------------------------------------------------------------------------------------------------- */
+/* --- collectives ---------------------------------------------------------------------------------- */
 
 static int by_key(const void *a, const void *b)
 {
@@ -262,7 +262,7 @@ static bool same_host(const struct nps_ranks *r, const struct rank *a, const str
 	return a->host == b->host && *nps_strings__get(&r->strings, a->host);
 }
 
-/* The collectives of a group; the rank's are by place. */
+/* The collectives of GROUP; those of a rank are sorted by group. */
 static struct nps_collective *group_of(const struct rank *rank, uint64_t group, size_t *n)
 {
 	struct nps_collective *ops = rank->ops.data;
@@ -320,7 +320,7 @@ static int align_ranks(struct nps_ranks *r)
 	return err;
 }
 
-/* Nothing is known about when this rank arrived. */
+/* Marks the arrivals of this rank as unknown. */
 static void forget_arrivals(struct rank *rank)
 {
 	for (size_t i = 0; i < rank->ops.len; i++)
@@ -335,7 +335,7 @@ static void judge_clock(struct rank *rank, const int64_t *apart, size_t n)
 
 	if (n < ENOUGH || (middle <= NPS_ALIGN_CLOSE && middle >= -NPS_ALIGN_CLOSE))
 		return;
-	/* If they are now this, now that far apart it is not the clock: they are not the same collectives. */
+	/* A clock has one offset: if the distances vary, these are not the same collectives. */
 	if (__builtin_sub_overflow(high, low, &spread) || spread > NPS_ALIGN_CLOSE)
 		forget_arrivals(rank);
 	else
@@ -343,8 +343,8 @@ static void judge_clock(struct rank *rank, const int64_t *apart, size_t n)
 }
 
 /*
- * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much more, always in the
- * same way, come from clocks of different hosts.
+ * A collective ends on all ranks at nearly the same time. Ends that differ from the first rank's by much
+ * more, always in the same direction, come from clocks of different hosts.
  */
 static int compare_clocks(struct nps_ranks *r)
 {
@@ -378,7 +378,7 @@ static int compare_clocks(struct nps_ranks *r)
 /* A collective whose ranks arrive far apart. */
 struct skewed {
 	uint64_t skew, start;
-	uint32_t name, first, last; /* ranks by place */
+	uint32_t name, first, last; /* FIRST, LAST: indexes of ranks */
 };
 
 struct arrivals {
@@ -438,7 +438,7 @@ static void see_collective(struct nps_ranks *r, struct arrivals *a, uint64_t key
 	keep_worst(a, &s);
 }
 
-/* --- as answers ------------------------------------------------------------------------------------------------------------ */
+/* --- as answers ----------------------------------------------------------------------------------- */
 
 static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 {
@@ -448,7 +448,7 @@ static void label(const struct nps_ranks *r, size_t i, char *out, size_t size)
 
 	if (rank->numbered)
 		snprintf(out, size, "rank %u", rank->number);
-	else if (rank->pid) /* all processes of a session come from one place */
+	else if (rank->pid) /* all processes of a session have its name */
 		snprintf(out, size, "%.*s process %u", len, name, rank->pid);
 	else
 		snprintf(out, size, "%.*s", len, name);
@@ -523,7 +523,7 @@ static const struct step *step_of(const struct rank *rank, uint64_t key)
 	return bsearch(&key, rank->steps.data, rank->steps.len, sizeof(struct step), by_key);
 }
 
-/* Steps of the first rank that others have, too: who needed longest for what. */
+/* Steps that the first rank and others have: which rank needed longest for which part. */
 static void add_steps_section(const struct nps_ranks *r, cJSON *document)
 {
 	static const enum value compared[] = { TOTAL, COMPUTING, COMMUNICATION, FREE };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Ranks of one job side by side. Collectives that all took part in tell who came last: the others wait for it, and it
- * waits least. Of each rank only its collectives and steps are kept.
+ * Ranks of one job side by side. Collectives with all ranks show which rank came last: the others wait for
+ * it, and it waits least. Of each rank only its collectives and steps are kept.
  */
 #ifndef NPS_RANKS_H
 #define NPS_RANKS_H
@@ -22,12 +22,10 @@ struct nps_ranks {
 void nps_ranks__init(struct nps_ranks *ranks, int tmpfd);
 void nps_ranks__free(struct nps_ranks *ranks);
 
-/* Takes what is needed of MODEL, whose derivations are done; NAME tells it from others without a rank. 0 or negative errno. */
+/* Adds a rank from MODEL, which is derived; NAME identifies one without a number. 0 or negative errno. */
 int nps_ranks__add(struct nps_ranks *ranks, const struct nps_model *model, const char *name);
 
-/*
- * In *DOCUMENT the comparison with its own list `findings`; NULL if there are fewer than two ranks. 0 or -ENOMEM.
- */
+/* In *DOCUMENT the comparison with its own list `findings`; NULL for fewer than two ranks. 0 or -ENOMEM. */
 int nps_ranks__compare(struct nps_ranks *ranks, struct cJSON **document);
 
 #endif

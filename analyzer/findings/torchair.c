@@ -20,7 +20,7 @@ struct open_span {
 	uint8_t kind;
 };
 
-/* A mark before a call that tells something about it. */
+/* A mark before a call that describes it. */
 struct mark {
 	uint64_t start, end;
 	uint8_t kind;
@@ -88,7 +88,7 @@ void nps_tah__free(struct nps_tah *tah)
 	nps_map__free(&tah->graph_rows);
 }
 
-/* --- lengths ------------------------------------------------------------------------------------------------- */
+/* --- lengths -------------------------------------------------------------------------------------- */
 
 bool nps_tah__part(const struct nps_tah_call *call, enum nps_tah_part part, uint64_t *ns)
 {
@@ -116,7 +116,7 @@ uint64_t nps_tah__head(const struct nps_tah_call *call)
 	return call->end - (call->frontend ? call->frontend : call->start);
 }
 
-/* --- a call ends ------------------------------------------------------------------------------------------------ */
+/* --- a call ends ---------------------------------------------------------------------------------- */
 
 static void add_parts(struct nps_tah_graph *g, const struct nps_tah_call *c)
 {
@@ -193,7 +193,7 @@ static int end_call(struct nps_tah *tah, struct thread *t)
 	return 0;
 }
 
-/* --- a call begins ----------------------------------------------------------------------------------------------- */
+/* --- a call begins -------------------------------------------------------------------------------- */
 
 static bool is_frame(uint8_t kind)
 {
@@ -235,8 +235,9 @@ static int find_graph(struct nps_tah *tah, uint32_t caller, uint32_t module, uin
 }
 
 /*
- * Where the frontend of a call that begins at START begins: at the entry of the compiled module, or where the last
- * operator or call in it ended; without a module where the last call ended or the step began.
+ * Where the frontend of a call that begins at START begins: at the entry of the compiled module, or at the
+ * end of the last operator or call in it; without a module at the end of the last call or the begin of the
+ * step.
  */
 static void find_frontend(const struct thread *t, uint32_t module, struct nps_tah_call *c)
 {
@@ -317,7 +318,7 @@ static int begin_call(struct nps_tah *tah, struct thread *t, const struct nps_ta
 	return err;
 }
 
-/* --- within a call ------------------------------------------------------------------------------------------------ */
+/* --- within a call -------------------------------------------------------------------------------- */
 
 static bool within(const struct thread *t, uint8_t kind, uint8_t other)
 {
@@ -384,7 +385,7 @@ static void see_in_call(struct thread *t, const struct nps_tah_span *span)
 	}
 }
 
-/* --- threads ----------------------------------------------------------------------------------------------------- */
+/* --- threads -------------------------------------------------------------------------------------- */
 
 /* The state of thread ID in *T; NULL if there are too many. 0 or -ENOMEM. */
 static int find_thread(struct nps_tah *tah, uint64_t id, struct thread **t)
@@ -466,7 +467,7 @@ int nps_tah__span(struct nps_tah *tah, const struct nps_tah_span *span)
 	return err ? err : push(tah, t, span);
 }
 
-/* --- launches and kernels ------------------------------------------------------------------------------------------ */
+/* --- launches and kernels ------------------------------------------------------------------------- */
 
 static int remember(struct nps_tah_recent *recent, uint32_t connection, uint64_t start, uint64_t serial)
 {
@@ -503,7 +504,7 @@ int nps_tah__launch(struct nps_tah *tah, uint64_t thread, uint64_t start, uint32
 		return err;
 	p = &tah->recent->pending[t->call.serial % PENDING];
 	if (p->serial != t->call.serial)
-		return 0; /* thousands of calls are open: this one is out of sight */
+		return 0; /* thousands of calls are open: this one is not tracked */
 	p->execute = t->call.execute;
 	p->cold = t->call.cold;
 	return remember(tah->recent, connection, start, t->call.serial);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What a compiled graph costs on the host before its first operator runs ("head overhead"), call by call. A call F of
- * TorchAir's compiled function consists of a Python part (until the C++ executor R), a C++ part (until GE's execution E)
- * and GE; before F the framework prepares and Dynamo checks its guards. Events of all threads are handed over in order
- * of start, of equal ones the longer first; memory is bounded by threads, their depth and the number of graphs.
+ * What a compiled graph costs on the host before its first operator runs ("head overhead"), call by call. A
+ * call F of TorchAir's compiled function consists of a Python part (until the C++ executor R), a C++ part
+ * (until GE's execution E) and GE; before F the framework prepares and Dynamo checks its guards. Events of
+ * all threads are passed in order of start, of equal ones the longer first; memory is bounded by threads,
+ * their depth and the number of graphs.
  */
 #ifndef NPS_TORCHAIR_H
 #define NPS_TORCHAIR_H
@@ -111,6 +112,7 @@ struct nps_tah {
 	struct nps_tah_recent *recent; /* launches within calls */
 };
 
+/* Files of its arrays go to DIRFD. 0 or -ENOMEM; free in either case. */
 int nps_tah__init(struct nps_tah *tah, int dirfd);
 void nps_tah__free(struct nps_tah *tah);
 

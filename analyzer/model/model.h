@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What was measured in one process (or, without a process, on one host): columnar tables that an importer fills, the
- * derivations complete and the exporters read. One model is one result directory.
+ * What was measured in one process (or, without a process, on one host): columnar tables that an importer
+ * fills, the derivations complete and the exporters read. One model is one result directory.
  *
- * Order of rows that importers keep: `task`, `api`, `comm_op`, `osrt` and counters by start; details of tasks by task row.
+ * Order of rows that importers keep: `task`, `api`, `comm_op`, `osrt` and counters by start; details of
+ * tasks by task row.
  */
 #ifndef NPS_MODEL_H
 #define NPS_MODEL_H
@@ -35,7 +36,7 @@ enum nps_layout {
 #define NPS_ASKED_ONCPU 0x2U /* stacks of what ran */
 #define NPS_ASKED_OFFCPU 0x4U /* stacks of what slept */
 
-/* Whose memory a row of NPU_MEM tells: the process's and the device's are the vendor's, the job's is of npuscope alone. */
+/* Whose memory a row of NPU_MEM is: process and device are the vendor's; the job's are npuscope's own. */
 enum nps_mem_type { NPS_MEM_JOB, NPS_MEM_APP, NPS_MEM_DEVICE, NPS_MEM_TYPES };
 
 /*
@@ -71,23 +72,21 @@ struct nps_model {
 	bool comm_analyzed; /* comm_time, comm_bandwidth and comm_matrix were imported */
 	bool step_traced; /* step_trace was imported */
 	bool overlapped; /* overlap was imported */
-	bool sampled; /* devices were sampled by the collector: also what the torch profiler does not take over */
+	bool sampled; /* the collector sampled devices: also what the torch profiler does not import */
 	bool runs_lost; /* some rows of `run` are missing */
-	uint64_t unnamed_kernels,
-		shapeless_kernels; /* of which the capture does not tell what it tells of others */
+	uint64_t unnamed_kernels, shapeless_kernels; /* of which the capture has less than of others */
 	char why_unnamed[160], why_shapeless[320]; /* the causes, if there are any such kernels */
 	struct nps_vec unmeasured_steps; /* struct nps_unmeasured_step: rows that step_trace has not */
 	unsigned int asked; /* NPS_ASKED_*: also if there was none, which is worth a file of its own */
 	struct nps_vec losses; /* struct nps_lost */
-	uint64_t
-		stacks; /* rows of `stack` with a part in user space; of them whole_stacks lead to where the thread began */
+	uint64_t stacks; /* with a part in user space; whole_stacks of them lead to where the thread began */
 	uint64_t whole_stacks;
 
 	NPS_OWN_TABLES(NPS_TABLE_FIELD)
 	NPS_SHARED_TABLES(NPS_SHARED_FIELD)
 };
 
-/* An empty model that keeps its temporary files in TMPFD and its texts in STRINGS (NULL: its own). 0 or -ENOMEM. */
+/* An empty model with temporary files in TMPFD and texts in STRINGS (NULL: its own). 0 or -ENOMEM. */
 int nps_model__init(struct nps_model *model, int tmpfd, struct nps_strings *strings);
 void nps_model__free(struct nps_model *model);
 
@@ -113,7 +112,7 @@ static inline const char *nps_model__text_or_na(const struct nps_model *model, u
 	return text == NPS_NONE ? "N/A" : nps_strings__get(model->strings, text);
 }
 
-/* The type of kernel ROW of `compute`; level 0 does not tell it, then its name. */
+/* The type of kernel ROW of `compute`; at level 0, which has no types, its name. */
 static inline uint32_t nps_model__kernel_type(const struct nps_model *model, size_t row)
 {
 	uint32_t type = model->compute.type[row];
@@ -136,8 +135,8 @@ static inline bool nps_model__comm_measured(const struct nps_model *model, size_
 }
 
 /*
- * Where a task that nobody measured ends for viewers: Insight takes a row without length for one that took no time, and refuses
- * views whose lengths add up to nothing. 1 ns is the least that its files can say.
+ * The end of a task that was not measured, for viewers: Insight considers a row without length to take no
+ * time, and refuses views whose lengths add up to nothing. 1 ns is the least length of its files.
  */
 static inline uint64_t nps_model__task_end(const struct nps_model *model, size_t row)
 {
@@ -165,14 +164,15 @@ struct nps_rows {
 struct nps_rows nps_model__torch_rows(const struct nps_model *model, uint32_t type);
 
 /*
- * A reader's step counter: from time to time it lets go of what it has read, so that memory stays bounded, and tells
- * the progress of the present stage.
+ * A reader's step counter: at times it releases rows that were read, so that memory stays bounded, and
+ * reports the progress of the present stage.
  */
 struct nps_pace {
 	const struct nps_model *model;
 	uint32_t steps;
 };
 
+/* Releases the rows that were read; nps_pace__step() calls it. */
 void nps_pace__rest(const struct nps_pace *pace);
 
 static inline void nps_pace__step(struct nps_pace *pace)

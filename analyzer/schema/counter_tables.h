@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tables of sampled counters as rows of columns: a row says all that any output knows of a column. To add a counter, add
- * its row here and fill the cell in the importer.
+ * Tables of sampled counters as rows of columns: a row has all that outputs need to know of a column. To add
+ * a counter, add its row here and fill the cell in the importer.
  *
  *   C(kind, column, attributes)          a column of the model (nps_cell_KIND)
  *   V(table, name, value, attributes)    a value that is computed of row `i` of table `t` of model `m`
  *
  * Attributes, none of which has to be there, are divided by spaces:
  *
- *   SQL(name, type)                      column of the database; SQL_TEXT an id of STRING_IDS, SQL_B schema 1.2.0 only,
- *                                        SQL_PLAIN text as it is, SQL_OR_0 with 0 for what is not known
+ *   SQL(name, type)                      column of the database; SQL_TEXT an id of STRING_IDS, SQL_B schema
+ *                                        1.2.0 only, SQL_PLAIN text as it is, SQL_OR_0 with 0 for unknown
  *   TRACE(event, series, per)            series of a counter event of trace_view.json, divided by PER
  *   TRACE_A(event)                       the event's name in traces of generation A, if that differs
  *   TRACE_ID(series)                     series of all events of the table, as it is
  *   TRACK(name, unit)                    counter track of Perfetto
- *   CSV(title, per)                      column of the table's CSV file, or its row, if it is a file of statistics
- *   CSV_RANGE(title, per)                the same, of three columns: least, most and, with this attribute, mean
+ *   CSV(title, per)                      column of the table's CSV file, or its row in a file of statistics
+ *   CSV_RANGE(title, per)                the same, of three columns: least, most and, with this attribute,
+ *                                        mean
  *
- * Names of events, series and tracks may contain cells of the row: {column}; {column|text} with a text for what is not known;
- * {column%3} with leading zeros; {column:ab=text|other} text for a cell that begins with one of the letters, other for the
- * rest; {} is the table's own name. A part in brackets, [ text {column}], is left out if the cell is not known, which 0 of an
- * unsigned column and a negative number are, too; [! text {column}] is also left out where devices have one die.
+ * Names of events, series and tracks may contain cells of the row: {column}; {column|text} with a text for
+ * what is not known; {column%3} with leading zeros; {column:ab=text|other} text for a cell that begins with
+ * one of the letters, other for the rest; {} is the table's own name. A part in brackets, [ text {column}],
+ * is left out if the cell is not known, which 0 of an unsigned column and a negative number are, too;
+ * [! text {column}] is also left out where devices have one die.
  */
 #ifndef NPS_COUNTER_TABLES_H
 #define NPS_COUNTER_TABLES_H
@@ -43,8 +45,9 @@
 	  TRACE("{type:a=APP|Device}/Memory", "KB", KB))
 
 /*
- * What the job itself allocated and freed since the capture began, after each change. kind: device, host (pinned).
- * unknown_frees: calls until then that freed what was allocated before. device: NPS_NO_ID unknown.
+ * What the job itself allocated and freed since the capture began, after each change. kind: device, host
+ * (pinned). unknown_frees: calls until then that freed what was allocated before. device: NPS_NO_ID
+ * unknown.
  */
 #define NPS_JOB_MEMORY_COLUMNS(C)                                                                            \
 	C(time, timestamp, SQL("timestampNs", INTEGER))                                                      \
@@ -79,7 +82,7 @@
 	V(hbm, read, WRITES(t->type[i]) ? NPS_NAN : t->bandwidth[i], CSV("Read(MB/s)", MB))                  \
 	V(hbm, write, WRITES(t->type[i]) ? t->bandwidth[i] : NPS_NAN, CSV("Write(MB/s)", MB))
 
-/* The trace has the hit rate as a fraction, whatever the vendor's name for it says. */
+/* The trace has the hit rate as a fraction, in spite of the vendor's name for it. */
 #define NPS_LLC_COLUMNS(C)                                                                                   \
 	C(u32, device, SQL("deviceId", INTEGER))                                                             \
 	C(u32, id, SQL("llcId", INTEGER))                                                                    \
@@ -122,7 +125,7 @@
 	C(u32, mv, TRACE("{bus:0=Aicore|Bus} Voltage", "mV", 1) TRACK("{bus:0=AI Core|Bus} voltage", "mV"))  \
 	C(u8, bus)
 
-/* The vendor's parser stores each level under the name of the other, and what reads its files expects it so. */
+/* The vendor's parser stores each level under the name of the other, and readers of its files expect that. */
 #define NPS_SOC_LEVEL_COLUMNS(C)                                                                             \
 	C(u32, mata,                                                                                         \
 	  SQL("l2BufferBwLevel", INTEGER) TRACE("L2 Buffer Bw Level", "L2 Buffer Bw Level", 1)               \
@@ -213,7 +216,7 @@
 	V(pcie, post_tx, t->tx_post_avg[i], TRACE("PCIe_post", "Tx", MB))                                    \
 	V(pcie, post_rx, t->rx_post_avg[i], TRACE("PCIe_post", "Rx", MB))
 
-/* NIC and RoCE; packets, bytes, errors and dropped only grow. bandwidth: of the port, as the vendor has it. */
+/* NIC and RoCE; packets, bytes, errors, dropped only grow. bandwidth: of the port, as the vendor has it. */
 #define NPS_PORT_COLUMNS(C)                                                                                  \
 	C(u32, device, SQL("deviceId", INTEGER))                                                             \
 	C(time, timestamp, SQL("timestampNs", INTEGER))                                                      \
@@ -373,7 +376,7 @@
 	  SQL_OR_0("usage", NUMERIC) TRACE("Network Usage", "Usage(%)", 1) TRACK("Network usage", "%"))      \
 	C(f64, speed, SQL("speed", NUMERIC) TRACK("Network", "B/s"))
 
-/* --- the host, samples of npuscope alone: rates of the time from `timestamp` to the next row. NaN: not sampled --- */
+/* --- the host, only npuscope's samples: rates from `timestamp` to the next row. NaN: not sampled --- */
 
 /* All CPUs together. cpu: percent of them; switches: a second; running, blocked: threads. */
 #define NPS_HOST_LOAD_COLUMNS(C)                                                                             \

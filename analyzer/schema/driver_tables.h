@@ -3,7 +3,7 @@
 #ifndef NPS_DRIVER_TABLES_H
 #define NPS_DRIVER_TABLES_H
 
-/* System calls on the driver's device nodes, and copies by PCIe that it made, by start. NPS_NULL: not known. */
+/* System calls on the driver's device nodes, and copies by PCIe that it made, by start. NPS_NULL: unknown. */
 #define NPS_DRIVER_COLUMNS(C)                                                                                \
 	C(text, name) /* what was called, of which part of the driver */                                     \
 	C(u64, gtid)                                                                                         \

@@ -86,9 +86,9 @@ enum nps_os_lock_kind {
 	C(time, longest_start)
 
 /*
- * What each thread did and how it was scheduled, in sums; times in ns. Of scheduling NPS_NULL: no record of it. waker,
- * preemptor: the thread that woke it, or took its CPU, most often; 0 none. Block devices: what the thread asked them for, not
- * what the kernel wrote later.
+ * What each thread did and how it was scheduled, in sums; times in ns. Of scheduling NPS_NULL: no record of
+ * it. waker, preemptor: the thread that woke it, or took its CPU, most often; 0 none. Block devices: the
+ * thread's own requests, not what the kernel wrote later.
  */
 #define NPS_OS_THREAD_COLUMNS(C)                                                                             \
 	C(u64, gtid)                                                                                         \

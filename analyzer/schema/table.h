@@ -75,13 +75,13 @@ struct nps_table {
 int nps_table__init(struct nps_table *table, const struct nps_column *columns, size_t ncolumns, int dirfd);
 void nps_table__free(struct nps_table *table);
 
-/* Room for LEN rows in all; pointers to cells move. 0, -ENOMEM, -ENOSPC or what the file system said. */
+/* Room for LEN rows in all; pointers to cells move. 0, -ENOMEM, -ENOSPC or the file system's error. */
 int nps_table__reserve(struct nps_table *table, size_t len);
 
 /* Rows of which the latest stay resident while a table is being filled. */
 #define NPS_TABLE_HOT (1U << 16)
 
-/* Tells the kernel that the cells are not needed soon: they leave the resident set, not the page cache. */
+/* Advises the kernel that the cells are not needed soon: they leave the resident set, not the page cache. */
 void nps_table__cool(const struct nps_table *table);
 
 /*
@@ -105,7 +105,7 @@ static inline int nps_table__add(struct nps_table *table, size_t *row)
 /* Brings the rows into the order of column number TIME, which holds times. 0 or negative errno. */
 int nps_table__order(struct nps_table *table, size_t time);
 
-/* Leaves the rows whose times, in column number TIME in whose order they are, are FROM to TO. 0 or negative errno. */
+/* Leaves rows with times from FROM to TO in column number TIME, which are in order. 0 or negative errno. */
 int nps_table__clip(struct nps_table *table, size_t time, uint64_t from, uint64_t to);
 
 /* Makes the table LEN rows long; new rows are zeros. 0 or negative errno. */

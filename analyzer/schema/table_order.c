@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The order of rows: a table is filled file by file and device by device, each in order or nearly so. The sorter merges
- * these runs, and then columns are copied one by one.
+ * The order of rows: a table is filled file by file and device by device, each in order or nearly so. The
+ * sorter merges these runs; then columns are copied one by one.
  */
 #include "base/ext_sort.h"
 #include "base/vec.h"
@@ -86,7 +86,7 @@ int nps_table__order(struct nps_table *table, size_t time)
 		err = nps_table__resize(sorted, table->len);
 		for (size_t i = 0; !err && i < table->ncolumns; i++)
 			copy_column(sorted, table, i, &order);
-		if (!err) { /* the two change places: a table is one piece with the pointers to its cells */
+		if (!err) { /* the two are exchanged: a table is one block with the pointers to its cells */
 			memcpy(old, table, bytes);
 			memcpy(table, sorted, bytes);
 			memcpy(sorted, old, bytes);

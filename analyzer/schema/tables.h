@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The columns of the model's tables. Where a table of the vendor's database (outputs 4) has the same
- * content, columns have its units: ns, bytes, B/s, MHz. `task` columns of the detail tables are row numbers of the
- * task table and ascend, so that a task and its details are walked side by side.
+ * content, columns have its units: ns, bytes, B/s, MHz. `task` columns of the detail tables are row numbers
+ * of the task table and ascend, so that a task and its details are walked side by side.
  */
 #ifndef NPS_TABLES_H
 #define NPS_TABLES_H
@@ -33,8 +33,11 @@ enum nps_time_source {
 	NPS_TIME_HOST_BOUNDS /* has a row in `bounds` */
 };
 
-/* connection: of the CANN call, NPS_NO_ID none. id: globalTaskId. type: the host's word for it (KERNEL_AIVEC),
- * hw_type: the device's (AI_CORE). name: what the hardware lane shows. step: row of `step` or NPS_NONE. */
+/*
+ * connection: of the CANN call, NPS_NO_ID none. id: globalTaskId. type: the host's word for it
+ * (KERNEL_AIVEC), hw_type: the device's (AI_CORE). name: what the hardware lane shows. step: row of `step`
+ * or NPS_NONE.
+ */
 #define NPS_TASK_COLUMNS(C)                                                                                  \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -87,7 +90,7 @@ enum nps_time_source {
 	C(text, name)                                                                                        \
 	C(f64, value)
 
-/* Where the truth lies if nobody measured; UINT64_MAX: open. */
+/* Bounds of the times of a task that was not measured; UINT64_MAX: open. */
 #define NPS_BOUNDS_COLUMNS(C)                                                                                \
 	C(u32, task)                                                                                         \
 	C(time, start_low)                                                                                   \
@@ -95,8 +98,10 @@ enum nps_time_source {
 	C(time, end_low)                                                                                     \
 	C(time, end_high)
 
-/* Collectives by start. id: opId, unique. dtype: ENUM_HCCL_DATA_TYPE, 65534 not told. tasks, measured: how many of
- * its tasks were seen and measured. Numbers that are not known are NPS_NULL. */
+/*
+ * Collectives by start. id: opId, unique. dtype: ENUM_HCCL_DATA_TYPE, 65534 unknown. tasks, measured: how
+ * many of its tasks were seen and measured. Numbers that are not known are NPS_NULL.
+ */
 #define NPS_COMM_OP_COLUMNS(C)                                                                               \
 	C(text, name)                                                                                        \
 	C(time, start)                                                                                       \
@@ -117,8 +122,10 @@ enum nps_time_source {
 	C(u32, measured)                                                                                     \
 	C(u32, step)
 
-/* op: id of the collective. Enums as the database has them: 65534 not told. src, dst: ranks within the group,
- * NPS_NO_ID local. estimate: us. master: 1 if on the plane that decides the statistics. */
+/*
+ * op: id of the collective. Enums as the database has them: 65534 unknown. src, dst: ranks within the
+ * group, NPS_NO_ID local. estimate: us. master: 1 if on the plane that decides the statistics.
+ */
 #define NPS_COMM_TASK_COLUMNS(C)                                                                             \
 	C(u32, task)                                                                                         \
 	C(text, name)                                                                                        \
@@ -168,8 +175,10 @@ enum nps_time_source {
 
 /* --- what the host did ------------------------------------------------------------------------------- */
 
-/* CANN calls by start. type: ENUM_API_TYPE. gtid: pid << 32 | tid. item: operator of a node row.
- * mode: ACL_OP, ACL_NN, ...; NPS_NONE: told from the name. ending: enum nps_ending. */
+/*
+ * CANN calls by start. type: ENUM_API_TYPE. gtid: pid << 32 | tid. item: operator of a node row. mode:
+ * ACL_OP, ACL_NN, ...; NPS_NONE: follows from the name. ending: enum nps_ending.
+ */
 #define NPS_API_COLUMNS(C)                                                                                   \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -181,7 +190,7 @@ enum nps_time_source {
 	C(text, mode)                                                                                        \
 	C(u8, ending)
 
-/* What is known of a call's end. LOWER_BOUND: the least it can be. UNFINISHED: the capture's, which it outlived. */
+/* What is known of a call's end. LOWER_BOUND: the least it can be. UNFINISHED: that of the capture. */
 enum nps_ending { NPS_ENDING_SEEN, NPS_ENDING_LOWER_BOUND, NPS_ENDING_UNFINISHED };
 
 enum nps_api_type {
@@ -196,8 +205,10 @@ enum nps_api_type {
 	NPS_API_TORCH_MSTX = 50004
 };
 
-/* PYTORCH_API: enqueue and dequeue rows, then python frames, then operators in order of start.
- * connection: id in `link`; for queue rows `correlation` is the queue's own number. python_*: python_function events. */
+/*
+ * PYTORCH_API: enqueue and dequeue rows, then python frames, then operators in order of start. connection:
+ * id in `link`; for queue rows `correlation` is the queue's own number. python_*: python_function events.
+ */
 #define NPS_TORCH_COLUMNS(C)                                                                                 \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -238,8 +249,11 @@ enum nps_api_type {
 	C(time, end)                                                                                         \
 	C(u64, gtid)
 
-/* A time on a CPU that ended; `left` when it gave the CPU up before, `woken` when it could run; 0 unknown. state: as the
- * kernel's sched_switch has it, 0 preempted, or NPS_RUN_OPEN. waker: thread that woke it before, 0 unknown. */
+/*
+ * A time on a CPU that ended; `left` when the thread left the CPU before, `woken` when it could run; 0
+ * unknown. state: of the kernel's sched_switch, 0 preempted, or NPS_RUN_OPEN. waker: thread that woke it
+ * before, 0 unknown.
+ */
 #define NPS_RUN_OPEN (1U << 31) /* the capture ended here, not the stretch: no switch */
 #define NPS_RUN_COLUMNS(C)                                                                                   \
 	C(time, start)                                                                                       \
@@ -257,7 +271,7 @@ enum nps_api_type {
 	C(u32, waker)                                                                                        \
 	C(text, waker_comm)
 
-/* A stack: frames from the outermost, joined by `;`. kind: enum nps_stack_kind. weight: ns on or off the CPU. */
+/* A stack: frames from the outermost, joined by `;`. kind: enum nps_stack_kind. weight: ns on or off CPU. */
 #define NPS_STACK_COLUMNS(C)                                                                                 \
 	C(time, start)                                                                                       \
 	C(u64, gtid)                                                                                         \
@@ -266,7 +280,9 @@ enum nps_api_type {
 	C(text, comm)                                                                                        \
 	C(text, frames)
 
-/* connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: where it ran. */
+/*
+ * connection: NPS_NO_ID none. device_*: of the mark on the device, 0 none; device, stream, task: of its run
+ */
 #define NPS_MSTX_COLUMNS(C)                                                                                  \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -306,10 +322,15 @@ enum nps_api_type {
 	C(i64, stream)                                                                                       \
 	C(u32, device)
 
-/* What the job itself got and gave back since the capture began, after each change. kind: device, host (pinned).
- * unknown_frees: calls until then that gave back what was got before. device: NPS_NO_ID unknown. */
-/* How far the device's clock may be off the host's, ns to either side, from start to end; by device and start. source: text,
- * `measured` by reads of both clocks, `assumed` where there is one read and an oscillator is taken to be no worse than usual. */
+/*
+ * What the job itself got and gave back since the capture began, after each change. kind: device, host
+ * (pinned). unknown_frees: calls until then that gave back what was got before. device: NPS_NO_ID unknown.
+ */
+/*
+ * How far the device's clock may be off the host's, ns in either direction, from start to end; by device
+ * and start. source: text, `measured` by reads of both clocks, `assumed` where there is one read and an
+ * oscillator is taken to be no worse than usual.
+ */
 #define NPS_CLOCK_COLUMNS(C)                                                                                 \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \
@@ -356,14 +377,14 @@ enum nps_api_type {
 	C(i64, last)                                                                                         \
 	C(i64, size)
 
-/* Processes beside the job, what took most first: ns on a CPU in all; of it on CPUs on which the job waited. */
+/* Processes beside the job, the greatest first: ns on a CPU in all; of it on CPUs on which the job waited. */
 #define NPS_NEIGHBOUR_COLUMNS(C)                                                                             \
 	C(u32, pid)                                                                                          \
 	C(text, name)                                                                                        \
 	C(u64, run)                                                                                          \
 	C(u64, taken)
 
-/* --- tables of text files only --------------------------------------------------------------------------- */
+/* --- tables of text files only -------------------------------------------------------------------- */
 
 /* l2_cache, soc_pmu (TLB), page_fault: two values of a task by stream and task id. */
 #define NPS_TASK_COUNTER_COLUMNS(C)                                                                          \
@@ -476,7 +497,7 @@ enum nps_api_type {
 	C(u64, resident)                                                                                     \
 	C(u64, shared)
 
-/* --- derived --------------------------------------------------------------------------------------------- */
+/* --- derived -------------------------------------------------------------------------------------- */
 
 #define NPS_OVERLAP_COLUMNS(C)                                                                               \
 	C(u32, device)                                                                                       \

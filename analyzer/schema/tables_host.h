@@ -5,7 +5,7 @@
 
 #include "schema/table.h"
 
-/* Time that an interrupt took from a thread of the process on its CPU, by start. what: enum nps_irq_what (event.h). */
+/* Time that an interrupt used of a thread's time on its CPU, by start. what: enum nps_irq_what (event.h). */
 #define NPS_IRQ_COLUMNS(C)                                                                                   \
 	C(time, start)                                                                                       \
 	C(time, end)                                                                                         \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Host bounds: what the host's calls prove about a task whose times nobody measured. A stream
- * is in order, so every bound holds for its neighbours too, forwards and backwards. What the job asked its own events for
- * carries bounds from one event to another, and a wait for an event from one stream to another.
+ * Host bounds: what the host's calls prove about a task whose times were not measured. A stream is in
+ * order, so every bound holds for its neighbours too, forwards and backwards. Times of events that the job
+ * itself queried carry bounds from one event to another, and a wait for an event from one stream to
+ * another.
  */
 #include "session/bounds.h"
 
@@ -14,7 +15,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define ROUNDS 8 /* what a timing tells of one stream can tell something of others, through further timings */
+#define ROUNDS 8 /* a timing of one stream may bound other streams, through further timings */
 #define SLEW_MOST 500e-6 /* that the kernel gives to CLOCK_MONOTONIC */
 #define DAY 86400e9
 
@@ -42,8 +43,8 @@ static void upper(const struct nps_sub *const *subs, const struct nps_task *cons
 		  const struct nps_pin *pins, size_t n, const struct nps_sync *syncs, size_t nsyncs,
 		  struct nps_bounds *bounds)
 {
-	size_t over = nsyncs,
-	       begun = nsyncs; /* behind the latest of each sort that covers none of those behind I */
+	/* Behind the latest sync of each kind, by end and by begin, that covers no submission behind I. */
+	size_t over = nsyncs, begun = nsyncs;
 	uint64_t high = UINT64_MAX;
 
 	for (size_t i = n; i-- > 0;) {
@@ -107,7 +108,7 @@ static int collect_syncs(struct bounding *b, const struct nps_sub *of)
 	return 0;
 }
 
-/* Is there a task of [FROM, TO) that nobody measured? */
+/* Does [FROM, TO) have a task that was not measured? */
 static bool any_open(const struct bounding *b, size_t from, size_t to)
 {
 	while (from < to && b->tasks[from])
@@ -138,14 +139,14 @@ static int sweep(struct bounding *b)
 	return err;
 }
 
-/* --- what events tell --- */
+/* --- what events prove --- */
 
 static struct nps_pin *pin(struct bounding *b, uint32_t sub)
 {
 	return &NPS_AT(&b->pins, struct nps_pin, NPS_AT(&b->place, uint32_t, sub));
 }
 
-/* The moment at which an event happened, as far as it is known: in or between the tasks of the call that recorded it. */
+/* When an event happened, as far as it is known: in or between the tasks of the call that recorded it. */
 static struct nps_pin moment(struct bounding *b, const struct nps_marked *event)
 {
 	uint32_t first = NPS_AT(&b->place, uint32_t, event->first),
@@ -315,7 +316,7 @@ static void place_stamp(struct bounding *b, const struct nps_timing *t, struct s
 	    !nps_clock_map__at(&clock->log.clock, ms * khz + ns * khz / 1000000, &clock->knot, &raw))
 		return;
 	at = nps_host_mono(b->model->clocks.data, b->model->clocks.len, raw.ns, &clock->sample);
-	/* told rounded down, and twice to a tick: by the counter, and here */
+	/* rounded down, and twice to a tick: by the counter, and here */
 	error = raw.error + at.error + t->error + 2e6 / (double)khz;
 	tighten(b, &t->to, moved((struct nps_pin){ at.ns, at.ns }, 0, error));
 }
@@ -391,7 +392,7 @@ static int with_timings(struct bounding *b)
 			apply_all(b);
 	}
 	if (!err && b->contradict)
-		nps_msg("%zu of %zu times that the job's own events told cannot be true as its calls were: "
+		nps_msg("%zu of %zu times of the job's own events contradict the times of its calls: "
 			"they are not used",
 			b->contradict, b->edges.len);
 	return err ? err : sweep(b);

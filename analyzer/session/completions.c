@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #define CQE_STREAM 0x7fff /* above it is a flag of the driver's */
-#define QUEUED 4096 /* above the tasks of a stream that can be on their way: a queue has 1024 places */
+#define QUEUED 4096 /* above the tasks of a stream that can be on their way: a queue has 1024 entries */
 
 static uint64_t stream_key(uint32_t proc, uint32_t device, uint32_t stream)
 {
@@ -54,7 +54,7 @@ static size_t first_after(const struct nps_streams *streams, size_t from, uint64
 	return low;
 }
 
-/* The latest submission of TASK before AFTER in FROM's stream, of those that can be on their way; NPS_NONE. */
+/* The latest submission of TASK before AFTER in FROM's stream that can still be on its way; NPS_NONE. */
 static uint32_t latest(const struct nps_sub *subs, const struct nps_streams *streams, size_t from,
 		       size_t after, uint32_t task)
 {
@@ -65,8 +65,9 @@ static uint32_t latest(const struct nps_sub *subs, const struct nps_streams *str
 }
 
 /*
- * Which submissions another call of their stream was under way at, of those before them in its keys: of two calls at a time it is
- * not known whose tasks came first. The submissions of one call began and ended together.
+ * Marks submissions during which another call submitted to their stream, of those before them in its keys:
+ * of two calls at a time it is not known whose tasks came first. The submissions of one call began and
+ * ended together.
  */
 static int find_overlapped(struct order *o)
 {
@@ -92,7 +93,7 @@ static int find_overlapped(struct order *o)
 	return err;
 }
 
-/* What had ended when the submission at I had: submissions that began by then; 0: nothing that is known. */
+/* What had ended when the submission at I had: submissions that began by then; 0: not known. */
 static uint64_t covered(const struct order *o, size_t from, size_t i)
 {
 	const struct nps_sub *subs = o->model->subs.data;
@@ -120,7 +121,7 @@ static int add_sync(struct nps_recording *model, const struct nps_sub *sub, uint
 	return 0;
 }
 
-/* --- as the driver takes them in --- */
+/* --- records that the driver read --- */
 
 static bool tells_tasks(const struct nps_device *device)
 {
@@ -218,8 +219,9 @@ static int find_before(struct collected *c)
 }
 
 /*
- * The submission that CQE is of, as an index of the keys; NPS_NONE if that is not known. The runtime can collect late, when the
- * task's number has come again. But the records of a stream come in order, so it is one behind the latest that was found.
+ * The submission that CQE is of, as an index of the keys; NPS_NONE if that is not known. The runtime can
+ * collect late, when the task's number is in use again. But the records of a stream come in order, so the
+ * submission follows the latest one that was found.
  */
 static uint32_t submission(struct collected *c, const struct nps_cqe *cqe, uint32_t from)
 {

@@ -5,8 +5,8 @@
 #include "session/recording.h"
 
 /*
- * What session.json tells of a device's cores and of the events that its PMU counted, in DIR, which is set up with nothing
- * else.
+ * Sets in DIR, of which nothing else is set, what session.json has of a device's cores and of the events
+ * that its PMU counted.
  */
 void nps_device_counters(const struct nps_device *device, struct nps_cann_dir *dir);
 

@@ -30,7 +30,7 @@ int nps_doubts__add(struct nps_doubts *doubts, uint32_t proc, uint64_t from, uin
 	return 0;
 }
 
-/* Those of a process that meet become one, so that they can be searched by either end. How many N and NEXT are then. */
+/* Merges the spans of a process that meet, so that either end can be searched. Returns N with NEXT. */
 static size_t merge(struct span *sorted, size_t n, const struct span *next)
 {
 	if (n && sorted[n - 1].proc == next->proc && sorted[n - 1].to >= next->from) {

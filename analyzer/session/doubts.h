@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Times of a process in which something that should be known was lost. What is concluded from two records of which one
- * came before such a time, or in it, and the other one after it, may be wrong.
+ * Times of a process in which records were lost. A conclusion from two records may be wrong if one is from
+ * before such a time, or from within it, and the other from after it.
  */
 #ifndef NPS_DOUBTS_H
 #define NPS_DOUBTS_H
@@ -18,7 +18,7 @@ struct nps_doubts {
 void nps_doubts__init(struct nps_doubts *doubts, int tmpfd);
 void nps_doubts__free(struct nps_doubts *doubts);
 
-/* Something of process PROC was lost between FROM and TO. In any order, before finish. 0 or a negative errno. */
+/* Something of process PROC was lost from FROM to TO. In any order, before finish. 0 or a negative errno. */
 int nps_doubts__add(struct nps_doubts *doubts, uint32_t proc, uint64_t from, uint64_t to);
 
 /* After the last one. 0 or a negative errno. */

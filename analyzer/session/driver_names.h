@@ -9,8 +9,8 @@
 #define NPS_DRIVER_NAME_MAX 64
 
 /*
- * The part of the driver whose name begins with these 8 bytes, the first in the low half; "" for 0. What no driver calls a
- * part has its printable bytes alone. NAME has NPS_DRIVER_NAME_MAX bytes.
+ * The part of the driver whose name begins with these 8 bytes, the first in the low half; "" for 0. Of
+ * bytes that are no driver's part the printable ones remain. NAME has NPS_DRIVER_NAME_MAX bytes.
  */
 void nps_driver_part_name(uint64_t bytes, char *name);
 
@@ -18,8 +18,8 @@ void nps_driver_part_name(uint64_t bytes, char *name);
 void nps_driver_node_name(uint8_t kind, uint16_t device, char *name);
 
 /*
- * What is called: "ioctl TSDRV SQCQ_SEND", "open devmm_svm". CALL is an enum nps_driver_call; PART and NODE as above.
- * A command that is not known is given by its number.
+ * The name of a call: "ioctl TSDRV SQCQ_SEND", "open devmm_svm". CALL is an enum nps_driver_call; PART and
+ * NODE as above. An unknown command is named by its number.
  */
 void nps_driver_call_name(uint16_t call, uint32_t command, uint8_t kind, const char *part, const char *node,
 			  char *name, size_t size);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Who runs where the job waits. The measure is simple on purpose: of each slice of time on each CPU it compares how long
- * threads of the job were runnable there without running with how long others ran there, and shares the smaller of
- * the two among the others by what they ran. Where a thread waited is where it was when it was looked at.
+ * Who runs where the job waits. The measure is simple on purpose: for each slice of time on each CPU it
+ * compares how long threads of the job were runnable there without running with how long others ran there,
+ * and shares the smaller of the two among the others by their time. A thread waited on the CPU on which it
+ * was sampled.
  */
 #include "session/host_grid.h"
 

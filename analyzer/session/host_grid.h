@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * ns by time and CPU: what threads used is known for the time between two looks at them, which differs from thread to
- * thread; here it is spread over slices of one length.
+ * ns by time and CPU. The time that a thread used is known between two samples of it, and threads are
+ * sampled at different times; here it is spread over slices of one length.
  */
 #ifndef NPS_HOST_GRID_H
 #define NPS_HOST_GRID_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What host.nps of a session holds: samples of the host, by kind, in the order of their times. All of it is untrusted. */
+/* The content of a session's host.nps: samples of the host, by kind, in order of time. Untrusted. */
 #ifndef NPS_HOST_SAMPLES_H
 #define NPS_HOST_SAMPLES_H
 
@@ -13,7 +13,7 @@
 
 #include "session.h"
 
-#define NPS_HOST_CPUS 4096 /* numbers of CPUs that are told apart */
+#define NPS_HOST_CPUS 4096 /* numbers of CPUs that are distinguished */
 
 /* A process beside the job, and what it took from it. */
 struct nps_neighbour {
@@ -23,7 +23,7 @@ struct nps_neighbour {
 };
 
 struct nps_host_samples {
-	bool asked; /* session.json says that there are some */
+	bool asked; /* according to session.json there are some */
 	bool all; /* of the whole host, not only of the job */
 	struct nps_vec cpus, systems, threads, processes, memory, disks, cards; /* struct nps_host_... */
 	struct nps_vec names; /* struct nps_host_named */
@@ -42,7 +42,7 @@ struct nps_host_named {
 void nps_host_samples__init(struct nps_host_samples *host, int tmpfd);
 void nps_host_samples__free(struct nps_host_samples *host);
 
-/* Rows of one chunk, whose times lie within [FIRST, LAST]. 1: it is of no kind of ours. 0 or negative errno. */
+/* Rows of one chunk, with times within [FIRST, LAST]. 1: it is of no kind of ours. 0 or negative errno. */
 int nps_host_samples__add(struct nps_host_samples *host, struct nps_strings *strings,
 			  const struct nps_chunk *chunk, const void *payload, uint64_t first, uint64_t last);
 
@@ -58,8 +58,9 @@ static inline bool nps_host_samples__is_target(const struct nps_host_samples *ho
 }
 
 /*
- * Finds who took CPU from the job: in each tenth of a second and on each CPU, what others ran there, at most as long as
- * threads of the job were runnable there without running. 0 or negative errno.
+ * Finds who used CPU time that the job waited for: in each tenth of a second and on each CPU, what others
+ * ran there, at most as long as threads of the job were runnable there without running. 0 or negative
+ * errno.
  */
 int nps_host_samples__contend(struct nps_host_samples *host, uint64_t begin, uint64_t end);
 

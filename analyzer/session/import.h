@@ -6,9 +6,9 @@
 #include "session/recording.h"
 
 /*
- * Reads session.json and the chunk files into MODEL. A cut or damaged file is read up to
- * the cut, said on stderr and noted in model->losses.cut. Negative errno if nothing can be
- * made of the directory; the reason has been printed.
+ * Reads session.json and the chunk files into MODEL. A cut or damaged file is read up to the cut, which is
+ * reported on stderr and noted in model->losses.cut. Negative errno if nothing can be made of the
+ * directory; the reason has been printed.
  */
 int nps_import__session(struct nps_recording *model, const char *path);
 
@@ -18,10 +18,10 @@ struct nps_log_task {
 	uint32_t proc; /* whose PROF directory it came from */
 	uint32_t context;
 	uint32_t pmu; /* row of model->run_pmus, NPS_NONE: no counters */
-	uint32_t blocks; /* told by the device, 0 unknown */
+	uint32_t blocks; /* from the device, 0 unknown */
 	uint32_t task;
 	uint16_t device, stream;
-	bool whole_id; /* `task` is a number of 32 bits that says which stream it was */
+	bool whole_id; /* `task` is a number of 32 bits that identifies the stream */
 	bool sub_pmu; /* `pmu` is of sub-tasks */
 	bool has_subs; /* sub-tasks, of any kind */
 	bool sub_uncounted; /* one that runs on the cores has no counters */
@@ -30,22 +30,22 @@ struct nps_log_task {
 	uint8_t sqe_type, core;
 };
 
-/* Is ROW, whose submission nobody saw, none of the capture's: over before it began, or begun after it ended? */
+/* Is ROW, whose submission was not seen, outside of the capture: over before it, or begun after it? */
 static inline bool nps_log_task__outside(const struct nps_recording *rec, const struct nps_log_task *row)
 {
 	return row->end < rec->begin || row->start > rec->end;
 }
 
 /*
- * Which chips the devices are of that nobody could ask, as their logs look; of those without a log nothing. Before submissions
- * are read, whose numbers and kinds depend on it. -errno.
+ * Determines the chips of devices that could not be queried, from their logs; not of devices without a log.
+ * Before submissions are read, whose numbers and kinds depend on it. 0 or -errno.
  */
 int nps_import__chips(struct nps_recording *model);
 
 /*
- * Reads the task logs (PROF_x/device_N/data) of all processes, appends struct nps_log_task rows to TASKS, their counters to
- * model->run_pmus, and notes gaps in model->logs. STREAMS_SEEN tells which (process << 32 | device << 16 | stream) the host
- * submitted to: it decides how ids were mangled.
+ * Reads the task logs (PROF_x/device_N/data) of all processes, appends struct nps_log_task rows to TASKS,
+ * their counters to model->run_pmus, and notes gaps in model->logs. STREAMS_SEEN: the streams (process <<
+ * 32 | device << 16 | stream) that the host submitted to; they decide how ids were mangled.
  */
 int nps_import__logs(struct nps_recording *model, const struct nps_map *streams_seen, struct nps_vec *tasks);
 

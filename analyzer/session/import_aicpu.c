@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The session knows the clock from many reads, where the control files tell one instant and the nominal rate. */
+/* The session knows the clock from many reads, the control files from one instant and the nominal rate. */
 static int import_dir(struct nps_model *m, const struct nps_recording *rec, const struct nps_device_log *log,
 		      struct nps_cann_dir *dir)
 {
@@ -40,7 +40,7 @@ static int import_log(struct nps_model *m, const struct nps_recording *rec, cons
 	snprintf(name, sizeof(name), "device_%u", log->device);
 	err = nps_cann_dir__open(&dir, m, proffd, name, log->device);
 	if (err)
-		return err == -ENOMEM ? err : 0; /* the log itself could not be read either, which was told */
+		return err == -ENOMEM ? err : 0; /* nor could the log be read, which was reported */
 	err = import_dir(m, rec, log, &dir);
 	nps_cann_dir__close(&dir);
 	return err;

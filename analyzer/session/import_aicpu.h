@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What AI CPUs tell of their kernels, in the task logs of a session. */
+/* Kernels of the AI CPUs, from the task logs of a session. */
 #ifndef NPS_IMPORT_AICPU_H
 #define NPS_IMPORT_AICPU_H
 
 #include "model/model.h"
 #include "session/recording.h"
 
-/* Fills MODEL's tables of AI CPU work from the logs of process row PROC, whose clocks are fitted. 0 or a negative errno. */
+/* Fills MODEL's tables of AI CPU work from the logs of process row PROC, with clocks. 0 or -errno. */
 int nps_import__aicpu(struct nps_model *model, const struct nps_recording *recording, uint32_t proc);
 
 #endif

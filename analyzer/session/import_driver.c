@@ -27,7 +27,8 @@ struct fill {
 	struct nps_model *m;
 	const struct nps_recording *rec;
 	const struct nps_proc *proc;
-	bool foreign; /* the process calls devices by other numbers than the driver does: what they did cannot be joined */
+	/* The process uses other numbers of devices than the driver: the driver's events cannot be joined. */
+	bool foreign;
 	int err;
 };
 
@@ -40,7 +41,7 @@ static uint32_t text(struct fill *f, const char *s)
 	return id;
 }
 
-/* Does the call wait for a CQE? Then its last slot says of which task. */
+/* Does the call wait for a CQE? Then its last slot is the task. */
 static bool is_wait(const struct nps_driver_event *ev)
 {
 	return ev->kind == NPS_EV_DRIVER && ev->probe == NPS_DRIVER_IOCTL &&
@@ -74,7 +75,7 @@ static void add_call(struct fill *f, const struct nps_driver_event *ev)
 	t->result[row] = ev->ret;
 }
 
-/* A copy by PCIe, on the thread that asked for it. */
+/* A copy by PCIe, on the thread that requested it. */
 static void add_copy(struct fill *f, const struct nps_driver_event *ev)
 {
 	uint32_t device = ev->args[0], direction = ev->args[0] >> 32;
@@ -173,7 +174,7 @@ static void add_task(struct fill *f, const struct nps_driver_event *ev, struct s
 	t->connection[row] = task && task->conn != NPS_NONE ? task->conn : NPS_NO_ID;
 }
 
-/* The wait of the process that the CQE at row I ended; NULL: nobody waited for it in the driver. */
+/* The wait of the process that the CQE at row I ended; NULL: no thread waited for it in the driver. */
 static const struct nps_driver_event *wait_of(const struct nps_proc *proc, const struct nps_map *waits,
 					      size_t i)
 {

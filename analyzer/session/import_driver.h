@@ -11,9 +11,9 @@
 int nps_driver__keep(struct nps_proc *proc, const struct nps_event *event);
 
 /*
- * Fills MODEL's tables driver, driver_task and driver_cqe; PROC's rows are sorted. An SQE belongs to the latest submission of
- * its device, stream and task before it; in a container, where devices have other numbers, nothing is joined. 0 or a negative
- * errno.
+ * Fills MODEL's tables driver, driver_task and driver_cqe; PROC's rows are sorted. An SQE belongs to the
+ * latest submission of its device, stream and task before it; in a container, where devices have other
+ * numbers, nothing is joined. 0 or a negative errno.
  */
 int nps_driver__fill(struct nps_model *model, const struct nps_recording *rec, const struct nps_proc *proc);
 

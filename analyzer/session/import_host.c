@@ -21,7 +21,7 @@ struct fill {
 	int err;
 };
 
-/* The first and the last sample lie just outside of the capture: what they tell is of its very ends. */
+/* The first and the last sample lie just outside of the capture: they stand for its very ends. */
 static uint64_t real(const struct fill *f, uint64_t mono)
 {
 	return nps_recording__real(f->rec, NPS_MIN(NPS_MAX(mono, f->rec->begin), f->rec->end));
@@ -101,8 +101,8 @@ static bool is_loopback(const struct fill *f, uint32_t card)
 }
 
 /*
- * Which interfaces make up the network: those of the job's own namespace where it has one; of these those whose speed
- * is known; where none is known all but the loopback; where there is nothing else the loopback.
+ * The interfaces that make up the network: those of the job's own namespace if it has one; of these the
+ * ones with a known speed; if no speed is known, all but the loopback; if there is no other, the loopback.
  */
 struct network {
 	struct nps_map in; /* ids */
@@ -223,7 +223,7 @@ static void put_grid(struct fill *f, const struct nps_host_grid *grid, const boo
 			double ns = *nps_host_grid__cell(grid, i, cpu);
 
 			sum += ns;
-			/* A thread that moved counts for where it was last: that can be more than there is. */
+			/* A thread that moved counts for its last CPU, which can make more than there is. */
 			if (seen[cpu])
 				put_usage(f, real(f, begin), text(f, "%llu", cpu),
 					  percent(NPS_MIN(ns, whole), whole));
@@ -372,7 +372,7 @@ static void threads(struct fill *f)
 	while (!f->err && nps_host_walk__next(&walk, &use)) {
 		uint32_t name;
 
-		/* Of the whole host processes will do: their threads are many. */
+		/* For the whole host processes are enough: there would be too many threads. */
 		if (use.pid != f->pid || !inside(f, use.start, use.end) ||
 		    nps_recording__is_helper(f->rec, use.pid, use.tid, use.start))
 			continue;
@@ -578,7 +578,7 @@ static void disks(struct fill *f)
 	nps_map__free(&last);
 }
 
-/* Of a process: its own bytes; how busy the busiest disk was meanwhile is not its doing alone, and left out. */
+/* Of a process: its own bytes; not how busy the busiest disk was, which others cause too. */
 static void disks_of_process(struct fill *f)
 {
 	const struct nps_host_process_table *t = &f->m->host_process;
@@ -688,7 +688,7 @@ int nps_import__host(struct nps_model *model, const struct nps_recording *rec, u
 		disks_of_process(&f);
 	cards(&f, &network);
 	neighbours(&f);
-	/* what did not change is told when it does: by then others have been told */
+	/* A value that did not change is recorded when it does, after the next values of others. */
 	if (!f.err)
 		f.err = nps_table__order(&model->host_process.t, 0);
 	if (!f.err)

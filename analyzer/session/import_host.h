@@ -7,8 +7,8 @@
 #include "session/recording.h"
 
 /*
- * Fills the tables of the host's counters as CANN's own raw data would: with what process PID used or, if PID is 0, with
- * what the whole host did. Times are those of the recording. 0 or negative errno.
+ * Fills the tables of the host's counters as from CANN's own raw data: with what process PID used or, if
+ * PID is 0, with what the whole host used. Times are those of the session. 0 or negative errno.
  */
 int nps_import__host(struct nps_model *model, const struct nps_recording *recording, uint32_t pid);
 

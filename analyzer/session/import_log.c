@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The task logs of a session's devices: the bytes are in CANN's own layout, and the readers of CANN's directories read
- * them (cann/device_records.c, cann/device_log.c). Times stay counts of the device.
+ * The task logs of a session's devices: the bytes are in CANN's own layout, and the readers of CANN's
+ * directories read them (cann/device_records.c, cann/device_log.c). Times stay counts of the device.
  */
 #include "session/import.h"
 
@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LOOKED_AT 65536 /* records from which the way of ids is told */
-#define SNIFFED 8 /* records from which a generation is told */
+#define LOOKED_AT 65536 /* records that decide how ids are stored */
+#define SNIFFED 8 /* records that decide the generation */
 
 /* Sub-task types of FFTS+ as logged. */
 enum { SUB_AIC = 0, SUB_AIV = 1, SUB_MIX_AIC = 6, SUB_MIX_AIV = 7 };
@@ -34,7 +34,7 @@ struct log {
 	int proffd;
 };
 
-/* --- what the files are ------------------------------------------------------------------------------------ */
+/* --- what the files are --------------------------------------------------------------------------- */
 
 /* The first bytes of a stream, at most SIZE. */
 static size_t first_bytes(const struct nps_cann_dir *dir, struct nps_model *scratch, const char *stem,
@@ -53,7 +53,7 @@ static size_t first_bytes(const struct nps_cann_dir *dir, struct nps_model *scra
 	return n;
 }
 
-/* By the log, NPS_NONE: there is none: records of the 950 are half as long, and older chips have another one. */
+/* The chip by its log, NPS_NONE without one. The 950 has shorter records, older chips have another log. */
 static uint32_t tell_chip(const struct nps_cann_dir *dir, struct nps_model *scratch)
 {
 	const struct nps_log_format *stars = nps_log_format("stars_soc.data");
@@ -122,7 +122,7 @@ static int open_device(struct log *log, struct nps_capture *capture, unsigned in
 	return 0;
 }
 
-/* --- from runs to rows ------------------------------------------------------------------------------------- */
+/* --- from runs to rows ---------------------------------------------------------------------------- */
 
 /* The core that a sub-task of FFTS+ runs on. */
 static uint8_t core_of(uint8_t sub_type)
@@ -139,7 +139,7 @@ static uint8_t core_of(uint8_t sub_type)
 	}
 }
 
-/* What the runtime calls the tasks that the scheduler of older chips tells about. Most of the others are upkeep. */
+/* The runtime's types of tasks that the scheduler of older chips logs. Most of the others are upkeep. */
 static uint8_t track_type(uint8_t type)
 {
 	static const struct {
@@ -233,7 +233,7 @@ static int add_row(struct rows *rows, const struct nps_cann_run *run, uint32_t p
 	if (row) {
 		if (run->source == NPS_RUN_CONTEXT) {
 			note_context(row, run, pmu);
-		} else if (row->track) { /* cores tell it finer */
+		} else if (row->track) { /* the cores' times are more exact */
 			row->start = run->start;
 			row->end = run->end;
 			row->track = false;
@@ -374,7 +374,7 @@ static void tell_damage(struct log *log, const struct nps_model *scratch)
 	for (size_t i = 0; i < scratch->losses.len; i++) {
 		const struct nps_lost *lost = &NPS_AT(&scratch->losses, struct nps_lost, i);
 
-		/* Gaps and tasks without an end are told of apart. */
+		/* Gaps and tasks without an end are reported elsewhere. */
 		if (!strstr(lost->what, "no records") && !strstr(lost->what, "slices") &&
 		    !strstr(lost->what, "unknown kinds") && !strstr(lost->what, "impossible times"))
 			continue;
@@ -450,7 +450,7 @@ static int read_process(struct log *log, struct nps_proc *proc)
 	return err;
 }
 
-/* Into the device, if the log of one process tells it. */
+/* Sets the chip of the device, if the log of one process shows it. */
 static int look_at_log(struct nps_recording *model, struct nps_model *scratch, int proffd,
 		       unsigned int device)
 {
@@ -462,7 +462,7 @@ static int look_at_log(struct nps_recording *model, struct nps_model *scratch, i
 	snprintf(path, sizeof(path), "device_%u/data", device);
 	dir.datafd = nps_input_dir__open(proffd, path);
 	if (dir.datafd < 0)
-		return 0; /* whoever reads the log says so */
+		return 0; /* the reader of the log reports it */
 	err = nps_slices__open(&dir.files, dir.datafd);
 	if (!err) {
 		chip = tell_chip(&dir, scratch);

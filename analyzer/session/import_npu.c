@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device sampler's directories are those of CANN's profiler, and are read by the same readers. Only their clocks differ:
- * the session knows them from many samples, where CANN's control files tell one instant and the nominal rate.
+ * The device sampler's directories are those of CANN's profiler, and are read by the same readers. Only
+ * their clocks differ: the session knows them from many samples, CANN's control files from one instant and
+ * the nominal rate.
  */
 #include "session/import_npu.h"
 
@@ -48,7 +49,7 @@ static void use(struct nps_cann_clock *clock, const struct nps_clock_map *map,
 	*clock = (struct nps_cann_clock){ .known = true, .map = map, .host = *host };
 }
 
-/* Replaces what the control files say by what the session knows; where it knows nothing, they stand. */
+/* Replaces the clocks of the control files by those of the session, where the session has some. */
 static int set_clocks(const struct nps_recording *rec, struct nps_cann_dir *dir, struct clocks *clocks)
 {
 	const struct nps_clock_host host = { .samples = rec->clocks.data,
@@ -98,7 +99,7 @@ static void add_starts(const cJSON *segment, uint32_t device, struct nps_side_st
 	}
 }
 
-/* What the frequency was when the capture began was told before: it is told again then. 0 or a negative errno. */
+/* The frequency at the begin of the capture was recorded before: moves its row there. 0 or -errno. */
 static int begin_frequency(struct nps_model *m, uint64_t from)
 {
 	struct nps_frequency_table *t = &m->frequency;
@@ -138,7 +139,7 @@ struct sampled {
 	size_t segments, refused;
 };
 
-/* session.json says it once: each costs as much again, and the same samples twice are twice as many. */
+/* session.json lists each directory once: a repetition costs as much again, and would double its samples. */
 static int is_new(struct sampled *s, const char *name, uint32_t device, bool *fresh)
 {
 	uint64_t key = nps_hash2(nps_hash_bytes(name, strlen(name)), device);
@@ -232,7 +233,7 @@ static int import_segment(struct sampled *s, const cJSON *segment, uint32_t devi
 	return err;
 }
 
-/* --- what npu-smi told ------------------------------------------------------------------------------- */
+/* --- samples of npu-smi --------------------------------------------------------------------------- */
 
 static double known(uint32_t value, double unit)
 {

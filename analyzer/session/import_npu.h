@@ -7,8 +7,8 @@
 #include "session/recording.h"
 
 /*
- * Fills MODEL from the PROF_* directories of the device sampler and from device.nps: of the devices whose bits are set in
- * DEVICES. PID: whose memory is told, 0: of every process. 0 or a negative errno.
+ * Fills MODEL from the PROF_* directories of the device sampler and from device.nps: of the devices whose
+ * bits are set in DEVICES. PID: whose memory is imported, 0: of every process. 0 or a negative errno.
  */
 int nps_import__npu(struct nps_model *model, const struct nps_recording *recording, uint64_t devices,
 		    uint32_t pid);

@@ -67,7 +67,7 @@ static bool add(struct fill *f, struct nps_table *table, size_t *row)
 	return !f->err;
 }
 
-/* Rows of VEC, whose first field is a time, in its order: events of different CPUs interleave in the session. */
+/* Rows of VEC, which begin with a time, in its order: events of different CPUs interleave in the session. */
 static int sort_rows(struct nps_vec *vec)
 {
 	struct nps_vec keys, sorted;
@@ -210,7 +210,7 @@ static void bounds(struct fill *f, const struct nps_task *task, uint32_t task_ro
 	t->end_high[row] = bound(f, b->end_high);
 }
 
-/* Of each device they are in the order of their starts, of several in none. */
+/* Rows of one device are in order of start, those of several devices are not. */
 static void blocks(struct fill *f)
 {
 	struct nps_block_table *t = &f->m->block;
@@ -287,7 +287,7 @@ static void counters(struct fill *f, const struct nps_task *task, uint32_t task_
 
 	if (!plan)
 		return;
-	/* How many blocks the other kind of cores had is not told but by their records. */
+	/* The number of blocks on the other kind of cores is only known from their records. */
 	nps_pmu__compute(plan, pmu, task->blocks, 0, mhz, values);
 	for (unsigned int i = 0; i < plan->n && add(f, &t->t, &row); i++) {
 		t->task[row] = task_row;
@@ -349,8 +349,8 @@ static void tasks(struct fill *f)
 }
 
 /*
- * After the devices' samples, for the frequency of the cores is one of them. Rows of `task` are the process's tasks, in
- * their order.
+ * After the devices' samples, as the frequency of the cores is one of them. Rows of `task` are the
+ * process's tasks, in their order.
  */
 static void all_counters(struct fill *f)
 {
@@ -630,7 +630,7 @@ static void host(struct fill *f)
 	f->m->host_name = text(f, nps_proc__host_name(f->rec, f->proc));
 }
 
-/* What the capture was told to record besides what it always records. */
+/* What the capture was requested to record besides what it always records. */
 static void asked(struct fill *f)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(f->rec->json, "request"), *item;
@@ -670,8 +670,9 @@ static void window(struct fill *f)
 }
 
 /*
- * Devices whose samples belong to the process. In a container they have other numbers than where they were sampled: then those
- * of whose memory it held some. A job that did nothing on a device that we saw: what was sampled, was sampled for it.
+ * Devices whose samples belong to the process. In a container devices have other numbers than where they
+ * were sampled: there, the devices on which the process held memory. A process without a known device gets
+ * all samples: they were requested for it.
  */
 static uint64_t sampled_devices(const struct nps_recording *rec, const struct nps_proc *proc)
 {
@@ -689,7 +690,7 @@ static uint64_t sampled_devices(const struct nps_recording *rec, const struct np
 	}
 	if (!mask && rec->npu.asked)
 		nps_msg("process %u is in a container, whose devices have other numbers, and the driver did "
-			"not tell which it used: its result has no samples of devices",
+			"not report which it used: its result has no samples of devices",
 			proc->pid);
 	return mask;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The door for our own sessions: one process of a joined recording becomes a model. */
+/* Entry of our own sessions: one process of a joined session becomes a model. */
 #ifndef NPS_IMPORT_PROCESS_H
 #define NPS_IMPORT_PROCESS_H
 
@@ -19,8 +19,8 @@ bool nps_recording__has_result(const struct nps_recording *recording, uint32_t p
 int nps_import__process(struct nps_model *model, struct nps_recording *recording, uint32_t proc_row);
 
 /*
- * Fills MODEL from the whole host of the recording: its samples, and the system calls of all processes if they were
- * recorded. 0 or a negative errno.
+ * Fills MODEL from the whole host of the session: its samples, and the system calls of all processes if
+ * they were recorded. 0 or a negative errno.
  */
 int nps_import__whole_host(struct nps_model *model, struct nps_recording *recording);
 
@@ -31,7 +31,7 @@ bool nps_recording__has_host_result(const struct nps_recording *recording);
 int nps_import__process_info(struct nps_model *model, const struct nps_recording *recording,
 			     uint32_t proc_row);
 
-/* Counts in MODEL, and says in a line, how many kernels a late attach cannot name, or tell the shapes of. */
+/* Counts in MODEL, and reports in a line, the kernels that have no name or no shapes as npuscope was late. */
 void nps_late_kernels__count(struct nps_model *model, const struct nps_recording *rec,
 			     const struct nps_proc *proc);
 

@@ -40,11 +40,11 @@ struct import {
 	uint64_t foreign; /* chunks of a file that belong into another */
 	bool mapped; /* the session was recorded with another catalogue */
 	struct nps_map probe_of; /* row of that one -> row of ours */
-	uint64_t unlisted; /* events of probes of which it does not say what they are */
+	uint64_t unlisted; /* events of probes that it does not list */
 	struct long_text text;
 };
 
-/* A text is told when its last record is known: when another one begins, or the file ends. */
+/* A text is complete when another one begins, or the file ends. */
 static int finish_text(struct import *in)
 {
 	static const char cut[] = " [cut]";
@@ -378,15 +378,16 @@ static int read_chunks(struct import *in, const char *path, const char *name, np
 	return 0;
 }
 
-/* Was it gone before `record` looked at it? Older sessions have no such processes. */
+/* Did it exit before `record` could read it? Older sessions have no such processes. */
 static bool was_unread(const cJSON *json)
 {
 	return strcmp(nps_json_str(json, "known_from", "proc"), "proc") != 0;
 }
 
 /*
- * Whether the process of JSON is known not to have the helper library: who names a thread as the library does is not it. Mappings
- * of which any were left out, or that were read before the loader was done, do not tell.
+ * Whether the process of JSON is known not to have the helper library: then a thread with the name of the
+ * library's thread is the job's. It is not known where mappings were left out, or were read before the
+ * loader was done.
  */
 static bool is_without_helper(const cJSON *json)
 {
@@ -438,7 +439,7 @@ static int import_process(struct nps_recording *model, const cJSON *json, uint64
 	return 0;
 }
 
-/* Those that were gone at once come last: there may be more than there is room for. */
+/* Processes that exited at once come last: there may be more than there is room for. */
 static int import_processes(struct nps_recording *model, const char *path)
 {
 	const cJSON *item, *list = cJSON_GetObjectItemCaseSensitive(model->json, "processes");
@@ -489,8 +490,8 @@ static void import_drops(struct nps_recording *model)
 }
 
 /*
- * The session says which function each number in its events stands for: catalogues grow. Written with a catalogue that
- * is ours, or before sessions had lists, the numbers are ours.
+ * The session lists the function of each number in its events, as catalogues grow. If it was written with
+ * the same catalogue, or before sessions had lists, the numbers are ours.
  */
 static int map_probes(struct import *in)
 {
@@ -555,7 +556,7 @@ static int import_json(struct nps_recording *model, const char *path)
 	}
 	if (strcmp(nps_json_str(model->json, "format", ""), "npuscope-session")) {
 		nps_msg_failure(
-			"cannot read %s: session.json does not say format npuscope-session: name a session "
+			"cannot read %s: its session.json is not of format npuscope-session: name a session "
 			"directory",
 			path);
 		return -EPROTO;
@@ -606,8 +607,8 @@ static int import_json(struct nps_recording *model, const char *path)
 }
 
 /*
- * Programs are told of the end one after the other: calls can return after the moment at which the open ones were cut, and
- * those that they were made in cannot have returned before them.
+ * BPF programs are stopped one after the other: calls can return after the moment at which the open ones
+ * were cut, and the calls around them cannot have returned earlier.
  */
 static void extend_open_calls(const struct import *in)
 {
@@ -638,7 +639,7 @@ static void set_end(struct import *in, const char *path)
 		model->end = NPS_MAX(in->last, model->begin);
 }
 
-/* Threads of the helper library, by their name, which the kernel told. */
+/* Threads of the helper library, by their name, which the kernel reported. */
 static int find_helpers(struct nps_recording *model)
 {
 	int err = nps_history__finish(&model->agents);

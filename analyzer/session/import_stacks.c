@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Stacks of a session. The file is walked twice: what was mapped, and what the kernel's functions are called, can stand
- * behind the stacks that need it.
+ * Stacks of a session. The file is read twice, as mappings and names of the kernel's functions may follow
+ * the stacks that need them.
  */
 #include "session/import_stacks.h"
 
@@ -27,7 +27,7 @@ struct import {
 	uint64_t trampoline_bytes; /* of [uprobes], of the machine that the session is of */
 	struct nps_spaces spaces;
 	struct nps_map kernel; /* address -> text */
-	struct nps_map names; /* (module, place) -> text */
+	struct nps_map names; /* (module, address in it) -> text */
 	struct nps_map stacks; /* hash of the frames -> text */
 	uint32_t unknown, kernel_unknown; /* texts */
 	uint64_t damaged;
@@ -46,7 +46,7 @@ struct parts {
 	const struct nps_return *returns;
 };
 
-/* --- names ------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------- */
 
 /* What separates frames and lines cannot be in a name. */
 static uint32_t frame_text(struct import *in, char *name)
@@ -113,9 +113,12 @@ static int add_ksym(struct import *in, const struct nps_ksym *sym)
 	return text == NPS_NONE ? -ENOMEM : nps_map__put(&in->kernel, sym->address, text);
 }
 
-/* --- frames ----------------------------------------------------------------------------------------------- */
+/* --- frames --------------------------------------------------------------------------------------- */
 
-/* The page of the probes begins with where returns that are probed lead: on x86-64 code that calls the kernel, else a breakpoint. */
+/*
+ * The page of the probes begins with the trampoline of returns: on x86-64 code that calls the kernel, else
+ * a breakpoint.
+ */
 #define TRAMPOLINE_X86 14
 #define TRAMPOLINE_ARM64 1
 
@@ -142,7 +145,7 @@ static struct nps_elf_image *find(void *ctx, uint64_t pc, uint64_t *vaddr, enum 
 	return image;
 }
 
-/* Of a chain of frame pointers: up to where it leaves all code, for then it was none. */
+/* The length of a chain of frame pointers up to the first address outside of code: the rest is invalid. */
 static size_t sane_length(struct import *in, const uint64_t *chain, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
@@ -152,8 +155,8 @@ static size_t sane_length(struct import *in, const uint64_t *chain, size_t n)
 }
 
 /*
- * The better of the two: .eh_frame's where it got to the thread's beginning, else both put together where they meet, else the
- * longer one. Returns its length.
+ * Chooses the better of the two stacks: that by .eh_frame if it reached the begin of the thread, else both
+ * joined where they meet, else the longer one. Returns its length.
  */
 static size_t choose(struct import *in, uint64_t *cfi, size_t ncfi, bool complete, const uint64_t *chain,
 		     size_t nchain)
@@ -181,8 +184,9 @@ static bool is_trampoline(const struct import *in, uint64_t pc)
 }
 
 /*
- * Frame pointers of a kernel that does not tell the registers (before 5.15) still lead to the trampoline, and nothing says where on
- * the stack it stood. As many as there are returns: they are those, in their order. Else some were skipped: they stay.
+ * Stacks by frame pointers in which a kernel before 5.15 reports no registers still contain the trampoline,
+ * but not where on the stack it was. If there are as many trampolines as probed returns, they are those, in
+ * their order. Else some were skipped, and all stay.
  */
 static void mend_chain(const struct import *in, uint64_t *chain, size_t n, const struct parts *p)
 {
@@ -271,7 +275,7 @@ static void add_kernel(struct import *in, const struct nps_stack *s, const uint6
 	}
 }
 
-/* --- rows ------------------------------------------------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------------------------------- */
 
 /* The frames as one text, which most stacks share with others. */
 static uint32_t stack_text(struct import *in)
@@ -443,7 +447,7 @@ static int second_pass(void *ctx, const struct nps_chunk *chunk, const void *pay
 		       : 0;
 }
 
-/* --- the file --------------------------------------------------------------------------------------------- */
+/* --- the file ------------------------------------------------------------------------------------- */
 
 static void say(struct import *in, const struct nps_chunks *result)
 {
@@ -453,13 +457,12 @@ static void say(struct import *in, const struct nps_chunks *result)
 	if (result->end != NPS_CHUNKS_COMPLETE)
 		nps_model__lost(in->m, 1, "part of stacks.nps, which is cut or damaged");
 	nps_model__lost(in->m, in->damaged, "records of stacks.nps, which is damaged");
-	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that map code without end");
-	nps_model__lost(in->m, in->spaces.limits.refused,
-			"files of stacks of which something takes more memory than there is");
+	nps_model__lost(in->m, in->spaces.left_out, "mappings of processes that have too many");
+	nps_model__lost(in->m, in->spaces.limits.refused, "files of stacks that need too much memory");
 	if (in->spaces.limits.exceeded)
-		nps_msg("process %u: its stacks have places without names: its files have more symbols, or "
-			"longer ways to "
-			"callers, than those of any job",
+		nps_msg("process %u: its stacks have frames without names: its files have more symbols, or "
+			"longer unwind tables, "
+			"than npuscope reads",
 			in->proc->pid);
 	if (missing)
 		nps_msg("process %u: %zu files have no names in its stacks: %s is not here or another build: "

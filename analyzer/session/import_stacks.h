@@ -6,8 +6,8 @@
 #include "session/recording.h"
 
 /*
- * Unwinds and names the stacks of process PROC_ROW in stacks.nps, into `stack` of MODEL. A session without that file has
- * none. 0 or a negative errno; damage and what has no names is said.
+ * Unwinds and names the stacks of process PROC_ROW in stacks.nps, into `stack` of MODEL. A session without
+ * that file has none. 0 or a negative errno; damage and missing names are reported.
  */
 int nps_import__stacks(struct nps_model *model, struct nps_recording *rec, uint32_t proc_row);
 

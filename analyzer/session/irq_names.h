@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What interrupts are called: as the session tells it, or the kernel's own words. */
+/* Names of interrupts: from the session, or those that the kernel uses itself. */
 #ifndef NPS_IRQ_NAMES_H
 #define NPS_IRQ_NAMES_H
 
 #include "session/recording.h"
 
-/* The text that names IRQ, which is a number if nobody told more; NPS_NONE: no memory. */
+/* The text that names IRQ, with its number if the name is not known; NPS_NONE: no memory. */
 uint32_t nps_irq_name(struct nps_recording *rec, const struct nps_irq *irq);
 
 #endif

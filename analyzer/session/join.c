@@ -17,8 +17,9 @@
 
 #define SLACK 1000000 /* ns by which a start may seem to precede its submission, however good the clock */
 /*
- * Ids of a stream come back after 65536 submissions. So many fewer may wait for their tasks (queues that are filled before they
- * run; others hold some thousands), and so many may tasks be out of order with them, for threads submit at the same time.
+ * Ids of a stream are used again after 65536 submissions. WAITING_MOST of them may wait for their tasks (in
+ * queues that are filled before they run; others hold some thousands), and tasks may be out of order with
+ * them by REACH, as threads submit at the same time.
  */
 #define WAITING_MOST 49152
 #define REACH 8192
@@ -32,8 +33,8 @@ struct join {
 	struct nps_map groups; /* process, device, stream -> dense number */
 	uint32_t ngroups;
 	size_t knot; /* of the clock of the log that is being matched */
-	uint32_t last[65536],
-		stamp[65536]; /* place in sub_keys of the latest submission of a task id, valid if stamp is the group's */
+	/* By task id: its latest submission, an index of sub_keys; valid if the stamp is the group's. */
+	uint32_t last[65536], stamp[65536];
 };
 
 static uint64_t stream_key(uint32_t proc, unsigned int device, unsigned int stream)
@@ -94,7 +95,7 @@ static int sort_logs(struct join *j)
 	return 0;
 }
 
-/* ns by which row ROW of LOG may seem to start before its submission: until both sides are compared the clock is what reads say. */
+/* ns by which row ROW of LOG may seem to start before its submission: the clock is known from reads alone. */
 static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint32_t row)
 {
 	uint64_t count = NPS_AT(&j->counts, struct nps_counts, row).start;
@@ -106,8 +107,9 @@ static uint64_t slack_of(struct join *j, const struct nps_device_log *log, uint3
 }
 
 /*
- * One stream: both lists in order of time. A task belongs to the latest submission of its id that had begun. Where the
- * task of that one was lost, the next of the same id is not taken for it: too many were submitted, or have run, since.
+ * One stream: both lists in order of time. A task belongs to the latest submission of its id that had
+ * begun. If the task of that one was lost, the next task of the same id does not get it: too many were
+ * submitted, or have run, since.
  */
 static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 {
@@ -146,7 +148,7 @@ static void match_stream(struct join *j, uint32_t group, size_t *s, size_t *l)
 		size_t last = j->last[log[row].task & UINT16_MAX];
 
 		*match = NPS_NONE;
-		/* after the capture submissions go on unseen */
+		/* after the capture submissions are not recorded */
 		size_t most = lk[*l].key > j->model->end ? REACH : WAITING_MOST;
 
 		if (j->stamp[log[row].task & UINT16_MAX] == group + 1 && *s - last <= most &&
@@ -243,7 +245,7 @@ static void from_sub(struct nps_recording *model, struct nps_task *task, const s
 	task->pmu = NPS_NONE;
 }
 
-/* A 950 logs events as the notifies that they are made of; the call that submitted them knew what they are. */
+/* A 950 logs events as the notifies that they consist of; the submitting call knows that they are events. */
 static bool is_event(const struct nps_sub *sub, const struct nps_log_task *log)
 {
 	return (sub->sqe_type == NPS_SQE_EVENT_RECORD && log->core == NPS_SQE_NOTIFY_RECORD) ||
@@ -308,7 +310,7 @@ static int make_logged(struct join *j, uint32_t *made)
 	return 0;
 }
 
-/* The task of a submission that nobody measured. */
+/* Makes a task with bounds of a submission without a measured task. */
 static int make_one_bounded(struct join *j, const struct nps_sub *sub, const struct nps_bounds *known)
 {
 	const struct nps_log_task *log = j->logs.data;
@@ -333,7 +335,7 @@ static int make_one_bounded(struct join *j, const struct nps_sub *sub, const str
 	return 0;
 }
 
-/* Every submission that has no measured task gets one with bounds. */
+/* Makes a task with bounds of each submission without a measured one. */
 static int make_bounded(struct join *j, const uint32_t *made)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };
@@ -355,7 +357,7 @@ static int make_bounded(struct join *j, const uint32_t *made)
 	}
 	if (!err)
 		err = nps_bounds__all(j->model, &streams, task, bounds.data);
-	/* Pushing moves the tasks: nothing below looks at task[i] but for NULL. */
+	/* Pushing moves the tasks: from here on task[i] is only compared with NULL. */
 	for (size_t i = 0; !err && i < streams.n; i++)
 		if (!task[i])
 			err = make_one_bounded(j,
@@ -414,7 +416,7 @@ static int streams_seen(const struct nps_recording *model, struct nps_map *seen)
 	return err;
 }
 
-/* The log in time: as the clock reads say, then as cause and effect do. */
+/* Fits the log to the host's time: by reads of the clock, then by cause and effect. */
 static int refine(struct join *j)
 {
 	const struct nps_streams streams = { j->sub_keys.data, j->sub_keys.len };

@@ -15,8 +15,8 @@ int nps_nest__run(struct nps_recording *model, struct nps_names *names);
 int nps_nest__number(struct nps_recording *model);
 
 /*
- * Reads the device logs, gives every task its submission, and every submission without a
- * device record its host bounds. Fills model->tasks, sorted by process and start.
+ * Reads the device logs, and joins tasks with submissions. A submission without a device record becomes a
+ * task with host bounds. Fills model->tasks, sorted by process and start.
  */
 int nps_join__tasks(struct nps_recording *model);
 

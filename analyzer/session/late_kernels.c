@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Kernels of which the capture does not tell what they are, or what they were given, and why. */
+/* Kernels of which the capture has no name or no operands, and why. */
 #include "session/import_process.h"
 
 #include "session/session_reader.h"
@@ -40,7 +40,7 @@ static bool gave_up(const struct nps_recording *rec, const char *what)
 	return false;
 }
 
-/* How many records are lost that name kernels, or tell their operands. */
+/* How many records were lost that have names of kernels, or their operands. */
 static uint64_t lost(const struct nps_recording *rec, bool operands)
 {
 	const struct nps_losses *l = &rec->losses;
@@ -49,7 +49,7 @@ static uint64_t lost(const struct nps_recording *rec, bool operands)
 	return operands ? nps_add_sat(n, l->ring[NPS_EV_TENSOR]) : n;
 }
 
-/* Was the job there before npuscope? One that npuscope started (record -- COMMAND) does nothing before it is watched. */
+/* Was the job there before npuscope? One that `record -- COMMAND` starts is idle until it is watched. */
 static bool was_there(const struct nps_recording *rec, const struct nps_proc *proc)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(rec->json, "request");
@@ -82,7 +82,7 @@ static void causes_of_names(struct nps_model *m, const struct nps_recording *rec
 			  "what registered them was not probed yet, or not by npuscope");
 }
 
-/* Losses are those of all processes: of one that lacks no first phase they explain nothing. */
+/* Losses are those of all processes: they explain nothing of a process that has all first phases. */
 static void causes_of_shapes(struct nps_model *m, const struct nps_recording *rec,
 			     const struct nps_proc *proc, bool before)
 {
@@ -101,7 +101,7 @@ static void causes_of_shapes(struct nps_model *m, const struct nps_recording *re
 			  " executors ran whose first phase came before npuscope was attached to it",
 			  proc->unseen_phases);
 	if (given_up)
-		add_cause(m->why_shapeless, size, "what tells them was given up (--max-overhead)");
+		add_cause(m->why_shapeless, size, "their records were given up (--max-overhead)");
 	if (proc->unseen_executors || proc->unseen_phases)
 		add_losses(m->why_shapeless, size, n);
 }
@@ -125,7 +125,7 @@ void nps_late_kernels__count(struct nps_model *model, const struct nps_recording
 	causes_of_names(model, rec, before);
 	causes_of_shapes(model, rec, proc, before);
 	model->unnamed_kernels = addresses;
-	/* Of the others it is not decided which tensors are whose, which no other capture would tell either. */
+	/* Of other kernels no capture could decide which tensors are whose. */
 	model->shapeless_kernels = shapes && *model->why_shapeless ? empty : 0;
 	if (addresses)
 		nps_msg("process %u: %" PRIu64 " of %zu kernels are named by their address: %s%s", proc->pid,

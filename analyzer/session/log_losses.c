@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Running numbers have 4 bits: a gap tells how many records were lost modulo 16. How many times 16 more it were is told by
- * the tasks that have no records, or one of two, though a later task of their stream has: a stream is in order.
+ * Running numbers have 4 bits: a gap shows how many records were lost modulo 16. The multiple of 16 follows
+ * from the tasks that have no records, or one of two, though a later task of their stream has: a stream is
+ * in order.
  *
- * A reader who is a whole round of the driver's ring late finds nothing of it in the numbers, for a ring holds a multiple of
- * 16. It leaves a silence instead: many tasks of a stream have no records, and none of any other stream began meanwhile.
+ * A reader that is a whole round of the driver's ring late has no gap in the numbers, as a ring holds a
+ * multiple of 16. It has a silence instead: many tasks of a stream have no records, and no task of any
+ * other stream began meanwhile.
  */
 #include "session/log_losses.h"
 
@@ -135,8 +137,8 @@ static int sort_starts(const struct counting *c, struct nps_vec *keys)
 }
 
 /*
- * Did no task of the log begin in most of the time in which those of RUN were submitted? Most of it is around its middle.
- * Where a task ran meanwhile those behind it waited. STARTS: of all logs.
+ * Did no task of the log begin in most of the time in which those of RUN were submitted? Such a time
+ * includes the middle. Where a task ran at the middle, those behind it waited. STARTS: of all logs.
  */
 static bool silent(const struct counting *c, const struct run *run, const struct nps_key *starts,
 		   struct silence *silence)
@@ -198,7 +200,7 @@ static int find_silences(struct counting *c)
 	return err;
 }
 
-/* Records that are missing of a log outside of silences, as tasks tell; how many of its tasks have records. */
+/* Records missing from a log outside of silences, by its tasks; how many of its tasks have records. */
 struct missing {
 	uint64_t scattered, tasks;
 };
@@ -210,7 +212,7 @@ static uint64_t rounds(const struct nps_device_log *log, const struct silence *s
 	double share = tasks ? NPS_MAX((double)log->task_records / (2.0 * (double)tasks), 1.0) : 1;
 	double n = (double)silence->records * share / ring;
 
-	/* Tasks that waited in a queue and were given up are fewer. */
+	/* Tasks that waited in a queue and were dropped are fewer. */
 	return n < 0.25 ? 0 : NPS_MAX((uint64_t)(n + 0.5), (uint64_t)1);
 }
 
@@ -276,7 +278,7 @@ static bool is_counted_kernel(const struct counting *c, size_t i)
 	return row->end && (row->core == NPS_SQE_AI_CORE || row->core == NPS_SQE_AIV || row->core > 63);
 }
 
-/* What is less than all of a kernel is nothing that could be shown: of several sub-tasks, counters that are told of the whole are one's. */
+/* A part of a kernel's counters is not shown. Of several sub-tasks, counters of the whole are only one's. */
 static bool has_counters(const struct counting *c, const struct nps_log_task *row)
 {
 	if (row->pmu == NPS_NONE || (row->sub_pmu ? row->sub_uncounted : row->core_subs > 1))
@@ -284,7 +286,7 @@ static bool has_counters(const struct counting *c, const struct nps_log_task *ro
 	return NPS_AT(&c->model->run_pmus, struct nps_run_pmu, row->pmu).main < 2;
 }
 
-/* Kernels of each log and sort of cores in order of their end, which is when their counters are told, in KEYS. */
+/* Kernels of each log and core type in KEYS, in order of their end, when their counters are recorded. */
 static int sort_kernels(const struct counting *c, struct nps_vec *keys, size_t *n)
 {
 	int err = nps_vec__resize(keys, 2 * c->nrows);

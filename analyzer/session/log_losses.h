@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of the devices' logs was lost before anybody read it. */
+/* What was lost of the devices' logs before it could be read. */
 #ifndef NPS_LOG_LOSSES_H
 #define NPS_LOG_LOSSES_H
 
@@ -7,10 +7,10 @@
 #include "session/place.h"
 
 /*
- * Fills in `lost`, `rounds` and `uncounted` of MODEL's logs, and model->losses.device_records, says on stderr which rings were
- * overwritten, and takes from LOGS (struct nps_log_task) counters that are less than all. STREAMS are MODEL's submissions, whose
- * `task_row` is a row of LOGS or NPS_NONE, MATCH the other way round; COUNTS (struct nps_counts) is what the device counted at
- * each row. 0 or -ENOMEM.
+ * Fills in `lost`, `rounds` and `uncounted` of MODEL's logs, and model->losses.device_records, reports on
+ * stderr the rings that were overwritten, and removes incomplete counters from LOGS (struct nps_log_task).
+ * STREAMS are MODEL's submissions, whose `task_row` is a row of LOGS or NPS_NONE, MATCH the other way
+ * round; COUNTS (struct nps_counts) is the device's counter at each row. 0 or -ENOMEM.
  */
 int nps_log_losses__count(struct nps_recording *model, const struct nps_streams *streams,
 			  struct nps_vec *logs, const struct nps_vec *counts, const uint32_t *match);

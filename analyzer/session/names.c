@@ -46,7 +46,7 @@ static unsigned int call_of(const struct nps_event *ev)
 	return info && ev->kind == NPS_EV_API ? info->call : NPS_CALL_OTHER;
 }
 
-/* From when on what EV tells is true: a handle that a call returns means something else until then. */
+/* From when on the content of EV holds: a handle that a call returns means something else until then. */
 static uint64_t told_at(const struct nps_event *ev)
 {
 	unsigned int call = call_of(ev);

@@ -20,7 +20,7 @@ struct nps_op_run {
 	uint32_t launches; /* of kernels, counted by the walk */
 	uint32_t strays; /* kernels that came meanwhile and are not known to be its own, by the walk */
 	uint64_t executor;
-	uint64_t opened, bound; /* when the first phase was entered, and when its executor was told */
+	uint64_t opened, bound; /* when the first phase was entered, and when its executor was known */
 	uint64_t since, begin; /* when this executor got the plan, which a cache may have had, and ran */
 	uint64_t end; /* when the thread's next mark came, UINT64_MAX: there is none; by the walk */
 	uint32_t proc;
@@ -35,11 +35,11 @@ struct nps_names {
 	struct nps_history funcs; /* handle -> name */
 	struct nps_history groups; /* communicator -> name */
 	struct nps_history ranks; /* communicator -> size */
-	struct nps_map symbols; /* address of a stub -> name */
+	struct nps_map symbols; /* address of a kernel's host function -> name */
 	struct nps_map learned; /* handle -> L0 operator it was launched for */
 	struct nps_vec runs; /* struct nps_op_run */
 	struct nps_vec l0s; /* struct nps_l0 */
-	struct nps_doubts doubts; /* of what TENSOR records tell */
+	struct nps_doubts doubts; /* of TENSOR records */
 };
 
 /*

@@ -191,8 +191,8 @@ static int on_event(struct nps_walk *w, const struct nps_event *ev)
 /* --- synchronisations --- */
 
 /*
- * The driver's number of the device that a thread calls USER: as its submissions told, else by the
- * environment of the process, else the same.
+ * The driver's number of the device that a thread calls USER: from its submissions, else by the environment
+ * of the process, else the same.
  */
 static uint16_t driver_device(const struct nps_walk *w, uint32_t proc, uint16_t user)
 {

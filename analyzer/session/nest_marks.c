@@ -60,8 +60,8 @@ static struct nps_mstx_mark *add(struct nps_walk *w, const struct nps_event *ev,
 }
 
 /*
- * Ranges are known by their number, which may end in another thread. Without a consumer in the job all have number 0:
- * then they are taken to nest in their thread.
+ * Ranges are known by their number, and may end in another thread. Without a consumer in the job all have
+ * number 0: then they are taken to nest in their thread.
  */
 static int begin(struct nps_walk *w, const struct nps_event *ev)
 {
@@ -130,7 +130,7 @@ static uint32_t name_of_domain(struct nps_walk *w, uint32_t proc, uint64_t handl
 	return nps_strings__addz(&w->model->strings, text);
 }
 
-/* Threads were walked one after the other: what one of them said about another's is put together here. */
+/* Threads were walked one after the other: their records about ranges of other threads are joined here. */
 int nps_walk__finish_marks(struct nps_walk *w)
 {
 	uint32_t unnamed = nps_strings__addz(&w->model->strings, "default");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What the job allocated: each allocation as its outermost call tells it, with what the driver's call inside
- * tells of the device; then a running total for each device and kind of memory.
+ * The job's allocations: each from its outermost call, with the device from the driver's call inside; then
+ * a running total for each device and kind of memory.
  */
 #include "session/nest_walk.h"
 
@@ -24,7 +24,7 @@ bool nps_walk__is_memory(const struct nps_probe_info *info)
 	return info->call >= NPS_CALL_ALLOC_DEVICE && info->call <= NPS_CALL_RESERVE;
 }
 
-/* Makes A what the driver was asked for. False: it is no memory. */
+/* Sets A to the driver's request. False: it is no memory. */
 static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 {
 	uint64_t flag, device;
@@ -42,7 +42,7 @@ static bool told_by_driver(struct nps_alloc *a, const struct nps_event *ev)
 	return true;
 }
 
-/* The memory call around the one being looked at, NULL if it is the outermost. */
+/* The memory call around the current one, NULL if it is the outermost. */
 static struct nps_frame *around(struct nps_walk *w)
 {
 	for (int i = 0; i < w->depth; i++)
@@ -68,7 +68,7 @@ int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_
 	a.free = call == NPS_CALL_FREE || call == NPS_CALL_FREE_HANDLE;
 	a.handle = call == NPS_CALL_ALLOC_HANDLE || call == NPS_CALL_FREE_HANDLE;
 	a.kind = call == NPS_CALL_ALLOC_HOST ? NPS_MEMORY_HOST : NPS_MEMORY_DEVICE;
-	/* An address is used again before the call that freed it has returned, not before the one that got it has. */
+	/* An address may be used again before its release returns, but not before its allocation does. */
 	a.time = a.free ? ev->start : ev->start + ev->dur;
 	if (!nps_event_arg(ev, NPS_M_PTR, &a.address) || !a.address)
 		return 0;
@@ -130,7 +130,7 @@ static int one_alloc(struct totals *t, const struct nps_alloc *a)
 		t->proc->unknown_frees++; /* from before the capture */
 		return 0;
 	}
-	if (b && b->live) /* where the address is given out again its release was lost */
+	if (b && b->live) /* a new allocation of a live address: its release was lost */
 		err = release(t, a->time, b);
 	if (err || a->free)
 		return err;

@@ -16,8 +16,8 @@ struct giving {
 };
 
 /*
- * Probes come to one library after the other, and to a process that is found late after the capture's begin: marks are
- * recorded while launches are not yet.
+ * Probes are attached to one library after the other, and to a process that is found late after the begin
+ * of the capture: so marks are recorded before launches are.
  */
 static int find_first(struct giving *g)
 {
@@ -40,8 +40,9 @@ static bool seen_whole(const struct giving *g, const struct nps_op_run *run)
 }
 
 /*
- * What follows a run that launched nothing need not be its operator's, at the next run either. But not of each run all was
- * seen: what the last one of a thread launched may come after the capture.
+ * Finds operators of which a run launched nothing: the kernel after another run of theirs need not be
+ * theirs either. Only runs that were observed as a whole count: what the last run of a thread launched may
+ * come after the capture.
  */
 static int idle_operators(struct giving *g)
 {
@@ -106,8 +107,9 @@ static int sort_subs(const struct nps_recording *model, struct nps_vec *keys)
 }
 
 /*
- * N submissions to a stream. What is missing between two of them was submitted between them. What is missing before the
- * first and behind the last one nobody knows: a run that can have launched it has no kernel of its own here.
+ * N submissions to a stream. What is missing between two of them was submitted between them. Before the
+ * first one and behind the last one it is not known what is missing: a run that can have launched it has no
+ * kernel of its own here.
  */
 static int look_at_stream(struct giving *g, const struct nps_key *keys, size_t n)
 {
@@ -153,9 +155,10 @@ static int look_at_streams(struct giving *g)
 /* --- who gets what --- */
 
 /*
- * Was something lost while the first phase told its arguments and its executor, or from then on until the run? The
- * arguments may be an older first phase's, or the executor that of a later one, at the same address. And was something
- * that the run launched lost? The kernel that was seen may be one of several, or a kernel of the job itself.
+ * Was something lost while the arguments and the executor of the first phase were recorded, or from then on
+ * until the run? The arguments may be an older first phase's, or the executor that of a later one, at the
+ * same address. And was something that the run launched lost? The kernel that was seen may be one of
+ * several, or a kernel of the job itself.
  */
 static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 {
@@ -167,9 +170,10 @@ static bool is_doubtful(const struct giving *g, const struct nps_op_run *run)
 }
 
 /*
- * The operator's tensors, if they are the kernel's: of several kernels it is not seen what each is given. Where the L0
- * operators are not known the one kernel that followed is the operator's if that has always one, if no kernel came that
- * may be its second one, and if neither the capture nor the process began or ended in between.
+ * The operator's tensors, if they are the kernel's: of several kernels the tensors of each are not known.
+ * Where the L0 operators are not known, the one kernel that followed is the operator's if the operator
+ * always has one, if no kernel came that may be its second one, and if neither the capture nor the process
+ * began or ended in between.
  */
 static uint32_t operands_of(const struct giving *g, const struct nps_op_run *run)
 {

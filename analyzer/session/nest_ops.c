@@ -156,7 +156,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 	return 0;
 }
 
-/* Operators whose L0 operators were told before the capture: what their handles were launched for later. */
+/* Operators whose L0 operators ran before the capture: named by later launches of their handles. */
 void nps_walk__name_pending(struct nps_walk *w)
 {
 	for (size_t i = 0; i < w->pending.len; i++) {

@@ -28,8 +28,8 @@ static uint16_t hccl_data_type(uint32_t type)
 }
 
 /*
- * The time of a submission of collective F for rows that have to nest: that of the call through which F made it, if there
- * was one, as the call has a row too.
+ * The time of a submission of collective F for rows that have to nest: that of the call with which F
+ * submitted, if there was one, as that call has a row too.
  */
 static void span_in(const struct nps_walk *w, const struct nps_frame *f, const struct nps_sub *sub,
 		    uint64_t *start, uint64_t *end)
@@ -215,8 +215,8 @@ static int note_handles(struct nps_walk *w, const struct nps_sub *sub, struct np
 }
 
 /*
- * A 950 numbers its tasks with 32 bits in place of stream and task, so that the queue stands for the stream; and its events
- * are notifies of a sort.
+ * A 950 numbers its tasks with 32 bits instead of stream and task, so the queue stands for the stream; and
+ * its events are notifies.
  */
 static void number_as_chip(struct nps_sub *sub, uint32_t chip, const struct nps_event *ev,
 			   const struct nps_frame *call)
@@ -256,8 +256,8 @@ static bool is_same_sqe(const struct nps_event *a, const struct nps_event *b)
 }
 
 /*
- * The row of what the thread submitted with its last call, and did nothing since, if EV submits that again: the queue had no room
- * for it then. NULL: EV submits something new.
+ * The row of what the thread submitted with its last call, if EV submits the same again and the thread did
+ * nothing since: the queue was full then. NULL: EV submits something new.
  */
 static struct nps_sub *find_refused(struct nps_walk *w, const struct nps_event *ev)
 {
@@ -292,7 +292,7 @@ static bool can_fail_later(const struct nps_frame *call)
 	       blocks(call->ev->probe);
 }
 
-/* Whether it was refused the driver's return tells, or the call that it was made in. */
+/* Whether it was refused, by the driver's return or by that of the call around it. */
 static bool is_failed(struct nps_walk *w, const struct nps_event *ev)
 {
 	int i = w->depth - 1;
@@ -309,7 +309,7 @@ static bool is_failed(struct nps_walk *w, const struct nps_event *ev)
 	return false;
 }
 
-/* When a submission is over at the latest: with the call that it was made in, unless the thread does something before. */
+/* The latest end of a submission: that of the call around it, unless the thread does something before. */
 static uint64_t latest_end(const struct nps_walk *w, const struct nps_event *ev)
 {
 	if (ev->dur)
@@ -343,7 +343,7 @@ int nps_walk__submission(struct nps_walk *w, const struct nps_event *ev)
 	sub = find_refused(w, ev);
 	if (sub) {
 		w->sent.tried = ev->start;
-		sub->end = latest_end(w, ev); /* the one before has told nothing of the end */
+		sub->end = latest_end(w, ev); /* the record before has no end */
 		return 0;
 	}
 	if (is_failed(w, ev))

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the job's own events tell of the device's time: how long it was from one to another, and what waited for which. */
+/* The device's times from the job's own events: how long from one to another, and what waited for which. */
 #include "session/nest_walk.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#define STEP_NS 1000.0 /* of what an event's time is told in: a tick of the device's counter, of two events */
-#define STAMP_NS 1000 /* aclrtEventGetTimestamp tells whole microseconds */
+#define STEP_NS 1000.0 /* resolution of an event's time: a tick of the device's counter, of two events */
+#define STAMP_NS 1000 /* aclrtEventGetTimestamp returns whole microseconds */
 #define FLOAT_ERROR 0x1p-23 /* of a result of 24 bits, rounded more than once */
 
 uint64_t nps_walk__mark_value(uint32_t first, uint32_t last)
@@ -34,8 +34,8 @@ int nps_walk__timing(struct nps_walk *w, const struct nps_event *ev, uint32_t wa
 }
 
 /*
- * The record that event HANDLE stood for all through call EV. One whose tasks are on two streams did not happen in
- * their order.
+ * The record that event HANDLE stood for during the whole call EV. An event whose tasks are on two streams
+ * did not happen in their order.
  */
 static bool marked(const struct nps_walk *w, uint32_t proc, const struct nps_event *ev, uint64_t handle,
 		   struct nps_marked *mark)
@@ -51,7 +51,7 @@ static bool marked(const struct nps_walk *w, uint32_t proc, const struct nps_eve
 	       subs[mark->first].stream == subs[mark->last].stream;
 }
 
-/* aclrtEventElapsedTime tells ms as a float. */
+/* aclrtEventElapsedTime returns ms as a float. */
 static bool elapsed(const struct nps_walk *w, const struct nps_pending_timing *p, struct nps_timing *t)
 {
 	uint32_t bits = p->ev->args[2];

@@ -32,10 +32,10 @@ struct nps_pending_sync {
 	uint8_t call;
 };
 
-/* What tells of a device's time, to be looked up when all records of events have been seen. */
+/* A source of the device's time, evaluated when all records of events have been read. */
 struct nps_pending_timing {
 	const struct nps_event *ev;
-	uint32_t proc, wait; /* wait: row of subs that waits, NPS_NONE: the call asks for times */
+	uint32_t proc, wait; /* wait: row of subs that waits, NPS_NONE: the call queries times */
 };
 
 struct nps_walk {
@@ -94,7 +94,7 @@ int nps_walk__name_launch(struct nps_walk *w, const struct nps_event *ev, struct
 void nps_walk__enter_run(struct nps_walk *w, struct nps_op_run *run, uint64_t at);
 /* The open operator lasted until UNTIL at least. */
 void nps_walk__extend_op(struct nps_walk *w, uint64_t until);
-/* Operators whose L0 operators were told before the capture: what their handles were launched for later. */
+/* Operators whose L0 operators ran before the capture: named by later launches of their handles. */
 void nps_walk__name_pending(struct nps_walk *w);
 
 /* nest_operands.c: kernels that are all that their operator launched get its tensors. 0 or -ENOMEM. */
@@ -107,8 +107,8 @@ int nps_walk__finish_marks(struct nps_walk *w);
 void nps_walk__free_marks(struct nps_walk *w);
 
 /*
- * nest_memory.c: a call that gets or gives back memory, and after all threads the totals. The device of a thread that
- * called it USER (UINT16_MAX unknown) is told by nest.c; UINT16_MAX if it is not known.
+ * nest_memory.c: a call that allocates or frees memory, and after all threads the totals. nest.c knows the
+ * device that a thread calls USER (UINT16_MAX unknown); UINT16_MAX if it is not known.
  */
 bool nps_walk__is_memory(const struct nps_probe_info *info);
 int nps_walk__memory(struct nps_walk *w, const struct nps_event *ev, struct nps_frame *frame);
@@ -120,8 +120,8 @@ uint64_t nps_walk__mark_value(uint32_t first, uint32_t last);
 struct nps_marked nps_walk__marked(uint64_t value);
 
 /*
- * A call that tells times of events (WAIT: NPS_NONE), or whose submission WAIT waits for one; after all threads:
- * model->timings are made of them. 0 or a negative errno.
+ * A call that queries times of events (WAIT: NPS_NONE), or whose submission WAIT waits for one; after all
+ * threads: model->timings are made of them. 0 or a negative errno.
  */
 int nps_walk__timing(struct nps_walk *w, const struct nps_event *ev, uint32_t wait);
 int nps_walk__finish_timings(struct nps_walk *w);

@@ -25,7 +25,7 @@ void nps_npu_samples__free(struct nps_npu_samples *npu)
 	nps_vec__free(&npu->processes);
 }
 
-/* Device and time of a record; a clock's time is its own affair. */
+/* Is a record plausible? Device, and the time unless it is a clock's, which is not limited to the capture. */
 static bool believed(uint16_t type, const void *record, uint64_t first, uint64_t last)
 {
 	const struct nps_device_clock *clock = record;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What device.nps of a session holds: clocks of devices, and what npu-smi told of them. All of it is untrusted. */
+/* The content of a session's device.nps: clocks of devices, and samples of npu-smi. Untrusted. */
 #ifndef NPS_NPU_FILES_H
 #define NPS_NPU_FILES_H
 
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 struct nps_npu_samples {
-	bool asked; /* session.json says that devices were sampled */
+	bool asked; /* according to session.json devices were sampled */
 	struct nps_vec clocks; /* struct nps_device_clock: reads of counters by the collector */
 	struct nps_vec raws; /* the same of CLOCK_MONOTONIC_RAW */
 	struct nps_vec usage; /* struct nps_npu_usage */

@@ -26,7 +26,7 @@ struct tensor {
 
 struct list {
 	uint64_t members[NPS_MAX_LIST];
-	uint32_t count, told, age; /* told: members that arrived */
+	uint32_t count, told, age; /* the second: members that arrived */
 };
 
 struct signature {
@@ -183,7 +183,7 @@ static bool gather_list(struct gathering *g, uint64_t address, char how)
 	return true;
 }
 
-/* False: the argument is not what the signature says, or not known. An optional tensor may be absent. */
+/* False: the argument is not what the signature has, or not known. An optional tensor may be absent. */
 static bool gather(struct gathering *g, uint64_t value, char letter)
 {
 	switch (letter) {

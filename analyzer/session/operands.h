@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * --record-shapes: what each tensor looks like, and which of them an operator was given. A tensor is
- * known by its address from when it was made; an operator's list is told only if every argument that
- * has to be a tensor is a known one.
+ * --record-shapes: what each tensor looks like, and which of them an operator was called with. A tensor is
+ * known by its address from when it was made; an operator has a list only if every argument that has to be
+ * a tensor is a known one.
  */
 #ifndef NPS_OPERANDS_H
 #define NPS_OPERANDS_H

@@ -160,7 +160,7 @@ int nps_os_calls__keep(struct nps_proc *proc, const struct nps_event *ev)
 	}
 }
 
-/* --- what calls tell --- */
+/* --- what arguments of calls show --- */
 
 static const struct {
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Which lock a futex wait was for. The kernel knows a word of memory only; what is around it when the wait begins
- * tells more. Nothing is taken for granted: a number is a thread if the process has that thread.
+ * Which lock a futex wait was for. The kernel only knows a word of memory; the bytes around it at the begin
+ * of the wait show more. Nothing is trusted: a number is a thread if the process has that thread.
  */
 #include "session/os_calls.h"
 
@@ -40,7 +40,7 @@ enum nps_os_lock_kind nps_os_lock_kind_of(const struct nps_os_lock *w,
 		*holder = owner;
 		return NPS_LOCK_MUTEX_ROBUST;
 	}
-	/* The kernel clears the word of a thread that ends and wakes who waits for it, of any process. */
+	/* When a thread ends, the kernel clears this word and wakes its waiters, in any process. */
 	if (!(w->op_flags & OP_PRIVATE) && w->value == w->word && w->value != w->tid &&
 	    known(ctx, w->value)) {
 		*holder = w->value;

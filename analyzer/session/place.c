@@ -13,7 +13,7 @@
 
 #define DEFAULT_FREQ_KHZ 50000 /* of the 910B's counter */
 #define DAY 86400000000000ULL
-#define ROUNDS 4 /* a better clock shows what the first one hid */
+#define ROUNDS 4 /* a better clock may show more contradictions */
 
 /* --- clocks --- */
 
@@ -35,7 +35,7 @@ static int add_reads(struct nps_vec *reads, const struct nps_vec *from, uint32_t
 	return 0;
 }
 
-/* Does the process call devices by the numbers that the collector knows them by? In a container it may not. */
+/* Does the process use the collector's numbers of devices? In a container it may not. */
 static bool same_devices(const struct nps_proc *proc)
 {
 	return nps_json_u64(proc->json, "ns_pid", 0) == proc->pid;
@@ -87,8 +87,8 @@ int nps_place__clocks(struct nps_recording *model)
 		reads.len = 0;
 		err = fit_one(model, log, &reads);
 		if (!err && !log->fitted) {
-			nps_msg("no clock samples of device %u (process %u): its log cannot be placed in "
-				"time: host bounds are used",
+			nps_msg("no clock samples of device %u (process %u): the times of its log are not "
+				"known: host bounds are used",
 				log->device, model->procs[log->proc].pid);
 			model->losses.cut = true;
 		}
@@ -190,7 +190,7 @@ void nps_place__blocks(struct nps_recording *model)
 
 /* --- cause and effect --- */
 
-/* The strongest marks on either side, by the knot of the map that they are at. */
+/* The strongest marks in either direction, by the knot of the map that they are at. */
 struct marks {
 	struct nps_clock_mark *late, *early; /* NULL: none yet */
 	long contradict;
@@ -210,7 +210,7 @@ struct causality {
 	bool last; /* what remains is settled task by task */
 };
 
-/* COUNT was in truth by SHIFT ns or more later than the clock says (negative: earlier). Returns false without memory. */
+/* COUNT was SHIFT ns or more later than by the clock (negative: earlier). Returns false without memory. */
 static bool note(struct causality *c, struct walk *walk, uint64_t count, double shift)
 {
 	struct nps_device_log *logs = c->model->logs.data;
@@ -348,7 +348,7 @@ static int one_round(struct causality *c)
 	return err;
 }
 
-/* What is left is within the error of the clock: the submission is the earliest that it can have been. */
+/* Settles the rest, within the error of the clock: a task starts at its submission at the earliest. */
 static void settle(struct causality *c)
 {
 	const struct nps_sub *subs = c->model->subs.data;
@@ -383,7 +383,7 @@ static void complain(const struct causality *c)
 	}
 }
 
-/* Of every log the most that is wrong in the capture, or where its first task begins or its last one ends. */
+/* Sets the error of each log: the greatest of its clock, its first task's start and its last task's end. */
 static void note_errors(struct causality *c)
 {
 	const struct nps_clock *samples = c->model->clocks.data;

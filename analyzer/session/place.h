@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's log on the host's time line: first as the clock reads say, then as cause and effect ask for. */
+/* The device's log on the host's time line: by reads of the clock at first, then by cause and effect. */
 #ifndef NPS_PLACE_H
 #define NPS_PLACE_H
 
@@ -20,37 +20,38 @@ struct nps_streams {
 };
 
 /*
- * Fits LOG->clock, of LOG->proc and LOG->device, where there are reads of it: LOG->fitted. *KHZ becomes what the counter
- * nominally counts in a millisecond. 0 or -ENOMEM.
+ * Fits LOG->clock, of LOG->proc and LOG->device, where there are reads of it: LOG->fitted. *KHZ becomes
+ * what the counter nominally counts in a millisecond. 0 or -ENOMEM.
  */
 int nps_place__clock(struct nps_recording *model, struct nps_device_log *log, uint64_t *khz);
 
-/* Turns the times of model->blocks into CLOCK_MONOTONIC ns, and leaves out those that have none, or no end. */
+/* Converts times of model->blocks to CLOCK_MONOTONIC ns; removes blocks without a time or without an end. */
 void nps_place__blocks(struct nps_recording *model);
 
 /* Fits the clock of every device that has reads. 0 or -ENOMEM. */
 int nps_place__clocks(struct nps_recording *model);
 
 /*
- * LOGS (struct nps_log_task with counters) become times of CLOCK_MONOTONIC, and COUNTS (struct nps_counts) what they
- * were. Rows without a clock, or that the clock puts far from the capture, go. 0 or a negative errno.
+ * Converts times of LOGS (struct nps_log_task with counters) to CLOCK_MONOTONIC; COUNTS (struct nps_counts)
+ * keeps the device's counts. Removes rows without a clock, or that the clock puts far from the capture. 0
+ * or a negative errno.
  */
 int nps_place__logs(struct nps_recording *model, struct nps_vec *logs, struct nps_vec *counts);
 
 /*
- * No task starts before its submission, none ends after a call that waited for it. What contradicts that moves the clock
- * as far as its reads admit. MATCH: the submission of each row of LOGS, or NPS_NONE; model->syncs are sorted by cover. 0 or
- * -ENOMEM.
+ * No task starts before its submission, none ends after a call that waited for it. A contradiction moves
+ * the clock as far as its reads admit. MATCH: the submission of each row of LOGS, or NPS_NONE; model->syncs
+ * are sorted by cover. 0 or -ENOMEM.
  */
 int nps_place__causality(struct nps_recording *model, struct nps_vec *logs, const struct nps_vec *counts,
 			 const uint32_t *match, const struct nps_streams *streams);
 
-/* By how many ns the times of the log that SUB's task is in can be wrong, against CLOCK_MONOTONIC; 0: there is none. */
+/* The error of times of the log with SUB's task, ns, against CLOCK_MONOTONIC; 0: there is none. */
 uint64_t nps_place__error(const struct nps_recording *model, const struct nps_sub *sub);
 
 /*
- * Rows of MODEL's table `clock` for a log that has a clock: from the begin of the capture to its end, one a second or so, each
- * with the worst that the error is in it. 0 or a negative errno.
+ * Rows of MODEL's table `clock` for a log that has a clock: from the begin of the capture to its end, one a
+ * second or so, each with the worst error in it. 0 or a negative errno.
  */
 int nps_place__errors(struct nps_model *model, const struct nps_recording *rec,
 		      const struct nps_device_log *log);

@@ -11,7 +11,7 @@ struct plan {
 	uint32_t outer; /* operator that was entered before and may be made of this one, NPS_NONE */
 	uint32_t first, last, count; /* L0 operators */
 	uint32_t operands; /* list of model->tensors */
-	uint64_t opened, bound; /* when its first phase was entered, and when its executor was told */
+	uint64_t opened, bound; /* when its first phase was entered, and when its executor was known */
 };
 
 #define NO_PLAN ((struct plan){ NPS_NONE, NPS_NONE, NPS_NONE, NPS_NONE, 0, NPS_NONE, 0, 0 })
@@ -39,7 +39,7 @@ struct thread {
 	uint32_t cached; /* row that the next first phase fills */
 	/* the latest run */
 	uint64_t run_executor;
-	uint32_t run; /* its number, 0 when it cannot be told again */
+	uint32_t run; /* its number, 0 after its second report */
 };
 
 void nps_plans__init(struct nps_plans *plans, struct nps_names *names)
@@ -135,7 +135,7 @@ static void bind(struct nps_plans *plans, struct thread *t, struct executor *ex,
 
 /* --- first phases ------------------------------------------------------------------------------------ */
 
-/* The thread is in the first phase of API, of which the arguments may have been told. */
+/* The thread is in the first phase of API, whose arguments may have been recorded. */
 static void open_plan(struct nps_plans *plans, uint32_t proc, struct thread *t, uint32_t api, uint64_t at)
 {
 	const char *name = api == NPS_NONE ? NULL : nps_strings__get(&plans->names->model->strings, api);
@@ -197,14 +197,14 @@ static void on_operands(struct nps_plans *plans, uint32_t proc, struct thread *t
 		t->told = 0;
 	}
 	if (n > NPS_MAX_OPERANDS || part * 4 != t->told || t->told + 4 > NPS_MAX_OPERANDS || ev->flags) {
-		t->n = UINT32_MAX; /* never told: but the first phase was entered */
+		t->n = UINT32_MAX; /* incomplete, but the first phase was entered */
 		return;
 	}
 	memcpy(&t->slots[t->told], ev->args, sizeof(ev->args));
 	t->told += 4;
 }
 
-/* Records of the thread were lost: what it told before them need not be of the call that it is in now. */
+/* Records of the thread were lost: those before the gap need not be of the call that it is in now. */
 static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint64_t now)
 {
 	int err = nps_doubts__add(&plans->names->doubts, proc, t->seen ? t->told_last : 0, now);
@@ -214,8 +214,8 @@ static int on_gap(struct nps_plans *plans, uint32_t proc, struct thread *t, uint
 }
 
 /*
- * Follows the running numbers. One of 0 may be that of another thread with the same id: where records were lost nobody
- * can tell, and it is not known how many they were.
+ * Follows the running numbers. Number 0 may be that of another thread with the same id: where records were
+ * lost this cannot be decided, and the number of lost records is not known.
  */
 static int count_record(struct nps_plans *plans, uint32_t proc, struct thread *t, const struct nps_event *ev)
 {
@@ -251,7 +251,7 @@ static int on_tensor(struct nps_plans *plans, uint32_t proc, struct thread *t, c
 	case NPS_TENSOR_EXECUTOR:
 		open_unmarked(plans, proc, t, ev->start);
 		if (!t->unbound || t->plan.api == NPS_NONE)
-			return 0; /* its L0 operators told already */
+			return 0; /* known from its L0 operators */
 		ex = executor_of(plans, proc, ev->dur);
 		if (!ex)
 			return -ENOMEM;
@@ -283,7 +283,7 @@ static int on_cache(struct nps_plans *plans, uint32_t proc, struct thread *t, co
 		t->cached = row;
 		return 0;
 	}
-	/* An answer whose first phase was not seen: the job had made the executor before the capture. */
+	/* The cache returned an executor without a first phase in the capture: the job had made it before. */
 	if (row == NPS_NONE || NPS_AT(&plans->cached, struct plan, row).api == NPS_NONE)
 		plans->names->model->procs[proc].unseen_executors++;
 	ex = executor_of(plans, proc, address);
@@ -304,7 +304,7 @@ static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t,
 	ex = executor_of(plans, proc, address);
 	if (!ex)
 		return -ENOMEM;
-	/* The thread has this executor of its first phase: nothing else is known of either. */
+	/* It belongs to the thread's only open first phase: nothing else is known of either. */
 	if (ev->probe == NPS_PROBE_NN_REPEATABLE && t->unbound == 1 && t->plan.api != NPS_NONE &&
 	    (ex->ran || ex->plan.api == NPS_NONE))
 		bind(plans, t, ex, ev->start);
@@ -317,18 +317,18 @@ static int on_executor(struct nps_plans *plans, uint32_t proc, struct thread *t,
 
 /* --- runs -------------------------------------------------------------------------------------------- */
 
-/* Is this the executor of the one first phase of the thread that nobody has told the executor of? */
+/* Is this the executor of the thread's only first phase without a known executor? */
 static void bind_by_order(struct nps_plans *plans, struct thread *t, struct executor *ex, uint32_t api,
 			  uint64_t at)
 {
 	if (!t->unbound || api == NPS_NONE)
 		return;
 	if (t->api == api)
-		return; /* or of the one whose arguments were told, but not that it was entered? */
+		return; /* or of a phase with recorded arguments whose entry was not recorded */
 	if (t->unbound == 1 && t->plan.api == api)
 		bind(plans, t, ex, at);
 	else if (t->plan.api == api)
-		t->unbound--; /* several are open: which of them it is cannot be said */
+		t->unbound--; /* several are open: which of them it is, is not known */
 }
 
 /* Is the plan not of operator API? One operator may be made of another, by calling its phases. */
@@ -337,7 +337,7 @@ static bool is_another(const struct plan *plan, uint32_t api)
 	return api != NPS_NONE && plan->api != NPS_NONE && plan->api != api && plan->outer != api;
 }
 
-/* A run that was told without its operator, as where the mark of its second phase was lost, may be any operator's. */
+/* A run without its operator, as where the mark of its second phase was lost, may be any operator's. */
 static bool may_be_another(const struct nps_plans *plans, uint32_t api)
 {
 	const struct nps_losses *losses = &plans->names->model->losses;
@@ -346,8 +346,8 @@ static bool may_be_another(const struct nps_plans *plans, uint32_t api)
 }
 
 /*
- * A run of an operator: its launches follow on the same thread. The second phase begins it, and so
- * does the executor's run function, which is probed at level 2 only: then it is told twice.
+ * A run of an operator: its launches follow on the same thread. The second phase begins it, and so does the
+ * executor's run function, which is probed at level 2 only: then it is reported twice.
  */
 static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, struct nps_event *ev)
 {
@@ -398,8 +398,8 @@ static int on_run(struct nps_plans *plans, uint32_t proc, struct thread *t, stru
 }
 
 /*
- * Records that no gap accounts for were the last ones of a thread: who knows of which. Those of a thread of which not a
- * single one came cannot be told from them. Of a capture that was cut short the last ones were not counted.
+ * Lost records outside of gaps were the last ones of some thread, it is not known which. A thread none of
+ * whose records came is not known here. The last records of a capture that was cut short were not counted.
  */
 static int doubt_ends(struct nps_plans *plans)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What an operator's first phase planned, joined to the run of its executor: in another thread, later,
- * once or again, or without a first phase from a cache. The executor's address is the link; as addresses
- * are used again it holds for one run, unless the executor is said to be repeatable.
+ * What an operator's first phase planned, joined to the run of its executor: in another thread, later, once
+ * or again, or without a first phase from a cache. The executor's address is the link; as addresses are
+ * used again it holds for one run, unless the executor is marked as repeatable.
  */
 #ifndef NPS_PLANS_H
 #define NPS_PLANS_H
@@ -32,7 +32,7 @@ bool nps_plans__wants(const struct nps_event *ev);
  */
 int nps_plans__event(struct nps_plans *plans, uint32_t proc, struct nps_event *ev);
 
-/* After the last event: completes names->doubts. 0 or a negative errno. */
+/* After the last event: completes the loss intervals. 0 or a negative errno. */
 int nps_plans__finish(struct nps_plans *plans);
 
 #endif

@@ -61,7 +61,7 @@ static void add_losses(cJSON *own, const struct view *r)
 	add_u64(drops, "events_of_too_many_processes", lost->pids);
 }
 
-/* What the capture cost the job, and from when on what was not recorded any more because it cost too much. */
+/* What the capture cost the job, and when it stopped recording which parts because of their cost. */
 static void add_cost(cJSON *own, const struct view *r)
 {
 	const cJSON *cost = cJSON_GetObjectItemCaseSensitive(r->rec->json, "cost"), *from;
@@ -70,7 +70,7 @@ static void add_cost(cJSON *own, const struct view *r)
 
 	if (cJSON_IsNumber(percent))
 		cJSON_AddNumberToObject(own, "overhead_percent_of_cpu_time", percent->valuedouble);
-	/* The capture was over before it was known what a probe costs. */
+	/* The capture ended before the cost of a probe was measured. */
 	if (cJSON_IsNumber(percent) && !strcmp(nps_json_str(cost, "source", ""), "estimated"))
 		cJSON_AddTrueToObject(own, "overhead_is_estimated");
 	if (!cJSON_GetArraySize(cJSON_GetObjectItemCaseSensitive(cost, "given_up")))
@@ -211,7 +211,7 @@ static cJSON *experimental(const struct view *r)
 	return exp;
 }
 
-/* What was asked for; older sessions do not say and have both. */
+/* The requested activities; older sessions do not list them and have both. */
 static void add_activities(cJSON *common, const struct view *r)
 {
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
@@ -231,7 +231,7 @@ static void add_activities(cJSON *common, const struct view *r)
 
 static cJSON *info(const struct view *r)
 {
-	/* Those that npuscope has no part in are what the profiler calls them when it has none either. */
+	/* Options that npuscope does not have are written as the profiler writes them when they are off. */
 	static const char *const unused[] = { "with_stack", "with_flops", "with_modules" };
 	const cJSON *request = cJSON_GetObjectItemCaseSensitive(r->rec->json, "request");
 	cJSON *root = cJSON_CreateObject(), *config, *common, *start, *end;
@@ -247,7 +247,7 @@ static cJSON *info(const struct view *r)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(unused); i++)
 		cJSON_AddFalseToObject(common, unused[i]);
 	cJSON_AddItemToObject(config, "experimental_config", experimental(r));
-	/* start_info says how a counter becomes a time; ours are ns of CLOCK_MONOTONIC already. */
+	/* start_info relates a counter to time; ours are ns of CLOCK_MONOTONIC already. */
 	start = cJSON_AddObjectToObject(root, "start_info");
 	cJSON_AddFalseToObject(start, "syscnt_enable");
 	cJSON_AddNumberToObject(start, "freq", 1000);

@@ -133,8 +133,8 @@ uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid,
 }
 
 /*
- * A thread of the helper library takes its name first of all, and keeps it; what its number did longer before
- * was another thread, as numbers come again after all others.
+ * A thread of the helper library sets its name first of all, and keeps it. What had its number longer
+ * before was another thread, as numbers are used again only after all others.
  */
 #define UNNAMED 1000000000ULL /* ns */
 

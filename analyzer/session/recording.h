@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The model of a session: tables that the importers and joins fill and the exporters read.
- * Times are CLOCK_MONOTONIC ns unless a name says otherwise; texts are ids of model->strings.
+ * The model of a session: tables that the importers and joins fill and the exporters read. Times are
+ * CLOCK_MONOTONIC ns unless a name has another unit; texts are ids of model->strings.
  */
 #ifndef NPS_RECORDING_H
 #define NPS_RECORDING_H
@@ -24,7 +24,7 @@ struct nps_progress;
 #define NPS_MAX_PROCS 4096
 #define NPS_MAX_DEVICES 64
 
-/* SQE types of the 910B (stars v1) that the analyzer tells apart. */
+/* SQE types of the 910B (stars v1) that the analyzer distinguishes. */
 enum nps_sqe_type {
 	NPS_SQE_AI_CORE = 0,
 	NPS_SQE_AI_CPU = 1,
@@ -38,7 +38,7 @@ enum nps_sqe_type {
 	NPS_SQE_SDMA = 11,
 	NPS_SQE_DSA = 15,
 	NPS_SQE_PCIE_DMA = 17,
-	/* What other chips have and this one has no number for; and what is not told apart at all. */
+	/* Tasks of other chips that have no number here; and all that is not distinguished. */
 	NPS_SQE_DVPP = 56,
 	NPS_SQE_CMO = 57,
 	NPS_SQE_CCU = 58,
@@ -84,10 +84,10 @@ struct nps_sub {
 	uint16_t device, stream, blocks;
 	uint8_t sqe_type, kind; /* enum nps_sqe_type, nps_task_kind */
 	uint8_t memcpy_op; /* of ENUM_MEMCPY_OPERATION, 255 none */
-	bool open_ended; /* its return was not recorded: `end` is the latest that can be, that of the call it was made in */
+	bool open_ended; /* no record of its return: `end` is that of the call around it */
 };
 
-/* Where the truth lies if nobody measured; UINT64_MAX: open. */
+/* Bounds of the times of a task that was not measured; UINT64_MAX: open. */
 struct nps_bounds {
 	uint64_t start_low, start_high, end_low, end_high;
 };
@@ -127,7 +127,7 @@ struct nps_comm_op {
 	uint32_t conn, step;
 	uint32_t tasks, measured;
 	uint16_t device;
-	uint16_t dtype; /* HcclDataType; 65534 not told, 65535 none of them */
+	uint16_t dtype; /* HcclDataType; 65534 unknown, 65535 none of them */
 };
 
 struct nps_step {
@@ -227,8 +227,8 @@ struct nps_alloc {
 struct nps_memory_total {
 	uint64_t time;
 	int64_t delta, bytes, blocks;
-	uint64_t
-		unknown_frees; /* of the process, until then: what they gave back was got before the capture */
+	/* Calls of the process until then that freed memory from before the capture. */
+	uint64_t unknown_frees;
 	uint16_t device;
 	uint8_t kind;
 };
@@ -260,12 +260,12 @@ struct nps_proc {
 	size_t first_task, tasks; /* of model->tasks, by start */
 	uint64_t devices; /* bit d: used device d */
 	uint64_t launches, matched, bounded, unsubmitted;
-	uint64_t
-		unseen_executors; /* answers of the job's cache of executors that were made before the capture */
+	/* Answers of the job's cache of executors from before the capture. */
+	uint64_t unseen_executors;
 	bool without_helper; /* its mappings are known, and the helper library is none of them */
 	uint32_t helper_threads; /* threads of the helper library, which are left out */
-	uint64_t
-		unseen_phases; /* executors that ran without a first phase in the capture, or an answer of that cache */
+	/* Executors that ran without a first phase in the capture, or an answer of that cache. */
+	uint64_t unseen_phases;
 };
 
 struct nps_device {
@@ -292,7 +292,7 @@ struct nps_device_log {
 	uint64_t uncounted; /* kernels without counters between others that have theirs */
 	uint64_t error; /* ns that times can be wrong by, against CLOCK_MONOTONIC */
 	uint32_t record_bytes; /* of one of a task */
-	/* uint64_t, ascending: the device's counter where tasks, or counters, go on after a gap of the collector's own */
+	/* uint64_t, ascending: counts at which tasks, or counters, go on after a gap of the collector's */
 	struct nps_vec task_breaks, pmu_breaks;
 	bool pmu_unsure; /* there are such gaps of counters whose records have no time */
 	uint64_t orphans; /* ends without a start */
@@ -302,7 +302,7 @@ struct nps_device_log {
 /* A block of a kernel, of a task log. */
 struct nps_task_block {
 	uint32_t proc;
-	bool whole_id; /* the task's number says which stream it was */
+	bool whole_id; /* the task's number identifies the stream */
 	struct nps_block_run run; /* times: counts of the device, until nps_place__blocks() */
 };
 
@@ -353,21 +353,21 @@ struct nps_recording {
 	bool complete;
 };
 
-/* The tasks of the call that recorded an event, rows of model->subs: mostly one. It happened in or between them. */
+/* The tasks of the call that recorded an event, rows of model->subs: mostly one. It is in or between them. */
 struct nps_marked {
 	uint32_t first, last;
 };
 
 enum nps_timing_kind {
 	NPS_TIMING_BETWEEN, /* aclrtEventElapsedTime: `to` happened `ns` after `from` */
-	NPS_TIMING_AT, /* aclrtEventGetTimestamp, completion records: `to` happened at `at` of the device's clock */
+	NPS_TIMING_AT, /* aclrtEventGetTimestamp, completion records: `to` was at `at`, device clock */
 	NPS_TIMING_WAIT, /* `to` is a task that waited for `from` */
 };
 
-/* What the job's own events tell of the device's time. */
+/* What the job's own events show about the device's time. */
 struct nps_timing {
 	struct nps_marked from, to;
-	double ns, error; /* ns to either side, without that of the clocks' rates */
+	double ns, error; /* ns in either direction, without that of the clocks' rates */
 	uint64_t at; /* ns, as its counter nominally counts; rounded down by less than `error` */
 	uint32_t proc;
 	uint16_t device;
@@ -378,21 +378,22 @@ struct nps_timing {
 struct nps_sync {
 	uint64_t cover; /* submissions that were over by then are covered; BY_BEGIN: those that had begun */
 	uint64_t done; /* the call returned */
-	bool by_begin; /* the wait is for a submission whose end is not known: others can have ended before it and be behind it */
+	/* The wait is for a submission without a known end: others behind it may have ended before it. */
+	bool by_begin;
 	uint32_t proc;
 	uint16_t device, stream; /* UINT16_MAX: all */
 };
 
-/* What was recorded, as the vendor's levels: -1 (none) to 2. Older sessions do not say: 1. */
+/* What was recorded, as the vendor's levels: -1 (none) to 2. Older sessions do not record it: 1. */
 int nps_recording__level(const struct nps_recording *model);
 
 void nps_recording__init(struct nps_recording *model, int dirfd, int tmpfd);
 void nps_recording__free(struct nps_recording *model);
 
-/* Does the process call devices by other numbers than the host does? Its samples and what the driver saw have the others. */
+/* Does the process use other numbers of devices than the host? Samples and the driver use the host's. */
 bool nps_proc__in_container(const struct nps_proc *proc);
 
-/* The name of the host as the process saw it. Sessions of older versions have one for all. "unknown" where it was not known. */
+/* The name of the host as the process sees it. Older sessions have one for all. "unknown" if not known. */
 const char *nps_proc__host_name(const struct nps_recording *model, const struct nps_proc *proc);
 
 /* The process PID, made if need be; NULL if there are too many or no memory. */
@@ -414,8 +415,8 @@ static inline uint64_t nps_recording__real(const struct nps_recording *model, ui
 uint32_t nps_recording__comm_at(const struct nps_recording *model, uint32_t tid, uint64_t time);
 
 /*
- * Was TID of PID a thread of the helper library, which is left out, at TIME? A process's first thread is none,
- * nor is one that had the number before or after.
+ * Was TID of PID a thread of the helper library, which is left out, at TIME? A process's first thread never
+ * is, nor a thread that had the number before or after.
  */
 bool nps_recording__is_helper(const struct nps_recording *model, uint32_t pid, uint32_t tid, uint64_t time);
 

@@ -48,7 +48,7 @@ struct cJSON *nps_session__json(int dirfd, const char *name);
 
 /* Member NAME of OBJECT as a number, DEF if it is absent, negative or no integer. */
 uint64_t nps_json_u64(const struct cJSON *object, const char *name, uint64_t def);
-/* The same, and says whether it was there. */
+/* The same, and returns whether it was there. */
 bool nps_json_has_u64(const struct cJSON *object, const char *name, uint64_t *value);
 const char *nps_json_str(const struct cJSON *object, const char *name, const char *def);
 

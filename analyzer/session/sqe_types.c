@@ -6,7 +6,7 @@
 
 #define HWTS_SDMA 9
 
-/* Numbers of the 950. Copies to and from the host are the work of ASYNC_DMA, as they are of PCIE_DMA elsewhere. */
+/* Numbers of the 950. Copies to and from the host are ASYNC_DMA's, on other chips PCIE_DMA's. */
 static const uint8_t types_950[] = {
 	[0] = NPS_SQE_AI_CORE,	     [1] = NPS_SQE_AIV,		[2] = NPS_SQE_AI_CORE,
 	[3] = NPS_SQE_PLACE_HOLDER,  [4] = NPS_SQE_AI_CPU,	[5] = NPS_SQE_AI_CPU,

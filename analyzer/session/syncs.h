@@ -13,6 +13,7 @@ struct nps_sync_walk {
 	const struct nps_sync *own, *own_end, *whole, *whole_end;
 };
 
+/* A walk over the syncs of STREAM (UINT16_MAX: only of the whole device) of DEVICE of process row PROC. */
 struct nps_sync_walk nps_syncs__of(const struct nps_recording *model, uint32_t proc, uint16_t device,
 				   uint16_t stream);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the vendor calls a device task, from what its queue entry and its log say. */
+/* The vendor's name of a device task, from its queue entry and its log. */
 #ifndef NPS_TASK_TYPES_H
 #define NPS_TASK_TYPES_H
 

@@ -11,8 +11,8 @@
 
 #define MANGLED_MAX 2048
 #define MOST (1U << 24) /* bytes that a name may stand for; of LLVM's own 40,000 four are beyond */
-#define TEMPLATE                                                                                             \
-	UINT32_MAX /* a reference to a template's argument, of which it is not known how early it was complete */
+/* A reference to a template's argument, of which it is not known how early it was complete. */
+#define TEMPLATE UINT32_MAX
 
 /* The C++ runtime's; its ABI fixes name and arguments. */
 char *__cxa_demangle(const char *mangled, char *buf, size_t *len, int *status);
@@ -34,8 +34,9 @@ static uint32_t reference(const char *p)
 }
 
 /*
- * Whether the name may stand for more text than there is memory: a part of it that is referred to twice by each of many
- * others is doubled by each. What is referred to is no longer than all of the text with the references of lower number before it.
+ * Whether the name may stand for more text than there is memory: each of many parts may refer twice to the
+ * part before, which doubles the text each time. A part is no longer than the whole text with the
+ * references of lower number before it.
  */
 static bool explodes(const char *symbol, size_t len)
 {

@@ -19,13 +19,13 @@
 #define MAX_SEGMENTS 64
 #define MAX_HEADERS 1024 /* of segments */
 #define MAX_SECTIONS 65536
-#define SECTION_BYTES 256 /* that libelf takes for each, before anybody asks */
+#define SECTION_BYTES 256 /* that libelf allocates for each, before a section is read */
 #define MAX_NOTE (64UL << 10) /* bytes of a segment of notes */
 #define MAX_TABLE (256UL << 20) /* bytes of a table of symbols, names, or ways to callers */
 #define MAX_SECTION_NAMES (16UL << 20) /* bytes */
 #define MAX_SYMBOLS (2UL << 20) /* of a file: three times those of the largest library */
 #define SYMBOL_BYTES 128 /* what the time to read and sort one is worth, against bytes that are held */
-#define SLOW_NS 1000000 /* CPU time of a step to a caller that no compiler's way to it takes */
+#define SLOW_NS 1000000 /* CPU time that a step to a caller never needs with a compiler's unwind table */
 #define TIMED 8 /* one of so many steps is timed */
 #define MAX_COMPARED 2048 /* bytes of a name */
 #define MAX_BARE 4096 /* bytes that a function without a size can have */
@@ -43,7 +43,7 @@ struct nps_elf_image {
 	struct nps_elf_image *debug; /* whose texts our symbols are */
 	GElf_Phdr segments[MAX_SEGMENTS];
 	size_t nsegments;
-	struct symbol *symbols; /* by address, read when first asked for */
+	struct symbol *symbols; /* by address, read at the first lookup */
 	size_t nsymbols, room;
 	struct nps_elf_limits *limits;
 	bool read, symtab, cfi_tried, slow, refused;
@@ -51,7 +51,7 @@ struct nps_elf_image {
 	Dwarf_CFI *cfi;
 };
 
-/* Takes BYTES of what all files together may. False: there are not so many left. */
+/* Takes BYTES from the budget of all files. False: there are not so many left. */
 static bool take(struct nps_elf_limits *limits, uint64_t bytes)
 {
 	if (bytes > limits->bytes) {
@@ -98,15 +98,16 @@ static int begin(struct nps_elf_image *image)
 	return 0;
 }
 
-/* Before calls of libelf, which says that it failed, and not why. */
+/* Before calls of libelf, which reports that it failed, and not why. */
 static void begin_reading(void)
 {
 	errno = 0;
 }
 
 /*
- * After them: a name that is missing because of that would look like one that the file does not have. How much memory libelf and
- * libdw ask for is up to the file, which is the job's: it costs what the file would have told, not the result.
+ * After calls of libelf: a name that is missing for lack of memory would look like one that the file does
+ * not have. The file, which is the job's, decides how much memory libelf and libdw need: if it is too much,
+ * only the file's names are lost, not the result.
  */
 static void end_reading(struct nps_elf_image *image)
 {
@@ -227,7 +228,7 @@ bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, ui
 	return false;
 }
 
-/* --- names ------------------------------------------------------------------------------------------------ */
+/* --- names ---------------------------------------------------------------------------------------- */
 
 static int add_symbol(struct nps_elf_image *image, const struct symbol *symbol)
 {
@@ -299,7 +300,7 @@ static int read_table(struct nps_elf_image *image, Elf *elf, const GElf_Shdr *sh
 		if (GELF_ST_TYPE(sym.st_info) != STT_FUNC && GELF_ST_TYPE(sym.st_info) != STT_GNU_IFUNC &&
 		    !(GELF_ST_TYPE(sym.st_info) == STT_NOTYPE && symtab && sym.st_shndx < SHN_LORESERVE))
 			continue;
-		/* Exported labels without a size say nothing of where they end. */
+		/* Exported labels without a size have no known end. */
 		if (!sym.st_size && !symtab)
 			continue;
 		s.name = sym.st_name < texts.len ? texts.v + sym.st_name : NULL;
@@ -341,7 +342,7 @@ static int by_address(const void *a, const void *b)
 		return x->vaddr < y->vaddr ? -1 : 1;
 	if (x->rank != y->rank)
 		return x->rank > y->rank ? -1 : 1;
-	/* A hostile file has one name without end for all of them. */
+	/* A hostile file may have one endless name for all symbols. */
 	return x->name == y->name ? 0 : strncmp(x->name, y->name, MAX_COMPARED);
 }
 
@@ -409,7 +410,7 @@ const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 		else
 			high = mid;
 	}
-	/* A function can lie within the bounds of the one before it: a few are looked at. */
+	/* A function can be within the bounds of the one before it: a few are compared. */
 	for (size_t back = 1; back <= 4 && back <= low; back++) {
 		s = &image->symbols[low - back];
 		if (vaddr - s->vaddr < (s->size ? s->size : back == 1 ? MAX_BARE : 0))
@@ -418,7 +419,7 @@ const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr)
 	return NULL;
 }
 
-/* --- callers ---------------------------------------------------------------------------------------------- */
+/* --- callers -------------------------------------------------------------------------------------- */
 
 /*
  * Bytes that libdw reads to step to callers: sections by name, or without sections all from the segment on.

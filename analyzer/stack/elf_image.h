@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What stacks need of an ELF file: its functions' names and how to step to a caller. Files of strangers: they
- * are read, not mapped, and nothing in them is trusted.
+ * What stacks need of an ELF file: its functions' names and how to step to a caller. The files are the
+ * job's: they are read, not mapped, and nothing in them is trusted.
  */
 #ifndef NPS_ELF_IMAGE_H
 #define NPS_ELF_IMAGE_H
@@ -56,7 +56,7 @@ bool nps_elf_image__vaddr(const struct nps_elf_image *image, uint64_t offset, ui
 /* Name of the function that covers VADDR, as the file spells it; NULL: it has none. Valid until close. */
 const char *nps_elf_image__symbol(struct nps_elf_image *image, uint64_t vaddr);
 
-/* How the caller of VADDR is found; the result is for free(). NULL: the file does not say. */
+/* How the caller of VADDR is found; the result is for free(). NULL: the file has no rule. */
 Dwarf_Frame *nps_elf_image__frame(struct nps_elf_image *image, uint64_t vaddr);
 
 #endif

@@ -15,7 +15,7 @@
 #define GENERATIONS 64 /* of births that a mapping is followed through */
 #define MAX_MODULES 65536
 #define MAX_CODES 65536 /* entries of a space: no job maps code so often */
-#define ANSWERS 16384 /* that are kept: most samples are of the same places */
+#define ANSWERS 16384 /* that are kept: most samples are of the same addresses */
 
 /* An answer of nps_spaces__find(), which holds for times from `from` to before `until`. */
 struct nps_answer {
@@ -117,8 +117,8 @@ int nps_spaces__add(struct nps_spaces *s, const struct nps_map_record *r, const 
 	}
 	space = space_of(s, pid);
 	/*
-	 * What a job maps again and again, at one place, is one mapping; else it is searched for each address
-	 * of each stack.
+	 * A job may map a file again and again at one address: that is one mapping, or each address of each
+	 * stack would be searched among many.
 	 */
 	if (space && code.module != NPS_NONE && is_last(space, &code))
 		return 0;
@@ -166,8 +166,8 @@ int nps_spaces__finish(struct nps_spaces *s)
 }
 
 /*
- * The last entry of a space that tells what ADDRESS was at TIME: a mapping, a birth or an exec; NULL: none.
- * Narrows the times for which that holds.
+ * The last entry of a space that decides what ADDRESS was at TIME: a mapping, a birth or an exec; NULL:
+ * none. Narrows the times for which that holds.
  */
 static const struct nps_code *last_entry(const struct nps_vec *space, uint64_t time, uint64_t address,
 					 uint64_t *from, uint64_t *until)
@@ -202,7 +202,7 @@ static const struct nps_code *look_up(const struct nps_spaces *s, uint32_t pid, 
 			return c;
 		if (!c->parent)
 			return NULL;
-		time = c->time; /* as it was when it was born, whatever comes later */
+		time = c->time; /* as it was when it was born, not what came later */
 		pid = c->parent;
 		from = until = &ignored;
 	}
@@ -224,7 +224,7 @@ const struct nps_code *nps_spaces__find(const struct nps_spaces *s, uint32_t pid
 	return answer.code;
 }
 
-/* --- files ------------------------------------------------------------------------------------------------ */
+/* --- files ---------------------------------------------------------------------------------------- */
 
 /* FD, which this takes, as an image if it is the build of M; NULL: it is not. */
 static struct nps_elf_image *image_of(struct nps_spaces *s, int fd, const struct nps_module *m)
@@ -243,8 +243,9 @@ static struct nps_elf_image *image_of(struct nps_spaces *s, int fd, const struct
 }
 
 /*
- * What the process itself has there, as long as it lives: it is in a container, its file was deleted, or we may not read that of the
- * host. Only the build-id says that it is the same process, and the same file.
+ * The file that the process itself has mapped, while it lives: needed if it is in a container, if its file
+ * was deleted, or if we may not read the host's. Only the build-id proves that it is the same process, and
+ * the same file.
  */
 static struct nps_elf_image *open_live(struct nps_spaces *s, const struct nps_module *m,
 				       const struct nps_code *code)
@@ -299,7 +300,8 @@ static void load_module(struct nps_spaces *s, struct nps_module *m, const struct
 		return;
 	fd = nps_input_file__open_in("/", m->path);
 	m->image = image_of(s, fd, m);
-	if (!m->image && s->limits.refused == refused) /* there is the same that takes too much memory */
+	/* The process has the same file: it would need too much memory again. */
+	if (!m->image && s->limits.refused == refused)
 		m->image = open_live(s, m, code);
 	if (!m->image)
 		report_unreadable(m->path, fd);

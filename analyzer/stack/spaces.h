@@ -51,7 +51,7 @@ int nps_spaces__finish(struct nps_spaces *spaces);
 const struct nps_code *nps_spaces__find(const struct nps_spaces *spaces, uint32_t pid, uint64_t time,
 					uint64_t address);
 
-/* The file of a mapping, opened when first asked for; NULL: it is not here, or has changed since. */
+/* The file of a mapping, opened at the first lookup; NULL: it is not here, or has changed since. */
 struct nps_elf_image *nps_spaces__image(struct nps_spaces *spaces, const struct nps_code *code);
 
 /* Modules that could not be read though their code was seen. */

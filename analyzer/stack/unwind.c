@@ -34,7 +34,7 @@ static bool load(const struct nps_expr *e, uint64_t at, uint64_t *value)
 	return true;
 }
 
-/* --- expressions ------------------------------------------------------------------------------------------ */
+/* --- expressions ---------------------------------------------------------------------------------- */
 
 struct stack {
 	uint64_t v[DEPTH];
@@ -181,7 +181,7 @@ static bool one_op(const struct nps_expr *e, const Dwarf_Op *op, struct stack *s
 	return true;
 }
 
-/* Index of the operation that a jump goes to; NOPS: the end. Jumps count bytes from the operation behind them. */
+/* Index of the operation that a jump leads to; NOPS: the end. Jumps count bytes from the next operation. */
 static size_t jump(const Dwarf_Op *ops, size_t nops, size_t i)
 {
 	uint64_t to = ops[i].offset + 3 + (uint64_t)(int64_t)(int16_t)ops[i].number;
@@ -219,7 +219,7 @@ bool nps_expr__eval(const struct nps_expr *e, const Dwarf_Op *ops, size_t nops, 
 	return true;
 }
 
-/* --- steps ------------------------------------------------------------------------------------------------ */
+/* --- steps ---------------------------------------------------------------------------------------- */
 
 /* A register as the caller had it. False: its value is not known. */
 static bool caller_reg(const struct nps_expr *e, Dwarf_Frame *frame, uint32_t reg, uint64_t *value)
@@ -262,8 +262,9 @@ static enum nps_unwind_code code_at(const struct nps_unwind *u, uint64_t pc)
 }
 
 /*
- * The call whose return is probed and whose stack pointer at its entry was from LOW to HIGH: the first of the lowest, or of the
- * highest. Of one stack pointer the first, which is the innermost, is the one that is still there: others were left by longjmp.
+ * The call whose return is probed and whose stack pointer at its entry was from LOW to HIGH: the one with
+ * the lowest, or with the highest stack pointer. Of calls with the same stack pointer the first, innermost
+ * one still exists; the others were left by longjmp.
  */
 static const struct nps_return *return_within(const struct nps_unwind *u, uint64_t low, uint64_t high,
 					      bool highest)
@@ -293,7 +294,7 @@ static void put_back(const struct nps_unwind *u, uint64_t *pc, uint64_t low, uin
 		*pc = r->address;
 }
 
-/* CALLING: out of a function that has called another one, which is where *REGS come from. */
+/* CALLING: leaves a function that has called another one, which *REGS come from. */
 static enum step step_cfi(const struct nps_unwind *u, struct nps_expr *e, Dwarf_Frame *frame, uint64_t *regs,
 			  bool calling, bool *signal)
 {
@@ -331,12 +332,12 @@ static enum step step_cfi(const struct nps_unwind *u, struct nps_expr *e, Dwarf_
 		return STEPPED;
 	if (m.x86) /* the return address stands right below */
 		put_back(u, &regs[m.pc], e->cfa - 8, e->cfa - 8, true);
-	else /* a probe can stand behind the instruction that makes the frame; at SP is the function that this one called */
+	else /* a probe can be behind the instruction that makes the frame; at SP is what this one called */
 		put_back(u, &regs[m.pc], sp + calling, e->cfa, true);
 	return STEPPED;
 }
 
-/* Code that says nothing of its callers, a JIT's or an assembler's, is taken to have a frame pointer. */
+/* Code without unwind information, a JIT's or an assembler's, is assumed to have a frame pointer. */
 static enum step step_fp(const struct nps_unwind *u, const struct nps_expr *e, uint64_t *regs)
 {
 	struct machine m = machine_of(e->nregs);
@@ -358,7 +359,7 @@ static enum step step_fp(const struct nps_unwind *u, const struct nps_expr *e, u
 
 #define PROBE_WORDS 5
 
-/* In a trampoline that has not told the kernel yet: up to three registers have been pushed where the return address was. */
+/* In a trampoline before it calls the kernel: up to three registers were pushed over the return address. */
 static enum step step_trampoline(const struct nps_unwind *u, struct machine m, uint64_t *regs)
 {
 	uint64_t sp = regs[m.sp];
@@ -386,7 +387,7 @@ static enum step step_link_register(const struct nps_unwind *u, struct machine m
 }
 
 /*
- * A probe stands at the beginning of a function: what has been pushed is little, and below it lies the address to go on
+ * A probe is at the beginning of a function: little has been pushed, and below it is the address to go on
  * from, of the function itself or of its caller.
  */
 static enum step step_probe(const struct nps_unwind *u, const struct nps_expr *e, uint64_t *regs)
@@ -418,8 +419,8 @@ size_t nps_unwind__walk(const struct nps_unwind *u, uint64_t *frames, bool *comp
 			      .stack_at = u->regs[m.sp],
 			      .stack = u->stack,
 			      .stack_len = u->stack_len };
-	bool exact =
-		true; /* of the innermost, and where a signal came; else pc is behind a call, which can be the last instruction of its function */
+	/* In the innermost frame and in one that a signal interrupted. Else pc is behind a call. */
+	bool exact = true;
 	enum step step = STEPPED;
 	size_t n = 0;
 

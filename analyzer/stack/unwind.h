@@ -10,8 +10,8 @@
 #define NPS_UNWIND_MAX 512 /* frames of a stack */
 
 /*
- * What an address is. PROBE: the kernel's, where an instruction under a probe is carried out. RETURN: the kernel's trampoline, whose
- * address stands where the return address of a call was whose return is probed.
+ * What an address is. PROBE: the kernel's, where an instruction under a probe is executed. RETURN: the
+ * kernel's trampoline, whose address replaces the return address of a call whose return is probed.
  */
 enum nps_unwind_code { NPS_UNWIND_NOWHERE, NPS_UNWIND_CODE, NPS_UNWIND_PROBE, NPS_UNWIND_RETURN };
 
@@ -29,8 +29,8 @@ struct nps_unwind {
 };
 
 /*
- * Writes the places of execution, innermost first, callers as the address behind the call. Returns how many, at most
- * NPS_UNWIND_MAX. *COMPLETE: it got to where the thread began.
+ * Writes the addresses of execution, innermost first, callers as the address behind the call. Returns how
+ * many, at most NPS_UNWIND_MAX. *COMPLETE: whether the walk reached the begin of the thread.
  */
 size_t nps_unwind__walk(const struct nps_unwind *unwind, uint64_t *frames, bool *complete);
 

@@ -12,14 +12,15 @@ struct nps_fw_clock {
 	bool known; /* what values are */
 	bool counter; /* values are counts */
 	int64_t base; /* count */
-	int64_t raw; /* ns of the base; it is also where the capture began, 0: nobody knows */
+	int64_t raw; /* ns of the base; it is also where the capture began, 0: unknown */
 	int64_t ns, counts; /* so many ns are so many counts */
 	int64_t offset; /* of Unix time */
 	bool has_offset; /* else times are not Unix times */
 };
 
 /*
- * From profiler_info (NULL: none) and from the clock files of the PROF_* directory PROFFD (-1: none), which are preferred.
+ * From profiler_info (NULL: none) and from the clock files of the PROF_* directory PROFFD (-1: none), which
+ * are preferred.
  */
 void nps_fw_clock__init(struct nps_fw_clock *clock, const struct cJSON *info, int proffd);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the readers of the files of FRAMEWORK/ share. Each fills its tables and counts what it could not use. */
+/* What the readers of FRAMEWORK/ share. Each fills its tables and counts what it could not use. */
 #ifndef NPS_FRAMEWORK_H
 #define NPS_FRAMEWORK_H
 

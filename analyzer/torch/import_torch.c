@@ -89,7 +89,7 @@ static int read_collections(struct nps_framework *fw, struct nps_ext_sort *sorte
 	return err;
 }
 
-/* Records do not say which thread collected. */
+/* Records do not name the thread that collected. */
 int nps_framework__gc(struct nps_framework *fw)
 {
 	struct nps_gc_table *t = &fw->model->gc;
@@ -118,7 +118,7 @@ int nps_framework__gc(struct nps_framework *fw)
 	return err;
 }
 
-/* --- what the profiler was told --- */
+/* --- the profiler's configuration --- */
 
 /* profiler_info.json, or profiler_info_12.json with *RANK 12. */
 static bool is_info(const char *name, bool *has_rank, uint32_t *rank)
@@ -212,7 +212,7 @@ static void read_settings(struct nps_model *model, int dirfd)
 
 /* --- all of it --- */
 
-/* False if no time can be told. */
+/* False if the times cannot be converted. */
 static bool read_clock(struct nps_framework *fw, int dirfd)
 {
 	char name[NAME_SIZE];
@@ -224,7 +224,7 @@ static bool read_clock(struct nps_framework *fw, int dirfd)
 	if (proffd >= 0)
 		close(proffd);
 	if (!fw->clock.known)
-		nps_model__lost(fw->model, 1, "all of FRAMEWORK/: nothing says what its times are");
+		nps_model__lost(fw->model, 1, "all of FRAMEWORK/: no file has the clock of its times");
 	else if (!fw->clock.has_offset)
 		nps_model__lost(fw->model, 1, "offset of FRAMEWORK/'s clock: times are not Unix times");
 	return fw->clock.known;

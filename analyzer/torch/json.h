@@ -8,7 +8,7 @@
 
 struct cJSON;
 
-/* Reads NAME in DIRFD; NULL with errno: ENOENT, EFBIG, EILSEQ (no JSON) or of reading. cJSON_Delete() frees it. */
+/* Reads NAME in DIRFD; NULL with errno: ENOENT, EFBIG, EILSEQ (no JSON), of reading. Free: cJSON_Delete(). */
 struct cJSON *nps_fw_json__read(int dirfd, const char *name);
 
 /* The value that all of TEXT is; NULL with errno. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch.memory_usage: what the framework's allocators did. Each event is a row of `memory_record`; the caching
- * allocator's (PTA) and CANN's (GE) are each followed by their sum. Each allocation is a row of
+ * torch.memory_usage: what the framework's allocators did. Each event is a row of `memory_record`; the
+ * caching allocator's (PTA) and CANN's (GE) are each followed by their sum. Each allocation is a row of
  * `op_memory`, behind them come those of CANN's own operators.
  */
 #include "base/ext_sort.h"
@@ -309,7 +309,7 @@ static bool op_in_use(const struct memory *s, uint32_t row)
 	return NPS_AT(&s->open, uint8_t, row);
 }
 
-/* In order of release, as CANN's own table has them; then those that were not released, in order of allocation. */
+/* In order of release, as in CANN's own table; then those never released, in order of allocation. */
 static int add_cann_ops(struct memory *s)
 {
 	const struct nps_npu_op_mem_table *t = &s->m->npu_op_mem;
@@ -349,7 +349,7 @@ static int walk(struct memory *s)
 		nps_pace__step(&pace);
 	}
 	err = err ? err : s->events.err;
-	/* Without events the framework was not watched, and there is nothing to add CANN's memory to. */
+	/* Without events the framework was not recorded, and CANN's memory has nothing to be added to. */
 	if (err || !s->m->memory_record.t.len)
 		return err;
 	err = add_cann(s, UINT64_MAX);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch.op_range: operators, their call stacks, steps, and ranges of mstx. Threads hand over their records in bursts,
- * an operator when it ends, so that they are sorted: by start, outer ones first.
+ * torch.op_range: operators, their call stacks, steps, and ranges of mstx. Threads write their records in
+ * bursts, an operator's when it ends, so they are sorted: by start, outer ones first.
  */
 #include "base/ext_sort.h"
 #include "torch/framework.h"
@@ -129,7 +129,7 @@ static bool begins_with(const struct nps_fw_text *field, const char *prefix)
 
 /* --- records --- */
 
-/* Stores what RECORD says in *OP. 1, 0 if its times are none, or negative errno. */
+/* Decodes RECORD into *OP. 1, 0 if its times are none, or negative errno. */
 static int read_op(struct ops *o, const struct nps_fw_record *record, struct op *op)
 {
 	const uint8_t *p = record->fixed;

@@ -16,10 +16,10 @@ struct nps_fw_owner {
 /* Rows [FIRST, END) of the model's `torch` are operators by start, outer ones first. */
 void nps_fw_owner__init(struct nps_fw_owner *owner, const struct nps_model *model, size_t first, size_t end);
 
-/* Stores the innermost operator of thread GTID at TIME in *ROW, NPS_NONE if there is none. 0 or negative errno. */
+/* The innermost operator of thread GTID at TIME in *ROW, NPS_NONE if there is none. 0 or negative errno. */
 int nps_fw_owner__at(struct nps_fw_owner *owner, uint64_t gtid, uint64_t time, uint32_t *row);
 
-/* The operator around one that nps_fw_owner__at() gave, NPS_NONE if there is none. */
+/* The operator around one that nps_fw_owner__at() found, NPS_NONE if there is none. */
 uint32_t nps_fw_owner__parent(const struct nps_fw_owner *owner, uint32_t row);
 
 void nps_fw_owner__free(struct nps_fw_owner *owner);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch.python_tracer_func: calls and returns of Python and C functions; torch.python_tracer_hash: their names. Rows
- * are by start. As with the vendor a call's id is its number among all calls and returns, what never returned
- * ends with the last event, and modules are numbered by class in order of their first call.
+ * torch.python_tracer_func: calls and returns of Python and C functions; torch.python_tracer_hash: their
+ * names. Rows are by start. As in the vendor's tools a call's id is its number among all calls and returns,
+ * calls that never returned end with the last event, and modules are numbered by class in order of their
+ * first call.
  */
 #include "base/ext_sort.h"
 #include "torch/framework.h"
@@ -17,7 +18,7 @@
 #define CALL_SIZE 33
 #define NAMES (1UL << 20) /* names that are kept; a job has some thousands */
 #define DEPTH 1024 /* open calls among which that of a return is looked for */
-#define MODULE "######" /* separates a module's class from what tells it from others of that class */
+#define MODULE "######" /* separates a module's class from what identifies it in that class */
 
 enum tag { CALL, RETURN, C_CALL, C_RETURN, TAGS };
 
@@ -274,7 +275,7 @@ static uint32_t call_of(const struct python *p, const struct thread *thread, con
 			return at;
 	if (function != NPS_NONE && NPS_AT(&p->functions, struct function, function).called)
 		return NPS_NONE;
-	/* A return that names nothing that was called is that of the innermost call of its language. */
+	/* A return whose function was not called ends the innermost call of its language. */
 	at = thread->top;
 	for (int depth = 0; at != NPS_NONE && depth < DEPTH; depth++, at = call_at(p, at)->below)
 		if (call_at(p, at)->tag + 1 == event->tag)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * torch.op_mark: both ends of what a thread put into the task queue and of what another took out. An end belongs to the
- * latest beginning with its thread, name and number. Rows are those put in, then those taken out, each by start.
+ * torch.op_mark: the begin and the end of what a thread put into the task queue and of what another one
+ * took out. An end belongs to the latest begin with its thread, name and number. First the rows of
+ * enqueues, then those of dequeues, each by start.
  */
 #include "base/ext_sort.h"
 #include "torch/framework.h"
@@ -40,10 +41,10 @@ struct queue {
 	struct nps_framework *fw;
 	struct nps_ext_sort marks, spans;
 	struct nps_map threads; /* gtid -> number */
-	struct nps_map tops; /* thread, name, side -> innermost open mark */
+	struct nps_map tops; /* thread, name, queue end -> innermost open mark */
 	struct nps_vec open; /* struct open_mark */
 	uint32_t spare; /* first unused one of them */
-	struct nps_map labels; /* name, side -> text of the row */
+	struct nps_map labels; /* name, queue end -> text of the row */
 	uint64_t unpaired;
 };
 

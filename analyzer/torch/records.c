@@ -156,7 +156,7 @@ static bool surely(struct nps_fw_file *f, unsigned int kind, size_t fixed)
 	       could_go_on(f, HEAD + len, kind, fixed);
 }
 
-/* Goes on behind damage: to the next place that is a record for sure, or to the end. */
+/* Goes on behind damage: to the next offset that is certainly a record, or to the end. */
 static void find_next(struct nps_fw_file *f, unsigned int kind, size_t fixed)
 {
 	do

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Reader of one file of FRAMEWORK/ (prof-raw 5): records of a type and a length that hold a fixed part and fields, or
- * records of one size. The file is read through a window; what is damaged is counted and left out, and
- * reading goes on at the next place where records make sense again.
+ * Reader of one file of FRAMEWORK/ (prof-raw 5): records of a type and a length that hold a fixed part and
+ * fields, or records of one size. The file is read through a window; what is damaged is counted and left
+ * out, and reading goes on at the next valid record.
  */
 #ifndef NPS_FW_RECORDS_H
 #define NPS_FW_RECORDS_H
@@ -37,17 +37,14 @@ struct nps_fw_file {
 /* Opens NAME in DIRFD. 0, -ENOENT if it is not there, or negative errno. */
 int nps_fw_file__open(struct nps_fw_file *file, struct nps_model *model, int dirfd, const char *name);
 
-/*
- * The next record of type KIND with a fixed part of FIXED bytes; it is valid until the next call. False at the
- * end.
- */
+/* The next record of type KIND with a fixed part of FIXED bytes, valid until the next call; or false. */
 bool nps_fw_file__typed(struct nps_fw_file *file, unsigned int kind, size_t fixed,
 			struct nps_fw_record *record);
 
 /* The next SIZE bytes, or NULL at the end. */
 const uint8_t *nps_fw_file__plain(struct nps_fw_file *file, size_t size);
 
-/* Tells the model what was lost, and closes. */
+/* Reports the losses to the model, and closes. */
 void nps_fw_file__close(struct nps_fw_file *file);
 
 /* Integers of a record; all are little-endian. */

@@ -385,7 +385,7 @@ class Comparison:
         model, = self.read["model"]
         expected = {"launches that never ran": len(self.truth["host_only"]),
                     # A name with a newline goes on in a line that names nothing.
-                    "lines of unaging.additional.hash_dic that are none": "--nasty-names" in self.words}
+                    "lines of unaging.additional.hash_dic without an entry": "--nasty-names" in self.words}
         assert model["losses"] == {what: count for what, count in expected.items() if count}, model["losses"]
         agree("model", model, pid=self.pid, level=self.level)
         for table, first, last in ("task", "start", "end"), ("api", "start", "end"), ("mstx", "start", "end"):
@@ -574,7 +574,7 @@ def frequencies() -> None:
             same_but(read, original(TINY)[2], "pmu", "device")
         else:
             assert not read["task"]
-            lost(read, "device clocks that nobody can read")
+            lost(read, "device clocks that cannot be read")
         assert read["api"] == original(TINY)[2]["api"]
         shutil.rmtree(prof.parent)
 

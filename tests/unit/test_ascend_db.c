@@ -822,12 +822,12 @@ static void hostile_cells(void **state)
 	     "('Add',5,-7,1.5,9e99,x'00');");
 	import(&model, path);
 	assert_int_equal(model.task.t.len, 4); /* 100, 200, 250, 400 */
-	assert_int_equal(lost(&model, "TASK whose time is none"), 4);
+	assert_int_equal(lost(&model, "TASK without a valid time"), 4);
 	assert_int_equal(lost(&model, "TASK that end before"), 2);
 	assert_int_equal(lost(&model, "texts of table TASK"), 1);
 	assert_int_equal(lost(&model, "COMPUTE_TASK_INFO whose task"), 2);
 	assert_int_equal(lost(&model, "cells of table COMPUTE_TASK_INFO"), 5);
-	assert_int_equal(lost(&model, "STRING_IDS whose id is none"), 2);
+	assert_int_equal(lost(&model, "STRING_IDS without an id"), 2);
 	assert_int_equal(model.task.start[2], 250);
 	assert_string_equal(nps_model__text(&model, model.task.type[2]), "a\xef\xbf\xbd"
 									 "b\xef\xbf\xbd\xef\xbf\xbd");
@@ -890,9 +890,9 @@ static void not_tables(void **state)
 	assert_int_equal(model.task.t.len, 0);
 	assert_int_equal(lost(&model, "TASK, which is no ordinary table"), 1);
 	assert_int_equal(lost(&model, "CANN_API, which is no ordinary table"), 1);
-	assert_int_equal(lost(&model, "COMPUTE_TASK_INFO, which has not the columns"), 1);
+	assert_int_equal(lost(&model, "COMPUTE_TASK_INFO, which lacks columns"), 1);
 	assert_int_equal(lost(&model, "column flavour of table OSRT_API"), 1);
-	assert_int_equal(lost(&model, "table odd \" name?, which nobody"), 1);
+	assert_int_equal(lost(&model, "table odd \" name?, which is unknown"), 1);
 	assert_int_equal(lost(&model, "table HCCS"), 1);
 	assert_int_equal(model.osrt.t.len, 1);
 	nps_model__free(&model);

@@ -391,7 +391,7 @@ static void begins_of_zero(void **state)
 	assert_int_equal(f->m.api.t.len, 1);
 	assert_int_equal(f->m.task.t.len, 1);
 	assert_int_equal(f->m.start, UNIX);
-	assert_int_equal(lost(f, "calls whose begin is none"), 1);
+	assert_int_equal(lost(f, "calls without a begin time"), 1);
 	assert_int_equal(lost(f, "records of stars_soc.data.0 at impossible times"), 1);
 }
 

@@ -157,12 +157,12 @@ static void causes_of_what_is_missing(void **state)
 		/* Another process' losses: what this one lacks it would lack without them. */
 		{ "{}", 0, 0, 7, REGISTERED "; " LOST, "" },
 		{ "{" GIVEN_UP, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
-		  "what tells them was given up (--max-overhead)" },
+		  "their records were given up (--max-overhead)" },
 		/* Nothing comes before a job that npuscope starts, or before a process that the job starts. */
 		{ STARTED "}", 0, 3, 0, "what registered them was not probed yet, or not by npuscope", "" },
 		{ STARTED "}", 0, 3, 7, LOST, LOST },
 		{ STARTED "," GIVEN_UP, 0, 3, 0, "names of kernels were given up (--max-overhead)",
-		  "what tells them was given up (--max-overhead)" },
+		  "their records were given up (--max-overhead)" },
 		{ "{\"request\":{\"pids\":[50]},\"capture\":{\"begin_monotonic\":\"9\"}}", 0, 3, 0,
 		  REGISTERED, PHASES },
 		{ "{\"request\":{\"pids\":[50]},\"capture\":{\"begin_monotonic\":\"8\"}}", 0, 3, 0,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job that does one thing with probes for 10 ms, and the same without any for the next 10: what the probes cost is seen between
- * neighbours, of one process, so near in time that the machine's noise is in both.
+ * A job that does one thing with probes for 10 ms, and the same without any for the next 10. So the cost of
+ * the probes is the difference of neighbours in one process, so near in time that both have the machine's
+ * noise.
  */
 #ifndef NPS_BENCH_ALTERNATE_H
 #define NPS_BENCH_ALTERNATE_H
@@ -18,11 +19,14 @@ struct alternation {
 /* What the process did until then. */
 struct sample {
 	uint64_t monotonic_ns, cpu_ns, calls, probed_calls;
-	uint64_t
-		near_ns; /* median, since the sample before, of one and a little computing: what an interruption takes is not in it */
+	/* Median, since the sample before, of a call and a little computing: without interruptions. */
+	uint64_t near_ns;
 };
 
-/* Until the standard input ends, which ends the process with status 0. Returns, negative, only where it fails or there is no room for more samples. */
+/*
+ * Runs until standard input ends, which ends the process with status 0. Returns, negative, only if it fails
+ * or has no room for more samples.
+ */
 int alternate(const struct alternation *a);
 
 #endif

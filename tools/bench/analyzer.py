@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Time, memory and temporary disk of `npuscope analyze` over the size of its input, and a picture of them.
 
-Input: raw data of tests/cannraw (868 bytes a kernel: n kernels, n/5 tasks of collectives, calls of three layers). Time is
-CPU time, memory the largest resident set, disk what unlinked temporary files hold at most (looked at 20 times a second).
+Input: raw data of tests/cannraw (868 bytes a kernel: n kernels, n/5 tasks of collectives, calls of three
+layers). Time is CPU time, memory the largest resident set, disk the most that unlinked temporary files
+hold, sampled 20 times a second.
 """
 import math
 import os
@@ -12,8 +13,8 @@ import threading
 import time
 from pathlib import Path
 
-# CPU s and peak MB of the vendor's parser for the same make of data, on 2 cores and 23 GiB (its C++ part; timeline, summary
-# and database exports together, of which each also writes the database).
+# CPU s and peak MB of the vendor's parser for data of the same generator, on 2 cores and 23 GiB (its C++
+# part; timeline, summary and database exports together, each of which also writes the database).
 VENDOR = {10_000: (6.6, 150), 100_000: (43.8, 1055), 1_000_000: (503, 8602)}
 
 
@@ -81,7 +82,8 @@ def measure(generator, npuscope, out, sizes, say):
         folder = out / f"cann_{tasks}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        made = subprocess.run([str(generator), "--tasks", str(tasks), str(folder)], check=True, capture_output=True, text=True)
+        made = subprocess.run([str(generator), "--tasks", str(tasks), str(folder)], check=True, capture_output=True,
+                              text=True)
         prof = made.stdout.split()[-1]
         raw = directory_bytes(prof)
         for formats in ("text,db", "db") if tasks <= TEXT_MOST else ("db",):
@@ -154,7 +156,8 @@ def series(results, column):
 def picture(results, path):
     parts = ['<svg xmlns="http://www.w3.org/2000/svg" width="900" height="380" viewBox="0 0 900 380" '
              'font-family="sans-serif" font-size="12">', '<rect width="900" height="380" fill="white"/>']
-    for x, column, title, unit in ((70, 2, "CPU time over kernels", "s"), (520, 4, "Peak resident memory over kernels", "MB")):
+    for x, column, title, unit in ((70, 2, "CPU time over kernels", "s"),
+                                   (520, 4, "Peak resident memory over kernels", "MB")):
         lines = series(results, column)
         points = [p for line in lines.values() for p in line]
         plot = Plot(x, 40, 350, 270, title, unit, [p[0] for p in points], [p[1] for p in points])

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long npuscope takes to put thousands of probes on a running job, and to take them out again."""
+"""How long npuscope takes to attach thousands of probes to a running job, and to detach them."""
 import json
 import shutil
 import subprocess
 from pathlib import Path
 
-# As many operators as asked for, each with its two phases: without common functions each has a probe of its own.
+# The requested number of operators, each with its two phases: they share no functions, so each has a probe.
 LIBRARY = """
 static volatile int sink;
 #define OPERATOR(n) \\
@@ -48,10 +48,12 @@ def measure(npuscope, out, counts, rounds):
         job, libraries = build(place, probes)
         costs = []
         for _ in range(rounds):
-            with subprocess.Popen([job, *libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as running:
+            with subprocess.Popen([job, *libraries], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                  text=True) as running:
                 running.stdout.readline()
-                done = subprocess.run([npuscope, "record", "-q", "-p", str(running.pid), "-d", "200ms", "-o", place, "--export",
-                                       "none", "--host-sys", "none"], capture_output=True, text=True, check=False)
+                done = subprocess.run([npuscope, "record", "-q", "-p", str(running.pid), "-d", "200ms", "-o", place,
+                                       "--export", "none", "--host-sys", "none"],
+                                      capture_output=True, text=True, check=False)
                 running.communicate("\n")
             session = json.loads((Path(done.stdout.split()[0]) / "session.json").read_text())
             if len(session["probes"]) != probes:

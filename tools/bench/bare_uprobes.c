@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Uprobes whose program does nothing, until this process or its parent is killed. Standard input has a line for each: the offset in the file, 1 if
- * its return is probed too, the file's path, blanks between them. Prints "ready" when all are there.
+ * Uprobes whose program does nothing, until this process or its parent is killed. Standard input has a line
+ * for each: the offset in the file, 1 if its return is probed too, the file's path, blanks between them.
+ * Prints "ready" when all are attached.
  */
 #include <bpf/bpf.h>
 #include <errno.h>
@@ -31,7 +32,7 @@ int main(void)
 	unsigned long long offset;
 	char path[4096];
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody else would end it, and its probes */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nothing else would end it, and its probes */
 	if (getppid() == 1)
 		return 1;
 	if (entry < 0 || both < 0) {

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Figures for docs/benchmarks.md: every one is a ratio of two commands of this run.
 
-Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the
-sections of docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, osrt, device, events, ingest, driver, soak, sessions, raw. Tools that are not installed are left out, with a line that says so.
+Writes build/bench/results.csv (figure,value,unit,baseline,baseline_value,ratio) and the sections of
+docs/benchmarks.md. Arguments choose sections: launches, job, start, cost, attach, osrt, device, events,
+ingest, driver, soak, sessions, raw. Tools that are not installed are left out, which a line reports.
 """
 import csv
 import json
@@ -77,11 +78,13 @@ def job_seconds(wrapper, env, rate=50000, steps=STEPS):
         path.write_text(f"#!/bin/bash\nset -- {shlex.join(words)}\n{TIMED}\n")
         path.chmod(0o755)
         command = wrapper + ["/bin/bash " + str(path)]
-    elif wrapper and wrapper[0] == "uftrace":  # it does not survive the end of a shell: its own start and end are timed too
+    elif wrapper and wrapper[0] == "uftrace":
+        # It does not survive the end of a shell: its own start and end are timed too.
         command = ["bash", "-c", TIMED, "job"] + wrapper + words
     else:
         command = wrapper + ["bash", "-c", TIMED, "job"] + words
-    done = subprocess.run(command, env=env | {"STAMP": str(stamp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=600)
+    done = subprocess.run(command, env=env | {"STAMP": str(stamp)}, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          check=False, timeout=600)
     if done.returncode not in (0, 3) or not stamp.exists():
         raise RuntimeError(f"{command[0]}: status {done.returncode}: {done.stderr.decode()[-500:]}")
     seconds = int(stamp.read_text()) / 1e9
@@ -131,7 +134,7 @@ def slow_down(env):
 
 
 def cost_of_a_call(env, record):
-    """What a probed call takes from the job, beside ltrace's: few steps, for ltrace is slow."""
+    """What a probed call costs the job, beside ltrace's: few steps, as ltrace is slow."""
     steps = 5
     plain = min(job_seconds([], env, steps=steps)[0] for _ in range(ROUNDS))
     seconds, text = min(job_seconds(record, env, steps=steps) for _ in range(ROUNDS))
@@ -221,7 +224,8 @@ def analyze_sessions():
             f"session of {TASKS[0]} tasks: CPU for a million", base)
         add(f"session of {tasks} tasks: wall for a million", wall * 1e6 / tasks, "s",
             f"session of {tasks} tasks: CPU for a million", per_million)
-        add(f"session of {tasks} tasks: peak memory", peak, "MB", f"{tasks} tasks, 868 raw bytes each", tasks * 868 / 1e6)
+        add(f"session of {tasks} tasks: peak memory", peak, "MB", f"{tasks} tasks, 868 raw bytes each",
+            tasks * 868 / 1e6)
         shutil.rmtree(session)
 
 
@@ -233,7 +237,8 @@ def analyze_raw():
         name = f"{tasks} kernels to {formats}"
         per_million = cpu * 1e6 / tasks
         base.setdefault(formats, (per_million, tasks))
-        add(f"{name}: CPU for a million", per_million, "s", f"{base[formats][1]} kernels to {formats}", base[formats][0])
+        add(f"{name}: CPU for a million", per_million, "s", f"{base[formats][1]} kernels to {formats}",
+            base[formats][0])
         add(f"{name}: wall for a million", wall * 1e6 / tasks, "s", "its CPU", per_million)
         add(f"{name}: peak memory", peak, "MB", "its raw data", raw / 1e6)
         add(f"{name}: temporary files", temporary / 1e6, "MB", "its raw data", raw / 1e6)
@@ -245,63 +250,73 @@ def analyze_raw():
 TEXTS = {
     "launches": """## Launches of a job that its host limits
 
-What its probes take, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both of its phases, through
-libraries that do next to nothing, and between two launches it computes over 256 KB (`tools/bench/launches.c`). It runs all the time, while captures and bare
-uprobes come and go; every other 10 ms it launches through functions without probes instead, and is held against that. CPU time, medians; the range
-is that of the median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones, entries and returns,
-with a program that does nothing: what no tracer of this kind can go below. A trap of a virtual machine is dearer than a real processor's.""",
+What its probes take, such a job is slower by. It never waits: each kernel is launched as an aclnn operator with both
+of its phases, through libraries that do next to nothing, and between two launches it computes over 256 KB
+(`tools/bench/launches.c`). It runs all the time, while captures and bare uprobes come and go; every other 10 ms it
+launches through functions without probes instead, and is held against that. CPU time, medians; the range is that of
+the median, by bootstrap. Only probes of CANN are recorded (`--host-sys none`). Bare uprobes are the same ones,
+entries and returns, with a program that does nothing: what no tracer of this kind can go below. A trap of a virtual
+machine is dearer than a real processor's.""",
     "driver": """## Calls of the NPU's driver
 
-ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of computing,
-as a job that launches through the kernel makes them; medians of turns. No driver is there: what it does itself comes on top of
-both sides, so that with one the ratios are smaller. System calls are not recorded beside them.
+ioctls on a device node that bears the name of one of the driver's, as fast as they go, and one after every 20 us of
+computing, as a job that launches through the kernel makes them; medians of turns. No driver is there: what it does
+itself comes on top of both sides, so that with one the ratios are smaller. System calls are not recorded beside them.
 
-Launches through a driver are those of the simulated job through the mock driver (`tools/npusim/kmod`), in an emulated machine whose clock goes
-by its instructions: what they are counted in. Median of one capture each of 2 s; the dearer traps and memory of a real processor are not in them.""",
+Launches through a driver are those of the simulated job through the mock driver (`tools/npusim/kmod`), in an emulated
+machine whose clock goes by its instructions: what they are counted in. Median of one capture each of 2 s; the dearer
+traps and memory of a real processor are not in them.""",
     "job": f"""## The job under tracers
 
-Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training job of
-one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not do the same: strace and perf trace
-see system calls only, ltrace and uftrace library calls only, bpftrace counts both and keeps no record.""",
+Absolute figures of a virtual machine say little: traps and wake-ups are dear there. The job is the simulated training
+job of one rank, {STEPS} steps, median of {ROUNDS} rounds taken in turns; the time is the job's own. The tools do not
+do the same: strace and perf trace see system calls only, ltrace and uftrace library calls only, bpftrace counts both
+and keeps no record.""",
     "start": f"""## Until recording begins
 
-From the start of the program until it records a process with one thread, median of {ROUNDS} rounds taken in turns; perf samples by cpu-clock. What
-probes cost is measured once per boot, beside the first capture: it does not wait for that.""",
+From the start of the program until it records a process with one thread, median of {ROUNDS} rounds taken in turns;
+perf samples by cpu-clock. What probes cost is measured once per boot, beside the first capture: it does not wait for
+that.""",
     "cost": f"""## Is it true what watching is told to cost?
 
-A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; every other 10 ms it calls one without
-a probe instead. It runs all the time, while {cost.PAIRS} captures of {cost.WINDOW:g} s come and go. The share is of the job's CPU time, measured by that of a
-call during each capture and in the pauses before and after it. A probed call is held against one without a probe 10 ms before: by CPU time of all between two
-calls, and, near it, by the time of the call and some 5 us of computing behind it where nothing interrupted them. Medians;
-the range is that of the median, by bootstrap. The job that is asleep in between sleeps before each call: what watches its system calls and switches
-is in the share, not in the call; it wakes to colder caches than costs are measured with, so that its calls are reported too low. Shares that
-the noise hides are left out.""",
+A job that computes over 256 KB and calls one function at a time, whose first instruction is what the row says; every
+other 10 ms it calls one without a probe instead. It runs all the time, while {cost.PAIRS} captures of {cost.WINDOW:g}
+s come and go. The share is of the job's CPU time, measured by that of a call during each capture and in the pauses
+before and after it. A probed call is held against one without a probe 10 ms before: by CPU time of all between two
+calls, and, near it, by the time of the call and some 5 us of computing behind it where nothing interrupted them.
+Medians; the range is that of the median, by bootstrap. The job that is asleep in between sleeps before each call:
+what watches its system calls and switches is in the share, not in the call; it wakes to colder caches than costs are
+measured with, so that its calls are reported too low. Shares that the noise hides are left out.""",
     "attach": f"""## Attaching and letting go
 
-A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the kernel: it waits
-until no CPU can be in a probe any more, once.""",
+A job with as many operators as probes, one library, best of {ROUNDS} rounds. What takes time at the end is the
+kernel: it waits until no CPU can be in a probe any more, once.""",
     "osrt": f"""## The operating system under tracers
 
-Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that fight for a mutex, 1.5 GB
-copied in blocks of 64 KB; median of {host.ROUNDS} rounds taken in turns, time of the program's own clock. `npuscope record` keeps a record of
-each long call and sums of the short ones, and every switch; with `--osrt-threshold 0` a record of every call.""",
+Fixed work (`tools/bench/workload.c`): 300,000 system calls in a loop, 400,000 turns of four threads that fight for a
+mutex, 1.5 GB copied in blocks of 64 KB; median of {host.ROUNDS} rounds taken in turns, time of the program's own
+clock. `npuscope record` keeps a record of each long call and sums of the short ones, and every switch; with
+`--osrt-threshold 0` a record of every call.""",
     "soak": f"""## A long capture
 
-{soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked at each second.""",
+{soak.RATE} system calls a second for {SOAK_SECONDS} s, a record of each, default rings; the collector's memory looked
+at each second.""",
     "device": """## Sampling devices
 
-One device at the default rates: CPU time of the thread that samples it, and in a row of its own CPU time of the process without
-rights that calls the driver's libraries. Most of that is the simulated device, which makes the samples.""",
+One device at the default rates: CPU time of the thread that samples it, and in a row of its own CPU time of the
+process without rights that calls the driver's libraries. Most of that is the simulated device, which makes the
+samples.""",
     "events": "## Events to disk",
     "sessions": "## Analysis of npuscope's sessions\n\nText and database.",
     "ingest": """## Task log
 
-CPU time of one core for the device's log of tasks: two records of 64 bytes each, in blocks of 256 KiB as the helper library
-hands them over, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
+CPU time of one core for the device's log of tasks: two records of 64 bytes each, in blocks of 256 KiB as the helper
+library hands them over, best of three rounds of a million tasks. The target is a million tasks a second and core.""",
     "raw": """## Analysis of CANN's raw data
 
-Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of wall time
-and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same size.
+Input of `tests/cannraw` with its defaults: 868 raw bytes a kernel. The vendor's parser needed 503 CPU s, 392 s of
+wall time and 8.4 GB for timeline, summary and database of a million kernels of such data on a machine of the same
+size.
 
 ![CPU time and memory over size](analyze.svg)""",
 }
@@ -316,7 +331,8 @@ def kind():
 def section(name, table):
     lines = [f"<!-- {name} -->", TEXTS[name], "", f"Measured on {kind()} by `make bench BENCH={name}`.", "",
              "| figure | value | unit | ratio | of |", "|---|---:|---|---:|---|"]
-    return "\n".join(lines + [f"| {f} | {v} | {u} | {r} | {b} |" for f, v, u, b, _, r in table]) + f"\n<!-- end {name} -->\n"
+    rows = [f"| {f} | {v} | {u} | {r} | {b} |" for f, v, u, b, _, r in table]
+    return "\n".join(lines + rows) + f"\n<!-- end {name} -->\n"
 
 
 def write_results(measured):

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `calls LIBRARY KIND RATE STEPS SAMPLES`: calls of a library's function, each after STEPS of computing; every other 10 ms step_here, which
- * has no probe, is called in its place (alternate.h). RATE: of calls a second; 0: as fast as computing lets it. KIND: push, nop5,
- * sub, by the function's first instruction, or mixed: each in turn.
+ * `calls LIBRARY KIND RATE STEPS SAMPLES`: calls of a library's function, each after STEPS of computing;
+ * every other 10 ms step_here, which has no probe, is called instead (alternate.h). RATE: of calls a
+ * second; 0: as fast as computing lets it. KIND: push, nop5, sub, by the function's first instruction, or
+ * mixed: each in turn.
  */
 #include <dlfcn.h>
 #include <stdio.h>

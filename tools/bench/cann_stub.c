@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * The functions of CANN that the launch of a kernel passes through, each in the library that CANN has it in
- * (-DACL_RT, -DHAL, -DNNOPBASE), and next to nothing in them: what they cost under a tracer is the tracer's. All in one of another
- * name they are what no tracer looks for.
+ * (-DACL_RT, -DHAL, -DNNOPBASE). They do next to nothing, so their cost under a tracer is the tracer's. In
+ * a library of another name no tracer probes them.
  */
 #include <stddef.h>
 #include <stdint.h>

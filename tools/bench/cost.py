@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""
-What watching is told to cost, beside what it really costs: one job runs all the time, and captures of it come and go. Nothing is compared
-across processes. All of it: CPU time of a call inside captures against that before and after each. A probed call: against one without a
-probe, which the job makes every other 10 ms; that pair is so near in time that the machine's noise is in both.
+"""The cost of watching as npuscope reports it, beside its real cost: one job runs all the time, and
+captures of it come and go. Nothing is compared across processes. The whole cost: CPU time of a call
+inside captures against that before and after each. The cost of a probed call: against one without a
+probe, which the job makes every other 10 ms; that pair is so near in time that both have the machine's
+noise.
 """
 import json
 import os
@@ -71,9 +72,9 @@ def calls(program, library, kind, rate, steps):
 
 
 def capture(npuscope, job, options):
-    """A capture of the job: what it told, and its session.json."""
-    done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.place, "--export", "none",
-                           *options], capture_output=True, check=False, text=True)
+    """A capture of the job: what it reported, and its session.json."""
+    done = subprocess.run([npuscope, "record", "-q", "-p", str(job.process.pid), "-d", f"{WINDOW}s", "-o", job.place,
+                           "--export", "none", *options], capture_output=True, check=False, text=True)
     paths = [line for line in done.stdout.splitlines() if line.startswith("/")]
     if not paths:
         raise RuntimeError(f"npuscope record: {done.stderr}")
@@ -83,8 +84,8 @@ def capture(npuscope, job, options):
     if cost["source"] != "cached":
         raise RuntimeError(f"costs are {cost['source']}, not measured before")
     hits = sum(kind["calls"] + kind["marks"] for kind in cost["probes"].values())
-    return Capture(cost["overhead_percent"], (cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]) / max(1, hits), int(session["capture"]["begin_monotonic"]),
-                   int(session["capture"]["end_monotonic"])), session
+    return Capture(cost["overhead_percent"], (cost["spent_ns"]["calls"] + cost["spent_ns"]["marks"]) / max(1, hits),
+                   int(session["capture"]["begin_monotonic"]), int(session["capture"]["end_monotonic"])), session
 
 
 def window(samples, begin, end):
@@ -100,7 +101,7 @@ def call_ns(inside):
 
 
 def added_by_probes(inside, figure):
-    """The figure of 10 ms with probed calls, less that of the 10 ms before, without them: pairs that do not overlap."""
+    """The figure of 10 ms with probed calls, less that of the 10 ms before without; pairs do not overlap."""
     pieces = [(figure([a, b]), b[3] > a[3]) for a, b in zip(inside, inside[1:])]
     return [now - before for (before, plain), (now, probed) in zip(pieces, pieces[1:]) if probed and not plain]
 
@@ -130,7 +131,7 @@ class Result:
 
 
 def told_and_real(npuscope, job, options=()):
-    """Medians over the pairs. What is told is the medians of what each capture told."""
+    """Medians over the pairs. The reported cost is the median of what captures reported."""
     pauses, captures = [], []
     for turn in range(PAIRS + 1):
         begin = time.monotonic_ns()
@@ -148,11 +149,12 @@ def told_and_real(npuscope, job, options=()):
         added += added_by_probes(inside, call_ns)
         near += added_by_probes(inside, near_ns)
     return Result(statistics.median(c.told_percent for c in captures), statistics.median(share), interval(share),
-                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added), statistics.median(near), interval(near))
+                  statistics.median(c.told_ns for c in captures), statistics.median(added), interval(added),
+                  statistics.median(near), interval(near))
 
 
 def step_ns(program, library):
-    """What a step of computing takes."""
+    """How long a step of computing takes."""
     steps = 10000
     job = calls(program, library, "push", 0, steps)
     time.sleep(1)
@@ -161,9 +163,10 @@ def step_ns(program, library):
 
 
 def measure(npuscope, out, program, add, say):
-    """Rows for each kind of function and rate of calls: of a job that computes between its calls, and of one that sleeps."""
+    """Rows for each kind of function and rate of calls: of a job that computes, and of one that sleeps."""
     library = build(out)
-    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)  # measures, unless it was
+    # Measures the costs of probes, unless that was done before.
+    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)
     step = step_ns(program, library)
     jobs = [(f"{kind}, {rate} calls/s", kind, 0, int(1e9 / rate / step), ()) for kind in KINDS for rate in RATES]
     jobs += [(f"push, {rate} calls/s, asleep in between", "push", rate, ASLEEP_STEPS, ()) for rate in RATES[:2]]
@@ -171,7 +174,10 @@ def measure(npuscope, out, program, add, say):
         r = told_and_real(npuscope, calls(program, library, kind, rate, steps), options)
         say(f"{name}: told {r.told_percent:.2f} %, really {r.percent:.2f} %")
         if r.percent_range[0] > 0:  # else it is less than the noise
-            add(f"{name}: share told", r.told_percent, "%", f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
-        add(f"{name}: a probed call told", r.told_ns, "ns", f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)
+            add(f"{name}: share told", r.told_percent, "%",
+                f"measured (95 %: {r.percent_range[0]:.3g} to {r.percent_range[1]:.3g})", r.percent)
+        add(f"{name}: a probed call told", r.told_ns, "ns",
+            f"measured (95 %: {r.ns_range[0]:.0f} to {r.ns_range[1]:.0f})", r.ns)
         if kind != "mixed":  # the median of calls that cost differently is none of theirs
-            add(f"{name}: the same", r.told_ns, "ns", f"measured near it (95 %: {r.near_range[0]:.0f} to {r.near_range[1]:.0f})", r.near)
+            add(f"{name}: the same", r.told_ns, "ns",
+                f"measured near it (95 %: {r.near_range[0]:.0f} to {r.near_range[1]:.0f})", r.near)

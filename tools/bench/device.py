@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What sampling a device takes of a CPU, by the clock of the thread that does it."""
+"""The CPU time of sampling a device, by the clock of the thread that samples."""
 import json
 import shutil
 import subprocess
@@ -16,8 +16,9 @@ EVERYTHING = [word for words in GROUPS.values() for word in words]
 
 
 def share(npuscope, out, env, pid, options, seconds):
-    """(percent of one CPU, the same in the process that calls the driver's libraries, bytes a second) of the only device."""
-    done = subprocess.run([npuscope, "record", "-q", "-p", str(pid), "-d", f"{seconds}s", "-o", out, "--export", "none", "--host-sys",
+    """(percent of one CPU, that of the process that calls the driver's libraries, bytes a second)."""
+    done = subprocess.run([npuscope, "record", "-q", "-p", str(pid), "-d", f"{seconds}s", "-o", out, "--export", "none",
+                           "--host-sys",
                            "none", "--level", "none", *options], capture_output=True, text=True, check=False, env=env)
     session = Path(done.stdout.split()[0])
     story = json.loads((session / "session.json").read_text())
@@ -27,7 +28,8 @@ def share(npuscope, out, env, pid, options, seconds):
     if any(c["lost"] or c["torn_bytes"] for c in device["channels"]):
         raise RuntimeError(f"records were lost: {device}")
     worker = story["device_sampler"]["worker_cpu_ns"]
-    return 100 * device["cpu_ns"] / elapsed, 100 * worker / elapsed, sum(c["bytes"] for c in device["channels"]) * 1e9 / elapsed
+    written = sum(c["bytes"] for c in device["channels"])
+    return 100 * device["cpu_ns"] / elapsed, 100 * worker / elapsed, written * 1e9 / elapsed
 
 
 def sampling(npuscope, sim, out, env, seconds, add):
@@ -39,8 +41,8 @@ def sampling(npuscope, sim, out, env, seconds, add):
         try:
             all_of_it = share(npuscope, out, env, pid, EVERYTHING, seconds)[0]
             for name, options in GROUPS.items():
-                add(f"{name}, one device", share(npuscope, out, env, pid, options, seconds)[0], "% of one CPU", "everything",
-                    all_of_it)
+                add(f"{name}, one device", share(npuscope, out, env, pid, options, seconds)[0], "% of one CPU",
+                    "everything", all_of_it)
             percent, worker, rate = share(npuscope, out, env, pid, EVERYTHING, seconds)
             add("everything, one device", percent, "% of one CPU", "the same", all_of_it)
             add("everything, one device, in the driver's libraries", worker, "% of one CPU", "everything", all_of_it)

@@ -9,7 +9,8 @@ from typing import Callable
 from host import ROUNDS, Run, medians, traced
 
 KINDS = {"ioctls": 300000, "launches": 30000}
-MACHINES = (("6.1:amd64", "btf", "fexit"), ("6.1:amd64", "plain", "kprobes"))  # kernel, its driver's modules, how that is probed
+MACHINES = (("6.1:amd64", "btf", "fexit"),
+            ("6.1:amd64", "plain", "kprobes"))  # kernel, its driver's modules, how that is probed
 LAUNCHES = Path(__file__).resolve().parents[2] / "tests/vm/launches.py"
 
 
@@ -36,7 +37,7 @@ def calls(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[...
 
 
 def in_machines(out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
-    """A launch of the demo job through the mock driver, for which there has to be a kernel that takes its modules."""
+    """A launch of the demo job through the mock driver, which needs a kernel that loads its modules."""
     for kernel, modules, how in MACHINES:
         done = subprocess.run(["/usr/bin/python3", str(LAUNCHES), kernel, modules, str(out / "machines")],
                               capture_output=True, text=True, check=False)
@@ -49,4 +50,5 @@ def in_machines(out: Path, add: Callable[..., None], say: Callable[..., None]) -
         add(f"{what}, --driver none", recorded, "instructions", f"{what}, no tracer", alone)
         for way in ("calls", "calls,tasks"):
             add(f"{what}, --driver {way}", found[way], "instructions", f"{what}, no tracer", alone)
-            add(f"added to it by --driver {way}", found[way] - recorded, "instructions", f"{what}, --driver none", recorded)
+            add(f"added to it by --driver {way}", found[way] - recorded, "instructions", f"{what}, --driver none",
+                recorded)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `gen_session_main DIR TASKS [more|host]`: a synthetic session of two ranks with about TASKS device tasks, to time the analyzer on.
- * "more": also with memory, and tasks of which the device's log says nothing. "host": without a device's log.
+ * `gen_session_main DIR TASKS [more|host]`: a synthetic session of two ranks with about TASKS device tasks,
+ * to time the analyzer on. "more": also with memory, and tasks without records in the device's log. "host":
+ * without a device's log.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ Run = Callable[[], float]
 
 
 def medians(runs: dict[str, Run], rounds: int, say: Callable[..., None]) -> dict[str, float]:
-    """Median of each, taken in turns so that a slow minute of the machine meets all of them. What fails is left out."""
+    """Median of each, measured in turns so that noise meets all of them. What fails is left out."""
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -43,7 +43,7 @@ def tracers(npuscope: Path, out: Path) -> dict[str, list[str]]:
 
 
 def last_number(text: str) -> float:
-    """The workload's own figure among whatever the tracer says."""
+    """The workload's own figure among the output of the tracer."""
     found = re.findall(r"^(\d+)$", text, re.M)
     if not found:
         raise ValueError("the workload said nothing")
@@ -51,7 +51,7 @@ def last_number(text: str) -> float:
 
 
 def traced(command: list[str], out: Path, timeout: int = 300) -> float:
-    """Seconds that the workload says it took."""
+    """Seconds that the workload took, by its own output."""
     done = subprocess.run(command, cwd=out, capture_output=True, check=False, text=True, timeout=timeout)
     for session in out.glob("npuscope_*"):
         shutil.rmtree(session)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `ingest DIR TASKS`: what a task costs the collector, from the helper's blocks to the session's files, and the analyzer, from
- * those files to tasks with a start and an end. Prints a line each: name, CPU seconds, tasks.
+ * `ingest DIR TASKS`: what a task costs the collector, from the helper's blocks to the session's files, and
+ * the analyzer, from those files to tasks with a start and an end. Prints a line for each: name, CPU
+ * seconds, tasks.
  */
 #include <errno.h>
 #include <fcntl.h>

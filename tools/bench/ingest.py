@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""`make bench BENCH=ingest`: what one task of the device's log costs, from the helper's blocks to the session, and from the
-session to a task with its times."""
+"""`make bench BENCH=ingest`: what one task of the device's log costs.
+
+From the helper's blocks to the session, and from the session to a task with its times.
+"""
 import subprocess
 import tempfile
 

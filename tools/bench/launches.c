@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * `launches PLAIN STEPS SAMPLES`: a job whose host is what limits it: it never waits. Kernels are launched as aclnn operators with both of
- * their phases, each after STEPS of computing; every other 10 ms through the library PLAIN, which has the same functions and no
- * name that is probed (alternate.h).
+ * `launches PLAIN STEPS SAMPLES`: a job that its host limits: it never waits. Kernels are launched as aclnn
+ * operators with both of their phases, each after STEPS of computing; every other 10 ms through the library
+ * PLAIN, which has the same functions and no name that is probed (alternate.h).
  */
 #include <dlfcn.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""
-What recording the launch of a kernel adds to a job whose host limits it, beside uprobes that do nothing in the same places: one
-job runs all the time, and captures and bare uprobes come and go. Every other 10 ms it launches through functions that have no probe.
+"""What recording adds to the launch of a kernel in a job that its host limits.
+
+Bare uprobes at the same addresses, which do nothing, are measured beside it: one job runs all the time, and
+captures and bare uprobes come and go. Every other 10 ms it launches through functions that have no probe.
 """
 
 import statistics
@@ -23,7 +24,7 @@ Window = tuple[int, int]  # CLOCK_MONOTONIC ns
 
 
 def bare(out: Path, probes: list[dict[str, Any]]) -> Window:
-    """A while with uprobes that do nothing at those places."""
+    """A while with uprobes that do nothing at those addresses."""
     with subprocess.Popen([out / "bare_uprobes"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as tracer:
         try:
             for p in probes:
@@ -58,18 +59,20 @@ class Launches:
             self.windows.setdefault("bare uprobes" + level, []).append(bare(self.out, self.probes[level]))
 
     def end(self) -> tuple[float, dict[str, list[float]]]:
-        """ns of a launch and the computing before it, without probes; and what each tracer adds to one, in each pair of 10 ms."""
+        """ns of a launch and the computing before it; and what each tracer adds, in each pair of 10 ms."""
         samples = self.job.end()
         inside = {name: [cost.window(samples, *window) for window in windows] for name, windows in self.windows.items()}
         alone = [(now[1] - before[1]) / (now[2] - before[2]) for windows in inside.values() for window in windows
                  for before, now in zip(window, window[1:]) if now[3] == before[3]]
-        return statistics.median(alone), {name: [ns for window in windows for ns in cost.added_by_probes(window, cost.call_ns)]
+        return statistics.median(alone), {name: [ns for window in windows
+                                                 for ns in cost.added_by_probes(window, cost.call_ns)]
                                           for name, windows in inside.items()}
 
 
 def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[..., None]) -> None:
     """Medians, with their ranges."""
-    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)  # measures, unless it was
+    # Measures the costs of probes, unless that was done before.
+    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)
     step = cost.step_ns(out / "calls", cost.build(out))
     probes: dict[str, list[dict[str, Any]]] = {}
     for rate in RATES:
@@ -87,7 +90,8 @@ def launches(npuscope: Path, out: Path, add: Callable[..., None], say: Callable[
             add(f"{rate} launches/s, npuscope record{level}", alone + recorded, "ns a launch", "without probes", alone)
             add(f"added to a launch by npuscope record{level} (95 %: {low:.0f} to {high:.0f})", recorded, "ns",
                 f"bare uprobes{level} (95 %: {least_low:.0f} to {least_high:.0f})", least)
-            add(f"of that beyond a bare uprobe, each trap{level}", (recorded - least) / traps, "ns", f"one bare trap{level}", least / traps)
+            add(f"of that beyond a bare uprobe, each trap{level}", (recorded - least) / traps, "ns",
+                f"one bare trap{level}", least / traps)
     for level, _ in LEVELS:
         _, entered, traps, _ = traps_of_launch(probes[level])
         add(f"probes that a launch enters{level}", entered, "", "the same", entered)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A long capture at a steady rate: memory of the collector, records that went missing, size against the estimate."""
+"""A long capture at a steady rate: memory of the collector, lost records, size against the estimate."""
 
 import json
 import re

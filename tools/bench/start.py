@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""How long it takes from the start of npuscope until it records, beside perf, on an idle machine and a crowded one."""
+"""Time from the start of npuscope until it records, beside perf, on an idle machine and a crowded one."""
 import os
 import shutil
 import signal
@@ -24,7 +24,7 @@ def end(processes):
 
 
 def npuscope_starts(npuscope, out, job, *options):
-    """Seconds until it says that it records."""
+    """Seconds until it reports that it records."""
     begin = time.monotonic()
     with subprocess.Popen([npuscope, "record", "-p", str(job), "-o", out, "--export", "none", *options],
                           stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
@@ -42,9 +42,10 @@ def npuscope_starts(npuscope, out, job, *options):
 
 
 def perf_starts(out, job):
-    """Seconds until its events count: then it starts the command that it is given, which says that."""
+    """Seconds until its events count: then it starts its command, which prints the time."""
     begin = time.monotonic()
-    done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-p", str(job), "-o", str(out / "perf.data"), "--", "date", "+%s%N"],
+    done = subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-p", str(job), "-o", str(out / "perf.data"),
+                           "--", "date", "+%s%N"],
                           capture_output=True, text=True, check=False)
     now, clock = time.time(), time.monotonic()
     said = [line for line in done.stdout.splitlines() if line.isdigit()]
@@ -54,7 +55,7 @@ def perf_starts(out, job):
 
 
 def starts_without_cache(npuscope, out, job):
-    """The first one of a boot: nothing is known of costs yet."""
+    """The first one of a boot: costs are not measured yet."""
     kept = CACHE.read_bytes() if CACHE.exists() else None
     CACHE.unlink(missing_ok=True)
     try:
@@ -69,7 +70,8 @@ def measure(npuscope, out, rounds, add, say):
     perf = shutil.which("perf")
     if not perf:
         say("perf: not installed: start times have nothing to be compared with")
-    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)  # measures costs
+    # Measures the costs of probes.
+    subprocess.run([npuscope, "doctor", "--estimate", "calls=1"], capture_output=True, check=True)
     job = subprocess.Popen(["sh", "-c", "while :; do sleep 0.01; done"])
     try:
         for crowd in CROWDS:
@@ -86,6 +88,7 @@ def measure(npuscope, out, rounds, add, say):
             end(spinning)
             base = "perf record -p" if perf else "npuscope record -p"
             for name, values in times.items():
-                add(f"{name}, {beside}", statistics.median(values), "s", f"{base}, {beside}", statistics.median(times[base]))
+                add(f"{name}, {beside}", statistics.median(values), "s", f"{base}, {beside}",
+                    statistics.median(times[base]))
     finally:
         end([job])

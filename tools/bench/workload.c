@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Work for the operating system, of a fixed amount: `workload calls N` system calls, `workload locks N` turns of four
- * threads that fight for a mutex, `workload copy N` MB from one file to another in the current directory, `workload ioctls N`
- * ioctls on a device node that has the name of one of the NPU driver's, and `workload launches N` the same with 20 us of
- * computing before each. Prints the nanoseconds it took. `workload within COMMAND...` runs a command, tracer and all, where
- * there is such a node: in a /dev of its own.
+ * A fixed amount of work for the operating system: `workload calls N` system calls, `workload locks N`
+ * turns of four threads that fight for a mutex, `workload copy N` MB from one file to another in the
+ * current directory, `workload ioctls N` ioctls on a device node that has the name of one of the NPU
+ * driver's, and `workload launches N` the same with 20 us of computing before each. Prints the nanoseconds
+ * that it took. `workload within COMMAND...` runs a command, with its tracer, where there is such a node:
+ * in a /dev of its own.
  */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Completion of bash. It needs nothing of the package bash-completion, and uses its completion of commands if it is there. */
+/* Completion of bash. It does not need the package bash-completion, but uses its completion of commands. */
 #include "cli_docs.h"
 
 #include <string.h>

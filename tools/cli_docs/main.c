@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * cli_docs DIR DATE: writes npuscope.1, npuscope-COMMAND.1, npuscope.bash and _npuscope into DIR; man pages are of DATE. Runs
- * where npuscope is built, which is not always where it will run.
+ * cli_docs DIR DATE: writes npuscope.1, npuscope-COMMAND.1, npuscope.bash and _npuscope into DIR; man pages
+ * are of DATE. Runs on the machine that builds npuscope, which need not be the one that runs it.
  */
 #include "cli_docs.h"
 

@@ -31,13 +31,15 @@ PROF_DB = re.compile(r"msprof_(\d{14})\.db")
 PROF_TRACE = re.compile(r"msprof(_slice_(\d{1,2}))?_(\d{14})\.json")
 PROF_CSV = re.compile(r"(.+?)(_slice_(\d+))?_(\d{14})\.csv")
 # columns of op_summary that kernel_details calls otherwise
-AS_KERNEL = {"Op Name": "Name", "OP Type": "Type", "Task Type": "Accelerator Core", "Task Start Time(us)": "Start Time(us)",
+AS_KERNEL = {"Op Name": "Name", "OP Type": "Type", "Task Type": "Accelerator Core",
+             "Task Start Time(us)": "Start Time(us)",
              "Task Duration(us)": "Duration(us)", "Task Wait Time(us)": "Wait Time(us)"}
 
 
 # Tables that begin with Device_id in generation B alone. A trace of a host has none but the last ones.
 GENERATION_TABLES = ("kernel_details", "op_summary", "op_statistic", "api_statistic", "step_trace_time", "l2_cache",
-                     "host_cpu_usage", "host_mem_usage", "host_disk_usage", "host_network_usage", "os_runtime_statistic")
+                     "host_cpu_usage", "host_mem_usage", "host_disk_usage", "host_network_usage",
+                     "os_runtime_statistic")
 
 
 class Table:
@@ -88,7 +90,7 @@ class Table:
 
 
 class Rank:
-    """One `*_ascend_pt` folder, or a `PROF_*` folder with msprof's output. Databases are opened as copies only."""
+    """One `*_ascend_pt` folder, or a `PROF_*` folder with msprof's output. Opens copies of databases."""
 
     def __init__(self, path: Path, scratch: Path, generation: Optional[str] = None) -> None:
         self.path = path
@@ -253,17 +255,17 @@ class Rank:
 
     @cached_property
     def level(self) -> str:
-        """`Level0`, `Level1`, ... as profiler_info says."""
+        """`Level0`, `Level1`, ... from profiler_info."""
         return self.info.get("config", {}).get("experimental_config", {}).get("_profiler_level", "")
 
     def one_device(self) -> None:
-        """Skip what files of generation A cannot tell of several devices."""
+        """Skip what files of generation A do not have for several devices."""
         if self.generation == "A" and len(self.devices) > 1:
             raise Skip("no column tells the devices apart")
 
     @cached_property
     def devices(self) -> set[int]:
-        """Device ids of this result, from whatever says so."""
+        """Device ids of this result, from the first file that has them."""
         if self.trace and self.trace.devices():
             return self.trace.devices()
         if self.db and "NPU_INFO" in self.db_tables:
@@ -283,7 +285,7 @@ def is_prof(path: Path) -> bool:
 
 
 def find(root: Path) -> list[Path]:
-    """The result folders at or below ROOT; msprof's own within a framework's result are not looked at."""
+    """The result folders at or below ROOT, without msprof's own within a framework's result."""
     if is_prof(root):
         return [root]
     if (root / OUTPUT).is_dir() or root.name == OUTPUT or any(root.glob("trace_view.json")) or \

@@ -74,7 +74,8 @@ def _operator(check: Check, name: str, value: dict[str, Any]) -> None:
         check.expect(abs(band["Bandwidth(GB/s)"] - right) <= 1e-4, f"{name} {transport}: bandwidth, expected {right}")
         parts = band["Size Distribution"]
         if parts:
-            check.expect(abs(sum(part[1] for part in parts.values()) - length) <= 1e-6, f"{name} {transport}: time of parts")
+            check.expect(abs(sum(part[1] for part in parts.values()) - length) <= 1e-6,
+                         f"{name} {transport}: time of parts")
             check.expect(abs(sum(float(key) * part[0] for key, part in parts.items()) - size) <= 1e-6,
                          f"{name} {transport}: size of parts")
     _sdma(check, name, bands)
@@ -108,7 +109,7 @@ def _total(check: Check, where: str, ops: dict[str, Any], total: dict[str, Any])
 
 
 def outside_of_steps(rank: Rank) -> list[Slice]:
-    """Operators of the trace that belong to no step; where there is one step only, it takes all."""
+    """Operators of the trace that belong to no step; if there is one step only, all belong to it."""
     table = rank.table("kernel_details")
     if not rank.trace or not table or "Step Id" not in table.index or len(rank.trace.steps) < 2:
         return []
@@ -145,14 +146,16 @@ def j2(rank: Rank, check: Check) -> None:
             check.expect(False, f"{name} is not in the trace")
             continue
         one = min(in_trace[bare], key=lambda other: abs(float(time["Start Timestamp(us)"]) - other.start / 1000))
-        check.expect(abs(time["Elapse Time(ms)"] - one.length / 1e6) <= 1.5e-6, f"{name}: Elapse, trace {one.length} ns")
-        check.expect(abs(float(time["Start Timestamp(us)"]) - one.start / 1000) <= 0.3, f"{name}: start, trace {one.start}")
+        check.expect(abs(time["Elapse Time(ms)"] - one.length / 1e6) <= 1.5e-6,
+                     f"{name}: Elapse, trace {one.length} ns")
+        check.expect(abs(float(time["Start Timestamp(us)"]) - one.start / 1000) <= 0.3,
+                     f"{name}: start, trace {one.start}")
     for name in in_trace.keys() - told:
         check.expect(False, f"{name} is in the trace only")
 
 
 def _copied(args: dict[str, Any]) -> bool:
-    """Whether a plane task counts as a transfer of a link: by SDMA alone, and between ranks that are told."""
+    """Whether a plane task counts as a transfer of a link: by SDMA alone, and between known ranks."""
     return args.get("task type") in ("Memcpy", "Reduce_Inline") and args.get("transport type") == "SDMA" and \
         args["src rank"] != LOCAL_RANK
 
@@ -162,11 +165,12 @@ def _link(source: int, target: int) -> str:
 
 
 def _without_a_lane(rank: Rank) -> list[tuple[int, int, int, int]]:
-    """Copies of planes that no chip has: the trace has no lane for them. Ranks, bytes and ns, from the database."""
+    """Copies of planes that no chip has, and the trace no lane: ranks, bytes, ns, from the database."""
     if not rank.db or "COMMUNICATION_TASK_INFO" not in rank.db_tables:
         return []
-    return rank.db.execute("SELECT srcRank, dstRank, size, endNs - startNs FROM COMMUNICATION_TASK_INFO JOIN TASK USING (globalTaskId)"
-                           " JOIN STRING_IDS ON id = COMMUNICATION_TASK_INFO.taskType WHERE planeId NOT BETWEEN 0 AND ? AND"
+    return rank.db.execute("SELECT srcRank, dstRank, size, endNs - startNs FROM COMMUNICATION_TASK_INFO"
+                           " JOIN TASK USING (globalTaskId) JOIN STRING_IDS ON id = COMMUNICATION_TASK_INFO.taskType"
+                           " WHERE planeId NOT BETWEEN 0 AND ? AND"
                            " value IN ('Memcpy', 'Reduce_Inline') AND transportType = ? AND srcRank != ?",
                            (LANES - 1, SDMA, LOCAL_RANK)).fetchall()
 
@@ -248,7 +252,8 @@ def _both(rank: Rank) -> Iterator[tuple[str, float, float, int, int]]:
     if "CommAnalyzerTime" not in table_names(rank.analysis) or "COMMUNICATION_OP" not in rank.db_tables:
         raise Skip("no communication tables")
     ops: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for name, start, end in rank.db.execute("SELECT value, startNs, endNs FROM COMMUNICATION_OP JOIN STRING_IDS ON id = opName"):
+    for name, start, end in rank.db.execute("SELECT value, startNs, endNs FROM COMMUNICATION_OP"
+                                            " JOIN STRING_IDS ON id = opName"):
         ops[name].append((start, end))          # devices of one process use the same names
     for name, start, elapsed in rank.analysis.execute(
             "SELECT hccl_op_name, start_timestamp, elapse_time FROM CommAnalyzerTime"):

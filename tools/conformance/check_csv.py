@@ -144,7 +144,8 @@ def c2(rank: Rank, check: Check) -> None:
         left[plain(one.name), one.start].append(round(one.length) if one.bounded else one.length)
     for row, reach in [(row, 0) for row in compute] + [(row, 1) for row in communication]:
         start, length = us_to_ns(row["Start Time(us)"]), _length(row)
-        key = next((key for key in ((plain(row["Name"]), start + off) for off in range(-reach, reach + 1)) if left.get(key)),
+        key = next((key for key in ((plain(row["Name"]), start + off) for off in range(-reach, reach + 1))
+                    if left.get(key)),
                    None)
         if key is None:
             check.expect(False, f"{row['Name']} at {start} ns is not in the trace")
@@ -168,11 +169,13 @@ def c3(rank: Rank, check: Check) -> None:
         start, measured = us_to_ns(row["Start Time(us)"]), bool(row["Duration(us)"])
         length, wait = (float(row[name] or 0) * 1000 for name in ("Duration(us)", "Wait Time(us)"))
         if before and before[0] == device and not (measured and before_measured):
-            check.expect(start >= before[1] and not row["Wait Time(us)"], f"{row['Name']} at {start}: a wait that nobody knows")
+            check.expect(start >= before[1] and not row["Wait Time(us)"],
+                         f"{row['Name']} at {start}: a wait that nobody knows")
         elif before and before[0] == device:
             check.expect(start >= before[1], f"{row['Name']} at {start} comes after {before[1]}")
             right = max(0.0, start - before[1] - before[2])
-            check.expect(abs(wait - right) <= slack, f"{row['Name']} at {start}: wait {wait:.0f} ns, expected {right:.0f}")
+            check.expect(abs(wait - right) <= slack,
+                         f"{row['Name']} at {start}: wait {wait:.0f} ns, expected {right:.0f}")
         elif not before:
             check.expect(wait == 0, f"first row waits {wait:.0f} ns")
         else:
@@ -188,7 +191,8 @@ def _group_kernels(table: Table, left_out: frozenset[tuple[str, int]] = frozense
     groups: Groups = defaultdict(list)
     for row in split_kernels(table)[0]:
         if not left_out or (row["Name"], us_to_ns(row["Start Time(us)"])) not in left_out:
-            groups[row.get("Device_id", ""), row["Type"], row["Accelerator Core"]].append(float(row["Duration(us)"] or 0))
+            key = row.get("Device_id", ""), row["Type"], row["Accelerator Core"]
+            groups[key].append(float(row["Duration(us)"] or 0))
     return groups
 
 
@@ -197,7 +201,8 @@ def c4(rank: Rank, check: Check) -> None:
     rank.one_device()
     statistic, kernels = need(rank, "op_statistic", "kernel_details")
     groups = _group_kernels(kernels)
-    bounded = frozenset((one.name, one.start) for one in rank.trace.kernels if one.bounded) if rank.trace else frozenset()
+    kernels_of_trace = rank.trace.kernels if rank.trace else []
+    bounded = frozenset((one.name, one.start) for one in kernels_of_trace if one.bounded)
     measured = _group_kernels(kernels, bounded)
     last: dict[str, float] = {}
     ratios: dict[str, float] = defaultdict(float)
@@ -210,7 +215,8 @@ def c4(rank: Rank, check: Check) -> None:
         if times:
             total, slack = sum(times), 0.001 * len(times) + 0.001
             for name, right, room in (("Total Time(us)", total, slack), ("Min Time(us)", min(times), 0.0015),
-                                      ("Max Time(us)", max(times), 0.0015), ("Avg Time(us)", total / len(times), 0.0025)):
+                                      ("Max Time(us)", max(times), 0.0015),
+                                      ("Avg Time(us)", total / len(times), 0.0025)):
                 check.expect(abs(float(row[name]) - right) <= room, f"{key}: {name} {row[name]}, expected {right:.3f}")
         else:
             check.expect(row["Total Time(us)"] == "N/A" and row["Ratio(%)"] == "N/A",
@@ -297,7 +303,8 @@ def c8(rank: Rank, check: Check) -> None:
         check.expect(plain(row["Name"]) == plain(one.name), f"row {row['Name']}, expected {one.name} at {one.start}")
         own, total = float(row["Host Self Duration(us)"]), float(row["Host Total Duration(us)"])
         check.expect(own <= total + 0.001, f"{one.name}: self {own} > total {total}")
-        check.expect(abs(total * 1000 - one.length) <= 1.5, f"{one.name}: total {total}, in the trace {one.length / 1000}")
+        check.expect(abs(total * 1000 - one.length) <= 1.5,
+                     f"{one.name}: total {total}, in the trace {one.length / 1000}")
 
 
 @RULES.rule("C9", "device time of operators is the time of the tasks they launched")
@@ -310,7 +317,8 @@ def c9(rank: Rank, check: Check) -> None:
     times = {ts for _, _, ts in reached}
     twins = {(flow.pid, flow.tid, flow.ts) for flow in rank.trace.flows
              if flow.cat == "HostToDevice" and flow.phase == "f" and flow.ts in times} - reached
-    low, high = (_device_time(rank, places) for places in (reached, reached | twins))   # one arrow a time: it is the id
+    # one arrow a time: it is the id
+    low, high = (_device_time(rank, places) for places in (reached, reached | twins))
     for place, name in enumerate(("Device Self Duration(us)", "Device Self Duration With AICore(us)")):
         told = sum(map(float, table.column(name)))
         check.expect(low[place] - 0.01 <= told <= high[place] + 0.01,
@@ -318,7 +326,7 @@ def c9(rank: Rank, check: Check) -> None:
 
 
 def _device_time(rank: Rank, places: set[tuple[int, int, int]]) -> tuple[float, float]:
-    """Time of the tasks that start at PLACES, and of those on AI cores; us."""
+    """Time of the tasks that start at these (pid, tid, ts), and of those on AI cores; us."""
     tasks = [one for place in places for one in rank.trace.at(*place)[:1]]
     return (sum(one.length for one in tasks) / 1000,
             sum(one.length for one in tasks if one.args.get("Task Type") in AICORE) / 1000)

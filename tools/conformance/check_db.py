@@ -140,10 +140,11 @@ def d5(rank: Rank, check: Check) -> None:
     for ident, planes in spans.items():
         (start, end), found = planes[0][:2], [(low, high) for _, _, low, high in planes if low is not None]
         if not found:
-            check.expect(end == start + 1, f"operator {ident}: {start}..{end}, none of its tasks was measured: the least is 1 ns")
+            check.expect(end == start + 1,
+                         f"operator {ident}: {start}..{end}, none of its tasks was measured: the least is 1 ns")
             continue
         whole = min(low for low, _ in found), max(high for _, high in found)
-        # Older tables do not tell which plane is the master's.
+        # Older tables do not mark the master's plane.
         right = [whole] if "isMaster" in columns else [whole, *found]
         check.expect((start, end) in right, f"operator {ident}: {start}..{end}, its tasks {whole[0]}..{whole[1]}")
     for (ident,) in db.execute("SELECT DISTINCT opId FROM COMMUNICATION_TASK_INFO WHERE opId NOT IN"
@@ -243,8 +244,8 @@ def _memory_record(db: sqlite3.Connection, check: Check) -> None:
     last: dict[str, tuple[int, int]] = defaultdict(lambda: (0, 0))
     count: Counter[str] = Counter()
     for name, ts, allocated, reserved in db.execute(
-            "SELECT value, timestamp, totalAllocated, totalReserved FROM MEMORY_RECORD JOIN STRING_IDS ON id = component"
-            " ORDER BY MEMORY_RECORD.rowid"):
+            "SELECT value, timestamp, totalAllocated, totalReserved FROM MEMORY_RECORD"
+            " JOIN STRING_IDS ON id = component ORDER BY MEMORY_RECORD.rowid"):
         count[name] += 1
         if name == "PTA+GE":
             right = tuple(last["PTA"][i] + last["GE"][i] for i in (0, 1))
@@ -305,7 +306,8 @@ def w1(rank: Rank, check: Check) -> None:
     ranks = {one for one, _ in pairs}
     good = int(number) in ranks if number else -1 in ranks or rank.rank is None or len(ranks) == 1
     check.expect(good, f"{rank.db_paths[0].name} holds ranks {sorted(ranks)}")
-    check.expect(rank.rank is None or rank.rank in ranks, f"profiler_info says rank {rank.rank}, the map {sorted(ranks)}")
+    check.expect(rank.rank is None or rank.rank in ranks,
+                 f"profiler_info says rank {rank.rank}, the map {sorted(ranks)}")
     for table in sorted(rank.db_tables):
         if "deviceId" in columns(rank, table) and not table.startswith(OWN_TABLES):
             for (device,) in db.execute(f"SELECT DISTINCT deviceId FROM {table}"):
@@ -356,5 +358,5 @@ def w4(rank: Rank, check: Check) -> None:
 
 
 def _bounded(db: sqlite3.Connection) -> Iterator[tuple[Any, ...]]:
-    return db.execute("SELECT n.globalTaskId, n.source, startLowNs, startHighNs, endLowNs, endHighNs, t.startNs, t.endNs"
-                      " FROM NPUSCOPE_TASK_TIME n LEFT JOIN TASK t USING (globalTaskId)")
+    return db.execute("SELECT n.globalTaskId, n.source, startLowNs, startHighNs, endLowNs, endHighNs,"
+                      " t.startNs, t.endNs FROM NPUSCOPE_TASK_TIME n LEFT JOIN TASK t USING (globalTaskId)")

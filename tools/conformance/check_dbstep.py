@@ -68,13 +68,15 @@ class Queue:
     """When what ran between a dequeue's begin and end had been put in."""
 
     def __init__(self, rank: Rank) -> None:
-        self.taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)       # thread -> begin, end, number
+        # thread -> begin, end, number
+        self.taken: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
         self.put: dict[int, int] = {}
         if not {"PYTORCH_API", "CONNECTION_IDS"} <= rank.db_tables or not is_own(rank):
             return
         for name, tid, start, end, number in need(rank).execute(
-                "SELECT value, globalTid, CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), c.connectionId FROM PYTORCH_API p"
-                " JOIN CONNECTION_IDS c ON c.id = p.connectionId JOIN STRING_IDS s ON s.id = p.name WHERE type = 50002"):
+                "SELECT value, globalTid, CAST(startNs AS INTEGER), CAST(endNs AS INTEGER), c.connectionId"
+                " FROM PYTORCH_API p JOIN CONNECTION_IDS c ON c.id = p.connectionId"
+                " JOIN STRING_IDS s ON s.id = p.name WHERE type = 50002"):
             if name.startswith("Dequeue"):
                 self.taken[tid].append((start, end, number))
             else:
@@ -102,8 +104,9 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
 
     queue = Queue(rank)
     for start, end, device, tid, launch, launched in db.execute(
-            "SELECT t.startNs, t.endNs, t.deviceId, a.globalTid, ifnull(a.startNs, t.startNs), ifnull(a.endNs, t.startNs) FROM TASK t"
-            " JOIN COMPUTE_TASK_INFO USING (globalTaskId) LEFT JOIN CANN_API a USING (connectionId)"
+            "SELECT t.startNs, t.endNs, t.deviceId, a.globalTid, ifnull(a.startNs, t.startNs),"
+            " ifnull(a.endNs, t.startNs) FROM TASK t JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
+            " LEFT JOIN CANN_API a USING (connectionId)"
             f" WHERE globalTaskId NOT IN ({bounded})"):
         asked = queue.asked(tid, launch)
         first, last = (step_of(launch), step_of(launched)) if asked is None else (step_of(asked), step_of(asked))
@@ -119,8 +122,9 @@ def _collect(rank: Rank, steps: list[Step]) -> dict[tuple[int, str], Spans]:
             f" HAVING min(globalTaskId IN ({bounded})))" if "COMMUNICATION_TASK_INFO" in rank.db_tables else ""
         own = "o.deviceId" if rank.generation == "B" else str(next(iter(rank.devices), 0))
         for start, end, device, name, tid, launch in db.execute(
-                f"SELECT o.startNs, o.endNs, {own}, value, a.globalTid, ifnull(a.startNs, o.startNs) FROM COMMUNICATION_OP o"
-                f" LEFT JOIN STRING_IDS ON id = opName LEFT JOIN CANN_API a USING (connectionId){measured}"):
+                f"SELECT o.startNs, o.endNs, {own}, value, a.globalTid, ifnull(a.startNs, o.startNs)"
+                " FROM COMMUNICATION_OP o LEFT JOIN STRING_IDS ON id = opName"
+                f" LEFT JOIN CANN_API a USING (connectionId){measured}"):
             asked = queue.asked(tid, launch)
             step = step_of(launch if asked is None else asked)
             if step is not None:
@@ -174,4 +178,5 @@ def d11(rank: Rank, check: Check) -> None:
         " WHERE value LIKE 'ProfilerStep#%'")}
     for ident, start, end in db.execute("SELECT id, startNs, endNs FROM STEP_TIME"):
         if marks:
-            check.expect(marks.get(str(ident)) == (start, end), f"step {ident}: {start}..{end}, mark {marks.get(str(ident))}")
+            check.expect(marks.get(str(ident)) == (start, end),
+                         f"step {ident}: {start}..{end}, mark {marks.get(str(ident))}")

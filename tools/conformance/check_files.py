@@ -21,7 +21,8 @@ _INTS = ("tensor_model_parallel_size", "pipeline_model_parallel_size", "data_par
 @RULES.rule("G1", "all files are of one generation")
 def g1(rank: Rank, check: Check) -> None:
     for marker, generation in rank.markers.items():
-        check.expect(generation == rank.generation, f"{marker} is of generation {generation}, the rest {rank.generation}")
+        check.expect(generation == rank.generation,
+                     f"{marker} is of generation {generation}, the rest {rank.generation}")
 
 
 @RULES.rule("F1", "profiler_info_N.json names the rank")

@@ -28,19 +28,21 @@ def d15(rank: Rank, check: Check) -> None:
     bounded = "SELECT 0" if "NPUSCOPE_TASK_TIME" not in rank.db_tables else \
         "SELECT globalTaskId FROM NPUSCOPE_TASK_TIME WHERE source = 'host bounds'"
     spans: dict[tuple[int, int], list[Interval]] = defaultdict(list)
-    for device, start, end in db.execute("SELECT deviceId, startNs, endNs FROM TASK JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
+    for device, start, end in db.execute("SELECT deviceId, startNs, endNs FROM TASK"
+                                         " JOIN COMPUTE_TASK_INFO USING (globalTaskId)"
                                          f" WHERE globalTaskId NOT IN ({bounded})"):
         spans[device, COMPUTING].append((start, end))
-    measured = f" WHERE opId NOT IN (SELECT opId FROM COMMUNICATION_TASK_INFO GROUP BY opId HAVING min(globalTaskId IN ({bounded})))" \
-        if "COMMUNICATION_TASK_INFO" in rank.db_tables else ""
+    measured = " WHERE opId NOT IN (SELECT opId FROM COMMUNICATION_TASK_INFO GROUP BY opId" \
+        f" HAVING min(globalTaskId IN ({bounded})))" if "COMMUNICATION_TASK_INFO" in rank.db_tables else ""
     for device, start, end in db.execute(f"SELECT deviceId, startNs, endNs FROM COMMUNICATION_OP{measured}"):
         spans[device, COMMUNICATION].append((start, end))
     for device in {key[0] for key in told.keys() | spans.keys()}:
         compute, comm = spans[device, COMPUTING], spans[device, COMMUNICATION]
         for kind, right in ((COMPUTING, union(compute)), (COMMUNICATION, union(comm)), (EXPOSED, minus(comm, compute))):
-            check.expect(length(minus(told[device, kind], right)) == 0 and length(minus(right, told[device, kind])) == 0,
-                         f"device {device}, type {kind}: {len(told[device, kind])} spans of {length(union(told[device, kind]))} ns,"
-                         f" expected {length(right)} ns")
+            check.expect(length(minus(told[device, kind], right)) == 0
+                         and length(minus(right, told[device, kind])) == 0,
+                         f"device {device}, type {kind}: {len(told[device, kind])} spans of"
+                         f" {length(union(told[device, kind]))} ns, expected {length(right)} ns")
         busy = union(compute + comm)
         gaps = [(one[1], other[0]) for one, other in zip(busy, busy[1:])]
         free = union(told[device, FREE])
@@ -77,7 +79,8 @@ def d17(rank: Rank, check: Check) -> None:
         rows.sort()
         check.expect(len({kind for _, _, kind in rows}) == 1, f"connection {link} joins rows of several types: {rows}")
         if rows[0][2] == QUEUE:
-            check.expect(rows[0][1].startswith("Enqueue") and rows[-1][1].startswith("Dequeue"), f"connection {link}: {rows}")
+            check.expect(rows[0][1].startswith("Enqueue") and rows[-1][1].startswith("Dequeue"),
+                         f"connection {link}: {rows}")
 
 
 @RULES.rule("D18", "MSTX_EVENTS: marks have no length, connections are none or their own")
@@ -102,14 +105,16 @@ def _analyzer(rank: Rank) -> Any:
 def j8(rank: Rank, check: Check) -> None:
     db = _analyzer(rank)
     for name, elapsed, transit, wait, sync, idle in db.execute(
-            "SELECT hccl_op_name, elapse_time, transit_time, wait_time, synchronization_time, idle_time FROM CommAnalyzerTime"
-            f" WHERE hccl_op_name != '{TOTAL}'"):
+            "SELECT hccl_op_name, elapse_time, transit_time, wait_time, synchronization_time, idle_time"
+            f" FROM CommAnalyzerTime WHERE hccl_op_name != '{TOTAL}'"):
         check.expect(abs(idle - (elapsed - transit - wait)) <= 1e-6, f"{name}: idle {idle}")
         check.expect(sync <= wait + 1e-9, f"{name}: synchronization {sync} > wait {wait}")
     for table in {"CommAnalyzerBandwidth", "CommAnalyzerMatrix"} & table_names(db):
-        for name, size, time, rate in db.execute(f"SELECT hccl_op_name, transit_size, transit_time, bandwidth FROM {table}"):
+        for name, size, time, rate in db.execute("SELECT hccl_op_name, transit_size, transit_time, bandwidth"
+                                                 f" FROM {table}"):
             right = round(size / time, 4) if time else 0
-            check.expect(abs(rate - right) <= 1e-4 + 1e-12 * right, f"{table} {name}: bandwidth {rate}, expected {right}")
+            check.expect(abs(rate - right) <= 1e-4 + 1e-12 * right,
+                         f"{table} {name}: bandwidth {rate}, expected {right}")
 
 
 @RULES.rule("J9", "CommAnalyzer tables have the values of the JSON files")
@@ -125,12 +130,14 @@ def j9(rank: Rank, check: Check) -> None:
             right = value["Communication Time Info"][field]
             check.expect(abs(told - right) <= 1e-6, f"{name}: {field} {told}, in the JSON {right}")
     if "CommAnalyzerMatrix" not in table_names(db):      # a table without rows is not written
-        check.expect(not any(value for _, _, value in operators(matrix)), "the JSON has links, the database no CommAnalyzerMatrix")
+        check.expect(not any(value for _, _, value in operators(matrix)),
+                     "the JSON has links, the database no CommAnalyzerMatrix")
         return
     links = {(step, f"{name}@{group}", link): row for step, name, group, link, *row in db.execute(
         "SELECT step, hccl_op_name, group_name, src_rank || '-' || dst_rank, transit_size, transit_time, bandwidth"
         " FROM CommAnalyzerMatrix")}
     for step, name, value in operators(matrix):
         for link, one in value.items():
-            for field, told in zip(("Transit Size(MB)", "Transit Time(ms)", "Bandwidth(GB/s)"), links.get((step, name, link), ())):
+            for field, told in zip(("Transit Size(MB)", "Transit Time(ms)", "Bandwidth(GB/s)"),
+                                   links.get((step, name, link), ())):
                 check.expect(abs(told - one[field]) <= 1e-6, f"{name} {link}: {field} {told}, in the JSON {one[field]}")

@@ -57,7 +57,8 @@ def c11(rank: Rank, check: Check) -> None:
     for row in table.dicts():
         name, start = row["Name"], us_to_ns(row["Allocation Time(us)"])
         if rank.prof:
-            check.expect(not row["Duration(us)"] or float(row["Duration(us)"]) >= 0, f"{name} at {start}: negative duration")
+            check.expect(not row["Duration(us)"] or float(row["Duration(us)"]) >= 0,
+                         f"{name} at {start}: negative duration")
             continue
         if name.startswith("cann::"):
             cann_seen = True
@@ -65,7 +66,8 @@ def c11(rank: Rank, check: Check) -> None:
             check.expect(not cann_seen, f"{name} at {start} comes after cann:: rows")
             check.expect(start >= latest, f"{name} at {start} is out of order")
             latest = start
-        for release, duration in (("Release Time(us)", "Duration(us)"), ("Active Release Time(us)", "Active Duration(us)")):
+        for release, duration in (("Release Time(us)", "Duration(us)"),
+                                  ("Active Release Time(us)", "Active Duration(us)")):
             if not row[release]:
                 check.expect(not row[duration], f"{name} at {start}: {duration} {row[duration]} without release")
                 continue

@@ -29,7 +29,8 @@ def s1(rank: Rank, check: Check) -> None:
         check.expect(name in rank.db_tables, f"table {name} is missing")
     for name in rank.db_tables:
         other = name in schema.tables("B") and rank.db.execute(f"SELECT count(*) FROM {name}").fetchone()[0]
-        check.expect(name in known or name.startswith(OWN_TABLES) or bool(other), f"table {name} is not part of schema {VERSION[rank.generation]}")
+        check.expect(name in known or name.startswith(OWN_TABLES) or bool(other),
+                     f"table {name} is not part of schema {VERSION[rank.generation]}")
     if rank.analysis:
         for name in table_names(rank.analysis):
             check.expect(name in schema.analysis(rank.generation), f"analysis.db: unknown table {name}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Checks that a text and a db export of one session say the same: X1..X6."""
+"""Checks that a text and a db export of one session agree: X1..X6."""
 
 from __future__ import annotations
 
@@ -104,7 +104,8 @@ def x4(pair: Pair, check: Check) -> None:
     for key in sorted(told.keys() | rows.keys()):
         check.expect(key in told and key in rows, f"step {key} is on one side only")
         for name, one, other in zip(fields.split(", "), rows.get(key, ()), told.get(key, ())):
-            check.expect(abs(float(one) - other) <= 0.3, f"step {key}: {name.strip()} {one} in the text, {other} in the db")
+            check.expect(abs(float(one) - other) <= 0.3,
+                         f"step {key}: {name.strip()} {one} in the text, {other} in the db")
 
 
 @RULES.rule("X5", "COMMUNICATION_OP has the operators of the communication layer")

@@ -29,8 +29,9 @@ def c17(rank: Rank, check: Check) -> None:
         unmeasured = row["task_stop(us)"] == "N/A"
         unmeasured_rows += unmeasured
         stop = start + 1 if unmeasured else us_to_ns(row["task_stop(us)"])
-        check.expect(row["task_time(us)"] == "N/A" if unmeasured else abs(float(row["task_time(us)"]) * 1000 - (stop - start)) <= 1.5, f"{name} at {start}: task_time"
-                     f" {row['task_time(us)']}, from {start} to {stop}")
+        check.expect(row["task_time(us)"] == "N/A" if unmeasured
+                     else abs(float(row["task_time(us)"]) * 1000 - (stop - start)) <= 1.5,
+                     f"{name} at {start}: task_time {row['task_time(us)']}, from {start} to {stop}")
         check.expect(start >= last.get(_device(row), 0), f"{name} at {start} is out of order")
         last[_device(row)] = start
         rows[_device(row), int(row["stream_id"]), int(row["task_id"]), start, stop] += 1
@@ -42,7 +43,8 @@ def c17(rank: Rank, check: Check) -> None:
             check.expect(rows[key] > 0, f"{one.name} at {one.start} is in the trace only")
             rows[key] -= 1
             bounded += one.bounded
-        check.expect(bounded == unmeasured_rows, f"{unmeasured_rows} rows without times, {bounded} bounded tasks in the trace")
+        check.expect(bounded == unmeasured_rows,
+                     f"{unmeasured_rows} rows without times, {bounded} bounded tasks in the trace")
         for device in {key[0] for key in rows} - {""}:
             check.expect(device in one_id, f"device {device} has no layer in the trace")
 
@@ -69,7 +71,8 @@ def c18(rank: Rank, check: Check) -> None:
     for key in groups:
         check.expect(False, f"{key} is missing")
     for device, ratio in ratios.items():
-        check.expect(abs(ratio - 100) <= 0.01 + 0.0005 * len(statistic.rows), f"device {device}: ratios sum up to {ratio:.3f}")
+        check.expect(abs(ratio - 100) <= 0.01 + 0.0005 * len(statistic.rows),
+                     f"device {device}: ratios sum up to {ratio:.3f}")
 
 
 @RULES.rule("C19", "step_trace: times of an iteration follow from its moments")
@@ -84,7 +87,8 @@ def c19(rank: Rank, check: Check) -> None:
                 check.expect(abs(float(row[name]) * 1000 - (high - low)) <= 1.5, f"{where}: {name} {row[name]},"
                              f" expected {(high - low) / 1000}")
         if first is not None and end is not None:
-            check.expect(float(row["Iteration Time(us)"]) * 1000 >= end - first - 1.5, f"{where}: {row['Iteration Time(us)']}"
+            check.expect(float(row["Iteration Time(us)"]) * 1000 >= end - first - 1.5,
+                         f"{where}: {row['Iteration Time(us)']}"
                          f" is shorter than its parts")
 
 
@@ -100,7 +104,7 @@ def c20(rank: Rank, check: Check) -> None:
 
 
 def summed_calls(rank: Rank) -> dict[tuple[str, str], list[tuple[int, float, float, float]]]:
-    """Thread, call -> (count, total, least, most in us) of calls that were summed up in the kernel and have no slice."""
+    """Thread, call -> (count, total, least, most in us) of calls that the kernel summed up."""
     found = defaultdict(list)
     if rank.db and "NPUSCOPE_OSRT_SUM" in rank.db_tables:
         for thread, name, count, total, least, most in rank.db.execute(
@@ -110,7 +114,8 @@ def summed_calls(rank: Rank) -> dict[tuple[str, str], list[tuple[int, float, flo
     return found
 
 
-@RULES.rule("C21", "os_runtime_statistic is the sum of the OS Runtime API slices and of what was summed up in the kernel,"
+@RULES.rule("C21",
+            "os_runtime_statistic is the sum of the OS Runtime API slices and of what was summed up in the kernel,"
                    " in order of total time")
 def c21(rank: Rank, check: Check) -> None:
     (table,) = need(rank, "os_runtime_statistic")
@@ -120,7 +125,7 @@ def c21(rank: Rank, check: Check) -> None:
     for one in rank.trace.layer("OS Runtime API"):
         groups[str(one.tid), one.name].append(one.length / 1000)
     sums = summed_calls(rank)
-    # Without the database nobody says what was summed up: the table has at least the slices.
+    # Only the database has what was summed up: without it the table has at least the slices.
     hidden = not rank.db and "npuscope" in rank.metadata
     last, share = float("inf"), 0.0
     for row in table.dicts():
@@ -147,7 +152,9 @@ def c21(rank: Rank, check: Check) -> None:
 def c22(rank: Rank, check: Check) -> None:
     (table,) = need(rank, "aicpu" if rank.prof else "data_preprocess")
     for row in table.dicts():
-        parts = [float(row[name]) for name in ("Compute_time(us)", "Memcpy_time(us)", "Dispatch_time(us)", "Total_time(us)")]
+        parts = [float(row[name])
+                 for name in ("Compute_time(us)", "Memcpy_time(us)", "Dispatch_time(us)", "Total_time(us)")]
         check.expect(min(parts) >= 0, f"{row['Node']} at {row['Timestamp(us)']}: a negative time")
-        check.expect(row["Stream ID"].isdigit() and row["Task ID"].isdigit(), f"{row['Node']}: stream {row['Stream ID']!r},"
+        check.expect(row["Stream ID"].isdigit() and row["Task ID"].isdigit(),
+                     f"{row['Node']}: stream {row['Stream ID']!r},"
                      f" task {row['Task ID']!r}")

@@ -145,7 +145,8 @@ def _host_to_device(generation: str, one: Slice) -> set[str]:
         return set()
     base = (args["Physic Stream Id"] << 64) + (args["Task Id"] << 48) + (args["Batch Id"] << 32)
     base += args.get("Subtask Id", NO_CONTEXT)
-    return {str(link), str(base), str(base + ((one.pid & HOST_DEVICE) << 80))}     # the latter with several devices
+    # the latter with several devices
+    return {str(link), str(base), str(base + ((one.pid & HOST_DEVICE) << 80))}
 
 
 @RULES.rule("T7", "framework slices are nested per thread")
@@ -396,7 +397,8 @@ def v11(rank: Rank, check: Check) -> None:
 def v12(rank: Rank, check: Check) -> None:
     trace = need(rank)
     for one in trace.collectives + trace.planes:
-        check.expect(not one.bounded or 0 < one.length <= 1, f"{one.name} at {one.start}: bounded, but lasts {one.length} ns")
+        check.expect(not one.bounded or 0 < one.length <= 1,
+                     f"{one.name} at {one.start}: bounded, but lasts {one.length} ns")
     keys = ("start_low_us", "start_high_us", "end_low_us", "end_high_us")
     for one in trace.hardware:
         if not one.bounded:
@@ -405,7 +407,8 @@ def v12(rank: Rank, check: Check) -> None:
                 check.fail(f"{one.name} at {one.start} has {given} and no time_source")
             continue
         low, high, end_low, end_high = (us_to_ns(one.args[key]) if key in one.args else None for key in keys)
-        check.expect(0 < one.length <= 1, f"{one.name} at {one.start}: a bounded task lasts {one.length} ns, not the least, 1")
+        check.expect(0 < one.length <= 1,
+                     f"{one.name} at {one.start}: a bounded task lasts {one.length} ns, not the least, 1")
         check.expect(low is None or high is None or low <= high, f"{one.name}: start between {low} and {high}")
         check.expect(end_low is None or end_high is None or end_low <= end_high,
                      f"{one.name}: end between {end_low} and {end_high}")

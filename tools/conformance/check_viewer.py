@@ -36,7 +36,8 @@ def i1(rank: Rank, check: Check) -> None:
         check.saw()
         for key, value in json.loads(args).items():
             if not isinstance(value, str):
-                kinds.setdefault((name if name in ("Running", "Runnable", "Sleeping", "sched_switch") else "slice", key), value)
+                kinds.setdefault((name if name in ("Running", "Runnable", "Sleeping", "sched_switch") else "slice",
+                                  key), value)
     for (name, key), value in kinds.items():
         check.fail(f"{name}: {key} is {value!r}: Insight stops at the first value that is no string")
 
@@ -44,7 +45,8 @@ def i1(rank: Rank, check: Check) -> None:
 @RULES.rule("I4", "memory of the job and of npu-smi is in NPU_MEM, of which Insight makes lanes")
 def i4(rank: Rank, check: Check) -> None:
     db = need(rank)
-    ours = {"job": ("NPUSCOPE_MEMORY", "SELECT timestampNs, deviceId, allocated FROM NPUSCOPE_MEMORY JOIN STRING_IDS ON id = kind"
+    ours = {"job": ("NPUSCOPE_MEMORY",
+                    "SELECT timestampNs, deviceId, allocated FROM NPUSCOPE_MEMORY JOIN STRING_IDS ON id = kind"
                     " WHERE value = 'device'"),
             "app": ("NPUSCOPE_NPU_PROCESS", "SELECT timestampNs, deviceId, bytes FROM NPUSCOPE_NPU_PROCESS"
                     " WHERE pid IN (SELECT globalPid FROM TASK)" if "TASK" in rank.db_tables else ""),
@@ -52,14 +54,15 @@ def i4(rank: Rank, check: Check) -> None:
                        " WHERE hbmUsed IS NOT NULL")}
     lanes: dict[str, set[tuple[int, int, float]]] = defaultdict(set)
     if "NPU_MEM" in rank.db_tables:
-        for kind, *row in db.execute("SELECT value, timestampNs, deviceId, hbm FROM NPU_MEM JOIN STRING_IDS ON id = type"):
+        for kind, *row in db.execute("SELECT value, timestampNs, deviceId, hbm FROM NPU_MEM"
+                                     " JOIN STRING_IDS ON id = type"):
             lanes[kind].add(tuple(row))
     for kind, (table, query) in ours.items():
         if table not in rank.db_tables or not query:
             continue
         right = set(db.execute(query))
         if kind != "job" and lanes[kind] and not lanes[kind] & right:
-            continue                            # the driver's own samples say the same
+            continue                            # the driver's own samples are the same
         check.expect(right == lanes[kind], f"{table}: {len(right)} rows, NPU_MEM has {len(lanes[kind])} of type {kind}")
 
 
@@ -80,12 +83,13 @@ def i5(rank: Rank, check: Check) -> None:
     if "NPUSCOPE_TASK_TIME" in rank.db_tables:
         empty = one(rank.db, f"SELECT count(*) FROM TASK WHERE endNs <= startNs AND globalTaskId IN ({BOUNDED})")
         check.expect(empty == 0, f"TASK: {empty} bounded tasks of length 0")
-        empty = one(rank.db, "SELECT count(*) FROM COMMUNICATION_OP WHERE endNs <= startNs AND endNs > 0 AND opId IN (SELECT opId"
-                    f" FROM COMMUNICATION_TASK_INFO GROUP BY opId HAVING min(globalTaskId IN ({BOUNDED})))")
+        empty = one(rank.db, "SELECT count(*) FROM COMMUNICATION_OP WHERE endNs <= startNs AND endNs > 0"
+                    " AND opId IN (SELECT opId FROM COMMUNICATION_TASK_INFO GROUP BY opId"
+                    f" HAVING min(globalTaskId IN ({BOUNDED})))")
         check.expect(empty == 0, f"COMMUNICATION_OP: {empty} bounded collectives of length 0")
     if "OVERLAP_ANALYSIS" in rank.db_tables:
-        for device, total in rank.db.execute("SELECT deviceId, sum(endNs - startNs) FROM OVERLAP_ANALYSIS WHERE type != 1"
-                                             " GROUP BY deviceId"):
+        for device, total in rank.db.execute("SELECT deviceId, sum(endNs - startNs) FROM OVERLAP_ANALYSIS"
+                                             " WHERE type != 1 GROUP BY deviceId"):
             check.expect(total > 0, f"device {device}: OVERLAP_ANALYSIS adds up to nothing: Overall fails")
 
 
@@ -131,10 +135,11 @@ def i9(rank: Rank, check: Check) -> None:
 def i11(rank: Rank, check: Check) -> None:
     db = need(rank)
     device = [name for name in ("TASK", "COMMUNICATION_OP", "OVERLAP_ANALYSIS") if name in rank.db_tables]
-    rows = sum(one(db, f"SELECT count(*) FROM {name}") for name in ("TASK", "COMMUNICATION_OP") if name in rank.db_tables)
+    rows = sum(one(db, f"SELECT count(*) FROM {name}") for name in ("TASK", "COMMUNICATION_OP")
+               if name in rank.db_tables)
     check.expect(rows > 0 or not device, f"nothing ran on a device, but there are {device}: four lanes without a slice")
     if "NPUSCOPE_THREAD" not in rank.db_tables or "OSRT_API" not in rank.db_tables:
-        return                                  # of another profiler, which tells no names
+        return                                  # of another profiler, which has no names
     told = dict(has(rank, "NPUSCOPE_PROCESS").execute("SELECT pid, name FROM NPUSCOPE_PROCESS")) \
         if "NPUSCOPE_PROCESS" in table_names(db) else {}
     for (pid,) in db.execute("SELECT DISTINCT globalTid >> 32 FROM OSRT_API"):

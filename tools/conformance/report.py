@@ -25,7 +25,7 @@ class Check:
     remarks: list[str] = field(default_factory=list)
 
     def saw(self, count: int = 1) -> None:
-        """COUNT more things were looked at."""
+        """COUNT more objects were checked."""
         self.examined += count
 
     def fail(self, text: str) -> None:
@@ -35,7 +35,7 @@ class Check:
             self.offenders.append(text)
 
     def expect(self, good: bool, text: str) -> None:
-        """Look at one thing and say what is wrong with it unless GOOD."""
+        """Check one thing and report TEXT unless it is GOOD."""
         self.examined += 1
         if not good:
             self.fail(text)
@@ -56,7 +56,7 @@ Rule = Callable[[Any, Check], None]
 
 
 class RuleSet:
-    """A group of checks that look at the same kind of object."""
+    """A group of checks of the same kind of object."""
 
     def __init__(self) -> None:
         self.rules: list[tuple[str, str, Rule]] = []

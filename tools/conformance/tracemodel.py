@@ -114,7 +114,8 @@ class Trace:
     @cached_property
     def hardware(self) -> list[Slice]:
         """Device tasks; neither marks nor iterations of graphs, which are in that layer, too."""
-        return [one for one in self.layer("Ascend Hardware") if isinstance(one.args, dict) and set(one.args) != MARK_KEYS
+        return [one for one in self.layer("Ascend Hardware") if isinstance(one.args, dict)
+                and set(one.args) != MARK_KEYS
                 and self.thread_name.get((one.pid, one.tid), "Stream").startswith("Stream")]
 
     @cached_property

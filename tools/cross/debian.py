@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Packages of another Debian suite or architecture, fetched and unpacked without touching the host's own.
 
-An apt of its own (lists, cache, an empty status) is kept for each architecture; packages are verified with the
-Debian archive's keys and only ever unpacked into a folder.
+An apt of its own (lists, cache, an empty status) is kept for each architecture; packages are verified with
+the Debian archive's keys and only ever unpacked into a folder.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FRESH_SECONDS = 24 * 3600  # how long lists of packages serve
 
 
 class Unavailable(Exception):
-    """A package that is listed nowhere, or listed and gone."""
+    """A package that is listed nowhere, or listed and no longer there."""
 
 
 def default_cache() -> Path:
@@ -33,7 +33,7 @@ def default_cache() -> Path:
 
 
 def mirrors() -> dict[str, str]:
-    """Suite -> address, from what this host's apt is configured with. Raises Unavailable where it says nothing."""
+    """Suite -> address, from the configuration of this host's apt. Raises Unavailable where it has none."""
     wanted = ("bookworm", "bookworm-security")
     found: dict[str, str] = {}
     lines = subprocess.run(["apt-get", "indextargets", "--format", "$(CODENAME) $(REPO_URI)",
@@ -62,7 +62,10 @@ class Archive:
         self.environment = {**os.environ, "APT_CONFIG": str(self.config), "LC_ALL": "C"}
 
     def update(self) -> None:
-        """Fetches the lists, unless they are of today. Several kernels take tools from one archive at once: one of them fetches."""
+        """Fetches the lists, unless they are of today.
+
+        Several kernels may need tools from one archive at once: one of them fetches.
+        """
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w", encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
@@ -132,6 +135,6 @@ class Archive:
 
 
 def unpack(package: Path, place: Path) -> None:
-    """The files of PACKAGE below PLACE."""
+    """The files of PACKAGE below the directory."""
     place.mkdir(parents=True, exist_ok=True)
     subprocess.run(["dpkg-deb", "-x", str(package), str(place)], check=True)

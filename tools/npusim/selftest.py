@@ -57,9 +57,9 @@ def check_tasks(lines):
 
 
 def check_operators(lines):
-    """Each phase 2 follows its phase 1, or a hit in the cache; each operator's launches lie in one of its phase 2s."""
+    """Each phase 2 follows its phase 1, or a hit in the cache; each launch is in an operator's phase 2."""
     planned, runs = {}, []
-    # An executor's address can be reused while another thread still is in phase 2, after it freed the executor.
+    # An executor's address can be reused while another thread still is in phase 2, after it freed it.
     for tid, api, executor, phase, begin, end in sorted(lines["op"], key=lambda f: int(f[4 if f[3] == "2" else 5])):
         if phase != "2":
             planned[executor] = api
@@ -115,7 +115,8 @@ def check_stars(lines, path):
         count = cnt
         ends += func
         near = [abs(t[1 + func] - syscnt) for t in expected.get((stream, task), []) if t[0] == kind]
-        expect(near and min(near) <= 1, f"record at {offset}: stream {stream} task {task}: tick {syscnt} is not the truth")
+        expect(near and min(near) <= 1,
+               f"record at {offset}: stream {stream} task {task}: tick {syscnt} is not the truth")
     return ends
 
 

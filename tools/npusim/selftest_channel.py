@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Return codes of the profiling channel and the counter, through the driver's API. Needs set_env.sh sourced."""
+"""Return codes of the profiling channel and the counter, by the driver's API. Needs set_env.sh sourced."""
 import ctypes
 import os
 import sys

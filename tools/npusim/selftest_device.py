@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Runs selftest_job.py on every chip and holds what the channels gave against the truth file.
+"""Runs selftest_job.py on every chip and compares the channels' data with the truth file.
 
 selftest_device.py [.../Ascend]
 """
@@ -144,13 +144,15 @@ def stars(run):
     tasks = {((k[0] if wide else None), k[1]): v for k, v in run.tasks(50).items()}
     check_pairs(run, 50, found, tasks)
     mixed = {int(f[0]) for f in run.truth["launch"] if "_mix_" in f[9]}
-    wanted = {(int(f[1]), int(f[2])): f for f in run.truth["task"] if int(f[4]) in mixed and int(f[7]) >= run.started(50)}
+    wanted = {(int(f[1]), int(f[2])): f for f in run.truth["task"] if int(f[4]) in mixed
+              and int(f[7]) >= run.started(50)}
     if not run.ffts:
         expect(not subs, "sub-tasks without FFTS+")
     elif not run.lost(50):
         expect(set(subs) == set(wanted), f"{len(subs)} sub-tasks, not {len(wanted)}")
         for key, parts in subs.items():
-            expect(set(parts) == {(c, t) for c in range(run.contexts) for t in range(run.threads)}, f"sub-tasks {sorted(parts)}")
+            expect(set(parts) == {(c, t) for c in range(run.contexts) for t in range(run.threads)},
+                   f"sub-tasks {sorted(parts)}")
             for ticks in parts.values():
                 expect(run.ticks(int(wanted[key][7])) <= ticks[0] < ticks[1] <= run.ticks(int(wanted[key][8])),
                        f"sub-task of {key} is not inside it")
@@ -219,7 +221,7 @@ def truth_pmu(run):
 
 
 def pmu_950(run):
-    """Records of another kind, with ten counters; of a mixed kernel one for each sort of cores."""
+    """Records of another kind, with ten counters; of a mixed kernel one for each kind of cores."""
     truth, tasks, n = truth_pmu(run), {k[1]: (k[0], v) for k, v in run.tasks(53).items()}, 0
     for r in run.records(53, "HHHHQBBHBBHHHI10QQQ"):
         task = r[3] << 16 | r[2]
@@ -238,7 +240,7 @@ def pmu_950(run):
 
 
 def ffts_pmu(run):
-    """A kernel has one record; of a mixed one each context has one, and each block of the sort of cores that does not lead."""
+    """A kernel has one record; a mixed one has one for each context, and each block of other cores."""
     if run.chip == "950":
         pmu_950(run)
         return
@@ -248,7 +250,8 @@ def ffts_pmu(run):
         stream, task = run.unmangle(r[0] >> 10, r[2], r[3])
         expect(func in (0x28, 0x29), f"PMU func {func}")
         if ffts == 4:
-            expect(run.ffts and sub == {"aic": 6, "aiv": 7}[run.leads] and r[6] < run.contexts, f"PMU of context {r[6]}, type {sub}")
+            expect(run.ffts and sub == {"aic": 6, "aiv": 7}[run.leads] and r[6] < run.contexts,
+                   f"PMU of context {r[6]}, type {sub}")
         else:
             expect(func == 0x28 and (sub, ffts) in ((0, 0), (1, 1)), f"PMU type {sub}, {ffts}")
         if func == 0x29:
@@ -271,7 +274,8 @@ def ffts_pmu(run):
             _, _, dim = truth[core, stream, task]
             if func == 0x28:
                 # outputs: time = cycles / freq / blocks * ceil(blocks / cores)
-                near(truth[core, stream, task][0] / MHZ[run.chip] / dim * -(-dim // 24), (end - begin) / 1000, "time by the PMU", 0.02)
+                near(truth[core, stream, task][0] / MHZ[run.chip] / dim * -(-dim // 24), (end - begin) / 1000,
+                     "time by the PMU", 0.02)
     expect(sums.keys() == truth.keys(), f"{len(sums)} kernels with counters, {len(truth)} in the truth")
     for key, (cycles, counts, _) in truth.items():
         expect(sums[key] == [cycles, *counts], f"PMU of {key}: {sums[key]}, not {cycles}, {counts}")
@@ -279,7 +283,8 @@ def ffts_pmu(run):
     for key, parts in mixed.items():
         dim = truth[(run.leads, *key)][2]
         expect(parts[0x28] == set(range(run.contexts)), f"contexts {parts[0x28]}")
-        expect(parts[0x29] == {(b, o) for b in range(dim) for o in range(run.others)}, f"blocks {len(parts[0x29])} of {key}")
+        expect(parts[0x29] == {(b, o) for b in range(dim) for o in range(run.others)},
+               f"blocks {len(parts[0x29])} of {key}")
 
 
 def aicore_pmu(run):
@@ -298,7 +303,8 @@ def sampled_pmu(run, channel, cores):
     for core, ids in cores.items():
         mine = [r for r in rows if (r[5 + n + 3] >= 25) == (core == "AIV") or wide]
         if not wide:
-            near(sum(r[5 + n] for r in mine), run.sampled(channel, core, "cycles")[2], f"{channel}: {core} cycles", 0, 1)
+            near(sum(r[5 + n] for r in mine), run.sampled(channel, core, "cycles")[2], f"{channel}: {core} cycles",
+                 0, 1)
             expect(len({r[5 + n + 3] for r in mine}) == ids, f"{channel}: cores")
             for r in mine:
                 expect(r[5 + 7] <= r[5 + 6], "more misses of the instruction cache than requests")
@@ -409,7 +415,8 @@ def soc_profile(run):
     if run.lost(52):
         return
     link = "UB" if run.chip == "950" else "HCCS"
-    for key, (name, way) in {"write": ("HBM", "write"), "read": ("HBM", "read"), (0x3F, 0): (link, "rx"), (0x3F, 1): (link, "tx"),
+    for key, (name, way) in {"write": ("HBM", "write"), "read": ("HBM", "read"), (0x3F, 0): (link, "rx"),
+                             (0x3F, 1): (link, "tx"),
                              (0x22, 0): ("PCIE", "tx"), (0x22, 1): ("PCIE", "rx")}.items():
         expect(sums[key] == run.sampled(52, name, way)[2], f"channel 52: {name} {way}: {sums[key]}")
     near(sum(d[3] for d in dies) * 4, run.sampled(52, "HBM", "read")[2], "between the dies", 0, 4)
@@ -485,13 +492,14 @@ LISTED = {
 
 def totals(run):
     """What the samples cover is what work moved in that time, by the lines that the work itself wrote."""
-    late = 50_000_000  # no work is told of later
+    late = 50_000_000  # no work is written later
     for channel, link, way in ((1, "HBM", "read"), (3, "PCIE", "rx")):
         begin, end, amount = run.sampled(channel, link, way)
         bins = [(int(f[3]), int(f[4]), int(f[5])) for f in run.truth["counter"] if f[:3] == ["0", link, way]]
         least = sum(b[2] for b in bins if begin <= b[0] and b[1] <= end - late)
         most = sum(b[2] for b in bins if begin - late <= b[0] and b[0] <= end)
-        expect(least <= amount <= most and least > 0, f"{link} {way} in the truth file: {amount}, not {least} to {most}")
+        expect(least <= amount <= most and least > 0,
+               f"{link} {way} in the truth file: {amount}, not {least} to {most}")
 
 
 def channels(run):

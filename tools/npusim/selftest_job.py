@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A job that profiles itself on the simulated device, through the driver's API. Needs set_env.sh sourced.
 
-selftest_job.py DIR SCENARIO: what every channel gave goes to DIR/channel.N. SCENARIO is `channels`, or a check of its own:
-`errors`, `reset`, `clocks`, `busy`.
+selftest_job.py DIR SCENARIO: the data of every channel goes to DIR/channel.N. SCENARIO is `channels`, or a
+check of its own: `errors`, `reset`, `clocks`, `busy`.
 """
 import ctypes
 import os

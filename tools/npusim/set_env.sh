@@ -8,5 +8,6 @@ export ASCEND_HOME_PATH
 export ASCEND_TOOLKIT_HOME="$ASCEND_HOME_PATH"
 export ASCEND_OPP_PATH="$ASCEND_HOME_PATH/opp"
 _npusim_driver="$(cd "$ASCEND_HOME_PATH/../../driver/lib64" && pwd)"
-export LD_LIBRARY_PATH="$ASCEND_HOME_PATH/lib64:$_npusim_driver/driver:$_npusim_driver/common${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+_npusim_driver="$_npusim_driver/driver:$_npusim_driver/common"
+export LD_LIBRARY_PATH="$ASCEND_HOME_PATH/lib64:$_npusim_driver${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 unset _npusim_driver

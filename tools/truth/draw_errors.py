@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Draws how far device times were off, as SVG: `draw_errors.py ERRORS.tsv OUT.svg`, from compare's --errors.
+"""Draws how far device times were off, as SVG: `draw_errors.py ERRORS.tsv OUT.svg`, from compare's
+--errors.
 
-Left: every task's error over time, with the band that the result itself stated; right: how errors are distributed.
-Prints the distribution.
+Left: every task's error over time, with the band that the result itself stated; right: how errors are
+distributed. Prints the distribution.
 """
 from __future__ import annotations
 
@@ -98,7 +99,8 @@ def draw(rows: list[tuple[float, float, float]]) -> str:
         x = LEFT + number
         upper.append(f"{x},{y_of(column[2]):.1f}")
         lower.append(f"{x},{y_of(-column[2]):.1f}")
-        body.append(f'<line x1="{x}" x2="{x}" y1="{y_of(column[1]) - 0.5:.1f}" y2="{y_of(column[0]) + 0.5:.1f}" class="e"/>')
+        body.append(f'<line x1="{x}" x2="{x}" y1="{y_of(column[1]) - 0.5:.1f}" y2="{y_of(column[0]) + 0.5:.1f}"'
+                    ' class="e"/>')
     body.insert(0, f'<polygon points="{" ".join(upper + lower[::-1])}" class="b"/>')
     body += histogram([row[1] for row in rows])
     for number in range(7):
@@ -111,8 +113,8 @@ def draw(rows: list[tuple[float, float, float]]) -> str:
              f'<text x="{LEFT}" y="{HEIGHT - 8}">band: what the result says of its own error '
              f'(true for {inside:.4%} of {len(rows)} times)</text>',
              f'<text x="{SPLIT + HIST_LEFT}" y="{HEIGHT - BOTTOM + 18}">how many, by error in us</text>']
-    style = ("text{font:12px sans-serif;fill:#333}.r{text-anchor:end}.m{text-anchor:middle}.t{font-size:14px;font-weight:bold}"
-             ".g{stroke:#ddd}.e{stroke:#1f5fa8}.b{fill:#f6dfb0}.h{fill:#1f5fa8}")
+    style = ("text{font:12px sans-serif;fill:#333}.r{text-anchor:end}.m{text-anchor:middle}"
+             ".t{font-size:14px;font-weight:bold}.g{stroke:#ddd}.e{stroke:#1f5fa8}.b{fill:#f6dfb0}.h{fill:#1f5fa8}")
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}">'
             f'<style>{style}</style><rect width="100%" height="100%" fill="#fff"/>{"".join(body)}</svg>\n')
 

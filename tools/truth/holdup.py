@@ -14,7 +14,7 @@ from truthfile import Launch, Step, Task, Truth
 LATE_NS = 100_000_000
 MAX_EXAMPLES = 5
 P99_LIMIT_US = 5.0
-COVERAGE_LIMIT = 0.999      # of the tasks' errors must be within what the result says of its clock
+COVERAGE_LIMIT = 0.999      # of the tasks' errors must be within the clock's error that the result states
 
 
 @dataclass
@@ -31,7 +31,8 @@ class Tally:
     start_errors: list[float] = field(default_factory=list)
     end_errors: list[float] = field(default_factory=list)
     boundary_errors: list[float] = field(default_factory=list)
-    stated: list[tuple[int, int, int, int, int]] = field(default_factory=list)     # device, time, errors, bound; ns
+    # device, time, errors, bound; ns
+    stated: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     steps_before: list[float] = field(default_factory=list)
     steps_during: list[float] = field(default_factory=list)
     examples: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -44,7 +45,7 @@ class Tally:
 
 
 class Comparison:
-    """One process: its truth, and what all results of that process say."""
+    """One process: its truth, and all results of that process."""
 
     def __init__(self, truth: Truth, results: list[Result], window: Window, slack_ns: int, reach_ns: int) -> None:
         self.truth = truth
@@ -161,7 +162,8 @@ class Comparison:
             if max(abs(task.start - start), abs(task.end - end)) <= task.error:
                 tally.count["errors_covered"] += 1
             else:
-                tally.note("errors_understated", f"{_describe(task)} is {task.start - start} and {task.end - end} ns off,"
+                tally.note("errors_understated",
+                           f"{_describe(task)} is {task.start - start} and {task.end - end} ns off,"
                                                  f" said to be within {task.error}")
 
     def _holds(self, low: Optional[int], value: int, high: Optional[int]) -> bool:
@@ -240,10 +242,11 @@ class Comparison:
 
     def _judge_assignment(self, tally: Tally, steps: list[Step], whole: set[int], found: set[int],
                           offset: int) -> None:
-        """Every kernel is in its step; in none where the result does not have the step, which counts as missing.
+        """Every kernel is in its step; in none where the result does not have the step, which counts as
+        missing.
 
-        A kernel whose call is not in the result has nothing but its time on the device to tell the step by: in none of
-        them it is not wrong, but something is missing.
+        For a kernel whose call is not in the result only its time on the device decides about the step: if
+        it is in none of them that is not wrong, but something is missing.
         """
         begins = [step.begin for step in steps]
         for index, task in self.matched.items():
@@ -372,7 +375,7 @@ def summary(tally: Tally, dropped: int) -> dict[str, Any]:
 
 
 def verdict(report: dict[str, Any], require_steps: bool) -> int:
-    """0 as it should be, 1 wrong, 3 incomplete but the loss was admitted.
+    """0 if all is well, 1 wrong, 3 incomplete but the loss was admitted.
 
     A result without any step is no fault unless REQUIRE_STEPS: not every job marks its steps.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a capture says: device tasks, their launches and steps, from text or db.
+"""The content of a result: device tasks, their launches and steps, from text or db.
 
-Both forms become the same rows, so that the comparison does not know which one
-it holds.  All times are Unix ns.
+Both forms become the same rows, so that the comparison does not know which one it holds. All times are Unix
+ns.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Api(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What is known of a task that nobody timed; None is open."""
+    """Bounds of a task without measured times; None is open."""
     start_low: Optional[int]
     start_high: Optional[int]
     end_low: Optional[int]
@@ -60,7 +60,7 @@ class DeviceTask:
     bounds: Optional[Bounds] = None
     kernel: bool = False
     step: Optional[str] = None
-    error: Optional[int] = None         # ns that the clock may be off to either side, as the result says
+    error: Optional[int] = None         # ns that the clock may be off in either direction, by the result
 
 
 class ResultStep(NamedTuple):
@@ -178,7 +178,7 @@ def _fill_from_db(result: Result, db: sqlite3.Connection) -> None:
 
 
 def _clock_errors(rows: Iterator[tuple[Any, ...]]) -> Callable[[int, int], Optional[int]]:
-    """A function that says what the result knows of its clock on a device at a time."""
+    """A function that returns the error of the clock on a device at a time, by the result."""
     lanes: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
     for device, start, end, error in rows:
         lanes[device].append((start, end, error))
@@ -263,7 +263,7 @@ def _apis_of_flows(result: Result, starts: list[tuple[Any, ...]]) -> None:
 
 
 def _steps_from_csv(result: Result, folder: Path) -> None:
-    """Take kernels and their steps from kernel_details.csv, where there is one."""
+    """Read kernels and their steps from kernel_details.csv, where there is one."""
     place = folder / "ASCEND_PROFILER_OUTPUT"
     steps = place / "step_trace_time.csv"
     if not result.steps and steps.is_file():

@@ -98,7 +98,8 @@ class Truth:
         self.tasks: list[Task] = []
         self.ops: list[Op] = []
         self.steps: list[Step] = []
-        self.collectives: dict[int, list[tuple[int, int]]] = defaultdict(list)      # tid -> begin, end; raw ns
+        # tid -> begin, end; raw ns
+        self.collectives: dict[int, list[tuple[int, int]]] = defaultdict(list)
         samples: list[tuple[int, int, int]] = []
         self.complete = all([self._read(path, samples) for path in paths])
         if not self.pid:
@@ -106,7 +107,7 @@ class Truth:
         self.clock = Clock(samples)
 
     def _read(self, path: Path, samples: list[tuple[int, int, int]]) -> bool:
-        """Take in one file; did its writer end properly?"""
+        """Read one file; did its writer end properly?"""
         ended = False
         with open(path, encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
@@ -119,7 +120,7 @@ class Truth:
         return ended
 
     def _parse(self, field: list[str], samples: list[tuple[int, int, int]]) -> bool:
-        """Take in one line; is it the last?"""
+        """Read one line; is it the last?"""
         kind = field[0]
         if kind == "launch":
             ident, tid = int(field[1]), int(field[2])
@@ -158,7 +159,8 @@ class Truth:
         return result
 
     def first_phase_begin(self) -> dict[int, int]:
-        """Launch id -> raw ns at which the first phase of its aclnn operator began, or its executor was taken from the cache.
+        """Launch id -> raw ns at which the first phase of its aclnn operator began, or the cache returned
+        its executor.
 
         Only launches inside the second phase of an operator are listed.
         """

@@ -80,7 +80,7 @@ struct logic_cqe {
 	uint16_t sq_id, sq_head;
 	uint16_t flags; /* match, drop, error, acc_error: none of them here */
 	union {
-		uint64_t syscnt; /* of recorded events and place holders */
+		uint64_t syscnt; /* of recorded events and placeholders */
 		uint16_t sqe_index; /* of others */
 	};
 	uint64_t reserved;
@@ -97,7 +97,7 @@ drvError_t halSqCqQuery(uint32_t devId, struct halSqCqQueryInfo *info);
 drvError_t halSqTaskSend(uint32_t devId, struct halTaskSendInfo *info);
 drvError_t halCqReportRecv(uint32_t devId, struct halReportRecvInfo *info);
 
-/* The driver is built with default visibility and exports such internals too: wait until `count` SQEs are done. */
+/* The driver exports such internals too: waits until `count` SQEs are done. */
 drvError_t sqcq_wait_done(uint32_t devId, uint32_t sqId, uint64_t count, int32_t timeout_ms);
 
 /* Ids of streams, events and notifies. */

@@ -78,7 +78,7 @@ struct dcmi_network_rdma_bandwidth_info {
 	uint32_t tx_bandwidth, rx_bandwidth;
 };
 
-/* Places in the table of 48 counters that the simulation counts. */
+/* Indexes in the table of 48 counters that the simulation counts. */
 enum {
 	MAC_TX_PKT = 20,
 	MAC_TX_OCT = 21,

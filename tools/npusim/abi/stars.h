@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What the device reads (SQE) and answers (CQE). Kinds of tasks are the 910B's numbers; a chip may number otherwise. */
+/* What the device reads (SQE) and answers (CQE). Numbers of kinds of tasks are the 910B's; chips differ. */
 #ifndef NPUSIM_ABI_STARS_H
 #define NPUSIM_ABI_STARS_H
 
@@ -34,7 +34,7 @@ enum stars_core { STARS_CUBE, STARS_VECTOR, STARS_MIX };
 /* Between which memories the bytes go. */
 enum stars_route { STARS_ON_DEVICE, STARS_TO_DEVICE, STARS_TO_HOST };
 
-/* What another device's memory looks like from here: an address that says whose it is. */
+/* What another device's memory looks like from here: an address that identifies the device. */
 #define STARS_PEER_BASE 0x500000000000ull
 #define STARS_PEER_SHIFT 36
 #define STARS_PEER_END (STARS_PEER_BASE + (64ull << STARS_PEER_SHIFT))

@@ -16,7 +16,7 @@ static volatile sig_atomic_t stop_signal;
 static struct rank self;
 static struct model *model;
 
-/* External and not inlined: a tracer takes its entry for the begin of the step. */
+/* External and not inlined: for a tracer its entry is the begin of the step. */
 void train_step(long step);
 
 void fail(int err, const char *what)
@@ -87,8 +87,8 @@ __attribute__((noinline)) void train_step(long step)
 }
 
 /*
- * A rank in step k meets the others in k, so none of them is beyond the start of k + 1: a stop at k + 2 is in
- * everybody's future.
+ * A rank in step k meets the others in k, so none of them is beyond the start of k + 1: a stop at k + 2 is
+ * in the future of all.
  */
 static void propose_stop(struct rank *r, long step)
 {

@@ -61,7 +61,10 @@ int rank_main(const struct options *options, struct control *control);
 struct model;
 struct model *model_create(struct rank *r);
 void model_destroy(struct model *m);
-/* Forward, backward, all-reduce, optimizer; `batch` is pinned host memory. TIMED: the device's times of its parts are asked for. */
+/*
+ * Forward, backward, all-reduce, optimizer; `batch` is pinned host memory. TIMED: queries the device's
+ * times of its parts.
+ */
 void model_step(struct model *m, const void *batch, size_t bytes, bool timed);
 void model_evaluate(struct model *m);
 

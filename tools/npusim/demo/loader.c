@@ -42,7 +42,7 @@ static int create_dataset(int rank, size_t batch_bytes)
 		memset(batch, i, batch_bytes);
 		check(write(fd, batch, batch_bytes) != (ssize_t)batch_bytes, "dataset write");
 	}
-	unlink(path); /* gone when the job is */
+	unlink(path); /* the file lasts as long as the job */
 	free(batch);
 	return fd;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The network: what is launched in a step.  The number of layers follows from the launch rate, the size of the
- * tensors from the time that a kernel may take at that rate.
+ * The network: what is launched in a step.  The number of layers follows from the launch rate, the size of
+ * the tensors from the time that a kernel may take at that rate.
  */
 #define _GNU_SOURCE
 #include "job.h"
@@ -62,7 +62,7 @@ static void *create_memory(size_t bytes)
 	return p;
 }
 
-/* So many elements that the mean kernel takes its share of a launch's period. */
+/* So many elements that the mean kernel needs its share of a launch's period. */
 static int64_t elements_for(uint64_t launch_ns)
 {
 	double waves = ((double)launch_ns * BUSY_SHARE - KERNEL_SETUP_NS) / MEAN_WAVE_NS;
@@ -128,7 +128,7 @@ void model_destroy(struct model *m)
 	free(m);
 }
 
-/* Sleeps only when well ahead: a sleep costs more than a launch. After a delay it catches up within limits. */
+/* Sleeps only when well ahead: a sleep costs more than a launch. Catches up after a delay, within limits. */
 static void pace(struct model *m, long launches)
 {
 	uint64_t now = now_ns();
@@ -177,8 +177,8 @@ static void destroy_tensors(struct model *m)
 }
 
 /*
- * Both phases of an operator on the compute stream, with tensors that are made for it and live as long, then as long a
- * pause as its launches are worth.
+ * Both phases of an operator on the compute stream, with tensors that are made for it and live as long;
+ * then a pause in proportion to its launches.
  */
 #define OP(m, launches, op, ...)                                                                             \
 	do {                                                                                                 \
@@ -341,7 +341,7 @@ static void eval_kernel_path(char *path, size_t size)
 	      "ASCEND_OPP_PATH");
 }
 
-/* A handle that is used at once and then given back: what a tracer that learns names must keep up with. */
+/* A handle that is used at once and then freed: a tracer that learns names must keep up with that. */
 void model_evaluate(struct model *m)
 {
 	aclrtBinHandle binary;

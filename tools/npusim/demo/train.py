@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The training-like job in Python, through ctypes.
 
-Like PyTorch on this hardware it runs phase 1 of an operator in the main thread and phase 2 in a thread named
-acl_thread, loads the operator library with the first operator, makes the tensors of an operator for each call, and
-asks the cache of executors.
+Like PyTorch on this hardware it runs phase 1 of an operator in the main thread and phase 2 in a thread
+named acl_thread, loads the operator library with the first operator, makes the tensors of an operator for
+each call, and queries the cache of executors.
 """
 import argparse
 import ctypes
@@ -87,7 +87,7 @@ class Library:
 
 
 class Tensor(NamedTuple):
-    """What an operator is given; the aclTensor is made for one call."""
+    """The tensor of an operator; the aclTensor is made for one call."""
 
     rows: int
     type: int
@@ -118,7 +118,7 @@ class Executors:
 
 
 class Operators:
-    """Phase 1 here, phase 2 in acl_thread. Every second call asks the cache, and has no phase 1 if it is in there."""
+    """Phase 1 here, phase 2 in acl_thread. Every second call queries the cache; a hit has no phase 1."""
 
     def __init__(self, device, acl):
         self._calls = 0

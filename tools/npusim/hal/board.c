@@ -124,7 +124,7 @@ static drvError_t take_slot(struct board *b, uint32_t device)
 	return DRV_ERROR_NONE;
 }
 
-/* As of a device node: for everybody, as a driver installed for all users has it, or as NPUSIM_MODE says, octal. */
+/* As of a device node: for everybody, like a driver installed for all users, or NPUSIM_MODE, octal. */
 static mode_t board_mode(void)
 {
 	const char *text = getenv("NPUSIM_MODE");

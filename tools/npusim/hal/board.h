@@ -3,7 +3,8 @@
  * The part of a device that its users share: one file in /dev/shm per device.
  *
  * A process proves that it lives by an open-file-description lock on the byte of its slot, which the kernel
- * drops however the process ends.  Whoever opens a board that nobody else holds powers it up afresh.
+ * drops however the process ends.  A process that opens a board which no other process holds powers it up
+ * afresh.
  */
 #ifndef NPUSIM_HAL_BOARD_H
 #define NPUSIM_HAL_BOARD_H
@@ -73,7 +74,7 @@ struct board {
 
 /* Also used for the boards of peers, whose notifies we record; that takes a slot there too. */
 drvError_t board_open(struct board *b, uint32_t device);
-/* In a forked child: lets go of what the parent has. */
+/* In a forked child: closes what the parent has. */
 void board_forget(struct board *b);
 void board_lock(struct board *b);
 void board_unlock(struct board *b);
@@ -115,7 +116,7 @@ uint64_t board_counter(const struct board *b, uint64_t raw_ns);
 void clock_truth(const struct board *b, uint32_t device);
 /* Writes the last piece's `clock_step`. */
 void clock_truth_after_reset(const struct board *b, uint32_t device);
-/* What a query adds to its way back: jitter and outliers as asked for in the environment. */
+/* What a query adds to its answer's way: jitter and outliers as configured in the environment. */
 uint64_t clock_query_delay(uint32_t random);
 
 #endif

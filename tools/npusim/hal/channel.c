@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A channel's ring. It knows no overflow: a reader that is a whole ring late finds only what was written since. */
+/* A channel's ring without overflow: a reader that is a whole ring late only reads what came since. */
 #include "control.h"
 #include "prof.h"
 

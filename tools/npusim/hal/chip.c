@@ -144,7 +144,7 @@ enum chip_ids chip_ids_named(const struct chip *chip, const char *name)
 	return !strcmp(name, "expanded") || !strcmp(name, "software") ? IDS_EXPANDED : IDS_PLAIN;
 }
 
-/* Numbers of the 950. Its events are notifies of another sort, its copies to and from the host ASYNC_DMA. */
+/* Numbers of the 950. Its events are notifies of another kind, its copies to and from the host ASYNC_DMA. */
 static enum stars_kind kind_950(uint8_t type, uint8_t own)
 {
 	switch (type) {

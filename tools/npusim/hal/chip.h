@@ -16,7 +16,7 @@ enum chip_log {
 
 enum chip_ids {
 	IDS_PLAIN, /* as they are */
-	IDS_MANGLED, /* bits 12 and 13 of the stream tell how the two are mixed */
+	IDS_MANGLED, /* bits 12 and 13 of the stream select how the two are mixed */
 	IDS_EXPANDED, /* bit 15 does */
 };
 
@@ -42,7 +42,7 @@ struct chip {
 
 /* The chip of a name, the first one for NULL; NULL if there is none. */
 const struct chip *chip_named(const char *name);
-/* By its place in the table, as the board keeps it. */
+/* By its index in the table, as the board stores it. */
 const struct chip *chip_at(uint32_t index);
 uint32_t chip_index(const struct chip *chip);
 const struct chip_channel *chip_next_channel(const struct chip *chip, const struct chip_channel *after);

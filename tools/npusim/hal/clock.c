@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's counter against CLOCK_MONOTONIC_RAW: straight pieces, in integers so that every process gets the same tick. */
+/* The device's counter against CLOCK_MONOTONIC_RAW: piecewise linear, in integers, alike in all processes. */
 #include "board.h"
 #include "../truth/truth.h"
 

@@ -28,7 +28,7 @@ void sleep_ns(uint64_t ns)
 	clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL);
 }
 
-/* A forked child is another process: it has no device yet, nobody of ours runs in it, and no lock is held. */
+/* A forked child is another process: it has no device yet, none of our threads, and no lock is held. */
 static void forget_devices(void)
 {
 	static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
@@ -129,7 +129,7 @@ drvError_t device_open(uint32_t id)
 	return err;
 }
 
-/* Its queues are gone, and so are its contexts until it is opened again. */
+/* Its queues are lost, and so are its contexts until it is opened again. */
 void device_lost(struct device *d)
 {
 	for (int i = 0; i < d->nsqs; i++) {

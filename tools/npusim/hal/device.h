@@ -23,8 +23,9 @@ struct task {
 };
 
 /*
- * Counts of SQEs since the queue was made: done <= scheduled <= submitted.  A scheduled task has its start and
- * end on the device's timeline, even if these are still to come; it is done when the clock has passed its end.
+ * Counts of SQEs since the queue was made: done <= scheduled <= submitted.  A scheduled task has its start
+ * and end on the device's timeline, even if these are still to come; it is done when the clock has passed
+ * its end.
  */
 struct sq {
 	bool in_use;
@@ -98,14 +99,14 @@ void prof_task_ended(struct device *d, const struct sq *q, const struct task *t)
 void device_truth(struct device *d);
 /* A reset has ended what the process had there. */
 void device_lost(struct device *d);
-/* Hands what happened until now to the channel's reader. Returns when to come again, 0 if never. */
+/* Passes what happened until now to the channel's reader. Returns when to come again, 0 if never. */
 uint64_t prof_deliver(struct device *d, uint64_t now);
 
 #define SUB_TASKS_MAX 64
-/* How kernels for both sorts of cores run as FFTS+ tasks. */
+/* How kernels for both kinds of cores run as FFTS+ tasks. */
 struct ffts {
 	uint32_t contexts, threads; /* of each context; a sub-task each */
-	bool vector_leads; /* which sort a record of the whole is about */
+	bool vector_leads; /* whether a record of the whole is about vector cores */
 	uint32_t others; /* blocks of the other sort beside each block */
 };
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FRESH_NS 1000000000u /* a device answers nothing for so long after a reset */
+#define FRESH_NS 1000000000u /* a device does not answer for so long after a reset */
 
 uint32_t dsmi_device_count(void)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What libdcmi asks of the driver's library. */
+/* The functions of the driver's library that libdcmi calls. */
 #ifndef NPUSIM_HAL_DSMI_H
 #define NPUSIM_HAL_DSMI_H
 
@@ -18,7 +18,7 @@ struct dsmi_state {
 	uint64_t hbm_total, hbm_used;
 	uint32_t load; /* of the cores, permille */
 	uint32_t power; /* 0.1 W */
-	int profiled; /* somebody has the PMU */
+	int profiled; /* the PMU is in use */
 	int fresh; /* the device was reset a moment ago */
 	int has_hccs;
 	uint64_t hbm_bytes, hccs_tx, hccs_rx, roce_tx, roce_rx, pcie_tx, pcie_rx; /* totals */

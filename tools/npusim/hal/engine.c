@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The engine thread retires what the clock has passed, takes up queues that waited for another device, and feeds
- * the profiler.  It ticks at TICK_NS while there is work and sleeps on its doorbell while there is none.
+ * The engine thread retires tasks whose end the clock has passed, schedules queues that waited for another
+ * device, and feeds the profiler. It ticks at TICK_NS while there is work and sleeps on its doorbell while
+ * there is none.
  */
 #include "control.h"
 #include "device.h"

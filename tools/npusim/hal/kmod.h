@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The way into the mock driver (kmod/), where it is loaded: the ioctls that a real library makes. Where its device nodes
- * are not there nothing happens, and what waits sleeps by itself.
+ * The way into the mock driver (kmod/), where it is loaded: the ioctls that a real library makes. Without
+ * its device nodes these do nothing, and waits are sleeps of this process.
  */
 #ifndef NPUSIM_HAL_KMOD_H
 #define NPUSIM_HAL_KMOD_H

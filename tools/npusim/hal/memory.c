@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Memory.  A "device pointer" is an address of this process whose pages appear when touched; what the device holds
- * is a number on the board.
+ * Memory.  A "device pointer" is an address of this process whose pages appear when touched; what the
+ * device holds is a number on the board.
  */
 #include "device.h"
 #include "kmod.h"

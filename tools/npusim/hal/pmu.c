@@ -19,7 +19,7 @@ enum {
 enum { CONFIG_TASK = 1, CONFIG_SAMPLE = 2 }; /* bits of `type` in the configuration of 53 and 54 */
 #define EVENTS_OF_TASK 8 /* in a record of a task; the 950 has EVENTS_OF_PMU */
 
-/* Events that are asked for of one sort of cores. */
+/* Requested events of one kind of cores. */
 struct wanted {
 	uint32_t type, n;
 	uint16_t event[EVENTS_OF_PMU];
@@ -38,7 +38,7 @@ struct ffts_record {
 	uint64_t start, end;
 };
 
-/* Of a 950: of a mixed kernel one for each sort of cores. */
+/* Of a 950: of a mixed kernel one for each kind of cores. */
 struct task_record2 {
 	uint16_t func, magic, task_low, task_high;
 	uint64_t cycles;
@@ -116,7 +116,7 @@ static uint32_t events_max(const struct channel *c)
 	return board_chip(&c->device->board)->pmu_events;
 }
 
-/* From the start parameters of 53 and 54: mode, then for both sorts of cores type, period, mask, number, events. */
+/* From the start parameters of 53 and 54: mode; for both kinds of cores type, period, mask, count, events. */
 static struct wanted ffts_wanted(const struct channel *c, enum pmu_core core)
 {
 	uint32_t max = events_max(c), base = 1 + (uint32_t)core * (4 + max / 2);
@@ -147,7 +147,7 @@ bool pmu_is_per_task(const struct channel *c)
 	return aicore_wanted(c).type == CONFIG_TASK;
 }
 
-/* What a kernel's blocks on one sort of cores came to. */
+/* What a kernel's blocks on one kind of cores came to. */
 struct counted {
 	uint32_t blocks;
 	uint64_t cycles, pmu[EVENTS_OF_PMU];

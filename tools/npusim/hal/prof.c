@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The driver's profiling API.  Events of tasks are collected as tasks are retired, put in order of time every BATCH_NS
- * and written to the channels that want them; channels that sample are served by the sampler's thread.
+ * The driver's profiling API.  Events of tasks are collected as tasks are retired, put in order of time
+ * every BATCH_NS and written to the channels that want them; channels that sample are served by the
+ * sampler's thread.
  */
 #include "control.h"
 #include "prof.h"
@@ -168,7 +169,7 @@ static void end_channel(struct channel *c, const char *how)
 	truth_flush();
 }
 
-/* Whoever sees the order first resets the board; every process finds its channels and queues gone. */
+/* The first process that sees the order resets the board; every process then has no channels and queues. */
 void prof_check_reset(struct device *d)
 {
 	if (board_follow_reset(&d->board, control_resets(d->id)) == d->resets)

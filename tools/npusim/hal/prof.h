@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Profiling channels of one process: what the parts of the profiling side share. */
+/* Profiling channels of one process: what the parts of the profiler share. */
 #ifndef NPUSIM_HAL_PROF_H
 #define NPUSIM_HAL_PROF_H
 
@@ -37,14 +37,14 @@ struct channel {
 	void *state; /* of the kind; freed when the channel stops */
 	/* under the ring's lock */
 	char *ring;
-	uint64_t written,
-		read; /* bytes since the start: nothing tells full from empty but this, and only for the truth */
+	/* Bytes since the start: they distinguish a full ring from an empty one. */
+	uint64_t written, read;
 	uint32_t reads;
 	uint32_t record; /* bytes of the last one */
 	bool queued; /* for poll: once until polled */
 };
 
-/* What a channel id stands for; one line each in prof_kinds.c. */
+/* The kind of a channel id; one line each in prof_kinds.c. */
 struct channel_kind {
 	uint32_t id;
 	int type; /* channel_type of the start */
@@ -61,7 +61,7 @@ const struct channel_kind *channel_kind(uint32_t id);
 bool channel_ring_start(struct channel *c);
 /* One record, with the device locked; what is to be lost is. */
 void channel_put(struct channel *c, const void *record, uint32_t size);
-/* After a batch of records: wakes the reader, drops what is to be overwritten, tells the truth. */
+/* After a batch of records: wakes the reader, drops what is to be overwritten, writes the truth. */
 void channel_batch_done(struct channel *c);
 uint32_t channel_available(struct channel *c);
 uint32_t channel_read(struct channel *c, char *buf, uint32_t size);
@@ -103,7 +103,7 @@ bool sampler_wake(void);
 void sampler_forget(void);
 void channel_forget(void);
 
-/* NPUSIM_BLOCKS: so many of a kernel's blocks are told of one by one, as all are millions a second. */
+/* NPUSIM_BLOCKS: so many of a kernel's blocks are logged one by one, as all are millions a second. */
 uint32_t tasklog_blocks_told(uint32_t blocks);
 /* Fills in the common head of a STARS record, with the running number. */
 void tasklog_head(struct channel *c, const struct truth_task *t, uint32_t func, uint64_t when, void *head);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Opening devices and asking them things. */
+/* Opening devices and querying them. */
 #include "device.h"
 
 #include "control.h"
@@ -54,7 +54,7 @@ drvError_t drvGetDevIDs(uint32_t *ids, uint32_t len)
 
 drvError_t drvGetPlatformInfo(uint32_t *info)
 {
-	*info = 1; /* host side */
+	*info = 1; /* host */
 	return DRV_ERROR_NONE;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Records of the channels that sample memories and links.  Each holds what was moved since the one before, so that all
- * of them together are what was moved from the first look, at the start, to the last.
+ * Records of the channels that sample memories and links. Each holds what was moved since the one before,
+ * so all of them together are what was moved between the first sample, at the start, and the last one.
  */
 #include "prof.h"
 
@@ -126,9 +126,9 @@ static uint32_t llc_units(const struct channel *c)
 }
 
 /*
- * Lines of the last level that memory traffic went through, in two halves each: what was moved, hits of the near and the
- * far half, accesses, hits that were prefetched. Of each four accesses three hit. The numbers of the events are not in
- * the driver's description; these are what the vendor's reader asks for.
+ * Lines of the last level that memory traffic went through, in two halves each: what was moved, hits of the
+ * near and the far half, accesses, hits that were prefetched. Of each four accesses three hit. The numbers
+ * of the events are not in the driver's description; these are the requests of the vendor's reader.
  */
 static void llc(struct channel *c, uint64_t now)
 {
@@ -161,7 +161,7 @@ static void three(uint32_t *v, uint64_t average)
 	v[2] = (uint32_t)average;
 }
 
-/* In bytes a us; what is too little for one goes to the next sample, so that rates add up to what was moved. */
+/* In bytes a us; a rest below one goes to the next sample, so that rates add up to what was moved. */
 static uint64_t rate_in_mb(const struct channel *c, uint64_t now, enum counter counter)
 {
 	struct series *s = c->state;
@@ -172,7 +172,7 @@ static uint64_t rate_in_mb(const struct channel *c, uint64_t now, enum counter c
 	return mb;
 }
 
-/* Bandwidths in bytes a us, which is MB/s. Writes to the host are posted; what it answers to reads are completions. */
+/* Bandwidths in bytes a us, which is MB/s. Writes to the host are posted; reads cause completions. */
 static void pcie(struct channel *c, uint64_t now)
 {
 	struct span rx = channel_span(c, PCIE_RX);
@@ -304,7 +304,7 @@ static void module_mem(struct channel *c, uint64_t now)
 	uint64_t used = board_hbm_used(&c->device->board);
 	uint64_t bytes[] = { 200u << 20, used / 16, used - used / 16 };
 
-	/* The host's counter, which by what the driver says of its rate is its raw clock. */
+	/* The host's counter, which at the rate that the driver reports is its raw clock. */
 	for (int i = 0; i < 3; i++) {
 		struct {
 			uint32_t module, reserved;
@@ -367,7 +367,7 @@ static void ub(struct channel *c, uint64_t now)
 	}
 }
 
-/* --- channel 52: seven sorts of records, each with a switch and a period of its own --- */
+/* --- channel 52: seven kinds of records, each with a switch and a period of its own --- */
 
 enum { SOC_ACC, SOC_LEVELS, SOC_DIES, SOC_CHIPS, SOC_POWER, SOC_INFO, SOC_UB };
 enum { F_QOS = 0x18, F_DIES, F_ACC, F_CHIPS, F_LEVELS, F_POWER };
@@ -422,7 +422,7 @@ static void soc_acc(struct channel *c, uint64_t now)
 	put_soc(c, now, F_ACC, 0, 0, &r);
 }
 
-/* Between the dies goes a quarter of the memory's traffic: for both, bytes since the last record. */
+/* A quarter of the memory's traffic is between the dies: for both, bytes since the last record. */
 static void soc_dies(struct channel *c, uint64_t now)
 {
 	struct span rd = channel_span(c, HBM_READ), wr = channel_span(c, HBM_WRITE);

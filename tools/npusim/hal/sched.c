@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The device's timeline.  A task gets its start and end as soon as everything it depends on has got them, usually
- * at submission: the timeline runs ahead of the wall clock, so it does not depend on when this process gets a CPU.
+ * The device's timeline.  A task gets its start and end as soon as everything it depends on has got them,
+ * usually at submission: the timeline runs ahead of the wall clock, so it does not depend on when this
+ * process gets a CPU.
  */
 #include "device.h"
 
@@ -29,7 +30,7 @@ static void event_record(struct device *d, const struct task *t)
 	e->when[i] = t->facts.end;
 }
 
-/* 0 while the record is not scheduled.  A record that was overtaken many times is as late as the oldest kept. */
+/* 0 while the record is not scheduled. A record that was overtaken many times is as late as the oldest. */
 static uint64_t event_time(struct device *d, const struct task *t)
 {
 	const struct event *e = &d->events[t->sqe.event.id % EVENTS_MAX];

@@ -9,7 +9,7 @@ enum { FUNC_START = 0, FUNC_SUB_START = 0x22, FUNC_BLOCK_START = 0x24 }; /* + 1:
 enum { FFTS_PLUS = 4, FFTS_MIX_AIC = 6, FFTS_MIX_AIV = 7 };
 enum { TRACK_STEP = 0x0a, TRACK_MEMCPY = 0x0b, TRACK_TYPE = 0x0c, TRACK_FLIP = 0x0e, TRACK_BLOCKS = 0x0f };
 
-/* Parameters of channel 50 and 44, by their place. */
+/* Parameters of channel 50 and 44, by their index. */
 enum { STARS_ACSQ_TASK = 0, STARS_FFTS_CONTEXT = 6, STARS_FFTS_BLOCK = 7 };
 enum { TSFW_TASK_TRACK = 1, TSFW_KEYPOINT = 6, TSFW_MEMCPY = 7, TSFW_BLOCKS = 8 };
 
@@ -350,7 +350,7 @@ void tasklog_soc_pmu(struct channel *c, const struct prof_event *e)
 	channel_put(c, &r, sizeof(r));
 }
 
-/* What the AI CPU says of one of its kernels; times in us of the device's clock. */
+/* The AI CPU's record of one of its kernels; times in us of the device's clock. */
 void tasklog_aicpu(struct channel *c, const struct prof_event *e)
 {
 	const struct truth_task *t = &e->task.facts;

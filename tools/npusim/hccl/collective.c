@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Collectives over a full mesh: every rank talks to every other.  All of it is queued on the caller's stream; where
- * ranks have to wait for each other, the stream's NOTIFY_WAIT does.
+ * Collectives over a full mesh: every rank talks to every other.  All of it is queued on the caller's
+ * stream; where ranks have to wait for each other, the stream's NOTIFY_WAIT does.
  */
 #include "comm.h"
 #include "../abi/stars.h"

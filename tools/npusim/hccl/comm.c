@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Communicators.  Ranks meet in a file in /dev/shm, where each leaves the names of the notifies that the others are
- * to record; the last one that has read them removes the file.
+ * Communicators.  Ranks meet in a file in /dev/shm, where each leaves the names of the notifies that the
+ * others are to record; the last one that has read them removes the file.
  */
 #define _GNU_SOURCE
 #include "comm.h"

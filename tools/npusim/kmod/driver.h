@@ -15,7 +15,7 @@
 
 #define NPUS_MAX 16
 
-/* --- the front door: davinci_manager hands descriptors over to parts of the driver --- */
+/* --- the entry: davinci_manager passes descriptors to parts of the driver --- */
 
 #define INTF_MAGIC 'Z'
 enum { INTF_OPEN = 0, INTF_CLOSE = 1, INTF_STATUS = 2 };
@@ -113,7 +113,7 @@ struct stars_cqe {
 /* What the device's ids are before the agent decodes them; the real code is another. */
 #define CQE_STREAM_CODE 0x8000
 #define CQE_TASK_CODE 0x3000
-#define CQE_FAILED 0x8000 /* of the flags; its status says of what */
+#define CQE_FAILED 0x8000 /* of the flags; its status has the reason */
 _Static_assert(sizeof(struct stars_sqe) == SQE_SIZE && sizeof(struct stars_cqe) == CQE_SIZE, "layout");
 _Static_assert(sizeof(struct halTaskSendInfo) == 64 && sizeof(struct halReportRecvInfo) == 72 &&
 		       sizeof(struct halSqCqInputInfo) == 96,

@@ -70,7 +70,7 @@ noinline int devmm_ioctl_alloc(struct devmm_svm_process *p, struct devmm_ioctl_a
 	return 0;
 }
 
-/* The simulated library tells the size behind the address, for the mock keeps no table of them. */
+/* The simulated library passes the size behind the address, as the mock keeps no table of sizes. */
 noinline int devmm_ioctl_free_pages(struct devmm_svm_process *p, struct devmm_ioctl_arg *arg)
 {
 	charge(p, -(s64)arg->data.alloc.size);

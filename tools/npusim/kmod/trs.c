@@ -21,7 +21,7 @@ MODULE_PARM_DESC(mode, "how SQEs reach the device: kio, uio_t (both through the 
 
 #define MOST_FRAMES 48 /* of a stack */
 
-/* By these words the kernel knows that a probe is at work on a CPU: it leaves out others there meanwhile. */
+/* These words mark that a probe is at work on a CPU: the kernel skips other probes there meanwhile. */
 static ulong prog_active, current_probe;
 module_param(prog_active, ulong, 0444);
 MODULE_PARM_DESC(prog_active, "where bpf_prog_active is, as /proc/kallsyms has it");
@@ -64,8 +64,9 @@ void trs_register_agent(const struct trs_agent_ops *ops)
 EXPORT_SYMBOL_GPL(trs_register_agent);
 
 /*
- * Kernels for arm64 do not tell where their words are. Then: is the interrupt on top of what holds them? Callers of that
- * count too, since a frame is missing from a stack where the interrupted function has none of its own.
+ * Kernels for arm64 do not report where their words are. There: is the interrupt on top of a function that
+ * holds them? Callers of such functions count too, as a stack lacks the interrupted function where that has
+ * no frame of its own.
  */
 static bool interrupted_a_program(void)
 {

@@ -71,7 +71,7 @@ void trs_sq_init(struct trs_core_ts_inst *ts);
 long trs_sq_alloc(struct trs_proc_ctx *ctx, struct halSqCqInputInfo *in);
 void trs_sq_free(struct trs_proc_ctx *ctx, u32 sqid);
 void trs_sq_free_all(struct trs_proc_ctx *ctx);
-/* ASKED: when the ioctl was entered. */
+/* The argument after INFO: when the ioctl was entered. */
 long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 asked);
 int trs_logic_cq_recv(struct trs_proc_ctx *ctx, struct trs_core_ts_inst *ts, struct halReportRecvInfo *info);
 

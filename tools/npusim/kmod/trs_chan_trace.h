@@ -16,7 +16,8 @@ struct trs_trace_cqe {
 	u32 cqid, cq_head, round, chan_id, type, sub_type, task_id, sq_id, sq_head, stream_id;
 };
 struct trs_trace_logic_cqe {
-	u32 logic_cqid, head, tail, task_id, stream_id, sqid, sq_head, sqe_type, match_flag, errcode, errtype, drop_flag;
+	u32 logic_cqid, head, tail, task_id, stream_id, sqid, sq_head, sqe_type, match_flag, errcode, errtype;
+	u32 drop_flag;
 	u64 timestamp;
 };
 #endif

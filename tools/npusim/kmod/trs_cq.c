@@ -35,7 +35,7 @@ noinline int trs_hw_cq_recv(struct trs_id_inst *inst, u32 cqid, void *cqe)
 	return 0;
 }
 
-/* Hands a CQE to the process that waits for it. */
+/* Passes a CQE to the process that waits for it. */
 noinline int trs_logic_cq_enque(struct trs_core_ts_inst *ts, u32 logic_cq, u32 stream, u32 task, void *cqe)
 {
 	unsigned long flags;

@@ -154,7 +154,7 @@ long trs_sq_send(struct trs_proc_ctx *ctx, struct halTaskSendInfo *info, u64 ask
 	return err;
 }
 
-/* Nothing of a queue is in the worker's hands any more. */
+/* Waits until the worker has nothing of a queue any more. */
 static void settle(struct trs_core_ts_inst *ts)
 {
 	hrtimer_cancel(&ts->doorbell);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* libopapi: each operator is the list of its L0 kernels and the tensor that says how much work they are. */
+/* libopapi: each operator is the list of its L0 kernels and the tensor that decides the amount of work. */
 #include "opbase.h"
 #include "../truth/truth.h"
 
@@ -39,7 +39,7 @@ static uint32_t blocks_for(const aclTensor *tensor)
 
 #define TENSORS_MAX 12
 
-/* A kernel of an operator and what it is given; absent tensors are NULL. */
+/* A kernel of an operator and its arguments; absent tensors are NULL. */
 struct kernel {
 	const struct l0 *l0;
 	const aclTensor *in[TENSORS_MAX], *out[TENSORS_MAX];
@@ -70,7 +70,7 @@ static aclnnStatus plan(const char *api, const struct kernel *kernels, const acl
 	InitL2Phase1Context(api, executor);
 	if (!*executor)
 		return ACLNN_ERR_INNER;
-	/* the first kernel's tensors tell calls of an operator apart */
+	/* the first kernel's tensors distinguish calls of an operator */
 	if (!PlanFromCache(*executor, kernels->in, TENSORS_MAX, kernels->out, TENSORS_MAX))
 		err = plan_kernels(*executor, kernels, sized_by);
 	*workspace_size = 0;
@@ -92,7 +92,7 @@ static aclnnStatus run(const char *api, void *workspace, uint64_t workspace_size
 	return err;
 }
 
-/* The parameters are the vendor's; the simulation looks at one of them. */
+/* The parameters are the vendor's; the simulation reads one of them. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define PHASE_1(op, params)                                                                                  \

@@ -6,8 +6,8 @@
 #include "../abi/aclnn.h"
 
 /*
- * First statement of a small function that a job calls all the time. The vendor's are large and begin by saving
- * registers; so do these then, as a register that the caller owns is said to be lost here.
+ * First statement of a small function that a job calls all the time. The vendor's functions are large and
+ * begin by saving registers; so do these, because a callee-saved register is declared as clobbered here.
  */
 #if defined(__x86_64__)
 #define SAVES_REGISTERS() __asm__ volatile("" ::: "rbx")
@@ -33,12 +33,12 @@ aclnnStatus CommonOpExecutorRun(void *workspace, uint64_t workspaceSize, aclOpEx
 /* Plans a launch of `kernel` for the L0 operator whose context was initialised last. */
 aclnnStatus AddToKernelLauncher(aclOpExecutor *executor, const char *kernel,
 				uint32_t blocks) __asm__("_ZN2op21AddToKernelLauncherEP13aclOpExecutorPKcj");
-/* What the kernel that was planned last is given; absent tensors are NULL. For the truth file only. */
+/* The tensors of the kernel that was planned last; absent ones are NULL. For the truth file only. */
 void SetKernelTensors(aclOpExecutor *executor, const aclTensor *const *in, int nin,
 		      const aclTensor *const *out,
 		      int nout) __asm__("_ZN2op16SetKernelTensorsEP13aclOpExecutorPKPK9aclTensoriS5_i");
 uint64_t TensorElements(const aclTensor *tensor) __asm__("_ZN2op14TensorElementsEPK9aclTensor");
-/* Shape, type or format (WHAT 0, 1, 2) as the truth file has it, behind `to`, at most `room` bytes; the length. */
+/* Shape, type or format (WHAT 0, 1, 2) as in the truth file, into `to`, at most `room` bytes; the length. */
 int DescribeTensor(const aclTensor *tensor, int what, char *to,
 		   int room) __asm__("_ZN2op14DescribeTensorEPK9aclTensoriPci");
 

@@ -43,7 +43,7 @@ void cache_fill(struct cached *entry, const char *api, const struct plan *plan);
 aclOpExecutor *cache_executor(struct cached *entry);
 void cache_take(struct cached *entry, struct plan *plan);
 
-/* pta_cache.c: the entry that the thread's next first phase fills, NULL none; it is asked once. */
+/* pta_cache.c: the entry that the thread's next first phase fills, NULL none; it is returned once. */
 struct cached *pta_cache_pending(void);
 
 #endif

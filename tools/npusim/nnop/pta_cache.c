@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The C API that torch_npu calls around every operator. A miss is followed by the key and a first phase, whose plan is
- * kept; a hit gives an executor of its own, and there is no first phase.
+ * The C API that torch_npu calls around every operator. A miss is followed by the key and a first phase,
+ * whose plan is kept; a hit returns an executor of its own, and there is no first phase.
  */
 #include "plan.h"
 #include "../truth/truth.h"

@@ -55,7 +55,7 @@ const char *aclrtGetSocNameImpl(void)
 	return "Ascend910B3";
 }
 
-/* Only a set device has a driver number that we could tell. */
+/* Only a set device has a known driver number. */
 aclError aclrtGetLogicDevIdByUserDevIdImpl(int32_t user, int32_t *logic)
 {
 	struct context *ctx = context_current();

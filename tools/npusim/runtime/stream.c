@@ -230,7 +230,7 @@ static rtError_t send_locked(struct stream *s, struct stars_sqe *sqe)
 	return err;
 }
 
-/* The first task of a new round of ids tells the device so. */
+/* The first task of a new round of ids reports the round to the device. */
 static rtError_t send_flip(struct stream *s)
 {
 	struct stars_sqe flip = { .type = STARS_PLACE_HOLDER,

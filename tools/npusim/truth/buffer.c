@@ -30,8 +30,8 @@ struct buffer {
 
 static struct {
 	pthread_mutex_t lock;
-	pthread_mutex_t
-		writing; /* from the exchange of a buffer to its end in the file; taken before a buffer's lock */
+	/* From the exchange of a buffer to its end in the file; locked before a buffer's lock. */
+	pthread_mutex_t writing;
 	pthread_cond_t wake;
 	pthread_key_t key;
 	pthread_t writer;
@@ -296,7 +296,7 @@ static void disable_in_child(void)
 
 	atomic_store(&truth.running, false);
 	truth.started = false;
-	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* whoever held it is not here */
+	memcpy(&truth.lock, &unlocked, sizeof(unlocked)); /* the thread that held it is not in this process */
 	memcpy(&truth.writing, &unlocked, sizeof(unlocked));
 	truth.buffers = NULL;
 	own = NULL;

@@ -26,7 +26,10 @@ struct truth_task {
 /* A line of the file: its kind, and its fields as printf() makes them, tabs between them. */
 void truth_line(const char *kind, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes the lines of this thread now, not within a tenth of a second: for what is told last by a process that ends without destructors. */
+/*
+ * Writes the lines of this thread now, not within a tenth of a second: for the last lines of a process that
+ * ends without destructors.
+ */
 void truth_flush(void);
 
 /* CLOCK_MONOTONIC_RAW in ns, the time base of the truth file and of the device model. */
