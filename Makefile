@@ -78,7 +78,7 @@ USER_LIBS := -lbpf -lelf -lcapstone $(ANALYZER_LIBS)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 BPF_OBJ := $(BPF_SRC:bpf/%.bpf.c=$(BPF_BUILD)/%.bpf.o)
 SKELS := $(BPF_OBJ:.bpf.o=.skel.h)
-ANALYZER_SRC := $(wildcard analyzer/*.c analyzer/*/*.c)
+ANALYZER_SRC := $(sort $(wildcard analyzer/*.c analyzer/*/*.c analyzer/*/*/*.c))
 ANALYZER_OBJ := $(ANALYZER_SRC:%.c=$(BUILD)/%.o)
 AGENT_SRC := user/agent.c user/agent_ring.c user/agent_start.c user/agent_yield.c
 JOB_SIDE_SRC := $(AGENT_SRC) user/mstx_inject.c
@@ -395,7 +395,8 @@ FUZZ_BIN := $(FUZZ:%=build/fuzz/fuzz_%)
 FUZZ_ELF_SRC := tests/fuzz/fuzz_elf.c $(addprefix user/,clocks.c elf_file.c landing_pads.c log.c open_below.c operators.c probe_block_arm64.c probe_block_x86.c \
 	probe_point.c proc_maps.c work_budget.c)
 FUZZ_STREAM_SRC := tests/fuzz/fuzz_stream.c $(addprefix user/,aic_metrics.c clocks.c device_channels.c device_info.c device_launcher.c device_lib.c \
-	device_options.c device_stream.c host_names.c log.c log_budget.c open_below.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_writer.c work_budget.c)
+	device_options.c device_stream.c host_names.c log.c log_budget.c open_below.c own_file.c elf_file.c prof_files.c proc_maps.c process.c process_owner.c rate_limit.c session_json.c session_writer.c \
+	work_budget.c)
 FUZZ_HELP := $(addprefix tests/fuzz/,archive.c check_model.c check_result.c mutate.c mutate_db.c place.c)
 FUZZ_SAN := -fsanitize=address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined \
 	-fno-omit-frame-pointer

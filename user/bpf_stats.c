@@ -26,7 +26,7 @@ static void *run(void *arg)
 {
 	struct nps_bpf_stats *s = arg;
 
-	nps_privilege__keep(NPS_PRIVILEGE_STATISTICS, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_STATISTICS, false);
 	for (;;) {
 		while (sem_wait(&s->requested))
 			;

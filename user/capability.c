@@ -241,6 +241,11 @@ bool nps_capability__is_legacy(const struct nps_capability *c)
 	return !c->btf || !c->ringbuf;
 }
 
+bool nps_capability__wants_admin(const struct nps_capability *c)
+{
+	return c && c->uprobe == NPS_UPROBE_PERF && c->uprobe_admin;
+}
+
 const char *nps_uprobe_row__name(enum nps_uprobe_row row)
 {
 	static const char *const names[] = { "none", "perf event", "multi link", "session link" };

@@ -42,6 +42,9 @@ void nps_capability__probe(struct nps_capability *c);
 /* Does the kernel need bpf/legacy.bpf.c: without types or ring buffers? */
 bool nps_capability__is_legacy(const struct nps_capability *c);
 
+/* Does attaching take CAP_SYS_ADMIN, so that libraries that come later want it? NULL: nothing is attached. */
+bool nps_capability__wants_admin(const struct nps_capability *c);
+
 /*
  * 0 when events can be captured; otherwise prints one line with what is
  * missing and returns -EPERM or -ENOTSUP.

@@ -237,7 +237,7 @@ static void init(struct nps_capture *c, const struct nps_record_opts *opts,
 /* Records until the capture ends. Returns whether SIGTERM ended it. */
 static bool record(struct nps_capture *c)
 {
-	nps_privilege__keep(c->shared.privilege, c->shared.kernel_cap);
+	nps_privilege__keep(c->shared.privilege, nps_capability__wants_admin(c->shared.kernel_cap));
 	nps_capture__save(c, false); /* before that, seconds without a heartbeat would count as our end */
 	if (nps_sources__start(c, NPS_START_RUN)) {
 		c->end_reason = "error";
@@ -271,7 +271,7 @@ int nps_capture__run_sources(struct nps_capture *c, const struct nps_record_opts
 	nps_capture__release_signals(c->signals, &set, terminated);
 	c->signals = -1;
 	if (!err) {
-		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE, NULL);
+		nps_privilege__keep(NPS_PRIVILEGE_CAPTURE, false);
 		nps_capture__finish(c);
 		err = nps_capture__check_session(c);
 	} else {

@@ -16,10 +16,7 @@
 #include "deadline.h"
 #include "device_facts.h"
 #include "device_launcher.h"
-#include "device_sampler.h"
 #include "driver_ask.h"
-#include "driver_side.h"
-#include "host_sys.h"
 #include "kernel_side.h"
 #include "log_budget.h"
 #include "operators.h"
@@ -27,45 +24,11 @@
 #include "probes.h"
 #include "process.h"
 #include "reader.h"
+#include "record_opts.h"
 #include "session_writer.h"
 #include "source.h"
-#include "stacks.h"
-#include "task_source.h"
 
-struct nps_record_opts {
-	size_t sz;
-	int argc; /* of the command line, for the session */
-	char **argv;
-	const pid_t *pids;
-	int n_pids;
-	char **command; /* NULL-terminated; NULL: attach to pids */
-	uint64_t duration_ns; /* 0: until a signal, or until the job ends */
-	const char *out;
-	int level;
-	enum nps_task_source_kind task_source;
-	const char *step_marker; /* function name, NULL: none */
-	int step_arg; /* argument that carries the step's number, 0: none */
-	size_t ring_bytes;
-	uint64_t max_size; /* bytes of the session, 0: half of what is free on its disk */
-	/* bytes a second of all task logs; half of it for a single one, or for a sampled device */
-	uint64_t max_log_rate;
-	double max_overhead; /* percent of the job's CPU time, 0: no limit */
-	bool osrt, children;
-	bool inject; /* load the helper library into processes that were started without it */
-	bool irq; /* interrupts that stop the job's threads */
-	struct nps_stacks_opts stacks; /* neither on_cpu nor off_cpu: none */
-	/* the whole host: processes that use an NPU are found and recorded, the others are sampled */
-	bool all;
-	bool host_asked; /* the host was requested explicitly: a job without CANN is no error */
-	unsigned int host_sys, host_sys_hz; /* NPS_HOST_SYS_* to sample, and samples a second */
-	uint64_t osrt_threshold_ns; /* system calls shorter than this are summed up */
-	bool shapes; /* of operators' tensors */
-	bool keep_polled; /* keep probes on functions that the job polls and the kernel single-steps */
-	struct nps_mstx_opts mstx;
-	struct nps_device_opts devices; /* what is sampled of them */
-	struct nps_driver_opts driver; /* what is recorded of the NPU's driver */
-};
-
+struct nps_device_sampler;
 struct nps_refused;
 
 #define NPS_PID_SLOTS 1024

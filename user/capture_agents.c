@@ -147,18 +147,3 @@ uint64_t nps_agents__told(struct nps_capture *c)
 			told |= 1ULL << d;
 	return told;
 }
-
-uint64_t nps_agents__counted(struct nps_capture *c)
-{
-	uint64_t counted = 0;
-
-	FOR_EACH_AGENT(c, p)
-	{
-		uint64_t own = nps_agent_client__counted(p->agent);
-
-		counted |= own && nps_process__foreign(p)
-				   ? nps_device_sampler__used_by(c->shared.devices, p->pid)
-				   : own;
-	}
-	return counted;
-}

@@ -38,7 +38,4 @@ uint64_t nps_agents__lost(const struct nps_process *p);
 /* Devices whose task log helpers read, as bits; in a container the numbers are its own. */
 uint64_t nps_agents__told(struct nps_capture *c);
 
-/* Devices whose cores helpers count by task, as bits, by the driver's numbers. */
-uint64_t nps_agents__counted(struct nps_capture *c);
-
 #endif

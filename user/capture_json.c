@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* session.json (docs/session-format.md) */
-#include "capture_json.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -13,22 +11,7 @@
 #include "event.h"
 #include "probe_rows.h"
 #include "session.h"
-
-void nps_json__add_u64(cJSON *j, const char *name, uint64_t v)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%llu", (unsigned long long)v);
-	cJSON_AddRawToObject(j, name, text);
-}
-
-void nps_json__add_u64_or_null(cJSON *j, const char *name, bool known, uint64_t v)
-{
-	if (known)
-		nps_json__add_u64(j, name, v);
-	else
-		cJSON_AddNullToObject(j, name);
-}
+#include "session_json.h"
 
 static void read_line(const char *path, char *buf, size_t size)
 {
@@ -194,7 +177,7 @@ cJSON *nps_capture__describe(const struct nps_capture *c)
 	add_clock(j, "end", &c->end);
 	list = cJSON_AddArrayToObject(j, "processes");
 	for (const struct nps_process *p = c->processes; p; p = p->next)
-		cJSON_AddItemToArray(list, nps_capture__describe_process(c, p));
+		cJSON_AddItemToArray(list, nps_capture__describe_process(p));
 	/* The driver's facts of the job's devices first, because jobs can forge those of helpers. */
 	nps_sources__describe(c, NPS_SECTION_DEVICES, j, cJSON_AddArrayToObject(j, "devices"));
 	nps_sources__describe(c, NPS_SECTION_SESSION, j, j);

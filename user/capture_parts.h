@@ -45,7 +45,7 @@ void nps_capture__release_signals(int fd, sigset_t *set, bool terminated);
 /* --- process_json.c --- */
 
 /* Creates an entry of "processes", which the caller owns. */
-cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct nps_process *p);
+cJSON *nps_capture__describe_process(const struct nps_process *p);
 
 /* --- capture_end.c --- */
 

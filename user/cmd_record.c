@@ -61,7 +61,7 @@ int nps_cmd_record(int argc, char **argv)
 	if (!c.unreachable && a.formats) {
 		nps_capture__heed_sigterm();
 		/* From now on only files of the session are read. */
-		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, NULL);
+		nps_privilege__keep(NPS_PRIVILEGE_RESULTS, false);
 		status = analyze(&a, &c);
 	}
 	if (!a.quiet)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "device_report.h"
 
-#include <stdio.h>
-
-#include "log.h"
+#include <stddef.h>
 
 static const struct words {
 	int code;
@@ -39,23 +37,4 @@ void nps_device_report__words(int code, const char **what, const char **then)
 			*what = all_words[i].what;
 			*then = all_words[i].then;
 		}
-}
-
-void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code)
-{
-	const char *what, *then;
-
-	if (code == NPS_DEVICE_LIB_GONE)
-		return;
-	for (int i = 0; i < NPS_STREAM_CODES; i++) {
-		if (s->codes[i] == code)
-			return;
-		if (s->codes[i])
-			continue;
-		s->codes[i] = code;
-		break;
-	}
-	nps_device_report__words(code, &what, &then);
-	nps_warn("device %u: %s: %s (%s of channel %u: code %d): %s", device, s->ch->name, what, call,
-		 s->ch->id, code, then);
 }

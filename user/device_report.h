@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Messages about what the driver refused, each once; and what was sampled, for session.json. */
+/* What the driver's calls return, and in words what that means. */
 #ifndef NPS_DEVICE_REPORT_H
 #define NPS_DEVICE_REPORT_H
 
-#include "device_stream.h"
+#include <stdbool.h>
 
 /* What the driver's calls return (cann-abi 4.1). */
 enum nps_prof_code {
@@ -28,8 +28,5 @@ bool nps_device_report__final(int code);
 
 /* WHAT the code means, and what happens to the channel THEN. Static texts. */
 void nps_device_report__words(int code, const char **what, const char **then);
-
-/* Prints one line for each code that CALL ("start", "read", "stop") on the channel returned, once. */
-void nps_device_report__code(struct nps_device_stream *s, unsigned int device, const char *call, int code);
 
 #endif

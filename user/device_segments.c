@@ -148,6 +148,26 @@ static void wait_before_retry(struct nps_device_stream *s)
 	s->state = NPS_STREAM_WAITS;
 }
 
+/* Prints one line for each code that CALL ("start", "read", "stop") on the channel returned, once. */
+static void report_code(struct nps_device_stream *s, unsigned int device, const char *call, int code)
+{
+	const char *what, *then;
+
+	if (code == NPS_DEVICE_LIB_GONE)
+		return;
+	for (int i = 0; i < NPS_STREAM_CODES; i++) {
+		if (s->codes[i] == code)
+			return;
+		if (s->codes[i])
+			continue;
+		s->codes[i] = code;
+		break;
+	}
+	nps_device_report__words(code, &what, &then);
+	nps_warn("device %u: %s: %s (%s of channel %u: code %d): %s", device, s->ch->name, what, call,
+		 s->ch->id, code, then);
+}
+
 /* Starts one channel into segment G. */
 static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *s,
 			 struct nps_device_segment *g)
@@ -165,7 +185,7 @@ static bool start_stream(struct nps_device_thread *t, struct nps_device_stream *
 		nps_channel__describe(s->ch, t->common->opts, &t->info, g->sample);
 		return true;
 	}
-	nps_device_report__code(s, t->device, "start", code);
+	report_code(s, t->device, "start", code);
 	if (nps_device_report__final(code))
 		s->state = NPS_STREAM_REFUSED;
 	else
@@ -233,7 +253,7 @@ static void stop_stream(struct nps_device_thread *t, struct nps_device_stream *s
 	code = nps_device_stream__stop(s, &t->lib, &t->info, t->common->session, t->buf,
 				       NPS_DEVICE_READ_BYTES, &disk);
 	if (code && code != NPS_PROF_STOPPED)
-		nps_device_report__code(s, t->device, "stop", code);
+		report_code(s, t->device, "stop", code);
 	nps_device_thread__disk_error(t, disk);
 	s->retry = 0;
 	s->pause = 0;
@@ -245,7 +265,7 @@ static void failed(struct nps_device_thread *t, struct nps_device_stream *s, int
 {
 	int disk = 0;
 
-	nps_device_report__code(s, t->device, "read", code);
+	report_code(s, t->device, "read", code);
 	if (code != NPS_PROF_STOPPED && ++s->failures < MOST_FAILURES)
 		return;
 	nps_device_lib__stop(&t->lib, t->device,

@@ -275,7 +275,7 @@ static void *run(void *arg)
 	struct nps_device_thread *t = arg;
 	uint64_t due;
 
-	nps_privilege__keep(NPS_PRIVILEGE_NONE, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_NONE, false);
 	if (meet(t)) {
 		atomic_store(&t->failed, true);
 		atomic_store(&t->settled, true);

@@ -135,7 +135,7 @@ static void *run(void *arg)
 {
 	struct nps_driver_ask *a = arg;
 
-	nps_privilege__keep(NPS_PRIVILEGE_PROC, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_PROC, false);
 	pthread_mutex_lock(&a->lock);
 	for (;;) {
 		struct nps_question *q;

@@ -38,14 +38,6 @@ struct nps_driver_side {
 	uint64_t missed; /* calls for which the kernel skipped our programs */
 };
 
-const char *nps_driver_opts__name(const struct nps_driver_opts *opts)
-{
-	return opts->calls && opts->tasks ? "calls,tasks"
-	       : opts->tasks		  ? "tasks"
-	       : opts->calls		  ? "calls"
-					  : "none";
-}
-
 static bool is_known(const struct nps_driver_side *d, uint32_t rdev)
 {
 	for (size_t i = 0; i < d->n_nodes; i++)

@@ -13,18 +13,9 @@
 #include <cjson/cJSON.h>
 
 #include "kernel_side.h"
-
-struct nps_driver_opts {
-	bool calls; /* system calls on device nodes */
-	bool tasks; /* SQEs, CQEs and copies that pass through the driver */
-	/* requested explicitly: what is not available is reported, and makes the capture incomplete */
-	bool given;
-};
+#include "record_opts.h"
 
 struct nps_driver_side;
-
-/* OPTS as an argument of --driver. */
-const char *nps_driver_opts__name(const struct nps_driver_opts *opts);
 
 /*
  * Loads and attaches what OPTS requests. *OUT is NULL if there is nothing

@@ -47,13 +47,6 @@ struct nps_host_sys {
 	char *text;
 };
 
-static const char *const part_names[NPS_HOST_SYS_PARTS] = { "cpu", "mem", "disk", "network", "osrt" };
-
-const char *nps_host_sys__part(unsigned int i)
-{
-	return part_names[i];
-}
-
 /* --- one sample -------------------------------------------------------------------------------------- */
 
 static void sample_cpus(struct nps_host_sys *h)
@@ -154,7 +147,7 @@ static void *run(void *arg)
 	struct nps_host_sys *h = arg;
 	uint64_t period = SECOND / h->opts.hz, due = nps_now(CLOCK_MONOTONIC), written = due;
 
-	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_NAMESPACES, false);
 	while (!atomic_load(&h->stop)) {
 		uint64_t began = nps_now(CLOCK_THREAD_CPUTIME_ID), earliest, now, took;
 

@@ -11,19 +11,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "record_opts.h"
+
 struct nps_stream;
 struct nps_host_sys;
-
-/* Parts of --host-sys. */
-#define NPS_HOST_SYS_CPU 0x1U
-#define NPS_HOST_SYS_MEM 0x2U
-#define NPS_HOST_SYS_DISK 0x4U
-#define NPS_HOST_SYS_NETWORK 0x8U
-#define NPS_HOST_SYS_OSRT 0x10U
-#define NPS_HOST_SYS_SAMPLED 0xfU /* those that this thread samples */
-#define NPS_HOST_SYS_PARTS 5
-
-#define NPS_HOST_SYS_MOST_HZ 1000
 
 struct nps_host_sys_opts {
 	size_t sz;
@@ -39,9 +30,6 @@ struct nps_host_sys_counts {
 	uint64_t missed; /* processes, threads and devices without room or descriptor */
 	uint64_t cpu_ns; /* CPU time of sampling */
 };
-
-/* Name of part number `i` < NPS_HOST_SYS_PARTS, whose bit is 1 << i. */
-const char *nps_host_sys__part(unsigned int i);
 
 /* Starts the thread, which is then the only writer of `stream`. 0 or -errno. */
 int nps_host_sys__start(const struct nps_host_sys_opts *opts, struct nps_stream *stream,

@@ -2,14 +2,12 @@
 #include "privilege.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "capability.h"
 #include "linux_capabilities.h"
 #include "log.h"
 
@@ -85,13 +83,7 @@ int nps_privilege__try_without(int capability, int (*what)(void))
 	return err;
 }
 
-/* If attaching requires CAP_SYS_ADMIN, libraries loaded during the capture need it. */
-static bool attaches_by_admin(const struct nps_capability *cap)
-{
-	return cap && cap->uprobe == NPS_UPROBE_PERF && cap->uprobe_admin;
-}
-
-void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap)
+void nps_privilege__keep(enum nps_privilege what, bool admin)
 {
 	struct __user_cap_header_struct h = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct d[2] = { { 0 } };
@@ -100,7 +92,7 @@ void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *c
 	if (syscall(SYS_capget, &h, d))
 		return;
 	mask = kept(what, d[0].permitted | (uint64_t)d[1].permitted << 32);
-	if (attaches_by_admin(cap))
+	if (admin)
 		mask |= bit(CAP_SYS_ADMIN);
 	/*
 	 * Drops them from the bounding set, so that programs we execute do not get them again. This needs a

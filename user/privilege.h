@@ -7,6 +7,8 @@
 #ifndef NPS_PRIVILEGE_H
 #define NPS_PRIVILEGE_H
 
+#include <stdbool.h>
+
 enum nps_privilege {
 	NPS_PRIVILEGE_NONE, /* a thread that calls a worker, and writes the results */
 	NPS_PRIVILEGE_PROC, /* one that reads /proc of other users' processes */
@@ -20,14 +22,11 @@ enum nps_privilege {
 	NPS_PRIVILEGE_SWITCHES,
 };
 
-struct nps_capability;
-
 /*
- * Drops the calling thread's other capabilities. CAP: for a thread that attaches probes, how they are
- * attached, because some kernels require CAP_SYS_ADMIN for that; else NULL. The session's directory is
- * ours, so writing results needs none.
+ * Drops the calling thread's other capabilities. ADMIN: it attaches probes, and this kernel requires
+ * CAP_SYS_ADMIN for that. The session's directory is ours, so writing results needs none.
  */
-void nps_privilege__keep(enum nps_privilege what, const struct nps_capability *cap);
+void nps_privilege__keep(enum nps_privilege what, bool admin);
 
 /*
  * Calls WHAT without CAPABILITY, which the calling thread has again afterwards. Returns its result; -errno

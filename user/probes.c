@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cost.h"
 #include "elf_file.h"
 #include "link_set.h"
 #include "log.h"
@@ -18,11 +17,11 @@
 #include "op_arguments.h"
 #include "perf_probe.h"
 #include "proc_maps.h"
-#include "process.h"
 #include "reader.h"
 #include "probe_place.h"
 #include "probed_files.h"
 #include "probe_rows.h"
+#include "session_json.h"
 #include "uprobe_link.h"
 #include "work_budget.h"
 

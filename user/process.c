@@ -15,6 +15,7 @@
 #include "clocks.h"
 #include "elf_file.h"
 #include "log.h"
+#include "session_json.h"
 
 #define NS_PER_SECOND 1000000000LL
 #define MAX_PROC_FILE (64UL << 10) /* of stat, status, comm */
@@ -144,22 +145,6 @@ uid_t nps_pid_uid(pid_t pid)
 
 	free(buf);
 	return uid;
-}
-
-/* cJSON needs UTF-8; arguments and variables can be any bytes. */
-cJSON *nps_json_text(const char *s)
-{
-	size_t n = strlen(s);
-	char *copy = malloc(n + 1);
-	cJSON *j;
-
-	if (!copy)
-		return NULL;
-	for (size_t i = 0; i <= n; i++)
-		copy[i] = (unsigned char)s[i] >= 0x80 ? '?' : s[i];
-	j = cJSON_CreateString(copy);
-	free(copy);
-	return j;
 }
 
 static void read_cmdline(struct nps_process *p)

@@ -159,7 +159,4 @@ pid_t nps_pid_of_thread(pid_t tid);
 /* Is that pid a live process of this program? */
 bool nps_pid_is_kin(pid_t pid);
 
-/* A JSON string of any bytes: what is not ASCII becomes `?`. */
-cJSON *nps_json_text(const char *s);
-
 #endif

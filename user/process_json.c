@@ -4,24 +4,9 @@
 
 #include "agent_client.h"
 #include "capture_agents.h"
-#include "capture_json.h"
 #include "capture_parts.h"
 #include "channel_files.h"
-
-/* Describes how the process numbers devices and, for a container, where its samples are. */
-static void describe_numbers(const struct nps_capture *c, const struct nps_process *p, cJSON *j)
-{
-	uint64_t used = nps_device_sampler__used_by(c->shared.devices, p->pid);
-	cJSON *list;
-
-	cJSON_AddStringToObject(j, "device_numbers", nps_process__foreign(p) ? "container" : "host");
-	if (!c->shared.devices || !nps_process__foreign(p))
-		return;
-	list = cJSON_AddArrayToObject(j, "sampled_devices");
-	for (uint32_t d = 0; d < NPS_DEVICE_MAX; d++)
-		if (used >> d & 1)
-			cJSON_AddItemToArray(list, cJSON_CreateNumber(d));
-}
+#include "session_json.h"
 
 static void add_left_out(const struct nps_process *p, cJSON *j)
 {
@@ -32,7 +17,7 @@ static void add_left_out(const struct nps_process *p, cJSON *j)
 			cJSON_AddItemToArray(list, cJSON_CreateString(nps_left_out__name(what)));
 }
 
-cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct nps_process *p)
+cJSON *nps_capture__describe_process(const struct nps_process *p)
 {
 	static const char *const sources[] = { [NPS_PROCESS_READ] = "proc",
 					       [NPS_PROCESS_OF_PARENT] = "parent",
@@ -70,7 +55,7 @@ cJSON *nps_capture__describe_process(const struct nps_capture *c, const struct n
 		cJSON_AddStringToObject(j, "prof_dir", prof);
 	else
 		cJSON_AddNullToObject(j, "prof_dir");
-	describe_numbers(c, p, j);
+	cJSON_AddStringToObject(j, "device_numbers", nps_process__foreign(p) ? "container" : "host");
 	nps_json__add_u64(j, "agent_lost_bytes", nps_agents__lost(p));
 	if (p->log_end)
 		cJSON_AddStringToObject(j, "task_log_end", p->log_end);

@@ -16,7 +16,7 @@
 #endif
 
 #include "clocks.h"
-#include "process.h"
+#include "session_json.h"
 
 #define RAW_KHZ 1000000 /* CLOCK_MONOTONIC_RAW as host counter, which has no frequency of its own */
 #define COUNTER_TRIES 5

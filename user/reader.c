@@ -532,7 +532,7 @@ static void *read_rings(void *arg)
 
 	prctl(PR_SET_NAME, "nps_reader");
 	ask_for_priority();
-	nps_privilege__keep(NPS_PRIVILEGE_RECORDS, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_RECORDS, false);
 	while (!atomic_load(&r->stop)) {
 		uint64_t now;
 

@@ -7,9 +7,9 @@
 #include "capture.h"
 #include "capture_agents.h"
 #include "capture_controls.h"
-#include "capture_json.h"
 #include "discover.h"
 #include "log.h"
+#include "session_json.h"
 #include "source_rows.h"
 
 #define START_MS 500 /* limit for task logs to open */

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "capture.h"
-#include "capture_json.h"
 #include "clocks.h"
 #include "irq.h"
 #include "job_processes.h"
 #include "log.h"
 #include "open_slices.h"
 #include "priority.h"
+#include "session_json.h"
 #include "source_rows.h"
 
 /* State at the end of the capture; written when the reader has ended. */

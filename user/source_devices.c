@@ -16,6 +16,22 @@ static bool devices_wanted(const struct nps_record_opts *opts)
 	return nps_device_options__any(&opts->devices);
 }
 
+/* Devices whose cores helpers count by task, as bits, by the driver's numbers. */
+static uint64_t counted_by_helpers(struct nps_capture *c)
+{
+	uint64_t counted = 0;
+
+	FOR_EACH_AGENT(c, p)
+	{
+		uint64_t own = nps_agent_client__counted(p->agent);
+
+		counted |= own && nps_process__foreign(p)
+				   ? nps_device_sampler__used_by(c->shared.devices, p->pid)
+				   : own;
+	}
+	return counted;
+}
+
 /* Finds the job's devices: those whose task log a helper reads, and those on which it has memory. */
 static void find_devices(struct nps_capture *c)
 {
@@ -43,7 +59,7 @@ static int devices_start(struct nps_capture *c, struct nps_source *s, enum nps_s
 	for (const struct nps_process *p = c->processes; p && n < sizeof(pids) / sizeof(*pids); p = p->next)
 		pids[n++] = p->pid;
 	err = nps_device_sampler__start(&c->opts->devices, &c->session, &c->logs, c->shared.ask, pids, n,
-					nps_agents__counted(c), &sampler);
+					counted_by_helpers(c), &sampler);
 	if (err)
 		return err;
 	s->state = c->shared.devices = sampler;
@@ -66,7 +82,7 @@ static const char *devices_turn(struct nps_capture *c, struct nps_source *s, enu
 {
 	(void)s;
 	if (kind == NPS_TURN_READY)
-		nps_device_sampler__counted(c->shared.devices, nps_agents__counted(c));
+		nps_device_sampler__counted(c->shared.devices, counted_by_helpers(c));
 	else if (kind == NPS_TURN_SECOND)
 		find_devices(c);
 	return NULL;
@@ -133,13 +149,31 @@ static void devices_count(const struct nps_capture *c, const struct nps_source *
 	n->dropped += counts.lost + !!counts.torn;
 }
 
+/* Where the samples of processes in containers are, which call devices by other numbers. */
+static void describe_processes(const struct nps_capture *c, const struct nps_device_sampler *sampler,
+			       const cJSON *processes)
+{
+	cJSON *j = cJSON_GetArrayItem(processes, 0);
+
+	for (const struct nps_process *p = c->processes; p && j; p = p->next, j = j->next) {
+		uint64_t used = nps_device_sampler__used_by(sampler, p->pid);
+		cJSON *list = nps_process__foreign(p) ? cJSON_AddArrayToObject(j, "sampled_devices") : NULL;
+
+		for (uint32_t d = 0; list && d < NPS_DEVICE_MAX; d++)
+			if (used >> d & 1)
+				cJSON_AddItemToArray(list, cJSON_CreateNumber(d));
+	}
+}
+
 static void devices_describe(const struct nps_capture *c, const struct nps_source *s,
 			     enum nps_section section, cJSON *session, cJSON *part)
 {
-	(void)c;
+	if (section != NPS_SECTION_DEVICES)
+		return;
 	/* By the host's numbers, which differ from those of a container. */
-	if (section == NPS_SECTION_DEVICES)
-		nps_device_sampler__describe(s->state, session, part);
+	nps_device_sampler__describe(s->state, session, part);
+	if (s->state)
+		describe_processes(c, s->state, cJSON_GetObjectItem(session, "processes"));
 }
 
 static void devices_print(const struct nps_capture *c, const struct nps_source *s, FILE *out)

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "capture.h"
-#include "capture_json.h"
+#include "session_json.h"
 #include "source_rows.h"
 #include "stacks.h"
 

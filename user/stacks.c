@@ -556,7 +556,7 @@ static void *take_stacks(void *arg)
 {
 	struct nps_stacks *st = arg;
 
-	nps_privilege__keep(NPS_PRIVILEGE_RECORDS, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_RECORDS, false);
 	prctl(PR_SET_NAME, "nps_stacks");
 	while (!atomic_load(&st->stop)) {
 		nps_perf_sampler__wait(st->sampler, TURN_MS);

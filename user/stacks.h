@@ -12,17 +12,8 @@
 #include <sys/types.h>
 
 #include "kernel_side.h"
+#include "record_opts.h"
 #include "session_writer.h"
-
-enum nps_unwind { NPS_UNWIND_AUTO, NPS_UNWIND_FP, NPS_UNWIND_DWARF };
-
-struct nps_stacks_opts {
-	bool on_cpu, off_cpu;
-	unsigned int hz; /* samples a second of each CPU */
-	uint64_t sleep_min; /* ns */
-	enum nps_unwind unwind;
-	bool children; /* children of the job's processes belong to the job */
-};
 
 struct nps_budget;
 struct nps_stacks;

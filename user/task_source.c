@@ -12,6 +12,7 @@
 #include "channel_files.h"
 #include "clocks.h"
 #include "device_info.h"
+#include "device_sampler.h"
 #include "discover.h"
 #include "driver_ask.h"
 #include "log.h"

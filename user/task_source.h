@@ -19,8 +19,6 @@
 struct nps_capture;
 struct nps_task_source;
 
-enum nps_task_source_kind { NPS_TASKS_AUTO, NPS_TASKS_HOST, NPS_TASKS_AGENT, NPS_TASKS_PROFILER };
-
 /* 0 or -errno. *OUT NULL with 0: the kernel cannot watch anything, which has been reported. */
 int nps_task_source__open(struct nps_capture *c, struct nps_task_source **out);
 void nps_task_source__free(struct nps_task_source *t);

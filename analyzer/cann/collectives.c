@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cann/collectives.h"
 
-#include "session/names.h"
+#include "import/common/group_hash.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,6 +10,7 @@
 
 #include "base/vec.h"
 #include "derive/host.h"
+#include "model/call_class.h"
 
 struct nps_host_sums {
 	uint64_t end; /* of the current sums, 0: there are none */

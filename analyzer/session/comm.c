@@ -2,6 +2,7 @@
 /* Collectives: their times follow from their tasks, their names from their order in the group. */
 #include "session/join.h"
 
+#include "import/common/group_hash.h"
 #include "session/steps.h"
 
 #include <errno.h>

@@ -108,7 +108,7 @@ static void look_without_rights(const char *ours)
 	seen = start_in("seen");
 	is_known(seen, "seen");
 	later = start_in("later");
-	nps_privilege__keep(NPS_PRIVILEGE_PROC, NULL);
+	nps_privilege__keep(NPS_PRIVILEGE_PROC, false);
 	is_known(seen, "seen");
 	is_known(collected, "collected");
 	is_known(getpid(), ours);

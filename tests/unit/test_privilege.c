@@ -51,7 +51,7 @@ static uint64_t left(enum nps_privilege what, const struct nps_capability *cap)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		nps_privilege__keep(what, cap);
+		nps_privilege__keep(what, nps_capability__wants_admin(cap));
 		read_caps(&answer[0], &answer[1]);
 		_exit(write(ends[1], answer, sizeof(answer)) != sizeof(answer));
 	}

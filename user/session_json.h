@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Numbers in session.json: times and counts need all their digits, which
- * cJSON's numbers, doubles, do not have.
+ * Values in session.json: numbers with all their digits, which times and counts need and cJSON's numbers, doubles,
+ * do not have; texts of any bytes.
  */
-#ifndef NPS_CAPTURE_JSON_H
-#define NPS_CAPTURE_JSON_H
+#ifndef NPS_SESSION_JSON_H
+#define NPS_SESSION_JSON_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,5 +15,8 @@ void nps_json__add_u64(cJSON *j, const char *name, uint64_t v);
 
 /* Adds null if it is not KNOWN. */
 void nps_json__add_u64_or_null(cJSON *j, const char *name, bool known, uint64_t v);
+
+/* A JSON string of any bytes: what is not ASCII becomes `?`. */
+cJSON *nps_json_text(const char *s);
 
 #endif
