@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """Loads results in a real browser, offline: trace_view.json in the viewer of chrome://tracing and in Perfetto's trace
-processor, .pftrace in the latter. What their models hold must be what the files say, read independently. Results of
+processor, .pftrace in the latter. Their models must hold what the files hold, read independently. Results of
 each kind of input are made here, and .pftrace is compared with the database that the same run writes.
 
 Further results: the folders given as arguments, else those of NPUSCOPE_REFERENCE_DATA (real captures) and
@@ -126,7 +126,7 @@ class TraceView:
         self._find_flows(events, rows)
 
     def _find_flows(self, events: list[dict[str, Any]], rows: Counter[tuple[Any, Any]]) -> None:
-        # Flows from and to rows without slices, such as those of calls that level 0 leaves out, have no place.
+        # Flows from and to rows without slices, such as those of calls that level 0 leaves out, are left out.
         placed = [e for e in events if e["ph"] in "sf" and (e["pid"], e["tid"]) in rows]
         self.homeless = sum(e["ph"] in "sf" for e in events) - len(placed)
         begun = {(e.get("cat"), e["name"], str(e["id"])) for e in placed if e["ph"] == "s"}
@@ -298,7 +298,7 @@ def a_broken_file_is_an_error(case: Case) -> None:
 # ---- results of each kind ------------------------------------------------------------
 
 KERNELS = "800"
-MANY = "200000" if SOAK else "20000"  # of two ranks: a database says how many a rank has
+MANY = "200000" if SOAK else "20000"  # of two ranks: a database has the number for each rank
 SIDE = ROOT / "tests" / "cannraw_side"
 
 # Tables of which each row with a time is a slice, and the category that it has in npuscope.pftrace.
@@ -448,7 +448,7 @@ def compare_with_database(report: dict[str, Any], path: Path, view: Optional[Tra
 
 
 def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> None:
-    """Arrows lead from the call to what it started, forwards, and to the places that trace_view.json says."""
+    """Arrows lead from the call to what it started, forwards, and to the slices that trace_view.json names."""
     first = int(report["bounds"][0][0])
     found = [0, 0]
     for source, target, n, start, back, _same in report["arrows"]:

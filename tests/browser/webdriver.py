@@ -78,7 +78,7 @@ class Browser:
         return [entry["message"] for entry in log if entry["level"] == "SEVERE"]
 
     def report(self, seconds: float = 120) -> dict[str, Any]:
-        """What the page says when it has loaded the trace: window.report. Fails if that is an error."""
+        """The page's report when it has loaded the trace: window.report. Fails if that is an error."""
         end = time.monotonic() + seconds
         while True:
             found = self.run("return window.report || null")

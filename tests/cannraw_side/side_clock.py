@@ -35,7 +35,7 @@ def whole(value: Fraction) -> int:
 
 
 class Wall:
-    """What start_info says: raw nanoseconds to Unix nanoseconds."""
+    """As in start_info: raw nanoseconds to Unix nanoseconds."""
 
     def __init__(self, folder: Path) -> None:
         info = first_line_json(find(folder, "start_info"))

@@ -22,7 +22,7 @@ SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))    # `make soak`: the same tests wi
 
 
 class Skip(Exception):
-    """Raised by a test that cannot run; the text says why."""
+    """Raised by a test that cannot run; the text has the reason."""
 
 
 class Tests:
@@ -89,7 +89,7 @@ def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
                 status = module.main()
             except SystemExit as end:
                 status = end.code if isinstance(end.code, int) else 1
-            except BaseException:  # as the interpreter says it
+            except BaseException:  # as the interpreter prints it
                 traceback.print_exc()
             finally:
                 sys.stdout.flush()

@@ -244,7 +244,7 @@ class Comparison:
                   core=BARE_CORES[said["host_type"]] if bare else said["core"],
                   state={None: None, 0: "static", 1: "dynamic"}[said.get("op_state")],
                   hf32={None: None, False: "NO", True: "YES"}[said.get("hf32")])
-            # At level 0 only the whole graph's blocks are told.
+            # At level 0 only the whole graph's blocks are recorded.
             if self.level or said["host_type"] != "FFTS_PLUS":
                 agree("compute", row, blocks=said["blocks"], mix_blocks=said["mix_blocks"])
             for kind, name in enumerate(("input", "output")):
@@ -480,7 +480,7 @@ def records_doubled() -> None:
                       ("host/data/aging.api_event.data.slice_0", 40), ("device_0/data/stars_soc.data.0.slice_0", 64):
         data = (prof / name).read_bytes()
         records = [data[i:i + size] for i in range(0, len(data), size)]
-        # Halves of pairs told twice are two pairs.
+        # Halves of pairs that are recorded twice are two pairs.
         whole = [r for r in records if size != 40 or r[24:32] != b"\xff" * 8]
         (prof / name).write_bytes(b"".join(records[:1000]) + b"".join(whole[:1000]) + b"".join(records[1000:]))
     read = dump(prof)
@@ -511,7 +511,7 @@ def cut_in_the_middle() -> None:
 
 
 def aged() -> None:
-    """The first slice is gone, and the next one begins within a record."""
+    """The first slice is missing, and the next one begins within a record."""
     prof = copy_of(LARGE)
     data = prof / "device_0/data"
     both = b"".join((data / f"stars_soc.data.0.slice_{i}").read_bytes() for i in (0, 1))
@@ -544,7 +544,7 @@ def foreign_files() -> None:
 
 
 def control_files() -> None:
-    """Each control file missing, empty, and of another kind: something is imported, or an error told."""
+    """Each control file missing, empty, and of another kind: something is imported, or an error reported."""
     names = [p.relative_to(original(TINY)[0]) for p in original(TINY)[0].glob("*/*") if p.is_file()]
     for name in names:
         for content in None, b"", b"[]", b"{\"CPU\":7,\"DeviceInfo\":[[]],\"pid\":-3}", b"\0" * 5000, b"[" * 100000:
@@ -767,7 +767,7 @@ def names() -> None:
 
 
 def random_damage() -> None:
-    """Bytes are changed anywhere: nothing is asked but an orderly end."""
+    """Bytes are changed anywhere: only an orderly end is expected."""
     rounds = int(os.environ.get("NPS_ROUNDS", "12"))
     files = [p.relative_to(original(TINY)[0]) for p in original(TINY)[0].rglob("*") if p.is_file()]
     for seed in range(rounds):

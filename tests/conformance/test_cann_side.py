@@ -252,7 +252,7 @@ def port(file: str) -> Callable[[Capture], list[Cells]]:
 
 
 def netdev(c: Capture) -> list[Cells]:
-    """The truth has counters; rows tell what they grew by, as those of the vendor."""
+    """The truth has counters; rows hold what they grew by, as those of the vendor."""
     rows, lines = [], c.of("netdev_stats.data")
     for before, item in zip(lines, lines[1:]):
         grown = {name: item["row"][name] - before["row"][name] for name in NETDEV if name in item["row"]}
@@ -278,7 +278,7 @@ def soc_level(c: Capture) -> list[Cells]:
 
 
 def sio(c: Capture) -> list[Cells]:
-    """The truth has amounts; rows tell bytes a second."""
+    """The truth has amounts; rows hold bytes a second."""
     last: dict[int, int] = {}
     rows = []
     for item in c.of("stars_soc_profile.data", "SIO"):
@@ -488,7 +488,7 @@ def host_tables(c: Capture) -> Iterator[tuple[str, list[Cells]]]:
         file = f"host/{stem.removesuffix('_usage')}.data"
         rows = [("host", *(0 if cell is None else cell for cell in item["row"].values()))
                 for item in c.of(file, f"csv:{stem}")]
-        # with a single sample there is no interval to tell of
+        # with a single sample there is no interval to report
         yield stem, rows if stem == "host_disk_usage" or len(c.of(file)) > 1 else []
     # the amounts follow from percentages of six decimals
     total = c.of("host/host_mem.data", "csv:host_mem_usage")[0]["row"]["Total Memory(KB)"]
@@ -638,7 +638,7 @@ def check(options: str) -> None:
         rows = check_database(c) + check_text(c) + check_trace(c)
         assert rows > 0
         lost = [line for line in c.losses.splitlines() if "records of" in line]
-        # what an aged stream has lost of its first record is said, once for each of them
+        # what an aged stream has lost of its first record is reported, once for each of them
         assert "--aged" in options or not lost, f"nothing is damaged: {lost}"
         assert all(line.startswith("1 ") for line in lost), lost
 

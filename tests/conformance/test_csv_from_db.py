@@ -72,7 +72,7 @@ def size(value: Optional[int], unit: int) -> str:
 
 
 class Capture:
-    """A database and what its tables say together."""
+    """A database and what its tables have together."""
 
     def __init__(self, path: Path, late: bool) -> None:
         self.db = sqlite3.connect(path)

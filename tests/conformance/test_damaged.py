@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Damaged, absurd and hostile input of `npuscope analyze` and `npuscope show`.
 
-Whatever the input: no crash, a documented exit status, a line that says what is wrong, what could be read is in the
+Whatever the input: no crash, a documented exit status, a line that names what is wrong, what could be read is in the
 results and what could not is counted, and every result that was written passes the checks of tools/conformance.
 """
 
@@ -43,7 +43,7 @@ EVENT = struct.Struct("<BBHIIiQQ4Q")
 STRING = struct.Struct("<BBHIQQ128s")
 API, COMM, TEXT = 1, 65, 64
 STARS = 64          # bytes of a record of the device's task log
-# What cannot hold when the input contradicts itself, one table or event telling other than the next: by the first word of a
+# What cannot hold when the input contradicts itself, one table or event differing from the next: by the first word of a
 # test's name.
 CONTRADICTED = {
     "session": "T9 V8 C1 C6 C14 C16 C21 D10 D11 E2 E3 W2",
@@ -161,7 +161,7 @@ def check_once(result: Path, loose: bool) -> None:
 
 
 def nothing_backwards(result: Path) -> None:
-    """No interval of a database ends before it starts, whatever the input said."""
+    """No interval of a database ends before it starts, whatever the input has."""
     for database in [*result.rglob("ascend_pytorch_profiler*.db"), *result.rglob("msprof_*.db")]:
         for (name,) in query(database, "SELECT name FROM sqlite_master WHERE type = 'table'"):
             columns = {row[1] for row in query(database, f"PRAGMA table_info({name})")}
@@ -606,7 +606,7 @@ def database_sizes() -> None:
 
 @test
 def database_with_code() -> None:
-    """Views and triggers of a stranger are not run."""
+    """Views and triggers of a foreign database are not run."""
     path = database_copy()
     with sqlite3.connect(path) as db:
         db.execute("ALTER TABLE CANN_API RENAME TO other")
@@ -726,7 +726,7 @@ def cann_out_of_order() -> None:
 
 @test
 def cann_foreign() -> None:
-    """Slices of another capture, of another kind, directories and links in the place of files."""
+    """Slices of another capture, of another kind, directories and links instead of files."""
     other = good_cann("--tasks 100 --seed 7 --devices 2")[0]
     for kind in ("stars_soc.data.0*", "aging.api_event.data.*", "aging.compact.task_track.*", "unaging.additional.hash_dic.*"):
         copy = copy_of(good_cann()[0])
@@ -820,7 +820,7 @@ def cann_sizes() -> None:
 
 @test
 def torch_damaged() -> None:
-    """Each file of FRAMEWORK cut, with random and extreme bytes, huge, and gone."""
+    """Each file of FRAMEWORK cut, with random and extreme bytes, huge, and missing."""
     rng = random.Random(SEED)
     for path in sorted((good_torch() / "FRAMEWORK").iterdir()):
         for kind in range(5):
@@ -849,7 +849,7 @@ def trace_copy() -> Path:
 
 
 def shown(what: str, path: Path) -> None:
-    """`npuscope show` reads traces: no crash, numbers that are JSON, or a line that says what is wrong."""
+    """`npuscope show` reads traces: no crash, numbers that are JSON, or a line that names what is wrong."""
     for args in (("--json",), ()):
         outcome = run("show", *args, path)
         results = json.loads(outcome.out)["results"] if args else outcome.out
@@ -1056,7 +1056,7 @@ def killed_in_place() -> None:
 
 @test
 def two_at_once() -> None:
-    """Several analyses into one place: each one ends well, and the result is one of theirs, whole."""
+    """Several analyses into one directory: each one ends well, and the result is one of theirs, whole."""
     for path in inputs():
         whole = whole_result(path)
         for _ in range(3):

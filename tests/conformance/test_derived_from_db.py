@@ -147,7 +147,7 @@ def links(capture: Capture) -> None:
 
 
 def nothing(capture: Capture) -> None:
-    """Level 0 tells of collectives that they were there, and no more: there are no numbers to make from it."""
+    """Level 0 has of collectives only that they were there: there are no numbers to make from it."""
     assert capture.derive("comm_time", "comm_bandwidth", "comm_matrix") == []
 
 
@@ -205,7 +205,7 @@ def matrix(capture: Capture) -> None:
 
 
 def whole_json(capture: Capture) -> None:
-    """CommAnalyzer* as JSON says what its rows say (J4)."""
+    """CommAnalyzer* as JSON has what its rows have (J4)."""
     lines = []
     for table, name in (("CommAnalyzerTime", "comm_time"), ("CommAnalyzerBandwidth", "comm_bandwidth"),
                         ("CommAnalyzerMatrix", "comm_matrix")):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What `npuscope show` says of real captures is what their rows say.
+"""What `npuscope show` prints of real captures is what their rows have.
 
 The databases and traces of NPUSCOPE_REFERENCE_DATA are read twice: by `show --json`, and here with SQL or as plain JSON. So are
 raw data that tests/cannraw makes, whose truth is known.
@@ -77,7 +77,7 @@ class Totals:
 
 
 class Idle:
-    """Gaps in the work of one device, told by whose fault they are."""
+    """Gaps in the work of one device, distinguished by their cause."""
 
     def __init__(self, work: list[tuple[int, int, Optional[int]]]) -> None:
         work.sort(key=lambda item: item[:2])
@@ -306,7 +306,7 @@ def test_traces(level: Path) -> None:
 
 
 def test_text(data: Path) -> None:
-    """The tables are plain lines without control characters, as wide as the option says nothing else, and chosen by --only."""
+    """The tables are plain lines without control characters, as wide as the option's default, and chosen by --only."""
     with tempfile.TemporaryDirectory() as folder:
         source = next(iter(sorted((data / "text" / "level1").rglob("trace_view.json"))))
         events = json.loads(source.read_text())
@@ -337,7 +337,7 @@ def test_text(data: Path) -> None:
 # ---- raw data with known content --------------------------------------------------------------------------------------
 
 def test_generated(*options: str) -> None:
-    """What gen-cann's truth says of operators, calls and collectives."""
+    """What gen-cann's truth has of operators, calls and collectives."""
     if not GENERATOR.exists():
         raise Skip(f"no {GENERATOR}: make witnesses")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""All results of fixed inputs are byte for byte what tests/golden/expected.txt says; and what would change them is found.
+"""All results of fixed inputs are byte for byte as in tests/golden/expected.txt, and changes to them are detected.
 
     test_golden.py [WORD...]     only cases whose name holds a WORD
 """
@@ -45,7 +45,7 @@ def as_expected(name: str, found: Future[golden.Files], known: dict[str, golden.
 
 
 def no_other_cases(known: dict[str, golden.Files]) -> None:
-    """Nothing is expected of cases that are no more, and names of cases are told apart in file names."""
+    """Nothing is expected of cases that are no more, and names of cases are distinct in file names."""
     names = [case.name for case in golden.CASES]
     assert set(known) == set(names), f"GOLDEN=update: {set(known) ^ set(names)}"
     assert len({golden.folder_name(name) for name in names}) == len(names)
@@ -103,7 +103,7 @@ def databases_are_told_apart() -> None:
 
 
 def kept_results_are_compared() -> None:
-    """The first line that differs is shown, of a long one the place."""
+    """The first line that differs is shown, of a long one the offset."""
     with tempfile.TemporaryDirectory() as folder:
         old, new = Path(folder) / "old", Path(folder) / "new"
         for root, text in ((old, "same\nab" + "x" * 5000 + "cd\n"), (new, "same\nab" + "x" * 5000 + "ef\n")):

@@ -101,7 +101,7 @@ def all_but(ident: str) -> list[str]:
 
 
 def damage(folder: Path, scratch: Path, generation: str, mutation: Mutation, tried: set[tuple[str, str]]) -> None:
-    """Apply one fault to a fresh copy; the check that it breaks must say so."""
+    """Apply one fault to a fresh copy; the check that it breaks must report it."""
     copy = fresh(folder, scratch, generation)
     mutation.apply(copy)
     tried.add(mutation[:2])

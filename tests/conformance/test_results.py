@@ -106,7 +106,7 @@ def capture(case: Case, where: Path) -> Path:
 
 
 def analyse(source: Path, target: Path, generation: str, formats: str = "text,db,perfetto,folded") -> Path:
-    """The result's folder; something in nasty captures cannot be read, which the exit status tells."""
+    """The result's folder; something in nasty captures cannot be read, which the exit status reports."""
     run(PROGRAM, "analyze", "--compat", generation, "--export", formats, "-o", target, source, allowed=(0, 3))
     results = [path for path in target.iterdir() if path.is_dir()]
     assert len(results) == 1, f"{len(results)} results"
@@ -425,7 +425,7 @@ def mindspore(where: Path) -> None:
 # --- the tests --------------------------------------------------------------------------------------------------------
 
 def conforming(case: Case, generation: str, result: Path) -> None:
-    """The checker's word on a result, and what its text and databases say of each other."""
+    """The checker's word on a result, and a comparison of its text and databases."""
     # the generator's system calls of a thread overlap each other
     ignored = ["--ignore", "V8"] if case.side is not None else []
     done = execute("tools/conformance/check", result, "--generation", generation.upper(), *ignored)

@@ -96,7 +96,7 @@ def call(trace: Trace, at: int, python: int, cpp: int, ge: int, label: str = F_N
 
 
 def analyze(path: Path, status: int = 0) -> dict[str, Any]:
-    """What `show` says of a trace."""
+    """What `show` prints of a trace."""
     if not NPUSCOPE.exists():
         raise Skip(f"no {NPUSCOPE}: build it first")
     done = subprocess.run([NPUSCOPE, "show", "--json", path], capture_output=True, text=True, check=False)
@@ -187,7 +187,7 @@ def nested(folder: Path) -> None:
 
 
 def missing(folder: Path) -> None:
-    """Without an execution there is no C++ part and no GE part, and the reason is told; the same without Run."""
+    """Without an execution there is no C++ part and no GE part, and the reason is reported; the same without Run."""
     trace = Trace()
     trace.span(F_NAMES[0], BEGIN, BEGIN + 500_000)
     trace.span("fx_run_eagerly", BEGIN + 100_000, BEGIN + 400_000)
@@ -298,7 +298,7 @@ def logging(folder: Path) -> None:
 
 
 def threads(folder: Path) -> None:
-    """Calls of two threads at the same time do not mix, and a call that crosses the end of a step says so."""
+    """Calls of two threads at the same time do not mix, and a call that crosses the end of a step is marked."""
     trace, made = Trace(), {}
     for tid in (TID, TID + 1):
         rng, at = random.Random(tid), BEGIN

@@ -66,7 +66,7 @@ def write_truth(folder: Path) -> None:
 
 
 def perfect() -> dict[str, Any]:
-    """Rows of a result that tells exactly the truth of the window."""
+    """Rows of a result that has exactly the truth of the window."""
     model: dict[str, Any] = {"tasks": [], "apis": [], "steps": [], "assigned": {}}
     for index, (name, aclnn, l0, _, at) in enumerate(LAUNCHES):
         if not 2 <= index <= 8:

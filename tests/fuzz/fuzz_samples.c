@@ -112,7 +112,7 @@ static void import(struct nps_model *model, int dirfd, const char *file, uint8_t
 	close(dir.datafd);
 }
 
-/* The collector's chunks of clocks and of what npu-smi tells. */
+/* The collector's chunks of clocks and of values of npu-smi. */
 static void chunk(int tmpfd, uint8_t which, const uint8_t *data, size_t size)
 {
 	static const uint16_t types[] = { NPS_CHUNK_DEVICE_CLOCKS, NPS_CHUNK_DEVICE_RAWS, NPS_CHUNK_NPU_USAGE,

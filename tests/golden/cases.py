@@ -2,7 +2,7 @@
 """What the golden results are made of: inputs that are the same each time, in every format that is read.
 
 Most come from the generators of the other tests, whose options and seeds are fixed. Captures of the simulated job, which nothing
-generates, and files as other programs leave them are in inputs/ (README.md says how they were made).
+generates, and files as other programs leave them are in inputs/ (README.md describes how they were made).
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def dump(path: Path) -> tuple[bytes, str]:
 # --- one case ---------------------------------------------------------------------------------------------------------
 
 def npuscope(where: Path, log: Path, *words: object) -> None:
-    """Run it; what it says and its status are a result, too."""
+    """Run it; its messages and its status are a result, too."""
     done = subprocess.run([str(PROGRAM), *map(str, words)], cwd=where, env=surroundings(where), capture_output=True,
                           stdin=subprocess.DEVNULL, timeout=SECONDS, check=False)
     log.parent.mkdir(parents=True, exist_ok=True)

@@ -40,9 +40,9 @@ SIM = ROOT / "build" / "npusim" / "Ascend"
 JOBS = ROOT / "build" / "jobs"
 JOB_SOURCES = ROOT / "tests" / "integration" / "jobs"
 
-TEST_SECONDS = 150  # for one test unless it says otherwise
+TEST_SECONDS = 150  # for one test unless it states otherwise
 WAIT_SECONDS = 60  # for one thing to happen on a busy machine
-RATE = 1000  # launches a second of a rank of npusim's job, where a test does not say: what is recorded costs CPU time
+RATE = 1000  # launches a second of a rank of npusim's job, unless a test states another: each record costs CPU time
 SOAK = bool(os.environ.get("NPUSCOPE_SOAK"))  # `make soak`: the same tests with inputs that take minutes
 
 DONE, FAILED, USAGE, PARTIAL = 0, 1, 2, 3  # exit status of npuscope
@@ -51,7 +51,7 @@ SANITIZER = re.compile(r"(Address|Leak|UndefinedBehavior)Sanitizer|: runtime err
 
 
 class Skip(Exception):
-    """The test cannot run here; the text says what is missing."""
+    """The test cannot run here; the text names what is missing."""
 
 
 class TooLong(BaseException):
@@ -319,14 +319,14 @@ class Running:
         return Result(self.argv, status, self.out, self.err)
 
     def _waited(self) -> float:
-        """Seconds that its main thread could have run and had no CPU; 0 once it is gone."""
+        """Seconds that its main thread could have run and had no CPU; 0 once it has exited."""
         try:
             return int(Path(f"/proc/{self.pid}/schedstat").read_text().split()[1]) / 1e9
         except OSError:
             return 0
 
     def seconds_to_end(self, last_word: str, number: int = 0) -> float:
-        """Send a signal; seconds until it says LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU:
+        """Send a signal; seconds until it prints LAST_WORD on stderr or ends, without those that it, or we, were kept from a CPU:
         these are in `kept` then."""
         before = waited = self._waited()
         begin, late = time.monotonic(), 0.0

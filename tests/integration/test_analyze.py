@@ -127,7 +127,7 @@ def no_temporary(path: Path) -> None:
 
 
 def complaint(result: Result, *words: str) -> None:
-    """One line that says what is wrong, and no result."""
+    """One line that names what is wrong, and no result."""
     lines = [line for line in result.err.splitlines() if line.strip()]
     assert len(lines) == 1 and lines[0].startswith("npuscope"), f"not one line: {result}"
     for word in words:
@@ -147,7 +147,7 @@ def check_formats(path: Path, wanted: set[str]) -> None:
 
 @test
 def export_each(case: Case) -> None:
-    """Each format alone, all together: the same bytes, and nothing that was not asked for."""
+    """Each format alone, all together: the same bytes, and nothing that was not requested."""
     source = session(case)
     together = result_of(case, source, "--export", ",".join(FORMATS), out="all")
     assert len(together) == 2, together
@@ -288,7 +288,7 @@ def several_sessions(case: Case) -> None:
 
 @test
 def two_of_one_name(case: Case) -> None:
-    """One result must not silently take the other's place."""
+    """One result must not silently replace another."""
     one = result_of(case, session(case), "-e", "db")[0]
     for name in ("a", "b"):
         shutil.copytree(one, case.path("jobs") / name / "x_ascend_pt")
@@ -301,7 +301,7 @@ def two_of_one_name(case: Case) -> None:
 
 @test
 def one_of_several_is_missing(case: Case) -> None:
-    """The others are analysed; the status says that not all went well."""
+    """The others are analysed; the status reports that some failed."""
     source = session(case)
     result = case.npuscope("analyze", case.path("nowhere"), source, "-o", case.path("out")).expect(FAILED)
     assert len(result.out.splitlines()) == 2, result
@@ -419,7 +419,7 @@ def over_other_files(case: Case) -> None:
 
 @test
 def in_place_without_framework(case: Case) -> None:
-    """What a framework told stands in the results alone once its data are removed."""
+    """Data of a framework are only in the results once its files are removed."""
     case.path("torch").mkdir()
     source = torch(case.path("torch"))
     case.npuscope("analyze", source).expect(DONE)
@@ -543,7 +543,7 @@ PROGRESS = re.compile(r"npuscope: (?:[\w ]+: )*[\w ]+: (?:[\d.]+ MB, [\d.]+ MB/s
 
 @test(seconds=900)
 def progress_on_a_terminal(case: Case) -> None:
-    """A line for work over a second, overwritten, and gone at the end."""
+    """A line for work over a second, overwritten, and erased at the end."""
     source = session(case, LARGE)
     status, shown = on_a_terminal(case, source, "-o", case.path("out"))
     assert status == DONE, shown

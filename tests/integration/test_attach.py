@@ -56,7 +56,7 @@ def attach_detach_attach(case: Case) -> None:
     """Twice onto the same running job; afterwards no trace of it, and the job computes what it always does."""
     need_root()
     need_program("bpftool", "bpftool")
-    job = case.sim_job("--ranks", 2, "--slow-every", 0)  # until it is told to end, however long all this takes
+    job = case.sim_job("--ranks", 2, "--slow-every", 0)  # until it gets the order to end, however long all this takes
     pids = ranks_of(job)
     before = {pid: set(threads_of(pid).values()) for pid in pids}
 
@@ -95,7 +95,7 @@ def steady(text: str) -> str:
 
 
 def kernel_objects_of(run: Running) -> list[str]:
-    """What bpftool says is held by that process."""
+    """What that process holds, by bpftool."""
     import harness
     programs, _maps = harness._own_names()
     return [p["name"] for p in harness._bpftool("prog", "show") if p.get("name") in programs and
@@ -202,9 +202,9 @@ def job_killed_while_captured(case: Case) -> None:
 
 @test
 def collector_killed(case: Case) -> None:
-    """kill -9 five times, at different moments: probes gone, job unharmed, what was captured readable."""
+    """kill -9 five times, at different moments: probes detached, job unharmed, what was captured readable."""
     need_root()
-    job = case.sim_job("--ranks", 1, "--slow-every", 0)  # until it is told to end, however long all this takes
+    job = case.sim_job("--ranks", 1, "--slow-every", 0)  # until it gets the order to end, however long all this takes
     pid = ranks_of(job)[0]
     for number, delay in enumerate((0.0, 0.05, 0.2, 0.8, 1.6)):
         out = case.path(f"out{number}")
@@ -237,7 +237,7 @@ def check_killed_session(case: Case, session: Session, name: str, delay: float) 
 
 @test
 def two_at_once(case: Case) -> None:
-    """Two captures of one job: both see every call; only one can have the task log, the other says why not."""
+    """Two captures of one job: both see every call; only one can have the task log, the other reports why not."""
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]

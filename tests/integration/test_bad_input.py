@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What goes wrong says so in one line, with the right exit status, and leaves nothing half-written."""
+"""Each failure is reported in one line, with the right exit status, and leaves nothing half-written."""
 
 import json
 import os
@@ -85,7 +85,7 @@ def one_of_two_pids_missing(case: Case) -> None:
 
 @test
 def pid_that_exits_at_once(case: Case) -> None:
-    """It ends while we attach: either it was too late, or a capture that says that the target is gone."""
+    """It ends while we attach: either it was too late, or a capture that reports that the target exited."""
     need_root()
     for delay in (0.0, 0.05, 0.15, 0.3, 0.5):
         job = case.start(["sleep", delay])
@@ -186,7 +186,7 @@ for _dropped, _named in (("-sys_admin,-bpf", "CAP_BPF"), ("-sys_admin,-perfmon",
 
 @test
 def with_the_named_capabilities_only(case: Case) -> None:
-    """What the message asks for is enough: no root, these few, a job of somebody else."""
+    """What the message requests is enough: no root, these few, a job of somebody else."""
     need_root()
     setpriv = need_program("setpriv", "util-linux")
     place = copy_for_nobody(case)
@@ -463,10 +463,10 @@ def survives(case: Case, path: Path, what: str, *statuses: int) -> Result:
 
 @test(seconds=300)
 def session_cut_short(case: Case) -> None:
-    """At random places of its files: what is before the cut is analysed, and the cut is mentioned."""
+    """At random offsets of its files: what is before the cut is analysed, and the cut is mentioned."""
     seed = int.from_bytes(os.urandom(4), "little")
     rng = random.Random(seed)
-    # What CANN's parser wants beside the log says nothing that the session does not say itself.
+    # What CANN's parser wants beside the log has nothing that the session does not have itself.
     names = [p.relative_to(small_session(case).path) for p in small_session(case).path.rglob("*") if p.is_file()
              and (p.suffix in (".nps", ".json") and "PROF_" not in str(p) or ".data." in p.name and p.suffix != ".done")]
     weights = [8 if n.name == "events.nps" else 3 for n in names]
@@ -477,7 +477,7 @@ def session_cut_short(case: Case) -> None:
         at = rng.randrange(size)
         os.truncate(path / name, at)
         what = f"seed {seed}: {name} cut to {at} of {size} bytes"
-        # A chunk's end, or the last newline of session.json, cannot be told from the end of the file; slices have a note beside them.
+        # A chunk's end, or the last newline of session.json, cannot be distinguished from the end of the file; slices have a note beside them.
         between = at in boundaries(path / name) or (".data." not in name.name and at >= size - 2)
         survives(case, path, what, PARTIAL, FAILED, *((DONE,) if between else ()))
 
@@ -556,7 +556,7 @@ def garbage_session_json(case: Case) -> None:
 
 
 def wrong_types(rng: random.Random, value: Any, depth: int = 0) -> Any:
-    """The document with something else in a few places."""
+    """The document with something else in a few of its values."""
     if rng.random() < (0.02 if depth > 1 else 0.04) and depth:
         return rng.choice((None, True, -1, 0, 1e300, "x" * 500, "", [], {}, [[]], 2**53, "../../etc", "/etc/passwd"))
     if isinstance(value, dict):

@@ -178,7 +178,7 @@ def build(case: Case, layout: int) -> tuple[Path, Path]:
 # ---- what arrives -----------------------------------------------------------------------------------------------------
 
 class Slot(NamedTuple):
-    """What the catalogue says of an argument."""
+    """The catalogue's row of an argument."""
 
     meaning: str
     argument: int  # 0: the result
@@ -332,7 +332,7 @@ int main(void)
 
 
 def completion_records(case: Case, forbid: str) -> None:
-    """Each record of a call that succeeded arrives whole, with its place in the call; of other calls none does."""
+    """Each record of a call that succeeded arrives whole, with its index in the call; of other calls none does."""
     need_root()
     compiler = need_program("gcc", "gcc")
     source, library, program = case.path("receiver.c"), case.path("libascend_hal.so"), case.path("job")
@@ -480,7 +480,7 @@ for missing in ("task_storage", "ringbuf"):
 
 
 def what_a_level_attaches(case: Case, level: str, below: tuple[str, ...]) -> None:
-    """What is attached is what the table says, and nothing of higher levels."""
+    """What is attached is what the table lists, and nothing of higher levels."""
     need_root()
     job_path, libraries = build(case, 1)
     table = case.npuscope("doctor", "--probes").expect(0).out.splitlines()[1:]

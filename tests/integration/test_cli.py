@@ -66,7 +66,7 @@ def how_the_command_ended(case: Case) -> None:
 
 @test
 def the_host_alone(case: Case) -> None:
-    """A job without CANN of which only the host's part was asked for: nothing is missing, and there are no rows of zeros."""
+    """A job without CANN of which only the host's part was requested: nothing is missing, and there are no rows of zeros."""
     need_root()
     job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
     run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
@@ -83,7 +83,7 @@ def the_host_alone(case: Case) -> None:
 
 @test
 def the_host_by_name(case: Case) -> None:
-    """--host-sys alone says it: no CANN is no mistake."""
+    """--host-sys is enough: no CANN is no mistake."""
     need_root()
     job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
     run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
@@ -94,7 +94,7 @@ def the_host_by_name(case: Case) -> None:
 
 @test
 def targets_that_do_nothing(case: Case) -> None:
-    """A stopped process, a thread of the kernel, a 32-bit program: said first, not found out from an empty result."""
+    """A stopped process, a thread of the kernel, a 32-bit program: reported first, not only by an empty result."""
     need_root()
     stopped = case.start(["sleep", "60"])
     stopped.signal(signal.SIGSTOP)
@@ -120,7 +120,7 @@ def targets_that_do_nothing(case: Case) -> None:
 
 @test
 def marks_alone(case: Case) -> None:
-    """--level none: no system calls that nobody asked for, and no cost of what was not measured."""
+    """--level none: no system calls that nobody requested, and no cost of what was not measured."""
     need_root()
     job = case.start([need_job("osrt_job"), "files"])
     run = case.npuscope("record", "-p", job.pid, "-d", "500ms", "--level", "none", "-o", case.dir, "--export", "none")
@@ -198,7 +198,7 @@ def doctor(case: Case) -> None:
 
 @test
 def what_is_forbidden_is_missing(case: Case) -> None:
-    """NPUSCOPE_FORBID takes rows of the table away, and says what it does not know."""
+    """NPUSCOPE_FORBID disables rows of the table, and unknown names are reported."""
     need_root()
     names = {"task_storage": "task storage", "cookie": "attach cookies", "fentry": "fentry", "btf": "BTF",
              "ringbuf": "ring buffer"}
@@ -299,7 +299,7 @@ def install_and_uninstall(case: Case) -> None:
 
 @test
 def program_without_helper(case: Case) -> None:
-    """Alone in a directory it says that device times will be bounds."""
+    """Alone in a directory it reports that device times will be bounds."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     program = case.path("npuscope")
@@ -316,7 +316,7 @@ def program_without_helper(case: Case) -> None:
 
 @test
 def few_open_files(case: Case) -> None:
-    """Where BPF objects have no room among the open files, what to do is said."""
+    """Where BPF objects have no room among the open files, the message names the remedy."""
     need_root()
     program = case.path("few")
     program.write_text(f'#!/bin/sh\nulimit -n 24\nexec {NPUSCOPE} "$@"\n')

@@ -24,7 +24,7 @@ def a_step_of_the_oscillator(case: Case) -> None:
     assert numbers["start_error_us_p99"] < 2 and numbers["end_error_us_p99"] < 2, numbers
     assert numbers["bound_coverage"] >= 0.999, numbers
     assert numbers["causality_violations"] == 0
-    # What is said of the error is neither nothing nor everything.
+    # The stated error is neither 0 nor unlimited.
     assert 0.5 < numbers["bound_us_p50"] < 20, numbers
     assert "<svg" in (case.path("out") / "clocks.svg").read_text()
     told = clocks_of(case)
@@ -60,7 +60,7 @@ def a_job_in_a_time_namespace(case: Case) -> None:
 
 
 def clocks_of(case: Case) -> list[dict[str, float]]:
-    """What the results say of their clocks, in META_DATA; their tables say so too."""
+    """What the results state of their clocks, in META_DATA; their tables have the same."""
     found = []
     for path in sorted(case.path("out").glob("npuscope_*/*_ascend_pt/ASCEND_PROFILER_OUTPUT/*.db")):
         db = sqlite3.connect(f"file:{path}?mode=ro", uri=True)

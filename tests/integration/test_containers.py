@@ -199,7 +199,7 @@ def thread_numbers(pid: int) -> dict[str, str]:
 
 
 def on_the_host(line: str, numbers: dict[str, str]) -> str:
-    """A line of a truth file with the host's numbers (tools/npusim/TRUTH.md says where they stand)."""
+    """A line of a truth file with the host's numbers (tools/npusim/TRUTH.md describes where they are)."""
     fields = line.split("\t")
     at = {"proc": 1, "launch": 2, "op": 1, "collective": 1}.get(fields[0])
     if at:
@@ -234,7 +234,7 @@ def npu_job_in_a_container(case: Case) -> None:
 
 @test
 def npu_job_in_a_container_without_helper(case: Case) -> None:
-    """The helper is not in the image: one line says what is missing and why."""
+    """The helper is not in the image: one line reports what is missing and why."""
     _job, pid = sim_container(case, "inside", agent=False)
     result = case.record("-p", pid, "-d", "1s", "-o", case.dir, "--export", "none").result().expect(DONE, PARTIAL)
     assert sum(f"pid {pid}: no device task log: the job was started without the helper library (--inject loads it)" in line

@@ -135,7 +135,7 @@ def integrals_of_ports_910A(case: Case) -> None:
 
 
 def amounts(db: sqlite3.Connection, name: str, device: int) -> list[tuple[int, float]]:
-    """Of the UB ports' samples, which tell what was moved since the one before: as rates."""
+    """Of the UB ports' samples, which count what was moved since the one before: as rates."""
     rows = summed(column(db, "UB", name, device))
     return rows[:1] + [(t, n * NS / (t - before)) for (before, _n), (t, n) in zip(rows, rows[1:])]
 
@@ -372,7 +372,7 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
             assert abs(v - w) <= 2e-3 * max(abs(v), abs(w)) + 1e-6, f"{table}: {v} {w}"
 
 
-# channels that a chip has, of those that are asked for; and its name and platform number
+# channels that a chip has, of those that are requested; and its name and platform number
 CHIPS = {
     "910A": ("910A", "1", {1, 3, 4, 7, 8, 9, 43, 129, 131, 142}),
     "310P": ("310P3", "4", {3, 7, 8, 43, 85, 131, 132}),
@@ -382,7 +382,7 @@ CHIPS = {
 
 @test(seconds=180)
 def other_chips(case: Case) -> None:
-    """Each generation has channels, records and cores of its own; what cores counted is what the truth says."""
+    """Each generation has channels, records and cores of its own; what cores counted is as in the truth file."""
     need_npusim()
     truth = case.path("truth")
     for chip, (name, platform, channels) in CHIPS.items():
@@ -481,7 +481,7 @@ print(json.dumps([{held[i].pid: held[i].bytes for i in range(n.value)}, degrees.
 
 @test(seconds=120)
 def what_npu_smi_tells(case: Case) -> None:
-    """Utilisation, memory, temperature, power, health: asked a second time here, through libdcmi.so itself."""
+    """Utilisation, memory, temperature, power, health: queried a second time here, through libdcmi.so itself."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     (pid,) = ranks_of(job)
@@ -499,7 +499,7 @@ def what_npu_smi_tells(case: Case) -> None:
     assert max(row[0] for row in rows) > 0, "the cores worked, and no profiler had their counters"
     memory = db.execute("SELECT pid, bytes FROM NPUSCOPE_NPU_PROCESS").fetchall()
     assert memory and {p for p, _b in memory} == {pid}, "of the result's process alone"
-    # When it was asked first the job may not have had all its memory.
+    # At the first query the job may not have had all its memory.
     assert {held[str(pid)], later[str(pid)]} & {b for _p, b in memory}, (held, later, memory)
     header = (Path(result.out.splitlines()[1]) / "ASCEND_PROFILER_OUTPUT" / "npuscope_npu_usage.csv").read_text().split("\n")[0]
     assert header.startswith("Device_id,Timestamp(us),AI Core(%),"), header
@@ -519,7 +519,7 @@ def options_are_checked(case: Case) -> None:
 
 @test(seconds=120)
 def devices_of_everything(case: Case) -> None:
-    """-a samples all devices, unless others are asked for."""
+    """-a samples all devices, unless others are requested."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "500", "--seconds", "60")
     for options, devices in (((), set(range(8))), (("--sys-devices", "job"), {0}), (("--sys-devices", "3,5"), {3, 5})):
@@ -531,7 +531,7 @@ def devices_of_everything(case: Case) -> None:
 
 @test(seconds=120)
 def devices_of_a_container(case: Case) -> None:
-    """Of a job with pids of its own devices are found by what the driver says of its processes, and the result says so."""
+    """Of a job with pids of its own devices are found by its processes in the driver's answers, and the result states that."""
     need_npusim()
     train = ROOT / "build" / "npusim" / "Ascend" / "bin" / "npusim-train"
     result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork", train, "--ranks", "1",

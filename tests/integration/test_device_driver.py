@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to itself, what its
-truth file says became of them, and the files' records decoded in device_witness.py."""
+truth file has of them, and the files' records decoded in device_witness.py."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from device_witness import HBM, Truth, channel, complaints, control, sample, sam
 from harness import DONE, PARTIAL, Case, Running, Session, environment, need_npusim, test, main, wait_until
 
 SLEEP = ("sleep", "3")
-# what the driver can answer (cann-abi 4.1), and whether asking again can help
+# what the driver can answer (cann-abi 4.1), and whether a retry can help
 CODES = {-1: True, -2: True, -3: True, -4: True, -5: True, -6: True, -8: True, -9: True, -10: True, -11: True, 115: False}
 
 
@@ -45,7 +45,7 @@ def check_no_sample_is_missing(case: Case, session: Session) -> None:
 
 @test(seconds=240)
 def errors_at_start(case: Case) -> None:
-    """Each code is told once; where asking again helps, the channel is sampled in the end."""
+    """Each code is reported once; where a retry helps, the channel is sampled in the end."""
     need_npusim()
     for code, again in CODES.items():
         result = alone(case, "--sys-hardware-mem", "--export", "none", orders=f"error 0 1 start {code}\n").result()
@@ -93,7 +93,7 @@ def no_list_of_channels(case: Case) -> None:
 
 @test(seconds=120)
 def two_samplers(case: Case) -> None:
-    """The second leaves alone what the first uses, and has it when that is gone."""
+    """The second leaves alone what the first uses, and has it when that has exited."""
     first = alone(case, "--sys-hardware-mem", "--export", "none", seconds="4")
     first.wait_for("^npuscope: recording ", err=True)
     second = sample(case, None, "--sys-hardware-mem", "--sys-devices", "0", "--export", "none", command=("sleep", "8"))
@@ -120,8 +120,8 @@ def lost_records_are_counted(case: Case) -> None:
 
 @test(seconds=120)
 def a_round_of_the_ring_is_counted(case: Case) -> None:
-    """A read that takes longer than the ring holds: the driver overwrites it, and no number tells; what is reported lost is
-    what the truth says."""
+    """A read that takes longer than the ring holds: the driver overwrites it, and no number shows it; what is reported lost is
+    as in the truth file."""
     board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"  # its chip has the fastest channel: a ring is 4 s
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
     run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950", NPUSIM_BOARD=board)
@@ -142,7 +142,7 @@ def a_round_of_the_ring_is_counted(case: Case) -> None:
 
 @test(seconds=120)
 def overwritten_records_leave_whole_ones(case: Case) -> None:
-    """Bytes that are gone in the middle of records: what is stored are records, in order; the loss is told."""
+    """Bytes that are missing in the middle of records: what is stored are records, in order; the loss is reported."""
     run = alone(case, "--sys-hardware-mem", "--export", "none", orders="overwrite 0 1 1003\n", seconds="4")
     result = run.result().expect(PARTIAL)
     session, truth = result.session, Truth(case.path("truth"))
@@ -251,7 +251,7 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
 
 @test(seconds=120)
 def many_slow_answers_are_no_sick_driver(case: Case) -> None:
-    """To go through sixteen devices takes the driver longer than one call may take: nobody is told that it is sick."""
+    """To go through sixteen devices takes the driver longer than one call may take: it is not reported as hung."""
     board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
     run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",

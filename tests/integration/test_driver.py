@@ -104,7 +104,7 @@ def of_the_whole_host(case: Case) -> None:
 
 @test
 def nothing_was_asked_for(case: Case) -> None:
-    """--driver none: nothing is recorded, and not a word said."""
+    """--driver none: nothing is recorded, and nothing is printed."""
     need_root()
     job = case.start([need_job("driver_job")])
     job.wait_for("^ready")

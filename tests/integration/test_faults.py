@@ -268,7 +268,7 @@ def patched(data: bytes, at: int, fmt: str, *values: int) -> bytes:
 
 
 def sections(data: bytes) -> list[tuple[int, int, int, int, int]]:
-    """(place of the header, type, offset, size, link)"""
+    """(offset of the header, type, offset, size, link)"""
     shoff, shnum = struct.unpack_from("<Q", data, 40)[0], struct.unpack_from("<H", data, 60)[0]
     found = []
     for i in range(shnum):
@@ -348,7 +348,7 @@ add_test("hostile_files_sanitized", lambda case: hostile(case, SANITIZED))
 
 @test
 def name_of_64_kib(case: Case) -> None:
-    """An operator of that name: too long to be one, a line says that it is left out; the others are probed."""
+    """An operator of that name: too long to be one, a line reports that it is left out; the others are probed."""
     need_root()
     compiler = need_program("gcc", "gcc")
     long_name = "aclnn" + "x" * 65531

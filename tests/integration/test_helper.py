@@ -113,7 +113,7 @@ def storm_of_mappings_does_not_stop_the_clock(case: Case) -> None:
 
 @test
 def stalled_collector_takes_the_log_up_again(case: Case) -> None:
-    """The helper lets go of a collector that is silent for 5 s; one that comes back says so and goes on."""
+    """The helper lets go of a collector that is silent for 5 s; one that comes back reports it and continues."""
     job = case.sim_job("--ranks", "1", "--seconds", "40")
     rec = case.record("-d", "14s", "-o", case.dir, "--export", "none", "-p", pid_list(ranks_of(job)))
     time.sleep(2)

@@ -100,7 +100,7 @@ Facts = dict[str, dict[int, int]]
 
 
 def used(case: Case, *options: str, netns: bool = False, directory: Optional[Path] = None) -> tuple[Facts, int, Result]:
-    """Runs the job under npuscope; what it says it used, its pid, the result."""
+    """Runs the job under npuscope; its use by its own report, its pid, the result."""
     need_root()
     where: list[Any] = [(directory or case.dir) / "data"]
     job = case.start([need_job("host_job"), *where, *(["netns"] if netns else [])])
@@ -163,7 +163,7 @@ def rows_of(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 def what_a_job_uses(case: Case) -> None:
     """CPU of each thread, memory, storage and sockets of a process: within 1 % of the job's own account."""
     facts, pid, result = used(case, "--host-sys", "cpu,mem,disk,network", netns=True)
-    result.expect(DONE)  # there is no CANN library in this job, and the host was asked for
+    result.expect(DONE)  # there is no CANN library in this job, and the host was requested
     host = Host(result.session)
     assert result.session.dropped() == 0, result.err
     assert result.session.json["drops"]["host"] == 0, result.err
@@ -257,7 +257,7 @@ def only_what_was_asked(case: Case) -> None:
 
 @test
 def the_rate(case: Case) -> None:
-    """As many samples as were asked for; what was left out is counted."""
+    """As many samples as were requested; what was left out is counted."""
     need_root()
     job = case.start(["sleep", "60"])
     for hz in (10, 200):
@@ -268,7 +268,7 @@ def the_rate(case: Case) -> None:
         taken = cost["host_samples"] + cost["host_samples_left_out"]
         seconds = (result.session.json["capture"]["end_monotonic"]
                    - result.session.json["capture"]["begin_monotonic"]) / 1e9
-        # from before the first probe was armed until the last was gone
+        # from before the first probe was armed until the last was detached
         assert hz * seconds - 2 <= taken <= hz * (seconds + 2), f"{hz} Hz: {taken} samples in {seconds} s"
         assert cost["host_sampling_ns"] <= 0.3 * seconds * 1e9, cost
 
@@ -342,7 +342,7 @@ def the_host_without_a_job(case: Case) -> None:
     assert f"Process python3 {spin.pid} CPU" in drawn, sorted(drawn)
     assert {"CPU 0", "CPU Avg", "Host CPU", "Memory Usage", "Network Usage"} - set(drawn) <= {"Network Usage"}
     assert rows_of(folder, "select count(*) from CPU_USAGE where cpuId = '0'")[0][0] > 5
-    # nothing asked for system calls
+    # nothing requested system calls
     assert not result.session.of(4) and not result.session.of(5)
 
 
@@ -387,7 +387,7 @@ def a_job_among_others(case: Case) -> None:
 
 @test
 def system_calls_of_everybody(case: Case) -> None:
-    """Only where osrt was asked for, with its price; npuscope's own calls are not among them."""
+    """Only if osrt was requested, with its cost; npuscope's own calls are not among them."""
     caller = case.start(["/usr/bin/python3", "-c", "import os, time\nwhile True: os.getppid(); time.sleep(0.01)"])
     run = whole_host(case, "-d", "1s", "--host-sys", "osrt")
     result = run.result()

@@ -21,7 +21,7 @@ from harness import (DONE, PARTIAL, ROOT, USAGE, Case, Result, Running, add_test
 MB = 1 << 20
 MAX_SIZE = 192 * MB
 COMPARE = ROOT / "tools" / "truth" / "compare"
-# How each attacks, and what is said of it; "": nothing has to be.
+# How each attacks, and what is reported of it; "": nothing has to be.
 ENDS = r"its task log ends here|bytes of its task log are lost"
 WAYS = {"flood": ENDS, "breaks": ENDS, "devices": "", "clocks": ENDS, "garbage": "makes no sense", "head": "makes no sense",
         "errors": "", "deaf": f"{ENDS}|had not read the rest", "running": ""}

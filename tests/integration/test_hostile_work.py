@@ -47,7 +47,7 @@ class Cost:
 
 def finish(run: Running, began: float, seconds: float = 120) -> tuple[Result, Cost]:
     """End a capture with Ctrl-C."""
-    # Not what wait4(2) says: that has the memory of this program in it, from before it executed npuscope.
+    # Not the value of wait4(2): that has the memory of this program in it, from before it executed npuscope.
     peak = re.search(r"^VmHWM:\s+(\d+) kB", Path(f"/proc/{run.pid}/status").read_text(), re.M)
     assert peak, "no VmHWM"
     run.signal(signal.SIGINT)
@@ -130,7 +130,7 @@ BRIEF, LONG = (6, 10) if SOAK or os.environ.get("NPUSCOPE_ATTACK") else (2, 4)
 
 def capture(case: Case, jobs: Sequence[Running], *options: Arg, seconds: float = BRIEF,
             **kwargs: Any) -> tuple[Session, Result, Cost]:
-    """Record JOBS and an innocent one, which must be there whole. What it may cost is what docs/security.md says."""
+    """Record JOBS and an innocent one, which must be there whole. What it may cost is in docs/security.md."""
     need_root()
     usual = alone(case)
     innocent = Innocent(case)

@@ -144,7 +144,7 @@ def of_somebody_else(case: Case) -> None:
     ours = out / f".npuscope-x@{HOST}.1.4.tmp"
     ours.mkdir()
     (ours / "link").symlink_to(precious)
-    # Notes that say what is not so.
+    # Notes with false content.
     env = home(case)
     left = killed(case, source, case.path("first"), env=env)
     notes = [p for p in case.path("state").rglob("*") if p.is_file()]
@@ -185,7 +185,7 @@ def of_the_whole_host(case: Case) -> None:
 
 @test
 def notes_of_what_is_nowhere(case: Case) -> None:
-    """The directory that a note tells of may be on a disk that is away, but not for good."""
+    """The directory that a note names may be on a disk that is away, but not for good."""
     source = prof(case, "raw")
     killed(case, source, case.path("out"))
     [note] = [p for p in case.path("state").rglob("*") if p.is_file()]

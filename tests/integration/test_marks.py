@@ -144,7 +144,7 @@ def injection_without_a_capture(case: Case) -> None:
 
 @test
 def through_the_library_with_injection(case: Case) -> None:
-    """libms_tools_ext.so asks the injection library as well: its calls are recorded once."""
+    """libms_tools_ext.so calls the injection library as well: its calls are recorded once."""
     need_root()
     build_library(case, "mstx_ext_lib.c", "libms_tools_ext.so", case.path("lib"))
     job = case.start([need_job("mstx_job"), "one"], env=environment(libs=[case.path("lib")], MSTX_INJECTION_PATH=INJECTION))
@@ -195,7 +195,7 @@ def mstx_off(case: Case) -> None:
 
 @test
 def domains_that_cannot_be_named(case: Case) -> None:
-    """Made before the capture, by a consumer that is not ours: left out or kept, and a line says which."""
+    """Made before the capture, by a consumer that is not ours: left out or kept, and a line reports which."""
     need_root()
     build_library(case, "mstx_lib.c", "libms_tools_ext.so", case.path("lib"))
     for option, kept in (("include", False), ("exclude", True)):

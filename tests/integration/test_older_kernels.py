@@ -130,7 +130,7 @@ def a_late_library_where_uprobes_want_admin(case: Case) -> None:
 
 @test
 def a_late_library_without_btf(case: Case) -> None:
-    """The programs of the oldest kernels tell of mappings of code, too."""
+    """The programs of the oldest kernels report mappings of code, too."""
     record_late_library(case, {**os.environ, "NPUSCOPE_FORBID": "btf"})
 
 

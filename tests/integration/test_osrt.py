@@ -160,7 +160,7 @@ def close_to(found: int, own: int, share: float, slack: int, stolen: int = 0) ->
 
 @test
 def running_time(case: Case) -> None:
-    """Tolerance 5 % and 10 ms: the job reads its clocks a little before its threads leave the CPU for good. They do not tell
+    """Tolerance 5 % and 10 ms: the job reads its clocks a little before its threads leave the CPU for good. They do not show
     what the host took from a CPU, during which one of them has it all the same."""
     stolen = stolen_by_host()
     facts, pid, session, _result = capture(case)
@@ -305,7 +305,7 @@ def sleeps_until_a_moment(case: Case) -> None:
     naps = [e for e in run.result().session.of(SYSCALL, job.pid) if e.probe == NR["clock_nanosleep"]]
     assert [e.args[0] for e in naps] == [1, 0, 7, 1], [e.args for e in naps]
     for event, milliseconds in zip(naps, (30, 40, 50, 0)):
-        # It is asked a moment after the job has computed it; the sleep is over when it is.
+        # It is queried a moment after the job has computed it; the sleep is over when it is.
         assert event.args[2] <= milliseconds * 1_000_000 and event.args[2] <= event.dur, (event.args, event.dur)
         assert bool(event.args[2]) == bool(milliseconds), event.args
 
@@ -335,7 +335,7 @@ int main(void)
 
 @test
 def numbers_of_other_calls(case: Case) -> None:
-    """Calls of 32-bit programs are numbered in another way: they are counted, not told under wrong names."""
+    """Calls of 32-bit programs are numbered in another way: they are counted, not recorded under wrong names."""
     need_root()
     source, program = case.path("foreign.c"), case.path("foreign")
     source.write_text("#include <unistd.h>\n#include <sys/syscall.h>\n" + FOREIGN)

@@ -163,7 +163,7 @@ def disk_requests_belong_to_their_thread(case: Case) -> None:
     for direction, name in ((READ, "read"), (WRITE, "written")):
         found = sum(e.args[0] for e in io if e.probe == direction)
         own = capture.fact(f"{name}_after") - capture.fact(f"{name}_before")
-        # The job's own reads of /proc between the two looks ask no disk.
+        # The job's own reads of /proc between the two looks read no disk.
         assert near(found, own, 0.01, 64 << 10), f"{name} {found} bytes, /proc/self/io says {own}"
     assert all(0 < e.dur < 60_000_000_000 and e.ret == 0 for e in io), [(e.dur, e.ret) for e in io][:5]
     direct = [e for e in io if (e.args[1] >> 32 & 0xFFFF) == PREAD64 + 1]

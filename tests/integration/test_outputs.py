@@ -71,7 +71,7 @@ def suffixes(path: Path) -> set[str]:
 
 @test
 def formats(case: Case) -> None:
-    """Text alone, database alone, both: each complete, and both say the same."""
+    """Text alone, database alone, both: each complete, and both have the same."""
     session = usual_session(case)
     outs = {}
     for name in ("text", "db", "text,db"):
@@ -103,7 +103,7 @@ def bounds_and_no_steps(case: Case) -> None:
 
 @test
 def nothing_measured(case: Case) -> None:
-    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note that says so."""
+    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note about them."""
     session = session_of(case, "--task-source", "host")
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
@@ -168,7 +168,7 @@ def show_says_what_findings_say(case: Case) -> None:
 
 @test
 def helper_threads(case: Case) -> None:
-    """What npuscope itself runs in the job is no part of the job, unless it is asked for."""
+    """What npuscope itself runs in the job is no part of the job, unless it is requested."""
     session = session_of(case, "--host-sys", "cpu,osrt", "--stacks=cpu,offcpu")
     name = "npuscope_agent"
     for options, there in (((), False), (("--show-self",), True)):

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What watching costs is measured, told, and held below the limit that was asked for."""
+"""The cost of tracing is measured, reported, and kept below the requested limit."""
 
 import os
 import platform
@@ -30,13 +30,13 @@ def watch_job(case: Case, *options: str, seconds: int = 8) -> tuple[Result, Any]
 @test
 def limit_is_kept(case: Case) -> None:
     """A limit that cannot be held: detail goes sort by sort, in order, each with a line; then nothing more is recorded."""
-    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)  # a sort a second, or every other one
+    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)  # a class a second, or every other one
     result.expect(PARTIAL)
     cost = result.session.json["cost"]
     given_up = cost["given_up"]
     names = [stage["what"] for stage in given_up]
     assert len(set(names)) == len(names) and set(names) <= set(STAGES) and "all" in names, names
-    # What costs nearly nothing at first has its turn when the rest is gone.
+    # What costs nearly nothing at first has its turn when the rest is dropped.
     for sort in (("syscall_records", "syscalls"), ("detail", "names", "all")):
         assert [name for name in names if name in sort] == [name for name in sort if name in names], names
     lines = [line for line in result.complaints if "no longer recorded" in line]
@@ -82,7 +82,7 @@ print("used", int(1e9 * (own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.
 
 @test
 def cpu_time_of_short_lived_processes(case: Case) -> None:
-    """Processes that are gone before anybody looks at them count, or watching would seem to take many times its share."""
+    """Processes that exit before they are inspected count, or tracing would seem to cost many times its share."""
     need_root()
     run = case.record("-o", case.path("out"), "--export", "none", "--", sys.executable, "-c", FAMILY, wait=False)
     result = run.result().expect(PARTIAL)  # no CANN library
@@ -91,7 +91,7 @@ def cpu_time_of_short_lived_processes(case: Case) -> None:
     assert used >= 40 * 20_000_000 and abs(found - used) < 0.1 * used, f"{found} ns, the job says {used}"
 
 
-# The first thread is gone before the last one, and kept by the kernel: for less than the second after which anybody looks.
+# The first thread exits before the last one, and the kernel keeps it: for less than the second between two reads.
 LAST_THREAD = """
 import ctypes, os, threading, time
 def first_is_there():
@@ -195,7 +195,7 @@ class OwnRun:
         need(case.run([self.program, "--version"]).status == 0, "mounts")
 
     def measured(self, case: Case, out: str) -> Result:
-        """A capture that goes on until what probes cost was measured beside it, and is told."""
+        """A capture that goes on until the cost of probes was measured beside it, and is reported."""
         job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
         job.wait_for("^ready")
         run = case.record("-p", job.pid, "-o", case.path(out), "--export", "none", program=self.program)
@@ -220,7 +220,7 @@ def measured_once(case: Case) -> None:
         for value in ("call_ns", "mark_ns"):
             assert abs(second["probes"][kind][value] - first["probes"][kind][value]) < 0.02, (first, second)
     assert own.cache.read_bytes() == before
-    # What a call is reckoned at is what doctor says that one costs.
+    # A call counts with the cost that doctor reports for one.
     told = case.npuscope("doctor", "--estimate", "calls=1000", program=own.program).expect(DONE).out
     words = re.search(r"measured since boot +(\d+) ns a probed call", told)
     assert words and abs(float(words[1]) - second["probes"]["emulated"]["call_ns"]) <= 1, told
@@ -248,7 +248,7 @@ def costs_of_others_are_not_taken(case: Case) -> None:
 
 @test
 def where_nothing_can_be_kept(case: Case) -> None:
-    """/run that cannot be written: each capture measures for itself, and says nothing of it."""
+    """/run that cannot be written: each capture measures for itself, and prints nothing about it."""
     own = OwnRun(case)
     own.program.write_text(own.program.read_text().replace("/run &&", "/run && mount -o remount,ro,bind /run &&"))
     result = own.measured(case, "out")
@@ -257,7 +257,7 @@ def where_nothing_can_be_kept(case: Case) -> None:
 
 @test
 def short_capture_is_estimated(case: Case) -> None:
-    """A capture that ends before costs are measured says so, and leaves no part of a measure."""
+    """A capture that ends before costs are measured reports it, and leaves no part of a measure."""
     own = OwnRun(case)
     result = case.record("-o", case.path("out"), "--export", "none", "--", "sh", "-c", "i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done",
                          program=own.program, wait=False).result().expect(DONE, PARTIAL)
@@ -270,7 +270,7 @@ def short_capture_is_estimated(case: Case) -> None:
 
 @test
 def killed_while_it_measures(case: Case) -> None:
-    """kill -9 at any time of the measuring: the child that measures is gone with it, and so are its probes."""
+    """kill -9 at any time of the measuring: the child that measures exits with it, and so are its probes."""
     own = OwnRun(case)
     job = case.start([sys.executable, "-c", "import time\nprint('ready', flush=True)\nwhile True: time.sleep(0.01)"])
     job.wait_for("^ready")

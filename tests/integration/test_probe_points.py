@@ -108,7 +108,7 @@ def points_of_sqlite(_case: Case) -> None:
 
 
 def polled(case: Case, *options: str) -> tuple[dict[str, dict[str, Any]], Result]:
-    """A job that polls is captured until it is told, or for a while; the probes of the session, by name."""
+    """A job that polls is captured until it gets the order, or for a while; the probes of the session, by name."""
     library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("polls"), library])
     job.wait_for(r"^ready")

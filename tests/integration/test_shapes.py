@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""--record-shapes: every kernel's tensors, held against what the simulator says it gave to the kernel."""
+"""--record-shapes: every kernel's tensors, compared with those that the simulator passed to the kernel."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Tally = Counter[str]
 
 
 class Kernel(NamedTuple):
-    """What a result or the truth says of a kernel."""
+    """A kernel in a result or in the truth file."""
 
     name: str
     tensors: tuple[str, ...]  # as COLUMNS; empty where there is none
@@ -173,7 +173,7 @@ def attach(case: Case, *options: str, python: bool = False, ranks: int = 1, seco
 
 
 def expect_all(tally: Tally) -> None:
-    """Of what can be known everything is told; but for calls that were open when the capture began or ended."""
+    """Everything that can be known is reported, except calls that were open when the capture began or ended."""
     assert tally["missing"] <= 0.01 * tally["kernels"], tally
     assert tally["right"] > 0.4 * tally["kernels"], tally
 
@@ -215,7 +215,7 @@ def two_threads_and_the_cache_of_executors(case: Case) -> None:
 
 @test
 def the_cache_was_filled_before(case: Case) -> None:
-    """Attached later: what the cache answers is not known, and nothing else is told instead."""
+    """Attached later: what the cache answers is not known, and nothing else is reported instead."""
     result = attach(case, "--record-shapes", python=True).expect(DONE)
     tally = hold_up(case, result)
     found = re.search(r"process \d+: (\d+) of (\d+) kernels have no shapes: the job's cache of executors answered \d+ times",
@@ -227,7 +227,7 @@ def the_cache_was_filled_before(case: Case) -> None:
 
 @test
 def both_levels(case: Case) -> None:
-    """At level 2 a run is told twice."""
+    """At level 2 a run is recorded twice."""
     expect_all(hold_up(case, attach(case, "--record-shapes", "--level", "2").expect(DONE)))
 
 

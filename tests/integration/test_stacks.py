@@ -200,7 +200,7 @@ def asleep_when_it_ends(case: Case) -> None:
 
 
 def check_svg(path: Path, folded: Folded, unit: int) -> int:
-    """The picture against the lines: every frame, place and width. The total."""
+    """The picture against the lines: every frame, position and width. The total."""
     weight: Counter[tuple[str, ...]] = Counter()
     for frames, w in folded.items():
         for n in range(1, len(frames) + 1):
@@ -296,7 +296,7 @@ def libraries_that_come_later(case: Case) -> None:
     run = Run(case, [need_job("stacks_job"), 1500, library], "--host-sys", "none")
     on = run.folded("oncpu")
     near(below(on, "work", "lib_burn") / run.hz * 1e9, run.facts["library_ns"], 8, "time in the library")
-    # Another build takes the place of the one that ran: no name is better than a wrong one.
+    # Another build replaces the one that ran: no name is better than a wrong one.
     library.unlink()
     build_library(case, "stacks_job.c", "libstacks.so", case.path("lib"))
     said = run.analyze("again").err
@@ -326,7 +326,7 @@ def a_command_and_its_child(case: Case) -> None:
 
 @test
 def what_is_lost_is_counted(case: Case) -> None:
-    """npuscope gets no CPU for a while: the rings overflow, and the missing samples are told."""
+    """npuscope gets no CPU for a while: the rings overflow, and the missing samples are reported."""
     need_root()
     job = case.start([need_job("stacks_job"), 5000])
     job.wait_for("^ready")
@@ -415,7 +415,7 @@ CAUGHT = 0.01
 
 
 class Nested:
-    """A job with several calls of CANN open at once, under npuscope, and where its own backtraces say that it was."""
+    """A job with several calls of CANN open at once, under npuscope, and where it was by its own backtraces."""
 
     def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "", **variables: Any) -> None:
         compiler, where = need_program("gcc", "gcc"), case.path(f"nested_{unwind}_{forbid}")
@@ -454,7 +454,7 @@ class Nested:
         return found[0], found[1]
 
     def at(self, stacks: Counter[Chain], place: str) -> Counter[Chain]:
-        """Weight of stacks that are at or below PLACE, by the job's chain there."""
+        """Weight of stacks that are at or below POINT, by the job's chain there."""
         return Counter({chain: sum(w for frames, w in stacks.items() if common(frames, chain) == len(chain))
                         for what, chain in self.chains if what == place})
 
@@ -493,7 +493,7 @@ def are_whole(run: Nested) -> None:
 
 
 def without_returns(session: Session, to: Path) -> Path:
-    """A copy of the session whose stacks do not tell of probed returns."""
+    """A copy of the session whose stacks do not list probed returns."""
     copy = to / session.path.name
     shutil.copytree(session.path, copy)
     with open(copy / "stacks.nps", "wb") as out:

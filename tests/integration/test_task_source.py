@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The device's task log, three ways, on every generation of chip: each task that the simulator says it ran is found, at the
-time and by the name that it says; what is lost is counted, to the record; bounds hold; and the job's own profiler gets all
+"""The device's task log, three ways, on every generation of chip: each task that the simulator ran is found, at the
+time and by the name in its truth file; what is lost is counted, to the record; bounds hold; and the job's own profiler gets all
 that is its own."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ import truthfile  # noqa: E402
 
 CHIPS = ("910B", "950", "910A", "310P")
 LOG_CHANNEL = {"910B": 50, "950": 50, "910A": 45, "310P": 45}
-BESIDE = {"910B": 51, "950": 51, "910A": 44, "310P": 44}  # the log of blocks; where copies are told by the scheduler alone its track
+BESIDE = {"910B": 51, "950": 51, "910A": 44, "310P": 44}  # the log of blocks; where only the scheduler logs copies its track
 EDGE_NS = 200_000_000  # of the capture, in which tasks are not held to be there
 CLOCK_NS = 20_000  # by which a measured time may be off its truth
 
@@ -45,7 +45,7 @@ class Job:
         self.truth_dir, self.control = case.path("truth"), case.path("control")
         self.truth_dir.mkdir()
         self.control.write_text("")
-        # One board for each test: its chip is what the first process on it says. The collector asks the same driver.
+        # One board for each test: its chip is what the first process on it sets. The collector asks the same driver.
         self.machine = {"NPUSIM_CHIP": chip, "NPUSIM_BOARD": f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"}
         case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{self.machine['NPUSIM_BOARD']}*")])
         env = environment(sim=True, agent=agent, NPUSIM_TRUTH=self.truth_dir, NPUSIM_CONTROL=self.control, **self.machine,
@@ -125,7 +125,7 @@ def name_of(launch: truthfile.Launch) -> Optional[str]:
     return None
 
 
-# What is said of a kernel, by the chip's own number of its sort.
+# What is reported for a kernel, by the chip's own number of its kind.
 KERNELS = {"950": {0: "KERNEL_AICORE", 1: "KERNEL_AIVEC", 2: "KERNEL_AICORE", 4: "KERNEL_AICPU", 5: "KERNEL_AICPU"}}
 OLDER_KERNELS = {0: "KERNEL_AICORE", 1: "KERNEL_AICPU"}
 
@@ -236,7 +236,7 @@ def profiler_times_all(case: Case, chip: str) -> None:
 
 
 def profiler_in_a_container(case: Case, *, dcmi: bool) -> tuple[dict[str, int], Result]:
-    """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be asked."""
+    """Its device 0 is the host's device 3; it holds memory of that alone. DCMI: that can be queried."""
     job = Job(case, "910B", agent=False, profiler=True, inside=("unshare", "--mount", "--pid", "--fork"), NPUSIM_FIRST_DEVICE="3")
     (pid,) = children_of(job.main)
     assert pid != job.pid
@@ -265,7 +265,7 @@ def profiler_in_a_container_is_timed(case: Case) -> None:
 
 @test(seconds=120)
 def profiler_in_a_container_that_cannot_be_placed(case: Case) -> None:
-    """Of one device nobody says who uses it: it might be the job's. Nothing is guessed."""
+    """For one device nobody reports its users: it might be the job's. Nothing is guessed."""
     n, result = profiler_in_a_container(case, dcmi=False)
     assert n["measured"] == 0, n
     assert sum("cannot be read from outside its container" in line for line in result.complaints) == 1, result.err
@@ -290,7 +290,7 @@ for _chip in CHIPS:
 
 
 def ai_cpu_kernels(case: Case, chip: str) -> None:
-    """What the AI CPU says of its kernels is what the simulator says, in the file that the vendor has for it."""
+    """What the AI CPU reports of its kernels is what the simulator reports, in the file that the vendor has for it."""
     job = Job(case, chip, options=("--ai-cpu",))
     result = capture(job, 2, "--task-source", "agent", "--export", "text,db", "--level", "2").result(90).expect(DONE)
     truth, found = job.end(), Found(result, chip)
@@ -373,7 +373,7 @@ def sub_tasks_side_by_side(case: Case) -> None:
 def timed_events_tighten(case: Case, chip: str) -> None:
     """The job times the parts of every second step with events of its own: bounds hold in all steps, and are tighter in those."""
     job = Job(case, chip, options=("--time-every", "2"))
-    # With the sampler the device's clock is known, and places timestamps of events: in one of the captures.
+    # With the sampler the device's clock is known, and aligns timestamps of events: in one of the captures.
     sampler = ("--sys-hardware-mem",) if chip == "910B" else ()
     result = capture(job, 2.5, "--task-source", "host", *sampler).result(90).expect(DONE)
     truth, found = job.end(), Found(result, chip)
@@ -395,8 +395,8 @@ def timed_events_tighten(case: Case, chip: str) -> None:
     assert min(len(w) for w in widths["tasks"].values()) > 100, {k: len(w) for k, w in widths["tasks"].items()}
     assert statistics.median(widths["tasks"][True]) < 0.6 * statistics.median(widths["tasks"][False]), \
         {timed: statistics.median(w) for timed, w in widths["tasks"].items()}
-    # of an event that was asked for both sides are known, and where the runtime tells of completions of the one that could have
-    # been asked for in the other steps
+    # of an event that was queried both bounds are known, and where the runtime reports completions of the one that could have
+    # been queried in the other steps
     others = sum(step.number % 2 for step in steps) if chip == "910B" else 0
     assert len(widths["events"][True]) > 10 and len(widths["events"][False]) <= others, \
         {t: len(w) for t, w in widths["events"].items()}
@@ -428,7 +428,7 @@ def counter_times(job: Job, truth: truthfile.Truth, session: Session) -> int:
 
 
 def completions_tighten(case: Case, *sampler: str) -> None:
-    """The job times its steps and never asks: the runtime's completion records have the events' times, and bounds that
+    """The job times its steps and never queries them: the runtime's completion records have the events' times, and bounds that
     follow from them hold and are tighter than those without the records."""
     job = Job(case, "910B", options=("--time-every", "1", "--never-ask"))
     result = capture(job, 2.5, "--task-source", "host", *sampler).result(90).expect(DONE)
@@ -463,7 +463,7 @@ def completions_with_the_devices_clock(case: Case) -> None:
     completions_tighten(case, "--sys-hardware-mem")
 
 
-# What a column is, in events of the counters: ratios of the cycles, sums that are told as they are.
+# What a column is, in events of the counters: ratios of the cycles, sums that are reported as they are.
 PMU_COLUMNS = {
     "PipeUtilization": {"aic_mac_ratio": (0x416, 0x417), "aic_scalar_ratio": (0x9,), "aic_mte1_ratio": (0x302,),
                         "aic_mte2_ratio": (0xc,), "aic_fixpipe_ratio": (0x303,), "aiv_vec_ratio": (0x8,),
@@ -528,8 +528,8 @@ def named_as_vendor_does(result: Result, metric: str, chip: str) -> None:
 
 
 def counters_are_true(case: Case, metric: str, chip: str = "910B", **env: str) -> Counter[str]:
-    """Every kernel of the capture has the counters that the simulator says, through the documented formulas. How many of each
-    sort of cores there were."""
+    """Every kernel of the capture has the counters that the simulator has, through the documented formulas. How many of each
+    kind of cores there were."""
     job = Job(case, chip, **env)
     columns = (PMU_COLUMNS_950 if chip == "950" else PMU_COLUMNS)[metric]
     result = capture(job, 2, "--task-source", "agent", "--aic-metrics", metric).result(90).expect(DONE, PARTIAL)
@@ -578,7 +578,7 @@ for _metric in PMU_COLUMNS:
 
 
 def mixed_kernels(case: Case, contexts: str, mix: str) -> None:
-    """FFTS+ kernels: their contexts' counters and those of each block of the other sort of cores are those of the kernel."""
+    """FFTS+ kernels: their contexts' counters and those of each block of the other kind of cores are those of the kernel."""
     counted = counters_are_true(case, "PipeUtilization", NPUSIM_FFTS=contexts, NPUSIM_MIX=mix, NPUSIM_BLOCKS="48")
     assert min(counted["aic"], counted["aiv"]) > 50, counted
 
@@ -600,13 +600,13 @@ def counters_of_kernels_that_vectors_lead(case: Case) -> None:
 
 @test
 def counters_950(case: Case) -> None:
-    """Ten events a record; of a kernel on both sorts of cores each sort has a record."""
+    """Ten events a record; for a kernel on both kinds of cores each kind has a record."""
     counters_are_true(case, "PipeUtilization", "950")
 
 
 @test
 def a_950_that_nobody_could_ask(case: Case) -> None:
-    """The log alone tells what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
+    """The log alone shows what chip it is: submissions are numbered as there, also where the capture begins in the middle of the
     numbers and their low half begins anew in it."""
     job = Job(case, "950", NPUSIM_FIRST_TASK=str((3 << 16) - 9000))  # some eight seconds of it
     run = capture(job, 120, "--task-source", "agent", "--export", "none")
@@ -708,7 +708,7 @@ def sampler_makes_way_and_comes_back(case: Case) -> None:
 
 @test
 def sampler_makes_way_without_the_helper(case: Case) -> None:
-    """As soon as it asks which channels there are: nothing in the job can wait."""
+    """As soon as it queries which channels there are: nothing in the job can wait."""
     sampler_makes_way(case, False, PROFILE_PAUSE="2000000")
 
 
@@ -745,7 +745,7 @@ def records_lost(result: Result) -> int:
 @test(seconds=240)
 def a_ring_that_is_overwritten(case: Case) -> None:
     """A read that comes back after the driver's ring was written twice over: the running numbers show nothing of it, and ids have
-    come round since. What is missing is told to the record, and no task has the times of another."""
+    come round since. The number of missing records is exact, and no task has the times of another."""
     job = Job(case, "910B", options=("--rate", "15000"))
     run = capture(job, 11, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
@@ -764,7 +764,7 @@ def a_ring_that_is_overwritten(case: Case) -> None:
 
 @test
 def a_read_that_does_not_come_back(case: Case) -> None:
-    """Tasks that the helper did not read have bounds, and one line says so."""
+    """Tasks that the helper did not read have bounds, and one line reports it."""
     job = Job(case, "910B")
     run = capture(job, 3, "--task-source", "agent")
     run.wait_for("^npuscope: recording ", err=True)
@@ -800,7 +800,7 @@ def a_killed_job_is_not_said_to_be_slow(case: Case) -> None:
 
 @test
 def counters_that_are_overwritten(case: Case) -> None:
-    """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and those that are told of have
+    """Each block of mixed kernels is counted, more than can be read: kernels that have none are counted, and those that are reported have
     all of theirs."""
     job = Job(case, "910B", NPUSIM_FFTS="1", NPUSIM_MIX="aic:2")
     result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(PARTIAL)
@@ -910,7 +910,7 @@ def slow_driver_holds_up_one_device(case: Case) -> None:
 
 
 class Sick:
-    """A capture of the job, in whose own calls alone the driver hangs when it is told to."""
+    """A capture of the job, in whose own calls alone the driver hangs on request."""
 
     def __init__(self, job: Job, *options: Any, orders: str = "") -> None:
         self.job, self.orders = job, job.case.open_path("sick")
@@ -935,7 +935,7 @@ class Sick:
 
 @test(seconds=120)
 def driver_that_hangs_from_the_start(case: Case) -> None:
-    """Whatever the collector asks does not come back: the job's tasks are all there, with bounds, and Ctrl-C is answered."""
+    """No query of the collector returns: the job's tasks are all there, with bounds, and Ctrl-C is answered."""
     job = Job(case, "910B", agent=False)
     sick = Sick(job, "--npu-usage", "--sys-hardware-mem", orders="slow * * info 600000\nslow * * dcmi 600000\n")
     took = sick.run.seconds_to_end("npuscope: recording ")
@@ -971,7 +971,7 @@ def driver_that_begins_to_hang(case: Case) -> None:
 
 
 def lines_of(result: Result) -> list[str]:
-    """What was said but for the usual."""
+    """Messages other than the usual ones."""
     return [line for line in result.complaints if not re.search(r"^npuscope: (recording|session in) ", line)]
 
 
@@ -981,7 +981,7 @@ READ_CODES = (-1, -2, -5, -6, -8, -9)
 @test(seconds=120)
 def errors_of_the_task_log(case: Case) -> None:
     """Its calls fail one after the other, with each code that the driver has: a read now and then costs nothing, one that goes on
-    failing costs a moment, and each is told once. The log is closed in the end, as the truth file says."""
+    failing costs a moment, and each is reported once. The log is closed in the end, as the truth file shows."""
     job = Job(case, "910B")
     orders = ["error 0 * channels -1", "error 0 50 start -2"]
     job.order(*orders)
@@ -1013,7 +1013,7 @@ def errors_of_the_task_log(case: Case) -> None:
 
 @test(seconds=120)
 def driver_that_takes_long_to_start(case: Case) -> None:
-    """Tasks until then have bounds, and one line says why."""
+    """Tasks until then have bounds, and one line gives the reason."""
     job = Job(case, "910B")
     job.order("slow 0 50 start 2500")
     result = capture(job, 6, "--task-source", "agent").result(90).expect(DONE)
@@ -1036,7 +1036,7 @@ def driver_that_does_not_come_back(case: Case) -> None:
 
 @test(seconds=120)
 def job_that_blocks_all_signals(case: Case) -> None:
-    """The helper works in it; and its own profiler, which cannot be held up, is refused at most once, told so, and gets no
+    """The helper works in it; and its own profiler, which cannot be held up, is refused at most once, with a line that reports it, and gets no
     signal later."""
     job = Job(case, "910B", profiler=True, PROFILE_BLOCK="1")
     run = capture(job, 7, "--task-source", "auto")
@@ -1093,8 +1093,8 @@ def reset_of_the_device(case: Case) -> None:
 
 
 def cores_by_task(case: Case, chip: str) -> None:
-    """Counters by task and samples of cores want the same channel of an old chip: the task log, which was asked for, has it,
-    and one line says so."""
+    """Counters by task and samples of cores want the same channel of an old chip: the task log, which was requested, has it,
+    and one line reports it."""
     job = Job(case, chip)
     result = capture(job, 3, "--task-source", "agent", "--aic-metrics", "PipeUtilization").result(90).expect(DONE)
     truth = job.end()

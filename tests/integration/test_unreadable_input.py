@@ -250,7 +250,7 @@ def ranks_that_are_links(case: Case) -> None:
 
 @test
 def session_that_cannot_be_listed(case: Case) -> None:
-    """The names of its files are known: who may enter it has all of them. What else it may be cannot be told."""
+    """The names of its files are known: who may enter it has all of them. What else it may be is unknown."""
     for command in ("analyze", "show"):
         one = Input(case, synthetic.session(case, f"session_{command}"), command)
         one.path.chmod(0o311)

@@ -356,7 +356,7 @@ def calm_end(case: Case) -> float:
 
 
 def harmed(case: Case, mode: str, *said: str) -> None:
-    """Whatever the library does, the capture ends in time, says so, has all of the other job, and leaves nothing behind."""
+    """Whatever the library does, the capture ends in time, reports it, has all of the other job, and leaves nothing behind."""
     usual = calm_end(case)
     job = evil_user(case, mode)
     run, innocent = captured(case, [job], mode, seconds="60s")
@@ -422,7 +422,7 @@ def worker_that_babbles(case: Case) -> None:
 
 @test(seconds=120)
 def worker_that_is_killed(case: Case) -> None:
-    """Devices are sampled until then, and the line says so once."""
+    """Devices are sampled until then, and one line reports it."""
     need_npusim()
     run = case.record("-d", "4s", "-o", case.path("out"), "--export", "none", "--sys-hardware-mem", "--sys-devices", "0,1", "--", "sleep", "3",
                       env=host_environment(case))

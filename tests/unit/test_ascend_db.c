@@ -206,7 +206,7 @@ static void fill_table(struct nps_model *model, const struct nps_db_table *spec)
 		assert_int_equal(nps_table__add(table, &row), 0);
 		for (uint32_t c = 0; c < table->ncolumns; c++)
 			fill_cell(model, nps_table__cells(table, c), row, table->columns[c].kind);
-		/* Details follow the tasks; keys are told apart. */
+		/* Details follow the tasks; keys are distinguished. */
 		for (int c = 0; c < spec->ncolumns; c++) {
 			const struct nps_db_column *column = &spec->columns[c];
 			uint32_t *cells =
@@ -647,7 +647,7 @@ static void damaged_overlap(void **state)
 	}
 }
 
-/* Kernels stay kernels in a trace, also without the texts that say on which core they ran. */
+/* Kernels stay kernels in a trace, also without the texts that name the core on which they ran. */
 static void kernels_without_texts(void **state)
 {
 	const char *path = in_folder("msprof_8.db");
@@ -695,7 +695,7 @@ static void unsorted_rows(void **state)
 	nps_model__free(&model);
 }
 
-/* A task that never ended has the largest number for an end: it is left out and counted, and so is what tells of it. */
+/* A task that never ended has the largest number for an end: it is left out and counted, and so are its details. */
 static void tasks_that_never_ended(void **state)
 {
 	const char *path = in_folder("msprof_1.db");
@@ -767,7 +767,7 @@ static void starts_of_zero(void **state)
 	}
 }
 
-/* torch_npu of January 2025 wrote the types where the shapes belong. What is in which column tells, not a version. */
+/* torch_npu of January 2025 wrote the types where the shapes belong. The content of the columns decides, not a version. */
 static void shapes_in_the_column_of_types(void **state)
 {
 	static const char *const columns[] = { "inputDtypes,inputShapes", "inputShapes,inputDtypes" };
@@ -778,7 +778,7 @@ static void shapes_in_the_column_of_types(void **state)
 	for (size_t i = 0; i < NPS_ARRAY_SIZE(columns); i++) {
 		struct nps_model model;
 
-		/* The first two rows tell nothing. */
+		/* The first two rows decide nothing. */
 		snprintf(sql, sizeof(sql),
 			 SMALL
 			 "INSERT INTO STRING_IDS "

@@ -768,7 +768,7 @@ static void older_files_of_the_ai_cpu(void **state)
 	assert_int_equal(f->m.dp.size[0], 3);
 }
 
-/* A session begins another directory when it starts channels again: a core's numbers are of all of them, and told once. */
+/* A session begins another directory when it starts channels again: a core's numbers are of all of them, and reported once. */
 static void sums_of_cores_are_of_all_segments(void **state)
 {
 	static const struct nps_side_start none = { .file = NULL };

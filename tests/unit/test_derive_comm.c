@@ -63,7 +63,7 @@ static void assert_text(const struct nps_model *m, uint32_t text, const char *ex
 	assert_string_equal(nps_model__text(m, text), expected);
 }
 
-/* Two collectives that overlap; the master plane is told. */
+/* Two collectives that overlap; the master plane is known. */
 static void one_collective(void **state)
 {
 	struct nps_model m;

@@ -350,7 +350,7 @@ static void is_unmeasured(const struct nps_model *m, size_t i, uint32_t device, 
 }
 
 /*
- * Steps and devices of which nothing was measured have no times, and are told; also a device that only its
+ * Steps and devices of which nothing was measured have no times, and are reported; also a device that only its
  * tasks name.
  */
 static void unmeasured_steps(void **state)

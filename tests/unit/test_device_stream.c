@@ -48,7 +48,7 @@ static int fake_start(const struct nps_worker_request *r, const struct nps_worke
 	return driver.start_code;
 }
 
-/* At most a third of what is asked for, ending anywhere. */
+/* At most a third of what is requested, ending anywhere. */
 static int fake_read(unsigned int size, char *buf)
 {
 	size_t n = driver.len - driver.at, most = 1 + (size_t)rand() % (size / 3);
@@ -353,7 +353,7 @@ static void whole_rounds_of_the_ring_are_lost_records(void **state)
 	drain(p);
 	assert_int_equal(p->stream.lost, round);
 	assert_int_equal(p->stream.rounds, 1);
-	go_away(p, 2700); /* two, and some that the numbers tell of */
+	go_away(p, 2700); /* two, and some that the numbers show */
 	more_stars(400 + 3 * round + 5, 200);
 	drain_and_stop(p);
 	assert_int_equal(p->stream.lost, 3 * round + 5);
@@ -362,7 +362,7 @@ static void whole_rounds_of_the_ring_are_lost_records(void **state)
 	assert_int_equal(p->stream.records, 600);
 }
 
-/* The device had nothing to say for that long, or we were away for less than the ring holds: nothing is lost. */
+/* The device had no data for that long, or we were away for less than the ring holds: nothing is lost. */
 static void pauses_are_no_losses(void **state)
 {
 	struct place *p = *state;
@@ -381,7 +381,7 @@ static void pauses_are_no_losses(void **state)
 	assert_int_equal(p->stream.gaps, 2);
 }
 
-/* What has no times tells by its rate alone. 24 bytes each 20 ms or so: a round takes 58 minutes. */
+/* Records without times show it only by their rate. 24 bytes each 20 ms or so: a round takes 58 minutes. */
 static void rounds_of_records_without_times(void **state)
 {
 	struct place *p = *state;
@@ -401,7 +401,7 @@ static void rounds_of_records_without_times(void **state)
 	assert_int_equal(p->stream.lost, (4U << 20) / 24);
 }
 
-/* What was read before a channel was started afresh says nothing of how fast it writes now. */
+/* What was read before a channel was started afresh does not show how fast it writes now. */
 static void a_fresh_start_is_measured_afresh(void **state)
 {
 	struct place *p = *state;
@@ -559,7 +559,7 @@ static void hostile_bytes(void **state)
 		len = contents(p, p->stream.ch->file, got, SIZE, &slices);
 		assert_int_equal(len % p->stream.ch->formats[p->stream.version].size, 0);
 		assert_int_equal(p->stream.bytes, driver.len);
-		assert_int_equal(len + p->stream.torn, driver.len); /* stored, or said to be missing */
+		assert_int_equal(len + p->stream.torn, driver.len); /* stored, or reported as missing */
 	}
 	free(got);
 }

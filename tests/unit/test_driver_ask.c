@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Questions to the driver: who asks and who answers, in what order, and what becomes of them when a call does not come back. */
+/* Queries to the driver: who queries and who answers, in what order, and what becomes of them when a call does not come back. */
 #include "driver_ask.h"
 
 #include <setjmp.h>

@@ -218,7 +218,7 @@ static void thread_that_cannot_be_made_leaves_nothing(void **state)
 	munmap(copy, 4096);
 }
 
-/* A sleep would take the place of the one that the kernel is to go on with. */
+/* A sleep would replace the one that the kernel is to go on with. */
 static void thread_of_the_job_does_not_sleep(void **state)
 {
 	struct sock_filter code[] = {

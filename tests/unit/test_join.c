@@ -198,7 +198,7 @@ static void host_only_bounds_hold(void **state)
 	free(job.truth);
 }
 
-/* Slow reads of the counter leave the clock 5 ms off, as far as they tell: tasks that seem to start first are still found. */
+/* Slow reads of the counter leave the clock 5 ms off, as far as they show: tasks that seem to start first are still found. */
 static void a_bad_clock_still_finds_submissions(void **state)
 {
 	struct nps_summary summary;

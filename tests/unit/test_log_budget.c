@@ -155,7 +155,7 @@ static void owners_are_told_apart(void **state)
 	assert_int_equal(nps_log_account__init(&gone, &b, 0x7fffffff), 0);
 	assert_true(own.owner != device.owner && device.owner != other_device.owner &&
 		    gone.owner != own.owner);
-	/* What is gone takes nothing from those that live. */
+	/* Ended accounts use nothing of those that live. */
 	assert_int_equal(b.n_owners, 3);
 	assert_int_equal(b.n_users, 1);
 	assert_int_equal(nps_log_account__add_bytes(&gone, 1), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a task log is missing, as its tasks tell: two streams of one device, a task of each every microsecond. */
+/* What of a task log is missing, as its tasks show: two streams of one device, a task of each every microsecond. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -242,7 +242,7 @@ static void a_kernel_from_before_the_counters(void **state)
 	assert_int_equal(device->uncounted, 1);
 }
 
-/* Of two sub-tasks on cores one's counters were told as the whole's; a graph of copies has none. */
+/* Of two sub-tasks on cores one's counters were recorded as the whole's; a graph of copies has none. */
 static void graphs(void **state)
 {
 	struct nps_log_task *row;

@@ -218,7 +218,7 @@ static void devices_have_the_drivers_numbers(void **state)
 	model.procs[0].json = model.json =
 		cJSON_Parse("{\"env\": {\"ASCEND_RT_VISIBLE_DEVICES\": \"5,3,0\"}}");
 	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 1, 10, 20, 1, 0, 0);
-	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 100, 200, 0, 0, 0); /* as the environment says */
+	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 1, 100, 200, 0, 0, 0); /* as in the environment */
 	event(NPS_EV_API, NPS_PROBE_SET_DEVICE, 2, 10, 20, 0, 0, 0);
 	sqe(2, 30, 6, 0, 2);
 	event(NPS_EV_API, NPS_PROBE_SYNC_DEVICE, 2, 100, 200, 0, 0, 0);
@@ -330,7 +330,7 @@ static void names_of_a_thread_that_is_renamed(void **state)
 
 	(void)state;
 	assert_int_equal(nps_history__add(&model.comms, 7, 30, 1), 0);
-	assert_int_equal(nps_history__add(&model.comms, 7, 20, 2), 0); /* told late */
+	assert_int_equal(nps_history__add(&model.comms, 7, 20, 2), 0); /* reported late */
 	assert_int_equal(nps_history__add(&model.comms, 7, 40, 2), 0);
 	for (uint64_t i = 0; i < renames; i++)
 		assert_int_equal(nps_history__add(&model.comms, 8, 10 * i + 10, i % 2), 0);
@@ -424,7 +424,7 @@ static void communicators_end(void **state)
 	build();
 	expect_group(0, "group_A", 2);
 	expect_group(1, "group_A", 2);
-	expect_group(2, "comm@0xc0", 8); /* nobody asked while it lived */
+	expect_group(2, "comm@0xc0", 8); /* nobody queried it while it lived */
 	expect_group(3, "group_A", 4);
 	assert_int_equal(NPS_AT(&model.procs[0].comms, struct nps_comm_op, 0).count, 8);
 }

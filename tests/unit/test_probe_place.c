@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Where functions of a file are probed, and what is said of it. */
+/* Where functions of a file are probed, and what is reported of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

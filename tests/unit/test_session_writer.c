@@ -299,7 +299,7 @@ static void directory_is_found_again(void **state)
 	snprintf(old, sizeof(old), "%s", s.path);
 	snprintf(other, sizeof(other), "%s/other", dir);
 	assert_int_equal(rename(old, other), 0);
-	assert_int_equal(mkdir(old, 0750), 0); /* a stranger's, in its place */
+	assert_int_equal(mkdir(old, 0750), 0); /* another user's, instead of it */
 	assert_int_equal(nps_session__locate(&s), NPS_SESSION_MOVED);
 	assert_string_equal(s.path, other);
 	assert_false(nps_session__is_deleted(&s));

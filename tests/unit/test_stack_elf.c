@@ -245,7 +245,7 @@ static void steps_out_of_a_probe(void **state)
 	assert_memory_equal(frames + 1, all + 1, (n - 1) * sizeof(*frames));
 }
 
-/* Puts the trampoline in the place of the return addresses to frames 1 to N, as probes do. Their places are in R. */
+/* Puts the trampoline over the return addresses to frames 1 to N, as probes do. Their addresses are in R. */
 static void probe_returns(const uint64_t *all, size_t n, struct nps_return *r)
 {
 	uint64_t *word = (uint64_t *)(void *)copy;
@@ -280,7 +280,7 @@ static void puts_return_addresses_back(void **state)
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, whole);
 	assert_memory_equal(frames, all, n * sizeof(*frames));
-	/* The place decides, not the order: where it is not known the walk ends. */
+	/* The stack pointer decides, not the order: where it is not known the walk ends. */
 	r[2].stack += 8;
 	n = nps_unwind__walk(&shot, frames, &complete);
 	assert_int_equal(n, 2);
@@ -615,7 +615,7 @@ static void files_beyond_all_measure_have_none(void **state)
 }
 
 #ifndef __SANITIZE_ADDRESS__ /* which takes address space without end */
-/* A file, which is the job's, can ask for more memory than there is: that costs its names, and no more. */
+/* A file, which is the job's, can ask for more memory than there is: then it loses its names, and no more. */
 static void files_that_take_too_much_memory(void **state)
 {
 	struct huge_elf shape = { .symbols = 600000, .names = 200UL << 20, .name = "f", .written = 4 };
@@ -723,7 +723,7 @@ static void demangles(void **state)
 	nps_demangle(deep, name, sizeof(name));
 	assert_int_equal(strlen(name), sizeof(name) - 1);
 	deep[2000] = '\0';
-	nps_demangle(deep, name, sizeof(name)); /* whatever it says, it ends */
+	nps_demangle(deep, name, sizeof(name)); /* it ends, whatever the result */
 	/* What could be references may overlap: here are four in five bytes. */
 	for (size_t i = 2; i < 2047; i++)
 		deep[i] = (i - 2) % 5 == 4 ? '_' : 'S';

@@ -236,7 +236,7 @@ static void track(const struct fixture *f, unsigned int tag, unsigned int type, 
 	append(f, "ts_track.data.0.slice_0", r, sizeof(r));
 }
 
-/* A perfect log in which the scheduler tells of the cores' tasks too, at the same time and around it. */
+/* A perfect log in which the scheduler records the cores' tasks too, at the same time and around it. */
 static void the_scheduler_tells_a_task_once_more(void **state)
 {
 	struct fixture *f = *state;
@@ -282,7 +282,7 @@ static void only_kernels_of_the_scheduler_are_kernels(void **state)
 	}
 }
 
-/* Two files tell of the first task's only run: a damaged directory has counters of two generations. */
+/* Two files record the first task's only run: a damaged directory has counters of two generations. */
 static void two_counters_of_a_run_hold_up_no_others(void **state)
 {
 	struct fixture *f = *state;

@@ -53,7 +53,7 @@ bool worker_child_run(void (*body)(const void *arg), const void *arg, int *statu
 
 /*
  * Begins one that stays, after PREPARE (may be NULL), as itself or as PROGRAM, which is to read its standard input.
- * 1; 0: PREPARE failed; -1: it could not be made. Unless 1, worker_child_wrong says where.
+ * 1; 0: PREPARE failed; -1: it could not be made. Unless 1, worker_child_wrong has the reason.
  */
 int worker_child_start(struct worker_child *c, void (*prepare)(const void *arg), const void *arg,
 		       const char *program, char *const *env);
@@ -131,7 +131,7 @@ static inline void worker_child_need_root(const char *test)
 /* Is there one? */
 bool worker_child_has_dir(void);
 
-/* DIR/NAME, until ten more have been asked for. */
+/* DIR/NAME, until ten more have been requested. */
 const char *worker_child_in_dir(const char *name);
 
 /* Make a file; a directory with a file f that is root's alone. */

@@ -14,7 +14,7 @@ from payload import ROOT, host_arch
 
 SOURCE = ROOT / "tools/npusim/kmod"
 VERSION = b"version=ef377e9"  # of MODULE_VERSION: followed by the end of the text
-COMPILER = "gcc-12"  # of Debian 12; older kernels ask for older ones, and do not need them
+COMPILER = "gcc-12"  # of Debian 12; older kernels want older ones, and do not need them
 
 
 def build(kernel: Kernel) -> dict[str, Path]:
@@ -80,7 +80,7 @@ def _with_types(modules: list[Path], place: Path, base: Path, prefix: str) -> No
 
 
 def age(plain: Path, place: Path, names: tuple[str, ...]) -> None:
-    """Copies the modules of PLAIN to PLACE; those of NAMES say that they are of another version there."""
+    """Copies the modules of PLAIN to PLACE; those of NAMES claim to be of another version there."""
     shutil.copytree(plain, place)
     for name in names:
         data = (place / f"{name}.ko").read_bytes()

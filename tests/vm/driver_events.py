@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a capture recorded of the NPU's driver, held against what the mock driver says it did."""
+"""What a capture recorded of the NPU's driver, compared with the mock driver's log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CHUNK, EVENT = struct.Struct("<IHHQIIII"), struct.Struct("<BBHIIiQQ4Q")
 EVENTS = 1
 CALL, TASK, DONE, COPY = 14, 15, 16, 17
 IOCTL = 3
-FFTS = 0  # SQEs that the driver changes: its tracepoint does not tell which they are
+FFTS = 0  # SQEs that the driver changes: its tracepoint does not show which they are
 FAILED = 0x8000
 LEFT_OUT = ("kprobe", "tracepoint")  # where the kernel runs one such program on a CPU at a time
 
@@ -104,7 +104,7 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
 
 
 class Within:
-    """Tells which calls of a thread began and returned within the capture, as a probe sees it, which is around what the mock says:
+    """Finds which calls of a thread began and returned within the capture, as a probe sees it, which is around the mock's own times:
     something else that the thread did lies between the call and the begin, and the end."""
 
     FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7), "msg": (3, 4, 5)}
@@ -140,7 +140,7 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
 
 
 def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
-    """What is wrong in the result: SQEs without their submissions, and waits that end elsewhere than the driver says."""
+    """What is wrong in the result: SQEs without their submissions, and waits that end elsewhere than in the driver's log."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
     database = next(session.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db"), None)

@@ -42,7 +42,7 @@ def run(kernel: Kernel, payload: Path, share: Path, cpus: int = 2, memory: int =
         seconds: int = SECONDS, counted: bool = False) -> Outcome:
     """Boots KERNEL and runs SHARE/in/run.sh in it, PAYLOAD being mounted read-only as /payload.
 
-    What the script says is in SHARE/out/log, the console in SHARE/out/console, what the emulator says in SHARE/out/emulator;
+    The script's output is in SHARE/out/log, the console in SHARE/out/console, the emulator's messages in SHARE/out/emulator;
     what the script left as SHARE/out/NAME.tar is unpacked there. The machine is ended when it has used SECONDS of the host's
     processors, or has not ended in PATIENCE times that. COUNTED: its clock goes by its instructions, a nanosecond each, and
     not by the host's, which stops and hurries it. It has one processor then: a second one would not start.

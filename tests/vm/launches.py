@@ -58,7 +58,7 @@ def measure(kernel: kernels.Kernel, modules: str, out: Path) -> dict[str, float]
 
 
 def _medians(place: Path, row: str) -> dict[str, float]:
-    """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be told."""
+    """By the truth of the demo job and the windows of the captures; ROW: how tasks are to be recorded."""
     windows = []
     for way in WAYS:
         session = json.loads(next((place / way).glob("*/session.json")).read_text(encoding="utf-8"))

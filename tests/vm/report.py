@@ -59,7 +59,7 @@ NAMES = {"BTF": "btf", "ring buffer": "ringbuf", "task storage": "task_storage",
 
 
 def lacking(rows: dict[str, tuple[str, str]]) -> set[str]:
-    """What `npuscope doctor` says is missing, in the words of NPUSCOPE_FORBID."""
+    """What is missing by `npuscope doctor`, in the words of NPUSCOPE_FORBID."""
     missing = {name for row, name in NAMES.items() if rows.get(row, ("no", ""))[0] == "no"}
     return missing | (set() if "multi" in rows.get("uprobes", ("", ""))[1] else {"uprobe_multi"})
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Which SQEs of a result have to know their submission: the simulated device says when each was submitted."""
+"""Which SQEs of a result have to know their submission: the simulated device logs when each was submitted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Sent:
     """One SQE on its way; CLOCK_MONOTONIC ns."""
 
     called: int  # what called halSqTaskSend was entered: not later than that itself was
-    submitted: int  # halSqTaskSend says that it was: later, on a machine that stops in between
+    submitted: int  # by halSqTaskSend's return: later, on a machine that stops in between
     asked: int  # its ioctl was
     enter: int  # the driver's function that sees it
     exit: int
@@ -23,7 +23,7 @@ class Sent:
 
 
 def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
-    """By task, in order: the mock driver's lines SQES and the simulated device's truth say the same ones."""
+    """By task, in order: the mock driver's lines SQES and the simulated device's truth have the same ones."""
     by_key: dict[Key, list[Sent]] = {}
     launches = _launches(place / "truth") if sqes else {}
     for line in sorted(sqes, key=lambda line: line[9]):

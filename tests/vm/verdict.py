@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Is what a guest recorded true? Held against what the simulated device and the mock driver say happened."""
+"""Checks what a guest recorded against the logs of the simulated device and the mock driver."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_viol
 AGENT, CHAN, CQE, COPY = ("tsagent_sqe_update", "trs_chan_ops_sqe_update", "tsagent_cqe_update",
                           "hal_kernel_devdrv_dma_sync_copy")
 TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
-# What tells of tasks, CQEs and copies, by the folder of the driver's modules; functions of modules with types by fexit.
+# What reports tasks, CQEs and copies, by the folder of the driver's modules; functions of modules with types by fexit.
 TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
            "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY), "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
@@ -47,7 +47,7 @@ class Verdict:
 
 
 def of_case(place: Path, how: str) -> Verdict:
-    """PLACE: what one_case of guest.sh left, who was told HOW."""
+    """PLACE: what one_case of guest.sh left, which got HOW."""
     if not (place / "status").exists():
         return Verdict(False, "there is no result")
     status = int((place / "status").read_text(encoding="utf-8"))
@@ -87,7 +87,7 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
     sampled = [channel["records"] for device in session.get("device_sampler", {}).get("devices", [])
                for channel in device["channels"] if channel["name"] == "HBM"]
-    # An emulated machine that gets little of a CPU can take longer to load the driver than npuscope waits for it, and says so.
+    # An emulated machine that gets little of a CPU can take longer to load the driver than npuscope waits for it, and reports it.
     if how == "helper" and not any(sampled) and "the driver does not answer" not in said:
         return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
     refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
@@ -135,7 +135,7 @@ def of_driver(place: Path, mode: str) -> Verdict:
     for line in lines:
         if line[0] == "wake" and not int(line[6]) <= int(line[7]) <= int(line[8]):
             return Verdict(False, f"woken before the interrupt: {line}")
-    # Not of waits: on a slow host the device has often done all before the job asks.
+    # Not of waits: on a slow host the device has often done all before the job waits.
     for kind in ("svm", "dma", "hdc", "msg", "open"):
         if not counts.get(kind):
             return Verdict(False, f"no {kind} in the driver's record")
@@ -143,7 +143,7 @@ def of_driver(place: Path, mode: str) -> Verdict:
 
 
 def of_driver_events(place: Path, mode: str, fexit: bool) -> Verdict:
-    """What was recorded of the driver, held against what it says it did. FEXIT: what there is has types and can be probed by them."""
+    """What was recorded of the driver, compared with the driver's own log. FEXIT: what there is has types and can be probed by them."""
     session = sorted(place.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
     if about.get("kernel_side") == "legacy":
@@ -238,7 +238,7 @@ def _launched(place: Path) -> list[tuple[str, str, str]]:
 
 
 def last_line(text: str) -> str:
-    """What a program said last."""
+    """The last line of a program."""
     lines = [line for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"
 

@@ -168,7 +168,7 @@ CALL("thread", int, fail_errno, pthread_create,
      (pthread_t * id, const pthread_attr_t *attr, void *(*fn)(void *), void *arg), id, attr, fn, arg)
 CALL("fork", pid_t, -1, fork, (void), )
 
-/* What a program says to its user is not what is to fail. */
+/* Messages of a program to its user are not to fail. */
 ssize_t write(int fd, const void *from, size_t len)
 {
 	NEXT(write);

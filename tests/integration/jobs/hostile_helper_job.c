@@ -9,8 +9,8 @@
  *   garbage   blocks of random type, length and device
  *   head      the number of bytes written jumps
  *   errors    every error of the driver that there is room for, always others
- *   deaf      does not stop when it is told to, and floods on
- *   running   says that it is running before anybody woke it, and for ever
+ *   deaf      does not stop when ordered to, and floods on
+ *   running   claims to be running before anybody woke it, and for ever
  */
 #include <fcntl.h>
 #include <stdbool.h>

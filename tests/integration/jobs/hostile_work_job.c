@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A process that makes as much work as it can for whoever looks at it. It says `ready PID` and goes on until it is
+ * A process that makes as much work as it can for whoever inspects it. It prints `ready PID` and goes on until it is
  * killed; ORDERS:
  *   search N          LD_LIBRARY_PATH of N directories, each another one
  *   links DIR N       ... of N directories that each lead through symbolic links in DIR

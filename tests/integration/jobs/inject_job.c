@@ -53,7 +53,7 @@ static void expect(int good)
 	wrong += !good;
 }
 
-/* A sleep may not end early. How much too late it ends is told, not judged. */
+/* A sleep may not end early. How much too late it ends is reported, not judged. */
 static void slept(uint64_t begin)
 {
 	uint64_t took = now_us() - begin;

@@ -19,4 +19,4 @@
 
 FUNCTION(aclrtQueryEventStatus); /* is polled */
 FUNCTION(aclrtSetDevice); /* is not */
-FUNCTION(rtKernelLaunch); /* of libruntime.so: no record of it while a call that says as much is open */
+FUNCTION(rtKernelLaunch); /* of libruntime.so: no record of it while a call that records as much is open */

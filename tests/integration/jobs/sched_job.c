@@ -193,7 +193,7 @@ static void share_a_cpu(void)
 	sched_setaffinity(0, sizeof(old), &old);
 }
 
-/* Moves from CPU to CPU as often as it says, if there is more than one. */
+/* Moves from CPU to CPU as often as it reports, if there is more than one. */
 static void move(void)
 {
 	cpu_set_t old, one;

@@ -39,7 +39,7 @@ static void *symbol(void *lib, const char *name)
 	return f;
 }
 
-/* The last thing that a thread says. */
+/* The last line of a thread. */
 static void begin(const char *name)
 {
 	struct timespec ts;
