@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every function of an ELF file and where it would be probed, a line each: name, address, size, point as of a call
- * (entry and return), its class, point as of an entry, its class. All arguments in registers are taken to be read.
+ * Every function of an ELF file and where it would be probed, a line each: name, address, size,
+ * point as of a call (entry and return), its class, point as of an entry, its class. All
+ * arguments in registers are taken to be read.
  *
  *   probe_survey FILE              the list
  *   probe_survey FILE PID          probes every function that can be moved at its start, and at both points, in PID; sends it SIGUSR1
@@ -175,7 +176,10 @@ static int link_all(const struct survey *s, int prog, const char *path, int pid)
 		if (!s->v[i].point[1])
 			continue;
 		for (int which = 0; which < 3; which++) {
-			/* Two at one address would be one breakpoint, but where they are the same there is nothing to compare. */
+			/*
+			 * Two at one address would be one breakpoint, but where they
+			 * are the same there is nothing to compare.
+			 */
 			if (which == 1 && !s->v[i].point[0])
 				continue;
 			offsets[n] = place(&s->v[i], which);

@@ -1,8 +1,9 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Loads results in a real browser, offline: trace_view.json in the viewer of chrome://tracing and in Perfetto's trace
-processor, .pftrace in the latter. Their models must hold what the files hold, read independently. Results of
-each kind of input are made here, and .pftrace is compared with the database that the same run writes.
+"""Loads results in a real browser, offline: trace_view.json in the viewer of chrome://tracing and in
+Perfetto's trace processor, .pftrace in the latter. Their models must hold what the files hold, read
+independently. Results of each kind of input are made here, and .pftrace is compared with the database that
+the same run writes.
 
 Further results: the folders given as arguments, else those of NPUSCOPE_REFERENCE_DATA (real captures) and
 NPUSCOPE_RESULT_DIR (our own). Screenshots are kept in build/test-logs.
@@ -131,8 +132,8 @@ class TraceView:
         self.homeless = sum(e["ph"] in "sf" for e in events) - len(placed)
         begun = {(e.get("cat"), e["name"], str(e["id"])) for e in placed if e["ph"] == "s"}
         self.flows = sum(e["ph"] == "f" and (e.get("cat"), e["name"], str(e["id"])) in begun for e in placed)
-        # The viewer's numbers are doubles. Times have a quarter of a microsecond, so that it may miss what lies that
-        # near to a border, and ids that are times in nanoseconds are the same for neighbours.
+        # The viewer's numbers are doubles. Times have a quarter of a microsecond, so that it may miss what
+        # lies that near to a border, and ids that are times in nanoseconds are the same for neighbours.
         long = {(e["pid"], e["tid"], str(e["ts"])) for e in events if e["ph"] == "X" and e["dur"] >= 0.5}
         ids = Counter((e.get("cat"), e["name"], e["id"] if isinstance(e["id"], str) else float(e["id"]))
                       for e in placed if e["ph"] == "s")
@@ -448,7 +449,8 @@ def compare_with_database(report: dict[str, Any], path: Path, view: Optional[Tra
 
 
 def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> None:
-    """Arrows lead from the call to what it started, forwards, and to the slices that trace_view.json names."""
+    """Arrows lead from the call to what it started, forwards, and to
+    the slices that trace_view.json names."""
     first = int(report["bounds"][0][0])
     found = [0, 0]
     for source, target, n, start, back, _same in report["arrows"]:
@@ -456,7 +458,8 @@ def compare_arrows(report: dict[str, Any], expected: TraceView, real: bool) -> N
         if target == "queue":
             same("arrows of queues", n, sum(cat == "async_task_queue" for cat, _ts in expected.ends))
             continue
-        # Where clocks do not fit, a task comes before its call; of two tasks of a call the second follows the first.
+        # Where clocks do not fit, a task comes before its call; of two tasks
+        # of a call the second follows the first.
         assert source == "cann" or (real and source == "npu"), f"{n} arrows from {source} to {target}"
         found = [found[0] + n, found[1] + int(start)]
     ends = [ts - first for cat, ts in expected.ends if cat == "HostToDevice"]

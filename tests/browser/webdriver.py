@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""A headless Chromium driven through chromedriver, one for all tests of a script, and a web server on localhost for its pages."""
+"""A headless Chromium driven through chromedriver, one for all tests of a script, and a
+web server on localhost for its pages."""
 
 from __future__ import annotations
 

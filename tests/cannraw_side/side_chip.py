@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The chip itself: memory in use, frequency, SoC counters, sampled PMU, per-task cache counters, video, TS CPU."""
+"""The chip itself: memory in use, frequency, SoC counters, sampled PMU,
+per-task cache counters, video, TS CPU."""
 
 from __future__ import annotations
 

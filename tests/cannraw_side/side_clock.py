@@ -44,7 +44,8 @@ class Wall:
 
 
 class Clocks:
-    """Host counter, device counter, device raw clock and sampling time to host raw ns, and that to Unix ns."""
+    """Host counter, device counter, device raw clock and sampling
+    time to host raw ns, and that to Unix ns."""
 
     def __init__(self, prof: Path, device: int) -> None:
         host, dev = prof / "host", prof / f"device_{device}"

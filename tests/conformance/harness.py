@@ -71,7 +71,8 @@ def loaded(tool: str) -> ModuleType:
 def execute(tool: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Run a tool of this tree, which is written in Python, and capture what it prints.
 
-    In a child of this process, where it is loaded already: that takes longer than what it does to most inputs.
+    In a child of this process, where it is loaded already: that takes
+    longer than what it does to most inputs.
     """
     command = [str(ROOT / tool), *map(str, arguments)]
     module = loaded(tool)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Imports raw captures of known content (tests/cannraw) and compares every row with the truth; then damages them.
+"""Imports raw captures of known content (tests/cannraw) and compares
+every row with the truth; then damages them.
 
     test_cann_import.py [WORD...]     only the sets of options and kinds of damage whose name holds a WORD
 
@@ -72,7 +73,7 @@ PARTS = [("mac", [0x416, 0x417]), ("scalar", [0x9]), ("mte1", [0x302]), ("mte2",
 MHZ, CORES = 1850, (24, 48)
 
 
-# --- programs -------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 @functools.cache
 def dump_program() -> Path:
@@ -88,7 +89,8 @@ def witness() -> Path:
 
 def tables_of(lines: Iterable[str], key: str) -> Tables:
     out: Tables = defaultdict(list)
-    for row in json.loads(f"[{','.join(lines)}]"):  # at once: one after another, millions of rows take minutes
+    # at once: one after another, millions of rows take minutes
+    for row in json.loads(f"[{','.join(lines)}]"):
         out[row[key]].append(row)
     return out
 
@@ -115,7 +117,7 @@ def losses(tables: Tables) -> dict[str, int]:
     return tables["model"][0]["losses"]
 
 
-# --- comparison ------------------------------------------------------------------------------------------------
+# --- comparison ---------------------------------------------------------------------------------------------
 
 def clean(data: bytes) -> str:
     """Text as the model keeps it: each wrong byte as U+FFFD."""
@@ -399,7 +401,7 @@ def check_set(options: str) -> None:
         Comparison(options, dump(prof), truth).all()
 
 
-# --- damage -----------------------------------------------------------------------------------------------------
+# --- damage -------------------------------------------------------------------------------------------------
 
 SMALL = f"--tasks 1500 {MANY}"
 TINY = f"--tasks 80 {MANY}"            # for what is done hundreds of times
@@ -432,7 +434,8 @@ def lost(tables: Tables, what: str) -> int:
     return sum(found)
 
 
-LARGE = "--tasks 40000 --comm-every 0" if SOAK else "--tasks 6000 --comm-every 0 --slice-kib 256"   # of several slices each
+# of several slices each
+LARGE = "--tasks 40000 --comm-every 0" if SOAK else "--tasks 6000 --comm-every 0 --slice-kib 256"
 
 
 def slice_missing() -> None:
@@ -678,7 +681,8 @@ def by_task(tables: Tables, name: str) -> Counter:
 
 
 def counters_backwards() -> None:
-    """A file whose records come in any order reads as the one in order, but for the order of tasks of the same start."""
+    """A file whose records come in any order reads as the one in order, but for
+    the order of tasks of the same start."""
     prof = copy_of(SMALL)
     random.seed(5)
     for name, size in ("stars_soc.data.0", 64), ("ts_track.data.0", 40), ("ffts_profile.data.0", 128):
@@ -706,7 +710,8 @@ def impossible_counts() -> None:
 
 
 def crowded_call() -> None:
-    """One call of a thread of its own with as many launches as operators, then with as many parts of a collective."""
+    """One call of a thread of its own with as many launches as operators,
+    then with as many parts of a collective."""
     many = 20000
     for level, name in (10000, "aging.compact.node_basic_info"), (5500, "aging.additional.hccl_info"):
         prof = copy_of(SMALL)

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Tables made from real databases are those that the documented rules give.
 
-Each database of NPUSCOPE_REFERENCE_DATA is read twice: by `npuscope analyze`, and here with SQL and the rules written
-down again. The tables are compared cell by cell, in both generations of the formats.
+Each database of NPUSCOPE_REFERENCE_DATA is read twice: by `npuscope analyze`, and here with SQL and the rules
+written down again. The tables are compared cell by cell, in both generations of the formats.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def pmu_columns() -> list[tuple[str, str]]:
     return out
 
 
-# ---- how cells are spelled ------------------------------------------------------------------------------------------
+# ---- how cells are spelled ---------------------------------------------------------------------------------
 
 def us(ns: int) -> str:
     """Three decimals."""
@@ -105,7 +105,7 @@ class Capture:
         """Device_id of the late generation."""
         return [str(*device)] if self.late else []
 
-    # ---- kernels ----------------------------------------------------------------------------------------------------
+    # ---- kernels -------------------------------------------------------------------------------------------
 
     def step_windows(self) -> list[tuple[int, int, str]]:
         """From the first kernel launched in a step to the end of the last one or of the step."""
@@ -186,7 +186,7 @@ class Capture:
             table.append(cells)
         return table
 
-    # ---- sums -------------------------------------------------------------------------------------------------------
+    # ---- sums ----------------------------------------------------------------------------------------------
 
     def op_statistic(self) -> Table:
         """op_statistic."""
@@ -230,7 +230,7 @@ class Capture:
             table.append(self.lead(self.device) + [row[0]] + cells)
         return table
 
-    # ---- operators --------------------------------------------------------------------------------------------------
+    # ---- operators -----------------------------------------------------------------------------------------
 
     def device_times(self) -> dict[int, list[tuple[int, bool]]]:
         """(ns, it is AI_CORE's) of what ran because of a call, by connection."""
@@ -247,8 +247,8 @@ class Capture:
         return out
 
     def copies(self, ops: list[sqlite3.Row]) -> dict[int, list[int]]:
-        """ns of copies that no operator lists, by the number of the operator that ran them: the innermost one around the
-        call, or what the queue's thread had taken out when it called was put in within."""
+        """ns of copies that no operator lists, by the number of the operator that ran them: the innermost one
+        around the call, or what the queue's thread had taken out when it called was put in within."""
         listed = {row["connectionId"] for row in self.rows("CONNECTION_IDS")}
         numbers = {row["id"]: row["connectionId"] for row in self.rows("CONNECTION_IDS")}
         queue = [row for row in self.rows("PYTORCH_API", "WHERE type = 50002 AND connectionId IS NOT NULL")]
@@ -273,7 +273,8 @@ class Capture:
         return out
 
     def shapes(self, row: dict[str, Any]) -> str:
-        """torch_npu of early 2025 stored the types in the column of the shapes, and these in that of the types."""
+        """torch_npu of early 2025 stored the types in the column of the
+        shapes, and these in that of the types."""
         texts = [self.text(row[name]) for name in ("inputShapes", "inputDtypes")]
         return texts[1] if re.search("[A-Za-z]", texts[0] or "") else texts[0]
 
@@ -315,7 +316,7 @@ class Capture:
                          + [repr(ns / 1000) if ns else "0" for ns in device])
         return table
 
-    # ---- memory -----------------------------------------------------------------------------------------------------
+    # ---- memory --------------------------------------------------------------------------------------------
 
     def operator_memory(self) -> Table:
         """operator_memory."""
@@ -362,7 +363,7 @@ class Capture:
         return table
 
 
-# ---- the comparison -------------------------------------------------------------------------------------------------
+# ---- the comparison ----------------------------------------------------------------------------------------
 
 def read(path: Path) -> Table:
     """All cells of a file."""

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Damaged, absurd and hostile input of `npuscope analyze` and `npuscope show`.
 
-Whatever the input: no crash, a documented exit status, a line that names what is wrong, what could be read is in the
-results and what could not is counted, and every result that was written passes the checks of tools/conformance.
+Whatever the input: no crash, a documented exit status, a line that names what is wrong, what
+could be read is in the results and what could not is counted, and every result that was
+written passes the checks of tools/conformance.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ EVENT = struct.Struct("<BBHIIiQQ4Q")
 STRING = struct.Struct("<BBHIQQ128s")
 API, COMM, TEXT = 1, 65, 64
 STARS = 64          # bytes of a record of the device's task log
-# What cannot hold when the input contradicts itself, one table or event differing from the next: by the first word of a
-# test's name.
+# What cannot hold when the input contradicts itself, one table or event differing from the
+# next: by the first word of a test's name.
 CONTRADICTED = {
     "session": "T9 V8 C1 C6 C14 C16 C21 D10 D11 E2 E3 W2",
     "database": "F7 T8 T9 C6 C7 C16 C17 C21 J3 J4 D2 D3 D4 D6 D9 D10 D11 D14 D15 S3 W2 W3 W4",
@@ -64,7 +65,7 @@ def test(function: Callable[[], None]) -> Callable[[], None]:
     return function
 
 
-# --- running ---------------------------------------------------------------------------------------------------------
+# --- running ------------------------------------------------------------------------------------------------
 
 class Outcome(NamedTuple):
     """What became of a run."""
@@ -129,7 +130,8 @@ def fresh(name: str = "out") -> Path:
 
 
 def survive(what: str, path: Path, *statuses: int, args: tuple[object, ...] = (), loose: bool = False) -> Outcome:
-    """Analyse PATH: one of these statuses, and everything written is right. The result stays until the next one."""
+    """Analyse PATH: one of these statuses, and everything written is
+    right. The result stays until the next one."""
     global _last
     if _last:
         shutil.rmtree(_last, ignore_errors=True)
@@ -152,7 +154,8 @@ _good: set[tuple[str, ...]] = set()     # results that have passed
 
 
 def check_once(result: Path, loose: bool) -> None:
-    """Both checks, unless the same bytes under the same name have passed them: much damage changes nothing."""
+    """Both checks, unless the same bytes under the same name have
+    passed them: much damage changes nothing."""
     known = (_running.partition("_")[0] if loose else "", result.name, *(text for file in digest(result).items() for text in file))
     if known not in _good:
         check(result, loose)
@@ -188,7 +191,7 @@ def same(one: Path, other: Path) -> None:
     assert not different, f"{one} and {other} differ: {different[:6]}"
 
 
-# --- inputs, each made once ------------------------------------------------------------------------------------------
+# --- inputs, each made once ---------------------------------------------------------------------------------
 
 def need(path: Path, how: str) -> Path:
     if not path.exists():
@@ -285,7 +288,7 @@ def expect_rows(what: str, got: list[tuple], said: list[tuple], most_lost: int) 
     assert lost <= most_lost, f"{what}: {lost} of {len(said)} rows are missing, {most_lost} were damaged"
 
 
-# --- own sessions ----------------------------------------------------------------------------------------------------
+# --- own sessions -------------------------------------------------------------------------------------------
 
 def chunks(path: Path) -> Iterator[tuple[int, bytes]]:
     data, at = path.read_bytes(), 0
@@ -491,7 +494,7 @@ def session_sizes() -> None:
         assert len(outcome.results) == 2
 
 
-# --- databases -------------------------------------------------------------------------------------------------------
+# --- databases ----------------------------------------------------------------------------------------------
 
 @test
 def database_locked() -> None:
@@ -616,7 +619,7 @@ def database_with_code() -> None:
     survive("a view without end", path, DONE, PARTIAL, FAILED, loose=True)
 
 
-# --- CANN's raw data -------------------------------------------------------------------------------------------------
+# --- CANN's raw data ----------------------------------------------------------------------------------------
 
 def truth_tasks(truth: Path) -> list[tuple]:
     rows = (json.loads(line) for line in truth.read_text().splitlines())
@@ -816,7 +819,7 @@ def cann_sizes() -> None:
         shutil.rmtree(copy.parent)
 
 
-# --- PyTorch's raw data ----------------------------------------------------------------------------------------------
+# --- PyTorch's raw data -------------------------------------------------------------------------------------
 
 @test
 def torch_damaged() -> None:
@@ -842,7 +845,7 @@ def torch_damaged() -> None:
             shutil.rmtree(copy.parent)
 
 
-# --- traces ----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def trace_copy() -> Path:
     return copy_of(next(good_results().glob("*_4000_*")) / "ASCEND_PROFILER_OUTPUT" / "trace_view.json", "traces")
@@ -880,7 +883,8 @@ def trace_damaged() -> None:
 
 @test
 def trace_bombs() -> None:
-    """2 GB in 2 MB of zeros, 200 MB of one text, of spaces and of brackets; and a plain file of 100 GB of nothing."""
+    """2 GB in 2 MB of zeros, 200 MB of one text, of spaces and of brackets;
+    and a plain file of 100 GB of nothing."""
     for what, head, fill in (("zeros", b"", b"\0"), ("a text", b'[{"name": "', b"a"), ("spaces", b"[", b" "),
                              ("depth", b"[", b"[")):
         path = fresh("bomb") / "trace_view.json.gz"
@@ -899,7 +903,7 @@ def trace_bombs() -> None:
         shown("a cut gzip file", path)
 
 
-# --- space, signals, company -----------------------------------------------------------------------------------------
+# --- space, signals, company --------------------------------------------------------------------------------
 
 def inputs() -> list[Path]:
     """One of each kind that can be made here."""

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What we derive from a database of the vendor's profiler is what the vendor derived from it.
 
-The rows of TASK, COMMUNICATION_*, CANN_API and PYTORCH_API of each real capture in NPUSCOPE_REFERENCE_DATA go into our
-derivations; StepTraceTime and CommAnalyzer* of its analysis.db, and CONNECTION_IDS, must come out. The vendor's
-communication files, taken apart into rows, must come out byte by byte.
+The rows of TASK, COMMUNICATION_*, CANN_API and PYTORCH_API of each real capture in NPUSCOPE_REFERENCE_DATA go
+into our derivations; StepTraceTime and CommAnalyzer* of its analysis.db, and CONNECTION_IDS, must come out.
+The vendor's communication files, taken apart into rows, must come out byte by byte.
 """
 
 from __future__ import annotations
@@ -279,7 +279,8 @@ def same_bytes(folder: Path) -> None:
 
 
 def any_order() -> None:
-    """Bandwidth rows find their collective wherever they stand in their table, and those of none are left out."""
+    """Bandwidth rows find their collective wherever they stand in their
+    table, and those of none are left out."""
     chance = random.Random(7)
     times, bandwidths = [], []
     for number in range(3000):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What `npuscope show` prints of real captures is what their rows have.
 
-The databases and traces of NPUSCOPE_REFERENCE_DATA are read twice: by `show --json`, and here with SQL or as plain JSON. So are
-raw data that tests/cannraw makes, whose truth is known.
+The databases and traces of NPUSCOPE_REFERENCE_DATA are read twice: by `show --json`, and here with SQL or as
+plain JSON. So are raw data that tests/cannraw makes, whose truth is known.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ def check_ranks(document: Document, collectives: list[dict[str, Span]]) -> None:
         near(row["wait_us"], sum(max(s) - s[i] for s in starts.values()), f"rank {i} waits")
 
 
-# ---- databases ------------------------------------------------------------------------------------------------------
+# ---- databases ---------------------------------------------------------------------------------------------
 
 class Database:
     """The rows of one database."""
@@ -222,7 +222,7 @@ def test_databases(level: Path) -> None:
         assert before == after, "show changed its input"
 
 
-# ---- traces ---------------------------------------------------------------------------------------------------------
+# ---- traces ------------------------------------------------------------------------------------------------
 
 def ns_of(text: Any) -> int:
     """Us with decimals as ns."""
@@ -306,7 +306,8 @@ def test_traces(level: Path) -> None:
 
 
 def test_text(data: Path) -> None:
-    """The tables are plain lines without control characters, as wide as the option's default, and chosen by --only."""
+    """The tables are plain lines without control characters, as wide as the
+    option's default, and chosen by --only."""
     with tempfile.TemporaryDirectory() as folder:
         source = next(iter(sorted((data / "text" / "level1").rglob("trace_view.json"))))
         events = json.loads(source.read_text())
@@ -334,7 +335,7 @@ def test_text(data: Path) -> None:
         assert sorted(entry.name for entry in Path(folder).iterdir()) == ["empty", "trace_view.json"], "files were written"
 
 
-# ---- raw data with known content --------------------------------------------------------------------------------------
+# ---- raw data with known content ---------------------------------------------------------------------------
 
 def test_generated(*options: str) -> None:
     """What gen-cann's truth has of operators, calls and collectives."""

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""All results of fixed inputs are byte for byte as in tests/golden/expected.txt, and changes to them are detected.
+"""All results of fixed inputs are byte for byte as in
+tests/golden/expected.txt, and changes to them are detected.
 
     test_golden.py [WORD...]     only cases whose name holds a WORD
 """

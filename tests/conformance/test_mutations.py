@@ -61,7 +61,8 @@ def generate(where: Path) -> list[Path]:
 
 
 def session(where: Path) -> list[Path]:
-    """Results of a generated session of ours: of a rank, and of the whole host, where nothing runs on a device."""
+    """Results of a generated session of ours: of a rank, and of the whole
+    host, where nothing runs on a device."""
     source, out = where / "session", where / "of_session"
     test_results.run(SESSIONS, source, 300, "more")
     told = json.loads((source / "session.json").read_text())

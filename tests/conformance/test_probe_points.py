@@ -1,10 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Where uprobes are put, over all functions of real libraries, held against a disassembler that shares nothing with it.
+"""Where uprobes are put, over all functions of real libraries, held against a
+disassembler that shares nothing with it.
 
-Witness: llvm-objdump's text. Of each function that is probed behind its start: an instruction begins there that the kernel
-emulates; nothing before it leaves the block or writes an argument, and of a call nothing moves the stack pointer or the
-return address; and no branch of the whole file, .cold parts included, leads behind the function's start and up to there.
+Witness: llvm-objdump's text. Of each function that is probed behind its start: an instruction begins there
+that the kernel emulates; nothing before it leaves the block or writes an argument, and of a call nothing
+moves the stack pointer or the return address; and no branch of the whole file, .cold parts included, leads
+behind the function's start and up to there.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from typing import NamedTuple
 from harness import ROOT, Skip, Tests
 
 SURVEY = ROOT / "build/tests/probe_survey"
-# None with tables among its code, which an independent disassembler takes for branches, as those of libcrypto.
+# None with tables among its code, which an independent disassembler
+# takes for branches, as those of libcrypto.
 LIBRARIES = ("libc.so.6", "libstdc++.so.6", "libsqlite3.so.0", "libpython3.11.so.1.0")
 FOLDERS = {"x86": ("/usr/lib/x86_64-linux-gnu",),
            "arm64": ("/usr/aarch64-linux-gnu/lib", "/usr/lib/aarch64-linux-gnu",

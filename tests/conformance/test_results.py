@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Analyse generated captures of every kind and hold all results to the formats' invariants.
 
-Each result is checked by tools/conformance/check, in both generations of names, and its text is compared with its
-databases by a reader of its own. NPUSCOPE names a program to use instead, NPS_BUILD another build directory.
-Arguments choose captures by name.
+Each result is checked by tools/conformance/check, in both generations of names, and its text is compared with
+its databases by a reader of its own. NPUSCOPE names a program to use instead, NPS_BUILD another build
+directory. Arguments choose captures by name.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ CASES = [
 ]
 
 
-# --- captures and results ---------------------------------------------------------------------------------------------
+# --- captures and results -----------------------------------------------------------------------------------
 
 def run(*command: object, allowed: tuple[int, ...] = (0,)) -> str:
     """What a command prints; one that fails is a failed test."""
@@ -174,7 +174,7 @@ def same(what: str, text: Iterable[Any], db: Iterable[Any]) -> int:
     return sum(left.values())
 
 
-# --- text against database --------------------------------------------------------------------------------------------
+# --- text against database ----------------------------------------------------------------------------------
 
 def tasks(result: Result) -> int:
     """Ascend Hardware and TASK; entries of graphs, whose parts are there, too, are in the database only."""
@@ -245,7 +245,8 @@ def steps(result: Result) -> int:
 
 
 def framework(result: Result) -> int:
-    """Slices of Python against PYTORCH_API; generation A leaves an enqueued operator's name out of the text."""
+    """Slices of Python against PYTORCH_API; generation A leaves an
+    enqueued operator's name out of the text."""
     if "PYTORCH_API" not in result.tables():
         return 0
     kind = {"cpu_op": 50001, "enqueue": 50002, "dequeue": 50002, "python_function": 50003}
@@ -335,7 +336,8 @@ def counters(result: Result) -> int:
     for layer, table in COUNTERS.items():
         db = {when for when, in result.db.execute(f"SELECT timestampNs FROM {table}")} if table in result.tables() else set()
         told = moments.get(layer, set())
-        if layer == "AI Core Freq":             # traces end the last frequency with the session, older ones in whole us
+        # traces end the last frequency with the session, older ones in whole us
+        if layer == "AI Core Freq":
             end = result.db.execute("SELECT endTimeNs FROM SESSION_TIME_INFO").fetchone()[0]
             told -= {end, end // 1000 * 1000} - db
         assert told == db, f"{layer}: only in the text {sorted(told - db)[:3]}, only in {table} {sorted(db - told)[:3]}"
@@ -343,7 +345,8 @@ def counters(result: Result) -> int:
 
 
 def marks(result: Result) -> int:
-    """MSTX_EVENTS against the host's marks; generation and domain decide on lanes, so only times are compared."""
+    """MSTX_EVENTS against the host's marks; generation and domain decide
+    on lanes, so only times are compared."""
     if "MSTX_EVENTS" not in result.tables():
         return 0
     text = [span(one) for one in result.events if one["ph"] == "X" and "event_type" in one.get("args", {})]
@@ -354,7 +357,7 @@ COMPARISONS: list[Callable[[Result], int]] = [tasks, calls, kernels, collectives
                                               counters, marks]
 
 
-# --- arrows -----------------------------------------------------------------------------------------------------------
+# --- arrows -------------------------------------------------------------------------------------------------
 
 def arrows(result: Result, truth: Path) -> None:
     """From the innermost forward operator in the trace; the database has a pair of rows for each arrow."""
@@ -369,10 +372,11 @@ def arrows(result: Result, truth: Path) -> None:
     same("arrows", right, ((ident, start, ends["f"].get(ident)) for ident, start in ends["s"].items()))
 
 
-# --- slices -----------------------------------------------------------------------------------------------------------
+# --- slices -------------------------------------------------------------------------------------------------
 
 def slices(where: Path) -> None:
-    """More rows than a file of msprof may have: slices that count from 0, all with a header, none too long."""
+    """More rows than a file of msprof may have: slices that count
+    from 0, all with a header, none too long."""
     run(GENERATOR, "--tasks", SLICE_ROWS + 1000, "--level", 0, "--comm-every", 0, where)
     target = analyse(next(where.glob("PROF_*")), where / "out", "b", "text")
     for stem in ("op_summary", "task_time"):
@@ -391,7 +395,8 @@ def slices(where: Path) -> None:
 
 
 def planes(where: Path) -> None:
-    """Plane tasks for which a trace has no lane, and operators outside of steps: the checker has nothing against it."""
+    """Plane tasks for which a trace has no lane, and operators outside of
+    steps: the checker has nothing against it."""
     source = capture(Case("planes", "--tasks 900", "--steps 4"), where)
     for path in source.rglob("*hccl_info*[0-9]"):
         data = bytearray(path.read_bytes())
@@ -410,7 +415,8 @@ def planes(where: Path) -> None:
 
 
 def mindspore(where: Path) -> None:
-    """A directory that MindSpore named gets its database, not that of PyTorch, and the next analysis reads it."""
+    """A directory that MindSpore named gets its database, not that of
+    PyTorch, and the next analysis reads it."""
     source = capture(Case("mindspore", "--tasks 300", "--steps 2"), where)
     [source] = source.glob("*_ascend_pt")
     named = source.rename(where / source.name.replace("_ascend_pt", "_ascend_ms"))
@@ -422,7 +428,7 @@ def mindspore(where: Path) -> None:
     assert [path.name for path in again.rglob("*profiler*.db")] == names, again
 
 
-# --- the tests --------------------------------------------------------------------------------------------------------
+# --- the tests ----------------------------------------------------------------------------------------------
 
 def conforming(case: Case, generation: str, result: Path) -> None:
     """The checker's word on a result, and a comparison of its text and databases."""
@@ -466,7 +472,8 @@ def main() -> int:
             truth = where / "torch.jsonl"
             if made and truth.exists() and "nasty" not in case.name:
                 tests.run(f"{case.name}: arrows", lambda: arrows(Result(next((where / "b").iterdir())), truth))
-    if SOAK if not sys.argv[1:] else "slices" in sys.argv[1:]:  # build/tests/test_export_csv counts the rows of slices, too
+    # build/tests/test_export_csv counts the rows of slices, too
+    if SOAK if not sys.argv[1:] else "slices" in sys.argv[1:]:
         with tempfile.TemporaryDirectory(prefix="results-") as folder:
             tests.run("slices", lambda: slices(Path(folder)))
     for test in (planes, mindspore):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Import generated data of the PyTorch profiler and hold every row against the generator's truth file.
 
-The importer is run through tests/torch_dump.c, which is built here. NPS_TORCH_DUMP names a program to use instead,
-NPS_BUILD another build directory.
+The importer is run through tests/torch_dump.c, which is built here. NPS_TORCH_DUMP names a program to use
+instead, NPS_BUILD another build directory.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FILES = {"torch.op_range", "torch.op_mark", "torch.memory_usage", "torch.python_
 TYPED = FILES - {"torch.python_tracer_func", "torch.gc_record"}
 
 
-# --- programs -----------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 @functools.cache
 def dump_program() -> Path:
@@ -80,7 +80,7 @@ def dump(result: Path, *options: str) -> Tables:
     return tables_of(done.stdout.decode("utf-8").split("\n")[:-1], "table")
 
 
-# --- comparison ---------------------------------------------------------------------------------------------------
+# --- comparison ---------------------------------------------------------------------------------------------
 
 def same(what: str, got: object, said: object) -> None:
     if isinstance(got, list) and isinstance(said, list):
@@ -229,7 +229,7 @@ class Comparison:
         same("losses", {row["what"]: row["count"] for row in self.got["lost"]}, lost if nasty else {})
 
 
-# --- tests --------------------------------------------------------------------------------------------------------
+# --- tests --------------------------------------------------------------------------------------------------
 
 def generated(where: Path, options: str) -> None:
     result, said = generate(where, options)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The head overhead of TorchAir's graphs is found in traces that were made with known parts.
 
-Every trace is built call by call from lengths in ns; `npuscope show --json` has to give them back within 1 us.
+Every trace is built call by call from lengths in ns; `npuscope show
+--json` has to give them back within 1 us.
 """
 
 from __future__ import annotations
@@ -187,7 +188,8 @@ def nested(folder: Path) -> None:
 
 
 def missing(folder: Path) -> None:
-    """Without an execution there is no C++ part and no GE part, and the reason is reported; the same without Run."""
+    """Without an execution there is no C++ part and no GE part, and the
+    reason is reported; the same without Run."""
     trace = Trace()
     trace.span(F_NAMES[0], BEGIN, BEGIN + 500_000)
     trace.span("fx_run_eagerly", BEGIN + 100_000, BEGIN + 400_000)
@@ -298,7 +300,8 @@ def logging(folder: Path) -> None:
 
 
 def threads(folder: Path) -> None:
-    """Calls of two threads at the same time do not mix, and a call that crosses the end of a step is marked."""
+    """Calls of two threads at the same time do not mix, and a call
+    that crosses the end of a step is marked."""
     trace, made = Trace(), {}
     for tid in (TID, TID + 1):
         rng, at = random.Random(tid), BEGIN

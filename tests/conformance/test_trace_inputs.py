@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Traces as people hand them on: in slices, through links, one of many ranks damaged, of several nodes with one name.
+"""Traces as people hand them on: in slices, through links, one of many ranks
+damaged, of several nodes with one name.
 
     test_trace_inputs.py [NAME...]
 """
@@ -32,7 +33,7 @@ def test(function: Callable[[Path], None]) -> Callable[[Path], None]:
     return function
 
 
-# --- traces -----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def layer(name: str, index: int, device: int | None = None, job: int = JOB) -> tuple[int, list[dict[str, Any]]]:
     """A process of the vendor's trace: its number and the events that name it."""
@@ -48,7 +49,8 @@ def event(name: str, pid: int, tid: int, us: float, dur: float, **args: Any) -> 
 
 
 def trace(kernels: int = 12, device: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What names the processes, and the events: operators, their calls, kernels, two steps and two collectives."""
+    """What names the processes, and the events: operators, their calls,
+    kernels, two steps and two collectives."""
     python, heads = layer("Python", 0)
     cann, more = layer("CANN", 1)
     hardware, last = layer("Ascend Hardware", 5, device)
@@ -83,7 +85,7 @@ def rank(where: Path, number: int, events: list[dict[str, Any]] | None = None) -
     return folder
 
 
-# --- the program ------------------------------------------------------------------------------------------------------
+# --- the program --------------------------------------------------------------------------------------------
 
 def run(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, timeout=120)
@@ -100,10 +102,11 @@ def capture(result: dict[str, Any], key: str) -> Any:
     return result["capture"].get(key)
 
 
-# --- slices -----------------------------------------------------------------------------------------------------------
+# --- slices -------------------------------------------------------------------------------------------------
 
 def sliced(where: Path, stem: str, end: str = "_20250101010102.json") -> list[Path]:
-    """A trace in three slices, of which the first alone names the processes; ten before two by name, not by number."""
+    """A trace in three slices, of which the first alone names the processes;
+    ten before two by name, not by number."""
     heads, events = trace()
     third = len(events) // 3
     return [write(where / f"{stem}_slice_{n}{end}", part) for n, part in (
@@ -128,7 +131,7 @@ def slices_of_two_traces(where: Path) -> None:
     assert [capture(result, "kernels") for result in shown(where)] == [12, 12]
 
 
-# --- links and ranks --------------------------------------------------------------------------------------------------
+# --- links and ranks ----------------------------------------------------------------------------------------
 
 @test
 def ranks_behind_links(where: Path) -> None:
@@ -177,7 +180,8 @@ def database(path: Path) -> Path:
 
 @test
 def two_nodes_have_one_name(where: Path) -> None:
-    """The result of the first node is not replaced by that of the second; the same input again is no other."""
+    """The result of the first node is not replaced by that of the
+    second; the same input again is no other."""
     out, node = where / "out", {n: where / f"node{n}" for n in (1, 2)}
     for folder in node.values():
         database(folder / "rank0_ascend_pt" / "ASCEND_PROFILER_OUTPUT" / "ascend_pytorch_profiler_2.db")
@@ -202,7 +206,7 @@ def one_database_is_broken(where: Path) -> None:
     assert run("analyze", "-o", where / "none", bad.parent.parent).returncode == FAILED
 
 
-# --- steps ------------------------------------------------------------------------------------------------------------
+# --- steps --------------------------------------------------------------------------------------------------
 
 @test
 def steps_without_work(where: Path) -> None:
@@ -217,7 +221,7 @@ def steps_without_work(where: Path) -> None:
     assert rows["2"]["total_us"] == 600 and rows["2"]["free_us"] == 600, rows
 
 
-# --- tables beside a trace ------------------------------------------------------------------------------------------------
+# --- tables beside a trace ----------------------------------------------------------------------------------
 
 KERNELS = "Name,Type,Accelerator Core,Start Time(us),Duration(us),Block Dim,Input Shapes,Input Data Types,Input Formats"
 

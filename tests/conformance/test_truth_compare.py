@@ -25,7 +25,8 @@ WINDOW = {"begin_monotonic": MONO + 10_000_000, "end_monotonic": MONO + 900_000_
 # name, aclnn, l0, API, offset of the launch in raw us
 LAUNCHES = [
     ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 5_000),           # before the window
-    ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 10_050),          # phase 1 before the window
+    # phase 1 before the window
+    ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 10_050),
     ("MatMulV2_kernel", "aclnnMatmul", "MatMulV2", "aclnnMatmul", 20_000),
     ("plain_kernel", "-", "-", "aclrtLaunchKernel", 30_000),
     ("MEMCPY_ASYNC", "-", "-", "aclrtMemcpyAsync", 40_000),

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * What devices' sampling channels and DCMI give: the first byte chooses the file, the second the chip and how the directory was
- * sampled, then come the file's bytes, as a driver whose ring was overwritten would give them, or somebody who means no good. They
- * go to the model as a PROF_* directory's do, and as a session's with clocks of its own.
+ * What devices' sampling channels and DCMI give: the first byte chooses the file, the second the chip and how
+ * the directory was sampled, then come the file's bytes, as a driver whose ring was overwritten would give
+ * them, or somebody who means no good. They go to the model as a PROF_* directory's do, and as a session's
+ * with clocks of its own.
  */
 #include "fuzz.h"
 

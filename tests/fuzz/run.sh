@@ -1,8 +1,8 @@
 #!/bin/bash
-# SPDX-License-Identifier: BSD-2-Clause
-# tests/fuzz/run.sh SECONDS PROGRAM...: the committed inputs once, then SECONDS of fuzzing for each program.
-# What it finds is kept in build/fuzz/found; inputs that reach new code in build/fuzz/new. Exit status 1: something was found.
-# A PROGRAM of build/san/replay (replay.c) can do the first only.
+# SPDX-License-Identifier: BSD-2-Clause tests/fuzz/run.sh SECONDS PROGRAM...: the committed inputs once, then
+# SECONDS of fuzzing for each program. What it finds is kept in build/fuzz/found; inputs that reach new code
+# in build/fuzz/new. Exit status 1: something was found. A PROGRAM of build/san/replay (replay.c) can do the
+# first only.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the golden results are made of: inputs that are the same each time, in every format that is read.
 
-Most come from the generators of the other tests, whose options and seeds are fixed. Captures of the simulated job, which nothing
-generates, and files as other programs leave them are in inputs/ (README.md describes how they were made).
+Most come from the generators of the other tests, whose options and seeds are fixed. Captures of the
+simulated job, which nothing generates, and files as other programs leave them are in inputs/
+(README.md describes how they were made).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ import test_torchair as torchair  # noqa: E402
 import test_trace_inputs as traces  # noqa: E402
 
 Make = Callable[[Path], None]   # fills the folder
-# Of the generators: one names its folder by local time. The analyzer has another zone (golden.py): what is converted twice shows.
+# Of the generators: one names its folder by local time. The analyzer has another zone
+# (golden.py): what is converted twice shows.
 SURROUNDINGS = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "TZ": "UTC", "LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
@@ -54,7 +56,7 @@ def run(*command: object) -> str:
     return done.stdout
 
 
-# --- programs ---------------------------------------------------------------------------------------------------------
+# --- programs -----------------------------------------------------------------------------------------------
 
 _compiling = threading.Lock()
 _compiled = tempfile.TemporaryDirectory(prefix="npuscope-golden-programs.")
@@ -85,7 +87,7 @@ def cann_program() -> Path:
     return _program(ROOT / "build" / "tests" / "gen-cann", sorted((ROOT / "tests" / "cannraw").glob("*.c")), "-lm")
 
 
-# --- sessions ---------------------------------------------------------------------------------------------------------
+# --- sessions -----------------------------------------------------------------------------------------------
 
 def session(tasks: int, *words: str) -> Make:
     """Of two ranks, generated."""
@@ -151,7 +153,7 @@ SESSIONS = [
 ]
 
 
-# --- raw data of the vendor's profilers ---------------------------------------------------------------------------------
+# --- raw data of the vendor's profilers ---------------------------------------------------------------------
 
 def corpus(name: str) -> Make:
     """A committed input of the fuzzers."""
@@ -223,7 +225,7 @@ TORCH = [
 ]
 
 
-# --- databases --------------------------------------------------------------------------------------------------------
+# --- databases ----------------------------------------------------------------------------------------------
 
 def database(name: str, path: str) -> Make:
     """A committed one, at that path."""
@@ -259,7 +261,7 @@ DATABASES = [
 ]
 
 
-# --- traces -----------------------------------------------------------------------------------------------------------
+# --- traces -------------------------------------------------------------------------------------------------
 
 def slices(folder: Path) -> None:
     """Of one trace."""

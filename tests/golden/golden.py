@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Golden results: everything the analyzer writes of fixed inputs, held byte for byte against what it wrote before.
+"""Golden results: everything the analyzer writes of fixed inputs, held
+byte for byte against what it wrote before.
 
     golden.py [update] [keep=DIR] [against=DIR] [WORD...]
 
-Without words, all cases; else those whose name holds one of them. `update` writes expected.txt. `keep=DIR` leaves inputs and
-results in DIR; `against=DIR` then shows where text differs from the results another tree left there. NPUSCOPE names the program,
-NPS_BUILD another build directory. Exit status 1: something differs, is missing or is new.
+Without words, all cases; else those whose name holds one of them. `update` writes expected.txt. `keep=DIR`
+leaves inputs and results in DIR; `against=DIR` then shows where text differs from the results another tree
+left there. NPUSCOPE names the program, NPS_BUILD another build directory. Exit status 1: something differs,
+is missing or is new.
 """
 
 from __future__ import annotations
@@ -46,14 +48,16 @@ class File(NamedTuple):
 Files = dict[str, File]     # by "EXPORT NAME"
 
 
-# --- what of the run's surroundings would get into results --------------------------------------------------------------
-# Everything else is the same because the program always runs in the folder of its case, and gets paths relative to that.
+# --- what of the run's surroundings would get into results
+# -------------------------------------------------- Everything else is the same because the program always
+# runs in the folder of its case, and gets paths relative to that.
 
 def surroundings(root: Path) -> dict[str, str]:
     """The whole environment of the program."""
     return {
         "PATH": "/usr/bin:/bin",
-        "TZ": "CST-8",              # names of folders and files are local times; not UTC, so that this is seen
+        # names of folders and files are local times; not UTC, so that this is seen
+        "TZ": "CST-8",
         "LC_ALL": "C.UTF-8",
         "HOME": str(root / "home"),     # notes of unfinished results are looked for there
         "TMPDIR": str(root / "tmp"),
@@ -70,7 +74,8 @@ def normal(path: Path, data: bytes, where: Path) -> bytes:
     return data
 
 
-# SQLite's own version is in its files, and how rows lie in pages is its affair: a database is what it holds, in its order.
+# SQLite's own version is in its files, and how rows lie in pages is its affair: a
+# database is what it holds, in its order.
 
 def dump(path: Path) -> tuple[bytes, str]:
     """A database as text, and the rows of its tables."""
@@ -94,7 +99,7 @@ def dump(path: Path) -> tuple[bytes, str]:
     return "\n".join(out).encode() + b"\n", " ".join(counts)
 
 
-# --- one case ---------------------------------------------------------------------------------------------------------
+# --- one case -----------------------------------------------------------------------------------------------
 
 def npuscope(where: Path, log: Path, *words: object) -> None:
     """Run it; its messages and its status are a result, too."""
@@ -177,7 +182,7 @@ def results(case: Case, root: Path, keep: bool = False) -> Files:
     return found
 
 
-# --- expected.txt -----------------------------------------------------------------------------------------------------
+# --- expected.txt -------------------------------------------------------------------------------------------
 
 def lines(found: Files) -> list[str]:
     """A case's lines: a file that several exports have alike is one."""
@@ -232,7 +237,7 @@ def differences(want: Optional[Files], got: Files) -> list[str]:
     return out
 
 
-# --- two trees' results -------------------------------------------------------------------------------------------------
+# --- two trees' results -------------------------------------------------------------------------------------
 
 def first_difference(old: bytes, new: bytes) -> str:
     """Where, and what is there: of long lines a part."""
@@ -262,7 +267,7 @@ def compare_kept(old: Path, new: Path) -> Iterator[str]:
             yield f"differs: {name}\n{first_difference(one, two)}"
 
 
-# --- the command --------------------------------------------------------------------------------------------------------
+# --- the command --------------------------------------------------------------------------------------------
 
 def keep_in(folder: Path) -> Path:
     """A folder for results: new, empty, or one that was made here."""

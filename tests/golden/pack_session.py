@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Make a captured session an input of the golden results: `pack_session.py SESSION OUT.tar.xz`.
 
-What identifies the machine where it was captured is replaced: names of threads that are not the job's, the kernel's version, ids of
-the host and of the boot, where its kernel was built. Paths become paths that no machine has, of the same length, and build-ids those of
-no file: the analysis reads the files that stacks lead to, and debug files by build-id, and what is installed where the test runs must not
-change its results. What stays: the date, sizes of memory, names of devices and of the kernel's threads and functions, the [vdso]; and
+What identifies the machine where it was captured is replaced: names of threads that are not the job's, the
+kernel's version, ids of the host and of the boot, where its kernel was built. Paths become paths that no
+machine has, of the same length, and build-ids those of no file: the analysis reads the files that stacks lead
+to, and debug files by build-id, and what is installed where the test runs must not change its results. What
+stays: the date, sizes of memory, names of devices and of the kernel's threads and functions, the [vdso]; and
 what is behind the last whole chunk of a file.
 """
 

@@ -53,10 +53,12 @@ def calls(session: Session, pid: int) -> int:
 
 @test
 def attach_detach_attach(case: Case) -> None:
-    """Twice onto the same running job; afterwards no trace of it, and the job computes what it always does."""
+    """Twice onto the same running job; afterwards no trace of it, and
+    the job computes what it always does."""
     need_root()
     need_program("bpftool", "bpftool")
-    job = case.sim_job("--ranks", 2, "--slow-every", 0)  # until it gets the order to end, however long all this takes
+    # until it gets the order to end, however long all this takes
+    job = case.sim_job("--ranks", 2, "--slow-every", 0)
     pids = ranks_of(job)
     before = {pid: set(threads_of(pid).values()) for pid in pids}
 
@@ -127,7 +129,8 @@ def helper_sleeps(case: Case) -> None:
 
 @test
 def helper_lets_go_of_a_dead_collector(case: Case) -> None:
-    """kill -9 of npuscope: within some seconds the helper closes the task log and sleeps; the next capture gets it."""
+    """kill -9 of npuscope: within some seconds the helper closes the task log
+    and sleeps; the next capture gets it."""
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]
@@ -204,7 +207,8 @@ def job_killed_while_captured(case: Case) -> None:
 def collector_killed(case: Case) -> None:
     """kill -9 five times, at different moments: probes detached, job unharmed, what was captured readable."""
     need_root()
-    job = case.sim_job("--ranks", 1, "--slow-every", 0)  # until it gets the order to end, however long all this takes
+    # until it gets the order to end, however long all this takes
+    job = case.sim_job("--ranks", 1, "--slow-every", 0)
     pid = ranks_of(job)[0]
     for number, delay in enumerate((0.0, 0.05, 0.2, 0.8, 1.6)):
         out = case.path(f"out{number}")
@@ -237,7 +241,8 @@ def check_killed_session(case: Case, session: Session, name: str, delay: float) 
 
 @test
 def two_at_once(case: Case) -> None:
-    """Two captures of one job: both see every call; only one can have the task log, the other reports why not."""
+    """Two captures of one job: both see every call; only one can have
+    the task log, the other reports why not."""
     need_root()
     job = case.sim_job("--ranks", 1)
     pid = ranks_of(job)[0]

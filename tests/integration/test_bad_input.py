@@ -53,7 +53,8 @@ def free_pid() -> int:
 
 @test
 def a_thread_is_no_process(case: Case) -> None:
-    """The number of a thread that is not its process' first: refused with the right one, not watched in vain."""
+    """The number of a thread that is not its process' first: refused
+    with the right one, not watched in vain."""
     need_root()
     code = "import threading, time\nt = threading.Thread(target=time.sleep, args=(60,))\nt.start()\n" \
            "print('thread', t.native_id, flush=True)\nt.join()"
@@ -477,7 +478,8 @@ def session_cut_short(case: Case) -> None:
         at = rng.randrange(size)
         os.truncate(path / name, at)
         what = f"seed {seed}: {name} cut to {at} of {size} bytes"
-        # A chunk's end, or the last newline of session.json, cannot be distinguished from the end of the file; slices have a note beside them.
+        # A chunk's end, or the last newline of session.json, cannot be distinguished from the end of the
+        # file; slices have a note beside them.
         between = at in boundaries(path / name) or (".data." not in name.name and at >= size - 2)
         survives(case, path, what, PARTIAL, FAILED, *((DONE,) if between else ()))
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Every function of the probe catalogue, called from C with known arguments, arrives with these arguments.
 
-Witness: tests/abi/cann.txt, the functions' signatures written down without the catalogue. From it come libraries with
-CANN's names, in the old and in the new layout, and a job that calls everything once; what arrives is held against what the
-job passed, and what the catalogue calls an argument against what the signature calls it."""
+Witness: tests/abi/cann.txt, the functions' signatures written down without the catalogue. From it come
+libraries with CANN's names, in the old and in the new layout, and a job that calls everything once; what
+arrives is held against what the job passed, and what the catalogue calls an argument against what the
+signature calls it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ from harness import (API, CQE, MARK, PARTIAL, DONE, ROOT, Case, Event, Session, 
 ABI = ROOT / "tests" / "abi" / "cann.txt"
 SUBMISSION = "halSqTaskSend"  # becomes records of another kind, which test_truth looks at
 COMPLETION = "halCqReportRecv"  # the same, which completion_records looks at
-OTHER_RECORDS = {SUBMISSION, COMPLETION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}  # the others test_shapes
+# the others test_shapes
+OTHER_RECORDS = {SUBMISSION, COMPLETION, "aclCreateTensor", "aclCreateTensorList", "UnInitHugeMemThreadLocal"}
 LEAVING_SECONDS = 240  # that hundreds of probes without links may take to leave
 BUFFER = 512  # bytes of a struct that is passed
 
@@ -80,7 +82,7 @@ def functions() -> list[Function]:
     return found
 
 
-# ---- what is passed, and what comes back ---------------------------------------------------------------------------
+# ---- what is passed, and what comes back -------------------------------------------------------------------
 
 def passed(f: Function, at: int, offset: int = 0) -> int:
     """A number that no other argument has."""
@@ -175,7 +177,7 @@ def build(case: Case, layout: int) -> tuple[Path, Path]:
     return job, where
 
 
-# ---- what arrives -----------------------------------------------------------------------------------------------------
+# ---- what arrives ------------------------------------------------------------------------------------------
 
 class Slot(NamedTuple):
     """The catalogue's row of an argument."""
@@ -255,7 +257,8 @@ def differences(f: Function, slots: tuple[Slot, ...], event: Event, strings: dic
 
 
 def every_call(case: Case, layout: int, forbid: str = "") -> None:
-    """All functions of a layout, at the level where every row is attached; FORBID: what the collector takes for missing."""
+    """All functions of a layout, at the level where every row is attached; FORBID:
+    what the collector takes for missing."""
     need_root()
     job_path, libraries = build(case, layout)
     table, everything, ids = rows(case), functions(), catalogue()
@@ -332,7 +335,8 @@ int main(void)
 
 
 def completion_records(case: Case, forbid: str) -> None:
-    """Each record of a call that succeeded arrives whole, with its index in the call; of other calls none does."""
+    """Each record of a call that succeeded arrives whole, with its index
+    in the call; of other calls none does."""
     need_root()
     compiler = need_program("gcc", "gcc")
     source, library, program = case.path("receiver.c"), case.path("libascend_hal.so"), case.path("job")
@@ -410,7 +414,8 @@ def operator_job(case: Case) -> tuple[Path, Path]:
 
 @test
 def operators_one_by_one(case: Case) -> None:
-    """Without common functions in libnnopbase.so each operator's second phase is probed, under its own name."""
+    """Without common functions in libnnopbase.so each operator's
+    second phase is probed, under its own name."""
     need_root()
     program, library = operator_job(case)
     case.path("base.c").write_text("int aclnnBase(void) { return 1; }\n")
@@ -447,7 +452,8 @@ def operators_through_common_functions(case: Case) -> None:
 
 @test
 def one_function_that_cannot_be_probed(case: Case) -> None:
-    """The kernel refuses a probe on an instruction with a lock prefix: the others of the library are probed all the same."""
+    """The kernel refuses a probe on an instruction with a lock prefix: the others
+    of the library are probed all the same."""
     need_root()
     need(platform.machine() == "x86_64", "x86-64: lock prefixes")
     compiler = need_program("gcc", "gcc")
@@ -472,8 +478,8 @@ def one_function_that_cannot_be_probed(case: Case) -> None:
 for number, layout_name in enumerate(("old", "new")):
     add_test(f"every_call_of_the_{layout_name}_layout", lambda case, number=number: every_call(case, number))
 
-# What older kernels lack: threads' storage; ring buffers, and then the programs are others, each probe is an event of its
-# own, and has no cookie.
+# What older kernels lack: threads' storage; ring buffers, and then the programs are others, each probe is an
+# event of its own, and has no cookie.
 for missing in ("task_storage", "ringbuf"):
     add_test(f"every_call_without_{missing}", lambda case, missing=missing: every_call(case, 1, missing),
              seconds=LEAVING_SECONDS + 60)

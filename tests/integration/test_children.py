@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Children of the job that exit before npuscope inspects them are in the session, with their own names. Witness:
-the job, which prints what it started. npuscope is stopped meanwhile, which stands for a machine on which it gets no CPU."""
+"""Children of the job that exit before npuscope inspects them are in the session, with their own
+names. Witness: the job, which prints what it started. npuscope is stopped meanwhile, which stands
+for a machine on which it gets no CPU."""
 
 from __future__ import annotations
 
@@ -101,7 +102,8 @@ def forked_while_stopped(case: Case) -> None:
 
 @test
 def executed_while_stopped(case: Case) -> None:
-    """Names of programs come from the kernel; that command lines and libraries are missing is counted and reported."""
+    """Names of programs come from the kernel; that command lines and
+    libraries are missing is counted and reported."""
     children = Children(case)
     children.pause()
     children.start(f"exec 200 {children.programs}")
@@ -142,7 +144,8 @@ def more_than_wait(case: Case) -> None:
 
 @test
 def births_are_lost(case: Case) -> None:
-    """The rings are full: what they lost is counted and reported, and a child that lives is found without the record of its birth."""
+    """The rings are full: what they lost is counted and reported, and a child that lives is
+    found without the record of its birth."""
     children = Children(case, "--ring-size", "64K", "--osrt-threshold", "0")
     children.pause()
     for _ in range(4):
@@ -225,7 +228,8 @@ def start_with_pid(case: Case, pid: int, argv: list[str]) -> Optional[Running]:
 
 @test
 def pid_comes_again(case: Case) -> None:
-    """A foreign process has the pid of a child when npuscope reads it: the child keeps its name, the other is not of the job."""
+    """A foreign process has the pid of a child when npuscope reads it: the child keeps
+    its name, the other is not of the job."""
     need(LAST_PID.exists() and os.access(LAST_PID, os.W_OK), "a kernel with checkpoint/restore: ns_last_pid")
     children = Children(case)
     children.pause()

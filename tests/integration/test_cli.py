@@ -41,7 +41,8 @@ def no_sysfs(case: Case) -> None:
 
 @test
 def results_whose_paths_cannot_be_written(case: Case) -> None:
-    """Files that are there, but whose names are lost, are a part of success; tables that are lost are none."""
+    """Files that are there, but whose names are lost, are a part of
+    success; tables that are lost are none."""
     need_root()
     job = case.start(["sleep", "60"])
     session = case.record("-p", job.pid, "-d", "300ms", "-o", case.dir, "--export", "none").result().session.path
@@ -66,7 +67,8 @@ def how_the_command_ended(case: Case) -> None:
 
 @test
 def the_host_alone(case: Case) -> None:
-    """A job without CANN of which only the host's part was requested: nothing is missing, and there are no rows of zeros."""
+    """A job without CANN of which only the host's part was requested: nothing is
+    missing, and there are no rows of zeros."""
     need_root()
     job = case.start(["sh", "-c", "while :; do sleep 0.01; done"])
     run = case.npuscope("record", "-p", job.pid, "-d", "1s", "--level", "none", "--host-sys", "cpu,mem,osrt", "-o", case.dir).expect(DONE)
@@ -94,7 +96,8 @@ def the_host_by_name(case: Case) -> None:
 
 @test
 def targets_that_do_nothing(case: Case) -> None:
-    """A stopped process, a thread of the kernel, a 32-bit program: reported first, not only by an empty result."""
+    """A stopped process, a thread of the kernel, a 32-bit program:
+    reported first, not only by an empty result."""
     need_root()
     stopped = case.start(["sleep", "60"])
     stopped.signal(signal.SIGSTOP)
@@ -149,7 +152,8 @@ def name_of_the_jobs_host(case: Case) -> None:
 
 @test
 def name_of_a_later_host(case: Case) -> None:
-    """A process that goes to a UTS namespace of its own during the capture, when nobody may enter that: no other host's name."""
+    """A process that goes to a UTS namespace of its own during the capture, when nobody
+    may enter that: no other host's name."""
     need_root()
     job = case.start(["sh", "-c", "read line; unshare --uts sh -c 'hostname later && exec sleep 7' & sleep 7"])
     run = case.record("-p", job.pid, "-o", case.dir, "--host-sys", "osrt", "--export", "none")

@@ -14,7 +14,8 @@ SECONDS = 20
 
 @test
 def a_step_of_the_oscillator(case: Case) -> None:
-    """make device-truth, but short: within a few microseconds at worst, and the result knows how wrong it can be."""
+    """make device-truth, but short: within a few microseconds at worst, and
+    the result knows how wrong it can be."""
     need_root()
     need_npusim()
     run = case.run(["bash", ROOT / "tools" / "device-truth.sh", SECONDS, case.path("out")], seconds=120)
@@ -38,7 +39,8 @@ def a_step_of_the_oscillator(case: Case) -> None:
 
 @test
 def a_job_in_a_time_namespace(case: Case) -> None:
-    """The helper in the job reads clocks that are an hour ahead of ours: device tasks are beside their launches all the same."""
+    """The helper in the job reads clocks that are an hour ahead of ours: device tasks
+    are beside their launches all the same."""
     need_root()
     need_npusim()
     need_program("unshare", "util-linux")

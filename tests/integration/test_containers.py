@@ -39,7 +39,8 @@ def host_pid(job: Running) -> int:
 
 
 def loader_in(case: Case, library: Arg, before: str = "") -> tuple[Running, int]:
-    """(loader_job in a container with the library loaded, its pid on the host); `before` prepares the mounts."""
+    """(loader_job in a container with the library loaded, its pid on
+    the host); `before` prepares the mounts."""
     job = in_container(case, f"{before}\nexec '{need_job('loader_job')}'")
     assert job.wait_for(r"^ready (\d+)").group(1) == "1", "the job is not the first of its namespace"
     tell(job, f"load {library}", "loaded")
@@ -56,7 +57,8 @@ def counted(session: Session, symbol: str, pid: int) -> int:
 
 
 def record_calls(case: Case, jobs: Sequence[tuple[Running, int]]) -> Session:
-    """Captures while each job makes calls of its own number; checks that each was seen once, under the right pids."""
+    """Captures while each job makes calls of its own number; checks that
+    each was seen once, under the right pids."""
     run = case.record("-p", pid_list([pid for _, pid in jobs]), "-o", case.dir, "--export", "none")
     for i, (job, _) in enumerate(jobs):
         tell(job, f"call aclrtSynchronizeDevice {100 + i}", "called")
@@ -93,7 +95,8 @@ def own_namespaces_own_library(case: Case) -> None:
 
 @test
 def copies_with_the_same_numbers(case: Case) -> None:
-    """Two containers unpack the same image into memory: same path, size, build-id and inode number, two files."""
+    """Two containers unpack the same image into memory: same path, size,
+    build-id and inode number, two files."""
     need_containers()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     inside = case.path("inside")
@@ -137,7 +140,8 @@ def need_overlay(case: Case, lower: Path) -> None:
 
 @test
 def one_file_below_two_overlays(case: Case) -> None:
-    """Containers of one image: the kernel's probes are on the file below, once, whatever device numbers they show."""
+    """Containers of one image: the kernel's probes are on the file below,
+    once, whatever device numbers they show."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     need_overlay(case, library.parent)
     jobs = [loader_in(case, f"{case.path(n)}/m/libacl_rt.so", overlay(case, n, library.parent)) for n in ("a", "b")]
@@ -160,7 +164,8 @@ def copied_up_in_one_overlay(case: Case) -> None:
 
 
 def sim_container(case: Case, name: str, *args: Arg, agent: bool) -> tuple[Running, int]:
-    """npusim's job in a container that has the whole installation in a tmpfs of its own: (job, pid on the host)."""
+    """npusim's job in a container that has the whole installation in a
+    tmpfs of its own: (job, pid on the host)."""
     need_containers()
     need_npusim()
     place, truth = case.path(name), case.path("truth")
@@ -244,7 +249,8 @@ def npu_job_in_a_container_without_helper(case: Case) -> None:
 
 @test
 def npu_job_in_a_container_with_its_own_driver(case: Case) -> None:
-    """The host has no driver: the container's is loaded there, and its devices have the job's numbers, the host's 3 being its 0."""
+    """The host has no driver: the container's is loaded there, and its devices have the
+    job's numbers, the host's 3 being its 0."""
     os.environ["NPUSIM_FIRST_DEVICE"] = "3"
     try:
         _job, pid = sim_container(case, "inside", "--rate", 300, "--seconds", 60, agent=False)

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Devices sampled from outside the job. Witnesses: what npusim's work really moved and counted (its truth file), the raw
-records decoded in device_witness.py, and the metrics' formulas written down a second time here."""
+"""Devices sampled from outside the job. Witnesses: what npusim's work really moved and
+counted (its truth file), the raw records decoded in device_witness.py, and the metrics'
+formulas written down a second time here."""
 
 import json
 import os
@@ -30,7 +31,8 @@ def rates(rows: list[tuple[int, float]]) -> tuple[int, int, float]:
 
 def expect_moved(truth: Truth, session: Session, rows: list[tuple[int, float]], device: int, link: str, way: str,
                  scale: float = 1.0) -> None:
-    """The integral of the samples is what was moved, but for 1 % and what was moved around the first and last sample."""
+    """The integral of the samples is what was moved, but for 1 % and what was
+    moved around the first and last sample."""
     begin, end, total = rates(rows)
     moved, edges = truth.moved(device, link, way, truth.raw(session, begin), truth.raw(session, end))
     what = f"device {device} {link} {way}: sampled {total:.0f}, moved {moved * scale:.0f}"
@@ -208,7 +210,7 @@ def raw_records_add_up_exactly(case: Case) -> None:
     assert 0.97 * amount <= cycles <= amount, (cycles, amount)
 
 
-# ---- metrics: events and formulas, as the vendor documents them ---------------------------------------------
+# ---- metrics: events and formulas, as the vendor documents them --------------------------------------------
 
 GIB8 = 8589934592.0
 Formula = Callable[[dict[int, int], int, float], float]  # of events, cycles, MHz
@@ -361,7 +363,8 @@ def a_directory_alone_gives_the_same(case: Case) -> None:
         ours, theirs = (d.execute(f"SELECT timestampNs, {value} FROM {table} {lanes} ORDER BY timestampNs, rowid").fetchall()
                         for d in (db, other))
         assert len(ours) > 50 and len(theirs) >= len(ours), (table, len(ours), len(theirs))
-        # These times count from the start of their channel, which the session knows; the directory knows its own alone.
+        # These times count from the start of their channel, which the session
+        # knows; the directory knows its own alone.
         start = starts.get({"HBM": 1, "LLC": 8, "NPU_MEM": 131}.get(table, -1))
         late = (start["before_raw"] + start["after_raw"]) // 2 - segment["started_raw"] if start else 0
         theirs = [(u + late, w) for u, w in theirs]
@@ -382,7 +385,8 @@ CHIPS = {
 
 @test(seconds=180)
 def other_chips(case: Case) -> None:
-    """Each generation has channels, records and cores of its own; what cores counted is as in the truth file."""
+    """Each generation has channels, records and cores of its own; what
+    cores counted is as in the truth file."""
     need_npusim()
     truth = case.path("truth")
     for chip, (name, platform, channels) in CHIPS.items():
@@ -430,7 +434,8 @@ REQUIRED = ("platform_version", "pid", "CPU", "DeviceInfo", "hostname", "memoryT
 
 @test(seconds=120)
 def control_files_are_complete(case: Case) -> None:
-    """What the vendor's reader refuses a directory for is there, in the sampler's and in the job's directories."""
+    """What the vendor's reader refuses a directory for is there, in the
+    sampler's and in the job's directories."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     before = time.time() * 1e6
@@ -481,7 +486,8 @@ print(json.dumps([{held[i].pid: held[i].bytes for i in range(n.value)}, degrees.
 
 @test(seconds=120)
 def what_npu_smi_tells(case: Case) -> None:
-    """Utilisation, memory, temperature, power, health: queried a second time here, through libdcmi.so itself."""
+    """Utilisation, memory, temperature, power, health: queried a second
+    time here, through libdcmi.so itself."""
     need_npusim()
     job = case.sim_job("--ranks", "1", "--rate", "1000", "--seconds", "60")
     (pid,) = ranks_of(job)
@@ -531,7 +537,8 @@ def devices_of_everything(case: Case) -> None:
 
 @test(seconds=120)
 def devices_of_a_container(case: Case) -> None:
-    """Of a job with pids of its own devices are found by its processes in the driver's answers, and the result states that."""
+    """Of a job with pids of its own devices are found by its processes in the
+    driver's answers, and the result states that."""
     need_npusim()
     train = ROOT / "build" / "npusim" / "Ascend" / "bin" / "npusim-train"
     result = case.record("-o", case.path("out"), "--sys-hardware-mem", "--", "unshare", "--mount", "--pid", "--fork", train, "--ranks", "1",

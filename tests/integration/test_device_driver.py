@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to itself, what its
-truth file has of them, and the files' records decoded in device_witness.py."""
+"""The device sampler and a driver that refuses, loses, is in use or is reset. Witnesses: npusim's orders to
+itself, what its truth file has of them, and the files' records decoded in device_witness.py."""
 
 import os
 import signal
@@ -36,7 +36,8 @@ def hbm_groups(data: bytes) -> list[int]:
 
 
 def check_no_sample_is_missing(case: Case, session: Session) -> None:
-    """The samples of HBM are those that the device took, but for what came between the last read and the stop."""
+    """The samples of HBM are those that the device took, but for what
+    came between the last read and the stop."""
     times, taken = hbm_groups(stored(session, 0, "hbm.data")), set(Truth(case.path("truth")).samples[0, 1])
     assert len(times) > 20, f"only {len(times)} samples"
     different = sorted(taken ^ set(times))
@@ -120,9 +121,10 @@ def lost_records_are_counted(case: Case) -> None:
 
 @test(seconds=120)
 def a_round_of_the_ring_is_counted(case: Case) -> None:
-    """A read that takes longer than the ring holds: the driver overwrites it, and no number shows it; what is reported lost is
-    as in the truth file."""
-    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"  # its chip has the fastest channel: a ring is 4 s
+    """A read that takes longer than the ring holds: the driver overwrites it, and no number shows it; what is
+    reported lost is as in the truth file."""
+    # its chip has the fastest channel: a ring is 4 s
+    board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
     run = alone(case, "--aic-metrics", "PipeUtilization", "--export", "none", seconds="11", NPUSIM_CHIP="950", NPUSIM_BOARD=board)
     run.wait_for("^npuscope: recording ", err=True)
@@ -142,7 +144,8 @@ def a_round_of_the_ring_is_counted(case: Case) -> None:
 
 @test(seconds=120)
 def overwritten_records_leave_whole_ones(case: Case) -> None:
-    """Bytes that are missing in the middle of records: what is stored are records, in order; the loss is reported."""
+    """Bytes that are missing in the middle of records: what is stored are
+    records, in order; the loss is reported."""
     run = alone(case, "--sys-hardware-mem", "--export", "none", orders="overwrite 0 1 1003\n", seconds="4")
     result = run.result().expect(PARTIAL)
     session, truth = result.session, Truth(case.path("truth"))
@@ -235,7 +238,8 @@ def a_slow_driver_holds_up_nobody(case: Case) -> None:
 
 @test(seconds=120)
 def a_hanging_driver_holds_up_nobody(case: Case) -> None:
-    """A read that never comes back: the other device is sampled to the end, which comes twelve seconds after the call at most."""
+    """A read that never comes back: the other device is sampled to the end, which comes
+    twelve seconds after the call at most."""
     run = alone(case, "--sys-hardware-mem", "--export", "none", orders="slow 0 8 read 600000\n", seconds="4", devices="0,1")
     took = run.seconds_to_end("npuscope: session in ")
     result = run.result(60).expect(PARTIAL)
@@ -251,7 +255,8 @@ def a_hanging_driver_holds_up_nobody(case: Case) -> None:
 
 @test(seconds=120)
 def many_slow_answers_are_no_sick_driver(case: Case) -> None:
-    """To go through sixteen devices takes the driver longer than one call may take: it is not reported as hung."""
+    """To go through sixteen devices takes the driver longer than one call
+    may take: it is not reported as hung."""
     board = f"{os.environ.get('NPUSIM_BOARD', 'tests')}-{case.name}"
     case.at_end.append(lambda: [path.unlink() for path in Path("/dev/shm").glob(f"*{board}*")])
     run = alone(case, "--npu-usage", "--export", "none", orders="slow * * dcmi 300\n", seconds="8", devices="job",
@@ -275,7 +280,8 @@ for _ in range(20):
 
 @test(seconds=120)
 def a_program_that_brings_the_driver(case: Case) -> None:
-    """Devices are to be sampled before the program runs, when the library is nowhere yet: it is looked for again when it is there."""
+    """Devices are to be sampled before the program runs, when the library is nowhere yet: it
+    is looked for again when it is there."""
     need_npusim()
     paths = environment(sim=True)["LD_LIBRARY_PATH"]
     command = ("env", f"LD_LIBRARY_PATH={paths}", sys.executable, "-c", SUBMITS)

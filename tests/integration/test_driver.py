@@ -27,9 +27,11 @@ def told(text: str) -> list[tuple[str, int]]:
 
 @test
 def calls_on_nodes(case: Case) -> None:
-    """Each call on a node is a record, with its result; calls on other devices are none. Of tasks there is a line.
+    """Each call on a node is a record, with its result; calls on other
+    devices are none. Of tasks there is a line.
 
-    The nodes are in our own /dev, which is believed. To a second capture they are the job's alone, and it refuses them.
+    The nodes are in our own /dev, which is believed. To a second capture they
+    are the job's alone, and it refuses them.
     """
     need_root()
     need_mounts()

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Exceptions, longjmp and pthread_exit across probed functions. Witness: the job's own output and exit status.
-At level 2, where every row of the catalogue is attached."""
+"""Exceptions, longjmp and pthread_exit across probed functions. Witness: the job's own output and exit
+status. At level 2, where every row of the catalogue is attached."""
 
 import re
 import sys

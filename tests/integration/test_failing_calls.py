@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
 """`npuscope analyze` and `npuscope show` while one of their calls fails: an allocation, a read, a write, ...
-(jobs/fail_call_lib.c). Status 0 means results that are the same byte for byte; any other status has a reason on stderr. No crash, no
-hang, no temporary files.
+(jobs/fail_call_lib.c). Status 0 means results that are the same byte for byte; any other status has a reason
+on stderr. No crash, no hang, no temporary files.
 
 NPUSCOPE_FAULT_POINTS is the number of failing calls that are tried, NPUSCOPE_TEST_SEED chooses others."""
 

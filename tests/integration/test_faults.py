@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What happens to jobs, libraries and the machine while npuscope is at it: one clear line at most, nothing lost
-uncounted, the job as it is alone. Witnesses: the jobs' own numbers of calls, their results, other tracers."""
+"""What happens to jobs, libraries and the machine while npuscope is at it: one clear line
+at most, nothing lost uncounted, the job as it is alone. Witnesses: the jobs' own numbers
+of calls, their results, other tracers."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from harness import (API, DONE, FAILED, NPUSCOPE, PARTIAL, SANITIZED, Case, Resu
                      need_root, pid_list, ranks_of, test, wait_until)
 
 SYNC = "aclrtSynchronizeDevice"
-MOMENTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)  # after the start of npuscope: before, during and after its attaching
+# after the start of npuscope: before, during and after its attaching
+MOMENTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3)
 
 
 def loader(case: Case, *libs: Path) -> Running:
@@ -60,7 +62,7 @@ def about(result: Result, *words: str) -> list[str]:
     return [line for line in result.complaints if all(word in line for word in words)]
 
 
-# ---- the job, while npuscope attaches -----------------------------------------------------------------------------------
+# ---- the job, while npuscope attaches ----------------------------------------------------------------------
 
 def ended_while_attaching(case: Case, how: Callable[[Running], None]) -> None:
     library = library_of(case)
@@ -85,7 +87,8 @@ add_test("killed_while_attaching", lambda case: ended_while_attaching(case, lamb
 
 @test
 def execs_while_attaching(case: Case) -> None:
-    """The process becomes another program at any moment: that program's calls are all there once it is probed."""
+    """The process becomes another program at any moment: that program's
+    calls are all there once it is probed."""
     library = library_of(case)
     for number, moment in enumerate(MOMENTS):
         out = case.path(f"out{number}")
@@ -122,7 +125,8 @@ def stopped_while_attaching(case: Case) -> None:
 
 @test
 def stopped_with_helper(case: Case) -> None:
-    """A stopped job's helper cannot answer: the capture begins and ends all the same, with a line, and so does the job."""
+    """A stopped job's helper cannot answer: the capture begins and ends all the
+    same, with a line, and so does the job."""
     need_npusim()
     job = case.sim_job("--ranks", 1, "--steps", 60)
     pid = ranks_of(job)[0]
@@ -136,7 +140,8 @@ def stopped_with_helper(case: Case) -> None:
 
 @test
 def stopped_while_captured(case: Case) -> None:
-    """Stopped in the middle and at the end of a capture: the end does not wait for it, what it did is there."""
+    """Stopped in the middle and at the end of a capture: the end does
+    not wait for it, what it did is there."""
     library = library_of(case)
     job = loaded(case, library)
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none")
@@ -204,7 +209,7 @@ def ring_too_small(case: Case) -> None:
     assert len(about(result, "records were lost", "--ring-size")) == 1, result.err
 
 
-# ---- libraries -----------------------------------------------------------------------------------------------------------
+# ---- libraries ---------------------------------------------------------------------------------------------
 
 @test
 def no_known_symbol(case: Case) -> None:
@@ -222,7 +227,8 @@ def no_known_symbol(case: Case) -> None:
 
 @test
 def replaced_while_captured(case: Case) -> None:
-    """An upgrade in the middle: the running process keeps the deleted file, the child it starts gets the new one."""
+    """An upgrade in the middle: the running process keeps the deleted file,
+    the child it starts gets the new one."""
     library = library_of(case)
     new = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("new"))
     old_job = loaded(case, library)
@@ -319,7 +325,8 @@ def hostile_files(good: bytes) -> dict[str, bytes]:
 
 
 def hostile(case: Case, program: Path) -> None:
-    """A job maps damaged files under CANN's names: a line for each at most, and its good library as if they were not there."""
+    """A job maps damaged files under CANN's names: a line for each at most, and its
+    good library as if they were not there."""
     library = library_of(case)
     need(program.exists(), f"{program}: make SAN=1 all")
     files = hostile_files(library.read_bytes())
@@ -348,7 +355,8 @@ add_test("hostile_files_sanitized", lambda case: hostile(case, SANITIZED))
 
 @test
 def name_of_64_kib(case: Case) -> None:
-    """An operator of that name: too long to be one, a line reports that it is left out; the others are probed."""
+    """An operator of that name: too long to be one, a line reports that
+    it is left out; the others are probed."""
     need_root()
     compiler = need_program("gcc", "gcc")
     long_name = "aclnn" + "x" * 65531
@@ -371,7 +379,7 @@ def name_of_64_kib(case: Case) -> None:
     assert set(result.session.strings.values()) >= {"aclnnShort"}
 
 
-# ---- the machine ----------------------------------------------------------------------------------------------------------
+# ---- the machine -------------------------------------------------------------------------------------------
 
 @test
 def cpu_goes_offline(case: Case) -> None:
@@ -410,7 +418,8 @@ def has_probe(pid: int, library: Path) -> bool:
 
 
 def another_tracer(case: Case, start: Callable[[Case, Path, Path], Running], total: Callable[[Running, Path], int]) -> None:
-    """It has a probe on the same function before we come and after we went: both see every call, neither breaks the other."""
+    """It has a probe on the same function before we come and after we went: both see
+    every call, neither breaks the other."""
     library = library_of(case)
     job = loaded(case, library)
     log = case.path("tracer.log")

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What is sampled of the host. Witnesses: the job's own account (getrusage of each thread, bytes it wrote, sent and
-touched), /proc read by the test, and the chunks of host.nps decoded here."""
+"""What is sampled of the host. Witnesses: the job's own account (getrusage of each thread, bytes it wrote,
+sent and touched), /proc read by the test, and the chunks of host.nps decoded here."""
 
 import csv
 import json
@@ -127,7 +127,8 @@ def fact(facts: Facts, name: str) -> int:
 
 
 def results(result: Result, pattern: str = "*_ascend_pt") -> list[Path]:
-    # In directories of their own if there is a result of both a process and the host: somebody may use an NPU beside the test.
+    # In directories of their own if there is a result of both a process and the host:
+    # somebody may use an NPU beside the test.
     path = result.session.path
     return sorted(found for base in (path, path / "ranks", path / "whole_host") for found in base.glob(pattern))
 
@@ -281,7 +282,8 @@ def children_and_commands(case: Case) -> None:
               "pid = os.fork()\n"
               "end = time.process_time() + 0.5\n"
               "while time.process_time() < end: pass\n"
-              "os.write(1, b'cpu %d %d\\n' % (os.getpid(), int(time.process_time() * 1e9)))\n"  # whole: print() need not be
+              # whole: print() need not be
+              "os.write(1, b'cpu %d %d\\n' % (os.getpid(), int(time.process_time() * 1e9)))\n"
               "time.sleep(0.5)\n"
               "pid and os.wait()\n")
     result = case.npuscope("record", "--host-sys", "cpu", "--task-source", "host", "-o", case.dir, "--export", "none",
@@ -308,7 +310,7 @@ def bad_values(case: Case) -> None:
     assert not list(case.dir.glob("npuscope_*"))
 
 
-# ---- the whole host. --task-source host: other jobs of this machine keep their helpers to themselves ----------
+# ---- the whole host. --task-source host: other jobs of this machine keep their helpers to themselves -------
 
 def whole_host(case: Case, *options: str, wait: bool = True) -> Running:
     return case.record("-a", "--task-source", "host", "-o", case.dir, *options, wait=wait)

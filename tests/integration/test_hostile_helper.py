@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Jobs that forge the memory of npuscope's helper (jobs/hostile_helper_job.c), each beside a job that does no harm: the capture ends in
-time, the other job is recorded whole, and the forger loses its own task log alone. Witness of the other job: its truth file."""
+"""Jobs that forge the memory of npuscope's helper (jobs/hostile_helper_job.c), each beside a job that does no
+harm: the capture ends in time, the other job is recorded whole, and the forger loses its own task log alone.
+Witness of the other job: its truth file."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ COMPARE = ROOT / "tools" / "truth" / "compare"
 ENDS = r"its task log ends here|bytes of its task log are lost"
 WAYS = {"flood": ENDS, "breaks": ENDS, "devices": "", "clocks": ENDS, "garbage": "makes no sense", "head": "makes no sense",
         "errors": "", "deaf": f"{ENDS}|had not read the rest", "running": ""}
-# Two seconds are what the user was promised, and one more is for helpers and workers that a busy machine keeps waiting. What the machine
-# adds to every end is measured without an attacker.
+# Two seconds are what the user was promised, and one more is for helpers and workers that a busy machine
+# keeps waiting. What the machine adds to every end is measured without an attacker.
 END_S = 3.0
 SESSION = "session in /"  # the last word of a capture, before its results are made
 
@@ -106,7 +107,8 @@ for _way in WAYS if os.environ.get("NPUSCOPE_ATTACK") else ():
 
 @test
 def all_ways_at_once(case: Case) -> None:
-    """Dozens of forgers: none is waited for, each loses its own log, and the job that does no harm has all of its own."""
+    """Dozens of forgers: none is waited for, each loses its own log, and the job
+    that does no harm has all of its own."""
     need_root()
     need_npusim()
     usual = usual_end(case)

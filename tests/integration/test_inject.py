@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""`record --inject` loads the helper library into jobs that run, and they notice nothing; where it cannot, the job
-is as it was. Witnesses: what the jobs find changed in themselves (jobs/inject_job.c), their results without us, the
-simulator's log, /proc before and after, strace.
+"""`record --inject` loads the helper library into jobs that run, and they notice nothing; where it cannot,
+the job is as it was. Witnesses: what the jobs find changed in themselves (jobs/inject_job.c), their results
+without us, the simulator's log, /proc before and after, strace.
 
-NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (1); killed at every step from 100 on, else at some.
+NPUSCOPE_INJECT_ROUNDS: how often each is done, each time with a new job (1); killed
+at every step from 100 on, else at some.
 """
 
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first wrote, or into
-the same directory. What a living one has is not, nor what npuscope did not make."""
+"""What a killed `npuscope analyze` leaves is removed by the next one of the same input, wherever the first
+wrote, or into the same directory. What a living one has is not, nor what npuscope did not make."""
 
 from __future__ import annotations
 
@@ -71,7 +71,8 @@ def analyze(case: Case, source: Path, out: Path, env: Optional[dict[str, str]] =
 
 @test
 def of_the_same_input(case: Case) -> None:
-    """The second writes elsewhere, also into the input's own directory, and is given the input by another path."""
+    """The second writes elsewhere, also into the input's own directory,
+    and is given the input by another path."""
     source = prof(case, "raw")
     link = case.path("link")
     link.symlink_to(source)
@@ -106,7 +107,8 @@ def in_the_inputs_own_directory(case: Case) -> None:
 
 @test
 def of_one_that_lives(case: Case) -> None:
-    """It has not run for long, and others analyse the same input into the same directory: its result is whole."""
+    """It has not run for long, and others analyse the same input into
+    the same directory: its result is whole."""
     source = prof(case, "raw")
     run = stopped(case, source, case.path("out"))
     left = hidden(case.path("out"))[0]

@@ -57,7 +57,8 @@ def run_until_probed(case: Case) -> None:
 
 @test
 def loaded_later_on_the_search_path(case: Case) -> None:
-    """In a directory of LD_LIBRARY_PATH the library is probed before the job loads it: not one call is missed."""
+    """In a directory of LD_LIBRARY_PATH the library is probed before the
+    job loads it: not one call is missed."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = loader(case, library.parent)

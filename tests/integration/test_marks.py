@@ -53,7 +53,7 @@ for way, count in (("one", 1), ("one", 0), ("threads", 1)):
              marks(case, way, count))
 
 
-# ---- jobs that have mstx from its headers ------------------------------------------------------------------------------
+# ---- jobs that have mstx from its headers ------------------------------------------------------------------
 
 INJECTION = BUILD / "libnpuscope_mstx.so"
 ROUNDS = 20
@@ -107,7 +107,8 @@ ALL = ("default", "input", "output")
 
 
 def by_headers(case: Case, how: str) -> None:
-    """Every mark, under the name of its domain, also of one that was made before the capture; texts whole or with a label."""
+    """Every mark, under the name of its domain, also of one that was made before the
+    capture; texts whole or with a label."""
     result, found = header_job(case, how)
     assert found == expected(*ALL), found
     session = result.expect(DONE, PARTIAL).session
@@ -156,7 +157,7 @@ def through_the_library_with_injection(case: Case) -> None:
     assert found == {("training step", "default"): 1, ("here, \"now\"", "default"): 1, ("read batch", "input"): 1}, found
 
 
-# ---- which of them --------------------------------------------------------------------------------------------------------
+# ---- which of them -----------------------------------------------------------------------------------------
 
 def only(case: Case, wanted: tuple[str, ...], how: str, *options: str) -> None:
     result, found = header_job(case, how, *options)

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""The other rows of the table of fallbacks, on this kernel, which is made to refuse the links that older ones do not have."""
+"""The other rows of the table of fallbacks, on this kernel, which is made to refuse
+the links that older ones do not have."""
 
 import json
 import os
@@ -90,7 +91,8 @@ def admins(pid: int) -> set[str]:
 
 
 def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[str]:
-    """Every call of a library that the job loads while it is recorded. Returns whose threads had CAP_SYS_ADMIN before."""
+    """Every call of a library that the job loads while it is recorded. Returns
+    whose threads had CAP_SYS_ADMIN before."""
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("loader_job")])
     job.wait_for("^ready")
@@ -107,7 +109,8 @@ def record_late_library(case: Case, env: dict[str, str], *options: str) -> set[s
 
 
 def late_library(case: Case, wants_admin: bool) -> None:
-    """A library that comes while it is recorded is probed: who does it has kept the right that it takes, and nobody else."""
+    """A library that comes while it is recorded is probed: who does it has kept the
+    right that it takes, and nobody else."""
     env = shim(case, "perf event")
     if wants_admin:
         env["UPROBES_WANT_ADMIN"] = "1"
@@ -147,7 +150,8 @@ def who_may_not_attach_is_told(case: Case) -> None:
 
 @test
 def costs_are_measured_by_perf_events(case: Case) -> None:
-    """Where leaving a probe takes long, too: the child that measures has the time, so --max-overhead is held by what is true."""
+    """Where leaving a probe takes long, too: the child that measures has the time, so
+    --max-overhead is held by what is true."""
     env = shim(case, "perf event")
     job = case.start(["sleep", "99"])
     run = case.record("-p", job.pid, "-o", case.dir, "--export", "none", "--max-overhead", "100%", env=env)

@@ -30,7 +30,8 @@ def conforms(case: Case, *arguments: object) -> None:
 
 
 def session_of(case: Case, *options: str, marker: bool = True) -> Session:
-    """A capture of two ranks that is not analysed yet: it ends when there is enough of it, however long that takes."""
+    """A capture of two ranks that is not analysed yet: it ends when there is
+    enough of it, however long that takes."""
     need_root()
     job = case.sim_job("--ranks", 2)
     step = ("--step-marker", "train_step@1") if marker else ()
@@ -103,7 +104,8 @@ def bounds_and_no_steps(case: Case) -> None:
 
 @test
 def nothing_measured(case: Case) -> None:
-    """Times that nobody measured: empty in tables, the least length where viewers add up, and a note about them."""
+    """Times that nobody measured: empty in tables, the least length where
+    viewers add up, and a note about them."""
     session = session_of(case, "--task-source", "host")
     out = case.path("out")
     case.analyze(session.path, "-o", out).expect(DONE)
@@ -154,7 +156,8 @@ def ranks_and_the_whole_host(case: Case) -> None:
 
 @test
 def show_says_what_findings_say(case: Case) -> None:
-    """One set of findings: in the result, and on the terminal, of the session, of both forms of the result."""
+    """One set of findings: in the result, and on the terminal, of the
+    session, of both forms of the result."""
     session = session_of(case, "--host-sys", "cpu,mem,osrt")
     for name in ("text", "db", "text,db"):
         out = case.path(name)
@@ -187,7 +190,8 @@ def helper_threads(case: Case) -> None:
                      if event["ph"] == "M" and event["name"] == "thread_name"}
             assert any(lane.startswith(name) for lane in lanes) == there, (options, lanes)
             for stem in ("npuscope_oncpu", "npuscope_offcpu"):
-                folded = output / f"{stem}.folded"  # a job that waits for its device need not have been seen on a CPU
+                # a job that waits for its device need not have been seen on a CPU
+                folded = output / f"{stem}.folded"
                 lines = folded.read_text().splitlines() if folded.exists() else []
                 assert there or not any(line.startswith(name) for line in lines), (stem, lines[:5])
 

@@ -29,8 +29,10 @@ def watch_job(case: Case, *options: str, seconds: int = 8) -> tuple[Result, Any]
 
 @test
 def limit_is_kept(case: Case) -> None:
-    """A limit that cannot be held: detail goes sort by sort, in order, each with a line; then nothing more is recorded."""
-    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)  # a class a second, or every other one
+    """A limit that cannot be held: detail goes sort by sort, in order, each with
+    a line; then nothing more is recorded."""
+    # a class a second, or every other one
+    result, job = watch_job(case, "--max-overhead", "0.1%", seconds=16)
     result.expect(PARTIAL)
     cost = result.session.json["cost"]
     given_up = cost["given_up"]
@@ -61,7 +63,8 @@ def generous_limit(case: Case) -> None:
     assert cost["given_up"] == []
     share = 100 * sum(cost["spent_ns"].values()) / cost["job_cpu_ns"]
     assert abs(share - cost["overhead_percent"]) < 0.02, cost
-    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost  # they can cost nothing
+    # they can cost nothing
+    assert min(ns for kind, ns in cost["spent_ns"].items() if kind != "faults") > 0, cost
     told = {program["name"]: program for program in cost["programs"]}
     assert told["sched_switched"]["runs"] > 100 and told["sched_switched"]["mean_ns"] > 10, told
     words = re.search(r"watching took ([\d.]+) % of the CPU time", result.err)
@@ -82,7 +85,8 @@ print("used", int(1e9 * (own.ru_utime + own.ru_stime + theirs.ru_utime + theirs.
 
 @test
 def cpu_time_of_short_lived_processes(case: Case) -> None:
-    """Processes that exit before they are inspected count, or tracing would seem to cost many times its share."""
+    """Processes that exit before they are inspected count, or tracing
+    would seem to cost many times its share."""
     need_root()
     run = case.record("-o", case.path("out"), "--export", "none", "--", sys.executable, "-c", FAMILY, wait=False)
     result = run.result().expect(PARTIAL)  # no CANN library
@@ -91,7 +95,8 @@ def cpu_time_of_short_lived_processes(case: Case) -> None:
     assert used >= 40 * 20_000_000 and abs(found - used) < 0.1 * used, f"{found} ns, the job says {used}"
 
 
-# The first thread exits before the last one, and the kernel keeps it: for less than the second between two reads.
+# The first thread exits before the last one, and the kernel keeps it: for
+# less than the second between two reads.
 LAST_THREAD = """
 import ctypes, os, threading, time
 def first_is_there():
@@ -161,7 +166,8 @@ def capture_classes(case: Case, out: str, *options: str, **more: Any) -> Any:
 
 
 def calls_by_class(case: Case, forbidden: str) -> None:
-    """Calls are counted by how their probes work, by every way to attach them, and the sum is what was spent."""
+    """Calls are counted by how their probes work, by every way to
+    attach them, and the sum is what was spent."""
     cost = capture_classes(case, "out", env={**os.environ, "NPUSCOPE_FORBID": forbidden})
     probes = cost["probes"]
     assert set(probes) == {"emulated", "nop", "single-stepped"}
@@ -182,7 +188,8 @@ for name, forbid in {"session_links": "", "multi_links": "uprobe_session", "perf
 
 
 class OwnRun:
-    """npuscope with a /run of its own: what other captures of this machine cache is in nobody's way. The cache's file is `cache`."""
+    """npuscope with a /run of its own: what other captures of this machine cache is in
+    nobody's way. The cache's file is `cache`."""
 
     def __init__(self, case: Case) -> None:
         need_root()
@@ -207,7 +214,8 @@ class OwnRun:
 
 @test
 def measured_once(case: Case) -> None:
-    """The first capture measures beside itself and leaves a cache that only root can write; the next one takes that."""
+    """The first capture measures beside itself and leaves a cache that only
+    root can write; the next one takes that."""
     own = OwnRun(case)
     first = own.measured(case, "first").session.json["cost"]
     state, above = own.cache.stat(), own.cache.parent.stat()

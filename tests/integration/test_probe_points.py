@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Functions that are probed behind their start are counted there as often as at the start, with the same arguments.
+"""Functions that are probed behind their start are counted there as often
+as at the start, with the same arguments.
 
-Witness: the kernel's own probes, at the start and at both points of every function of a program and a library that a job
-runs through; hits and sums of the six argument registers and of the stack pointer are held against each other."""
+Witness: the kernel's own probes, at the start and at both points of every function of a program
+and a library that a job runs through; hits and sums of the six argument registers and of the
+stack pointer are held against each other."""
 
 from __future__ import annotations
 
@@ -108,7 +110,8 @@ def points_of_sqlite(_case: Case) -> None:
 
 
 def polled(case: Case, *options: str) -> tuple[dict[str, dict[str, Any]], Result]:
-    """A job that polls is captured until it gets the order, or for a while; the probes of the session, by name."""
+    """A job that polls is captured until it gets the order, or for a
+    while; the probes of the session, by name."""
     library = build_library(case, "polled_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("polls"), library])
     job.wait_for(r"^ready")

@@ -92,15 +92,16 @@ def of_thread(rows: list[Row], tid: int) -> Row:
 
 @test
 def threads_as_they_say(case: Case) -> None:
-    """CPU time within 1 % (and 2 ms) of each thread's own clock; switches of getrusage, the waker and the preemptor."""
+    """CPU time within 1 % (and 2 ms) of each thread's own clock; switches of
+    getrusage, the waker and the preemptor."""
     stolen = stolen_by_host()
     run = capture(case)
     stolen = stolen_by_host() - stolen
     rows = run.rows("npuscope_threads")
     for name in ("holder", "rival", "steady"):
         own, row = run.threads[name], of_thread(rows, run.threads[name].tid)
-        # A guest's clocks leave out what the host took from its CPUs, which to the guest look busy all the same; and a
-        # thread is charged a little less than lies between two switches (ftrace has the same).
+        # A guest's clocks leave out what the host took from its CPUs, which to the guest look busy all the
+        # same; and a thread is charged a little less than lies between two switches (ftrace has the same).
         most, switches = us(row, "Running(us)"), (20_000 if name == "rival" else 0) * int(row["Slices"])
         least = most - stolen - switches
         assert 0.99 * least - 2_000_000 <= own.cpu_ns <= 1.01 * most + 2_000_000, f"{name}: {row}, it says {own}"
@@ -258,7 +259,8 @@ def a_thread_that_never_stops(case: Case) -> None:
 
 @test
 def interrupts(case: Case) -> None:
-    """--irq: interrupts stop the threads, not more often than the host has any; they are in the tables and layers."""
+    """--irq: interrupts stop the threads, not more often than the host has
+    any; they are in the tables and layers."""
     before = interrupts_of_the_host()
     run = capture(case, "--irq")
     host = interrupts_of_the_host() - before
@@ -278,7 +280,8 @@ def interrupts(case: Case) -> None:
 
 @test
 def steps_of_a_training_job(case: Case) -> None:
-    """Each step has its breakdown, whose parts are its length; the job's host work holds it up, which is found."""
+    """Each step has its breakdown, whose parts are its length; the job's
+    host work holds it up, which is found."""
     need_root()
     job = case.sim_job("--ranks", 1, "--seconds", 0, "--rate", 2000)
     (pid,) = ranks_of(job)

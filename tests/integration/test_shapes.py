@@ -80,7 +80,8 @@ def from_db(folder: Path) -> Kernels:
 
 
 def plans(truth: Truth, session: Session) -> dict[int, bool]:
-    """Launch id -> was the operator's first phase in the capture, be it that of an earlier call in the cache?"""
+    """Launch id -> was the operator's first phase in the capture, be it
+    that of an earlier call in the cache?"""
     begin = session.json["capture"]["begin_monotonic"]
     return {ident: truth.clock.mono(when) > begin for ident, when in truth.first_phase_begin().items()}
 
@@ -173,7 +174,8 @@ def attach(case: Case, *options: str, python: bool = False, ranks: int = 1, seco
 
 
 def expect_all(tally: Tally) -> None:
-    """Everything that can be known is reported, except calls that were open when the capture began or ended."""
+    """Everything that can be known is reported, except calls that were
+    open when the capture began or ended."""
     assert tally["missing"] <= 0.01 * tally["kernels"], tally
     assert tally["right"] > 0.4 * tally["kernels"], tally
 

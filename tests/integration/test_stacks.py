@@ -343,7 +343,8 @@ def what_is_lost_is_counted(case: Case) -> None:
     truth = int(re.findall(r"^cpu_ns (\d+)$", job.out, re.M)[0]) * 999 / 1e9
     assert lost > 100, f"{lost} lost: the rings did not overflow, this test proves nothing"
     assert re.search(r"records were lost", result.err), result.err
-    # Lost mappings count too, of all processes of the host, for any may have been one of the job's: never too few.
+    # Lost mappings count too, of all processes of the host, for any may
+    # have been one of the job's: never too few.
     assert kept < 0.95 * truth, f"{kept} of {truth:.0f} kept: nothing was missing, this test proves nothing"
     assert kept + lost > 0.92 * truth, f"{kept} kept and {lost} lost are less than {truth:.0f}"
 
@@ -402,20 +403,22 @@ def as_perf_has_it(case: Case) -> None:
     need(m > 300, "perf samples")
     for chain in ("main;work;mostly;burn", "main;work;seldom;burn"):
         a, b = mine[chain] / n, theirs[chain] / m
-        chance = 4 * (b * (1 - b) * (1 / n + 1 / m)) ** 0.5  # two samples of one job differ by this once in 16,000 times
+        # two samples of one job differ by this once in 16,000 times
+        chance = 4 * (b * (1 - b) * (1 / n + 1 / m)) ** 0.5
         assert abs(a - b) < max(0.05, chance), f"{chain}: {a:.3f} of {n}, perf has {b:.3f} of {m}"
 
 
-# --- under probes of returns ----------------------------------------------------------------------------------------
+# --- under probes of returns --------------------------------------------------------------------------------
 
 Chain = tuple[str, ...]
-# The kernel writes the trampoline's address to the stack some instructions before it lists the return: a sample that is taken in
-# between has nothing to go on from.
+# The kernel writes the trampoline's address to the stack some instructions before it lists the return: a
+# sample that is taken in between has nothing to go on from.
 CAUGHT = 0.01
 
 
 class Nested:
-    """A job with several calls of CANN open at once, under npuscope, and where it was by its own backtraces."""
+    """A job with several calls of CANN open at once, under npuscope,
+    and where it was by its own backtraces."""
 
     def __init__(self, case: Case, unwind: str, *flags: str, forbid: str = "", **variables: Any) -> None:
         compiler, where = need_program("gcc", "gcc"), case.path(f"nested_{unwind}_{forbid}")

@@ -36,7 +36,8 @@ def stop(job: Any) -> None:
 
 def capture(case: Case, seconds: int, *options: str, python: bool = False, ranks: int = 2, agent: bool = True,
             during: Callable[[Running], None] = lambda run: None) -> Result:
-    """Attach to a job that has been running for a while; DURING is called with the run when all probes are in place."""
+    """Attach to a job that has been running for a while; DURING is called with
+    the run when all probes are in place."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", ranks, python=python, agent=agent, truth=case.path("truth"))
@@ -137,7 +138,8 @@ def stall(run: Running) -> None:
 
 @test
 def small_rings_admit_their_losses(case: Case) -> None:
-    """With rings far too small records are lost: status 3, the number on stderr, and nothing that remains is wrong."""
+    """With rings far too small records are lost: status 3, the number on
+    stderr, and nothing that remains is wrong."""
     result = capture(case, 3, "--ring-size", "4K", "--step-marker", "train_step@1", ranks=1, during=stall)
     result.expect(PARTIAL)
     lost = result.session.dropped()
@@ -154,7 +156,8 @@ def small_rings_admit_their_losses(case: Case) -> None:
 
 @test
 def another_profilers_log_is_read_along(case: Case) -> None:
-    """The job reads its own task log, and did before the capture: npuscope copies what it reads, and leaves it alone."""
+    """The job reads its own task log, and did before the capture: npuscope
+    copies what it reads, and leaves it alone."""
     need_root()
     case.path("truth").mkdir()
     job = case.sim_job("--ranks", 1, "--self-profile", case.path("own"), truth=case.path("truth"))

@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Calls that have not returned when the capture ends are recorded up to there. Witness: the job's own clock before each."""
+"""Calls that have not returned when the capture ends are recorded up to there.
+Witness: the job's own clock before each."""
 
 import csv
 import json
@@ -128,7 +129,8 @@ def append_events(session: Session, *events: tuple[int, ...]) -> None:
 
 @test
 def results_nest(case: Case) -> None:
-    """A call that returned while the programs were being notified of the end ends within the open one that made it."""
+    """A call that returned while the programs were being notified of the end
+    ends within the open one that made it."""
     stuck = Stuck(case)
     sync = stuck.one(API, "sync", CATALOGUE["aclrtSynchronizeStream"][0])
     inner = CATALOGUE["rtStreamSynchronize"][0]
@@ -145,7 +147,8 @@ def results_nest(case: Case) -> None:
 
 @test
 def calls_that_return_while_it_ends(case: Case) -> None:
-    """A call that was open at the end is recorded, though it has returned when threads are queried. Witness: the job's own clock."""
+    """A call that was open at the end is recorded, though it has returned when threads are
+    queried. Witness: the job's own clock."""
     need_root()
     library = build_library(case, "acl_rt_lib.c", "libacl_rt.so", case.path("lib"))
     job = case.start([need_job("busy_calls_job"), library, "200"])
@@ -156,7 +159,8 @@ def calls_that_return_while_it_ends(case: Case) -> None:
     job.tell("go")
     assert job.wait() == 0, job.err
     end = int(session.json["capture"]["end_monotonic"])
-    # The job's clock is read around the call: of a call whose ends lie close to the capture's it does not show which came first.
+    # The job's clock is read around the call: of a call whose ends lie close to the
+    # capture's it does not show which came first.
     open_then = {int(tid) for tid, began, ended in re.findall(r"^call (\d+) (\d+) (\d+)$", job.out, re.M)
                  if int(began) + 200000 < end < int(ended) - 200000}
     # Or with its return, which came before the programs were notified of the end.

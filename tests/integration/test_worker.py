@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-2-Clause
-"""Who runs the code of the driver's libraries, and with which rights. Witnesses: /proc, as the host sees the process that loaded
-them, and a library of the job's that tries what an attacker would (jobs/evil_hal_lib.c)."""
+"""Who runs the code of the driver's libraries, and with which rights. Witnesses: /proc, as
+the host sees the process that loaded them, and a library of the job's that tries what an
+attacker would (jobs/evil_hal_lib.c)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from harness import (API, DONE, NPUSCOPE, PARTIAL, SIM, Arg, Case, Running, Sess
 NAMESPACES = ("mnt", "uts", "ipc", "net", "cgroup", "pid", "user")
 CAPABILITIES = ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb")
 CALLS = 321
-END_S = 3.0  # two that a user waits for the end of a capture, beside what the machine takes for any; one for workers that are kept waiting
+# two that a user waits for the end of a capture, beside what the machine takes for
+# any; one for workers that are kept waiting
+END_S = 3.0
 LAST_WORD = "session in /"
 
 
@@ -63,10 +66,11 @@ def descendants(pid: int) -> Iterator[int]:
         yield from descendants(child)
 
 
-# ---- jobs with a library of their own ----------------------------------------------------------------------------
+# ---- jobs with a library of their own ----------------------------------------------------------------------
 
 class EvilJob:
-    """A job that has evil_hal_lib.c mapped as libascend_hal.so. `pid`: on the host; `library`, `report`: as it sees them."""
+    """A job that has evil_hal_lib.c mapped as libascend_hal.so. `pid`: on the host;
+    `library`, `report`: as it sees them."""
 
     def __init__(self, run: Running, library: str, files: Path) -> None:
         self.run, self.library, self.files = run, library, files
@@ -156,7 +160,8 @@ def a_disk() -> Optional[tuple[int, int]]:
 
 
 def evil_podman(case: Case, mode: str, *options: str, owner: int = 0) -> EvilJob:
-    """A container that podman made, with control groups of its own; its root has a node of the host's disk."""
+    """A container that podman made, with control groups of its own;
+    its root has a node of the host's disk."""
     need_root()
     need_program("podman", "podman")
     folder = evil_files(case, f"podman-{mode}-{owner}", owner)
@@ -199,7 +204,7 @@ class PodmanJob(EvilJob):
         self.pid = run.pid_in_podman  # type: ignore[attr-defined]
 
 
-# ---- what the worker is -------------------------------------------------------------------------------------------
+# ---- what the worker is ------------------------------------------------------------------------------------
 
 def stands_in_for(worker: int, job: int) -> None:
     """It is what the job is, without a right."""
@@ -282,7 +287,8 @@ def library_bound_in_a_user_namespace(case: Case) -> None:
 
 @test(seconds=120)
 def library_of_a_podman_container(case: Case) -> None:
-    """The node of the host's disk that its root has cannot be opened by what the worker runs, as it cannot by the container."""
+    """The node of the host's disk that its root has cannot be opened by what the
+    worker runs, as it cannot by the container."""
     rights_of(case, evil_podman(case, "report"), "podman")
 
 
@@ -293,7 +299,8 @@ def library_of_a_podman_container_with_user_namespace(case: Case) -> None:
 
 @test(seconds=120)
 def container_that_may_trace(case: Case) -> None:
-    """Its root looks at every process that appears beside it: none leads to the host's files, programs or environment."""
+    """Its root looks at every process that appears beside it: none leads to the
+    host's files, programs or environment."""
     job = evil_podman(case, "report", "--cap-add", "SYS_PTRACE")
     shutil.copy(need_job("spy_job"), job.files)
     (job.files / "spy_job").chmod(0o755)
@@ -312,7 +319,8 @@ def container_that_may_trace(case: Case) -> None:
 
 @test(seconds=120)
 def container_ends_while_it_is_watched(case: Case) -> None:
-    """Its pid namespace ends when all in it have been waited for, the worker too: that is not put off until the capture's end."""
+    """Its pid namespace ends when all in it have been waited for, the worker too: that
+    is not put off until the capture's end."""
     job = evil_podman(case, "report")
     run, innocent = captured(case, [job], "ending", seconds="60s")
     wait_until(lambda: serving(job.library), "a worker for the job's library")
@@ -327,7 +335,8 @@ def container_ends_while_it_is_watched(case: Case) -> None:
 
 @test(seconds=120)
 def library_that_another_user_can_replace(case: Case) -> None:
-    """A job of root's with the library in a folder of somebody else: who could put another file there would run as root."""
+    """A job of root's with the library in a folder of somebody else: who could put
+    another file there would run as root."""
     need_root()
     folder = evil_files(case, "theirs", 12345)
     job = EvilJob(case.start([folder / "loader_job"], env=evil_environment("report", folder)), f"{folder}/libascend_hal.so", folder)
@@ -340,7 +349,7 @@ def library_that_another_user_can_replace(case: Case) -> None:
     nothing_left()
 
 
-# ---- workers that do harm -----------------------------------------------------------------------------------------
+# ---- workers that do harm ----------------------------------------------------------------------------------
 
 _calm: list[float] = []
 
@@ -356,7 +365,8 @@ def calm_end(case: Case) -> float:
 
 
 def harmed(case: Case, mode: str, *said: str) -> None:
-    """Whatever the library does, the capture ends in time, reports it, has all of the other job, and leaves nothing behind."""
+    """Whatever the library does, the capture ends in time, reports it, has all of the
+    other job, and leaves nothing behind."""
     usual = calm_end(case)
     job = evil_user(case, mode)
     run, innocent = captured(case, [job], mode, seconds="60s")
@@ -451,7 +461,7 @@ def collector_that_is_killed(case: Case) -> None:
     case.watch_kernel = False  # a tracer that was killed leaves what the kernel takes away a moment later
 
 
-# ---- the host's own installation ------------------------------------------------------------------------------------
+# ---- the host's own installation ---------------------------------------------------------------------------
 
 @test(seconds=120)
 def library_of_the_host(case: Case) -> None:
@@ -494,7 +504,7 @@ def library_of_the_host_that_others_can_write(case: Case) -> None:
     nothing_left()
 
 
-# ---- the collector itself -------------------------------------------------------------------------------------------
+# ---- the collector itself ----------------------------------------------------------------------------------
 
 BITS = {"DAC_READ_SEARCH": 2, "SYS_PTRACE": 19, "SYS_ADMIN": 21, "SYSLOG": 34, "PERFMON": 38, "BPF": 39,
         "CHECKPOINT_RESTORE": 40}
@@ -506,10 +516,12 @@ def mask(*names: str) -> int:
 
 @test(seconds=120)
 def rights_of_the_collector(case: Case) -> None:
-    """Once probes are in place no thread has more than it needs; none could get it back by executing a program."""
+    """Once probes are in place no thread has more than it needs; none
+    could get it back by executing a program."""
     need_root()
     need_npusim()
-    # Of a kernel that probes functions by perf events some want this of whoever attaches to libraries that come later.
+    # Of a kernel that probes functions by perf events some want this of whoever
+    # attaches to libraries that come later.
     late = mask("SYS_ADMIN") if "perf event" in case.npuscope("doctor").expect(DONE).out else 0
     job = case.sim_job("--ranks", "1", "--rate", "200", "--seconds", "30")
     for owner in (0, 12345):  # of the directory for results
@@ -529,7 +541,8 @@ def rights_of_the_collector(case: Case) -> None:
                 allowed = most
                 if task.name == str(run.pid):
                     allowed |= late
-                elif (task / "comm").read_text().strip() in ("nps_reader", "nps_stacks"):  # they attach nothing
+                # they attach nothing
+                elif (task / "comm").read_text().strip() in ("nps_reader", "nps_stacks"):
                     allowed &= ~mask("PERFMON")
                 elif int(value, 16) & mask("SYS_ADMIN"):
                     allowed = mask("SYS_ADMIN", "SYS_PTRACE", "DAC_READ_SEARCH")

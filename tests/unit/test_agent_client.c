@@ -459,7 +459,10 @@ static void chips_are_told_apart(void **state)
 	nps_agent_client__free(a);
 }
 
-/* The entry of device 4 that a helper of user UID leads to, "" for its chip: there is none. The caller frees the list. */
+/*
+ * The entry of device 4 that a helper of user UID leads to, "" for its chip:
+ * there is none. The caller frees the list.
+ */
 static const char *described(const struct nps_agent_client *a, const struct nps_device_facts *facts,
 			     uid_t uid, bool foreign, cJSON **list)
 {
@@ -492,7 +495,10 @@ static void tell_chip(struct nps_agent_client *a)
 	snprintf(ctl->device[4].chip, sizeof(ctl->device[4].chip), "910A");
 }
 
-/* Chip and frequency decide how everybody's log of that device is read: nobody sets them for a device that another user has. */
+/*
+ * Chip and frequency decide how everybody's log of that device is read: nobody sets
+ * them for a device that another user has.
+ */
 static void nobody_describes_anothers_device(void **state)
 {
 	static struct nps_device_facts facts;

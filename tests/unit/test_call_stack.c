@@ -59,7 +59,9 @@ static void some_tell_nothing_of_what_is_inside(void **state)
 	assert_true(is_told_above(&stack));
 }
 
-/* The job polls at the same height of its stack as it launches: only the group shows that the frame is dead. */
+/*
+ * The job polls at the same height of its stack as it launches: only the group shows that the frame is dead.
+ */
 static void frames_of_detached_probes_hide_nothing(void **state)
 {
 	(void)state;

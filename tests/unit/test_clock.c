@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The device's clock against counters whose every tick is known, and against a second, slow way of finding lines. */
+/*
+ * The device's clock against counters whose every tick is known, and
+ * against a second, slow way of finding lines.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -549,7 +552,9 @@ static void raw_to_mono_interpolates(void **state)
 	assert_true(nps_host_mono(&wide, 1, 10200, &cursor).error == 200);
 }
 
-/* Reads that alone contradict those around them are left out, and out of the count of those that were used. */
+/*
+ * Reads that alone contradict those around them are left out, and out of the count of those that were used.
+ */
 static void reads_that_lie_are_not_used(void **state)
 {
 	struct nps_device_clock reads[100];

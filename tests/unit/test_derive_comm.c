@@ -163,7 +163,10 @@ static void payloads(void **state)
 	nps_model__free(&m);
 }
 
-/* A collective lasts as long as its master plane; what the others moved before and after it counts as traffic. */
+/*
+ * A collective lasts as long as its master plane; what the others moved
+ * before and after it counts as traffic.
+ */
 static void other_planes_reach_beyond(void **state)
 {
 	const uint64_t ms = 1000000, at = 100 * ms;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Which generation a device is of, by all that a driver may report of it, and what is queried of an unknown one. */
+/*
+ * Which generation a device is of, by all that a driver may report of it,
+ * and what is queried of an unknown one.
+ */
 #include "device_channels.h"
 #include "device_info.h"
 #include "device_lib.h"
@@ -153,7 +156,10 @@ static void assert_text(const cJSON *json, const char *key, const char *value)
 	assert_string_equal(found, value);
 }
 
-/* sample.json as the vendor's collector writes it: its reader finds the columns by the name, and the numbers by the events. */
+/*
+ * sample.json as the vendor's collector writes it: its reader finds the columns by
+ * the name, and the numbers by the events.
+ */
 static void names_of_sample_json(void **state)
 {
 	static const struct {

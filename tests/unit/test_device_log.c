@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* From the records of a task log to runs: what is open at once is distinguished, and what was lost stays its own. */
+/*
+ * From the records of a task log to runs: what is open at once is
+ * distinguished, and what was lost stays its own.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Channels of devices, read from a driver that is made here: it splits records where it likes, overwrites, fails. What
- * is in the files is compared with what the driver delivered.
+ * Channels of devices, read from a driver that is made here: it splits records where it likes, overwrites,
+ * fails. What is in the files is compared with what the driver delivered.
  */
 #include "device_report.h"
 #include "device_stream.h"
@@ -338,7 +338,10 @@ static void go_away(struct place *p, uint64_t seconds)
 	p->stream.opened -= seconds * 1000000000;
 }
 
-/* A record each 20 ms. A round of the ring is 65536 of them, in 1310 s; their numbers go on as if nothing were missing. */
+/*
+ * A record each 20 ms. A round of the ring is 65536 of them, in 1310 s; their
+ * numbers go on as if nothing were missing.
+ */
 static void whole_rounds_of_the_ring_are_lost_records(void **state)
 {
 	struct place *p = *state;
@@ -420,7 +423,10 @@ static void a_fresh_start_is_measured_afresh(void **state)
 	nps_prof_file__finish(&p->stream.file, &p->session);
 }
 
-/* What no record can be is kept as it came, unless records begin elsewhere: chips may know values that we do not. */
+/*
+ * What no record can be is kept as it came, unless records begin
+ * elsewhere: chips may know values that we do not.
+ */
 static void unusual_records_are_kept(void **state)
 {
 	struct place *p = *state;

@@ -184,7 +184,10 @@ static cJSON *compare_two(const struct nps_model *a, const struct nps_model *b)
 	return d;
 }
 
-/* Captures of one host that do not begin at once: equal names are not the same collectives, but ends show which are. */
+/*
+ * Captures of one host that do not begin at once: equal names are not the
+ * same collectives, but ends show which are.
+ */
 static void test_later_capture(void **state)
 {
 	static const struct {

@@ -181,7 +181,10 @@ static cJSON *make(struct nps_model *m)
 	return document;
 }
 
-/* The host's part of a gap ends with the submission; what it did meanwhile is found in the thread that counts. */
+/*
+ * The host's part of a gap ends with the submission; what it did
+ * meanwhile is found in the thread that counts.
+ */
 static void test_idle(void **state)
 {
 	struct nps_model m;
@@ -331,8 +334,8 @@ static void test_steps(void **state)
 }
 
 /*
- * Steps without a row, of which nothing was measured: one in which the device had nothing to do lasts as on the
- * host.
+ * Steps without a row, of which nothing was measured: one in which the device
+ * had nothing to do lasts as on the host.
  */
 static void test_idle_step(void **state)
 {
@@ -500,8 +503,8 @@ static void test_unmeasured(void **state)
 }
 
 /*
- * A link's transfers are stored as a sum and once more as the best, the middle and the worst of them. Ranks of different groups
- * share nothing but their numbers.
+ * A link's transfers are stored as a sum and once more as the best, the middle and the worst of them. Ranks
+ * of different groups share nothing but their numbers.
  */
 static void test_links(void **state)
 {

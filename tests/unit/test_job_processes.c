@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The list of the job's processes, from births that the kernel side reports: births that a parent with too much work cannot pay for. */
+/*
+ * The list of the job's processes, from births that the kernel side reports: births that a
+ * parent with too much work cannot pay for.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

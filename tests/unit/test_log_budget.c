@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What logs may cost: token buckets, shares of a session, and a deadline that does not charge for what the machine took. */
+/*
+ * What logs may cost: token buckets, shares of a session, and a deadline that
+ * does not charge for what the machine took.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,7 +115,9 @@ static void one_owner_has_it_all(void **state)
 	nps_log_budget__free(&b);
 }
 
-/* Who floods ends at what is left for others; who has less than an equal part does not, whoever came first. */
+/*
+ * Who floods ends at what is left for others; who has less than an equal part does not, whoever came first.
+ */
 static void logs_leave_room_for_others(void **state)
 {
 	struct nps_log_account honest, flood[4];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* What of a task log is missing, as its tasks show: two streams of one device, a task of each every microsecond. */
+/*
+ * What of a task log is missing, as its tasks show: two streams of one
+ * device, a task of each every microsecond.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -178,7 +181,10 @@ static void counters(struct nps_log_task *row, uint8_t main)
 	row->pmu = rec.run_pmus.len - 1;
 }
 
-/* 1 to 9: 4 and 5 have none, 6 has less than all, 7 is a collective's, 1 was before the counters, 9 after them. */
+/*
+ * 1 to 9: 4 and 5 have none, 6 has less than all, 7 is a collective's, 1
+ * was before the counters, 9 after them.
+ */
 static void kernels_without_counters(void **state)
 {
 	static const uint8_t has[] = { 0, 0, 1, 1, 0, 0, 1, 0, 1, 0 };

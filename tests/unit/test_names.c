@@ -97,7 +97,10 @@ static void handles_have_the_name_of_their_time(void **state)
 	assert_string_equal(name_of(2), "stub_fn");
 }
 
-/* Calls that outlive the capture: a launch that has submitted is one, a synchronisation has synchronised nothing. */
+/*
+ * Calls that outlive the capture: a launch that has submitted is one, a
+ * synchronisation has synchronised nothing.
+ */
 static void what_did_not_return(void **state)
 {
 	const struct nps_cann *rows;
@@ -157,7 +160,10 @@ static void the_rows_of_a_launch(void **state)
 	assert_int_equal(NPS_AT(&model.subs, struct nps_sub, 0).cann, 3);
 }
 
-/* Begun before the capture: its kernel is named by what is learnt, from the innermost of the calls that launch. */
+/*
+ * Begun before the capture: its kernel is named by what is learnt, from
+ * the innermost of the calls that launch.
+ */
 static void an_operator_holds_its_whole_launch(void **state)
 {
 	const struct nps_cann *rows;

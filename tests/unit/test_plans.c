@@ -272,7 +272,9 @@ static void an_operator_inside_another(void **state)
 
 /* --- operators that launch nothing --- */
 
-/* Both phases of an operator of which L0 operators are not known, up to where it launches what it launches. */
+/*
+ * Both phases of an operator of which L0 operators are not known, up to where it launches what it launches.
+ */
 static void call(uint64_t at, uint64_t rows)
 {
 	tensor(1, at, 0xc0, rows);
@@ -294,7 +296,10 @@ static void a_run_without_launches(void **state)
 	assert_string_equal(shapes_of(1), "");
 }
 
-/* Kernels that no launch is known of may be the operator's: on another core, or from before the launches' probes. */
+/*
+ * Kernels that no launch is known of may be the operator's: on another
+ * core, or from before the launches' probes.
+ */
 static void a_run_with_another_kernel(void **state)
 {
 	(void)state;
@@ -587,7 +592,9 @@ static void a_run_without_a_name(void **state)
 	assert_string_equal(shapes_of(0), "");
 }
 
-/* A second phase is of the arguments that were recorded last, though the mark of their first phase was lost. */
+/*
+ * A second phase is of the arguments that were recorded last, though the mark of their first phase was lost.
+ */
 static void arguments_without_a_mark(void **state)
 {
 	(void)state;

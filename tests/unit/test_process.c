@@ -97,7 +97,9 @@ static void dead_ones_are_unread(void **state)
 	nps_process__free(zombie);
 }
 
-/* Launchers give a child its user after they made it; the BPF programs may report it before it was ever read. */
+/*
+ * Launchers give a child its user after they made it; the BPF programs may report it before it was ever read.
+ */
 static void user_is_that_of_the_last_look(void **state)
 {
 	pid_t pid = start_child();

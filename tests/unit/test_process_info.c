@@ -94,7 +94,10 @@ static void what_was_used(void **state)
 	nps_recording__free(&rec);
 }
 
-/* Kernels that the job registered before the capture are counted: by names, and by shapes if these were requested. */
+/*
+ * Kernels that the job registered before the capture are counted: by names,
+ * and by shapes if these were requested.
+ */
 static void kernels_from_before_the_attach(void **state)
 {
 	static const char *const names[] = { "kernel@0x7f00", "aclnnMatmul_MatMulV2" };
@@ -158,7 +161,9 @@ static void causes_of_what_is_missing(void **state)
 		{ "{}", 0, 0, 7, REGISTERED "; " LOST, "" },
 		{ "{" GIVEN_UP, 0, 3, 0, REGISTERED "; names of kernels were given up (--max-overhead)",
 		  "what tells them was given up (--max-overhead)" },
-		/* Nothing comes before a job that npuscope starts, or before a process that the job starts. */
+		/*
+		 * Nothing comes before a job that npuscope starts, or before a process that the job starts.
+		 */
 		{ STARTED "}", 0, 3, 0, "what registered them was not probed yet, or not by npuscope", "" },
 		{ STARTED "}", 0, 3, 7, LOST, LOST },
 		{ STARTED "," GIVEN_UP, 0, 3, 0, "names of kernels were given up (--max-overhead)",
@@ -225,7 +230,9 @@ static void samples_that_cannot_be_read_are_left_out(void **state)
 	assert_int_equal(system(command), 0);
 }
 
-/* What the session reports that it lost of the devices' samples, and where the times of its tasks are from. */
+/*
+ * What the session reports that it lost of the devices' samples, and where the times of its tasks are from.
+ */
 static void losses_and_sources_are_told(void **state)
 {
 	struct nps_recording rec;

@@ -190,7 +190,10 @@ static void a_failed_write_is_noted(void **state)
 	nps_session__close(&s);
 }
 
-/* Some file systems report what they could not write when the file is closed, which may be long before its slice ends. */
+/*
+ * Some file systems report what they could not write when the file is closed,
+ * which may be long before its slice ends.
+ */
 static void a_failed_close_is_noted(void **state)
 {
 	struct nps_prof_file file;
@@ -246,7 +249,10 @@ static void full_disk_keeps_whole_records(void **state)
 	nps_session__close(&s);
 }
 
-/* Of a device's log, of which the disk had no room for a part, all that is there are whole records in their order. */
+/*
+ * Of a device's log, of which the disk had no room for a part, all that is
+ * there are whole records in their order.
+ */
 static void full_disk_keeps_the_log_aligned(void **state)
 {
 	const struct nps_channel_at at = { .channel = 50, .reader = NPS_READ_BY_AGENT };

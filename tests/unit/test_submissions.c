@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Submissions of which only the beginning was recorded: when they were over, what covers them, and which of them failed. */
+/*
+ * Submissions of which only the beginning was recorded: when they were over, what
+ * covers them, and which of them failed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -184,7 +187,10 @@ static void the_innermost_call_tells(void **state)
 	assert_int_equal(sub(1)->task, 9);
 }
 
-/* Which of a collective's tasks have reached the device, or that of a copy whose wait fails, nobody reports: they stay, counted. */
+/*
+ * Which of a collective's tasks have reached the device, or that of a copy whose wait
+ * fails, nobody reports: they stay, counted.
+ */
 static void some_are_in_doubt(void **state)
 {
 	(void)state;

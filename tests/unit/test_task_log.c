@@ -104,7 +104,9 @@ static void stars(const struct fixture *f, unsigned int function, unsigned int t
 	append(f, "stars_soc.data.0.slice_0", r, sizeof(r));
 }
 
-/* A record of its counters: of a context, of a mixed kernel's master cores or of one block of the other ones. */
+/*
+ * A record of its counters: of a context, of a mixed kernel's master cores or of one block of the other ones.
+ */
 static void counters(const struct fixture *f, unsigned int function, unsigned int context, uint64_t cycles,
 		     uint64_t time)
 {
@@ -186,7 +188,9 @@ static void counters_of_no_task_are_counted(void **state)
 	assert_int_equal(nps_recording__log(&f->rec, 0, 0)->stray_counters, 2);
 }
 
-/* Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers. */
+/*
+ * Numbers mean other things on the 950: 15 is the upkeep of caches there, where others draw random numbers.
+ */
 static void types_are_of_their_chip(void **state)
 {
 	static const unsigned int kernels[] = { 0, 1, 2, 4, 5 };

@@ -127,7 +127,10 @@ static void an_advance_is_gone_when_it_ends(void **state)
 	assert_int_equal(b.credit, 40 * NPS_BUDGET_MS);
 }
 
-/* On a slow machine, or of many libraries, what there is to do at first takes all of it: none of that is owed later. */
+/*
+ * On a slow machine, or of many libraries, what there is to do at first takes
+ * all of it: none of that is owed later.
+ */
 static void who_spent_the_advance_has_the_account(void **state)
 {
 	struct nps_budget b;

@@ -129,7 +129,10 @@ static void ids_of_a_target(void **state)
 	}
 }
 
-/* What it can do by others' rights, or will by those it saved, is not what the driver's library may do for it. */
+/*
+ * What it can do by others' rights, or will by those it saved, is not
+ * what the driver's library may do for it.
+ */
 static void target_with_changed_ids(void **state)
 {
 	static const struct ids changed[] = {
@@ -346,7 +349,7 @@ static void target_in_a_user_namespace(void **state)
 	}
 }
 
-/* --- target.c: limits ------------------------------------------------------------------------------------------------------ */
+/* --- target.c: limits ----------------------------------------------------------------------------------- */
 
 static void write_oom_score(const char *text)
 {

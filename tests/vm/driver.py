@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The mock driver's modules for a kernel, built against its headers: as a vendor builds them, and with types."""
+"""The mock driver's modules for a kernel, built against its headers: as
+a vendor builds them, and with types."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ COMPILER = "gcc-12"  # of Debian 12; older kernels want older ones, and do not n
 
 
 def build(kernel: Kernel) -> dict[str, Path]:
-    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can be had; of `refused`
-    the kernel lets nobody probe ts_agent."""
+    """Folders with the .ko files: `plain` has no BTF, as where no vmlinux is at hand; `btf` has, where it can
+    be had; of `refused` the kernel lets nobody probe ts_agent."""
     key = hashlib.sha256()
     for file in sorted(SOURCE.iterdir()):
         if file.is_file():

@@ -104,8 +104,9 @@ def compare(place: Path, session: Path, about: dict[str, Any], mode: str, how: d
 
 
 class Within:
-    """Finds which calls of a thread began and returned within the capture, as a probe sees it, which is around the mock's own times:
-    something else that the thread did lies between the call and the begin, and the end."""
+    """Finds which calls of a thread began and returned within the capture, as a probe sees
+    it, which is around the mock's own times: something else that the thread did lies
+    between the call and the begin, and the end."""
 
     FIELDS = {"send": (2, 6, 7), "svm": (2, 6, 7), "hdc": (2, 6, 7), "wake": (2, 5, 7), "dma": (4, 5, 7), "msg": (3, 4, 5)}
 
@@ -127,8 +128,8 @@ class Within:
 def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[int, int, int]:
     """How many CQEs there were, how many have no record, and how many of those nothing excuses.
 
-    A kernel leaves a kprobe, or the program of one or of a tracepoint, out on a CPU where another one is at work. The mock looks at the kernel's own
-    words for that when the interrupt comes.
+    A kernel leaves a kprobe, or the program of one or of a tracepoint, out on a CPU where another one is at
+    work. The mock looks at the kernel's own words for that when the interrupt comes.
     """
     def key(device: int, pid: int, queue: int, stream: int, task: int) -> tuple[int, ...]:
         return (device, pid, stream, task) if how == "tracepoint" else (device, pid, queue, stream, task)
@@ -140,7 +141,8 @@ def _completions(truth: list[list[int]], seen: list[Event], how: str) -> tuple[i
 
 
 def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str]) -> list[str]:
-    """What is wrong in the result: SQEs without their submissions, and waits that end elsewhere than in the driver's log."""
+    """What is wrong in the result: SQEs without their submissions, and waits that
+    end elsewhere than in the driver's log."""
     begin, end = about["capture"]["begin_monotonic"], about["capture"]["end_monotonic"]
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
     database = next(session.glob("*_ascend_pt/ASCEND_PROFILER_OUTPUT/ascend_pytorch_profiler_*.db"), None)
@@ -171,8 +173,8 @@ def joined(place: Path, session: Path, about: dict[str, Any], how: dict[str, str
 
 
 def off_by(place: Path, session: Path, about: dict[str, Any]) -> dict[str, list[int]]:
-    """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a copy, and from
-    an interrupt to when the thread that waited for its CQE goes on."""
+    """How far durations are from what the mock stamped, ns, in order: in the driver for an SQE and for a
+    copy, and from an interrupt to when the thread that waited for its CQE goes on."""
     offset = about["start"]["realtime"] - about["start"]["monotonic"]
     truth = told(place)
     off: dict[str, list[int]] = {"SQEs": [], "copies": [], "wake-ups": []}

@@ -34,7 +34,8 @@ def of(place: Path, sqes: list[list[int]]) -> dict[Key, list[Sent]]:
 
 
 class Learnt:
-    """From when on a capture that began at BEGIN knows whose a queue or stream is: a submission to it was entered."""
+    """From when on a capture that began at BEGIN knows whose a queue or
+    stream is: a submission to it was entered."""
 
     def __init__(self, sqes: list[list[int]], sent: dict[Key, list[Sent]], begin: int) -> None:
         self.queues: dict[tuple[int, int], int] = {}
@@ -64,12 +65,14 @@ def _read(truth: Path) -> tuple[list[list[str]], int]:
     """The simulated device's truth by lines and fields, and how far CLOCK_MONOTONIC is ahead of its clock."""
     lines = [line.split("\t") for file in sorted(truth.glob("truth.*.tsv"))
              for line in file.read_text(encoding="utf-8").splitlines()]
-    # Both clocks go at one rate, for nobody adjusts them in a machine: what the readings differ by is the time between two of them.
+    # Both clocks go at one rate, for nobody adjusts them in a machine: what the readings
+    # differ by is the time between two of them.
     return lines, int(median(int(line[2]) - int(line[1]) for line in lines if line[0] == "clock"))
 
 
 def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
-    """(begin of the call that it was made in, submission, end of that call) of each SQE, by task, in order."""
+    """(begin of the call that it was made in, submission, end of that
+    call) of each SQE, by task, in order."""
     lines, ahead = _read(truth)
     submitted = {tuple(line[1:5]): int(line[7]) for line in lines if line[0] == "task"}
     found: dict[Key, list[tuple[int, int, int, int]]] = {}
@@ -85,8 +88,9 @@ def _launches(truth: Path) -> dict[Key, list[tuple[int, int, int]]]:
 def wrong(rows: list[tuple[int, int, int, int, int | None]], sent: dict[Key, list[Sent]], begin: int, end: int) -> list[str]:
     """What is wrong of ROWS (device, stream, task, start, submission or None) of a capture from BEGIN to END.
 
-    A submission that was entered before BEGIN has no record, nor one that had not returned at END: of it only the end of the
-    whole call is known, so that of each thread one SQE, the last, is excused that may have had one.
+    A submission that was entered before BEGIN has no record, nor one that had not returned
+    at END: of it only the end of the whole call is known, so that of each thread one SQE,
+    the last, is excused that may have had one.
     """
     said = []
     for device, stream, task, start, submit in rows:

@@ -16,13 +16,15 @@ from payload import ROOT
 
 DONE, FAILED, INCOMPLETE = 0, 1, 3
 KINDS = ("api", "sqe", "mark", "syscall", "sched")  # that every capture of the demo job has
-# Counts of compare that are 0 in a true result. Not how far times are off: an emulated machine's clocks are not to be judged.
+# Counts of compare that are 0 in a true result. Not how far times are off: an emulated
+# machine's clocks are not to be judged.
 FAULTS = ("tasks_extra", "name_mismatches", "causality_violations", "bounds_violations", "steps_renumbered",
           "step_assignment_errors")
 AGENT, CHAN, CQE, COPY = ("tsagent_sqe_update", "trs_chan_ops_sqe_update", "tsagent_cqe_update",
                           "hal_kernel_devdrv_dma_sync_copy")
 TRACED_SQE, TRACED_CQE = "trs_chan:sqe", "trs_core:logic_cqe"
-# What reports tasks, CQEs and copies, by the folder of the driver's modules; functions of modules with types by fexit.
+# What reports tasks, CQEs and copies, by the folder of the driver's modules;
+# functions of modules with types by fexit.
 TOLD_BY = {"modules": (AGENT, CQE, COPY), "plain": (AGENT, CQE, COPY), "agentless": (CHAN, CQE, COPY),
            "strange": (TRACED_SQE, CQE, COPY), "refused": (CHAN, TRACED_CQE, COPY), "lone": (TRACED_SQE, TRACED_CQE, COPY)}
 # What the switches of trs_chan and trs_core are to be.
@@ -87,7 +89,8 @@ def of_case(place: Path, how: str) -> Verdict:
         return Verdict(False, "the device's log was to be had, and tasks have no times of it", numbers)
     sampled = [channel["records"] for device in session.get("device_sampler", {}).get("devices", [])
                for channel in device["channels"] if channel["name"] == "HBM"]
-    # An emulated machine that gets little of a CPU can take longer to load the driver than npuscope waits for it, and reports it.
+    # An emulated machine that gets little of a CPU can take longer to load the driver than
+    # npuscope waits for it, and reports it.
     if how == "helper" and not any(sampled) and "the driver does not answer" not in said:
         return Verdict(False, f"its device was to be sampled: {last_line(said)}", numbers)
     refused = [line for line in said.splitlines() if "cannot " in line and not any(words in line for words in TOLD)]
@@ -98,8 +101,9 @@ def of_case(place: Path, how: str) -> Verdict:
 
 
 def of_late(place: Path, perf: bool) -> Verdict:
-    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was given up. PERF: functions
-    are probed by perf events, for which who attaches them may have to be an administrator; nobody else is."""
+    """Of a library that is loaded while its job is recorded all calls are there: nothing that this takes was
+    given up. PERF: functions are probed by perf events, for which who attaches them may have to be an
+    administrator; nobody else is."""
     session = next(place.glob("out/*/session.json"), None)
     said = (place / "messages").read_text(encoding="utf-8", errors="replace") if session else ""
     if session is None:
@@ -143,7 +147,8 @@ def of_driver(place: Path, mode: str) -> Verdict:
 
 
 def of_driver_events(place: Path, mode: str, fexit: bool) -> Verdict:
-    """What was recorded of the driver, compared with the driver's own log. FEXIT: what there is has types and can be probed by them."""
+    """What was recorded of the driver, compared with the driver's own log. FEXIT: what there
+    is has types and can be probed by them."""
     session = sorted(place.glob("out/*/session.json"))[0]
     about = json.loads(session.read_text(encoding="utf-8"))
     if about.get("kernel_side") == "legacy":
@@ -177,7 +182,8 @@ def _ways(about: dict[str, Any], mode: str, fexit: bool) -> tuple[dict[str, str]
 
 
 def of_states(place: Path) -> Verdict:
-    """The helper library was put into each of these jobs, and none found anything changed (jobs/inject_job.c)."""
+    """The helper library was put into each of these jobs, and none found
+    anything changed (jobs/inject_job.c)."""
     said = {file.name: file.read_text(encoding="utf-8") for file in place.glob("*")}
     wrong = [mode for mode, text in said.items()
              if "the helper library is loaded" not in text or not text.endswith("\n0\n") or
@@ -208,8 +214,8 @@ def of_nodes(place: Path, mode: str, fexit: bool) -> Verdict:
 
 
 def of_times(place: Path, how: str, mode: str, fexit: bool) -> Verdict:
-    """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an interrupt to when the
-    thread that waited goes on."""
+    """How far recorded times are from those that the mock driver stamped: SQEs and copies in it, and from an
+    interrupt to when the thread that waited goes on."""
     found = of_nodes(place, mode, fexit) if how == "nodes" else of_case(place, how)
     if found.passed and how != "nodes":
         found = of_driver_events(place, mode, fexit)

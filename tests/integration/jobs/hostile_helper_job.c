@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A job that forges the memory of npuscope's helper library: `hostile_helper_job HOW [N]`, N processes of it. It knows the layout
- * (kheaders/agent.h), and breaks its rules in one way:
+ * A job that forges the memory of npuscope's helper library: `hostile_helper_job HOW [N]`, N processes of it.
+ * It knows the layout (kheaders/agent.h), and breaks its rules in one way:
  *   flood     blocks of the largest size, as fast as they are taken
  *   breaks    small blocks, none of which follows the one before
  *   devices   as `breaks`, of every channel of every device in turn

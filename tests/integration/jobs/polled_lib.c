@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * libacl_rt.so and libruntime.so with functions whose first block has no instruction that a kernel emulates. Each calls its first
- * argument, if it is given one.
+ * libacl_rt.so and libruntime.so with functions whose first block has no instruction that a kernel emulates.
+ * Each calls its first argument, if it is given one.
  */
 #if defined(__x86_64__)
 #define FUNCTION(name)                                                                                       \

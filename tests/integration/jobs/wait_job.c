@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-2-Clause
 /*
- * A job that knows who waited for whom, what it read and wrote, and how its memory came. Prints "ready PID", waits for
- * a line on stdin, works, prints facts as "NAME PID VALUE". Arguments: a file to make, a character device to query.
+ * A job that knows who waited for whom, what it read and wrote, and how its memory came. Prints
+ * "ready PID", waits for a line on stdin, works, prints facts as "NAME PID VALUE". Arguments: a
+ * file to make, a character device to query.
  */
 #include <fcntl.h>
 #include <poll.h>
